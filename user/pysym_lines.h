@@ -14,7 +14,12 @@
 /*
  * Returns the line of the instruction at byte offset `position` of the bytecode, PYSYM_NO_LINE where
  * CPython has none (the caller falls back on first_line), or -EBADMSG for a malformed table. Bounded by
- * table_size whatever the bytes are.
+ * table_size whatever the bytes are. table may be NULL where table_size is 0.
+ *
+ * A negative position is a frame that has not begun (f_lasti is -1, or prev_instr points before the code): its
+ * line is first_line whatever the kind, as PyCode_Addr2Line() has it. Lines begin at 0, not 1: a module's
+ * RESUME is on line 0 from 3.11 on. With the lnotab kinds the last line reaches to any position, and nothing
+ * is without a line. A position inside an inline cache has its instruction's line.
  */
 int pysym_line(enum pybpf_line_kind kind, const uint8_t *table, size_t table_size, int first_line, int64_t position);
 

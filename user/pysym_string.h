@@ -31,9 +31,11 @@ int pysym_string_shape(const struct pybpf_layout *layout, const uint8_t header[P
 		       struct pysym_string_shape *shape);
 
 /*
- * Decodes data_size bytes of characters to UTF-8 in a new string (caller frees). Lone surrogates and, in
- * 2.7's str, bytes that are no UTF-8 come out as \udcNN-style escapes ("\\ud800", "\\xff"); a NUL character
- * comes out as "\\x00". Returns NULL only when memory is exhausted.
+ * Decodes the first size bytes of the characters (at most data_size are used; the rest of a unit at the end is
+ * dropped) to UTF-8 in a new string (caller frees). What UTF-8 cannot say comes out as an escape: surrogates,
+ * lone by definition in PEP 393, as "\\ud800"; code points above U+10FFFF as "\\U00110000"; a NUL character
+ * as "\\x00"; in 2.7's str, bytes that are no UTF-8 as "\\xff". Other control characters pass through: output
+ * formats escape what they must. Returns NULL only when memory is exhausted.
  */
 char *pysym_string_decode(const struct pysym_string_shape *shape, const uint8_t *data, size_t size);
 
