@@ -59,6 +59,7 @@ struct pybpf_layout {
 	__u16 tstate_interp;
 	__u16 tstate_thread_id;
 	__u16 tstate_frame;   /* the frame, or the cframe where cframe_frame is an offset */
+	__u16 tstate_status;  /* 3.12+: the 32-bit field of bit 4 "active"; 0 where there is none */
 	__u16 tstate_window;
 	__u16 cframe_frame;   /* _PyCFrame.current_frame (3.11, 3.12) */
 
@@ -103,6 +104,151 @@ struct pybpf_layout {
 	__u8 line_kind;     /* enum pybpf_line_kind */
 	__u8 free_threaded;
 	__u8 debug_build;
-	__u8 pad[7];
+	__u8 str_kind_shift; /* bit of the 3-bit field "kind" in the state word */
+	__u8 pad[4];
 };
 _Static_assert(sizeof(struct pybpf_layout) == 80, "pybpf_layout has no hidden padding");
+
+/* PyThreadState._status.active: the thread state is attached to its thread (3.12+, cpython/pystate.h). */
+#define PYBPF_TSTATE_ACTIVE (1u << 4)
+
+/* What one process is to the kernel side; key of map procs: its tgid in pybpf's PID namespace. */
+struct pybpf_proc {
+	__u64 interp_head;    /* address of the variable that holds the first PyInterpreterState * */
+	__u64 tstate_current; /* address of the variable that holds the GIL's owner (to 3.11), or 0 */
+	__u64 code_type;      /* &PyCode_Type, or 0 */
+	__u32 proc_id;        /* one address space: a new number for each exec, never reused in a run */
+	__u32 layout;         /* index into map layouts */
+	__u32 state;          /* enum pybpf_proc_state */
+	__u32 pad;
+};
+
+enum pybpf_proc_state {
+	PYBPF_PROC_PENDING = 1, /* user space has not found the interpreter yet */
+	PYBPF_PROC_READY,
+};
+
+/* One Python frame: 16 bytes, many of them cross to user space. */
+struct pybpf_frame {
+	__u64 code;     /* address of the code object */
+	__u32 sig;      /* tells it from another that later lives at the same address (walk_code_signature) */
+	__s32 position; /* f_lasti, or bytes from the code object's start to the instruction */
+};
+_Static_assert(sizeof(struct pybpf_frame) == 16, "pybpf_frame has no hidden padding");
+
+/* A frame whose position made no sense: printed with the function's first line. */
+#define PYBPF_NO_POSITION (-0x7fffffff - 1)
+
+/* Why a stack is not whole; bits of pybpf_stack_event.flags. */
+enum pybpf_stack_flags {
+	PYBPF_STACK_CUT = 1u << 0,       /* deeper than PYBPF_MAX_FRAMES: the middle is not kept */
+	PYBPF_STACK_NO_ROOT = 1u << 1,   /* deeper than PYBPF_MAX_WALK: the root was not reached */
+	PYBPF_STACK_FAULT = 1u << 2,     /* a frame or code object could not be read */
+	PYBPF_STACK_NOT_CODE = 1u << 3,  /* a frame's executable was no code object: left out */
+	PYBPF_STACK_CYCLE = 1u << 4,     /* the frame chain runs in a circle */
+};
+
+enum pybpf_event_type {
+	PYBPF_EVENT_STACK = 1,
+	PYBPF_EVENT_CODE,
+	PYBPF_EVENT_EXEC,
+};
+
+struct pybpf_event {
+	__u32 type; /* enum pybpf_event_type */
+	__u32 size; /* of the whole record */
+};
+
+/* A stack that is seen for the first time; its kept frames (struct pybpf_frame) follow, leaf first. */
+struct pybpf_stack_event {
+	struct pybpf_event event;
+	__u64 stack_id;
+	__u32 proc_id;
+	__u32 tgid;
+	__u32 depth; /* Python frames on the thread; more than PYBPF_MAX_FRAMES are not kept, see walk_push */
+	__u32 flags; /* enum pybpf_stack_flags */
+};
+
+/* Longest raw copy of each part of a code object that the kernel takes; the rest user space reads. */
+#define PYBPF_COPY_STRING 1024
+#define PYBPF_COPY_LINES 4096
+
+enum pybpf_code_part {
+	PYBPF_CODE_NAME,  /* the string object, from its header on */
+	PYBPF_CODE_FILE,  /* likewise */
+	PYBPF_CODE_LINES, /* the line table's bytes, without header */
+	PYBPF_CODE_PARTS,
+};
+
+/* A code object that is seen for the first time; what the kernel could copy of its parts follows, one by one. */
+struct pybpf_code_event {
+	struct pybpf_event event;
+	__u64 code;
+	__u64 part_addr[PYBPF_CODE_PARTS]; /* the objects, for user space to read where copied < size */
+	__u32 part_size[PYBPF_CODE_PARTS]; /* bytes that a whole copy has; 0 where the header could not be read */
+	__u32 part_copied[PYBPF_CODE_PARTS];
+	__u32 sig;
+	__u32 proc_id;
+	__u32 tgid;
+	__s32 first_line;
+};
+
+/* The process has executed a new program. */
+struct pybpf_exec_event {
+	struct pybpf_event event;
+	__u32 tgid;
+	__u32 pad;
+};
+
+/* Key of map counts. */
+struct pybpf_count_key {
+	__u64 stack_id;
+	__u32 proc_id;
+	__u32 tid; /* 0 unless threads are told apart */
+};
+
+/* Where kernels without bpf_loop find the parts of the sampler in map chain. */
+enum pybpf_chain {
+	PYBPF_CHAIN_WALK,
+	PYBPF_CHAIN_FINISH,
+	PYBPF_CHAIN_PROGRAMS,
+};
+
+struct pybpf_thread_name {
+	char comm[16];
+};
+
+/*
+ * What becomes of a sample. Every sample that hits a wanted process is in PYBPF_COUNT_ASKED and in exactly one of
+ * the others up to PYBPF_COUNT_PYTHON; the rest say more about those with Python frames.
+ * X(name, key in --json-stats, sentence for people)
+ */
+#define PYBPF_COUNTERS(X)                                                                                              \
+	X(ASKED, "asked", "timer interrupts in the profiled process")                                                  \
+	X(NOT_READY, "not_ready", "taken before the interpreter was found")                                            \
+	X(NO_SCRATCH, "no_scratch", "on a CPU that came online during the run")                                        \
+	X(TABLE_FULL, "stack_table_full", "with a stack that found no room in the stack table (--max-stacks)")          \
+	X(TABLE_BUSY, "stack_table_busy", "while another context held the stack table")                                \
+	X(NO_INTERPRETER, "no_interpreter", "while the interpreter was starting or had ended")                         \
+	X(NO_THREAD_STATE, "no_thread_state", "on threads that are no Python threads")                                 \
+	X(UNREADABLE, "unreadable", "whose first frame could not be read")                                             \
+	X(NO_FRAMES, "no_frames", "on Python threads that had no frame")                                               \
+	X(PYTHON, "python", "with Python frames")                                                                      \
+	X(CUT, "cut", "deeper than 8,192 frames: leaf and root kept")                                                  \
+	X(NO_ROOT, "no_root", "deeper than 65,536 frames: root not reached")                                           \
+	X(FAULT, "fault", "with a frame that could not be read")                                                       \
+	X(NOT_CODE, "not_code", "with a frame that had no code object")                                                \
+	X(CYCLE, "cycle", "with a frame chain that ran in a circle")
+
+enum pybpf_counter {
+#define X(name, key, text) PYBPF_COUNT_##name,
+	PYBPF_COUNTERS(X)
+#undef X
+		PYBPF_NR_COUNTERS,
+};
+
+struct pybpf_counters {
+	__u64 value[PYBPF_NR_COUNTERS];
+};
+
+#endif

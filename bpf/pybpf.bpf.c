@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The sampler: from a perf event's interrupt to a counted stack. */
+#include "compat.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Threads are told apart in the counts. */
+const volatile bool cfg_threads;
+
+/* When the first sample with Python frames was counted, CLOCK_MONOTONIC nanoseconds; 0: none yet. */
+__u64 first_sample_ns;
+/* Stacks in map unsent, roughly: while it is 0, nobody looks there. */
+__u32 unsent_stacks;
+
+/* Sizes of the maps below that say 1 are set by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pybpf_proc);
+} procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pybpf_layout);
+} layouts SEC(".maps");
+
+/* Samples by stack. Preallocated, as maps that perf events write to must be before Linux 6.1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct pybpf_count_key);
+	__type(value, __u64);
+} counts SEC(".maps");
+
+/* Stacks that user space has been sent or that are in map unsent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u8);
+} stacks SEC(".maps");
+
+/* Stacks that found the ring buffer full: who deletes one sends it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u8);
+} unsent SEC(".maps");
+
+struct code_key {
+	__u64 code;
+	__u32 sig;
+	__u32 proc_id;
+};
+
+/* Code objects that user space has been told of. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct code_key);
+	__type(value, __u8);
+} codes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pybpf_thread_name);
+} thread_names SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pybpf_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} events SEC(".maps");
+
+
+static __always_inline int walk_read(void *w, void *dst, __u32 size, __u64 addr)
+{
+	(void)w;
+	return bpf_probe_read_user(dst, size, (const void *)addr);
+}
+
+#include "walk.h"
+
+#define E2BIG 7 /* include/uapi/asm-generic/errno-base.h: what a full hash map answers */
+
+/* Bytes of a string object that tell its shape (PyASCIIObject, with room for a tracing debug build). */
+#define STRING_HEADER 64
+/* Offsets of the copies are masked so that the verifier sees them inside their buffer. */
+#define COPY_MASK 4095
+_Static_assert(2 * PYBPF_COPY_STRING <= COPY_MASK, "two strings fit before the line table");
+_Static_assert(PYBPF_COPY_STRING <= PYBPF_COPY_LINES, "the room behind the mask takes either");
+
+/* Working memory of one sample: one per CPU, for no other sample runs there meanwhile (bpf_prog_active). */
+struct scratch {
+	struct walk walk;
+	__u64 interp; /* the newest interpreter */
+	__u32 proc_id;
+	__u32 layout;
+	__u32 tgid;
+	__u32 tid;
+	__u32 chain_calls; /* tail calls that this sample has made */
+	__u32 pad;
+	struct pybpf_code_event code;
+	__u8 copies[COPY_MASK + 1 + PYBPF_COPY_LINES];
+};
+
+/* Too large for a per-CPU map (32 KiB, PCPU_MIN_UNIT_SIZE): an array with an element for each possible CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+static __always_inline void count(enum pybpf_counter counter)
+{
+	__u32 zero = 0;
+	struct pybpf_counters *c = bpf_map_lookup_elem(&counters, &zero);
+
+	if (c)
+		c->value[counter]++;
+}
+
+static __always_inline struct scratch *scratch_get(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&scratches, &cpu);
+}
+
+/* The newest interpreter, or 0. */
+static __always_inline __u64 newest_interp(__u64 interp_head)
+{
+	__u64 interp = 0;
+
+	bpf_probe_read_user(&interp, sizeof(interp), (const void *)interp_head);
+	return interp;
+}
+
+static __always_inline __u64 newest_thread(const struct pybpf_layout *l, __u64 interp)
+{
+	__u64 tstate = 0;
+
+	bpf_probe_read_user(&tstate, sizeof(tstate), (const void *)(interp + l->interp_threads_head));
+	return tstate;
+}
+
+/* A thread that was found to be no Python thread is looked at again after so many samples, whatever is seen. */
+#define NEGATIVE_AGE 64
+
+/*
+ * Everything before the walk. Returns the scratch memory with the walk started, or NULL where the sample ends here,
+ * counted if it is a wanted one.
+ */
+static __always_inline struct scratch *sample_begin(const struct pybpf_layout **layout)
+{
+	__u64 pid_tgid = compat_pid_tgid();
+	__u32 tgid = pid_tgid >> 32;
+	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	__u64 current = 0, cached = 0;
+	struct thread_cache *cache;
+	const struct pybpf_layout *l;
+	struct scratch *s;
+	int several = 0;
+
+	if (!proc)
+		return NULL;
+	count(PYBPF_COUNT_ASKED);
+	if (proc->state != PYBPF_PROC_READY) {
+		count(PYBPF_COUNT_NOT_READY);
+		return NULL;
+	}
+	s = scratch_get();
+	l = bpf_map_lookup_elem(&layouts, &proc->layout);
+	if (!s || !l) {
+		count(PYBPF_COUNT_NO_SCRATCH);
+		return NULL;
+	}
+	s->proc_id = proc->proc_id;
+	s->layout = proc->layout;
+	s->tgid = tgid;
+	s->tid = (__u32)pid_tgid;
+	s->walk.thread_id = compat_thread_pointer();
+	s->walk.interp_head = proc->interp_head;
+	s->walk.code_type = proc->code_type;
+	s->interp = newest_interp(proc->interp_head);
+	if (proc->tstate_current)
+		bpf_probe_read_user(&current, sizeof(current), (const void *)proc->tstate_current);
+
+	cache = compat_thread_cache();
+	if (cache && cache->proc_id == proc->proc_id) {
+		cached = cache->tstate;
+		several = cache->several || cache->interp != s->interp;
+		if (!cached && !current && cache->interp == s->interp &&
+		    cache->threads_head == newest_thread(l, s->interp) && ++cache->age < NEGATIVE_AGE) {
+			count(PYBPF_COUNT_NO_THREAD_STATE);
+			return NULL;
+		}
+	}
+	walk_start(&s->walk, l, current, cached, several);
+	*layout = l;
+	return s;
+}
+
+static __always_inline void remember_thread(struct scratch *s, const struct pybpf_layout *l)
+{
+	struct thread_cache *cache = compat_thread_cache();
+
+	if (!cache)
+		return;
+	if (cache->proc_id == s->proc_id && s->walk.tstate && cache->tstate == s->walk.tstate &&
+	    cache->interp == s->interp)
+		return;
+	cache->tstate = s->walk.result == WALK_OK ? s->walk.tstate : 0;
+	cache->interp = s->interp;
+	cache->threads_head = newest_thread(l, s->interp);
+	cache->proc_id = s->proc_id;
+	cache->several = s->interp && newest_interp(s->interp + l->interp_next) != 0;
+	cache->age = 0;
+}
+
+/* Copies a string object whole, or its first bytes, behind what the scratch holds already; returns the new end. */
+static __always_inline __u32 copy_string(struct scratch *s, const struct pybpf_layout *l, enum pybpf_code_part part,
+					 __u64 addr, __u32 end)
+{
+	struct walk *w = &s->walk;
+	__u64 size;
+
+	s->code.part_addr[part] = addr;
+	s->code.part_size[part] = 0;
+	s->code.part_copied[part] = 0;
+	if (walk_read(w, w->buffer, STRING_HEADER, addr))
+		return end;
+	size = walk_u64(w, l->str_length);
+	if (l->string_kind == PYBPF_STR_BYTES) {
+		size += l->str_ascii_data;
+	} else {
+		__u32 state = walk_u32(w, l->str_state) >> l->str_kind_shift;
+		__u32 kind = state & 7, ascii = state & 16; /* kind:3, compact:1, ascii:1 */
+
+		size = size * kind + (ascii ? l->str_ascii_data : l->str_compact_data);
+	}
+	if (size >= 1u << 30)
+		return end;
+	s->code.part_size[part] = (__u32)size;
+	if (size > PYBPF_COPY_STRING)
+		size = PYBPF_COPY_STRING;
+	if (walk_read(w, s->copies + (end & COPY_MASK), (__u32)size, addr))
+		return end;
+	s->code.part_copied[part] = (__u32)size;
+	return end + (__u32)size;
+}
+
+static __always_inline __u32 copy_lines(struct scratch *s, const struct pybpf_layout *l, __u64 addr, __u32 end)
+{
+	__u64 size = 0;
+
+	s->code.part_addr[PYBPF_CODE_LINES] = addr + l->bytes_data;
+	s->code.part_size[PYBPF_CODE_LINES] = 0;
+	s->code.part_copied[PYBPF_CODE_LINES] = 0;
+	if (walk_read(&s->walk, &size, sizeof(size), addr + l->bytes_size) || size >= 1u << 30)
+		return end;
+	s->code.part_size[PYBPF_CODE_LINES] = (__u32)size;
+	if (size > PYBPF_COPY_LINES)
+		size = PYBPF_COPY_LINES;
+	if (walk_read(&s->walk, s->copies + (end & COPY_MASK), (__u32)size, addr + l->bytes_data))
+		return end;
+	s->code.part_copied[PYBPF_CODE_LINES] = (__u32)size;
+	return end + (__u32)size;
+}
+
+/* Sends what is known of the code object of one frame, once in a run. Returns 1 when the ring buffer is full. */
+static __always_inline int announce_code(struct scratch *s, const struct pybpf_layout *l, __u32 i)
+{
+	const struct pybpf_frame *frame = &s->walk.frames[i & (PYBPF_MAX_FRAMES - 1)];
+	struct code_key key = {.code = frame->code, .sig = frame->sig, .proc_id = s->proc_id};
+	struct walk *w = &s->walk;
+	__u64 name, file, lines;
+	__u32 end = 0;
+	__u8 one = 1;
+
+	if (bpf_map_update_elem(&codes, &key, &one, BPF_NOEXIST))
+		return 0;
+	if (walk_window(w, key.code, l->code_window, PYBPF_CODE_WINDOW))
+		return 0;
+	file = walk_u64(w, l->code_filename);
+	lines = walk_u64(w, l->code_linetable);
+	name = walk_u64(w, l->code_qualname != PYBPF_NO_OFFSET ? l->code_qualname : l->code_name);
+	s->code.event.type = PYBPF_EVENT_CODE;
+	s->code.code = key.code;
+	s->code.sig = key.sig;
+	s->code.proc_id = s->proc_id;
+	s->code.tgid = s->tgid;
+	s->code.first_line = (__s32)walk_u32(w, l->code_firstlineno);
+	end = copy_string(s, l, PYBPF_CODE_NAME, name, end);
+	end = copy_string(s, l, PYBPF_CODE_FILE, file, end);
+	end = copy_lines(s, l, lines, end);
+	end += sizeof(s->code);
+	s->code.event.size = end;
+	if (end > sizeof(s->code) + sizeof(s->copies))
+		return 0;
+	if (!bpf_ringbuf_output(&events, &s->code, end, 0))
+		return 0;
+	bpf_map_delete_elem(&codes, &key);
+	return 1;
+}
+
+static __always_inline __u32 frames_kept(const struct scratch *s)
+{
+	__u32 depth = s->walk.stack.depth;
+
+	return depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
+}
+
+/* Sends the stack itself. Returns 1 when the ring buffer is full. */
+static __always_inline int send_stack(struct scratch *s)
+{
+	__u32 size = sizeof(s->walk.stack) + frames_kept(s) * sizeof(struct pybpf_frame);
+
+	if (size > sizeof(s->walk.stack) + sizeof(s->walk.frames))
+		return 1;
+	s->walk.stack.event.type = PYBPF_EVENT_STACK;
+	s->walk.stack.event.size = size;
+	s->walk.stack.proc_id = s->proc_id;
+	s->walk.stack.tgid = s->tgid;
+	return bpf_ringbuf_output(&events, &s->walk.stack, size, 0) != 0;
+}
+
+/* Keeps a stack that did not fit for its next sample. */
+static __always_inline void stack_unsent(struct scratch *s)
+{
+	__u64 id = s->walk.stack.stack_id;
+	__u8 one = 1;
+
+	if (bpf_map_update_elem(&unsent, &id, &one, BPF_ANY))
+		bpf_map_delete_elem(&stacks, &id);
+	else
+		__sync_fetch_and_add(&unsent_stacks, 1);
+}
+
+/*
+ * Counts the finished walk. Returns 1 when its stack has to be sent now: this caller, and no other on any CPU, is to
+ * announce its code objects, send it, and call stack_unsent if that fails.
+ */
+static __always_inline int sample_count(struct scratch *s, const struct pybpf_layout *l)
+{
+	struct walk *w = &s->walk;
+	__u64 one = 1, *seen;
+	__u8 mark = 1;
+
+	remember_thread(s, l);
+	if (w->result == WALK_NO_INTERPRETER) {
+		count(PYBPF_COUNT_NO_INTERPRETER);
+		return 0;
+	}
+	if (w->result == WALK_NO_THREAD_STATE) {
+		count(PYBPF_COUNT_NO_THREAD_STATE);
+		return 0;
+	}
+	if (!w->stack.depth) {
+		count(w->stack.flags & PYBPF_STACK_FAULT ? PYBPF_COUNT_UNREADABLE : PYBPF_COUNT_NO_FRAMES);
+		return 0;
+	}
+	w->stack.stack_id = walk_mix(walk_mix(w->hash, s->proc_id), (__u64)w->stack.flags << 32 | w->stack.depth);
+
+	struct pybpf_count_key key = {
+		.stack_id = w->stack.stack_id,
+		.proc_id = s->proc_id,
+		.tid = cfg_threads ? s->tid : 0,
+	};
+	seen = bpf_map_lookup_elem(&counts, &key);
+	if (!seen) {
+		long err = bpf_map_update_elem(&counts, &key, &one, BPF_NOEXIST);
+
+		if (err) {
+			seen = bpf_map_lookup_elem(&counts, &key);
+			if (!seen) {
+				count(err == -E2BIG ? PYBPF_COUNT_TABLE_FULL : PYBPF_COUNT_TABLE_BUSY);
+				return 0;
+			}
+		} else if (cfg_threads) {
+			struct pybpf_thread_name name;
+
+			bpf_get_current_comm(&name.comm, sizeof(name.comm));
+			bpf_map_update_elem(&thread_names, &s->tid, &name, BPF_ANY);
+		}
+	}
+	count(PYBPF_COUNT_PYTHON);
+	if (w->stack.flags & PYBPF_STACK_CUT)
+		count(PYBPF_COUNT_CUT);
+	if (w->stack.flags & PYBPF_STACK_NO_ROOT)
+		count(PYBPF_COUNT_NO_ROOT);
+	if (w->stack.flags & PYBPF_STACK_FAULT)
+		count(PYBPF_COUNT_FAULT);
+	if (w->stack.flags & PYBPF_STACK_NOT_CODE)
+		count(PYBPF_COUNT_NOT_CODE);
+	if (w->stack.flags & PYBPF_STACK_CYCLE)
+		count(PYBPF_COUNT_CYCLE);
+	if (!first_sample_ns)
+		first_sample_ns = bpf_ktime_get_ns();
+	if (seen) {
+		__sync_fetch_and_add(seen, 1);
+		if (!unsent_stacks || bpf_map_delete_elem(&unsent, &key.stack_id))
+			return 0;
+		__sync_fetch_and_add(&unsent_stacks, -1);
+		return 1;
+	}
+	return bpf_map_update_elem(&stacks, &key.stack_id, &mark, BPF_NOEXIST) == 0;
+}
+
+/* bpf_loop (Linux 5.17, e6f2dd0f8067): the whole sample in one program. */
+
+struct loop_context {
+	struct scratch *s;
+	const struct pybpf_layout *l;
+	int full;
+};
+
+static long loop_walk(__u32 i, struct loop_context *c)
+{
+	(void)i;
+	return walk_step(&c->s->walk, c->l);
+}
+
+static long loop_announce(__u32 i, struct loop_context *c)
+{
+	c->full = announce_code(c->s, c->l, i);
+	return c->full;
+}
+
+SEC("?perf_event")
+int sample_loop(void *ctx)
+{
+	struct loop_context c = {};
+
+	(void)ctx;
+	c.s = sample_begin(&c.l);
+	if (!c.s || !c.l)
+		return 0;
+	bpf_loop(PYBPF_MAX_THREADS + PYBPF_MAX_WALK + 1, loop_walk, &c, 0);
+	if (!sample_count(c.s, c.l))
+		return 0;
+	bpf_loop(frames_kept(c.s), loop_announce, &c, 0);
+	if (c.full || send_stack(c.s))
+		stack_unsent(c.s);
+	return 0;
+}
+
+/*
+ * Before that: as many steps as the verifier likes to see unrolled, then a tail call to the same program, of which
+ * the kernel allows 33 (MAX_TAIL_CALL_CNT). User space
+ * fills the map.
+ */
+#define CHAIN_STEPS 256
+#define CHAIN_CALLS 32
+#define CHAIN_ANNOUNCED 48
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, PYBPF_CHAIN_PROGRAMS);
+	__type(key, __u32);
+	__type(value, __u32);
+} chain SEC(".maps");
+
+static __always_inline int chain_next(void *ctx, __u32 program)
+{
+	bpf_tail_call(ctx, &chain, program);
+	return 0;
+}
+
+SEC("?perf_event")
+int sample_chain(void *ctx)
+{
+	const struct pybpf_layout *l = NULL;
+	struct scratch *s = sample_begin(&l);
+
+	if (!s)
+		return 0;
+	s->chain_calls = 0;
+	return chain_next(ctx, PYBPF_CHAIN_WALK);
+}
+
+SEC("?perf_event")
+int chain_walk(void *ctx)
+{
+	struct scratch *s = scratch_get();
+	const struct pybpf_layout *l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
+
+	if (!s || !l)
+		return 0;
+	for (int i = 0; i < CHAIN_STEPS; i++) {
+		if (walk_step(&s->walk, l))
+			return chain_next(ctx, PYBPF_CHAIN_FINISH);
+	}
+	if (++s->chain_calls < CHAIN_CALLS)
+		return chain_next(ctx, PYBPF_CHAIN_WALK);
+	s->walk.stack.flags |= PYBPF_STACK_NO_ROOT;
+	return chain_next(ctx, PYBPF_CHAIN_FINISH);
+}
+
+SEC("?perf_event")
+int chain_finish(void *ctx)
+{
+	struct scratch *s = scratch_get();
+	const struct pybpf_layout *l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
+	int full = 0;
+
+	(void)ctx;
+	if (!s || !l || !sample_count(s, l))
+		return 0;
+	for (__u32 i = 0; i < CHAIN_ANNOUNCED; i++) {
+		if (full || i >= frames_kept(s))
+			break;
+		full = announce_code(s, l, i);
+	}
+	if (full || send_stack(s))
+		stack_unsent(s);
+	return 0;
+}
+
+/* The process becomes another program: what is known of it is wrong from here on. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_binprm *binary)
+{
+	__u32 tgid = compat_pid_tgid() >> 32;
+	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+
+	(void)task;
+	(void)old_pid;
+	(void)binary;
+	if (!proc)
+		return 0;
+	proc->state = PYBPF_PROC_PENDING;
+
+	struct pybpf_exec_event event = {
+		.event = {.type = PYBPF_EVENT_EXEC, .size = sizeof(event)},
+		.tgid = tgid,
+	};
+	bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_FORCE_WAKEUP);
+	return 0;
+}

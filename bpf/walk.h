@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The walk from a thread to its Python frames, written once and compiled twice: by clang for the kernel, where
+ * memory is that of the interrupted thread, and by the user-space compiler, where it is another process's or
+ * saved memory.
+ *
+ * Whoever includes this defines walk_read(w, dst, size, addr): copies size bytes of the target's memory, returns 0
+ * or a negative number.
+ *
+ * The walk is a machine of small steps so that the kernel may run it in bpf_loop, or, where there is none, in tail
+ * calls: walk_start, then walk_step until it returns 1.
+ */
+#ifndef PYBPF_WALK_H
+#define PYBPF_WALK_H
+
+#include "pybpf.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+/* One buffer serves each struct in turn; offsets are masked so that the verifier sees them inside it. */
+#define WALK_BUFFER_MASK 511
+_Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW <= WALK_BUFFER_MASK + 1 &&
+		       PYBPF_FRAME_WINDOW <= WALK_BUFFER_MASK + 1,
+	       "every window fits the buffer");
+
+enum walk_phase {
+	WALK_INTERP, /* looking at the next interpreter for this thread */
+	WALK_THREAD, /* looking at the next thread state */
+	WALK_FRAME,
+};
+
+enum walk_result {
+	WALK_OK = 0,          /* frames[] holds what was found, depth says how many */
+	WALK_NO_INTERPRETER,  /* there is no interpreter (yet, or any more) */
+	WALK_NO_THREAD_STATE, /* no thread state is this thread's */
+};
+
+struct walk {
+	/* What the caller gives. */
+	__u64 thread_id; /* pthread_self() of the thread */
+	__u64 interp_head;
+	__u64 code_type;
+
+	__u64 tstate; /* found, or 0 */
+	__u64 fallback; /* thread state of this thread that is not attached */
+	__u64 interp;
+	__u64 frame;
+	__u64 checkpoint; /* a frame passed before: meeting it again is a circle (Brent) */
+	__u64 hash;
+	__u32 next_checkpoint;
+	__u32 phase; /* enum walk_phase */
+	__u32 result; /* enum walk_result */
+	__u32 steps;
+	__u8 buffer[WALK_BUFFER_MASK + 1 + 8];
+	struct pybpf_stack_event stack; /* followed by its frames */
+	struct pybpf_frame frames[PYBPF_MAX_FRAMES];
+};
+_Static_assert(__builtin_offsetof(struct walk, frames) ==
+		       __builtin_offsetof(struct walk, stack) + sizeof(struct pybpf_stack_event),
+	       "the stack event's frames follow its header");
+
+static __always_inline __u64 walk_u64(const struct walk *w, __u16 offset)
+{
+	return *(const __u64 *)(w->buffer + (offset & (WALK_BUFFER_MASK & ~7)));
+}
+
+static __always_inline __u32 walk_u32(const struct walk *w, __u16 offset)
+{
+	return *(const __u32 *)(w->buffer + (offset & (WALK_BUFFER_MASK & ~3)));
+}
+
+static __always_inline __u8 walk_u8(const struct walk *w, __u16 offset)
+{
+	return w->buffer[offset & WALK_BUFFER_MASK];
+}
+
+/* Odd constants of full avalanche under multiply and shift (splitmix64's finalizer, Steele et al. 2014). */
+static __always_inline __u64 walk_mix(__u64 hash, __u64 value)
+{
+	hash = (hash ^ value) * 0xbf58476d1ce4e5b9ULL;
+	return hash ^ (hash >> 29);
+}
+
+static __always_inline int walk_window(struct walk *w, __u64 addr, __u32 size, __u32 limit)
+{
+	if (size > limit)
+		return -1;
+	return walk_read(w, w->buffer, size, addr);
+}
+
+/* Reads a thread state into the buffer. Returns 0 when it is this thread's. */
+static __always_inline int walk_read_tstate(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
+{
+	if (!tstate || walk_window(w, tstate, l->tstate_window, PYBPF_TSTATE_WINDOW))
+		return -1;
+	return walk_u64(w, l->tstate_thread_id) == w->thread_id ? 0 : 1;
+}
+
+/* The thread state in the buffer is attached to its thread, or the build does not say. */
+static __always_inline int walk_tstate_active(const struct walk *w, const struct pybpf_layout *l)
+{
+	return !l->tstate_status || (walk_u32(w, l->tstate_status) & PYBPF_TSTATE_ACTIVE);
+}
+
+/* Goes from the thread state in the buffer to its first frame. */
+static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
+{
+	__u64 frame = walk_u64(w, l->tstate_frame);
+
+	if (frame && l->cframe_frame != PYBPF_NO_OFFSET) {
+		__u64 cframe = frame;
+
+		frame = 0;
+		if (walk_read(w, &frame, sizeof(frame), cframe + l->cframe_frame))
+			w->stack.flags |= PYBPF_STACK_FAULT;
+	}
+	w->tstate = tstate;
+	w->frame = frame;
+	w->phase = WALK_FRAME;
+	w->result = WALK_OK;
+}
+
+/*
+ * Begins a walk. current is the thread state that holds the GIL, cached the one that was this thread's at an earlier
+ * sample; either may be 0 and is checked. Without a match walk_step searches interpreters and their threads.
+ * several: the process has more than one interpreter, so that this thread may have more than one thread state.
+ */
+static __always_inline void walk_start(struct walk *w, const struct pybpf_layout *l, __u64 current, __u64 cached,
+				       int several)
+{
+	w->tstate = 0;
+	w->fallback = 0;
+	w->interp = 0;
+	w->frame = 0;
+	w->checkpoint = 0;
+	w->hash = 0;
+	w->next_checkpoint = 1;
+	w->phase = WALK_INTERP;
+	w->result = WALK_NO_INTERPRETER;
+	w->steps = 0;
+	w->stack.depth = 0;
+	w->stack.flags = 0;
+
+	if (current && walk_read_tstate(w, l, current) == 0) {
+		walk_enter_thread(w, l, current);
+		return;
+	}
+	if (!cached || walk_read_tstate(w, l, cached) != 0)
+		return;
+	if (several && !walk_tstate_active(w, l)) {
+		w->fallback = cached;
+		return;
+	}
+	walk_enter_thread(w, l, cached);
+}
+
+/*
+ * A number that differs between code objects that live at one address one after the other: the code object is in the
+ * buffer. Addresses of its parts are mixed in, but they, too, are reused; co_version (3.12+) is not. Before, the hash
+ * that the name's string object carries stands in.
+ */
+static __always_inline __u32 walk_code_signature(struct walk *w, const struct pybpf_layout *l)
+{
+	__u64 name = walk_u64(w, l->code_name);
+	__u64 hash = walk_mix(name, walk_u64(w, l->code_filename));
+
+	hash = walk_mix(hash, walk_u64(w, l->code_linetable));
+	if (l->code_version != PYBPF_NO_OFFSET) {
+		hash = walk_mix(hash, (__u64)walk_u32(w, l->code_version) << 32 |
+					      walk_u32(w, l->code_firstlineno));
+	} else {
+		__u64 name_hash = 0;
+
+		hash = walk_mix(hash, walk_u32(w, l->code_firstlineno));
+		if (!walk_read(w, &name_hash, sizeof(name_hash), name + l->str_hash))
+			hash = walk_mix(hash, name_hash);
+	}
+	return (__u32)(hash ^ (hash >> 32));
+}
+
+/*
+ * Free-threaded 3.14+: a thread runs its own copy of the bytecode, co_tlbc->entries[tlbc_index] (struct _PyCodeArray:
+ * a size, then pointers). Returns the position in terms of the code object's own copy.
+ */
+static __always_inline __s64 walk_tlbc_position(struct walk *w, const struct pybpf_layout *l, __u64 code,
+						__u64 instr, __s32 index)
+{
+	__u64 array = 0, base = 0;
+	__s64 count = 0;
+
+	if (walk_read(w, &array, sizeof(array), code + l->code_tlbc) ||
+	    walk_read(w, &count, sizeof(count), array) || index < 0 || index >= count ||
+	    walk_read(w, &base, sizeof(base), array + 8 + (__u64)index * 8) || !base)
+		return -1;
+	return (__s64)(instr - base) + l->code_adaptive;
+}
+
+/*
+ * Keeps a frame. The first PYBPF_HALF_FRAMES stay; from there on the second half is a ring, so that at the end it
+ * holds the frames nearest the root: frame i > PYBPF_HALF_FRAMES lies at HALF + (i - HALF) % HALF.
+ */
+static __always_inline void walk_push(struct walk *w, __u64 code, __u32 sig, __s32 position)
+{
+	__u32 i = w->stack.depth;
+
+	if (i >= PYBPF_MAX_FRAMES)
+		i = PYBPF_HALF_FRAMES + ((i - PYBPF_HALF_FRAMES) & (PYBPF_HALF_FRAMES - 1));
+	i &= PYBPF_MAX_FRAMES - 1;
+	w->frames[i].code = code;
+	w->frames[i].sig = sig;
+	w->frames[i].position = position;
+	w->stack.depth++;
+	w->hash = walk_mix(walk_mix(w->hash, code), (__u64)sig << 32 | (__u32)position);
+}
+
+/* Looks at one frame. Returns 1 at the end of the chain. */
+static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_layout *l)
+{
+	__u64 frame = w->frame, code, instr = 0;
+	__s32 tlbc_index = 0;
+	__s64 position;
+
+	if (!frame)
+		return 1;
+	if (frame == w->checkpoint) {
+		w->stack.flags |= PYBPF_STACK_CYCLE;
+		return 1;
+	}
+	if (w->steps == w->next_checkpoint) {
+		w->checkpoint = frame;
+		w->next_checkpoint *= 2;
+	}
+	if (++w->steps > PYBPF_MAX_WALK) {
+		w->stack.flags |= PYBPF_STACK_NO_ROOT;
+		return 1;
+	}
+	if (walk_window(w, frame, l->frame_window, PYBPF_FRAME_WINDOW)) {
+		w->stack.flags |= PYBPF_STACK_FAULT;
+		return 1;
+	}
+	w->frame = walk_u64(w, l->frame_previous);
+	if (l->frame_owner != PYBPF_NO_OFFSET && walk_u8(w, l->frame_owner) >= l->owner_not_python)
+		return !w->frame;
+
+	code = walk_u64(w, l->frame_code) & ~(__u64)l->code_tag_mask;
+	if (l->position_kind == PYBPF_POS_LASTI)
+		position = (__s32)walk_u32(w, l->frame_position);
+	else
+		instr = walk_u64(w, l->frame_position);
+	if (l->frame_tlbc_index != PYBPF_NO_OFFSET)
+		tlbc_index = (__s32)walk_u32(w, l->frame_tlbc_index);
+
+	if (walk_window(w, code, l->code_window, PYBPF_CODE_WINDOW)) {
+		w->stack.flags |= PYBPF_STACK_FAULT;
+		return !w->frame;
+	}
+	if (w->code_type && walk_u64(w, l->code_type) != w->code_type) {
+		w->stack.flags |= PYBPF_STACK_NOT_CODE;
+		return !w->frame;
+	}
+	__u32 sig = walk_code_signature(w, l);
+
+	if (l->position_kind != PYBPF_POS_LASTI) {
+		position = tlbc_index ? walk_tlbc_position(w, l, code, instr, tlbc_index) :
+					(__s64)(instr - code);
+		if (position < 0 || position > 0x7fffffff)
+			position = PYBPF_NO_POSITION;
+	}
+	walk_push(w, code, sig, (__s32)position);
+	return !w->frame;
+}
+
+/* Does one step. Returns 1 when the walk is done; result, depth, flags, hash and frames[] then hold its outcome. */
+static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *l)
+{
+	__u64 next = 0;
+
+	if (w->phase == WALK_FRAME)
+		return walk_step_frame(w, l);
+
+	if (++w->steps > PYBPF_MAX_THREADS)
+		return 1;
+	if (w->phase == WALK_INTERP) {
+		__u64 addr = w->interp ? w->interp + l->interp_next : w->interp_head;
+
+		if (walk_read(w, &next, sizeof(next), addr) || !next) {
+			if (!w->fallback || walk_read_tstate(w, l, w->fallback) != 0)
+				return 1;
+			w->steps = 0;
+			walk_enter_thread(w, l, w->fallback);
+			return 0;
+		}
+		w->result = WALK_NO_THREAD_STATE;
+		w->interp = next;
+		w->tstate = next + l->interp_threads_head - l->tstate_next;
+		w->phase = WALK_THREAD;
+		return 0;
+	}
+
+	/* w->tstate is the thread state whose next is to be looked at, or the list's head dressed up as one. */
+	if (walk_read(w, &next, sizeof(next), w->tstate + l->tstate_next) || !next) {
+		w->tstate = 0;
+		w->phase = WALK_INTERP;
+		return 0;
+	}
+	w->tstate = next;
+	if (walk_read_tstate(w, l, next) != 0)
+		return 0;
+	if (!walk_tstate_active(w, l)) {
+		if (!w->fallback)
+			w->fallback = next;
+		return 0;
+	}
+	w->steps = 0;
+	walk_enter_thread(w, l, next);
+	return 0;
+}
+
+#endif
