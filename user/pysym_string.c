@@ -253,5 +253,7 @@ char *pysym_string_decode(const struct pysym_string_shape *shape, const uint8_t 
 	*out++ = '\0';
 
 	shrunk = realloc(text, (size_t)(out - text));
-	return shrunk ? shrunk : text;
+	if (shrunk)
+		text = shrunk;
+	return text;
 }
