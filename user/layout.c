@@ -126,8 +126,8 @@ struct debug_reader {
 	char version[16]; /* "3.14.2", for sentences */
 };
 
-__attribute__((format(printf, 2, 3))) static int refuse(const struct debug_reader *reader, const char *fmt,
-							...)
+__attribute__((format(printf, 2, 3))) static void debug_say_why(const struct debug_reader *reader,
+								const char *fmt, ...)
 {
 	char found[192];
 	va_list args;
@@ -137,8 +137,10 @@ __attribute__((format(printf, 2, 3))) static int refuse(const struct debug_reade
 	va_end(args);
 	snprintf(reader->why, reader->why_size, "the debug offsets of Python %s are refused: %s",
 		 reader->version, found);
-	return -EINVAL;
 }
+
+/* A macro, so that analysers, which look into no variadic function, see that it is never 0. */
+#define refuse(reader, ...) (debug_say_why(reader, __VA_ARGS__), -EINVAL)
 
 static uint64_t read_u64(const uint8_t *bytes)
 {

@@ -354,8 +354,14 @@ static void test_refusals(void **state)
 	assert_refused(v13, OFFSET_FREE, 2, "free_threaded");
 	assert_refused(v13, 24, 0x1000000000, "runtime_state.size");
 	assert_refused(v13, 40, 4, "interpreters_head");
+	/* Inside the table itself. */
+	assert_refused(v13, 40, 8, "interpreters_head");
+	/* Inside the struct, but not in 16 bits. */
+	assert_refused(v13, 64, 0x10000, "interpreter_state.next");
 	assert_refused(v13, 72, 12, "interpreter_state.threads_head");
-	assert_refused(v13, 232, 81, "interpreter_frame.previous");
+	assert_refused(v13, 232, 20, "interpreter_frame.previous");
+	/* Right at the end of the struct's 80 bytes. */
+	assert_refused(v13, 232, 80, "interpreter_frame.previous");
 	assert_refused(v13, 232, 0, "overlap");
 	assert_refused(v13, 312, 70, "code_object.firstlineno");
 	assert_refused(v13, 280, 16, "header");
@@ -367,6 +373,23 @@ static void test_refusals(void **state)
 	assert_refused(v15, 744, UINT64_MAX - 7, "unicode_object");
 	/* Free-threaded, and yet without thread-local bytecode. */
 	assert_refused(v14, OFFSET_FREE, 1, "tlbc_index");
+}
+
+/* 3.13 has no thread-local bytecode, free-threaded or not. */
+static void test_free_threaded_3_13(void **state)
+{
+	uint8_t *bytes = saved_read(&saved_tables[0]);
+	struct layout_build build;
+	char why[256] = "";
+
+	(void)state;
+	put_u64(bytes, OFFSET_FREE, 1);
+	assert_int_equal(layout_from_debug_offsets(bytes, saved_tables[0].size, &build, why, sizeof(why)), 0);
+	assert_int_equal(build.layout.free_threaded, 1);
+	assert_int_equal(build.layout.frame_tlbc_index, NO);
+	assert_int_equal(build.layout.code_tlbc, NO);
+	assert_int_equal(build.layout.code_tag_mask, 0);
+	free(bytes);
 }
 
 static void test_newer_minor(void **state)
@@ -415,6 +438,7 @@ int main(void)
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_corrupted),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_free_threaded_3_13),
 		cmocka_unit_test(test_newer_minor),
 		cmocka_unit_test(test_no_room_for_why),
 	};
