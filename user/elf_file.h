@@ -39,6 +39,12 @@ int elf_file_dynamic_symbol(struct elf_file *elf, const char *name, struct elf_s
 int elf_file_section(struct elf_file *elf, const char *name, struct elf_section *out);
 /* The lowest PT_LOAD's p_vaddr, rounded down to a page, and its file offset rounded down likewise. */
 void elf_file_first_load(struct elf_file *elf, uint64_t *vaddr, uint64_t *offset);
+/* An executable PT_LOAD: what a process's executable mappings of the file are compared with. */
+struct elf_segment {
+	uint64_t vaddr, offset, size; /* as in the program header, not rounded to pages */
+};
+/* Copies the first max executable PT_LOADs to out; returns how many. */
+size_t elf_file_code_segments(struct elf_file *elf, struct elf_segment *out, size_t max);
 /* Translates a file offset to the virtual address as linked. Returns 0, or -ENOENT. */
 int elf_file_offset_to_vaddr(struct elf_file *elf, uint64_t offset, uint64_t *vaddr);
 /*
@@ -56,8 +62,10 @@ const char *elf_file_soname(struct elf_file *elf);
 size_t elf_file_build_id(struct elf_file *elf, uint8_t *buf, size_t size);
 /*
  * Calls visit for every NUL-terminated printable string of at least min_len bytes in the read-only data
- * (.rodata, else the non-executable, non-writable PT_LOADs) until it returns non-zero, and returns that; 0 at the end.
+ * (.rodata, else the non-executable, non-writable PT_LOADs) until it returns non-zero, and returns that; 0 at
+ * the end.
  */
-int elf_file_strings(struct elf_file *elf, size_t min_len, int (*visit)(const char *text, void *arg), void *arg);
+int elf_file_strings(struct elf_file *elf, size_t min_len, int (*visit)(const char *text, void *arg),
+		     void *arg);
 
 #endif
