@@ -47,7 +47,7 @@ enum discovery_result discovery_process(pid_t pid, struct discovery_python *out,
 /*
  * Checks that the layout fits the live process: interp_head's interpreter has a thread state that points back
  * to it, whose thread id is plausible. Returns 0; -EAGAIN when the interpreter is not initialised yet; -EINVAL
- * when memory contradicts the layout (why says what).
+ * when memory contradicts the layout (why says what); -ESRCH when the process has ended; -EPERM.
  */
 int discovery_validate(const struct discovery_python *python, char *why, size_t why_size);
 

@@ -135,6 +135,9 @@ static void visit_version(const char *text, struct string_search *search)
 	struct found found;
 	int micro;
 
+	/* Nearly every string stops here. */
+	if (!isdigit((unsigned char)text[len - 1]) && text[len - 1] != '+')
+		return;
 	/* No PY_VERSION is longer than "3.15.10rc10+". */
 	while (start && len - start < 16 &&
 	       (isalnum((unsigned char)text[start - 1]) || text[start - 1] == '.' || text[start - 1] == '+'))
