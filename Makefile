@@ -27,8 +27,8 @@ WARN += -Werror
 endif
 CFLAGS ?= -O2 -g
 USER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) -Ibpf -Iuser $(LIBBPF_CFLAGS)
-LDLIBS := $(LIBBPF_LIBS) -lelf -lz
-BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes \
+LDLIBS := $(LIBBPF_LIBS) -lelf -lz -lm
+BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
 	-Wno-compare-distinct-pointer-types -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
 SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

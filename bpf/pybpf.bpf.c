@@ -87,7 +87,6 @@ struct {
 
 static __always_inline int walk_read(void *w, void *dst, __u32 size, __u64 addr)
 {
-	(void)w;
 	return bpf_probe_read_user(dst, size, (const void *)addr);
 }
 
@@ -239,7 +238,7 @@ static __always_inline __u32 copy_string(struct scratch *s, const struct pybpf_l
 	__u64 size;
 
 	s->code.part_addr[part] = addr;
-	s->code.part_size[part] = 0;
+	s->code.part_size[part] = PYBPF_SIZE_UNKNOWN;
 	s->code.part_copied[part] = 0;
 	if (walk_read(w, w->buffer, STRING_HEADER, addr))
 		return end;
@@ -268,7 +267,7 @@ static __always_inline __u32 copy_lines(struct scratch *s, const struct pybpf_la
 	__u64 size = 0;
 
 	s->code.part_addr[PYBPF_CODE_LINES] = addr + l->bytes_data;
-	s->code.part_size[PYBPF_CODE_LINES] = 0;
+	s->code.part_size[PYBPF_CODE_LINES] = PYBPF_SIZE_UNKNOWN;
 	s->code.part_copied[PYBPF_CODE_LINES] = 0;
 	if (walk_read(&s->walk, &size, sizeof(size), addr + l->bytes_size) || size >= 1u << 30)
 		return end;
@@ -430,7 +429,6 @@ struct loop_context {
 
 static long loop_walk(__u32 i, struct loop_context *c)
 {
-	(void)i;
 	return walk_step(&c->s->walk, c->l);
 }
 
@@ -445,7 +443,6 @@ int sample_loop(void *ctx)
 {
 	struct loop_context c = {};
 
-	(void)ctx;
 	c.s = sample_begin(&c.l);
 	if (!c.s || !c.l)
 		return 0;
@@ -517,7 +514,6 @@ int chain_finish(void *ctx)
 	const struct pybpf_layout *l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
 	int full = 0;
 
-	(void)ctx;
 	if (!s || !l || !sample_count(s, l))
 		return 0;
 	for (__u32 i = 0; i < CHAIN_ANNOUNCED; i++) {
@@ -537,9 +533,6 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 	__u32 tgid = compat_pid_tgid() >> 32;
 	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 
-	(void)task;
-	(void)old_pid;
-	(void)binary;
 	if (!proc)
 		return 0;
 	proc->state = PYBPF_PROC_PENDING;

@@ -17,7 +17,7 @@
 
 /* Largest windows that the walk reads of one struct; a layout that needs more is refused. */
 #define PYBPF_TSTATE_WINDOW 320
-#define PYBPF_FRAME_WINDOW 128
+#define PYBPF_FRAME_WINDOW 144
 #define PYBPF_CODE_WINDOW 256
 
 /* An offset that this Python does not have. */
@@ -180,12 +180,14 @@ enum pybpf_code_part {
 	PYBPF_CODE_PARTS,
 };
 
+#define PYBPF_SIZE_UNKNOWN 0xffffffff
+
 /* A code object that is seen for the first time; what the kernel could copy of its parts follows, one by one. */
 struct pybpf_code_event {
 	struct pybpf_event event;
 	__u64 code;
 	__u64 part_addr[PYBPF_CODE_PARTS]; /* the objects, for user space to read where copied < size */
-	__u32 part_size[PYBPF_CODE_PARTS]; /* bytes that a whole copy has; 0 where the header could not be read */
+	__u32 part_size[PYBPF_CODE_PARTS]; /* bytes that a whole copy has, or PYBPF_SIZE_UNKNOWN */
 	__u32 part_copied[PYBPF_CODE_PARTS];
 	__u32 sig;
 	__u32 proc_id;
@@ -219,29 +221,30 @@ struct pybpf_thread_name {
 };
 
 /*
- * What becomes of a sample. Every sample that hits a wanted process is in PYBPF_COUNT_ASKED and in exactly one of
- * the others up to PYBPF_COUNT_PYTHON; the rest say more about those with Python frames.
- * X(name, key in --json-stats, sentence for people)
+ * What becomes of a sample. Every sample that hits a wanted process is in ASKED and in exactly one of the next: LOST
+ * ones have nothing to show, WITHOUT ones met no Python frame, PYTHON is counted with its stack. INCOMPLETE ones are
+ * among the latter.
+ * X(name, class, key in --json-stats, how people are told of it after a number of samples)
  */
-#define PYBPF_COUNTERS(X)                                                                                              \
-	X(ASKED, "asked", "timer interrupts in the profiled process")                                                  \
-	X(NOT_READY, "not_ready", "taken before the interpreter was found")                                            \
-	X(NO_SCRATCH, "no_scratch", "on a CPU that came online during the run")                                        \
-	X(TABLE_FULL, "stack_table_full", "with a stack that found no room in the stack table (--max-stacks)")          \
-	X(TABLE_BUSY, "stack_table_busy", "while another context held the stack table")                                \
-	X(NO_INTERPRETER, "no_interpreter", "while the interpreter was starting or had ended")                         \
-	X(NO_THREAD_STATE, "no_thread_state", "on threads that are no Python threads")                                 \
-	X(UNREADABLE, "unreadable", "whose first frame could not be read")                                             \
-	X(NO_FRAMES, "no_frames", "on Python threads that had no frame")                                               \
-	X(PYTHON, "python", "with Python frames")                                                                      \
-	X(CUT, "cut", "deeper than 8,192 frames: leaf and root kept")                                                  \
-	X(NO_ROOT, "no_root", "deeper than 65,536 frames: root not reached")                                           \
-	X(FAULT, "fault", "with a frame that could not be read")                                                       \
-	X(NOT_CODE, "not_code", "with a frame that had no code object")                                                \
-	X(CYCLE, "cycle", "with a frame chain that ran in a circle")
+#define PYBPF_COUNTERS(X)                                                                                        \
+	X(ASKED, ASKED, "asked", "in the profiled process")                                                      \
+	X(NOT_READY, LOST, "not_ready", "taken before the interpreter was found")                                \
+	X(NO_SCRATCH, LOST, "no_scratch", "taken on a CPU that is not known")                                    \
+	X(TABLE_FULL, LOST, "stack_table_full", "with a new stack when the table was full (see --max-stacks)")   \
+	X(TABLE_BUSY, LOST, "stack_table_busy", "while another context held the stack table")                    \
+	X(UNREADABLE, LOST, "unreadable", "whose first frame could not be read")                                 \
+	X(NO_INTERPRETER, WITHOUT, "no_interpreter", "while the interpreter was starting or had ended")          \
+	X(NO_THREAD_STATE, WITHOUT, "no_thread_state", "on threads that Python does not know")                   \
+	X(NO_FRAMES, WITHOUT, "no_frames", "on Python threads outside of any Python function")                   \
+	X(PYTHON, PYTHON, "python", "with Python frames")                                                        \
+	X(CUT, INCOMPLETE, "cut", "deeper than 8,192 frames: leaf and root kept")                                \
+	X(NO_ROOT, INCOMPLETE, "no_root", "deeper than 65,536 frames: root not reached")                         \
+	X(FAULT, INCOMPLETE, "fault", "with a frame that could not be read")                                     \
+	X(NOT_CODE, INCOMPLETE, "not_code", "with a frame that had no code object")                              \
+	X(CYCLE, INCOMPLETE, "cycle", "with a frame chain that ran in a circle")
 
 enum pybpf_counter {
-#define X(name, key, text) PYBPF_COUNT_##name,
+#define X(name, class, key, text) PYBPF_COUNT_##name,
 	PYBPF_COUNTERS(X)
 #undef X
 		PYBPF_NR_COUNTERS,

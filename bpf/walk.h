@@ -174,7 +174,8 @@ static __always_inline __u32 walk_code_signature(struct walk *w, const struct py
 		__u64 name_hash = 0;
 
 		hash = walk_mix(hash, walk_u32(w, l->code_firstlineno));
-		if (!walk_read(w, &name_hash, sizeof(name_hash), name + l->str_hash))
+		if (l->str_hash != PYBPF_NO_OFFSET &&
+		    !walk_read(w, &name_hash, sizeof(name_hash), name + l->str_hash))
 			hash = walk_mix(hash, name_hash);
 	}
 	return (__u32)(hash ^ (hash >> 32));
@@ -220,7 +221,7 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 {
 	__u64 frame = w->frame, code, instr = 0;
 	__s32 tlbc_index = 0;
-	__s64 position;
+	__s64 position = 0;
 
 	if (!frame)
 		return 1;

@@ -82,6 +82,7 @@ static void put_debug_offsets(void)
 	FIELD(thread_state.interp);
 	FIELD(thread_state.thread_id);
 	FIELD(thread_state.current_frame);
+	FIELD(thread_state.status);
 	FIELD(interpreter_frame.size);
 	FIELD(interpreter_frame.executable);
 	FIELD(interpreter_frame.previous);
@@ -128,6 +129,9 @@ static void put_states(void)
 #if PY_VERSION_HEX >= 0x030b0000
 	OFFSET("tstate_frame", PyThreadState, cframe);
 	OFFSET("cframe_frame", _PyCFrame, current_frame);
+#if PY_VERSION_HEX >= 0x030c0000
+	OFFSET("tstate_status", PyThreadState, _status);
+#endif
 #else
 	OFFSET("tstate_frame", PyThreadState, frame);
 #endif

@@ -22,6 +22,7 @@ enum debug_field {
 	DEBUG_THREAD_STATE_INTERP,
 	DEBUG_THREAD_STATE_THREAD_ID,
 	DEBUG_THREAD_STATE_CURRENT_FRAME,
+	DEBUG_THREAD_STATE_STATUS,
 	DEBUG_INTERPRETER_FRAME_SIZE,
 	DEBUG_INTERPRETER_FRAME_EXECUTABLE,
 	DEBUG_INTERPRETER_FRAME_PREVIOUS,
@@ -224,6 +225,7 @@ static const struct offset_rule {
 	TSTATE("interp", INTERP, tstate_interp),
 	TSTATE("thread_id", THREAD_ID, tstate_thread_id),
 	TSTATE("current_frame", CURRENT_FRAME, tstate_frame),
+	RULE("thread_state", "status", THREAD_STATE, STATUS, 4, 4, ALWAYS, tstate_status),
 	FRAME("executable", EXECUTABLE, frame_code),
 	FRAME("previous", PREVIOUS, frame_previous),
 	FRAME("instr_ptr", INSTR_PTR, frame_position),
@@ -434,6 +436,7 @@ static int debug_set_windows(const struct debug_reader *reader, struct pybpf_lay
 	window_cover(&layout->tstate_window, layout->tstate_interp, 8);
 	window_cover(&layout->tstate_window, layout->tstate_thread_id, 8);
 	window_cover(&layout->tstate_window, layout->tstate_frame, 8);
+	window_cover(&layout->tstate_window, layout->tstate_status, 4);
 	window_cover(&layout->frame_window, layout->frame_code, 8);
 	window_cover(&layout->frame_window, layout->frame_previous, 8);
 	window_cover(&layout->frame_window, layout->frame_position, 8);
@@ -497,6 +500,8 @@ static void debug_set_kinds(struct pybpf_layout *layout)
 	layout->position_kind = PYBPF_POS_INSTR_PTR;
 	layout->string_kind = PYBPF_STR_UNICODE;
 	layout->line_kind = PYBPF_LINES_PEP657;
+	/* Free-threaded 3.14+ has a whole byte of `interned` before the kind, for atomic access (unicodeobject.h). */
+	layout->str_kind_shift = layout->free_threaded && layout->minor >= MINOR_TLBC ? 8 : 2;
 	/* debug_build stays 0: the offsets already are the debug build's own. */
 }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+uint64_t cli_start_ns;
+
+static const struct cli_command commands[] = {
+	{"record", "sample a process or a command (the default, may be left out)", cli_record},
+	{"doctor", "say what this host offers, what will work, and what to change", cli_doctor},
+	{0},
+};
+
+int cli_number(const char *text, double min, double max, double *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtod(text, &end);
+	return errno || end == text || *end || !isfinite(*out) || *out < min || *out > max ? -EINVAL : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	cli_start_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	if (argc > 1) {
+		for (const struct cli_command *c = commands; c->name; c++) {
+			if (strcmp(argv[1], c->name) == 0)
+				return c->run(argc - 1, argv + 1);
+		}
+	}
+	return cli_record(argc, argv);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Commands: one file each, with its options and help. */
+#ifndef CLI_H
+#define CLI_H
+
+#include <stdint.h>
+
+/* Exit codes: 0 done, 1 it failed, 2 the command line was wrong; a started command's own otherwise. */
+#define CLI_OK     0
+#define CLI_FAILED 1
+#define CLI_USAGE  2
+
+struct cli_command {
+	const char *name;
+	const char *summary;
+	/* argv[0] is the command's name. Returns the exit code. */
+	int (*run)(int argc, char **argv);
+};
+
+/* CLOCK_MONOTONIC nanoseconds at the start of main. */
+extern uint64_t cli_start_ns;
+
+int cli_record(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
+
+/* Reads a decimal number of the range; whole ones only where wanted. Returns 0 or -EINVAL. */
+int cli_number(const char *text, double min, double max, double *out);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Code objects by process and address: their names, files and lines. */
+#ifndef PYSYM_H
+#define PYSYM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "pybpf.h"
+
+/* Which line a frame gets. */
+enum pysym_line_mode {
+	PYSYM_LINES_CURRENT, /* the one being executed */
+	PYSYM_LINES_FIRST,   /* the function's first */
+	PYSYM_LINES_NONE,
+};
+
+struct pysym;
+
+struct pysym_frame {
+	const char *name; /* UTF-8; valid until pysym_free */
+	const char *file; /* as the options want it; "" when unknown */
+	int32_t line;     /* -1 when unknown or not wanted */
+	bool hidden;      /* not a function of the program: the interpreter's own trampoline */
+	uint32_t *cookie; /* the caller's own, one for each distinct code object and position; UINT32_MAX at first */
+};
+
+struct pysym_counters {
+	uint64_t codes;      /* distinct code objects */
+	uint64_t unnamed;    /* whose name could not be had */
+	uint64_t no_lines;   /* whose line table could not be had: the first line stands in */
+};
+
+struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames);
+void pysym_free(struct pysym *s);
+
+/* Makes a process known, comm being its name. Returns 0 or -ENOMEM. */
+int pysym_add_process(struct pysym *s, uint32_t proc_id, pid_t pid, const char *comm,
+		      const struct pybpf_layout *layout);
+
+/* The PID and name (valid until pysym_free) of a known process; 0 and "" for another. */
+pid_t pysym_process(const struct pysym *s, uint32_t proc_id, const char **comm);
+
+/*
+ * Takes what the kernel copied of a code object (size: of the whole record), and reads from the process at once what
+ * it did not get. Returns 0; -EBADMSG for a record that contradicts itself; -ENOMEM.
+ */
+int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t size);
+
+/*
+ * Names a frame. A code object that the kernel has not announced is read from the process. Returns 0; -ENOENT when
+ * nothing is known of it; -ENOMEM.
+ */
+int pysym_resolve(struct pysym *s, uint32_t proc_id, const struct pybpf_frame *frame, struct pysym_frame *out);
+
+const struct pysym_counters *pysym_counters(const struct pysym *s);
+
+/*
+ * Cuts a source path down to its importable part: what follows site-packages, dist-packages, lib/pythonX.Y or a zip
+ * archive; else the packages (directories with __init__.py, looked for below root, a directory such as /proc/PID/root
+ * or "") that it is in, and its name. Returns a pointer into path. "<string>" and relative paths stay.
+ */
+const char *pysym_short_path(const char *path, const char *root);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session_account.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum counter_class {
+	CLASS_ASKED,
+	CLASS_LOST,
+	CLASS_WITHOUT,
+	CLASS_PYTHON,
+	CLASS_INCOMPLETE,
+};
+
+static const struct counter {
+	enum counter_class class;
+	const char *key, *text;
+} counters[PYBPF_NR_COUNTERS] = {
+#define X(name, class, key, text) [PYBPF_COUNT_##name] = {CLASS_##class, key, text},
+	PYBPF_COUNTERS(X)
+#undef X
+};
+
+/* Of user space's own making: the stack stayed behind in the kernel. */
+static const char unsent_key[] = "ring_buffer_full", unsent_text[] = "whose stack never found room in the ring buffer";
+
+static uint64_t sum(const struct session_account *a, enum counter_class class)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < PYBPF_NR_COUNTERS; i++) {
+		if (counters[i].class == class)
+			total += a->counters[i];
+	}
+	return total;
+}
+
+uint64_t session_account_lost(const struct session_account *a)
+{
+	return sum(a, CLASS_LOST);
+}
+
+static void print_class(const struct session_account *a, enum counter_class class, const char *title, uint64_t more,
+			FILE *out)
+{
+	const char *separator = "";
+
+	if (!sum(a, class) && !more)
+		return;
+	fprintf(out, "pybpf: %s: ", title);
+	for (int i = 0; i < PYBPF_NR_COUNTERS; i++) {
+		if (counters[i].class != class || !a->counters[i])
+			continue;
+		fprintf(out, "%s%" PRIu64 " %s", separator, a->counters[i], counters[i].text);
+		separator = "; ";
+	}
+	if (more)
+		fprintf(out, "%s%" PRIu64 " %s", separator, more, unsent_text);
+	fputc('\n', out);
+}
+
+void session_account_print(const struct session_account *a, bool cost, FILE *out)
+{
+	fprintf(out,
+		"pybpf: %.2f s at %u Hz on the %s: %" PRIu64 " samples asked, %" PRIu64 " taken, %" PRIu64
+		" with Python frames; %" PRIu64 " distinct stacks\n",
+		a->duration_s, a->freq, a->source == SESSION_PERF_CYCLES ? "CPU's cycles" : "CPU clock",
+		a->counters[PYBPF_COUNT_ASKED], a->taken, a->python, a->stacks);
+	print_class(a, CLASS_WITHOUT, "without Python frames", 0, out);
+	print_class(a, CLASS_LOST, "lost", a->unsent, out);
+	print_class(a, CLASS_INCOMPLETE, "incomplete", 0, out);
+	if (a->names.unnamed)
+		fprintf(out, "pybpf: %" PRIu64 " of %" PRIu64 " code objects could not be named\n", a->names.unnamed,
+			a->names.codes);
+	if (a->names.no_lines)
+		fprintf(out, "pybpf: %" PRIu64 " of %" PRIu64 " code objects had no readable line table: first line shown\n",
+			a->names.no_lines, a->names.codes);
+	if (!cost)
+		return;
+	if (a->measured)
+		fprintf(out, "pybpf: cost: %.0f ns of kernel program per sample; ", a->kernel_ns_per_sample);
+	else
+		fputs("pybpf: cost: kernel program not measured; ", out);
+	fprintf(out, "pybpf itself %.3f s of CPU, %.1f MiB at most; ", a->user_cpu_s, (double)a->peak_rss_kib / 1024);
+	if (a->time_to_first_sample_ms >= 0)
+		fprintf(out, "first sample after %.0f ms\n", a->time_to_first_sample_ms);
+	else
+		fputs("no sample\n", out);
+}
+
+static void json_class(const struct session_account *a, enum counter_class class, const char *key, FILE *out)
+{
+	const char *separator = "";
+
+	fprintf(out, "  \"%s\": {", key);
+	for (int i = 0; i < PYBPF_NR_COUNTERS; i++) {
+		if (counters[i].class != class)
+			continue;
+		fprintf(out, "%s\"%s\": %" PRIu64, separator, counters[i].key, a->counters[i]);
+		separator = ", ";
+	}
+	if (class == CLASS_LOST)
+		fprintf(out, "%s\"%s\": %" PRIu64, separator, unsent_key, a->unsent);
+	fputs("},\n", out);
+}
+
+static void json_number(const char *key, bool known, double value, const char *end, FILE *out)
+{
+	if (known)
+		fprintf(out, "  \"%s\": %.3f%s\n", key, value, end);
+	else
+		fprintf(out, "  \"%s\": null%s\n", key, end);
+}
+
+void session_account_json(const struct session_account *a, FILE *out)
+{
+	fputs("{\n", out);
+	json_number("duration_s", true, a->duration_s, ",", out);
+	fprintf(out,
+		"  \"freq_hz\": %u,\n  \"source\": \"%s\",\n"
+		"  \"samples\": {\"asked\": %" PRIu64 ", \"taken\": %" PRIu64 ", \"python\": %" PRIu64
+		", \"lost\": %" PRIu64 "},\n",
+		a->freq, a->source == SESSION_PERF_CYCLES ? "cycles" : "cpu-clock", a->counters[PYBPF_COUNT_ASKED],
+		a->taken, a->python, a->lost);
+	json_class(a, CLASS_LOST, "lost", out);
+	json_class(a, CLASS_WITHOUT, "without_python", out);
+	json_class(a, CLASS_INCOMPLETE, "incomplete", out);
+	fprintf(out,
+		"  \"stacks\": %" PRIu64 ",\n  \"code_objects\": {\"seen\": %" PRIu64 ", \"unnamed\": %" PRIu64
+		", \"without_lines\": %" PRIu64 "},\n",
+		a->stacks, a->names.codes, a->names.unnamed, a->names.no_lines);
+	json_number("kernel_ns_per_sample", a->measured, a->kernel_ns_per_sample, ",", out);
+	json_number("user_cpu_s", true, a->user_cpu_s, ",", out);
+	fprintf(out, "  \"peak_rss_kib\": %" PRId64 ",\n", a->peak_rss_kib);
+	json_number("time_to_first_sample_ms", a->time_to_first_sample_ms >= 0, a->time_to_first_sample_ms, "", out);
+	fputs("}\n", out);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session_kernel.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	size_t offset;
+	enum bpf_func_id helper;
+} features[] = {
+	{"bpf_loop", offsetof(struct session_kernel, bpf_loop), BPF_FUNC_loop},
+	{"task_storage", offsetof(struct session_kernel, task_storage), BPF_FUNC_task_storage_get},
+};
+
+#define NR_FEATURES (sizeof(features) / sizeof(*features))
+
+static bool *feature(struct session_kernel *kernel, size_t i)
+{
+	return (bool *)((char *)kernel + features[i].offset);
+}
+
+void session_kernel_probe(struct session_kernel *kernel)
+{
+	for (size_t i = 0; i < NR_FEATURES; i++)
+		*feature(kernel, i) = libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, features[i].helper, NULL) == 1;
+}
+
+int session_kernel_without(struct session_kernel *kernel, const char *names)
+{
+	while (*names) {
+		size_t len = strcspn(names, ","), i;
+
+		for (i = 0; i < NR_FEATURES; i++) {
+			if (strlen(features[i].name) == len && memcmp(features[i].name, names, len) == 0)
+				break;
+		}
+		if (i == NR_FEATURES)
+			return -EINVAL;
+		*feature(kernel, i) = false;
+		names += len;
+		if (*names == ',')
+			names++;
+	}
+	return 0;
+}

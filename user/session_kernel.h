@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What this kernel can do better than the floor (5.10): probed once, handed to the BPF side as constants. */
+#ifndef SESSION_KERNEL_H
+#define SESSION_KERNEL_H
+
+#include <stdbool.h>
+
+struct session_kernel {
+	bool bpf_loop;     /* 5.17 (e6f2dd0f8067): else the walk continues by tail calls */
+	bool task_storage; /* 5.12 (a10787e6d58c) for tracing programs: else a hash by thread */
+};
+
+/* Fills *kernel. Needs the privilege to load programs; what can't be probed counts as missing. */
+void session_kernel_probe(struct session_kernel *kernel);
+
+/*
+ * Switches features off by a comma-separated list of their names ("bpf_loop,task_storage"), so that one kernel can
+ * run what an older one would. Returns 0, or -EINVAL for an unknown name.
+ */
+int session_kernel_without(struct session_kernel *kernel, const char *names);
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session_perf.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "log.h"
+
+static int open_event(enum session_perf_source source, int cpu, unsigned freq)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.freq = 1,
+		.sample_freq = freq,
+		/* An idle CPU runs nobody's Python; without this its timer would wake it for nothing. */
+		.exclude_idle = 1,
+	};
+	int fd;
+
+	if (source == SESSION_PERF_CYCLES) {
+		attr.type = PERF_TYPE_HARDWARE;
+		attr.config = PERF_COUNT_HW_CPU_CYCLES;
+	} else {
+		attr.type = PERF_TYPE_SOFTWARE;
+		attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	}
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int session_perf_probe(enum session_perf_source source)
+{
+	int fd = open_event(source, 0, 1);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+static int attach_cpu(struct session_perf *perf, const struct bpf_program *program, int cpu, unsigned freq)
+{
+	int fd = open_event(perf->source, cpu, freq), err;
+	struct bpf_link *link;
+
+	/* Offline: nothing runs there. */
+	if (fd == -ENODEV || fd == -ENXIO)
+		return 0;
+	if (fd < 0) {
+		log_error("cannot open a perf event of %u Hz on CPU %d: %s; see `pybpf doctor`", freq, cpu, strerror(-fd));
+		return fd;
+	}
+	link = bpf_program__attach_perf_event(program, fd);
+	if (!link) {
+		err = -errno;
+		log_error("cannot attach the sampler to the perf event on CPU %d: %s; see `pybpf doctor`", cpu,
+			  strerror(-err));
+		close(fd);
+		return err;
+	}
+	perf->links[perf->count++] = link;
+	return 0;
+}
+
+int session_perf_attach(struct session_perf *perf, const struct bpf_program *program, unsigned freq,
+			enum session_perf_source source)
+{
+	int cpus = libbpf_num_possible_cpus(), err = 0;
+
+	memset(perf, 0, sizeof(*perf));
+	if (cpus < 0)
+		return cpus;
+	perf->links = calloc((size_t)cpus, sizeof(*perf->links));
+	if (!perf->links)
+		return -ENOMEM;
+	perf->source = source;
+	if (source == SESSION_PERF_AUTO)
+		perf->source = session_perf_probe(SESSION_PERF_CYCLES) ? SESSION_PERF_CPU_CLOCK : SESSION_PERF_CYCLES;
+	for (int cpu = 0; cpu < cpus && !err; cpu++)
+		err = attach_cpu(perf, program, cpu, freq);
+	if (!err && !perf->count) {
+		log_error("no CPU could be sampled; see `pybpf doctor`");
+		err = -ENODEV;
+	}
+	if (err)
+		session_perf_detach(perf);
+	return err;
+}
+
+void session_perf_detach(struct session_perf *perf)
+{
+	for (int i = 0; i < perf->count; i++)
+		bpf_link__destroy(perf->links[i]);
+	free(perf->links);
+	memset(perf, 0, sizeof(*perf));
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The loop of a run: events, signals, time, the target's life. */
+#ifndef SESSION_RUN_H
+#define SESSION_RUN_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "session.h"
+#include "session_command.h"
+
+enum session_end {
+	SESSION_END_DURATION,
+	SESSION_END_SIGNAL,
+	SESSION_END_TARGET, /* the process is gone */
+	SESSION_END_ERROR,
+};
+
+struct session_run {
+	struct session *session;
+	pid_t pid;
+	struct session_command *command; /* NULL when the target was there before */
+	double duration_s;               /* 0: until a signal or the target's end */
+	bool progress;                   /* show it on stderr */
+	bool python_found;               /* in: the target is set; out: it was at some time */
+};
+
+/* Signals that a run takes care of itself: to be blocked before a command is started. */
+void session_run_signals(sigset_t *set);
+
+/* Runs until one of the ends. The signals must be blocked. */
+enum session_end session_run(struct session_run *run);
+
+/* Waits for a command that outlives the run's duration; signals are still passed on. */
+void session_run_command(struct session_command *command);
+
+/*
+ * Finds the interpreter in a process that may have started just now: waits while it is young. Fills *out. Returns 0,
+ * or negative errno after reporting what was found.
+ */
+int session_find_python(pid_t pid, struct discovery_python *out);
+
+#endif
