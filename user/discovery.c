@@ -154,9 +154,12 @@ done:
 /* The difference between addresses in the process and as linked. */
 static bool find_bias(const struct discovery_file *file, const struct procfs_map *map, uint64_t *out)
 {
+	/* arm64 kernels can have pages of 64 KiB; segments are mapped by whole pages. */
+	uint64_t page_mask = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1);
+
 	for (size_t i = 0; i < file->code_count; i++) {
 		const struct elf_segment *code = &file->code[i];
-		uint64_t page_start = code->offset & ~4095ULL;
+		uint64_t page_start = code->offset & page_mask;
 
 		if (map->offset < page_start ||
 		    map->offset - page_start >= code->offset - page_start + code->size)

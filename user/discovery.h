@@ -11,34 +11,35 @@
 
 enum discovery_result {
 	DISCOVERY_OK = 0,
-	DISCOVERY_NOT_PYTHON,   /* no CPython in its mappings (yet: see discovery_process) */
-	DISCOVERY_UNSUPPORTED,  /* a Python that is refused: why says which and what was found */
-	DISCOVERY_GONE,         /* no such process, or it ended meanwhile */
-	DISCOVERY_ZOMBIE,       /* it has ended and waits for its parent */
-	DISCOVERY_DENIED,       /* not readable: why says what is missing */
+	DISCOVERY_NOT_PYTHON,  /* no CPython in its mappings (yet: see discovery_process) */
+	DISCOVERY_UNSUPPORTED, /* a Python that is refused: why says which and what was found */
+	DISCOVERY_GONE,        /* no such process, or it ended meanwhile */
+	DISCOVERY_ZOMBIE,      /* it has ended and waits for its parent */
+	DISCOVERY_DENIED,      /* not readable: why says what is missing */
 };
 
 struct discovery_python {
 	pid_t pid;
-	uint64_t start_time;      /* clock ticks since boot */
+	uint64_t start_time; /* clock ticks since boot */
 	char comm[64];
 	struct layout_build build;
 	int version_major, version_minor, version_micro;
-	char version[32];         /* as the binary spells it: "3.11.2", "3.15.0a1" */
+	char version[32]; /* as the binary spells it: "3.11.2", "3.15.0a1" */
 	bool debug_build, free_threaded;
-	bool is_static;           /* the interpreter is in the executable itself */
-	char path[4096];          /* the ELF file that holds the runtime, as the process sees it */
+	bool is_static;  /* the interpreter is in the executable itself */
+	char path[4096]; /* the ELF file that holds the runtime, as the process sees it */
 	uint64_t load_bias;
 	uint64_t runtime_addr;        /* _PyRuntime (3.7+) or interp_head, in the process */
 	uint64_t interp_head_addr;    /* address of the variable that holds the first PyInterpreterState * */
-	uint64_t tstate_current_addr; /* address of the variable that holds the GIL's owner (to 3.11), else 0 */
+	uint64_t tstate_current_addr; /* address of the variable that holds the GIL's owner (to 3.11), else 0
+				       */
 	uint64_t code_type_addr;      /* &PyCode_Type, or 0 when no symbol tells */
 	char version_source[64], runtime_source[64]; /* for -v: "Py_Version", ".dynsym _PyRuntime" */
 };
 
 /*
- * Looks once at process pid. Fills *out on DISCOVERY_OK; else one sentence in why (what was tried, what was found,
- * what to do). The interpreter need not be initialised yet: everything is known from the mapped files.
+ * Looks once at process pid. Fills *out on DISCOVERY_OK; else one sentence in why (what was tried, what was
+ * found, what to do). The interpreter need not be initialised yet: everything is known from the mapped files.
  * Analysed files are remembered by device, inode, size and change time, so a second process of a known binary
  * costs no parsing.
  */
@@ -46,8 +47,8 @@ enum discovery_result discovery_process(pid_t pid, struct discovery_python *out,
 
 /*
  * Checks that the layout fits the live process: interp_head's interpreter has a thread state that points back
- * to it, whose thread id is plausible. Returns 0; -EAGAIN when the interpreter is not initialised yet; -EINVAL
- * when memory contradicts the layout (why says what); -ESRCH when the process has ended; -EPERM.
+ * to it, whose thread id is plausible. Returns 0; -EAGAIN when the interpreter is not initialised yet;
+ * -EINVAL when memory contradicts the layout (why says what); -ESRCH when the process has ended; -EPERM.
  */
 int discovery_validate(const struct discovery_python *python, char *why, size_t why_size);
 

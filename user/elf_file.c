@@ -15,8 +15,7 @@
 
 #include "elf_internal.h"
 
-/* Far above what linkers produce (12 to 15 segments); bounds what a hostile header costs.
- */
+/* Far above what linkers produce (12 to 15 segments); bounds what a hostile header costs. */
 #define ELF_MAX_SEGMENTS 256
 #define ELF_MAX_DYNAMIC  2048
 #define ELF_PAGE         4096ULL

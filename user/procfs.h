@@ -23,14 +23,15 @@ struct procfs_map {
  */
 int procfs_parse_map(char *line, struct procfs_map *out);
 
-/* Calls visit for each mapping until it returns non-zero, and returns that; 0 at the end; -errno if unreadable. */
+/* Calls visit for each mapping until it returns non-zero, and returns that; 0 at the end; -errno if
+ * unreadable. */
 int procfs_each_map(pid_t pid, int (*visit)(const struct procfs_map *map, void *arg), void *arg);
 
 struct procfs_stat {
 	char comm[64];
-	char state;          /* R S D Z T … */
+	char state; /* R S D Z T … */
 	pid_t ppid;
-	uint64_t start_time; /* clock ticks since boot (field 22) */
+	uint64_t start_time;   /* clock ticks since boot (field 22) */
 	uint64_t utime, stime; /* clock ticks */
 };
 /* Parses the text of /proc/PID/stat; comm may hold spaces and parentheses. Returns 0, or -EBADMSG. */
@@ -43,8 +44,8 @@ int procfs_ns_pid(pid_t pid, pid_t *out);
 
 /*
  * Opens, for reading, the file that is mapped at [start, end) of the process: through map_files, else through
- * /proc/PID/root, then checks that device and inode are the mapping's. Never blocks on a FIFO or device, never
- * follows a link out of the process's root. Returns a descriptor, or negative errno.
+ * /proc/PID/root, then checks that device and inode are the mapping's. Never blocks on a FIFO or device,
+ * never follows a link out of the process's root. Returns a descriptor, or negative errno.
  */
 int procfs_open_map(pid_t pid, const struct procfs_map *map);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -264,8 +265,8 @@ static void opens_by_path_only_the_same_file(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	map.inode = st.st_ino;
-	map.dev_major = st.st_dev >> 8 & 0xfff;
-	map.dev_minor = (st.st_dev & 0xff) | (st.st_dev >> 12 & 0xfff00);
+	map.dev_major = major(st.st_dev);
+	map.dev_minor = minor(st.st_dev);
 	found = procfs_open_map(getpid(), &map);
 	assert_true(found >= 0);
 	close(found);
