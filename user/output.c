@@ -75,6 +75,8 @@ int output_file_open(struct output_file *file, const char *path)
 	int fd, err;
 
 	memset(file, 0, sizeof(*file));
+	if (!*path)
+		return -ENOENT;
 	/* What is no regular file (a terminal, /dev/null, a pipe) is written as it is. */
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		if (S_ISDIR(st.st_mode))
