@@ -105,12 +105,13 @@ _Static_assert(PYBPF_COPY_STRING <= PYBPF_COPY_LINES, "the room behind the mask 
 struct scratch {
 	struct walk walk;
 	__u64 interp; /* the newest interpreter */
+	__u64 cached; /* the thread state that the thread's cache has */
 	__u32 proc_id;
 	__u32 layout;
 	__u32 tgid;
 	__u32 tid;
 	__u32 chain_calls; /* tail calls that this sample has made */
-	__u32 pad;
+	__u32 interp_changed;
 	struct pybpf_code_event code;
 	__u8 copies[COPY_MASK + 1 + PYBPF_COPY_LINES];
 };
@@ -194,14 +195,18 @@ static __always_inline struct scratch *sample_begin(const struct pybpf_layout **
 	s->walk.thread_id = compat_thread_pointer();
 	s->walk.interp_head = proc->interp_head;
 	s->walk.code_type = proc->code_type;
-	s->interp = newest_interp(proc->interp_head);
 	if (proc->tstate_current)
 		bpf_probe_read_user(&current, sizeof(current), (const void *)proc->tstate_current);
 
 	cache = compat_thread_cache();
-	if (cache && cache->proc_id == proc->proc_id) {
+	if (cache && cache->proc_id == proc->proc_id)
 		cached = cache->tstate;
-		several = cache->several || cache->interp != s->interp;
+	s->cached = cached;
+	/* To 3.11 the GIL's owner tells which of a thread's states is current: no need to know of new interpreters. */
+	s->interp = cached && proc->tstate_current ? cache->interp : newest_interp(proc->interp_head);
+	if (cache && cache->proc_id == proc->proc_id) {
+		s->interp_changed = cache->interp != s->interp;
+		several = cache->several || s->interp_changed;
 		if (!cached && !current && cache->interp == s->interp &&
 		    cache->threads_head == newest_thread(l, s->interp) && ++cache->age < NEGATIVE_AGE) {
 			count(PYBPF_COUNT_NO_THREAD_STATE);
@@ -213,14 +218,15 @@ static __always_inline struct scratch *sample_begin(const struct pybpf_layout **
 	return s;
 }
 
+/* What the walk found out about the thread helps its next samples. */
 static __always_inline void remember_thread(struct scratch *s, const struct pybpf_layout *l)
 {
-	struct thread_cache *cache = compat_thread_cache();
+	struct thread_cache *cache;
 
-	if (!cache)
+	if (s->cached && s->walk.tstate == s->cached && !s->interp_changed)
 		return;
-	if (cache->proc_id == s->proc_id && s->walk.tstate && cache->tstate == s->walk.tstate &&
-	    cache->interp == s->interp)
+	cache = compat_thread_cache();
+	if (!cache)
 		return;
 	cache->tstate = s->walk.result == WALK_OK ? s->walk.tstate : 0;
 	cache->interp = s->interp;

@@ -25,6 +25,27 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 		       PYBPF_FRAME_WINDOW <= WALK_BUFFER_MASK + 1,
 	       "every window fits the buffer");
 
+/*
+ * Frames of 3.11+ lie one below the other in the thread's data stack: one read takes as many as fit. The room behind
+ * the mask takes the window of the last.
+ */
+#define WALK_CHUNK 1024
+#define WALK_CHUNK_MASK (WALK_CHUNK - 1)
+/* Of the smallest pages. */
+#define WALK_PAGE_MASK 4095
+/* Offsets inside one frame. */
+#define WALK_FRAME_MASK 255
+_Static_assert(PYBPF_FRAME_WINDOW <= WALK_FRAME_MASK + 1, "every offset of a frame is inside the mask");
+
+/* Signatures of code objects met in this walk, by address: recursion and wrappers meet the same ones again. */
+#define WALK_MEMO 32
+
+struct walk_memo {
+	__u64 code;
+	__u32 sig;
+	__u32 walk; /* number of the walk that it is from: a later one may meet another object there */
+};
+
 enum walk_phase {
 	WALK_INTERP, /* looking at the next interpreter for this thread */
 	WALK_THREAD, /* looking at the next thread state */
@@ -53,6 +74,12 @@ struct walk {
 	__u32 phase; /* enum walk_phase */
 	__u32 result; /* enum walk_result */
 	__u32 steps;
+	__u32 number; /* of this walk, for the memo; the caller's memory keeps it from one walk to the next */
+	__u32 pad;
+	__u64 chunk_base; /* address of chunk[0] */
+	__u64 chunk_size; /* bytes of it that are there */
+	struct walk_memo memo[WALK_MEMO];
+	__u8 chunk[WALK_CHUNK + WALK_FRAME_MASK + 1 + 8];
 	__u8 buffer[WALK_BUFFER_MASK + 1 + 8];
 	struct pybpf_stack_event stack; /* followed by its frames */
 	struct pybpf_frame frames[PYBPF_MAX_FRAMES];
@@ -81,6 +108,22 @@ static __always_inline __u64 walk_mix(__u64 hash, __u64 value)
 {
 	hash = (hash ^ value) * 0xbf58476d1ce4e5b9ULL;
 	return hash ^ (hash >> 29);
+}
+
+/* Fields of the frame that lies at offset `at` of the chunk. */
+static __always_inline __u64 walk_frame_u64(const struct walk *w, __u32 at, __u16 offset)
+{
+	return *(const __u64 *)(w->chunk + (at & WALK_CHUNK_MASK & ~7) + (offset & (WALK_FRAME_MASK & ~7)));
+}
+
+static __always_inline __u32 walk_frame_u32(const struct walk *w, __u32 at, __u16 offset)
+{
+	return *(const __u32 *)(w->chunk + (at & WALK_CHUNK_MASK & ~7) + (offset & (WALK_FRAME_MASK & ~3)));
+}
+
+static __always_inline __u8 walk_frame_u8(const struct walk *w, __u32 at, __u16 offset)
+{
+	return w->chunk[(at & WALK_CHUNK_MASK & ~7) + (offset & WALK_FRAME_MASK)];
 }
 
 static __always_inline int walk_window(struct walk *w, __u64 addr, __u32 size, __u32 limit)
@@ -140,6 +183,9 @@ static __always_inline void walk_start(struct walk *w, const struct pybpf_layout
 	w->phase = WALK_INTERP;
 	w->result = WALK_NO_INTERPRETER;
 	w->steps = 0;
+	w->number++;
+	w->chunk_base = 0;
+	w->chunk_size = 0;
 	w->stack.depth = 0;
 	w->stack.flags = 0;
 
@@ -206,10 +252,8 @@ static __always_inline void walk_push(struct walk *w, __u64 code, __u32 sig, __s
 {
 	__u32 i = w->stack.depth;
 
-	if (i >= PYBPF_MAX_FRAMES) {
-		w->stack.flags |= PYBPF_STACK_CUT;
+	if (i >= PYBPF_MAX_FRAMES)
 		i = PYBPF_HALF_FRAMES + ((i - PYBPF_HALF_FRAMES) & (PYBPF_HALF_FRAMES - 1));
-	}
 	i &= PYBPF_MAX_FRAMES - 1;
 	w->frames[i].code = code;
 	w->frames[i].sig = sig;
@@ -218,12 +262,73 @@ static __always_inline void walk_push(struct walk *w, __u64 code, __u32 sig, __s
 	w->hash = walk_mix(walk_mix(w->hash, code), (__u64)sig << 32 | (__u32)position);
 }
 
+/*
+ * Makes the frame available in the chunk, from offset *at on. A frame a little below the last one is likely to have
+ * its callers below it, too, and is read with them, but never from beyond its own page: that one may not be there, and
+ * a fault costs more than a hundred frames.
+ */
+static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 *at)
+{
+	__u64 window = l->frame_window, below = 0;
+
+	if (window > PYBPF_FRAME_WINDOW)
+		return -1;
+	if (frame >= w->chunk_base && frame - w->chunk_base + window <= w->chunk_size) {
+		*at = (__u32)(frame - w->chunk_base);
+		return 0;
+	}
+	if (l->position_kind == PYBPF_POS_INSTR_PTR && frame < w->chunk_base && w->chunk_base - frame < WALK_CHUNK) {
+		below = frame & WALK_PAGE_MASK;
+		if (below > WALK_CHUNK - window)
+			below = WALK_CHUNK - window;
+	}
+	w->chunk_base = frame - below;
+	w->chunk_size = below + window;
+	*at = (__u32)below;
+	return walk_read(w, w->chunk, (__u32)(below + window), w->chunk_base);
+}
+
+/* Returns the code object's signature in *sig. Returns 0, or the flag that says why there is none. */
+static __always_inline __u32 walk_code(struct walk *w, const struct pybpf_layout *l, __u64 code, __u32 *sig)
+{
+	struct walk_memo *memo = &w->memo[(code >> 5) & (WALK_MEMO - 1)];
+
+	if (memo->code == code && memo->walk == w->number) {
+		*sig = memo->sig;
+		return 0;
+	}
+	if (walk_window(w, code, l->code_window, PYBPF_CODE_WINDOW))
+		return PYBPF_STACK_FAULT;
+	if (w->code_type && walk_u64(w, l->code_type) != w->code_type)
+		return PYBPF_STACK_NOT_CODE;
+	*sig = walk_code_signature(w, l);
+	memo->code = code;
+	memo->sig = *sig;
+	memo->walk = w->number;
+	return 0;
+}
+
+/* Where the frame is in its code object: see struct pybpf_frame. */
+static __always_inline __s32 walk_position(struct walk *w, const struct pybpf_layout *l, __u64 code, __u32 at)
+{
+	__s32 tlbc_index = 0;
+	__s64 position;
+	__u64 instr;
+
+	if (l->position_kind == PYBPF_POS_LASTI)
+		return (__s32)walk_frame_u32(w, at, l->frame_position);
+	instr = walk_frame_u64(w, at, l->frame_position);
+	if (l->frame_tlbc_index != PYBPF_NO_OFFSET)
+		tlbc_index = (__s32)walk_frame_u32(w, at, l->frame_tlbc_index);
+	position = tlbc_index ? walk_tlbc_position(w, l, code, instr, tlbc_index) : (__s64)(instr - code);
+	return position < 0 || position > 0x7fffffff ? PYBPF_NO_POSITION : (__s32)position;
+}
+
 /* Looks at one frame. Returns 1 at the end of the chain. */
 static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_layout *l)
 {
-	__u64 frame = w->frame, code, instr = 0;
-	__s32 tlbc_index = 0;
-	__s64 position = 0;
+	__u64 frame = w->frame, code;
+	__u32 at, sig, flag;
 
 	if (!frame)
 		return 1;
@@ -239,39 +344,19 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 		w->stack.flags |= PYBPF_STACK_NO_ROOT;
 		return 1;
 	}
-	if (walk_window(w, frame, l->frame_window, PYBPF_FRAME_WINDOW)) {
+	if (walk_fetch_frame(w, l, frame, &at)) {
 		w->stack.flags |= PYBPF_STACK_FAULT;
 		return 1;
 	}
-	w->frame = walk_u64(w, l->frame_previous);
-	if (l->frame_owner != PYBPF_NO_OFFSET && walk_u8(w, l->frame_owner) >= l->owner_not_python)
+	w->frame = walk_frame_u64(w, at, l->frame_previous);
+	if (l->frame_owner != PYBPF_NO_OFFSET && walk_frame_u8(w, at, l->frame_owner) >= l->owner_not_python)
 		return !w->frame;
-
-	code = walk_u64(w, l->frame_code) & ~(__u64)l->code_tag_mask;
-	if (l->position_kind == PYBPF_POS_LASTI)
-		position = (__s32)walk_u32(w, l->frame_position);
+	code = walk_frame_u64(w, at, l->frame_code) & ~(__u64)l->code_tag_mask;
+	flag = walk_code(w, l, code, &sig);
+	if (flag)
+		w->stack.flags |= flag;
 	else
-		instr = walk_u64(w, l->frame_position);
-	if (l->frame_tlbc_index != PYBPF_NO_OFFSET)
-		tlbc_index = (__s32)walk_u32(w, l->frame_tlbc_index);
-
-	if (walk_window(w, code, l->code_window, PYBPF_CODE_WINDOW)) {
-		w->stack.flags |= PYBPF_STACK_FAULT;
-		return !w->frame;
-	}
-	if (w->code_type && walk_u64(w, l->code_type) != w->code_type) {
-		w->stack.flags |= PYBPF_STACK_NOT_CODE;
-		return !w->frame;
-	}
-	__u32 sig = walk_code_signature(w, l);
-
-	if (l->position_kind != PYBPF_POS_LASTI) {
-		position = tlbc_index ? walk_tlbc_position(w, l, code, instr, tlbc_index) :
-					(__s64)(instr - code);
-		if (position < 0 || position > 0x7fffffff)
-			position = PYBPF_NO_POSITION;
-	}
-	walk_push(w, code, sig, (__s32)position);
+		walk_push(w, code, sig, walk_position(w, l, code, at));
 	return !w->frame;
 }
 
