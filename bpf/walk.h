@@ -252,8 +252,10 @@ static __always_inline void walk_push(struct walk *w, __u64 code, __u32 sig, __s
 {
 	__u32 i = w->stack.depth;
 
-	if (i >= PYBPF_MAX_FRAMES)
+	if (i >= PYBPF_MAX_FRAMES) {
+		w->stack.flags |= PYBPF_STACK_CUT;
 		i = PYBPF_HALF_FRAMES + ((i - PYBPF_HALF_FRAMES) & (PYBPF_HALF_FRAMES - 1));
+	}
 	i &= PYBPF_MAX_FRAMES - 1;
 	w->frames[i].code = code;
 	w->frames[i].sig = sig;
