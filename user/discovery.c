@@ -191,6 +191,11 @@ static enum discovery_result read_offsets(struct search *search, struct discover
 	return DISCOVERY_UNSUPPORTED;
 }
 
+static bool before_374(const struct discovery_python *python)
+{
+	return python->version_major == 3 && python->version_minor == 7 && python->version_micro < 4;
+}
+
 static enum discovery_result fill(struct search *search, const struct discovery_file *file, uint64_t bias,
 				  const struct mapped_file *mapped, struct discovery_python *out)
 {
@@ -226,7 +231,8 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 	out->interp_head_addr = out->runtime_addr;
 	if (!runtime->tstate_current) {
 		out->interp_head_addr += out->build.runtime_interp_head;
-		if (out->build.runtime_tstate_current != LAYOUT_NONE)
+		/* Up to 3.7.3 it lies elsewhere (see layout_from_table), and the thread lists serve as well. */
+		if (out->build.runtime_tstate_current != LAYOUT_NONE && !before_374(out))
 			out->tstate_current_addr = out->runtime_addr + out->build.runtime_tstate_current;
 	}
 	out->free_threaded = out->build.layout.free_threaded;

@@ -273,8 +273,14 @@ int session_find_python(pid_t pid, struct discovery_python *out)
 		} else if (result != DISCOVERY_NOT_PYTHON) {
 			break;
 		}
-		if (age_of(pid) > INTERPRETER_WAIT_S)
-			break;
+		if (age_of(pid) > INTERPRETER_WAIT_S) {
+			if (result != DISCOVERY_OK)
+				break;
+			/* An embedder may set it up at any later time. */
+			log_warn("process %d has the code of Python %s, but no interpreter runs there yet", pid,
+				 out->version);
+			return 0;
+		}
 		nanosleep(&pause, NULL);
 	}
 	log_error("%s", why);
