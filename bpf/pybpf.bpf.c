@@ -462,13 +462,13 @@ int sample_loop(void *ctx)
 }
 
 /*
- * Before that: as many steps as the verifier likes to see unrolled, then a tail call to the same program, of which
- * the kernel allows 33 (MAX_TAIL_CALL_CNT). User space
- * fills the map.
+ * Before that: a bounded loop, then a tail call to the same program, of which the kernel allows 33
+ * (MAX_TAIL_CALL_CNT). What the loops call are global functions: the verifier looks at those once and not at every
+ * turn (5.6, 51c39bb1d5d1). User space fills the map.
  */
-#define CHAIN_STEPS 256
-#define CHAIN_CALLS 32
-#define CHAIN_ANNOUNCED 48
+#define CHAIN_STEPS     1024
+#define CHAIN_CALLS     31
+#define CHAIN_ANNOUNCED 1024
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -481,6 +481,31 @@ static __always_inline int chain_next(void *ctx, __u32 program)
 {
 	bpf_tail_call(ctx, &chain, program);
 	return 0;
+}
+
+/* The scratch memory and the layout of the sample under way; NULL for none. */
+static __always_inline struct scratch *chain_get(const struct pybpf_layout **l)
+{
+	struct scratch *s = scratch_get();
+
+	*l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
+	return *l ? s : NULL;
+}
+
+__noinline int chain_step(void)
+{
+	const struct pybpf_layout *l;
+	struct scratch *s = chain_get(&l);
+
+	return !s || walk_step(&s->walk, l);
+}
+
+__noinline int chain_announce(__u32 i)
+{
+	const struct pybpf_layout *l;
+	struct scratch *s = chain_get(&l);
+
+	return s && i < frames_kept(s) ? announce_code(s, l, i) : 0;
 }
 
 SEC("?perf_event")
@@ -499,12 +524,11 @@ SEC("?perf_event")
 int chain_walk(void *ctx)
 {
 	struct scratch *s = scratch_get();
-	const struct pybpf_layout *l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
 
-	if (!s || !l)
+	if (!s)
 		return 0;
 	for (int i = 0; i < CHAIN_STEPS; i++) {
-		if (walk_step(&s->walk, l))
+		if (chain_step())
 			return chain_next(ctx, PYBPF_CHAIN_FINISH);
 	}
 	if (++s->chain_calls < CHAIN_CALLS)
@@ -516,17 +540,14 @@ int chain_walk(void *ctx)
 SEC("?perf_event")
 int chain_finish(void *ctx)
 {
-	struct scratch *s = scratch_get();
-	const struct pybpf_layout *l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
+	const struct pybpf_layout *l;
+	struct scratch *s = chain_get(&l);
 	int full = 0;
 
-	if (!s || !l || !sample_count(s, l))
+	if (!s || !sample_count(s, l))
 		return 0;
-	for (__u32 i = 0; i < CHAIN_ANNOUNCED; i++) {
-		if (full || i >= frames_kept(s))
-			break;
-		full = announce_code(s, l, i);
-	}
+	for (__u32 i = 0; i < CHAIN_ANNOUNCED && !full; i++)
+		full = chain_announce(i);
 	if (full || send_stack(s))
 		stack_unsent(s);
 	return 0;

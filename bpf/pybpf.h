@@ -238,7 +238,7 @@ struct pybpf_thread_name {
 	X(NO_FRAMES, WITHOUT, "no_frames", "on Python threads outside of any Python function")                   \
 	X(PYTHON, PYTHON, "python", "with Python frames")                                                        \
 	X(CUT, INCOMPLETE, "cut", "deeper than 8,192 frames: leaf and root kept")                                \
-	X(NO_ROOT, INCOMPLETE, "no_root", "deeper than 65,536 frames: root not reached")                         \
+	X(NO_ROOT, INCOMPLETE, "no_root", "so deep that the root was not reached")                            \
 	X(FAULT, INCOMPLETE, "fault", "with a frame that could not be read")                                     \
 	X(NOT_CODE, INCOMPLETE, "not_code", "with a frame that had no code object")                              \
 	X(CYCLE, INCOMPLETE, "cycle", "with a frame chain that ran in a circle")

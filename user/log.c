@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static enum log_level current_level = LOG_WARN;
@@ -26,12 +27,13 @@ void log_set_before_message(void (*hook)(void))
 void log_vprintf(enum log_level level, const char *fmt, va_list args)
 {
 	int saved = errno;
-	char text[2048];
+	char *text;
+	size_t len;
 
-	if (!log_enabled(level))
+	/* The verifier's log, which comes this way, has megabytes. */
+	if (!log_enabled(level) || vasprintf(&text, fmt, args) < 0)
 		return;
-	vsnprintf(text, sizeof(text), fmt, args);
-	size_t len = strlen(text);
+	len = strlen(text);
 	while (len && text[len - 1] == '\n')
 		text[--len] = '\0';
 	if (before_message)
@@ -48,6 +50,7 @@ void log_vprintf(enum log_level level, const char *fmt, va_list args)
 	}
 	fputc('\n', stderr);
 	funlockfile(stderr);
+	free(text);
 	errno = saved;
 }
 
