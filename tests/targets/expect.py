@@ -83,7 +83,7 @@ class Expectation(object):
         self.hot = {}  # name -> lines
         self.lines = {}  # name -> lines that it can be at as the leaf
         self.files = set([os.path.basename(path)])
-        self.through = []  # other files whose frames may lie between ours
+        self.through = []  # parts of the paths of other files whose frames may lie between ours
         self.more = {}
 
     def read_source(self):
@@ -113,8 +113,10 @@ class Expectation(object):
                     [caller, callee, sorted(lines)]
                     for (caller, callee), lines in sorted(self.calls.items())
                 ],
-                "hot": [[name, sorted(lines), self.share] for name, lines in sorted(self.hot.items())],
+                "hot": [[name, sorted(lines)] for name, lines in sorted(self.hot.items())],
+                "share": self.share,
                 "lines": dict((name, sorted(lines)) for name, lines in self.lines.items()),
+                "main": os.path.basename(self.path),
                 "files": sorted(self.files),
                 "through": self.through,
                 "more": self.more,
@@ -122,9 +124,13 @@ class Expectation(object):
         )
 
 
+def source_of(path):
+    return path[:-1] if path.endswith(".pyc") else path
+
+
 def describe(path, share=0.85):
     """Reads the expectation of the target at path from its comments."""
-    expectation = Expectation(path[:-1] if path.endswith(".pyc") else path, share)
+    expectation = Expectation(source_of(path), share)
     expectation.read_source()
     return expectation
 
@@ -137,6 +143,23 @@ def ready(expectation):
         signal.alarm(LIFETIME)
     sys.stdout.write(expectation.to_json() + "\n")
     sys.stdout.flush()
+
+
+def at_end(function, *args):
+    """Calls a function when the target is told to end (SIGTERM) or has lived long enough."""
+
+    def end(*_):
+        function(*args)
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGALRM, end)
+
+
+def park():
+    """Leaves the work to other threads. The main thread takes no more CPU time."""
+    while True:
+        signal.pause()
 
 
 def escape(name):
@@ -152,7 +175,7 @@ def folded(frame):
     while frame is not None:
         code = frame.f_code
         line = frame.f_lineno or code.co_firstlineno
-        path = os.path.basename(code.co_filename)
+        path = "/".join(code.co_filename.split("/")[-2:])
         stack.append(u"%s (%s:%d)" % (escape(code_name(code)), escape(path), line))
         frame = frame.f_back
     return u";".join(reversed(stack))
@@ -168,12 +191,15 @@ def start_self_check(seconds):
         for frame in frames:
             if frame is own:
                 frame = main_frame
+            if frame.f_code is park.__code__:
+                continue
             key = folded(frame)
             seen[key] = seen.get(key, 0) + 1
         if time.time() >= end:
             out = u"".join(u"%s %d\n" % item for item in sorted(seen.items()))
             os.write(1, out.encode("utf-8", "replace" if PY2 else "surrogateescape"))
             os._exit(0)
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
 
     signal.signal(signal.SIGALRM, take)
-    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)

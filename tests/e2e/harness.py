@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts target programs, runs pybpf on them, reads what it wrote, and holds it against what the target said."""
+import contextlib
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Dict, List, Optional, Tuple
+
+import pythons
+
+TOP = Path(__file__).resolve().parent.parent.parent
+PYBPF = os.environ.get("PYBPF") or str(TOP / "build" / "pybpf")
+LINE = re.compile(r"(.*) (\d+)", re.S)
+FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.S)
+ESCAPE = re.compile(r"\\(\\|x[0-9a-f]{2})")
+# What a run needs beside the sampling itself: load, verify, attach, resolve. Generous: machines are shared.
+PATIENCE = 60
+
+
+@dataclass(frozen=True)
+class Frame:
+    name: str
+    file: str = ""
+    line: Optional[int] = None
+
+    def key(self, own_files):
+        """The name that an expectation has for this frame."""
+        base = os.path.basename(self.file)
+        return self.name if base == own_files[0] else base + "|" + self.name
+
+
+@dataclass
+class Target:
+    process: subprocess.Popen
+    says: dict
+
+    @property
+    def pid(self):
+        return self.says["pid"]
+
+
+@dataclass
+class Run:
+    code: int
+    out: str
+    err: str
+    stats: dict = field(default_factory=dict)
+
+    def stacks(self):
+        return parse(self.out)
+
+
+def unescape(text):
+    def one(match):
+        found = match.group(1)
+        return "\\" if found == "\\" else chr(int(found[1:], 16))
+
+    return ESCAPE.sub(one, text)
+
+
+def parse_frame(text):
+    match = FRAME.fullmatch(text)
+    if not match:
+        return Frame(unescape(text))
+    line = match.group("line")
+    return Frame(unescape(match.group("name")), unescape(match.group("file")), line and int(line))
+
+
+def parse(folded):
+    """Folded text -> list of ([Frame, root first], count)."""
+    stacks = []
+    for row in folded.split("\n")[:-1]:
+        match = LINE.fullmatch(row)
+        assert match, "not a folded stack: %r" % row[:400]
+        stacks.append(([parse_frame(part) for part in match.group(1).split(";")], int(match.group(2))))
+    assert folded == "" or folded.endswith("\n"), "the output does not end with a newline"
+    return stacks
+
+
+def show(stack):
+    return ";".join("%s (%s:%s)" % (f.name[:80], f.file[-80:], f.line) for f in stack)
+
+
+def total(stacks):
+    return sum(count for _, count in stacks)
+
+
+def read_ready_line(process, timeout=PATIENCE):
+    """The JSON line that a target prints when it is about to start its work."""
+    data = b""
+    end = time.monotonic() + timeout
+    while not data.endswith(b"\n"):
+        left = end - time.monotonic()
+        assert left > 0, "the target did not say that it is ready"
+        if select.select([process.stdout], [], [], left)[0]:
+            part = os.read(process.stdout.fileno(), 1 << 20)
+            assert part, "the target ended before it was ready, with status %s" % process.wait()
+            data += part
+    return json.loads(data.decode())
+
+
+def stop(process):
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+        try:
+            process.wait(2)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream:
+            stream.close()
+
+
+@contextlib.contextmanager
+def target(interpreter, name, *args):
+    """A target program that has said that it is ready; killed at the end."""
+    process = subprocess.Popen(
+        interpreter.command(name, *args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0
+    )
+    try:
+        yield Target(process, read_ready_line(process))
+    finally:
+        stop(process)
+
+
+@contextlib.contextmanager
+def started(argv, **options):
+    """Any process; killed at the end if it still runs."""
+    process = subprocess.Popen(argv, **options)
+    try:
+        yield process
+    finally:
+        stop(process)
+
+
+def pybpf(*args, timeout=PATIENCE, **options):
+    """Runs pybpf to its end."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    done = subprocess.run(
+        [PYBPF, *map(str, args)],
+        stdout=options.pop("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE,
+        timeout=timeout,
+        **options,
+    )
+    out = (done.stdout or b"").decode("utf-8", "surrogateescape")
+    return Run(done.returncode, out, done.stderr.decode("utf-8", "replace"))
+
+
+def record(pid, *args, seconds=1, rate=999, **options):
+    """Profiles a process that must be profilable, and returns the run with its statistics."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "stats.json")
+        run = pybpf(
+            "-p", pid, "-d", seconds, "-F", rate, "--json-stats", path, *args, **options
+        )
+        assert run.code == 0, "pybpf ended with %d: %s" % (run.code, run.err)
+        with open(path, encoding="utf-8") as stats:
+            run.stats = json.load(stats)
+    return run
+
+
+def shares(stacks):
+    """(name, line) of the leaf -> share of the samples."""
+    leaves = Counter()
+    for stack, count in stacks:
+        leaves[stack[-1].name, stack[-1].line] += count
+    everything = total(stacks)
+    return {leaf: count / everything for leaf, count in leaves.items()}
+
+
+class Expectation:
+    """What a target said, and the ways to hold stacks against it."""
+
+    def __init__(self, says):
+        self.files = sorted(says["files"], key=lambda name: name != says["main"])
+        self.roots = set(says["roots"])
+        self.calls: Dict[Tuple[str, str], List[int]] = {
+            (caller, callee): lines for caller, callee, lines in says["calls"]
+        }
+        self.lines = {name: set(lines) for name, lines in says["lines"].items()}
+        self.hot = {(name, line) for name, lines in says["hot"] for line in lines}
+        self.share = says["share"]
+        self.through = says["through"]
+
+    def own(self, stack):
+        """The frames of the target's own files; any other must be one that the target named."""
+        own = []
+        for frame in stack:
+            if os.path.basename(frame.file) in self.files:
+                own.append(frame)
+            else:
+                known = any(part in frame.file for part in self.through)
+                assert known, "%s does not belong into %s" % (show([frame]), show(stack))
+        return own
+
+    def check_stack(self, stack):
+        """Every caller really calls what stands right of it, at the line where it stands."""
+        own = self.own(stack)
+        if not own:
+            return
+        keys = [frame.key(self.files) for frame in own]
+        assert keys[0] in self.roots, "%s is no root: %s" % (keys[0], show(stack))
+        for frame, caller, callee in zip(own, keys, keys[1:]):
+            lines = self.calls.get((caller, callee))
+            assert lines is not None, "%s never calls %s: %s" % (caller, callee, show(stack))
+            assert frame.line in lines, "%s calls %s at %s, not at %s: %s" % (
+                caller,
+                callee,
+                lines,
+                frame.line,
+                show(stack),
+            )
+        assert own[-1].line in self.lines.get(keys[-1], ()), "%s has no line %s: %s" % (
+            keys[-1],
+            own[-1].line,
+            show(stack),
+        )
+
+    def calls_seen(self, stacks):
+        seen = set()
+        for stack, _ in stacks:
+            keys = [frame.key(self.files) for frame in self.own(stack)]
+            seen.update(zip(keys, keys[1:]))
+        return seen
+
+    def working(self, stacks):
+        """Without the target's last steps of preparation, which a slow machine may let the profiler see."""
+        work = [item for item in stacks if not item[0][-1].file.endswith("expect.py")]
+        assert total(work) >= 0.95 * total(stacks), "the target was not at work: %s" % shares(stacks)
+        return work
+
+    def check(self, stacks, every_call=True, hot=True):
+        stacks = self.working(stacks)
+        for stack, _ in stacks:
+            self.check_stack(stack)
+        if every_call:
+            unseen = set(self.calls) - self.calls_seen(stacks)
+            assert not unseen, "%d samples, none of which shows %s" % (total(stacks), sorted(unseen))
+        if hot and self.hot:
+            spent = 0
+            for stack, count in stacks:
+                if (stack[-1].key(self.files), stack[-1].line) in self.hot:
+                    spent += count
+            share = spent / max(1, total(stacks))
+            assert share >= self.share, "the hot lines have %.1f %% of %d samples, not %.0f %%: %s" % (
+                100 * share,
+                total(stacks),
+                100 * self.share,
+                sorted(shares(stacks).items(), key=lambda item: -item[1])[:8],
+            )
+
+
+def check_account(run, fewest=50):
+    """Nearly every sample of a busy Python program has Python frames, and none went missing unnamed."""
+    samples = run.stats["samples"]
+    assert samples["taken"] >= fewest, "too few samples to tell anything: %s" % run.stats
+    assert samples["python"] >= 0.99 * samples["taken"], run.stats
+    printed = total(run.stacks())
+    assert printed == samples["python"], "%d samples printed: %s" % (printed, run.stats)
+
+
+def one_sentence(text):
+    """The message of a failed run: one line, from pybpf, a sentence with an end."""
+    lines = [line for line in text.split("\n") if line]
+    assert len(lines) == 1, "not one sentence on stderr: %r" % text
+    assert lines[0].startswith("pybpf: "), text
+    return lines[0]
+
+
+def wait_for(condition, timeout=PATIENCE, step=0.02):
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(step)
+    raise AssertionError("waited %d s in vain" % timeout)
+
+
+def state(pid):
+    with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
+
+
+def interrupt(process):
+    process.send_signal(signal.SIGINT)
+
+
+def default_python():
+    """The interpreter for tests that are not about interpreters."""
+    found = pythons.one(name="system-python3.11") or pythons.interpreters()[0]
+    return found

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the targets expect is right: each samples itself (no profiler takes part) and must see what it said."""
+import json
+import os
+import subprocess
+
+import pytest
+
+import harness
+import suite
+
+PAIRS = suite.matrix(self_check=True)
+
+
+@pytest.mark.parametrize(
+    "interpreter, program", PAIRS, ids=["%s-%s" % (i.name, p.name) for i, p in PAIRS]
+)
+def test_target_agrees_with_itself(interpreter, program):
+    env = dict(os.environ, PYBPF_SELF_CHECK="0.3")
+    done = subprocess.run(
+        interpreter.command(program.file, *program.args),
+        stdout=subprocess.PIPE,
+        env=env,
+        timeout=harness.PATIENCE,
+    )
+    said, _, seen = done.stdout.decode("utf-8", "surrogateescape").partition("\n")
+    stacks = harness.parse(seen)
+    assert harness.total(stacks) >= 3
+    suite.hold(program, json.loads(said), stacks, sampled=False)
