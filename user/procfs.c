@@ -207,15 +207,14 @@ int procfs_stat(pid_t pid, struct procfs_stat *out)
 	return n < 0 ? (int)n : procfs_parse_stat(text, out);
 }
 
-int procfs_ns_pid(pid_t pid, pid_t *out)
+int procfs_thread_group(pid_t tid, pid_t *out)
 {
-	/* The line comes after Groups, which can list 65536 groups. */
 	char path[64], *line = NULL;
 	int ret = -EBADMSG;
 	size_t size = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	file = fopen(path, "re");
 	if (!file)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -223,12 +222,12 @@ int procfs_ns_pid(pid_t pid, pid_t *out)
 		char *last;
 		uint64_t value;
 
-		if (strncmp(line, "NSpid:", 6))
+		if (strncmp(line, "Tgid:", 5))
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		last = strrchr(line, '\t');
 		if (last && (last++, parse_number(&last, 10, &value)) && value <= INT_MAX) {
-			*out = value;
+			*out = (pid_t)value;
 			ret = 0;
 		}
 		break;

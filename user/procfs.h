@@ -39,8 +39,8 @@ int procfs_parse_stat(const char *text, struct procfs_stat *out);
 /* Returns 0, -ESRCH when there is no such process, or another negative errno. */
 int procfs_stat(pid_t pid, struct procfs_stat *out);
 
-/* The innermost PID (last of NSpid in /proc/PID/status) into *out. Returns 0 or negative errno. */
-int procfs_ns_pid(pid_t pid, pid_t *out);
+/* The process that thread tid belongs to into *out (Tgid in /proc/TID/status). Returns 0 or negative errno. */
+int procfs_thread_group(pid_t tid, pid_t *out);
 
 /*
  * Opens, for reading, the file that is mapped at [start, end) of the process: through map_files, else through

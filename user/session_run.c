@@ -260,8 +260,13 @@ int session_find_python(pid_t pid, struct discovery_python *out)
 	struct timespec pause = {.tv_nsec = (long)(INTERPRETER_POLL_S * 1e9)};
 	enum discovery_result result;
 	char why[1024];
+	pid_t process;
 	int err;
 
+	if (procfs_thread_group(pid, &process) == 0 && process != pid) {
+		log_error("%d is a thread of process %d: give -p %d", pid, process, process);
+		return -EINVAL;
+	}
 	while (1) {
 		result = discovery_process(pid, out, why, sizeof(why));
 		if (result == DISCOVERY_OK) {

@@ -181,21 +181,21 @@ static void parses_stat(void **state)
 static void reads_its_own_stat(void **state)
 {
 	struct procfs_stat stat, again;
-	pid_t child, ns_pid;
+	pid_t child, process;
 	int status;
 
 	(void)state;
 	assert_int_equal(procfs_stat(getpid(), &stat), 0);
 	assert_int_equal(stat.ppid, getppid());
 	assert_true(stat.start_time > 0);
-	assert_int_equal(procfs_ns_pid(getpid(), &ns_pid), 0);
-	assert_true(ns_pid > 0);
+	assert_int_equal(procfs_thread_group(getpid(), &process), 0);
+	assert_int_equal(process, getpid());
 	child = fork();
 	if (!child)
 		_exit(0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(procfs_stat(child, &again), -ESRCH);
-	assert_int_equal(procfs_ns_pid(child, &ns_pid), -ESRCH);
+	assert_int_equal(procfs_thread_group(child, &process), -ESRCH);
 }
 
 struct wanted {
