@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            build/pybpf
 # make install    to $(DESTDIR)$(PREFIX)
-# make demo       profile a bundled program;  make test  run every test;  make lint, make format
+# make demo       install what is missing, build, and profile a bundled program
+# make test       every test; make unit and make lint are the part that needs no root
+# make format     lay out all C code
+#
+# WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that
+# libbpf (built there) in place of the system's.
 
 CC ?= gcc
 CLANG ?= clang
 BPFTOOL ?= bpftool
+CLANG_FORMAT ?= clang-format
 PREFIX ?= /usr/local
 BUILD ?= build
 VERSION := 0.1.0
 
+# Debian has bpftool there, where the PATH of an ordinary user does not look.
+export PATH := $(PATH):/usr/sbin:/sbin
+
 ARCH := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/')
 
-# LIBBPF_DIR=/path/to/libbpf/src uses that libbpf (built there) in place of the system's.
 ifdef LIBBPF_DIR
 LIBBPF_CFLAGS := -I$(LIBBPF_DIR)/root/usr/include
 LIBBPF_LIBS := $(LIBBPF_DIR)/libbpf.a
@@ -36,13 +44,15 @@ SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno
 SKEL_SRC := $(wildcard user/cli*.c user/session*.c)
 LIB_SRC := $(filter-out $(SKEL_SRC),$(wildcard user/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
+KERNEL_SRC := $(wildcard tests/kernel/test_*.c)
 
 LIB_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/user/%.o)
 SKEL_OBJ := $(SKEL_SRC:user/%.c=$(BUILD)/user/%.o)
 SAN_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/san/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
+KERNEL_BIN := $(KERNEL_SRC:tests/kernel/%.c=$(BUILD)/kernel/%)
 
-.PHONY: all clean
+.PHONY: all
 all: $(BUILD)/pybpf
 
 $(BUILD)/pybpf: $(SKEL_OBJ) $(BUILD)/libuser.a
@@ -54,11 +64,11 @@ $(BUILD)/libuser.a: $(LIB_OBJ)
 $(BUILD)/san/libuser.a: $(SAN_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/user/%.o: user/%.c | $(BUILD)/pybpf.skel.h
+$(BUILD)/user/%.o: user/%.c $(BUILD)/flags | $(BUILD)/pybpf.skel.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -I$(BUILD) -MMD -MP -c -o $@ $<
 
-$(BUILD)/san/%.o: user/%.c
+$(BUILD)/san/%.o: user/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -66,11 +76,17 @@ $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/san/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/san/libuser.a -lcmocka $(LDLIBS)
 
+# With the sessions and without the command line's main().
+KERNEL_OBJ := $(filter-out $(BUILD)/user/cli%,$(SKEL_OBJ)) $(BUILD)/libuser.a
+$(BUILD)/kernel/%: tests/kernel/%.c $(KERNEL_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -I$(BUILD) -MMD -MP -MF $@.d -o $@ $< $(KERNEL_OBJ) -lcmocka $(LDLIBS)
+
 $(BUILD)/linecheck: tools/linecheck.c user/pysym_lines.c user/pysym_lines.h bpf/pybpf.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $(filter %.c,$^)
 
-$(BUILD)/%.bpf.o: bpf/%.bpf.c
+$(BUILD)/%.bpf.o: bpf/%.bpf.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(BUILD)/$*.bpf.d -c -o $@.tmp $<
 	$(BPFTOOL) gen object $@ $@.tmp
@@ -80,13 +96,64 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp
 	mv $@.tmp $@
 
-.PHONY: unit
-unit: $(UNIT_BIN)
-	@for t in $(UNIT_BIN); do echo "== $$t"; $$t || exit 1; done
+# Changes when the compilers or their options do, so that nothing is linked from two kinds of build; and the place
+# to notice, before anything is compiled, that something to build with is missing.
+HEADERS := bpf/libbpf.h libelf.h zlib.h uthash.h
+.PHONY: FORCE
+$(BUILD)/flags: export FLAGS := $(CC) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(LIBBPF_LIBS) $(LDFLAGS)
+$(BUILD)/flags: FORCE
+	@if [ "$$FLAGS" != "$$(cat $@ 2>/dev/null)" ]; then \
+		for tool in $(CC) $(CLANG) $(BPFTOOL); do \
+			command -v "$$tool" >/dev/null || { \
+				echo "make: $$tool is not installed; tools/install-deps installs what the build needs" >&2; exit 1; }; \
+		done; \
+		for header in $(HEADERS); do \
+			echo "#include <$$header>" | $(CC) $(LIBBPF_CFLAGS) -x c -fsyntax-only - 2>/dev/null || { \
+				echo "make: the header $$header is not installed; tools/install-deps installs what the build needs" >&2; exit 1; }; \
+		done; \
+		mkdir -p $(@D) && printf '%s\n' "$$FLAGS" >$@; \
+	fi
+
+.PHONY: install
+install: $(BUILD)/pybpf
+	install -D -m 755 $(BUILD)/pybpf $(DESTDIR)$(PREFIX)/bin/pybpf
+	@for page in $(wildcard tools/*.1); do \
+		install -v -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/} || exit 1; \
+	done
+
+.PHONY: demo
+demo:
+	@tools/install-deps
+	@echo "== building pybpf"
+	@$(MAKE) --no-print-directory -s all
+	@tools/demo/run $(BUILD)/pybpf
+
+# What make test runs, one after the other, is in tools/run-tests; test-programs is its share of the build.
+.PHONY: test unit test-programs unit-programs lint format clean
+test:
+	@tools/install-deps --test
+	@env MAKE='$(MAKE)' tools/run-tests --build '$(BUILD)' all
+
+unit: unit-programs
+	@tools/run-tests --build '$(BUILD)' unit
+
+unit-programs: $(UNIT_BIN)
+test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(BUILD)/linecheck
+
+# The checkers see the skeleton, which is generated, as a system's header.
+lint: export USER_FLAGS := $(filter-out -DPYBPF_VERSION=%,$(USER_CFLAGS)) -isystem $(BUILD)
+lint: export BPF_FLAGS := $(BPF_CFLAGS)
+lint: export CC := $(CC)
+lint: export CLANG_FORMAT := $(CLANG_FORMAT)
+lint: $(BUILD)/pybpf.skel.h
+	@tools/lint
+
+format:
+	$(CLANG_FORMAT) -i $(wildcard $(foreach folder,user bpf tests/unit tests/kernel tools,$(folder)/*.c $(filter-out user/layout_tables.h,$(wildcard $(folder)/*.h))))
 
 clean:
 	rm -rf $(BUILD)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(wildcard $(BUILD)/user/*.d $(BUILD)/san/*.d $(BUILD)/unit/*.d $(BUILD)/*.d)
+-include $(wildcard $(BUILD)/user/*.d $(BUILD)/san/*.d $(BUILD)/unit/*.d $(BUILD)/kernel/*.d $(BUILD)/*.d)
