@@ -54,12 +54,6 @@ struct {
 	__type(value, struct thread_cache);
 } thread_hash SEC(".maps");
 
-/* Kernels before 5.5 call it real_start_time; CO-RE keeps the one that exists (cf25e24db61c). */
-static __always_inline __u64 task_start_time(struct task_struct *task)
-{
-	return BPF_CORE_READ(task, start_boottime);
-}
-
 /* The current thread's cache entry, made if need be; NULL when there is no memory for one. */
 static __always_inline struct thread_cache *compat_thread_cache(void)
 {
@@ -68,7 +62,8 @@ static __always_inline struct thread_cache *compat_thread_cache(void)
 					    BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	struct task_struct *task = (void *)bpf_get_current_task();
-	struct thread_key key = {.start_time = task_start_time(task), .pid = (__u32)bpf_get_current_pid_tgid()};
+	struct thread_key key = {.start_time = BPF_CORE_READ(task, start_boottime),
+				 .pid = (__u32)bpf_get_current_pid_tgid()};
 	struct thread_cache *cache = bpf_map_lookup_elem(&thread_hash, &key);
 
 	if (!cache) {
@@ -103,8 +98,7 @@ static __always_inline __u32 pid_in_namespace(struct pid *pid)
 	for (__u32 level = 0; level < MAX_PID_NS_LEVEL; level++) {
 		struct upid upid;
 
-		if (level > BPF_CORE_READ(pid, level) ||
-		    bpf_core_read(&upid, sizeof(upid), &pid->numbers[level]))
+		if (level > BPF_CORE_READ(pid, level) || bpf_core_read(&upid, sizeof(upid), &pid->numbers[level]))
 			break;
 		if (BPF_CORE_READ(upid.ns, ns.inum) == cfg_pidns_inum)
 			return (__u32)upid.nr;
