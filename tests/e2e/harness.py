@@ -233,14 +233,14 @@ class Expectation:
             seen.update(zip(keys, keys[1:]))
         return seen
 
-    def working(self, stacks):
+    def working(self, stacks, least):
         """Without the target's last steps of preparation, which a slow machine may let the profiler see."""
         work = [item for item in stacks if not item[0][-1].file.endswith("expect.py")]
-        assert total(work) >= 0.95 * total(stacks), "the target was not at work: %s" % shares(stacks)
+        assert total(work) >= least * total(stacks), "the target was not at work: %s" % shares(stacks)
         return work
 
     def check(self, stacks, every_call=True, hot=True):
-        stacks = self.working(stacks)
+        stacks = self.working(stacks, 0.95 if hot else 0)
         for stack, _ in stacks:
             self.check_stack(stack)
         if every_call:

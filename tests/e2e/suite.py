@@ -17,13 +17,13 @@ class Program:
     oldest: Tuple[int, int] = (2, 7)
     hot: bool = True
     every_call: bool = True
-    # A second look at the stacks: function(says, stacks).
+    # A second look at the stacks: function(says, stacks, sampled).
     also: Optional[Callable] = None
     # Only one interpreter of each version and kind: what it shows does not depend on more.
     narrow: bool = False
 
 
-def check_rungs(says, stacks):
+def check_rungs(says, stacks, sampled=True):
     """Each hot line of one function takes the same time; each must have about the same share."""
     counts = Counter()
     for stack, count in stacks:
@@ -39,7 +39,7 @@ def dives(says, stack):
     return [frame for frame in stack if frame.file.endswith(says["main"])]
 
 
-def check_deep(says, stacks):
+def check_deep(says, stacks, sampled=True):
     """Every frame is there, in the order in which the program called."""
     lines = says["more"]["lines"]
     for stack, _ in stacks:
@@ -48,7 +48,7 @@ def check_deep(says, stacks):
         assert [frame.line for frame in own[: len(lines)]] == lines
 
 
-def check_cut(says, stacks):
+def check_cut(says, stacks, sampled=True):
     """Root and leaf are whole, and one mark that is no frame stands for what lies between."""
     lines = says["more"]["lines"]
     for stack, _ in stacks:
@@ -62,7 +62,7 @@ def check_cut(says, stacks):
         assert [frame.line for frame in leaf[:-2]] == lines[len(lines) - len(leaf) + 2 :]
 
 
-def check_threads_seen(says, stacks):
+def check_threads_seen(says, stacks, sampled=True):
     """Each thread's function was seen, with the GIL held and released."""
     seen = Counter()
     for stack, count in stacks:
@@ -73,7 +73,7 @@ def check_threads_seen(says, stacks):
         assert seen[name] > 0, (name, seen)
 
 
-def check_names(says, stacks):
+def check_names(says, stacks, sampled=True):
     """Between main and burn stands exactly one function, with the name, file and line that it was given."""
     wanted = {(name, path, line) for name, path, line in says["more"]["names"]}
     seen = set()
@@ -88,10 +88,10 @@ def check_names(says, stacks):
             known = (middle.name, middle.file, middle.line)
             assert known in wanted, "%r was never made" % (known,)
             seen.add(known)
-    assert seen == wanted, "never seen: %r" % [str(item)[:200] for item in wanted - seen]
+    assert seen == wanted or not sampled, "never seen: %r" % [str(item)[:200] for item in wanted - seen]
 
 
-def check_reused(says, stacks):
+def check_reused(says, stacks, sampled=True):
     """Name, file and line of a function that was seen are all of the same number."""
     made = 0
     for stack, count in stacks:
@@ -104,7 +104,7 @@ def check_reused(says, stacks):
     assert made >= 0.7 * total(stacks), "%d of %d" % (made, total(stacks))
 
 
-def check_frozen(says, stacks):
+def check_frozen(says, stacks, sampled=True):
     """The import system's own frames are there, under the names that CPython gives their files."""
     frozen = sum(count for stack, count in stacks for f in stack if "<frozen importlib" in f.file)
     assert bool(frozen) == says["more"]["frozen"], frozen
@@ -145,7 +145,7 @@ def hold(program, says, stacks, sampled=True):
         stacks, every_call=program.every_call and sampled, hot=program.hot and sampled
     )
     if program.also and (sampled or program.name in ("deep", "names", "reused")):
-        program.also(says, stacks)
+        program.also(says, stacks, sampled)
 
 
 def matrix(self_check=False):
@@ -154,6 +154,9 @@ def matrix(self_check=False):
     for interpreter in pythons.interpreters():
         for program in PROGRAMS:
             key = (program.name, interpreter.version)
+            # A target's word for itself depends on the version alone.
+            if self_check and key in narrow_seen:
+                continue
             if interpreter.version < program.oldest:
                 continue
             if interpreter.kind == "stripped" and (program.name != "calls" or self_check):

@@ -192,10 +192,10 @@ class Manager(object):
         burn()  # Manager.__exit__ > burn
 
 
-# From 3.8 on leaving a block is at the line of its "with"; before, at the last line inside.
+# From 3.10 on leaving a block is at the line of its "with"; before, at the last line inside.
 def with_user():
-    with Manager():  # with_user > Manager.__enter__; [3.8-] with_user > Manager.__exit__
-        burn()  # with_user > burn; [-3.7] with_user > Manager.__exit__
+    with Manager():  # with_user > Manager.__enter__; [3.10-] with_user > Manager.__exit__
+        burn()  # with_user > burn; [-3.9] with_user > Manager.__exit__
 
 
 def raising():

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pybpf [options] -- COMMAND ARGUMENTS…: the command must not notice, and nothing of it must be missed."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+import pythons
+from harness import Expectation, pybpf, total
+
+pytestmark = pytest.mark.usefixtures("profiler")
+BUSY = "import time; end = time.time() + %s\nwhile time.time() < end: sum(range(9999))"
+
+
+def command(*args, options=("-q", "-o", os.devnull), **more):
+    return pybpf(*options, "--", *args, **more)
+
+
+@pytest.fixture
+def python():
+    return harness.default_python().argv[0]
+
+
+@pytest.mark.parametrize("status", [0, 1, 3, 200])
+def test_exit_code(python, status):
+    run = command(python, "-c", "import sys; sys.exit(%d)" % status)
+    assert run.code == status
+
+
+def test_death_by_signal(python):
+    script = "import os; os.kill(os.getpid(), 15)"
+    assert command(python, "-c", script).code == 128 + signal.SIGTERM
+
+
+def test_output_goes_to_a_file_and_stdout_is_the_commands(python, tmp_path):
+    path = tmp_path / "profile.folded"
+    script = BUSY % 1 + "\nprint('of the command')"
+    run = pybpf("-o", path, "-q", "-F", 499, "--", python, "-c", script)
+    assert (run.code, run.out, run.err) == (0, "of the command\n", "")
+    stacks = harness.parse(path.read_text())
+    assert total(stacks) > 50
+    assert all(stack[0].name == "<module>" or "<frozen" in stack[0].file for stack, _ in stacks)
+
+
+def test_stdin_is_the_commands(python):
+    script = "import sys; print(sys.stdin.read().upper())"
+    done = subprocess.run(
+        [harness.PYBPF, "-q", "-o", os.devnull, "--", python, "-c", script],
+        input=b"typed in",
+        stdout=subprocess.PIPE,
+        timeout=harness.PATIENCE,
+    )
+    assert done.stdout == b"TYPED IN\n"
+
+
+def test_open_files_and_signal_state_are_as_without_pybpf(python):
+    script = (
+        "import os, signal\n"
+        "print(sorted(os.listdir('/proc/self/fd')))\n"
+        "print([row for row in open('/proc/self/status') if row[:3] in ('Sig', 'Shd', 'CapE', 'Cap')])\n"
+        "print(os.getcwd(), os.getpgrp() == os.getpid(), sorted(os.environ))\n"
+    )
+    alone = subprocess.run([python, "-c", script], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    seen = command(python, "-c", script)
+    assert seen.out == alone.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGUSR2])
+def test_signals_are_passed_on(python, number, tmp_path):
+    ready = tmp_path / "ready"
+    script = (
+        "import signal, sys, time\n"
+        "signal.signal(%d, lambda *_: sys.exit(77))\n"
+        "open(%r, 'w').close()\n"
+        "while True: time.sleep(0.05)" % (number, str(ready))
+    )
+    argv = [harness.PYBPF, "-q", "-o", os.devnull, "--", python, "-c", script]
+    with harness.started(argv, stdin=subprocess.DEVNULL) as run:
+        harness.wait_for(ready.exists)
+        run.send_signal(number)
+        assert run.wait(harness.PATIENCE) == 77
+
+
+def test_interrupt_reaches_the_command_and_the_profile_is_written(python, tmp_path):
+    """What Ctrl-C at a terminal does: both get the signal."""
+    path, ready = tmp_path / "profile.folded", tmp_path / "ready"
+    script = (
+        "open(%r, 'w').close()\n"
+        "try:\n    while True: sum(range(9999))\n"
+        "except KeyboardInterrupt:\n    raise SystemExit(66)" % str(ready)
+    )
+    argv = [harness.PYBPF, "-q", "-o", str(path), "--", python, "-c", script]
+    with harness.started(argv, stdin=subprocess.DEVNULL, start_new_session=True) as run:
+        harness.wait_for(ready.exists)
+        time.sleep(1)
+        os.killpg(run.pid, signal.SIGINT)
+        assert run.wait(harness.PATIENCE) == 66
+    assert total(harness.parse(path.read_text())) > 0
+
+
+@pytest.mark.parametrize("interpreter", pythons.interpreters(), ids=lambda item: item.name)
+def test_from_the_first_instruction_to_the_end(interpreter, tmp_path):
+    """A short program: its samples, with its start and its last function, are all there."""
+    stats, path = tmp_path / "stats.json", tmp_path / "profile.folded"
+    argv = interpreter.command("mortal.py", "1.5")
+    run = pybpf("-F", 999, "-o", path, "--json-stats", stats, "--", *argv)
+    assert run.code == 7, run.err
+    says = json.loads(run.out.splitlines()[0])
+    stacks = harness.parse(path.read_text())
+    # Site and the target's own preparation come first; they are no part of what the target expects.
+    work = [(s, n) for s, n in stacks if s[-1].name in ("burn", "last_words", "main")]
+    Expectation(says).check(work, hot=False)
+    last = sum(n for s, n in work if s[-1].name == "last_words")
+    burn = sum(n for s, n in work if s[-1].name == "burn")
+    assert last >= 0.1 * burn > 0, (last, burn)
+    early = total(stacks) - total(work)
+    assert early > 0, "nothing of the interpreter's start was seen"
+    samples = json.loads(stats.read_text())["samples"]
+    assert samples["python"] == total(stacks)
+
+
+def test_the_first_module_is_seen(python, tmp_path):
+    """What Python does before the script, importing site, is Python code as well."""
+    path = tmp_path / "profile.folded"
+    script = "import time"
+    assert pybpf("-q", "-F", 4999, "-o", path, "--", python, "-c", script).code == 0
+    assert "<frozen importlib._bootstrap>" in path.read_text()
+
+
+def test_found_on_the_path(tmp_path):
+    tool = tmp_path / "some-tool"
+    tool.write_text("#!/bin/sh\nexit 9\n")
+    tool.chmod(0o755)
+    env = dict(os.environ, PATH="%s:%s" % (tmp_path, os.environ["PATH"]))
+    assert command("some-tool", env=env).code == 9
+
+
+def test_a_script_that_starts_python(python, tmp_path):
+    """A wrapper in sh that execs Python is followed through the exec."""
+    wrapper, path = tmp_path / "wrapper", tmp_path / "profile.folded"
+    wrapper.write_text("#!/bin/sh\nexec %s -c '%s'\n" % (python, BUSY % 1))
+    wrapper.chmod(0o755)
+    assert pybpf("-q", "-F", 499, "-o", path, "--", wrapper).code == 0
+    assert total(harness.parse(path.read_text())) > 50
+
+
+def test_command_not_found(tmp_path):
+    path = tmp_path / "profile.folded"
+    run = pybpf("-o", path, "--", "no-such-command-anywhere")
+    assert run.code == 127
+    assert "no-such-command-anywhere" in harness.one_sentence(run.err)
+    assert not os.listdir(tmp_path)
+
+
+def test_command_not_executable(tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    run = pybpf("-o", tmp_path / "profile", "--", script)
+    assert run.code == 126
+    assert str(script) in harness.one_sentence(run.err)
+    assert os.listdir(tmp_path) == ["script"]
+
+
+def test_folder_is_not_executable(tmp_path):
+    run = pybpf("--", tmp_path)
+    assert run.code == 126
+    assert str(tmp_path) in harness.one_sentence(run.err)
+
+
+def test_command_that_is_no_python():
+    run = command("/bin/sleep", "0.3", options=())
+    assert run.code == 0
+    assert "Python" in run.err
