@@ -93,7 +93,9 @@ $(BUILD)/%.bpf.o: bpf/%.bpf.c $(BUILD)/flags
 	@rm -f $@.tmp
 
 $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
-	$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp
+	echo '/* NOLINTBEGIN */' >$@.tmp
+	$(BPFTOOL) gen skeleton $< name $*_bpf >>$@.tmp
+	echo '/* NOLINTEND */' >>$@.tmp
 	mv $@.tmp $@
 
 # Changes when the compilers or their options do, so that nothing is linked from two kinds of build; and the place

@@ -291,7 +291,7 @@ static enum discovery_result search_files(struct search *search, struct discover
 		bool mapped_well;
 		int err = look_at(search->pid, &mapped->map, &file);
 
-		if (err) {
+		if (err || !file) {
 			search->unreadable++;
 			search->unreadable_error = err;
 			continue;

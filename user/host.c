@@ -98,7 +98,8 @@ int host_read_number(const char *path, int64_t *out)
 
 int64_t host_max_sample_rate(void)
 {
-	int64_t rate;
+	int64_t rate = INT64_MAX;
 
-	return host_read_number("/proc/sys/kernel/perf_event_max_sample_rate", &rate) ? INT64_MAX : rate;
+	(void)host_read_number("/proc/sys/kernel/perf_event_max_sample_rate", &rate);
+	return rate;
 }

@@ -147,9 +147,10 @@ int procfs_parse_stat(const char *text, struct procfs_stat *out)
 		len = sizeof(out->comm) - 1;
 	memcpy(out->comm, open + 1, len);
 	out->comm[len] = '\0';
-	if (strlen(close + 2) >= sizeof(rest))
+	len = strlen(close + 2);
+	if (len >= sizeof(rest))
 		return -EBADMSG;
-	strcpy(rest, close + 2);
+	memcpy(rest, close + 2, len + 1);
 	if (!*p || p[1] != ' ')
 		return -EBADMSG;
 	out->state = *p;
@@ -322,7 +323,7 @@ static int open_in_root(pid_t pid, const char *path, struct stat *st)
 
 int procfs_open_map(pid_t pid, const struct procfs_map *map)
 {
-	struct stat st;
+	struct stat st = {0};
 	char path[96];
 	int fd, err;
 

@@ -90,6 +90,7 @@ void pysym_free(struct pysym *s)
 
 	if (!s)
 		return;
+	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
 	HASH_ITER (hh, s->positions, position, next_position) {
 		HASH_DEL(s->positions, position);
 		free(position);
@@ -109,6 +110,7 @@ void pysym_free(struct pysym *s)
 		HASH_DEL(s->processes, process);
 		free(process);
 	}
+	/* NOLINTEND(clang-analyzer-unix.Malloc) */
 	free(s);
 }
 
