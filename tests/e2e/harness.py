@@ -30,6 +30,8 @@ class Frame:
     name: str
     file: str = ""
     line: Optional[int] = None
+    # All of it: where a name or path holds " (" itself, only the whole can be compared.
+    text: str = field(default="", compare=False)
 
     def key(self, own_files):
         """The name that an expectation has for this frame."""
@@ -69,9 +71,9 @@ def unescape(text):
 def parse_frame(text):
     match = FRAME.fullmatch(text)
     if not match:
-        return Frame(unescape(text))
-    line = match.group("line")
-    return Frame(unescape(match.group("name")), unescape(match.group("file")), line and int(line))
+        return Frame(unescape(text), text=unescape(text))
+    name, file, line = match.group("name", "file", "line")
+    return Frame(unescape(name), unescape(file), line and int(line), unescape(text))
 
 
 def parse(folded):

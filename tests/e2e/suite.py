@@ -75,7 +75,7 @@ def check_threads_seen(says, stacks, sampled=True):
 
 def check_names(says, stacks, sampled=True):
     """Between main and burn stands exactly one function, with the name, file and line that it was given."""
-    wanted = {(name, path, line) for name, path, line in says["more"]["names"]}
+    wanted = {"%s (%s:%d)" % (name, path, line) for name, path, line in says["more"]["names"]}
     seen = set()
     for stack, _ in stacks:
         assert stack[0].name == "<module>"
@@ -85,10 +85,9 @@ def check_names(says, stacks, sampled=True):
         middle = stack[2]
         if len(stack) == 4:
             assert stack[3].name == "burn", show(stack)
-            known = (middle.name, middle.file, middle.line)
-            assert known in wanted, "%r was never made" % (known,)
-            seen.add(known)
-    assert seen == wanted or not sampled, "never seen: %r" % [str(item)[:200] for item in wanted - seen]
+            assert middle.text in wanted, "%r was never made" % middle.text
+            seen.add(middle.text)
+    assert seen == wanted or not sampled, "never seen: %r" % [text[:200] for text in wanted - seen]
 
 
 def check_reused(says, stacks, sampled=True):
@@ -125,7 +124,7 @@ class NoRules:
 PROGRAMS = [
     Program("calls", "calls.py", seconds=2),
     Program("rungs", "rungs.py", also=check_rungs),
-    Program("coroutines", "coroutines.py", oldest=(3, 6)),
+    Program("coroutines", "awaiting.py", oldest=(3, 6)),
     Program("imports", "imports.py", also=check_frozen),
     Program("names", "names.py", also=check_names),
     Program("reused", "reused.py", also=check_reused),

@@ -48,6 +48,8 @@ if __name__ == "__main__":
     with open(os.path.join(folder, "slow_module.py"), "w") as module:
         module.write(SLOW)
     sys.path[:0] = [bundle, folder]
+    # Without the finders that packages of this installation bring along.
+    sys.meta_path[:] = [each for each in sys.meta_path if "importlib" in each.__module__]
     sys.modules["builtins_burn"] = sys.modules["__main__"]
     import package.inner
 
