@@ -189,6 +189,7 @@ class Expectation:
         self.calls: Dict[Tuple[str, str], List[int]] = {
             (caller, callee): lines for caller, callee, lines in says["calls"]
         }
+        self.rare = {(caller, callee) for caller, callee in says["rare"]}
         self.lines = {name: set(lines) for name, lines in says["lines"].items()}
         self.hot = {(name, line) for name, lines in says["hot"] for line in lines}
         self.share = says["share"]
@@ -246,7 +247,7 @@ class Expectation:
         for stack, _ in stacks:
             self.check_stack(stack)
         if every_call:
-            unseen = set(self.calls) - self.calls_seen(stacks)
+            unseen = set(self.calls) - self.rare - self.calls_seen(stacks)
             assert not unseen, "%d samples, none of which shows %s" % (total(stacks), sorted(unseen))
         if hot and self.hot:
             spent = 0

@@ -29,7 +29,7 @@ async def by_hand():
 
 
 def drive():
-    coroutine = by_hand()
+    coroutine = by_hand()  # drive > by_hand
     try:
         while True:
             coroutine.send(None)  # drive > by_hand
@@ -83,7 +83,7 @@ async def task():
 
 
 async def tasks():
-    await asyncio.gather(task(), task())
+    await asyncio.gather(task(), task())  # tasks >? task
     burn()  # tasks > burn
 
 

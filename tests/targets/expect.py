@@ -8,6 +8,7 @@ A target states its calls in comments, so that the source is the expectation:
 
 Several clauses are separated by ";". A clause may hold for some versions only: "[3.0-3.11] a > b", "[3.12-] a > c".
 Names are qualified names; before 3.11 code objects only know their last part, and so does the expectation.
+"a >? b" is a call so short that it need not be seen, such as the making of a generator.
 A frame of another file than the target's own is called "FILE|name".
 
 Run with PYBPF_SELF_CHECK=1 a target samples itself (a timer signal, sys._current_frames) and prints what it
@@ -24,7 +25,7 @@ import time
 LIFETIME = 60  # seconds after which a target ends by itself
 QUALIFIED = sys.version_info >= (3, 11)
 CODE = type((lambda: 0).__code__)
-CLAUSE = re.compile(r"^(?:\[([\d.]*)-([\d.]*)\] )?(\S+)(?: > (\S+)|: (hot))$")
+CLAUSE = re.compile(r"^(?:\[([\d.]*)-([\d.]*)\] )?(\S+)(?: (>\??) (\S+)|: (hot))$")
 
 PY2 = sys.version_info[0] == 2
 
@@ -80,6 +81,7 @@ class Expectation(object):
         self.share = share
         self.roots = set(["<module>"])
         self.calls = {}  # (caller, callee) -> lines of the caller
+        self.rare = set()  # calls that a sample may well miss
         self.hot = {}  # name -> lines
         self.lines = {}  # name -> lines that it can be at as the leaf
         self.files = set([os.path.basename(path)])
@@ -88,11 +90,14 @@ class Expectation(object):
 
     def read_source(self):
         for number, match in read_clauses(self.path):
-            caller, callee, hot = short(match.group(3)), match.group(4), match.group(5)
+            caller, arrow, callee, hot = match.group(3, 4, 5, 6)
+            caller = short(caller)
             if hot:
                 self.hot.setdefault(caller, set()).add(number)
             else:
                 self.call(caller, short(callee), number)
+                if arrow == ">?":
+                    self.rare.add((caller, short(callee)))
         with io.open(self.path, "rb") as source:
             self.add_code(compile(source.read(), self.path, "exec"))
 
@@ -113,6 +118,7 @@ class Expectation(object):
                     [caller, callee, sorted(lines)]
                     for (caller, callee), lines in sorted(self.calls.items())
                 ],
+                "rare": sorted(self.rare),
                 "hot": [[name, sorted(lines)] for name, lines in sorted(self.hot.items())],
                 "share": self.share,
                 "lines": dict((name, sorted(lines)) for name, lines in self.lines.items()),

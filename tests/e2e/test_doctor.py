@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pybpf doctor: what this host offers, and an exit status that tells whether the main job can run."""
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+import harness
+from harness import pybpf, total
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+
+def works(pid, *before):
+    argv = [*map(str, before), harness.PYBPF, "-q", "-p", str(pid), "-d", "1"]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    return done.returncode == 0 and total(harness.parse(done.stdout)) > 0
+
+
+def doctor(*before):
+    return subprocess.run(
+        [*map(str, before), harness.PYBPF, "doctor"], capture_output=True, text=True
+    )
+
+
+def test_doctor_says_what_the_host_offers(spinning):
+    run = pybpf("doctor")
+    assert (run.code == 0) == works(spinning.pid), run.out
+    kernel = platform.release().split("-")[0]
+    assert kernel in run.out
+    for word in ("BTF", "BPF", "perf", "CAP_", "perf_event_max_sample_rate"):
+        assert word.lower() in run.out.lower(), "%s is not mentioned:\n%s" % (word, run.out)
+
+
+def test_doctor_without_privilege():
+    if not shutil.which("setpriv"):
+        pytest.skip("setpriv is missing")
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        binary = shutil.copy(harness.PYBPF, folder)
+        done = subprocess.run([*nobody, binary, "doctor"], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "CAP_" in done.stdout and "sudo" in done.stdout
+
+
+def test_doctor_without_btf(spinning):
+    if not shutil.which("unshare") or not os.path.exists("/sys/kernel/btf/vmlinux"):
+        pytest.skip("unshare or a kernel with BTF is missing")
+    hide = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh"]
+    done = doctor(*hide)
+    assert (done.returncode == 0) == works(spinning.pid, *hide)
+    assert "BTF" in done.stdout
+
+
+@pytest.mark.parametrize("capability", ["bpf", "perfmon", "sys_ptrace"])
+def test_doctor_agrees_with_the_main_job(spinning, capability):
+    """Whatever is taken away: doctor says yes exactly when a run works, and names what lacks."""
+    if not shutil.which("setpriv"):
+        pytest.skip("setpriv is missing")
+    drop = "-sys_admin,-" + capability
+    without = ["setpriv", "--bounding-set=" + drop, "--inh-caps=" + drop]
+    done = doctor(*without)
+    assert (done.returncode == 0) == works(spinning.pid, *without), done.stdout
+    if done.returncode:
+        assert "CAP_" + capability.upper() in done.stdout
+
+
+def test_doctor_takes_no_target(spinning):
+    run = pybpf("doctor", "-p", spinning.pid)
+    assert run.code != 0
+    harness.one_sentence(run.err)
