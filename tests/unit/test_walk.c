@@ -795,7 +795,7 @@ LAYOUT_TEST(oversized_windows)
 static void frame_circles(struct world *w)
 {
 	static const int lengths[] = {1, 2, 7, 1000}, leads[] = {0, 1, 5, 100};
-	uint64_t code = make_code(w, 1);
+	uint64_t code;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lengths) * ARRAY_SIZE(leads); i++) {
 		int length = lengths[i / ARRAY_SIZE(leads)], lead = leads[i % ARRAY_SIZE(leads)];
