@@ -84,7 +84,6 @@ struct {
 	__uint(max_entries, 4096);
 } events SEC(".maps");
 
-
 static __always_inline int walk_read(void *w, void *dst, __u32 size, __u64 addr)
 {
 	return bpf_probe_read_user(dst, size, (const void *)addr);

@@ -74,16 +74,15 @@ static int check_record(const struct record *record, struct tally *tally)
 
 	tally->tables++;
 	for (i = 0; i < record->positions; i++) {
-		int line = pysym_line((enum pybpf_line_kind)record->kind, table, record->table_size,
-				      record->first_line, positions[i]);
+		int line = pysym_line((enum pybpf_line_kind)record->kind, table, record->table_size, record->first_line,
+				      positions[i]);
 
 		tally->instructions++;
 		tally->without_line += expected[i] == PYSYM_NO_LINE;
 		if (line == expected[i])
 			continue;
 		if (tally->mismatches++ < MISMATCHES_SHOWN)
-			printf("%s: position %d: line %d, expected %d\n", label, positions[i], line,
-			       expected[i]);
+			printf("%s: position %d: line %d, expected %d\n", label, positions[i], line, expected[i]);
 	}
 	err = 0;
 

@@ -338,7 +338,8 @@ static int commit_output(struct output_file *file, const char *path)
 static int write_profile(struct record *r, const struct profile *profile)
 {
 	FILE *out = r->output_path ? r->output.stream : stdout;
-	int err = r->format->write(profile, out); // NOLINT(clang-analyzer-core.NullDereference): parse() leaves none without a format
+	int err = r->format->write(
+		profile, out); // NOLINT(clang-analyzer-core.NullDereference): parse() leaves none without a format
 
 	if (err) {
 		log_error("cannot write the profile: %s", strerror(-err));
@@ -362,7 +363,8 @@ static int finish(struct record *r, struct session *session, bool found)
 		return code;
 	code = write_profile(r, profile);
 	if (!found)
-		log_warn("no Python was found in %s: it may be another program, or have ended too early", r->command[0]);
+		log_warn("no Python was found in %s: it may be another program, or have ended too early",
+			 r->command[0]);
 	if (!r->quiet)
 		session_account_print(&account, r->stats, stderr);
 	if (r->json_path) {

@@ -161,8 +161,7 @@ static bool find_bias(const struct discovery_file *file, const struct procfs_map
 		const struct elf_segment *code = &file->code[i];
 		uint64_t page_start = code->offset & page_mask;
 
-		if (map->offset < page_start ||
-		    map->offset - page_start >= code->offset - page_start + code->size)
+		if (map->offset < page_start || map->offset - page_start >= code->offset - page_start + code->size)
 			continue;
 		*out = map->start - (code->vaddr + (map->offset - code->offset));
 		/* A fixed file that lies elsewhere was mapped by something else than a loader. */
@@ -237,10 +236,9 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 	}
 	out->free_threaded = out->build.layout.free_threaded;
 	out->build.layout.debug_build = out->debug_build;
-	log_debug("process %d (%s): Python %s%s%s in %s, %s at %#" PRIx64 ", version from %s, layout from %s",
-		  out->pid, out->comm, out->version, out->debug_build ? " debug" : "",
-		  out->free_threaded ? " free-threaded" : "", out->path, out->runtime_source,
-		  out->runtime_addr, out->version_source, out->build.origin);
+	log_debug("process %d (%s): Python %s%s%s in %s, %s at %#" PRIx64 ", version from %s, layout from %s", out->pid,
+		  out->comm, out->version, out->debug_build ? " debug" : "", out->free_threaded ? " free-threaded" : "",
+		  out->path, out->runtime_source, out->runtime_addr, out->version_source, out->build.origin);
 	return DISCOVERY_OK;
 }
 
@@ -266,18 +264,15 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 			search->pid, comm, inside_path(search, search->exe));
 		return DISCOVERY_UNSUPPORTED;
 	}
-	if (search->unreadable &&
-	    (search->unreadable_error == -EPERM || search->unreadable_error == -EACCES)) {
+	if (search->unreadable && (search->unreadable_error == -EPERM || search->unreadable_error == -EACCES)) {
 		explain(search,
 			"%zu of the %zu files that process %d (%s) maps cannot be opened: %s; run as root, "
 			"or with "
 			"CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
-			search->unreadable, search->count, search->pid, comm,
-			strerror(-search->unreadable_error));
+			search->unreadable, search->count, search->pid, comm, strerror(-search->unreadable_error));
 		return DISCOVERY_DENIED;
 	}
-	explain(search,
-		"process %d (%s) maps no Python: none of its %zu executable files holds CPython's runtime%s",
+	explain(search, "process %d (%s) maps no Python: none of its %zu executable files holds CPython's runtime%s",
 		search->pid, comm, search->count, search->unreadable ? " (some could not be opened)" : "");
 	return DISCOVERY_NOT_PYTHON;
 }
@@ -312,8 +307,8 @@ static enum discovery_result search_files(struct search *search, struct discover
 		if (mapped_well)
 			return fill(search, file, bias, mapped, out);
 		/* Mapped by no loader: as data, or by one that is at work right now. */
-		log_debug("process %d (%s): %s holds a Python but is not mapped as its headers say",
-			  search->pid, out->comm, mapped->map.path);
+		log_debug("process %d (%s): %s holds a Python but is not mapped as its headers say", search->pid,
+			  out->comm, mapped->map.path);
 	}
 	return nothing_found(search, out->comm);
 }
@@ -347,8 +342,7 @@ enum discovery_result discovery_process(pid_t pid, struct discovery_python *out,
 		goto failed;
 	result = search_files(&search, out);
 	/* Its end makes files unreadable one by one, and its number can be another's by now. */
-	if (result != DISCOVERY_UNSUPPORTED &&
-	    (procfs_stat(pid, &stat) || stat.start_time != out->start_time)) {
+	if (result != DISCOVERY_UNSUPPORTED && (procfs_stat(pid, &stat) || stat.start_time != out->start_time)) {
 		err = -ESRCH;
 		goto failed;
 	}

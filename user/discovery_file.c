@@ -33,8 +33,7 @@ void discovery_pypy_version(struct elf_file *elf, char *out, size_t size)
 	if (elf_file_section(elf, ".data", &data))
 		return;
 	chunk = malloc(PYPY_SCAN_CHUNK);
-	for (uint64_t at = 0; chunk && at < data.size && at < PYPY_SCAN_MAX;
-	     at += PYPY_SCAN_CHUNK - overlap) {
+	for (uint64_t at = 0; chunk && at < data.size && at < PYPY_SCAN_MAX; at += PYPY_SCAN_CHUNK - overlap) {
 		ssize_t n = elf_file_read(elf, data.addr + at, chunk, PYPY_SCAN_CHUNK);
 		const char *hit = chunk, *end = chunk + n;
 
@@ -165,8 +164,7 @@ static int decode_interp_head(const struct discovery_symbols *symbols, uint64_t 
 #endif
 
 /* 2.7 and 3.6: no _PyRuntime; interp_head is a static variable. */
-static int find_old_runtime(const struct anchor *anchor, struct discovery_runtime *out, char *why,
-			    size_t why_size)
+static int find_old_runtime(const struct anchor *anchor, struct discovery_runtime *out, char *why, size_t why_size)
 {
 	struct elf_symbol head;
 
@@ -177,8 +175,7 @@ static int find_old_runtime(const struct anchor *anchor, struct discovery_runtim
 		return 0;
 	}
 	if (!decode_interp_head(&anchor->symbols, &out->runtime)) {
-		snprintf(out->source, sizeof(out->source), "%s, PyInterpreterState_Head's code",
-			 anchor->source);
+		snprintf(out->source, sizeof(out->source), "%s, PyInterpreterState_Head's code", anchor->source);
 		return 0;
 	}
 	snprintf(why, why_size,
@@ -210,13 +207,12 @@ static int find_table(const struct anchor *anchor, struct discovery_runtime *out
 			 "Python %s has no debug offsets at its _PyRuntime; pybpf cannot know its layout",
 			 version->text);
 	else
-		snprintf(why, why_size, "it is Python %s%s; pybpf reads CPython 2.7 and 3.6 or newer",
-			 version->text, version->debug_build ? " (a debug build)" : "");
+		snprintf(why, why_size, "it is Python %s%s; pybpf reads CPython 2.7 and 3.6 or newer", version->text,
+			 version->debug_build ? " (a debug build)" : "");
 	return -ENOTSUP;
 }
 
-static int analyse_runtime(const struct anchor *anchor, struct discovery_runtime *out, char *why,
-			   size_t why_size)
+static int analyse_runtime(const struct anchor *anchor, struct discovery_runtime *out, char *why, size_t why_size)
 {
 	uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
 	struct elf_symbol code_type;
@@ -273,8 +269,7 @@ int discovery_analyse(struct elf_file *elf, struct discovery_file *out)
 	out->code_count = elf_file_code_segments(elf, out->code, DISCOVERY_CODE_SEGMENTS);
 	if (is_pypy(elf)) {
 		discovery_pypy_version(elf, pypy, sizeof(pypy));
-		snprintf(why, sizeof(why),
-			 "this is PyPy%s%s; pybpf reads CPython only: use PyPy's own vmprof",
+		snprintf(why, sizeof(why), "this is PyPy%s%s; pybpf reads CPython only: use PyPy's own vmprof",
 			 pypy[0] ? " " : "", pypy);
 		goto refuse;
 	}

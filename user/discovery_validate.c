@@ -35,8 +35,7 @@ static bool is_object_address(uint64_t addr)
 
 static int contradict(const struct validation *v, const char *what, uint64_t addr, uint64_t value)
 {
-	snprintf(v->why, v->why_size,
-		 "process %d (%s) does not look like Python %s: %s at %#" PRIx64 " is %#" PRIx64,
+	snprintf(v->why, v->why_size, "process %d (%s) does not look like Python %s: %s at %#" PRIx64 " is %#" PRIx64,
 		 v->python->pid, v->python->comm, v->python->version, what, addr, value);
 	return -EINVAL;
 }
@@ -46,8 +45,8 @@ static int unreadable(const struct validation *v, const char *what, uint64_t add
 	if (err == -ESRCH)
 		snprintf(v->why, v->why_size, "process %d (%s) has ended", v->python->pid, v->python->comm);
 	else
-		snprintf(v->why, v->why_size, "process %d (%s): %s at %#" PRIx64 " cannot be read: %s",
-			 v->python->pid, v->python->comm, what, addr, strerror(-err));
+		snprintf(v->why, v->why_size, "process %d (%s): %s at %#" PRIx64 " cannot be read: %s", v->python->pid,
+			 v->python->comm, what, addr, strerror(-err));
 	return err == -EFAULT ? -EINVAL : err;
 }
 

@@ -58,8 +58,7 @@ static bool parse_version(const char *text, struct found *out, int *micro)
 		return false;
 	*micro = number;
 	p = end;
-	if (*p == 'a' || *p == 'b' || (*p == 'c' && isdigit((unsigned char)p[1])) ||
-	    (p[0] == 'r' && p[1] == 'c')) {
+	if (*p == 'a' || *p == 'b' || (*p == 'c' && isdigit((unsigned char)p[1])) || (p[0] == 'r' && p[1] == 'c')) {
 		p += *p == 'r' ? 2 : 1;
 		if (!isdigit((unsigned char)*p))
 			return false;
@@ -105,14 +104,12 @@ static void symbols_version(const struct discovery_symbols *symbols, bool old, s
 		return;
 	if (old && discovery_symbol(symbols, "PyString_FromString", NULL)) {
 		/* 2.7 was the last, and PyCapsule came with it. */
-		*out = (struct found){.major = 2,
-				      .minor = discovery_symbol(symbols, "PyCapsule_New", NULL) ? 7 : 6};
+		*out = (struct found){.major = 2, .minor = discovery_symbol(symbols, "PyCapsule_New", NULL) ? 7 : 6};
 		return;
 	}
 	if (old) {
 		/* os.fspath came with 3.6, _PyRuntime (not old) with 3.7. */
-		*out = (struct found){.major = 3,
-				      .minor = discovery_symbol(symbols, "PyOS_FSPath", NULL) ? 6 : 5};
+		*out = (struct found){.major = 3, .minor = discovery_symbol(symbols, "PyOS_FSPath", NULL) ? 6 : 5};
 		return;
 	}
 	for (size_t i = 0; i < sizeof(added) / sizeof(added[0]) && !out->major; i++)
@@ -256,8 +253,8 @@ static uint32_t exported_hex(const struct discovery_symbols *symbols)
 	uint64_t value;
 
 	if (!discovery_symbol(symbols, "Py_Version", &symbol) ||
-	    elf_file_read(symbols->elf, symbol.value, &value, sizeof(value)) != sizeof(value) ||
-	    value >> 24 < 2 || value >> 24 > 9)
+	    elf_file_read(symbols->elf, symbol.value, &value, sizeof(value)) != sizeof(value) || value >> 24 < 2 ||
+	    value >> 24 > 9)
 		return 0;
 	return value;
 }

@@ -124,8 +124,8 @@ static void read_dynamic(struct elf_file *elf)
 		total = ELF_MAX_DYNAMIC;
 	while (at < total) {
 		size_t count = total - at < 64 ? total - at : 64;
-		ssize_t n = elf_read_at(elf, ph->p_offset + at * sizeof(entries[0]), entries,
-					count * sizeof(entries[0]));
+		ssize_t n =
+			elf_read_at(elf, ph->p_offset + at * sizeof(entries[0]), entries, count * sizeof(entries[0]));
 
 		count = n > 0 ? n / sizeof(entries[0]) : 0;
 		if (!count)
@@ -276,8 +276,7 @@ int elf_file_offset_to_vaddr(struct elf_file *elf, uint64_t offset, uint64_t *va
 		/* The kernel maps whole pages: a mapping's offset is the segment's, rounded down. */
 		uint64_t start = ph->p_offset & ~(ELF_PAGE - 1);
 
-		if (ph->p_type != PT_LOAD || offset < start ||
-		    offset - start >= ph->p_filesz + (ph->p_offset - start))
+		if (ph->p_type != PT_LOAD || offset < start || offset - start >= ph->p_filesz + (ph->p_offset - start))
 			continue;
 		/* A page can belong to two segments' ends; an executable one is what callers map by. */
 		if (!found || (!(found->p_flags & PF_X) && (ph->p_flags & PF_X)))
@@ -319,8 +318,7 @@ const char *elf_file_soname(struct elf_file *elf)
 	if (!elf->soname_read) {
 		elf->soname_read = true;
 		if (dynamic->soname && dynamic->strings && dynamic->soname < dynamic->strings_size &&
-		    elf_file_read(elf, dynamic->strings + dynamic->soname, elf->soname,
-				  sizeof(elf->soname) - 1) < 0)
+		    elf_file_read(elf, dynamic->strings + dynamic->soname, elf->soname, sizeof(elf->soname) - 1) < 0)
 			elf->soname[0] = '\0';
 	}
 	return elf->soname[0] ? elf->soname : NULL;

@@ -65,7 +65,6 @@ size_t elf_file_build_id(struct elf_file *elf, uint8_t *buf, size_t size);
  * (.rodata, else the non-executable, non-writable PT_LOADs) until it returns non-zero, and returns that; 0 at
  * the end.
  */
-int elf_file_strings(struct elf_file *elf, size_t min_len, int (*visit)(const char *text, void *arg),
-		     void *arg);
+int elf_file_strings(struct elf_file *elf, size_t min_len, int (*visit)(const char *text, void *arg), void *arg);
 
 #endif

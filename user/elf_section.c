@@ -68,8 +68,7 @@ int elf_file_section(struct elf_file *elf, const char *name, struct elf_section 
 		if (sh->sh_type == SHT_NULL || sh->sh_name >= elf->section_names_size ||
 		    strcmp(elf->section_names + sh->sh_name, name))
 			continue;
-		*out = (struct elf_section){
-			.addr = sh->sh_addr, .offset = sh->sh_offset, .size = sh->sh_size};
+		*out = (struct elf_section){.addr = sh->sh_addr, .offset = sh->sh_offset, .size = sh->sh_size};
 		return 0;
 	}
 	return -ENOENT;
@@ -127,8 +126,8 @@ size_t elf_file_build_id(struct elf_file *elf, uint8_t *buf, size_t size)
 }
 
 /* Visits the strings of one range of the file; *budget is what may still be read. */
-static int range_strings(struct elf_file *elf, uint64_t offset, uint64_t size, uint64_t *budget,
-			 size_t min_len, char *chunk, int (*visit)(const char *text, void *arg), void *arg)
+static int range_strings(struct elf_file *elf, uint64_t offset, uint64_t size, uint64_t *budget, size_t min_len,
+			 char *chunk, int (*visit)(const char *text, void *arg), void *arg)
 {
 	size_t kept = 0; /* bytes at the chunk's start that belong to a string that goes on */
 
@@ -160,8 +159,7 @@ static int range_strings(struct elf_file *elf, uint64_t offset, uint64_t size, u
 	return 0;
 }
 
-int elf_file_strings(struct elf_file *elf, size_t min_len, int (*visit)(const char *text, void *arg),
-		     void *arg)
+int elf_file_strings(struct elf_file *elf, size_t min_len, int (*visit)(const char *text, void *arg), void *arg)
 {
 	uint64_t budget = ELF_MAX_SCAN;
 	struct elf_section rodata;
@@ -180,8 +178,8 @@ int elf_file_strings(struct elf_file *elf, size_t min_len, int (*visit)(const ch
 			const Elf64_Phdr *ph = &elf->segments[i];
 
 			if (ph->p_type == PT_LOAD && !(ph->p_flags & PF_W) && !!(ph->p_flags & PF_X) == code)
-				ret = range_strings(elf, ph->p_offset, ph->p_filesz, &budget, min_len, chunk,
-						    visit, arg);
+				ret = range_strings(elf, ph->p_offset, ph->p_filesz, &budget, min_len, chunk, visit,
+						    arg);
 		}
 	}
 done:

@@ -144,8 +144,8 @@ struct places {
 
 /* Finds where in a string table a name, with its NUL, stands; a longer name may end with it (tail merging).
  */
-static void find_in_strings(const struct elf_file *elf, const Elf64_Shdr *strings, const char *name,
-			    size_t len, char *chunk, struct places *places)
+static void find_in_strings(const struct elf_file *elf, const Elf64_Shdr *strings, const char *name, size_t len,
+			    char *chunk, struct places *places)
 {
 	uint64_t size = strings->sh_size < ELF_MAX_SCAN ? strings->sh_size : ELF_MAX_SCAN;
 
@@ -197,8 +197,7 @@ static int find_in_symbols(const struct elf_file *elf, const Elf64_Shdr *symbols
 }
 
 /* Looks a name up in the symbol table of a type (SHT_SYMTAB, or SHT_DYNSYM that has no hash table). */
-static int table_lookup(struct elf_file *elf, uint32_t type, const char *name, size_t len,
-			struct elf_symbol *out)
+static int table_lookup(struct elf_file *elf, uint32_t type, const char *name, size_t len, struct elf_symbol *out)
 {
 	const Elf64_Shdr *symbols = elf_section_of_type(elf, type), *strings;
 	struct places places = {.count = 0};

@@ -71,10 +71,11 @@ int host_check_bpf(char *why, size_t why_size)
 			 "this kernel has no bpf(2), or a seccomp filter hides it: use a kernel built with "
 			 "CONFIG_BPF_SYSCALL=y, or, in a container, one that is privileged");
 	else if (err == -EPERM)
-		snprintf(why, why_size,
-			 "bpf(2) is forbidden here (%s) though the capabilities are there: kernel lockdown, an LSM or a "
-			 "container's seccomp filter may be the reason; see `pybpf doctor`",
-			 strerror(EPERM));
+		snprintf(
+			why, why_size,
+			"bpf(2) is forbidden here (%s) though the capabilities are there: kernel lockdown, an LSM or a "
+			"container's seccomp filter may be the reason; see `pybpf doctor`",
+			strerror(EPERM));
 	else
 		snprintf(why, why_size, "bpf(2) does not work here: creating a map failed (%s)", strerror(-err));
 	return err;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Where the kernel says what types it was built with. */
-#define HOST_BTF_PATH "/sys/kernel/btf/vmlinux"
+#define HOST_BTF_PATH        "/sys/kernel/btf/vmlinux"
 #define HOST_MAX_RATE_SYSCTL "kernel.perf_event_max_sample_rate"
 
 /* Does this process have the capability in its effective set? (CAP_* of linux/capability.h) */

@@ -36,8 +36,7 @@ int layout_from_table(int major, int minor, bool debug_build, struct layout_buil
  * size, every window within the limits of pybpf.h. Returns 0, or -EINVAL with one sentence in why saying what
  * was found.
  */
-int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_build *out, char *why,
-			      size_t why_size);
+int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_build *out, char *why, size_t why_size);
 
 /* True if bytes begin with the cookie of a _Py_DebugOffsets. */
 bool layout_has_debug_offsets(const uint8_t *bytes, size_t len);

@@ -67,8 +67,7 @@ int procfs_parse_map(char *line, struct procfs_map *out)
 	size_t len;
 
 	*out = (struct procfs_map){.path = ""};
-	if (!parse_number(&p, 16, &out->start) || !skip(&p, '-') || !parse_number(&p, 16, &out->end) ||
-	    !skip(&p, ' '))
+	if (!parse_number(&p, 16, &out->start) || !skip(&p, '-') || !parse_number(&p, 16, &out->end) || !skip(&p, ' '))
 		return -EBADMSG;
 	if (strnlen(p, 5) < 5 || out->end < out->start)
 		return -EBADMSG;
@@ -80,8 +79,7 @@ int procfs_parse_map(char *line, struct procfs_map *out)
 	out->executable = p[2] == 'x';
 	p += 5;
 	if (!parse_number(&p, 16, &out->offset) || !skip(&p, ' ') || !parse_number(&p, 16, &dev_major) ||
-	    !skip(&p, ':') || !parse_number(&p, 16, &dev_minor) || !skip(&p, ' ') ||
-	    !parse_number(&p, 10, &out->inode))
+	    !skip(&p, ':') || !parse_number(&p, 16, &dev_minor) || !skip(&p, ' ') || !parse_number(&p, 10, &out->inode))
 		return -EBADMSG;
 	if (dev_major > UINT32_MAX || dev_minor > UINT32_MAX)
 		return -EBADMSG;
@@ -287,8 +285,7 @@ static bool is_mapped_file(int fd, const struct stat *st, const struct procfs_ma
 	struct own_map own = {.wanted = map};
 	void *page;
 
-	if (st->st_ino == map->inode && major(st->st_dev) == map->dev_major &&
-	    minor(st->st_dev) == map->dev_minor)
+	if (st->st_ino == map->inode && major(st->st_dev) == map->dev_major && minor(st->st_dev) == map->dev_minor)
 		return true;
 	page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE, fd, 0);
 	if (page == MAP_FAILED)
@@ -302,8 +299,7 @@ static bool is_mapped_file(int fd, const struct stat *st, const struct procfs_ma
 /* Opens a path as the process sees it, without leaving its root (openat2: kernel 5.6). */
 static int open_in_root(pid_t pid, const char *path, struct stat *st)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	char root_path[64], root_target[PATH_MAX];
 	int root, fd;
 	ssize_t n;

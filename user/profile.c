@@ -31,7 +31,8 @@ static uint64_t hash_bytes(const void *data, size_t size)
 	uint64_t hash = 0xcbf29ce484222325ULL; /* FNV-1a */
 
 	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ p[i]) * 0x100000001b3ULL; // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult): keys have no padding
+		hash = (hash ^ p[i]) * 0x100000001b3ULL; // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult):
+							 // keys have no padding
 	return hash ^ (hash >> 32);
 }
 
@@ -217,8 +218,8 @@ int profile_add_sample(struct profile *p, uint32_t stack, uint32_t process, uint
 {
 	struct profile_sample sample = {.stack = stack, .process = process, .thread = thread};
 	int fresh;
-	uint32_t i = array_intern(&p->samples, &sample, sizeof(sample), offsetof(struct profile_sample, thread) + 4,
-				  &fresh);
+	uint32_t i =
+		array_intern(&p->samples, &sample, sizeof(sample), offsetof(struct profile_sample, thread) + 4, &fresh);
 
 	if (i == PROFILE_NONE)
 		return -ENOMEM;

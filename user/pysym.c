@@ -114,8 +114,7 @@ void pysym_free(struct pysym *s)
 	free(s);
 }
 
-int pysym_add_process(struct pysym *s, uint32_t proc_id, pid_t pid, const char *comm,
-		      const struct pybpf_layout *layout)
+int pysym_add_process(struct pysym *s, uint32_t proc_id, pid_t pid, const char *comm, const struct pybpf_layout *layout)
 {
 	struct process *process;
 
@@ -333,8 +332,7 @@ int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t
 		return -EBADMSG;
 	code->first_line = event->first_line;
 	/* 3.12+: _Py_InitCleanup, pushed below an inlined __init__, has one object for all its names and no line. */
-	code->hidden = event->part_addr[PYBPF_CODE_NAME] == event->part_addr[PYBPF_CODE_FILE] &&
-		       event->first_line == 0;
+	code->hidden = event->part_addr[PYBPF_CODE_NAME] == event->part_addr[PYBPF_CODE_FILE] && event->first_line == 0;
 	code->name = decode_copy(&code->process->layout, part[PYBPF_CODE_NAME], event->part_copied[PYBPF_CODE_NAME]);
 	file = decode_copy(&code->process->layout, part[PYBPF_CODE_FILE], event->part_copied[PYBPF_CODE_FILE]);
 	if (event->part_copied[PYBPF_CODE_LINES] == event->part_size[PYBPF_CODE_LINES]) {

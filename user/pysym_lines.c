@@ -135,8 +135,7 @@ static int lines_pep657(const uint8_t *table, size_t size, int line, uint64_t po
 	return PYSYM_NO_LINE;
 }
 
-int pysym_line(enum pybpf_line_kind kind, const uint8_t *table, size_t table_size, int first_line,
-	       int64_t position)
+int pysym_line(enum pybpf_line_kind kind, const uint8_t *table, size_t table_size, int first_line, int64_t position)
 {
 	if (position < 0)
 		return lines_result(first_line);

@@ -40,8 +40,7 @@ struct string_state {
  * The bits above are padding and hold garbage (seen on 3.6). Alphas of 3.14 with a 16-bit interned
  * (python/cpython#128196, undone for beta 1 by #133085) are not supported.
  */
-static void string_state_decode(const struct pybpf_layout *layout, const uint8_t bytes[4],
-				struct string_state *state)
+static void string_state_decode(const struct pybpf_layout *layout, const uint8_t bytes[4], struct string_state *state)
 {
 	bool at_least_314 = layout->major > 3 || (layout->major == 3 && layout->minor >= 14);
 	bool has_ready = layout->major == 3 && layout->minor <= 11;
@@ -111,8 +110,7 @@ int pysym_string_shape(const struct pybpf_layout *layout, const uint8_t header[P
 		return string_set_size(shape, length);
 	}
 
-	if (layout->string_kind != PYBPF_STR_UNICODE ||
-	    !string_in_header(layout->str_state, sizeof(uint32_t)))
+	if (layout->string_kind != PYBPF_STR_UNICODE || !string_in_header(layout->str_state, sizeof(uint32_t)))
 		return -EBADMSG;
 	string_state_decode(layout, header + layout->str_state, &state);
 	if (!string_state_is_valid(&state))

@@ -24,8 +24,8 @@
 /* Code objects that are announced; a program with more of them has the rest read from the process. */
 #define MAX_CODES_PER_STACK 2
 /* Distinct builds of Python in one run. */
-#define MAX_LAYOUTS 256
-#define MAX_PROCESSES 4096
+#define MAX_LAYOUTS      256
+#define MAX_PROCESSES    4096
 #define MAX_THREAD_NAMES 16384
 /* proc_id's first value differs from what fresh kernel memory holds. */
 #define FIRST_PROC_ID 1
@@ -160,7 +160,8 @@ static int load(struct session *s)
 		return 0;
 failed:
 	uname(&host);
-	log_error("cannot load the BPF programs into this kernel (%s): %s; see `pybpf doctor`, and -vv for the verifier's log",
+	log_error("cannot load the BPF programs into this kernel (%s): %s; see `pybpf doctor`, and -vv for the "
+		  "verifier's log",
 		  host.release, strerror(-err));
 	return err;
 }

@@ -15,7 +15,7 @@
 
 /* Room for distinct stacks (of each thread, where threads are told apart), and what memory the kernel then takes. */
 #define SESSION_MAX_STACKS_DEFAULT 32768
-#define SESSION_MAX_STACKS_LIMIT (1u << 20)
+#define SESSION_MAX_STACKS_LIMIT   (1u << 20)
 
 struct session_options {
 	unsigned freq; /* Hz */

@@ -73,7 +73,8 @@ void session_account_print(const struct session_account *a, bool cost, FILE *out
 		fprintf(out, "pybpf: %" PRIu64 " of %" PRIu64 " code objects could not be named\n", a->names.unnamed,
 			a->names.codes);
 	if (a->names.no_lines)
-		fprintf(out, "pybpf: %" PRIu64 " of %" PRIu64 " code objects had no readable line table: first line shown\n",
+		fprintf(out,
+			"pybpf: %" PRIu64 " of %" PRIu64 " code objects had no readable line table: first line shown\n",
 			a->names.no_lines, a->names.codes);
 	if (!cost)
 		return;

@@ -108,8 +108,8 @@ static double kernel_time(struct session *s, uint64_t asked)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
-	const struct bpf_program *program = s->kernel.bpf_loop ? s->skel->progs.sample_loop :
-								 s->skel->progs.sample_chain;
+	const struct bpf_program *program =
+		s->kernel.bpf_loop ? s->skel->progs.sample_loop : s->skel->progs.sample_chain;
 
 	if (s->stats_fd < 0 || !asked || bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
 		return -1;
@@ -149,9 +149,9 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	account->kernel_ns_per_sample = kernel_time(s, account->counters[PYBPF_COUNT_ASKED]);
 	account->measured = account->kernel_ns_per_sample >= 0;
 	account->time_to_first_sample_ms =
-		s->skel->bss->first_sample_ns ?
-			(double)(int64_t)(s->skel->bss->first_sample_ns - s->options.start_ns) / 1e6 :
-			-1;
+		s->skel->bss->first_sample_ns
+			? (double)(int64_t)(s->skel->bss->first_sample_ns - s->options.start_ns) / 1e6
+			: -1;
 	account->source = s->options.source;
 	account->freq = s->options.freq;
 	own_cost(account);

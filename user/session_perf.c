@@ -52,7 +52,8 @@ static int attach_cpu(struct session_perf *perf, const struct bpf_program *progr
 	if (fd == -ENODEV || fd == -ENXIO)
 		return 0;
 	if (fd < 0) {
-		log_error("cannot open a perf event of %u Hz on CPU %d: %s; see `pybpf doctor`", freq, cpu, strerror(-fd));
+		log_error("cannot open a perf event of %u Hz on CPU %d: %s; see `pybpf doctor`", freq, cpu,
+			  strerror(-fd));
 		return fd;
 	}
 	link = bpf_program__attach_perf_event(program, fd);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 enum session_perf_source {
-	SESSION_PERF_AUTO = 0,  /* cycles where there is a PMU, else the CPU clock */
+	SESSION_PERF_AUTO = 0, /* cycles where there is a PMU, else the CPU clock */
 	SESSION_PERF_CYCLES,
 	SESSION_PERF_CPU_CLOCK,
 };

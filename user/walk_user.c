@@ -46,8 +46,8 @@ int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *
 	u->memory = memory;
 	if (walk_window(&u->walk, addr, layout->code_window, PYBPF_CODE_WINDOW))
 		goto done;
-	out->name = walk_u64(&u->walk, layout->code_qualname != PYBPF_NO_OFFSET ? layout->code_qualname :
-										   layout->code_name);
+	out->name = walk_u64(&u->walk,
+			     layout->code_qualname != PYBPF_NO_OFFSET ? layout->code_qualname : layout->code_name);
 	out->file = walk_u64(&u->walk, layout->code_filename);
 	out->lines = walk_u64(&u->walk, layout->code_linetable);
 	out->first_line = (int32_t)walk_u32(&u->walk, layout->code_firstlineno);

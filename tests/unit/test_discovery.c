@@ -44,8 +44,7 @@ static void this_program_is_no_python(void **state)
 	(void)state;
 	/* The second time from memory. */
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(discovery_process(getpid(), &python, why, sizeof(why)),
-				 DISCOVERY_NOT_PYTHON);
+		assert_int_equal(discovery_process(getpid(), &python, why, sizeof(why)), DISCOVERY_NOT_PYTHON);
 		assert_non_null(strstr(why, "no Python"));
 		assert_int_equal(python.pid, getpid());
 		assert_true(python.start_time > 0);

@@ -279,12 +279,10 @@ static uint32_t next_random(uint32_t *seed)
 /* Writes extreme values into every 2-, 4- and 8-byte field of a range of the file, one at a time. */
 static void mutate_fields(int fd, size_t offset, size_t size)
 {
-	static const uint64_t values[] = {0,          1,          UINT64_MAX, INT64_MAX,
-					  1ULL << 63, UINT32_MAX, 0x7fffffff, 4096};
+	static const uint64_t values[] = {0, 1, UINT64_MAX, INT64_MAX, 1ULL << 63, UINT32_MAX, 0x7fffffff, 4096};
 
 	for (size_t width = 2; width <= 8; width *= 2) {
-		for (size_t at = offset; at + width <= offset + size && at + width <= self_size;
-		     at += width) {
+		for (size_t at = offset; at + width <= offset + size && at + width <= self_size; at += width) {
 			for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 				assert_int_equal(pwrite(fd, &values[i], width, at), width);
 				exercise(fd);
@@ -322,8 +320,7 @@ static void survives_mutated_sections(void **state)
 
 	(void)state;
 	for (int i = 0; i < header->e_shnum; i++) {
-		bool table = sh[i].sh_type == SHT_SYMTAB || sh[i].sh_type == SHT_STRTAB ||
-			     sh[i].sh_type == SHT_DYNSYM;
+		bool table = sh[i].sh_type == SHT_SYMTAB || sh[i].sh_type == SHT_STRTAB || sh[i].sh_type == SHT_DYNSYM;
 
 		if (table || !i)
 			mutate_fields(fd, header->e_shoff + i * sizeof(*sh), sizeof(*sh));
@@ -347,9 +344,7 @@ static void survives_random_damage(void **state)
 			uint8_t byte = next_random(&seed);
 			/* Half of the damage where the structure is: the file's head, and its section
 			 * headers. */
-			size_t range = i % 2   ? self_size
-				       : i % 4 ? 4096
-					       : header->e_shnum * sizeof(Elf64_Shdr);
+			size_t range = i % 2 ? self_size : i % 4 ? 4096 : header->e_shnum * sizeof(Elf64_Shdr);
 
 			places[i] = next_random(&seed) % range + (i % 4 == 0 ? header->e_shoff : 0);
 			if (places[i] >= self_size)

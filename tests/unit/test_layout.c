@@ -118,8 +118,7 @@ static void test_table_is_complete(void **state)
 			int err = layout_from_table(versions[i][0], versions[i][1], debug, &build);
 
 			/* f_lasti of these is at 136: only the limit of pybpf.h may keep them out. */
-			if (debug && PYBPF_FRAME_WINDOW < 144 &&
-			    (versions[i][0] == 2 || versions[i][1] == 6)) {
+			if (debug && PYBPF_FRAME_WINDOW < 144 && (versions[i][0] == 2 || versions[i][1] == 6)) {
 				assert_int_equal(err, -ENOENT);
 				continue;
 			}
@@ -259,8 +258,7 @@ static void test_truncated(void **state)
 			assert_non_null(bytes);
 			memcpy(bytes, whole, len);
 			assert_int_equal(layout_has_debug_offsets(bytes, len), len >= 8);
-			assert_int_equal(layout_from_debug_offsets(bytes, len, &build, why, sizeof(why)),
-					 -EINVAL);
+			assert_int_equal(layout_from_debug_offsets(bytes, len, &build, why, sizeof(why)), -EINVAL);
 			assert_true(strlen(why) > 0);
 			free(bytes);
 		}
@@ -307,8 +305,7 @@ static void test_corrupted(void **state)
 				int err;
 
 				put_u64(bytes, at, bad[b]);
-				err = layout_from_debug_offsets(bytes, saved_tables[i].size, &build, why,
-								sizeof(why));
+				err = layout_from_debug_offsets(bytes, saved_tables[i].size, &build, why, sizeof(why));
 				if (!err) {
 					assert_usable(&build);
 					continue;

@@ -78,8 +78,7 @@ static void test_escapes(void **unused)
 	assert_escaped("a\\b", "a\\\\b");
 	/* What looks like an escape already stays distinct from one. */
 	assert_escaped("\\x3b", "\\\\x3b");
-	assert_escaped("na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x8d",
-		       "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x8d");
+	assert_escaped("na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x8d", "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x8d");
 }
 
 static void test_empty_profile(void **unused)
@@ -203,8 +202,8 @@ static void test_deep_stack(void **unused)
 }
 
 /* The numbers of a function's row in the table. */
-static void assert_row(const char *text, const char *function, unsigned self, unsigned total,
-		       double self_percent, double total_percent)
+static void assert_row(const char *text, const char *function, unsigned self, unsigned total, double self_percent,
+		       double total_percent)
 {
 	const char *at = NULL;
 	char *copy = strdup(text), *save = NULL;
@@ -219,9 +218,9 @@ static void assert_row(const char *text, const char *function, unsigned self, un
 			continue;
 		at = line;
 		rows++;
-		assert_int_equal(sscanf(line, "%u %lf%% %u %lf%%", &got_self, &got_self_percent, &got_total,
-					&got_total_percent),
-				 4);
+		assert_int_equal(
+			sscanf(line, "%u %lf%% %u %lf%%", &got_self, &got_self_percent, &got_total, &got_total_percent),
+			4);
 	}
 	if (!at)
 		print_error("no row for %s in:\n%s", function, text);

@@ -47,9 +47,7 @@ static void parses_map_lines(void **state)
 	assert_int_equal(parse("7f0000000000-7f0000001000 rw-s 00000000 00:00 0", &map), 0);
 	assert_string_equal(map.path, "");
 	assert_int_equal(
-		parse("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]",
-		      &map),
-		0);
+		parse("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]", &map), 0);
 	assert_true(map.start == 0xffffffffff600000);
 	assert_string_equal(map.path, "[vsyscall]");
 }
@@ -147,9 +145,7 @@ static void parses_stat(void **state)
 {
 	static const char rest[] = " S 7 1 1 0 -1 4194560 1 2 3 4 55 66 5 6 20 -5 1 0 987654321 170 12 184";
 	static const char *const comms[] = {
-		"python3", "tmux: server", "a) R 1 (b",
-		"((",      "))",           ")",
-		"",        "x\ny",         "a comm (sd-pam) R 99 1 1",
+		"python3", "tmux: server", "a) R 1 (b", "((", "))", ")", "", "x\ny", "a comm (sd-pam) R 99 1 1",
 	};
 	struct procfs_stat stat;
 	char text[512];
@@ -174,8 +170,7 @@ static void parses_stat(void **state)
 		assert_int_equal(procfs_parse_stat(text, &stat), -EBADMSG);
 	}
 	assert_int_equal(procfs_parse_stat("1 )x( S 1", &stat), -EBADMSG);
-	assert_int_equal(procfs_parse_stat("1 (x) S -7 1 1 0 -1 1 1 2 3 4 5 6 5 6 20 0 1 0 9 1", &stat),
-			 -EBADMSG);
+	assert_int_equal(procfs_parse_stat("1 (x) S -7 1 1 0 -1 1 1 2 3 4 5 6 5 6 20 0 1 0 9 1", &stat), -EBADMSG);
 }
 
 static void reads_its_own_stat(void **state)

@@ -13,8 +13,8 @@
 #include "pysym_lines.h"
 
 /* One line per byte offset in [from, to]. */
-static void assert_lines(enum pybpf_line_kind kind, const uint8_t *table, size_t size, int first_line,
-			 int64_t from, int64_t to, int expected)
+static void assert_lines(enum pybpf_line_kind kind, const uint8_t *table, size_t size, int first_line, int64_t from,
+			 int64_t to, int expected)
 {
 	int64_t position;
 
@@ -26,7 +26,7 @@ static void assert_lines(enum pybpf_line_kind kind, const uint8_t *table, size_t
 	}
 }
 
-#define LINES(kind, table, first, from, to, expected)                                                        \
+#define LINES(kind, table, first, from, to, expected)                                                                  \
 	assert_lines(kind, table, sizeof(table), first, from, to, expected)
 
 static void test_negative_position_is_first_line(void **unused)
@@ -111,8 +111,7 @@ static void test_lnotab_malformed(void **unused)
 	LINES(PYBPF_LINES_LNOTAB, below_zero, 1, 4, 7, -EBADMSG);
 	LINES(PYBPF_LINES_LNOTAB, below_zero, 1, 8, 9, 17);
 	assert_int_equal(pysym_line(PYBPF_LINES_LNOTAB, below_zero, sizeof(below_zero), -1, 0), -EBADMSG);
-	assert_int_equal(pysym_line(PYBPF_LINES_LNOTAB, below_zero, sizeof(below_zero), INT_MIN, -1),
-			 -EBADMSG);
+	assert_int_equal(pysym_line(PYBPF_LINES_LNOTAB, below_zero, sizeof(below_zero), INT_MIN, -1), -EBADMSG);
 }
 
 static void test_pep626_ranges(void **unused)
@@ -151,15 +150,15 @@ static void test_pep626_malformed(void **unused)
 static void test_pep657_kinds(void **unused)
 {
 	static const uint8_t table[] = {
-		ENTRY(0, 1),  0x12,                           /* 0-1: short form, line 10 */
-		ENTRY(9, 2),  0x7f,                           /* 2-5: short form, line 10 */
-		ENTRY(10, 1), 5,           9,                 /* 6-7: line 10 */
-		ENTRY(11, 1), 5,           9,                 /* 8-9: line 11 */
-		ENTRY(12, 8), 5,           9,                 /* 10-25: line 13 */
-		ENTRY(15, 1),                                 /* 26-27: none */
-		ENTRY(13, 1), 6,                              /* 28-29: line 13 + 3 */
-		ENTRY(14, 1), 5,           1,           2, 3, /* 30-31: line 16 - 2 */
-		ENTRY(13, 1), 0x40 | 0x00, 0x40 | 0x02, 1,    /* 32-33: line 14 + (1 << 11 | 1 << 6) */
+		ENTRY(0, 1),  0x12,                                          /* 0-1: short form, line 10 */
+		ENTRY(9, 2),  0x7f,                                          /* 2-5: short form, line 10 */
+		ENTRY(10, 1), 5,           9,                                /* 6-7: line 10 */
+		ENTRY(11, 1), 5,           9,                                /* 8-9: line 11 */
+		ENTRY(12, 8), 5,           9,                                /* 10-25: line 13 */
+		ENTRY(15, 1),                                                /* 26-27: none */
+		ENTRY(13, 1), 6,                                             /* 28-29: line 13 + 3 */
+		ENTRY(14, 1), 5,           1,           2, 3,                /* 30-31: line 16 - 2 */
+		ENTRY(13, 1), 0x40 | 0x00, 0x40 | 0x02, 1,                   /* 32-33: line 14 + (1 << 11 | 1 << 6) */
 		ENTRY(14, 1), 0x40 | 0x01, 0x40 | 0x02, 1, 0x41, 0x01, 0, 0, /* 34-35: back to 14 */
 	};
 	(void)unused;
@@ -202,8 +201,7 @@ static void test_pep657_malformed(void **unused)
 	static const uint8_t torn_varint[] = {ENTRY(0, 1), 0, ENTRY(13, 1), 0x41};
 	static const uint8_t no_varint[] = {ENTRY(14, 1)};
 	static const uint8_t next_entry_in_varint[] = {ENTRY(13, 1), 0x41, ENTRY(0, 1), 0};
-	static const uint8_t endless_varint[] = {ENTRY(13, 1), 0x40, 0x40, 0x40, 0x40,
-						 0x40,         0x40, 0x40, 0x40, 0};
+	static const uint8_t endless_varint[] = {ENTRY(13, 1), 0x40, 0x40, 0x40, 0x40, 0x40, 0x40, 0x40, 0x40, 0};
 	static const uint8_t wide_varint[] = {ENTRY(13, 1), 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x3f};
 	static const uint8_t widest_varint[] = {ENTRY(13, 1), 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0x03};
 	static const uint8_t twice[] = {ENTRY(13, 1), 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0x03,

@@ -37,8 +37,7 @@ static struct pybpf_layout layout_of(int major, int minor, bool free_threaded)
 	return layout;
 }
 
-static int shape_of(const struct pybpf_layout *layout, int64_t length, uint32_t state,
-		    struct pysym_string_shape *shape)
+static int shape_of(const struct pybpf_layout *layout, int64_t length, uint32_t state, struct pysym_string_shape *shape)
 {
 	uint8_t header[PYSYM_STRING_HEADER];
 
@@ -135,15 +134,12 @@ static void test_no_strings(void **unused)
 	/* A layout from a hostile process. */
 	broken = now;
 	broken.str_length = PYBPF_NO_OFFSET;
-	assert_int_equal(pysym_string_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape),
-			 -EBADMSG);
+	assert_int_equal(pysym_string_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape), -EBADMSG);
 	broken.str_length = PYSYM_STRING_HEADER - 7;
-	assert_int_equal(pysym_string_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape),
-			 -EBADMSG);
+	assert_int_equal(pysym_string_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape), -EBADMSG);
 	broken = now;
 	broken.str_state = PYSYM_STRING_HEADER - 3;
-	assert_int_equal(pysym_string_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape),
-			 -EBADMSG);
+	assert_int_equal(pysym_string_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape), -EBADMSG);
 	broken = now;
 	broken.string_kind = 0;
 	assert_int_equal(shape_of(&broken, 5, 0x64, &shape), -EBADMSG);
@@ -177,8 +173,7 @@ static void test_sizes(void **unused)
 }
 
 /* Decodes a copy of exactly size bytes, so that a read behind it is seen. */
-static void assert_decoded(const struct pysym_string_shape *shape, const void *data, size_t size,
-			   const char *expected)
+static void assert_decoded(const struct pysym_string_shape *shape, const void *data, size_t size, const char *expected)
 {
 	uint8_t *copy = malloc(size);
 	char *text;
@@ -262,10 +257,9 @@ static void test_decode_ucs4(void **unused)
 	struct pysym_string_shape shape = {.unit = 4, .data_size = sizeof(data)};
 	(void)unused;
 
-	assert_decoded(
-		&shape, data, sizeof(data),
-		"a\\x00\xc3\xa9\xe2\x82\xac\\ud83d\\udc0d\xf0\x90\x80\x80\xf0\x9f\x90\x8d\xf4\x8f\xbf\xbf"
-		"\\U00110000\\Uffffffff");
+	assert_decoded(&shape, data, sizeof(data),
+		       "a\\x00\xc3\xa9\xe2\x82\xac\\ud83d\\udc0d\xf0\x90\x80\x80\xf0\x9f\x90\x8d\xf4\x8f\xbf\xbf"
+		       "\\U00110000\\Uffffffff");
 	assert_decoded(&shape, data, 7, "a");
 }
 
@@ -300,8 +294,7 @@ static void test_decode_longest(void **unused)
 	}
 	/* A shape that says more than may be. */
 	for (unit = 0; unit < 256; unit++) {
-		struct pysym_string_shape shape = {
-			.unit = (uint8_t)unit, .data_size = UINT32_MAX, .latin1 = unit % 3};
+		struct pysym_string_shape shape = {.unit = (uint8_t)unit, .data_size = UINT32_MAX, .latin1 = unit % 3};
 
 		free(pysym_string_decode(&shape, data, PYSYM_STRING_MAX));
 	}
@@ -367,8 +360,8 @@ static void test_fuzz(void **unused)
 		size = random_next() % 48;
 		data = malloc(size);
 		for (i = 0; i < size; i++)
-			data[i] = random_next() % 3 ? (uint8_t)random_next()
-						    : (uint8_t) "\0\xd8\xed\xf0\x80\x10"[i % 6];
+			data[i] =
+				random_next() % 3 ? (uint8_t)random_next() : (uint8_t) "\0\xd8\xed\xf0\x80\x10"[i % 6];
 		text = pysym_string_decode(&shape, data, size);
 		assert_non_null(text);
 		assert_true(strlen(text) <= size * 4);

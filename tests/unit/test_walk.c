@@ -90,8 +90,7 @@ static uint64_t make(struct world *w, size_t size)
 /* As the interpreter does: the newest comes first. */
 static uint64_t make_interp(struct world *w)
 {
-	uint16_t end =
-		w->l.interp_next > w->l.interp_threads_head ? w->l.interp_next : w->l.interp_threads_head;
+	uint16_t end = w->l.interp_next > w->l.interp_threads_head ? w->l.interp_next : w->l.interp_threads_head;
 	uint64_t interp = make(w, end + 8u), next;
 
 	memcpy(&next, at(w, w->proc.interp_head, 8), 8);
@@ -143,8 +142,7 @@ static uint64_t make_string(struct world *w, uint64_t hash)
 static uint64_t make_code(struct world *w, int first_line)
 {
 	static uint32_t version = 1000;
-	uint64_t code =
-		make(w, (w->l.code_adaptive == NO ? 0 : w->l.code_adaptive) + PYBPF_CODE_WINDOW + 256u);
+	uint64_t code = make(w, (w->l.code_adaptive == NO ? 0 : w->l.code_adaptive) + PYBPF_CODE_WINDOW + 256u);
 	uint64_t name = make_string(w, 0x1234567 * (uint64_t)first_line);
 
 	put_ptr(w, code, w->l.code_type, CODE_TYPE);
@@ -211,8 +209,7 @@ static void assert_walk(struct world *w, uint64_t thread_id, struct walk_stack *
 }
 
 /* Walks and wants exactly these code objects, leaf first, and these flags. */
-static void assert_codes(struct world *w, uint64_t thread_id, const uint64_t *codes, uint32_t count,
-			 uint32_t flags)
+static void assert_codes(struct world *w, uint64_t thread_id, const uint64_t *codes, uint32_t count, uint32_t flags)
 {
 	struct walk_stack stack;
 
@@ -266,11 +263,11 @@ static void each_layout(void (*check)(struct world *w))
 	free(w.bytes);
 }
 
-#define LAYOUT_TEST(name)                                                                                    \
-	static void test_##name(void **unused)                                                               \
-	{                                                                                                    \
-		(void)unused;                                                                                \
-		each_layout(name);                                                                           \
+#define LAYOUT_TEST(name)                                                                                              \
+	static void test_##name(void **unused)                                                                         \
+	{                                                                                                              \
+		(void)unused;                                                                                          \
+		each_layout(name);                                                                                     \
 	}
 
 /* Plain stacks */
@@ -589,9 +586,8 @@ static void thread_local_bytecode(struct world *w)
 		uint64_t copy_offset; /* of the instruction in the copy */
 		bool known;
 	} cases[] = {
-		{0, 0, true},          {1, 0, true},           {1, 60, true},  {2, 6, true},
-		{3, 6, false},         {4, 6, false},          {-1, 6, false}, {1 << 30, 6, false},
-		{INT32_MIN, 6, false}, {1, 1ULL << 40, false},
+		{0, 0, true},  {1, 0, true},   {1, 60, true},       {2, 6, true},          {3, 6, false},
+		{4, 6, false}, {-1, 6, false}, {1 << 30, 6, false}, {INT32_MIN, 6, false}, {1, 1ULL << 40, false},
 	};
 	struct walk_stack stack;
 
@@ -619,8 +615,7 @@ static void thread_local_bytecode(struct world *w)
 		assert_int_equal(stack.depth, 1);
 		assert_int_equal(stack.flags, 0);
 		assert_int_equal(stack.frames[0].position,
-				 cases[i].known ? w->l.code_adaptive + (int)cases[i].copy_offset
-						: PYBPF_NO_POSITION);
+				 cases[i].known ? w->l.code_adaptive + (int)cases[i].copy_offset : PYBPF_NO_POSITION);
 		free(stack.frames);
 	}
 	put(w, frame, w->l.frame_tlbc_index, 1, 4);
@@ -666,8 +661,7 @@ static const uint64_t wild_pointers[] = {1,
 static void unreadable_frames(struct world *w)
 {
 	uint64_t a = make_code(w, 1), b = make_code(w, 2), c = make_code(w, 3);
-	uint64_t root = make_frame(w, c, 0, 0), middle = make_frame(w, b, 0, root),
-		 leaf = make_frame(w, a, 0, middle);
+	uint64_t root = make_frame(w, c, 0, 0), middle = make_frame(w, b, 0, root), leaf = make_frame(w, a, 0, middle);
 	uint64_t tstate = make_thread(w, make_interp(w), THREAD, leaf);
 
 	for (size_t i = 0; i < ARRAY_SIZE(wild_pointers); i++) {
@@ -1053,8 +1047,7 @@ static void corruption(struct world *w)
 			uint64_t interp = make_interp(w), code = make_code(w, i + 1);
 
 			for (int t = 0; t < 3; t++)
-				make_thread(w, interp, THREAD + (uint64_t)(t * 0x1000),
-					    make_chain(w, code, 6));
+				make_thread(w, interp, THREAD + (uint64_t)(t * 0x1000), make_chain(w, code, 6));
 		}
 		w->proc.tstate_current = round % 2 ? make(w, 8) : 0;
 		for (int i = 0; i < SAME; i++) {
