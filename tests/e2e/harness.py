@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts target programs, runs pybpf on them, reads what it wrote, and holds it against what the target said."""
+"""Starts targets, runs pybpf on them, reads what it wrote, holds it against the target's words."""
+
 import contextlib
 import json
 import os
@@ -21,7 +22,7 @@ PYBPF = os.environ.get("PYBPF") or str(TOP / "build" / "pybpf")
 LINE = re.compile(r"(.*) (\d+)", re.S)
 FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.S)
 ESCAPE = re.compile(r"\\(\\|x[0-9a-f]{2})")
-# What a run needs beside the sampling itself: load, verify, attach, resolve. Generous: machines are shared.
+# Seconds for all that a run does beside sampling. Generous: machines are shared.
 PATIENCE = 60
 
 
@@ -82,7 +83,9 @@ def parse(folded):
     for row in folded.split("\n")[:-1]:
         match = LINE.fullmatch(row)
         assert match, "not a folded stack: %r" % row[:400]
-        stacks.append(([parse_frame(part) for part in match.group(1).split(";")], int(match.group(2))))
+        stacks.append(
+            ([parse_frame(part) for part in match.group(1).split(";")], int(match.group(2)))
+        )
     assert folded == "" or folded.endswith("\n"), "the output does not end with a newline"
     return stacks
 
@@ -126,7 +129,10 @@ def stop(process):
 def target(interpreter, name, *args):
     """A target program that has said that it is ready; killed at the end."""
     process = subprocess.Popen(
-        interpreter.command(name, *args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0
+        interpreter.command(name, *args),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        bufsize=0,
     )
     try:
         yield Target(process, read_ready_line(process))
@@ -162,9 +168,7 @@ def record(pid, *args, seconds=1, rate=999, **options):
     """Profiles a process that must be profilable, and returns the run with its statistics."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "stats.json")
-        run = pybpf(
-            "-p", pid, "-d", seconds, "-F", rate, "--json-stats", path, *args, **options
-        )
+        run = pybpf("-p", pid, "-d", seconds, "-F", rate, "--json-stats", path, *args, **options)
         assert run.code == 0, "pybpf ended with %d: %s" % (run.code, run.err)
         with open(path, encoding="utf-8") as stats:
             run.stats = json.load(stats)
@@ -237,9 +241,11 @@ class Expectation:
         return seen
 
     def working(self, stacks, least):
-        """Without the target's last steps of preparation, which a slow machine may let the profiler see."""
+        """Without the target's last preparations, which a slow machine may let the profiler see."""
         work = [item for item in stacks if not item[0][-1].file.endswith("expect.py")]
-        assert total(work) >= least * total(stacks), "the target was not at work: %s" % shares(stacks)
+        assert total(work) >= least * total(stacks), "the target was not at work: %s" % shares(
+            stacks
+        )
         return work
 
     def check(self, stacks, every_call=True, hot=True):
@@ -248,14 +254,19 @@ class Expectation:
             self.check_stack(stack)
         if every_call:
             unseen = set(self.calls) - self.rare - self.calls_seen(stacks)
-            assert not unseen, "%d samples, none of which shows %s" % (total(stacks), sorted(unseen))
+            assert not unseen, "%d samples, none of which shows %s" % (
+                total(stacks),
+                sorted(unseen),
+            )
         if hot and self.hot:
             spent = 0
             for stack, count in stacks:
                 if (stack[-1].key(self.files), stack[-1].line) in self.hot:
                     spent += count
             share = spent / max(1, total(stacks))
-            assert share >= self.share, "the hot lines have %.1f %% of %d samples, not %.0f %%: %s" % (
+            assert (
+                share >= self.share
+            ), "the hot lines have %.1f %% of %d samples, not %.0f %%: %s" % (
                 100 * share,
                 total(stacks),
                 100 * self.share,
@@ -264,7 +275,7 @@ class Expectation:
 
 
 def check_account(run, fewest=50):
-    """Nearly every sample of a busy Python program has Python frames, and none went missing unnamed."""
+    """Nearly every sample of a busy program has Python frames, and none went missing unnamed."""
     samples = run.stats["samples"]
     assert samples["taken"] >= fewest, "too few samples to tell anything: %s" % run.stats
     assert samples["python"] >= 0.99 * samples["taken"], run.stats

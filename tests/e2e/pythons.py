@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Pythons that are profiled: pyenv's, Debian's, and what tools/setup-pythons made."""
+
 import functools
 import glob
 import os
@@ -51,7 +52,9 @@ def pyenv_root():
 def probe(argv):
     """The version that an interpreter says it has, or None when it does not run."""
     try:
-        out = subprocess.run([*argv, "-c", PROBE], capture_output=True, text=True, timeout=60).stdout
+        out = subprocess.run(
+            [*argv, "-c", PROBE], capture_output=True, text=True, timeout=60
+        ).stdout
         return tuple(int(part) for part in out.split("."))
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
@@ -135,9 +138,7 @@ def missing() -> List[Tuple[str, str]]:
     found = interpreters()
     hint = "not in pyenv, not in /usr/bin, not made by tools/setup-pythons"
     versions = {item.version for item in found}
-    lacks = [
-        ("Python %d.%d" % version, hint) for version in SUPPORTED if version not in versions
-    ]
+    lacks = [("Python %d.%d" % version, hint) for version in SUPPORTED if version not in versions]
     kinds = {item.kind for item in found}
     for kind in ("shared", "static", "stripped", "debug", "free-threaded"):
         if kind not in kinds:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which target programs there are, for which Pythons, and what each says beyond the common checks."""
+"""The target programs, for which Pythons, and what each asks for beyond the common checks."""
+
 from collections import Counter
 from dataclasses import dataclass
 from typing import Callable, Optional, Tuple
@@ -74,7 +75,7 @@ def check_threads_seen(says, stacks, sampled=True):
 
 
 def check_names(says, stacks, sampled=True):
-    """Between main and burn stands exactly one function, with the name, file and line that it was given."""
+    """Between main and burn stands one function, with the name, file and line that it was given."""
     wanted = {"%s (%s:%d)" % (name, path, line) for name, path, line in says["more"]["names"]}
     seen = set()
     for stack, _ in stacks:
@@ -148,7 +149,10 @@ def hold(program, says, stacks, sampled=True):
 
 
 def matrix(self_check=False):
-    """(interpreter, program) pairs. Stripping changes how the runtime is found, not the frames: one program."""
+    """(interpreter, program) pairs.
+
+    Stripping changes how the runtime is found, not the frames: stripped ones run one program.
+    """
     pairs, narrow_seen = [], set()
     for interpreter in pythons.interpreters():
         for program in PROGRAMS:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input: one clear sentence on stderr, a non-zero exit, and no file left behind."""
+
 import contextlib
 import os
 import re
@@ -109,12 +110,14 @@ def refused_version(tmp_path, version):
     number = int(major) << 24 | int(minor) << 16 | 0xF0
     source.write_text(
         'const unsigned long Py_Version = %d;\nconst char marks[] = "%s\\0Python %s";\n'
-        "char _PyRuntime[4096] = {1};\nvoid *interp_head, *_PyThreadState_Current, *PyCode_Type[64];\n"
+        "char _PyRuntime[4096] = {1};\n"
+        "void *interp_head, *_PyThreadState_Current, *PyCode_Type[64];\n"
         "int Py_Main(void) { return 0; }\nconst char *Py_GetVersion(void) { return marks; }\n"
         % (number, version, version)
     )
     (tmp_path / "main.c").write_text(
-        "#include <unistd.h>\nint Py_Main(void);\nint main(void) { Py_Main(); sleep(60); return 0; }\n"
+        "#include <unistd.h>\nint Py_Main(void);\n"
+        "int main(void) { Py_Main(); sleep(60); return 0; }\n"
     )
     soname = "-Wl,-soname," + name
     subprocess.run(["gcc", "-shared", "-fPIC", soname, "-o", library, source], check=True)
@@ -156,7 +159,7 @@ def test_zombie(tmp_path):
 
 
 def tiny_elf32(path):
-    """A static 32-bit x86 program: pause() for ever. Written by hand, no 32-bit compiler is needed."""
+    """A static 32-bit x86 program: pause() for ever. By hand: it takes no 32-bit compiler."""
     code = bytes.fromhex("b81d000000cd80ebf7")  # mov eax, 29; int 0x80; jmp back
     base, start = 0x08048000, 52 + 32
     ident = b"\x7fELF\x01\x01\x01" + bytes(9)
@@ -187,7 +190,14 @@ def test_32_bit_process(tmp_path):
 
 def as_nobody(*args):
     """A command line that runs without any capability, as a user who owns nothing."""
-    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", *args]
+    return [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--bounding-set=-all",
+        *args,
+    ]
 
 
 @contextlib.contextmanager
@@ -215,7 +225,9 @@ def test_no_privilege_for_a_command():
         pytest.skip("setpriv is missing")
     with public_copy() as binary:
         done = subprocess.run(
-            as_nobody(binary, "--", "/usr/bin/env", "echo", "it ran"), capture_output=True, text=True
+            as_nobody(binary, "--", "/usr/bin/env", "echo", "it ran"),
+            capture_output=True,
+            text=True,
         )
     sentence = one_sentence(done.stderr)
     assert done.returncode != 0 and "it ran" not in done.stdout
@@ -277,7 +289,9 @@ int main(int argc, char **argv)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog filter = {4, code};
-	if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+	if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return 125;
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
 		return 125;
 	execv(argv[1], argv + 1);
 	return 125;
@@ -306,7 +320,7 @@ def build_without(tmp_path, call, error):
     ],
 )
 def test_system_call_switched_off(spinning, tmp_path, call, error, word):
-    """A kernel without BPF, or a container that forbids it; likewise for the other calls it needs."""
+    """A kernel without BPF, or a container that forbids it; likewise for the other calls."""
     program = build_without(tmp_path, call, error)
     done = subprocess.run(
         [program, harness.PYBPF, "-p", str(spinning.pid), "-d", "1"], capture_output=True, text=True
@@ -402,7 +416,8 @@ def test_full_disk(tmp_path):
     place = tmp_path / "small"
     place.mkdir()
     script = (
-        'mount -t tmpfs -o size=16k none "$1"; place=$1; shift; "$@"; code=$?; ls "$place" >&2; exit $code'
+        'mount -t tmpfs -o size=16k none "$1"; place=$1; shift; "$@"; code=$?; '
+        'ls "$place" >&2; exit $code'
     )
     with harness.target(harness.default_python(), "deep.py", "8000") as running:
         done = in_mount_namespace(
@@ -455,7 +470,9 @@ HOSTILE_PYTHONS = [
 ]
 
 
-@pytest.mark.parametrize("trick", ["cycle", "long-cycle", "wild", "kernel", "unaligned", "code", "name", "table"])
+@pytest.mark.parametrize(
+    "trick", ["cycle", "long-cycle", "wild", "kernel", "unaligned", "code", "name", "table"]
+)
 @pytest.mark.parametrize("interpreter", HOSTILE_PYTHONS, ids=lambda item: item.name)
 def test_hostile_target(interpreter, trick, tmp_path):
     """It lies about its own frames. The run ends in time and prints only what is true."""
@@ -469,7 +486,11 @@ def test_hostile_target(interpreter, trick, tmp_path):
         for frame in stack:
             # A name that cannot be read, and a cut, are said in brackets.
             said = frame.line is None or re.fullmatch(r"\[[a-z ]+\]", frame.name)
-            assert said or frame.name in ("<module>", "main", "liar"), "invented: %s" % harness.show(stack[:20])
+            assert said or frame.name in (
+                "<module>",
+                "main",
+                "liar",
+            ), "invented: %s" % harness.show(stack[:20])
     # What is broken is counted, by cause, and not passed off as whole.
     if trick not in ("name", "table"):
         samples = run.stats["samples"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options, what is printed where, and how a run is ended."""
+
 import json
 import os
 import pty
@@ -263,7 +264,9 @@ def test_target_is_not_stopped_nor_changed(spinning):
             return [row.split()[:2] + row.split()[5:] for row in maps if "[heap]" not in row]
 
     before, states = mappings(), set()
-    with start("-p", spinning.pid, "-d", 2, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+    with start(
+        "-p", spinning.pid, "-d", 2, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as run:
         while run.poll() is None:
             states.add(harness.state(spinning.pid))
             time.sleep(0.002)

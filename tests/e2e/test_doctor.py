@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pybpf doctor: what this host offers, and an exit status that tells whether the main job can run."""
+"""pybpf doctor: what this host offers, and by its status whether the main job can run."""
+
 import os
 import platform
 import shutil

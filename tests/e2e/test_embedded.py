@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that are no python3 but have a Python inside: uWSGI with its plugin, gdb."""
+
 import os
 import shutil
 import socket
@@ -73,14 +74,25 @@ def test_uwsgi(tmp_path):
     uwsgi = shutil.which("uwsgi-core") or shutil.which("uwsgi")
     if not uwsgi:
         pytest.skip("uwsgi-core is missing")
-    plugins = subprocess.run(["find", "/usr/lib/uwsgi", "-name", "python3*_plugin.so"], capture_output=True)
+    plugins = subprocess.run(
+        ["find", "/usr/lib/uwsgi", "-name", "python3*_plugin.so"], capture_output=True
+    )
     if not plugins.stdout:
         pytest.skip("uwsgi-plugin-python3 is missing")
     (tmp_path / "app.py").write_text(APPLICATION)
     port = free_port()
-    options = ["--plugin", "python3", "--http-socket", "127.0.0.1:%d" % port, "--wsgi-file", "app.py"]
+    options = [
+        "--plugin",
+        "python3",
+        "--http-socket",
+        "127.0.0.1:%d" % port,
+        "--wsgi-file",
+        "app.py",
+    ]
     argv = [uwsgi, *options, "--die-on-term", "--need-app"]
-    with harness.started(argv, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    with harness.started(
+        argv, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as server:
         harness.wait_for(lambda: server.poll() is not None or answers(port))
         assert server.poll() is None, "uwsgi does not start"
         url = "http://127.0.0.1:%d/" % port
@@ -123,7 +135,14 @@ int main(void)
 
 def test_own_program(tmp_path):
     """The few lines of the embedding manual, linked with a shared libpython."""
-    python = next((item for item in pythons.interpreters() if item.kind == "shared" and item.version >= (3, 8)), None)
+    python = next(
+        (
+            item
+            for item in pythons.interpreters()
+            if item.kind == "shared" and item.version >= (3, 8)
+        ),
+        None,
+    )
     if not python or not shutil.which("gcc"):
         pytest.skip("gcc or a Python with a shared library is missing")
     config = python.argv[0] + "3-config"

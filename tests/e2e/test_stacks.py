@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every target program on every Python: the stacks and lines are the program's own words for what it does."""
+"""Every target program on every Python: stacks and lines are as the program itself states them."""
+
 import pytest
 
 import harness

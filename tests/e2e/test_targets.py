@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the targets expect is right: each samples itself (no profiler takes part) and must see what it said."""
+"""What the targets expect is right: each samples itself, without a profiler, and must see that."""
+
 import json
 import os
 import subprocess

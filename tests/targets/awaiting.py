@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coroutines, driven by hand and by asyncio; needs 3.6."""
+
 import asyncio
 
 import expect
@@ -96,7 +97,7 @@ def main(loop):
 
 if __name__ == "__main__":
     wanted = expect.describe(__file__, share=0.4)
-    # What the library does around tasks is its own affair; what lies between is checked all the same.
+    # What the library does around tasks is its own affair; the rest is checked all the same.
     wanted.through = ["asyncio/", "selectors.py", "weakref.py", "_weakrefset.py", "types.py"]
     wanted.through += ["threading.py", "inspect.py", "abc.py", "contextlib.py"]
     expect.ready(wanted)

@@ -1,6 +1,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: Apache-2.0
 """Every way in which Python code comes to call Python code, one after the other, for ever."""
+
 import functools
 import sys
 
@@ -50,20 +51,28 @@ def generator_user():
 
 
 def genexpr_user():
-    sum(burn() for _ in range(2))  # genexpr_user > genexpr_user.<locals>.<genexpr>; genexpr_user.<locals>.<genexpr> > burn
+    #: genexpr_user > genexpr_user.<locals>.<genexpr>; genexpr_user.<locals>.<genexpr> > burn
+    sum(burn() for _ in range(2))
 
 
 # Python 2 and 3.12 on run a list's comprehension in the frame of the function.
 def list_user():
-    return [burn() for _ in range(2)]  # [3.0-3.11] list_user > list_user.<locals>.<listcomp>; [3.0-3.11] list_user.<locals>.<listcomp> > burn; [-2.7] list_user > burn; [3.12-] list_user > burn
+    #: [3.0-3.11] list_user > list_user.<locals>.<listcomp>
+    #: [3.0-3.11] list_user.<locals>.<listcomp> > burn; [-2.7] list_user > burn
+    #: [3.12-] list_user > burn
+    return [burn() for _ in range(2)]
 
 
 def dict_user():
-    return {n: burn() for n in (1, 2)}  # [-3.11] dict_user > dict_user.<locals>.<dictcomp>; [-3.11] dict_user.<locals>.<dictcomp> > burn; [3.12-] dict_user > burn
+    #: [-3.11] dict_user > dict_user.<locals>.<dictcomp>
+    #: [-3.11] dict_user.<locals>.<dictcomp> > burn; [3.12-] dict_user > burn
+    return {n: burn() for n in (1, 2)}
 
 
 def set_user():
-    return {burn() for n in (1, 2)}  # [-3.11] set_user > set_user.<locals>.<setcomp>; [-3.11] set_user.<locals>.<setcomp> > burn; [3.12-] set_user > burn
+    #: [-3.11] set_user > set_user.<locals>.<setcomp>; [-3.11] set_user.<locals>.<setcomp> > burn
+    #: [3.12-] set_user > burn
+    return {burn() for n in (1, 2)}
 
 
 def sort_key(value):
@@ -154,7 +163,8 @@ def class_user():
 
 
 def lambda_user():
-    (lambda: burn())()  # lambda_user > lambda_user.<locals>.<lambda>; lambda_user.<locals>.<lambda> > burn
+    #: lambda_user > lambda_user.<locals>.<lambda>; lambda_user.<locals>.<lambda> > burn
+    (lambda: burn())()
 
 
 def closure_user():
@@ -228,7 +238,7 @@ def argument(*_):
     return burn()  # argument > burn
 
 
-# Which line of a call over several lines counts changed with the versions: the program asks its own frame.
+# Which line of a call over several lines counts changed with the versions: it asks its own frame.
 def spread_user():
     return argument(
         argument(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """crowd.py COUNT: COUNT threads, of which the one in the middle works and the others sleep."""
+
 import sys
 import threading
 import time

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deep recursion: deep.py DEPTH. Three call sites take turns, so that no frame can be missing unnoticed."""
+"""deep.py DEPTH: three call sites take turns, so that no frame can be missing unnoticed."""
+
 import sys
 import threading
 import time
 
 import expect
-
 
 reached = threading.Event()
 

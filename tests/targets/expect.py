@@ -6,14 +6,17 @@ A target states its calls in comments, so that the source is the expectation:
     inner(n)  # outer > inner             while inner runs below outer, outer is at this line
     total = sum(range(n))  # inner: hot   where inner spends its time
 
-Several clauses are separated by ";". A clause may hold for some versions only: "[3.0-3.11] a > b", "[3.12-] a > c".
-Names are qualified names; before 3.11 code objects only know their last part, and so does the expectation.
+Several clauses are separated by ";"; where they are too long, they stand in lines of their own above
+the line that they are about, marked "#:". A clause may hold for some versions: "[3.0-3.11] a > b".
+Names are qualified names; before 3.11 code objects only know the last part, and so do we here.
 "a >? b" is a call so short that it need not be seen, such as the making of a generator.
 A frame of another file than the target's own is called "FILE|name".
 
-Run with PYBPF_SELF_CHECK=1 a target samples itself (a timer signal, sys._current_frames) and prints what it
-saw in the profiler's output format: this shows that the expectation is right, without any profiler.
+Run with PYBPF_SELF_CHECK=SECONDS a target samples itself (a timer signal, sys._current_frames) and
+prints what it saw in the profiler's output format: this shows, without any profiler, that the
+expectation is right.
 """
+
 import io
 import json
 import os
@@ -66,10 +69,16 @@ def applies(match):
 
 def read_clauses(path):
     """Yields (line number, regex match) for each clause in the comments of a source file."""
+    above = []
     with io.open(path, encoding="utf-8") as source:
         for number, line in enumerate(source, 1):
-            comment = line.rstrip().rpartition("  # ")[2] if "  # " in line else ""
-            for clause in comment.split("; "):
+            line = line.strip()
+            if line.startswith("#: "):
+                above += line[3:].split("; ")
+                continue
+            comment = line.rpartition("  # ")[2] if "  # " in line else ""
+            clauses, above = above + comment.split("; "), []
+            for clause in clauses:
                 match = CLAUSE.match(clause.strip())
                 if match and applies(match):
                     yield number, match
@@ -142,7 +151,7 @@ def describe(path, share=0.85):
 
 
 def ready(expectation):
-    """Says what is expected, and makes sure that the process ends by itself. Call it last before the work."""
+    """Says what is expected, and lets the process end by itself. Called last before the work."""
     if os.environ.get("PYBPF_SELF_CHECK"):
         start_self_check(float(os.environ["PYBPF_SELF_CHECK"]))
     else:
@@ -172,8 +181,8 @@ def escape(name):
     """The escapes of the folded format, as its documentation states them."""
     if isinstance(name, bytes):
         name = name.decode("utf-8", "replace" if PY2 else "surrogateescape")
-    name = name.replace(u"\\", u"\\\\").replace(u";", u"\\x3b")
-    return u"".join(u"\\x%02x" % ord(c) if ord(c) < 32 or ord(c) == 127 else c for c in name)
+    name = name.replace("\\", "\\\\").replace(";", "\\x3b")
+    return "".join("\\x%02x" % ord(c) if ord(c) < 32 or ord(c) == 127 else c for c in name)
 
 
 def folded(frame):
@@ -182,9 +191,9 @@ def folded(frame):
         code = frame.f_code
         line = frame.f_lineno or code.co_firstlineno
         path = "/".join(code.co_filename.split("/")[-2:])
-        stack.append(u"%s (%s:%d)" % (escape(code_name(code)), escape(path), line))
+        stack.append("%s (%s:%d)" % (escape(code_name(code)), escape(path), line))
         frame = frame.f_back
-    return u";".join(reversed(stack))
+    return ";".join(reversed(stack))
 
 
 def start_self_check(seconds):
@@ -202,7 +211,7 @@ def start_self_check(seconds):
             key = folded(frame)
             seen[key] = seen.get(key, 0) + 1
         if time.time() >= end:
-            out = u"".join(u"%s %d\n" % item for item in sorted(seen.items()))
+            out = "".join("%s %d\n" % item for item in sorted(seen.items()))
             os.write(1, out.encode("utf-8", "replace" if PY2 else "surrogateescape"))
             os._exit(0)
         signal.setitimer(signal.ITIMER_REAL, 0.01)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """hostile.py TRICK: a process that lies about its frames to whoever reads its memory; needs 3.8.
 
-It overwrites its own current frame (or a code object that runs no more) and then works on in that frame.
-The interpreter looks at what was overwritten only when the frame returns, which it never does.
+It overwrites what its own frame consists of and then works on in that frame. The interpreter looks at
+what was overwritten only when the frame returns, which it never does.
 """
+
 import ctypes
 import sys
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code from a zip file, from a module imported again and again, and from the interpreter's frozen modules."""
+"""Code from a zip file, from a module imported again and again, and frozen modules."""
+
 import os
 import shutil
 import sys

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """mortal.py SECONDS: works, and ends in the middle of the run, with all its code objects."""
+
 import os
 import sys
 import time

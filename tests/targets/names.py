@@ -1,6 +1,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: Apache-2.0
-"""Names that are hard to carry: scripts of all widths, very long ones, separators, control characters."""
+"""Names that are hard to carry: wide characters, great length, separators, control characters."""
+
 import sys
 
 import expect
@@ -10,10 +11,10 @@ CODE = type((lambda: 0).__code__)
 HOSTILE = "semi;colon and\nnewline, tab\t, back\\slash (x.py:7) 12"
 PATHS = ["semi;colon.py", "new\nline.py", "spa ce (x:1).py", "back\\slash.py"]
 WIDE = [
-    u"caf\xe9",  # Latin-1
-    u"\u0438\u043c\u044f_\u6f22\u5b57",  # UCS-2
-    u"x\U00020000\U00020001",  # UCS-4
-    u"\xe9" * 4000,
+    "caf\xe9",  # Latin-1
+    "\u0438\u043c\u044f_\u6f22\u5b57",  # UCS-2
+    "x\U00020000\U00020001",  # UCS-4
+    "\xe9" * 4000,
 ]
 
 
@@ -42,7 +43,7 @@ def function(code):
 def defined(name):
     """A function that the compiler itself gave this name."""
     scope = {"burn": burn}
-    code = compile(u"def %s():\n    burn()\n" % name, "defined.py", "exec")
+    code = compile("def %s():\n    burn()\n" % name, "defined.py", "exec")
     exec(code, scope)
     return [value for key, value in scope.items() if callable(value) and value is not burn][0]
 
@@ -64,7 +65,7 @@ def build(wanted):
     if not PY2:
         for name in WIDE:
             built.append((defined(name), name, "defined.py", 2))
-        for path in [u"\xfcml\xe4ut.py", u"\u6f22.py", u"\U0001f40d.py"]:
+        for path in ["\xfcml\xe4ut.py", "\u6f22.py", "\U0001f40d.py"]:
             scope = {"burn": burn}
             exec(compile("def here():\n    burn()\n", path, "exec"), scope)
             built.append((scope["here"], "here", path, 2))

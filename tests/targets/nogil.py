@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that compute in C with the GIL released, while another one holds it."""
+
 import hashlib
 import threading
 import time
@@ -16,7 +17,10 @@ except ImportError:
     sqlite3 = None
 
 BLOCK = b"0123456789abcdefghijklmnopqrstuvwxyz" * 60000
-QUERY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT sum(i * i) FROM n"
+QUERY = (
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) "
+    "SELECT sum(i * i) FROM n"
+)
 started = []
 
 

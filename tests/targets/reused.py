@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code objects that live for some milliseconds: the next one is made where the last one was.
 
-Function made_N is in the file file_N.py and calls at line N % 500 + 2: a mix of two code objects shows.
+Function made_N is in file_N.py and calls at line N % 500 + 2: a mix of two code objects shows.
 """
+
 import expect
 
 

@@ -1,6 +1,6 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: Apache-2.0
-"""Lines that each take the same time, one after the other: every one gets its share, and no other line any."""
+"""Lines that each take the same time: every one gets its share, and no other line any."""
 import expect
 
 N = 4000
@@ -27,7 +27,7 @@ def closure():
                     return None
             finally:
                 sum(range(N))  # closure.<locals>.rung: hot
-        # Far away, so that the line table needs a large step.
+        # Far away, so that the line table needs a large step.  fmt: off
 
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simplest busy program: three functions, one hot line."""
+
 import expect
 
 

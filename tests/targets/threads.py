@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three threads, each in a function of its own, under names of their own."""
+
 import ctypes
 import os
 import threading
