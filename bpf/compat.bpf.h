@@ -93,6 +93,36 @@ static __always_inline __u64 compat_thread_pointer(void)
 #endif
 }
 
+/* The general registers at the begin of struct bpf_perf_event_data, in the UAPI's order (asm/ptrace.h). */
+#if defined(__TARGET_ARCH_x86)
+#define COMPAT_REGISTERS 15 /* r15 to rdi of struct pt_regs */
+#define COMPAT_MODE      17 /* cs */
+#define COMPAT_MODE_MASK 3
+#define COMPAT_MODE_USER 3
+#elif defined(__TARGET_ARCH_arm64)
+#define COMPAT_REGISTERS 31 /* x0 to x30 of struct user_pt_regs */
+#define COMPAT_MODE      33 /* pstate */
+#define COMPAT_MODE_MASK 0xf
+#define COMPAT_MODE_USER 0
+#endif
+
+/*
+ * Copies the registers of the interrupted program into room, which takes COMPAT_REGISTERS. Returns how many; none where
+ * the kernel was interrupted.
+ */
+static __always_inline __u32 compat_registers(const void *ctx, __u64 *room)
+{
+	/* Whole words, each read as it stands: the verifier takes nothing else of a context. */
+	const volatile __u64 *registers = ctx;
+
+	if ((registers[COMPAT_MODE] & COMPAT_MODE_MASK) != COMPAT_MODE_USER)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < COMPAT_REGISTERS; i++)
+		room[i] = registers[i];
+	return COMPAT_REGISTERS;
+}
+
 static __always_inline __u32 pid_in_namespace(struct pid *pid)
 {
 	for (__u32 level = 0; level < MAX_PID_NS_LEVEL; level++) {

@@ -163,7 +163,7 @@ static __always_inline __u64 newest_thread(const struct pybpf_layout *l, __u64 i
  * Everything before the walk. Returns the scratch memory with the walk started, or NULL where the sample ends here,
  * counted if it is a wanted one.
  */
-static __always_inline struct scratch *sample_begin(const struct pybpf_layout **layout)
+static __always_inline struct scratch *sample_begin(const void *ctx, const struct pybpf_layout **layout)
 {
 	__u64 pid_tgid = compat_pid_tgid();
 	__u32 tgid = pid_tgid >> 32;
@@ -212,6 +212,7 @@ static __always_inline struct scratch *sample_begin(const struct pybpf_layout **
 			return NULL;
 		}
 	}
+	s->walk.nr_candidates = compat_registers(ctx, s->walk.candidates);
 	walk_start(&s->walk, l, current, cached, several);
 	*layout = l;
 	return s;
@@ -448,7 +449,7 @@ int sample_loop(void *ctx)
 {
 	struct loop_context c = {};
 
-	c.s = sample_begin(&c.l);
+	c.s = sample_begin(ctx, &c.l);
 	if (!c.s || !c.l)
 		return 0;
 	bpf_loop(PYBPF_MAX_THREADS + PYBPF_MAX_WALK + 1, loop_walk, &c, 0);
@@ -511,7 +512,7 @@ SEC("?perf_event")
 int sample_chain(void *ctx)
 {
 	const struct pybpf_layout *l = NULL;
-	struct scratch *s = sample_begin(&l);
+	struct scratch *s = sample_begin(ctx, &l);
 
 	if (!s)
 		return 0;

@@ -60,8 +60,9 @@ struct pybpf_layout {
 	__u16 tstate_thread_id;
 	__u16 tstate_frame;   /* the frame, or the cframe where cframe_frame is an offset */
 	__u16 tstate_status;  /* 3.12+: the 32-bit field of bit 4 "active"; 0 where there is none */
+	__u16 tstate_datastack_top; /* 3.11+, followed by the limit; 0 where there is none */
 	__u16 tstate_window;
-	__u16 cframe_frame;   /* _PyCFrame.current_frame (3.11, 3.12) */
+	__u16 cframe_frame;   /* _PyCFrame.current_frame (3.11, 3.12), followed by previous */
 
 	/* PyFrameObject (to 3.10) or _PyInterpreterFrame */
 	__u16 frame_window;
@@ -69,6 +70,7 @@ struct pybpf_layout {
 	__u16 frame_previous;
 	__u16 frame_position;
 	__u16 frame_owner;
+	__u16 frame_entry;      /* is_entry (3.11); in 3.12 the owner tells */
 	__u16 frame_tlbc_index; /* free-threaded 3.14+ */
 
 	/* PyCodeObject; code_window covers all but co_code_adaptive and co_tlbc, which may lie beyond */
@@ -105,7 +107,6 @@ struct pybpf_layout {
 	__u8 free_threaded;
 	__u8 debug_build;
 	__u8 str_kind_shift; /* bit of the 3-bit field "kind" in the state word */
-	__u8 pad[4];
 };
 _Static_assert(sizeof(struct pybpf_layout) == 80, "pybpf_layout has no hidden padding");
 

@@ -46,10 +46,20 @@ struct walk_memo {
 	__u32 walk; /* number of the walk that it is from: a later one may meet another object there */
 };
 
+/* The registers of the interrupted thread. */
+#define WALK_CANDIDATES 32
+
 enum walk_phase {
 	WALK_INTERP, /* looking at the next interpreter for this thread */
 	WALK_THREAD, /* looking at the next thread state */
 	WALK_FRAME,
+};
+
+/* Where the walk took the first frame from. */
+enum walk_attempt {
+	WALK_FIRST, /* the thread state */
+	WALK_CANDIDATE,
+	WALK_OUTER, /* the outer run of the evaluation loop */
 };
 
 enum walk_result {
@@ -68,6 +78,16 @@ struct walk {
 	__u64 fallback; /* thread state of this thread that is not attached */
 	__u64 interp;
 	__u64 frame;
+	/* Where else the frame may be when the thread state's is being switched: see walk_end. */
+	__u64 candidates[WALK_CANDIDATES];
+	__u32 nr_candidates;
+	__u32 next_candidate;
+	__u64 datastack_top, datastack_limit;
+	/* 3.11, 3.12: see walk_enter_cframe. */
+	__u64 outer_cframe, outer_frame;
+	__u32 unproved; /* what is walked may be no stack of now */
+	__u32 attempt;  /* enum walk_attempt */
+	__u32 at_entry; /* the last frame was the first of its run of the evaluation loop */
 	__u64 checkpoint; /* a frame passed before: meeting it again is a circle (Brent) */
 	__u64 hash;
 	__u32 next_checkpoint;
@@ -147,26 +167,73 @@ static __always_inline int walk_tstate_active(const struct walk *w, const struct
 	return !l->tstate_status || (walk_u32(w, l->tstate_status) & PYBPF_TSTATE_ACTIVE);
 }
 
+/* Builds whose chains come to an entry frame: every run of the evaluation loop has one (3.11+). */
+static __always_inline int walk_has_entries(const struct pybpf_layout *l)
+{
+	return l->frame_entry != PYBPF_NO_OFFSET || l->frame_owner != PYBPF_NO_OFFSET;
+}
+
+static __always_inline int walk_has_cframe(const struct pybpf_layout *l)
+{
+	return l->cframe_frame != PYBPF_NO_OFFSET;
+}
+
+/*
+ * 3.11 and 3.12 find the frame through a _PyCFrame on the C stack, one for each run of the evaluation loop. Such a run
+ * first links its cframe to the thread state and only later stores a frame there (_PyEval_EvalFrameDefault): a sample
+ * in between meets whatever lay on the C stack, even a frame of an earlier call. So the chain has to prove itself: it
+ * must come to the run's entry frame, and from there to the frame of the outer run's cframe. If it does not, the new
+ * run has no frame yet, and the outer one's is the thread's.
+ */
+static __always_inline void walk_enter_cframe(struct walk *w, const struct pybpf_layout *l, __u64 cframe)
+{
+	__u64 pair[2] = {}; /* current_frame, previous */
+
+	w->outer_frame = 0;
+	if (cframe && walk_read(w, pair, sizeof(pair), cframe + l->cframe_frame))
+		w->stack.flags |= PYBPF_STACK_FAULT;
+	w->frame = pair[0];
+	w->outer_cframe = pair[1];
+	w->unproved = pair[1] != 0;
+	if (pair[1] && walk_read(w, &w->outer_frame, sizeof(w->outer_frame), pair[1] + l->cframe_frame))
+		w->stack.flags |= PYBPF_STACK_FAULT;
+}
+
 /* Goes from the thread state in the buffer to its first frame. */
 static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
 {
 	__u64 frame = walk_u64(w, l->tstate_frame);
 
-	if (frame && l->cframe_frame != PYBPF_NO_OFFSET) {
-		__u64 cframe = frame;
-
-		frame = 0;
-		if (walk_read(w, &frame, sizeof(frame), cframe + l->cframe_frame))
-			w->stack.flags |= PYBPF_STACK_FAULT;
-	}
 	w->tstate = tstate;
-	w->frame = frame;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
+	if (l->tstate_datastack_top) {
+		w->datastack_top = walk_u64(w, l->tstate_datastack_top);
+		w->datastack_limit = walk_u64(w, l->tstate_datastack_top + 8);
+	} else {
+		/* Without them no candidate can be told from a frame that was popped. */
+		w->nr_candidates = 0;
+	}
+	if (walk_has_cframe(l))
+		walk_enter_cframe(w, l, frame);
+	else
+		w->frame = frame;
+}
+
+static __always_inline void walk_clear_stack(struct walk *w)
+{
+	w->checkpoint = 0;
+	w->hash = 0;
+	w->next_checkpoint = 1;
+	w->steps = 0;
+	w->chunk_base = 0;
+	w->chunk_size = 0;
+	w->stack.depth = 0;
+	w->stack.flags = 0;
 }
 
 /*
- * Begins a walk. current is the thread state that holds the GIL, cached the one that was this thread's at an earlier
+ * Begins a walk; nr_candidates candidates are there already. current is the thread state that holds the GIL, cached the one that was this thread's at an earlier
  * sample; either may be 0 and is checked. Without a match walk_step searches interpreters and their threads.
  * several: the process has more than one interpreter, so that this thread may have more than one thread state.
  */
@@ -177,17 +244,15 @@ static __always_inline void walk_start(struct walk *w, const struct pybpf_layout
 	w->fallback = 0;
 	w->interp = 0;
 	w->frame = 0;
-	w->checkpoint = 0;
-	w->hash = 0;
-	w->next_checkpoint = 1;
+	w->unproved = 0;
+	w->at_entry = 0;
+	w->attempt = WALK_FIRST;
+	w->next_candidate = 0;
+	w->outer_cframe = 0;
 	w->phase = WALK_INTERP;
 	w->result = WALK_NO_INTERPRETER;
-	w->steps = 0;
 	w->number++;
-	w->chunk_base = 0;
-	w->chunk_size = 0;
-	w->stack.depth = 0;
-	w->stack.flags = 0;
+	walk_clear_stack(w);
 
 	if (current && walk_read_tstate(w, l, current) == 0) {
 		walk_enter_thread(w, l, current);
@@ -202,28 +267,46 @@ static __always_inline void walk_start(struct walk *w, const struct pybpf_layout
 	walk_enter_thread(w, l, cached);
 }
 
+/* Bytes of a string object, from its length on, that tell it from another: length, state and some 32 bytes of text. */
+#define WALK_STRING_BYTES 64
+
+/* Mixes in what a string says: its length and its first characters, and not its hash, which may be set later. */
+static __always_inline __u64 walk_mix_string(struct walk *w, const struct pybpf_layout *l, __u64 hash, __u64 string)
+{
+	__u64 addr = string + l->str_length, room = WALK_PAGE_MASK + 1 - (addr & WALK_PAGE_MASK);
+	__u64 text[WALK_STRING_BYTES / 8] = {};
+
+	/* Beyond the page may be nothing. */
+	if (room > WALK_STRING_BYTES)
+		room = WALK_STRING_BYTES;
+	if (walk_read(w, text, (__u32)room, addr))
+		return hash;
+	hash = walk_mix(hash, text[0]);
+	hash = walk_mix(hash, text[2]);
+	/* In 3.x this is wstr, which may be set later. */
+	if (l->string_kind == PYBPF_STR_BYTES)
+		hash = walk_mix(hash, text[3]);
+	hash = walk_mix(hash, text[4]);
+	hash = walk_mix(hash, text[5]);
+	hash = walk_mix(hash, text[6]);
+	return walk_mix(hash, text[7]);
+}
+
 /*
  * A number that differs between code objects that live at one address one after the other: the code object is in the
- * buffer. Addresses of its parts are mixed in, but they, too, are reused; co_version (3.12+) is not. Before, the hash
- * that the name's string object carries stands in.
+ * buffer. Addresses of its parts are mixed in, but they, too, are reused; co_version (3.12+) is not. Before, what the
+ * name and the path say stands in.
  */
 static __always_inline __u32 walk_code_signature(struct walk *w, const struct pybpf_layout *l)
 {
-	__u64 name = walk_u64(w, l->code_name);
-	__u64 hash = walk_mix(name, walk_u64(w, l->code_filename));
+	__u64 name = walk_u64(w, l->code_name), file = walk_u64(w, l->code_filename);
+	__u64 hash = walk_mix(walk_mix(name, file), walk_u64(w, l->code_linetable));
 
-	hash = walk_mix(hash, walk_u64(w, l->code_linetable));
-	if (l->code_version != PYBPF_NO_OFFSET) {
-		hash = walk_mix(hash, (__u64)walk_u32(w, l->code_version) << 32 |
-					      walk_u32(w, l->code_firstlineno));
-	} else {
-		__u64 name_hash = 0;
-
-		hash = walk_mix(hash, walk_u32(w, l->code_firstlineno));
-		if (l->str_hash != PYBPF_NO_OFFSET &&
-		    !walk_read(w, &name_hash, sizeof(name_hash), name + l->str_hash))
-			hash = walk_mix(hash, name_hash);
-	}
+	hash = walk_mix(hash, walk_u32(w, l->code_firstlineno));
+	if (l->code_version != PYBPF_NO_OFFSET)
+		hash = walk_mix(hash, walk_u32(w, l->code_version));
+	else
+		hash = walk_mix_string(w, l, walk_mix_string(w, l, hash, name), file);
 	return (__u32)(hash ^ (hash >> 32));
 }
 
@@ -326,17 +409,67 @@ static __always_inline __s32 walk_position(struct walk *w, const struct pybpf_la
 	return position < 0 || position > 0x7fffffff ? PYBPF_NO_POSITION : (__s32)position;
 }
 
-/* Looks at one frame. Returns 1 at the end of the chain. */
+/* The frame at `at` is the first of its run of the evaluation loop. */
+static __always_inline int walk_is_entry(const struct walk *w, const struct pybpf_layout *l, __u32 at)
+{
+	if (l->frame_entry != PYBPF_NO_OFFSET)
+		return walk_frame_u8(w, at, l->frame_entry);
+	return walk_frame_u8(w, at, l->frame_owner) >= l->owner_not_python;
+}
+
+/*
+ * The chain ends here, cleanly or because it can't be read further. Returns 1 when the walk does, too.
+ *
+ * A chain of 3.11+ ends at an entry frame. One that does not was met while the evaluation loop switched frames: the
+ * compiler may have let it unlink a generator's frame before it stored the caller's (gcc does so in 3.12's
+ * YIELD_VALUE), and the caller is then only in a register. So each register is tried: the frame that the loop works on
+ * is the one whose chain comes to an entry frame and that the data stack has not popped. In 3.11 and 3.12 the outer
+ * run's frame is tried last. A stack that is found in none of these ways is not told.
+ */
+static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l, int clean)
+{
+	int first = w->attempt == WALK_FIRST;
+
+	if (walk_has_cframe(l)) {
+		if (!w->unproved)
+			return 1;
+	} else if (clean ? w->at_entry || !walk_has_entries(l) : first) {
+		/* A chain that can't be read to its end is true as far as it goes. */
+		return 1;
+	} else if (first && !w->steps) {
+		return 1; /* no frame at all */
+	}
+	walk_clear_stack(w);
+	if (w->attempt != WALK_OUTER && w->next_candidate < w->nr_candidates) {
+		w->attempt = WALK_CANDIDATE;
+		w->frame = w->candidates[w->next_candidate++ & (WALK_CANDIDATES - 1)];
+		/* No pointer to a frame: the next step comes back for another. */
+		if (w->frame & 7 || w->frame < WALK_PAGE_MASK)
+			w->frame = 0;
+		w->at_entry = 0;
+		w->unproved = 1;
+		return 0;
+	}
+	if (w->attempt != WALK_OUTER && w->outer_cframe) {
+		w->attempt = WALK_OUTER;
+		walk_enter_cframe(w, l, w->outer_cframe);
+		return 0;
+	}
+	w->stack.flags = PYBPF_STACK_FAULT;
+	return 1;
+}
+
+/* Looks at one frame. Returns 1 when the walk is done. */
 static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_layout *l)
 {
 	__u64 frame = w->frame, code;
 	__u32 at, sig, flag;
 
 	if (!frame)
-		return 1;
+		return walk_end(w, l, 1);
 	if (frame == w->checkpoint) {
 		w->stack.flags |= PYBPF_STACK_CYCLE;
-		return 1;
+		return walk_end(w, l, 0);
 	}
 	if (w->steps == w->next_checkpoint) {
 		w->checkpoint = frame;
@@ -344,22 +477,34 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 	}
 	if (++w->steps > PYBPF_MAX_WALK) {
 		w->stack.flags |= PYBPF_STACK_NO_ROOT;
-		return 1;
+		return walk_end(w, l, 0);
 	}
 	if (walk_fetch_frame(w, l, frame, &at)) {
 		w->stack.flags |= PYBPF_STACK_FAULT;
-		return 1;
+		return walk_end(w, l, 0);
 	}
 	w->frame = walk_frame_u64(w, at, l->frame_previous);
+	if (walk_has_entries(l))
+		w->at_entry = walk_is_entry(w, l, at);
+	if (w->unproved) {
+		/* A frame beyond the data stack's top has been popped. */
+		if (frame >= w->datastack_top && frame < w->datastack_limit)
+			return walk_end(w, l, 0);
+		if (walk_has_cframe(l) && w->at_entry) {
+			if (w->frame != w->outer_frame)
+				return walk_end(w, l, 0);
+			w->unproved = 0;
+		}
+	}
 	if (l->frame_owner != PYBPF_NO_OFFSET && walk_frame_u8(w, at, l->frame_owner) >= l->owner_not_python)
-		return !w->frame;
+		return 0;
 	code = walk_frame_u64(w, at, l->frame_code) & ~(__u64)l->code_tag_mask;
 	flag = walk_code(w, l, code, &sig);
 	if (flag)
 		w->stack.flags |= flag;
 	else
 		walk_push(w, code, sig, walk_position(w, l, code, at));
-	return !w->frame;
+	return 0;
 }
 
 /* Does one step. Returns 1 when the walk is done; result, depth, flags, hash and frames[] then hold its outcome. */

@@ -57,6 +57,12 @@ EXPECT("owner 3 is a frame on the C stack", FRAME_OWNED_BY_CSTACK == 3);
 #endif
 #endif
 
+#if PY_VERSION_HEX >= 0x030b0000
+EXPECT("the data stack's chunk, top and limit follow each other",
+       offsetof(PyThreadState, datastack_top) == offsetof(PyThreadState, datastack_chunk) + 8 &&
+	       offsetof(PyThreadState, datastack_limit) == offsetof(PyThreadState, datastack_top) + 8);
+#endif
+
 #if PY_VERSION_HEX >= 0x030d0000
 /* layout_from_debug_offsets also takes these for granted when it checks a table. */
 EXPECT("a string's length follows its header", offsetof(PyASCIIObject, length) == sizeof(PyObject));
@@ -83,6 +89,7 @@ static void put_debug_offsets(void)
 	FIELD(thread_state.thread_id);
 	FIELD(thread_state.current_frame);
 	FIELD(thread_state.status);
+	FIELD(thread_state.datastack_chunk);
 	FIELD(interpreter_frame.size);
 	FIELD(interpreter_frame.executable);
 	FIELD(interpreter_frame.previous);
@@ -129,6 +136,9 @@ static void put_states(void)
 #if PY_VERSION_HEX >= 0x030b0000
 	OFFSET("tstate_frame", PyThreadState, cframe);
 	OFFSET("cframe_frame", _PyCFrame, current_frame);
+	EXPECT("previous follows current_frame",
+	       offsetof(_PyCFrame, previous) == offsetof(_PyCFrame, current_frame) + 8);
+	OFFSET("tstate_datastack_top", PyThreadState, datastack_top);
 #if PY_VERSION_HEX >= 0x030c0000
 	OFFSET("tstate_status", PyThreadState, _status);
 #endif
@@ -150,8 +160,10 @@ static void put_frame(void)
 {
 #if PY_VERSION_HEX >= 0x030b0000
 #if PY_VERSION_HEX >= 0x030c0000
-	/* 3.11's frames are all Python's: its owner, which would widen the window, tells nothing. */
 	OFFSET("frame_owner", _PyInterpreterFrame, owner);
+#else
+	/* 3.11's frames are all Python's, whoever owns them. */
+	OFFSET("frame_entry", _PyInterpreterFrame, is_entry);
 #endif
 	OFFSET("frame_code", _PyInterpreterFrame, f_code);
 	OFFSET("frame_previous", _PyInterpreterFrame, previous);

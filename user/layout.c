@@ -23,6 +23,7 @@ enum debug_field {
 	DEBUG_THREAD_STATE_THREAD_ID,
 	DEBUG_THREAD_STATE_CURRENT_FRAME,
 	DEBUG_THREAD_STATE_STATUS,
+	DEBUG_THREAD_STATE_DATASTACK_CHUNK,
 	DEBUG_INTERPRETER_FRAME_SIZE,
 	DEBUG_INTERPRETER_FRAME_EXECUTABLE,
 	DEBUG_INTERPRETER_FRAME_PREVIOUS,
@@ -406,6 +407,22 @@ static int debug_read_code_version(const struct debug_reader *reader, struct pyb
 	return 0;
 }
 
+/* Likewise the top and the limit of the data stack: they follow its chunk. */
+static int debug_read_datastack(const struct debug_reader *reader, struct pybpf_layout *layout)
+{
+	uint64_t size = debug_value(reader, DEBUG_THREAD_STATE_SIZE);
+	uint64_t chunk = debug_value(reader, DEBUG_THREAD_STATE_DATASTACK_CHUNK);
+
+	layout->tstate_datastack_top = 0;
+	if (layout->minor != reader->table->minor)
+		return 0;
+	if (!offset_is_inside(chunk, size, 24, 8))
+		return refuse(reader, "thread_state.datastack_chunk is at %llu of %llu bytes, which cannot be",
+			      (unsigned long long)chunk, (unsigned long long)size);
+	layout->tstate_datastack_top = chunk + 8;
+	return 0;
+}
+
 static int debug_read_interp_head(const struct debug_reader *reader, uint32_t *out)
 {
 	uint64_t size = debug_value(reader, DEBUG_RUNTIME_STATE_SIZE);
@@ -437,6 +454,7 @@ static int debug_set_windows(const struct debug_reader *reader, struct pybpf_lay
 	window_cover(&layout->tstate_window, layout->tstate_thread_id, 8);
 	window_cover(&layout->tstate_window, layout->tstate_frame, 8);
 	window_cover(&layout->tstate_window, layout->tstate_status, 4);
+	window_cover(&layout->tstate_window, layout->tstate_datastack_top, 16);
 	window_cover(&layout->frame_window, layout->frame_code, 8);
 	window_cover(&layout->frame_window, layout->frame_previous, 8);
 	window_cover(&layout->frame_window, layout->frame_position, 8);
@@ -495,6 +513,7 @@ static int debug_read_head(struct debug_reader *reader, struct layout_build *bui
 static void debug_set_kinds(struct pybpf_layout *layout)
 {
 	layout->cframe_frame = PYBPF_NO_OFFSET;
+	layout->frame_entry = PYBPF_NO_OFFSET;
 	layout->owner_not_python = FRAME_OWNER_NOT_PYTHON;
 	layout->code_tag_mask = layout->minor >= MINOR_TAGGED ? STACKREF_TAG_MASK : 0;
 	layout->position_kind = PYBPF_POS_INSTR_PTR;
@@ -535,6 +554,8 @@ int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_bu
 		err = debug_read_strings(&reader, &build.layout);
 	if (!err)
 		err = debug_read_code_version(&reader, &build.layout);
+	if (!err)
+		err = debug_read_datastack(&reader, &build.layout);
 	if (!err)
 		err = debug_set_windows(&reader, &build.layout);
 	if (!err)
