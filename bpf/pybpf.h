@@ -233,7 +233,7 @@ struct pybpf_thread_name {
 	X(NO_SCRATCH, LOST, "no_scratch", "taken on a CPU that is not known")                                    \
 	X(TABLE_FULL, LOST, "stack_table_full", "with a new stack when the table was full (see --max-stacks)")   \
 	X(TABLE_BUSY, LOST, "stack_table_busy", "while another context held the stack table")                    \
-	X(UNREADABLE, LOST, "unreadable", "whose first frame could not be read")                                 \
+	X(UNREADABLE, LOST, "unreadable", "whose frames were being switched, or not readable")                              \
 	X(NO_INTERPRETER, WITHOUT, "no_interpreter", "while the interpreter was starting or had ended")          \
 	X(NO_THREAD_STATE, WITHOUT, "no_thread_state", "on threads that Python does not know")                   \
 	X(NO_FRAMES, WITHOUT, "no_frames", "on Python threads outside of any Python function")                   \
