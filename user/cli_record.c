@@ -338,8 +338,8 @@ static int commit_output(struct output_file *file, const char *path)
 static int write_profile(struct record *r, const struct profile *profile)
 {
 	FILE *out = r->output_path ? r->output.stream : stdout;
-	int err = r->format->write(
-		profile, out); // NOLINT(clang-analyzer-core.NullDereference): parse() leaves none without a format
+	/* parse() leaves no format out. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+	int err = r->format->write(profile, out);
 
 	if (err) {
 		log_error("cannot write the profile: %s", strerror(-err));

@@ -31,8 +31,8 @@ static uint64_t hash_bytes(const void *data, size_t size)
 	uint64_t hash = 0xcbf29ce484222325ULL; /* FNV-1a */
 
 	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ p[i]) * 0x100000001b3ULL; // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult):
-							 // keys have no padding
+		/* Keys have no padding. NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
+		hash = (hash ^ p[i]) * 0x100000001b3ULL;
 	return hash ^ (hash >> 32);
 }
 
