@@ -8,7 +8,7 @@
 #endif
 
 /* Frames of one stack that are kept. A deeper stack keeps its leaf half and its root half. */
-#define PYBPF_MAX_FRAMES 8192
+#define PYBPF_MAX_FRAMES  8192
 #define PYBPF_HALF_FRAMES (PYBPF_MAX_FRAMES / 2)
 /* Frames that one walk visits before it gives up on reaching the root: bounds the time of one sample. */
 #define PYBPF_MAX_WALK 65536
@@ -17,16 +17,16 @@
 
 /* Largest windows that the walk reads of one struct; a layout that needs more is refused. */
 #define PYBPF_TSTATE_WINDOW 320
-#define PYBPF_FRAME_WINDOW 144
-#define PYBPF_CODE_WINDOW 256
+#define PYBPF_FRAME_WINDOW  144
+#define PYBPF_CODE_WINDOW   256
 
 /* An offset that this Python does not have. */
 #define PYBPF_NO_OFFSET 0xffff
 
 /* How a frame says where it is (cpython.md section 3). */
 enum pybpf_position_kind {
-	PYBPF_POS_LASTI = 1,   /* f_lasti, an int: bytes to 3.9, code units in 3.10 */
-	PYBPF_POS_INSTR_PTR,   /* a pointer into the code object: prev_instr 3.11-3.12, instr_ptr 3.13+ */
+	PYBPF_POS_LASTI = 1, /* f_lasti, an int: bytes to 3.9, code units in 3.10 */
+	PYBPF_POS_INSTR_PTR, /* a pointer into the code object: prev_instr 3.11-3.12, instr_ptr 3.13+ */
 };
 
 enum pybpf_string_kind {
@@ -58,11 +58,11 @@ struct pybpf_layout {
 	__u16 tstate_next;
 	__u16 tstate_interp;
 	__u16 tstate_thread_id;
-	__u16 tstate_frame;   /* the frame, or the cframe where cframe_frame is an offset */
-	__u16 tstate_status;  /* 3.12+: the 32-bit field of bit 4 "active"; 0 where there is none */
+	__u16 tstate_frame;         /* the frame, or the cframe where cframe_frame is an offset */
+	__u16 tstate_status;        /* 3.12+: the 32-bit field of bit 4 "active"; 0 where there is none */
 	__u16 tstate_datastack_top; /* 3.11+, followed by the limit; 0 where there is none */
 	__u16 tstate_window;
-	__u16 cframe_frame;   /* _PyCFrame.current_frame (3.11, 3.12), followed by previous */
+	__u16 cframe_frame; /* _PyCFrame.current_frame (3.11, 3.12), followed by previous */
 
 	/* PyFrameObject (to 3.10) or _PyInterpreterFrame */
 	__u16 frame_window;
@@ -75,21 +75,21 @@ struct pybpf_layout {
 
 	/* PyCodeObject; code_window covers all but co_code_adaptive and co_tlbc, which may lie beyond */
 	__u16 code_window;
-	__u16 code_type;        /* ob_type */
+	__u16 code_type; /* ob_type */
 	__u16 code_filename;
 	__u16 code_name;
-	__u16 code_qualname;    /* 3.11+ */
-	__u16 code_linetable;   /* co_lnotab to 3.9 */
+	__u16 code_qualname;  /* 3.11+ */
+	__u16 code_linetable; /* co_lnotab to 3.9 */
 	__u16 code_firstlineno;
-	__u16 code_version;     /* co_version (3.12+), unique to a code object of an interpreter */
-	__u16 code_adaptive;    /* co_code_adaptive (3.11+) */
-	__u16 code_tlbc;        /* co_tlbc (free-threaded 3.14+) */
+	__u16 code_version;  /* co_version (3.12+), unique to a code object of an interpreter */
+	__u16 code_adaptive; /* co_code_adaptive (3.11+) */
+	__u16 code_tlbc;     /* co_tlbc (free-threaded 3.14+) */
 
 	/* PyASCIIObject and PyCompactUnicodeObject; for PYBPF_STR_BYTES str_length and str_ascii_data are
 	 * those of PyStringObject, and str_hash its ob_shash */
 	__u16 str_length;
 	__u16 str_hash;
-	__u16 str_state;        /* the 32-bit bit field */
+	__u16 str_state; /* the 32-bit bit field */
 	__u16 str_ascii_data;
 	__u16 str_compact_data;
 
@@ -142,11 +142,11 @@ _Static_assert(sizeof(struct pybpf_frame) == 16, "pybpf_frame has no hidden padd
 
 /* Why a stack is not whole; bits of pybpf_stack_event.flags. */
 enum pybpf_stack_flags {
-	PYBPF_STACK_CUT = 1u << 0,       /* deeper than PYBPF_MAX_FRAMES: the middle is not kept */
-	PYBPF_STACK_NO_ROOT = 1u << 1,   /* deeper than PYBPF_MAX_WALK: the root was not reached */
-	PYBPF_STACK_FAULT = 1u << 2,     /* a frame or code object could not be read */
-	PYBPF_STACK_NOT_CODE = 1u << 3,  /* a frame's executable was no code object: left out */
-	PYBPF_STACK_CYCLE = 1u << 4,     /* the frame chain runs in a circle */
+	PYBPF_STACK_CUT = 1u << 0,      /* deeper than PYBPF_MAX_FRAMES: the middle is not kept */
+	PYBPF_STACK_NO_ROOT = 1u << 1,  /* deeper than PYBPF_MAX_WALK: the root was not reached */
+	PYBPF_STACK_FAULT = 1u << 2,    /* a frame or code object could not be read */
+	PYBPF_STACK_NOT_CODE = 1u << 3, /* a frame's executable was no code object: left out */
+	PYBPF_STACK_CYCLE = 1u << 4,    /* the frame chain runs in a circle */
 };
 
 enum pybpf_event_type {
@@ -172,7 +172,7 @@ struct pybpf_stack_event {
 
 /* Longest raw copy of each part of a code object that the kernel takes; the rest user space reads. */
 #define PYBPF_COPY_STRING 1024
-#define PYBPF_COPY_LINES 4096
+#define PYBPF_COPY_LINES  4096
 
 enum pybpf_code_part {
 	PYBPF_CODE_NAME,  /* the string object, from its header on */
@@ -227,28 +227,28 @@ struct pybpf_thread_name {
  * among the latter.
  * X(name, class, key in --json-stats, how people are told of it after a number of samples)
  */
-#define PYBPF_COUNTERS(X)                                                                                        \
-	X(ASKED, ASKED, "asked", "in the profiled process")                                                      \
-	X(NOT_READY, LOST, "not_ready", "taken before the interpreter was found")                                \
-	X(NO_SCRATCH, LOST, "no_scratch", "taken on a CPU that is not known")                                    \
-	X(TABLE_FULL, LOST, "stack_table_full", "with a new stack when the table was full (see --max-stacks)")   \
-	X(TABLE_BUSY, LOST, "stack_table_busy", "while another context held the stack table")                    \
-	X(UNREADABLE, LOST, "unreadable", "whose frames were being switched, or not readable")                              \
-	X(NO_INTERPRETER, WITHOUT, "no_interpreter", "while the interpreter was starting or had ended")          \
-	X(NO_THREAD_STATE, WITHOUT, "no_thread_state", "on threads that Python does not know")                   \
-	X(NO_FRAMES, WITHOUT, "no_frames", "on Python threads outside of any Python function")                   \
-	X(PYTHON, PYTHON, "python", "with Python frames")                                                        \
-	X(CUT, INCOMPLETE, "cut", "deeper than 8,192 frames: leaf and root kept")                                \
-	X(NO_ROOT, INCOMPLETE, "no_root", "so deep that the root was not reached")                            \
-	X(FAULT, INCOMPLETE, "fault", "with a frame that could not be read")                                     \
-	X(NOT_CODE, INCOMPLETE, "not_code", "with a frame that had no code object")                              \
+#define PYBPF_COUNTERS(X)                                                                                              \
+	X(ASKED, ASKED, "asked", "in the profiled process")                                                            \
+	X(NOT_READY, LOST, "not_ready", "taken before the interpreter was found")                                      \
+	X(NO_SCRATCH, LOST, "no_scratch", "taken on a CPU that is not known")                                          \
+	X(TABLE_FULL, LOST, "stack_table_full", "with a new stack when the table was full (see --max-stacks)")         \
+	X(TABLE_BUSY, LOST, "stack_table_busy", "while another context held the stack table")                          \
+	X(UNREADABLE, LOST, "unreadable", "whose frames were being switched, or not readable")                         \
+	X(NO_INTERPRETER, WITHOUT, "no_interpreter", "while the interpreter was starting or had ended")                \
+	X(NO_THREAD_STATE, WITHOUT, "no_thread_state", "on threads that Python does not know")                         \
+	X(NO_FRAMES, WITHOUT, "no_frames", "on Python threads outside of any Python function")                         \
+	X(PYTHON, PYTHON, "python", "with Python frames")                                                              \
+	X(CUT, INCOMPLETE, "cut", "deeper than 8,192 frames: leaf and root kept")                                      \
+	X(NO_ROOT, INCOMPLETE, "no_root", "so deep that the root was not reached")                                     \
+	X(FAULT, INCOMPLETE, "fault", "with a frame that could not be read")                                           \
+	X(NOT_CODE, INCOMPLETE, "not_code", "with a frame that had no code object")                                    \
 	X(CYCLE, INCOMPLETE, "cycle", "with a frame chain that ran in a circle")
 
 enum pybpf_counter {
 #define X(name, class, key, text) PYBPF_COUNT_##name,
 	PYBPF_COUNTERS(X)
 #undef X
-		PYBPF_NR_COUNTERS,
+	PYBPF_NR_COUNTERS,
 };
 
 struct pybpf_counters {

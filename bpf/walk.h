@@ -29,7 +29,7 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
  * Frames of 3.11+ lie one below the other in the thread's data stack: one read takes as many as fit. The room behind
  * the mask takes the window of the last.
  */
-#define WALK_CHUNK 1024
+#define WALK_CHUNK      1024
 #define WALK_CHUNK_MASK (WALK_CHUNK - 1)
 /* Of the smallest pages. */
 #define WALK_PAGE_MASK 4095
@@ -74,7 +74,7 @@ struct walk {
 	__u64 interp_head;
 	__u64 code_type;
 
-	__u64 tstate; /* found, or 0 */
+	__u64 tstate;   /* found, or 0 */
 	__u64 fallback; /* thread state of this thread that is not attached */
 	__u64 interp;
 	__u64 frame;
@@ -85,13 +85,13 @@ struct walk {
 	__u64 datastack_top, datastack_limit;
 	/* 3.11, 3.12: see walk_enter_cframe. */
 	__u64 outer_cframe, outer_frame;
-	__u32 unproved; /* what is walked may be no stack of now */
-	__u32 attempt;  /* enum walk_attempt */
-	__u32 at_entry; /* the last frame was the first of its run of the evaluation loop */
+	__u32 unproved;   /* what is walked may be no stack of now */
+	__u32 attempt;    /* enum walk_attempt */
+	__u32 at_entry;   /* the last frame was the first of its run of the evaluation loop */
 	__u64 checkpoint; /* a frame passed before: meeting it again is a circle (Brent) */
 	__u64 hash;
 	__u32 next_checkpoint;
-	__u32 phase; /* enum walk_phase */
+	__u32 phase;  /* enum walk_phase */
 	__u32 result; /* enum walk_result */
 	__u32 steps;
 	__u32 number; /* of this walk, for the memo; the caller's memory keeps it from one walk to the next */
@@ -233,9 +233,10 @@ static __always_inline void walk_clear_stack(struct walk *w)
 }
 
 /*
- * Begins a walk; nr_candidates candidates are there already. current is the thread state that holds the GIL, cached the one that was this thread's at an earlier
- * sample; either may be 0 and is checked. Without a match walk_step searches interpreters and their threads.
- * several: the process has more than one interpreter, so that this thread may have more than one thread state.
+ * Begins a walk; nr_candidates candidates are there already. current is the thread state that holds the GIL, cached the
+ * one that was this thread's at an earlier sample; either may be 0 and is checked. Without a match walk_step searches
+ * interpreters and their threads. several: the process has more than one interpreter, so that this thread may have more
+ * than one thread state.
  */
 static __always_inline void walk_start(struct walk *w, const struct pybpf_layout *l, __u64 current, __u64 cached,
 				       int several)
@@ -314,15 +315,14 @@ static __always_inline __u32 walk_code_signature(struct walk *w, const struct py
  * Free-threaded 3.14+: a thread runs its own copy of the bytecode, co_tlbc->entries[tlbc_index] (struct _PyCodeArray:
  * a size, then pointers). Returns the position in terms of the code object's own copy.
  */
-static __always_inline __s64 walk_tlbc_position(struct walk *w, const struct pybpf_layout *l, __u64 code,
-						__u64 instr, __s32 index)
+static __always_inline __s64 walk_tlbc_position(struct walk *w, const struct pybpf_layout *l, __u64 code, __u64 instr,
+						__s32 index)
 {
 	__u64 array = 0, base = 0;
 	__s64 count = 0;
 
-	if (walk_read(w, &array, sizeof(array), code + l->code_tlbc) ||
-	    walk_read(w, &count, sizeof(count), array) || index < 0 || index >= count ||
-	    walk_read(w, &base, sizeof(base), array + 8 + (__u64)index * 8) || !base)
+	if (walk_read(w, &array, sizeof(array), code + l->code_tlbc) || walk_read(w, &count, sizeof(count), array) ||
+	    index < 0 || index >= count || walk_read(w, &base, sizeof(base), array + 8 + (__u64)index * 8) || !base)
 		return -1;
 	return (__s64)(instr - base) + l->code_adaptive;
 }

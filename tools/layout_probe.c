@@ -66,8 +66,7 @@ EXPECT("the data stack's chunk, top and limit follow each other",
 #if PY_VERSION_HEX >= 0x030d0000
 /* layout_from_debug_offsets also takes these for granted when it checks a table. */
 EXPECT("a string's length follows its header", offsetof(PyASCIIObject, length) == sizeof(PyObject));
-EXPECT("a bytes object's size follows its header",
-       offsetof(PyBytesObject, ob_base.ob_size) == sizeof(PyObject));
+EXPECT("a bytes object's size follows its header", offsetof(PyBytesObject, ob_base.ob_size) == sizeof(PyObject));
 EXPECT("the table starts the runtime", offsetof(_PyRuntimeState, debug_offsets) == 0);
 EXPECT("a table starts with its cookie, version and whether it is free-threaded",
        offsetof(_Py_DebugOffsets, cookie) == 0 && offsetof(_Py_DebugOffsets, version) == 8 &&

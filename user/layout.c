@@ -128,8 +128,7 @@ struct debug_reader {
 	char version[16]; /* "3.14.2", for sentences */
 };
 
-__attribute__((format(printf, 2, 3))) static void debug_say_why(const struct debug_reader *reader,
-								const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void debug_say_why(const struct debug_reader *reader, const char *fmt, ...)
 {
 	char found[192];
 	va_list args;
@@ -137,8 +136,8 @@ __attribute__((format(printf, 2, 3))) static void debug_say_why(const struct deb
 	va_start(args, fmt);
 	vsnprintf(found, sizeof(found), fmt, args);
 	va_end(args);
-	snprintf(reader->why, reader->why_size, "the debug offsets of Python %s are refused: %s",
-		 reader->version, found);
+	snprintf(reader->why, reader->why_size, "the debug offsets of Python %s are refused: %s", reader->version,
+		 found);
 }
 
 /* A macro, so that analysers, which look into no variadic function, see that it is never 0. */
@@ -161,8 +160,7 @@ static uint64_t debug_value(const struct debug_reader *reader, enum debug_field 
 static int debug_check_length(const struct debug_reader *reader)
 {
 	if (reader->len < reader->table->size)
-		return refuse(reader, "they have %zu bytes, and %u were expected", reader->len,
-			      reader->table->size);
+		return refuse(reader, "they have %zu bytes, and %u were expected", reader->len, reader->table->size);
 	return 0;
 }
 
@@ -210,13 +208,12 @@ static const struct offset_rule {
 	enum rule_when when;
 	size_t out; /* offset in struct pybpf_layout */
 } offset_rules[] = {
-#define RULE(struct_name, field_name, STRUCT, FIELD, width, align, when, out)                                \
-	{                                                                                                    \
-		struct_name "." field_name, DEBUG_##STRUCT##_##FIELD, DEBUG_##STRUCT##_SIZE, width, align,   \
-			when, offsetof(struct pybpf_layout, out)                                             \
+#define RULE(struct_name, field_name, STRUCT, FIELD, width, align, when, out)                                          \
+	{                                                                                                              \
+		struct_name "." field_name, DEBUG_##STRUCT##_##FIELD, DEBUG_##STRUCT##_SIZE, width, align, when,       \
+			offsetof(struct pybpf_layout, out)                                                             \
 	}
-#define INTERP(field, FIELD, out)                                                                            \
-	RULE("interpreter_state", field, INTERPRETER_STATE, FIELD, 8, 8, ALWAYS, out)
+#define INTERP(field, FIELD, out) RULE("interpreter_state", field, INTERPRETER_STATE, FIELD, 8, 8, ALWAYS, out)
 #define TSTATE(field, FIELD, out) RULE("thread_state", field, THREAD_STATE, FIELD, 8, 8, ALWAYS, out)
 #define FRAME(field, FIELD, out)  RULE("interpreter_frame", field, INTERPRETER_FRAME, FIELD, 8, 8, ALWAYS, out)
 #define CODE(field, FIELD, out)   RULE("code_object", field, CODE_OBJECT, FIELD, 8, 8, ALWAYS, out)
@@ -231,8 +228,7 @@ static const struct offset_rule {
 	FRAME("previous", PREVIOUS, frame_previous),
 	FRAME("instr_ptr", INSTR_PTR, frame_position),
 	RULE("interpreter_frame", "owner", INTERPRETER_FRAME, OWNER, 1, 1, ALWAYS, frame_owner),
-	RULE("interpreter_frame", "tlbc_index", INTERPRETER_FRAME, TLBC_INDEX, 4, 4, WITH_TLBC,
-	     frame_tlbc_index),
+	RULE("interpreter_frame", "tlbc_index", INTERPRETER_FRAME, TLBC_INDEX, 4, 4, WITH_TLBC, frame_tlbc_index),
 	RULE("pyobject", "ob_type", PYOBJECT, OB_TYPE, 8, 8, ALWAYS, code_type),
 	CODE("filename", FILENAME, code_filename),
 	CODE("name", NAME, code_name),
@@ -265,8 +261,7 @@ static int debug_check_sizes(const struct debug_reader *reader)
 		uint64_t size = debug_value(reader, rule->field);
 
 		if (size < 16 || size > rule->max || size % 8 != 0)
-			return refuse(reader, "%s.size is %llu, which cannot be", rule->name,
-				      (unsigned long long)size);
+			return refuse(reader, "%s.size is %llu, which cannot be", rule->name, (unsigned long long)size);
 	}
 	return 0;
 }
@@ -317,15 +312,12 @@ static int debug_check_overlaps(const struct debug_reader *reader, struct pybpf_
 	for (size_t i = 0; i < ARRAY_SIZE(offset_rules); i++) {
 		for (size_t j = 0; j < i; j++) {
 			const struct offset_rule *a = &offset_rules[j], *b = &offset_rules[i];
-			unsigned int at_a = *layout_field(layout, a->out),
-				     at_b = *layout_field(layout, b->out);
+			unsigned int at_a = *layout_field(layout, a->out), at_b = *layout_field(layout, b->out);
 
-			if (a->size_field != b->size_field || at_a == PYBPF_NO_OFFSET ||
-			    at_b == PYBPF_NO_OFFSET)
+			if (a->size_field != b->size_field || at_a == PYBPF_NO_OFFSET || at_b == PYBPF_NO_OFFSET)
 				continue;
 			if (at_a < at_b + b->width && at_b < at_a + a->width)
-				return refuse(reader, "%s at %u and %s at %u overlap", a->name, at_a, b->name,
-					      at_b);
+				return refuse(reader, "%s at %u and %s at %u overlap", a->name, at_a, b->name, at_b);
 		}
 	}
 	return 0;
@@ -376,8 +368,7 @@ static int debug_read_strings(const struct debug_reader *reader, struct pybpf_la
 		return refuse(reader,
 			      "unicode_object has %llu bytes, %llu of them for ASCII and %llu when compact, "
 			      "which cannot be",
-			      (unsigned long long)size, (unsigned long long)ascii,
-			      (unsigned long long)compact);
+			      (unsigned long long)size, (unsigned long long)ascii, (unsigned long long)compact);
 	layout->str_ascii_data = ascii;
 	layout->str_compact_data = compact;
 	/* The hash lies between length and state; a newer Python may put more there. */
@@ -430,8 +421,7 @@ static int debug_read_interp_head(const struct debug_reader *reader, uint32_t *o
 
 	/* The table itself comes first in _PyRuntimeState. */
 	if (!offset_is_inside(head, size, 8, 8) || head < reader->table->size)
-		return refuse(reader,
-			      "runtime_state.interpreters_head is at %llu of %llu bytes, which cannot be",
+		return refuse(reader, "runtime_state.interpreters_head is at %llu of %llu bytes, which cannot be",
 			      (unsigned long long)head, (unsigned long long)size);
 	*out = head;
 	return 0;
@@ -471,8 +461,8 @@ static int debug_set_windows(const struct debug_reader *reader, struct pybpf_lay
 		return refuse(reader,
 			      "thread state, frame and code object need windows of %u, %u and %u bytes, "
 			      "above the limits of %u, %u and %u",
-			      layout->tstate_window, layout->frame_window, layout->code_window,
-			      PYBPF_TSTATE_WINDOW, PYBPF_FRAME_WINDOW, PYBPF_CODE_WINDOW);
+			      layout->tstate_window, layout->frame_window, layout->code_window, PYBPF_TSTATE_WINDOW,
+			      PYBPF_FRAME_WINDOW, PYBPF_CODE_WINDOW);
 	return 0;
 }
 
@@ -487,14 +477,12 @@ static int debug_read_head(struct debug_reader *reader, struct layout_build *bui
 		return refuse(reader, "they do not begin with " DEBUG_COOKIE);
 	version = read_u64(reader->bytes + DEBUG_AT_VERSION);
 	if (version >> 24 != 3)
-		return refuse(reader, "their version is %#llx, which is no Python 3",
-			      (unsigned long long)version);
+		return refuse(reader, "their version is %#llx, which is no Python 3", (unsigned long long)version);
 	snprintf(reader->version, sizeof(reader->version), "3.%u.%u", (unsigned int)(version >> 16 & 0xff),
 		 (unsigned int)(version >> 8 & 0xff));
 	/* The release level: alpha, beta, candidate or final. */
 	if (!strchr("abcf", "0123456789abcdef"[version >> 4 & 0xf]))
-		return refuse(reader, "their version is %#llx, which names no release",
-			      (unsigned long long)version);
+		return refuse(reader, "their version is %#llx, which names no release", (unsigned long long)version);
 	build->version_hex = version;
 	build->layout.major = 3;
 	build->layout.minor = version >> 16 & 0xff;
@@ -503,8 +491,7 @@ static int debug_read_head(struct debug_reader *reader, struct layout_build *bui
 		return refuse(reader, "Python has them from 3.%u on", debug_tables[0].minor);
 	free_threaded = read_u64(reader->bytes + DEBUG_AT_FREE_THREADED);
 	if (free_threaded > 1)
-		return refuse(reader, "free_threaded is %llu, neither 0 nor 1",
-			      (unsigned long long)free_threaded);
+		return refuse(reader, "free_threaded is %llu, neither 0 nor 1", (unsigned long long)free_threaded);
 	build->layout.free_threaded = free_threaded;
 	return 0;
 }
@@ -531,11 +518,9 @@ static void debug_set_origin(const struct debug_reader *reader, struct layout_bu
 		 build->layout.minor != reader->table->minor ? ", newer than those known" : "");
 }
 
-int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_build *out, char *why,
-			      size_t why_size)
+int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_build *out, char *why, size_t why_size)
 {
-	struct debug_reader reader = {
-		.bytes = bytes, .len = len, .why = why, .why_size = why_size, .version = "?"};
+	struct debug_reader reader = {.bytes = bytes, .len = len, .why = why, .why_size = why_size, .version = "?"};
 	struct layout_build build = {.runtime_tstate_current = LAYOUT_NONE};
 	int err;
 
