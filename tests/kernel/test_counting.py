@@ -168,8 +168,8 @@ def test_full_ring_is_counted():
 
 def test_unsent_stacks_come_later():
     """A stack that found the ring buffer full is sent at its next sample, and then nothing of it is missing."""
-    wanted = range(8000 - 2 * RING_HOLDS, 8000)
-    with running(newest(), DEPTHS, wanted.start, wanted.stop, 1, 0.03) as target:
+    wanted = range(8000 - 3 * RING_HOLDS // 2, 8000)
+    with running(newest(), DEPTHS, wanted.start, wanted.stop, 1, 0.02) as target:
         with recording(target.pid) as recorder:
             round_of(target, recorder)
             for _ in range(2):

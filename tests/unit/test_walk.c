@@ -58,7 +58,7 @@ static int walk_read(struct walk *walk, void *dst, uint32_t size, uint64_t addr)
 
 #include "walk.h"
 
-static uint8_t *at(struct world *w, uint64_t addr, size_t size)
+static uint8_t *bytes_at(struct world *w, uint64_t addr, size_t size)
 {
 	assert_true(addr >= ARENA_BASE && addr - ARENA_BASE + size <= w->used);
 	return w->bytes + (addr - ARENA_BASE);
@@ -67,7 +67,7 @@ static uint8_t *at(struct world *w, uint64_t addr, size_t size)
 static void put(struct world *w, uint64_t addr, uint16_t offset, uint64_t value, size_t size)
 {
 	if (offset != NO)
-		memcpy(at(w, addr + offset, size), &value, size);
+		memcpy(bytes_at(w, addr + offset, size), &value, size);
 }
 
 static void put_ptr(struct world *w, uint64_t addr, uint16_t offset, uint64_t value)
@@ -93,7 +93,7 @@ static uint64_t make_interp(struct world *w)
 	uint16_t end = w->l.interp_next > w->l.interp_threads_head ? w->l.interp_next : w->l.interp_threads_head;
 	uint64_t interp = make(w, end + 8u), next;
 
-	memcpy(&next, at(w, w->proc.interp_head, 8), 8);
+	memcpy(&next, bytes_at(w, w->proc.interp_head, 8), 8);
 	put_ptr(w, interp, w->l.interp_next, next);
 	put_ptr(w, interp, w->l.interp_threads_head, 0);
 	put_ptr(w, w->proc.interp_head, 0, interp);
@@ -121,7 +121,7 @@ static uint64_t make_thread(struct world *w, uint64_t interp, uint64_t id, uint6
 {
 	uint64_t tstate = make(w, w->l.tstate_window), next;
 
-	memcpy(&next, at(w, interp + w->l.interp_threads_head, 8), 8);
+	memcpy(&next, bytes_at(w, interp + w->l.interp_threads_head, 8), 8);
 	put_ptr(w, tstate, w->l.tstate_next, next);
 	put_ptr(w, tstate, w->l.tstate_interp, interp);
 	put_ptr(w, tstate, w->l.tstate_thread_id, id);
@@ -789,12 +789,11 @@ LAYOUT_TEST(oversized_windows)
 static void frame_circles(struct world *w)
 {
 	static const int lengths[] = {1, 2, 7, 1000}, leads[] = {0, 1, 5, 100};
-	uint64_t code;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lengths) * ARRAY_SIZE(leads); i++) {
 		int length = lengths[i / ARRAY_SIZE(leads)], lead = leads[i % ARRAY_SIZE(leads)];
 		struct walk_stack stack;
-		uint64_t first, last;
+		uint64_t code, first, last;
 
 		world_clear(w);
 		code = make_code(w, 1);
@@ -906,11 +905,11 @@ static void code_fields(struct world *w)
 	struct walk_stack stack;
 
 	assert_int_equal(read.first_line, 1234);
-	memcpy(&want, at(w, code + w->l.code_filename, 8), 8);
+	memcpy(&want, bytes_at(w, code + w->l.code_filename, 8), 8);
 	assert_int_equal(read.file, want);
-	memcpy(&want, at(w, code + (w->l.code_qualname == NO ? w->l.code_name : w->l.code_qualname), 8), 8);
+	memcpy(&want, bytes_at(w, code + (w->l.code_qualname == NO ? w->l.code_name : w->l.code_qualname), 8), 8);
 	assert_int_equal(read.name, want);
-	memcpy(&want, at(w, code + w->l.code_linetable, 8), 8);
+	memcpy(&want, bytes_at(w, code + w->l.code_linetable, 8), 8);
 	assert_int_equal(read.lines, want);
 	/* Both ways of reading agree on the signature: what the kernel announces is found again. */
 	make_thread(w, make_interp(w), THREAD, make_frame(w, code, 0, 0));
@@ -933,7 +932,7 @@ static void signatures(struct world *w)
 	for (size_t i = 0; i < ARRAY_SIZE(pointers); i++) {
 		uint64_t old;
 
-		memcpy(&old, at(w, code + pointers[i], 8), 8);
+		memcpy(&old, bytes_at(w, code + pointers[i], 8), 8);
 		put_ptr(w, code, pointers[i], make_string(w, 0x1234567));
 		assert_int_not_equal(read_code(w, code).sig, sig);
 		put_ptr(w, code, pointers[i], old);
@@ -944,7 +943,7 @@ static void signatures(struct world *w)
 
 		if (numbers[i] == NO)
 			continue;
-		memcpy(&old, at(w, code + numbers[i], 4), 4);
+		memcpy(&old, bytes_at(w, code + numbers[i], 4), 4);
 		for (int bit = 0; bit < 32; bit++) {
 			put(w, code, numbers[i], old ^ 1u << bit, 4);
 			assert_int_not_equal(read_code(w, code).sig, sig);
@@ -953,7 +952,7 @@ static void signatures(struct world *w)
 	}
 	/* Before co_version: the same addresses, but the name's string is another by now. */
 	if (w->l.code_version == NO) {
-		memcpy(&name, at(w, code + w->l.code_name, 8), 8);
+		memcpy(&name, bytes_at(w, code + w->l.code_name, 8), 8);
 		put_ptr(w, name, w->l.str_hash, 99);
 		assert_int_not_equal(read_code(w, code).sig, sig);
 		put_ptr(w, name, w->l.str_hash, 0x1234567);
@@ -989,7 +988,7 @@ static void stable_signature(struct world *w)
 			part |= i >= identity[j].at && i < identity[j].at + identity[j].size;
 		if (part)
 			continue;
-		*at(w, code + i, 1) ^= 0xff;
+		*bytes_at(w, code + i, 1) ^= 0xff;
 		assert_int_equal(read_code(w, code).sig, sig);
 	}
 }
