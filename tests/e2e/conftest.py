@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
-import shutil
 import stat
 
 import pytest
@@ -10,12 +9,8 @@ import pythons
 
 
 def pytest_sessionstart():
-    """Root file systems get copies of the targets: paths of this machine do not exist in them."""
-    roots = {item.root for item in pythons.interpreters() if item.root}
-    for root in roots:
-        place = os.path.join(root, pythons.ROOT_TARGETS)
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(pythons.TARGETS, place, ignore=shutil.ignore_patterns("__pycache__"))
+    # Paths of this machine do not exist in another root file system.
+    pythons.copy_targets()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -184,6 +184,11 @@ def shares(stacks):
     return {leaf: count / everything for leaf, count in leaves.items()}
 
 
+def at_work(stacks):
+    """Without the stacks in which the target still tells what to expect."""
+    return [item for item in stacks if not item[0][-1].file.endswith("expect.py")]
+
+
 class Expectation:
     """What a target said, and the ways to hold stacks against it."""
 
@@ -242,7 +247,7 @@ class Expectation:
 
     def working(self, stacks, least):
         """Without the target's last preparations, which a slow machine may let the profiler see."""
-        work = [item for item in stacks if not item[0][-1].file.endswith("expect.py")]
+        work = at_work(stacks)
         assert total(work) >= least * total(stacks), "the target was not at work: %s" % shares(
             stacks
         )

@@ -3,16 +3,19 @@
 
 import functools
 import glob
+import hashlib
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import List, Optional, Tuple
 
 SUPPORTED = [(2, 7)] + [(3, minor) for minor in range(6, 16)]
 TARGETS = Path(__file__).resolve().parent.parent / "targets"
-ROOT_TARGETS = "pybpf-targets"  # where the targets are inside a root file system
+ROOT_TARGETS = "pybpf-targets"  # where copies of the targets are inside a root file system
 PROBE = "import sys; sys.stdout.write('%d.%d' % sys.version_info[:2])"
 
 
@@ -26,12 +29,38 @@ class Interpreter:
 
     def command(self, target, *args):
         """The command line that runs a file of tests/targets."""
-        folder = "/" + ROOT_TARGETS if self.root else str(TARGETS)
+        folder = targets_in_root() if self.root else str(TARGETS)
         return [*self.argv, os.path.join(folder, target), *args]
 
     def runs_here(self):
         """Can it run any file of this machine (not only copies of the targets)?"""
         return self.root is None
+
+
+@functools.lru_cache(maxsize=None)
+def targets_in_root():
+    """Where the copies are: by content, so that two work trees can be tested at the same time."""
+    digest = hashlib.sha256()
+    for path in sorted(TARGETS.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return "/%s/%s" % (ROOT_TARGETS, digest.hexdigest()[:16])
+
+
+def copy_targets():
+    """Puts copies of the targets into every root file system that an interpreter lives in."""
+    for root in {item.root for item in interpreters() if item.root}:
+        place = root + targets_in_root()
+        if os.path.isdir(place):
+            continue
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        making = tempfile.mkdtemp(dir=os.path.dirname(place))
+        os.chmod(making, 0o755)
+        for path in TARGETS.glob("*.py"):
+            shutil.copy(path, making)
+        try:
+            os.rename(making, place)
+        except OSError:  # another session was faster
+            shutil.rmtree(making)
 
 
 def cache():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Callable, Optional, Tuple
 
 import pythons
-from harness import Expectation, show, total
+from harness import Expectation, at_work, show, total
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,7 @@ def hold(program, says, stacks, sampled=True):
     rules(says).check(
         stacks, every_call=program.every_call and sampled, hot=program.hot and sampled
     )
+    stacks = at_work(stacks)
     if program.also and (sampled or program.name in ("deep", "names", "reused")):
         program.also(says, stacks, sampled)
 

@@ -44,7 +44,8 @@ def test_output_goes_to_a_file_and_stdout_is_the_commands(python, tmp_path):
     assert (run.code, run.out, run.err) == (0, "of the command\n", "")
     stacks = harness.parse(path.read_text())
     assert total(stacks) > 50
-    assert all(stack[0].name == "<module>" or "<frozen" in stack[0].file for stack, _ in stacks)
+    work = sum(n for stack, n in stacks if [frame.name for frame in stack] == ["<module>"])
+    assert work >= 0.8 * total(stacks), "the command's own line has %d of %r" % (work, stacks[:5])
 
 
 def test_stdin_is_the_commands(python):

@@ -17,7 +17,7 @@ class Pause:
 
 async def innermost():
     burn()  # innermost > burn
-    await Pause()
+    await Pause()  # innermost >? Pause.__await__
     burn()  # innermost > burn
 
 
@@ -73,8 +73,8 @@ class Manager:
 
 
 async def guarded():
-    async with Manager():  # guarded > Manager.__aenter__
-        burn()  # guarded > burn
+    async with Manager():  # guarded > Manager.__aenter__; guarded >? Manager.__aexit__
+        burn()  # guarded > burn; guarded >? Manager.__aexit__
 
 
 async def task():

@@ -174,7 +174,10 @@ def at_end(function, *args):
 def park():
     """Leaves the work to other threads. The main thread takes no more CPU time."""
     while True:
-        signal.pause()
+        if os.environ.get("PYBPF_SELF_CHECK"):
+            time.sleep(0.005)
+        else:
+            signal.pause()
 
 
 def escape(name):
@@ -190,7 +193,9 @@ def folded(frame):
     while frame is not None:
         code = frame.f_code
         line = frame.f_lineno or code.co_firstlineno
-        path = "/".join(code.co_filename.split("/")[-2:])
+        path = code.co_filename
+        own = os.path.dirname(path) == os.path.dirname(__file__)
+        path = "/".join(path.split("/")[-1 if own else -2 :])
         stack.append("%s (%s:%d)" % (escape(code_name(code)), escape(path), line))
         frame = frame.f_back
     return ";".join(reversed(stack))
