@@ -427,6 +427,9 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 
 /* bpf_loop (Linux 5.17, e6f2dd0f8067): the whole sample in one program. */
 
+/* The longest search for a thread, the longest chain, and some more for the chains that turn out to be none. */
+#define LOOP_STEPS (PYBPF_MAX_THREADS + PYBPF_MAX_WALK + 1024)
+
 struct loop_context {
 	struct scratch *s;
 	const struct pybpf_layout *l;
@@ -452,7 +455,8 @@ int sample_loop(void *ctx)
 	c.s = sample_begin(ctx, &c.l);
 	if (!c.s || !c.l)
 		return 0;
-	bpf_loop(PYBPF_MAX_THREADS + PYBPF_MAX_WALK + 1, loop_walk, &c, 0);
+	if (bpf_loop(LOOP_STEPS, loop_walk, &c, 0) == LOOP_STEPS)
+		walk_give_up(&c.s->walk);
 	if (!sample_count(c.s, c.l))
 		return 0;
 	bpf_loop(frames_kept(c.s), loop_announce, &c, 0);

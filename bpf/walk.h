@@ -33,6 +33,10 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 #define WALK_CHUNK_MASK (WALK_CHUNK - 1)
 /* Of the smallest pages. */
 #define WALK_PAGE_MASK 4095
+/* No PyThreadState of 3.11 or 3.12 is larger; the first cframe of its thread is inside. */
+#define WALK_TSTATE_SIZE 1024
+/* So many frames with code objects are no accident: such a chain needs no other proof. */
+#define WALK_PROOF_DEPTH 16
 /* Offsets inside one frame. */
 #define WALK_FRAME_MASK 255
 _Static_assert(PYBPF_FRAME_WINDOW <= WALK_FRAME_MASK + 1, "every offset of a frame is inside the mask");
@@ -84,9 +88,10 @@ struct walk {
 	__u32 next_candidate;
 	__u64 datastack_top, datastack_limit;
 	/* 3.11, 3.12: see walk_enter_cframe. */
-	__u64 outer_cframe, outer_frame;
+	__u64 cframe, outer_cframe, outer_frame;
 	__u32 unproved;   /* what is walked may be no stack of now */
 	__u32 attempt;    /* enum walk_attempt */
+	__u32 no_outer;   /* where the outer run's cframe is has not been stored yet: a register may have it */
 	__u32 at_entry;   /* the last frame was the first of its run of the evaluation loop */
 	__u64 checkpoint; /* a frame passed before: meeting it again is a circle (Brent) */
 	__u64 hash;
@@ -178,6 +183,11 @@ static __always_inline int walk_has_cframe(const struct pybpf_layout *l)
 	return l->cframe_frame != PYBPF_NO_OFFSET;
 }
 
+static __always_inline int walk_in_tstate(const struct walk *w, __u64 addr)
+{
+	return addr - w->tstate < WALK_TSTATE_SIZE;
+}
+
 /*
  * 3.11 and 3.12 find the frame through a _PyCFrame on the C stack, one for each run of the evaluation loop. Such a run
  * first links its cframe to the thread state and only later stores a frame there (_PyEval_EvalFrameDefault): a sample
@@ -189,14 +199,19 @@ static __always_inline void walk_enter_cframe(struct walk *w, const struct pybpf
 {
 	__u64 pair[2] = {}; /* current_frame, previous */
 
-	w->outer_frame = 0;
 	if (cframe && walk_read(w, pair, sizeof(pair), cframe + l->cframe_frame))
 		w->stack.flags |= PYBPF_STACK_FAULT;
 	w->frame = pair[0];
+	w->outer_frame = 0;
 	w->outer_cframe = pair[1];
-	w->unproved = pair[1] != 0;
-	if (pair[1] && walk_read(w, &w->outer_frame, sizeof(w->outer_frame), pair[1] + l->cframe_frame))
-		w->stack.flags |= PYBPF_STACK_FAULT;
+	/* Only the one inside the thread state has none before it, and never a frame that needs a proof. */
+	w->unproved = !walk_in_tstate(w, cframe);
+	if (!w->unproved)
+		return;
+	/* The outer run's lies above on the C stack, or it has not been stored yet. */
+	if (pair[1] & 7 || (pair[1] <= cframe && !walk_in_tstate(w, pair[1])) ||
+	    walk_read(w, &w->outer_frame, sizeof(w->outer_frame), pair[1] + l->cframe_frame))
+		w->outer_cframe = 0;
 }
 
 /* Goes from the thread state in the buffer to its first frame. */
@@ -214,10 +229,13 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 		/* Without them no candidate can be told from a frame that was popped. */
 		w->nr_candidates = 0;
 	}
-	if (walk_has_cframe(l))
+	if (walk_has_cframe(l)) {
 		walk_enter_cframe(w, l, frame);
-	else
+		w->cframe = frame;
+		w->no_outer = w->unproved && !w->outer_cframe;
+	} else {
 		w->frame = frame;
+	}
 }
 
 static __always_inline void walk_clear_stack(struct walk *w)
@@ -250,6 +268,7 @@ static __always_inline void walk_start(struct walk *w, const struct pybpf_layout
 	w->attempt = WALK_FIRST;
 	w->next_candidate = 0;
 	w->outer_cframe = 0;
+	w->no_outer = 0;
 	w->phase = WALK_INTERP;
 	w->result = WALK_NO_INTERPRETER;
 	w->number++;
@@ -417,8 +436,15 @@ static __always_inline int walk_is_entry(const struct walk *w, const struct pybp
 	return walk_frame_u8(w, at, l->frame_owner) >= l->owner_not_python;
 }
 
+/* Why a chain goes no further. */
+enum walk_stop {
+	WALK_ROOT,  /* there is no previous frame */
+	WALK_TORN,  /* it can't be read, or runs in a circle */
+	WALK_WRONG, /* it is no chain of now */
+};
+
 /*
- * The chain ends here, cleanly or because it can't be read further. Returns 1 when the walk does, too.
+ * The chain ends here. Returns 1 when the walk does, too.
  *
  * A chain of 3.11+ ends at an entry frame. One that does not was met while the evaluation loop switched frames: the
  * compiler may have let it unlink a generator's frame before it stored the caller's (gcc does so in 3.12's
@@ -426,31 +452,37 @@ static __always_inline int walk_is_entry(const struct walk *w, const struct pybp
  * is the one whose chain comes to an entry frame and that the data stack has not popped. In 3.11 and 3.12 the outer
  * run's frame is tried last. A stack that is found in none of these ways is not told.
  */
-static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l, int clean)
+static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
 {
-	int first = w->attempt == WALK_FIRST;
+	int cframe = walk_has_cframe(l);
 
-	if (walk_has_cframe(l)) {
-		if (!w->unproved)
-			return 1;
-	} else if (clean ? w->at_entry || !walk_has_entries(l) : first) {
-		/* A chain that can't be read to its end is true as far as it goes. */
+	if (cframe ? !w->unproved : stop == WALK_ROOT && (w->at_entry || !walk_has_entries(l)))
 		return 1;
-	} else if (first && !w->steps) {
-		return 1; /* no frame at all */
+	if (w->attempt == WALK_FIRST) {
+		/* What can't be read to its end is true as far as it goes. */
+		if (stop == WALK_TORN && (!cframe || w->stack.depth >= WALK_PROOF_DEPTH))
+			return 1;
+		if (stop == WALK_ROOT && !w->steps && !cframe)
+			return 1; /* no frame at all */
 	}
 	walk_clear_stack(w);
 	if (w->attempt != WALK_OUTER && w->next_candidate < w->nr_candidates) {
+		__u64 candidate = w->candidates[w->next_candidate++ & (WALK_CANDIDATES - 1)];
+
+		/* No pointer: the next step comes back for another. */
+		if (candidate & 7 || candidate < WALK_PAGE_MASK)
+			candidate = 0;
 		w->attempt = WALK_CANDIDATE;
-		w->frame = w->candidates[w->next_candidate++ & (WALK_CANDIDATES - 1)];
-		/* No pointer to a frame: the next step comes back for another. */
-		if (w->frame & 7 || w->frame < WALK_PAGE_MASK)
-			w->frame = 0;
 		w->at_entry = 0;
-		w->unproved = 1;
+		if (w->no_outer) {
+			walk_enter_cframe(w, l, candidate > w->cframe && !walk_in_tstate(w, candidate) ? candidate : 0);
+		} else {
+			w->frame = candidate;
+			w->unproved = 1;
+		}
 		return 0;
 	}
-	if (w->attempt != WALK_OUTER && w->outer_cframe) {
+	if (w->attempt != WALK_OUTER && w->outer_cframe && !w->no_outer) {
 		w->attempt = WALK_OUTER;
 		walk_enter_cframe(w, l, w->outer_cframe);
 		return 0;
@@ -466,10 +498,10 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 	__u32 at, sig, flag;
 
 	if (!frame)
-		return walk_end(w, l, 1);
+		return walk_end(w, l, WALK_ROOT);
 	if (frame == w->checkpoint) {
 		w->stack.flags |= PYBPF_STACK_CYCLE;
-		return walk_end(w, l, 0);
+		return walk_end(w, l, WALK_TORN);
 	}
 	if (w->steps == w->next_checkpoint) {
 		w->checkpoint = frame;
@@ -477,11 +509,11 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 	}
 	if (++w->steps > PYBPF_MAX_WALK) {
 		w->stack.flags |= PYBPF_STACK_NO_ROOT;
-		return walk_end(w, l, 0);
+		return walk_end(w, l, WALK_TORN);
 	}
 	if (walk_fetch_frame(w, l, frame, &at)) {
 		w->stack.flags |= PYBPF_STACK_FAULT;
-		return walk_end(w, l, 0);
+		return walk_end(w, l, WALK_TORN);
 	}
 	w->frame = walk_frame_u64(w, at, l->frame_previous);
 	if (walk_has_entries(l))
@@ -489,10 +521,10 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 	if (w->unproved) {
 		/* A frame beyond the data stack's top has been popped. */
 		if (frame >= w->datastack_top && frame < w->datastack_limit)
-			return walk_end(w, l, 0);
+			return walk_end(w, l, WALK_WRONG);
 		if (walk_has_cframe(l) && w->at_entry) {
 			if (w->frame != w->outer_frame)
-				return walk_end(w, l, 0);
+				return walk_end(w, l, WALK_WRONG);
 			w->unproved = 0;
 		}
 	}
@@ -505,6 +537,13 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 	else
 		walk_push(w, code, sig, walk_position(w, l, code, at));
 	return 0;
+}
+
+/* The caller has no more steps to give: what was found so far was found in no way that ends. */
+static __always_inline void walk_give_up(struct walk *w)
+{
+	walk_clear_stack(w);
+	w->stack.flags = PYBPF_STACK_FAULT;
 }
 
 /* Does one step. Returns 1 when the walk is done; result, depth, flags, hash and frames[] then hold its outcome. */
