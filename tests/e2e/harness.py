@@ -186,7 +186,11 @@ def shares(stacks):
 
 def at_work(stacks):
     """Without the stacks in which the target still tells what to expect."""
-    return [item for item in stacks if not item[0][-1].file.endswith("expect.py")]
+    return [
+        (stack, count)
+        for stack, count in stacks
+        if not any(frame.file == "expect.py" for frame in stack)
+    ]
 
 
 class Expectation:

@@ -25,6 +25,7 @@ import signal
 import sys
 import time
 
+SELF_CHECK = os.environ.get("PYBPF_SELF_CHECK")
 LIFETIME = 60  # seconds after which a target ends by itself
 QUALIFIED = sys.version_info >= (3, 11)
 CODE = type((lambda: 0).__code__)
@@ -152,8 +153,8 @@ def describe(path, share=0.85):
 
 def ready(expectation):
     """Says what is expected, and lets the process end by itself. Called last before the work."""
-    if os.environ.get("PYBPF_SELF_CHECK"):
-        start_self_check(float(os.environ["PYBPF_SELF_CHECK"]))
+    if SELF_CHECK:
+        start_self_check(float(SELF_CHECK))
     else:
         signal.alarm(LIFETIME)
     sys.stdout.write(expectation.to_json() + "\n")
@@ -174,7 +175,7 @@ def at_end(function, *args):
 def park():
     """Leaves the work to other threads. The main thread takes no more CPU time."""
     while True:
-        if os.environ.get("PYBPF_SELF_CHECK"):
+        if SELF_CHECK:
             time.sleep(0.005)
         else:
             signal.pause()
