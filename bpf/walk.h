@@ -205,7 +205,7 @@ static __always_inline void walk_enter_cframe(struct walk *w, const struct pybpf
 	w->outer_frame = 0;
 	w->outer_cframe = pair[1];
 	/* Only the one inside the thread state has none before it, and never a frame that needs a proof. */
-	w->unproved = !walk_in_tstate(w, cframe);
+	w->unproved = cframe && !walk_in_tstate(w, cframe);
 	if (!w->unproved)
 		return;
 	/* The outer run's lies above on the C stack, or it has not been stored yet. */
@@ -428,12 +428,18 @@ static __always_inline __s32 walk_position(struct walk *w, const struct pybpf_la
 	return position < 0 || position > 0x7fffffff ? PYBPF_NO_POSITION : (__s32)position;
 }
 
+/* The frame at `at` is none of Python's. */
+static __always_inline int walk_is_shim(const struct walk *w, const struct pybpf_layout *l, __u32 at)
+{
+	return l->frame_owner != PYBPF_NO_OFFSET && walk_frame_u8(w, at, l->frame_owner) >= l->owner_not_python;
+}
+
 /* The frame at `at` is the first of its run of the evaluation loop. */
 static __always_inline int walk_is_entry(const struct walk *w, const struct pybpf_layout *l, __u32 at)
 {
 	if (l->frame_entry != PYBPF_NO_OFFSET)
 		return walk_frame_u8(w, at, l->frame_entry);
-	return walk_frame_u8(w, at, l->frame_owner) >= l->owner_not_python;
+	return walk_is_shim(w, l, at);
 }
 
 /* Why a chain goes no further. */
@@ -456,7 +462,8 @@ static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l
 {
 	int cframe = walk_has_cframe(l);
 
-	if (cframe ? !w->unproved : stop == WALK_ROOT && (w->at_entry || !walk_has_entries(l)))
+	if ((cframe ? !w->unproved : stop == WALK_ROOT && (w->at_entry || !walk_has_entries(l))) &&
+	    (w->attempt != WALK_CANDIDATE || (w->stack.depth && !w->stack.flags)))
 		return 1;
 	if (w->attempt == WALK_FIRST) {
 		/* What can't be read to its end is true as far as it goes. */
@@ -519,8 +526,9 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 	if (walk_has_entries(l))
 		w->at_entry = walk_is_entry(w, l, at);
 	if (w->unproved) {
-		/* A frame beyond the data stack's top has been popped. */
-		if (frame >= w->datastack_top && frame < w->datastack_limit)
+		/* A frame beyond the data stack's top has been popped; and the loop works on no entry frame. */
+		if ((frame >= w->datastack_top && frame < w->datastack_limit) ||
+		    (w->attempt == WALK_CANDIDATE && !w->no_outer && !w->stack.depth && walk_is_shim(w, l, at)))
 			return walk_end(w, l, WALK_WRONG);
 		if (walk_has_cframe(l) && w->at_entry) {
 			if (w->frame != w->outer_frame)
@@ -528,7 +536,7 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 			w->unproved = 0;
 		}
 	}
-	if (l->frame_owner != PYBPF_NO_OFFSET && walk_frame_u8(w, at, l->frame_owner) >= l->owner_not_python)
+	if (walk_is_shim(w, l, at))
 		return 0;
 	code = walk_frame_u64(w, at, l->frame_code) & ~(__u64)l->code_tag_mask;
 	flag = walk_code(w, l, code, &sig);

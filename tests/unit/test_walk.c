@@ -26,6 +26,9 @@
 #define THREAD    0x7f4444444740ULL
 #define THREAD_2  0x7f4444445740ULL
 
+/* Room behind what is read of a thread state for its own cframe (3.11, 3.12). */
+#define ROOT_CFRAME 32
+
 struct world {
 	struct pybpf_layout l;
 	const char *origin;
@@ -102,11 +105,19 @@ static uint64_t make_interp(struct world *w)
 
 static void set_frame(struct world *w, uint64_t tstate, uint64_t frame)
 {
-	uint64_t place = frame;
+	uint64_t place = frame, root;
 
 	if (w->l.cframe_frame != NO) {
-		place = make(w, w->l.cframe_frame + 8u);
+		/* The thread state's own cframe, without a frame, and that of the one run of the evaluation loop. */
+		root = tstate + w->l.tstate_window;
+		put_ptr(w, root, w->l.cframe_frame, 0);
+		put_ptr(w, root, w->l.cframe_frame + 8, 0);
+		make(w, 1024); /* the C stack is elsewhere */
+		place = make(w, w->l.cframe_frame + 16u);
 		put_ptr(w, place, w->l.cframe_frame, frame);
+		put_ptr(w, place, w->l.cframe_frame + 8, root);
+		if (!frame)
+			place = root;
 	}
 	put_ptr(w, tstate, w->l.tstate_frame, place);
 }
@@ -119,7 +130,7 @@ static void set_active(struct world *w, uint64_t tstate, bool active)
 
 static uint64_t make_thread(struct world *w, uint64_t interp, uint64_t id, uint64_t frame)
 {
-	uint64_t tstate = make(w, w->l.tstate_window), next;
+	uint64_t tstate = make(w, w->l.tstate_window + ROOT_CFRAME), next;
 
 	memcpy(&next, bytes_at(w, interp + w->l.interp_threads_head, 8), 8);
 	put_ptr(w, tstate, w->l.tstate_next, next);
@@ -156,11 +167,29 @@ static uint64_t make_code(struct world *w, int first_line)
 	return code;
 }
 
-/* position: what the walk is to find. */
+/* What 3.12+ has below the first Python frame of each run of the evaluation loop. */
+static uint64_t make_entry(struct world *w)
+{
+	uint64_t frame;
+
+	if (w->l.frame_owner == NO)
+		return 0;
+	frame = make(w, w->l.frame_window);
+	put_ptr(w, frame, w->l.frame_previous, 0);
+	put(w, frame, w->l.frame_owner, w->l.owner_not_python, 1);
+	return frame;
+}
+
+/* position: what the walk is to find. previous: 0 for the first frame of a thread. */
 static uint64_t make_frame(struct world *w, uint64_t code, int position, uint64_t previous)
 {
-	uint64_t frame = make(w, w->l.frame_window);
+	bool first = !previous;
+	uint64_t frame;
 
+	if (first)
+		previous = make_entry(w);
+	frame = make(w, w->l.frame_window);
+	put(w, frame, w->l.frame_entry, first, 1);
 	put_ptr(w, frame, w->l.frame_code, code);
 	put_ptr(w, frame, w->l.frame_previous, previous);
 	if (w->l.position_kind == PYBPF_POS_LASTI)
@@ -526,6 +555,18 @@ static void remembered_thread_state(struct world *w)
 }
 LAYOUT_TEST(remembered_thread_state)
 
+static const uint64_t wild_pointers[] = {1,
+					 7,
+					 0x1001,
+					 UNMAPPED,
+					 UNMAPPED + 3,
+					 1ULL << 63,
+					 (1ULL << 63) + 8,
+					 0xffffffff,
+					 UINT64_MAX - 7,
+					 UINT64_MAX,
+					 ARENA_BASE - (1 << 20)};
+
 /* Frames that are none */
 
 static void shim_frames(struct world *w)
@@ -533,6 +574,9 @@ static void shim_frames(struct world *w)
 	uint64_t a = make_code(w, 1), b = make_code(w, 2), frame = 0, plain;
 
 	if (w->l.frame_owner == NO)
+		return;
+	/* Each run of 3.12's evaluation loop has a cframe as well: see runs_within_runs. */
+	if (w->l.cframe_frame != NO)
 		return;
 	/* Shims at the root, twice in the middle and at the leaf; what they have for code is no pointer. */
 	for (int i = 0; i < 4; i++) {
@@ -553,6 +597,131 @@ static void shim_frames(struct world *w)
 	}
 }
 LAYOUT_TEST(shim_frames)
+
+/* Links a further run of the evaluation loop to the thread: a cframe (where there are any) with this frame. */
+static void enter_run(struct world *w, uint64_t tstate, uint64_t cframes, int run, uint64_t frame)
+{
+	uint64_t cframe = cframes - (uint64_t)run * 64, outer;
+
+	if (w->l.cframe_frame == NO) {
+		put_ptr(w, tstate, w->l.tstate_frame, frame);
+		return;
+	}
+	memcpy(&outer, bytes_at(w, tstate + w->l.tstate_frame, 8), 8);
+	put_ptr(w, cframe, w->l.cframe_frame, frame);
+	put_ptr(w, cframe, w->l.cframe_frame + 8, outer);
+	put_ptr(w, tstate, w->l.tstate_frame, cframe);
+}
+
+/* A frame that is the first of a run that `outer` called. */
+static uint64_t make_first_frame(struct world *w, uint64_t code, uint64_t outer)
+{
+	uint64_t entry = outer, frame;
+
+	if (w->l.frame_owner != NO) {
+		entry = make_entry(w);
+		put_ptr(w, entry, w->l.frame_previous, outer);
+	}
+	frame = make_frame(w, code, 0, entry);
+	put(w, frame, w->l.frame_entry, 1, 1);
+	return frame;
+}
+
+/* Python calls C, which calls Python; and the moments at which the evaluation loop has no frame linked yet. */
+static void runs_within_runs(struct world *w)
+{
+	uint64_t a = make_code(w, 1), b = make_code(w, 2), c = make_code(w, 3), cframes = make(w, 1024) + 960;
+	uint64_t tstate = make_thread(w, make_interp(w), THREAD, 0);
+	uint64_t outer = make_frame(w, a, 0, 0), inner, stale;
+
+	enter_run(w, tstate, cframes, 0, outer);
+	assert_one_code(w, THREAD, a);
+	inner = make_frame(w, c, 0, make_first_frame(w, b, outer));
+	enter_run(w, tstate, cframes, 1, inner);
+	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	if (w->l.cframe_frame == NO)
+		return;
+
+	/* A third run has linked its cframe, in which an earlier call's leavings lie: nothing of them is told. */
+	stale = make_first_frame(w, c, outer);
+	enter_run(w, tstate, cframes, 2, stale);
+	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	put_ptr(w, stale, w->l.frame_previous, 0);
+	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	put_ptr(w, stale, w->l.frame_previous, stale);
+	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(wild_pointers); i++) {
+		put_ptr(w, cframes - 128, w->l.cframe_frame, wild_pointers[i]);
+		assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	}
+	/* The frame that lies there was linked properly, and popped. */
+	stale = make_first_frame(w, c, inner);
+	put_ptr(w, cframes - 128, w->l.cframe_frame, stale);
+	assert_codes(w, THREAD, (const uint64_t[]){c, c, b, a}, 4, 0);
+	put_ptr(w, tstate, w->l.tstate_datastack_top, stale);
+	put_ptr(w, tstate, w->l.tstate_datastack_top + 8, stale + 4096);
+	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	/* Its outer run is not stored yet: without registers there is no telling. */
+	put_ptr(w, cframes - 128, w->l.cframe_frame + 8, 1);
+	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+}
+LAYOUT_TEST(runs_within_runs)
+
+/* Walks with registers; returns the leaf's code object, and the stack's depth and flags. */
+static uint64_t leaf_with_registers(struct world *w, const uint64_t *registers, uint32_t count, uint32_t *depth,
+				    uint32_t *flags)
+{
+	struct walk *k = calloc(1, sizeof(*k));
+	uint64_t leaf;
+
+	assert_non_null(k);
+	walked = w;
+	k->thread_id = THREAD;
+	k->interp_head = w->proc.interp_head;
+	k->code_type = w->proc.code_type;
+	k->nr_candidates = count;
+	memcpy(k->candidates, registers, count * sizeof(*registers));
+	walk_start(k, &w->l, 0, 0, 0);
+	while (!walk_step(k, &w->l))
+		;
+	leaf = k->stack.depth ? k->frames[0].code : 0;
+	*depth = k->stack.depth;
+	*flags = k->stack.flags;
+	free(k);
+	return leaf;
+}
+
+/* A generator has been unlinked, and the caller's frame is not the thread's yet. */
+static void generator_yields(struct world *w)
+{
+	uint64_t a = make_code(w, 1), b = make_code(w, 2), g = make_code(w, 3);
+	uint64_t outer = make_frame(w, a, 0, 0), caller = make_frame(w, b, 0, outer);
+	uint64_t generator = make_frame(w, g, 0, caller), popped = make_frame(w, g, 0, caller);
+	uint64_t tstate = make_thread(w, make_interp(w), THREAD, generator);
+	const uint64_t registers[] = {0, 1, UNMAPPED, generator, popped, tstate, caller + 4, UINT64_MAX, caller, outer};
+	uint32_t depth, flags;
+
+	if (w->l.tstate_datastack_top) {
+		put_ptr(w, tstate, w->l.tstate_datastack_top, popped);
+		put_ptr(w, tstate, w->l.tstate_datastack_top + 8, popped + 4096);
+	}
+	assert_int_equal(leaf_with_registers(w, registers, ARRAY_SIZE(registers), &depth, &flags), g);
+	assert_int_equal(depth, 3);
+	put_ptr(w, generator, w->l.frame_previous, 0);
+	if (!w->l.tstate_datastack_top) {
+		/* Up to 3.10 the order is right, and a chain that ends is a chain. */
+		assert_codes(w, THREAD, (const uint64_t[]){g}, 1, 0);
+		return;
+	}
+	assert_int_equal(leaf_with_registers(w, registers, ARRAY_SIZE(registers), &depth, &flags), b);
+	assert_int_equal(depth, 2);
+	assert_int_equal(flags, 0);
+	/* In no register: not told. (Where there are cframes, the outer run's frame is; here it has none.) */
+	assert_int_equal(leaf_with_registers(w, registers, 8, &depth, &flags), 0);
+	assert_int_equal(depth, 0);
+	assert_int_equal(flags, w->l.cframe_frame == NO ? PYBPF_STACK_FAULT : 0);
+}
+LAYOUT_TEST(generator_yields)
 
 static void tagged_code(struct world *w)
 {
@@ -646,18 +815,6 @@ LAYOUT_TEST(not_code)
 
 /* Memory that is not there */
 
-static const uint64_t wild_pointers[] = {1,
-					 7,
-					 0x1001,
-					 UNMAPPED,
-					 UNMAPPED + 3,
-					 1ULL << 63,
-					 (1ULL << 63) + 8,
-					 0xffffffff,
-					 UINT64_MAX - 7,
-					 UINT64_MAX,
-					 ARENA_BASE - (1 << 20)};
-
 static void unreadable_frames(struct world *w)
 {
 	uint64_t a = make_code(w, 1), b = make_code(w, 2), c = make_code(w, 3);
@@ -668,7 +825,10 @@ static void unreadable_frames(struct world *w)
 		uint64_t wild = wild_pointers[i];
 
 		put_ptr(w, middle, w->l.frame_previous, wild);
-		assert_codes(w, THREAD, (const uint64_t[]){a, b}, 2, PYBPF_STACK_FAULT);
+		if (w->l.cframe_frame == NO)
+			assert_codes(w, THREAD, (const uint64_t[]){a, b}, 2, PYBPF_STACK_FAULT);
+		else
+			assert_codes(w, THREAD, NULL, 0, 0);
 		put_ptr(w, middle, w->l.frame_previous, root);
 
 		/* (Tag bits are none of the pointer's.) */
@@ -676,8 +836,9 @@ static void unreadable_frames(struct world *w)
 		assert_codes(w, THREAD, (const uint64_t[]){a, c}, 2, PYBPF_STACK_FAULT);
 		put_ptr(w, middle, w->l.frame_code, b);
 
+		/* Where there are cframes it is the outer run's frame that counts, and that one has none. */
 		set_frame(w, tstate, wild);
-		assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+		assert_codes(w, THREAD, NULL, 0, w->l.cframe_frame == NO ? PYBPF_STACK_FAULT : 0);
 		put_ptr(w, tstate, w->l.tstate_frame, wild);
 		assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
 		set_frame(w, tstate, leaf);
@@ -692,7 +853,10 @@ static void unreadable_frames(struct world *w)
 	put_ptr(w, leaf, w->l.frame_previous, root);
 	assert_codes(w, THREAD, (const uint64_t[]){a, c}, 2, 0);
 	w->used = root - ARENA_BASE + w->l.frame_window - 1u;
-	assert_codes(w, THREAD, (const uint64_t[]){a}, 1, PYBPF_STACK_FAULT);
+	if (w->l.cframe_frame == NO)
+		assert_codes(w, THREAD, (const uint64_t[]){a}, 1, PYBPF_STACK_FAULT);
+	else
+		assert_codes(w, THREAD, NULL, 0, 0);
 }
 LAYOUT_TEST(unreadable_frames)
 
@@ -752,8 +916,9 @@ static void unaligned(struct world *w)
 		put_ptr(w, interp, w->l.interp_threads_head, tstate + shift);
 		assert_no_thread(w, THREAD);
 		put_ptr(w, interp, w->l.interp_threads_head, tstate);
-		put_ptr(w, frame, w->l.frame_previous, 0);
+		set_frame(w, tstate, make_frame(w, code, 0, 0));
 		assert_one_code(w, THREAD, code);
+		set_frame(w, tstate, frame);
 	}
 }
 LAYOUT_TEST(unaligned)
@@ -769,9 +934,9 @@ static void oversized_windows(struct world *w)
 	make_thread(w, make_interp(w), THREAD, make_frame(w, code, 0, 0));
 	make(w, UINT16_MAX);
 	w->l.frame_window = PYBPF_FRAME_WINDOW + 1;
-	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+	assert_codes(w, THREAD, NULL, 0, w->l.cframe_frame == NO ? PYBPF_STACK_FAULT : 0);
 	w->l.frame_window = UINT16_MAX;
-	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+	assert_codes(w, THREAD, NULL, 0, w->l.cframe_frame == NO ? PYBPF_STACK_FAULT : 0);
 	w->l = good;
 	w->l.code_window = UINT16_MAX;
 	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
@@ -805,6 +970,12 @@ static void frame_circles(struct world *w)
 			first = make_frame(w, code, 0, first);
 		make_thread(w, make_interp(w), THREAD, first);
 		assert_walk(w, THREAD, &stack);
+		if (w->l.cframe_frame != NO && stack.depth < 16) {
+			/* Nothing proves so short a circle to be a stack. */
+			assert_int_equal(stack.depth, 0);
+			free(stack.frames);
+			continue;
+		}
 		assert_int_equal(stack.flags, PYBPF_STACK_CYCLE);
 		/* Every frame was met, and few were met often. */
 		assert_true(stack.depth >= (uint32_t)(lead + length));
@@ -820,7 +991,7 @@ static void frame_circles(struct world *w)
 		put_ptr(w, shim, w->l.frame_previous, shim);
 		put(w, shim, w->l.frame_owner, w->l.owner_not_python, 1);
 		make_thread(w, make_interp(w), THREAD, shim);
-		assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_CYCLE);
+		assert_codes(w, THREAD, NULL, 0, w->l.cframe_frame == NO ? PYBPF_STACK_CYCLE : 0);
 	}
 }
 LAYOUT_TEST(frame_circles)
@@ -879,8 +1050,8 @@ LAYOUT_TEST(depths)
 
 static void depths_beyond_the_walk(struct world *w)
 {
+	/* (An entry frame is a step as well.) */
 	assert_depth(w, PYBPF_MAX_WALK - 1);
-	assert_depth(w, PYBPF_MAX_WALK);
 	assert_depth(w, PYBPF_MAX_WALK + 1);
 	assert_depth(w, 70000);
 }
@@ -950,12 +1121,18 @@ static void signatures(struct world *w)
 		}
 		put(w, code, numbers[i], old, 4);
 	}
-	/* Before co_version: the same addresses, but the name's string is another by now. */
-	if (w->l.code_version == NO) {
-		memcpy(&name, bytes_at(w, code + w->l.code_name, 8), 8);
-		put_ptr(w, name, w->l.str_hash, 99);
+	/* Before co_version: the same addresses, but the name or the path is another string by now. */
+	for (size_t i = 0; w->l.code_version == NO && i < 2; i++) {
+		memcpy(&name, bytes_at(w, code + pointers[i], 8), 8);
+		put_ptr(w, name, w->l.str_length, 1234);
 		assert_int_not_equal(read_code(w, code).sig, sig);
-		put_ptr(w, name, w->l.str_hash, 0x1234567);
+		put_ptr(w, name, w->l.str_length, 0xa5a5a5a5a5a5a5a5);
+		put(w, name, w->l.str_ascii_data + 5u, 'x', 1);
+		assert_int_not_equal(read_code(w, code).sig, sig);
+		put(w, name, w->l.str_ascii_data + 5u, 0xa5, 1);
+		/* Its hash may be computed at any time. */
+		put_ptr(w, name, w->l.str_hash, 99);
+		assert_int_equal(read_code(w, code).sig, sig);
 	}
 	assert_int_equal(read_code(w, code).sig, sig);
 	other = make_code(w, 1);
@@ -1079,6 +1256,8 @@ int main(void)
 		cmocka_unit_test(test_attached_thread_state),
 		cmocka_unit_test(test_current_thread_state),
 		cmocka_unit_test(test_remembered_thread_state),
+		cmocka_unit_test(test_runs_within_runs),
+		cmocka_unit_test(test_generator_yields),
 		cmocka_unit_test(test_shim_frames),
 		cmocka_unit_test(test_tagged_code),
 		cmocka_unit_test(test_thread_local_bytecode),
