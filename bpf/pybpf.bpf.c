@@ -178,7 +178,7 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 		return NULL;
 	count(PYBPF_COUNT_ASKED);
 	if (proc->state != PYBPF_PROC_READY) {
-		count(PYBPF_COUNT_NOT_READY);
+		count(proc->state == PYBPF_PROC_OTHER ? PYBPF_COUNT_NO_INTERPRETER : PYBPF_COUNT_NOT_READY);
 		return NULL;
 	}
 	s = scratch_get();
@@ -415,14 +415,14 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		count(PYBPF_COUNT_CYCLE);
 	if (!first_sample_ns)
 		first_sample_ns = bpf_ktime_get_ns();
-	if (seen) {
+	if (seen)
 		__sync_fetch_and_add(seen, 1);
-		if (!unsent_stacks || bpf_map_delete_elem(&unsent, &key.stack_id))
-			return 0;
-		__sync_fetch_and_add(&unsent_stacks, -1);
+	else if (bpf_map_update_elem(&stacks, &key.stack_id, &mark, BPF_NOEXIST) == 0)
 		return 1;
-	}
-	return bpf_map_update_elem(&stacks, &key.stack_id, &mark, BPF_NOEXIST) == 0;
+	if (!unsent_stacks || bpf_map_delete_elem(&unsent, &key.stack_id))
+		return 0;
+	__sync_fetch_and_add(&unsent_stacks, -1);
+	return 1;
 }
 
 /* bpf_loop (Linux 5.17, e6f2dd0f8067): the whole sample in one program. */

@@ -127,6 +127,7 @@ struct pybpf_proc {
 enum pybpf_proc_state {
 	PYBPF_PROC_PENDING = 1, /* user space has not found the interpreter yet */
 	PYBPF_PROC_READY,
+	PYBPF_PROC_OTHER, /* it runs a program without an interpreter, so far */
 };
 
 /* One Python frame: 16 bytes, many of them cross to user space. */
@@ -234,7 +235,7 @@ struct pybpf_thread_name {
 	X(TABLE_FULL, LOST, "stack_table_full", "with a new stack when the table was full (see --max-stacks)")         \
 	X(TABLE_BUSY, LOST, "stack_table_busy", "while another context held the stack table")                          \
 	X(UNREADABLE, LOST, "unreadable", "whose frames were being switched, or not readable")                         \
-	X(NO_INTERPRETER, WITHOUT, "no_interpreter", "while the interpreter was starting or had ended")                \
+	X(NO_INTERPRETER, WITHOUT, "no_interpreter", "where no interpreter ran: starting, ended, or another program")  \
 	X(NO_THREAD_STATE, WITHOUT, "no_thread_state", "on threads that Python does not know")                         \
 	X(NO_FRAMES, WITHOUT, "no_frames", "on Python threads outside of any Python function")                         \
 	X(PYTHON, PYTHON, "python", "with Python frames")                                                              \
