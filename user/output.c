@@ -73,6 +73,7 @@ int output_file_open(struct output_file *file, const char *path)
 {
 	struct stat st;
 	int fd, err;
+	mode_t mask;
 
 	memset(file, 0, sizeof(*file));
 	if (!*path)
@@ -84,8 +85,11 @@ int output_file_open(struct output_file *file, const char *path)
 		file->stream = fopen(path, "we");
 		return file->stream ? 0 : -errno;
 	}
-	file->path = strdup(path);
-	if (!file->path || asprintf(&file->temporary, "%s.XXXXXX", path) < 0) {
+	/* What a link points to is replaced, not the link. */
+	file->path = realpath(path, NULL);
+	if (!file->path)
+		file->path = strdup(path);
+	if (!file->path || asprintf(&file->temporary, "%s.XXXXXX", file->path) < 0) {
 		file->temporary = NULL;
 		output_file_discard(file);
 		return -ENOMEM;
@@ -106,8 +110,7 @@ int output_file_open(struct output_file *file, const char *path)
 		return err;
 	}
 	/* mkstemp makes it private; a profile is an ordinary file. */
-	mode_t mask = umask(0);
-
+	mask = umask(0);
 	umask(mask);
 	fchmod(fd, 0666 & ~mask);
 	return 0;

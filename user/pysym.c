@@ -50,9 +50,9 @@ struct position {
 	UT_hash_handle hh;
 };
 
-/* A path as the code objects have it, and what is printed. */
+/* A path as the code objects of one process have it, and what is printed. */
 struct file {
-	char *path;
+	char *key; /* "PROC_ID:PATH": another process may see another file there */
 	const char *shown;
 	UT_hash_handle hh;
 };
@@ -103,7 +103,7 @@ void pysym_free(struct pysym *s)
 	}
 	HASH_ITER (hh, s->files, file, next_file) {
 		HASH_DEL(s->files, file);
-		free(file->path);
+		free(file->key);
 		free(file);
 	}
 	HASH_ITER (hh, s->processes, process, next_process) {
@@ -141,26 +141,30 @@ pid_t pysym_process(const struct pysym *s, uint32_t proc_id, const char **comm)
 	return process ? process->pid : 0;
 }
 
-/* Takes ownership of path. Returns what is printed for it, or NULL when memory is exhausted. */
-static const char *intern_file(struct pysym *s, char *path, pid_t pid)
+/* Returns what is printed for a path of the process, or NULL when memory is exhausted. */
+static const char *intern_file(struct pysym *s, const char *path, const struct process *process)
 {
 	struct file *file;
-	char root[64];
+	const char *own;
+	char root[64], *key;
 
-	HASH_FIND_STR(s->files, path, file);
+	if (asprintf(&key, "%u:%s", process->proc_id, path) < 0)
+		return NULL;
+	HASH_FIND_STR(s->files, key, file);
 	if (file) {
-		free(path);
+		free(key);
 		return file->shown;
 	}
 	file = calloc(1, sizeof(*file));
 	if (!file) {
-		free(path);
+		free(key);
 		return NULL;
 	}
-	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	file->path = path;
-	file->shown = s->full_filenames ? path : pysym_short_path(path, root);
-	HASH_ADD_KEYPTR(hh, s->files, file->path, strlen(file->path), file);
+	snprintf(root, sizeof(root), "/proc/%d/root", process->pid);
+	file->key = key;
+	own = strchr(key, ':') + 1;
+	file->shown = s->full_filenames ? own : pysym_short_path(own, root);
+	HASH_ADD_KEYPTR(hh, s->files, file->key, strlen(file->key), file);
 	return file->shown;
 }
 
@@ -274,7 +278,8 @@ static int finish_code(struct pysym *s, struct code *code, char *file)
 	}
 	if (!code->lines)
 		s->counters.no_lines++;
-	code->file = file ? intern_file(s, file, code->process->pid) : "";
+	code->file = file ? intern_file(s, file, code->process) : "";
+	free(file);
 	if (!code->name || !code->file) {
 		free(code->name);
 		free(code->lines);
@@ -285,20 +290,20 @@ static int finish_code(struct pysym *s, struct code *code, char *file)
 	return 0;
 }
 
-static struct code *new_code(struct pysym *s, uint64_t addr, uint32_t sig, uint32_t proc_id)
+/* Returns 0, -ENOENT for a process that is not known, or -ENOMEM. */
+static int new_code(struct pysym *s, uint64_t addr, uint32_t sig, uint32_t proc_id, struct code **out)
 {
 	const struct process *process;
-	struct code *code;
 
 	HASH_FIND(hh, s->processes, &proc_id, sizeof(proc_id), process);
 	if (!process)
-		return NULL;
-	code = calloc(1, sizeof(*code));
-	if (!code)
-		return NULL;
-	code->key = (struct code_key){.code = addr, .sig = sig, .proc_id = proc_id};
-	code->process = process;
-	return code;
+		return -ENOENT;
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	(*out)->key = (struct code_key){.code = addr, .sig = sig, .proc_id = proc_id};
+	(*out)->process = process;
+	return 0;
 }
 
 static struct code *find_code(struct pysym *s, uint64_t addr, uint32_t sig, uint32_t proc_id)
@@ -316,6 +321,7 @@ int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t
 	uint64_t at = sizeof(*event);
 	char *file = NULL;
 	struct code *code;
+	int err;
 
 	if (size < sizeof(*event))
 		return -EBADMSG;
@@ -327,9 +333,9 @@ int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t
 	}
 	if (find_code(s, event->code, event->sig, event->proc_id))
 		return 0;
-	code = new_code(s, event->code, event->sig, event->proc_id);
-	if (!code)
-		return -EBADMSG;
+	err = new_code(s, event->code, event->sig, event->proc_id, &code);
+	if (err)
+		return err == -ENOENT ? -EBADMSG : err;
 	code->first_line = event->first_line;
 	/* 3.12+: _Py_InitCleanup, pushed below an inlined __init__, has one object for all its names and no line. */
 	code->hidden = event->part_addr[PYBPF_CODE_NAME] == event->part_addr[PYBPF_CODE_FILE] && event->first_line == 0;
@@ -375,9 +381,10 @@ int pysym_resolve(struct pysym *s, uint32_t proc_id, const struct pybpf_frame *f
 	if (!code) {
 		char *file = NULL;
 
-		code = new_code(s, frame->code, frame->sig, proc_id);
-		if (!code)
-			return -ENOENT;
+		int err = new_code(s, frame->code, frame->sig, proc_id, &code);
+
+		if (err)
+			return err;
 		read_missing(code, &file);
 		if (!code->name) {
 			free(file);

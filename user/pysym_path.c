@@ -31,22 +31,30 @@ static bool is_python_lib(const char *name, size_t len)
 	return i == len;
 }
 
-static bool is_search_dir(const char *name, size_t len)
+/* "lib", "lib64": what the directory of the standard library is in. */
+static bool is_lib(const char *name, size_t len)
+{
+	return len >= 3 && memcmp(name, "lib", 3) == 0 && strspn(name + 3, "0123456789") >= len - 3;
+}
+
+/* parent: the component before, with its slash. */
+static bool is_search_dir(const char *parent, const char *name, size_t len)
 {
 	static const char site[] = "site-packages", dist[] = "dist-packages";
 
 	return (len == sizeof(site) - 1 && memcmp(name, site, len) == 0) ||
-	       (len == sizeof(dist) - 1 && memcmp(name, dist, len) == 0) || is_python_lib(name, len) ||
+	       (len == sizeof(dist) - 1 && memcmp(name, dist, len) == 0) ||
+	       (parent < name && is_lib(parent, (size_t)(name - 1 - parent)) && is_python_lib(name, len)) ||
 	       is_archive(name, len);
 }
 
 /* What follows the last directory that Python looks for modules in, or NULL. */
 static const char *below_search_dir(const char *path)
 {
-	const char *found = NULL;
+	const char *found = NULL, *parent = path + 1;
 
-	for (const char *name = path + 1, *slash; (slash = strchr(name, '/')); name = slash + 1) {
-		if (is_search_dir(name, (size_t)(slash - name)) && slash[1])
+	for (const char *name = path + 1, *slash; (slash = strchr(name, '/')); parent = name, name = slash + 1) {
+		if (is_search_dir(parent, name, (size_t)(slash - name)) && slash[1])
 			found = slash + 1;
 	}
 	return found;

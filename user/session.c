@@ -240,6 +240,14 @@ static int put_layout(struct session *s, const struct pybpf_layout *layout)
 	return err ? err : (int)s->nr_layouts++;
 }
 
+int session_set_other(struct session *s, pid_t pid)
+{
+	struct pybpf_proc proc = {.state = PYBPF_PROC_OTHER};
+	uint32_t tgid = (uint32_t)pid;
+
+	return bpf_map__update_elem(s->skel->maps.procs, &tgid, sizeof(tgid), &proc, sizeof(proc), 0);
+}
+
 int session_set_process(struct session *s, pid_t pid, const struct discovery_python *python)
 {
 	struct pybpf_proc proc = {.state = PYBPF_PROC_PENDING};

@@ -55,6 +55,9 @@ struct session *session_new(const struct session_options *options);
 /* Accepts NULL. */
 void session_free(struct session *s);
 
+/* There is no interpreter in the process, so far: samples are taken, without Python frames. */
+int session_set_other(struct session *s, pid_t pid);
+
 /*
  * Makes a process one that is sampled. python: what is known of it, or NULL while its interpreter has not been found
  * (samples are then counted as not ready). May be called again when more is known, or after an exec. Returns 0 or

@@ -69,7 +69,9 @@ static void look(struct loop *l, double now)
 	char why[512];
 	enum discovery_result result = discovery_process(l->run->pid, &l->python, why, sizeof(why));
 
-	l->next_look = now + (now - l->look_since < STARTING_S ? LOOK_OFTEN_S : LOOK_SELDOM_S);
+	bool starting = now - l->look_since < STARTING_S;
+
+	l->next_look = now + (starting ? LOOK_OFTEN_S : LOOK_SELDOM_S);
 	if (result == DISCOVERY_OK) {
 		int err = session_set_process(l->run->session, l->run->pid, &l->python);
 
@@ -84,6 +86,8 @@ static void look(struct loop *l, double now)
 		if (result != DISCOVERY_GONE && result != DISCOVERY_ZOMBIE)
 			log_error("%s", why);
 		l->looking = false;
+	} else if (!starting) {
+		session_set_other(l->run->session, l->run->pid);
 	}
 }
 
