@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What user space is sent, once: code objects with a copy of their names and lines, and stacks. */
+#ifndef PYBPF_ANNOUNCE_BPF_H
+#define PYBPF_ANNOUNCE_BPF_H
+
+#include "maps.bpf.h"
+
+/* Stacks in map unsent, roughly: while it is 0, nobody looks there. */
+__u32 unsent_stacks;
+
+/* Bytes of a string object that tell its shape (PyASCIIObject, with room for a tracing debug build). */
+#define STRING_HEADER 64
+/* Copies a string object whole, or its first bytes, behind what the scratch holds already; returns the new end. */
+static __always_inline __u32 copy_string(struct scratch *s, const struct pybpf_layout *l, enum pybpf_code_part part,
+					 __u64 addr, __u32 end)
+{
+	struct walk *w = &s->walk;
+	__u64 size;
+
+	s->code.part_addr[part] = addr;
+	s->code.part_size[part] = PYBPF_SIZE_UNKNOWN;
+	s->code.part_copied[part] = 0;
+	if (walk_read(w, w->buffer, STRING_HEADER, addr))
+		return end;
+	size = walk_u64(w, l->str_length);
+	if (l->string_kind == PYBPF_STR_BYTES) {
+		size += l->str_ascii_data;
+	} else {
+		__u32 state = walk_u32(w, l->str_state) >> l->str_kind_shift;
+		__u32 kind = state & 7, ascii = state & 16; /* kind:3, compact:1, ascii:1 */
+
+		size = size * kind + (ascii ? l->str_ascii_data : l->str_compact_data);
+	}
+	if (size >= 1u << 30)
+		return end;
+	s->code.part_size[part] = (__u32)size;
+	if (size > PYBPF_COPY_STRING)
+		size = PYBPF_COPY_STRING;
+	if (walk_read(w, s->copies + (end & COPY_MASK), (__u32)size, addr))
+		return end;
+	s->code.part_copied[part] = (__u32)size;
+	return end + (__u32)size;
+}
+
+static __always_inline __u32 copy_lines(struct scratch *s, const struct pybpf_layout *l, __u64 addr, __u32 end)
+{
+	__u64 size = 0;
+
+	s->code.part_addr[PYBPF_CODE_LINES] = addr + l->bytes_data;
+	s->code.part_size[PYBPF_CODE_LINES] = PYBPF_SIZE_UNKNOWN;
+	s->code.part_copied[PYBPF_CODE_LINES] = 0;
+	if (walk_read(&s->walk, &size, sizeof(size), addr + l->bytes_size) || size >= 1u << 30)
+		return end;
+	s->code.part_size[PYBPF_CODE_LINES] = (__u32)size;
+	if (size > PYBPF_COPY_LINES)
+		size = PYBPF_COPY_LINES;
+	if (walk_read(&s->walk, s->copies + (end & COPY_MASK), (__u32)size, addr + l->bytes_data))
+		return end;
+	s->code.part_copied[PYBPF_CODE_LINES] = (__u32)size;
+	return end + (__u32)size;
+}
+
+/* Sends what is known of the code object of one frame, once in a run. Returns 1 when the ring buffer is full. */
+static __always_inline int announce_code(struct scratch *s, const struct pybpf_layout *l, __u32 i)
+{
+	const struct pybpf_frame *frame = &s->walk.frames[i & (PYBPF_MAX_FRAMES - 1)];
+	struct code_key key = {.code = frame->code, .sig = frame->sig, .proc_id = s->proc_id};
+	struct walk *w = &s->walk;
+	__u64 name, file, lines;
+	__u32 end = 0;
+	__u8 one = 1;
+
+	if (bpf_map_update_elem(&codes, &key, &one, BPF_NOEXIST))
+		return 0;
+	if (walk_window(w, key.code, l->code_window, PYBPF_CODE_WINDOW))
+		return 0;
+	file = walk_u64(w, l->code_filename);
+	lines = walk_u64(w, l->code_linetable);
+	name = walk_u64(w, l->code_qualname != PYBPF_NO_OFFSET ? l->code_qualname : l->code_name);
+	s->code.event.type = PYBPF_EVENT_CODE;
+	s->code.code = key.code;
+	s->code.sig = key.sig;
+	s->code.proc_id = s->proc_id;
+	s->code.tgid = s->tgid;
+	s->code.first_line = (__s32)walk_u32(w, l->code_firstlineno);
+	end = copy_string(s, l, PYBPF_CODE_NAME, name, end);
+	end = copy_string(s, l, PYBPF_CODE_FILE, file, end);
+	end = copy_lines(s, l, lines, end);
+	end += sizeof(s->code);
+	s->code.event.size = end;
+	if (end > sizeof(s->code) + sizeof(s->copies))
+		return 0;
+	if (!bpf_ringbuf_output(&events, &s->code, end, 0))
+		return 0;
+	bpf_map_delete_elem(&codes, &key);
+	return 1;
+}
+
+static __always_inline __u32 frames_kept(const struct scratch *s)
+{
+	__u32 depth = s->walk.stack.depth;
+
+	return depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
+}
+
+/* Sends the stack itself. Returns 1 when the ring buffer is full. */
+static __always_inline int send_stack(struct scratch *s)
+{
+	__u32 size = sizeof(s->walk.stack) + frames_kept(s) * sizeof(struct pybpf_frame);
+
+	if (size > sizeof(s->walk.stack) + sizeof(s->walk.frames))
+		return 1;
+	s->walk.stack.event.type = PYBPF_EVENT_STACK;
+	s->walk.stack.event.size = size;
+	s->walk.stack.proc_id = s->proc_id;
+	s->walk.stack.tgid = s->tgid;
+	return bpf_ringbuf_output(&events, &s->walk.stack, size, 0) != 0;
+}
+
+/* Keeps a stack that did not fit for its next sample. */
+static __always_inline void stack_unsent(struct scratch *s)
+{
+	__u64 id = s->walk.stack.stack_id;
+	__u8 one = 1;
+
+	if (bpf_map_update_elem(&unsent, &id, &one, BPF_ANY))
+		bpf_map_delete_elem(&stacks, &id);
+	else
+		__sync_fetch_and_add(&unsent_stacks, 1);
+}
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What the programs keep: maps, and the working memory of a sample. */
+#ifndef PYBPF_MAPS_BPF_H
+#define PYBPF_MAPS_BPF_H
+
+#include "compat.bpf.h"
+
+/* Sizes of the maps below that say 1 are set by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pybpf_proc);
+} procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pybpf_layout);
+} layouts SEC(".maps");
+
+/* Samples by stack. Preallocated, as maps that perf events write to must be before Linux 6.1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct pybpf_count_key);
+	__type(value, __u64);
+} counts SEC(".maps");
+
+/* Stacks that user space has been sent or that are in map unsent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u8);
+} stacks SEC(".maps");
+
+/* Stacks that found the ring buffer full: who deletes one sends it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u8);
+} unsent SEC(".maps");
+
+struct code_key {
+	__u64 code;
+	__u32 sig;
+	__u32 proc_id;
+};
+
+/* Code objects that user space has been told of. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct code_key);
+	__type(value, __u8);
+} codes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pybpf_thread_name);
+} thread_names SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pybpf_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} events SEC(".maps");
+
+static __always_inline int walk_read(void *w, void *dst, __u32 size, __u64 addr)
+{
+	return bpf_probe_read_user(dst, size, (const void *)addr);
+}
+
+#include "walk.h"
+
+/* Offsets of the copies are masked so that the verifier sees them inside their buffer. */
+#define COPY_MASK 4095
+_Static_assert(2 * PYBPF_COPY_STRING <= COPY_MASK, "two strings fit before the line table");
+_Static_assert(PYBPF_COPY_STRING <= PYBPF_COPY_LINES, "the room behind the mask takes either");
+
+/* Working memory of one sample: one per CPU, for no other sample runs there meanwhile (bpf_prog_active). */
+struct scratch {
+	struct walk walk;
+	__u64 interp; /* the newest interpreter */
+	__u64 cached; /* the thread state that the thread's cache has */
+	__u32 proc_id;
+	__u32 layout;
+	__u32 tgid;
+	__u32 tid;
+	__u32 chain_calls; /* tail calls that this sample has made */
+	__u32 interp_changed;
+	struct pybpf_code_event code;
+	__u8 copies[COPY_MASK + 1 + PYBPF_COPY_LINES];
+};
+
+/* Too large for a per-CPU map (32 KiB, PCPU_MIN_UNIT_SIZE): an array with an element for each possible CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+static __always_inline void count(enum pybpf_counter counter)
+{
+	__u32 zero = 0;
+	struct pybpf_counters *c = bpf_map_lookup_elem(&counters, &zero);
+
+	if (c)
+		c->value[counter]++;
+}
+
+static __always_inline struct scratch *scratch_get(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&scratches, &cpu);
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What a walk keeps between its steps, and how it looks into what it has read. */
+#ifndef PYBPF_WALK_STATE_H
+#define PYBPF_WALK_STATE_H
+
+#include "pybpf.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+/* One buffer serves each struct in turn; offsets are masked so that the verifier sees them inside it. */
+#define WALK_BUFFER_MASK 511
+_Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW <= WALK_BUFFER_MASK + 1 &&
+		       PYBPF_FRAME_WINDOW <= WALK_BUFFER_MASK + 1,
+	       "every window fits the buffer");
+
+/*
+ * Frames of 3.11+ lie one below the other in the thread's data stack: one read takes as many as fit. The room behind
+ * the mask takes the window of the last.
+ */
+#define WALK_CHUNK      1024
+#define WALK_CHUNK_MASK (WALK_CHUNK - 1)
+/* Of the smallest pages. */
+#define WALK_PAGE_MASK 4095
+/* No PyThreadState of 3.11 or 3.12 is larger; the first cframe of its thread is inside. */
+#define WALK_TSTATE_SIZE 1024
+/* So many frames with code objects are no accident: such a chain needs no other proof. */
+#define WALK_PROOF_DEPTH 16
+/* Offsets inside one frame. */
+#define WALK_FRAME_MASK 255
+_Static_assert(PYBPF_FRAME_WINDOW <= WALK_FRAME_MASK + 1, "every offset of a frame is inside the mask");
+
+/* Signatures of code objects met in this walk, by address: recursion and wrappers meet the same ones again. */
+#define WALK_MEMO 32
+
+struct walk_memo {
+	__u64 code;
+	__u32 sig;
+	__u32 walk; /* number of the walk that it is from: a later one may meet another object there */
+};
+
+/* The registers of the interrupted thread. */
+#define WALK_CANDIDATES 32
+
+enum walk_phase {
+	WALK_INTERP, /* looking at the next interpreter for this thread */
+	WALK_THREAD, /* looking at the next thread state */
+	WALK_FRAME,
+};
+
+/* Where the walk took the first frame from. */
+enum walk_attempt {
+	WALK_FIRST, /* the thread state */
+	WALK_CANDIDATE,
+	WALK_OUTER, /* the outer run of the evaluation loop */
+};
+
+enum walk_result {
+	WALK_OK = 0,          /* frames[] holds what was found, depth says how many */
+	WALK_NO_INTERPRETER,  /* there is no interpreter (yet, or any more) */
+	WALK_NO_THREAD_STATE, /* no thread state is this thread's */
+};
+
+struct walk {
+	/* What the caller gives. */
+	__u64 thread_id; /* pthread_self() of the thread */
+	__u64 interp_head;
+	__u64 code_type;
+
+	__u64 tstate;   /* found, or 0 */
+	__u64 fallback; /* thread state of this thread that is not attached */
+	__u64 interp;
+	__u64 frame;
+	/* Where else the frame may be when the thread state's is being switched: see walk_end. */
+	__u64 candidates[WALK_CANDIDATES];
+	__u32 nr_candidates;
+	__u32 next_candidate;
+	__u64 datastack_top, datastack_limit;
+	/* 3.11, 3.12: see walk_enter_cframe. */
+	__u64 cframe, outer_cframe, outer_frame;
+	__u32 unproved;   /* what is walked may be no stack of now */
+	__u32 attempt;    /* enum walk_attempt */
+	__u32 no_outer;   /* where the outer run's cframe is has not been stored yet: a register may have it */
+	__u32 at_entry;   /* the last frame was the first of its run of the evaluation loop */
+	__u64 checkpoint; /* a frame passed before: meeting it again is a circle (Brent) */
+	__u64 hash;
+	__u32 next_checkpoint;
+	__u32 phase;  /* enum walk_phase */
+	__u32 result; /* enum walk_result */
+	__u32 steps;
+	__u32 number; /* of this walk, for the memo; the caller's memory keeps it from one walk to the next */
+	__u32 pad;
+	__u64 chunk_base; /* address of chunk[0] */
+	__u64 chunk_size; /* bytes of it that are there */
+	struct walk_memo memo[WALK_MEMO];
+	__u8 chunk[WALK_CHUNK + WALK_FRAME_MASK + 1 + 8];
+	__u8 buffer[WALK_BUFFER_MASK + 1 + 8];
+	struct pybpf_stack_event stack; /* followed by its frames */
+	struct pybpf_frame frames[PYBPF_MAX_FRAMES];
+};
+_Static_assert(__builtin_offsetof(struct walk, frames) ==
+		       __builtin_offsetof(struct walk, stack) + sizeof(struct pybpf_stack_event),
+	       "the stack event's frames follow its header");
+
+static __always_inline __u64 walk_u64(const struct walk *w, __u16 offset)
+{
+	return *(const __u64 *)(w->buffer + (offset & (WALK_BUFFER_MASK & ~7)));
+}
+
+static __always_inline __u32 walk_u32(const struct walk *w, __u16 offset)
+{
+	return *(const __u32 *)(w->buffer + (offset & (WALK_BUFFER_MASK & ~3)));
+}
+
+static __always_inline __u8 walk_u8(const struct walk *w, __u16 offset)
+{
+	return w->buffer[offset & WALK_BUFFER_MASK];
+}
+
+/* Odd constants of full avalanche under multiply and shift (splitmix64's finalizer, Steele et al. 2014). */
+static __always_inline __u64 walk_mix(__u64 hash, __u64 value)
+{
+	hash = (hash ^ value) * 0xbf58476d1ce4e5b9ULL;
+	return hash ^ (hash >> 29);
+}
+
+/* Fields of the frame that lies at offset `at` of the chunk. */
+static __always_inline __u64 walk_frame_u64(const struct walk *w, __u32 at, __u16 offset)
+{
+	return *(const __u64 *)(w->chunk + (at & WALK_CHUNK_MASK & ~7) + (offset & (WALK_FRAME_MASK & ~7)));
+}
+
+static __always_inline __u32 walk_frame_u32(const struct walk *w, __u32 at, __u16 offset)
+{
+	return *(const __u32 *)(w->chunk + (at & WALK_CHUNK_MASK & ~7) + (offset & (WALK_FRAME_MASK & ~3)));
+}
+
+static __always_inline __u8 walk_frame_u8(const struct walk *w, __u32 at, __u16 offset)
+{
+	return w->chunk[(at & WALK_CHUNK_MASK & ~7) + (offset & WALK_FRAME_MASK)];
+}
+
+static __always_inline int walk_window(struct walk *w, __u64 addr, __u32 size, __u32 limit)
+{
+	if (size > limit)
+		return -1;
+	return walk_read(w, w->buffer, size, addr);
+}
+
+#endif
