@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Frames that are none, runs of the evaluation loop, code objects that are told apart. */
+#include "walk_world.h"
+
+/* Frames that are none */
+
+static void shim_frames(struct world *w)
+{
+	uint64_t a = make_code(w, 1), b = make_code(w, 2), frame = 0, plain;
+
+	if (w->l.frame_owner == NO)
+		return;
+	/* Each run of 3.12's evaluation loop has a cframe as well: see runs_within_runs. */
+	if (w->l.cframe_frame != NO)
+		return;
+	/* Shims at the root, twice in the middle and at the leaf; what they have for code is no pointer. */
+	for (int i = 0; i < 4; i++) {
+		uint64_t shim = make_frame(w, i % 2 ? UNMAPPED : 1, 0, frame);
+
+		put(w, shim, w->l.frame_owner, (uint64_t)w->l.owner_not_python + (uint64_t)i % 2, 1);
+		frame = i == 0 ? make_frame(w, b, 0, shim) : i == 2 ? make_frame(w, a, 0, shim) : shim;
+	}
+	make_thread(w, make_interp(w), THREAD, frame);
+	assert_codes(w, THREAD, (const uint64_t[]){a, b}, 2, 0);
+
+	/* A generator's frame and a frame object's are Python frames. */
+	plain = make_frame(w, a, 0, make_frame(w, b, 0, 0));
+	make_thread(w, make_interp(w), THREAD_2, plain);
+	for (int owner = 0; owner < w->l.owner_not_python; owner++) {
+		put(w, plain, w->l.frame_owner, (uint64_t)owner, 1);
+		assert_codes(w, THREAD_2, (const uint64_t[]){a, b}, 2, 0);
+	}
+}
+LAYOUT_TEST(shim_frames)
+
+/* With registers; returns the leaf's code object, and the stack's depth and flags. */
+static uint64_t leaf_with_registers(struct world *w, const uint64_t *registers, uint32_t count, uint32_t *depth,
+				    uint32_t *flags)
+{
+	struct walk *k = kernel_walk(w, 0, 0, registers, count);
+	uint64_t leaf = leaf_code(k);
+
+	*depth = k->stack.depth;
+	*flags = k->stack.flags;
+	free(k);
+	return leaf;
+}
+
+/* Links a further run of the evaluation loop to the thread: a cframe (where there are any) with this frame. */
+static void enter_run(struct world *w, uint64_t tstate, uint64_t cframes, int run, uint64_t frame)
+{
+	uint64_t cframe = cframes - (uint64_t)run * 64, outer;
+
+	if (w->l.cframe_frame == NO) {
+		put_ptr(w, tstate, w->l.tstate_frame, frame);
+		return;
+	}
+	memcpy(&outer, bytes_at(w, tstate + w->l.tstate_frame, 8), 8);
+	put_ptr(w, cframe, w->l.cframe_frame, frame);
+	put_ptr(w, cframe, w->l.cframe_frame + 8, outer);
+	put_ptr(w, tstate, w->l.tstate_frame, cframe);
+}
+
+/* A frame that is the first of a run that `outer` called. */
+static uint64_t make_first_frame(struct world *w, uint64_t code, uint64_t outer)
+{
+	uint64_t entry = outer, frame;
+
+	if (w->l.frame_owner != NO) {
+		entry = make_entry(w);
+		put_ptr(w, entry, w->l.frame_previous, outer);
+	}
+	frame = make_frame(w, code, 0, entry);
+	put(w, frame, w->l.frame_entry, 1, 1);
+	return frame;
+}
+
+/* Python calls C, which calls Python; and the moments at which the evaluation loop has no frame linked yet. */
+static void runs_within_runs(struct world *w)
+{
+	uint64_t a = make_code(w, 1), b = make_code(w, 2), c = make_code(w, 3), cframes = make(w, 1024) + 960;
+	uint64_t tstate = make_thread(w, make_interp(w), THREAD, 0);
+	uint64_t outer = make_frame(w, a, 0, 0), inner, stale;
+
+	enter_run(w, tstate, cframes, 0, outer);
+	assert_one_code(w, THREAD, a);
+	inner = make_frame(w, c, 0, make_first_frame(w, b, outer));
+	enter_run(w, tstate, cframes, 1, inner);
+	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	if (w->l.cframe_frame == NO)
+		return;
+
+	/* A third run has linked its cframe, in which an earlier call's leavings lie: nothing of them is told. */
+	stale = make_first_frame(w, c, outer);
+	enter_run(w, tstate, cframes, 2, stale);
+	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	put_ptr(w, stale, w->l.frame_previous, 0);
+	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	put_ptr(w, stale, w->l.frame_previous, stale);
+	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(wild_pointers); i++) {
+		put_ptr(w, cframes - 128, w->l.cframe_frame, wild_pointers[i]);
+		assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	}
+	/* The frame that lies there was linked properly, and popped. */
+	stale = make_first_frame(w, c, inner);
+	put_ptr(w, cframes - 128, w->l.cframe_frame, stale);
+	assert_codes(w, THREAD, (const uint64_t[]){c, c, b, a}, 4, 0);
+	put_ptr(w, tstate, w->l.tstate_datastack_top, stale);
+	put_ptr(w, tstate, w->l.tstate_datastack_top + 8, stale + 4096);
+	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
+	/* Its outer run is not stored yet: without registers there is no telling. */
+	put_ptr(w, cframes - 128, w->l.cframe_frame + 8, 1);
+	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+}
+LAYOUT_TEST(runs_within_runs)
+
+/* A generator has been unlinked, and the caller's frame is not the thread's yet. */
+static void generator_yields(struct world *w)
+{
+	uint64_t a = make_code(w, 1), b = make_code(w, 2), g = make_code(w, 3);
+	uint64_t outer = make_frame(w, a, 0, 0), caller = make_frame(w, b, 0, outer);
+	uint64_t generator = make_frame(w, g, 0, caller), popped = make_frame(w, g, 0, caller);
+	uint64_t tstate = make_thread(w, make_interp(w), THREAD, generator);
+	const uint64_t registers[] = {0, 1, UNMAPPED, generator, popped, tstate, caller + 4, UINT64_MAX, caller, outer};
+	uint32_t depth, flags;
+
+	if (w->l.tstate_datastack_top) {
+		put_ptr(w, tstate, w->l.tstate_datastack_top, popped);
+		put_ptr(w, tstate, w->l.tstate_datastack_top + 8, popped + 4096);
+	}
+	assert_int_equal(leaf_with_registers(w, registers, ARRAY_SIZE(registers), &depth, &flags), g);
+	assert_int_equal(depth, 3);
+	put_ptr(w, generator, w->l.frame_previous, 0);
+	if (!w->l.tstate_datastack_top) {
+		/* Up to 3.10 the order is right, and a chain that ends is a chain. */
+		assert_codes(w, THREAD, (const uint64_t[]){g}, 1, 0);
+		return;
+	}
+	assert_int_equal(leaf_with_registers(w, registers, ARRAY_SIZE(registers), &depth, &flags), b);
+	assert_int_equal(depth, 2);
+	assert_int_equal(flags, 0);
+	/* In no register: not told. (Where there are cframes, the outer run's frame is; here it has none.) */
+	assert_int_equal(leaf_with_registers(w, registers, 8, &depth, &flags), 0);
+	assert_int_equal(depth, 0);
+	assert_int_equal(flags, w->l.cframe_frame == NO ? PYBPF_STACK_FAULT : 0);
+}
+LAYOUT_TEST(generator_yields)
+
+static void tagged_code(struct world *w)
+{
+	uint64_t code = make_code(w, 1), frame = make_frame(w, code, 4, 0);
+	struct walk_stack stack;
+
+	make_thread(w, make_interp(w), THREAD, frame);
+	for (uint64_t tag = 1; tag < 4; tag++) {
+		put_ptr(w, frame, w->l.frame_code, code | tag);
+		if ((w->l.code_tag_mask & tag) == tag) {
+			assert_walk(w, THREAD, &stack);
+			assert_int_equal(stack.depth, 1);
+			assert_int_equal(stack.flags, 0);
+			assert_int_equal(stack.frames[0].code, code);
+			assert_int_equal(stack.frames[0].position, 4);
+			free(stack.frames);
+		} else {
+			/* Where references carry no tags this is no code object. */
+			assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_NOT_CODE);
+		}
+	}
+}
+LAYOUT_TEST(tagged_code)
+
+/* Free-threaded 3.14+: each thread runs its own copy of the bytecode. */
+static void thread_local_bytecode(struct world *w)
+{
+	uint64_t code, copies, array, frame;
+	static const struct {
+		int32_t index;
+		uint64_t copy_offset; /* of the instruction in the copy */
+		bool known;
+	} cases[] = {
+		{0, 0, true},  {1, 0, true},   {1, 60, true},       {2, 6, true},          {3, 6, false},
+		{4, 6, false}, {-1, 6, false}, {1 << 30, 6, false}, {INT32_MIN, 6, false}, {1, 1ULL << 40, false},
+	};
+	struct walk_stack stack;
+
+	if (w->l.frame_tlbc_index == NO)
+		return;
+	code = make_code(w, 1);
+	copies = make(w, 1024);
+	array = make(w, 8 + 4 * 8);
+	put_ptr(w, code, w->l.code_tlbc, array);
+	put_ptr(w, array, 0, 4);
+	put_ptr(w, array, 8, code + w->l.code_adaptive);
+	put_ptr(w, array, 16, copies);
+	put_ptr(w, array, 24, copies + 512);
+	put_ptr(w, array, 32, 0); /* not made yet */
+	frame = make_frame(w, code, 0, 0);
+	make_thread(w, make_interp(w), THREAD, frame);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t base = cases[i].index == 0   ? code + w->l.code_adaptive
+				: cases[i].index == 2 ? copies + 512
+						      : copies;
+
+		put(w, frame, w->l.frame_tlbc_index, (uint32_t)cases[i].index, 4);
+		put_ptr(w, frame, w->l.frame_position, base + cases[i].copy_offset);
+		assert_walk(w, THREAD, &stack);
+		assert_int_equal(stack.depth, 1);
+		assert_int_equal(stack.flags, 0);
+		assert_int_equal(stack.frames[0].position,
+				 cases[i].known ? w->l.code_adaptive + (int)cases[i].copy_offset : PYBPF_NO_POSITION);
+		free(stack.frames);
+	}
+	put(w, frame, w->l.frame_tlbc_index, 1, 4);
+	for (int i = 0; i < 3; i++) {
+		put_ptr(w, code, w->l.code_tlbc, i == 0 ? UNMAPPED : i == 1 ? 0 : UINT64_MAX - 7);
+		assert_walk(w, THREAD, &stack);
+		assert_int_equal(stack.frames[0].position, PYBPF_NO_POSITION);
+		free(stack.frames);
+	}
+}
+LAYOUT_TEST(thread_local_bytecode)
+
+static void not_code(struct world *w)
+{
+	uint64_t a = make_code(w, 1), b = make_code(w, 2), none = make_code(w, 3), frame;
+
+	put_ptr(w, none, w->l.code_type, CODE_TYPE + 8);
+	frame = make_frame(w, a, 0, make_frame(w, none, 0, make_frame(w, b, 0, 0)));
+	make_thread(w, make_interp(w), THREAD, frame);
+	assert_codes(w, THREAD, (const uint64_t[]){a, b}, 2, PYBPF_STACK_NOT_CODE);
+	make_thread(w, make_interp(w), THREAD_2, make_frame(w, none, 0, 0));
+	assert_codes(w, THREAD_2, NULL, 0, PYBPF_STACK_NOT_CODE);
+	/* A stripped binary does not tell where the type is. */
+	w->proc.code_type = 0;
+	assert_codes(w, THREAD, (const uint64_t[]){a, none, b}, 3, 0);
+}
+LAYOUT_TEST(not_code)
+
+/* Signatures */
+
+static struct walk_code read_code(struct world *w, uint64_t code)
+{
+	const struct walk_memory memory = {.read = world_read, .source = w};
+	struct walk_code read;
+
+	assert_int_equal(walk_read_code(&memory, &w->l, code, &read), 0);
+	return read;
+}
+
+static void code_fields(struct world *w)
+{
+	const struct walk_memory memory = {.read = world_read, .source = w};
+	uint64_t code = make_code(w, 1234), want;
+	struct walk_code read = read_code(w, code);
+	struct walk_stack stack;
+
+	assert_int_equal(read.first_line, 1234);
+	memcpy(&want, bytes_at(w, code + w->l.code_filename, 8), 8);
+	assert_int_equal(read.file, want);
+	memcpy(&want, bytes_at(w, code + (w->l.code_qualname == NO ? w->l.code_name : w->l.code_qualname), 8), 8);
+	assert_int_equal(read.name, want);
+	memcpy(&want, bytes_at(w, code + w->l.code_linetable, 8), 8);
+	assert_int_equal(read.lines, want);
+	/* Both ways of reading agree on the signature: what the kernel announces is found again. */
+	make_thread(w, make_interp(w), THREAD, make_frame(w, code, 0, 0));
+	assert_walk(w, THREAD, &stack);
+	assert_int_equal(stack.frames[0].sig, read.sig);
+	free(stack.frames);
+	for (size_t i = 0; i < ARRAY_SIZE(wild_pointers); i++)
+		assert_int_equal(walk_read_code(&memory, &w->l, wild_pointers[i], &read), -EFAULT);
+}
+LAYOUT_TEST(code_fields)
+
+static void signatures(struct world *w)
+{
+	uint64_t code = make_code(w, 1), name, other;
+	uint32_t sig = read_code(w, code).sig;
+	const uint16_t pointers[] = {w->l.code_filename, w->l.code_name, w->l.code_linetable};
+	const uint16_t numbers[] = {w->l.code_firstlineno, w->l.code_version};
+
+	assert_int_equal(read_code(w, code).sig, sig);
+	for (size_t i = 0; i < ARRAY_SIZE(pointers); i++) {
+		uint64_t old;
+
+		memcpy(&old, bytes_at(w, code + pointers[i], 8), 8);
+		put_ptr(w, code, pointers[i], make_string(w, 0x1234567));
+		assert_int_not_equal(read_code(w, code).sig, sig);
+		put_ptr(w, code, pointers[i], old);
+		assert_int_equal(read_code(w, code).sig, sig);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		uint32_t old;
+
+		if (numbers[i] == NO)
+			continue;
+		memcpy(&old, bytes_at(w, code + numbers[i], 4), 4);
+		for (int bit = 0; bit < 32; bit++) {
+			put(w, code, numbers[i], old ^ 1u << bit, 4);
+			assert_int_not_equal(read_code(w, code).sig, sig);
+		}
+		put(w, code, numbers[i], old, 4);
+	}
+	/* Before co_version: the same addresses, but the name or the path is another string by now. */
+	for (size_t i = 0; w->l.code_version == NO && i < 2; i++) {
+		memcpy(&name, bytes_at(w, code + pointers[i], 8), 8);
+		put_ptr(w, name, w->l.str_length, 1234);
+		assert_int_not_equal(read_code(w, code).sig, sig);
+		put_ptr(w, name, w->l.str_length, 0xa5a5a5a5a5a5a5a5);
+		put(w, name, w->l.str_ascii_data + 5u, 'x', 1);
+		assert_int_not_equal(read_code(w, code).sig, sig);
+		put(w, name, w->l.str_ascii_data + 5u, 0xa5, 1);
+		/* Its hash may be computed at any time. */
+		put_ptr(w, name, w->l.str_hash, 99);
+		assert_int_equal(read_code(w, code).sig, sig);
+	}
+	assert_int_equal(read_code(w, code).sig, sig);
+	other = make_code(w, 1);
+	assert_int_not_equal(read_code(w, other).sig, sig);
+	/* A name that can't be read is no obstacle. */
+	put_ptr(w, code, w->l.code_name, UNMAPPED);
+	sig = read_code(w, code).sig;
+	assert_int_equal(read_code(w, code).sig, sig);
+}
+LAYOUT_TEST(signatures)
+
+/* What changes while a code object lives (reference counts, counters, the bytecode as it specialises) is not
+ * in it. */
+static void stable_signature(struct world *w)
+{
+	const struct {
+		uint16_t at, size;
+	} identity[] = {{w->l.code_filename, 8},
+			{w->l.code_name, 8},
+			{w->l.code_linetable, 8},
+			{w->l.code_firstlineno, 4},
+			{w->l.code_version, 4}};
+	uint64_t code = make_code(w, 1);
+	uint32_t sig = read_code(w, code).sig;
+
+	for (uint16_t i = 0; i < w->l.code_window; i++) {
+		bool part = false;
+
+		for (size_t j = 0; j < ARRAY_SIZE(identity); j++)
+			part |= i >= identity[j].at && i < identity[j].at + identity[j].size;
+		if (part)
+			continue;
+		*bytes_at(w, code + i, 1) ^= 0xff;
+		assert_int_equal(read_code(w, code).sig, sig);
+	}
+}
+LAYOUT_TEST(stable_signature)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shim_frames),           cmocka_unit_test(test_runs_within_runs),
+		cmocka_unit_test(test_generator_yields),      cmocka_unit_test(test_tagged_code),
+		cmocka_unit_test(test_thread_local_bytecode), cmocka_unit_test(test_not_code),
+		cmocka_unit_test(test_code_fields),           cmocka_unit_test(test_signatures),
+		cmocka_unit_test(test_stable_signature),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every way in which memory can be wrong: nothing false is told, and every walk ends. */
+#include "walk_world.h"
+
+/* Memory that is not there */
+
+static void unreadable_frames(struct world *w)
+{
+	uint64_t a = make_code(w, 1), b = make_code(w, 2), c = make_code(w, 3);
+	uint64_t root = make_frame(w, c, 0, 0), middle = make_frame(w, b, 0, root), leaf = make_frame(w, a, 0, middle);
+	uint64_t tstate = make_thread(w, make_interp(w), THREAD, leaf);
+
+	for (size_t i = 0; i < ARRAY_SIZE(wild_pointers); i++) {
+		uint64_t wild = wild_pointers[i];
+
+		put_ptr(w, middle, w->l.frame_previous, wild);
+		if (w->l.cframe_frame == NO)
+			assert_codes(w, THREAD, (const uint64_t[]){a, b}, 2, PYBPF_STACK_FAULT);
+		else
+			assert_codes(w, THREAD, NULL, 0, 0);
+		put_ptr(w, middle, w->l.frame_previous, root);
+
+		/* (Tag bits are none of the pointer's.) */
+		put_ptr(w, middle, w->l.frame_code, wild);
+		assert_codes(w, THREAD, (const uint64_t[]){a, c}, 2, PYBPF_STACK_FAULT);
+		put_ptr(w, middle, w->l.frame_code, b);
+
+		/* Where there are cframes it is the outer run's frame that counts, and that one has none. */
+		set_frame(w, tstate, wild);
+		assert_codes(w, THREAD, NULL, 0, w->l.cframe_frame == NO ? PYBPF_STACK_FAULT : 0);
+		put_ptr(w, tstate, w->l.tstate_frame, wild);
+		assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+		set_frame(w, tstate, leaf);
+	}
+	put_ptr(w, middle, w->l.frame_code, 0);
+	assert_codes(w, THREAD, (const uint64_t[]){a, c}, 2, PYBPF_STACK_FAULT);
+	put_ptr(w, middle, w->l.frame_code, b);
+	assert_codes(w, THREAD, (const uint64_t[]){a, b, c}, 3, 0);
+
+	/* The last bytes of a frame lie beyond the end of what is mapped. */
+	root = make_frame(w, c, 0, 0);
+	put_ptr(w, leaf, w->l.frame_previous, root);
+	assert_codes(w, THREAD, (const uint64_t[]){a, c}, 2, 0);
+	w->used = root - ARENA_BASE + w->l.frame_window - 1u;
+	if (w->l.cframe_frame == NO)
+		assert_codes(w, THREAD, (const uint64_t[]){a}, 1, PYBPF_STACK_FAULT);
+	else
+		assert_codes(w, THREAD, NULL, 0, 0);
+}
+LAYOUT_TEST(unreadable_frames)
+
+static void wild_lists(struct world *w)
+{
+	uint64_t code = make_code(w, 1), oldest = make_interp(w), interp, tstate, other;
+
+	make_thread(w, oldest, THREAD_2, make_frame(w, code, 0, 0));
+	interp = make_interp(w);
+	tstate = make_thread(w, interp, THREAD, make_frame(w, code, 0, 0));
+	other = make_thread(w, interp, 5, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(wild_pointers); i++) {
+		/* A torn list of threads ends there; the next interpreter is looked at all the same. */
+		put_ptr(w, other, w->l.tstate_next, wild_pointers[i]);
+		assert_no_thread(w, THREAD);
+		assert_one_code(w, THREAD_2, code);
+		put_ptr(w, other, w->l.tstate_next, tstate);
+		assert_one_code(w, THREAD, code);
+
+		put_ptr(w, interp, w->l.interp_threads_head, wild_pointers[i]);
+		assert_no_thread(w, THREAD);
+		assert_one_code(w, THREAD_2, code);
+		put_ptr(w, interp, w->l.interp_threads_head, other);
+
+		put_ptr(w, interp, w->l.interp_next, wild_pointers[i]);
+		assert_no_thread(w, THREAD_2);
+		assert_one_code(w, THREAD, code);
+		put_ptr(w, interp, w->l.interp_next, oldest);
+
+		put_ptr(w, w->proc.interp_head, 0, wild_pointers[i]);
+		assert_no_thread(w, THREAD);
+		put_ptr(w, w->proc.interp_head, 0, interp);
+	}
+}
+LAYOUT_TEST(wild_lists)
+
+/* Unaligned addresses of readable memory are nothing that CPython has, and nothing to fall over. */
+static void unaligned(struct world *w)
+{
+	uint64_t code = make_code(w, 1), interp = make_interp(w), frame = make_chain(w, code, 5), tstate;
+	struct walk_stack stack;
+
+	tstate = make_thread(w, interp, THREAD, frame);
+	make(w, 8192);
+	for (uint64_t shift = 1; shift < 8; shift++) {
+		put_ptr(w, frame, w->l.frame_previous, frame + shift);
+		if (walk(w, THREAD, &stack) == 0)
+			free(stack.frames);
+		set_frame(w, tstate, frame + shift);
+		if (walk(w, THREAD, &stack) == 0)
+			free(stack.frames);
+		set_frame(w, tstate, frame);
+		put_ptr(w, frame, w->l.frame_code, code + shift);
+		assert_walk(w, THREAD, &stack);
+		free(stack.frames);
+		put_ptr(w, frame, w->l.frame_code, code);
+		put_ptr(w, interp, w->l.interp_threads_head, tstate + shift);
+		assert_no_thread(w, THREAD);
+		put_ptr(w, interp, w->l.interp_threads_head, tstate);
+		set_frame(w, tstate, make_frame(w, code, 0, 0));
+		assert_one_code(w, THREAD, code);
+		set_frame(w, tstate, frame);
+	}
+}
+LAYOUT_TEST(unaligned)
+
+/* A layout that asks for more than the buffer holds gets nothing. */
+static void oversized_windows(struct world *w)
+{
+	struct pybpf_layout good = w->l;
+	const struct walk_memory memory = {.read = world_read, .source = w};
+	uint64_t code = make_code(w, 1);
+	struct walk_code read;
+
+	make_thread(w, make_interp(w), THREAD, make_frame(w, code, 0, 0));
+	make(w, UINT16_MAX);
+	w->l.frame_window = PYBPF_FRAME_WINDOW + 1;
+	assert_codes(w, THREAD, NULL, 0, w->l.cframe_frame == NO ? PYBPF_STACK_FAULT : 0);
+	w->l.frame_window = UINT16_MAX;
+	assert_codes(w, THREAD, NULL, 0, w->l.cframe_frame == NO ? PYBPF_STACK_FAULT : 0);
+	w->l = good;
+	w->l.code_window = UINT16_MAX;
+	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+	assert_int_equal(walk_read_code(&memory, &w->l, code, &read), -EFAULT);
+	w->l = good;
+	w->l.tstate_window = UINT16_MAX;
+	assert_no_thread(w, THREAD);
+	w->l = good;
+	assert_one_code(w, THREAD, code);
+}
+LAYOUT_TEST(oversized_windows)
+
+/* Circles */
+
+static void frame_circles(struct world *w)
+{
+	static const int lengths[] = {1, 2, 7, 1000}, leads[] = {0, 1, 5, 100};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lengths) * ARRAY_SIZE(leads); i++) {
+		int length = lengths[i / ARRAY_SIZE(leads)], lead = leads[i % ARRAY_SIZE(leads)];
+		struct walk_stack stack;
+		uint64_t code, first, last;
+
+		world_clear(w);
+		code = make_code(w, 1);
+		last = first = make_frame(w, code, 0, 0);
+		for (int n = 1; n < length; n++)
+			first = make_frame(w, code, 0, first);
+		put_ptr(w, last, w->l.frame_previous, first);
+		for (int n = 0; n < lead; n++)
+			first = make_frame(w, code, 0, first);
+		make_thread(w, make_interp(w), THREAD, first);
+		assert_walk(w, THREAD, &stack);
+		if (w->l.cframe_frame != NO && stack.depth < 16) {
+			/* Nothing proves so short a circle to be a stack. */
+			assert_int_equal(stack.depth, 0);
+			free(stack.frames);
+			continue;
+		}
+		assert_int_equal(stack.flags, PYBPF_STACK_CYCLE);
+		/* Every frame was met, and few were met often. */
+		assert_true(stack.depth >= (uint32_t)(lead + length));
+		assert_true(stack.depth <= (uint32_t)(4 * (lead + length)));
+		assert_true(w->reads <= 16u + 3u * 4u * (uint32_t)(lead + length));
+		free(stack.frames);
+	}
+	if (w->l.frame_owner != NO) {
+		uint64_t shim;
+
+		world_clear(w);
+		shim = make_frame(w, 0, 0, 0);
+		put_ptr(w, shim, w->l.frame_previous, shim);
+		put(w, shim, w->l.frame_owner, w->l.owner_not_python, 1);
+		make_thread(w, make_interp(w), THREAD, shim);
+		assert_codes(w, THREAD, NULL, 0, w->l.cframe_frame == NO ? PYBPF_STACK_CYCLE : 0);
+	}
+}
+LAYOUT_TEST(frame_circles)
+
+static void list_circles(struct world *w)
+{
+	uint64_t interp = make_interp(w), tstate = make_thread(w, interp, THREAD_2, 0);
+
+	put_ptr(w, tstate, w->l.tstate_next, tstate);
+	assert_no_thread(w, THREAD);
+	assert_true(w->reads < 4 * PYBPF_MAX_THREADS);
+	put_ptr(w, tstate, w->l.tstate_next, 0);
+	put_ptr(w, interp, w->l.interp_next, interp);
+	assert_no_thread(w, THREAD);
+	assert_true(w->reads < 4 * PYBPF_MAX_THREADS);
+}
+LAYOUT_TEST(list_circles)
+
+/* Depth */
+
+static void assert_depth(struct world *w, uint32_t depth)
+{
+	struct walk_stack stack;
+	uint32_t walked_frames = depth < PYBPF_MAX_WALK ? depth : PYBPF_MAX_WALK, flags = 0;
+	uint32_t kept = depth < PYBPF_MAX_FRAMES ? depth : PYBPF_MAX_FRAMES;
+
+	world_clear(w);
+	make_thread(w, make_interp(w), THREAD, make_chain(w, make_code(w, 1), (int)depth));
+	assert_walk(w, THREAD, &stack);
+	if (depth > PYBPF_MAX_FRAMES)
+		flags |= PYBPF_STACK_CUT;
+	if (depth > PYBPF_MAX_WALK)
+		flags |= PYBPF_STACK_NO_ROOT;
+	assert_int_equal(stack.depth, walked_frames);
+	assert_int_equal(stack.flags, flags);
+	for (uint32_t i = 0; i < (depth > PYBPF_MAX_FRAMES ? PYBPF_HALF_FRAMES : kept); i++)
+		assert_int_equal(stack.frames[i].position, i);
+	if (depth > PYBPF_MAX_FRAMES) {
+		for (uint32_t i = walked_frames - PYBPF_HALF_FRAMES; i < walked_frames; i++) {
+			uint32_t slot = PYBPF_HALF_FRAMES + (i - PYBPF_HALF_FRAMES) % PYBPF_HALF_FRAMES;
+
+			assert_int_equal(stack.frames[slot].position, i);
+		}
+	}
+	free(stack.frames);
+}
+
+static void depths(struct world *w)
+{
+	static const uint32_t all[] = {1, 2, 4096, 4097, 8191, 8192, 8193, 12000, 12288, 12289};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		assert_depth(w, all[i]);
+}
+LAYOUT_TEST(depths)
+
+static void depths_beyond_the_walk(struct world *w)
+{
+	/* (An entry frame is a step as well.) */
+	assert_depth(w, PYBPF_MAX_WALK - 1);
+	assert_depth(w, PYBPF_MAX_WALK + 1);
+	assert_depth(w, 70000);
+}
+LAYOUT_TEST(depths_beyond_the_walk)
+
+/* Corruption */
+
+static uint64_t random_state;
+
+static uint64_t random_u64(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static void corrupt(struct world *w)
+{
+	uint64_t where = random_u64() % (w->used - 8), value = random_u64();
+
+	switch (random_u64() % 5) {
+	case 0:
+		w->bytes[where] ^= 1u << value % 8;
+		return;
+	case 1:
+		value = wild_pointers[value % ARRAY_SIZE(wild_pointers)];
+		break;
+	case 2: /* a place in the arena, as a pointer of CPython's would be */
+		value = ARENA_BASE + (value % w->used & ~7ULL);
+		break;
+	case 3:
+		value = ARENA_BASE + value % w->used;
+		break;
+	}
+	memcpy(w->bytes + (where & ~7ULL), &value, 8);
+}
+
+static void corruption(struct world *w)
+{
+	enum {
+		ROUNDS = 150,
+		SAME = 8
+	};
+	/* A thread state or interpreter costs at most 3 reads, a frame with code, hash and its own bytecode
+	 * at most 6. */
+	const uint64_t most = 3ULL * (PYBPF_MAX_THREADS + 2) + 6ULL * (PYBPF_MAX_WALK + 2);
+
+	random_state = 0x9e3779b97f4a7c15ULL;
+	for (int round = 0; round < ROUNDS; round++) {
+		struct walk_stack stack;
+
+		world_clear(w);
+		for (int i = 0; i < 3; i++) {
+			uint64_t interp = make_interp(w), code = make_code(w, i + 1);
+
+			for (int t = 0; t < 3; t++)
+				make_thread(w, interp, THREAD + (uint64_t)(t * 0x1000), make_chain(w, code, 6));
+		}
+		w->proc.tstate_current = round % 2 ? make(w, 8) : 0;
+		for (int i = 0; i < SAME; i++) {
+			for (int n = round % 16; n >= 0; n--)
+				corrupt(w);
+			for (int t = 0; t < 4; t++) {
+				int err = walk(w, THREAD + (uint64_t)(t * 0x1000), &stack);
+
+				assert_true(err == 0 || err == -ENOENT);
+				assert_true(w->reads <= most);
+				assert_true(stack.depth <= PYBPF_MAX_WALK);
+				assert_int_equal(!err, stack.frames != NULL);
+				free(stack.frames);
+			}
+		}
+	}
+}
+LAYOUT_TEST(corruption)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unreadable_frames),
+		cmocka_unit_test(test_wild_lists),
+		cmocka_unit_test(test_unaligned),
+		cmocka_unit_test(test_oversized_windows),
+		cmocka_unit_test(test_frame_circles),
+		cmocka_unit_test(test_list_circles),
+		cmocka_unit_test(test_depths),
+		cmocka_unit_test(test_depths_beyond_the_walk),
+		cmocka_unit_test(test_corruption),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory that tests of the walk make: interpreters, threads, frames and code objects of every layout. */
+#ifndef WALK_WORLD_H
+#define WALK_WORLD_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "layout.h"
+#include "walk_user.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#define NO                PYBPF_NO_OFFSET
+
+/* One mapped range, from ARENA_BASE on to where the last object ends. */
+#define ARENA_BASE 0x7f1200000000ULL
+#define ARENA_SIZE (24u << 20)
+#define UNMAPPED   0x7f9900000000ULL
+
+#define CODE_TYPE 0x555500001000ULL
+#define THREAD    0x7f4444444740ULL
+#define THREAD_2  0x7f4444445740ULL
+
+/* Room behind what is read of a thread state for its own cframe (3.11, 3.12). */
+#define ROOT_CFRAME 32
+
+struct world {
+	struct pybpf_layout l;
+	const char *origin;
+	struct pybpf_proc proc;
+	uint8_t *bytes;
+	size_t used;
+	uint64_t reads;
+};
+
+static inline int world_read(void *source, uint64_t addr, void *dst, size_t size)
+{
+	struct world *w = source;
+
+	w->reads++;
+	if (addr < ARENA_BASE || addr - ARENA_BASE > w->used || size > w->used - (addr - ARENA_BASE))
+		return -EFAULT;
+	memcpy(dst, w->bytes + (addr - ARENA_BASE), size);
+	return 0;
+}
+
+/* walk.h itself, for what walk_thread has no argument for: what an earlier sample remembered. */
+struct walk;
+static struct world *walked;
+
+static inline int walk_read(struct walk *walk, void *dst, uint32_t size, uint64_t addr)
+{
+	(void)walk;
+	return world_read(walked, addr, dst, size);
+}
+
+#include "walk.h"
+
+static inline uint8_t *bytes_at(struct world *w, uint64_t addr, size_t size)
+{
+	assert_true(addr >= ARENA_BASE && addr - ARENA_BASE + size <= w->used);
+	return w->bytes + (addr - ARENA_BASE);
+}
+
+static inline void put(struct world *w, uint64_t addr, uint16_t offset, uint64_t value, size_t size)
+{
+	if (offset != NO)
+		memcpy(bytes_at(w, addr + offset, size), &value, size);
+}
+
+static inline void put_ptr(struct world *w, uint64_t addr, uint16_t offset, uint64_t value)
+{
+	put(w, addr, offset, value, 8);
+}
+
+/* What is not written by a test is garbage. */
+static inline uint64_t make(struct world *w, size_t size)
+{
+	uint64_t addr = ARENA_BASE + w->used;
+
+	size = (size + 15) & ~(size_t)15;
+	assert_true(w->used + size <= ARENA_SIZE);
+	memset(w->bytes + w->used, 0xa5, size);
+	w->used += size;
+	return addr;
+}
+
+/* As the interpreter does: the newest comes first. */
+static inline uint64_t make_interp(struct world *w)
+{
+	uint16_t end = w->l.interp_next > w->l.interp_threads_head ? w->l.interp_next : w->l.interp_threads_head;
+	uint64_t interp = make(w, end + 8u), next;
+
+	memcpy(&next, bytes_at(w, w->proc.interp_head, 8), 8);
+	put_ptr(w, interp, w->l.interp_next, next);
+	put_ptr(w, interp, w->l.interp_threads_head, 0);
+	put_ptr(w, w->proc.interp_head, 0, interp);
+	return interp;
+}
+
+static inline void set_frame(struct world *w, uint64_t tstate, uint64_t frame)
+{
+	uint64_t place = frame, root;
+
+	if (w->l.cframe_frame != NO) {
+		/* The thread state's own cframe, without a frame, and that of the one run of the evaluation loop. */
+		root = tstate + w->l.tstate_window;
+		put_ptr(w, root, w->l.cframe_frame, 0);
+		put_ptr(w, root, w->l.cframe_frame + 8, 0);
+		make(w, 1024); /* the C stack is elsewhere */
+		place = make(w, w->l.cframe_frame + 16u);
+		put_ptr(w, place, w->l.cframe_frame, frame);
+		put_ptr(w, place, w->l.cframe_frame + 8, root);
+		if (!frame)
+			place = root;
+	}
+	put_ptr(w, tstate, w->l.tstate_frame, place);
+}
+
+static inline void set_active(struct world *w, uint64_t tstate, bool active)
+{
+	if (w->l.tstate_status)
+		put(w, tstate, w->l.tstate_status, active ? 0xa5a5a5b5u : 0xa5a5a5a5u & ~0x10u, 4);
+}
+
+static inline uint64_t make_thread(struct world *w, uint64_t interp, uint64_t id, uint64_t frame)
+{
+	uint64_t tstate = make(w, w->l.tstate_window + ROOT_CFRAME), next;
+
+	memcpy(&next, bytes_at(w, interp + w->l.interp_threads_head, 8), 8);
+	put_ptr(w, tstate, w->l.tstate_next, next);
+	put_ptr(w, tstate, w->l.tstate_interp, interp);
+	put_ptr(w, tstate, w->l.tstate_thread_id, id);
+	set_active(w, tstate, true);
+	set_frame(w, tstate, frame);
+	put_ptr(w, interp, w->l.interp_threads_head, tstate);
+	return tstate;
+}
+
+static inline uint64_t make_string(struct world *w, uint64_t hash)
+{
+	uint64_t string = make(w, 80);
+
+	put_ptr(w, string, w->l.str_hash, hash);
+	return string;
+}
+
+static inline uint64_t make_code(struct world *w, int first_line)
+{
+	static uint32_t version = 1000;
+	uint64_t code = make(w, (w->l.code_adaptive == NO ? 0 : w->l.code_adaptive) + PYBPF_CODE_WINDOW + 256u);
+	uint64_t name = make_string(w, 0x1234567 * (uint64_t)first_line);
+
+	put_ptr(w, code, w->l.code_type, CODE_TYPE);
+	put_ptr(w, code, w->l.code_filename, make_string(w, 77));
+	put_ptr(w, code, w->l.code_name, name);
+	put_ptr(w, code, w->l.code_qualname, make_string(w, 78));
+	put_ptr(w, code, w->l.code_linetable, make(w, 64));
+	put(w, code, w->l.code_firstlineno, (uint32_t)first_line, 4);
+	put(w, code, w->l.code_version, version++, 4);
+	put_ptr(w, code, w->l.code_tlbc, 0);
+	return code;
+}
+
+/* What 3.12+ has below the first Python frame of each run of the evaluation loop. */
+static inline uint64_t make_entry(struct world *w)
+{
+	uint64_t frame;
+
+	if (w->l.frame_owner == NO)
+		return 0;
+	frame = make(w, w->l.frame_window);
+	put_ptr(w, frame, w->l.frame_previous, 0);
+	put(w, frame, w->l.frame_owner, w->l.owner_not_python, 1);
+	return frame;
+}
+
+/* position: what the walk is to find. previous: 0 for the first frame of a thread. */
+static inline uint64_t make_frame(struct world *w, uint64_t code, int position, uint64_t previous)
+{
+	bool first = !previous;
+	uint64_t frame;
+
+	if (first)
+		previous = make_entry(w);
+	frame = make(w, w->l.frame_window);
+	put(w, frame, w->l.frame_entry, first, 1);
+	put_ptr(w, frame, w->l.frame_code, code);
+	put_ptr(w, frame, w->l.frame_previous, previous);
+	if (w->l.position_kind == PYBPF_POS_LASTI)
+		put(w, frame, w->l.frame_position, (uint32_t)position, 4);
+	else
+		put_ptr(w, frame, w->l.frame_position, code + (uint64_t)position);
+	put(w, frame, w->l.frame_owner, 0, 1);
+	put(w, frame, w->l.frame_tlbc_index, 0, 4);
+	return frame;
+}
+
+static inline void world_clear(struct world *w)
+{
+	w->used = 0;
+	w->proc = (struct pybpf_proc){.code_type = CODE_TYPE, .state = PYBPF_PROC_READY};
+	w->proc.interp_head = make(w, 16);
+	put_ptr(w, w->proc.interp_head, 0, 0);
+}
+
+/* The newest frame of a chain of one code object; the frame nearest the leaf has position 0. */
+static inline uint64_t make_chain(struct world *w, uint64_t code, int depth)
+{
+	uint64_t frame = 0;
+
+	for (int i = depth; i-- > 0;)
+		frame = make_frame(w, code, i, frame);
+	return frame;
+}
+
+static inline int walk(struct world *w, uint64_t thread_id, struct walk_stack *stack)
+{
+	const struct walk_memory memory = {.read = world_read, .source = w};
+
+	w->reads = 0;
+	return walk_thread(&memory, &w->l, &w->proc, thread_id, stack);
+}
+
+static inline void assert_walk(struct world *w, uint64_t thread_id, struct walk_stack *stack)
+{
+	int err = walk(w, thread_id, stack);
+
+	if (err)
+		print_error("layout: %s\n", w->origin);
+	assert_int_equal(err, 0);
+	assert_non_null(stack->frames);
+}
+
+/* Walks and wants exactly these code objects, leaf first, and these flags. */
+static inline void assert_codes(struct world *w, uint64_t thread_id, const uint64_t *codes, uint32_t count,
+				uint32_t flags)
+{
+	struct walk_stack stack;
+
+	assert_walk(w, thread_id, &stack);
+	if (stack.depth != count || stack.flags != flags)
+		print_error("layout: %s\n", w->origin);
+	assert_int_equal(stack.flags, flags);
+	assert_int_equal(stack.depth, count);
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(stack.frames[i].code, codes[i]);
+	free(stack.frames);
+}
+
+#define assert_one_code(w, thread_id, code) assert_codes(w, thread_id, (const uint64_t[]){code}, 1, 0)
+
+/* Runs a check for every layout there is. */
+static inline void each_layout(void (*check)(struct world *w))
+{
+	static const int tables[][2] = {{2, 7}, {3, 6}, {3, 7}, {3, 8}, {3, 9}, {3, 10}, {3, 11}, {3, 12}};
+	static const char *const files[] = {"3.13", "3.14", "3.15", "3.14t", "3.15t", "3.13-debug"};
+	struct world w = {.bytes = malloc(ARENA_SIZE)};
+	struct layout_build build;
+
+	assert_non_null(w.bytes);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(tables); i++) {
+		assert_int_equal(layout_from_table(tables[i / 2][0], tables[i / 2][1], i % 2, &build), 0);
+		w.l = build.layout;
+		w.origin = build.origin;
+		world_clear(&w);
+		check(&w);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
+		char path[128], why[256] = "";
+		size_t len;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "tests/data/debug-offsets-%s.bin", files[i]);
+		f = fopen(path, "rb");
+		if (!f)
+			print_error("%s is missing: run the test in the project's folder\n", path);
+		assert_non_null(f);
+		len = fread(bytes, 1, sizeof(bytes), f);
+		fclose(f);
+		assert_int_equal(layout_from_debug_offsets(bytes, len, &build, why, sizeof(why)), 0);
+		w.l = build.layout;
+		w.origin = build.origin;
+		world_clear(&w);
+		check(&w);
+	}
+	free(w.bytes);
+}
+
+#define LAYOUT_TEST(name)                                                                                              \
+	static void test_##name(void **unused)                                                                         \
+	{                                                                                                              \
+		(void)unused;                                                                                          \
+		each_layout(name);                                                                                     \
+	}
+
+static inline void assert_no_thread(struct world *w, uint64_t thread_id)
+{
+	struct walk_stack stack;
+
+	assert_int_equal(walk(w, thread_id, &stack), -ENOENT);
+	assert_null(stack.frames);
+}
+
+/* Walks as the kernel does, with what it has besides memory. */
+static inline struct walk *kernel_walk(struct world *w, uint64_t cached, int several, const uint64_t *registers,
+				       uint32_t nr_registers)
+{
+	struct walk *k = calloc(1, sizeof(*k));
+
+	assert_non_null(k);
+	walked = w;
+	k->thread_id = THREAD;
+	k->interp_head = w->proc.interp_head;
+	k->code_type = w->proc.code_type;
+	k->nr_candidates = nr_registers;
+	for (uint32_t i = 0; i < nr_registers; i++)
+		k->candidates[i] = registers[i];
+	walk_start(k, &w->l, 0, cached, several);
+	while (!walk_step(k, &w->l))
+		;
+	return k;
+}
+
+static inline uint64_t leaf_code(const struct walk *k)
+{
+	return k->stack.depth ? k->frames[0].code : 0;
+}
+
+static const uint64_t wild_pointers[] = {1,
+					 7,
+					 0x1001,
+					 UNMAPPED,
+					 UNMAPPED + 3,
+					 1ULL << 63,
+					 (1ULL << 63) + 8,
+					 0xffffffff,
+					 UINT64_MAX - 7,
+					 UINT64_MAX,
+					 ARENA_BASE - (1 << 20)};
+
+#endif
