@@ -38,12 +38,13 @@ def test_rate(spinning, option):
     slow, fast = (
         pybpf("-p", spinning.pid, "-d", 1, option, hertz, "-q").stacks() for hertz in (20, 500)
     )
-    assert 5 <= total(slow) <= 30
-    assert 60 <= total(fast) <= 600
+    # The rate is that of a CPU's time: a busy machine leaves the target less of it.
+    assert 1 <= total(slow) <= 30
+    assert 3 * total(slow) <= total(fast) <= 600
 
 
 def test_default_rate_is_99(spinning):
-    assert 30 <= total(pybpf("-p", spinning.pid, "-d", 1).stacks()) <= 130
+    assert 40 <= total(pybpf("-p", spinning.pid, "-d", 2).stacks()) <= 230
 
 
 def test_rate_above_the_limit_names_limit_and_sysctl(spinning):
