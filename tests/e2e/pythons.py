@@ -89,6 +89,12 @@ def probe(argv):
         return None
 
 
+@functools.lru_cache(maxsize=None)
+def has_module(interpreter, module):
+    command = [*interpreter.argv, "-c", "import " + module]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
 def is_shared(path):
     """Does a program get its Python from a shared library?"""
     out = subprocess.run(["ldd", path], capture_output=True, text=True).stdout

@@ -16,6 +16,7 @@ class Program:
     args: Tuple[str, ...] = ()
     seconds: int = 1
     oldest: Tuple[int, int] = (2, 7)
+    needs: Optional[str] = None  # a module that a partial build may lack
     hot: bool = True
     every_call: bool = True
     # A second look at the stacks: function(says, stacks, sampled).
@@ -126,7 +127,7 @@ PROGRAMS = [
     Program("calls", "calls.py", seconds=2),
     Program("rungs", "rungs.py", also=check_rungs),
     Program("coroutines", "awaiting.py", oldest=(3, 6)),
-    Program("imports", "imports.py", also=check_frozen),
+    Program("imports", "imports.py", needs="zipfile", also=check_frozen),
     Program("names", "names.py", also=check_names),
     Program("reused", "reused.py", also=check_reused),
     Program("threads", "threads.py", also=check_threads_seen),

@@ -4,6 +4,7 @@
 import pytest
 
 import harness
+import pythons
 import suite
 
 PAIRS = suite.matrix()
@@ -13,6 +14,8 @@ PAIRS = suite.matrix()
     "interpreter, program", PAIRS, ids=["%s-%s" % (i.name, p.name) for i, p in PAIRS]
 )
 def test_stacks(profiler, interpreter, program):
+    if program.needs and not pythons.has_module(interpreter, program.needs):
+        pytest.skip("%s is missing from %s" % (program.needs, interpreter.name))
     with harness.target(interpreter, program.file, *program.args) as running:
         run = harness.record(running.pid, seconds=program.seconds)
         harness.check_account(run)

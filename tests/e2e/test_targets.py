@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import harness
+import pythons
 import suite
 
 SECONDS = "0.3"
@@ -28,6 +29,8 @@ def sample_itself(command):
     "interpreter, program", PAIRS, ids=["%s-%s" % (i.name, p.name) for i, p in PAIRS]
 )
 def test_target_agrees_with_itself(interpreter, program):
+    if program.needs and not pythons.has_module(interpreter, program.needs):
+        pytest.skip("%s is missing from %s" % (program.needs, interpreter.name))
     done = sample_itself(interpreter.command(program.file, *program.args))
     said, _, seen = done.stdout.decode("utf-8", "surrogateescape").partition("\n")
     stacks = harness.parse(seen)

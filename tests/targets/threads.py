@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three threads, each in a function of its own, under names of their own."""
 
-import ctypes
 import os
 import threading
 import time
 
 import expect
 
+try:
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+except ImportError:
+    libc = None
+
 PR_SET_NAME = 15
-libc = ctypes.CDLL(None)
 reached = []
 names = {}
 
 
 def announce(name):
     """Names this thread for the kernel, and notes its thread id."""
-    libc.prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
+    if libc:
+        libc.prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
+    else:
+        with open("/proc/thread-self/comm", "w") as comm:
+            comm.write(name)
     if hasattr(threading, "get_native_id"):
         names[name] = threading.get_native_id()
     else:
