@@ -258,7 +258,7 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 {
 	if (search->foreign_main && has_python_name(search)) {
 		explain(search,
-			"process %d (%s) runs %s, which is no 64-bit program of this machine's kind; pybpf "
+			"process %d (%s) runs %s, which is a 32-bit program or one for another machine; pybpf "
 			"reads 64-bit "
 			"Python only",
 			search->pid, comm, inside_path(search, search->exe));

@@ -44,6 +44,12 @@ static int unreadable(const struct validation *v, const char *what, uint64_t add
 {
 	if (err == -ESRCH)
 		snprintf(v->why, v->why_size, "process %d (%s) has ended", v->python->pid, v->python->comm);
+	else if (err == -EPERM)
+		snprintf(v->why, v->why_size,
+			 "the memory of process %d (%s) cannot be read: process_vm_readv is not permitted; pybpf needs "
+			 "CAP_SYS_PTRACE, no seccomp filter that forbids it, and a ptrace_scope below 3; see `pybpf "
+			 "doctor`",
+			 v->python->pid, v->python->comm);
 	else
 		snprintf(v->why, v->why_size, "process %d (%s): %s at %#" PRIx64 " cannot be read: %s", v->python->pid,
 			 v->python->comm, what, addr, strerror(-err));

@@ -63,9 +63,9 @@ void session_account_print(const struct session_account *a, bool cost, FILE *out
 {
 	fprintf(out,
 		"pybpf: %.2f s at %u Hz on the %s: %" PRIu64 " samples asked, %" PRIu64 " taken, %" PRIu64
-		" with Python frames; %" PRIu64 " distinct stacks\n",
+		" with Python frames; %" PRIu64 " distinct stack%s\n",
 		a->duration_s, a->freq, a->source == SESSION_PERF_CYCLES ? "CPU's cycles" : "CPU clock",
-		a->counters[PYBPF_COUNT_ASKED], a->taken, a->python, a->stacks);
+		a->counters[PYBPF_COUNT_ASKED], a->taken, a->python, a->stacks, a->stacks == 1 ? "" : "s");
 	print_class(a, CLASS_WITHOUT, "without Python frames", 0, out);
 	print_class(a, CLASS_LOST, "lost", a->unsent, out);
 	print_class(a, CLASS_INCOMPLETE, "incomplete", 0, out);
