@@ -125,7 +125,8 @@ def test_from_the_first_instruction_to_the_end(interpreter, tmp_path):
     Expectation(says).check(work, hot=False)
     last = sum(n for s, n in work if s[-1].name == "last_words")
     burn = sum(n for s, n in work if s[-1].name == "burn")
-    assert last >= 0.1 * burn > 0, (last, burn)
+    # Its share depends on who else wants the CPU at the end.
+    assert last >= 0.02 * burn > 0, (last, burn)
     early = total(stacks) - total(work)
     assert early > 0, "nothing of the interpreter's start was seen"
     samples = json.loads(stats.read_text())["samples"]
