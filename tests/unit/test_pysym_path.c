@@ -50,7 +50,7 @@ static void test_standard_library(void **unused)
 	(void)unused;
 	assert_short("/usr/lib/python3.11/threading.py", "threading.py");
 	assert_short("/usr/lib/python2.7/json/decoder.py", "json/decoder.py");
-	assert_short("/root/.pyenv/versions/3.13.0/lib/python3.13/asyncio/events.py", "asyncio/events.py");
+	assert_short("/home/me/.pyenv/versions/3.13.0/lib/python3.13/asyncio/events.py", "asyncio/events.py");
 	assert_short("/opt/py/lib/python3.14t/asyncio/events.py", "asyncio/events.py");
 	assert_short("/usr/lib64/python3.6/os.py", "os.py");
 }
