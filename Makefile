@@ -86,6 +86,10 @@ $(BUILD)/linecheck: tools/linecheck.c user/pysym_lines.c user/pysym_lines.h bpf/
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $(filter %.c,$^)
 
+$(BUILD)/save-memory: tools/save-memory.c $(BUILD)/libuser.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
+
 $(BUILD)/%.bpf.o: bpf/%.bpf.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(BUILD)/$*.bpf.d -c -o $@.tmp $<

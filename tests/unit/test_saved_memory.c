@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The walk over memory saved from every Python (tools/save-memory): its stack is what the target said of itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <glob.h>
+#include <cmocka.h>
+
+#include "saved_memory.h"
+
+#define MEMORY "tests/data/memory/"
+
+struct file {
+	const char *path;
+	uint8_t *bytes;
+	size_t size;
+	struct saved_memory saved;
+};
+
+static int load(void **state)
+{
+	const char *path = *state;
+	struct file *file = calloc(1, sizeof(*file));
+	char why[256] = "";
+	FILE *in = fopen(path, "rb");
+
+	assert_non_null(file);
+	if (!in)
+		print_error("%s is missing: run the test in the project's folder\n", path);
+	assert_non_null(in);
+	fseek(in, 0, SEEK_END);
+	file->path = path;
+	file->size = (size_t)ftell(in);
+	rewind(in);
+	file->bytes = malloc(file->size);
+	assert_non_null(file->bytes);
+	assert_int_equal(fread(file->bytes, 1, file->size, in), file->size);
+	fclose(in);
+	if (saved_parse(file->bytes, file->size, &file->saved, why, sizeof(why)))
+		fail_msg("%s: %s", path, why);
+	*state = file;
+	return 0;
+}
+
+static int unload(void **state)
+{
+	struct file *file = *state;
+
+	saved_free(&file->saved);
+	free(file->bytes);
+	free(file);
+	return 0;
+}
+
+/* What the walk finds, in a new string; NULL when it finds no thread. */
+static char *walk_saved(struct saved_memory *saved)
+{
+	const struct walk_memory memory = {.read = saved_read, .source = saved};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int err;
+
+	assert_non_null(out);
+	err = saved_print(&memory, &saved->layout, &saved->proc, saved->header.thread_id, out);
+	fclose(out);
+	if (err) {
+		assert_int_equal(err, -ENOENT);
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static char *said_by(const struct file *file)
+{
+	char *said = strndup(file->saved.said, file->saved.header.said_size);
+
+	assert_non_null(said);
+	assert_true(strlen(said) > 0);
+	return said;
+}
+
+static void test_stack_is_what_the_target_said(void **state)
+{
+	struct file *file = *state;
+	char *said = said_by(file), *found = walk_saved(&file->saved);
+
+	assert_non_null(found);
+	assert_string_equal(found, said);
+	free(found);
+	free(said);
+}
+
+/*
+ * A piece of memory that is not there costs the frames that were in it, and the stack says so; none is made up, and
+ * none changes its place.
+ */
+static void test_missing_memory_invents_no_frame(void **state)
+{
+	struct file *file = *state;
+	struct saved_memory *saved = &file->saved;
+	const struct walk_memory memory = {.read = saved_read, .source = saved};
+	struct walk_stack whole, part;
+
+	assert_int_equal(walk_thread(&memory, &saved->layout, &saved->proc, saved->header.thread_id, &whole), 0);
+	assert_int_equal(whole.flags, 0);
+	for (saved->missing = 0; saved->missing < saved->header.ranges; saved->missing++) {
+		int err = walk_thread(&memory, &saved->layout, &saved->proc, saved->header.thread_id, &part);
+		uint32_t at = 0;
+
+		if (err) {
+			assert_int_equal(err, -ENOENT);
+			continue;
+		}
+		assert_true(part.depth == whole.depth || part.flags);
+		for (uint32_t i = 0; i < part.depth; i++, at++) {
+			while (at < whole.depth && (whole.frames[at].code != part.frames[i].code ||
+						    whole.frames[at].position != part.frames[i].position))
+				at++;
+			if (at == whole.depth)
+				print_error("%s: without %#llx\n", file->path,
+					    (unsigned long long)saved->pieces[saved->missing].addr);
+			assert_true(at < whole.depth);
+		}
+		free(part.frames);
+	}
+	saved->missing = SIZE_MAX;
+	free(whole.frames);
+}
+
+static void test_cut_file_is_refused(void **state)
+{
+	struct file *file = *state;
+	struct saved_memory saved;
+	char why[256];
+
+	for (size_t size = 0; size < file->size; size += size < sizeof(struct saved_header) ? 1 : 97)
+		assert_int_equal(saved_parse(file->bytes, size, &saved, why, sizeof(why)), -EBADMSG);
+}
+
+/* Every version and kind of build that is supported has its file. */
+static void test_nothing_is_missing(void **unused)
+{
+	static const char *const wanted[] = {"*2.7*",     "*3.6*",  "*3.7*",  "*3.8*",  "*3.9*",   "*3.10*",
+					     "*3.11*",    "*3.12*", "*3.13*", "*3.14*", "*3.15*",  "*3.11-dbg",
+					     "*3.14-dbg", "*3.13t", "*-musl", "*-pie",  "system-*"};
+	char pattern[128];
+	glob_t found;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		snprintf(pattern, sizeof(pattern), MEMORY "%s.mem", wanted[i]);
+		if (glob(pattern, 0, NULL, &found))
+			fail_msg("there is no %s", pattern);
+		globfree(&found);
+	}
+}
+
+#define TESTS_PER_FILE 3
+
+int main(void)
+{
+	static const CMUnitTestFunction checks[TESTS_PER_FILE] = {
+		test_stack_is_what_the_target_said, test_missing_memory_invents_no_frame, test_cut_file_is_refused};
+	static const char *const names[TESTS_PER_FILE] = {"the stack is what the target said",
+							  "missing memory invents no frame", "a cut file is refused"};
+	struct CMUnitTest *tests;
+	glob_t files;
+	size_t n = 0;
+	int failed;
+
+	if (glob(MEMORY "*.mem", 0, NULL, &files)) {
+		fprintf(stderr, "%s holds no files: run the test in the project's folder\n", MEMORY);
+		return 1;
+	}
+	tests = calloc(files.gl_pathc * TESTS_PER_FILE + 1, sizeof(*tests));
+	if (!tests)
+		return 1;
+	for (size_t i = 0; i < files.gl_pathc; i++) {
+		for (size_t j = 0; j < TESTS_PER_FILE; j++, n++) {
+			char *name;
+
+			if (asprintf(&name, "%s: %s", files.gl_pathv[i] + strlen(MEMORY), names[j]) < 0)
+				abort();
+			tests[n] = (struct CMUnitTest){
+				.name = name,
+				.test_func = checks[j],
+				.setup_func = load,
+				.teardown_func = unload,
+				.initial_state = files.gl_pathv[i],
+			};
+		}
+	}
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_nothing_is_missing);
+	failed = _cmocka_run_group_tests("saved memory", tests, n, NULL, NULL);
+	for (size_t i = 0; i < files.gl_pathc * TESTS_PER_FILE; i++)
+		free((void *)tests[i].name);
+	free(tests);
+	globfree(&files);
+	return failed;
+}
