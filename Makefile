@@ -3,6 +3,7 @@
 # make install    to $(DESTDIR)$(PREFIX)
 # make demo       install what is missing, build, and profile a bundled program
 # make test       every test; make unit and make lint are the part that needs no root
+# make fuzz       the parsers of foreign bytes on made-up ones, FUZZ_SECONDS=60 each
 # make format     lay out all C code
 #
 # WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that
@@ -38,6 +39,7 @@ USER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) -
 LDLIBS := $(LIBBPF_LIBS) -lelf -lz -lm
 BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
 	-Wno-compare-distinct-pointer-types -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
+FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 # The rooms that need the BPF skeleton are not part of the library that unit tests link with.
@@ -45,11 +47,14 @@ SKEL_SRC := $(wildcard user/cli*.c user/session*.c)
 LIB_SRC := $(filter-out $(SKEL_SRC),$(wildcard user/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 KERNEL_SRC := $(wildcard tests/kernel/test_*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
 LIB_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/user/%.o)
 SKEL_OBJ := $(SKEL_SRC:user/%.c=$(BUILD)/user/%.o)
 SAN_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/san/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
+FUZZ_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/fuzz/user/%.o)
+FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 KERNEL_BIN := $(KERNEL_SRC:tests/kernel/%.c=$(BUILD)/kernel/%)
 
 .PHONY: all
@@ -71,6 +76,18 @@ $(BUILD)/user/%.o: user/%.c $(BUILD)/flags | $(BUILD)/pybpf.skel.h
 $(BUILD)/san/%.o: user/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/fuzz/user/%.o: user/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link $(USER_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/fuzz/libuser.a: $(FUZZ_OBJ)
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/fuzz/libuser.a
+	@mkdir -p $(@D)
+	$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< \
+		$(BUILD)/fuzz/libuser.a $(LDLIBS)
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/san/libuser.a
 	@mkdir -p $(@D)
@@ -135,7 +152,7 @@ demo:
 	@tools/demo/run $(BUILD)/pybpf
 
 # What make test runs, one after the other, is in tools/run-tests; test-programs is its share of the build.
-.PHONY: test unit test-programs unit-programs lint format clean
+.PHONY: test unit fuzz test-programs unit-programs lint format clean
 test:
 	@tools/install-deps --test
 	@env MAKE='$(MAKE)' tools/run-tests --build '$(BUILD)' all
@@ -144,6 +161,12 @@ unit: unit-programs
 	@tools/run-tests --build '$(BUILD)' unit
 
 unit-programs: $(UNIT_BIN)
+
+# Each target of tests/fuzz for FUZZ_SECONDS, on what earlier runs have found (below the build folder) as well.
+FUZZ_SECONDS ?= 60
+fuzz: $(FUZZ_BIN)
+	@tools/run-fuzz '$(BUILD)/fuzz' '$(FUZZ_SECONDS)'
+
 test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(BUILD)/linecheck
 
 # The checkers see the skeleton, which is generated, as a system's header.
@@ -155,11 +178,12 @@ lint: $(BUILD)/pybpf.skel.h
 	@tools/lint
 
 format:
-	$(CLANG_FORMAT) -i $(wildcard $(foreach folder,user bpf tests/unit tests/kernel tools,$(folder)/*.c $(filter-out user/layout_tables.h,$(wildcard $(folder)/*.h))))
+	$(CLANG_FORMAT) -i $(wildcard $(foreach folder,user bpf tests/unit tests/kernel tests/fuzz tools,$(folder)/*.c $(filter-out user/layout_tables.h,$(wildcard $(folder)/*.h))))
 
 clean:
 	rm -rf $(BUILD)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(wildcard $(BUILD)/user/*.d $(BUILD)/san/*.d $(BUILD)/unit/*.d $(BUILD)/kernel/*.d $(BUILD)/*.d)
+-include $(wildcard $(BUILD)/user/*.d $(BUILD)/san/*.d $(BUILD)/unit/*.d $(BUILD)/kernel/*.d $(BUILD)/fuzz/*.d \
+	$(BUILD)/fuzz/user/*.d $(BUILD)/*.d)

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The walk over arbitrary memory. An input that begins as a file of tests/data/memory is one, with its bytes changed;
+ * any other is a byte for the layout, one for what the kernel remembers, five 64-bit numbers, then memory that repeats
+ * itself over the whole address space.
+ */
+#include "fuzz.h"
+#include "saved_memory.h"
+
+/* walk.h itself, for what walk_thread has no argument for: registers, and what an earlier sample remembered. */
+struct walk;
+static struct walk_memory source;
+
+static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr);
+
+#include "walk.h"
+
+static bool is_inside(const void *at, size_t size, const void *place, size_t place_size)
+{
+	uintptr_t inside = (uintptr_t)at - (uintptr_t)place;
+
+	return inside < place_size && size <= place_size - inside;
+}
+
+/* A sanitizer does not see it when one member of a struct runs over into the next. */
+static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr)
+{
+	FUZZ_CHECK(is_inside(dst, size, w->chunk, sizeof(w->chunk)) ||
+		   is_inside(dst, size, w->buffer, sizeof(w->buffer)) ||
+		   is_inside(dst, size, &w->outer_frame, sizeof(w->outer_frame)) || !is_inside(dst, 1, w, sizeof(*w)));
+	return source.read(source.source, addr, dst, size);
+}
+
+#define NUMBERS 5
+
+enum {
+	NUMBER_INTERP_HEAD,
+	NUMBER_TSTATE_CURRENT,
+	NUMBER_CODE_TYPE,
+	NUMBER_THREAD_ID,
+	NUMBER_CACHED,
+};
+
+/* As the kernel does it: with what it remembers of the thread, and with registers. */
+static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t numbers[NUMBERS], bool several,
+			   uint32_t registers)
+{
+	static struct walk w; /* the memo is kept from one walk to the next */
+	uint64_t steps = 0, current = 0;
+	struct walk_stack stack;
+
+	w.thread_id = numbers[NUMBER_THREAD_ID];
+	w.interp_head = numbers[NUMBER_INTERP_HEAD];
+	w.code_type = numbers[NUMBER_CODE_TYPE];
+	w.nr_candidates = registers % (WALK_CANDIDATES + 1);
+	for (uint32_t i = 0; i < w.nr_candidates; i++)
+		w.candidates[i] = numbers[i % NUMBERS] + (i / NUMBERS) * 8;
+	if (numbers[NUMBER_TSTATE_CURRENT])
+		walk_read(&w, &current, sizeof(current), numbers[NUMBER_TSTATE_CURRENT]);
+	walk_start(&w, layout, current, numbers[NUMBER_CACHED], several);
+	while (!walk_step(&w, layout))
+		FUZZ_CHECK(++steps <= PYBPF_MAX_THREADS + (WALK_CANDIDATES + 2ULL) * (PYBPF_MAX_WALK + 1));
+	if (w.result != WALK_OK)
+		return;
+	stack = (struct walk_stack){.frames = w.frames, .depth = w.stack.depth, .flags = w.stack.flags};
+	fuzz_check_stack(&stack);
+}
+
+static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[NUMBERS], bool several,
+		     uint32_t registers)
+{
+	const struct pybpf_proc proc = {
+		.interp_head = numbers[NUMBER_INTERP_HEAD],
+		.tstate_current = numbers[NUMBER_TSTATE_CURRENT],
+		.code_type = numbers[NUMBER_CODE_TYPE],
+	};
+	struct walk_stack stack;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	walk_as_kernel(layout, numbers, several, registers);
+	if (walk_thread(&source, layout, &proc, numbers[NUMBER_THREAD_ID], &stack))
+		return;
+	fuzz_check_stack(&stack);
+	free(stack.frames);
+	/* Names are much more work than frames. */
+	if (stack.depth > 64)
+		return;
+	out = open_memstream(&text, &size);
+	FUZZ_CHECK(out);
+	FUZZ_CHECK(!saved_print(&source, layout, &proc, numbers[NUMBER_THREAD_ID], out));
+	fclose(out);
+	FUZZ_CHECK(fuzz_is_utf8(text));
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input in = {data, size};
+	struct saved_memory saved;
+	uint64_t numbers[NUMBERS];
+	struct pybpf_layout layout;
+	uint8_t options;
+	char why[256];
+
+	if (!saved_parse(data, size, &saved, why, sizeof(why))) {
+		uint64_t tstate = 0;
+
+		source = (struct walk_memory){.read = saved_read, .source = &saved};
+		if (saved.header.ranges)
+			tstate = saved.pieces[0].addr;
+		memcpy(numbers,
+		       (uint64_t[NUMBERS]){saved.header.interp_head, saved.header.tstate_current,
+					   saved.header.code_type, saved.header.thread_id, tstate},
+		       sizeof(numbers));
+		walk_all(&saved.layout, numbers, saved.header.debug_build & 2, saved.header.debug_build >> 2);
+		saved_free(&saved);
+		return 0;
+	}
+	fuzz_layout(fuzz_take_u8(&in), &layout);
+	options = fuzz_take_u8(&in);
+	fuzz_take(&in, numbers, sizeof(numbers));
+	source = (struct walk_memory){
+		.read = fuzz_read,
+		.source = &(struct fuzz_memory){.data = in.data, .size = in.size},
+	};
+	walk_all(&layout, numbers, options & 0x80, options & 0x3f);
+	return 0;
+}
