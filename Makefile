@@ -2,6 +2,7 @@
 # make            build/pybpf
 # make install    to $(DESTDIR)$(PREFIX)
 # make demo       install what is missing, build, and profile a bundled program
+# make truth      programs whose stacks obey a rule, on every Python; TRUTH= hands on options (TRUTH=--short)
 # make test       every test; make unit and make lint are the part that needs no root
 # make fuzz       the parsers of foreign bytes on made-up ones, FUZZ_SECONDS=60 each
 # make format     lay out all C code
@@ -150,6 +151,11 @@ demo:
 	@echo "== building pybpf"
 	@$(MAKE) --no-print-directory -s all
 	@tools/demo/run $(BUILD)/pybpf
+
+# Long: some five seconds for each program on each Python.
+.PHONY: truth
+truth: $(BUILD)/pybpf
+	@tools/run-truth --pybpf $(BUILD)/pybpf $(TRUTH)
 
 # What make test runs, one after the other, is in tools/run-tests; test-programs is its share of the build.
 .PHONY: test unit fuzz test-programs unit-programs lint format clean

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads that hash, compress and ask sqlite, with the GIL released: they keep their Python frames."""
+
+import hashlib
+import threading
+
+import start
+
+try:
+    import zlib
+except ImportError:  # a build without it
+    zlib = None
+try:
+    import sqlite3
+except ImportError:
+    sqlite3 = None
+
+THROUGH = ("hashlib.py",)  # without OpenSSL, and in versions that have it in Python
+STACKS = ["hashing hash_it", "packing zip_it", "asking query_it"]
+THREADED = True
+LEAST = 0.99  # of the samples have Python frames
+TEXT = b"".join(b"%d" % (number * number) if str is not bytes else str(number * number) for number in range(20000))
+COUNT = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) select sum(i) from n"
+
+
+def hash_it():
+    if hasattr(hashlib, "pbkdf2_hmac"):
+        hashlib.pbkdf2_hmac("sha256", b"password", b"salt", 5000)
+    else:
+        hashlib.sha256(TEXT).digest()
+
+
+def hashing():
+    hash_it()
+
+
+def zip_it():
+    zlib.compress(TEXT, 9)
+
+
+def packing():
+    zip_it()
+
+
+def query_it(cursor):
+    cursor.execute(COUNT).fetchall()
+
+
+def asking():
+    if not hasattr(LOCAL, "cursor"):
+        LOCAL.cursor = sqlite3.connect(":memory:").cursor()
+    query_it(LOCAL.cursor)
+
+
+LOCAL = threading.local()
+
+if __name__ == "__main__":
+    for one in [packing] * bool(zlib) + [asking] * bool(sqlite3):
+        thread = threading.Thread(target=start.rounds, args=(one,))
+        thread.daemon = True
+        thread.start()
+    start.forever(hashing)
