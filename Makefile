@@ -5,6 +5,7 @@
 # make truth      programs whose stacks obey a rule, on every Python; TRUTH= hands on options (TRUTH=--short)
 # make test       every test; make unit and make lint are the part that needs no root
 # make fuzz       the parsers of foreign bytes on made-up ones, FUZZ_SECONDS=60 each
+# make kernels    profile a known program on Debian's stock kernels, emulated; KERNELS="5.10 sid" chooses some
 # make format     lay out all C code
 #
 # WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that
@@ -158,7 +159,7 @@ truth: $(BUILD)/pybpf
 	@tools/run-truth --pybpf $(BUILD)/pybpf $(TRUTH)
 
 # What make test runs, one after the other, is in tools/run-tests; test-programs is its share of the build.
-.PHONY: test unit fuzz test-programs unit-programs lint format clean
+.PHONY: test unit fuzz test-programs unit-programs kernels lint format clean
 test:
 	@tools/install-deps --test
 	@env MAKE='$(MAKE)' tools/run-tests --build '$(BUILD)' all
@@ -174,6 +175,11 @@ fuzz: $(FUZZ_BIN)
 	@tools/run-fuzz '$(BUILD)/fuzz' '$(FUZZ_SECONDS)'
 
 test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(BUILD)/linecheck
+
+kernels:
+	@tools/install-deps --kernels
+	@$(MAKE) --no-print-directory -s all
+	@tools/run-kernels --build '$(BUILD)' $(KERNELS)
 
 # The checkers see the skeleton, which is generated, as a system's header.
 lint: export USER_FLAGS := $(filter-out -DPYBPF_VERSION=%,$(USER_CFLAGS)) -isystem $(BUILD)

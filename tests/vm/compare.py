@@ -1,0 +1,211 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds what a virtual machine wrote onto its console against what the known program says of itself.
+
+    tests/vm/compare.py CONSOLE FOLDER
+
+FOLDER is where the results are unpacked to, for whoever wants to look. Prints the kernel, the account and the
+verifier's counts; exits with 1 and a sentence when anything is not as it must be. Runs in the Python that the machine
+ran, since lines differ between versions.
+"""
+
+import base64
+import binascii
+import hashlib
+import io
+import json
+import os
+import re
+import sys
+import tarfile
+from collections import Counter
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[1:1] = [os.path.join(HERE, "..", "e2e"), os.path.join(HERE, "..", "targets")]
+
+import expect  # noqa: E402
+import harness  # noqa: E402
+import known  # noqa: E402
+
+FEWEST = 300  # samples with Python frames, of some 990 that the timer takes while the program has a CPU to itself
+SHARE = 0.8  # of the samples in the lines that the program calls hot
+# The leaf's callers take turns. Far wider than chance allows, as emulation is uneven; a quarter each is expected.
+TURN = (0.1, 0.5)
+CALLERS = ["even", "odd", "inner", "by_key.<locals>.<lambda>"]
+LAST_LINES = 40  # of what is long
+SHOWN = 4  # frames from either end of a stack that is long
+
+
+def unpack(console, folder):
+    """The results from between the markers. Nothing may have got in between, which the checksum tells."""
+    with open(console, encoding="utf-8", errors="replace", newline="\n") as log:
+        text = log.read().replace("\r", "")
+    found = re.search(r"=====BEGIN pybpf-vm (\w+)\n(.*?)=====END pybpf-vm", text, re.S)
+    if not found:
+        lines = "\n".join(text.split("\n")[-LAST_LINES:])
+        raise AssertionError("the machine brought no results; its last words:\n%s" % lines)
+    try:
+        data = base64.b64decode("".join(found.group(2).split()))
+    except binascii.Error as error:
+        raise AssertionError("the results are damaged: %s" % error) from None
+    assert hashlib.sha256(data).hexdigest() == found.group(1), "the results are damaged: wrong checksum"
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        archive.extractall(folder)
+
+
+class Results:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def read(self, name):
+        try:
+            with open(os.path.join(self.folder, name), encoding="utf-8", errors="surrogateescape") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def stats(self):
+        try:
+            return json.loads(self.read("stats.json"))
+        except ValueError as error:
+            raise AssertionError("pybpf's account is no JSON: %s" % error) from None
+
+    def status(self, name):
+        return self.read(name + ".status").strip() or "nothing"
+
+
+def check_ended(results):
+    err = results.read("known.err")
+    assert not err, "the known program wrote: %s" % err
+    if results.status("pybpf") != "0":
+        details = results.read("pybpf-vv.err").split("\n")[-LAST_LINES:]
+        raise AssertionError(
+            "pybpf ended with %s: %s\nits last words with -vv:\n%s"
+            % (results.status("pybpf"), results.read("pybpf.err"), "\n".join(details))
+        )
+    assert results.status("doctor") == "0", "pybpf doctor ended with %s:\n%s" % (
+        results.status("doctor"),
+        results.read("doctor.txt"),
+    )
+
+
+def check_account(stats, stacks):
+    samples = stats["samples"]
+    assert samples["asked"] == samples["taken"] + samples["lost"], "asked is not taken + lost: %s" % samples
+    assert samples["lost"] == sum(stats["lost"].values()), "the losses do not add up: %s" % stats
+    without = sum(stats["without_python"].values())
+    assert samples["taken"] == samples["python"] + without, "taken is not with + without Python frames: %s" % stats
+    printed = harness.total(stacks)
+    assert printed == samples["python"], "%d samples printed: %s" % (printed, samples)
+    assert printed >= FEWEST, "only %d samples with Python frames, not %d" % (printed, FEWEST)
+    assert printed >= 0.99 * samples["asked"], "too many without Python frames: %s" % stats
+
+
+def show(stack):
+    """Root and leaf, without the middle of the recursion."""
+    if len(stack) <= 2 * SHOWN:
+        return harness.show(stack)
+    return "%s;... %d frames ...;%s" % (
+        harness.show(stack[:SHOWN]),
+        len(stack) - 2 * SHOWN,
+        harness.show(stack[-SHOWN:]),
+    )
+
+
+class Rules:
+    """Which stacks the program can have: frame by frame and line by line."""
+
+    def __init__(self):
+        wanted = expect.describe(known.__file__, SHARE)
+        self.calls = harness.Expectation(json.loads(wanted.to_json()))
+        line = sorted(wanted.calls["dive", "dive"])
+        self.dives = [line[depth % 3] for depth in range(known.DEPTH, 1, -1)]
+        self.dives += wanted.calls["dive", "bottom"]
+
+    def why_not(self, stack):
+        """What makes a stack impossible; None where nothing does."""
+        dives = [frame.line for frame in stack if frame.name == "dive"]
+        if dives != self.dives:
+            return "%d frames of dive, not %d, or in another order" % (len(dives), known.DEPTH)
+        if [frame.name for frame in stack[known.DEPTH + 1 :][:1]] != ["bottom"]:
+            return "no bottom above the recursion"
+        try:
+            self.calls.check_stack(stack)
+        except AssertionError as error:
+            return str(error).split(": ", maxsplit=1)[0]
+        return None
+
+
+def check_stacks(stacks):
+    rules = Rules()
+    bad = [(rules.why_not(stack), stack, count) for stack, count in stacks]
+    bad = [found for found in bad if found[0]]
+    if bad:
+        why, stack, _ = bad[0]
+        raise AssertionError(
+            "%d of %d samples have an impossible stack, %d different ones; the first: %s: %s"
+            % (sum(count for _, _, count in bad), harness.total(stacks), len(bad), why, show(stack))
+        )
+    rules.calls.check(stacks)  # that each call was seen, and the hot lines their share
+    turns = Counter()
+    for stack, count in stacks:
+        if stack[-1].name == "leaf":
+            turns[stack[-2].name] += count
+    for caller in map(expect.short, CALLERS):
+        share = turns[caller] / sum(turns.values())
+        assert TURN[0] <= share <= TURN[1], "%s has %.0f %% of leaf's samples: %s" % (caller, 100 * share, turns)
+
+
+def programs(results):
+    """(name, instructions that the verifier went through or None, bytes) of each program that pybpf held."""
+    verified = {}
+    for part in results.read("fdinfo").split("pos:"):
+        values = dict(re.findall(r"^(\w+):\t(\S+)$", part, re.M))
+        if "prog_type" in values:
+            verified[int(values["prog_id"])] = values.get("verified_insns")
+    try:
+        known_ones = {program["id"]: program for program in json.loads(results.read("programs.json"))}
+    except (ValueError, TypeError, KeyError):
+        known_ones = {}
+    for number, count in sorted(verified.items()):
+        program = known_ones.get(number, {})
+        yield program.get("name", "program %d" % number), count, program.get("bytes_xlated")
+
+
+def show_programs(results):
+    rows = list(programs(results))
+    if not rows:
+        print("  what the verifier counted was not to be seen")
+        return
+    print("  %-16s %14s %14s" % ("program", "verified insns", "xlated bytes"))
+    for name, count, size in rows:
+        print("  %-16s %14s %14s" % (name, count or "not told", size or "not told"))
+    if not any(count for _, count, _ in rows):
+        print("  (Linux tells how many instructions its verifier went through from 5.16 on)")
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit("usage: tests/vm/compare.py CONSOLE FOLDER")
+    results = Results(sys.argv[2])
+    try:
+        unpack(sys.argv[1], sys.argv[2])
+        print("  Linux %s" % results.read("release").strip())
+        show_programs(results)
+        check_ended(results)
+        stacks = harness.parse(results.read("stacks.folded"))
+        stats = results.stats()
+        check_account(stats, stacks)
+        check_stacks(stacks)
+    except AssertionError as error:
+        print("  %s" % error)
+        sys.exit(1)
+    samples = stats["samples"]
+    print(
+        "  %d samples asked, %d taken, %d lost, %d with Python frames; %d distinct stacks; none impossible"
+        % (samples["asked"], samples["taken"], samples["lost"], samples["python"], stats["stacks"])
+    )
+
+
+if __name__ == "__main__":
+    main()
