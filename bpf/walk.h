@@ -226,11 +226,12 @@ static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l
 	int cframe = walk_has_cframe(l);
 
 	if ((cframe ? !w->unproved : stop == WALK_ROOT && (w->at_entry || !walk_has_entries(l))) &&
-	    (w->attempt != WALK_CANDIDATE || (w->stack.depth && !w->stack.flags)))
+	    (w->attempt == WALK_FIRST || w->stack.depth) && (w->attempt != WALK_CANDIDATE || !w->stack.flags))
 		return 1;
 	if (w->attempt == WALK_FIRST) {
-		/* What can't be read to its end is true as far as it goes. */
-		if (stop == WALK_TORN && (!cframe || w->stack.depth >= WALK_PROOF_DEPTH))
+		/* What can't be read to its end is true as far as it goes; but where there are cframes, it needs its
+		 * proof. */
+		if (stop == WALK_TORN && (!cframe || (w->stack.flags & PYBPF_STACK_NO_ROOT)))
 			return 1;
 		if (stop == WALK_ROOT && !w->steps && !cframe)
 			return 1; /* no frame at all */
@@ -289,9 +290,13 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 	if (walk_has_entries(l))
 		w->at_entry = walk_is_entry(w, l, at);
 	if (w->unproved) {
-		/* A frame beyond the data stack's top has been popped; and the loop works on no entry frame. */
+		/*
+		 * A frame beyond the data stack's top has been popped; the loop works on no entry frame; and of 3.12's
+		 * frames none but those lie on the C stack: beside a cframe there can only be leavings of one.
+		 */
 		if ((frame >= w->datastack_top && frame < w->datastack_limit) ||
-		    (w->attempt == WALK_CANDIDATE && !w->no_outer && !w->stack.depth && walk_is_shim(w, l, at)))
+		    (w->attempt == WALK_CANDIDATE && !w->no_outer && !w->stack.depth && walk_is_shim(w, l, at)) ||
+		    (walk_has_cframe(l) && !w->at_entry && frame - w->cframe + WALK_C_FRAME < 2 * WALK_C_FRAME))
 			return walk_end(w, l, WALK_WRONG);
 		if (walk_has_cframe(l) && w->at_entry) {
 			if (w->frame != w->outer_frame)

@@ -25,8 +25,8 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 #define WALK_PAGE_MASK 4095
 /* No PyThreadState of 3.11 or 3.12 is larger; the first cframe of its thread is inside. */
 #define WALK_TSTATE_SIZE 1024
-/* So many frames with code objects are no accident: such a chain needs no other proof. */
-#define WALK_PROOF_DEPTH 16
+/* The evaluation loop's own frame on the C stack, where cframe and entry frame lie, is no larger. */
+#define WALK_C_FRAME 1024
 /* Offsets inside one frame. */
 #define WALK_FRAME_MASK 255
 _Static_assert(PYBPF_FRAME_WINDOW <= WALK_FRAME_MASK + 1, "every offset of a frame is inside the mask");

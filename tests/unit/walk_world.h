@@ -117,6 +117,7 @@ static inline void set_frame(struct world *w, uint64_t tstate, uint64_t frame)
 		put_ptr(w, root, w->l.cframe_frame + 8, 0);
 		make(w, 1024); /* the C stack is elsewhere */
 		place = make(w, w->l.cframe_frame + 16u);
+		make(w, 1024);
 		put_ptr(w, place, w->l.cframe_frame, frame);
 		put_ptr(w, place, w->l.cframe_frame + 8, root);
 		if (!frame)
