@@ -287,6 +287,11 @@ int session_attach(struct session *s)
 	return session_perf_attach(&s->perf, sampler(s), s->options.freq, s->options.source);
 }
 
+double session_jitter(struct session *s)
+{
+	return session_perf_jitter(&s->perf);
+}
+
 void session_detach(struct session *s)
 {
 	if (s->attach_ns && !s->detach_ns)

@@ -67,6 +67,8 @@ int session_set_process(struct session *s, pid_t pid, const struct discovery_pyt
 
 /* Starts sampling. Returns 0, or negative errno after reporting what failed. */
 int session_attach(struct session *s);
+/* Keeps the timer out of step with the program: see session_perf_jitter. */
+double session_jitter(struct session *s);
 /* Stops it. May be called twice. */
 void session_detach(struct session *s);
 

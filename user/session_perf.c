@@ -6,10 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "log.h"
+
+/* So far the rate goes up and down; in JITTER_TICKS ticks the timer then passes through several of its own periods. */
+#define JITTER_SHARE 0.05
+#define JITTER_TICKS 64
+#define JITTER_MIN_S 1.0
 
 static int open_event(enum session_perf_source source, int cpu, unsigned freq)
 {
@@ -64,6 +71,7 @@ static int attach_cpu(struct session_perf *perf, const struct bpf_program *progr
 		close(fd);
 		return err;
 	}
+	perf->fds[perf->count] = fd;
 	perf->links[perf->count++] = link;
 	return 0;
 }
@@ -77,8 +85,12 @@ int session_perf_attach(struct session_perf *perf, const struct bpf_program *pro
 	if (cpus < 0)
 		return cpus;
 	perf->links = calloc((size_t)cpus, sizeof(*perf->links));
-	if (!perf->links)
+	perf->fds = calloc((size_t)cpus, sizeof(*perf->fds));
+	if (!perf->links || !perf->fds) {
+		session_perf_detach(perf);
 		return -ENOMEM;
+	}
+	perf->freq = freq;
 	perf->source = source;
 	if (source == SESSION_PERF_AUTO)
 		perf->source = session_perf_probe(SESSION_PERF_CYCLES) ? SESSION_PERF_CPU_CLOCK : SESSION_PERF_CYCLES;
@@ -93,10 +105,45 @@ int session_perf_attach(struct session_perf *perf, const struct bpf_program *pro
 	return err;
 }
 
+/* Of [0, 1). */
+static double random_share(void)
+{
+	uint32_t word = 0;
+
+	if (getrandom(&word, sizeof(word), GRND_NONBLOCK) != sizeof(word))
+		return 0.5;
+	return word / 4294967296.0;
+}
+
+double session_perf_jitter(struct session_perf *perf)
+{
+	double least = JITTER_TICKS / (double)perf->freq;
+	double seconds = (least > JITTER_MIN_S ? least : JITTER_MIN_S) * (0.75 + 0.5 * random_share());
+	double shift = perf->shift, rate;
+
+	/* Every second rate is as much below as the one before was above, or the other way round. */
+	if (!perf->shift)
+		shift = JITTER_SHARE * (2 * random_share() - 1);
+	perf->shift = perf->shift ? 0 : -shift;
+	/* The period under way is given up, which is half of one on average. */
+	rate = perf->freq * (1 + shift) + 0.5 / seconds;
+	for (int i = 0; i < perf->count; i++) {
+		/* The CPU clock counts nanoseconds, and the kernel has made a period of its rate
+		 * (perf_swevent_init_hrtimer). */
+		uint64_t value = perf->source == SESSION_PERF_CYCLES ? (uint64_t)(rate + 0.5) : (uint64_t)(1e9 / rate);
+
+		/* Where it fails (no more than the kernel's highest rate is allowed), the old rate is as good. */
+		if (ioctl(perf->fds[i], PERF_EVENT_IOC_PERIOD, &value))
+			log_debug("cannot vary the rate of perf event %d: %s", i, strerror(errno));
+	}
+	return seconds;
+}
+
 void session_perf_detach(struct session_perf *perf)
 {
 	for (int i = 0; i < perf->count; i++)
 		bpf_link__destroy(perf->links[i]);
 	free(perf->links);
+	free(perf->fds);
 	memset(perf, 0, sizeof(*perf));
 }

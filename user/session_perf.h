@@ -14,7 +14,10 @@ enum session_perf_source {
 
 struct session_perf {
 	struct bpf_link **links;
+	int *fds; /* of the events, which belong to the links */
 	int count;
+	unsigned freq;                   /* Hz */
+	double shift;                    /* of the next rate against freq, a share of it; 0: any */
 	enum session_perf_source source; /* what was opened */
 };
 
@@ -24,6 +27,12 @@ struct session_perf {
  */
 int session_perf_attach(struct session_perf *perf, const struct bpf_program *program, unsigned freq,
 			enum session_perf_source source);
+/*
+ * Gives each event another rate close to its own and begins its period anew. A program that does the same things in a
+ * cycle of the timer's length (or of a multiple, or a part) would else be met in the same part of its cycle always.
+ * Returns after how many seconds this is to be done again. Over such times the rate is freq.
+ */
+double session_perf_jitter(struct session_perf *perf);
 /* Stops the timer; no program runs any more when it returns. May be called twice. */
 void session_perf_detach(struct session_perf *perf);
 

@@ -23,7 +23,7 @@
 
 struct loop {
 	struct session_run *run;
-	double begin, deadline, next_look, look_since, next_progress;
+	double begin, deadline, next_look, look_since, next_jitter, next_progress;
 	bool looking; /* for the interpreter of the target's present program */
 	bool validated;
 	bool shown; /* a progress line stands on the terminal */
@@ -153,7 +153,7 @@ static double min(double a, double b)
 
 static int wait_ms(const struct loop *l, double now)
 {
-	double until = now + IDLE_S;
+	double until = min(now + IDLE_S, l->next_jitter);
 
 	if (l->deadline > 0)
 		until = min(until, l->deadline);
@@ -210,6 +210,8 @@ enum session_end session_run(struct session_run *run)
 		now = now_s();
 		if (session_consume(run->session))
 			break;
+		if (now >= l.next_jitter)
+			l.next_jitter = now + session_jitter(run->session);
 		if (session_took_exec(run->session, run->pid))
 			begin_look(&l, now);
 		if (l.looking && now >= l.next_look)
