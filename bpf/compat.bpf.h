@@ -16,6 +16,9 @@
 /* Task storage and bpf_get_current_task_btf() for tracing programs: Linux 5.12 (a10787e6d58c). */
 const volatile bool cfg_task_storage;
 
+/* bpf_task_pt_regs(): Linux 5.15 (dd6e10fbd9fb). */
+const volatile bool cfg_task_regs;
+
 /* pybpf's PID namespace (inode of /proc/self/ns/pid), or 0 for the initial one. */
 const volatile __u32 cfg_pidns_inum;
 
@@ -107,16 +110,20 @@ static __always_inline __u64 compat_thread_pointer(void)
 #endif
 
 /*
- * Copies the registers of the interrupted program into room, which takes COMPAT_REGISTERS. Returns how many; none where
- * the kernel was interrupted.
+ * Copies the registers of the interrupted program into room, which takes COMPAT_REGISTERS. Where the kernel was
+ * interrupted they are those that the program entered it with. Returns how many.
  */
 static __always_inline __u32 compat_registers(const void *ctx, __u64 *room)
 {
 	/* Whole words, each read as it stands: the verifier takes nothing else of a context. */
 	const volatile __u64 *registers = ctx;
 
-	if ((registers[COMPAT_MODE] & COMPAT_MODE_MASK) != COMPAT_MODE_USER)
-		return 0;
+	if ((registers[COMPAT_MODE] & COMPAT_MODE_MASK) != COMPAT_MODE_USER) {
+		if (!cfg_task_regs || bpf_probe_read_kernel(room, COMPAT_REGISTERS * sizeof(*room),
+							    (void *)bpf_task_pt_regs(bpf_get_current_task_btf())))
+			return 0;
+		return COMPAT_REGISTERS;
+	}
 #pragma unroll
 	for (int i = 0; i < COMPAT_REGISTERS; i++)
 		room[i] = registers[i];

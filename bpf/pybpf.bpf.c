@@ -183,9 +183,6 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 
 /* bpf_loop (Linux 5.17, e6f2dd0f8067): the whole sample in one program. */
 
-/* The longest search for a thread, the longest chain, and some more for the chains that turn out to be none. */
-#define LOOP_STEPS (PYBPF_MAX_THREADS + PYBPF_MAX_WALK + 1024)
-
 struct loop_context {
 	struct scratch *s;
 	const struct pybpf_layout *l;
@@ -211,8 +208,8 @@ int sample_loop(void *ctx)
 	c.s = sample_begin(ctx, &c.l);
 	if (!c.s || !c.l)
 		return 0;
-	if (bpf_loop(LOOP_STEPS, loop_walk, &c, 0) == LOOP_STEPS)
-		walk_give_up(&c.s->walk);
+	if (bpf_loop(WALK_STEPS, loop_walk, &c, 0) == WALK_STEPS)
+		walk_no_stack(&c.s->walk);
 	if (!sample_count(c.s, c.l))
 		return 0;
 	bpf_loop(frames_kept(c.s), loop_announce, &c, 0);
@@ -293,7 +290,11 @@ int chain_walk(void *ctx)
 	}
 	if (++s->chain_calls < CHAIN_CALLS)
 		return chain_next(ctx, PYBPF_CHAIN_WALK);
-	s->walk.stack.flags |= PYBPF_STACK_NO_ROOT;
+	/* As walk_end has it: what the thread state leads to is true as far as it goes. */
+	if (s->walk.attempt == WALK_FIRST)
+		s->walk.stack.flags |= PYBPF_STACK_NO_ROOT;
+	else
+		walk_no_stack(&s->walk);
 	return chain_next(ctx, PYBPF_CHAIN_FINISH);
 }
 

@@ -8,13 +8,14 @@
  * or a negative number.
  *
  * The walk is a machine of small steps so that the kernel may run it in bpf_loop, or, where there is none, in tail
- * calls: walk_start, then walk_step until it returns 1.
+ * calls: walk_start, then walk_step until it returns 1, WALK_STEPS times at most, and walk_no_stack if it did not.
  */
 #ifndef PYBPF_WALK_H
 #define PYBPF_WALK_H
 
 #include "walk_code.h"
 #include "walk_state.h"
+#include "walk_switch.h"
 
 /* Reads a thread state into the buffer. Returns 0 when it is this thread's. */
 static __always_inline int walk_read_tstate(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
@@ -28,48 +29,6 @@ static __always_inline int walk_read_tstate(struct walk *w, const struct pybpf_l
 static __always_inline int walk_tstate_active(const struct walk *w, const struct pybpf_layout *l)
 {
 	return !l->tstate_status || (walk_u32(w, l->tstate_status) & PYBPF_TSTATE_ACTIVE);
-}
-
-/* Builds whose chains come to an entry frame: every run of the evaluation loop has one (3.11+). */
-static __always_inline int walk_has_entries(const struct pybpf_layout *l)
-{
-	return l->frame_entry != PYBPF_NO_OFFSET || l->frame_owner != PYBPF_NO_OFFSET;
-}
-
-static __always_inline int walk_has_cframe(const struct pybpf_layout *l)
-{
-	return l->cframe_frame != PYBPF_NO_OFFSET;
-}
-
-static __always_inline int walk_in_tstate(const struct walk *w, __u64 addr)
-{
-	return addr - w->tstate < WALK_TSTATE_SIZE;
-}
-
-/*
- * 3.11 and 3.12 find the frame through a _PyCFrame on the C stack, one for each run of the evaluation loop. Such a run
- * first links its cframe to the thread state and only later stores a frame there (_PyEval_EvalFrameDefault): a sample
- * in between meets whatever lay on the C stack, even a frame of an earlier call. So the chain has to prove itself: it
- * must come to the run's entry frame, and from there to the frame of the outer run's cframe. If it does not, the new
- * run has no frame yet, and the outer one's is the thread's.
- */
-static __always_inline void walk_enter_cframe(struct walk *w, const struct pybpf_layout *l, __u64 cframe)
-{
-	__u64 pair[2] = {}; /* current_frame, previous */
-
-	if (cframe && walk_read(w, pair, sizeof(pair), cframe + l->cframe_frame))
-		w->stack.flags |= PYBPF_STACK_FAULT;
-	w->frame = pair[0];
-	w->outer_frame = 0;
-	w->outer_cframe = pair[1];
-	/* Only the one inside the thread state has none before it, and never a frame that needs a proof. */
-	w->unproved = cframe && !walk_in_tstate(w, cframe);
-	if (!w->unproved)
-		return;
-	/* The outer run's lies above on the C stack, or it has not been stored yet. */
-	if (pair[1] & 7 || (pair[1] <= cframe && !walk_in_tstate(w, pair[1])) ||
-	    walk_read(w, &w->outer_frame, sizeof(w->outer_frame), pair[1] + l->cframe_frame))
-		w->outer_cframe = 0;
 }
 
 /* Goes from the thread state in the buffer to its first frame. */
@@ -90,22 +49,10 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	if (walk_has_cframe(l)) {
 		walk_enter_cframe(w, l, frame);
 		w->cframe = frame;
-		w->no_outer = w->unproved && !w->outer_cframe;
+		w->named_cframe = w->outer_cframe;
 	} else {
 		w->frame = frame;
 	}
-}
-
-static __always_inline void walk_clear_stack(struct walk *w)
-{
-	w->checkpoint = 0;
-	w->hash = 0;
-	w->next_checkpoint = 1;
-	w->steps = 0;
-	w->chunk_base = 0;
-	w->chunk_size = 0;
-	w->stack.depth = 0;
-	w->stack.flags = 0;
 }
 
 /*
@@ -122,11 +69,9 @@ static __always_inline void walk_start(struct walk *w, const struct pybpf_layout
 	w->interp = 0;
 	w->frame = 0;
 	w->unproved = 0;
-	w->at_entry = 0;
 	w->attempt = WALK_FIRST;
 	w->next_candidate = 0;
 	w->outer_cframe = 0;
-	w->no_outer = 0;
 	w->phase = WALK_INTERP;
 	w->result = WALK_NO_INTERPRETER;
 	w->number++;
@@ -191,77 +136,6 @@ static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_l
 	return walk_read(w, w->chunk, (__u32)(below + window), w->chunk_base);
 }
 
-/* The frame at `at` is none of Python's. */
-static __always_inline int walk_is_shim(const struct walk *w, const struct pybpf_layout *l, __u32 at)
-{
-	return l->frame_owner != PYBPF_NO_OFFSET && walk_frame_u8(w, at, l->frame_owner) >= l->owner_not_python;
-}
-
-/* The frame at `at` is the first of its run of the evaluation loop. */
-static __always_inline int walk_is_entry(const struct walk *w, const struct pybpf_layout *l, __u32 at)
-{
-	if (l->frame_entry != PYBPF_NO_OFFSET)
-		return walk_frame_u8(w, at, l->frame_entry);
-	return walk_is_shim(w, l, at);
-}
-
-/* Why a chain goes no further. */
-enum walk_stop {
-	WALK_ROOT,  /* there is no previous frame */
-	WALK_TORN,  /* it can't be read, or runs in a circle */
-	WALK_WRONG, /* it is no chain of now */
-};
-
-/*
- * The chain ends here. Returns 1 when the walk does, too.
- *
- * A chain of 3.11+ ends at an entry frame. One that does not was met while the evaluation loop switched frames: the
- * compiler may have let it unlink a generator's frame before it stored the caller's (gcc does so in 3.12's
- * YIELD_VALUE), and the caller is then only in a register. So each register is tried: the frame that the loop works on
- * is the one whose chain comes to an entry frame and that the data stack has not popped. In 3.11 and 3.12 the outer
- * run's frame is tried last. A stack that is found in none of these ways is not told.
- */
-static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
-{
-	int cframe = walk_has_cframe(l);
-
-	if ((cframe ? !w->unproved : stop == WALK_ROOT && (w->at_entry || !walk_has_entries(l))) &&
-	    (w->attempt == WALK_FIRST || w->stack.depth) && (w->attempt != WALK_CANDIDATE || !w->stack.flags))
-		return 1;
-	if (w->attempt == WALK_FIRST) {
-		/* What can't be read to its end is true as far as it goes; but where there are cframes, it needs its
-		 * proof. */
-		if (stop == WALK_TORN && (!cframe || (w->stack.flags & PYBPF_STACK_NO_ROOT)))
-			return 1;
-		if (stop == WALK_ROOT && !w->steps && !cframe)
-			return 1; /* no frame at all */
-	}
-	walk_clear_stack(w);
-	if (w->attempt != WALK_OUTER && w->next_candidate < w->nr_candidates) {
-		__u64 candidate = w->candidates[w->next_candidate++ & (WALK_CANDIDATES - 1)];
-
-		/* No pointer: the next step comes back for another. */
-		if (candidate & 7 || candidate < WALK_PAGE_MASK)
-			candidate = 0;
-		w->attempt = WALK_CANDIDATE;
-		w->at_entry = 0;
-		if (w->no_outer) {
-			walk_enter_cframe(w, l, candidate > w->cframe && !walk_in_tstate(w, candidate) ? candidate : 0);
-		} else {
-			w->frame = candidate;
-			w->unproved = 1;
-		}
-		return 0;
-	}
-	if (w->attempt != WALK_OUTER && w->outer_cframe && !w->no_outer) {
-		w->attempt = WALK_OUTER;
-		walk_enter_cframe(w, l, w->outer_cframe);
-		return 0;
-	}
-	w->stack.flags = PYBPF_STACK_FAULT;
-	return 1;
-}
-
 /* Looks at one frame. Returns 1 when the walk is done. */
 static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_layout *l)
 {
@@ -289,21 +163,8 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 	w->frame = walk_frame_u64(w, at, l->frame_previous);
 	if (walk_has_entries(l))
 		w->at_entry = walk_is_entry(w, l, at);
-	if (w->unproved) {
-		/*
-		 * A frame beyond the data stack's top has been popped; the loop works on no entry frame; and of 3.12's
-		 * frames none but those lie on the C stack: beside a cframe there can only be leavings of one.
-		 */
-		if ((frame >= w->datastack_top && frame < w->datastack_limit) ||
-		    (w->attempt == WALK_CANDIDATE && !w->no_outer && !w->stack.depth && walk_is_shim(w, l, at)) ||
-		    (walk_has_cframe(l) && !w->at_entry && frame - w->cframe + WALK_C_FRAME < 2 * WALK_C_FRAME))
-			return walk_end(w, l, WALK_WRONG);
-		if (walk_has_cframe(l) && w->at_entry) {
-			if (w->frame != w->outer_frame)
-				return walk_end(w, l, WALK_WRONG);
-			w->unproved = 0;
-		}
-	}
+	if (walk_disproves(w, l, frame, at))
+		return walk_end(w, l, WALK_WRONG);
 	if (walk_is_shim(w, l, at))
 		return 0;
 	code = walk_frame_u64(w, at, l->frame_code) & ~(__u64)l->code_tag_mask;
@@ -315,13 +176,6 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 	return 0;
 }
 
-/* The caller has no more steps to give: what was found so far was found in no way that ends. */
-static __always_inline void walk_give_up(struct walk *w)
-{
-	walk_clear_stack(w);
-	w->stack.flags = PYBPF_STACK_FAULT;
-}
-
 /* Does one step. Returns 1 when the walk is done; result, depth, flags, hash and frames[] then hold its outcome. */
 static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *l)
 {
@@ -329,6 +183,8 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 
 	if (w->phase == WALK_FRAME)
 		return walk_step_frame(w, l);
+	if (w->phase == WALK_SEARCH)
+		return walk_search(w, l);
 
 	if (++w->steps > PYBPF_MAX_THREADS)
 		return 1;

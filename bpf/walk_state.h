@@ -27,6 +27,8 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 #define WALK_TSTATE_SIZE 1024
 /* The evaluation loop's own frame on the C stack, where cframe and entry frame lie, is no larger. */
 #define WALK_C_FRAME 1024
+/* From one run's cframe to the outer one's it is rarely further; what lies between are C functions that call back. */
+#define WALK_SEARCH_BYTES 4096
 /* Offsets inside one frame. */
 #define WALK_FRAME_MASK 255
 _Static_assert(PYBPF_FRAME_WINDOW <= WALK_FRAME_MASK + 1, "every offset of a frame is inside the mask");
@@ -40,6 +42,9 @@ struct walk_memo {
 	__u32 walk; /* number of the walk that it is from: a later one may meet another object there */
 };
 
+/* The longest search for a thread, the longest chain, and some more for the chains that turn out to be none. */
+#define WALK_STEPS (PYBPF_MAX_THREADS + PYBPF_MAX_WALK + 2048)
+
 /* The registers of the interrupted thread. */
 #define WALK_CANDIDATES 32
 
@@ -47,13 +52,16 @@ enum walk_phase {
 	WALK_INTERP, /* looking at the next interpreter for this thread */
 	WALK_THREAD, /* looking at the next thread state */
 	WALK_FRAME,
+	WALK_SEARCH, /* looking for a cframe on the C stack */
 };
 
 /* Where the walk took the first frame from. */
 enum walk_attempt {
 	WALK_FIRST, /* the thread state */
-	WALK_CANDIDATE,
-	WALK_OUTER, /* the outer run of the evaluation loop */
+	WALK_REGISTER_FRAME,
+	WALK_REGISTER_CFRAME, /* 3.11, 3.12: a register has the outer run's cframe */
+	WALK_NAMED_CFRAME,    /* 3.11, 3.12: the new cframe has it */
+	WALK_SEARCHED,        /* 3.11, 3.12: it was found on the C stack */
 };
 
 enum walk_result {
@@ -79,18 +87,21 @@ struct walk {
 	__u64 datastack_top, datastack_limit;
 	/* 3.11, 3.12: see walk_enter_cframe. */
 	__u64 cframe, outer_cframe, outer_frame;
+	__u64 named_cframe; /* what the thread's own cframe has for the outer run's, or 0 */
+	__u64 entered_from; /* the outer run's frame as the new run's entry frame has it, or 0 */
+	__u64 found_frame;  /* of the cframe that the search has come to */
+	__u32 searched;   /* bytes of the C stack, from the cframe on */
+	__u32 passed;     /* a cframe there proved itself and was not the one */
 	__u32 unproved;   /* what is walked may be no stack of now */
 	__u32 attempt;    /* enum walk_attempt */
-	__u32 no_outer;   /* where the outer run's cframe is has not been stored yet: a register may have it */
-	__u32 at_entry;   /* the last frame was the first of its run of the evaluation loop */
 	__u64 checkpoint; /* a frame passed before: meeting it again is a circle (Brent) */
 	__u64 hash;
 	__u32 next_checkpoint;
 	__u32 phase;  /* enum walk_phase */
 	__u32 result; /* enum walk_result */
 	__u32 steps;
-	__u32 number; /* of this walk, for the memo; the caller's memory keeps it from one walk to the next */
-	__u32 pad;
+	__u32 at_entry;   /* the last frame was the first of its run of the evaluation loop */
+	__u32 number;     /* of this walk, for the memo; the caller's memory keeps it from one walk to the next */
 	__u64 chunk_base; /* address of chunk[0] */
 	__u64 chunk_size; /* bytes of it that are there */
 	struct walk_memo memo[WALK_MEMO];

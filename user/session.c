@@ -83,6 +83,7 @@ static int choose_programs(struct session *s)
 	bool loop = s->kernel.bpf_loop;
 	int err = 0;
 
+	skel->rodata->cfg_task_regs = s->kernel.task_regs;
 	skel->rodata->cfg_task_storage = s->kernel.task_storage;
 	skel->rodata->cfg_pidns_inum = pid_namespace();
 	skel->rodata->cfg_threads = s->options.threads;
@@ -178,11 +179,12 @@ struct session *session_new(const struct session_options *options)
 	libbpf_set_print(libbpf_says);
 	session_kernel_probe(&s->kernel);
 	if (options->without && session_kernel_without(&s->kernel, options->without)) {
-		log_error("--without-kernel-feature %s: the features are bpf_loop and task_storage", options->without);
+		log_error("--without-kernel-feature %s: the features are bpf_loop, task_regs and task_storage",
+			  options->without);
 		goto failed;
 	}
-	log_info("kernel: bpf_loop %s, task storage %s", s->kernel.bpf_loop ? "used" : "not used",
-		 s->kernel.task_storage ? "used" : "not used");
+	log_info("kernel: bpf_loop %s, task registers %s, task storage %s", s->kernel.bpf_loop ? "used" : "not used",
+		 s->kernel.task_regs ? "used" : "not used", s->kernel.task_storage ? "used" : "not used");
 	if (load(s))
 		goto failed;
 	s->pysym = pysym_new(options->lines, options->full_filenames);

@@ -95,6 +95,15 @@ static void look_task_storage(const struct doctor *d, struct doctor_item *item)
 		say_feature(item, kernel.task_storage, "5.12", "threads are remembered in a hash");
 }
 
+static void look_task_regs(const struct doctor *d, struct doctor_item *item)
+{
+	struct session_kernel kernel;
+
+	(void)d;
+	if (probe(item, &kernel))
+		say_feature(item, kernel.task_regs, "5.15", "the kernel's own moments lack the program's registers");
+}
+
 /* Uses the CPU for a while. */
 static void spin(void)
 {
@@ -163,11 +172,8 @@ static void look_trial(const struct doctor *d, struct doctor_item *item)
 }
 
 static const struct doctor_check session_checks[] = {
-	{"perf source", look_source},
-	{"bpf_loop", look_loop},
-	{"task storage", look_task_storage},
-	{"trial", look_trial},
-	{0},
+	{"perf source", look_source},        {"bpf_loop", look_loop}, {"task registers", look_task_regs},
+	{"task storage", look_task_storage}, {"trial", look_trial},   {0},
 };
 
 int session_doctor(FILE *out)

@@ -13,6 +13,7 @@ static const struct {
 } features[] = {
 	{"bpf_loop", offsetof(struct session_kernel, bpf_loop), BPF_FUNC_loop},
 	{"task_storage", offsetof(struct session_kernel, task_storage), BPF_FUNC_task_storage_get},
+	{"task_regs", offsetof(struct session_kernel, task_regs), BPF_FUNC_task_pt_regs},
 };
 
 #define NR_FEATURES (sizeof(features) / sizeof(*features))

@@ -7,6 +7,7 @@
 
 struct session_kernel {
 	bool bpf_loop;     /* 5.17 (e6f2dd0f8067): else the walk continues by tail calls */
+	bool task_regs;    /* 5.15 (dd6e10fbd9fb): else there are no registers where the kernel was interrupted */
 	bool task_storage; /* 5.12 (a10787e6d58c) for tracing programs: else a hash by thread */
 };
 

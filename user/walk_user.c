@@ -63,7 +63,7 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 {
 	struct user_walk *u = calloc(1, sizeof(*u));
 	uint64_t current = 0;
-	uint32_t kept;
+	uint32_t kept, steps = 0;
 	int err = -ENOENT;
 
 	memset(out, 0, sizeof(*out));
@@ -76,8 +76,12 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	if (proc->tstate_current)
 		walk_read(&u->walk, &current, sizeof(current), proc->tstate_current);
 	walk_start(&u->walk, layout, current, 0, 0);
-	while (!walk_step(&u->walk, layout))
-		;
+	while (!walk_step(&u->walk, layout)) {
+		if (++steps == WALK_STEPS) {
+			walk_no_stack(&u->walk);
+			break;
+		}
+	}
 	if (u->walk.result != WALK_OK)
 		goto done;
 	kept = u->walk.stack.depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : u->walk.stack.depth;

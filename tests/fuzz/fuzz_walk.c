@@ -58,8 +58,12 @@ static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t num
 	if (numbers[NUMBER_TSTATE_CURRENT])
 		walk_read(&w, &current, sizeof(current), numbers[NUMBER_TSTATE_CURRENT]);
 	walk_start(&w, layout, current, numbers[NUMBER_CACHED], several);
-	while (!walk_step(&w, layout))
-		FUZZ_CHECK(++steps <= PYBPF_MAX_THREADS + (WALK_CANDIDATES + 2ULL) * (PYBPF_MAX_WALK + 1));
+	while (!walk_step(&w, layout)) {
+		if (++steps == WALK_STEPS) {
+			walk_no_stack(&w);
+			break;
+		}
+	}
 	if (w.result != WALK_OK)
 		return;
 	stack = (struct walk_stack){.frames = w.frames, .depth = w.stack.depth, .flags = w.stack.flags};

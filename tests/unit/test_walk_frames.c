@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frames that are none, runs of the evaluation loop, code objects that are told apart. */
+/* Frames that are none, code objects that are told apart. */
 #include "walk_world.h"
 
 /* Frames that are none */
@@ -10,7 +10,7 @@ static void shim_frames(struct world *w)
 
 	if (w->l.frame_owner == NO)
 		return;
-	/* Each run of 3.12's evaluation loop has a cframe as well: see runs_within_runs. */
+	/* Each run of 3.12's evaluation loop has a cframe as well: see test_walk_switch.c. */
 	if (w->l.cframe_frame != NO)
 		return;
 	/* Shims at the root, twice in the middle and at the leaf; what they have for code is no pointer. */
@@ -32,120 +32,6 @@ static void shim_frames(struct world *w)
 	}
 }
 LAYOUT_TEST(shim_frames)
-
-/* With registers; returns the leaf's code object, and the stack's depth and flags. */
-static uint64_t leaf_with_registers(struct world *w, const uint64_t *registers, uint32_t count, uint32_t *depth,
-				    uint32_t *flags)
-{
-	struct walk *k = kernel_walk(w, 0, 0, registers, count);
-	uint64_t leaf = leaf_code(k);
-
-	*depth = k->stack.depth;
-	*flags = k->stack.flags;
-	free(k);
-	return leaf;
-}
-
-/* Links a further run of the evaluation loop to the thread: a cframe (where there are any) with this frame. */
-static void enter_run(struct world *w, uint64_t tstate, uint64_t cframes, int run, uint64_t frame)
-{
-	uint64_t cframe = cframes - (uint64_t)run * 64, outer;
-
-	if (w->l.cframe_frame == NO) {
-		put_ptr(w, tstate, w->l.tstate_frame, frame);
-		return;
-	}
-	memcpy(&outer, bytes_at(w, tstate + w->l.tstate_frame, 8), 8);
-	put_ptr(w, cframe, w->l.cframe_frame, frame);
-	put_ptr(w, cframe, w->l.cframe_frame + 8, outer);
-	put_ptr(w, tstate, w->l.tstate_frame, cframe);
-}
-
-/* A frame that is the first of a run that `outer` called. */
-static uint64_t make_first_frame(struct world *w, uint64_t code, uint64_t outer)
-{
-	uint64_t entry = outer, frame;
-
-	if (w->l.frame_owner != NO) {
-		entry = make_entry(w);
-		put_ptr(w, entry, w->l.frame_previous, outer);
-	}
-	frame = make_frame(w, code, 0, entry);
-	put(w, frame, w->l.frame_entry, 1, 1);
-	return frame;
-}
-
-/* Python calls C, which calls Python; and the moments at which the evaluation loop has no frame linked yet. */
-static void runs_within_runs(struct world *w)
-{
-	uint64_t a = make_code(w, 1), b = make_code(w, 2), c = make_code(w, 3), cframes = make(w, 1024) + 960;
-	uint64_t tstate = make_thread(w, make_interp(w), THREAD, 0);
-	uint64_t outer = make_frame(w, a, 0, 0), inner, stale;
-
-	enter_run(w, tstate, cframes, 0, outer);
-	assert_one_code(w, THREAD, a);
-	inner = make_frame(w, c, 0, make_first_frame(w, b, outer));
-	enter_run(w, tstate, cframes, 1, inner);
-	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
-	if (w->l.cframe_frame == NO)
-		return;
-
-	/* A third run has linked its cframe, in which an earlier call's leavings lie: nothing of them is told. */
-	stale = make_first_frame(w, c, outer);
-	enter_run(w, tstate, cframes, 2, stale);
-	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
-	put_ptr(w, stale, w->l.frame_previous, 0);
-	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
-	put_ptr(w, stale, w->l.frame_previous, stale);
-	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
-	for (size_t i = 0; i < ARRAY_SIZE(wild_pointers); i++) {
-		put_ptr(w, cframes - 128, w->l.cframe_frame, wild_pointers[i]);
-		assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
-	}
-	/* The frame that lies there was linked properly, and popped. */
-	stale = make_first_frame(w, c, inner);
-	put_ptr(w, cframes - 128, w->l.cframe_frame, stale);
-	assert_codes(w, THREAD, (const uint64_t[]){c, c, b, a}, 4, 0);
-	put_ptr(w, tstate, w->l.tstate_datastack_top, stale);
-	put_ptr(w, tstate, w->l.tstate_datastack_top + 8, stale + 4096);
-	assert_codes(w, THREAD, (const uint64_t[]){c, b, a}, 3, 0);
-	/* Its outer run is not stored yet: without registers there is no telling. */
-	put_ptr(w, cframes - 128, w->l.cframe_frame + 8, 1);
-	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
-}
-LAYOUT_TEST(runs_within_runs)
-
-/* A generator has been unlinked, and the caller's frame is not the thread's yet. */
-static void generator_yields(struct world *w)
-{
-	uint64_t a = make_code(w, 1), b = make_code(w, 2), g = make_code(w, 3);
-	uint64_t outer = make_frame(w, a, 0, 0), caller = make_frame(w, b, 0, outer);
-	uint64_t generator = make_frame(w, g, 0, caller), popped = make_frame(w, g, 0, caller);
-	uint64_t tstate = make_thread(w, make_interp(w), THREAD, generator);
-	const uint64_t registers[] = {0, 1, UNMAPPED, generator, popped, tstate, caller + 4, UINT64_MAX, caller, outer};
-	uint32_t depth, flags;
-
-	if (w->l.tstate_datastack_top) {
-		put_ptr(w, tstate, w->l.tstate_datastack_top, popped);
-		put_ptr(w, tstate, w->l.tstate_datastack_top + 8, popped + 4096);
-	}
-	assert_int_equal(leaf_with_registers(w, registers, ARRAY_SIZE(registers), &depth, &flags), g);
-	assert_int_equal(depth, 3);
-	put_ptr(w, generator, w->l.frame_previous, 0);
-	if (!w->l.tstate_datastack_top) {
-		/* Up to 3.10 the order is right, and a chain that ends is a chain. */
-		assert_codes(w, THREAD, (const uint64_t[]){g}, 1, 0);
-		return;
-	}
-	assert_int_equal(leaf_with_registers(w, registers, ARRAY_SIZE(registers), &depth, &flags), b);
-	assert_int_equal(depth, 2);
-	assert_int_equal(flags, 0);
-	/* In no register: not told. (Where there are cframes, the outer run's frame is; here it has none.) */
-	assert_int_equal(leaf_with_registers(w, registers, 8, &depth, &flags), 0);
-	assert_int_equal(depth, 0);
-	assert_int_equal(flags, PYBPF_STACK_FAULT);
-}
-LAYOUT_TEST(generator_yields)
 
 static void tagged_code(struct world *w)
 {
@@ -354,8 +240,7 @@ LAYOUT_TEST(stable_signature)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shim_frames),           cmocka_unit_test(test_runs_within_runs),
-		cmocka_unit_test(test_generator_yields),      cmocka_unit_test(test_tagged_code),
+		cmocka_unit_test(test_shim_frames),           cmocka_unit_test(test_tagged_code),
 		cmocka_unit_test(test_thread_local_bytecode), cmocka_unit_test(test_not_code),
 		cmocka_unit_test(test_code_fields),           cmocka_unit_test(test_signatures),
 		cmocka_unit_test(test_stable_signature),
