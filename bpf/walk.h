@@ -140,6 +140,7 @@ static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_l
 static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_layout *l)
 {
 	__u64 frame = w->frame, code;
+	enum walk_verdict verdict;
 	__u32 at, sig, flag;
 
 	if (!frame)
@@ -163,12 +164,18 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 	w->frame = walk_frame_u64(w, at, l->frame_previous);
 	if (walk_has_entries(l))
 		w->at_entry = walk_is_entry(w, l, at);
-	if (walk_disproves(w, l, frame, at))
+	verdict = walk_judge(w, l, frame, at);
+	if (verdict == WALK_NOT_NOW)
 		return walk_end(w, l, WALK_WRONG);
-	if (walk_is_shim(w, l, at))
+	if (verdict == WALK_NOT_ONE)
 		return 0;
 	code = walk_frame_u64(w, at, l->frame_code) & ~(__u64)l->code_tag_mask;
 	flag = walk_code(w, l, code, &sig);
+	if (flag == PYBPF_STACK_NOT_CODE && walk_has_cframe(l) && !w->stack.depth) {
+		/* Leavings whose code object is gone. */
+		w->unproved = 1;
+		return walk_end(w, l, WALK_WRONG);
+	}
 	if (flag)
 		w->stack.flags |= flag;
 	else

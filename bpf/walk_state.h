@@ -90,11 +90,11 @@ struct walk {
 	__u64 named_cframe; /* what the thread's own cframe has for the outer run's, or 0 */
 	__u64 entered_from; /* the outer run's frame as the new run's entry frame has it, or 0 */
 	__u64 found_frame;  /* of the cframe that the search has come to */
-	__u32 searched;   /* bytes of the C stack, from the cframe on */
-	__u32 passed;     /* a cframe there proved itself and was not the one */
-	__u32 unproved;   /* what is walked may be no stack of now */
-	__u32 attempt;    /* enum walk_attempt */
-	__u64 checkpoint; /* a frame passed before: meeting it again is a circle (Brent) */
+	__u32 searched;     /* bytes of the C stack, from the cframe on */
+	__u32 passed;       /* a cframe there proved itself and was not the one */
+	__u32 unproved;     /* what is walked may be no stack of now */
+	__u32 attempt;      /* enum walk_attempt */
+	__u64 checkpoint;   /* a frame passed before: meeting it again is a circle (Brent) */
 	__u64 hash;
 	__u32 next_checkpoint;
 	__u32 phase;  /* enum walk_phase */

@@ -130,40 +130,31 @@ enum walk_stop {
 	WALK_WRONG, /* it is no chain of now */
 };
 
-/*
- * The chain ends here. Returns 1 when the walk does, too.
- *
- * A chain of 3.11+ ends at an entry frame. One that does not was met while the evaluation loop switched frames: the
- * compiler may have let it unlink a generator's frame before it stored the caller's (gcc does so in 3.12's
- * YIELD_VALUE), and the caller is then only in a register. So each register is tried: the frame that the loop works on
- * is the one whose chain comes to an entry frame and that the data stack has not popped. In 3.11 and 3.12 the cframe
- * may be the one that is not ready, and the frame then is that of the outer run, whose cframe is sought in the
- * registers, in the new cframe, and up the C stack. A stack that is found in none of these ways is not told.
- */
-static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
+/* The chain that ends here is the thread's stack. */
+static __always_inline int walk_proved(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
 {
-	int cframe = walk_has_cframe(l);
+	if (walk_has_cframe(l) ? w->unproved : stop != WALK_ROOT || (walk_has_entries(l) && !w->at_entry))
+		return 0;
+	if (w->attempt == WALK_FIRST)
+		return 1;
+	if (!w->stack.depth || (w->attempt == WALK_REGISTER_FRAME && w->stack.flags))
+		return 0;
+	if (w->attempt != WALK_SEARCHED || walk_search_agrees(w))
+		return 1;
+	w->passed = 1;
+	return 0;
+}
+
+/* Sets out from the next place where the frame may be. Returns 1 when there is none left. */
+static __always_inline int walk_try_next(struct walk *w, const struct pybpf_layout *l)
+{
 	__u64 candidate;
 
-	if ((cframe ? !w->unproved : stop == WALK_ROOT && (w->at_entry || !walk_has_entries(l))) &&
-	    (w->attempt == WALK_FIRST || w->stack.depth) && (w->attempt != WALK_REGISTER_FRAME || !w->stack.flags)) {
-		if (w->attempt != WALK_SEARCHED || walk_search_agrees(w))
-			return 1;
-		w->passed = 1;
-	}
-	if (w->attempt == WALK_FIRST) {
-		/* What can't be read to its end is true as far as it goes; but where there are cframes, it needs its
-		 * proof. */
-		if (stop == WALK_TORN && (!cframe || (w->stack.flags & PYBPF_STACK_NO_ROOT)))
-			return 1;
-		if (stop == WALK_ROOT && !w->steps && !cframe)
-			return 1; /* no frame at all */
-		/* A frame is proved by the outer run's. */
-		w->attempt = cframe && !w->outer_cframe ? WALK_REGISTER_CFRAME : WALK_REGISTER_FRAME;
-	}
 	walk_clear_stack(w);
+	if (w->attempt == WALK_FIRST) /* A frame is proved by the outer run's. */
+		w->attempt = walk_has_cframe(l) && !w->outer_cframe ? WALK_REGISTER_CFRAME : WALK_REGISTER_FRAME;
 	if (w->attempt == WALK_REGISTER_FRAME && w->next_candidate == w->nr_candidates) {
-		if (!cframe)
+		if (!walk_has_cframe(l))
 			return walk_no_stack(w);
 		w->attempt = WALK_REGISTER_CFRAME;
 		w->next_candidate = 0;
@@ -197,6 +188,30 @@ static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l
 	return 0;
 }
 
+/*
+ * The chain ends here. Returns 1 when the walk does, too.
+ *
+ * A chain of 3.11+ ends at an entry frame. One that does not was met while the evaluation loop switched frames: the
+ * compiler may have let it unlink a generator's frame before it stored the caller's (gcc does so in 3.12's
+ * YIELD_VALUE), and the caller is then only in a register. So each register is tried: the frame that the loop works on
+ * is the one whose chain comes to an entry frame and that the data stack has not popped. In 3.11 and 3.12 the cframe
+ * may be the one that is not ready, and the frame then is that of the outer run, whose cframe is sought in the
+ * registers, in the new cframe, and up the C stack. A stack that is found in none of these ways is not told.
+ */
+static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
+{
+	if (walk_proved(w, l, stop))
+		return 1;
+	if (w->attempt == WALK_FIRST) {
+		/* What can't be read to its end is true as far as it goes; but a cframe's needs its proof. */
+		if (stop == WALK_TORN && (!walk_has_cframe(l) || (w->stack.flags & PYBPF_STACK_NO_ROOT)))
+			return 1;
+		if (stop == WALK_ROOT && !w->steps && !walk_has_cframe(l))
+			return 1; /* no frame at all */
+	}
+	return walk_try_next(w, l);
+}
+
 /* The frame at `at` is none of Python's. */
 static __always_inline int walk_is_shim(const struct walk *w, const struct pybpf_layout *l, __u32 at)
 {
@@ -211,26 +226,38 @@ static __always_inline int walk_is_entry(const struct walk *w, const struct pybp
 	return walk_is_shim(w, l, at);
 }
 
+enum walk_verdict {
+	WALK_PYTHON,  /* a frame to keep */
+	WALK_NOT_ONE, /* none of Python's, or none any more: the chain goes on */
+	WALK_NOT_NOW, /* no part of the thread's stack */
+};
+
 /*
- * Whether the frame at `at`, whose link has been followed, can be no part of the stack; an entry frame may prove it.
- * One beyond the data stack's top has been popped; the loop works on no entry frame; and of 3.12's frames none but
- * those lie on the C stack: beside a cframe there can only be leavings of one.
+ * What to do with the frame at `at`, whose link has been followed; an entry frame may prove the chain. A frame beyond
+ * the data stack's top has been popped: no chain leads there, but that 3.11 unlinks a frame just after it pops it. The
+ * loop works on no entry frame; and of 3.12's frames none but those lie on the C stack: beside a cframe there can only
+ * be leavings of one.
  */
-static __always_inline int walk_disproves(struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 at)
+static __always_inline enum walk_verdict walk_judge(struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 at)
 {
+	int shim = walk_is_shim(w, l, at), popped = 0;
+
 	if (!w->unproved)
-		return 0;
-	if ((frame >= w->datastack_top && frame < w->datastack_limit) ||
-	    (w->attempt == WALK_REGISTER_FRAME && !w->stack.depth && walk_is_shim(w, l, at)))
-		return 1;
-	if (!walk_has_cframe(l))
-		return 0;
-	if (!w->at_entry)
-		return walk_beside_cframe(w, frame);
-	if (w->frame != w->outer_frame)
-		return 1;
-	w->unproved = 0;
-	return 0;
+		return shim ? WALK_NOT_ONE : WALK_PYTHON;
+	if (frame >= w->datastack_top && frame < w->datastack_limit) {
+		popped = l->frame_entry != PYBPF_NO_OFFSET && !w->at_entry && w->attempt == WALK_FIRST &&
+			 w->steps == 1 && frame == w->datastack_top;
+		if (!popped)
+			return WALK_NOT_NOW;
+	}
+	if (shim && w->attempt == WALK_REGISTER_FRAME && !w->stack.depth)
+		return WALK_NOT_NOW;
+	if (walk_has_cframe(l)) {
+		if (w->at_entry ? w->frame != w->outer_frame : walk_beside_cframe(w, frame))
+			return WALK_NOT_NOW;
+		w->unproved = !w->at_entry;
+	}
+	return shim || popped ? WALK_NOT_ONE : WALK_PYTHON;
 }
 
 #endif

@@ -180,12 +180,38 @@ static void cframe_without_contents(struct world *w)
 }
 LAYOUT_TEST(cframe_without_contents)
 
+/* 3.11 pops a frame from the data stack, and then unlinks it. */
+static void popped_frame(struct world *w)
+{
+	uint64_t a = make_code(w, 1), b = make_code(w, 2), c = make_code(w, 3);
+	uint64_t caller = make_frame(w, b, 0, make_frame(w, a, 0, 0)), popped = make_frame(w, c, 0, caller);
+	uint64_t tstate = make_thread(w, make_interp(w), THREAD, popped);
+	bool unlinks_later = w->l.frame_entry != NO;
+
+	if (w->l.cframe_frame == NO)
+		return;
+	put_ptr(w, tstate, w->l.tstate_datastack_top, popped);
+	put_ptr(w, tstate, w->l.tstate_datastack_top + 8, popped + 4096);
+	assert_codes(w, THREAD, (const uint64_t[]){b, a}, unlinks_later ? 2 : 0, unlinks_later ? 0 : PYBPF_STACK_FAULT);
+	/* The first frame of a run is popped after the run. */
+	put(w, popped, w->l.frame_entry, 1, 1);
+	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+	put(w, popped, w->l.frame_entry, 0, 1);
+	/* It is one and no more, and the last that was pushed. */
+	put_ptr(w, tstate, w->l.tstate_datastack_top, caller);
+	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+	put_ptr(w, tstate, w->l.tstate_datastack_top, popped - 8);
+	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+}
+LAYOUT_TEST(popped_frame)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_runs_within_runs),
 		cmocka_unit_test(test_generator_yields),
 		cmocka_unit_test(test_cframe_without_contents),
+		cmocka_unit_test(test_popped_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
