@@ -27,8 +27,9 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 #define WALK_TSTATE_SIZE 1024
 /* The evaluation loop's own frame on the C stack, where cframe and entry frame lie, is no larger. */
 #define WALK_C_FRAME 1024
-/* From one run's cframe to the outer one's it is rarely further; what lies between are C functions that call back. */
-#define WALK_SEARCH_BYTES 4096
+/* From one run's cframe to the outer one's; between them lie C functions that call back: list.sort() takes some 4 KiB.
+ */
+#define WALK_SEARCH_BYTES 8192
 /* Offsets inside one frame. */
 #define WALK_FRAME_MASK 255
 _Static_assert(PYBPF_FRAME_WINDOW <= WALK_FRAME_MASK + 1, "every offset of a frame is inside the mask");
@@ -43,7 +44,7 @@ struct walk_memo {
 };
 
 /* The longest search for a thread, the longest chain, and some more for the chains that turn out to be none. */
-#define WALK_STEPS (PYBPF_MAX_THREADS + PYBPF_MAX_WALK + 2048)
+#define WALK_STEPS (PYBPF_MAX_THREADS + PYBPF_MAX_WALK + 8192)
 
 /* The registers of the interrupted thread. */
 #define WALK_CANDIDATES 32
