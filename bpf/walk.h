@@ -136,18 +136,18 @@ static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_l
 	return walk_read(w, w->chunk, (__u32)(below + window), w->chunk_base);
 }
 
-/* Looks at one frame. Returns 1 when the walk is done. */
-static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_layout *l)
+/* Looks at one frame. */
+static __always_inline enum walk_stop walk_step_frame(struct walk *w, const struct pybpf_layout *l)
 {
 	__u64 frame = w->frame, code;
 	enum walk_verdict verdict;
 	__u32 at, sig, flag;
 
 	if (!frame)
-		return walk_end(w, l, WALK_ROOT);
+		return WALK_ROOT;
 	if (frame == w->checkpoint) {
 		w->stack.flags |= PYBPF_STACK_CYCLE;
-		return walk_end(w, l, WALK_TORN);
+		return WALK_TORN;
 	}
 	if (w->steps == w->next_checkpoint) {
 		w->checkpoint = frame;
@@ -155,32 +155,32 @@ static __always_inline int walk_step_frame(struct walk *w, const struct pybpf_la
 	}
 	if (++w->steps > PYBPF_MAX_WALK) {
 		w->stack.flags |= PYBPF_STACK_NO_ROOT;
-		return walk_end(w, l, WALK_TORN);
+		return WALK_TORN;
 	}
 	if (walk_fetch_frame(w, l, frame, &at)) {
 		w->stack.flags |= PYBPF_STACK_FAULT;
-		return walk_end(w, l, WALK_TORN);
+		return WALK_TORN;
 	}
 	w->frame = walk_frame_u64(w, at, l->frame_previous);
 	if (walk_has_entries(l))
 		w->at_entry = walk_is_entry(w, l, at);
 	verdict = walk_judge(w, l, frame, at);
 	if (verdict == WALK_NOT_NOW)
-		return walk_end(w, l, WALK_WRONG);
+		return WALK_WRONG;
 	if (verdict == WALK_NOT_ONE)
-		return 0;
+		return WALK_GOES_ON;
 	code = walk_frame_u64(w, at, l->frame_code) & ~(__u64)l->code_tag_mask;
 	flag = walk_code(w, l, code, &sig);
 	if (flag == PYBPF_STACK_NOT_CODE && walk_has_cframe(l) && !w->stack.depth) {
 		/* Leavings whose code object is gone. */
 		w->unproved = 1;
-		return walk_end(w, l, WALK_WRONG);
+		return WALK_WRONG;
 	}
 	if (flag)
 		w->stack.flags |= flag;
 	else
 		walk_push(w, code, sig, walk_position(w, l, code, at));
-	return 0;
+	return WALK_GOES_ON;
 }
 
 /* Does one step. Returns 1 when the walk is done; result, depth, flags, hash and frames[] then hold its outcome. */
@@ -188,10 +188,15 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 {
 	__u64 next = 0;
 
-	if (w->phase == WALK_FRAME)
-		return walk_step_frame(w, l);
+	if (w->phase == WALK_FRAME) {
+		enum walk_stop stop = walk_step_frame(w, l);
+
+		return stop == WALK_GOES_ON ? 0 : walk_end(w, l, stop);
+	}
 	if (w->phase == WALK_SEARCH)
 		return walk_search(w, l);
+	if (w->phase == WALK_COMPARE)
+		return walk_compare(w);
 
 	if (++w->steps > PYBPF_MAX_THREADS)
 		return 1;

@@ -53,7 +53,8 @@ enum walk_phase {
 	WALK_INTERP, /* looking at the next interpreter for this thread */
 	WALK_THREAD, /* looking at the next thread state */
 	WALK_FRAME,
-	WALK_SEARCH, /* looking for a cframe on the C stack */
+	WALK_SEARCH,  /* looking for a cframe on the C stack */
+	WALK_COMPARE, /* looking for its frame in the registers */
 };
 
 /* Where the walk took the first frame from. */

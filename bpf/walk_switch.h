@@ -111,20 +111,22 @@ static __always_inline int walk_search(struct walk *w, const struct pybpf_layout
 	return 0;
 }
 
-/* A register is sure; what the entry frame says may be left from an earlier run, hence the nearest cframe alone. */
-static __always_inline int walk_search_agrees(const struct walk *w)
+/*
+ * One step of the comparison of the frame that was found with the registers: it is the outer run's if one of them has
+ * it. Returns 1 when it is.
+ */
+static __always_inline int walk_compare(struct walk *w)
 {
-	int agrees = !w->passed && w->found_frame == w->entered_from;
-
-	for (__u32 i = 0; i < WALK_CANDIDATES; i++) {
-		if (i < w->nr_candidates && w->candidates[i] == w->found_frame)
-			agrees = 1;
-	}
-	return agrees;
+	if (w->next_candidate < w->nr_candidates)
+		return w->candidates[w->next_candidate++ & (WALK_CANDIDATES - 1)] == w->found_frame;
+	w->passed = 1;
+	w->phase = WALK_SEARCH;
+	return 0;
 }
 
 /* Why a chain goes no further. */
 enum walk_stop {
+	WALK_GOES_ON = 0,
 	WALK_ROOT,  /* there is no previous frame */
 	WALK_TORN,  /* it can't be read, or runs in a circle */
 	WALK_WRONG, /* it is no chain of now */
@@ -137,12 +139,7 @@ static __always_inline int walk_proved(struct walk *w, const struct pybpf_layout
 		return 0;
 	if (w->attempt == WALK_FIRST)
 		return 1;
-	if (!w->stack.depth || (w->attempt == WALK_REGISTER_FRAME && w->stack.flags))
-		return 0;
-	if (w->attempt != WALK_SEARCHED || walk_search_agrees(w))
-		return 1;
-	w->passed = 1;
-	return 0;
+	return w->stack.depth && (w->attempt != WALK_REGISTER_FRAME || !w->stack.flags);
 }
 
 /* Sets out from the next place where the frame may be. Returns 1 when there is none left. */
@@ -200,8 +197,14 @@ static __always_inline int walk_try_next(struct walk *w, const struct pybpf_layo
  */
 static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
 {
-	if (walk_proved(w, l, stop))
-		return 1;
+	if (walk_proved(w, l, stop)) {
+		/* What the entry frame says may be left from an earlier run: it is believed of the nearest cframe. */
+		if (w->attempt != WALK_SEARCHED || (!w->passed && w->found_frame == w->entered_from))
+			return 1;
+		w->phase = WALK_COMPARE;
+		w->next_candidate = 0;
+		return 0;
+	}
 	if (w->attempt == WALK_FIRST) {
 		/* What can't be read to its end is true as far as it goes; but a cframe's needs its proof. */
 		if (stop == WALK_TORN && (!walk_has_cframe(l) || (w->stack.flags & PYBPF_STACK_NO_ROOT)))
