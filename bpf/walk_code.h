@@ -61,7 +61,7 @@ static __always_inline __s64 walk_tlbc_position(struct walk *w, const struct pyb
 	if (walk_read(w, &array, sizeof(array), code + l->code_tlbc) || walk_read(w, &count, sizeof(count), array) ||
 	    index < 0 || index >= count || walk_read(w, &base, sizeof(base), array + 8 + (__u64)index * 8) || !base)
 		return -1;
-	return (__s64)(instr - base) + l->code_adaptive;
+	return (__s64)(instr - base + l->code_adaptive);
 }
 
 /* Returns the code object's signature in *sig. Returns 0, or the flag that says why there is none. */
