@@ -57,6 +57,7 @@ SAN_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/san/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 FUZZ_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/fuzz/user/%.o)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+HOSTILE_BIN := $(addprefix $(BUILD)/hostile/pretender-3.,8 11 12 14)
 KERNEL_BIN := $(KERNEL_SRC:tests/kernel/%.c=$(BUILD)/kernel/%)
 
 .PHONY: all
@@ -100,6 +101,11 @@ KERNEL_OBJ := $(filter-out $(BUILD)/user/cli%,$(SKEL_OBJ)) $(BUILD)/libuser.a
 $(BUILD)/kernel/%: tests/kernel/%.c $(KERNEL_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -I$(BUILD) -MMD -MP -MF $@.d -o $@ $< $(KERNEL_OBJ) -lcmocka $(LDLIBS)
+
+# The same program as each of these minor versions; its symbols are to be seen as an interpreter's are.
+$(BUILD)/hostile/pretender-3.%: $(wildcard tests/hostile/*.[ch]) $(BUILD)/libuser.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -DMINOR=$* -rdynamic -pthread -o $@ $(filter %.c %.a,$^)
 
 $(BUILD)/linecheck: tools/linecheck.c user/pysym_lines.c user/pysym_lines.h bpf/pybpf.h
 	@mkdir -p $(@D)
@@ -174,7 +180,7 @@ FUZZ_SECONDS ?= 60
 fuzz: $(FUZZ_BIN)
 	@tools/run-fuzz '$(BUILD)/fuzz' '$(FUZZ_SECONDS)'
 
-test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(BUILD)/linecheck
+test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/linecheck
 
 kernels:
 	@tools/install-deps --kernels
@@ -190,7 +196,7 @@ lint: $(BUILD)/pybpf.skel.h
 	@tools/lint
 
 format:
-	$(CLANG_FORMAT) -i $(wildcard $(foreach folder,user bpf tests/unit tests/kernel tests/fuzz tools,$(folder)/*.c $(filter-out user/layout_tables.h,$(wildcard $(folder)/*.h))))
+	$(CLANG_FORMAT) -i $(wildcard $(foreach folder,user bpf tests/unit tests/kernel tests/fuzz tests/hostile tools,$(folder)/*.c $(filter-out user/layout_tables.h,$(wildcard $(folder)/*.h))))
 
 clean:
 	rm -rf $(BUILD)

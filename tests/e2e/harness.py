@@ -2,6 +2,7 @@
 """Starts targets, runs pybpf on them, reads what it wrote, holds it against the target's words."""
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -69,6 +70,7 @@ def unescape(text):
     return ESCAPE.sub(one, text)
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def parse_frame(text):
     match = FRAME.fullmatch(text)
     if not match:
