@@ -165,7 +165,7 @@ truth: $(BUILD)/pybpf
 	@tools/run-truth --pybpf $(BUILD)/pybpf $(TRUTH)
 
 # What make test runs, one after the other, is in tools/run-tests; test-programs is its share of the build.
-.PHONY: test unit fuzz test-programs unit-programs kernels lint format clean
+.PHONY: test unit fuzz fuzz-programs test-programs unit-programs kernels lint format clean
 test:
 	@tools/install-deps --test
 	@env MAKE='$(MAKE)' tools/run-tests --build '$(BUILD)' all
@@ -177,8 +177,10 @@ unit-programs: $(UNIT_BIN)
 
 # Each target of tests/fuzz for FUZZ_SECONDS, on what earlier runs have found (below the build folder) as well.
 FUZZ_SECONDS ?= 60
-fuzz: $(FUZZ_BIN)
+fuzz: fuzz-programs
 	@tools/run-fuzz '$(BUILD)/fuzz' '$(FUZZ_SECONDS)'
+
+fuzz-programs: $(FUZZ_BIN)
 
 test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/linecheck
 
