@@ -149,9 +149,9 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 		w->stack.flags |= PYBPF_STACK_CYCLE;
 		return WALK_TORN;
 	}
-	if (w->steps == w->next_checkpoint) {
+	if (w->steps >= w->next_checkpoint) {
 		w->checkpoint = frame;
-		w->next_checkpoint *= 2;
+		w->next_checkpoint = 2 * w->steps;
 	}
 	if (++w->steps > PYBPF_MAX_WALK) {
 		w->stack.flags |= PYBPF_STACK_NO_ROOT;

@@ -17,8 +17,10 @@ static __always_inline __u64 walk_mix_string(struct walk *w, const struct pybpf_
 	/* Beyond the page may be nothing. */
 	if (room > WALK_STRING_BYTES)
 		room = WALK_STRING_BYTES;
-	if (walk_read(w, text, (__u32)room, addr))
+	if (walk_read(w, text, (__u32)room, addr)) {
+		w->steps += WALK_FAULT_STEPS;
 		return hash;
+	}
 	hash = walk_mix(hash, text[0]);
 	hash = walk_mix(hash, text[2]);
 	/* In 3.x this is wstr, which may be set later. */
@@ -59,8 +61,10 @@ static __always_inline __s64 walk_tlbc_position(struct walk *w, const struct pyb
 	__s64 count = 0;
 
 	if (walk_read(w, &array, sizeof(array), code + l->code_tlbc) || walk_read(w, &count, sizeof(count), array) ||
-	    index < 0 || index >= count || walk_read(w, &base, sizeof(base), array + 8 + (__u64)index * 8) || !base)
+	    index < 0 || index >= count || walk_read(w, &base, sizeof(base), array + 8 + (__u64)index * 8) || !base) {
+		w->steps += WALK_FAULT_STEPS;
 		return -1;
+	}
 	return (__s64)(instr - base + l->code_adaptive);
 }
 
@@ -73,8 +77,10 @@ static __always_inline __u32 walk_code(struct walk *w, const struct pybpf_layout
 		*sig = memo->sig;
 		return 0;
 	}
-	if (walk_window(w, code, l->code_window, PYBPF_CODE_WINDOW))
+	if (walk_window(w, code, l->code_window, PYBPF_CODE_WINDOW)) {
+		w->steps += WALK_FAULT_STEPS;
 		return PYBPF_STACK_FAULT;
+	}
 	if (w->code_type && walk_u64(w, l->code_type) != w->code_type)
 		return PYBPF_STACK_NOT_CODE;
 	*sig = walk_code_signature(w, l);

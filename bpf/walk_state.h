@@ -27,6 +27,9 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 #define WALK_TSTATE_SIZE 1024
 /* The evaluation loop's own frame on the C stack, where cframe and entry frame lie, is no larger. */
 #define WALK_C_FRAME 1024
+/* From one run's cframe to the outer one's, and from that to the one outside of it; the rest of a C stack is rarely so
+ * large. */
+#define WALK_C_STACK (256 << 10)
 /* From one run's cframe to the outer one's; between them lie C functions that call back: list.sort() takes some 4 KiB.
  */
 #define WALK_SEARCH_BYTES 8192
@@ -45,6 +48,9 @@ struct walk_memo {
 
 /* The longest search for a thread, the longest chain, and some more for the chains that turn out to be none. */
 #define WALK_STEPS (PYBPF_MAX_THREADS + PYBPF_MAX_WALK + 8192)
+
+/* So much longer than another step does one take that met memory which is not there: the kernel handles a fault. */
+#define WALK_FAULT_STEPS 64
 
 /* The registers of the interrupted thread. */
 #define WALK_CANDIDATES 32

@@ -89,7 +89,7 @@ static __always_inline int walk_no_stack(struct walk *w)
  */
 static __always_inline int walk_search(struct walk *w, const struct pybpf_layout *l)
 {
-	__u64 entry = 0, cframe;
+	__u64 entry = 0, cframe, pair[2]; /* current_frame, previous */
 
 	if (w->next_candidate < w->nr_candidates) {
 		__u64 entered = w->candidates[w->next_candidate++ & (WALK_CANDIDATES - 1)];
@@ -103,10 +103,14 @@ static __always_inline int walk_search(struct walk *w, const struct pybpf_layout
 	if (w->searched > WALK_SEARCH_BYTES)
 		return walk_no_stack(w);
 	cframe = w->cframe + w->searched;
+	if (walk_read(w, pair, sizeof(pair), cframe + l->cframe_frame))
+		return walk_no_stack(w);
+	if (!walk_is_pointer(pair[0]) || (pair[1] - cframe > WALK_C_STACK && !walk_in_tstate(w, pair[1])))
+		return 0;
 	walk_clear_stack(w);
 	walk_enter_cframe(w, l, cframe);
 	w->found_frame = w->frame;
-	if (walk_is_pointer(w->frame) && w->outer_cframe)
+	if (w->outer_cframe)
 		w->phase = WALK_FRAME;
 	return 0;
 }

@@ -206,34 +206,48 @@ int procfs_stat(pid_t pid, struct procfs_stat *out)
 	return n < 0 ? (int)n : procfs_parse_stat(text, out);
 }
 
-int procfs_thread_group(pid_t tid, pid_t *out)
+/* The number after `name` (with its colon) in /proc/PID/status. Returns 0 or negative errno. */
+static int status_number(pid_t pid, const char *name, uint64_t *out)
 {
 	char path[64], *line = NULL;
 	int ret = -EBADMSG;
 	size_t size = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	file = fopen(path, "re");
 	if (!file)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (getline(&line, &size, file) > 0) {
-		char *last;
-		uint64_t value;
+		char *value = line + strlen(name);
 
-		if (strncmp(line, "Tgid:", 5))
+		if (strncmp(line, name, strlen(name)))
 			continue;
-		line[strcspn(line, "\n")] = '\0';
-		last = strrchr(line, '\t');
-		if (last && (last++, parse_number(&last, 10, &value)) && value <= INT_MAX) {
-			*out = (pid_t)value;
+		value += strspn(value, " \t");
+		if (parse_number(&value, 10, out))
 			ret = 0;
-		}
 		break;
 	}
 	free(line);
 	fclose(file);
 	return ret;
+}
+
+int procfs_thread_group(pid_t tid, pid_t *out)
+{
+	uint64_t value;
+	int err = status_number(tid, "Tgid:", &value);
+
+	if (!err && value > INT_MAX)
+		err = -EBADMSG;
+	if (!err)
+		*out = (pid_t)value;
+	return err;
+}
+
+int procfs_peak_rss(pid_t pid, uint64_t *kib)
+{
+	return status_number(pid, "VmHWM:", kib);
 }
 
 /* Turns an O_PATH descriptor (consumed) into one for reading, if it is a regular file's. */

@@ -42,6 +42,9 @@ int procfs_stat(pid_t pid, struct procfs_stat *out);
 /* The process that thread tid belongs to into *out (Tgid in /proc/TID/status). Returns 0 or negative errno. */
 int procfs_thread_group(pid_t tid, pid_t *out);
 
+/* The most memory, in KiB, that the process has had resident since its exec. Returns 0 or negative errno. */
+int procfs_peak_rss(pid_t pid, uint64_t *kib);
+
 /*
  * Opens, for reading, the file that is mapped at [start, end) of the process: through map_files, else through
  * /proc/PID/root, then checks that device and inode are the mapping's. Never blocks on a FIFO or device,

@@ -65,6 +65,7 @@ struct pysym {
 	struct position *positions;
 	struct file *files;
 	struct pysym_counters counters;
+	uint32_t lines_read; /* bytes */
 };
 
 /* What stands where a name could not be had. */
@@ -204,17 +205,19 @@ static char *read_string(const struct walk_memory *memory, const struct pybpf_la
 	return text;
 }
 
-/* Longest line table that is read from a process; one of 16 MiB would belong to a function of millions of lines. */
-#define LINES_MAX (16u << 20)
+/* Bytes of line tables that are read from processes in one run; those of a whole standard library are some 10 MiB. */
+#define LINES_MAX (64u << 20)
 
-static void read_lines(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr,
-		       struct code *code)
+static void read_lines(struct pysym *s, const struct walk_memory *memory, uint64_t addr, struct code *code)
 {
+	const struct pybpf_layout *layout = &code->process->layout;
 	uint64_t size;
 	uint8_t *lines;
 
-	if (memory->read(memory->source, addr + layout->bytes_size, &size, sizeof(size)) || size > LINES_MAX)
+	if (memory->read(memory->source, addr + layout->bytes_size, &size, sizeof(size)) ||
+	    size > LINES_MAX - s->lines_read)
 		return;
+	s->lines_read += (uint32_t)size;
 	lines = malloc(size + 1);
 	if (!lines)
 		return;
@@ -230,7 +233,7 @@ static void read_lines(const struct walk_memory *memory, const struct pybpf_layo
  * Reads from the process what is still missing of a code object. The object may have been freed since: what was read
  * counts only if the signature is the same before and after.
  */
-static void read_missing(struct code *code, char **file)
+static void read_missing(struct pysym *s, struct code *code, char **file)
 {
 	const struct pybpf_layout *layout = &code->process->layout;
 	struct walk_memory memory;
@@ -246,7 +249,7 @@ static void read_missing(struct code *code, char **file)
 	if (!*file)
 		path = read_string(&memory, layout, before.file);
 	if (!had_lines)
-		read_lines(&memory, layout, before.lines, code);
+		read_lines(s, &memory, before.lines, code);
 	if (walk_read_code(&memory, layout, code->key.code, &after) || after.sig != code->key.sig) {
 		free(name);
 		free(path);
@@ -270,7 +273,7 @@ static void read_missing(struct code *code, char **file)
 static int finish_code(struct pysym *s, struct code *code, char *file)
 {
 	if (!code->name || !file || !code->lines)
-		read_missing(code, &file);
+		read_missing(s, code, &file);
 	s->counters.codes++;
 	if (!code->name) {
 		s->counters.unnamed++;
@@ -385,7 +388,7 @@ int pysym_resolve(struct pysym *s, uint32_t proc_id, const struct pybpf_frame *f
 
 		if (err)
 			return err;
-		read_missing(code, &file);
+		read_missing(s, code, &file);
 		if (!code->name) {
 			free(file);
 			free(code->lines);

@@ -7,8 +7,8 @@
 
 #include "pysym_string.h"
 
-/* No string is longer than the user's half of a 47-bit address space. */
-#define STRING_LENGTH_MAX (1ULL << 47)
+/* No name or path is so long; what says that it is, is no string. */
+#define STRING_LENGTH_MAX (1ULL << 30)
 
 #define UNICODE_MAX         0x10ffff
 #define UNICODE_IS_SURR(cp) ((cp) >= 0xd800 && (cp) <= 0xdfff)

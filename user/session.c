@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,9 @@
  * some 2 MiB until user space runs; what does not fit is sent at its next sample.
  */
 #define RING_BYTES (4u << 20)
+/* So much is taken at a time: a program all of whose stacks are new and deep fills the ring as fast as it is emptied.
+ */
+#define CONSUME_BYTES (256u << 10)
 /* Code objects that are announced; a program with more of them has the rest read from the process. */
 #define MAX_CODES_PER_STACK 2
 /* Distinct builds of Python in one run. */
@@ -140,7 +144,8 @@ static int on_event(void *ctx, void *data, size_t size)
 		s->error = err;
 		log_error("cannot keep what the kernel sent: %s", strerror(-err));
 	}
-	return 0;
+	s->consumed += (uint32_t)size;
+	return s->consumed < CONSUME_BYTES ? 0 : -EAGAIN;
 }
 
 static int load(struct session *s)
@@ -310,13 +315,22 @@ int session_fd(const struct session *s)
 	return ring_buffer__epoll_fd(s->ring);
 }
 
+bool session_has_events(const struct session *s)
+{
+	struct pollfd ring = {.fd = session_fd(s), .events = POLLIN};
+
+	return poll(&ring, 1, 0) == 1;
+}
+
 int session_consume(struct session *s)
 {
-	int n = ring_buffer__consume(s->ring);
+	int n;
 
+	s->consumed = 0;
+	n = ring_buffer__consume(s->ring);
 	if (s->error)
 		return s->error;
-	return n < 0 && n != -EINTR ? n : 0;
+	return n < 0 && n != -EINTR && n != -EAGAIN ? n : 0;
 }
 
 bool session_took_exec(struct session *s, pid_t pid)

@@ -74,7 +74,8 @@ void session_detach(struct session *s);
 
 /* A descriptor that polls readable when session_consume has something to do. */
 int session_fd(const struct session *s);
-/* Takes what the kernel sent. Returns 0 or negative errno. */
+bool session_has_events(const struct session *s);
+/* Takes what the kernel sent, or a part of it if it is much. Returns 0 or negative errno. */
 int session_consume(struct session *s);
 /* True once after the process executed another program. */
 bool session_took_exec(struct session *s, pid_t pid);

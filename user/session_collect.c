@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "log.h"
+#include "procfs.h"
 #include "pybpf.skel.h"
 #include "session_account.h"
 #include "session_internal.h"
@@ -119,19 +121,23 @@ static double kernel_time(struct session *s, uint64_t asked)
 static void own_cost(struct session_account *account)
 {
 	struct rusage usage;
+	uint64_t kib = 0;
 
+	/* ru_maxrss would have that of the program that started pybpf. */
+	procfs_peak_rss(getpid(), &kib);
+	account->peak_rss_kib = (int64_t)kib;
 	getrusage(RUSAGE_SELF, &usage);
 	account->user_cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
 			      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-	account->peak_rss_kib = usage.ru_maxrss;
 }
 
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)
 {
-	int err;
+	int err = 0;
 
 	memset(account, 0, sizeof(*account));
-	err = session_consume(s);
+	while (session_has_events(s) && !err)
+		err = session_consume(s);
 	err = err ?: session_stacks_finish(s->stacks);
 	err = err ?: read_counters(s, account->counters);
 	err = err ?: read_counts(s, account);

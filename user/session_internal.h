@@ -25,7 +25,8 @@ struct session {
 	int stats_fd;
 	pid_t exec_pid; /* of the last exec that nobody has asked for, or 0 */
 	uint64_t attach_ns, detach_ns;
-	int error; /* first failure in a callback */
+	uint32_t consumed; /* bytes of events in this session_consume */
+	int error;         /* first failure in a callback */
 };
 
 /* Stacks that came through the ring buffer: kernel's id -> stack in the profile. */

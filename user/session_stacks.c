@@ -123,6 +123,9 @@ static int build(struct session_stacks *t, const struct pybpf_stack_event *event
 			stack = push_note(t, stack, note);
 		}
 	}
+	/* There were only frames that do not show. */
+	if (stack == PROFILE_ROOT)
+		stack = push_note(t, stack, "[incomplete]");
 	*out = stack;
 	return stack == PROFILE_NONE ? -ENOMEM : 0;
 }

@@ -230,11 +230,11 @@ static void lie_tables(struct worker *w)
 	lie_costly(w);
 }
 
-/* Stacks of thousands of frames that differ in the root. */
+/* Stacks of thousands of frames that differ in the root's code object, which is another by its line table. */
 static void lie_roots(struct worker *w)
 {
 	put_u64(frame_at(w, 0), world.l.frame_previous, number(deep_at(DEEP - PYBPF_MAX_FRAMES + CHAIN + 1)));
-	put_u32(code_at(ROOT), world.l.code_firstlineno, 100 * (choose(w, 1 << 24) + 1));
+	put_u64(code_at(ROOT), world.l.code_linetable, choose(w, 1 << 24));
 }
 
 static void lie_all(struct worker *w);
