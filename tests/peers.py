@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samplers that ours is held beside, each as the beginning of a command line.
+
+py-spy and Austin come from PyPI, into a virtual environment in the cache folder of tests/e2e/pythons.py;
+CPython's own comes with the 3.15 of the root file system that tools/setup-pythons makes.
+"""
+import fcntl
+import functools
+import re
+import subprocess
+
+import pythons
+
+PYTHON = "/usr/bin/python3"
+PACKAGES = ("py-spy==0.4.3", "austin-dist==4.0.0", "austin-python==2.4.0")
+
+
+class Missing(Exception):
+    """Why a sampler is not there."""
+
+
+def run(argv, **options):
+    return subprocess.run(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def environment():
+    """The folder of the virtual environment's programs. Work trees share it."""
+    home = pythons.cache() / "peers"
+    home.mkdir(parents=True, exist_ok=True)
+    whole = home / "packages.txt"  # written last
+    with open(home / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not whole.exists() or whole.read_text(encoding="utf-8").split() != list(PACKAGES):
+            whole.unlink(missing_ok=True)
+            for argv in (
+                [PYTHON, "-m", "venv", str(home)],
+                [str(home / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", *PACKAGES],
+            ):
+                done = run(argv)
+                if done.returncode:
+                    raise Missing("%s failed: %s" % (" ".join(argv[:3]), done.stdout.strip().split("\n")[-1]))
+            whole.write_text("\n".join(PACKAGES) + "\n", encoding="utf-8")
+    return home / "bin"
+
+
+def root():
+    folder = pythons.cache() / "sid"
+    if not folder.is_dir():
+        raise Missing("tools/setup-pythons has not made the root file system sid")
+    return folder
+
+
+def linked_in_root(program):
+    """A program with the root's C library. It runs outside of the root, and sees every process and file."""
+    folder = root()
+    places = ":".join(str(folder / place) for place in ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"))
+    return [str(folder / "lib64/ld-linux-x86-64.so.2"), "--library-path", places, str(program)]
+
+
+@functools.lru_cache(maxsize=None)
+def py_spy():
+    return [str(environment() / "py-spy")]
+
+
+@functools.lru_cache(maxsize=None)
+def austin():
+    """Austin's release needs glibc 2.38. It writes MOJO; it ends with status 254 when its time is up."""
+    program = environment() / "austin"
+    if run([program, "--version"]).returncode == 0:
+        return [str(program)]
+    return linked_in_root(program)
+
+
+@functools.lru_cache(maxsize=None)
+def mojo2austin():
+    """Reads Austin's files: mojo2austin IN OUT."""
+    return [str(environment() / "mojo2austin")]
+
+
+@functools.lru_cache(maxsize=None)
+def profiling_sampling():
+    """CPython's, for processes of the same version and kind of build: 3.15 with the GIL."""
+    program = root() / "usr/bin/python3.15"
+    if not program.exists():
+        raise Missing("the root file system sid has no python3.15")
+    home = "PYTHONHOME=" + str(root() / "usr")
+    argv = ["env", home, *linked_in_root(program), "-m", "profiling.sampling"]
+    done = run([*argv, "--help"])
+    if done.returncode:
+        raise Missing("python3.15 does not run: " + done.stdout.strip().split("\n")[-1])
+    return argv
+
+
+def version(argv):
+    """What a sampler calls itself."""
+    if "profiling.sampling" in argv:
+        return "CPython %s's profiling.sampling" % run([*argv[:-2], "--version"]).stdout.split()[-1]
+    found = re.findall(r"py-spy \S+|austin \d\S+", run([*argv, "--version"]).stdout)
+    return found[0] if found else argv[-1]
