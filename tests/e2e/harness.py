@@ -156,11 +156,16 @@ def started(argv, **options):
         stop(process)
 
 
+def tied(argv, signal_name="KILL"):
+    """The same program, which gets that signal when the thread that starts it is gone."""
+    return ["/usr/bin/setpriv", "--pdeathsig", signal_name, *argv]
+
+
 def pybpf(*args, timeout=PATIENCE, **options):
-    """Runs pybpf to its end."""
+    """Runs pybpf to its end, or to ours: it hands TERM on to its command."""
     options.setdefault("stdin", subprocess.DEVNULL)
     done = subprocess.run(
-        [PYBPF, *map(str, args)],
+        tied([PYBPF, *map(str, args)], "TERM"),
         stdout=options.pop("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE,
         timeout=timeout,

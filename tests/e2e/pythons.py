@@ -27,10 +27,10 @@ class Interpreter:
     kind: str  # shared, static, stripped, debug or free-threaded
     root: Optional[str] = None
 
-    def command(self, target, *args):
-        """The command line that runs a file of tests/targets."""
-        folder = targets_in_root() if self.root else str(TARGETS)
-        return [*self.argv, os.path.join(folder, target), *args]
+    def command(self, target, *args, folder=TARGETS):
+        """The command line that runs a file of tests/targets, or of another folder."""
+        place = targets_in_root(folder) if self.root else str(folder)
+        return [*self.argv, os.path.join(place, target), *args]
 
     def runs_here(self):
         """Can it run any file of this machine (not only copies of the targets)?"""
@@ -38,24 +38,24 @@ class Interpreter:
 
 
 @functools.lru_cache(maxsize=None)
-def targets_in_root():
+def targets_in_root(folder=TARGETS):
     """Where the copies are: by content, so that two work trees can be tested at the same time."""
     digest = hashlib.sha256()
-    for path in sorted(TARGETS.glob("*.py")):
+    for path in sorted(folder.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return "/%s/%s" % (ROOT_TARGETS, digest.hexdigest()[:16])
 
 
-def copy_targets():
+def copy_targets(folder=TARGETS):
     """Puts copies of the targets into every root file system that an interpreter lives in."""
     for root in {item.root for item in interpreters() if item.root}:
-        place = root + targets_in_root()
+        place = root + targets_in_root(folder)
         if os.path.isdir(place):
             continue
         os.makedirs(os.path.dirname(place), exist_ok=True)
         making = tempfile.mkdtemp(dir=os.path.dirname(place))
         os.chmod(making, 0o755)
-        for path in TARGETS.glob("*.py"):
+        for path in folder.glob("*.py"):
             shutil.copy(path, making)
         try:
             os.rename(making, place)

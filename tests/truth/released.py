@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that hash, compress and ask sqlite, with the GIL released: they keep their Python frames."""
+"""Threads that hash, compress, ask sqlite and calculate, with the GIL released: they keep their Python frames.
+
+released.py FOLDER: where numpy is, if there is one for this Python.
+"""
 
 import hashlib
+import os
+import sys
 import threading
 
 import start
@@ -16,8 +21,9 @@ except ImportError:
     sqlite3 = None
 
 THROUGH = ("hashlib.py",)  # without OpenSSL, and in versions that have it in Python
-STACKS = ["hashing hash_it", "packing zip_it", "asking query_it"]
+STACKS = ["hashing hash_it", "packing zip_it", "asking query_it", "calculating sort_it", "calculating multiply_it"]
 THREADED = True
+NUMPY = True
 LEAST = 0.99  # of the samples have Python frames
 TEXT = b"".join(b"%d" % (number * number) if str is not bytes else str(number * number) for number in range(20000))
 COUNT = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) select sum(i) from n"
@@ -52,11 +58,29 @@ def asking():
     query_it(LOCAL.cursor)
 
 
+def sort_it():
+    ARRAY.copy().sort()
+
+
+def multiply_it():
+    MATRIX.dot(MATRIX)
+
+
+def calculating():
+    sort_it()
+    multiply_it()
+
+
 LOCAL = threading.local()
 
 if __name__ == "__main__":
-    for one in [packing] * bool(zlib) + [asking] * bool(sqlite3):
-        thread = threading.Thread(target=start.rounds, args=(one,))
-        thread.daemon = True
-        thread.start()
-    start.forever(hashing)
+    if sys.argv[1:] != [""]:
+        sys.path.append(sys.argv[1])
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads of its own are none of Python's
+        import numpy
+
+        ARRAY = numpy.arange(300000) * 7919 % 300007
+        MATRIX = numpy.ones((300, 300))
+    start.forever(
+        hashing, *[packing] * bool(zlib) + [asking] * bool(sqlite3) + [calculating] * ("numpy" in sys.modules)
+    )

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Four threads, each with its own functions: no stack has functions of two. With and without a GIL."""
 
-import threading
-
 import start
 
 STACKS = [
@@ -82,8 +80,4 @@ def west():
 
 
 if __name__ == "__main__":
-    for one in (north, east, south):
-        thread = threading.Thread(target=start.rounds, args=(one,))
-        thread.daemon = True
-        thread.start()
-    start.forever(west)
+    start.forever(west, north, east, south)

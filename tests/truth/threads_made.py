@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Four threads that make, run and free functions of their own: memory goes from one thread's to another's."""
 
-import threading
-
 import start
 
 MADE = ("<thread-", ("<module>", "outer_", "inner_"))
@@ -46,8 +44,4 @@ def four():
 
 
 if __name__ == "__main__":
-    for each in (one, two, three):
-        thread = threading.Thread(target=start.rounds, args=(each,))
-        thread.daemon = True
-        thread.start()
-    start.forever(four)
+    start.forever(four, one, two, three)

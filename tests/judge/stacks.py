@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs pybpf on a program of tests/truth until there are so many samples with Python frames.
+
+Given up is what the account says was lost or is incomplete.
+"""
+
+import subprocess
+import time
+
+import harness
+import rules
+import wheels
+from results import Result
+
+RATE = 5000
+MAX_STACKS = 131072  # deep.py has some 10,000 in a second
+THREAD_SHARE = 0.02  # at least, of each of up to four threads
+MAX_RUNS = 10
+MAX_SECONDS = 90  # of all runs of a program on one Python
+
+
+def is_marked(stack):
+    """Incomplete, which the account counts."""
+    return any(frame.text.startswith("[") and frame.text != "[unnamed]" and not frame.file for frame in stack)
+
+
+def add(program, result, run, qualified):
+    """Adds what one run of the profiler says."""
+    result.hold(program, [(stack, count) for stack, count in run.stacks() if not is_marked(stack)], (qualified,))
+    stats = run.stats
+    result.samples += stats["samples"]["python"]
+    result.of += stats["samples"]["asked"]
+    result.stacks += stats["stacks"]
+    for group in ("lost", "incomplete", "without_python"):
+        for cause, number in stats[group].items():
+            result.tally(group + " " + cause, number)
+            if group != "without_python":
+                result.given_up += number
+    for cause in ("unnamed", "without_lines"):
+        result.tally("code objects " + cause, stats["code_objects"][cause])
+
+
+def started(program, interpreter):
+    """The program's process, which ends with us."""
+    arguments = [wheels.find(interpreter)[0]] if program.numpy else []
+    argv = harness.tied(interpreter.command(program.file, *arguments, folder=rules.PROGRAMS))
+    return harness.started(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
+
+
+def read_names(process):
+    """The functions that the program runs at the same time."""
+    names = process.stdout.readline().decode().split()
+    assert names, "the program did not start"
+    time.sleep(0.2)  # so do its threads
+    return names
+
+
+def measure(program, interpreter, wanted):
+    result = Result(program.name, interpreter.name)
+    start = time.monotonic()
+    with started(program, interpreter) as process:
+        names = read_names(process)
+        rate = RATE
+        for _ in range(MAX_RUNS):
+            seconds = max(0.3, (wanted - result.samples) / rate * 1.05)
+            run = harness.record(
+                process.pid, "--max-stacks", MAX_STACKS, seconds="%.2f" % min(seconds, 20), rate=RATE, timeout=120
+            )
+            add(program, result, run, interpreter.version >= (3, 11))
+            rate = max(100, run.stats["samples"]["python"] / run.stats["duration_s"])
+            if result.samples >= wanted or time.monotonic() - start > MAX_SECONDS:
+                break
+    faults = []
+    if result.samples < wanted:
+        faults.append("%d samples in %d s, not %d" % (result.samples, time.monotonic() - start, wanted))
+    if program.least:
+        result.shares["with Python frames"] = round(result.samples / max(1, result.of), 5)
+        if result.samples < program.least * result.of:
+            faults.append("%.2f %% of the samples have Python frames" % (100 * result.samples / result.of))
+    for name in names if len(names) > 1 else ():
+        share = result.begun.get(name, 0) / max(1, result.samples)
+        result.shares[name] = round(share, 4)
+        if share < THREAD_SHARE:
+            faults.append("%s has %.1f %% of the samples" % (name, 100 * share))
+    result.failed = "; ".join(faults)
+    return result
