@@ -97,6 +97,6 @@ def profiling_sampling():
 def version(argv):
     """What a sampler calls itself."""
     if "profiling.sampling" in argv:
-        return "CPython %s's profiling.sampling" % run([*argv[:-2], "--version"]).stdout.split()[-1]
+        return "profiling.sampling " + run([*argv[:-2], "--version"]).stdout.split()[-1]
     found = re.findall(r"py-spy \S+|austin \d\S+", run([*argv, "--version"]).stdout)
     return found[0] if found else argv[-1]
