@@ -4,6 +4,9 @@
 Each samples a running process, in its own mode and with --nonblocking or --blocking where it has one, the threads of
 the program alone. A name may be plain or qualified. Given up is what a sampler says itself was an error, or marks as
 invalid; nothing else that it leaves out is held against it.
+
+A reader in another process that takes turns with its target on one CPU finds frames that stand still. As on a machine
+with a CPU to spare, a program with one thread has one of its own here, and the other samplers run on the rest.
 """
 
 import json
@@ -23,6 +26,7 @@ PROGRAMS = ("parents", "depths", "generators", "recursion", "exceptions")
 PYTHONS = ("pyenv-3.13*", "sid-python3.15")
 SPY_RATE = 1000  # it falls behind at much more
 RATE = 5000
+CPUS = sorted(os.sched_getaffinity(0))
 LIBRARY = re.compile(r".*/lib/python\d[\d.]*t?/")
 COLUMNS = "%-12s %-16s %-38s %8s %17s %17s %17s"
 
@@ -33,8 +37,9 @@ class Failed(Exception):
 
 def output(argv, seconds):
     """What it said; its status is not asked: Austin's is never 0."""
+    others = ",".join(str(cpu) for cpu in CPUS[1:] or CPUS)
     done = subprocess.run(
-        harness.tied([str(word) for word in argv]),
+        harness.tied(["taskset", "-c", others, *map(str, argv)]),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -125,6 +130,8 @@ def measure(program, interpreter, wanted, sample, mode, argv, rate):
         result.sampler = peers.version(argv()) + mode
         with stacks.started(program, interpreter) as process, tempfile.TemporaryDirectory() as folder:
             stacks.read_names(process)
+            if not program.threaded:
+                os.sched_setaffinity(process.pid, CPUS[:1])
             out = os.path.join(folder, "out")
             found, result.given_up = sample(process.pid, program, max(1, round(wanted / rate)), out)
     except (peers.Missing, Failed) as why:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What came of one program on one Python, and how stacks are held against the program's rule."""
 
+import functools
 from dataclasses import dataclass, field
 
 import harness
@@ -28,6 +29,11 @@ class Result:
     def good(self):
         return not (self.impossible or self.wrong_names or self.failed)
 
+    def why(self):
+        """What is wrong with it, for the message of a failed test."""
+        counts = "%d samples: %d impossible, %d wrong names" % (self.samples, self.impossible, self.wrong_names)
+        return "\n".join([counts] + [self.failed] * bool(self.failed) + self.examples)
+
     def tally(self, cause, number):
         if number:
             self.causes[cause] = self.causes.get(cause, 0) + number
@@ -38,14 +44,17 @@ class Result:
         spellings: whether names may be plain (False), qualified (True); lines: whether each frame has to have one.
         """
 
+        @functools.lru_cache(maxsize=None)
         def is_right(frame):
             return any(program.right_name(frame, qualified, lines) for qualified in spellings)
 
+        @functools.lru_cache(maxsize=None)
+        def short(frame):
+            return harness.Frame(frame.name.rpartition(".")[2], frame.file, frame.line)
+
         for stack, count in stacks:
             wrong = [frame for frame in stack if not is_right(frame)]
-            own = program.own(
-                [harness.Frame(frame.name.rpartition(".")[2], frame.file, frame.line) for frame in stack]
-            )
+            own = program.own([short(frame) for frame in stack])
             what = ""
             if wrong:
                 self.wrong_names += count

@@ -14,7 +14,7 @@ from results import Result
 
 RATE = 5000
 MAX_STACKS = 131072  # deep.py has some 10,000 in a second
-THREAD_SHARE = 0.02  # at least, of each of up to four threads
+THREAD_SHARE = 0.01  # at least, of each of up to four threads
 MAX_RUNS = 10
 MAX_SECONDS = 90  # of all runs of a program on one Python
 
@@ -51,7 +51,8 @@ def read_names(process):
     """The functions that the program runs at the same time."""
     names = process.stdout.readline().decode().split()
     assert names, "the program did not start"
-    time.sleep(0.2)  # so do its threads
+    if len(names) > 1:
+        time.sleep(0.2)  # so do its threads
     return names
 
 
