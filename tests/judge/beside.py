@@ -67,6 +67,14 @@ def read(path, said):
     return text
 
 
+def stated(pattern, said):
+    """A number that a sampler states of its own run."""
+    match = re.search(pattern, said, re.S)
+    if not match:
+        raise Failed(reason(said))
+    return float(match.group(1))
+
+
 def frame(name, file, line):
     file = LIBRARY.sub("", file)
     file = os.path.basename(file) if str(rules.PROGRAMS) in file else file
@@ -79,7 +87,7 @@ def py_spy(pid, program, seconds, out, *options):
     said = output(argv, seconds)
     text = read(out, said)
     found = [([frame(one.name, one.file, one.line or 0) for one in stack], n) for stack, n in harness.parse(text)]
-    return found, int(re.search(r"Errors: (\d+)", said).group(1))
+    return found, int(stated(r"Errors: (\d+)", said))
 
 
 def py_spy_nonblocking(pid, program, seconds, out):
@@ -106,8 +114,7 @@ def profiling_sampling(pid, program, seconds, out, *options):
         stack, _, count = row.rpartition(" ")
         parts = [part.rsplit(":", 2) for part in stack.split(";")[1:]]
         found.append(([frame(name, file, line) for file, name, line in parts], int(count)))
-    captured, errors = re.search(r"Captured (\d+) sample.*Error rate: ([\d.]+)", said, re.S).groups()
-    return found, round(int(captured) * float(errors) / 100)
+    return found, round(stated(r"Captured (\d+) sample", said) * stated(r"Error rate: ([\d.]+)", said) / 100)
 
 
 def profiling_sampling_blocking(pid, program, seconds, out):
@@ -134,7 +141,7 @@ def measure(program, interpreter, wanted, sample, mode, argv, rate):
                 os.sched_setaffinity(process.pid, CPUS[:1])
             out = os.path.join(folder, "out")
             found, result.given_up = sample(process.pid, program, max(1, round(wanted / rate)), out)
-    except (peers.Missing, Failed) as why:
+    except (peers.Missing, Failed, AssertionError, OSError, subprocess.SubprocessError) as why:
         result.failed = str(why)
         return result
     result.hold(program, found, (False, True), lines=False)
