@@ -4,6 +4,7 @@
 Given up is what the account says was lost or is incomplete.
 """
 
+import os
 import subprocess
 import time
 
@@ -15,6 +16,7 @@ from results import Result
 RATE = 5000
 MAX_STACKS = 131072  # deep.py has some 10,000 in a second
 THREAD_SHARE = 0.01  # at least, of each of up to four threads
+WARM_S = 0.1
 MAX_RUNS = 10
 MAX_SECONDS = 90  # of all runs of a program on one Python
 
@@ -47,12 +49,18 @@ def started(program, interpreter):
     return harness.started(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
 
 
+def cpu_time(pid):
+    with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def read_names(process):
     """The functions that the program runs at the same time."""
     names = process.stdout.readline().decode().split()
     assert names, "the program did not start"
-    if len(names) > 1:
-        time.sleep(0.2)  # so do its threads
+    begun = cpu_time(process.pid)
+    harness.wait_for(lambda: cpu_time(process.pid) - begun >= WARM_S)  # out of start.forever, in all threads
     return names
 
 
