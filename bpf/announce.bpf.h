@@ -8,6 +8,19 @@
 /* Stacks in map unsent, roughly: while it is 0, nobody looks there. */
 __u32 unsent_stacks;
 
+/*
+ * So much may wait in the ring buffer until user space looks by itself. To wake it is an interrupt more on the sampled
+ * CPU and a switch to pybpf, in the program's time.
+ */
+#define WAKE_BYTES (256 << 10)
+
+static __always_inline long send(void *data, __u64 size)
+{
+	__u64 waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+
+	return bpf_ringbuf_output(&events, data, size, waiting < WAKE_BYTES ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+}
+
 /* Bytes of a string object that tell its shape (PyASCIIObject, with room for a tracing debug build). */
 #define STRING_HEADER 64
 /* Copies a string object whole, or its first bytes, behind what the scratch holds already; returns the new end. */
@@ -91,7 +104,7 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 	s->code.event.size = end;
 	if (end > sizeof(s->code) + sizeof(s->copies))
 		return 0;
-	if (!bpf_ringbuf_output(&events, &s->code, end, 0))
+	if (!send(&s->code, end))
 		return 0;
 	bpf_map_delete_elem(&codes, &key);
 	return 1;
@@ -115,7 +128,7 @@ static __always_inline int send_stack(struct scratch *s)
 	s->walk.stack.event.size = size;
 	s->walk.stack.proc_id = s->proc_id;
 	s->walk.stack.tgid = s->tgid;
-	return bpf_ringbuf_output(&events, &s->walk.stack, size, 0) != 0;
+	return send(&s->walk.stack, size) != 0;
 }
 
 /* Keeps a stack that did not fit for its next sample. */

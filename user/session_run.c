@@ -18,8 +18,8 @@
 #define LOOK_OFTEN_S  0.001
 #define LOOK_SELDOM_S 0.1
 #define STARTING_S    0.5
-/* The ring buffer wakes the loop; this is for the case that it does not. */
-#define IDLE_S 1.0
+/* The ring buffer wakes the loop when much has come; else it is looked at so often. */
+#define LOOK_AT_RING_S 0.1
 
 struct loop {
 	struct session_run *run;
@@ -153,7 +153,7 @@ static double min(double a, double b)
 
 static int wait_ms(const struct loop *l, double now)
 {
-	double until = min(now + IDLE_S, l->next_jitter);
+	double until = min(now + LOOK_AT_RING_S, l->next_jitter);
 
 	if (l->deadline > 0)
 		until = min(until, l->deadline);
