@@ -6,6 +6,7 @@
 # make test       every test; make unit and make lint are the part that needs no root
 # make fuzz       the parsers of foreign bytes on made-up ones, FUZZ_SECONDS=60 each
 # make kernels    profile a known program on Debian's stock kernels, emulated; KERNELS="5.10 sid" chooses some
+# make bench      what pybpf costs, in one table, beside other profilers; BENCH= hands on options (BENCH=--short)
 # make format     lay out all C code
 #
 # WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that
@@ -163,6 +164,14 @@ demo:
 .PHONY: truth
 truth: $(BUILD)/pybpf
 	@tools/run-truth --pybpf $(BUILD)/pybpf $(TRUTH)
+
+# Some fifteen minutes, on a machine that does nothing else.
+.PHONY: bench
+bench:
+	@tools/install-deps --bench
+	@$(MAKE) --no-print-directory -s all
+	@tools/setup-pythons sid
+	@tools/run-bench --pybpf '$(BUILD)/pybpf' $(BENCH)
 
 # What make test runs, one after the other, is in tools/run-tests; test-programs is its share of the build.
 .PHONY: test unit fuzz fuzz-programs test-programs unit-programs kernels lint format clean

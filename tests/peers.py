@@ -75,12 +75,6 @@ def austin():
 
 
 @functools.lru_cache(maxsize=None)
-def mojo2austin():
-    """Reads Austin's files: mojo2austin IN OUT."""
-    return [str(environment() / "mojo2austin")]
-
-
-@functools.lru_cache(maxsize=None)
 def profiling_sampling():
     """CPython's, for processes of the same version and kind of build: 3.15 with the GIL."""
     program = root() / "usr/bin/python3.15"
