@@ -5,7 +5,7 @@
 
 #include "maps.bpf.h"
 
-/* Stacks in map unsent, roughly: while it is 0, nobody looks there. */
+/* Counted stacks that are not in map stacks, roughly: while it is 0, nobody looks there. */
 __u32 unsent_stacks;
 
 /*
@@ -131,16 +131,11 @@ static __always_inline int send_stack(struct scratch *s)
 	return send(&s->walk.stack, size) != 0;
 }
 
-/* Keeps a stack that did not fit for its next sample. */
+/* Leaves a stack that did not fit to its next sample. */
 static __always_inline void stack_unsent(struct scratch *s)
 {
-	__u64 id = s->walk.stack.stack_id;
-	__u8 one = 1;
-
-	if (bpf_map_update_elem(&unsent, &id, &one, BPF_ANY))
-		bpf_map_delete_elem(&stacks, &id);
-	else
-		__sync_fetch_and_add(&unsent_stacks, 1);
+	bpf_map_delete_elem(&stacks, &s->walk.stack.stack_id);
+	__sync_fetch_and_add(&unsent_stacks, 1);
 }
 
 #endif

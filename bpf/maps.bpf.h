@@ -28,21 +28,13 @@ struct {
 	__type(value, __u64);
 } counts SEC(".maps");
 
-/* Stacks that user space has been sent or that are in map unsent. */
+/* Stacks that user space has been sent: who puts one here sends it, and removes it where that fails. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, __u64);
 	__type(value, __u8);
 } stacks SEC(".maps");
-
-/* Stacks that found the ring buffer full: who deletes one sends it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, __u64);
-	__type(value, __u8);
-} unsent SEC(".maps");
 
 struct code_key {
 	__u64 code;

@@ -171,13 +171,16 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		count(PYBPF_COUNT_CYCLE);
 	if (!first_sample_ns)
 		first_sample_ns = bpf_ktime_get_ns();
-	if (seen)
+	if (seen) {
 		__sync_fetch_and_add(seen, 1);
-	else if (bpf_map_update_elem(&stacks, &key.stack_id, &mark, BPF_NOEXIST) == 0)
-		return 1;
-	if (!unsent_stacks || bpf_map_delete_elem(&unsent, &key.stack_id))
+		/* Most are there, and a look-up is cheaper than an update that fails. */
+		if (!unsent_stacks || bpf_map_lookup_elem(&stacks, &key.stack_id))
+			return 0;
+	}
+	if (bpf_map_update_elem(&stacks, &key.stack_id, &mark, BPF_NOEXIST))
 		return 0;
-	__sync_fetch_and_add(&unsent_stacks, -1);
+	if (seen)
+		__sync_fetch_and_add(&unsent_stacks, -1);
 	return 1;
 }
 

@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +24,6 @@
 /* So much is taken at a time: a program all of whose stacks are new and deep fills the ring as fast as it is emptied.
  */
 #define CONSUME_BYTES (256u << 10)
-/* Code objects that are announced; a program with more of them has the rest read from the process. */
-#define MAX_CODES_PER_STACK 2
 /* Distinct builds of Python in one run. */
 #define MAX_LAYOUTS      256
 #define MAX_PROCESSES    4096
@@ -73,8 +70,8 @@ static int size_maps(struct session *s)
 	err = err ?: bpf_map__set_max_entries(skel->maps.layouts, MAX_LAYOUTS);
 	err = err ?: bpf_map__set_max_entries(skel->maps.counts, stacks);
 	err = err ?: bpf_map__set_max_entries(skel->maps.stacks, stacks);
-	err = err ?: bpf_map__set_max_entries(skel->maps.unsent, stacks);
-	err = err ?: bpf_map__set_max_entries(skel->maps.codes, stacks * MAX_CODES_PER_STACK);
+	/* A program with more code objects than stacks has the rest read from the process. */
+	err = err ?: bpf_map__set_max_entries(skel->maps.codes, stacks);
 	err = err ?: bpf_map__set_max_entries(skel->maps.thread_names, s->options.threads ? MAX_THREAD_NAMES : 1);
 	err = err ?: bpf_map__set_max_entries(skel->maps.scratches, (uint32_t)cpus);
 	err = err ?: bpf_map__set_max_entries(skel->maps.events, RING_BYTES);
@@ -315,13 +312,6 @@ int session_fd(const struct session *s)
 	return ring_buffer__epoll_fd(s->ring);
 }
 
-bool session_has_events(const struct session *s)
-{
-	struct pollfd ring = {.fd = session_fd(s), .events = POLLIN};
-
-	return poll(&ring, 1, 0) == 1;
-}
-
 int session_consume(struct session *s)
 {
 	int n;
@@ -330,7 +320,9 @@ int session_consume(struct session *s)
 	n = ring_buffer__consume(s->ring);
 	if (s->error)
 		return s->error;
-	return n < 0 && n != -EINTR && n != -EAGAIN ? n : 0;
+	if (n == -EAGAIN)
+		return 1;
+	return n < 0 && n != -EINTR ? n : 0;
 }
 
 bool session_took_exec(struct session *s, pid_t pid)

@@ -72,10 +72,10 @@ double session_jitter(struct session *s);
 /* Stops it. May be called twice. */
 void session_detach(struct session *s);
 
-/* A descriptor that polls readable when session_consume has something to do. */
+/* A descriptor that polls readable when session_consume has much to do; it is to be called ten times a second anyway.
+ */
 int session_fd(const struct session *s);
-bool session_has_events(const struct session *s);
-/* Takes what the kernel sent, or a part of it if it is much. Returns 0 or negative errno. */
+/* Takes what the kernel sent. Returns 0, 1 when there is more, or negative errno. */
 int session_consume(struct session *s);
 /* True once after the process executed another program. */
 bool session_took_exec(struct session *s, pid_t pid);

@@ -133,11 +133,12 @@ static void own_cost(struct session_account *account)
 
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)
 {
-	int err = 0;
+	int err;
 
 	memset(account, 0, sizeof(*account));
-	while (session_has_events(s) && !err)
+	do
 		err = session_consume(s);
+	while (err > 0);
 	err = err ?: session_stacks_finish(s->stacks);
 	err = err ?: read_counters(s, account->counters);
 	err = err ?: read_counts(s, account);

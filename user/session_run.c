@@ -179,7 +179,7 @@ enum session_end session_run(struct session_run *run)
 	enum session_end end = SESSION_END_ERROR;
 	struct pollfd fds[3];
 	sigset_t signals;
-	int signal_fd, pid_fd;
+	int signal_fd, pid_fd, more = 0;
 
 	session_run_signals(&signals);
 	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -201,14 +201,15 @@ enum session_end session_run(struct session_run *run)
 		log_set_before_message(erase_progress);
 	while (1) {
 		double now = now_s();
-		int n = poll(fds, 3, wait_ms(&l, now));
+		int n = poll(fds, 3, more ? 0 : wait_ms(&l, now));
 
 		if (n < 0 && errno != EINTR) {
 			log_error("cannot wait for events: %s", strerror(errno));
 			break;
 		}
 		now = now_s();
-		if (session_consume(run->session))
+		more = session_consume(run->session);
+		if (more < 0)
 			break;
 		if (now >= l.next_jitter)
 			l.next_jitter = now + session_jitter(run->session);
