@@ -14,6 +14,7 @@ from pathlib import Path
 
 import harness
 
+TARGETS = Path(__file__).resolve().parent / "targets"
 NUMBER = struct.Struct("<Q")
 POLL_S = 0.005
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -114,7 +115,8 @@ def target(cpu, interpreter, name, *arguments):
         stack.callback(os.close, fd)
         os.ftruncate(fd, mmap.PAGESIZE)
         memory = stack.enter_context(mmap.mmap(fd, mmap.PAGESIZE))
-        argv = ["taskset", "-c", str(cpu), *interpreter.command(name, str(fd), *map(str, arguments))]
+        argv = interpreter.command(name, str(fd), *map(str, arguments), folder=TARGETS)
+        argv = ["taskset", "-c", str(cpu), *argv]
         process = stack.enter_context(harness.started(argv, stdin=subprocess.DEVNULL, pass_fds=(fd,)))
         running = Target(process, memory)
         harness.wait_for(running.done, step=POLL_S)
