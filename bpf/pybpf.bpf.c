@@ -47,7 +47,6 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	struct thread_cache *cache;
 	const struct pybpf_layout *l;
 	struct scratch *s;
-	int several = 0;
 
 	if (!proc)
 		return NULL;
@@ -73,22 +72,23 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 		bpf_probe_read_user(&current, sizeof(current), (const void *)proc->tstate_current);
 
 	cache = compat_thread_cache();
-	if (cache && cache->proc_id == proc->proc_id)
-		cached = cache->tstate;
+	if (cache && cache->proc_id != proc->proc_id)
+		cache = NULL;
+	cached = cache ? cache->tstate : 0;
 	s->cached = cached;
-	/* To 3.11 the GIL's owner tells which of a thread's states is current: no need to know of new interpreters. */
-	s->interp = cached && proc->tstate_current ? cache->interp : newest_interp(proc->interp_head);
-	if (cache && cache->proc_id == proc->proc_id) {
-		s->interp_changed = cache->interp != s->interp;
-		several = cache->several || s->interp_changed;
-		if (!cached && !current && cache->interp == s->interp &&
-		    cache->threads_head == newest_thread(l, s->interp) && ++cache->age < NEGATIVE_AGE) {
-			count(PYBPF_COUNT_NO_THREAD_STATE);
-			return NULL;
-		}
+	s->interp = cached ? cache->interp : newest_interp(proc->interp_head);
+	s->interp_changed = cache && cache->interp != s->interp;
+	if (cache && !cached && !current && !s->interp_changed && cache->threads_head == newest_thread(l, s->interp) &&
+	    ++cache->age < NEGATIVE_AGE) {
+		count(PYBPF_COUNT_NO_THREAD_STATE);
+		return NULL;
 	}
 	s->walk.nr_candidates = compat_registers(ctx, s->walk.candidates);
-	walk_start(&s->walk, l, current, cached, several);
+	if (walk_start(&s->walk, l, current, cached) && cache) {
+		s->interp = newest_interp(proc->interp_head);
+		s->interp_changed = cache->interp != s->interp;
+		walk_settle(&s->walk, l, cached, cache->several || s->interp_changed);
+	}
 	*layout = l;
 	return s;
 }

@@ -58,11 +58,10 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 /*
  * Begins a walk; nr_candidates candidates are there already. current is the thread state that holds the GIL, cached the
  * one that was this thread's at an earlier sample; either may be 0 and is checked. Without a match walk_step searches
- * interpreters and their threads. several: the process has more than one interpreter, so that this thread may have more
- * than one thread state.
+ * interpreters and their threads. Returns 1 when cached is this thread's but not attached (it has released the GIL):
+ * walk_settle is to be called next.
  */
-static __always_inline void walk_start(struct walk *w, const struct pybpf_layout *l, __u64 current, __u64 cached,
-				       int several)
+static __always_inline int walk_start(struct walk *w, const struct pybpf_layout *l, __u64 current, __u64 cached)
 {
 	w->tstate = 0;
 	w->fallback = 0;
@@ -79,15 +78,23 @@ static __always_inline void walk_start(struct walk *w, const struct pybpf_layout
 
 	if (current && walk_read_tstate(w, l, current) == 0) {
 		walk_enter_thread(w, l, current);
-		return;
+		return 0;
 	}
 	if (!cached || walk_read_tstate(w, l, cached) != 0)
-		return;
-	if (several && !walk_tstate_active(w, l)) {
-		w->fallback = cached;
-		return;
-	}
+		return 0;
+	if (!walk_tstate_active(w, l))
+		return 1;
 	walk_enter_thread(w, l, cached);
+	return 0;
+}
+
+/* several: the process has more than one interpreter, so that this thread may have another thread state as well. */
+static __always_inline void walk_settle(struct walk *w, const struct pybpf_layout *l, __u64 cached, int several)
+{
+	if (several)
+		w->fallback = cached;
+	else
+		walk_enter_thread(w, l, cached);
 }
 
 /*

@@ -8,10 +8,10 @@
 /* Bytes of a string object, from its length on, that tell it from another: length, state and some 32 bytes of text. */
 #define WALK_STRING_BYTES 64
 
-/* Mixes in what a string says: its length and its first characters, and not its hash, which may be set later. */
-static __always_inline __u64 walk_mix_string(struct walk *w, const struct pybpf_layout *l, __u64 hash, __u64 string)
+/* Of what a string says: its length and its first characters, and not its hash, which may be set later. */
+static __always_inline __u64 walk_string_hash(struct walk *w, const struct pybpf_layout *l, __u64 string)
 {
-	__u64 addr = string + l->str_length, room = WALK_PAGE_MASK + 1 - (addr & WALK_PAGE_MASK);
+	__u64 addr = string + l->str_length, room = WALK_PAGE_MASK + 1 - (addr & WALK_PAGE_MASK), hash = 0;
 	__u64 text[WALK_STRING_BYTES / 8] = {};
 
 	/* Beyond the page may be nothing. */
@@ -32,6 +32,18 @@ static __always_inline __u64 walk_mix_string(struct walk *w, const struct pybpf_
 	return walk_mix(hash, text[7]);
 }
 
+static __always_inline __u64 walk_path_hash(struct walk *w, const struct pybpf_layout *l, __u64 string)
+{
+	struct walk_path *path = &w->paths[(string >> 5) & (WALK_PATHS - 1)];
+
+	if (path->string != string || path->walk != w->number) {
+		path->hash = walk_string_hash(w, l, string);
+		path->string = string;
+		path->walk = w->number;
+	}
+	return path->hash;
+}
+
 /*
  * A number that differs between code objects that live at one address one after the other: the code object is in the
  * buffer. Addresses of its parts are mixed in, but they, too, are reused; co_version (3.12+) is not. Before, what the
@@ -46,7 +58,7 @@ static __always_inline __u32 walk_code_signature(struct walk *w, const struct py
 	if (l->code_version != PYBPF_NO_OFFSET)
 		hash = walk_mix(hash, walk_u32(w, l->code_version));
 	else
-		hash = walk_mix_string(w, l, walk_mix_string(w, l, hash, name), file);
+		hash = walk_mix(walk_mix(hash, walk_string_hash(w, l, name)), walk_path_hash(w, l, file));
 	return (__u32)(hash ^ (hash >> 32));
 }
 

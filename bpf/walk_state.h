@@ -49,6 +49,15 @@ struct walk_memo {
 /* The longest search for a thread, the longest chain, and some more for the chains that turn out to be none. */
 #define WALK_STEPS (PYBPF_MAX_THREADS + PYBPF_MAX_WALK + 8192)
 
+/* The same of the paths of their files, of which most are in few. */
+#define WALK_PATHS 8
+
+struct walk_path {
+	__u64 string;
+	__u64 hash;
+	__u64 walk;
+};
+
 /* So much longer than another step does one take that met memory which is not there: the kernel handles a fault. */
 #define WALK_FAULT_STEPS 64
 
@@ -113,6 +122,7 @@ struct walk {
 	__u64 chunk_base; /* address of chunk[0] */
 	__u64 chunk_size; /* bytes of it that are there */
 	struct walk_memo memo[WALK_MEMO];
+	struct walk_path paths[WALK_PATHS];
 	__u8 chunk[WALK_CHUNK + WALK_FRAME_MASK + 1 + 8];
 	__u8 buffer[WALK_BUFFER_MASK + 1 + 8];
 	struct pybpf_stack_event stack; /* followed by its frames */

@@ -57,7 +57,8 @@ static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t num
 		w.candidates[i] = numbers[i % NUMBERS] + (i / NUMBERS) * 8;
 	if (numbers[NUMBER_TSTATE_CURRENT])
 		walk_read(&w, &current, sizeof(current), numbers[NUMBER_TSTATE_CURRENT]);
-	walk_start(&w, layout, current, numbers[NUMBER_CACHED], several);
+	if (walk_start(&w, layout, current, numbers[NUMBER_CACHED]))
+		walk_settle(&w, layout, numbers[NUMBER_CACHED], several);
 	while (!walk_step(&w, layout)) {
 		if (++steps == WALK_STEPS) {
 			walk_no_stack(&w);

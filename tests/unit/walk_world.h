@@ -326,7 +326,8 @@ static inline struct walk *kernel_walk(struct world *w, uint64_t cached, int sev
 	k->nr_candidates = nr_registers;
 	for (uint32_t i = 0; i < nr_registers; i++)
 		k->candidates[i] = registers[i];
-	walk_start(k, &w->l, 0, cached, several);
+	if (walk_start(k, &w->l, 0, cached))
+		walk_settle(k, &w->l, cached, several);
 	while (!walk_step(k, &w->l))
 		;
 	return k;
