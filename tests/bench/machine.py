@@ -15,7 +15,7 @@ from pathlib import Path
 import harness
 
 TARGETS = Path(__file__).resolve().parent / "targets"
-NUMBER = struct.Struct("<Q")
+NUMBER = struct.Struct("Q")  # native: read at once, as targets/counted.py stores it
 POLL_S = 0.005
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 

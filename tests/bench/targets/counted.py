@@ -7,7 +7,7 @@ import struct
 import sys
 
 LIFETIME = 900  # seconds after which a target ends by itself
-NUMBER = struct.Struct("<Q")
+NUMBER = struct.Struct("Q")  # native: stored at once, where "<Q" goes byte by byte
 
 
 def counter():
