@@ -31,6 +31,9 @@
 /* proc_id's first value differs from what fresh kernel memory holds. */
 #define FIRST_PROC_ID 1
 
+/* What it went through in the end (BPF_LOG_STATS, include/linux/bpf_verifier.h, Linux 5.2). */
+#define VERIFIER_STATS 4
+
 /* Inode of the initial PID namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h). */
 #define PID_NS_INITIAL 0xEFFFFFFCu
 
@@ -145,23 +148,36 @@ static int on_event(void *ctx, void *data, size_t size)
 	return s->consumed < CONSUME_BYTES ? 0 : -EAGAIN;
 }
 
-static int load(struct session *s)
+/* log_level: of the verifier; 0: nothing, but all where it refuses a program. */
+static int load_with(struct session *s, uint32_t log_level)
 {
-	struct utsname host = {0};
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_level = log_level);
 	int err;
 
-	s->skel = pybpf_bpf__open();
-	if (!s->skel) {
-		err = -errno;
-		goto failed;
-	}
+	s->skel = pybpf_bpf__open_opts(&opts);
+	if (!s->skel)
+		return -errno;
 	err = size_maps(s);
 	err = err ?: choose_programs(s);
 	err = err ?: pybpf_bpf__load(s->skel);
 	err = err ?: fill_chain(s);
+	if (err) {
+		pybpf_bpf__destroy(s->skel);
+		s->skel = NULL;
+	}
+	return err;
+}
+
+static int load(struct session *s)
+{
+	bool debug = log_enabled(LOG_DEBUG);
+	struct utsname host = {0};
+	int err = load_with(s, debug ? VERIFIER_STATS : 0);
+
+	if (err && debug)
+		err = load_with(s, 0);
 	if (!err)
 		return 0;
-failed:
 	uname(&host);
 	log_error("cannot load the BPF programs into this kernel (%s): %s; see `pybpf doctor`, and -vv for the "
 		  "verifier's log",
