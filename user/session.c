@@ -151,7 +151,7 @@ static int on_event(void *ctx, void *data, size_t size)
 /* log_level: of the verifier; 0: nothing, but all where it refuses a program. */
 static int load_with(struct session *s, uint32_t log_level)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_level = log_level);
+	const struct bpf_object_open_opts opts = {.sz = sizeof(opts), .kernel_log_level = log_level};
 	int err;
 
 	s->skel = pybpf_bpf__open_opts(&opts);

@@ -79,19 +79,20 @@ static int attach_cpu(struct session_perf *perf, const struct bpf_program *progr
 int session_perf_attach(struct session_perf *perf, const struct bpf_program *program, unsigned freq,
 			enum session_perf_source source)
 {
-	int cpus = libbpf_num_possible_cpus(), err = 0;
+	int cpus = libbpf_num_possible_cpus(), err = 0, *fds;
+	struct bpf_link **links;
 
 	memset(perf, 0, sizeof(*perf));
 	if (cpus < 0)
 		return cpus;
-	perf->links = calloc((size_t)cpus, sizeof(*perf->links));
-	perf->fds = calloc((size_t)cpus, sizeof(*perf->fds));
-	if (!perf->links || !perf->fds) {
-		session_perf_detach(perf);
+	links = calloc((size_t)cpus, sizeof(*links));
+	fds = calloc((size_t)cpus, sizeof(*fds));
+	if (!links || !fds) {
+		free(links);
+		free(fds);
 		return -ENOMEM;
 	}
-	perf->freq = freq;
-	perf->source = source;
+	*perf = (struct session_perf){.links = links, .fds = fds, .freq = freq, .source = source};
 	if (source == SESSION_PERF_AUTO)
 		perf->source = session_perf_probe(SESSION_PERF_CYCLES) ? SESSION_PERF_CPU_CLOCK : SESSION_PERF_CYCLES;
 	for (int cpu = 0; cpu < cpus && !err; cpu++)

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import time
@@ -98,12 +99,17 @@ def test_interrupt_reaches_the_command_and_the_profile_is_written(python, tmp_pa
         "try:\n    while True: sum(range(9999))\n"
         "except KeyboardInterrupt:\n    raise SystemExit(66)" % str(ready)
     )
-    argv = [harness.PYBPF, "-q", "-o", str(path), "--", python, "-c", script]
-    with harness.started(argv, stdin=subprocess.DEVNULL, start_new_session=True) as run:
-        harness.wait_for(ready.exists)
-        time.sleep(1)
-        os.killpg(run.pid, signal.SIGINT)
-        assert run.wait(harness.PATIENCE) == 66
+    argv = ["setsid", "--ctty", harness.PYBPF, "-q", "-o", str(path), "--", python, "-c", script]
+    keyboard, terminal = pty.openpty()
+    try:
+        with harness.started(argv, stdin=terminal) as run:
+            harness.wait_for(ready.exists)
+            time.sleep(1)
+            os.write(keyboard, b"\x03")
+            assert run.wait(harness.PATIENCE) == 66
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
     assert total(harness.parse(path.read_text())) > 0
 
 
