@@ -77,7 +77,7 @@ static __always_inline __u32 copy_lines(struct scratch *s, const struct pybpf_la
 static __always_inline int announce_code(struct scratch *s, const struct pybpf_layout *l, __u32 i)
 {
 	const struct pybpf_frame *frame = &s->walk.frames[i & (PYBPF_MAX_FRAMES - 1)];
-	struct code_key key = {.code = frame->code, .sig = frame->sig, .proc_id = s->proc_id};
+	struct pybpf_code_key key = {.code = frame->code, .sig = frame->sig, .proc_id = s->proc_id};
 	struct walk *w = &s->walk;
 	__u64 name, file, lines;
 	__u32 end = 0;

@@ -130,6 +130,7 @@ static __always_inline __u32 compat_registers(const void *ctx, __u64 *room)
 	return COMPAT_REGISTERS;
 }
 
+/* The number of pid in pybpf's PID namespace; 0 outside of it. */
 static __always_inline __u32 pid_in_namespace(struct pid *pid)
 {
 	for (__u32 level = 0; level < MAX_PID_NS_LEVEL; level++) {
@@ -153,6 +154,117 @@ static __always_inline __u64 compat_pid_tgid(void)
 	__u32 tgid = pid_in_namespace(BPF_CORE_READ(task, group_leader, thread_pid));
 
 	return tgid ? (__u64)tgid << 32 | pid_in_namespace(BPF_CORE_READ(task, thread_pid)) : 0;
+}
+
+/* The TGID of any task, likewise. */
+static __always_inline __u32 compat_task_tgid(struct task_struct *task)
+{
+	if (!cfg_pidns_inum)
+		return BPF_CORE_READ(task, tgid);
+	return pid_in_namespace(BPF_CORE_READ(task, group_leader, thread_pid));
+}
+
+/* The TGID of a task in its own PID namespace, the innermost one. */
+static __always_inline __u32 compat_inner_tgid(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level);
+	struct upid upid;
+
+	if (level >= MAX_PID_NS_LEVEL || bpf_core_read(&upid, sizeof(upid), &pid->numbers[level]))
+		return 0;
+	return (__u32)upid.nr;
+}
+
+/* The address of the current thread's mm_struct. */
+static __always_inline __u64 compat_current_mm(void)
+{
+	if (cfg_task_storage)
+		return (__u64)bpf_get_current_task_btf()->mm;
+	return (__u64)BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm);
+}
+
+/* What /proc counts in, USER_HZ, is 100 on x86 and arm64 (include/asm-generic/param.h). */
+#define NS_PER_CLOCK_TICK 10000000
+
+/* When the task's process was started, as /proc/PID/stat has it: clock ticks since boot. */
+static __always_inline __u64 compat_start(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, group_leader, start_boottime) / NS_PER_CLOCK_TICK;
+}
+
+/* An inode's change time: i_ctime to 6.5, __i_ctime to 6.10, then two fields. */
+struct inode___to_6_5 {
+	struct timespec64 i_ctime;
+} __attribute__((preserve_access_index));
+
+struct inode___to_6_10 {
+	struct timespec64 __i_ctime; /* NOLINT(bugprone-reserved-identifier): the kernel's own name */
+} __attribute__((preserve_access_index));
+
+struct inode___from_6_11 {
+	time64_t i_ctime_sec;
+	__u32 i_ctime_nsec;
+} __attribute__((preserve_access_index));
+
+/* Since 6.13 a bit beside the nanoseconds says that somebody has asked for them (I_CTIME_QUERIED, include/linux/fs.h).
+ */
+#define CTIME_QUERIED (1u << 31)
+
+static __always_inline __u64 compat_ctime(struct inode *inode)
+{
+	struct inode___to_6_5 *first = (void *)inode;
+	struct inode___to_6_10 *second = (void *)inode;
+	struct inode___from_6_11 *third = (void *)inode;
+	__u64 seconds;
+	__u32 nanoseconds;
+
+	if (bpf_core_field_exists(third->i_ctime_sec)) {
+		seconds = BPF_CORE_READ(third, i_ctime_sec);
+		nanoseconds = BPF_CORE_READ(third, i_ctime_nsec) & ~CTIME_QUERIED;
+	} else if (bpf_core_field_exists(second->__i_ctime)) {
+		seconds = BPF_CORE_READ(second, __i_ctime.tv_sec);
+		nanoseconds = BPF_CORE_READ(second, __i_ctime.tv_nsec);
+	} else {
+		seconds = BPF_CORE_READ(first, i_ctime.tv_sec);
+		nanoseconds = BPF_CORE_READ(first, i_ctime.tv_nsec);
+	}
+	return seconds * 1000000000u + nanoseconds;
+}
+
+/* The number of the v1 controller whose hierarchy the filter is in (enum cgroup_subsys_id); -1 for v2. */
+const volatile int cfg_cgroup_subsystem = -1;
+
+/* From 6.1 on pointers, before it ids (cgroup.ancestor_ids, include/linux/cgroup-defs.h). */
+struct cgroup___to_6_0 {
+	__u64 ancestor_ids[0];
+} __attribute__((preserve_access_index));
+
+/* The id of the current thread's cgroup at a level of the hierarchy (0: its root); 0 where it is not so deep. */
+static __always_inline __u64 compat_cgroup_ancestor(int level)
+{
+	/* 5.6 (0f09abd105da) */
+	if (cfg_cgroup_subsystem < 0)
+		return bpf_get_current_ancestor_cgroup_id(level);
+
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct cgroup_subsys_state *state = NULL;
+	struct css_set *set = BPF_CORE_READ(task, cgroups);
+	struct cgroup *cgroup;
+	__u64 id = 0;
+
+	bpf_core_read(&state, sizeof(state), &set->subsys[cfg_cgroup_subsystem & 31]);
+	cgroup = BPF_CORE_READ(state, cgroup);
+	if (level > BPF_CORE_READ(cgroup, level))
+		return 0;
+	if (bpf_core_field_exists(cgroup->ancestors)) {
+		struct cgroup *ancestor = NULL;
+
+		bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[level & 31]);
+		return BPF_CORE_READ(ancestor, kn, id);
+	}
+	bpf_core_read(&id, sizeof(id), &((struct cgroup___to_6_0 *)cgroup)->ancestor_ids[level & 31]);
+	return id;
 }
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "compat.bpf.h"
 
+#define E2BIG 7 /* include/uapi/asm-generic/errno-base.h: what a full hash map answers */
+
 /* Sizes of the maps below that say 1 are set by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -19,6 +21,29 @@ struct {
 	__type(key, __u32);
 	__type(value, struct pybpf_layout);
 } layouts SEC(".maps");
+
+/* The programs that user space has looked at. The least used ones give way: they are asked for again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct pybpf_file_key);
+	__type(value, struct pybpf_file);
+} files SEC(".maps");
+
+/* Filters: of user IDs, and of cgroups, which hold for all below them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} users SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u8);
+} cgroups SEC(".maps");
 
 /* Samples by stack. Preallocated, as maps that perf events write to must be before Linux 6.1. */
 struct {
@@ -36,17 +61,11 @@ struct {
 	__type(value, __u8);
 } stacks SEC(".maps");
 
-struct code_key {
-	__u64 code;
-	__u32 sig;
-	__u32 proc_id;
-};
-
 /* Code objects that user space has been told of. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
-	__type(key, struct code_key);
+	__type(key, struct pybpf_code_key);
 	__type(value, __u8);
 } codes SEC(".maps");
 
@@ -68,6 +87,19 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 } events SEC(".maps");
+
+/* What happens to processes: apart from the stacks, which can fill their buffer. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} process_events SEC(".maps");
+
+/* Where user space attaches perf events that record what programs map; no program writes to it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__type(key, __u32);
+	__type(value, __u32);
+} mappings SEC(".maps");
 
 static __always_inline int walk_read(void *w, void *dst, __u32 size, __u64 addr)
 {

@@ -3,14 +3,15 @@
 #include "announce.bpf.h"
 #include "compat.bpf.h"
 #include "maps.bpf.h"
-
-#define E2BIG 7 /* include/uapi/asm-generic/errno-base.h: what a full hash map answers */
+#include "process.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Threads are told apart in the counts. */
 const volatile bool cfg_threads;
 
+/* Set by user space when its memory is used up: stacks that it has not seen are lost from then on. */
+bool memory_full;
 /* When the first sample with Python frames was counted, CLOCK_MONOTONIC nanoseconds; 0: none yet. */
 __u64 first_sample_ns;
 
@@ -34,6 +35,56 @@ static __always_inline __u64 newest_thread(const struct pybpf_layout *l, __u64 i
 /* A thread that was found to be no Python thread is looked at again after so many samples, whatever is seen. */
 #define NEGATIVE_AGE 64
 
+/* Puts a sample where user space finds it once it knows what the process is. */
+static __always_inline void count_undecided(const struct pybpf_proc *proc)
+{
+	struct pybpf_count_key key = {.stack_id = PYBPF_STACK_ID_UNDECIDED, .proc_id = proc->proc_id};
+	__u64 one = 1, *seen = bpf_map_lookup_elem(&counts, &key);
+
+	if (!seen && bpf_map_update_elem(&counts, &key, &one, BPF_NOEXIST) == 0)
+		return;
+	if (!seen)
+		seen = bpf_map_lookup_elem(&counts, &key);
+	if (seen) {
+		__sync_fetch_and_add(seen, 1);
+		return;
+	}
+	count(PYBPF_COUNT_ASKED);
+	count(PYBPF_COUNT_TABLE_FULL);
+}
+
+/* A process that is not in map procs. Kernel threads never are. */
+static __always_inline void sample_unknown(void)
+{
+	if (!cfg_all || !procs_full || !compat_current_mm() || !filter_passes())
+		return;
+	count(PYBPF_COUNT_ASKED);
+	count(PYBPF_COUNT_NO_ROOM);
+}
+
+/*
+ * Is the sample one of a wanted process whose interpreter is known? Else it is counted as what it is. Costs one look-up
+ * where there is no Python.
+ */
+static __always_inline bool sample_is_wanted(const struct pybpf_proc *proc)
+{
+	if (cfg_all && (proc->state == PYBPF_PROC_OTHER || proc->state == PYBPF_PROC_UNWANTED))
+		return false;
+	if (!filter_passes())
+		return false;
+	if (proc->state == PYBPF_PROC_READY && proc->mm == compat_current_mm()) {
+		count(PYBPF_COUNT_ASKED);
+		return true;
+	}
+	if (proc->state == PYBPF_PROC_READY || proc->state == PYBPF_PROC_OTHER) {
+		count(PYBPF_COUNT_ASKED);
+		count(PYBPF_COUNT_NO_INTERPRETER);
+	} else if (proc->state != PYBPF_PROC_UNWANTED) {
+		count_undecided(proc);
+	}
+	return false;
+}
+
 /*
  * Everything before the walk. Returns the scratch memory with the walk started, or NULL where the sample ends here,
  * counted if it is a wanted one.
@@ -48,13 +99,12 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	const struct pybpf_layout *l;
 	struct scratch *s;
 
-	if (!proc)
-		return NULL;
-	count(PYBPF_COUNT_ASKED);
-	if (proc->state != PYBPF_PROC_READY) {
-		count(proc->state == PYBPF_PROC_OTHER ? PYBPF_COUNT_NO_INTERPRETER : PYBPF_COUNT_NOT_READY);
+	if (!proc) {
+		sample_unknown();
 		return NULL;
 	}
+	if (!sample_is_wanted(proc))
+		return NULL;
 	s = scratch_get();
 	l = bpf_map_lookup_elem(&layouts, &proc->layout);
 	if (!s || !l) {
@@ -135,6 +185,8 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		return 0;
 	}
 	w->stack.stack_id = walk_mix(walk_mix(w->hash, s->proc_id), (__u64)w->stack.flags << 32 | w->stack.depth);
+	if (w->stack.stack_id == PYBPF_STACK_ID_UNDECIDED)
+		w->stack.stack_id++;
 
 	struct pybpf_count_key key = {
 		.stack_id = w->stack.stack_id,
@@ -142,6 +194,10 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		.tid = cfg_threads ? s->tid : 0,
 	};
 	seen = bpf_map_lookup_elem(&counts, &key);
+	if (!seen && memory_full) {
+		count(PYBPF_COUNT_MEMORY_FULL);
+		return 0;
+	}
 	if (!seen) {
 		long err = bpf_map_update_elem(&counts, &key, &one, BPF_NOEXIST);
 
@@ -314,24 +370,5 @@ int chain_finish(void *ctx)
 		full = chain_announce(i);
 	if (full || send_stack(s))
 		stack_unsent(s);
-	return 0;
-}
-
-/* The process becomes another program: what is known of it is wrong from here on. */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_binprm *binary)
-{
-	__u32 tgid = compat_pid_tgid() >> 32;
-	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
-
-	if (!proc)
-		return 0;
-	proc->state = PYBPF_PROC_PENDING;
-
-	struct pybpf_exec_event event = {
-		.event = {.type = PYBPF_EVENT_EXEC, .size = sizeof(event)},
-		.tgid = tgid,
-	};
-	bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_FORCE_WAKEUP);
 	return 0;
 }

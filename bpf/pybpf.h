@@ -113,21 +113,50 @@ _Static_assert(sizeof(struct pybpf_layout) == 80, "pybpf_layout has no hidden pa
 /* PyThreadState._status.active: the thread state is attached to its thread (3.12+, cpython/pystate.h). */
 #define PYBPF_TSTATE_ACTIVE (1u << 4)
 
-/* What one process is to the kernel side; key of map procs: its tgid in pybpf's PID namespace. */
+/*
+ * What one process is to the kernel side; key of map procs: its tgid in pybpf's PID namespace. Holds for one program of
+ * one process: for this start time and this mm.
+ */
 struct pybpf_proc {
 	__u64 interp_head;    /* address of the variable that holds the first PyInterpreterState * */
 	__u64 tstate_current; /* address of the variable that holds the GIL's owner (to 3.11), or 0 */
 	__u64 code_type;      /* &PyCode_Type, or 0 */
-	__u32 proc_id;        /* one address space: a new number for each exec, never reused in a run */
-	__u32 layout;         /* index into map layouts */
-	__u32 state;          /* enum pybpf_proc_state */
-	__u32 pad;
+	__u64 mm;             /* address of its mm_struct: an exec makes another */
+	__u64 start;          /* of the process, in clock ticks since boot (field 22 of /proc/PID/stat) */
+	__u32 proc_id; /* one program of one process: a new number for each fork and exec, never reused in a run */
+	__u32 layout;  /* index into map layouts */
+	__u32 state;   /* enum pybpf_proc_state */
+	__u32 told;    /* user space knows proc_id */
 };
 
 enum pybpf_proc_state {
-	PYBPF_PROC_PENDING = 1, /* user space has not found the interpreter yet */
+	PYBPF_PROC_CLAIMED = 1, /* user space asks for this process: process_find fills it in */
+	PYBPF_PROC_UNDECIDED,   /* user space has not found out yet what it is */
 	PYBPF_PROC_READY,
-	PYBPF_PROC_OTHER, /* it runs a program without an interpreter, so far */
+	PYBPF_PROC_OTHER,    /* it runs a program without an interpreter, so far */
+	PYBPF_PROC_UNWANTED, /* a Python that is not to be sampled */
+};
+
+/* A program's file as the kernel knows it; key of map files. */
+struct pybpf_file_key {
+	__u64 inode;
+	__u64 ctime; /* ns since 1970 */
+	__u32 dev;   /* the kernel's own encoding: major << 20 | minor */
+	__u32 pad;
+};
+
+/* What is known of a program by its file. Addresses as linked. */
+struct pybpf_file {
+	__u64 code_start; /* of its first executable segment: mm_struct.start_code less the load bias */
+	__u64 interp_head, tstate_current, code_type;
+	__u32 layout;
+	__u32 kind; /* enum pybpf_file_kind */
+};
+
+enum pybpf_file_kind {
+	PYBPF_FILE_OTHER = 1, /* no Python, unless it loads one unexpectedly */
+	PYBPF_FILE_PYTHON,    /* the interpreter is in the file: its processes are ready from their exec on */
+	PYBPF_FILE_LOADS,     /* it is known to load one: undecided until it does */
 };
 
 /* One Python frame: 16 bytes, many of them cross to user space. */
@@ -153,7 +182,6 @@ enum pybpf_stack_flags {
 enum pybpf_event_type {
 	PYBPF_EVENT_STACK = 1,
 	PYBPF_EVENT_CODE,
-	PYBPF_EVENT_EXEC,
 };
 
 struct pybpf_event {
@@ -197,11 +225,49 @@ struct pybpf_code_event {
 	__s32 first_line;
 };
 
-/* The process has executed a new program. */
-struct pybpf_exec_event {
-	struct pybpf_event event;
+/* Key of map codes. */
+struct pybpf_code_key {
+	__u64 code;
+	__u32 sig;
+	__u32 proc_id;
+};
+
+enum pybpf_process_what {
+	PYBPF_PROCESS_FOUND = 1, /* it was there before: from process_find */
+	PYBPF_PROCESS_FORKED,    /* by other_id, whose program it runs */
+	PYBPF_PROCESS_EXECED,    /* another program; before, it was other_id (0: not known to user space) */
+	PYBPF_PROCESS_EXITED,
+};
+
+/* What happened to a process. */
+struct pybpf_process_event {
+	__u32 what; /* enum pybpf_process_what */
 	__u32 tgid;
+	__u32 inner_tgid; /* in the process's own PID namespace */
+	__u32 proc_id;
+	__u32 other_id;
+	__u32 state;                /* enum pybpf_proc_state: what it is now, as far as the kernel knows */
+	__u32 wanted;               /* the filters of users and cgroups let it pass */
+	__u32 layout;               /* of PYBPF_FILE_PYTHON */
+	__u64 mm;                   /* as in struct pybpf_proc */
+	__u64 start;                /* clock ticks since boot */
+	__u64 cpu_ns;               /* PYBPF_PROCESS_EXITED: what its threads ran */
+	struct pybpf_file_key file; /* the program's */
+	__u32 kind;                 /* enum pybpf_file_kind, 0 where the kernel does not know the file */
 	__u32 pad;
+	char comm[16];
+};
+
+/*
+ * Samples in a process of which it is not known yet what it is are counted under this stack_id: user space finds out
+ * later whether they were of a Python.
+ */
+#define PYBPF_STACK_ID_UNDECIDED 0
+
+/* What a filter says to a user or a cgroup; values of maps users and cgroups. */
+enum pybpf_filter {
+	PYBPF_FILTER_INCLUDE = 1,
+	PYBPF_FILTER_EXCLUDE,
 };
 
 /* Key of map counts. */
@@ -229,11 +295,14 @@ struct pybpf_thread_name {
  * X(name, class, key in --json-stats, how people are told of it after a number of samples)
  */
 #define PYBPF_COUNTERS(X)                                                                                              \
-	X(ASKED, ASKED, "asked", "in the profiled process")                                                            \
+	X(ASKED, ASKED, "asked", "in the profiled processes")                                                          \
 	X(NOT_READY, LOST, "not_ready", "taken before the interpreter was found")                                      \
+	X(MISSED, LOST, "missed", "in processes that ended before they could be looked at")                            \
+	X(NO_ROOM, LOST, "process_table_full", "in processes that found no room in the table (see --max-processes)")   \
 	X(NO_SCRATCH, LOST, "no_scratch", "taken on a CPU that is not known")                                          \
 	X(TABLE_FULL, LOST, "stack_table_full", "with a new stack when the table was full (see --max-stacks)")         \
 	X(TABLE_BUSY, LOST, "stack_table_busy", "while another context held the stack table")                          \
+	X(MEMORY_FULL, LOST, "memory_limit", "with a new stack when the memory was used up (see --max-memory)")        \
 	X(UNREADABLE, LOST, "unreadable", "whose frames were being switched, or not readable")                         \
 	X(NO_INTERPRETER, WITHOUT, "no_interpreter", "where no interpreter ran: starting, ended, or another program")  \
 	X(NO_THREAD_STATE, WITHOUT, "no_thread_state", "on threads that Python does not know")                         \

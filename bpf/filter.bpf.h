@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Whom the options let pass, beside which process it is: users and cgroups. */
+#ifndef PYBPF_FILTER_BPF_H
+#define PYBPF_FILTER_BPF_H
+
+#include "maps.bpf.h"
+
+/* There is something in map users, in map cgroups; and, of each, something that is included: then all else is not. */
+const volatile bool cfg_users, cfg_cgroups, cfg_include_users, cfg_include_cgroups;
+
+/* Levels of cgroups that are looked at below the hierarchy's root: Kubernetes has 4 or 5. */
+#define FILTER_LEVELS 16
+
+static __always_inline bool filter_user(void)
+{
+	__u32 uid = (__u32)bpf_get_current_uid_gid();
+	__u8 *said = bpf_map_lookup_elem(&users, &uid);
+
+	return said ? *said == PYBPF_FILTER_INCLUDE : !cfg_include_users;
+}
+
+static __always_inline bool filter_cgroup(void)
+{
+	bool included = !cfg_include_cgroups;
+
+	for (int level = 0; level < FILTER_LEVELS; level++) {
+		__u64 id = compat_cgroup_ancestor(level);
+		__u8 *said;
+
+		if (!id)
+			break;
+		said = bpf_map_lookup_elem(&cgroups, &id);
+		if (!said)
+			continue;
+		if (*said == PYBPF_FILTER_EXCLUDE)
+			return false;
+		included = true;
+	}
+	return included;
+}
+
+/* Is the current thread one that the filters let pass? */
+static __always_inline bool filter_passes(void)
+{
+	return (!cfg_users || filter_user()) && (!cfg_cgroups || filter_cgroup());
+}
+
+#endif
