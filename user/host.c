@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -79,6 +80,18 @@ int host_check_bpf(char *why, size_t why_size)
 	else
 		snprintf(why, why_size, "bpf(2) does not work here: creating a map failed (%s)", strerror(-err));
 	return err;
+}
+
+/* Inode of the initial PID namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h). */
+#define PID_NS_INITIAL 0xEFFFFFFCu
+
+uint32_t host_pid_namespace(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == PID_NS_INITIAL)
+		return 0;
+	return (uint32_t)st.st_ino;
 }
 
 int host_read_number(const char *path, int64_t *out)

@@ -26,6 +26,9 @@ int host_check_btf(char *why, size_t why_size);
 /* Does bpf(2) work? Returns 0, or negative errno with a sentence in why. Needs the privilege. */
 int host_check_bpf(char *why, size_t why_size);
 
+/* The inode of this process's PID namespace; 0 for the host's own, which is the first. */
+uint32_t host_pid_namespace(void);
+
 /* Reads a number from a file such as a sysctl's. Returns 0 or negative errno. */
 int host_read_number(const char *path, int64_t *out);
 

@@ -54,6 +54,17 @@ void output_escaped(const char *text, FILE *out)
 	}
 }
 
+void output_process(const struct profile *p, uint32_t process, FILE *out)
+{
+	const struct profile_process *owner = profile_process(p, process);
+
+	output_escaped(profile_string(p, owner->name), out);
+	if (owner->inner_pid)
+		fprintf(out, " (%d, %d inside)", owner->pid, owner->inner_pid);
+	else if (owner->pid)
+		fprintf(out, " (%d)", owner->pid);
+}
+
 void output_frame(const struct profile *p, uint32_t frame, FILE *out)
 {
 	const struct profile_frame *f = profile_frame(p, frame);

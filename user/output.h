@@ -30,6 +30,8 @@ int output_text(const struct profile *p, FILE *out);
  * The rest is UTF-8 as it is.
  */
 void output_escaped(const char *text, FILE *out);
+/* Writes "name (PID)", "name (PID, N inside)" for another PID in its own namespace, or "name", escaped. */
+void output_process(const struct profile *p, uint32_t process, FILE *out);
 /* Writes "qualname (file.py:LINE)", escaped. */
 void output_frame(const struct profile *p, uint32_t frame, FILE *out);
 

@@ -29,10 +29,30 @@ static int path_of(const struct profile *p, uint32_t stack, struct path *path)
 	return 0;
 }
 
-static void labelled(const char *name, int number, FILE *out)
+/* What stands below the frames, each with its semicolon. */
+static void write_roots(const struct profile *p, const struct profile_sample *sample, FILE *out)
 {
-	output_escaped(name, out);
-	fprintf(out, " (%d);", number);
+	unsigned roots = profile_roots(p);
+
+	if (roots & PROFILE_ROOT_CONTAINER) {
+		uint32_t container = profile_process(p, sample->process)->container;
+
+		if (container)
+			output_escaped(profile_string(p, container), out);
+		else
+			fputs("[host]", out);
+		fputc(';', out);
+	}
+	if (roots & PROFILE_ROOT_PROCESS) {
+		output_process(p, sample->process, out);
+		fputc(';', out);
+	}
+	if (sample->thread != PROFILE_NONE) {
+		const struct profile_thread *thread = profile_thread(p, sample->thread);
+
+		output_escaped(profile_string(p, thread->name), out);
+		fprintf(out, " (%d);", thread->tid);
+	}
 }
 
 int output_folded(const struct profile *p, FILE *out)
@@ -46,16 +66,7 @@ int output_folded(const struct profile *p, FILE *out)
 		err = path_of(p, samples[i].stack, &path);
 		if (err || !path.count)
 			continue;
-		if (profile_process_count(p) > 1) {
-			const struct profile_process *process = profile_process(p, samples[i].process);
-
-			labelled(profile_string(p, process->name), process->pid, out);
-		}
-		if (samples[i].thread != PROFILE_NONE) {
-			const struct profile_thread *thread = profile_thread(p, samples[i].thread);
-
-			labelled(profile_string(p, thread->name), thread->tid, out);
-		}
+		write_roots(p, &samples[i], out);
 		for (size_t f = path.count; f-- > 0;) {
 			output_frame(p, path.frames[f], out);
 			if (f)

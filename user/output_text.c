@@ -3,10 +3,15 @@
 #include "output.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Rows of the table; the rest is summed up in one. */
-#define TEXT_ROWS 40
+#define TEXT_ROWS         40
+#define TEXT_PROCESS_ROWS 20
+/* Columns of a process's name that those behind it are lined up with; a longer one pushes them aside. */
+#define TEXT_PROCESS_WIDTH 40
 
 struct function {
 	uint32_t name, file; /* strings */
@@ -94,6 +99,115 @@ static double percent(uint64_t part, uint64_t all)
 	return all ? 100.0 * (double)part / (double)all : 0.0;
 }
 
+struct owner {
+	uint32_t process;
+	uint64_t samples;
+};
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct owner *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples > y->samples ? -1 : 1;
+	return x->process < y->process ? -1 : x->process > y->process;
+}
+
+/* Columns that UTF-8 takes on a terminal, roughly: one for each character. */
+static size_t columns(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
+}
+
+/* What is printed of a process; caller frees. NULL when memory is exhausted. */
+static char *process_label(const struct profile *p, uint32_t process)
+{
+	char *label = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&label, &size);
+
+	if (!out)
+		return NULL;
+	output_process(p, process, out);
+	if (fclose(out)) {
+		free(label);
+		return NULL;
+	}
+	return label;
+}
+
+static int write_rows(const struct profile *p, const struct owner *owners, uint32_t rows, uint64_t all, FILE *out)
+{
+	char *labels[TEXT_PROCESS_ROWS] = {NULL};
+	bool contained = false;
+	size_t width = strlen("process");
+	int err = 0;
+
+	for (uint32_t i = 0; i < rows; i++) {
+		size_t n;
+
+		labels[i] = process_label(p, owners[i].process);
+		if (!labels[i]) {
+			err = -ENOMEM;
+			goto done;
+		}
+		n = columns(labels[i]);
+		if (n > width && n <= TEXT_PROCESS_WIDTH)
+			width = n;
+		contained |= profile_process(p, owners[i].process)->container != 0;
+	}
+	if (contained)
+		fprintf(out, "%8s %7s  %-*s  %s\n", "samples", "share", (int)width, "process", "container");
+	else
+		fprintf(out, "%8s %7s  %s\n", "samples", "share", "process");
+	for (uint32_t i = 0; i < rows; i++) {
+		uint32_t container = profile_process(p, owners[i].process)->container;
+		size_t n = columns(labels[i]);
+
+		fprintf(out, "%8llu %6.1f%%  %s", (unsigned long long)owners[i].samples,
+			percent(owners[i].samples, all), labels[i]);
+		if (container) {
+			fprintf(out, "%*s", (int)(n < width ? width - n : 0) + 2, "");
+			output_escaped(profile_string(p, container), out);
+		}
+		fputc('\n', out);
+	}
+done:
+	for (uint32_t i = 0; i < rows; i++)
+		free(labels[i]);
+	return err;
+}
+
+static int write_processes(const struct profile *p, uint64_t all, FILE *out)
+{
+	uint32_t count = profile_process_count(p), rows = count < TEXT_PROCESS_ROWS ? count : TEXT_PROCESS_ROWS;
+	struct owner *owners = calloc(count, sizeof(*owners));
+	const struct profile_sample *samples;
+	size_t sample_count;
+	int err;
+
+	if (!owners)
+		return -ENOMEM;
+	samples = profile_samples(p, &sample_count);
+	for (uint32_t i = 0; i < count; i++)
+		owners[i].process = i;
+	for (size_t i = 0; i < sample_count; i++) {
+		if (samples[i].stack != PROFILE_ROOT)
+			owners[samples[i].process].samples += samples[i].value;
+	}
+	qsort(owners, count, sizeof(*owners), by_samples);
+	err = write_rows(p, owners, rows, all, out);
+	if (!err && count > rows)
+		fprintf(out, "and %u process%s more\n", count - rows, count - rows == 1 ? "" : "es");
+	fputc('\n', out);
+	free(owners);
+	return err;
+}
+
 int output_text(const struct profile *p, FILE *out)
 {
 	struct function *functions = NULL;
@@ -104,6 +218,10 @@ int output_text(const struct profile *p, FILE *out)
 	if (err)
 		goto done;
 	all = add_up(p, functions, of);
+	if (profile_process_count(p) > 1)
+		err = write_processes(p, all, out);
+	if (err)
+		goto done;
 	qsort(functions, count, sizeof(*functions), by_self);
 	fprintf(out, "%8s %7s  %8s %7s  %s\n", "self", "self%", "total", "total%", "function");
 	for (uint32_t i = 0; i < count && i < TEXT_ROWS; i++) {
@@ -121,7 +239,7 @@ int output_text(const struct profile *p, FILE *out)
 		fputc('\n', out);
 	}
 	if (count > TEXT_ROWS)
-		fprintf(out, "and %u functions more\n", count - TEXT_ROWS);
+		fprintf(out, "and %u function%s more\n", count - TEXT_ROWS, count - TEXT_ROWS == 1 ? "" : "s");
 done:
 	free(functions);
 	free(of);

@@ -17,6 +17,10 @@
 
 /* comm is at most 64 bytes (workqueue names); 52 numbers of at most 20 digits follow it. */
 #define STAT_MAX 2048
+/* Its longest line is that of the groups, of which a process can have 65,536. */
+#define STATUS_MAX (1024 * 1024)
+/* include/linux/sched.h; unchanged since 2.6. */
+#define PF_KTHREAD 0x00200000
 
 /* Parses a number of digits in base, stops at the first other character; false if there is none or it
  * overflows. */
@@ -153,7 +157,7 @@ int procfs_parse_stat(const char *text, struct procfs_stat *out)
 		return -EBADMSG;
 	out->state = *p;
 	p += 2;
-	/* Fields are numbered as in proc(5): 4 is ppid, 22 is starttime. */
+	/* Fields are numbered as in proc(5): 4 is ppid, 9 flags, 20 num_threads, 22 starttime. */
 	for (int field = 4; field <= 22; field++) {
 		bool negative = *p == '-';
 
@@ -164,22 +168,27 @@ int procfs_parse_stat(const char *text, struct procfs_stat *out)
 		if (negative && (field == 4 || field == 14 || field == 15 || field == 22))
 			return -EBADMSG;
 	}
-	if ((*p && *p != ' ' && *p != '\n') || fields[4] > INT_MAX)
+	if ((*p && *p != ' ' && *p != '\n') || fields[4] > INT_MAX || fields[20] > INT_MAX)
 		return -EBADMSG;
 	out->ppid = fields[4];
+	out->kernel_thread = fields[9] & PF_KTHREAD;
 	out->utime = fields[14];
 	out->stime = fields[15];
+	out->threads = fields[20];
 	out->start_time = fields[22];
 	return 0;
 }
 
-/* Reads a small file of /proc whole into buf, NUL-terminated. Returns its length, or negative errno. */
-static ssize_t read_small(const char *path, char *buf, size_t size)
+ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size)
 {
 	size_t len = 0;
+	char path[64];
 	ssize_t n = 1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd;
 
+	buf[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (len < size - 1 && n > 0) {
@@ -198,23 +207,20 @@ static ssize_t read_small(const char *path, char *buf, size_t size)
 
 int procfs_stat(pid_t pid, struct procfs_stat *out)
 {
-	char path[64], text[STAT_MAX];
-	ssize_t n;
+	char text[STAT_MAX];
+	ssize_t n = procfs_read_some(pid, "stat", text, sizeof(text));
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	n = read_small(path, text, sizeof(text));
 	return n < 0 ? (int)n : procfs_parse_stat(text, out);
 }
 
-/* The number after `name` (with its colon) in /proc/PID/status. Returns 0 or negative errno. */
-static int status_number(pid_t pid, const char *name, uint64_t *out)
+/* The number after `name` (with its colon) in a file of lines. Returns 0 or negative errno. */
+static int line_number(const char *path, const char *name, uint64_t *out)
 {
-	char path[64], *line = NULL;
 	int ret = -EBADMSG;
+	char *line = NULL;
 	size_t size = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	file = fopen(path, "re");
 	if (!file)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -233,6 +239,22 @@ static int status_number(pid_t pid, const char *name, uint64_t *out)
 	return ret;
 }
 
+static int status_number(pid_t pid, const char *name, uint64_t *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	return line_number(path, name, out);
+}
+
+int procfs_fdinfo(int fd, const char *name, uint64_t *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return line_number(path, name, out);
+}
+
 int procfs_thread_group(pid_t tid, pid_t *out)
 {
 	uint64_t value;
@@ -243,6 +265,80 @@ int procfs_thread_group(pid_t tid, pid_t *out)
 	if (!err)
 		*out = (pid_t)value;
 	return err;
+}
+
+int procfs_rss(pid_t pid, uint64_t *kib)
+{
+	return status_number(pid, "VmRSS:", kib);
+}
+
+/* The value of the line that begins with name (with its colon), or NULL. A comm holds no newline of its own there. */
+static char *status_value(const char *text, const char *name)
+{
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, name, strlen(name)))
+			return (char *)line + strlen(name) + strspn(line + strlen(name), "\t ");
+	}
+	return NULL;
+}
+
+int procfs_parse_status(const char *text, struct procfs_status *out)
+{
+	char *uid = status_value(text, "Uid:"), *inside = status_value(text, "NSpid:");
+	uint64_t number;
+
+	*out = (struct procfs_status){.inside = 0};
+	/* Real, effective, saved, and that of the file system. */
+	if (!uid || !parse_number(&uid, 10, &number) || !skip(&uid, '\t') || !parse_number(&uid, 10, &number) ||
+	    number > UINT32_MAX)
+		return -EBADMSG;
+	out->uid = number;
+	/* From the reader's namespace down to the process's own (kernel 4.1). */
+	for (; inside && parse_number(&inside, 10, &number) && number <= INT_MAX; inside++) {
+		out->inside = number;
+		if (*inside != '\t')
+			break;
+	}
+	return out->inside ? 0 : -EBADMSG;
+}
+
+int procfs_status(pid_t pid, struct procfs_status *out)
+{
+	char *text;
+	int err = procfs_read(pid, "status", STATUS_MAX, &text, NULL);
+
+	if (err)
+		return err;
+	err = procfs_parse_status(text, out);
+	free(text);
+	return err;
+}
+
+int procfs_read(pid_t pid, const char *name, size_t max, char **text, size_t *len)
+{
+	char *buf = NULL, *grown;
+	size_t size, want = 4096;
+	ssize_t n;
+
+	/* A file of /proc has no size to ask for, and what a second read adds need not fit to the first. */
+	do {
+		size = want < max + 2 ? want : max + 2;
+		grown = realloc(buf, size);
+		n = grown ? procfs_read_some(pid, name, grown, size) : -ENOMEM;
+		buf = grown ?: buf;
+		want *= 8;
+	} while (n == (ssize_t)size - 1 && size < max + 2);
+	if (n > (ssize_t)max)
+		n = -EFBIG;
+	if (n < 0) {
+		free(buf);
+		return n;
+	}
+	*text = buf;
+	if (len)
+		*len = n;
+	return 0;
 }
 
 int procfs_peak_rss(pid_t pid, uint64_t *kib)

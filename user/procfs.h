@@ -33,6 +33,8 @@ struct procfs_stat {
 	pid_t ppid;
 	uint64_t start_time;   /* clock ticks since boot (field 22) */
 	uint64_t utime, stime; /* clock ticks */
+	unsigned threads;
+	bool kernel_thread;
 };
 /* Parses the text of /proc/PID/stat; comm may hold spaces and parentheses. Returns 0, or -EBADMSG. */
 int procfs_parse_stat(const char *text, struct procfs_stat *out);
@@ -41,6 +43,29 @@ int procfs_stat(pid_t pid, struct procfs_stat *out);
 
 /* The process that thread tid belongs to into *out (Tgid in /proc/TID/status). Returns 0 or negative errno. */
 int procfs_thread_group(pid_t tid, pid_t *out);
+
+/* A number of one of pybpf's own descriptors: what follows `name` (with its colon) in its fdinfo. Returns 0 or errno.
+ */
+int procfs_fdinfo(int fd, const char *name, uint64_t *out);
+
+/* The memory, in KiB, that the process has resident now. Returns 0 or negative errno. */
+int procfs_rss(pid_t pid, uint64_t *kib);
+struct procfs_status {
+	uid_t uid;    /* effective, as the user namespace of the reader calls it */
+	pid_t inside; /* the PID in the process's own namespace */
+};
+/* Parses the text of /proc/PID/status. Returns 0, or -EBADMSG. */
+int procfs_parse_status(const char *text, struct procfs_status *out);
+/* Returns 0, -ESRCH when there is no such process, or another negative errno. */
+int procfs_status(pid_t pid, struct procfs_status *out);
+
+/* Reads a file of /proc/PID as far as it fits, NUL-terminated. Returns its length, or negative errno ("" then). */
+ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size);
+/*
+ * Reads a whole file of /proc/PID, NUL-terminated, into *text, which the caller frees; *len may be NULL. -EFBIG when
+ * it has more than max bytes. Returns 0 or negative errno.
+ */
+int procfs_read(pid_t pid, const char *name, size_t max, char **text, size_t *len);
 
 /* The most memory, in KiB, that the process has had resident since its exec. Returns 0 or negative errno. */
 int procfs_peak_rss(pid_t pid, uint64_t *kib);

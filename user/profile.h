@@ -33,14 +33,28 @@ struct profile_stack {
 };
 
 struct profile_process {
-	int32_t pid;
-	uint32_t name; /* string: its comm */
+	int32_t pid;        /* 0: several processes that are shown as one */
+	int32_t inner_pid;  /* in its own PID namespace; 0: the same */
+	uint32_t name;      /* string: its comm, or what stands for it */
+	uint32_t container; /* string; 0 (the empty string): in none */
+};
+
+struct profile_process_info {
+	int32_t pid, inner_pid; /* as above */
+	const char *name;
+	const char *container; /* NULL: in none */
 };
 
 struct profile_thread {
 	uint32_t process;
 	int32_t tid;
 	uint32_t name; /* string */
+};
+
+/* What stands below the frames of a stack; a thread is there where samples have one. */
+enum profile_root {
+	PROFILE_ROOT_PROCESS = 1u << 0,
+	PROFILE_ROOT_CONTAINER = 1u << 1, /* below the process */
 };
 
 /* Samples that share everything. */
@@ -61,7 +75,7 @@ uint32_t profile_add_frame(struct profile *p, enum profile_frame_kind kind, cons
 			   int32_t line);
 /* The stack that has `frame` on top of `parent`. */
 uint32_t profile_add_stack(struct profile *p, uint32_t parent, uint32_t frame);
-uint32_t profile_add_process(struct profile *p, int32_t pid, const char *name);
+uint32_t profile_add_process(struct profile *p, const struct profile_process_info *info);
 uint32_t profile_add_thread(struct profile *p, uint32_t process, int32_t tid, const char *name);
 /* Adds value to the samples of that stack, process and thread. Returns 0 or -ENOMEM. */
 int profile_add_sample(struct profile *p, uint32_t stack, uint32_t process, uint32_t thread, uint64_t value);
@@ -76,5 +90,12 @@ const struct profile_thread *profile_thread(const struct profile *p, uint32_t in
 const struct profile_sample *profile_samples(const struct profile *p, size_t *count);
 uint32_t profile_frame_count(const struct profile *p);
 uint32_t profile_process_count(const struct profile *p);
+
+/* Roots of stacks, a set of enum profile_root. Where none were set: processes, if there is more than one. */
+void profile_set_roots(struct profile *p, unsigned roots);
+unsigned profile_roots(const struct profile *p);
+
+/* Memory that the profile takes. */
+size_t profile_bytes(const struct profile *p);
 
 #endif

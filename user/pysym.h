@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Code objects by process and address: their names, files and lines. */
+/*
+ * Code objects by process and address: their names, files and lines. Processes end, and are forgotten; what is equal in
+ * several of them is kept once.
+ */
 #ifndef PYSYM_H
 #define PYSYM_H
 
@@ -20,13 +23,15 @@ enum pysym_line_mode {
 struct pysym;
 
 struct pysym_frame {
-	const char *name; /* UTF-8; valid until pysym_free */
-	const char *file; /* as the options want it; "" when unknown */
+	const char *name; /* UTF-8; valid until the process is removed */
+	const char *file; /* as the options want it; "" when unknown; valid as long */
 	int32_t line;     /* -1 when unknown or not wanted */
 	bool hidden;      /* not a function of the program: the interpreter's own trampoline */
-	uint32_t *cookie; /* the caller's own, one for each distinct code object and position; UINT32_MAX at first */
+	uint32_t *cookie; /* the caller's own, one for each function and position, UINT32_MAX at first: what is equal in
+			     two processes has the same. Valid until the next pysym_resolve. */
 };
 
+/* Of all processes, those that were removed too. */
 struct pysym_counters {
 	uint64_t codes;    /* distinct code objects */
 	uint64_t unnamed;  /* whose name could not be had */
@@ -36,26 +41,33 @@ struct pysym_counters {
 struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames);
 void pysym_free(struct pysym *s);
 
-/* Makes a process known, comm being its name. Returns 0 or -ENOMEM. */
-int pysym_add_process(struct pysym *s, uint32_t proc_id, pid_t pid, const char *comm,
-		      const struct pybpf_layout *layout);
+/* Makes a process known. Returns 0 or -ENOMEM. */
+int pysym_add_process(struct pysym *s, uint32_t proc_id, pid_t pid, const struct pybpf_layout *layout);
+bool pysym_has_process(const struct pysym *s, uint32_t proc_id);
 
-/* The PID and name (valid until pysym_free) of a known process; 0 and "" for another. */
-pid_t pysym_process(const struct pysym *s, uint32_t proc_id, const char **comm);
+/* Forgets a process and its code objects; one that is not known is none to forget. */
+void pysym_remove_process(struct pysym *s, uint32_t proc_id);
+
+/* Calls visit for each known code object of a process. */
+void pysym_each_code(const struct pysym *s, uint32_t proc_id, void (*visit)(void *arg, uint64_t code, uint32_t sig),
+		     void *arg);
 
 /*
  * Takes what the kernel copied of a code object (size: of the whole record), and reads from the process at once what
- * it did not get. Returns 0; -EBADMSG for a record that contradicts itself; -ENOMEM.
+ * it did not get. Returns 0; -EBADMSG for a record that contradicts itself; -ENOENT, keeping nothing, for one of a
+ * process that is not known; -ENOMEM.
  */
 int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t size);
 
 /*
  * Names a frame. A code object that the kernel has not announced is read from the process. Returns 0; -ENOENT when
- * nothing is known of it; -ENOMEM.
+ * nothing is known of it or of the process; -ENOMEM.
  */
 int pysym_resolve(struct pysym *s, uint32_t proc_id, const struct pybpf_frame *frame, struct pysym_frame *out);
 
 const struct pysym_counters *pysym_counters(const struct pysym *s);
+/* Memory that all this takes. */
+size_t pysym_bytes(const struct pysym *s);
 
 /*
  * Cuts a source path down to its importable part: what follows site-packages, dist-packages, lib/pythonX.Y or a zip
