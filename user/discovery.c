@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "discovery_internal.h"
@@ -17,6 +18,11 @@
 
 /* Distinct executable files of one process that are looked at. Large scientific programs map some 700. */
 #define DISCOVERY_MAX_FILES 4096
+/*
+ * CPU time that the files of one process may take: a stripped library takes some ten microseconds, but one that was
+ * made for it takes a quarter of a second, whatever the limits of each look-up. Waiting for a slow disk does not count.
+ */
+#define DISCOVERY_MAX_CPU_NS 1000000000
 
 /* A file of the process, by its first executable mapping. */
 struct mapped_file {
@@ -195,6 +201,20 @@ static bool before_374(const struct discovery_python *python)
 	return python->version_major == 3 && python->version_minor == 7 && python->version_micro < 4;
 }
 
+static uint64_t lowest_code(const struct discovery_file *file)
+{
+	uint64_t lowest = UINT64_MAX;
+
+	for (size_t i = 0; i < file->code_count; i++)
+		lowest = file->code[i].vaddr < lowest ? file->code[i].vaddr : lowest;
+	return lowest;
+}
+
+static bool has_copies(const struct discovery_file *main)
+{
+	return main->copied_runtime || main->copied_tstate_current || main->copied_code_type;
+}
+
 static enum discovery_result fill(struct search *search, const struct discovery_file *file, uint64_t bias,
 				  const struct mapped_file *mapped, struct discovery_python *out)
 {
@@ -213,6 +233,11 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 	out->debug_build = version->debug_build;
 	out->is_static = mapped->is_main;
 	out->load_bias = bias;
+	out->file_id = file->id;
+	out->map = mapped->map;
+	out->map.path = "";
+	out->code_start = lowest_code(file);
+	out->follows_file = !runtime->build_in_memory && !(main && has_copies(main));
 	out->build = runtime->build;
 	out->runtime_addr = bias + runtime->runtime;
 	out->tstate_current_addr = runtime->tstate_current ? bias + runtime->tstate_current : 0;
@@ -277,15 +302,37 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 	return DISCOVERY_NOT_PYTHON;
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static enum discovery_result search_files(struct search *search, struct discovery_python *out)
 {
+	uint64_t start = cpu_ns();
+
 	for (size_t i = 0; i < search->count; i++) {
 		const struct mapped_file *mapped = &search->files[i];
 		const struct discovery_file *file = NULL;
 		uint64_t bias = 0;
 		bool mapped_well;
-		int err = look_at(search->pid, &mapped->map, &file);
+		int err;
 
+		if (discovery_memo_has(&mapped->map))
+			continue;
+		if (cpu_ns() - start > DISCOVERY_MAX_CPU_NS) {
+			explain(search,
+				"process %d (%s) maps files that take too long to read: after %zu of %zu, the last of "
+				"which "
+				"was %s, pybpf looked no further",
+				search->pid, out->comm, i, search->count,
+				inside_path(search, search->files[i ? i - 1 : 0].map.path));
+			return DISCOVERY_UNSUPPORTED;
+		}
+		err = look_at(search->pid, &mapped->map, &file);
 		if (err || !file) {
 			search->unreadable++;
 			search->unreadable_error = err;
@@ -302,6 +349,9 @@ static enum discovery_result search_files(struct search *search, struct discover
 				inside_path(search, mapped->map.path), file->why);
 			return DISCOVERY_UNSUPPORTED;
 		}
+		if (file->kind == DISCOVERY_FILE_OTHER && !file->copied_runtime && !file->copied_tstate_current &&
+		    !file->copied_code_type)
+			discovery_memo_add(&mapped->map);
 		if (file->kind != DISCOVERY_FILE_PYTHON)
 			continue;
 		if (mapped_well)
@@ -362,4 +412,17 @@ done:
 		free((char *)search.files[i].map.path);
 	free(search.files);
 	return result;
+}
+
+int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id)
+{
+	const struct procfs_map map = {.start = start, .end = end, .path = ""};
+	const struct discovery_file *file = NULL;
+	int err = look_at(pid, &map, &file);
+
+	if (err || !file)
+		return err ?: -ENOENT;
+	*python = file->kind != DISCOVERY_FILE_OTHER;
+	*id = file->id;
+	return 0;
 }

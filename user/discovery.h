@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "layout.h"
+#include "procfs.h"
 
 enum discovery_result {
 	DISCOVERY_OK = 0,
@@ -34,8 +35,18 @@ struct discovery_python {
 	uint64_t tstate_current_addr; /* address of the variable that holds the GIL's owner (to 3.11), else 0
 				       */
 	uint64_t code_type_addr;      /* &PyCode_Type, or 0 when no symbol tells */
+	uint64_t file_id;      /* of the analysed file with the runtime: one number as long as it is remembered */
+	struct procfs_map map; /* that file's first executable mapping; path is "" */
+	bool follows_file;     /* every process that maps the file has these addresses, but for the bias */
+	uint64_t code_start;   /* where that file's first executable segment begins, as linked */
 	char version_source[64], runtime_source[64]; /* for -v: "Py_Version", ".dynsym _PyRuntime" */
 };
+
+/*
+ * Looks at the file that is mapped at [start, end) of the process: *python says whether its process may be a Python by
+ * it, *id is what discovery_python.file_id would be. Returns 0, or negative errno where it can't be opened (any more).
+ */
+int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id);
 
 /*
  * Looks once at process pid. Fills *out on DISCOVERY_OK; else one sentence in why (what was tried, what was
@@ -51,6 +62,13 @@ enum discovery_result discovery_process(pid_t pid, struct discovery_python *out,
  * -EINVAL when memory contradicts the layout (why says what); -ESRCH when the process has ended; -EPERM.
  */
 int discovery_validate(const struct discovery_python *python, char *why, size_t why_size);
+
+/*
+ * Between the two a mapped file that was found to be no Python is not opened again for other processes that map it: for
+ * a look at many processes, which takes too short for another file to get its inode, path and size of mapping.
+ */
+void discovery_memo_begin(void);
+void discovery_memo_end(void);
 
 /* Forgets every remembered file. */
 void discovery_free(void);

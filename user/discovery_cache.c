@@ -24,6 +24,7 @@ struct cache_entry {
 };
 
 static struct cache_entry *cache;
+static uint64_t last_id;
 
 static void key_from_stat(struct cache_key *key, const struct stat *st)
 {
@@ -65,6 +66,7 @@ const struct discovery_file *discovery_cache_add(const struct stat *st, struct d
 	if (!entry->hh.tbl)
 		goto fail;
 	entry->file = *file;
+	entry->file.id = ++last_id;
 	return &entry->file;
 fail:
 	free(entry);

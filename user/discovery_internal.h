@@ -10,6 +10,7 @@
 
 #include "discovery.h"
 #include "elf_file.h"
+#include "procfs.h"
 
 #define DISCOVERY_WHY_MAX       256
 #define DISCOVERY_CODE_SEGMENTS 4
@@ -43,7 +44,8 @@ struct discovery_runtime {
 /* One analysed file, whatever it is. */
 struct discovery_file {
 	enum discovery_kind kind;
-	bool fixed; /* ET_EXEC */
+	uint64_t id; /* given by discovery_cache_add */
+	bool fixed;  /* ET_EXEC */
 	struct elf_segment code[DISCOVERY_CODE_SEGMENTS];
 	size_t code_count;
 	/*
@@ -84,5 +86,9 @@ const struct discovery_file *discovery_cache_find(const struct stat *st);
 /* Remembers file (whose contents the cache then owns); returns where it is now, valid as long, or NULL
  * without memory. */
 const struct discovery_file *discovery_cache_add(const struct stat *st, struct discovery_file *file);
+
+/* Is the mapping's file known, since discovery_memo_begin, to have nothing to do with Python? */
+bool discovery_memo_has(const struct procfs_map *map);
+void discovery_memo_add(const struct procfs_map *map);
 
 #endif
