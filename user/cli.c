@@ -8,13 +8,26 @@
 #include <string.h>
 #include <time.h>
 
+#include "log.h"
+
 uint64_t cli_start_ns;
 
 static const struct cli_command commands[] = {
 	{"record", "sample a process or a command (the default, may be left out)", cli_record},
+	{"ps", "list the Python processes that would be sampled", cli_ps},
 	{"doctor", "say what this host offers, what will work, and what to change", cli_doctor},
 	{0},
 };
+
+int cli_usage(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	log_vprintf(LOG_ERROR, fmt, args);
+	va_end(args);
+	return CLI_USAGE;
+}
 
 int cli_number(const char *text, double min, double max, double *out)
 {

@@ -22,6 +22,10 @@ extern uint64_t cli_start_ns;
 
 int cli_record(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
+int cli_ps(int argc, char **argv);
+
+/* Says one sentence about the command line. Returns CLI_USAGE. */
+int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Reads a decimal number of the range; whole ones only where wanted. Returns 0 or -EINVAL. */
 int cli_number(const char *text, double min, double max, double *out);

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "host.h"
 #include "log.h"
+#include "procfs.h"
+#include "pybpf.h"
 #include "pybpf.skel.h"
 #include "session_internal.h"
 
@@ -24,18 +26,14 @@
 /* So much is taken at a time: a program all of whose stacks are new and deep fills the ring as fast as it is emptied.
  */
 #define CONSUME_BYTES (256u << 10)
-/* Distinct builds of Python in one run. */
-#define MAX_LAYOUTS      256
-#define MAX_PROCESSES    4096
-#define MAX_THREAD_NAMES 16384
-/* proc_id's first value differs from what fresh kernel memory holds. */
-#define FIRST_PROC_ID 1
+/* A thousand starts in a second, each with some events, while pybpf has to wait for a CPU. */
+#define PROCESS_RING_BYTES (1u << 20)
+#define MAX_THREAD_NAMES   16384
+/* Executable files that are remembered in the kernel. */
+#define MAX_FILES 8192
 
 /* What it went through in the end (BPF_LOG_STATS, include/linux/bpf_verifier.h, Linux 5.2). */
 #define VERIFIER_STATS 4
-
-/* Inode of the initial PID namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h). */
-#define PID_NS_INITIAL 0xEFFFFFFCu
 
 static uint64_t now_ns(void)
 {
@@ -52,13 +50,9 @@ static int libbpf_says(enum libbpf_print_level level, const char *fmt, va_list a
 	return 0;
 }
 
-static uint32_t pid_namespace(void)
+static uint32_t filter_size(const struct session_filter *filter)
 {
-	struct stat st;
-
-	if (stat("/proc/self/ns/pid", &st) || st.st_ino == PID_NS_INITIAL)
-		return 0;
-	return (uint32_t)st.st_ino;
+	return (uint32_t)(filter->nr_included + filter->nr_excluded) ?: 1;
 }
 
 static int size_maps(struct session *s)
@@ -69,8 +63,13 @@ static int size_maps(struct session *s)
 
 	if (cpus < 0)
 		return cpus;
-	err = err ?: bpf_map__set_max_entries(skel->maps.procs, MAX_PROCESSES);
-	err = err ?: bpf_map__set_max_entries(skel->maps.layouts, MAX_LAYOUTS);
+	err = err ?: bpf_map__set_max_entries(skel->maps.procs, s->options.max_processes);
+	err = err ?: bpf_map__set_max_entries(skel->maps.layouts, SESSION_MAX_LAYOUTS);
+	err = err ?: bpf_map__set_max_entries(skel->maps.files, MAX_FILES);
+	err = err ?: bpf_map__set_max_entries(skel->maps.users, filter_size(&s->options.users));
+	err = err ?: bpf_map__set_max_entries(skel->maps.cgroups, filter_size(&s->options.cgroups));
+	err = err ?: bpf_map__set_max_entries(skel->maps.process_events, PROCESS_RING_BYTES);
+	err = err ?: bpf_map__set_max_entries(skel->maps.mappings, (uint32_t)cpus);
 	err = err ?: bpf_map__set_max_entries(skel->maps.counts, stacks);
 	err = err ?: bpf_map__set_max_entries(skel->maps.stacks, stacks);
 	/* A program with more code objects than stacks has the rest read from the process. */
@@ -89,8 +88,18 @@ static int choose_programs(struct session *s)
 
 	skel->rodata->cfg_task_regs = s->kernel.task_regs;
 	skel->rodata->cfg_task_storage = s->kernel.task_storage;
-	skel->rodata->cfg_pidns_inum = pid_namespace();
+	skel->rodata->cfg_pidns_inum = host_pid_namespace();
 	skel->rodata->cfg_threads = s->options.threads;
+	skel->rodata->cfg_all = s->options.all;
+	skel->rodata->cfg_follow = s->options.follow;
+	skel->rodata->cfg_hold = s->options.names != NULL;
+	skel->rodata->cfg_self = (uint32_t)getpid();
+	skel->rodata->cfg_cpus = (uint32_t)libbpf_num_possible_cpus();
+	skel->rodata->cfg_users = s->options.users.nr_included || s->options.users.nr_excluded;
+	skel->rodata->cfg_cgroups = s->options.cgroups.nr_included || s->options.cgroups.nr_excluded;
+	skel->rodata->cfg_include_users = s->options.users.nr_included;
+	skel->rodata->cfg_include_cgroups = s->options.cgroups.nr_included;
+	skel->rodata->cfg_cgroup_subsystem = s->options.cgroup_subsystem;
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_loop, loop);
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_chain, !loop);
 	err = err ?: bpf_program__set_autoload(skel->progs.chain_walk, !loop);
@@ -126,6 +135,26 @@ static int fill_chain(const struct session *s)
 	return 0;
 }
 
+static int fill_filter(const struct bpf_map *map, const struct session_filter *filter)
+{
+	const uint8_t include = PYBPF_FILTER_INCLUDE, exclude = PYBPF_FILTER_EXCLUDE;
+	size_t key_size = bpf_map__key_size(map);
+	int err = 0;
+
+	/* UIDs are the lower half of their numbers. */
+	for (size_t i = 0; i < filter->nr_included && !err; i++)
+		err = bpf_map__update_elem(map, &filter->included[i], key_size, &include, sizeof(include), 0);
+	for (size_t i = 0; i < filter->nr_excluded && !err; i++)
+		err = bpf_map__update_elem(map, &filter->excluded[i], key_size, &exclude, sizeof(exclude), 0);
+	return err;
+}
+
+static int take_stack(struct session *s, const struct pybpf_event *event)
+{
+	return event->type == PYBPF_EVENT_CODE ? pysym_add_code(s->pysym, (const void *)event, event->size)
+					       : session_stacks_add(s->stacks, (const void *)event, event->size);
+}
+
 static int on_event(void *ctx, void *data, size_t size)
 {
 	struct session *s = ctx;
@@ -134,12 +163,13 @@ static int on_event(void *ctx, void *data, size_t size)
 
 	if (size < sizeof(*event) || event->size > size)
 		return 0;
-	if (event->type == PYBPF_EVENT_CODE)
-		err = pysym_add_code(s->pysym, data, event->size);
-	else if (event->type == PYBPF_EVENT_STACK)
-		err = session_stacks_add(s->stacks, data, event->size);
-	else if (event->type == PYBPF_EVENT_EXEC && size >= sizeof(struct pybpf_exec_event))
-		s->exec_pid = (pid_t)((const struct pybpf_exec_event *)data)->tgid;
+	err = take_stack(s, event);
+	if (err == -ENOENT) {
+		/* What tells of its process is in the other buffer, unless that was full: then the stack is lost. */
+		err = session_processes_consume(s->processes) ?: take_stack(s, event);
+		if (err == -ENOENT)
+			err = 0;
+	}
 	if (err && !s->error) {
 		s->error = err;
 		log_error("cannot keep what the kernel sent: %s", strerror(-err));
@@ -161,6 +191,8 @@ static int load_with(struct session *s, uint32_t log_level)
 	err = err ?: choose_programs(s);
 	err = err ?: pybpf_bpf__load(s->skel);
 	err = err ?: fill_chain(s);
+	err = err ?: fill_filter(s->skel->maps.users, &s->options.users);
+	err = err ?: fill_filter(s->skel->maps.cgroups, &s->options.cgroups);
 	if (err) {
 		pybpf_bpf__destroy(s->skel);
 		s->skel = NULL;
@@ -185,6 +217,40 @@ static int load(struct session *s)
 	return err;
 }
 
+/* What the kernel says that the maps take. */
+static uint64_t map_bytes(const struct session *s)
+{
+	const struct bpf_map *map;
+	uint64_t total = 0;
+
+	bpf_object__for_each_map(map, s->skel->obj)
+	{
+		uint64_t bytes = 0;
+
+		if (bpf_map__fd(map) >= 0 && procfs_fdinfo(bpf_map__fd(map), "memlock:", &bytes) == 0)
+			total += bytes;
+	}
+	return total;
+}
+
+/* So often the memory is looked at. */
+#define MEMORY_LOOK_S 0.1
+
+/* At the limit, stacks that are not known yet are lost from then on; the kernel counts them. */
+static void keep_memory(struct session *s, double now)
+{
+	uint64_t kib;
+
+	if (s->skel->bss->memory_full || now < s->next_memory_look)
+		return;
+	s->next_memory_look = now + MEMORY_LOOK_S;
+	if (procfs_rss(getpid(), &kib) || kib * 1024 + s->map_bytes < s->options.max_memory)
+		return;
+	s->skel->bss->memory_full = true;
+	log_warn("the memory limit of %llu MiB is reached: new stacks are not kept any more, see --max-memory",
+		 (unsigned long long)(s->options.max_memory >> 20));
+}
+
 struct session *session_new(const struct session_options *options)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -193,7 +259,6 @@ struct session *session_new(const struct session_options *options)
 		goto no_memory;
 	s->options = *options;
 	s->stats_fd = -1;
-	s->next_proc_id = FIRST_PROC_ID;
 	libbpf_set_print(libbpf_says);
 	session_kernel_probe(&s->kernel);
 	if (options->without && session_kernel_without(&s->kernel, options->without)) {
@@ -208,8 +273,14 @@ struct session *session_new(const struct session_options *options)
 	s->pysym = pysym_new(options->lines, options->full_filenames);
 	s->profile = profile_new();
 	s->stacks = session_stacks_new(s->pysym, s->profile);
-	if (!s->pysym || !s->profile || !s->stacks)
+	s->files = session_files_new(s);
+	s->processes = session_processes_new(s);
+	if (!s->pysym || !s->profile || !s->stacks || !s->files)
 		goto no_memory;
+	if (!s->processes)
+		goto failed;
+	s->map_bytes = map_bytes(s);
+	profile_set_roots(s->profile, options->roots);
 	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.events), on_event, s, NULL);
 	if (!s->ring) {
 		log_error("cannot map the ring buffer: %s", strerror(errno));
@@ -230,6 +301,8 @@ void session_free(struct session *s)
 	if (!s)
 		return;
 	session_detach(s);
+	session_processes_free(s->processes);
+	session_files_free(s->files);
 	ring_buffer__free(s->ring);
 	if (s->stats_fd >= 0)
 		close(s->stats_fd);
@@ -240,69 +313,36 @@ void session_free(struct session *s)
 	free(s);
 }
 
-/* Puts the layout where the kernel finds it; an equal one is used again. Returns its index or negative errno. */
-static int put_layout(struct session *s, const struct pybpf_layout *layout)
+int session_put_layout(struct session *s, const struct pybpf_layout *layout)
 {
-	struct pybpf_layout known;
 	int err;
 
 	for (uint32_t i = 0; i < s->nr_layouts; i++) {
-		err = bpf_map__lookup_elem(s->skel->maps.layouts, &i, sizeof(i), &known, sizeof(known), 0);
-		if (err)
-			return err;
-		if (memcmp(&known, layout, sizeof(known)) == 0)
+		if (memcmp(&s->layouts[i], layout, sizeof(*layout)) == 0)
 			return (int)i;
 	}
-	if (s->nr_layouts == MAX_LAYOUTS)
+	if (s->nr_layouts == SESSION_MAX_LAYOUTS)
 		return -E2BIG;
 	err = bpf_map__update_elem(s->skel->maps.layouts, &s->nr_layouts, sizeof(s->nr_layouts), layout,
 				   sizeof(*layout), 0);
-	return err ? err : (int)s->nr_layouts++;
+	if (err)
+		return err;
+	s->layouts[s->nr_layouts] = *layout;
+	return (int)s->nr_layouts++;
 }
 
-int session_set_other(struct session *s, pid_t pid)
+const struct pybpf_layout *session_layout(const struct session *s, uint32_t index)
 {
-	struct pybpf_proc proc = {.state = PYBPF_PROC_OTHER};
-	uint32_t tgid = (uint32_t)pid;
-
-	return bpf_map__update_elem(s->skel->maps.procs, &tgid, sizeof(tgid), &proc, sizeof(proc), 0);
+	return &s->layouts[index];
 }
 
-int session_set_process(struct session *s, pid_t pid, const struct discovery_python *python)
+int session_follow(struct session *s, const uint32_t *pids, size_t count)
 {
-	struct pybpf_proc proc = {.state = PYBPF_PROC_PENDING};
-	uint32_t tgid = (uint32_t)pid;
-
-	if (python) {
-		int layout = put_layout(s, &python->build.layout), err;
-
-		if (layout < 0)
-			return layout;
-		proc = (struct pybpf_proc){
-			.interp_head = python->interp_head_addr,
-			.tstate_current = python->tstate_current_addr,
-			.code_type = python->code_type_addr,
-			.proc_id = s->next_proc_id++,
-			.layout = (uint32_t)layout,
-			.state = PYBPF_PROC_READY,
-		};
-		err = pysym_add_process(s->pysym, proc.proc_id, pid, python->comm, &python->build.layout);
-		if (err)
-			return err;
-	}
-	return bpf_map__update_elem(s->skel->maps.procs, &tgid, sizeof(tgid), &proc, sizeof(proc), 0);
+	return session_processes_start(s->processes, pids, count);
 }
 
 int session_attach(struct session *s)
 {
-	int err;
-
-	s->exec_link = bpf_program__attach(s->skel->progs.process_exec);
-	if (!s->exec_link) {
-		err = -errno;
-		log_error("cannot follow exec (tp_btf/sched_process_exec): %s; see `pybpf doctor`", strerror(-err));
-		return err;
-	}
 	s->attach_ns = now_ns();
 	return session_perf_attach(&s->perf, sampler(s), s->options.freq, s->options.source);
 }
@@ -319,19 +359,20 @@ void session_detach(struct session *s)
 	if (s->perf.count)
 		s->options.source = s->perf.source;
 	session_perf_detach(&s->perf);
-	bpf_link__destroy(s->exec_link);
-	s->exec_link = NULL;
 }
 
-int session_fd(const struct session *s)
+void session_fds(const struct session *s, int fds[SESSION_FDS])
 {
-	return ring_buffer__epoll_fd(s->ring);
+	fds[0] = ring_buffer__epoll_fd(s->ring);
+	session_processes_fds(s->processes, fds + 1);
 }
 
 int session_consume(struct session *s)
 {
-	int n;
+	int n = session_processes_consume(s->processes);
 
+	if (n)
+		return n;
 	s->consumed = 0;
 	n = ring_buffer__consume(s->ring);
 	if (s->error)
@@ -341,11 +382,29 @@ int session_consume(struct session *s)
 	return n < 0 && n != -EINTR ? n : 0;
 }
 
-bool session_took_exec(struct session *s, pid_t pid)
+double session_tend(struct session *s)
 {
-	bool took = s->exec_pid == pid;
+	double now = (double)now_ns() / 1e9, next;
 
-	if (took)
-		s->exec_pid = 0;
-	return took;
+	session_processes_look(s->processes, now);
+	session_processes_label(s->processes, now);
+	keep_memory(s, now);
+	if (now >= s->next_collect) {
+		int err = session_collect_ended(s, now);
+
+		if (err)
+			return err;
+	}
+	next = session_processes_next_look(s->processes);
+	return next < s->next_collect ? next : s->next_collect;
+}
+
+bool session_all_ended(const struct session *s)
+{
+	return !s->options.all && session_processes_living(s->processes) == 0;
+}
+
+bool session_python_found(const struct session *s)
+{
+	return session_processes_python_found(s->processes);
 }

@@ -8,17 +8,45 @@
 #include <sys/types.h>
 
 #include "discovery.h"
+#include "discovery_filter.h"
 #include "profile.h"
 #include "pybpf.h"
 #include "pysym.h"
 #include "session_perf.h"
+#include "session_processes.h"
 
 /* Room for distinct stacks (of each thread, where threads are told apart), and what memory the kernel then takes. */
 #define SESSION_MAX_STACKS_DEFAULT 32768
 #define SESSION_MAX_STACKS_LIMIT   (1u << 20)
 
+#define SESSION_FREQ_DEFAULT 99
+
+/* Beside max_stacks: processes that live at the same time, Python or not. */
+#define SESSION_MAX_PROCESSES_DEFAULT 16384
+#define SESSION_MAX_PROCESSES_LIMIT   (1u << 22)
+
+/* pybpf's own memory and its maps together, MiB. */
+#define SESSION_MAX_MEMORY_DEFAULT 256
+#define SESSION_MAX_MEMORY_LEAST   32
+#define SESSION_MAX_MEMORY_MOST    (1u << 20)
+
+/* Users (by UID) or cgroups (by the inode of their directory). */
+struct session_filter {
+	const uint64_t *included, *excluded;
+	size_t nr_included, nr_excluded;
+};
+
 struct session_options {
-	unsigned freq; /* Hz */
+	bool all;    /* every process that the filters let pass; else those given to session_follow */
+	bool follow; /* and their children */
+	struct session_filter users, cgroups;
+	int cgroup_subsystem; /* of the v1 hierarchy that the cgroups are in, as the kernel numbers it; -1: v2 */
+	const struct discovery_filter *names; /* of which processes are wanted by their names; NULL: any */
+	unsigned roots;      /* of stacks: a set of enum profile_root; 0: processes, if there is more than one */
+	bool merge, cmdline; /* call a process by its program, by its command line */
+	uint32_t max_processes;
+	uint64_t max_memory; /* bytes */
+	unsigned freq;       /* Hz */
 	enum session_perf_source source;
 	bool threads;        /* tell threads apart */
 	bool measure_kernel; /* have the kernel measure its programs' time */
@@ -29,6 +57,13 @@ struct session_options {
 	uint64_t start_ns;   /* CLOCK_MONOTONIC when pybpf was started */
 };
 
+#define SESSION_OPTIONS_DEFAULT                                                                                        \
+	{                                                                                                              \
+		.cgroup_subsystem = -1, .max_processes = SESSION_MAX_PROCESSES_DEFAULT,                                \
+		.max_memory = (uint64_t)SESSION_MAX_MEMORY_DEFAULT << 20, .freq = SESSION_FREQ_DEFAULT,                \
+		.max_stacks = SESSION_MAX_STACKS_DEFAULT,                                                              \
+	}
+
 /* What became of the samples. taken + lost = asked. */
 struct session_account {
 	uint64_t counters[PYBPF_NR_COUNTERS];
@@ -37,6 +72,7 @@ struct session_account {
 	uint64_t taken;
 	uint64_t python; /* in the profile, with Python frames */
 	uint64_t stacks; /* distinct ones in the profile */
+	struct session_process_counts processes;
 	struct pysym_counters names;
 	double duration_s;
 	bool measured;
@@ -55,15 +91,11 @@ struct session *session_new(const struct session_options *options);
 /* Accepts NULL. */
 void session_free(struct session *s);
 
-/* There is no interpreter in the process, so far: samples are taken, without Python frames. */
-int session_set_other(struct session *s, pid_t pid);
-
 /*
- * Makes a process one that is sampled. python: what is known of it, or NULL while its interpreter has not been found
- * (samples are then counted as not ready). May be called again when more is known, or after an exec. Returns 0 or
- * negative errno.
+ * Follows processes, and finds those that are wanted: count pids, or all that the options let pass. Returns 0, or
+ * negative errno after reporting what failed.
  */
-int session_set_process(struct session *s, pid_t pid, const struct discovery_python *python);
+int session_follow(struct session *s, const uint32_t *pids, size_t count);
 
 /* Starts sampling. Returns 0, or negative errno after reporting what failed. */
 int session_attach(struct session *s);
@@ -72,13 +104,24 @@ double session_jitter(struct session *s);
 /* Stops it. May be called twice. */
 void session_detach(struct session *s);
 
-/* A descriptor that polls readable when session_consume has much to do; it is to be called ten times a second anyway.
+/*
+ * Descriptors that poll readable when session_consume has much to do, or something happened to a process; it is to be
+ * called ten times a second anyway.
  */
-int session_fd(const struct session *s);
+#define SESSION_FDS 3
+void session_fds(const struct session *s, int fds[SESSION_FDS]);
 /* Takes what the kernel sent. Returns 0, 1 when there is more, or negative errno. */
 int session_consume(struct session *s);
-/* True once after the process executed another program. */
-bool session_took_exec(struct session *s, pid_t pid);
+/*
+ * What is to be done now and then: looks at new processes, takes what ended ones left in the kernel, keeps to the
+ * memory limit. Returns the CLOCK_MONOTONIC second at which to be called again, or negative errno.
+ */
+double session_tend(struct session *s);
+
+/* All processes that were given to session_follow have ended, and their followed children. */
+bool session_all_ended(const struct session *s);
+/* Was there a Python at any time? */
+bool session_python_found(const struct session *s);
 
 /* Samples and distinct stacks so far, for a progress line. */
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);

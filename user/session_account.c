@@ -59,6 +59,36 @@ static void print_class(const struct session_account *a, enum counter_class clas
 	fputc('\n', out);
 }
 
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "es";
+}
+
+static void print_processes(const struct session_process_counts *c, FILE *out)
+{
+	if (c->seen > 1 || c->started)
+		fprintf(out, "pybpf: %" PRIu64 " process%s ran Python, %" PRIu64 " of them started during the run\n",
+			c->seen, plural(c->seen), c->started);
+	else if (!c->seen)
+		fputs("pybpf: no process ran Python\n", out);
+	if (c->missed)
+		fprintf(out,
+			"pybpf: %" PRIu64
+			" process%s ended before it was known what they ran, with %.3f s of CPU time\n",
+			c->missed, plural(c->missed), (double)c->missed_ns / 1e9);
+	if (c->refused)
+		fprintf(out,
+			"pybpf: %" PRIu64
+			" process%s left out: a Python that is not supported or not readable, see `pybpf "
+			"ps`\n",
+			c->refused, plural(c->refused));
+	if (c->lost)
+		fprintf(out,
+			"pybpf: %" PRIu64
+			" events of processes were lost: some may have been seen late, or not at all\n",
+			c->lost);
+}
+
 void session_account_print(const struct session_account *a, bool cost, FILE *out)
 {
 	fprintf(out,
@@ -69,6 +99,7 @@ void session_account_print(const struct session_account *a, bool cost, FILE *out
 	print_class(a, CLASS_WITHOUT, "without Python frames", 0, out);
 	print_class(a, CLASS_LOST, "lost", a->unsent, out);
 	print_class(a, CLASS_INCOMPLETE, "incomplete", 0, out);
+	print_processes(&a->processes, out);
 	if (a->names.unnamed)
 		fprintf(out, "pybpf: %" PRIu64 " of %" PRIu64 " code objects could not be named\n", a->names.unnamed,
 			a->names.codes);
@@ -130,6 +161,12 @@ void session_account_json(const struct session_account *a, FILE *out)
 		"  \"stacks\": %" PRIu64 ",\n  \"code_objects\": {\"seen\": %" PRIu64 ", \"unnamed\": %" PRIu64
 		", \"without_lines\": %" PRIu64 "},\n",
 		a->stacks, a->names.codes, a->names.unnamed, a->names.no_lines);
+	fprintf(out,
+		"  \"processes\": {\"seen\": %" PRIu64 ", \"started\": %" PRIu64 ", \"refused\": %" PRIu64
+		", \"missed\": %" PRIu64 ", \"missed_cpu_s\": %.6f, \"missed_samples\": %" PRIu64
+		", \"lost_events\": %" PRIu64 "},\n",
+		a->processes.seen, a->processes.started, a->processes.refused, a->processes.missed,
+		(double)a->processes.missed_ns / 1e9, a->counters[PYBPF_COUNT_MISSED], a->processes.lost);
 	json_number("kernel_ns_per_sample", a->measured, a->kernel_ns_per_sample, ",", out);
 	json_number("user_cpu_s", true, a->user_cpu_s, ",", out);
 	fprintf(out, "  \"peak_rss_kib\": %" PRId64 ",\n", a->peak_rss_kib);

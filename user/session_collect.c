@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "log.h"
 #include "procfs.h"
+#include "pybpf.h"
 #include "pybpf.skel.h"
 #include "session_account.h"
 #include "session_internal.h"
@@ -47,44 +49,103 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 }
 
 /* The process and the thread of a count. */
-static int owners_of(struct session *s, const struct pybpf_count_key *key, uint32_t *process, uint32_t *thread)
+static int owners_of(struct session *s, const struct pybpf_count_key *key, struct session_process *process,
+		     uint32_t *owner, uint32_t *thread)
 {
 	struct pybpf_thread_name name = {{0}};
 	char text[sizeof(name.comm) + 1] = "";
-	const char *comm;
-	pid_t pid = pysym_process(s->pysym, key->proc_id, &comm);
 
 	*thread = PROFILE_NONE;
-	*process = profile_add_process(s->profile, pid, comm);
-	if (*process == PROFILE_NONE)
+	*owner = session_add_to_profile(s, process);
+	if (*owner == PROFILE_NONE)
 		return -ENOMEM;
 	if (!s->options.threads)
 		return 0;
 	bpf_map__lookup_elem(s->skel->maps.thread_names, &key->tid, sizeof(key->tid), &name, sizeof(name), 0);
 	memcpy(text, name.comm, sizeof(name.comm));
-	*thread = profile_add_thread(s->profile, *process, (int32_t)key->tid, text);
+	*thread = profile_add_thread(s->profile, *owner, (int32_t)key->tid, text);
 	return *thread == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-static int add_count(struct session *s, const struct pybpf_count_key *key, uint64_t value,
-		     struct session_account *account)
+/* Samples that were taken before it was known what the process is. */
+static void add_undecided(struct session *s, const struct session_process *process, uint64_t value)
 {
-	uint32_t stack = session_stacks_find(s->stacks, key->stack_id), process, thread;
-	int err;
+	enum session_process_state state = process ? process->state : SESSION_PROCESS_OTHER;
+	enum pybpf_counter what = PYBPF_COUNT_NOT_READY;
 
-	if (stack == PROFILE_NONE) {
-		account->unsent += value;
-		return 0;
-	}
-	err = owners_of(s, key, &process, &thread);
-	return err ? err : profile_add_sample(s->profile, stack, process, thread, value);
+	if (state == SESSION_PROCESS_PYTHON)
+		what = process->in_time ? PYBPF_COUNT_NO_INTERPRETER : PYBPF_COUNT_NOT_READY;
+	else if (state == SESSION_PROCESS_LOOKING)
+		what = process->ended ? PYBPF_COUNT_MISSED : PYBPF_COUNT_NOT_READY;
+	else if (s->options.all)
+		return;
+	else if (state == SESSION_PROCESS_OTHER)
+		what = PYBPF_COUNT_NO_INTERPRETER;
+	s->counters[PYBPF_COUNT_ASKED] += value;
+	s->counters[what] += value;
 }
 
-static int read_counts(struct session *s, struct session_account *account)
+static int add_count(struct session *s, const struct pybpf_count_key *key, uint64_t value)
+{
+	struct session_process *process = session_processes_find(s->processes, key->proc_id);
+	uint32_t stack, owner, thread;
+	int err;
+
+	/* The kernel's filters let it pass. */
+	if (process)
+		process->wanted = true;
+	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED) {
+		add_undecided(s, process, value);
+		return 0;
+	}
+	stack = session_stacks_find(s->stacks, key->stack_id);
+	if (!process || stack == PROFILE_NONE) {
+		s->unsent += value;
+		return 0;
+	}
+	err = owners_of(s, key, process, &owner, &thread);
+	return err ? err : profile_add_sample(s->profile, stack, owner, thread, value);
+}
+
+/* What a pass over map counts takes: all, or what belongs to processes that had ended by then. */
+struct pass {
+	struct session *session;
+	bool all;
+	double before;
+	struct pybpf_count_key *taken; /* unless all */
+	size_t nr_taken, capacity;
+};
+
+static bool is_of_pass(const struct pass *pass, const struct pybpf_count_key *key)
+{
+	const struct session_process *process;
+
+	if (pass->all)
+		return true;
+	process = session_processes_find(pass->session->processes, key->proc_id);
+	return process && process->ended && process->ended_at < pass->before;
+}
+
+static int note_taken(struct pass *pass, const struct pybpf_count_key *key)
+{
+	if (pass->nr_taken == pass->capacity) {
+		size_t capacity = pass->capacity ? pass->capacity * 2 : 256;
+		void *taken = reallocarray(pass->taken, capacity, sizeof(*pass->taken));
+
+		if (!taken)
+			return -ENOMEM;
+		pass->taken = taken;
+		pass->capacity = capacity;
+	}
+	pass->taken[pass->nr_taken++] = *key;
+	return 0;
+}
+
+static int read_counts(struct pass *pass)
 {
 	struct pybpf_count_key *keys = calloc(BATCH, sizeof(*keys));
 	uint64_t *values = calloc(BATCH, sizeof(*values));
-	int fd = bpf_map__fd(s->skel->maps.counts), err = 0;
+	int fd = bpf_map__fd(pass->session->skel->maps.counts), err = 0;
 	uint64_t cursor = 0; /* a hash map's batch position is a bucket number, 4 bytes */
 	bool first = true, end = false;
 
@@ -98,11 +159,106 @@ static int read_counts(struct session *s, struct session_account *account)
 		if (end)
 			err = 0;
 		first = false;
-		for (uint32_t i = 0; !err && i < n; i++)
-			err = add_count(s, &keys[i], values[i], account);
+		for (uint32_t i = 0; !err && i < n; i++) {
+			if (!is_of_pass(pass, &keys[i]))
+				continue;
+			err = add_count(pass->session, &keys[i], values[i]);
+			if (!err && !pass->all)
+				err = note_taken(pass, &keys[i]);
+		}
 	}
 	free(keys);
 	free(values);
+	return err;
+}
+
+/* A thread that has a name in the kernel is told apart by options.threads only. */
+static void delete_taken(const struct pass *pass)
+{
+	struct session *s = pass->session;
+	int counts = bpf_map__fd(s->skel->maps.counts), stacks = bpf_map__fd(s->skel->maps.stacks);
+	int names = bpf_map__fd(s->skel->maps.thread_names);
+
+	for (size_t i = 0; i < pass->nr_taken; i++) {
+		const struct pybpf_count_key *key = &pass->taken[i];
+
+		bpf_map_delete_elem(counts, key);
+		bpf_map_delete_elem(stacks, &key->stack_id);
+		session_stacks_remove(s->stacks, key->stack_id);
+		if (s->options.threads)
+			bpf_map_delete_elem(names, &key->tid);
+	}
+}
+
+struct process_codes {
+	const struct session *session;
+	uint32_t proc_id;
+};
+
+static void delete_code(void *arg, uint64_t code, uint32_t sig)
+{
+	const struct process_codes *codes = arg;
+	const struct pybpf_code_key key = {.code = code, .sig = sig, .proc_id = codes->proc_id};
+
+	bpf_map__delete_elem(codes->session->skel->maps.codes, &key, sizeof(key), 0);
+}
+
+static void finish_process(struct session_process *process, void *arg)
+{
+	struct session *s = arg;
+
+	s->error = s->error ?: session_stacks_finish_process(s->stacks, process->proc_id);
+}
+
+static void forget_process(struct session_process *process, void *arg)
+{
+	struct session *s = arg;
+	struct process_codes codes = {.session = s, .proc_id = process->proc_id};
+
+	pysym_each_code(s->pysym, process->proc_id, delete_code, &codes);
+	pysym_remove_process(s->pysym, process->proc_id);
+	session_processes_forget(s->processes, process);
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/*
+ * A sample that was under way when its process ended is counted by then, and what it sent has been taken: the loop
+ * comes by ten times a second.
+ */
+#define ENDED_SINCE_S 0.5
+/* A pass over the map takes milliseconds: at most this share of one CPU's time. */
+#define COLLECT_LEAST_S 1.0
+#define COLLECT_SHARE   0.01
+
+int session_collect_ended(struct session *s, double now)
+{
+	struct pass pass = {.session = s, .before = now - ENDED_SINCE_S};
+	double pause;
+	int err = 0;
+
+	s->next_collect = now + COLLECT_LEAST_S;
+	if (!session_processes_any_ended(s->processes, pass.before))
+		return 0;
+	session_processes_settle(s->processes);
+	session_processes_each_ended(s->processes, pass.before, finish_process, s);
+	err = s->error ?: read_counts(&pass);
+	if (!err) {
+		delete_taken(&pass);
+		session_processes_each_ended(s->processes, pass.before, forget_process, s);
+	} else {
+		log_error("cannot read the counts from the kernel: %s", strerror(-err));
+	}
+	free(pass.taken);
+	pause = (now_s() - now) / COLLECT_SHARE;
+	if (pause > COLLECT_LEAST_S)
+		s->next_collect = now + pause;
 	return err;
 }
 
@@ -133,19 +289,25 @@ static void own_cost(struct session_account *account)
 
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)
 {
+	struct pass all = {.session = s, .all = true};
 	int err;
 
 	memset(account, 0, sizeof(*account));
 	do
 		err = session_consume(s);
 	while (err > 0);
+	session_processes_settle(s->processes);
 	err = err ?: session_stacks_finish(s->stacks);
 	err = err ?: read_counters(s, account->counters);
-	err = err ?: read_counts(s, account);
+	err = err ?: read_counts(&all);
 	if (err) {
 		log_error("cannot read the counts from the kernel: %s", strerror(-err));
 		return err;
 	}
+	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
+		account->counters[i] += s->counters[i];
+	account->unsent = s->unsent;
+	session_processes_counts(s->processes, &account->processes);
 	account->lost = account->unsent;
 	account->lost += session_account_lost(account);
 	account->taken = account->counters[PYBPF_COUNT_ASKED] - account->lost;

@@ -119,7 +119,8 @@ static int trial(struct session *session, uint64_t *samples)
 {
 	const struct profile *profile;
 	struct session_account account;
-	int err = session_set_process(session, getpid(), NULL);
+	uint32_t self = (uint32_t)getpid();
+	int err = session_follow(session, &self, 1);
 
 	err = err ?: session_attach(session);
 	if (!err)
@@ -134,16 +135,14 @@ static int trial(struct session *session, uint64_t *samples)
 static void look_trial(const struct doctor *d, struct doctor_item *item)
 {
 	int64_t limit = host_max_sample_rate();
-	struct session_options options = {
-		.freq = limit < TRIAL_RATE ? (unsigned)limit : TRIAL_RATE,
-		.max_stacks = SESSION_MAX_STACKS_DEFAULT,
-	};
+	struct session_options options = SESSION_OPTIONS_DEFAULT;
 	double begin = clock_s(CLOCK_MONOTONIC);
 	struct session *session;
 	uint64_t samples = 0;
 	double loaded;
 	int err;
 
+	options.freq = limit < TRIAL_RATE ? (unsigned)limit : TRIAL_RATE;
 	if (d->fails) {
 		doctor_found(item, DOCTOR_SKIP, "not tried: what failed above stands in its way");
 		return;

@@ -4,40 +4,61 @@
 #define SESSION_INTERNAL_H
 
 #include "session.h"
+#include "session_files.h"
 #include "session_kernel.h"
+#include "session_processes.h"
+#include "session_stacks.h"
 
 struct pybpf_bpf;
 struct ring_buffer;
-struct session_stacks;
+
+/* Distinct builds of Python in one run. */
+#define SESSION_MAX_LAYOUTS 256
 
 struct session {
 	struct session_options options;
 	struct session_kernel kernel;
 	struct pybpf_bpf *skel;
 	struct session_perf perf;
-	struct bpf_link *exec_link;
 	struct ring_buffer *ring;
 	struct pysym *pysym;
 	struct profile *profile;
 	struct session_stacks *stacks;
-	uint32_t next_proc_id;
+	struct session_files *files;
+	struct session_processes *processes;
+	struct pybpf_layout layouts[SESSION_MAX_LAYOUTS];
 	uint32_t nr_layouts;
 	int stats_fd;
-	pid_t exec_pid; /* of the last exec that nobody has asked for, or 0 */
 	uint64_t attach_ns, detach_ns;
-	uint32_t consumed; /* bytes of events in this session_consume */
-	int error;         /* first failure in a callback */
+	uint64_t map_bytes;                    /* of all maps */
+	uint32_t consumed;                     /* bytes of events in this session_consume */
+	int error;                             /* first failure in a callback */
+	double next_memory_look, next_collect; /* CLOCK_MONOTONIC seconds */
+	/* What user space has counted: samples of undecided processes by what those turned out to be, and more. */
+	uint64_t counters[PYBPF_NR_COUNTERS];
+	uint64_t unsent;
 };
 
-/* Stacks that came through the ring buffer: kernel's id -> stack in the profile. */
-struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *profile);
-void session_stacks_free(struct session_stacks *t);
-/* Takes a stack record of size bytes. Returns 0, -EBADMSG or -ENOMEM. */
-int session_stacks_add(struct session_stacks *t, const struct pybpf_stack_event *event, size_t size);
-/* Names what could not be named when it came. Returns 0 or -ENOMEM. */
-int session_stacks_finish(struct session_stacks *t);
-/* The profile's stack, or PROFILE_NONE when it never came. */
-uint32_t session_stacks_find(const struct session_stacks *t, uint64_t stack_id);
-uint64_t session_stacks_count(const struct session_stacks *t);
+/* Puts the layout where the kernel finds it; an equal one is used again. Returns its index or negative errno. */
+int session_put_layout(struct session *s, const struct pybpf_layout *layout);
+const struct pybpf_layout *session_layout(const struct session *s, uint32_t index);
+
+/*
+ * Takes what processes that have ended left in the kernel's maps, and forgets them. now: CLOCK_MONOTONIC seconds; sets
+ * next_collect. Returns 0 or negative errno.
+ */
+int session_collect_ended(struct session *s, double now);
+
+/*
+ * Notes what the options want to know of a process while it can be asked. before: what the process was before an exec,
+ * or NULL.
+ */
+void session_label_process(struct session *s, struct session_process *process, const struct session_process *before);
+/* A runtime may write down its container's name only after its first exec: looks again where none was found. */
+void session_label_again(const struct session *s, struct session_process *process);
+/* The same for a copy by fork. */
+void session_label_copy(struct session_process *process, const struct session_process *parent);
+/* Puts the process into the profile, under the name that the options ask for. Returns its index or PROFILE_NONE. */
+uint32_t session_add_to_profile(struct session *s, struct session_process *process);
 
 #endif

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session_kernel.h"
 
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -46,4 +48,27 @@ int session_kernel_without(struct session_kernel *kernel, const char *names)
 			names++;
 	}
 	return 0;
+}
+
+int session_kernel_cgroup_subsystem(const char *controller)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_enum *values;
+	const struct btf_type *type;
+	int id, number = -ENOENT;
+	char name[64];
+
+	/* cgroup_subsys.legacy_name (block/blk-cgroup.c); the others are called the same. */
+	snprintf(name, sizeof(name), "%s_cgrp_id", strcmp(controller, "blkio") == 0 ? "io" : controller);
+	id = btf ? btf__find_by_name_kind(btf, "cgroup_subsys_id", BTF_KIND_ENUM) : -1;
+	if (id > 0) {
+		type = btf__type_by_id(btf, (uint32_t)id);
+		values = btf_enum(type);
+		for (int i = 0; i < btf_vlen(type); i++) {
+			if (strcmp(btf__name_by_offset(btf, values[i].name_off), name) == 0)
+				number = values[i].val;
+		}
+	}
+	btf__free(btf);
+	return number;
 }

@@ -20,4 +20,9 @@ void session_kernel_probe(struct session_kernel *kernel);
  */
 int session_kernel_without(struct session_kernel *kernel, const char *names);
 
+/*
+ * The number that this kernel gives a controller of cgroup v1, as /proc/PID/cgroup names it. Returns it, or -ENOENT.
+ */
+int session_kernel_cgroup_subsystem(const char *controller);
+
 #endif

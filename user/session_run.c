@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,20 +13,16 @@
 #include "procfs.h"
 
 #define PROGRESS_S 0.5
-/* A new program is looked at often while it starts, so that its first Python instruction is met, and seldom later. */
-#define LOOK_OFTEN_S  0.001
-#define LOOK_SELDOM_S 0.1
-#define STARTING_S    0.5
 /* The ring buffer wakes the loop when much has come; else it is looked at so often. */
 #define LOOK_AT_RING_S 0.1
 
+/* What may end without telling is asked for so often. */
+#define ASK_S 0.5
+
 struct loop {
 	struct session_run *run;
-	double begin, deadline, next_look, look_since, next_jitter, next_progress;
-	bool looking; /* for the interpreter of the target's present program */
-	bool validated;
+	double begin, deadline, next_tend, next_jitter, next_progress, next_ask;
 	bool shown; /* a progress line stands on the terminal */
-	struct discovery_python python;
 };
 
 static double now_s(void)
@@ -61,55 +56,6 @@ static void show_progress(struct loop *l, double now)
 		(unsigned long long)stacks);
 	fflush(stderr);
 	l->shown = true;
-}
-
-/* Looks for the interpreter once. */
-static void look(struct loop *l, double now)
-{
-	char why[512];
-	enum discovery_result result = discovery_process(l->run->pid, &l->python, why, sizeof(why));
-
-	bool starting = now - l->look_since < STARTING_S;
-
-	l->next_look = now + (starting ? LOOK_OFTEN_S : LOOK_SELDOM_S);
-	if (result == DISCOVERY_OK) {
-		int err = session_set_process(l->run->session, l->run->pid, &l->python);
-
-		if (err)
-			log_error("cannot hand process %d to the kernel: %s", l->run->pid, strerror(-err));
-		else
-			log_info("process %d: Python %s in %s", l->run->pid, l->python.version, l->python.path);
-		l->looking = false;
-		l->validated = false;
-		l->run->python_found = true;
-	} else if (result != DISCOVERY_NOT_PYTHON) {
-		if (result != DISCOVERY_GONE && result != DISCOVERY_ZOMBIE)
-			log_error("%s", why);
-		l->looking = false;
-	} else if (!starting) {
-		session_set_other(l->run->session, l->run->pid);
-	}
-}
-
-/* Once the interpreter is up, its memory must agree with the layout; if not, no more samples are taken. */
-static void validate(struct loop *l)
-{
-	char why[512];
-	int err = discovery_validate(&l->python, why, sizeof(why));
-
-	if (err == -EAGAIN)
-		return;
-	l->validated = true;
-	if (err == -EINVAL) {
-		log_error("%s", why);
-		session_set_process(l->run->session, l->run->pid, NULL);
-	}
-}
-
-static void begin_look(struct loop *l, double now)
-{
-	l->looking = true;
-	l->look_since = l->next_look = now;
 }
 
 /* What the terminal sends, it sends to the command as well; the rest is passed on. */
@@ -157,93 +103,93 @@ static int wait_ms(const struct loop *l, double now)
 
 	if (l->deadline > 0)
 		until = min(until, l->deadline);
-	if (l->looking)
-		until = min(until, l->next_look);
-	if (!l->validated && !l->looking)
-		until = min(until, now + LOOK_SELDOM_S);
+	until = min(until, l->next_tend);
 	if (l->run->progress)
 		until = min(until, l->next_progress);
 	return until <= now ? 0 : (int)((until - now) * 1000) + 1;
 }
 
-static bool target_gone(struct loop *l, struct pollfd *pid)
+static bool target_gone(struct loop *l, double now)
 {
 	if (l->run->command)
 		return session_command_reap(l->run->command, 0);
-	return pid->revents & POLLIN;
+	if (session_all_ended(l->run->session))
+		return true;
+	if (!l->run->goes_on || now < l->next_ask)
+		return false;
+	l->next_ask = now + ASK_S;
+	return !l->run->goes_on(l->run->goes_on_arg);
+}
+
+/* Takes what came and does what is due. Returns true when the run has ended, and how in *end. */
+static bool turn(struct loop *l, int signal_fd, bool *more, enum session_end *end)
+{
+	struct session *s = l->run->session;
+	double now = now_s();
+	int left = session_consume(s);
+
+	*end = SESSION_END_ERROR;
+	if (left < 0)
+		return true;
+	*more = left;
+	if (now >= l->next_jitter)
+		l->next_jitter = now + session_jitter(s);
+	l->next_tend = session_tend(s);
+	if (l->next_tend < 0)
+		return true;
+	if (on_signal(l, signal_fd))
+		*end = SESSION_END_SIGNAL;
+	else if (target_gone(l, now))
+		*end = SESSION_END_TARGET;
+	else if (l->deadline > 0 && now >= l->deadline)
+		*end = SESSION_END_DURATION;
+	if (*end != SESSION_END_ERROR)
+		return true;
+	if (l->run->progress && now >= l->next_progress) {
+		show_progress(l, now);
+		l->next_progress = now + PROGRESS_S;
+	}
+	return false;
 }
 
 enum session_end session_run(struct session_run *run)
 {
 	struct loop l = {.run = run, .begin = now_s()};
 	enum session_end end = SESSION_END_ERROR;
-	struct pollfd fds[3];
+	struct pollfd fds[SESSION_FDS + 1];
+	int ring_fds[SESSION_FDS], signal_fd;
+	bool more = false;
 	sigset_t signals;
-	int signal_fd, pid_fd, more = 0;
 
 	session_run_signals(&signals);
 	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	pid_fd = (int)syscall(SYS_pidfd_open, run->pid, 0); /* 5.3 */
-	if (signal_fd < 0 || (pid_fd < 0 && errno != ESRCH)) {
-		log_error("cannot watch process %d: %s", run->pid, strerror(errno));
-		goto done;
+	if (signal_fd < 0) {
+		log_error("cannot wait for signals: %s", strerror(errno));
+		return end;
 	}
-	fds[0] = (struct pollfd){.fd = session_fd(run->session), .events = POLLIN};
-	fds[1] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
-	fds[2] = (struct pollfd){.fd = pid_fd, .events = POLLIN};
+	session_fds(run->session, ring_fds);
+	for (int i = 0; i < SESSION_FDS; i++)
+		fds[i] = (struct pollfd){.fd = ring_fds[i], .events = POLLIN};
+	fds[SESSION_FDS] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
 	if (run->duration_s > 0)
 		l.deadline = l.begin + run->duration_s;
 	l.next_progress = l.begin + PROGRESS_S;
-	l.validated = run->python_found;
-	if (!run->python_found)
-		begin_look(&l, l.begin);
 	if (run->progress)
 		log_set_before_message(erase_progress);
 	while (1) {
-		double now = now_s();
-		int n = poll(fds, 3, more ? 0 : wait_ms(&l, now));
+		int n = poll(fds, SESSION_FDS + 1, more ? 0 : wait_ms(&l, now_s()));
 
 		if (n < 0 && errno != EINTR) {
 			log_error("cannot wait for events: %s", strerror(errno));
 			break;
 		}
-		now = now_s();
-		more = session_consume(run->session);
-		if (more < 0)
+		if (turn(&l, signal_fd, &more, &end))
 			break;
-		if (now >= l.next_jitter)
-			l.next_jitter = now + session_jitter(run->session);
-		if (session_took_exec(run->session, run->pid))
-			begin_look(&l, now);
-		if (l.looking && now >= l.next_look)
-			look(&l, now);
-		else if (!l.looking && !l.validated)
-			validate(&l);
-		if ((fds[1].revents & POLLIN) && on_signal(&l, signal_fd)) {
-			end = SESSION_END_SIGNAL;
-			break;
-		}
-		if (pid_fd < 0 || target_gone(&l, &fds[2])) {
-			end = SESSION_END_TARGET;
-			break;
-		}
-		if (l.deadline > 0 && now >= l.deadline) {
-			end = SESSION_END_DURATION;
-			break;
-		}
-		if (run->progress && now >= l.next_progress) {
-			show_progress(&l, now);
-			l.next_progress = now + PROGRESS_S;
-		}
 	}
-done:
 	log_set_before_message(NULL);
 	if (l.shown)
 		erase_progress();
-	if (signal_fd >= 0)
-		close(signal_fd);
-	if (pid_fd >= 0)
-		close(pid_fd);
+	close(signal_fd);
 	return end;
 }
 

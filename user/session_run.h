@@ -13,17 +13,18 @@
 enum session_end {
 	SESSION_END_DURATION,
 	SESSION_END_SIGNAL,
-	SESSION_END_TARGET, /* the process is gone */
+	SESSION_END_TARGET, /* the targets are gone */
 	SESSION_END_ERROR,
 };
 
 struct session_run {
 	struct session *session;
-	pid_t pid;
-	struct session_command *command; /* NULL when the target was there before */
-	double duration_s;               /* 0: until a signal or the target's end */
+	struct session_command *command; /* NULL when the targets were there before */
+	double duration_s;               /* 0: until a signal or the targets' end */
 	bool progress;                   /* show it on stderr */
-	bool python_found;               /* in: the target is set; out: it was at some time */
+	/* Is there still something to sample? Asked now and then; NULL: as long as a target lives. */
+	bool (*goes_on)(const void *arg);
+	const void *goes_on_arg;
 };
 
 /* Signals that a run takes care of itself: to be blocked before a command is started. */

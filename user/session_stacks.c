@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session_internal.h"
+#include "session_stacks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,10 +7,12 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "intern.h"
+
 struct stack {
 	uint64_t id;
 	uint32_t index; /* in the profile */
-	UT_hash_handle hh;
+	uint32_t pad;
 };
 
 /* A stack with a code object that was not known when it came: on another CPU its announcement was on the way. */
@@ -20,11 +22,20 @@ struct deferred {
 	struct pybpf_stack_event event; /* followed by its frames */
 };
 
+/* What waits for the code objects of one process. */
+struct waiting {
+	uint32_t proc_id;
+	struct deferred *stacks;
+	UT_hash_handle hh;
+};
+
 struct session_stacks {
 	struct pysym *pysym;
 	struct profile *profile;
-	struct stack *table;
-	struct deferred *deferred;
+	struct intern table; /* struct stack */
+	struct waiting *waiting;
+	uint64_t count;
+	size_t deferred_bytes;
 };
 
 struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *profile)
@@ -35,27 +46,43 @@ struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *p
 		return NULL;
 	t->pysym = pysym;
 	t->profile = profile;
+	intern_init(&t->table, sizeof(struct stack), sizeof(uint64_t));
 	return t;
+}
+
+static size_t deferred_heap(const struct deferred *d)
+{
+	return intern_heap(offsetof(struct deferred, event) + d->size);
+}
+
+static void free_first(struct session_stacks *t, struct waiting *w)
+{
+	struct deferred *d = w->stacks;
+
+	w->stacks = d->next;
+	t->deferred_bytes -= deferred_heap(d);
+	free(d);
+}
+
+static void free_waiting(struct session_stacks *t, struct waiting *w)
+{
+	while (w->stacks)
+		free_first(t, w);
+	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
+	HASH_DEL(t->waiting, w);
+	free(w);
+	/* NOLINTEND(clang-analyzer-unix.Malloc) */
 }
 
 void session_stacks_free(struct session_stacks *t)
 {
-	struct stack *stack, *next;
+	struct waiting *w, *next;
 
 	if (!t)
 		return;
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_ITER (hh, t->table, stack, next) {
-		HASH_DEL(t->table, stack);
-		free(stack);
-	}
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
-	while (t->deferred) {
-		struct deferred *d = t->deferred;
-
-		t->deferred = d->next;
-		free(d);
-	}
+	HASH_ITER (hh, t->waiting, w, next)
+		free_waiting(t, w);
+	intern_free(&t->table);
 	free(t);
 }
 
@@ -132,30 +159,37 @@ static int build(struct session_stacks *t, const struct pybpf_stack_event *event
 
 static int keep(struct session_stacks *t, uint64_t id, uint32_t index)
 {
-	struct stack *stack;
+	struct stack stack = {.id = id, .index = index};
+	bool fresh;
 
-	HASH_FIND(hh, t->table, &id, sizeof(id), stack);
-	if (stack)
-		return 0;
-	stack = calloc(1, sizeof(*stack));
-	if (!stack)
+	if (intern_add(&t->table, &stack, &fresh) == INTERN_NONE)
 		return -ENOMEM;
-	stack->id = id;
-	stack->index = index;
-	HASH_ADD(hh, t->table, id, sizeof(id), stack);
+	t->count += fresh;
 	return 0;
 }
 
 static int defer(struct session_stacks *t, const struct pybpf_stack_event *event, size_t size)
 {
 	struct deferred *d = malloc(offsetof(struct deferred, event) + size);
+	struct waiting *w;
 
 	if (!d)
 		return -ENOMEM;
+	HASH_FIND(hh, t->waiting, &event->proc_id, sizeof(event->proc_id), w);
+	if (!w) {
+		w = calloc(1, sizeof(*w));
+		if (!w) {
+			free(d);
+			return -ENOMEM;
+		}
+		w->proc_id = event->proc_id;
+		HASH_ADD(hh, t->waiting, proc_id, sizeof(w->proc_id), w);
+	}
 	d->size = size;
 	memcpy(&d->event, event, size);
-	d->next = t->deferred;
-	t->deferred = d;
+	d->next = w->stacks;
+	w->stacks = d;
+	t->deferred_bytes += deferred_heap(d);
 	return 0;
 }
 
@@ -166,38 +200,78 @@ int session_stacks_add(struct session_stacks *t, const struct pybpf_stack_event 
 
 	if (size < sizeof(*event) || size < sizeof(*event) + kept_frames(event) * sizeof(struct pybpf_frame))
 		return -EBADMSG;
+	if (!pysym_has_process(t->pysym, event->proc_id))
+		return -ENOENT;
 	err = build(t, event, false, &index);
 	if (err == -ENOENT)
 		return defer(t, event, size);
 	return err ? err : keep(t, event->stack_id, index);
 }
 
-int session_stacks_finish(struct session_stacks *t)
+static int finish(struct session_stacks *t, struct waiting *w)
 {
-	while (t->deferred) {
-		struct deferred *d = t->deferred;
+	while (w->stacks) {
+		const struct pybpf_stack_event *event = &w->stacks->event;
 		uint32_t index;
-		int err = build(t, &d->event, true, &index);
+		int err = build(t, event, true, &index);
 
 		if (!err)
-			err = keep(t, d->event.stack_id, index);
+			err = keep(t, event->stack_id, index);
 		if (err)
 			return err;
-		t->deferred = d->next;
-		free(d);
+		free_first(t, w);
+	}
+	free_waiting(t, w);
+	return 0;
+}
+
+int session_stacks_finish_process(struct session_stacks *t, uint32_t proc_id)
+{
+	struct waiting *w;
+
+	HASH_FIND(hh, t->waiting, &proc_id, sizeof(proc_id), w);
+	return w ? finish(t, w) : 0;
+}
+
+int session_stacks_finish(struct session_stacks *t)
+{
+	struct waiting *w, *next;
+
+	HASH_ITER (hh, t->waiting, w, next) {
+		int err = finish(t, w);
+
+		if (err)
+			return err;
 	}
 	return 0;
 }
 
 uint32_t session_stacks_find(const struct session_stacks *t, uint64_t stack_id)
 {
-	struct stack *stack;
+	uint32_t i = intern_find(&t->table, &stack_id);
 
-	HASH_FIND(hh, t->table, &stack_id, sizeof(stack_id), stack);
-	return stack ? stack->index : PROFILE_NONE;
+	return i == INTERN_NONE ? PROFILE_NONE : ((const struct stack *)intern_item(&t->table, i))->index;
+}
+
+void session_stacks_remove(struct session_stacks *t, uint64_t stack_id)
+{
+	uint32_t i = intern_find(&t->table, &stack_id);
+
+	if (i != INTERN_NONE)
+		intern_remove(&t->table, i);
 }
 
 uint64_t session_stacks_count(const struct session_stacks *t)
 {
-	return HASH_COUNT(t->table);
+	return t->count;
+}
+
+size_t session_stacks_bytes(const struct session_stacks *t)
+{
+	const struct waiting *w, *next;
+	size_t bytes = intern_heap(sizeof(*t)) + intern_bytes(&t->table) + t->deferred_bytes;
+
+	HASH_ITER (hh, t->waiting, w, next)
+		bytes += intern_heap(sizeof(*w));
+	return bytes;
 }

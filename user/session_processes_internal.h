@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Shared by session_processes.c, session_look.c and session_claim.c alone. */
+#ifndef SESSION_PROCESSES_INTERNAL_H
+#define SESSION_PROCESSES_INTERNAL_H
+
+#include "session_internal.h"
+#include "session_mappings.h"
+
+struct session_processes {
+	struct session *session;
+	struct ring_buffer *ring;
+	struct session_mappings *mappings;
+	struct bpf_link *links[3];
+	struct session_process *records; /* by proc_id */
+	struct session_process *by_pid;
+	struct session_process *looking;
+	struct session_process_counts counts;
+	size_t living;
+	uint64_t begin; /* of the run, as session_process.start counts */
+	double next_label;
+	double starting_until; /* some program may be in its first half second */
+	uint64_t lost_seen;
+	bool python_found;
+	int error;
+};
+
+/* CLOCK_MONOTONIC seconds. */
+double session_now(void);
+
+/* The descriptor of map procs. */
+int session_procs_fd(const struct session_processes *p);
+
+/* Takes an event as the kernel sends it; those of process_find come another way. */
+int session_processes_event(void *ctx, void *data, size_t size);
+
+/* session_look.c */
+
+/* What the kernel knows of the record's process; -ESRCH when it runs another program by now, or has ended. */
+int session_kernel_entry(const struct session_processes *p, const struct session_process *process,
+			 struct pybpf_proc *entry);
+/*
+ * Tells the kernel what the process is, and, unless NULL, where its interpreter lies. Returns 0, -ESRCH when it is that
+ * no more, or another negative errno.
+ */
+int session_answer(const struct session_processes *p, const struct session_process *process,
+		   enum pybpf_proc_state state, const struct pybpf_proc *place);
+/*
+ * An answer that was meant for the program before an exec can come right after it, and undo the kernel's new entry.
+ * Then puts that back, undecided, and returns true.
+ */
+bool session_repair(const struct session_processes *p, const struct pybpf_process_event *event);
+/* From now on its samples are a Python's. */
+void session_become_python(struct session_processes *p, struct session_process *process, uint32_t layout);
+/* Makes the process one that is sampled. */
+void session_make_ready(struct session_processes *p, struct session_process *process, const struct pybpf_proc *place);
+/* Does its name keep the process out? Then the kernel is told. */
+bool session_is_unwanted(struct session_processes *p, struct session_process *process);
+/* started: a moment ago, so that what it will load may not be there yet. */
+void session_begin_look(struct session_processes *p, struct session_process *process, bool started);
+void session_stop_looking(struct session_processes *p, struct session_process *process);
+
+#endif
