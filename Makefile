@@ -7,6 +7,7 @@
 # make fuzz       the parsers of foreign bytes on made-up ones, FUZZ_SECONDS=60 each
 # make kernels    profile a known program on Debian's stock kernels, emulated; KERNELS="5.10 sid" chooses some
 # make bench      what pybpf costs, in one table, beside other profilers; BENCH= hands on options (BENCH=--short)
+# make soak       ten minutes of processes that come and go: is anything of them left? SOAK="--seconds 60"
 # make format     lay out all C code
 #
 # WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that
@@ -39,14 +40,14 @@ WARN += -Werror
 endif
 CFLAGS ?= -O2 -g
 USER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) -Ibpf -Iuser $(LIBBPF_CFLAGS)
-LDLIBS := $(LIBBPF_LIBS) -lelf -lz -lm
+LDLIBS := $(LIBBPF_LIBS) -lelf -lz -lm -l:libjansson.a
 BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
 	-Wno-compare-distinct-pointer-types -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 # The rooms that need the BPF skeleton are not part of the library that unit tests link with.
-SKEL_SRC := $(wildcard user/cli*.c user/session*.c)
+SKEL_SRC := $(filter-out user/session_stacks.c,$(wildcard user/cli*.c user/session*.c))
 LIB_SRC := $(filter-out $(SKEL_SRC),$(wildcard user/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 KERNEL_SRC := $(wildcard tests/kernel/test_*.c)
@@ -130,7 +131,7 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 
 # Changes when the compilers or their options do, so that nothing is linked from two kinds of build; and the place
 # to notice, before anything is compiled, that something to build with is missing.
-HEADERS := bpf/libbpf.h libelf.h zlib.h uthash.h
+HEADERS := bpf/libbpf.h libelf.h zlib.h uthash.h jansson.h
 .PHONY: FORCE
 $(BUILD)/flags: export FLAGS := $(CC) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(LIBBPF_LIBS) $(LDFLAGS)
 $(BUILD)/flags: FORCE
@@ -180,6 +181,13 @@ bench:
 	@$(MAKE) --no-print-directory -s all
 	@tools/setup-pythons sid
 	@tools/run-bench --pybpf '$(BUILD)/pybpf' $(BENCH)
+
+.PHONY: soak
+soak:
+	@tools/install-deps --test
+	@$(MAKE) --no-print-directory -s all
+	@tools/setup-pythons sid
+	@tools/run-soak --pybpf '$(BUILD)/pybpf' $(SOAK)
 
 # What make test runs, one after the other, is in tools/run-tests; test-programs is its share of the build.
 .PHONY: test unit fuzz fuzz-programs test-programs unit-programs kernels lint format clean

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The samplers that ours is held beside, each as the beginning of a command line.
 
-py-spy and Austin come from PyPI, into a virtual environment in the cache folder of tests/e2e/pythons.py;
-CPython's own comes with the 3.15 of the root file system that tools/setup-pythons makes.
+py-spy and Austin come from PyPI, into a virtual environment in the cache folder of tests/e2e/pythons.py, and so do
+the web servers that tests profile; CPython's own comes with the 3.15 of tools/setup-pythons' root file system.
 """
 import fcntl
 import functools
@@ -13,10 +13,11 @@ import pythons
 
 PYTHON = "/usr/bin/python3"
 PACKAGES = ("py-spy==0.4.3", "austin-dist==4.0.0", "austin-python==2.4.0")
+SERVICES = ("gunicorn==23.0.0", "uvicorn==0.35.0")
 
 
 class Missing(Exception):
-    """Why a sampler is not there."""
+    """Why a sampler, or a web server, is not there."""
 
 
 def run(argv, **options):
@@ -25,25 +26,35 @@ def run(argv, **options):
     )
 
 
-@functools.lru_cache(maxsize=None)
-def environment():
-    """The folder of the virtual environment's programs. Work trees share it."""
-    home = pythons.cache() / "peers"
+def virtual_environment(name, packages):
+    """The folder of its programs; name is its folder in the cache, which work trees share."""
+    home = pythons.cache() / name
     home.mkdir(parents=True, exist_ok=True)
     whole = home / "packages.txt"  # written last
     with open(home / "lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not whole.exists() or whole.read_text(encoding="utf-8").split() != list(PACKAGES):
+        if not whole.exists() or whole.read_text(encoding="utf-8").split() != list(packages):
             whole.unlink(missing_ok=True)
             for argv in (
                 [PYTHON, "-m", "venv", str(home)],
-                [str(home / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", *PACKAGES],
+                [str(home / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", *packages],
             ):
                 done = run(argv)
                 if done.returncode:
                     raise Missing("%s failed: %s" % (" ".join(argv[:3]), done.stdout.strip().split("\n")[-1]))
-            whole.write_text("\n".join(PACKAGES) + "\n", encoding="utf-8")
+            whole.write_text("\n".join(packages) + "\n", encoding="utf-8")
     return home / "bin"
+
+
+@functools.lru_cache(maxsize=None)
+def environment():
+    return virtual_environment("peers", PACKAGES)
+
+
+@functools.lru_cache(maxsize=None)
+def services():
+    """Of web servers that are profiled: no samplers, but installed in the same way."""
+    return virtual_environment("services", SERVICES)
 
 
 def root():

@@ -11,7 +11,6 @@ import harness
 import machine
 import samplers
 
-PERF_EVENT = "7"  # BPF_PROG_TYPE_PERF_EVENT
 SPARE_S = 0.25  # that pybpf goes on after what is measured
 
 
@@ -30,15 +29,9 @@ class Steady:
     stacks: List
 
 
-def program_runs(pid):
-    """(nanoseconds, number) of the runs of a process's perf event program; the number is 0 before there is one."""
-    programs = [words for words in machine.fdinfo(pid) if words.get("prog_type") == PERF_EVENT]
-    return max(((int(words["run_time_ns"]), int(words["run_cnt"])) for words in programs), default=(0, 0))
-
-
 def read(process, running):
     assert process.end(0) is None, "pybpf ended too early: %s" % process.text().strip()[-300:]
-    return Reading(*program_runs(process.process.pid), machine.cpu_ns(running.pid))
+    return Reading(*harness.program_runs(process.process.pid), machine.cpu_ns(running.pid))
 
 
 def steady(running, rate, before_s, seconds, *options):

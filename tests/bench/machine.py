@@ -2,7 +2,6 @@
 """The machine that is measured on: its CPUs, its settings, and the processes that the bench starts there."""
 
 import contextlib
-import glob
 import mmap
 import os
 import re
@@ -57,18 +56,8 @@ def fast_events(rate):
             yield
 
 
-def fdinfo(pid):
-    """What the kernel says about each open file of a process."""
-    for path in glob.glob("/proc/%d/fdinfo/*" % pid):
-        try:
-            text = Path(path).read_text(encoding="ascii")
-        except OSError:
-            continue  # closed in the meantime
-        yield dict(re.findall(r"^(\w+):\s+(\S+)$", text, re.M))
-
-
 def bpf_maps_kib(pid):
-    sizes = {words["map_id"]: int(words["memlock"]) for words in fdinfo(pid) if "map_id" in words}
+    sizes = {words["map_id"]: int(words["memlock"]) for words in harness.fdinfo(pid) if "map_id" in words}
     return sum(sizes.values()) / 1024
 
 

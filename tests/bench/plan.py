@@ -37,6 +37,11 @@ class Plan:
     stacks_s: int = 8
     # many threads
     threads: Tuple = (1, 100, 1000)
+    # every Python of the machine
+    crowd: int = 1000
+    idle_s: int = 10
+    starts: int = 300
+    copies: int = 30
 
 
 SHORT = Plan(
@@ -49,6 +54,10 @@ SHORT = Plan(
     long_s={999: 3, 9999: 3},
     stacks_s=3,
     threads=(1, 100),
+    crowd=100,
+    idle_s=2,
+    starts=30,
+    copies=5,
 )
 
 

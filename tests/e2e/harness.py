@@ -3,11 +3,13 @@
 
 import contextlib
 import functools
+import glob
 import json
 import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -25,6 +27,7 @@ FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.S)
 ESCAPE = re.compile(r"\\(\\|x[0-9a-f]{2})")
 # Seconds for all that a run does beside sampling. Generous: machines are shared.
 PATIENCE = 60
+PERF_EVENT = "7"  # BPF_PROG_TYPE_PERF_EVENT
 
 
 @dataclass(frozen=True)
@@ -321,9 +324,36 @@ def wait_for(condition, timeout=PATIENCE, step=0.02):
     raise AssertionError("waited %d s in vain" % timeout)
 
 
+def fdinfo(pid):
+    """What the kernel says about each open file of a process."""
+    for path in glob.glob("/proc/%d/fdinfo/*" % pid):
+        try:
+            text = Path(path).read_text(encoding="ascii")
+        except OSError:
+            continue  # closed in the meantime
+        yield dict(re.findall(r"^(\w+):\s+(\S+)$", text, re.M))
+
+
+def program_runs(pid):
+    """(nanoseconds, number) of the runs of a process's perf event program; the number is 0 before there is one."""
+    programs = [words for words in fdinfo(pid) if words.get("prog_type") == PERF_EVENT]
+    return max(((int(words["run_time_ns"]), int(words["run_cnt"])) for words in programs), default=(0, 0))
+
+
 def state(pid):
     with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stat:
         return stat.read().rpartition(")")[2].split()[0]
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def answers(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def interrupt(process):

@@ -172,8 +172,10 @@ def tiny_elf32(path):
     path.chmod(0o755)
 
 
-def test_32_bit_process(tmp_path):
-    program = tmp_path / "python3"
+@contextlib.contextmanager
+def running_32_bit(folder):
+    """A 32-bit program called python3, or the test is skipped."""
+    program = folder / "python3"
     tiny_elf32(program)
     try:
         process = subprocess.Popen([str(program)])
@@ -182,9 +184,14 @@ def test_32_bit_process(tmp_path):
     try:
         time.sleep(0.2)
         assert process.poll() is None, "the 32-bit program does not run"
-        sentence = refused(tmp_path, "-p", process.pid, "-d", 1)
+        yield process
     finally:
         harness.stop(process)
+
+
+def test_32_bit_process(tmp_path):
+    with running_32_bit(tmp_path) as process:
+        sentence = refused(tmp_path, "-p", process.pid, "-d", 1)
     assert "32-bit" in sentence or "64-bit" in sentence
 
 

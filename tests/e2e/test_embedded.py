@@ -3,7 +3,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -49,17 +48,6 @@ busy()
 """
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def answers(port):
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
-
-
 def check_chain(stacks, chain, file):
     """Nearly all samples are in this chain of calls of this file."""
     share = 0
@@ -80,7 +68,7 @@ def test_uwsgi(tmp_path):
     if not plugins.stdout:
         pytest.skip("uwsgi-plugin-python3 is missing")
     (tmp_path / "app.py").write_text(APPLICATION)
-    port = free_port()
+    port = harness.free_port()
     options = [
         "--plugin",
         "python3",
@@ -93,7 +81,7 @@ def test_uwsgi(tmp_path):
     with harness.started(
         argv, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as server:
-        harness.wait_for(lambda: server.poll() is not None or answers(port))
+        harness.wait_for(lambda: server.poll() is not None or harness.answers(port))
         assert server.poll() is None, "uwsgi does not start"
         url = "http://127.0.0.1:%d/" % port
         request = threading.Thread(target=lambda: urllib.request.urlopen(url, timeout=30).read())

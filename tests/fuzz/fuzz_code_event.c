@@ -31,7 +31,7 @@ static void add_record(struct pysym *names, struct fuzz_input *in, const int32_t
 	FUZZ_CHECK(event);
 	fuzz_take(in, event, size);
 	err = pysym_add_code(names, event, size);
-	FUZZ_CHECK(!err || err == -EBADMSG);
+	FUZZ_CHECK(!err || err == -EBADMSG || err == -ENOENT);
 	FUZZ_CHECK(err || size >= sizeof(*event));
 	for (int i = 0; i < POSITIONS && size >= sizeof(*event); i++) {
 		struct pybpf_frame at = {.code = event->code, .sig = event->sig, .position = positions[i]};
@@ -53,16 +53,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pybpf_layout layout;
 	struct pysym *names;
 	uint8_t options;
+	size_t empty;
 
 	fuzz_layout(fuzz_take_u8(&in), &layout);
 	options = fuzz_take_u8(&in);
 	fuzz_take(&in, positions, sizeof(positions));
 	names = pysym_new((enum pysym_line_mode)(options % 3), !(options & 0x80));
 	FUZZ_CHECK(names);
-	FUZZ_CHECK(!pysym_add_process(names, PROC_ID, 0, "fuzz", &layout));
+	empty = pysym_bytes(names);
+	FUZZ_CHECK(!pysym_add_process(names, PROC_ID, 0, &layout));
 	for (int i = 0; i < RECORDS && in.size; i++)
 		add_record(names, &in, positions);
 	FUZZ_CHECK(pysym_counters(names)->unnamed <= pysym_counters(names)->codes);
+	pysym_remove_process(names, PROC_ID);
+	FUZZ_CHECK(pysym_bytes(names) == empty);
 	pysym_free(names);
 	return 0;
 }

@@ -134,6 +134,7 @@ static void lie_lengths(struct worker *w)
 		*string = choose(w, 2) ? name_at(choose(w, NAMES)) : file_at(choose(w, NAMES));
 	const uint16_t parts[] = {world.l.code_name, world.l.code_qualname, world.l.code_filename,
 				  world.l.code_linetable, world.l.code_type};
+	uint16_t part;
 
 	switch (choose(w, 6)) {
 	case 0:
@@ -146,7 +147,8 @@ static void lie_lengths(struct worker *w)
 		put_u64(world.table, world.l.bytes_size, lengths[choose(w, COUNT(lengths))]);
 		break;
 	case 3:
-		put_u64(code, parts[choose(w, COUNT(parts))], anything(w));
+		part = parts[choose(w, COUNT(parts))];
+		put_u64(code, part, part == world.l.code_linetable ? wild(w) : anything(w));
 		break;
 	case 4:
 		put_u64(code, choose(w, 2) ? world.l.code_name : world.l.code_qualname,

@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	names = pysym_new(PYSYM_LINES_CURRENT, true);
-	if (!names || pysym_add_process(names, 1, pid, python.comm, &python.build.layout))
+	if (!names || pysym_add_process(names, 1, pid, &python.build.layout))
 		return 1;
 	printf("{\"flags\": %u, \"depth\": %u, \"frames\": [", stack.flags, stack.depth);
 	for (unsigned i = 0; i < stack.depth && i < PYBPF_MAX_FRAMES; i++) {
@@ -139,7 +139,7 @@ def walker(tmp_path_factory):
     include = ["-I", str(harness.TOP / "user"), "-I", str(harness.TOP / "bpf")]
     flags = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", '-DPYBPF_VERSION="test"']
     done = subprocess.run(
-        [compiler, *flags, *include, "-o", program, source, *rooms, "-lbpf", "-lelf", "-lz", "-lm"],
+        [compiler, *flags, *include, "-o", program, source, *rooms, "-lbpf", "-lelf", "-lz", "-lm", "-l:libjansson.a"],
         stderr=subprocess.PIPE,
         text=True,
     )

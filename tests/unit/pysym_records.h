@@ -51,7 +51,7 @@ static inline struct pysym *symbols(enum pysym_line_mode mode, bool full, int mi
 	struct pybpf_layout layout = layout_of(minor);
 
 	assert_non_null(s);
-	assert_int_equal(pysym_add_process(s, PROC, pid, "python3", &layout), 0);
+	assert_int_equal(pysym_add_process(s, PROC, pid, &layout), 0);
 	return s;
 }
 

@@ -56,6 +56,26 @@ static void this_program_is_no_python(void **state)
 	discovery_free();
 }
 
+static void a_look_at_many_gives_the_same_answers(void **state)
+{
+	struct discovery_python python;
+	pid_t child = start_waiting();
+	char first[256], why[256];
+
+	(void)state;
+	discovery_memo_begin();
+	assert_int_equal(discovery_process(getpid(), &python, first, sizeof(first)), DISCOVERY_NOT_PYTHON);
+	/* It maps the same files. */
+	assert_int_equal(discovery_process(child, &python, why, sizeof(why)), DISCOVERY_NOT_PYTHON);
+	assert_non_null(strstr(why, "no Python"));
+	assert_int_equal(discovery_process(getpid(), &python, why, sizeof(why)), DISCOVERY_NOT_PYTHON);
+	assert_string_equal(why, first);
+	discovery_memo_end();
+	discovery_memo_end();
+	end(child);
+	discovery_free();
+}
+
 static void a_thread_without_memory_is_no_python(void **state)
 {
 	struct discovery_python python;
@@ -234,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(this_program_is_no_python),
+		cmocka_unit_test(a_look_at_many_gives_the_same_answers),
 		cmocka_unit_test(a_thread_without_memory_is_no_python),
 		cmocka_unit_test(an_ended_process_is_a_zombie_then_gone),
 		cmocka_unit_test(a_short_buffer_is_enough),

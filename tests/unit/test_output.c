@@ -14,29 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "output.h"
-
-/* What a writer writes for a profile; caller frees. */
-static char *written(const struct profile *p, int (*write)(const struct profile *, FILE *))
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(out);
-	assert_int_equal(write(p, out), 0);
-	assert_int_equal(fclose(out), 0);
-	assert_int_equal(strlen(text), size);
-	return text;
-}
-
-static void assert_folded(const struct profile *p, const char *want)
-{
-	char *text = written(p, output_folded);
-
-	assert_string_equal(text, want);
-	free(text);
-}
+#include "profiles.h"
 
 static void assert_escaped(const char *text, const char *want)
 {
@@ -51,19 +29,9 @@ static void assert_escaped(const char *text, const char *want)
 	free(got);
 }
 
-static uint32_t on(struct profile *p, uint32_t stack, const char *name, const char *file, int line)
-{
-	uint32_t s = profile_add_stack(p, stack, profile_add_frame(p, PROFILE_PYTHON, name, file, line));
-
-	assert_int_not_equal(s, PROFILE_NONE);
-	return s;
-}
-
 static void take(struct profile *p, uint32_t stack, uint64_t value)
 {
-	uint32_t process = profile_add_process(p, 42, "python3");
-
-	assert_int_equal(profile_add_sample(p, stack, process, PROFILE_NONE, value), 0);
+	take_in(p, stack, process(p, 42, "python3"), value);
 }
 
 static void test_escapes(void **unused)
@@ -83,7 +51,7 @@ static void test_escapes(void **unused)
 
 static void test_empty_profile(void **unused)
 {
-	struct profile *p = profile_new();
+	struct profile *p = new_profile();
 	char *text;
 
 	(void)unused;
@@ -97,7 +65,7 @@ static void test_empty_profile(void **unused)
 
 static void test_folded(void **unused)
 {
-	struct profile *p = profile_new();
+	struct profile *p = new_profile();
 	uint32_t root = on(p, PROFILE_ROOT, "<module>", "app.py", 10);
 
 	(void)unused;
@@ -119,7 +87,7 @@ static void test_folded(void **unused)
 
 static void test_notes(void **unused)
 {
-	struct profile *p = profile_new();
+	struct profile *p = new_profile();
 	uint32_t note = profile_add_frame(p, PROFILE_NOTE, "[incomplete]", "", PROFILE_NO_LINE);
 	uint32_t stack = profile_add_stack(p, PROFILE_ROOT, note);
 
@@ -132,7 +100,7 @@ static void test_notes(void **unused)
 /* A sample of no frames at all has no line to print. */
 static void test_sample_without_frames(void **unused)
 {
-	struct profile *p = profile_new();
+	struct profile *p = new_profile();
 
 	(void)unused;
 	take(p, PROFILE_ROOT, 9);
@@ -143,35 +111,17 @@ static void test_sample_without_frames(void **unused)
 
 static void test_threads(void **unused)
 {
-	struct profile *p = profile_new();
-	uint32_t process = profile_add_process(p, 42, "python3");
-	uint32_t one = profile_add_thread(p, process, 42, "python3");
-	uint32_t two = profile_add_thread(p, process, 43, "a;b\\");
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3");
+	uint32_t one = profile_add_thread(p, owner, 42, "python3");
+	uint32_t two = profile_add_thread(p, owner, 43, "a;b\\");
 	uint32_t s = on(p, PROFILE_ROOT, "f", "app.py", 3);
 
 	(void)unused;
-	assert_int_equal(profile_add_sample(p, s, process, one, 1), 0);
-	assert_int_equal(profile_add_sample(p, s, process, two, 2), 0);
+	assert_int_equal(profile_add_sample(p, s, owner, one, 1), 0);
+	assert_int_equal(profile_add_sample(p, s, owner, two, 2), 0);
 	assert_folded(p, "python3 (42);f (app.py:3) 1\n"
 			 "a\\x3bb\\\\ (43);f (app.py:3) 2\n");
-	profile_free(p);
-}
-
-/* The process is named as soon as there are two to tell apart. */
-static void test_several_processes(void **unused)
-{
-	struct profile *p = profile_new();
-	uint32_t first = profile_add_process(p, 42, "python3"), second = profile_add_process(p, 50, "x y;z");
-	uint32_t thread = profile_add_thread(p, second, 51, "w");
-	uint32_t s = on(p, PROFILE_ROOT, "f", "app.py", 3);
-
-	(void)unused;
-	assert_int_equal(profile_add_sample(p, s, first, PROFILE_NONE, 1), 0);
-	assert_int_equal(profile_add_sample(p, s, second, PROFILE_NONE, 2), 0);
-	assert_int_equal(profile_add_sample(p, s, second, thread, 3), 0);
-	assert_folded(p, "python3 (42);f (app.py:3) 1\n"
-			 "x y\\x3bz (50);f (app.py:3) 2\n"
-			 "x y\\x3bz (50);w (51);f (app.py:3) 3\n");
 	profile_free(p);
 }
 
@@ -180,7 +130,7 @@ static void test_deep_stack(void **unused)
 	enum {
 		DEPTH = 8192
 	};
-	struct profile *p = profile_new();
+	struct profile *p = new_profile();
 	uint32_t s = PROFILE_ROOT;
 	char *text, *at, want[64];
 
@@ -234,7 +184,7 @@ static void assert_row(const char *text, const char *function, unsigned self, un
 
 static void test_table(void **unused)
 {
-	struct profile *p = profile_new();
+	struct profile *p = new_profile();
 	uint32_t root = on(p, PROFILE_ROOT, "<module>", "app.py", 10);
 	uint32_t f = on(p, root, "f", "app.py", 3), other = on(p, root, "f", "app.py", 5);
 	uint32_t g = on(p, f, "g", "lib.py", 1);
@@ -259,7 +209,7 @@ static void test_table(void **unused)
 /* However often a function stands on a stack, the sample counts once in its total. */
 static void test_table_with_recursion(void **unused)
 {
-	struct profile *p = profile_new();
+	struct profile *p = new_profile();
 	uint32_t s = on(p, PROFILE_ROOT, "<module>", "app.py", 10);
 	char *text;
 
@@ -281,7 +231,7 @@ static void test_table_with_recursion(void **unused)
 /* Functions of one name in two files are two; names are escaped; the rest of a long table is summed up. */
 static void test_table_rows(void **unused)
 {
-	struct profile *p = profile_new();
+	struct profile *p = new_profile();
 	char name[32], *text;
 	int lines = 0;
 
@@ -562,7 +512,6 @@ int main(void)
 		cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_sample_without_frames),
 		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_several_processes),
 		cmocka_unit_test(test_deep_stack),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_table_with_recursion),

@@ -155,6 +155,8 @@ static void parses_stat(void **state)
 		snprintf(text, sizeof(text), "123 (%s)%s\n", comms[i], rest);
 		assert_int_equal(procfs_parse_stat(text, &stat), 0);
 		assert_string_equal(stat.comm, comms[i]);
+		assert_int_equal(stat.threads, 1);
+		assert_false(stat.kernel_thread);
 		assert_int_equal(stat.state, 'S');
 		assert_int_equal(stat.ppid, 7);
 		assert_true(stat.utime == 55 && stat.stime == 66 && stat.start_time == 987654321);
@@ -303,6 +305,61 @@ static void says_when_there_is_no_process(void **state)
 	assert_int_equal(procfs_each_map(child, open_at, &wanted), -ESRCH);
 }
 
+static void parses_status(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"Name:\tx\n",
+		"Uid:\t1\t2\t3\t4\n",
+		"NSpid:\t7\n",
+		"Uid:\t1\nNSpid:\t7\n",
+		"Uid:\tx\t2\nNSpid:\t7\n",
+		"Uid:\t1\t2\t3\t4\nNSpid:\t\n",
+		"Uid:\t1\t99999999999\t3\t4\nNSpid:\t7\n",
+		"XUid:\t1\t2\t3\t4\nNSpid:\t7\n",
+	};
+	struct procfs_status status;
+
+	(void)state;
+	/* A comm of "a\nUid:" is escaped by the kernel. */
+	assert_int_equal(procfs_parse_status("Name:\ta\\nUid:\nUmask:\t0022\nPid:\t4711\nUid:\t0\t33\t33\t33\n"
+					     "NStgid:\t4711\t12\t1\nNSpid:\t4711\t12\t1\n",
+					     &status),
+			 0);
+	assert_int_equal(status.uid, 33);
+	assert_int_equal(status.inside, 1);
+	assert_int_equal(procfs_parse_status("Uid:\t0\t4294967295\t0\t0\nNSpid:\t42", &status), 0);
+	assert_true(status.uid == 4294967295);
+	assert_int_equal(status.inside, 42);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (procfs_parse_status(bad[i], &status) != -EBADMSG)
+			fail_msg("accepted %s", bad[i]);
+	assert_int_equal(procfs_status(getpid(), &status), 0);
+	assert_int_equal(status.uid, geteuid());
+}
+
+static void reads_whole_files(void **state)
+{
+	char *text, few[5];
+	size_t len;
+
+	(void)state;
+	assert_int_equal(procfs_read(getpid(), "comm", 4096, &text, &len), 0);
+	assert_int_equal(len, strlen(text));
+	assert_non_null(strstr(text, "test_procfs"));
+	free(text);
+	assert_int_equal(procfs_read(getpid(), "comm", len, &text, NULL), 0);
+	free(text);
+	assert_int_equal(procfs_read(getpid(), "comm", len - 1, &text, NULL), -EFBIG);
+	/* It takes more than one page. */
+	assert_int_equal(procfs_read(getpid(), "smaps", 64 << 20, &text, &len), 0);
+	assert_true(len > 8192 && len == strlen(text));
+	free(text);
+	assert_int_equal(procfs_read(getpid(), "no-such-file", 4096, &text, NULL), -ESRCH);
+	assert_int_equal(procfs_read_some(getpid(), "comm", few, sizeof(few)), 4);
+	assert_string_equal(few, "test");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +371,8 @@ int main(void)
 		cmocka_unit_test(opens_what_is_mapped),
 		cmocka_unit_test(opens_by_path_only_the_same_file),
 		cmocka_unit_test(says_when_there_is_no_process),
+		cmocka_unit_test(parses_status),
+		cmocka_unit_test(reads_whole_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,23 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The profile: each thing once, stable indexes, sums; from nothing to many thousands. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "profile.h"
-
-static struct profile *new_profile(void)
-{
-	struct profile *p = profile_new();
-
-	assert_non_null(p);
-	return p;
-}
+#include "profiles.h"
 
 static uint64_t sum(const struct profile *p)
 {
@@ -127,7 +110,7 @@ static void test_samples_add_up(void **unused)
 	struct profile *p = new_profile();
 	uint32_t f = profile_add_frame(p, PROFILE_PYTHON, "f", "", 1);
 	uint32_t s = profile_add_stack(p, PROFILE_ROOT, f);
-	uint32_t p1 = profile_add_process(p, 1, "one"), p2 = profile_add_process(p, 2, "two");
+	uint32_t p1 = process(p, 1, "one"), p2 = process(p, 2, "two");
 	uint32_t t1 = profile_add_thread(p, p1, 11, "t"), t2 = profile_add_thread(p, p1, 12, "t");
 	const struct profile_sample *samples;
 	size_t count;
@@ -160,12 +143,12 @@ static void test_samples_add_up(void **unused)
 static void test_large_counts(void **unused)
 {
 	struct profile *p = new_profile();
-	uint32_t process = profile_add_process(p, 1, "one");
+	uint32_t owner = process(p, 1, "one");
 	uint32_t s = profile_add_stack(p, PROFILE_ROOT, profile_add_frame(p, PROFILE_PYTHON, "f", "", 1));
 
 	(void)unused;
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(profile_add_sample(p, s, process, PROFILE_NONE, 1ULL << 40), 0);
+		assert_int_equal(profile_add_sample(p, s, owner, PROFILE_NONE, 1ULL << 40), 0);
 	assert_int_equal(sum(p), 4ULL << 40);
 	profile_free(p);
 }
@@ -173,14 +156,14 @@ static void test_large_counts(void **unused)
 static void test_processes_and_threads(void **unused)
 {
 	struct profile *p = new_profile();
-	uint32_t a = profile_add_process(p, 7, "python"), b = profile_add_process(p, 7, "other");
-	uint32_t c = profile_add_process(p, 8, "python");
+	uint32_t a = process(p, 7, "python"), b = process(p, 7, "other");
+	uint32_t c = process(p, 8, "python");
 	uint32_t t = profile_add_thread(p, a, 70, "worker");
 
 	(void)unused;
 	assert_int_not_equal(a, b);
 	assert_int_not_equal(a, c);
-	assert_int_equal(profile_add_process(p, 7, "python"), a);
+	assert_int_equal(process(p, 7, "python"), a);
 	assert_int_equal(profile_process_count(p), 3);
 	assert_int_equal(profile_process(p, c)->pid, 8);
 	assert_string_equal(profile_string(p, profile_process(p, b)->name), "other");
@@ -192,6 +175,100 @@ static void test_processes_and_threads(void **unused)
 	profile_free(p);
 }
 
+/* Each part of a process's identity tells it from others. */
+static void test_processes_in_containers(void **unused)
+{
+	static const struct profile_process_info infos[] = {
+		{.pid = 7, .name = "python"},
+		{.pid = 7, .inner_pid = 1, .name = "python"},
+		{.pid = 7, .inner_pid = 1, .name = "python", .container = "web"},
+		{.pid = 7, .name = "python", .container = "web"},
+		{.pid = 7, .name = "python", .container = "db"},
+		{.pid = 0, .name = "python", .container = "db"},
+	};
+	enum {
+		N = sizeof(infos) / sizeof(*infos)
+	};
+	struct profile *p = new_profile();
+	struct profile_process_info same = {.pid = 7, .inner_pid = 7, .name = "python", .container = ""};
+	uint32_t index[N];
+
+	(void)unused;
+	for (int i = 0; i < N; i++) {
+		index[i] = profile_add_process(p, &infos[i]);
+		for (int j = 0; j < i; j++)
+			assert_int_not_equal(index[i], index[j]);
+	}
+	for (int i = 0; i < N; i++) {
+		const struct profile_process *got;
+
+		assert_int_equal(profile_add_process(p, &infos[i]), index[i]);
+		got = profile_process(p, index[i]);
+		assert_int_equal(got->pid, infos[i].pid);
+		assert_int_equal(got->inner_pid, infos[i].inner_pid);
+		assert_string_equal(profile_string(p, got->container), infos[i].container ? infos[i].container : "");
+		assert_int_equal(got->container == 0, infos[i].container == NULL);
+	}
+	/* The same PID inside is none of its own, and a container without a name is none. */
+	assert_int_equal(profile_add_process(p, &same), index[0]);
+	assert_int_equal(profile_process_count(p), N);
+	profile_free(p);
+}
+
+static void test_roots(void **unused)
+{
+	struct profile *p = new_profile();
+
+	(void)unused;
+	assert_int_equal(profile_roots(p), 0);
+	process(p, 1, "one");
+	assert_int_equal(profile_roots(p), 0);
+	process(p, 2, "two");
+	assert_int_equal(profile_roots(p), PROFILE_ROOT_PROCESS);
+	profile_set_roots(p, 0);
+	assert_int_equal(profile_roots(p), 0);
+	profile_set_roots(p, PROFILE_ROOT_PROCESS | PROFILE_ROOT_CONTAINER);
+	assert_int_equal(profile_roots(p), PROFILE_ROOT_PROCESS | PROFILE_ROOT_CONTAINER);
+	profile_free(p);
+}
+
+/* Thousands of workers of one program: their stacks are there once, and a sample of each costs some bytes. */
+static void test_memory(void **unused)
+{
+	enum {
+		PROCESSES = 2000,
+		STACKS = 10,
+		DEPTH = 40
+	};
+	struct profile *p = new_profile();
+	size_t one = 0, count;
+
+	(void)unused;
+	for (int i = 0; i < PROCESSES; i++) {
+		uint32_t owner = process(p, 1000 + i, "worker");
+
+		for (int s = 0; s < STACKS; s++) {
+			uint32_t stack = PROFILE_ROOT;
+			char name[32];
+
+			for (int f = 0; f < DEPTH; f++) {
+				snprintf(name, sizeof(name), "function_%d_%d", f < 20 ? 0 : s, f);
+				stack = on(p, stack, name, "package/module.py", f);
+			}
+			take_in(p, stack, owner, 1);
+		}
+		if (!i)
+			one = profile_bytes(p);
+	}
+	profile_samples(p, &count);
+	assert_int_equal(count, PROCESSES * STACKS);
+	assert_int_equal(profile_frame_count(p), 20 + STACKS * (DEPTH - 20));
+	/* Arrays have room to grow: by half of what they hold, and tables by four times. */
+	assert_true(profile_bytes(p) - one < PROCESSES * (STACKS * 24 + 16) * 2 + PROCESSES * (STACKS + 1) * 16);
+	assert_true(profile_bytes(p) > PROCESSES * (STACKS * 24 + 16));
+	profile_free(p);
+}
+
 /* Indexes that were given out before the tables grew stay right, and nothing is entered twice. */
 static void test_many(void **unused)
 {
@@ -199,7 +276,7 @@ static void test_many(void **unused)
 		N = 50000
 	};
 	struct profile *p = new_profile();
-	uint32_t process = profile_add_process(p, 1, "one"), stack = PROFILE_ROOT;
+	uint32_t owner = process(p, 1, "one"), stack = PROFILE_ROOT;
 	uint32_t *frames = calloc(N, sizeof(*frames)), *stacks = calloc(N, sizeof(*stacks));
 	size_t count;
 	char name[32];
@@ -212,7 +289,7 @@ static void test_many(void **unused)
 		frames[i] = profile_add_frame(p, PROFILE_PYTHON, name, "m.py", i);
 		stack = profile_add_stack(p, i % 100 ? stack : PROFILE_ROOT, frames[i]);
 		stacks[i] = stack;
-		assert_int_equal(profile_add_sample(p, stack, process, PROFILE_NONE, (uint64_t)i), 0);
+		assert_int_equal(profile_add_sample(p, stack, owner, PROFILE_NONE, (uint64_t)i), 0);
 	}
 	for (int i = 0; i < N; i++) {
 		snprintf(name, sizeof(name), "function_%d", i);
@@ -221,7 +298,7 @@ static void test_many(void **unused)
 		assert_int_equal(profile_add_frame(p, PROFILE_PYTHON, name, "m.py", i), frames[i]);
 		assert_int_equal(profile_stack(p, stacks[i])->frame, frames[i]);
 		assert_int_equal(profile_stack(p, stacks[i])->parent, i % 100 ? stacks[i - 1] : PROFILE_ROOT);
-		assert_int_equal(profile_add_sample(p, stacks[i], process, PROFILE_NONE, 1), 0);
+		assert_int_equal(profile_add_sample(p, stacks[i], owner, PROFILE_NONE, 1), 0);
 	}
 	profile_samples(p, &count);
 	assert_int_equal(count, N);
@@ -243,6 +320,9 @@ int main(void)
 		cmocka_unit_test(test_samples_add_up),
 		cmocka_unit_test(test_large_counts),
 		cmocka_unit_test(test_processes_and_threads),
+		cmocka_unit_test(test_processes_in_containers),
+		cmocka_unit_test(test_roots),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_many),
 	};
 

@@ -64,9 +64,9 @@ class Results:
         except FileNotFoundError:
             return ""
 
-    def stats(self):
+    def stats(self, name="stats.json"):
         try:
-            return json.loads(self.read("stats.json"))
+            return json.loads(self.read(name))
         except ValueError as error:
             raise AssertionError("pybpf's account is no JSON: %s" % error) from None
 
@@ -96,6 +96,36 @@ def check_account(stats, stacks):
     assert printed == samples["python"], "%d samples printed: %s" % (printed, samples)
     assert printed >= FEWEST, "only %d samples with Python frames, not %d" % (printed, FEWEST)
     assert printed >= 0.99 * samples["asked"], "too many without Python frames: %s" % stats
+
+
+STARTED = re.compile(r"(parent|child) (\d+) ([\d.]+)")
+ROOT = re.compile(r"python\S* \((\d+)\)")
+STARTS = 4  # parent and child, twice
+RATE = 99
+
+
+def check_started(results):
+    """Processes that started while everything was sampled: each under its PID, with the functions that it ran."""
+    words = results.read("all.err").split("\n")[-LAST_LINES:]
+    assert results.status("all") == "0", "pybpf --all ended with %s: %s" % (results.status("all"), "\n".join(words))
+    assert not results.read("starts.err"), results.read("starts.err")
+    started = {pid: (role, float(cpu_s)) for role, pid, cpu_s in STARTED.findall(results.read("starts.out"))}
+    assert len(started) == STARTS, "the programs said %r" % results.read("starts.out")
+    named = Counter()
+    for stack, count in harness.parse(results.read("all.folded")):
+        pid = ROOT.fullmatch(stack[0].text)
+        assert pid, "%s is no process of ours" % stack[0].text
+        names = [frame.name for frame in stack[1:]]
+        role, _ = started.get(pid.group(1), ("", 0))
+        assert role and not {"parent", "child"} - {role} & set(names), "%s of %s: %s" % (role, started, show(stack))
+        named[pid.group(1)] += count if "burn" in names else 0
+    for pid, (role, cpu_s) in started.items():
+        # The emulator's clocks are no better.
+        assert named[pid] >= 0.7 * cpu_s * RATE, "%s %s: %d samples of %.2f s" % (role, pid, named[pid], cpu_s)
+    stats = results.stats("all.json")
+    assert stats["processes"]["started"] == STARTS, stats["processes"]
+    assert stats["samples"]["lost"] <= 0.05 * stats["samples"]["asked"], stats
+    return stats
 
 
 def show(stack):
@@ -187,6 +217,7 @@ def main():
         stats = results.stats()
         check_account(stats, stacks)
         check_stacks(stacks)
+        everything = check_started(results)
     except AssertionError as error:
         print("  %s" % error)
         sys.exit(1)
@@ -194,6 +225,11 @@ def main():
     print(
         "  %d samples asked, %d taken, %d lost, %d with Python frames; %d distinct stacks; none impossible"
         % (samples["asked"], samples["taken"], samples["lost"], samples["python"], stats["stacks"])
+    )
+    samples = everything["samples"]
+    print(
+        "  of processes that started during the run: %d samples asked, %d lost, %d with Python frames"
+        % (samples["asked"], samples["lost"], samples["python"])
     )
 
 

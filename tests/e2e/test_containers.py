@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers: real ones of crun and runc, and the control groups that other runtimes name theirs by."""
+
+import contextlib
+import os
+import secrets
+import subprocess
+import time
+
+import pytest
+
+import cgroups
+import containers
+import harness
+import processes
+from containers import command, container
+from harness import one_sentence, pybpf, total
+from processes import RATE, by_process, sampling
+
+MARGIN_S = 0.3  # before and after a time that is read while pybpf samples
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+
+def need(runtime="crun"):
+    why = containers.why_not(runtime)
+    if why:
+        pytest.skip(why)
+
+
+@pytest.fixture
+def web():
+    """Two containers of the same program, of one runtime each, and the same program outside of both."""
+    for runtime in containers.RUNTIMES:
+        need(runtime)
+    with contextlib.ExitStack() as stack:
+        host = stack.enter_context(harness.target(harness.default_python(), "spin.py"))
+        one, other = (
+            stack.enter_context(container("web", command("spin.py"), runtime)) for runtime in containers.RUNTIMES
+        )
+        yield host, one, other
+
+
+def spinning(stacks, share=0.95):
+    """Nearly all samples are in spin.py, with its lines."""
+    names = [[frame.name for frame in stack] for stack, _ in stacks]
+    spin = sum(count for (_, count), name in zip(stacks, names) if name[:2] == ["<module>", "outer"])
+    return total(stacks) > 50 and spin >= share * total(stacks)
+
+
+def check_spent(samples, cpu_s, name):
+    """There were some samples before and after the time was read."""
+    processes.at_least(samples, cpu_s, 250 * cpu_s, what="samples of " + name)
+    assert samples <= (cpu_s + MARGIN_S) * RATE + processes.interval(cpu_s, 250 * cpu_s), (name, samples, cpu_s)
+
+
+def check_inside(found, one):
+    """(Root, stacks) of a container's first process."""
+    root, stacks = found[one.pid]
+    assert (root.name, root.inner) == ("python3.13", 1), root
+    assert spinning(stacks), stacks[:3]
+    return root
+
+
+def test_containers_are_told_apart(web):
+    host, one, other = web
+    with sampling("--all", "--by=container") as run:
+        spent = cgroups.spent([each.cgroup for each in (one, other)], 2)
+    found = by_process(run, container=True)
+    assert found[host.pid][0].container == "[host]" and found[host.pid][0].inner is None
+    for each in one, other:
+        assert check_inside(found, each).container == each.id
+    for each, cpu_s in zip((one, other), spent):
+        samples = total(found[each.pid][1])
+        check_spent(samples, cpu_s, each.id)
+
+
+def test_one_of_two(web):
+    host, one, other = web
+    for words in ["--container", one.id], ["--container", one.id[:7]], ["--all", "--exclude-container", other.id]:
+        run = pybpf(*words, "-d", 1, "-F", RATE)
+        assert run.code == 0, run.err
+        found = by_process(run)
+        assert one.pid in found and other.pid not in found, (words, sorted(found))
+        assert (host.pid in found) == ("--all" in words)
+        check_inside(found, one)
+
+
+def test_both_of_two(web):
+    host, one, other = web
+    run = pybpf("--container", one.id, "--container", other.id, "-d", 1, "-F", RATE, "--merge")
+    assert run.code == 0, run.err
+    found = processes.by_name(run)
+    assert list(found) == ["python3.13 spin.py"], "the same program has one root: %s" % list(found)
+    assert spinning(found["python3.13 spin.py"])
+
+
+def test_a_prefix_of_two_is_ambiguous(web):
+    _, one, other = web
+    run = pybpf("--container", "web-", "-d", 1)
+    assert run.code != 0 and run.out == ""
+    sentence = one_sentence(run.err)
+    assert one.id in sentence and other.id in sentence
+
+
+def test_no_such_container(web):
+    run = pybpf("--container", "nosuchcontainer", "-d", 1)
+    assert run.code != 0 and "nosuchcontainer" in one_sentence(run.err)
+
+
+def test_control_group_of_a_container(web):
+    _, one, other = web
+    inside_hierarchy = "/" + str(one.cgroup.path.relative_to(cgroups.unified()))
+    for path in one.cgroup.path, inside_hierarchy:
+        run = pybpf("--cgroup", path, "-d", 1, "-F", RATE)
+        assert run.code == 0, run.err
+        found = by_process(run)
+        assert list(found) == [one.pid]
+        check_inside(found, one)
+
+
+def test_listed_with_both_pids(web):
+    host, one, other = web
+    run = pybpf("ps")
+    assert run.code == 0, run.err
+    for each in one, other:
+        row = next(row.split() for row in run.out.splitlines() if row.split()[:1] == [str(each.pid)])
+        assert row[1] == "1" and any("3.13" in word for word in row) and each.id in row, row
+    row = next(row.split() for row in run.out.splitlines() if row.split()[:1] == [str(host.pid)])
+    assert "1" != row[1] and one.id not in row
+
+
+def named_cgroups():
+    docker, pod_id, crio = (secrets.token_hex(32) for _ in range(3))
+    uid = "%s-%s-%s-%s-%s" % tuple(secrets.token_hex(n) for n in (4, 2, 2, 2, 6))
+    podman, old = (secrets.token_hex(32) for _ in range(2))
+    sliced = "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice" % uid.replace("-", "_")
+    return {
+        "docker, systemd": ("system.slice/docker-%s.scope" % docker, docker),
+        "docker, cgroupfs": ("docker/%s" % old, old),
+        "podman": ("machine.slice/libpod-%s.scope/container" % podman, podman),
+        "kubernetes, containerd": ("%s/cri-containerd-%s.scope" % (sliced, pod_id), pod_id),
+        "kubernetes, CRI-O": ("kubepods/burstable/pod%s/crio-%s" % (uid, crio), crio),
+    }
+
+
+@pytest.mark.parametrize("version", ["v2", "v1"])
+def test_control_groups_of_other_runtimes(version):
+    """Known by the names of their directories alone: the ID's first characters stand for the name."""
+    try:
+        mount = cgroups.unified() if version == "v2" else cgroups.with_controller()
+    except cgroups.Missing as missing:
+        pytest.skip(str(missing))
+    python = harness.default_python()
+    with contextlib.ExitStack() as stack:
+        started = {}
+        for name, (path, ident) in named_cgroups().items():
+            place, process = stack.enter_context(
+                cgroups.inside(path, python.command("spin.py"), mount, stdout=subprocess.PIPE, bufsize=0)
+            )
+            harness.read_ready_line(process)
+            started[name] = (place, process.pid, ident)
+        with sampling("--all", "--by=container") as run:
+            spent = cgroups.spent([place for place, _, _ in started.values()], 1.5)
+        found = by_process(run, container=True)
+        for (name, (_, pid, ident)), cpu_s in zip(started.items(), spent):
+            root, stacks = found[pid]
+            assert (root.container, root.inner) == (ident[:12], None), (name, root)
+            check_spent(total(stacks), cpu_s, name)
+        for name in list(started)[:2]:
+            place, pid, ident = started[name]
+            for words in ["--container", ident[:8]], ["--cgroup", place.path]:
+                run = pybpf(*words, "-d", 1, "-F", RATE)
+                assert run.code == 0, run.err
+                assert list(by_process(run)) == [pid], (name, words)
+@pytest.mark.parametrize("words", [["--all", "--by=container"], ["--cgroup", "PARENT", "--by=container"]])
+def test_container_that_starts_and_ends_during_the_run(words):
+    need()
+    with cgroups.directory("pybpf-parent-" + secrets.token_hex(4)) as parent:
+        name = parent.path.name
+        words = [str(parent.path) if word == "PARENT" else word for word in words]
+        with sampling(*words) as run:
+            with container("late", command("spin.py"), cgroup="/%s/late" % name) as late:
+                pid = late.pid
+                time.sleep(0.6)
+                late.stop()
+    root, stacks = by_process(run, container=True)[pid]
+    assert root.inner == 1 and root.name == "python3.13"
+    assert root.container == late.id or root.container.startswith("late")
+    # The runtime's own start is on the container's account, too.
+    assert total(stacks) >= 0.8 * late.spent_s * RATE, (total(stacks), late.spent_s)
+    assert spinning(stacks, 0.8)
+
+
+def test_container_that_stops_ends_the_run():
+    need()
+    with container("stops", command("spin.py")) as stops:
+        start = time.monotonic()
+        pid = stops.pid
+        with sampling("--container", stops.id, "-d", 50, ends=True) as run:
+            time.sleep(0.5)
+            stops.stop()
+    assert time.monotonic() - start < 40
+    assert spinning(by_process(run)[pid][1])
+
+
+def test_empty_container():
+    """All its processes are gone, and its directory is still there."""
+    ident = secrets.token_hex(32)
+    with cgroups.directory("docker/" + ident) as empty:
+        run = pybpf("--container", ident[:12], "-d", 1)
+        assert run.code != 0 and run.out == ""
+        assert ident[:12] in one_sentence(run.err)
+        # A control group may get processes later.
+        run = pybpf("--cgroup", empty.path, "-d", 1)
+        assert run.code == 0 and run.out == "" and "no process" in run.err
+
+
+@pytest.mark.parametrize("path", ["/usr", "/nonexistent/group", "/dev/null", "no/such/group", ""])
+def test_control_group_outside_of_the_hierarchy(path):
+    run = pybpf("--cgroup", path, "-d", 1)
+    assert run.code != 0 and run.out == ""
+    assert path in one_sentence(run.err)
+
+
+def test_a_file_that_is_gone_or_harmful():
+    """What a container's process is mapped from has been deleted, is a FIFO now, or leads out of the container."""
+    need()
+    kinds = ("deleted", "fifo", "symlink")
+    with contextlib.ExitStack() as stack:
+        started = [
+            stack.enter_context(container(kind, command("vanish.py", kind), user_namespace=False)) for kind in kinds
+        ]
+        pids = [next(pid for pid in one.pids() if containers.inner_pid(pid) == one.says["pid"]) for one in started]
+        begin = time.monotonic()
+        with sampling("--all", "--by=container") as run:
+            time.sleep(2)
+        took = time.monotonic() - begin
+    assert took < 30, "it waited for something"
+    found = by_process(run, container=True)
+    for kind, pid, one in zip(kinds, pids, started):
+        root, stacks = found[pid]
+        assert root.container == one.id and root.inner == one.says["pid"], (kind, root)
+        assert spinning(stacks), kind
+
+
+@pytest.mark.parametrize("how", ["chroot", "setns"])
+def test_a_process_that_moves(how, tmp_path):
+    """It gets another root, or another mount namespace, during the run: code from before and after has its names."""
+    python = harness.default_python()
+    with processes.program(python, "moves.py", how, tmp_path) as running:
+        with sampling("--all") as run:
+            said = processes.end(running)
+    assert said["own_s"] > 0.6
+    stacks = by_process(run)[running.pid][1]
+    for name, file in ("before", "moves.py"), ("after", "made_after.py"):
+        samples = sum(
+            count
+            for stack, count in stacks
+            if any(frame.name == name and os.path.basename(frame.file) == file for frame in stack)
+        )
+        processes.agree(samples, 0.3, 60, what="samples in " + name)
+
+
+def run_inside(name, *args, **options):
+    """pybpf as the program of a privileged container of this very machine's file system."""
+    argv = ["/usr/local/bin/pybpf", *map(str, args)]
+    options.update(root="/", user_namespace=False, privileged=True, ready=False)
+    with container(name, argv, binds={harness.PYBPF: argv[0]}, **options) as around:
+        out = around.process.stdout.read()
+        status = around.process.wait(harness.PATIENCE)
+        return harness.Run(status, out.decode("utf-8", "surrogateescape"), around.messages())
+
+
+def test_from_inside_of_a_privileged_container(web):
+    """With the host's PIDs, it profiles the host and other containers."""
+    host, one, _ = web
+    run = run_inside("profiler", "--all", "--by=container", "-d", 1, "-F", RATE, host_pids=True)
+    assert run.code == 0, run.err
+    found = by_process(run, container=True)
+    assert found[host.pid][0].container == "[host]" and spinning(found[host.pid][1])
+    assert check_inside(found, one).container == one.id
+
+
+def test_inside_a_container_with_its_own_pids_it_says_what_is_missing():
+    need()
+    run = run_inside("blind", "--all", "-d", 1)
+    assert run.code == 0 and run.out == ""
+    assert "PID namespace" in run.err and "--pid=host" in run.err

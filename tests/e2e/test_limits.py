@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is full is reported, to the sample, and the run goes on."""
+
+import json
+
+import pytest
+
+import harness
+from harness import pybpf, total
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+LEAST_MIB = 32
+
+
+@pytest.fixture
+def paths():
+    """A program that hardly has a stack twice."""
+    with harness.target(harness.default_python(), "paths.py", "250") as running:
+        yield running
+
+
+@pytest.fixture
+def counted(tmp_path):
+    """Runs pybpf and reads its account."""
+
+    def run(*args):
+        path = tmp_path / "stats.json"
+        done = pybpf(*args, "--json-stats", path)
+        assert done.code == 0, done.err
+        done.stats = json.loads(path.read_text())
+        return done
+
+    return run
+
+
+def check_sum(run):
+    samples = run.stats["samples"]
+    assert samples["asked"] == samples["taken"] + samples["lost"], run.stats
+    assert samples["lost"] == sum(run.stats["lost"].values()), run.stats
+    assert samples["python"] == total(run.stacks()), run.stats
+
+
+def test_memory_is_used_up(paths, counted):
+    """Stacks that are known go on being counted; what pybpf takes stays near the limit."""
+    run = counted("-p", paths.pid, "-d", 4, "-F", 4999, "--max-memory", LEAST_MIB, "--max-stacks", 60000)
+    check_sum(run)
+    assert run.stats["lost"]["memory_limit"] > 0, run.stats
+    assert "memory limit of %d MiB" % LEAST_MIB in run.err
+    # What was on its way in the buffer (4 MiB) when the limit was met is kept as well.
+    assert run.stats["peak_rss_kib"] < (LEAST_MIB + 16) << 10, run.stats
+
+
+def test_memory_is_enough(paths, counted):
+    run = counted("-p", paths.pid, "-d", 1, "-F", 499)
+    assert run.stats["lost"]["memory_limit"] == 0, run
+    check_sum(run)
+
+
+def test_process_table_is_full(paths, counted):
+    """Every process of the machine takes an entry; those that find none are counted, not sampled."""
+    run = counted("--all", "-d", 1, "-F", 499, "--max-processes", 1)
+    check_sum(run)
+    assert run.stats["lost"]["process_table_full"] > 0, run.stats
+    assert "--max-processes" in run.err
+
+
+@pytest.mark.parametrize(
+    "option, value",
+    [("--max-memory", "31"), ("--max-memory", "x"), ("--max-memory", "1.5"), ("--max-processes", "0")],
+)
+def test_limit_that_cannot_be(paths, option, value):
+    run = pybpf("-p", paths.pid, "-d", 1, option, value)
+    assert run.code == 2
+    sentence = harness.one_sentence(run.err)
+    assert option in sentence and value in sentence

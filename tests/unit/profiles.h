@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Profiles made by hand, and what is written of them. */
+#ifndef PROFILES_H
+#define PROFILES_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "output.h"
+#include "profile.h"
+
+static inline struct profile *new_profile(void)
+{
+	struct profile *p = profile_new();
+
+	assert_non_null(p);
+	return p;
+}
+
+static inline uint32_t process(struct profile *p, int pid, const char *name)
+{
+	uint32_t i = profile_add_process(p, &(struct profile_process_info){.pid = pid, .name = name});
+
+	assert_int_not_equal(i, PROFILE_NONE);
+	return i;
+}
+
+/* The stack with a Python frame on top of another. */
+static inline uint32_t on(struct profile *p, uint32_t stack, const char *name, const char *file, int line)
+{
+	uint32_t s = profile_add_stack(p, stack, profile_add_frame(p, PROFILE_PYTHON, name, file, line));
+
+	assert_int_not_equal(s, PROFILE_NONE);
+	return s;
+}
+
+static inline void take_in(struct profile *p, uint32_t stack, uint32_t owner, uint64_t value)
+{
+	assert_int_equal(profile_add_sample(p, stack, owner, PROFILE_NONE, value), 0);
+}
+
+/* What a writer writes for a profile; caller frees. */
+static inline char *written(const struct profile *p, int (*write)(const struct profile *, FILE *))
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(write(p, out), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(strlen(text), size);
+	return text;
+}
+
+static inline void assert_folded(const struct profile *p, const char *want)
+{
+	char *text = written(p, output_folded);
+
+	assert_string_equal(text, want);
+	free(text);
+}
+
+#endif
