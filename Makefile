@@ -109,6 +109,10 @@ $(BUILD)/hostile/pretender-3.%: $(wildcard tests/hostile/*.[ch]) $(BUILD)/libuse
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -DMINOR=$* -rdynamic -pthread -o $@ $(filter %.c %.a,$^)
 
+$(BUILD)/beat: tests/targets/beat.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(WARN) -D_GNU_SOURCE -o $@ $<
+
 $(BUILD)/linecheck: tools/linecheck.c user/pysym_lines.c user/pysym_lines.h bpf/pybpf.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $(filter %.c,$^)
@@ -207,7 +211,7 @@ fuzz: fuzz-programs
 
 fuzz-programs: $(FUZZ_BIN)
 
-test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/linecheck
+test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/beat $(BUILD)/linecheck
 
 kernels:
 	@tools/install-deps --kernels

@@ -264,8 +264,10 @@ static void validate(struct session_processes *p, struct session_process *proces
 		look_at(p, process, now + VALIDATE_S);
 		return;
 	}
-	if (!err)
+	if (!err) {
+		log_info("process %d: its memory is laid out as that version's", process->pid);
 		session_files_validated(p->session->files, process->python);
+	}
 	if (err == -EINVAL) {
 		log_printf(process->wanted ? LOG_ERROR : LOG_INFO, "%s", why);
 		session_files_distrust(p->session->files, &process->file, process->python);

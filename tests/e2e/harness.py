@@ -60,6 +60,7 @@ class Run:
     out: str
     err: str
     stats: dict = field(default_factory=dict)
+    stalled_s: float = 0
 
     def stacks(self):
         return parse(self.out)

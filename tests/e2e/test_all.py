@@ -16,7 +16,8 @@ import pythons
 from harness import Expectation, one_sentence, pybpf, total
 from processes import RATE, by_name, by_process
 
-pytestmark = pytest.mark.usefixtures("profiler")
+# Held against CPU time, by 99.9 % intervals, on a machine that is shared: wrong is what is so twice.
+pytestmark = [pytest.mark.usefixtures("profiler"), pytest.mark.flaky(reruns=1)]
 SECONDS = 2
 ON = ("-d", SECONDS, "-F", RATE)
 
@@ -56,7 +57,7 @@ def test_every_version_at_once():
         holds(one.says, stacks)
         # pybpf began and ended some ms before and after the times were read.
         spent_s, stretches = (end - start for start, end in zip(before[one.pid], after[one.pid]))
-        processes.at_least(total(stacks), spent_s, stretches)
+        processes.at_least(run, total(stacks), spent_s, stretches)
 
 
 def cpu_s(pid):

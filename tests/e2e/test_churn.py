@@ -10,7 +10,8 @@ import processes
 import pythons
 from processes import LONG_S, burnt, check_named, end, program, sampling
 
-pytestmark = pytest.mark.usefixtures("profiler")
+# Held against CPU time, by 99.9 % intervals, on a machine that is shared: wrong is what is so twice.
+pytestmark = [pytest.mark.usefixtures("profiler"), pytest.mark.flaky(reruns=1)]
 LONG_MS = 1000 * LONG_S
 
 
@@ -55,8 +56,8 @@ def test_fork_storm(interpreter, count, rate, milliseconds):
     check_named(run)
     _, samples, cpu_s, stretches = check_children(run, children, "child")
     # A child also takes time to be forked and to end.
-    processes.at_least(samples, count * milliseconds / 1000, stretches)
-    assert samples <= cpu_s * processes.RATE + processes.interval(cpu_s, stretches)
+    processes.at_least(run, samples, count * milliseconds / 1000, stretches)
+    processes.at_most(samples, cpu_s, stretches)
     assert run.stats["processes"]["started"] >= count
     assert run.stats["processes"]["missed"] <= 0.01 * count
 
@@ -81,8 +82,8 @@ def test_scripts_by_the_hundred(milliseconds, count, share):
     assert len(said["children"]) == count
     check_named(run, share)
     _, samples, cpu_s, stretches = check_children(run, said["children"], "script")
-    processes.at_least(samples, share * count * milliseconds / 1000, stretches)
-    assert samples <= cpu_s * processes.RATE + processes.interval(cpu_s, stretches)
+    processes.at_least(run, samples, share * count * milliseconds / 1000, stretches)
+    processes.at_most(samples, cpu_s, stretches)
 
 
 def test_exec_chain():
@@ -98,7 +99,7 @@ def test_exec_chain():
     seen = processes.by_process(run)
     assert set(seen) == {running.pid}, "one process, but %s" % sorted(seen)
     samples = burnt(seen[running.pid][1])
-    processes.agree(samples, sum(spent), 20 * links, what="samples of the burns")
+    processes.agree(run, samples, sum(spent), 20 * links, what="samples of the burns")
     names = {processes.read_root(stack)[0].name for stack, _ in run.stacks()}
     assert "sh" not in names, "the shell runs no Python"
 
@@ -120,7 +121,7 @@ def test_pid_used_again():
     check_named(run)
     seen = processes.by_process(run)
     samples = sum(burnt(seen[pid][1]) for pid in {child[0] for child in children})
-    processes.at_least(samples, count * LONG_S, sum(child[4] for child in children))
+    processes.at_least(run, samples, count * LONG_S, sum(child[4] for child in children))
     for stack, _ in run.stacks():
         if "burn" in [frame.name for frame in stack]:
             own = [frame.name for frame in stack if frame.file.endswith(("short.py", "churn.py"))]
@@ -144,7 +145,7 @@ def test_multiprocessing(method, version):
     for pid, spent_s in tasks:
         assert pid in seen, "nothing of worker %d, which took %.3f s" % (pid, spent_s)
     samples = sum(burnt(stacks) for _, stacks in seen.values())
-    processes.agree(samples, sum(spent_s for _, spent_s in tasks), 100 * len(tasks))
+    processes.agree(run, samples, sum(spent_s for _, spent_s in tasks), 100 * len(tasks))
 
 
 def test_idle_and_busy():
@@ -155,10 +156,10 @@ def test_idle_and_busy():
     assert len(children) == 30
     assert run.stats["processes"]["seen"] >= 330
     seen, samples, cpu_s, stretches = check_children(run, children, "process")
-    processes.at_least(samples, 30 * LONG_S, stretches)
-    assert samples <= cpu_s * processes.RATE + processes.interval(cpu_s, stretches)
+    processes.at_least(run, samples, 30 * LONG_S, stretches)
+    processes.at_most(samples, cpu_s, stretches)
     for pid, _, spent_s, _, switches in children:
-        processes.agree(burnt(seen[pid][1]), spent_s, switches, what="samples of process %d" % pid)
+        processes.agree(run, burnt(seen[pid][1]), spent_s, switches, what="samples of process %d" % pid)
 
 
 def test_children_of_a_command(tmp_path):

@@ -19,7 +19,8 @@ from processes import RATE, by_process, sampling
 
 MARGIN_S = 0.3  # before and after a time that is read while pybpf samples
 
-pytestmark = pytest.mark.usefixtures("profiler")
+# Held against CPU time, by 99.9 % intervals, on a machine that is shared: wrong is what is so twice.
+pytestmark = [pytest.mark.usefixtures("profiler"), pytest.mark.flaky(reruns=1)]
 
 
 def need(runtime="crun"):
@@ -48,10 +49,10 @@ def spinning(stacks, share=0.95):
     return total(stacks) > 50 and spin >= share * total(stacks)
 
 
-def check_spent(samples, cpu_s, name):
+def check_spent(run, samples, cpu_s, name):
     """There were some samples before and after the time was read."""
-    processes.at_least(samples, cpu_s, 250 * cpu_s, what="samples of " + name)
-    assert samples <= (cpu_s + MARGIN_S) * RATE + processes.interval(cpu_s, 250 * cpu_s), (name, samples, cpu_s)
+    processes.at_least(run, samples, cpu_s, 250 * cpu_s, what="samples of " + name)
+    processes.at_most(samples, cpu_s + MARGIN_S, 250 * cpu_s, what="samples of " + name)
 
 
 def check_inside(found, one):
@@ -72,7 +73,7 @@ def test_containers_are_told_apart(web):
         assert check_inside(found, each).container == each.id
     for each, cpu_s in zip((one, other), spent):
         samples = total(found[each.pid][1])
-        check_spent(samples, cpu_s, each.id)
+        check_spent(run, samples, cpu_s, each.id)
 
 
 def test_one_of_two(web):
@@ -166,7 +167,7 @@ def test_control_groups_of_other_runtimes(version):
         for (name, (_, pid, ident)), cpu_s in zip(started.items(), spent):
             root, stacks = found[pid]
             assert (root.container, root.inner) == (ident[:12], None), (name, root)
-            check_spent(total(stacks), cpu_s, name)
+            check_spent(run, total(stacks), cpu_s, name)
         for name in list(started)[:2]:
             place, pid, ident = started[name]
             for words in ["--container", ident[:8]], ["--cgroup", place.path]:
@@ -259,7 +260,7 @@ def test_a_process_that_moves(how, tmp_path):
             for stack, count in stacks
             if any(frame.name == name and os.path.basename(frame.file) == file for frame in stack)
         )
-        processes.agree(samples, 0.3, 60, what="samples in " + name)
+        processes.agree(run, samples, 0.3, 60, what="samples in " + name)
 
 
 def run_inside(name, *args, **options):

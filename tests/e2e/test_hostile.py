@@ -83,7 +83,7 @@ def profile(process, folder, seconds):
         [*map(str, argv)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as run:
         said = b""
-        while b"kernel: " not in said:
+        while not all(words in said for words in (b"kernel: ", b"its memory is laid out as")):
             line = run.stderr.readline()
             assert line, "pybpf ended: %s" % said.decode()
             said += line

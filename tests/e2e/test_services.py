@@ -22,7 +22,8 @@ sys.path.insert(0, str(harness.TOP / "tests"))
 
 import peers  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("profiler")
+# Held against CPU time, by 99.9 % intervals, on a machine that is shared: wrong is what is so twice.
+pytestmark = [pytest.mark.usefixtures("profiler"), pytest.mark.flaky(reruns=1)]
 
 # For WSGI and ASGI. One request takes some milliseconds of Python.
 APPLICATION = """
@@ -109,7 +110,7 @@ def check_service(run, cpu_s, workers):
     at_work = {pid: count for pid, count in at_work.items() if count > 10}
     assert len(at_work) >= workers, at_work
     processes.check_named(run)
-    processes.agree(run.stats["samples"]["asked"], cpu_s, 2000 * cpu_s, what="samples of the service")
+    processes.agree(run, run.stats["samples"]["asked"], cpu_s, 2000 * cpu_s, what="samples of the service")
     assert sum(at_work.values()) >= 0.6 * total(run.stacks()), at_work
     return at_work
 
@@ -225,5 +226,5 @@ def test_python_that_is_loaded_later(interpreter, library, tmp_path):
     assert root.name == "late"
     samples = sum(count for stack, count in stacks if "burn" in [frame.name for frame in stack])
     # Until pybpf has looked at the library, which on a busy machine takes it some time, it is no Python.
-    processes.at_least(samples, 0.75 * 0.6, 60)
-    assert samples <= 0.6 * RATE + processes.interval(0.6, 60)
+    processes.at_least(run, samples, 0.75 * 0.6, 60)
+    processes.at_most(samples, 0.6, 60)
