@@ -59,7 +59,7 @@ static int write_profile(struct record *r, const struct profile *profile)
 {
 	FILE *out = r->options.output_path ? r->output.stream : stdout;
 	/* parse() leaves no format out. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
-	int err = r->options.format->write(profile, out);
+	int err = r->options.format->write(profile, &r->options.format_options, out);
 
 	if (err) {
 		log_error("cannot write the profile: %s", strerror(-err));
@@ -162,8 +162,8 @@ static int choose(struct record *r)
 	}
 	options->all = filter->all || filter->group_count;
 	options->follow = r->options.command ? !r->options.no_children : filter->children;
-	if ((options->all || filter->children || filter->pids.count > 1) && !options->roots)
-		options->roots = PROFILE_ROOT_PROCESS;
+	if ((options->all || filter->children || filter->pids.count > 1) && options->roots & PROFILE_ROOT_BY_COUNT)
+		options->roots = (options->roots & ~(unsigned)PROFILE_ROOT_BY_COUNT) | PROFILE_ROOT_PROCESS;
 	if (discovery_filter_has_names(filter))
 		options->names = filter;
 	r->groups = calloc(filter->group_count + 1, sizeof(*r->groups));

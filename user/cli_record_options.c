@@ -186,10 +186,12 @@ static int parse_event(struct cli_record_options *r, const char *text)
 
 static int parse_by(struct cli_record_options *r, const char *text)
 {
+	unsigned threads = r->session.roots & PROFILE_ROOT_THREAD;
+
 	if (strcmp(text, "process") == 0)
-		r->session.roots = PROFILE_ROOT_PROCESS;
+		r->session.roots = PROFILE_ROOT_PROCESS | threads;
 	else if (strcmp(text, "container") == 0)
-		r->session.roots = PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS;
+		r->session.roots = PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS | threads;
 	else
 		return cli_usage("--by %s: it takes process or container", text);
 	return 0;
@@ -252,6 +254,7 @@ static int parse_option(struct cli_record_options *r, int option, const char *ar
 		return r->format ? 0 : cli_usage("-f %s: no such format; there are %s", arg, format_names());
 	case OPT_THREADS:
 		r->session.threads = true;
+		r->session.roots |= PROFILE_ROOT_THREAD;
 		return 0;
 	case OPT_LINES:
 		return parse_lines(r, arg);

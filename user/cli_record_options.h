@@ -17,6 +17,7 @@ struct cli_record_options {
 	double duration_s;
 	const char *output_path, *json_path;
 	const struct output_format *format;
+	struct output_options format_options;
 	bool quiet, stats;
 	int verbose;
 };

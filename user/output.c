@@ -9,8 +9,19 @@
 #include <unistd.h>
 
 static const struct output_format formats[] = {
-	{"folded", ".folded", "one line per stack, root;...;leaf COUNT", output_folded},
-	{"text", ".txt", "table of functions by their own and their total samples", output_text},
+	{
+		.name = "folded",
+		.alias = "raw",
+		.suffixes = ".folded .raw",
+		.help = "one line per stack, root;...;leaf COUNT",
+		.write = output_folded,
+	},
+	{
+		.name = "text",
+		.suffixes = ".txt",
+		.help = "table of functions (--by=line: of lines) by their own and their total samples",
+		.write = output_text,
+	},
 	{0},
 };
 
@@ -22,24 +33,44 @@ const struct output_format *output_formats(void)
 const struct output_format *output_by_name(const char *name)
 {
 	for (const struct output_format *f = formats; f->name; f++) {
-		if (strcmp(f->name, name) == 0)
+		if (strcmp(f->name, name) == 0 || (f->alias && strcmp(f->alias, name) == 0))
 			return f;
 	}
 	return NULL;
 }
 
+/* The length of the longest of the suffixes that the name ends in, 0 for none. */
+static size_t suffix_of(const char *name, const char *suffixes)
+{
+	size_t length = strlen(name), longest = 0;
+
+	for (const char *s = suffixes; *s;) {
+		size_t n = strcspn(s, " ");
+
+		if (n > longest && n < length && strncmp(name + length - n, s, n) == 0)
+			longest = n;
+		s += n + (s[n] == ' ');
+	}
+	return longest;
+}
+
 const struct output_format *output_by_path(const char *path)
 {
-	const char *base = strrchr(path, '/');
-	const char *suffix = strrchr(base ? base : path, '.');
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const struct output_format *found = NULL;
+	size_t longest = 0;
 
-	if (!suffix)
+	if (!strchr(base, '.'))
 		return &formats[0];
 	for (const struct output_format *f = formats; f->name; f++) {
-		if (strcmp(f->suffix, suffix) == 0)
-			return f;
+		size_t n = suffix_of(base, f->suffixes);
+
+		if (n > longest) {
+			longest = n;
+			found = f;
+		}
 	}
-	return NULL;
+	return found;
 }
 
 void output_escaped(const char *text, FILE *out)
@@ -54,15 +85,65 @@ void output_escaped(const char *text, FILE *out)
 	}
 }
 
-void output_process(const struct profile *p, uint32_t process, FILE *out)
+char *output_process_label(const struct profile *p, uint32_t process)
 {
 	const struct profile_process *owner = profile_process(p, process);
+	const char *name = profile_string(p, owner->name);
+	char *label = NULL;
+	int n;
 
-	output_escaped(profile_string(p, owner->name), out);
 	if (owner->inner_pid)
-		fprintf(out, " (%d, %d inside)", owner->pid, owner->inner_pid);
+		n = asprintf(&label, "%s (%d, %d inside)", name, owner->pid, owner->inner_pid);
 	else if (owner->pid)
-		fprintf(out, " (%d)", owner->pid);
+		n = asprintf(&label, "%s (%d)", name, owner->pid);
+	else
+		n = asprintf(&label, "%s", name);
+	return n < 0 ? NULL : label;
+}
+
+int output_roots(const struct profile *p, const struct profile_sample *sample, char *labels[OUTPUT_ROOTS])
+{
+	unsigned roots = profile_roots(p);
+	int n = 0;
+
+	if (roots & PROFILE_ROOT_CONTAINER) {
+		uint32_t container = profile_process(p, sample->process)->container;
+
+		labels[n++] = strdup(container ? profile_string(p, container) : "[host]");
+	}
+	if (roots & PROFILE_ROOT_PROCESS)
+		labels[n++] = output_process_label(p, sample->process);
+	if (roots & PROFILE_ROOT_THREAD && sample->thread != PROFILE_NONE) {
+		const struct profile_thread *thread = profile_thread(p, sample->thread);
+
+		if (asprintf(&labels[n], "%s (%d)", profile_string(p, thread->name), thread->tid) < 0)
+			labels[n] = NULL;
+		n++;
+	}
+	for (int i = 0; i < n; i++) {
+		if (labels[i])
+			continue;
+		for (i = 0; i < n; i++)
+			free(labels[i]);
+		return -ENOMEM;
+	}
+	return n;
+}
+
+char *output_frame_label(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = profile_frame(p, frame);
+	const char *name = profile_string(p, f->name), *file = profile_string(p, f->file);
+	char *label = NULL;
+	int n;
+
+	if (!*file)
+		n = asprintf(&label, "%s", name);
+	else if (f->line == PROFILE_NO_LINE)
+		n = asprintf(&label, "%s (%s)", name, file);
+	else
+		n = asprintf(&label, "%s (%s:%d)", name, file, f->line);
+	return n < 0 ? NULL : label;
 }
 
 void output_frame(const struct profile *p, uint32_t frame, FILE *out)

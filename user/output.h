@@ -1,37 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A profile as text or file. A new format is one file with one function, and a row in output.c. */
+/* A profile as text or file. A new format is one file, output_NAME.c, with one function, and a row in output.c. */
 #ifndef OUTPUT_H
 #define OUTPUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "profile.h"
 
-struct output_format {
-	const char *name;
-	const char *suffix; /* of file names that ask for it, with the dot */
-	const char *help;
-	/* Writes the profile. Returns 0 or negative errno; a failed write may also show in ferror(out). */
-	int (*write)(const struct profile *p, FILE *out);
+struct output_options {
+	bool by_line; /* text: lines in place of functions */
 };
 
-/* The format of that name, or NULL. */
+/* What a format cannot do without, a set of these. Where the profile has none, it writes what it can all the same. */
+enum output_needs {
+	OUTPUT_THREADS = 1u << 0, /* threads told apart */
+	OUTPUT_TIMES = 1u << 1,   /* events: when samples were taken */
+	OUTPUT_SOURCES = 1u << 2, /* source text of files */
+	OUTPUT_BINARY = 1u << 3,  /* it is nothing for a terminal */
+};
+
+struct output_format {
+	const char *name, *alias; /* alias: NULL where there is none */
+	const char
+		*suffixes; /* of file names that ask for it, with the dot, separated by spaces; the usual one first */
+	const char *help;
+	unsigned needs; /* of enum output_needs */
+	/*
+	 * Writes the profile, which may be empty: the result is then valid and says so where the format can. Returns 0
+	 * or negative errno; a failed write may also show in ferror(out).
+	 */
+	int (*write)(const struct profile *p, const struct output_options *options, FILE *out);
+};
+
+/* The format of that name or alias, or NULL. */
 const struct output_format *output_by_name(const char *name);
 /* The format that a file's suffix asks for, or NULL for an unknown suffix; a path without suffix is folded. */
 const struct output_format *output_by_path(const char *path);
 /* All formats, ended by one without a name. */
 const struct output_format *output_formats(void);
 
-int output_folded(const struct profile *p, FILE *out);
-int output_text(const struct profile *p, FILE *out);
+int output_folded(const struct profile *p, const struct output_options *options, FILE *out);
+int output_text(const struct profile *p, const struct output_options *options, FILE *out);
 
 /*
  * Writes a name so that it stays one name on one line: backslash as \\, `;` as \x3b, control characters as \xNN.
  * The rest is UTF-8 as it is.
  */
 void output_escaped(const char *text, FILE *out);
-/* Writes "name (PID)", "name (PID, N inside)" for another PID in its own namespace, or "name", escaped. */
-void output_process(const struct profile *p, uint32_t process, FILE *out);
+/*
+ * What stands below the frames of a sample as the profile's roots want it: container (or "[host]"), process, thread,
+ * none escaped. The caller frees the labels. Returns how many there are, or -ENOMEM.
+ */
+#define OUTPUT_ROOTS 3
+int output_roots(const struct profile *p, const struct profile_sample *sample, char *labels[OUTPUT_ROOTS]);
+/* "name (PID)", "name (PID, N inside)" for another PID in its own namespace, or "name"; caller frees. NULL: no memory.
+ */
+char *output_process_label(const struct profile *p, uint32_t process);
+/* "qualname (file.py:LINE)", caller frees. NULL: no memory. */
+char *output_frame_label(const struct profile *p, uint32_t frame);
 /* Writes "qualname (file.py:LINE)", escaped. */
 void output_frame(const struct profile *p, uint32_t frame, FILE *out);
 

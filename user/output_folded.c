@@ -30,50 +30,39 @@ static int path_of(const struct profile *p, uint32_t stack, struct path *path)
 }
 
 /* What stands below the frames, each with its semicolon. */
-static void write_roots(const struct profile *p, const struct profile_sample *sample, FILE *out)
+static int write_roots(const struct profile *p, const struct profile_sample *sample, FILE *out)
 {
-	unsigned roots = profile_roots(p);
+	char *labels[OUTPUT_ROOTS];
+	int n = output_roots(p, sample, labels);
 
-	if (roots & PROFILE_ROOT_CONTAINER) {
-		uint32_t container = profile_process(p, sample->process)->container;
-
-		if (container)
-			output_escaped(profile_string(p, container), out);
-		else
-			fputs("[host]", out);
+	for (int i = 0; i < n; i++) {
+		output_escaped(labels[i], out);
 		fputc(';', out);
+		free(labels[i]);
 	}
-	if (roots & PROFILE_ROOT_PROCESS) {
-		output_process(p, sample->process, out);
-		fputc(';', out);
-	}
-	if (sample->thread != PROFILE_NONE) {
-		const struct profile_thread *thread = profile_thread(p, sample->thread);
-
-		output_escaped(profile_string(p, thread->name), out);
-		fprintf(out, " (%d);", thread->tid);
-	}
+	return n < 0 ? n : 0;
 }
 
-int output_folded(const struct profile *p, FILE *out)
+int output_folded(const struct profile *p, const struct output_options *options, FILE *out)
 {
+	struct profile_sample *samples;
 	struct path path = {0};
 	size_t count;
-	const struct profile_sample *samples = profile_samples(p, &count);
-	int err = 0;
+	int err = profile_by_roots(p, &samples, &count);
 
+	(void)options;
 	for (size_t i = 0; i < count && !err; i++) {
 		err = path_of(p, samples[i].stack, &path);
-		if (err || !path.count)
-			continue;
-		write_roots(p, &samples[i], out);
-		for (size_t f = path.count; f-- > 0;) {
+		err = err ?: write_roots(p, &samples[i], out);
+		for (size_t f = path.count; f-- > 0 && !err;) {
 			output_frame(p, path.frames[f], out);
 			if (f)
 				fputc(';', out);
 		}
-		fprintf(out, " %llu\n", (unsigned long long)samples[i].value);
+		if (!err)
+			fprintf(out, " %llu\n", (unsigned long long)samples[i].value);
 	}
 	free(path.frames);
+	free(samples);
 	return err;
 }

@@ -124,20 +124,21 @@ static size_t columns(const char *text)
 }
 
 /* What is printed of a process; caller frees. NULL when memory is exhausted. */
-static char *process_label(const struct profile *p, uint32_t process)
+static char *printed_label(const struct profile *p, uint32_t process)
 {
-	char *label = NULL;
+	char *label = output_process_label(p, process), *escaped = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&label, &size);
+	FILE *out = label ? open_memstream(&escaped, &size) : NULL;
 
-	if (!out)
-		return NULL;
-	output_process(p, process, out);
-	if (fclose(out)) {
-		free(label);
-		return NULL;
+	if (out) {
+		output_escaped(label, out);
+		if (fclose(out)) {
+			free(escaped);
+			escaped = NULL;
+		}
 	}
-	return label;
+	free(label);
+	return escaped;
 }
 
 static int write_rows(const struct profile *p, const struct owner *owners, uint32_t rows, uint64_t all, FILE *out)
@@ -150,7 +151,7 @@ static int write_rows(const struct profile *p, const struct owner *owners, uint3
 	for (uint32_t i = 0; i < rows; i++) {
 		size_t n;
 
-		labels[i] = process_label(p, owners[i].process);
+		labels[i] = printed_label(p, owners[i].process);
 		if (!labels[i]) {
 			err = -ENOMEM;
 			goto done;
@@ -208,8 +209,10 @@ static int write_processes(const struct profile *p, uint64_t all, FILE *out)
 	return err;
 }
 
-int output_text(const struct profile *p, FILE *out)
+int output_text(const struct profile *p, const struct output_options *options, FILE *out)
 {
+	(void)options;
+
 	struct function *functions = NULL;
 	uint32_t *of = NULL, count = 0;
 	int err = functions_of(p, &functions, &count, &of);

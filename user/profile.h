@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The aggregated profile in memory: strings, frames, stacks as a tree, samples with their value. Knows nothing of BPF
- * or of processes. Every index that a function returns stays valid until profile_free.
+ * The aggregated profile in memory: strings, frames, stacks as a tree, samples with their value, and what is known of
+ * the run. Knows nothing of BPF or of processes. Every index that a function returns stays valid until profile_free;
+ * pointers, until something is added. Indexes are dense: 0 to the count less one. Strings are any bytes but NUL, as a
+ * rule UTF-8: what writes them escapes them.
  */
 #ifndef PROFILE_H
 #define PROFILE_H
@@ -23,8 +25,9 @@ enum profile_frame_kind {
 
 struct profile_frame {
 	uint32_t name, file; /* strings; file 0 (the empty string) where there is none */
-	int32_t line;
-	uint32_t kind; /* enum profile_frame_kind */
+	int32_t line;        /* that was executed; PROFILE_NO_LINE where unknown or not wanted */
+	int32_t first_line;  /* of the function, its decorators included; PROFILE_NO_LINE where unknown */
+	uint32_t kind;       /* enum profile_frame_kind */
 };
 
 /* A stack: its leaf frame, and the stack below it. */
@@ -55,6 +58,8 @@ struct profile_thread {
 enum profile_root {
 	PROFILE_ROOT_PROCESS = 1u << 0,
 	PROFILE_ROOT_CONTAINER = 1u << 1, /* below the process */
+	PROFILE_ROOT_THREAD = 1u << 2,    /* above the process */
+	PROFILE_ROOT_BY_COUNT = 1u << 3,  /* the process, if there is more than one */
 };
 
 /* Samples that share everything. */
@@ -65,20 +70,74 @@ struct profile_sample {
 	uint64_t value;
 };
 
+/* When some of a sample's value was taken. */
+struct profile_event {
+	uint64_t time_ns; /* since the run began */
+	uint32_t sample;  /* index */
+	uint32_t value;
+};
+
+/* What values are: "samples" in "count", say; profiles are added or compared only when both are the same. */
+struct profile_measure {
+	const char *name, *unit;
+	uint64_t period_ns; /* of CPU time that one stands for; 0: unknown, or none */
+};
+
+/* What became of samples and processes, e.g. "lost", "ring_buffer_full", "whose stack never came through...", 12. */
+struct profile_account {
+	uint32_t group, key, text; /* strings; text follows the number in a sentence, or is empty */
+	uint64_t value;
+};
+
+/* The source text of a file that frames have; both strings. */
+struct profile_source {
+	uint32_t file, text;
+};
+
+/* Something that is known of the run or its host; both strings. See PROFILE_FACT_... */
+struct profile_fact {
+	uint32_t key, value;
+};
+
+/* Keys of facts that pybpf sets; numbers are decimal. Each may be missing. */
+#define PROFILE_FACT_VERSION  "pybpf"      /* version that sampled */
+#define PROFILE_FACT_HOST     "host"       /* name of the machine */
+#define PROFILE_FACT_KERNEL   "kernel"     /* release */
+#define PROFILE_FACT_ARCH     "arch"       /* as uname -m */
+#define PROFILE_FACT_CPUS     "cpus"       /* that were sampled */
+#define PROFILE_FACT_START    "start_ns"   /* of sampling, since 1970 */
+#define PROFILE_FACT_DURATION "duration_s" /* of sampling */
+#define PROFILE_FACT_FREQ     "freq_hz"
+#define PROFILE_FACT_EVENT    "event"   /* cpu-clock or cycles */
+#define PROFILE_FACT_COMMAND  "command" /* pybpf's own command line, with --cmdline only */
+
 struct profile;
 
 struct profile *profile_new(void);
 void profile_free(struct profile *p);
 
 uint32_t profile_add_string(struct profile *p, const char *text);
+/* file: "" where there is none. */
 uint32_t profile_add_frame(struct profile *p, enum profile_frame_kind kind, const char *name, const char *file,
-			   int32_t line);
+			   int32_t line, int32_t first_line);
 /* The stack that has `frame` on top of `parent`. */
 uint32_t profile_add_stack(struct profile *p, uint32_t parent, uint32_t frame);
 uint32_t profile_add_process(struct profile *p, const struct profile_process_info *info);
 uint32_t profile_add_thread(struct profile *p, uint32_t process, int32_t tid, const char *name);
 /* Adds value to the samples of that stack, process and thread. Returns 0 or -ENOMEM. */
 int profile_add_sample(struct profile *p, uint32_t stack, uint32_t process, uint32_t thread, uint64_t value);
+/* The index of the samples of that stack, process and thread, or PROFILE_NONE. */
+uint32_t profile_find_sample(const struct profile *p, uint32_t stack, uint32_t process, uint32_t thread);
+/* Says when some of a sample's value was taken, which is in the sample already. Returns 0 or -ENOMEM. */
+int profile_add_event(struct profile *p, uint64_t time_ns, uint32_t sample, uint32_t value);
+/* The measure's texts are copied. Until set it is "samples" in "count", of no period. Returns 0 or -ENOMEM. */
+int profile_set_measure(struct profile *p, const struct profile_measure *measure);
+/* Adds value to the account's entry of that group and key; the text of the first one stays. Returns 0 or -ENOMEM. */
+int profile_add_account(struct profile *p, const char *group, const char *key, const char *text, uint64_t value);
+/* Replaces a fact. Returns 0 or -ENOMEM. */
+int profile_set_fact(struct profile *p, const char *key, const char *value);
+/* Replaces the source of a file. Returns 0 or -ENOMEM. */
+int profile_set_source(struct profile *p, const char *file, const char *text);
 
 const char *profile_string(const struct profile *p, uint32_t index);
 const struct profile_frame *profile_frame(const struct profile *p, uint32_t index);
@@ -88,11 +147,38 @@ const struct profile_thread *profile_thread(const struct profile *p, uint32_t in
 
 /* All samples, each distinct one once, and how many. */
 const struct profile_sample *profile_samples(const struct profile *p, size_t *count);
-uint32_t profile_frame_count(const struct profile *p);
-uint32_t profile_process_count(const struct profile *p);
+/* All events, in the order of their times after profile_sort_events. */
+const struct profile_event *profile_events(const struct profile *p, size_t *count);
+void profile_sort_events(struct profile *p);
+const struct profile_account *profile_account(const struct profile *p, size_t *count);
+const struct profile_source *profile_sources(const struct profile *p, size_t *count);
+const struct profile_fact *profile_facts(const struct profile *p, size_t *count);
+/* The value of a fact, or NULL. */
+const char *profile_fact(const struct profile *p, const char *key);
+/* Valid until the measure is set again. */
+struct profile_measure profile_measure(const struct profile *p);
 
-/* Roots of stacks, a set of enum profile_root. Where none were set: processes, if there is more than one. */
+uint32_t profile_string_count(const struct profile *p);
+uint32_t profile_frame_count(const struct profile *p);
+/* PROFILE_ROOT is one of them; a parent has a smaller index than what stands on it. */
+uint32_t profile_stack_count(const struct profile *p);
+uint32_t profile_process_count(const struct profile *p);
+uint32_t profile_thread_count(const struct profile *p);
+/* Of all samples that have frames. */
+uint64_t profile_total(const struct profile *p);
+
+/*
+ * Samples with frames as the roots tell them apart: process and thread are PROFILE_NONE unless they are among the roots
+ * (a container's is its process), and what is equal then is added up, in the order of first appearance. Caller frees
+ * *samples. Returns 0 or -ENOMEM.
+ */
+int profile_by_roots(const struct profile *p, struct profile_sample **samples, size_t *count);
+
+/* Roots of stacks, a set of enum profile_root; PROFILE_ROOT_BY_COUNT until set. */
 void profile_set_roots(struct profile *p, unsigned roots);
+/* The set as it was set. */
+unsigned profile_wanted_roots(const struct profile *p);
+/* The set as it is, without PROFILE_ROOT_BY_COUNT. */
 unsigned profile_roots(const struct profile *p);
 
 /* Memory that the profile takes. */

@@ -268,7 +268,9 @@ int pysym_resolve(struct pysym *s, uint32_t proc_id, const struct pybpf_frame *f
 	*out = (struct pysym_frame){
 		.name = pysym_function_name(code->function),
 		.file = pysym_function_file(code->function),
+		.path = code->function->key.path->text,
 		.line = position->line,
+		.first_line = code->function->key.first_line,
 		.hidden = code->function->key.hidden,
 		.cookie = &position->cookie,
 	};

@@ -23,10 +23,12 @@ enum pysym_line_mode {
 struct pysym;
 
 struct pysym_frame {
-	const char *name; /* UTF-8; valid until the process is removed */
-	const char *file; /* as the options want it; "" when unknown; valid as long */
-	int32_t line;     /* -1 when unknown or not wanted */
-	bool hidden;      /* not a function of the program: the interpreter's own trampoline */
+	const char *name;   /* UTF-8; valid until the process is removed */
+	const char *file;   /* as the options want it; "" when unknown; valid as long */
+	const char *path;   /* the whole of it; valid as long */
+	int32_t line;       /* -1 when unknown or not wanted */
+	int32_t first_line; /* of the function; -1 when unknown */
+	bool hidden;        /* not a function of the program: the interpreter's own trampoline */
 	uint32_t *cookie; /* the caller's own, one for each function and position, UINT32_MAX at first: what is equal in
 			     two processes has the same. Valid until the next pysym_resolve. */
 };

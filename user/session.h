@@ -42,8 +42,8 @@ struct session_options {
 	struct session_filter users, cgroups;
 	int cgroup_subsystem; /* of the v1 hierarchy that the cgroups are in, as the kernel numbers it; -1: v2 */
 	const struct discovery_filter *names; /* of which processes are wanted by their names; NULL: any */
-	unsigned roots;      /* of stacks: a set of enum profile_root; 0: processes, if there is more than one */
-	bool merge, cmdline; /* call a process by its program, by its command line */
+	unsigned roots;                       /* of stacks: a set of enum profile_root */
+	bool merge, cmdline;                  /* call a process by its program, by its command line */
 	uint32_t max_processes;
 	uint64_t max_memory; /* bytes */
 	unsigned freq;       /* Hz */
@@ -59,7 +59,8 @@ struct session_options {
 
 #define SESSION_OPTIONS_DEFAULT                                                                                        \
 	{                                                                                                              \
-		.cgroup_subsystem = -1, .max_processes = SESSION_MAX_PROCESSES_DEFAULT,                                \
+		.cgroup_subsystem = -1, .roots = PROFILE_ROOT_BY_COUNT,                                                \
+		.max_processes = SESSION_MAX_PROCESSES_DEFAULT,                                                        \
 		.max_memory = (uint64_t)SESSION_MAX_MEMORY_DEFAULT << 20, .freq = SESSION_FREQ_DEFAULT,                \
 		.max_stacks = SESSION_MAX_STACKS_DEFAULT,                                                              \
 	}

@@ -102,7 +102,7 @@ static uint32_t frame_slot(const struct pybpf_stack_event *event, uint32_t i)
 
 static uint32_t push_note(struct session_stacks *t, uint32_t stack, const char *text)
 {
-	uint32_t frame = profile_add_frame(t->profile, PROFILE_NOTE, text, "", PROFILE_NO_LINE);
+	uint32_t frame = profile_add_frame(t->profile, PROFILE_NOTE, text, "", PROFILE_NO_LINE, PROFILE_NO_LINE);
 
 	return frame == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(t->profile, stack, frame);
 }
@@ -118,7 +118,8 @@ static int push_frame(struct session_stacks *t, uint32_t proc_id, const struct p
 	if (named.hidden)
 		return 0;
 	if (*named.cookie == PROFILE_NONE)
-		*named.cookie = profile_add_frame(t->profile, PROFILE_PYTHON, named.name, named.file, named.line);
+		*named.cookie = profile_add_frame(t->profile, PROFILE_PYTHON, named.name, named.file, named.line,
+						  named.first_line);
 	if (*named.cookie == PROFILE_NONE)
 		return -ENOMEM;
 	*stack = profile_add_stack(t->profile, *stack, *named.cookie);

@@ -97,7 +97,7 @@ void text_json(const char *text, FILE *out)
 			fputs("\\ufffd", out);
 		else if (*p == '"' || *p == '\\')
 			fprintf(out, "\\%c", *p);
-		else if (*p < 0x20 || *p == 0x7f)
+		else if (*p < 0x20 || *p == 0x7f || *p == '<' || *p == '>' || *p == '&')
 			fprintf(out, "\\u%04x", *p);
 		else
 			fwrite(p, 1, len, out);

@@ -15,7 +15,8 @@ char *text_printable(const char *text);
 size_t text_width(const char *text);
 /* How many bytes of it fill at most that many columns. */
 size_t text_fit(const char *text, size_t width);
-/* Writes a JSON string with its quotes; bytes that are no UTF-8 as U+FFFD. */
+/* Writes a JSON string with its quotes; bytes that are no UTF-8 as U+FFFD, and < > & as \uNNNN: it may stand in HTML.
+ */
 void text_json(const char *text, FILE *out);
 
 #endif

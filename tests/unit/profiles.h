@@ -34,7 +34,8 @@ static inline uint32_t process(struct profile *p, int pid, const char *name)
 /* The stack with a Python frame on top of another. */
 static inline uint32_t on(struct profile *p, uint32_t stack, const char *name, const char *file, int line)
 {
-	uint32_t s = profile_add_stack(p, stack, profile_add_frame(p, PROFILE_PYTHON, name, file, line));
+	uint32_t s =
+		profile_add_stack(p, stack, profile_add_frame(p, PROFILE_PYTHON, name, file, line, PROFILE_NO_LINE));
 
 	assert_int_not_equal(s, PROFILE_NONE);
 	return s;
@@ -46,14 +47,15 @@ static inline void take_in(struct profile *p, uint32_t stack, uint32_t owner, ui
 }
 
 /* What a writer writes for a profile; caller frees. */
-static inline char *written(const struct profile *p, int (*write)(const struct profile *, FILE *))
+static inline char *written(const struct profile *p,
+			    int (*write)(const struct profile *, const struct output_options *, FILE *))
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	assert_int_equal(write(p, out), 0);
+	assert_int_equal(write(p, &(struct output_options){0}, out), 0);
 	assert_int_equal(fclose(out), 0);
 	assert_int_equal(strlen(text), size);
 	return text;

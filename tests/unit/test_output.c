@@ -88,7 +88,7 @@ static void test_folded(void **unused)
 static void test_notes(void **unused)
 {
 	struct profile *p = new_profile();
-	uint32_t note = profile_add_frame(p, PROFILE_NOTE, "[incomplete]", "", PROFILE_NO_LINE);
+	uint32_t note = profile_add_frame(p, PROFILE_NOTE, "[incomplete]", "", PROFILE_NO_LINE, PROFILE_NO_LINE);
 	uint32_t stack = profile_add_stack(p, PROFILE_ROOT, note);
 
 	(void)unused;
@@ -120,6 +120,8 @@ static void test_threads(void **unused)
 	(void)unused;
 	assert_int_equal(profile_add_sample(p, s, owner, one, 1), 0);
 	assert_int_equal(profile_add_sample(p, s, owner, two, 2), 0);
+	assert_folded(p, "f (app.py:3) 3\n");
+	profile_set_roots(p, PROFILE_ROOT_THREAD);
 	assert_folded(p, "python3 (42);f (app.py:3) 1\n"
 			 "a\\x3bb\\\\ (43);f (app.py:3) 2\n");
 	profile_free(p);
@@ -280,7 +282,7 @@ static void test_formats(void **unused)
 	assert_null(output_by_path("x.txt.gz"));
 	for (const struct output_format *f = output_formats(); f->name; f++) {
 		assert_ptr_equal(output_by_name(f->name), f);
-		assert_true(f->suffix[0] == '.' && *f->help);
+		assert_true(f->suffixes[0] == '.' && *f->help);
 	}
 }
 

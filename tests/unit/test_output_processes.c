@@ -35,6 +35,7 @@ static void test_several_processes(void **unused)
 	second = process(p, 50, "x y;z");
 	take_in(p, s, second, 2);
 	take_on_thread(p, s, second, 51, "w", 3);
+	profile_set_roots(p, PROFILE_ROOT_BY_COUNT | PROFILE_ROOT_THREAD);
 	assert_folded(p, "python3 (42);f (app.py:3) 1\n"
 			 "x y\\x3bz (50);f (app.py:3) 2\n"
 			 "x y\\x3bz (50);w (51);f (app.py:3) 3\n");
@@ -50,21 +51,19 @@ static void test_roots_that_are_asked_for(void **unused)
 	take_in(p, s, in(p, 42, 0, "python3", NULL), 1);
 	profile_set_roots(p, PROFILE_ROOT_PROCESS);
 	assert_folded(p, "python3 (42);f (app.py:3) 1\n");
-	profile_set_roots(p, PROFILE_ROOT_CONTAINER);
+	profile_set_roots(p, PROFILE_ROOT_CONTAINER | PROFILE_ROOT_THREAD);
 	assert_folded(p, "[host];f (app.py:3) 1\n");
 	take_in(p, s, in(p, 43, 1, "python3", "we;b"), 2);
 	take_on_thread(p, s, in(p, 43, 1, "python3", "we;b"), 44, "t", 3);
 	assert_folded(p, "[host];f (app.py:3) 1\n"
 			 "we\\x3bb;f (app.py:3) 2\n"
 			 "we\\x3bb;t (44);f (app.py:3) 3\n");
-	profile_set_roots(p, PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS);
+	profile_set_roots(p, PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS | PROFILE_ROOT_THREAD);
 	assert_folded(p, "[host];python3 (42);f (app.py:3) 1\n"
 			 "we\\x3bb;python3 (43, 1 inside);f (app.py:3) 2\n"
 			 "we\\x3bb;python3 (43, 1 inside);t (44);f (app.py:3) 3\n");
 	profile_set_roots(p, 0);
-	assert_folded(p, "f (app.py:3) 1\n"
-			 "f (app.py:3) 2\n"
-			 "t (44);f (app.py:3) 3\n");
+	assert_folded(p, "f (app.py:3) 6\n");
 	profile_free(p);
 }
 

@@ -66,15 +66,15 @@ static void test_a_string_is_copied(void **unused)
 static void test_frames_differ_in_each_part(void **unused)
 {
 	struct profile *p = new_profile();
-	uint32_t base = profile_add_frame(p, PROFILE_PYTHON, "f", "a.py", 7);
+	uint32_t base = profile_add_frame(p, PROFILE_PYTHON, "f", "a.py", 7, PROFILE_NO_LINE);
 
 	(void)unused;
-	assert_int_equal(profile_add_frame(p, PROFILE_PYTHON, "f", "a.py", 7), base);
-	assert_int_not_equal(profile_add_frame(p, PROFILE_PYTHON, "g", "a.py", 7), base);
-	assert_int_not_equal(profile_add_frame(p, PROFILE_PYTHON, "f", "b.py", 7), base);
-	assert_int_not_equal(profile_add_frame(p, PROFILE_PYTHON, "f", "a.py", 8), base);
-	assert_int_not_equal(profile_add_frame(p, PROFILE_PYTHON, "f", "a.py", PROFILE_NO_LINE), base);
-	assert_int_not_equal(profile_add_frame(p, PROFILE_NOTE, "f", "a.py", 7), base);
+	assert_int_equal(profile_add_frame(p, PROFILE_PYTHON, "f", "a.py", 7, PROFILE_NO_LINE), base);
+	assert_int_not_equal(profile_add_frame(p, PROFILE_PYTHON, "g", "a.py", 7, PROFILE_NO_LINE), base);
+	assert_int_not_equal(profile_add_frame(p, PROFILE_PYTHON, "f", "b.py", 7, PROFILE_NO_LINE), base);
+	assert_int_not_equal(profile_add_frame(p, PROFILE_PYTHON, "f", "a.py", 8, PROFILE_NO_LINE), base);
+	assert_int_not_equal(profile_add_frame(p, PROFILE_PYTHON, "f", "a.py", PROFILE_NO_LINE, PROFILE_NO_LINE), base);
+	assert_int_not_equal(profile_add_frame(p, PROFILE_NOTE, "f", "a.py", 7, PROFILE_NO_LINE), base);
 	assert_int_equal(profile_frame_count(p), 6);
 	assert_string_equal(profile_string(p, profile_frame(p, base)->name), "f");
 	assert_string_equal(profile_string(p, profile_frame(p, base)->file), "a.py");
@@ -86,8 +86,8 @@ static void test_frames_differ_in_each_part(void **unused)
 static void test_stacks_share_their_roots(void **unused)
 {
 	struct profile *p = new_profile();
-	uint32_t f = profile_add_frame(p, PROFILE_PYTHON, "f", "", 1);
-	uint32_t g = profile_add_frame(p, PROFILE_PYTHON, "g", "", 1);
+	uint32_t f = profile_add_frame(p, PROFILE_PYTHON, "f", "", 1, PROFILE_NO_LINE);
+	uint32_t g = profile_add_frame(p, PROFILE_PYTHON, "g", "", 1, PROFILE_NO_LINE);
 	uint32_t sf = profile_add_stack(p, PROFILE_ROOT, f);
 	uint32_t sfg = profile_add_stack(p, sf, g);
 	uint32_t sg = profile_add_stack(p, PROFILE_ROOT, g);
@@ -108,7 +108,7 @@ static void test_stacks_share_their_roots(void **unused)
 static void test_samples_add_up(void **unused)
 {
 	struct profile *p = new_profile();
-	uint32_t f = profile_add_frame(p, PROFILE_PYTHON, "f", "", 1);
+	uint32_t f = profile_add_frame(p, PROFILE_PYTHON, "f", "", 1, PROFILE_NO_LINE);
 	uint32_t s = profile_add_stack(p, PROFILE_ROOT, f);
 	uint32_t p1 = process(p, 1, "one"), p2 = process(p, 2, "two");
 	uint32_t t1 = profile_add_thread(p, p1, 11, "t"), t2 = profile_add_thread(p, p1, 12, "t");
@@ -144,7 +144,8 @@ static void test_large_counts(void **unused)
 {
 	struct profile *p = new_profile();
 	uint32_t owner = process(p, 1, "one");
-	uint32_t s = profile_add_stack(p, PROFILE_ROOT, profile_add_frame(p, PROFILE_PYTHON, "f", "", 1));
+	uint32_t s =
+		profile_add_stack(p, PROFILE_ROOT, profile_add_frame(p, PROFILE_PYTHON, "f", "", 1, PROFILE_NO_LINE));
 
 	(void)unused;
 	for (int i = 0; i < 4; i++)
@@ -286,7 +287,7 @@ static void test_many(void **unused)
 	assert_non_null(stacks);
 	for (int i = 0; i < N; i++) {
 		snprintf(name, sizeof(name), "function_%d", i);
-		frames[i] = profile_add_frame(p, PROFILE_PYTHON, name, "m.py", i);
+		frames[i] = profile_add_frame(p, PROFILE_PYTHON, name, "m.py", i, PROFILE_NO_LINE);
 		stack = profile_add_stack(p, i % 100 ? stack : PROFILE_ROOT, frames[i]);
 		stacks[i] = stack;
 		assert_int_equal(profile_add_sample(p, stack, owner, PROFILE_NONE, (uint64_t)i), 0);
@@ -295,7 +296,7 @@ static void test_many(void **unused)
 		snprintf(name, sizeof(name), "function_%d", i);
 		assert_string_equal(profile_string(p, profile_frame(p, frames[i])->name), name);
 		assert_int_equal(profile_frame(p, frames[i])->line, i);
-		assert_int_equal(profile_add_frame(p, PROFILE_PYTHON, name, "m.py", i), frames[i]);
+		assert_int_equal(profile_add_frame(p, PROFILE_PYTHON, name, "m.py", i, PROFILE_NO_LINE), frames[i]);
 		assert_int_equal(profile_stack(p, stacks[i])->frame, frames[i]);
 		assert_int_equal(profile_stack(p, stacks[i])->parent, i % 100 ? stacks[i - 1] : PROFILE_ROOT);
 		assert_int_equal(profile_add_sample(p, stacks[i], owner, PROFILE_NONE, 1), 0);
