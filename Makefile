@@ -16,6 +16,7 @@
 CC ?= gcc
 CLANG ?= clang
 BPFTOOL ?= bpftool
+PROTOC_C ?= protoc-c
 CLANG_FORMAT ?= clang-format
 PREFIX ?= /usr/local
 BUILD ?= build
@@ -39,8 +40,8 @@ ifeq ($(WERROR),1)
 WARN += -Werror
 endif
 CFLAGS ?= -O2 -g
-USER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) -Ibpf -Iuser $(LIBBPF_CFLAGS)
-LDLIBS := $(LIBBPF_LIBS) -lelf -lz -lm -l:libjansson.a
+USER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) -Ibpf -Iuser -isystem $(BUILD)/proto $(LIBBPF_CFLAGS)
+LDLIBS := $(LIBBPF_LIBS) -lelf -lz -lm -l:libjansson.a -l:libprotobuf-c.a
 BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
 	-Wno-compare-distinct-pointer-types -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -53,11 +54,14 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 KERNEL_SRC := $(wildcard tests/kernel/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-LIB_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/user/%.o)
+PROTO_SRC := $(wildcard user/*.proto)
+PROTO_C := $(PROTO_SRC:user/%.proto=$(BUILD)/proto/%.pb-c.c)
+
+LIB_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/user/%.o) $(PROTO_C:.c=.o)
 SKEL_OBJ := $(SKEL_SRC:user/%.c=$(BUILD)/user/%.o)
-SAN_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/san/%.o)
+SAN_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/san/%.o) $(PROTO_C:.c=.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
-FUZZ_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/fuzz/user/%.o)
+FUZZ_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/fuzz/user/%.o) $(PROTO_C:.c=.o)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 HOSTILE_BIN := $(addprefix $(BUILD)/hostile/pretender-3.,8 11 12 14)
 KERNEL_BIN := $(KERNEL_SRC:tests/kernel/%.c=$(BUILD)/kernel/%)
@@ -73,6 +77,16 @@ $(BUILD)/libuser.a: $(LIB_OBJ)
 
 $(BUILD)/san/libuser.a: $(SAN_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/proto/%.pb-c.c: user/%.proto $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(PROTOC_C) --proto_path=user --c_out=$(@D) $<
+
+$(BUILD)/proto/%.o: $(BUILD)/proto/%.c
+	$(CC) $(CFLAGS) -c -o $@ $<
+
+# Whatever includes a generated header finds it there.
+$(LIB_OBJ) $(SAN_OBJ) $(FUZZ_OBJ): | $(PROTO_C)
 
 $(BUILD)/user/%.o: user/%.c $(BUILD)/flags | $(BUILD)/pybpf.skel.h
 	@mkdir -p $(@D)
@@ -135,12 +149,12 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 
 # Changes when the compilers or their options do, so that nothing is linked from two kinds of build; and the place
 # to notice, before anything is compiled, that something to build with is missing.
-HEADERS := bpf/libbpf.h libelf.h zlib.h uthash.h jansson.h
+HEADERS := bpf/libbpf.h libelf.h zlib.h uthash.h jansson.h protobuf-c/protobuf-c.h
 .PHONY: FORCE
-$(BUILD)/flags: export FLAGS := $(CC) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(LIBBPF_LIBS) $(LDFLAGS)
+$(BUILD)/flags: export FLAGS := $(CC) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(LIBBPF_LIBS) $(LDFLAGS)
 $(BUILD)/flags: FORCE
 	@if [ "$$FLAGS" != "$$(cat $@ 2>/dev/null)" ]; then \
-		for tool in $(CC) $(CLANG) $(BPFTOOL); do \
+		for tool in $(CC) $(CLANG) $(BPFTOOL) $(PROTOC_C); do \
 			command -v "$$tool" >/dev/null || { \
 				echo "make: $$tool is not installed; tools/install-deps installs what the build needs" >&2; exit 1; }; \
 		done; \
@@ -223,11 +237,11 @@ lint: export USER_FLAGS := $(filter-out -DPYBPF_VERSION=%,$(USER_CFLAGS)) -isyst
 lint: export BPF_FLAGS := $(BPF_CFLAGS)
 lint: export CC := $(CC)
 lint: export CLANG_FORMAT := $(CLANG_FORMAT)
-lint: $(BUILD)/pybpf.skel.h
+lint: $(BUILD)/pybpf.skel.h $(PROTO_C)
 	@tools/lint
 
 format:
-	$(CLANG_FORMAT) -i $(wildcard $(foreach folder,user bpf tests/unit tests/kernel tests/fuzz tests/hostile tools,$(folder)/*.c $(filter-out user/layout_tables.h,$(wildcard $(folder)/*.h))))
+	$(CLANG_FORMAT) -i $(wildcard $(foreach folder,user bpf tests/unit tests/kernel tests/fuzz tests/hostile tests/targets tools,$(folder)/*.c $(filter-out user/layout_tables.h,$(wildcard $(folder)/*.h))))
 
 clean:
 	rm -rf $(BUILD)

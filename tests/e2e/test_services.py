@@ -16,7 +16,7 @@ import harness
 import processes
 import pythons
 from harness import total
-from processes import RATE, by_process, sampling
+from processes import by_process, sampling
 
 sys.path.insert(0, str(harness.TOP / "tests"))
 

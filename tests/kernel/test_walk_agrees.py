@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's walk and user space's find the same: frames, code objects, signatures, names, lines."""
 import contextlib
-import glob
 import json
 import os
 import shutil
@@ -130,16 +129,11 @@ def walker(tmp_path_factory):
     folder = tmp_path_factory.mktemp("walker")
     source, program = folder / "walker.c", folder / "walker"
     source.write_text(WALKER)
-    # The rooms that a unit test links with: all but those of the command line and of BPF.
-    rooms = [
-        path
-        for path in glob.glob(str(harness.TOP / "user" / "*.c"))
-        if not os.path.basename(path).startswith(("cli", "session", "doctor"))
-    ]
+    library = os.path.join(os.path.dirname(harness.PYBPF), "libuser.a")
     include = ["-I", str(harness.TOP / "user"), "-I", str(harness.TOP / "bpf")]
     flags = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", '-DPYBPF_VERSION="test"']
     done = subprocess.run(
-        [compiler, *flags, *include, "-o", program, source, *rooms, "-lbpf", "-lelf", "-lz", "-lm", "-l:libjansson.a"],
+        [compiler, *flags, *include, "-o", program, source, library, "-lbpf", "-lelf", "-lz", "-lm", "-l:libjansson.a", "-l:libprotobuf-c.a"],
         stderr=subprocess.PIPE,
         text=True,
     )

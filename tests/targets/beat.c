@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * For how long did the machine stand still? On each CPU a process of the highest priority wakes every PERIOD_MS, and adds
- * up what it came too late by. A virtual machine's CPU that its host does not run takes no timer interrupts, and the
- * program that it was at is charged for the time. At the end of its input: one line, the sum over all CPUs in seconds.
+ * For how long did the machine stand still? On each CPU a process of the highest priority wakes every PERIOD_MS, and
+ * adds up what it came too late by. A virtual machine's CPU that its host does not run takes no timer interrupts, and
+ * the program that it was at is charged for the time. At the end of its input: one line, the sum over all CPUs in
+ * seconds.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,8 +28,8 @@ static double now(void)
 
 static double watch(int cpu, int end)
 {
-	const struct sched_param first = { .sched_priority = 50 };
-	struct pollfd input = { .fd = end, .events = POLLIN };
+	const struct sched_param first = {.sched_priority = 50};
+	struct pollfd input = {.fd = end, .events = POLLIN};
 	double late = 0, last;
 	cpu_set_t set;
 
