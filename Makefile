@@ -48,7 +48,7 @@ FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 # The rooms that need the BPF skeleton are not part of the library that unit tests link with.
-SKEL_SRC := $(filter-out user/session_stacks.c,$(wildcard user/cli*.c user/session*.c))
+SKEL_SRC := $(filter-out user/session_stacks.c user/session_times.c,$(wildcard user/cli*.c user/session*.c))
 LIB_SRC := $(filter-out $(SKEL_SRC),$(wildcard user/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 KERNEL_SRC := $(wildcard tests/kernel/test_*.c)

@@ -131,6 +131,20 @@ static __always_inline int send_stack(struct scratch *s)
 	return send(&s->walk.stack, size) != 0;
 }
 
+/* Sends when the sample that is being counted was taken. Returns 1 when the ring buffer is full. */
+static __always_inline int send_time(const struct pybpf_count_key *key)
+{
+	struct pybpf_time_event record = {
+		.event = {.type = PYBPF_EVENT_TIME, .size = sizeof(record)},
+		.stack_id = key->stack_id,
+		.time_ns = bpf_ktime_get_ns(),
+		.proc_id = key->proc_id,
+		.tid = key->tid,
+	};
+
+	return send(&record, sizeof(record)) != 0;
+}
+
 /* Leaves a stack that did not fit to its next sample. */
 static __always_inline void stack_unsent(struct scratch *s)
 {

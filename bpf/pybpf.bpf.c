@@ -9,6 +9,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Threads are told apart in the counts. */
 const volatile bool cfg_threads;
+/* The time of each sample is told. */
+const volatile bool cfg_times;
 
 /* Set by user space when its memory is used up: stacks that it has not seen are lost from then on. */
 bool memory_full;
@@ -225,6 +227,8 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		count(PYBPF_COUNT_NOT_CODE);
 	if (w->stack.flags & PYBPF_STACK_CYCLE)
 		count(PYBPF_COUNT_CYCLE);
+	if (cfg_times && (memory_full || send_time(&key)))
+		count(PYBPF_COUNT_UNTIMED);
 	if (!first_sample_ns)
 		first_sample_ns = bpf_ktime_get_ns();
 	if (seen) {

@@ -182,6 +182,7 @@ enum pybpf_stack_flags {
 enum pybpf_event_type {
 	PYBPF_EVENT_STACK = 1,
 	PYBPF_EVENT_CODE,
+	PYBPF_EVENT_TIME,
 };
 
 struct pybpf_event {
@@ -197,6 +198,15 @@ struct pybpf_stack_event {
 	__u32 tgid;
 	__u32 depth; /* Python frames on the thread; more than PYBPF_MAX_FRAMES are not kept, see walk_push */
 	__u32 flags; /* enum pybpf_stack_flags */
+};
+
+/* One sample, where the times of samples are kept; it is in map counts as well. */
+struct pybpf_time_event {
+	struct pybpf_event event;
+	__u64 stack_id;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u32 proc_id;
+	__u32 tid; /* as in struct pybpf_count_key */
 };
 
 /* Longest raw copy of each part of a code object that the kernel takes; the rest user space reads. */
@@ -312,7 +322,8 @@ struct pybpf_thread_name {
 	X(NO_ROOT, INCOMPLETE, "no_root", "so deep that the root was not reached")                                     \
 	X(FAULT, INCOMPLETE, "fault", "with a frame that could not be read")                                           \
 	X(NOT_CODE, INCOMPLETE, "not_code", "with a frame that had no code object")                                    \
-	X(CYCLE, INCOMPLETE, "cycle", "with a frame chain that ran in a circle")
+	X(CYCLE, INCOMPLETE, "cycle", "with a frame chain that ran in a circle")                                       \
+	X(UNTIMED, INCOMPLETE, "untimed", "without their time: the ring buffer or the memory was full")
 
 enum pybpf_counter {
 #define X(name, class, key, text) PYBPF_COUNT_##name,

@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "cli_select.h"
@@ -52,6 +53,10 @@ static const char help_tail[] =
 	"      --threads           put each thread's name and TID under the root\n"
 	"      --lines WHICH       current: the line being executed (default); first: the function's first; none\n"
 	"      --full-filenames    whole paths instead of their importable part\n"
+	"      --timestamps        keep the time of each sample, as html, speedscope and the other timelines do by\n"
+	"                          themselves: 64 bytes of memory each, and a record in place of a count; with\n"
+	"                          --no-timestamps those do without\n"
+	"      --no-source         no source text; html and pybpf files hold that of the hottest files\n"
 	"\n"
 	"What to tell:\n"
 	"  -v, --verbose           what was found: Python, runtime, offsets; twice: libbpf and the verifier, too\n"
@@ -93,6 +98,9 @@ enum {
 	OPT_CMDLINE,
 	OPT_MAX_PROCESSES,
 	OPT_MAX_MEMORY,
+	OPT_TIMESTAMPS,
+	OPT_NO_TIMESTAMPS,
+	OPT_NO_SOURCE,
 };
 
 static const struct option long_options[] = {
@@ -118,6 +126,9 @@ static const struct option long_options[] = {
 	{"cmdline", no_argument, NULL, OPT_CMDLINE},
 	{"max-processes", required_argument, NULL, OPT_MAX_PROCESSES},
 	{"max-memory", required_argument, NULL, OPT_MAX_MEMORY},
+	{"timestamps", no_argument, NULL, OPT_TIMESTAMPS},
+	{"no-timestamps", no_argument, NULL, OPT_NO_TIMESTAMPS},
+	{"no-source", no_argument, NULL, OPT_NO_SOURCE},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{0},
@@ -135,7 +146,7 @@ static void print_help(void)
 
 static const char *format_names(void)
 {
-	static char names[256];
+	static char names[512];
 	size_t at = 0;
 
 	for (const struct output_format *f = output_formats(); f->name && at < sizeof(names); f++)
@@ -284,6 +295,15 @@ static int parse_option(struct cli_record_options *r, int option, const char *ar
 	case OPT_CMDLINE:
 		r->session.cmdline = true;
 		return 0;
+	case OPT_TIMESTAMPS:
+		r->timestamps = true;
+		return 0;
+	case OPT_NO_TIMESTAMPS:
+		r->no_timestamps = true;
+		return 0;
+	case OPT_NO_SOURCE:
+		r->no_source = true;
+		return 0;
 	case OPT_MAX_STACKS:
 	case OPT_MAX_PROCESSES:
 	case OPT_MAX_MEMORY:
@@ -294,6 +314,18 @@ static int parse_option(struct cli_record_options *r, int option, const char *ar
 	default:
 		return CLI_USAGE;
 	}
+}
+
+/* The format tells what has to be collected for it. */
+static void follow_needs(struct cli_record_options *r)
+{
+	unsigned needs = r->format->needs;
+
+	if (needs & OUTPUT_THREADS)
+		r->session.threads = true;
+	r->session.containers = needs & OUTPUT_THREADS || r->session.roots & PROFILE_ROOT_CONTAINER;
+	r->session.times = r->timestamps || (needs & OUTPUT_TIMES && !r->no_timestamps);
+	r->session.sources = needs & OUTPUT_SOURCES && !r->no_source;
 }
 
 int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *done)
@@ -342,5 +374,10 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 	if (!r->format)
 		return cli_usage("-o %s: no format has that suffix; choose one with -f: %s", r->output_path,
 				 format_names());
+	if (r->timestamps && r->no_timestamps)
+		return cli_usage("--timestamps and --no-timestamps contradict each other");
+	if (r->format->needs & OUTPUT_BINARY && !r->output_path && isatty(STDOUT_FILENO))
+		return cli_usage("-f %s: that is nothing for a terminal; name a file with -o", r->format->name);
+	follow_needs(r);
 	return 0;
 }

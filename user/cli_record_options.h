@@ -13,6 +13,7 @@ struct cli_record_options {
 	struct session_options session;
 	struct discovery_filter filter;
 	bool no_children;
+	bool timestamps, no_timestamps, no_source;
 	char **command;
 	double duration_s;
 	const char *output_path, *json_path;

@@ -406,8 +406,7 @@ static bool is_mapped_file(int fd, const struct stat *st, const struct procfs_ma
 	return own.same;
 }
 
-/* Opens a path as the process sees it, without leaving its root (openat2: kernel 5.6). */
-static int open_in_root(pid_t pid, const char *path, struct stat *st)
+int procfs_open_in_root(pid_t pid, const char *path, struct stat *st)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	char root_path[64], root_target[PATH_MAX];
@@ -446,7 +445,7 @@ int procfs_open_map(pid_t pid, const struct procfs_map *map)
 		snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 		fd = reopen_regular(open(path, O_PATH | O_CLOEXEC), &st);
 	} else {
-		fd = open_in_root(pid, map->path, &st);
+		fd = procfs_open_in_root(pid, map->path, &st);
 	}
 	if (fd >= 0 && !is_mapped_file(fd, &st, map)) {
 		close(fd);

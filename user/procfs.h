@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct procfs_map {
@@ -69,6 +70,12 @@ int procfs_read(pid_t pid, const char *name, size_t max, char **text, size_t *le
 
 /* The most memory, in KiB, that the process has had resident since its exec. Returns 0 or negative errno. */
 int procfs_peak_rss(pid_t pid, uint64_t *kib);
+
+/*
+ * Opens a regular file for reading under its path as the process sees it, without leaving its root (openat2: kernel
+ * 5.6); fills *st. Never blocks on a FIFO or device. Returns a descriptor, or negative errno.
+ */
+int procfs_open_in_root(pid_t pid, const char *path, struct stat *st);
 
 /*
  * Opens, for reading, the file that is mapped at [start, end) of the process: through map_files, else through

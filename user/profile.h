@@ -108,8 +108,7 @@ struct profile_fact {
 #define PROFILE_FACT_START    "start_ns"   /* of sampling, since 1970 */
 #define PROFILE_FACT_DURATION "duration_s" /* of sampling */
 #define PROFILE_FACT_FREQ     "freq_hz"
-#define PROFILE_FACT_EVENT    "event"   /* cpu-clock or cycles */
-#define PROFILE_FACT_COMMAND  "command" /* pybpf's own command line, with --cmdline only */
+#define PROFILE_FACT_EVENT    "event" /* cpu-clock or cycles */
 
 struct profile;
 

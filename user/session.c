@@ -35,11 +35,11 @@
 /* What it went through in the end (BPF_LOG_STATS, include/linux/bpf_verifier.h, Linux 5.2). */
 #define VERIFIER_STATS 4
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -90,6 +90,7 @@ static int choose_programs(struct session *s)
 	skel->rodata->cfg_task_storage = s->kernel.task_storage;
 	skel->rodata->cfg_pidns_inum = host_pid_namespace();
 	skel->rodata->cfg_threads = s->options.threads;
+	skel->rodata->cfg_times = s->options.times;
 	skel->rodata->cfg_all = s->options.all;
 	skel->rodata->cfg_follow = s->options.follow;
 	skel->rodata->cfg_hold = s->options.names != NULL;
@@ -149,10 +150,16 @@ static int fill_filter(const struct bpf_map *map, const struct session_filter *f
 	return err;
 }
 
-static int take_stack(struct session *s, const struct pybpf_event *event)
+static int take_event(struct session *s, const struct pybpf_event *event)
 {
-	return event->type == PYBPF_EVENT_CODE ? pysym_add_code(s->pysym, (const void *)event, event->size)
-					       : session_stacks_add(s->stacks, (const void *)event, event->size);
+	switch (event->type) {
+	case PYBPF_EVENT_CODE:
+		return pysym_add_code(s->pysym, (const void *)event, event->size);
+	case PYBPF_EVENT_TIME:
+		return session_times_add(&s->times, (const void *)event, event->size);
+	default:
+		return session_stacks_add(s->stacks, (const void *)event, event->size);
+	}
 }
 
 static int on_event(void *ctx, void *data, size_t size)
@@ -163,10 +170,10 @@ static int on_event(void *ctx, void *data, size_t size)
 
 	if (size < sizeof(*event) || event->size > size)
 		return 0;
-	err = take_stack(s, event);
+	err = take_event(s, event);
 	if (err == -ENOENT) {
 		/* What tells of its process is in the other buffer, unless that was full: then the stack is lost. */
-		err = session_processes_consume(s->processes) ?: take_stack(s, event);
+		err = session_processes_consume(s->processes) ?: take_event(s, event);
 		if (err == -ENOENT)
 			err = 0;
 	}
@@ -251,6 +258,13 @@ static void keep_memory(struct session *s, double now)
 		 (unsigned long long)(s->options.max_memory >> 20));
 }
 
+static int met_file(void *arg, uint32_t proc_id, const char *file, const char *path)
+{
+	struct session *s = arg;
+
+	return session_sources_met(s->sources, proc_id, file, path);
+}
+
 struct session *session_new(const struct session_options *options)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -258,6 +272,7 @@ struct session *session_new(const struct session_options *options)
 	if (!s)
 		goto no_memory;
 	s->options = *options;
+	session_times_init(&s->times);
 	s->stats_fd = -1;
 	libbpf_set_print(libbpf_says);
 	session_kernel_probe(&s->kernel);
@@ -279,6 +294,12 @@ struct session *session_new(const struct session_options *options)
 		goto no_memory;
 	if (!s->processes)
 		goto failed;
+	if (options->sources) {
+		s->sources = session_sources_new(s);
+		if (!s->sources)
+			goto no_memory;
+		session_stacks_tell_files(s->stacks, met_file, s);
+	}
 	s->map_bytes = map_bytes(s);
 	profile_set_roots(s->profile, options->roots);
 	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.events), on_event, s, NULL);
@@ -307,6 +328,8 @@ void session_free(struct session *s)
 	if (s->stats_fd >= 0)
 		close(s->stats_fd);
 	session_stacks_free(s->stacks);
+	session_times_free(&s->times);
+	session_sources_free(s->sources);
 	pysym_free(s->pysym);
 	profile_free(s->profile);
 	pybpf_bpf__destroy(s->skel);
@@ -343,7 +366,8 @@ int session_follow(struct session *s, const uint32_t *pids, size_t count)
 
 int session_attach(struct session *s)
 {
-	s->attach_ns = now_ns();
+	s->attach_ns = clock_ns(CLOCK_MONOTONIC);
+	s->start_ns = clock_ns(CLOCK_REALTIME);
 	return session_perf_attach(&s->perf, sampler(s), s->options.freq, s->options.source);
 }
 
@@ -355,9 +379,11 @@ double session_jitter(struct session *s)
 void session_detach(struct session *s)
 {
 	if (s->attach_ns && !s->detach_ns)
-		s->detach_ns = now_ns();
-	if (s->perf.count)
+		s->detach_ns = clock_ns(CLOCK_MONOTONIC);
+	if (s->perf.count) {
 		s->options.source = s->perf.source;
+		s->cpus = s->perf.count;
+	}
 	session_perf_detach(&s->perf);
 }
 
@@ -384,7 +410,7 @@ int session_consume(struct session *s)
 
 double session_tend(struct session *s)
 {
-	double now = (double)now_ns() / 1e9, next;
+	double now = (double)clock_ns(CLOCK_MONOTONIC) / 1e9, next;
 
 	session_processes_look(s->processes, now);
 	session_processes_label(s->processes, now);

@@ -49,6 +49,9 @@ struct session_options {
 	unsigned freq;       /* Hz */
 	enum session_perf_source source;
 	bool threads;        /* tell threads apart */
+	bool times;          /* keep the time of each sample */
+	bool containers;     /* find out which container each process is in */
+	bool sources;        /* keep the source text of the files that samples are in most */
 	bool measure_kernel; /* have the kernel measure its programs' time */
 	bool full_filenames;
 	enum pysym_line_mode lines;
@@ -71,8 +74,9 @@ struct session_account {
 	uint64_t unsent; /* with Python frames, but the stack never came through the ring buffer */
 	uint64_t lost;   /* by any cause, unsent among them */
 	uint64_t taken;
-	uint64_t python; /* in the profile, with Python frames */
-	uint64_t stacks; /* distinct ones in the profile */
+	uint64_t python;             /* in the profile, with Python frames */
+	uint64_t stacks;             /* distinct ones in the profile */
+	uint64_t timed, timed_bytes; /* samples whose time was kept, and the memory that took */
 	struct session_process_counts processes;
 	struct pysym_counters names;
 	double duration_s;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session_account.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,9 +15,9 @@ enum counter_class {
 
 static const struct counter {
 	enum counter_class class;
-	const char *key, *text;
+	const char *group, *key, *text;
 } counters[PYBPF_NR_COUNTERS] = {
-#define X(name, class, key, text) [PYBPF_COUNT_##name] = {CLASS_##class, key, text},
+#define X(name, class, key, text) [PYBPF_COUNT_##name] = {CLASS_##class, #class, key, text},
 	PYBPF_COUNTERS(X)
 #undef X
 };
@@ -107,6 +108,9 @@ void session_account_print(const struct session_account *a, bool cost, FILE *out
 		fprintf(out,
 			"pybpf: %" PRIu64 " of %" PRIu64 " code objects had no readable line table: first line shown\n",
 			a->names.no_lines, a->names.codes);
+	if (a->timed)
+		fprintf(out, "pybpf: the time of %" PRIu64 " sample%s was kept, in %.1f MiB of memory\n", a->timed,
+			a->timed == 1 ? "" : "s", (double)a->timed_bytes / (1 << 20));
 	if (!cost)
 		return;
 	if (a->measured)
@@ -118,6 +122,38 @@ void session_account_print(const struct session_account *a, bool cost, FILE *out
 		fprintf(out, "first sample after %.0f ms\n", a->time_to_first_sample_ms);
 	else
 		fputs("no sample\n", out);
+}
+
+int session_account_keep(const struct session_account *a, struct profile *p)
+{
+	const struct {
+		const char *key, *text;
+		uint64_t value;
+	} processes[] = {
+		{"seen", "that ran Python", a->processes.seen},
+		{"started", "that started during the run", a->processes.started},
+		{"refused", "left out: a Python that is not supported or not readable", a->processes.refused},
+		{"missed", "that ended before it was known what they ran", a->processes.missed},
+	};
+	char group[16];
+	int err = 0;
+
+	for (int i = 0; i < PYBPF_NR_COUNTERS && !err; i++) {
+		snprintf(group, sizeof(group), "%s", counters[i].group);
+		for (char *c = group; *c; c++)
+			*c = (char)tolower(*c);
+		err = profile_add_account(p, group, counters[i].key, counters[i].text,
+					  i == PYBPF_COUNT_PYTHON ? a->python : a->counters[i]);
+	}
+	err = err ?: profile_add_account(p, "lost", unsent_key, unsent_text, a->unsent);
+	for (size_t i = 0; i < sizeof(processes) / sizeof(*processes) && !err; i++)
+		err = profile_add_account(p, "processes", processes[i].key, processes[i].text, processes[i].value);
+	return err;
+}
+
+const char *session_account_source(const struct session_account *a)
+{
+	return a->source == SESSION_PERF_CYCLES ? "cycles" : "cpu-clock";
 }
 
 static void json_class(const struct session_account *a, enum counter_class class, const char *key, FILE *out)
@@ -152,8 +188,7 @@ void session_account_json(const struct session_account *a, FILE *out)
 		"  \"freq_hz\": %u,\n  \"source\": \"%s\",\n"
 		"  \"samples\": {\"asked\": %" PRIu64 ", \"taken\": %" PRIu64 ", \"python\": %" PRIu64
 		", \"lost\": %" PRIu64 "},\n",
-		a->freq, a->source == SESSION_PERF_CYCLES ? "cycles" : "cpu-clock", a->counters[PYBPF_COUNT_ASKED],
-		a->taken, a->python, a->lost);
+		a->freq, session_account_source(a), a->counters[PYBPF_COUNT_ASKED], a->taken, a->python, a->lost);
 	json_class(a, CLASS_LOST, "lost", out);
 	json_class(a, CLASS_WITHOUT, "without_python", out);
 	json_class(a, CLASS_INCOMPLETE, "incomplete", out);

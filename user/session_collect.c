@@ -104,7 +104,10 @@ static int add_count(struct session *s, const struct pybpf_count_key *key, uint6
 		return 0;
 	}
 	err = owners_of(s, key, process, &owner, &thread);
-	return err ? err : profile_add_sample(s->profile, stack, owner, thread, value);
+	err = err ?: profile_add_sample(s->profile, stack, owner, thread, value);
+	if (err || !s->options.times)
+		return err;
+	return session_times_know(&s->times, key, profile_find_sample(s->profile, stack, owner, thread));
 }
 
 /* What a pass over map counts takes: all, or what belongs to processes that had ended by then. */
@@ -249,6 +252,7 @@ int session_collect_ended(struct session *s, double now)
 	session_processes_settle(s->processes);
 	session_processes_each_ended(s->processes, pass.before, finish_process, s);
 	err = s->error ?: read_counts(&pass);
+	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
 	if (!err) {
 		delete_taken(&pass);
 		session_processes_each_ended(s->processes, pass.before, forget_process, s);
@@ -290,6 +294,7 @@ static void own_cost(struct session_account *account)
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)
 {
 	struct pass all = {.session = s, .all = true};
+	size_t timed;
 	int err;
 
 	memset(account, 0, sizeof(*account));
@@ -300,6 +305,10 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	err = err ?: session_stacks_finish(s->stacks);
 	err = err ?: read_counters(s, account->counters);
 	err = err ?: read_counts(&all);
+	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
+	profile_sort_events(s->profile);
+	if (!err && s->sources)
+		err = session_sources_collect(s->sources, s->profile);
 	if (err) {
 		log_error("cannot read the counts from the kernel: %s", strerror(-err));
 		return err;
@@ -324,6 +333,14 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	account->source = s->options.source;
 	account->freq = s->options.freq;
 	own_cost(account);
+	profile_events(s->profile, &timed);
+	account->timed = timed;
+	account->timed_bytes = timed * (sizeof(struct pybpf_time_event) + sizeof(struct profile_event));
+	err = session_describe(s, account);
+	if (err) {
+		log_error("cannot finish the profile: %s", strerror(-err));
+		return err;
+	}
 	*profile = s->profile;
 	return 0;
 }

@@ -7,7 +7,9 @@
 #include "session_files.h"
 #include "session_kernel.h"
 #include "session_processes.h"
+#include "session_sources.h"
 #include "session_stacks.h"
+#include "session_times.h"
 
 struct pybpf_bpf;
 struct ring_buffer;
@@ -24,12 +26,16 @@ struct session {
 	struct pysym *pysym;
 	struct profile *profile;
 	struct session_stacks *stacks;
+	struct session_times times;
+	struct session_sources *sources; /* NULL unless asked for */
 	struct session_files *files;
 	struct session_processes *processes;
 	struct pybpf_layout layouts[SESSION_MAX_LAYOUTS];
 	uint32_t nr_layouts;
 	int stats_fd;
-	uint64_t attach_ns, detach_ns;
+	uint64_t attach_ns, detach_ns;         /* CLOCK_MONOTONIC */
+	uint64_t start_ns;                     /* of sampling, since 1970 */
+	long cpus;                             /* that are sampled */
 	uint64_t map_bytes;                    /* of all maps */
 	uint32_t consumed;                     /* bytes of events in this session_consume */
 	int error;                             /* first failure in a callback */
@@ -42,6 +48,9 @@ struct session {
 /* Puts the layout where the kernel finds it; an equal one is used again. Returns its index or negative errno. */
 int session_put_layout(struct session *s, const struct pybpf_layout *layout);
 const struct pybpf_layout *session_layout(const struct session *s, uint32_t index);
+
+/* Puts facts, measure and account of the run into the profile. Returns 0 or -ENOMEM. */
+int session_describe(struct session *s, const struct session_account *account);
 
 /*
  * Takes what processes that have ended left in the kernel's maps, and forgets them. now: CLOCK_MONOTONIC seconds; sets

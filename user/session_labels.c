@@ -32,7 +32,7 @@ void session_label_process(struct session *s, struct session_process *process, c
 		set(&process->program,
 		    before && before->program && discovery_program_is_worker(cmdline) ? before->program : program);
 	}
-	if (!(options->roots & PROFILE_ROOT_CONTAINER))
+	if (!options->containers)
 		return;
 	if (!discovery_container_of(process->pid, &container))
 		set(&process->container, container.name);
@@ -44,8 +44,7 @@ void session_label_again(const struct session *s, struct session_process *proces
 {
 	struct discovery_container container;
 
-	if ((s->options.roots & PROFILE_ROOT_CONTAINER) && !process->container &&
-	    !discovery_container_of(process->pid, &container))
+	if (s->options.containers && !process->container && !discovery_container_of(process->pid, &container))
 		set(&process->container, container.name);
 }
 

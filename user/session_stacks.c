@@ -36,6 +36,8 @@ struct session_stacks {
 	struct waiting *waiting;
 	uint64_t count;
 	size_t deferred_bytes;
+	int (*met)(void *arg, uint32_t proc_id, const char *file, const char *path);
+	void *met_arg;
 };
 
 struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *profile)
@@ -48,6 +50,13 @@ struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *p
 	t->profile = profile;
 	intern_init(&t->table, sizeof(struct stack), sizeof(uint64_t));
 	return t;
+}
+
+void session_stacks_tell_files(struct session_stacks *t,
+			       int (*met)(void *arg, uint32_t proc_id, const char *file, const char *path), void *arg)
+{
+	t->met = met;
+	t->met_arg = arg;
 }
 
 static size_t deferred_heap(const struct deferred *d)
@@ -117,9 +126,12 @@ static int push_frame(struct session_stacks *t, uint32_t proc_id, const struct p
 		return err;
 	if (named.hidden)
 		return 0;
-	if (*named.cookie == PROFILE_NONE)
+	if (*named.cookie == PROFILE_NONE) {
 		*named.cookie = profile_add_frame(t->profile, PROFILE_PYTHON, named.name, named.file, named.line,
 						  named.first_line);
+		if (t->met && t->met(t->met_arg, proc_id, named.file, named.path))
+			return -ENOMEM;
+	}
 	if (*named.cookie == PROFILE_NONE)
 		return -ENOMEM;
 	*stack = profile_add_stack(t->profile, *stack, *named.cookie);

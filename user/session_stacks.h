@@ -15,6 +15,10 @@ struct session_stacks;
 struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *profile);
 void session_stacks_free(struct session_stacks *t);
 
+/* met is told of the file of each function that is new in the profile; it returns 0 or -ENOMEM. */
+void session_stacks_tell_files(struct session_stacks *t,
+			       int (*met)(void *arg, uint32_t proc_id, const char *file, const char *path), void *arg);
+
 /*
  * Takes a stack record of size bytes. One with a code object that is not known yet is put off. Returns 0; -EBADMSG;
  * -ENOENT, keeping nothing, when pysym does not know the process; -ENOMEM.
