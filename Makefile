@@ -100,6 +100,9 @@ $(BUILD)/fuzz/user/%.o: user/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link $(USER_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The page that is put into it is checked in; make html-app makes it.
+$(BUILD)/user/output_html.o $(BUILD)/san/output_html.o $(BUILD)/fuzz/user/output_html.o: user/output_html.asset
+
 $(BUILD)/fuzz/libuser.a: $(FUZZ_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
 

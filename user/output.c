@@ -22,6 +22,13 @@ static const struct output_format formats[] = {
 		.help = "table of functions (--by=line: of lines) by their own and their total samples",
 		.write = output_text,
 	},
+	{
+		.name = "html",
+		.suffixes = ".html .htm",
+		.help = "interactive report in one file: flame graphs, time line, table, sources",
+		.needs = OUTPUT_THREADS | OUTPUT_TIMES | OUTPUT_SOURCES,
+		.write = output_html,
+	},
 	{0},
 };
 

@@ -41,6 +41,7 @@ const struct output_format *output_by_path(const char *path);
 const struct output_format *output_formats(void);
 
 int output_folded(const struct profile *p, const struct output_options *options, FILE *out);
+int output_html(const struct profile *p, const struct output_options *options, FILE *out);
 int output_text(const struct profile *p, const struct output_options *options, FILE *out);
 
 /*
