@@ -20,13 +20,14 @@ void json_end_object(struct json *j);
 void json_begin_array(struct json *j, const char *key);
 void json_end_array(struct json *j);
 /* Any bytes: those that are no UTF-8 become U+FFFD, and < > & are escaped so that the text may stand in HTML. */
-void json_string(struct json *j, const char *key, const char *text);
+/* The linker's name is another than jansson's json_string, which is linked statically; so is json_null's. */
+void json_string(struct json *j, const char *key, const char *text) __asm__("json_write_string");
 void json_uint(struct json *j, const char *key, uint64_t number);
 void json_int(struct json *j, const char *key, int64_t number);
 /* What JSON has no word for (NaN, infinity) becomes null. */
 void json_double(struct json *j, const char *key, double number);
 void json_bool(struct json *j, const char *key, bool value);
-void json_null(struct json *j, const char *key);
+void json_null(struct json *j, const char *key) __asm__("json_write_null");
 /* Ends a line of JSON Lines: what comes next begins anew. */
 void json_line(struct json *j);
 
