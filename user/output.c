@@ -29,6 +29,13 @@ static const struct output_format formats[] = {
 		.needs = OUTPUT_THREADS | OUTPUT_TIMES | OUTPUT_SOURCES,
 		.write = output_html,
 	},
+	{
+		.name = "pybpf",
+		.suffixes = ".pybpf",
+		.help = "everything, for `pybpf report` and `pybpf diff`",
+		.needs = OUTPUT_THREADS | OUTPUT_SOURCES | OUTPUT_BINARY,
+		.write = output_pybpf,
+	},
 	{0},
 };
 

@@ -43,6 +43,7 @@ const struct output_format *output_formats(void);
 int output_folded(const struct profile *p, const struct output_options *options, FILE *out);
 int output_html(const struct profile *p, const struct output_options *options, FILE *out);
 int output_text(const struct profile *p, const struct output_options *options, FILE *out);
+int output_pybpf(const struct profile *p, const struct output_options *options, FILE *out);
 
 /*
  * Writes a name so that it stays one name on one line: backslash as \\, `;` as \x3b, control characters as \xNN.

@@ -13,6 +13,8 @@
 /* The format that is written, and the newest one that is read. It grows when an older pybpf would misread what is new.
  */
 #define PROFILE_SAVED_FORMAT 1
+/* A file begins with this, the format as a decimal number, and a line feed. */
+#define PROFILE_SAVED_MAGIC "pybpf profile "
 
 /* Writes the profile. Returns 0 or negative errno; a failed write may also show in ferror(out). */
 int profile_save(const struct profile *p, FILE *out);
