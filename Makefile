@@ -138,6 +138,10 @@ $(BUILD)/save-memory: tools/save-memory.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
 
+$(BUILD)/make-profile: tools/make-profile.c $(BUILD)/libuser.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
+
 $(BUILD)/%.bpf.o: bpf/%.bpf.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(BUILD)/$*.bpf.d -c -o $@.tmp $<
@@ -199,7 +203,7 @@ endif
 .PHONY: bench
 bench:
 	@tools/install-deps --bench
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s all $(BUILD)/make-profile
 	@tools/setup-pythons sid
 	@tools/run-bench --pybpf '$(BUILD)/pybpf' $(BENCH)
 
