@@ -279,6 +279,17 @@ void profile_sort_events(struct profile *p)
 		qsort(p->events, p->nr_events, sizeof(*p->events), by_time);
 }
 
+int profile_delay_events(struct profile *p, uint64_t ns)
+{
+	for (size_t i = 0; i < p->nr_events; i++) {
+		if (p->events[i].time_ns > INT64_MAX || ns > INT64_MAX - p->events[i].time_ns)
+			return -EOVERFLOW;
+	}
+	for (size_t i = 0; i < p->nr_events; i++)
+		p->events[i].time_ns += ns;
+	return 0;
+}
+
 const struct profile_account *profile_account(const struct profile *p, size_t *count)
 {
 	*count = p->account.count;

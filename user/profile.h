@@ -149,6 +149,8 @@ const struct profile_sample *profile_samples(const struct profile *p, size_t *co
 /* All events, in the order of their times after profile_sort_events. */
 const struct profile_event *profile_events(const struct profile *p, size_t *count);
 void profile_sort_events(struct profile *p);
+/* Moves all events to later. Returns 0, or -EOVERFLOW, with nothing moved, where one would pass 2^63 ns. */
+int profile_delay_events(struct profile *p, uint64_t ns);
 const struct profile_account *profile_account(const struct profile *p, size_t *count);
 const struct profile_source *profile_sources(const struct profile *p, size_t *count);
 const struct profile_fact *profile_facts(const struct profile *p, size_t *count);

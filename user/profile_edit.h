@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 #include "profile.h"
+#include "siphash.h"
 
-/* Of the salt that names are hashed with. */
-#define PROFILE_EDIT_SALT 16
+/* How many regular expressions there can be in focus: one bit each. */
+#define PROFILE_EDIT_FOCUS_MAX 64
 
 struct profile_edit_texts {
 	const char **items; /* not owned */
@@ -34,10 +35,9 @@ struct profile_edit {
 	struct profile_edit_texts focus;      /* POSIX extended regular expressions: a frame must fit each of them */
 	struct profile_edit_texts ignore;     /* and none of these; both see "qualname (file.py:LINE)" */
 	bool merge_processes;                 /* those of one name and container become one, of no PID */
-	bool no_threads;                      /* samples of all threads of a process together */
 	bool no_sources;                      /* no source text */
-	bool anonymize;                  /* names become hashes; facts, other than numbers, and sources are dropped */
-	uint8_t salt[PROFILE_EDIT_SALT]; /* of these hashes: profile_edit_check draws it */
+	bool anonymize;            /* names become hashes; facts, other than numbers, and sources are dropped */
+	uint8_t salt[SIPHASH_KEY]; /* of these hashes: profile_edit_check draws it */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -53,17 +53,19 @@ int profile_edit_check(struct profile_edit *edit, char *why, size_t why_size);
 
 /*
  * Adds what the edit (NULL: everything) lets pass of one profile to another, which takes nothing of the rest: no name,
- * no source. An empty profile takes the other's measure and roots; else the roots are joined, and a measure that is not
- * the same gives -EINVAL with the end of a sentence in why, "the first counts..., the second ..."; the caller says of
- * which. -ENOMEM likewise.
+ * no source. Focus and ignore see the whole stack, whatever under cuts off.
  *
- * Account entries are added up; samples that were left out are one of them. Facts that differ are both there, with a
- * comma between; the start is the earliest, durations are added up. Events keep their times, moved by the distance of
- * the starts where both are known. Sources come along where a frame has their file.
+ * An empty profile takes the other's measure and roots. To one that is not, roots are added; and a measure that is not
+ * the same is refused with -EINVAL: samples of one rate and of another are no sum of anything. The sentence in why
+ * calls the profiles "one" and "the other": the caller says which. -ENOMEM and -EOVERFLOW likewise.
  *
- * Anonymized, the same name gives the same hash in every profile that has been added with the same struct, and never in
- * another. Kept are the structure, lines, PIDs, times, the names that Python itself gives (<module>, <lambda>), and
- * where paths have slashes.
+ * Account entries are added up, and what was left out becomes one. Facts that differ are joined with a comma; the start
+ * is the earliest, durations are added up. Events are moved by the distance of the starts where both are known, and
+ * else keep their times. Sources come along where a frame that passed has their file.
+ *
+ * Anonymized, the same name becomes the same hash in whatever is added with the same struct, and another one with
+ * another. Kept are the structure, lines, PIDs, TIDs, times, notes, and of names the dots and slashes, ".py", and what
+ * Python itself gives (<module>, <locals>, <lambda>...).
  */
 int profile_edit_add(struct profile *to, const struct profile *from, const struct profile_edit *edit, char *why,
 		     size_t why_size);
