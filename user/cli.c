@@ -15,6 +15,7 @@ uint64_t cli_start_ns;
 static const struct cli_command commands[] = {
 	{"record", "sample a process or a command (the default, may be left out)", cli_record},
 	{"ps", "list the Python processes that would be sampled", cli_ps},
+	{"report", "make another format of saved profiles, merged and filtered", cli_report},
 	{"doctor", "say what this host offers, what will work, and what to change", cli_doctor},
 	{0},
 };

@@ -23,6 +23,7 @@ extern uint64_t cli_start_ns;
 int cli_record(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_ps(int argc, char **argv);
+int cli_report(int argc, char **argv);
 
 /* Says one sentence about the command line. Returns CLI_USAGE. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -23,13 +23,14 @@ static const char help_head[] =
 	"  sudo pybpf --all -d 30                      every Python process of the machine, each under its name\n"
 	"  sudo pybpf --container web -d 30            every Python process in a container\n"
 	"  sudo pybpf -o app.folded -- python3 app.py  start a program, sample it and its children to its end\n"
+	"  pybpf report app.pybpf -o app.html          another format of a saved profile; merged, filtered\n"
 	"  sudo pybpf ps                               the Python processes that there are\n"
 	"  sudo pybpf doctor                           what this host offers, and what to change\n"
 	"\n"
 	"Usage:\n"
 	"  pybpf [record] [options] -p PID[,PID...] | --all | --container NAME | --cgroup PATH\n"
 	"  pybpf [record] [options] -- COMMAND [ARGUMENT...]\n"
-	"  pybpf ps | doctor\n"
+	"  pybpf ps | report | doctor\n"
 	"\n";
 
 static const char help_middle[] =

@@ -64,6 +64,9 @@ char *output_frame_label(const struct profile *p, uint32_t frame);
 /* Writes "qualname (file.py:LINE)", escaped. */
 void output_frame(const struct profile *p, uint32_t frame, FILE *out);
 
+/* Writes what became of samples and processes: the run in one line, then one for each group that has numbers. */
+void output_account(const struct profile *p, const char *prefix, FILE *out);
+
 /*
  * A file that appears under its name only when it is whole: written beside it, then renamed.
  */

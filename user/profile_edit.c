@@ -418,7 +418,7 @@ static int move(struct edit *e)
 		err = move_sources(e);
 	err = err ?: edit_add_account(e->to, e->from);
 	if (!err && left_out)
-		err = profile_add_account(e->to, "left_out", "filters", "that the filters did not let pass", left_out);
+		err = profile_add_account(e->to, "left out", "filters", "that the filters did not let pass", left_out);
 	return err ?: edit_add_facts(e->to, e->from, e->edit);
 }
 

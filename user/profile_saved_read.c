@@ -13,6 +13,7 @@
 #define MEMORY_ALWAYS ((size_t)1 << 16)
 /* saved.proto. */
 #define STACK_FRAMES_MAX 32768
+#define ENTRIES_MAX      4096
 #define ROOTS_KNOWN      (PROFILE_ROOT_PROCESS | PROFILE_ROOT_CONTAINER | PROFILE_ROOT_THREAD | PROFILE_ROOT_BY_COUNT)
 
 struct reader {
@@ -248,6 +249,8 @@ static int read_account(struct reader *r)
 
 	if (!SAME_LENGTH(m->n_account_group, m->n_account_key, m->n_account_text, m->n_account_value))
 		return saved_damaged(r->why, "the columns of its account differ in length");
+	if (m->n_account_group > ENTRIES_MAX || m->n_fact_key > ENTRIES_MAX)
+		return saved_damaged(r->why, "its account or its facts are more than there can be");
 	for (size_t i = 0; i < m->n_account_group; i++) {
 		size_t count;
 

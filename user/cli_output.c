@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli_output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "cli_pager.h"
+#include "log.h"
+
+static const char *format_names(void)
+{
+	static char names[512];
+	size_t at = 0;
+
+	for (const struct output_format *f = output_formats(); f->name && at < sizeof(names); f++)
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", at ? ", " : "", f->name);
+	return names;
+}
+
+int cli_output_format(struct cli_output *output, const char *name)
+{
+	output->format = output_by_name(name);
+	return output->format ? 0 : cli_usage("-f %s: no such format; there are %s", name, format_names());
+}
+
+int cli_output_choose(struct cli_output *output, const char *fallback)
+{
+	if (!output->format)
+		output->format = output->path ? output_by_path(output->path) : output_by_name(fallback);
+	if (!output->format)
+		return cli_usage("-o %s: no format has that suffix; choose one with -f: %s", output->path,
+				 format_names());
+	if (output->format->needs & OUTPUT_BINARY && !output->path && isatty(STDOUT_FILENO))
+		return cli_usage("-f %s: it is nothing for a terminal; give -o FILE, or send it to a file or a program",
+				 output->format->name);
+	return 0;
+}
+
+static int write_file(struct cli_output *output, const struct profile *profile)
+{
+	int err = output_file_open(&output->file, output->path);
+
+	if (err) {
+		log_error("cannot write to %s: %s", output->path, strerror(-err));
+		return CLI_FAILED;
+	}
+	err = output->format->write(profile, &output->options, output->file.stream);
+	if (err)
+		output_file_discard(&output->file);
+	else
+		err = output_file_commit(&output->file);
+	if (!err)
+		return CLI_OK;
+	log_error("cannot write %s: %s; nothing was kept under that name", output->path, strerror(-err));
+	return CLI_FAILED;
+}
+
+static int write_stdout(const struct cli_output *output, const struct profile *profile)
+{
+	struct cli_pager pager;
+	int err;
+
+	do {
+		cli_pager_start(&pager);
+		err = output->format->write(profile, &output->options, pager.stream);
+	} while (cli_pager_finish(&pager, &err));
+	if (!err)
+		return CLI_OK;
+	log_error("cannot write the profile to stdout: %s", strerror(-err));
+	return CLI_FAILED;
+}
+
+int cli_output_write(struct cli_output *output, const struct profile *profile)
+{
+	return output->path ? write_file(output, profile) : write_stdout(output, profile);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where a profile goes and as what: -o and -f. */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include "output.h"
+
+struct cli_output {
+	const char *path; /* NULL: stdout */
+	const struct output_format *format;
+	struct output_options options;
+	struct output_file file;
+};
+
+/* Takes -f. Returns 0, or CLI_USAGE after one sentence on stderr. */
+int cli_output_format(struct cli_output *output, const char *name);
+
+/*
+ * To be called after all options: without -f the path's suffix chooses, and `fallback` where there is no path. What is
+ * nothing for a terminal is not written to one. Returns 0, or CLI_USAGE after one sentence on stderr.
+ */
+int cli_output_choose(struct cli_output *output, const char *fallback);
+
+/*
+ * Opens the file, writes the profile, makes the file appear. Nothing stays of what fails. Returns an exit code, after
+ * one sentence on stderr where it is not CLI_OK.
+ */
+int cli_output_write(struct cli_output *output, const struct profile *profile);
+
+#endif
