@@ -45,9 +45,9 @@ static const char *text(const struct reader *r, uint32_t number)
 static int read_texts(struct reader *r)
 {
 	const ProtobufCBinaryData *bytes = &r->m->texts;
-	const char *at = (const char *)bytes->data, *end = at + bytes->len;
+	const char *at = (const char *)bytes->data;
 
-	if (bytes->len && end[-1])
+	if (bytes->len && bytes->data[bytes->len - 1])
 		return saved_damaged(r->why, "its last text has no end");
 	r->nr_texts = 1;
 	for (size_t i = 0; i < bytes->len; i++)
