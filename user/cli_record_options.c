@@ -48,7 +48,8 @@ static const char help_middle[] =
 
 static const char help_tail[] =
 	"      --by WHAT           process: its name and PID at the root of each stack (default where there can be\n"
-	"                          several); container: the container's name before that\n"
+	"                          several); container: the container's name before that;\n"
+	"                          line: the table of -f text has lines in place of functions\n"
 	"      --merge             processes of the same program together, without PID\n"
 	"      --cmdline           a process is called by its command line\n"
 	"      --threads           put each thread's name and TID under the root\n"
@@ -204,8 +205,10 @@ static int parse_by(struct cli_record_options *r, const char *text)
 		r->session.roots = PROFILE_ROOT_PROCESS | threads;
 	else if (strcmp(text, "container") == 0)
 		r->session.roots = PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS | threads;
+	else if (strcmp(text, "line") == 0)
+		r->format_options.by_line = true;
 	else
-		return cli_usage("--by %s: it takes process or container", text);
+		return cli_usage("--by %s: it takes process, container or line", text);
 	return 0;
 }
 
@@ -379,6 +382,8 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 		return cli_usage("--timestamps and --no-timestamps contradict each other");
 	if (r->format->needs & OUTPUT_BINARY && !r->output_path && isatty(STDOUT_FILENO))
 		return cli_usage("-f %s: that is nothing for a terminal; name a file with -o", r->format->name);
+	if (r->format_options.by_line && r->format->write != output_text)
+		return cli_usage("--by=line is for the table of -f text, and the format is %s", r->format->name);
 	follow_needs(r);
 	return 0;
 }

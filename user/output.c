@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "text.h"
 
 static const struct output_format formats[] = {
 	{
@@ -89,14 +92,25 @@ const struct output_format *output_by_path(const char *path)
 
 void output_escaped(const char *text, FILE *out)
 {
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-		if (*c == '\\')
+	const char *from = text; /* what is not yet written, and stands for itself */
+
+	while (*text) {
+		bool plain;
+		size_t len = text_character(text, &plain);
+
+		if (plain && *text != '\\' && *text != ';') {
+			text += len;
+			continue;
+		}
+		fwrite(from, 1, (size_t)(text - from), out);
+		if (*text == '\\')
 			fputs("\\\\", out);
-		else if (*c == ';' || *c < 0x20 || *c == 0x7f)
-			fprintf(out, "\\x%02x", *c);
-		else
-			fputc(*c, out);
+		for (size_t i = 0; i < len && *text != '\\'; i++)
+			fprintf(out, "\\x%02x", (unsigned char)text[i]);
+		text += len;
+		from = text;
 	}
+	fwrite(from, 1, (size_t)(text - from), out);
 }
 
 char *output_process_label(const struct profile *p, uint32_t process)
@@ -173,6 +187,15 @@ void output_frame(const struct profile *p, uint32_t frame, FILE *out)
 	if (f->line != PROFILE_NO_LINE)
 		fprintf(out, ":%d", f->line);
 	fputc(')', out);
+}
+
+void output_account_entry(const struct profile *p, const struct profile_account *entry, FILE *out)
+{
+	const char *text = profile_string(p, entry->text);
+
+	output_escaped(profile_string(p, entry->group), out);
+	fprintf(out, ": %" PRIu64 " ", entry->value);
+	output_escaped(*text ? text : profile_string(p, entry->key), out);
 }
 
 int output_file_open(struct output_file *file, const char *path)

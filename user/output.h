@@ -44,10 +44,15 @@ int output_folded(const struct profile *p, const struct output_options *options,
 int output_html(const struct profile *p, const struct output_options *options, FILE *out);
 int output_text(const struct profile *p, const struct output_options *options, FILE *out);
 int output_pybpf(const struct profile *p, const struct output_options *options, FILE *out);
+int output_pprof(const struct profile *p, const struct output_options *options, FILE *out);
+int output_callgrind(const struct profile *p, const struct output_options *options, FILE *out);
+int output_pstats(const struct profile *p, const struct output_options *options, FILE *out);
+int output_json(const struct profile *p, const struct output_options *options, FILE *out);
+int output_jsonl(const struct profile *p, const struct output_options *options, FILE *out);
 
 /*
- * Writes a name so that it stays one name on one line: backslash as \\, `;` as \x3b, control characters as \xNN.
- * The rest is UTF-8 as it is.
+ * Writes a name so that it stays one name on one line, and different from every other: backslash as \\, `;` as \x3b,
+ * the bytes of what is not plain (text_character) as \xNN. The rest is UTF-8 as it is.
  */
 void output_escaped(const char *text, FILE *out);
 /*
@@ -66,6 +71,8 @@ void output_frame(const struct profile *p, uint32_t frame, FILE *out);
 
 /* Writes what became of samples and processes: the run in one line, then one for each group that has numbers. */
 void output_account(const struct profile *p, const char *prefix, FILE *out);
+/* Writes an entry of the account as "GROUP: VALUE TEXT", escaped; the entry's key where it has no text. */
+void output_account_entry(const struct profile *p, const struct profile_account *entry, FILE *out);
 
 /*
  * A file that appears under its name only when it is whole: written beside it, then renamed.

@@ -1,97 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A table of functions: own samples (the function was the leaf) and total (it was anywhere on the stack). */
+/* A table of functions, or of lines: own samples (it was the leaf) and total (it was anywhere on the stack). */
 #include "output.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "profile_groups.h"
+#include "profile_tree.h"
 
 /* Rows of the table; the rest is summed up in one. */
 #define TEXT_ROWS         40
 #define TEXT_PROCESS_ROWS 20
 /* Columns of a process's name that those behind it are lined up with; a longer one pushes them aside. */
 #define TEXT_PROCESS_WIDTH 40
+/* Columns of a number, at least. */
+#define TEXT_NUMBER_WIDTH 8
 
-struct function {
-	uint32_t name, file; /* strings */
+/* A function, or a line. */
+struct row {
 	uint64_t self, total;
-	uint64_t seen; /* number of the last sample that was counted in total: recursion counts once */
+	uint32_t group;
 };
 
-static int by_name(const void *a, const void *b)
-{
-	const struct function *x = a, *y = b;
-
-	if (x->name != y->name)
-		return x->name < y->name ? -1 : 1;
-	return x->file < y->file ? -1 : x->file > y->file;
-}
+struct table {
+	const struct profile *profile;
+	struct profile_tree tree;
+	struct profile_groups groups;
+	struct row *rows;
+	uint32_t count;
+	uint64_t all;
+	int width; /* of numbers */
+};
 
 static int by_self(const void *a, const void *b)
 {
-	const struct function *x = a, *y = b;
+	const struct row *x = a, *y = b;
 
 	if (x->self != y->self)
 		return x->self > y->self ? -1 : 1;
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
-	return by_name(a, b);
+	return x->group < y->group ? -1 : x->group > y->group;
 }
 
-/* The functions of all frames, sorted by name and file; *of maps a frame to its function. */
-static int functions_of(const struct profile *p, struct function **functions, uint32_t *count, uint32_t **of)
+/* Sums up the tree's stacks in rows. */
+static int add_up(struct table *t)
 {
-	uint32_t frames = profile_frame_count(p), n = 0;
+	uint32_t *groups = calloc(t->tree.count, sizeof(*groups));
+	bool *outermost = calloc(t->tree.count, sizeof(*outermost));
+	int err = groups && outermost ? 0 : -ENOMEM;
 
-	*count = 0;
-	*functions = calloc(frames ? frames : 1, sizeof(**functions));
-	*of = calloc(frames ? frames : 1, sizeof(**of));
-	if (!*functions || !*of)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < frames; i++) {
-		const struct profile_frame *f = profile_frame(p, i);
+	for (uint32_t s = 1; s < t->tree.count && !err; s++)
+		groups[s] = t->groups.of_frame[profile_stack(t->profile, s)->frame];
+	err = err ?: profile_tree_outermost(&t->tree, groups, t->count, outermost);
+	for (uint32_t i = 0; i < t->count && !err; i++)
+		t->rows[i].group = i;
+	for (uint32_t s = 1; s < t->tree.count && !err; s++) {
+		t->rows[groups[s]].self += t->tree.self[s];
+		if (outermost[s])
+			t->rows[groups[s]].total += t->tree.total[s];
+	}
+	free(groups);
+	free(outermost);
+	return err;
+}
 
-		(*functions)[i] = (struct function){.name = f->name, .file = f->file};
-	}
-	qsort(*functions, frames, sizeof(**functions), by_name);
-	for (uint32_t i = 0; i < frames; i++) {
-		if (!n || by_name(&(*functions)[n - 1], &(*functions)[i]))
-			(*functions)[n++] = (*functions)[i];
-	}
-	for (uint32_t i = 0; i < frames; i++) {
-		const struct profile_frame *f = profile_frame(p, i);
-		struct function key = {.name = f->name, .file = f->file};
-		struct function *found = bsearch(&key, *functions, n, sizeof(key), by_name);
+static int make_table(struct table *t, const struct profile *p, bool by_line)
+{
+	int err = profile_tree_make(&t->tree, p);
 
-		(*of)[i] = (uint32_t)(found - *functions);
-	}
-	*count = n;
+	t->profile = p;
+	err = err ?: profile_groups_make(&t->groups, p, by_line ? PROFILE_BY_LINE : PROFILE_BY_FUNCTION);
+	if (err)
+		return err;
+	t->count = t->groups.table.count;
+	t->rows = calloc(t->count ? t->count : 1, sizeof(*t->rows));
+	err = t->rows ? add_up(t) : -ENOMEM;
+	if (err)
+		return err;
+	t->all = t->tree.total[PROFILE_ROOT];
+	t->width = snprintf(NULL, 0, "%" PRIu64, t->all);
+	if (t->width < TEXT_NUMBER_WIDTH)
+		t->width = TEXT_NUMBER_WIDTH;
+	qsort(t->rows, t->count, sizeof(*t->rows), by_self);
 	return 0;
 }
 
-static uint64_t add_up(const struct profile *p, struct function *functions, const uint32_t *of)
+static void free_table(struct table *t)
 {
-	size_t count;
-	const struct profile_sample *samples = profile_samples(p, &count);
-	uint64_t all = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		uint32_t s = samples[i].stack;
-
-		if (s == PROFILE_ROOT)
-			continue;
-		all += samples[i].value;
-		functions[of[profile_stack(p, s)->frame]].self += samples[i].value;
-		for (; s != PROFILE_ROOT; s = profile_stack(p, s)->parent) {
-			struct function *f = &functions[of[profile_stack(p, s)->frame]];
-
-			if (f->seen != i + 1)
-				f->total += samples[i].value;
-			f->seen = i + 1;
-		}
-	}
-	return all;
+	profile_tree_free(&t->tree);
+	profile_groups_free(&t->groups);
+	free(t->rows);
 }
 
 static double percent(uint64_t part, uint64_t all)
@@ -141,8 +143,10 @@ static char *printed_label(const struct profile *p, uint32_t process)
 	return escaped;
 }
 
-static int write_rows(const struct profile *p, const struct owner *owners, uint32_t rows, uint64_t all, FILE *out)
+static int write_owners(const struct table *t, const struct owner *owners, uint32_t rows, FILE *out)
 {
+	const struct profile *p = t->profile;
+	const char *measure = profile_measure(p).name;
 	char *labels[TEXT_PROCESS_ROWS] = {NULL};
 	bool contained = false;
 	size_t width = strlen("process");
@@ -162,15 +166,15 @@ static int write_rows(const struct profile *p, const struct owner *owners, uint3
 		contained |= profile_process(p, owners[i].process)->container != 0;
 	}
 	if (contained)
-		fprintf(out, "%8s %7s  %-*s  %s\n", "samples", "share", (int)width, "process", "container");
+		fprintf(out, "%*s %7s  %-*s  %s\n", t->width, measure, "share", (int)width, "process", "container");
 	else
-		fprintf(out, "%8s %7s  %s\n", "samples", "share", "process");
+		fprintf(out, "%*s %7s  %s\n", t->width, measure, "share", "process");
 	for (uint32_t i = 0; i < rows; i++) {
 		uint32_t container = profile_process(p, owners[i].process)->container;
 		size_t n = columns(labels[i]);
 
-		fprintf(out, "%8llu %6.1f%%  %s", (unsigned long long)owners[i].samples,
-			percent(owners[i].samples, all), labels[i]);
+		fprintf(out, "%*" PRIu64 " %6.1f%%  %s", t->width, owners[i].samples,
+			percent(owners[i].samples, t->all), labels[i]);
 		if (container) {
 			fprintf(out, "%*s", (int)(n < width ? width - n : 0) + 2, "");
 			output_escaped(profile_string(p, container), out);
@@ -183,8 +187,9 @@ done:
 	return err;
 }
 
-static int write_processes(const struct profile *p, uint64_t all, FILE *out)
+static int write_processes(const struct table *t, FILE *out)
 {
+	const struct profile *p = t->profile;
 	uint32_t count = profile_process_count(p), rows = count < TEXT_PROCESS_ROWS ? count : TEXT_PROCESS_ROWS;
 	struct owner *owners = calloc(count, sizeof(*owners));
 	const struct profile_sample *samples;
@@ -201,7 +206,7 @@ static int write_processes(const struct profile *p, uint64_t all, FILE *out)
 			owners[samples[i].process].samples += samples[i].value;
 	}
 	qsort(owners, count, sizeof(*owners), by_samples);
-	err = write_rows(p, owners, rows, all, out);
+	err = write_owners(t, owners, rows, out);
 	if (!err && count > rows)
 		fprintf(out, "and %u process%s more\n", count - rows, count - rows == 1 ? "" : "es");
 	fputc('\n', out);
@@ -209,42 +214,99 @@ static int write_processes(const struct profile *p, uint64_t all, FILE *out)
 	return err;
 }
 
+/* What the numbers are, where they are not just samples. */
+static void write_measure(const struct table *t, FILE *out)
+{
+	struct profile_measure measure = profile_measure(t->profile);
+
+	if (measure.period_ns) {
+		fprintf(out, "%" PRIu64 " ", t->all);
+		output_escaped(measure.name, out);
+		fprintf(out, " of %.3g ms of CPU time each: %.4g s\n\n", (double)measure.period_ns / 1e6,
+			(double)t->all * (double)measure.period_ns / 1e9);
+	} else if (strcmp(measure.unit, "count") != 0 || strcmp(measure.name, "samples") != 0) {
+		output_escaped(measure.name, out);
+		fprintf(out, ": %" PRIu64 " ", t->all);
+		output_escaped(measure.unit, out);
+		fputs("\n\n", out);
+	}
+}
+
+static void write_group(const struct table *t, const struct profile_group *group, bool by_line, FILE *out)
+{
+	const char *file = profile_string(t->profile, group->file);
+
+	if (by_line && *file) {
+		output_escaped(file, out);
+		if (group->line != PROFILE_NO_LINE)
+			fprintf(out, ":%d", group->line);
+		fputs("  ", out);
+	}
+	output_escaped(profile_string(t->profile, group->name), out);
+	if (!by_line && *file) {
+		fputs(" (", out);
+		output_escaped(file, out);
+		fputc(')', out);
+	}
+	fputc('\n', out);
+}
+
+static void write_rows(const struct table *t, bool by_line, FILE *out)
+{
+	const char *what = by_line ? "line" : "function";
+
+	fprintf(out, "%*s %7s  %*s %7s  %s\n", t->width, "self", "self%", t->width, "total", "total%", what);
+	for (uint32_t i = 0; i < t->count && i < TEXT_ROWS; i++) {
+		const struct row *row = &t->rows[i];
+
+		fprintf(out, "%*" PRIu64 " %6.1f%%  %*" PRIu64 " %6.1f%%  ", t->width, row->self,
+			percent(row->self, t->all), t->width, row->total, percent(row->total, t->all));
+		write_group(t, profile_group(&t->groups, row->group), by_line, out);
+	}
+	if (t->count > TEXT_ROWS)
+		fprintf(out, "and %u %s%s more\n", t->count - TEXT_ROWS, what, t->count - TEXT_ROWS == 1 ? "" : "s");
+}
+
+/* What the table lacks. */
+static void write_notes(const struct profile *p, FILE *out)
+{
+	const char *separator = "\n";
+	size_t count;
+	const struct profile_account *account = profile_account(p, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *group = profile_string(p, account[i].group);
+
+		if (!account[i].value || (strcmp(group, "lost") != 0 && strcmp(group, "incomplete") != 0))
+			continue;
+		fputs(separator, out);
+		output_account_entry(p, &account[i], out);
+		fputc('\n', out);
+		separator = "";
+	}
+}
+
 int output_text(const struct profile *p, const struct output_options *options, FILE *out)
 {
-	(void)options;
-
-	struct function *functions = NULL;
-	uint32_t *of = NULL, count = 0;
-	int err = functions_of(p, &functions, &count, &of);
-	uint64_t all;
+	struct table t = {0};
+	int err = make_table(&t, p, options->by_line);
 
 	if (err)
 		goto done;
-	all = add_up(p, functions, of);
-	if (profile_process_count(p) > 1)
-		err = write_processes(p, all, out);
-	if (err)
+	if (!t.all) {
+		fprintf(out, "No sample has Python frames: there is no %s to show.\n",
+			options->by_line ? "line" : "function");
+		write_notes(p, out);
 		goto done;
-	qsort(functions, count, sizeof(*functions), by_self);
-	fprintf(out, "%8s %7s  %8s %7s  %s\n", "self", "self%", "total", "total%", "function");
-	for (uint32_t i = 0; i < count && i < TEXT_ROWS; i++) {
-		const struct function *f = &functions[i];
-		const char *file = profile_string(p, f->file);
-
-		fprintf(out, "%8llu %6.1f%%  %8llu %6.1f%%  ", (unsigned long long)f->self, percent(f->self, all),
-			(unsigned long long)f->total, percent(f->total, all));
-		output_escaped(profile_string(p, f->name), out);
-		if (*file) {
-			fputs(" (", out);
-			output_escaped(file, out);
-			fputc(')', out);
-		}
-		fputc('\n', out);
 	}
-	if (count > TEXT_ROWS)
-		fprintf(out, "and %u function%s more\n", count - TEXT_ROWS, count - TEXT_ROWS == 1 ? "" : "s");
+	write_measure(&t, out);
+	if (profile_process_count(p) > 1)
+		err = write_processes(&t, out);
+	if (err)
+		goto done;
+	write_rows(&t, options->by_line, out);
+	write_notes(p, out);
 done:
-	free(functions);
-	free(of);
+	free_table(&t);
 	return err;
 }

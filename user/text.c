@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,28 +37,72 @@ static bool is_control(const unsigned char *text)
 	return text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0);
 }
 
+/*
+ * Marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX 9, section 2), and its line and
+ * paragraph separators.
+ */
+static bool is_layout(const unsigned char *text)
+{
+	if (text[0] == 0xd8)
+		return text[1] == 0x9c; /* U+061C */
+	if (text[0] != 0xe2)
+		return false;
+	if (text[1] == 0x80)
+		return text[2] == 0x8e || text[2] == 0x8f ||
+		       (text[2] >= 0xa8 && text[2] <= 0xae);          /* U+200E.., U+2028.. */
+	return text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9; /* U+2066.. */
+}
+
+size_t text_character(const char *text, bool *plain)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t len = sequence(p);
+
+	*plain = len && !is_control(p) && !(len > 1 && is_layout(p));
+	return len ?: 1;
+}
+
 char *text_printable(const char *text)
 {
 	static const char digits[] = "0123456789abcdef";
-	const unsigned char *p = (const unsigned char *)text;
 	char *out = malloc(4 * strlen(text) + 1), *to = out;
 
 	if (!out)
 		return NULL;
-	while (*p) {
-		size_t len = sequence(p);
-		bool escape = !len || is_control(p);
+	while (*text) {
+		bool plain;
+		size_t len = text_character(text, &plain);
 
-		for (size_t i = 0; i < (len ?: 1); i++, p++) {
-			if (!escape) {
-				*to++ = (char)*p;
+		for (size_t i = 0; i < len; i++, text++) {
+			if (plain) {
+				*to++ = *text;
 				continue;
 			}
 			*to++ = '\\';
 			*to++ = 'x';
-			*to++ = digits[*p >> 4];
-			*to++ = digits[*p & 15];
+			*to++ = digits[(unsigned char)*text >> 4];
+			*to++ = digits[*text & 15];
 		}
+	}
+	*to = '\0';
+	return out;
+}
+
+char *text_utf8(const char *text)
+{
+	static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
+	char *out = malloc(3 * strlen(text) + 1), *to = out;
+
+	if (!out)
+		return NULL;
+	while (*text) {
+		size_t len = sequence((const unsigned char *)text);
+
+		if (len)
+			to = mempcpy(to, text, len);
+		else
+			to = mempcpy(to, replacement, strlen(replacement));
+		text += len ?: 1;
 	}
 	*to = '\0';
 	return out;
@@ -87,21 +130,28 @@ size_t text_fit(const char *text, size_t width)
 
 void text_json(const char *text, FILE *out)
 {
-	const unsigned char *p = (const unsigned char *)text;
+	const char *from = text; /* what is not yet written, and stands for itself */
 
 	fputc('"', out);
-	while (*p) {
-		size_t len = sequence(p);
+	while (*text) {
+		unsigned char c = (unsigned char)*text;
+		size_t len = sequence((const unsigned char *)text);
+		bool itself =
+			len && c != '"' && c != '\\' && c >= 0x20 && c != 0x7f && c != '<' && c != '>' && c != '&';
 
-		if (!len)
-			fputs("\\ufffd", out);
-		else if (*p == '"' || *p == '\\')
-			fprintf(out, "\\%c", *p);
-		else if (*p < 0x20 || *p == 0x7f || *p == '<' || *p == '>' || *p == '&')
-			fprintf(out, "\\u%04x", *p);
-		else
-			fwrite(p, 1, len, out);
-		p += len ?: 1;
+		if (!itself) {
+			fwrite(from, 1, (size_t)(text - from), out);
+			if (!len)
+				fputs("\\ufffd", out);
+			else if (c == '"' || c == '\\')
+				fprintf(out, "\\%c", c);
+			else
+				fprintf(out, "\\u%04x", c);
+		}
+		text += len ?: 1;
+		if (!itself)
+			from = text;
 	}
+	fwrite(from, 1, (size_t)(text - from), out);
 	fputc('"', out);
 }
