@@ -39,6 +39,40 @@ static const struct output_format formats[] = {
 		.needs = OUTPUT_THREADS | OUTPUT_SOURCES | OUTPUT_BINARY,
 		.write = output_pybpf,
 	},
+	{
+		.name = "pprof",
+		.suffixes = ".pb.gz .pprof",
+		.help = "for `go tool pprof`, by line; processes, threads and containers are labels",
+		.needs = OUTPUT_THREADS | OUTPUT_BINARY,
+		.write = output_pprof,
+	},
+	{
+		.name = "callgrind",
+		.suffixes = ".callgrind",
+		.help = "for kcachegrind and callgrind_annotate; calls are samples of the call",
+		.write = output_callgrind,
+	},
+	{
+		.name = "pstats",
+		.suffixes = ".pstats .prof",
+		.help = "for Python's pstats and snakeviz; calls are samples of the function",
+		.needs = OUTPUT_BINARY,
+		.write = output_pstats,
+	},
+	{
+		.name = "json",
+		.suffixes = ".json",
+		.help = "all of the profile in tables; described in user/output_json.c",
+		.needs = OUTPUT_THREADS,
+		.write = output_json,
+	},
+	{
+		.name = "jsonl",
+		.suffixes = ".jsonl .ndjson",
+		.help = "each sample on a line of its own, as JSON",
+		.needs = OUTPUT_THREADS,
+		.write = output_jsonl,
+	},
 	{0},
 };
 

@@ -4,6 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+static int32_t line_of(const struct profile_frame *frame, enum profile_group_by by)
+{
+	if (by == PROFILE_BY_LINE)
+		return frame->line;
+	return by == PROFILE_BY_DEFINITION && frame->first_line > 0 ? frame->first_line : PROFILE_NO_LINE;
+}
+
 int profile_groups_make(struct profile_groups *g, const struct profile *p, enum profile_group_by by)
 {
 	uint32_t count = profile_frame_count(p);
@@ -17,9 +24,7 @@ int profile_groups_make(struct profile_groups *g, const struct profile *p, enum 
 		struct profile_group group = {
 			.name = frame->name,
 			.file = frame->file,
-			.line = by == PROFILE_BY_LINE         ? frame->line
-				: by == PROFILE_BY_DEFINITION ? frame->first_line
-							      : PROFILE_NO_LINE,
+			.line = line_of(frame, by),
 			.frame = i,
 		};
 		bool fresh;

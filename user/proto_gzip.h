@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A buffer for protobuf-c that compresses what is packed into it, and needs no room for the whole. */
+#ifndef PROTO_GZIP_H
+#define PROTO_GZIP_H
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdio.h>
+
+/* For level: zlib's own choice between speed and size. */
+#define PROTO_GZIP_LEVEL (-1)
+
+struct proto_gzip;
+
+/* One gzip stream (RFC 1952) into out; level: 1 (fast) to 9 (small). NULL without memory. */
+struct proto_gzip *proto_gzip_new(FILE *out, int level);
+/* What messages are packed to, one after the other. */
+ProtobufCBuffer *proto_gzip_buffer(struct proto_gzip *z);
+/* Ends the stream, and frees. Returns 0, or the negative errno of the first write that failed. */
+int proto_gzip_finish(struct proto_gzip *z);
+
+#endif
