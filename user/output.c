@@ -62,7 +62,7 @@ static const struct output_format formats[] = {
 	{
 		.name = "json",
 		.suffixes = ".json",
-		.help = "all of the profile in tables; described in user/output_json.c",
+		.help = "all of the profile, as tables in one document",
 		.needs = OUTPUT_THREADS,
 		.write = output_json,
 	},

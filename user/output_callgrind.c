@@ -46,8 +46,9 @@ struct writer {
 	uint32_t nr_functions; /* processes not counted */
 	struct intern calls;   /* struct call, by caller, line and callee */
 	struct intern owns;    /* struct own, by function and line */
-	bool *function_known;  /* by number: its name has been written */
-	bool *file_known;      /* by string */
+	/* Numbers in the file of functions and, by string, of files; 0 for what has not been named yet. */
+	uint32_t *function_number, *file_number;
+	uint32_t last_function, last_file;
 	uint64_t period_ns;
 };
 
@@ -182,15 +183,21 @@ static int by_function(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* "(NUMBER) NAME", the name only the first time. What is only white space would be taken for no name. */
-static void write_name(uint32_t number, bool *known, const char *name, FILE *out)
+/*
+ * "(NUMBER) NAME", the name only the first time, when *number is 0 and becomes the next after *last. What is only white
+ * space would be taken for no name.
+ */
+static void write_name(uint32_t *number, uint32_t *last, const char *name, FILE *out)
 {
-	fprintf(out, "(%u)", number + 1);
-	if (!*known) {
+	bool known = *number;
+
+	if (!known)
+		*number = ++*last;
+	fprintf(out, "(%u)", *number);
+	if (!known) {
 		fputc(' ', out);
 		output_escaped(name[strspn(name, " ")] ? name : UNKNOWN, out);
 	}
-	*known = true;
 	fputc('\n', out);
 }
 
@@ -204,9 +211,9 @@ static int write_function(struct writer *w, const char *prefix, uint32_t number)
 	if (process && !label)
 		return -ENOMEM;
 	fprintf(w->out, "%sf%s=", prefix, *prefix ? "i" : "l");
-	write_name(file, &w->file_known[file], profile_string(w->profile, file), w->out);
+	write_name(&w->file_number[file], &w->last_file, profile_string(w->profile, file), w->out);
 	fprintf(w->out, "%sfn=", prefix);
-	write_name(number, &w->function_known[number],
+	write_name(&w->function_number[number], &w->last_function,
 		   label ? label : profile_string(w->profile, profile_group(&w->functions, number)->name), w->out);
 	free(label);
 	return 0;
@@ -310,9 +317,10 @@ int output_callgrind(const struct profile *p, const struct output_options *optio
 	err = err ?: grouped;
 	if (!err) {
 		w.nr_functions = w.functions.table.count;
-		w.function_known = calloc((size_t)w.nr_functions + profile_process_count(p) + 1, sizeof(bool));
-		w.file_known = calloc(profile_string_count(p), sizeof(bool));
-		err = w.function_known && w.file_known ? 0 : -ENOMEM;
+		w.function_number =
+			calloc((size_t)w.nr_functions + profile_process_count(p) + 1, sizeof(*w.function_number));
+		w.file_number = calloc(profile_string_count(p), sizeof(*w.file_number));
+		err = w.function_number && w.file_number ? 0 : -ENOMEM;
 	}
 	err = err ?: add_stacks(&w);
 	err = err ?: add_roots(&w);
@@ -328,7 +336,7 @@ int output_callgrind(const struct profile *p, const struct output_options *optio
 	profile_groups_free(&w.functions);
 	intern_free(&w.calls);
 	intern_free(&w.owns);
-	free(w.function_known);
-	free(w.file_known);
+	free(w.function_number);
+	free(w.file_number);
 	return err;
 }

@@ -46,17 +46,27 @@ static inline void take_in(struct profile *p, uint32_t stack, uint32_t owner, ui
 	assert_int_equal(profile_add_sample(p, stack, owner, PROFILE_NONE, value), 0);
 }
 
-/* What a writer writes for a profile; caller frees. */
+/* What a writer writes for a profile, and how much; caller frees. */
+static inline char *written_bytes(const struct profile *p,
+				  int (*write)(const struct profile *, const struct output_options *, FILE *),
+				  const struct output_options *options, size_t *size)
+{
+	char *bytes = NULL;
+	FILE *out = open_memstream(&bytes, size);
+
+	assert_non_null(out);
+	assert_int_equal(write(p, options, out), 0);
+	assert_int_equal(fclose(out), 0);
+	return bytes;
+}
+
+/* Likewise of text. */
 static inline char *written(const struct profile *p,
 			    int (*write)(const struct profile *, const struct output_options *, FILE *))
 {
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
+	size_t size;
+	char *text = written_bytes(p, write, &(struct output_options){0}, &size);
 
-	assert_non_null(out);
-	assert_int_equal(write(p, &(struct output_options){0}, out), 0);
-	assert_int_equal(fclose(out), 0);
 	assert_int_equal(strlen(text), size);
 	return text;
 }
