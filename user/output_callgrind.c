@@ -18,7 +18,7 @@
 
 #include "intern.h"
 #include "profile_groups.h"
-#include "profile_tree.h"
+#include "profile_totals.h"
 
 /* What is written for names and files that are not there. */
 #define UNKNOWN "???"
@@ -41,7 +41,7 @@ struct own {
 struct writer {
 	const struct profile *profile;
 	FILE *out;
-	struct profile_tree tree;
+	struct profile_totals tree;
 	struct profile_groups functions;
 	uint32_t nr_functions; /* processes not counted */
 	struct intern calls;   /* struct call, by caller, line and callee */
@@ -112,8 +112,8 @@ static int add_stacks(struct writer *w)
 		if (call[s] == PROFILE_NONE)
 			call[s] = w->calls.count;
 	}
-	err = err ?: profile_tree_outermost(&w->tree, function, w->nr_functions, first);
-	err = err ?: profile_tree_outermost(&w->tree, call, w->calls.count + 1, first_call);
+	err = err ?: profile_totals_outermost(&w->tree, function, w->nr_functions, first);
+	err = err ?: profile_totals_outermost(&w->tree, call, w->calls.count + 1, first_call);
 	for (uint32_t s = 1; s < count && !err; s++) {
 		struct call *to = intern_item(&w->calls, call[s]);
 
@@ -309,7 +309,7 @@ static void write_head(const struct writer *w)
 int output_callgrind(const struct profile *p, const struct output_options *options, FILE *out)
 {
 	struct writer w = {.profile = p, .out = out, .period_ns = profile_measure(p).period_ns};
-	int err = profile_tree_make(&w.tree, p), grouped = profile_groups_make(&w.functions, p, PROFILE_BY_FUNCTION);
+	int err = profile_totals_make(&w.tree, p), grouped = profile_groups_make(&w.functions, p, PROFILE_BY_FUNCTION);
 
 	(void)options;
 	intern_init(&w.calls, sizeof(struct call), offsetof(struct call, unused));
@@ -332,7 +332,7 @@ int output_callgrind(const struct profile *p, const struct output_options *optio
 		fputs("\ntotals: ", out);
 		write_cost(&w, w.tree.total[PROFILE_ROOT]);
 	}
-	profile_tree_free(&w.tree);
+	profile_totals_free(&w.tree);
 	profile_groups_free(&w.functions);
 	intern_free(&w.calls);
 	intern_free(&w.owns);

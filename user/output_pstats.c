@@ -19,7 +19,7 @@
 
 #include "intern.h"
 #include "profile_groups.h"
-#include "profile_tree.h"
+#include "profile_totals.h"
 
 /* What pstats calls the file of functions that have none, with line 0. */
 #define NO_FILE "~"
@@ -37,7 +37,7 @@ struct call {
 struct writer {
 	const struct profile *profile;
 	FILE *out;
-	struct profile_tree tree;
+	struct profile_totals tree;
 	struct profile_groups functions;
 	struct counts *counts; /* of each function */
 	struct intern calls;   /* struct call, by callee and caller */
@@ -145,7 +145,7 @@ static int add_up(struct writer *w, uint32_t *keys, bool *outermost)
 
 	for (uint32_t s = 1; s < w->tree.count; s++)
 		keys[s] = function_of(w, s);
-	err = profile_tree_outermost(&w->tree, keys, w->functions.table.count, outermost);
+	err = profile_totals_outermost(&w->tree, keys, w->functions.table.count, outermost);
 	for (uint32_t s = 1; s < w->tree.count && !err; s++) {
 		w->counts[keys[s]].own += w->tree.self[s];
 		if (outermost[s])
@@ -168,7 +168,7 @@ static int add_up(struct writer *w, uint32_t *keys, bool *outermost)
 		if (profile_stack(w->profile, s)->parent == PROFILE_ROOT)
 			keys[s] = w->calls.count;
 	}
-	err = err ?: profile_tree_outermost(&w->tree, keys, w->calls.count + 1, outermost);
+	err = err ?: profile_totals_outermost(&w->tree, keys, w->calls.count + 1, outermost);
 	for (uint32_t s = 1; s < w->tree.count && !err; s++) {
 		struct call *call = intern_item(&w->calls, keys[s]);
 
@@ -240,7 +240,7 @@ static double unit_of(const struct profile *p)
 int output_pstats(const struct profile *p, const struct output_options *options, FILE *out)
 {
 	struct writer w = {.profile = p, .out = out, .unit = unit_of(p)};
-	int err = profile_tree_make(&w.tree, p), grouped = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION);
+	int err = profile_totals_make(&w.tree, p), grouped = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION);
 	uint32_t *keys = calloc(w.tree.count, sizeof(*keys));
 	bool *outermost = calloc(w.tree.count, sizeof(*outermost));
 
@@ -257,7 +257,7 @@ int output_pstats(const struct profile *p, const struct output_options *options,
 		write_stats(&w);
 		err = w.err;
 	}
-	profile_tree_free(&w.tree);
+	profile_totals_free(&w.tree);
 	profile_groups_free(&w.functions);
 	intern_free(&w.calls);
 	free(w.counts);

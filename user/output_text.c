@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "profile_groups.h"
-#include "profile_tree.h"
+#include "profile_totals.h"
 
 /* Rows of the table; the rest is summed up in one. */
 #define TEXT_ROWS         40
@@ -27,7 +27,7 @@ struct row {
 
 struct table {
 	const struct profile *profile;
-	struct profile_tree tree;
+	struct profile_totals tree;
 	struct profile_groups groups;
 	struct row *rows;
 	uint32_t count;
@@ -55,7 +55,7 @@ static int add_up(struct table *t)
 
 	for (uint32_t s = 1; s < t->tree.count && !err; s++)
 		groups[s] = t->groups.of_frame[profile_stack(t->profile, s)->frame];
-	err = err ?: profile_tree_outermost(&t->tree, groups, t->count, outermost);
+	err = err ?: profile_totals_outermost(&t->tree, groups, t->count, outermost);
 	for (uint32_t i = 0; i < t->count && !err; i++)
 		t->rows[i].group = i;
 	for (uint32_t s = 1; s < t->tree.count && !err; s++) {
@@ -70,7 +70,7 @@ static int add_up(struct table *t)
 
 static int make_table(struct table *t, const struct profile *p, bool by_line)
 {
-	int err = profile_tree_make(&t->tree, p);
+	int err = profile_totals_make(&t->tree, p);
 
 	t->profile = p;
 	err = err ?: profile_groups_make(&t->groups, p, by_line ? PROFILE_BY_LINE : PROFILE_BY_FUNCTION);
@@ -91,7 +91,7 @@ static int make_table(struct table *t, const struct profile *p, bool by_line)
 
 static void free_table(struct table *t)
 {
-	profile_tree_free(&t->tree);
+	profile_totals_free(&t->tree);
 	profile_groups_free(&t->groups);
 	free(t->rows);
 }

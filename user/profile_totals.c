@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile_tree.h"
+#include "profile_totals.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-static void add_values(struct profile_tree *t)
+static void add_values(struct profile_totals *t)
 {
 	size_t count;
 	const struct profile_sample *samples = profile_samples(t->profile, &count);
@@ -20,7 +20,7 @@ static void add_values(struct profile_tree *t)
 }
 
 /* A parent has a smaller index than what stands on it: two walks over the indexes give sizes, then places. */
-static int put_in_order(struct profile_tree *t)
+static int put_in_order(struct profile_totals *t)
 {
 	uint32_t *size = calloc(t->count, sizeof(*size)), *place = calloc(t->count, sizeof(*place));
 	uint32_t *next = calloc(t->count, sizeof(*next)); /* place of the next that stands on the stack */
@@ -48,11 +48,11 @@ static int put_in_order(struct profile_tree *t)
 	return err;
 }
 
-int profile_tree_make(struct profile_tree *t, const struct profile *p)
+int profile_totals_make(struct profile_totals *t, const struct profile *p)
 {
 	uint32_t count = profile_stack_count(p);
 
-	*t = (struct profile_tree){
+	*t = (struct profile_totals){
 		.profile = p,
 		.count = count,
 		.self = calloc(count, sizeof(*t->self)),
@@ -66,7 +66,7 @@ int profile_tree_make(struct profile_tree *t, const struct profile *p)
 	return put_in_order(t);
 }
 
-void profile_tree_free(struct profile_tree *t)
+void profile_totals_free(struct profile_totals *t)
 {
 	free(t->self);
 	free(t->total);
@@ -74,7 +74,7 @@ void profile_tree_free(struct profile_tree *t)
 	free(t->end);
 }
 
-int profile_tree_outermost(const struct profile_tree *t, const uint32_t *keys, uint32_t nr_keys, bool *outermost)
+int profile_totals_outermost(const struct profile_totals *t, const uint32_t *keys, uint32_t nr_keys, bool *outermost)
 {
 	/* For each key: where what stands on its last outermost stack ends. */
 	uint32_t *end = calloc(nr_keys ? nr_keys : 1, sizeof(*end));
