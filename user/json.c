@@ -68,6 +68,24 @@ void json_int(struct json *j, const char *key, int64_t number)
 	fprintf(j->out, "%" PRId64, number);
 }
 
+void json_decimal(struct json *j, const char *key, uint64_t number, unsigned places)
+{
+	uint64_t unit = 1;
+
+	begin(j, key);
+	for (unsigned i = 0; i < places; i++)
+		unit *= 10;
+	fprintf(j->out, "%" PRIu64, number / unit);
+	number %= unit;
+	if (number)
+		fputc('.', j->out);
+	while (number) {
+		unit /= 10;
+		fputc((char)('0' + number / unit), j->out);
+		number %= unit;
+	}
+}
+
 void json_double(struct json *j, const char *key, double number)
 {
 	begin(j, key);

@@ -24,6 +24,8 @@ void json_end_array(struct json *j);
 void json_string(struct json *j, const char *key, const char *text) __asm__("json_write_string");
 void json_uint(struct json *j, const char *key, uint64_t number);
 void json_int(struct json *j, const char *key, int64_t number);
+/* number / 10^places, exactly; places: at most 19. */
+void json_decimal(struct json *j, const char *key, uint64_t number, unsigned places);
 /* What JSON has no word for (NaN, infinity) becomes null. */
 void json_double(struct json *j, const char *key, double number);
 void json_bool(struct json *j, const char *key, bool value);
