@@ -73,6 +73,42 @@ static const struct output_format formats[] = {
 		.needs = OUTPUT_THREADS,
 		.write = output_jsonl,
 	},
+	{
+		.name = "svg",
+		.suffixes = ".svg",
+		.help = "flame graph as a static image",
+		.write = output_svg,
+	},
+	{
+		.name = "speedscope",
+		.suffixes = ".speedscope.json .speedscope",
+		.help = "speedscope, a timeline for each thread",
+		.needs = OUTPUT_THREADS | OUTPUT_TIMES,
+		.write = output_speedscope,
+	},
+	{
+		.name = "gecko",
+		.alias = "firefox",
+		.suffixes = ".gecko.json .gecko",
+		.help = "Firefox Profiler (profiler.firefox.com), a timeline for each thread",
+		.needs = OUTPUT_THREADS | OUTPUT_TIMES,
+		.write = output_gecko,
+	},
+	{
+		.name = "chrometrace",
+		.suffixes = ".trace.json .chrometrace",
+		.help = "Perfetto and chrome://tracing, slices for each thread",
+		.needs = OUTPUT_THREADS | OUTPUT_TIMES,
+		.write = output_chrometrace,
+	},
+	{
+		.name = "perf-script",
+		.alias = "perf",
+		.suffixes = ".perf-script .perf",
+		.help = "text as perf script prints it, a record for each sample",
+		.needs = OUTPUT_THREADS | OUTPUT_TIMES,
+		.write = output_perfscript,
+	},
 	{0},
 };
 

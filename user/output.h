@@ -49,6 +49,11 @@ int output_callgrind(const struct profile *p, const struct output_options *optio
 int output_pstats(const struct profile *p, const struct output_options *options, FILE *out);
 int output_json(const struct profile *p, const struct output_options *options, FILE *out);
 int output_jsonl(const struct profile *p, const struct output_options *options, FILE *out);
+int output_svg(const struct profile *p, const struct output_options *options, FILE *out);
+int output_speedscope(const struct profile *p, const struct output_options *options, FILE *out);
+int output_gecko(const struct profile *p, const struct output_options *options, FILE *out);
+int output_chrometrace(const struct profile *p, const struct output_options *options, FILE *out);
+int output_perfscript(const struct profile *p, const struct output_options *options, FILE *out);
 
 /*
  * Writes a name so that it stays one name on one line, and different from every other: backslash as \\, `;` as \x3b,

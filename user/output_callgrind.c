@@ -287,7 +287,7 @@ static void write_head(const struct writer *w)
 		if (!account[i].value)
 			continue;
 		fputs("desc: ", w->out);
-		output_account(w->profile, &account[i], w->out);
+		output_account_entry(w->profile, &account[i], w->out);
 		fputc('\n', w->out);
 	}
 	if (!w->tree.total[PROFILE_ROOT])

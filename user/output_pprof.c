@@ -156,7 +156,7 @@ static void write_comments(struct writer *w)
 		if (!account[i].value)
 			continue;
 		if (out) {
-			output_account(w->profile, &account[i], out);
+			output_account_entry(w->profile, &account[i], out);
 			if (fclose(out)) {
 				free(text);
 				text = NULL;

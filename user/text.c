@@ -155,3 +155,22 @@ void text_json(const char *text, FILE *out)
 	fwrite(from, 1, (size_t)(text - from), out);
 	fputc('"', out);
 }
+
+void text_xml(const char *text, size_t size, FILE *out)
+{
+	const unsigned char *p = (const unsigned char *)text, *end = p + size;
+
+	while (p < end && *p) {
+		size_t len = sequence(p);
+		/* U+FFFE and U+FFFF are not among XML's characters. */
+		bool foreign = !len || is_control(p) || (len == 3 && memcmp(p, "\xef\xbf", 2) == 0 && p[2] >= 0xbe);
+
+		if (foreign)
+			fputs("\xef\xbf\xbd", out);
+		else if (*p == '<' || *p == '>' || *p == '&' || *p == '"' || *p == '\'')
+			fprintf(out, "&#%d;", *p);
+		else
+			fwrite(p, 1, len, out);
+		p += len ?: 1;
+	}
+}

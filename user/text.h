@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texts of other programs, which can hold any byte, for a terminal and for JSON. */
+/* Texts of other programs, which can hold any byte, for a terminal, for JSON and for XML. */
 #ifndef TEXT_H
 #define TEXT_H
 
@@ -24,5 +24,11 @@ char *text_utf8(const char *text);
 /* Writes a JSON string with its quotes; bytes that are no UTF-8 as U+FFFD, and < > & as \uNNNN: it may stand in HTML.
  */
 void text_json(const char *text, FILE *out);
+
+/*
+ * Writes at most that many bytes as text of XML 1.0, in an element or in an attribute; what is no UTF-8, or no
+ * character of XML, or a control character, as U+FFFD.
+ */
+void text_xml(const char *text, size_t size, FILE *out);
 
 #endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Text as perf script prints samples, for stackcollapse-perf.pl, inferno, speedscope, Firefox Profiler and other
+ * readers of it:
+ *
+ *     comm  PID/TID   seconds.nanoseconds: PERIOD EVENT:
+ *     <TAB>               0 leaf (file:LINE)
+ *     <TAB>               0 root (file:LINE)
+ *     <empty line>
+ *
+ * There is a record for each sample, in the order of their times. The period is what perf's is: CPU
+ * time in nanoseconds where a sample stands for some, else the value. Samples without times are added up to one record
+ * for each stack, at 0: readers that count records and do not look at the period get those wrong, which the header
+ * says.
+ *
+ * There is no CPU (perf's field may be left out), and for an address stands 0: Python frames have lines. Names cannot
+ * hold what would end a field: comm has _ for blanks, files \xNN for blanks and parentheses, and all texts \xNN for
+ * control characters and bytes that are no UTF-8.
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output_tracks.h"
+#include "text.h"
+
+/* Writes a text as one field; each blank or parenthesis as blank, or as \xNN where that is NULL. */
+static int write_field(const char *text, const char *blank, FILE *out)
+{
+	char *printable = text_printable(text);
+
+	if (!printable)
+		return -ENOMEM;
+	for (const char *c = printable; *c; c++) {
+		if (!strchr(" ()", *c))
+			fputc(*c, out);
+		else if (blank)
+			fputs(blank, out);
+		else
+			fprintf(out, "\\x%02x", *c);
+	}
+	free(printable);
+	return 0;
+}
+
+static int write_frame(const struct profile *p, uint32_t index, FILE *out)
+{
+	const struct profile_frame *frame = profile_frame(p, index);
+	char *name = text_printable(profile_string(p, frame->name));
+	int err;
+
+	if (!name)
+		return -ENOMEM;
+	/* Readers want some name. */
+	fprintf(out, "\t%16d %s (", 0, *name ? name : "?");
+	free(name);
+	err = write_field(frame->file ? profile_string(p, frame->file) : "[python]", NULL, out);
+	if (frame->file && frame->line != PROFILE_NO_LINE)
+		fprintf(out, ":%d", frame->line);
+	fputs(")\n", out);
+	return err;
+}
+
+/* What all records of a track begin with; caller frees. NULL: no memory. */
+static char *head_of(const struct profile *p, const struct output_track *track)
+{
+	const struct profile_process *process = profile_process(p, track->process);
+	const struct profile_thread *thread = track->thread == PROFILE_NONE ? NULL : profile_thread(p, track->thread);
+	const char *comm = profile_string(p, thread ? thread->name : process->name);
+	char *head = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&head, &size);
+	int err;
+
+	if (!out)
+		return NULL;
+	err = write_field(*comm ? comm : "?", "_", out);
+	fprintf(out, " %5d/%-5d", process->pid, thread ? thread->tid : process->pid);
+	if (fclose(out) || err) {
+		free(head);
+		return NULL;
+	}
+	return head;
+}
+
+static int write_record(const struct profile *p, const struct output_tick *tick, const char *head, FILE *out)
+{
+	uint64_t period = profile_measure(p).period_ns ?: 1;
+	const char *event = profile_fact(p, PROFILE_FACT_EVENT) ?: profile_measure(p).name;
+	int err;
+
+	fprintf(out, "%s %5llu.%09llu: %10llu ", head, (unsigned long long)(tick->time_ns / 1000000000),
+		(unsigned long long)(tick->time_ns % 1000000000), (unsigned long long)(tick->value * period));
+	err = write_field(event, "_", out);
+	fputs(": \n", out);
+	for (uint32_t s = tick->stack; s != PROFILE_ROOT && !err; s = profile_stack(p, s)->parent)
+		err = write_frame(p, profile_stack(p, s)->frame, out);
+	fputc('\n', out);
+	return err;
+}
+
+/* The tracks' ticks in the order of their times are the order of records. */
+static int by_time(const void *a, const void *b)
+{
+	const struct output_tick *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	if (x->track != y->track)
+		return x->track < y->track ? -1 : 1;
+	return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+static int write_records(const struct profile *p, struct output_tracks *tracks, FILE *out)
+{
+	char **heads = calloc(tracks->count + 1, sizeof(*heads));
+	size_t count = 0;
+	int err = heads ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < tracks->count && !err; i++) {
+		heads[i] = head_of(p, &tracks->tracks[i]);
+		count += tracks->tracks[i].count;
+		err = heads[i] ? 0 : -ENOMEM;
+	}
+	if (!err)
+		qsort(tracks->ticks, count, sizeof(*tracks->ticks), by_time);
+	for (size_t i = 0; i < count && !err; i++)
+		err = write_record(p, &tracks->ticks[i], heads[tracks->ticks[i].track], out);
+	for (size_t i = 0; heads && i < tracks->count; i++)
+		free(heads[i]);
+	free(heads);
+	return err;
+}
+
+static int write_fact(const struct profile *p, const char *label, const char *key, FILE *out)
+{
+	const char *fact = profile_fact(p, key);
+	char *printable = fact ? text_printable(fact) : NULL;
+
+	if (fact && !printable)
+		return -ENOMEM;
+	if (fact)
+		fprintf(out, "# %s : %s\n", label, printable);
+	free(printable);
+	return 0;
+}
+
+/* As perf script --header has it; readers know the first line. */
+static int write_header(const struct profile *p, const struct output_tracks *tracks, FILE *out)
+{
+	int err;
+
+	fputs("# ========\n", out);
+	err = write_fact(p, "hostname", PROFILE_FACT_HOST, out);
+	err = err ?: write_fact(p, "os release", PROFILE_FACT_KERNEL, out);
+	err = err ?: write_fact(p, "arch", PROFILE_FACT_ARCH, out);
+	fputs("# written by pybpf " PYBPF_VERSION "\n", out);
+	if (!tracks->count)
+		fputs("# there are no samples with Python frames\n", out);
+	for (size_t i = 0; i < tracks->count; i++) {
+		if (tracks->tracks[i].timed)
+			continue;
+		fputs("# samples whose times are not known are added up to one record each, at 0\n", out);
+		break;
+	}
+	/* What splits the text at empty lines takes the header for a record. */
+	fputs("# ========\n#\n\n", out);
+	return err;
+}
+
+int output_perfscript(const struct profile *p, const struct output_options *options, FILE *out)
+{
+	struct output_tracks tracks;
+	int err = output_tracks(p, &tracks);
+
+	(void)options;
+	if (err)
+		return err;
+	err = write_header(p, &tracks, out);
+	err = err ?: write_records(p, &tracks, out);
+	output_tracks_free(&tracks);
+	return err;
+}
