@@ -9,6 +9,7 @@
 # make bench      what pybpf costs, in one table, beside other profilers; BENCH= hands on options (BENCH=--short)
 # make soak       ten minutes of processes that come and go: is anything of them left? SOAK="--seconds 60"
 # make format     lay out all C code
+# make html-app   user/output_html.asset, the page of the HTML report, of tools/html; it is checked in, and needs Node.js
 #
 # WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that
 # libbpf (built there) in place of the system's.
@@ -249,6 +250,11 @@ lint: $(BUILD)/pybpf.skel.h $(PROTO_C)
 
 format:
 	$(CLANG_FORMAT) -i $(wildcard $(foreach folder,user bpf tests/unit tests/kernel tests/fuzz tests/hostile tests/targets tools,$(folder)/*.c $(filter-out user/layout_tables.h,$(wildcard $(folder)/*.h))))
+
+.PHONY: html-app
+html-app:
+	cd tools/html && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && node build.mjs ../../user/output_html.asset
+	rm -rf tools/html/node_modules
 
 clean:
 	rm -rf $(BUILD)

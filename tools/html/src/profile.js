@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The profile that the page carries, as the contract of user/output_html.c has it, in typed arrays.
+
+const FORMAT = "pybpf-html";
+const VERSION = 1;
+
+export const KIND_NOTE = 1;
+export const KINDS = ["Python", "Note"]; // enum profile_frame_kind
+
+// Control characters and marks that change the direction of text, which could make a name look like another.
+const MISLEADING = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+export function printable(text) {
+  return text.replace(MISLEADING, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+}
+
+function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+export async function unpack(base64) {
+  if (!globalThis.DecompressionStream) throw new Error("this browser is too old to unpack it (it lacks DecompressionStream)");
+  const unzipped = new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const data = await new Response(unzipped).json();
+  if (data.format !== FORMAT || data.version !== VERSION)
+    throw new Error(`its data is ${data.format} version ${data.version}, not ${FORMAT} version ${VERSION}`);
+  return data;
+}
+
+// What belongs together by colour: a path's first folder, below the folder that Python
+// finds modules in; the interpreter's own frozen modules are one.
+export function moduleOf(file) {
+  const found = /(?:site-packages|dist-packages|python\d[\d.]*t?)\/(?!site-packages|dist-packages)(.*)/.exec(file);
+  let path = found ? found[1] : file;
+  if (path.startsWith("<frozen ")) return "<frozen>";
+  if (path.startsWith("/")) {
+    const parts = path.split("/").filter(Boolean);
+    return parts.length > 1 ? parts[parts.length - 2] : parts[0];
+  }
+  const slash = path.indexOf("/");
+  if (slash > 0) path = path.slice(0, slash);
+  return path;
+}
+
+// Frames that count as one: functions (name, file), or lines of them (name, file, line). ofFrame: frame -> key.
+class Keys {
+  constructor(data, strings, byLine) {
+    const { name, file, line, first_line, kind } = data.frames;
+    const known = new Map();
+    this.ofFrame = new Int32Array(name.length);
+    this.name = [];
+    this.file = [];
+    this.line = []; // with byLine that line, else the function's first; -1 where unknown
+    this.kind = [];
+    for (let f = 0; f < name.length; f++) {
+      const id = `${name[f]}.${file[f]}.${kind[f]}` + (byLine ? "." + line[f] : "");
+      let key = known.get(id);
+      if (key === undefined) {
+        known.set(id, (key = this.name.length));
+        this.name.push(strings[name[f]]);
+        this.file.push(strings[file[f]]);
+        this.line.push(byLine ? line[f] : first_line[f]);
+        this.kind.push(kind[f]);
+      } else if (!byLine && this.line[key] < 0) this.line[key] = first_line[f];
+      this.ofFrame[f] = key;
+    }
+    this.count = this.name.length;
+    this.byLine = byLine;
+  }
+
+  place(key) {
+    const { file, line } = this;
+    if (!file[key]) return "";
+    return line[key] < 0 ? file[key] : `${file[key]}:${line[key]}`;
+  }
+
+  label(key) {
+    return this.byLine && this.line[key] >= 0 ? `${this.name[key]}:${this.line[key]}` : this.name[key];
+  }
+
+  // What a search looks at, as folded stacks spell it.
+  text(key) {
+    const place = this.place(key);
+    return place ? `${this.name[key]} (${place})` : this.name[key];
+  }
+}
+
+export class Profile {
+  constructor(data) {
+    const strings = data.strings.map(printable);
+    const { stacks, samples, events, processes, threads } = data;
+    this.measure = data.measure;
+    this.facts = data.facts;
+    this.account = data.account;
+    this.roots = data.roots;
+    this.functions = new Keys(data, strings, false);
+    this.lines = new Keys(data, strings, true);
+
+    const count = stacks.down.length;
+    this.stackParent = new Int32Array(count);
+    this.stackFrame = Int32Array.from(stacks.frame);
+    this.stackDepth = new Int32Array(count); // number of frames
+    for (let s = 1; s < count; s++) {
+      this.stackParent[s] = s - stacks.down[s];
+      this.stackDepth[s] = this.stackDepth[this.stackParent[s]] + 1;
+    }
+
+    this.processes = processes.pid.map((pid, i) => {
+      const inner = processes.inner_pid[i];
+      const name = strings[processes.name[i]];
+      const label = pid ? `${name} (${pid}${inner ? `, ${inner} inside` : ""})` : name;
+      return { pid, name, label, container: strings[processes.container[i]] };
+    });
+    this.threads = threads.tid.map((tid, i) => {
+      const name = strings[threads.name[i]];
+      return { process: threads.process[i], tid, name, label: `${name} (${tid})` };
+    });
+    this.containers = [...new Set(this.processes.map((p) => p.container))].sort();
+    this.sampleStack = Int32Array.from(samples.stack);
+    this.sampleProcess = Int32Array.from(samples.process);
+    this.sampleThread = Int32Array.from(samples.thread);
+    this.sampleValue = Float64Array.from(samples.value);
+    this.sampleBefore = samples.before ? Float64Array.from(samples.before) : null;
+
+    let time = 0;
+    this.eventTime = Float64Array.from(events.later_us, (later) => (time += later)); // microseconds
+    this.eventSample = Int32Array.from(events.sample);
+    this.eventValue = Float64Array.from(events.value);
+    this.sources = new Map(data.sources.map(({ file, text }) => [printable(file), text.split("\n")]));
+    this.diff = data.diff;
+    this.total = 0;
+    this.totalBefore = 0;
+    for (let i = 0; i < this.sampleStack.length; i++) {
+      if (!this.sampleStack[i]) continue;
+      this.total += this.sampleValue[i];
+      if (this.sampleBefore) this.totalBefore += this.sampleBefore[i];
+    }
+    if (this.diff) this.verdicts = this.verdictsByKey(data.diff.functions);
+  }
+
+  // For each function's key the row of the comparison.
+  verdictsByKey(functions) {
+    const row = new Map(functions.name.map((name, i) => [`${printable(name)}\n${printable(functions.file[i])}`, i]));
+    const { name, file, count } = this.functions;
+    return Array.from({ length: count }, (_, key) => {
+      const i = row.get(`${name[key]}\n${file[key]}`);
+      if (i === undefined) return null;
+      return Object.fromEntries(Object.entries(functions).map(([column, values]) => [column, values[i]]));
+    });
+  }
+
+  get empty() {
+    return this.total + this.totalBefore === 0;
+  }
+
+  get anonymousThreads() {
+    return this.sampleThread.every((t) => t < 0);
+  }
+}

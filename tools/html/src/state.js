@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is shown, as the address's part after # keeps it: a link restores the view.
+
+const DEFAULTS = {
+  view: "graph", // graph, time, callers, table, source, run
+  shape: "icicle", // or flame: which way the graph grows
+  order: "heavy", // left-heavy, or by name
+  color: "module", // or kind, change
+  by: "function", // or line: what one frame is
+  roots: "", // container, process, thread below the frames; "" as the profile has them, "-" none
+  width: "both", // of a comparison's frames: both, before, after
+  q: "", // regular expression that is searched for
+  container: "", // filters: "" all, else an index
+  process: "",
+  thread: "",
+  zoom: "", // group.stack.depth of a node; see tree.js
+  fn: "", // key of the chosen function
+  file: "", // whose source is shown
+  sort: "self", // column of the table
+  t: "", // from-to, microseconds
+  theme: "", // light or dark; "" as the system has it
+};
+// These two name things of one key space, or of one tree.
+const LOST_WITH = { by: ["fn", "zoom"], roots: ["zoom"], order: [], fn: ["zoom"], view: ["zoom"], container: ["zoom"], process: ["zoom"], thread: ["zoom"] };
+// A step of the browser's history; typing is none.
+const STEPS = ["view", "zoom", "fn", "file"];
+
+export function readHash(hash) {
+  const state = { ...DEFAULTS };
+  for (const [key, value] of new URLSearchParams(hash.replace(/^#/, ""))) if (key in DEFAULTS) state[key] = value;
+  return state;
+}
+
+export function writeHash(state) {
+  const words = new URLSearchParams();
+  for (const [key, usual] of Object.entries(DEFAULTS)) if (state[key] !== usual) words.set(key, state[key]);
+  return words.toString();
+}
+
+// The next state; what a change makes meaningless goes back to its default.
+export function changed(state, change) {
+  const next = { ...state };
+  for (const key of Object.keys(change)) if (change[key] !== state[key]) for (const lost of LOST_WITH[key] ?? []) next[lost] = DEFAULTS[lost];
+  return Object.assign(next, change);
+}
+
+export function remember(state, change) {
+  const hash = writeHash(state);
+  const address = hash ? "#" + hash : location.pathname + location.search;
+  if (STEPS.some((key) => key in change)) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A canvas as large as what is seen of a scrolled area, and boxes with text on it.
+
+export const ROW = 20; // pixels
+const PAD = 5;
+const NARROWEST_TEXT = 26;
+const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+
+// host: an element to fill. draw(context, width, height, scrollTop) is called at most once a frame.
+export class Surface {
+  constructor(host, draw) {
+    this.draw = draw;
+    this.scroller = document.createElement("div");
+    this.scroller.className = "scroller";
+    this.canvas = document.createElement("canvas");
+    this.spacer = document.createElement("div");
+    this.scroller.append(this.canvas, this.spacer);
+    host.append(this.scroller);
+    this.context = this.canvas.getContext("2d");
+    this.widths = new Map(); // of texts, in pixels
+    this.scroller.addEventListener("scroll", () => this.redraw(), { passive: true });
+    this.watcher = new ResizeObserver(() => this.resize());
+    this.watcher.observe(this.scroller);
+    this.resize();
+  }
+
+  destroy() {
+    this.watcher.disconnect();
+    cancelAnimationFrame(this.pending);
+    this.scroller.remove();
+  }
+
+  resize() {
+    const { clientWidth, clientHeight } = this.scroller;
+    if (clientWidth === this.width && clientHeight === this.height && devicePixelRatio === this.ratio) return;
+    this.width = clientWidth;
+    this.height = clientHeight;
+    this.ratio = devicePixelRatio;
+    this.canvas.width = Math.round(clientWidth * this.ratio);
+    this.canvas.height = Math.round(clientHeight * this.ratio);
+    this.canvas.style.width = clientWidth + "px";
+    this.canvas.style.height = clientHeight + "px";
+    this.onresize?.();
+    this.paint();
+  }
+
+  // The whole area's height.
+  set content(height) {
+    this.spacer.style.height = Math.max(0, height - this.height) + "px";
+  }
+
+  redraw() {
+    this.pending ??= requestAnimationFrame(() => {
+      this.pending = null;
+      this.paint();
+    });
+  }
+
+  paint() {
+    const c = this.context;
+    c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    c.clearRect(0, 0, this.width, this.height);
+    c.font = FONT;
+    c.textBaseline = "middle";
+    this.draw(c, this.width, this.height, this.scroller.scrollTop);
+  }
+
+  // Pointer's place: x, y on the canvas.
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  }
+
+  measure(text) {
+    let width = this.widths.get(text);
+    if (width === undefined) {
+      if (this.widths.size > 20000) this.widths.clear();
+      this.widths.set(text, (width = this.context.measureText(text).width));
+    }
+    return width;
+  }
+
+  // As much of the text as fits.
+  fit(text, room) {
+    const width = this.measure(text);
+    if (width <= room) return text;
+    const letters = Array.from(text.length > 400 ? text.slice(0, 400) : text);
+    for (let n = Math.min(letters.length, Math.floor((letters.length * room) / width)); n > 1; n--) {
+      const part = letters.slice(0, n).join("") + "\u2026";
+      if (this.context.measureText(part).width <= room) return part;
+    }
+    return "";
+  }
+
+  // A box's text; what is left of the canvas is not part of its room.
+  text(label, x, y, width, color) {
+    const left = Math.max(x, 0);
+    const room = Math.min(x + width, this.width) - left - 2 * PAD;
+    if (room < NARROWEST_TEXT - 2 * PAD) return;
+    const shown = this.fit(label, room);
+    if (!shown) return;
+    this.context.fillStyle = color;
+    this.context.fillText(shown, left + PAD, y + ROW / 2);
+  }
+}
