@@ -11,7 +11,7 @@ import { RunView, summary } from "./run.jsx";
 import { SourceView } from "./sources.jsx";
 import { changed, readHash, remember } from "./state.js";
 import { TableView } from "./table.jsx";
-import { matched, mergedTree, sums } from "./tree.js";
+import { matched, mergedTree, selfOf, sums } from "./tree.js";
 
 const VIEWS = [
   ["graph", "Flame graph"],
@@ -112,7 +112,7 @@ function useModel(profile, state, set, dark) {
   );
   const lineSums = useMemo(() => lineTree && sums(lineTree), [lineTree]);
   const totals = useMemo(() => sums(tree), [tree]);
-  const hues = useMemo(() => modules(by, sums(mergedTree(profile, { ...arrangement, rank: null, passes: () => true, keys: by, roots: [] })).self), [profile, by]);
+  const hues = useMemo(() => modules(by, selfOf(profile, by)), [profile, by]);
   const hueOf = useMemo(() => new Map(hues.map((m) => [m.name, m.hue])), [hues]);
 
   const { expression, error } = useMemo(() => compile(state.q), [state.q]);

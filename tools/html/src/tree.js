@@ -236,6 +236,15 @@ export function outermost(tree, key, visit) {
   }
 }
 
+// Self of each key in the whole profile.
+export function selfOf({ sampleStack, sampleValue, stackFrame }, keys) {
+  const self = new Float64Array(keys.count);
+  sampleStack.forEach((stack, i) => {
+    if (stack) self[keys.ofFrame[stackFrame[stack]]] += sampleValue[i];
+  });
+  return self;
+}
+
 // Who called a function (key), the callers of its callers above them; key -1: who called what was running.
 export function callersTree(tree, key, { size, rank }) {
   const b = new Builder(!!tree.was);
