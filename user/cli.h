@@ -24,6 +24,7 @@ int cli_record(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_ps(int argc, char **argv);
 int cli_report(int argc, char **argv);
+int cli_diff(int argc, char **argv);
 
 /* Says one sentence about the command line. Returns CLI_USAGE. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

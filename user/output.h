@@ -66,6 +66,8 @@ void output_escaped(const char *text, FILE *out);
  */
 #define OUTPUT_ROOTS 3
 int output_roots(const struct profile *p, const struct profile_sample *sample, char *labels[OUTPUT_ROOTS]);
+/* Writes roots and frames of a sample, root;...;leaf, escaped. Returns 0 or -ENOMEM. */
+int output_folded_stack(const struct profile *p, const struct profile_sample *sample, FILE *out);
 /* "name (PID)", "name (PID, N inside)" for another PID in its own namespace, or "name"; caller frees. NULL: no memory.
  */
 char *output_process_label(const struct profile *p, uint32_t process);

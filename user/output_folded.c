@@ -20,26 +20,33 @@ static int write_roots(const struct profile *p, const struct profile_sample *sam
 	return n < 0 ? n : 0;
 }
 
+int output_folded_stack(const struct profile *p, const struct profile_sample *sample, FILE *out)
+{
+	struct output_path path = {0};
+	int err = output_path(p, sample->stack, &path);
+
+	err = err ?: write_roots(p, sample, out);
+	for (size_t f = path.count; f-- > 0 && !err;) {
+		output_frame(p, path.frames[f], out);
+		if (f)
+			fputc(';', out);
+	}
+	output_path_free(&path);
+	return err;
+}
+
 int output_folded(const struct profile *p, const struct output_options *options, FILE *out)
 {
 	struct profile_sample *samples;
-	struct output_path path = {0};
 	size_t count;
 	int err = profile_by_roots(p, &samples, &count);
 
 	(void)options;
 	for (size_t i = 0; i < count && !err; i++) {
-		err = output_path(p, samples[i].stack, &path);
-		err = err ?: write_roots(p, &samples[i], out);
-		for (size_t f = path.count; f-- > 0 && !err;) {
-			output_frame(p, path.frames[f], out);
-			if (f)
-				fputc(';', out);
-		}
+		err = output_folded_stack(p, &samples[i], out);
 		if (!err)
 			fprintf(out, " %llu\n", (unsigned long long)samples[i].value);
 	}
-	output_path_free(&path);
 	free(samples);
 	return err;
 }
