@@ -11,15 +11,15 @@
 
 /* How numbers of a basis are printed. */
 struct scale {
-	const char *compared, *unit;
+	const char *compared, *unit, *change_unit;
 	double factor; /* from what profile_diff.h says to the unit */
 	int digits;
 };
 
 static const struct scale scales[] = {
-	[PROFILE_DIFF_SHARE] = {"shares of all samples; one also shrinks when another grows", "%", 100, 2},
-	[PROFILE_DIFF_RATE] = {"CPU time per second of the run", "ms/s", 1000, 2},
-	[PROFILE_DIFF_TIME] = {"CPU time of the whole run", "s", 1, 3},
+	[PROFILE_DIFF_SHARE] = {"shares of all samples; one also shrinks when another grows", "%", "points", 100, 2},
+	[PROFILE_DIFF_RATE] = {"CPU time per second of the run", "ms/s", "ms/s", 1000, 2},
+	[PROFILE_DIFF_TIME] = {"CPU time of the whole run", "s", "s", 1, 3},
 };
 
 static const char *const verdicts[] = {
@@ -93,15 +93,15 @@ static void write_row(const struct table *t, uint32_t function, FILE *out)
 
 static void write_head(const struct table *t, FILE *out)
 {
-	const char *unit = t->scale->unit;
+	const char *unit = t->scale->unit, *change = t->scale->change_unit;
 
 	fprintf(out, "\n%-6s %9s %9s  %9s  %9s %9s  ", "", "before", "after", "change", "from", "to");
 	if (t->rates)
 		fprintf(out, "%9s %9s  ", "before", "after");
-	fprintf(out, "%s\n%-6s %9s %9s  %9s  %9s %9s  ", t->diff->options.by_line ? "line" : "function", "", unit, unit,
-		unit, unit, unit);
+	fprintf(out, "%s\n%-6s %9s %9s  %9s  %9s %9s", t->diff->options.by_line ? "line" : "function", "", unit, unit,
+		change, change, change);
 	if (t->rates)
-		fprintf(out, "%9s %9s  ", "ms/s", "ms/s");
+		fprintf(out, "  %9s %9s", "ms/s", "ms/s");
 	fputc('\n', out);
 }
 
