@@ -26,10 +26,10 @@ int output_folded_stack(const struct profile *p, const struct profile_sample *sa
 	int err = output_path(p, sample->stack, &path);
 
 	err = err ?: write_roots(p, sample, out);
-	for (size_t f = path.count; f-- > 0 && !err;) {
-		output_frame(p, path.frames[f], out);
+	for (size_t f = 0; f < path.count && !err; f++) {
 		if (f)
 			fputc(';', out);
+		output_frame(p, path.frames[f], out);
 	}
 	output_path_free(&path);
 	return err;
