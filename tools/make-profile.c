@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * make-profile SAMPLES STACKS DEPTH: a made-up profile on stdout, saved as .pybpf, for benchmarks of what reads and writes
- * profiles. The same numbers give the same profile. Stacks part from one another at any depth, some are far hotter than
- * others, and each sample has its time.
+ * make-profile SAMPLES STACKS DEPTH: a made-up profile on stdout, saved as .pybpf, for benchmarks of what reads and
+ * writes profiles. The same numbers give the same profile. Stacks part from one another at any depth, some are far
+ * hotter than others, and each sample has its time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,8 +99,9 @@ int main(int argc, char **argv)
 		uint32_t thread = threads[which % (PROCESSES * THREADS)], process = profile_thread(p, thread)->process;
 
 		err = profile_add_sample(p, stack, process, thread, 1);
-		err = err ?: profile_add_event(p, (uint64_t)i * measure.period_ns / 2,
-					       profile_find_sample(p, stack, process, thread), 1);
+		err = err
+			      ?: profile_add_event(p, (uint64_t)i * measure.period_ns / 2,
+						   profile_find_sample(p, stack, process, thread), 1);
 	}
 	err = err ?: profile_set_fact(p, PROFILE_FACT_FREQ, "99");
 	err = err ?: profile_save(p, stdout);

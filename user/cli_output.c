@@ -36,17 +36,33 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 	if (output->format->needs & OUTPUT_BINARY && !output->path && isatty(STDOUT_FILENO))
 		return cli_usage("-f %s: it is nothing for a terminal; give -o FILE, or send it to a file or a program",
 				 output->format->name);
+	if (output->options.by_line && !output->format->by_line)
+		return cli_usage("--by=line: %s has no lines in place of functions; text and svg have",
+				 output->format->name);
 	return 0;
+}
+
+int cli_output_open(struct cli_output *output)
+{
+	int err = output->path && !output->file.stream ? output_file_open(&output->file, output->path) : 0;
+
+	if (!err)
+		return CLI_OK;
+	log_error("cannot write to %s: %s", output->path, strerror(-err));
+	return CLI_FAILED;
+}
+
+void cli_output_discard(struct cli_output *output)
+{
+	output_file_discard(&output->file);
 }
 
 static int write_file(struct cli_output *output, const struct profile *profile)
 {
-	int err = output_file_open(&output->file, output->path);
+	int err = cli_output_open(output);
 
-	if (err) {
-		log_error("cannot write to %s: %s", output->path, strerror(-err));
-		return CLI_FAILED;
-	}
+	if (err)
+		return err;
 	err = output->format->write(profile, &output->options, output->file.stream);
 	if (err)
 		output_file_discard(&output->file);
@@ -64,7 +80,7 @@ static int write_stdout(const struct cli_output *output, const struct profile *p
 	int err;
 
 	do {
-		cli_pager_start(&pager);
+		cli_pager_start(&pager, output->pager);
 		err = output->format->write(profile, &output->options, pager.stream);
 	} while (cli_pager_finish(&pager, &err));
 	if (!err)

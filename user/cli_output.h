@@ -10,6 +10,7 @@ struct cli_output {
 	const struct output_format *format;
 	struct output_options options;
 	struct output_file file;
+	bool pager; /* text for a terminal goes through one */
 };
 
 /* Takes -f. Returns 0, or CLI_USAGE after one sentence on stderr. */
@@ -22,9 +23,18 @@ int cli_output_format(struct cli_output *output, const char *name);
 int cli_output_choose(struct cli_output *output, const char *fallback);
 
 /*
- * Opens the file, writes the profile, makes the file appear. Nothing stays of what fails. Returns an exit code, after
- * one sentence on stderr where it is not CLI_OK.
+ * Opens the file, so that what cannot be written fails before a long run; where there is none, does nothing. Returns an
+ * exit code, after one sentence on stderr where it is not CLI_OK.
+ */
+int cli_output_open(struct cli_output *output);
+
+/*
+ * Opens the file unless it is open, writes the profile, makes the file appear. Nothing stays of what fails. Returns an
+ * exit code, after one sentence on stderr where it is not CLI_OK.
  */
 int cli_output_write(struct cli_output *output, const struct profile *profile);
+
+/* Removes what was opened and not written. May be called at any time. */
+void cli_output_discard(struct cli_output *output);
 
 #endif

@@ -87,11 +87,13 @@ static int spawn(const char *text, int in, pid_t *pid)
 	return -err;
 }
 
-void cli_pager_start(struct cli_pager *pager)
+void cli_pager_start(struct cli_pager *pager, bool wanted)
 {
 	int ends[2];
 
-	*pager = (struct cli_pager){.stream = stdout, .command = isatty(STDOUT_FILENO) && !gave_up ? command() : NULL};
+	wanted = wanted && !gave_up && isatty(STDOUT_FILENO);
+
+	*pager = (struct cli_pager){.stream = stdout, .command = wanted ? command() : NULL};
 	if (!pager->command || pipe2(ends, O_CLOEXEC)) {
 		pager->command = NULL;
 		return;

@@ -14,10 +14,10 @@ struct cli_pager {
 };
 
 /*
- * Starts one where stdout is a terminal; else, and where the command is empty or "cat", or none is named and there is
- * no less, stream is stdout.
+ * Starts one where it is wanted and stdout is a terminal; else, and where the command is empty or "cat", or none is
+ * named and there is no less, stream is stdout.
  */
-void cli_pager_start(struct cli_pager *pager);
+void cli_pager_start(struct cli_pager *pager, bool wanted);
 
 /*
  * Ends the output and waits until the pager has been left. *err is 0 or a negative errno of what was written, and

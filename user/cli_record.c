@@ -12,6 +12,7 @@
 #include "cli_record_options.h"
 #include "host.h"
 #include "log.h"
+#include "profile_edit.h"
 #include "session_account.h"
 #include "session_command.h"
 #include "session_kernel.h"
@@ -20,7 +21,7 @@
 struct record {
 	struct cli_record_options options;
 	uint64_t *groups, *users, *not_users; /* of the filter, for the session */
-	struct output_file output, json;
+	struct output_file json;
 };
 
 static int check_host(void)
@@ -35,42 +36,54 @@ static int check_host(void)
 	return 0;
 }
 
-static int open_output(struct output_file *file, const char *path)
+static int open_json(struct record *r)
 {
-	int err = path ? output_file_open(file, path) : 0;
+	int err = r->options.json_path ? output_file_open(&r->json, r->options.json_path) : 0;
 
 	if (!err)
 		return 0;
-	log_error("cannot write to %s: %s", path, strerror(-err));
+	log_error("cannot write to %s: %s", r->options.json_path, strerror(-err));
 	return CLI_FAILED;
 }
 
-static int commit_output(struct output_file *file, const char *path)
+static int write_json(struct record *r, const struct session_account *account)
 {
-	int err = path ? output_file_commit(file) : 0;
+	int err;
 
+	session_account_json(account, r->json.stream);
+	err = output_file_commit(&r->json);
 	if (!err)
 		return 0;
-	log_error("cannot write %s: %s; nothing was kept under that name", path, strerror(-err));
+	log_error("cannot write %s: %s; nothing was kept under that name", r->options.json_path, strerror(-err));
 	return CLI_FAILED;
+}
+
+/* The profile with hashes in place of names. NULL after saying why. */
+static struct profile *anonymous(const struct profile *profile)
+{
+	struct profile_edit edit = {.anonymize = true};
+	struct profile *hidden = profile_new();
+	char why[256] = "out of memory";
+
+	if (hidden && !profile_edit_check(&edit, why, sizeof(why)) &&
+	    !profile_edit_add(hidden, profile, &edit, why, sizeof(why)))
+		return hidden;
+	log_error("cannot hide the names: %s", why);
+	profile_free(hidden);
+	return NULL;
 }
 
 static int write_profile(struct record *r, const struct profile *profile)
 {
-	FILE *out = r->options.output_path ? r->output.stream : stdout;
-	/* parse() leaves no format out. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
-	int err = r->options.format->write(profile, &r->options.format_options, out);
+	struct profile *hidden;
+	int code;
 
-	if (err) {
-		log_error("cannot write the profile: %s", strerror(-err));
-		return CLI_FAILED;
-	}
-	errno = 0;
-	if (!r->options.output_path && (fflush(stdout) || ferror(stdout))) {
-		log_error("cannot write the profile to stdout: %s", strerror(errno ? errno : EIO));
-		return CLI_FAILED;
-	}
-	return commit_output(&r->output, r->options.output_path);
+	if (!r->options.anonymize)
+		return cli_output_write(&r->options.output, profile);
+	hidden = anonymous(profile);
+	code = hidden ? cli_output_write(&r->options.output, hidden) : CLI_FAILED;
+	profile_free(hidden);
+	return code;
 }
 
 static int finish(struct record *r, struct session *session)
@@ -87,10 +100,8 @@ static int finish(struct record *r, struct session *session)
 			 r->options.command[0]);
 	if (!r->options.quiet)
 		session_account_print(&account, r->options.stats, stderr);
-	if (r->options.json_path) {
-		session_account_json(&account, r->json.stream);
-		code = commit_output(&r->json, r->options.json_path) ?: code;
-	}
+	if (r->options.json_path)
+		code = write_json(r, &account) ?: code;
 	return code;
 }
 
@@ -290,11 +301,11 @@ int cli_record(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &signals, &mask);
 	code = check_host();
 	code = code ?: choose(&r);
-	code = code ?: open_output(&r.output, r.options.output_path);
-	code = code ?: open_output(&r.json, r.options.json_path);
+	code = code ?: cli_output_open(&r.options.output);
+	code = code ?: open_json(&r);
 	if (!code)
 		code = r.options.command ? record_command(&r, &mask) : record_targets(&r);
-	output_file_discard(&r.output);
+	cli_output_discard(&r.options.output);
 	output_file_discard(&r.json);
 	free(r.groups);
 	free(r.users);

@@ -4,7 +4,6 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "cli_select.h"
@@ -59,6 +58,8 @@ static const char help_tail[] =
 	"                          themselves: 64 bytes of memory each, and a record in place of a count; with\n"
 	"                          --no-timestamps those do without\n"
 	"      --no-source         no source text; html and pybpf files hold that of the hottest files\n"
+	"      --anonymize         hashes in place of names of functions, files, processes and containers, and no "
+	"source\n"
 	"\n"
 	"What to tell:\n"
 	"  -v, --verbose           what was found: Python, runtime, offsets; twice: libbpf and the verifier, too\n"
@@ -103,6 +104,7 @@ enum {
 	OPT_TIMESTAMPS,
 	OPT_NO_TIMESTAMPS,
 	OPT_NO_SOURCE,
+	OPT_ANONYMIZE,
 };
 
 static const struct option long_options[] = {
@@ -131,6 +133,7 @@ static const struct option long_options[] = {
 	{"timestamps", no_argument, NULL, OPT_TIMESTAMPS},
 	{"no-timestamps", no_argument, NULL, OPT_NO_TIMESTAMPS},
 	{"no-source", no_argument, NULL, OPT_NO_SOURCE},
+	{"anonymize", no_argument, NULL, OPT_ANONYMIZE},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{0},
@@ -144,16 +147,6 @@ static void print_help(void)
 	for (const struct output_format *f = output_formats(); f->name; f++)
 		printf("                            %-8s %s\n", f->name, f->help);
 	fputs(help_tail, stdout);
-}
-
-static const char *format_names(void)
-{
-	static char names[512];
-	size_t at = 0;
-
-	for (const struct output_format *f = output_formats(); f->name && at < sizeof(names); f++)
-		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", at ? ", " : "", f->name);
-	return names;
 }
 
 static int parse_freq(struct cli_record_options *r, const char *option, const char *text)
@@ -206,7 +199,7 @@ static int parse_by(struct cli_record_options *r, const char *text)
 	else if (strcmp(text, "container") == 0)
 		r->session.roots = PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS | threads;
 	else if (strcmp(text, "line") == 0)
-		r->format_options.by_line = true;
+		r->output.options.by_line = true;
 	else
 		return cli_usage("--by %s: it takes process, container or line", text);
 	return 0;
@@ -262,11 +255,10 @@ static int parse_option(struct cli_record_options *r, int option, const char *ar
 	case 'e':
 		return parse_event(r, arg);
 	case 'o':
-		r->output_path = arg;
+		r->output.path = arg;
 		return 0;
 	case 'f':
-		r->format = output_by_name(arg);
-		return r->format ? 0 : cli_usage("-f %s: no such format; there are %s", arg, format_names());
+		return cli_output_format(&r->output, arg);
 	case OPT_THREADS:
 		r->session.threads = true;
 		r->session.roots |= PROFILE_ROOT_THREAD;
@@ -305,6 +297,9 @@ static int parse_option(struct cli_record_options *r, int option, const char *ar
 	case OPT_NO_TIMESTAMPS:
 		r->no_timestamps = true;
 		return 0;
+	case OPT_ANONYMIZE:
+		r->anonymize = true;
+		return 0;
 	case OPT_NO_SOURCE:
 		r->no_source = true;
 		return 0;
@@ -323,13 +318,13 @@ static int parse_option(struct cli_record_options *r, int option, const char *ar
 /* The format tells what has to be collected for it. */
 static void follow_needs(struct cli_record_options *r)
 {
-	unsigned needs = r->format->needs;
+	unsigned needs = r->output.format->needs;
 
 	if (needs & OUTPUT_THREADS)
 		r->session.threads = true;
 	r->session.containers = needs & OUTPUT_THREADS || r->session.roots & PROFILE_ROOT_CONTAINER;
 	r->session.times = r->timestamps || (needs & OUTPUT_TIMES && !r->no_timestamps);
-	r->session.sources = needs & OUTPUT_SOURCES && !r->no_source;
+	r->session.sources = needs & OUTPUT_SOURCES && !r->no_source && !r->anonymize;
 }
 
 int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *done)
@@ -371,19 +366,11 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 	if (r->session.merge && r->session.cmdline)
 		return cli_usage(
 			"--merge and --cmdline contradict each other: one name for many processes, or one for each");
-	if (!r->format && r->output_path)
-		r->format = output_by_path(r->output_path);
-	else if (!r->format)
-		r->format = output_by_name("folded");
-	if (!r->format)
-		return cli_usage("-o %s: no format has that suffix; choose one with -f: %s", r->output_path,
-				 format_names());
 	if (r->timestamps && r->no_timestamps)
 		return cli_usage("--timestamps and --no-timestamps contradict each other");
-	if (r->format->needs & OUTPUT_BINARY && !r->output_path && isatty(STDOUT_FILENO))
-		return cli_usage("-f %s: that is nothing for a terminal; name a file with -o", r->format->name);
-	if (r->format_options.by_line && r->format->write != output_text)
-		return cli_usage("--by=line is for the table of -f text, and the format is %s", r->format->name);
+	err = cli_output_choose(&r->output, "folded");
+	if (err)
+		return err;
 	follow_needs(r);
 	return 0;
 }

@@ -6,19 +6,18 @@
 #include <stdbool.h>
 
 #include "discovery_filter.h"
-#include "output.h"
+#include "cli_output.h"
 #include "session.h"
 
 struct cli_record_options {
 	struct session_options session;
 	struct discovery_filter filter;
 	bool no_children;
-	bool timestamps, no_timestamps, no_source;
+	bool timestamps, no_timestamps, no_source, anonymize;
 	char **command;
 	double duration_s;
-	const char *output_path, *json_path;
-	const struct output_format *format;
-	struct output_options format_options;
+	struct cli_output output;
+	const char *json_path;
 	bool quiet, stats;
 	int verbose;
 };

@@ -119,8 +119,6 @@ static int parse(struct report *r, int argc, char **argv)
 	if (optind == argc)
 		return cli_usage("nothing to report: give a saved profile, FILE.pybpf; see `pybpf report --help`");
 	err = cli_output_choose(&r->output, "text") ?: cli_filter_check(&r->edit);
-	if (!err && r->output.options.by_line && strcmp(r->output.format->name, "text") != 0)
-		return cli_usage("--by line is about the table of text, and the format is %s", r->output.format->name);
 	return err;
 }
 
@@ -159,7 +157,7 @@ static void warn(const struct report *r, const struct profile *p)
 
 int cli_report(int argc, char **argv)
 {
-	struct report r = {.threads = false};
+	struct report r = {.output = {.pager = true}};
 	struct profile *profile = NULL;
 	int code = parse(&r, argc, argv);
 

@@ -23,6 +23,7 @@ static const struct output_format formats[] = {
 		.name = "text",
 		.suffixes = ".txt",
 		.help = "table of functions (--by=line: of lines) by their own and their total samples",
+		.by_line = true,
 		.write = output_text,
 	},
 	{
@@ -77,6 +78,7 @@ static const struct output_format formats[] = {
 		.name = "svg",
 		.suffixes = ".svg",
 		.help = "flame graph as a static image",
+		.by_line = true,
 		.write = output_svg,
 	},
 	{

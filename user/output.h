@@ -9,7 +9,7 @@
 #include "profile.h"
 
 struct output_options {
-	bool by_line; /* text: lines in place of functions */
+	bool by_line; /* lines in place of functions, where the format can */
 };
 
 /* What a format cannot do without, a set of these. Where the profile has none, it writes what it can all the same. */
@@ -26,6 +26,7 @@ struct output_format {
 		*suffixes; /* of file names that ask for it, with the dot, separated by spaces; the usual one first */
 	const char *help;
 	unsigned needs; /* of enum output_needs */
+	bool by_line;   /* it can show lines in place of functions */
 	/*
 	 * Writes the profile, which may be empty: the result is then valid and says so where the format can. Returns 0
 	 * or negative errno; a failed write may also show in ferror(out).

@@ -240,7 +240,8 @@ static double unit_of(const struct profile *p)
 int output_pstats(const struct profile *p, const struct output_options *options, FILE *out)
 {
 	struct writer w = {.profile = p, .out = out, .unit = unit_of(p)};
-	int err = profile_totals_make(&w.tree, p), grouped = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION);
+	int err = profile_totals_make(&w.tree, p),
+	    grouped = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION);
 	uint32_t *keys = calloc(w.tree.count, sizeof(*keys));
 	bool *outermost = calloc(w.tree.count, sizeof(*outermost));
 

@@ -453,18 +453,12 @@ static void test_siphash(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all),
-		cmocka_unit_test(test_pids),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_containers),
-		cmocka_unit_test(test_under),
-		cmocka_unit_test(test_patterns),
-		cmocka_unit_test(test_nothing_stays),
-		cmocka_unit_test(test_merge_processes),
-		cmocka_unit_test(test_several),
-		cmocka_unit_test(test_not_to_be_merged),
-		cmocka_unit_test(test_anonymized),
-		cmocka_unit_test(test_hidden_names),
+		cmocka_unit_test(test_all),           cmocka_unit_test(test_pids),
+		cmocka_unit_test(test_threads),       cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_under),         cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_nothing_stays), cmocka_unit_test(test_merge_processes),
+		cmocka_unit_test(test_several),       cmocka_unit_test(test_not_to_be_merged),
+		cmocka_unit_test(test_anonymized),    cmocka_unit_test(test_hidden_names),
 		cmocka_unit_test(test_siphash),
 	};
 
