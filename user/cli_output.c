@@ -20,6 +20,18 @@ static const char *format_names(void)
 	return names;
 }
 
+/* The usual one of each format. */
+static const char *format_suffixes(void)
+{
+	static char suffixes[512];
+	size_t at = 0;
+
+	for (const struct output_format *f = output_formats(); f->name && at < sizeof(suffixes); f++)
+		at += (size_t)snprintf(suffixes + at, sizeof(suffixes) - at, "%s%.*s", at ? ", " : "",
+				       (int)strcspn(f->suffixes, " "), f->suffixes);
+	return suffixes;
+}
+
 int cli_output_format(struct cli_output *output, const char *name)
 {
 	output->format = output_by_name(name);
@@ -31,8 +43,8 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 	if (!output->format)
 		output->format = output->path ? output_by_path(output->path) : output_by_name(fallback);
 	if (!output->format)
-		return cli_usage("-o %s: no format has that suffix; choose one with -f: %s", output->path,
-				 format_names());
+		return cli_usage("-o %s: no format has that suffix; there are %s, and -f chooses one for any name",
+				 output->path, format_suffixes());
 	if (output->format->needs & OUTPUT_BINARY && !output->path && isatty(STDOUT_FILENO))
 		return cli_usage("-f %s: it is nothing for a terminal; give -o FILE, or send it to a file or a program",
 				 output->format->name);

@@ -48,7 +48,7 @@ static const char help_middle[] =
 static const char help_tail[] =
 	"      --by WHAT           process: its name and PID at the root of each stack (default where there can be\n"
 	"                          several); container: the container's name before that;\n"
-	"                          line: the table of -f text has lines in place of functions\n"
+	"                          line: lines in place of functions, in text and svg\n"
 	"      --merge             processes of the same program together, without PID\n"
 	"      --cmdline           a process is called by its command line\n"
 	"      --threads           put each thread's name and TID under the root\n"

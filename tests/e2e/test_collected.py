@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a profile holds beside its stacks: times, threads, containers, sources, facts, the account."""
+
+import gzip
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+import harness
+import pythons
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+RATE = 999
+
+
+def record(pid, path, *args, seconds=1):
+    run = harness.pybpf("-p", pid, "-d", seconds, "-F", RATE, "-o", path, *args)
+    assert run.code == 0, run.err
+    return run
+
+
+def report(path, name, *args):
+    done = subprocess.run(
+        [harness.PYBPF, "report", "-q", str(path), "-f", name, *args], stdout=subprocess.PIPE, check=True
+    )
+    return done.stdout
+
+
+def as_json(path, *args):
+    return json.loads(report(path, "json", *args))
+
+
+def account(profile):
+    return {(entry["group"], entry["key"]): entry["value"] for entry in profile["account"]}
+
+
+def test_times_of_all_samples(spinning, tmp_path):
+    path = tmp_path / "spin.pybpf"
+    before = time.time()
+    record(spinning.pid, path, "--timestamps")
+    profile = as_json(path)
+    events, samples = profile["events"], profile["samples"]
+    total = sum(sample["value"] for sample in samples)
+    assert total > 0.8 * RATE
+    assert sum(event[2] for event in events) == total == account(profile)["python", "python"]
+    assert account(profile)["incomplete", "untimed"] == 0
+    times = [event[0] for event in events]
+    duration_ns = float(profile["facts"]["duration_s"]) * 1e9
+    assert times == sorted(times) and 0 <= times[0] and times[-1] <= duration_ns
+    # A thread that never waits is met by every tick: most are a period after the one before.
+    near = sum(abs(b - a - 1e9 / RATE) < 0.2e9 / RATE for a, b in zip(times, times[1:]))
+    assert near > 0.8 * len(times), "%d of %d are a period after the one before" % (near, len(times))
+    start = int(profile["facts"]["start_ns"]) / 1e9
+    assert before <= start <= time.time()
+    by_sample = [0] * len(samples)
+    for _, sample, value in events:
+        by_sample[sample] += value
+    assert by_sample == [sample["value"] for sample in samples]
+
+
+def test_times_of_processes_that_end(tmp_path):
+    """What they left in the kernel is taken while the run goes on: with their times."""
+    path = tmp_path / "forks.pybpf"
+    python = harness.default_python()
+    run = harness.pybpf("-F", RATE, "--timestamps", "-o", path, "--", *python.command("forks.py", "20", "10", "40"))
+    assert run.code == 0, run.err
+    profile = as_json(path)
+    assert len(profile["processes"]) > 15
+    assert sum(event[2] for event in profile["events"]) == sum(sample["value"] for sample in profile["samples"])
+
+
+def test_no_times_unless_asked_for(spinning, tmp_path):
+    path = tmp_path / "spin.pybpf"
+    record(spinning.pid, path, seconds=0.3)
+    assert not as_json(path).get("events")
+    run = record(spinning.pid, tmp_path / "spin.speedscope.json", seconds=0.3)
+    assert "the time of" in run.err
+    run = record(spinning.pid, tmp_path / "spin.speedscope.json", "--no-timestamps", seconds=0.3)
+    assert "the time of" not in run.err
+
+
+def test_threads_are_known_and_stand_only_where_wanted(tmp_path):
+    path = tmp_path / "threads.pybpf"
+    with harness.target(harness.default_python(), "threads.py") as running:
+        record(running.pid, path)
+    profile = as_json(path)
+    assert len({thread["tid"] for thread in profile["threads"]}) > 1
+    assert {profile["processes"][thread["process"]]["pid"] for thread in profile["threads"]} == {running.pid}
+    total = sum(sample["value"] for sample in profile["samples"])
+    plain = harness.parse(report(path, "folded").decode())
+    told_apart = harness.parse(report(path, "folded", "--threads").decode())
+    assert harness.total(plain) == harness.total(told_apart) == total
+    tids = {"(%d)" % thread["tid"] for thread in profile["threads"]}
+    assert all(stack[0].text.rpartition(" ")[2] in tids for stack, _ in told_apart)
+    assert not any(stack[0].text.rpartition(" ")[2] in tids for stack, _ in plain)
+
+
+def test_facts(spinning, tmp_path):
+    path = tmp_path / "spin.pybpf"
+    record(spinning.pid, path)
+    profile = as_json(path)
+    facts = profile["facts"]
+    assert facts["host"] == socket.gethostname() and facts["kernel"] == os.uname().release
+    assert facts["freq_hz"] == str(RATE) and 0.9 < float(facts["duration_s"]) < 2
+    assert profile["measure"] == {"name": "samples", "unit": "count", "period_ns": 10**9 // RATE}
+    entries = account(profile)
+    lost = sum(value for (group, _), value in entries.items() if group == "lost")
+    without = sum(value for (group, _), value in entries.items() if group == "without")
+    assert entries["asked", "asked"] == lost + without + entries["python", "python"]
+
+
+SCRIPT = """\
+import time
+
+def work():  # the one
+    total = 0
+    for i in range(10000):
+        total += i * i
+    return total
+
+print('{"pid": %d}' % __import__("os").getpid(), flush=True)
+while True:
+    work()
+"""
+
+
+def holding(html):
+    """The report's data: see user/output_html.c."""
+    import base64
+
+    text = html.read_text(encoding="utf-8")
+    data = text.partition('id="data"')[2].partition(">")[2].partition("<")[0]
+    return json.loads(gzip.decompress(base64.b64decode(data)))
+
+
+def saved_sources(path):
+    html = path.with_suffix(".html")
+    html.write_bytes(report(path, "html"))
+    return {source["file"]: source["text"] for source in holding(html)["sources"]}
+
+
+def script_of(tmp_path, interpreter, text=SCRIPT):
+    script = tmp_path / "private_program.py"
+    script.write_text(text, encoding="utf-8")
+    return script, [*interpreter.argv, str(script)]
+
+
+@pytest.fixture
+def own_script(tmp_path):
+    interpreter = harness.default_python()
+    script, argv = script_of(tmp_path, interpreter)
+    time.sleep(1.1)  # a file that is as young as its process may have been changed since
+    with harness.started(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        yield script, process
+
+
+def test_source_as_it_ran(own_script, tmp_path):
+    script, process = own_script
+    path = tmp_path / "out.pybpf"
+    record(process.pid, path, seconds=0.5)
+    assert saved_sources(path)[script.name] == SCRIPT
+    assert "# the one" not in str(saved_sources_of(path, "--no-source"))
+    record(process.pid, path, "--no-source", seconds=0.5)
+    assert not saved_sources(path)
+
+
+def saved_sources_of(path, *args):
+    html = path.with_suffix(".other.html")
+    html.write_bytes(report(path, "html", *args))
+    return holding(html)["sources"]
+
+
+def test_source_that_was_changed_is_left_out(own_script, tmp_path):
+    """Its lines are not those that ran."""
+    script, process = own_script
+    time.sleep(1.1)
+    script.write_text("# something else\n" + SCRIPT, encoding="utf-8")
+    path = tmp_path / "out.pybpf"
+    run = record(process.pid, path, "-v", seconds=0.5)
+    assert script.name not in saved_sources(path)
+    assert "private_program.py: its source was not there, or not as it ran" in run.err
+
+
+def test_source_after_the_program_has_ended(tmp_path):
+    script, argv = script_of(tmp_path, harness.default_python(), SCRIPT.replace("while True", "for _ in range(500)"))
+    time.sleep(1.1)
+    path = tmp_path / "out.pybpf"
+    run = harness.pybpf("-F", RATE, "-o", path, "--", *argv)
+    assert run.code == 0, run.err
+    assert "# the one" in saved_sources(path)[script.name]
+
+
+def test_anonymous(own_script, tmp_path):
+    """Nothing of the program's own words is in the file."""
+    _, process = own_script
+    path = tmp_path / "out.pybpf"
+    record(process.pid, path, "--anonymize", "--timestamps", seconds=0.5)
+    content = gzip.decompress(path.read_bytes().partition(b"\n")[2])
+    host = socket.gethostname().encode()
+    for word in b"private_program", b"work", b"python3", b"# the one", str(tmp_path).encode(), host:
+        assert word not in content, word
+    assert sum(sample["value"] for sample in as_json(path)["samples"]) > 100
