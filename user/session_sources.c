@@ -16,8 +16,8 @@
 /* What a report has room for. */
 #define FILES_MAX 24
 #define FILE_MAX  (1 << 20)
-/* The start of a process is known to a clock tick, and the boot's time to about as much. */
-#define CLOCKS_S 1
+/* The start of a process is known to a clock tick, rounded down, and a file's time to about as much. */
+#define CLOCKS_S 0.02
 
 struct file {
 	char *shown; /* the key */
@@ -83,11 +83,13 @@ static bool is_same(const struct stat *a, const struct stat *b)
 static bool look(const struct session_process *process, const char *path, struct stat *st)
 {
 	int fd = path[0] == '/' ? procfs_open_in_root(process->pid, path, st) : -ENOENT;
+	double changed;
 
 	if (fd < 0)
 		return false;
 	close(fd);
-	return st->st_size > 0 && st->st_size <= FILE_MAX && (double)st->st_mtim.tv_sec <= start_of(process) + CLOCKS_S;
+	changed = (double)st->st_mtim.tv_sec + (double)st->st_mtim.tv_nsec / 1e9;
+	return st->st_size > 0 && st->st_size <= FILE_MAX && changed <= start_of(process) + CLOCKS_S;
 }
 
 static int add(struct session_sources *t, const struct session_process *process, const char *shown, const char *path)
