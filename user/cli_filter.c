@@ -14,7 +14,7 @@ const char cli_filter_help[] =
 	"What of it:\n"
 	"  -p, --pid PID[,PID...]  only these processes; may be repeated, as all of these\n"
 	"      --thread TID|GLOB   only these threads, by number or name\n"
-	"      --container NAME|ID only the processes in this container\n"
+	"      --container GLOB|ID only the processes in this container\n"
 	"      --under FUNC        only stacks that have this function (a qualname, or a glob), which becomes their "
 	"root\n"
 	"      --focus REGEX       only stacks with a frame, `qualname (file.py:LINE)`, in which this is found\n"

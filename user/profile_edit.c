@@ -70,13 +70,13 @@ static bool is_id(const char *text)
 	return strlen(text) >= ID_PREFIX_MIN && text[strspn(text, "0123456789abcdef")] == '\0';
 }
 
-/* The name as it stands there, in Kubernetes without the pod's, or an ID of which one has only the beginning. */
+/* The name, as a glob; in Kubernetes also without the pod's; or an ID of which one has only the beginning. */
 static bool container_fits(const char *container, const char *query)
 {
 	const char *slash = strrchr(container, '/');
 	size_t known = strlen(container), asked = strlen(query);
 
-	if (strcmp(container, query) == 0 || (slash && strcmp(slash + 1, query) == 0))
+	if (fnmatch(query, container, 0) == 0 || (slash && fnmatch(query, slash + 1, 0) == 0))
 		return true;
 	return is_id(container) && is_id(query) && strncmp(container, query, known < asked ? known : asked) == 0;
 }

@@ -30,7 +30,7 @@ struct profile_edit_pids {
 struct profile_edit {
 	struct profile_edit_pids pids;        /* as the host sees them */
 	struct profile_edit_texts threads;    /* TIDs, or globs of thread names */
-	struct profile_edit_texts containers; /* names, or beginnings of IDs */
+	struct profile_edit_texts containers; /* globs of names, or beginnings of IDs */
 	const char *under;                    /* glob of a qualname: that frame nearest to the root becomes the root */
 	struct profile_edit_texts focus;      /* POSIX extended regular expressions: a frame must fit each of them */
 	struct profile_edit_texts ignore;     /* and none of these; both see "qualname (file.py:LINE)" */

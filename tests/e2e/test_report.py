@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pybpf report: what was saved comes back in any format, merged, filtered and anonymized, without sampling again."""
+
+import contextlib
+import gzip
+import os
+import pty
+import re
+import select
+import shutil
+import socket
+import subprocess
+import tempfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import containers
+import harness
+from harness import Expectation, one_sentence, parse, pybpf, total
+
+pytestmark = pytest.mark.usefixtures("profiler")
+RATE = 499
+MAGIC = b"pybpf profile 1\n"
+
+
+@dataclass
+class Saved:
+    path: Path
+    says: dict
+    pid: int
+    stats: dict
+
+
+def save(folder, name, target, *args, rate=RATE, seconds=1.5):
+    path = folder / (name + ".pybpf")
+    with harness.target(harness.default_python(), target) as running:
+        run = harness.record(running.pid, "-o", path, *args, seconds=seconds, rate=rate)
+    return Saved(path, running.says, running.pid, run.stats)
+
+
+@pytest.fixture(scope="module")
+def folder(profiler, tmp_path_factory):
+    return tmp_path_factory.mktemp("saved")
+
+
+@pytest.fixture(scope="module")
+def threads(folder):
+    return save(folder, "threads", "threads.py")
+
+
+@pytest.fixture(scope="module")
+def spin(folder):
+    return save(folder, "spin", "spin.py")
+
+
+@pytest.fixture(scope="module")
+def other_rate(folder):
+    return save(folder, "other rate", "spin.py", rate=99, seconds=0.5)
+
+
+def report(*args, **options):
+    run = pybpf("report", *args, **options)
+    assert run.code == 0, run.err
+    return run
+
+
+def folded(*args):
+    """The stacks of a report."""
+    run = report("-f", "folded", *args)
+    return parse(run.out)
+
+
+def names(stacks):
+    return {frame.name for stack, _ in stacks for frame in stack}
+
+
+def formats():
+    """All that there are, by the sentence about one that there is not."""
+    run = pybpf("report", "-f", "no-such-format", "x.pybpf")
+    assert run.code == 2
+    found = one_sentence(run.err).partition("there are ")[2].split(", ")
+    assert "folded" in found and "pybpf" in found, run.err
+    return found
+
+
+def test_the_same_stacks(spin):
+    stacks = folded(spin.path)
+    assert total(stacks) == spin.stats["samples"]["python"] > 50
+    Expectation(spin.says).check(stacks)
+
+
+def test_the_same_as_folded_at_once(tmp_path):
+    """A run that is long over, from its file: nothing of the process is there any more."""
+    script = tmp_path / "short.py"
+    script.write_text("def work():\n    return sum(i * i for i in range(4000000))\n\nwork()\n", encoding="utf-8")
+    path = tmp_path / "short.pybpf"
+    run = pybpf("-F", 999, "-o", path, "--", harness.default_python().argv[0], script)
+    assert run.code == 0, run.err
+    stacks = folded(path)
+    assert str(total(stacks)) == re.search(r"(\d+) with Python frames", run.err).group(1)
+    at_work = sum(count for stack, count in stacks if any(frame.name == "work" and frame.line == 2 for frame in stack))
+    assert at_work > 0.5 * total(stacks)
+
+
+def test_as_saved_again(threads, tmp_path):
+    """Through report into another saved profile, and again: nothing is lost on the way."""
+    again, third = tmp_path / "again.pybpf", tmp_path / "third.pybpf"
+    report(threads.path, "-o", again)
+    report(again, "-o", third)
+    assert unpacked(again) == unpacked(third)
+    for more in ([], ["--threads"], ["--by=container"]):
+        assert sorted(map(str, folded(threads.path, *more))) == sorted(map(str, folded(third, *more)))
+
+
+def test_table_and_account(spin):
+    run = report(spin.path)
+    rows = run.out.splitlines()
+    assert rows[0].split() == ["self", "self%", "total", "total%", "function"]
+    assert rows[1].endswith("inner (spin.py)")
+    assert "%d in the profiled processes" % spin.stats["samples"]["asked"] in run.err
+    assert "%d samples here" % spin.stats["samples"]["python"] in run.err
+    assert socket.gethostname() in run.err
+    quiet = report("-q", spin.path)
+    assert (quiet.out, quiet.err) == (run.out, "")
+
+
+def test_no_root_needed(spin):
+    """The file is all that is read, by whom may read it."""
+    with tempfile.TemporaryDirectory() as place:
+        for path in (spin.path, harness.PYBPF):
+            os.chmod(shutil.copy(path, place), 0o755)
+        os.chmod(place, 0o755)
+        done = subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", os.path.join(place, "pybpf"), "report",
+             "-f", "folded", os.path.join(place, spin.path.name)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert total(parse(done.stdout.decode())) == spin.stats["samples"]["python"]
+
+
+def test_two_are_added_up(threads, spin):
+    both = folded(threads.path, spin.path, "--by=process")
+    one, other = folded(threads.path, "--by=process"), folded(spin.path, "--by=process")
+    assert sorted(map(str, both)) == sorted(map(str, one + other))
+    run = report(threads.path, spin.path)
+    asked = threads.stats["samples"]["asked"] + spin.stats["samples"]["asked"]
+    assert "asked: %d " % asked in run.err
+    twice = folded(spin.path, spin.path)
+    assert total(twice) == 2 * total(folded(spin.path))
+
+
+def test_by_pid(threads, spin):
+    both = [threads.path, spin.path]
+    assert folded(*both, "--pid", spin.pid, "--by=process") == folded(spin.path, "--by=process")
+    assert total(folded(*both, "-p", "%d,%d" % (spin.pid, threads.pid))) == total(folded(*both))
+    run = report(*both, "--pid", 1)
+    assert "no sample is left" in run.err
+    assert "left out: %d " % total(folded(*both)) in run.err
+
+
+def test_by_thread(threads):
+    everything = folded(threads.path)
+    seen = 0
+    for name, tid, function in threads.says["more"]["threads"]:
+        by_name, by_tid = folded(threads.path, "--thread", name), folded(threads.path, "--thread", tid)
+        assert sorted(map(str, by_name)) == sorted(map(str, by_tid))
+        assert function in names(by_name)
+        assert not names(by_name) & ({"first", "second", "third"} - {function})
+        seen += total(by_name)
+    assert seen >= 0.95 * total(everything)
+    assert total(folded(threads.path, "--thread", "worker*")) == seen
+    roots = {stack[0].text for stack, _ in folded(threads.path, "--threads", "--thread", "worker*")}
+    assert roots == {"%s (%d)" % (name, tid) for name, tid, _ in threads.says["more"]["threads"]}
+
+
+def test_by_container(tmp_path):
+    why = containers.why_not()
+    if why:
+        pytest.skip(why)
+    path = tmp_path / "all.pybpf"
+    with harness.target(harness.default_python(), "spin.py") as host:
+        with containers.container("shop", containers.command("spin.py")) as inside:
+            run = pybpf("--all", "-d", 1.5, "-F", RATE, "-o", path)
+            assert run.code == 0, run.err
+            inside_pid, ident = inside.pid, inside.id
+    for query in (ident, ident[:8] + "*"):
+        stacks = folded(path, "--container", query, "--by=container")
+        assert {stack[0].text for stack, _ in stacks} == {ident}
+        assert all("(%d, 1 inside)" % inside_pid in stack[1].text for stack, _ in stacks)
+        assert total(stacks) > 50
+    everything = folded(path, "--by=container")
+    assert {stack[0].text for stack, _ in everything} >= {ident, "[host]"}
+    assert any("(%d)" % host.pid in stack[1].text for stack, _ in everything)
+    assert not folded(path, "--container", "no-such")
+
+
+def test_under(spin):
+    everything = folded(spin.path)
+    wanted = [(stack, count) for stack, count in everything if any(frame.name == "inner" for frame in stack)]
+    stacks = folded(spin.path, "--under", "inner")
+    assert {stack[0].name for stack, _ in stacks} == {"inner"}
+    assert total(stacks) == total(wanted) > 0
+    assert total(folded(spin.path, "--under", "i*r")) == total(wanted)
+    assert folded(spin.path, "--under", "inn") == []
+
+
+def test_focus_and_ignore(threads):
+    everything = folded(threads.path)
+    focused = folded(threads.path, "--focus", r"^(first|third) \(threads\.py:[0-9]+\)$")
+    ignored = folded(threads.path, "--ignore", r"^(first|third) \(threads\.py:[0-9]+\)$")
+    assert {"first", "third"} <= names(focused) and "second" not in names(focused)
+    assert "second" in names(ignored) and not names(ignored) & {"first", "third"}
+    assert total(focused) + total(ignored) == total(everything)
+    assert folded(threads.path, "--focus", "first_burn", "--focus", "second_burn") == []
+    one = folded(threads.path, "--focus", "burn", "--ignore", "second")
+    assert "first_burn" in names(one) and "second_burn" not in names(one)
+
+
+def unpacked(path):
+    """All bytes of a file, those that it has compressed instead of the compressed ones."""
+    data = Path(path).read_bytes()
+    if data.startswith(MAGIC):
+        return gzip.decompress(data[len(MAGIC):])
+    if data.startswith(b"\x1f\x8b"):
+        return gzip.decompress(data)
+    return data
+
+
+def test_anonymized_in_every_format(threads, tmp_path):
+    """None of the names that are there is in any file, nor in the account."""
+    plain = tmp_path / "plain.pybpf"
+    report(threads.path, "-o", plain)
+    words = ["first_burn", "second_burn", "worker one", "worker-three", "threads.py", "threading.py", "_bootstrap_inner"]
+    words += ["PR_SET_NAME", harness.default_python().argv[0]]
+    assert all(word.encode() in unpacked(plain) for word in words[:-1])
+    host = socket.gethostname().encode()
+    assert b"\0" + host + b"\0" in unpacked(plain)
+    sums = set()
+    for number, name in enumerate(formats()):
+        path = tmp_path / ("out.%d" % number)
+        run = report(threads.path, "--anonymize", "--threads", "-f", name, "-o", path)
+        data = unpacked(path)
+        assert len(data) > 100, name
+        for word in words:
+            assert word.encode() not in data, "%s is in %s" % (word, name)
+            assert word not in run.err
+        assert b"\0" + host + b"\0" not in data and host.decode() not in re.sub(r"pybpf: [0-9.]+ s at ", "", run.err)
+        sums.add(re.search(r"(\d+) samples here", run.err).group(1))
+    assert sums == {str(threads.stats["samples"]["python"])}
+    # What is left is still a profile: the same counts on as many stacks.
+    hidden, open_ = folded(threads.path, "--anonymize"), folded(threads.path)
+    assert sorted(count for _, count in hidden) == sorted(count for _, count in open_)
+    assert sorted(stack[-1].line or 0 for stack, _ in hidden) == sorted(stack[-1].line or 0 for stack, _ in open_)
+    # By another key each time.
+    assert not names(hidden) & names(folded(threads.path, "--anonymize")) - {"<module>"}
+
+
+def test_sources_only_as_wanted(threads, tmp_path):
+    """The text of the program is in the file, and leaves it when it is told to, or with the stacks that have it."""
+    line = b"wanted.more["
+    assert line in unpacked(threads.path)
+    for number, options in enumerate((["--no-source"], ["--anonymize"], ["--thread", "none"])):
+        path = tmp_path / ("%d.pybpf" % number)
+        report(threads.path, *options, "-o", path)
+        assert line not in unpacked(path)
+
+
+class Terminal:
+    """Runs pybpf with its stdout on a terminal, and keeps what it shows."""
+
+    def __init__(self, *args, **environment):
+        self.shown = b""
+        keyboard, terminal = pty.openpty()
+        try:
+            process = subprocess.Popen(
+                [harness.PYBPF, *map(str, args)], stdin=terminal, stdout=terminal, stderr=subprocess.PIPE,
+                env={"PATH": os.environ["PATH"], "TERM": "dumb", **environment},
+            )
+            os.close(terminal)
+            while select.select([keyboard], [], [], harness.PATIENCE)[0]:
+                try:
+                    part = os.read(keyboard, 65536)
+                except OSError:  # nobody has the terminal open any more
+                    break
+                if not part:
+                    break
+                self.shown += part
+            self.err = process.communicate(timeout=harness.PATIENCE)[1].decode()
+            self.code = process.returncode
+        finally:
+            os.close(keyboard)
+
+
+def test_pager(spin, tmp_path):
+    taken = tmp_path / "taken"
+    take = "sed s/^/PAGED/ > '%s'" % taken
+    table = report(spin.path).out
+    for environment in ({"PYBPF_PAGER": take, "PAGER": "false"}, {"PAGER": take}):
+        with contextlib.suppress(FileNotFoundError):
+            taken.unlink()
+        ran = Terminal("report", spin.path, **environment)
+        assert (ran.code, ran.shown) == (0, b"")
+        assert taken.read_text(encoding="utf-8") == "".join("PAGED" + row + "\n" for row in table.splitlines())
+        assert "samples here" in ran.err
+
+
+def test_no_pager(spin):
+    """Where it is switched off, missing, or left at once; and never where stdout is no terminal."""
+    table = report(spin.path).out
+    for pager in ("", "cat"):
+        ran = Terminal("report", spin.path, PYBPF_PAGER=pager, PAGER="false")
+        assert ran.code == 0 and ran.shown.decode().replace("\r\n", "\n") == table
+    ran = Terminal("report", spin.path, PAGER="no-such-pager-at-all")
+    assert ran.code == 0 and ran.shown.decode().replace("\r\n", "\n") == table
+    assert "the pager no-such-pager-at-all cannot be run" in ran.err
+    ran = Terminal("report", spin.path, PAGER="true")
+    assert ran.code == 0 and ran.shown == b"" and "cannot" not in ran.err
+    assert report(spin.path, env={**os.environ, "PAGER": "false"}).out == table
+
+
+def test_nothing_binary_on_a_terminal(spin):
+    ran = Terminal("report", spin.path, "-f", "pybpf")
+    assert ran.code == 2 and ran.shown == b""
+    assert "terminal" in one_sentence(ran.err)
+    piped = subprocess.run([harness.PYBPF, "report", "-f", "pybpf", spin.path], capture_output=True, check=True)
+    assert piped.stdout.startswith(MAGIC)
+
+
+def refused(folder, *args, code=1):
+    """What report says when it must fail; nothing may come to be in the folder."""
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    run = pybpf("report", *args)
+    assert run.code == code, run
+    assert run.out == ""
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before, "something was left behind"
+    return one_sentence(run.err)
+
+
+def varint(number):
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def test_no_saved_profile(spin, tmp_path):
+    whole = spin.path.read_bytes()
+    out = ["-o", tmp_path / "out.folded"]
+    cases = {
+        "empty": (b"", "is empty"),
+        "foreign": (b"\x89PNG\r\n\x1a\n" + bytes(100), "is no saved profile"),
+        "text": (b"main (a.py:1) 3\n", "is no saved profile"),
+        "begun": (whole[:10], "was cut off"),
+        "half": (whole[: len(whole) // 2], "was cut off"),
+        "nearly": (whole[:-1], "was cut off"),
+        "longer": (whole + b"x", "something follows"),
+        "newer": (whole.replace(b"profile 1", b"profile 7", 1), "written by a newer pybpf (format 7; this one reads up to 1)"),
+        "changed": (whole[:-7] + bytes([whole[-7] ^ 16]) + whole[-6:], "is damaged"),
+        "bomb": (MAGIC + gzip.compress(b"\x0a" + varint(1 << 28) + bytes(1 << 28)), "out of proportion"),
+        "counts": (MAGIC + gzip.compress(b"\x9a\x03" + varint(1 << 60) + bytes(99)), "is damaged"),
+        "cycle": (MAGIC + gzip.compress(b"\x12\x01a\x1a\x01b\xa2\x01\x01\x00\xaa\x01\x01\x00"), "a stack stands on none"),
+    }
+    for name, (data, words) in cases.items():
+        path = tmp_path / (name + ".pybpf")
+        path.write_bytes(data)
+        sentence = refused(tmp_path, path, *out)
+        assert words in sentence and str(path) in sentence, sentence
+        # Beside a good one, too: nothing of it is written.
+        assert words in refused(tmp_path, spin.path, path, *out)
+
+
+def test_no_file_to_read(tmp_path):
+    out = ["-o", tmp_path / "out.folded"]
+    assert "No such file" in refused(tmp_path, tmp_path / "nowhere.pybpf", *out)
+    assert "Is a directory" in refused(tmp_path, tmp_path, *out)
+    assert "no saved profile" in refused(tmp_path, "/dev/zero", *out)
+    assert "give a saved profile" in refused(tmp_path, *out, code=2)
+
+
+def test_wrong_options(spin, tmp_path):
+    out = ["-o", tmp_path / "out.folded", spin.path]
+    cases = {
+        ("--pid", "x"): "--pid x", ("--pid", "0"): "--pid 0", ("--pid", "1,"): "--pid 1,", ("-p", "99999999999"): "not a process ID",
+        ("--focus", "a("): "--focus a(: not a POSIX extended regular expression",
+        ("--ignore", "[z-a]"): "--ignore [z-a]",
+        ("--focus", ""): "found nothing", ("--under", ""): "found nothing",
+        ("--under", "a", "--under", "b"): "one root",
+        ("--by", "weather"): "process, container or line",
+        ("--by", "line"): "the table of text",
+        ("-f", "jpeg"): "there are folded, ", ("--nonsense",): "--nonsense", ("--thread",): "needs a value",
+    }
+    for options, words in cases.items():
+        before = [] if options == ("--thread",) else out
+        sentence = refused(tmp_path, *before, *options, code=2)
+        assert words in sentence, sentence
+    sentence = refused(tmp_path, spin.path, "-o", tmp_path / "out.jpeg", code=2)
+    assert "no format has that suffix" in sentence and all(name in sentence for name in formats())
+
+
+def test_other_rate_is_not_added(spin, other_rate, tmp_path):
+    sentence = refused(tmp_path, spin.path, other_rate.path, "-o", tmp_path / "out.folded")
+    assert str(spin.path) in sentence and str(other_rate.path) in sentence
+    assert "2.004 ms" in sentence and "10.101 ms" in sentence
+
+
+def test_other_unit_is_not_added(spin, tmp_path):
+    asleep = tmp_path / "asleep.pybpf"
+    asleep.write_bytes(MAGIC + gzip.compress(b"\x12\x06asleep\x1a\x0bnanoseconds"))
+    sentence = refused(tmp_path, spin.path, asleep, "-o", tmp_path / "out.folded")
+    assert "one has samples in count, the other asleep in nanoseconds" in sentence
+    assert report(asleep, "-f", "folded").out == ""
+
+
+def test_empty_profile_in_every_format(tmp_path):
+    empty = tmp_path / "empty.pybpf"
+    empty.write_bytes(MAGIC + gzip.compress(b"\x12\x07samples\x1a\x05count"))
+    for number, name in enumerate(formats()):
+        run = report(empty, "-f", name, "-o", tmp_path / str(number))
+        assert "no sample is left" in run.err
+
+
+def test_output_places(spin, tmp_path):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    assert "Is a directory" in refused(tmp_path, spin.path, "-o", inside, "-f", "folded")
+    assert "No such file" in refused(tmp_path, spin.path, "-o", tmp_path / "no" / "x.folded")
+    assert "No space left" in refused(tmp_path, spin.path, "-o", "/dev/full", "-f", "pybpf")
+    link, there = tmp_path / "link.folded", inside / "there.folded"
+    there.write_text("old", encoding="utf-8")
+    os.chmod(there, 0o600)
+    link.symlink_to(there)
+    report(spin.path, "-o", link)
+    assert link.is_symlink() and total(parse(there.read_text(encoding="utf-8"))) == spin.stats["samples"]["python"]
+    # Onto the file that is read.
+    copy = tmp_path / "copy.pybpf"
+    shutil.copy(spin.path, copy)
+    report(copy, "--under", "inner", "-o", copy)
+    assert {stack[0].name for stack, _ in folded(copy)} == {"inner"}
+
+
+@contextlib.contextmanager
+def small_disk(folder, kib):
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=%dk" % kib, "tmpfs", folder], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("no tmpfs can be mounted here: " + done.stderr.strip())
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_full_disk_keeps_the_old_file(threads, tmp_path):
+    with small_disk(tmp_path, 8):
+        for name in ("old.folded", "old.pybpf", "old.txt"):
+            path = tmp_path / name
+            path.write_bytes(b"what was there" + bytes(100))
+            (tmp_path / "rest").write_bytes(bytes(4000))
+            before = path.read_bytes()
+            sentence = refused(tmp_path, threads.path, "-o", path)
+            assert "No space left" in sentence and str(path) in sentence
+            assert path.read_bytes() == before
+            path.unlink()
+
+
+def test_memory_in_proportion(tmp_path):
+    """The dearest rows that a file of its size may have: loading them takes no more than some hundred times as much."""
+    rows = 2_000_000
+    down, frame = b"\x01" * rows, b"\x00" * rows
+    message = b"\x12\x01a\x1a\x01b" + b"".join(
+        varint(number << 3 | 2) + varint(len(data)) + data
+        for number, data in ((10, b"\0"), (11, b"\0"), (12, b"\1"), (13, b"\1"), (14, b"\0"), (20, down), (21, frame))
+    )
+    path = tmp_path / "rows.pybpf"
+    compressor = zlib.compressobj(9, wbits=31)
+    path.write_bytes(MAGIC + compressor.compress(message) + compressor.flush())
+    limit = ["prlimit", "--as=%d" % (256 << 20)]
+    done = subprocess.run([*limit, harness.PYBPF, "report", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    sentence = one_sentence(done.stderr)
+    assert "deeper than any" in sentence or "out of proportion" in sentence
