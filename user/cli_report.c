@@ -30,7 +30,7 @@ static const char help_head[] =
 static const char help_middle[] =
 	"      --by WHAT           process: its name and PID at the root of each stack; container: the container's "
 	"name\n"
-	"                          before that; line: in text, lines in place of functions; may be repeated\n"
+	"                          before that; line: text and svg by lines, not functions; may be repeated\n"
 	"      --threads           put each thread's name and TID under the root\n"
 	"  -q, --quiet             no account of the run at the end\n"
 	"  -h, --help              this text\n"

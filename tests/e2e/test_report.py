@@ -118,13 +118,20 @@ def test_as_saved_again(threads, tmp_path):
 def test_table_and_account(spin):
     run = report(spin.path)
     rows = run.out.splitlines()
-    assert rows[0].split() == ["self", "self%", "total", "total%", "function"]
-    assert rows[1].endswith("inner (spin.py)")
+    head = [row.split() for row in rows].index(["self", "self%", "total", "total%", "function"])
+    assert rows[head + 1].endswith("inner (spin.py)")
+    assert rows[head + 1].split()[0] == str(sum(n for stack, n in folded(spin.path) if stack[-1].name == "inner"))
     assert "%d in the profiled processes" % spin.stats["samples"]["asked"] in run.err
     assert "%d samples here" % spin.stats["samples"]["python"] in run.err
     assert socket.gethostname() in run.err
     quiet = report("-q", spin.path)
     assert (quiet.out, quiet.err) == (run.out, "")
+
+
+def test_table_of_lines(spin):
+    (_, line), = {(stack[-1].name, stack[-1].line) for stack, _ in folded(spin.path) if stack[-1].name == "inner"}
+    rows = report(spin.path, "--by=line").out.splitlines()
+    assert any(row.split()[-2:] == ["spin.py:%d" % line, "inner"] for row in rows), rows
 
 
 def test_no_root_needed(spin):
@@ -391,7 +398,7 @@ def test_wrong_options(spin, tmp_path):
         ("--focus", ""): "found nothing", ("--under", ""): "found nothing",
         ("--under", "a", "--under", "b"): "one root",
         ("--by", "weather"): "process, container or line",
-        ("--by", "line"): "the table of text",
+        ("--by", "line"): "about text and svg, and the format is folded",
         ("-f", "jpeg"): "there are folded, ", ("--nonsense",): "--nonsense", ("--thread",): "needs a value",
     }
     for options, words in cases.items():
