@@ -320,6 +320,13 @@ static void budget_free(void *data, void *block)
 	free(block);
 }
 
+static int read_all(struct reader *r)
+{
+	int err = read_texts(r) ?: read_measure(r) ?: read_frames(r) ?: read_stacks(r) ?: read_processes(r);
+
+	return err ?: read_threads(r) ?: read_samples(r) ?: read_events(r) ?: read_account(r) ?: read_facts(r);
+}
+
 int saved_load_bytes(const void *bytes, size_t size, struct profile **p, struct saved_why *why)
 {
 	struct budget budget = {.left = MEMORY_ALWAYS + MEMORY_RATIO * size};
@@ -335,9 +342,7 @@ int saved_load_bytes(const void *bytes, size_t size, struct profile **p, struct 
 	if (!m)
 		err = budget.exceeded ? saved_too_large(why) : saved_damaged(why, "its message is not whole");
 	else
-		err = read_texts(&r) ?: read_measure(&r) ?: read_frames(&r) ?: read_stacks(&r);
-	err = err ?: read_processes(&r) ?: read_threads(&r) ?: read_samples(&r) ?: read_events(&r);
-	err = err ?: read_account(&r) ?: read_facts(&r);
+		err = read_all(&r);
 	free(r.texts);
 	if (m)
 		pybpf__saved_profile__free_unpacked(m, &budget.base);

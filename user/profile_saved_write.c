@@ -20,25 +20,23 @@ struct gzip_buffer {
 	FILE *out;
 	size_t waiting;
 	int err;
-	uint8_t chunk[CHUNK];
+	uint8_t chunk[CHUNK], packed[CHUNK];
 };
 
 static void compress_chunk(struct gzip_buffer *b, int flush)
 {
-	uint8_t packed[CHUNK];
-
 	b->z.next_in = b->chunk;
 	b->z.avail_in = (unsigned)b->waiting;
 	b->waiting = 0;
 	do {
 		size_t size;
 
-		b->z.next_out = packed;
-		b->z.avail_out = sizeof(packed);
+		b->z.next_out = b->packed;
+		b->z.avail_out = CHUNK;
 		deflate(&b->z, flush);
-		size = sizeof(packed) - b->z.avail_out;
+		size = CHUNK - b->z.avail_out;
 		errno = 0;
-		if (fwrite(packed, 1, size, b->out) != size && !b->err)
+		if (fwrite(b->packed, 1, size, b->out) != size && !b->err)
 			b->err = errno ? -errno : -EIO;
 	} while (!b->z.avail_out && !b->err);
 }
@@ -263,5 +261,5 @@ int profile_save(const struct profile *p, FILE *out)
 		err = write_message(m, out);
 	}
 	pybpf__saved_profile__free_unpacked(m, NULL);
-	return err;
+	return err; /* protobuf-c has freed it. NOLINT(clang-analyzer-unix.Malloc) */
 }
