@@ -11,7 +11,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -477,18 +476,22 @@ def test_full_disk_keeps_the_old_file(threads, tmp_path):
 
 
 def test_memory_in_proportion(tmp_path):
-    """The dearest rows that a file of its size may have: loading them takes no more than some hundred times as much."""
-    rows = 2_000_000
-    down, frame = b"\x01" * rows, b"\x00" * rows
+    """Millions of stacks in a file of some kilobytes, all as they should be: refused before they take their memory."""
+    chains, depth = 3000, 8000
+    chain = b"\x01" * depth
+    packed = {10: bytes(chains), 11: bytes(chains), 14: bytes(chains), 13: b"\x01" * chains}
+    packed[12] = b"".join(varint(2 * line) for line in range(chains))
+    # Each chain stands on the root, and is of the frame of the next line.
+    packed[20] = b"".join(varint(number * depth + 1) + chain[1:] for number in range(chains))
+    packed[21] = b"".join(bytes([2 if number else 0]) + bytes(depth - 1) for number in range(chains))
     message = b"\x12\x01a\x1a\x01b" + b"".join(
-        varint(number << 3 | 2) + varint(len(data)) + data
-        for number, data in ((10, b"\0"), (11, b"\0"), (12, b"\1"), (13, b"\1"), (14, b"\0"), (20, down), (21, frame))
+        varint(number << 3 | 2) + varint(len(data)) + data for number, data in sorted(packed.items())
     )
-    path = tmp_path / "rows.pybpf"
-    compressor = zlib.compressobj(9, wbits=31)
-    path.write_bytes(MAGIC + compressor.compress(message) + compressor.flush())
-    limit = ["prlimit", "--as=%d" % (256 << 20)]
-    done = subprocess.run([*limit, harness.PYBPF, "report", path], capture_output=True, text=True, check=False)
+    path = tmp_path / "stacks.pybpf"
+    path.write_bytes(MAGIC + gzip.compress(message))
+    assert path.stat().st_size < 1 << 18
+    done = subprocess.run(
+        ["prlimit", "--as=%d" % (256 << 20), harness.PYBPF, "report", path], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
-    sentence = one_sentence(done.stderr)
-    assert "deeper than any" in sentence or "out of proportion" in sentence
+    assert "out of proportion" in one_sentence(done.stderr)
