@@ -17,7 +17,7 @@ struct profile_totals {
 	uint32_t *end;   /* place in the order behind the last that stands on the stack that has this place */
 };
 
-/* Returns 0 or -ENOMEM; the tree is to be freed in both cases. */
+/* Returns 0 or -ENOMEM; the totals are to be freed in both cases. */
 int profile_totals_make(struct profile_totals *t, const struct profile *p);
 void profile_totals_free(struct profile_totals *t);
 
