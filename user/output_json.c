@@ -31,6 +31,7 @@
  */
 #include "json.h"
 #include "output.h"
+#include "output_path.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -286,26 +287,25 @@ static void write_own_events(struct writer *w, const struct by_sample *by, size_
 	json_end_array(&w->json);
 }
 
-/* Root first. path: room for all frames of the deepest stack. */
-static void write_stack(struct writer *w, uint32_t stack, uint32_t *path)
+static int write_stack(struct writer *w, uint32_t stack, struct output_path *path)
 {
-	size_t n = 0;
+	int err = output_path(w->profile, stack, path);
 
-	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack(w->profile, s)->parent)
-		path[n++] = profile_stack(w->profile, s)->frame;
 	json_begin_array(&w->json, "stack");
-	while (n > 0)
-		write_frame(w, path[--n]);
+	for (size_t i = 0; i < path->count && !err; i++)
+		write_frame(w, path->frames[i]);
 	json_end_array(&w->json);
+	return err;
 }
 
-/* No stack is deeper than there are stacks. */
-static void write_lines(struct writer *w, const struct by_sample *by, uint32_t *path)
+static int write_lines(struct writer *w, const struct by_sample *by)
 {
+	struct output_path path = {0};
 	size_t count;
 	const struct profile_sample *samples = profile_samples(w->profile, &count);
+	int err = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !err; i++) {
 		if (samples[i].stack == PROFILE_ROOT)
 			continue;
 		json_begin_object(&w->json, NULL);
@@ -317,18 +317,19 @@ static void write_lines(struct writer *w, const struct by_sample *by, uint32_t *
 			begin_thread(w, "thread", samples[i].thread);
 			json_end_object(&w->json);
 		}
-		write_stack(w, samples[i].stack, path);
+		err = write_stack(w, samples[i].stack, &path);
 		json_uint(&w->json, "value", samples[i].value);
 		write_own_events(w, by, i);
 		json_end_object(&w->json);
 		json_line(&w->json);
 	}
+	output_path_free(&path);
+	return err;
 }
 
 int output_jsonl(const struct profile *p, const struct output_options *options, FILE *out)
 {
 	struct writer w = {.profile = p, .json = {.out = out}};
-	uint32_t *path = calloc(profile_stack_count(p), sizeof(*path));
 	struct by_sample by;
 	size_t count;
 	int err;
@@ -336,17 +337,14 @@ int output_jsonl(const struct profile *p, const struct output_options *options, 
 	(void)options;
 	profile_samples(p, &count);
 	err = order_events(p, count, &by);
-	if (!path)
-		err = -ENOMEM;
 	if (!err) {
 		json_begin_object(&w.json, NULL);
 		json_string(&w.json, "type", "profile");
 		write_head(&w);
 		json_end_object(&w.json);
 		json_line(&w.json);
-		write_lines(&w, &by, path);
+		err = write_lines(&w, &by);
 	}
-	free(path);
 	free(by.first);
 	free(by.order);
 	return err;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "intern.h"
+#include "output_path.h"
 #include "pprof.pb-c.h"
 #include "profile_groups.h"
 #include "proto_gzip.h"
@@ -46,6 +47,7 @@ struct writer {
 	struct intern texts; /* char *, owned, of string_table */
 	int64_t *of_string;  /* the text of each of the profile's strings, 0 where it has none yet */
 	int64_t label_keys[NR_LABELS];
+	struct output_path path;
 	uint64_t *locations;   /* of one sample */
 	size_t locations_room; /* in locations */
 	struct profile_measure measure;
@@ -221,24 +223,22 @@ static void write_locations(struct writer *w)
 	}
 }
 
-/* Leaf first. Returns how many frames there are, or a negative errno. */
-static ssize_t locations_of(struct writer *w, uint32_t stack)
+/* The stack's frames as locations, leaf first, in w->locations. Returns 0 or -ENOMEM. */
+static int locations_of(struct writer *w, uint32_t stack)
 {
-	size_t n = 0;
+	int err = output_path(w->profile, stack, &w->path);
 
-	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack(w->profile, s)->parent) {
-		if (n == w->locations_room) {
-			size_t room = n ? n * 2 : 256;
-			uint64_t *locations = reallocarray(w->locations, room, sizeof(*locations));
+	if (!err && w->path.room > w->locations_room) {
+		uint64_t *locations = reallocarray(w->locations, w->path.room, sizeof(*locations));
 
-			if (!locations)
-				return -ENOMEM;
-			w->locations = locations;
-			w->locations_room = room;
-		}
-		w->locations[n++] = profile_stack(w->profile, s)->frame + 1;
+		if (!locations)
+			return -ENOMEM;
+		w->locations = locations;
+		w->locations_room = w->path.room;
 	}
-	return (ssize_t)n;
+	for (size_t i = 0; i < w->path.count && !err; i++)
+		w->locations[i] = w->path.frames[w->path.count - 1 - i] + 1;
+	return err;
 }
 
 struct labels {
@@ -289,15 +289,16 @@ static int write_samples(struct writer *w)
 		int64_t values[MAX_VALUES] = {times(samples[i].value, 1),
 					      times(samples[i].value, w->measure.period_ns)};
 		struct labels labels;
-		ssize_t frames = locations_of(w, samples[i].stack);
+		int err;
 
-		if (frames < 0)
-			return (int)frames;
-		if (!frames)
+		if (samples[i].stack == PROFILE_ROOT)
 			continue;
+		err = locations_of(w, samples[i].stack);
+		if (err)
+			return err;
 		labels_of(w, &samples[i], &labels);
 		sample.location_id = w->locations;
-		sample.n_location_id = (size_t)frames;
+		sample.n_location_id = w->path.count;
 		sample.value = values;
 		sample.n_value = w->measure.period_ns ? MAX_VALUES : 1;
 		sample.label = labels.pointers;
@@ -355,5 +356,6 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 	profile_groups_free(&w.functions);
 	free(w.of_string);
 	free(w.locations);
+	output_path_free(&w.path);
 	return err ?: written;
 }
