@@ -29,6 +29,14 @@ static void test_nested(void **unused)
 	json_bool(&j, "yes", true);
 	json_null(&j, "none");
 	json_double(&j, "half", 0.5);
+	json_begin_array(&j, "decimals");
+	json_decimal(&j, NULL, 0, 3);
+	json_decimal(&j, NULL, 12345678, 6);
+	json_decimal(&j, NULL, 12000, 3);
+	json_decimal(&j, NULL, 1001, 3);
+	json_decimal(&j, NULL, 7, 0);
+	json_decimal(&j, NULL, UINT64_MAX, 19);
+	json_end_array(&j);
 	json_double(&j, "nan", NAN);
 	json_end_object(&j);
 	json_line(&j);
@@ -36,7 +44,8 @@ static void test_nested(void **unused)
 	assert_int_equal(fclose(j.out), 0);
 	assert_string_equal(text,
 			    "{\"a\\\"b\":\"\\u003c/script\\u003e\\u000a\\ufffd\",\"list\":[18446744073709551615,{},[],"
-			    "-9223372036854775808],\"yes\":true,\"none\":null,\"half\":0.5,\"nan\":null}\nfalse");
+			    "-9223372036854775808],\"yes\":true,\"none\":null,\"half\":0.5,"
+			    "\"decimals\":[0,12.345678,12,1.001,7,1.8446744073709551615],\"nan\":null}\nfalse");
 	free(text);
 }
 

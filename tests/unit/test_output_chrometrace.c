@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timelines.h"
+
+#define SLICES 64
+
+/* Slices and metadata of a trace. */
+static size_t slices_of(const json_t *file, json_int_t tid, const json_t **slices)
+{
+	const json_t *events = member(file, "traceEvents");
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(events); i++) {
+		const json_t *event = json_array_get(events, i);
+
+		if (strcmp(text_of(event, "ph"), "X") != 0 || number_of(event, "tid") != tid)
+			continue;
+		assert_true(n < SLICES);
+		slices[n++] = event;
+	}
+	return n;
+}
+
+static double at(const json_t *event, const char *key)
+{
+	return json_number_value(member(event, key));
+}
+
+static void assert_slice(const json_t *event, const char *name, double begin_us, double length_us)
+{
+	assert_string_equal(text_of(event, "name"), name);
+	assert_true(at(event, "ts") == begin_us);
+	assert_true(at(event, "dur") == length_us);
+}
+
+static void assert_metadata(const json_t *file, const char *name, json_int_t pid, json_int_t tid, const char *key,
+			    const char *want)
+{
+	const json_t *events = member(file, "traceEvents");
+	int found = 0;
+
+	for (size_t i = 0; i < json_array_size(events); i++) {
+		const json_t *event = json_array_get(events, i);
+
+		if (strcmp(text_of(event, "ph"), "M") != 0 || strcmp(text_of(event, "name"), name) != 0 ||
+		    number_of(event, "pid") != pid || number_of(event, "tid") != tid)
+			continue;
+		assert_string_equal(text_of(member(event, "args"), key), want);
+		found++;
+	}
+	assert_int_equal(found, 1);
+}
+
+/* Each event is one; slices of a thread lie inside each other, or beside. */
+static void check(const json_t *file)
+{
+	const json_t *events = member(file, "traceEvents");
+
+	for (size_t i = 0; i < json_array_size(events); i++) {
+		const json_t *a = json_array_get(events, i);
+
+		assert_non_null(strpbrk(text_of(a, "ph"), "XMi"));
+		text_of(a, "name");
+		if (*text_of(a, "ph") != 'X')
+			continue;
+		assert_true(at(a, "dur") >= 0);
+		for (size_t k = i + 1; k < json_array_size(events); k++) {
+			const json_t *b = json_array_get(events, k);
+
+			if (*text_of(b, "ph") != 'X' || number_of(a, "tid") != number_of(b, "tid") ||
+			    number_of(a, "pid") != number_of(b, "pid"))
+				continue;
+			assert_true(at(b, "ts") >= at(a, "ts"));
+			assert_true(at(b, "ts") >= at(a, "ts") + at(a, "dur") - 1e-6 ||
+				    at(b, "ts") + at(b, "dur") <= at(a, "ts") + at(a, "dur") + 1e-6);
+		}
+	}
+}
+
+static void test_timeline(void **unused)
+{
+	struct profile *p = timeline();
+	json_t *file = parsed(p, output_chrometrace);
+	const json_t *slices[SLICES];
+
+	(void)unused;
+	check(file);
+	assert_metadata(file, "process_name", 42, 43, "name", "python3 (42)");
+	assert_metadata(file, "thread_name", 42, 43, "name", "worker");
+	assert_int_equal(slices_of(file, 42, slices), 6);
+	assert_slice(slices[0], "main", 0, 41000);
+	assert_slice(slices[1], "f", 0, 31000);
+	assert_slice(slices[2], "g", 10000, 21000);
+	assert_slice(slices[3], "h", 31000, 10000);
+	/* Nothing between 41 and 100 ms: the thread was not seen. */
+	assert_slice(slices[4], "main", 100000, 10000);
+	assert_slice(slices[5], "f", 100000, 10000);
+	assert_int_equal(slices_of(file, 43, slices), 2);
+	assert_slice(slices[1], "w", 5000, 20000);
+	json_decref(file);
+	profile_free(p);
+}
+
+/* Other lines of a function are the same slice. */
+static void test_lines(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3"), thread = profile_add_thread(p, owner, 42, "python3");
+	const json_t *slices[SLICES];
+	json_t *file;
+
+	(void)unused;
+	measure_cpu(p);
+	tick(p, 0, on(p, PROFILE_ROOT, "f", "app.py", 1), owner, thread);
+	tick(p, 10, on(p, PROFILE_ROOT, "f", "app.py", 2), owner, thread);
+	tick(p, 20, on(p, PROFILE_ROOT, "f", "other.py", 2), owner, thread);
+	file = parsed(p, output_chrometrace);
+	check(file);
+	assert_int_equal(slices_of(file, 42, slices), 2);
+	assert_slice(slices[0], "f", 0, 20000);
+	json_decref(file);
+	profile_free(p);
+}
+
+static void test_without_times(void **unused)
+{
+	struct profile *p = new_profile();
+	const json_t *slices[SLICES], *events;
+	json_t *file = parsed(p, output_chrometrace);
+	json_int_t untimed = 0;
+
+	(void)unused;
+	check(file);
+	events = member(file, "traceEvents");
+	assert_int_equal(json_array_size(events), 1);
+	assert_string_equal(text_of(json_array_get(events, 0), "ph"), "i");
+	json_decref(file);
+
+	take_in(p, on(p, PROFILE_ROOT, "f", "app.py", 1), process(p, 42, "python3"), 17);
+	file = parsed(p, output_chrometrace);
+	check(file);
+	assert_int_equal(slices_of(file, 42, slices), 0);
+	events = member(file, "traceEvents");
+	for (size_t i = 0; i < json_array_size(events); i++) {
+		if (*text_of(json_array_get(events, i), "ph") == 'i')
+			untimed += number_of(member(json_array_get(events, i), "args"), "samples");
+	}
+	assert_int_equal(untimed, 17);
+	json_decref(file);
+	profile_free(p);
+}
+
+static void test_hostile(void **unused)
+{
+	struct profile *p = hostile();
+	json_t *file = parsed(p, output_chrometrace);
+
+	(void)unused;
+	check(file);
+	json_decref(file);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_timeline),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_without_times),
+		cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
