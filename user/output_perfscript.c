@@ -134,40 +134,20 @@ static int write_records(const struct profile *p, struct output_tracks *tracks, 
 	return err;
 }
 
-static int write_fact(const struct profile *p, const char *label, const char *key, FILE *out)
+/* Comments. They stand behind the records: not every reader expects them at the beginning. */
+static void write_remarks(const struct output_tracks *tracks, FILE *out)
 {
-	const char *fact = profile_fact(p, key);
-	char *printable = fact ? text_printable(fact) : NULL;
+	size_t untimed = 0;
 
-	if (fact && !printable)
-		return -ENOMEM;
-	if (fact)
-		fprintf(out, "# %s : %s\n", label, printable);
-	free(printable);
-	return 0;
-}
-
-/* As perf script --header has it; readers know the first line. */
-static int write_header(const struct profile *p, const struct output_tracks *tracks, FILE *out)
-{
-	int err;
-
-	fputs("# ========\n", out);
-	err = write_fact(p, "hostname", PROFILE_FACT_HOST, out);
-	err = err ?: write_fact(p, "os release", PROFILE_FACT_KERNEL, out);
-	err = err ?: write_fact(p, "arch", PROFILE_FACT_ARCH, out);
-	fputs("# written by pybpf " PYBPF_VERSION "\n", out);
+	for (size_t i = 0; i < tracks->count; i++)
+		untimed += !tracks->tracks[i].timed;
+	if (untimed)
+		fputs("# samples whose times are not known are added up to one record for each stack, at 0\n", out);
+	/* The first line is how readers know the format that has no record. */
 	if (!tracks->count)
-		fputs("# there are no samples with Python frames\n", out);
-	for (size_t i = 0; i < tracks->count; i++) {
-		if (tracks->tracks[i].timed)
-			continue;
-		fputs("# samples whose times are not known are added up to one record each, at 0\n", out);
-		break;
-	}
-	/* What splits the text at empty lines takes the header for a record. */
-	fputs("# ========\n#\n\n", out);
-	return err;
+		fputs("# ========\n# written by pybpf " PYBPF_VERSION ": there are no samples with Python frames\n"
+		      "# ========\n#\n",
+		      out);
 }
 
 int output_perfscript(const struct profile *p, const struct output_options *options, FILE *out)
@@ -178,8 +158,9 @@ int output_perfscript(const struct profile *p, const struct output_options *opti
 	(void)options;
 	if (err)
 		return err;
-	err = write_header(p, &tracks, out);
-	err = err ?: write_records(p, &tracks, out);
+	err = write_records(p, &tracks, out);
+	if (!err)
+		write_remarks(&tracks, out);
 	output_tracks_free(&tracks);
 	return err;
 }

@@ -34,6 +34,7 @@ struct writer {
 	const struct profile *p;
 	const struct profile_tree *tree;
 	FILE *out;
+	bool by_line;
 	double scale; /* pixels for one of the measure */
 	uint32_t rows, left_out;
 };
@@ -159,16 +160,19 @@ static void write_time(const struct writer *w, uint64_t value)
 
 static void write_tooltip(const struct writer *w, const struct profile_tree_node *node, const char *label)
 {
+	const struct profile_frame *frame = node->kind == PROFILE_TREE_FRAME ? profile_frame(w->p, node->what) : NULL;
 	uint64_t all = w->tree->nodes[0].total;
 	const char *name = profile_measure(w->p).name;
 
 	fputs("<title>", w->out);
 	text_xml(label, strlen(label), w->out);
-	if (node->kind == PROFILE_TREE_FRAME && profile_frame(w->p, node->what)->file) {
-		const char *file = profile_string(w->p, profile_frame(w->p, node->what)->file);
+	if (frame && frame->file) {
+		const char *file = profile_string(w->p, frame->file);
 
-		fputs("\n", w->out);
+		fputc('\n', w->out);
 		text_xml(file, strlen(file), w->out);
+		if (w->by_line && frame->line != PROFILE_NO_LINE)
+			fprintf(w->out, ":%d", frame->line);
 	}
 	fprintf(w->out, "\n%" PRIu64 " ", node->total);
 	text_xml(name, strlen(name), w->out);
@@ -307,7 +311,7 @@ static void write_foot(const struct writer *w)
 
 int output_svg(const struct profile *p, const struct output_options *options, FILE *out)
 {
-	struct writer w = {.p = p, .out = out};
+	struct writer w = {.p = p, .out = out, .by_line = options->by_line};
 	struct profile_tree tree;
 	double *x = NULL;
 	uint64_t all;

@@ -1,0 +1,540 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What formats with a timeline, and the static flame graph, say of real programs to their real readers.
+
+A program is recorded once; every format is made of the saved profile, and holds the samples of the folded stacks.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+import harness
+
+sys.path.insert(0, str(harness.TOP / "tests"))
+
+import node_peers  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+RATE = 199
+PERIOD_NS = 10**9 // RATE
+# Half a period more than one between samples is a gap; see output_tracks.h.
+SVG = "{http://www.w3.org/2000/svg}"
+FORMATS = ("speedscope", "gecko", "chrometrace", "perf-script", "svg")
+SUFFIX = {
+    "speedscope": "speedscope.json",
+    "gecko": "gecko.json",
+    "chrometrace": "trace.json",
+    "perf-script": "perf",
+    "svg": "svg",
+    "folded": "folded",
+}
+
+
+class Recording:
+    """A saved profile, and what is made of it."""
+
+    def __init__(self, folder, pids, *args):
+        self.folder = Path(folder)
+        self.saved = str(self.folder / "run.pybpf")
+        run = harness.pybpf(
+            "-p", ",".join(map(str, pids)), "-d", 1, "-F", RATE, "--timestamps", "-o", self.saved, *args
+        )
+        assert run.code == 0, run.err
+
+    def path(self, name, *args):
+        path = self.folder / ("run." + SUFFIX[name])
+        made = harness.pybpf("report", self.saved, "-o", path, *args)
+        assert made.code == 0, made.err
+        return path
+
+    def text(self, name, *args):
+        return self.path(name, *args).read_text(encoding="utf-8")
+
+    def threads(self):
+        """TID -> Counter of stacks, root first, of (name, file, line), of the folded output."""
+        found = defaultdict(Counter)
+        for stack, count in harness.parse(self.text("folded", "--threads")):
+            # Processes stand at the root when there are several; the thread stands behind.
+            frames = [frame for frame in stack if frame.file or not frame.text.endswith(")")]
+            tid = int(stack[len(stack) - len(frames) - 1].text.rpartition("(")[2][:-1])
+            found[tid][tuple((frame.name, frame.file, frame.line) for frame in frames)] += count
+        return found
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    python = harness.default_python()
+    with harness.target(python, "threads.py") as one, harness.target(python, "calls.py") as two:
+        made = Recording(tmp_path_factory.mktemp("timeline"), [one.pid, two.pid])
+    assert sum(sum(stacks.values()) for stacks in made.threads().values()) > 50
+    assert len(made.threads()) > 3
+    return made
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    with harness.target(harness.default_python(), "names.py") as target:
+        yield Recording(tmp_path_factory.mktemp("hostile"), [target.pid])
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    """Of a program that sleeps."""
+    idle = [harness.default_python().command("spin.py")[0], "-c", "import time; time.sleep(60)"]
+    with harness.started(idle) as process:
+        yield Recording(tmp_path_factory.mktemp("empty"), [process.pid])
+
+
+def names_of(stacks):
+    """Counter of (name of the leaf) of Counter of stacks."""
+    leaves = Counter()
+    for stack, count in stacks.items():
+        leaves[stack[-1][0]] += count
+    return leaves
+
+
+def needs(reader):
+    try:
+        return reader()
+    except node_peers.Missing as why:
+        pytest.skip(str(why))
+
+
+# ------------------------------------------------------------------------------------------------ speedscope
+
+SPEEDSCOPE = r"""
+const {chromium} = require('playwright-core');
+const fs = require('fs'), path = require('path');
+const [program, ...files] = process.argv.slice(process.argv.indexOf('--') + 1);
+(async () => {
+    const browser = await chromium.launch({executablePath: program, args: ['--no-sandbox', '--disable-gpu']});
+    const context = await browser.newContext({acceptDownloads: true, viewport: {width: 1280, height: 800}});
+    await context.route(url => url.protocol !== 'file:' && url.protocol !== 'data:' && url.protocol !== 'blob:',
+                        route => route.abort());
+    const results = [];
+    for (const file of files) {
+        const page = await context.newPage(), errors = [];
+        page.on('pageerror', error => errors.push(error.message));
+        page.on('console', message => message.type() === 'error' && errors.push(message.text()));
+        page.on('dialog', dialog => { errors.push('dialog: ' + dialog.message()); dialog.dismiss(); });
+        await page.goto('file://' + path.join(path.dirname(require.resolve('speedscope/package.json')),
+                                              'dist/release/index.html'));
+        await page.setInputFiles('#file', file);
+        /* The welcome page goes when a profile is shown. */
+        await page.waitForFunction(() => !document.body.innerText.includes('Hi there!'), null, {timeout: 20000});
+        const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Control+s')]);
+        results.push({errors, file: JSON.parse(fs.readFileSync(await download.path(), 'utf8'))});
+        await page.close();
+    }
+    await browser.close();
+    console.log(JSON.stringify(results));
+})().catch(error => { console.error(error); process.exit(1); });
+"""
+
+
+def speedscope_app(*paths):
+    """What the application has understood of each file, as it saves it itself."""
+    chromium = needs(node_peers.chromium)
+    results = json.loads(node_peers.node(SPEEDSCOPE, chromium, *paths))
+    for result in results:
+        assert not result["errors"], result["errors"]
+    return [result["file"] for result in results]
+
+
+def evented_stacks(file, profile):
+    """Counter of stacks with their values, of a profile of begins and ends."""
+    frames = file["shared"]["frames"]
+    stacks, stack, last = Counter(), [], None
+    for event in profile["events"]:
+        if stack and event["at"] > last:
+            stacks[tuple((f["name"], f.get("file", ""), f.get("line")) for f in stack)] += event["at"] - last
+        last = event["at"]
+        if event["type"] == "O":
+            stack.append(frames[event["frame"]])
+        else:
+            assert stack.pop() == frames[event["frame"]]
+    assert not stack
+    return stacks
+
+
+def test_speedscope(recording):
+    """Its application shows each thread with the stacks and the CPU time that the folded output has."""
+    (file,) = speedscope_app(recording.path("speedscope"))
+    wanted = recording.threads()
+    assert len(file["profiles"]) == len(wanted)
+    for profile in file["profiles"]:
+        tid = int(profile["name"].rpartition("(")[2][:-1])
+        assert profile["unit"] == "nanoseconds"
+        stacks = {stack: value / PERIOD_NS for stack, value in evented_stacks(file, profile).items()}
+        assert stacks == pytest.approx(dict(wanted[tid]), rel=1e-6)
+
+
+SCHEMA = r"""
+const fs = require('fs'), Ajv = require('ajv');
+const schema = JSON.parse(fs.readFileSync(require.resolve('speedscope/dist/release/file-format-schema.json'), 'utf8'));
+const ajv = new Ajv({strict: false});
+const [file] = process.argv.slice(process.argv.indexOf('--') + 1);
+const valid = ajv.compile(schema);
+if (!valid(JSON.parse(fs.readFileSync(file, 'utf8')))) { console.error(valid.errors); process.exit(1); }
+"""
+
+
+@pytest.mark.parametrize("which", ["recording", "hostile", "empty"])
+def test_speedscope_schema(which, request):
+    needs(node_peers.node_modules)
+    node_peers.node(SCHEMA, request.getfixturevalue(which).path("speedscope"))
+
+
+# ------------------------------------------------------------------------------------------------ Firefox Profiler
+
+
+class Firefox:
+    """Firefox Profiler's own code, at work on a file: a session of its command line."""
+
+    def __init__(self, folder):
+        self.environment = {**os.environ, "PROFILER_CLI_SESSION_DIR": str(folder)}
+        self.program = str(node_peers.package("@firefox-devtools/profiler-cli") / "dist" / "profiler-cli.js")
+
+    def run(self, *args):
+        done = subprocess.run(
+            [node_peers.program("node"), self.program, *map(str, args)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environment,
+            timeout=harness.PATIENCE,
+        )
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def ask(self, *args):
+        code, out, err = self.run(*args, "--json")
+        assert code == 0, err or out
+        return json.loads(out)
+
+    def threads(self):
+        """TID as it is written -> (name, process's name, Counter of self samples by function, handle)."""
+        found = {}
+        for thread in self.ask("thread", "list", "--limit", 0)["threads"]:
+            functions = self.ask("thread", "functions", "--thread", thread["threadHandle"], "--limit", 0)
+            leaves = Counter()
+            for function in functions["functions"]:
+                leaves[function["name"]] += function["selfSamples"]
+            found[str(thread["tid"])] = (thread["name"], thread["processName"], +leaves, thread["threadHandle"])
+        return found
+
+
+@contextlib.contextmanager
+def firefox(path, folder):
+    needs(node_peers.node_modules)
+    session = Firefox(folder)
+    try:
+        code, out, err = session.run("load", path)
+        assert code == 0, err or out
+        yield session
+    finally:
+        session.run("stop", "--all")
+
+
+def assert_self(found, wanted):
+    """Self samples of each thread's functions."""
+    assert {tid: leaves for tid, (_, _, leaves, _) in found.items()} == {
+        str(tid): names_of(stacks) for tid, stacks in wanted.items()
+    }
+
+
+def test_gecko(recording, tmp_path):
+    with firefox(recording.path("gecko"), tmp_path) as session:
+        found = session.threads()
+        assert_self(found, recording.threads())
+        assert {name for name, _, _, _ in found.values()} >= {"worker one", "worker;two", "worker-three"}
+        info = session.ask("profile", "info", "--all")
+        meta = session.ask("profile", "meta")
+    assert meta["product"] == "pybpf"
+    assert meta["interval"] == pytest.approx(1000 / RATE, rel=1e-5)
+    assert len(info["processes"]) == 2
+
+
+def test_gecko_lines(recording):
+    """Lines of frames, which the command line does not list, by the tables."""
+    file = json.loads(recording.text("gecko"))
+    shared = file["shared"]
+    frames, functions, stacks = shared["frameTable"], shared["funcTable"], shared["stackTable"]
+
+    def frame(index):
+        function = frames["func"][index]
+        name = shared["stringArray"][functions["name"][function]]
+        source = shared["stringArray"][shared["sources"]["filename"][functions["source"][function]]]
+        return name, source, frames["line"][index]
+
+    wanted = recording.threads()
+    for thread in file["threads"]:
+        seen = Counter()
+        samples = thread["samples"]
+        for stack, weight in zip(samples["stack"], samples["weight"]):
+            path = []
+            while stack is not None:
+                path.append(frame(stacks["frame"][stack]))
+                stack = stacks["prefix"][stack]
+            if path:
+                seen[tuple(reversed(path))] += weight
+        assert seen == wanted[thread["tid"]]
+
+
+def test_perf_script(recording, tmp_path):
+    """Firefox Profiler reads perf script's text: as many samples for each thread's functions."""
+    with firefox(recording.path("perf-script"), tmp_path) as session:
+        assert_self(session.threads(), recording.threads())
+
+
+def test_perf_script_collapsed(recording):
+    """Brendan Gregg's stackcollapse-perf.pl, which Debian does not have: only where someone has put it into the PATH."""
+    try:
+        program = node_peers.program("stackcollapse-perf.pl")
+    except node_peers.Missing:
+        pytest.skip("stackcollapse-perf.pl is not in the PATH, and no package of Debian has it")
+    done = subprocess.run(
+        [program, "--tid", recording.path("perf-script")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True
+    )
+    assert done.stderr == b""
+    counts = defaultdict(int)
+    for line in done.stdout.decode().splitlines():
+        stack, _, count = line.rpartition(" ")
+        counts[int(stack.split(";")[0].rpartition("/")[2])] += int(count)
+    wanted = {tid: sum(stacks.values()) for tid, stacks in recording.threads().items()}
+    # Older ones count records, newer ones add up periods.
+    assert counts in (wanted, {tid: count * PERIOD_NS for tid, count in wanted.items()})
+
+
+# ------------------------------------------------------------------------------------------------ trace events
+
+
+def records_of(text):
+    """(tid, time in nanoseconds, names of the stack, root first) of perf script's text."""
+    for record in text.split("\n\n"):
+        head, *frames = [line for line in record.split("\n") if not line.startswith("#")] or [""]
+        if not head:
+            continue
+        words = head.split()
+        assert words[-1] == "cpu-clock:" and int(words[-2]) == PERIOD_NS
+        seconds, _, nanoseconds = words[-3].rstrip(":").partition(".")
+        names = [line.strip().partition(" ")[2].rpartition(" (")[0] for line in frames]
+        tid = int(head.split("/")[1].split()[0])
+        yield tid, int(seconds) * 10**9 + int(nanoseconds), names[::-1]
+
+
+def slices_of(trace):
+    """TID -> [(begin, end, name)] in nanoseconds, in the order of the file."""
+    found = defaultdict(list)
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X":
+            begin = round(event["ts"] * 1000)
+            found[event["tid"]].append((begin, begin + round(event["dur"] * 1000), event["name"]))
+    return found
+
+
+def test_chrometrace(recording):
+    """At the time of each sample, the slices that are open are its stack; no others are ever open."""
+    slices = slices_of(json.loads(recording.text("chrometrace")))
+    samples = defaultdict(list)
+    for tid, time_ns, names in records_of(recording.text("perf-script")):
+        samples[tid].append((time_ns, names))
+    assert set(slices) == set(samples) == set(recording.threads())
+    for tid, taken in samples.items():
+        # Depth is the order of the file: what encloses stands before what it encloses.
+        for begin, end, _ in slices[tid]:
+            assert begin < end
+        for time_ns, names in taken:
+            assert [name for begin, end, name in slices[tid] if begin <= time_ns < end] == names
+        for (begin, end, _), (after, after_end, _) in zip(slices[tid], slices[tid][1:]):
+            assert begin <= after and (after >= end or after_end <= end)
+        times = [time_ns for time_ns, _ in taken]
+        # Each moment of a slice is at most one and a half periods behind a sample.
+        for begin, end, _ in slices[tid]:
+            inside = [time_ns for time_ns in times if begin <= time_ns < end] + [end]
+            assert inside[0] == begin
+            assert max(b - a for a, b in zip(inside, inside[1:])) <= PERIOD_NS + PERIOD_NS // 2
+
+
+def test_chrometrace_in_firefox_and_speedscope(recording, tmp_path):
+    """Both read it: every thread, under its name."""
+    path = recording.path("chrometrace")
+    slices = slices_of(json.loads(path.read_text()))
+    with firefox(path, tmp_path) as session:
+        threads = session.ask("thread", "list", "--limit", 0)["threads"]
+    # It takes slices for markers.
+    assert {int(thread["tid"].rpartition(":")[2]): thread["markerCount"] for thread in threads} == {
+        tid: len(found) for tid, found in slices.items()
+    }
+    (file,) = speedscope_app(path)
+    for profile in file["profiles"]:
+        tid = int(profile["name"].rpartition("tid ")[2].rstrip(")"))
+        wanted = sum(end - begin for begin, end, _ in slices.pop(tid))
+        found = sum(len(stack) * value for stack, value in evented_stacks(file, profile).items())
+        assert found * 1000 == pytest.approx(wanted, rel=1e-6)
+    assert not slices
+
+
+# ------------------------------------------------------------------------------------------------ SVG
+
+DRAWN = r"""
+const {chromium} = require('playwright-core');
+const fs = require('fs');
+const [program, file] = process.argv.slice(process.argv.indexOf('--') + 1);
+(async () => {
+    const browser = await chromium.launch({executablePath: program, args: ['--no-sandbox', '--disable-gpu']});
+    const page = await browser.newPage({viewport: {width: 1200, height: 800}});
+    const errors = [];
+    page.on('pageerror', error => errors.push(error.message));
+    page.on('dialog', dialog => { errors.push('dialog'); dialog.dismiss(); });
+    const results = {};
+    for (const scheme of ['light', 'dark']) {
+        await page.emulateMedia({colorScheme: scheme});
+        await page.goto('file://' + file);
+        results[scheme] = await page.evaluate(() => {
+            const shown = [...document.querySelectorAll('g')].map(g => {
+                const rect = g.querySelector('rect').getBBox(), text = g.querySelector('text');
+                const box = text && text.getBBox();
+                return {title: g.querySelector('title').textContent, x: rect.x, y: rect.y, width: rect.width,
+                        fill: getComputedStyle(g.querySelector('rect')).fill,
+                        text: text && text.textContent, textX: box && box.x, textWidth: box && box.width,
+                        ink: text && getComputedStyle(text).fill};
+            });
+            return {root: document.documentElement.tagName, scripts: document.querySelectorAll('script').length, shown};
+        });
+    }
+    await browser.close();
+    console.log(JSON.stringify({errors, ...results}));
+})().catch(error => { console.error(error); process.exit(1); });
+"""
+
+
+def luminance(color):
+    """Relative luminance of "rgb(r, g, b)", as WCAG 2 defines it."""
+    parts = [int(part) / 255 for part in color[4:-1].split(",")[:3]]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, two):
+    brighter, darker = sorted((luminance(one), luminance(two)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("which", ["recording", "hostile"])
+def test_svg_in_chromium(which, request):
+    """It is drawn in both themes: names lie inside of their frames, and can be read on them."""
+    chromium = needs(node_peers.chromium)
+    path = request.getfixturevalue(which).path("svg")
+    result = json.loads(node_peers.node(DRAWN, chromium, path))
+    assert result["errors"] == []
+    for scheme in ("light", "dark"):
+        assert result[scheme]["root"] == "svg"
+        assert result[scheme]["scripts"] == 0
+        shown = result[scheme]["shown"]
+        assert len(shown) > 3
+        for frame in shown:
+            assert 12 - 0.1 <= frame["x"] and frame["x"] + frame["width"] <= 1188 + 0.1
+            if frame["text"]:
+                assert frame["textX"] + frame["textWidth"] <= frame["x"] + frame["width"] + 0.5, frame
+                # WCAG 2's level AA for text.
+                assert contrast(frame["fill"], frame["ink"]) >= 4.5, (scheme, frame)
+    assert result["light"]["shown"][0]["fill"] != result["dark"]["shown"][0]["fill"]
+
+
+def tooltips(root):
+    """(first line, value, own value) of each frame that is drawn."""
+    for group in root.iter(SVG + "g"):
+        lines = group.find(SVG + "title").text.split("\n")
+        words = lines[-1].split()
+        assert words[1] == "samples", lines
+        own = lines[-1].split(", ")[1].split()[0]
+        yield lines[0], int(words[0]), int(own)
+
+
+def test_svg_totals(recording):
+    """Own values of all frames are the folded output's samples; so is the whole."""
+    root = ElementTree.fromstring(recording.text("svg", "--threads"))
+    threads = recording.threads()
+    leaves, total = Counter(), 0
+    for name, value, own in tooltips(root):
+        total = total or value
+        leaves[name] += own
+    wanted = Counter()
+    for stacks in threads.values():
+        wanted += names_of(stacks)
+    assert total == sum(wanted.values())
+    # Nothing is as rare as to be left out here.
+    assert +leaves == wanted
+
+
+# ------------------------------------------------------------------------------------------------ names, nothing
+
+
+def test_hostile_names(hostile, tmp_path):
+    """Every format stays whole, and every sample is found again, whatever functions and files are called."""
+    total = sum(sum(stacks.values()) for stacks in hostile.threads().values())
+    assert total > 20
+    (file,) = speedscope_app(hostile.path("speedscope"))
+    spent = sum(sum(evented_stacks(file, profile).values()) for profile in file["profiles"])
+    assert spent == pytest.approx(total * PERIOD_NS, rel=1e-6)
+    for name in ("gecko", "perf-script"):
+        with firefox(hostile.path(name), tmp_path / name) as session:
+            assert sum(sum(leaves.values()) for _, _, leaves, _ in session.threads().values()) == total
+    assert len(list(records_of(hostile.text("perf-script")))) == total
+    with firefox(hostile.path("chrometrace"), tmp_path / "trace") as session:
+        assert session.ask("thread", "list")["threads"]
+    root = ElementTree.fromstring(hostile.text("svg"))
+    assert next(tooltips(root))[1] == total
+
+
+def test_empty(empty, tmp_path):
+    """A profile of nothing is a file that its readers take, and that says what it is where it can."""
+    (file,) = speedscope_app(empty.path("speedscope"))
+    assert [profile["name"] for profile in file["profiles"]] == ["no samples with Python frames"]
+    gecko = json.loads(empty.text("gecko"))
+    assert gecko["threads"] == []
+    events = json.loads(empty.text("chrometrace"))["traceEvents"]
+    assert [event["name"] for event in events] == ["no samples with Python frames"]
+    assert "no samples with Python frames" in empty.text("perf-script")
+    root = ElementTree.fromstring(empty.text("svg"))
+    assert "No samples with Python frames." in [text.text for text in root.iter(SVG + "text")]
+    assert not list(root.iter(SVG + "rect"))
+    needs(node_peers.node_modules)
+    with firefox(empty.path("gecko"), tmp_path) as session:
+        assert session.ask("profile", "meta")["product"] == "pybpf"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_without_times(name, tmp_path):
+    """Samples without times are not given any, and are not lost."""
+    with harness.target(harness.default_python(), "spin.py") as target:
+        path = tmp_path / ("run." + SUFFIX[name])
+        run = harness.pybpf("-p", target.pid, "-d", 1, "-F", RATE, "--no-timestamps", "-o", path)
+    assert run.code == 0, run.err
+    text = path.read_text(encoding="utf-8")
+    taken = int(run.err.split(" taken")[0].split()[-1])
+    assert taken > 0
+    if name == "speedscope":
+        assert sum(sum(profile["weights"]) for profile in json.loads(text)["profiles"]) == taken * PERIOD_NS
+    elif name == "gecko":
+        samples = [thread["samples"] for thread in json.loads(text)["threads"]]
+        assert sum(sum(table["weight"]) for table in samples) == taken
+        assert {time for table in samples for time in table["time"]} == {0}
+    elif name == "chrometrace":
+        events = json.loads(text)["traceEvents"]
+        assert not [event for event in events if event["ph"] == "X"]
+        assert sum(event["args"]["samples"] for event in events if event["ph"] == "i") == taken
+    elif name == "perf-script":
+        heads = [line for line in text.split("\n") if line and line[0] not in "\t#"]
+        assert sum(int(line.split()[-2]) for line in heads) == taken * PERIOD_NS
+        assert "times are not known" in text
+    else:
+        assert next(tooltips(ElementTree.fromstring(text)))[1] == taken
