@@ -20,7 +20,7 @@
  *   samples   {stack[], process[], thread[], value[]}, and before[] with a diff
  *   events    {later_us[], sample[], value[]}: microseconds after the event before it (the first: after the run began),
  *             less than 0 where events are not in order; value of the sample that was taken then
- *   sources   [{file, text}]: texts themselves, no indexes
+ *   sources   {file[], text[]}
  *   diff      null, or {before, after: names; before_total, after_total; confidence;
  *             functions {name[], file[]: texts themselves, before[], after[], self_before[], self_after[],
  *             low[], high[], verdict[]}}: what html_diff says (output_html.h); samples' values are those after
@@ -28,7 +28,6 @@
 #include "output_html.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
@@ -97,25 +96,14 @@ static void write_run(const struct profile *p, struct json *j)
 	json_end_array(j);
 }
 
-/* The texts of sources are strings of the profile, too; they are left to write_sources. */
-static int write_strings(const struct profile *p, struct json *j)
+static void write_strings(const struct profile *p, struct json *j)
 {
 	uint32_t count = profile_string_count(p);
-	bool *source = calloc(count, sizeof(*source));
-	const struct profile_source *sources;
-	size_t nr_sources;
 
-	if (!source)
-		return -ENOMEM;
-	sources = profile_sources(p, &nr_sources);
-	for (size_t i = 0; i < nr_sources; i++)
-		source[sources[i].text] = true;
 	json_begin_array(j, "strings");
 	for (uint32_t i = 0; i < count; i++)
-		json_string(j, NULL, source[i] ? "" : profile_string(p, i));
+		json_string(j, NULL, profile_string(p, i));
 	json_end_array(j);
-	free(source);
-	return 0;
 }
 
 static void write_stacks(const struct profile *p, struct json *j)
@@ -190,14 +178,10 @@ static void write_sources(const struct profile *p, struct json *j)
 	size_t count;
 
 	sources = profile_sources(p, &count);
-	json_begin_array(j, "sources");
-	for (size_t i = 0; i < count; i++) {
-		json_begin_object(j, NULL);
-		json_string(j, "file", profile_string(p, sources[i].file));
-		json_string(j, "text", profile_string(p, sources[i].text));
-		json_end_object(j);
-	}
-	json_end_array(j);
+	json_begin_object(j, "sources");
+	COLUMN(j, "file", count, sources[i].file);
+	COLUMN(j, "text", count, sources[i].text);
+	json_end_object(j);
 }
 
 #define FUNCTIONS(j, diff, type, member)                                                                               \
@@ -243,30 +227,27 @@ static void write_diff(const struct profile *p, const struct html_diff *diff, st
 	json_end_object(j);
 }
 
-static int write_data(const struct profile *p, const struct html_diff *diff, FILE *out)
+static void write_data(const struct profile *p, const struct html_diff *diff, FILE *out)
 {
 	struct json j = {.out = out};
-	int err;
 
 	json_begin_object(&j, NULL);
 	json_string(&j, "format", "pybpf-html");
 	json_uint(&j, "version", 1);
 	write_run(p, &j);
-	err = write_strings(p, &j);
+	write_strings(p, &j);
 	write_stacks(p, &j);
 	write_samples(p, diff, &j);
 	write_events(p, &j);
 	write_sources(p, &j);
 	write_diff(p, diff, &j);
 	json_end_object(&j);
-	return err;
 }
 
 int html_report(const struct profile *p, const struct html_diff *diff, FILE *out)
 {
 	const char *data = memmem(page_begin, (size_t)(page_end - page_begin), place, strlen(place));
 	FILE *packed;
-	int err;
 
 	if (!data)
 		return -EINVAL;
@@ -274,12 +255,12 @@ int html_report(const struct profile *p, const struct html_diff *diff, FILE *out
 	packed = packed_open(out);
 	if (!packed)
 		return -ENOMEM;
-	err = write_data(p, diff, packed);
-	if (fclose(packed) && !err)
-		err = -EIO;
+	write_data(p, diff, packed);
+	if (fclose(packed))
+		return -EIO;
 	data += strlen(place);
 	fwrite(data, 1, (size_t)(page_end - data), out);
-	return err;
+	return 0;
 }
 
 int output_html(const struct profile *p, const struct output_options *options, FILE *out)

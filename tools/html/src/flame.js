@@ -98,7 +98,7 @@ export class Flame {
 
   draw(c, width, height, scrollTop) {
     const { tree, look, view } = this;
-    if (!tree || !view) return;
+    if (!tree || !view) return false;
     const scale = width / view.size;
     const strokes = new Int32Array(this.tree.maxDepth + 1).fill(-1); // last pixel with one, by depth
     const { depth, end, start, size } = tree;
@@ -127,6 +127,7 @@ export class Flame {
       i++;
     }
     for (const node of [this.hovered, this.selected]) if (node >= 0) this.outline(c, node, scale, scrollTop, width);
+    return true;
   }
 
   box(c, i, x, y, w, width) {

@@ -130,7 +130,7 @@ export class Profile {
     this.eventTime = Float64Array.from(events.later_us, (later) => (time += later)); // microseconds
     this.eventSample = Int32Array.from(events.sample);
     this.eventValue = Float64Array.from(events.value);
-    this.sources = new Map(data.sources.map(({ file, text }) => [printable(file), text.split("\n")]));
+    this.sources = new Map(data.sources.file.map((file, i) => [strings[file], data.strings[data.sources.text[i]].split("\n")]));
     this.diff = data.diff;
     this.total = 0;
     this.totalBefore = 0;

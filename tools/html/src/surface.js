@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A canvas as large as what is seen of a scrolled area, and boxes with text on it.
 
+import { drawn } from "./clock.js";
+
 export const ROW = 20; // pixels
 const PAD = 5;
 const NARROWEST_TEXT = 26;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 
-// host: an element to fill. draw(context, width, height, scrollTop) is called at most once a frame.
+// host: an element to fill. draw(context, width, height, scrollTop), called at most once a frame, tells whether it had
+// anything to draw.
 export class Surface {
   constructor(host, draw) {
     this.draw = draw;
@@ -62,7 +65,7 @@ export class Surface {
     c.clearRect(0, 0, this.width, this.height);
     c.font = FONT;
     c.textBaseline = "middle";
-    this.draw(c, this.width, this.height, this.scroller.scrollTop);
+    if (this.draw(c, this.width, this.height, this.scroller.scrollTop)) drawn();
   }
 
   // Pointer's place: x, y on the canvas.

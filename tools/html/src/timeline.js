@@ -115,7 +115,7 @@ export class Timeline {
   }
 
   draw(c, width, height, scrollTop) {
-    if (!this.tree) return;
+    if (!this.tree) return false;
     const [from, to] = this.view;
     const x = (t) => ((t - from) / (to - from)) * width;
     this.boxes = [];
@@ -130,6 +130,7 @@ export class Timeline {
     c.fillStyle = this.look.ground;
     c.fillRect(0, 0, width, AXIS - 2);
     for (const t of times) this.surface.text(duration(t), x(t) - 4, 2, TICK_EVERY, this.look.faint);
+    return true;
   }
 
   // Samples from which to draw: all that are in view, or one for each half pixel.
