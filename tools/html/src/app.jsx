@@ -9,7 +9,7 @@ import { modules } from "./look.js";
 import { Choice, Note } from "./parts.jsx";
 import { RunView, summary } from "./run.jsx";
 import { SourceView } from "./sources.jsx";
-import { changed, readHash, remember } from "./state.js";
+import { changed, readHash, remember, sane } from "./state.js";
 import { TableView } from "./table.jsx";
 import { matched, mergedTree, selfOf, sums } from "./tree.js";
 
@@ -44,10 +44,10 @@ function useSystemDark() {
   return dark;
 }
 
-function useHashState() {
-  const [state, setState] = useState(() => readHash(location.hash));
+function useHashState(profile) {
+  const [state, setState] = useState(() => sane(readHash(location.hash), profile));
   useEffect(() => {
-    const read = () => setState(readHash(location.hash));
+    const read = () => setState(sane(readHash(location.hash), profile));
     addEventListener("hashchange", read);
     addEventListener("popstate", read);
     return () => {
@@ -91,7 +91,7 @@ function useModel(profile, state, set, dark) {
   const arrangement = useMemo(() => {
     const scale = profile.totalBefore ? profile.total / profile.totalBefore || 1 : 1;
     const sizes = { after: (value) => value, before: (_, was) => was * scale, both: (value, was) => (value + was * scale) / 2 };
-    return { size: sizes[state.width] ?? sizes.both, rank: null };
+    return { size: sizes[state.width], rank: null };
   }, [profile, state.width]);
   const rank = useMemo(() => {
     if (state.order !== "name") return null;
@@ -248,7 +248,7 @@ function Empty({ profile }) {
 const SHOWN = { graph: GraphView, time: TimeView, callers: CallersView, table: TableView, source: SourceView, run: RunView };
 
 export function App({ profile }) {
-  const [state, set] = useHashState();
+  const [state, set] = useHashState(profile);
   const systemDark = useSystemDark();
   const dark = state.theme ? state.theme === "dark" : systemDark;
   const [help, setHelp] = useState(false);
@@ -287,7 +287,7 @@ export function App({ profile }) {
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   });
-  const view = profile.empty ? "run" : SHOWN[state.view] ? state.view : "graph";
+  const view = profile.empty ? "run" : state.view;
   const View = SHOWN[view];
   keys.current = null;
   return (

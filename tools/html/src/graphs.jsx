@@ -163,9 +163,8 @@ export function TimeView({ model, keys }) {
   useEffect(() => setSelected(-1), [tree]);
   const shown = selected < tree.count ? selected : -1;
   useEffect(() => {
-    const view = state.t.split("-").map(Number);
-    const valid = view.length === 2 && view[1] > view[0];
-    line.current?.show({ tree, lanes: found, period, look, view: valid ? view : null, selected: shown });
+    const view = state.t ? state.t.split("-").map(Number) : null;
+    line.current?.show({ tree, lanes: found, period, look, view, selected: shown });
   }, [tree, found, look, shown, state.t]);
   if (!found.length) {
     return profile.eventTime.length ? (

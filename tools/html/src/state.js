@@ -2,13 +2,13 @@
 // What is shown, as the address's part after # keeps it: a link restores the view.
 
 const DEFAULTS = {
-  view: "graph", // graph, time, callers, table, source, run
-  shape: "icicle", // or flame: which way the graph grows
+  view: "graph",
+  shape: "icicle", // which way the graph grows
   order: "heavy", // left-heavy, or by name
-  color: "module", // or kind, change
-  by: "function", // or line: what one frame is
+  color: "module",
+  by: "function", // what one frame is
   roots: "", // container, process, thread below the frames; "" as the profile has them, "-" none
-  width: "both", // of a comparison's frames: both, before, after
+  width: "both", // what a comparison's frames are as wide as
   q: "", // regular expression that is searched for
   container: "", // filters: "" all, else an index
   process: "",
@@ -20,8 +20,18 @@ const DEFAULTS = {
   t: "", // from-to, microseconds
   theme: "", // light or dark; "" as the system has it
 };
+const CHOICES = {
+  view: ["graph", "time", "callers", "table", "source", "run"],
+  shape: ["icicle", "flame"],
+  order: ["heavy", "name"],
+  color: ["module", "kind", "change"],
+  by: ["function", "line"],
+  width: ["both", "before", "after"],
+  sort: ["self", "total", "change", "name"],
+  theme: ["light", "dark"],
+};
 // These two name things of one key space, or of one tree.
-const LOST_WITH = { by: ["fn", "zoom"], roots: ["zoom"], order: [], fn: ["zoom"], view: ["zoom"], container: ["zoom"], process: ["zoom"], thread: ["zoom"] };
+const LOST_WITH = { by: ["fn", "zoom"], roots: ["zoom"], fn: ["zoom"], view: ["zoom"], container: ["zoom"], process: ["zoom"], thread: ["zoom"] };
 // A step of the browser's history; typing is none.
 const STEPS = ["view", "zoom", "fn", "file"];
 
@@ -35,6 +45,27 @@ export function writeHash(state) {
   const words = new URLSearchParams();
   for (const [key, usual] of Object.entries(DEFAULTS)) if (state[key] !== usual) words.set(key, state[key]);
   return words.toString();
+}
+
+// A link can say anything: what the profile does not have is left out.
+export function sane(state, profile) {
+  state = { ...state };
+  for (const [key, choices] of Object.entries(CHOICES)) if (!choices.includes(state[key])) state[key] = DEFAULTS[key];
+  if (state.color === "change" && !profile.diff) state.color = DEFAULTS.color;
+  const index = (text, count) => (/^\d+$/.test(text) && Number(text) < count ? text : "");
+  const keys = state.by === "line" ? profile.lines : profile.functions;
+  const [from, to] = state.t.split("-").map(Number);
+  const roots = state.roots.split(",").filter((root) => ["-", "container", "process", "thread"].includes(root));
+  return {
+    ...state,
+    roots: roots.join(","),
+    container: index(state.container, profile.containers.length),
+    process: index(state.process, profile.processes.length),
+    thread: index(state.thread, profile.threads.length),
+    zoom: /^\d+\.\d+\.\d+$/.test(state.zoom) ? state.zoom : "",
+    fn: index(state.fn, keys.count),
+    t: from >= 0 && to > from && Number.isFinite(to) ? state.t : "",
+  };
 }
 
 // The next state; what a change makes meaningless goes back to its default.

@@ -40,7 +40,7 @@ export function TableView({ model }) {
       change: (x, y) => Math.abs(changes[y]) - Math.abs(changes[x]),
       name: (x, y) => (keys.label(x) < keys.label(y) ? -1 : keys.label(x) > keys.label(y) ? 1 : 0),
     };
-    return list.sort((x, y) => (by[state.sort] ?? by.self)(x, y) || sums.total[y] - sums.total[x] || x - y);
+    return list.sort((x, y) => (changes || state.sort !== "change" ? by[state.sort] : by.self)(x, y) || sums.total[y] - sums.total[x] || x - y);
   }, [sums, state.sort, state.q, found]);
   const all = profile.total || 1;
   const head = (key, text) => (
