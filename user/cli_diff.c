@@ -8,74 +8,75 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_filter.h"
+#include "cli_pager.h"
 #include "log.h"
 #include "output.h"
 #include "output_diff.h"
-#include "profile_edit.h"
-#include "profile_saved.h"
 
-#define ROWS_DEFAULT 40
+#define ROWS_DEFAULT       40
+#define CONFIDENCE_DEFAULT 95
 /* Less than even odds tells nothing; more nines than that are beyond what score intervals keep. */
 #define CONFIDENCE_LEAST 50
 #define CONFIDENCE_MOST  99.9999
+/* The same program's functions differ by some per cent from run to run: memory lies elsewhere, the machine does more.
+ */
+#define TOLERANCE_DEFAULT 5
+#define TOLERANCE_MOST    1000
 
 static const char help_head[] =
-	"pybpf diff compares two saved profiles and says which functions grew or shrank beyond the noise.\n"
+	"pybpf diff compares two saved profiles, and says which functions grew or shrank beyond the noise.\n"
 	"\n"
 	"Examples:\n"
 	"  pybpf diff before.pybpf after.pybpf                  a table of what changed\n"
 	"  pybpf diff before.pybpf after.pybpf -o change.html   a differential flame graph\n"
 	"  pybpf diff before.pybpf after.pybpf --compare=time   of two runs that do the same work to its end\n"
 	"\n"
-	"Usage: pybpf diff [options] BEFORE AFTER\n"
+	"Usage: pybpf diff [options] BEFORE.pybpf AFTER.pybpf\n"
 	"\n"
-	"  -o, --output FILE       write there, when all is done; the suffix chooses the format\n"
-	"  -f, --format FORMAT     the format, whatever the suffix:\n";
+	"How:\n"
+	"  -o, --output FILE       write there; the suffix chooses the format. Without it, stdout\n"
+	"  -f, --format FORMAT     the format, whatever the suffix; without both, text:\n";
 
-static const char help_tail[] =
+static const char help_middle[] =
 	"      --by WHAT           function (default) or line\n"
-	"      --compare WHAT      share: of all samples of each profile (default); rate: CPU time per second of the\n"
-	"                          run, for an equal load; time: CPU time of the whole run, for the same work\n"
+	"      --compare WHAT      share: of all samples of the profile (default); rate: CPU time per second of the\n"
+	"                          run, under an equal load; time: CPU time of the whole run, for the same work\n"
 	"      --confidence PERCENT\n"
-	"                          of the intervals (default 95); of what is called a change, at most the rest to 100 "
-	"%\n"
-	"                          is expected to be chance\n"
-	"      --all-rows          what is within the noise, too; folded: counts before as they were, but for their "
-	"scale\n"
+	"                          (default 95) the rest to 100 is how much of what is called a change may be chance\n"
+	"      --tolerance PERCENT (default 5) by how much of itself a function may differ from run to run\n"
+	"      --all-rows          what is within the noise, too\n"
 	"      --limit N           rows of each table (default 40)\n"
-	"      --under GLOB        only stacks with that function, from it on\n"
-	"      --focus REGEX       only stacks with a frame that fits; may be repeated: each must\n"
-	"      --ignore REGEX      no stacks with a frame that fits; may be repeated\n"
 	"  -q, --quiet             no warnings\n"
 	"  -h, --help              this text\n"
+	"\n";
+
+static const char help_tail[] =
 	"\n"
-	"Shares are normalised by each profile's total, after --under, --focus and --ignore. A share also shrinks "
-	"when\n"
-	"another grows; rate and time do not. Profiles are saved with `pybpf -o FILE.pybpf`; no root is needed here.\n"
+	"A share also shrinks when another one grows; rate and time do not. Shares are those of what passes the\n"
+	"filters. Folded stacks have two numbers, before (scaled to after) and after, for flamegraph.pl; those within\n"
+	"the noise have the same number twice, without --all-rows.\n"
 	"Exit status: 0 done, whether there is a change or not; 1 it failed; 2 wrong command line.\n";
 
 enum {
 	OPT_BY = 256,
 	OPT_COMPARE,
 	OPT_CONFIDENCE,
+	OPT_TOLERANCE,
 	OPT_ALL_ROWS,
 	OPT_LIMIT,
-	OPT_UNDER,
-	OPT_FOCUS,
-	OPT_IGNORE,
 };
 
 static const struct option long_options[] = {
+	CLI_FILTER_OPTIONS,
 	{"output", required_argument, NULL, 'o'},
 	{"format", required_argument, NULL, 'f'},
 	{"by", required_argument, NULL, OPT_BY},
 	{"compare", required_argument, NULL, OPT_COMPARE},
 	{"confidence", required_argument, NULL, OPT_CONFIDENCE},
+	{"tolerance", required_argument, NULL, OPT_TOLERANCE},
 	{"all-rows", no_argument, NULL, OPT_ALL_ROWS},
 	{"limit", required_argument, NULL, OPT_LIMIT},
-	{"under", required_argument, NULL, OPT_UNDER},
-	{"focus", required_argument, NULL, OPT_FOCUS},
-	{"ignore", required_argument, NULL, OPT_IGNORE},
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
@@ -144,6 +145,12 @@ static int parse_option(struct diff *diff, int option, const char *arg)
 					 CONFIDENCE_LEAST, CONFIDENCE_MOST);
 		diff->options.confidence = number / 100;
 		return 0;
+	case OPT_TOLERANCE:
+		if (cli_number(arg, 0, TOLERANCE_MOST, &number))
+			return cli_usage("--tolerance %s: it takes percent from 0 to %d, such as 5", arg,
+					 TOLERANCE_MOST);
+		diff->options.tolerance = number / 100;
+		return 0;
 	case OPT_ALL_ROWS:
 		diff->output.all = true;
 		return 0;
@@ -152,23 +159,12 @@ static int parse_option(struct diff *diff, int option, const char *arg)
 			return cli_usage("--limit %s: it takes a whole number from 1 up", arg);
 		diff->output.rows = (uint32_t)number;
 		return 0;
-	case OPT_UNDER:
-		diff->edit.under = arg;
-		return 0;
-	case OPT_FOCUS:
-	case OPT_IGNORE:
-		if (profile_edit_add_text(option == OPT_FOCUS ? &diff->edit.focus : &diff->edit.ignore, arg) == 0)
-			return 0;
-		log_error("out of memory while reading options");
-		return CLI_FAILED;
 	case 'q':
 		diff->quiet = true;
 		return 0;
-	case 'h':
+	default:
 		diff->help = true;
 		return 0;
-	default:
-		return CLI_USAGE;
 	}
 }
 
@@ -190,27 +186,27 @@ static int choose_format(struct diff *diff)
 static int parse(struct diff *diff, int argc, char **argv)
 {
 	int option, err;
+	bool taken;
 
 	opterr = 0;
-	/* Options may follow the files, as they do in the examples. */
-	while ((option = getopt_long(argc, argv, ":o:f:qh", long_options, NULL)) != -1) {
-		if (option == ':')
-			return cli_usage("%s needs a value; see `pybpf diff --help`", argv[optind - 1]);
-		if (option == '?')
-			return cli_usage("unknown option %s; see `pybpf diff --help`", argv[optind - 1]);
-		err = parse_option(diff, option, optarg);
-		if (err)
+	while ((option = getopt_long(argc, argv, ":" CLI_FILTER_SHORT "o:f:qh", long_options, NULL)) != -1) {
+		if (option == ':' || option == '?')
+			return cli_usage(option == ':' ? "%s needs a value; see `pybpf diff --help`"
+						       : "unknown option %s; see `pybpf diff --help`",
+					 argv[optind - 1]);
+		err = cli_filter_option(&diff->edit, option, optarg, &taken);
+		if (!err && !taken)
+			err = parse_option(diff, option, optarg);
+		if (err || diff->help)
 			return err;
 	}
-	if (diff->help)
-		return 0;
 	if (argc - optind != PROFILE_DIFF_SIDES)
 		return cli_usage(
 			"diff takes two saved profiles, before and after, and found %d; see `pybpf diff --help`",
 			argc - optind);
 	for (int i = 0; i < PROFILE_DIFF_SIDES; i++)
 		diff->options.names[i] = argv[optind + i];
-	return choose_format(diff);
+	return choose_format(diff) ?: cli_filter_check(&diff->edit);
 }
 
 static void print_help(void)
@@ -218,49 +214,40 @@ static void print_help(void)
 	fputs(help_head, stdout);
 	for (const struct output_diff_format *f = output_diff_formats(); f->name; f++)
 		printf("                            %-8s %s\n", f->name, f->help);
+	fputs(help_middle, stdout);
+	fputs(cli_filter_help, stdout);
 	fputs(help_tail, stdout);
 }
 
-/* A saved profile, of which only what is wanted. NULL after saying why. */
-static struct profile *load(const struct diff *diff, const char *path)
+static int write_file(const struct diff *diff, const struct profile_diff *d)
 {
-	struct profile *saved = NULL, *wanted = NULL;
-	char why[1024];
-
-	if (profile_load(path, &saved, why, sizeof(why))) {
-		log_error("%s", why);
-		return NULL;
-	}
-	wanted = profile_new();
-	if (!wanted || profile_edit_add(wanted, saved, &diff->edit, why, sizeof(why))) {
-		log_error("out of memory while reading %s", path);
-		profile_free(wanted);
-		wanted = NULL;
-	}
-	profile_free(saved);
-	return wanted;
-}
-
-static int write_diff(const struct diff *diff, const struct profile_diff *d)
-{
-	struct output_file file = {.stream = NULL};
-	int err = diff->path ? output_file_open(&file, diff->path) : 0;
+	struct output_file file;
+	int err = output_file_open(&file, diff->path);
 
 	if (err) {
 		log_error("cannot write to %s: %s", diff->path, strerror(-err));
 		return CLI_FAILED;
 	}
-	err = diff->format->write(d, &diff->output, diff->path ? file.stream : stdout);
-	errno = 0;
-	if (!err && diff->path)
-		err = output_file_commit(&file);
-	else if (!err && (fflush(stdout) || ferror(stdout)))
-		err = errno ? -errno : -EIO;
+	err = diff->format->write(d, &diff->output, file.stream) ?: output_file_commit(&file);
 	output_file_discard(&file);
 	if (!err)
 		return CLI_OK;
-	log_error("cannot write %s: %s%s", diff->path ?: "to stdout", strerror(-err),
-		  diff->path ? "; nothing was kept under that name" : "");
+	log_error("cannot write %s: %s; nothing was kept under that name", diff->path, strerror(-err));
+	return CLI_FAILED;
+}
+
+static int write_stdout(const struct diff *diff, const struct profile_diff *d)
+{
+	struct cli_pager pager;
+	int err;
+
+	do {
+		cli_pager_start(&pager);
+		err = diff->format->write(d, &diff->output, pager.stream);
+	} while (cli_pager_finish(&pager, &err));
+	if (!err)
+		return CLI_OK;
+	log_error("cannot write the comparison to stdout: %s", strerror(-err));
 	return CLI_FAILED;
 }
 
@@ -277,36 +264,29 @@ static int compare(const struct diff *diff, struct profile *const profiles[])
 	}
 	for (int i = 0; i < PROFILE_DIFF_SIDES && !diff->quiet; i++) {
 		if (!d->whole[i].total)
-			log_warn("%s has no sample with frames%s: there is nothing to compare with",
-				 diff->options.names[i],
-				 diff->edit.under || diff->edit.focus.count || diff->edit.ignore.count
-					 ? " that is wanted"
-					 : "");
+			log_warn("%s has no sample with frames, or none that passes the filters: there is nothing to "
+				 "compare with",
+				 diff->options.names[i]);
 	}
-	code = write_diff(diff, d);
+	code = diff->path ? write_file(diff, d) : write_stdout(diff, d);
 	profile_diff_free(d);
 	return code;
 }
 
 int cli_diff(int argc, char **argv)
 {
-	struct diff diff = {.options = {.confidence = 0.95}, .output = {.rows = ROWS_DEFAULT}};
+	struct diff diff = {
+		.options = {.confidence = CONFIDENCE_DEFAULT / 100.0, .tolerance = TOLERANCE_DEFAULT / 100.0},
+		.output = {.rows = ROWS_DEFAULT}};
 	struct profile *profiles[PROFILE_DIFF_SIDES] = {NULL};
 	int code = parse(&diff, argc, argv);
-	char why[1024];
 
-	if (code)
-		goto done;
-	if (diff.help) {
+	if (!code && diff.help)
 		print_help();
+	if (code || diff.help)
 		goto done;
-	}
-	if (profile_edit_check(&diff.edit, why, sizeof(why))) {
-		code = cli_usage("%s", why);
-		goto done;
-	}
 	for (int i = 0; i < PROFILE_DIFF_SIDES && !code; i++) {
-		profiles[i] = load(&diff, diff.options.names[i]);
+		profiles[i] = cli_filter_load(&diff.edit, argv + optind + i, 1);
 		code = profiles[i] ? CLI_OK : CLI_FAILED;
 	}
 	code = code ?: compare(&diff, profiles);

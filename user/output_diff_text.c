@@ -181,10 +181,11 @@ static void write_method(const struct table *t, FILE *out)
 		      out);
 		return;
 	}
-	fprintf(out,
-		"A change is what is beyond chance: of those that are listed, at most %g %% are expected to be none. "
-		"Intervals are of %g %%, made wider for %zu comparisons.\n",
-		100 - percent, percent, d->tested);
+	fprintf(out, "A change is more than chance");
+	if (d->options.tolerance > 0)
+		fprintf(out, ", and more than %g %% of itself, by which runs may differ", 100 * d->options.tolerance);
+	fprintf(out, ". Of those listed, at most %g %% are expected to be none.\n", 100 - percent);
+	fprintf(out, "Intervals are of %g %%, made wider for %zu comparisons.\n", percent, d->tested);
 	if (!whole[PROFILE_DIFF_BEFORE].times || !whole[PROFILE_DIFF_AFTER].times)
 		fputs("When samples were taken is not known of both (--timestamps keeps it): what works in bursts "
 		      "can vary more than is allowed for.\n",

@@ -62,8 +62,8 @@ static bool could_tell(const struct profile_diff *d, double count)
 			sides[i] = noise_side(d, (enum profile_diff_side)i, i == all_of ? count : 0);
 			sides[i].count = fmin(sides[i].count, sides[i].total);
 		}
-		if (profile_noise_probability(&sides[PROFILE_DIFF_BEFORE], &sides[PROFILE_DIFF_AFTER], 1) <=
-		    1 - d->options.confidence)
+		if (profile_noise_probability(&sides[PROFILE_DIFF_BEFORE], &sides[PROFILE_DIFF_AFTER], 1,
+					      d->options.tolerance) <= 1 - d->options.confidence)
 			return true;
 	}
 	return false;
@@ -121,7 +121,7 @@ static double probability(const struct profile_diff *d, const struct profile_dif
 		noise_side(d, PROFILE_DIFF_BEFORE, (double)change->value[PROFILE_DIFF_BEFORE]);
 	struct profile_noise_side after = noise_side(d, PROFILE_DIFF_AFTER, (double)change->value[PROFILE_DIFF_AFTER]);
 
-	return profile_noise_probability(&before, &after, (double)change->design_effect);
+	return profile_noise_probability(&before, &after, (double)change->design_effect, d->options.tolerance);
 }
 
 static enum profile_diff_verdict verdict(const struct profile_diff *d, const struct profile_diff_change *change)

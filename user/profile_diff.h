@@ -39,6 +39,12 @@ enum profile_diff_verdict {
 struct profile_diff_options {
 	bool by_line;
 	enum profile_diff_basis basis;
+	/*
+	 * By which part of itself something may differ from run to run although nothing was changed, 0 for none. How
+	 * far two runs differ for reasons of their own (where memory lies, what else the machine does) cannot be seen
+	 * in one run of each; a change must be more than that, and more than chance.
+	 */
+	double tolerance;
 	double confidence; /* of intervals, and that what is called a change is none by chance; 0.95 */
 	const char *names[PROFILE_DIFF_SIDES]; /* of the profiles, for sentences */
 };

@@ -2,6 +2,7 @@
 #include "profile_noise.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* Beyond it, probabilities are less than a double can say. */
@@ -63,16 +64,26 @@ struct profile_noise_interval profile_noise_interval(const struct profile_noise_
 	};
 }
 
+/* Whether one side is more than the other at that deviate, even if the other were greater by the tolerance. */
+static bool exceeds(const struct profile_noise_side *more, const struct profile_noise_side *less, double design_effect,
+		    double tolerance, double deviate)
+{
+	struct profile_noise_side greater = *less;
+
+	greater.worth *= 1 + tolerance;
+	return profile_noise_interval(&greater, more, design_effect, deviate).low > 0;
+}
+
 double profile_noise_probability(const struct profile_noise_side *before, const struct profile_noise_side *after,
-				 double design_effect)
+				 double design_effect, double tolerance)
 {
 	double low = 0, high = DEVIATE_MOST;
 
 	for (int i = 0; i < HALVINGS; i++) {
 		double middle = (low + high) / 2;
-		struct profile_noise_interval at = profile_noise_interval(before, after, design_effect, middle);
 
-		if (at.low > 0 || at.high < 0)
+		if (exceeds(after, before, design_effect, tolerance, middle) ||
+		    exceeds(before, after, design_effect, tolerance, middle))
 			low = middle;
 		else
 			high = middle;

@@ -52,9 +52,12 @@ struct profile_noise_interval profile_noise_interval(const struct profile_noise_
 						     const struct profile_noise_side *after, double design_effect,
 						     double deviate);
 
-/* How probable so large a difference is by chance: then, and not for more, its interval has zero inside. 0 to 1. */
+/*
+ * How probable a difference so much greater than the tolerance is by chance, 0 to 1: at that deviate, the interval of
+ * one side less the other, which is made greater by the tolerance (a part of itself), begins at zero.
+ */
 double profile_noise_probability(const struct profile_noise_side *before, const struct profile_noise_side *after,
-				 double design_effect);
+				 double design_effect, double tolerance);
 
 /*
  * Which of several differences are more than chance, so that of those at most `rate`, 0 to 1, are expected to be
