@@ -19,9 +19,9 @@
 /* Less than even odds tells nothing; more nines than that are beyond what score intervals keep. */
 #define CONFIDENCE_LEAST 50
 #define CONFIDENCE_MOST  99.9999
-/* The same program's functions differ by some per cent from run to run: memory lies elsewhere, the machine does more.
+/* The same program's functions differ by a few per cent from run to run: memory lies elsewhere, the machine does more.
  */
-#define TOLERANCE_DEFAULT 5
+#define TOLERANCE_DEFAULT 2
 #define TOLERANCE_MOST    1000
 
 static const char help_head[] =
@@ -44,7 +44,7 @@ static const char help_middle[] =
 	"                          run, under an equal load; time: CPU time of the whole run, for the same work\n"
 	"      --confidence PERCENT\n"
 	"                          (default 95) the rest to 100 is how much of what is called a change may be chance\n"
-	"      --tolerance PERCENT (default 5) by how much of itself a function may differ from run to run\n"
+	"      --tolerance PERCENT (default 2) by how much of itself a function may differ from run to run\n"
 	"      --all-rows          what is within the noise, too\n"
 	"      --limit N           rows of each table (default 40)\n"
 	"  -q, --quiet             no warnings\n"
@@ -147,7 +147,7 @@ static int parse_option(struct diff *diff, int option, const char *arg)
 		return 0;
 	case OPT_TOLERANCE:
 		if (cli_number(arg, 0, TOLERANCE_MOST, &number))
-			return cli_usage("--tolerance %s: it takes percent from 0 to %d, such as 5", arg,
+			return cli_usage("--tolerance %s: it takes percent from 0 to %d, such as 2", arg,
 					 TOLERANCE_MOST);
 		diff->options.tolerance = number / 100;
 		return 0;

@@ -28,9 +28,10 @@
 
 /*
  * Slices that a run is cut into. Fewer would take more of a program's phases for bursts, more would not see the longer
- * bursts. The design effect's own error is then some 20 % (the square root of 3 / 63).
+ * bursts: those of a 300th of the run are allowed for as stated, those of a 100th only in part. The design effect's own
+ * error is then some 30 % (the square root of 3 / 31).
  */
-#define PROFILE_NOISE_SLICES 64
+#define PROFILE_NOISE_SLICES 32
 
 /* One side of a comparison. */
 struct profile_noise_side {

@@ -165,8 +165,10 @@ static double effect_of(const double *counts, size_t count, double each)
 	return profile_noise_design_effect(&some, &all);
 }
 
-/* By hand: slices of 0 and 100 in turn. 63 changes of 100 squared, halved, for 64 of 63 slices: 320,000; by independent
- * draws, 3,200 of 6,400 would have 1,600. */
+/*
+ * By hand: slices of 0 and 100 in turn. 31 changes of 100 squared, halved, for 32 of 31 slices: 160,000; by independent
+ * draws, 1,600 of 3,200 would have 800.
+ */
 static void test_bursts_have_an_effect(void **unused)
 {
 	static const double even[] = {50}, bursts[] = {0, 100}, none[] = {0}, full[] = {100};
@@ -195,7 +197,7 @@ static void test_load_is_no_burst_of_a_part(void **unused)
 	assert_true(profile_noise_design_effect(&some, NULL) > 10);
 }
 
-/* Two phases of the program are no bursts: one change between 63 of none. By hand: 10,000 / 2 * 64 / 63 / 1,600. */
+/* Two phases of the program are no bursts: one change among 30 of none. By hand: 10,000 / 2 * 32 / 31 / 800. */
 static void test_phases_are_no_bursts(void **unused)
 {
 	double counts[PROFILE_NOISE_SLICES] = {0};
@@ -203,7 +205,7 @@ static void test_phases_are_no_bursts(void **unused)
 	(void)unused;
 	for (unsigned slice = PROFILE_NOISE_SLICES / 2; slice < PROFILE_NOISE_SLICES; slice++)
 		counts[slice] = 100;
-	NEAR(effect_of(counts, PROFILE_NOISE_SLICES, 100), 3.1746, 1e-4);
+	NEAR(effect_of(counts, PROFILE_NOISE_SLICES, 100), 6.4516, 1e-4);
 }
 
 int main(void)
