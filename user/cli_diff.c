@@ -242,7 +242,7 @@ static int write_stdout(const struct diff *diff, const struct profile_diff *d)
 	int err;
 
 	do {
-		cli_pager_start(&pager);
+		cli_pager_start(&pager, true);
 		err = diff->format->write(d, &diff->output, pager.stream);
 	} while (cli_pager_finish(&pager, &err));
 	if (!err)
