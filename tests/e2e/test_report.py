@@ -397,7 +397,7 @@ def test_wrong_options(spin, tmp_path):
         ("--focus", ""): "found nothing", ("--under", ""): "found nothing",
         ("--under", "a", "--under", "b"): "one root",
         ("--by", "weather"): "process, container or line",
-        ("--by", "line"): "about text and svg, and the format is folded",
+        ("--by", "line"): "--by=line: folded has no lines in place of functions",
         ("-f", "jpeg"): "there are folded, ", ("--nonsense",): "--nonsense", ("--thread",): "needs a value",
     }
     for options, words in cases.items():
