@@ -299,19 +299,22 @@ static int read_facts(struct reader *r)
 struct budget {
 	ProtobufCAllocator base;
 	size_t left;
-	bool exceeded;
+	bool exceeded, exhausted; /* the budget; the machine's memory */
 };
 
 static void *budget_alloc(void *data, size_t size)
 {
 	struct budget *budget = data;
+	void *block;
 
 	if (size > budget->left) {
 		budget->exceeded = true;
 		return NULL;
 	}
 	budget->left -= size;
-	return malloc(size ? size : 1);
+	block = malloc(size ? size : 1);
+	budget->exhausted |= !block;
+	return block;
 }
 
 static void budget_free(void *data, void *block)
@@ -339,8 +342,10 @@ int saved_load_bytes(const void *bytes, size_t size, struct profile **p, struct 
 		return saved_no_memory(why);
 	m = pybpf__saved_profile__unpack(&budget.base, size, bytes);
 	r.m = m;
-	if (!m)
-		err = budget.exceeded ? saved_too_large(why) : saved_damaged(why, "its message is not whole");
+	if (!m && budget.exceeded)
+		err = saved_too_large(why);
+	else if (!m)
+		err = budget.exhausted ? saved_no_memory(why) : saved_damaged(why, "its message is not whole");
 	else
 		err = read_all(&r);
 	free(r.texts);

@@ -56,6 +56,11 @@ def spin(folder):
 
 
 @pytest.fixture(scope="module")
+def timed(folder):
+    return save(folder, "timed", "threads.py", "--timestamps")
+
+
+@pytest.fixture(scope="module")
 def other_rate(folder):
     return save(folder, "other rate", "spin.py", rate=99, seconds=0.5)
 
@@ -275,6 +280,25 @@ def test_sources_only_as_wanted(threads, tmp_path):
         assert line not in unpacked(path)
 
 
+def times(*args):
+    """(TID, seconds) of all that perf script's text has."""
+    text = report("-q", "-f", "perf-script", *args).out
+    return [(int(tid), float(time)) for tid, time in re.findall(r"^\S.*?/(\d+) +(\d+\.\d+): ", text, re.M)]
+
+
+def test_times(timed, spin):
+    """When samples were taken is kept, filtered and merged with them."""
+    name, tid, _ = timed.says["more"]["threads"][0]
+    untimed = timed.stats["incomplete"]["untimed"]
+    assert len(times(timed.path)) + untimed == total(folded(timed.path))
+    of_one = times(timed.path, "--thread", name)
+    assert of_one == [row for row in times(timed.path) if row[0] == tid] != []
+    both = [time for _, time in times(timed.path, timed.path)]
+    assert both == sorted(both) and sorted(2 * [time for _, time in times(timed.path)]) == both
+    assert "does not say when" in report(spin.path, "-f", "perf-script").err
+    assert "does not say when" not in report(timed.path, "-f", "perf-script").err
+
+
 class Terminal:
     """Runs pybpf with its stdout on a terminal, and keeps what it shows."""
 
@@ -397,7 +421,7 @@ def test_wrong_options(spin, tmp_path):
         ("--focus", ""): "found nothing", ("--under", ""): "found nothing",
         ("--under", "a", "--under", "b"): "one root",
         ("--by", "weather"): "process, container or line",
-        ("--by", "line"): "--by=line: folded has no lines in place of functions",
+        ("--by", "line"): "--by=line: folded has no lines",
         ("-f", "jpeg"): "there are folded, ", ("--nonsense",): "--nonsense", ("--thread",): "needs a value",
     }
     for options, words in cases.items():
