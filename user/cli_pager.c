@@ -18,8 +18,6 @@
 #define NOT_FOUND 127
 #define NOT_RUN   126
 
-extern char **environ;
-
 static bool gave_up;
 
 /* Is there a program of that name in PATH? */

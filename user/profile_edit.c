@@ -131,8 +131,8 @@ static uint32_t *new_map(size_t count)
 {
 	uint32_t *map = malloc((count ? count : 1) * sizeof(*map));
 
-	if (map)
-		memset(map, 0xff, count * sizeof(*map)); /* PROFILE_NONE */
+	for (size_t i = 0; map && i < count; i++)
+		map[i] = PROFILE_NONE;
 	return map;
 }
 
