@@ -139,6 +139,11 @@ $(BUILD)/save-memory: tools/save-memory.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
 
+# Profiles that are made to harm, or to be hard to add up, saved for tests of every format.
+$(BUILD)/made-profiles: tests/unit/made_profiles.c $(BUILD)/libuser.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a -lcmocka $(LDLIBS)
+
 $(BUILD)/make-profile: tools/make-profile.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
@@ -233,7 +238,8 @@ fuzz: fuzz-programs
 
 fuzz-programs: $(FUZZ_BIN)
 
-test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/beat $(BUILD)/linecheck
+test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/beat $(BUILD)/linecheck \
+	$(BUILD)/made-profiles
 
 kernels:
 	@tools/install-deps --kernels

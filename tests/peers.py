@@ -13,6 +13,7 @@ import pythons
 
 PYTHON = "/usr/bin/python3"
 PACKAGES = ("py-spy==0.4.3", "austin-dist==4.0.0", "austin-python==2.4.0")
+READERS = ("snakeviz==2.2.2", "gprof2dot==2025.4.14")
 SERVICES = ("gunicorn==23.0.0", "uvicorn==0.35.0")
 
 
@@ -55,6 +56,12 @@ def environment():
 def services():
     """Of web servers that are profiled: no samplers, but installed in the same way."""
     return virtual_environment("services", SERVICES)
+
+
+@functools.lru_cache(maxsize=None)
+def readers():
+    """Of what reads profiles: no samplers, either."""
+    return virtual_environment("readers", READERS)
 
 
 def root():

@@ -276,13 +276,23 @@ static void write_event_name(const char *name, FILE *out)
 		      out);
 }
 
-static void write_head(const struct writer *w)
+static int write_head(const struct writer *w)
 {
 	struct profile_measure measure = profile_measure(w->profile);
 	size_t count;
 	const struct profile_account *account = profile_account(w->profile, &count);
 
 	fputs("# callgrind format\nversion: 1\ncreator: pybpf " PYBPF_VERSION "\n", w->out);
+	if (profile_process_count(w->profile) == 1) {
+		char *label = output_process_label(w->profile, 0);
+
+		if (!label)
+			return -ENOMEM;
+		fputs("cmd: ", w->out);
+		output_escaped(label, w->out);
+		fputc('\n', w->out);
+		free(label);
+	}
 	for (size_t i = 0; i < count; i++) {
 		if (!account[i].value)
 			continue;
@@ -304,6 +314,7 @@ static void write_head(const struct writer *w)
 	write_event_name(measure.name, w->out);
 	fputs(w->period_ns ? " cpu_ns\nsummary: " : "\nsummary: ", w->out);
 	write_cost(w, w->tree.total[PROFILE_ROOT]);
+	return 0;
 }
 
 int output_callgrind(const struct profile *p, const struct output_options *options, FILE *out)
@@ -324,10 +335,8 @@ int output_callgrind(const struct profile *p, const struct output_options *optio
 	}
 	err = err ?: add_stacks(&w);
 	err = err ?: add_roots(&w);
-	if (!err) {
-		write_head(&w);
-		err = write_body(&w);
-	}
+	err = err ?: write_head(&w);
+	err = err ?: write_body(&w);
 	if (!err) {
 		fputs("\ntotals: ", out);
 		write_cost(&w, w.tree.total[PROFILE_ROOT]);

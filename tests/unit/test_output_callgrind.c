@@ -28,6 +28,7 @@ static void test_lines(void **unused)
 	assert_string_equal(text, "# callgrind format\n"
 				  "version: 1\n"
 				  "creator: pybpf " PYBPF_VERSION "\n"
+				  "cmd: python3 (42)\n"
 				  "desc: lost: 3 without\\x0aroom\n"
 				  "positions: line\n"
 				  "event: samples : samples in count\n"

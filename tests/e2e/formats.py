@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles to make formats from, and what their folded stacks add up to: what every reader is held against."""
+
+import subprocess
+from collections import Counter
+from dataclasses import dataclass, field
+
+import harness
+import pythons
+
+MADE = harness.TOP / "build" / "made-profiles"
+TARGET = pythons.TARGETS / "formats.py"
+
+
+def report(saved, suffix, *options):
+    """A format of a saved profile, beside it; returns its path."""
+    path = saved.with_suffix(suffix)
+    done = harness.pybpf("report", saved, "-q", "-o", path, *options)
+    assert done.code == 0, done.err
+    return path
+
+
+def made(folder):
+    """What tests/unit/made_profiles.c makes: hostile.pybpf, empty.pybpf, recursive.pybpf."""
+    assert MADE.exists(), "there is no %s: run make test-programs first" % MADE
+    subprocess.run([str(MADE), str(folder)], check=True)
+    return folder
+
+
+def recorded(folder, seconds=2):
+    """The profile of tests/targets/formats.py, with whole paths, and the account of its recording."""
+    saved, stats = folder / "recorded.pybpf", folder / "stats.json"
+    command = harness.default_python().command(TARGET.name, str(seconds))
+    run = harness.pybpf("-F", 999, "--full-filenames", "--json-stats", stats, "-o", saved, "--", *command)
+    assert run.code == 0, run.err
+    return saved, stats
+
+
+@dataclass
+class Totals:
+    """Of folded stacks: by (name, file), by (name, file, line), and all."""
+
+    self: Counter = field(default_factory=Counter)
+    total: Counter = field(default_factory=Counter)
+    line_self: Counter = field(default_factory=Counter)
+    line_total: Counter = field(default_factory=Counter)
+    calls: Counter = field(default_factory=Counter)  # samples in which one function stood on another
+    all: int = 0
+
+    def functions(self):
+        """(name, file) -> (self, total)"""
+        return {key: (self.self[key], total) for key, total in self.total.items()}
+
+    def lines(self):
+        return {key: (self.line_self[key], total) for key, total in self.line_total.items()}
+
+
+def totals(stacks):
+    """Each sample counts once for a function, a line and a call, however often they are on its stack."""
+    sums = Totals()
+    for stack, count in stacks:
+        names = [(frame.name, frame.file) for frame in stack]
+        lines = [(frame.name, frame.file, frame.line) for frame in stack]
+        sums.all += count
+        sums.self[names[-1]] += count
+        sums.line_self[lines[-1]] += count
+        for key in set(names):
+            sums.total[key] += count
+        for key in set(lines):
+            sums.line_total[key] += count
+        for key in set(zip(names, names[1:])):
+            sums.calls[key] += count
+    return sums
+
+
+def folded(saved, *options):
+    """The stacks of a saved profile as folded text; processes of one name are one, so that there are no roots."""
+    return harness.parse(report(saved, ".folded", "--merge", *options).read_text(encoding="utf-8"))
