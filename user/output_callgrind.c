@@ -256,6 +256,11 @@ static int write_body(struct writer *w)
 
 		fputc('\n', w->out);
 		err = write_function(w, "", number);
+		/* callgrind_annotate expects that every function has costs of its own. */
+		if (number < w->nr_functions && (own == owns_end || own->function != number)) {
+			fprintf(w->out, "%d ", call->line);
+			write_cost(w, 0);
+		}
 		for (; own < owns_end && own->function == number; own++) {
 			fprintf(w->out, "%d ", own->line);
 			write_cost(w, own->cost);

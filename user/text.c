@@ -128,29 +128,38 @@ size_t text_fit(const char *text, size_t width)
 	return len;
 }
 
+/* Of a well-formed sequence of UTF-8, all of which is below U+10000. */
+static unsigned code_point(const unsigned char *text, size_t len)
+{
+	if (len == 1)
+		return text[0];
+	if (len == 2)
+		return (text[0] & 0x1fu) << 6 | (text[1] & 0x3fu);
+	return (text[0] & 0x0fu) << 12 | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
+}
+
 void text_json(const char *text, FILE *out)
 {
 	const char *from = text; /* what is not yet written, and stands for itself */
 
 	fputc('"', out);
 	while (*text) {
-		unsigned char c = (unsigned char)*text;
-		size_t len = sequence((const unsigned char *)text);
-		bool itself =
-			len && c != '"' && c != '\\' && c >= 0x20 && c != 0x7f && c != '<' && c != '>' && c != '&';
+		bool plain;
+		size_t len = text_character(text, &plain);
 
-		if (!itself) {
-			fwrite(from, 1, (size_t)(text - from), out);
-			if (!len)
-				fputs("\\ufffd", out);
-			else if (c == '"' || c == '\\')
-				fprintf(out, "\\%c", c);
-			else
-				fprintf(out, "\\u%04x", c);
+		if (plain && !strchr("\"\\<>&", *text)) {
+			text += len;
+			continue;
 		}
-		text += len ?: 1;
-		if (!itself)
-			from = text;
+		fwrite(from, 1, (size_t)(text - from), out);
+		if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else if (sequence((const unsigned char *)text))
+			fprintf(out, "\\u%04x", code_point((const unsigned char *)text, len));
+		else
+			fputs("\\ufffd", out);
+		text += len;
+		from = text;
 	}
 	fwrite(from, 1, (size_t)(text - from), out);
 	fputc('"', out);

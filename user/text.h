@@ -21,7 +21,9 @@ size_t text_width(const char *text);
 size_t text_fit(const char *text, size_t width);
 /* A copy, which the caller frees, with bytes that are no UTF-8 as U+FFFD; NULL without memory. */
 char *text_utf8(const char *text);
-/* Writes a JSON string with its quotes; bytes that are no UTF-8 as U+FFFD, and < > & as \uNNNN: it may stand in HTML.
+/*
+ * Writes a JSON string with its quotes; bytes that are no UTF-8 as U+FFFD, and < > & and what is not plain as \uNNNN:
+ * it may stand in HTML, and is one line to everybody.
  */
 void text_json(const char *text, FILE *out);
 

@@ -28,7 +28,8 @@ def odd(n):
 
 class Shape:
     def area(self):
-        return sum(map(lambda n: n * n, range(200))) + sum(map(lambda n: n + n, range(200)))
+        square = sum(map(lambda n: n * n, range(200)))
+        return square + sum(map(lambda n: n + n, range(200)))
 
 
 def rename(name):

@@ -38,6 +38,7 @@ static void test_lines(void **unused)
 				  "\n"
 				  "fl=(1) app.py\n"
 				  "fn=(1) <module>\n"
+				  "10 0 0\n"
 				  "cfi=(1)\n"
 				  "cfn=(2) f\n"
 				  "calls=10 3\n"

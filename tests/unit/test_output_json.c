@@ -229,6 +229,8 @@ static void test_hostile_names(void **unused)
 	assert_non_null(got);
 	for (const char *c = text; *c; c++)
 		assert_true(*c != '<' && *c != '>' && *c != '&' && (*c == '\n' || (unsigned char)*c >= 0x20));
+	assert_null(strstr(text, "\xe2\x80"));
+	assert_null(strstr(text, "\xc2\x85"));
 	assert_int_equal(json_array_size(json_object_get(got, "samples")), NR_HOSTILE + 1);
 	for (size_t i = 0; i <= NR_HOSTILE; i++)
 		total += json_integer_value(json_object_get(at(got, "samples", i), "value"));

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formats that are text: Callgrind's, read by callgrind_annotate; JSON, by Python's; the table by line."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+
+import pytest
+
+import formats
+import harness
+from harness import one_sentence, pybpf, total
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    return formats.recorded(tmp_path_factory.mktemp("text"))
+
+
+@pytest.fixture(scope="module")
+def recorded(recording):
+    return recording[0]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return formats.made(tmp_path_factory.mktemp("made"))
+
+
+def either(name, recorded, made):
+    return recorded if name == "recorded" else made / (name + ".pybpf")
+
+
+def annotate(path, *options):
+    program = shutil.which("callgrind_annotate")
+    if not program:
+        pytest.skip("callgrind_annotate is not installed (Debian's valgrind); tools/install-deps --test installs it")
+    # Paths below the working folder would be shortened.
+    argv = [program, "--show-percs=no", "--show=samples", "--threshold=100", *options, str(path)]
+    done = subprocess.run(argv, capture_output=True, timeout=harness.PATIENCE, cwd="/")
+    assert done.returncode == 0 and not done.stderr, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def rows(text):
+    """"FILE:FUNCTION" -> cost; and what they say is the cost of all."""
+    found = {}
+    head, table = re.split(r"\n *samples +file:function\n-+\n", text, maxsplit=1)
+    for row in table.split("\n\n")[0].splitlines():
+        cost, name = re.fullmatch(r" *([\d,.]+) +(.*)", row).groups()
+        found[name] = number(cost)
+    return found, number(re.search(r"\n *([\d,.]+) +PROGRAM TOTALS", head).group(1))
+
+
+def number(text):
+    return 0 if text == "." else int(text.replace(",", ""))
+
+
+@pytest.mark.parametrize("name", ["recorded", "recursive"])
+def test_callgrind_has_the_totals(name, recorded, made):
+    """Own costs and inclusive ones of every function, recursion or not."""
+    saved = either(name, recorded, made)
+    path = formats.report(saved, ".callgrind")
+    sums = formats.totals(formats.folded(saved))
+    for column, inclusive in ((0, "no"), (1, "yes")):
+        found, everything = rows(annotate(path, "--auto=no", "--inclusive=" + inclusive))
+        assert everything == sums.all
+        want = {"%s:%s" % (file, function): both[column] for (function, file), both in sums.functions().items()}
+        processes = {row: cost for row, cost in found.items() if row.startswith("???:")}
+        assert {row: cost for row, cost in found.items() if row not in processes} == want
+        assert sum(processes.values()) == (sums.all if inclusive == "yes" else 0)
+
+
+def test_callgrind_annotates_source(recorded):
+    """Each line of a function beside its cost."""
+    sums = formats.totals(formats.folded(recorded))
+    text = annotate(formats.report(recorded, ".callgrind"), "--auto=yes", "--context=0")
+    source = formats.TARGET.read_text(encoding="utf-8").splitlines()
+    ours = Counter()
+    for (_, file, line), own in sums.line_self.items():
+        if file == str(formats.TARGET) and own:
+            ours[line] += own
+    assert len(ours) >= 5
+    for line, own in ours.items():
+        assert re.search(r"^ *%s +%s *$" % (format(own, ","), re.escape(source[line - 1])), text, re.M), (line, own)
+
+
+def test_callgrind_with_names_made_to_harm(made):
+    found, everything = rows(annotate(formats.report(made / "hostile.pybpf", ".callgrind"), "--auto=no"))
+    assert everything == total(formats.folded(made / "hostile.pybpf")) == sum(found.values())
+
+
+def test_callgrind_empty(made):
+    assert "No sample has Python frames." in annotate(formats.report(made / "empty.pybpf", ".callgrind"))
+
+
+def read_json(saved):
+    """The document, and its samples as ([(name, file, line), root first], value)."""
+    document = json.loads(formats.report(saved, ".json").read_text(encoding="utf-8"))
+    frames, stacks, samples = document["frames"], document["stacks"], []
+    for sample in document["samples"]:
+        path, stack = [], sample["stack"]
+        while stack is not None:
+            frame = frames[stacks[stack]["frame"]]
+            path.insert(0, (frame["name"], frame["file"], frame["line"]))
+            stack = stacks[stack]["parent"]
+        samples.append((path, sample["value"]))
+    return document, samples
+
+
+def read_lines(saved):
+    """The first line of jsonl, and its samples."""
+    lines = [json.loads(line) for line in formats.report(saved, ".jsonl").read_text(encoding="utf-8").splitlines()]
+    return lines[0], lines[1:]
+
+
+def counted(samples):
+    """Equal stacks of different threads are one in folded text."""
+    counts = Counter()
+    for path, value in samples:
+        counts[tuple(path)] += value
+    return counts
+
+
+def told(stacks):
+    return counted(([(frame.name, frame.file, frame.line) for frame in stack], count) for stack, count in stacks)
+
+
+@pytest.mark.parametrize("name", ["recorded", "recursive"])
+def test_json_has_every_stack(name, recorded, made):
+    saved = either(name, recorded, made)
+    document, samples = read_json(saved)
+    want = told(formats.folded(saved))
+    assert document["format"] == "pybpf" and document["version"] == 1
+    assert counted(samples) == want
+    head, lines = read_lines(saved)
+    assert {key: value for key, value in head.items() if key != "type"} == {key: document[key] for key in head if key != "type"}
+    assert counted(([(f["name"], f["file"], f["line"]) for f in s["stack"]], s["value"]) for s in lines) == want
+    owners = [document["processes"][sample["process"]] for sample in document["samples"]]
+    assert [sample["process"] for sample in lines] == owners
+
+
+def test_json_tells_threads_and_the_run(recording):
+    saved, stats = recording
+    document, _ = read_json(saved)
+    account = json.loads(stats.read_text(encoding="utf-8"))
+    assert {thread["name"] for thread in document["threads"]} >= {"boss", "worker"}
+    (python,) = [entry["value"] for entry in document["account"] if entry["key"] == "python"]
+    assert python == account["samples"]["python"] == sum(sample["value"] for sample in document["samples"])
+    period = document["measure"]["period_ns"]
+    assert abs(period - 1e9 / account["freq_hz"]) < 1
+    assert all(frame["first_line"] <= frame["line"] for frame in document["frames"] if frame["line"])
+
+
+def test_json_has_times(tmp_path):
+    """With --timestamps every sample has its time, in both forms."""
+    saved, command = tmp_path / "times.pybpf", harness.default_python().command(formats.TARGET.name, "1")
+    run = pybpf("-F", 499, "--timestamps", "-o", saved, "--", *command)
+    assert run.code == 0, run.err
+    document, samples = read_json(saved)
+    _, lines = read_lines(saved)
+    times = [time for time, _, _ in document["events"]]
+    assert times == sorted(times) and times[-1] < 30e9
+    by_sample = Counter()
+    for _, sample, value in document["events"]:
+        by_sample[sample] += value
+    assert all(by_sample[index] <= value for index, (_, value) in enumerate(samples))
+    assert sum(by_sample.values()) >= 0.9 * sum(value for _, value in samples)
+    for index, line in enumerate(lines):
+        assert sum(value for _, value in line.get("events", ())) == by_sample[index]
+
+
+def test_json_with_names_made_to_harm(made):
+    document, samples = read_json(made / "hostile.pybpf")
+    counts = [count for _, count in formats.folded(made / "hostile.pybpf")]
+    assert sorted(value for _, value in samples) == sorted(counts)
+    assert "<script>" not in formats.report(made / "hostile.pybpf", ".json").read_text(encoding="utf-8")
+    assert "</script><script>alert(1)</script>&amp;" in [frame["name"] for frame in document["frames"]]
+    assert len(read_lines(made / "hostile.pybpf")[1]) == len(samples)
+
+
+def test_json_empty(made):
+    document, samples = read_json(made / "empty.pybpf")
+    assert samples == [] and document["stacks"] == [] and "events" not in document
+    assert read_lines(made / "empty.pybpf")[1] == []
+
+
+def table(text):
+    """What stands in the last column -> (self, total)."""
+    found = {}
+    for row in text.splitlines():
+        match = re.fullmatch(r" *(\d+) +[\d.]+% +(\d+) +[\d.]+%  (.*)", row)
+        if match:
+            found[match.group(3)] = int(match.group(1)), int(match.group(2))
+    return found
+
+
+@pytest.mark.parametrize("name", ["recorded", "recursive"])
+def test_text(name, recorded, made):
+    saved = either(name, recorded, made)
+    sums = formats.totals(formats.folded(saved))
+    functions = table(formats.report(saved, ".txt").read_text(encoding="utf-8"))
+    want = {"%s (%s)" % key: value for key, value in sums.functions().items()}
+    assert functions.items() <= want.items() and len(functions) == min(40, len(want))
+    lines = table(formats.report(saved, ".txt", "--by=line").read_text(encoding="utf-8"))
+    want = {"%s:%d  %s" % (file, line, function): value for (function, file, line), value in sums.lines().items()}
+    assert lines.items() <= want.items() and len(lines) == min(40, len(want))
+    # The hottest come first, so what is left out has less.
+    assert min(own for own, _ in lines.values()) >= max([0] + [own for row, (own, _) in want.items() if row not in lines])
+
+
+def test_by_line_while_sampling():
+    command = harness.default_python().command(formats.TARGET.name, "1")
+    run = pybpf("--by=line", "-f", "text", "-F", 499, "--", *command)
+    assert run.code == 0, run.err
+    assert "of CPU time each" in run.out and any(row.startswith("formats.py:") for row in table(run.out))
+
+
+@pytest.mark.parametrize("options", [("-f", "folded"), ("-o", "x.html"), ()])
+def test_by_line_is_for_text(options):
+    run = pybpf("--by=line", "-p", os.getpid(), *options)
+    assert run.code == 2 and "--by=line" in one_sentence(run.err) and "text" in run.err
