@@ -9,7 +9,7 @@ import { modules } from "./look.js";
 import { Choice, Note } from "./parts.jsx";
 import { RunView, summary } from "./run.jsx";
 import { SourceView } from "./sources.jsx";
-import { changed, readHash, remember, sane } from "./state.js";
+import { changed, readHash, remember, resolved, sane } from "./state.js";
 import { TableView } from "./table.jsx";
 import { matched, mergedTree, selfOf, sums } from "./tree.js";
 
@@ -189,7 +189,7 @@ function Search({ model, box }) {
   const what = all === profile.total ? "all samples" : "the filtered samples";
   return (
     <div class="search" role="search">
-      <input ref={box} type="search" value={text} onInput={type} placeholder="Search: regular expression  ( / )" aria-label="Search by a regular expression" spellcheck={false} autocomplete="off" />
+      <input ref={box} type="search" value={text} onInput={type} placeholder="Search by regular expression" aria-label="Search by a regular expression" spellcheck={false} autocomplete="off" />
       <output data-testid="matched" class={error ? "error" : ""}>
         {error ? "no regular expression" : found && (
           <>
@@ -255,9 +255,7 @@ export function App({ profile }) {
   const [options, setOptions] = useState(false);
   const box = useRef();
   const keys = useRef();
-  const usual = profile.diff && !new URLSearchParams(location.hash.slice(1)).has("color") && state.color === "module";
-  const shownState = usual ? { ...state, color: "change" } : state;
-  const model = useModel(profile, shownState, set, dark);
+  const model = useModel(profile, resolved(state, profile), set, dark);
   const { what, words, lost } = useMemo(() => summary(profile), [profile]);
   useEffect(() => {
     document.documentElement.dataset.theme = dark ? "dark" : "light";

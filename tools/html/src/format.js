@@ -7,12 +7,13 @@ export const number = (value) => plain.format(Math.round(value));
 
 export function percent(share) {
   const p = 100 * share;
-  return `${p === 0 || p >= 99.95 ? p.toFixed(0) : p >= 10 ? p.toFixed(1) : p >= 0.1 ? p.toFixed(2) : "<0.1"} %`;
+  return `${p === 0 || p >= 99.95 ? p.toFixed(0) : p >= 10 ? p.toFixed(1) : p >= 0.01 ? p.toFixed(2) : "<0.01"} %`;
 }
 
-export function signedPoints(share) {
-  const p = 100 * share;
-  return `${p > 0 ? "+" : p < 0 ? "\u2212" : "\u00b1"}${Math.abs(p).toFixed(2)} pp`;
+// A change of a share, in points of percent.
+export function points(share) {
+  const p = Math.round(10000 * share) / 100;
+  return `${p > 0 ? "+" : p < 0 ? "\u2212" : "\u00b1"}${Math.abs(p).toFixed(2)}`;
 }
 
 export function seconds(value) {

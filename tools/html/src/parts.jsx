@@ -3,7 +3,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { amount, cpuTime, number, percent, signedPoints } from "./format.js";
+import { amount, cpuTime, number, percent, points } from "./format.js";
 import { nodeLabel, row } from "./look.js";
 
 export function Choice({ label, value, options, onChange }) {
@@ -64,15 +64,15 @@ export function facts(profile, tree, node) {
   const time = cpuTime(profile, total);
   if (tree.was) {
     const before = tree.was[node];
-    const points = total / (profile.total || 1) - before / (profile.totalBefore || 1);
+    const change = total / (profile.total || 1) - before / (profile.totalBefore || 1);
     const found = row(profile, tree.keys, tree.key[node]);
     const list = [
       ["before", `${share(before, profile.totalBefore)} (${number(before)})`],
       ["after", `${share(total, profile.total)} (${number(total)})`],
-      ["here", signedPoints(points)],
+      ["change", `${points(change)} points`],
     ];
     if (found) {
-      list.push(["function", `${signedPoints(found.after - found.before)} (${signedPoints(found.low)} to ${signedPoints(found.high)})`]);
+      list.push(["whole function", `${points(found.after - found.before)} points (${points(found.low)} to ${points(found.high)})`]);
       list.push(["verdict", ["shrank", "within the noise", "grew"][found.verdict + 1]]);
     }
     return list;

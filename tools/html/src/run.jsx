@@ -39,7 +39,8 @@ export function summary(profile) {
     };
   }
   const names = [...new Set(processes.map((p) => p.label))];
-  const what = names.length === 0 ? "no process" : names.length === 1 ? names[0] : `${names[0]} and ${names.length - 1} more processes`;
+  const others = names.length - 1;
+  const what = others < 0 ? "no process" : others ? `${names[0]} and ${others} other process${others > 1 ? "es" : ""}` : names[0];
   const words = [];
   if (facts.start_ns) words.push(moment(facts.start_ns));
   if (facts.duration_s) words.push(seconds(Number(facts.duration_s)) + (facts.freq_hz ? ` at ${facts.freq_hz} Hz` : ""));

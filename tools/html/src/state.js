@@ -5,7 +5,7 @@ const DEFAULTS = {
   view: "graph",
   shape: "icicle", // which way the graph grows
   order: "heavy", // left-heavy, or by name
-  color: "module",
+  color: "", // "": by change where two are compared, else by module
   by: "function", // what one frame is
   roots: "", // container, process, thread below the frames; "" as the profile has them, "-" none
   width: "both", // what a comparison's frames are as wide as
@@ -16,7 +16,7 @@ const DEFAULTS = {
   zoom: "", // group.stack.depth of a node; see tree.js
   fn: "", // key of the chosen function
   file: "", // whose source is shown
-  sort: "self", // column of the table
+  sort: "", // column of the table; "": by change, else by self
   t: "", // from-to, microseconds
   theme: "", // light or dark; "" as the system has it
 };
@@ -41,6 +41,11 @@ export function readHash(hash) {
   return state;
 }
 
+// What is left to the profile, decided.
+export function resolved(state, profile) {
+  return { ...state, color: state.color || (profile.diff ? "change" : "module"), sort: state.sort || (profile.diff ? "change" : "self") };
+}
+
 export function writeHash(state) {
   const words = new URLSearchParams();
   for (const [key, usual] of Object.entries(DEFAULTS)) if (state[key] !== usual) words.set(key, state[key]);
@@ -51,7 +56,7 @@ export function writeHash(state) {
 export function sane(state, profile) {
   state = { ...state };
   for (const [key, choices] of Object.entries(CHOICES)) if (!choices.includes(state[key])) state[key] = DEFAULTS[key];
-  if (state.color === "change" && !profile.diff) state.color = DEFAULTS.color;
+  for (const key of ["color", "sort"]) if (state[key] === "change" && !profile.diff) state[key] = DEFAULTS[key];
   const index = (text, count) => (/^\d+$/.test(text) && Number(text) < count ? text : "");
   const keys = state.by === "line" ? profile.lines : profile.functions;
   const [from, to] = state.t.split("-").map(Number);

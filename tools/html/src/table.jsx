@@ -3,8 +3,8 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { number, percent, signedPoints } from "./format.js";
-import { row as comparison } from "./look.js";
+import { number, percent, points } from "./format.js";
+import { row as comparison, verdictOf } from "./look.js";
 import { Note, Rows } from "./parts.jsx";
 
 const NARROW = matchMedia("(max-width: 640px)");
@@ -34,13 +34,14 @@ export function TableView({ model }) {
   const rows = useMemo(() => {
     const list = [];
     for (let k = 0; k < keys.count; k++) if ((sums.total[k] || (compared && sums.was[k])) && (!state.q || found?.[k])) list.push(k);
+    const certain = (k) => Math.abs(verdictOf(profile, keys, k));
     const by = {
       self: (x, y) => sums.self[y] - sums.self[x],
       total: (x, y) => sums.total[y] - sums.total[x],
-      change: (x, y) => Math.abs(changes[y]) - Math.abs(changes[x]),
+      change: (x, y) => certain(y) - certain(x) || Math.abs(changes[y]) - Math.abs(changes[x]),
       name: (x, y) => (keys.label(x) < keys.label(y) ? -1 : keys.label(x) > keys.label(y) ? 1 : 0),
     };
-    return list.sort((x, y) => (changes || state.sort !== "change" ? by[state.sort] : by.self)(x, y) || sums.total[y] - sums.total[x] || x - y);
+    return list.sort((x, y) => by[state.sort](x, y) || sums.total[y] - sums.total[x] || x - y);
   }, [sums, state.sort, state.q, found]);
   const all = profile.total || 1;
   const head = (key, text) => (
@@ -65,8 +66,8 @@ export function TableView({ model }) {
         {bar(sums.total[k])}
         {compared && (
           <span class={`cell change ${verdict ? VERDICTS[verdict.verdict + 1] : "noise"}`}>
-            <span>{signedPoints(changes[k])}</span>
-            <small>{verdict ? `${signedPoints(verdict.low)} to ${signedPoints(verdict.high)}` : ""}</small>
+            <span>{points(changes[k])}</span>
+            <small>{verdict ? `${points(verdict.low)} to ${points(verdict.high)}` : ""}</small>
           </span>
         )}
         <button class="cell name" onClick={open} title="Show in the graph">
@@ -84,7 +85,7 @@ export function TableView({ model }) {
       <div class="row head" role="row">
         {head("self", "Self")}
         {head("total", "Total")}
-        {compared && head("change", "Change")}
+        {compared && head("change", "Change, points")}
         {head("name", state.by === "line" ? "Line" : "Function")}
         <span class="cell callers-of" />
       </div>
