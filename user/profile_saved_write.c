@@ -3,81 +3,19 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "profile_saved.h"
+#include "proto_gzip.h"
 #include "saved.pb-c.h"
-
-#define CHUNK 65536
-/* inflateInit2 and deflateInit2: the largest window, and 16 for a gzip header. */
-#define GZIP_WINDOW (15 + 16)
-#define ZLIB_MEMORY 8 /* its default */
-
-/* protobuf-c's buffer that compresses what is appended. */
-struct gzip_buffer {
-	ProtobufCBuffer base; /* first: protobuf-c knows only this */
-	z_stream z;
-	FILE *out;
-	size_t waiting;
-	int err;
-	uint8_t chunk[CHUNK], packed[CHUNK];
-};
-
-static void compress_chunk(struct gzip_buffer *b, int flush)
-{
-	b->z.next_in = b->chunk;
-	b->z.avail_in = (unsigned)b->waiting;
-	b->waiting = 0;
-	do {
-		size_t size;
-
-		b->z.next_out = b->packed;
-		b->z.avail_out = CHUNK;
-		deflate(&b->z, flush);
-		size = CHUNK - b->z.avail_out;
-		errno = 0;
-		if (fwrite(b->packed, 1, size, b->out) != size && !b->err)
-			b->err = errno ? -errno : -EIO;
-	} while (!b->z.avail_out && !b->err);
-}
-
-static void append(ProtobufCBuffer *buffer, size_t size, const uint8_t *data)
-{
-	struct gzip_buffer *b = (struct gzip_buffer *)buffer;
-
-	while (size && !b->err) {
-		size_t some = CHUNK - b->waiting < size ? CHUNK - b->waiting : size;
-
-		memcpy(b->chunk + b->waiting, data, some);
-		b->waiting += some;
-		data += some;
-		size -= some;
-		if (b->waiting == CHUNK)
-			compress_chunk(b, Z_NO_FLUSH);
-	}
-}
 
 static int write_message(const Pybpf__SavedProfile *m, FILE *out)
 {
-	struct gzip_buffer *b = calloc(1, sizeof(*b));
-	int err;
+	struct proto_gzip *z = proto_gzip_new(out, PROTO_GZIP_LEVEL);
 
-	if (!b)
+	if (!z)
 		return -ENOMEM;
-	if (deflateInit2(&b->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, ZLIB_MEMORY, Z_DEFAULT_STRATEGY) !=
-	    Z_OK) {
-		free(b);
-		return -ENOMEM;
-	}
-	b->base.append = append;
-	b->out = out;
-	pybpf__saved_profile__pack_to_buffer(m, &b->base);
-	if (!b->err)
-		compress_chunk(b, Z_FINISH);
-	err = b->err;
-	deflateEnd(&b->z);
-	free(b);
-	return err;
+	pybpf__saved_profile__pack_to_buffer(m, proto_gzip_buffer(z));
+	return proto_gzip_finish(z);
 }
 
 /* A column of the message for count rows. */
