@@ -207,7 +207,7 @@ static int write_events(struct writer *w, const struct profile_sample *samples, 
 
 	if (!nr_events)
 		return 0;
-	place = calloc(count, sizeof(*place));
+	place = calloc(count ? count : 1, sizeof(*place));
 	if (!place)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)

@@ -40,6 +40,7 @@ static const char *text(const Pprof__Profile *got, int64_t index)
 static const Pprof__Function *function_at(const Pprof__Profile *got, const Pprof__Sample *sample, size_t depth,
 					  int64_t *line)
 {
+	*line = -1;
 	assert_true(depth < sample->n_location_id);
 	for (size_t i = 0; i < got->n_location; i++) {
 		const Pprof__Location *location = got->location[i];
