@@ -18,8 +18,8 @@ static const char *const hostile_names[] = {
 	"\xff",
 	"\\xff",
 	"\xc2\x85\xc2\x9b",
-	"\xe2\x80\xae"
-	"evil\xe2\x80\xac\xe2\x81\xa6\xd8\x9c",
+	/* NOLINTNEXTLINE(misc-misleading-bidirectional): that it misleads is its use. */
+	"\xe2\x80\xaegnp.yp\xe2\x80\xac\xe2\x81\xa6\xd8\x9c",
 	"\xe2\x80\xa8\xe2\x80\xa9",
 	"a;b (c.py:1) 7",
 	"(1)",
