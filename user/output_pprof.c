@@ -328,7 +328,7 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 		.of_string = calloc(profile_string_count(p), sizeof(*w.of_string)),
 		.measure = profile_measure(p),
 	};
-	struct proto_gzip *gzip = proto_gzip_new(out, PROTO_GZIP_LEVEL);
+	struct proto_gzip *gzip = proto_gzip_new(out);
 	int err = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION), written = 0;
 
 	(void)options;

@@ -54,13 +54,14 @@ static void append(ProtobufCBuffer *buffer, size_t size, const uint8_t *data)
 	}
 }
 
-struct proto_gzip *proto_gzip_new(FILE *out, int level)
+struct proto_gzip *proto_gzip_new(FILE *out)
 {
 	struct proto_gzip *z = calloc(1, sizeof(*z));
 
 	if (!z)
 		return NULL;
-	if (deflateInit2(&z->z, level, Z_DEFLATED, GZIP_WINDOW, ZLIB_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK) {
+	if (deflateInit2(&z->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, ZLIB_MEMORY, Z_DEFAULT_STRATEGY) !=
+	    Z_OK) {
 		free(z);
 		return NULL;
 	}

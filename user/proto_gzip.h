@@ -6,13 +6,10 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdio.h>
 
-/* For level: zlib's own choice between speed and size. */
-#define PROTO_GZIP_LEVEL (-1)
-
 struct proto_gzip;
 
-/* One gzip stream (RFC 1952) into out; level: 1 (fast) to 9 (small). NULL without memory. */
-struct proto_gzip *proto_gzip_new(FILE *out, int level);
+/* One gzip stream (RFC 1952) into out. NULL without memory. */
+struct proto_gzip *proto_gzip_new(FILE *out);
 /* What messages are packed to, one after the other. */
 ProtobufCBuffer *proto_gzip_buffer(struct proto_gzip *z);
 /* Ends the stream, and frees. Returns 0, or the negative errno of the first write that failed. */
