@@ -29,8 +29,7 @@ static void begin_event(struct writer *w, const char *phase, uint64_t time_ns)
 	json_string(&w->j, "ph", phase);
 	json_int(&w->j, "pid", w->pid);
 	json_int(&w->j, "tid", w->tid);
-	/* In microseconds. */
-	json_decimal(&w->j, "ts", time_ns, 3);
+	json_uint(&w->j, "ts", time_ns / 1000);
 }
 
 static bool same_function(const struct profile *p, uint32_t a, uint32_t b)
@@ -91,7 +90,7 @@ static void write_slice(struct writer *w, const struct slice *slice)
 	const struct profile_frame *frame = profile_frame(w->p, slice->frame);
 
 	begin_event(w, "X", slice->begin_ns);
-	json_decimal(&w->j, "dur", slice->end_ns - slice->begin_ns, 3);
+	json_uint(&w->j, "dur", slice->end_ns / 1000 - slice->begin_ns / 1000);
 	json_string(&w->j, "cat", frame->kind == PROFILE_PYTHON ? "python" : "note");
 	json_string(&w->j, "name", profile_string(w->p, frame->name));
 	if (frame->file) {

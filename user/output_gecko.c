@@ -304,18 +304,19 @@ static void write_samples(struct writer *w, const struct output_tracks *tracks, 
 	json_end_object(j);
 }
 
-static int write_thread(struct writer *w, const struct output_tracks *tracks, const struct output_track *track)
+/* What a thread is called; texts are as the format wants them. */
+struct identity {
+	const char *name, *process_name, *pid;
+	int32_t tid;
+	bool is_main;
+};
+
+static void write_thread(struct writer *w, const struct identity *id, const struct output_tracks *tracks,
+			 const struct output_track *track)
 {
 	static const char *const marker[] = {"data", "name", "startTime", "endTime", "phase", "category", NULL};
-	const struct profile_process *process = profile_process(w->p, track->process);
-	const struct profile_thread *thread =
-		track->thread == PROFILE_NONE ? NULL : profile_thread(w->p, track->thread);
-	char *label = output_process_label(w->p, track->process), pid[32];
 	struct json *j = &w->j;
 
-	if (!label)
-		return -ENOMEM;
-	snprintf(pid, sizeof(pid), track->again ? "%d.%u" : "%d", process->pid, track->again);
 	json_begin_object(j, NULL);
 	json_string(j, "processType", "default");
 	json_uint(j, "processStartupTime", 0);
@@ -324,19 +325,54 @@ static int write_thread(struct writer *w, const struct output_tracks *tracks, co
 	json_null(j, "unregisterTime");
 	json_begin_array(j, "pausedRanges");
 	json_end_array(j);
-	if (tracks->timed && !track->timed)
-		json_string(j, "name", "samples whose times are not known");
-	else
-		json_string(j, "name", profile_string(w->p, thread ? thread->name : process->name));
-	json_bool(j, "isMainThread", !thread || thread->tid == process->pid);
-	json_string(j, "processName", label);
-	json_string(j, "pid", pid);
-	json_int(j, "tid", thread ? thread->tid : process->pid);
+	json_string(j, "name", id->name);
+	json_bool(j, "isMainThread", id->is_main);
+	json_string(j, "processName", id->process_name);
+	json_string(j, "pid", id->pid);
+	json_int(j, "tid", id->tid);
 	write_samples(w, tracks, track);
 	write_empty_table(j, "markers", marker);
 	json_end_object(j);
+}
+
+static int write_track(struct writer *w, const struct output_tracks *tracks, const struct output_track *track)
+{
+	const struct profile_process *process = profile_process(w->p, track->process);
+	const struct profile_thread *thread =
+		track->thread == PROFILE_NONE ? NULL : profile_thread(w->p, track->thread);
+	char *label = output_process_label(w->p, track->process), pid[32];
+	struct identity id = {
+		.name = profile_string(w->p, thread ? thread->name : process->name),
+		.process_name = label,
+		.pid = pid,
+		.tid = thread ? thread->tid : process->pid,
+	};
+
+	if (!label)
+		return -ENOMEM;
+	snprintf(pid, sizeof(pid), track->again ? "%d.%u" : "%d", process->pid, track->again);
+	id.is_main = id.tid == process->pid;
+	if (tracks->timed && !track->timed)
+		id.name = "samples whose times are not known";
+	write_thread(w, &id, tracks, track);
 	free(label);
 	return 0;
+}
+
+static int write_threads(struct writer *w, const struct output_tracks *tracks)
+{
+	/* The program refuses a file without threads. */
+	static const struct identity nobody = {"no samples with Python frames", "Python", "0", 0, true};
+	static const struct output_track nothing;
+	int err = 0;
+
+	json_begin_array(&w->j, "threads");
+	if (!tracks->count)
+		write_thread(w, &nobody, tracks, &nothing);
+	for (size_t i = 0; i < tracks->count && !err; i++)
+		err = write_track(w, tracks, &tracks->tracks[i]);
+	json_end_array(&w->j);
+	return err;
 }
 
 static void write_category(struct json *j, const char *name, const char *color)
@@ -458,10 +494,7 @@ int output_gecko(const struct profile *p, const struct output_options *options, 
 	json_begin_array(j, "libs");
 	json_end_array(j);
 	write_shared(&w);
-	json_begin_array(j, "threads");
-	for (size_t i = 0; i < tracks.count && !err; i++)
-		err = write_thread(&w, &tracks, &tracks.tracks[i]);
-	json_end_array(j);
+	err = write_threads(&w, &tracks);
 	json_end_object(j);
 	json_line(j);
 done:

@@ -58,7 +58,7 @@ static void write_style(FILE *out)
 	      "g:hover>rect{stroke:#f5f5f4}\n",
 	      out);
 	for (int i = 0; i < SVG_SHADES; i++)
-		fprintf(out, ".c%d{fill:hsl(%d,%d%%,%d%%)}\n", i, 14 + 3 * i, 48 + 2 * (i % 3), 27 + 3 * (i * 5 % 4));
+		fprintf(out, ".c%d{fill:hsl(%d,%d%%,%d%%)}\n", i, 14 + 3 * i, 48 + 2 * (i % 3), 21 + 3 * (i * 5 % 4));
 	fputs("}\n</style>\n", out);
 }
 

@@ -25,7 +25,6 @@ pytestmark = pytest.mark.usefixtures("profiler")
 
 RATE = 199
 PERIOD_NS = 10**9 // RATE
-# Half a period more than one between samples is a gap; see output_tracks.h.
 SVG = "{http://www.w3.org/2000/svg}"
 FORMATS = ("speedscope", "gecko", "chrometrace", "perf-script", "svg")
 SUFFIX = {
@@ -61,11 +60,9 @@ class Recording:
     def threads(self):
         """TID -> Counter of stacks, root first, of (name, file, line), of the folded output."""
         found = defaultdict(Counter)
-        for stack, count in harness.parse(self.text("folded", "--threads")):
-            # Processes stand at the root when there are several; the thread stands behind.
-            frames = [frame for frame in stack if frame.file or not frame.text.endswith(")")]
-            tid = int(stack[len(stack) - len(frames) - 1].text.rpartition("(")[2][:-1])
-            found[tid][tuple((frame.name, frame.file, frame.line) for frame in frames)] += count
+        for (_, thread, *frames), count in harness.parse(self.text("folded", "--by", "process", "--threads")):
+            # "name (TID)" reads like a function and its file.
+            found[int(thread.file)][tuple((frame.name, frame.file, frame.line) for frame in frames)] += count
         return found
 
 
@@ -113,7 +110,7 @@ def needs(reader):
 SPEEDSCOPE = r"""
 const {chromium} = require('playwright-core');
 const fs = require('fs'), path = require('path');
-const [program, ...files] = process.argv.slice(process.argv.indexOf('--') + 1);
+const [program, ...files] = process.argv.slice(1);
 (async () => {
     const browser = await chromium.launch({executablePath: program, args: ['--no-sandbox', '--disable-gpu']});
     const context = await browser.newContext({acceptDownloads: true, viewport: {width: 1280, height: 800}});
@@ -181,7 +178,7 @@ SCHEMA = r"""
 const fs = require('fs'), Ajv = require('ajv');
 const schema = JSON.parse(fs.readFileSync(require.resolve('speedscope/dist/release/file-format-schema.json'), 'utf8'));
 const ajv = new Ajv({strict: false});
-const [file] = process.argv.slice(process.argv.indexOf('--') + 1);
+const [file] = process.argv.slice(1);
 const valid = ajv.compile(schema);
 if (!valid(JSON.parse(fs.readFileSync(file, 'utf8')))) { console.error(valid.errors); process.exit(1); }
 """
@@ -331,12 +328,11 @@ def records_of(text):
 
 
 def slices_of(trace):
-    """TID -> [(begin, end, name)] in nanoseconds, in the order of the file."""
+    """TID -> [(begin, end, name)] in microseconds, in the order of the file."""
     found = defaultdict(list)
     for event in trace["traceEvents"]:
         if event["ph"] == "X":
-            begin = round(event["ts"] * 1000)
-            found[event["tid"]].append((begin, begin + round(event["dur"] * 1000), event["name"]))
+            found[event["tid"]].append((event["ts"], event["ts"] + event["dur"], event["name"]))
     return found
 
 
@@ -345,22 +341,22 @@ def test_chrometrace(recording):
     slices = slices_of(json.loads(recording.text("chrometrace")))
     samples = defaultdict(list)
     for tid, time_ns, names in records_of(recording.text("perf-script")):
-        samples[tid].append((time_ns, names))
+        samples[tid].append((time_ns // 1000, names))
     assert set(slices) == set(samples) == set(recording.threads())
     for tid, taken in samples.items():
         # Depth is the order of the file: what encloses stands before what it encloses.
         for begin, end, _ in slices[tid]:
             assert begin < end
-        for time_ns, names in taken:
-            assert [name for begin, end, name in slices[tid] if begin <= time_ns < end] == names
+        for time_us, names in taken:
+            assert [name for begin, end, name in slices[tid] if begin <= time_us < end] == names
         for (begin, end, _), (after, after_end, _) in zip(slices[tid], slices[tid][1:]):
             assert begin <= after and (after >= end or after_end <= end)
-        times = [time_ns for time_ns, _ in taken]
+        times = [time_us for time_us, _ in taken]
         # Each moment of a slice is at most one and a half periods behind a sample.
         for begin, end, _ in slices[tid]:
-            inside = [time_ns for time_ns in times if begin <= time_ns < end] + [end]
+            inside = [time_us for time_us in times if begin <= time_us < end] + [end]
             assert inside[0] == begin
-            assert max(b - a for a, b in zip(inside, inside[1:])) <= PERIOD_NS + PERIOD_NS // 2
+            assert max(b - a for a, b in zip(inside, inside[1:])) <= 1.5 * PERIOD_NS / 1000 + 1
 
 
 def test_chrometrace_in_firefox_and_speedscope(recording, tmp_path):
@@ -378,7 +374,7 @@ def test_chrometrace_in_firefox_and_speedscope(recording, tmp_path):
         tid = int(profile["name"].rpartition("tid ")[2].rstrip(")"))
         wanted = sum(end - begin for begin, end, _ in slices.pop(tid))
         found = sum(len(stack) * value for stack, value in evented_stacks(file, profile).items())
-        assert found * 1000 == pytest.approx(wanted, rel=1e-6)
+        assert found == pytest.approx(wanted, rel=1e-6)
     assert not slices
 
 
@@ -387,7 +383,7 @@ def test_chrometrace_in_firefox_and_speedscope(recording, tmp_path):
 DRAWN = r"""
 const {chromium} = require('playwright-core');
 const fs = require('fs');
-const [program, file] = process.argv.slice(process.argv.indexOf('--') + 1);
+const [program, file] = process.argv.slice(1);
 (async () => {
     const browser = await chromium.launch({executablePath: program, args: ['--no-sandbox', '--disable-gpu']});
     const page = await browser.newPage({viewport: {width: 1200, height: 800}});
@@ -500,7 +496,7 @@ def test_empty(empty, tmp_path):
     (file,) = speedscope_app(empty.path("speedscope"))
     assert [profile["name"] for profile in file["profiles"]] == ["no samples with Python frames"]
     gecko = json.loads(empty.text("gecko"))
-    assert gecko["threads"] == []
+    assert [thread["name"] for thread in gecko["threads"]] == ["no samples with Python frames"]
     events = json.loads(empty.text("chrometrace"))["traceEvents"]
     assert [event["name"] for event in events] == ["no samples with Python frames"]
     assert "no samples with Python frames" in empty.text("perf-script")
@@ -510,6 +506,7 @@ def test_empty(empty, tmp_path):
     needs(node_peers.node_modules)
     with firefox(empty.path("gecko"), tmp_path) as session:
         assert session.ask("profile", "meta")["product"] == "pybpf"
+        assert [name for name, _, _, _ in session.threads().values()] == ["no samples with Python frames"]
 
 
 @pytest.mark.parametrize("name", FORMATS)
