@@ -70,19 +70,18 @@ void json_int(struct json *j, const char *key, int64_t number)
 
 void json_decimal(struct json *j, const char *key, uint64_t number, unsigned places)
 {
-	uint64_t unit = 1;
+	uint64_t unit = 1, rest;
 
 	begin(j, key);
 	for (unsigned i = 0; i < places; i++)
 		unit *= 10;
 	fprintf(j->out, "%" PRIu64, number / unit);
-	number %= unit;
-	if (number)
+	rest = number % unit;
+	if (rest)
 		fputc('.', j->out);
-	while (number) {
+	for (; rest; rest %= unit) {
 		unit /= 10;
-		fputc((char)('0' + number / unit), j->out);
-		number %= unit;
+		fputc((char)('0' + rest / unit), j->out);
 	}
 }
 

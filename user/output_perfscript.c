@@ -20,6 +20,7 @@
 #include "output.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,8 +92,8 @@ static int write_record(const struct profile *p, const struct output_tick *tick,
 	const char *event = profile_fact(p, PROFILE_FACT_EVENT) ?: profile_measure(p).name;
 	int err;
 
-	fprintf(out, "%s %5llu.%09llu: %10llu ", head, (unsigned long long)(tick->time_ns / 1000000000),
-		(unsigned long long)(tick->time_ns % 1000000000), (unsigned long long)(tick->value * period));
+	fprintf(out, "%s %5" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " ", head, tick->time_ns / 1000000000,
+		tick->time_ns % 1000000000, tick->value * period);
 	err = write_field(event, "_", out);
 	fputs(": \n", out);
 	for (uint32_t s = tick->stack; s != PROFILE_ROOT && !err; s = profile_stack(p, s)->parent)

@@ -121,7 +121,7 @@ static void test_hostile(void **unused)
 {
 	struct profile *p = hostile();
 	char *text = written(p, output_perfscript);
-	struct record records[32];
+	struct record records[32] = {0};
 
 	(void)unused;
 	for (const char *c = text; *c; c++)

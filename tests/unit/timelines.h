@@ -53,8 +53,7 @@ static inline struct profile *hostile(void)
 		"]]><!--\"'&amp;",
 		"a;b c (d) {e}\n\tf\r\x1b[31m",
 		"\xff\xfe\xc3(\xed\xa0\x80",
-		"\xe2\x80\xae"
-		"evil\xe2\x80\xac",
+		"\xe2\x80\xae(evil)\xe2\x80\xac",
 		"\xef\xbf\xbe\xef\xbf\xbf\xc2\x85",
 		"",
 		" ",
