@@ -244,14 +244,19 @@ static void write_data(const struct profile *p, const struct html_diff *diff, FI
 	json_end_object(&j);
 }
 
+static size_t between(const char *begin, const char *end)
+{
+	return (uintptr_t)end - (uintptr_t)begin; /* C knows them as two objects */
+}
+
 int html_report(const struct profile *p, const struct html_diff *diff, FILE *out)
 {
-	const char *data = memmem(page_begin, (size_t)(page_end - page_begin), place, strlen(place));
+	const char *data = memmem(page_begin, between(page_begin, page_end), place, strlen(place));
 	FILE *packed;
 
 	if (!data)
 		return -EINVAL;
-	fwrite(page_begin, 1, (size_t)(data - page_begin), out);
+	fwrite(page_begin, 1, between(page_begin, data), out);
 	packed = packed_open(out);
 	if (!packed)
 		return -ENOMEM;
@@ -259,7 +264,7 @@ int html_report(const struct profile *p, const struct html_diff *diff, FILE *out
 	if (fclose(packed))
 		return -EIO;
 	data += strlen(place);
-	fwrite(data, 1, (size_t)(page_end - data), out);
+	fwrite(data, 1, between(data, page_end), out);
 	return 0;
 }
 

@@ -25,6 +25,8 @@ static int write_base64(const unsigned char *bytes, size_t size, FILE *out)
 	char text[CHUNK / 3 * 4];
 	size_t n = 0;
 
+	if (!size)
+		return 0;
 	for (size_t i = 0; i < size; i += 3) {
 		unsigned bits = bytes[i] << 16;
 
