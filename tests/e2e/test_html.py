@@ -546,6 +546,60 @@ def test_without_times_the_time_line_says_why(saved, tmp_path):
     assert "counts only" in told["source"] and "x += i" not in told["source"]
 
 
+def test_a_comparison_is_red_blue_and_grey(saved, stacks):
+    """The profile without `inner`, and with it: that grew, what is beside it shrank, the rest may be chance."""
+    before = report(saved / "report.pybpf", saved / "before.pybpf", "--ignore", "^inner ")
+    path = saved / "diff.html"
+    run = harness.pybpf("diff", before, saved / "report.pybpf", "-o", path)
+    assert run.code == 0, run.err
+    told = browse(
+        path,
+        steps(
+            """
+  await page.goto(address);
+  %s
+  const colours = await page.evaluate(() => {
+    const { tree, look } = document.querySelector(".host").flame;
+    const c = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    const found = {};
+    for (let i = 0; i < tree.count; i++) {
+      c.fillStyle = look.fill(i);
+      c.fillRect(0, 0, 1, 1);
+      const key = tree.key[i];
+      found[key < 0 ? "all" : tree.keys.name[key] + " " + tree.keys.file[key]] = { colour: [...c.getImageData(0, 0, 1, 1).data], total: tree.total[i], was: tree.was[i] };
+    }
+    return found;
+  });
+  const at = await page.evaluate(place, "inner");
+  await page.mouse.click(at.x, at.y);
+  const details = await page.textContent("[data-testid=details]");
+  await page.fill("input[type=search]", "^inner ");
+  await page.waitForSelector("[data-testid=matched] b");
+  const matched = await page.textContent("[data-testid=matched]");
+  await page.fill("input[type=search]", "");
+  await page.keyboard.press("Escape");
+  await page.goto(address + "#view=table");
+  await page.waitForSelector(".rows .row");
+  const first = await page.$eval(".rows .row", (row) => [row.querySelector(".change").className, row.querySelector("b").textContent]);
+  return { colours, details, matched, first, title: await page.title() };
+"""
+            % READY
+        ),
+    )
+    inner = with_frame(stacks, "^inner ")
+    red, green, blue, _ = told["colours"]["inner program.py"]["colour"]
+    assert red > green + 40 and red > blue + 40
+    assert (told["colours"]["inner program.py"]["was"], told["colours"]["inner program.py"]["total"]) == (0, inner)
+    red, green, blue, _ = told["colours"]["main program.py"]["colour"]
+    assert blue > red + 10
+    grey = told["colours"]["all"]["colour"][:3]
+    assert max(grey) - min(grey) < 12
+    assert "grew" in told["details"] and "points" in told["details"]
+    assert told["matched"].startswith("before 0 %") and number(told["matched"].split("samples, ")[1]) == inner
+    assert "grew" in told["first"][0] or "shrank" in told["first"][0]
+    assert "compared with" in told["title"]
+
+
 @pytest.mark.parametrize("width,height", [(1280, 800), (390, 844)])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_fits_its_window_in_both_themes(page, width, height, dark):

@@ -69,7 +69,7 @@ function useHashState(profile) {
 // Lower case finds both cases.
 function compile(q) {
   try {
-    return { expression: q && new RegExp(q, q === q.toLowerCase() ? "iu" : "u") };
+    return { expression: q && new RegExp(q, q === q.toLowerCase() ? "i" : "") };
   } catch (error) {
     return { error: String(error.message) };
   }
@@ -107,8 +107,8 @@ function useModel(profile, state, set, dark) {
     [tree, state.view === "time"],
   );
   const lineTree = useMemo(
-    () => (state.view !== "source" ? null : by.byLine ? tree : mergedTree(profile, { ...settings, rank: null, keys: profile.lines, roots: [] })),
-    [tree, state.view === "source"],
+    () => (state.view !== "source" ? null : mergedTree(profile, { ...settings, rank: null, keys: profile.places, roots: [] })),
+    [profile, settings, state.view === "source"],
   );
   const lineSums = useMemo(() => lineTree && sums(lineTree), [lineTree]);
   const totals = useMemo(() => sums(tree), [tree]);
@@ -124,7 +124,7 @@ function useModel(profile, state, set, dark) {
     return flags;
   }, [by, expression, state.fn, state.view === "graph"]);
   const foundLabels = (t) => t.labels.map(({ text }) => !!expression && expression.test(text));
-  const share = useMemo(() => (found ? matched(tree, found, foundLabels(tree)) : 0), [tree, found]);
+  const share = useMemo(() => found && matched(tree, found, foundLabels(tree)), [tree, found]);
   return { profile, state, set, dark, tree, bareTree, lineTree, lineSums, sums: totals, modules: hues, hues: hueOf, arrangement: settings, found, foundLabels, matched: share, error };
 }
 
@@ -193,7 +193,8 @@ function Search({ model, box }) {
       <output data-testid="matched" class={error ? "error" : ""}>
         {error ? "no regular expression" : found && (
           <>
-            <b>{percent(all ? share / all : 0)}</b> of {what}, {amount(profile, share)}
+            {tree.was && `before ${percent(tree.was[0] ? share.was / tree.was[0] : 0)}, now `}
+            <b>{percent(all ? share.total / all : 0)}</b> of {what}, {amount(profile, share.total)}
           </>
         )}
       </output>

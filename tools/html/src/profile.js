@@ -46,10 +46,12 @@ export function moduleOf(file) {
   return path;
 }
 
-// Frames that count as one: functions (name, file), or lines of them (name, file, line). ofFrame: frame -> key.
+// Frames that count as one: functions (name, file), lines of them (name, file, line), or places (file, line), whatever
+// function is there. ofFrame: frame -> key.
 class Keys {
-  constructor(data, strings, byLine) {
+  constructor(data, strings, what) {
     const { name, file, line, first_line, kind } = data.frames;
+    const byLine = what !== "function";
     const known = new Map();
     this.ofFrame = new Int32Array(name.length);
     this.name = [];
@@ -57,7 +59,8 @@ class Keys {
     this.line = []; // with byLine that line, else the function's first; -1 where unknown
     this.kind = [];
     for (let f = 0; f < name.length; f++) {
-      const id = `${name[f]}.${file[f]}.${kind[f]}` + (byLine ? "." + line[f] : "");
+      const owner = what === "place" ? "" : `${name[f]}.${kind[f]}`;
+      const id = `${owner}.${file[f]}.${byLine ? line[f] : ""}`;
       let key = known.get(id);
       if (key === undefined) {
         known.set(id, (key = this.name.length));
@@ -97,8 +100,9 @@ export class Profile {
     this.facts = data.facts;
     this.account = data.account;
     this.roots = data.roots;
-    this.functions = new Keys(data, strings, false);
-    this.lines = new Keys(data, strings, true);
+    this.functions = new Keys(data, strings, "function");
+    this.lines = new Keys(data, strings, "line");
+    this.places = new Keys(data, strings, "place");
 
     const count = stacks.down.length;
     this.stackParent = new Int32Array(count);

@@ -63,8 +63,8 @@ export function RunView({ model }) {
         <section>
           <h2>Comparison</h2>
           <p>
-            A function grew or shrank where the {percent(profile.diff.confidence)} confidence interval of the change of its share does not
-            hold zero; all others are grey, as within the noise. Red grew, blue shrank.
+            Red grew and blue shrank by more than chance explains; what is grey may not have changed at all. Intervals are of{" "}
+            {percent(profile.diff.confidence)}. A share also shrinks when another one grows.
           </p>
         </section>
       )}

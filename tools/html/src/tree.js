@@ -303,14 +303,16 @@ export function sums(tree) {
 // How much the nodes have that a search found, what is above them counted once. found: by key; roots: by label.
 export function matched(tree, found, labels) {
   let total = 0;
+  let was = 0;
   for (let i = 1; i < tree.count; ) {
     const key = tree.key[i];
     if (key >= 0 ? found[key] : labels[-2 - key]) {
       total += tree.total[i];
+      if (tree.was) was += tree.was[i];
       i = tree.end[i];
     } else i++;
   }
-  return total;
+  return { total, was };
 }
 
 // The node that was made for a stack of a group, or whose label has that depth; -1: none.
