@@ -256,6 +256,7 @@ export function App({ profile }) {
   const [options, setOptions] = useState(false);
   const box = useRef();
   const keys = useRef();
+  const tabs = useRef();
   const model = useModel(profile, resolved(state, profile), set, dark);
   const { what, words, lost } = useMemo(() => summary(profile), [profile]);
   useEffect(() => {
@@ -288,6 +289,7 @@ export function App({ profile }) {
   });
   const view = profile.empty ? "run" : state.view;
   const View = SHOWN[view];
+  useEffect(() => tabs.current?.querySelector("[aria-selected=true]").scrollIntoView({ block: "nearest", inline: "nearest" }), [view]);
   keys.current = null;
   return (
     <>
@@ -312,15 +314,15 @@ export function App({ profile }) {
         <Empty profile={profile} />
       ) : (
         <>
-          <nav class="tabs" role="tablist" aria-label="Views">
+          <nav class="tabs" role="tablist" aria-label="Views" ref={tabs}>
             {VIEWS.map(([key, text], i) => (
               <button key={key} role="tab" aria-selected={key === view} onClick={() => set({ view: key })} title={`${text} (${i + 1})`}>
                 {text}
               </button>
             ))}
           </nav>
-          <div class="tools">
-            <Search model={model} box={box} />
+          <div class="tools" hidden={view === "run"}>
+            {view !== "source" && <Search model={model} box={box} />}
             <button class="more" aria-expanded={options} onClick={() => setOptions(!options)}>
               Options
             </button>

@@ -19,14 +19,14 @@ const THEMES = {
     ground: "#ffffff", grid: "#ececea", faint: "#5c5c58", outline: "#111111",
     ink: "#1d1d1b", muted: "#e6e5e1", mutedInk: "#7b7a75", root: "#d5d9df", note: "#dddbd5", even: "#dcdcd8",
     found: "#f02e8a", foundInk: "#ffffff",
-    tint: (hue, shift) => `oklch(${0.835 + shift / 200} 0.085 ${hue})`,
+    tint: (hue, shift) => `oklch(${0.835 + shift / 80} 0.085 ${hue})`,
     shade: (hue, part) => `hsl(${hue} ${Math.round(35 + 50 * part)}% ${Math.round(86 - 26 * part)}%)`,
   },
   dark: {
     ground: "#17181a", grid: "#26282b", faint: "#a3a6ab", outline: "#ffffff",
     ink: "#f2f2f0", muted: "#2b2d31", mutedInk: "#85888e", root: "#3c424c", note: "#3a3a38", even: "#3b3c3f",
     found: "#e0287d", foundInk: "#ffffff",
-    tint: (hue, shift) => `oklch(${0.43 + shift / 200} 0.075 ${hue})`,
+    tint: (hue, shift) => `oklch(${0.43 + shift / 100} 0.075 ${hue})`,
     shade: (hue, part) => `hsl(${hue} ${Math.round(25 + 45 * part)}% ${Math.round(27 + 17 * part)}%)`,
   },
 };
