@@ -2,16 +2,14 @@
 /* pybpf diff: what grew and what shrank from one saved profile to another. */
 #include "cli.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli_filter.h"
-#include "cli_pager.h"
+#include "cli_output.h"
 #include "log.h"
-#include "output.h"
 #include "output_diff.h"
 
 #define ROWS_DEFAULT       40
@@ -87,7 +85,7 @@ struct diff {
 	struct output_diff_options output;
 	struct profile_edit edit;
 	const struct output_diff_format *format;
-	const char *path;
+	struct cli_output to; /* its format is not used */
 	bool quiet, help;
 };
 
@@ -128,7 +126,7 @@ static int parse_option(struct diff *diff, int option, const char *arg)
 
 	switch (option) {
 	case 'o':
-		diff->path = arg;
+		diff->to.path = arg;
 		return 0;
 	case 'f':
 		diff->format = output_diff_by_name(arg);
@@ -172,10 +170,10 @@ static int parse_option(struct diff *diff, int option, const char *arg)
 static int choose_format(struct diff *diff)
 {
 	if (!diff->format)
-		diff->format = diff->path ? output_diff_by_path(diff->path) : output_diff_formats();
+		diff->format = diff->to.path ? output_diff_by_path(diff->to.path) : output_diff_formats();
 	if (!diff->format)
-		return cli_usage("-o %s: no format of a comparison has that suffix; choose one with -f: %s", diff->path,
-				 format_names());
+		return cli_usage("-o %s: no format of a comparison has that suffix; choose one with -f: %s",
+				 diff->to.path, format_names());
 	if (diff->options.by_line && !diff->format->by_line)
 		return cli_usage("--by=line: %s compares functions only", diff->format->name);
 	if (diff->options.basis != PROFILE_DIFF_SHARE && diff->format->shares_only)
@@ -219,39 +217,19 @@ static void print_help(void)
 	fputs(help_tail, stdout);
 }
 
-static int write_file(const struct diff *diff, const struct profile_diff *d)
-{
-	struct output_file file;
-	int err = output_file_open(&file, diff->path);
+struct formatted {
+	const struct diff *diff;
+	const struct profile_diff *found;
+};
 
-	if (err) {
-		log_error("cannot write to %s: %s", diff->path, strerror(-err));
-		return CLI_FAILED;
-	}
-	err = diff->format->write(d, &diff->output, file.stream) ?: output_file_commit(&file);
-	output_file_discard(&file);
-	if (!err)
-		return CLI_OK;
-	log_error("cannot write %s: %s; nothing was kept under that name", diff->path, strerror(-err));
-	return CLI_FAILED;
+static int write_formatted(const void *what, FILE *out)
+{
+	const struct formatted *f = what;
+
+	return f->diff->format->write(f->found, &f->diff->output, out);
 }
 
-static int write_stdout(const struct diff *diff, const struct profile_diff *d)
-{
-	struct cli_pager pager;
-	int err;
-
-	do {
-		cli_pager_start(&pager, true);
-		err = diff->format->write(d, &diff->output, pager.stream);
-	} while (cli_pager_finish(&pager, &err));
-	if (!err)
-		return CLI_OK;
-	log_error("cannot write the comparison to stdout: %s", strerror(-err));
-	return CLI_FAILED;
-}
-
-static int compare(const struct diff *diff, struct profile *const profiles[])
+static int compare(struct diff *diff, struct profile *const profiles[])
 {
 	struct profile_diff *d = NULL;
 	char why[1024];
@@ -268,7 +246,7 @@ static int compare(const struct diff *diff, struct profile *const profiles[])
 				 "compare with",
 				 diff->options.names[i]);
 	}
-	code = diff->path ? write_file(diff, d) : write_stdout(diff, d);
+	code = cli_output_through(&diff->to, write_formatted, &(struct formatted){diff, d});
 	profile_diff_free(d);
 	return code;
 }
@@ -277,7 +255,8 @@ int cli_diff(int argc, char **argv)
 {
 	struct diff diff = {
 		.options = {.confidence = CONFIDENCE_DEFAULT / 100.0, .tolerance = TOLERANCE_DEFAULT / 100.0},
-		.output = {.rows = ROWS_DEFAULT}};
+		.output = {.rows = ROWS_DEFAULT},
+		.to = {.pager = true}};
 	struct profile *profiles[PROFILE_DIFF_SIDES] = {NULL};
 	int code = parse(&diff, argc, argv);
 

@@ -69,13 +69,13 @@ void cli_output_discard(struct cli_output *output)
 	output_file_discard(&output->file);
 }
 
-static int write_file(struct cli_output *output, const struct profile *profile)
+static int write_file(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
 {
 	int err = cli_output_open(output);
 
 	if (err)
 		return err;
-	err = output->format->write(profile, &output->options, output->file.stream);
+	err = write(what, output->file.stream);
 	if (err)
 		output_file_discard(&output->file);
 	else
@@ -86,22 +86,39 @@ static int write_file(struct cli_output *output, const struct profile *profile)
 	return CLI_FAILED;
 }
 
-static int write_stdout(const struct cli_output *output, const struct profile *profile)
+static int write_stdout(const struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
 {
 	struct cli_pager pager;
 	int err;
 
 	do {
 		cli_pager_start(&pager, output->pager);
-		err = output->format->write(profile, &output->options, pager.stream);
+		err = write(what, pager.stream);
 	} while (cli_pager_finish(&pager, &err));
 	if (!err)
 		return CLI_OK;
-	log_error("cannot write the profile to stdout: %s", strerror(-err));
+	log_error("cannot write to stdout: %s", strerror(-err));
 	return CLI_FAILED;
+}
+
+int cli_output_through(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
+{
+	return output->path ? write_file(output, write, what) : write_stdout(output, write, what);
+}
+
+struct formatted {
+	const struct cli_output *output;
+	const struct profile *profile;
+};
+
+static int write_formatted(const void *what, FILE *out)
+{
+	const struct formatted *f = what;
+
+	return f->output->format->write(f->profile, &f->output->options, out);
 }
 
 int cli_output_write(struct cli_output *output, const struct profile *profile)
 {
-	return output->path ? write_file(output, profile) : write_stdout(output, profile);
+	return cli_output_through(output, write_formatted, &(struct formatted){output, profile});
 }

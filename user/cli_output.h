@@ -34,6 +34,9 @@ int cli_output_open(struct cli_output *output);
  */
 int cli_output_write(struct cli_output *output, const struct profile *profile);
 
+/* The same of anything that `write` writes, which returns 0 or negative errno and may be called again; no format. */
+int cli_output_through(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what);
+
 /* Removes what was opened and not written. May be called at any time. */
 void cli_output_discard(struct cli_output *output);
 

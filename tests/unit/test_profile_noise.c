@@ -101,7 +101,7 @@ static void test_probability_agrees_with_interval(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
-		for (double effect = 1; effect < 10; effect += 4) {
+		for (int effect = 1; effect < 10; effect += 4) {
 			struct profile_noise_side a = part(counts[i][0], 400), b = part(counts[i][1], 380);
 			double p = profile_noise_probability(&a, &b, effect, 0);
 			struct profile_noise_interval got =
