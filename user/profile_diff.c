@@ -52,6 +52,12 @@ static struct profile_noise_side noise_side(const struct profile_diff *d, enum p
 	};
 }
 
+/* What no change can be less than, however many are compared. */
+static double least_deviate(const struct profile_diff *d)
+{
+	return profile_noise_deviate(1 - d->options.confidence);
+}
+
 /* Whether so many independent samples could show anything, if all were on the one side or on the other. */
 static bool could_tell(const struct profile_diff *d, double count)
 {
@@ -63,7 +69,7 @@ static bool could_tell(const struct profile_diff *d, double count)
 			sides[i].count = fmin(sides[i].count, sides[i].total);
 		}
 		if (profile_noise_probability(&sides[PROFILE_DIFF_BEFORE], &sides[PROFILE_DIFF_AFTER], 1,
-					      d->options.tolerance) <= 1 - d->options.confidence)
+					      d->options.tolerance, least_deviate(d)) < 1)
 			return true;
 	}
 	return false;
@@ -115,13 +121,13 @@ static bool family_tests(const struct family *family, const struct profile_diff_
 	return count / (double)change->design_effect >= family->fewest;
 }
 
-static double probability(const struct profile_diff *d, const struct profile_diff_change *change)
+static double probability(const struct profile_diff *d, const struct profile_diff_change *change, double least)
 {
 	struct profile_noise_side before =
 		noise_side(d, PROFILE_DIFF_BEFORE, (double)change->value[PROFILE_DIFF_BEFORE]);
 	struct profile_noise_side after = noise_side(d, PROFILE_DIFF_AFTER, (double)change->value[PROFILE_DIFF_AFTER]);
 
-	return profile_noise_probability(&before, &after, (double)change->design_effect, d->options.tolerance);
+	return profile_noise_probability(&before, &after, (double)change->design_effect, d->options.tolerance, least);
 }
 
 static enum profile_diff_verdict verdict(const struct profile_diff *d, const struct profile_diff_change *change)
@@ -135,7 +141,7 @@ static enum profile_diff_verdict verdict(const struct profile_diff *d, const str
 static ssize_t judge(const struct family *family)
 {
 	const struct profile_diff *d = family->diff;
-	double rate = 1 - d->options.confidence, limit, deviate;
+	double rate = 1 - d->options.confidence, least = least_deviate(d), limit, deviate;
 	double *probabilities = calloc(2 * family->count + 1, sizeof(*probabilities));
 	double *sorted = calloc(2 * family->count + 1, sizeof(*sorted));
 	size_t tested = 0, chosen;
@@ -151,7 +157,7 @@ static ssize_t judge(const struct family *family)
 		probabilities[i] = INFINITY;
 		if (!family_tests(family, change))
 			continue;
-		probabilities[i] = probability(d, change);
+		probabilities[i] = probability(d, change, least);
 		sorted[tested++] = probabilities[i];
 	}
 	chosen = profile_noise_choose(sorted, tested, rate, &limit);

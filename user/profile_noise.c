@@ -10,6 +10,11 @@
 /* Halvings of a range of that size, to some 1e-14 of it. */
 #define HALVINGS 50
 
+static double length(double x, double y)
+{
+	return sqrt(x * x + y * y);
+}
+
 double profile_noise_deviate(double probability)
 {
 	double low = 0, high = DEVIATE_MOST;
@@ -59,8 +64,8 @@ struct profile_noise_interval profile_noise_interval(const struct profile_noise_
 	score_limits(&a, deviate, &a_below, &a_above);
 	score_limits(&b, deviate, &b_below, &b_above);
 	return (struct profile_noise_interval){
-		.low = difference - hypot(b_below * b.worth, a_above * a.worth),
-		.high = difference + hypot(b_above * b.worth, a_below * a.worth),
+		.low = difference - length(b_below * b.worth, a_above * a.worth),
+		.high = difference + length(b_above * b.worth, a_below * a.worth),
 	};
 }
 
@@ -75,10 +80,13 @@ static bool exceeds(const struct profile_noise_side *more, const struct profile_
 }
 
 double profile_noise_probability(const struct profile_noise_side *before, const struct profile_noise_side *after,
-				 double design_effect, double tolerance)
+				 double design_effect, double tolerance, double least)
 {
-	double low = 0, high = DEVIATE_MOST;
+	double low = least, high = DEVIATE_MOST;
 
+	if (!exceeds(after, before, design_effect, tolerance, least) &&
+	    !exceeds(before, after, design_effect, tolerance, least))
+		return 1;
 	for (int i = 0; i < HALVINGS; i++) {
 		double middle = (low + high) / 2;
 

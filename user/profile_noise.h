@@ -55,10 +55,11 @@ struct profile_noise_interval profile_noise_interval(const struct profile_noise_
 
 /*
  * How probable a difference so much greater than the tolerance is by chance, 0 to 1: at that deviate, the interval of
- * one side less the other, which is made greater by the tolerance (a part of itself), begins at zero.
+ * one side less the other, which is made greater by the tolerance (a part of itself), begins at zero. What does not
+ * reach the deviate `least` is not looked at more closely: 1.
  */
 double profile_noise_probability(const struct profile_noise_side *before, const struct profile_noise_side *after,
-				 double design_effect, double tolerance);
+				 double design_effect, double tolerance, double least);
 
 /*
  * Which of several differences are more than chance, so that of those at most `rate`, 0 to 1, are expected to be

@@ -91,7 +91,7 @@ static void test_sides_may_be_exchanged(void **unused)
 	(void)unused;
 	NEAR(one.low, -other.high, 1e-12);
 	NEAR(one.high, -other.low, 1e-12);
-	NEAR(profile_noise_probability(&a, &b, 1, 0), profile_noise_probability(&b, &a, 1, 0), 1e-12);
+	NEAR(profile_noise_probability(&a, &b, 1, 0, 0), profile_noise_probability(&b, &a, 1, 0, 0), 1e-12);
 }
 
 /* An interval at just that probability ends at zero. */
@@ -103,7 +103,7 @@ static void test_probability_agrees_with_interval(void **unused)
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		for (int effect = 1; effect < 10; effect += 4) {
 			struct profile_noise_side a = part(counts[i][0], 400), b = part(counts[i][1], 380);
-			double p = profile_noise_probability(&a, &b, effect, 0);
+			double p = profile_noise_probability(&a, &b, effect, 0, 0);
 			struct profile_noise_interval got =
 				profile_noise_interval(&a, &b, effect, profile_noise_deviate(p));
 
@@ -118,9 +118,9 @@ static void test_equal_sides_are_chance(void **unused)
 	struct profile_noise_side a = part(40, 400), none = part(0, 400), all = part(400, 400);
 
 	(void)unused;
-	NEAR(profile_noise_probability(&a, &a, 1, 0), 1, 1e-9);
-	NEAR(profile_noise_probability(&none, &none, 1, 0), 1, 1e-9);
-	NEAR(profile_noise_probability(&all, &all, 1, 0), 1, 1e-9);
+	NEAR(profile_noise_probability(&a, &a, 1, 0, 0), 1, 1e-9);
+	NEAR(profile_noise_probability(&none, &none, 1, 0, 0), 1, 1e-9);
+	NEAR(profile_noise_probability(&all, &all, 1, 0, 0), 1, 1e-9);
 }
 
 /* Four times the variance: as with a quarter of the samples. */
