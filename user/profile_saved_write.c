@@ -10,7 +10,7 @@
 
 static int write_message(const Pybpf__SavedProfile *m, FILE *out)
 {
-	struct proto_gzip *z = proto_gzip_new(out, PROTO_GZIP_LEVEL);
+	struct proto_gzip *z = proto_gzip_new(out);
 
 	if (!z)
 		return -ENOMEM;
