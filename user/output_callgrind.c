@@ -41,7 +41,7 @@ struct own {
 struct writer {
 	const struct profile *profile;
 	FILE *out;
-	struct profile_totals tree;
+	struct profile_totals totals;
 	struct profile_groups functions;
 	uint32_t nr_functions; /* processes not counted */
 	struct intern calls;   /* struct call, by caller, line and callee */
@@ -86,14 +86,14 @@ static int add_own(struct writer *w, uint32_t stack)
 
 	if (i == INTERN_NONE)
 		return -ENOMEM;
-	((struct own *)intern_item(&w->owns, i))->cost += w->tree.self[stack];
+	((struct own *)intern_item(&w->owns, i))->cost += w->totals.self[stack];
 	return 0;
 }
 
 /* Own costs, and calls from one frame to the next. */
 static int add_stacks(struct writer *w)
 {
-	uint32_t count = w->tree.count;
+	uint32_t count = w->totals.count;
 	uint32_t *function = calloc(count, sizeof(*function)), *call = calloc(count, sizeof(*call));
 	bool *first = calloc(count, sizeof(*first)), *first_call = calloc(count, sizeof(*first_call));
 	int err = function && call && first && first_call ? 0 : -ENOMEM;
@@ -105,24 +105,24 @@ static int add_stacks(struct writer *w)
 		call[s] = PROFILE_NONE; /* what stands on no frame is left to add_roots() */
 		if (below != PROFILE_ROOT)
 			call[s] = add_call(w, function_of(w, below), line_of(w, below), function[s]);
-		if ((below != PROFILE_ROOT && call[s] == PROFILE_NONE) || (w->tree.self[s] && add_own(w, s)))
+		if ((below != PROFILE_ROOT && call[s] == PROFILE_NONE) || (w->totals.self[s] && add_own(w, s)))
 			err = -ENOMEM;
 	}
 	for (uint32_t s = 1; s < count && !err; s++) {
 		if (call[s] == PROFILE_NONE)
 			call[s] = w->calls.count;
 	}
-	err = err ?: profile_totals_outermost(&w->tree, function, w->nr_functions, first);
-	err = err ?: profile_totals_outermost(&w->tree, call, w->calls.count + 1, first_call);
+	err = err ?: profile_totals_outermost(&w->totals, function, w->nr_functions, first);
+	err = err ?: profile_totals_outermost(&w->totals, call, w->calls.count + 1, first_call);
 	for (uint32_t s = 1; s < count && !err; s++) {
 		struct call *to = intern_item(&w->calls, call[s]);
 
 		if (call[s] == w->calls.count)
 			continue;
 		if (first[s])
-			to->cost += w->tree.total[s];
+			to->cost += w->totals.total[s];
 		if (first_call[s])
-			to->count += w->tree.total[s];
+			to->count += w->totals.total[s];
 	}
 	free(function);
 	free(call);
@@ -134,12 +134,12 @@ static int add_stacks(struct writer *w)
 /* Calls from processes to what stands at the root of their stacks. */
 static int add_roots(struct writer *w)
 {
-	uint32_t *root = calloc(w->tree.count, sizeof(*root)); /* of each stack */
+	uint32_t *root = calloc(w->totals.count, sizeof(*root)); /* of each stack */
 	size_t count;
 	const struct profile_sample *samples = profile_samples(w->profile, &count);
 	int err = root ? 0 : -ENOMEM;
 
-	for (uint32_t s = 1; s < w->tree.count && !err; s++) {
+	for (uint32_t s = 1; s < w->totals.count && !err; s++) {
 		uint32_t below = profile_stack(w->profile, s)->parent;
 
 		root[s] = below == PROFILE_ROOT ? s : root[below];
@@ -305,7 +305,7 @@ static int write_head(const struct writer *w)
 		output_account_entry(w->profile, &account[i], w->out);
 		fputc('\n', w->out);
 	}
-	if (!w->tree.total[PROFILE_ROOT])
+	if (!w->totals.total[PROFILE_ROOT])
 		fputs("desc: No sample has Python frames.\n", w->out);
 	fputs("positions: line\nevent: ", w->out);
 	write_event_name(measure.name, w->out);
@@ -318,14 +318,15 @@ static int write_head(const struct writer *w)
 	fputs("\nevents: ", w->out);
 	write_event_name(measure.name, w->out);
 	fputs(w->period_ns ? " cpu_ns\nsummary: " : "\nsummary: ", w->out);
-	write_cost(w, w->tree.total[PROFILE_ROOT]);
+	write_cost(w, w->totals.total[PROFILE_ROOT]);
 	return 0;
 }
 
 int output_callgrind(const struct profile *p, const struct output_options *options, FILE *out)
 {
 	struct writer w = {.profile = p, .out = out, .period_ns = profile_measure(p).period_ns};
-	int err = profile_totals_make(&w.tree, p), grouped = profile_groups_make(&w.functions, p, PROFILE_BY_FUNCTION);
+	int err = profile_totals_make(&w.totals, p),
+	    grouped = profile_groups_make(&w.functions, p, PROFILE_BY_FUNCTION);
 
 	(void)options;
 	intern_init(&w.calls, sizeof(struct call), offsetof(struct call, unused));
@@ -344,9 +345,9 @@ int output_callgrind(const struct profile *p, const struct output_options *optio
 	err = err ?: write_body(&w);
 	if (!err) {
 		fputs("\ntotals: ", out);
-		write_cost(&w, w.tree.total[PROFILE_ROOT]);
+		write_cost(&w, w.totals.total[PROFILE_ROOT]);
 	}
-	profile_totals_free(&w.tree);
+	profile_totals_free(&w.totals);
 	profile_groups_free(&w.functions);
 	intern_free(&w.calls);
 	intern_free(&w.owns);

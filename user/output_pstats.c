@@ -37,7 +37,7 @@ struct call {
 struct writer {
 	const struct profile *profile;
 	FILE *out;
-	struct profile_totals tree;
+	struct profile_totals totals;
 	struct profile_groups functions;
 	struct counts *counts; /* of each function */
 	struct intern calls;   /* struct call, by callee and caller */
@@ -143,15 +143,15 @@ static int add_up(struct writer *w, uint32_t *keys, bool *outermost)
 {
 	int err;
 
-	for (uint32_t s = 1; s < w->tree.count; s++)
+	for (uint32_t s = 1; s < w->totals.count; s++)
 		keys[s] = function_of(w, s);
-	err = profile_totals_outermost(&w->tree, keys, w->functions.table.count, outermost);
-	for (uint32_t s = 1; s < w->tree.count && !err; s++) {
-		w->counts[keys[s]].own += w->tree.self[s];
+	err = profile_totals_outermost(&w->totals, keys, w->functions.table.count, outermost);
+	for (uint32_t s = 1; s < w->totals.count && !err; s++) {
+		w->counts[keys[s]].own += w->totals.self[s];
 		if (outermost[s])
-			w->counts[keys[s]].samples += w->tree.total[s];
+			w->counts[keys[s]].samples += w->totals.total[s];
 	}
-	for (uint32_t s = 1; s < w->tree.count && !err; s++) {
+	for (uint32_t s = 1; s < w->totals.count && !err; s++) {
 		uint32_t below = profile_stack(w->profile, s)->parent;
 		struct call call = {.callee = keys[s]};
 		bool fresh;
@@ -164,19 +164,19 @@ static int add_up(struct writer *w, uint32_t *keys, bool *outermost)
 			return -ENOMEM;
 	}
 	/* What stands on no frame is called by nothing: it has a key that is no call's. */
-	for (uint32_t s = 1; s < w->tree.count; s++) {
+	for (uint32_t s = 1; s < w->totals.count; s++) {
 		if (profile_stack(w->profile, s)->parent == PROFILE_ROOT)
 			keys[s] = w->calls.count;
 	}
-	err = err ?: profile_totals_outermost(&w->tree, keys, w->calls.count + 1, outermost);
-	for (uint32_t s = 1; s < w->tree.count && !err; s++) {
+	err = err ?: profile_totals_outermost(&w->totals, keys, w->calls.count + 1, outermost);
+	for (uint32_t s = 1; s < w->totals.count && !err; s++) {
 		struct call *call = intern_item(&w->calls, keys[s]);
 
 		if (keys[s] == w->calls.count)
 			continue;
-		call->counts.own += w->tree.self[s];
+		call->counts.own += w->totals.self[s];
 		if (outermost[s])
-			call->counts.samples += w->tree.total[s];
+			call->counts.samples += w->totals.total[s];
 	}
 	return err;
 }
@@ -213,7 +213,7 @@ static void write_stats(struct writer *w)
 			fputc('0', w->out);
 	}
 	/* pstats refuses an empty dict. */
-	if (!w->tree.total[PROFILE_ROOT]) {
+	if (!w->totals.total[PROFILE_ROOT]) {
 		write_key(w, "", 0, "<no sample has Python frames>");
 		write_tuple(w, 5);
 		write_counts(w, &(struct counts){0});
@@ -240,10 +240,10 @@ static double unit_of(const struct profile *p)
 int output_pstats(const struct profile *p, const struct output_options *options, FILE *out)
 {
 	struct writer w = {.profile = p, .out = out, .unit = unit_of(p)};
-	int err = profile_totals_make(&w.tree, p),
+	int err = profile_totals_make(&w.totals, p),
 	    grouped = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION);
-	uint32_t *keys = calloc(w.tree.count, sizeof(*keys));
-	bool *outermost = calloc(w.tree.count, sizeof(*outermost));
+	uint32_t *keys = calloc(w.totals.count, sizeof(*keys));
+	bool *outermost = calloc(w.totals.count, sizeof(*outermost));
 
 	(void)options;
 	intern_init(&w.calls, sizeof(struct call), offsetof(struct call, counts));
@@ -258,7 +258,7 @@ int output_pstats(const struct profile *p, const struct output_options *options,
 		write_stats(&w);
 		err = w.err;
 	}
-	profile_totals_free(&w.tree);
+	profile_totals_free(&w.totals);
 	profile_groups_free(&w.functions);
 	intern_free(&w.calls);
 	free(w.counts);

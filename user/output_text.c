@@ -27,7 +27,7 @@ struct row {
 
 struct table {
 	const struct profile *profile;
-	struct profile_totals tree;
+	struct profile_totals totals;
 	struct profile_groups groups;
 	struct row *rows;
 	uint32_t count;
@@ -46,22 +46,22 @@ static int by_self(const void *a, const void *b)
 	return x->group < y->group ? -1 : x->group > y->group;
 }
 
-/* Sums up the tree's stacks in rows. */
+/* Sums up stacks in rows. */
 static int add_up(struct table *t)
 {
-	uint32_t *groups = calloc(t->tree.count, sizeof(*groups));
-	bool *outermost = calloc(t->tree.count, sizeof(*outermost));
+	uint32_t *groups = calloc(t->totals.count, sizeof(*groups));
+	bool *outermost = calloc(t->totals.count, sizeof(*outermost));
 	int err = groups && outermost ? 0 : -ENOMEM;
 
-	for (uint32_t s = 1; s < t->tree.count && !err; s++)
+	for (uint32_t s = 1; s < t->totals.count && !err; s++)
 		groups[s] = t->groups.of_frame[profile_stack(t->profile, s)->frame];
-	err = err ?: profile_totals_outermost(&t->tree, groups, t->count, outermost);
+	err = err ?: profile_totals_outermost(&t->totals, groups, t->count, outermost);
 	for (uint32_t i = 0; i < t->count && !err; i++)
 		t->rows[i].group = i;
-	for (uint32_t s = 1; s < t->tree.count && !err; s++) {
-		t->rows[groups[s]].self += t->tree.self[s];
+	for (uint32_t s = 1; s < t->totals.count && !err; s++) {
+		t->rows[groups[s]].self += t->totals.self[s];
 		if (outermost[s])
-			t->rows[groups[s]].total += t->tree.total[s];
+			t->rows[groups[s]].total += t->totals.total[s];
 	}
 	free(groups);
 	free(outermost);
@@ -70,7 +70,7 @@ static int add_up(struct table *t)
 
 static int make_table(struct table *t, const struct profile *p, bool by_line)
 {
-	int err = profile_totals_make(&t->tree, p);
+	int err = profile_totals_make(&t->totals, p);
 
 	t->profile = p;
 	err = err ?: profile_groups_make(&t->groups, p, by_line ? PROFILE_BY_LINE : PROFILE_BY_FUNCTION);
@@ -81,7 +81,7 @@ static int make_table(struct table *t, const struct profile *p, bool by_line)
 	err = t->rows ? add_up(t) : -ENOMEM;
 	if (err)
 		return err;
-	t->all = t->tree.total[PROFILE_ROOT];
+	t->all = t->totals.total[PROFILE_ROOT];
 	t->width = snprintf(NULL, 0, "%" PRIu64, t->all);
 	if (t->width < TEXT_NUMBER_WIDTH)
 		t->width = TEXT_NUMBER_WIDTH;
@@ -91,7 +91,7 @@ static int make_table(struct table *t, const struct profile *p, bool by_line)
 
 static void free_table(struct table *t)
 {
-	profile_totals_free(&t->tree);
+	profile_totals_free(&t->totals);
 	profile_groups_free(&t->groups);
 	free(t->rows);
 }
