@@ -20,6 +20,12 @@ static const char *format_names(void)
 	return names;
 }
 
+void cli_output_help(void)
+{
+	for (const struct output_format *f = output_formats(); f->name; f++)
+		printf("        %-11s %-16.*s %s\n", f->name, (int)strcspn(f->suffixes, " "), f->suffixes, f->help);
+}
+
 /* The usual one of each format. */
 static const char *format_suffixes(void)
 {

@@ -13,6 +13,9 @@ struct cli_output {
 	bool pager; /* text for a terminal goes through one */
 };
 
+/* Lists the formats on stdout, with what asks for each, as a part of --help. */
+void cli_output_help(void);
+
 /* Takes -f. Returns 0, or CLI_USAGE after one sentence on stderr. */
 int cli_output_format(struct cli_output *output, const char *name);
 

@@ -16,20 +16,24 @@ static const char help_head[] =
 	"Examples:\n"
 	"  sudo pybpf -p 1234 -d 30                    process 1234 for 30 s, folded stacks on stdout\n"
 	"  sudo pybpf -p 1234                          until Ctrl-C\n"
-	"  sudo pybpf -p 1234 -d 30 -o profile.folded  into a file: for flamegraph.pl, speedscope, inferno\n"
+	"  sudo pybpf -p 1234 -d 30 -o profile.html    a report to look at in a browser\n"
 	"  sudo pybpf -p 1234 -d 30 -f text            a table of the hottest functions\n"
 	"  sudo pybpf -p 1234 -d 30 --threads          each thread on its own\n"
 	"  sudo pybpf --all -d 30                      every Python process of the machine, each under its name\n"
 	"  sudo pybpf --container web -d 30            every Python process in a container\n"
 	"  sudo pybpf -o app.folded -- python3 app.py  start a program, sample it and its children to its end\n"
-	"  pybpf report app.pybpf -o app.html          another format of a saved profile; merged, filtered\n"
+	"  sudo pybpf --all -d 30 -o monday.pybpf      everything, saved\n"
+	"  pybpf report monday.pybpf -o monday.html    any format of what was saved, merged and filtered\n"
+	"  pybpf diff monday.pybpf tuesday.pybpf       what grew or shrank beyond the noise\n"
 	"  sudo pybpf ps                               the Python processes that there are\n"
 	"  sudo pybpf doctor                           what this host offers, and what to change\n"
 	"\n"
 	"Usage:\n"
 	"  pybpf [record] [options] -p PID[,PID...] | --all | --container NAME | --cgroup PATH\n"
 	"  pybpf [record] [options] -- COMMAND [ARGUMENT...]\n"
-	"  pybpf ps | report | doctor\n"
+	"  pybpf report [options] FILE.pybpf...        see `pybpf report --help`\n"
+	"  pybpf diff [options] BEFORE.pybpf AFTER.pybpf\n"
+	"  pybpf ps | doctor\n"
 	"\n";
 
 static const char help_middle[] =
@@ -83,7 +87,8 @@ static const char help_tail[] =
 	"  -V, --version\n"
 	"\n"
 	"In folded stacks a frame is `qualname (package/module.py:LINE)`; in names and paths a backslash is written\n"
-	"\\\\, a semicolon \\x3b, and a control character \\xNN.\n"
+	"\\\\, a semicolon \\x3b, and what is no plain text (control characters, bidirectional marks, no UTF-8) "
+	"\\xNN.\n"
 	"Exit status: 0 done, 1 failed, 2 wrong command line; of `-- COMMAND`, the command's own (127 not found,\n"
 	"126 not executable, 128 + N ended by signal N).\n";
 
@@ -144,8 +149,7 @@ static void print_help(void)
 	fputs(help_head, stdout);
 	fputs(cli_select_help, stdout);
 	fputs(help_middle, stdout);
-	for (const struct output_format *f = output_formats(); f->name; f++)
-		printf("                            %-8s %s\n", f->name, f->help);
+	cli_output_help();
 	fputs(help_tail, stdout);
 }
 

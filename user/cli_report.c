@@ -125,8 +125,7 @@ static int parse(struct report *r, int argc, char **argv)
 static void print_help(void)
 {
 	fputs(help_head, stdout);
-	for (const struct output_format *f = output_formats(); f->name; f++)
-		printf("                            %-8s %s\n", f->name, f->help);
+	cli_output_help();
 	fputs(help_middle, stdout);
 	fputs(cli_filter_help, stdout);
 	fputs(help_tail, stdout);

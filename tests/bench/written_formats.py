@@ -24,7 +24,7 @@ def formats():
     """As --help lists them."""
     text = subprocess.run([harness.PYBPF, "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
     listed = text.partition("--format FORMAT")[2].partition("--by WHAT")[0]
-    return re.findall(r"^ {28}([a-z-]+) ", listed, re.M)
+    return re.findall(r"^ {8}([a-z-]+) +\.", listed, re.M)
 
 
 def written(saved, name, folder):
