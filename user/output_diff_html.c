@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "output_html.h"
 
@@ -25,13 +26,27 @@ static double share(const struct profile_diff *d, const struct profile_diff_chan
 	return (double)change->value[side] * d->whole[side].worth;
 }
 
+/* The names of the profiles without their folders, which are nobody's business, unless they need them. */
+static const char *title(const struct profile_diff *d, enum profile_diff_side side)
+{
+	const char *titles[PROFILE_DIFF_SIDES];
+
+	for (int i = 0; i < PROFILE_DIFF_SIDES; i++) {
+		const char *slash = strrchr(d->options.names[i], '/');
+
+		titles[i] = slash ? slash + 1 : d->options.names[i];
+	}
+	return strcmp(titles[PROFILE_DIFF_BEFORE], titles[PROFILE_DIFF_AFTER]) == 0 ? d->options.names[side]
+										    : titles[side];
+}
+
 int output_diff_html(const struct profile_diff *d, const struct output_diff_options *options, FILE *out)
 {
 	uint32_t count = profile_frame_count(d->merged);
 	struct html_diff_function *functions = calloc(count + 1, sizeof(*functions));
 	const struct html_diff diff = {
-		.before_name = d->options.names[PROFILE_DIFF_BEFORE],
-		.after_name = d->options.names[PROFILE_DIFF_AFTER],
+		.before_name = title(d, PROFILE_DIFF_BEFORE),
+		.after_name = title(d, PROFILE_DIFF_AFTER),
 		.before = d->before,
 		.confidence = d->options.confidence,
 		.functions = functions,

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two saved profiles of real runs compared: what grew is named, what did not is not."""
 
+import base64
 import gzip
+import json
 import os
 import re
 import shutil
@@ -12,12 +14,15 @@ from dataclasses import dataclass
 import pytest
 
 import harness
+import test_html
 from harness import one_sentence, pybpf
 
 FLAMEGRAPH = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"  # Brendan Gregg's, in Debian's libdevel-nytprof-perl
 NUMBER = r" +([-+]?[\d.]+)"
 ROW = re.compile(r"^(\w+)" + 5 * NUMBER + r"(?: +[\d.]+ +[\d.]+)?  (\S.*)$", re.M)
 TITLE = re.compile(r"^(.*) \(([\d,]+) samples?, [\d.]+%; ([-+]?[\d.]+)%\)$")
+
+chromium = test_html.chromium  # a fixture
 
 
 @dataclass
@@ -149,11 +154,59 @@ def test_flamegraph_draws_what_changed(runs, tmp_path):
     assert boxes["crunch (grows.py)"][0][0] < -5 and blue > green == red
 
 
-def test_html(runs, tmp_path):
+def report_data(path):
+    """What the HTML report hands to its program."""
+    scripts = re.findall(r'<script[^>]*id="data"[^>]*>([^<]*)</script>', path.read_text(encoding="utf-8"))
+    assert len(scripts) == 1
+    return json.loads(gzip.decompress(base64.b64decode(scripts[0])))
+
+
+def test_html_has_what_was_compared(runs, tmp_path):
+    path = tmp_path / "change.html"
+    pair = runs / "one.pybpf", runs / "more.pybpf"
+    diff(*pair, "-o", path)
+    data = report_data(path)
+    totals = [harness.total(pybpf("report", "-q", "-f", "folded", name).stacks()) for name in pair]
+    assert [data["diff"]["before_total"], data["diff"]["after_total"]] == totals
+    assert [sum(data["samples"][key]) for key in ("before", "value")] == totals
+    assert [data["diff"]["before"], data["diff"]["after"]] == [name.name for name in pair]
+    assert str(runs) not in json.dumps(data)
+    functions = data["diff"]["functions"]
+    grown = functions["name"].index("grown")
+    assert functions["verdict"][grown] == 1
+    assert 0 < functions["low"][grown] < functions["after"][grown] - functions["before"][grown] < functions["high"][grown]
+    assert functions["verdict"][functions["name"].index("crunch")] == -1
+
+
+COLOURS = """
+  await page.goto(address);
+  %s
+  await page.waitForTimeout(300);
+  const places = [];
+  for (const name of argument) places.push([name, await page.evaluate(place, name)]);
+  return page.evaluate((places) => {
+    const { canvas } = document.querySelector(".host").flame, box = canvas.getBoundingClientRect();
+    const scale = canvas.width / box.width, { width, height } = canvas;
+    const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+    // Below the label, in the middle of the box.
+    const at = ({ x, y }) => 4 * (Math.round((y - box.y + 6) * scale) * width + Math.round((x - box.x) * scale));
+    return Object.fromEntries(places.map(([name, where]) => [name, Array.from(pixels.slice(at(where), at(where) + 3))]));
+  }, places);
+"""
+
+
+@pytest.mark.usefixtures("chromium")
+def test_html_is_red_where_it_grew(runs, tmp_path):
     path = tmp_path / "change.html"
     diff(runs / "one.pybpf", runs / "more.pybpf", "-o", path)
-    text = path.read_text(encoding="utf-8")
-    assert text.lstrip().lower().startswith("<!doctype html") and text.rstrip().endswith("</html>")
+    colours = test_html.browse(path, test_html.steps(COLOURS % test_html.READY), argument=["grown", "crunch", "rounds"])
+    red, _, blue = colours["grown"]
+    assert red > blue + 40, colours
+    red, _, blue = colours["crunch"]
+    assert blue > red + 40, colours
+    # It is on every stack, before and after: no change.
+    red, _, blue = colours["rounds"]
+    assert abs(red - blue) < 25, colours
 
 
 def test_anonymized_names_still_match(runs):
