@@ -8,38 +8,51 @@
 #include <string.h>
 
 #include "profile_noise.h"
+#include "profile_totals.h"
 
-static void add_up(struct profile_diff *d, struct profile_diff_seen *seen)
+/* The stacks on which no other has the same function: recursion counts once. Caller frees. NULL without memory. */
+static bool *outermost_of(const struct profile *p)
+{
+	uint32_t stacks = profile_stack_count(p), *frames = calloc(stacks, sizeof(*frames));
+	bool *outermost = calloc(stacks, sizeof(*outermost));
+	struct profile_totals totals;
+	int err = profile_totals_make(&totals, p);
+
+	if (!frames || !outermost)
+		err = -ENOMEM;
+	for (uint32_t s = PROFILE_ROOT + 1; s < stacks && !err; s++)
+		frames[s] = profile_stack(p, s)->frame;
+	err = err ?: profile_totals_outermost(&totals, frames, profile_frame_count(p), outermost);
+	profile_totals_free(&totals);
+	free(frames);
+	if (!err)
+		return outermost;
+	free(outermost);
+	return NULL;
+}
+
+static void add_up(struct profile_diff *d, const bool *outermost)
 {
 	const struct profile *p = d->merged;
 	size_t count;
 	const struct profile_sample *samples = profile_samples(p, &count);
 
-	for (size_t i = 0; i < count; i++) {
-		const uint64_t value[PROFILE_DIFF_SIDES] = {d->before[i], samples[i].value};
-		uint32_t leaf = profile_stack(p, samples[i].stack)->frame;
+	for (int side = 0; side < PROFILE_DIFF_SIDES; side++) {
+		for (size_t i = 0; i < count; i++) {
+			uint64_t value = side == PROFILE_DIFF_BEFORE ? d->before[i] : samples[i].value;
 
-		seen->stamp++;
-		for (int side = 0; side < PROFILE_DIFF_SIDES; side++) {
-			d->whole[side].total += value[side];
-			d->functions[leaf].self.value[side] += value[side];
-			d->stacks[samples[i].stack].self.value[side] += value[side];
-			d->stacks[samples[i].stack].total.value[side] += value[side];
+			d->whole[side].total += value;
+			d->stacks[samples[i].stack].self.value[side] += value;
+			d->stacks[samples[i].stack].total.value[side] += value;
 		}
-		for (uint32_t s = samples[i].stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent) {
-			uint32_t frame = profile_stack(p, s)->frame;
+		for (uint32_t s = profile_stack_count(p) - 1; s > PROFILE_ROOT; s--) {
+			const struct profile_stack *stack = profile_stack(p, s);
 
-			if (!profile_diff_first_sight(seen, frame))
-				continue;
-			for (int side = 0; side < PROFILE_DIFF_SIDES; side++)
-				d->functions[frame].total.value[side] += value[side];
+			d->stacks[stack->parent].total.value[side] += d->stacks[s].total.value[side];
+			d->functions[stack->frame].self.value[side] += d->stacks[s].self.value[side];
+			if (outermost[s])
+				d->functions[stack->frame].total.value[side] += d->stacks[s].total.value[side];
 		}
-	}
-	for (uint32_t s = profile_stack_count(p) - 1; s > PROFILE_ROOT; s--) {
-		struct profile_diff_change *parent = &d->stacks[profile_stack(p, s)->parent].total;
-
-		for (int side = 0; side < PROFILE_DIFF_SIDES; side++)
-			parent->value[side] += d->stacks[s].total.value[side];
 	}
 }
 
@@ -258,13 +271,13 @@ static int check(const struct profile_diff *d, const struct profile *before, con
 static int compare(struct profile_diff *d, const struct profile_diff_map maps[])
 {
 	uint32_t frames = profile_frame_count(d->merged), stacks = profile_stack_count(d->merged);
-	struct profile_diff_seen seen = {.stamps = calloc(frames + 1, sizeof(*seen.stamps))};
+	bool *outermost = outermost_of(d->merged);
 	bool counts = strcmp(profile_measure(d->merged).unit, "count") == 0;
 	int err = 0;
 
 	d->functions = calloc(frames + 1, sizeof(*d->functions));
 	d->stacks = calloc(stacks, sizeof(*d->stacks));
-	if (!seen.stamps || !d->functions || !d->stacks) {
+	if (!outermost || !d->functions || !d->stacks) {
 		err = -ENOMEM;
 		goto done;
 	}
@@ -272,18 +285,18 @@ static int compare(struct profile_diff *d, const struct profile_diff_map maps[])
 		d->functions[i].self.design_effect = d->functions[i].total.design_effect = 1;
 	for (uint32_t i = 0; i < stacks; i++)
 		d->stacks[i].self.design_effect = d->stacks[i].total.design_effect = 1;
-	add_up(d, &seen);
+	add_up(d, outermost);
 	set_worth(d);
 	for (int i = 0; i < PROFILE_DIFF_SIDES && !err; i++) {
 		if (d->whole[i].times)
-			err = profile_diff_take_times(d, &maps[i], &seen);
+			err = profile_diff_take_times(d, &maps[i], outermost);
 	}
 	d->judged = d->whole[PROFILE_DIFF_BEFORE].total && d->whole[PROFILE_DIFF_AFTER].total &&
 		    (counts || (d->whole[PROFILE_DIFF_BEFORE].times && d->whole[PROFILE_DIFF_AFTER].times));
 	if (d->judged)
 		err = err ?: judge_all(d);
 done:
-	free(seen.stamps);
+	free(outermost);
 	return err;
 }
 

@@ -16,25 +16,11 @@ struct profile_diff_map {
 int profile_diff_merge(struct profile_diff *diff, struct profile_diff_map maps[PROFILE_DIFF_SIDES]);
 void profile_diff_map_free(struct profile_diff_map *map);
 
-/* Says which functions of a stack have been met already. */
-struct profile_diff_seen {
-	size_t *stamps; /* of frames: the last stack that each was met in */
-	size_t stamp;   /* of this stack, from 1 up */
-};
-
-static inline bool profile_diff_first_sight(struct profile_diff_seen *seen, uint32_t frame)
-{
-	bool first = seen->stamps[frame] != seen->stamp;
-
-	seen->stamps[frame] = seen->stamp;
-	return first;
-}
-
 /*
  * Widens the design effects of functions and stacks to what the times of one profile's samples show of bursts: the
- * greater one of both profiles holds for both. Returns 0 or -ENOMEM.
+ * greater one of both profiles holds for both. outermost: of each stack of the merged profile, whether none that it
+ * stands on has its function. Returns 0 or -ENOMEM.
  */
-int profile_diff_take_times(struct profile_diff *diff, const struct profile_diff_map *map,
-			    struct profile_diff_seen *seen);
+int profile_diff_take_times(struct profile_diff *diff, const struct profile_diff_map *map, const bool *outermost);
 
 #endif

@@ -50,36 +50,26 @@ static uint32_t *sliced(const struct profile_event *events, size_t count, size_t
 	return order;
 }
 
-/* Takes in one event: a value that was taken of a sample of the merged profile. */
-static void slice_add(const struct profile *p, struct slices *slices, uint32_t stack, double value,
-		      struct profile_diff_seen *seen)
-{
-	slices->all.current += value;
-	slices->functions[profile_stack(p, stack)->frame].self.current += value;
-	slices->stacks[stack].self.current += value;
-	slices->stacks[stack].total.current += value;
-	seen->stamp++;
-	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent) {
-		uint32_t frame = profile_stack(p, s)->frame;
-
-		if (profile_diff_first_sight(seen, frame))
-			slices->functions[frame].total.current += value;
-	}
-}
-
-static void slice_end(const struct profile *p, struct slices *slices, unsigned number)
+static void slice_end(const struct profile *p, struct slices *slices, const bool *outermost, unsigned number)
 {
 	profile_noise_end_slice(&slices->all, &slices->all, number);
+	for (uint32_t s = profile_stack_count(p) - 1; s > PROFILE_ROOT; s--) {
+		const struct profile_stack *stack = profile_stack(p, s);
+		struct entry_series *entry = &slices->stacks[s], *function = &slices->functions[stack->frame];
+
+		entry->total.current += entry->self.current;
+		slices->stacks[stack->parent].total.current += entry->total.current;
+		function->self.current += entry->self.current;
+		if (outermost[s])
+			function->total.current += entry->total.current;
+		profile_noise_end_slice(&entry->self, &slices->all, number);
+		profile_noise_end_slice(&entry->total, &slices->all, number);
+	}
+	slices->stacks[PROFILE_ROOT].total.current = 0;
 	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
 		profile_noise_end_slice(&slices->functions[i].self, &slices->all, number);
 		profile_noise_end_slice(&slices->functions[i].total, &slices->all, number);
 	}
-	for (uint32_t s = profile_stack_count(p) - 1; s > PROFILE_ROOT; s--) {
-		slices->stacks[profile_stack(p, s)->parent].total.current += slices->stacks[s].total.current;
-		profile_noise_end_slice(&slices->stacks[s].self, &slices->all, number);
-		profile_noise_end_slice(&slices->stacks[s].total, &slices->all, number);
-	}
-	slices->stacks[PROFILE_ROOT].total.current = 0;
 }
 
 static void widen(struct profile_diff_change *change, const struct profile_noise_series *series,
@@ -91,7 +81,7 @@ static void widen(struct profile_diff_change *change, const struct profile_noise
 		change->design_effect = found;
 }
 
-int profile_diff_take_times(struct profile_diff *d, const struct profile_diff_map *map, struct profile_diff_seen *seen)
+int profile_diff_take_times(struct profile_diff *d, const struct profile_diff_map *map, const bool *outermost)
 {
 	const struct profile *p = d->merged;
 	size_t count, nr_samples, starts[PROFILE_NOISE_SLICES + 1] = {0};
@@ -112,10 +102,12 @@ int profile_diff_take_times(struct profile_diff *d, const struct profile_diff_ma
 			const struct profile_event *event = &events[order[i]];
 			uint32_t sample = map->samples[event->sample];
 
-			if (sample != PROFILE_NONE)
-				slice_add(p, &slices, samples[sample].stack, event->value, seen);
+			if (sample == PROFILE_NONE)
+				continue;
+			slices.all.current += event->value;
+			slices.stacks[samples[sample].stack].self.current += event->value;
 		}
-		slice_end(p, &slices, slice);
+		slice_end(p, &slices, outermost, slice);
 	}
 	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
 		widen(&d->functions[i].self, &slices.functions[i].self, all);

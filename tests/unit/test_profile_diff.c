@@ -344,6 +344,42 @@ static void test_bursts_are_chance(void **unused)
 	assert_true(without > 50);
 }
 
+static void take_at(struct profile *p, uint32_t stack, uint32_t owner, uint64_t time_ns)
+{
+	take_in(p, stack, owner, 1);
+	assert_int_equal(profile_add_event(p, time_ns, profile_find_sample(p, stack, owner, PROFILE_NONE), 1), 0);
+}
+
+/* f, which calls itself, and g take turns, a slice each: f is on the stack as often as its outermost call. */
+static void test_bursts_of_recursion(void **unused)
+{
+	struct profile *p = new_profile(), *even = new_profile();
+	uint32_t owner = process(p, 1, "python3"), f = on(p, PROFILE_ROOT, "f", "", 1);
+	uint32_t ff = on(p, f, "f", "", 1), g = on(p, PROFILE_ROOT, "g", "", 1);
+	const struct profile_diff_entry *of_f, *of_g;
+	struct profile_diff *d;
+
+	(void)unused;
+	for (unsigned i = 0; i < 3200; i++) {
+		take_at(p, i / 100 % 2 ? i % 2 ? f : ff : g, owner, i);
+		/* Without frames: in no slice. */
+		take_at(p, PROFILE_ROOT, owner, i);
+	}
+	take_in(even, on(even, PROFILE_ROOT, "f", "", 1), process(even, 1, "python3"), 1600);
+	take_in(even, on(even, PROFILE_ROOT, "g", "", 1), process(even, 1, "python3"), 1600);
+	d = compared(p, even, &shares);
+	of_f = function(d, "f", PROFILE_NO_LINE);
+	of_g = function(d, "g", PROFILE_NO_LINE);
+	assert_values(&of_f->total, 1600, 1600);
+	/* By hand, as in test_profile_noise.c: 200. */
+	assert_true(fabsf(of_f->total.design_effect - 200) < 0.01f);
+	assert_true(fabsf(of_f->self.design_effect - 200) < 0.01f);
+	assert_true(fabsf(of_g->total.design_effect - 200) < 0.01f);
+	profile_diff_free(d);
+	profile_free(p);
+	profile_free(even);
+}
+
 /* f0 has a fifth of 10,000 samples, and then 20 % more: from 20.1 to 24.2 %. */
 static void test_growth_is_found(void **unused)
 {
@@ -688,6 +724,7 @@ int main(void)
 		cmocka_unit_test(test_processes_are_matched_by_name),
 		cmocka_unit_test(test_chance_is_rarely_called_a_change),
 		cmocka_unit_test(test_bursts_are_chance),
+		cmocka_unit_test(test_bursts_of_recursion),
 		cmocka_unit_test(test_growth_is_found),
 		cmocka_unit_test(test_verdicts_agree_with_intervals),
 		cmocka_unit_test(test_what_is_compared),
