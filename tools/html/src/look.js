@@ -75,8 +75,10 @@ export function lookOf({ profile, tree, color, dark, hues, found, foundLabels })
   const blues = Array.from({ length: SHADES }, (_, i) => t.shade(214, (i + 1) / SHADES));
   const compared = (i) => {
     const key = tree.key[i];
-    if (key < 0 || !verdictOf(profile, keys, key)) return t.even;
+    const verdict = key < 0 ? 0 : verdictOf(profile, keys, key);
     const c = change(profile, tree.total[i], tree.was[i]);
+    // A place in which the function went the other way was not judged on its own.
+    if (!verdict || Math.sign(c) !== verdict) return t.even;
     return (c > 0 ? reds : blues)[Math.min(SHADES - 1, Math.floor(Math.abs(c) * SHADES))];
   };
   const fill = color === "change" && !found ? compared : plain;
