@@ -46,14 +46,19 @@ static int write_field(const char *text, const char *blank, FILE *out)
 	return 0;
 }
 
-static int write_frame(const struct profile *p, uint32_t index, FILE *out)
+/* The line of a frame; caller frees. NULL: no memory. */
+static char *line_of(const struct profile *p, uint32_t index)
 {
 	const struct profile_frame *frame = profile_frame(p, index);
-	char *name = text_printable(profile_string(p, frame->name));
+	char *name = text_printable(profile_string(p, frame->name)), *line = NULL;
+	size_t size = 0;
+	FILE *out = name ? open_memstream(&line, &size) : NULL;
 	int err;
 
-	if (!name)
-		return -ENOMEM;
+	if (!out) {
+		free(name);
+		return NULL;
+	}
 	/* Readers want some name. */
 	fprintf(out, "\t%16d %s (", 0, *name ? name : "?");
 	free(name);
@@ -61,7 +66,11 @@ static int write_frame(const struct profile *p, uint32_t index, FILE *out)
 	if (frame->file && frame->line != PROFILE_NO_LINE)
 		fprintf(out, ":%d", frame->line);
 	fputs(")\n", out);
-	return err;
+	if (fclose(out) || err) {
+		free(line);
+		return NULL;
+	}
+	return line;
 }
 
 /* What all records of a track begin with; caller frees. NULL: no memory. */
@@ -86,18 +95,56 @@ static char *head_of(const struct profile *p, const struct output_track *track)
 	return head;
 }
 
-static int write_record(const struct profile *p, const struct output_tick *tick, const char *head, FILE *out)
+/* Texts that records repeat. */
+struct texts {
+	char **heads; /* of each track */
+	char **lines; /* of each frame */
+	size_t nr_heads, nr_lines;
+};
+
+static void free_texts(struct texts *t)
+{
+	for (size_t i = 0; i < t->nr_heads; i++)
+		free(t->heads[i]);
+	for (size_t i = 0; i < t->nr_lines; i++)
+		free(t->lines[i]);
+	free(t->heads);
+	free(t->lines);
+}
+
+static int make_texts(const struct profile *p, const struct output_tracks *tracks, struct texts *t)
+{
+	uint32_t frames = profile_frame_count(p);
+
+	t->heads = calloc(tracks->count + 1, sizeof(*t->heads));
+	t->lines = calloc((size_t)frames + 1, sizeof(*t->lines));
+	if (!t->heads || !t->lines)
+		return -ENOMEM;
+	while (t->nr_heads < tracks->count) {
+		t->heads[t->nr_heads] = head_of(p, &tracks->tracks[t->nr_heads]);
+		if (!t->heads[t->nr_heads++])
+			return -ENOMEM;
+	}
+	while (t->nr_lines < frames) {
+		t->lines[t->nr_lines] = line_of(p, (uint32_t)t->nr_lines);
+		if (!t->lines[t->nr_lines++])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int write_record(const struct profile *p, const struct output_tick *tick, const struct texts *texts, FILE *out)
 {
 	uint64_t period = profile_measure(p).period_ns ?: 1;
 	const char *event = profile_fact(p, PROFILE_FACT_EVENT) ?: profile_measure(p).name;
 	int err;
 
-	fprintf(out, "%s %5" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " ", head, tick->time_ns / 1000000000,
-		tick->time_ns % 1000000000, tick->value * period);
+	fprintf(out, "%s %5" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " ", texts->heads[tick->track],
+		tick->time_ns / 1000000000, tick->time_ns % 1000000000, tick->value * period);
 	err = write_field(event, "_", out);
 	fputs(": \n", out);
-	for (uint32_t s = tick->stack; s != PROFILE_ROOT && !err; s = profile_stack(p, s)->parent)
-		err = write_frame(p, profile_stack(p, s)->frame, out);
+	for (uint32_t s = tick->stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent)
+		fputs(texts->lines[profile_stack(p, s)->frame], out);
 	fputc('\n', out);
 	return err;
 }
@@ -116,22 +163,16 @@ static int by_time(const void *a, const void *b)
 
 static int write_records(const struct profile *p, struct output_tracks *tracks, FILE *out)
 {
-	char **heads = calloc(tracks->count + 1, sizeof(*heads));
+	struct texts texts = {0};
 	size_t count = 0;
-	int err = heads ? 0 : -ENOMEM;
+	int err = make_texts(p, tracks, &texts);
 
-	for (size_t i = 0; i < tracks->count && !err; i++) {
-		heads[i] = head_of(p, &tracks->tracks[i]);
+	for (size_t i = 0; i < tracks->count; i++)
 		count += tracks->tracks[i].count;
-		err = heads[i] ? 0 : -ENOMEM;
-	}
-	if (!err)
-		qsort(tracks->ticks, count, sizeof(*tracks->ticks), by_time);
+	qsort(tracks->ticks, count, sizeof(*tracks->ticks), by_time);
 	for (size_t i = 0; i < count && !err; i++)
-		err = write_record(p, &tracks->ticks[i], heads[tracks->ticks[i].track], out);
-	for (size_t i = 0; heads && i < tracks->count; i++)
-		free(heads[i]);
-	free(heads);
+		err = write_record(p, &tracks->ticks[i], &texts, out);
+	free_texts(&texts);
 	return err;
 }
 
