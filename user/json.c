@@ -94,6 +94,12 @@ void json_double(struct json *j, const char *key, double number)
 		fputs("null", j->out);
 }
 
+void json_raw(struct json *j, const char *key, const char *value)
+{
+	begin(j, key);
+	fputs(value, j->out);
+}
+
 void json_bool(struct json *j, const char *key, bool value)
 {
 	begin(j, key);

@@ -28,6 +28,8 @@ void json_int(struct json *j, const char *key, int64_t number);
 void json_decimal(struct json *j, const char *key, uint64_t number, unsigned places);
 /* What JSON has no word for (NaN, infinity) becomes null. */
 void json_double(struct json *j, const char *key, double number);
+/* A value that another writer of JSON has written. */
+void json_raw(struct json *j, const char *key, const char *value);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key) __asm__("json_write_null");
 /* Ends a line of JSON Lines: what comes next begins anew. */

@@ -21,6 +21,7 @@ struct writer {
 	const struct profile *p;
 	struct json j;
 	int64_t pid, tid;
+	char **arguments; /* of each frame; NULL where none was needed yet */
 };
 
 static void begin_event(struct writer *w, const char *phase, uint64_t time_ns)
@@ -85,22 +86,45 @@ static void end_slices(struct slices *s, size_t open, uint64_t time_ns)
 		s->items[s->open[--s->nr_open]].end_ns = time_ns;
 }
 
-static void write_slice(struct writer *w, const struct slice *slice)
+/* What slices of a frame have in common, as JSON: an object; caller frees. NULL: no memory. */
+static char *arguments_of(const struct profile *p, uint32_t index)
+{
+	const struct profile_frame *frame = profile_frame(p, index);
+	char *text = NULL;
+	size_t size = 0;
+	struct json j = {.out = open_memstream(&text, &size)};
+
+	if (!j.out)
+		return NULL;
+	json_begin_object(&j, NULL);
+	if (frame->file)
+		json_string(&j, "file", profile_string(p, frame->file));
+	if (frame->first_line != PROFILE_NO_LINE)
+		json_int(&j, "first_line", frame->first_line);
+	json_end_object(&j);
+	if (fclose(j.out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static int write_slice(struct writer *w, const struct slice *slice)
 {
 	const struct profile_frame *frame = profile_frame(w->p, slice->frame);
+	char **arguments = &w->arguments[slice->frame];
 
+	if (!*arguments)
+		*arguments = arguments_of(w->p, slice->frame);
+	if (!*arguments)
+		return -ENOMEM;
 	begin_event(w, "X", slice->begin_ns);
 	json_uint(&w->j, "dur", slice->end_ns / 1000 - slice->begin_ns / 1000);
 	json_string(&w->j, "cat", frame->kind == PROFILE_PYTHON ? "python" : "note");
 	json_string(&w->j, "name", profile_string(w->p, frame->name));
-	if (frame->file) {
-		json_begin_object(&w->j, "args");
-		json_string(&w->j, "file", profile_string(w->p, frame->file));
-		if (frame->first_line != PROFILE_NO_LINE)
-			json_int(&w->j, "first_line", frame->first_line);
-		json_end_object(&w->j);
-	}
+	json_raw(&w->j, "args", *arguments);
 	json_end_object(&w->j);
+	return 0;
 }
 
 static void write_metadata(struct writer *w, const char *name, const char *key, const char *value)
@@ -176,7 +200,7 @@ static int write_slices(struct writer *w, const struct output_tracks *tracks, co
 	}
 	end_slices(&slices, 0, end);
 	for (size_t i = 0; i < slices.count && !err; i++)
-		write_slice(w, &slices.items[i]);
+		err = write_slice(w, &slices.items[i]);
 	output_path_free(&stack);
 	free(slices.items);
 	free(slices.open);
@@ -209,6 +233,11 @@ int output_chrometrace(const struct profile *p, const struct output_options *opt
 	(void)options;
 	if (err)
 		return err;
+	w.arguments = calloc((size_t)profile_frame_count(p) + 1, sizeof(*w.arguments));
+	if (!w.arguments) {
+		output_tracks_free(&tracks);
+		return -ENOMEM;
+	}
 	json_begin_object(&w.j, NULL);
 	json_begin_array(&w.j, "traceEvents");
 	if (!tracks.count)
@@ -224,6 +253,9 @@ int output_chrometrace(const struct profile *p, const struct output_options *opt
 	json_end_object(&w.j);
 	json_end_object(&w.j);
 	json_line(&w.j);
+	for (uint32_t i = 0; i < profile_frame_count(p); i++)
+		free(w.arguments[i]);
+	free(w.arguments);
 	output_tracks_free(&tracks);
 	return err;
 }

@@ -167,19 +167,19 @@ void text_json(const char *text, FILE *out)
 
 void text_xml(const char *text, size_t size, FILE *out)
 {
-	const unsigned char *p = (const unsigned char *)text, *end = p + size;
+	const char *end = text + size;
 
-	while (p < end && *p) {
-		size_t len = sequence(p);
+	while (text < end && *text) {
+		bool plain;
+		size_t len = text_character(text, &plain);
+
 		/* U+FFFE and U+FFFF are not among XML's characters. */
-		bool foreign = !len || is_control(p) || (len == 3 && memcmp(p, "\xef\xbf", 2) == 0 && p[2] >= 0xbe);
-
-		if (foreign)
+		if (!plain || strncmp(text, "\xef\xbf\xbe", 3) == 0 || strncmp(text, "\xef\xbf\xbf", 3) == 0)
 			fputs("\xef\xbf\xbd", out);
-		else if (*p == '<' || *p == '>' || *p == '&' || *p == '"' || *p == '\'')
-			fprintf(out, "&#%d;", *p);
+		else if (strchr("<>&\"'", *text))
+			fprintf(out, "&#%d;", *text);
 		else
-			fwrite(p, 1, len, out);
-		p += len ?: 1;
+			fwrite(text, 1, len, out);
+		text += len;
 	}
 }

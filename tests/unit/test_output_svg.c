@@ -31,6 +31,7 @@ static void test_text(void **unused)
 	assert_xml("\xff\xc3", 100, REPLACEMENT REPLACEMENT);
 	assert_xml("\xed\xa0\x80", 100, REPLACEMENT REPLACEMENT REPLACEMENT);
 	assert_xml("\xc2\x85", 100, REPLACEMENT);
+	assert_xml("\xe2\x80\xae(evil)", 100, REPLACEMENT "(evil)");
 }
 
 /* Where the frame of that name is drawn: after its tooltip. */
