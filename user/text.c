@@ -173,6 +173,8 @@ void text_xml(const char *text, size_t size, FILE *out)
 		bool plain;
 		size_t len = text_character(text, &plain);
 
+		if (len > (size_t)(end - text))
+			break;
 		/* U+FFFE and U+FFFF are not among XML's characters. */
 		if (!plain || strncmp(text, "\xef\xbf\xbe", 3) == 0 || strncmp(text, "\xef\xbf\xbf", 3) == 0)
 			fputs("\xef\xbf\xbd", out);

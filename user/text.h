@@ -28,8 +28,8 @@ char *text_utf8(const char *text);
 void text_json(const char *text, FILE *out);
 
 /*
- * Writes at most that many bytes as text of XML 1.0, in an element or in an attribute; what is no UTF-8, or no
- * character of XML, or a control character, as U+FFFD.
+ * Writes what whole characters there are in that many bytes as text of XML 1.0, in an element or in an attribute; what
+ * is no UTF-8, or no character of XML, or a control character, as U+FFFD.
  */
 void text_xml(const char *text, size_t size, FILE *out);
 

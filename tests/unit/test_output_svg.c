@@ -23,6 +23,7 @@ static void test_text(void **unused)
 	(void)unused;
 	assert_xml("plain \xc3\xa9 \xf0\x9f\x90\x8d", 100, "plain \xc3\xa9 \xf0\x9f\x90\x8d");
 	assert_xml("plain", 2, "pl");
+	assert_xml("a\xe2\x82\xac", 3, "a");
 	assert_xml("<a b='c'>&\"", 100, "&#60;a b=&#39;c&#39;&#62;&#38;&#34;");
 	assert_xml("a\x01"
 		   "b\tc\nd\x7f",
