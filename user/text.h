@@ -29,7 +29,7 @@ void text_json(const char *text, FILE *out);
 
 /*
  * Writes what whole characters there are in that many bytes as text of XML 1.0, in an element or in an attribute; what
- * is no UTF-8, or no character of XML, or a control character, as U+FFFD.
+ * is not plain (see text_character), or no character of XML, as U+FFFD.
  */
 void text_xml(const char *text, size_t size, FILE *out);
 
