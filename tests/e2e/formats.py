@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles to make formats from, and what their folded stacks add up to: what every reader is held against."""
 
+import base64
+import gzip
+import json
+import os
+import re
 import subprocess
+import xml.etree.ElementTree
 from collections import Counter
 from dataclasses import dataclass, field
+
+import pytest
 
 import harness
 import pythons
 
+FLAMEGRAPH = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"  # Brendan Gregg's, in Debian's libdevel-nytprof-perl
+SVG = "{http://www.w3.org/2000/svg}"
 MADE = harness.TOP / "build" / "made-profiles"
 TARGET = pythons.TARGETS / "formats.py"
 
@@ -76,3 +86,23 @@ def totals(stacks):
 def folded(saved, *options):
     """The stacks of a saved profile as folded text; processes of one name are one, so that there are no roots."""
     return harness.parse(report(saved, ".folded", "--merge", *options).read_text(encoding="utf-8"))
+
+
+def html_data(path):
+    """What an HTML report hands to its program: see user/output_html.c."""
+    scripts = re.findall(r'<script[^>]*id="data"[^>]*>([^<]*)</script>', path.read_text(encoding="utf-8"))
+    assert len(scripts) == 1
+    return json.loads(gzip.decompress(base64.b64decode(scripts[0])))
+
+
+def flamegraph(path):
+    """(title, colour) of each box that flamegraph.pl draws of a folded file."""
+    if not os.path.exists(FLAMEGRAPH):
+        pytest.skip("Debian's libdevel-nytprof-perl, which has flamegraph.pl, is missing")
+    argv = ["perl", FLAMEGRAPH, str(path)]
+    drawn = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
+    assert drawn.stderr == ""
+    for group in xml.etree.ElementTree.fromstring(drawn.stdout).iter(SVG + "g"):
+        title = group.findtext(SVG + "title")
+        if title:
+            yield title, group.find(SVG + "rect").get("fill")

@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two saved profiles of real runs compared: what grew is named, what did not is not."""
 
-import base64
 import gzip
 import json
 import os
 import re
 import shutil
 import subprocess
-import xml.etree.ElementTree
 from dataclasses import dataclass
 
 import pytest
 
+import formats
 import harness
 import test_html
 from harness import one_sentence, pybpf
 
-FLAMEGRAPH = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"  # Brendan Gregg's, in Debian's libdevel-nytprof-perl
 NUMBER = r" +([-+]?[\d.]+)"
 ROW = re.compile(r"^(\w+)" + 5 * NUMBER + r"(?: +[\d.]+ +[\d.]+)?  (\S.*)$", re.M)
 TITLE = re.compile(r"^(.*) \(([\d,]+) samples?, [\d.]+%; ([-+]?[\d.]+)%\)$")
@@ -134,38 +132,24 @@ def test_folded(runs):
 
 
 def test_flamegraph_draws_what_changed(runs, tmp_path):
-    if not os.path.exists(FLAMEGRAPH):
-        pytest.skip("Debian's libdevel-nytprof-perl, which has flamegraph.pl, is missing")
     path = tmp_path / "change.folded"
     diff(runs / "one.pybpf", runs / "more.pybpf", "-o", path)
-    drawn = subprocess.run(["perl", FLAMEGRAPH, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
-    assert drawn.stderr == ""
     boxes = {}
-    svg = xml.etree.ElementTree.fromstring(drawn.stdout)
-    for group in svg.iter("{http://www.w3.org/2000/svg}g"):
-        title = group.findtext("{http://www.w3.org/2000/svg}title")
-        box = group.find("{http://www.w3.org/2000/svg}rect")
-        found = title and TITLE.fullmatch(title)
+    for title, colour in formats.flamegraph(path):
+        found = TITLE.fullmatch(title)
         if found:
-            boxes.setdefault(found.group(1), []).append((float(found.group(3)), box.get("fill")))
+            boxes.setdefault(found.group(1), []).append((float(found.group(3)), colour))
     red, green, blue = map(int, re.findall(r"\d+", boxes["grown (grows.py)"][0][1]))
     assert boxes["grown (grows.py)"][0][0] > 5 and red > green == blue
     red, green, blue = map(int, re.findall(r"\d+", boxes["crunch (grows.py)"][0][1]))
     assert boxes["crunch (grows.py)"][0][0] < -5 and blue > green == red
 
 
-def report_data(path):
-    """What the HTML report hands to its program."""
-    scripts = re.findall(r'<script[^>]*id="data"[^>]*>([^<]*)</script>', path.read_text(encoding="utf-8"))
-    assert len(scripts) == 1
-    return json.loads(gzip.decompress(base64.b64decode(scripts[0])))
-
-
 def test_html_has_what_was_compared(runs, tmp_path):
     path = tmp_path / "change.html"
     pair = runs / "one.pybpf", runs / "more.pybpf"
     diff(*pair, "-o", path)
-    data = report_data(path)
+    data = formats.html_data(path)
     totals = [harness.total(pybpf("report", "-q", "-f", "folded", name).stacks()) for name in pair]
     assert [data["diff"]["before_total"], data["diff"]["after_total"]] == totals
     assert [sum(data["samples"][key]) for key in ("before", "value")] == totals

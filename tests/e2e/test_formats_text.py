@@ -225,3 +225,13 @@ def test_by_line_while_sampling():
 def test_by_line_is_for_text(options):
     run = pybpf("--by=line", "-p", os.getpid(), *options)
     assert run.code == 2 and "--by=line" in one_sentence(run.err) and "text" in run.err
+
+
+@pytest.mark.parametrize("name", ["recorded", "recursive", "hostile"])
+def test_folded_in_flamegraph(name, recorded, made):
+    """Brendan Gregg's flamegraph.pl counts the same samples."""
+    saved = either(name, recorded, made)
+    titles = [title for title, _ in formats.flamegraph(formats.report(saved, ".folded"))]
+    samples = {title: int(re.search(r" \(([\d,]+) samples?, ", title).group(1).replace(",", "")) for title in titles}
+    whole = [count for title, count in samples.items() if title.startswith("all (")]
+    assert whole == [max(samples.values())] == [total(formats.folded(saved))]

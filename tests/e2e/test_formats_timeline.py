@@ -291,25 +291,6 @@ def test_perf_script(recording, tmp_path):
         assert_self(session.threads(), recording.threads())
 
 
-def test_perf_script_collapsed(recording):
-    """Brendan Gregg's stackcollapse-perf.pl, which Debian does not have: only where someone has put it into the PATH."""
-    try:
-        program = node_peers.program("stackcollapse-perf.pl")
-    except node_peers.Missing:
-        pytest.skip("stackcollapse-perf.pl is not in the PATH, and no package of Debian has it")
-    done = subprocess.run(
-        [program, "--tid", recording.path("perf-script")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True
-    )
-    assert done.stderr == b""
-    counts = defaultdict(int)
-    for line in done.stdout.decode().splitlines():
-        stack, _, count = line.rpartition(" ")
-        counts[int(stack.split(";")[0].rpartition("/")[2])] += int(count)
-    wanted = {tid: sum(stacks.values()) for tid, stacks in recording.threads().items()}
-    # Older ones count records, newer ones add up periods.
-    assert counts in (wanted, {tid: count * PERIOD_NS for tid, count in wanted.items()})
-
-
 # ------------------------------------------------------------------------------------------------ trace events
 
 
