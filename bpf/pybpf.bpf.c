@@ -34,6 +34,19 @@ static __always_inline __u64 newest_thread(const struct pybpf_layout *l, __u64 i
 	return tstate;
 }
 
+/*
+ * The thread that the newest thread state is of. A thread state is in the list before its thread runs, and says whose it
+ * is only when that has begun: a sample in between finds none, and the list's head is the same afterwards.
+ */
+static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstate)
+{
+	__u64 thread = 0;
+
+	if (tstate)
+		bpf_probe_read_user(&thread, sizeof(thread), (const void *)(tstate + l->tstate_thread_id));
+	return thread;
+}
+
 /* A thread that was found to be no Python thread is looked at again after so many samples, whatever is seen. */
 #define NEGATIVE_AGE 64
 
@@ -131,7 +144,7 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	s->interp = cached ? cache->interp : newest_interp(proc->interp_head);
 	s->interp_changed = cache && cache->interp != s->interp;
 	if (cache && !cached && !current && !s->interp_changed && cache->threads_head == newest_thread(l, s->interp) &&
-	    ++cache->age < NEGATIVE_AGE) {
+	    cache->head_thread == thread_of(l, cache->threads_head) && ++cache->age < NEGATIVE_AGE) {
 		count(PYBPF_COUNT_NO_THREAD_STATE);
 		return NULL;
 	}
@@ -158,6 +171,7 @@ static __always_inline void remember_thread(struct scratch *s, const struct pybp
 	cache->tstate = s->walk.result == WALK_OK ? s->walk.tstate : 0;
 	cache->interp = s->interp;
 	cache->threads_head = newest_thread(l, s->interp);
+	cache->head_thread = thread_of(l, cache->threads_head);
 	cache->proc_id = s->proc_id;
 	cache->several = s->interp && newest_interp(s->interp + l->interp_next) != 0;
 	cache->age = 0;

@@ -213,3 +213,29 @@ wait()
     late = sum(count for stack, count in stacks if names(stack)[-1] == "late")
     assert late >= 50, run.stats
     assert late >= 0.9 * run.stats["samples"]["taken"], run.stats
+
+
+@pytest.mark.parametrize("features", WITHOUT)
+def test_threads_that_are_met_before_they_are_known(features):
+    """A sample between a thread's first instruction and its first as Python's costs that sample, not those that follow."""
+    count = 60
+    starting = Source("""
+def late():
+    end = time.thread_time() + 0.02
+    while time.thread_time() < end: pass
+ready()
+go()
+for i in range(int(sys.argv[1])):
+    worker = threading.Thread(target=late)
+    worker.start()
+    worker.join()
+""")
+    with running(two()[-1], starting, count) as target:
+        with recording(target.pid, *without(features), "-F", 9999) as recorder:
+            go(target)
+            assert target.process.wait(harness.PATIENCE) == 0
+            run = recorder.finish()
+    check_sums(run)
+    assert run.stats["samples"]["python"] > count * 100
+    # It is looked for again after 64 samples in any case, which each thread had to wait for.
+    assert run.stats["without_python"]["no_thread_state"] < count, run.stats
