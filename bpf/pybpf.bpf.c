@@ -35,8 +35,8 @@ static __always_inline __u64 newest_thread(const struct pybpf_layout *l, __u64 i
 }
 
 /*
- * The thread that the newest thread state is of. A thread state is in the list before its thread runs, and says whose it
- * is only when that has begun: a sample in between finds none, and the list's head is the same afterwards.
+ * The thread that the newest thread state is of. A thread state is in the list before its thread runs, and says whose
+ * it is only when that has begun: a sample in between finds none, and the list's head is the same afterwards.
  */
 static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstate)
 {

@@ -431,10 +431,25 @@ static void write_extra(struct writer *w, const struct output_tracks *tracks)
 	json_end_array(j);
 }
 
+/*
+ * Until when the run lasted, in milliseconds; the program leaves out what is later. The last samples are taken while
+ * the CPUs' timers are stopped one after the other, after the end that the profile tells.
+ */
+static double end_ms(const struct profile *p, const struct output_tracks *tracks)
+{
+	double end = number_of(p, PROFILE_FACT_DURATION, 0) * 1e3;
+	size_t count;
+	const struct profile_event *events = profile_events(p, &count);
+
+	for (size_t i = 0; i < count; i++)
+		end = fmax(end, (double)(events[i].time_ns + tracks->period_ns) / 1e6);
+	return end;
+}
+
 static void write_meta(struct writer *w, const struct output_tracks *tracks)
 {
 	double start_ms = number_of(w->p, PROFILE_FACT_START, 0) / 1e6;
-	double duration_ms = number_of(w->p, PROFILE_FACT_DURATION, 0) * 1e3;
+	double duration_ms = end_ms(w->p, tracks);
 	const char *arch = profile_fact(w->p, PROFILE_FACT_ARCH), *kernel = profile_fact(w->p, PROFILE_FACT_KERNEL);
 	struct json *j = &w->j;
 

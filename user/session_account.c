@@ -109,8 +109,8 @@ void session_account_print(const struct session_account *a, bool cost, FILE *out
 			"pybpf: %" PRIu64 " of %" PRIu64 " code objects had no readable line table: first line shown\n",
 			a->names.no_lines, a->names.codes);
 	if (a->timed)
-		fprintf(out, "pybpf: the time of %" PRIu64 " sample%s was kept, in %" PRIu64 " KiB of memory\n", a->timed,
-			a->timed == 1 ? "" : "s", (a->timed_bytes + 1023) / 1024);
+		fprintf(out, "pybpf: the time of %" PRIu64 " sample%s was kept, in %" PRIu64 " KiB of memory\n",
+			a->timed, a->timed == 1 ? "" : "s", (a->timed_bytes + 1023) / 1024);
 	if (!cost)
 		return;
 	if (a->measured)

@@ -362,7 +362,7 @@ def test_table_and_callers(page, stacks):
   await page.goto(address + "#view=table&sort=total");
   await page.waitForSelector(".rows .row");
   await page.click(".row:has(b:text-is('inner')) button.name");
-  await page.waitForFunction(() => document.querySelector(".host") && document.querySelector(".host").flame.drawn > 0);
+  await page.waitForFunction(() => document.querySelector(".host")?.flame?.drawn > 0);
   const chosen = await page.textContent("[data-testid=matched]");
   return { bySelf, byTotal, callers, chosen };
 """

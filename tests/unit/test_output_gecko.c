@@ -124,11 +124,14 @@ static void test_timeline(void **unused)
 
 	(void)unused;
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_START, "1700000000123456789"), 0);
+	/* The last samples may be later. */
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_DURATION, "0.095"), 0);
 	file = parsed(p, output_gecko);
 	assert_int_equal(check(file), 7);
 	assert_int_equal(json_array_size(member(file, "threads")), 2);
 	assert_true(json_number_value(member(member(file, "meta"), "interval")) == 10);
 	assert_in_range(json_number_value(member(member(file, "meta"), "startTime")), 1700000000123., 1700000000124.);
+	assert_true(json_number_value(member(member(file, "meta"), "profilingEndTime")) > 100);
 	thread = json_array_get(member(file, "threads"), 0);
 	assert_string_equal(text_of(thread, "name"), "python3");
 	assert_string_equal(text_of(thread, "processName"), "python3 (42)");
