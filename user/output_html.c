@@ -249,23 +249,34 @@ static size_t between(const char *begin, const char *end)
 	return (uintptr_t)end - (uintptr_t)begin; /* C knows them as two objects */
 }
 
+/* A part of the page. Returns 0 or negative errno: a later write need not fail for the same reason again. */
+static int write_page(const char *begin, const char *end, FILE *out)
+{
+	errno = 0;
+	if (fwrite(begin, 1, between(begin, end), out) == between(begin, end))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
 int html_report(const struct profile *p, const struct html_diff *diff, FILE *out)
 {
 	const char *data = memmem(page_begin, between(page_begin, page_end), place, strlen(place));
 	FILE *packed;
+	int err;
 
 	if (!data)
 		return -EINVAL;
-	fwrite(page_begin, 1, between(page_begin, data), out);
+	err = write_page(page_begin, data, out);
+	if (err)
+		return err;
 	packed = packed_open(out);
 	if (!packed)
 		return -ENOMEM;
+	errno = 0;
 	write_data(p, diff, packed);
 	if (fclose(packed))
-		return -EIO;
-	data += strlen(place);
-	fwrite(data, 1, between(data, page_end), out);
-	return 0;
+		return errno ? -errno : -EIO;
+	return write_page(data + strlen(place), page_end, out);
 }
 
 int output_html(const struct profile *p, const struct output_options *options, FILE *out)

@@ -460,7 +460,8 @@ def test_output_places(spin, tmp_path):
     inside.mkdir()
     assert "Is a directory" in refused(tmp_path, spin.path, "-o", inside, "-f", "folded")
     assert "No such file" in refused(tmp_path, spin.path, "-o", tmp_path / "no" / "x.folded")
-    assert "No space left" in refused(tmp_path, spin.path, "-o", "/dev/full", "-f", "pybpf")
+    for name in formats():
+        assert "No space left" in refused(tmp_path, spin.path, "-o", "/dev/full", "-f", name), name
     link, there = tmp_path / "link.folded", inside / "there.folded"
     there.write_text("old", encoding="utf-8")
     os.chmod(there, 0o600)
