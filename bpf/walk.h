@@ -178,6 +178,12 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 		return WALK_GOES_ON;
 	code = walk_frame_u64(w, at, l->frame_code) & ~(__u64)l->code_tag_mask;
 	flag = walk_code(w, l, code, &sig);
+	if (flag == WALK_CODE_GOES_ON) {
+		w->code = code;
+		w->position = walk_position(w, l, code, at);
+		w->phase = WALK_TEXT;
+		return WALK_GOES_ON;
+	}
 	if (flag == PYBPF_STACK_NOT_CODE && walk_has_cframe(l) && !w->stack.depth) {
 		/* Leavings whose code object is gone. */
 		w->unproved = 1;
@@ -190,13 +196,29 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 	return WALK_GOES_ON;
 }
 
+/* Reads on in the texts of the last frame's code object, which says by its length how long that takes. */
+static __always_inline enum walk_stop walk_step_text(struct walk *w)
+{
+	int done = walk_texts_more(w);
+
+	if (!done && w->steps <= PYBPF_MAX_WALK)
+		return WALK_GOES_ON;
+	w->phase = WALK_FRAME;
+	if (!done) {
+		w->stack.flags |= PYBPF_STACK_NO_ROOT;
+		return WALK_TORN;
+	}
+	walk_push(w, w->code, walk_code_end(w, w->code), w->position);
+	return WALK_GOES_ON;
+}
+
 /* Does one step. Returns 1 when the walk is done; result, depth, flags, hash and frames[] then hold its outcome. */
 static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *l)
 {
 	__u64 next = 0;
 
-	if (w->phase == WALK_FRAME) {
-		enum walk_stop stop = walk_step_frame(w, l);
+	if (w->phase == WALK_FRAME || w->phase == WALK_TEXT) {
+		enum walk_stop stop = w->phase == WALK_FRAME ? walk_step_frame(w, l) : walk_step_text(w);
 
 		return stop == WALK_GOES_ON ? 0 : walk_end(w, l, stop);
 	}

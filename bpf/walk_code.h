@@ -3,63 +3,82 @@
 #ifndef PYBPF_WALK_CODE_H
 #define PYBPF_WALK_CODE_H
 
-#include "walk_state.h"
+#include "walk_text.h"
 
-/* Bytes of a string object, from its length on, that tell it from another: length, state and some 32 bytes of text. */
-#define WALK_STRING_BYTES 64
+/*
+ * A static code object (deep-frozen modules, 3.11 and 3.12): it is never freed, so its address alone tells which it is.
+ * Their reference count begins at 999,999,999 (3.11, Tools/scripts/deepfreeze.py) or is immortal (PEP 683); no other
+ * object has half as many references. Nobody reads their line tables, which may therefore not be in memory.
+ */
+#define WALK_STATIC_REFERENCES (1u << 29)
 
-/* Of what a string says: its length and its first characters, and not its hash, which may be set later. */
-static __always_inline __u64 walk_string_hash(struct walk *w, const struct pybpf_layout *l, __u64 string)
+static __always_inline int walk_code_is_static(const struct walk *w, const struct pybpf_layout *l)
 {
-	__u64 addr = string + l->str_length, room = WALK_PAGE_MASK + 1 - (addr & WALK_PAGE_MASK), hash = 0;
-	__u64 text[WALK_STRING_BYTES / 8] = {};
-
-	/* Beyond the page may be nothing. */
-	if (room > WALK_STRING_BYTES)
-		room = WALK_STRING_BYTES;
-	if (walk_read(w, text, (__u32)room, addr)) {
-		w->steps += WALK_FAULT_STEPS;
-		return hash;
-	}
-	hash = walk_mix(hash, text[0]);
-	hash = walk_mix(hash, text[2]);
-	/* In 3.x this is wstr, which may be set later. */
-	if (l->string_kind == PYBPF_STR_BYTES)
-		hash = walk_mix(hash, text[3]);
-	hash = walk_mix(hash, text[4]);
-	hash = walk_mix(hash, text[5]);
-	hash = walk_mix(hash, text[6]);
-	return walk_mix(hash, text[7]);
+	return !l->free_threaded && walk_u32(w, l->code_type - sizeof(__u64)) >= WALK_STATIC_REFERENCES;
 }
 
-static __always_inline __u64 walk_path_hash(struct walk *w, const struct pybpf_layout *l, __u64 string)
+static __always_inline struct walk_path *walk_path_of(struct walk *w, __u64 string)
 {
-	struct walk_path *path = &w->paths[(string >> 5) & (WALK_PATHS - 1)];
-
-	if (path->string != string || path->walk != w->number) {
-		path->hash = walk_string_hash(w, l, string);
-		path->string = string;
-		path->walk = w->number;
-	}
-	return path->hash;
+	return &w->paths[(string >> 5) & (WALK_PATHS - 1)];
 }
 
 /*
- * A number that differs between code objects that live at one address one after the other: the code object is in the
- * buffer. Addresses of its parts are mixed in, but they, too, are reused; co_version (3.12+) is not. Before, what the
- * name and the path say stands in.
+ * Begins the signature of the code object in the buffer: a number that differs between code objects that live at one
+ * address one after the other. Addresses of its parts are in it, but they, too, are reused. co_version (3.12+) is not,
+ * unless the counter behind it has run out (0). Without one, all counts that is printed: name, path and line table,
+ * whole. Nothing cheaper proves that this is the code object of an earlier sample; within a walk, where its frame keeps
+ * it alive, the memo does. Returns 1 when its texts are hashed, 0 when walk_texts_more is to be called before
+ * walk_code_end.
  */
-static __always_inline __u32 walk_code_signature(struct walk *w, const struct pybpf_layout *l)
+static __always_inline int walk_code_begin(struct walk *w, const struct pybpf_layout *l)
 {
-	__u64 name = walk_u64(w, l->code_name), file = walk_u64(w, l->code_filename);
-	__u64 hash = walk_mix(walk_mix(name, file), walk_u64(w, l->code_linetable));
+	__u64 name = walk_u64(w, l->code_qualname != PYBPF_NO_OFFSET ? l->code_qualname : l->code_name);
+	__u64 file = walk_u64(w, l->code_filename), lines = walk_u64(w, l->code_linetable);
+	__u32 version = l->code_version != PYBPF_NO_OFFSET ? walk_u32(w, l->code_version) : 0;
+	__u64 hash = walk_mix(walk_mix(walk_u64(w, l->code_name), file), lines);
+	const struct walk_path *path = walk_path_of(w, file);
 
-	hash = walk_mix(hash, walk_u32(w, l->code_firstlineno));
-	if (l->code_version != PYBPF_NO_OFFSET)
-		hash = walk_mix(hash, walk_u32(w, l->code_version));
-	else
-		hash = walk_mix(walk_mix(hash, walk_string_hash(w, l, name)), walk_path_hash(w, l, file));
-	return (__u32)(hash ^ (hash >> 32));
+	w->code_hash = walk_mix(walk_mix(hash, walk_u32(w, l->code_firstlineno)), version);
+	w->new_path = 0;
+	walk_texts_clear(w);
+	if (version || walk_code_is_static(w, l))
+		return 1;
+	walk_text_string(w, l, WALK_TEXT_NAME, name);
+	walk_text_lines(w, l, lines);
+	if (path->string == file && path->walk == w->number) {
+		w->texts[WALK_TEXT_PATH].hash = path->hash;
+	} else {
+		walk_text_string(w, l, WALK_TEXT_PATH, file);
+		w->new_path = file;
+	}
+	return walk_texts_done(w);
+}
+
+static __always_inline struct walk_memo *walk_memo_of(struct walk *w, __u64 code)
+{
+	return &w->memo[(code >> 5) & (WALK_MEMO - 1)];
+}
+
+/* The signature of the code object, which other frames of this walk may have as well. */
+static __always_inline __u32 walk_code_end(struct walk *w, __u64 code)
+{
+	struct walk_memo *memo = walk_memo_of(w, code);
+	__u64 hash = w->code_hash;
+
+	hash = walk_mix(hash, w->texts[WALK_TEXT_NAME].hash);
+	hash = walk_mix(hash, w->texts[WALK_TEXT_PATH].hash);
+	hash = walk_mix(hash, w->texts[WALK_TEXT_LINES].hash);
+	if (w->new_path) {
+		struct walk_path *path = walk_path_of(w, w->new_path);
+
+		path->string = w->new_path;
+		path->hash = w->texts[WALK_TEXT_PATH].hash;
+		path->walk = w->number;
+	}
+	memo->code = code;
+	memo->sig = (__u32)(hash ^ (hash >> 32));
+	memo->walk = w->number;
+	return memo->sig;
 }
 
 /*
@@ -80,10 +99,16 @@ static __always_inline __s64 walk_tlbc_position(struct walk *w, const struct pyb
 	return (__s64)(instr - base + l->code_adaptive);
 }
 
-/* Returns the code object's signature in *sig. Returns 0, or the flag that says why there is none. */
+/* No flag: what walk_code answers beside them. */
+#define WALK_CODE_GOES_ON (1u << 31)
+
+/*
+ * Returns the code object's signature in *sig. Returns 0, or the flag that says why there is none; or WALK_CODE_GOES_ON
+ * when there is more of its texts than one step reads.
+ */
 static __always_inline __u32 walk_code(struct walk *w, const struct pybpf_layout *l, __u64 code, __u32 *sig)
 {
-	struct walk_memo *memo = &w->memo[(code >> 5) & (WALK_MEMO - 1)];
+	const struct walk_memo *memo = walk_memo_of(w, code);
 
 	if (memo->code == code && memo->walk == w->number) {
 		*sig = memo->sig;
@@ -95,10 +120,9 @@ static __always_inline __u32 walk_code(struct walk *w, const struct pybpf_layout
 	}
 	if (w->code_type && walk_u64(w, l->code_type) != w->code_type)
 		return PYBPF_STACK_NOT_CODE;
-	*sig = walk_code_signature(w, l);
-	memo->code = code;
-	memo->sig = *sig;
-	memo->walk = w->number;
+	if (!walk_code_begin(w, l))
+		return WALK_CODE_GOES_ON;
+	*sig = walk_code_end(w, code);
 	return 0;
 }
 

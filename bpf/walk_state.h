@@ -8,6 +8,9 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
+#ifndef __noinline
+#define __noinline __attribute__((noinline))
+#endif
 
 /* One buffer serves each struct in turn; offsets are masked so that the verifier sees them inside it. */
 #define WALK_BUFFER_MASK 511
@@ -38,7 +41,7 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 _Static_assert(PYBPF_FRAME_WINDOW <= WALK_FRAME_MASK + 1, "every offset of a frame is inside the mask");
 
 /* Signatures of code objects met in this walk, by address: recursion and wrappers meet the same ones again. */
-#define WALK_MEMO 32
+#define WALK_MEMO 128
 
 struct walk_memo {
 	__u64 code;
@@ -58,6 +61,26 @@ struct walk_path {
 	__u64 walk;
 };
 
+/* Bytes of a text that one step reads; and of an object with a text, with its header, that are read at first: most
+ * names and line tables are no longer. */
+#define WALK_READ        512
+#define WALK_STRING_HEAD 128
+#define WALK_LINES_HEAD  192
+
+enum walk_text_part {
+	WALK_TEXT_NAME,
+	WALK_TEXT_PATH,
+	WALK_TEXT_LINES,
+	WALK_TEXTS,
+};
+
+/* A text that is being hashed. */
+struct walk_text {
+	__u64 hash;
+	__u64 addr; /* of what is left of it */
+	__u64 left; /* bytes */
+};
+
 /* So much longer than another step does one take that met memory which is not there: the kernel handles a fault. */
 #define WALK_FAULT_STEPS 64
 
@@ -68,6 +91,7 @@ enum walk_phase {
 	WALK_INTERP, /* looking at the next interpreter for this thread */
 	WALK_THREAD, /* looking at the next thread state */
 	WALK_FRAME,
+	WALK_TEXT,    /* reading on in the texts of a frame's code object */
 	WALK_SEARCH,  /* looking for a cframe on the C stack */
 	WALK_COMPARE, /* looking for its frame in the registers */
 };
@@ -121,6 +145,14 @@ struct walk {
 	__u32 number;     /* of this walk, for the memo; the caller's memory keeps it from one walk to the next */
 	__u64 chunk_base; /* address of chunk[0] */
 	__u64 chunk_size; /* bytes of it that are there */
+	/* The code object whose signature is being made, and where the frame is in it. */
+	__u64 code;
+	__u64 code_hash; /* of its fields */
+	__u64 new_path;  /* the path that is not among paths, or 0 */
+	__s32 position;
+	__u32 pad;
+	struct walk_text texts[WALK_TEXTS];
+	__u64 read[WALK_READ / 8];
 	struct walk_memo memo[WALK_MEMO];
 	struct walk_path paths[WALK_PATHS];
 	__u8 chunk[WALK_CHUNK + WALK_FRAME_MASK + 1 + 8];

@@ -51,7 +51,11 @@ int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *
 	out->file = walk_u64(&u->walk, layout->code_filename);
 	out->lines = walk_u64(&u->walk, layout->code_linetable);
 	out->first_line = (int32_t)walk_u32(&u->walk, layout->code_firstlineno);
-	out->sig = walk_code_signature(&u->walk, layout);
+	if (!walk_code_begin(&u->walk, layout)) {
+		while (!walk_texts_more(&u->walk) && u->walk.steps <= PYBPF_MAX_WALK)
+			;
+	}
+	out->sig = walk_code_end(&u->walk, addr);
 	err = 0;
 done:
 	free(u);

@@ -12,14 +12,21 @@ static struct live {
 	struct object code, name, file, lines;
 } live;
 
-static uint32_t live_code(const struct pybpf_layout *l, const char *name, int first_line)
+static uint32_t live_signature(const struct pybpf_layout *l)
 {
+	pid_t self = getpid();
 	struct walk_memory own;
-	static pid_t self;
-	uint64_t part;
 	struct walk_code read;
 
-	self = getpid();
+	walk_process_memory(&own, &self);
+	assert_int_equal(walk_read_code(&own, l, (uint64_t)(uintptr_t)live.code.bytes, &read), 0);
+	return read.sig;
+}
+
+static uint32_t live_code(const struct pybpf_layout *l, const char *name, int first_line)
+{
+	uint64_t part;
+
 	memset(&live, 0, sizeof(live));
 	ascii(l, name, live.name.bytes, sizeof(live.name.bytes));
 	ascii(l, "/usr/lib/python3.8/os.py", live.file.bytes, sizeof(live.file.bytes));
@@ -33,9 +40,7 @@ static uint32_t live_code(const struct pybpf_layout *l, const char *name, int fi
 	part = (uint64_t)(uintptr_t)live.lines.bytes;
 	memcpy(live.code.bytes + l->code_linetable, &part, 8);
 	memcpy(live.code.bytes + l->code_firstlineno, &first_line, 4);
-	walk_process_memory(&own, &self);
-	assert_int_equal(walk_read_code(&own, l, (uint64_t)(uintptr_t)live.code.bytes, &read), 0);
-	return read.sig;
+	return live_signature(l);
 }
 
 static struct record live_record(const struct pybpf_layout *l, const char *name)
@@ -132,9 +137,10 @@ static void test_hostile_process(void **unused)
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		struct pysym *s = symbols(PYSYM_LINES_CURRENT, false, 8, getpid());
 		struct record r = live_record(&l, "f");
-		struct pybpf_frame frame = {.code = r.event->code, .sig = r.event->sig, .position = 4};
+		struct pybpf_frame frame = {.code = r.event->code, .position = 4};
 
 		memcpy(live.lines.bytes + l.bytes_size, &lengths[i], 8);
+		frame.sig = r.event->sig = live_signature(&l);
 		add(s, r);
 		assert_int_equal(pysym_resolve(s, PROC, &frame, &out), 0);
 		assert_string_equal(out.name, "f");
@@ -145,16 +151,11 @@ static void test_hostile_process(void **unused)
 		const uint16_t fields[] = {l.code_name, l.code_filename, l.code_linetable};
 		struct pysym *s = symbols(PYSYM_LINES_CURRENT, false, 8, getpid());
 		struct pybpf_frame frame = {.code = (uint64_t)(uintptr_t)live.code.bytes, .position = 4};
-		struct walk_memory own;
-		struct walk_code read;
-		pid_t self = getpid();
 		int err;
 
 		live_code(&l, "f", 30);
 		memcpy(live.code.bytes + fields[i % 3], &pointers[i / 3], 8);
-		walk_process_memory(&own, &self);
-		assert_int_equal(walk_read_code(&own, &l, frame.code, &read), 0);
-		frame.sig = read.sig;
+		frame.sig = live_signature(&l);
 		err = pysym_resolve(s, PROC, &frame, &out);
 		/* Without a name there is nothing to show; without file or lines there is less. */
 		assert_int_equal(err, fields[i % 3] == l.code_name ? -ENOENT : 0);

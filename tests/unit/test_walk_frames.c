@@ -166,7 +166,7 @@ LAYOUT_TEST(code_fields)
 
 static void signatures(struct world *w)
 {
-	uint64_t code = make_code(w, 1), name, other;
+	uint64_t code = make_code(w, 1), other;
 	uint32_t sig = read_code(w, code).sig;
 	const uint16_t pointers[] = {w->l.code_filename, w->l.code_name, w->l.code_linetable};
 	const uint16_t numbers[] = {w->l.code_firstlineno, w->l.code_version};
@@ -176,7 +176,7 @@ static void signatures(struct world *w)
 		uint64_t old;
 
 		memcpy(&old, bytes_at(w, code + pointers[i], 8), 8);
-		put_ptr(w, code, pointers[i], make_string(w, 0x1234567));
+		put_ptr(w, code, pointers[i], make_text(w, 5));
 		assert_int_not_equal(read_code(w, code).sig, sig);
 		put_ptr(w, code, pointers[i], old);
 		assert_int_equal(read_code(w, code).sig, sig);
@@ -193,19 +193,6 @@ static void signatures(struct world *w)
 		}
 		put(w, code, numbers[i], old, 4);
 	}
-	/* Before co_version: the same addresses, but the name or the path is another string by now. */
-	for (size_t i = 0; w->l.code_version == NO && i < 2; i++) {
-		memcpy(&name, bytes_at(w, code + pointers[i], 8), 8);
-		put_ptr(w, name, w->l.str_length, 1234);
-		assert_int_not_equal(read_code(w, code).sig, sig);
-		put_ptr(w, name, w->l.str_length, 0xa5a5a5a5a5a5a5a5);
-		put(w, name, w->l.str_ascii_data + 5u, 'x', 1);
-		assert_int_not_equal(read_code(w, code).sig, sig);
-		put(w, name, w->l.str_ascii_data + 5u, 0xa5, 1);
-		/* Its hash may be computed at any time. */
-		put_ptr(w, name, w->l.str_hash, 99);
-		assert_int_equal(read_code(w, code).sig, sig);
-	}
 	assert_int_equal(read_code(w, code).sig, sig);
 	other = make_code(w, 1);
 	assert_int_not_equal(read_code(w, other).sig, sig);
@@ -216,16 +203,112 @@ static void signatures(struct world *w)
 }
 LAYOUT_TEST(signatures)
 
+/* A text of a code object: an object at addr, its size and first byte at these offsets. */
+struct text {
+	const char *what;
+	uint64_t addr, size;
+	uint16_t size_at, data_at;
+};
+
+/* Every byte of the text, and none beside it. */
+static void text_counts(struct world *w, uint64_t code, const struct text *text)
+{
+	uint64_t data = text->addr + text->data_at;
+	uint32_t sig = read_code(w, code).sig;
+
+	for (uint64_t i = 0; i < text->size; i++) {
+		uint8_t *byte = bytes_at(w, data + i, 1);
+
+		*byte ^= 1u << (i & 7);
+		if (read_code(w, code).sig == sig)
+			fail_msg("%s: byte %llu of the %s, %llu bytes at %#llx, is not in the signature", w->origin,
+				 (unsigned long long)i, text->what, (unsigned long long)text->size,
+				 (unsigned long long)data);
+		*byte ^= 1u << (i & 7);
+	}
+	*bytes_at(w, data + text->size, 1) ^= 0xff;
+	assert_int_equal(read_code(w, code).sig, sig);
+	*bytes_at(w, data + text->size, 1) ^= 0xff;
+	put_ptr(w, text->addr, text->size_at, text->size + 1);
+	assert_int_not_equal(read_code(w, code).sig, sig);
+	put_ptr(w, text->addr, text->size_at, text->size);
+	assert_int_equal(read_code(w, code).sig, sig);
+}
+
+/*
+ * Before co_version, and where its counter has run out: all that is printed of a code object is in its signature,
+ * whatever its size and wherever pages end.
+ */
+static void whole_texts(struct world *w)
+{
+	static const uint64_t sizes[] = {0, 1, 7, 8, 9, 31, 64, 95, 96, 97, 200, 511, 512, 513, 1500, 5000};
+	const uint16_t name_at = w->l.code_qualname == NO ? w->l.code_name : w->l.code_qualname;
+	const uint16_t l = w->l.str_length, data = w->l.str_ascii_data;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (uint64_t shift = 0; shift < 3; shift++) {
+			uint64_t size = sizes[i], code, name, file, lines;
+			struct walk_stack stack;
+
+			world_clear(w);
+			/* The arena begins with a page: so some objects begin just before the next one. */
+			make(w, 4096 - 16 - 40 * shift);
+			name = make_text(w, size);
+			file = make_text(w, size);
+			lines = make_lines(w, size);
+			code = make_code(w, 1);
+			put(w, code, w->l.code_version, 0, 4);
+			put_ptr(w, code, name_at, name);
+			put_ptr(w, code, w->l.code_filename, file);
+			put_ptr(w, code, w->l.code_linetable, lines);
+			text_counts(w, code, &(struct text){"name", name, size, l, data});
+			text_counts(w, code, &(struct text){"path", file, size, l, data});
+			text_counts(w, code,
+				    &(struct text){"line table", lines, size, w->l.bytes_size, w->l.bytes_data});
+			/* The walk, whose texts are read in many steps, agrees; the path of two frames is read once. */
+			make_thread(w, make_interp(w), THREAD, make_frame(w, code, 0, make_frame(w, code, 4, 0)));
+			assert_walk(w, THREAD, &stack);
+			assert_int_equal(stack.depth, 2);
+			assert_int_equal(stack.frames[0].sig, read_code(w, code).sig);
+			assert_int_equal(stack.frames[1].sig, stack.frames[0].sig);
+			free(stack.frames);
+		}
+	}
+}
+LAYOUT_TEST(whole_texts)
+
+/* What may be set or made later is no part of a text: its hash, whether it is interned, its UTF-8. */
+static void stable_text(struct world *w)
+{
+	uint64_t code = make_code(w, 1), text[2];
+	uint32_t sig;
+
+	put(w, code, w->l.code_version, 0, 4);
+	sig = read_code(w, code).sig;
+	memcpy(&text[0], bytes_at(w, code + w->l.code_filename, 8), 8);
+	memcpy(&text[1], bytes_at(w, code + w->l.code_name, 8), 8);
+	for (int i = 0; i < 2; i++) {
+		for (uint16_t at = w->l.str_length + 8u; at < w->l.str_ascii_data; at++) {
+			uint8_t kept = 0;
+
+			if (w->l.string_kind == PYBPF_STR_UNICODE && at >= w->l.str_state && at < w->l.str_state + 4)
+				kept = (uint8_t)((31u << w->l.str_kind_shift) >> (8 * (at - w->l.str_state)));
+			*bytes_at(w, text[i] + at, 1) ^= (uint8_t)~kept;
+			assert_int_equal(read_code(w, code).sig, sig);
+		}
+	}
+}
+LAYOUT_TEST(stable_text)
+
 /* What changes while a code object lives (reference counts, counters, the bytecode as it specialises) is not
  * in it. */
 static void stable_signature(struct world *w)
 {
 	const struct {
 		uint16_t at, size;
-	} identity[] = {{w->l.code_filename, 8},
-			{w->l.code_name, 8},
-			{w->l.code_linetable, 8},
-			{w->l.code_firstlineno, 4},
+	} identity[] = {{w->l.code_filename, 8},  {w->l.code_name, 8},
+			{w->l.code_linetable, 8}, {w->l.code_firstlineno, 4},
+			{w->l.code_qualname, 8},  {w->l.code_type - 8, 4}, /* the references of what is never freed */
 			{w->l.code_version, 4}};
 	uint64_t code = make_code(w, 1);
 	uint32_t sig = read_code(w, code).sig;
@@ -249,6 +332,7 @@ int main(void)
 		cmocka_unit_test(test_shim_frames),           cmocka_unit_test(test_tagged_code),
 		cmocka_unit_test(test_thread_local_bytecode), cmocka_unit_test(test_not_code),
 		cmocka_unit_test(test_code_fields),           cmocka_unit_test(test_signatures),
+		cmocka_unit_test(test_whole_texts),           cmocka_unit_test(test_stable_text),
 		cmocka_unit_test(test_stable_signature),
 	};
 

@@ -146,25 +146,41 @@ static inline uint64_t make_thread(struct world *w, uint64_t interp, uint64_t id
 	return tstate;
 }
 
-static inline uint64_t make_string(struct world *w, uint64_t hash)
-{
-	uint64_t string = make(w, 80);
+/* Behind the last object there is more memory, as on its page. */
+#define BEHIND 256
 
-	put_ptr(w, string, w->l.str_hash, hash);
+/* So many ASCII characters, each an 'a'. */
+static inline uint64_t make_text(struct world *w, uint64_t length)
+{
+	uint64_t string = make(w, w->l.str_ascii_data + length + BEHIND);
+
+	put_ptr(w, string, w->l.str_length, length);
+	put_ptr(w, string, w->l.str_hash, UINT64_MAX);
+	if (w->l.string_kind == PYBPF_STR_UNICODE) /* kind:3, compact:1, ascii:1 */
+		put(w, string, w->l.str_state, (1u | 8 | 16) << w->l.str_kind_shift, 4);
+	memset(bytes_at(w, string + w->l.str_ascii_data, length + 1), 'a', length);
 	return string;
+}
+
+static inline uint64_t make_lines(struct world *w, uint64_t size)
+{
+	uint64_t lines = make(w, w->l.bytes_data + size + BEHIND);
+
+	put_ptr(w, lines, w->l.bytes_size, size);
+	return lines;
 }
 
 static inline uint64_t make_code(struct world *w, int first_line)
 {
 	static uint32_t version = 1000;
 	uint64_t code = make(w, (w->l.code_adaptive == NO ? 0 : w->l.code_adaptive) + PYBPF_CODE_WINDOW + 256u);
-	uint64_t name = make_string(w, 0x1234567 * (uint64_t)first_line);
 
+	put(w, code, w->l.code_type - 8, 3, 4); /* references */
 	put_ptr(w, code, w->l.code_type, CODE_TYPE);
-	put_ptr(w, code, w->l.code_filename, make_string(w, 77));
-	put_ptr(w, code, w->l.code_name, name);
-	put_ptr(w, code, w->l.code_qualname, make_string(w, 78));
-	put_ptr(w, code, w->l.code_linetable, make(w, 64));
+	put_ptr(w, code, w->l.code_filename, make_text(w, 60));
+	put_ptr(w, code, w->l.code_name, make_text(w, 5));
+	put_ptr(w, code, w->l.code_qualname, make_text(w, 7));
+	put_ptr(w, code, w->l.code_linetable, make_lines(w, 30));
 	put(w, code, w->l.code_firstlineno, (uint32_t)first_line, 4);
 	put(w, code, w->l.code_version, version++, 4);
 	put_ptr(w, code, w->l.code_tlbc, 0);
