@@ -95,7 +95,6 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 	s->code.code = key.code;
 	s->code.sig = key.sig;
 	s->code.proc_id = s->proc_id;
-	s->code.tgid = s->tgid;
 	s->code.first_line = (__s32)walk_u32(w, l->code_firstlineno);
 	end = copy_string(s, l, PYBPF_CODE_NAME, name, end);
 	end = copy_string(s, l, PYBPF_CODE_FILE, file, end);
@@ -127,7 +126,6 @@ static __always_inline int send_stack(struct scratch *s)
 	s->walk.stack.event.type = PYBPF_EVENT_STACK;
 	s->walk.stack.event.size = size;
 	s->walk.stack.proc_id = s->proc_id;
-	s->walk.stack.tgid = s->tgid;
 	return send(&s->walk.stack, size) != 0;
 }
 
@@ -140,6 +138,7 @@ static __always_inline int send_time(const struct pybpf_count_key *key)
 		.time_ns = bpf_ktime_get_ns(),
 		.proc_id = key->proc_id,
 		.tid = key->tid,
+		.tid_start_ms = key->tid_start_ms,
 	};
 
 	return send(&record, sizeof(record)) != 0;

@@ -72,7 +72,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
-	__type(key, __u32);
+	__type(key, struct pybpf_thread_key);
 	__type(value, struct pybpf_thread_name);
 } thread_names SEC(".maps");
 
@@ -118,9 +118,8 @@ struct scratch {
 	struct walk walk;
 	__u64 interp; /* the newest interpreter */
 	__u64 cached; /* the thread state that the thread's cache has */
-	__u32 proc_id;
+	__u64 proc_id;
 	__u32 layout;
-	__u32 tgid;
 	__u32 tid;
 	__u32 chain_calls; /* tail calls that this sample has made */
 	__u32 interp_changed;

@@ -47,6 +47,8 @@ static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstat
 	return thread;
 }
 
+#define NS_PER_MS 1000000
+
 /* A thread that was found to be no Python thread is looked at again after so many samples, whatever is seen. */
 #define NEGATIVE_AGE 64
 
@@ -128,7 +130,6 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	}
 	s->proc_id = proc->proc_id;
 	s->layout = proc->layout;
-	s->tgid = tgid;
 	s->tid = (__u32)pid_tgid;
 	s->walk.thread_id = compat_thread_pointer();
 	s->walk.interp_head = proc->interp_head;
@@ -207,8 +208,11 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 	struct pybpf_count_key key = {
 		.stack_id = w->stack.stack_id,
 		.proc_id = s->proc_id,
-		.tid = cfg_threads ? s->tid : 0,
 	};
+	if (cfg_threads) {
+		key.tid = s->tid;
+		key.tid_start_ms = (__u32)(compat_thread_start() / NS_PER_MS);
+	}
 	seen = bpf_map_lookup_elem(&counts, &key);
 	if (!seen && memory_full) {
 		count(PYBPF_COUNT_MEMORY_FULL);
@@ -224,10 +228,11 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 				return 0;
 			}
 		} else if (cfg_threads) {
+			const struct pybpf_thread_key thread = {key.proc_id, key.tid, key.tid_start_ms};
 			struct pybpf_thread_name name;
 
 			bpf_get_current_comm(&name.comm, sizeof(name.comm));
-			bpf_map_update_elem(&thread_names, &s->tid, &name, BPF_ANY);
+			bpf_map_update_elem(&thread_names, &thread, &name, BPF_ANY);
 		}
 	}
 	count(PYBPF_COUNT_PYTHON);
