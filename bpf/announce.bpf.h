@@ -5,9 +5,6 @@
 
 #include "maps.bpf.h"
 
-/* Counted stacks that are not in map stacks, roughly: while it is 0, nobody looks there. */
-__u32 unsent_stacks;
-
 /*
  * So much may wait in the ring buffer until user space looks by itself. To wake it is an interrupt more on the sampled
  * CPU and a switch to pybpf, in the program's time.
@@ -142,13 +139,6 @@ static __always_inline int send_time(const struct pybpf_count_key *key)
 	};
 
 	return send(&record, sizeof(record)) != 0;
-}
-
-/* Leaves a stack that did not fit to its next sample. */
-static __always_inline void stack_unsent(struct scratch *s)
-{
-	bpf_map_delete_elem(&stacks, &s->walk.stack.stack_id);
-	__sync_fetch_and_add(&unsent_stacks, 1);
 }
 
 #endif

@@ -5,7 +5,10 @@
 
 #include "compat.bpf.h"
 
-#define E2BIG 7 /* include/uapi/asm-generic/errno-base.h: what a full hash map answers */
+/* include/uapi/asm-generic/errno-base.h */
+#define E2BIG  7  /* what a full hash map answers */
+#define ENOMEM 12 /* stack_count: user space has no room */
+#define EEXIST 17 /* what a hash map answers that has the key */
 
 /* Sizes of the maps below that say 1 are set by user space. */
 struct {
