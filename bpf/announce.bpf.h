@@ -5,9 +5,6 @@
 
 #include "maps.bpf.h"
 
-/* Counted stacks that are not in map stacks, roughly: while it is 0, nobody looks there. */
-__u32 unsent_stacks;
-
 /*
  * So much may wait in the ring buffer until user space looks by itself. To wake it is an interrupt more on the sampled
  * CPU and a switch to pybpf, in the program's time.
@@ -95,7 +92,6 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 	s->code.code = key.code;
 	s->code.sig = key.sig;
 	s->code.proc_id = s->proc_id;
-	s->code.tgid = s->tgid;
 	s->code.first_line = (__s32)walk_u32(w, l->code_firstlineno);
 	end = copy_string(s, l, PYBPF_CODE_NAME, name, end);
 	end = copy_string(s, l, PYBPF_CODE_FILE, file, end);
@@ -127,7 +123,6 @@ static __always_inline int send_stack(struct scratch *s)
 	s->walk.stack.event.type = PYBPF_EVENT_STACK;
 	s->walk.stack.event.size = size;
 	s->walk.stack.proc_id = s->proc_id;
-	s->walk.stack.tgid = s->tgid;
 	return send(&s->walk.stack, size) != 0;
 }
 
@@ -140,16 +135,10 @@ static __always_inline int send_time(const struct pybpf_count_key *key)
 		.time_ns = bpf_ktime_get_ns(),
 		.proc_id = key->proc_id,
 		.tid = key->tid,
+		.tid_start_ms = key->tid_start_ms,
 	};
 
 	return send(&record, sizeof(record)) != 0;
-}
-
-/* Leaves a stack that did not fit to its next sample. */
-static __always_inline void stack_unsent(struct scratch *s)
-{
-	bpf_map_delete_elem(&stacks, &s->walk.stack.stack_id);
-	__sync_fetch_and_add(&unsent_stacks, 1);
 }
 
 #endif

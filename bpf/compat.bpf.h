@@ -25,16 +25,23 @@ const volatile __u32 cfg_pidns_inum;
 /* Nesting of PID namespaces has this limit (MAX_PID_NS_LEVEL, include/linux/pid_namespace.h). */
 #define MAX_PID_NS_LEVEL 32
 
+/* When the current thread was started, ns since boot. */
+static __always_inline __u64 compat_thread_start(void)
+{
+	if (cfg_task_storage)
+		return bpf_get_current_task_btf()->start_boottime;
+	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), start_boottime);
+}
+
 /* What is remembered of a thread between samples. */
 struct thread_cache {
 	__u64 tstate;       /* its thread state, or 0 when a search found none */
 	__u64 interp;       /* the newest interpreter at that time */
 	__u64 threads_head; /* without a thread state: the newest thread state of that interpreter */
 	__u64 head_thread;  /* and the thread that it said it was of */
-	__u32 proc_id;
+	__u64 proc_id;
 	__u32 several; /* there was more than one interpreter */
 	__u32 age;     /* samples since the search that found none */
-	__u32 pad;
 };
 
 struct {
@@ -65,9 +72,7 @@ static __always_inline struct thread_cache *compat_thread_cache(void)
 		return bpf_task_storage_get(&thread_storage, bpf_get_current_task_btf(), 0,
 					    BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	struct task_struct *task = (void *)bpf_get_current_task();
-	struct thread_key key = {.start_time = BPF_CORE_READ(task, start_boottime),
-				 .pid = (__u32)bpf_get_current_pid_tgid()};
+	struct thread_key key = {.start_time = compat_thread_start(), .pid = (__u32)bpf_get_current_pid_tgid()};
 	struct thread_cache *cache = bpf_map_lookup_elem(&thread_hash, &key);
 
 	if (!cache) {

@@ -5,7 +5,10 @@
 
 #include "compat.bpf.h"
 
-#define E2BIG 7 /* include/uapi/asm-generic/errno-base.h: what a full hash map answers */
+/* include/uapi/asm-generic/errno-base.h */
+#define E2BIG  7  /* what a full hash map answers */
+#define ENOMEM 12 /* stack_count: user space has no room */
+#define EEXIST 17 /* what a hash map answers that has the key */
 
 /* Sizes of the maps below that say 1 are set by user space. */
 struct {
@@ -72,7 +75,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
-	__type(key, __u32);
+	__type(key, struct pybpf_thread_key);
 	__type(value, struct pybpf_thread_name);
 } thread_names SEC(".maps");
 
@@ -118,9 +121,8 @@ struct scratch {
 	struct walk walk;
 	__u64 interp; /* the newest interpreter */
 	__u64 cached; /* the thread state that the thread's cache has */
-	__u32 proc_id;
+	__u64 proc_id;
 	__u32 layout;
-	__u32 tgid;
 	__u32 tid;
 	__u32 chain_calls; /* tail calls that this sample has made */
 	__u32 interp_changed;

@@ -31,26 +31,28 @@ __u64 process_events_lost;
 
 /*
  * Numbers for pybpf_proc.proc_id: each CPU counts on its own, for an atomic addition that returns a value is no
- * instruction of 5.10's. Only for programs that are not preempted, which tracepoints are not.
+ * instruction of 5.10's. They have 64 bits: of 32, what the CPUs leave for counting is used up within days of --all.
+ * Only for programs that are not preempted, which tracepoints are not.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, __u64);
 } proc_ids SEC(".maps");
 
 /* A CPU's numbers are its own modulo cfg_cpus + 1; process_find, which can be preempted, has one row for itself. */
-__u32 found_ids;
+__u64 found_ids;
 
-static __always_inline __u32 new_proc_id(void)
+static __always_inline __u64 new_proc_id(void)
 {
-	__u32 zero = 0, *count = bpf_map_lookup_elem(&proc_ids, &zero);
+	__u32 zero = 0;
+	__u64 *count = bpf_map_lookup_elem(&proc_ids, &zero);
 
 	return count ? ++*count * (cfg_cpus + 1) + bpf_get_smp_processor_id() : 0;
 }
 
-static __always_inline __u32 found_proc_id(void)
+static __always_inline __u64 found_proc_id(void)
 {
 	return ++found_ids * (cfg_cpus + 1) + cfg_cpus;
 }

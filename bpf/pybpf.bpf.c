@@ -3,6 +3,7 @@
 #include "announce.bpf.h"
 #include "compat.bpf.h"
 #include "maps.bpf.h"
+#include "count.h"
 #include "process.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -46,6 +47,8 @@ static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstat
 		bpf_probe_read_user(&thread, sizeof(thread), (const void *)(tstate + l->tstate_thread_id));
 	return thread;
 }
+
+#define NS_PER_MS 1000000
 
 /* A thread that was found to be no Python thread is looked at again after so many samples, whatever is seen. */
 #define NEGATIVE_AGE 64
@@ -128,7 +131,6 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	}
 	s->proc_id = proc->proc_id;
 	s->layout = proc->layout;
-	s->tgid = tgid;
 	s->tid = (__u32)pid_tgid;
 	s->walk.thread_id = compat_thread_pointer();
 	s->walk.interp_head = proc->interp_head;
@@ -184,8 +186,8 @@ static __always_inline void remember_thread(struct scratch *s, const struct pybp
 static __always_inline int sample_count(struct scratch *s, const struct pybpf_layout *l)
 {
 	struct walk *w = &s->walk;
-	__u64 one = 1, *seen;
-	__u8 mark = 1;
+	int fresh, send;
+	long err;
 
 	remember_thread(s, l);
 	if (w->result == WALK_NO_INTERPRETER) {
@@ -207,28 +209,24 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 	struct pybpf_count_key key = {
 		.stack_id = w->stack.stack_id,
 		.proc_id = s->proc_id,
-		.tid = cfg_threads ? s->tid : 0,
 	};
-	seen = bpf_map_lookup_elem(&counts, &key);
-	if (!seen && memory_full) {
-		count(PYBPF_COUNT_MEMORY_FULL);
+	if (cfg_threads) {
+		key.tid = s->tid;
+		key.tid_start_ms = (__u32)(compat_thread_start() / NS_PER_MS);
+	}
+	err = stack_count(&key, !memory_full, &fresh, &send);
+	if (err) {
+		count(err == -ENOMEM  ? PYBPF_COUNT_MEMORY_FULL
+		      : err == -E2BIG ? PYBPF_COUNT_TABLE_FULL
+				      : PYBPF_COUNT_TABLE_BUSY);
 		return 0;
 	}
-	if (!seen) {
-		long err = bpf_map_update_elem(&counts, &key, &one, BPF_NOEXIST);
+	if (fresh && cfg_threads) {
+		const struct pybpf_thread_key thread = {key.proc_id, key.tid, key.tid_start_ms};
+		struct pybpf_thread_name name;
 
-		if (err) {
-			seen = bpf_map_lookup_elem(&counts, &key);
-			if (!seen) {
-				count(err == -E2BIG ? PYBPF_COUNT_TABLE_FULL : PYBPF_COUNT_TABLE_BUSY);
-				return 0;
-			}
-		} else if (cfg_threads) {
-			struct pybpf_thread_name name;
-
-			bpf_get_current_comm(&name.comm, sizeof(name.comm));
-			bpf_map_update_elem(&thread_names, &s->tid, &name, BPF_ANY);
-		}
+		bpf_get_current_comm(&name.comm, sizeof(name.comm));
+		bpf_map_update_elem(&thread_names, &thread, &name, BPF_ANY);
 	}
 	count(PYBPF_COUNT_PYTHON);
 	if (w->stack.flags & PYBPF_STACK_CUT)
@@ -245,17 +243,7 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		count(PYBPF_COUNT_UNTIMED);
 	if (!first_sample_ns)
 		first_sample_ns = bpf_ktime_get_ns();
-	if (seen) {
-		__sync_fetch_and_add(seen, 1);
-		/* Most are there, and a look-up is cheaper than an update that fails. */
-		if (!unsent_stacks || bpf_map_lookup_elem(&stacks, &key.stack_id))
-			return 0;
-	}
-	if (bpf_map_update_elem(&stacks, &key.stack_id, &mark, BPF_NOEXIST))
-		return 0;
-	if (seen)
-		__sync_fetch_and_add(&unsent_stacks, -1);
-	return 1;
+	return send;
 }
 
 /* bpf_loop (Linux 5.17, e6f2dd0f8067): the whole sample in one program. */
@@ -291,7 +279,7 @@ int sample_loop(void *ctx)
 		return 0;
 	bpf_loop(frames_kept(c.s), loop_announce, &c, 0);
 	if (c.full || send_stack(c.s))
-		stack_unsent(c.s);
+		stack_unsent(c.s->walk.stack.stack_id);
 	return 0;
 }
 
@@ -387,6 +375,6 @@ int chain_finish(void *ctx)
 	for (__u32 i = 0; i < CHAIN_ANNOUNCED && !full; i++)
 		full = chain_announce(i);
 	if (full || send_stack(s))
-		stack_unsent(s);
+		stack_unsent(s->walk.stack.stack_id);
 	return 0;
 }

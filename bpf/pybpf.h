@@ -123,11 +123,13 @@ struct pybpf_proc {
 	__u64 code_type;      /* &PyCode_Type, or 0 */
 	__u64 mm;             /* address of its mm_struct: an exec makes another */
 	__u64 start;          /* of the process, in clock ticks since boot (field 22 of /proc/PID/stat) */
-	__u32 proc_id; /* one program of one process: a new number for each fork and exec, never reused in a run */
+	__u64 proc_id; /* one program of one process: a new number for each fork and exec, never reused in a run */
 	__u32 layout;  /* index into map layouts */
 	__u32 state;   /* enum pybpf_proc_state */
 	__u32 told;    /* user space knows proc_id */
+	__u32 pad;
 };
+_Static_assert(sizeof(struct pybpf_proc) == 64, "pybpf_proc has no hidden padding");
 
 enum pybpf_proc_state {
 	PYBPF_PROC_CLAIMED = 1, /* user space asks for this process: process_find fills it in */
@@ -194,20 +196,22 @@ struct pybpf_event {
 struct pybpf_stack_event {
 	struct pybpf_event event;
 	__u64 stack_id;
-	__u32 proc_id;
-	__u32 tgid;
+	__u64 proc_id;
 	__u32 depth; /* Python frames on the thread; more than PYBPF_MAX_FRAMES are not kept, see walk_push */
 	__u32 flags; /* enum pybpf_stack_flags */
 };
+_Static_assert(sizeof(struct pybpf_stack_event) == 32, "pybpf_stack_event has no hidden padding");
 
 /* One sample, where the times of samples are kept; it is in map counts as well. */
 struct pybpf_time_event {
 	struct pybpf_event event;
 	__u64 stack_id;
 	__u64 time_ns; /* CLOCK_MONOTONIC */
-	__u32 proc_id;
-	__u32 tid; /* as in struct pybpf_count_key */
+	__u64 proc_id; /* this and the next two as in struct pybpf_count_key */
+	__u32 tid;
+	__u32 tid_start_ms;
 };
+_Static_assert(sizeof(struct pybpf_time_event) == 40, "pybpf_time_event has no hidden padding");
 
 /* Longest raw copy of each part of a code object that the kernel takes; the rest user space reads. */
 #define PYBPF_COPY_STRING 1024
@@ -226,21 +230,23 @@ enum pybpf_code_part {
 struct pybpf_code_event {
 	struct pybpf_event event;
 	__u64 code;
+	__u64 proc_id;
 	__u64 part_addr[PYBPF_CODE_PARTS]; /* the objects, for user space to read where copied < size */
 	__u32 part_size[PYBPF_CODE_PARTS]; /* bytes that a whole copy has, or PYBPF_SIZE_UNKNOWN */
 	__u32 part_copied[PYBPF_CODE_PARTS];
 	__u32 sig;
-	__u32 proc_id;
-	__u32 tgid;
 	__s32 first_line;
 };
+_Static_assert(sizeof(struct pybpf_code_event) == 80, "pybpf_code_event has no hidden padding");
 
 /* Key of map codes. */
 struct pybpf_code_key {
 	__u64 code;
+	__u64 proc_id;
 	__u32 sig;
-	__u32 proc_id;
+	__u32 pad;
 };
+_Static_assert(sizeof(struct pybpf_code_key) == 24, "pybpf_code_key has no hidden padding");
 
 enum pybpf_process_what {
 	PYBPF_PROCESS_FOUND = 1, /* it was there before: from process_find */
@@ -254,11 +260,11 @@ struct pybpf_process_event {
 	__u32 what; /* enum pybpf_process_what */
 	__u32 tgid;
 	__u32 inner_tgid; /* in the process's own PID namespace */
-	__u32 proc_id;
-	__u32 other_id;
-	__u32 state;                /* enum pybpf_proc_state: what it is now, as far as the kernel knows */
-	__u32 wanted;               /* the filters of users and cgroups let it pass */
-	__u32 layout;               /* of PYBPF_FILE_PYTHON */
+	__u32 state;      /* enum pybpf_proc_state: what it is now, as far as the kernel knows */
+	__u32 wanted;     /* the filters of users and cgroups let it pass */
+	__u32 layout;     /* of PYBPF_FILE_PYTHON */
+	__u64 proc_id;
+	__u64 other_id;
 	__u64 mm;                   /* as in struct pybpf_proc */
 	__u64 start;                /* clock ticks since boot */
 	__u64 cpu_ns;               /* PYBPF_PROCESS_EXITED: what its threads ran */
@@ -267,6 +273,7 @@ struct pybpf_process_event {
 	__u32 pad;
 	char comm[16];
 };
+_Static_assert(sizeof(struct pybpf_process_event) == 112, "pybpf_process_event has no hidden padding");
 
 /*
  * Samples in a process of which it is not known yet what it is are counted under this stack_id: user space finds out
@@ -283,9 +290,12 @@ enum pybpf_filter {
 /* Key of map counts. */
 struct pybpf_count_key {
 	__u64 stack_id;
-	__u32 proc_id;
-	__u32 tid; /* 0 unless threads are told apart */
+	__u64 proc_id;
+	__u32 tid; /* 0 unless threads are told apart; so is the next */
+	/* When the thread was started, ms since boot modulo 2^32: the process's next thread may get the same TID. */
+	__u32 tid_start_ms;
 };
+_Static_assert(sizeof(struct pybpf_count_key) == 24, "pybpf_count_key has no hidden padding");
 
 /* Where kernels without bpf_loop find the parts of the sampler in map chain. */
 enum pybpf_chain {
@@ -293,6 +303,14 @@ enum pybpf_chain {
 	PYBPF_CHAIN_FINISH,
 	PYBPF_CHAIN_PROGRAMS,
 };
+
+/* Key of map thread_names: a thread as struct pybpf_count_key has it. */
+struct pybpf_thread_key {
+	__u64 proc_id;
+	__u32 tid;
+	__u32 tid_start_ms;
+};
+_Static_assert(sizeof(struct pybpf_thread_key) == 16, "pybpf_thread_key has no hidden padding");
 
 struct pybpf_thread_name {
 	char comm[16];

@@ -25,7 +25,7 @@ struct file {
 };
 
 struct process {
-	uint32_t proc_id;
+	uint64_t proc_id;
 	pid_t pid;
 	struct pybpf_layout layout;
 	struct intern codes; /* struct code */
@@ -52,7 +52,7 @@ struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames)
 	return s;
 }
 
-static struct process *find_process(const struct pysym *s, uint32_t proc_id)
+static struct process *find_process(const struct pysym *s, uint64_t proc_id)
 {
 	struct process *process;
 
@@ -87,7 +87,7 @@ void pysym_free(struct pysym *s)
 	free(s);
 }
 
-int pysym_add_process(struct pysym *s, uint32_t proc_id, pid_t pid, const struct pybpf_layout *layout)
+int pysym_add_process(struct pysym *s, uint64_t proc_id, pid_t pid, const struct pybpf_layout *layout)
 {
 	struct process *process;
 
@@ -105,12 +105,12 @@ int pysym_add_process(struct pysym *s, uint32_t proc_id, pid_t pid, const struct
 	return 0;
 }
 
-bool pysym_has_process(const struct pysym *s, uint32_t proc_id)
+bool pysym_has_process(const struct pysym *s, uint64_t proc_id)
 {
 	return find_process(s, proc_id) != NULL;
 }
 
-void pysym_remove_process(struct pysym *s, uint32_t proc_id)
+void pysym_remove_process(struct pysym *s, uint64_t proc_id)
 {
 	struct process *process = find_process(s, proc_id);
 
@@ -118,7 +118,7 @@ void pysym_remove_process(struct pysym *s, uint32_t proc_id)
 		free_process(s, process);
 }
 
-void pysym_each_code(const struct pysym *s, uint32_t proc_id, void (*visit)(void *arg, uint64_t code, uint32_t sig),
+void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void *arg, uint64_t code, uint32_t sig),
 		     void *arg)
 {
 	const struct process *process = find_process(s, proc_id);
@@ -249,7 +249,7 @@ static int find_code(struct pysym *s, struct process *process, const struct pybp
 	return err;
 }
 
-int pysym_resolve(struct pysym *s, uint32_t proc_id, const struct pybpf_frame *frame, struct pysym_frame *out)
+int pysym_resolve(struct pysym *s, uint64_t proc_id, const struct pybpf_frame *frame, struct pysym_frame *out)
 {
 	struct process *process = find_process(s, proc_id);
 	struct pysym_position *position;

@@ -44,14 +44,14 @@ struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames);
 void pysym_free(struct pysym *s);
 
 /* Makes a process known. Returns 0 or -ENOMEM. */
-int pysym_add_process(struct pysym *s, uint32_t proc_id, pid_t pid, const struct pybpf_layout *layout);
-bool pysym_has_process(const struct pysym *s, uint32_t proc_id);
+int pysym_add_process(struct pysym *s, uint64_t proc_id, pid_t pid, const struct pybpf_layout *layout);
+bool pysym_has_process(const struct pysym *s, uint64_t proc_id);
 
 /* Forgets a process and its code objects; one that is not known is none to forget. */
-void pysym_remove_process(struct pysym *s, uint32_t proc_id);
+void pysym_remove_process(struct pysym *s, uint64_t proc_id);
 
 /* Calls visit for each known code object of a process. */
-void pysym_each_code(const struct pysym *s, uint32_t proc_id, void (*visit)(void *arg, uint64_t code, uint32_t sig),
+void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void *arg, uint64_t code, uint32_t sig),
 		     void *arg);
 
 /*
@@ -65,7 +65,7 @@ int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t
  * Names a frame. A code object that the kernel has not announced is read from the process. Returns 0; -ENOENT when
  * nothing is known of it or of the process; -ENOMEM.
  */
-int pysym_resolve(struct pysym *s, uint32_t proc_id, const struct pybpf_frame *frame, struct pysym_frame *out);
+int pysym_resolve(struct pysym *s, uint64_t proc_id, const struct pybpf_frame *frame, struct pysym_frame *out);
 
 const struct pysym_counters *pysym_counters(const struct pysym *s);
 /* Memory that all this takes. */

@@ -52,6 +52,7 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 static int owners_of(struct session *s, const struct pybpf_count_key *key, struct session_process *process,
 		     uint32_t *owner, uint32_t *thread)
 {
+	const struct pybpf_thread_key named = {key->proc_id, key->tid, key->tid_start_ms};
 	struct pybpf_thread_name name = {{0}};
 	char text[sizeof(name.comm) + 1] = "";
 
@@ -61,7 +62,7 @@ static int owners_of(struct session *s, const struct pybpf_count_key *key, struc
 		return -ENOMEM;
 	if (!s->options.threads)
 		return 0;
-	bpf_map__lookup_elem(s->skel->maps.thread_names, &key->tid, sizeof(key->tid), &name, sizeof(name), 0);
+	bpf_map__lookup_elem(s->skel->maps.thread_names, &named, sizeof(named), &name, sizeof(name), 0);
 	memcpy(text, name.comm, sizeof(name.comm));
 	*thread = profile_add_thread(s->profile, *owner, (int32_t)key->tid, text);
 	return *thread == PROFILE_NONE ? -ENOMEM : 0;
@@ -184,18 +185,19 @@ static void delete_taken(const struct pass *pass)
 
 	for (size_t i = 0; i < pass->nr_taken; i++) {
 		const struct pybpf_count_key *key = &pass->taken[i];
+		const struct pybpf_thread_key named = {key->proc_id, key->tid, key->tid_start_ms};
 
 		bpf_map_delete_elem(counts, key);
 		bpf_map_delete_elem(stacks, &key->stack_id);
 		session_stacks_remove(s->stacks, key->stack_id);
 		if (s->options.threads)
-			bpf_map_delete_elem(names, &key->tid);
+			bpf_map_delete_elem(names, &named);
 	}
 }
 
 struct process_codes {
 	const struct session *session;
-	uint32_t proc_id;
+	uint64_t proc_id;
 };
 
 static void delete_code(void *arg, uint64_t code, uint32_t sig)

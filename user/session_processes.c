@@ -23,7 +23,7 @@
 #define LABEL_EVERY_S 0.2
 #define LABEL_UNTIL_S 3.0
 
-struct session_process *session_processes_find(const struct session_processes *p, uint32_t proc_id)
+struct session_process *session_processes_find(const struct session_processes *p, uint64_t proc_id)
 {
 	struct session_process *process;
 
@@ -134,7 +134,7 @@ static struct session_process *begin(struct session_processes *p, const struct p
 }
 
 /* Begins the record of a program after an exec: the one before has ended. */
-static void follows(struct session_processes *p, struct session_process *process, uint32_t before_id)
+static void follows(struct session_processes *p, struct session_process *process, uint64_t before_id)
 {
 	struct session_process *before = session_processes_find(p, before_id);
 

@@ -26,7 +26,7 @@ enum session_process_state {
 };
 
 struct session_process {
-	uint32_t proc_id;
+	uint64_t proc_id;
 	pid_t pid, inner_pid; /* inner_pid: in the process's own PID namespace */
 	uint64_t start;       /* clock ticks since boot */
 	enum session_process_state state;
@@ -94,7 +94,7 @@ size_t session_processes_living(const struct session_processes *p);
 bool session_processes_python_found(const struct session_processes *p);
 
 /* The record of a proc_id, or NULL. */
-struct session_process *session_processes_find(const struct session_processes *p, uint32_t proc_id);
+struct session_process *session_processes_find(const struct session_processes *p, uint64_t proc_id);
 /* Is there a record that ended before the given time (CLOCK_MONOTONIC seconds)? */
 bool session_processes_any_ended(const struct session_processes *p, double before);
 /* Calls visit for each record that ended before the given time; visit may forget it. */

@@ -105,7 +105,7 @@ static int add(struct session_sources *t, const struct session_process *process,
 	return -ENOMEM;
 }
 
-int session_sources_met(struct session_sources *t, uint32_t proc_id, const char *file, const char *path)
+int session_sources_met(struct session_sources *t, uint64_t proc_id, const char *file, const char *path)
 {
 	const struct session_process *process = session_processes_find(t->session->processes, proc_id);
 	uint32_t i = intern_find(&t->files, &file);

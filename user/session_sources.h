@@ -18,7 +18,7 @@ struct session_sources *session_sources_new(struct session *s);
 void session_sources_free(struct session_sources *t);
 
 /* A function of the process has this file, shown as `file`; its code object has `path`. Returns 0 or -ENOMEM. */
-int session_sources_met(struct session_sources *t, uint32_t proc_id, const char *file, const char *path);
+int session_sources_met(struct session_sources *t, uint64_t proc_id, const char *file, const char *path);
 
 /* Puts the texts into the profile, once all samples are there. Returns 0 or -ENOMEM. */
 int session_sources_collect(struct session_sources *t, struct profile *profile);

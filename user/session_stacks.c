@@ -24,7 +24,7 @@ struct deferred {
 
 /* What waits for the code objects of one process. */
 struct waiting {
-	uint32_t proc_id;
+	uint64_t proc_id;
 	struct deferred *stacks;
 	UT_hash_handle hh;
 };
@@ -36,7 +36,7 @@ struct session_stacks {
 	struct waiting *waiting;
 	uint64_t count;
 	size_t deferred_bytes;
-	int (*met)(void *arg, uint32_t proc_id, const char *file, const char *path);
+	int (*met)(void *arg, uint64_t proc_id, const char *file, const char *path);
 	void *met_arg;
 };
 
@@ -53,7 +53,7 @@ struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *p
 }
 
 void session_stacks_tell_files(struct session_stacks *t,
-			       int (*met)(void *arg, uint32_t proc_id, const char *file, const char *path), void *arg)
+			       int (*met)(void *arg, uint64_t proc_id, const char *file, const char *path), void *arg)
 {
 	t->met = met;
 	t->met_arg = arg;
@@ -117,7 +117,7 @@ static uint32_t push_note(struct session_stacks *t, uint32_t stack, const char *
 }
 
 /* Puts a frame on top of *stack. Returns 0, -ENOENT when its code object is not known, -ENOMEM. */
-static int push_frame(struct session_stacks *t, uint32_t proc_id, const struct pybpf_frame *frame, uint32_t *stack)
+static int push_frame(struct session_stacks *t, uint64_t proc_id, const struct pybpf_frame *frame, uint32_t *stack)
 {
 	struct pysym_frame named;
 	int err = pysym_resolve(t->pysym, proc_id, frame, &named);
@@ -238,7 +238,7 @@ static int finish(struct session_stacks *t, struct waiting *w)
 	return 0;
 }
 
-int session_stacks_finish_process(struct session_stacks *t, uint32_t proc_id)
+int session_stacks_finish_process(struct session_stacks *t, uint64_t proc_id)
 {
 	struct waiting *w;
 

@@ -17,7 +17,7 @@ void session_stacks_free(struct session_stacks *t);
 
 /* met is told of the file of each function that is new in the profile; it returns 0 or -ENOMEM. */
 void session_stacks_tell_files(struct session_stacks *t,
-			       int (*met)(void *arg, uint32_t proc_id, const char *file, const char *path), void *arg);
+			       int (*met)(void *arg, uint64_t proc_id, const char *file, const char *path), void *arg);
 
 /*
  * Takes a stack record of size bytes. One with a code object that is not known yet is put off. Returns 0; -EBADMSG;
@@ -27,7 +27,7 @@ int session_stacks_add(struct session_stacks *t, const struct pybpf_stack_event 
 
 /* Names what was put off, with notes where there is no name; to be called before pysym forgets the process. Returns 0
  * or -ENOMEM. */
-int session_stacks_finish_process(struct session_stacks *t, uint32_t proc_id);
+int session_stacks_finish_process(struct session_stacks *t, uint64_t proc_id);
 /* The same for all processes. */
 int session_stacks_finish(struct session_stacks *t);
 

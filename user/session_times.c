@@ -62,6 +62,7 @@ int session_times_settle(struct session_times *t, struct profile *profile, uint6
 			.stack_id = event->stack_id,
 			.proc_id = event->proc_id,
 			.tid = event->tid,
+			.tid_start_ms = event->tid_start_ms,
 		};
 		uint32_t at = err ? INTERN_NONE : intern_find(&t->samples, &key);
 

@@ -20,7 +20,7 @@
 #include "pysym.h"
 #include "walk_user.h"
 
-#define PROC     7u
+#define PROC     0x300000007ULL /* a number of 64 bits */
 #define CODE     0x7f0000001000ULL
 #define SIG      0xabcdef01u
 #define TOO_MUCH 0x7fffffff

@@ -4,7 +4,7 @@
 
 #include "pysym_records.h"
 
-static void add_process(struct pysym *s, uint32_t proc_id, pid_t pid)
+static void add_process(struct pysym *s, uint64_t proc_id, pid_t pid)
 {
 	struct pybpf_layout layout = layout_of(8);
 
@@ -12,7 +12,7 @@ static void add_process(struct pysym *s, uint32_t proc_id, pid_t pid)
 	assert_true(pysym_has_process(s, proc_id));
 }
 
-static void add_to(struct pysym *s, uint32_t proc_id, uint64_t code, int line, const char *name, const char *file)
+static void add_to(struct pysym *s, uint64_t proc_id, uint64_t code, int line, const char *name, const char *file)
 {
 	struct record r = whole_record(line, name, file);
 
@@ -21,7 +21,7 @@ static void add_to(struct pysym *s, uint32_t proc_id, uint64_t code, int line, c
 	add(s, r);
 }
 
-static int find(struct pysym *s, uint32_t proc_id, uint64_t code, int position, struct pysym_frame *out)
+static int find(struct pysym *s, uint64_t proc_id, uint64_t code, int position, struct pysym_frame *out)
 {
 	struct pybpf_frame frame = {.code = code, .sig = SIG, .position = position};
 
@@ -103,7 +103,7 @@ static void test_shared_cookies(void **unused)
 	struct pysym *s = symbols(PYSYM_LINES_CURRENT, false, 8, gone_pid());
 	struct pybpf_layout other = layout_of(11);
 	struct pysym_frame out;
-	uint32_t proc_id = PROC;
+	uint64_t proc_id = PROC;
 
 	(void)unused;
 	add_process(s, PROC + 1, gone_pid());
@@ -129,7 +129,7 @@ static void test_shared_cookies(void **unused)
 	pysym_free(s);
 }
 
-static void fill(struct pysym *s, uint32_t proc_id, int functions)
+static void fill(struct pysym *s, uint64_t proc_id, int functions)
 {
 	char name[32], file[32];
 	struct pysym_frame out;
@@ -208,7 +208,7 @@ static void test_lines_budget(void **unused)
 
 	(void)unused;
 	assert_non_null(lines);
-	for (uint32_t proc_id = 1; proc_id <= 3; proc_id++) {
+	for (uint64_t proc_id = 1; proc_id <= 3; proc_id++) {
 		add_process(s, proc_id, pid);
 		/* Two more than there is room for, each table another one. */
 		for (uint32_t i = 0; i < FIT + 2; i++) {
@@ -264,7 +264,7 @@ static int remove_tree(void **unused)
 	return 0;
 }
 
-static const char *shown(struct pysym *s, uint32_t proc_id, const char *name)
+static const char *shown(struct pysym *s, uint64_t proc_id, const char *name)
 {
 	static uint64_t code = CODE;
 	char path[512];

@@ -27,7 +27,7 @@ static void free_world(struct world *w)
 }
 
 /* The function at CODE + 64 * i is called "f<i>" in any process. */
-static void announce(struct world *w, uint32_t proc_id, int i)
+static void announce(struct world *w, uint64_t proc_id, int i)
 {
 	char name[32];
 	struct record r;
@@ -40,7 +40,7 @@ static void announce(struct world *w, uint32_t proc_id, int i)
 }
 
 /* A stack of the functions from leaf (down to) 0, the depth being told as it is. */
-static int send(struct world *w, uint32_t proc_id, uint64_t id, int leaf, uint32_t depth, uint32_t flags)
+static int send(struct world *w, uint64_t proc_id, uint64_t id, int leaf, uint32_t depth, uint32_t flags)
 {
 	uint32_t kept = depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
 	size_t size = sizeof(struct pybpf_stack_event) + kept * sizeof(struct pybpf_frame);
@@ -170,15 +170,16 @@ static void test_many_put_off(void **unused)
 	size_t bytes, table;
 
 	(void)unused;
-	for (uint32_t p = 0; p < PROCESSES; p++) {
-		assert_int_equal(pysym_add_process(w.names, p, gone_pid(), &layout), 0);
+	/* Numbers that only their upper halves tell apart. */
+	for (uint64_t p = 0; p < PROCESSES; p++) {
+		assert_int_equal(pysym_add_process(w.names, p << 32, gone_pid(), &layout), 0);
 		for (uint64_t i = 0; i < STACKS; i++)
-			assert_int_equal(send(&w, p, p * STACKS + i, 3, 4, 0), 0);
+			assert_int_equal(send(&w, p << 32, p * STACKS + i, 3, 4, 0), 0);
 	}
 	bytes = session_stacks_bytes(w.stacks);
 	assert_true(bytes > PROCESSES * STACKS * (sizeof(struct pybpf_stack_event) + 4 * sizeof(struct pybpf_frame)));
-	for (uint32_t p = 0; p < PROCESSES; p += 2)
-		assert_int_equal(session_stacks_finish_process(w.stacks, p), 0);
+	for (uint64_t p = 0; p < PROCESSES; p += 2)
+		assert_int_equal(session_stacks_finish_process(w.stacks, p << 32), 0);
 	assert_int_equal(session_stacks_count(w.stacks), PROCESSES / 2 * STACKS);
 	assert_int_equal(session_stacks_finish(w.stacks), 0);
 	assert_int_equal(session_stacks_count(w.stacks), PROCESSES * STACKS);

@@ -63,6 +63,40 @@ static void test_waits(void **unused)
 	profile_free(p);
 }
 
+/* The same TID of the same process, another thread; the same thread number of two processes. */
+static void test_whose(void **unused)
+{
+	const struct pybpf_count_key keys[] = {
+		{.stack_id = 7, .proc_id = 1, .tid = 1, .tid_start_ms = 1},
+		{.stack_id = 7, .proc_id = 1, .tid = 1, .tid_start_ms = 2},
+		{.stack_id = 7, .proc_id = 1ULL << 32 | 1, .tid = 1, .tid_start_ms = 1},
+	};
+	struct profile *p = new_profile();
+	const struct profile_event *events;
+	struct session_times t;
+	size_t count;
+
+	(void)unused;
+	session_times_init(&t);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct pybpf_time_event event = record(7, 1, 1000 + i);
+
+		event.proc_id = keys[i].proc_id;
+		event.tid_start_ms = keys[i].tid_start_ms;
+		assert_int_equal(session_times_add(&t, &event, sizeof(event)), 0);
+		assert_int_equal(session_times_know(&t, &keys[i], 40 + i), 0);
+	}
+	assert_int_equal(session_times_settle(&t, p, 1000), 0);
+	events = profile_events(p, &count);
+	assert_int_equal(count, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(events[i].time_ns, i);
+		assert_int_equal(events[i].sample, 40 + i);
+	}
+	session_times_free(&t);
+	profile_free(p);
+}
+
 static void test_short_record(void **unused)
 {
 	const struct pybpf_time_event event = record(7, 1, 1);
@@ -79,6 +113,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_whose),
 		cmocka_unit_test(test_short_record),
 	};
 
