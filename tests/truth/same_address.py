@@ -32,7 +32,7 @@ def possible_frames(frames):
     else:
         file, lines = "<same/line.py>", (None, 0, 1, number + 2, number + 3)
     return len(made) <= 1 and all(
-        frame.name == "<module>" and frame.line in lines and file.endswith(frame.file) for frame in made
+        frame.name == "<module>" and frame.line in lines and frame.file == file for frame in made
     )
 
 
