@@ -97,6 +97,22 @@ static __always_inline __u64 compat_thread_pointer(void)
 #endif
 }
 
+/*
+ * Threads that the kernel runs inside of a process (include/linux/sched.h): io_uring's since 5.12 (3bfe6106693b),
+ * vhost's since 6.4 (54e6842d0775). They have the FS base of the thread that made them, and none of its frames. To 5.16
+ * the second bit is PF_USED_ASYNC, which a thread has while it loads a kernel module.
+ */
+#define PF_IO_WORKER   0x00000010
+#define PF_USER_WORKER 0x00004000
+
+static __always_inline bool compat_is_kernel_worker(void)
+{
+	__u32 flags = cfg_task_storage ? bpf_get_current_task_btf()->flags
+				       : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), flags);
+
+	return flags & (PF_IO_WORKER | PF_USER_WORKER);
+}
+
 /* The general registers at the begin of struct bpf_perf_event_data, in the UAPI's order (asm/ptrace.h). */
 #if defined(__TARGET_ARCH_x86)
 #define COMPAT_REGISTERS 15 /* r15 to rdi of struct pt_regs */

@@ -120,6 +120,10 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	}
 	if (!sample_is_wanted(proc))
 		return NULL;
+	if (compat_is_kernel_worker()) {
+		count(PYBPF_COUNT_NO_THREAD_STATE);
+		return NULL;
+	}
 	s = scratch_get();
 	l = bpf_map_lookup_elem(&layouts, &proc->layout);
 	if (!s || !l) {
