@@ -22,6 +22,13 @@ const volatile bool cfg_task_regs;
 /* pybpf's PID namespace (inode of /proc/self/ns/pid), or 0 for the initial one. */
 const volatile __u32 cfg_pidns_inum;
 
+/*
+ * What pybpf's time namespace adds to the clocks (5.6): /proc/PID/stat and clock_gettime() have it, and what the kernel
+ * keeps has not. Nanoseconds.
+ */
+const volatile __s64 cfg_boottime_offset;
+const volatile __s64 cfg_monotonic_offset;
+
 /* Nesting of PID namespaces has this limit (MAX_PID_NS_LEVEL, include/linux/pid_namespace.h). */
 #define MAX_PID_NS_LEVEL 32
 
@@ -207,7 +214,13 @@ static __always_inline __u64 compat_current_mm(void)
 /* When the task's process was started, as /proc/PID/stat has it: clock ticks since boot. */
 static __always_inline __u64 compat_start(struct task_struct *task)
 {
-	return BPF_CORE_READ(task, group_leader, start_boottime) / NS_PER_CLOCK_TICK;
+	return (BPF_CORE_READ(task, group_leader, start_boottime) + cfg_boottime_offset) / NS_PER_CLOCK_TICK;
+}
+
+/* CLOCK_MONOTONIC, as pybpf's clock_gettime() has it. */
+static __always_inline __u64 compat_monotonic_ns(void)
+{
+	return bpf_ktime_get_ns() + cfg_monotonic_offset;
 }
 
 /* An inode's change time: i_ctime to 6.5, __i_ctime to 6.10, then two fields. */

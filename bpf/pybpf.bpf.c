@@ -248,7 +248,7 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 	if (cfg_times && (memory_full || send_time(&key)))
 		count(PYBPF_COUNT_UNTIMED);
 	if (!first_sample_ns)
-		first_sample_ns = bpf_ktime_get_ns();
+		first_sample_ns = compat_monotonic_ns();
 	if (seen) {
 		__sync_fetch_and_add(seen, 1);
 		/* Most are there, and a look-up is cheaper than an update that fails. */
