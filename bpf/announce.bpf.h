@@ -132,7 +132,7 @@ static __always_inline int send_time(const struct pybpf_count_key *key)
 	struct pybpf_time_event record = {
 		.event = {.type = PYBPF_EVENT_TIME, .size = sizeof(record)},
 		.stack_id = key->stack_id,
-		.time_ns = bpf_ktime_get_ns(),
+		.time_ns = compat_monotonic_ns(),
 		.proc_id = key->proc_id,
 		.tid = key->tid,
 		.tid_start_ms = key->tid_start_ms,

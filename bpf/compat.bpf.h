@@ -22,6 +22,13 @@ const volatile bool cfg_task_regs;
 /* pybpf's PID namespace (inode of /proc/self/ns/pid), or 0 for the initial one. */
 const volatile __u32 cfg_pidns_inum;
 
+/*
+ * What pybpf's time namespace adds to the clocks (5.6): /proc/PID/stat and clock_gettime() have it, and what the kernel
+ * keeps has not. Nanoseconds.
+ */
+const volatile __s64 cfg_boottime_offset;
+const volatile __s64 cfg_monotonic_offset;
+
 /* Nesting of PID namespaces has this limit (MAX_PID_NS_LEVEL, include/linux/pid_namespace.h). */
 #define MAX_PID_NS_LEVEL 32
 
@@ -100,6 +107,22 @@ static __always_inline __u64 compat_thread_pointer(void)
 #else
 #error "no thread pointer for this architecture"
 #endif
+}
+
+/*
+ * Threads that the kernel runs inside of a process (include/linux/sched.h): io_uring's since 5.12 (3bfe6106693b),
+ * vhost's since 6.4 (54e6842d0775). They have the FS base of the thread that made them, and none of its frames. To 5.16
+ * the second bit is PF_USED_ASYNC, which a thread has while it loads a kernel module.
+ */
+#define PF_IO_WORKER   0x00000010
+#define PF_USER_WORKER 0x00004000
+
+static __always_inline bool compat_is_kernel_worker(void)
+{
+	__u32 flags = cfg_task_storage ? bpf_get_current_task_btf()->flags
+				       : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), flags);
+
+	return flags & (PF_IO_WORKER | PF_USER_WORKER);
 }
 
 /* The general registers at the begin of struct bpf_perf_event_data, in the UAPI's order (asm/ptrace.h). */
@@ -196,7 +219,13 @@ static __always_inline __u64 compat_current_mm(void)
 /* When the task's process was started, as /proc/PID/stat has it: clock ticks since boot. */
 static __always_inline __u64 compat_start(struct task_struct *task)
 {
-	return BPF_CORE_READ(task, group_leader, start_boottime) / NS_PER_CLOCK_TICK;
+	return (BPF_CORE_READ(task, group_leader, start_boottime) + cfg_boottime_offset) / NS_PER_CLOCK_TICK;
+}
+
+/* CLOCK_MONOTONIC, as pybpf's clock_gettime() has it. */
+static __always_inline __u64 compat_monotonic_ns(void)
+{
+	return bpf_ktime_get_ns() + cfg_monotonic_offset;
 }
 
 /* An inode's change time: i_ctime to 6.5, __i_ctime to 6.10, then two fields. */

@@ -123,6 +123,10 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	}
 	if (!sample_is_wanted(proc))
 		return NULL;
+	if (compat_is_kernel_worker()) {
+		count(PYBPF_COUNT_NO_THREAD_STATE);
+		return NULL;
+	}
 	s = scratch_get();
 	l = bpf_map_lookup_elem(&layouts, &proc->layout);
 	if (!s || !l) {
@@ -242,7 +246,7 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 	if (cfg_times && (memory_full || send_time(&key)))
 		count(PYBPF_COUNT_UNTIMED);
 	if (!first_sample_ns)
-		first_sample_ns = bpf_ktime_get_ns();
+		first_sample_ns = compat_monotonic_ns();
 	return send;
 }
 

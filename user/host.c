@@ -94,6 +94,35 @@ uint32_t host_pid_namespace(void)
 	return (uint32_t)st.st_ino;
 }
 
+/* Inode of the initial time namespace (PROC_TIME_INIT_INO, include/linux/proc_ns.h). */
+#define TIME_NS_INITIAL 0xEFFFFFFAu
+
+int host_clock_offsets(struct host_clock_offsets *out)
+{
+	long long seconds, nanoseconds;
+	struct stat st;
+	char clock[16];
+	FILE *f;
+
+	*out = (struct host_clock_offsets){0};
+	/* The file has the children's namespace (timens_offsets), which is not always ours. */
+	if (stat("/proc/self/ns/time", &st) || st.st_ino == TIME_NS_INITIAL)
+		return 0;
+	f = fopen("/proc/self/timens_offsets", "re");
+	if (!f)
+		return -errno;
+	while (fscanf(f, "%15s %lld %lld", clock, &seconds, &nanoseconds) == 3) {
+		int64_t offset = seconds * 1000000000 + nanoseconds;
+
+		if (!strcmp(clock, "monotonic"))
+			out->monotonic = offset;
+		else if (!strcmp(clock, "boottime"))
+			out->boottime = offset;
+	}
+	fclose(f);
+	return 0;
+}
+
 int host_read_number(const char *path, int64_t *out)
 {
 	FILE *f = fopen(path, "re");

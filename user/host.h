@@ -29,6 +29,14 @@ int host_check_bpf(char *why, size_t why_size);
 /* The inode of this process's PID namespace; 0 for the host's own, which is the first. */
 uint32_t host_pid_namespace(void);
 
+/* What this process's time namespace adds to the clocks, in nanoseconds; 0 in the host's own. */
+struct host_clock_offsets {
+	int64_t monotonic, boottime;
+};
+
+/* Returns 0 or negative errno. */
+int host_clock_offsets(struct host_clock_offsets *out);
+
 /* Reads a number from a file such as a sysctl's. Returns 0 or negative errno. */
 int host_read_number(const char *path, int64_t *out);
 

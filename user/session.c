@@ -84,11 +84,14 @@ static int choose_programs(struct session *s)
 {
 	struct pybpf_bpf *skel = s->skel;
 	bool loop = s->kernel.bpf_loop;
-	int err = 0;
+	struct host_clock_offsets offsets;
+	int err = host_clock_offsets(&offsets);
 
 	skel->rodata->cfg_task_regs = s->kernel.task_regs;
 	skel->rodata->cfg_task_storage = s->kernel.task_storage;
 	skel->rodata->cfg_pidns_inum = host_pid_namespace();
+	skel->rodata->cfg_boottime_offset = offsets.boottime;
+	skel->rodata->cfg_monotonic_offset = offsets.monotonic;
 	skel->rodata->cfg_threads = s->options.threads;
 	skel->rodata->cfg_times = s->options.times;
 	skel->rodata->cfg_all = s->options.all;
