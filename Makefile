@@ -154,6 +154,12 @@ $(BUILD)/%.bpf.o: bpf/%.bpf.c $(BUILD)/flags
 	$(BPFTOOL) gen object $@ $@.tmp
 	@rm -f $@.tmp
 
+$(BUILD)/reads.bpf.o: tests/vm/reads.bpf.c $(BUILD)/flags
+	$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(BUILD)/reads.bpf.d -c -o $@ $<
+
+$(BUILD)/watch-reads: tests/vm/watch_reads.c $(BUILD)/reads.skel.h
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -I$(BUILD) -o $@ $< $(LDLIBS)
+
 $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 	echo '/* NOLINTBEGIN */' >$@.tmp
 	$(BPFTOOL) gen skeleton $< name $*_bpf >>$@.tmp
@@ -243,7 +249,7 @@ test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/beat $(BUILD)/l
 
 kernels:
 	@tools/install-deps --kernels
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s all $(BUILD)/watch-reads
 	@tools/run-kernels --build '$(BUILD)' $(KERNELS)
 
 # The checkers see the skeleton, which is generated, as a system's header.

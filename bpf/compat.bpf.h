@@ -13,11 +13,43 @@
 
 #include "pybpf.h"
 
-/* Task storage and bpf_get_current_task_btf() for tracing programs: Linux 5.12 (a10787e6d58c). */
+/*
+ * The sampler runs in an interrupt: the CPU clock's, or, by hardware cycles, an NMI, which comes inside of anything,
+ * with any lock held. What it calls, from 5.10 to 7.2:
+ *
+ * - Look-ups in maps, bpf_get_smp_processor_id(), bpf_get_current_pid_tgid(), _uid_gid(), _comm(), _task() and
+ *   _task_btf(), bpf_get_current_ancestor_cgroup_id(), bpf_task_pt_regs(), bpf_ringbuf_query(), bpf_tail_call() and
+ *   bpf_loop() take no lock. bpf_ktime_get_ns() reads a clock that is made for NMIs (ktime_get_mono_fast_ns()).
+ * - bpf_probe_read_kernel() takes no lock, and a fault in it is no page fault (copy_from_kernel_nofault()). For user
+ *   memory see compat_read_user() and compat_memory_is_current().
+ * - bpf_map_update_elem() and bpf_map_delete_elem() lock a bucket, a free list and, in LRU maps, the lists;
+ *   bpf_ringbuf_output() locks the ring. The sampler never finds one of these locks held by what it interrupts: only
+ *   the sampler itself and bpf(2) write to its maps and its ring, both raise bpf_prog_active, and while that is up no
+ *   sampler is started (bpf_overflow_handler()). So no tracepoint's program may write there, for it raises nothing:
+ *   the sampler would wait forever (hash maps before 5.11, 20b6cc34ea74; LRU maps in 6.18 still) or for a quarter
+ *   of a second (rings since 6.15, a650d38915c1). For another CPU's lock it waits, or the call fails: rings in an NMI,
+ *   free lists in an NMI (39d8f0d1026a, 5.10), and since 6.15 all (rqspinlock: 4fa8d68aa53e, a650d38915c1).
+ *   No update allocates memory: all these maps are made with their elements.
+ * - bpf_task_storage_get() makes an entry in an NMI from 6.4 on, see cfg_task_storage.
+ *
+ * What failed is counted: the sample (stack_table_busy, untimed), or its stack is sent with the next one
+ * (ring_buffer_full where there is none). A thread's entry or a code object's copy that was not made costs time only.
+ */
+
+/*
+ * Task storage for tracing programs is there since Linux 5.12 (a10787e6d58c), but its entries came from kmalloc(),
+ * which an NMI must not call; from the BPF allocator since 6.4 (08a7ce384e33, 6ae9d5e99e1d).
+ */
 const volatile bool cfg_task_storage;
 
 /* bpf_task_pt_regs(): Linux 5.15 (dd6e10fbd9fb). */
 const volatile bool cfg_task_regs;
+
+/* User memory can be read into any memory, see compat_read_user(). */
+const volatile bool cfg_direct_reads;
+
+/* The kernel reads no user memory but the interrupted thread's, see compat_memory_is_current(). */
+const volatile bool cfg_checked_reads;
 
 /* pybpf's PID namespace (inode of /proc/self/ns/pid), or 0 for the initial one. */
 const volatile __u32 cfg_pidns_inum;
@@ -40,6 +72,47 @@ static __always_inline __u64 compat_thread_start(void)
 	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), start_boottime);
 }
 
+struct bounce {
+	__u8 bytes[PYBPF_READ_MAX];
+};
+
+/* One for each possible CPU, put there by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct pybpf_bounce_key);
+	__type(value, struct bounce);
+} bounces SEC(".maps");
+
+/* Out of line: the verifier of 5.10 forgets the bounds of what the compiler would have to spill here. */
+static __noinline long bounce_user(void *dst, __u32 size, __u64 addr)
+{
+	struct pybpf_bounce_key key = {.bits = PYBPF_BOUNCE_KEY_BITS, .cpu = bpf_get_smp_processor_id()};
+	struct bounce *bounce = bpf_map_lookup_elem(&bounces, &key);
+
+	if (!bounce || size > sizeof(*bounce) || bpf_probe_read_user(bounce, size, (const void *)addr))
+		return -1;
+	return bpf_probe_read_kernel(dst, size, bounce);
+}
+
+/*
+ * Reads memory of the interrupted thread. Returns 0 or a negative number.
+ *
+ * Under CONFIG_HARDENED_USERCOPY, Linux 5.19 (0aef499f3172) looks the destination up in vmalloc's areas where it is in
+ * their range, and takes vmap_area_lock for that: whoever is interrupted while it holds the lock never gives it back.
+ * 6.4, 6.3.10 and 6.1.36 do not (d319f344561d). Arrays of more than 32 KiB are in that range, and so are per-CPU maps
+ * and the stack that interrupts run on (map_irq_stack() in arch/x86/kernel/irq_64.c): scratch memory and the BPF stack
+ * both. The elements of a trie are not, for each comes from kmalloc() (lpm_trie_node_alloc()), and its look-up takes
+ * no lock.
+ */
+static __always_inline long compat_read_user(void *dst, __u32 size, __u64 addr)
+{
+	if (cfg_direct_reads)
+		return bpf_probe_read_user(dst, size, (const void *)addr);
+	return bounce_user(dst, size, addr);
+}
+
 /* What is remembered of a thread between samples. */
 struct thread_cache {
 	__u64 tstate;       /* its thread state, or 0 when a search found none */
@@ -58,7 +131,7 @@ struct {
 	__type(value, struct thread_cache);
 } thread_storage SEC(".maps");
 
-/* Before 5.12. Key: PID and start time of the thread. */
+/* Before 6.4. Key: PID and start time of the thread. */
 struct thread_key {
 	__u64 start_time;
 	__u32 pid;
@@ -211,6 +284,24 @@ static __always_inline __u64 compat_current_mm(void)
 	if (cfg_task_storage)
 		return (__u64)bpf_get_current_task_btf()->mm;
 	return (__u64)BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm);
+}
+
+/*
+ * Is the memory that is read now that of the interrupted thread? The NMI of hardware cycles may come while the CPU goes
+ * from one thread to the next and has the next one's memory already, where the same addresses can hold the stack of
+ * another worker that the same parent forked. From 6.4, 6.3.10 and 6.1.36 on reads fail then (d319f344561d: the kernel
+ * asks nmi_uaccess_okay()). Before, the run queue tells: its thread is the next one before the memory is
+ * (__schedule(), context_switch()). Only CONFIG_FAIR_GROUP_SCHED leads there; user space samples without NMI where it
+ * is missing.
+ */
+static __always_inline bool compat_memory_is_current(void)
+{
+	struct task_struct *task;
+
+	if (cfg_checked_reads || !bpf_core_field_exists(((struct cfs_rq *)0)->rq))
+		return true;
+	task = (void *)bpf_get_current_task();
+	return BPF_CORE_READ(task, se.cfs_rq, rq, curr) == task;
 }
 
 /* What /proc counts in, USER_HZ, is 100 on x86 and arm64 (include/asm-generic/param.h). */

@@ -48,7 +48,10 @@ struct {
 	__type(value, __u8);
 } cgroups SEC(".maps");
 
-/* Samples by stack. Preallocated, as maps that perf events write to must be before Linux 6.1. */
+/*
+ * Samples by stack. This map and those that follow, down to the ring of events, are the sampler's: no other program may
+ * write to them (see the table in compat.bpf.h). Preallocated, as maps of perf events must be before Linux 6.1.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -106,7 +109,7 @@ struct {
 
 static __always_inline int walk_read(void *w, void *dst, __u32 size, __u64 addr)
 {
-	return bpf_probe_read_user(dst, size, (const void *)addr);
+	return (int)compat_read_user(dst, size, addr);
 }
 
 #include "walk.h"

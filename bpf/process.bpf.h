@@ -31,30 +31,37 @@ __u64 process_events_lost;
 
 /*
  * Numbers for pybpf_proc.proc_id: each CPU counts on its own, for an atomic addition that returns a value is no
- * instruction of 5.10's. They have 64 bits: of 32, what the CPUs leave for counting is used up within days of --all.
- * Only for programs that are not preempted, which tracepoints are not.
+ * instruction of 5.10's; and each program on its own, for since 7.0 (a46023d5616e) one may be preempted by the other,
+ * though not by itself (05b24ff9b2cf). They have 64 bits: of 32, what the CPUs leave for counting is used up within days
+ * of --all.
  */
+enum proc_id_row {
+	PROC_IDS_FORKED,
+	PROC_IDS_EXECED,
+	PROC_IDS_ROWS
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, PROC_IDS_ROWS);
 	__type(key, __u32);
 	__type(value, __u64);
 } proc_ids SEC(".maps");
 
-/* A CPU's numbers are its own modulo cfg_cpus + 1; process_find, which can be preempted, has one row for itself. */
+/* A row of a CPU has the numbers of its own place modulo all rows, of which process_find has the last. */
 __u64 found_ids;
 
-static __always_inline __u64 new_proc_id(void)
+static __always_inline __u64 new_proc_id(__u32 row)
 {
-	__u32 zero = 0;
-	__u64 *count = bpf_map_lookup_elem(&proc_ids, &zero);
+	__u64 *count = bpf_map_lookup_elem(&proc_ids, &row);
+	__u32 place = row * cfg_cpus + bpf_get_smp_processor_id();
 
-	return count ? ++*count * (cfg_cpus + 1) + bpf_get_smp_processor_id() : 0;
+	return count ? ++*count * (PROC_IDS_ROWS * cfg_cpus + 1) + place : 0;
 }
 
 static __always_inline __u64 found_proc_id(void)
 {
-	return ++found_ids * (cfg_cpus + 1) + cfg_cpus;
+	return ++found_ids * (PROC_IDS_ROWS * cfg_cpus + 1) + PROC_IDS_ROWS * cfg_cpus;
 }
 
 static __always_inline void describe(struct pybpf_process_event *event, enum pybpf_process_what what,
@@ -119,7 +126,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		proc.state = PYBPF_PROC_UNDECIDED;
 	proc.mm = (__u64)child->mm;
 	proc.start = compat_start(child);
-	proc.proc_id = new_proc_id();
+	proc.proc_id = new_proc_id(PROC_IDS_FORKED);
 	proc.told = worth_telling(&proc);
 	/* User space may have claimed a command's process that it has just forked. */
 	if (put_process(tgid, &proc, BPF_ANY) || !proc.told)
@@ -177,7 +184,7 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 	begin_program(&proc, file, mm);
 	proc.mm = (__u64)mm;
 	proc.start = compat_start(task);
-	proc.proc_id = new_proc_id();
+	proc.proc_id = new_proc_id(PROC_IDS_EXECED);
 	proc.told = worth_telling(&proc);
 	if (put_process(tgid, &proc, BPF_ANY) || (!proc.told && !event.other_id))
 		return 0;

@@ -23,7 +23,7 @@ static __always_inline __u64 newest_interp(__u64 interp_head)
 {
 	__u64 interp = 0;
 
-	bpf_probe_read_user(&interp, sizeof(interp), (const void *)interp_head);
+	compat_read_user(&interp, sizeof(interp), interp_head);
 	return interp;
 }
 
@@ -31,7 +31,7 @@ static __always_inline __u64 newest_thread(const struct pybpf_layout *l, __u64 i
 {
 	__u64 tstate = 0;
 
-	bpf_probe_read_user(&tstate, sizeof(tstate), (const void *)(interp + l->interp_threads_head));
+	compat_read_user(&tstate, sizeof(tstate), interp + l->interp_threads_head);
 	return tstate;
 }
 
@@ -44,7 +44,7 @@ static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstat
 	__u64 thread = 0;
 
 	if (tstate)
-		bpf_probe_read_user(&thread, sizeof(thread), (const void *)(tstate + l->tstate_thread_id));
+		compat_read_user(&thread, sizeof(thread), tstate + l->tstate_thread_id);
 	return thread;
 }
 
@@ -92,7 +92,10 @@ static __always_inline bool sample_is_wanted(const struct pybpf_proc *proc)
 		return false;
 	if (proc->state == PYBPF_PROC_READY && proc->mm == compat_current_mm()) {
 		count(PYBPF_COUNT_ASKED);
-		return true;
+		if (compat_memory_is_current())
+			return true;
+		count(PYBPF_COUNT_UNREADABLE);
+		return false;
 	}
 	if (proc->state == PYBPF_PROC_READY || proc->state == PYBPF_PROC_OTHER) {
 		count(PYBPF_COUNT_ASKED);
@@ -140,7 +143,7 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	s->walk.interp_head = proc->interp_head;
 	s->walk.code_type = proc->code_type;
 	if (proc->tstate_current)
-		bpf_probe_read_user(&current, sizeof(current), (const void *)proc->tstate_current);
+		compat_read_user(&current, sizeof(current), proc->tstate_current);
 
 	cache = compat_thread_cache();
 	if (cache && cache->proc_id != proc->proc_id)

@@ -316,6 +316,17 @@ struct pybpf_thread_name {
 	char comm[16];
 };
 
+/* No read of user memory is longer. */
+#define PYBPF_READ_MAX 4096
+_Static_assert(PYBPF_COPY_LINES <= PYBPF_READ_MAX && PYBPF_COPY_STRING <= PYBPF_READ_MAX, "copies are read at once");
+
+/* Key of map bounces: a trie's, all of whose bits count. */
+struct pybpf_bounce_key {
+	__u32 bits;
+	__u32 cpu;
+};
+#define PYBPF_BOUNCE_KEY_BITS 32
+
 /*
  * What becomes of a sample. Every sample that hits a wanted process is in ASKED and in exactly one of the next: LOST
  * ones have nothing to show, WITHOUT ones met no Python frame, PYTHON is counted with its stack. INCOMPLETE ones are

@@ -81,7 +81,7 @@ static const char help_tail[] =
 	"                          that are new from then on are counted and reported\n"
 	"      --without-kernel-feature LIST\n"
 	"                          do as on a kernel without bpf_loop (before 5.17), task_regs (before 5.15),\n"
-	"                          task_storage (before 5.12)\n"
+	"                          task_storage, direct_reads or checked_reads (before 6.4)\n"
 	"\n"
 	"  -h, --help              this text\n"
 	"  -V, --version\n"

@@ -76,6 +76,7 @@ static int size_maps(struct session *s)
 	err = err ?: bpf_map__set_max_entries(skel->maps.codes, stacks);
 	err = err ?: bpf_map__set_max_entries(skel->maps.thread_names, s->options.threads ? MAX_THREAD_NAMES : 1);
 	err = err ?: bpf_map__set_max_entries(skel->maps.scratches, (uint32_t)cpus);
+	err = err ?: bpf_map__set_max_entries(skel->maps.bounces, (uint32_t)cpus);
 	err = err ?: bpf_map__set_max_entries(skel->maps.events, RING_BYTES);
 	return err;
 }
@@ -87,6 +88,8 @@ static int choose_programs(struct session *s)
 	struct host_clock_offsets offsets;
 	int err = host_clock_offsets(&offsets);
 
+	skel->rodata->cfg_direct_reads = s->kernel.direct_reads;
+	skel->rodata->cfg_checked_reads = s->kernel.checked_reads;
 	skel->rodata->cfg_task_regs = s->kernel.task_regs;
 	skel->rodata->cfg_task_storage = s->kernel.task_storage;
 	skel->rodata->cfg_pidns_inum = host_pid_namespace();
@@ -112,6 +115,8 @@ static int choose_programs(struct session *s)
 		err = err ?: bpf_map__set_autocreate(skel->maps.thread_storage, false);
 	else
 		err = err ?: bpf_map__set_max_entries(skel->maps.thread_hash, 1);
+	if (s->kernel.direct_reads)
+		err = err ?: bpf_map__set_autocreate(skel->maps.bounces, false);
 	return err;
 }
 
@@ -137,6 +142,21 @@ static int fill_chain(const struct session *s)
 			return err;
 	}
 	return 0;
+}
+
+static int fill_bounces(const struct session *s)
+{
+	const char bounce[PYBPF_READ_MAX] = "";
+	int cpus = libbpf_num_possible_cpus(), err = 0;
+
+	if (s->kernel.direct_reads)
+		return 0;
+	for (int cpu = 0; cpu < cpus && !err; cpu++) {
+		const struct pybpf_bounce_key key = {.bits = PYBPF_BOUNCE_KEY_BITS, .cpu = (uint32_t)cpu};
+
+		err = bpf_map__update_elem(s->skel->maps.bounces, &key, sizeof(key), bounce, sizeof(bounce), 0);
+	}
+	return err;
 }
 
 static int fill_filter(const struct bpf_map *map, const struct session_filter *filter)
@@ -201,6 +221,7 @@ static int load_with(struct session *s, uint32_t log_level)
 	err = err ?: choose_programs(s);
 	err = err ?: pybpf_bpf__load(s->skel);
 	err = err ?: fill_chain(s);
+	err = err ?: fill_bounces(s);
 	err = err ?: fill_filter(s->skel->maps.users, &s->options.users);
 	err = err ?: fill_filter(s->skel->maps.cgroups, &s->options.cgroups);
 	if (err) {
@@ -268,6 +289,20 @@ static int met_file(void *arg, uint64_t proc_id, const char *file, const char *p
 	return session_sources_met(s->sources, proc_id, file, path);
 }
 
+static int choose_source(struct session *s)
+{
+	if (s->options.source == SESSION_PERF_CPU_CLOCK || session_kernel_takes_cycles(&s->kernel))
+		return 0;
+	if (s->options.source == SESSION_PERF_CYCLES) {
+		log_error("-e cycles: on this kernel, an interrupt by the CPU's cycles cannot tell whose memory it "
+			  "reads; "
+			  "use -e cpu-clock");
+		return -ENOTSUP;
+	}
+	s->options.source = SESSION_PERF_CPU_CLOCK;
+	return 0;
+}
+
 struct session *session_new(const struct session_options *options)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -280,12 +315,16 @@ struct session *session_new(const struct session_options *options)
 	libbpf_set_print(libbpf_says);
 	session_kernel_probe(&s->kernel);
 	if (options->without && session_kernel_without(&s->kernel, options->without)) {
-		log_error("--without-kernel-feature %s: the features are bpf_loop, task_regs and task_storage",
+		log_error("--without-kernel-feature %s: the features are bpf_loop, checked_reads, direct_reads, "
+			  "task_regs and task_storage",
 			  options->without);
 		goto failed;
 	}
-	log_info("kernel: bpf_loop %s, task registers %s, task storage %s", s->kernel.bpf_loop ? "used" : "not used",
-		 s->kernel.task_regs ? "used" : "not used", s->kernel.task_storage ? "used" : "not used");
+	log_info("kernel: bpf_loop %s, task registers %s, task storage %s, user memory read %s",
+		 s->kernel.bpf_loop ? "used" : "not used", s->kernel.task_regs ? "used" : "not used",
+		 s->kernel.task_storage ? "used" : "not used", s->kernel.direct_reads ? "directly" : "in two steps");
+	if (choose_source(s))
+		goto failed;
 	if (load(s))
 		goto failed;
 	s->pysym = pysym_new(options->lines, options->full_filenames);

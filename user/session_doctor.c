@@ -29,17 +29,21 @@ static double clock_s(clockid_t clock)
 
 static void look_source(const struct doctor *d, struct doctor_item *item)
 {
+	bool cycles = !session_perf_probe(SESSION_PERF_CYCLES);
+	struct session_kernel kernel;
 	int clock_err;
 
 	(void)d;
-	if (!session_perf_probe(SESSION_PERF_CYCLES)) {
+	session_kernel_probe(&kernel);
+	if (cycles && session_kernel_takes_cycles(&kernel)) {
 		doctor_found(item, DOCTOR_OK, "the CPU's cycles");
 		return;
 	}
 	clock_err = session_perf_probe(SESSION_PERF_CPU_CLOCK);
 	if (!clock_err) {
-		doctor_found(item, DOCTOR_OK,
-			     "the CPU clock: this CPU's cycles can't be counted, as in many virtual machines");
+		doctor_found(item, DOCTOR_OK, "the CPU clock: %s",
+			     cycles ? "on this kernel, an interrupt by cycles cannot tell whose memory it reads"
+				    : "this CPU's cycles can't be counted, as in many virtual machines");
 		return;
 	}
 	if (!host_has_capability(CAP_PERFMON) && !host_has_capability(CAP_SYS_ADMIN)) {
@@ -92,7 +96,7 @@ static void look_task_storage(const struct doctor *d, struct doctor_item *item)
 
 	(void)d;
 	if (probe(item, &kernel))
-		say_feature(item, kernel.task_storage, "5.12", "threads are remembered in a hash");
+		say_feature(item, kernel.task_storage, "6.4", "threads are remembered in a hash");
 }
 
 static void look_task_regs(const struct doctor *d, struct doctor_item *item)
@@ -102,6 +106,24 @@ static void look_task_regs(const struct doctor *d, struct doctor_item *item)
 	(void)d;
 	if (probe(item, &kernel))
 		say_feature(item, kernel.task_regs, "5.15", "the kernel's own moments lack the program's registers");
+}
+
+/* For kernels that a hardened copy can hang, see bpf/compat.bpf.h. */
+static void look_user_memory(const struct doctor *d, struct doctor_item *item)
+{
+	struct session_kernel kernel;
+
+	(void)d;
+	if (!probe(item, &kernel))
+		return;
+	if (kernel.direct_reads) {
+		doctor_found(item, DOCTOR_OK, "read directly: this kernel takes no lock for it");
+		return;
+	}
+	doctor_found(item, DOCTOR_WARN,
+		     "read in two steps, for up to half more time per sample: this kernel could hang otherwise");
+	doctor_advise(item,
+		      "it lacks d319f344561d, or does not say whether it has it: Linux 6.4, 6.3.10 and 6.1.36 do");
 }
 
 /* Uses the CPU for a while. */
@@ -171,8 +193,13 @@ static void look_trial(const struct doctor *d, struct doctor_item *item)
 }
 
 static const struct doctor_check session_checks[] = {
-	{"perf source", look_source},        {"bpf_loop", look_loop}, {"task registers", look_task_regs},
-	{"task storage", look_task_storage}, {"trial", look_trial},   {0},
+	{"perf source", look_source},
+	{"bpf_loop", look_loop},
+	{"task registers", look_task_regs},
+	{"task storage", look_task_storage},
+	{"user memory", look_user_memory},
+	{"trial", look_trial},
+	{0},
 };
 
 int session_doctor(FILE *out)

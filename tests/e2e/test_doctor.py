@@ -36,6 +36,22 @@ def test_doctor_says_what_the_host_offers(spinning):
         assert word.lower() in run.out.lower(), "%s is not mentioned:\n%s" % (word, run.out)
 
 
+def test_doctor_says_how_user_memory_is_read():
+    """By the kernel's version, which setarch makes an old one for the process that it starts."""
+    run = pybpf("doctor")
+    line = [line for line in run.out.splitlines() if " user memory " in line]
+    assert len(line) == 1, run.out
+    if tuple(map(int, platform.release().split(".")[:2])) >= (6, 4):
+        assert line[0].startswith("ok ") and "directly" in line[0]
+    old = doctor("setarch", "--uname-2.6") if shutil.which("setarch") else None
+    if not old or "  kernel             Linux 2.6" not in old.stdout:
+        pytest.skip("setarch --uname-2.6 does not change the version here")
+    line = [line for line in old.stdout.splitlines() if " user memory " in line]
+    assert line[0].startswith("warn ") and "could hang" in line[0], line
+    threads = [line for line in old.stdout.splitlines() if " task storage " in line]
+    assert "hash" in threads[0], threads
+
+
 def test_doctor_without_privilege():
     if not shutil.which("setpriv"):
         pytest.skip("setpriv is missing")

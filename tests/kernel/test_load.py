@@ -6,7 +6,8 @@ import harness
 import pytest
 from inline import NOTE, SOURCE, Source, check_sums, cpu_time, go, lines, names, recording, running, two
 
-WITHOUT = ["", "bpf_loop", "task_storage", "bpf_loop,task_regs,task_storage"]
+ALL = "bpf_loop,checked_reads,direct_reads,task_regs,task_storage"
+WITHOUT = ["", "bpf_loop", "task_storage", "direct_reads", "checked_reads", ALL]
 
 STEADY = Source("""
 def leaf():
@@ -129,7 +130,7 @@ def check_dive(dive, first):
 
 
 @pytest.mark.parametrize("interpreter", interpreters())
-@pytest.mark.parametrize("features", ["", "bpf_loop", "bpf_loop,task_regs,task_storage"])
+@pytest.mark.parametrize("features", ["", "bpf_loop", "direct_reads", ALL])
 @pytest.mark.parametrize("depth", [1, 3000, 7000])
 def test_recursion(interpreter, features, depth):
     with running(interpreter, DEEP, depth) as target:

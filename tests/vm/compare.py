@@ -98,6 +98,27 @@ def check_account(stats, stacks):
     assert printed >= 0.99 * samples["asked"], "too many without Python frames: %s" % stats
 
 
+def check_reads(results):
+    """On the way for kernels that take a lock for memory of vmalloc's, nothing is read into any; the stacks stay true."""
+    for way in ("default", "careful"):
+        words = results.read(way + ".err").split("\n")[-LAST_LINES:]
+        assert results.status(way) == "0", "pybpf (%s) ended with %s: %s" % (way, results.status(way), "\n".join(words))
+        samples = results.stats(way + ".json")["samples"]
+        stacks = harness.parse(results.read(way + ".folded"))
+        rules = Rules()
+        bad = [stack for stack, _ in stacks if rules.why_not(stack)]
+        assert not bad, "%s: %d of %d stacks are impossible: %s" % (way, len(bad), len(stacks), show(bad[0]))
+        assert samples["lost"] == 0 and samples["python"] >= 0.99 * samples["asked"], "%s: %s" % (way, samples)
+        direct_map, elsewhere = map(int, results.read(way + ".reads").split())
+        # Of each sample: the interpreter's, the thread's, and some of its 400 frames.
+        assert direct_map + elsewhere >= 10 * samples["asked"] > 100, "%s: %s" % (way, samples)
+        if way == "careful":
+            assert not elsewhere, "%d of %d reads went outside of the direct map" % (elsewhere, direct_map + elsewhere)
+        else:
+            # Else nothing is shown by there being none.
+            assert elsewhere > direct_map, "%d reads went outside of the direct map, %d there" % (elsewhere, direct_map)
+
+
 STARTED = re.compile(r"(parent|child) (\d+) ([\d.]+)")
 ROOT = re.compile(r"python\S* \((\d+)\)")
 STARTS = 4  # parent and child, twice
@@ -217,6 +238,7 @@ def main():
         stats = results.stats()
         check_account(stats, stacks)
         check_stacks(stacks)
+        check_reads(results)
         everything = check_started(results)
     except AssertionError as error:
         print("  %s" % error)
