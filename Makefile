@@ -4,10 +4,11 @@
 # make demo       install what is missing, build, and profile a bundled program
 # make truth      programs whose stacks obey a rule, on every Python; TRUTH= hands on options (TRUTH=--short)
 # make test       every test; make unit and make lint are the part that needs no root
-# make fuzz       the parsers of foreign bytes on made-up ones, FUZZ_SECONDS=60 each
+# make fuzz       the parsers of foreign bytes on made-up ones, FUZZ_SECONDS=300 each; make test has the inputs that are kept
 # make kernels    profile a known program on Debian's stock kernels, emulated; KERNELS="5.10 sid" chooses some
 # make bench      what pybpf costs, in one table, beside other profilers; BENCH= hands on options (BENCH=--short)
 # make soak       ten minutes of processes that come and go: is anything of them left? SOAK="--seconds 60"
+# make starts     1,000 Pythons started beside a load: is any of them lost? STARTS="--count 100"
 # make format     lay out all C code
 # make html-app   user/output_html.asset, the page of the HTML report, of tools/html; it is checked in, and needs Node.js
 #
@@ -226,6 +227,13 @@ soak:
 	@tools/setup-pythons sid
 	@tools/run-soak --pybpf '$(BUILD)/pybpf' $(SOAK)
 
+.PHONY: starts
+starts:
+	@tools/install-deps --test
+	@$(MAKE) --no-print-directory -s all
+	@tools/setup-pythons
+	@tools/run-starts --pybpf '$(BUILD)/pybpf' $(STARTS)
+
 # What make test runs, one after the other, is in tools/run-tests; test-programs is its share of the build.
 .PHONY: test unit fuzz fuzz-programs test-programs unit-programs kernels lint format clean
 test:
@@ -237,8 +245,9 @@ unit: unit-programs
 
 unit-programs: $(UNIT_BIN)
 
-# Each target of tests/fuzz for FUZZ_SECONDS, on what earlier runs have found (below the build folder) as well.
-FUZZ_SECONDS ?= 60
+# Each target of tests/fuzz for FUZZ_SECONDS, from what earlier runs have found (below the build folder) as well. An input
+# that fails is kept in tests/fuzz/regressions/TARGET once its cause is mended: make test replays all that are kept.
+FUZZ_SECONDS ?= 300
 fuzz: fuzz-programs
 	@tools/run-fuzz '$(BUILD)/fuzz' '$(FUZZ_SECONDS)'
 

@@ -106,6 +106,11 @@ static int tell(const struct ps *ps, const struct ps_list *list)
 			 geteuid()
 				 ? "run as root, or with CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE"
 				 : "they have capabilities or namespaces that pybpf, though it runs as root, has not");
+	else if (list->hidden && !ps->filter.pids.count)
+		log_warn("/proc hides processes of other users (it is mounted with hidepid), and %zu were looked at; "
+			 "run as "
+			 "root, or with CAP_SYS_PTRACE",
+			 list->looked_at);
 	else if (!list->count && !ps->filter.pids.count)
 		log_warn("no Python process was found among the %zu that were looked at", list->looked_at);
 	errno = 0;
@@ -113,7 +118,7 @@ static int tell(const struct ps *ps, const struct ps_list *list)
 		err = -(errno ? errno : EIO);
 	if (err)
 		log_error("cannot write the list: %s", strerror(-err));
-	return err || list->missing || (!list->count && list->denied) ? CLI_FAILED : CLI_OK;
+	return err || list->missing || (!list->count && (list->denied || list->hidden)) ? CLI_FAILED : CLI_OK;
 }
 
 int cli_ps(int argc, char **argv)

@@ -193,7 +193,7 @@ static enum discovery_result read_offsets(struct search *search, struct discover
 		return DISCOVERY_OK;
 	explain(search, "process %d (%s) runs Python %s, whose debug offsets are not usable: %s", search->pid,
 		out->comm, out->version, why);
-	return DISCOVERY_UNSUPPORTED;
+	return DISCOVERY_CONTRADICTED;
 }
 
 static bool before_374(const struct discovery_python *python)

@@ -12,11 +12,13 @@
 
 enum discovery_result {
 	DISCOVERY_OK = 0,
-	DISCOVERY_NOT_PYTHON,  /* no CPython in its mappings (yet: see discovery_process) */
-	DISCOVERY_UNSUPPORTED, /* a Python that is refused: why says which and what was found */
-	DISCOVERY_GONE,        /* no such process, or it ended meanwhile */
-	DISCOVERY_ZOMBIE,      /* it has ended and waits for its parent */
-	DISCOVERY_DENIED,      /* not readable: why says what is missing */
+	DISCOVERY_NOT_PYTHON,   /* no CPython in its mappings (yet: see discovery_process) */
+	DISCOVERY_UNSUPPORTED,  /* a Python that is refused: why says which and what was found */
+	DISCOVERY_CONTRADICTED, /* a Python whose memory does not say what its files do (yet: a loader can be at work)
+				 */
+	DISCOVERY_GONE,         /* no such process, or it ended meanwhile */
+	DISCOVERY_ZOMBIE,       /* it has ended and waits for its parent */
+	DISCOVERY_DENIED,       /* not readable: why says what is missing */
 };
 
 struct discovery_python {

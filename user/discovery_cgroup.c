@@ -103,6 +103,9 @@ static bool parse_mount(char *line, struct discovery_cgroup_mount *out)
 		return false;
 	unescape_octal(fields[3]);
 	unescape_octal(fields[4]);
+	/* No kernel writes another one: d_path() and cgroup_path_ns() begin with it. */
+	if (fields[3][0] != '/' || fields[4][0] != '/')
+		return false;
 	*out = (struct discovery_cgroup_mount){.v1 = !type[6], .root = fields[3], .point = fields[4]};
 	if (out->v1)
 		take_controllers(options, out->controllers, sizeof(out->controllers));

@@ -125,6 +125,32 @@ static bool find_anchor(struct elf_file *elf, struct discovery_file *file, struc
 }
 
 #if defined(__x86_64__)
+/* The part of PyInterpreterState_New that is looked at; 2.7's and 3.6's have some 150 to 260 bytes. */
+#define NEW_INTERP_CODE_MAX 1024
+
+/* PyInterpreterState_New() of 2.7 and 3.6 has "interp_head = interp;": does it store to that address? */
+static bool is_stored_to(const struct discovery_symbols *symbols, uint64_t addr)
+{
+	uint8_t code[NEW_INTERP_CODE_MAX];
+	struct elf_symbol function;
+	int32_t distance;
+	ssize_t n;
+
+	if (!discovery_symbol(symbols, "PyInterpreterState_New", &function))
+		return false;
+	n = elf_file_read(symbols->elf, function.value, code,
+			  function.size < sizeof(code) ? function.size : sizeof(code));
+	/* mov [rip + disp32], any register */
+	for (ssize_t at = 0; at + 7 <= n; at++) {
+		if ((code[at] & 0xfb) != 0x48 || code[at + 1] != 0x89 || (code[at + 2] & 0xc7) != 0x05)
+			continue;
+		memcpy(&distance, code + at + 3, sizeof(distance));
+		if (function.value + at + 7 + (int64_t)distance == addr)
+			return true;
+	}
+	return false;
+}
+
 /* PyInterpreterState_Head() of 2.7 and 3.6 is "return interp_head;": decodes its load. */
 static int decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out)
 {
@@ -151,7 +177,7 @@ static int decode_interp_head(const struct discovery_symbols *symbols, uint64_t 
 		return -ENOENT;
 	memcpy(&distance, code + at + 3, sizeof(distance));
 	*out = function.value + at + 7 + (int64_t)distance;
-	return 0;
+	return is_stored_to(symbols, *out) ? 0 : -ENOENT;
 }
 #else
 /* arm64 would be adrp + ldr. */
@@ -181,7 +207,8 @@ static int find_old_runtime(const struct anchor *anchor, struct discovery_runtim
 	snprintf(why, why_size,
 		 "Python %s keeps its interpreters in the variable interp_head, which was stripped from it, "
 		 "and "
-		 "PyInterpreterState_Head's code does not show it; use an interpreter that is not stripped",
+		 "the code of PyInterpreterState_Head and PyInterpreterState_New does not show it; use an "
+		 "interpreter that is not stripped",
 		 out->version.text);
 	return -ENOTSUP;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "procfs.h"
 #include "text.h"
 
 /* A command line can have megabytes. */
@@ -106,7 +107,7 @@ static int visit(const struct discovery_process *process, void *arg)
 		return 0;
 	c->list->looked_at++;
 	result = discovery_process(process->pid, &c->python, why, sizeof(why));
-	if (result != DISCOVERY_OK && result != DISCOVERY_UNSUPPORTED &&
+	if (result != DISCOVERY_OK && result != DISCOVERY_UNSUPPORTED && result != DISCOVERY_CONTRADICTED &&
 	    !(result == DISCOVERY_DENIED && has_python_name(process))) {
 		c->list->denied += result == DISCOVERY_DENIED;
 		log_printf(named ? LOG_WARN : result == DISCOVERY_DENIED ? LOG_INFO : LOG_DEBUG, "%s", why);
@@ -119,6 +120,7 @@ static int visit(const struct discovery_process *process, void *arg)
 int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
 {
 	struct collector *c = calloc(1, sizeof(*c));
+	struct procfs_stat init;
 	int err;
 
 	*list = (struct ps_list){0};
@@ -127,13 +129,16 @@ int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
 	c->filter = filter;
 	c->list = list;
 	discovery_memo_begin();
+	/* Every PID namespace has a process 1. */
+	list->hidden = procfs_stat(1, &init) != 0;
 	err = discovery_scan(visit, c, NULL);
 	discovery_memo_end();
 	for (size_t i = 0; i < filter->pids.count && !err; i++) {
 		if (discovery_numbers_have(&c->met, filter->pids.items[i]))
 			continue;
 		list->missing = true;
-		log_error("there is no process %u", filter->pids.items[i]);
+		log_error("there is no process %u%s", filter->pids.items[i],
+			  list->hidden ? ", or /proc hides it (hidepid): run as root, or with CAP_SYS_PTRACE" : "");
 	}
 	free(c->met.items);
 	free(c);

@@ -25,6 +25,7 @@ struct ps_list {
 	size_t count;
 	size_t looked_at; /* processes that the filter wants */
 	size_t denied;    /* not readable, and by their names no Python */
+	bool hidden;      /* /proc does not show every process (proc(5), hidepid) */
 	bool missing;     /* a PID that was asked for is none (any more) */
 };
 

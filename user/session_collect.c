@@ -303,6 +303,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	do
 		err = session_consume(s);
 	while (err > 0);
+	session_processes_say_doubts(s->processes);
 	session_processes_settle(s->processes);
 	err = err ?: session_stacks_finish(s->stacks);
 	err = err ?: read_counters(s, account->counters);

@@ -20,8 +20,20 @@
  */
 #define STARTING_S   0.5
 #define LOOK_OFTEN_S 0.001
+/* A loader that divides a mapping goes on to map: so much later one look can do for all of that. */
+#define SOON_S 0.01
 /* An interpreter that is not up yet is looked at again after so long, to validate its layout. */
 #define VALIDATE_S 0.1
+/*
+ * A loader maps a library's code first, and over the place of its variables the rest of the file: until its second
+ * mapping, and its clearing of .bss, memory there contradicts every layout (_dl_map_segments, glibc's
+ * elf/dl-map-segments.h). It can be kept waiting for its CPU at any time, so what contradicts is read again: after
+ * LOOK_OFTEN_S, then after as long as it has lasted, at most DOUBT_MOST_S. A contradiction that has lasted REFUSE_S is
+ * a refusal, in a sentence; one of a process that has ended, if it had lasted REFUSE_ENDED_S.
+ */
+#define REFUSE_S       2.0
+#define REFUSE_ENDED_S 0.1
+#define DOUBT_MOST_S   1.0
 /* One go of session_processes_look: stacks wait in their buffer meanwhile. */
 #define LOOK_BUDGET_S 0.02
 
@@ -163,17 +175,28 @@ bool session_is_unwanted(struct session_processes *p, struct session_process *pr
 	return true;
 }
 
+static struct pybpf_proc place_of(const struct discovery_python *python, uint32_t layout)
+{
+	return (struct pybpf_proc){
+		.interp_head = python->interp_head_addr,
+		.tstate_current = python->tstate_current_addr,
+		.code_type = python->code_type_addr,
+		.layout = layout,
+	};
+}
+
 /* The program holds a Python: the kernel is told, and of the file for the next process. */
 static void found_python(struct session_processes *p, struct session_process *process,
 			 const struct discovery_python *python)
 {
-	struct pybpf_proc place = {
-		.interp_head = python->interp_head_addr,
-		.tstate_current = python->tstate_current_addr,
-		.code_type = python->code_type_addr,
-	};
+	struct pybpf_proc place, entry;
 	int layout;
 
+	/* After an exec that is yet to be heard of, what was found is not the program of this record and its file. */
+	if (session_kernel_entry(p, process, &entry)) {
+		session_stop_looking(p, process);
+		return;
+	}
 	if (session_is_unwanted(p, process))
 		return;
 	layout = session_put_layout(p->session, &python->build.layout);
@@ -183,7 +206,7 @@ static void found_python(struct session_processes *p, struct session_process *pr
 		process->state = SESSION_PROCESS_REFUSED;
 		return;
 	}
-	place.layout = (uint32_t)layout;
+	place = place_of(python, (uint32_t)layout);
 	session_make_ready(p, process, &place);
 	log_info("process %d (%.16s): Python %s in %s", process->pid, process->comm, python->version, python->path);
 	if (session_files_add(p->session->files, &process->file, python, place.layout))
@@ -194,6 +217,54 @@ static void found_python(struct session_processes *p, struct session_process *pr
 		return;
 	*process->python = *python;
 	look_at(p, process, session_now());
+}
+
+static void clear_doubt(struct session_process *process)
+{
+	process->doubted = false;
+	free(process->doubt);
+	process->doubt = NULL;
+}
+
+/* Says, once, why the process in doubt is refused. */
+static void say_refused(struct session_processes *p, struct session_process *process)
+{
+	if (!process->refusal_said)
+		log_printf(process->wanted ? LOG_ERROR : LOG_INFO, "%s", process->doubt);
+	process->refusal_said = true;
+	free(process->doubt);
+	process->doubt = NULL;
+	process->state = SESSION_PROCESS_REFUSED;
+	session_answer(p, process, p->session->options.all ? PYBPF_PROC_UNWANTED : PYBPF_PROC_UNDECIDED, NULL);
+}
+
+/* What the process's memory says contradicts what its files say. It is not sampled, and looked at again. */
+static void doubt(struct session_processes *p, struct session_process *process, double now, const char *why)
+{
+	double pause;
+
+	if (!process->doubted) {
+		process->doubted = true;
+		process->doubt_since = now;
+		log_debug("%s; it may be about to start", why);
+		session_answer(p, process, PYBPF_PROC_UNDECIDED, NULL);
+	}
+	pause = now - process->doubt_since;
+	if (process->state != SESSION_PROCESS_REFUSED) {
+		free(process->doubt);
+		process->doubt = strdup(why);
+		if (process->doubt && pause >= REFUSE_S)
+			say_refused(p, process);
+	}
+	pause = pause < LOOK_OFTEN_S ? LOOK_OFTEN_S : pause > DOUBT_MOST_S ? DOUBT_MOST_S : pause;
+	session_stop_looking(p, process);
+	look_at(p, process, now + pause);
+}
+
+void session_say_doubt(struct session_processes *p, struct session_process *process)
+{
+	if (process->doubt && session_now() >= process->doubt_since + REFUSE_ENDED_S)
+		say_refused(p, process);
 }
 
 static void refuse(struct session_processes *p, struct session_process *process, const char *why)
@@ -218,8 +289,8 @@ static void no_python(struct session_processes *p, struct session_process *proce
 	}
 	session_stop_looking(p, process);
 	process->state = SESSION_PROCESS_OTHER;
-	session_answer(p, process, PYBPF_PROC_OTHER, NULL);
-	if (!process->kind)
+	/* Unless it was the program after an exec that is yet to be heard of. */
+	if (!session_answer(p, process, PYBPF_PROC_OTHER, NULL) && !process->kind)
 		session_files_add_other(p->session->files, &process->file);
 }
 
@@ -236,12 +307,17 @@ static void look_for_python(struct session_processes *p, struct session_process 
 	result = discovery_process(process->pid, python, why, sizeof(why));
 	if (result == DISCOVERY_OK && python->start_time != process->start)
 		result = DISCOVERY_GONE;
+	if (result == DISCOVERY_OK || result == DISCOVERY_NOT_PYTHON)
+		clear_doubt(process);
 	switch (result) {
 	case DISCOVERY_OK:
 		found_python(p, process, python);
 		break;
 	case DISCOVERY_NOT_PYTHON:
 		no_python(p, process, now);
+		break;
+	case DISCOVERY_CONTRADICTED:
+		doubt(p, process, now, why);
 		break;
 	case DISCOVERY_GONE:
 	case DISCOVERY_ZOMBIE:
@@ -253,14 +329,33 @@ static void look_for_python(struct session_processes *p, struct session_process 
 	free(python);
 }
 
-/* Once the interpreter is up, its memory must agree with the layout; if not, no more samples are taken. */
+/* The contradiction was a loader's. Where its interpreter is not up yet, no sample with Python frames was missed. */
+static void end_doubt(struct session_processes *p, struct session_process *process, bool interpreter_up)
+{
+	const struct pybpf_proc place = place_of(process->python, process->layout);
+
+	clear_doubt(process);
+	process->state = SESSION_PROCESS_PYTHON;
+	process->in_time = !interpreter_up;
+	session_files_add(p->session->files, &process->file, process->python, process->layout);
+	session_answer(p, process, PYBPF_PROC_READY, &place);
+}
+
+/* Once the interpreter is up, its memory must agree with the layout; while it does not, no samples are taken. */
 static void validate(struct session_processes *p, struct session_process *process, double now)
 {
 	char why[512];
 	int err = discovery_validate(process->python, why, sizeof(why));
 
+	if (err == -EINVAL) {
+		session_files_distrust(p->session->files, &process->file, process->python);
+		doubt(p, process, now, why);
+		return;
+	}
+	if (process->doubted && (!err || err == -EAGAIN))
+		end_doubt(p, process, !err);
+	session_stop_looking(p, process);
 	if (err == -EAGAIN) {
-		session_stop_looking(p, process);
 		look_at(p, process, now + VALIDATE_S);
 		return;
 	}
@@ -268,14 +363,8 @@ static void validate(struct session_processes *p, struct session_process *proces
 		log_info("process %d: its memory is laid out as that version's", process->pid);
 		session_files_validated(p->session->files, process->python);
 	}
-	if (err == -EINVAL) {
-		log_printf(process->wanted ? LOG_ERROR : LOG_INFO, "%s", why);
-		session_files_distrust(p->session->files, &process->file, process->python);
-		session_answer(p, process, p->session->options.all ? PYBPF_PROC_UNWANTED : PYBPF_PROC_UNDECIDED, NULL);
-	}
 	free(process->python);
 	process->python = NULL;
-	session_stop_looking(p, process);
 }
 
 /* started: a moment ago, so that what it will load may not be there yet. */
@@ -283,12 +372,27 @@ void session_begin_look(struct session_processes *p, struct session_process *pro
 {
 	double now = session_now();
 
+	clear_doubt(process);
+	free(process->python);
+	process->python = NULL;
 	process->state = SESSION_PROCESS_LOOKING;
 	process->look_since = started ? now : now - STARTING_S;
 	if (started)
 		p->starting_until = now + STARTING_S;
 	/* A program that is known to load a Python has not done so yet: its mapping will be seen. */
 	look_at(p, process, started && process->kind == PYBPF_FILE_LOADS ? now + STARTING_S : now);
+}
+
+void session_look_soon(struct session_processes *p, struct session_process *process)
+{
+	double now = session_now();
+
+	if (process->doubted)
+		return;
+	if (process->state != SESSION_PROCESS_LOOKING)
+		process->look_since = now - STARTING_S;
+	process->state = SESSION_PROCESS_LOOKING;
+	look_at(p, process, now + SOON_S);
 }
 
 void session_processes_look(struct session_processes *p, double now)
@@ -300,7 +404,7 @@ void session_processes_look(struct session_processes *p, double now)
 		next = process->next;
 		if (process->next_look > now)
 			continue;
-		if (process->state == SESSION_PROCESS_PYTHON && process->python)
+		if (process->python)
 			validate(p, process, now);
 		else if (process->state == SESSION_PROCESS_PYTHON)
 			session_stop_looking(p, process);

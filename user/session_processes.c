@@ -37,6 +37,7 @@ static void free_record(struct session_process *process)
 	free(process->container);
 	free(process->program);
 	free(process->python);
+	free(process->doubt);
 	free(process);
 }
 
@@ -81,6 +82,16 @@ void session_processes_settle(struct session_processes *p)
 	}
 }
 
+void session_processes_say_doubts(struct session_processes *p)
+{
+	struct session_process *process, *next;
+
+	HASH_ITER (hh, p->records, process, next) {
+		if (!process->ended)
+			session_say_doubt(p, process);
+	}
+}
+
 void session_processes_forget(struct session_processes *p, struct session_process *process)
 {
 	add_up(&p->counts, process);
@@ -96,6 +107,7 @@ static void end(struct session_processes *p, struct session_process *process)
 	if (process->ended)
 		return;
 	session_label_again(p->session, process);
+	session_say_doubt(p, process);
 	process->ended = true;
 	process->ended_at = session_now();
 	session_stop_looking(p, process);
@@ -217,37 +229,27 @@ static void on_mapping(const struct session_mapping *mapping, void *arg)
 {
 	struct session_processes *p = arg;
 	struct session_process *process = p->session->options.all ? NULL : find_pid(p, mapping->pid);
+	enum session_files_found found;
 	struct pybpf_proc place;
 
 	if ((!process && !p->session->options.all) || mapping->pid == getpid())
 		return;
-	switch (session_files_mapped(p->session->files, mapping, &place)) {
-	case SESSION_FILES_NOTHING:
+	found = session_files_mapped(p->session->files, mapping, &place);
+	if (found == SESSION_FILES_NOTHING)
 		return;
-	case SESSION_FILES_UNKNOWN:
-		process = find_pid(p, mapping->pid);
-		if (process)
-			process->unknown_file = true;
+	process = get_record(p, mapping->pid);
+	if (!process)
 		return;
-	case SESSION_FILES_PLACED:
-		process = get_record(p, mapping->pid);
-		if (!process || process->ended || process->state == SESSION_PROCESS_PYTHON ||
-		    process->state == SESSION_PROCESS_UNWANTED)
-			return;
-		if (process->kind == PYBPF_FILE_LOADS) {
-			if (!session_is_unwanted(p, process))
-				session_make_ready(p, process, &place);
-			return;
-		}
+	process->unknown_file |= found == SESSION_FILES_UNKNOWN;
+	if (process->ended || process->state == SESSION_PROCESS_UNWANTED ||
+	    (process->state == SESSION_PROCESS_PYTHON && !process->doubted))
+		return;
+	if (found == SESSION_FILES_UNKNOWN)
+		session_look_soon(p, process);
+	else if (found == SESSION_FILES_LOOK || process->kind != PYBPF_FILE_LOADS || process->doubted)
 		session_begin_look(p, process, true);
-		return;
-	case SESSION_FILES_LOOK:
-		process = get_record(p, mapping->pid);
-		if (process && !process->ended && process->state != SESSION_PROCESS_PYTHON &&
-		    process->state != SESSION_PROCESS_UNWANTED)
-			session_begin_look(p, process, true);
-		return;
-	}
+	else if (!session_is_unwanted(p, process))
+		session_make_ready(p, process, &place);
 }
 
 int session_processes_event(void *ctx, void *data, size_t size)

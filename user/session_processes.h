@@ -47,6 +47,10 @@ struct session_process {
 	uint64_t cpu_ns;            /* of the process, once it has ended */
 	uint32_t layout;
 	struct discovery_python *python; /* while it has not been validated */
+	bool doubted; /* what its memory says contradicts its files, since doubt_since (CLOCK_MONOTONIC seconds) */
+	double doubt_since;
+	bool refusal_said;
+	char *doubt; /* the sentence that is to say so, until it is said */
 	double begun, look_since, next_look;
 	struct session_process *next, *prev; /* in the list of those to look at */
 	UT_hash_handle hh;                   /* by proc_id */
@@ -100,6 +104,8 @@ bool session_processes_any_ended(const struct session_processes *p, double befor
 /* Calls visit for each record that ended before the given time; visit may forget it. */
 void session_processes_each_ended(struct session_processes *p, double before,
 				  void (*visit)(struct session_process *process, void *arg), void *arg);
+/* Of the processes that live at the end of the run: says which are refused by now. */
+void session_processes_say_doubts(struct session_processes *p);
 /* Of those that ended while they were being looked at: which were no Python, by what is known of their programs now? */
 void session_processes_settle(struct session_processes *p);
 /* Takes the record out and frees it; what it adds to the counts stays. */

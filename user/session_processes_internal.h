@@ -57,6 +57,10 @@ void session_make_ready(struct session_processes *p, struct session_process *pro
 bool session_is_unwanted(struct session_processes *p, struct session_process *process);
 /* started: a moment ago, so that what it will load may not be there yet. */
 void session_begin_look(struct session_processes *p, struct session_process *process, bool started);
+/* It has mapped a file that is mapped in another way by now. */
+void session_look_soon(struct session_processes *p, struct session_process *process);
+/* The process has ended, or the run: if it was refused by then, says why. */
+void session_say_doubt(struct session_processes *p, struct session_process *process);
 void session_stop_looking(struct session_processes *p, struct session_process *process);
 
 #endif

@@ -207,10 +207,13 @@ static double age_of(pid_t pid)
 /* An interpreter that is not mapped and set up by then will not be. */
 #define INTERPRETER_WAIT_S 3.0
 #define INTERPRETER_POLL_S 0.002
+/* Nor will memory that contradicts a layout for so long be a loader's, whenever the program was executed. */
+#define CONTRADICTED_WAIT_S 1.0
 
 int session_find_python(pid_t pid, struct discovery_python *out)
 {
 	struct timespec pause = {.tv_nsec = (long)(INTERPRETER_POLL_S * 1e9)};
+	double begin = now_s();
 	enum discovery_result result;
 	char why[1024];
 	pid_t process;
@@ -226,12 +229,15 @@ int session_find_python(pid_t pid, struct discovery_python *out)
 			err = discovery_validate(out, why, sizeof(why));
 			if (!err)
 				return 0;
-			if (err != -EAGAIN)
+			if (err == -EINVAL)
+				result = DISCOVERY_CONTRADICTED;
+			else if (err != -EAGAIN)
 				break;
-		} else if (result != DISCOVERY_NOT_PYTHON) {
+		} else if (result != DISCOVERY_NOT_PYTHON && result != DISCOVERY_CONTRADICTED) {
 			break;
 		}
-		if (age_of(pid) > INTERPRETER_WAIT_S) {
+		if (age_of(pid) > INTERPRETER_WAIT_S &&
+		    (result != DISCOVERY_CONTRADICTED || now_s() - begin > CONTRADICTED_WAIT_S)) {
 			if (result != DISCOVERY_OK)
 				break;
 			/* An embedder may set it up at any later time. */

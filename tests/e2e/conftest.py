@@ -9,6 +9,7 @@ import pythons
 
 
 def pytest_sessionstart():
+    harness.take_interrupts()
     # Paths of this machine do not exist in another root file system.
     pythons.copy_targets()
 

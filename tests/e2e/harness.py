@@ -357,6 +357,12 @@ def answers(port):
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
+def take_interrupts():
+    """Makes SIGINT do what it does by default, in this process and what it starts: a shell's background jobs ignore it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def interrupt(process):
     process.send_signal(signal.SIGINT)
 

@@ -191,17 +191,40 @@ def test_no_such_process():
     assert run.code == 1 and str(process.pid) in run.out and str(pid) in one_sentence(run.err)
 
 
-def test_without_privilege():
-    if not shutil.which("setpriv"):
-        pytest.skip("setpriv is missing")
+def with_proc(hidepid, argv):
+    """The same program, with a /proc of its own that hides so much, whatever the machine's does."""
+    mount = 'mount -t proc -o hidepid="$0" proc /proc && exec "$@"'
+    return ["unshare", "--mount", "/bin/sh", "-c", mount, str(hidepid), *argv]
+
+
+def as_nobody_with_proc(hidepid):
     with public_copy() as binary, sleeping() as (process,):
-        done = subprocess.run(as_nobody(binary, "ps"), capture_output=True, text=True)
-        mine = subprocess.run(as_nobody(binary, "ps", "-p", str(process.pid), "--json"), capture_output=True, text=True)
+        whole = with_proc(hidepid, as_nobody(binary, "ps"))
+        one = with_proc(hidepid, as_nobody(binary, "ps", "-p", str(process.pid), "--json"))
+        return process.pid, *[subprocess.run(argv, capture_output=True, text=True) for argv in (whole, one)]
+
+
+needs_setpriv = pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is missing")
+
+
+@needs_setpriv
+def test_without_privilege():
+    pid, done, mine = as_nobody_with_proc(0)
     # Only the names of others can be read: those that say Python are listed with what is missing.
     assert "CAP_SYS_PTRACE" in done.stderr and done.returncode in (0, 1)
-    assert str(process.pid) in done.stdout or done.returncode == 1
-    told = json.loads(mine.stdout) if mine.stdout.strip() != "[]" else []
-    assert "CAP_SYS_PTRACE" in (told[0]["not_supported"] if told else mine.stderr)
+    assert str(pid) in done.stdout
+    assert "CAP_SYS_PTRACE" in json.loads(mine.stdout)[0]["not_supported"]
+
+
+@needs_setpriv
+@pytest.mark.parametrize("hidepid", [1, 2])
+def test_without_privilege_where_proc_hides_processes(hidepid):
+    """What is hidden is not said to be none."""
+    pid, done, mine = as_nobody_with_proc(hidepid)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "hidepid" in one_sentence(done.stderr) and "CAP_SYS_PTRACE" in done.stderr
+    assert mine.returncode == 1 and mine.stdout == "[]\n"
+    assert str(pid) in one_sentence(mine.stderr) and "hidepid" in mine.stderr
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import harness  # noqa: E402
 
 
+def pytest_sessionstart():
+    harness.take_interrupts()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def profiler():
     """The binary under test, as root: without both nothing here can be shown."""

@@ -67,6 +67,9 @@ static void survives_odd_mountinfos(void **state)
 		"1 2 0:1 / /x rw - cgroup",
 		"1 2 0:1 / /x rw - cgroup3 x rw",
 		"1 2 0:1 / /x rw - ext4 x rw,memory",
+		"1 2 0:1 \\000 /x rw - cgroup2 x rw",
+		"1 2 0:1 / \\000a rw - cgroup2 x rw",
+		"1 2 0:1 a /x rw - cgroup2 x rw",
 	};
 	struct discovery_cgroup_mounts mounts;
 	char *many = calloc(1, 200 * 64);
