@@ -27,7 +27,7 @@ int discovery_describe(pid_t pid, struct discovery_process *out)
 		.uid = status.uid,
 		.threads = stat.threads,
 		.kernel_thread = stat.kernel_thread,
-		.ended = stat.state == 'Z' || stat.state == 'X',
+		.ended = !procfs_task(pid, &stat),
 	};
 	memcpy(out->comm, stat.comm, sizeof(out->comm));
 	return 0;
@@ -74,7 +74,7 @@ int discovery_scan(int (*visit)(const struct discovery_process *process, void *a
 
 void discovery_cmdline(pid_t pid, char *buf, size_t size)
 {
-	ssize_t len = procfs_read_some(pid, "cmdline", buf, size);
+	ssize_t len = procfs_read_some(procfs_task(pid, NULL) ?: pid, "cmdline", buf, size);
 
 	if (len < 0)
 		len = 0;
