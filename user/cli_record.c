@@ -98,6 +98,8 @@ static int finish(struct record *r, struct session *session)
 	if (r->options.command && !session_python_found(session))
 		log_warn("no Python was found in %s: it may be another program, or have ended too early",
 			 r->options.command[0]);
+	else if (r->options.filter.children && !session_python_found(session))
+		log_warn("no Python was found in process %u, nor in what it started", r->options.filter.pids.items[0]);
 	if (!r->options.quiet)
 		session_account_print(&account, r->options.stats, stderr);
 	if (r->options.json_path)
@@ -111,7 +113,10 @@ static void say_end(const struct record *r, enum session_end end)
 
 	if (end != SESSION_END_TARGET || r->options.quiet)
 		return;
-	if (filter->pids.count == 1)
+	if (filter->pids.count && filter->children)
+		log_warn("the processes and what they started ended during the run; what was sampled until then "
+			 "follows");
+	else if (filter->pids.count == 1)
 		log_warn("process %u ended during the run; what was sampled until then follows", filter->pids.items[0]);
 	else if (filter->pids.count)
 		log_warn("all %zu processes ended during the run; what was sampled until then follows",
@@ -134,15 +139,15 @@ static void tell_python(const struct discovery_python *python)
 		 "the interpreters' lists, matched by pthread_self()");
 }
 
-/* Each PID must be a Python's; what it is is told. */
-static int check_pids(const struct discovery_numbers *pids)
+/* Each PID must be a Python's, unless its children are wanted; what it is is told. */
+static int check_pids(const struct discovery_numbers *pids, bool children)
 {
 	struct discovery_python *python = calloc(1, sizeof(*python));
 	int err = python ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < pids->count && !err; i++) {
-		err = session_find_python((pid_t)pids->items[i], python);
-		if (!err)
+		err = session_find_python((pid_t)pids->items[i], children, python);
+		if (!err && python->version[0])
 			tell_python(python);
 	}
 	free(python);
@@ -225,7 +230,7 @@ static int record_targets(struct record *r)
 	enum session_end end;
 	int code = CLI_FAILED;
 
-	if (check_pids(pids))
+	if (check_pids(pids, r->options.filter.children))
 		goto done;
 	warn_of_namespace(r);
 	session = session_new(&r->options.session);

@@ -13,7 +13,8 @@
 const char cli_select_help[] =
 	"Which processes:\n"
 	"  -p, --pid PID[,PID...]  these; may be repeated\n"
-	"      --children          with -p: and what they start (also --subprocesses)\n"
+	"      --children          with -p: and all that they have started and start (also --subprocesses); PID may\n"
+	"                          then be any program: a shell, timeout, tini\n"
 	"  -a, --all               every Python process of the machine\n"
 	"      --container NAME|ID those in a container of docker, containerd, CRI-O, podman, Kubernetes (POD/NAME), "
 	"LXC,\n"

@@ -32,6 +32,7 @@ struct mapped_file {
 
 struct search {
 	pid_t pid;
+	pid_t task; /* that shows what the process maps */
 	char exe[PATH_MAX], root[PATH_MAX];
 	struct mapped_file *files;
 	size_t count, capacity;
@@ -332,7 +333,7 @@ static enum discovery_result search_files(struct search *search, struct discover
 				inside_path(search, search->files[i ? i - 1 : 0].map.path));
 			return DISCOVERY_UNSUPPORTED;
 		}
-		err = look_at(search->pid, &mapped->map, &file);
+		err = look_at(search->task, &mapped->map, &file);
 		if (err || !file) {
 			search->unreadable++;
 			search->unreadable_error = err;
@@ -363,7 +364,8 @@ static enum discovery_result search_files(struct search *search, struct discover
 	return nothing_found(search, out->comm);
 }
 
-enum discovery_result discovery_process(pid_t pid, struct discovery_python *out, char *why, size_t why_size)
+/* *again: the thread that showed the process's mappings has ended meanwhile, and another one may show them whole. */
+static enum discovery_result look_once(pid_t pid, struct discovery_python *out, char *why, size_t why_size, bool *again)
 {
 	struct search search = {.pid = pid, .why = why, .why_size = why_size};
 	enum discovery_result result = DISCOVERY_GONE;
@@ -379,15 +381,16 @@ enum discovery_result discovery_process(pid_t pid, struct discovery_python *out,
 		goto failed;
 	out->start_time = stat.start_time;
 	snprintf(out->comm, sizeof(out->comm), "%s", stat.comm);
-	if (stat.state == 'Z' || stat.state == 'X') {
+	search.task = procfs_task(pid, &stat);
+	if (!search.task) {
 		explain(&search, "process %d (%s) has ended and waits for its parent (%d) to collect it", pid,
 			out->comm, stat.ppid);
 		result = DISCOVERY_ZOMBIE;
 		goto done;
 	}
-	read_link(pid, "exe", search.exe, sizeof(search.exe));
-	read_link(pid, "root", search.root, sizeof(search.root));
-	err = procfs_each_map(pid, collect_file, &search);
+	read_link(search.task, "exe", search.exe, sizeof(search.exe));
+	read_link(search.task, "root", search.root, sizeof(search.root));
+	err = procfs_each_map(search.task, collect_file, &search);
 	if (err)
 		goto failed;
 	result = search_files(&search, out);
@@ -408,10 +411,19 @@ failed:
 		result = DISCOVERY_DENIED;
 	}
 done:
+	*again = search.task && result != DISCOVERY_OK && procfs_task(pid, NULL) != search.task;
 	for (size_t i = 0; i < search.count; i++)
 		free((char *)search.files[i].map.path);
 	free(search.files);
 	return result;
+}
+
+enum discovery_result discovery_process(pid_t pid, struct discovery_python *out, char *why, size_t why_size)
+{
+	bool again;
+	enum discovery_result result = look_once(pid, out, why, why_size, &again);
+
+	return again ? look_once(pid, out, why, why_size, &again) : result;
 }
 
 int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id)
@@ -419,7 +431,13 @@ int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python,
 	const struct procfs_map map = {.start = start, .end = end, .path = ""};
 	const struct discovery_file *file = NULL;
 	int err = look_at(pid, &map, &file);
+	pid_t task;
 
+	if (err) {
+		task = procfs_task(pid, NULL);
+		if (task && task != pid)
+			err = look_at(task, &map, &file);
+	}
 	if (err || !file)
 		return err ?: -ENOENT;
 	*python = file->kind != DISCOVERY_FILE_OTHER;

@@ -389,7 +389,7 @@ int discovery_cgroup_locate(const struct discovery_cgroup_mounts *mounts, const 
 
 int discovery_cgroup_of(pid_t pid, char **text)
 {
-	return procfs_read(pid, "cgroup", CGROUP_MAX, text, NULL);
+	return procfs_read(procfs_task(pid, NULL) ?: pid, "cgroup", CGROUP_MAX, text, NULL);
 }
 
 bool discovery_cgroup_holds(const struct discovery_cgroup *group, const char *text)

@@ -36,6 +36,13 @@ int discovery_scan(int (*visit)(const struct discovery_process *process, void *a
 		   struct discovery_scan *count);
 
 /*
+ * The processes below the given ones, which are not among them: their children, the children of those, and so on, as
+ * /proc has them now, without those that have ended. Returns 0, with *below the caller's to free, or negative errno. A
+ * process whose parent has ended is below the one that took it in (init, or PR_SET_CHILD_SUBREAPER).
+ */
+int discovery_scan_below(const uint32_t *pids, size_t count, uint32_t **below, size_t *below_count);
+
+/*
  * The arguments, joined by blanks, as far as they fit; "" when there are none (a kernel thread) or they cannot be read.
  * They hold whatever the process put there, control characters, too.
  */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "procfs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -213,6 +214,42 @@ int procfs_stat(pid_t pid, struct procfs_stat *out)
 	return n < 0 ? (int)n : procfs_parse_stat(text, out);
 }
 
+static bool has_ended(const struct procfs_stat *stat)
+{
+	return stat->state == 'Z' || stat->state == 'X';
+}
+
+pid_t procfs_task(pid_t pid, const struct procfs_stat *stat)
+{
+	const struct dirent *entry;
+	struct procfs_stat own;
+	char path[64];
+	pid_t task = 0;
+	DIR *tasks;
+
+	if (!stat && procfs_stat(pid, &own))
+		return 0;
+	if (!stat)
+		stat = &own;
+	if (!has_ended(stat))
+		return pid;
+	/* The thread that has ended is one of them until the last one has. */
+	if (stat->threads < 2)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && !task && (entry = readdir(tasks))) {
+		char *end;
+		long tid = strtol(entry->d_name, &end, 10);
+
+		if (!*end && tid > 0 && tid <= INT_MAX && !procfs_stat((pid_t)tid, &own) && !has_ended(&own))
+			task = (pid_t)tid;
+	}
+	if (tasks)
+		closedir(tasks);
+	return task;
+}
+
 /* The number after `name` (with its colon) in a file of lines. Returns 0 or negative errno. */
 static int line_number(const char *path, const char *name, uint64_t *out)
 {
@@ -413,7 +450,7 @@ int procfs_open_in_root(pid_t pid, const char *path, struct stat *st)
 	int root, fd;
 	ssize_t n;
 
-	snprintf(root_path, sizeof(root_path), "/proc/%d/root", pid);
+	snprintf(root_path, sizeof(root_path), "/proc/%d/root", procfs_task(pid, NULL) ?: pid);
 	/* maps shows a chroot's files from outside. */
 	n = readlink(root_path, root_target, sizeof(root_target) - 1);
 	if (n > 1 && !strncmp(path, root_target, n) && path[n] == '/')

@@ -42,6 +42,13 @@ int procfs_parse_stat(const char *text, struct procfs_stat *out);
 /* Returns 0, -ESRCH when there is no such process, or another negative errno. */
 int procfs_stat(pid_t pid, struct procfs_stat *out);
 
+/*
+ * The task whose directory in /proc shows the process's memory, files and cgroups: pid itself, or where its first
+ * thread has ended and others go on, one of those (do_exit() takes mm, files and, in v1, cgroups from each thread on
+ * its own). 0: it has ended as a whole. stat: of the process, or NULL to have it read.
+ */
+pid_t procfs_task(pid_t pid, const struct procfs_stat *stat);
+
 /* The process that thread tid belongs to into *out (Tgid in /proc/TID/status). Returns 0 or negative errno. */
 int procfs_thread_group(pid_t tid, pid_t *out);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "procfs.h"
 #include "pysym_function.h"
 
 struct code {
@@ -140,7 +141,7 @@ static uint32_t shown_from(const struct pysym *s, const struct process *process,
 
 	if (s->full_filenames)
 		return 0;
-	snprintf(root, sizeof(root), "/proc/%d/root", process->pid);
+	snprintf(root, sizeof(root), "/proc/%d/root", procfs_task(process->pid, NULL) ?: process->pid);
 	if (access(root, F_OK) == 0)
 		path->shown = (int32_t)(pysym_short_path(path->text, root) - path->text);
 	else if (path->shown < 0)

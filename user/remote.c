@@ -4,15 +4,25 @@
 #include <errno.h>
 #include <sys/uio.h>
 
+#include "procfs.h"
+
 int remote_read(pid_t pid, uint64_t addr, void *buf, size_t size)
 {
 	size_t done = 0;
+	pid_t task = pid;
 
 	while (done < size) {
 		struct iovec local = {.iov_base = (char *)buf + done, .iov_len = size - done};
 		struct iovec remote = {.iov_base = (void *)(uintptr_t)(addr + done), .iov_len = size - done};
-		ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+		ssize_t n = process_vm_readv(task, &local, 1, &remote, 1, 0);
 
+		/* Its first thread may have ended before others. */
+		if (n < 0 && errno == ESRCH && task == pid) {
+			task = procfs_task(pid, NULL);
+			if (!task || task == pid)
+				return -ESRCH;
+			continue;
+		}
 		/* The kernel cuts a read at the first page that is not there; the next call says EFAULT. */
 		if (n < 0)
 			return errno == EINVAL ? -EFAULT : -errno;

@@ -46,7 +46,8 @@ static int attach(struct session_processes *p)
 	return 0;
 }
 
-static int claim(const struct session_processes *p, const uint32_t *pids, size_t count)
+/* *fresh is raised by the number of those that the kernel did not know. */
+static int claim(const struct session_processes *p, const uint32_t *pids, size_t count, size_t *fresh)
 {
 	const struct pybpf_proc claimed = {.state = PYBPF_PROC_CLAIMED};
 
@@ -57,66 +58,31 @@ static int claim(const struct session_processes *p, const uint32_t *pids, size_t
 			log_error("cannot hand process %u to the kernel: %s", pids[i], strerror(-err));
 			return err;
 		}
+		*fresh += !err;
 	}
 	return 0;
 }
 
-/* A process and whose child it is. */
-struct kinship {
-	uint32_t pid, parent;
-	bool taken;
-};
+/* Rounds through /proc: each finds what was started during the one before by processes that were not claimed then. */
+#define CLAIM_ROUNDS 16
 
-struct kin {
-	struct kinship *items;
-	size_t count, capacity;
-};
-
-static int add_kin(const struct discovery_process *process, void *arg)
+/* The children that the processes have already, and theirs. Forks of claimed processes are seen by the kernel. */
+static int claim_children(const struct session_processes *p, const uint32_t *pids, size_t count)
 {
-	struct kin *kin = arg;
+	size_t below_count, fresh = 1;
+	uint32_t *below;
+	int err = 0;
 
-	if (kin->count == kin->capacity) {
-		size_t capacity = kin->capacity ? kin->capacity * 2 : 256;
-		struct kinship *items = reallocarray(kin->items, capacity, sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		kin->items = items;
-		kin->capacity = capacity;
-	}
-	kin->items[kin->count++] = (struct kinship){.pid = (uint32_t)process->pid, .parent = (uint32_t)process->ppid};
-	return 0;
-}
-
-static bool is_claimed(const struct session_processes *p, uint32_t pid)
-{
-	struct pybpf_proc entry;
-
-	return bpf_map_lookup_elem(session_procs_fd(p), &pid, &entry) == 0;
-}
-
-/* The children that the claimed processes have already, and theirs. Forks from now on are seen by the kernel. */
-static int claim_children(const struct session_processes *p)
-{
-	struct kin kin = {0};
-	bool more = true;
-	int err = discovery_scan(add_kin, &kin, NULL);
-
-	while (!err && more) {
-		more = false;
-		for (size_t i = 0; i < kin.count && !err; i++) {
-			struct kinship *one = &kin.items[i];
-
-			if (one->taken || !is_claimed(p, one->parent))
-				continue;
-			err = claim(p, &one->pid, 1);
-			one->taken = more = true;
+	for (int round = 0; round < CLAIM_ROUNDS && fresh && !err; round++) {
+		fresh = 0;
+		err = discovery_scan_below(pids, count, &below, &below_count);
+		if (err) {
+			log_error("cannot go through the processes in /proc: %s", strerror(-err));
+			break;
 		}
+		err = claim(p, below, below_count, &fresh);
+		free(below);
 	}
-	if (err)
-		log_error("cannot go through the processes in /proc: %s", strerror(-err));
-	free(kin.items);
 	return err;
 }
 
@@ -166,14 +132,15 @@ done:
 int session_processes_start(struct session_processes *p, const uint32_t *pids, size_t count)
 {
 	double next = 0;
-	int err = claim(p, pids, count);
+	size_t fresh = 0;
+	int err = claim(p, pids, count, &fresh);
 	struct timespec t;
 
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	p->begin = (uint64_t)t.tv_sec * ticks_per_s() + (uint64_t)t.tv_nsec / (1000000000u / ticks_per_s());
 	err = err ?: attach(p);
 	if (p->session->options.follow)
-		err = err ?: claim_children(p);
+		err = err ?: claim_children(p, pids, count);
 	err = err ?: find(p);
 	discovery_memo_begin();
 	while (!err && next <= session_now()) {

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "discovery_scan.h"
 #include "log.h"
 #include "procfs.h"
 
@@ -210,7 +212,49 @@ static double age_of(pid_t pid)
 /* Nor will memory that contradicts a layout for so long be a loader's, whenever the program was executed. */
 #define CONTRADICTED_WAIT_S 1.0
 
-int session_find_python(pid_t pid, struct discovery_python *out)
+/* So many are named. */
+#define BELOW_MAX 8
+
+/* "12 (python3), 13 (celery)": the Pythons below a process; "" where there is none. */
+static void name_pythons_below(pid_t pid, char *text, size_t size)
+{
+	struct discovery_python *python = calloc(1, sizeof(*python));
+	const uint32_t top = (uint32_t)pid;
+	size_t count = 0, found = 0, used = 0;
+	uint32_t *below = NULL;
+	char why[1024];
+
+	text[0] = '\0';
+	if (!python || discovery_scan_below(&top, 1, &below, &count))
+		count = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (discovery_process((pid_t)below[i], python, why, sizeof(why)) != DISCOVERY_OK)
+			continue;
+		if (found++ < BELOW_MAX && used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%u (%.15s)", used ? ", " : "", below[i],
+						 python->comm);
+	}
+	if (found > BELOW_MAX && used < size)
+		snprintf(text + used, size - used, " and %zu more", found - BELOW_MAX);
+	free(below);
+	free(python);
+}
+
+static void refuse(pid_t pid, enum discovery_result result, const char *why)
+{
+	char below[512] = "";
+
+	if (result == DISCOVERY_NOT_PYTHON)
+		name_pythons_below(pid, below, sizeof(below));
+	if (below[0])
+		log_error("%s; below it Python runs in %s: give -p %d --children for all that it has started and "
+			  "starts, or the PIDs of those",
+			  why, below, pid);
+	else
+		log_error("%s", why);
+}
+
+int session_find_python(pid_t pid, bool children, struct discovery_python *out)
 {
 	struct timespec pause = {.tv_nsec = (long)(INTERPRETER_POLL_S * 1e9)};
 	double begin = now_s();
@@ -225,6 +269,10 @@ int session_find_python(pid_t pid, struct discovery_python *out)
 	}
 	while (1) {
 		result = discovery_process(pid, out, why, sizeof(why));
+		if (children && (result == DISCOVERY_NOT_PYTHON || result == DISCOVERY_UNSUPPORTED)) {
+			out->version[0] = '\0';
+			return 0;
+		}
 		if (result == DISCOVERY_OK) {
 			err = discovery_validate(out, why, sizeof(why));
 			if (!err)
@@ -247,6 +295,6 @@ int session_find_python(pid_t pid, struct discovery_python *out)
 		}
 		nanosleep(&pause, NULL);
 	}
-	log_error("%s", why);
+	refuse(pid, result, why);
 	return result == DISCOVERY_GONE || result == DISCOVERY_ZOMBIE ? -ESRCH : -EINVAL;
 }

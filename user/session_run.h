@@ -38,8 +38,9 @@ void session_run_command(struct session_command *command);
 
 /*
  * Finds the interpreter in a process that may have started just now: waits while it is young. Fills *out. Returns 0,
- * or negative errno after reporting what was found.
+ * or negative errno after reporting what was found. children: what it starts is wanted as well, so it need not be a
+ * Python itself; out->version is "" then.
  */
-int session_find_python(pid_t pid, struct discovery_python *out);
+int session_find_python(pid_t pid, bool children, struct discovery_python *out);
 
 #endif
