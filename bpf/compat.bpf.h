@@ -27,14 +27,10 @@ const volatile __u32 cfg_pidns_inum;
 
 /* What is remembered of a thread between samples. */
 struct thread_cache {
-	__u64 tstate;       /* its thread state, or 0 when a search found none */
-	__u64 interp;       /* the newest interpreter at that time */
-	__u64 threads_head; /* without a thread state: the newest thread state of that interpreter */
-	__u64 head_thread;  /* and the thread that it said it was of */
+	__u64 tstate; /* its thread state, or 0 when a search found none */
+	__u64 lists;  /* without a thread state: thread_lists at that time */
 	__u32 proc_id;
-	__u32 several; /* there was more than one interpreter */
-	__u32 age;     /* samples since the search that found none */
-	__u32 pad;
+	__u32 age; /* samples since the search that found none */
 };
 
 struct {

@@ -59,7 +59,7 @@ struct pybpf_layout {
 	__u16 tstate_interp;
 	__u16 tstate_thread_id;
 	__u16 tstate_frame;         /* the frame, or the cframe where cframe_frame is an offset */
-	__u16 tstate_status;        /* 3.12+: the 32-bit field of bit 4 "active"; 0 where there is none */
+	__u16 tstate_status;        /* 3.12+: the 32-bit field _status; 0 where there is none */
 	__u16 tstate_datastack_top; /* 3.11+, followed by the limit; 0 where there is none */
 	__u16 tstate_window;
 	__u16 cframe_frame; /* _PyCFrame.current_frame (3.11, 3.12), followed by previous */
@@ -110,8 +110,14 @@ struct pybpf_layout {
 };
 _Static_assert(sizeof(struct pybpf_layout) == 80, "pybpf_layout has no hidden padding");
 
-/* PyThreadState._status.active: the thread state is attached to its thread (3.12+, cpython/pystate.h). */
-#define PYBPF_TSTATE_ACTIVE (1u << 4)
+/*
+ * Bits of PyThreadState._status (3.12 to 3.15, cpython/pystate.h). A thread state that was deleted keeps its thread_id
+ * and the bits bound and active: unbound tells. bound_gilstate is set when a thread state is attached, and cleared when
+ * another one of its thread is (tstate_activate, bind_gilstate_tstate).
+ */
+#define PYBPF_TSTATE_BOUND    (1u << 1)
+#define PYBPF_TSTATE_UNBOUND  (1u << 2)
+#define PYBPF_TSTATE_GILSTATE (1u << 3)
 
 /*
  * What one process is to the kernel side; key of map procs: its tgid in pybpf's PID namespace. Holds for one program of

@@ -17,18 +17,31 @@
 #include "walk_state.h"
 #include "walk_switch.h"
 
-/* Reads a thread state into the buffer. Returns 0 when it is this thread's. */
-static __always_inline int walk_read_tstate(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
-{
-	if (!tstate || walk_window(w, tstate, l->tstate_window, PYBPF_TSTATE_WINDOW))
-		return -1;
-	return walk_u64(w, l->tstate_thread_id) == w->thread_id ? 0 : 1;
-}
+/* Whose a thread state is. */
+enum walk_owner {
+	WALK_NOT_OURS,
+	WALK_OURS,      /* this thread's, which has attached another one since */
+	WALK_OURS_LAST, /* the one that this thread attached last, or the build does not say */
+};
 
-/* The thread state in the buffer is attached to its thread, or the build does not say. */
-static __always_inline int walk_tstate_active(const struct walk *w, const struct pybpf_layout *l)
+/* Reads a thread state into the buffer. */
+static __always_inline enum walk_owner walk_read_tstate(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
 {
-	return !l->tstate_status || (walk_u32(w, l->tstate_status) & PYBPF_TSTATE_ACTIVE);
+	__u32 status;
+
+	if (!tstate || walk_window(w, tstate, l->tstate_window, PYBPF_TSTATE_WINDOW))
+		return WALK_NOT_OURS;
+	if (walk_u64(w, l->tstate_thread_id) != w->thread_id) {
+		if (!walk_u64(w, l->tstate_thread_id))
+			w->unbound = 1;
+		return WALK_NOT_OURS;
+	}
+	if (!l->tstate_status)
+		return WALK_OURS_LAST;
+	status = walk_u32(w, l->tstate_status);
+	if ((status & (PYBPF_TSTATE_BOUND | PYBPF_TSTATE_UNBOUND)) != PYBPF_TSTATE_BOUND)
+		return WALK_NOT_OURS;
+	return status & PYBPF_TSTATE_GILSTATE ? WALK_OURS_LAST : WALK_OURS;
 }
 
 /* Goes from the thread state in the buffer to its first frame. */
@@ -58,13 +71,13 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 /*
  * Begins a walk; nr_candidates candidates are there already. current is the thread state that holds the GIL, cached the
  * one that was this thread's at an earlier sample; either may be 0 and is checked. Without a match walk_step searches
- * interpreters and their threads. Returns 1 when cached is this thread's but not attached (it has released the GIL):
- * walk_settle is to be called next.
+ * interpreters and their threads.
  */
-static __always_inline int walk_start(struct walk *w, const struct pybpf_layout *l, __u64 current, __u64 cached)
+static __always_inline void walk_start(struct walk *w, const struct pybpf_layout *l, __u64 current, __u64 cached)
 {
 	w->tstate = 0;
 	w->fallback = 0;
+	w->unbound = 0;
 	w->interp = 0;
 	w->frame = 0;
 	w->unproved = 0;
@@ -76,24 +89,9 @@ static __always_inline int walk_start(struct walk *w, const struct pybpf_layout 
 	w->number++;
 	walk_clear_stack(w);
 
-	if (current && walk_read_tstate(w, l, current) == 0) {
+	if (current && walk_read_tstate(w, l, current) == WALK_OURS_LAST)
 		walk_enter_thread(w, l, current);
-		return 0;
-	}
-	if (!cached || walk_read_tstate(w, l, cached) != 0)
-		return 0;
-	if (!walk_tstate_active(w, l))
-		return 1;
-	walk_enter_thread(w, l, cached);
-	return 0;
-}
-
-/* several: the process has more than one interpreter, so that this thread may have another thread state as well. */
-static __always_inline void walk_settle(struct walk *w, const struct pybpf_layout *l, __u64 cached, int several)
-{
-	if (several)
-		w->fallback = cached;
-	else
+	else if (cached && walk_read_tstate(w, l, cached) == WALK_OURS_LAST)
 		walk_enter_thread(w, l, cached);
 }
 
@@ -194,6 +192,7 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *l)
 {
 	__u64 next = 0;
+	enum walk_owner owner;
 
 	if (w->phase == WALK_FRAME) {
 		enum walk_stop stop = walk_step_frame(w, l);
@@ -211,7 +210,7 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 		__u64 addr = w->interp ? w->interp + l->interp_next : w->interp_head;
 
 		if (walk_read(w, &next, sizeof(next), addr) || !next) {
-			if (!w->fallback || walk_read_tstate(w, l, w->fallback) != 0)
+			if (!w->fallback || walk_read_tstate(w, l, w->fallback) == WALK_NOT_OURS)
 				return 1;
 			w->steps = 0;
 			walk_enter_thread(w, l, w->fallback);
@@ -231,13 +230,11 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 		return 0;
 	}
 	w->tstate = next;
-	if (walk_read_tstate(w, l, next) != 0)
+	owner = walk_read_tstate(w, l, next);
+	if (owner == WALK_OURS && !w->fallback)
+		w->fallback = next;
+	if (owner != WALK_OURS_LAST)
 		return 0;
-	if (!walk_tstate_active(w, l)) {
-		if (!w->fallback)
-			w->fallback = next;
-		return 0;
-	}
 	w->steps = 0;
 	walk_enter_thread(w, l, next);
 	return 0;

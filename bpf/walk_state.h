@@ -94,7 +94,7 @@ struct walk {
 	__u64 code_type;
 
 	__u64 tstate;   /* found, or 0 */
-	__u64 fallback; /* thread state of this thread that is not attached */
+	__u64 fallback; /* thread state of this thread that it did not attach last */
 	__u64 interp;
 	__u64 frame;
 	/* Where else the frame may be when the thread state's is being switched: see walk_end. */
@@ -107,6 +107,7 @@ struct walk {
 	__u64 named_cframe; /* what the thread's own cframe has for the outer run's, or 0 */
 	__u64 entered_from; /* the outer run's frame as the new run's entry frame has it, or 0 */
 	__u64 found_frame;  /* of the cframe that the search has come to */
+	__u32 unbound;      /* a thread state was met that does not say yet whose it is */
 	__u32 searched;     /* bytes of the C stack, from the cframe on */
 	__u32 passed;       /* a cframe there proved itself and was not the one */
 	__u32 unproved;     /* what is walked may be no stack of now */

@@ -136,7 +136,7 @@ static void unknown_thread(struct world *w)
 }
 LAYOUT_TEST(unknown_thread)
 
-/* One thread with a thread state in each of two interpreters runs in the one that is attached. */
+/* One thread with a thread state in each of three interpreters runs in the one that it attached last. */
 static void attached_thread_state(struct world *w)
 {
 	uint64_t tstate[3], code[3];
@@ -147,15 +147,14 @@ static void attached_thread_state(struct world *w)
 		code[i] = make_code(w, i + 1);
 		tstate[i] = make_thread(w, make_interp(w), THREAD, make_frame(w, code[i], 0, 0));
 	}
-	for (int active = 0; active < 3; active++) {
+	for (int last = 0; last < 3; last++) {
 		for (int i = 0; i < 3; i++)
-			set_active(w, tstate[i], i == active);
-		assert_one_code(w, THREAD, code[active]);
+			set_status(w, tstate[i], i == last ? STATUS_LAST : STATUS_BEFORE);
+		assert_one_code(w, THREAD, code[last]);
 	}
-	/* With none attached (the GIL is released) one of them is taken, whole. */
-	set_active(w, tstate[2], false);
-	set_active(w, tstate[1], false);
-	set_active(w, tstate[0], false);
+	/* The last one has been deleted: one of the others is taken, whole. */
+	set_status(w, tstate[2], STATUS_DELETED);
+	assert_one_code(w, THREAD, code[1]);
 	put_ptr(w, tstate[1], w->l.tstate_thread_id, THREAD_2);
 	put_ptr(w, tstate[2], w->l.tstate_thread_id, THREAD_2);
 	assert_one_code(w, THREAD, code[0]);
@@ -180,7 +179,7 @@ static void current_thread_state(struct world *w)
 	/* Another thread's: this thread's own is searched for. */
 	put_ptr(w, w->proc.tstate_current, 0, third);
 	assert_one_code(w, THREAD_2, other);
-	set_active(w, first, false);
+	set_status(w, first, STATUS_BEFORE);
 	assert_one_code(w, THREAD, code_2);
 	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
 		put_ptr(w, w->proc.tstate_current, 0, wild[i]);
@@ -192,9 +191,9 @@ static void current_thread_state(struct world *w)
 LAYOUT_TEST(current_thread_state)
 
 /* Of a thread that has been sampled before; returns the leaf's code object. */
-static uint64_t leaf_with_cache(struct world *w, uint64_t cached, int several, int *result)
+static uint64_t leaf_with_cache(struct world *w, uint64_t cached, int *result)
 {
-	struct walk *k = kernel_walk(w, cached, several, NULL, 0);
+	struct walk *k = kernel_walk(w, cached, NULL, 0);
 	uint64_t leaf = leaf_code(k);
 
 	*result = (int)k->result;
@@ -211,32 +210,37 @@ static void remembered_thread_state(struct world *w)
 	uint64_t foreign = make_thread(w, interp, THREAD_2, make_frame(w, other, 0, 0)), second;
 	int result;
 
-	assert_int_equal(leaf_with_cache(w, first, 0, &result), code);
+	assert_int_equal(leaf_with_cache(w, first, &result), code);
 	assert_int_equal(result, WALK_OK);
 	/* Freed, and its memory another thread's by now; or no memory at all. */
-	assert_int_equal(leaf_with_cache(w, foreign, 0, &result), code);
+	assert_int_equal(leaf_with_cache(w, foreign, &result), code);
 	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
-		assert_int_equal(leaf_with_cache(w, wild[i], (int)i % 2, &result), code);
+		assert_int_equal(leaf_with_cache(w, wild[i], &result), code);
 		assert_int_equal(result, WALK_OK);
 	}
 	second = make_thread(w, make_interp(w), THREAD, make_frame(w, code_2, 0, 0));
 	if (w->l.tstate_status) {
-		set_active(w, first, false);
-		assert_int_equal(leaf_with_cache(w, first, 1, &result), code_2);
-		/* The GIL is released: the one that was current last is the one that is remembered. */
-		set_active(w, second, false);
-		assert_int_equal(leaf_with_cache(w, first, 1, &result), code);
-		assert_int_equal(leaf_with_cache(w, second, 1, &result), code_2);
+		/* Whatever is remembered: the one that was attached last. */
+		set_status(w, first, STATUS_BEFORE);
+		assert_int_equal(leaf_with_cache(w, first, &result), code_2);
+		assert_int_equal(leaf_with_cache(w, second, &result), code_2);
+		/* Deleted, and its memory is as it was. */
+		set_status(w, second, STATUS_DELETED);
+		set_status(w, first, STATUS_LAST);
+		assert_int_equal(leaf_with_cache(w, second, &result), code);
+		set_status(w, first, STATUS_DELETED);
+		assert_int_equal(leaf_with_cache(w, first, &result), 0);
+		assert_int_equal(result, WALK_NO_THREAD_STATE);
 	} else {
-		assert_int_equal(leaf_with_cache(w, first, 1, &result), code);
-		assert_int_equal(leaf_with_cache(w, second, 1, &result), code_2);
+		assert_int_equal(leaf_with_cache(w, first, &result), code);
+		assert_int_equal(leaf_with_cache(w, second, &result), code_2);
 	}
 	put_ptr(w, first, w->l.tstate_thread_id, THREAD_2);
 	put_ptr(w, second, w->l.tstate_thread_id, THREAD_2);
-	assert_int_equal(leaf_with_cache(w, first, 1, &result), 0);
+	assert_int_equal(leaf_with_cache(w, first, &result), 0);
 	assert_int_equal(result, WALK_NO_THREAD_STATE);
 	put_ptr(w, w->proc.interp_head, 0, 0);
-	assert_int_equal(leaf_with_cache(w, 0, 0, &result), 0);
+	assert_int_equal(leaf_with_cache(w, 0, &result), 0);
 	assert_int_equal(result, WALK_NO_INTERPRETER);
 }
 LAYOUT_TEST(remembered_thread_state)
