@@ -116,7 +116,6 @@ _Static_assert(PYBPF_COPY_STRING <= PYBPF_COPY_LINES, "the room behind the mask 
 /* Working memory of one sample: one per CPU, for no other sample runs there meanwhile (bpf_prog_active). */
 struct scratch {
 	struct walk walk;
-	__u64 cached; /* the thread state that the thread's cache has */
 	__u32 proc_id;
 	__u32 layout;
 	__u32 tgid;

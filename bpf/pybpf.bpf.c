@@ -123,7 +123,7 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	__u64 pid_tgid = compat_pid_tgid();
 	__u32 tgid = pid_tgid >> 32;
 	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
-	__u64 current = 0, cached = 0;
+	__u64 current = 0;
 	struct thread_cache *cache;
 	const struct pybpf_layout *l;
 	struct scratch *s;
@@ -153,14 +153,13 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	cache = compat_thread_cache();
 	if (cache && cache->proc_id != proc->proc_id)
 		cache = NULL;
-	cached = cache ? cache->tstate : 0;
-	s->cached = cached;
-	if (cache && !cached && thread_of(l, current) != s->walk.thread_id && is_foreign(cache, l, proc->interp_head)) {
+	if (cache && !cache->states.count && thread_of(l, current) != s->walk.thread_id &&
+	    is_foreign(cache, l, proc->interp_head)) {
 		count(PYBPF_COUNT_NO_THREAD_STATE);
 		return NULL;
 	}
-	s->walk.nr_candidates = compat_registers(ctx, s->walk.candidates);
-	walk_start(&s->walk, l, current, cached);
+	s->walk.nr_candidates = compat_registers(ctx, s->walk.candidates, &s->walk.stack_pointer);
+	walk_start(&s->walk, l, current, cache ? &cache->states : NULL);
 	*layout = l;
 	return s;
 }
@@ -170,13 +169,13 @@ static __always_inline void remember_thread(struct scratch *s, const struct pybp
 {
 	struct thread_cache *cache;
 
-	if (s->cached && s->walk.tstate == s->cached)
+	if (s->walk.remembered)
 		return;
 	cache = compat_thread_cache();
 	if (!cache)
 		return;
-	cache->tstate = s->walk.result == WALK_OK ? s->walk.tstate : 0;
-	cache->lists = cache->tstate || s->walk.unbound ? 0 : thread_lists(l, s->walk.interp_head);
+	cache->states = s->walk.states;
+	cache->lists = cache->states.count || s->walk.unbound ? 0 : thread_lists(l, s->walk.interp_head);
 	cache->proc_id = s->proc_id;
 	cache->age = 0;
 }
@@ -245,6 +244,8 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		count(PYBPF_COUNT_NOT_CODE);
 	if (w->stack.flags & PYBPF_STACK_CYCLE)
 		count(PYBPF_COUNT_CYCLE);
+	if (w->stack.flags & PYBPF_STACK_NO_CALLERS)
+		count(PYBPF_COUNT_NO_CALLERS);
 	if (cfg_times && (memory_full || send_time(&key)))
 		count(PYBPF_COUNT_UNTIMED);
 	if (!first_sample_ns)

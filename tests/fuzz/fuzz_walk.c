@@ -45,6 +45,7 @@ enum {
 static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t numbers[NUMBERS], uint32_t registers)
 {
 	static struct walk w; /* the memo is kept from one walk to the next */
+	struct walk_states states = {.tstate = {numbers[NUMBER_CACHED]}, .id = numbers[NUMBER_CODE_TYPE], .count = 1};
 	uint64_t steps = 0, current = 0;
 	struct walk_stack stack;
 
@@ -56,7 +57,10 @@ static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t num
 		w.candidates[i] = numbers[i % NUMBERS] + (i / NUMBERS) * 8;
 	if (numbers[NUMBER_TSTATE_CURRENT])
 		walk_read(&w, &current, sizeof(current), numbers[NUMBER_TSTATE_CURRENT]);
-	walk_start(&w, layout, current, numbers[NUMBER_CACHED]);
+	states.tstate[1] = numbers[NUMBER_INTERP_HEAD];
+	states.count += registers & 1;
+	w.stack_pointer = numbers[NUMBER_THREAD_ID] - numbers[NUMBER_CODE_TYPE] % (1 << 20);
+	walk_start(&w, layout, current, &states);
 	while (!walk_step(&w, layout)) {
 		if (++steps == WALK_STEPS) {
 			walk_no_stack(&w);

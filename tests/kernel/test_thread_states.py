@@ -110,6 +110,40 @@ int call_in_turn(PyObject *first, PyObject *second, void *interpreter, int turns
 	return 0;
 }
 
+/* A function in another thread state of the same thread. */
+int call_in_another(PyObject *function, void *interpreter)
+{
+	PyThreadState *own = PyThreadState_Swap(0), *other;
+
+	PyThreadState_Swap(own);
+	other = PyThreadState_New(interpreter);
+	PyThreadState_Swap(other);
+	call(function);
+	PyThreadState_Clear(other);
+	PyThreadState_Swap(own);
+	PyThreadState_Delete(other);
+	return 0;
+}
+
+/* The same, and from there one in the first thread state again: its frames are then inside and outside. */
+static PyThreadState *first_state;
+
+int remember_state(void)
+{
+	first_state = PyThreadState_Swap(0);
+	PyThreadState_Swap(first_state);
+	return 0;
+}
+
+int call_in_first(PyObject *function)
+{
+	PyThreadState *own = PyThreadState_Swap(first_state);
+
+	call(function);
+	PyThreadState_Swap(own);
+	return 0;
+}
+
 /* A thread that C made, with two thread states of its own. */
 struct pair {
 	PyObject *first, *second;
@@ -176,6 +210,30 @@ def main():
     assert library.call_in_turn_from_thread(ctypes.py_object(first), ctypes.py_object(second), ctypes.c_void_p(get())) == 0
     ready()
     while True: time.sleep(100)
+main()
+""")
+
+
+CALLERS = Source("""
+import ctypes
+library = ctypes.PyDLL(sys.argv[1])
+api = ctypes.pythonapi
+get = api.PyInterpreterState_Get if sys.version_info >= (3, 9) else api._PyInterpreterState_Get
+get.restype = ctypes.c_void_p
+def spin():
+    for _ in range(200000): pass
+def inner():
+    spin()
+def again():
+    library.call_in_first(ctypes.py_object(inner))
+def other():
+    spin()
+    if len(sys.argv) > 2: again()
+def main():
+    library.remember_state()
+    while True:
+        library.call_in_another(ctypes.py_object(other), ctypes.c_void_p(get()))
+ready()
 main()
 """)
 
@@ -252,3 +310,42 @@ def test_two_thread_states_in_turn(interpreter, library):
     assert samples["taken"] >= 100, run.stats
     assert samples["python"] >= 0.95 * samples["taken"], run.stats
     assert min(seen.values()) >= 0.3 * samples["taken"], (seen, run.stats)
+
+
+@pytest.mark.parametrize("interpreter", filter(may_swap, with_ctypes((3, 10))))
+def test_callers_in_another_thread_state(interpreter, library):
+    """Of the same interpreter: they belong together without a mark."""
+    with running(interpreter, CALLERS, library) as target:
+        run = harness.record(target.pid, rate=1999)
+    inside = 0
+    for stack, count in check_sums(run):
+        own = names(stack)
+        assert own in (["<module>", "main", "other", "spin"][: len(own)],), harness.show(stack)
+        inside += count if "other" in own else 0
+    samples = run.stats["samples"]
+    assert samples["taken"] >= 100, run.stats
+    assert inside >= 0.8 * samples["taken"], run.stats
+    assert not any(run.stats["incomplete"].values()), run.stats
+
+
+@pytest.mark.parametrize("interpreter", filter(may_swap, with_ctypes((3, 10))))
+def test_callers_that_alternate(interpreter, library):
+    """Where a thread state's frames are on both sides of another's, these are left out, and that is said."""
+    with running(interpreter, CALLERS, library, "again") as target:
+        run = harness.record(target.pid, rate=1999)
+    inside = cut = 0
+    for stack, count in check_sums(run):
+        own = names(stack)
+        if own[0] == "[incomplete]":
+            cut += count
+            del own[0]
+        if "inner" in own:
+            inside += count
+            assert own in (["<module>", "main", "inner"], ["<module>", "main", "inner", "spin"]), harness.show(stack)
+        else:
+            assert own in (["<module>", "main", "other", "spin"][: len(own)],
+                           ["<module>", "main", "other", "again"]), harness.show(stack)
+    assert inside >= 0.3 * run.stats["samples"]["taken"], run.stats
+    assert run.stats["incomplete"]["no_callers"] == cut, run.stats
+    # Not where no sample was taken in the other thread state.
+    assert cut >= 0.5 * inside, run.stats

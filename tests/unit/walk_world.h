@@ -110,6 +110,17 @@ static inline void set_frame(struct world *w, uint64_t tstate, uint64_t frame)
 {
 	uint64_t place = frame, root;
 
+	if (w->l.tstate_cframe != NO && w->l.cframe_frame == NO) {
+		/* 3.10's say nothing of frames. */
+		root = tstate + w->l.tstate_window;
+		put_ptr(w, root, w->l.cframe_previous, 0);
+		make(w, 1024); /* the C stack is elsewhere */
+		place = make(w, w->l.cframe_previous + 8u);
+		make(w, 1024);
+		put_ptr(w, place, w->l.cframe_previous, root);
+		put_ptr(w, tstate, w->l.tstate_cframe, frame ? place : root);
+		place = frame;
+	}
 	if (w->l.cframe_frame != NO) {
 		/* The thread state's own cframe, without a frame, and that of the one run of the evaluation loop. */
 		root = tstate + w->l.tstate_window;
@@ -324,9 +335,13 @@ static inline void assert_no_thread(struct world *w, uint64_t thread_id)
 static inline struct walk *kernel_walk(struct world *w, uint64_t cached, const uint64_t *registers,
 				       uint32_t nr_registers)
 {
+	struct walk_states states = {.tstate = {cached}, .count = cached != 0};
 	struct walk *k = calloc(1, sizeof(*k));
 
 	assert_non_null(k);
+	/* As every thread state of a world has it. */
+	if (w->l.tstate_status)
+		states.id = 0xa5a5a5a5a5a5a5a5;
 	walked = w;
 	k->thread_id = THREAD;
 	k->interp_head = w->proc.interp_head;
@@ -334,7 +349,7 @@ static inline struct walk *kernel_walk(struct world *w, uint64_t cached, const u
 	k->nr_candidates = nr_registers;
 	for (uint32_t i = 0; i < nr_registers; i++)
 		k->candidates[i] = registers[i];
-	walk_start(k, &w->l, 0, cached);
+	walk_start(k, &w->l, 0, &states);
 	while (!walk_step(k, &w->l))
 		;
 	return k;
