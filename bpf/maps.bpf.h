@@ -122,13 +122,10 @@ _Static_assert(PYBPF_COPY_STRING <= PYBPF_COPY_LINES, "the room behind the mask 
 /* Working memory of one sample: one per CPU, for no other sample runs there meanwhile (bpf_prog_active). */
 struct scratch {
 	struct walk walk;
-	__u64 interp; /* the newest interpreter */
-	__u64 cached; /* the thread state that the thread's cache has */
 	__u64 proc_id;
 	__u32 layout;
 	__u32 tid;
 	__u32 chain_calls; /* tail calls that this sample has made */
-	__u32 interp_changed;
 	struct pybpf_code_event code;
 	__u8 copies[COPY_MASK + 1 + PYBPF_COPY_LINES];
 };

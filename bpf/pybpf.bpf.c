@@ -18,27 +18,7 @@ bool memory_full;
 /* When the first sample with Python frames was counted, CLOCK_MONOTONIC nanoseconds; 0: none yet. */
 __u64 first_sample_ns;
 
-/* The newest interpreter, or 0. */
-static __always_inline __u64 newest_interp(__u64 interp_head)
-{
-	__u64 interp = 0;
-
-	compat_read_user(&interp, sizeof(interp), interp_head);
-	return interp;
-}
-
-static __always_inline __u64 newest_thread(const struct pybpf_layout *l, __u64 interp)
-{
-	__u64 tstate = 0;
-
-	compat_read_user(&tstate, sizeof(tstate), interp + l->interp_threads_head);
-	return tstate;
-}
-
-/*
- * The thread that the newest thread state is of. A thread state is in the list before its thread runs, and says whose
- * it is only when that has begun: a sample in between finds none, and the list's head is the same afterwards.
- */
+/* The thread that a thread state is of. */
 static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstate)
 {
 	__u64 thread = 0;
@@ -50,8 +30,42 @@ static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstat
 
 #define NS_PER_MS 1000000
 
+/* Interpreters whose lists of threads are watched; with more of them, each sample of a foreign thread is a search. */
+#define WATCHED_INTERPRETERS 16
+
+/*
+ * A number that differs once an interpreter or a thread state has been made; 0 for not known. Lists have the newest
+ * thread state first. Where it was may be the next one, of the same thread: from 3.11 on the word before the list's
+ * head, threads.next_unique_id, tells them apart. A thread state is in the list before its thread runs, and says whose
+ * it is only when that has begun.
+ */
+static __always_inline __u64 thread_lists(const struct pybpf_layout *l, __u64 interp_head)
+{
+	__u64 addr = interp_head, hash = 0;
+
+	for (int i = 0; i < WATCHED_INTERPRETERS; i++) {
+		__u64 interp = 0, id_and_head[2] = {};
+
+		compat_read_user(&interp, sizeof(interp), addr);
+		if (!interp)
+			return hash;
+		compat_read_user(id_and_head, sizeof(id_and_head),
+				 interp + l->interp_threads_head - sizeof(id_and_head[0]));
+		hash = walk_mix(walk_mix(hash, interp), id_and_head[0]);
+		hash = walk_mix(walk_mix(hash, id_and_head[1]), thread_of(l, id_and_head[1]));
+		addr = interp + l->interp_next;
+	}
+	return 0;
+}
+
 /* A thread that was found to be no Python thread is looked at again after so many samples, whatever is seen. */
 #define NEGATIVE_AGE 64
+
+/* An earlier search found that this is no Python thread, and that is still so. */
+static __always_inline bool is_foreign(struct thread_cache *cache, const struct pybpf_layout *l, __u64 interp_head)
+{
+	return cache->lists && ++cache->age < NEGATIVE_AGE && cache->lists == thread_lists(l, interp_head);
+}
 
 /* Puts a sample where user space finds it once it knows what the process is. */
 static __always_inline void count_undecided(const struct pybpf_proc *proc)
@@ -115,7 +129,7 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	__u64 pid_tgid = compat_pid_tgid();
 	__u32 tgid = pid_tgid >> 32;
 	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
-	__u64 current = 0, cached = 0;
+	__u64 current = 0;
 	struct thread_cache *cache;
 	const struct pybpf_layout *l;
 	struct scratch *s;
@@ -148,21 +162,13 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	cache = compat_thread_cache();
 	if (cache && cache->proc_id != proc->proc_id)
 		cache = NULL;
-	cached = cache ? cache->tstate : 0;
-	s->cached = cached;
-	s->interp = cached ? cache->interp : newest_interp(proc->interp_head);
-	s->interp_changed = cache && cache->interp != s->interp;
-	if (cache && !cached && !current && !s->interp_changed && cache->threads_head == newest_thread(l, s->interp) &&
-	    cache->head_thread == thread_of(l, cache->threads_head) && ++cache->age < NEGATIVE_AGE) {
+	if (cache && !cache->states.count && thread_of(l, current) != s->walk.thread_id &&
+	    is_foreign(cache, l, proc->interp_head)) {
 		count(PYBPF_COUNT_NO_THREAD_STATE);
 		return NULL;
 	}
-	s->walk.nr_candidates = compat_registers(ctx, s->walk.candidates);
-	if (walk_start(&s->walk, l, current, cached) && cache) {
-		s->interp = newest_interp(proc->interp_head);
-		s->interp_changed = cache->interp != s->interp;
-		walk_settle(&s->walk, l, cached, cache->several || s->interp_changed);
-	}
+	s->walk.nr_candidates = compat_registers(ctx, s->walk.candidates, &s->walk.stack_pointer);
+	walk_start(&s->walk, l, current, cache ? &cache->states : NULL);
 	*layout = l;
 	return s;
 }
@@ -172,17 +178,14 @@ static __always_inline void remember_thread(struct scratch *s, const struct pybp
 {
 	struct thread_cache *cache;
 
-	if (s->cached && s->walk.tstate == s->cached && !s->interp_changed)
+	if (s->walk.remembered)
 		return;
 	cache = compat_thread_cache();
 	if (!cache)
 		return;
-	cache->tstate = s->walk.result == WALK_OK ? s->walk.tstate : 0;
-	cache->interp = s->interp;
-	cache->threads_head = newest_thread(l, s->interp);
-	cache->head_thread = thread_of(l, cache->threads_head);
+	cache->states = s->walk.states;
+	cache->lists = cache->states.count || s->walk.unbound ? 0 : thread_lists(l, s->walk.interp_head);
 	cache->proc_id = s->proc_id;
-	cache->several = s->interp && newest_interp(s->interp + l->interp_next) != 0;
 	cache->age = 0;
 }
 
@@ -246,6 +249,8 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		count(PYBPF_COUNT_NOT_CODE);
 	if (w->stack.flags & PYBPF_STACK_CYCLE)
 		count(PYBPF_COUNT_CYCLE);
+	if (w->stack.flags & PYBPF_STACK_NO_CALLERS)
+		count(PYBPF_COUNT_NO_CALLERS);
 	if (cfg_times && (memory_full || send_time(&key)))
 		count(PYBPF_COUNT_UNTIMED);
 	if (!first_sample_ns)
