@@ -178,7 +178,7 @@ static __always_inline void remember_thread(struct scratch *s, const struct pybp
 {
 	struct thread_cache *cache;
 
-	if (s->walk.remembered)
+	if (s->walk.remembered || s->walk.result == WALK_UNREADABLE)
 		return;
 	cache = compat_thread_cache();
 	if (!cache)
@@ -206,6 +206,10 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 	}
 	if (w->result == WALK_NO_THREAD_STATE) {
 		count(PYBPF_COUNT_NO_THREAD_STATE);
+		return 0;
+	}
+	if (w->result == WALK_UNREADABLE) {
+		count(PYBPF_COUNT_UNREADABLE);
 		return 0;
 	}
 	if (!w->stack.depth) {

@@ -57,6 +57,7 @@ static __always_inline void walk_look_for_states(struct walk *w)
 	w->outer_cframe = 0;
 	w->place = 0;
 	w->remembered = 0;
+	w->unreadable = 0;
 	w->phase = WALK_INTERP;
 	w->result = WALK_NO_INTERPRETER;
 }
@@ -72,6 +73,7 @@ static __always_inline void walk_start(struct walk *w, const struct pybpf_layout
 	w->number++;
 	w->current = walk_read_tstate(w, l, current) == WALK_OURS_LAST ? current : 0;
 	walk_look_for_states(w);
+	w->had_states = cached && cached->count;
 	if (!cached || !cached->count || cached->count > WALK_STATES)
 		return;
 	if (w->current ? cached->tstate[0] != w->current : walk_read_tstate(w, l, cached->tstate[0]) != WALK_OURS_LAST)
@@ -310,6 +312,11 @@ static __always_inline int walk_enter_first(struct walk *w, const struct pybpf_l
 /* All lists have been looked at. Returns 1 when the walk is done. */
 static __always_inline int walk_end_of_lists(struct walk *w, const struct pybpf_layout *l)
 {
+	/* Of others than the last one, callers are all there could be to show. */
+	if (w->unreadable && !w->last && (l->tstate_status || !w->states.count)) {
+		w->states.count = 0;
+		w->result = WALK_UNREADABLE;
+	}
 	if (!w->states.count)
 		return 1;
 	w->place = w->last;
@@ -384,7 +391,10 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 	if (w->phase == WALK_INTERP) {
 		__u64 addr = w->interp ? w->interp + l->interp_next : w->interp_head;
 
-		if (walk_read(w, &next, sizeof(next), addr) || !next)
+		/* Before there is an interpreter, the page that is to tell of it may not be there. */
+		if (walk_read(w, &next, sizeof(next), addr) && (w->interp || w->had_states))
+			w->unreadable = 1;
+		if (!next)
 			return walk_end_of_lists(w, l);
 		w->result = WALK_NO_THREAD_STATE;
 		w->interp = next;
@@ -394,7 +404,9 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 	}
 
 	/* w->tstate is the thread state whose next is to be looked at, or the list's head dressed up as one. */
-	if (walk_read(w, &next, sizeof(next), w->tstate + l->tstate_next) || !next) {
+	if (walk_read(w, &next, sizeof(next), w->tstate + l->tstate_next))
+		w->unreadable = 1;
+	if (!next) {
 		w->tstate = 0;
 		w->phase = WALK_INTERP;
 		return 0;

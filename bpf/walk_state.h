@@ -111,6 +111,7 @@ enum walk_result {
 	WALK_OK = 0,          /* frames[] holds what was found, depth says how many */
 	WALK_NO_INTERPRETER,  /* there is no interpreter (yet, or any more) */
 	WALK_NO_THREAD_STATE, /* no thread state is this thread's */
+	WALK_UNREADABLE,      /* none was found, and some could not be read: paged out, for one */
 };
 
 struct walk {
@@ -134,6 +135,8 @@ struct walk {
 	__u32 last;       /* states begins with the one that this thread attached last */
 	__u32 place;      /* in states */
 	__u32 remembered; /* states are those of an earlier walk */
+	__u32 had_states; /* an earlier walk found some */
+	__u32 unreadable; /* something in the lists could not be read */
 	__u32 in_order;   /* tstate's frames are those of callers */
 	__u64 frame;
 	/* Where else the frame may be when the thread state's is being switched: see walk_end. */

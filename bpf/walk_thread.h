@@ -20,8 +20,12 @@ static __always_inline enum walk_owner walk_read_tstate(struct walk *w, const st
 {
 	__u32 status;
 
-	if (!tstate || walk_window(w, tstate, l->tstate_window, PYBPF_TSTATE_WINDOW))
+	if (!tstate)
 		return WALK_NOT_OURS;
+	if (walk_window(w, tstate, l->tstate_window, PYBPF_TSTATE_WINDOW)) {
+		w->unreadable = 1;
+		return WALK_NOT_OURS;
+	}
 	if (walk_u64(w, l->tstate_thread_id) != w->thread_id) {
 		if (!walk_u64(w, l->tstate_thread_id))
 			w->unbound = 1;

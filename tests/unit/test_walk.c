@@ -260,6 +260,36 @@ static void remembered_thread_state(struct world *w)
 }
 LAYOUT_TEST(remembered_thread_state)
 
+/* Memory that has been paged out is no proof that the thread is none of Python's, nor that there is no interpreter. */
+static void unreadable_lists(struct world *w)
+{
+	uint64_t code = make_code(w, 1), interp = make_interp(w), head;
+	uint64_t tstate = make_thread(w, interp, THREAD, make_frame(w, code, 0, 0));
+	uint64_t newer = make_thread(w, interp, THREAD_2, make_frame(w, code, 0, 0));
+	int result;
+
+	put_ptr(w, newer, w->l.tstate_next, UNMAPPED);
+	assert_int_equal(leaf_with_cache(w, 0, &result), 0);
+	assert_int_equal(result, WALK_UNREADABLE);
+	put_ptr(w, newer, w->l.tstate_next, tstate);
+	put_ptr(w, interp, w->l.interp_next, UNMAPPED);
+	put_ptr(w, tstate, w->l.tstate_thread_id, THREAD_2);
+	assert_int_equal(leaf_with_cache(w, 0, &result), 0);
+	assert_int_equal(result, WALK_UNREADABLE);
+	put_ptr(w, interp, w->l.interp_next, 0);
+	assert_int_equal(leaf_with_cache(w, 0, &result), 0);
+	assert_int_equal(result, WALK_NO_THREAD_STATE);
+	/* Before there is an interpreter nobody may have touched the page that will tell of it. */
+	head = w->proc.interp_head;
+	w->proc.interp_head = UNMAPPED;
+	assert_int_equal(leaf_with_cache(w, 0, &result), 0);
+	assert_int_equal(result, WALK_NO_INTERPRETER);
+	assert_int_equal(leaf_with_cache(w, tstate, &result), 0);
+	assert_int_equal(result, WALK_UNREADABLE);
+	w->proc.interp_head = head;
+}
+LAYOUT_TEST(unreadable_lists)
+
 static uint64_t other_interp;
 
 /* Two thread states of one thread, as if the C stack were the arena: what is made later is further out. */
@@ -346,6 +376,7 @@ int main(void)
 		cmocka_unit_test(test_attached_thread_state),
 		cmocka_unit_test(test_current_thread_state),
 		cmocka_unit_test(test_remembered_thread_state),
+		cmocka_unit_test(test_unreadable_lists),
 		cmocka_unit_test(test_callers_in_another_state),
 		cmocka_unit_test(test_nested_callers),
 	};
