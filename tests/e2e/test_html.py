@@ -426,6 +426,9 @@ def test_time_line_and_sources(page, stacks, saved):
   return { whole, zoomed, linked, code, run };
 """
         ),
+        # A thread's rows are as many as its deepest stack has frames, which may be one of many imports; what is below
+        # the window's edge is not drawn.
+        height=2400,
     )
     everything = harness.total(stacks)
     assert len(told["whole"]["lanes"]) == 2
