@@ -19,7 +19,7 @@ import harness
 import processes
 
 BURN_MS = 50  # as many samples, at processes.RATE
-BATCH = 10  # programs of one targets/turns.py, whose time is limited
+BATCH = 5  # programs of one targets/turns.py, whose time is limited
 BUSY, STARTERS = "while :; do :; done", "while :; do /bin/true; done"
 # In the words of a refusal (discovery_validate.c, discovery.c).
 REFUSED = ("does not look like", "cannot be read", "are not usable")

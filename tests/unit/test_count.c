@@ -131,7 +131,8 @@ static void add(__u64 *word, __u64 value)
 	*word += value;
 }
 
-#define BPF_NOEXIST                       1
+#define BPF_NOEXIST 1
+/* NOLINTNEXTLINE(bugprone-reserved-identifier): the compiler's own, which gives way to nobody */
 #define __sync_fetch_and_add(word, value) add(word, (__u64)(value))
 #include "count.h"
 
