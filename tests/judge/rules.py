@@ -29,6 +29,8 @@ from pathlib import Path
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "truth"
 NOT_STACKS = ("start", "shares")
+# Between the frames of two interpreters: no function, and no sign that anything is missing.
+SWITCH = "[another interpreter]"
 
 
 class Functions(ast.NodeVisitor):
@@ -104,6 +106,8 @@ class Program:
         self.pattern = stack_pattern(self.rule.STACKS) if hasattr(self.rule, "STACKS") else None
 
     def right_name(self, frame, qualified, needs_line=True):
+        if frame.text == SWITCH:
+            return True
         functions = self.functions.get(frame.file)
         if functions:
             lines = (functions.qualified if qualified else functions.plain).get(frame.name, ())

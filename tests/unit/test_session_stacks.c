@@ -110,6 +110,33 @@ static void test_named_at_once(void **unused)
 }
 
 /* A process that pysym does not know is no reason to end: nothing is kept, whoever sent it can hand it on again. */
+/* Callers in another interpreter: the mark is no code object, and nothing waits for it. */
+static void test_other_interpreter(void **unused)
+{
+	struct {
+		struct pybpf_stack_event event;
+		struct pybpf_frame frames[3];
+	} stack = {
+		.event = {.event = {PYBPF_EVENT_STACK, sizeof(stack)}, .stack_id = 7, .proc_id = PROC, .depth = 3},
+		.frames = {{.code = CODE + 64, .sig = SIG},
+			   {.code = PYBPF_CODE_INTERPRETER},
+			   {.code = CODE, .sig = SIG}},
+	};
+	struct world w = new_world();
+
+	(void)unused;
+	announce(&w, PROC, 0);
+	announce(&w, PROC, 1);
+	assert_int_equal(session_stacks_add(w.stacks, &stack.event, sizeof(stack)), 0);
+	assert_stack(&w, 7, "f0;[another interpreter];f1");
+	stack.event.stack_id = 8;
+	stack.event.flags = PYBPF_STACK_NO_CALLERS;
+	stack.event.depth = 1;
+	assert_int_equal(session_stacks_add(w.stacks, &stack.event, sizeof(stack)), 0);
+	assert_stack(&w, 8, "[incomplete];f1");
+	free_world(&w);
+}
+
 static void test_unknown_process(void **unused)
 {
 	struct world w = new_world();
@@ -244,9 +271,13 @@ static void test_cut(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_named_at_once), cmocka_unit_test(test_unknown_process),
-		cmocka_unit_test(test_put_off),       cmocka_unit_test(test_many_put_off),
-		cmocka_unit_test(test_removed),       cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_named_at_once),
+		cmocka_unit_test(test_other_interpreter),
+		cmocka_unit_test(test_unknown_process),
+		cmocka_unit_test(test_put_off),
+		cmocka_unit_test(test_many_put_off),
+		cmocka_unit_test(test_removed),
+		cmocka_unit_test(test_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
