@@ -61,6 +61,7 @@ struct pybpf_layout {
 	__u16 tstate_frame;         /* the frame, or the cframe where cframe_frame is an offset */
 	__u16 tstate_status;        /* 3.12+: the 32-bit field of bit 4 "active"; 0 where there is none */
 	__u16 tstate_datastack_top; /* 3.11+, followed by the limit; 0 where there is none */
+	__u16 tstate_exc_info;      /* 3.11, 3.12; 0 where it is not needed */
 	__u16 tstate_window;
 	__u16 cframe_frame; /* _PyCFrame.current_frame (3.11, 3.12), followed by previous */
 
@@ -108,7 +109,7 @@ struct pybpf_layout {
 	__u8 debug_build;
 	__u8 str_kind_shift; /* bit of the 3-bit field "kind" in the state word */
 };
-_Static_assert(sizeof(struct pybpf_layout) == 80, "pybpf_layout has no hidden padding");
+_Static_assert(sizeof(struct pybpf_layout) == 82, "pybpf_layout has no hidden padding");
 
 /* PyThreadState._status.active: the thread state is attached to its thread (3.12+, cpython/pystate.h). */
 #define PYBPF_TSTATE_ACTIVE (1u << 4)

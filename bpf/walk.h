@@ -40,6 +40,7 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
 	if (l->tstate_datastack_top) {
+		w->datastack_chunk = walk_u64(w, l->tstate_datastack_top - 8);
 		w->datastack_top = walk_u64(w, l->tstate_datastack_top);
 		w->datastack_limit = walk_u64(w, l->tstate_datastack_top + 8);
 	} else {
@@ -49,7 +50,6 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	if (walk_has_cframe(l)) {
 		walk_enter_cframe(w, l, frame);
 		w->cframe = frame;
-		w->named_cframe = w->outer_cframe;
 	} else {
 		w->frame = frame;
 	}
@@ -70,7 +70,6 @@ static __always_inline int walk_start(struct walk *w, const struct pybpf_layout 
 	w->unproved = 0;
 	w->attempt = WALK_FIRST;
 	w->next_candidate = 0;
-	w->outer_cframe = 0;
 	w->phase = WALK_INTERP;
 	w->result = WALK_NO_INTERPRETER;
 	w->number++;
@@ -168,6 +167,7 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 		w->stack.flags |= PYBPF_STACK_FAULT;
 		return WALK_TORN;
 	}
+	w->last_frame = frame;
 	w->frame = walk_frame_u64(w, at, l->frame_previous);
 	if (walk_has_entries(l))
 		w->at_entry = walk_is_entry(w, l, at);
@@ -200,10 +200,8 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 
 		return stop == WALK_GOES_ON ? 0 : walk_end(w, l, stop);
 	}
-	if (w->phase == WALK_SEARCH)
-		return walk_search(w, l);
-	if (w->phase == WALK_COMPARE)
-		return walk_compare(w);
+	if (w->phase == WALK_MEASURE)
+		return walk_measure(w, l) < 0 && walk_no_stack(w);
 
 	if (++w->steps > PYBPF_MAX_THREADS)
 		return 1;
