@@ -18,9 +18,12 @@
 #define WALK_SPECIALS 72
 /* Locals of a frame, and its stack; no code object that a compiler made comes near. */
 #define WALK_FRAME_WORDS (1u << 20)
-/* From an item of exc_info (gi_exc_state) to its generator's frame (gi_iframe), and to the item before it. */
-#define WALK_ITEM_FRAME    32
+/* From an item of exc_info (gi_exc_state) to the item before it, to gi_frame_state and to gi_iframe. */
 #define WALK_ITEM_PREVIOUS 8
+#define WALK_ITEM_STATE    27
+#define WALK_ITEM_FRAME    32
+/* FRAME_EXECUTING */
+#define WALK_EXECUTING 0
 
 static __always_inline int walk_has_generator(const struct walk *w)
 {
@@ -35,6 +38,17 @@ static __always_inline void walk_from_top(struct walk *w)
 	w->frame = w->top_frame;
 	w->sought = walk_has_generator(w) ? w->item + WALK_ITEM_FRAME : 0;
 	w->met = 0;
+	w->at_bottom = 0;
+}
+
+/* There is a frame object for this frame: frame_obj comes right before the position, f_frame second in its struct. */
+static __always_inline int walk_has_object(struct walk *w, const struct pybpf_layout *l, __u64 frame)
+{
+	__u64 object = 0, back = 0;
+	__u16 at = l->frame_entry != PYBPF_NO_OFFSET ? l->frame_previous : l->frame_position;
+
+	return !walk_read(w, &object, sizeof(object), frame + at - 8) && object &&
+	       !walk_read(w, &back, sizeof(back), object + l->code_type + 16) && back == frame;
 }
 
 /* Looks for the last frame below `end`, in this chunk. */
@@ -44,6 +58,7 @@ static __always_inline void walk_measure_chunk(struct walk *w, __u64 chunk, __u6
 	w->frame = chunk + WALK_CHUNK_DATA + (before ? 0 : 8);
 	w->chunk_before = before;
 	w->measure_end = end;
+	w->bottom_frame = w->frame;
 	w->top_frame = 0;
 	w->below_top = 0;
 	w->phase = WALK_MEASURE;
@@ -134,24 +149,31 @@ static __always_inline int walk_measure(struct walk *w, const struct pybpf_layou
 
 /*
  * The chain from the frame at the top, or from a generator's, ends here; whole says whether that is its root. Returns 1
- * when it is the thread's, 0 when another is to be walked, or a negative number. A generator that is about to run, or
- * has just stopped, is on the list without a link to those below.
+ * when it is the thread's, 0 when another is to be walked, or a negative number. It passes the first frame of the top's
+ * chunk: greenlet 3.0.0 and 3.0.1 cut a chain at its last frame, of which they have made a frame object. A generator
+ * that is about to run, or has just stopped, is on the list without a link to those below.
  */
-static __always_inline int walk_top_end(struct walk *w, int whole)
+static __always_inline int walk_top_end(struct walk *w, const struct pybpf_layout *l, int whole)
 {
+	__u8 state = 0;
+
+	whole = whole && (!w->top_frame || w->at_bottom);
 	if (w->attempt == WALK_TOP) {
 		if (!whole)
 			return -1;
 		if (w->met || !walk_has_generator(w))
 			return 1;
 		w->attempt = WALK_GENERATOR;
+		w->at_bottom = 0;
 		w->frame = w->sought;
 		w->sought = w->top_frame;
 		return 0;
 	}
 	if (whole && w->stack.depth && !w->stack.flags && (w->met || !w->top_frame))
 		return 1;
-	if (walk_read(w, &w->item, sizeof(w->item), w->item + WALK_ITEM_PREVIOUS))
+	if (walk_read(w, &state, sizeof(state), w->item + WALK_ITEM_STATE) ||
+	    (state == WALK_EXECUTING && walk_has_object(w, l, w->item + WALK_ITEM_FRAME)) ||
+	    walk_read(w, &w->item, sizeof(w->item), w->item + WALK_ITEM_PREVIOUS))
 		return -1;
 	walk_from_top(w);
 	return 0;

@@ -101,12 +101,14 @@ struct walk {
 	/* 3.11, 3.12: see walk_enter_cframe. */
 	__u64 cframe, outer_frame;
 	/* 3.11, 3.12: see walk_data_stack.h. */
+	__u64 bottom_frame;         /* the first in the chunk */
 	__u64 measure_end;          /* of the data stack's chunk */
 	__u64 chunk_before;         /* the chunk below, or 0 */
 	__u64 top_frame, below_top; /* the last two frames there, or 0 */
 	__u64 item;                 /* of exc_info */
 	__u64 sought;               /* the frame that the chain may pass */
 	__u32 met;                  /* it has; at first, the chain has come to the data stack */
+	__u32 at_bottom;            /* the chain has passed it */
 	__u32 entered;              /* it has come to its run's entry frame */
 	__u32 unproved;             /* what is walked may be no stack of now */
 	__u32 attempt;              /* enum walk_attempt */

@@ -90,16 +90,13 @@ enum walk_stop {
  */
 static __always_inline int walk_is_exposed(struct walk *w, const struct pybpf_layout *l)
 {
-	__u64 object = 0, frame = 0;
 	__u8 owner = 0;
 
 	if (l->frame_owner == PYBPF_NO_OFFSET || !w->stack.depth ||
 	    walk_read(w, &owner, sizeof(owner), w->last_frame + l->frame_owner) || owner > WALK_OWNED_BY_GENERATOR ||
 	    (owner == WALK_OWNED_BY_GENERATOR && w->steps == 1))
 		return 0;
-	/* frame_obj comes right before the position; f_frame follows f_back, the first of a PyFrameObject. */
-	return !walk_read(w, &object, sizeof(object), w->last_frame + l->frame_position - 8) && object &&
-	       !walk_read(w, &frame, sizeof(frame), object + l->code_type + 16) && frame == w->last_frame;
+	return walk_has_object(w, l, w->last_frame);
 }
 
 /* The chain that ends here has come to the root of a thread or of a greenlet. */
@@ -136,7 +133,7 @@ static __always_inline int walk_end_unproved(struct walk *w, const struct pybpf_
 		if (end > 0)
 			walk_enter_cframe(w, l, w->cframe);
 	} else {
-		end = walk_top_end(w, !w->steps || walk_is_whole(w, l, stop));
+		end = walk_top_end(w, l, !w->steps || walk_is_whole(w, l, stop));
 		if (end > 0)
 			return 1;
 	}
@@ -216,6 +213,7 @@ static __always_inline enum walk_verdict walk_judge(struct walk *w, const struct
 		return shim ? WALK_NOT_ONE : WALK_PYTHON;
 	if (w->attempt == WALK_TOP || w->attempt == WALK_GENERATOR) {
 		w->met |= frame == w->sought;
+		w->at_bottom |= frame == w->bottom_frame;
 		return shim ? WALK_NOT_ONE : WALK_PYTHON;
 	}
 	if (frame >= w->datastack_top && frame < w->datastack_limit) {

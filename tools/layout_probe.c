@@ -88,13 +88,18 @@ EXPECT("a code object's stack size, first line and number of locals follow each 
        offsetof(PyCodeObject, co_stacksize) == offsetof(PyCodeObject, co_firstlineno) - 4 &&
 	       offsetof(PyCodeObject, co_nlocalsplus) == offsetof(PyCodeObject, co_firstlineno) + 4);
 #if PY_VERSION_HEX < 0x030c0000
+EXPECT("a frame's object comes right before the previous frame",
+       offsetof(_PyInterpreterFrame, frame_obj) == offsetof(_PyInterpreterFrame, previous) - 8);
+EXPECT("a frame object's frame follows its header and one pointer",
+       offsetof(PyFrameObject, f_frame) == sizeof(PyObject) + 8);
 EXPECT("the owner follows is_entry",
        offsetof(_PyInterpreterFrame, owner) == offsetof(_PyInterpreterFrame, is_entry) + 1);
 EXPECT("a thread's own frame is of owner 0", FRAME_OWNED_BY_THREAD == 0);
 #endif
 EXPECT("a generator's item of exc_info, and its frame",
        offsetof(_PyErr_StackItem, previous_item) == 8 &&
-	       offsetof(PyGenObject, gi_iframe) == offsetof(PyGenObject, gi_exc_state) + 32);
+	       offsetof(PyGenObject, gi_frame_state) == offsetof(PyGenObject, gi_exc_state) + 27 &&
+	       offsetof(PyGenObject, gi_iframe) == offsetof(PyGenObject, gi_exc_state) + 32 && FRAME_EXECUTING == 0);
 #endif
 
 #if PY_VERSION_HEX >= 0x030d0000

@@ -205,6 +205,25 @@ static void greenlet_switches(struct world *w)
 }
 LAYOUT_TEST(greenlet_switches)
 
+/* greenlet 3.0.0 and 3.0.1 take the link away from the last frame alone, and know its frame object. */
+static void greenlet_cuts(struct world *w)
+{
+	struct three t;
+	uint64_t object;
+
+	if (!has_cframes(w) || w->l.frame_owner == NO)
+		return;
+	t = make_three(w);
+	object = make(w, 64);
+	link_cframe(w, &t.s, 1);
+	assert_three(w, &t);
+	put_ptr(w, t.c, w->l.frame_previous, 0);
+	put_ptr(w, t.c, w->l.frame_position - 8, object);
+	put_ptr(w, object, w->l.code_type + 16, t.c);
+	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+}
+LAYOUT_TEST(greenlet_cuts)
+
 /* A greenlet before its first function, and after it. */
 static void greenlet_without_frames(struct world *w)
 {
@@ -232,14 +251,16 @@ static uint64_t make_generator(struct world *w, const struct stack *s, uint64_t 
 	memcpy(&before, bytes_at(w, s->tstate + w->l.tstate_exc_info, 8), 8);
 	put_ptr(w, item, 8, before);
 	put_ptr(w, s->tstate, w->l.tstate_exc_info, item);
+	put(w, item, 27, 0, 1); /* it runs */
 	fill_frame(w, item + 32, code, 0, true, 1);
 	return begin_run(w, item + 32, outer);
 }
 
 static void generators_run(struct world *w)
 {
-	uint64_t a, g, h, f, first, second, item, foreign;
+	uint64_t a, g, h, f, first, second, item, foreign, object;
 	struct stack s;
+	uint16_t at;
 
 	if (!has_cframes(w))
 		return;
@@ -267,6 +288,15 @@ static void generators_run(struct world *w)
 	set_top(w, &s, f);
 	/* It has yielded, and been unlinked. */
 	put_ptr(w, second, w->l.frame_previous, 0);
+	assert_codes(w, THREAD, (const uint64_t[]){g, a}, 2, 0);
+	/* Or greenlet has done that, which knows its frame object. */
+	object = make(w, 64);
+	at = w->l.frame_entry == NO ? w->l.frame_position - 8 : w->l.frame_previous - 8;
+	put_ptr(w, second, at, object);
+	put_ptr(w, object, w->l.code_type + 16, second);
+	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+	/* It has yielded, and has one. */
+	put(w, item, 27, 0xff, 1);
 	assert_codes(w, THREAD, (const uint64_t[]){g, a}, 2, 0);
 	put_ptr(w, first, w->l.frame_previous, 0);
 	assert_one_code(w, THREAD, a);
@@ -371,13 +401,10 @@ LAYOUT_TEST(unreadable)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_run_begins),
-		cmocka_unit_test(test_greenlet_switches),
-		cmocka_unit_test(test_greenlet_without_frames),
-		cmocka_unit_test(test_generators_run),
-		cmocka_unit_test(test_generator_alone),
-		cmocka_unit_test(test_chunks),
-		cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_run_begins),     cmocka_unit_test(test_greenlet_switches),
+		cmocka_unit_test(test_greenlet_cuts),  cmocka_unit_test(test_greenlet_without_frames),
+		cmocka_unit_test(test_generators_run), cmocka_unit_test(test_generator_alone),
+		cmocka_unit_test(test_chunks),         cmocka_unit_test(test_unreadable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
