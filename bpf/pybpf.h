@@ -61,6 +61,7 @@ struct pybpf_layout {
 	__u16 tstate_frame;         /* the frame, or the cframe where cframe_frame is an offset */
 	__u16 tstate_status;        /* 3.12+: the 32-bit field _status; 0 where there is none */
 	__u16 tstate_datastack_top; /* 3.11+, followed by the limit; 0 where there is none */
+	__u16 tstate_exc_info;      /* 3.11, 3.12; 0 where it is not needed */
 	__u16 tstate_window;
 	__u16 tstate_cframe; /* 3.10-3.12 */
 	__u16 cframe_previous;
@@ -110,7 +111,7 @@ struct pybpf_layout {
 	__u8 debug_build;
 	__u8 str_kind_shift; /* bit of the 3-bit field "kind" in the state word */
 };
-_Static_assert(sizeof(struct pybpf_layout) == 84, "pybpf_layout has no hidden padding");
+_Static_assert(sizeof(struct pybpf_layout) == 86, "pybpf_layout has no hidden padding");
 
 /*
  * Bits of PyThreadState._status (3.12 to 3.15, cpython/pystate.h). A thread state that was deleted keeps its thread_id

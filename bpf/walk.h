@@ -27,6 +27,7 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
 	if (l->tstate_datastack_top) {
+		w->datastack_chunk = walk_u64(w, l->tstate_datastack_top - 8);
 		w->datastack_top = walk_u64(w, l->tstate_datastack_top);
 		w->datastack_limit = walk_u64(w, l->tstate_datastack_top + 8);
 	} else {
@@ -36,7 +37,6 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	if (walk_has_cframe(l)) {
 		walk_enter_cframe(w, l, frame);
 		w->cframe = frame;
-		w->named_cframe = w->outer_cframe;
 	} else {
 		w->frame = frame;
 	}
@@ -54,7 +54,6 @@ static __always_inline void walk_look_for_states(struct walk *w)
 	w->unproved = 0;
 	w->attempt = WALK_FIRST;
 	w->next_candidate = 0;
-	w->outer_cframe = 0;
 	w->place = 0;
 	w->remembered = 0;
 	w->unreadable = 0;
@@ -156,6 +155,7 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 		w->stack.flags |= PYBPF_STACK_FAULT;
 		return WALK_TORN;
 	}
+	w->last_frame = frame;
 	w->frame = walk_frame_u64(w, at, l->frame_previous);
 	if (walk_has_entries(l))
 		w->at_entry = walk_is_entry(w, l, at);
@@ -373,14 +373,12 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 
 		if (stop == WALK_GOES_ON)
 			return 0;
-		if (w->place && (stop == WALK_WRONG || !walk_proved(w, l, stop)))
+		if (w->place && !walk_is_callers(w, l, stop))
 			return walk_cut_callers(w);
 		return walk_end(w, l, stop) && walk_outward(w, l);
 	}
-	if (w->phase == WALK_SEARCH)
-		return walk_search(w, l);
-	if (w->phase == WALK_COMPARE)
-		return walk_compare(w) && walk_outward(w, l);
+	if (w->phase == WALK_MEASURE)
+		return walk_measure(w, l) < 0 && walk_no_stack(w);
 	if (w->phase == WALK_CFRAME)
 		return walk_step_cframe(w, l);
 	if (w->phase == WALK_PROBE)

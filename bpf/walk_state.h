@@ -30,12 +30,9 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 #define WALK_TSTATE_SIZE 1024
 /* The evaluation loop's own frame on the C stack, where cframe and entry frame lie, is no larger. */
 #define WALK_C_FRAME 1024
-/* From one run's cframe to the outer one's, and from that to the one outside of it; the rest of a C stack is rarely so
- * large. */
-#define WALK_C_STACK (256 << 10)
-/* From one run's cframe to the outer one's; between them lie C functions that call back: list.sort() takes some 4 KiB.
- */
-#define WALK_SEARCH_BYTES 8192
+/* FRAME_OWNED_BY_THREAD and FRAME_OWNED_BY_GENERATOR. */
+#define WALK_OWNED_BY_THREAD    0
+#define WALK_OWNED_BY_GENERATOR 1
 /* Offsets inside one frame. */
 #define WALK_FRAME_MASK 255
 _Static_assert(PYBPF_FRAME_WINDOW <= WALK_FRAME_MASK + 1, "every offset of a frame is inside the mask");
@@ -94,17 +91,15 @@ enum walk_phase {
 	WALK_CFRAME, /* looking for its outermost cframe */
 	WALK_FRAME,
 	WALK_TEXT,    /* reading on in the texts of a frame's code object */
-	WALK_SEARCH,  /* looking for a cframe on the C stack */
-	WALK_COMPARE, /* looking for its frame in the registers */
+	WALK_MEASURE, /* looking for the last frame on the data stack */
 };
 
 /* Where the walk took the first frame from. */
 enum walk_attempt {
 	WALK_FIRST, /* the thread state */
 	WALK_REGISTER_FRAME,
-	WALK_REGISTER_CFRAME, /* 3.11, 3.12: a register has the outer run's cframe */
-	WALK_NAMED_CFRAME,    /* 3.11, 3.12: the new cframe has it */
-	WALK_SEARCHED,        /* 3.11, 3.12: it was found on the C stack */
+	WALK_TOP,       /* 3.11, 3.12: the data stack's top */
+	WALK_GENERATOR, /* 3.11, 3.12: a generator that runs */
 };
 
 enum walk_result {
@@ -139,22 +134,28 @@ struct walk {
 	__u32 unreadable; /* something in the lists could not be read */
 	__u32 in_order;   /* tstate's frames are those of callers */
 	__u64 frame;
+	__u64 last_frame; /* that was looked at */
 	/* Where else the frame may be when the thread state's is being switched: see walk_end. */
 	__u64 candidates[WALK_CANDIDATES];
 	__u32 nr_candidates;
 	__u32 next_candidate;
-	__u64 datastack_top, datastack_limit;
+	__u64 datastack_chunk, datastack_top, datastack_limit;
 	/* 3.11, 3.12: see walk_enter_cframe. */
-	__u64 cframe, outer_cframe, outer_frame;
-	__u64 named_cframe; /* what the thread's own cframe has for the outer run's, or 0 */
-	__u64 entered_from; /* the outer run's frame as the new run's entry frame has it, or 0 */
-	__u64 found_frame;  /* of the cframe that the search has come to */
-	__u32 unbound;      /* a thread state was met that does not say yet whose it is */
-	__u32 searched;     /* bytes of the C stack, from the cframe on */
-	__u32 passed;       /* a cframe there proved itself and was not the one */
-	__u32 unproved;     /* what is walked may be no stack of now */
-	__u32 attempt;      /* enum walk_attempt */
-	__u64 checkpoint;   /* a frame passed before: meeting it again is a circle (Brent) */
+	__u64 cframe, outer_frame;
+	/* 3.11, 3.12: see walk_data_stack.h. */
+	__u64 bottom_frame;         /* the first in the chunk */
+	__u64 measure_end;          /* of the data stack's chunk */
+	__u64 chunk_before;         /* the chunk below, or 0 */
+	__u64 top_frame, below_top; /* the last two frames there, or 0 */
+	__u64 item;                 /* of exc_info */
+	__u64 sought;               /* the frame that the chain may pass */
+	__u32 met;                  /* it has; at first, the chain has come to the data stack */
+	__u32 at_bottom;            /* the chain has passed it */
+	__u32 entered;              /* it has come to its run's entry frame */
+	__u32 unproved;             /* what is walked may be no stack of now */
+	__u32 attempt;              /* enum walk_attempt */
+	__u64 checkpoint;           /* a frame passed before: meeting it again is a circle (Brent) */
+	__u32 unbound;              /* a thread state was met that does not say yet whose it is */
 	__u64 hash;
 	__u32 next_checkpoint;
 	__u32 phase;  /* enum walk_phase */
@@ -182,6 +183,11 @@ struct walk {
 _Static_assert(__builtin_offsetof(struct walk, frames) ==
 		       __builtin_offsetof(struct walk, stack) + sizeof(struct pybpf_stack_event),
 	       "the stack event's frames follow its header");
+
+static __always_inline int walk_in_tstate(const struct walk *w, __u64 addr)
+{
+	return addr - w->tstate < WALK_TSTATE_SIZE;
+}
 
 static __always_inline __u64 walk_u64(const struct walk *w, __u16 offset)
 {

@@ -6,7 +6,7 @@
 #ifndef PYBPF_WALK_SWITCH_H
 #define PYBPF_WALK_SWITCH_H
 
-#include "walk_state.h"
+#include "walk_data_stack.h"
 
 /* Builds whose chains come to an entry frame: every run of the evaluation loop has one (3.11+). */
 static __always_inline int walk_has_entries(const struct pybpf_layout *l)
@@ -17,11 +17,6 @@ static __always_inline int walk_has_entries(const struct pybpf_layout *l)
 static __always_inline int walk_has_cframe(const struct pybpf_layout *l)
 {
 	return l->cframe_frame != PYBPF_NO_OFFSET;
-}
-
-static __always_inline int walk_in_tstate(const struct walk *w, __u64 addr)
-{
-	return addr - w->tstate < WALK_TSTATE_SIZE;
 }
 
 /* On the C stack beside the cframe: inside the evaluation loop's own frame there. */
@@ -50,15 +45,12 @@ static __always_inline void walk_enter_cframe(struct walk *w, const struct pybpf
 		w->stack.flags |= PYBPF_STACK_FAULT;
 	w->frame = pair[0];
 	w->outer_frame = 0;
-	w->outer_cframe = pair[1];
 	/* Only the one inside the thread state has none before it, and never a frame that needs a proof. */
 	w->unproved = cframe && !walk_in_tstate(w, cframe);
-	if (!w->unproved)
-		return;
-	/* The outer run's lies above on the C stack, or it has not been stored yet. */
-	if (pair[1] & 7 || (pair[1] <= cframe && !walk_in_tstate(w, pair[1])) ||
-	    walk_read(w, &w->outer_frame, sizeof(w->outer_frame), pair[1] + l->cframe_frame))
-		w->outer_cframe = 0;
+	w->entered = 0;
+	w->met = 0;
+	if (w->unproved && !(pair[1] & 7))
+		walk_read(w, &w->outer_frame, sizeof(w->outer_frame), pair[1] + l->cframe_frame);
 }
 
 static __always_inline void walk_clear_stack(struct walk *w)
@@ -84,52 +76,6 @@ static __always_inline int walk_no_stack(struct walk *w)
 	return 1;
 }
 
-/*
- * One step of the search for the outer run's cframe up the C stack. What lies there may be leavings that prove
- * themselves, so its frame must be known from elsewhere, too: gcc's 3.11 has it in a register while it waits to be
- * stored, 3.12 has stored it in the new run's entry frame. Returns 1 when there is no more to search.
- */
-static __always_inline int walk_search(struct walk *w, const struct pybpf_layout *l)
-{
-	__u64 entry = 0, cframe, pair[2]; /* current_frame, previous */
-
-	if (w->next_candidate < w->nr_candidates) {
-		__u64 entered = w->candidates[w->next_candidate++ & (WALK_CANDIDATES - 1)];
-
-		if (l->frame_owner != PYBPF_NO_OFFSET && walk_is_pointer(entered) &&
-		    !walk_read(w, &entry, sizeof(entry), entered + l->frame_previous) && walk_beside_cframe(w, entry))
-			walk_read(w, &w->entered_from, sizeof(w->entered_from), entry + l->frame_previous);
-		return 0;
-	}
-	w->searched += sizeof(__u64);
-	if (w->searched > WALK_SEARCH_BYTES)
-		return walk_no_stack(w);
-	cframe = w->cframe + w->searched;
-	if (walk_read(w, pair, sizeof(pair), cframe + l->cframe_frame))
-		return walk_no_stack(w);
-	if (!walk_is_pointer(pair[0]) || (pair[1] - cframe > WALK_C_STACK && !walk_in_tstate(w, pair[1])))
-		return 0;
-	walk_clear_stack(w);
-	walk_enter_cframe(w, l, cframe);
-	w->found_frame = w->frame;
-	if (w->outer_cframe)
-		w->phase = WALK_FRAME;
-	return 0;
-}
-
-/*
- * One step of the comparison of the frame that was found with the registers: it is the outer run's if one of them has
- * it. Returns 1 when it is.
- */
-static __always_inline int walk_compare(struct walk *w)
-{
-	if (w->next_candidate < w->nr_candidates)
-		return w->candidates[w->next_candidate++ & (WALK_CANDIDATES - 1)] == w->found_frame;
-	w->passed = 1;
-	w->phase = WALK_SEARCH;
-	return 0;
-}
-
 /* Why a chain goes no further. */
 enum walk_stop {
 	WALK_GOES_ON = 0,
@@ -138,56 +84,70 @@ enum walk_stop {
 	WALK_WRONG, /* it is no chain of now */
 };
 
-/* The chain that ends here is the thread's stack. */
-static __always_inline int walk_proved(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
+/*
+ * The chain ends at a frame whose link to the entry frame below greenlet has taken away: while it switches, and until
+ * it switches back, it links each Python frame of 3.12+ to the next one, past the entry frames on the C stack, and the
+ * outermost to none (expose_frames of greenlet 3.0.2 and later). It has made a frame object for each before, which no
+ * frame has that is just being pushed; a generator's frame that is alone may be one that has just stopped.
+ */
+static __always_inline int walk_is_exposed(struct walk *w, const struct pybpf_layout *l)
 {
-	if (walk_has_cframe(l) ? w->unproved : stop != WALK_ROOT || (walk_has_entries(l) && !w->at_entry))
+	__u8 owner = 0;
+
+	if (l->frame_owner == PYBPF_NO_OFFSET || !w->stack.depth ||
+	    walk_read(w, &owner, sizeof(owner), w->last_frame + l->frame_owner) || owner > WALK_OWNED_BY_GENERATOR ||
+	    (owner == WALK_OWNED_BY_GENERATOR && w->steps == 1))
 		return 0;
-	if (w->attempt == WALK_FIRST)
-		return 1;
-	return w->stack.depth && (w->attempt != WALK_REGISTER_FRAME || !w->stack.flags);
+	return walk_has_object(w, l, w->last_frame);
 }
 
-/* Sets out from the next place where the frame may be. Returns 1 when there is none left. */
-static __always_inline int walk_try_next(struct walk *w, const struct pybpf_layout *l)
+/* The chain that ends here has come to the root of a thread or of a greenlet. */
+static __always_inline int walk_is_whole(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
+{
+	if (stop != WALK_ROOT)
+		return 0;
+	return !walk_has_entries(l) || w->at_entry || (w->attempt != WALK_REGISTER_FRAME && walk_is_exposed(w, l));
+}
+
+/* The chain from a caller's thread state, which waits, is its stack. */
+static __always_inline int walk_is_callers(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
+{
+	return stop != WALK_WRONG && (walk_has_cframe(l) ? !w->unproved : walk_is_whole(w, l, stop));
+}
+
+/* Sets out from the next register that may have the frame. Returns 1 when there is none left. */
+static __always_inline int walk_try_next(struct walk *w)
 {
 	__u64 candidate;
 
 	walk_clear_stack(w);
-	if (w->attempt == WALK_FIRST) /* A frame is proved by the outer run's. */
-		w->attempt = walk_has_cframe(l) && !w->outer_cframe ? WALK_REGISTER_CFRAME : WALK_REGISTER_FRAME;
-	if (w->attempt == WALK_REGISTER_FRAME && w->next_candidate == w->nr_candidates) {
-		if (!walk_has_cframe(l))
-			return walk_no_stack(w);
-		w->attempt = WALK_REGISTER_CFRAME;
-		w->next_candidate = 0;
-	}
-	if (w->attempt <= WALK_REGISTER_CFRAME && w->next_candidate < w->nr_candidates) {
-		candidate = w->candidates[w->next_candidate++ & (WALK_CANDIDATES - 1)];
-		if (w->attempt == WALK_REGISTER_CFRAME) {
-			walk_enter_cframe(w, l, candidate > w->cframe && !walk_in_tstate(w, candidate) ? candidate : 0);
-		} else {
-			/* No pointer: the next step comes back for another. */
-			w->frame = walk_is_pointer(candidate) ? candidate : 0;
-			w->unproved = 1;
-		}
-		return 0;
-	}
-	if (w->attempt == WALK_REGISTER_CFRAME && w->named_cframe) {
-		w->attempt = WALK_NAMED_CFRAME;
-		walk_enter_cframe(w, l, w->named_cframe);
-		return 0;
-	}
-	if (!w->nr_candidates)
+	w->attempt = WALK_REGISTER_FRAME;
+	if (w->next_candidate >= w->nr_candidates)
 		return walk_no_stack(w);
-	if (w->attempt != WALK_SEARCHED) {
-		w->attempt = WALK_SEARCHED;
-		w->next_candidate = 0;
-		w->entered_from = 0;
-		w->searched = 0;
-		w->passed = 0;
+	candidate = w->candidates[w->next_candidate++ & (WALK_CANDIDATES - 1)];
+	/* No pointer: the next step comes back for another. */
+	w->frame = walk_is_pointer(candidate) ? candidate : 0;
+	w->unproved = 1;
+	return 0;
+}
+
+/* What a cframe leads to is no stack of now. Returns 1 when there is none that can be told. */
+static __always_inline int walk_end_unproved(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
+{
+	int end;
+
+	if (w->attempt == WALK_FIRST) {
+		end = walk_measure_begin(w, l);
+		if (end > 0)
+			walk_enter_cframe(w, l, w->cframe);
+	} else {
+		end = walk_top_end(w, l, !w->steps || walk_is_whole(w, l, stop));
+		if (end > 0)
+			return 1;
 	}
-	w->phase = WALK_SEARCH;
+	if (end < 0)
+		return walk_no_stack(w);
+	walk_clear_stack(w);
 	return 0;
 }
 
@@ -198,33 +158,38 @@ static __always_inline int walk_try_next(struct walk *w, const struct pybpf_layo
  * compiler may have let it unlink a generator's frame before it stored the caller's (gcc does so in 3.12's
  * YIELD_VALUE), and the caller is then only in a register. So each register is tried: the frame that the loop works on
  * is the one whose chain comes to an entry frame and that the data stack has not popped. In 3.11 and 3.12 the cframe
- * may be the one that is not ready, and the frame then is that of the outer run, whose cframe is sought in the
- * registers, in the new cframe, and up the C stack. A stack that is found in none of these ways is not told.
+ * may be the one that is not ready, or lie on a C stack that greenlet has put away: there the data stack tells. A stack
+ * that is found in none of these ways is not told.
  */
 static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
 {
-	if (walk_proved(w, l, stop)) {
-		/* What the entry frame says may be left from an earlier run: it is believed of the nearest cframe. */
-		if (w->attempt != WALK_SEARCHED || (!w->passed && w->found_frame == w->entered_from))
+	if (walk_has_cframe(l)) {
+		if (w->attempt == WALK_FIRST && (!w->unproved || (w->stack.flags & PYBPF_STACK_NO_ROOT)))
 			return 1;
-		w->phase = WALK_COMPARE;
-		w->next_candidate = 0;
-		return 0;
+		return walk_end_unproved(w, l, stop);
 	}
 	if (w->attempt == WALK_FIRST) {
-		/* What can't be read to its end is true as far as it goes; but a cframe's needs its proof. */
-		if (stop == WALK_TORN && (!walk_has_cframe(l) || (w->stack.flags & PYBPF_STACK_NO_ROOT)))
+		/* What can't be read to its end is true as far as it goes. */
+		if (stop == WALK_TORN || !w->steps || walk_is_whole(w, l, stop))
 			return 1;
-		if (stop == WALK_ROOT && !w->steps && !walk_has_cframe(l))
-			return 1; /* no frame at all */
+	} else if (w->stack.depth && !w->stack.flags && walk_is_whole(w, l, stop)) {
+		return 1;
 	}
-	return walk_try_next(w, l);
+	return walk_try_next(w);
 }
 
 /* The frame at `at` is none of Python's. */
 static __always_inline int walk_is_shim(const struct walk *w, const struct pybpf_layout *l, __u32 at)
 {
 	return l->frame_owner != PYBPF_NO_OFFSET && walk_frame_u8(w, at, l->frame_owner) >= l->owner_not_python;
+}
+
+/* The frame at `at` is on some data stack. In 3.11 the owner follows is_entry. */
+static __always_inline int walk_is_on_data_stack(const struct walk *w, const struct pybpf_layout *l, __u32 at)
+{
+	__u16 owner = l->frame_entry != PYBPF_NO_OFFSET ? l->frame_entry + 1 : l->frame_owner;
+
+	return walk_frame_u8(w, at, owner) == WALK_OWNED_BY_THREAD;
 }
 
 /* The frame at `at` is the first of its run of the evaluation loop. */
@@ -245,7 +210,8 @@ enum walk_verdict {
  * What to do with the frame at `at`, whose link has been followed; an entry frame may prove the chain. A frame beyond
  * the data stack's top has been popped: no chain leads there, but that 3.11 unlinks a frame just after it pops it. The
  * loop works on no entry frame; and of 3.12's frames none but those lie on the C stack: beside a cframe there can only
- * be leavings of one.
+ * be leavings of one. The first frame that is no generator's is in the data stack's last chunk: while greenlet switches
+ * in 3.11, a cframe of the next greenlet, even that of an outer run, may lie where the thread's own was.
  */
 static __always_inline enum walk_verdict walk_judge(struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 at)
 {
@@ -253,6 +219,11 @@ static __always_inline enum walk_verdict walk_judge(struct walk *w, const struct
 
 	if (!w->unproved)
 		return shim ? WALK_NOT_ONE : WALK_PYTHON;
+	if (w->attempt == WALK_TOP || w->attempt == WALK_GENERATOR) {
+		w->met |= frame == w->sought;
+		w->at_bottom |= frame == w->bottom_frame;
+		return shim ? WALK_NOT_ONE : WALK_PYTHON;
+	}
 	if (frame >= w->datastack_top && frame < w->datastack_limit) {
 		popped = l->frame_entry != PYBPF_NO_OFFSET && !w->at_entry && w->attempt == WALK_FIRST &&
 			 w->steps == 1 && frame == w->datastack_top;
@@ -262,9 +233,15 @@ static __always_inline enum walk_verdict walk_judge(struct walk *w, const struct
 	if (shim && w->attempt == WALK_REGISTER_FRAME && !w->stack.depth)
 		return WALK_NOT_NOW;
 	if (walk_has_cframe(l)) {
-		if (w->at_entry ? w->frame != w->outer_frame : walk_beside_cframe(w, frame))
+		w->met |= frame - w->datastack_chunk < w->datastack_top - w->datastack_chunk;
+		if (!w->met && !popped && walk_is_on_data_stack(w, l, at))
 			return WALK_NOT_NOW;
-		w->unproved = !w->at_entry;
+		if (!w->entered) {
+			if (w->at_entry ? w->frame != w->outer_frame : walk_beside_cframe(w, frame))
+				return WALK_NOT_NOW;
+			w->entered = w->at_entry;
+		}
+		w->unproved = !w->entered || !w->met;
 	}
 	return shim || popped ? WALK_NOT_ONE : WALK_PYTHON;
 }

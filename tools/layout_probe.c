@@ -75,6 +75,45 @@ EXPECT("the number of thread states comes right before the list of threads",
        offsetof(PyInterpreterState, threads.head) == offsetof(PyInterpreterState, threads.next_unique_id) + 8);
 #endif
 
+#if PY_VERSION_HEX >= 0x030c0000
+/* bpf/walk_switch.h rests on these. */
+EXPECT("an object's type ends its header", offsetof(PyObject, ob_type) == sizeof(PyObject) - 8);
+EXPECT("a frame object's frame follows its header and one pointer",
+       offsetof(PyFrameObject, f_frame) == sizeof(PyObject) + 8);
+#if PY_VERSION_HEX >= 0x030d0000
+EXPECT("a frame's object comes right before its position",
+       offsetof(_PyInterpreterFrame, frame_obj) == offsetof(_PyInterpreterFrame, instr_ptr) - 8);
+#else
+EXPECT("a frame's object comes right before its position",
+       offsetof(_PyInterpreterFrame, frame_obj) == offsetof(_PyInterpreterFrame, prev_instr) - 8);
+#endif
+EXPECT("a thread's own frame is of owner 0, a generator's of owner 1",
+       FRAME_OWNED_BY_THREAD == 0 && FRAME_OWNED_BY_GENERATOR == 1);
+#endif
+
+#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030d0000
+/* bpf/walk_data_stack.h rests on these. */
+EXPECT("a chunk of the data stack", offsetof(_PyStackChunk, previous) == 0 && offsetof(_PyStackChunk, top) == 16 &&
+					    offsetof(_PyStackChunk, data) == 24);
+EXPECT("a frame without locals and stack", FRAME_SPECIALS_SIZE * sizeof(PyObject *) == 72);
+EXPECT("a code object's stack size, first line and number of locals follow each other",
+       offsetof(PyCodeObject, co_stacksize) == offsetof(PyCodeObject, co_firstlineno) - 4 &&
+	       offsetof(PyCodeObject, co_nlocalsplus) == offsetof(PyCodeObject, co_firstlineno) + 4);
+#if PY_VERSION_HEX < 0x030c0000
+EXPECT("a frame's object comes right before the previous frame",
+       offsetof(_PyInterpreterFrame, frame_obj) == offsetof(_PyInterpreterFrame, previous) - 8);
+EXPECT("a frame object's frame follows its header and one pointer",
+       offsetof(PyFrameObject, f_frame) == sizeof(PyObject) + 8);
+EXPECT("the owner follows is_entry",
+       offsetof(_PyInterpreterFrame, owner) == offsetof(_PyInterpreterFrame, is_entry) + 1);
+EXPECT("a thread's own frame is of owner 0", FRAME_OWNED_BY_THREAD == 0);
+#endif
+EXPECT("a generator's item of exc_info, and its frame",
+       offsetof(_PyErr_StackItem, previous_item) == 8 &&
+	       offsetof(PyGenObject, gi_frame_state) == offsetof(PyGenObject, gi_exc_state) + 27 &&
+	       offsetof(PyGenObject, gi_iframe) == offsetof(PyGenObject, gi_exc_state) + 32 && FRAME_EXECUTING == 0);
+#endif
+
 #if PY_VERSION_HEX >= 0x030d0000
 /* layout_from_debug_offsets also takes these for granted when it checks a table. */
 EXPECT("a string's length follows its header", offsetof(PyASCIIObject, length) == sizeof(PyObject));
@@ -152,6 +191,7 @@ static void put_states(void)
 	EXPECT("previous follows current_frame",
 	       offsetof(_PyCFrame, previous) == offsetof(_PyCFrame, current_frame) + 8);
 	OFFSET("tstate_datastack_top", PyThreadState, datastack_top);
+	OFFSET("tstate_exc_info", PyThreadState, exc_info);
 #if PY_VERSION_HEX >= 0x030c0000
 	OFFSET("tstate_status", PyThreadState, _status);
 #endif

@@ -28,8 +28,7 @@ static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr)
 	FUZZ_CHECK(is_inside(dst, size, w->chunk, sizeof(w->chunk)) ||
 		   is_inside(dst, size, w->buffer, sizeof(w->buffer)) ||
 		   is_inside(dst, size, &w->outer_frame, sizeof(w->outer_frame)) ||
-		   is_inside(dst, size, &w->entered_from, sizeof(w->entered_from)) ||
-		   !is_inside(dst, 1, w, sizeof(*w)));
+		   is_inside(dst, size, &w->item, sizeof(w->item)) || !is_inside(dst, 1, w, sizeof(*w)));
 	return source.read(source.source, addr, dst, size);
 }
 

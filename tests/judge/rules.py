@@ -15,7 +15,9 @@ and further:
     MADE      (start of the files' names, starts of the names) of functions that it makes
     LEAST     the least share of samples with Python frames
     THREADED  whether it has threads
-    NUMPY     whether it takes the folder of numpy as its argument
+    WHEEL     the name of the wheel (tests/judge/wheels.py) whose folder it takes as its argument
+    WITHOUT   whether it runs without that wheel, too
+    ROOTS     functions that are the first of a greenlet's stack; one of the files of THROUGH may begin it, too
 
 A name is wrong when the file has no such function, or the function no such line.
 """
@@ -26,6 +28,8 @@ import importlib.util
 import re
 import sys
 from pathlib import Path
+
+import wheels
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "truth"
 NOT_STACKS = ("start", "shares")
@@ -101,7 +105,9 @@ class Program:
         self.made = getattr(self.rule, "MADE", None)
         self.least = getattr(self.rule, "LEAST", None)
         self.threaded = getattr(self.rule, "THREADED", False)
-        self.numpy = getattr(self.rule, "NUMPY", False)
+        self.wheel = getattr(self.rule, "WHEEL", None)
+        self.without_wheel = getattr(self.rule, "WITHOUT", False)
+        self.roots = getattr(self.rule, "ROOTS", ())
         self.functions = {file: Functions(PROGRAMS / file) for file in (self.file, "start.py")}
         self.pattern = stack_pattern(self.rule.STACKS) if hasattr(self.rule, "STACKS") else None
 
@@ -118,6 +124,11 @@ class Program:
             return frame.name.startswith(self.made[1]) and (frame.line is not None or not needs_line)
         return any(part in frame.file for part in self.through)
 
+    def is_root(self, frame):
+        """Whether a stack may begin with it where a greenlet runs."""
+        through = any(part in frame.file for part in self.through) and frame.file != "threading.py"
+        return self.roots and (through or (frame.file == self.file and frame.name in self.roots))
+
     def own(self, stack):
         """The frames that the rule is about, or None when the stack does not begin as each does.
 
@@ -125,7 +136,9 @@ class Program:
         """
         names = [frame.name for frame in stack]
         files = [frame.file for frame in stack]
-        if files[0] == "threading.py":
+        if self.is_root(stack[0]):
+            at = -1
+        elif files[0] == "threading.py":
             at = names.index("rounds") if "rounds" in names else -1
             if at < 0 or set(files[:at]) != {"threading.py"}:
                 return None
@@ -144,6 +157,15 @@ class Program:
         if hasattr(self.rule, "possible"):
             return bool(self.rule.possible(names))
         return bool(self.rule.possible_frames(own))
+
+
+def missing(program, interpreter):
+    """Why the program can't run on this Python, or ""."""
+    if interpreter.version < program.needs:
+        return "needs Python %d.%d" % program.needs
+    if not program.wheel or program.without_wheel:
+        return ""
+    return wheels.find(interpreter, program.wheel)[1]
 
 
 def chosen(patterns, name):

@@ -45,7 +45,7 @@ def add(program, result, run, qualified):
 
 def started(program, interpreter):
     """The program's process, which ends with us."""
-    arguments = [wheels.find(interpreter)[0]] if program.numpy else []
+    arguments = [wheels.find(interpreter, program.wheel)[0]] if program.wheel else []
     argv = harness.tied(interpreter.command(program.file, *arguments, folder=rules.PROGRAMS))
     return harness.started(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
 

@@ -23,7 +23,8 @@ except ImportError:
 THROUGH = ("hashlib.py",)  # without OpenSSL, and in versions that have it in Python
 STACKS = ["hashing hash_it", "packing zip_it", "asking query_it", "calculating sort_it", "calculating multiply_it"]
 THREADED = True
-NUMPY = True
+WHEEL = "numpy"
+WITHOUT = True
 LEAST = 0.99  # of the samples have Python frames
 TEXT = b"".join(b"%d" % (number * number) if str is not bytes else str(number * number) for number in range(20000))
 COUNT = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) select sum(i) from n"

@@ -151,6 +151,14 @@ static inline void set_status(struct world *w, uint64_t tstate, enum status stat
 		put(w, tstate, w->l.tstate_status, status, 4);
 }
 
+static inline void set_data_stack(struct world *w, uint64_t tstate, uint64_t chunk, uint64_t top, uint64_t limit)
+{
+	put_ptr(w, tstate, w->l.tstate_datastack_top - 8, chunk);
+	put_ptr(w, tstate, w->l.tstate_datastack_top, top);
+	put_ptr(w, tstate, w->l.tstate_datastack_top + 8, limit);
+}
+
+/* All that a test makes is one data stack, of which nothing is known but that frames are on it. */
 static inline uint64_t make_thread(struct world *w, uint64_t interp, uint64_t id, uint64_t frame)
 {
 	uint64_t tstate = make(w, w->l.tstate_window + ROOT_CFRAME), next;
@@ -160,6 +168,8 @@ static inline uint64_t make_thread(struct world *w, uint64_t interp, uint64_t id
 	put_ptr(w, tstate, w->l.tstate_interp, interp);
 	put_ptr(w, tstate, w->l.tstate_thread_id, id);
 	set_status(w, tstate, STATUS_LAST);
+	if (w->l.tstate_datastack_top)
+		set_data_stack(w, tstate, ARENA_BASE, ARENA_BASE + ARENA_SIZE, ARENA_BASE + ARENA_SIZE);
 	set_frame(w, tstate, frame);
 	put_ptr(w, interp, w->l.interp_threads_head, tstate);
 	return tstate;

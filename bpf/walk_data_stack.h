@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The running frame of 3.11 and 3.12 as the thread's data stack tells it, where the cframe does not.
+ *
+ * Each frame that is no generator's lies on the data stack, one behind the other, from the begin of a chunk to the
+ * thread state's datastack_top (_PyThreadState_PushFrame). So the last one there is known without any link. It is the
+ * running frame, unless generators run above of it: those are listed by the thread state's exc_info, the innermost
+ * first, and the frame of each lies in the generator object, behind its item of the list (gen_send_ex).
+ */
+#ifndef PYBPF_WALK_DATA_STACK_H
+#define PYBPF_WALK_DATA_STACK_H
+
+#include "walk_state.h"
+
+/* _PyStackChunk.data; before it are previous, size in bytes, and top, in words of data. */
+#define WALK_CHUNK_DATA 24
+/* A frame without locals and stack (FRAME_SPECIALS_SIZE). */
+#define WALK_SPECIALS 72
+/* Locals of a frame, and its stack; no code object that a compiler made comes near. */
+#define WALK_FRAME_WORDS (1u << 20)
+/* From an item of exc_info (gi_exc_state) to the item before it, to gi_frame_state and to gi_iframe. */
+#define WALK_ITEM_PREVIOUS 8
+#define WALK_ITEM_STATE    27
+#define WALK_ITEM_FRAME    32
+/* FRAME_EXECUTING */
+#define WALK_EXECUTING 0
+
+static __always_inline int walk_has_generator(const struct walk *w)
+{
+	return w->item && !walk_in_tstate(w, w->item);
+}
+
+/* Walks from the last frame on the data stack; if a generator's frame is passed, that one is below it. */
+static __always_inline void walk_from_top(struct walk *w)
+{
+	w->attempt = WALK_TOP;
+	w->phase = WALK_FRAME;
+	w->frame = w->top_frame;
+	w->sought = walk_has_generator(w) ? w->item + WALK_ITEM_FRAME : 0;
+	w->met = 0;
+	w->at_bottom = 0;
+}
+
+/* There is a frame object for this frame: frame_obj comes right before the position, f_frame second in its struct. */
+static __always_inline int walk_has_object(struct walk *w, const struct pybpf_layout *l, __u64 frame)
+{
+	__u64 object = 0, back = 0;
+	__u16 at = l->frame_entry != PYBPF_NO_OFFSET ? l->frame_previous : l->frame_position;
+
+	return !walk_read(w, &object, sizeof(object), frame + at - 8) && object &&
+	       !walk_read(w, &back, sizeof(back), object + l->code_type + 16) && back == frame;
+}
+
+/* Looks for the last frame below `end`, in this chunk. */
+static __always_inline void walk_measure_chunk(struct walk *w, __u64 chunk, __u64 before, __u64 end)
+{
+	/* push_chunk leaves a word free in the first one. */
+	w->frame = chunk + WALK_CHUNK_DATA + (before ? 0 : 8);
+	w->chunk_before = before;
+	w->measure_end = end;
+	w->bottom_frame = w->frame;
+	w->top_frame = 0;
+	w->below_top = 0;
+	w->phase = WALK_MEASURE;
+	w->attempt = WALK_TOP;
+}
+
+/* The same in the chunk before, which is full. */
+static __always_inline int walk_measure_before(struct walk *w)
+{
+	__u64 chunk = w->chunk_before, header[3]; /* previous, size, top */
+
+	if (walk_read(w, header, sizeof(header), chunk))
+		return -1;
+	walk_measure_chunk(w, chunk, header[0], chunk + WALK_CHUNK_DATA + header[2] * 8);
+	return 0;
+}
+
+/*
+ * Begins to look for the running frame on the data stack. Chunk, top and limit are stored one by one, when a chunk is
+ * pushed or popped and when greenlet puts those of the next greenlet there: they have to fit each other. Returns 1 when
+ * they do now, and what the cframe leads to is to be walked again.
+ */
+static __always_inline int walk_measure_begin(struct walk *w, const struct pybpf_layout *l)
+{
+	__u64 chunk = w->datastack_chunk, top = w->datastack_top, header[3]; /* previous, size, top */
+
+	if (walk_read(w, &w->item, sizeof(w->item), w->tstate + l->tstate_exc_info))
+		return -1;
+	if (!chunk || !top) {
+		/* A greenlet that has not called its first function yet, or has left it. */
+		w->top_frame = 0;
+		walk_from_top(w);
+		return 0;
+	}
+	if (walk_read(w, header, sizeof(header), chunk))
+		return -1;
+	if (w->datastack_limit != chunk + header[1]) {
+		w->datastack_limit = chunk + header[1];
+		return 1;
+	}
+	walk_measure_chunk(w, chunk, header[0], top);
+	if (top - chunk <= header[1])
+		return 0;
+	return header[0] && !walk_measure_before(w) && w->measure_end == top ? 0 : -1;
+}
+
+/*
+ * The frame at the top has been pushed, and its run of the evaluation loop is about to begin: nothing leads there yet.
+ * prev_instr is the code unit before the first one until the frame has begun.
+ */
+static __always_inline int walk_top_has_begun(struct walk *w, const struct pybpf_layout *l, int *begun)
+{
+	__u64 code = 0, instr = 0;
+
+	if (walk_read(w, &code, sizeof(code), w->top_frame + l->frame_code) ||
+	    walk_read(w, &instr, sizeof(instr), w->top_frame + l->frame_position))
+		return -1;
+	*begun = instr >= code + l->code_adaptive;
+	return 0;
+}
+
+/* One step along the data stack. Returns a negative number when it can't be read. */
+static __always_inline int walk_measure(struct walk *w, const struct pybpf_layout *l)
+{
+	__u64 code = 0;
+	__u32 sizes[3]; /* co_stacksize, co_firstlineno, co_nlocalsplus */
+	int begun = 1;
+
+	if (w->frame < w->measure_end) {
+		if (walk_read(w, &code, sizeof(code), w->frame + l->frame_code) ||
+		    walk_read(w, sizes, sizeof(sizes), code + l->code_firstlineno - 4) || sizes[0] > WALK_FRAME_WORDS ||
+		    sizes[2] > WALK_FRAME_WORDS)
+			return -1;
+		w->below_top = w->top_frame;
+		w->top_frame = w->frame;
+		w->frame += WALK_SPECIALS + ((__u64)sizes[0] + sizes[2]) * 8;
+		return 0;
+	}
+	if (w->frame > w->measure_end || (w->top_frame && walk_top_has_begun(w, l, &begun)))
+		return -1;
+	if (!begun && !w->below_top && w->chunk_before)
+		return walk_measure_before(w);
+	if (!begun)
+		w->top_frame = w->below_top;
+	walk_from_top(w);
+	return 0;
+}
+
+/*
+ * The chain from the frame at the top, or from a generator's, ends here; whole says whether that is its root. Returns 1
+ * when it is the thread's, 0 when another is to be walked, or a negative number. It passes the first frame of the top's
+ * chunk: greenlet 3.0.0 and 3.0.1 cut a chain at its last frame, of which they have made a frame object. A generator
+ * that is about to run, or has just stopped, is on the list without a link to those below.
+ */
+static __always_inline int walk_top_end(struct walk *w, const struct pybpf_layout *l, int whole)
+{
+	__u8 state = 0;
+
+	whole = whole && (!w->top_frame || w->at_bottom);
+	if (w->attempt == WALK_TOP) {
+		if (!whole)
+			return -1;
+		if (w->met || !walk_has_generator(w))
+			return 1;
+		w->attempt = WALK_GENERATOR;
+		w->at_bottom = 0;
+		w->frame = w->sought;
+		w->sought = w->top_frame;
+		return 0;
+	}
+	if (whole && w->stack.depth && !w->stack.flags && (w->met || !w->top_frame))
+		return 1;
+	if (walk_read(w, &state, sizeof(state), w->item + WALK_ITEM_STATE) ||
+	    (state == WALK_EXECUTING && walk_has_object(w, l, w->item + WALK_ITEM_FRAME)) ||
+	    walk_read(w, &w->item, sizeof(w->item), w->item + WALK_ITEM_PREVIOUS))
+		return -1;
+	walk_from_top(w);
+	return 0;
+}
+
+#endif
