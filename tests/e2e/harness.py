@@ -358,7 +358,7 @@ def answers(port):
 
 
 def take_interrupts():
-    """Makes SIGINT do what it does by default, in this process and what it starts: a shell's background jobs ignore it."""
+    """SIGINT does what it does by default, here and in what is started here: a shell's background jobs ignore it."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

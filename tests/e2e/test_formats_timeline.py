@@ -24,6 +24,8 @@ import node_peers  # noqa: E402
 pytestmark = pytest.mark.usefixtures("profiler")
 
 RATE = 199
+LOAD_AGAIN = 5
+FEWEST = 60  # samples of a recording that is to tell something
 PERIOD_NS = 10**9 // RATE
 SVG = "{http://www.w3.org/2000/svg}"
 FORMATS = ("speedscope", "gecko", "chrometrace", "perf-script", "svg")
@@ -38,15 +40,21 @@ SUFFIX = {
 
 
 class Recording:
-    """A saved profile, and what is made of it."""
+    """A saved profile, and what is made of it. It takes as long as the machine needs for so many samples."""
 
-    def __init__(self, folder, pids, *args):
+    def __init__(self, folder, pids, fewest=0):
         self.folder = Path(folder)
         self.saved = str(self.folder / "run.pybpf")
-        run = harness.pybpf(
-            "-p", ",".join(map(str, pids)), "-d", 1, "-F", RATE, "--timestamps", "-o", self.saved, *args
-        )
-        assert run.code == 0, run.err
+        for seconds in (1, 4, 16):
+            run = harness.pybpf(
+                "-p", ",".join(map(str, pids)), "-d", seconds, "-F", RATE, "--timestamps", "-o", self.saved
+            )
+            assert run.code == 0, run.err
+            if self.samples() >= fewest:
+                break
+
+    def samples(self):
+        return sum(sum(stacks.values()) for stacks in self.threads().values())
 
     def path(self, name, *args):
         path = self.folder / ("run." + SUFFIX[name])
@@ -70,8 +78,8 @@ class Recording:
 def recording(tmp_path_factory):
     python = harness.default_python()
     with harness.target(python, "threads.py") as one, harness.target(python, "calls.py") as two:
-        made = Recording(tmp_path_factory.mktemp("timeline"), [one.pid, two.pid])
-    assert sum(sum(stacks.values()) for stacks in made.threads().values()) > 50
+        made = Recording(tmp_path_factory.mktemp("timeline"), [one.pid, two.pid], fewest=FEWEST)
+    assert made.samples() >= FEWEST
     assert len(made.threads()) > 3
     return made
 
@@ -79,7 +87,7 @@ def recording(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     with harness.target(harness.default_python(), "names.py") as target:
-        yield Recording(tmp_path_factory.mktemp("hostile"), [target.pid])
+        yield Recording(tmp_path_factory.mktemp("hostile"), [target.pid], fewest=FEWEST)
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +210,8 @@ class Firefox:
 
     def run(self, *args):
         done = subprocess.run(
-            [node_peers.program("node"), self.program, *map(str, args)],
+            # It gives itself 500 ms to start, which takes it a CPU of its own.
+            ["nice", "-n", "-19", node_peers.program("node"), self.program, *map(str, args)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -234,6 +243,11 @@ def firefox(path, folder):
     session = Firefox(folder)
     try:
         code, out, err = session.run("load", path)
+        for _ in range(LOAD_AGAIN):
+            if "did not become ready" not in err:
+                break
+            session.run("stop", "--all")
+            code, out, err = session.run("load", path)
         assert code == 0, err or out
         yield session
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""contradicts.py SECONDS: for so long the runtime's first interpreter lies at an address where none can; it burns CPU."""
+"""contradicts.py SECONDS: burns CPU, for so long with an address in _PyRuntime where no interpreter can lie."""
 
 import ctypes
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""turns.py COMMANDS [FILE]: starts each command of a JSON list of argument lists, one after the other, once FILE is there."""
+"""turns.py COMMANDS [FILE]: starts the commands of a JSON list of argument lists in turn, once FILE is there."""
 
 import json
 import os
