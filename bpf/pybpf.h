@@ -61,6 +61,7 @@ struct pybpf_layout {
 	__u16 tstate_frame;         /* the frame, or the cframe where cframe_frame is an offset */
 	__u16 tstate_status;        /* 3.12+: the 32-bit field of bit 4 "active"; 0 where there is none */
 	__u16 tstate_datastack_top; /* 3.11+, followed by the limit; 0 where there is none */
+	__u16 tstate_executor;      /* current_executor (3.14+); 0 where there is none */
 	__u16 tstate_window;
 	__u16 cframe_frame; /* _PyCFrame.current_frame (3.11, 3.12), followed by previous */
 
@@ -72,6 +73,7 @@ struct pybpf_layout {
 	__u16 frame_owner;
 	__u16 frame_entry;      /* is_entry (3.11); in 3.12 the owner tells */
 	__u16 frame_tlbc_index; /* free-threaded 3.14+ */
+	__u16 frame_mark;       /* see walk_is_compiled: f_trace (to 3.10), frame_obj (3.11, 3.12), f_funcobj (3.13+) */
 
 	/* PyCodeObject; code_window covers all but co_code_adaptive and co_tlbc, which may lie beyond */
 	__u16 code_window;
@@ -108,7 +110,7 @@ struct pybpf_layout {
 	__u8 debug_build;
 	__u8 str_kind_shift; /* bit of the 3-bit field "kind" in the state word */
 };
-_Static_assert(sizeof(struct pybpf_layout) == 80, "pybpf_layout has no hidden padding");
+_Static_assert(sizeof(struct pybpf_layout) == 84, "pybpf_layout has no hidden padding");
 
 /* PyThreadState._status.active: the thread state is attached to its thread (3.12+, cpython/pystate.h). */
 #define PYBPF_TSTATE_ACTIVE (1u << 4)
@@ -167,7 +169,7 @@ struct pybpf_frame {
 };
 _Static_assert(sizeof(struct pybpf_frame) == 16, "pybpf_frame has no hidden padding");
 
-/* A frame whose position made no sense: printed with the function's first line. */
+/* A frame whose position is not known: it is printed without a line. */
 #define PYBPF_NO_POSITION (-0x7fffffff - 1)
 
 /* Why a stack is not whole; bits of pybpf_stack_event.flags. */
@@ -211,7 +213,7 @@ struct pybpf_time_event {
 
 /* Longest raw copy of each part of a code object that the kernel takes; the rest user space reads. */
 #define PYBPF_COPY_STRING 1024
-#define PYBPF_COPY_LINES  4096
+#define PYBPF_COPY_LINES  (32 << 10)
 
 enum pybpf_code_part {
 	PYBPF_CODE_NAME,  /* the string object, from its header on */
@@ -323,6 +325,8 @@ struct pybpf_thread_name {
 	X(FAULT, INCOMPLETE, "fault", "with a frame that could not be read")                                           \
 	X(NOT_CODE, INCOMPLETE, "not_code", "with a frame that had no code object")                                    \
 	X(CYCLE, INCOMPLETE, "cycle", "with a frame chain that ran in a circle")                                       \
+	X(JIT, INCOMPLETE, "jit", "in code that Python's JIT compiled: the last function is shown without a line")     \
+	X(COMPILED, INCOMPLETE, "compiled", "in code that Nuitka compiled: its functions are shown without a line")    \
 	X(UNTIMED, INCOMPLETE, "untimed", "without their time: the ring buffer or the memory was full")
 
 enum pybpf_counter {

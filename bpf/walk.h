@@ -39,6 +39,11 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	w->tstate = tstate;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
+	/*
+	 * 3.14+: a trace stores instr_ptr only before what may escape (_SET_IP), and a new run of the evaluation loop
+	 * clears current_executor while it lasts. Who is detached has escaped.
+	 */
+	w->in_jit = l->tstate_executor && walk_tstate_active(w, l) && walk_u64(w, l->tstate_executor);
 	if (l->tstate_datastack_top) {
 		w->datastack_top = walk_u64(w, l->tstate_datastack_top);
 		w->datastack_limit = walk_u64(w, l->tstate_datastack_top + 8);
@@ -68,6 +73,7 @@ static __always_inline int walk_start(struct walk *w, const struct pybpf_layout 
 	w->interp = 0;
 	w->frame = 0;
 	w->unproved = 0;
+	w->in_jit = 0;
 	w->attempt = WALK_FIRST;
 	w->next_candidate = 0;
 	w->outer_cframe = 0;
@@ -170,7 +176,7 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 	}
 	w->frame = walk_frame_u64(w, at, l->frame_previous);
 	if (walk_has_entries(l))
-		w->at_entry = walk_is_entry(w, l, at);
+		w->at_entry = walk_is_entry(w, l, frame, at);
 	verdict = walk_judge(w, l, frame, at);
 	if (verdict == WALK_NOT_NOW)
 		return WALK_WRONG;
@@ -186,7 +192,7 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 	if (flag)
 		w->stack.flags |= flag;
 	else
-		walk_push(w, code, sig, walk_position(w, l, code, at));
+		walk_push(w, code, sig, walk_position(w, l, code, frame, at));
 	return WALK_GOES_ON;
 }
 

@@ -15,9 +15,11 @@ and further:
     MADE      (start of the files' names, starts of the names) of functions that it makes
     LEAST     the least share of samples with Python frames
     THREADED  whether it has threads
+    LINELESS  whether more than a few samples may have a frame without a line
     NUMPY     whether it takes the folder of numpy as its argument
 
-A name is wrong when the file has no such function, or the function no such line.
+A name is wrong when the file has no such function, or the function no such line. Some instructions have no line from
+3.10 on (co_lines() says None).
 """
 
 import ast
@@ -99,6 +101,7 @@ class Program:
         self.made = getattr(self.rule, "MADE", None)
         self.least = getattr(self.rule, "LEAST", None)
         self.threaded = getattr(self.rule, "THREADED", False)
+        self.lineless = getattr(self.rule, "LINELESS", False)
         self.numpy = getattr(self.rule, "NUMPY", False)
         self.functions = {file: Functions(PROGRAMS / file) for file in (self.file, "start.py")}
         self.pattern = stack_pattern(self.rule.STACKS) if hasattr(self.rule, "STACKS") else None

@@ -140,6 +140,8 @@ static inline uint64_t make_thread(struct world *w, uint64_t interp, uint64_t id
 	put_ptr(w, tstate, w->l.tstate_next, next);
 	put_ptr(w, tstate, w->l.tstate_interp, interp);
 	put_ptr(w, tstate, w->l.tstate_thread_id, id);
+	if (w->l.tstate_executor)
+		put_ptr(w, tstate, w->l.tstate_executor, 0);
 	set_active(w, tstate, true);
 	set_frame(w, tstate, frame);
 	put_ptr(w, interp, w->l.interp_threads_head, tstate);
@@ -200,6 +202,8 @@ static inline uint64_t make_frame(struct world *w, uint64_t code, int position, 
 		put(w, frame, w->l.frame_position, (uint32_t)position, 4);
 	else
 		put_ptr(w, frame, w->l.frame_position, code + (uint64_t)position);
+	/* No tracing; no frame object; some function. */
+	put_ptr(w, frame, w->l.frame_mark, w->l.frame_owner != NO && w->l.cframe_frame == NO ? 0x1000 : 0);
 	put(w, frame, w->l.frame_owner, 0, 1);
 	put(w, frame, w->l.frame_tlbc_index, 0, 4);
 	return frame;
