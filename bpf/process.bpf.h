@@ -32,8 +32,8 @@ __u64 process_events_lost;
 /*
  * Numbers for pybpf_proc.proc_id: each CPU counts on its own, for an atomic addition that returns a value is no
  * instruction of 5.10's; and each program on its own, for since 7.0 (a46023d5616e) one may be preempted by the other,
- * though not by itself (05b24ff9b2cf). They have 64 bits: of 32, what the CPUs leave for counting is used up within days
- * of --all.
+ * though not by itself (05b24ff9b2cf). They have 64 bits: of 32, what the CPUs leave for counting is used up within
+ * days of --all.
  */
 enum proc_id_row {
 	PROC_IDS_FORKED,

@@ -255,6 +255,10 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		count(PYBPF_COUNT_CYCLE);
 	if (w->stack.flags & PYBPF_STACK_NO_CALLERS)
 		count(PYBPF_COUNT_NO_CALLERS);
+	if (w->in_jit)
+		count(PYBPF_COUNT_JIT);
+	if (w->compiled)
+		count(PYBPF_COUNT_COMPILED);
 	if (cfg_times && (memory_full || send_time(&key)))
 		count(PYBPF_COUNT_UNTIMED);
 	if (!first_sample_ns)

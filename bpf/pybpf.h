@@ -62,6 +62,7 @@ struct pybpf_layout {
 	__u16 tstate_status;        /* 3.12+: the 32-bit field _status; 0 where there is none */
 	__u16 tstate_datastack_top; /* 3.11+, followed by the limit; 0 where there is none */
 	__u16 tstate_exc_info;      /* 3.11, 3.12; 0 where it is not needed */
+	__u16 tstate_executor;      /* current_executor (3.14+); 0 where there is none */
 	__u16 tstate_window;
 	__u16 tstate_cframe; /* 3.10-3.12 */
 	__u16 cframe_previous;
@@ -75,6 +76,7 @@ struct pybpf_layout {
 	__u16 frame_owner;
 	__u16 frame_entry;      /* is_entry (3.11); in 3.12 the owner tells */
 	__u16 frame_tlbc_index; /* free-threaded 3.14+ */
+	__u16 frame_mark;       /* see walk_is_compiled: f_trace (to 3.10), frame_obj (3.11, 3.12), f_funcobj (3.13+) */
 
 	/* PyCodeObject; code_window covers all but co_code_adaptive and co_tlbc, which may lie beyond */
 	__u16 code_window;
@@ -111,7 +113,7 @@ struct pybpf_layout {
 	__u8 debug_build;
 	__u8 str_kind_shift; /* bit of the 3-bit field "kind" in the state word */
 };
-_Static_assert(sizeof(struct pybpf_layout) == 86, "pybpf_layout has no hidden padding");
+_Static_assert(sizeof(struct pybpf_layout) == 90, "pybpf_layout has no hidden padding");
 
 /*
  * Bits of PyThreadState._status (3.12 to 3.15, cpython/pystate.h). A thread state that was deleted keeps its thread_id
@@ -121,6 +123,8 @@ _Static_assert(sizeof(struct pybpf_layout) == 86, "pybpf_layout has no hidden pa
 #define PYBPF_TSTATE_BOUND    (1u << 1)
 #define PYBPF_TSTATE_UNBOUND  (1u << 2)
 #define PYBPF_TSTATE_GILSTATE (1u << 3)
+/* It is attached now: its thread holds the GIL, or needs none. */
+#define PYBPF_TSTATE_ACTIVE (1u << 4)
 
 /*
  * What one process is to the kernel side; key of map procs: its tgid in pybpf's PID namespace. Holds for one program of
@@ -181,7 +185,7 @@ _Static_assert(sizeof(struct pybpf_frame) == 16, "pybpf_frame has no hidden padd
 /* In place of a code object, where callers in another interpreter follow: no object has this address. */
 #define PYBPF_CODE_INTERPRETER 1
 
-/* A frame whose position made no sense: printed with the function's first line. */
+/* A frame whose position is not known: it is printed without a line. */
 #define PYBPF_NO_POSITION (-0x7fffffff - 1)
 
 /* Why a stack is not whole; bits of pybpf_stack_event.flags. */
@@ -228,7 +232,7 @@ _Static_assert(sizeof(struct pybpf_time_event) == 40, "pybpf_time_event has no h
 
 /* Longest raw copy of each part of a code object that the kernel takes; the rest user space reads. */
 #define PYBPF_COPY_STRING 1024
-#define PYBPF_COPY_LINES  4096
+#define PYBPF_COPY_LINES  (32 << 10)
 
 enum pybpf_code_part {
 	PYBPF_CODE_NAME,  /* the string object, from its header on */
@@ -330,7 +334,7 @@ struct pybpf_thread_name {
 };
 
 /* No read of user memory is longer. */
-#define PYBPF_READ_MAX 4096
+#define PYBPF_READ_MAX (32 << 10)
 _Static_assert(PYBPF_COPY_LINES <= PYBPF_READ_MAX && PYBPF_COPY_STRING <= PYBPF_READ_MAX, "copies are read at once");
 
 /* Key of map bounces: a trie's, all of whose bits count. */
@@ -366,6 +370,8 @@ struct pybpf_bounce_key {
 	X(NOT_CODE, INCOMPLETE, "not_code", "with a frame that had no code object")                                    \
 	X(CYCLE, INCOMPLETE, "cycle", "with a frame chain that ran in a circle")                                       \
 	X(NO_CALLERS, INCOMPLETE, "no_callers", "whose callers in another interpreter could not be told")              \
+	X(JIT, INCOMPLETE, "jit", "in code that Python's JIT compiled: the last function is shown without a line")     \
+	X(COMPILED, INCOMPLETE, "compiled", "in code that Nuitka compiled: its functions are shown without a line")    \
 	X(UNTIMED, INCOMPLETE, "untimed", "without their time: the ring buffer or the memory was full")
 
 enum pybpf_counter {

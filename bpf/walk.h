@@ -26,6 +26,13 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	w->outermost = walk_has_cframes(l) ? walk_u64(w, l->tstate_cframe) : 0;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
+	/*
+	 * 3.14+: a trace stores instr_ptr only before what may escape (_SET_IP), and a new run of the evaluation loop
+	 * clears current_executor while it lasts. Who is detached has escaped.
+	 */
+	if (!w->place)
+		w->in_jit = l->tstate_executor && (walk_u32(w, l->tstate_status) & PYBPF_TSTATE_ACTIVE) &&
+			    walk_u64(w, l->tstate_executor);
 	if (l->tstate_datastack_top) {
 		w->datastack_chunk = walk_u64(w, l->tstate_datastack_top - 8);
 		w->datastack_top = walk_u64(w, l->tstate_datastack_top);
@@ -52,6 +59,7 @@ static __always_inline void walk_look_for_states(struct walk *w)
 	w->interp = 0;
 	w->frame = 0;
 	w->unproved = 0;
+	w->in_jit = 0;
 	w->attempt = WALK_FIRST;
 	w->next_candidate = 0;
 	w->place = 0;
@@ -158,7 +166,7 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 	w->last_frame = frame;
 	w->frame = walk_frame_u64(w, at, l->frame_previous);
 	if (walk_has_entries(l))
-		w->at_entry = walk_is_entry(w, l, at);
+		w->at_entry = walk_is_entry(w, l, frame, at);
 	if (walk_is_shim(w, l, at) && !walk_in_tstate(w, frame)) {
 		if (!w->in_order && frame <= w->outermost_entry)
 			return WALK_WRONG;
@@ -174,7 +182,7 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 	flag = walk_code(w, l, code, &sig);
 	if (flag == WALK_CODE_GOES_ON) {
 		w->code = code;
-		w->position = walk_position(w, l, code, at);
+		w->position = walk_position(w, l, code, frame, at);
 		w->phase = WALK_TEXT;
 		return WALK_GOES_ON;
 	}
@@ -186,7 +194,7 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 	if (flag)
 		w->stack.flags |= flag;
 	else
-		walk_push(w, code, sig, walk_position(w, l, code, at));
+		walk_push(w, code, sig, walk_position(w, l, code, frame, at));
 	return WALK_GOES_ON;
 }
 

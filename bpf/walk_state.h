@@ -161,6 +161,8 @@ struct walk {
 	__u32 phase;  /* enum walk_phase */
 	__u32 result; /* enum walk_result */
 	__u32 steps;
+	__u32 compiled;   /* frames of code that was compiled to C */
+	__u32 in_jit;     /* the thread runs a trace that the JIT made: its last frame's position is of some time ago */
 	__u32 at_entry;   /* the last frame was the first of its run of the evaluation loop */
 	__u32 number;     /* of this walk, for the memo; the caller's memory keeps it from one walk to the next */
 	__u64 chunk_base; /* address of chunk[0] */

@@ -6,6 +6,7 @@
 #ifndef PYBPF_WALK_SWITCH_H
 #define PYBPF_WALK_SWITCH_H
 
+#include "walk_code.h"
 #include "walk_data_stack.h"
 
 /* Builds whose chains come to an entry frame: every run of the evaluation loop has one (3.11+). */
@@ -64,6 +65,7 @@ static __always_inline void walk_clear_stack(struct walk *w)
 	w->at_entry = 0;
 	w->in_order = 1;
 	w->outermost_entry = 0;
+	w->compiled = 0;
 	w->stack.depth = 0;
 	w->stack.flags = 0;
 }
@@ -193,11 +195,13 @@ static __always_inline int walk_is_on_data_stack(const struct walk *w, const str
 }
 
 /* The frame at `at` is the first of its run of the evaluation loop. */
-static __always_inline int walk_is_entry(const struct walk *w, const struct pybpf_layout *l, __u32 at)
+static __always_inline int walk_is_entry(const struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 at)
 {
 	if (l->frame_entry != PYBPF_NO_OFFSET)
 		return walk_frame_u8(w, at, l->frame_entry);
-	return walk_is_shim(w, l, at);
+	/* Compiled code comes without a run of the loop, and without an entry frame: a program of Nuitka's begins so.
+	 */
+	return walk_is_shim(w, l, at) || (!walk_has_cframe(l) && walk_is_compiled(w, l, frame, at));
 }
 
 enum walk_verdict {

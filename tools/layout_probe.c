@@ -123,6 +123,9 @@ EXPECT("a table starts with its cookie, version and whether it is free-threaded"
        offsetof(_Py_DebugOffsets, cookie) == 0 && offsetof(_Py_DebugOffsets, version) == 8 &&
 	       offsetof(_Py_DebugOffsets, free_threaded) == 16);
 
+EXPECT("a frame's function comes right after its previous frame",
+       offsetof(_PyInterpreterFrame, f_funcobj) == offsetof(_PyInterpreterFrame, previous) + 8);
+
 #define FIELD(path) PUT(#path, offsetof(_Py_DebugOffsets, path))
 
 static void put_debug_offsets(void)
@@ -163,6 +166,7 @@ static void put_debug_offsets(void)
 	FIELD(unicode_object.state);
 	FIELD(unicode_object.asciiobject_size);
 #if PY_VERSION_HEX >= 0x030e0000
+	PUT("executor", offsetof(PyThreadState, current_executor) - offsetof(PyThreadState, datastack_chunk));
 	FIELD(interpreter_frame.tlbc_index);
 	FIELD(code_object.co_tlbc);
 #endif
@@ -225,10 +229,12 @@ static void put_frame(void)
 	OFFSET("frame_code", _PyInterpreterFrame, f_code);
 	OFFSET("frame_previous", _PyInterpreterFrame, previous);
 	OFFSET("frame_position", _PyInterpreterFrame, prev_instr);
+	OFFSET("frame_mark", _PyInterpreterFrame, frame_obj);
 #else
 	OFFSET("frame_code", PyFrameObject, f_code);
 	OFFSET("frame_previous", PyFrameObject, f_back);
 	OFFSET("frame_position", PyFrameObject, f_lasti);
+	OFFSET("frame_mark", PyFrameObject, f_trace);
 #endif
 }
 

@@ -57,6 +57,8 @@ enum debug_field {
 struct debug_table {
 	uint16_t minor;
 	uint16_t size;
+	uint16_t executor; /* bytes from a thread state's datastack_chunk to its current_executor; 0 where there is none
+			    */
 	uint16_t at[DEBUG_FIELDS];
 };
 
@@ -398,19 +400,38 @@ static int debug_read_code_version(const struct debug_reader *reader, struct pyb
 	return 0;
 }
 
-/* Likewise the top and the limit of the data stack: they follow its chunk. */
+/* Likewise the top and the limit of the data stack, which follow its chunk, and the current executor. */
 static int debug_read_datastack(const struct debug_reader *reader, struct pybpf_layout *layout)
 {
 	uint64_t size = debug_value(reader, DEBUG_THREAD_STATE_SIZE);
 	uint64_t chunk = debug_value(reader, DEBUG_THREAD_STATE_DATASTACK_CHUNK);
+	unsigned int executor = reader->table->executor;
 
 	layout->tstate_datastack_top = 0;
+	layout->tstate_executor = 0;
 	if (layout->minor != reader->table->minor)
 		return 0;
-	if (!offset_is_inside(chunk, size, 24, 8))
+	if (!offset_is_inside(chunk, size, executor ? executor + 8 : 24, 8))
 		return refuse(reader, "thread_state.datastack_chunk is at %llu of %llu bytes, which cannot be",
 			      (unsigned long long)chunk, (unsigned long long)size);
 	layout->tstate_datastack_top = chunk + 8;
+	if (executor)
+		layout->tstate_executor = chunk + executor;
+	return 0;
+}
+
+/* Likewise a frame's function, which follows its previous frame. */
+static int debug_read_function(const struct debug_reader *reader, struct pybpf_layout *layout)
+{
+	uint64_t size = debug_value(reader, DEBUG_INTERPRETER_FRAME_SIZE);
+
+	layout->frame_mark = PYBPF_NO_OFFSET;
+	if (layout->minor != reader->table->minor)
+		return 0;
+	if (!offset_is_inside(layout->frame_previous, size, 16, 8))
+		return refuse(reader, "interpreter_frame.previous is at %u of %llu bytes, which cannot be",
+			      layout->frame_previous, (unsigned long long)size);
+	layout->frame_mark = layout->frame_previous + 8;
 	return 0;
 }
 
@@ -445,11 +466,14 @@ static int debug_set_windows(const struct debug_reader *reader, struct pybpf_lay
 	window_cover(&layout->tstate_window, layout->tstate_frame, 8);
 	window_cover(&layout->tstate_window, layout->tstate_status, 4);
 	window_cover(&layout->tstate_window, layout->tstate_datastack_top, 16);
+	if (layout->tstate_executor)
+		window_cover(&layout->tstate_window, layout->tstate_executor, 8);
 	window_cover(&layout->frame_window, layout->frame_code, 8);
 	window_cover(&layout->frame_window, layout->frame_previous, 8);
 	window_cover(&layout->frame_window, layout->frame_position, 8);
 	window_cover(&layout->frame_window, layout->frame_owner, 1);
 	window_cover(&layout->frame_window, layout->frame_tlbc_index, 4);
+	window_cover(&layout->frame_window, layout->frame_mark, 8);
 	window_cover(&layout->code_window, layout->code_type, 8);
 	window_cover(&layout->code_window, layout->code_filename, 8);
 	window_cover(&layout->code_window, layout->code_name, 8);
@@ -543,6 +567,8 @@ int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_bu
 		err = debug_read_code_version(&reader, &build.layout);
 	if (!err)
 		err = debug_read_datastack(&reader, &build.layout);
+	if (!err)
+		err = debug_read_function(&reader, &build.layout);
 	if (!err)
 		err = debug_set_windows(&reader, &build.layout);
 	if (!err)

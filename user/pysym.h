@@ -37,7 +37,7 @@ struct pysym_frame {
 struct pysym_counters {
 	uint64_t codes;    /* distinct code objects */
 	uint64_t unnamed;  /* whose name could not be had */
-	uint64_t no_lines; /* whose line table could not be had: the first line stands in */
+	uint64_t no_lines; /* whose line table could not be had */
 };
 
 struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames);

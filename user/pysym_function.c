@@ -133,11 +133,13 @@ static int32_t line_of(const struct pysym_function *function, enum pysym_line_mo
 
 	if (mode == PYSYM_LINES_NONE)
 		return -1;
-	if (mode == PYSYM_LINES_FIRST || position == PYBPF_NO_POSITION || !key->has_lines)
+	if (mode == PYSYM_LINES_FIRST)
 		return key->first_line;
+	if (position == PYBPF_NO_POSITION || !key->has_lines)
+		return -1;
 	line = pysym_line((enum pybpf_line_kind)key->line_kind, lines, function->lines_size, key->first_line,
 			  bytecode_offset(key, position));
-	return line < 0 ? key->first_line : line;
+	return line < 0 ? -1 : line;
 }
 
 struct pysym_position *pysym_function_at(struct pysym_functions *t, struct pysym_function *function, int32_t position)

@@ -48,6 +48,18 @@ static int lines_result(int line)
 	return line < 0 ? -EBADMSG : line;
 }
 
+/*
+ * What an entry says. What comes before all that is on another line (MAKE_CELL, GEN_START, the POP_TOP after
+ * RETURN_GENERATOR) enters the function: that is its first line. Elsewhere it is mostly the clean-up after an
+ * exception, which follows what it does not belong to.
+ */
+static int lines_told(bool has_line, int line, bool entering, int first)
+{
+	if (has_line)
+		return lines_result(line);
+	return entering ? lines_result(first) : PYSYM_NO_LINE;
+}
+
 /* PyCode_Addr2Line() to 3.9: there is no "no line"; the last line reaches to the end of the code. */
 static int lines_lnotab(const uint8_t *table, size_t size, int line, uint64_t position, bool is_signed)
 {
@@ -68,6 +80,8 @@ static int lines_lnotab(const uint8_t *table, size_t size, int line, uint64_t po
 
 static int lines_pep626(const uint8_t *table, size_t size, int line, uint64_t position)
 {
+	const int first = line;
+	bool entering = true;
 	uint64_t end = 0;
 	size_t i;
 
@@ -76,9 +90,10 @@ static int lines_pep626(const uint8_t *table, size_t size, int line, uint64_t po
 
 		if (delta != PEP626_NO_LINE && !lines_advance(&line, delta))
 			return -EBADMSG;
+		entering = entering && (delta == PEP626_NO_LINE || line == first);
 		end += table[i];
 		if (position < end)
-			return delta == PEP626_NO_LINE ? PYSYM_NO_LINE : lines_result(line);
+			return lines_told(delta != PEP626_NO_LINE, line, entering, first);
 	}
 	return i < size ? -EBADMSG : PYSYM_NO_LINE;
 }
@@ -103,6 +118,8 @@ static bool lines_svarint(const uint8_t *table, size_t size, size_t i, int64_t *
 
 static int lines_pep657(const uint8_t *table, size_t size, int line, uint64_t position)
 {
+	const int first = line;
+	bool entering = true;
 	uint64_t end = 0;
 	size_t i = 0;
 
@@ -125,8 +142,9 @@ static int lines_pep657(const uint8_t *table, size_t size, int line, uint64_t po
 		 * before it. */
 		if (!lines_advance(&line, delta))
 			return -EBADMSG;
+		entering = entering && (kind == ENTRY_NO_LOCATION || line == first);
 		if (position < end)
-			return kind == ENTRY_NO_LOCATION ? PYSYM_NO_LINE : lines_result(line);
+			return lines_told(kind != ENTRY_NO_LOCATION, line, entering, first);
 
 		/* Columns are not wanted. */
 		while (i < size && !(table[i] & ENTRY_START))

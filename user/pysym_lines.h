@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CPython's line tables: code position -> line, as co_lines() gives it. Touches no process. */
+/* CPython's line tables: code position -> line. Touches no process. */
 #ifndef PYSYM_LINES_H
 #define PYSYM_LINES_H
 
@@ -12,9 +12,10 @@
 #define PYSYM_NO_LINE (-1)
 
 /*
- * Returns the line of the instruction at byte offset `position` of the bytecode, PYSYM_NO_LINE where
- * CPython has none (the caller falls back on first_line), or -EBADMSG for a malformed table. Bounded by
- * table_size whatever the bytes are. table may be NULL where table_size is 0.
+ * Returns the line of the instruction at byte offset `position` of the bytecode as co_lines() has it, PYSYM_NO_LINE
+ * where that has None, or -EBADMSG for a malformed table. Those without a line that come before all that are on another
+ * line than first_line are on that one. Bounded by table_size whatever the bytes are. table may be NULL where
+ * table_size is 0.
  *
  * A negative position is a frame that has not begun (f_lasti is -1, or prev_instr points before the code): its
  * line is first_line whatever the kind, as PyCode_Addr2Line() has it. Lines begin at 0, not 1: a module's

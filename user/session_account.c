@@ -106,8 +106,10 @@ void session_account_print(const struct session_account *a, bool cost, FILE *out
 			a->names.codes);
 	if (a->names.no_lines)
 		fprintf(out,
-			"pybpf: %" PRIu64 " of %" PRIu64 " code objects had no readable line table: first line shown\n",
-			a->names.no_lines, a->names.codes);
+			"pybpf: %" PRIu64 " of %" PRIu64
+			" code objects are shown without lines: their line table was longer "
+			"than %u KiB or not in memory at first sight, and gone when it was read again\n",
+			a->names.no_lines, a->names.codes, PYBPF_COPY_LINES >> 10);
 	if (a->timed)
 		fprintf(out, "pybpf: the time of %" PRIu64 " sample%s was kept, in %" PRIu64 " KiB of memory\n",
 			a->timed, a->timed == 1 ? "" : "s", (a->timed_bytes + 1023) / 1024);

@@ -5,7 +5,8 @@ interpreter itself gives for every instruction. Runs under 2.7 and 3.6 to 3.15, 
     python dump_lines.py [--every N] [--truth dis|addr2line] [DIRECTORY] | build/linecheck
 
 dis is code.co_lines() from 3.10 on and dis.findlinestarts() before; addr2line is the C function
-PyCode_Addr2Line() that tracebacks use, called through ctypes.
+PyCode_Addr2Line() that tracebacks use, called through ctypes. Where they have no line there is none, but for the
+instructions with which a function is entered, before any on another line than the first: they are on that.
 """
 import array
 import dis
@@ -84,7 +85,10 @@ def code_objects(code):
 def write_record(out, code, path, lines_of):
     # A frame that has not begun is on its first line: frame.f_lineno calls PyCode_Addr2Line(code, -1).
     positions = offsets(code)
-    lines = [code.co_firstlineno] + lines_of(code, positions)
+    lines = lines_of(code, positions)
+    first = code.co_firstlineno
+    entered = next((i for i, line in enumerate(lines) if line not in (NO_LINE, first)), len(lines))
+    lines = [first] + [first] * entered + lines[entered:]
     positions = [-1] + positions
     table = table_of(code)
     label = "%s:%d %s" % (path, code.co_firstlineno, code.co_name)

@@ -15,11 +15,13 @@ and further:
     MADE      (start of the files' names, starts of the names) of functions that it makes
     LEAST     the least share of samples with Python frames
     THREADED  whether it has threads
+    LINELESS  whether more than a few samples may have a frame without a line
     WHEEL     the name of the wheel (tests/judge/wheels.py) whose folder it takes as its argument
     WITHOUT   whether it runs without that wheel, too
     ROOTS     functions that are the first of a greenlet's stack; one of the files of THROUGH may begin it, too
 
-A name is wrong when the file has no such function, or the function no such line.
+A name is wrong when the file has no such function, or the function no such line. Some instructions have no line from
+3.10 on (co_lines() says None).
 """
 
 import ast
@@ -105,6 +107,7 @@ class Program:
         self.made = getattr(self.rule, "MADE", None)
         self.least = getattr(self.rule, "LEAST", None)
         self.threaded = getattr(self.rule, "THREADED", False)
+        self.lineless = getattr(self.rule, "LINELESS", False)
         self.wheel = getattr(self.rule, "WHEEL", None)
         self.without_wheel = getattr(self.rule, "WITHOUT", False)
         self.roots = getattr(self.rule, "ROOTS", ())

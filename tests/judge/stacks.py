@@ -15,6 +15,7 @@ from results import Result
 
 RATE = 5000
 MAX_STACKS = 131072  # deep.py has some 10,000 in a second
+LINELESS_SHARE = 0.01  # at most: instructions without a line end exceptions, which takes little time
 THREAD_SHARE = 0.01  # at least, of each of up to four threads
 WARM_S = 0.1
 MAX_RUNS = 10
@@ -27,9 +28,12 @@ def is_marked(stack):
     return any(frame.text.startswith("[") and frame.text not in known and not frame.file for frame in stack)
 
 
-def add(program, result, run, qualified):
+def add(program, result, run, version):
     """Adds what one run of the profiler says."""
-    result.hold(program, [(stack, count) for stack, count in run.stacks() if not is_marked(stack)], (qualified,))
+    stacks = [(stack, count) for stack, count in run.stacks() if not is_marked(stack)]
+    result.hold(program, stacks, (version >= (3, 11),), lines=version < (3, 10))
+    lineless = sum(count for stack, count in stacks if any(frame.line is None for frame in stack))
+    result.tally("without a line", lineless)
     stats = run.stats
     result.samples += stats["samples"]["python"]
     result.of += stats["samples"]["asked"]
@@ -76,13 +80,16 @@ def measure(program, interpreter, wanted):
             run = harness.record(
                 process.pid, "--max-stacks", MAX_STACKS, seconds="%.2f" % min(seconds, 20), rate=RATE, timeout=120
             )
-            add(program, result, run, interpreter.version >= (3, 11))
+            add(program, result, run, interpreter.version)
             rate = max(100, run.stats["samples"]["python"] / run.stats["duration_s"])
             if result.samples >= wanted or time.monotonic() - start > MAX_SECONDS:
                 break
     faults = []
     if result.samples < wanted:
         faults.append("%d samples in %d s, not %d" % (result.samples, time.monotonic() - start, wanted))
+    lineless = result.causes.get("without a line", 0)
+    if lineless > LINELESS_SHARE * result.samples and not program.lineless:
+        faults.append("%d of %d samples have a frame without a line" % (lineless, result.samples))
     if program.least:
         result.shares["with Python frames"] = round(result.samples / max(1, result.of), 5)
         if result.samples < program.least * result.of:

@@ -198,7 +198,8 @@ static inline uint8_t *saved_lines(const struct walk_memory *memory, const struc
 	    length > SAVED_LINES_MAX)
 		return NULL;
 	lines = malloc(length + 1);
-	if (lines && memory->read(memory->source, addr + layout->bytes_data, lines, length)) {
+	/* What has no bytes is in no piece of memory. */
+	if (lines && length && memory->read(memory->source, addr + layout->bytes_data, lines, length)) {
 		free(lines);
 		return NULL;
 	}

@@ -17,9 +17,9 @@ static void test_complete_copy(void **unused)
 	assert_int_equal(resolved(s, 4).line, 11);
 	assert_int_equal(resolved(s, 6).line, 11);
 	assert_int_equal(resolved(s, 8).line, 12);
-	/* Not begun, and a position that made no sense. */
+	/* Not begun, and a position that is not known. */
 	assert_int_equal(resolved(s, -1).line, 10);
-	assert_int_equal(resolved(s, PYBPF_NO_POSITION).line, 10);
+	assert_int_equal(resolved(s, PYBPF_NO_POSITION).line, -1);
 	assert_int_equal(pysym_counters(s)->codes, 1);
 	assert_int_equal(pysym_counters(s)->unnamed, 0);
 	assert_int_equal(pysym_counters(s)->no_lines, 0);

@@ -119,7 +119,7 @@ static void test_reused_address(void **unused)
 	assert_int_equal(pysym_resolve(s, PROC, &frame, &out), 0);
 	assert_true(out.name[0] == '[');
 	assert_string_equal(out.file, "");
-	assert_int_equal(out.line, 30);
+	assert_int_equal(out.line, -1);
 	frame.sig += 1000;
 	assert_int_equal(pysym_resolve(s, PROC, &frame, &out), -ENOENT);
 	pysym_free(s);
@@ -144,7 +144,7 @@ static void test_hostile_process(void **unused)
 		add(s, r);
 		assert_int_equal(pysym_resolve(s, PROC, &frame, &out), 0);
 		assert_string_equal(out.name, "f");
-		assert_true(out.line == 30 || out.line == 31);
+		assert_true(out.line == -1 || out.line == 31);
 		pysym_free(s);
 	}
 	for (size_t i = 0; i < 3 * sizeof(pointers) / sizeof(*pointers); i++) {
@@ -162,7 +162,7 @@ static void test_hostile_process(void **unused)
 		if (!err && fields[i % 3] == l.code_filename)
 			assert_string_equal(out.file, "");
 		if (!err && fields[i % 3] == l.code_linetable)
-			assert_int_equal(out.line, 30);
+			assert_int_equal(out.line, -1);
 		pysym_free(s);
 	}
 }

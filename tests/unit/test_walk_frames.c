@@ -326,14 +326,88 @@ static void stable_signature(struct world *w)
 }
 LAYOUT_TEST(stable_signature)
 
+/* 3.14+: a trace of the JIT stores the leaf's instruction now and then; its callers' are right. */
+static void frames_of_the_jit(struct world *w)
+{
+	uint64_t code = make_code(w, 1), tstate;
+	struct walk_stack stack;
+
+	if (!w->l.tstate_executor)
+		return;
+	tstate = make_thread(w, make_interp(w), THREAD, make_frame(w, code, 6, make_frame(w, code, 8, 0)));
+	put_ptr(w, tstate, w->l.tstate_executor, 0x7f1234567890);
+	assert_walk(w, THREAD, &stack);
+	assert_int_equal(stack.depth, 2);
+	assert_int_equal(stack.frames[0].position, PYBPF_NO_POSITION);
+	assert_int_equal(stack.frames[1].position, 8);
+	free(stack.frames);
+	/* Without the GIL it is in a function that the trace called, and has stored it. */
+	set_status(w, tstate, STATUS_DETACHED);
+	assert_walk(w, THREAD, &stack);
+	assert_int_equal(stack.frames[0].position, 6);
+	free(stack.frames);
+}
+LAYOUT_TEST(frames_of_the_jit)
+
+/* Makes a frame one that code compiled to C pushed. */
+static void set_compiled(struct world *w, uint64_t frame)
+{
+	if (w->l.position_kind == PYBPF_POS_LASTI) {
+		put(w, frame, w->l.frame_position, (uint32_t)-1, 4);
+		put_ptr(w, frame, w->l.frame_mark, 0x1000); /* None */
+	} else if (w->l.cframe_frame != NO) {
+		put_ptr(w, frame, w->l.frame_mark, frame - 72);
+	} else {
+		put(w, frame, w->l.frame_owner, 1, 1);
+		put_ptr(w, frame, w->l.frame_mark, w->l.code_tag_mask & 1);
+	}
+}
+
+/* Such frames have no line; those that they call have one. */
+static void compiled_frames(struct world *w)
+{
+	uint64_t code = make_code(w, 1), root = make_frame(w, code, 8, 0), middle = make_frame(w, code, 4, root);
+	struct walk_stack stack;
+
+	set_compiled(w, middle);
+	make_thread(w, make_interp(w), THREAD, make_frame(w, code, 6, middle));
+	assert_walk(w, THREAD, &stack);
+	assert_int_equal(stack.depth, 3);
+	assert_int_equal(stack.flags, 0);
+	assert_int_equal(stack.frames[0].position, 6);
+	assert_int_equal(stack.frames[1].position, PYBPF_NO_POSITION);
+	assert_int_equal(stack.frames[2].position, 8);
+	free(stack.frames);
+}
+LAYOUT_TEST(compiled_frames)
+
+/* A program of Nuitka's begins with one, without an entry frame before it. */
+static void compiled_root(struct world *w)
+{
+	uint64_t code = make_code(w, 1), frame = make_frame(w, code, 4, 0);
+	struct walk_stack stack;
+
+	if (w->l.cframe_frame == NO)
+		put_ptr(w, frame, w->l.frame_previous, 0);
+	set_compiled(w, frame);
+	make_thread(w, make_interp(w), THREAD, frame);
+	assert_walk(w, THREAD, &stack);
+	assert_int_equal(stack.depth, 1);
+	assert_int_equal(stack.flags, 0);
+	assert_int_equal(stack.frames[0].position, PYBPF_NO_POSITION);
+	free(stack.frames);
+}
+LAYOUT_TEST(compiled_root)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shim_frames),           cmocka_unit_test(test_tagged_code),
-		cmocka_unit_test(test_thread_local_bytecode), cmocka_unit_test(test_not_code),
-		cmocka_unit_test(test_code_fields),           cmocka_unit_test(test_signatures),
-		cmocka_unit_test(test_whole_texts),           cmocka_unit_test(test_stable_text),
-		cmocka_unit_test(test_stable_signature),
+		cmocka_unit_test(test_shim_frames),       cmocka_unit_test(test_tagged_code),
+		cmocka_unit_test(test_frames_of_the_jit), cmocka_unit_test(test_compiled_frames),
+		cmocka_unit_test(test_compiled_root),     cmocka_unit_test(test_thread_local_bytecode),
+		cmocka_unit_test(test_not_code),          cmocka_unit_test(test_code_fields),
+		cmocka_unit_test(test_signatures),        cmocka_unit_test(test_stable_signature),
+		cmocka_unit_test(test_whole_texts),       cmocka_unit_test(test_stable_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,8 @@ static inline void set_frame(struct world *w, uint64_t tstate, uint64_t frame)
 /* _status of a thread state that its thread attached last, one that it attached before another, a deleted one (3.12's
  * stays active); the bits that mean nothing here are garbage. */
 enum status {
-	STATUS_LAST = 0xa5a5a50b,
+	STATUS_LAST = 0xa5a5a51b,
+	STATUS_DETACHED = 0xa5a5a50b, /* the last one, without the GIL */
 	STATUS_BEFORE = 0xa5a5a503,
 	STATUS_DELETED = 0xa5a5a517,
 };
@@ -167,6 +168,8 @@ static inline uint64_t make_thread(struct world *w, uint64_t interp, uint64_t id
 	put_ptr(w, tstate, w->l.tstate_next, next);
 	put_ptr(w, tstate, w->l.tstate_interp, interp);
 	put_ptr(w, tstate, w->l.tstate_thread_id, id);
+	if (w->l.tstate_executor)
+		put_ptr(w, tstate, w->l.tstate_executor, 0);
 	set_status(w, tstate, STATUS_LAST);
 	if (w->l.tstate_datastack_top)
 		set_data_stack(w, tstate, ARENA_BASE, ARENA_BASE + ARENA_SIZE, ARENA_BASE + ARENA_SIZE);
@@ -245,6 +248,8 @@ static inline uint64_t make_frame(struct world *w, uint64_t code, int position, 
 		put(w, frame, w->l.frame_position, (uint32_t)position, 4);
 	else
 		put_ptr(w, frame, w->l.frame_position, code + (uint64_t)position);
+	/* No tracing; no frame object; some function. */
+	put_ptr(w, frame, w->l.frame_mark, w->l.frame_owner != NO && w->l.cframe_frame == NO ? 0x1000 : 0);
 	put(w, frame, w->l.frame_owner, 0, 1);
 	put(w, frame, w->l.frame_tlbc_index, 0, 4);
 	return frame;
