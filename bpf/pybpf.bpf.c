@@ -4,6 +4,7 @@
 #include "compat.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
+#include "runtimes.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -17,40 +18,7 @@ bool memory_full;
 /* When the first sample with Python frames was counted, CLOCK_MONOTONIC nanoseconds; 0: none yet. */
 __u64 first_sample_ns;
 
-/* The newest interpreter, or 0. */
-static __always_inline __u64 newest_interp(__u64 interp_head)
-{
-	__u64 interp = 0;
-
-	bpf_probe_read_user(&interp, sizeof(interp), (const void *)interp_head);
-	return interp;
-}
-
-static __always_inline __u64 newest_thread(const struct pybpf_layout *l, __u64 interp)
-{
-	__u64 tstate = 0;
-
-	bpf_probe_read_user(&tstate, sizeof(tstate), (const void *)(interp + l->interp_threads_head));
-	return tstate;
-}
-
-/*
- * The thread that the newest thread state is of. A thread state is in the list before its thread runs, and says whose
- * it is only when that has begun: a sample in between finds none, and the list's head is the same afterwards.
- */
-static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstate)
-{
-	__u64 thread = 0;
-
-	if (tstate)
-		bpf_probe_read_user(&thread, sizeof(thread), (const void *)(tstate + l->tstate_thread_id));
-	return thread;
-}
-
 #define NS_PER_MS 1000000
-
-/* A thread that was found to be no Python thread is looked at again after so many samples, whatever is seen. */
-#define NEGATIVE_AGE 64
 
 /* Puts a sample where user space finds it once it knows what the process is. */
 static __always_inline void count_undecided(const struct pybpf_proc *proc)
@@ -111,10 +79,9 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	__u64 pid_tgid = compat_pid_tgid();
 	__u32 tgid = pid_tgid >> 32;
 	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
-	__u64 current = 0, cached = 0;
-	struct thread_cache *cache;
 	const struct pybpf_layout *l;
 	struct scratch *s;
+	int begun;
 
 	if (!proc) {
 		sample_unknown();
@@ -123,59 +90,29 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	if (!sample_is_wanted(proc))
 		return NULL;
 	s = scratch_get();
-	l = bpf_map_lookup_elem(&layouts, &proc->layout);
+	l = bpf_map_lookup_elem(&layouts, &proc->runtimes[0].layout);
 	if (!s || !l) {
 		count(PYBPF_COUNT_NO_SCRATCH);
 		return NULL;
 	}
 	s->proc_id = proc->proc_id;
-	s->layout = proc->layout;
 	s->tid = (__u32)pid_tgid;
 	s->walk.thread_id = compat_thread_pointer();
-	s->walk.interp_head = proc->interp_head;
-	s->walk.code_type = proc->code_type;
-	if (proc->tstate_current)
-		bpf_probe_read_user(&current, sizeof(current), (const void *)proc->tstate_current);
-
-	cache = compat_thread_cache();
-	if (cache && cache->proc_id != proc->proc_id)
-		cache = NULL;
-	cached = cache ? cache->tstate : 0;
-	s->cached = cached;
-	s->interp = cached ? cache->interp : newest_interp(proc->interp_head);
-	s->interp_changed = cache && cache->interp != s->interp;
-	if (cache && !cached && !current && !s->interp_changed && cache->threads_head == newest_thread(l, s->interp) &&
-	    cache->head_thread == thread_of(l, cache->threads_head) && ++cache->age < NEGATIVE_AGE) {
-		count(PYBPF_COUNT_NO_THREAD_STATE);
-		return NULL;
+	s->nr_runtimes = proc->nr_runtimes;
+	s->nr_registers = compat_registers(ctx, s->walk.candidates);
+	if (s->nr_runtimes > 1) {
+		begun = first_runtime(s, proc);
+		l = bpf_map_lookup_elem(&layouts, &s->layout);
+	} else {
+		begun = begin_runtime(s, l, &proc->runtimes[0], 0);
 	}
-	s->walk.nr_candidates = compat_registers(ctx, s->walk.candidates);
-	if (walk_start(&s->walk, l, current, cached) && cache) {
-		s->interp = newest_interp(proc->interp_head);
-		s->interp_changed = cache->interp != s->interp;
-		walk_settle(&s->walk, l, cached, cache->several || s->interp_changed);
+	if (!begun) {
+		count(s->nr_runtimes > 1 && s->turns.rank == RUNTIME_NO_INTERPRETER ? PYBPF_COUNT_NO_INTERPRETER
+										    : PYBPF_COUNT_NO_THREAD_STATE);
+		return NULL;
 	}
 	*layout = l;
 	return s;
-}
-
-/* What the walk found out about the thread helps its next samples. */
-static __always_inline void remember_thread(struct scratch *s, const struct pybpf_layout *l)
-{
-	struct thread_cache *cache;
-
-	if (s->cached && s->walk.tstate == s->cached && !s->interp_changed)
-		return;
-	cache = compat_thread_cache();
-	if (!cache)
-		return;
-	cache->tstate = s->walk.result == WALK_OK ? s->walk.tstate : 0;
-	cache->interp = s->interp;
-	cache->threads_head = newest_thread(l, s->interp);
-	cache->head_thread = thread_of(l, cache->threads_head);
-	cache->proc_id = s->proc_id;
-	cache->several = s->interp && newest_interp(s->interp + l->interp_next) != 0;
-	cache->age = 0;
 }
 
 /*
@@ -188,7 +125,8 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 	__u64 one = 1, *seen;
 	__u8 mark = 1;
 
-	remember_thread(s, l);
+	if (s->nr_runtimes < 2)
+		remember_thread(s, l);
 	if (w->result == WALK_NO_INTERPRETER) {
 		count(PYBPF_COUNT_NO_INTERPRETER);
 		return 0;
@@ -246,6 +184,10 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		count(PYBPF_COUNT_NOT_CODE);
 	if (w->stack.flags & PYBPF_STACK_CYCLE)
 		count(PYBPF_COUNT_CYCLE);
+	if (w->stack.flags & PYBPF_STACK_OUTER)
+		count(PYBPF_COUNT_OUTER);
+	if (w->stack.flags & PYBPF_STACK_BESIDE)
+		count(PYBPF_COUNT_BESIDE);
 	if (cfg_times && (memory_full || send_time(&key)))
 		count(PYBPF_COUNT_UNTIMED);
 	if (!first_sample_ns)
@@ -273,7 +215,17 @@ struct loop_context {
 
 static long loop_walk(__u32 i, struct loop_context *c)
 {
-	return walk_step(&c->s->walk, c->l);
+	const struct pybpf_layout *l;
+
+	if (!walk_step(&c->s->walk, c->l))
+		return 0;
+	if (c->s->nr_runtimes < 2 || !next_runtime(c->s))
+		return 1;
+	l = bpf_map_lookup_elem(&layouts, &c->s->layout);
+	if (!l)
+		return walk_no_stack(&c->s->walk);
+	c->l = l;
+	return 0;
 }
 
 static long loop_announce(__u32 i, struct loop_context *c)
@@ -336,7 +288,7 @@ __noinline int chain_step(void)
 	const struct pybpf_layout *l;
 	struct scratch *s = chain_get(&l);
 
-	return !s || walk_step(&s->walk, l);
+	return !s || (walk_step(&s->walk, l) && (s->nr_runtimes < 2 || !next_runtime(s)));
 }
 
 __noinline int chain_announce(__u32 i)
@@ -373,7 +325,7 @@ int chain_walk(void *ctx)
 	if (++s->chain_calls < CHAIN_CALLS)
 		return chain_next(ctx, PYBPF_CHAIN_WALK);
 	/* As walk_end has it: what the thread state leads to is true as far as it goes. */
-	if (s->walk.attempt == WALK_FIRST)
+	if (s->walk.attempt == WALK_FIRST && s->nr_runtimes < 2)
 		s->walk.stack.flags |= PYBPF_STACK_NO_ROOT;
 	else
 		walk_no_stack(&s->walk);

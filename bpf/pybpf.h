@@ -15,6 +15,9 @@
 /* Interpreters and thread states that one search visits. */
 #define PYBPF_MAX_THREADS 16384
 
+/* Runtimes of one process that are sampled; a thread is looked for in each of them. */
+#define PYBPF_MAX_RUNTIMES 4
+
 /* Largest windows that the walk reads of one struct; a layout that needs more is refused. */
 #define PYBPF_TSTATE_WINDOW 320
 #define PYBPF_FRAME_WINDOW  144
@@ -62,7 +65,8 @@ struct pybpf_layout {
 	__u16 tstate_status;        /* 3.12+: the 32-bit field of bit 4 "active"; 0 where there is none */
 	__u16 tstate_datastack_top; /* 3.11+, followed by the limit; 0 where there is none */
 	__u16 tstate_window;
-	__u16 cframe_frame; /* _PyCFrame.current_frame (3.11, 3.12), followed by previous */
+	__u16 tstate_cframe; /* 3.10-3.12 */
+	__u16 cframe_frame;  /* _PyCFrame.current_frame (3.11, 3.12), followed by previous */
 
 	/* PyFrameObject (to 3.10) or _PyInterpreterFrame */
 	__u16 frame_window;
@@ -108,28 +112,35 @@ struct pybpf_layout {
 	__u8 debug_build;
 	__u8 str_kind_shift; /* bit of the 3-bit field "kind" in the state word */
 };
-_Static_assert(sizeof(struct pybpf_layout) == 80, "pybpf_layout has no hidden padding");
+_Static_assert(sizeof(struct pybpf_layout) == 82, "pybpf_layout has no hidden padding");
 
 /* PyThreadState._status.active: the thread state is attached to its thread (3.12+, cpython/pystate.h). */
 #define PYBPF_TSTATE_ACTIVE (1u << 4)
+
+/* One CPython in a process: a library or a program with its own interpreters, threads and types. */
+struct pybpf_runtime {
+	__u64 interp_head;    /* address of the variable that holds the first PyInterpreterState * */
+	__u64 tstate_current; /* address of the variable that holds the GIL's owner (to 3.11), or 0 */
+	__u64 code_type;      /* &PyCode_Type, or 0 */
+	__u32 layout;         /* index into map layouts */
+	__u32 refused;        /* the memory of one of several contradicts its layout: it is not sampled */
+};
 
 /*
  * What one process is to the kernel side; key of map procs: its tgid in pybpf's PID namespace. Holds for one program of
  * one process: for this start time and this mm.
  */
 struct pybpf_proc {
-	__u64 interp_head;    /* address of the variable that holds the first PyInterpreterState * */
-	__u64 tstate_current; /* address of the variable that holds the GIL's owner (to 3.11), or 0 */
-	__u64 code_type;      /* &PyCode_Type, or 0 */
-	__u64 mm;             /* address of its mm_struct: an exec makes another */
-	__u64 start;          /* of the process, in clock ticks since boot (field 22 of /proc/PID/stat) */
+	struct pybpf_runtime runtimes[PYBPF_MAX_RUNTIMES]; /* an index keeps its layout as long as proc_id holds */
+	__u64 mm;                                          /* address of its mm_struct: an exec makes another */
+	__u64 start;   /* of the process, in clock ticks since boot (field 22 of /proc/PID/stat) */
 	__u64 proc_id; /* one program of one process: a new number for each fork and exec, never reused in a run */
-	__u32 layout;  /* index into map layouts */
-	__u32 state;   /* enum pybpf_proc_state */
-	__u32 told;    /* user space knows proc_id */
+	__u32 nr_runtimes;
+	__u32 state; /* enum pybpf_proc_state */
+	__u32 told;  /* user space knows proc_id */
 	__u32 pad;
 };
-_Static_assert(sizeof(struct pybpf_proc) == 64, "pybpf_proc has no hidden padding");
+_Static_assert(sizeof(struct pybpf_proc) == 168, "pybpf_proc has no hidden padding");
 
 enum pybpf_proc_state {
 	PYBPF_PROC_CLAIMED = 1, /* user space asks for this process: process_find fills it in */
@@ -179,6 +190,8 @@ enum pybpf_stack_flags {
 	PYBPF_STACK_FAULT = 1u << 2,    /* a frame or code object could not be read */
 	PYBPF_STACK_NOT_CODE = 1u << 3, /* a frame's executable was no code object: left out */
 	PYBPF_STACK_CYCLE = 1u << 4,    /* the frame chain runs in a circle */
+	PYBPF_STACK_OUTER = 1u << 5,    /* called from frames of another runtime, which are not kept */
+	PYBPF_STACK_BESIDE = 1u << 6,   /* another runtime has frames, too, and which are inner is not known */
 };
 
 enum pybpf_event_type {
@@ -188,8 +201,9 @@ enum pybpf_event_type {
 };
 
 struct pybpf_event {
-	__u32 type; /* enum pybpf_event_type */
-	__u32 size; /* of the whole record */
+	__u16 type;    /* enum pybpf_event_type */
+	__u16 runtime; /* that a stack or a code object is of: index into pybpf_proc.runtimes */
+	__u32 size;    /* of the whole record */
 };
 
 /* A stack that is seen for the first time; its kept frames (struct pybpf_frame) follow, leaf first. */
@@ -341,6 +355,9 @@ struct pybpf_thread_name {
 	X(FAULT, INCOMPLETE, "fault", "with a frame that could not be read")                                           \
 	X(NOT_CODE, INCOMPLETE, "not_code", "with a frame that had no code object")                                    \
 	X(CYCLE, INCOMPLETE, "cycle", "with a frame chain that ran in a circle")                                       \
+	X(OUTER, INCOMPLETE, "other_python_outside", "called from another Python's functions, which are not shown")    \
+	X(BESIDE, INCOMPLETE, "other_python_beside",                                                                   \
+	  "in functions of two Pythons at once, of which one is shown: which of them ran is not known")                \
 	X(UNTIMED, INCOMPLETE, "untimed", "without their time: the ring buffer or the memory was full")
 
 enum pybpf_counter {

@@ -39,6 +39,8 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	w->tstate = tstate;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
+	w->run = l->tstate_cframe != PYBPF_NO_OFFSET ? walk_u64(w, l->tstate_cframe) : 0;
+	w->attached = l->tstate_status && walk_tstate_active(w, l);
 	if (l->tstate_datastack_top) {
 		w->datastack_top = walk_u64(w, l->tstate_datastack_top);
 		w->datastack_limit = walk_u64(w, l->tstate_datastack_top + 8);
@@ -169,8 +171,11 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 		return WALK_TORN;
 	}
 	w->frame = walk_frame_u64(w, at, l->frame_previous);
-	if (walk_has_entries(l))
+	if (walk_has_entries(l)) {
 		w->at_entry = walk_is_entry(w, l, at);
+		if (w->at_entry && !w->entry)
+			w->entry = frame;
+	}
 	verdict = walk_judge(w, l, frame, at);
 	if (verdict == WALK_NOT_NOW)
 		return WALK_WRONG;

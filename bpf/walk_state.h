@@ -104,6 +104,9 @@ struct walk {
 	__u64 datastack_top, datastack_limit;
 	/* 3.11, 3.12: see walk_enter_cframe. */
 	__u64 cframe, outer_cframe, outer_frame;
+	__u64 run; /* where the innermost run of the evaluation loop is on the C stack, as the thread state has it, or 0
+		    */
+	__u64 entry;        /* 3.11+: the first entry frame that the chain came to, or 0; on the C stack from 3.12 on */
 	__u64 named_cframe; /* what the thread's own cframe has for the outer run's, or 0 */
 	__u64 entered_from; /* the outer run's frame as the new run's entry frame has it, or 0 */
 	__u64 found_frame;  /* of the cframe that the search has come to */
@@ -117,6 +120,7 @@ struct walk {
 	__u32 phase;  /* enum walk_phase */
 	__u32 result; /* enum walk_result */
 	__u32 steps;
+	__u32 attached;   /* the thread state says that it is (3.12+) */
 	__u32 at_entry;   /* the last frame was the first of its run of the evaluation loop */
 	__u32 number;     /* of this walk, for the memo; the caller's memory keeps it from one walk to the next */
 	__u64 chunk_base; /* address of chunk[0] */

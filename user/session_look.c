@@ -20,8 +20,10 @@
  */
 #define STARTING_S   0.5
 #define LOOK_OFTEN_S 0.001
-/* An interpreter that is not up yet is looked at again after so long, to validate its layout. */
-#define VALIDATE_S 0.1
+/* An interpreter that is not up yet is looked at again after so long, to validate its layout: it may never be. */
+#define VALIDATE_S       0.1
+#define VALIDATE_LATER_S 1.0
+#define YOUNG_S          3.0
 /* One go of session_processes_look: stacks wait in their buffer meanwhile. */
 #define LOOK_BUDGET_S 0.02
 
@@ -67,8 +69,8 @@ int session_kernel_entry(const struct session_processes *p, const struct session
 	return err == -ENOENT || (!err && entry->proc_id != process->proc_id) ? -ESRCH : err;
 }
 
-static int put_entry(const struct session_processes *p, const struct session_process *process,
-		     const struct pybpf_proc *entry)
+int session_put_entry(const struct session_processes *p, const struct session_process *process,
+		      const struct pybpf_proc *entry)
 {
 	uint32_t tgid = (uint32_t)process->pid;
 
@@ -76,11 +78,11 @@ static int put_entry(const struct session_processes *p, const struct session_pro
 }
 
 /*
- * Tells the kernel what the process is, and, unless NULL, where its interpreter lies. Returns 0, -ESRCH when it is that
- * no more, or another negative errno.
+ * Tells the kernel what the process is, and, unless NULL, where its Python lies. Returns 0, -ESRCH when it is that no
+ * more, or another negative errno.
  */
 int session_answer(const struct session_processes *p, const struct session_process *process,
-		   enum pybpf_proc_state state, const struct pybpf_proc *place)
+		   enum pybpf_proc_state state, const struct pybpf_runtime *place)
 {
 	struct pybpf_proc entry;
 	int err = session_kernel_entry(p, process, &entry);
@@ -90,12 +92,10 @@ int session_answer(const struct session_processes *p, const struct session_proce
 	entry.state = state;
 	entry.told = true;
 	if (place) {
-		entry.interp_head = place->interp_head;
-		entry.tstate_current = place->tstate_current;
-		entry.code_type = place->code_type;
-		entry.layout = place->layout;
+		entry.runtimes[0] = *place;
+		entry.nr_runtimes = 1;
 	}
-	err = put_entry(p, process, &entry);
+	err = session_put_entry(p, process, &entry);
 	return err == -ENOENT ? -ESRCH : err;
 }
 
@@ -122,7 +122,8 @@ void session_become_python(struct session_processes *p, struct session_process *
 
 	session_stop_looking(p, process);
 	process->state = SESSION_PROCESS_PYTHON;
-	process->layout = layout;
+	process->layouts[0] = layout;
+	process->nr_runtimes = 1;
 	p->python_found = true;
 	err = pysym_add_process(p->session->pysym, process->proc_id, process->pid, session_layout(p->session, layout));
 	if (err)
@@ -130,7 +131,7 @@ void session_become_python(struct session_processes *p, struct session_process *
 }
 
 /* Makes the process one that is sampled. */
-void session_make_ready(struct session_processes *p, struct session_process *process, const struct pybpf_proc *place)
+void session_make_ready(struct session_processes *p, struct session_process *process, const struct pybpf_runtime *place)
 {
 	uint64_t interpreter = 0;
 	int err;
@@ -163,37 +164,68 @@ bool session_is_unwanted(struct session_processes *p, struct session_process *pr
 	return true;
 }
 
-/* The program holds a Python: the kernel is told, and of the file for the next process. */
+/* The process holds this Python: the kernel is told, and of the file for the next process. */
 static void found_python(struct session_processes *p, struct session_process *process,
 			 const struct discovery_python *python)
 {
-	struct pybpf_proc place = {
+	struct pybpf_runtime place = {
 		.interp_head = python->interp_head_addr,
 		.tstate_current = python->tstate_current_addr,
 		.code_type = python->code_type_addr,
 	};
-	int layout;
+	bool first = process->state != SESSION_PROCESS_PYTHON;
+	int layout, index = 0;
 
-	if (session_is_unwanted(p, process))
-		return;
 	layout = session_put_layout(p->session, &python->build.layout);
 	if (layout < 0) {
 		log_error("cannot hand process %d to the kernel: %s", process->pid, strerror(-layout));
 		session_stop_looking(p, process);
-		process->state = SESSION_PROCESS_REFUSED;
+		if (first)
+			process->state = SESSION_PROCESS_REFUSED;
 		return;
 	}
 	place.layout = (uint32_t)layout;
-	session_make_ready(p, process, &place);
-	log_info("process %d (%.16s): Python %s in %s", process->pid, process->comm, python->version, python->path);
-	if (session_files_add(p->session->files, &process->file, python, place.layout))
+	if (first)
+		session_make_ready(p, process, &place);
+	else
+		index = session_add_runtime(p, process, &place);
+	if (index < 0)
 		return;
-	/* Until one process of the file has been seen to agree with its layout. */
-	process->python = malloc(sizeof(*python));
-	if (!process->python)
+	log_info("process %d (%.16s): %sPython %s in %s", process->pid, process->comm, first ? "" : "also ",
+		 python->version, python->path);
+	if (session_files_add(p->session->files, first ? &process->file : NULL, python, place.layout) && first)
 		return;
-	*process->python = *python;
-	look_at(p, process, session_now());
+	/* Until one process of the file has been seen to agree with its layout; of several, until it runs. */
+	free(process->unproved[index]);
+	process->unproved[index] = malloc(sizeof(*python));
+	if (process->unproved[index])
+		*process->unproved[index] = *python;
+}
+
+/* room: how many of `count` there are to read; why: what is said of one that is refused beside them, or "". */
+static void found_pythons(struct session_processes *p, struct session_process *process,
+			  const struct discovery_python *pythons, size_t room, size_t count, const char *why)
+{
+	enum log_level level = p->session->options.all ? LOG_INFO : LOG_WARN;
+	bool first = process->state != SESSION_PROCESS_PYTHON;
+
+	session_stop_looking(p, process);
+	if (first && session_is_unwanted(p, process))
+		return;
+	for (size_t i = 0; i < count && i < room; i++)
+		found_python(p, process, &pythons[i]);
+	/* As in session_make_ready, which knows of one. */
+	for (size_t i = 1; first && i < count && i < room; i++)
+		process->in_time &= !discovery_is_running(&pythons[i]);
+	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++) {
+		if (process->unproved[i])
+			look_at(p, process, session_now());
+	}
+	if (count > room)
+		log_printf(level, "process %d (%.16s) has %zu Pythons in it; pybpf samples %zu of them", process->pid,
+			   process->comm, count, room);
+	if (why[0])
+		log_printf(level, "%s", why);
 }
 
 static void refuse(struct session_processes *p, struct session_process *process, const char *why)
@@ -225,20 +257,27 @@ static void no_python(struct session_processes *p, struct session_process *proce
 
 static void look_for_python(struct session_processes *p, struct session_process *process, double now)
 {
-	struct discovery_python *python = malloc(sizeof(*python));
+	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
 	enum discovery_result result;
 	char why[512];
+	size_t count;
 
-	if (!python) {
+	if (!pythons) {
 		p->error = -ENOMEM;
 		return;
 	}
-	result = discovery_process(process->pid, python, why, sizeof(why));
-	if (result == DISCOVERY_OK && python->start_time != process->start)
+	result = discovery_runtimes(process->pid, pythons, PYBPF_MAX_RUNTIMES, &count, why, sizeof(why));
+	if (result == DISCOVERY_OK && pythons->start_time != process->start)
 		result = DISCOVERY_GONE;
+	/* The Python that it has is sampled, whatever is found now. */
+	if (result != DISCOVERY_OK && process->state == SESSION_PROCESS_PYTHON) {
+		result = DISCOVERY_OK;
+		count = 0;
+		why[0] = '\0';
+	}
 	switch (result) {
 	case DISCOVERY_OK:
-		found_python(p, process, python);
+		found_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, why);
 		break;
 	case DISCOVERY_NOT_PYTHON:
 		no_python(p, process, now);
@@ -250,32 +289,61 @@ static void look_for_python(struct session_processes *p, struct session_process 
 	default:
 		refuse(p, process, why);
 	}
-	free(python);
+	free(pythons);
 }
 
-/* Once the interpreter is up, its memory must agree with the layout; if not, no more samples are taken. */
-static void validate(struct session_processes *p, struct session_process *process, double now)
+/*
+ * Once the interpreter is up, its memory must agree with the layout; if not, no more samples are taken. Returns whether
+ * it is up.
+ */
+static bool validate(struct session_processes *p, struct session_process *process, uint32_t index)
 {
+	struct discovery_python *python = process->unproved[index];
 	char why[512];
-	int err = discovery_validate(process->python, why, sizeof(why));
+	int err = discovery_validate(python, why, sizeof(why));
 
-	if (err == -EAGAIN) {
-		session_stop_looking(p, process);
-		look_at(p, process, now + VALIDATE_S);
-		return;
-	}
+	if (err == -EAGAIN)
+		return false;
 	if (!err) {
-		log_info("process %d: its memory is laid out as that version's", process->pid);
-		session_files_validated(p->session->files, process->python);
+		log_info("process %d: its memory is laid out as that of Python %s", process->pid, python->version);
+		session_files_validated(p->session->files, python);
+		session_note_running(p, process);
 	}
 	if (err == -EINVAL) {
 		log_printf(process->wanted ? LOG_ERROR : LOG_INFO, "%s", why);
-		session_files_distrust(p->session->files, &process->file, process->python);
-		session_answer(p, process, p->session->options.all ? PYBPF_PROC_UNWANTED : PYBPF_PROC_UNDECIDED, NULL);
+		session_files_distrust(p->session->files, &process->file, python);
+		if (process->nr_runtimes > 1)
+			session_drop_runtime(p, process, index);
+		else
+			session_answer(p, process, p->session->options.all ? PYBPF_PROC_UNWANTED : PYBPF_PROC_UNDECIDED,
+				       NULL);
 	}
-	free(process->python);
-	process->python = NULL;
+	free(python);
+	process->unproved[index] = NULL;
+	return true;
+}
+
+static void validate_all(struct session_processes *p, struct session_process *process, double now)
+{
+	bool waits = false;
+
 	session_stop_looking(p, process);
+	for (uint32_t i = 0; i < process->nr_runtimes; i++) {
+		if (process->unproved[i] && !validate(p, process, i))
+			waits = true;
+	}
+	if (waits)
+		look_at(p, process, now + (now < process->begun + YOUNG_S ? VALIDATE_S : VALIDATE_LATER_S));
+}
+
+void session_look_again(struct session_processes *p, struct session_process *process)
+{
+	if (process->state != SESSION_PROCESS_PYTHON) {
+		session_begin_look(p, process, true);
+		return;
+	}
+	process->look_further = true;
+	look_at(p, process, session_now());
 }
 
 /* started: a moment ago, so that what it will load may not be there yet. */
@@ -300,12 +368,12 @@ void session_processes_look(struct session_processes *p, double now)
 		next = process->next;
 		if (process->next_look > now)
 			continue;
-		if (process->state == SESSION_PROCESS_PYTHON && process->python)
-			validate(p, process, now);
-		else if (process->state == SESSION_PROCESS_PYTHON)
-			session_stop_looking(p, process);
-		else
+		if (process->state == SESSION_PROCESS_PYTHON && !process->look_further) {
+			validate_all(p, process, now);
+		} else {
+			process->look_further = false;
 			look_for_python(p, process, now);
+		}
 		now = session_now();
 		if (now - begin_s > LOOK_BUDGET_S)
 			break;

@@ -36,12 +36,14 @@ static void free_record(struct session_process *process)
 	free(process->cmdline);
 	free(process->container);
 	free(process->program);
-	free(process->python);
+	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++)
+		free(process->unproved[i]);
 	free(process);
 }
 
 /* What counts of a process as a whole; called when its record ends its life, in whatever way. */
-static void add_up(struct session_process_counts *counts, const struct session_process *process)
+static void add_up(const struct session_processes *p, struct session_process_counts *counts,
+		   const struct session_process *process)
 {
 	if (!process->wanted)
 		return;
@@ -49,6 +51,8 @@ static void add_up(struct session_process_counts *counts, const struct session_p
 		counts->seen++;
 		counts->started += process->started;
 	}
+	if (process->running & (process->running - 1) && !counts->several++)
+		session_versions(p, process, counts->versions, sizeof(counts->versions));
 	if (process->state == SESSION_PROCESS_REFUSED)
 		counts->refused++;
 	if (process->state == SESSION_PROCESS_LOOKING && process->ended) {
@@ -83,7 +87,7 @@ void session_processes_settle(struct session_processes *p)
 
 void session_processes_forget(struct session_processes *p, struct session_process *process)
 {
-	add_up(&p->counts, process);
+	add_up(p, &p->counts, process);
 	session_stop_looking(p, process);
 	if (find_pid(p, process->pid) == process)
 		HASH_DELETE(hh_pid, p->by_pid, process);
@@ -161,7 +165,8 @@ static void on_forked(struct session_processes *p, struct session_process *proce
 	}
 	if (event->state == PYBPF_PROC_READY && parent && parent->state == SESSION_PROCESS_PYTHON) {
 		process->in_time = process->copy = true;
-		session_become_python(p, process, parent->layout);
+		session_become_python(p, process, parent->layouts[0]);
+		session_copy_runtimes(p, process, parent);
 	} else if (event->state == PYBPF_PROC_OTHER) {
 		process->state = SESSION_PROCESS_OTHER;
 	} else {
@@ -217,7 +222,7 @@ static void on_mapping(const struct session_mapping *mapping, void *arg)
 {
 	struct session_processes *p = arg;
 	struct session_process *process = p->session->options.all ? NULL : find_pid(p, mapping->pid);
-	struct pybpf_proc place;
+	struct pybpf_runtime place;
 
 	if ((!process && !p->session->options.all) || mapping->pid == getpid())
 		return;
@@ -231,9 +236,14 @@ static void on_mapping(const struct session_mapping *mapping, void *arg)
 		return;
 	case SESSION_FILES_PLACED:
 		process = get_record(p, mapping->pid);
-		if (!process || process->ended || process->state == SESSION_PROCESS_PYTHON ||
-		    process->state == SESSION_PROCESS_UNWANTED)
+		if (!process || process->ended || process->state == SESSION_PROCESS_UNWANTED)
 			return;
+		if (process->state == SESSION_PROCESS_PYTHON) {
+			/* Not at once: it may be of a program whose exec has not been told of yet. */
+			if (!session_has_runtime(p, process, &place))
+				session_look_again(p, process);
+			return;
+		}
 		if (process->kind == PYBPF_FILE_LOADS) {
 			if (!session_is_unwanted(p, process))
 				session_make_ready(p, process, &place);
@@ -243,9 +253,8 @@ static void on_mapping(const struct session_mapping *mapping, void *arg)
 		return;
 	case SESSION_FILES_LOOK:
 		process = get_record(p, mapping->pid);
-		if (process && !process->ended && process->state != SESSION_PROCESS_PYTHON &&
-		    process->state != SESSION_PROCESS_UNWANTED)
-			session_begin_look(p, process, true);
+		if (process && !process->ended && process->state != SESSION_PROCESS_UNWANTED)
+			session_look_again(p, process);
 		return;
 	}
 }
@@ -411,6 +420,6 @@ void session_processes_counts(const struct session_processes *p, struct session_
 
 	*out = p->counts;
 	HASH_ITER (hh, p->records, process, next)
-		add_up(out, process);
+		add_up(p, out, process);
 	out->lost = p->session->skel->bss->process_events_lost + session_mappings_lost(p->mappings);
 }

@@ -208,7 +208,27 @@ static double age_of(pid_t pid)
 #define INTERPRETER_WAIT_S 3.0
 #define INTERPRETER_POLL_S 0.002
 
-int session_find_python(pid_t pid, struct discovery_python *out)
+/* Keeps those that run and fit their layout. Returns 0 when there is one, else, with all kept, what the last returned.
+ */
+static int validate_pythons(struct discovery_python *out, size_t *count, char *why, size_t why_size)
+{
+	size_t valid = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < *count; i++) {
+		struct discovery_python here = out[i];
+
+		err = discovery_validate(&here, why, why_size);
+		if (!err)
+			out[valid++] = here;
+	}
+	if (!valid)
+		return err;
+	*count = valid;
+	return 0;
+}
+
+int session_find_pythons(pid_t pid, struct discovery_python *out, size_t room, size_t *count)
 {
 	struct timespec pause = {.tv_nsec = (long)(INTERPRETER_POLL_S * 1e9)};
 	enum discovery_result result;
@@ -221,9 +241,11 @@ int session_find_python(pid_t pid, struct discovery_python *out)
 		return -EINVAL;
 	}
 	while (1) {
-		result = discovery_process(pid, out, why, sizeof(why));
+		result = discovery_runtimes(pid, out, room, count, why, sizeof(why));
+		if (*count > room)
+			*count = room;
 		if (result == DISCOVERY_OK) {
-			err = discovery_validate(out, why, sizeof(why));
+			err = validate_pythons(out, count, why, sizeof(why));
 			if (!err)
 				return 0;
 			if (err != -EAGAIN)

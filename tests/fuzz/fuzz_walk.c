@@ -74,7 +74,7 @@ static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t num
 static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[NUMBERS], bool several,
 		     uint32_t registers)
 {
-	const struct pybpf_proc proc = {
+	const struct pybpf_runtime proc = {
 		.interp_head = numbers[NUMBER_INTERP_HEAD],
 		.tstate_current = numbers[NUMBER_TSTATE_CURRENT],
 		.code_type = numbers[NUMBER_CODE_TYPE],
