@@ -11,7 +11,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include "pybpf.h"
+#include "walk_states.h"
 
 /* Task storage and bpf_get_current_task_btf() for tracing programs: Linux 5.12 (a10787e6d58c). */
 const volatile bool cfg_task_storage;
@@ -35,15 +35,11 @@ static __always_inline __u64 compat_thread_start(void)
 
 /* What is remembered of a thread between samples. */
 struct thread_cache {
-	__u64 tstate;       /* its thread state, or 0 when a search found none */
-	__u64 interp;       /* the newest interpreter at that time */
-	__u64 threads_head; /* without a thread state: the newest thread state of that interpreter */
-	__u64 head_thread;  /* and the thread that it said it was of */
+	struct walk_states states; /* its thread states; count is 0 when a search found none */
+	__u64 lists;               /* without a thread state: thread_lists at that time */
 	__u64 proc_id;
-	__u32 several; /* there was more than one interpreter */
-	__u32 age;     /* samples since the search that found none */
+	__u32 age; /* samples since the search that found none */
 	__u32 runtime; /* in the first runtime's entry: where its last stack was found */
-	__u32 pad;
 };
 
 struct {
@@ -129,14 +125,16 @@ static __always_inline __u64 compat_thread_pointer(void)
 #endif
 }
 
-/* The general registers at the begin of struct bpf_perf_event_data, in the UAPI's order (asm/ptrace.h). */
+/* The registers at the begin of struct bpf_perf_event_data, in the UAPI's order (asm/ptrace.h). */
 #if defined(__TARGET_ARCH_x86)
 #define COMPAT_REGISTERS 15 /* r15 to rdi of struct pt_regs */
 #define COMPAT_MODE      17 /* cs */
+#define COMPAT_STACK     19 /* sp */
 #define COMPAT_MODE_MASK 3
 #define COMPAT_MODE_USER 3
 #elif defined(__TARGET_ARCH_arm64)
 #define COMPAT_REGISTERS 31 /* x0 to x30 of struct user_pt_regs */
+#define COMPAT_STACK     31 /* sp */
 #define COMPAT_MODE      33 /* pstate */
 #define COMPAT_MODE_MASK 0xf
 #define COMPAT_MODE_USER 0
@@ -144,19 +142,26 @@ static __always_inline __u64 compat_thread_pointer(void)
 
 /*
  * Copies the registers of the interrupted program into room, which takes COMPAT_REGISTERS. Where the kernel was
- * interrupted they are those that the program entered it with. Returns how many.
+ * interrupted they are those that the program entered it with. Returns how many; *stack_pointer is 0 with none.
  */
-static __always_inline __u32 compat_registers(const void *ctx, __u64 *room)
+static __always_inline __u32 compat_registers(const void *ctx, __u64 *room, __u64 *stack_pointer)
 {
 	/* Whole words, each read as it stands: the verifier takes nothing else of a context. */
 	const volatile __u64 *registers = ctx;
 
+	*stack_pointer = 0;
 	if ((registers[COMPAT_MODE] & COMPAT_MODE_MASK) != COMPAT_MODE_USER) {
-		if (!cfg_task_regs || bpf_probe_read_kernel(room, COMPAT_REGISTERS * sizeof(*room),
-							    (void *)bpf_task_pt_regs(bpf_get_current_task_btf())))
+		const __u64 *entered;
+
+		if (!cfg_task_regs)
 			return 0;
+		entered = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+		if (bpf_probe_read_kernel(room, COMPAT_REGISTERS * sizeof(*room), entered))
+			return 0;
+		bpf_probe_read_kernel(stack_pointer, sizeof(*stack_pointer), entered + COMPAT_STACK);
 		return COMPAT_REGISTERS;
 	}
+	*stack_pointer = registers[COMPAT_STACK];
 #pragma unroll
 	for (int i = 0; i < COMPAT_REGISTERS; i++)
 		room[i] = registers[i];

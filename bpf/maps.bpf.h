@@ -130,8 +130,6 @@ struct runtime_turns {
 /* Working memory of one sample: one per CPU, for no other sample runs there meanwhile (bpf_prog_active). */
 struct scratch {
 	struct walk walk;
-	__u64 interp;  /* the newest interpreter */
-	__u64 cached;  /* the thread state that the thread's cache has */
 	__u64 current; /* the thread state that holds the GIL, or 0 */
 	__u64 proc_id;
 	__u32 layout;
@@ -140,7 +138,6 @@ struct scratch {
 	__u32 nr_registers;
 	__u32 tid;
 	__u32 chain_calls; /* tail calls that this sample has made */
-	__u32 interp_changed;
 	struct runtime_turns turns; /* where nr_runtimes is more than 1 */
 	struct pybpf_code_event code;
 	__u8 copies[COPY_MASK + 1 + PYBPF_COPY_LINES];

@@ -99,7 +99,7 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	s->tid = (__u32)pid_tgid;
 	s->walk.thread_id = compat_thread_pointer();
 	s->nr_runtimes = proc->nr_runtimes;
-	s->nr_registers = compat_registers(ctx, s->walk.candidates);
+	s->nr_registers = compat_registers(ctx, s->walk.candidates, &s->walk.stack_pointer);
 	if (s->nr_runtimes > 1) {
 		begun = first_runtime(s, proc);
 		l = bpf_map_lookup_elem(&layouts, &s->layout);
@@ -188,6 +188,8 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		count(PYBPF_COUNT_OUTER);
 	if (w->stack.flags & PYBPF_STACK_BESIDE)
 		count(PYBPF_COUNT_BESIDE);
+	if (w->stack.flags & PYBPF_STACK_NO_CALLERS)
+		count(PYBPF_COUNT_NO_CALLERS);
 	if (cfg_times && (memory_full || send_time(&key)))
 		count(PYBPF_COUNT_UNTIMED);
 	if (!first_sample_ns)

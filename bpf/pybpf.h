@@ -62,11 +62,12 @@ struct pybpf_layout {
 	__u16 tstate_interp;
 	__u16 tstate_thread_id;
 	__u16 tstate_frame;         /* the frame, or the cframe where cframe_frame is an offset */
-	__u16 tstate_status;        /* 3.12+: the 32-bit field of bit 4 "active"; 0 where there is none */
+	__u16 tstate_status;        /* 3.12+: the 32-bit field _status; 0 where there is none */
 	__u16 tstate_datastack_top; /* 3.11+, followed by the limit; 0 where there is none */
 	__u16 tstate_window;
 	__u16 tstate_cframe; /* 3.10-3.12 */
-	__u16 cframe_frame;  /* _PyCFrame.current_frame (3.11, 3.12), followed by previous */
+	__u16 cframe_previous;
+	__u16 cframe_frame; /* _PyCFrame.current_frame (3.11, 3.12), followed by previous */
 
 	/* PyFrameObject (to 3.10) or _PyInterpreterFrame */
 	__u16 frame_window;
@@ -112,10 +113,17 @@ struct pybpf_layout {
 	__u8 debug_build;
 	__u8 str_kind_shift; /* bit of the 3-bit field "kind" in the state word */
 };
-_Static_assert(sizeof(struct pybpf_layout) == 82, "pybpf_layout has no hidden padding");
+_Static_assert(sizeof(struct pybpf_layout) == 84, "pybpf_layout has no hidden padding");
 
-/* PyThreadState._status.active: the thread state is attached to its thread (3.12+, cpython/pystate.h). */
-#define PYBPF_TSTATE_ACTIVE (1u << 4)
+/*
+ * Bits of PyThreadState._status (3.12 to 3.15, cpython/pystate.h). A thread state that was deleted keeps its thread_id
+ * and the bits bound and active: unbound tells. bound_gilstate is set when a thread state is attached, and cleared when
+ * another one of its thread is (tstate_activate, bind_gilstate_tstate).
+ */
+#define PYBPF_TSTATE_BOUND    (1u << 1)
+#define PYBPF_TSTATE_UNBOUND  (1u << 2)
+#define PYBPF_TSTATE_GILSTATE (1u << 3)
+#define PYBPF_TSTATE_ACTIVE   (1u << 4)
 
 /* One CPython in a process: a library or a program with its own interpreters, threads and types. */
 struct pybpf_runtime {
@@ -180,18 +188,22 @@ struct pybpf_frame {
 };
 _Static_assert(sizeof(struct pybpf_frame) == 16, "pybpf_frame has no hidden padding");
 
+/* In place of a code object, where callers in another interpreter follow: no object has this address. */
+#define PYBPF_CODE_INTERPRETER 1
+
 /* A frame whose position made no sense: printed with the function's first line. */
 #define PYBPF_NO_POSITION (-0x7fffffff - 1)
 
 /* Why a stack is not whole; bits of pybpf_stack_event.flags. */
 enum pybpf_stack_flags {
-	PYBPF_STACK_CUT = 1u << 0,      /* deeper than PYBPF_MAX_FRAMES: the middle is not kept */
-	PYBPF_STACK_NO_ROOT = 1u << 1,  /* deeper than PYBPF_MAX_WALK: the root was not reached */
-	PYBPF_STACK_FAULT = 1u << 2,    /* a frame or code object could not be read */
-	PYBPF_STACK_NOT_CODE = 1u << 3, /* a frame's executable was no code object: left out */
-	PYBPF_STACK_CYCLE = 1u << 4,    /* the frame chain runs in a circle */
-	PYBPF_STACK_OUTER = 1u << 5,    /* called from frames of another runtime, which are not kept */
-	PYBPF_STACK_BESIDE = 1u << 6,   /* another runtime has frames, too, and which are inner is not known */
+	PYBPF_STACK_CUT = 1u << 0,        /* deeper than PYBPF_MAX_FRAMES: the middle is not kept */
+	PYBPF_STACK_NO_ROOT = 1u << 1,    /* deeper than PYBPF_MAX_WALK: the root was not reached */
+	PYBPF_STACK_FAULT = 1u << 2,      /* a frame or code object could not be read */
+	PYBPF_STACK_NOT_CODE = 1u << 3,   /* a frame's executable was no code object: left out */
+	PYBPF_STACK_CYCLE = 1u << 4,      /* the frame chain runs in a circle */
+	PYBPF_STACK_NO_CALLERS = 1u << 5, /* callers in another thread state of the thread: their place is not known */
+	PYBPF_STACK_OUTER = 1u << 6,      /* called from frames of another runtime, which are not kept */
+	PYBPF_STACK_BESIDE = 1u << 7,     /* another runtime has frames, too, and which are inner is not known */
 };
 
 enum pybpf_event_type {
@@ -355,6 +367,7 @@ struct pybpf_thread_name {
 	X(FAULT, INCOMPLETE, "fault", "with a frame that could not be read")                                           \
 	X(NOT_CODE, INCOMPLETE, "not_code", "with a frame that had no code object")                                    \
 	X(CYCLE, INCOMPLETE, "cycle", "with a frame chain that ran in a circle")                                       \
+	X(NO_CALLERS, INCOMPLETE, "no_callers", "whose callers in another interpreter could not be told")              \
 	X(OUTER, INCOMPLETE, "other_python_outside", "called from another Python's functions, which are not shown")    \
 	X(BESIDE, INCOMPLETE, "other_python_beside",                                                                   \
 	  "in functions of two Pythons at once, of which one is shown: which of them ran is not known")                \

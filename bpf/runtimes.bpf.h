@@ -9,27 +9,16 @@
 
 #include "maps.bpf.h"
 
-/* The newest interpreter, or 0. */
-static __always_inline __u64 newest_interp(__u64 interp_head)
+/* Has the runtime an interpreter? */
+static __always_inline bool is_running(const struct pybpf_runtime *runtime)
 {
 	__u64 interp = 0;
 
-	bpf_probe_read_user(&interp, sizeof(interp), (const void *)interp_head);
+	bpf_probe_read_user(&interp, sizeof(interp), (const void *)runtime->interp_head);
 	return interp;
 }
 
-static __always_inline __u64 newest_thread(const struct pybpf_layout *l, __u64 interp)
-{
-	__u64 tstate = 0;
-
-	bpf_probe_read_user(&tstate, sizeof(tstate), (const void *)(interp + l->interp_threads_head));
-	return tstate;
-}
-
-/*
- * The thread that the newest thread state is of. A thread state is in the list before its thread runs, and says whose
- * it is only when that has begun: a sample in between finds none, and the list's head is the same afterwards.
- */
+/* The thread that a thread state is of. */
 static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstate)
 {
 	__u64 thread = 0;
@@ -39,8 +28,42 @@ static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstat
 	return thread;
 }
 
+/* Interpreters whose lists of threads are watched; with more of them, each sample of a foreign thread is a search. */
+#define WATCHED_INTERPRETERS 16
+
+/*
+ * A number that differs once an interpreter or a thread state has been made; 0 for not known. Lists have the newest
+ * thread state first. Where it was may be the next one, of the same thread: from 3.11 on the word before the list's
+ * head, threads.next_unique_id, tells them apart. A thread state is in the list before its thread runs, and says whose
+ * it is only when that has begun.
+ */
+static __always_inline __u64 thread_lists(const struct pybpf_layout *l, __u64 interp_head)
+{
+	__u64 addr = interp_head, hash = 0;
+
+	for (int i = 0; i < WATCHED_INTERPRETERS; i++) {
+		__u64 interp = 0, id_and_head[2] = {};
+
+		bpf_probe_read_user(&interp, sizeof(interp), (const void *)addr);
+		if (!interp)
+			return hash;
+		bpf_probe_read_user(id_and_head, sizeof(id_and_head),
+				    (const void *)(interp + l->interp_threads_head - sizeof(id_and_head[0])));
+		hash = walk_mix(walk_mix(hash, interp), id_and_head[0]);
+		hash = walk_mix(walk_mix(hash, id_and_head[1]), thread_of(l, id_and_head[1]));
+		addr = interp + l->interp_next;
+	}
+	return 0;
+}
+
 /* A thread that was found to be no Python thread is looked at again after so many samples, whatever is seen. */
 #define NEGATIVE_AGE 64
+
+/* An earlier search found that this is no Python thread, and that is still so. */
+static __always_inline bool is_foreign(struct thread_cache *cache, const struct pybpf_layout *l, __u64 interp_head)
+{
+	return cache->lists && ++cache->age < NEGATIVE_AGE && cache->lists == thread_lists(l, interp_head);
+}
 
 /*
  * Begins the walk of the current thread in a runtime. Returns 0, and leaves the walk as it is, where the thread is
@@ -49,35 +72,24 @@ static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstat
 static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_layout *l,
 					 const struct pybpf_runtime *runtime, __u32 index)
 {
-	__u64 current = 0, cached, interp;
 	struct thread_cache *cache;
-	int interp_changed;
+	__u64 current = 0;
 
 	if (runtime->tstate_current)
 		bpf_probe_read_user(&current, sizeof(current), (const void *)runtime->tstate_current);
 	cache = compat_thread_cache(index);
 	if (cache && cache->proc_id != s->proc_id)
 		cache = NULL;
-	cached = cache ? cache->tstate : 0;
-	interp = cached ? cache->interp : newest_interp(runtime->interp_head);
-	interp_changed = cache && cache->interp != interp;
-	if (cache && !cached && !current && !interp_changed && cache->threads_head == newest_thread(l, interp) &&
-	    cache->head_thread == thread_of(l, cache->threads_head) && ++cache->age < NEGATIVE_AGE)
+	if (cache && !cache->states.count && thread_of(l, current) != s->walk.thread_id &&
+	    is_foreign(cache, l, runtime->interp_head))
 		return 0;
 	s->runtime = index;
 	s->layout = runtime->layout;
 	s->current = current;
-	s->cached = cached;
-	s->interp = interp;
-	s->interp_changed = interp_changed;
 	s->walk.interp_head = runtime->interp_head;
 	s->walk.code_type = runtime->code_type;
 	s->walk.nr_candidates = s->nr_registers;
-	if (walk_start(&s->walk, l, current, cached) && cache) {
-		s->interp = newest_interp(runtime->interp_head);
-		s->interp_changed = cache->interp != s->interp;
-		walk_settle(&s->walk, l, cached, cache->several || s->interp_changed);
-	}
+	walk_start(&s->walk, l, current, cache ? &cache->states : NULL);
 	return 1;
 }
 
@@ -86,17 +98,14 @@ static __always_inline void remember_thread(struct scratch *s, const struct pybp
 {
 	struct thread_cache *cache;
 
-	if (s->cached && s->walk.tstate == s->cached && !s->interp_changed)
+	if (s->walk.remembered)
 		return;
 	cache = compat_thread_cache(s->runtime);
 	if (!cache)
 		return;
-	cache->tstate = s->walk.result == WALK_OK ? s->walk.tstate : 0;
-	cache->interp = s->interp;
-	cache->threads_head = newest_thread(l, s->interp);
-	cache->head_thread = thread_of(l, cache->threads_head);
+	cache->states = s->walk.states;
+	cache->lists = cache->states.count || s->walk.unbound ? 0 : thread_lists(l, s->walk.interp_head);
 	cache->proc_id = s->proc_id;
-	cache->several = s->interp && newest_interp(s->interp + l->interp_next) != 0;
 	cache->age = 0;
 }
 
@@ -129,7 +138,7 @@ static __always_inline void judge_runtime(struct scratch *s)
 	struct runtime_turns *turns = &s->turns;
 	struct walk *w = &s->walk;
 	__u64 run = w->run ? w->run : w->entry;
-	__u32 rank = rank_of(w), attached = w->attached || (s->current && s->current == w->tstate);
+	__u32 rank = rank_of(w), attached = w->attached || w->current;
 
 	if (rank >= RUNTIME_UNREADABLE && turns->rank >= RUNTIME_UNREADABLE) {
 		if (run && turns->run) {
@@ -175,7 +184,7 @@ static __always_inline int begin_turn(struct scratch *s, __u32 index)
 	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &runtime->layout);
 
 	/* A library that is there and not used, as a rule because an extension module was linked with it, has none. */
-	if (!l || runtime->refused || !newest_interp(runtime->interp_head))
+	if (!l || runtime->refused || !is_running(runtime))
 		return 0;
 	if (begin_runtime(s, l, runtime, index)) {
 		s->turns.walked = index;

@@ -14,22 +14,7 @@
 #define PYBPF_WALK_H
 
 #include "walk_code.h"
-#include "walk_state.h"
-#include "walk_switch.h"
-
-/* Reads a thread state into the buffer. Returns 0 when it is this thread's. */
-static __always_inline int walk_read_tstate(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
-{
-	if (!tstate || walk_window(w, tstate, l->tstate_window, PYBPF_TSTATE_WINDOW))
-		return -1;
-	return walk_u64(w, l->tstate_thread_id) == w->thread_id ? 0 : 1;
-}
-
-/* The thread state in the buffer is attached to its thread, or the build does not say. */
-static __always_inline int walk_tstate_active(const struct walk *w, const struct pybpf_layout *l)
-{
-	return !l->tstate_status || (walk_u32(w, l->tstate_status) & PYBPF_TSTATE_ACTIVE);
-}
+#include "walk_thread.h"
 
 /* Goes from the thread state in the buffer to its first frame. */
 static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
@@ -37,10 +22,15 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	__u64 frame = walk_u64(w, l->tstate_frame);
 
 	w->tstate = tstate;
+	w->tstate_interp = walk_u64(w, l->tstate_interp);
+	w->outermost = walk_has_cframes(l) ? walk_u64(w, l->tstate_cframe) : 0;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
-	w->run = l->tstate_cframe != PYBPF_NO_OFFSET ? walk_u64(w, l->tstate_cframe) : 0;
-	w->attached = l->tstate_status && walk_tstate_active(w, l);
+	/* The first one's: callers of another interpreter are further out. */
+	if (!w->stack.depth) {
+		w->run = w->outermost;
+		w->attached = l->tstate_status && (walk_u32(w, l->tstate_status) & PYBPF_TSTATE_ACTIVE);
+	}
 	if (l->tstate_datastack_top) {
 		w->datastack_top = walk_u64(w, l->tstate_datastack_top);
 		w->datastack_limit = walk_u64(w, l->tstate_datastack_top + 8);
@@ -57,46 +47,45 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	}
 }
 
-/*
- * Begins a walk; nr_candidates candidates are there already. current is the thread state that holds the GIL, cached the
- * one that was this thread's at an earlier sample; either may be 0 and is checked. Without a match walk_step searches
- * interpreters and their threads. Returns 1 when cached is this thread's but not attached (it has released the GIL):
- * walk_settle is to be called next.
- */
-static __always_inline int walk_start(struct walk *w, const struct pybpf_layout *l, __u64 current, __u64 cached)
+/* Sets out to look for this thread's states in all interpreters. */
+static __always_inline void walk_look_for_states(struct walk *w)
 {
+	walk_clear_stack(w);
+	walk_clear_states(w);
 	w->tstate = 0;
-	w->fallback = 0;
+	w->unbound = 0;
 	w->interp = 0;
 	w->frame = 0;
 	w->unproved = 0;
 	w->attempt = WALK_FIRST;
 	w->next_candidate = 0;
 	w->outer_cframe = 0;
+	w->place = 0;
+	w->remembered = 0;
 	w->phase = WALK_INTERP;
 	w->result = WALK_NO_INTERPRETER;
-	w->number++;
-	walk_clear_stack(w);
-
-	if (current && walk_read_tstate(w, l, current) == 0) {
-		walk_enter_thread(w, l, current);
-		return 0;
-	}
-	if (!cached || walk_read_tstate(w, l, cached) != 0)
-		return 0;
-	if (!walk_tstate_active(w, l))
-		return 1;
-	walk_enter_thread(w, l, cached);
-	return 0;
 }
 
-/* several: the process has more than one interpreter, so that this thread may have another thread state as well. */
-static __always_inline void walk_settle(struct walk *w, const struct pybpf_layout *l, __u64 cached, int several)
+/*
+ * Begins a walk; nr_candidates candidates are there already. current is the thread state that holds the GIL, or 0,
+ * cached what an earlier walk left in states, or NULL; both are checked. Without a match walk_step searches
+ * interpreters and their threads.
+ */
+static __always_inline void walk_start(struct walk *w, const struct pybpf_layout *l, __u64 current,
+				       const struct walk_states *cached)
 {
-	if (several)
-		w->fallback = cached;
-	else
-		walk_enter_thread(w, l, cached);
+	w->number++;
+	w->current = walk_read_tstate(w, l, current) == WALK_OURS_LAST ? current : 0;
+	walk_look_for_states(w);
+	if (!cached || !cached->count || cached->count > WALK_STATES)
+		return;
+	if (w->current ? cached->tstate[0] != w->current : walk_read_tstate(w, l, cached->tstate[0]) != WALK_OURS_LAST)
+		return;
+	if (walk_tstate_id(w, l) != cached->id)
+		return;
+	w->states = *cached;
+	w->remembered = 1;
+	walk_enter_thread(w, l, cached->tstate[0]);
 }
 
 /*
@@ -171,9 +160,14 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 		return WALK_TORN;
 	}
 	w->frame = walk_frame_u64(w, at, l->frame_previous);
-	if (walk_has_entries(l)) {
+	if (walk_has_entries(l))
 		w->at_entry = walk_is_entry(w, l, at);
-		if (w->at_entry && !w->entry)
+	if (walk_is_shim(w, l, at) && !walk_in_tstate(w, frame)) {
+		if (!w->in_order && frame <= w->outermost_entry)
+			return WALK_WRONG;
+		w->in_order = 1;
+		w->outermost_entry = frame;
+		if (!w->entry)
 			w->entry = frame;
 	}
 	verdict = walk_judge(w, l, frame, at);
@@ -195,33 +189,188 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 	return WALK_GOES_ON;
 }
 
+/* Where the frames since the last thread state belong cannot be told: they are taken back. */
+static __always_inline int walk_cut_callers(struct walk *w)
+{
+	/* The root half of so deep a stack has been written over. */
+	if (w->stack.depth > PYBPF_MAX_FRAMES)
+		return walk_no_stack(w);
+	w->stack.depth = w->kept_depth;
+	w->hash = w->kept_hash;
+	w->stack.flags = w->kept_flags | PYBPF_STACK_NO_CALLERS;
+	return 1;
+}
+
+/*
+ * Goes on with the frames of the next thread state. They are the callers' if its innermost run of the evaluation loop
+ * lies above the outermost one so far on the C stack. Returns 1 when the walk is done.
+ */
+static __always_inline int walk_join(struct walk *w, const struct pybpf_layout *l)
+{
+	__u64 tstate = w->states.tstate[w->place & (WALK_STATES - 1)], interp = w->tstate_interp, innermost = 0;
+
+	w->kept_depth = w->stack.depth;
+	w->kept_hash = w->hash;
+	w->kept_flags = w->stack.flags;
+	if (walk_read_tstate(w, l, tstate) != WALK_NOT_OURS)
+		innermost = walk_innermost(w, l, tstate);
+	if (!innermost && w->remembered) {
+		walk_look_for_states(w);
+		return 0;
+	}
+	/* To 3.9 nothing tells; where there are entry frames the first one does, in walk_step_frame. */
+	if (!innermost || (w->stack.depth && !walk_has_shims(l) && innermost <= w->outermost_entry))
+		return walk_cut_callers(w);
+	if (w->stack.depth && walk_u64(w, l->tstate_interp) != interp)
+		walk_push(w, PYBPF_CODE_INTERPRETER, 0, 0);
+	w->checkpoint = 0;
+	w->next_checkpoint = w->steps;
+	w->at_entry = 0;
+	w->in_order = !w->kept_depth;
+	w->attempt = WALK_FIRST;
+	w->unproved = 0;
+	walk_enter_thread(w, l, tstate);
+	return 0;
+}
+
+/* The chain of one thread state has ended. Returns 1 when the walk is done. */
+static __always_inline int walk_outward(struct walk *w, const struct pybpf_layout *l)
+{
+	if (w->stack.flags & (PYBPF_STACK_FAULT | PYBPF_STACK_NO_ROOT | PYBPF_STACK_CYCLE))
+		return 1;
+	if (!w->place) {
+		/* While it runs from where it did, what was outside of it still is. */
+		if (w->remembered && w->outermost_entry != w->states.outermost_entry) {
+			walk_look_for_states(w);
+			return 0;
+		}
+		w->states.outermost_entry = w->outermost_entry;
+	}
+	if (++w->place >= w->states.count)
+		return 1;
+	if (w->place >= WALK_STATES) {
+		w->stack.flags |= PYBPF_STACK_NO_CALLERS;
+		return 1;
+	}
+	if (!w->remembered)
+		walk_sort_states(w, w->place);
+	if (walk_has_shims(l))
+		return walk_join(w, l);
+	w->outermost_entry = ~0ULL;
+	w->phase = WALK_CFRAME;
+	return 0;
+}
+
+/* 3.10 and 3.11: one step on to the cframe of the thread state's outermost run. Returns 1 when the walk is done. */
+static __always_inline int walk_step_cframe(struct walk *w, const struct pybpf_layout *l)
+{
+	__u64 previous = 0;
+
+	if (!walk_has_cframes(l) || walk_in_tstate(w, w->outermost))
+		return walk_join(w, l);
+	if (++w->steps > PYBPF_MAX_WALK ||
+	    walk_read(w, &previous, sizeof(previous), w->outermost + l->cframe_previous)) {
+		w->outermost_entry = ~0ULL;
+		return walk_join(w, l);
+	}
+	w->outermost_entry = w->outermost;
+	w->outermost = previous;
+	return 0;
+}
+
+/* Begins with the thread state that the search has found. Returns 1 when the walk is done. */
+static __always_inline int walk_enter_first(struct walk *w, const struct pybpf_layout *l)
+{
+	if (!w->last)
+		walk_sort_states(w, 0);
+	if (walk_read_tstate(w, l, w->states.tstate[0]) == WALK_NOT_OURS)
+		return 1;
+	w->states.id = walk_tstate_id(w, l);
+	w->steps = 0;
+	w->frame = 0;
+	walk_enter_thread(w, l, w->states.tstate[0]);
+	return 0;
+}
+
+/* All lists have been looked at. Returns 1 when the walk is done. */
+static __always_inline int walk_end_of_lists(struct walk *w, const struct pybpf_layout *l)
+{
+	if (!w->states.count)
+		return 1;
+	w->place = w->last;
+	/* One that waits is the next one. Of several the C stack tells, and from 3.13 on their frames tell where there.
+	 */
+	if (w->states.count <= w->place + 1 || !walk_has_shims(l) || walk_has_cframes(l)) {
+		w->place = 0;
+		return walk_enter_first(w, l);
+	}
+	w->steps = 0;
+	w->frame = 0;
+	w->phase = WALK_PROBE;
+	return 0;
+}
+
+/* One step on to a thread state's innermost entry frame (3.13+), of one after the other. */
+static __always_inline int walk_probe(struct walk *w, const struct pybpf_layout *l)
+{
+	__u32 place = w->place, at;
+
+	if (place >= w->states.count || place >= WALK_STATES || w->steps > PYBPF_MAX_WALK) {
+		w->place = 0;
+		return walk_enter_first(w, l);
+	}
+	w->steps++;
+	if (!w->frame) {
+		w->tstate = w->states.tstate[place];
+		w->innermost[place] = ~0ULL;
+		if (walk_read_tstate(w, l, w->tstate) != WALK_NOT_OURS)
+			w->frame = walk_u64(w, l->tstate_frame);
+		w->place += !w->frame;
+		return 0;
+	}
+	if (walk_fetch_frame(w, l, w->frame, &at)) {
+		w->frame = 0;
+	} else if (walk_is_shim(w, l, at) && !walk_in_tstate(w, w->frame)) {
+		w->innermost[place] = w->frame;
+		w->frame = 0;
+	} else {
+		w->frame = walk_frame_u64(w, at, l->frame_previous);
+	}
+	w->place += !w->frame;
+	return 0;
+}
+
 /* Does one step. Returns 1 when the walk is done; result, depth, flags, hash and frames[] then hold its outcome. */
 static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *l)
 {
 	__u64 next = 0;
+	enum walk_owner owner;
 
 	if (w->phase == WALK_FRAME) {
 		enum walk_stop stop = walk_step_frame(w, l);
 
-		return stop == WALK_GOES_ON ? 0 : walk_end(w, l, stop);
+		if (stop == WALK_GOES_ON)
+			return 0;
+		if (w->place && (stop == WALK_WRONG || !walk_proved(w, l, stop)))
+			return walk_cut_callers(w);
+		return walk_end(w, l, stop) && walk_outward(w, l);
 	}
 	if (w->phase == WALK_SEARCH)
 		return walk_search(w, l);
 	if (w->phase == WALK_COMPARE)
-		return walk_compare(w);
+		return walk_compare(w) && walk_outward(w, l);
+	if (w->phase == WALK_CFRAME)
+		return walk_step_cframe(w, l);
+	if (w->phase == WALK_PROBE)
+		return walk_probe(w, l);
 
 	if (++w->steps > PYBPF_MAX_THREADS)
-		return 1;
+		return walk_end_of_lists(w, l);
 	if (w->phase == WALK_INTERP) {
 		__u64 addr = w->interp ? w->interp + l->interp_next : w->interp_head;
 
-		if (walk_read(w, &next, sizeof(next), addr) || !next) {
-			if (!w->fallback || walk_read_tstate(w, l, w->fallback) != 0)
-				return 1;
-			w->steps = 0;
-			walk_enter_thread(w, l, w->fallback);
-			return 0;
-		}
+		if (walk_read(w, &next, sizeof(next), addr) || !next)
+			return walk_end_of_lists(w, l);
 		w->result = WALK_NO_THREAD_STATE;
 		w->interp = next;
 		w->tstate = next + l->interp_threads_head - l->tstate_next;
@@ -236,15 +385,9 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 		return 0;
 	}
 	w->tstate = next;
-	if (walk_read_tstate(w, l, next) != 0)
-		return 0;
-	if (!walk_tstate_active(w, l)) {
-		if (!w->fallback)
-			w->fallback = next;
-		return 0;
-	}
-	w->steps = 0;
-	walk_enter_thread(w, l, next);
+	owner = walk_read_tstate(w, l, next);
+	if (owner != WALK_NOT_OURS)
+		walk_keep_state(w, l, owner);
 	return 0;
 }
 

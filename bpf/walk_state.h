@@ -3,7 +3,7 @@
 #ifndef PYBPF_WALK_STATE_H
 #define PYBPF_WALK_STATE_H
 
-#include "pybpf.h"
+#include "walk_states.h"
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -67,6 +67,8 @@ struct walk_path {
 enum walk_phase {
 	WALK_INTERP, /* looking at the next interpreter for this thread */
 	WALK_THREAD, /* looking at the next thread state */
+	WALK_PROBE,  /* looking for a thread state's innermost entry frame */
+	WALK_CFRAME, /* looking for its outermost cframe */
 	WALK_FRAME,
 	WALK_SEARCH,  /* looking for a cframe on the C stack */
 	WALK_COMPARE, /* looking for its frame in the registers */
@@ -92,10 +94,23 @@ struct walk {
 	__u64 thread_id; /* pthread_self() of the thread */
 	__u64 interp_head;
 	__u64 code_type;
+	__u64 stack_pointer; /* or 0: not known */
 
-	__u64 tstate;   /* found, or 0 */
-	__u64 fallback; /* thread state of this thread that is not attached */
-	__u64 interp;
+	__u64 tstate;        /* the one that is looked at, or 0 */
+	__u64 interp;        /* likewise, in the lists */
+	__u64 current;       /* this thread's state that holds the GIL (to 3.11), or 0 */
+	__u64 tstate_interp; /* the interpreter of tstate */
+	struct walk_states states;
+	__u64 innermost[WALK_STATES]; /* where their innermost runs of the evaluation loop are: see walk_innermost */
+	__u64 outermost;              /* cframe of tstate's outermost run, while it is sought */
+	__u64 outermost_entry; /* of the frames so far: the entry frame or cframe that is highest on the C stack */
+	__u64 kept_hash;       /* hash, depth and flags as they were before the frames of this thread state */
+	__u32 kept_depth;
+	__u32 kept_flags;
+	__u32 last;       /* states begins with the one that this thread attached last */
+	__u32 place;      /* in states */
+	__u32 remembered; /* states are those of an earlier walk */
+	__u32 in_order;   /* tstate's frames are those of callers */
 	__u64 frame;
 	/* Where else the frame may be when the thread state's is being switched: see walk_end. */
 	__u64 candidates[WALK_CANDIDATES];
@@ -110,6 +125,7 @@ struct walk {
 	__u64 named_cframe; /* what the thread's own cframe has for the outer run's, or 0 */
 	__u64 entered_from; /* the outer run's frame as the new run's entry frame has it, or 0 */
 	__u64 found_frame;  /* of the cframe that the search has come to */
+	__u32 unbound;      /* a thread state was met that does not say yet whose it is */
 	__u32 searched;     /* bytes of the C stack, from the cframe on */
 	__u32 passed;       /* a cframe there proved itself and was not the one */
 	__u32 unproved;     /* what is walked may be no stack of now */

@@ -71,6 +71,8 @@ static __always_inline void walk_clear_stack(struct walk *w)
 	w->chunk_size = 0;
 	w->at_entry = 0;
 	w->entry = 0;
+	w->in_order = 1;
+	w->outermost_entry = 0;
 	w->stack.depth = 0;
 	w->stack.flags = 0;
 }

@@ -63,6 +63,18 @@ EXPECT("the data stack's chunk, top and limit follow each other",
 	       offsetof(PyThreadState, datastack_limit) == offsetof(PyThreadState, datastack_top) + 8);
 #endif
 
+#if PY_VERSION_HEX >= 0x030c0000
+/* walk_tstate_id rests on it. */
+EXPECT("a thread state's id comes right before the data stack",
+       offsetof(PyThreadState, datastack_chunk) == offsetof(PyThreadState, id) + 8);
+#endif
+
+#if PY_VERSION_HEX >= 0x030b0000
+/* thread_lists rests on it. */
+EXPECT("the number of thread states comes right before the list of threads",
+       offsetof(PyInterpreterState, threads.head) == offsetof(PyInterpreterState, threads.next_unique_id) + 8);
+#endif
+
 #if PY_VERSION_HEX >= 0x030d0000
 /* layout_from_debug_offsets also takes these for granted when it checks a table. */
 EXPECT("a string's length follows its header", offsetof(PyASCIIObject, length) == sizeof(PyObject));
@@ -134,6 +146,8 @@ static void put_states(void)
 	OFFSET("tstate_thread_id", PyThreadState, thread_id);
 #if PY_VERSION_HEX >= 0x030b0000
 	OFFSET("tstate_frame", PyThreadState, cframe);
+	OFFSET("tstate_cframe", PyThreadState, cframe);
+	OFFSET("cframe_previous", _PyCFrame, previous);
 	OFFSET("cframe_frame", _PyCFrame, current_frame);
 	EXPECT("previous follows current_frame",
 	       offsetof(_PyCFrame, previous) == offsetof(_PyCFrame, current_frame) + 8);
@@ -143,6 +157,10 @@ static void put_states(void)
 #endif
 #else
 	OFFSET("tstate_frame", PyThreadState, frame);
+#if PY_VERSION_HEX >= 0x030a0000
+	OFFSET("tstate_cframe", PyThreadState, cframe);
+	OFFSET("cframe_previous", CFrame, previous);
+#endif
 #endif
 #if PY_VERSION_HEX >= 0x030a0000
 	OFFSET("tstate_cframe", PyThreadState, cframe);

@@ -500,6 +500,7 @@ static int debug_read_head(struct debug_reader *reader, struct layout_build *bui
 static void debug_set_kinds(struct pybpf_layout *layout)
 {
 	layout->tstate_cframe = PYBPF_NO_OFFSET;
+	layout->cframe_previous = PYBPF_NO_OFFSET;
 	layout->cframe_frame = PYBPF_NO_OFFSET;
 	layout->frame_entry = PYBPF_NO_OFFSET;
 	layout->owner_not_python = FRAME_OWNER_NOT_PYTHON;

@@ -152,11 +152,16 @@ static int build(struct session_stacks *t, const struct pybpf_stack_event *event
 		return -ENOMEM;
 	if (event->flags & PYBPF_STACK_NO_ROOT)
 		stack = push_note(t, stack, "[root not reached]");
-	else if (event->flags & (PYBPF_STACK_FAULT | PYBPF_STACK_CYCLE))
+	else if (event->flags & (PYBPF_STACK_FAULT | PYBPF_STACK_CYCLE | PYBPF_STACK_NO_CALLERS))
 		stack = push_note(t, stack, "[incomplete]");
 	for (uint32_t i = kept; i-- > 0 && stack != PROFILE_NONE;) {
-		int err = push_frame(t, event, &frames[frame_slot(event, i)], &stack);
+		const struct pybpf_frame *frame = &frames[frame_slot(event, i)];
+		int err = 0;
 
+		if (frame->code == PYBPF_CODE_INTERPRETER)
+			stack = push_note(t, stack, "[another interpreter]");
+		else
+			err = push_frame(t, event, frame, &stack);
 		if (err == -ENOENT && last) {
 			stack = push_note(t, stack, "[unnamed]");
 			err = 0;

@@ -75,7 +75,7 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	u->walk.code_type = runtime->code_type;
 	if (runtime->tstate_current)
 		walk_read(&u->walk, &current, sizeof(current), runtime->tstate_current);
-	walk_start(&u->walk, layout, current, 0);
+	walk_start(&u->walk, layout, current, NULL);
 	while (!walk_step(&u->walk, layout)) {
 		if (++steps == WALK_STEPS) {
 			walk_no_stack(&u->walk);

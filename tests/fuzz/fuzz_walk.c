@@ -42,10 +42,10 @@ enum {
 };
 
 /* As the kernel does it: with what it remembers of the thread, and with registers. */
-static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t numbers[NUMBERS], bool several,
-			   uint32_t registers)
+static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t numbers[NUMBERS], uint32_t registers)
 {
 	static struct walk w; /* the memo is kept from one walk to the next */
+	struct walk_states states = {.tstate = {numbers[NUMBER_CACHED]}, .id = numbers[NUMBER_CODE_TYPE], .count = 1};
 	uint64_t steps = 0, current = 0;
 	struct walk_stack stack;
 
@@ -57,8 +57,10 @@ static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t num
 		w.candidates[i] = numbers[i % NUMBERS] + (i / NUMBERS) * 8;
 	if (numbers[NUMBER_TSTATE_CURRENT])
 		walk_read(&w, &current, sizeof(current), numbers[NUMBER_TSTATE_CURRENT]);
-	if (walk_start(&w, layout, current, numbers[NUMBER_CACHED]))
-		walk_settle(&w, layout, numbers[NUMBER_CACHED], several);
+	states.tstate[1] = numbers[NUMBER_INTERP_HEAD];
+	states.count += registers & 1;
+	w.stack_pointer = numbers[NUMBER_THREAD_ID] - numbers[NUMBER_CODE_TYPE] % (1 << 20);
+	walk_start(&w, layout, current, &states);
 	while (!walk_step(&w, layout)) {
 		if (++steps == WALK_STEPS) {
 			walk_no_stack(&w);
@@ -71,8 +73,7 @@ static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t num
 	fuzz_check_stack(&stack);
 }
 
-static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[NUMBERS], bool several,
-		     uint32_t registers)
+static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[NUMBERS], uint32_t registers)
 {
 	const struct pybpf_runtime proc = {
 		.interp_head = numbers[NUMBER_INTERP_HEAD],
@@ -84,7 +85,7 @@ static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[N
 	size_t size;
 	FILE *out;
 
-	walk_as_kernel(layout, numbers, several, registers);
+	walk_as_kernel(layout, numbers, registers);
 	if (walk_thread(&source, layout, &proc, numbers[NUMBER_THREAD_ID], &stack))
 		return;
 	fuzz_check_stack(&stack);
@@ -119,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		       (uint64_t[NUMBERS]){saved.header.interp_head, saved.header.tstate_current,
 					   saved.header.code_type, saved.header.thread_id, tstate},
 		       sizeof(numbers));
-		walk_all(&saved.layout, numbers, saved.header.debug_build & 2, saved.header.debug_build >> 2);
+		walk_all(&saved.layout, numbers, saved.header.debug_build >> 2);
 		saved_free(&saved);
 		return 0;
 	}
@@ -130,6 +131,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.read = fuzz_read,
 		.source = &(struct fuzz_memory){.data = in.data, .size = in.size},
 	};
-	walk_all(&layout, numbers, options & 0x80, options & 0x3f);
+	walk_all(&layout, numbers, options & 0x3f);
 	return 0;
 }

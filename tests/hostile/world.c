@@ -199,7 +199,7 @@ void world_set_right(struct worker *w)
 	put_u64(w->tstate, world.l.tstate_interp, number(world.interps));
 	put_u64(w->tstate, world.l.tstate_next, number(w == world.workers ? world.workers[1].tstate : NULL));
 	if (world.l.tstate_status)
-		put_u32(w->tstate, world.l.tstate_status, PYBPF_TSTATE_ACTIVE);
+		put_u32(w->tstate, world.l.tstate_status, PYBPF_TSTATE_BOUND | PYBPF_TSTATE_GILSTATE);
 	for (unsigned int i = 0; i < INTERPS; i++) {
 		put_u64(interp_at(i), world.l.interp_next, 0);
 		put_u64(interp_at(i), world.l.interp_threads_head, i ? 0 : number(world.workers[0].tstate));

@@ -136,7 +136,17 @@ static void unknown_thread(struct world *w)
 }
 LAYOUT_TEST(unknown_thread)
 
-/* One thread with a thread state in each of two interpreters runs in the one that is attached. */
+/* Whatever follows it. */
+static void assert_leaf(struct world *w, uint64_t code)
+{
+	struct walk_stack stack;
+
+	assert_walk(w, THREAD, &stack);
+	assert_int_equal(stack.frames[0].code, code);
+	free(stack.frames);
+}
+
+/* One thread with a thread state in each of three interpreters runs in the one that it attached last. */
 static void attached_thread_state(struct world *w)
 {
 	uint64_t tstate[3], code[3];
@@ -147,15 +157,16 @@ static void attached_thread_state(struct world *w)
 		code[i] = make_code(w, i + 1);
 		tstate[i] = make_thread(w, make_interp(w), THREAD, make_frame(w, code[i], 0, 0));
 	}
-	for (int active = 0; active < 3; active++) {
+	for (int last = 0; last < 3; last++) {
 		for (int i = 0; i < 3; i++)
-			set_active(w, tstate[i], i == active);
-		assert_one_code(w, THREAD, code[active]);
+			set_status(w, tstate[i], i == last ? STATUS_LAST : STATUS_BEFORE);
+		assert_leaf(w, code[last]);
 	}
-	/* With none attached (the GIL is released) one of them is taken, whole. */
-	set_active(w, tstate[2], false);
-	set_active(w, tstate[1], false);
-	set_active(w, tstate[0], false);
+	/* The last one has been deleted: one of the others is taken, whole. */
+	set_status(w, tstate[2], STATUS_DELETED);
+	set_frame(w, tstate[0], 0);
+	assert_one_code(w, THREAD, code[1]);
+	set_frame(w, tstate[0], make_frame(w, code[0], 0, 0));
 	put_ptr(w, tstate[1], w->l.tstate_thread_id, THREAD_2);
 	put_ptr(w, tstate[2], w->l.tstate_thread_id, THREAD_2);
 	assert_one_code(w, THREAD, code[0]);
@@ -167,34 +178,37 @@ static void current_thread_state(struct world *w)
 {
 	static const uint64_t wild[] = {0, 1, UNMAPPED, 1ULL << 63, UINT64_MAX - 7, UINT64_MAX};
 	uint64_t code = make_code(w, 1), code_2 = make_code(w, 2), other = make_code(w, 3);
-	uint64_t first, second, third;
+	uint64_t first, second, third, own = code_2;
 
+	/* The newest one that has frames, but where the C stack tells. */
+	if (w->l.tstate_cframe != NO && !w->l.tstate_status)
+		own = code;
 	first = make_thread(w, make_interp(w), THREAD, make_frame(w, code, 0, 0));
 	third = make_thread(w, make_interp(w), THREAD_2, make_frame(w, other, 0, 0));
 	second = make_thread(w, make_interp(w), THREAD, make_frame(w, code_2, 0, 0));
 	w->proc.tstate_current = make(w, 8);
 	put_ptr(w, w->proc.tstate_current, 0, first);
-	assert_one_code(w, THREAD, code);
+	assert_leaf(w, code);
 	put_ptr(w, w->proc.tstate_current, 0, second);
-	assert_one_code(w, THREAD, code_2);
+	assert_leaf(w, code_2);
 	/* Another thread's: this thread's own is searched for. */
 	put_ptr(w, w->proc.tstate_current, 0, third);
 	assert_one_code(w, THREAD_2, other);
-	set_active(w, first, false);
-	assert_one_code(w, THREAD, code_2);
+	set_status(w, first, STATUS_BEFORE);
+	assert_leaf(w, own);
 	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
 		put_ptr(w, w->proc.tstate_current, 0, wild[i]);
-		assert_one_code(w, THREAD, code_2);
+		assert_leaf(w, own);
 	}
 	w->proc.tstate_current = UNMAPPED;
-	assert_one_code(w, THREAD, code_2);
+	assert_leaf(w, own);
 }
 LAYOUT_TEST(current_thread_state)
 
 /* Of a thread that has been sampled before; returns the leaf's code object. */
-static uint64_t leaf_with_cache(struct world *w, uint64_t cached, int several, int *result)
+static uint64_t leaf_with_cache(struct world *w, uint64_t cached, int *result)
 {
-	struct walk *k = kernel_walk(w, cached, several, NULL, 0);
+	struct walk *k = kernel_walk(w, cached, NULL, 0);
 	uint64_t leaf = leaf_code(k);
 
 	*result = (int)k->result;
@@ -211,35 +225,113 @@ static void remembered_thread_state(struct world *w)
 	uint64_t foreign = make_thread(w, interp, THREAD_2, make_frame(w, other, 0, 0)), second;
 	int result;
 
-	assert_int_equal(leaf_with_cache(w, first, 0, &result), code);
+	assert_int_equal(leaf_with_cache(w, first, &result), code);
 	assert_int_equal(result, WALK_OK);
 	/* Freed, and its memory another thread's by now; or no memory at all. */
-	assert_int_equal(leaf_with_cache(w, foreign, 0, &result), code);
+	assert_int_equal(leaf_with_cache(w, foreign, &result), code);
 	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
-		assert_int_equal(leaf_with_cache(w, wild[i], (int)i % 2, &result), code);
+		assert_int_equal(leaf_with_cache(w, wild[i], &result), code);
 		assert_int_equal(result, WALK_OK);
 	}
 	second = make_thread(w, make_interp(w), THREAD, make_frame(w, code_2, 0, 0));
 	if (w->l.tstate_status) {
-		set_active(w, first, false);
-		assert_int_equal(leaf_with_cache(w, first, 1, &result), code_2);
-		/* The GIL is released: the one that was current last is the one that is remembered. */
-		set_active(w, second, false);
-		assert_int_equal(leaf_with_cache(w, first, 1, &result), code);
-		assert_int_equal(leaf_with_cache(w, second, 1, &result), code_2);
+		/* Whatever is remembered: the one that was attached last. */
+		set_status(w, first, STATUS_BEFORE);
+		assert_int_equal(leaf_with_cache(w, first, &result), code_2);
+		assert_int_equal(leaf_with_cache(w, second, &result), code_2);
+		/* Deleted, and its memory is as it was. */
+		set_status(w, second, STATUS_DELETED);
+		set_status(w, first, STATUS_LAST);
+		assert_int_equal(leaf_with_cache(w, second, &result), code);
+		set_status(w, first, STATUS_DELETED);
+		assert_int_equal(leaf_with_cache(w, first, &result), 0);
+		assert_int_equal(result, WALK_NO_THREAD_STATE);
 	} else {
-		assert_int_equal(leaf_with_cache(w, first, 1, &result), code);
-		assert_int_equal(leaf_with_cache(w, second, 1, &result), code_2);
+		assert_int_equal(leaf_with_cache(w, first, &result), code);
+		assert_int_equal(leaf_with_cache(w, second, &result), code_2);
 	}
 	put_ptr(w, first, w->l.tstate_thread_id, THREAD_2);
 	put_ptr(w, second, w->l.tstate_thread_id, THREAD_2);
-	assert_int_equal(leaf_with_cache(w, first, 1, &result), 0);
+	assert_int_equal(leaf_with_cache(w, first, &result), 0);
 	assert_int_equal(result, WALK_NO_THREAD_STATE);
 	put_ptr(w, w->proc.interp_head, 0, 0);
-	assert_int_equal(leaf_with_cache(w, 0, 0, &result), 0);
+	assert_int_equal(leaf_with_cache(w, 0, &result), 0);
 	assert_int_equal(result, WALK_NO_INTERPRETER);
 }
 LAYOUT_TEST(remembered_thread_state)
+
+static uint64_t other_interp;
+
+/* Two thread states of one thread, as if the C stack were the arena: what is made later is further out. */
+static void callers_in_another_state(struct world *w)
+{
+	bool proved = w->l.tstate_cframe != NO || w->l.frame_owner != NO;
+	uint64_t code[2] = {make_code(w, 1), make_code(w, 2)}, tstate[2];
+
+	other_interp = make_interp(w);
+	for (int i = 0; i < 2; i++)
+		tstate[i] = make_thread(w, i ? make_interp(w) : other_interp, THREAD, make_frame(w, code[i], 0, 0));
+	w->proc.tstate_current = make(w, 8);
+	for (int inner = 0; inner < 2; inner++) {
+		struct walk_stack stack;
+
+		put_ptr(w, w->proc.tstate_current, 0, w->l.tstate_status ? 0 : tstate[inner]);
+		set_status(w, tstate[inner], STATUS_LAST);
+		set_status(w, tstate[!inner], STATUS_BEFORE);
+		assert_walk(w, THREAD, &stack);
+		assert_int_equal(stack.frames[0].code, code[inner]);
+		if (proved && !inner) {
+			assert_int_equal(stack.flags, 0);
+			assert_int_equal(stack.depth, 3);
+			assert_int_equal(stack.frames[1].code, PYBPF_CODE_INTERPRETER);
+			assert_int_equal(stack.frames[2].code, code[1]);
+		} else {
+			assert_int_equal(stack.flags, PYBPF_STACK_NO_CALLERS);
+			assert_int_equal(stack.depth, 1);
+		}
+		free(stack.frames);
+	}
+	/* Without frames it is no caller; one that runs nothing yet has its maker's frames. */
+	set_frame(w, tstate[0], 0);
+	assert_one_code(w, THREAD, code[1]);
+	put_ptr(w, w->proc.tstate_current, 0, w->l.tstate_status ? 0 : tstate[0]);
+	set_status(w, tstate[0], STATUS_LAST);
+	set_status(w, tstate[1], STATUS_BEFORE);
+	assert_one_code(w, THREAD, code[1]);
+}
+LAYOUT_TEST(callers_in_another_state)
+
+/* In whichever order their interpreters were made, the C stack has the thread states from the inside out. */
+static void nested_callers(struct world *w)
+{
+	uint64_t code[5], tstate[5], interp[5];
+
+	if (w->l.tstate_cframe == NO && w->l.frame_owner == NO)
+		return;
+	for (int i = 0; i < 5; i++)
+		interp[i] = make_interp(w);
+	for (int count = 2; count <= 5; count++) {
+		struct walk_stack stack;
+
+		for (int i = 0; i < 5; i++)
+			put_ptr(w, interp[i], w->l.interp_threads_head, 0);
+		for (int i = 0; i < count; i++) {
+			code[i] = make_code(w, i + 1);
+			tstate[i] = make_thread(w, interp[(i * 3 + 1) % 5], THREAD, make_frame(w, code[i], 0, 0));
+			set_status(w, tstate[i], i ? STATUS_BEFORE : STATUS_LAST);
+		}
+		assert_walk(w, THREAD, &stack);
+		/* Of more than WALK_STATES some are not known. */
+		assert_int_equal(stack.flags, count > WALK_STATES ? PYBPF_STACK_NO_CALLERS : 0);
+		if (count <= WALK_STATES) {
+			assert_int_equal(stack.depth, 2 * count - 1);
+			for (int i = 0; i < count; i++)
+				assert_int_equal(stack.frames[2 * i].code, code[i]);
+		}
+		free(stack.frames);
+	}
+}
+LAYOUT_TEST(nested_callers)
 
 int main(void)
 {
@@ -254,6 +346,8 @@ int main(void)
 		cmocka_unit_test(test_attached_thread_state),
 		cmocka_unit_test(test_current_thread_state),
 		cmocka_unit_test(test_remembered_thread_state),
+		cmocka_unit_test(test_callers_in_another_state),
+		cmocka_unit_test(test_nested_callers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 static uint64_t leaf_with_registers(struct world *w, const uint64_t *registers, uint32_t count, uint32_t *depth,
 				    uint32_t *flags)
 {
-	struct walk *k = kernel_walk(w, 0, 0, registers, count);
+	struct walk *k = kernel_walk(w, 0, registers, count);
 	uint64_t leaf = leaf_code(k);
 
 	*depth = k->stack.depth;

@@ -110,6 +110,17 @@ static inline void set_frame(struct world *w, uint64_t tstate, uint64_t frame)
 {
 	uint64_t place = frame, root;
 
+	if (w->l.tstate_cframe != NO && w->l.cframe_frame == NO) {
+		/* 3.10's say nothing of frames. */
+		root = tstate + w->l.tstate_window;
+		put_ptr(w, root, w->l.cframe_previous, 0);
+		make(w, 1024); /* the C stack is elsewhere */
+		place = make(w, w->l.cframe_previous + 8u);
+		make(w, 1024);
+		put_ptr(w, place, w->l.cframe_previous, root);
+		put_ptr(w, tstate, w->l.tstate_cframe, frame ? place : root);
+		place = frame;
+	}
 	if (w->l.cframe_frame != NO) {
 		/* The thread state's own cframe, without a frame, and that of the one run of the evaluation loop. */
 		root = tstate + w->l.tstate_window;
@@ -126,10 +137,18 @@ static inline void set_frame(struct world *w, uint64_t tstate, uint64_t frame)
 	put_ptr(w, tstate, w->l.tstate_frame, place);
 }
 
-static inline void set_active(struct world *w, uint64_t tstate, bool active)
+/* _status of a thread state that its thread attached last, one that it attached before another, a deleted one (3.12's
+ * stays active); the bits that mean nothing here are garbage. */
+enum status {
+	STATUS_LAST = 0xa5a5a50b,
+	STATUS_BEFORE = 0xa5a5a503,
+	STATUS_DELETED = 0xa5a5a517,
+};
+
+static inline void set_status(struct world *w, uint64_t tstate, enum status status)
 {
 	if (w->l.tstate_status)
-		put(w, tstate, w->l.tstate_status, active ? 0xa5a5a5b5u : 0xa5a5a5a5u & ~0x10u, 4);
+		put(w, tstate, w->l.tstate_status, status, 4);
 }
 
 static inline uint64_t make_thread(struct world *w, uint64_t interp, uint64_t id, uint64_t frame)
@@ -140,7 +159,7 @@ static inline uint64_t make_thread(struct world *w, uint64_t interp, uint64_t id
 	put_ptr(w, tstate, w->l.tstate_next, next);
 	put_ptr(w, tstate, w->l.tstate_interp, interp);
 	put_ptr(w, tstate, w->l.tstate_thread_id, id);
-	set_active(w, tstate, true);
+	set_status(w, tstate, STATUS_LAST);
 	set_frame(w, tstate, frame);
 	put_ptr(w, interp, w->l.interp_threads_head, tstate);
 	return tstate;
@@ -313,12 +332,16 @@ static inline void assert_no_thread(struct world *w, uint64_t thread_id)
 }
 
 /* Walks as the kernel does, with what it has besides memory. */
-static inline struct walk *kernel_walk(struct world *w, uint64_t cached, int several, const uint64_t *registers,
+static inline struct walk *kernel_walk(struct world *w, uint64_t cached, const uint64_t *registers,
 				       uint32_t nr_registers)
 {
+	struct walk_states states = {.tstate = {cached}, .count = cached != 0};
 	struct walk *k = calloc(1, sizeof(*k));
 
 	assert_non_null(k);
+	/* As every thread state of a world has it. */
+	if (w->l.tstate_status)
+		states.id = 0xa5a5a5a5a5a5a5a5;
 	walked = w;
 	k->thread_id = THREAD;
 	k->interp_head = w->proc.interp_head;
@@ -326,8 +349,7 @@ static inline struct walk *kernel_walk(struct world *w, uint64_t cached, int sev
 	k->nr_candidates = nr_registers;
 	for (uint32_t i = 0; i < nr_registers; i++)
 		k->candidates[i] = registers[i];
-	if (walk_start(k, &w->l, 0, cached))
-		walk_settle(k, &w->l, cached, several);
+	walk_start(k, &w->l, 0, &states);
 	while (!walk_step(k, &w->l))
 		;
 	return k;
