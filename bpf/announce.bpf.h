@@ -93,6 +93,7 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 	s->code.code = key.code;
 	s->code.sig = key.sig;
 	s->code.proc_id = s->proc_id;
+	s->code.event.runtime = (__u16)s->runtime;
 	s->code.first_line = (__s32)walk_u32(w, l->code_firstlineno);
 	end = copy_string(s, l, PYBPF_CODE_NAME, name, end);
 	end = copy_string(s, l, PYBPF_CODE_FILE, file, end);
@@ -124,6 +125,7 @@ static __always_inline int send_stack(struct scratch *s)
 	s->walk.stack.event.type = PYBPF_EVENT_STACK;
 	s->walk.stack.event.size = size;
 	s->walk.stack.proc_id = s->proc_id;
+	s->walk.stack.event.runtime = (__u16)s->runtime;
 	return send(&s->walk.stack, size) != 0;
 }
 

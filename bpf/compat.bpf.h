@@ -118,8 +118,8 @@ struct thread_cache {
 	struct walk_states states; /* its thread states; count is 0 when a search found none */
 	__u64 lists;               /* without a thread state: thread_lists at that time */
 	__u64 proc_id;
-	__u32 age; /* samples since the search that found none */
-	__u32 pad;
+	__u32 age;     /* samples since the search that found none */
+	__u32 runtime; /* in the first runtime's entry: where its last stack was found */
 };
 
 struct {
@@ -129,11 +129,24 @@ struct {
 	__type(value, struct thread_cache);
 } thread_storage SEC(".maps");
 
-/* Before 6.4. Key: PID and start time of the thread. */
+/* The same by runtime, of all but the process's first: few processes have more than one. */
+struct thread_caches {
+	struct thread_cache of[PYBPF_MAX_RUNTIMES];
+};
+_Static_assert(!(PYBPF_MAX_RUNTIMES & (PYBPF_MAX_RUNTIMES - 1)), "an index can be masked");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_caches);
+} thread_more_storage SEC(".maps");
+
+/* Before 6.4. Key: PID and start time of the thread, and the runtime. */
 struct thread_key {
 	__u64 start_time;
 	__u32 pid;
-	__u32 pad;
+	__u32 runtime;
 };
 
 struct {
@@ -143,20 +156,32 @@ struct {
 	__type(value, struct thread_cache);
 } thread_hash SEC(".maps");
 
-/* The current thread's cache entry, made if need be; NULL when there is no memory for one. */
-static __always_inline struct thread_cache *compat_thread_cache(void)
+/* Not on the stack, of which all programs that call each other have 512 bytes. */
+static const struct thread_cache fresh_thread;
+
+/* The current thread's cache entry for a runtime, made if need be; NULL when there is no memory for one. */
+static __always_inline struct thread_cache *compat_thread_cache(__u32 runtime)
 {
+	if (cfg_task_storage && runtime) {
+		struct thread_caches *more = bpf_task_storage_get(&thread_more_storage, bpf_get_current_task_btf(), 0,
+								  BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+		if (!more)
+			return NULL;
+		/* The compiler would index what may be NULL, which the verifier does not take. */
+		barrier_var(more);
+		return &more->of[runtime & (PYBPF_MAX_RUNTIMES - 1)];
+	}
 	if (cfg_task_storage)
 		return bpf_task_storage_get(&thread_storage, bpf_get_current_task_btf(), 0,
 					    BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	struct thread_key key = {.start_time = compat_thread_start(), .pid = (__u32)bpf_get_current_pid_tgid()};
+	struct thread_key key = {
+		.start_time = compat_thread_start(), .pid = (__u32)bpf_get_current_pid_tgid(), .runtime = runtime};
 	struct thread_cache *cache = bpf_map_lookup_elem(&thread_hash, &key);
 
 	if (!cache) {
-		struct thread_cache fresh = {};
-
-		bpf_map_update_elem(&thread_hash, &key, &fresh, BPF_NOEXIST);
+		bpf_map_update_elem(&thread_hash, &key, &fresh_thread, BPF_NOEXIST);
 		cache = bpf_map_lookup_elem(&thread_hash, &key);
 	}
 	return cache;

@@ -119,13 +119,32 @@ static __always_inline int walk_read(void *w, void *dst, __u32 size, __u64 addr)
 _Static_assert(2 * PYBPF_COPY_STRING <= COPY_MASK, "two strings fit before the line table");
 _Static_assert(PYBPF_COPY_STRING <= PYBPF_COPY_LINES, "the room behind the mask takes either");
 
+/* The runtimes of a process that has several, while a thread's sample is taken: see runtimes.bpf.h. */
+struct runtime_turns {
+	struct pybpf_runtime of[PYBPF_MAX_RUNTIMES];
+	__u32 turn;     /* how many have had theirs */
+	__u32 first;    /* which one begins */
+	__u32 walked;   /* whose outcome the walk holds */
+	__u32 again;    /* the best one is walked once more */
+	__u32 best;     /* whose stack is the innermost, so far */
+	__u32 rank;     /* enum runtime_rank: the best outcome so far */
+	__u64 run;      /* where on the C stack the best one's innermost run is, or 0 */
+	__u32 attached; /* the thread is attached to the best one */
+	__u32 flags;    /* enum pybpf_stack_flags: what the others mean for its stack */
+};
+
 /* Working memory of one sample: one per CPU, for no other sample runs there meanwhile (bpf_prog_active). */
 struct scratch {
 	struct walk walk;
+	__u64 current; /* the thread state that holds the GIL, or 0 */
 	__u64 proc_id;
 	__u32 layout;
+	__u32 nr_runtimes;
+	__u32 runtime; /* that is being walked: index into pybpf_proc.runtimes */
+	__u32 nr_registers;
 	__u32 tid;
-	__u32 chain_calls; /* tail calls that this sample has made */
+	__u32 chain_calls;          /* tail calls that this sample has made */
+	struct runtime_turns turns; /* where nr_runtimes is more than 1 */
 	struct pybpf_code_event code;
 	__u8 copies[COPY_MASK + 1 + PYBPF_COPY_LINES];
 };

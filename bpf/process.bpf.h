@@ -74,7 +74,7 @@ static __always_inline void describe(struct pybpf_process_event *event, enum pyb
 	event->state = proc->state;
 	event->mm = proc->mm;
 	event->start = proc->start;
-	event->layout = proc->layout;
+	event->layout = proc->runtimes[0].layout;
 	BPF_CORE_READ_INTO(&event->comm, task, group_leader, comm);
 }
 
@@ -158,10 +158,11 @@ static __always_inline void begin_program(struct pybpf_proc *proc, const struct 
 		return;
 	}
 	bias = BPF_CORE_READ(mm, start_code) - file->code_start;
-	proc->interp_head = file->interp_head + bias;
-	proc->tstate_current = file->tstate_current ? file->tstate_current + bias : 0;
-	proc->code_type = file->code_type ? file->code_type + bias : 0;
-	proc->layout = file->layout;
+	proc->runtimes[0].interp_head = file->interp_head + bias;
+	proc->runtimes[0].tstate_current = file->tstate_current ? file->tstate_current + bias : 0;
+	proc->runtimes[0].code_type = file->code_type ? file->code_type + bias : 0;
+	proc->runtimes[0].layout = file->layout;
+	proc->nr_runtimes = 1;
 	proc->state = cfg_hold ? PYBPF_PROC_UNDECIDED : PYBPF_PROC_READY;
 }
 

@@ -5,6 +5,7 @@
 #include "maps.bpf.h"
 #include "count.h"
 #include "process.bpf.h"
+#include "runtimes.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -18,54 +19,7 @@ bool memory_full;
 /* When the first sample with Python frames was counted, CLOCK_MONOTONIC nanoseconds; 0: none yet. */
 __u64 first_sample_ns;
 
-/* The thread that a thread state is of. */
-static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstate)
-{
-	__u64 thread = 0;
-
-	if (tstate)
-		compat_read_user(&thread, sizeof(thread), tstate + l->tstate_thread_id);
-	return thread;
-}
-
 #define NS_PER_MS 1000000
-
-/* Interpreters whose lists of threads are watched; with more of them, each sample of a foreign thread is a search. */
-#define WATCHED_INTERPRETERS 16
-
-/*
- * A number that differs once an interpreter or a thread state has been made; 0 for not known. Lists have the newest
- * thread state first. Where it was may be the next one, of the same thread: from 3.11 on the word before the list's
- * head, threads.next_unique_id, tells them apart. A thread state is in the list before its thread runs, and says whose
- * it is only when that has begun.
- */
-static __always_inline __u64 thread_lists(const struct pybpf_layout *l, __u64 interp_head)
-{
-	__u64 addr = interp_head, hash = 0;
-
-	for (int i = 0; i < WATCHED_INTERPRETERS; i++) {
-		__u64 interp = 0, id_and_head[2] = {};
-
-		compat_read_user(&interp, sizeof(interp), addr);
-		if (!interp)
-			return hash;
-		compat_read_user(id_and_head, sizeof(id_and_head),
-				 interp + l->interp_threads_head - sizeof(id_and_head[0]));
-		hash = walk_mix(walk_mix(hash, interp), id_and_head[0]);
-		hash = walk_mix(walk_mix(hash, id_and_head[1]), thread_of(l, id_and_head[1]));
-		addr = interp + l->interp_next;
-	}
-	return 0;
-}
-
-/* A thread that was found to be no Python thread is looked at again after so many samples, whatever is seen. */
-#define NEGATIVE_AGE 64
-
-/* An earlier search found that this is no Python thread, and that is still so. */
-static __always_inline bool is_foreign(struct thread_cache *cache, const struct pybpf_layout *l, __u64 interp_head)
-{
-	return cache->lists && ++cache->age < NEGATIVE_AGE && cache->lists == thread_lists(l, interp_head);
-}
 
 /* Puts a sample where user space finds it once it knows what the process is. */
 static __always_inline void count_undecided(const struct pybpf_proc *proc)
@@ -129,10 +83,9 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	__u64 pid_tgid = compat_pid_tgid();
 	__u32 tgid = pid_tgid >> 32;
 	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
-	__u64 current = 0;
-	struct thread_cache *cache;
 	const struct pybpf_layout *l;
 	struct scratch *s;
+	int begun;
 
 	if (!proc) {
 		sample_unknown();
@@ -145,48 +98,29 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 		return NULL;
 	}
 	s = scratch_get();
-	l = bpf_map_lookup_elem(&layouts, &proc->layout);
+	l = bpf_map_lookup_elem(&layouts, &proc->runtimes[0].layout);
 	if (!s || !l) {
 		count(PYBPF_COUNT_NO_SCRATCH);
 		return NULL;
 	}
 	s->proc_id = proc->proc_id;
-	s->layout = proc->layout;
 	s->tid = (__u32)pid_tgid;
 	s->walk.thread_id = compat_thread_pointer();
-	s->walk.interp_head = proc->interp_head;
-	s->walk.code_type = proc->code_type;
-	if (proc->tstate_current)
-		compat_read_user(&current, sizeof(current), proc->tstate_current);
-
-	cache = compat_thread_cache();
-	if (cache && cache->proc_id != proc->proc_id)
-		cache = NULL;
-	if (cache && !cache->states.count && thread_of(l, current) != s->walk.thread_id &&
-	    is_foreign(cache, l, proc->interp_head)) {
-		count(PYBPF_COUNT_NO_THREAD_STATE);
+	s->nr_runtimes = proc->nr_runtimes;
+	s->nr_registers = compat_registers(ctx, s->walk.candidates, &s->walk.stack_pointer);
+	if (s->nr_runtimes > 1) {
+		begun = first_runtime(s, proc);
+		l = bpf_map_lookup_elem(&layouts, &s->layout);
+	} else {
+		begun = begin_runtime(s, l, &proc->runtimes[0], 0);
+	}
+	if (!begun) {
+		count(s->nr_runtimes > 1 && s->turns.rank == RUNTIME_NO_INTERPRETER ? PYBPF_COUNT_NO_INTERPRETER
+										    : PYBPF_COUNT_NO_THREAD_STATE);
 		return NULL;
 	}
-	s->walk.nr_candidates = compat_registers(ctx, s->walk.candidates, &s->walk.stack_pointer);
-	walk_start(&s->walk, l, current, cache ? &cache->states : NULL);
 	*layout = l;
 	return s;
-}
-
-/* What the walk found out about the thread helps its next samples. */
-static __always_inline void remember_thread(struct scratch *s, const struct pybpf_layout *l)
-{
-	struct thread_cache *cache;
-
-	if (s->walk.remembered || s->walk.result == WALK_UNREADABLE)
-		return;
-	cache = compat_thread_cache();
-	if (!cache)
-		return;
-	cache->states = s->walk.states;
-	cache->lists = cache->states.count || s->walk.unbound ? 0 : thread_lists(l, s->walk.interp_head);
-	cache->proc_id = s->proc_id;
-	cache->age = 0;
 }
 
 /*
@@ -199,7 +133,8 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 	int fresh, send;
 	long err;
 
-	remember_thread(s, l);
+	if (s->nr_runtimes < 2)
+		remember_thread(s, l);
 	if (w->result == WALK_NO_INTERPRETER) {
 		count(PYBPF_COUNT_NO_INTERPRETER);
 		return 0;
@@ -253,6 +188,10 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		count(PYBPF_COUNT_NOT_CODE);
 	if (w->stack.flags & PYBPF_STACK_CYCLE)
 		count(PYBPF_COUNT_CYCLE);
+	if (w->stack.flags & PYBPF_STACK_OUTER)
+		count(PYBPF_COUNT_OUTER);
+	if (w->stack.flags & PYBPF_STACK_BESIDE)
+		count(PYBPF_COUNT_BESIDE);
 	if (w->stack.flags & PYBPF_STACK_NO_CALLERS)
 		count(PYBPF_COUNT_NO_CALLERS);
 	if (w->in_jit)
@@ -276,7 +215,17 @@ struct loop_context {
 
 static long loop_walk(__u32 i, struct loop_context *c)
 {
-	return walk_step(&c->s->walk, c->l);
+	const struct pybpf_layout *l;
+
+	if (!walk_step(&c->s->walk, c->l))
+		return 0;
+	if (c->s->nr_runtimes < 2 || !next_runtime(c->s))
+		return 1;
+	l = bpf_map_lookup_elem(&layouts, &c->s->layout);
+	if (!l)
+		return walk_no_stack(&c->s->walk);
+	c->l = l;
+	return 0;
 }
 
 static long loop_announce(__u32 i, struct loop_context *c)
@@ -339,7 +288,7 @@ __noinline int chain_step(void)
 	const struct pybpf_layout *l;
 	struct scratch *s = chain_get(&l);
 
-	return !s || walk_step(&s->walk, l);
+	return !s || (walk_step(&s->walk, l) && (s->nr_runtimes < 2 || !next_runtime(s)));
 }
 
 __noinline int chain_announce(__u32 i)
@@ -376,7 +325,7 @@ int chain_walk(void *ctx)
 	if (++s->chain_calls < CHAIN_CALLS)
 		return chain_next(ctx, PYBPF_CHAIN_WALK);
 	/* As walk_end has it: what the thread state leads to is true as far as it goes. */
-	if (s->walk.attempt == WALK_FIRST)
+	if (s->walk.attempt == WALK_FIRST && s->nr_runtimes < 2)
 		s->walk.stack.flags |= PYBPF_STACK_NO_ROOT;
 	else
 		walk_no_stack(&s->walk);

@@ -15,6 +15,9 @@
 /* Interpreters and thread states that one search visits. */
 #define PYBPF_MAX_THREADS 16384
 
+/* Runtimes of one process that are sampled; a thread is looked for in each of them. */
+#define PYBPF_MAX_RUNTIMES 4
+
 /* Largest windows that the walk reads of one struct; a layout that needs more is refused. */
 #define PYBPF_TSTATE_WINDOW 320
 #define PYBPF_FRAME_WINDOW  144
@@ -126,23 +129,30 @@ _Static_assert(sizeof(struct pybpf_layout) == 90, "pybpf_layout has no hidden pa
 /* It is attached now: its thread holds the GIL, or needs none. */
 #define PYBPF_TSTATE_ACTIVE (1u << 4)
 
+/* One CPython in a process: a library or a program with its own interpreters, threads and types. */
+struct pybpf_runtime {
+	__u64 interp_head;    /* address of the variable that holds the first PyInterpreterState * */
+	__u64 tstate_current; /* address of the variable that holds the GIL's owner (to 3.11), or 0 */
+	__u64 code_type;      /* &PyCode_Type, or 0 */
+	__u32 layout;         /* index into map layouts */
+	__u32 refused;        /* the memory of one of several contradicts its layout: it is not sampled */
+};
+
 /*
  * What one process is to the kernel side; key of map procs: its tgid in pybpf's PID namespace. Holds for one program of
  * one process: for this start time and this mm.
  */
 struct pybpf_proc {
-	__u64 interp_head;    /* address of the variable that holds the first PyInterpreterState * */
-	__u64 tstate_current; /* address of the variable that holds the GIL's owner (to 3.11), or 0 */
-	__u64 code_type;      /* &PyCode_Type, or 0 */
-	__u64 mm;             /* address of its mm_struct: an exec makes another */
-	__u64 start;          /* of the process, in clock ticks since boot (field 22 of /proc/PID/stat) */
+	struct pybpf_runtime runtimes[PYBPF_MAX_RUNTIMES]; /* an index keeps its layout as long as proc_id holds */
+	__u64 mm;                                          /* address of its mm_struct: an exec makes another */
+	__u64 start;   /* of the process, in clock ticks since boot (field 22 of /proc/PID/stat) */
 	__u64 proc_id; /* one program of one process: a new number for each fork and exec, never reused in a run */
-	__u32 layout;  /* index into map layouts */
-	__u32 state;   /* enum pybpf_proc_state */
-	__u32 told;    /* user space knows proc_id */
+	__u32 nr_runtimes;
+	__u32 state; /* enum pybpf_proc_state */
+	__u32 told;  /* user space knows proc_id */
 	__u32 pad;
 };
-_Static_assert(sizeof(struct pybpf_proc) == 64, "pybpf_proc has no hidden padding");
+_Static_assert(sizeof(struct pybpf_proc) == 168, "pybpf_proc has no hidden padding");
 
 enum pybpf_proc_state {
 	PYBPF_PROC_CLAIMED = 1, /* user space asks for this process: process_find fills it in */
@@ -196,6 +206,8 @@ enum pybpf_stack_flags {
 	PYBPF_STACK_NOT_CODE = 1u << 3,   /* a frame's executable was no code object: left out */
 	PYBPF_STACK_CYCLE = 1u << 4,      /* the frame chain runs in a circle */
 	PYBPF_STACK_NO_CALLERS = 1u << 5, /* callers in another thread state of the thread: their place is not known */
+	PYBPF_STACK_OUTER = 1u << 6,      /* called from frames of another runtime, which are not kept */
+	PYBPF_STACK_BESIDE = 1u << 7,     /* another runtime has frames, too, and which are inner is not known */
 };
 
 enum pybpf_event_type {
@@ -205,8 +217,9 @@ enum pybpf_event_type {
 };
 
 struct pybpf_event {
-	__u32 type; /* enum pybpf_event_type */
-	__u32 size; /* of the whole record */
+	__u16 type;    /* enum pybpf_event_type */
+	__u16 runtime; /* that a stack or a code object is of: index into pybpf_proc.runtimes */
+	__u32 size;    /* of the whole record */
 };
 
 /* A stack that is seen for the first time; its kept frames (struct pybpf_frame) follow, leaf first. */
@@ -334,8 +347,8 @@ struct pybpf_thread_name {
 };
 
 /* No read of user memory is longer. */
-#define PYBPF_READ_MAX (32 << 10)
-_Static_assert(PYBPF_COPY_LINES <= PYBPF_READ_MAX && PYBPF_COPY_STRING <= PYBPF_READ_MAX, "copies are read at once");
+#define PYBPF_READ_MAX PYBPF_COPY_LINES
+_Static_assert(PYBPF_COPY_STRING <= PYBPF_READ_MAX, "copies are read at once");
 
 /* Key of map bounces: a trie's, all of whose bits count. */
 struct pybpf_bounce_key {
@@ -372,6 +385,9 @@ struct pybpf_bounce_key {
 	X(NO_CALLERS, INCOMPLETE, "no_callers", "whose callers in another interpreter could not be told")              \
 	X(JIT, INCOMPLETE, "jit", "in code that Python's JIT compiled: the last function is shown without a line")     \
 	X(COMPILED, INCOMPLETE, "compiled", "in code that Nuitka compiled: its functions are shown without a line")    \
+	X(OUTER, INCOMPLETE, "other_python_outside", "called from another Python's functions, which are not shown")    \
+	X(BESIDE, INCOMPLETE, "other_python_beside",                                                                   \
+	  "in functions of two Pythons at once, of which one is shown: which of them ran is not known")                \
 	X(UNTIMED, INCOMPLETE, "untimed", "without their time: the ring buffer or the memory was full")
 
 enum pybpf_counter {

@@ -26,13 +26,16 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	w->outermost = walk_has_cframes(l) ? walk_u64(w, l->tstate_cframe) : 0;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
-	/*
-	 * 3.14+: a trace stores instr_ptr only before what may escape (_SET_IP), and a new run of the evaluation loop
-	 * clears current_executor while it lasts. Who is detached has escaped.
-	 */
-	if (!w->place)
-		w->in_jit = l->tstate_executor && (walk_u32(w, l->tstate_status) & PYBPF_TSTATE_ACTIVE) &&
-			    walk_u64(w, l->tstate_executor);
+	/* The first one's: callers of another interpreter are further out. */
+	if (!w->stack.depth) {
+		w->run = w->outermost;
+		w->attached = l->tstate_status && (walk_u32(w, l->tstate_status) & PYBPF_TSTATE_ACTIVE);
+		/*
+		 * 3.14+: a trace stores instr_ptr only before what may escape (_SET_IP), and a new run of the
+		 * evaluation loop clears current_executor while it lasts. Who is detached has escaped.
+		 */
+		w->in_jit = l->tstate_executor && w->attached && walk_u64(w, l->tstate_executor);
+	}
 	if (l->tstate_datastack_top) {
 		w->datastack_chunk = walk_u64(w, l->tstate_datastack_top - 8);
 		w->datastack_top = walk_u64(w, l->tstate_datastack_top);
@@ -172,6 +175,8 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 			return WALK_WRONG;
 		w->in_order = 1;
 		w->outermost_entry = frame;
+		if (!w->entry)
+			w->entry = frame;
 	}
 	verdict = walk_judge(w, l, frame, at);
 	if (verdict == WALK_NOT_NOW)

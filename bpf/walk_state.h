@@ -8,9 +8,7 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
-#ifndef __noinline
-#define __noinline __attribute__((noinline))
-#endif
+#define WALK_NOINLINE __attribute__((noinline))
 
 /* One buffer serves each struct in turn; offsets are masked so that the verifier sees them inside it. */
 #define WALK_BUFFER_MASK 511
@@ -155,7 +153,10 @@ struct walk {
 	__u32 unproved;             /* what is walked may be no stack of now */
 	__u32 attempt;              /* enum walk_attempt */
 	__u64 checkpoint;           /* a frame passed before: meeting it again is a circle (Brent) */
-	__u32 unbound;              /* a thread state was met that does not say yet whose it is */
+	__u64 run; /* where the innermost run of the evaluation loop is on the C stack, as the thread state has it, or 0
+		    */
+	__u64 entry;   /* 3.11+: the first entry frame that the chain came to, or 0; on the C stack from 3.12 on */
+	__u32 unbound; /* a thread state was met that does not say yet whose it is */
 	__u64 hash;
 	__u32 next_checkpoint;
 	__u32 phase;  /* enum walk_phase */
@@ -163,6 +164,7 @@ struct walk {
 	__u32 steps;
 	__u32 compiled;   /* frames of code that was compiled to C */
 	__u32 in_jit;     /* the thread runs a trace that the JIT made: its last frame's position is of some time ago */
+	__u32 attached;   /* the thread state says that it is (3.12+) */
 	__u32 at_entry;   /* the last frame was the first of its run of the evaluation loop */
 	__u32 number;     /* of this walk, for the memo; the caller's memory keeps it from one walk to the next */
 	__u64 chunk_base; /* address of chunk[0] */

@@ -63,6 +63,7 @@ static __always_inline void walk_clear_stack(struct walk *w)
 	w->chunk_base = 0;
 	w->chunk_size = 0;
 	w->at_entry = 0;
+	w->entry = 0;
 	w->in_order = 1;
 	w->outermost_entry = 0;
 	w->compiled = 0;

@@ -13,7 +13,7 @@
 #define WALK_READ_STEPS 3
 
 /* Hashes the words from..to of what has been read. No inline function: it is called for each kind of text. */
-static __noinline __u64 walk_hash_words(const struct walk *w, __u64 hash, __u32 from, __u32 to)
+static WALK_NOINLINE __u64 walk_hash_words(const struct walk *w, __u64 hash, __u32 from, __u32 to)
 {
 	for (__u32 i = from; i < to && i < WALK_READ / 8; i++)
 		hash = walk_mix(hash, w->read[i & (WALK_READ / 8 - 1)]);

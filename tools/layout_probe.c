@@ -206,6 +206,9 @@ static void put_states(void)
 	OFFSET("cframe_previous", CFrame, previous);
 #endif
 #endif
+#if PY_VERSION_HEX >= 0x030a0000
+	OFFSET("tstate_cframe", PyThreadState, cframe);
+#endif
 #if PY_VERSION_HEX >= 0x03070000
 	OFFSET("runtime_interp_head", _PyRuntimeState, interpreters.head);
 #if PY_VERSION_HEX < 0x030c0000

@@ -164,9 +164,9 @@ static int save(const struct discovery_python *python, uint64_t thread_id, const
 		.code_type = python->code_type_addr,
 		.thread_id = thread_id,
 	};
-	struct pybpf_proc proc = {.interp_head = header.interp_head,
-				  .tstate_current = header.tstate_current,
-				  .code_type = header.code_type};
+	struct pybpf_runtime proc = {.interp_head = header.interp_head,
+				     .tstate_current = header.tstate_current,
+				     .code_type = header.code_type};
 	uint8_t offsets[LAYOUT_DEBUG_OFFSETS_MAX];
 	struct recording recording = {.pid = python->pid};
 	struct walk_memory memory = {.read = record_read, .source = &recording};

@@ -32,7 +32,8 @@ static const char help_tail[] =
 	"\n"
 	"INSIDE is the PID in the process's own PID namespace, where it differs. VERSION ends in t for a "
 	"free-threaded\n"
-	"build, in d for a debug build. Without a selection all processes are looked at.\n"
+	"build, in d for a debug build; a process with several Pythons has one of each, separated by commas.\n"
+	"Without a selection all processes are looked at.\n"
 	"Exit status: 0 done, also when there is none; 1 it failed, or nothing could be read; 2 wrong command line.\n";
 
 enum {

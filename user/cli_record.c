@@ -142,15 +142,17 @@ static void tell_python(const struct discovery_python *python)
 /* Each PID must be a Python's, unless its children are wanted; what it is is told. */
 static int check_pids(const struct discovery_numbers *pids, bool children)
 {
-	struct discovery_python *python = calloc(1, sizeof(*python));
-	int err = python ? 0 : -ENOMEM;
+	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
+	int err = pythons ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < pids->count && !err; i++) {
-		err = session_find_python((pid_t)pids->items[i], children, python);
-		if (!err && python->version[0])
-			tell_python(python);
+		size_t count = 0;
+
+		err = session_find_pythons((pid_t)pids->items[i], children, pythons, PYBPF_MAX_RUNTIMES, &count);
+		for (size_t k = 0; k < count && !err; k++)
+			tell_python(&pythons[k]);
 	}
-	free(python);
+	free(pythons);
 	return err;
 }
 

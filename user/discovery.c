@@ -38,7 +38,9 @@ struct search {
 	size_t count, capacity;
 	size_t unreadable;
 	int unreadable_error;
-	bool foreign_main;
+	bool foreign_main, refused, contradicted;
+	struct discovery_python *out;
+	size_t room, found;
 	/* What was read of the executable, whose variables can stand for the library's. */
 	struct discovery_file main;
 	uint64_t main_bias;
@@ -282,6 +284,8 @@ static bool has_python_name(const struct search *search)
 
 static enum discovery_result nothing_found(struct search *search, const char *comm)
 {
+	if (search->refused)
+		return DISCOVERY_UNSUPPORTED;
 	if (search->foreign_main && has_python_name(search)) {
 		explain(search,
 			"process %d (%s) runs %s, which is a 32-bit program or one for another machine; pybpf "
@@ -311,11 +315,34 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static enum discovery_result search_files(struct search *search, struct discovery_python *out)
+/* One more Python: a copy of what is known of the process, to be filled. */
+static enum discovery_result add_python(struct search *search, const struct discovery_file *file, uint64_t bias,
+					const struct mapped_file *mapped)
 {
+	struct discovery_python *out = &search->out[search->found];
+	enum discovery_result result;
+
+	if (search->found >= search->room) {
+		search->found++;
+		return DISCOVERY_OK;
+	}
+	out->pid = search->pid;
+	out->start_time = search->out->start_time;
+	memmove(out->comm, search->out->comm, sizeof(out->comm));
+	result = fill(search, file, bias, mapped, out);
+	if (result == DISCOVERY_OK)
+		search->found++;
+	return result;
+}
+
+/* all: do not end with the first Python. */
+static enum discovery_result search_files(struct search *search, bool all)
+{
+	const struct discovery_python *out = search->out;
+	enum discovery_result result;
 	uint64_t start = cpu_ns();
 
-	for (size_t i = 0; i < search->count; i++) {
+	for (size_t i = 0; i < search->count && (all || !search->found); i++) {
 		const struct mapped_file *mapped = &search->files[i];
 		const struct discovery_file *file = NULL;
 		uint64_t bias = 0;
@@ -331,7 +358,7 @@ static enum discovery_result search_files(struct search *search, struct discover
 				"was %s, pybpf looked no further",
 				search->pid, out->comm, i, search->count,
 				inside_path(search, search->files[i ? i - 1 : 0].map.path));
-			return DISCOVERY_UNSUPPORTED;
+			return search->found ? DISCOVERY_OK : DISCOVERY_UNSUPPORTED;
 		}
 		err = look_at(search->task, &mapped->map, &file);
 		if (err || !file) {
@@ -348,52 +375,61 @@ static enum discovery_result search_files(struct search *search, struct discover
 		if (file->kind == DISCOVERY_FILE_REFUSED) {
 			explain(search, "process %d (%s), %s: %s", search->pid, out->comm,
 				inside_path(search, mapped->map.path), file->why);
-			return DISCOVERY_UNSUPPORTED;
+			search->refused = true;
 		}
 		if (file->kind == DISCOVERY_FILE_OTHER && !file->copied_runtime && !file->copied_tstate_current &&
 		    !file->copied_code_type)
 			discovery_memo_add(&mapped->map);
 		if (file->kind != DISCOVERY_FILE_PYTHON)
 			continue;
-		if (mapped_well)
-			return fill(search, file, bias, mapped, out);
+		if (mapped_well) {
+			result = add_python(search, file, bias, mapped);
+			if (result == DISCOVERY_CONTRADICTED)
+				search->contradicted = true;
+			else if (result != DISCOVERY_OK)
+				return result;
+			continue;
+		}
 		/* Mapped by no loader: as data, or by one that is at work right now. */
 		log_debug("process %d (%s): %s holds a Python but is not mapped as its headers say", search->pid,
 			  out->comm, mapped->map.path);
 	}
-	return nothing_found(search, out->comm);
+	if (search->contradicted)
+		return DISCOVERY_CONTRADICTED;
+	return search->found ? DISCOVERY_OK : nothing_found(search, out->comm);
 }
 
 /* *again: the thread that showed the process's mappings has ended meanwhile, and another one may show them whole. */
-static enum discovery_result look_once(pid_t pid, struct discovery_python *out, char *why, size_t why_size, bool *again)
+static enum discovery_result look_once(struct search *search, bool all, bool *again)
 {
-	struct search search = {.pid = pid, .why = why, .why_size = why_size};
+	struct discovery_python *out = search->out;
+	pid_t pid = search->pid;
 	enum discovery_result result = DISCOVERY_GONE;
 	struct procfs_stat stat;
 	int err;
 
-	memset(out, 0, sizeof(*out));
+	memset(out, 0, search->room * sizeof(*out));
 	out->pid = pid;
-	if (why_size)
-		why[0] = '\0';
+	if (search->why_size)
+		search->why[0] = '\0';
 	err = procfs_stat(pid, &stat);
 	if (err)
 		goto failed;
 	out->start_time = stat.start_time;
 	snprintf(out->comm, sizeof(out->comm), "%s", stat.comm);
-	search.task = procfs_task(pid, &stat);
-	if (!search.task) {
-		explain(&search, "process %d (%s) has ended and waits for its parent (%d) to collect it", pid,
-			out->comm, stat.ppid);
+	search->task = procfs_task(pid, &stat);
+	if (!search->task) {
+		explain(search, "process %d (%s) has ended and waits for its parent (%d) to collect it", pid, out->comm,
+			stat.ppid);
 		result = DISCOVERY_ZOMBIE;
 		goto done;
 	}
-	read_link(search.task, "exe", search.exe, sizeof(search.exe));
-	read_link(search.task, "root", search.root, sizeof(search.root));
-	err = procfs_each_map(search.task, collect_file, &search);
+	read_link(search->task, "exe", search->exe, sizeof(search->exe));
+	read_link(search->task, "root", search->root, sizeof(search->root));
+	err = procfs_each_map(search->task, collect_file, search);
 	if (err)
 		goto failed;
-	result = search_files(&search, out);
+	result = search_files(search, all);
 	/* Its end makes files unreadable one by one, and its number can be another's by now. */
 	if (result != DISCOVERY_UNSUPPORTED && (procfs_stat(pid, &stat) || stat.start_time != out->start_time)) {
 		err = -ESRCH;
@@ -402,28 +438,49 @@ static enum discovery_result look_once(pid_t pid, struct discovery_python *out, 
 	goto done;
 failed:
 	if (err == -ESRCH) {
-		explain(&search, "there is no process %d (any more)", pid);
+		explain(search, "there is no process %d (any more)", pid);
 		result = DISCOVERY_GONE;
 	} else {
-		explain(&search, "cannot read the mappings of process %d%s%s%s in /proc: %s%s", pid,
+		explain(search, "cannot read the mappings of process %d%s%s%s in /proc: %s%s", pid,
 			out->comm[0] ? " (" : "", out->comm, out->comm[0] ? ")" : "", strerror(-err),
 			err == -EACCES || err == -EPERM ? "; run as root, or with CAP_SYS_PTRACE" : "");
 		result = DISCOVERY_DENIED;
 	}
 done:
-	*again = search.task && result != DISCOVERY_OK && procfs_task(pid, NULL) != search.task;
-	for (size_t i = 0; i < search.count; i++)
-		free((char *)search.files[i].map.path);
-	free(search.files);
+	*again = search->task && (result != DISCOVERY_OK || search->unreadable) &&
+		 procfs_task(pid, NULL) != search->task;
+	for (size_t i = 0; i < search->count; i++)
+		free((char *)search->files[i].map.path);
+	free(search->files);
+	return result;
+}
+
+static enum discovery_result look_for(pid_t pid, bool all, struct discovery_python *out, size_t room, size_t *count,
+				      char *why, size_t why_size)
+{
+	enum discovery_result result = DISCOVERY_GONE;
+	bool again = true;
+
+	for (int i = 0; i < 2 && again; i++) {
+		struct search search = {.pid = pid, .out = out, .room = room, .why = why, .why_size = why_size};
+
+		result = look_once(&search, all, &again);
+		*count = search.found;
+	}
 	return result;
 }
 
 enum discovery_result discovery_process(pid_t pid, struct discovery_python *out, char *why, size_t why_size)
 {
-	bool again;
-	enum discovery_result result = look_once(pid, out, why, why_size, &again);
+	size_t count;
 
-	return again ? look_once(pid, out, why, why_size, &again) : result;
+	return look_for(pid, false, out, 1, &count, why, why_size);
+}
+
+enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count, char *why,
+					 size_t why_size)
+{
+	return look_for(pid, true, out, room, count, why, why_size);
 }
 
 int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id)

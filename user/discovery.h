@@ -59,6 +59,17 @@ int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python,
 enum discovery_result discovery_process(pid_t pid, struct discovery_python *out, char *why, size_t why_size);
 
 /*
+ * Looks for every Python of the process, in all of its files: *count says how many there are, of which out has the
+ * first `room`. Returns as discovery_process does; on DISCOVERY_OK why has a sentence about a Python that is refused
+ * beside those, or is empty. DISCOVERY_CONTRADICTED is of one of them: the others are in out.
+ */
+enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count, char *why,
+					 size_t why_size);
+
+/* Has the Python an interpreter? One that cannot be read may have. */
+bool discovery_is_running(const struct discovery_python *python);
+
+/*
  * Checks that the layout fits the live process: interp_head's interpreter has a thread state that points back
  * to it, whose thread id is plausible. Returns 0; -EAGAIN when the interpreter is not initialised yet;
  * -EINVAL when memory contradicts the layout (why says what); -ESRCH when the process has ended; -EPERM.

@@ -163,6 +163,13 @@ static int validate_once(struct validation *v)
 	return check_code_type(v);
 }
 
+bool discovery_is_running(const struct discovery_python *python)
+{
+	uint64_t interp;
+
+	return remote_read(python->pid, python->interp_head_addr, &interp, sizeof(interp)) || interp;
+}
+
 int discovery_validate(const struct discovery_python *python, char *why, size_t why_size)
 {
 	struct validation v = {.python = python, .why = why, .why_size = why_size};

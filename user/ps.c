@@ -19,7 +19,8 @@ struct collector {
 	struct ps_list *list;
 	struct discovery_numbers met; /* of the filter's PIDs */
 	size_t capacity;
-	struct discovery_python python;
+	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
+	size_t nr_pythons;
 };
 
 static int add_row(struct collector *c, struct ps_row **row)
@@ -65,23 +66,42 @@ static bool has_python_name(const struct discovery_process *process)
 	return strstr(process->comm, "python") || strstr(process->comm, "pypy");
 }
 
+static int fill_python(const struct discovery_python *python, struct ps_python *out)
+{
+	snprintf(out->version, sizeof(out->version), "%s%s%s", python->version, python->free_threaded ? "t" : "",
+		 python->debug_build ? "d" : "");
+	out->path = strdup(python->path);
+	return out->path ? 0 : -ENOMEM;
+}
+
+/* A Python that is mapped and does not run counts only where none does. */
+static int fill_pythons(const struct collector *c, struct ps_row *row)
+{
+	bool first = true;
+	int err = 0;
+
+	for (size_t i = 0; i < c->nr_pythons && !err; i++) {
+		if (!discovery_is_running(&c->pythons[i]))
+			continue;
+		err = fill_python(&c->pythons[i], first ? &row->python : &row->more[row->nr_more++]);
+		first = false;
+	}
+	return first ? fill_python(&c->pythons[0], &row->python) : err;
+}
+
 static int fill_row(const struct collector *c, const struct discovery_process *process, bool supported, const char *why,
 		    struct ps_row *row)
 {
-	const struct discovery_python *python = &c->python;
-
 	row->process = *process;
 	row->supported = supported;
-	if (supported)
-		snprintf(row->version, sizeof(row->version), "%s%s%s", python->version,
-			 python->free_threaded ? "t" : "", python->debug_build ? "d" : "");
 	if (discovery_container_of(process->pid, &row->container))
 		row->container.id[0] = '\0';
-	row->path = supported ? strdup(python->path) : NULL;
 	row->why = supported ? NULL : text_printable(why);
 	row->user = user_name(process->uid);
 	row->command = command_of(process);
-	return (supported ? !row->path : !row->why) || !row->user || !row->command ? -ENOMEM : 0;
+	if (!row->user || !row->command || (!supported && !row->why))
+		return -ENOMEM;
+	return supported ? fill_pythons(c, row) : 0;
 }
 
 static bool is_wanted(const struct discovery_filter *filter, const struct discovery_process *process)
@@ -99,6 +119,7 @@ static int visit(const struct discovery_process *process, void *arg)
 	enum discovery_result result;
 	struct ps_row *row;
 	char why[WHY_MAX];
+	bool supported;
 	int err;
 
 	if (named && discovery_numbers_add(&c->met, process->pid))
@@ -106,15 +127,18 @@ static int visit(const struct discovery_process *process, void *arg)
 	if (!is_wanted(c->filter, process) || (!named && (process->kernel_thread || process->ended)))
 		return 0;
 	c->list->looked_at++;
-	result = discovery_process(process->pid, &c->python, why, sizeof(why));
-	if (result != DISCOVERY_OK && result != DISCOVERY_UNSUPPORTED && result != DISCOVERY_CONTRADICTED &&
+	result = discovery_runtimes(process->pid, c->pythons, PYBPF_MAX_RUNTIMES, &c->nr_pythons, why, sizeof(why));
+	if (c->nr_pythons > PYBPF_MAX_RUNTIMES)
+		c->nr_pythons = PYBPF_MAX_RUNTIMES;
+	supported = result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && c->nr_pythons);
+	if (!supported && result != DISCOVERY_UNSUPPORTED && result != DISCOVERY_CONTRADICTED &&
 	    !(result == DISCOVERY_DENIED && has_python_name(process))) {
 		c->list->denied += result == DISCOVERY_DENIED;
 		log_printf(named ? LOG_WARN : result == DISCOVERY_DENIED ? LOG_INFO : LOG_DEBUG, "%s", why);
 		return 0;
 	}
 	err = add_row(c, &row);
-	return err ?: fill_row(c, process, result == DISCOVERY_OK, why, row);
+	return err ?: fill_row(c, process, supported, why, row);
 }
 
 int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
@@ -148,7 +172,9 @@ int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
 void ps_free(struct ps_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		free(list->rows[i].path);
+		free(list->rows[i].python.path);
+		for (size_t k = 0; k < list->rows[i].nr_more; k++)
+			free(list->rows[i].more[k].path);
 		free(list->rows[i].why);
 		free(list->rows[i].user);
 		free(list->rows[i].command);
@@ -175,12 +201,14 @@ static const bool is_number[COLUMNS] = {[PID] = true, [INSIDE] = true, [THREADS]
 struct cells {
 	const char *texts[COLUMNS];
 	char pid[16], inside[16], threads[16];
+	char versions[PYBPF_MAX_RUNTIMES * sizeof(((struct ps_python *)NULL)->version)];
 	char *container;
 };
 
 static int make_cells(const struct ps_row *row, struct cells *out)
 {
 	const struct discovery_process *process = &row->process;
+	size_t len;
 
 	snprintf(out->pid, sizeof(out->pid), "%d", process->pid);
 	snprintf(out->inside, sizeof(out->inside), "%d", process->inside);
@@ -190,7 +218,10 @@ static int make_cells(const struct ps_row *row, struct cells *out)
 		return -ENOMEM;
 	out->texts[PID] = out->pid;
 	out->texts[INSIDE] = process->inside == process->pid ? "-" : out->inside;
-	out->texts[VERSION] = row->supported ? row->version : "-";
+	len = snprintf(out->versions, sizeof(out->versions), "%s", row->supported ? row->python.version : "-");
+	for (size_t i = 0; i < row->nr_more; i++)
+		len += snprintf(out->versions + len, sizeof(out->versions) - len, ",%s", row->more[i].version);
+	out->texts[VERSION] = out->versions;
 	out->texts[CONTAINER] = out->container;
 	out->texts[THREADS] = out->threads;
 	out->texts[USER] = row->user;
@@ -257,6 +288,20 @@ static void json_member(const char *key, const char *text, FILE *out)
 		fputs("null", out);
 }
 
+static void json_more_pythons(const struct ps_row *row, FILE *out)
+{
+	if (!row->nr_more)
+		return;
+	fputs(", \"more_pythons\": [", out);
+	for (size_t i = 0; i < row->nr_more; i++) {
+		fputs(i ? ", {\"version\": " : "{\"version\": ", out);
+		text_json(row->more[i].version, out);
+		json_member("path", row->more[i].path, out);
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
+
 void ps_json(const struct ps_list *list, FILE *out)
 {
 	fputc('[', out);
@@ -270,8 +315,9 @@ void ps_json(const struct ps_list *list, FILE *out)
 		json_member("user", row->user, out);
 		json_member("comm", row->process.comm, out);
 		json_member("command", row->command, out);
-		json_member("version", row->supported ? row->version : NULL, out);
-		json_member("path", row->path, out);
+		json_member("version", row->supported ? row->python.version : NULL, out);
+		json_member("path", row->python.path, out);
+		json_more_pythons(row, out);
 		json_member("not_supported", row->why, out);
 		if (!container->id[0]) {
 			fputs(", \"container\": null}", out);

@@ -10,12 +10,18 @@
 #include "discovery.h"
 #include "discovery_filter.h"
 
+struct ps_python {
+	char version[40]; /* 3.14.0t; t: free-threaded, d: a debug build */
+	char *path;       /* of the file that holds the interpreter, as the process sees it */
+};
+
 struct ps_row {
 	struct discovery_process process;
 	struct discovery_container container; /* id is "" for none */
 	bool supported;
-	char version[40];     /* 3.14.0t; t: free-threaded, d: a debug build */
-	char *path;           /* of the file that holds the interpreter, as the process sees it */
+	struct ps_python python;
+	struct ps_python more[PYBPF_MAX_RUNTIMES - 1]; /* the process's other Pythons, if it has any */
+	size_t nr_more;
 	char *why;            /* not supported: a sentence */
 	char *user, *command; /* command: the arguments, "[comm]" without */
 };

@@ -28,7 +28,7 @@ struct file {
 struct process {
 	uint64_t proc_id;
 	pid_t pid;
-	struct pybpf_layout layout;
+	struct pybpf_layout layouts[PYBPF_MAX_RUNTIMES];
 	struct intern codes; /* struct code */
 	struct intern files; /* struct file */
 	UT_hash_handle hh;
@@ -99,11 +99,19 @@ int pysym_add_process(struct pysym *s, uint64_t proc_id, pid_t pid, const struct
 		return -ENOMEM;
 	process->proc_id = proc_id;
 	process->pid = pid;
-	process->layout = *layout;
+	process->layouts[0] = *layout;
 	intern_init(&process->codes, sizeof(struct code), CODE_KEY);
 	intern_init(&process->files, sizeof(struct file), sizeof(struct pysym_path *));
 	HASH_ADD(hh, s->processes, proc_id, sizeof(proc_id), process);
 	return 0;
+}
+
+void pysym_add_runtime(struct pysym *s, uint64_t proc_id, uint32_t runtime, const struct pybpf_layout *layout)
+{
+	struct process *process = find_process(s, proc_id);
+
+	if (process)
+		process->layouts[runtime] = *layout;
 }
 
 bool pysym_has_process(const struct pysym *s, uint64_t proc_id)
@@ -170,8 +178,8 @@ static const struct file *file_of(struct pysym *s, struct process *process, cons
 }
 
 /* Enters a code object whose content is as known as it will ever be. Returns it, or NULL when memory is exhausted. */
-static const struct code *enter_code(struct pysym *s, struct process *process, struct code code,
-				     const struct pysym_content *content)
+static const struct code *enter_code(struct pysym *s, struct process *process, const struct pybpf_layout *layout,
+				     struct code code, const struct pysym_content *content)
 {
 	const struct file *file = file_of(s, process, content->file ? content->file : "");
 	bool fresh = false;
@@ -179,7 +187,7 @@ static const struct code *enter_code(struct pysym *s, struct process *process, s
 
 	if (!file)
 		return NULL;
-	code.function = pysym_function_take(&s->functions, content, &process->layout, file->path, file->shown);
+	code.function = pysym_function_take(&s->functions, content, layout, file->path, file->shown);
 	if (!code.function)
 		return NULL;
 	i = intern_add(&process->codes, &code, &fresh);
@@ -193,42 +201,44 @@ static const struct code *enter_code(struct pysym *s, struct process *process, s
 	return intern_item(&process->codes, i);
 }
 
-static void read_missing(const struct pysym *s, const struct process *process, const struct code *code,
-			 struct pysym_content *content)
+static void read_missing(const struct pysym *s, const struct process *process, const struct pybpf_layout *layout,
+			 const struct code *code, struct pysym_content *content)
 {
-	pysym_content_read(content, &process->layout, process->pid, code->addr, code->sig,
-			   pysym_lines_room(&s->functions));
+	pysym_content_read(content, layout, process->pid, code->addr, code->sig, pysym_lines_room(&s->functions));
 }
 
 int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t size)
 {
+	const struct pybpf_layout *layout;
 	struct pysym_content content;
 	struct process *process;
 	struct code code;
 	int err = 0;
 
-	if (size < sizeof(*event))
+	if (size < sizeof(*event) || event->event.runtime >= PYBPF_MAX_RUNTIMES)
 		return -EBADMSG;
 	process = find_process(s, event->proc_id);
 	if (!process)
 		return -ENOENT;
 	s->last = process;
+	layout = &process->layouts[event->event.runtime];
 	code = (struct code){.addr = event->code, .sig = event->sig};
 	if (intern_find(&process->codes, &code) != INTERN_NONE)
 		return 0;
-	err = pysym_content_copy(&content, &process->layout, event, size, pysym_lines_room(&s->functions));
+	err = pysym_content_copy(&content, layout, event, size, pysym_lines_room(&s->functions));
 	if (err)
 		return err;
 	if (!content.name || !content.file || !content.lines)
-		read_missing(s, process, &code, &content);
-	if (!enter_code(s, process, code, &content))
+		read_missing(s, process, layout, &code, &content);
+	if (!enter_code(s, process, layout, code, &content))
 		err = -ENOMEM;
 	pysym_content_free(&content);
 	return err;
 }
 
 /* The code object, read from the process where it is not known yet. Returns 0, -ENOENT or -ENOMEM. */
-static int find_code(struct pysym *s, struct process *process, const struct pybpf_frame *frame, const struct code **out)
+static int find_code(struct pysym *s, struct process *process, const struct pybpf_layout *layout,
+		     const struct pybpf_frame *frame, const struct code **out)
 {
 	struct code code = {.addr = frame->code, .sig = frame->sig};
 	uint32_t i = intern_find(&process->codes, &code);
@@ -239,28 +249,29 @@ static int find_code(struct pysym *s, struct process *process, const struct pybp
 		*out = intern_item(&process->codes, i);
 		return 0;
 	}
-	read_missing(s, process, &code, &content);
+	read_missing(s, process, layout, &code, &content);
 	if (!content.name) {
 		err = -ENOENT;
 	} else {
-		*out = enter_code(s, process, code, &content);
+		*out = enter_code(s, process, layout, code, &content);
 		err = *out ? 0 : -ENOMEM;
 	}
 	pysym_content_free(&content);
 	return err;
 }
 
-int pysym_resolve(struct pysym *s, uint64_t proc_id, const struct pybpf_frame *frame, struct pysym_frame *out)
+int pysym_resolve(struct pysym *s, uint64_t proc_id, uint32_t runtime, const struct pybpf_frame *frame,
+		  struct pysym_frame *out)
 {
 	struct process *process = find_process(s, proc_id);
 	struct pysym_position *position;
 	const struct code *code;
 	int err;
 
-	if (!process)
+	if (!process || runtime >= PYBPF_MAX_RUNTIMES)
 		return -ENOENT;
 	s->last = process;
-	err = find_code(s, process, frame, &code);
+	err = find_code(s, process, &process->layouts[runtime], frame, &code);
 	if (err)
 		return err;
 	position = pysym_function_at(&s->functions, code->function, frame->position);

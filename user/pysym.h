@@ -43,8 +43,10 @@ struct pysym_counters {
 struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames);
 void pysym_free(struct pysym *s);
 
-/* Makes a process known. Returns 0 or -ENOMEM. */
+/* Makes a process known, with the layout of its first runtime. Returns 0 or -ENOMEM. */
 int pysym_add_process(struct pysym *s, uint64_t proc_id, pid_t pid, const struct pybpf_layout *layout);
+/* And the layout of another one; runtime: below PYBPF_MAX_RUNTIMES, as in pybpf_code_event. */
+void pysym_add_runtime(struct pysym *s, uint64_t proc_id, uint32_t runtime, const struct pybpf_layout *layout);
 bool pysym_has_process(const struct pysym *s, uint64_t proc_id);
 
 /* Forgets a process and its code objects; one that is not known is none to forget. */
@@ -62,10 +64,11 @@ void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void
 int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t size);
 
 /*
- * Names a frame. A code object that the kernel has not announced is read from the process. Returns 0; -ENOENT when
- * nothing is known of it or of the process; -ENOMEM.
+ * Names a frame of a runtime. A code object that the kernel has not announced is read from the process. Returns 0;
+ * -ENOENT when nothing is known of it or of the process; -ENOMEM.
  */
-int pysym_resolve(struct pysym *s, uint64_t proc_id, const struct pybpf_frame *frame, struct pysym_frame *out);
+int pysym_resolve(struct pysym *s, uint64_t proc_id, uint32_t runtime, const struct pybpf_frame *frame,
+		  struct pysym_frame *out);
 
 const struct pysym_counters *pysym_counters(const struct pysym *s);
 /* Memory that all this takes. */

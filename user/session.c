@@ -112,7 +112,8 @@ static int choose_programs(struct session *s)
 	err = err ?: bpf_program__set_autoload(skel->progs.chain_walk, !loop);
 	err = err ?: bpf_program__set_autoload(skel->progs.chain_finish, !loop);
 	if (!s->kernel.task_storage)
-		err = err ?: bpf_map__set_autocreate(skel->maps.thread_storage, false);
+		err = err ?: bpf_map__set_autocreate(skel->maps.thread_storage, false) ?:
+			     bpf_map__set_autocreate(skel->maps.thread_more_storage, false);
 	else
 		err = err ?: bpf_map__set_max_entries(skel->maps.thread_hash, 1);
 	if (s->kernel.direct_reads)

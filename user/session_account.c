@@ -72,6 +72,9 @@ static void print_processes(const struct session_process_counts *c, FILE *out)
 			c->seen, plural(c->seen), c->started);
 	else if (!c->seen)
 		fputs("pybpf: no process ran Python\n", out);
+	if (c->several)
+		fprintf(out, "pybpf: %" PRIu64 " process%s had more than one Python%s: %s\n", c->several,
+			plural(c->several), c->several == 1 ? "" : ", one of them", c->versions);
 	if (c->missed)
 		fprintf(out,
 			"pybpf: %" PRIu64
@@ -86,7 +89,8 @@ static void print_processes(const struct session_process_counts *c, FILE *out)
 	if (c->lost)
 		fprintf(out,
 			"pybpf: %" PRIu64
-			" events of processes were lost: some may have been seen late, or not at all\n",
+			" records of what the machine's processes start and map were lost: of those to be "
+			"profiled, some may have been seen late, or not at all\n",
 			c->lost);
 }
 
@@ -134,6 +138,7 @@ int session_account_keep(const struct session_account *a, struct profile *p)
 	} processes[] = {
 		{"seen", "that ran Python", a->processes.seen},
 		{"started", "that started during the run", a->processes.started},
+		{"several_pythons", "that had more than one Python", a->processes.several},
 		{"refused", "left out: a Python that is not supported or not readable", a->processes.refused},
 		{"missed", "that ended before it was known what they ran", a->processes.missed},
 	};
@@ -199,11 +204,12 @@ void session_account_json(const struct session_account *a, FILE *out)
 		", \"without_lines\": %" PRIu64 "},\n",
 		a->stacks, a->names.codes, a->names.unnamed, a->names.no_lines);
 	fprintf(out,
-		"  \"processes\": {\"seen\": %" PRIu64 ", \"started\": %" PRIu64 ", \"refused\": %" PRIu64
-		", \"missed\": %" PRIu64 ", \"missed_cpu_s\": %.6f, \"missed_samples\": %" PRIu64
-		", \"lost_events\": %" PRIu64 "},\n",
-		a->processes.seen, a->processes.started, a->processes.refused, a->processes.missed,
-		(double)a->processes.missed_ns / 1e9, a->counters[PYBPF_COUNT_MISSED], a->processes.lost);
+		"  \"processes\": {\"seen\": %" PRIu64 ", \"started\": %" PRIu64 ", \"several_pythons\": %" PRIu64
+		", \"refused\": %" PRIu64 ", \"missed\": %" PRIu64
+		", \"missed_cpu_s\": %.6f, \"missed_samples\": %" PRIu64 ", \"lost_events\": %" PRIu64 "},\n",
+		a->processes.seen, a->processes.started, a->processes.several, a->processes.refused,
+		a->processes.missed, (double)a->processes.missed_ns / 1e9, a->counters[PYBPF_COUNT_MISSED],
+		a->processes.lost);
 	json_number("kernel_ns_per_sample", a->measured, a->kernel_ns_per_sample, ",", out);
 	json_number("user_cpu_s", true, a->user_cpu_s, ",", out);
 	fprintf(out, "  \"peak_rss_kib\": %" PRId64 ",\n", a->peak_rss_kib);

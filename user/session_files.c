@@ -125,7 +125,8 @@ bool session_files_add(struct session_files *f, const struct pybpf_file_key *key
 	};
 	program = runtime->addresses;
 	program.kind = python->is_static ? PYBPF_FILE_PYTHON : PYBPF_FILE_LOADS;
-	put(f, key, &program);
+	if (key)
+		put(f, key, &program);
 	return runtime->validated;
 }
 
@@ -188,7 +189,7 @@ static void remember_other(struct session_files *f, const struct session_file_id
 }
 
 enum session_files_found session_files_mapped(struct session_files *f, const struct session_mapping *mapping,
-					      struct pybpf_proc *proc)
+					      struct pybpf_runtime *place)
 {
 	const struct runtime *runtime;
 	bool python;
@@ -206,9 +207,11 @@ enum session_files_found session_files_mapped(struct session_files *f, const str
 	if (!runtime || !runtime->placed || runtime->map_offset != mapping->offset)
 		return SESSION_FILES_LOOK;
 	bias = mapping->start - runtime->map_start;
-	proc->interp_head = runtime->addresses.interp_head + bias;
-	proc->tstate_current = runtime->addresses.tstate_current ? runtime->addresses.tstate_current + bias : 0;
-	proc->code_type = runtime->addresses.code_type ? runtime->addresses.code_type + bias : 0;
-	proc->layout = runtime->addresses.layout;
+	*place = (struct pybpf_runtime){
+		.interp_head = runtime->addresses.interp_head + bias,
+		.tstate_current = runtime->addresses.tstate_current ? runtime->addresses.tstate_current + bias : 0,
+		.code_type = runtime->addresses.code_type ? runtime->addresses.code_type + bias : 0,
+		.layout = runtime->addresses.layout,
+	};
 	return SESSION_FILES_PLACED;
 }

@@ -44,7 +44,7 @@ void session_files_free(struct session_files *f);
 /*
  * A process that runs the program `key` was found to be this Python, whose layout has that index: the kernel and
  * session_files_mapped know it from now on. Returns true when a process of the file with the runtime has been validated
- * before.
+ * before. key is NULL for a Python that is not its process's first: what the program is, the first one says.
  */
 bool session_files_add(struct session_files *f, const struct pybpf_file_key *key, const struct discovery_python *python,
 		       uint32_t layout);
@@ -57,8 +57,8 @@ void session_files_validated(struct session_files *f, const struct discovery_pyt
 void session_files_distrust(struct session_files *f, const struct pybpf_file_key *key,
 			    const struct discovery_python *python);
 
-/* Says what the mapping is; SESSION_FILES_PLACED: fills the addresses and the layout of *proc. */
+/* Says what the mapping is; SESSION_FILES_PLACED: fills *place. */
 enum session_files_found session_files_mapped(struct session_files *f, const struct session_mapping *mapping,
-					      struct pybpf_proc *proc);
+					      struct pybpf_runtime *place);
 
 #endif

@@ -22,8 +22,10 @@
 #define LOOK_OFTEN_S 0.001
 /* A loader that divides a mapping goes on to map: so much later one look can do for all of that. */
 #define SOON_S 0.01
-/* An interpreter that is not up yet is looked at again after so long, to validate its layout. */
-#define VALIDATE_S 0.1
+/* An interpreter that is not up yet is looked at again after so long, to validate its layout: it may never be. */
+#define VALIDATE_S       0.1
+#define VALIDATE_LATER_S 1.0
+#define YOUNG_S          3.0
 /*
  * A loader maps a library's code first, and over the place of its variables the rest of the file: until its second
  * mapping, and its clearing of .bss, memory there contradicts every layout (_dl_map_segments, glibc's
@@ -34,6 +36,8 @@
 #define REFUSE_S       2.0
 #define REFUSE_ENDED_S 0.1
 #define DOUBT_MOST_S   1.0
+/* In session_process.doubted: of what has no index. */
+#define DOUBT_UNPLACED (1u << PYBPF_MAX_RUNTIMES)
 /* One go of session_processes_look: stacks wait in their buffer meanwhile. */
 #define LOOK_BUDGET_S 0.02
 
@@ -79,8 +83,8 @@ int session_kernel_entry(const struct session_processes *p, const struct session
 	return err == -ENOENT || (!err && entry->proc_id != process->proc_id) ? -ESRCH : err;
 }
 
-static int put_entry(const struct session_processes *p, const struct session_process *process,
-		     const struct pybpf_proc *entry)
+int session_put_entry(const struct session_processes *p, const struct session_process *process,
+		      const struct pybpf_proc *entry)
 {
 	uint32_t tgid = (uint32_t)process->pid;
 
@@ -88,11 +92,11 @@ static int put_entry(const struct session_processes *p, const struct session_pro
 }
 
 /*
- * Tells the kernel what the process is, and, unless NULL, where its interpreter lies. Returns 0, -ESRCH when it is that
- * no more, or another negative errno.
+ * Tells the kernel what the process is, and, unless NULL, where its Python lies. Returns 0, -ESRCH when it is that no
+ * more, or another negative errno.
  */
 int session_answer(const struct session_processes *p, const struct session_process *process,
-		   enum pybpf_proc_state state, const struct pybpf_proc *place)
+		   enum pybpf_proc_state state, const struct pybpf_runtime *place)
 {
 	struct pybpf_proc entry;
 	int err = session_kernel_entry(p, process, &entry);
@@ -102,12 +106,10 @@ int session_answer(const struct session_processes *p, const struct session_proce
 	entry.state = state;
 	entry.told = true;
 	if (place) {
-		entry.interp_head = place->interp_head;
-		entry.tstate_current = place->tstate_current;
-		entry.code_type = place->code_type;
-		entry.layout = place->layout;
+		entry.runtimes[0] = *place;
+		entry.nr_runtimes = 1;
 	}
-	err = put_entry(p, process, &entry);
+	err = session_put_entry(p, process, &entry);
 	return err == -ENOENT ? -ESRCH : err;
 }
 
@@ -134,15 +136,18 @@ void session_become_python(struct session_processes *p, struct session_process *
 
 	session_stop_looking(p, process);
 	process->state = SESSION_PROCESS_PYTHON;
-	process->layout = layout;
+	process->layouts[0] = layout;
+	process->nr_runtimes = 1;
 	p->python_found = true;
 	err = pysym_add_process(p->session->pysym, process->proc_id, process->pid, session_layout(p->session, layout));
 	if (err)
 		p->error = err;
+	/* It may have been taken for another one while it was being loaded. */
+	pysym_add_runtime(p->session->pysym, process->proc_id, 0, session_layout(p->session, layout));
 }
 
 /* Makes the process one that is sampled. */
-void session_make_ready(struct session_processes *p, struct session_process *process, const struct pybpf_proc *place)
+void session_make_ready(struct session_processes *p, struct session_process *process, const struct pybpf_runtime *place)
 {
 	uint64_t interpreter = 0;
 	int err;
@@ -175,58 +180,105 @@ bool session_is_unwanted(struct session_processes *p, struct session_process *pr
 	return true;
 }
 
-static struct pybpf_proc place_of(const struct discovery_python *python, uint32_t layout)
+/* Those are not in doubt any more; the kernel is not told. */
+static void end_doubt(struct session_process *process, uint32_t which)
 {
-	return (struct pybpf_proc){
-		.interp_head = python->interp_head_addr,
-		.tstate_current = python->tstate_current_addr,
-		.code_type = python->code_type_addr,
-		.layout = layout,
-	};
-}
-
-/* The program holds a Python: the kernel is told, and of the file for the next process. */
-static void found_python(struct session_processes *p, struct session_process *process,
-			 const struct discovery_python *python)
-{
-	struct pybpf_proc place, entry;
-	int layout;
-
-	/* After an exec that is yet to be heard of, what was found is not the program of this record and its file. */
-	if (session_kernel_entry(p, process, &entry)) {
-		session_stop_looking(p, process);
+	process->doubted &= ~which;
+	if (process->doubted)
 		return;
-	}
-	if (session_is_unwanted(p, process))
-		return;
-	layout = session_put_layout(p->session, &python->build.layout);
-	if (layout < 0) {
-		log_error("cannot hand process %d to the kernel: %s", process->pid, strerror(-layout));
-		session_stop_looking(p, process);
-		process->state = SESSION_PROCESS_REFUSED;
-		return;
-	}
-	place = place_of(python, (uint32_t)layout);
-	session_make_ready(p, process, &place);
-	log_info("process %d (%.16s): Python %s in %s", process->pid, process->comm, python->version, python->path);
-	if (session_files_add(p->session->files, &process->file, python, place.layout))
-		return;
-	/* Until one process of the file has been seen to agree with its layout. */
-	process->python = malloc(sizeof(*python));
-	if (!process->python)
-		return;
-	*process->python = *python;
-	look_at(p, process, session_now());
-}
-
-static void clear_doubt(struct session_process *process)
-{
-	process->doubted = false;
 	free(process->doubt);
 	process->doubt = NULL;
 }
 
-/* Says, once, why the process in doubt is refused. */
+static bool has_only_doubted(const struct session_process *process)
+{
+	return process->doubted && !(((1u << process->nr_runtimes) - 1) & ~process->doubted);
+}
+
+/* Those of its Pythons that are in doubt are not sampled; where there is no other, the process is not. */
+static void tell_doubted(struct session_processes *p, struct session_process *process)
+{
+	session_drop_doubted(p, process);
+	if (!has_only_doubted(process))
+		process->state = SESSION_PROCESS_PYTHON;
+	session_answer(p, process, has_only_doubted(process) ? PYBPF_PROC_UNDECIDED : PYBPF_PROC_READY, NULL);
+}
+
+/* The process holds this Python: the kernel is told, and of the file for the next process. */
+static void found_python(struct session_processes *p, struct session_process *process,
+			 const struct discovery_python *python)
+{
+	struct pybpf_runtime place = {
+		.interp_head = python->interp_head_addr,
+		.tstate_current = python->tstate_current_addr,
+		.code_type = python->code_type_addr,
+	};
+	bool first = !process->nr_runtimes, doubted = process->doubted;
+	int layout, index = 0;
+
+	layout = session_put_layout(p->session, &python->build.layout);
+	if (layout < 0) {
+		log_error("cannot hand process %d to the kernel: %s", process->pid, strerror(-layout));
+		session_stop_looking(p, process);
+		if (first)
+			process->state = SESSION_PROCESS_REFUSED;
+		return;
+	}
+	place.layout = (uint32_t)layout;
+	if (first)
+		session_make_ready(p, process, &place);
+	else
+		index = session_add_runtime(p, process, &place);
+	if (index < 0)
+		return;
+	end_doubt(process, 1u << index);
+	if (doubted)
+		tell_doubted(p, process);
+	log_info("process %d (%.16s): %sPython %s in %s", process->pid, process->comm, first ? "" : "also ",
+		 python->version, python->path);
+	if (session_files_add(p->session->files, first ? &process->file : NULL, python, place.layout) && first)
+		return;
+	/* Until one process of the file has been seen to agree with its layout; of several, until it runs. */
+	free(process->unproved[index]);
+	process->unproved[index] = malloc(sizeof(*python));
+	if (process->unproved[index])
+		*process->unproved[index] = *python;
+}
+
+/*
+ * room: how many of `count` there are to read; why: what is said of one that is refused beside them, or "". Returns
+ * whether the process is one to be sampled.
+ */
+static bool found_pythons(struct session_processes *p, struct session_process *process,
+			  const struct discovery_python *pythons, size_t room, size_t count, const char *why)
+{
+	enum log_level level = p->session->options.all ? LOG_INFO : LOG_WARN;
+	bool first = !process->nr_runtimes;
+	struct pybpf_proc entry;
+
+	session_stop_looking(p, process);
+	/* After an exec that is yet to be heard of, what was found is not the program of this record and its file. */
+	if (session_kernel_entry(p, process, &entry) || (first && session_is_unwanted(p, process)))
+		return false;
+	for (size_t i = 0; i < count && i < room; i++)
+		found_python(p, process, &pythons[i]);
+	/* As in session_make_ready, which knows of one. */
+	for (size_t i = 1; first && i < count && i < room; i++)
+		process->in_time &= !discovery_is_running(&pythons[i]);
+	if (count > room)
+		log_printf(level, "process %d (%.16s) has %zu Pythons in it; pybpf samples %zu of them", process->pid,
+			   process->comm, count, room);
+	if (why[0])
+		log_printf(level, "%s", why);
+	return true;
+}
+
+bool session_is_sampled(const struct session_process *process)
+{
+	return process->nr_runtimes && !has_only_doubted(process);
+}
+
+/* Says, once, why the process in doubt is refused, or one of its Pythons. */
 static void say_refused(struct session_processes *p, struct session_process *process)
 {
 	if (!process->refusal_said)
@@ -234,28 +286,40 @@ static void say_refused(struct session_processes *p, struct session_process *pro
 	process->refusal_said = true;
 	free(process->doubt);
 	process->doubt = NULL;
+	if (!has_only_doubted(process))
+		return;
 	process->state = SESSION_PROCESS_REFUSED;
 	session_answer(p, process, p->session->options.all ? PYBPF_PROC_UNWANTED : PYBPF_PROC_UNDECIDED, NULL);
 }
 
-/* What the process's memory says contradicts what its files say. It is not sampled, and looked at again. */
-static void doubt(struct session_processes *p, struct session_process *process, double now, const char *why)
+static void set_doubted(struct session_processes *p, struct session_process *process, uint32_t doubted)
+{
+	if (doubted == process->doubted)
+		return;
+	end_doubt(process, ~doubted);
+	process->doubted = doubted;
+	tell_doubted(p, process);
+}
+
+/* What the process's memory says contradicts what its files say: it is looked at again. why: "" as said before. */
+static void doubt(struct session_processes *p, struct session_process *process, double now, uint32_t doubted,
+		  const char *why)
 {
 	double pause;
 
 	if (!process->doubted) {
-		process->doubted = true;
 		process->doubt_since = now;
 		log_debug("%s; it may be about to start", why);
-		session_answer(p, process, PYBPF_PROC_UNDECIDED, NULL);
 	}
+	set_doubted(p, process, doubted);
 	pause = now - process->doubt_since;
-	if (process->state != SESSION_PROCESS_REFUSED) {
+	if (why[0] && process->state != SESSION_PROCESS_REFUSED) {
 		free(process->doubt);
 		process->doubt = strdup(why);
-		if (process->doubt && pause >= REFUSE_S)
-			say_refused(p, process);
 	}
+	if (process->doubt && pause >= REFUSE_S)
+		say_refused(p, process);
+	process->look_further = doubted & DOUBT_UNPLACED;
 	pause = pause < LOOK_OFTEN_S ? LOOK_OFTEN_S : pause > DOUBT_MOST_S ? DOUBT_MOST_S : pause;
 	session_stop_looking(p, process);
 	look_at(p, process, now + pause);
@@ -296,28 +360,36 @@ static void no_python(struct session_processes *p, struct session_process *proce
 
 static void look_for_python(struct session_processes *p, struct session_process *process, double now)
 {
-	struct discovery_python *python = malloc(sizeof(*python));
+	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
 	enum discovery_result result;
 	char why[512];
+	size_t count;
 
-	if (!python) {
+	if (!pythons) {
 		p->error = -ENOMEM;
 		return;
 	}
-	result = discovery_process(process->pid, python, why, sizeof(why));
-	if (result == DISCOVERY_OK && python->start_time != process->start)
+	result = discovery_runtimes(process->pid, pythons, PYBPF_MAX_RUNTIMES, &count, why, sizeof(why));
+	if ((result == DISCOVERY_OK || result == DISCOVERY_CONTRADICTED) && pythons->start_time != process->start)
 		result = DISCOVERY_GONE;
+	/* The Python that it has is sampled, whatever is found now. */
+	if (result != DISCOVERY_OK && result != DISCOVERY_CONTRADICTED && process->nr_runtimes) {
+		result = DISCOVERY_OK;
+		count = 0;
+		why[0] = '\0';
+	}
 	if (result == DISCOVERY_OK || result == DISCOVERY_NOT_PYTHON)
-		clear_doubt(process);
+		end_doubt(process, DOUBT_UNPLACED);
 	switch (result) {
 	case DISCOVERY_OK:
-		found_python(p, process, python);
+		found_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, why);
+		break;
+	case DISCOVERY_CONTRADICTED:
+		if (!count || found_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, ""))
+			doubt(p, process, now, process->doubted | DOUBT_UNPLACED, why);
 		break;
 	case DISCOVERY_NOT_PYTHON:
 		no_python(p, process, now);
-		break;
-	case DISCOVERY_CONTRADICTED:
-		doubt(p, process, now, why);
 		break;
 	case DISCOVERY_GONE:
 	case DISCOVERY_ZOMBIE:
@@ -326,45 +398,79 @@ static void look_for_python(struct session_processes *p, struct session_process 
 	default:
 		refuse(p, process, why);
 	}
-	free(python);
+	free(pythons);
 }
 
-/* The contradiction was a loader's. Where its interpreter is not up yet, no sample with Python frames was missed. */
-static void end_doubt(struct session_processes *p, struct session_process *process, bool interpreter_up)
+/* Once the interpreter is up, its memory must agree with the layout. Returns as discovery_validate does. */
+static int validate(struct session_processes *p, struct session_process *process, uint32_t index, char *why,
+		    size_t why_size)
 {
-	const struct pybpf_proc place = place_of(process->python, process->layout);
-
-	clear_doubt(process);
-	process->state = SESSION_PROCESS_PYTHON;
-	process->in_time = !interpreter_up;
-	session_files_add(p->session->files, &process->file, process->python, process->layout);
-	session_answer(p, process, PYBPF_PROC_READY, &place);
-}
-
-/* Once the interpreter is up, its memory must agree with the layout; while it does not, no samples are taken. */
-static void validate(struct session_processes *p, struct session_process *process, double now)
-{
-	char why[512];
-	int err = discovery_validate(process->python, why, sizeof(why));
+	struct discovery_python *python = process->unproved[index];
+	int err = discovery_validate(python, why, why_size);
 
 	if (err == -EINVAL) {
-		session_files_distrust(p->session->files, &process->file, process->python);
-		doubt(p, process, now, why);
-		return;
+		session_files_distrust(p->session->files, &process->file, python);
+		return err;
 	}
-	if (process->doubted && (!err || err == -EAGAIN))
-		end_doubt(p, process, !err);
-	session_stop_looking(p, process);
-	if (err == -EAGAIN) {
-		look_at(p, process, now + VALIDATE_S);
-		return;
-	}
+	/* The contradiction was a loader's. */
+	if ((!err || err == -EAGAIN) && process->doubted & 1u << index)
+		session_files_add(p->session->files, index ? NULL : &process->file, python, process->layouts[index]);
+	if (err == -EAGAIN)
+		return err;
 	if (!err) {
-		log_info("process %d: its memory is laid out as that version's", process->pid);
-		session_files_validated(p->session->files, process->python);
+		log_info("process %d: its memory is laid out as that of Python %s", process->pid, python->version);
+		session_files_validated(p->session->files, python);
+		session_note_running(p, process);
 	}
-	free(process->python);
-	process->python = NULL;
+	free(python);
+	process->unproved[index] = NULL;
+	return err;
+}
+
+/* Of a process that has a Python; while the memory of one contradicts its layout, no samples of that are taken. */
+static void validate_all(struct session_processes *p, struct session_process *process, double now)
+{
+	bool sampled = session_is_sampled(process), waits = false, up = false;
+	uint32_t doubted = process->doubted;
+	char why[512], contradiction[512] = "";
+
+	for (uint32_t i = 0; i < process->nr_runtimes; i++) {
+		uint32_t bit = 1u << i;
+		int err = -ESRCH;
+
+		if (process->unproved[i])
+			err = validate(p, process, i, why, sizeof(why));
+		else if (!(doubted & bit))
+			err = 0;
+		if (err == -EINVAL) {
+			doubted |= bit;
+			memcpy(contradiction, why, sizeof(why));
+		} else if (!err || err == -EAGAIN) {
+			doubted &= ~bit;
+		}
+		up |= !err;
+		waits |= err == -EAGAIN;
+	}
+	session_stop_looking(p, process);
+	if (doubted)
+		doubt(p, process, now, doubted, contradiction);
+	else
+		set_doubted(p, process, 0);
+	/* Where no interpreter was up yet, no sample with Python frames was missed. */
+	if (!sampled && session_is_sampled(process))
+		process->in_time = !up;
+	if (waits)
+		look_at(p, process, now + (now < process->begun + YOUNG_S ? VALIDATE_S : VALIDATE_LATER_S));
+}
+
+void session_look_again(struct session_processes *p, struct session_process *process)
+{
+	if (!session_is_sampled(process)) {
+		session_begin_look(p, process, true);
+		return;
+	}
+	process->look_further = true;
+	look_at(p, process, session_now());
 }
 
 /* started: a moment ago, so that what it will load may not be there yet. */
@@ -372,9 +478,13 @@ void session_begin_look(struct session_processes *p, struct session_process *pro
 {
 	double now = session_now();
 
-	clear_doubt(process);
-	free(process->python);
-	process->python = NULL;
+	end_doubt(process, ~0u);
+	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++) {
+		free(process->unproved[i]);
+		process->unproved[i] = NULL;
+	}
+	process->nr_runtimes = 0;
+	process->look_further = false;
 	process->state = SESSION_PROCESS_LOOKING;
 	process->look_since = started ? now : now - STARTING_S;
 	if (started)
@@ -387,11 +497,15 @@ void session_look_soon(struct session_processes *p, struct session_process *proc
 {
 	double now = session_now();
 
-	if (process->doubted)
-		return;
-	if (process->state != SESSION_PROCESS_LOOKING)
-		process->look_since = now - STARTING_S;
-	process->state = SESSION_PROCESS_LOOKING;
+	if (session_is_sampled(process)) {
+		process->look_further = true;
+	} else {
+		if (process->doubted)
+			return;
+		if (process->state != SESSION_PROCESS_LOOKING)
+			process->look_since = now - STARTING_S;
+		process->state = SESSION_PROCESS_LOOKING;
+	}
 	look_at(p, process, now + SOON_S);
 }
 
@@ -399,17 +513,22 @@ void session_processes_look(struct session_processes *p, double now)
 {
 	double begin_s = now;
 	struct session_process *process, *next;
+	bool first;
 
 	for (process = p->looking; process; process = next) {
 		next = process->next;
 		if (process->next_look > now)
 			continue;
-		if (process->python)
-			validate(p, process, now);
-		else if (process->state == SESSION_PROCESS_PYTHON)
-			session_stop_looking(p, process);
-		else
+		first = !process->nr_runtimes;
+		if (first || process->look_further) {
+			process->look_further = false;
 			look_for_python(p, process, now);
+		}
+		/* Those that were found in one go are all read: one that agrees vouches for those that come later. */
+		if (process->nr_runtimes && first)
+			look_at(p, process, session_now());
+		else if (process->nr_runtimes)
+			validate_all(p, process, now);
 		now = session_now();
 		if (now - begin_s > LOOK_BUDGET_S)
 			break;

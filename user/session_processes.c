@@ -36,13 +36,15 @@ static void free_record(struct session_process *process)
 	free(process->cmdline);
 	free(process->container);
 	free(process->program);
-	free(process->python);
+	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++)
+		free(process->unproved[i]);
 	free(process->doubt);
 	free(process);
 }
 
 /* What counts of a process as a whole; called when its record ends its life, in whatever way. */
-static void add_up(struct session_process_counts *counts, const struct session_process *process)
+static void add_up(const struct session_processes *p, struct session_process_counts *counts,
+		   const struct session_process *process)
 {
 	if (!process->wanted)
 		return;
@@ -50,6 +52,8 @@ static void add_up(struct session_process_counts *counts, const struct session_p
 		counts->seen++;
 		counts->started += process->started;
 	}
+	if (process->running & (process->running - 1) && !counts->several++)
+		session_versions(p, process, counts->versions, sizeof(counts->versions));
 	if (process->state == SESSION_PROCESS_REFUSED)
 		counts->refused++;
 	if (process->state == SESSION_PROCESS_LOOKING && process->ended) {
@@ -94,7 +98,7 @@ void session_processes_say_doubts(struct session_processes *p)
 
 void session_processes_forget(struct session_processes *p, struct session_process *process)
 {
-	add_up(&p->counts, process);
+	add_up(p, &p->counts, process);
 	session_stop_looking(p, process);
 	if (find_pid(p, process->pid) == process)
 		HASH_DELETE(hh_pid, p->by_pid, process);
@@ -173,7 +177,8 @@ static void on_forked(struct session_processes *p, struct session_process *proce
 	}
 	if (event->state == PYBPF_PROC_READY && parent && parent->state == SESSION_PROCESS_PYTHON) {
 		process->in_time = process->copy = true;
-		session_become_python(p, process, parent->layout);
+		session_become_python(p, process, parent->layouts[0]);
+		session_copy_runtimes(p, process, parent);
 	} else if (event->state == PYBPF_PROC_OTHER) {
 		process->state = SESSION_PROCESS_OTHER;
 	} else {
@@ -230,7 +235,7 @@ static void on_mapping(const struct session_mapping *mapping, void *arg)
 	struct session_processes *p = arg;
 	struct session_process *process = p->session->options.all ? NULL : find_pid(p, mapping->pid);
 	enum session_files_found found;
-	struct pybpf_proc place;
+	struct pybpf_runtime place;
 
 	if ((!process && !p->session->options.all) || mapping->pid == getpid())
 		return;
@@ -241,15 +246,19 @@ static void on_mapping(const struct session_mapping *mapping, void *arg)
 	if (!process)
 		return;
 	process->unknown_file |= found == SESSION_FILES_UNKNOWN;
-	if (process->ended || process->state == SESSION_PROCESS_UNWANTED ||
-	    (process->state == SESSION_PROCESS_PYTHON && !process->doubted))
+	if (process->ended || process->state == SESSION_PROCESS_UNWANTED)
 		return;
-	if (found == SESSION_FILES_UNKNOWN)
+	if (found == SESSION_FILES_UNKNOWN) {
 		session_look_soon(p, process);
-	else if (found == SESSION_FILES_LOOK || process->kind != PYBPF_FILE_LOADS || process->doubted)
+	} else if (session_is_sampled(process)) {
+		/* Not at once: it may be of a program whose exec has not been told of yet. */
+		if (found == SESSION_FILES_LOOK || !session_has_runtime(p, process, &place))
+			session_look_again(p, process);
+	} else if (found == SESSION_FILES_LOOK || process->kind != PYBPF_FILE_LOADS || process->doubted) {
 		session_begin_look(p, process, true);
-	else if (!session_is_unwanted(p, process))
+	} else if (!session_is_unwanted(p, process)) {
 		session_make_ready(p, process, &place);
+	}
 }
 
 int session_processes_event(void *ctx, void *data, size_t size)
@@ -433,7 +442,7 @@ void session_processes_counts(const struct session_processes *p, struct session_
 
 	*out = p->counts;
 	HASH_ITER (hh, p->records, process, next)
-		add_up(out, process);
+		add_up(p, out, process);
 	out->lost = p->session->skel->bss->process_events_lost + session_mappings_lost(p->mappings) +
 		    missed_events(p->session->skel);
 }

@@ -31,23 +31,30 @@ struct session_process {
 	uint64_t start;       /* clock ticks since boot */
 	enum session_process_state state;
 	char comm[16];
-	char *cmdline, *container;  /* NULL where not asked for */
-	char *program;              /* what --merge calls it, likewise */
-	struct pybpf_file_key file; /* of its program */
-	uint32_t kind;              /* enum pybpf_file_kind: what the kernel knew of the file */
-	bool looked;                /* at least once */
-	bool unknown_file;          /* it has mapped one that could not be looked at */
-	bool wanted;                /* the filters let it pass at some time */
-	bool started;               /* during the run */
-	bool copy;                  /* by fork, of a Python */
-	bool again;                 /* the process is counted by another of its programs */
-	bool in_time;               /* what it is was known before its interpreter could run */
-	bool ended;                 /* the process, or its program by an exec */
-	double ended_at;            /* CLOCK_MONOTONIC seconds */
-	uint64_t cpu_ns;            /* of the process, once it has ended */
-	uint32_t layout;
-	struct discovery_python *python; /* while it has not been validated */
-	bool doubted; /* what its memory says contradicts its files, since doubt_since (CLOCK_MONOTONIC seconds) */
+	char *cmdline, *container;            /* NULL where not asked for */
+	char *program;                        /* what --merge calls it, likewise */
+	struct pybpf_file_key file;           /* of its program */
+	uint32_t kind;                        /* enum pybpf_file_kind: what the kernel knew of the file */
+	bool looked;                          /* at least once */
+	bool unknown_file;                    /* it has mapped one that could not be looked at */
+	bool wanted;                          /* the filters let it pass at some time */
+	bool started;                         /* during the run */
+	bool copy;                            /* by fork, of a Python */
+	bool look_further;                    /* a Python, it may have mapped another one */
+	bool again;                           /* the process is counted by another of its programs */
+	bool in_time;                         /* what it is was known before its interpreter could run */
+	bool ended;                           /* the process, or its program by an exec */
+	double ended_at;                      /* CLOCK_MONOTONIC seconds */
+	uint64_t cpu_ns;                      /* of the process, once it has ended */
+	uint32_t layouts[PYBPF_MAX_RUNTIMES]; /* of its Pythons, as in pybpf_proc.runtimes */
+	uint32_t nr_runtimes;
+	uint32_t running; /* bits by index: those that had an interpreter when one was validated */
+	struct discovery_python *unproved[PYBPF_MAX_RUNTIMES]; /* those that have not been validated */
+	/*
+	 * Bits by index: whose memory contradicts their files; PYBPF_MAX_RUNTIMES is for what is mapped and has no
+	 * index. Not 0 since doubt_since (CLOCK_MONOTONIC seconds).
+	 */
+	uint32_t doubted;
 	double doubt_since;
 	bool refusal_said;
 	char *doubt; /* the sentence that is to say so, until it is said */
@@ -61,6 +68,8 @@ struct session_process {
 struct session_process_counts {
 	uint64_t seen;      /* processes that ran Python */
 	uint64_t started;   /* of those, during the run */
+	uint64_t several;   /* with more than one Python in them */
+	char versions[64];  /* of those Pythons: "3.10 and 3.12", of one such process */
 	uint64_t refused;   /* whose Python is not supported or not readable */
 	uint64_t missed;    /* that ended before it was known what they run */
 	uint64_t missed_ns; /* what those ran */

@@ -254,7 +254,27 @@ static void refuse(pid_t pid, enum discovery_result result, const char *why)
 		log_error("%s", why);
 }
 
-int session_find_python(pid_t pid, bool children, struct discovery_python *out)
+/* Keeps those that run and fit their layout. Returns 0 when there is one, else, with all kept, what the last returned.
+ */
+static int validate_pythons(struct discovery_python *out, size_t *count, char *why, size_t why_size)
+{
+	size_t valid = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < *count; i++) {
+		struct discovery_python here = out[i];
+
+		err = discovery_validate(&here, why, why_size);
+		if (!err)
+			out[valid++] = here;
+	}
+	if (!valid)
+		return err;
+	*count = valid;
+	return 0;
+}
+
+int session_find_pythons(pid_t pid, bool children, struct discovery_python *out, size_t room, size_t *count)
 {
 	struct timespec pause = {.tv_nsec = (long)(INTERPRETER_POLL_S * 1e9)};
 	double begin = now_s();
@@ -268,13 +288,15 @@ int session_find_python(pid_t pid, bool children, struct discovery_python *out)
 		return -EINVAL;
 	}
 	while (1) {
-		result = discovery_process(pid, out, why, sizeof(why));
+		result = discovery_runtimes(pid, out, room, count, why, sizeof(why));
+		if (*count > room)
+			*count = room;
 		if (children && (result == DISCOVERY_NOT_PYTHON || result == DISCOVERY_UNSUPPORTED)) {
-			out->version[0] = '\0';
+			*count = 0;
 			return 0;
 		}
-		if (result == DISCOVERY_OK) {
-			err = discovery_validate(out, why, sizeof(why));
+		if (result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && *count)) {
+			err = validate_pythons(out, count, why, sizeof(why));
 			if (!err)
 				return 0;
 			if (err == -EINVAL)

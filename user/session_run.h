@@ -37,10 +37,11 @@ enum session_end session_run(struct session_run *run);
 void session_run_command(struct session_command *command);
 
 /*
- * Finds the interpreter in a process that may have started just now: waits while it is young. Fills *out. Returns 0,
- * or negative errno after reporting what was found. children: what it starts is wanted as well, so it need not be a
- * Python itself; out->version is "" then.
+ * Finds the Pythons in a process that may have started just now: waits while it is young and none of them has an
+ * interpreter. Puts up to `room` of those that have into out, and says in *count how many. Returns 0, or negative errno
+ * after reporting what was found. children: what it starts is wanted as well, so it need not be a Python itself; *count
+ * is 0 then.
  */
-int session_find_python(pid_t pid, bool children, struct discovery_python *out);
+int session_find_pythons(pid_t pid, bool children, struct discovery_python *out, size_t room, size_t *count);
 
 #endif

@@ -117,10 +117,11 @@ static uint32_t push_note(struct session_stacks *t, uint32_t stack, const char *
 }
 
 /* Puts a frame on top of *stack. Returns 0, -ENOENT when its code object is not known, -ENOMEM. */
-static int push_frame(struct session_stacks *t, uint64_t proc_id, const struct pybpf_frame *frame, uint32_t *stack)
+static int push_frame(struct session_stacks *t, const struct pybpf_stack_event *event, const struct pybpf_frame *frame,
+		      uint32_t *stack)
 {
 	struct pysym_frame named;
-	int err = pysym_resolve(t->pysym, proc_id, frame, &named);
+	int err = pysym_resolve(t->pysym, event->proc_id, event->event.runtime, frame, &named);
 
 	if (err)
 		return err;
@@ -129,7 +130,7 @@ static int push_frame(struct session_stacks *t, uint64_t proc_id, const struct p
 	if (*named.cookie == PROFILE_NONE) {
 		*named.cookie = profile_add_frame(t->profile, PROFILE_PYTHON, named.name, named.file, named.line,
 						  named.first_line);
-		if (t->met && t->met(t->met_arg, proc_id, named.file, named.path))
+		if (t->met && t->met(t->met_arg, event->proc_id, named.file, named.path))
 			return -ENOMEM;
 	}
 	if (*named.cookie == PROFILE_NONE)
@@ -145,6 +146,10 @@ static int build(struct session_stacks *t, const struct pybpf_stack_event *event
 	uint32_t stack = PROFILE_ROOT, kept = kept_frames(event);
 	char note[64];
 
+	if (event->flags & PYBPF_STACK_OUTER)
+		stack = push_note(t, stack, "[called from another Python]");
+	if (stack == PROFILE_NONE)
+		return -ENOMEM;
 	if (event->flags & PYBPF_STACK_NO_ROOT)
 		stack = push_note(t, stack, "[root not reached]");
 	else if (event->flags & (PYBPF_STACK_FAULT | PYBPF_STACK_CYCLE | PYBPF_STACK_NO_CALLERS))
@@ -156,7 +161,7 @@ static int build(struct session_stacks *t, const struct pybpf_stack_event *event
 		if (frame->code == PYBPF_CODE_INTERPRETER)
 			stack = push_note(t, stack, "[another interpreter]");
 		else
-			err = push_frame(t, event->proc_id, frame, &stack);
+			err = push_frame(t, event, frame, &stack);
 		if (err == -ENOENT && last) {
 			stack = push_note(t, stack, "[unnamed]");
 			err = 0;
@@ -171,6 +176,9 @@ static int build(struct session_stacks *t, const struct pybpf_stack_event *event
 	/* There were only frames that do not show. */
 	if (stack == PROFILE_ROOT)
 		stack = push_note(t, stack, "[incomplete]");
+	/* The last function may have called the other Python's: it is not what ran for sure. */
+	if (stack != PROFILE_NONE && event->flags & PYBPF_STACK_BESIDE)
+		stack = push_note(t, stack, "[or in another Python]");
 	*out = stack;
 	return stack == PROFILE_NONE ? -ENOMEM : 0;
 }

@@ -62,8 +62,8 @@ done:
 	return err;
 }
 
-int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout, const struct pybpf_proc *proc,
-		uint64_t thread_id, struct walk_stack *out)
+int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
+		const struct pybpf_runtime *runtime, uint64_t thread_id, struct walk_stack *out)
 {
 	struct user_walk *u = calloc(1, sizeof(*u));
 	uint64_t current = 0;
@@ -75,10 +75,10 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 		return -ENOMEM;
 	u->memory = memory;
 	u->walk.thread_id = thread_id;
-	u->walk.interp_head = proc->interp_head;
-	u->walk.code_type = proc->code_type;
-	if (proc->tstate_current)
-		walk_read(&u->walk, &current, sizeof(current), proc->tstate_current);
+	u->walk.interp_head = runtime->interp_head;
+	u->walk.code_type = runtime->code_type;
+	if (runtime->tstate_current)
+		walk_read(&u->walk, &current, sizeof(current), runtime->tstate_current);
 	walk_start(&u->walk, layout, current, NULL);
 	while (!walk_step(&u->walk, layout)) {
 		if (++steps == WALK_STEPS) {

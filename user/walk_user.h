@@ -39,7 +39,7 @@ struct walk_stack {
  * Walks the stack of the thread whose pthread_self() is thread_id, as the kernel would. Returns 0, -ENOENT when no
  * interpreter has such a thread, -ENOMEM.
  */
-int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout, const struct pybpf_proc *proc,
-		uint64_t thread_id, struct walk_stack *out);
+int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
+		const struct pybpf_runtime *runtime, uint64_t thread_id, struct walk_stack *out);
 
 #endif

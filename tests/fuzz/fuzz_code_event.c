@@ -35,7 +35,7 @@ static void add_record(struct pysym *names, struct fuzz_input *in, const int32_t
 	FUZZ_CHECK(err || size >= sizeof(*event));
 	for (int i = 0; i < POSITIONS && size >= sizeof(*event); i++) {
 		struct pybpf_frame at = {.code = event->code, .sig = event->sig, .position = positions[i]};
-		int found = pysym_resolve(names, PROC_ID, &at, &frame);
+		int found = pysym_resolve(names, PROC_ID, 0, &at, &frame);
 
 		FUZZ_CHECK(!found || found == -ENOENT);
 		/* One of another process is refused. */

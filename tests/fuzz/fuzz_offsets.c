@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_memory bytes = {.data = data, .size = size};
 	const struct walk_memory memory = {.read = fuzz_read, .source = &bytes};
-	const struct pybpf_proc proc = {.interp_head = 8};
+	const struct pybpf_runtime proc = {.interp_head = 8};
 	struct layout_build build = {0};
 	struct walk_stack stack;
 	char why[256] = "";

@@ -27,6 +27,7 @@ static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr)
 {
 	FUZZ_CHECK(is_inside(dst, size, w->chunk, sizeof(w->chunk)) ||
 		   is_inside(dst, size, w->buffer, sizeof(w->buffer)) ||
+		   is_inside(dst, size, w->read, sizeof(w->read)) ||
 		   is_inside(dst, size, &w->outer_frame, sizeof(w->outer_frame)) ||
 		   is_inside(dst, size, &w->item, sizeof(w->item)) || !is_inside(dst, 1, w, sizeof(*w)));
 	return source.read(source.source, addr, dst, size);
@@ -76,7 +77,7 @@ static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t num
 
 static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[NUMBERS], uint32_t registers)
 {
-	const struct pybpf_proc proc = {
+	const struct pybpf_runtime proc = {
 		.interp_head = numbers[NUMBER_INTERP_HEAD],
 		.tstate_current = numbers[NUMBER_TSTATE_CURRENT],
 		.code_type = numbers[NUMBER_CODE_TYPE],

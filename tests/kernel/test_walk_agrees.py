@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 {
 	pid_t pid = argc > 2 ? atoi(argv[1]) : 0;
 	struct discovery_python python;
-	struct pybpf_proc proc = {0};
+	struct pybpf_runtime proc = {0};
 	struct walk_memory memory;
 	struct walk_stack stack;
 	struct pysym *names;
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 		struct pysym_frame frame;
 		struct walk_code code;
 
-		if (pysym_resolve(names, 1, &stack.frames[i], &frame) ||
+		if (pysym_resolve(names, 1, 0, &stack.frames[i], &frame) ||
 		    walk_read_code(&memory, &python.build.layout, stack.frames[i].code, &code))
 			return 1;
 		printf("%s{", i ? ", " : "");

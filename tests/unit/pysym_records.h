@@ -139,7 +139,7 @@ static inline struct pysym_frame resolved(struct pysym *s, int position)
 	struct pybpf_frame frame = {.code = CODE, .sig = SIG, .position = position};
 	struct pysym_frame out;
 
-	assert_int_equal(pysym_resolve(s, PROC, &frame, &out), 0);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), 0);
 	return out;
 }
 

@@ -43,7 +43,7 @@ struct saved_header {
 	uint32_t offsets_size;
 	uint32_t said_size;
 	uint32_t ranges;
-	uint64_t interp_head, tstate_current, code_type; /* as in struct pybpf_proc */
+	uint64_t interp_head, tstate_current, code_type; /* as in struct pybpf_runtime */
 	uint64_t thread_id;
 };
 _Static_assert(sizeof(struct saved_header) == 64, "saved_header has no hidden padding");
@@ -61,7 +61,7 @@ struct saved_piece {
 struct saved_memory {
 	struct saved_header header;
 	struct pybpf_layout layout;
-	struct pybpf_proc proc;
+	struct pybpf_runtime proc;
 	const char *said; /* not terminated: header.said_size bytes */
 	struct saved_piece *pieces;
 	size_t missing; /* index of a piece that is taken to be unmapped, SIZE_MAX: none is */
@@ -100,12 +100,10 @@ static inline int saved_parse(const uint8_t *bytes, size_t size, struct saved_me
 	at += header->said_size;
 	out->layout = build.layout;
 	out->layout.debug_build = header->debug_build != 0;
-	out->proc = (struct pybpf_proc){
+	out->proc = (struct pybpf_runtime){
 		.interp_head = header->interp_head,
 		.tstate_current = header->tstate_current,
 		.code_type = header->code_type,
-		.proc_id = SAVED_PROC_ID,
-		.state = PYBPF_PROC_READY,
 	};
 	if (header->ranges > (size - at) / sizeof(struct saved_range))
 		return -EBADMSG;
@@ -267,7 +265,7 @@ static inline int saved_announce(struct pysym *names, const struct walk_memory *
  * says so in a line of its own. Returns 0, or what walk_thread returns.
  */
 static inline int saved_print(const struct walk_memory *memory, const struct pybpf_layout *layout,
-			      const struct pybpf_proc *proc, uint64_t thread_id, FILE *out)
+			      const struct pybpf_runtime *proc, uint64_t thread_id, FILE *out)
 {
 	struct pysym *names = NULL;
 	struct walk_stack stack;
@@ -285,7 +283,7 @@ static inline int saved_print(const struct walk_memory *memory, const struct pyb
 
 		err = saved_announce(names, memory, layout, &stack.frames[i]);
 		if (!err)
-			err = pysym_resolve(names, SAVED_PROC_ID, &stack.frames[i], &frame);
+			err = pysym_resolve(names, SAVED_PROC_ID, 0, &stack.frames[i], &frame);
 		if (err && err != -ENOMEM) {
 			fprintf(out, "[no code object at %#llx]\n", (unsigned long long)stack.frames[i].code);
 			err = 0;

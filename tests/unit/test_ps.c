@@ -82,15 +82,15 @@ static struct ps_list example(void)
 	assert_non_null(list.rows);
 	list.rows[0] = (struct ps_row){.process = {.pid = 812, .inside = 812, .threads = 4, .comm = "python3"},
 				       .supported = true,
-				       .version = "3.11.2",
-				       .path = strdup("/usr/bin/python3.11"),
+				       .python.version = "3.11.2",
+				       .python.path = strdup("/usr/bin/python3.11"),
 				       .user = strdup("www-data"),
 				       .command = strdup("python3 app.py")};
 	list.rows[1] = (struct ps_row){.process = {.pid = 31337, .inside = 7, .threads = 128, .comm = "x\"", .uid = 5},
 				       .container = {.id = "4f797c539e6c", .name = "web\x1b[m", .runtime = "docker"},
 				       .supported = true,
-				       .version = "3.14.0t",
-				       .path = strdup("/usr/bin/python3.14t"),
+				       .python.version = "3.14.0t",
+				       .python.path = strdup("/usr/bin/python3.14t"),
 				       .user = strdup("5"),
 				       .command = strdup("gunicorn: worker [shop]")};
 	list.rows[2] = (struct ps_row){.process = {.pid = 40000, .inside = 40000, .threads = 1, .comm = "pypy3"},
@@ -130,6 +130,15 @@ static void prints_a_table(void **state)
 		    "  812       -  3.11.2   -                4  www-data  python3 a\n"
 		    "31337       7  3.14.0t  web\\x1b[m      128  5         gunicorn:\n"
 		    "40000       -           -                1  root      pypy3\n");
+	/* A process with three Pythons. */
+	list.rows[0].more[0] = (struct ps_python){.version = "2.7.18"};
+	list.rows[0].more[1] = (struct ps_python){.version = "3.13.1d"};
+	list.rows[0].nr_more = 2;
+	list.count = 1;
+	check_table(&list, 0,
+		    "PID  INSIDE  VERSION                CONTAINER  THREADS  USER      COMMAND\n"
+		    "812       -  3.11.2,2.7.18,3.13.1d  -                4  www-data  python3 app.py\n");
+	list.rows[0].nr_more = 0;
 	/* A terminal that is too narrow for the columns. */
 	list.count = 1;
 	check_table(&list, 10,
@@ -168,12 +177,33 @@ static void prints_json(void **state)
 	ps_free(&list);
 }
 
+static void prints_json_of_several_pythons(void **state)
+{
+	struct ps_list list = example();
+	char out[1024] = "";
+	FILE *file = fmemopen(out, sizeof(out), "w");
+
+	(void)state;
+	assert_non_null(file);
+	list.rows[0].more[0] = (struct ps_python){.version = "2.7.18", .path = strdup("/opt/a\"/libpython2.7.so")};
+	list.rows[0].more[1] = (struct ps_python){.version = "3.13.1d", .path = strdup("/b")};
+	list.rows[0].nr_more = 2;
+	list.count = 1;
+	ps_json(&list, file);
+	fclose(file);
+	assert_non_null(strstr(out, "\"path\": \"/usr/bin/python3.11\", \"more_pythons\": ["
+				    "{\"version\": \"2.7.18\", \"path\": \"/opt/a\\\"/libpython2.7.so\"}, "
+				    "{\"version\": \"3.13.1d\", \"path\": \"/b\"}], \"not_supported\": null"));
+	list.count = 3;
+	ps_free(&list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(makes_texts_printable), cmocka_unit_test(measures_texts),
 		cmocka_unit_test(writes_json_strings),   cmocka_unit_test(prints_a_table),
-		cmocka_unit_test(prints_json),
+		cmocka_unit_test(prints_json),           cmocka_unit_test(prints_json_of_several_pythons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static void test_many_codes(void **unused)
 		r.event->code = frame.code;
 		r.event->sig = frame.sig;
 		add(s, r);
-		assert_int_equal(pysym_resolve(s, PROC, &frame, &frames[i]), 0);
+		assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &frames[i]), 0);
 	}
 	for (int i = 0; i < N; i++) {
 		snprintf(name, sizeof(name), "f%d", i);
@@ -135,14 +135,14 @@ static void test_same_address(void **unused)
 	r = whole_record(10, "three", "/a/b.py");
 	r.event->proc_id++;
 	add(s, r);
-	assert_int_equal(pysym_resolve(s, PROC, &frame, &out), 0);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), 0);
 	assert_string_equal(out.name, "one");
-	assert_int_equal(pysym_resolve(s, PROC + 1, &frame, &out), 0);
+	assert_int_equal(pysym_resolve(s, PROC + 1, 0, &frame, &out), 0);
 	assert_string_equal(out.name, "three");
 	frame.sig++;
-	assert_int_equal(pysym_resolve(s, PROC, &frame, &out), 0);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), 0);
 	assert_string_equal(out.name, "two");
-	assert_int_equal(pysym_resolve(s, PROC + 1, &frame, &out), -ENOENT);
+	assert_int_equal(pysym_resolve(s, PROC + 1, 0, &frame, &out), -ENOENT);
 	pysym_free(s);
 }
 
@@ -155,8 +155,8 @@ static void test_unknown(void **unused)
 
 	(void)unused;
 	/* Nothing was announced, and the process can't be asked any more. */
-	assert_int_equal(pysym_resolve(s, PROC, &frame, &out), -ENOENT);
-	assert_int_equal(pysym_resolve(s, PROC + 1, &frame, &out), -ENOENT);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), -ENOENT);
+	assert_int_equal(pysym_resolve(s, PROC + 1, 0, &frame, &out), -ENOENT);
 	r.event->proc_id = PROC + 1;
 	assert_int_equal(pysym_add_code(s, r.event, r.size), -ENOENT);
 	free(r.event);

@@ -57,7 +57,7 @@ static void assert_live(struct pysym *s, uint32_t sig, const char *name)
 	struct pybpf_frame frame = {.code = (uint64_t)(uintptr_t)live.code.bytes, .sig = sig, .position = 4};
 	struct pysym_frame out;
 
-	assert_int_equal(pysym_resolve(s, PROC, &frame, &out), 0);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), 0);
 	assert_string_equal(out.name, name);
 	assert_string_equal(out.file, "os.py");
 	assert_int_equal(out.line, 31);
@@ -116,12 +116,12 @@ static void test_reused_address(void **unused)
 	(void)unused;
 	live_code(&l, "after", 31);
 	add(s, r);
-	assert_int_equal(pysym_resolve(s, PROC, &frame, &out), 0);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), 0);
 	assert_true(out.name[0] == '[');
 	assert_string_equal(out.file, "");
 	assert_int_equal(out.line, -1);
 	frame.sig += 1000;
-	assert_int_equal(pysym_resolve(s, PROC, &frame, &out), -ENOENT);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), -ENOENT);
 	pysym_free(s);
 }
 
@@ -142,7 +142,7 @@ static void test_hostile_process(void **unused)
 		memcpy(live.lines.bytes + l.bytes_size, &lengths[i], 8);
 		frame.sig = r.event->sig = live_signature(&l);
 		add(s, r);
-		assert_int_equal(pysym_resolve(s, PROC, &frame, &out), 0);
+		assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), 0);
 		assert_string_equal(out.name, "f");
 		assert_true(out.line == -1 || out.line == 31);
 		pysym_free(s);
@@ -156,7 +156,7 @@ static void test_hostile_process(void **unused)
 		live_code(&l, "f", 30);
 		memcpy(live.code.bytes + fields[i % 3], &pointers[i / 3], 8);
 		frame.sig = live_signature(&l);
-		err = pysym_resolve(s, PROC, &frame, &out);
+		err = pysym_resolve(s, PROC, 0, &frame, &out);
 		/* Without a name there is nothing to show; without file or lines there is less. */
 		assert_int_equal(err, fields[i % 3] == l.code_name ? -ENOENT : 0);
 		if (!err && fields[i % 3] == l.code_filename)

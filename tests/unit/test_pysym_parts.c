@@ -155,7 +155,7 @@ static void test_lying_sizes(void **unused)
 		assert_int_equal(pysym_add_code(s, r.event, r.size), -EBADMSG);
 		free(r.event);
 	}
-	assert_int_equal(pysym_resolve(s, PROC, &frame, &out), -ENOENT);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), -ENOENT);
 	assert_int_equal(pysym_counters(s)->codes, 0);
 	pysym_free(s);
 }

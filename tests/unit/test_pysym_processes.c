@@ -25,7 +25,7 @@ static int find(struct pysym *s, uint64_t proc_id, uint64_t code, int position, 
 {
 	struct pybpf_frame frame = {.code = code, .sig = SIG, .position = position};
 
-	return pysym_resolve(s, proc_id, &frame, out);
+	return pysym_resolve(s, proc_id, 0, &frame, out);
 }
 
 static void test_removed(void **unused)
@@ -53,6 +53,43 @@ static void test_removed(void **unused)
 	add_process(s, PROC, gone_pid());
 	assert_int_equal(find(s, PROC, CODE, 0, &out), -ENOENT);
 	assert_int_equal(pysym_counters(s)->codes, 3);
+	pysym_free(s);
+}
+
+/* Each Python of a process has its own layout: 3.8's line table and strings say something else to 3.12's. */
+static void test_several_pythons(void **unused)
+{
+	struct pysym *s = symbols(PYSYM_LINES_CURRENT, false, 8, gone_pid());
+	const struct pybpf_layout later = layout_of(12);
+	/* One instruction, 5 lines below the function's first: kind 13, no columns (PEP 657). */
+	const uint8_t lines[] = {0x80 | 13 << 3, 5 << 1};
+	struct pybpf_frame frame = {.code = CODE + 64, .sig = SIG, .position = later.code_adaptive};
+	struct record r = new_record(20);
+	struct pysym_frame out;
+
+	(void)unused;
+	pysym_add_runtime(s, PROC, 1, &later);
+	add_to(s, PROC, CODE, 10, "f", "/a/b.py");
+	r.event->code = CODE + 64;
+	r.event->event.runtime = 1;
+	append_text(&r, &later, PYBPF_CODE_NAME, "g");
+	append_text(&r, &later, PYBPF_CODE_FILE, "/a/c.py");
+	append(&r, PYBPF_CODE_LINES, lines, sizeof(lines), sizeof(lines));
+	add(s, r);
+	assert_int_equal(find(s, PROC, CODE, 4, &out), 0);
+	assert_string_equal(out.name, "f");
+	assert_int_equal(out.line, 11);
+	assert_int_equal(pysym_resolve(s, PROC, 1, &frame, &out), 0);
+	assert_string_equal(out.name, "g");
+	assert_string_equal(out.file, "c.py");
+	assert_int_equal(out.line, 25);
+	/* No process has so many. */
+	frame.code = CODE + 128;
+	assert_int_equal(pysym_resolve(s, PROC, PYBPF_MAX_RUNTIMES, &frame, &out), -ENOENT);
+	r = whole_record(10, "h", "/a/b.py");
+	r.event->event.runtime = PYBPF_MAX_RUNTIMES;
+	assert_int_equal(pysym_add_code(s, r.event, r.size), -EBADMSG);
+	free(r.event);
 	pysym_free(s);
 }
 
@@ -309,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_removed),
+		cmocka_unit_test(test_several_pythons),
 		cmocka_unit_test(test_each_code),
 		cmocka_unit_test(test_shared_cookies),
 		cmocka_unit_test(test_memory),

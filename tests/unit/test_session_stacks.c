@@ -103,9 +103,17 @@ static void test_named_at_once(void **unused)
 	assert_stack(&w, 103, "[incomplete]");
 	assert_int_equal(session_stacks_find(w.stacks, 104), PROFILE_NONE);
 	assert_int_equal(session_stacks_count(w.stacks), 4);
+	/* Where the thread is in another Python as well. */
+	assert_int_equal(send(&w, PROC, 105, 1, 2, PYBPF_STACK_OUTER), 0);
+	assert_int_equal(send(&w, PROC, 106, 1, 2, PYBPF_STACK_OUTER | PYBPF_STACK_FAULT), 0);
+	assert_int_equal(send(&w, PROC, 107, 1, 2, PYBPF_STACK_BESIDE), 0);
+	assert_stack(&w, 105, "[called from another Python];f0;f1");
+	assert_stack(&w, 106, "[called from another Python];[incomplete];f0;f1");
+	assert_stack(&w, 107, "f0;f1;[or in another Python]");
+	assert_int_equal(session_stacks_count(w.stacks), 7);
 	/* Once more is no other one. */
 	assert_int_equal(send(&w, PROC, 100, 2, 3, 0), 0);
-	assert_int_equal(session_stacks_count(w.stacks), 4);
+	assert_int_equal(session_stacks_count(w.stacks), 7);
 	free_world(&w);
 }
 

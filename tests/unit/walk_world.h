@@ -35,7 +35,7 @@
 struct world {
 	struct pybpf_layout l;
 	const char *origin;
-	struct pybpf_proc proc;
+	struct pybpf_runtime proc;
 	uint8_t *bytes;
 	size_t used;
 	uint64_t reads;
@@ -258,7 +258,7 @@ static inline uint64_t make_frame(struct world *w, uint64_t code, int position, 
 static inline void world_clear(struct world *w)
 {
 	w->used = 0;
-	w->proc = (struct pybpf_proc){.code_type = CODE_TYPE, .state = PYBPF_PROC_READY};
+	w->proc = (struct pybpf_runtime){.code_type = CODE_TYPE};
 	w->proc.interp_head = make(w, 16);
 	put_ptr(w, w->proc.interp_head, 0, 0);
 }

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * One thread and the Pythons of its process. Most processes have one. Where there are several, a thread can be in more
+ * than one at once: a function of one calls C code that calls a function of another. All of them are walked, and the
+ * stack that counts is the innermost: the one whose innermost run of the evaluation loop lies lowest on the C stack.
+ */
+#ifndef PYBPF_RUNTIMES_BPF_H
+#define PYBPF_RUNTIMES_BPF_H
+
+#include "maps.bpf.h"
+
+/* Has the runtime an interpreter? */
+static __always_inline bool is_running(const struct pybpf_runtime *runtime)
+{
+	__u64 interp = 0;
+
+	compat_read_user(&interp, sizeof(interp), runtime->interp_head);
+	return interp;
+}
+
+/* The thread that a thread state is of. */
+static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstate)
+{
+	__u64 thread = 0;
+
+	if (tstate)
+		compat_read_user(&thread, sizeof(thread), tstate + l->tstate_thread_id);
+	return thread;
+}
+
+/* Interpreters whose lists of threads are watched; with more of them, each sample of a foreign thread is a search. */
+#define WATCHED_INTERPRETERS 16
+
+/*
+ * A number that differs once an interpreter or a thread state has been made; 0 for not known. Lists have the newest
+ * thread state first. Where it was may be the next one, of the same thread: from 3.11 on the word before the list's
+ * head, threads.next_unique_id, tells them apart. A thread state is in the list before its thread runs, and says whose
+ * it is only when that has begun.
+ */
+static __always_inline __u64 thread_lists(const struct pybpf_layout *l, __u64 interp_head)
+{
+	__u64 addr = interp_head, hash = 0;
+
+	for (int i = 0; i < WATCHED_INTERPRETERS; i++) {
+		__u64 interp = 0, id_and_head[2] = {};
+
+		compat_read_user(&interp, sizeof(interp), addr);
+		if (!interp)
+			return hash;
+		compat_read_user(id_and_head, sizeof(id_and_head),
+				 interp + l->interp_threads_head - sizeof(id_and_head[0]));
+		hash = walk_mix(walk_mix(hash, interp), id_and_head[0]);
+		hash = walk_mix(walk_mix(hash, id_and_head[1]), thread_of(l, id_and_head[1]));
+		addr = interp + l->interp_next;
+	}
+	return 0;
+}
+
+/* A thread that was found to be no Python thread is looked at again after so many samples, whatever is seen. */
+#define NEGATIVE_AGE 64
+
+/* An earlier search found that this is no Python thread, and that is still so. */
+static __always_inline bool is_foreign(struct thread_cache *cache, const struct pybpf_layout *l, __u64 interp_head)
+{
+	return cache->lists && ++cache->age < NEGATIVE_AGE && cache->lists == thread_lists(l, interp_head);
+}
+
+/*
+ * Begins the walk of the current thread in a runtime. Returns 0, and leaves the walk as it is, where the thread is
+ * known to have no thread state there.
+ */
+static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_layout *l,
+					 const struct pybpf_runtime *runtime, __u32 index)
+{
+	struct thread_cache *cache;
+	__u64 current = 0;
+
+	if (runtime->tstate_current)
+		compat_read_user(&current, sizeof(current), runtime->tstate_current);
+	cache = compat_thread_cache(index);
+	if (cache && cache->proc_id != s->proc_id)
+		cache = NULL;
+	if (cache && !cache->states.count && thread_of(l, current) != s->walk.thread_id &&
+	    is_foreign(cache, l, runtime->interp_head))
+		return 0;
+	s->runtime = index;
+	s->layout = runtime->layout;
+	s->current = current;
+	s->walk.interp_head = runtime->interp_head;
+	s->walk.code_type = runtime->code_type;
+	s->walk.nr_candidates = s->nr_registers;
+	walk_start(&s->walk, l, current, cache ? &cache->states : NULL);
+	return 1;
+}
+
+/* What the walk found out about the thread helps its next samples. */
+static __always_inline void remember_thread(struct scratch *s, const struct pybpf_layout *l)
+{
+	struct thread_cache *cache;
+
+	if (s->walk.remembered || s->walk.result == WALK_UNREADABLE)
+		return;
+	cache = compat_thread_cache(s->runtime);
+	if (!cache)
+		return;
+	cache->states = s->walk.states;
+	cache->lists = cache->states.count || s->walk.unbound ? 0 : thread_lists(l, s->walk.interp_head);
+	cache->proc_id = s->proc_id;
+	cache->age = 0;
+}
+
+/* What a runtime's walk says of the thread: more is better. */
+enum runtime_rank {
+	RUNTIME_NO_INTERPRETER,
+	RUNTIME_NO_THREAD_STATE,
+	RUNTIME_NO_FRAMES,
+	RUNTIME_UNREADABLE,
+	RUNTIME_FRAMES,
+};
+
+static __always_inline enum runtime_rank rank_of(const struct walk *w)
+{
+	if (w->result == WALK_NO_INTERPRETER)
+		return RUNTIME_NO_INTERPRETER;
+	if (w->result == WALK_NO_THREAD_STATE)
+		return RUNTIME_NO_THREAD_STATE;
+	if (w->result == WALK_UNREADABLE)
+		return RUNTIME_UNREADABLE;
+	if (w->stack.depth)
+		return RUNTIME_FRAMES;
+	return w->stack.flags & PYBPF_STACK_FAULT ? RUNTIME_UNREADABLE : RUNTIME_NO_FRAMES;
+}
+
+/*
+ * Compares what the walk holds with the best outcome so far. Where a run lies on the C stack is known from 3.10 on:
+ * without it the Python that the thread is attached to is taken, and the stack says that the other may be what runs.
+ */
+static __always_inline void judge_runtime(struct scratch *s)
+{
+	struct runtime_turns *turns = &s->turns;
+	struct walk *w = &s->walk;
+	__u64 run = w->run ? w->run : w->entry;
+	__u32 rank = rank_of(w), attached = w->attached || w->current;
+
+	if (rank >= RUNTIME_UNREADABLE && turns->rank >= RUNTIME_UNREADABLE) {
+		if (run && turns->run) {
+			turns->flags |= PYBPF_STACK_OUTER;
+			if (run > turns->run)
+				return;
+		} else {
+			turns->flags |= PYBPF_STACK_BESIDE;
+			if (rank < turns->rank || (rank == turns->rank && attached <= turns->attached))
+				return;
+		}
+	} else if (rank <= turns->rank) {
+		return;
+	}
+	turns->best = s->runtime;
+	turns->rank = rank;
+	turns->run = run;
+	turns->attached = attached;
+}
+
+/* All have had their turn, and the walk holds the best one's stack or none does: the walk gets the outcome of all. */
+static __always_inline void settle_runtimes(struct scratch *s)
+{
+	const struct runtime_turns *turns = &s->turns;
+	struct thread_cache *cache;
+
+	if (turns->rank < RUNTIME_UNREADABLE) {
+		walk_clear_stack(&s->walk);
+		s->walk.result = turns->rank == RUNTIME_NO_INTERPRETER    ? WALK_NO_INTERPRETER
+				 : turns->rank == RUNTIME_NO_THREAD_STATE ? WALK_NO_THREAD_STATE
+									  : WALK_OK;
+		return;
+	}
+	s->walk.stack.flags |= turns->flags & PYBPF_STACK_BESIDE ? PYBPF_STACK_BESIDE : turns->flags;
+	cache = compat_thread_cache(0);
+	if (cache)
+		cache->runtime = turns->best;
+}
+
+static __always_inline int begin_turn(struct scratch *s, __u32 index)
+{
+	const struct pybpf_runtime *runtime = &s->turns.of[index & (PYBPF_MAX_RUNTIMES - 1)];
+	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &runtime->layout);
+
+	/* A library that is there and not used, as a rule because an extension module was linked with it, has none. */
+	if (!l || runtime->refused || !is_running(runtime))
+		return 0;
+	if (begin_runtime(s, l, runtime, index)) {
+		s->turns.walked = index;
+		return 1;
+	}
+	if (s->turns.rank < RUNTIME_NO_THREAD_STATE)
+		s->turns.rank = RUNTIME_NO_THREAD_STATE;
+	return 0;
+}
+
+/*
+ * A walk is done, or none has begun. Returns 1 when another one has to be done, with s->layout; 0 when the walk holds
+ * the outcome. The one whose stack was taken at the thread's last sample comes last: then its stack is there already.
+ */
+static __noinline int next_runtime(struct scratch *s)
+{
+	struct runtime_turns *turns = &s->turns;
+	const struct pybpf_layout *l;
+
+	if (turns->turn) {
+		l = bpf_map_lookup_elem(&layouts, &s->layout);
+		if (l)
+			remember_thread(s, l);
+		if (!turns->again)
+			judge_runtime(s);
+	}
+	for (__u32 i = 0; i < PYBPF_MAX_RUNTIMES; i++) {
+		if (turns->turn >= s->nr_runtimes)
+			break;
+		if (begin_turn(s, (turns->first + turns->turn++) % s->nr_runtimes))
+			return 1;
+	}
+	if (!turns->again && turns->rank >= RUNTIME_UNREADABLE && turns->walked != turns->best) {
+		turns->again = 1;
+		if (begin_turn(s, turns->best))
+			return 1;
+		walk_no_stack(&s->walk);
+	}
+	settle_runtimes(s);
+	return 0;
+}
+
+/* Begins with the first of several runtimes. Returns as next_runtime does. */
+static __always_inline int first_runtime(struct scratch *s, const struct pybpf_proc *proc)
+{
+	const struct thread_cache *cache = compat_thread_cache(0);
+	struct runtime_turns *turns = &s->turns;
+
+	__builtin_memcpy(turns->of, proc->runtimes, sizeof(turns->of));
+	turns->turn = 0;
+	turns->first = (cache ? cache->runtime & (PYBPF_MAX_RUNTIMES - 1) : 0) + 1;
+	turns->walked = PYBPF_MAX_RUNTIMES;
+	turns->again = 0;
+	turns->best = PYBPF_MAX_RUNTIMES;
+	turns->rank = RUNTIME_NO_INTERPRETER;
+	turns->run = 0;
+	turns->attached = 0;
+	turns->flags = 0;
+	s->runtime = 0;
+	return next_runtime(s);
+}
+
+#endif
