@@ -117,7 +117,6 @@ static void test_named_at_once(void **unused)
 	free_world(&w);
 }
 
-/* A process that pysym does not know is no reason to end: nothing is kept, whoever sent it can hand it on again. */
 /* Callers in another interpreter: the mark is no code object, and nothing waits for it. */
 static void test_other_interpreter(void **unused)
 {
@@ -125,7 +124,10 @@ static void test_other_interpreter(void **unused)
 		struct pybpf_stack_event event;
 		struct pybpf_frame frames[3];
 	} stack = {
-		.event = {.event = {PYBPF_EVENT_STACK, sizeof(stack)}, .stack_id = 7, .proc_id = PROC, .depth = 3},
+		.event = {.event = {.type = PYBPF_EVENT_STACK, .size = sizeof(stack)},
+			  .stack_id = 7,
+			  .proc_id = PROC,
+			  .depth = 3},
 		.frames = {{.code = CODE + 64, .sig = SIG},
 			   {.code = PYBPF_CODE_INTERPRETER},
 			   {.code = CODE, .sig = SIG}},
@@ -145,6 +147,7 @@ static void test_other_interpreter(void **unused)
 	free_world(&w);
 }
 
+/* A process that pysym does not know is no reason to end: nothing is kept, whoever sent it can hand it on again. */
 static void test_unknown_process(void **unused)
 {
 	struct world w = new_world();
