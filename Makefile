@@ -253,7 +253,7 @@ fuzz: fuzz-programs
 
 fuzz-programs: $(FUZZ_BIN)
 
-test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/beat $(BUILD)/linecheck \
+test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/linecheck \
 	$(BUILD)/made-profiles
 
 kernels:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that starts while everything is sampled, forks, and works; parent and child say their PID and CPU time.
+"""A program that starts while everything is sampled, forks, and works; both say their PID and the CPU time of the work.
 
 starts.py SECONDS of CPU time, for each
 """
@@ -8,24 +8,26 @@ import sys
 import time
 
 
-def burn(until):
-    while time.process_time() < until:
+def burn(seconds):
+    begin = time.process_time()
+    while time.process_time() < begin + seconds:
         pass
+    return time.process_time() - begin
 
 
 def parent(seconds):
-    burn(seconds)
+    return burn(seconds)
 
 
 def child(seconds):
-    burn(seconds)
+    return burn(seconds)
 
 
 def main():
     seconds = float(sys.argv[1])
     pid = os.fork()
-    (parent if pid else child)(seconds)
-    sys.stdout.write("%s %d %.3f\n" % ("parent" if pid else "child", os.getpid(), time.process_time()))
+    cpu_s = (parent if pid else child)(seconds)
+    sys.stdout.write("%s %d %.3f\n" % ("parent" if pid else "child", os.getpid(), cpu_s))
     sys.stdout.flush()
     if pid:
         os.waitpid(pid, 0)
