@@ -28,11 +28,15 @@ def is_marked(stack):
     return any(frame.text.startswith("[") and frame.text not in known and not frame.file for frame in stack)
 
 
+def is_lineless(frame):
+    return frame.line is None and frame.text != rules.SWITCH
+
+
 def add(program, result, run, version):
     """Adds what one run of the profiler says."""
     stacks = [(stack, count) for stack, count in run.stacks() if not is_marked(stack)]
     result.hold(program, stacks, (version >= (3, 11),), lines=version < (3, 10))
-    lineless = sum(count for stack, count in stacks if any(frame.line is None for frame in stack))
+    lineless = sum(count for stack, count in stacks if any(map(is_lineless, stack)))
     result.tally("without a line", lineless)
     stats = run.stats
     result.samples += stats["samples"]["python"]

@@ -3,6 +3,8 @@
 
 import start
 
+LINELESS = True  # from 3.10 on, the instructions that end a handler
+
 
 def possible(names):
     if names[:1] == ["attempts"]:
