@@ -117,6 +117,12 @@ def measure(interpreter, source, seconds=1.5):
 CALLERS = ["<module>", "main", "run"]
 
 
+def assert_cut(run, cut, share=0.01):
+    """While 3.10's and 3.11's C code enters a run of the evaluation loop, its cframe proves nothing."""
+    assert cut == run.stats["incomplete"]["no_callers"], run.stats
+    assert cut <= share * run.stats["samples"]["taken"], run.stats
+
+
 @pytest.mark.parametrize("interpreter", with_subinterpreters())
 def test_callers_of_a_subinterpreter(interpreter):
     """Each stack begins with the callers, or says that it cannot; while an interpreter is made, too."""
@@ -127,12 +133,14 @@ def test_callers_of_a_subinterpreter(interpreter):
         own = names(stack)
         if "sub_leaf" in own:
             inside += count
+        if own[0] == CUT:
+            cut += count
+            assert MARK not in own, harness.show(stack)
+            if proved:
+                continue
         if proved:
             assert own[:2] == CALLERS[: len(own)][:2], harness.show(stack)
             assert own.count(MARK) <= 1, harness.show(stack)
-        if own[0] == CUT:
-            cut += count
-            assert not proved and MARK not in own, harness.show(stack)
         if proved and "sub_leaf" in own:
             at = own.index(MARK)
             assert own[:at] in (CALLERS, CALLERS + ["launch"]), harness.show(stack)
@@ -143,7 +151,7 @@ def test_callers_of_a_subinterpreter(interpreter):
             assert own == [CUT, "<module>", "sub_root", "sub_leaf"], harness.show(stack)
     samples = run.stats["samples"]
     assert inside >= 0.3 * samples["taken"], run.stats
-    assert cut == run.stats["incomplete"]["no_callers"], run.stats
+    assert_cut(run, cut, 0.01 if proved else 1)
     # An interpreter that is being made has no frames most of the time: its maker has.
     assert samples["python"] >= 0.99 * samples["taken"], run.stats
 
@@ -151,9 +159,12 @@ def test_callers_of_a_subinterpreter(interpreter):
 @pytest.mark.parametrize("interpreter", with_subinterpreters(PROVED))
 def test_nested_subinterpreters(interpreter):
     run = measure(interpreter, NESTED)
-    deep = 0
+    deep = cut = 0
     for stack, count in check_sums(run):
         own = names(stack)
+        if own[0] == CUT:
+            cut += count
+            continue
         assert own[:2] == CALLERS[:2], harness.show(stack)
         if "sub_leaf" not in own and "middle_spin" not in own:
             continue
@@ -168,6 +179,7 @@ def test_nested_subinterpreters(interpreter):
         assert own[first + 1 : second] in (between, between + ["launch"]), harness.show(stack)
         assert own[second + 1 :] == ["<module>", "sub_root", "sub_leaf"], harness.show(stack)
     assert deep >= 0.2 * run.stats["samples"]["taken"], run.stats
+    assert_cut(run, cut)
     assert not any(run.stats["incomplete"].values()), run.stats
 
 
