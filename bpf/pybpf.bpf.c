@@ -325,7 +325,8 @@ int chain_walk(void *ctx)
 	if (++s->chain_calls < CHAIN_CALLS)
 		return chain_next(ctx, PYBPF_CHAIN_WALK);
 	/* As walk_end has it: what the thread state leads to is true as far as it goes. */
-	if (s->walk.attempt == WALK_FIRST && s->nr_runtimes < 2)
+	if (s->walk.phase == WALK_FRAME && s->walk.attempt == WALK_FIRST && !s->walk.place && !s->walk.unproved &&
+	    s->nr_runtimes < 2)
 		s->walk.stack.flags |= PYBPF_STACK_NO_ROOT;
 	else
 		walk_no_stack(&s->walk);

@@ -195,6 +195,9 @@ _Static_assert(sizeof(struct pybpf_frame) == 16, "pybpf_frame has no hidden padd
 /* In place of a code object, where callers in another interpreter follow: no object has this address. */
 #define PYBPF_CODE_INTERPRETER 1
 
+/* The bit of a signature that says that the code object's texts are in it: user space makes the same one. */
+#define PYBPF_SIG_TEXTS 1u
+
 /* A frame whose position is not known: it is printed without a line. */
 #define PYBPF_NO_POSITION (-0x7fffffff - 1)
 

@@ -23,6 +23,9 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 
 	w->tstate = tstate;
 	w->tstate_interp = walk_u64(w, l->tstate_interp);
+	w->next_interp = 0;
+	if (l->code_version != PYBPF_NO_OFFSET)
+		walk_read(w, &w->next_interp, sizeof(w->next_interp), w->tstate_interp + l->interp_next);
 	w->outermost = walk_has_cframes(l) ? walk_u64(w, l->tstate_cframe) : 0;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
@@ -68,8 +71,23 @@ static __always_inline void walk_look_for_states(struct walk *w)
 	w->place = 0;
 	w->remembered = 0;
 	w->unreadable = 0;
+	w->run = 0;
+	w->attached = 0;
 	w->phase = WALK_INTERP;
 	w->result = WALK_NO_INTERPRETER;
+}
+
+/*
+ * To 3.11 a thread without the GIL does not say which of its states it attached last, and with several interpreters it
+ * may have several.
+ */
+static __always_inline int walk_may_have_swapped(struct walk *w, const struct pybpf_layout *l)
+{
+	__u64 interp = 0, next = 0;
+
+	if (l->tstate_status || w->current || walk_read(w, &interp, sizeof(interp), w->interp_head))
+		return 0;
+	return walk_read(w, &next, sizeof(next), interp + l->interp_next) || next;
 }
 
 /*
@@ -84,10 +102,13 @@ static __always_inline void walk_start(struct walk *w, const struct pybpf_layout
 	w->current = walk_read_tstate(w, l, current) == WALK_OURS_LAST ? current : 0;
 	walk_look_for_states(w);
 	w->had_states = cached && cached->count;
-	if (!cached || !cached->count || cached->count > WALK_STATES)
+	if (!cached || !cached->count || cached->count > WALK_STATES || walk_may_have_swapped(w, l))
 		return;
-	if (w->current ? cached->tstate[0] != w->current : walk_read_tstate(w, l, cached->tstate[0]) != WALK_OURS_LAST)
+	if (w->current ? cached->tstate[0] != w->current
+		       : walk_read_tstate(w, l, cached->tstate[0]) != WALK_OURS_LAST) {
+		w->unreadable = 0; /* its memory may be gone with it */
 		return;
+	}
 	if (walk_tstate_id(w, l) != cached->id)
 		return;
 	w->states = *cached;
@@ -138,7 +159,10 @@ static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_l
 	w->chunk_base = frame - below;
 	w->chunk_size = below + window;
 	*at = (__u32)below;
-	return walk_read(w, w->chunk, (__u32)(below + window), w->chunk_base);
+	if (!walk_read(w, w->chunk, (__u32)(below + window), w->chunk_base))
+		return 0;
+	w->chunk_size = 0;
+	return -1;
 }
 
 /* Looks at one frame. */
@@ -212,8 +236,8 @@ static __always_inline enum walk_stop walk_step_text(struct walk *w)
 		return WALK_GOES_ON;
 	w->phase = WALK_FRAME;
 	if (!done) {
-		w->stack.flags |= PYBPF_STACK_NO_ROOT;
-		return WALK_TORN;
+		w->stack.flags |= PYBPF_STACK_FAULT;
+		return w->unproved ? WALK_WRONG : WALK_TORN;
 	}
 	walk_push(w, w->code, walk_code_end(w, w->code), w->position);
 	return WALK_GOES_ON;
@@ -228,6 +252,7 @@ static __always_inline int walk_cut_callers(struct walk *w)
 	w->stack.depth = w->kept_depth;
 	w->hash = w->kept_hash;
 	w->stack.flags = w->kept_flags | PYBPF_STACK_NO_CALLERS;
+	w->compiled = w->kept_compiled;
 	return 1;
 }
 
@@ -242,6 +267,7 @@ static __always_inline int walk_join(struct walk *w, const struct pybpf_layout *
 	w->kept_depth = w->stack.depth;
 	w->kept_hash = w->hash;
 	w->kept_flags = w->stack.flags;
+	w->kept_compiled = w->compiled;
 	if (walk_read_tstate(w, l, tstate) != WALK_NOT_OURS)
 		innermost = walk_innermost(w, l, tstate);
 	if (!innermost && w->remembered) {

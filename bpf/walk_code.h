@@ -24,11 +24,12 @@ static __always_inline struct walk_path *walk_path_of(struct walk *w, __u64 stri
 
 /*
  * Begins the signature of the code object in the buffer: a number that differs between code objects that live at one
- * address one after the other. Addresses of its parts are in it, but they, too, are reused. co_version (3.12+) is not,
- * unless the counter behind it has run out (0). Without one, all counts that is printed: name, path and line table,
- * whole. Nothing cheaper proves that this is the code object of an earlier sample; within a walk, where its frame keeps
- * it alive, the memo does. Returns 1 when its texts are hashed, 0 when walk_texts_more is to be called before
- * walk_code_end.
+ * address one after the other. Addresses of its parts are in it, but they, too, are reused. co_version (3.12+) is not
+ * while the interpreter lives, unless the counter behind it has run out (0); but each interpreter counts for itself
+ * (interp->func_state), and where one was the next one lies: so it tells in the main interpreter only. Without it, all
+ * counts that is printed: name, path and line table, whole. Nothing cheaper proves that this is the code object of an
+ * earlier sample; within a walk, where its frame keeps it alive, the memo does. Returns 1 when its texts are hashed, 0
+ * when walk_texts_more is to be called before walk_code_end.
  */
 static __always_inline int walk_code_begin(struct walk *w, const struct pybpf_layout *l)
 {
@@ -41,7 +42,8 @@ static __always_inline int walk_code_begin(struct walk *w, const struct pybpf_la
 	w->code_hash = walk_mix(walk_mix(hash, walk_u32(w, l->code_firstlineno)), version);
 	w->new_path = 0;
 	walk_texts_clear(w);
-	if (version || walk_code_is_static(w, l))
+	w->with_texts = (!version || w->next_interp) && !walk_code_is_static(w, l);
+	if (!w->with_texts)
 		return 1;
 	walk_text_string(w, l, WALK_TEXT_NAME, name);
 	walk_text_lines(w, l, lines);
@@ -76,7 +78,7 @@ static __always_inline __u32 walk_code_end(struct walk *w, __u64 code)
 		path->walk = w->number;
 	}
 	memo->code = code;
-	memo->sig = (__u32)(hash ^ (hash >> 32));
+	memo->sig = ((__u32)(hash ^ (hash >> 32)) & ~PYBPF_SIG_TEXTS) | (w->with_texts ? PYBPF_SIG_TEXTS : 0);
 	memo->walk = w->number;
 	return memo->sig;
 }

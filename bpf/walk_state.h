@@ -118,6 +118,7 @@ struct walk {
 	__u64 interp;        /* likewise, in the lists */
 	__u64 current;       /* this thread's state that holds the GIL (to 3.11), or 0 */
 	__u64 tstate_interp; /* the interpreter of tstate */
+	__u64 next_interp;   /* the one that was made before that; 0: it is the main interpreter */
 	struct walk_states states;
 	__u64 innermost[WALK_STATES]; /* where their innermost runs of the evaluation loop are: see walk_innermost */
 	__u64 outermost;              /* cframe of tstate's outermost run, while it is sought */
@@ -125,6 +126,7 @@ struct walk {
 	__u64 kept_hash;       /* hash, depth and flags as they were before the frames of this thread state */
 	__u32 kept_depth;
 	__u32 kept_flags;
+	__u32 kept_compiled;
 	__u32 last;       /* states begins with the one that this thread attached last */
 	__u32 place;      /* in states */
 	__u32 remembered; /* states are those of an earlier walk */
@@ -171,10 +173,10 @@ struct walk {
 	__u64 chunk_size; /* bytes of it that are there */
 	/* The code object whose signature is being made, and where the frame is in it. */
 	__u64 code;
-	__u64 code_hash; /* of its fields */
-	__u64 new_path;  /* the path that is not among paths, or 0 */
+	__u64 code_hash;  /* of its fields */
+	__u64 new_path;   /* the path that is not among paths, or 0 */
+	__u32 with_texts; /* its signature is one of texts */
 	__s32 position;
-	__u32 pad;
 	struct walk_text texts[WALK_TEXTS];
 	__u64 read[WALK_READ / 8];
 	struct walk_memo memo[WALK_MEMO];

@@ -75,6 +75,7 @@ static __always_inline void walk_clear_stack(struct walk *w)
 static __always_inline int walk_no_stack(struct walk *w)
 {
 	walk_clear_stack(w);
+	w->result = WALK_OK;
 	w->stack.flags = PYBPF_STACK_FAULT;
 	return 1;
 }

@@ -9,6 +9,8 @@
 #define WALK_TEXT_UNREADABLE (~0ULL)
 /* The header of a string or of a bytes object, from its length on; a build with a larger one is not known. */
 #define WALK_TEXT_HEADER 64
+/* What says that it is longer is no text: memory that another object has by now, for one. */
+#define WALK_TEXT_MAX (4u << 20)
 /* A step that reads WALK_READ bytes takes about as long as so many others. */
 #define WALK_READ_STEPS 3
 
@@ -66,6 +68,14 @@ static __always_inline void walk_text_begin(struct walk *w, struct walk_text *te
 	walk_text_add(w, text, begin, (__u32)(first < size ? first : size));
 }
 
+/* A text that is behind a pointer: an instance of a subclass of str has it there (PyUnicodeObject.data). */
+static __always_inline void walk_text_elsewhere(struct walk_text *text, __u64 addr, __u64 size)
+{
+	text->hash = walk_mix(text->hash, size);
+	text->addr = addr;
+	text->left = size;
+}
+
 /* What a string says and in which kind of characters, but neither its hash nor whether it is interned. */
 static __always_inline void walk_text_string(struct walk *w, const struct pybpf_layout *l, enum walk_text_part part,
 					     __u64 string)
@@ -73,19 +83,23 @@ static __always_inline void walk_text_string(struct walk *w, const struct pybpf_
 	struct walk_text *text = &w->texts[part];
 	__u64 addr = string + l->str_length, size;
 	__u32 head = walk_text_head(w, addr, WALK_STRING_HEAD), begin = l->str_ascii_data - l->str_length, shape = 0;
+	int elsewhere = 0;
 
 	size = w->read[0];
 	if (l->string_kind != PYBPF_STR_BYTES) {
 		shape = (__u32)(w->read[((l->str_state - l->str_length) & (WALK_TEXT_HEADER - 1)) / 8] >>
 				(l->str_kind_shift + 8 * ((l->str_state - l->str_length) & 4)));
-		shape &= 7 | 16; /* kind:3, compact:1, ascii:1 */
+		shape &= 7 | 8 | 16; /* kind:3, compact:1, ascii:1 */
 		size *= shape & 7;
-		if (!(shape & 16))
+		elsewhere = !(shape & 8);
+		if (elsewhere || !(shape & 16))
 			begin = l->str_compact_data - l->str_length;
 	}
 	text->hash = shape;
-	if (!head || begin > WALK_TEXT_HEADER)
+	if (!head || begin > WALK_TEXT_HEADER || size > WALK_TEXT_MAX)
 		walk_text_unreadable(w, text);
+	else if (elsewhere)
+		walk_text_elsewhere(text, w->read[(begin & (WALK_TEXT_HEADER - 1)) / 8], size);
 	else
 		walk_text_begin(w, text, addr, head, begin, size);
 }
@@ -97,7 +111,7 @@ static __always_inline void walk_text_lines(struct walk *w, const struct pybpf_l
 	__u32 head = walk_text_head(w, addr, WALK_LINES_HEAD), begin = l->bytes_data - l->bytes_size;
 
 	text->hash = 0;
-	if (!head || begin > WALK_TEXT_HEADER)
+	if (!head || begin > WALK_TEXT_HEADER || w->read[0] > WALK_TEXT_MAX)
 		walk_text_unreadable(w, text);
 	else
 		walk_text_begin(w, text, addr, head, begin, w->read[0]);

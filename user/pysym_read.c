@@ -108,7 +108,7 @@ void pysym_content_read(struct pysym_content *content, const struct pybpf_layout
 	struct walk_memory memory;
 
 	walk_process_memory(&memory, &pid);
-	if (walk_read_code(&memory, layout, code, &before) || before.sig != sig)
+	if (walk_read_code(&memory, layout, code, sig & PYBPF_SIG_TEXTS, &before) || before.sig != sig)
 		return;
 	if (!content->name)
 		fresh.name = read_string(&memory, layout, before.name);
@@ -116,7 +116,7 @@ void pysym_content_read(struct pysym_content *content, const struct pybpf_layout
 		fresh.file = read_string(&memory, layout, before.file);
 	if (!content->lines)
 		fresh.lines = read_lines(&memory, layout, before.lines, lines_room, &fresh.lines_size);
-	if (walk_read_code(&memory, layout, code, &after) || after.sig != sig) {
+	if (walk_read_code(&memory, layout, code, sig & PYBPF_SIG_TEXTS, &after) || after.sig != sig) {
 		pysym_content_free(&fresh);
 		return;
 	}

@@ -35,7 +35,7 @@ void walk_process_memory(struct walk_memory *memory, const pid_t *pid)
 	memory->source = (void *)pid;
 }
 
-int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr,
+int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr, bool texts,
 		   struct walk_code *out)
 {
 	struct user_walk *u = calloc(1, sizeof(*u));
@@ -51,6 +51,7 @@ int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *
 	out->file = walk_u64(&u->walk, layout->code_filename);
 	out->lines = walk_u64(&u->walk, layout->code_linetable);
 	out->first_line = (int32_t)walk_u32(&u->walk, layout->code_firstlineno);
+	u->walk.next_interp = texts;
 	if (!walk_code_begin(&u->walk, layout)) {
 		while (!walk_texts_more(&u->walk) && u->walk.steps <= PYBPF_MAX_WALK)
 			;

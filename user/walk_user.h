@@ -3,6 +3,7 @@
 #ifndef WALK_USER_H
 #define WALK_USER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,8 +26,11 @@ struct walk_code {
 	int32_t first_line;
 };
 
-/* Reads a code object. Returns 0, -EFAULT when it can't be read, -ENOMEM. */
-int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr,
+/*
+ * Reads a code object. texts: what it says is to be in its signature even where its version would do (PYBPF_SIG_TEXTS).
+ * Returns 0, -EFAULT when it can't be read, -ENOMEM.
+ */
+int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr, bool texts,
 		   struct walk_code *out);
 
 struct walk_stack {

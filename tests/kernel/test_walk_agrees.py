@@ -65,7 +65,8 @@ int main(int argc, char **argv)
 		struct walk_code code;
 
 		if (pysym_resolve(names, 1, 0, &stack.frames[i], &frame) ||
-		    walk_read_code(&memory, &python.build.layout, stack.frames[i].code, &code))
+		    walk_read_code(&memory, &python.build.layout, stack.frames[i].code,
+				   stack.frames[i].sig & PYBPF_SIG_TEXTS, &code))
 			return 1;
 		printf("%s{", i ? ", " : "");
 		json_string("name", frame.name);

@@ -28,10 +28,20 @@ def sub_long():
 sub_long()
 """
 
+RELEASED = """
+import zlib
+def sub_pack():
+    zlib.compress(bytes(range(256)) * 2000, 9)
+def sub_free():
+    sub_pack()
+sub_free()
+"""
+
 RUN = getattr(interpreters, "exec", None) or interpreters.run_string
 STACKS_OF = {
     "run_short": ["<module>", "sub_short", "sub_leaf"],
     "run_long": ["<module>", "sub_long", "sub_key"],
+    "run_free": ["<module>", "sub_free", "sub_pack"],
 }
 
 
@@ -41,7 +51,7 @@ def possible(names):
     if names[1:2] == ["between"]:
         return len(names) <= 3 and names[2:] in ([], ["spin"])
     if len(names) < 3:
-        return names[1:] in ([], ["run_short"], ["run_long"])
+        return names[1:] in ([], ["run_short"], ["run_long"], ["run_free"])
     within = STACKS_OF.get(names[1])
     return within is not None and names[2] == MARK and names[3:] == within[: len(names) - 3]
 
@@ -54,6 +64,11 @@ def run_long():
     RUN(INNER, LONG)
 
 
+def run_free():
+    """The GIL is released, and the thread state with it."""
+    RUN(INNER, RELEASED)
+
+
 def between():
     start.spin(500)
 
@@ -62,6 +77,8 @@ def both():
     run_short()
     between()
     run_long()
+    between()
+    run_free()
 
 
 if __name__ == "__main__":

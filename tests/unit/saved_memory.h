@@ -221,7 +221,7 @@ static inline int saved_announce(struct pysym *names, const struct walk_memory *
 	size_t size = sizeof(head);
 	int err;
 
-	err = walk_read_code(memory, layout, frame->code, &code);
+	err = walk_read_code(memory, layout, frame->code, frame->sig & PYBPF_SIG_TEXTS, &code);
 	if (!err && code.sig != frame->sig)
 		err = -EFAULT;
 	if (err)

@@ -19,7 +19,7 @@ static uint32_t live_signature(const struct pybpf_layout *l)
 	struct walk_code read;
 
 	walk_process_memory(&own, &self);
-	assert_int_equal(walk_read_code(&own, l, (uint64_t)(uintptr_t)live.code.bytes, &read), 0);
+	assert_int_equal(walk_read_code(&own, l, (uint64_t)(uintptr_t)live.code.bytes, false, &read), 0);
 	return read.sig;
 }
 

@@ -247,8 +247,12 @@ static void remembered_thread_state(struct world *w)
 		assert_int_equal(leaf_with_cache(w, first, &result), 0);
 		assert_int_equal(result, WALK_NO_THREAD_STATE);
 	} else {
-		assert_int_equal(leaf_with_cache(w, first, &result), code);
-		assert_int_equal(leaf_with_cache(w, second, &result), code_2);
+		/* With several interpreters the thread may have attached another one since: what was remembered is not
+		 * believed. */
+		uint64_t leaf = leaf_with_cache(w, 0, &result);
+
+		assert_int_equal(leaf_with_cache(w, first, &result), leaf);
+		assert_int_equal(leaf_with_cache(w, second, &result), leaf);
 	}
 	put_ptr(w, first, w->l.tstate_thread_id, THREAD_2);
 	put_ptr(w, second, w->l.tstate_thread_id, THREAD_2);

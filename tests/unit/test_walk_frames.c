@@ -136,7 +136,7 @@ static struct walk_code read_code(struct world *w, uint64_t code)
 	const struct walk_memory memory = {.read = world_read, .source = w};
 	struct walk_code read;
 
-	assert_int_equal(walk_read_code(&memory, &w->l, code, &read), 0);
+	assert_int_equal(walk_read_code(&memory, &w->l, code, false, &read), 0);
 	return read;
 }
 
@@ -160,7 +160,7 @@ static void code_fields(struct world *w)
 	assert_int_equal(stack.frames[0].sig, read.sig);
 	free(stack.frames);
 	for (size_t i = 0; i < ARRAY_SIZE(wild_pointers); i++)
-		assert_int_equal(walk_read_code(&memory, &w->l, wild_pointers[i], &read), -EFAULT);
+		assert_int_equal(walk_read_code(&memory, &w->l, wild_pointers[i], false, &read), -EFAULT);
 }
 LAYOUT_TEST(code_fields)
 

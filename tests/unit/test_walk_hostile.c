@@ -128,7 +128,7 @@ static void oversized_windows(struct world *w)
 	w->l = good;
 	w->l.code_window = UINT16_MAX;
 	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
-	assert_int_equal(walk_read_code(&memory, &w->l, code, &read), -EFAULT);
+	assert_int_equal(walk_read_code(&memory, &w->l, code, false, &read), -EFAULT);
 	w->l = good;
 	w->l.tstate_window = UINT16_MAX;
 	assert_no_thread(w, THREAD);
