@@ -91,6 +91,28 @@ main()
 """)
 
 
+# Most of the time without the GIL, in turns with a function of the main interpreter.
+RELEASED = Source(RUN + """
+CODE = '''
+import os
+import zlib
+DATA = os.urandom(1 << 20)
+def sub_pack():
+    zlib.compress(DATA, 9)
+'''
+def main_spin():
+    for _ in range(100000): pass
+def main():
+    interpreter = make()
+    execute(interpreter, CODE)
+    while True:
+        main_spin()
+        launch(interpreter, "sub_pack()")
+ready()
+main()
+""")
+
+
 def can(interpreter):
     probe = subprocess.run(
         [*interpreter.argv, "-c", RUN + "run('import threading')"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -197,3 +219,14 @@ def test_threads_of_a_subinterpreter(interpreter):
         if "sub_wait" in own:
             assert own[:2] == CALLERS[:2] and own.count(MARK) == 1, harness.show(stack)
     assert min(seen.values()) >= 0.05 * run.stats["samples"]["taken"], (seen, run.stats)
+
+
+@pytest.mark.parametrize("interpreter", with_subinterpreters())
+def test_a_subinterpreter_without_the_gil(interpreter):
+    """To 3.11 a thread that has released the GIL does not say which of its states it attached last."""
+    probe = subprocess.run([*interpreter.argv, "-c", RUN + "execute(make(), 'import zlib')"], stderr=subprocess.DEVNULL)
+    if probe.returncode:
+        pytest.skip("%s has no zlib, or keeps no interpreter" % interpreter.name)
+    run = measure(interpreter, RELEASED)
+    packs = sum(count for stack, count in check_sums(run) if "sub_pack" in names(stack))
+    assert packs >= 0.5 * run.stats["samples"]["taken"], run.stats
