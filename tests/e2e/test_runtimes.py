@@ -344,7 +344,7 @@ def test_a_program_that_is_known(program, tmp_path):
         for _ in range(3):
             with running(program, "apart", pair) as target:
                 pids.append(target.pid)
-                time.sleep(1)
+                time.sleep(2)
         harness.interrupt(profiler)
         err = profiler.communicate(timeout=harness.PATIENCE)[1].decode()
     assert profiler.returncode == 0, err
