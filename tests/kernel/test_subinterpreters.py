@@ -224,7 +224,7 @@ def test_threads_of_a_subinterpreter(interpreter):
 @pytest.mark.parametrize("interpreter", with_subinterpreters())
 def test_a_subinterpreter_without_the_gil(interpreter):
     """To 3.11 a thread that has released the GIL does not say which of its states it attached last."""
-    probe = subprocess.run([*interpreter.argv, "-c", RUN + "execute(make(), 'import zlib')"], stderr=subprocess.DEVNULL)
+    probe = subprocess.run([*interpreter.argv, "-c", "import zlib\n" + RUN + "execute(make(), 'import zlib')"], stderr=subprocess.DEVNULL)
     if probe.returncode:
         pytest.skip("%s has no zlib, or keeps no interpreter" % interpreter.name)
     run = measure(interpreter, RELEASED)
