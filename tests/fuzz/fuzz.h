@@ -118,8 +118,8 @@ static inline int fuzz_read(void *source, uint64_t addr, void *dst, size_t size)
 
 static inline void fuzz_check_stack(const struct walk_stack *stack)
 {
-	const uint32_t flags =
-		PYBPF_STACK_CUT | PYBPF_STACK_NO_ROOT | PYBPF_STACK_FAULT | PYBPF_STACK_NOT_CODE | PYBPF_STACK_CYCLE;
+	const uint32_t flags = PYBPF_STACK_CUT | PYBPF_STACK_NO_ROOT | PYBPF_STACK_FAULT | PYBPF_STACK_NOT_CODE |
+			       PYBPF_STACK_CYCLE | PYBPF_STACK_NO_CALLERS;
 
 	FUZZ_CHECK(stack->depth <= PYBPF_MAX_WALK);
 	FUZZ_CHECK(!(stack->flags & ~flags));
