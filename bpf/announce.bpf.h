@@ -126,6 +126,7 @@ static __always_inline int send_stack(struct scratch *s)
 	s->walk.stack.event.size = size;
 	s->walk.stack.proc_id = s->proc_id;
 	s->walk.stack.event.runtime = (__u16)s->runtime;
+	compat_rights(&s->walk.stack.rights);
 	return send(&s->walk.stack, size) != 0;
 }
 

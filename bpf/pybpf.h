@@ -225,6 +225,12 @@ struct pybpf_event {
 	__u32 size;    /* of the whole record */
 };
 
+/* With which rights a thread opens files (struct cred): its user and group as the first user namespace calls them. */
+struct pybpf_rights {
+	__u32 fsuid, fsgid;
+	__u64 capabilities; /* effective, in the thread's own user namespace */
+};
+
 /* A stack that is seen for the first time; its kept frames (struct pybpf_frame) follow, leaf first. */
 struct pybpf_stack_event {
 	struct pybpf_event event;
@@ -232,8 +238,9 @@ struct pybpf_stack_event {
 	__u64 proc_id;
 	__u32 depth; /* Python frames on the thread; more than PYBPF_MAX_FRAMES are not kept, see walk_push */
 	__u32 flags; /* enum pybpf_stack_flags */
+	struct pybpf_rights rights;
 };
-_Static_assert(sizeof(struct pybpf_stack_event) == 32, "pybpf_stack_event has no hidden padding");
+_Static_assert(sizeof(struct pybpf_stack_event) == 48, "pybpf_stack_event has no hidden padding");
 
 /* One sample, where the times of samples are kept; it is in map counts as well. */
 struct pybpf_time_event {

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "cli_select.h"
+#include "discovery_ask.h"
+#include "foreign.h"
 #include "log.h"
 #include "ps.h"
 
@@ -139,6 +141,12 @@ int cli_ps(int argc, char **argv)
 	}
 	log_set_level(ps.verbose > 1 ? LOG_DEBUG : ps.verbose ? LOG_INFO : LOG_WARN);
 	code = CLI_FAILED;
+	err = foreign_start();
+	if (err) {
+		log_error("cannot start the helper that looks at other programs' files: %s", strerror(-err));
+		goto done;
+	}
+	discovery_ask_memory();
 	if (discovery_filter_resolve(&ps.filter, why, sizeof(why))) {
 		log_error("%s", why);
 		goto done;
@@ -151,7 +159,6 @@ int cli_ps(int argc, char **argv)
 done:
 	ps_free(&list);
 	discovery_filter_free(&ps.filter);
-	discovery_container_free();
-	discovery_free();
+	foreign_stop();
 	return code;
 }

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "cli_record_options.h"
+#include "discovery_ask.h"
+#include "foreign.h"
 #include "host.h"
 #include "log.h"
 #include "profile_edit.h"
@@ -34,6 +36,19 @@ static int check_host(void)
 		return CLI_FAILED;
 	}
 	return 0;
+}
+
+/* Before anything is opened that a helper need not have. */
+static int start_helpers(void)
+{
+	int err = foreign_start();
+
+	if (err) {
+		log_error("cannot start the helper that looks at other programs' files: %s", strerror(-err));
+		return CLI_FAILED;
+	}
+	discovery_ask_memory();
+	return CLI_OK;
 }
 
 static int open_json(struct record *r)
@@ -306,7 +321,8 @@ int cli_record(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	session_run_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &mask);
-	code = check_host();
+	code = start_helpers();
+	code = code ?: check_host();
 	code = code ?: choose(&r);
 	code = code ?: cli_output_open(&r.options.output);
 	code = code ?: open_json(&r);
@@ -318,6 +334,6 @@ int cli_record(int argc, char **argv)
 	free(r.users);
 	free(r.not_users);
 	discovery_filter_free(&r.options.filter);
-	discovery_container_free();
+	foreign_stop();
 	return code;
 }

@@ -19,6 +19,7 @@ enum discovery_result {
 	DISCOVERY_GONE,         /* no such process, or it ended meanwhile */
 	DISCOVERY_ZOMBIE,       /* it has ended and waits for its parent */
 	DISCOVERY_DENIED,       /* not readable: why says what is missing */
+	DISCOVERY_PENDING,      /* by discovery_ask.h alone: the answer is not there yet */
 };
 
 struct discovery_python {
@@ -37,7 +38,7 @@ struct discovery_python {
 	uint64_t tstate_current_addr; /* address of the variable that holds the GIL's owner (to 3.11), else 0
 				       */
 	uint64_t code_type_addr;      /* &PyCode_Type, or 0 when no symbol tells */
-	uint64_t file_id;      /* of the analysed file with the runtime: one number as long as it is remembered */
+	uint64_t file_id;      /* of the analysed file with the runtime, in its present state */
 	struct procfs_map map; /* that file's first executable mapping; path is "" */
 	bool follows_file;     /* every process that maps the file has these addresses, but for the bias */
 	uint64_t code_start;   /* where that file's first executable segment begins, as linked */

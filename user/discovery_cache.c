@@ -2,12 +2,14 @@
 /* Files that were analysed, also those that are no Python: most of what any process maps. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 /* uthash ends the program when memory is exhausted unless it is told otherwise. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "discovery_internal.h"
+#include "siphash.h"
 
 /* A machine with many containers maps some thousand distinct libraries. About 400 bytes each. */
 #define DISCOVERY_CACHE_MAX 8192
@@ -24,7 +26,17 @@ struct cache_entry {
 };
 
 static struct cache_entry *cache;
-static uint64_t last_id;
+
+/*
+ * The same in every process that was forked from one, so that helpers agree on it, and known to nobody else: the key is
+ * what the kernel gave the program at its start.
+ */
+static uint64_t id_of(const struct cache_key *key)
+{
+	const uint8_t *random = (const uint8_t *)getauxval(AT_RANDOM); // NOLINT(performance-no-int-to-ptr)
+
+	return siphash(random, key, sizeof(*key));
+}
 
 static void key_from_stat(struct cache_key *key, const struct stat *st)
 {
@@ -66,7 +78,7 @@ const struct discovery_file *discovery_cache_add(const struct stat *st, struct d
 	if (!entry->hh.tbl)
 		goto fail;
 	entry->file = *file;
-	entry->file.id = ++last_id;
+	entry->file.id = id_of(&entry->key);
 	return &entry->file;
 fail:
 	free(entry);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "discovery_ask.h"
 #include "procfs.h"
 
 /* Generations of processes above one that are asked for: PIDs that are given out anew could make a ring. */
@@ -60,8 +61,8 @@ int discovery_filter_resolve(struct discovery_filter *filter, char *why, size_t 
 	if (!filter->groups)
 		err = -ENOMEM;
 	for (size_t i = 0; i < filter->containers.count && !err; i++)
-		err = discovery_container_find(filter->containers.items[i], &container,
-					       &filter->groups[filter->group_count++], why, why_size);
+		err = discovery_ask_container_find(filter->containers.items[i], &container,
+						   &filter->groups[filter->group_count++], why, why_size);
 	if (!err && filter->cgroups.count)
 		err = discovery_cgroup_mounts_read(&mounts);
 	for (size_t i = 0; i < filter->cgroups.count && !err; i++)

@@ -44,7 +44,7 @@ struct discovery_runtime {
 /* One analysed file, whatever it is. */
 struct discovery_file {
 	enum discovery_kind kind;
-	uint64_t id; /* given by discovery_cache_add */
+	uint64_t id; /* given by discovery_cache_add, the same for the same file in every helper */
 	bool fixed;  /* ET_EXEC */
 	struct elf_segment code[DISCOVERY_CODE_SEGMENTS];
 	size_t code_count;

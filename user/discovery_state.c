@@ -18,6 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "activity.h"
+
 /* Docker's and containerd's files have some 5 to 50 KiB, podman's list of containers 1 KiB for each. */
 #define STATE_FILE_MAX   (4 * 1024 * 1024)
 #define CONTAINERD_TASKS "io.containerd.runtime.v2.task"
@@ -45,6 +47,7 @@ static int open_below(const char *path, int flags)
 		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
+	activity_set(path);
 	fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
 	if (fd < 0)
 		fd = -errno;

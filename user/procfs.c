@@ -16,6 +16,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "activity.h"
+
 /* comm is at most 64 bytes (workqueue names); 52 numbers of at most 20 digits follow it. */
 #define STAT_MAX 2048
 /* Its longest line is that of the groups, of which a process can have 65,536. */
@@ -443,22 +445,36 @@ static bool is_mapped_file(int fd, const struct stat *st, const struct procfs_ma
 	return own.same;
 }
 
-int procfs_open_in_root(pid_t pid, const char *path, struct stat *st)
+int procfs_open_root(pid_t pid, const char **path)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	char root_path[64], root_target[PATH_MAX];
-	int root, fd;
 	ssize_t n;
+	int root;
 
 	snprintf(root_path, sizeof(root_path), "/proc/%d/root", procfs_task(pid, NULL) ?: pid);
 	/* maps shows a chroot's files from outside. */
 	n = readlink(root_path, root_target, sizeof(root_target) - 1);
-	if (n > 1 && !strncmp(path, root_target, n) && path[n] == '/')
-		path += n;
+	if (n > 1 && !strncmp(*path, root_target, n) && (*path)[n] == '/')
+		*path += n;
 	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root < 0 ? -errno : root;
+}
+
+int procfs_open_below(int root, const char *path, struct stat *st)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+
+	activity_set(path);
+	return reopen_regular(syscall(SYS_openat2, root, path, &how, sizeof(how)), st);
+}
+
+static int open_in_root(pid_t pid, const char *path, struct stat *st)
+{
+	int root = procfs_open_root(pid, &path), fd;
+
 	if (root < 0)
-		return -errno;
-	fd = reopen_regular(syscall(SYS_openat2, root, path, &how, sizeof(how)), st);
+		return root;
+	fd = procfs_open_below(root, path, st);
 	close(root);
 	return fd;
 }
@@ -469,6 +485,7 @@ int procfs_open_map(pid_t pid, const struct procfs_map *map)
 	char path[96];
 	int fd, err;
 
+	activity_set(map->path);
 	/* The kernel resolves this link through the mapping itself: deleted and replaced files work. */
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
 	fd = reopen_regular(open(path, O_PATH | O_CLOEXEC), &st);
@@ -482,7 +499,7 @@ int procfs_open_map(pid_t pid, const struct procfs_map *map)
 		snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 		fd = reopen_regular(open(path, O_PATH | O_CLOEXEC), &st);
 	} else {
-		fd = procfs_open_in_root(pid, map->path, &st);
+		fd = open_in_root(pid, map->path, &st);
 	}
 	if (fd >= 0 && !is_mapped_file(fd, &st, map)) {
 		close(fd);

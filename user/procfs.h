@@ -79,10 +79,16 @@ int procfs_read(pid_t pid, const char *name, size_t max, char **text, size_t *le
 int procfs_peak_rss(pid_t pid, uint64_t *kib);
 
 /*
- * Opens a regular file for reading under its path as the process sees it, without leaving its root (openat2: kernel
- * 5.6); fills *st. Never blocks on a FIFO or device. Returns a descriptor, or negative errno.
+ * Opens the root directory of the process (O_PATH). *path, which is one of its mappings' or its own, then begins inside
+ * of it. Returns a descriptor, or negative errno.
  */
-int procfs_open_in_root(pid_t pid, const char *path, struct stat *st);
+int procfs_open_root(pid_t pid, const char **path);
+
+/*
+ * Opens a regular file for reading below such a root, without leaving it (openat2: kernel 5.6); fills *st. Never blocks
+ * on a FIFO or device. Returns a descriptor, or negative errno.
+ */
+int procfs_open_below(int root, const char *path, struct stat *st);
 
 /*
  * Opens, for reading, the file that is mapped at [start, end) of the process: through map_files, else through

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "discovery_ask.h"
 #include "log.h"
 #include "procfs.h"
 #include "text.h"
@@ -54,7 +55,7 @@ static char *command_of(const struct discovery_process *process)
 {
 	char text[COMMAND_MAX];
 
-	discovery_cmdline(process->pid, text, sizeof(text));
+	discovery_ask_cmdline(process->pid, text, sizeof(text));
 	if (!text[0])
 		snprintf(text, sizeof(text), "[%s]", process->comm);
 	return text_printable(text);
@@ -94,7 +95,7 @@ static int fill_row(const struct collector *c, const struct discovery_process *p
 {
 	row->process = *process;
 	row->supported = supported;
-	if (discovery_container_of(process->pid, &row->container))
+	if (discovery_ask_container_of(process->pid, &row->container))
 		row->container.id[0] = '\0';
 	row->why = supported ? NULL : text_printable(why);
 	row->user = user_name(process->uid);
@@ -107,7 +108,7 @@ static int fill_row(const struct collector *c, const struct discovery_process *p
 static bool is_wanted(const struct discovery_filter *filter, const struct discovery_process *process)
 {
 	struct discovery_container container;
-	bool inside = filter->not_containers.count && !discovery_container_of(process->pid, &container);
+	bool inside = filter->not_containers.count && !discovery_ask_container_of(process->pid, &container);
 
 	return discovery_filter_matches(filter, process, inside ? &container : NULL);
 }
@@ -127,7 +128,10 @@ static int visit(const struct discovery_process *process, void *arg)
 	if (!is_wanted(c->filter, process) || (!named && (process->kernel_thread || process->ended)))
 		return 0;
 	c->list->looked_at++;
-	result = discovery_runtimes(process->pid, c->pythons, PYBPF_MAX_RUNTIMES, &c->nr_pythons, why, sizeof(why));
+	result = discovery_wait_runtimes(process->pid, true, c->pythons, PYBPF_MAX_RUNTIMES, &c->nr_pythons, why,
+					 sizeof(why));
+	if (result == DISCOVERY_PENDING)
+		return -EINTR;
 	if (c->nr_pythons > PYBPF_MAX_RUNTIMES)
 		c->nr_pythons = PYBPF_MAX_RUNTIMES;
 	supported = result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && c->nr_pythons);
@@ -152,11 +156,9 @@ int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
 		return -ENOMEM;
 	c->filter = filter;
 	c->list = list;
-	discovery_memo_begin();
 	/* Every PID namespace has a process 1. */
 	list->hidden = procfs_stat(1, &init) != 0;
 	err = discovery_scan(visit, c, NULL);
-	discovery_memo_end();
 	for (size_t i = 0; i < filter->pids.count && !err; i++) {
 		if (discovery_numbers_have(&c->met, filter->pids.items[i]))
 			continue;

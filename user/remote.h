@@ -13,4 +13,10 @@
  */
 int remote_read(pid_t pid, uint64_t addr, void *buf, size_t size);
 
+/*
+ * From now on remote_read() is done by read: memory that is a file of a server that does not answer keeps the reader
+ * waiting for good. NULL: by itself again.
+ */
+void remote_read_by(int (*read)(pid_t pid, uint64_t addr, void *buf, size_t size));
+
 #endif

@@ -283,11 +283,12 @@ static void keep_memory(struct session *s, double now)
 		 (unsigned long long)(s->options.max_memory >> 20));
 }
 
-static int met_file(void *arg, uint64_t proc_id, const char *file, const char *path)
+static int met_file(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file,
+		    const char *path)
 {
 	struct session *s = arg;
 
-	return session_sources_met(s->sources, proc_id, file, path);
+	return session_sources_met(s->sources, proc_id, rights, file, path);
 }
 
 static int choose_source(struct session *s)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "discovery_scan.h"
+#include "foreign.h"
 #include "log.h"
 #include "pybpf.h"
 #include "pybpf.skel.h"
@@ -62,6 +63,12 @@ static int claim(const struct session_processes *p, const uint32_t *pids, size_t
 	}
 	return 0;
 }
+
+/*
+ * Sampling begins after so long, whatever is still to be looked at then. A machine with 300 processes takes a fifth of
+ * it.
+ */
+#define START_S 0.5
 
 /* Rounds through /proc: each finds what was started during the one before by processes that were not claimed then. */
 #define CLAIM_ROUNDS 16
@@ -131,7 +138,8 @@ done:
 
 int session_processes_start(struct session_processes *p, const uint32_t *pids, size_t count)
 {
-	double next = 0;
+	const struct timespec pause = {.tv_nsec = 1000000};
+	double next = 0, until;
 	size_t fresh = 0;
 	int err = claim(p, pids, count, &fresh);
 	struct timespec t;
@@ -142,12 +150,16 @@ int session_processes_start(struct session_processes *p, const uint32_t *pids, s
 	if (p->session->options.follow)
 		err = err ?: claim_children(p, pids, count);
 	err = err ?: find(p);
-	discovery_memo_begin();
-	while (!err && next <= session_now()) {
+	p->starting = true;
+	until = session_now() + START_S;
+	while (!err && session_now() < until && (next <= session_now() || next <= p->busy_until) &&
+	       !foreign_is_interrupted()) {
+		if (next > session_now())
+			nanosleep(&pause, NULL);
 		session_processes_look(p, session_now());
 		err = session_processes_consume(p);
 		next = session_processes_next_look(p);
 	}
-	discovery_memo_end();
+	p->starting = false;
 	return err ?: p->error;
 }

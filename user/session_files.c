@@ -9,6 +9,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "discovery_ask.h"
 #include "log.h"
 #include "pybpf.h"
 #include "pybpf.skel.h"
@@ -197,7 +198,7 @@ enum session_files_found session_files_mapped(struct session_files *f, const str
 
 	if (is_other(f, &mapping->file))
 		return SESSION_FILES_NOTHING;
-	if (discovery_mapped_file(mapping->pid, mapping->start, mapping->start + mapping->size, &python, &id))
+	if (discovery_ask_mapped_file(mapping->pid, mapping->start, mapping->start + mapping->size, &python, &id))
 		return SESSION_FILES_UNKNOWN;
 	if (!python) {
 		remember_other(f, &mapping->file);

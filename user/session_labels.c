@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "discovery_container.h"
+#include "discovery_ask.h"
 #include "discovery_program.h"
-#include "discovery_scan.h"
 #include "procfs.h"
 #include "session_internal.h"
 
@@ -26,7 +25,7 @@ void session_label_process(struct session *s, struct session_process *process, c
 	char cmdline[CMDLINE_MAX], program[sizeof(process->comm) + CMDLINE_MAX];
 
 	if (options->cmdline || options->merge) {
-		discovery_cmdline(process->pid, cmdline, sizeof(cmdline));
+		discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
 		set(&process->cmdline, cmdline[0] ? cmdline : NULL);
 		discovery_program_name(process->comm, cmdline, program, sizeof(program));
 		set(&process->program,
@@ -34,7 +33,7 @@ void session_label_process(struct session *s, struct session_process *process, c
 	}
 	if (!options->containers)
 		return;
-	if (!discovery_container_of(process->pid, &container))
+	if (!discovery_ask_container_of(process->pid, &container))
 		set(&process->container, container.name);
 	else if (before)
 		set(&process->container, before->container);
@@ -44,7 +43,7 @@ void session_label_again(const struct session *s, struct session_process *proces
 {
 	struct discovery_container container;
 
-	if (s->options.containers && !process->container && !discovery_container_of(process->pid, &container))
+	if (s->options.containers && !process->container && !discovery_ask_container_of(process->pid, &container))
 		set(&process->container, container.name);
 }
 

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <utlist.h>
 
+#include "discovery_ask.h"
+#include "foreign.h"
 #include "log.h"
 #include "pybpf.h"
 #include "pybpf.skel.h"
@@ -38,6 +40,8 @@
 #define DOUBT_MOST_S   1.0
 /* In session_process.doubted: of what has no index. */
 #define DOUBT_UNPLACED (1u << PYBPF_MAX_RUNTIMES)
+/* While the helper is busy, its answer is asked for so often. */
+#define PENDING_S 0.005
 /* One go of session_processes_look: stacks wait in their buffer meanwhile. */
 #define LOOK_BUDGET_S 0.02
 
@@ -171,7 +175,7 @@ bool session_is_unwanted(struct session_processes *p, struct session_process *pr
 
 	if (!names)
 		return false;
-	contained = names->not_containers.count && !discovery_container_of(process->pid, &container);
+	contained = names->not_containers.count && !discovery_ask_container_of(process->pid, &container);
 	if (discovery_filter_passes_names(names, process->pid, process->comm, contained ? &container : NULL))
 		return false;
 	session_stop_looking(p, process);
@@ -358,7 +362,8 @@ static void no_python(struct session_processes *p, struct session_process *proce
 		session_files_add_other(p->session->files, &process->file);
 }
 
-static void look_for_python(struct session_processes *p, struct session_process *process, double now)
+/* Returns whether there was an answer. */
+static bool look_for_python(struct session_processes *p, struct session_process *process, double now)
 {
 	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
 	enum discovery_result result;
@@ -367,9 +372,16 @@ static void look_for_python(struct session_processes *p, struct session_process 
 
 	if (!pythons) {
 		p->error = -ENOMEM;
-		return;
+		return false;
 	}
-	result = discovery_runtimes(process->pid, pythons, PYBPF_MAX_RUNTIMES, &count, why, sizeof(why));
+	result = discovery_ask_runtimes(process->pid, p->starting, pythons, PYBPF_MAX_RUNTIMES, &count, why,
+					sizeof(why));
+	if (result == DISCOVERY_PENDING) {
+		free(pythons);
+		session_stop_looking(p, process);
+		look_at(p, process, session_now() + PENDING_S);
+		return false;
+	}
 	if ((result == DISCOVERY_OK || result == DISCOVERY_CONTRADICTED) && pythons->start_time != process->start)
 		result = DISCOVERY_GONE;
 	/* The Python that it has is sampled, whatever is found now. */
@@ -399,6 +411,7 @@ static void look_for_python(struct session_processes *p, struct session_process 
 		refuse(p, process, why);
 	}
 	free(pythons);
+	return true;
 }
 
 /* Once the interpreter is up, its memory must agree with the layout. Returns as discovery_validate does. */
@@ -406,7 +419,7 @@ static int validate(struct session_processes *p, struct session_process *process
 		    size_t why_size)
 {
 	struct discovery_python *python = process->unproved[index];
-	int err = discovery_validate(python, why, why_size);
+	int err = discovery_ask_validate(python, why, why_size);
 
 	if (err == -EINVAL) {
 		session_files_distrust(p->session->files, &process->file, python);
@@ -509,20 +522,45 @@ void session_look_soon(struct session_processes *p, struct session_process *proc
 	look_at(p, process, now + SOON_S);
 }
 
+/* The one that is due, of the user whose processes have taken least time so far. */
+static struct session_process *next_due(const struct session_processes *p, double now)
+{
+	struct session_process *found = NULL;
+	double least = 0;
+
+	for (struct session_process *process = p->looking; process; process = process->next) {
+		double used = process->next_look > now ? 0 : foreign_used(process->pid);
+
+		if (process->next_look > now || (found && used >= least))
+			continue;
+		found = process;
+		least = used;
+		if (used <= 0)
+			break;
+	}
+	return found;
+}
+
 void session_processes_look(struct session_processes *p, double now)
 {
 	double begin_s = now;
-	struct session_process *process, *next;
-	bool first;
+	struct session_process *process;
+	bool first, answered;
 
-	for (process = p->looking; process; process = next) {
-		next = process->next;
-		if (process->next_look > now)
-			continue;
+	if (now < p->busy_until)
+		return;
+	/* What is to be looked at again is not due in this go. */
+	while (!p->error && (process = next_due(p, begin_s))) {
 		first = !process->nr_runtimes;
+		answered = true;
 		if (first || process->look_further) {
 			process->look_further = false;
-			look_for_python(p, process, now);
+			answered = look_for_python(p, process, now);
+		}
+		if (!answered) {
+			process->look_further = !first;
+			p->busy_until = session_now() + PENDING_S;
+			break;
 		}
 		/* Those that were found in one go are all read: one that agrees vouches for those that come later. */
 		if (process->nr_runtimes && first)
@@ -547,5 +585,5 @@ double session_processes_next_look(const struct session_processes *p)
 	}
 	if (looking && session_now() < p->starting_until && next > session_now() + LOOK_OFTEN_S)
 		next = session_now() + LOOK_OFTEN_S;
-	return next;
+	return next < p->busy_until ? p->busy_until : next;
 }

@@ -18,6 +18,8 @@ struct session_processes {
 	size_t living;
 	uint64_t begin; /* of the run, as session_process.start counts */
 	double next_label;
+	bool starting;         /* the processes that are there are looked at, one after the other */
+	double busy_until;     /* the helper is at something */
 	double starting_until; /* some program may be in its first half second */
 	uint64_t lost_seen;
 	bool python_found;

@@ -10,7 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "discovery_ask.h"
 #include "discovery_scan.h"
+#include "foreign.h"
 #include "log.h"
 #include "procfs.h"
 
@@ -222,13 +224,15 @@ static void name_pythons_below(pid_t pid, char *text, size_t size)
 	const uint32_t top = (uint32_t)pid;
 	size_t count = 0, found = 0, used = 0;
 	uint32_t *below = NULL;
+	size_t pythons;
 	char why[1024];
 
 	text[0] = '\0';
 	if (!python || discovery_scan_below(&top, 1, &below, &count))
 		count = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (discovery_process((pid_t)below[i], python, why, sizeof(why)) != DISCOVERY_OK)
+	for (size_t i = 0; i < count && !foreign_is_interrupted(); i++) {
+		if (discovery_wait_runtimes((pid_t)below[i], true, python, 1, &pythons, why, sizeof(why)) !=
+		    DISCOVERY_OK)
 			continue;
 		if (found++ < BELOW_MAX && used < size)
 			used += (size_t)snprintf(text + used, size - used, "%s%u (%.15s)", used ? ", " : "", below[i],
@@ -264,7 +268,7 @@ static int validate_pythons(struct discovery_python *out, size_t *count, char *w
 	for (size_t i = 0; i < *count; i++) {
 		struct discovery_python here = out[i];
 
-		err = discovery_validate(&here, why, why_size);
+		err = discovery_ask_validate(&here, why, why_size);
 		if (!err)
 			out[valid++] = here;
 	}
@@ -288,7 +292,11 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 		return -EINVAL;
 	}
 	while (1) {
-		result = discovery_runtimes(pid, out, room, count, why, sizeof(why));
+		result = discovery_wait_runtimes(pid, false, out, room, count, why, sizeof(why));
+		if (result == DISCOVERY_PENDING || foreign_is_interrupted()) {
+			log_error("stopped by a signal while process %d was looked at; nothing was sampled", pid);
+			return -EINTR;
+		}
 		if (*count > room)
 			*count = room;
 		if (children && (result == DISCOVERY_NOT_PYTHON || result == DISCOVERY_UNSUPPORTED)) {

@@ -4,18 +4,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "intern.h"
 #include "log.h"
-#include "procfs.h"
 #include "session_internal.h"
+#include "source_file.h"
 
 /* What a report has room for. */
 #define FILES_MAX 24
-#define FILE_MAX  (1 << 20)
 /* The start of a process is known to a clock tick, rounded down, and a file's time to about as much. */
 #define CLOCKS_S 0.02
 
@@ -23,8 +21,10 @@ struct file {
 	char *shown; /* the key */
 	char *path;
 	pid_t pid; /* of the first process that had it */
+	uint64_t start;
 	bool usable;
-	struct stat st; /* when it was met */
+	struct source_rights rights;
+	struct source_identity identity; /* when it was met */
 };
 
 struct session_sources {
@@ -73,31 +73,25 @@ static double start_of(const struct session_process *process)
 	return boot_s + (double)process->start / (double)sysconf(_SC_CLK_TCK);
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
 /* The file as it is now; its text is usable when it was there before the process. */
-static bool look(const struct session_process *process, const char *path, struct stat *st)
+static bool look(const struct session_process *process, const struct pybpf_rights *thread, const char *path,
+		 struct source_rights *rights, struct source_identity *identity)
 {
-	int fd = path[0] == '/' ? procfs_open_in_root(process->pid, path, st) : -ENOENT;
-	double changed;
+	const struct source_file file = {.pid = process->pid, .start = process->start, .path = path};
 
-	if (fd < 0)
+	if (path[0] != '/' || source_file_look(&file, thread, rights, identity))
 		return false;
-	close(fd);
-	changed = (double)st->st_mtim.tv_sec + (double)st->st_mtim.tv_nsec / 1e9;
-	return st->st_size > 0 && st->st_size <= FILE_MAX && changed <= start_of(process) + CLOCKS_S;
+	return (double)identity->modified_s + (double)identity->modified_ns / 1e9 <= start_of(process) + CLOCKS_S;
 }
 
-static int add(struct session_sources *t, const struct session_process *process, const char *shown, const char *path)
+static int add(struct session_sources *t, const struct session_process *process, const struct pybpf_rights *rights,
+	       const char *shown, const char *path)
 {
-	struct file file = {.shown = strdup(shown), .path = strdup(path), .pid = process->pid};
+	struct file file = {
+		.shown = strdup(shown), .path = strdup(path), .pid = process->pid, .start = process->start};
 	bool fresh;
 
-	file.usable = look(process, path, &file.st);
+	file.usable = look(process, rights, path, &file.rights, &file.identity);
 	if (file.shown && file.path && intern_add(&t->files, &file, &fresh) != INTERN_NONE)
 		return 0;
 	free(file.shown);
@@ -105,62 +99,32 @@ static int add(struct session_sources *t, const struct session_process *process,
 	return -ENOMEM;
 }
 
-int session_sources_met(struct session_sources *t, uint64_t proc_id, const char *file, const char *path)
+int session_sources_met(struct session_sources *t, uint64_t proc_id, const struct pybpf_rights *rights,
+			const char *file, const char *path)
 {
 	const struct session_process *process = session_processes_find(t->session->processes, proc_id);
 	uint32_t i = intern_find(&t->files, &file);
+	struct source_identity identity;
+	struct source_rights ignored;
 	struct file *known;
-	struct stat st;
 
 	if (!process)
 		return 0;
 	if (i == INTERN_NONE)
-		return add(t, process, file, path);
+		return add(t, process, rights, file, path);
 	known = intern_item(&t->files, i);
 	if (!known->usable || (known->pid == process->pid && strcmp(known->path, path) == 0))
 		return 0;
-	known->usable = look(process, path, &st) && is_same(&known->st, &st);
+	known->usable = look(process, rights, path, &ignored, &identity) &&
+			!memcmp(&known->identity, &identity, sizeof(identity));
 	return 0;
 }
 
-/* Returns the text, which the caller frees, or NULL. */
-static char *read_text(int fd, size_t size)
-{
-	char *text = malloc(size + 1);
-	size_t done = 0;
-
-	while (text && done < size) {
-		ssize_t n = read(fd, text + done, size - done);
-
-		if (n <= 0)
-			break;
-		done += (size_t)n;
-	}
-	if (!text || done < size || memchr(text, '\0', size)) {
-		free(text);
-		return NULL;
-	}
-	text[size] = '\0';
-	return text;
-}
-
-/* By way of the process, or, when that has ended, in pybpf's own root, if it is the same file there. */
 static char *text_of(const struct file *file)
 {
-	const pid_t ways[] = {file->pid, getpid()};
-	char *text = NULL;
+	const struct source_file source = {.pid = file->pid, .start = file->start, .path = file->path};
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways) && !text; i++) {
-		struct stat st;
-		int fd = procfs_open_in_root(ways[i], file->path, &st);
-
-		if (fd < 0)
-			continue;
-		if (is_same(&st, &file->st))
-			text = read_text(fd, (size_t)st.st_size);
-		close(fd);
-	}
-	return text;
+	return source_file_text(&source, &file->rights, &file->identity);
 }
 
 struct heat {

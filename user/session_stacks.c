@@ -36,7 +36,7 @@ struct session_stacks {
 	struct waiting *waiting;
 	uint64_t count;
 	size_t deferred_bytes;
-	int (*met)(void *arg, uint64_t proc_id, const char *file, const char *path);
+	session_stacks_met *met;
 	void *met_arg;
 };
 
@@ -53,7 +53,7 @@ struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *p
 }
 
 void session_stacks_tell_files(struct session_stacks *t,
-			       int (*met)(void *arg, uint64_t proc_id, const char *file, const char *path), void *arg)
+			       session_stacks_met *met, void *arg)
 {
 	t->met = met;
 	t->met_arg = arg;
@@ -130,7 +130,7 @@ static int push_frame(struct session_stacks *t, const struct pybpf_stack_event *
 	if (*named.cookie == PROFILE_NONE) {
 		*named.cookie = profile_add_frame(t->profile, PROFILE_PYTHON, named.name, named.file, named.line,
 						  named.first_line);
-		if (t->met && t->met(t->met_arg, event->proc_id, named.file, named.path))
+		if (t->met && t->met(t->met_arg, event->proc_id, &event->rights, named.file, named.path))
 			return -ENOMEM;
 	}
 	if (*named.cookie == PROFILE_NONE)

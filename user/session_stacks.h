@@ -15,9 +15,14 @@ struct session_stacks;
 struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *profile);
 void session_stacks_free(struct session_stacks *t);
 
-/* met is told of the file of each function that is new in the profile; it returns 0 or -ENOMEM. */
+/*
+ * Is told of the file of each function that is new in the profile, and of the rights of the thread that ran it. Returns
+ * 0 or -ENOMEM.
+ */
+typedef int session_stacks_met(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file,
+			       const char *path);
 void session_stacks_tell_files(struct session_stacks *t,
-			       int (*met)(void *arg, uint64_t proc_id, const char *file, const char *path), void *arg);
+			       session_stacks_met *met, void *arg);
 
 /*
  * Takes a stack record of size bytes. One with a code object that is not known yet is put off. Returns 0; -EBADMSG;

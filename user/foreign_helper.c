@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The side that answers: the maker of helpers, and the life of one. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "activity.h"
+#include "foreign_internal.h"
+
+/*
+ * A helper's address space beyond what it has at its start: a file of 4 MiB of JSON that was made for it takes 80 times
+ * its size, the largest that a runtime writes a tenth of this.
+ */
+#define MEMORY_MAX (160ULL << 20)
+#define FILES_MAX  64
+/* AddressSanitizer's shadow takes 16 TiB of address space. */
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define SHADOWED true
+#else
+#define SHADOWED false
+#endif
+
+static int read_fully(int fd, void *buf, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = read(fd, (char *)buf + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -EPIPE;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static int write_fully(int fd, const void *buf, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = send(fd, (const char *)buf + done, size - done, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -EPIPE;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/* Bytes of address space in use. */
+static uint64_t address_space(void)
+{
+	unsigned long pages = 0;
+	FILE *statm = fopen("/proc/self/statm", "re");
+
+	if (statm && fscanf(statm, "%lu", &pages) != 1)
+		pages = 0;
+	if (statm)
+		fclose(statm);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void set_limit(int what, uint64_t value)
+{
+	const struct rlimit limit = {.rlim_cur = value, .rlim_max = value};
+
+	/* Lowering one is always allowed; where the hard limit is lower already, that holds. */
+	setrlimit(what, &limit);
+}
+
+static void set_limits(void)
+{
+	if (!SHADOWED)
+		set_limit(RLIMIT_AS, address_space() + MEMORY_MAX);
+	set_limit(RLIMIT_NOFILE, FILES_MAX);
+	set_limit(RLIMIT_FSIZE, 0);
+	set_limit(RLIMIT_CORE, 0);
+	set_limit(RLIMIT_NPROC, 0);
+}
+
+static void serve(int fd)
+{
+	char *question = malloc(FOREIGN_QUESTION_MAX), *answer = malloc(FOREIGN_ANSWER_MAX);
+	struct foreign_head head;
+
+	while (question && answer && !read_fully(fd, &head, sizeof(head))) {
+		size_t size = 0;
+
+		if (head.size > FOREIGN_QUESTION_MAX || read_fully(fd, question, head.size))
+			break;
+		head.result = head.service(question, head.size, answer, &size);
+		head.size = (uint32_t)size;
+		activity_set("");
+		if (write_fully(fd, &head, sizeof(head)) || write_fully(fd, answer, size))
+			break;
+	}
+	_exit(0);
+}
+
+/* Ends with its parent, which may have ended before this was asked for. */
+static void end_with(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+		_exit(0);
+}
+
+/* Both descriptors go with one byte. */
+static int send_fds(int over, const int fds[2])
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} control = {.bytes = ""};
+	struct iovec byte = {.iov_base = "", .iov_len = 1};
+	struct msghdr message = {.msg_iov = &byte,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+
+	rights->cmsg_level = SOL_SOCKET;
+	rights->cmsg_type = SCM_RIGHTS;
+	rights->cmsg_len = CMSG_LEN(2 * sizeof(int));
+	memcpy(CMSG_DATA(rights), fds, 2 * sizeof(int));
+	return sendmsg(over, &message, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+}
+
+static int make_helper(int fd, char *note)
+{
+	pid_t maker = getpid(), child;
+	int ends[2], fds[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	child = fork();
+	if (child == 0) {
+		end_with(maker);
+		close(fd);
+		close(ends[0]);
+		activity_show(note, FOREIGN_NOTE_MAX);
+		set_limits();
+		serve(ends[1]);
+	}
+	close(ends[1]);
+	fds[0] = ends[0];
+	fds[1] = child < 0 ? -1 : (int)syscall(SYS_pidfd_open, child, 0);
+	err = fds[1] < 0 ? -errno : send_fds(fd, fds);
+	/* One that nobody can be told of reads the end of its socket. */
+	close(fds[0]);
+	if (fds[1] >= 0)
+		close(fds[1]);
+	return err;
+}
+
+void foreign_make_helpers(int fd, struct foreign_notes *notes)
+{
+	const struct sigaction gone = {.sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT};
+	unsigned char slot;
+
+	/* Helpers that end are not waited for. */
+	sigaction(SIGCHLD, &gone, NULL);
+	while (!read_fully(fd, &slot, 1)) {
+		if (slot >= FOREIGN_SLOTS || make_helper(fd, notes->text[slot]))
+			break;
+	}
+	_exit(0);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Shared by foreign.c, which asks, and foreign_helper.c, which answers. */
+#ifndef FOREIGN_INTERNAL_H
+#define FOREIGN_INTERNAL_H
+
+#include <stdint.h>
+
+#include "foreign.h"
+
+/* One helper for short questions, one for those that may take long, one for those that do. */
+enum foreign_lane {
+	FOREIGN_LANE_SHORT,
+	FOREIGN_LANE_LONG,
+	FOREIGN_LANE_SLOW,
+	FOREIGN_LANES,
+};
+
+/* Before the bytes of a question and of an answer. */
+struct foreign_head {
+	foreign_service *service;
+	uint32_t size;
+	int32_t result; /* of an answer */
+};
+
+/* Memory that both sides see: what each helper is at. It is foreign: only ever copied, and cleaned when it is shown. */
+#define FOREIGN_NOTE_MAX 4096
+/* A helper keeps its slot when its lane changes: one more than lanes, for the next is made before one is gone. */
+#define FOREIGN_SLOTS (FOREIGN_LANES + 1)
+struct foreign_notes {
+	char text[FOREIGN_SLOTS][FOREIGN_NOTE_MAX];
+};
+
+/* The maker's life: forks a helper for each byte that comes, the slot's number; sends its socket and its pidfd. */
+void foreign_make_helpers(int fd, struct foreign_notes *notes) __attribute__((noreturn));
+
+#endif
