@@ -17,6 +17,7 @@
 #include <uthash.h>
 
 #include "foreign_internal.h"
+#include "log.h"
 #include "procfs.h"
 
 /* A question that takes longer gets a lane of its own when that is free, and else has to come again. */
@@ -348,13 +349,13 @@ static int pump(struct lane *lane)
 		ssize_t n;
 
 		if (lane->have >= sizeof(lane->head)) {
-			whole += lane->head.size;
-			if (lane->head.size > FOREIGN_ANSWER_MAX)
+			if (lane->head.size > FOREIGN_ANSWER_MAX || lane->head.said > FOREIGN_SAID_MAX)
 				return -EPROTO;
+			whole += lane->head.size + lane->head.said;
 			if (lane->have == whole)
 				return 1;
 			if (!lane->bytes)
-				lane->bytes = malloc(lane->head.size);
+				lane->bytes = malloc(whole - sizeof(lane->head));
 			if (!lane->bytes)
 				return -ENOMEM;
 			to = lane->bytes + lane->have - sizeof(lane->head);
@@ -402,6 +403,21 @@ static int wait_until(struct lane *lane, double deadline)
 	return ret;
 }
 
+/* The helper's messages. */
+static void say_all(const char *said, size_t size)
+{
+	while (size > 1) {
+		size_t len = strnlen(said + 1, size - 1);
+
+		if (*said >= LOG_ERROR && *said <= LOG_DEBUG)
+			log_printf((enum log_level)*said, "%.*s", (int)len, said + 1);
+		if (len + 2 > size)
+			break;
+		said += len + 2;
+		size -= len + 2;
+	}
+}
+
 /* The lane is free again. */
 static int take(struct lane *lane, void *answer, size_t room, size_t *size)
 {
@@ -411,6 +427,8 @@ static int take(struct lane *lane, void *answer, size_t room, size_t *size)
 	*size = lane->head.size < room ? lane->head.size : room;
 	if (*size)
 		memcpy(answer, lane->bytes, *size);
+	if (lane->head.said)
+		say_all(lane->bytes + lane->head.size, lane->head.said);
 	free(lane->bytes);
 	lane->bytes = NULL;
 	lane->busy = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The side that answers: the maker of helpers, and the life of one. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,13 @@
 
 #include "activity.h"
 #include "foreign_internal.h"
+#include "log.h"
 
 /*
  * A helper's address space beyond what it has at its start: a file of 4 MiB of JSON that was made for it takes 80 times
  * its size, the largest that a runtime writes a tenth of this.
  */
-#define MEMORY_MAX (160ULL << 20)
+#define MEMORY_MAX (48ULL << 20)
 #define FILES_MAX  64
 /* AddressSanitizer's shadow takes 16 TiB of address space. */
 #ifndef __has_feature
@@ -89,10 +91,46 @@ static void set_limits(void)
 	set_limit(RLIMIT_NPROC, 0);
 }
 
+/*
+ * Keeps nothing of the program that started it: a helper that a server of files in user space has in its hands cannot
+ * even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads pybpf's output waits for
+ * its last writer.
+ */
+static void detach(int fd)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+		dup2(null, i);
+	for (int i = STDERR_FILENO + 1; i < fd; i++)
+		close(i);
+	if (close_range((unsigned)fd + 1, ~0u, 0))
+		_exit(1);
+	if (chdir("/"))
+		_exit(1);
+}
+
+/* What the helper has to say goes with its answer: each message behind its level, ended by a NUL. */
+static char said[FOREIGN_SAID_MAX];
+static size_t said_size;
+
+static void say(enum log_level level, const char *text)
+{
+	size_t size = strlen(text) + 2;
+
+	if (size > sizeof(said) - said_size)
+		return;
+	said[said_size] = (char)level;
+	memcpy(said + said_size + 1, text, size - 1);
+	said_size += size;
+}
+
 static void serve(int fd)
 {
 	char *question = malloc(FOREIGN_QUESTION_MAX), *answer = malloc(FOREIGN_ANSWER_MAX);
 	struct foreign_head head;
+
+	log_set_sink(say);
 
 	while (question && answer && !read_fully(fd, &head, sizeof(head))) {
 		size_t size = 0;
@@ -101,9 +139,12 @@ static void serve(int fd)
 			break;
 		head.result = head.service(question, head.size, answer, &size);
 		head.size = (uint32_t)size;
+		head.said = (uint32_t)said_size;
 		activity_set("");
-		if (write_fully(fd, &head, sizeof(head)) || write_fully(fd, answer, size))
+		if (write_fully(fd, &head, sizeof(head)) || write_fully(fd, answer, size) ||
+		    write_fully(fd, said, head.said))
 			break;
+		said_size = 0;
 	}
 	_exit(0);
 }
@@ -146,8 +187,7 @@ static int make_helper(int fd, char *note)
 	child = fork();
 	if (child == 0) {
 		end_with(maker);
-		close(fd);
-		close(ends[0]);
+		detach(ends[1]);
 		activity_show(note, FOREIGN_NOTE_MAX);
 		set_limits();
 		serve(ends[1]);
@@ -168,6 +208,7 @@ void foreign_make_helpers(int fd, struct foreign_notes *notes)
 	const struct sigaction gone = {.sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT};
 	unsigned char slot;
 
+	detach(fd);
 	/* Helpers that end are not waited for. */
 	sigaction(SIGCHLD, &gone, NULL);
 	while (!read_fully(fd, &slot, 1)) {

@@ -15,11 +15,15 @@ enum foreign_lane {
 	FOREIGN_LANES,
 };
 
+#define FOREIGN_SAID_MAX (64 * 1024)
+
 /* Before the bytes of a question and of an answer. */
 struct foreign_head {
 	foreign_service *service;
 	uint32_t size;
-	int32_t result; /* of an answer */
+	/* Of an answer: what the service returned, and bytes of log behind its own. */
+	int32_t result;
+	uint32_t said, pad;
 };
 
 /* Memory that both sides see: what each helper is at. It is foreign: only ever copied, and cleaned when it is shown. */

@@ -8,6 +8,7 @@
 
 static enum log_level current_level = LOG_WARN;
 static void (*before_message)(void);
+static void (*sink)(enum log_level level, const char *text);
 
 void log_set_level(enum log_level level)
 {
@@ -24,6 +25,11 @@ void log_set_before_message(void (*hook)(void))
 	before_message = hook;
 }
 
+void log_set_sink(void (*to)(enum log_level level, const char *text))
+{
+	sink = to;
+}
+
 void log_vprintf(enum log_level level, const char *fmt, va_list args)
 {
 	int saved = errno;
@@ -36,6 +42,12 @@ void log_vprintf(enum log_level level, const char *fmt, va_list args)
 	len = strlen(text);
 	while (len && text[len - 1] == '\n')
 		text[--len] = '\0';
+	if (sink) {
+		sink(level, text);
+		free(text);
+		errno = saved;
+		return;
+	}
 	if (before_message)
 		before_message();
 	flockfile(stderr);

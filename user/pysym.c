@@ -36,6 +36,7 @@ struct process {
 
 struct pysym {
 	bool full_filenames;
+	int (*shown_at)(pid_t pid, const char *path);
 	struct process *processes;
 	struct process *last; /* the one that was looked up last: frames come by stacks */
 	struct pysym_functions functions;
@@ -50,7 +51,13 @@ struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames)
 		return NULL;
 	s->functions.mode = mode;
 	s->full_filenames = full_filenames;
+	s->shown_at = pysym_shown_at;
 	return s;
+}
+
+void pysym_look_at_paths_by(struct pysym *s, int (*shown_at)(pid_t pid, const char *path))
+{
+	s->shown_at = shown_at;
 }
 
 static struct process *find_process(const struct pysym *s, uint64_t proc_id)
@@ -145,15 +152,15 @@ void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void
  */
 static uint32_t shown_from(const struct pysym *s, const struct process *process, struct pysym_path *path)
 {
-	char root[64];
+	int from;
 
 	if (s->full_filenames)
 		return 0;
-	snprintf(root, sizeof(root), "/proc/%d/root", procfs_task(process->pid, NULL) ?: process->pid);
-	if (access(root, F_OK) == 0)
-		path->shown = (int32_t)(pysym_short_path(path->text, root) - path->text);
+	from = s->shown_at(process->pid, path->text);
+	if (from >= 0)
+		path->shown = from;
 	else if (path->shown < 0)
-		return (uint32_t)(pysym_short_path(path->text, root) - path->text);
+		return (uint32_t)(pysym_short_path(path->text, NULL) - path->text);
 	return (uint32_t)path->shown;
 }
 

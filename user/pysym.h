@@ -41,6 +41,12 @@ struct pysym_counters {
 };
 
 struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames);
+
+/*
+ * From now on shown_at tells what pysym_shown_at does, which looks at file systems: one that does not answer keeps it
+ * waiting for good.
+ */
+void pysym_look_at_paths_by(struct pysym *s, int (*shown_at)(pid_t pid, const char *path));
 void pysym_free(struct pysym *s);
 
 /* Makes a process known, with the layout of its first runtime. Returns 0 or -ENOMEM. */
@@ -75,9 +81,15 @@ const struct pysym_counters *pysym_counters(const struct pysym *s);
 size_t pysym_bytes(const struct pysym *s);
 
 /*
+ * Bytes of the path, a source file's as process pid sees it, that pysym_short_path cuts off. -ESRCH: its directories
+ * cannot be looked at, for the process has ended.
+ */
+int pysym_shown_at(pid_t pid, const char *path);
+
+/*
  * Cuts a source path down to its importable part: what follows site-packages, dist-packages, lib/pythonX.Y or a zip
  * archive; else the packages (directories with __init__.py, looked for below root, a directory such as /proc/PID/root
- * or "") that it is in, and its name. Returns a pointer into path. "<string>" and relative paths stay.
+ * or ""; not at all where root is NULL) that it is in, and its name. Returns a pointer into path. "<string>" and relative paths stay.
  */
 const char *pysym_short_path(const char *path, const char *root);
 

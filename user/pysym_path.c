@@ -2,9 +2,12 @@
 #include "pysym.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "procfs.h"
 
 static bool is_archive(const char *name, size_t len)
 {
@@ -64,7 +67,7 @@ static bool is_package(const char *root, const char *path, size_t len)
 {
 	char init[4096];
 
-	return snprintf(init, sizeof(init), "%s%.*s/__init__.py", root, (int)len, path) < (int)sizeof(init) &&
+	return root && snprintf(init, sizeof(init), "%s%.*s/__init__.py", root, (int)len, path) < (int)sizeof(init) &&
 	       access(init, F_OK) == 0;
 }
 
@@ -86,4 +89,12 @@ const char *pysym_short_path(const char *path, const char *root)
 			base--;
 	}
 	return *base ? base : path;
+}
+
+int pysym_shown_at(pid_t pid, const char *path)
+{
+	char root[64];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", procfs_task(pid, NULL) ?: pid);
+	return access(root, F_OK) ? -ESRCH : (int)(pysym_short_path(path, root) - path);
 }

@@ -17,6 +17,7 @@
 #include "pybpf.h"
 #include "pybpf.skel.h"
 #include "session_internal.h"
+#include "source_file.h"
 
 /*
  * New stacks and code objects cross here, each once. A start-up that meets thousands of them at once at 10 kHz needs
@@ -344,6 +345,7 @@ struct session *session_new(const struct session_options *options)
 			goto no_memory;
 		session_stacks_tell_files(s->stacks, met_file, s);
 	}
+	pysym_look_at_paths_by(s->pysym, source_file_shown_at);
 	s->map_bytes = map_bytes(s);
 	profile_set_roots(s->profile, options->roots);
 	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.events), on_event, s, NULL);

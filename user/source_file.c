@@ -14,6 +14,7 @@
 
 #include "foreign.h"
 #include "procfs.h"
+#include "pysym.h"
 
 /* An answer takes a fraction of a millisecond, unless a file system does not give one. */
 #define PATIENCE_S 0.25
@@ -310,4 +311,30 @@ char *source_file_text(const struct source_file *file, const struct source_right
 	}
 	free(text);
 	return NULL;
+}
+
+static int serve_shown_at(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct question *q = checked(question, question_size);
+
+	(void)answer;
+	(void)size;
+	return q ? pysym_shown_at(q->pid, q->path) : -EINVAL;
+}
+
+int source_file_shown_at(pid_t pid, const char *path)
+{
+	struct question *q;
+	size_t size;
+	int from;
+
+	/* What is no absolute path is shown without a look at any directory. */
+	if (path[0] != '/')
+		return pysym_shown_at(pid, path);
+	q = make_question(&(struct source_file){.pid = pid, .path = path});
+	from = q ? foreign_call(serve_shown_at, (struct foreign_subject){pid}, q, sizeof(*q), NULL, 0, &size,
+				PATIENCE_S)
+		 : -ENOMEM;
+	free(q);
+	return from < (int)strlen(path) ? from : -EPROTO;
 }

@@ -53,4 +53,7 @@ int source_file_look(const struct source_file *file, const struct pybpf_rights *
 char *source_file_text(const struct source_file *file, const struct source_rights *rights,
 		       const struct source_identity *identity);
 
+/* As pysym_shown_at(). */
+int source_file_shown_at(pid_t pid, const char *path);
+
 #endif

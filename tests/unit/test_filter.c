@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "discovery_filter.h"
+#include "foreign.h"
 
 static const struct discovery_process worker = {.pid = 2000000001, .ppid = 1, .comm = "gunicorn: worke", .uid = 33};
 static const struct discovery_container web = {.id = "4f797c539e6c", .name = "web", .runtime = "docker"};
@@ -115,6 +116,7 @@ static void says_what_cannot_be_resolved(void **state)
 	char why[2048];
 
 	(void)state;
+	assert_int_equal(foreign_start(), 0);
 	assert_int_equal(discovery_filter_resolve(&filter, why, sizeof(why)), 0);
 	assert_int_equal(discovery_texts_add(&filter.cgroups, "/no/such/group"), 0);
 	assert_int_not_equal(discovery_filter_resolve(&filter, why, sizeof(why)), 0);
@@ -124,7 +126,7 @@ static void says_what_cannot_be_resolved(void **state)
 	assert_int_equal(discovery_filter_resolve(&filter, why, sizeof(why)), -ENOENT);
 	assert_non_null(strstr(why, "no-such-container"));
 	discovery_filter_free(&filter);
-	discovery_container_free();
+	foreign_stop();
 }
 
 /* This program has started a child, and that one another. */

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What others wrote is opened by a helper: with their rights where it is text, and for no longer than it answers."""
+
+import contextlib
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import tempfile
+import time
+import zlib
+
+import cgroups
+import fuse
+import harness
+import pytest
+
+USER, GROUP, MORE = 54321, 54322, 54323
+TOKEN = b"this text is nobody's business"
+PYTHON = "/usr/bin/python3"
+
+SPIN = """# %s
+def spin():
+    while True:
+        pass
+%s
+spin()
+"""
+# A program that says of its code that it is another file.
+CLAIMS = """
+import sys
+text = "def spin():\\n  while True: pass\\nprint('ready', flush=True)\\nspin()\\n"
+exec(compile(text, sys.argv[1], "exec"), {})
+"""
+
+
+@pytest.fixture
+def folder():
+    """One that everybody may go through, unlike pytest's."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="pybpf-foreign-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def as_user(argv, groups=(), user=USER):
+    """A program of another user, once it has printed its first line."""
+    rights = ["--reuid", user, "--regid", GROUP, *(["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"])]
+    words = ["/usr/bin/setpriv", *map(str, rights), *map(str, argv)] if user else list(map(str, argv))
+    with harness.started(words, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        assert process.stdout.readline().strip() == b"ready"
+        yield process
+
+
+def profile_of(pid, path):
+    run = harness.pybpf("-p", pid, "-d", 1, "-F", 499, "-o", path)
+    assert run.code == 0, run.err
+    data = path.read_bytes()
+    return zlib.decompressobj(31).decompress(data[data.index(b"\x1f\x8b") :])
+
+
+@pytest.mark.parametrize("groups,mode,owner", [((), 0o600, (0, 0)), ((MORE,), 0o640, (0, 0)), ((MORE,), 0o040, (USER, MORE))])
+def test_a_path_that_the_program_could_not_read(folder, groups, mode, owner):
+    secret = folder / "secret"
+    secret.write_bytes(TOKEN)
+    os.chown(secret, *owner)
+    secret.chmod(mode)
+    with as_user([PYTHON, "-c", CLAIMS, secret], groups) as process:
+        saved = profile_of(process.pid, folder / "profile.pybpf")
+        run = harness.pybpf("--all", "-d", 1, "-F", 499, "-o", folder / "profile.html")
+    assert run.code == 0, run.err
+    assert b"secret" in saved, "the function's file is not in the profile: nothing was asked for"
+    assert TOKEN not in saved
+    listed = harness.pybpf("report", folder / "profile.pybpf", "-f", "json")
+    assert listed.code == 0 and TOKEN.decode() not in listed.out
+
+
+@pytest.mark.parametrize(
+    "name,mode,owner,groups,user",
+    [
+        ("everybody's", 0o644, (0, 0), (), USER),
+        ("its own", 0o600, (USER, GROUP), (), USER),
+        ("its group's", 0o640, (0, GROUP), (), USER),
+        ("another group's", 0o640, (0, MORE), (7, MORE), USER),
+        ("another user's, for root", 0o600, (USER, GROUP), (), 0),
+    ],
+)
+def test_a_program_whose_text_it_can_read(folder, name, mode, owner, groups, user):
+    program = folder / "program.py"
+    program.write_bytes((SPIN % (TOKEN.decode(), "print('ready', flush=True)")).encode())
+    os.chown(program, *owner)
+    program.chmod(mode)
+    with as_user([PYTHON, program], groups, user) as process:
+        saved = profile_of(process.pid, folder / "profile.pybpf")
+    assert TOKEN in saved, name
+
+
+@pytest.fixture
+def library():
+    return pathlib.Path("/proc/self/exe").resolve().read_bytes()
+
+
+@contextlib.contextmanager
+def silent_file_system(folder, content, late_s=0.3):
+    try:
+        with fuse.mounted(folder / "mnt", content, late_s) as server:
+            yield server
+    except fuse.Missing as error:
+        pytest.skip(f"no file system in user space here: {error}")
+
+
+def spinning(folder):
+    program = folder / "victim.py"
+    program.write_text(SPIN % ("", "print('ready', flush=True)"))
+    return as_user([PYTHON, program])
+
+
+MAPS = harness.TOP / "tests" / "targets" / "maps.py"
+
+
+def visible(folder):
+    """The program where the other user can read it."""
+    return shutil.copy(MAPS, folder / "maps.py")
+
+
+def test_a_mapped_file_whose_server_does_not_answer(folder, library):
+    with silent_file_system(folder, library) as server, spinning(folder) as victim:
+        with as_user([PYTHON, visible(folder), folder / "mnt" / "file", 2, "asleep"]):
+            server.silence()
+            begin = time.monotonic()
+            listed = harness.pybpf("ps", timeout=60)
+            took = time.monotonic() - begin
+            assert listed.code == 0 and str(victim.pid) in listed.out, listed.err
+            assert "/mnt/file" in listed.out + listed.err and "left out" in listed.out + listed.err
+            run = harness.pybpf("--all", "-d", 2, "-F", 499, timeout=30)
+            assert run.code == 0, run.err
+            samples = sum(n for stack, n in run.stacks() if stack[-1].name == "spin")
+            # A share of its CPU time: other programs may have most of the machine.
+            assert samples > 50, run.err
+    print(f"ps: {took:.1f} s")
+
+
+def test_ctrl_c_beside_a_server_that_does_not_answer(folder, library):
+    with silent_file_system(folder, library) as server, spinning(folder):
+        with as_user([PYTHON, visible(folder), folder / "mnt" / "file", 1, "asleep"]) as stuck:
+            server.silence()
+            for words in (["--all"], ["-p", stuck.pid]):
+                with harness.started(
+                    [harness.PYBPF, *map(str, words)],
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    preexec_fn=harness.take_interrupts,
+                ) as process:
+                    time.sleep(1)
+                    begin = time.monotonic()
+                    harness.interrupt(process)
+                    process.wait(10)
+                    assert time.monotonic() - begin < 5
+
+
+def test_a_source_whose_server_does_not_answer(folder):
+    text = (SPIN % ("", "print('ready', flush=True)")).encode()
+    with silent_file_system(folder, text) as server, as_user([PYTHON, folder / "mnt" / "file"]) as process:
+        server.silence()
+        run = harness.pybpf("-p", process.pid, "-d", 1, "-F", 499, "-o", folder / "profile.html", timeout=30)
+        assert run.code == 0, run.err
+        assert (folder / "profile.html").stat().st_size
+
+
+def test_files_that_are_slow_to_read(folder, library):
+    """Thirty processes of one user, each of which takes a second to look at."""
+    with silent_file_system(folder, library, late_s=0.4) as server, spinning(folder):
+        with as_user([PYTHON, visible(folder), folder / "mnt" / "file", 30, "asleep"]):
+            server.delay()
+            begin = time.monotonic()
+            run = harness.pybpf("--all", "-d", 2, "-F", 499, timeout=60)
+            took = time.monotonic() - begin
+            assert run.code == 0, run.err
+            samples = sum(n for stack, n in run.stacks() if stack[-1].name == "spin")
+            assert samples > 50, run.err
+            assert took < 8, f"{took:.1f} s for -d 2"
+
+
+def test_state_of_a_runtime_that_takes_memory(folder):
+    """A user's own list of containers, which is asked about since a cgroup's name says podman."""
+    user, ident = 54321, "ab" * 32
+    home = folder / "home"
+    lists = [pathlib.Path(f"/run/user/{user}/containers/overlay-containers")]
+    for path in lists:
+        path.mkdir(parents=True)
+        (path / "containers.json").write_bytes(b"[" + b"{}," * 1398000 + b"{}]")
+    try:
+        name = f"user-{user}.slice/libpod-{ident}.scope"
+        with cgroups.inside(name, [PYTHON, "-c", "while True: pass"]) as (place, process):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+            run = harness.pybpf("--all", "--by=container", "-d", 1, "-F", 199)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+            assert run.code == 0, run.err
+            assert ident[:12] in run.out
+    finally:
+        shutil.rmtree(f"/run/user/{user}", ignore_errors=True)
+    del home, before, place, process
+    assert after < 150 * 1024, "%d MiB" % (after // 1024)
