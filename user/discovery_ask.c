@@ -14,7 +14,8 @@
 
 /* What the main loop waits for an answer, which takes a millisecond as a rule, before it goes on with its own. */
 #define SLICE_S 0.02
-/* An answer that takes no parsing takes some fifty microseconds, on a machine with work for ten times its CPUs 0.1 s. */
+/* An answer that takes no parsing takes some fifty microseconds, on a machine with work for ten times its CPUs 0.1 s.
+ */
 #define SHORT_S 0.25
 /* Of a question that is asked once, before the run. */
 #define PATIENCE_S 5.0

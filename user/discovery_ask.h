@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Discovery's questions, answered by a helper (foreign.h): files that a process maps, its memory, and what container
- * runtimes wrote are opened and parsed there. Each returns as the function that it is named after; what had no answer is
- * said in why, with the path that was being opened.
+ * runtimes wrote are opened and parsed there. Each returns as the function that it is named after; what had no answer
+ * is said in why, with the path that was being opened.
  */
 #ifndef DISCOVERY_ASK_H
 #define DISCOVERY_ASK_H

@@ -43,6 +43,7 @@ struct lane {
 	struct foreign_head head;
 	size_t have; /* of head and bytes */
 	char *bytes;
+	uint64_t cpu_ns; /* of the helper, as it last told */
 };
 
 /* A process that kept a helper waiting. */
@@ -70,6 +71,7 @@ static struct {
 	struct slow *slow;
 	struct user *users;
 	unsigned long unanswered;
+	uint64_t cpu_ns; /* of all helpers */
 	char stuck_at[FOREIGN_NOTE_MAX];
 } foreign = {.fd = -1};
 
@@ -93,8 +95,7 @@ int foreign_start(void)
 
 	for (size_t i = 0; i < FOREIGN_LANES; i++)
 		foreign.lanes[i] = (struct lane){.fd = -1, .pidfd = -1, .slot = (unsigned)i};
-	foreign.notes =
-		mmap(NULL, sizeof(*foreign.notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	foreign.notes = mmap(NULL, sizeof(*foreign.notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (foreign.notes == MAP_FAILED)
 		return -errno;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
@@ -278,6 +279,11 @@ unsigned long foreign_unanswered(void)
 	return foreign.unanswered;
 }
 
+double foreign_cpu_s(void)
+{
+	return (double)foreign.cpu_ns / 1e9;
+}
+
 const char *foreign_stuck_at(void)
 {
 	return foreign.stuck_at;
@@ -317,7 +323,8 @@ static void give_up(struct lane *lane, bool at_once)
 	drop_helper(lane);
 }
 
-static int post(struct lane *lane, foreign_service *service, struct foreign_subject subject, const void *question, size_t size)
+static int post(struct lane *lane, foreign_service *service, struct foreign_subject subject, const void *question,
+		size_t size)
 {
 	const struct foreign_head head = {.service = service, .size = (uint32_t)size};
 	struct {
@@ -410,7 +417,7 @@ static void say_all(const char *said, size_t size)
 		size_t len = strnlen(said + 1, size - 1);
 
 		if (*said >= LOG_ERROR && *said <= LOG_DEBUG)
-			log_printf((enum log_level)*said, "%.*s", (int)len, said + 1);
+			log_printf((enum log_level) * said, "%.*s", (int)len, said + 1);
 		if (len + 2 > size)
 			break;
 		said += len + 2;
@@ -424,6 +431,9 @@ static int take(struct lane *lane, void *answer, size_t room, size_t *size)
 	int result = lane->head.result;
 
 	charge(lane);
+	if (lane->head.cpu_ns > lane->cpu_ns)
+		foreign.cpu_ns += lane->head.cpu_ns - lane->cpu_ns;
+	lane->cpu_ns = lane->head.cpu_ns;
 	*size = lane->head.size < room ? lane->head.size : room;
 	if (*size)
 		memcpy(answer, lane->bytes, *size);

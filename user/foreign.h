@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Helper processes that open and parse what others wrote. A question goes to one of them as bytes, the answer comes back
- * as bytes. The helper can be killed: a file system that does not answer, a file made to be slow, or a parser that
+ * Helper processes that open and parse what others wrote. A question goes to one of them as bytes, the answer comes
+ * back as bytes. The helper can be killed: a file system that does not answer, a file made to be slow, or a parser that
  * crashes costs that answer and nothing else.
  */
 #ifndef FOREIGN_H
@@ -16,8 +16,9 @@
 #define FOREIGN_ANSWER_MAX   ((1 << 20) + 4096)
 
 /*
- * A kind of question: a function that runs in the helper, which is a fork, so that it has the same address there. Reads the question, writes at most FOREIGN_ANSWER_MAX bytes to answer and their number to *size.
- * Returns 0, or a negative errno that the one who asked gets.
+ * A kind of question: a function that runs in the helper, which is a fork, so that it has the same address there. Reads
+ * the question, writes at most FOREIGN_ANSWER_MAX bytes to answer and their number to *size. Returns 0, or a negative
+ * errno that the one who asked gets.
  */
 typedef int foreign_service(const void *question, size_t question_size, void *answer, size_t *size);
 
@@ -62,6 +63,9 @@ double foreign_used(pid_t pid);
 
 /* How many questions had no answer, for the account. */
 unsigned long foreign_unanswered(void);
+
+/* CPU time that helpers took for their answers. */
+double foreign_cpu_s(void);
 
 /* What the helper that gave no answer last was opening (activity.h), "" for nothing. It is foreign text. */
 const char *foreign_stuck_at(void);

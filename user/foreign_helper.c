@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "activity.h"
@@ -93,8 +94,8 @@ static void set_limits(void)
 
 /*
  * Keeps nothing of the program that started it: a helper that a server of files in user space has in its hands cannot
- * even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads pybpf's output waits for
- * its last writer.
+ * even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads pybpf's output waits
+ * for its last writer.
  */
 static void detach(int fd)
 {
@@ -125,6 +126,14 @@ static void say(enum log_level level, const char *text)
 	said_size += size;
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static void serve(int fd)
 {
 	char *question = malloc(FOREIGN_QUESTION_MAX), *answer = malloc(FOREIGN_ANSWER_MAX);
@@ -140,6 +149,7 @@ static void serve(int fd)
 		head.result = head.service(question, head.size, answer, &size);
 		head.size = (uint32_t)size;
 		head.said = (uint32_t)said_size;
+		head.cpu_ns = cpu_ns();
 		activity_set("");
 		if (write_fully(fd, &head, sizeof(head)) || write_fully(fd, answer, size) ||
 		    write_fully(fd, said, head.said))

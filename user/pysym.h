@@ -89,7 +89,8 @@ int pysym_shown_at(pid_t pid, const char *path);
 /*
  * Cuts a source path down to its importable part: what follows site-packages, dist-packages, lib/pythonX.Y or a zip
  * archive; else the packages (directories with __init__.py, looked for below root, a directory such as /proc/PID/root
- * or ""; not at all where root is NULL) that it is in, and its name. Returns a pointer into path. "<string>" and relative paths stay.
+ * or ""; not at all where root is NULL) that it is in, and its name. Returns a pointer into path. "<string>" and
+ * relative paths stay.
  */
 const char *pysym_short_path(const char *path, const char *root);
 

@@ -284,8 +284,7 @@ static void keep_memory(struct session *s, double now)
 		 (unsigned long long)(s->options.max_memory >> 20));
 }
 
-static int met_file(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file,
-		    const char *path)
+static int met_file(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file, const char *path)
 {
 	struct session *s = arg;
 

@@ -86,6 +86,12 @@ static void print_processes(const struct session_process_counts *c, FILE *out)
 			" process%s left out: a Python that is not supported or not readable, see `pybpf "
 			"ps`\n",
 			c->refused, plural(c->refused));
+	if (c->unanswered)
+		fprintf(out,
+			"pybpf: %" PRIu64
+			" question%s about files or memory had no answer in time: a file system may not "
+			"answer\n",
+			c->unanswered, c->unanswered == 1 ? "" : "s");
 	if (c->lost)
 		fprintf(out,
 			"pybpf: %" PRIu64
@@ -140,6 +146,7 @@ int session_account_keep(const struct session_account *a, struct profile *p)
 		{"started", "that started during the run", a->processes.started},
 		{"several_pythons", "that had more than one Python", a->processes.several},
 		{"refused", "left out: a Python that is not supported or not readable", a->processes.refused},
+		{"unanswered", "questions about files or memory that had no answer in time", a->processes.unanswered},
 		{"missed", "that ended before it was known what they ran", a->processes.missed},
 	};
 	char group[16];
@@ -205,11 +212,11 @@ void session_account_json(const struct session_account *a, FILE *out)
 		a->stacks, a->names.codes, a->names.unnamed, a->names.no_lines);
 	fprintf(out,
 		"  \"processes\": {\"seen\": %" PRIu64 ", \"started\": %" PRIu64 ", \"several_pythons\": %" PRIu64
-		", \"refused\": %" PRIu64 ", \"missed\": %" PRIu64
+		", \"refused\": %" PRIu64 ", \"unanswered\": %" PRIu64 ", \"missed\": %" PRIu64
 		", \"missed_cpu_s\": %.6f, \"missed_samples\": %" PRIu64 ", \"lost_events\": %" PRIu64 "},\n",
 		a->processes.seen, a->processes.started, a->processes.several, a->processes.refused,
-		a->processes.missed, (double)a->processes.missed_ns / 1e9, a->counters[PYBPF_COUNT_MISSED],
-		a->processes.lost);
+		a->processes.unanswered, a->processes.missed, (double)a->processes.missed_ns / 1e9,
+		a->counters[PYBPF_COUNT_MISSED], a->processes.lost);
 	json_number("kernel_ns_per_sample", a->measured, a->kernel_ns_per_sample, ",", out);
 	json_number("user_cpu_s", true, a->user_cpu_s, ",", out);
 	fprintf(out, "  \"peak_rss_kib\": %" PRId64 ",\n", a->peak_rss_kib);

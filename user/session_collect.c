@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "foreign.h"
 #include "log.h"
 #include "procfs.h"
 #include "pybpf.h"
@@ -289,7 +290,7 @@ static void own_cost(struct session_account *account)
 	procfs_peak_rss(getpid(), &kib);
 	account->peak_rss_kib = (int64_t)kib;
 	getrusage(RUSAGE_SELF, &usage);
-	account->user_cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	account->user_cpu_s = foreign_cpu_s() + (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
 			      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "foreign.h"
 #include "log.h"
 #include "pybpf.h"
 #include "pybpf.skel.h"
@@ -445,4 +446,5 @@ void session_processes_counts(const struct session_processes *p, struct session_
 		add_up(p, out, process);
 	out->lost = p->session->skel->bss->process_events_lost + session_mappings_lost(p->mappings) +
 		    missed_events(p->session->skel);
+	out->unanswered = foreign_unanswered();
 }

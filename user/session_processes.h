@@ -66,14 +66,15 @@ struct session_process {
 
 /* What a run met. */
 struct session_process_counts {
-	uint64_t seen;      /* processes that ran Python */
-	uint64_t started;   /* of those, during the run */
-	uint64_t several;   /* with more than one Python in them */
-	char versions[64];  /* of those Pythons: "3.10 and 3.12", of one such process */
-	uint64_t refused;   /* whose Python is not supported or not readable */
-	uint64_t missed;    /* that ended before it was known what they run */
-	uint64_t missed_ns; /* what those ran */
-	uint64_t lost;      /* events of processes that found no room on their way */
+	uint64_t seen;       /* processes that ran Python */
+	uint64_t started;    /* of those, during the run */
+	uint64_t several;    /* with more than one Python in them */
+	char versions[64];   /* of those Pythons: "3.10 and 3.12", of one such process */
+	uint64_t refused;    /* whose Python is not supported or not readable */
+	uint64_t unanswered; /* questions about files or memory that had no answer */
+	uint64_t missed;     /* that ended before it was known what they run */
+	uint64_t missed_ns;  /* what those ran */
+	uint64_t lost;       /* events of processes that found no room on their way */
 };
 
 struct session_processes;

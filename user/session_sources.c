@@ -87,8 +87,7 @@ static bool look(const struct session_process *process, const struct pybpf_right
 static int add(struct session_sources *t, const struct session_process *process, const struct pybpf_rights *rights,
 	       const char *shown, const char *path)
 {
-	struct file file = {
-		.shown = strdup(shown), .path = strdup(path), .pid = process->pid, .start = process->start};
+	struct file file = {.shown = strdup(shown), .path = strdup(path), .pid = process->pid, .start = process->start};
 	bool fresh;
 
 	file.usable = look(process, rights, path, &file.rights, &file.identity);

@@ -21,8 +21,7 @@ void session_stacks_free(struct session_stacks *t);
  */
 typedef int session_stacks_met(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file,
 			       const char *path);
-void session_stacks_tell_files(struct session_stacks *t,
-			       session_stacks_met *met, void *arg);
+void session_stacks_tell_files(struct session_stacks *t, session_stacks_met *met, void *arg);
 
 /*
  * Takes a stack record of size bytes. One with a code object that is not known yet is put off. Returns 0; -EBADMSG;

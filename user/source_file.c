@@ -129,8 +129,7 @@ static int become(const struct source_rights *rights)
 		return -EPERM;
 	if (get_capabilities(&caps))
 		return -EPERM;
-	set_effective(&caps, CAP_DAC_READ_SEARCH,
-		      has(rights, CAP_DAC_READ_SEARCH) || has(rights, CAP_DAC_OVERRIDE));
+	set_effective(&caps, CAP_DAC_READ_SEARCH, has(rights, CAP_DAC_READ_SEARCH) || has(rights, CAP_DAC_OVERRIDE));
 	set_effective(&caps, CAP_DAC_OVERRIDE, false);
 	return syscall(SYS_capset, &caps.head, caps.data) ? -EPERM : 0;
 }
@@ -301,8 +300,8 @@ char *source_file_text(const struct source_file *file, const struct source_right
 	if (text) {
 		q->rights = *rights;
 		q->identity = *identity;
-		err = foreign_call(serve_text, (struct foreign_subject){file->pid}, q, sizeof(*q), text,
-				   identity->size, &size, PATIENCE_S);
+		err = foreign_call(serve_text, (struct foreign_subject){file->pid}, q, sizeof(*q), text, identity->size,
+				   &size, PATIENCE_S);
 	}
 	free(q);
 	if (!err && size == identity->size) {
