@@ -55,6 +55,13 @@ int output_file_open(struct output_file *file, const char *path)
 	return 0;
 }
 
+void output_file_entrust(struct output_file *file)
+{
+	file->entrusted = file->temporary;
+	free(file->temporary);
+	file->temporary = NULL;
+}
+
 int output_file_commit(struct output_file *file)
 {
 	int err = 0;

@@ -2,6 +2,7 @@
 #ifndef OUTPUT_FILE_H
 #define OUTPUT_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /*
@@ -10,11 +11,14 @@
 struct output_file {
 	FILE *stream;
 	char *path, *temporary;
+	bool entrusted; /* another process makes it appear, or removes it */
 };
 
 /* Opens the temporary file beside path. Returns 0 or negative errno. */
 int output_file_open(struct output_file *file, const char *path);
-/* Makes it appear. Returns 0 or negative errno; on failure nothing stays behind. */
+/* Leaves that to another process, which has its copy of this; of a file that is written in place, nothing. */
+void output_file_entrust(struct output_file *file);
+/* Makes it appear; one that is entrusted is closed only. Returns 0 or negative errno; on failure nothing stays behind. */
 int output_file_commit(struct output_file *file);
 /* Removes what was not committed; may be called at any time, twice, and on a zeroed struct. */
 void output_file_discard(struct output_file *file);
