@@ -40,6 +40,16 @@ int cli_number(const char *text, double min, double max, double *out)
 	return errno || end == text || *end || !isfinite(*out) || *out < min || *out > max ? -EINVAL : 0;
 }
 
+int cli_drop_rights(const struct rights_wanted *wanted)
+{
+	char why[256];
+
+	if (!rights_drop(wanted, why, sizeof(why)))
+		return 0;
+	log_error("%s", why);
+	return CLI_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	struct timespec t;

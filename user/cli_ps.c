@@ -124,6 +124,7 @@ static int tell(const struct ps *ps, const struct ps_list *list)
 
 int cli_ps(int argc, char **argv)
 {
+	const struct rights_wanted rights = {.level = RIGHTS_LIST};
 	struct ps_list list = {0};
 	struct ps ps = {.json = false};
 	int code = parse(&ps, argc, argv), err;
@@ -139,6 +140,8 @@ int cli_ps(int argc, char **argv)
 	}
 	log_set_level(ps.verbose > 1 ? LOG_DEBUG : ps.verbose ? LOG_INFO : LOG_WARN);
 	code = CLI_FAILED;
+	if (cli_drop_rights(&rights))
+		goto done;
 	if (discovery_filter_resolve(&ps.filter, why, sizeof(why))) {
 		log_error("%s", why);
 		goto done;

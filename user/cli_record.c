@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli_as.h"
 #include "cli_record_options.h"
 #include "host.h"
 #include "log.h"
@@ -22,6 +23,7 @@ struct record {
 	struct cli_record_options options;
 	uint64_t *groups, *users, *not_users; /* of the filter, for the session */
 	struct output_file json;
+	struct caller as; /* of --as */
 };
 
 static int check_host(void)
@@ -51,7 +53,7 @@ static int write_json(struct record *r, const struct session_account *account)
 	int err;
 
 	session_account_json(account, r->json.stream);
-	err = output_file_commit(&r->json);
+	err = cli_output_commit_other(&r->options.output, &r->json);
 	if (!err)
 		return 0;
 	log_error("cannot write %s: %s; nothing was kept under that name", r->options.json_path, strerror(-err));
@@ -228,6 +230,7 @@ static int record_targets(struct record *r)
 {
 	const struct discovery_numbers *pids = &r->options.filter.pids;
 	struct session_run run = {.duration_s = r->options.duration_s};
+	const struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
 	struct session *session = NULL;
 	enum session_end end;
 	int code = CLI_FAILED;
@@ -236,7 +239,8 @@ static int record_targets(struct record *r)
 		goto done;
 	warn_of_namespace(r);
 	session = session_new(&r->options.session);
-	if (!session || session_follow(session, pids->items, pids->count) || session_attach(session))
+	if (!session || session_follow(session, pids->items, pids->count) || session_attach(session) ||
+	    cli_drop_rights(&rights))
 		goto done;
 	if (r->options.filter.group_count) {
 		run.goes_on = group_lives;
@@ -258,20 +262,25 @@ done:
 static int record_command(struct record *r, const sigset_t *mask)
 {
 	struct session_command command = {0};
+	struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
 	struct session_run run = {.command = &command, .duration_s = r->options.duration_s};
 	struct session *session = NULL;
 	enum session_end end;
 	int code = CLI_FAILED, err;
 	uint32_t command_pid;
 
-	err = session_command_start(&command, r->options.command, mask);
+	if (!r->options.as && !r->options.quiet)
+		cli_as_tell_root();
+	err = session_command_start(&command, r->options.command, mask, r->options.as ? &r->as : NULL);
 	if (err) {
 		log_error("cannot start %s: %s", r->options.command[0], strerror(-err));
 		goto done;
 	}
 	command_pid = (uint32_t)command.pid;
 	session = session_new(&r->options.session);
-	if (!session || session_follow(session, &command_pid, 1) || session_attach(session))
+	rights.command = command.pid;
+	if (!session || session_follow(session, &command_pid, 1) || session_attach(session) ||
+	    cli_drop_rights(&rights))
 		goto done;
 	code = session_command_release(&command, r->options.command[0]);
 	if (code)
@@ -306,14 +315,17 @@ int cli_record(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	session_run_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &mask);
-	code = check_host();
+	code = r.options.as ? cli_as_find(&r.as, r.options.as) : 0;
+	code = code ?: check_host();
 	code = code ?: choose(&r);
 	code = code ?: cli_output_open(&r.options.output);
 	code = code ?: open_json(&r);
+	code = code ?: cli_output_entrust(&r.options.output, &r.json);
 	if (!code)
 		code = r.options.command ? record_command(&r, &mask) : record_targets(&r);
-	cli_output_discard(&r.options.output);
 	output_file_discard(&r.json);
+	cli_output_discard(&r.options.output);
+	caller_free(&r.as);
 	free(r.groups);
 	free(r.users);
 	free(r.not_users);
