@@ -128,6 +128,8 @@ static const struct rule rules[] = {
 	{SYS_rt_sigprocmask, ANY, 0, 0, 0},
 	{SYS_rt_sigreturn, ANY, 0, 0, 0},
 	{SYS_rt_sigtimedwait, S, 0, 0, 0},
+	/* By the sanitizers' run-time. */
+	{SYS_sigaltstack, ANY, 0, 0, 0},
 	{SYS_restart_syscall, ANY, 0, 0, 0},
 	{SYS_wait4, ANY, 0, 0, 0},
 	{SYS_waitid, ANY, 0, 0, 0},
