@@ -67,13 +67,13 @@ enum {
 
 int cli_output_open(struct cli_output *output)
 {
-	int err = output->path ? output_file_open(&output->file, output->path) : 0;
+	char why[512];
 
 	if (!output->path)
 		cli_pager_prepare(&output->pager, output->paged);
-	if (!err)
+	if (!output->path || !output_file_open(&output->file, output->path, why, sizeof(why)))
 		return CLI_OK;
-	log_error("cannot write to %s: %s", output->path, strerror(-err));
+	log_error("cannot write to %s: %s", output->path, why);
 	return CLI_FAILED;
 }
 
@@ -111,7 +111,7 @@ static int write_file(struct cli_output *output, int (*write)(const void *what, 
 		err = output_keeper_commit(&output->keeper, &output->file, KEPT_OUTPUT);
 	if (!err)
 		return CLI_OK;
-	log_error("cannot write %s: %s; nothing was kept under that name", output->path, strerror(-err));
+	log_error("cannot write %s: %s; no file was made or replaced", output->path, strerror(-err));
 	return CLI_FAILED;
 }
 

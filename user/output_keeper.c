@@ -2,41 +2,14 @@
 #include "output_keeper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "rights.h"
-
-/* The folder that a file will appear in. Returns a descriptor or negative errno. */
-static int open_folder(const struct output_file *file)
-{
-	const char *slash = strrchr(file->path, '/');
-	size_t size = slash == file->path ? 1 : slash ? (size_t)(slash - file->path) : 0;
-	char *folder = size ? strndup(file->path, size) : strdup(".");
-	int fd = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	if (fd < 0)
-		fd = folder ? -errno : -ENOMEM;
-	free(folder);
-	return fd;
-}
-
-/* May the folder be changed only by overriding its mode? Without capabilities root is a user like others. */
-static bool needs_override(int folder)
-{
-	struct stat st;
-
-	if (fstat(folder, &st))
-		return true;
-	return st.st_uid == geteuid() ? (st.st_mode & 0300) != 0300 : (st.st_mode & 0003) != 0003;
-}
 
 /* Ends with the other process: the socket closes. */
 static void serve(int fd, struct output_file *const files[], size_t count)
@@ -45,7 +18,7 @@ static void serve(int fd, struct output_file *const files[], size_t count)
 	int err;
 
 	while (read(fd, &index, 1) == 1) {
-		err = index < count && files[index]->stream ? output_file_commit(files[index]) : -EINVAL;
+		err = index < count && *files[index]->name ? output_file_commit(files[index]) : -EINVAL;
 		if (write(fd, &err, sizeof(err)) != (ssize_t)sizeof(err))
 			break;
 	}
@@ -55,7 +28,7 @@ static void serve(int fd, struct output_file *const files[], size_t count)
 
 static void run_keeper(int fd, struct output_file *const files[], size_t count)
 {
-	int folders[OUTPUT_KEEPER_FILES], err = 0;
+	int folders[OUTPUT_KEEPER_FILES], err;
 	struct rights_wanted wanted = {.level = RIGHTS_KEEP, .folders = folders};
 	char answer[256] = "";
 	sigset_t all;
@@ -65,19 +38,13 @@ static void run_keeper(int fd, struct output_file *const files[], size_t count)
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
-	for (size_t i = 0; i < count && !err; i++) {
-		int folder = files[i]->temporary ? open_folder(files[i]) : 0;
-
-		if (folder < 0)
-			err = folder;
-		if (!files[i]->temporary || folder < 0)
-			continue;
-		wanted.override |= needs_override(folder);
-		folders[wanted.nr_folders++] = folder;
+	for (size_t i = 0; i < count; i++) {
+		wanted.override |= output_file_needs_override(files[i]);
+		wanted.sticky |= output_file_needs_fowner(files[i]);
+		if (*files[i]->name)
+			folders[wanted.nr_folders++] = files[i]->folder;
 	}
-	if (err)
-		snprintf(answer, sizeof(answer), "cannot open the output's folder: %s", strerror(-err));
-	err = err ?: rights_drop(&wanted, answer, sizeof(answer));
+	err = rights_drop(&wanted, answer, sizeof(answer));
 	if (write(fd, answer, sizeof(answer)) == (ssize_t)sizeof(answer) && !err)
 		serve(fd, files, count);
 	_exit(0);
@@ -91,7 +58,7 @@ int output_keeper_start(struct output_keeper *keeper, struct output_file *const 
 	bool any = false;
 
 	for (size_t i = 0; i < count; i++)
-		any |= files[i]->temporary != NULL;
+		any |= *files[i]->name != '\0';
 	if (!any)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {

@@ -40,6 +40,11 @@ static bool overrides(const struct rights_wanted *wanted)
 	return wanted->override;
 }
 
+static bool is_sticky(const struct rights_wanted *wanted)
+{
+	return wanted->sticky;
+}
+
 /*
  * All that is kept, and why. CAP_PERFMON is not: events are open, and attached programs run with nobody's rights.
  */
@@ -62,6 +67,8 @@ static const struct {
 	{CAP_KILL, RIGHTS_IN(RIGHTS_SAMPLE), has_command, 0},
 	/* The folder of the one who called sudo is not root's. */
 	{CAP_DAC_OVERRIDE, RIGHTS_IN(RIGHTS_KEEP), overrides, 0},
+	/* In a sticky folder of another user, a file that replaces another user's is renamed. */
+	{CAP_FOWNER, RIGHTS_IN(RIGHTS_KEEP), is_sticky, 0},
 };
 
 static int read_sets(uint64_t *permitted)
@@ -170,6 +177,7 @@ void rights_name(uint64_t capabilities, char *out, size_t out_size)
 	static const char *const names[] = {
 		[CAP_DAC_OVERRIDE] = "CAP_DAC_OVERRIDE",
 		[CAP_DAC_READ_SEARCH] = "CAP_DAC_READ_SEARCH",
+		[CAP_FOWNER] = "CAP_FOWNER",
 		[CAP_KILL] = "CAP_KILL",
 		[CAP_SYS_PTRACE] = "CAP_SYS_PTRACE",
 		[CAP_SYS_ADMIN] = "CAP_SYS_ADMIN",

@@ -27,8 +27,8 @@ struct rights_wanted {
 	/* RIGHTS_KEEP: descriptors of the folders below which alone it makes, renames and removes files. */
 	const int *folders;
 	size_t nr_folders;
-	/* RIGHTS_KEEP: one of the folders can be written to only by root's overriding its mode. */
-	bool override;
+	/* RIGHTS_KEEP: one of the folders can be written to only by root's overriding its mode; one is sticky. */
+	bool override, sticky;
 };
 
 /* To be called by the only thread. Returns 0, or negative errno with a sentence in why. */
