@@ -234,6 +234,38 @@ def test_a_strangers_profile_is_whole(interpreter, tmp_path):
     assert b"sum(range(20000))" in unpacked(path), "its source is missing"
 
 
+LATER = [item for item in STRANGERS if item.version in ((3, 6), (3, 11), (3, 13)) or item.root]
+
+
+def test_strangers_that_start_later_are_whole(tmp_path):
+    """What they are is found out with what is left: one of each kind, in other roots and mount namespaces."""
+    path = tmp_path / "p.pybpf"
+    targets = {}
+    with folder_of(STRANGER, 0o700) as folder, contextlib.ExitStack() as stack:
+        for file in pythons.TARGETS.glob("*.py"):
+            os.chown(shutil.copy(file, folder), STRANGER, STRANGER)
+        argv = [harness.PYBPF, "--all", "-F", "499", "-o", str(path)]
+        process = stack.enter_context(harness.started(argv, stderr=subprocess.PIPE))
+        harness.wait_for(lambda: dropped(process.pid))
+        for item in LATER:
+            one = stack.enter_context(harness.started(as_stranger(item, folder), stdout=subprocess.PIPE, bufsize=0))
+            targets[item.name] = harness.Target(one, harness.read_ready_line(one))
+        for target in targets.values():
+            begin = harness.cpu_s(target.pid)
+            harness.wait_for(lambda pid=target.pid, since=begin: harness.cpu_s(pid) > since + 0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(4 * harness.PATIENCE) == 0
+        assert b"refused:" not in process.stderr.read()
+    for name, target in targets.items():
+        run = pybpf("report", path, "-p", target.pid, "-f", "folded", "--threads")
+        stacks = [(row[2:], count) for row, count in harness.parse(run.out)]
+        assert stacks, "%s is not in the profile: %s" % (name, run.err)
+        harness.Expectation(target.says).check(stacks)
+        only = tmp_path / (name + ".pybpf")
+        assert pybpf("report", path, "-p", target.pid, "-o", only).code == 0
+        assert b"sum(range(20000))" in unpacked(only), "the source of %s is missing" % name
+
+
 def test_a_container_is_whole(tmp_path):
     """A user namespace's root, in a file system that is mounted there only."""
     if containers.why_not():
