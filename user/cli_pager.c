@@ -7,10 +7,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "caller.h"
 #include "log.h"
+#include "rights.h"
 
 /* Colours pass, what fits on the screen is only printed, and it stays there. */
 #define PAGER "less -FRX"
@@ -59,19 +62,46 @@ static void ignore_signals(bool ignore)
 		sigaction(signals[i], ignore ? &ignored : &before[i], ignore ? &before[i] : NULL);
 }
 
-/* In the child; its stdin is the pipe's end. */
-static void run(const char *text, int in)
+/*
+ * In the child: when the first text comes, the command's program takes its place, with the pipe's end as stdin and no
+ * other descriptor of ours. It gets no right by a file's capabilities, also as root.
+ */
+static void run_child(const char *text, int in, const struct caller *caller)
 {
-	struct pollfd data = {.fd = in, .events = POLLIN};
+	static const int signals[] = {SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ};
+	struct pollfd data = {.fd = STDIN_FILENO, .events = POLLIN};
 
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		signal(signals[i], SIG_DFL);
+	if (dup2(in, STDIN_FILENO) < 0 || close_range(STDERR_FILENO + 1, ~0U, 0) || caller_become(caller) ||
+	    rights_empty() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || setenv("LESSSECURE", "1", 1))
+		_exit(NOT_RUN);
 	while (poll(&data, 1, -1) < 0 && errno == EINTR)
 		;
 	/* An end without any text: there was nothing to show. */
 	if (!(data.revents & POLLIN))
 		_exit(0);
-	dup2(in, STDIN_FILENO);
-	execl("/bin/sh", "sh", "-c", text, NULL);
+	execl("/bin/sh", "sh", "-c", text, (char *)NULL);
 	_exit(NOT_RUN);
+}
+
+static int spawn(const char *text, int in, pid_t *pid)
+{
+	struct caller caller;
+	int err;
+
+	caller_find(&caller);
+	err = caller_look_up(&caller);
+	if (err)
+		return err;
+	*pid = fork();
+	if (*pid == 0)
+		run_child(text, in, &caller);
+	err = *pid < 0 ? -errno : 0;
+	if (err)
+		*pid = 0;
+	caller_free(&caller);
+	return err;
 }
 
 void cli_pager_prepare(struct cli_pager *pager, bool wanted)
@@ -83,18 +113,15 @@ void cli_pager_prepare(struct cli_pager *pager, bool wanted)
 	if (!text || pipe2(ends, O_CLOEXEC))
 		return;
 	fflush(stdout);
-	pager->pid = fork();
-	if (pager->pid == 0) {
-		close(ends[1]);
-		run(text, ends[0]);
-	}
+	if (spawn(text, ends[0], &pager->pid) == 0)
+		pager->stream = fdopen(ends[1], "w");
 	close(ends[0]);
-	pager->command = pager->pid > 0 ? text : NULL;
-	pager->stream = pager->command ? fdopen(ends[1], "w") : stdout;
-	if (pager->stream && pager->command)
+	if (pager->pid && pager->stream) {
+		pager->command = text;
 		return;
+	}
 	close(ends[1]);
-	if (pager->pid > 0)
+	if (pager->pid)
 		waitpid(pager->pid, NULL, 0);
 	*pager = (struct cli_pager){.stream = stdout};
 }

@@ -158,6 +158,13 @@ int rights_drop(const struct rights_wanted *wanted, char *why, size_t why_size)
 	return 0;
 }
 
+int rights_empty(void)
+{
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
+		return -errno;
+	return write_sets(0, 0);
+}
+
 void rights_read(struct rights_left *left)
 {
 	*left = (struct rights_left){0};

@@ -34,6 +34,12 @@ struct rights_wanted {
 /* To be called by the only thread. Returns 0, or negative errno with a sentence in why. */
 int rights_drop(const struct rights_wanted *wanted, char *why, size_t why_size);
 
+/*
+ * In a child, before it executes a program as another user: nothing is left in the sets of capabilities but what the
+ * file brings along. Returns 0 or negative errno.
+ */
+int rights_empty(void);
+
 /* What a process can still do: for `pybpf doctor`. */
 struct rights_left {
 	uint64_t capabilities; /* permitted; a bit each, by CAP_* of linux/capability.h */

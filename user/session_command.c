@@ -4,18 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "log.h"
 #include "login_path.h"
+#include "rights.h"
 
 /* Why the child ended without executing the command. */
 struct refusal {
@@ -35,16 +33,6 @@ static void refuse(int error_fd, int err, bool as_user)
 	_exit(err == ENOENT ? SESSION_COMMAND_NOT_FOUND : SESSION_COMMAND_NOT_EXECUTABLE);
 }
 
-/* What another user's programs could give or keep: capabilities that outlive a change of the user. */
-static int drop_inheritable(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
-
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return syscall(SYS_capset, &header, none) ? -errno : 0;
-}
-
 /*
  * Becomes the user as a login does. The bounding set stays, and no_new_privs is not set: both would break sudo and ping
  * in the command, which work in the user's own shell. Descriptors that the caller's shell has left open are not passed
@@ -55,7 +43,7 @@ static int become(const struct caller *as, int error_fd)
 	char path[PATH_MAX];
 	int err = caller_become(as);
 
-	err = err ?: drop_inheritable();
+	err = err ?: rights_empty();
 	login_path(path, sizeof(path));
 	if (!err && setenv("PATH", path, 1))
 		err = -errno;
