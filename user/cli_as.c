@@ -31,9 +31,10 @@ int cli_as_find(struct caller *as, const char *text)
 	} else {
 		account = find_account(text);
 		if (!account)
-			return cli_usage("--as %s: there is no such user; it takes a name, a UID, or caller: who called "
-					 "sudo",
-					 text);
+			return cli_usage(
+				"--as %s: there is no such user; it takes a name, a UID, or caller: who called "
+				"sudo",
+				text);
 		as->uid = account->pw_uid;
 		as->gid = account->pw_gid;
 	}

@@ -285,8 +285,7 @@ static int record_command(struct record *r, const sigset_t *mask)
 	command_pid = (uint32_t)command.pid;
 	session = session_new(&r->options.session);
 	rights.command = command.pid;
-	if (!session || session_follow(session, &command_pid, 1) || session_attach(session) ||
-	    cli_drop_rights(&rights))
+	if (!session || session_follow(session, &command_pid, 1) || session_attach(session) || cli_drop_rights(&rights))
 		goto done;
 	code = session_command_release(&command, r->options.command[0]);
 	if (code)

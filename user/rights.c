@@ -14,7 +14,7 @@
 #include "rights_internal.h"
 
 /* The kernel has room for so many (two words of linux/capability.h); Linux 6.18 has 41. */
-#define CAPABILITIES 64
+#define CAPABILITIES    64
 #define BIT(capability) (UINT64_C(1) << (capability))
 
 /*

@@ -45,7 +45,8 @@
 struct rule {
 	int call;
 	unsigned levels;
-	/* Only where (argument & mask) == value, of the argument's lower half, which is all of an int; mask 0: always. */
+	/* Only where (argument & mask) == value, of the argument's lower half, which is all of an int; mask 0: always.
+	 */
 	uint8_t argument;
 	uint32_t mask, value;
 };
@@ -268,8 +269,7 @@ int rights_filter_install(const struct rights_wanted *wanted)
 		return -ENOMEM;
 	build(f, wanted);
 	program = (struct sock_fprog){.len = f->count, .filter = f->code};
-	if (sigaction(SIGSYS, &action, NULL) ||
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
+	if (sigaction(SIGSYS, &action, NULL) || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
 		err = -errno;
 	free(f);
 	return err;

@@ -47,8 +47,7 @@ static void test_login_defs(void **unused)
 	(void)unused;
 	assert_path("ENV_SUPATH\tPATH=/sbin:/bin\nENV_PATH\tPATH=/usr/bin:/bin\n", "ENV_PATH", "/usr/bin:/bin");
 	assert_path("ENV_PATH /bin\n", "ENV_PATH", "/bin");
-	assert_int_equal(from_text("# ENV_PATH PATH=/bin\nENV_PATHS PATH=/x\n", "ENV_PATH", out, sizeof(out)),
-			 -ENOENT);
+	assert_int_equal(from_text("# ENV_PATH PATH=/bin\nENV_PATHS PATH=/x\n", "ENV_PATH", out, sizeof(out)), -ENOENT);
 }
 
 int main(void)

@@ -365,9 +365,12 @@ static void test_names(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused_at_every_level), cmocka_unit_test(test_refused_by_arguments),
-		cmocka_unit_test(test_what_is_left),	       cmocka_unit_test(test_refusal_is_told),
-		cmocka_unit_test(test_signals_for_the_command), cmocka_unit_test(test_landlock),
+		cmocka_unit_test(test_refused_at_every_level),
+		cmocka_unit_test(test_refused_by_arguments),
+		cmocka_unit_test(test_what_is_left),
+		cmocka_unit_test(test_refusal_is_told),
+		cmocka_unit_test(test_signals_for_the_command),
+		cmocka_unit_test(test_landlock),
 		cmocka_unit_test(test_names),
 	};
 
