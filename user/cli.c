@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "discovery_ask.h"
+#include "foreign.h"
 #include "log.h"
 
 uint64_t cli_start_ns;
@@ -38,6 +40,28 @@ int cli_number(const char *text, double min, double max, double *out)
 	errno = 0;
 	*out = strtod(text, &end);
 	return errno || end == text || *end || !isfinite(*out) || *out < min || *out > max ? -EINVAL : 0;
+}
+
+int cli_drop_rights(const struct rights_wanted *wanted)
+{
+	char why[256];
+
+	if (!rights_drop(wanted, why, sizeof(why)))
+		return 0;
+	log_error("%s", why);
+	return CLI_FAILED;
+}
+
+int cli_start_helpers(void)
+{
+	int err = foreign_start();
+
+	if (err) {
+		log_error("cannot start the helper that looks at other programs' files: %s", strerror(-err));
+		return CLI_FAILED;
+	}
+	discovery_ask_memory();
+	return CLI_OK;
 }
 
 int main(int argc, char **argv)

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "rights.h"
+
 /* Exit codes: 0 done, 1 it failed, 2 the command line was wrong; a started command's own otherwise. */
 #define CLI_OK     0
 #define CLI_FAILED 1
@@ -31,5 +33,14 @@ int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Reads a decimal number of the range; whole ones only where wanted. Returns 0 or -EINVAL. */
 int cli_number(const char *text, double min, double max, double *out);
+
+/* Gives up rights. Returns 0, or CLI_FAILED after one sentence on stderr. */
+int cli_drop_rights(const struct rights_wanted *wanted);
+
+/*
+ * Starts what opens and parses other programs' files (foreign.h); before anything is opened that it need not have.
+ * Returns CLI_OK, or CLI_FAILED after one sentence on stderr.
+ */
+int cli_start_helpers(void);
 
 #endif

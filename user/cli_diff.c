@@ -256,20 +256,29 @@ int cli_diff(int argc, char **argv)
 	struct diff diff = {
 		.options = {.confidence = CONFIDENCE_DEFAULT / 100.0, .tolerance = TOLERANCE_DEFAULT / 100.0},
 		.output = {.rows = ROWS_DEFAULT},
-		.to = {.pager = true}};
+		.to = {.paged = true}};
+	const struct rights_wanted rights = {.level = RIGHTS_REPORT};
 	struct profile *profiles[PROFILE_DIFF_SIDES] = {NULL};
+	FILE **files = NULL;
 	int code = parse(&diff, argc, argv);
 
 	if (!code && diff.help)
 		print_help();
 	if (code || diff.help)
 		goto done;
+	files = cli_filter_open(argv + optind, PROFILE_DIFF_SIDES);
+	code = files ? CLI_OK : CLI_FAILED;
+	code = code ?: cli_output_open(&diff.to);
+	code = code ?: cli_output_entrust(&diff.to, NULL);
+	code = code ?: cli_drop_rights(&rights);
 	for (int i = 0; i < PROFILE_DIFF_SIDES && !code; i++) {
-		profiles[i] = cli_filter_load(&diff.edit, argv + optind + i, 1);
+		profiles[i] = cli_filter_load(&diff.edit, argv + optind + i, files + i, 1);
 		code = profiles[i] ? CLI_OK : CLI_FAILED;
 	}
 	code = code ?: compare(&diff, profiles);
 done:
+	cli_output_discard(&diff.to);
+	cli_filter_close(files, PROFILE_DIFF_SIDES);
 	for (int i = 0; i < PROFILE_DIFF_SIDES; i++)
 		profile_free(profiles[i]);
 	profile_edit_free(&diff.edit);

@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
+#include "foreign.h"
 #include "log.h"
 #include "session_doctor.h"
 
@@ -29,7 +30,7 @@ static const struct option long_options[] = {
 
 int cli_doctor(int argc, char **argv)
 {
-	int option, verbose = 0;
+	int option, verbose = 0, code;
 
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+vh", long_options, NULL)) != -1) {
@@ -48,5 +49,7 @@ int cli_doctor(int argc, char **argv)
 		return CLI_USAGE;
 	}
 	log_set_level(verbose > 1 ? LOG_DEBUG : verbose ? LOG_INFO : LOG_WARN);
-	return session_doctor(stdout) ? CLI_FAILED : CLI_OK;
+	code = cli_start_helpers() ?: session_doctor(stdout) ? CLI_FAILED : CLI_OK;
+	foreign_stop();
+	return code;
 }

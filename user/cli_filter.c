@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "cli.h"
 #include "log.h"
@@ -101,7 +102,45 @@ int cli_filter_check(struct profile_edit *edit)
 	return err == -EINVAL ? CLI_USAGE : CLI_FAILED;
 }
 
-struct profile *cli_filter_load(const struct profile_edit *edit, char *const paths[], size_t count)
+/* Some hundred profiles are opened at once; the limit of 1,024 descriptors is for programs that use select(2). */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+FILE **cli_filter_open(char *const paths[], size_t count)
+{
+	FILE **files = calloc(count, sizeof(*files));
+	char why[WHY_MAX];
+
+	if (!files)
+		no_memory();
+	raise_limit();
+	for (size_t i = 0; files && i < count; i++) {
+		if (!profile_open(paths[i], &files[i], why, sizeof(why)))
+			continue;
+		log_error("%s", why);
+		cli_filter_close(files, count);
+		return NULL;
+	}
+	return files;
+}
+
+void cli_filter_close(FILE **files, size_t count)
+{
+	for (size_t i = 0; files && i < count; i++) {
+		if (files[i])
+			fclose(files[i]);
+	}
+	free(files);
+}
+
+struct profile *cli_filter_load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count)
 {
 	struct profile *all = profile_new();
 	char why[WHY_MAX];
@@ -112,7 +151,9 @@ struct profile *cli_filter_load(const struct profile_edit *edit, char *const pat
 	for (size_t i = 0; i < count && !err; i++) {
 		struct profile *one;
 
-		err = profile_load(paths[i], &one, why, sizeof(why));
+		err = profile_load_stream(files[i], paths[i], &one, why, sizeof(why));
+		fclose(files[i]);
+		files[i] = NULL;
 		if (err) {
 			log_error("%s", why);
 			break;

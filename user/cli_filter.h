@@ -5,6 +5,7 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "profile_edit.h"
 
@@ -45,9 +46,18 @@ int cli_filter_option(struct profile_edit *edit, int option, const char *arg, bo
 int cli_filter_check(struct profile_edit *edit);
 
 /*
- * A new profile of what the edit lets pass of the saved ones, which the caller frees. NULL after one sentence on
- * stderr.
+ * Opens saved profiles, while pybpf still has the rights to. Returns count streams for cli_filter_load, or NULL after
+ * one sentence on stderr.
  */
-struct profile *cli_filter_load(const struct profile_edit *edit, char *const paths[], size_t count);
+FILE **cli_filter_open(char *const paths[], size_t count);
+
+/* Closes what cli_filter_load did not; accepts NULL. */
+void cli_filter_close(FILE **files, size_t count);
+
+/*
+ * A new profile of what the edit lets pass of the saved ones, which are closed; the caller frees it. NULL after one
+ * sentence on stderr.
+ */
+struct profile *cli_filter_load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count);
 
 #endif

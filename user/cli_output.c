@@ -2,12 +2,12 @@
 #include "cli_output.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
-#include "cli_pager.h"
 #include "log.h"
 
 static const char *format_names(void)
@@ -60,47 +60,70 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 	return 0;
 }
 
+/* The keeper's numbers of the files. */
+enum {
+	KEPT_OUTPUT,
+	KEPT_OTHER,
+};
+
 int cli_output_open(struct cli_output *output)
 {
-	int err = output->path && !output->file.stream ? output_file_open(&output->file, output->path) : 0;
+	char why[512];
 
-	if (!err)
+	if (!output->path)
+		cli_pager_prepare(&output->pager, output->paged);
+	if (!output->path || !output_file_open(&output->file, output->path, why, sizeof(why)))
 		return CLI_OK;
-	log_error("cannot write to %s: %s", output->path, strerror(-err));
+	log_error("cannot write to %s: %s", output->path, why);
 	return CLI_FAILED;
+}
+
+int cli_output_entrust(struct cli_output *output, struct output_file *other)
+{
+	struct output_file *const files[] = {[KEPT_OUTPUT] = &output->file, [KEPT_OTHER] = other};
+	size_t count = other ? sizeof(files) / sizeof(*files) : 1;
+	char why[512];
+
+	if (!output_keeper_start(&output->keeper, files, count, why, sizeof(why)))
+		return CLI_OK;
+	log_error("cannot prepare the output: %s", why);
+	return CLI_FAILED;
+}
+
+int cli_output_commit_other(struct cli_output *output, struct output_file *other)
+{
+	return output_keeper_commit(&output->keeper, other, KEPT_OTHER);
 }
 
 void cli_output_discard(struct cli_output *output)
 {
 	output_file_discard(&output->file);
+	output_keeper_stop(&output->keeper);
+	cli_pager_discard(&output->pager);
 }
 
 static int write_file(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
 {
-	int err = cli_output_open(output);
+	int err = write(what, output->file.stream);
 
-	if (err)
-		return err;
-	err = write(what, output->file.stream);
 	if (err)
 		output_file_discard(&output->file);
 	else
-		err = output_file_commit(&output->file);
+		err = output_keeper_commit(&output->keeper, &output->file, KEPT_OUTPUT);
 	if (!err)
 		return CLI_OK;
-	log_error("cannot write %s: %s; nothing was kept under that name", output->path, strerror(-err));
+	log_error("cannot write %s: %s; no file was made or replaced", output->path, strerror(-err));
 	return CLI_FAILED;
 }
 
-static int write_stdout(const struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
+static int write_stdout(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
 {
-	struct cli_pager pager;
 	int err;
 
 	do {
-		cli_pager_start(&pager, output->pager);
-		err = write(what, pager.stream);
-	} while (cli_pager_finish(&pager, &err));
+		cli_pager_start(&output->pager);
+		err = write(what, output->pager.stream);
+	} while (cli_pager_finish(&output->pager, &err));
 	if (!err)
 		return CLI_OK;
 	log_error("cannot write to stdout: %s", strerror(-err));
@@ -109,6 +132,8 @@ static int write_stdout(const struct cli_output *output, int (*write)(const void
 
 int cli_output_through(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
 {
+	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is told as other failures are. */
+	signal(SIGXFSZ, SIG_IGN);
 	return output->path ? write_file(output, write, what) : write_stdout(output, write, what);
 }
 

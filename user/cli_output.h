@@ -3,14 +3,19 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
+#include "cli_pager.h"
 #include "output.h"
+#include "output_file.h"
+#include "output_keeper.h"
 
 struct cli_output {
 	const char *path; /* NULL: stdout */
 	const struct output_format *format;
 	struct output_options options;
 	struct output_file file;
-	bool pager; /* text for a terminal goes through one */
+	struct output_keeper keeper;
+	bool paged; /* text for a terminal goes through a pager */
+	struct cli_pager pager;
 };
 
 /* Lists the formats on stdout, with what asks for each, as a part of --help. */
@@ -26,15 +31,22 @@ int cli_output_format(struct cli_output *output, const char *name);
 int cli_output_choose(struct cli_output *output, const char *fallback);
 
 /*
- * Opens the file, so that what cannot be written fails before a long run; where there is none, does nothing. Returns an
- * exit code, after one sentence on stderr where it is not CLI_OK.
+ * Opens the file, so that what cannot be written fails before a long run, or makes the pager ready; all that takes
+ * rights which are given up before anything is written. Returns an exit code, after one sentence on stderr where it is
+ * not CLI_OK.
  */
 int cli_output_open(struct cli_output *output);
 
 /*
- * Opens the file unless it is open, writes the profile, makes the file appear. Nothing stays of what fails. Returns an
- * exit code, after one sentence on stderr where it is not CLI_OK.
+ * Hands the open file, and another one (NULL or zeroed: none), to a process that keeps the right to put them in their
+ * places. Returns an exit code, after one sentence on stderr where it is not CLI_OK.
  */
+int cli_output_entrust(struct cli_output *output, struct output_file *other);
+/* Makes the other one appear. Returns 0 or negative errno. */
+int cli_output_commit_other(struct cli_output *output, struct output_file *other);
+
+/* Writes the profile, and makes the file appear. Nothing stays of what fails. Returns an exit code, after one sentence
+ * on stderr where it is not CLI_OK. */
 int cli_output_write(struct cli_output *output, const struct profile *profile);
 
 /* The same of anything that `write` writes, which returns 0 or negative errno and may be called again; no format. */

@@ -3,22 +3,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "caller.h"
 #include "log.h"
+#include "rights.h"
 
 /* Colours pass, what fits on the screen is only printed, and it stays there. */
 #define PAGER "less -FRX"
 /* The shell's status for a command that is not there, or that cannot be executed. */
 #define NOT_FOUND 127
 #define NOT_RUN   126
-
-static bool gave_up;
 
 /* Is there a program of that name in PATH? */
 static bool is_installed(const char *name)
@@ -61,53 +62,74 @@ static void ignore_signals(bool ignore)
 		sigaction(signals[i], ignore ? &ignored : &before[i], ignore ? &before[i] : NULL);
 }
 
-/* Its stdin is the pipe's end. */
-static int spawn(const char *text, int in, pid_t *pid)
+/*
+ * In the child: when the first text comes, the command's program takes its place, with the pipe's end as stdin and no
+ * other descriptor of ours. It gets no right by a file's capabilities, also as root.
+ */
+static void run_child(const char *text, int in, const struct caller *caller)
 {
-	char *const argv[] = {"sh", "-c", (char *)text, NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t defaults;
-	int err;
+	static const int signals[] = {SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ};
+	struct pollfd data = {.fd = STDIN_FILENO, .events = POLLIN};
 
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGINT);
-	sigaddset(&defaults, SIGQUIT);
-	sigaddset(&defaults, SIGPIPE);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigdefault(&attributes, &defaults);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-	err = posix_spawn(pid, "/bin/sh", &actions, &attributes, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	return -err;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		signal(signals[i], SIG_DFL);
+	if (dup2(in, STDIN_FILENO) < 0 || close_range(STDERR_FILENO + 1, ~0U, 0) || caller_become(caller) ||
+	    rights_empty() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || setenv("LESSSECURE", "1", 1))
+		_exit(NOT_RUN);
+	while (poll(&data, 1, -1) < 0 && errno == EINTR)
+		;
+	/* An end without any text: there was nothing to show. */
+	if (!(data.revents & POLLIN))
+		_exit(0);
+	execl("/bin/sh", "sh", "-c", text, (char *)NULL);
+	_exit(NOT_RUN);
 }
 
-void cli_pager_start(struct cli_pager *pager, bool wanted)
+static int spawn(const char *text, int in, pid_t *pid)
 {
+	struct caller caller;
+	int err;
+
+	caller_find(&caller);
+	err = caller_look_up(&caller);
+	if (err)
+		return err;
+	*pid = fork();
+	if (*pid == 0)
+		run_child(text, in, &caller);
+	err = *pid < 0 ? -errno : 0;
+	if (err)
+		*pid = 0;
+	caller_free(&caller);
+	return err;
+}
+
+void cli_pager_prepare(struct cli_pager *pager, bool wanted)
+{
+	const char *text = wanted && isatty(STDOUT_FILENO) ? command() : NULL;
 	int ends[2];
 
-	wanted = wanted && !gave_up && isatty(STDOUT_FILENO);
-
-	*pager = (struct cli_pager){.stream = stdout, .command = wanted ? command() : NULL};
-	if (!pager->command || pipe2(ends, O_CLOEXEC)) {
-		pager->command = NULL;
+	*pager = (struct cli_pager){.stream = stdout};
+	if (!text || pipe2(ends, O_CLOEXEC))
 		return;
-	}
 	fflush(stdout);
-	ignore_signals(true);
-	if (spawn(pager->command, ends[0], &pager->pid) == 0)
+	if (spawn(text, ends[0], &pager->pid) == 0)
 		pager->stream = fdopen(ends[1], "w");
 	close(ends[0]);
-	if (pager->stream && pager->stream != stdout)
+	if (pager->pid && pager->stream) {
+		pager->command = text;
 		return;
+	}
 	close(ends[1]);
 	if (pager->pid)
 		waitpid(pager->pid, NULL, 0);
-	ignore_signals(false);
 	*pager = (struct cli_pager){.stream = stdout};
+}
+
+void cli_pager_start(const struct cli_pager *pager)
+{
+	if (pager->command)
+		ignore_signals(true);
 }
 
 static int finish_stream(FILE *stream, bool close_it)
@@ -125,6 +147,7 @@ static int finish_stream(FILE *stream, bool close_it)
 bool cli_pager_finish(struct cli_pager *pager, int *err)
 {
 	int status = 0, written = finish_stream(pager->stream, pager->command != NULL);
+	bool gave_up;
 
 	if (!pager->command) {
 		*err = *err ?: written;
@@ -139,5 +162,16 @@ bool cli_pager_finish(struct cli_pager *pager, int *err)
 	/* What was not taken by a pager that was left is not missed. */
 	if (*err == -EPIPE || gave_up)
 		*err = 0;
+	*pager = (struct cli_pager){.stream = stdout};
 	return gave_up;
+}
+
+void cli_pager_discard(struct cli_pager *pager)
+{
+	if (!pager->command)
+		return;
+	fclose(pager->stream);
+	while (waitpid(pager->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*pager = (struct cli_pager){.stream = stdout};
 }

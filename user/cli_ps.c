@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli_select.h"
-#include "discovery_ask.h"
 #include "foreign.h"
 #include "log.h"
 #include "ps.h"
@@ -126,6 +125,7 @@ static int tell(const struct ps *ps, const struct ps_list *list)
 
 int cli_ps(int argc, char **argv)
 {
+	const struct rights_wanted rights = {.level = RIGHTS_LIST};
 	struct ps_list list = {0};
 	struct ps ps = {.json = false};
 	int code = parse(&ps, argc, argv), err;
@@ -141,12 +141,8 @@ int cli_ps(int argc, char **argv)
 	}
 	log_set_level(ps.verbose > 1 ? LOG_DEBUG : ps.verbose ? LOG_INFO : LOG_WARN);
 	code = CLI_FAILED;
-	err = foreign_start();
-	if (err) {
-		log_error("cannot start the helper that looks at other programs' files: %s", strerror(-err));
+	if (cli_start_helpers() || cli_drop_rights(&rights))
 		goto done;
-	}
-	discovery_ask_memory();
 	if (discovery_filter_resolve(&ps.filter, why, sizeof(why))) {
 		log_error("%s", why);
 		goto done;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli_as.h"
 #include "cli_record_options.h"
-#include "discovery_ask.h"
 #include "foreign.h"
 #include "host.h"
 #include "log.h"
@@ -24,6 +24,7 @@ struct record {
 	struct cli_record_options options;
 	uint64_t *groups, *users, *not_users; /* of the filter, for the session */
 	struct output_file json;
+	struct caller as; /* of --as */
 };
 
 static int check_host(void)
@@ -38,27 +39,20 @@ static int check_host(void)
 	return 0;
 }
 
-/* Before anything is opened that a helper need not have. */
-static int start_helpers(void)
-{
-	int err = foreign_start();
-
-	if (err) {
-		log_error("cannot start the helper that looks at other programs' files: %s", strerror(-err));
-		return CLI_FAILED;
-	}
-	discovery_ask_memory();
-	return CLI_OK;
-}
-
 static int open_json(struct record *r)
 {
-	int err = r->options.json_path ? output_file_open(&r->json, r->options.json_path) : 0;
+	char why[512];
 
-	if (!err)
+	if (!r->options.json_path)
 		return 0;
-	log_error("cannot write to %s: %s", r->options.json_path, strerror(-err));
-	return CLI_FAILED;
+	if (output_file_open(&r->json, r->options.json_path, why, sizeof(why))) {
+		log_error("cannot write to %s: %s", r->options.json_path, why);
+		return CLI_FAILED;
+	}
+	if (!output_file_same(&r->json, &r->options.output.file))
+		return 0;
+	return cli_usage("-o %s and --json-stats %s are the same file; give two", r->options.output.path,
+			 r->options.json_path);
 }
 
 static int write_json(struct record *r, const struct session_account *account)
@@ -66,10 +60,10 @@ static int write_json(struct record *r, const struct session_account *account)
 	int err;
 
 	session_account_json(account, r->json.stream);
-	err = output_file_commit(&r->json);
+	err = cli_output_commit_other(&r->options.output, &r->json);
 	if (!err)
 		return 0;
-	log_error("cannot write %s: %s; nothing was kept under that name", r->options.json_path, strerror(-err));
+	log_error("cannot write %s: %s; no file was made or replaced", r->options.json_path, strerror(-err));
 	return CLI_FAILED;
 }
 
@@ -243,6 +237,7 @@ static int record_targets(struct record *r)
 {
 	const struct discovery_numbers *pids = &r->options.filter.pids;
 	struct session_run run = {.duration_s = r->options.duration_s};
+	const struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
 	struct session *session = NULL;
 	enum session_end end;
 	int code = CLI_FAILED;
@@ -251,7 +246,8 @@ static int record_targets(struct record *r)
 		goto done;
 	warn_of_namespace(r);
 	session = session_new(&r->options.session);
-	if (!session || session_follow(session, pids->items, pids->count) || session_attach(session))
+	if (!session || session_follow(session, pids->items, pids->count) || session_attach(session) ||
+	    cli_drop_rights(&rights))
 		goto done;
 	if (r->options.filter.group_count) {
 		run.goes_on = group_lives;
@@ -273,20 +269,24 @@ done:
 static int record_command(struct record *r, const sigset_t *mask)
 {
 	struct session_command command = {0};
+	struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
 	struct session_run run = {.command = &command, .duration_s = r->options.duration_s};
 	struct session *session = NULL;
 	enum session_end end;
 	int code = CLI_FAILED, err;
 	uint32_t command_pid;
 
-	err = session_command_start(&command, r->options.command, mask);
+	if (!r->options.as && !r->options.quiet)
+		cli_as_tell_root();
+	err = session_command_start(&command, r->options.command, mask, r->options.as ? &r->as : NULL);
 	if (err) {
 		log_error("cannot start %s: %s", r->options.command[0], strerror(-err));
 		goto done;
 	}
 	command_pid = (uint32_t)command.pid;
 	session = session_new(&r->options.session);
-	if (!session || session_follow(session, &command_pid, 1) || session_attach(session))
+	rights.command = command.pid;
+	if (!session || session_follow(session, &command_pid, 1) || session_attach(session) || cli_drop_rights(&rights))
 		goto done;
 	code = session_command_release(&command, r->options.command[0]);
 	if (code)
@@ -321,15 +321,18 @@ int cli_record(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	session_run_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &mask);
-	code = start_helpers();
+	code = r.options.as ? cli_as_find(&r.as, r.options.as) : 0;
+	code = code ?: cli_start_helpers();
 	code = code ?: check_host();
 	code = code ?: choose(&r);
 	code = code ?: cli_output_open(&r.options.output);
 	code = code ?: open_json(&r);
+	code = code ?: cli_output_entrust(&r.options.output, &r.json);
 	if (!code)
 		code = r.options.command ? record_command(&r, &mask) : record_targets(&r);
-	cli_output_discard(&r.options.output);
 	output_file_discard(&r.json);
+	cli_output_discard(&r.options.output);
+	caller_free(&r.as);
 	free(r.groups);
 	free(r.users);
 	free(r.not_users);

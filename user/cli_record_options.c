@@ -22,6 +22,7 @@ static const char help_head[] =
 	"  sudo pybpf --all -d 30                      every Python process of the machine, each under its name\n"
 	"  sudo pybpf --container web -d 30            every Python process in a container\n"
 	"  sudo pybpf -o app.folded -- python3 app.py  start a program, sample it and its children to its end\n"
+	"  sudo pybpf --as caller -- python3 app.py    the same, run as you, not as root\n"
 	"  sudo pybpf --all -d 30 -o monday.pybpf      everything, saved\n"
 	"  pybpf report monday.pybpf -o monday.html    any format of what was saved, merged and filtered\n"
 	"  pybpf diff monday.pybpf tuesday.pybpf       what grew or shrank beyond the noise\n"
@@ -38,6 +39,9 @@ static const char help_head[] =
 
 static const char help_middle[] =
 	"      --no-children       of a command: not its children\n"
+	"      --as USER           run the command as USER, with that user's groups, HOME and PATH, and without "
+	"capabilities;\n"
+	"                          caller: who called sudo. Without it, it runs as pybpf does: as root\n"
 	"\n"
 	"How to sample:\n"
 	"  -d, --duration SECONDS  stop after so long (default: at Ctrl-C, or when the processes end)\n"
@@ -46,7 +50,8 @@ static const char help_middle[] =
 	"  -e, --event EVENT       cycles, cpu-clock, or auto: cycles where the CPU can count them (default)\n"
 	"\n"
 	"What to print:\n"
-	"  -o, --output FILE       write there, when all is done; the suffix chooses the format\n"
+	"  -o, --output FILE       write there, when all is done; the suffix chooses the format; a new\n"
+	"                          file has mode 0600, one that was there keeps its owner and mode\n"
 	"  -f, --format FORMAT     the format, whatever the suffix:\n";
 
 static const char help_tail[] =
@@ -69,7 +74,7 @@ static const char help_tail[] =
 	"  -v, --verbose           what was found: Python, runtime, offsets; twice: libbpf and the verifier, too\n"
 	"  -q, --quiet             no account at the end, no progress line\n"
 	"      --stats             what the run cost, in the account\n"
-	"      --json-stats FILE   the account as JSON\n"
+	"      --json-stats FILE   the account as JSON, in another file\n"
 	"\n"
 	"Limits:\n"
 	"      --max-stacks N      room for distinct stacks in the kernel (default 32768, some 600 bytes each);\n"
@@ -101,6 +106,7 @@ enum {
 	OPT_MAX_STACKS,
 	OPT_WITHOUT,
 	OPT_NO_CHILDREN,
+	OPT_AS,
 	OPT_BY,
 	OPT_MERGE,
 	OPT_CMDLINE,
@@ -130,6 +136,7 @@ static const struct option long_options[] = {
 	{"max-stacks", required_argument, NULL, OPT_MAX_STACKS},
 	{"without-kernel-feature", required_argument, NULL, OPT_WITHOUT},
 	{"no-children", no_argument, NULL, OPT_NO_CHILDREN},
+	{"as", required_argument, NULL, OPT_AS},
 	{"by", required_argument, NULL, OPT_BY},
 	{"merge", no_argument, NULL, OPT_MERGE},
 	{"cmdline", no_argument, NULL, OPT_CMDLINE},
@@ -287,6 +294,9 @@ static int parse_option(struct cli_record_options *r, int option, const char *ar
 	case OPT_NO_CHILDREN:
 		r->no_children = true;
 		return 0;
+	case OPT_AS:
+		r->as = arg;
+		return 0;
 	case OPT_BY:
 		return parse_by(r, arg);
 	case OPT_MERGE:
@@ -367,6 +377,8 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 		return err;
 	if (r->no_children && !r->command)
 		return cli_usage("--no-children is about a command's children, and no command is given");
+	if (r->as && !r->command)
+		return cli_usage("--as is about a command, and no command is given");
 	if (r->session.merge && r->session.cmdline)
 		return cli_usage(
 			"--merge and --cmdline contradict each other: one name for many processes, or one for each");

@@ -15,6 +15,7 @@ struct cli_record_options {
 	bool no_children;
 	bool timestamps, no_timestamps, no_source, anonymize;
 	char **command;
+	const char *as; /* the user that the command runs as; NULL: pybpf's own */
 	double duration_s;
 	struct cli_output output;
 	const char *json_path;

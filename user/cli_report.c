@@ -39,6 +39,7 @@ static const char help_middle[] =
 static const char help_tail[] =
 	"\n"
 	"Text goes to a terminal through $PYBPF_PAGER, $PAGER, or `less -FRX`; an empty one, or cat, stands for none.\n"
+	"With sudo, that program runs as the user who called it.\n"
 	"Exit status: 0 done, also when nothing passes the filters; 1 it failed; 2 wrong command line.\n";
 
 enum {
@@ -156,16 +157,23 @@ static void warn(const struct report *r, const struct profile *p)
 
 int cli_report(int argc, char **argv)
 {
-	struct report r = {.output = {.pager = true}};
+	struct report r = {.output = {.paged = true}};
+	const struct rights_wanted rights = {.level = RIGHTS_REPORT};
 	struct profile *profile = NULL;
+	FILE **files = NULL;
+	size_t count = 0;
 	int code = parse(&r, argc, argv);
 
 	if (!code && r.help)
 		print_help();
 	if (code || r.help)
 		goto done;
-	profile = cli_filter_load(&r.edit, argv + optind, (size_t)(argc - optind));
 	code = CLI_FAILED;
+	count = (size_t)(argc - optind);
+	files = cli_filter_open(argv + optind, count);
+	if (!files || cli_output_open(&r.output) || cli_output_entrust(&r.output, NULL) || cli_drop_rights(&rights))
+		goto done;
+	profile = cli_filter_load(&r.edit, argv + optind, files, count);
 	if (!profile)
 		goto done;
 	set_roots(&r, profile);
@@ -176,6 +184,8 @@ int cli_report(int argc, char **argv)
 	if (!r.quiet)
 		output_account(profile, "pybpf: ", stderr);
 done:
+	cli_output_discard(&r.output);
+	cli_filter_close(files, count);
 	profile_free(profile);
 	profile_edit_free(&r.edit);
 	return code;

@@ -36,6 +36,8 @@ struct doctor_check {
 
 /* What /proc, /sys and a few system calls tell. Ended by one without a name. */
 extern const struct doctor_check doctor_host_checks[];
+/* What is left of the rights of pybpf while it samples. */
+extern const struct doctor_check doctor_rights_checks[];
 
 /* Runs the checks and prints a line of each. */
 void doctor_run(struct doctor *d, const struct doctor_check *checks);

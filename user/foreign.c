@@ -452,6 +452,8 @@ int foreign_call(foreign_service *service, struct foreign_subject subject, const
 	int ret;
 
 	*size = 0;
+	if (!is_on())
+		return -ENOTCONN;
 	if (is_given_up(subject.pid))
 		return -ETIMEDOUT;
 	ret = post(lane, service, subject, question, question_size);
@@ -516,10 +518,12 @@ static struct lane *free_lane(pid_t pid)
 int foreign_ask(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
 		void *answer, size_t room, size_t *size, double slice_s)
 {
-	struct lane *lane = lane_of(service, subject);
+	struct lane *lane = is_on() ? lane_of(service, subject) : NULL;
 	int ret = 0;
 
 	*size = 0;
+	if (!is_on())
+		return -ENOTCONN;
 	if (!lane || !pump(lane))
 		make_room();
 	lane = lane_of(service, subject);

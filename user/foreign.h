@@ -37,8 +37,8 @@ void foreign_stop(void);
 
 /*
  * Asks and waits, at most patience_s seconds. Returns what the service does, or -ETIMEDOUT when it did not answer,
- * -ECONNRESET when it crashed, -EINTR when a signal that ends a run is pending, or another negative errno. A process
- * that made it wait in vain is not asked about again: -ETIMEDOUT at once.
+ * -ECONNRESET when it crashed, -EINTR when a signal that ends a run is pending, -ENOTCONN before foreign_start(), or
+ * another negative errno. A process that made it wait in vain is not asked about again: -ETIMEDOUT at once.
  */
 int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
 		 void *answer, size_t room, size_t *size, double patience_s);

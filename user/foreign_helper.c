@@ -16,6 +16,7 @@
 #include "activity.h"
 #include "foreign_internal.h"
 #include "log.h"
+#include "rights.h"
 
 /*
  * A helper's address space beyond what it has at its start: a file of 4 MiB of JSON that was made for it takes 80 times
@@ -159,6 +160,15 @@ static void serve(int fd)
 	_exit(0);
 }
 
+/* A helper that cannot be confined does not begin. */
+static void confine(enum rights_level level)
+{
+	char why[256];
+
+	if (rights_drop(&(struct rights_wanted){.level = level}, why, sizeof(why)))
+		_exit(1);
+}
+
 /* Ends with its parent, which may have ended before this was asked for. */
 static void end_with(pid_t parent)
 {
@@ -200,6 +210,7 @@ static int make_helper(int fd, char *note)
 		detach(ends[1]);
 		activity_show(note, FOREIGN_NOTE_MAX);
 		set_limits();
+		confine(RIGHTS_HELP);
 		serve(ends[1]);
 	}
 	close(ends[1]);
@@ -219,6 +230,7 @@ void foreign_make_helpers(int fd, struct foreign_notes *notes)
 	unsigned char slot;
 
 	detach(fd);
+	confine(RIGHTS_MAKE);
 	/* Helpers that end are not waited for. */
 	sigaction(SIGCHLD, &gone, NULL);
 	while (!read_fully(fd, &slot, 1)) {

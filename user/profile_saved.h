@@ -19,14 +19,14 @@
 /* Writes the profile. Returns 0 or negative errno; a failed write may also show in ferror(out). */
 int profile_save(const struct profile *p, FILE *out);
 
-/*
- * Reads a saved profile, of which nothing is trusted. Returns 0 and *p, which the caller frees, or negative errno after
- * putting one sentence, which names the file, into why: -EBADMSG for what is no saved profile or a damaged one,
- * -ENOTSUP for a newer one, -EFBIG for one that would take memory out of proportion to its size.
- */
-int profile_load(const char *path, struct profile **p, char *why, size_t why_size);
+/* Opens a file for profile_load_stream. Returns 0, or negative errno after putting one sentence that names it into why. */
+int profile_open(const char *path, FILE **in, char *why, size_t why_size);
 
-/* The same of what follows in a stream; name is what the sentence calls it. */
+/*
+ * Reads a saved profile, of which nothing is trusted; name is what the sentence calls it. Returns 0 and *p, which the
+ * caller frees, or negative errno after putting one sentence into why: -EBADMSG for what is no saved profile or a
+ * damaged one, -ENOTSUP for a newer one, -EFBIG for one that would take memory out of proportion to its size.
+ */
 int profile_load_stream(FILE *in, const char *name, struct profile **p, char *why, size_t why_size);
 
 /* The same of the bytes that a saved profile has compressed. */

@@ -170,16 +170,10 @@ int profile_load_stream(FILE *in, const char *name, struct profile **p, char *wh
 	return err;
 }
 
-int profile_load(const char *path, struct profile **p, char *why, size_t why_size)
+int profile_open(const char *path, FILE **in, char *why, size_t why_size)
 {
-	FILE *in = fopen(path, "re");
-	int err = in ? 0 : -errno;
-
-	if (!in)
-		return cannot_read(&(struct saved_why){path, why, why_size}, -err);
-	err = profile_load_stream(in, path, p, why, why_size);
-	fclose(in);
-	return err;
+	*in = fopen(path, "re");
+	return *in ? 0 : cannot_read(&(struct saved_why){path, why, why_size}, errno);
 }
 
 int profile_load_bytes(const void *bytes, size_t size, const char *name, struct profile **p, char *why, size_t why_size)

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "caller.h"
+
 struct session_command {
 	pid_t pid; /* 0: none */
 	int go_fd, error_fd;
@@ -18,9 +20,10 @@ struct session_command {
 #define SESSION_COMMAND_NOT_EXECUTABLE 126
 
 /*
- * Forks a child that waits before it executes argv; mask is the signal mask it gets back. Returns 0 or negative errno.
+ * Forks a child that waits before it executes argv; mask is the signal mask it gets back. as: the user that it then
+ * becomes, looked up; NULL: the one that pybpf runs as. Returns 0 or negative errno.
  */
-int session_command_start(struct session_command *command, char **argv, const sigset_t *mask);
+int session_command_start(struct session_command *command, char **argv, const sigset_t *mask, const struct caller *as);
 /*
  * Lets it execute. Returns 0, or, when that failed, the exit code that pybpf should end with, after reporting why.
  */

@@ -208,5 +208,6 @@ int session_doctor(FILE *out)
 
 	doctor_run(&d, doctor_host_checks);
 	doctor_run(&d, session_checks);
+	doctor_run(&d, doctor_rights_checks);
 	return doctor_verdict(&d);
 }

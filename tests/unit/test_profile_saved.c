@@ -487,19 +487,31 @@ static void test_deepest(void **unused)
 	profile_free(p);
 }
 
+static int load_path(const char *path, struct profile **p, char *why, size_t why_size)
+{
+	FILE *in;
+	int err = profile_open(path, &in, why, why_size);
+
+	if (err)
+		return err;
+	err = profile_load_stream(in, path, p, why, why_size);
+	fclose(in);
+	return err;
+}
+
 static void test_paths(void **unused)
 {
 	struct profile *p = NULL;
 	char why[WHY_MAX];
 
 	(void)unused;
-	assert_int_equal(profile_load("/nowhere/x.pybpf", &p, why, sizeof(why)), -ENOENT);
+	assert_int_equal(load_path("/nowhere/x.pybpf", &p, why, sizeof(why)), -ENOENT);
 	assert_string_equal(why, "/nowhere/x.pybpf cannot be read: No such file or directory");
-	assert_int_equal(profile_load("/tmp", &p, why, sizeof(why)), -EISDIR);
+	assert_int_equal(load_path("/tmp", &p, why, sizeof(why)), -EISDIR);
 	assert_string_equal(why, "/tmp cannot be read: Is a directory");
-	assert_int_equal(profile_load("/dev/zero", &p, why, sizeof(why)), -EBADMSG);
+	assert_int_equal(load_path("/dev/zero", &p, why, sizeof(why)), -EBADMSG);
 	/* A sentence that does not fit is cut. */
-	assert_int_equal(profile_load("/nowhere/x.pybpf", &p, why, 12), -ENOENT);
+	assert_int_equal(load_path("/nowhere/x.pybpf", &p, why, 12), -ENOENT);
 	assert_string_equal(why, "/nowhere/x.");
 }
 
