@@ -57,7 +57,10 @@ static const struct {
 } kept[] = {
 	/* process_vm_readv(2) and /proc/PID/{maps,root,exe,cwd} of other users' processes. */
 	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_SAMPLE) | RIGHTS_IN(RIGHTS_LIST), NULL, 0},
-	/* /proc/PID/map_files: the mapped file itself, whatever now has its name. */
+	/*
+	 * These two open what is foreign, and can go once a helper process does that alone. /proc/PID/map_files: a
+	 * mapped file that was deleted or replaced.
+	 */
 	{CAP_CHECKPOINT_RESTORE, RIGHTS_IN(RIGHTS_SAMPLE) | RIGHTS_IN(RIGHTS_LIST), NULL, 0},
 	/* Programs, libraries and containers' state in folders that only their user may enter, and map_files itself. */
 	{CAP_DAC_READ_SEARCH, RIGHTS_IN(RIGHTS_SAMPLE) | RIGHTS_IN(RIGHTS_LIST), NULL, 0},
