@@ -111,7 +111,7 @@ static void empty_other_sets(void)
 
 static int drop_capabilities(const struct rights_wanted *wanted)
 {
-	uint64_t had, keep = 0;
+	uint64_t had = 0, keep = 0;
 	int err = read_sets(&had);
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
