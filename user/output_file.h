@@ -44,7 +44,8 @@ bool output_file_needs_fowner(const struct output_file *file);
 /* Leaves all that to another process, which has its copy of this; only writing is left. */
 void output_file_entrust(struct output_file *file);
 
-/* Makes it appear; one that is entrusted is closed only. Returns 0 or negative errno; on failure nothing stays behind, and an old file stays as it was. */
+/* Makes it appear; one that is entrusted is closed only. Returns 0 or negative errno; on failure nothing stays behind,
+ * and an old file stays as it was. */
 int output_file_commit(struct output_file *file);
 /* Removes what was not committed; may be called at any time, twice, and on a zeroed struct. */
 void output_file_discard(struct output_file *file);

@@ -17,9 +17,9 @@ static void serve(int fd, struct output_file *const files[], size_t count)
 	unsigned char index;
 	int err;
 
-	while (read(fd, &index, 1) == 1) {
+	while (recv(fd, &index, 1, 0) == 1) {
 		err = index < count && *files[index]->name ? output_file_commit(files[index]) : -EINVAL;
-		if (write(fd, &err, sizeof(err)) != (ssize_t)sizeof(err))
+		if (send(fd, &err, sizeof(err), MSG_NOSIGNAL) != (ssize_t)sizeof(err))
 			break;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -45,7 +45,7 @@ static void run_keeper(int fd, struct output_file *const files[], size_t count)
 			folders[wanted.nr_folders++] = files[i]->folder;
 	}
 	err = rights_drop(&wanted, answer, sizeof(answer));
-	if (write(fd, answer, sizeof(answer)) == (ssize_t)sizeof(answer) && !err)
+	if (send(fd, answer, sizeof(answer), MSG_NOSIGNAL) == (ssize_t)sizeof(answer) && !err)
 		serve(fd, files, count);
 	_exit(0);
 }
@@ -81,7 +81,7 @@ int output_keeper_start(struct output_keeper *keeper, struct output_file *const 
 	}
 	close(ends[1]);
 	keeper->fd = ends[0];
-	if (read(keeper->fd, answer, sizeof(answer)) != (ssize_t)sizeof(answer)) {
+	if (recv(keeper->fd, answer, sizeof(answer), 0) != (ssize_t)sizeof(answer)) {
 		snprintf(answer, sizeof(answer), "the process that puts files in their places ended at once");
 		err = -EPIPE;
 	} else if (*answer) {

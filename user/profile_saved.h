@@ -19,7 +19,8 @@
 /* Writes the profile. Returns 0 or negative errno; a failed write may also show in ferror(out). */
 int profile_save(const struct profile *p, FILE *out);
 
-/* Opens a file for profile_load_stream. Returns 0, or negative errno after putting one sentence that names it into why. */
+/* Opens a file for profile_load_stream. Returns 0, or negative errno after putting one sentence that names it into why.
+ */
 int profile_open(const char *path, FILE **in, char *why, size_t why_size);
 
 /*

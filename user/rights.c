@@ -66,7 +66,7 @@ static const struct {
 	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
 	/* What is told of every process, where /proc hides those of others (hidepid). */
 	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_SAMPLE) | RIGHTS_IN(RIGHTS_LIST), proc_hides, 0},
-	/* /proc/PID/map_files: the mapped file itself, whatever now has its name. */
+	/* /proc/PID/map_files: a mapped file that was deleted or replaced. */
 	{CAP_CHECKPOINT_RESTORE, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
 	/* Programs, libraries and containers' state in folders that only their user may enter, and map_files itself. */
 	{CAP_DAC_READ_SEARCH, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
@@ -120,7 +120,7 @@ static void empty_other_sets(void)
 
 static int drop_capabilities(const struct rights_wanted *wanted)
 {
-	uint64_t had, keep = 0;
+	uint64_t had = 0, keep = 0;
 	int err = read_sets(&had);
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
