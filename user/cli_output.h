@@ -4,6 +4,7 @@
 #define CLI_OUTPUT_H
 
 #include "output.h"
+#include "output_file.h"
 
 struct cli_output {
 	const char *path; /* NULL: stdout */

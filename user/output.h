@@ -82,19 +82,4 @@ void output_account(const struct profile *p, const char *prefix, FILE *out);
 /* Writes an entry of the account as "GROUP: VALUE TEXT", escaped; the entry's key where it has no text. */
 void output_account_entry(const struct profile *p, const struct profile_account *entry, FILE *out);
 
-/*
- * A file that appears under its name only when it is whole: written beside it, then renamed.
- */
-struct output_file {
-	FILE *stream;
-	char *path, *temporary;
-};
-
-/* Opens the temporary file beside path. Returns 0 or negative errno. */
-int output_file_open(struct output_file *file, const char *path);
-/* Makes it appear. Returns 0 or negative errno; on failure nothing stays behind. */
-int output_file_commit(struct output_file *file);
-/* Removes what was not committed; may be called at any time, twice, and on a zeroed struct. */
-void output_file_discard(struct output_file *file);
-
 #endif

@@ -3,6 +3,7 @@
  * made-profiles FOLDER: saves hostile.pybpf, empty.pybpf and recursive.pybpf there, from which `pybpf report` makes
  * every format for the real readers.
  */
+#include "output_file.h"
 #include "profiles_hostile.h"
 
 /* Functions that call each other in circles, in two processes; in one of them each is the root once. */
