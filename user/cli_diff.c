@@ -264,12 +264,14 @@ int cli_diff(int argc, char **argv)
 		print_help();
 	if (code || diff.help)
 		goto done;
+	code = cli_output_open(&diff.to);
 	for (int i = 0; i < PROFILE_DIFF_SIDES && !code; i++) {
 		profiles[i] = cli_filter_load(&diff.edit, argv + optind + i, 1);
 		code = profiles[i] ? CLI_OK : CLI_FAILED;
 	}
 	code = code ?: compare(&diff, profiles);
 done:
+	cli_output_discard(&diff.to);
 	for (int i = 0; i < PROFILE_DIFF_SIDES; i++)
 		profile_free(profiles[i]);
 	profile_edit_free(&diff.edit);

@@ -62,11 +62,11 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 
 int cli_output_open(struct cli_output *output)
 {
-	int err = output->path && !output->file.stream ? output_file_open(&output->file, output->path) : 0;
+	char why[512];
 
-	if (!err)
+	if (!output->path || output->file.stream || !output_file_open(&output->file, output->path, why, sizeof(why)))
 		return CLI_OK;
-	log_error("cannot write to %s: %s", output->path, strerror(-err));
+	log_error("cannot write to %s: %s", output->path, why);
 	return CLI_FAILED;
 }
 
@@ -88,7 +88,7 @@ static int write_file(struct cli_output *output, int (*write)(const void *what, 
 		err = output_file_commit(&output->file);
 	if (!err)
 		return CLI_OK;
-	log_error("cannot write %s: %s; nothing was kept under that name", output->path, strerror(-err));
+	log_error("cannot write %s: %s; no file was made or replaced", output->path, strerror(-err));
 	return CLI_FAILED;
 }
 

@@ -38,12 +38,18 @@ static int check_host(void)
 
 static int open_json(struct record *r)
 {
-	int err = r->options.json_path ? output_file_open(&r->json, r->options.json_path) : 0;
+	char why[512];
 
-	if (!err)
+	if (!r->options.json_path)
 		return 0;
-	log_error("cannot write to %s: %s", r->options.json_path, strerror(-err));
-	return CLI_FAILED;
+	if (output_file_open(&r->json, r->options.json_path, why, sizeof(why))) {
+		log_error("cannot write to %s: %s", r->options.json_path, why);
+		return CLI_FAILED;
+	}
+	if (!output_file_same(&r->json, &r->options.output.file))
+		return 0;
+	return cli_usage("-o %s and --json-stats %s are the same file; give two", r->options.output.path,
+			 r->options.json_path);
 }
 
 static int write_json(struct record *r, const struct session_account *account)
@@ -54,7 +60,7 @@ static int write_json(struct record *r, const struct session_account *account)
 	err = output_file_commit(&r->json);
 	if (!err)
 		return 0;
-	log_error("cannot write %s: %s; nothing was kept under that name", r->options.json_path, strerror(-err));
+	log_error("cannot write %s: %s; no file was made or replaced", r->options.json_path, strerror(-err));
 	return CLI_FAILED;
 }
 

@@ -164,6 +164,9 @@ int cli_report(int argc, char **argv)
 		print_help();
 	if (code || r.help)
 		goto done;
+	code = cli_output_open(&r.output);
+	if (code)
+		goto done;
 	profile = cli_filter_load(&r.edit, argv + optind, (size_t)(argc - optind));
 	code = CLI_FAILED;
 	if (!profile)
@@ -176,6 +179,7 @@ int cli_report(int argc, char **argv)
 	if (!r.quiet)
 		output_account(profile, "pybpf: ", stderr);
 done:
+	cli_output_discard(&r.output);
 	profile_free(profile);
 	profile_edit_free(&r.edit);
 	return code;
