@@ -2,7 +2,7 @@
 #define ZLIB_CONST /* what is compressed is const */
 #include "packed.h"
 
-#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/types.h>
 #include <zlib.h>
@@ -15,6 +15,7 @@
 
 struct packed {
 	FILE *out;
+	bool failed; /* nothing more is compressed then: what is left to compress may be freed memory */
 	z_stream z;
 	unsigned char bytes[CHUNK]; /* compressed */
 };
@@ -61,15 +62,19 @@ static ssize_t packed_write(void *cookie, const char *bytes, size_t size)
 {
 	struct packed *packed = cookie;
 
+	if (packed->failed)
+		return 0;
 	packed->z.next_in = (const Bytef *)bytes;
 	packed->z.avail_in = (uInt)size;
-	return pack(packed, Z_NO_FLUSH) ? -1 : (ssize_t)size;
+	packed->failed = pack(packed, Z_NO_FLUSH);
+	/* fopencookie(3): a failure is 0; glibc takes -1 for a number of bytes. */
+	return packed->failed ? 0 : (ssize_t)size;
 }
 
 static int packed_close(void *cookie)
 {
 	struct packed *packed = cookie;
-	int err = pack(packed, Z_FINISH);
+	int err = packed->failed ? -1 : pack(packed, Z_FINISH);
 
 	err = err ?: write_base64(packed->bytes, CHUNK - packed->z.avail_out, packed->out);
 	deflateEnd(&packed->z);

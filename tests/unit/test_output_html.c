@@ -321,12 +321,59 @@ static void test_full_disk(void **unused)
 	profile_free(p);
 }
 
+/* A disk with room for that many bytes. */
+static ssize_t write_to_disk(void *cookie, const char *bytes, size_t size)
+{
+	size_t *room = cookie, n = size < *room ? size : *room;
+
+	(void)bytes;
+	*room -= n;
+	if (!n)
+		errno = ENOSPC;
+	return (ssize_t)n;
+}
+
+/* Wherever the disk is full, in a small write or a large one, and whatever becomes of the bytes that were written. */
+static void test_packed_on_a_full_disk(void **unused)
+{
+	enum {
+		LARGE = 300000
+	};
+
+	(void)unused;
+	for (size_t at = 0; at < LARGE; at += 7919) {
+		size_t room = at;
+		FILE *out = fopencookie(&room, "w", (cookie_io_functions_t){.write = write_to_disk});
+		FILE *packed;
+		char *bytes;
+
+		assert_non_null(out);
+		packed = packed_open(out);
+		assert_non_null(packed);
+		for (size_t size = 1; size <= LARGE; size *= 3) {
+			uint32_t random = (uint32_t)size;
+
+			bytes = malloc(size);
+			assert_non_null(bytes);
+			for (size_t i = 0; i < size; i++) {
+				random = random * 1664525 + 1013904223;
+				bytes[i] = (char)(random >> 24);
+			}
+			assert_true(fwrite(bytes, 1, size, packed) <= size);
+			free(bytes);
+			fflush(packed);
+		}
+		assert_true(fclose(packed) || fflush(out));
+		fclose(out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_everything), cmocka_unit_test(test_names_made_to_harm),
 		cmocka_unit_test(test_comparison), cmocka_unit_test(test_packed),
-		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_full_disk),  cmocka_unit_test(test_packed_on_a_full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
