@@ -2,6 +2,7 @@
 #include "cli_output.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -109,6 +110,8 @@ static int write_stdout(const struct cli_output *output, int (*write)(const void
 
 int cli_output_through(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
 {
+	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is told as other failures are. */
+	signal(SIGXFSZ, SIG_IGN);
 	return output->path ? write_file(output, write, what) : write_stdout(output, write, what);
 }
 

@@ -3,13 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "caller.h"
 #include "log.h"
 
 /* Colours pass, what fits on the screen is only printed, and it stays there. */
@@ -61,28 +64,49 @@ static void ignore_signals(bool ignore)
 		sigaction(signals[i], ignore ? &ignored : &before[i], ignore ? &before[i] : NULL);
 }
 
-/* Its stdin is the pipe's end. */
+/* What is executed after it has no capability, and gets none by a file's, also as root. */
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) ||
+	    syscall(SYS_capset, &header, none))
+		return -errno;
+	return 0;
+}
+
+/* In the child: the command's program takes its place, with the pipe's end as stdin and no other descriptor of ours. */
+static void run_child(const char *text, int in, const struct caller *caller)
+{
+	static const int signals[] = {SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		signal(signals[i], SIG_DFL);
+	if (dup2(in, STDIN_FILENO) < 0 || close_range(STDERR_FILENO + 1, ~0U, 0) || caller_become(caller) ||
+	    drop_capabilities() || setenv("LESSSECURE", "1", 1))
+		_exit(NOT_RUN);
+	execl("/bin/sh", "sh", "-c", text, (char *)NULL);
+	_exit(NOT_RUN);
+}
+
 static int spawn(const char *text, int in, pid_t *pid)
 {
-	char *const argv[] = {"sh", "-c", (char *)text, NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t defaults;
+	struct caller caller;
 	int err;
 
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGINT);
-	sigaddset(&defaults, SIGQUIT);
-	sigaddset(&defaults, SIGPIPE);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigdefault(&attributes, &defaults);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-	err = posix_spawn(pid, "/bin/sh", &actions, &attributes, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	return -err;
+	caller_find(&caller);
+	err = caller_look_up(&caller);
+	if (err)
+		return err;
+	*pid = fork();
+	if (*pid == 0)
+		run_child(text, in, &caller);
+	err = *pid < 0 ? -errno : 0;
+	if (err)
+		*pid = 0;
+	caller_free(&caller);
+	return err;
 }
 
 void cli_pager_start(struct cli_pager *pager, bool wanted)

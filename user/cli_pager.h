@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program that shows what is longer than a terminal: $PYBPF_PAGER, $PAGER, or less. */
+/*
+ * A program that shows what is longer than a terminal: $PYBPF_PAGER, $PAGER, or less. It runs as the user who called
+ * sudo, without capabilities, without descriptors of ours, and with LESSSECURE.
+ */
 #ifndef CLI_PAGER_H
 #define CLI_PAGER_H
 

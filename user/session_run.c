@@ -37,7 +37,7 @@ static double now_s(void)
 
 void session_run_signals(sigset_t *set)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGXFSZ, SIGUSR1, SIGUSR2, SIGCHLD};
 
 	sigemptyset(set);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
@@ -60,10 +60,13 @@ static void show_progress(struct loop *l, double now)
 	l->shown = true;
 }
 
-/* What the terminal sends, it sends to the command as well; the rest is passed on. */
+/*
+ * What the terminal sends, it sends to the command as well; the rest is passed on. SIGXFSZ is about the files that this
+ * process writes: the kernel sends it with a write that fails (EFBIG), as if the process had sent it itself.
+ */
 static void pass_on(const struct session_command *command, int signo, int code)
 {
-	if (signo != SIGCHLD && code <= 0)
+	if (signo != SIGCHLD && signo != SIGXFSZ && code <= 0)
 		session_command_signal(command, signo);
 }
 
@@ -78,8 +81,7 @@ static bool on_signal(struct loop *l, int signal_fd)
 		pass_on(l->run->command, (int)info.ssi_signo, info.ssi_code);
 		return false;
 	}
-	return info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP ||
-	       info.ssi_signo == SIGQUIT;
+	return info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2;
 }
 
 void session_run_command(struct session_command *command)
