@@ -46,7 +46,8 @@ static const char help_middle[] =
 	"  -e, --event EVENT       cycles, cpu-clock, or auto: cycles where the CPU can count them (default)\n"
 	"\n"
 	"What to print:\n"
-	"  -o, --output FILE       write there, when all is done; the suffix chooses the format\n"
+	"  -o, --output FILE       write there, when all is done; the suffix chooses the format; a new\n"
+	"                          file has mode 0600, one that was there keeps its owner and mode\n"
 	"  -f, --format FORMAT     the format, whatever the suffix:\n";
 
 static const char help_tail[] =
@@ -69,7 +70,7 @@ static const char help_tail[] =
 	"  -v, --verbose           what was found: Python, runtime, offsets; twice: libbpf and the verifier, too\n"
 	"  -q, --quiet             no account at the end, no progress line\n"
 	"      --stats             what the run cost, in the account\n"
-	"      --json-stats FILE   the account as JSON\n"
+	"      --json-stats FILE   the account as JSON, in another file\n"
 	"\n"
 	"Limits:\n"
 	"      --max-stacks N      room for distinct stacks in the kernel (default 32768, some 600 bytes each);\n"

@@ -39,6 +39,7 @@ static const char help_middle[] =
 static const char help_tail[] =
 	"\n"
 	"Text goes to a terminal through $PYBPF_PAGER, $PAGER, or `less -FRX`; an empty one, or cat, stands for none.\n"
+	"With sudo, that program runs as the user who called it.\n"
 	"Exit status: 0 done, also when nothing passes the filters; 1 it failed; 2 wrong command line.\n";
 
 enum {
