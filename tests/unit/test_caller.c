@@ -118,6 +118,13 @@ static void in_child(int (*check)(void))
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static bool variable_is(const char *name, const char *want)
+{
+	const char *value = getenv(name);
+
+	return value && want && strcmp(value, want) == 0;
+}
+
 static int become_stranger(void)
 {
 	struct caller caller;
@@ -135,7 +142,7 @@ static int become_stranger(void)
 		return 4;
 	if (setuid(0) == 0 || setgid(0) == 0 || setgroups(0, NULL) == 0)
 		return 5;
-	if (!getenv("HOME") || strcmp(getenv("HOME"), "/") != 0 || getenv("USER") || getenv("LOGNAME"))
+	if (!variable_is("HOME", "/") || getenv("USER") || getenv("LOGNAME"))
 		return 6;
 	caller_free(&caller);
 	caller_free(&caller);
@@ -162,8 +169,7 @@ static int become_daemon(void)
 	caller_find(&caller);
 	if (caller_look_up(&caller) || caller_become(&caller))
 		return 1;
-	if (getuid() != 1 || getgid() == 0 || strcmp(getenv("USER"), caller.name) != 0 ||
-	    strcmp(getenv("HOME"), caller.home) != 0)
+	if (getuid() != 1 || getgid() == 0 || !variable_is("USER", caller.name) || !variable_is("HOME", caller.home))
 		return 2;
 	n = getgroups(64, groups);
 	for (int i = 0; i < n; i++) {
