@@ -53,7 +53,7 @@ static int open_as_it_is(const struct output_place *place, const struct caller *
 		return -errno;
 	}
 	if (!fstat(*fd, &status) && same_inode(&status, &place->status))
-		return 0;
+		return fcntl(*fd, F_SETFL, 0) ? -errno : 0; /* a reader that is there is waited for */
 	snprintf(why, why_size, "it was replaced in the meantime");
 	return -EAGAIN;
 }
@@ -70,14 +70,14 @@ static int make_stream(int fd, FILE **stream)
 	return err;
 }
 
-/* Waits for a reader's room only from now on. */
-static int make_blocking(int fd)
+static int make_stream_of(int fd, FILE **stream)
 {
 	int flags = fcntl(fd, F_GETFL);
 
-	if (flags < 0 || ((flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK)))
-		return -errno;
-	return (flags & O_ACCMODE) == O_RDONLY ? -EBADF : 0;
+	if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY)
+		return make_stream(fd, stream);
+	close(fd);
+	return -EBADF;
 }
 
 /* Is there a /proc, to link a file that has no name yet? */
@@ -109,6 +109,7 @@ static int make_inode(struct output_file *file)
 		if (can_be_linked(file->inode))
 			return 0;
 		close(file->inode);
+		file->inode = -1;
 	} else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOSYS) {
 		return -errno;
 	}
@@ -216,11 +217,8 @@ int output_file_open(struct output_file *file, const char *path, char *why, size
 	if (place.descriptor < 0 && place.there >= 0 && !S_ISREG(place.status.st_mode))
 		err = open_as_it_is(&place, &caller, &place.descriptor, why, why_size);
 	if (!err && place.descriptor >= 0) {
-		err = make_blocking(place.descriptor);
-		if (!err) {
-			err = make_stream(place.descriptor, &file->stream);
-			place.descriptor = -1;
-		}
+		err = make_stream_of(place.descriptor, &file->stream);
+		place.descriptor = -1;
 	} else if (!err) {
 		err = open_file(file, &place, &caller, why, why_size);
 	}
@@ -268,17 +266,20 @@ static bool can_write_plainly(const struct output_file *file)
 	return (mode & 03) == 03 && getxattr(proc_name(file->folder).text, ACL, NULL, 0) < 0;
 }
 
-bool output_file_needs_override(const struct output_file *file)
-{
-	return *file->name && (!can_write_plainly(file) || (!*file->temporary && file->status.st_uid != geteuid()));
-}
-
 bool output_file_needs_fowner(const struct output_file *file)
 {
 	uid_t own = geteuid();
 
 	return *file->name && file->folder_status.st_mode & S_ISVTX && file->folder_status.st_uid != own &&
 	       (file->status.st_uid != own || (file->old.st_ino && file->old.st_uid != own));
+}
+
+bool output_file_needs_override(const struct output_file *file)
+{
+	/* CAP_FOWNER is enough to link it. */
+	bool foreign = !*file->temporary && file->status.st_uid != geteuid() && !output_file_needs_fowner(file);
+
+	return *file->name && (foreign || !can_write_plainly(file));
 }
 
 /* Gives the file its name. */

@@ -73,9 +73,10 @@ static int follow_in_proc(struct walk *w, const char *name, const char *after, b
 		snprintf(w->why, w->why_size, "it is the open file of another process; give the path of the file");
 		return -EINVAL;
 	}
+	/* O_NONBLOCK is for the opening only. */
 	place->descriptor = openat(place->folder, name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	*arrived = true;
-	return place->descriptor < 0 ? -errno : 0;
+	return place->descriptor < 0 || fcntl(place->descriptor, F_SETFL, 0) ? -errno : 0;
 }
 
 /* arrived: NULL on the way. */

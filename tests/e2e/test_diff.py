@@ -204,6 +204,7 @@ def test_as_any_user(runs, tmp_path):
     shutil.copy(harness.PYBPF, tmp_path / "pybpf")
     for name in ("one", "two"):
         shutil.copy(runs / (name + ".pybpf"), tmp_path)
+        (tmp_path / (name + ".pybpf")).chmod(0o644)
     tmp_path.chmod(0o755)
     parent = tmp_path.parent
     while parent != parent.parent and not parent.stat().st_mode & 1:

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -12,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -370,6 +373,83 @@ static void test_descriptor(void **unused)
 	assert_true(open_file(&file, path) < 0);
 }
 
+#define NOT_NEEDED 99
+
+static void keep_only(unsigned override, unsigned fowner)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	sets[0].permitted = sets[0].effective = override << CAP_DAC_OVERRIDE | fowner << CAP_FOWNER;
+	if (syscall(SYS_capset, &header, sets))
+		_exit(100);
+}
+
+/*
+ * Opens with all rights and commits with what the file is said to need, or without one of them. Returns what the commit
+ * returned, or NOT_NEEDED.
+ */
+static int commit_without(const char *path, char without)
+{
+	struct output_file file;
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		bool override, fowner;
+
+		if (open_file(&file, path))
+			_exit(101);
+		override = output_file_needs_override(&file);
+		fowner = output_file_needs_fowner(&file);
+		if ((without == 'o' && !override) || (without == 'f' && !fowner)) {
+			output_file_discard(&file);
+			_exit(NOT_NEEDED);
+		}
+		keep_only(override && without != 'o', fowner && without != 'f');
+		_exit(-output_file_commit(&file));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 100);
+	return WEXITSTATUS(status) == NOT_NEEDED ? NOT_NEEDED : -WEXITSTATUS(status);
+}
+
+/* Root without its rights is a user like others. */
+static void test_commit_with_what_it_needs(void **unused)
+{
+	enum {
+		OTHER = 3141592
+	};
+	char path[512];
+
+	(void)unused;
+	if (geteuid()) {
+		print_message("not root here\n");
+		skip();
+	}
+	snprintf(path, sizeof(path), "%s", in_dir("new"));
+	make_file(path, "old");
+	for (int owner = 0; owner < 2; owner++) {
+		static const mode_t modes[] = {0700, 0755, 0777, 01777, 0500};
+
+		for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+			assert_int_equal(chmod(dir, modes[i]), 0);
+			assert_int_equal(chown(dir, owner ? OTHER : 0, 0), 0);
+			for (int kept = 0; kept < 2; kept++) {
+				/* Another user's file is kept by the folder's owner only; else it would be refused. */
+				assert_int_equal(chown(path, kept && owner ? OTHER : 0, 0), 0);
+				assert_int_equal(chmod(path, 0600), 0);
+				assert_int_equal(commit_without(path, 0), 0);
+				assert_int_not_equal(commit_without(path, 'o'), 0);
+				assert_int_not_equal(commit_without(path, 'f'), 0);
+			}
+		}
+	}
+	assert_int_equal(chown(dir, 0, 0), 0);
+	assert_int_equal(chmod(dir, 0700), 0);
+}
+
 /* As a user without capabilities sees it; root has them all, and is asked as if it had none. */
 static void test_needs(void **unused)
 {
@@ -415,6 +495,7 @@ int main(void)
 		FILE_TEST(test_fifo),
 		FILE_TEST(test_descriptor),
 		FILE_TEST(test_needs),
+		FILE_TEST(test_commit_with_what_it_needs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
