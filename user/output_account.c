@@ -2,18 +2,9 @@
 /* What became of samples and processes, in sentences. */
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "output.h"
 #include "text.h"
-
-static void write_printable(const char *text, FILE *out)
-{
-	char *printable = text_printable(text);
-
-	fputs(printable ?: "(out of memory)", out);
-	free(printable);
-}
 
 static void write_fact(const struct profile *p, const char *key, const char *before, const char *behind, FILE *out)
 {
@@ -22,7 +13,7 @@ static void write_fact(const struct profile *p, const char *key, const char *bef
 	if (!fact)
 		return;
 	fputs(before, out);
-	write_printable(fact, out);
+	text_print(fact, out);
 	fputs(behind, out);
 }
 
@@ -50,10 +41,10 @@ static void write_group(const struct profile *p, uint32_t group, const char *pre
 			continue;
 		if (first) {
 			fputs(prefix, out);
-			write_printable(profile_string(p, group), out);
+			text_print(profile_string(p, group), out);
 		}
 		fprintf(out, "%s %" PRIu64 " ", first ? ":" : ";", account[i].value);
-		write_printable(profile_string(p, account[i].text), out);
+		text_print(profile_string(p, account[i].text), out);
 		first = false;
 	}
 	if (!first)

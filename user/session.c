@@ -46,7 +46,7 @@ static uint64_t clock_ns(clockid_t clock)
 static int libbpf_says(enum libbpf_print_level level, const char *fmt, va_list args)
 {
 	(void)level;
-	log_vprintf(LOG_DEBUG, fmt, args);
+	log_vprintf_lines(LOG_DEBUG, fmt, args);
 	return 0;
 }
 
