@@ -84,7 +84,7 @@ static const char help_tail[] =
 	"                          task_storage, direct_reads or checked_reads (before 6.4)\n"
 	"\n"
 	"  -h, --help              this text\n"
-	"  -V, --version\n"
+	"  -V, --version           with -v: those of the libraries, too\n"
 	"\n"
 	"In folded stacks a frame is `qualname (package/module.py:LINE)`; in names and paths a backslash is written\n"
 	"\\\\, a semicolon \\x3b, and what is no plain text (control characters, bidirectional marks, no UTF-8) "
@@ -333,6 +333,7 @@ static void follow_needs(struct cli_record_options *r)
 
 int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *done)
 {
+	bool version = false;
 	int option, err;
 
 	opterr = 0;
@@ -343,9 +344,8 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 			return 0;
 		}
 		if (option == 'V') {
-			puts("pybpf " PYBPF_VERSION);
-			*done = true;
-			return 0;
+			version = true;
+			continue;
 		}
 		if (option == ':')
 			return cli_usage("%s needs a value; see `pybpf --help`", argv[optind - 1]);
@@ -354,6 +354,11 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 		err = parse_option(r, option, optarg);
 		if (err)
 			return err;
+	}
+	if (version) {
+		cli_version(r->verbose);
+		*done = true;
+		return 0;
 	}
 	if (optind < argc) {
 		if (strcmp(argv[optind - 1], "--") != 0)
