@@ -2,9 +2,6 @@
 /* Files that were analysed, also those that are no Python: most of what any process maps. */
 #include <stdlib.h>
 #include <string.h>
-
-/* uthash ends the program when memory is exhausted unless it is told otherwise. */
-#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "discovery_internal.h"

@@ -10,6 +10,7 @@
 
 #include "profile_groups.h"
 #include "profile_totals.h"
+#include "text_stream.h"
 
 /* Rows of the table; the rest is summed up in one. */
 #define TEXT_ROWS         40
@@ -130,7 +131,7 @@ static char *printed_label(const struct profile *p, uint32_t process)
 {
 	char *label = output_process_label(p, process), *escaped = NULL;
 	size_t size = 0;
-	FILE *out = label ? open_memstream(&escaped, &size) : NULL;
+	FILE *out = label ? text_stream_open(&escaped, &size) : NULL;
 
 	if (out) {
 		output_escaped(label, out);

@@ -332,9 +332,9 @@ struct session *session_new(const struct session_options *options)
 	s->profile = profile_new();
 	s->stacks = session_stacks_new(s->pysym, s->profile);
 	s->files = session_files_new(s);
-	s->processes = session_processes_new(s);
 	if (!s->pysym || !s->profile || !s->stacks || !s->files)
 		goto no_memory;
+	s->processes = session_processes_new(s);
 	if (!s->processes)
 		goto failed;
 	if (options->sources) {
