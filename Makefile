@@ -85,6 +85,7 @@ PROTO_C := $(PROTO_SRC:user/%.proto=$(BUILD)/proto/%.pb-c.c)
 LIB_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/user/%.o) $(PROTO_C:.c=.o)
 SKEL_OBJ := $(SKEL_SRC:user/%.c=$(BUILD)/user/%.o)
 SAN_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/san/%.o) $(PROTO_C:.c=.o)
+SAN_SKEL_OBJ := $(SKEL_SRC:user/%.c=$(BUILD)/san/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 FUZZ_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/fuzz/user/%.o) $(PROTO_C:.c=.o)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
@@ -103,6 +104,13 @@ $(BUILD)/libuser.a: $(LIB_OBJ)
 $(BUILD)/san/libuser.a: $(SAN_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
 
+# The binary with sanitizers, with which the core of the end-to-end suite is run.
+$(BUILD)/pybpf-san: $(SAN_SKEL_OBJ) $(BUILD)/san/libuser.a
+	$(CC) $(SAN_CFLAGS) -o $@ $^ $(LDLIBS)
+
+$(SAN_SKEL_OBJ): SAN_CFLAGS += -I$(BUILD)
+$(SAN_SKEL_OBJ): | $(BUILD)/pybpf.skel.h
+
 $(BUILD)/proto/%.pb-c.c: user/%.proto $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(PROTOC_C) --proto_path=user --c_out=$(@D) $<
@@ -111,7 +119,7 @@ $(BUILD)/proto/%.o: $(BUILD)/proto/%.c
 	$(CC) $(HARDENING) $(CFLAGS) $(SAME_PATHS) -c -o $@ $<
 
 # Whatever includes a generated header finds it there.
-$(LIB_OBJ) $(SAN_OBJ) $(FUZZ_OBJ): | $(PROTO_C)
+$(LIB_OBJ) $(SKEL_OBJ) $(SAN_OBJ) $(SAN_SKEL_OBJ) $(FUZZ_OBJ): | $(PROTO_C)
 
 $(BUILD)/user/%.o: user/%.c $(BUILD)/flags | $(BUILD)/pybpf.skel.h
 	@mkdir -p $(@D)
@@ -277,7 +285,7 @@ fuzz: fuzz-programs
 fuzz-programs: $(FUZZ_BIN)
 
 test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/linecheck \
-	$(BUILD)/made-profiles
+	$(BUILD)/made-profiles $(BUILD)/pybpf-san
 
 kernels:
 	@tools/install-deps --kernels

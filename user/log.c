@@ -37,7 +37,7 @@ static void print_line(enum log_level level, const char *text)
 }
 
 /* Text that fits needs no memory from the heap: "out of memory" is said, too. Of longer text its beginning is. */
-static void print(enum log_level level, bool lines, const char *fmt, va_list args)
+__attribute__((format(printf, 3, 0))) static void print(enum log_level level, bool lines, const char *fmt, va_list args)
 {
 	char fits[FITS], *longer = NULL, *text = fits, *next;
 	int saved = errno;
