@@ -134,7 +134,7 @@ int host_read_number(const char *path, int64_t *out)
 
 	if (fd < 0)
 		return -errno;
-	/* At once: the kernel has nothing for a second read(), so that a stream without a buffer would see one digit. */
+	/* At once: a second read() finds the end, so that a stream without memory for a buffer would see one digit. */
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (n < 0)

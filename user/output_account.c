@@ -26,7 +26,9 @@ static void write_run(const struct profile *p, const char *prefix, FILE *out)
 	write_fact(p, PROFILE_FACT_FREQ, " at ", " Hz", out);
 	write_fact(p, PROFILE_FACT_EVENT, " on ", "", out);
 	write_fact(p, PROFILE_FACT_HOST, ", host ", "", out);
-	fprintf(out, "; %" PRIu64 " %s here\n", profile_total(p), profile_measure(p).name);
+	fprintf(out, "; %" PRIu64 " ", profile_total(p));
+	text_print(profile_measure(p).name, out);
+	fputs(" here\n", out);
 }
 
 /* The entries of one group that are not 0, if there are any. */

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import formats
 import harness
 from harness import pybpf
 
@@ -145,6 +146,20 @@ def test_own_arguments(args):
     run = pybpf(*args, timeout=LIMIT_S)
     assert run.code != 0
     hold(run.err, "pybpf: ")
+
+
+@pytest.mark.parametrize("form", ["text", "folded", "perf-script"])
+def test_saved_by_another(form, tmp_path):
+    """A profile whose every text was made to harm, its unit and its account included."""
+    subprocess.run([str(formats.MADE), str(tmp_path)], check=True, timeout=LIMIT_S)
+    run = pybpf("report", "-f", form, "--by", "container", "--threads", tmp_path / "forging.pybpf", timeout=LIMIT_S)
+    assert run.code == 0 and "is well" in run.err, run.err
+    hold(run.out.replace("\t", " "))
+    hold(run.err, "pybpf: ")
+    run = pybpf("diff", tmp_path / "forging.pybpf", tmp_path / "hostile.pybpf", timeout=LIMIT_S)
+    hold(run.err, "pybpf: ")
+    run = pybpf("diff", tmp_path / "forging.pybpf", tmp_path / "forging.pybpf", timeout=LIMIT_S)
+    hold(run.out + "\n")
 
 
 def test_debug_log(spinning):

@@ -48,6 +48,26 @@ static struct profile *long_profile(void)
 	return p;
 }
 
+static struct profile *forging_profile(void)
+{
+	static const char text[] = "x\npybpf: all is well\r\033[2J\xe2\x80\xae\xe2\x80\x8b";
+	struct profile *p = new_profile();
+	uint32_t owner, thread, stack;
+
+	owner = profile_add_process(
+		p, &(struct profile_process_info){.pid = 7, .inner_pid = 1, .name = text, .container = text});
+	thread = profile_add_thread(p, owner, 8, text);
+	stack = on(p, PROFILE_ROOT, text, text, 9);
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){text, text, 10000000}), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, text), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_DURATION, text), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_EVENT, text), 0);
+	assert_int_equal(profile_add_account(p, text, text, text, 1), 0);
+	assert_int_equal(profile_add_sample(p, stack, owner, thread, 2), 0);
+	assert_int_equal(profile_add_event(p, 10000000, 0, 1), 0);
+	return p;
+}
+
 static int save(struct profile *p, const char *folder, const char *name)
 {
 	struct output_file file;
@@ -74,5 +94,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	return save(hostile_profile(), argv[1], "hostile") || save(new_profile(), argv[1], "empty") ||
-	       save(recursive_profile(), argv[1], "recursive") || save(long_profile(), argv[1], "long");
+	       save(recursive_profile(), argv[1], "recursive") || save(long_profile(), argv[1], "long") ||
+	       save(forging_profile(), argv[1], "forging");
 }
