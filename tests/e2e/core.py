@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 What make test runs a second time, with build/pybpf-san: of each room of user/ the way it is used most, and foreign bytes
-that were made to harm. Left out are tests that count memory or time, most of which would be the sanitizers', those that
+that were made to harm. Left out are tests that count memory, samples or time, of which the sanitizers take much, those that
 take resources away (allocations, address space, system calls), of which ASan needs more than pybpf, and those that drop
 rights, since an unprivileged user's ASan cannot look for leaks.
 """
 
 TESTS = {
     "all": "every_version_at_once choice same_program_under_one_root table_of_processes",
-    "badinput": "not_python pypy_is_refused_by_name too_old zombie target_dies_in_the_middle",
+    "badinput": "not_python pypy_is_refused_by_name too_old zombie",
     "children": "started_and_running",
-    "cli": "threads_names_and_ids full_filenames json_stats interrupt_writes_what_was_collected help_begins_with_examples",
-    "collected": "times_of_all_samples times_of_processes_that_end facts source_as_it_ran anonymous",
-    "command": "exit_code signals_are_passed_on from_the_first_instruction_to_the_end command_not_found",
+    "cli": "threads_names_and_ids full_filenames json_stats help_begins_with_examples",
+    "collected": "times_of_processes_that_end facts source_as_it_ran",
+    "command": "exit_code signals_are_passed_on command_not_found",
     "containers": "containers_are_told_apart a_file_that_is_gone_or_harmful",
     "diff": "what_grew_is_named by_line html_has_what_was_compared truncated",
     "doctor": "doctor_says_what_the_host_offers",
