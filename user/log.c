@@ -46,7 +46,7 @@ __attribute__((format(printf, 3, 0))) static void print(enum log_level level, bo
 	if (!log_enabled(level))
 		return;
 	va_copy(again, args);
-	/* The verifier's log, which comes this way, has megabytes. */
+	/* The verifier's log has megabytes. NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
 	if (vsnprintf(fits, sizeof(fits), fmt, args) >= (int)sizeof(fits) && vasprintf(&longer, fmt, again) >= 0)
 		text = longer;
 	va_end(again);

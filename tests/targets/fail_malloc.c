@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* glibc's names. NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
@@ -25,6 +26,7 @@ typedef int main_fn(int argc, char **argv, char **envp);
 typedef int start_fn(main_fn *main, int argc, char **argv, void (*init)(void), void (*fini)(void),
 		     void (*rtld_fini)(void), void *stack_end);
 start_fn __libc_start_main;
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 static main_fn *real_main;
 static uint64_t own_count, *count = &own_count;
@@ -49,14 +51,14 @@ void *malloc(size_t size)
 	return fails() ? NULL : __libc_malloc(size);
 }
 
-void *calloc(size_t number, size_t size)
+void *calloc(size_t nmemb, size_t size)
 {
-	return fails() ? NULL : __libc_calloc(number, size);
+	return fails() ? NULL : __libc_calloc(nmemb, size);
 }
 
-void *realloc(void *old, size_t size)
+void *realloc(void *ptr, size_t size)
 {
-	return fails() ? NULL : __libc_realloc(old, size);
+	return fails() ? NULL : __libc_realloc(ptr, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
@@ -64,12 +66,12 @@ void *aligned_alloc(size_t alignment, size_t size)
 	return fails() ? NULL : __libc_memalign(alignment, size);
 }
 
-int posix_memalign(void **out, size_t alignment, size_t size)
+int posix_memalign(void **memptr, size_t alignment, size_t size)
 {
 	if (fails())
 		return ENOMEM;
-	*out = __libc_memalign(alignment, size);
-	return *out ? 0 : ENOMEM;
+	*memptr = __libc_memalign(alignment, size);
+	return *memptr ? 0 : ENOMEM;
 }
 
 static int counted_main(int argc, char **argv, char **envp)
@@ -92,6 +94,7 @@ static int counted_main(int argc, char **argv, char **envp)
 	return real_main(argc, argv, envp);
 }
 
+/* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 int __libc_start_main(main_fn *main, int argc, char **argv, void (*init)(void), void (*fini)(void),
 		      void (*rtld_fini)(void), void *stack_end)
 {
