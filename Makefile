@@ -37,15 +37,38 @@ LIBBPF_CFLAGS :=
 LIBBPF_LIBS := -lbpf
 endif
 
-WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wformat-security
 ifeq ($(WERROR),1)
 WARN += -Werror
 endif
 CFLAGS ?= -O2 -g
-USER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) -Ibpf -Iuser -isystem $(BUILD)/proto $(LIBBPF_CFLAGS)
+
+# The same bytes from any folder: no path of this one is in DWARF, in BTF's lines, or in __FILE__.
+SAME_PATHS := -ffile-prefix-map=$(abspath $(BUILD))=build -ffile-prefix-map=$(CURDIR)=.
+
+# What makes an error in pybpf harder to use. It stands before CFLAGS and LDFLAGS, so that theirs win.
+compiler_takes = $(shell $(CC) -O2 $(1) -Werror -include features.h -x c -c -o /dev/null /dev/null 2>/dev/null && echo '$(1)')
+HARDENING := -fPIE -fstack-protector-strong $(call compiler_takes,-fstack-clash-protection)
+LINK_HARDENING := -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
+# It needs an optimizer; level 3 needs gcc 12 or clang 9, and glibc 2.34.
+ifeq ($(findstring _FORTIFY_SOURCE,$(CFLAGS)),)
+ifneq ($(filter-out -O0,$(filter -O%,$(CFLAGS))),)
+HARDENING += -U_FORTIFY_SOURCE $(or $(call compiler_takes,-D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2)
+endif
+endif
+ifeq ($(ARCH),x86)
+# The linker would leave the mark out, since distributions' static libraries lack it; but any C keeps to a shadow stack.
+HARDENING += $(call compiler_takes,-fcf-protection)
+LINK_HARDENING += -Wl,-z,shstk
+else ifeq ($(ARCH),arm64)
+HARDENING += $(call compiler_takes,-mbranch-protection=standard)
+endif
+
+# uthash ends the program when memory is exhausted unless it is told otherwise: then hh.tbl of what is not added is NULL.
+USER_CFLAGS := -std=gnu11 -DHASH_NONFATAL_OOM=1 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) $(SAME_PATHS) -Ibpf -Iuser -isystem $(BUILD)/proto $(LIBBPF_CFLAGS)
 LDLIBS := $(LIBBPF_LIBS) -lelf -lz -lm -l:libjansson.a -l:libprotobuf-c.a
 BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
-	-Wno-compare-distinct-pointer-types -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
+	-Wno-compare-distinct-pointer-types $(SAME_PATHS) -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -62,6 +85,7 @@ PROTO_C := $(PROTO_SRC:user/%.proto=$(BUILD)/proto/%.pb-c.c)
 LIB_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/user/%.o) $(PROTO_C:.c=.o)
 SKEL_OBJ := $(SKEL_SRC:user/%.c=$(BUILD)/user/%.o)
 SAN_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/san/%.o) $(PROTO_C:.c=.o)
+SAN_SKEL_OBJ := $(SKEL_SRC:user/%.c=$(BUILD)/san/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 FUZZ_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/fuzz/user/%.o) $(PROTO_C:.c=.o)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
@@ -72,7 +96,7 @@ KERNEL_BIN := $(KERNEL_SRC:tests/kernel/%.c=$(BUILD)/kernel/%)
 all: $(BUILD)/pybpf
 
 $(BUILD)/pybpf: $(SKEL_OBJ) $(BUILD)/libuser.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(HARDENING) $(LINK_HARDENING) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/libuser.a: $(LIB_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
@@ -80,19 +104,26 @@ $(BUILD)/libuser.a: $(LIB_OBJ)
 $(BUILD)/san/libuser.a: $(SAN_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
 
+# The binary with sanitizers, with which the core of the end-to-end suite is run.
+$(BUILD)/pybpf-san: $(SAN_SKEL_OBJ) $(BUILD)/san/libuser.a
+	$(CC) $(SAN_CFLAGS) -o $@ $^ $(LDLIBS)
+
+$(SAN_SKEL_OBJ): SAN_CFLAGS += -I$(BUILD)
+$(SAN_SKEL_OBJ): | $(BUILD)/pybpf.skel.h
+
 $(BUILD)/proto/%.pb-c.c: user/%.proto $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(PROTOC_C) --proto_path=user --c_out=$(@D) $<
 
 $(BUILD)/proto/%.o: $(BUILD)/proto/%.c
-	$(CC) $(CFLAGS) -c -o $@ $<
+	$(CC) $(HARDENING) $(CFLAGS) $(SAME_PATHS) -c -o $@ $<
 
 # Whatever includes a generated header finds it there.
-$(LIB_OBJ) $(SAN_OBJ) $(FUZZ_OBJ): | $(PROTO_C)
+$(LIB_OBJ) $(SKEL_OBJ) $(SAN_OBJ) $(SAN_SKEL_OBJ) $(FUZZ_OBJ): | $(PROTO_C)
 
 $(BUILD)/user/%.o: user/%.c $(BUILD)/flags | $(BUILD)/pybpf.skel.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(USER_CFLAGS) -I$(BUILD) -MMD -MP -c -o $@ $<
+	$(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) -I$(BUILD) -MMD -MP -c -o $@ $<
 
 $(BUILD)/san/%.o: user/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -171,7 +202,7 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 # to notice, before anything is compiled, that something to build with is missing.
 HEADERS := bpf/libbpf.h libelf.h zlib.h uthash.h jansson.h protobuf-c/protobuf-c.h
 .PHONY: FORCE
-$(BUILD)/flags: export FLAGS := $(CC) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(LIBBPF_LIBS) $(LDFLAGS)
+$(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(LIBBPF_LIBS) $(LINK_HARDENING) $(LDFLAGS)
 $(BUILD)/flags: FORCE
 	@if [ "$$FLAGS" != "$$(cat $@ 2>/dev/null)" ]; then \
 		for tool in $(CC) $(CLANG) $(BPFTOOL) $(PROTOC_C); do \
@@ -254,7 +285,7 @@ fuzz: fuzz-programs
 fuzz-programs: $(FUZZ_BIN)
 
 test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/linecheck \
-	$(BUILD)/made-profiles
+	$(BUILD)/made-profiles $(BUILD)/pybpf-san
 
 kernels:
 	@tools/install-deps --kernels

@@ -3,6 +3,7 @@
 #ifndef CLI_H
 #define CLI_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rights.h"
@@ -27,6 +28,9 @@ int cli_doctor(int argc, char **argv);
 int cli_ps(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_diff(int argc, char **argv);
+
+/* Prints what --version does, and the versions of the libraries, if wanted. */
+void cli_version(bool libraries);
 
 /* Says one sentence about the command line. Returns CLI_USAGE. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

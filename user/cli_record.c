@@ -154,6 +154,8 @@ static int check_pids(const struct discovery_numbers *pids, bool children)
 	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
 	int err = pythons ? 0 : -ENOMEM;
 
+	if (err)
+		log_error("out of memory while starting");
 	for (size_t i = 0; i < pids->count && !err; i++) {
 		size_t count = 0;
 

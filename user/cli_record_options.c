@@ -89,7 +89,7 @@ static const char help_tail[] =
 	"                          task_storage, direct_reads or checked_reads (before 6.4)\n"
 	"\n"
 	"  -h, --help              this text\n"
-	"  -V, --version\n"
+	"  -V, --version           with -v: those of the libraries, too\n"
 	"\n"
 	"In folded stacks a frame is `qualname (package/module.py:LINE)`; in names and paths a backslash is written\n"
 	"\\\\, a semicolon \\x3b, and what is no plain text (control characters, bidirectional marks, no UTF-8) "
@@ -343,6 +343,7 @@ static void follow_needs(struct cli_record_options *r)
 
 int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *done)
 {
+	bool version = false;
 	int option, err;
 
 	opterr = 0;
@@ -353,9 +354,8 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 			return 0;
 		}
 		if (option == 'V') {
-			puts("pybpf " PYBPF_VERSION);
-			*done = true;
-			return 0;
+			version = true;
+			continue;
 		}
 		if (option == ':')
 			return cli_usage("%s needs a value; see `pybpf --help`", argv[optind - 1]);
@@ -364,6 +364,11 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 		err = parse_option(r, option, optarg);
 		if (err)
 			return err;
+	}
+	if (version) {
+		cli_version(r->verbose);
+		*done = true;
+		return 0;
 	}
 	if (optind < argc) {
 		if (strcmp(argv[optind - 1], "--") != 0)

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* uthash ends the program when memory is exhausted unless it is told otherwise. */
-#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "discovery_internal.h"

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "discovery_scan.h"

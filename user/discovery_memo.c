@@ -5,8 +5,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-
-#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "discovery_internal.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host.h"
+#include "text.h"
 
 #define NAME_WIDTH 18
 
@@ -52,9 +53,13 @@ void doctor_run(struct doctor *d, const struct doctor_check *checks)
 		/* A check may take its time, and may say more on stderr. */
 		fflush(d->out);
 		c->look(d, &item);
-		fprintf(d->out, "%-5s %-*s %s\n", mark_names[item.mark], NAME_WIDTH, c->name, item.found);
-		if (*item.advice)
-			fprintf(d->out, "%-5s %-*s -> %s\n", "", NAME_WIDTH, "", item.advice);
+		fprintf(d->out, "%-5s %-*s ", mark_names[item.mark], NAME_WIDTH, c->name);
+		text_print(item.found, d->out);
+		if (*item.advice) {
+			fprintf(d->out, "\n%-5s %-*s -> ", "", NAME_WIDTH, "");
+			text_print(item.advice, d->out);
+		}
+		fputc('\n', d->out);
 		if (item.mark == DOCTOR_FAIL)
 			remember_failure(d, c->name);
 	}

@@ -3,8 +3,10 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -125,15 +127,21 @@ int host_clock_offsets(struct host_clock_offsets *out)
 
 int host_read_number(const char *path, int64_t *out)
 {
-	FILE *f = fopen(path, "re");
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32], *end;
 	long long number;
-	int n;
+	ssize_t n;
 
-	if (!f)
+	if (fd < 0)
 		return -errno;
-	n = fscanf(f, "%lld", &number);
-	fclose(f);
-	if (n != 1)
+	/* At once: a second read() finds the end, so that a stream without memory for a buffer would see one digit. */
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	number = strtoll(text, &end, 10);
+	if (end == text)
 		return -EBADMSG;
 	*out = number;
 	return 0;

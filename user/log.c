@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
+
+/* Bytes of a message that is said whole without memory: a sentence with a path (PATH_MAX) in it. */
+#define FITS 5120
+
 static enum log_level current_level = LOG_WARN;
 static void (*before_message)(void);
 static void (*sink)(enum log_level level, const char *text);
@@ -30,40 +35,57 @@ void log_set_sink(void (*to)(enum log_level level, const char *text))
 	sink = to;
 }
 
-void log_vprintf(enum log_level level, const char *fmt, va_list args)
+static void print_line(enum log_level level, const char *text)
 {
-	int saved = errno;
-	char *text;
-	size_t len;
+	fputs(level == LOG_DEBUG ? "pybpf: debug: " : "pybpf: ", stderr);
+	text_print(text, stderr);
+	fputc('\n', stderr);
+}
 
-	/* The verifier's log, which comes this way, has megabytes. */
-	if (!log_enabled(level) || vasprintf(&text, fmt, args) < 0)
+/* Text that fits needs no memory from the heap: "out of memory" is said, too. Of longer text its beginning is. */
+__attribute__((format(printf, 3, 0))) static void print(enum log_level level, bool lines, const char *fmt, va_list args)
+{
+	char fits[FITS], *longer = NULL, *text = fits, *next;
+	int saved = errno;
+	va_list again;
+
+	if (!log_enabled(level))
 		return;
-	len = strlen(text);
-	while (len && text[len - 1] == '\n')
-		text[--len] = '\0';
+	va_copy(again, args);
+	/* The verifier's log has megabytes. NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
+	if (vsnprintf(fits, sizeof(fits), fmt, args) >= (int)sizeof(fits) && vasprintf(&longer, fmt, again) >= 0)
+		text = longer;
+	va_end(again);
+	for (size_t len = strlen(text); len && text[len - 1] == '\n'; len--)
+		text[len - 1] = '\0';
 	if (sink) {
 		sink(level, text);
-		free(text);
+		free(longer);
 		errno = saved;
 		return;
 	}
 	if (before_message)
 		before_message();
 	flockfile(stderr);
-	fputs(level == LOG_DEBUG ? "pybpf: debug: " : "pybpf: ", stderr);
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		if (c == '\n' || (c >= 0x20 && c != 0x7f))
-			fputc(c, stderr);
-		else
-			fprintf(stderr, "\\x%02x", c);
+	while (lines && (next = strchr(text, '\n'))) {
+		*next = '\0';
+		print_line(level, text);
+		text = next + 1;
 	}
-	fputc('\n', stderr);
+	print_line(level, text);
 	funlockfile(stderr);
-	free(text);
+	free(longer);
 	errno = saved;
+}
+
+void log_vprintf(enum log_level level, const char *fmt, va_list args)
+{
+	print(level, false, fmt, args);
+}
+
+void log_vprintf_lines(enum log_level level, const char *fmt, va_list args)
+{
+	print(level, true, fmt, args);
 }
 
 void log_printf(enum log_level level, const char *fmt, ...)

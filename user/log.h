@@ -18,11 +18,13 @@ void log_set_level(enum log_level level);
 bool log_enabled(enum log_level level);
 
 /*
- * Prints "pybpf: MESSAGE\n" on stderr (level name before the message for LOG_DEBUG). Control characters
- * from foreign strings are printed as \xNN. Never fails.
+ * Prints "pybpf: MESSAGE\n" on stderr (level name before the message for LOG_DEBUG): one line, whatever foreign text
+ * is in it, since what is not plain (text.h), a newline too, is printed as \xNN. Never fails, also without memory.
  */
 void log_printf(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_vprintf(enum log_level level, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
+/* The same for a library's text of several lines, such as the verifier's log: each is printed as a message. */
+void log_vprintf_lines(enum log_level level, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
 #define log_error(...) log_printf(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_printf(LOG_WARN, __VA_ARGS__)

@@ -2,18 +2,9 @@
 /* What became of samples and processes, in sentences. */
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "output.h"
 #include "text.h"
-
-static void write_printable(const char *text, FILE *out)
-{
-	char *printable = text_printable(text);
-
-	fputs(printable ?: "(out of memory)", out);
-	free(printable);
-}
 
 static void write_fact(const struct profile *p, const char *key, const char *before, const char *behind, FILE *out)
 {
@@ -22,7 +13,7 @@ static void write_fact(const struct profile *p, const char *key, const char *bef
 	if (!fact)
 		return;
 	fputs(before, out);
-	write_printable(fact, out);
+	text_print(fact, out);
 	fputs(behind, out);
 }
 
@@ -35,7 +26,9 @@ static void write_run(const struct profile *p, const char *prefix, FILE *out)
 	write_fact(p, PROFILE_FACT_FREQ, " at ", " Hz", out);
 	write_fact(p, PROFILE_FACT_EVENT, " on ", "", out);
 	write_fact(p, PROFILE_FACT_HOST, ", host ", "", out);
-	fprintf(out, "; %" PRIu64 " %s here\n", profile_total(p), profile_measure(p).name);
+	fprintf(out, "; %" PRIu64 " ", profile_total(p));
+	text_print(profile_measure(p).name, out);
+	fputs(" here\n", out);
 }
 
 /* The entries of one group that are not 0, if there are any. */
@@ -50,10 +43,10 @@ static void write_group(const struct profile *p, uint32_t group, const char *pre
 			continue;
 		if (first) {
 			fputs(prefix, out);
-			write_printable(profile_string(p, group), out);
+			text_print(profile_string(p, group), out);
 		}
 		fprintf(out, "%s %" PRIu64 " ", first ? ":" : ";", account[i].value);
-		write_printable(profile_string(p, account[i].text), out);
+		text_print(profile_string(p, account[i].text), out);
 		first = false;
 	}
 	if (!first)

@@ -13,6 +13,7 @@
 #include "json.h"
 #include "output_path.h"
 #include "output_tracks.h"
+#include "text_stream.h"
 
 /* Linux gives no process a higher PID (PID_MAX_LIMIT), so what comes after it is free for those that need another. */
 #define CHROMETRACE_PIDS 4194304
@@ -92,7 +93,7 @@ static char *arguments_of(const struct profile *p, uint32_t index)
 	const struct profile_frame *frame = profile_frame(p, index);
 	char *text = NULL;
 	size_t size = 0;
-	struct json j = {.out = open_memstream(&text, &size)};
+	struct json j = {.out = text_stream_open(&text, &size)};
 
 	if (!j.out)
 		return NULL;

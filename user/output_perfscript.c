@@ -26,6 +26,7 @@
 
 #include "output_tracks.h"
 #include "text.h"
+#include "text_stream.h"
 
 /* Writes a text as one field; each blank or parenthesis as blank, or as \xNN where that is NULL. */
 static int write_field(const char *text, const char *blank, FILE *out)
@@ -52,7 +53,7 @@ static char *line_of(const struct profile *p, uint32_t index)
 	const struct profile_frame *frame = profile_frame(p, index);
 	char *name = text_printable(profile_string(p, frame->name)), *line = NULL;
 	size_t size = 0;
-	FILE *out = name ? open_memstream(&line, &size) : NULL;
+	FILE *out = name ? text_stream_open(&line, &size) : NULL;
 	int err;
 
 	if (!out) {
@@ -81,7 +82,7 @@ static char *head_of(const struct profile *p, const struct output_track *track)
 	const char *comm = profile_string(p, thread ? thread->name : process->name);
 	char *head = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&head, &size);
+	FILE *out = text_stream_open(&head, &size);
 	int err;
 
 	if (!out)

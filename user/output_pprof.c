@@ -19,6 +19,7 @@
 #include "profile_groups.h"
 #include "proto_gzip.h"
 #include "text.h"
+#include "text_stream.h"
 
 /* The mapping that all locations are in. */
 #define MAPPING_ID 1
@@ -153,7 +154,7 @@ static void write_comments(struct writer *w)
 	for (size_t i = 0; i < account_count; i++) {
 		char *text = NULL;
 		size_t size;
-		FILE *out = account[i].value ? open_memstream(&text, &size) : NULL;
+		FILE *out = account[i].value ? text_stream_open(&text, &size) : NULL;
 
 		if (!account[i].value)
 			continue;

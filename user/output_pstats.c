@@ -20,6 +20,7 @@
 #include "intern.h"
 #include "profile_groups.h"
 #include "profile_totals.h"
+#include "text_stream.h"
 
 /* What pstats calls the file of functions that have none, with line 0. */
 #define NO_FILE "~"
@@ -87,7 +88,7 @@ static void write_string(struct writer *w, const char *text)
 {
 	char *escaped = NULL;
 	size_t size = 0;
-	FILE *stream = open_memstream(&escaped, &size);
+	FILE *stream = text_stream_open(&escaped, &size);
 
 	if (!stream) {
 		w->err = -ENOMEM;

@@ -10,6 +10,7 @@
 
 #include "profile_groups.h"
 #include "profile_totals.h"
+#include "text_stream.h"
 
 /* Rows of the table; the rest is summed up in one. */
 #define TEXT_ROWS         40
@@ -130,7 +131,7 @@ static char *printed_label(const struct profile *p, uint32_t process)
 {
 	char *label = output_process_label(p, process), *escaped = NULL;
 	size_t size = 0;
-	FILE *out = label ? open_memstream(&escaped, &size) : NULL;
+	FILE *out = label ? text_stream_open(&escaped, &size) : NULL;
 
 	if (out) {
 		output_escaped(label, out);
@@ -149,7 +150,7 @@ static int write_owners(const struct table *t, const struct owner *owners, uint3
 	const char *measure = profile_measure(p).name;
 	char *labels[TEXT_PROCESS_ROWS] = {NULL};
 	bool contained = false;
-	size_t width = strlen("process");
+	size_t width = strlen("process"), pad;
 	int err = 0;
 
 	for (uint32_t i = 0; i < rows; i++) {
@@ -165,10 +166,13 @@ static int write_owners(const struct table *t, const struct owner *owners, uint3
 			width = n;
 		contained |= profile_process(p, owners[i].process)->container != 0;
 	}
+	pad = columns(measure);
+	fprintf(out, "%*s", pad < (size_t)t->width ? t->width - (int)pad : 0, "");
+	output_escaped(measure, out);
 	if (contained)
-		fprintf(out, "%*s %7s  %-*s  %s\n", t->width, measure, "share", (int)width, "process", "container");
+		fprintf(out, " %7s  %-*s  %s\n", "share", (int)width, "process", "container");
 	else
-		fprintf(out, "%*s %7s  %s\n", t->width, measure, "share", "process");
+		fprintf(out, " %7s  %s\n", "share", "process");
 	for (uint32_t i = 0; i < rows; i++) {
 		uint32_t container = profile_process(p, owners[i].process)->container;
 		size_t n = columns(labels[i]);

@@ -129,7 +129,8 @@ int procfs_each_map(pid_t pid, int (*visit)(const struct procfs_map *map, void *
 			ret = visit(&map, arg);
 		errno = 0;
 	}
-	if (!ret && ferror(file))
+	/* Nor is it the end where getline() had no memory. */
+	if (!ret && !feof(file))
 		ret = errno ? -errno : -EIO;
 	free(line);
 	fclose(file);
@@ -263,6 +264,7 @@ static int line_number(const char *path, const char *name, uint64_t *out)
 	file = fopen(path, "re");
 	if (!file)
 		return errno == ENOENT ? -ESRCH : -errno;
+	errno = 0;
 	while (getline(&line, &size, file) > 0) {
 		char *value = line + strlen(name);
 
@@ -273,6 +275,8 @@ static int line_number(const char *path, const char *name, uint64_t *out)
 			ret = 0;
 		break;
 	}
+	if (ret && errno == ENOMEM)
+		ret = -ENOMEM;
 	free(line);
 	fclose(file);
 	return ret;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile_edit_internal.h"
+#include "text_stream.h"
 
 /* Hexadecimal digits of a hash. Of 10,000 names, two become one with a probability of 2e-7. */
 #define DIGITS 12
@@ -47,7 +48,7 @@ char *edit_hidden(const struct profile_edit *edit, char kind, const char *text)
 {
 	char *hidden = NULL;
 	size_t size;
-	FILE *out = open_memstream(&hidden, &size);
+	FILE *out = text_stream_open(&hidden, &size);
 
 	if (!out)
 		return NULL;
@@ -69,7 +70,7 @@ char *edit_hidden_name(const struct profile_edit *edit, const char *name)
 {
 	char *hidden = NULL;
 	size_t size;
-	FILE *out = open_memstream(&hidden, &size);
+	FILE *out = text_stream_open(&hidden, &size);
 
 	if (!out)
 		return NULL;
@@ -92,7 +93,7 @@ char *edit_hidden_path(const struct profile_edit *edit, const char *path)
 	static const char suffix[] = ".py";
 	char *hidden = NULL;
 	size_t size;
-	FILE *out = open_memstream(&hidden, &size);
+	FILE *out = text_stream_open(&hidden, &size);
 
 	if (!out)
 		return NULL;

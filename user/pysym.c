@@ -110,6 +110,10 @@ int pysym_add_process(struct pysym *s, uint64_t proc_id, pid_t pid, const struct
 	intern_init(&process->codes, sizeof(struct code), CODE_KEY);
 	intern_init(&process->files, sizeof(struct file), sizeof(struct pysym_path *));
 	HASH_ADD(hh, s->processes, proc_id, sizeof(proc_id), process);
+	if (!process->hh.tbl) {
+		free(process);
+		return -ENOMEM;
+	}
 	return 0;
 }
 

@@ -26,6 +26,10 @@ struct pysym_path *pysym_path_take(struct pysym_functions *t, const char *text)
 		path->shown = -1;
 		memcpy(path->text, text, size);
 		HASH_ADD_KEYPTR(hh, t->paths, path->text, size - 1, path);
+		if (!path->hh.tbl) {
+			free(path);
+			return NULL;
+		}
 		t->bytes += intern_heap(sizeof(*path) + size);
 	}
 	path->refs++;
@@ -97,6 +101,10 @@ struct pysym_function *pysym_function_take(struct pysym_functions *t, const stru
 	} else {
 		function = fresh;
 		HASH_ADD_KEYPTR(hh, t->functions, &function->key, key_size(function), function);
+		if (!function->hh.tbl) {
+			free(function);
+			return NULL;
+		}
 		path->refs++;
 		t->lines_held += function->lines_size;
 		t->bytes += function_heap(function);

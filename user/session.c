@@ -47,7 +47,7 @@ static uint64_t clock_ns(clockid_t clock)
 static int libbpf_says(enum libbpf_print_level level, const char *fmt, va_list args)
 {
 	(void)level;
-	log_vprintf(LOG_DEBUG, fmt, args);
+	log_vprintf_lines(LOG_DEBUG, fmt, args);
 	return 0;
 }
 
@@ -333,9 +333,9 @@ struct session *session_new(const struct session_options *options)
 	s->profile = profile_new();
 	s->stacks = session_stacks_new(s->pysym, s->profile);
 	s->files = session_files_new(s);
-	s->processes = session_processes_new(s);
 	if (!s->pysym || !s->profile || !s->stacks || !s->files)
 		goto no_memory;
+	s->processes = session_processes_new(s);
 	if (!s->processes)
 		goto failed;
 	if (options->sources) {

@@ -259,7 +259,7 @@ int session_collect_ended(struct session *s, double now)
 	if (!err) {
 		delete_taken(&pass);
 		session_processes_each_ended(s->processes, pass.before, forget_process, s);
-	} else {
+	} else if (!s->error) {
 		log_error("cannot read the counts from the kernel: %s", strerror(-err));
 	}
 	free(pass.taken);
@@ -314,7 +314,8 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	if (!err && s->sources)
 		err = session_sources_collect(s->sources, s->profile);
 	if (err) {
-		log_error("cannot read the counts from the kernel: %s", strerror(-err));
+		if (!s->error)
+			log_error("cannot read the counts from the kernel: %s", strerror(-err));
 		return err;
 	}
 	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)

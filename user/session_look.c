@@ -247,6 +247,8 @@ static void found_python(struct session_processes *p, struct session_process *pr
 	process->unproved[index] = malloc(sizeof(*python));
 	if (process->unproved[index])
 		*process->unproved[index] = *python;
+	else
+		p->error = -ENOMEM;
 }
 
 /*
@@ -320,6 +322,8 @@ static void doubt(struct session_processes *p, struct session_process *process, 
 	if (why[0] && process->state != SESSION_PROCESS_REFUSED) {
 		free(process->doubt);
 		process->doubt = strdup(why);
+		if (!process->doubt)
+			p->error = -ENOMEM;
 	}
 	if (process->doubt && pause >= REFUSE_S)
 		say_refused(p, process);

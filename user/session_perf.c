@@ -90,6 +90,7 @@ int session_perf_attach(struct session_perf *perf, const struct bpf_program *pro
 	if (!links || !fds) {
 		free(links);
 		free(fds);
+		log_error("out of memory while starting");
 		return -ENOMEM;
 	}
 	*perf = (struct session_perf){.links = links, .fds = fds, .freq = freq, .source = source};

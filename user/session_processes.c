@@ -127,10 +127,8 @@ static struct session_process *begin(struct session_processes *p, const struct p
 	if (process)
 		return process;
 	process = calloc(1, sizeof(*process));
-	if (!process) {
-		p->error = -ENOMEM;
-		return NULL;
-	}
+	if (!process)
+		goto no_memory;
 	process->proc_id = event->proc_id;
 	process->pid = (pid_t)event->tgid;
 	process->inner_pid = (pid_t)event->inner_tgid;
@@ -142,12 +140,22 @@ static struct session_process *begin(struct session_processes *p, const struct p
 	process->kind = event->kind;
 	memcpy(process->comm, event->comm, sizeof(process->comm));
 	HASH_ADD(hh, p->records, proc_id, sizeof(process->proc_id), process);
+	if (!process->hh.tbl)
+		goto no_memory;
 	before = find_pid(p, process->pid);
 	if (before)
 		HASH_DELETE(hh_pid, p->by_pid, before);
 	HASH_ADD(hh_pid, p->by_pid, pid, sizeof(process->pid), process);
+	if (!process->hh_pid.tbl) {
+		HASH_DEL(p->records, process);
+		goto no_memory;
+	}
 	p->living++;
 	return process;
+no_memory:
+	free(process);
+	p->error = -ENOMEM;
+	return NULL;
 }
 
 /* Begins the record of a program after an exec: the one before has ended. */

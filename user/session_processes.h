@@ -33,6 +33,7 @@ struct session_process {
 	char comm[16];
 	char *cmdline, *container;            /* NULL where not asked for */
 	char *program;                        /* what --merge calls it, likewise */
+	bool nameless;                        /* memory did not suffice for its names */
 	struct pybpf_file_key file;           /* of its program */
 	uint32_t kind;                        /* enum pybpf_file_kind: what the kernel knew of the file */
 	bool looked;                          /* at least once */

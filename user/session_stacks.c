@@ -210,6 +210,11 @@ static int defer(struct session_stacks *t, const struct pybpf_stack_event *event
 		}
 		w->proc_id = event->proc_id;
 		HASH_ADD(hh, t->waiting, proc_id, sizeof(w->proc_id), w);
+		if (!w->hh.tbl) {
+			free(w);
+			free(d);
+			return -ENOMEM;
+		}
 	}
 	d->size = size;
 	memcpy(&d->event, event, size);

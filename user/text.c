@@ -32,25 +32,40 @@ static size_t sequence(const unsigned char *text)
 	return len;
 }
 
-static bool is_control(const unsigned char *text)
+/* Of a well-formed sequence of UTF-8. */
+static unsigned code_point(const unsigned char *text, size_t len)
 {
-	return text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0);
+	if (len == 1)
+		return text[0];
+	if (len == 2)
+		return (text[0] & 0x1fu) << 6 | (text[1] & 0x3fu);
+	if (len == 3)
+		return (text[0] & 0x0fu) << 12 | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
+	return (text[0] & 0x07u) << 18 | (text[1] & 0x3fu) << 12 | (text[2] & 0x3fu) << 6 | (text[3] & 0x3fu);
 }
 
 /*
- * Marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX 9, section 2), and its line and
- * paragraph separators.
+ * What is seen only by what it does to its neighbours, in order: controls (Cc); line and paragraph separators; what the
+ * bidirectional algorithm has marks, embeddings, overrides and isolates for (UAX 9, section 2); whatever else takes no
+ * room (Default_Ignorable_Code_Point, Unicode 15's DerivedCoreProperties.txt) and interlinear annotations.
  */
-static bool is_layout(const unsigned char *text)
+static bool is_unseen(unsigned c)
 {
-	if (text[0] == 0xd8)
-		return text[1] == 0x9c; /* U+061C */
-	if (text[0] != 0xe2)
+	static const struct {
+		unsigned first, last;
+	} ranges[] = {
+		{0x00, 0x1f},     {0x7f, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},     {0x61c, 0x61c},
+		{0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},
+		{0x2060, 0x206f}, {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+		{0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+	};
+
+	if (c >= 0x20 && c < 0x7f)
 		return false;
-	if (text[1] == 0x80)
-		return text[2] == 0x8e || text[2] == 0x8f ||
-		       (text[2] >= 0xa8 && text[2] <= 0xae);          /* U+200E.., U+2028.. */
-	return text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9; /* U+2066.. */
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges) && c >= ranges[i].first; i++)
+		if (c <= ranges[i].last)
+			return true;
+	return false;
 }
 
 size_t text_character(const char *text, bool *plain)
@@ -58,34 +73,59 @@ size_t text_character(const char *text, bool *plain)
 	const unsigned char *p = (const unsigned char *)text;
 	size_t len = sequence(p);
 
-	*plain = len && !is_control(p) && !(len > 1 && is_layout(p));
+	*plain = len && !is_unseen(code_point(p, len));
 	return len ?: 1;
+}
+
+/* Writes the next character to `to`, which has room for PRINTABLE_MAX bytes; *size: how many. Returns what follows. */
+#define PRINTABLE_MAX 16
+static const char *printable(const char *text, char *to, size_t *size)
+{
+	static const char digits[] = "0123456789abcdef";
+	bool plain;
+	size_t len = text_character(text, &plain);
+	char *at = to;
+
+	for (size_t i = 0; i < len; i++, text++) {
+		if (plain) {
+			*at++ = *text;
+			continue;
+		}
+		*at++ = '\\';
+		*at++ = 'x';
+		*at++ = digits[(unsigned char)*text >> 4];
+		*at++ = digits[*text & 15];
+	}
+	*size = (size_t)(at - to);
+	return text;
 }
 
 char *text_printable(const char *text)
 {
-	static const char digits[] = "0123456789abcdef";
-	char *out = malloc(4 * strlen(text) + 1), *to = out;
+	char *out = malloc(4 * strlen(text) + PRINTABLE_MAX), *to = out;
+	size_t size;
 
 	if (!out)
 		return NULL;
-	while (*text) {
-		bool plain;
-		size_t len = text_character(text, &plain);
-
-		for (size_t i = 0; i < len; i++, text++) {
-			if (plain) {
-				*to++ = *text;
-				continue;
-			}
-			*to++ = '\\';
-			*to++ = 'x';
-			*to++ = digits[(unsigned char)*text >> 4];
-			*to++ = digits[*text & 15];
-		}
-	}
+	for (; *text; to += size)
+		text = printable(text, to, &size);
 	*to = '\0';
 	return out;
+}
+
+void text_print(const char *text, FILE *out)
+{
+	char some[256];
+	size_t held = 0, size;
+
+	for (; *text; held += size) {
+		if (held > sizeof(some) - PRINTABLE_MAX) {
+			fwrite(some, 1, held, out);
+			held = 0;
+		}
+		text = printable(text, some + held, &size);
+	}
+	fwrite(some, 1, held, out);
 }
 
 char *text_utf8(const char *text)
@@ -128,14 +168,13 @@ size_t text_fit(const char *text, size_t width)
 	return len;
 }
 
-/* Of a well-formed sequence of UTF-8, all of which is below U+10000. */
-static unsigned code_point(const unsigned char *text, size_t len)
+/* In UTF-16, as JSON has it. */
+static void json_escape(unsigned c, FILE *out)
 {
-	if (len == 1)
-		return text[0];
-	if (len == 2)
-		return (text[0] & 0x1fu) << 6 | (text[1] & 0x3fu);
-	return (text[0] & 0x0fu) << 12 | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
+	if (c < 0x10000)
+		fprintf(out, "\\u%04x", c);
+	else
+		fprintf(out, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff));
 }
 
 void text_json(const char *text, FILE *out)
@@ -155,7 +194,7 @@ void text_json(const char *text, FILE *out)
 		if (*text == '"' || *text == '\\')
 			fprintf(out, "\\%c", *text);
 		else if (sequence((const unsigned char *)text))
-			fprintf(out, "\\u%04x", code_point((const unsigned char *)text, len));
+			json_escape(code_point((const unsigned char *)text, len), out);
 		else
 			fputs("\\ufffd", out);
 		text += len;

@@ -9,12 +9,15 @@
 
 /*
  * Bytes of the character that the text, which is not empty, begins with: one where it is no UTF-8. *plain: it is UTF-8,
- * no control character (C1's count, too), separates no lines, and does not change the direction of what is around it.
+ * no control character (C1's count, too), separates no lines, does not change the direction of what is around it, and
+ * takes room where it stands.
  */
 size_t text_character(const char *text, bool *plain);
 
 /* A copy, which the caller frees, with the bytes of what is not plain as \xNN; NULL without memory. */
 char *text_printable(const char *text);
+/* Writes the same. Takes no memory. */
+void text_print(const char *text, FILE *out);
 /* How many columns printable UTF-8 takes, one for each code point. */
 size_t text_width(const char *text);
 /* How many bytes of it fill at most that many columns. */
@@ -22,8 +25,8 @@ size_t text_fit(const char *text, size_t width);
 /* A copy, which the caller frees, with bytes that are no UTF-8 as U+FFFD; NULL without memory. */
 char *text_utf8(const char *text);
 /*
- * Writes a JSON string with its quotes; bytes that are no UTF-8 as U+FFFD, and < > & and what is not plain as \uNNNN:
- * it may stand in HTML, and is one line to everybody.
+ * Writes a JSON string with its quotes; bytes that are no UTF-8 as U+FFFD, and < > & and what is not plain as \uNNNN
+ * (above U+FFFF as two of them): it may stand in HTML, and is one line to everybody.
  */
 void text_json(const char *text, FILE *out);
 

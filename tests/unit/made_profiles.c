@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * made-profiles FOLDER: saves hostile.pybpf, empty.pybpf and recursive.pybpf there, from which `pybpf report` makes
- * every format for the real readers.
+ * every format for the real readers; and long.pybpf, which is small but for a few texts, of which each takes memory
+ * more than once.
  */
 #include "output_file.h"
 #include "profiles_hostile.h"
@@ -24,6 +25,47 @@ static struct profile *recursive_profile(void)
 		take_in(p, s, owners[i % 2], i + 1);
 	}
 	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"samples", "count", 10000000}), 0);
+	return p;
+}
+
+static struct profile *long_profile(void)
+{
+	static char name[40001], comm[20001], container[20001];
+	struct profile *p = new_profile();
+	uint32_t owner, thread, stack;
+
+	memset(name, 'n', sizeof(name) - 1);
+	memset(comm, 'c', sizeof(comm) - 1);
+	memset(container, 'k', sizeof(container) - 1);
+	owner = profile_add_process(
+		p, &(struct profile_process_info){.pid = 7, .inner_pid = 1, .name = comm, .container = container});
+	thread = profile_add_thread(p, owner, 8, comm);
+	stack = on(p, on(p, PROFILE_ROOT, "main", "main.py", 3), name, name, 9);
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"samples", "count", 10000000}), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, name), 0);
+	assert_int_equal(profile_add_sample(p, stack, owner, thread, 2), 0);
+	for (uint64_t i = 0; i < 2; i++)
+		assert_int_equal(profile_add_event(p, 10000000 * i, 0, 1), 0);
+	return p;
+}
+
+static struct profile *forging_profile(void)
+{
+	static const char text[] = "x\npybpf: all is well\r\033[2J\xe2\x80\xae\xe2\x80\x8b";
+	struct profile *p = new_profile();
+	uint32_t owner, thread, stack;
+
+	owner = profile_add_process(
+		p, &(struct profile_process_info){.pid = 7, .inner_pid = 1, .name = text, .container = text});
+	thread = profile_add_thread(p, owner, 8, text);
+	stack = on(p, PROFILE_ROOT, text, text, 9);
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){text, text, 10000000}), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, text), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_DURATION, text), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_EVENT, text), 0);
+	assert_int_equal(profile_add_account(p, text, text, text, 1), 0);
+	assert_int_equal(profile_add_sample(p, stack, owner, thread, 2), 0);
+	assert_int_equal(profile_add_event(p, 10000000, 0, 1), 0);
 	return p;
 }
 
@@ -54,5 +96,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	return save(hostile_profile(), argv[1], "hostile") || save(new_profile(), argv[1], "empty") ||
-	       save(recursive_profile(), argv[1], "recursive");
+	       save(recursive_profile(), argv[1], "recursive") || save(long_profile(), argv[1], "long") ||
+	       save(forging_profile(), argv[1], "forging");
 }

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What make test runs a second time, with build/pybpf-san: of each room of user/ the way it is used most, and foreign bytes
+that were made to harm. Left out are tests that count memory, samples or time, of which the sanitizers take much, those that
+take resources away (allocations, address space, system calls), of which ASan needs more than pybpf, and those that drop
+rights, since an unprivileged user's ASan cannot look for leaks.
+"""
+
+TESTS = {
+    "all": "every_version_at_once choice same_program_under_one_root table_of_processes",
+    "badinput": "not_python pypy_is_refused_by_name too_old zombie",
+    "children": "started_and_running",
+    "cli": "threads_names_and_ids full_filenames json_stats help_begins_with_examples",
+    "collected": "times_of_processes_that_end facts source_as_it_ran",
+    "command": "exit_code signals_are_passed_on command_not_found",
+    "containers": "containers_are_told_apart a_file_that_is_gone_or_harmful",
+    "diff": "what_grew_is_named by_line html_has_what_was_compared truncated",
+    "doctor": "doctor_says_what_the_host_offers",
+    "formats_text": "callgrind_with_names_made_to_harm json_with_names_made_to_harm text",
+    "limits": "process_table_is_full",
+    "ps": "every_version_at_once table what_is_not_supported_is_listed_with_the_reason deleted_interpreter",
+    "report": "as_saved_again two_are_added_up anonymized_in_every_format empty_profile_in_every_format no_saved_profile",
+    "runtimes": "a_thread_for_each one_that_comes_later",
+    "terminal_text": "run no_python",
+    "young": "an_address_read_from_code_is_confirmed",
+}
+
+
+def names():
+    """As pytest takes them, in the project's folder."""
+    return [
+        "tests/e2e/test_%s.py::test_%s" % (file, test) for file, tests in TESTS.items() for test in tests.split()
+    ]
