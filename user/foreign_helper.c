@@ -209,6 +209,7 @@ static int make_helper(int fd, char *note)
 		end_with(maker);
 		detach(ends[1]);
 		activity_show(note, FOREIGN_NOTE_MAX);
+		prctl(PR_SET_NAME, "pybpf-helper");
 		set_limits();
 		confine(RIGHTS_HELP);
 		serve(ends[1]);
@@ -230,6 +231,7 @@ void foreign_make_helpers(int fd, struct foreign_notes *notes)
 	unsigned char slot;
 
 	detach(fd);
+	prctl(PR_SET_NAME, "pybpf-maker");
 	confine(RIGHTS_MAKE);
 	/* Helpers that end are not waited for. */
 	sigaction(SIGCHLD, &gone, NULL);

@@ -13,6 +13,9 @@
 /* As much of a command line as a root frame shows. */
 #define CMDLINE_MAX 512
 
+/* The container that had no answer in time: not the host. */
+#define UNKNOWN "[unknown]"
+
 /* Without memory for a part of its name it gets none: another process's would be wrong. */
 static void set(struct session_process *process, char **text, const char *value)
 {
@@ -28,9 +31,10 @@ static void set_container(struct session_process *process, const char *otherwise
 	struct discovery_container container;
 	int err = discovery_ask_container_of(process->pid, &container);
 
-	/* A name that could not be found out is not the host's. */
-	if (err && err != -ENOENT && err != -ESRCH)
+	if (err == -ENOMEM)
 		process->nameless = true;
+	else if (err && err != -ENOENT && err != -ESRCH)
+		set(process, &process->container, UNKNOWN);
 	else if (!err || otherwise)
 		set(process, &process->container, err ? otherwise : container.name);
 }

@@ -29,7 +29,8 @@ mapped(sys.argv[1])
 for _ in range(children - 1):
     if os.fork() == 0:
         break
-print("ready", flush=True)
+else:
+    print("ready", flush=True)
 if len(sys.argv) > 3:
     time.sleep(120)
 work()
