@@ -38,10 +38,10 @@ struct discovery_python {
 	uint64_t tstate_current_addr; /* address of the variable that holds the GIL's owner (to 3.11), else 0
 				       */
 	uint64_t code_type_addr;      /* &PyCode_Type, or 0 when no symbol tells */
-	uint64_t file_id;      /* of the analysed file with the runtime, in its present state */
-	struct procfs_map map; /* that file's first executable mapping; path is "" */
-	bool follows_file;     /* every process that maps the file has these addresses, but for the bias */
-	uint64_t code_start;   /* where that file's first executable segment begins, as linked */
+	uint64_t file_id;             /* of the analysed file with the runtime, in its present state */
+	struct procfs_map map;        /* that file's first executable mapping; path is "" */
+	bool follows_file;            /* every process that maps the file has these addresses, but for the bias */
+	uint64_t code_start;          /* where that file's first executable segment begins, as linked */
 	char version_source[64], runtime_source[64]; /* for -v: "Py_Version", ".dynsym _PyRuntime" */
 };
 

@@ -39,7 +39,7 @@ static bool left_by_run(struct rights_left *left, struct doctor_item *item)
 	pid = fork();
 	if (pid == 0) {
 		try_to_drop(&trial);
-		_exit(write(ends[1], &trial, sizeof(trial)) != (ssize_t)sizeof(trial));
+		_exit(write(ends[1], &trial, sizeof(trial)) == (ssize_t)sizeof(trial) ? 0 : 1);
 	}
 	close(ends[1]);
 	if (pid > 0 && read(ends[0], &trial, sizeof(trial)) != (ssize_t)sizeof(trial))

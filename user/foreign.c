@@ -95,6 +95,7 @@ int foreign_start(void)
 
 	for (size_t i = 0; i < FOREIGN_LANES; i++)
 		foreign.lanes[i] = (struct lane){.fd = -1, .pidfd = -1, .slot = (unsigned)i};
+	/* cppcheck-suppress invalidFunctionArg; -1 is what MAP_ANONYMOUS goes with. */
 	foreign.notes = mmap(NULL, sizeof(*foreign.notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (foreign.notes == MAP_FAILED)
 		return -errno;
@@ -197,7 +198,7 @@ static unsigned free_slot(void)
 static int need_helper(struct lane *lane)
 {
 	unsigned char slot;
-	int fds[2], err;
+	int fds[2] = {-1, -1}, err;
 
 	if (lane->fd >= 0)
 		return 0;

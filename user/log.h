@@ -31,8 +31,8 @@ void log_vprintf_lines(enum log_level level, const char *fmt, va_list args) __at
 #define log_info(...)  log_printf(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_printf(LOG_DEBUG, __VA_ARGS__)
 
-/* From now on messages go to sink, as they are, and not to stderr. */
-void log_set_sink(void (*sink)(enum log_level level, const char *text));
+/* From now on messages go to this function, as they are, and not to stderr. */
+void log_set_sink(void (*to)(enum log_level level, const char *text));
 
 /* Erases a progress line before a message is printed; NULL for none. */
 void log_set_before_message(void (*hook)(void));

@@ -461,6 +461,7 @@ int procfs_open_root(pid_t pid, const char **path)
 	if (n > 1 && !strncmp(*path, root_target, n) && (*path)[n] == '/')
 		*path += n;
 	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* cppcheck-suppress resourceLeak; it is handed on. */
 	return root < 0 ? -errno : root;
 }
 

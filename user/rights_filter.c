@@ -36,10 +36,10 @@
  */
 #define NEWEST_CALL 450
 
-#define S   RIGHTS_IN(RIGHTS_SAMPLE)
-#define L   RIGHTS_IN(RIGHTS_LIST)
-#define R   RIGHTS_IN(RIGHTS_REPORT)
-#define K   RIGHTS_IN(RIGHTS_KEEP)
+#define S RIGHTS_IN(RIGHTS_SAMPLE)
+#define L RIGHTS_IN(RIGHTS_LIST)
+#define R RIGHTS_IN(RIGHTS_REPORT)
+#define K RIGHTS_IN(RIGHTS_KEEP)
 /* A helper's filter comes on top of its maker's. */
 #define M   RIGHTS_IN(RIGHTS_MAKE)
 #define H   (RIGHTS_IN(RIGHTS_HELP) | M)

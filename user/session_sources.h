@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The source text of the files that most samples are in. A text that may not be the one that ran is not kept: two files
- * of one shown name, a file that was changed after its process started, or replaced since it was met. Nor is one that the thread could not have read (source_file.h).
+ * of one shown name, a file that was changed after its process started, or replaced since it was met. Nor is one that
+ * the thread could not have read (source_file.h).
  */
 #ifndef SESSION_SOURCES_H
 #define SESSION_SOURCES_H

@@ -52,8 +52,7 @@ struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *p
 	return t;
 }
 
-void session_stacks_tell_files(struct session_stacks *t,
-			       session_stacks_met *met, void *arg)
+void session_stacks_tell_files(struct session_stacks *t, session_stacks_met *met, void *arg)
 {
 	t->met = met;
 	t->met_arg = arg;

@@ -187,7 +187,7 @@ static int serve_look(const void *question, size_t question_size, void *answer, 
 {
 	const struct question *q = checked(question, question_size);
 	struct look_answer *a = answer;
-	struct stat st;
+	struct stat st = {0};
 	int fd;
 
 	if (!q)
@@ -262,7 +262,7 @@ static struct question *make_question(const struct source_file *file)
 		return NULL;
 	q->pid = file->pid;
 	q->start = file->start;
-	strcpy(q->path, file->path);
+	memcpy(q->path, file->path, strlen(file->path) + 1);
 	return q;
 }
 

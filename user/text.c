@@ -125,7 +125,8 @@ void text_print(const char *text, FILE *out)
 		}
 		text = printable(text, some + held, &size);
 	}
-	fwrite(some, 1, held, out);
+	if (held)
+		fwrite(some, 1, held, out);
 }
 
 char *text_utf8(const char *text)

@@ -51,6 +51,7 @@ static struct profile *long_profile(void)
 
 static struct profile *forging_profile(void)
 {
+	/* NOLINTNEXTLINE(misc-misleading-bidirectional): that it misleads is its use. */
 	static const char text[] = "x\npybpf: all is well\r\033[2J\xe2\x80\xae\xe2\x80\x8b";
 	struct profile *p = new_profile();
 	uint32_t owner, thread, stack;

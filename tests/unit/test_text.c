@@ -82,9 +82,11 @@ static void test_printable(void **unused)
 	assert_printable("", "");
 	assert_printable("na\xc3\xafve", "na\xc3\xafve");
 	assert_printable("a\npybpf: b\r\033[2K", "a\\x0apybpf: b\\x0d\\x1b[2K");
+	/* NOLINTNEXTLINE(misc-misleading-bidirectional): that it misleads is its use. */
 	assert_printable("\xe2\x80\xae\xff", "\\xe2\\x80\\xae\\xff");
 	assert_printable("\xf3\xa0\x81\x81", "\\xf3\\xa0\\x81\\x81");
 	for (size_t i = 0; i < 1000; i++) {
+		/* NOLINTNEXTLINE(misc-misleading-bidirectional): that it misleads is its use. */
 		memcpy(text + 3 * i, "\xe2\x80\xae", 4);
 		memcpy(want + 12 * i, "\\xe2\\x80\\xae", 13);
 	}

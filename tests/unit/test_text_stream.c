@@ -53,6 +53,7 @@ static void test_too_large(void **unused)
 }
 
 /* Read by the sanitizer before main(). */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's own. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
