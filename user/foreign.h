@@ -55,11 +55,10 @@ int foreign_ask(foreign_service *service, struct foreign_subject subject, const 
 /* Is a signal pending that ends a run? */
 bool foreign_is_interrupted(void);
 
-/*
- * Seconds that questions about processes of this one's user took so far: who took least comes first. 0 where nothing
- * was slow.
- */
-double foreign_used(pid_t pid);
+/* Seconds that slow questions about processes of a user took so far: who took least comes first. */
+double foreign_used(uid_t uid);
+/* Was any slow? */
+bool foreign_any_used(void);
 
 /* How many questions had no answer, for the account. */
 unsigned long foreign_unanswered(void);

@@ -12,6 +12,7 @@
 #include "foreign.h"
 #include "log.h"
 #include "pybpf.h"
+#include "procfs.h"
 #include "pybpf.skel.h"
 #include "remote.h"
 #include "session_processes_internal.h"
@@ -526,6 +527,17 @@ void session_look_soon(struct session_processes *p, struct session_process *proc
 	look_at(p, process, now + SOON_S);
 }
 
+static uid_t user_of(struct session_process *process)
+{
+	struct procfs_status status;
+
+	if (!process->user_known && !procfs_status(process->pid, &status)) {
+		process->user = status.uid;
+		process->user_known = true;
+	}
+	return process->user;
+}
+
 /* The one that is due, of the user whose processes have taken least time so far. */
 static struct session_process *next_due(const struct session_processes *p, double now)
 {
@@ -533,12 +545,16 @@ static struct session_process *next_due(const struct session_processes *p, doubl
 	double least = 0;
 
 	for (struct session_process *process = p->looking; process; process = process->next) {
-		double used = process->next_look > now ? 0 : foreign_used(process->pid);
+		double used = 0;
 
-		if (process->next_look > now || (found && used >= least))
+		if (process->next_look > now)
 			continue;
-		found = process;
-		least = used;
+		if (foreign_any_used())
+			used = foreign_used(user_of(process));
+		if (!found || used < least) {
+			found = process;
+			least = used;
+		}
 		if (used <= 0)
 			break;
 	}

@@ -31,11 +31,13 @@ struct session_process {
 	uint64_t start;       /* clock ticks since boot */
 	enum session_process_state state;
 	char comm[16];
-	char *cmdline, *container;            /* NULL where not asked for */
-	char *program;                        /* what --merge calls it, likewise */
-	bool nameless;                        /* memory did not suffice for its names */
-	struct pybpf_file_key file;           /* of its program */
-	uint32_t kind;                        /* enum pybpf_file_kind: what the kernel knew of the file */
+	char *cmdline, *container;  /* NULL where not asked for */
+	char *program;              /* what --merge calls it, likewise */
+	bool nameless;              /* memory did not suffice for its names */
+	struct pybpf_file_key file; /* of its program */
+	uint32_t kind;              /* enum pybpf_file_kind: what the kernel knew of the file */
+	uid_t user;                 /* once it was asked for, user_known */
+	bool user_known;
 	bool looked;                          /* at least once */
 	bool unknown_file;                    /* it has mapped one that could not be looked at */
 	bool wanted;                          /* the filters let it pass at some time */

@@ -4,8 +4,10 @@
 import contextlib
 import os
 import pathlib
+import random
 import resource
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -183,23 +185,57 @@ def test_files_that_are_slow_to_read(folder, library):
             assert took < 8, f"{took:.1f} s for -d 2"
 
 
-def test_state_of_a_runtime_that_takes_memory(folder):
+def test_state_of_a_runtime_that_takes_memory():
     """A user's own list of containers, which is asked about since a cgroup's name says podman."""
     user, ident = 54321, "ab" * 32
-    home = folder / "home"
-    lists = [pathlib.Path(f"/run/user/{user}/containers/overlay-containers")]
-    for path in lists:
-        path.mkdir(parents=True)
-        (path / "containers.json").write_bytes(b"[" + b"{}," * 1398000 + b"{}]")
+    path = pathlib.Path(f"/run/user/{user}/containers/overlay-containers")
+    path.mkdir(parents=True)
+    (path / "containers.json").write_bytes(b"[" + b"{}," * 1398000 + b"{}]")
     try:
         name = f"user-{user}.slice/libpod-{ident}.scope"
-        with cgroups.inside(name, [PYTHON, "-c", "while True: pass"]) as (place, process):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        with cgroups.inside(name, [PYTHON, "-c", "while True: pass"]):
             run = harness.pybpf("--all", "--by=container", "-d", 1, "-F", 199)
             after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
             assert run.code == 0, run.err
             assert ident[:12] in run.out
     finally:
         shutil.rmtree(f"/run/user/{user}", ignore_errors=True)
-    del home, before, place, process
     assert after < 150 * 1024, "%d MiB" % (after // 1024)
+
+
+def helpers_of(pid):
+    """The process that makes helpers, and those that it has made."""
+    found = []
+    with contextlib.suppress(OSError):
+        for child in map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+            if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "pybpf-maker":
+                found += [child, *map(int, pathlib.Path(f"/proc/{child}/task/{child}/children").read_text().split())]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("which", ["helpers", "all, with their maker"])
+def test_helpers_that_are_killed(folder, seed, which):
+    """At random points of runs: what was not told is missing, and the run is a whole one."""
+    chance = random.Random(f"{which} {seed}")
+    path = folder / "profile.folded"
+    with spinning(folder) as victim:
+        for words in (["-p", victim.pid], ["--all"]):
+            argv = harness.tied([harness.PYBPF, *map(str, words), "-d", "1.5", "-F", "499", "-o", str(path)], "TERM")
+            with harness.started(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+                end = time.monotonic() + 1.5
+                while time.monotonic() < end and process.poll() is None:
+                    time.sleep(chance.random() * 0.1)
+                    for pid in helpers_of(process.pid)[which == "helpers" :]:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGKILL)
+                err = process.communicate(timeout=harness.PATIENCE)[1].decode()
+            if process.returncode:
+                # Before the process was known to be a Python there is nothing to sample.
+                assert words[0] == "-p" and str(victim.pid) in harness.one_sentence(err), err
+                assert not path.exists()
+                continue
+            for stack, _ in harness.parse(path.read_text()):
+                if stack[-1].name == "spin":
+                    assert [frame.name for frame in stack][-2:] == ["<module>", "spin"], harness.show(stack)
+            path.unlink()
