@@ -134,7 +134,7 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 	long err;
 
 	if (s->nr_runtimes < 2)
-		remember_thread(s, l);
+		remember_thread(s);
 	if (w->result == WALK_NO_INTERPRETER) {
 		count(PYBPF_COUNT_NO_INTERPRETER);
 		return 0;

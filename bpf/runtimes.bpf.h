@@ -35,12 +35,16 @@ static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstat
  * A number that differs once an interpreter or a thread state has been made; 0 for not known. Lists have the newest
  * thread state first. Where it was may be the next one, of the same thread: from 3.11 on the word before the list's
  * head, threads.next_unique_id, tells them apart. A thread state is in the list before its thread runs, and says whose
- * it is only when that has begun.
+ * it is only when that has begun. A function of its own, not static, with numbers for arguments (kernel 5.6): so the
+ * verifier goes through it once, and not again for each way that leads to it.
  */
-static __always_inline __u64 thread_lists(const struct pybpf_layout *l, __u64 interp_head)
+__noinline __u64 thread_lists(__u32 layout, __u64 interp_head)
 {
+	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &layout);
 	__u64 addr = interp_head, hash = 0;
 
+	if (!l)
+		return 0;
 	for (int i = 0; i < WATCHED_INTERPRETERS; i++) {
 		__u64 interp = 0, id_and_head[2] = {};
 
@@ -60,9 +64,10 @@ static __always_inline __u64 thread_lists(const struct pybpf_layout *l, __u64 in
 #define NEGATIVE_AGE 64
 
 /* An earlier search found that this is no Python thread, and that is still so. */
-static __always_inline bool is_foreign(struct thread_cache *cache, const struct pybpf_layout *l, __u64 interp_head)
+static __always_inline bool is_foreign(struct thread_cache *cache, const struct pybpf_runtime *runtime)
 {
-	return cache->lists && ++cache->age < NEGATIVE_AGE && cache->lists == thread_lists(l, interp_head);
+	return cache->lists && ++cache->age < NEGATIVE_AGE &&
+	       cache->lists == thread_lists(runtime->layout, runtime->interp_head);
 }
 
 /*
@@ -80,8 +85,7 @@ static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_l
 	cache = compat_thread_cache(index);
 	if (cache && cache->proc_id != s->proc_id)
 		cache = NULL;
-	if (cache && !cache->states.count && thread_of(l, current) != s->walk.thread_id &&
-	    is_foreign(cache, l, runtime->interp_head))
+	if (cache && !cache->states.count && thread_of(l, current) != s->walk.thread_id && is_foreign(cache, runtime))
 		return 0;
 	s->runtime = index;
 	s->layout = runtime->layout;
@@ -94,7 +98,7 @@ static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_l
 }
 
 /* What the walk found out about the thread helps its next samples. */
-static __always_inline void remember_thread(struct scratch *s, const struct pybpf_layout *l)
+static __always_inline void remember_thread(struct scratch *s)
 {
 	struct thread_cache *cache;
 
@@ -104,7 +108,7 @@ static __always_inline void remember_thread(struct scratch *s, const struct pybp
 	if (!cache)
 		return;
 	cache->states = s->walk.states;
-	cache->lists = cache->states.count || s->walk.unbound ? 0 : thread_lists(l, s->walk.interp_head);
+	cache->lists = cache->states.count || s->walk.unbound ? 0 : thread_lists(s->layout, s->walk.interp_head);
 	cache->proc_id = s->proc_id;
 	cache->age = 0;
 }
@@ -204,12 +208,9 @@ static __always_inline int begin_turn(struct scratch *s, __u32 index)
 static __noinline int next_runtime(struct scratch *s)
 {
 	struct runtime_turns *turns = &s->turns;
-	const struct pybpf_layout *l;
 
 	if (turns->turn) {
-		l = bpf_map_lookup_elem(&layouts, &s->layout);
-		if (l)
-			remember_thread(s, l);
+		remember_thread(s);
 		if (!turns->again)
 			judge_runtime(s);
 	}
