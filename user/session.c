@@ -233,14 +233,29 @@ static int load_with(struct session *s, uint32_t log_level)
 	return err;
 }
 
-static int load(struct session *s)
+static int load_verbosely(struct session *s)
 {
 	bool debug = log_enabled(LOG_DEBUG);
-	struct utsname host = {0};
 	int err = load_with(s, debug ? VERIFIER_STATS : 0);
 
-	if (err && debug)
-		err = load_with(s, 0);
+	return err && debug ? load_with(s, 0) : err;
+}
+
+static int load(struct session *s)
+{
+	struct utsname host = {0};
+	int err = load_verbosely(s);
+
+	/*
+	 * A verifier may not take the one program, and take it in parts: the stack of what bpf_loop calls
+	 * counts on top of the caller's (512 bytes for all, on Linux 6.1).
+	 */
+	if (err && err != -EPERM && err != -ENOMEM && s->kernel.bpf_loop) {
+		log_info("kernel: its verifier does not take the program with bpf_loop (%s): a chain of programs is used",
+			 strerror(-err));
+		s->kernel.bpf_loop = false;
+		err = load_verbosely(s);
+	}
 	if (!err)
 		return 0;
 	uname(&host);
