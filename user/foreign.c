@@ -30,6 +30,15 @@
 #define USER_VAIN 8
 /* Charged from so many seconds on: a file's first look takes some milliseconds, on a busy machine ten times as much. */
 #define CHARGED_S 0.05
+/*
+ * The one who asks waits for a short answer. So long all those about one process, and about one user's, root's apart,
+ * may be blocked in it, by memory or a file that is slow to come: then it is not asked about any more. Time for which
+ * the helper runs or waits for a CPU is not meant, for that is the machine's load.
+ */
+#define PROCESS_BLOCKED_S 1.0
+#define USER_BLOCKED_S    2.0
+/* Where it is less, nobody looks whose process it is. */
+#define BLOCKED_S 0.001
 /* Interval between looks at pending signals. */
 #define SLICE_S 0.05
 
@@ -52,13 +61,14 @@ struct slow {
 	uint64_t start; /* clock ticks since boot */
 	bool displaced; /* it has to wait for the slow lane */
 	unsigned vain;  /* questions without an answer */
+	double blocked_s;
 	UT_hash_handle hh;
 };
 
 /* What the questions about a user's processes took. */
 struct user {
 	uid_t uid;
-	double used_s;
+	double used_s, blocked_s;
 	unsigned vain;
 	UT_hash_handle hh;
 };
@@ -301,7 +311,8 @@ static bool is_given_up(pid_t pid)
 	const struct slow *slow = find_slow(pid);
 	const struct user *user = user_of(pid, false);
 
-	return (slow && slow->vain >= PROCESS_VAIN) || (user && user->uid && user->vain >= USER_VAIN);
+	return (slow && (slow->vain >= PROCESS_VAIN || slow->blocked_s >= PROCESS_BLOCKED_S)) ||
+	       (user && user->uid && (user->vain >= USER_VAIN || user->blocked_s >= USER_BLOCKED_S));
 }
 
 static void charge(const struct lane *lane)
@@ -311,6 +322,38 @@ static void charge(const struct lane *lane)
 
 	if (user)
 		user->used_s += took;
+}
+
+static void say_blocked(pid_t pid)
+{
+	struct procfs_stat stat;
+
+	if (!procfs_stat(pid, &stat))
+		log_warn("process %d (%s) is not looked at any more: its memory or its files are slow to read, and "
+			 "names "
+			 "and lines of its code may be missing",
+			 pid, stat.comm);
+}
+
+/* A short answer is there, which was waited for. */
+static void charge_blocked(const struct lane *lane)
+{
+	double took = now_s() - lane->begin, blocked = (double)lane->head.blocked_ns / 1e9;
+	struct user *user;
+	struct slow *slow;
+
+	if (blocked < BLOCKED_S)
+		return;
+	blocked = blocked < took ? blocked : took;
+	user = user_of(lane->subject.pid, true);
+	slow = need_slow(lane->subject.pid);
+	if (user)
+		user->blocked_s += blocked;
+	if (!slow)
+		return;
+	slow->blocked_s += blocked;
+	if (slow->blocked_s >= PROCESS_BLOCKED_S && slow->blocked_s - blocked < PROCESS_BLOCKED_S)
+		say_blocked(slow->pid);
 }
 
 /* There will be no answer: the helper is killed. at_once: it is not asked about again. */
@@ -465,8 +508,10 @@ int foreign_call(foreign_service *service, struct foreign_subject subject, const
 		return -ETIMEDOUT;
 	ret = post(lane, service, subject, question, question_size);
 	ret = ret ?: wait_until(lane, lane->begin + patience_s);
-	if (ret == 1)
+	if (ret == 1) {
+		charge_blocked(lane);
 		return take(lane, answer, room, size);
+	}
 	if (ret == -EINTR)
 		drop_helper(lane);
 	else

@@ -135,14 +135,36 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static uint64_t wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* How long this process has waited for a CPU so far; fd: /proc/self/schedstat, -1 where the kernel does not tell. */
+static uint64_t queued_ns(int fd)
+{
+	char text[96];
+	ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof(text) - 1, 0);
+	unsigned long long queued;
+
+	text[n > 0 ? n : 0] = '\0';
+	return sscanf(text, "%*u %llu", &queued) == 1 ? queued : 0;
+}
+
 static void serve(int fd)
 {
 	char *question = malloc(FOREIGN_QUESTION_MAX), *answer = malloc(FOREIGN_ANSWER_MAX);
+	int schedstat = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+	uint64_t idle = 0; /* CPU time and time in the queue before the question */
 	struct foreign_head head;
 
 	log_set_sink(say);
 
 	while (question && answer && !read_fully(fd, &head, sizeof(head))) {
+		uint64_t begin = wall_ns(), wall, busy;
 		size_t size = 0;
 
 		if (head.size > FOREIGN_QUESTION_MAX || read_fully(fd, question, head.size))
@@ -151,6 +173,10 @@ static void serve(int fd)
 		head.size = (uint32_t)size;
 		head.said = (uint32_t)said_size;
 		head.cpu_ns = cpu_ns();
+		busy = head.cpu_ns + queued_ns(schedstat);
+		wall = wall_ns() - begin;
+		head.blocked_ns = wall > busy - idle ? wall - (busy - idle) : 0;
+		idle = busy;
 		activity_set("");
 		if (write_fully(fd, &head, sizeof(head)) || write_fully(fd, answer, size) ||
 		    write_fully(fd, said, head.said))

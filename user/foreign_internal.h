@@ -21,11 +21,13 @@ enum foreign_lane {
 struct foreign_head {
 	foreign_service *service;
 	uint32_t size;
-	/* Of an answer: what the service returned, bytes of log behind its own, CPU time that the helper took so far.
+	/*
+	 * Of an answer: what the service returned, bytes of log behind its own, CPU time that the helper took so far,
+	 * and how long it waited for something else than a CPU.
 	 */
 	int32_t result;
 	uint32_t said, pad;
-	uint64_t cpu_ns;
+	uint64_t cpu_ns, blocked_ns;
 };
 
 /* Memory that both sides see: what each helper is at. It is foreign: only ever copied, and cleaned when it is shown. */

@@ -185,6 +185,23 @@ def test_files_that_are_slow_to_read(folder, library):
             assert took < 8, f"{took:.1f} s for -d 2"
 
 
+def test_memory_that_is_slow_to_read(folder):
+    """150 texts that are asked for while samples wait, each of which takes 0.15 s to come: 22 s."""
+    target = shutil.copy(MAPS.with_name("slow_memory.py"), folder / "slow_memory.py")
+    content = subprocess.run([PYTHON, target, "150"], stdout=subprocess.PIPE, check=True, timeout=60).stdout
+    with silent_file_system(folder, content, late_s=0.15) as server, spinning(folder) as victim:
+        with as_user([PYTHON, target, 150, folder / "mnt" / "file"]) as slow:
+            server.delay()
+            for words in (["-p", victim.pid, "-p", slow.pid], ["--all"]):
+                begin = time.monotonic()
+                run = harness.pybpf(*words, "-d", 2, "-F", 99, timeout=60)
+                took = time.monotonic() - begin
+                assert run.code == 0, run.err
+                assert f"{slow.pid} (" in run.err and "slow to read" in run.err, run.err
+                assert sum(n for stack, n in run.stacks() if stack[-1].name == "spin") > 20, run.err
+                assert took < 8, f"{took:.1f} s for -d 2"
+
+
 def test_state_of_a_runtime_that_takes_memory():
     """A user's own list of containers, which is asked about since a cgroup's name says podman."""
     user, ident = 54321, "ab" * 32
