@@ -36,6 +36,9 @@ struct runtimes_answer {
 	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
 };
 
+/* The parsers in a helper may have been made to write anything: a text of its answers ends in its room. */
+#define END_TEXT(text) ((text)[sizeof(text) - 1] = '\0')
+
 static int serve_runtimes(const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct runtimes_question *q = question;
@@ -53,6 +56,25 @@ static int serve_runtimes(const void *question, size_t question_size, void *answ
 	a->count = count;
 	*size = sizeof(*a);
 	return 0;
+}
+
+static void end_texts(struct discovery_python *python)
+{
+	END_TEXT(python->comm);
+	END_TEXT(python->build.origin);
+	END_TEXT(python->version);
+	END_TEXT(python->path);
+	END_TEXT(python->version_source);
+	END_TEXT(python->runtime_source);
+	python->map.path = "";
+}
+
+static void end_container_texts(struct discovery_container *container)
+{
+	END_TEXT(container->id);
+	END_TEXT(container->name);
+	END_TEXT(container->runtime);
+	END_TEXT(container->pod_uid);
 }
 
 /* No answer came. */
@@ -102,7 +124,7 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, bool many, struct discov
 	*count = answer->count;
 	memcpy(out, answer->pythons, room * sizeof(*out));
 	for (size_t i = 0; i < room; i++)
-		out[i].map.path = "";
+		end_texts(&out[i]);
 	snprintf(why, why_size, "%.*s", (int)sizeof(answer->why) - 1, answer->why);
 	free(answer);
 	return result;
@@ -190,7 +212,7 @@ int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *pyt
 
 	*python = answer.python;
 	*id = answer.id;
-	return err;
+	return err ?: size == sizeof(answer) ? 0 : -EPROTO;
 }
 
 static int serve_container_of(const void *question, size_t question_size, void *answer, size_t *size)
@@ -209,7 +231,11 @@ int discovery_ask_container_of(pid_t pid, struct discovery_container *out)
 	int err = foreign_call(serve_container_of, (struct foreign_subject){pid}, &pid, sizeof(pid), out, sizeof(*out),
 			       &size, SHORT_S);
 
-	return err ?: size == sizeof(*out) ? 0 : -EPROTO;
+	if (!err && size != sizeof(*out))
+		err = -EPROTO;
+	if (!err)
+		end_container_texts(out);
+	return err;
 }
 
 struct found_container {
@@ -252,6 +278,10 @@ int discovery_ask_container_find(const char *query, struct discovery_container *
 	} else {
 		*out = found->container;
 		*group = found->group;
+		end_container_texts(out);
+		END_TEXT(group->controller);
+		END_TEXT(group->path);
+		END_TEXT(group->directory);
 		snprintf(why, why_size, "%.*s", (int)sizeof(found->told.why) - 1, found->told.why);
 		err = found->told.err;
 	}

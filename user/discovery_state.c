@@ -9,16 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <linux/openat2.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "activity.h"
+#include "path_below.h"
 
 /* Docker's and containerd's files have some 5 to 50 KiB, podman's list of containers 1 KiB for each. */
 #define STATE_FILE_MAX   (4 * 1024 * 1024)
@@ -37,9 +36,6 @@ void discovery_state_root(const char *path)
 /* Opens below the root, whatever the links on the way say. Returns a descriptor or negative errno. */
 static int open_below(const char *path, int flags)
 {
-	/* openat2 refuses O_PATH together with what does not concern it. */
-	struct open_how how = {.flags = flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY),
-			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	int root = open(root_path ?: "/proc/1/root", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 
 	/* Without privilege, or where process 1 is hidden: then what is visible here. */
@@ -48,9 +44,7 @@ static int open_below(const char *path, int flags)
 	if (root < 0)
 		return -errno;
 	activity_set(path);
-	fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (fd < 0)
-		fd = -errno;
+	fd = path_below_open(root, path, flags);
 	close(root);
 	return fd;
 }

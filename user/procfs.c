@@ -6,17 +6,16 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "activity.h"
+#include "path_below.h"
 
 /* comm is at most 64 bytes (workqueue names); 52 numbers of at most 20 digits follow it. */
 #define STAT_MAX 2048
@@ -467,10 +466,11 @@ int procfs_open_root(pid_t pid, const char **path)
 
 int procfs_open_below(int root, const char *path, struct stat *st)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	int handle;
 
 	activity_set(path);
-	return reopen_regular(syscall(SYS_openat2, root, path, &how, sizeof(how)), st);
+	handle = path_below_open(root, path, O_PATH);
+	return handle < 0 ? handle : reopen_regular(handle, st);
 }
 
 static int open_in_root(pid_t pid, const char *path, struct stat *st)

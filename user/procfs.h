@@ -85,8 +85,8 @@ int procfs_peak_rss(pid_t pid, uint64_t *kib);
 int procfs_open_root(pid_t pid, const char **path);
 
 /*
- * Opens a regular file for reading below such a root, without leaving it (openat2: kernel 5.6); fills *st. Never blocks
- * on a FIFO or device. Returns a descriptor, or negative errno.
+ * Opens a regular file for reading below such a root, without leaving it; fills *st. Never blocks on a FIFO or device.
+ * Returns a descriptor, or negative errno.
  */
 int procfs_open_below(int root, const char *path, struct stat *st);
 

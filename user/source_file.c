@@ -280,7 +280,9 @@ int source_file_look(const struct source_file *file, const struct pybpf_rights *
 	err = foreign_call(serve_look, (struct foreign_subject){file->pid}, q, sizeof(*q), &answer, sizeof(answer),
 			   &size, PATIENCE_S);
 	free(q);
-	if (!err && size != sizeof(answer))
+	/* How much memory the text gets is taken from what the helper says. */
+	if (!err && (size != sizeof(answer) || answer.identity.size > SOURCE_FILE_MAX ||
+		     answer.rights.group_count > SOURCE_GROUPS_MAX))
 		err = -EPROTO;
 	if (err)
 		return err;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/openat2.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -34,6 +35,7 @@ struct attempt {
 
 static union bpf_attr no_attr;
 static struct perf_event_attr no_event;
+static struct open_how read_how;
 static char *const no_words[] = {NULL};
 static char page[4096] __attribute__((aligned(4096)));
 
@@ -41,7 +43,6 @@ static char page[4096] __attribute__((aligned(4096)));
 static const struct attempt refused[] = {
 	{"execve", SYS_execve, {(long)"/bin/true", (long)no_words, (long)no_words}, EPERM},
 	{"execveat", SYS_execveat, {AT_FDCWD, (long)"/bin/true", (long)no_words, (long)no_words}, EPERM},
-	{"clone", SYS_clone, {SIGCHLD}, EPERM},
 	{"clone3", SYS_clone3, {0}, EPERM},
 	{"ptrace", SYS_ptrace, {PTRACE_TRACEME}, EPERM},
 	{"process_vm_writev", SYS_process_vm_writev, {1}, EPERM},
@@ -68,7 +69,6 @@ static const struct attempt refused[] = {
 	{"keyctl", SYS_keyctl, {0}, EPERM},
 	{"setuid", SYS_setuid, {0}, EPERM},
 	{"setresuid", SYS_setresuid, {-1, -1, -1}, EPERM},
-	{"capset", SYS_capset, {0}, EPERM},
 	{"chmod", SYS_fchmodat, {AT_FDCWD, (long)"/nowhere", 0777}, EPERM},
 	{"fchmod", SYS_fchmod, {0, 0777}, EPERM},
 	{"chown", SYS_fchownat, {AT_FDCWD, (long)"/nowhere", 0, 0, 0}, EPERM},
@@ -76,12 +76,16 @@ static const struct attempt refused[] = {
 	{"open to write", SYS_openat, {AT_FDCWD, (long)"/dev/null", O_WRONLY}, EPERM},
 	{"open to create", SYS_openat, {AT_FDCWD, (long)"/nowhere/n", O_RDONLY | O_CREAT, 0600}, EPERM},
 	{"open to truncate", SYS_openat, {AT_FDCWD, (long)"/nowhere/n", O_RDONLY | O_TRUNC}, EPERM},
+	{"openat2", SYS_openat2, {AT_FDCWD, (long)"/nowhere/n", (long)&read_how, sizeof(read_how)}, EPERM},
 	{"ioctl, typing into a terminal", SYS_ioctl, {0, 0x5412 /* TIOCSTI */, (long)"x"}, EPERM},
 	{"reboot", SYS_reboot, {0}, EPERM},
 	/* x32's mmap, and what no kernel has yet: as on a kernel without it. */
 	{"x32", X32 + 9, {0}, ENOSYS},
 	{"of a newer kernel", 4000, {0}, ENOSYS},
 };
+
+static const struct attempt all_but_maker_refused[] = {{"clone", SYS_clone, {SIGCHLD}, EPERM}};
+static const struct attempt all_but_helpers_refused[] = {{"capset", SYS_capset, {0}, EPERM}};
 
 /* Where files are read and put at other levels. */
 static const struct attempt sampling_refused[] = {
@@ -165,6 +169,16 @@ static int try_refused(void)
 	return try(refused, COUNT(refused));
 }
 
+static int try_clone(void)
+{
+	return try(all_but_maker_refused, COUNT(all_but_maker_refused));
+}
+
+static int try_capset(void)
+{
+	return try(all_but_helpers_refused, COUNT(all_but_helpers_refused));
+}
+
 static int try_sampling(void)
 {
 	/* Before Linux 5.19, bpf(2) may be root's as a whole: its look-up comes last. */
@@ -180,8 +194,13 @@ static int try_report(void)
 static void test_refused_at_every_level(void **unused)
 {
 	(void)unused;
-	for (int level = 0; level < RIGHTS_LEVELS; level++)
+	for (int level = 0; level < RIGHTS_LEVELS; level++) {
 		assert_int_equal(in_child((enum rights_level)level, try_refused), 0);
+		if (level != RIGHTS_MAKE)
+			assert_int_equal(in_child((enum rights_level)level, try_clone), 0);
+		if (level != RIGHTS_MAKE && level != RIGHTS_HELP)
+			assert_int_equal(in_child((enum rights_level)level, try_capset), 0);
+	}
 }
 
 static void test_refused_by_arguments(void **unused)
