@@ -251,7 +251,8 @@ static int load(struct session *s)
 	 * counts on top of the caller's (512 bytes for all, on Linux 6.1).
 	 */
 	if (err && err != -EPERM && err != -ENOMEM && s->kernel.bpf_loop) {
-		log_info("kernel: its verifier does not take the program with bpf_loop (%s): a chain of programs is used",
+		log_info("kernel: its verifier does not take the program with bpf_loop (%s): a chain of programs is "
+			 "used",
 			 strerror(-err));
 		s->kernel.bpf_loop = false;
 		err = load_verbosely(s);
