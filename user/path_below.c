@@ -96,6 +96,7 @@ static int open_last(const struct walk *w, const char *name, int flags)
 	/* open(2) refuses O_PATH together with what does not concern it. */
 	flags |= O_NOFOLLOW | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY);
 	fd = openat(w->folder, name, flags);
+	/* cppcheck-suppress resourceLeak; it is handed on. */
 	return fd < 0 ? -errno : fd;
 }
 
