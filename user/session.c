@@ -491,6 +491,11 @@ bool session_all_ended(const struct session *s)
 	return !s->options.all && session_processes_living(s->processes) == 0;
 }
 
+bool session_uses_bpf_loop(const struct session *s)
+{
+	return s->kernel.bpf_loop;
+}
+
 bool session_python_found(const struct session *s)
 {
 	return session_processes_python_found(s->processes);

@@ -127,6 +127,8 @@ double session_tend(struct session *s);
 bool session_all_ended(const struct session *s);
 /* Was there a Python at any time? */
 bool session_python_found(const struct session *s);
+/* Does the walk use bpf_loop? Else a chain of programs. */
+bool session_uses_bpf_loop(const struct session *s);
 
 /* Samples and distinct stacks so far, for a progress line. */
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);

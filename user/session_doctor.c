@@ -162,6 +162,7 @@ static void look_trial(const struct doctor *d, struct doctor_item *item)
 	struct session *session;
 	uint64_t samples = 0;
 	double loaded;
+	bool in_parts;
 	int err;
 
 	options.freq = limit < TRIAL_RATE ? (unsigned)limit : TRIAL_RATE;
@@ -177,6 +178,7 @@ static void look_trial(const struct doctor *d, struct doctor_item *item)
 		return;
 	}
 	err = trial(session, &samples);
+	in_parts = !session_uses_bpf_loop(session);
 	session_free(session);
 	if (err) {
 		doctor_found(item, DOCTOR_FAIL, "loaded, but not attached: %s", strerror(-err));
@@ -186,9 +188,10 @@ static void look_trial(const struct doctor *d, struct doctor_item *item)
 		doctor_advise(item, "`pybpf -e cpu-clock` uses another timer; if that is no help, please report it");
 	} else {
 		doctor_found(item, DOCTOR_OK,
-			     "works: loaded in %.0f ms, attached, %" PRIu64
+			     "works: loaded in %.0f ms%s, attached, %" PRIu64
 			     " samples of %.1f s of pybpf itself at %u Hz",
-			     (loaded - begin) * 1e3, samples, TRIAL_CPU_S, options.freq);
+			     (loaded - begin) * 1e3, in_parts ? " as a chain of programs" : "", samples, TRIAL_CPU_S,
+			     options.freq);
 	}
 }
 
