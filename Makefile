@@ -105,7 +105,7 @@ $(BUILD)/san/libuser.a: $(SAN_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
 
 # The binary with sanitizers, with which the core of the end-to-end suite is run.
-$(BUILD)/pybpf-san: $(SAN_SKEL_OBJ) $(BUILD)/san/libuser.a
+$(BUILD)/pybpf-san: tests/targets/sanitizers.c $(SAN_SKEL_OBJ) $(BUILD)/san/libuser.a
 	$(CC) $(SAN_CFLAGS) -o $@ $^ $(LDLIBS)
 
 $(SAN_SKEL_OBJ): SAN_CFLAGS += -I$(BUILD)
