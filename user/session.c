@@ -27,6 +27,8 @@
 /* So much is taken at a time: a program all of whose stacks are new and deep fills the ring as fast as it is emptied.
  */
 #define CONSUME_BYTES (256u << 10)
+/* Nor do they take longer in one go: what a code object refers to may have to be read from its process. */
+#define CONSUME_NS 50000000
 /* A thousand starts in a second, each with some events, while pybpf has to wait for a CPU. */
 #define PROCESS_RING_BYTES (1u << 20)
 #define MAX_THREAD_NAMES   16384
@@ -207,7 +209,7 @@ static int on_event(void *ctx, void *data, size_t size)
 		log_error("cannot keep what the kernel sent: %s", strerror(-err));
 	}
 	s->consumed += (uint32_t)size;
-	return s->consumed < CONSUME_BYTES ? 0 : -EAGAIN;
+	return s->consumed < CONSUME_BYTES && clock_ns(CLOCK_MONOTONIC) < s->consume_until_ns ? 0 : -EAGAIN;
 }
 
 /* log_level: of the verifier; 0: nothing, but all where it refuses a program. */
@@ -461,6 +463,7 @@ int session_consume(struct session *s)
 	if (n)
 		return n;
 	s->consumed = 0;
+	s->consume_until_ns = clock_ns(CLOCK_MONOTONIC) + CONSUME_NS;
 	n = ring_buffer__consume(s->ring);
 	if (s->error)
 		return s->error;

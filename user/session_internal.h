@@ -38,6 +38,7 @@ struct session {
 	long cpus;                             /* that are sampled */
 	uint64_t map_bytes;                    /* of all maps */
 	uint32_t consumed;                     /* bytes of events in this session_consume */
+	uint64_t consume_until_ns;             /* CLOCK_MONOTONIC: of that one */
 	int error;                             /* first failure in a callback */
 	double next_memory_look, next_collect; /* CLOCK_MONOTONIC seconds */
 	/* What user space has counted: samples of undecided processes by what those turned out to be, and more. */

@@ -206,10 +206,9 @@ def test_as_any_user(runs, tmp_path):
         shutil.copy(runs / (name + ".pybpf"), tmp_path)
         (tmp_path / (name + ".pybpf")).chmod(0o644)
     tmp_path.chmod(0o755)
-    parent = tmp_path.parent
-    while parent != parent.parent and not parent.stat().st_mode & 1:
-        parent.chmod(parent.stat().st_mode | 0o011)
-        parent = parent.parent
+    for parent in tmp_path.parents:
+        if not parent.stat().st_mode & 1:
+            parent.chmod(parent.stat().st_mode | 0o011)
     done = subprocess.run(
         ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", tmp_path / "pybpf", "diff",
          tmp_path / "one.pybpf", tmp_path / "two.pybpf"],

@@ -40,8 +40,9 @@ SECONDS = 0.3
 # Of all lies together; 60 is for a long look.
 LONG_SECONDS = float(os.environ.get("PYBPF_HOSTILE_SECONDS", "1"))
 # Until the process has ended whose time to sample is over, on a machine that others use as well; and for each second of
-# lies, what it takes to name and to write stacks of 8,192 frames, of which no two are the same.
-GRACE = 4
+# lies, what it takes to name and to write stacks of 8,192 frames, of which no two are the same: each code object's parts
+# are read by a helper, one question for each.
+GRACE = 10
 WRITING = 1
 # Steps of one walk at most (WALK_STEPS), and what one takes that reads a frame and a code object far from the last, some
 # 90 ns, with room for a noisy machine. Memory that is not there counts for many steps (WALK_FAULT_STEPS).
