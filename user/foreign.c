@@ -39,6 +39,8 @@
 #define USER_BLOCKED_S    2.0
 /* Where it is less, nobody looks whose process it is. */
 #define BLOCKED_S 0.001
+/* Time in which a helper waits for a CPU does not count, but for so large a part of all. */
+#define LOAD_MOST 8
 /* Interval between looks at pending signals. */
 #define SLICE_S 0.05
 
@@ -49,10 +51,11 @@ struct lane {
 	struct foreign_subject subject;
 	foreign_service *service;
 	double begin;
+	pid_t pid; /* of the helper; 0: not known */
 	struct foreign_head head;
 	size_t have; /* of head and bytes */
 	char *bytes;
-	uint64_t cpu_ns; /* of the helper, as it last told */
+	uint64_t cpu_ns, queued_ns; /* of the helper, as it last told */
 };
 
 /* A process that kept a helper waiting. */
@@ -96,36 +99,6 @@ static double now_s(void)
 static bool is_on(void)
 {
 	return foreign.fd >= 0;
-}
-
-int foreign_start(void)
-{
-	pid_t self = getpid();
-	int ends[2];
-
-	for (size_t i = 0; i < FOREIGN_LANES; i++)
-		foreign.lanes[i] = (struct lane){.fd = -1, .pidfd = -1, .slot = (unsigned)i};
-	/* cppcheck-suppress invalidFunctionArg; -1 is what MAP_ANONYMOUS goes with. */
-	foreign.notes = mmap(NULL, sizeof(*foreign.notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (foreign.notes == MAP_FAILED)
-		return -errno;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-		return -errno;
-	foreign.maker = fork();
-	if (foreign.maker < 0) {
-		close(ends[0]);
-		close(ends[1]);
-		return -errno;
-	}
-	if (foreign.maker == 0) {
-		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != self)
-			_exit(0);
-		close(ends[0]);
-		foreign_make_helpers(ends[1], foreign.notes);
-	}
-	close(ends[1]);
-	foreign.fd = ends[0];
-	return 0;
 }
 
 static void drop_helper(struct lane *lane)
@@ -192,6 +165,28 @@ static int receive_fds(int fds[2])
 	return 0;
 }
 
+/*
+ * Seconds that the question has taken, without those for which the helper waited for a CPU, where the kernel tells
+ * them (CONFIG_SCHED_INFO): a busy machine is no reason to leave a process out.
+ */
+static double spent_s(const struct lane *lane)
+{
+	double wall = now_s() - lane->begin, spent;
+	unsigned long long ran_ns, queued_ns;
+	struct procfs_stat stat;
+	char text[96];
+
+	if (!lane->pid || procfs_read_some(lane->pid, "schedstat", text, sizeof(text)) <= 0 ||
+	    sscanf(text, "%llu %llu", &ran_ns, &queued_ns) != 2 || procfs_stat(lane->pid, &stat))
+		return wall;
+	/* A wait that is not over yet is in no number. */
+	if (stat.state == 'R')
+		spent = ((double)ran_ns - (double)lane->cpu_ns) / 1e9;
+	else
+		spent = wall - ((double)queued_ns - (double)lane->queued_ns) / 1e9;
+	return spent > wall / LOAD_MOST ? spent : wall / LOAD_MOST;
+}
+
 static unsigned free_slot(void)
 {
 	unsigned slot = 0;
@@ -209,6 +204,7 @@ static int need_helper(struct lane *lane)
 {
 	unsigned char slot;
 	int fds[2] = {-1, -1}, err;
+	uint64_t pid;
 
 	if (lane->fd >= 0)
 		return 0;
@@ -221,7 +217,39 @@ static int need_helper(struct lane *lane)
 	lane->fd = fds[0];
 	lane->pidfd = fds[1];
 	lane->slot = slot;
+	lane->pid = procfs_fdinfo(lane->pidfd, "Pid:", &pid) ? 0 : (pid_t)pid;
 	return 0;
+}
+
+int foreign_start(void)
+{
+	pid_t self = getpid();
+	int ends[2];
+
+	for (size_t i = 0; i < FOREIGN_LANES; i++)
+		foreign.lanes[i] = (struct lane){.fd = -1, .pidfd = -1, .slot = (unsigned)i};
+	/* cppcheck-suppress invalidFunctionArg; -1 is what MAP_ANONYMOUS goes with. */
+	foreign.notes = mmap(NULL, sizeof(*foreign.notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (foreign.notes == MAP_FAILED)
+		return -errno;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	foreign.maker = fork();
+	if (foreign.maker < 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return -errno;
+	}
+	if (foreign.maker == 0) {
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != self)
+			_exit(0);
+		close(ends[0]);
+		foreign_make_helpers(ends[1], foreign.notes);
+	}
+	close(ends[1]);
+	foreign.fd = ends[0];
+	/* When the first process is waiting to be looked at, there is a helper. */
+	return need_helper(&foreign.lanes[FOREIGN_LANE_LONG]);
 }
 
 static struct slow *find_slow(pid_t pid)
@@ -484,6 +512,7 @@ static int take(struct lane *lane, void *answer, size_t room, size_t *size)
 	if (lane->head.cpu_ns > lane->cpu_ns)
 		foreign.cpu_ns += lane->head.cpu_ns - lane->cpu_ns;
 	lane->cpu_ns = lane->head.cpu_ns;
+	lane->queued_ns = lane->head.queued_ns;
 	*size = lane->head.size < room ? lane->head.size : room;
 	if (*size)
 		memcpy(answer, lane->bytes, *size);
@@ -498,16 +527,21 @@ static int take(struct lane *lane, void *answer, size_t room, size_t *size)
 int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
 		 void *answer, size_t room, size_t *size, double patience_s)
 {
-	struct lane *lane = &foreign.lanes[FOREIGN_LANE_SHORT];
+	struct lane *lane = &foreign.lanes[FOREIGN_LANE_LONG];
 	int ret;
 
 	*size = 0;
+	/* A file that the one helper has parsed the other would have to parse again. */
+	if (lane->busy)
+		lane = &foreign.lanes[FOREIGN_LANE_SHORT];
 	if (!is_on())
 		return -ENOTCONN;
 	if (is_given_up(subject.pid))
 		return -ETIMEDOUT;
 	ret = post(lane, service, subject, question, question_size);
 	ret = ret ?: wait_until(lane, lane->begin + patience_s);
+	while (!ret && spent_s(lane) < patience_s)
+		ret = wait_until(lane, now_s() + SLICE_S);
 	if (ret == 1) {
 		charge_blocked(lane);
 		return take(lane, answer, room, size);
@@ -536,9 +570,9 @@ static void make_room(void)
 	struct lane *lane = &foreign.lanes[FOREIGN_LANE_LONG], *slow = &foreign.lanes[FOREIGN_LANE_SLOW];
 	struct slow *process;
 
-	if (slow->busy && now_s() - slow->begin > FOREIGN_SLOW_S)
+	if (slow->busy && now_s() - slow->begin > FOREIGN_SLOW_S && spent_s(slow) > FOREIGN_SLOW_S)
 		give_up(slow, true);
-	if (!lane->busy || now_s() - lane->begin <= LONG_S)
+	if (!lane->busy || now_s() - lane->begin <= LONG_S || spent_s(lane) <= LONG_S)
 		return;
 	if (pump(lane)) {
 		if (now_s() - lane->begin > UNCLAIMED_S)

@@ -48,16 +48,27 @@ static int read_fully(int fd, void *buf, size_t size)
 	return 0;
 }
 
-static int write_fully(int fd, const void *buf, size_t size)
+/* In one message, where it has room: who waits for it is woken once. */
+static int write_fully(int fd, struct iovec *parts, size_t count)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t n = send(fd, (const char *)buf + done, size - done, MSG_NOSIGNAL);
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+
+	while (message.msg_iovlen) {
+		ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
+		if (n < 0)
 			return -EPIPE;
-		done += (size_t)n;
+		while (message.msg_iovlen && (size_t)n >= message.msg_iov->iov_len) {
+			n -= (ssize_t)message.msg_iov->iov_len;
+			message.msg_iov++;
+			message.msg_iovlen--;
+		}
+		if (message.msg_iovlen) {
+			message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + n;
+			message.msg_iov->iov_len -= (size_t)n;
+		}
 	}
 	return 0;
 }
@@ -162,9 +173,9 @@ static void serve(int fd)
 	struct foreign_head head;
 
 	log_set_sink(say);
-
 	while (question && answer && !read_fully(fd, &head, sizeof(head))) {
 		uint64_t begin = wall_ns(), wall, busy;
+		struct iovec parts[3];
 		size_t size = 0;
 
 		if (head.size > FOREIGN_QUESTION_MAX || read_fully(fd, question, head.size))
@@ -173,13 +184,16 @@ static void serve(int fd)
 		head.size = (uint32_t)size;
 		head.said = (uint32_t)said_size;
 		head.cpu_ns = cpu_ns();
-		busy = head.cpu_ns + queued_ns(schedstat);
+		head.queued_ns = queued_ns(schedstat);
+		busy = head.cpu_ns + head.queued_ns;
 		wall = wall_ns() - begin;
 		head.blocked_ns = wall > busy - idle ? wall - (busy - idle) : 0;
 		idle = busy;
 		activity_set("");
-		if (write_fully(fd, &head, sizeof(head)) || write_fully(fd, answer, size) ||
-		    write_fully(fd, said, head.said))
+		parts[0] = (struct iovec){&head, sizeof(head)};
+		parts[1] = (struct iovec){answer, size};
+		parts[2] = (struct iovec){said, head.said};
+		if (write_fully(fd, parts, sizeof(parts) / sizeof(*parts)))
 			break;
 		said_size = 0;
 	}

@@ -22,12 +22,12 @@ struct foreign_head {
 	foreign_service *service;
 	uint32_t size;
 	/*
-	 * Of an answer: what the service returned, bytes of log behind its own, CPU time that the helper took so far,
-	 * and how long it waited for something else than a CPU.
+	 * Of an answer: what the service returned, bytes of log behind its own, for how long the helper has run and
+	 * has waited for a CPU so far, and how long it waited for something else this time.
 	 */
 	int32_t result;
 	uint32_t said, pad;
-	uint64_t cpu_ns, blocked_ns;
+	uint64_t cpu_ns, queued_ns, blocked_ns;
 };
 
 /* Memory that both sides see: what each helper is at. It is foreign: only ever copied, and cleaned when it is shown. */

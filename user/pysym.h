@@ -86,6 +86,9 @@ size_t pysym_bytes(const struct pysym *s);
  */
 int pysym_shown_at(pid_t pid, const char *path);
 
+/* Whether that depends on directories; else pysym_short_path with a root of NULL tells as much. */
+bool pysym_path_needs_look(const char *path);
+
 /*
  * Cuts a source path down to its importable part: what follows site-packages, dist-packages, lib/pythonX.Y or a zip
  * archive; else the packages (directories with __init__.py, looked for below root, a directory such as /proc/PID/root

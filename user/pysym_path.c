@@ -91,6 +91,11 @@ const char *pysym_short_path(const char *path, const char *root)
 	return *base ? base : path;
 }
 
+bool pysym_path_needs_look(const char *path)
+{
+	return path[0] == '/' && !below_search_dir(path);
+}
+
 int pysym_shown_at(pid_t pid, const char *path)
 {
 	char root[64];

@@ -27,8 +27,11 @@
 /* So much is taken at a time: a program all of whose stacks are new and deep fills the ring as fast as it is emptied.
  */
 #define CONSUME_BYTES (256u << 10)
-/* Nor do they take longer in one go: what a code object refers to may have to be read from its process. */
-#define CONSUME_NS 50000000
+/*
+ * Nor do they take longer in one go: what a code object refers to may have to be read from its process, and a process
+ * that has just begun is not sampled before it was looked at.
+ */
+#define CONSUME_NS 5000000
 /* A thousand starts in a second, each with some events, while pybpf has to wait for a CPU. */
 #define PROCESS_RING_BYTES (1u << 20)
 #define MAX_THREAD_NAMES   16384

@@ -329,9 +329,8 @@ int source_file_shown_at(pid_t pid, const char *path)
 	size_t size;
 	int from;
 
-	/* What is no absolute path is shown without a look at any directory. */
-	if (path[0] != '/')
-		return pysym_shown_at(pid, path);
+	if (!pysym_path_needs_look(path))
+		return (int)(pysym_short_path(path, NULL) - path);
 	q = make_question(&(struct source_file){.pid = pid, .path = path});
 	from = q ? foreign_call(serve_shown_at, (struct foreign_subject){pid}, q, sizeof(*q), NULL, 0, &size,
 				PATIENCE_S)
