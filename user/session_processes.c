@@ -242,10 +242,16 @@ static struct session_process *get_record(struct session_processes *p, pid_t pid
 static void on_mapping(const struct session_mapping *mapping, void *arg)
 {
 	struct session_processes *p = arg;
-	struct session_process *process = p->session->options.all ? NULL : find_pid(p, mapping->pid);
+	struct session_process *process;
 	enum session_files_found found;
 	struct pybpf_runtime place;
 
+	/*
+	 * While other mappings were looked at the process may have executed another program: its mappings are not those
+	 * of the program before.
+	 */
+	ring_buffer__consume(p->ring);
+	process = p->session->options.all ? NULL : find_pid(p, mapping->pid);
 	if ((!process && !p->session->options.all) || mapping->pid == getpid())
 		return;
 	found = session_files_mapped(p->session->files, mapping, &place);
