@@ -14,6 +14,7 @@
 #include "foreign.h"
 #include "host.h"
 #include "log.h"
+#include "priority.h"
 #include "profile_edit.h"
 #include "session_account.h"
 #include "session_command.h"
@@ -259,6 +260,7 @@ static int record_targets(struct record *r)
 	run.progress = !r->options.quiet && isatty(STDERR_FILENO);
 	end = session_run(&run);
 	session_detach(session);
+	priority_restore();
 	say_end(r, end);
 	code = finish(r, session);
 	if (end == SESSION_END_ERROR)
@@ -296,6 +298,7 @@ static int record_command(struct record *r, const sigset_t *mask)
 	run.session = session;
 	end = session_run(&run);
 	session_detach(session);
+	priority_restore();
 	code = finish(r, session);
 	if (end == SESSION_END_ERROR)
 		code = CLI_FAILED;
@@ -324,6 +327,7 @@ int cli_record(int argc, char **argv)
 	session_run_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &mask);
 	code = r.options.as ? cli_as_find(&r.as, r.options.as) : 0;
+	priority_raise();
 	code = code ?: cli_start_helpers();
 	code = code ?: check_host();
 	code = code ?: choose(&r);

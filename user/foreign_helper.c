@@ -16,6 +16,7 @@
 #include "activity.h"
 #include "foreign_internal.h"
 #include "log.h"
+#include "priority.h"
 #include "rights.h"
 
 /*
@@ -173,6 +174,7 @@ static void serve(int fd)
 	struct foreign_head head;
 
 	log_set_sink(say);
+	priority_watch_begin();
 	while (question && answer && !read_fully(fd, &head, sizeof(head))) {
 		uint64_t begin = wall_ns(), wall, busy;
 		struct iovec parts[3];
@@ -180,6 +182,7 @@ static void serve(int fd)
 
 		if (head.size > FOREIGN_QUESTION_MAX || read_fully(fd, question, head.size))
 			break;
+		priority_watch();
 		head.result = head.service(question, head.size, answer, &size);
 		head.size = (uint32_t)size;
 		head.said = (uint32_t)said_size;

@@ -14,7 +14,7 @@ void login_path(char *out, size_t size);
 
 /*
  * The value of PATH in lines of /etc/environment, or, with a setting ("ENV_PATH"), of /etc/login.defs. Returns 0,
- * -ENOENT where there is none, -ENAMETOOLONG.
+ * -ENOENT when no line sets it, -ENAMETOOLONG when it does not fit into size.
  */
 int login_path_read(FILE *in, const char *setting, char *out, size_t size);
 

@@ -20,7 +20,7 @@ struct output_file {
 	char temporary[32];      /* likewise, and empty while no file has it */
 	int folder, inode;       /* descriptors, of the file as well */
 	bool entrusted;          /* another process makes it appear, or removes it */
-	struct stat folder_status, old, status; /* old: of the file to be replaced, zeroed if there is none */
+	struct stat folder_status, old, status; /* old: of the file to be replaced, zeroed when the file is new */
 };
 
 /*
@@ -44,8 +44,10 @@ bool output_file_needs_fowner(const struct output_file *file);
 /* Leaves all that to another process, which has its copy of this; only writing is left. */
 void output_file_entrust(struct output_file *file);
 
-/* Makes it appear; one that is entrusted is closed only. Returns 0 or negative errno; on failure nothing stays behind,
- * and an old file stays as it was. */
+/*
+ * Gives the file its name, in the place of an old one; an entrusted one is closed, and its other process does that.
+ * Returns 0 or negative errno; on failure nothing stays behind, and an old file stays as it was.
+ */
 int output_file_commit(struct output_file *file);
 /* Removes what was not committed; may be called at any time, twice, and on a zeroed struct. */
 void output_file_discard(struct output_file *file);

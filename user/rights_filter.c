@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -165,6 +166,10 @@ static const struct rule rules[] = {
 	{SYS_mprotect, L, 0, 0, 0},
 	{SYS_socket, L, 0, 0, 0},
 	{SYS_connect, L, 0, 0, 0},
+
+	/* Of a process, not of all that a user has. */
+	{SYS_setpriority, S | H, 0, ~0u, PRIO_PROCESS},
+	{SYS_setitimer, H, 0, 0, 0},
 
 	/* A helper opens a source as the user whose program ran it. */
 	{SYS_setfsuid, H, 0, 0, 0},

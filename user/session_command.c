@@ -13,6 +13,7 @@
 
 #include "log.h"
 #include "login_path.h"
+#include "priority.h"
 #include "rights.h"
 
 /* Why the child ended without executing the command. */
@@ -67,6 +68,7 @@ static void run_child(int go_fd, int error_fd, char **argv, const sigset_t *mask
 			refuse(error_fd, -fd, true);
 		error_fd = fd;
 	}
+	priority_restore();
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);

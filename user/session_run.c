@@ -14,6 +14,7 @@
 #include "discovery_scan.h"
 #include "foreign.h"
 #include "log.h"
+#include "priority.h"
 #include "procfs.h"
 
 #define PROGRESS_S 0.5
@@ -134,6 +135,7 @@ static bool turn(struct loop *l, int signal_fd, bool *more, enum session_end *en
 	double now = now_s();
 	int left = session_consume(s);
 
+	priority_check();
 	*end = SESSION_END_ERROR;
 	if (left < 0)
 		return true;
