@@ -2,11 +2,13 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "discovery_ask.h"
 #include "foreign.h"
@@ -64,10 +66,23 @@ int cli_start_helpers(void)
 	return CLI_OK;
 }
 
+/*
+ * A stream that was closed by who started this would be the next file that is opened, and what is printed would go
+ * there. In its place stands one with which what it is for fails, as with a closed one.
+ */
+static void stand_in_for_closed_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_NOCTTY);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct timespec t;
 
+	stand_in_for_closed_streams();
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	cli_start_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	if (argc > 1) {

@@ -111,7 +111,8 @@ static int make_inode(struct output_file *file)
 		close(file->inode);
 		file->inode = -1;
 	} else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOSYS) {
-		return -errno;
+		/* Of a folder that was removed overlayfs says EPERM. */
+		return errno == EPERM && !file->folder_status.st_nlink ? -ENOENT : -errno;
 	}
 	err = make_name(name, sizeof(name));
 	if (err)

@@ -53,6 +53,30 @@ def report(saved, *args, **options):
     return pybpf("report", "-q", saved, *args, timeout=SECONDS, **options)
 
 
+def with_closed(closed, *args):
+    argv = ["sh", "-c", 'exec "$@" ' + closed, "sh", harness.PYBPF, *[str(arg) for arg in args]]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_place_for_files(tmp_path, closed):
+    path = tmp_path / "p.folded"
+    with harness.target(harness.default_python(), "spin.py") as running:
+        done = with_closed(closed, "-p", running.pid, "-d", 1, "-F", 499, "-o", path)
+        assert done.returncode == 0, done.stderr
+        assert harness.total(harness.parse(path.read_text())) > 50
+        unwritten = with_closed(">&-", "-p", running.pid, "-d", "0.2")
+    assert unwritten.returncode == 1 and "cannot write to stdout" in unwritten.stderr, unwritten
+
+
+def test_removed_folder(saved, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    argv = ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", harness.PYBPF, "report", saved, "-o", "p.folded"]
+    done = subprocess.run(argv, cwd=gone, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 1 and "No such file or directory" in one_sentence(done.stderr), done
+
+
 def absent(run, path, *words):
     """The run failed with one sentence that has one of the words, and made nothing."""
     assert run.code == 1, (run.code, run.err)
