@@ -302,6 +302,11 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 			search->unreadable, search->count, search->pid, comm, strerror(-search->unreadable_error));
 		return DISCOVERY_DENIED;
 	}
+	if (search->unreadable_error == -ENOMEM) {
+		explain(search, "process %d (%s) is left out: looking at the files that it maps took too much memory",
+			search->pid, comm);
+		return DISCOVERY_UNSUPPORTED;
+	}
 	explain(search, "process %d (%s) maps no Python: none of its %zu executable files holds CPython's runtime%s",
 		search->pid, comm, search->count, search->unreadable ? " (some could not be opened)" : "");
 	return DISCOVERY_NOT_PYTHON;
@@ -363,7 +368,8 @@ static enum discovery_result search_files(struct search *search, bool all)
 		err = look_at(search->task, &mapped->map, &file);
 		if (err || !file) {
 			search->unreadable++;
-			search->unreadable_error = err;
+			if (search->unreadable_error != -ENOMEM)
+				search->unreadable_error = err;
 			continue;
 		}
 		mapped_well = find_bias(file, &mapped->map, &bias);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "discovery_cgroup.h"
 #include "discovery_scan.h"
 #include "foreign.h"
 #include "pybpf.h"
@@ -87,7 +88,13 @@ static enum discovery_result unanswered(pid_t pid, int err, char *why, size_t wh
 		snprintf(why, why_size, "there is no process %d (any more)", pid);
 		return DISCOVERY_GONE;
 	}
-	if (err == -ETIMEDOUT)
+	if (err == -EBUSY)
+		snprintf(why, why_size,
+			 "process %d (%s) is left out: questions about it, or about its user's other processes, took "
+			 "too "
+			 "long a moment ago; a file system there may not answer",
+			 pid, stat.comm);
+	else if (err == -ETIMEDOUT)
 		snprintf(why, why_size,
 			 "process %d (%s) is left out: looking at the files that it maps took more than %.0f s%s%s; a "
 			 "file system there may not answer",
@@ -99,8 +106,33 @@ static enum discovery_result unanswered(pid_t pid, int err, char *why, size_t wh
 	return DISCOVERY_UNSUPPORTED;
 }
 
-enum discovery_result discovery_ask_runtimes(pid_t pid, bool many, struct discovery_python *out, size_t room,
-					     size_t *count, char *why, size_t why_size)
+/* Of what a helper may have been made to say, what it can mean. */
+static bool is_sound(const struct runtimes_answer *answer, pid_t pid, size_t room)
+{
+	switch (answer->result) {
+	case DISCOVERY_OK:
+		if (!answer->count)
+			return false;
+		break;
+	case DISCOVERY_NOT_PYTHON:
+	case DISCOVERY_UNSUPPORTED:
+	case DISCOVERY_CONTRADICTED:
+	case DISCOVERY_DENIED:
+	case DISCOVERY_GONE:
+	case DISCOVERY_ZOMBIE:
+		break;
+	default:
+		return false;
+	}
+	for (size_t i = 0; i < answer->count && i < room; i++) {
+		if (answer->pythons[i].pid != pid)
+			return false;
+	}
+	return true;
+}
+
+enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many, struct discovery_python *out,
+					     size_t room, size_t *count, char *why, size_t why_size)
 {
 	const struct runtimes_question question = {.pid = pid, .room = (uint32_t)room, .many = many};
 	struct runtimes_answer *answer = malloc(sizeof(*answer));
@@ -112,9 +144,9 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, bool many, struct discov
 	memset(out, 0, room * sizeof(*out));
 	snprintf(why, why_size, "%s", "");
 	if (answer)
-		err = foreign_ask(serve_runtimes, (struct foreign_subject){pid}, &question, sizeof(question), answer,
-				  sizeof(*answer), &size, SLICE_S);
-	if (!err && size != sizeof(*answer))
+		err = foreign_ask(serve_runtimes, (struct foreign_subject){pid, life}, &question, sizeof(question),
+				  answer, sizeof(*answer), &size, SLICE_S);
+	if (!err && (size != sizeof(*answer) || !is_sound(answer, pid, room)))
 		err = -EPROTO;
 	if (err) {
 		free(answer);
@@ -136,7 +168,7 @@ enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct disco
 	const struct timespec pause = {.tv_nsec = 1000000};
 	enum discovery_result result;
 
-	while ((result = discovery_ask_runtimes(pid, many, out, room, count, why, why_size)) == DISCOVERY_PENDING) {
+	while ((result = discovery_ask_runtimes(pid, 0, many, out, room, count, why, why_size)) == DISCOVERY_PENDING) {
 		if (foreign_is_interrupted())
 			break;
 		nanosleep(&pause, NULL);
@@ -168,8 +200,8 @@ int discovery_ask_validate(const struct discovery_python *python, char *why, siz
 {
 	struct told told;
 	size_t size;
-	int err = foreign_call(serve_validate, (struct foreign_subject){python->pid}, python, sizeof(*python), &told,
-			       sizeof(told), &size, SHORT_S);
+	int err = foreign_call(serve_validate, (struct foreign_subject){.pid = python->pid}, python, sizeof(*python),
+			       &told, sizeof(told), &size, SHORT_S);
 
 	if (err || size != sizeof(told)) {
 		snprintf(why, why_size, "the memory of process %d (%s) cannot be read: no answer", python->pid,
@@ -177,7 +209,7 @@ int discovery_ask_validate(const struct discovery_python *python, char *why, siz
 		return -EAGAIN;
 	}
 	snprintf(why, why_size, "%.*s", (int)sizeof(told.why) - 1, told.why);
-	return told.err;
+	return told.err > 0 ? -EAGAIN : told.err;
 }
 
 struct mapped_question {
@@ -207,8 +239,8 @@ int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *pyt
 	const struct mapped_question question = {.pid = pid, .start = start, .end = end};
 	struct mapped_answer answer = {.id = 0};
 	size_t size;
-	int err = foreign_call(serve_mapped_file, (struct foreign_subject){pid}, &question, sizeof(question), &answer,
-			       sizeof(answer), &size, SHORT_S);
+	int err = foreign_call(serve_mapped_file, (struct foreign_subject){.pid = pid}, &question, sizeof(question),
+			       &answer, sizeof(answer), &size, SHORT_S);
 
 	*python = answer.python;
 	*id = answer.id;
@@ -228,8 +260,8 @@ static int serve_container_of(const void *question, size_t question_size, void *
 int discovery_ask_container_of(pid_t pid, struct discovery_container *out)
 {
 	size_t size;
-	int err = foreign_call(serve_container_of, (struct foreign_subject){pid}, &pid, sizeof(pid), out, sizeof(*out),
-			       &size, SHORT_S);
+	int err = foreign_call(serve_container_of, (struct foreign_subject){.pid = pid}, &pid, sizeof(pid), out,
+			       sizeof(*out), &size, SHORT_S);
 
 	if (!err && size != sizeof(*out))
 		err = -EPROTO;
@@ -258,6 +290,20 @@ static int serve_container_find(const void *question, size_t question_size, void
 	return 0;
 }
 
+/* A directory that this process will look at: it must be of a control group, by its path alone. */
+static bool is_group(const char *directory)
+{
+	struct discovery_cgroup_mounts mounts;
+	char path[PATH_MAX];
+	bool inside;
+
+	if (strstr(directory, "/..") || discovery_cgroup_mounts_read(&mounts))
+		return false;
+	inside = discovery_cgroup_inside(&mounts, directory, path, sizeof(path));
+	discovery_cgroup_mounts_free(&mounts);
+	return inside;
+}
+
 int discovery_ask_container_find(const char *query, struct discovery_container *out, struct discovery_cgroup *group,
 				 char *why, size_t why_size)
 {
@@ -266,9 +312,12 @@ int discovery_ask_container_find(const char *query, struct discovery_container *
 	int err = -ENOMEM;
 
 	if (found)
-		err = foreign_call(serve_container_find, (struct foreign_subject){0}, query, strlen(query) + 1, found,
-				   sizeof(*found), &size, PATIENCE_S);
-	if (!err && size != sizeof(*found))
+		err = foreign_call(serve_container_find, (struct foreign_subject){.pid = 0}, query, strlen(query) + 1,
+				   found, sizeof(*found), &size, PATIENCE_S);
+	if (!err)
+		END_TEXT(found->group.directory);
+	if (!err &&
+	    (size != sizeof(*found) || found->told.err > 0 || (!found->told.err && !is_group(found->group.directory))))
 		err = -EPROTO;
 	if (err) {
 		const char *at = foreign_stuck_at();
@@ -281,7 +330,6 @@ int discovery_ask_container_find(const char *query, struct discovery_container *
 		end_container_texts(out);
 		END_TEXT(group->controller);
 		END_TEXT(group->path);
-		END_TEXT(group->directory);
 		snprintf(why, why_size, "%.*s", (int)sizeof(found->told.why) - 1, found->told.why);
 		err = found->told.err;
 	}
@@ -311,8 +359,8 @@ void discovery_ask_cmdline(pid_t pid, char *buf, size_t size)
 	const uint32_t question[2] = {(uint32_t)pid, (uint32_t)size};
 	size_t got;
 
-	if (foreign_call(serve_cmdline, (struct foreign_subject){pid}, question, sizeof(question), buf, size, &got,
-			 SHORT_S) ||
+	if (foreign_call(serve_cmdline, (struct foreign_subject){.pid = pid}, question, sizeof(question), buf, size,
+			 &got, SHORT_S) ||
 	    !got || buf[got - 1])
 		buf[0] = '\0';
 }
@@ -339,7 +387,7 @@ static int read_memory(pid_t pid, uint64_t addr, void *buf, size_t size)
 	for (size_t done = 0; done < size;) {
 		size_t part = size - done < FOREIGN_ANSWER_MAX ? size - done : FOREIGN_ANSWER_MAX, got;
 		const struct memory_question question = {.pid = pid, .addr = addr + done, .size = part};
-		int err = foreign_call(serve_memory, (struct foreign_subject){pid}, &question, sizeof(question),
+		int err = foreign_call(serve_memory, (struct foreign_subject){.pid = pid}, &question, sizeof(question),
 				       (char *)buf + done, part, &got, SHORT_S);
 
 		if (err == -EPERM || err == -ESRCH || err == -ENOSYS)

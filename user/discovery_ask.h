@@ -11,11 +11,11 @@
 #include "discovery_container.h"
 
 /*
- * As discovery_runtimes(). DISCOVERY_PENDING: to be asked again, some milliseconds later. many: this process is one of
- * many that are looked at now (discovery_memo_begin).
+ * As discovery_runtimes(). DISCOVERY_PENDING: to be asked again, some milliseconds later. life: which program of the
+ * PID, as in struct foreign_subject. many: this process is one of many that are looked at now (discovery_memo_begin).
  */
-enum discovery_result discovery_ask_runtimes(pid_t pid, bool many, struct discovery_python *out, size_t room,
-					     size_t *count, char *why, size_t why_size);
+enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many, struct discovery_python *out,
+					     size_t room, size_t *count, char *why, size_t why_size);
 /* The same, waiting. DISCOVERY_PENDING: a signal that ends a run is pending. */
 enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct discovery_python *out, size_t room,
 					      size_t *count, char *why, size_t why_size);

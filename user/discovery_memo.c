@@ -21,6 +21,9 @@ struct memo_entry {
 	UT_hash_handle hh;
 };
 
+/* Some 8 MiB: a process can map as many files as it likes. */
+#define MEMO_MAX 65536
+
 static struct memo_entry *memo;
 static bool memo_on;
 
@@ -69,9 +72,9 @@ bool discovery_memo_has(const struct procfs_map *map)
 
 void discovery_memo_add(const struct procfs_map *map)
 {
-	struct memo_entry *entry = memo_on ? calloc(1, sizeof(*entry)) : NULL;
+	struct memo_entry *entry = memo_on && HASH_COUNT(memo) < MEMO_MAX ? calloc(1, sizeof(*entry)) : NULL;
 
-	/* Without memory the file is opened again. */
+	/* Without room the file is opened again. */
 	if (!entry)
 		return;
 	memo_key(&entry->key, map);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The side that asks: one helper a lane, what each is asked, how long it has taken, and who has used up his time. */
+/* The side that asks: one helper a lane, what each is asked, and how long it has taken. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <uthash.h>
-
 #include "foreign_internal.h"
 #include "log.h"
 #include "procfs.h"
@@ -24,21 +22,12 @@
 #define LONG_S 0.25
 /* An answer that nobody came for, because the process has ended. */
 #define UNCLAIMED_S 2.0
-/* A process is asked about once more after a question that had no answer, for it may have been the machine's load. */
-#define PROCESS_VAIN 2
-/* Questions about one user's processes, root's apart, that may stay without an answer: then he is not asked about. */
-#define USER_VAIN 8
-/* Charged from so many seconds on: a file's first look takes some milliseconds, on a busy machine ten times as much. */
-#define CHARGED_S 0.05
-/*
- * The one who asks waits for a short answer. So long all those about one process, and about one user's, root's apart,
- * may be blocked in it, by memory or a file that is slow to come: then it is not asked about any more. Time for which
- * the helper runs or waits for a CPU is not meant, for that is the machine's load.
- */
-#define PROCESS_BLOCKED_S 1.0
-#define USER_BLOCKED_S    2.0
-/* Where it is less, nobody looks whose process it is. */
+/* Charged from so many seconds on: what takes less is not worth a look at whose process it is. */
+#define CHARGED_S 0.005
+/* The same of time that the one who asked was blocked. */
 #define BLOCKED_S 0.001
+/* While no helper can be made, questions may come again for so long. */
+#define NO_HELPER_S 2.0
 /* Time in which a helper waits for a CPU does not count, but for so large a part of all. */
 #define LOAD_MOST 8
 /* Interval between looks at pending signals. */
@@ -50,30 +39,12 @@ struct lane {
 	bool busy;
 	struct foreign_subject subject;
 	foreign_service *service;
-	double begin;
-	pid_t pid; /* of the helper; 0: not known */
+	double begin, answered; /* when; answered: 0 before */
+	pid_t pid;              /* of the helper; 0: not known */
 	struct foreign_head head;
 	size_t have; /* of head and bytes */
 	char *bytes;
 	uint64_t cpu_ns, queued_ns; /* of the helper, as it last told */
-};
-
-/* A process that kept a helper waiting. */
-struct slow {
-	pid_t pid;
-	uint64_t start; /* clock ticks since boot */
-	bool displaced; /* it has to wait for the slow lane */
-	unsigned vain;  /* questions without an answer */
-	double blocked_s;
-	UT_hash_handle hh;
-};
-
-/* What the questions about a user's processes took. */
-struct user {
-	uid_t uid;
-	double used_s, blocked_s;
-	unsigned vain;
-	UT_hash_handle hh;
 };
 
 static struct {
@@ -81,20 +52,11 @@ static struct {
 	int fd;
 	struct foreign_notes *notes;
 	struct lane lanes[FOREIGN_LANES];
-	struct slow *slow;
-	struct user *users;
+	double no_helper_since; /* 0: there are some */
 	unsigned long unanswered;
 	uint64_t cpu_ns; /* of all helpers */
 	char stuck_at[FOREIGN_NOTE_MAX];
 } foreign = {.fd = -1};
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static bool is_on(void)
 {
@@ -115,9 +77,6 @@ static void drop_helper(struct lane *lane)
 
 void foreign_stop(void)
 {
-	struct slow *slow, *next;
-	struct user *user, *next_user;
-
 	if (!is_on())
 		return;
 	for (size_t i = 0; i < FOREIGN_LANES; i++)
@@ -127,16 +86,7 @@ void foreign_stop(void)
 	/* It has nobody to make a helper for, and ends. */
 	waitpid(foreign.maker, NULL, 0);
 	munmap(foreign.notes, sizeof(*foreign.notes));
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_ITER (hh, foreign.slow, slow, next) {
-		HASH_DEL(foreign.slow, slow);
-		free(slow);
-	}
-	HASH_ITER (hh, foreign.users, user, next_user) {
-		HASH_DEL(foreign.users, user);
-		free(user);
-	}
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	foreign_accounts_free();
 }
 
 /* Receives the two descriptors that the maker sends with one byte. */
@@ -159,8 +109,10 @@ static int receive_fds(int fds[2])
 		n = recvmsg(foreign.fd, &message, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
 	rights = n == 1 ? CMSG_FIRSTHDR(&message) : NULL;
-	if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+	if (n != 1)
 		return n < 0 ? -errno : -ECONNRESET;
+	if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+		return -EAGAIN;
 	memcpy(fds, CMSG_DATA(rights), 2 * sizeof(int));
 	return 0;
 }
@@ -171,7 +123,7 @@ static int receive_fds(int fds[2])
  */
 static double spent_s(const struct lane *lane)
 {
-	double wall = now_s() - lane->begin, spent;
+	double wall = foreign_now_s() - lane->begin, spent;
 	unsigned long long ran_ns, queued_ns;
 	struct procfs_stat stat;
 	char text[96];
@@ -209,11 +161,12 @@ static int need_helper(struct lane *lane)
 	if (lane->fd >= 0)
 		return 0;
 	slot = (unsigned char)free_slot();
-	if (send(foreign.fd, &slot, 1, MSG_NOSIGNAL) != 1)
-		return -errno;
-	err = receive_fds(fds);
+	err = send(foreign.fd, &slot, 1, MSG_NOSIGNAL) == 1 ? receive_fds(fds) : -errno;
+	if (err && !foreign.no_helper_since)
+		foreign.no_helper_since = foreign_now_s();
 	if (err)
 		return err;
+	foreign.no_helper_since = 0;
 	lane->fd = fds[0];
 	lane->pidfd = fds[1];
 	lane->slot = slot;
@@ -252,73 +205,6 @@ int foreign_start(void)
 	return need_helper(&foreign.lanes[FOREIGN_LANE_LONG]);
 }
 
-static struct slow *find_slow(pid_t pid)
-{
-	struct procfs_stat stat;
-	struct slow *slow;
-
-	HASH_FIND_INT(foreign.slow, &pid, slow);
-	if (!slow || (!procfs_stat(pid, &stat) && stat.start_time == slow->start))
-		return slow;
-	/* Another process has its PID by now. */
-	HASH_DEL(foreign.slow, slow);
-	free(slow);
-	return NULL;
-}
-
-static struct slow *need_slow(pid_t pid)
-{
-	struct slow *slow = find_slow(pid);
-	struct procfs_stat stat;
-
-	if (slow || !pid || procfs_stat(pid, &stat))
-		return slow;
-	slow = calloc(1, sizeof(*slow));
-	if (!slow)
-		return NULL;
-	slow->pid = pid;
-	slow->start = stat.start_time;
-	HASH_ADD_INT(foreign.slow, pid, slow);
-	if (slow->hh.tbl)
-		return slow;
-	free(slow);
-	return NULL;
-}
-
-static struct user *user_of(pid_t pid, bool need)
-{
-	struct procfs_status status;
-	struct user *user;
-
-	if ((!need && !foreign.users) || !pid || procfs_status(pid, &status))
-		return NULL;
-	HASH_FIND_INT(foreign.users, &status.uid, user);
-	if (user || !need)
-		return user;
-	user = calloc(1, sizeof(*user));
-	if (!user)
-		return NULL;
-	user->uid = status.uid;
-	HASH_ADD_INT(foreign.users, uid, user);
-	if (user->hh.tbl)
-		return user;
-	free(user);
-	return NULL;
-}
-
-double foreign_used(uid_t uid)
-{
-	const struct user *user;
-
-	HASH_FIND_INT(foreign.users, &uid, user);
-	return user ? user->used_s : 0;
-}
-
-bool foreign_any_used(void)
-{
-	return foreign.users;
-}
-
 unsigned long foreign_unanswered(void)
 {
 	return foreign.unanswered;
@@ -334,71 +220,53 @@ const char *foreign_stuck_at(void)
 	return foreign.stuck_at;
 }
 
-static bool is_given_up(pid_t pid)
+/* Seconds that the question took whose answer is there, without those for which the helper waited for a CPU. */
+static double took_s(const struct lane *lane)
 {
-	const struct slow *slow = find_slow(pid);
-	const struct user *user = user_of(pid, false);
+	double wall = lane->answered - lane->begin;
+	double queued = (double)(lane->head.queued_ns - lane->queued_ns) / 1e9;
 
-	return (slow && (slow->vain >= PROCESS_VAIN || slow->blocked_s >= PROCESS_BLOCKED_S)) ||
-	       (user && user->uid && (user->vain >= USER_VAIN || user->blocked_s >= USER_BLOCKED_S));
+	if (lane->head.queued_ns < lane->queued_ns)
+		return wall;
+	return queued < wall ? wall - queued : 0;
 }
 
-static void charge(const struct lane *lane)
+static void charge(const struct lane *lane, double took)
 {
-	double took = now_s() - lane->begin;
-	struct user *user = took < CHARGED_S ? NULL : user_of(lane->subject.pid, true);
-
-	if (user)
-		user->used_s += took;
+	if (took >= CHARGED_S)
+		foreign_charge_used(lane->subject.pid, took);
 }
 
-static void say_blocked(pid_t pid)
+/* There will be no answer: the helper is killed. */
+static void give_up(struct lane *lane, bool waited_for)
 {
-	struct procfs_stat stat;
-
-	if (!procfs_stat(pid, &stat))
-		log_warn("process %d (%s) is not looked at any more: its memory or its files are slow to read, and "
-			 "names "
-			 "and lines of its code may be missing",
-			 pid, stat.comm);
-}
-
-/* A short answer is there, which was waited for. */
-static void charge_blocked(const struct lane *lane)
-{
-	double took = now_s() - lane->begin, blocked = (double)lane->head.blocked_ns / 1e9;
-	struct user *user;
-	struct slow *slow;
-
-	if (blocked < BLOCKED_S)
-		return;
-	blocked = blocked < took ? blocked : took;
-	user = user_of(lane->subject.pid, true);
-	slow = need_slow(lane->subject.pid);
-	if (user)
-		user->blocked_s += blocked;
-	if (!slow)
-		return;
-	slow->blocked_s += blocked;
-	if (slow->blocked_s >= PROCESS_BLOCKED_S && slow->blocked_s - blocked < PROCESS_BLOCKED_S)
-		say_blocked(slow->pid);
-}
-
-/* There will be no answer: the helper is killed. at_once: it is not asked about again. */
-static void give_up(struct lane *lane, bool at_once)
-{
-	struct slow *slow = need_slow(lane->subject.pid);
-	struct user *user = user_of(lane->subject.pid, true);
-
-	charge(lane);
+	charge(lane, spent_s(lane));
 	foreign.unanswered++;
-	if (slow)
-		slow->vain += at_once ? PROCESS_VAIN : 1;
-	if (user)
-		user->vain++;
+	foreign_charge_vain(lane->subject.pid, waited_for);
 	snprintf(foreign.stuck_at, sizeof(foreign.stuck_at), "%.*s", FOREIGN_NOTE_MAX - 1,
 		 foreign.notes->text[lane->slot]);
 	drop_helper(lane);
+}
+
+/* The lane is free again, its helper waits for the next question. */
+static void clear(struct lane *lane)
+{
+	free(lane->bytes);
+	lane->bytes = NULL;
+	lane->busy = false;
+}
+
+/*
+ * Sends without waiting: who waits for a question has a buffer that takes a whole one. One that has something to say
+ * that nobody asked for, or that has ended, is none.
+ */
+static int send_question(const struct lane *lane, const void *message, size_t size)
+{
+	char byte;
+
+	if (recv(lane->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EINTR))
+		return -ECONNRESET;
+	return send(lane->fd, message, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size ? 0 : -ECONNRESET;
 }
 
 static int post(struct lane *lane, foreign_service *service, struct foreign_subject subject, const void *question,
@@ -414,15 +282,21 @@ static int post(struct lane *lane, foreign_service *service, struct foreign_subj
 	if (err)
 		return err;
 	memcpy(message.bytes, question, size);
+	err = send_question(lane, &message, sizeof(head) + size);
+	if (err) {
+		/* It ended since its last answer, which is no fault of this subject. */
+		drop_helper(lane);
+		err = need_helper(lane) ?: send_question(lane, &message, sizeof(head) + size);
+	}
+	if (err)
+		return err;
 	lane->subject = subject;
 	lane->service = service;
-	lane->begin = now_s();
+	lane->begin = foreign_now_s();
+	lane->answered = 0;
 	lane->have = 0;
 	lane->busy = true;
-	/* It waits for a question, and its buffer takes a whole one. */
-	if (send(lane->fd, &message, sizeof(head) + size, MSG_NOSIGNAL) == (ssize_t)(sizeof(head) + size))
-		return 0;
-	return -ECONNRESET;
+	return 0;
 }
 
 /* Takes what is there. Returns 1 with the whole answer, 0 before, or negative errno. */
@@ -437,8 +311,11 @@ static int pump(struct lane *lane)
 			if (lane->head.size > FOREIGN_ANSWER_MAX || lane->head.said > FOREIGN_SAID_MAX)
 				return -EPROTO;
 			whole += lane->head.size + lane->head.said;
-			if (lane->have == whole)
+			if (lane->have == whole) {
+				if (lane->answered <= 0)
+					lane->answered = foreign_now_s();
 				return 1;
+			}
 			if (!lane->bytes)
 				lane->bytes = malloc(whole - sizeof(lane->head));
 			if (!lane->bytes)
@@ -474,7 +351,7 @@ static int wait_until(struct lane *lane, double deadline)
 
 	while (!ret) {
 		struct pollfd fd = {.fd = lane->fd, .events = POLLIN};
-		double left = deadline - now_s();
+		double left = deadline - foreign_now_s();
 
 		if (left <= 0)
 			break;
@@ -503,13 +380,29 @@ static void say_all(const char *said, size_t size)
 	}
 }
 
+/* What a service can have returned: the rest is for this side to say. */
+static int result_of(const struct lane *lane)
+{
+	switch (lane->head.result) {
+	case -EINPROGRESS:
+	case -EINTR:
+	case -ETIMEDOUT:
+	case -EBUSY:
+	case -ENOTCONN:
+		return -EPROTO;
+	default:
+		return lane->head.result;
+	}
+}
+
 /* The lane is free again. */
 static int take(struct lane *lane, void *answer, size_t room, size_t *size)
 {
-	int result = lane->head.result;
+	int result = result_of(lane);
+	double took = took_s(lane);
 
-	charge(lane);
-	if (lane->head.cpu_ns > lane->cpu_ns)
+	charge(lane, took);
+	if (lane->head.cpu_ns > lane->cpu_ns && (double)(lane->head.cpu_ns - lane->cpu_ns) / 1e9 <= took)
 		foreign.cpu_ns += lane->head.cpu_ns - lane->cpu_ns;
 	lane->cpu_ns = lane->head.cpu_ns;
 	lane->queued_ns = lane->head.queued_ns;
@@ -518,10 +411,19 @@ static int take(struct lane *lane, void *answer, size_t room, size_t *size)
 		memcpy(answer, lane->bytes, *size);
 	if (lane->head.said)
 		say_all(lane->bytes + lane->head.size, lane->head.said);
-	free(lane->bytes);
-	lane->bytes = NULL;
-	lane->busy = false;
+	clear(lane);
+	if (lane->cpu_ns / 1000000000 >= FOREIGN_HELPER_CPU_S)
+		drop_helper(lane);
 	return result;
+}
+
+/* A short answer is there, which was waited for. */
+static void charge_blocked(const struct lane *lane)
+{
+	double blocked = (double)lane->head.blocked_ns / 1e9, took = took_s(lane);
+
+	if (blocked >= BLOCKED_S)
+		foreign_charge_blocked(lane->subject.pid, blocked < took ? blocked : took);
 }
 
 int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
@@ -536,12 +438,14 @@ int foreign_call(foreign_service *service, struct foreign_subject subject, const
 		lane = &foreign.lanes[FOREIGN_LANE_SHORT];
 	if (!is_on())
 		return -ENOTCONN;
-	if (is_given_up(subject.pid))
-		return -ETIMEDOUT;
+	if (foreign_is_given_up(subject.pid))
+		return -EBUSY;
 	ret = post(lane, service, subject, question, question_size);
-	ret = ret ?: wait_until(lane, lane->begin + patience_s);
+	if (ret)
+		return ret;
+	ret = wait_until(lane, lane->begin + patience_s);
 	while (!ret && spent_s(lane) < patience_s)
-		ret = wait_until(lane, now_s() + SLICE_S);
+		ret = wait_until(lane, foreign_now_s() + SLICE_S);
 	if (ret == 1) {
 		charge_blocked(lane);
 		return take(lane, answer, room, size);
@@ -549,10 +453,11 @@ int foreign_call(foreign_service *service, struct foreign_subject subject, const
 	if (ret == -EINTR)
 		drop_helper(lane);
 	else
-		give_up(lane, ret != 0);
+		give_up(lane, !ret);
 	return ret ?: -ETIMEDOUT;
 }
 
+/* The lane that is at a question of that kind about the process. */
 static struct lane *lane_of(foreign_service *service, struct foreign_subject subject)
 {
 	for (size_t i = FOREIGN_LANE_LONG; i < FOREIGN_LANES; i++) {
@@ -564,39 +469,69 @@ static struct lane *lane_of(foreign_service *service, struct foreign_subject sub
 	return NULL;
 }
 
+bool foreign_answered(struct foreign_subject *subject)
+{
+	for (size_t i = FOREIGN_LANE_LONG; i < FOREIGN_LANES; i++) {
+		struct lane *lane = &foreign.lanes[i];
+
+		if (lane->busy && pump(lane) == 1) {
+			*subject = lane->subject;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Nobody wants the answer any more. */
+static void discard(struct lane *lane)
+{
+	if (pump(lane) == 1)
+		clear(lane);
+	else
+		drop_helper(lane);
+}
+
+void foreign_discard(struct foreign_subject subject)
+{
+	for (size_t i = FOREIGN_LANE_LONG; i < FOREIGN_LANES; i++) {
+		struct lane *lane = &foreign.lanes[i];
+
+		if (lane->busy && lane->subject.pid == subject.pid && lane->subject.life == subject.life)
+			discard(lane);
+	}
+}
+
 /* What takes long makes room for the others. */
 static void make_room(void)
 {
 	struct lane *lane = &foreign.lanes[FOREIGN_LANE_LONG], *slow = &foreign.lanes[FOREIGN_LANE_SLOW];
-	struct slow *process;
+	double now = foreign_now_s();
 
-	if (slow->busy && now_s() - slow->begin > FOREIGN_SLOW_S && spent_s(slow) > FOREIGN_SLOW_S)
-		give_up(slow, true);
-	if (!lane->busy || now_s() - lane->begin <= LONG_S || spent_s(lane) <= LONG_S)
-		return;
-	if (pump(lane)) {
-		if (now_s() - lane->begin > UNCLAIMED_S)
-			drop_helper(lane);
-		return;
+	if (slow->busy && now - slow->begin > FOREIGN_SLOW_S && spent_s(slow) > FOREIGN_SLOW_S && !pump(slow))
+		give_up(slow, false);
+	for (size_t i = FOREIGN_LANE_LONG; i < FOREIGN_LANES; i++) {
+		struct lane *done = &foreign.lanes[i];
+
+		if (done->busy && pump(done) == 1 && now - done->answered > UNCLAIMED_S)
+			clear(done);
 	}
+	if (!lane->busy || pump(lane) || now - lane->begin <= LONG_S || spent_s(lane) <= LONG_S)
+		return;
 	if (!slow->busy) {
 		drop_helper(slow);
 		*slow = *lane;
 		*lane = (struct lane){.fd = -1, .pidfd = -1};
 		return;
 	}
-	process = need_slow(lane->subject.pid);
-	if (process)
-		process->displaced = true;
-	charge(lane);
+	foreign_displace(lane->subject.pid);
+	charge(lane, spent_s(lane));
 	drop_helper(lane);
 }
 
 /* The lane that is free for the question, or NULL. */
 static struct lane *free_lane(pid_t pid)
 {
-	const struct slow *process = find_slow(pid);
-	struct lane *lane = &foreign.lanes[process && process->displaced ? FOREIGN_LANE_SLOW : FOREIGN_LANE_LONG];
+	struct lane *lane = &foreign.lanes[foreign_is_displaced(pid) ? FOREIGN_LANE_SLOW : FOREIGN_LANE_LONG];
 
 	return lane->busy ? NULL : lane;
 }
@@ -604,29 +539,38 @@ static struct lane *free_lane(pid_t pid)
 int foreign_ask(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
 		void *answer, size_t room, size_t *size, double slice_s)
 {
-	struct lane *lane = is_on() ? lane_of(service, subject) : NULL;
+	struct lane *lane;
+	bool asked;
 	int ret = 0;
 
 	*size = 0;
 	if (!is_on())
 		return -ENOTCONN;
-	if (!lane || !pump(lane))
-		make_room();
+	asked = lane_of(service, subject);
+	make_room();
 	lane = lane_of(service, subject);
+	if (lane && lane->subject.life != subject.life) {
+		discard(lane);
+		lane = NULL;
+	}
 	if (!lane) {
-		if (is_given_up(subject.pid))
-			return -ETIMEDOUT;
+		if (foreign_is_given_up(subject.pid))
+			return asked ? -ETIMEDOUT : -EBUSY;
 		lane = free_lane(subject.pid);
 		if (!lane)
 			return -EINPROGRESS;
 		ret = post(lane, service, subject, question, question_size);
-		ret = ret ?: wait_until(lane, lane->begin + slice_s);
+		if (ret && foreign.no_helper_since > 0 && foreign_now_s() - foreign.no_helper_since < NO_HELPER_S)
+			return -EINPROGRESS;
+		if (ret)
+			return ret;
+		ret = wait_until(lane, lane->begin + slice_s);
 	}
 	ret = ret ?: pump(lane);
 	if (ret == 1)
 		return take(lane, answer, room, size);
 	if (!ret || ret == -EINTR)
 		return -EINPROGRESS;
-	give_up(lane, true);
+	give_up(lane, false);
 	return ret;
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Most bytes of a question, and of an answer: a source of 1 MiB and what is said of it. */
@@ -25,6 +26,8 @@ typedef int foreign_service(const void *question, size_t question_size, void *an
 /* Who is asked about: what it costs is charged to that process, and to its user. */
 struct foreign_subject {
 	pid_t pid; /* 0: nobody in particular */
+	/* Which program of the PID, a number that never comes again: an answer about another one is none. */
+	uint64_t life;
 };
 
 /*
@@ -38,7 +41,7 @@ void foreign_stop(void);
 /*
  * Asks and waits, at most patience_s seconds. Returns what the service does, or -ETIMEDOUT when it did not answer,
  * -ECONNRESET when it crashed, -EINTR when a signal that ends a run is pending, -ENOTCONN before foreign_start(), or
- * another negative errno. A process that made it wait in vain is not asked about again: -ETIMEDOUT at once.
+ * another negative errno. Who made it wait too long lately is not asked about for a minute: -EBUSY at once.
  */
 int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
 		 void *answer, size_t room, size_t *size, double patience_s);
@@ -52,13 +55,21 @@ int foreign_ask(foreign_service *service, struct foreign_subject subject, const 
 		void *answer, size_t room, size_t *size, double slice_s);
 #define FOREIGN_SLOW_S 5.0
 
+/* Has a question of foreign_ask() an answer that was not taken yet? Then tells whom it is about. */
+bool foreign_answered(struct foreign_subject *subject);
+/* Nobody will ask again. */
+void foreign_discard(struct foreign_subject subject);
+
 /* Is a signal pending that ends a run? */
 bool foreign_is_interrupted(void);
 
-/* Seconds that slow questions about processes of a user took so far: who took least comes first. */
+/* Seconds that questions about processes of a user took lately: who took least comes first. */
 double foreign_used(uid_t uid);
-/* Was any slow? */
+/* Did any take long? */
 bool foreign_any_used(void);
+
+/* In a helper: ends with its maker. To be said again after a change of its user, which undoes that. */
+void foreign_tie_helper(void);
 
 /* How many questions had no answer, for the account. */
 unsigned long foreign_unanswered(void);

@@ -103,6 +103,7 @@ static void set_limits(void)
 	set_limit(RLIMIT_FSIZE, 0);
 	set_limit(RLIMIT_CORE, 0);
 	set_limit(RLIMIT_NPROC, 0);
+	set_limit(RLIMIT_CPU, 2 * FOREIGN_HELPER_CPU_S);
 }
 
 /*
@@ -212,10 +213,12 @@ static void confine(enum rights_level level)
 		_exit(1);
 }
 
-/* Ends with its parent, which may have ended before this was asked for. */
-static void end_with(pid_t parent)
+static pid_t maker;
+
+void foreign_tie_helper(void)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+	/* It may have ended before this was asked for. */
+	if (maker && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != maker))
 		_exit(0);
 }
 
@@ -242,14 +245,14 @@ static int send_fds(int over, const int fds[2])
 
 static int make_helper(int fd, char *note)
 {
-	pid_t maker = getpid(), child;
+	pid_t child;
 	int ends[2], fds[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return -errno;
 	child = fork();
 	if (child == 0) {
-		end_with(maker);
+		foreign_tie_helper();
 		detach(ends[1]);
 		activity_show(note, FOREIGN_NOTE_MAX);
 		prctl(PR_SET_NAME, "pybpf-helper");
@@ -273,13 +276,15 @@ void foreign_make_helpers(int fd, struct foreign_notes *notes)
 	const struct sigaction gone = {.sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT};
 	unsigned char slot;
 
+	maker = getpid();
 	detach(fd);
 	prctl(PR_SET_NAME, "pybpf-maker");
 	confine(RIGHTS_MAKE);
 	/* Helpers that end are not waited for. */
 	sigaction(SIGCHLD, &gone, NULL);
-	while (!read_fully(fd, &slot, 1)) {
-		if (slot >= FOREIGN_SLOTS || make_helper(fd, notes->text[slot]))
+	while (!read_fully(fd, &slot, 1) && slot < FOREIGN_SLOTS) {
+		/* There may be too many processes, or too little memory, at this moment. */
+		if (make_helper(fd, notes->text[slot]) && send(fd, "", 1, MSG_NOSIGNAL) != 1)
 			break;
 	}
 	_exit(0);

@@ -38,7 +38,31 @@ struct foreign_notes {
 	char text[FOREIGN_SLOTS][FOREIGN_NOTE_MAX];
 };
 
-/* The maker's life: forks a helper for each byte that comes, the slot's number; sends its socket and its pidfd. */
+/*
+ * The maker's life: forks a helper for each byte that comes, the slot's number; sends one byte with its socket and its
+ * pidfd, or without where it could make none.
+ */
 void foreign_make_helpers(int fd, struct foreign_notes *notes) __attribute__((noreturn));
+
+/* A helper that has used so many seconds of CPU time gets no further question, and is killed by the kernel later. */
+#define FOREIGN_HELPER_CPU_S 30
+
+/* foreign_account.c */
+
+/* CLOCK_MONOTONIC seconds. */
+double foreign_now_s(void);
+
+/* A question about the process took so long. */
+void foreign_charge_used(pid_t pid, double spent_s);
+/* The one who asked waited so long for memory or a file. */
+void foreign_charge_blocked(pid_t pid, double blocked_s);
+/* A question about the process had no answer. */
+void foreign_charge_vain(pid_t pid, bool waited_for);
+/* Has it, or has its user, cost too much lately? */
+bool foreign_is_given_up(pid_t pid);
+/* From now on it has to wait for the slow lane. */
+void foreign_displace(pid_t pid);
+bool foreign_is_displaced(pid_t pid);
+void foreign_accounts_free(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "priority.h"
 #include "rights.h"
 
 /* Ends with the other process: the socket closes. */
@@ -33,6 +34,7 @@ static void run_keeper(int fd, struct output_file *const files[], size_t count)
 	char answer[256] = "";
 	sigset_t all;
 
+	priority_restore();
 	/* Ctrl-C is for the other one. Nor does a reader of its stdout wait for this one. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);

@@ -16,7 +16,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -156,8 +155,8 @@ static const struct rule rules[] = {
 	{SYS_sysinfo, ANY, 0, 0, 0},
 	{SYS_sched_getaffinity, S, 0, 0, 0},
 	{SYS_sched_yield, ANY, 0, 0, 0},
-	/* doctor asks what is left. */
-	{SYS_prctl, S, 0, ~0u, PR_CAPBSET_READ},
+	/* doctor asks what is left; so do libraries that know the names of users (libcap, when it is loaded). */
+	{SYS_prctl, S | L, 0, ~0u, PR_CAPBSET_READ},
 	{SYS_prctl, S, 0, ~0u, PR_GET_NO_NEW_PRIVS},
 	{SYS_prctl, S, 0, ~0u, PR_GET_SECCOMP},
 
@@ -167,9 +166,10 @@ static const struct rule rules[] = {
 	{SYS_socket, L, 0, 0, 0},
 	{SYS_connect, L, 0, 0, 0},
 
-	/* Of a process, not of all that a user has. */
-	{SYS_setpriority, S | H, 0, ~0u, PRIO_PROCESS},
 	{SYS_setitimer, H, 0, 0, 0},
+	/* Again, for taking over another user's rights undoes it. */
+	{SYS_prctl, H, 0, ~0u, PR_SET_PDEATHSIG},
+	{SYS_getppid, H, 0, 0, 0},
 
 	/* A helper opens a source as the user whose program ran it. */
 	{SYS_setfsuid, H, 0, 0, 0},
@@ -187,7 +187,6 @@ static const struct rule rules[] = {
 	{SYS_dup3, M, 0, 0, 0},
 	{SYS_chdir, M, 0, 0, 0},
 	{SYS_seccomp, M, 0, 0, 0},
-	{SYS_getppid, M, 0, 0, 0},
 	{SYS_set_robust_list, M, 0, 0, 0},
 #ifdef SYS_dup2
 	{SYS_dup2, M, 0, 0, 0},
@@ -200,10 +199,10 @@ static const struct rule rules[] = {
 	{SYS_unlinkat, K, 0, 0, 0},
 };
 
-/* A rule takes six instructions at most; two are made for a process's own numbers. */
+/* A rule takes seven instructions at most; three are made for a process's own numbers. */
 #define RULES            (sizeof(rules) / sizeof(*rules))
-#define OWN_RULES        2
-#define INSTRUCTIONS_MAX (8 + 6 * (RULES + OWN_RULES))
+#define OWN_RULES        3
+#define INSTRUCTIONS_MAX (8 + 7 * (RULES + OWN_RULES))
 
 struct filter {
 	struct sock_filter code[INSTRUCTIONS_MAX];
@@ -240,6 +239,18 @@ static void allow(struct filter *f, const struct rule *rule)
 	say(f, SECCOMP_RET_ALLOW);
 }
 
+/* This process's own priority, and nobody else's: setpriority(PRIO_PROCESS, 0, ...), both of which are 0. */
+static void allow_own_priority(struct filter *f)
+{
+	load_word(f, offsetof(struct seccomp_data, nr));
+	emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setpriority, 0, 5));
+	for (size_t i = 0; i < 2; i++) {
+		load_word(f, offsetof(struct seccomp_data, args) + i * sizeof(uint64_t));
+		emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, i ? 1 : 3));
+	}
+	say(f, SECCOMP_RET_ALLOW);
+}
+
 static void build(struct filter *f, const struct rights_wanted *wanted)
 {
 	/* abort() sends its signal to itself. */
@@ -258,6 +269,8 @@ static void build(struct filter *f, const struct rights_wanted *wanted)
 			allow(f, &rules[i]);
 	}
 	allow(f, &self);
+	if (RIGHTS_IN(wanted->level) & (S | H))
+		allow_own_priority(f);
 	if (wanted->command && wanted->level == RIGHTS_SAMPLE)
 		allow(f, &command);
 	say(f, SECCOMP_RET_TRAP);

@@ -57,7 +57,7 @@ void session_label_process(struct session *s, struct session_process *process, c
 
 void session_label_again(const struct session *s, struct session_process *process)
 {
-	if (s->options.containers && !process->container)
+	if (s->options.containers && (!process->container || strcmp(process->container, UNKNOWN) == 0))
 		set_container(process, NULL);
 }
 

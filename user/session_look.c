@@ -43,6 +43,8 @@
 #define DOUBT_UNPLACED (1u << PYBPF_MAX_RUNTIMES)
 /* While the helper is busy, its answer is asked for so often. */
 #define PENDING_S 0.005
+/* Each second that a process waits to be looked at weighs as much as so many that its user's others have taken. */
+#define AGED_PER_S 0.1
 /* One go of session_processes_look: stacks wait in their buffer meanwhile. */
 #define LOOK_BUDGET_S 0.02
 
@@ -379,8 +381,8 @@ static bool look_for_python(struct session_processes *p, struct session_process 
 		p->error = -ENOMEM;
 		return false;
 	}
-	result = discovery_ask_runtimes(process->pid, p->starting, pythons, PYBPF_MAX_RUNTIMES, &count, why,
-					sizeof(why));
+	result = discovery_ask_runtimes(process->pid, process->proc_id, p->starting, pythons, PYBPF_MAX_RUNTIMES,
+					&count, why, sizeof(why));
 	if (result == DISCOVERY_PENDING) {
 		free(pythons);
 		session_stop_looking(p, process);
@@ -538,19 +540,36 @@ static uid_t user_of(struct session_process *process)
 	return process->user;
 }
 
-/* The one that is due, of the user whose processes have taken least time so far. */
+/* The one about which the helper has said what it was asked, if that is still to be known. */
+static struct session_process *answered_one(const struct session_processes *p)
+{
+	struct foreign_subject subject;
+	struct session_process *process;
+
+	while (foreign_answered(&subject)) {
+		process = session_processes_find(p, subject.life);
+		if (process && process->next_look > 0 && (!process->nr_runtimes || process->look_further))
+			return process;
+		foreign_discard(subject);
+	}
+	return NULL;
+}
+
+/* The one that is due, of the user whose processes have taken least time lately; who waits goes before them in time. */
 static struct session_process *next_due(const struct session_processes *p, double now)
 {
-	struct session_process *found = NULL;
+	struct session_process *found = answered_one(p);
 	double least = 0;
 
+	if (found)
+		return found;
 	for (struct session_process *process = p->looking; process; process = process->next) {
 		double used = 0;
 
 		if (process->next_look > now)
 			continue;
 		if (foreign_any_used())
-			used = foreign_used(user_of(process));
+			used = foreign_used(user_of(process)) - AGED_PER_S * (now - process->next_look);
 		if (!found || used < least) {
 			found = process;
 			least = used;
@@ -567,7 +586,9 @@ void session_processes_look(struct session_processes *p, double now)
 	struct session_process *process;
 	bool first, answered;
 
-	if (now < p->busy_until)
+	struct foreign_subject subject;
+
+	if (now < p->busy_until && !foreign_answered(&subject))
 		return;
 	/* What is to be looked at again is not due in this go. */
 	while (!p->error && (process = next_due(p, begin_s))) {

@@ -111,7 +111,10 @@ static bool has(const struct source_rights *rights, int capability)
 	return rights->own_namespace && rights->thread.capabilities >> capability & 1;
 }
 
-/* Returns 0, or -EPERM where the helper cannot take over these rights, and has others of its own. */
+/*
+ * Returns 0, or -EPERM where the helper cannot take over these rights: root without a capability, or another user, who
+ * may read what the thread may not.
+ */
 static int become(const struct source_rights *rights)
 {
 	struct capabilities caps;
@@ -123,9 +126,7 @@ static int become(const struct source_rights *rights)
 	setfsgid(rights->thread.fsgid);
 	setfsuid(rights->thread.fsuid);
 	/* They return what was before, which a second call tells. */
-	if ((uid_t)setfsuid((uid_t)-1) != rights->thread.fsuid && own == 0)
-		return -EPERM;
-	if ((gid_t)setfsgid((gid_t)-1) != rights->thread.fsgid && own == 0)
+	if ((uid_t)setfsuid((uid_t)-1) != rights->thread.fsuid || (gid_t)setfsgid((gid_t)-1) != rights->thread.fsgid)
 		return -EPERM;
 	if (get_capabilities(&caps))
 		return -EPERM;
@@ -146,6 +147,8 @@ static void become_self(void)
 	set_effective(&caps, CAP_DAC_READ_SEARCH, true);
 	set_effective(&caps, CAP_DAC_OVERRIDE, true);
 	syscall(SYS_capset, &caps.head, caps.data);
+	/* commit_creds() in kernel/cred.c clears it with each change of fsuid or fsgid. */
+	foreign_tie_helper();
 }
 
 static void identify(const struct stat *st, struct source_identity *out)
@@ -277,8 +280,8 @@ int source_file_look(const struct source_file *file, const struct pybpf_rights *
 	if (!q)
 		return -ENOMEM;
 	q->rights.thread = *thread;
-	err = foreign_call(serve_look, (struct foreign_subject){file->pid}, q, sizeof(*q), &answer, sizeof(answer),
-			   &size, PATIENCE_S);
+	err = foreign_call(serve_look, (struct foreign_subject){.pid = file->pid}, q, sizeof(*q), &answer,
+			   sizeof(answer), &size, PATIENCE_S);
 	free(q);
 	/* How much memory the text gets is taken from what the helper says. */
 	if (!err && (size != sizeof(answer) || answer.identity.size > SOURCE_FILE_MAX ||
@@ -302,8 +305,8 @@ char *source_file_text(const struct source_file *file, const struct source_right
 	if (text) {
 		q->rights = *rights;
 		q->identity = *identity;
-		err = foreign_call(serve_text, (struct foreign_subject){file->pid}, q, sizeof(*q), text, identity->size,
-				   &size, PATIENCE_S);
+		err = foreign_call(serve_text, (struct foreign_subject){.pid = file->pid}, q, sizeof(*q), text,
+				   identity->size, &size, PATIENCE_S);
 	}
 	free(q);
 	if (!err && size == identity->size) {
@@ -332,7 +335,7 @@ int source_file_shown_at(pid_t pid, const char *path)
 	if (!pysym_path_needs_look(path))
 		return (int)(pysym_short_path(path, NULL) - path);
 	q = make_question(&(struct source_file){.pid = pid, .path = path});
-	from = q ? foreign_call(serve_shown_at, (struct foreign_subject){pid}, q, sizeof(*q), NULL, 0, &size,
+	from = q ? foreign_call(serve_shown_at, (struct foreign_subject){.pid = pid}, q, sizeof(*q), NULL, 0, &size,
 				PATIENCE_S)
 		 : -ENOMEM;
 	free(q);

@@ -196,8 +196,8 @@ def signal_one(pid, folder, number, wait):
         process.send_signal(number)
         process.wait(SECONDS)
     names = os.listdir(own)
-    assert names in ([], ["x.pybpf"]), (number, names)
-    return number, process.returncode, names != [] and is_whole(own / "x.pybpf")
+    assert names == [] or (names == ["x.pybpf"] and is_whole(own / "x.pybpf")), (number, names)
+    return number, process.returncode, names != []
 
 
 def test_signals_at_random_points(spinning, span, tmp_path):
@@ -207,7 +207,8 @@ def test_signals_at_random_points(spinning, span, tmp_path):
     with ThreadPoolExecutor(AT_ONCE) as pool:
         ended = list(pool.map(lambda point: signal_one(spinning.pid, tmp_path, *point), points))
     for number, code, whole in ended:
-        assert whole == (code == 0), (number, code)
+        # What is deadly can come between the file's appearance and the end.
+        assert whole == (code == 0) or (whole and number in DEADLY), (number, code)
         assert code in (0, -number), (number, code)
     assert any(whole for _, _, whole in ended) and not all(whole for _, _, whole in ended)
 

@@ -95,6 +95,13 @@ def test_table():
     assert r"a\x1b[31mb" in mine and r"c\x0ad" in mine
 
 
+def test_a_user_without_a_name():
+    """All of NSS is asked for it, with what is left of the rights."""
+    with sleeping(argv=["/usr/bin/python3", "-c", SLEEP], user=54321) as (process,):
+        run = pybpf("ps", "-p", process.pid)
+    assert (run.code, run.err) == (0, "") and "54321" in run.out
+
+
 def test_a_terminal_gets_what_fits():
     with sleeping(argv=[harness.default_python().argv[0], "-c", SLEEP, "x" * 500]) as (process,):
         ours, theirs = pty.openpty()

@@ -74,7 +74,7 @@ static void test_texts_of_pythons(void **state)
 
 	(void)state;
 	byte = 'x';
-	discovery_ask_runtimes(getpid(), false, pythons, PYBPF_MAX_RUNTIMES, &count, why, sizeof(why));
+	discovery_ask_runtimes(getpid(), 0, false, pythons, PYBPF_MAX_RUNTIMES, &count, why, sizeof(why));
 	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++)
 		assert_true(IS_TEXT(pythons[i].comm) && IS_TEXT(pythons[i].version) && IS_TEXT(pythons[i].path) &&
 			    IS_TEXT(pythons[i].build.origin) && IS_TEXT(pythons[i].version_source) &&
