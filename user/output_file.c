@@ -179,8 +179,8 @@ static int open_file(struct output_file *file, struct output_place *place, const
 
 	if (output_place_is_planted(place, caller)) {
 		snprintf(why, why_size,
-			 "it belongs to user %u, in a folder where others may put files; remove it, or choose another "
-			 "name",
+			 "it belongs to user %u, in or below a folder where others may put files; remove it, or choose "
+			 "another name",
 			 place->status.st_uid);
 		return -EACCES;
 	}

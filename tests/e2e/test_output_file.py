@@ -402,6 +402,45 @@ def test_planted_file(saved, shared):
     assert status(shared / "mine.html")[1] == CALLER and is_report(shared / "mine.html")
 
 
+@pytest.mark.parametrize("way", ["straight", "below", "from within", "by a link of root", "by /proc"])
+def test_planted_folder(saved, place, shared, way):
+    """A stranger's folder in a shared one: a file of his in it is as planted as one beside it."""
+    folder = shared / "perf"
+    run_as(OTHER, "mkdir", "-p", folder / "sub")
+    for name in ("x.html", "sub/x.html"):
+        run_as(OTHER, "sh", "-c", 'umask 0 && : >"$1"', "sh", folder / name)
+    if way == "from within":
+        for cwd, path in ((folder, "x.html"), (folder / "sub", "x.html"), (folder, "sub/../x.html")):
+            assert "belongs to user %d" % OTHER in refused(saved, path, cwd=cwd)
+    elif way == "by /proc":
+        assert "belongs to user %d" % OTHER in refused(saved, "/proc/self/cwd/x.html", cwd=folder)
+    else:
+        (place / "link").symlink_to("shared/perf")
+        path = {"straight": "x.html", "below": "sub/x.html"}.get(way)
+        for sudo in (False, True):
+            at = folder / path if path else place / "link" / "x.html"
+            assert "belongs to user %d" % OTHER in refused(saved, at, sudo=sudo)
+    assert (folder / "x.html").read_bytes() == (folder / "sub" / "x.html").read_bytes() == b""
+    # What is new there is root's; so is what is replaced and root's.
+    for _ in range(2):
+        written(saved, folder / "new.html")
+        assert status(folder / "new.html") == (0o600, 0, 0)
+
+
+def test_home_beside_a_shared_folder(saved, place):
+    """A user's file in his own folder keeps its owner, from wherever the path comes."""
+    own, sub = owned(place / "own", OTHER), owned(place / "own" / "sub", OTHER)
+    owned(own / "open", OTHER, mode=0o777)
+    team = owned(owned(place / "own" / "team", OTHER, mode=0o2775) / "deeper", OTHER, mode=0o2775)
+    for path in (own / "old.html", sub / "old.html", team / "old.html"):
+        path.write_bytes(b"old")
+        os.chown(path, OTHER, OTHER)
+    for cwd, path in ((own, "old.html"), (sub, "old.html"), (sub, "../old.html"), (own, "open/../old.html"),
+                      (place, "own/sub/old.html"), (team, "old.html"), (place, "own/team/deeper/old.html"), (own, "/proc/self/cwd/sub/old.html")):
+        written(saved, path, cwd=cwd)
+        assert status(Path(cwd, path) if "proc" not in path else sub / "old.html")[1] == OTHER
+
+
 def test_without_root(saved, place):
     """Others write where they may, and take no file from its owner."""
     readable = place / "in.pybpf"
