@@ -103,16 +103,21 @@ static int follow_in_proc(struct walk *w, const char *name, const char *after, b
 		memmove(w->rest, after, strlen(after) + 1);
 		return step_to(w, openat(place->folder, name, O_PATH | O_DIRECTORY | O_CLOEXEC)) ?: look_above(w);
 	}
+	/* Before the opening, which a device may notice, and after it: the other process may have changed it. */
 	if (fstatat(place->folder, name, &status, 0))
 		return -errno;
+	if (!S_ISREG(status.st_mode)) {
+		/* O_NONBLOCK is for the opening only. */
+		place->descriptor = openat(place->folder, name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (place->descriptor < 0 || fstat(place->descriptor, &status))
+			return -errno;
+	}
 	if (S_ISREG(status.st_mode)) {
 		snprintf(w->why, w->why_size, "it is the open file of another process; give the path of the file");
 		return -EINVAL;
 	}
-	/* O_NONBLOCK is for the opening only. */
-	place->descriptor = openat(place->folder, name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	*arrived = true;
-	return place->descriptor < 0 || fcntl(place->descriptor, F_SETFL, 0) ? -errno : 0;
+	return fcntl(place->descriptor, F_SETFL, 0) ? -errno : 0;
 }
 
 /* arrived: NULL on the way. */
@@ -143,6 +148,17 @@ static int follow(struct walk *w, int link, uid_t owner, const char *name, const
 	return prepend(w, text, after);
 }
 
+/* pybpf's own close at an exec; those that it was started with could not. */
+static int take_descriptor(const char *name)
+{
+	int fd = atoi(name), flags = fcntl(fd, F_GETFD);
+
+	if (flags >= 0 && !(flags & FD_CLOEXEC))
+		return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	errno = EBADF;
+	return -1;
+}
+
 /* The last name, unless it is a link, which becomes the rest of the path. */
 static int arrive(struct walk *w, const char *name, const char *after, bool *arrived)
 {
@@ -158,7 +174,7 @@ static int arrive(struct walk *w, const char *name, const char *after, bool *arr
 	}
 	if (fd >= 0 && S_ISLNK(place->status.st_mode)) {
 		if (among_descriptors(w)) {
-			place->descriptor = fcntl(atoi(name), F_DUPFD_CLOEXEC, 0);
+			place->descriptor = take_descriptor(name);
 			*arrived = true;
 			err = place->descriptor < 0 ? -errno : 0;
 		} else {

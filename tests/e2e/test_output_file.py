@@ -296,6 +296,39 @@ def test_another_processes_pipe(small):
         assert "belongs to user %d" % OTHER in refused(small, "/proc/%d/fd/1" % process.pid)
 
 
+FLIPS = """
+import os, sys
+null, victim = os.open("/dev/null", os.O_WRONLY), os.open(sys.argv[1], os.O_WRONLY)
+print("ready", flush=True)
+while True:
+    os.dup2(victim, 1)
+    os.dup2(null, 1)
+"""
+
+
+def test_another_processes_descriptor_changes(small, victim):
+    """A file there would be written into, instead of being replaced; it is not, also when it comes last."""
+    refusals = 0
+    with harness.started(["/usr/bin/python3", "-c", FLIPS, victim], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        for _ in range(60):
+            run = report(small, "-o", "/proc/%d/fd/1" % process.pid, "-f", "json")
+            assert run.code == 0 or "open file of another process" in one_sentence(run.err)
+            refusals += run.code
+            assert victim.read_bytes() == b"precious"
+    assert 0 < refusals < 60, "%d: the file was not there, or only" % refusals
+
+
+def test_own_descriptors(spinning):
+    """Those that a run has for itself are nobody's place for output."""
+    said = []
+    for fd in range(3, 20):
+        run = pybpf("-q", "-p", spinning.pid, "-d", 0.1, "-f", "json", "-o", "/dev/fd/%d" % fd, timeout=SECONDS)
+        assert run.code == 1, fd
+        said.append(one_sentence(run.err).rpartition(": ")[2])
+    assert set(said) == {"Bad file descriptor", "No such file or directory"}, said
+
+
 def test_terminal_and_null(small):
     keyboard, terminal = pty.openpty()
     try:
