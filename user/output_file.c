@@ -171,11 +171,41 @@ static int set_status(const struct output_place *place, const struct caller *cal
 	return 0;
 }
 
+static bool has_attribute(int fd, uint64_t attribute)
+{
+	struct statx status;
+
+	return !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) &&
+	       status.stx_attributes & status.stx_attributes_mask & attribute;
+}
+
+/* Of what rename(2) says only when there is something to rename: after the run. */
+static int can_be_replaced(const struct output_place *place, char *why, size_t why_size)
+{
+	if (has_attribute(place->there, STATX_ATTR_MOUNT_ROOT)) {
+		snprintf(why, why_size, "a file is mounted there, which cannot be replaced; mount its folder instead");
+		return -EBUSY;
+	}
+	if (has_attribute(place->there, STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) {
+		snprintf(why, why_size,
+			 "it is marked as immutable or append-only, and cannot be replaced; "
+			 "`chattr -ia` ends that");
+		return -EPERM;
+	}
+	if (has_attribute(place->folder, STATX_ATTR_APPEND)) {
+		snprintf(why, why_size,
+			 "its folder is marked as append-only, and nothing in it can be replaced; "
+			 "`chattr -a` ends that");
+		return -EPERM;
+	}
+	return 0;
+}
+
 /* Opens a file that is to have the place's name. */
 static int open_file(struct output_file *file, struct output_place *place, const struct caller *caller, char *why,
 		     size_t why_size)
 {
-	int err, fd;
+	int err = 0, fd;
 
 	if (output_place_is_planted(place, caller)) {
 		snprintf(why, why_size,
@@ -184,6 +214,10 @@ static int open_file(struct output_file *file, struct output_place *place, const
 			 place->status.st_uid);
 		return -EACCES;
 	}
+	if (place->there >= 0)
+		err = can_be_replaced(place, why, why_size);
+	if (err)
+		return err;
 	memcpy(file->name, place->name, sizeof(file->name));
 	file->folder_status = place->folder_status;
 	file->folder = place->folder;

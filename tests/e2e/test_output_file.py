@@ -474,6 +474,52 @@ def test_home_beside_a_shared_folder(saved, place):
         assert status(Path(cwd, path) if "proc" not in path else sub / "old.html")[1] == OTHER
 
 
+# Files that cannot be replaced: known before the run, not after it
+
+
+def refused_at_once(spinning, path, words):
+    """Of all that a run needs time for, nothing is begun."""
+    run = pybpf("-p", spinning.pid, "-d", 300, "-o", path, timeout=SECONDS)
+    assert run.code == 1 and words in one_sentence(run.err)
+
+
+def test_file_that_is_a_mount(saved, spinning, place):
+    """As `docker run -v /host/x.html:/x.html` makes one."""
+    (place / "outer.html").write_bytes(b"old")
+    (place / "x.html").write_bytes(b"")
+    done = subprocess.run(["mount", "--bind", place / "outer.html", place / "x.html"], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("no file can be mounted here: %s" % done.stderr.decode().strip())
+    try:
+        refused_at_once(spinning, place / "x.html", "mount its folder")
+        assert (place / "outer.html").read_bytes() == b"old"
+        assert sorted(os.listdir(place)) == ["outer.html", "x.html"]
+    finally:
+        subprocess.run(["umount", place / "x.html"], check=True)
+    written(saved, place / "x.html")
+
+
+@pytest.mark.parametrize("flag", ["i", "a"])
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_file_that_must_stay(saved, spinning, place, flag, what):
+    folder = place / "folder"
+    folder.mkdir()
+    (folder / "x.html").write_bytes(b"old")
+    marked = folder if what == "folder" else folder / "x.html"
+    done = subprocess.run(["chattr", "+" + flag, marked], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("chattr does nothing in /tmp: %s" % done.stderr.decode().strip())
+    try:
+        refused_at_once(spinning, folder / "x.html", "chattr" if (what, flag) != ("folder", "i") else "not permitted")
+        assert (folder / "x.html").read_bytes() == b"old" and os.listdir(folder) == ["x.html"]
+    finally:
+        subprocess.run(["chattr", "-" + flag, marked], check=True)
+    written(saved, folder / "x.html")
+
+
+# Without root
+
+
 def test_without_root(saved, place):
     """Others write where they may, and take no file from its owner."""
     readable = place / "in.pybpf"
