@@ -343,6 +343,19 @@ static int appear(struct output_file *file)
 	return 0;
 }
 
+/* A file has its name only when its content is on the disk, also after a power failure. */
+static int reach_disk(FILE *stream)
+{
+	while (fsync(fileno(stream))) {
+		/* What a file system says that has nothing to wait for. */
+		if (errno == EINVAL || errno == EROFS || errno == ENOSYS || errno == EOPNOTSUPP)
+			return 0;
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
 void output_file_entrust(struct output_file *file)
 {
 	if (!*file->name)
@@ -360,6 +373,8 @@ int output_file_commit(struct output_file *file)
 	errno = 0;
 	if (fflush(file->stream) || ferror(file->stream))
 		err = errno ? -errno : -EIO;
+	if (!err && (*file->name || file->entrusted))
+		err = reach_disk(file->stream);
 	if (fclose(file->stream) && !err)
 		err = -errno;
 	file->stream = NULL;

@@ -295,7 +295,7 @@ def test_quota(saved, tmp_path):
 
 # seccomp_data of linux/seccomp.h: the number, and the low halves of the arguments.
 NUMBER, FIRST, THIRD = 0, 16, 32
-OPENAT, WRITE = {"x86_64": (257, 1), "aarch64": (56, 64)}[platform.machine()]
+OPENAT, WRITE, FSYNC = {"x86_64": (257, 1, 74), "aarch64": (56, 64, 82)}[platform.machine()]
 TMPFILE_BIT = 0o20000000
 LOAD, EQUAL, GREATER, BITS, RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
 
@@ -327,6 +327,27 @@ def test_exceeded_quota_of_any_file_system(saved, tmp_path):
         assert report(saved, "-o", path, preexec_fn=refuse).code == 1 and path.read_bytes() == b"old"
         path.unlink()
         assert os.listdir(tmp_path) == []
+
+
+def test_failure_of_writeback(saved, spinning, tmp_path):
+    """What was taken from pybpf and did not get to the disk is not whole, and gets no name."""
+    refuse = refusing(FSYNC, FIRST, GREATER, 2, errno.EIO)
+    path = tmp_path / "x.html"
+    absent(report(saved, "-o", path, preexec_fn=refuse), path, "Input/output error")
+    path.write_bytes(b"old")
+    runs = [report(saved, "-o", path, preexec_fn=refuse),
+            pybpf("-q", "-p", spinning.pid, "-d", 0.1, "-o", path, preexec_fn=refuse, timeout=SECONDS)]
+    for run in runs:
+        assert run.code == 1 and "Input/output error" in one_sentence(run.err), run.err
+    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["x.html"]
+
+
+@pytest.mark.parametrize("error", [errno.EINVAL, errno.EROFS, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_no_writeback(saved, tmp_path, error):
+    """File systems that have nothing to wait for."""
+    path = tmp_path / "x.html"
+    run = report(saved, "-o", path, preexec_fn=refusing(FSYNC, FIRST, GREATER, 2, error))
+    assert run.code == 0 and path.read_bytes().rstrip().endswith(b"</html>"), run.err
 
 
 def test_no_tmpfile(saved, tmp_path):
