@@ -195,8 +195,10 @@ static void assert_utf8(const char *bytes)
 /* Controls (C1's too), separators of lines, what turns text around: of the names made to harm, all that does. */
 static bool is_harmful(const char *text)
 {
+	/* NOLINTBEGIN(misc-misleading-bidirectional): that they mislead is what is looked for. */
 	static const char *const sequences[] = {"\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xac", "\xe2\x80\xae",
 						"\xe2\x81\xa6", "\xd8\x9c",     "\xc2\x85",     "\xc2\x9b"};
+	/* NOLINTEND(misc-misleading-bidirectional) */
 
 	for (size_t i = 0; i < sizeof(sequences) / sizeof(*sequences); i++) {
 		if (strstr(text, sequences[i]))
