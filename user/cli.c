@@ -66,6 +66,34 @@ int cli_start_helpers(void)
 	return CLI_OK;
 }
 
+int cli_finish_stdout(void)
+{
+	static bool failed;
+	int err = 0, copy;
+
+	if (failed)
+		return 0;
+	errno = 0;
+	if (fflush(stdout) || ferror(stdout))
+		err = errno ? -errno : -EIO;
+	copy = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (copy >= 0 && close(copy) && errno != EINTR)
+		err = err ?: -errno;
+	failed = err;
+	return err;
+}
+
+/* What no command has said of stdout: most of them have printed nothing there, or only help. */
+static int finish(int code)
+{
+	int err = cli_finish_stdout();
+
+	if (!err)
+		return code;
+	log_error("cannot write to stdout: %s", strerror(-err));
+	return CLI_FAILED;
+}
+
 /*
  * A stream that was closed by who started this would be the next file that is opened, and what is printed would go
  * there. In its place stands one with which what it is for fails, as with a closed one.
@@ -88,8 +116,8 @@ int main(int argc, char **argv)
 	if (argc > 1) {
 		for (const struct cli_command *c = commands; c->name; c++) {
 			if (strcmp(argv[1], c->name) == 0)
-				return c->run(argc - 1, argv + 1);
+				return finish(c->run(argc - 1, argv + 1));
 		}
 	}
-	return cli_record(argc, argv);
+	return finish(cli_record(argc, argv));
 }

@@ -42,6 +42,12 @@ int cli_number(const char *text, double min, double max, double *out);
 int cli_drop_rights(const struct rights_wanted *wanted);
 
 /*
+ * Writes what is left for stdout, and closes a copy of it: some file systems (NFS, FUSE) say only then what failed.
+ * Returns 0, or negative errno the first time.
+ */
+int cli_finish_stdout(void);
+
+/*
  * Starts what opens and parses other programs' files (foreign.h); before anything is opened that it need not have.
  * Returns CLI_OK, or CLI_FAILED after one sentence on stderr.
  */

@@ -54,6 +54,8 @@ static const char help_tail[] =
 	"A share also shrinks when another one grows; rate and time do not. Shares are those of what passes the\n"
 	"filters. Folded stacks have two numbers, before (scaled to after) and after, for flamegraph.pl; those within\n"
 	"the noise have the same number twice, without --all-rows.\n"
+	"Text goes to a terminal through $PYBPF_PAGER, $PAGER, or `less -FRX`; an empty one, or cat, stands for none.\n"
+	"With sudo, that program runs as the user who called it.\n"
 	"Exit status: 0 done, whether there is a change or not; 1 it failed; 2 wrong command line.\n";
 
 enum {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "caller.h"
+#include "cli.h"
 #include "log.h"
 #include "rights.h"
 
@@ -132,21 +133,20 @@ void cli_pager_start(const struct cli_pager *pager)
 		ignore_signals(true);
 }
 
-static int finish_stream(FILE *stream, bool close_it)
+static int close_pipe(FILE *pipe)
 {
 	int err = 0;
 
 	errno = 0;
-	if (fflush(stream) || ferror(stream))
+	if (fflush(pipe) || ferror(pipe))
 		err = errno ? -errno : -EIO;
-	if (close_it)
-		fclose(stream);
+	fclose(pipe);
 	return err;
 }
 
 bool cli_pager_finish(struct cli_pager *pager, int *err)
 {
-	int status = 0, written = finish_stream(pager->stream, pager->command != NULL);
+	int status = 0, written = pager->command ? close_pipe(pager->stream) : cli_finish_stdout();
 	bool gave_up;
 
 	if (!pager->command) {

@@ -115,9 +115,6 @@ static int tell(const struct ps *ps, const struct ps_list *list)
 			 list->looked_at);
 	else if (!list->count && !ps->filter.pids.count)
 		log_warn("no Python process was found among the %zu that were looked at", list->looked_at);
-	errno = 0;
-	if (!err && (fflush(stdout) || ferror(stdout)))
-		err = -(errno ? errno : EIO);
 	if (err)
 		log_error("cannot write the list: %s", strerror(-err));
 	return err || list->missing || (!list->count && (list->denied || list->hidden)) ? CLI_FAILED : CLI_OK;

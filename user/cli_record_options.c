@@ -40,8 +40,9 @@ static const char help_head[] =
 static const char help_middle[] =
 	"      --no-children       of a command: not its children\n"
 	"      --as USER           run the command as USER, with that user's groups, HOME and PATH, and without "
-	"capabilities;\n"
-	"                          caller: who called sudo. Without it, it runs as pybpf does: as root\n"
+	"capabilities\n"
+	"                          unless USER is root; caller: who called sudo. Without it, it runs as pybpf does: as "
+	"root\n"
 	"\n"
 	"How to sample:\n"
 	"  -d, --duration SECONDS  stop after so long (default: at Ctrl-C, or when the processes end)\n"
@@ -64,8 +65,8 @@ static const char help_tail[] =
 	"      --lines WHICH       current: the line being executed (default); first: the function's first; none\n"
 	"      --full-filenames    whole paths instead of their importable part\n"
 	"      --timestamps        keep the time of each sample, as html, speedscope and the other timelines do by\n"
-	"                          themselves: 64 bytes of memory each, and a record in place of a count; with\n"
-	"                          --no-timestamps those do without\n"
+	"                          themselves: 64 bytes of memory each, and a record beside its being counted;\n"
+	"                          with --no-timestamps those do without\n"
 	"      --no-source         no source text; html and pybpf files hold that of the hottest files\n"
 	"      --anonymize         hashes in place of names of functions, files, processes and containers, and no "
 	"source\n"
@@ -92,8 +93,8 @@ static const char help_tail[] =
 	"  -V, --version           with -v: those of the libraries, too\n"
 	"\n"
 	"In folded stacks a frame is `qualname (package/module.py:LINE)`; in names and paths a backslash is written\n"
-	"\\\\, a semicolon \\x3b, and what is no plain text (control characters, bidirectional marks, no UTF-8) "
-	"\\xNN.\n"
+	"\\\\, a semicolon \\x3b, and what is not plain text (control characters, marks that turn the direction of\n"
+	"writing, characters that take no room, bytes that are no UTF-8) \\xNN.\n"
 	"Exit status: 0 done, 1 failed, 2 wrong command line; of `-- COMMAND`, the command's own (127 not found,\n"
 	"126 not executable, 128 + N ended by signal N).\n";
 

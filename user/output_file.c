@@ -171,19 +171,53 @@ static int set_status(const struct output_place *place, const struct caller *cal
 	return 0;
 }
 
+static bool has_attribute(int fd, uint64_t attribute)
+{
+	struct statx status;
+
+	return !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) &&
+	       status.stx_attributes & status.stx_attributes_mask & attribute;
+}
+
+/* Of what rename(2) says only when there is something to rename: after the run. */
+static int can_be_replaced(const struct output_place *place, char *why, size_t why_size)
+{
+	if (has_attribute(place->there, STATX_ATTR_MOUNT_ROOT)) {
+		snprintf(why, why_size, "a file is mounted there, which cannot be replaced; mount its folder instead");
+		return -EBUSY;
+	}
+	if (has_attribute(place->there, STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) {
+		snprintf(why, why_size,
+			 "it is marked as immutable or append-only, and cannot be replaced; "
+			 "`chattr -ia` ends that");
+		return -EPERM;
+	}
+	if (has_attribute(place->folder, STATX_ATTR_APPEND)) {
+		snprintf(why, why_size,
+			 "its folder is marked as append-only, and nothing in it can be replaced; "
+			 "`chattr -a` ends that");
+		return -EPERM;
+	}
+	return 0;
+}
+
 /* Opens a file that is to have the place's name. */
 static int open_file(struct output_file *file, struct output_place *place, const struct caller *caller, char *why,
 		     size_t why_size)
 {
-	int err, fd;
+	int err = 0, fd;
 
 	if (output_place_is_planted(place, caller)) {
 		snprintf(why, why_size,
-			 "it belongs to user %u, in a folder where others may put files; remove it, or choose another "
-			 "name",
+			 "it belongs to user %u, in or below a folder where others may put files; remove it, or choose "
+			 "another name",
 			 place->status.st_uid);
 		return -EACCES;
 	}
+	if (place->there >= 0)
+		err = can_be_replaced(place, why, why_size);
+	if (err)
+		return err;
 	memcpy(file->name, place->name, sizeof(file->name));
 	file->folder_status = place->folder_status;
 	file->folder = place->folder;
@@ -309,6 +343,19 @@ static int appear(struct output_file *file)
 	return 0;
 }
 
+/* A file has its name only when its content is on the disk, also after a power failure. */
+static int reach_disk(FILE *stream)
+{
+	while (fsync(fileno(stream))) {
+		/* What a file system says that has nothing to wait for. */
+		if (errno == EINVAL || errno == EROFS || errno == ENOSYS || errno == EOPNOTSUPP)
+			return 0;
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
 void output_file_entrust(struct output_file *file)
 {
 	if (!*file->name)
@@ -326,6 +373,8 @@ int output_file_commit(struct output_file *file)
 	errno = 0;
 	if (fflush(file->stream) || ferror(file->stream))
 		err = errno ? -errno : -EIO;
+	if (!err && (*file->name || file->entrusted))
+		err = reach_disk(file->stream);
 	if (fclose(file->stream) && !err)
 		err = -errno;
 	file->stream = NULL;

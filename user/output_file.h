@@ -45,7 +45,8 @@ bool output_file_needs_fowner(const struct output_file *file);
 void output_file_entrust(struct output_file *file);
 
 /*
- * Gives the file its name, in the place of an old one; an entrusted one is closed, and its other process does that.
+ * Waits until the disk has the content, and gives the file its name, in the place of an old one; an entrusted one is
+ * closed, and its other process gives it the name.
  * Returns 0 or negative errno; on failure nothing stays behind, and an old file stays as it was.
  */
 int output_file_commit(struct output_file *file);

@@ -33,6 +33,42 @@ static int step_to(struct walk *w, int folder)
 	return 0;
 }
 
+/* What a stranger put into a folder where not only its owner puts things. */
+static bool put_by_stranger(const struct caller *caller, const struct stat *folder, const struct stat *thing)
+{
+	return !caller_trusts(caller, thing->st_uid) && thing->st_uid != folder->st_uid &&
+	       folder->st_mode & (S_IWGRP | S_IWOTH);
+}
+
+/* For a folder that the walk has not come to by names. Where one above cannot be looked at, it is left out. */
+static int look_above(struct walk *w)
+{
+	int at = fcntl(w->place->folder, F_DUPFD_CLOEXEC, 0), parent;
+	struct stat below, above;
+	bool top = false;
+
+	if (at < 0 || fstat(at, &below)) {
+		int err = -errno;
+
+		if (at >= 0)
+			close(at);
+		return err;
+	}
+	while (!top && !w->place->planted) {
+		parent = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		close(at);
+		at = parent;
+		if (at < 0 || fstat(at, &above))
+			break;
+		w->place->planted = put_by_stranger(w->caller, &above, &below);
+		top = above.st_dev == below.st_dev && above.st_ino == below.st_ino;
+		below = above;
+	}
+	if (at >= 0)
+		close(at);
+	return 0;
+}
+
 /* Puts the text of a link before the rest of the path. */
 static int prepend(struct walk *w, const char *text, const char *after)
 {
@@ -65,18 +101,23 @@ static int follow_in_proc(struct walk *w, const char *name, const char *after, b
 
 	if (!arrived) {
 		memmove(w->rest, after, strlen(after) + 1);
-		return step_to(w, openat(place->folder, name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+		return step_to(w, openat(place->folder, name, O_PATH | O_DIRECTORY | O_CLOEXEC)) ?: look_above(w);
 	}
+	/* Before the opening, which a device may notice, and after it: the other process may have changed it. */
 	if (fstatat(place->folder, name, &status, 0))
 		return -errno;
+	if (!S_ISREG(status.st_mode)) {
+		/* O_NONBLOCK is for the opening only. */
+		place->descriptor = openat(place->folder, name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (place->descriptor < 0 || fstat(place->descriptor, &status))
+			return -errno;
+	}
 	if (S_ISREG(status.st_mode)) {
 		snprintf(w->why, w->why_size, "it is the open file of another process; give the path of the file");
 		return -EINVAL;
 	}
-	/* O_NONBLOCK is for the opening only. */
-	place->descriptor = openat(place->folder, name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	*arrived = true;
-	return place->descriptor < 0 || fcntl(place->descriptor, F_SETFL, 0) ? -errno : 0;
+	return fcntl(place->descriptor, F_SETFL, 0) ? -errno : 0;
 }
 
 /* arrived: NULL on the way. */
@@ -107,6 +148,17 @@ static int follow(struct walk *w, int link, uid_t owner, const char *name, const
 	return prepend(w, text, after);
 }
 
+/* pybpf's own close at an exec; those that it was started with could not. */
+static int take_descriptor(const char *name)
+{
+	int fd = atoi(name), flags = fcntl(fd, F_GETFD);
+
+	if (flags >= 0 && !(flags & FD_CLOEXEC))
+		return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	errno = EBADF;
+	return -1;
+}
+
 /* The last name, unless it is a link, which becomes the rest of the path. */
 static int arrive(struct walk *w, const char *name, const char *after, bool *arrived)
 {
@@ -122,7 +174,7 @@ static int arrive(struct walk *w, const char *name, const char *after, bool *arr
 	}
 	if (fd >= 0 && S_ISLNK(place->status.st_mode)) {
 		if (among_descriptors(w)) {
-			place->descriptor = fcntl(atoi(name), F_DUPFD_CLOEXEC, 0);
+			place->descriptor = take_descriptor(name);
 			*arrived = true;
 			err = place->descriptor < 0 ? -errno : 0;
 		} else {
@@ -150,9 +202,16 @@ static int pass(struct walk *w, const char *name, const char *after)
 {
 	/* O_DIRECTORY mounts what is to be mounted on the way (autofs), which O_PATH alone does not. */
 	int fd = openat(w->place->folder, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC), err;
-	struct stat status;
+	struct stat parent, status;
 
 	if (fd >= 0) {
+		if (fstat(w->place->folder, &parent) || fstat(fd, &status)) {
+			err = -errno;
+			close(fd);
+			return err;
+		}
+		if (strcmp(name, "..") != 0)
+			w->place->planted |= put_by_stranger(w->caller, &parent, &status);
 		memmove(w->rest, after, strlen(after) + 1);
 		return step_to(w, fd);
 	}
@@ -208,7 +267,9 @@ int output_place_find(const char *path, const struct caller *caller, struct outp
 	else {
 		place->folder = open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		memcpy(w.rest, path, strlen(path) + 1);
-		err = place->folder < 0 ? -errno : walk(&w);
+		err = place->folder < 0 ? -errno : *path == '/' ? 0 : look_above(&w);
+		if (!err)
+			err = walk(&w);
 	}
 	if (err) {
 		output_place_close(place);
@@ -220,10 +281,10 @@ int output_place_find(const char *path, const struct caller *caller, struct outp
 
 bool output_place_is_planted(const struct output_place *place, const struct caller *caller)
 {
-	if (place->there < 0 || caller_trusts(caller, place->status.st_uid) ||
-	    place->status.st_uid == place->folder_status.st_uid)
+	if (place->there < 0)
 		return false;
-	return place->folder_status.st_mode & (S_IWGRP | S_IWOTH);
+	return put_by_stranger(caller, &place->folder_status, &place->status) ||
+	       (place->planted && !caller_trusts(caller, place->status.st_uid));
 }
 
 void output_place_close(struct output_place *place)

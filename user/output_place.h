@@ -13,6 +13,7 @@
 struct output_place {
 	int descriptor; /* of an open pipe, terminal or file that the path names: /dev/stdout, /dev/fd/N; else -1 */
 	int folder;     /* O_PATH */
+	bool planted;   /* a stranger put it, or one on the way to it, where not only the owner puts things */
 	struct stat folder_status;
 	char name[NAME_MAX + 1]; /* in the folder */
 	int there;               /* O_PATH, of what has the name; -1: nothing has */
@@ -26,7 +27,7 @@ struct output_place {
 int output_place_find(const char *path, const struct caller *caller, struct output_place *place, char *why,
 		      size_t why_size);
 
-/* True for what another user put there, in a folder where not only its owner puts things. */
+/* True for what another user put there, in a folder where not only its owner puts things, or below such a user's. */
 bool output_place_is_planted(const struct output_place *place, const struct caller *caller);
 
 void output_place_close(struct output_place *place);

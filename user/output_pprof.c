@@ -55,7 +55,8 @@ struct writer {
 	bool no_memory; /* what has been written since is of no use */
 };
 
-/* Text in UTF-8, which protobuf asks for. Takes it over: it is freed with the table, or here. */
+/* Text in UTF-8, which protobuf asks for, and one line, since `go tool pprof` prints it as it is. Takes it over: it is
+ * freed with the table, or here. */
 static int64_t add_text(struct writer *w, char *text)
 {
 	bool fresh = false;
@@ -71,7 +72,7 @@ static int64_t add_text(struct writer *w, char *text)
 
 static int64_t text_of(struct writer *w, const char *text)
 {
-	return add_text(w, text_utf8(text));
+	return add_text(w, text_printable(text));
 }
 
 static int64_t string_of(struct writer *w, uint32_t string)
@@ -146,7 +147,7 @@ static void write_comments(struct writer *w)
 
 		if (asprintf(&text, "%s: %s", profile_string(w->profile, facts[i].key),
 			     profile_string(w->profile, facts[i].value)) >= 0) {
-			clean = text_utf8(text);
+			clean = text_printable(text);
 			free(text);
 		}
 		write_comment(w, add_text(w, clean));

@@ -129,26 +129,6 @@ void text_print(const char *text, FILE *out)
 		fwrite(some, 1, held, out);
 }
 
-char *text_utf8(const char *text)
-{
-	static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
-	char *out = malloc(3 * strlen(text) + 1), *to = out;
-
-	if (!out)
-		return NULL;
-	while (*text) {
-		size_t len = sequence((const unsigned char *)text);
-
-		if (len)
-			to = mempcpy(to, text, len);
-		else
-			to = mempcpy(to, replacement, strlen(replacement));
-		text += len ?: 1;
-	}
-	*to = '\0';
-	return out;
-}
-
 size_t text_width(const char *text)
 {
 	size_t width = 0;

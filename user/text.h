@@ -22,8 +22,6 @@ void text_print(const char *text, FILE *out);
 size_t text_width(const char *text);
 /* How many bytes of it fill at most that many columns. */
 size_t text_fit(const char *text, size_t width);
-/* A copy, which the caller frees, with bytes that are no UTF-8 as U+FFFD; NULL without memory. */
-char *text_utf8(const char *text);
 /*
  * Writes a JSON string with its quotes; bytes that are no UTF-8 as U+FFFD, and < > & and what is not plain as \uNNNN
  * (above U+FFFF as two of them): it may stand in HTML, and is one line to everybody.

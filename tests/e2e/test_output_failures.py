@@ -296,7 +296,7 @@ def test_quota(saved, tmp_path):
 
 # seccomp_data of linux/seccomp.h: the number, and the low halves of the arguments.
 NUMBER, FIRST, THIRD = 0, 16, 32
-OPENAT, WRITE = {"x86_64": (257, 1), "aarch64": (56, 64)}[platform.machine()]
+OPENAT, WRITE, CLOSE, FSYNC = {"x86_64": (257, 1, 3, 74), "aarch64": (56, 64, 57, 82)}[platform.machine()]
 TMPFILE_BIT = 0o20000000
 LOAD, EQUAL, GREATER, BITS, RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
 
@@ -330,6 +330,27 @@ def test_exceeded_quota_of_any_file_system(saved, tmp_path):
         assert os.listdir(tmp_path) == []
 
 
+def test_failure_of_writeback(saved, spinning, tmp_path):
+    """What was taken from pybpf and did not get to the disk is not whole, and gets no name."""
+    refuse = refusing(FSYNC, FIRST, GREATER, 2, errno.EIO)
+    path = tmp_path / "x.html"
+    absent(report(saved, "-o", path, preexec_fn=refuse), path, "Input/output error")
+    path.write_bytes(b"old")
+    runs = [report(saved, "-o", path, preexec_fn=refuse),
+            pybpf("-q", "-p", spinning.pid, "-d", 0.1, "-o", path, preexec_fn=refuse, timeout=SECONDS)]
+    for run in runs:
+        assert run.code == 1 and "Input/output error" in one_sentence(run.err), run.err
+    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["x.html"]
+
+
+@pytest.mark.parametrize("error", [errno.EINVAL, errno.EROFS, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_no_writeback(saved, tmp_path, error):
+    """File systems that have nothing to wait for."""
+    path = tmp_path / "x.html"
+    run = report(saved, "-o", path, preexec_fn=refusing(FSYNC, FIRST, GREATER, 2, error))
+    assert run.code == 0 and path.read_bytes().rstrip().endswith(b"</html>"), run.err
+
+
 def test_no_tmpfile(saved, tmp_path):
     """NFS, 9p: the file has a name of its own beside its place, is as private, and is gone after a failure."""
     refuse = refusing(OPENAT, THIRD, BITS, TMPFILE_BIT, errno.EOPNOTSUPP)
@@ -361,6 +382,47 @@ def test_no_proc(saved, tmp_path):
         assert path.read_bytes().rstrip().endswith(b"</html>")
         assert path.stat().st_mode & 0o777 == 0o600 and os.listdir(tmp_path) == ["x.html"]
         path.chmod(0o640)
+
+
+# stdout
+
+
+def full_stdout(*args, **options):
+    with open("/dev/full", "wb") as full:
+        return pybpf(*args, stdout=full, timeout=SECONDS, **options)
+
+
+@pytest.mark.parametrize("args", [
+    ("--help",), ("--version",), ("--version", "-v"), ("record", "--help"), ("ps", "--help"), ("report", "--help"),
+    ("diff", "--help"), ("doctor", "--help"), ("doctor",), ("ps",), ("ps", "--json"),
+], ids=" ".join)
+def test_full_stdout(spinning, args):
+    run = full_stdout(*args)
+    said = [line for line in run.err.split("\n") if "stdout" in line]
+    assert run.code == 1 and said == ["pybpf: cannot write to stdout: No space left on device"], run.err
+
+
+def test_full_stdout_is_told_once(saved, spinning):
+    for args in (("report", saved), ("diff", saved, saved), ("-p", spinning.pid, "-d", 0.1)):
+        run = full_stdout(*args)
+        assert run.code == 1 and run.err.count("cannot write to stdout: No space left") == 1, run.err
+
+
+def test_failure_when_stdout_is_closed(spinning):
+    """NFS and FUSE say only then that nothing is on the server. The dynamic loader's descriptor, 3, must close."""
+    refuse = refusing(CLOSE, FIRST, GREATER, 3, errno.EDQUOT)
+    argv = [harness.PYBPF, "-q", "-p", str(spinning.pid), "-d", "0.1"]
+    done = subprocess.run(argv, capture_output=True, text=True, preexec_fn=refuse, timeout=SECONDS, check=False)
+    assert done.returncode == 1, done
+    assert "cannot write to stdout: Disk quota exceeded" in one_sentence(done.stderr), done.stderr
+
+
+def test_closed_stdout_without_output(saved, tmp_path):
+    """What nobody writes to cannot fail."""
+    done = with_closed(">&-", "report", "-q", saved, "-o", tmp_path / "x.html")
+    assert done.returncode == 0 and not done.stderr, done
+    done = with_closed(">&-", "--help")
+    assert done.returncode == 1 and "cannot write to stdout" in one_sentence(done.stderr), done
 
 
 # Refused by limits

@@ -296,6 +296,39 @@ def test_another_processes_pipe(small):
         assert "belongs to user %d" % OTHER in refused(small, "/proc/%d/fd/1" % process.pid)
 
 
+FLIPS = """
+import os, sys
+null, victim = os.open("/dev/null", os.O_WRONLY), os.open(sys.argv[1], os.O_WRONLY)
+print("ready", flush=True)
+while True:
+    os.dup2(victim, 1)
+    os.dup2(null, 1)
+"""
+
+
+def test_another_processes_descriptor_changes(small, victim):
+    """A file there would be written into, instead of being replaced; it is not, also when it comes last."""
+    refusals = 0
+    with harness.started(["/usr/bin/python3", "-c", FLIPS, victim], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        for _ in range(60):
+            run = report(small, "-o", "/proc/%d/fd/1" % process.pid, "-f", "json")
+            assert run.code == 0 or "open file of another process" in one_sentence(run.err)
+            refusals += run.code
+            assert victim.read_bytes() == b"precious"
+    assert 0 < refusals < 60, "%d: the file was not there, or only" % refusals
+
+
+def test_own_descriptors(spinning):
+    """Those that a run has for itself are nobody's place for output."""
+    said = []
+    for fd in range(3, 20):
+        run = pybpf("-q", "-p", spinning.pid, "-d", 0.1, "-f", "json", "-o", "/dev/fd/%d" % fd, timeout=SECONDS)
+        assert run.code == 1, fd
+        said.append(one_sentence(run.err).rpartition(": ")[2])
+    assert set(said) == {"Bad file descriptor", "No such file or directory"}, said
+
+
 def test_terminal_and_null(small):
     keyboard, terminal = pty.openpty()
     try:
@@ -400,6 +433,91 @@ def test_planted_file(saved, shared):
     run_as(CALLER, "touch", shared / "mine.html")
     written(saved, shared / "mine.html", sudo=True)
     assert status(shared / "mine.html")[1] == CALLER and is_report(shared / "mine.html")
+
+
+@pytest.mark.parametrize("way", ["straight", "below", "from within", "by a link of root", "by /proc"])
+def test_planted_folder(saved, place, shared, way):
+    """A stranger's folder in a shared one: a file of his in it is as planted as one beside it."""
+    folder = shared / "perf"
+    run_as(OTHER, "mkdir", "-p", folder / "sub")
+    for name in ("x.html", "sub/x.html"):
+        run_as(OTHER, "sh", "-c", 'umask 0 && : >"$1"', "sh", folder / name)
+    if way == "from within":
+        for cwd, path in ((folder, "x.html"), (folder / "sub", "x.html"), (folder, "sub/../x.html")):
+            assert "belongs to user %d" % OTHER in refused(saved, path, cwd=cwd)
+    elif way == "by /proc":
+        assert "belongs to user %d" % OTHER in refused(saved, "/proc/self/cwd/x.html", cwd=folder)
+    else:
+        (place / "link").symlink_to("shared/perf")
+        path = {"straight": "x.html", "below": "sub/x.html"}.get(way)
+        for sudo in (False, True):
+            at = folder / path if path else place / "link" / "x.html"
+            assert "belongs to user %d" % OTHER in refused(saved, at, sudo=sudo)
+    assert (folder / "x.html").read_bytes() == (folder / "sub" / "x.html").read_bytes() == b""
+    # What is new there is root's; so is what is replaced and root's.
+    for _ in range(2):
+        written(saved, folder / "new.html")
+        assert status(folder / "new.html") == (0o600, 0, 0)
+
+
+def test_home_beside_a_shared_folder(saved, place):
+    """A user's file in his own folder keeps its owner, from wherever the path comes."""
+    own, sub = owned(place / "own", OTHER), owned(place / "own" / "sub", OTHER)
+    owned(own / "open", OTHER, mode=0o777)
+    team = owned(owned(place / "own" / "team", OTHER, mode=0o2775) / "deeper", OTHER, mode=0o2775)
+    for path in (own / "old.html", sub / "old.html", team / "old.html"):
+        path.write_bytes(b"old")
+        os.chown(path, OTHER, OTHER)
+    for cwd, path in ((own, "old.html"), (sub, "old.html"), (sub, "../old.html"), (own, "open/../old.html"),
+                      (place, "own/sub/old.html"), (team, "old.html"), (place, "own/team/deeper/old.html"), (own, "/proc/self/cwd/sub/old.html")):
+        written(saved, path, cwd=cwd)
+        assert status(Path(cwd, path) if "proc" not in path else sub / "old.html")[1] == OTHER
+
+
+# Files that cannot be replaced: known before the run, not after it
+
+
+def refused_at_once(spinning, path, words):
+    """Of all that a run needs time for, nothing is begun."""
+    run = pybpf("-p", spinning.pid, "-d", 300, "-o", path, timeout=SECONDS)
+    assert run.code == 1 and words in one_sentence(run.err)
+
+
+def test_file_that_is_a_mount(saved, spinning, place):
+    """As `docker run -v /host/x.html:/x.html` makes one."""
+    (place / "outer.html").write_bytes(b"old")
+    (place / "x.html").write_bytes(b"")
+    done = subprocess.run(["mount", "--bind", place / "outer.html", place / "x.html"], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("no file can be mounted here: %s" % done.stderr.decode().strip())
+    try:
+        refused_at_once(spinning, place / "x.html", "mount its folder")
+        assert (place / "outer.html").read_bytes() == b"old"
+        assert sorted(os.listdir(place)) == ["outer.html", "x.html"]
+    finally:
+        subprocess.run(["umount", place / "x.html"], check=True)
+    written(saved, place / "x.html")
+
+
+@pytest.mark.parametrize("flag", ["i", "a"])
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_file_that_must_stay(saved, spinning, place, flag, what):
+    folder = place / "folder"
+    folder.mkdir()
+    (folder / "x.html").write_bytes(b"old")
+    marked = folder if what == "folder" else folder / "x.html"
+    done = subprocess.run(["chattr", "+" + flag, marked], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("chattr does nothing in /tmp: %s" % done.stderr.decode().strip())
+    try:
+        refused_at_once(spinning, folder / "x.html", "chattr" if (what, flag) != ("folder", "i") else "not permitted")
+        assert (folder / "x.html").read_bytes() == b"old" and os.listdir(folder) == ["x.html"]
+    finally:
+        subprocess.run(["chattr", "-" + flag, marked], check=True)
+    written(saved, folder / "x.html")
+
+
+# Without root
 
 
 def test_without_root(saved, place):

@@ -421,21 +421,24 @@ static void test_commit_with_what_it_needs(void **unused)
 	enum {
 		OTHER = 3141592
 	};
-	char path[512];
+	/* Not below /tmp alone, where another user's folder is planted. */
+	char inner[512], path[520];
 
 	(void)unused;
 	if (geteuid()) {
 		print_message("not root here\n");
 		skip();
 	}
-	snprintf(path, sizeof(path), "%s", in_dir("new"));
+	snprintf(inner, sizeof(inner), "%s", in_dir("inner"));
+	assert_int_equal(mkdir(inner, 0700), 0);
+	snprintf(path, sizeof(path), "%s/new", inner);
 	make_file(path, "old");
 	for (int owner = 0; owner < 2; owner++) {
 		static const mode_t modes[] = {0700, 0755, 0777, 01777, 0500};
 
 		for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
-			assert_int_equal(chmod(dir, modes[i]), 0);
-			assert_int_equal(chown(dir, owner ? OTHER : 0, 0), 0);
+			assert_int_equal(chmod(inner, modes[i]), 0);
+			assert_int_equal(chown(inner, owner ? OTHER : 0, 0), 0);
 			for (int kept = 0; kept < 2; kept++) {
 				/* Another user's file is kept by the folder's owner only; else it would be refused. */
 				assert_int_equal(chown(path, kept && owner ? OTHER : 0, 0), 0);
@@ -446,8 +449,7 @@ static void test_commit_with_what_it_needs(void **unused)
 			}
 		}
 	}
-	assert_int_equal(chown(dir, 0, 0), 0);
-	assert_int_equal(chmod(dir, 0700), 0);
+	assert_int_equal(unlink(path), 0);
 }
 
 /* As a user without capabilities sees it; root has them all, and is asked as if it had none. */

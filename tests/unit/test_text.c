@@ -94,25 +94,6 @@ static void test_printable(void **unused)
 	assert_printable(text + 1, want + 4);
 }
 
-static void test_utf8(void **unused)
-{
-	static const char *const texts[][2] = {
-		{"", ""},
-		{"na\xc3\xafve\n", "na\xc3\xafve\n"},
-		{"\xff", "\xef\xbf\xbd"},
-		{"a\xe2\x82z", "a\xef\xbf\xbd\xef\xbf\xbdz"},
-		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
-	};
-
-	(void)unused;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		char *got = text_utf8(texts[i][0]);
-
-		assert_string_equal(got, texts[i][1]);
-		free(got);
-	}
-}
-
 static void assert_json(const char *text, const char *want)
 {
 	char *got = NULL;
@@ -140,8 +121,10 @@ static void test_json(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_characters), cmocka_unit_test(test_layout), cmocka_unit_test(test_printable),
-		cmocka_unit_test(test_utf8),       cmocka_unit_test(test_json),
+		cmocka_unit_test(test_characters),
+		cmocka_unit_test(test_layout),
+		cmocka_unit_test(test_printable),
+		cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
