@@ -20,6 +20,7 @@ enum discovery_result {
 	DISCOVERY_ZOMBIE,       /* it has ended and waits for its parent */
 	DISCOVERY_DENIED,       /* not readable: why says what is missing */
 	DISCOVERY_PENDING,      /* by discovery_ask.h alone: the answer is not there yet */
+	DISCOVERY_LATER,        /* likewise: its user's processes are not asked about now; why has a sentence */
 };
 
 struct discovery_python {

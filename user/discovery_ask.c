@@ -88,13 +88,15 @@ static enum discovery_result unanswered(pid_t pid, int err, char *why, size_t wh
 		snprintf(why, why_size, "there is no process %d (any more)", pid);
 		return DISCOVERY_GONE;
 	}
-	if (err == -EBUSY)
+	if (err == -EBUSY) {
 		snprintf(why, why_size,
 			 "process %d (%s) is left out: questions about it, or about its user's other processes, took "
 			 "too "
 			 "long a moment ago; a file system there may not answer",
 			 pid, stat.comm);
-	else if (err == -ETIMEDOUT)
+		return DISCOVERY_LATER;
+	}
+	if (err == -ETIMEDOUT)
 		snprintf(why, why_size,
 			 "process %d (%s) is left out: looking at the files that it maps took more than %.0f s%s%s; a "
 			 "file system there may not answer",
@@ -173,7 +175,7 @@ enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct disco
 			break;
 		nanosleep(&pause, NULL);
 	}
-	return result;
+	return result == DISCOVERY_LATER ? DISCOVERY_UNSUPPORTED : result;
 }
 
 /* A number, and a sentence. */
@@ -206,10 +208,10 @@ int discovery_ask_validate(const struct discovery_python *python, char *why, siz
 	if (err || size != sizeof(told)) {
 		snprintf(why, why_size, "the memory of process %d (%s) cannot be read: no answer", python->pid,
 			 python->comm);
-		return -EAGAIN;
+		return -EIO;
 	}
 	snprintf(why, why_size, "%.*s", (int)sizeof(told.why) - 1, told.why);
-	return told.err > 0 ? -EAGAIN : told.err;
+	return told.err > 0 ? -EIO : told.err;
 }
 
 struct mapped_question {

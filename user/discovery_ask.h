@@ -20,7 +20,7 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct discovery_python *out, size_t room,
 					      size_t *count, char *why, size_t why_size);
 
-/* As discovery_validate(); -EAGAIN where there was no answer in time, too. */
+/* As discovery_validate(); -EIO where there was no answer in time. */
 int discovery_ask_validate(const struct discovery_python *python, char *why, size_t why_size);
 
 /* As discovery_mapped_file(). */

@@ -45,6 +45,7 @@ struct lane {
 	size_t have; /* of head and bytes */
 	char *bytes;
 	uint64_t cpu_ns, queued_ns; /* of the helper, as it last told */
+	double known;               /* when that was, or when it was made */
 };
 
 static struct {
@@ -54,7 +55,7 @@ static struct {
 	struct lane lanes[FOREIGN_LANES];
 	double no_helper_since; /* 0: there are some */
 	unsigned long unanswered;
-	uint64_t cpu_ns; /* of all helpers */
+	double cpu_s; /* of all helpers */
 	char stuck_at[FOREIGN_NOTE_MAX];
 } foreign = {.fd = -1};
 
@@ -136,6 +137,8 @@ static double spent_s(const struct lane *lane)
 		spent = ((double)ran_ns - (double)lane->cpu_ns) / 1e9;
 	else
 		spent = wall - ((double)queued_ns - (double)lane->queued_ns) / 1e9;
+	if (spent > wall)
+		return wall;
 	return spent > wall / LOAD_MOST ? spent : wall / LOAD_MOST;
 }
 
@@ -171,6 +174,7 @@ static int need_helper(struct lane *lane)
 	lane->pidfd = fds[1];
 	lane->slot = slot;
 	lane->pid = procfs_fdinfo(lane->pidfd, "Pid:", &pid) ? 0 : (pid_t)pid;
+	lane->known = foreign_now_s();
 	return 0;
 }
 
@@ -212,7 +216,7 @@ unsigned long foreign_unanswered(void)
 
 double foreign_cpu_s(void)
 {
-	return (double)foreign.cpu_ns / 1e9;
+	return foreign.cpu_s;
 }
 
 const char *foreign_stuck_at(void)
@@ -240,20 +244,35 @@ static void charge(const struct lane *lane, double took)
 /* There will be no answer: the helper is killed. */
 static void give_up(struct lane *lane, bool waited_for)
 {
-	charge(lane, spent_s(lane));
+	double spent = spent_s(lane);
+
+	charge(lane, spent);
 	foreign.unanswered++;
-	foreign_charge_vain(lane->subject.pid, waited_for);
+	if (waited_for)
+		foreign_charge_blocked(lane->subject.pid, spent);
+	else
+		foreign_charge_vain(lane->subject.pid);
 	snprintf(foreign.stuck_at, sizeof(foreign.stuck_at), "%.*s", FOREIGN_NOTE_MAX - 1,
 		 foreign.notes->text[lane->slot]);
 	drop_helper(lane);
 }
 
-/* The lane is free again, its helper waits for the next question. */
+/* The answer is there, or nobody wants it: the lane is free again, its helper waits for the next question. */
 static void clear(struct lane *lane)
 {
+	double cpu_s = lane->head.cpu_ns > lane->cpu_ns ? (double)(lane->head.cpu_ns - lane->cpu_ns) / 1e9 : 0;
+	double wall_s = lane->answered - lane->known;
+
+	/* It may have been made to say anything. */
+	foreign.cpu_s += cpu_s < wall_s ? cpu_s : wall_s;
+	lane->known = lane->answered;
+	lane->cpu_ns = lane->head.cpu_ns;
+	lane->queued_ns = lane->head.queued_ns;
 	free(lane->bytes);
 	lane->bytes = NULL;
 	lane->busy = false;
+	if (lane->cpu_ns / 1000000000 >= FOREIGN_HELPER_CPU_S)
+		drop_helper(lane);
 }
 
 /*
@@ -399,21 +418,14 @@ static int result_of(const struct lane *lane)
 static int take(struct lane *lane, void *answer, size_t room, size_t *size)
 {
 	int result = result_of(lane);
-	double took = took_s(lane);
 
-	charge(lane, took);
-	if (lane->head.cpu_ns > lane->cpu_ns && (double)(lane->head.cpu_ns - lane->cpu_ns) / 1e9 <= took)
-		foreign.cpu_ns += lane->head.cpu_ns - lane->cpu_ns;
-	lane->cpu_ns = lane->head.cpu_ns;
-	lane->queued_ns = lane->head.queued_ns;
+	charge(lane, took_s(lane));
 	*size = lane->head.size < room ? lane->head.size : room;
 	if (*size)
 		memcpy(answer, lane->bytes, *size);
 	if (lane->head.said)
 		say_all(lane->bytes + lane->head.size, lane->head.said);
 	clear(lane);
-	if (lane->cpu_ns / 1000000000 >= FOREIGN_HELPER_CPU_S)
-		drop_helper(lane);
 	return result;
 }
 
@@ -474,7 +486,8 @@ bool foreign_answered(struct foreign_subject *subject)
 	for (size_t i = FOREIGN_LANE_LONG; i < FOREIGN_LANES; i++) {
 		struct lane *lane = &foreign.lanes[i];
 
-		if (lane->busy && pump(lane) == 1) {
+		/* It asks, and is told so, where there will be none. */
+		if (lane->busy && pump(lane)) {
 			*subject = lane->subject;
 			return true;
 		}
@@ -501,8 +514,8 @@ void foreign_discard(struct foreign_subject subject)
 	}
 }
 
-/* What takes long makes room for the others. */
-static void make_room(void)
+/* What takes long, or has failed, makes room for the others; own: the lane of the one who asks, or NULL. */
+static void make_room(const struct lane *own)
 {
 	struct lane *lane = &foreign.lanes[FOREIGN_LANE_LONG], *slow = &foreign.lanes[FOREIGN_LANE_SLOW];
 	double now = foreign_now_s();
@@ -511,9 +524,12 @@ static void make_room(void)
 		give_up(slow, false);
 	for (size_t i = FOREIGN_LANE_LONG; i < FOREIGN_LANES; i++) {
 		struct lane *done = &foreign.lanes[i];
+		int ret = done->busy ? pump(done) : 0;
 
-		if (done->busy && pump(done) == 1 && now - done->answered > UNCLAIMED_S)
+		if (ret == 1 && now - done->answered > UNCLAIMED_S)
 			clear(done);
+		else if (ret < 0 && done != own)
+			drop_helper(done);
 	}
 	if (!lane->busy || pump(lane) || now - lane->begin <= LONG_S || spent_s(lane) <= LONG_S)
 		return;
@@ -546,8 +562,9 @@ int foreign_ask(foreign_service *service, struct foreign_subject subject, const 
 	*size = 0;
 	if (!is_on())
 		return -ENOTCONN;
-	asked = lane_of(service, subject);
-	make_room();
+	lane = lane_of(service, subject);
+	asked = lane;
+	make_room(lane);
 	lane = lane_of(service, subject);
 	if (lane && lane->subject.life != subject.life) {
 		discard(lane);

@@ -13,13 +13,9 @@
 #include "log.h"
 #include "procfs.h"
 
-/*
- * Questions without an answer. One that had FOREIGN_SLOW_S, or that cost the helper its life, is enough for a process;
- * of those that were waited for, it takes four.
- */
-#define PROCESS_VAIN 2.0
-#define USER_VAIN    8.0
-#define VAIN_PER_S   0.05
+/* Of one process a question without an answer is enough; so many are of one user, less what is forgotten meanwhile. */
+#define USER_VAIN  7.5
+#define VAIN_PER_S 0.05
 /*
  * The one who asks waits for a short answer. So many seconds all those about one process, and about one user's, may be
  * blocked in it, by memory or a file that is slow to come. Time for which the helper runs or waits for a CPU is not
@@ -41,7 +37,7 @@ struct process {
 	pid_t pid;
 	uint64_t start; /* clock ticks since boot */
 	bool displaced; /* it has to wait for the slow lane */
-	struct leak vain, blocked;
+	struct leak blocked;
 	double until; /* it is not asked about */
 	bool said;
 	UT_hash_handle hh;
@@ -57,6 +53,7 @@ struct user {
 
 static struct process *processes;
 static struct user *users;
+static double last_until; /* nobody is left alone longer */
 
 double foreign_now_s(void)
 {
@@ -178,14 +175,17 @@ bool foreign_any_used(void)
 
 bool foreign_is_given_up(pid_t pid)
 {
-	const struct process *process = processes ? find_process(pid) : NULL;
+	const struct process *process;
 	double now = foreign_now_s();
 	const struct user *user;
 	uid_t uid;
 
+	if (last_until <= now)
+		return false;
+	process = find_process(pid);
 	if (process && process->until > now)
 		return true;
-	user = users ? find_user(pid, &uid) : NULL;
+	user = find_user(pid, &uid);
 	return user && user->until > now;
 }
 
@@ -204,12 +204,17 @@ void foreign_displace(pid_t pid)
 		process->displaced = true;
 }
 
+static void leave_alone(double *until)
+{
+	*until = last_until = foreign_now_s() + PAUSE_S;
+}
+
 static void give_up_process(struct process *process)
 {
 	struct procfs_stat stat;
 
-	process->until = foreign_now_s() + PAUSE_S;
-	process->vain = process->blocked = (struct leak){0};
+	leave_alone(&process->until);
+	process->blocked = (struct leak){0};
 	if (!process->said && !procfs_stat(process->pid, &stat))
 		log_warn("process %d (%s) is not looked at for %d s: its memory or its files are slow to read, and "
 			 "names "
@@ -221,9 +226,7 @@ static void give_up_process(struct process *process)
 /* Root's processes can hold up pybpf by other means. */
 static void give_up_user(struct user *user)
 {
-	if (!user->uid)
-		return;
-	user->until = foreign_now_s() + PAUSE_S;
+	leave_alone(&user->until);
 	user->vain = user->blocked = (struct leak){0};
 	if (!user->said)
 		log_warn("processes of user %u are not looked at for %d s: memory or files of some are slow to read, "
@@ -248,20 +251,17 @@ void foreign_charge_blocked(pid_t pid, double blocked_s)
 
 	if (process && add(&process->blocked, BLOCKED_PER_S, blocked_s) >= PROCESS_BLOCKED_S)
 		give_up_process(process);
-	if (user && add(&user->blocked, BLOCKED_PER_S, blocked_s) >= USER_BLOCKED_S)
+	if (user && user->uid && add(&user->blocked, BLOCKED_PER_S, blocked_s) >= USER_BLOCKED_S)
 		give_up_user(user);
 }
 
-void foreign_charge_vain(pid_t pid, bool waited_for)
+void foreign_charge_vain(pid_t pid)
 {
 	struct process *process = need_process(pid);
 	struct user *user = need_user(pid);
 
-	if (process && add(&process->vain, VAIN_PER_S, waited_for ? PROCESS_VAIN / 4 : PROCESS_VAIN) >= PROCESS_VAIN) {
-		/* The one who asked says so of the others. */
-		process->said |= !waited_for;
-		give_up_process(process);
-	}
-	if (user && add(&user->vain, VAIN_PER_S, waited_for ? 0.5 : 1) >= USER_VAIN)
+	if (process)
+		leave_alone(&process->until);
+	if (user && user->uid && add(&user->vain, VAIN_PER_S, 1) >= USER_VAIN)
 		give_up_user(user);
 }

@@ -54,10 +54,10 @@ double foreign_now_s(void);
 
 /* A question about the process took so long. */
 void foreign_charge_used(pid_t pid, double spent_s);
-/* The one who asked waited so long for memory or a file. */
+/* The one who asked waited so long for memory or a file, or for nothing. */
 void foreign_charge_blocked(pid_t pid, double blocked_s);
-/* A question about the process had no answer. */
-void foreign_charge_vain(pid_t pid, bool waited_for);
+/* A question about the process had no answer in FOREIGN_SLOW_S, or cost the helper its life. */
+void foreign_charge_vain(pid_t pid);
 /* Has it, or has its user, cost too much lately? */
 bool foreign_is_given_up(pid_t pid);
 /* From now on it has to wait for the slow lane. */

@@ -35,7 +35,7 @@ static void set_container(struct session_process *process, const char *otherwise
 		process->nameless = true;
 	else if (err && err != -ENOENT && err != -ESRCH)
 		set(process, &process->container, UNKNOWN);
-	else if (!err || otherwise)
+	else if (err != -ESRCH || otherwise)
 		set(process, &process->container, err ? otherwise : container.name);
 }
 

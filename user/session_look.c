@@ -43,6 +43,8 @@
 #define DOUBT_UNPLACED (1u << PYBPF_MAX_RUNTIMES)
 /* While the helper is busy, its answer is asked for so often. */
 #define PENDING_S 0.005
+/* One whose user's processes are left alone for a while is asked about again so often. */
+#define LATER_S 5.0
 /* Each second that a process waits to be looked at weighs as much as so many that its user's others have taken. */
 #define AGED_PER_S 0.1
 /* One go of session_processes_look: stacks wait in their buffer meanwhile. */
@@ -389,6 +391,13 @@ static bool look_for_python(struct session_processes *p, struct session_process 
 		look_at(p, process, session_now() + PENDING_S);
 		return false;
 	}
+	if (result == DISCOVERY_LATER) {
+		free(pythons);
+		session_stop_looking(p, process);
+		process->look_further = process->nr_runtimes;
+		look_at(p, process, session_now() + LATER_S);
+		return true;
+	}
 	if ((result == DISCOVERY_OK || result == DISCOVERY_CONTRADICTED) && pythons->start_time != process->start)
 		result = DISCOVERY_GONE;
 	/* The Python that it has is sampled, whatever is found now. */
@@ -432,6 +441,9 @@ static int validate(struct session_processes *p, struct session_process *process
 		session_files_distrust(p->session->files, &process->file, python);
 		return err;
 	}
+	/* There was no answer. */
+	if (err == -EIO)
+		return err;
 	/* The contradiction was a loader's. */
 	if ((!err || err == -EAGAIN) && process->doubted & 1u << index)
 		session_files_add(p->session->files, index ? NULL : &process->file, python, process->layouts[index]);
@@ -469,7 +481,7 @@ static void validate_all(struct session_processes *p, struct session_process *pr
 			doubted &= ~bit;
 		}
 		up |= !err;
-		waits |= err == -EAGAIN;
+		waits |= err == -EAGAIN || err == -EIO;
 	}
 	session_stop_looking(p, process);
 	if (doubted)
@@ -606,7 +618,7 @@ void session_processes_look(struct session_processes *p, double now)
 		/* Those that were found in one go are all read: one that agrees vouches for those that come later. */
 		if (process->nr_runtimes && first)
 			look_at(p, process, session_now());
-		else if (process->nr_runtimes)
+		else if (process->nr_runtimes && !process->look_further)
 			validate_all(p, process, now);
 		now = session_now();
 		if (now - begin_s > LOOK_BUDGET_S)

@@ -275,6 +275,8 @@ static int validate_pythons(struct discovery_python *out, size_t *count, char *w
 		err = discovery_ask_validate(&here, why, why_size);
 		if (!err)
 			out[valid++] = here;
+		else if (err == -EIO)
+			err = -EAGAIN;
 	}
 	if (!valid)
 		return err;

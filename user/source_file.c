@@ -126,7 +126,9 @@ static int become(const struct source_rights *rights)
 	setfsgid(rights->thread.fsgid);
 	setfsuid(rights->thread.fsuid);
 	/* They return what was before, which a second call tells. */
-	if ((uid_t)setfsuid((uid_t)-1) != rights->thread.fsuid || (gid_t)setfsgid((gid_t)-1) != rights->thread.fsgid)
+	if ((uid_t)setfsuid((uid_t)-1) != rights->thread.fsuid)
+		return -EPERM;
+	if ((gid_t)setfsgid((gid_t)-1) != rights->thread.fsgid && own == 0)
 		return -EPERM;
 	if (get_capabilities(&caps))
 		return -EPERM;

@@ -46,6 +46,14 @@ static int serve_crash(const void *question, size_t question_size, void *answer,
 	_exit(1);
 }
 
+static int serve_late_crash(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct timespec time = {.tv_nsec = 50000000};
+
+	nanosleep(&time, NULL);
+	return serve_crash(question, question_size, answer, size);
+}
+
 static int serve_result(const void *question, size_t question_size, void *answer, size_t *size)
 {
 	int result;
@@ -194,6 +202,29 @@ static void test_crash(void **state)
 	expect_echo(2);
 }
 
+/* Nobody comes for what the helper was at when it crashed. */
+static void test_crash_for_nobody(void **state)
+{
+	double end = now_s() + LONG_ENOUGH_S;
+	struct foreign_subject subject = {0};
+	int got = 0, ret;
+
+	(void)state;
+	assert_int_equal(ask(serve_late_crash, getppid(), 1, 0, &got), -EINPROGRESS);
+	do
+		ret = ask(serve_echo, getpid(), 2, 5, &got);
+	while (ret == -EINPROGRESS && now_s() < end);
+	assert_int_equal(ret, 0);
+	assert_int_equal(got, 5);
+	/* And one that is asked for is told of, so that it is asked about. */
+	assert_int_equal(ask(serve_late_crash, getppid(), 3, 0, &got), -EINPROGRESS);
+	wait_for_answer(&subject);
+	assert_int_equal(subject.life, 3);
+	assert_int_equal(ask(serve_late_crash, getppid(), 3, 0, &got), -ECONNRESET);
+	assert_int_equal(ask(serve_echo, getppid(), 4, 0, &got), -EBUSY);
+	expect_echo(3);
+}
+
 static pid_t helper(void)
 {
 	pid_t found = 0;
@@ -274,6 +305,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_answer_of_another_life, start, stop),
 		cmocka_unit_test_setup_teardown(test_answer_that_waits, start, stop),
 		cmocka_unit_test_setup_teardown(test_crash, start, stop),
+		cmocka_unit_test_setup_teardown(test_crash_for_nobody, start, stop),
 		cmocka_unit_test_setup_teardown(test_death_between_questions, start, stop),
 		cmocka_unit_test_setup_teardown(test_answers_in_advance, start, stop),
 		cmocka_unit_test_setup_teardown(test_results, start, stop),
