@@ -93,8 +93,11 @@ def hostile(tmp_path_factory):
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory):
     """Of a program that sleeps."""
-    idle = [harness.default_python().command("spin.py")[0], "-c", "import time; time.sleep(60)"]
-    with harness.started(idle) as process:
+    script = "import time; print('{}', flush=True); time.sleep(60)"
+    idle = [harness.default_python().command("spin.py")[0], "-c", script]
+    with harness.started(idle, stdout=subprocess.PIPE) as process:
+        harness.read_ready_line(process)
+        harness.wait_for(lambda: harness.state(process.pid) == "S")
         yield Recording(tmp_path_factory.mktemp("empty"), [process.pid])
 
 
