@@ -38,7 +38,7 @@ def test_processes_are_found(namespace, spinning, which):
     )
     assert done.returncode == 0, done.stderr
     mine = [(stack, count) for stack, count in harness.parse(done.stdout) if stack[-1].file.endswith("/spin.py")]
-    assert total(mine) >= 50, done.stderr
+    assert total(mine) >= 10, done.stderr
 
 
 def test_samples_have_their_time(namespace, spinning, tmp_path):
@@ -52,7 +52,7 @@ def test_samples_have_their_time(namespace, spinning, tmp_path):
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in out.read_text().splitlines()]
     times = [event[0] for record in records for event in record.get("events", ())]
-    assert len(times) >= 50, done.stderr
+    assert len(times) >= 10, done.stderr
     # Since the run's begin; some of them later than the first half of it, none long after its end.
     assert 0.5 * SECONDS * 1e9 <= max(times) <= (SECONDS + harness.PATIENCE) * 1e9, times[:3] + times[-3:]
     assert len(set(times)) > 0.9 * len(times)
