@@ -277,8 +277,8 @@ static void clear(struct lane *lane)
 }
 
 /*
- * Sends without waiting: who waits for a question has a buffer that takes a whole one. One that has something to say
- * that nobody asked for, or that has ended, is none.
+ * Sends without waiting: the socket of a helper that waits for a question has room for a whole one. Fails when the
+ * helper has ended, or has written something before it was asked.
  */
 static int send_question(const struct lane *lane, const void *message, size_t size)
 {

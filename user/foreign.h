@@ -26,7 +26,8 @@ typedef int foreign_service(const void *question, size_t question_size, void *an
 /* Who is asked about: what it costs is charged to that process, and to its user. */
 struct foreign_subject {
 	pid_t pid; /* 0: nobody in particular */
-	/* Which program of the PID, a number that never comes again: an answer about another one is none. */
+	/* Which program of the PID, a number that is never used again. Answers about another program are thrown away.
+	 */
 	uint64_t life;
 };
 

@@ -567,7 +567,10 @@ static struct session_process *answered_one(const struct session_processes *p)
 	return NULL;
 }
 
-/* The one that is due, of the user whose processes have taken least time lately; who waits goes before them in time. */
+/*
+ * The process to look at next: of those that are due, one of the user whose processes have taken least time lately.
+ * The longer a process waits, the less its user's time counts.
+ */
 static struct session_process *next_due(const struct session_processes *p, double now)
 {
 	struct session_process *found = answered_one(p);

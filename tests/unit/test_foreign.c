@@ -216,7 +216,7 @@ static void test_crash_for_nobody(void **state)
 	while (ret == -EINPROGRESS && now_s() < end);
 	assert_int_equal(ret, 0);
 	assert_int_equal(got, 5);
-	/* And one that is asked for is told of, so that it is asked about. */
+	/* foreign_answered() names the process whose helper crashed, so that its own question fails. */
 	assert_int_equal(ask(serve_late_crash, getppid(), 3, 0, &got), -EINPROGRESS);
 	wait_for_answer(&subject);
 	assert_int_equal(subject.life, 3);
