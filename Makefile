@@ -10,7 +10,7 @@
 # make soak       ten minutes of processes that come and go: is anything of them left? SOAK="--seconds 60"
 # make starts     1,000 Pythons started beside a load: is any of them lost? STARTS="--count 100"
 # make format     lay out all C code
-# make html-app   user/output_html.asset, the page of the HTML report, of tools/html; it is checked in, and needs Node.js
+# make html-app   user/output/html.asset, the page of the HTML report, of tools/html; it is checked in, and needs Node.js
 #
 # WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that
 # libbpf (built there) in place of the system's.
@@ -65,65 +65,58 @@ HARDENING += $(call compiler_takes,-mbranch-protection=standard)
 endif
 
 # uthash ends the program when memory is exhausted unless it is told otherwise: then hh.tbl of what is not added is NULL.
-USER_CFLAGS := -std=gnu11 -DHASH_NONFATAL_OOM=1 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) $(SAME_PATHS) -Ibpf -Iuser -isystem $(BUILD)/proto $(LIBBPF_CFLAGS)
+USER_CFLAGS := -std=gnu11 -DHASH_NONFATAL_OOM=1 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) $(SAME_PATHS) -Ibpf -Iuser -I$(BUILD) -isystem $(BUILD)/proto $(LIBBPF_CFLAGS)
 LDLIBS := $(LIBBPF_LIBS) -lelf -lz -lm -l:libjansson.a -l:libprotobuf-c.a
 BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
 	-Wno-compare-distinct-pointer-types $(SAME_PATHS) -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-# The rooms that need the BPF skeleton are not part of the library that unit tests link with.
-SKEL_SRC := $(filter-out user/session_stacks.c user/session_times.c,$(wildcard user/cli*.c user/session*.c))
-LIB_SRC := $(filter-out $(SKEL_SRC),$(wildcard user/*.c))
-UNIT_SRC := $(wildcard tests/unit/test_*.c)
-KERNEL_SRC := $(wildcard tests/kernel/test_*.c)
+# All but the program's start is a library, of which tests link what they use.
+LIB_SRC := $(wildcard user/*/*.c)
+UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-PROTO_SRC := $(wildcard user/*.proto)
+PROTO_SRC := $(wildcard user/*/*.proto)
 PROTO_C := $(PROTO_SRC:user/%.proto=$(BUILD)/proto/%.pb-c.c)
 
 LIB_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/user/%.o) $(PROTO_C:.c=.o)
-SKEL_OBJ := $(SKEL_SRC:user/%.c=$(BUILD)/user/%.o)
 SAN_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/san/%.o) $(PROTO_C:.c=.o)
-SAN_SKEL_OBJ := $(SKEL_SRC:user/%.c=$(BUILD)/san/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 FUZZ_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/fuzz/user/%.o) $(PROTO_C:.c=.o)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 HOSTILE_BIN := $(addprefix $(BUILD)/hostile/pretender-3.,8 11 12 14)
-KERNEL_BIN := $(KERNEL_SRC:tests/kernel/%.c=$(BUILD)/kernel/%)
 
 .PHONY: all
 all: $(BUILD)/pybpf
 
-$(BUILD)/pybpf: $(SKEL_OBJ) $(BUILD)/libuser.a
+$(BUILD)/pybpf: $(BUILD)/user/cli/cli.o $(BUILD)/libuser.a
 	$(CC) $(HARDENING) $(LINK_HARDENING) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# Appended, not replaced: files of several rooms have one name.
 $(BUILD)/libuser.a: $(LIB_OBJ)
-	rm -f $@ && $(AR) rcs $@ $^
+	rm -f $@ && $(AR) qcs $@ $^
 
 $(BUILD)/san/libuser.a: $(SAN_OBJ)
-	rm -f $@ && $(AR) rcs $@ $^
+	rm -f $@ && $(AR) qcs $@ $^
 
 # The binary with sanitizers, with which the core of the end-to-end suite is run.
-$(BUILD)/pybpf-san: tests/targets/sanitizers.c $(SAN_SKEL_OBJ) $(BUILD)/san/libuser.a
+$(BUILD)/pybpf-san: tests/targets/sanitizers.c $(BUILD)/san/cli/cli.o $(BUILD)/san/libuser.a
 	$(CC) $(SAN_CFLAGS) -o $@ $^ $(LDLIBS)
-
-$(SAN_SKEL_OBJ): SAN_CFLAGS += -I$(BUILD)
-$(SAN_SKEL_OBJ): | $(BUILD)/pybpf.skel.h
 
 $(BUILD)/proto/%.pb-c.c: user/%.proto $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(PROTOC_C) --proto_path=user --c_out=$(@D) $<
+	$(PROTOC_C) --proto_path=user --c_out=$(BUILD)/proto $<
 
 $(BUILD)/proto/%.o: $(BUILD)/proto/%.c
 	$(CC) $(HARDENING) $(CFLAGS) $(SAME_PATHS) -c -o $@ $<
 
 # Whatever includes a generated header finds it there.
-$(LIB_OBJ) $(SKEL_OBJ) $(SAN_OBJ) $(SAN_SKEL_OBJ) $(FUZZ_OBJ): | $(PROTO_C)
+$(LIB_OBJ) $(SAN_OBJ) $(FUZZ_OBJ): | $(PROTO_C) $(BUILD)/pybpf.skel.h
 
-$(BUILD)/user/%.o: user/%.c $(BUILD)/flags | $(BUILD)/pybpf.skel.h
+$(BUILD)/user/%.o: user/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) -I$(BUILD) -MMD -MP -c -o $@ $<
+	$(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/san/%.o: user/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -134,10 +127,10 @@ $(BUILD)/fuzz/user/%.o: user/%.c $(BUILD)/flags
 	$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link $(USER_CFLAGS) -MMD -MP -c -o $@ $<
 
 # The page that is put into it is checked in; make html-app makes it.
-$(BUILD)/user/output_html.o $(BUILD)/san/output_html.o $(BUILD)/fuzz/user/output_html.o: user/output_html.asset
+$(BUILD)/user/output/html.o $(BUILD)/san/output/html.o $(BUILD)/fuzz/user/output/html.o: user/output/html.asset
 
 $(BUILD)/fuzz/libuser.a: $(FUZZ_OBJ)
-	rm -f $@ && $(AR) rcs $@ $^
+	rm -f $@ && $(AR) qcs $@ $^
 
 $(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/fuzz/libuser.a
 	@mkdir -p $(@D)
@@ -146,13 +139,7 @@ $(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/fuzz/libuser.a
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/san/libuser.a
 	@mkdir -p $(@D)
-	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/san/libuser.a -lcmocka $(LDLIBS)
-
-# With the sessions and without the command line's main().
-KERNEL_OBJ := $(filter-out $(BUILD)/user/cli%,$(SKEL_OBJ)) $(BUILD)/libuser.a
-$(BUILD)/kernel/%: tests/kernel/%.c $(KERNEL_OBJ)
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(USER_CFLAGS) -I$(BUILD) -MMD -MP -MF $@.d -o $@ $< $(KERNEL_OBJ) -lcmocka $(LDLIBS)
+	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/san/libuser.a -lcmocka $(LDLIBS)
 
 # The same program as each of these minor versions; its symbols are to be seen as an interpreter's are.
 $(BUILD)/hostile/pretender-3.%: $(wildcard tests/hostile/*.[ch]) $(BUILD)/libuser.a
@@ -163,11 +150,11 @@ $(BUILD)/beat: tests/targets/beat.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARN) -D_GNU_SOURCE -o $@ $<
 
-$(BUILD)/linecheck: tools/linecheck.c user/pysym_lines.c user/pysym_lines.h bpf/pybpf.h
+$(BUILD)/linecheck: tools/linecheck.c user/symbols/lines.c user/symbols/lines.h bpf/pybpf.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $(filter %.c,$^)
 
-$(BUILD)/save-memory: tools/save-memory.c $(BUILD)/libuser.a
+$(BUILD)/save-memory: tools/gen/save-memory.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
 
@@ -176,7 +163,7 @@ $(BUILD)/made-profiles: tests/unit/made_profiles.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a -lcmocka $(LDLIBS)
 
-$(BUILD)/make-profile: tools/make-profile.c $(BUILD)/libuser.a
+$(BUILD)/make-profile: tools/gen/make-profile.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
 
@@ -190,7 +177,7 @@ $(BUILD)/reads.bpf.o: tests/vm/reads.bpf.c $(BUILD)/flags
 	$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(BUILD)/reads.bpf.d -c -o $@ $<
 
 $(BUILD)/watch-reads: tests/vm/watch_reads.c $(BUILD)/reads.skel.h
-	$(CC) $(CFLAGS) $(USER_CFLAGS) -I$(BUILD) -o $@ $< $(LDLIBS)
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $< $(LDLIBS)
 
 $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 	echo '/* NOLINTBEGIN */' >$@.tmp
@@ -219,7 +206,7 @@ $(BUILD)/flags: FORCE
 .PHONY: install
 install: $(BUILD)/pybpf
 	install -D -m 755 $(BUILD)/pybpf $(DESTDIR)$(PREFIX)/bin/pybpf
-	@for page in $(wildcard tools/*.1); do \
+	@for page in $(wildcard docs/*.1); do \
 		install -v -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/} || exit 1; \
 	done
 
@@ -237,7 +224,7 @@ truth:
 	@tools/install-deps --test
 	@$(MAKE) --no-print-directory -s all test-programs
 	@tools/setup-pythons
-	@tools/run-truth --pybpf '$(BUILD)/pybpf' $(TRUTH)
+	@tests/truth/run-truth --pybpf '$(BUILD)/pybpf' $(TRUTH)
 ifndef TRUTH
 	@env PYBPF='$(abspath $(BUILD)/pybpf)' PYBPF_LINES_EVERY=1 PYBPF_HOSTILE_SECONDS=60 /usr/bin/python3 -B -m pytest -q \
 		-p no:cacheprovider tests/e2e/test_lines.py tests/e2e/test_hostile.py
@@ -249,30 +236,30 @@ bench:
 	@tools/install-deps --bench
 	@$(MAKE) --no-print-directory -s all $(BUILD)/make-profile
 	@tools/setup-pythons sid
-	@tools/run-bench --pybpf '$(BUILD)/pybpf' $(BENCH)
+	@tests/bench/run-bench --pybpf '$(BUILD)/pybpf' $(BENCH)
 
 .PHONY: soak
 soak:
 	@tools/install-deps --test
 	@$(MAKE) --no-print-directory -s all
 	@tools/setup-pythons sid
-	@tools/run-soak --pybpf '$(BUILD)/pybpf' $(SOAK)
+	@tests/soak/run-soak --pybpf '$(BUILD)/pybpf' $(SOAK)
 
 .PHONY: starts
 starts:
 	@tools/install-deps --test
 	@$(MAKE) --no-print-directory -s all
 	@tools/setup-pythons
-	@tools/run-starts --pybpf '$(BUILD)/pybpf' $(STARTS)
+	@tests/soak/run-starts --pybpf '$(BUILD)/pybpf' $(STARTS)
 
-# What make test runs, one after the other, is in tools/run-tests; test-programs is its share of the build.
+# What make test runs, one after the other, is in tests/run-tests; test-programs is its share of the build.
 .PHONY: test unit fuzz fuzz-programs test-programs unit-programs kernels lint format clean
 test:
 	@tools/install-deps --test
-	@env MAKE='$(MAKE)' tools/run-tests --build '$(BUILD)' all
+	@env MAKE='$(MAKE)' tests/run-tests --build '$(BUILD)' all
 
 unit: unit-programs
-	@tools/run-tests --build '$(BUILD)' unit
+	@tests/run-tests --build '$(BUILD)' unit
 
 unit-programs: $(UNIT_BIN)
 
@@ -280,20 +267,20 @@ unit-programs: $(UNIT_BIN)
 # that fails is kept in tests/fuzz/regressions/TARGET once its cause is mended: make test replays all that are kept.
 FUZZ_SECONDS ?= 300
 fuzz: fuzz-programs
-	@tools/run-fuzz '$(BUILD)/fuzz' '$(FUZZ_SECONDS)'
+	@tests/fuzz/run-fuzz '$(BUILD)/fuzz' '$(FUZZ_SECONDS)'
 
 fuzz-programs: $(FUZZ_BIN)
 
-test-programs: $(UNIT_BIN) $(KERNEL_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/linecheck \
+test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/linecheck \
 	$(BUILD)/made-profiles $(BUILD)/pybpf-san
 
 kernels:
 	@tools/install-deps --kernels
 	@$(MAKE) --no-print-directory -s all $(BUILD)/watch-reads
-	@tools/run-kernels --build '$(BUILD)' $(KERNELS)
+	@tests/vm/run-kernels --build '$(BUILD)' $(KERNELS)
 
 # The checkers see the skeleton, which is generated, as a system's header.
-lint: export USER_FLAGS := $(filter-out -DPYBPF_VERSION=%,$(USER_CFLAGS)) -isystem $(BUILD)
+lint: export USER_FLAGS := $(filter-out -DPYBPF_VERSION=% -I$(BUILD),$(USER_CFLAGS)) -isystem $(BUILD)
 lint: export BPF_FLAGS := $(BPF_CFLAGS)
 lint: export CC := $(CC)
 lint: export CLANG_FORMAT := $(CLANG_FORMAT)
@@ -301,11 +288,12 @@ lint: $(BUILD)/pybpf.skel.h $(PROTO_C)
 	@tools/lint
 
 format:
-	$(CLANG_FORMAT) -i $(wildcard $(foreach folder,user bpf tests/unit tests/kernel tests/fuzz tests/hostile tests/targets tools,$(folder)/*.c $(filter-out user/layout_tables.h,$(wildcard $(folder)/*.h))))
+	$(CLANG_FORMAT) -i $(filter-out user/discovery/layout_tables.h,$(wildcard $(foreach folder,user user/* bpf tests/unit tests/unit/* tests/fuzz \
+		tests/hostile tests/targets tools tools/gen,$(folder)/*.c $(folder)/*.h)))
 
 .PHONY: html-app
 html-app:
-	cd tools/html && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && node build.mjs ../../user/output_html.asset
+	cd tools/html && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && node build.mjs ../../user/output/html.asset
 	rm -rf tools/html/node_modules
 
 clean:
@@ -313,5 +301,5 @@ clean:
 
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(wildcard $(BUILD)/user/*.d $(BUILD)/san/*.d $(BUILD)/unit/*.d $(BUILD)/kernel/*.d $(BUILD)/fuzz/*.d \
-	$(BUILD)/fuzz/user/*.d $(BUILD)/*.d)
+-include $(wildcard $(BUILD)/*.d $(BUILD)/fuzz/*.d \
+	$(foreach folder,user san unit fuzz/user,$(BUILD)/$(folder)/*.d $(BUILD)/$(folder)/*/*.d))

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pysym_lines.h"
+#include "symbols/lines.h"
 
 #define MISMATCHES_SHOWN 20
 /* What a record may ask for: the stream is ours, but a broken one should say so and not exhaust memory. */

@@ -148,7 +148,7 @@ def test_a_setting_is_raised_only_where_needed_and_comes_back(tmp_path):
     ],
 )
 def test_bad_input_gets_one_sentence(arguments, words):
-    command = ["/usr/bin/python3", str(harness.TOP / "tools" / "run-bench"), *arguments]
+    command = ["/usr/bin/python3", str(harness.TOP / "tests" / "bench" / "run-bench"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=harness.PATIENCE)
     assert done.returncode == 2
     assert done.stdout == ""

@@ -24,7 +24,7 @@ def replay(folder, fails_at):
     target.write_text(STAND_IN % fails_at)
     target.chmod(0o755)
     done = subprocess.run(
-        [str(harness.TOP / "tools" / "run-fuzz"), str(folder), "replay", TARGET],
+        [str(harness.TOP / "tests" / "fuzz" / "run-fuzz"), str(folder), "replay", TARGET],
         capture_output=True,
         text=True,
         timeout=harness.PATIENCE,

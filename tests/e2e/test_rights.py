@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("profiler")
 
 # linux/capability.h
 BITS = {"DAC_OVERRIDE": 1, "DAC_READ_SEARCH": 2, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7, "SYS_PTRACE": 19, "BPF": 39, "CHECKPOINT_RESTORE": 40}
-# Those who sample: all that may be left, and only before Linux 5.19; see user/rights.c.
+# Those who sample: all that may be left, and only before Linux 5.19; see user/rights/rights.c.
 SAMPLING = {"BPF"}
 # Those who look at other programs' files and memory.
 HELPING = {"SYS_PTRACE", "DAC_READ_SEARCH", "CHECKPOINT_RESTORE", "SETUID", "SETGID"}

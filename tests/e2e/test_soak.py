@@ -10,7 +10,7 @@ import pytest
 
 import harness
 
-TOOL = harness.TOP / "tools" / "run-soak"
+TOOL = harness.TOP / "tests" / "soak" / "run-soak"
 
 
 @pytest.fixture(scope="module")

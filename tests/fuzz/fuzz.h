@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout.h"
-#include "walk_user.h"
+#include "discovery/layout.h"
+#include "symbols/walk_user.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
  * struct pybpf_code_event, each behind its size (16 bits). No process is behind them (no process has PID 0).
  */
 #include "fuzz.h"
-#include "pysym.h"
+#include "symbols/pysym.h"
 
 #define PROC_ID   1
 #define POSITIONS 4

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What tells of containers: a mountinfo ('m'), /proc/PID/cgroup ('c'), /proc/PID/status ('s'), texts to be printed. */
-#include "discovery_container.h"
-#include "discovery_state.h"
+#include "container/container.h"
+#include "container/state.h"
 #include "fuzz.h"
-#include "procfs.h"
-#include "text.h"
+#include "base/procfs.h"
+#include "base/text.h"
 
 static void check_mounts(char *text)
 {

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "elf_file.h"
+#include "base/elf_file.h"
 #include "fuzz.h"
 
 #define STRING_MIN 4

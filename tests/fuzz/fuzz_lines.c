@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Line tables of each kind: a byte for the kind, the first line, the position (signed 32-bit each), then the table. */
 #include "fuzz.h"
-#include "pysym_lines.h"
+#include "symbols/lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

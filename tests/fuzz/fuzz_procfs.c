@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lines of /proc/PID/maps (the first byte is 'm') and the text of /proc/PID/stat (any other). */
 #include "fuzz.h"
-#include "procfs.h"
+#include "base/procfs.h"
 
 static void check_map(char *line, size_t len)
 {

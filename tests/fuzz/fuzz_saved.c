@@ -4,9 +4,9 @@
  * taken must come back when it is saved, and every text, index and parent must be one that there is.
  */
 #include "fuzz.h"
-#include "output.h"
-#include "profile_edit.h"
-#include "profile_saved.h"
+#include "output/output.h"
+#include "profile/edit.h"
+#include "profile/saved.h"
 
 static void check_rows(const struct profile *p)
 {

@@ -19,9 +19,9 @@ WALKER = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "discovery.h"
-#include "pysym.h"
-#include "walk_user.h"
+#include "discovery/discovery.h"
+#include "symbols/pysym.h"
+#include "symbols/walk_user.h"
 
 static void json_string(const char *key, const char *text)
 {

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "output.h"
-#include "profile.h"
+#include "output/output.h"
+#include "profile/profile.h"
 
 static inline struct profile *new_profile(void)
 {

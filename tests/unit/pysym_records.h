@@ -16,9 +16,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "layout.h"
-#include "pysym.h"
-#include "walk_user.h"
+#include "discovery/layout.h"
+#include "symbols/pysym.h"
+#include "symbols/walk_user.h"
 
 #define PROC     0x300000007ULL /* a number of 64 bits */
 #define CODE     0x7f0000001000ULL

@@ -23,10 +23,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout.h"
-#include "pysym.h"
-#include "pysym_string.h"
-#include "walk_user.h"
+#include "discovery/layout.h"
+#include "symbols/pysym.h"
+#include "symbols/string.h"
+#include "symbols/walk_user.h"
 
 #define SAVED_MAGIC   "pybpfmem"
 #define SAVED_VERSION 1

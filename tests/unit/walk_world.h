@@ -14,8 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "layout.h"
-#include "walk_user.h"
+#include "discovery/layout.h"
+#include "symbols/walk_user.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define NO                PYBPF_NO_OFFSET

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Items that are there once each, and come and go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/intern.h"
+
+struct item {
+	uint64_t key;
+	uint32_t value;
+	uint32_t pad;
+};
+
+static struct intern numbers(void)
+{
+	struct intern t;
+
+	intern_init(&t, sizeof(struct item), sizeof(uint64_t));
+	return t;
+}
+
+static uint32_t put(struct intern *t, uint64_t key, uint32_t value, bool want_fresh)
+{
+	struct item item = {.key = key, .value = value};
+	bool fresh;
+	uint32_t i = intern_add(t, &item, &fresh);
+
+	assert_int_not_equal(i, INTERN_NONE);
+	assert_int_equal(fresh, want_fresh);
+	return i;
+}
+
+static void test_empty(void **unused)
+{
+	struct intern t = numbers();
+	uint64_t key = 0;
+
+	(void)unused;
+	assert_int_equal(intern_find(&t, &key), INTERN_NONE);
+	assert_int_equal(intern_bytes(&t), 0);
+	intern_free(&t);
+	intern_free(&t);
+}
+
+static void test_first_value_stands(void **unused)
+{
+	struct intern t = numbers();
+
+	(void)unused;
+	assert_int_equal(put(&t, 5, 50, true), 0);
+	assert_int_equal(put(&t, 6, 60, true), 1);
+	assert_int_equal(put(&t, 5, 70, false), 0);
+	assert_int_equal(((struct item *)intern_item(&t, 0))->value, 50);
+	assert_int_equal(t.count, 2);
+	intern_free(&t);
+	assert_int_equal(t.count, 0);
+	assert_int_equal(put(&t, 6, 60, true), 0);
+	intern_free(&t);
+}
+
+static void test_text(void **unused)
+{
+	char one[] = "one", again[] = "one", two[] = "two";
+	char *texts[] = {one, again, two};
+	struct intern t;
+	bool fresh;
+
+	(void)unused;
+	intern_init(&t, sizeof(char *), 0);
+	assert_int_equal(intern_add(&t, &texts[0], &fresh), 0);
+	assert_int_equal(intern_add(&t, &texts[1], &fresh), 0);
+	assert_false(fresh);
+	assert_int_equal(intern_find(&t, &texts[2]), INTERN_NONE);
+	assert_int_equal(intern_add(&t, &texts[2], &fresh), 1);
+	assert_true(fresh);
+	assert_ptr_equal(*(char **)intern_item(&t, 0), one);
+	intern_free(&t);
+}
+
+/* Against an array that says what should be there: every key is found as long as it was not removed, and only then. */
+static void test_come_and_go(void **unused)
+{
+	enum {
+		KEYS = 500,
+		STEPS = 200000
+	};
+	struct intern t = numbers();
+	uint32_t value[KEYS] = {0}, there = 0, random = 1;
+
+	(void)unused;
+	for (uint32_t step = 1; step <= STEPS; step++) {
+		uint64_t key;
+		uint32_t i;
+
+		random = random * 1664525u + 1013904223u;
+		/* Waves: the table fills and empties. */
+		key = (random >> 8) % ((step / 5000) % 2 ? KEYS : KEYS / 10);
+		i = intern_find(&t, &key);
+		assert_int_equal(i != INTERN_NONE, value[key] != 0);
+		if (i != INTERN_NONE)
+			assert_int_equal(((struct item *)intern_item(&t, i))->value, value[key]);
+		if (random >> 31 && i != INTERN_NONE) {
+			intern_remove(&t, i);
+			value[key] = 0;
+			there--;
+		} else if (i == INTERN_NONE) {
+			put(&t, key, step, true);
+			value[key] = step;
+			there++;
+		}
+		assert_int_equal(t.count, there);
+	}
+	for (uint64_t key = 0; key < KEYS; key++)
+		assert_int_equal(intern_find(&t, &key) != INTERN_NONE, value[key] != 0);
+	while (t.count)
+		intern_remove(&t, t.count / 2);
+	for (uint64_t key = 0; key < KEYS; key++)
+		assert_int_equal(intern_find(&t, &key), INTERN_NONE);
+	intern_free(&t);
+}
+
+/* Memory follows the most that was there at a time, not all that came. */
+static void test_memory(void **unused)
+{
+	struct intern t = numbers();
+	size_t bytes;
+
+	(void)unused;
+	for (uint32_t i = 0; i < 1000; i++)
+		put(&t, i, i, true);
+	bytes = intern_bytes(&t);
+	assert_true(bytes >= 1000 * (sizeof(struct item) + 2 * sizeof(uint32_t)));
+	assert_true(bytes <= 1000 * (sizeof(struct item) * 3 / 2 + 4 * sizeof(uint32_t)) + 1024);
+	for (uint32_t i = 1000; i < 100000; i++) {
+		intern_remove(&t, i % 1000);
+		put(&t, i, i, true);
+	}
+	assert_int_equal(intern_bytes(&t), bytes);
+	intern_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty),  cmocka_unit_test(test_first_value_stands),
+		cmocka_unit_test(test_text),   cmocka_unit_test(test_come_and_go),
+		cmocka_unit_test(test_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

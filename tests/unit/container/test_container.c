@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Paths of cgroups as the runtimes make them. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "container/container.h"
+#include "container/state.h"
+
+#define ID    "4f797c539e6c745de61a93ca3ff892358ecbcaccd8414d5db545c38428142970"
+#define ID2   "9ec39b91f3d70e1beff50a308f77067065ea6be0d91a3378375056cd4422cf3d"
+#define UID   "72f7f152-440c-66ac-9084-e0fc1d8a910c"
+#define UID_  "72f7f152_440c_66ac_9084_e0fc1d8a910c"
+#define BURST "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice"
+
+static bool parse(const char *path, size_t *at, struct discovery_container *out)
+{
+	return discovery_container_parse(path, strlen(path), at, out);
+}
+
+static void knows_the_runtimes_paths(void **state)
+{
+	static const struct {
+		const char *path, *rest, *id, *runtime, *pod; /* rest: what lies below the container's own group */
+	} cases[] = {
+		{"/system.slice/docker-" ID ".scope", "", ID, "docker", ""},
+		{"/docker/" ID, "", ID, "docker", ""},
+		{"/docker/" ID "/init.scope", "/init.scope", ID, "docker", ""},
+		{"/user.slice/user-1000.slice/user@1000.service/app.slice/docker-" ID ".scope", "", ID, "docker", ""},
+		{BURST "/cri-containerd-" ID ".scope", "", ID, "containerd", UID},
+		{BURST "/docker-" ID ".scope", "", ID, "docker", UID},
+		{BURST "/crio-" ID ".scope", "", ID, "crio", UID},
+		{BURST "/crio-" ID ".scope/container", "/container", ID, "crio", UID},
+		{"/kubepods.slice/kubepods-pod" UID_ ".slice/cri-containerd-" ID ".scope", "", ID, "containerd", UID},
+		{"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
+		 "kubelet-kubepods-besteffort-pod" UID_ ".slice/cri-containerd-" ID ".scope",
+		 "", ID, "containerd", UID},
+		{"/kubepods/burstable/pod" UID "/" ID, "", ID, "oci", UID},
+		{"/kubepods/pod" UID "/crio-" ID, "", ID, "crio", UID},
+		{"/system.slice/containerd.service/kubepods-besteffort-pod" UID_ ".slice:cri-containerd:" ID, "", ID,
+		 "containerd", UID},
+		/* A static pod's UID is a hash of its file. */
+		{"/kubepods/burstable/podb0c5ed8d4a5d6f8c1e2f3a4b5c6d7e8f/" ID, "", ID, "oci",
+		 "b0c5ed8d4a5d6f8c1e2f3a4b5c6d7e8f"},
+		{"/k8s.io/" ID, "", ID, "oci", ""},
+		{"/system.slice/nerdctl-" ID ".scope", "", ID, "containerd", ""},
+		{"/machine.slice/libpod-" ID ".scope", "", ID, "podman", ""},
+		{"/machine.slice/libpod-" ID ".scope/container", "/container", ID, "podman", ""},
+		{"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container", "/container",
+		 ID, "podman", ""},
+		{"/libpod_parent/libpod-" ID, "", ID, "podman", ""},
+		{"/system.slice/web.service/libpod-payload-" ID, "", ID, "podman", ""},
+		{"/lxc.payload.web", "", "web", "lxc", ""},
+		{"/lxc.payload.web/system.slice/ssh.service", "/system.slice/ssh.service", "web", "lxc", ""},
+		{"/lxc/web-1", "", "web-1", "lxc", ""},
+		{"/machine.slice/machine-web\\x2d1.scope/payload", "/payload", "web-1", "nspawn", ""},
+		{"/machine.slice/systemd-nspawn@web.service/payload", "/payload", "web", "nspawn", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct discovery_container container;
+		size_t at = 0;
+
+		if (!parse(cases[i].path, &at, &container))
+			fail_msg("no container in %s", cases[i].path);
+		assert_string_equal(container.id, cases[i].id);
+		assert_string_equal(container.runtime, cases[i].runtime);
+		assert_string_equal(container.pod_uid, cases[i].pod);
+		assert_string_equal(cases[i].path + at, cases[i].rest);
+		assert_false(parse(cases[i].path, &at, &container));
+	}
+}
+
+static void knows_what_is_no_container(void **state)
+{
+	static const char *const paths[] = {
+		"",
+		"/",
+		"//",
+		"/../..",
+		"/init.scope",
+		"/user.slice/user-1000.slice/session-3.scope",
+		"/system.slice/docker.service",
+		"/system.slice/containerd.service",
+		"/docker/buildkit/abcdefghijklmnopqrstuvwxy",
+		"/machine.slice/libpod-conmon-" ID ".scope",
+		"/machine.slice/crio-conmon-" ID ".scope",
+		"/libpod_parent/libpod-conmon-" ID,
+		"/machine.slice/machine-qemu\\x2d1\\x2dvm.scope",
+		"/lxc.monitor.web",
+		"/lxc.payload.",
+		"/lxc",
+		"/machine-.scope",
+		"/machine-x.slice",
+		"/system.slice/docker-" ID "0.scope",
+		"/docker/4F797C539E6C745DE61A93CA3FF892358ECBCACCD8414D5DB545C38428142970",
+		"/kubepods/burstable/pod" UID,
+		BURST,
+		BURST "/crio-conmon-" ID ".scope",
+		"/x.slice:cri-containerd:",
+		"/:::",
+		/* Longer than an ID that can be kept. */
+		"/lxc.payload."
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct discovery_container container;
+		size_t at = 0;
+
+		if (parse(paths[i], &at, &container))
+			fail_msg("%s is no container's, and was taken for that of %s", paths[i], container.id);
+		assert_int_equal(at, 0);
+	}
+}
+
+static void goes_from_the_outermost_to_the_innermost(void **state)
+{
+	static const char path[] =
+		"/docker/" ID "/kubelet.slice/kubepods-pod" UID_ ".slice/cri-containerd-" ID2 ".scope/x";
+	struct discovery_container container;
+	size_t at = 0;
+
+	(void)state;
+	assert_true(parse(path, &at, &container));
+	assert_string_equal(container.id, ID);
+	assert_string_equal(container.pod_uid, "");
+	assert_string_equal(path + at, "/kubelet.slice/kubepods-pod" UID_ ".slice/cri-containerd-" ID2 ".scope/x");
+	assert_true(parse(path, &at, &container));
+	assert_string_equal(container.id, ID2);
+	assert_string_equal(container.runtime, "containerd");
+	assert_string_equal(container.pod_uid, UID);
+	assert_string_equal(path + at, "/x");
+	assert_false(parse(path, &at, &container));
+}
+
+/* The end of the path is where its length says, not where the text ends. */
+static void reads_no_further_than_the_path(void **state)
+{
+	static const char text[] = "/docker/" ID "0\n0::/";
+	struct discovery_container container;
+	size_t at = 0;
+
+	(void)state;
+	assert_true(discovery_container_parse(text, strlen("/docker/" ID), &at, &container));
+	at = 0;
+	assert_false(discovery_container_parse(text, strlen("/docker/" ID) + 1, &at, &container));
+	for (size_t len = 0; len < strlen("/docker/" ID); len++) {
+		at = 0;
+		assert_false(discovery_container_parse(text, len, &at, &container));
+	}
+}
+
+static void matches_ids_and_names(void **state)
+{
+	const struct discovery_container docker = {.id = ID, .name = "web"};
+	const struct discovery_container pod = {.id = ID2, .name = "shop-7f9/web"};
+
+	(void)state;
+	assert_true(discovery_container_matches(&docker, "4f79"));
+	assert_true(discovery_container_matches(&docker, ID));
+	assert_true(discovery_container_matches(&docker, "web"));
+	assert_false(discovery_container_matches(&docker, "4f7"));
+	assert_false(discovery_container_matches(&docker, "we"));
+	assert_false(discovery_container_matches(&docker, "webs"));
+	assert_false(discovery_container_matches(&docker, ID "0"));
+	assert_false(discovery_container_matches(&docker, ""));
+	assert_true(discovery_container_matches(&pod, "shop-7f9/web"));
+	assert_true(discovery_container_matches(&pod, "web"));
+	assert_false(discovery_container_matches(&pod, "shop-7f9"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(knows_the_runtimes_paths),
+		cmocka_unit_test(knows_what_is_no_container),
+		cmocka_unit_test(goes_from_the_outermost_to_the_innermost),
+		cmocka_unit_test(reads_no_further_than_the_path),
+		cmocka_unit_test(matches_ids_and_names),
+	};
+
+	/* Nothing of this machine's runtimes. */
+	discovery_state_root("/proc/self/fdinfo");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

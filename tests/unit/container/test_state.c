@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What runtimes keep of their containers, in a root file system of its own, well-formed and hostile. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "container/state.h"
+
+#define ID     "4f797c539e6c745de61a93ca3ff892358ecbcaccd8414d5db545c38428142970"
+#define ID2    "9ec39b91f3d70e1beff50a308f77067065ea6be0d91a3378375056cd4422cf3d"
+#define DOCKER "/var/lib/docker/containers/" ID "/config.v2.json"
+#define TASKS  "/run/containerd/io.containerd.runtime.v2.task/"
+#define PODMAN "/var/lib/containers/storage/overlay-containers/containers.json"
+
+static char root[64];
+
+static int make_root(void **state)
+{
+	(void)state;
+	strcpy(root, "/tmp/pybpf-state-XXXXXX");
+	assert_non_null(mkdtemp(root));
+	discovery_state_root(root);
+	return 0;
+}
+
+static int drop_root(void **state)
+{
+	char command[128];
+
+	(void)state;
+	discovery_container_free();
+	discovery_state_root(NULL);
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	/* NOLINTNEXTLINE(bugprone-command-processor): a path of our own */
+	return system(command);
+}
+
+/* The path in the root, whose directories are made. */
+static const char *place(const char *path)
+{
+	static char whole[512];
+
+	snprintf(whole, sizeof(whole), "%s%s", root, path);
+	for (char *slash = whole + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		if (mkdir(whole, 0755))
+			assert_int_equal(errno, EEXIST);
+		*slash = '/';
+	}
+	return whole;
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *file = fopen(place(path), "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void check_name(const char *id, const char *runtime, unsigned uid, const char *name, const char *found)
+{
+	struct discovery_container container = {.id = ""};
+
+	strcpy(container.id, id);
+	strcpy(container.runtime, runtime);
+	assert_int_equal(discovery_state_name(&container, uid), name ? 0 : -ENOENT);
+	if (name)
+		assert_string_equal(container.name, name);
+	else
+		assert_memory_equal(container.name, id, 13 > strlen(id) + 1 ? strlen(id) + 1 : 12);
+	assert_string_equal(container.runtime, found);
+}
+
+static void reads_docker(void **state)
+{
+	(void)state;
+	put(DOCKER, "{\"State\":{\"Running\":true},\"ID\":\"" ID "\",\"Name\":\"/web-1\",\"Driver\":\"overlay2\"}");
+	check_name(ID, "docker", 0, "web-1", "docker");
+	/* From a path that docker and containerd share. */
+	check_name(ID, "oci", 0, "web-1", "docker");
+	check_name(ID2, "docker", 0, NULL, "docker");
+	put("/etc/docker/daemon.json", "{\"data-root\": \"/srv/docker\"}");
+	check_name(ID, "docker", 0, NULL, "docker");
+	put("/srv/docker/containers/" ID "/config.v2.json", "{\"Name\":\"/moved\"}");
+	check_name(ID, "docker", 0, "moved", "docker");
+}
+
+static void reads_containerd(void **state)
+{
+	(void)state;
+	put(TASKS "k8s.io/" ID "/config.json",
+	    "{\"ociVersion\":\"1.1.0\",\"annotations\":{\"io.kubernetes.cri.container-name\":\"app\","
+	    "\"io.kubernetes.cri.container-type\":\"container\",\"io.kubernetes.cri.sandbox-name\":\"shop-7f9\"}}");
+	check_name(ID, "containerd", 0, "shop-7f9/app", "containerd");
+	check_name(ID, "oci", 0, "shop-7f9/app", "containerd");
+	put(TASKS "default/" ID2 "/config.json",
+	    "{\"annotations\":{\"nerdctl/name\":\"cache\",\"nerdctl/state-dir\":\"/x\"}}");
+	check_name(ID2, "containerd", 0, "cache", "containerd");
+	put(TASKS "default/redis/config.json", "{}");
+	assert_true(discovery_state_is_containerd("default", 7, "redis", 5));
+	assert_false(discovery_state_is_containerd("default", 7, "redis2", 6));
+	check_name("redis", "containerd", 0, NULL, "containerd");
+}
+
+/* A client of containerd's own gives any ID. */
+static void knows_containers_of_ctr(void **state)
+{
+	struct discovery_container container;
+	size_t at = 0;
+
+	(void)state;
+	put(TASKS "default/redis/config.json", "{}");
+	assert_true(discovery_container_parse("/default/redis", 14, &at, &container));
+	assert_string_equal(container.id, "redis");
+	assert_string_equal(container.runtime, "containerd");
+	at = 0;
+	assert_false(discovery_container_parse("/default/other", 14, &at, &container));
+}
+
+static void reads_crio_and_podman(void **state)
+{
+	(void)state;
+	put("/run/containers/storage/overlay-containers/" ID "/userdata/config.json",
+	    "{\"annotations\":{\"io.kubernetes.container.name\":\"app\",\"io.kubernetes.pod.name\":\"shop-1\"}}");
+	check_name(ID, "crio", 0, "shop-1/app", "crio");
+	put(PODMAN, "[{\"id\":\"x\"},7,{\"id\":\"" ID2 "\",\"names\":[\"quiet_bee\",\"other\"],\"image\":\"i\"}]");
+	check_name(ID2, "podman", 0, "quiet_bee", "podman");
+	check_name(ID, "podman", 0, NULL, "podman");
+	/* What does not survive a reboot is in a list of its own. */
+	put("/run/containers/storage/overlay-containers/volatile-containers.json",
+	    "[{\"id\":\"" ID "\",\"names\":[\"gone_soon\"]}]");
+	check_name(ID, "podman", 0, "gone_soon", "podman");
+	/* A user's own containers are below the home that the host's list of users has. */
+	put("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nann:x:4711:4711::/home/ann:/bin/sh\n");
+	put("/home/ann/.local/share/containers/storage/overlay-containers/containers.json",
+	    "[{\"id\":\"" ID "\",\"names\":[\"anns\"]}]");
+	check_name(ID, "podman", 4711, "anns", "podman");
+	check_name(ID, "podman", 4712, NULL, "podman");
+}
+
+static void hostile_files_harm_nobody(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"{",
+		"null",
+		"[]",
+		"{\"Name\":7}",
+		"{\"Name\":\"\"}",
+		"{\"Name\":\"/\"}",
+		"{\"Name\":\"a\\u0000b\"}",
+		"{\"Name\":\"\xff\xfe\"}",
+	};
+	char *deep = calloc(1, 1 << 20), outside[80];
+	FILE *out;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		put(DOCKER, texts[i]);
+		check_name(ID, "docker", 0, NULL, "docker");
+	}
+	memset(deep, '[', (1 << 20) - 1);
+	put(DOCKER, deep);
+	free(deep);
+	check_name(ID, "docker", 0, NULL, "docker");
+	/* Too long by far, and sparse. */
+	put(DOCKER, "{\"Name\":\"/x\"}");
+	assert_int_equal(truncate(place(DOCKER), 1LL << 40), 0);
+	check_name(ID, "docker", 0, NULL, "docker");
+	/* A FIFO that nobody writes to, a directory, links out of the root and to the file itself. */
+	assert_int_equal(unlink(place(DOCKER)), 0);
+	assert_int_equal(mkfifo(place(DOCKER), 0600), 0);
+	check_name(ID, "docker", 0, NULL, "docker");
+	assert_int_equal(unlink(place(DOCKER)), 0);
+	assert_int_equal(mkdir(place(DOCKER), 0755), 0);
+	check_name(ID, "docker", 0, NULL, "docker");
+	assert_int_equal(rmdir(place(DOCKER)), 0);
+	snprintf(outside, sizeof(outside), "%s.outside", root);
+	out = fopen(outside, "w");
+	assert_non_null(out);
+	fputs("{\"Name\":\"/stolen\"}", out);
+	fclose(out);
+	assert_int_equal(symlink(outside, place(DOCKER)), 0);
+	check_name(ID, "docker", 0, NULL, "docker");
+	assert_int_equal(unlink(place(DOCKER)), 0);
+	assert_int_equal(rmdir(place("/var/lib/docker/containers/" ID)), 0);
+	assert_int_equal(symlink("../../../../../../..", place("/var/lib/docker/containers/" ID)), 0);
+	check_name(ID, "docker", 0, NULL, "docker");
+	unlink(outside);
+	/* A name of any length and content is cut, and printed by who knows how. */
+	check_name("../../../etc/passwd", "oci", 0, NULL, "oci");
+}
+
+struct seen {
+	size_t count;
+	char text[512];
+};
+
+static int see(const struct discovery_container *container, const char *cgroup, void *arg)
+{
+	struct seen *seen = arg;
+	size_t len = strlen(seen->text);
+
+	seen->count++;
+	snprintf(seen->text + len, sizeof(seen->text) - len, "%s %s %s;", container->runtime, container->id,
+		 cgroup ?: "none");
+	return 0;
+}
+
+static void reads_crun_and_runc(void **state)
+{
+	struct discovery_state_stamp before, after;
+	struct seen seen = {0};
+	size_t unfinished;
+
+	(void)state;
+	assert_int_equal(discovery_state_each(see, &seen, &unfinished), 0);
+	assert_int_equal(seen.count + unfinished, 0);
+	discovery_state_stamp(&before);
+	/* As crun 1.8 writes it. */
+	put("/run/crun/alpha/status",
+	    "{\n    \"pid\": 20127,\n    \"process-start-time\": 2472199,\n    \"cgroup-path\": \"/web/alpha\",\n"
+	    "    \"scope\": \"\",\n    \"rootfs\": \"/srv/root\",\n    \"systemd-cgroup\": false,\n    \"bundle\": "
+	    "\"/srv\",\n"
+	    "    \"created\": \"2026-11-21T06:46:03.270813Z\",\n    \"owner\": \"root\",\n    \"detached\": true,\n"
+	    "    \"external_descriptors\": \"[]\"\n}\n");
+	put("/run/crun/none/status", "{\"pid\": 1, \"cgroup-path\": \"\"}");
+	put("/run/crun/everybody/status", "{\"pid\": 1, \"cgroup-path\": \"/\"}");
+	put("/run/crun/making/other", "");
+	/* As runc 1.1 does, whose mounts were others than those of this machine. */
+	put("/run/runc/beta/state.json",
+	    "{\"id\":\"beta\",\"init_process_pid\":19719,\"config\":{\"cgroups\":{\"path\":\"/web/beta\"}},"
+	    "\"cgroup_paths\":{\"\":\"/nowhere/web/beta\",\"memory\":\"/nowhere/web/beta\"}}");
+	discovery_state_stamp(&after);
+	assert_memory_not_equal(&before, &after, sizeof(before));
+	assert_int_equal(discovery_state_each(see, &seen, &unfinished), 0);
+	assert_int_equal(unfinished, 1);
+	assert_int_equal(seen.count, 4);
+	assert_non_null(strstr(seen.text, "crun alpha /web/alpha;"));
+	assert_non_null(strstr(seen.text, "crun none none;"));
+	assert_non_null(strstr(seen.text, "crun everybody none;"));
+	assert_non_null(strstr(seen.text, "runc beta /web/beta;"));
+}
+
+static void lists_what_is_stored(void **state)
+{
+	struct seen seen = {0};
+
+	(void)state;
+	put(DOCKER, "{\"Name\":\"/web-1\"}");
+	put(PODMAN, "[{\"id\":\"" ID2 "\",\"names\":[\"quiet_bee\"]},{\"names\":[]}]");
+	assert_int_equal(discovery_state_each_stored(see, &seen), 0);
+	assert_string_equal(seen.text, "docker " ID " none;podman " ID2 " none;");
+}
+
+/* The first of this process's groups that is not a hierarchy's root, or NULL. */
+static char *own_cgroup(char *text)
+{
+	struct discovery_cgroup_line line;
+
+	for (const char *rest = text; discovery_cgroup_next_line(&rest, &line);)
+		if (line.path_len > 1 && line.path[1] != '.')
+			return strndup(line.path, line.path_len);
+	return NULL;
+}
+
+static void finds_the_container_of_a_process(void **state)
+{
+	struct discovery_container container;
+	struct discovery_cgroup group;
+	char *text, *cgroup, status[512], why[2048];
+
+	(void)state;
+	assert_int_equal(discovery_container_find("absent", &container, &group, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, "absent"));
+	assert_int_equal(discovery_container_find("x", &container, &group, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, "4 characters"));
+	/* One that is known and not running. */
+	put("/run/crun/stopped/status", "{\"pid\": 1, \"cgroup-path\": \"/no/such/group\"}");
+	assert_int_equal(discovery_container_find("stopped", &container, &group, why, sizeof(why)), -ENODATA);
+	assert_non_null(strstr(why, "no process"));
+
+	assert_int_equal(discovery_cgroup_of(getpid(), &text), 0);
+	cgroup = own_cgroup(text);
+	free(text);
+	if (!cgroup) {
+		print_message(
+			"this process is in the root of every hierarchy: no container can be made of its group\n");
+		skip();
+	}
+	assert_int_equal(discovery_container_of(getpid(), &container), -ENOENT);
+	snprintf(status, sizeof(status), "{\"cgroup-path\": \"%s\"}", cgroup);
+	put("/run/crun/mine/status", status);
+	/* It is seen although the answer before is remembered. */
+	assert_int_equal(discovery_container_of(getpid(), &container), 0);
+	assert_string_equal(container.id, "mine");
+	assert_string_equal(container.name, "mine");
+	assert_string_equal(container.runtime, "crun");
+	assert_int_equal(discovery_container_of(getpid(), &container), 0);
+	free(cgroup);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(reads_docker, make_root, drop_root),
+		cmocka_unit_test_setup_teardown(reads_containerd, make_root, drop_root),
+		cmocka_unit_test_setup_teardown(knows_containers_of_ctr, make_root, drop_root),
+		cmocka_unit_test_setup_teardown(reads_crio_and_podman, make_root, drop_root),
+		cmocka_unit_test_setup_teardown(hostile_files_harm_nobody, make_root, drop_root),
+		cmocka_unit_test_setup_teardown(reads_crun_and_runc, make_root, drop_root),
+		cmocka_unit_test_setup_teardown(lists_what_is_stored, make_root, drop_root),
+		cmocka_unit_test_setup_teardown(finds_the_container_of_a_process, make_root, drop_root),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Discovery and validation on processes that are no Python; real interpreters are tested end to end. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "discovery/discovery.h"
+#include "base/remote.h"
+
+static pid_t start_waiting(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		alarm(60);
+		for (;;)
+			pause();
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+static void end(pid_t child)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static void this_program_is_no_python(void **state)
+{
+	struct discovery_python python;
+	char why[256] = "";
+
+	(void)state;
+	/* The second time from memory. */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(discovery_process(getpid(), &python, why, sizeof(why)), DISCOVERY_NOT_PYTHON);
+		assert_non_null(strstr(why, "no Python"));
+		assert_int_equal(python.pid, getpid());
+		assert_true(python.start_time > 0);
+		assert_non_null(strstr(python.comm, "test_discovery"));
+	}
+	discovery_free();
+	assert_int_equal(discovery_process(getpid(), &python, why, sizeof(why)), DISCOVERY_NOT_PYTHON);
+	discovery_free();
+	discovery_free();
+}
+
+static void a_look_at_many_gives_the_same_answers(void **state)
+{
+	struct discovery_python python;
+	pid_t child = start_waiting();
+	char first[256], why[256];
+
+	(void)state;
+	discovery_memo_begin();
+	assert_int_equal(discovery_process(getpid(), &python, first, sizeof(first)), DISCOVERY_NOT_PYTHON);
+	/* It maps the same files. */
+	assert_int_equal(discovery_process(child, &python, why, sizeof(why)), DISCOVERY_NOT_PYTHON);
+	assert_non_null(strstr(why, "no Python"));
+	assert_int_equal(discovery_process(getpid(), &python, why, sizeof(why)), DISCOVERY_NOT_PYTHON);
+	assert_string_equal(why, first);
+	discovery_memo_end();
+	discovery_memo_end();
+	end(child);
+	discovery_free();
+}
+
+static void a_thread_without_memory_is_no_python(void **state)
+{
+	struct discovery_python python;
+	enum discovery_result result;
+	char why[256];
+
+	(void)state;
+	/* kthreadd; in a container it does not exist. */
+	result = discovery_process(2, &python, why, sizeof(why));
+	assert_true(result == DISCOVERY_NOT_PYTHON || result == DISCOVERY_GONE || result == DISCOVERY_DENIED);
+	assert_true(strlen(why) > 0);
+}
+
+static void an_ended_process_is_a_zombie_then_gone(void **state)
+{
+	struct discovery_python python;
+	pid_t child = fork();
+	siginfo_t info;
+	char why[256];
+
+	(void)state;
+	if (!child)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(discovery_process(child, &python, why, sizeof(why)), DISCOVERY_ZOMBIE);
+	assert_non_null(strstr(why, "has ended"));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(discovery_process(child, &python, why, sizeof(why)), DISCOVERY_GONE);
+	assert_non_null(strstr(why, "no process"));
+	discovery_free();
+}
+
+static void a_short_buffer_is_enough(void **state)
+{
+	struct discovery_python python;
+	char why[8] = "1234567";
+
+	(void)state;
+	discovery_process(getpid(), &python, why, 4);
+	assert_int_equal(why[3], '\0');
+	assert_string_equal(why + 4, "567");
+	discovery_process(getpid(), &python, NULL, 0);
+	discovery_free();
+}
+
+static void reads_memory_of_another_process(void **state)
+{
+	static char text[] = "in both after fork";
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), copy[64];
+	pid_t child;
+
+	(void)state;
+	assert_ptr_not_equal(page, MAP_FAILED);
+	munmap(page + 4096, 4096);
+	memcpy(page + 4096 - 8, "lastbyte", 8);
+	child = start_waiting();
+	assert_int_equal(remote_read(child, (uintptr_t)text, copy, sizeof(text)), 0);
+	assert_string_equal(copy, text);
+	assert_int_equal(remote_read(child, (uintptr_t)page + 4096 - 8, copy, 8), 0);
+	assert_memory_equal(copy, "lastbyte", 8);
+	/* All or nothing, at the end of a mapping, nowhere, and beyond the end of memory. */
+	assert_int_equal(remote_read(child, (uintptr_t)page + 4096 - 8, copy, 9), -EFAULT);
+	assert_int_equal(remote_read(child, (uintptr_t)page + 4096, copy, 1), -EFAULT);
+	assert_int_equal(remote_read(child, 0, copy, 8), -EFAULT);
+	assert_int_equal(remote_read(child, UINT64_MAX - 3, copy, 8), -EFAULT);
+	assert_int_equal(remote_read(child, 1ULL << 63, copy, 8), -EFAULT);
+	assert_int_equal(remote_read(child, 0, copy, 0), 0);
+	end(child);
+	assert_int_equal(remote_read(child, (uintptr_t)text, copy, 8), -ESRCH);
+	munmap(page, 4096);
+}
+
+/* A model of an interpreter in this process's memory, read with 3.8's layout. */
+struct model {
+	uint64_t head;
+	uint64_t interp[64], tstate[128], tcb[8], type[8];
+	char name[8];
+};
+
+static void put(uint64_t *object, uint16_t offset, const void *value)
+{
+	uint64_t word = (uintptr_t)value;
+
+	memcpy((char *)object + offset, &word, sizeof(word));
+}
+
+static void make_model(struct model *model, struct discovery_python *python)
+{
+	const struct pybpf_layout *layout = &python->build.layout;
+
+	memset(model, 0, sizeof(*model));
+	memset(python, 0, sizeof(*python));
+	assert_int_equal(layout_from_table(3, 8, false, &python->build), 0);
+	python->pid = getpid();
+	strcpy(python->version, "3.8.0");
+	python->interp_head_addr = (uintptr_t)&model->head;
+	python->code_type_addr = (uintptr_t)model->type;
+	model->head = (uintptr_t)model->interp;
+	put(model->interp, layout->interp_threads_head, model->tstate);
+	put(model->tstate, layout->tstate_interp, model->interp);
+	put(model->tstate, layout->tstate_thread_id, model->tcb);
+	put(model->tcb, 0, model->tcb);
+	strcpy(model->name, "code");
+	put(model->type, layout->code_type + 16, model->name);
+}
+
+static void validates_a_model(void **state)
+{
+	struct discovery_python python;
+	struct model model;
+	char why[256];
+
+	(void)state;
+	make_model(&model, &python);
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), 0);
+	assert_string_equal(why, "");
+
+	/* Not initialised yet: no interpreter, no thread. */
+	model.head = 0;
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), -EAGAIN);
+	assert_non_null(strstr(why, "not initialised"));
+	make_model(&model, &python);
+	put(model.interp, python.build.layout.interp_threads_head, NULL);
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), -EAGAIN);
+
+	/* The thread state belongs to another interpreter; is no address; lies in unmapped memory. */
+	make_model(&model, &python);
+	put(model.tstate, python.build.layout.tstate_interp, model.tstate);
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "thread state's interpreter"));
+	make_model(&model, &python);
+	put(model.interp, python.build.layout.interp_threads_head, (void *)0x1234567);
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), -EINVAL);
+	put(model.interp, python.build.layout.interp_threads_head, (void *)0x10000);
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), -EINVAL);
+	make_model(&model, &python);
+	model.head = 3;
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), -EINVAL);
+	make_model(&model, &python);
+	python.interp_head_addr = 0x10000;
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), -EINVAL);
+
+	/* PyCode_Type is another type. */
+	make_model(&model, &python);
+	strcpy(model.name, "cell");
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "PyCode_Type"));
+	python.code_type_addr = 0;
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), 0);
+
+	/* Lists that loop end. */
+	make_model(&model, &python);
+	put(model.tstate, python.build.layout.tstate_next, model.tstate);
+	put(model.interp, python.build.layout.interp_next, model.interp);
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), 0);
+}
+
+static void says_when_the_process_is_gone(void **state)
+{
+	struct discovery_python python;
+	struct model model;
+	char why[256];
+	pid_t child;
+
+	(void)state;
+	make_model(&model, &python);
+	child = start_waiting();
+	python.pid = child;
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), 0);
+	end(child);
+	assert_int_equal(discovery_validate(&python, why, sizeof(why)), -ESRCH);
+	assert_non_null(strstr(why, "has ended"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(this_program_is_no_python),
+		cmocka_unit_test(a_look_at_many_gives_the_same_answers),
+		cmocka_unit_test(a_thread_without_memory_is_no_python),
+		cmocka_unit_test(an_ended_process_is_a_zombie_then_gone),
+		cmocka_unit_test(a_short_buffer_is_enough),
+		cmocka_unit_test(reads_memory_of_another_process),
+		cmocka_unit_test(validates_a_model),
+		cmocka_unit_test(says_when_the_process_is_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tests of layout.c: the tables against facts found otherwise, and hostile _Py_DebugOffsets. */
+#include <errno.h>
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "discovery/layout.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#define NO                PYBPF_NO_OFFSET
+#define OFFSET_VERSION    8
+#define OFFSET_FREE       16
+
+/* What running interpreters were seen to have, and CPython's sources say; not made by tools/gen/layouts. */
+static const struct known_row {
+	int minor; /* of Python 3; 7 with major 2 is 2.7 */
+	int major;
+	bool debug;
+	uint16_t tstate_frame, cframe_frame, frame_code, frame_previous, frame_position, frame_owner;
+	uint16_t code_type, str_ascii_data;
+	uint32_t tstate_current;
+} known_rows[] = {
+	{7, 2, false, 16, NO, 32, 24, 120, NO, 8, 36, LAYOUT_NONE},
+	{6, 3, false, 24, NO, 32, 24, 120, NO, 8, 48, LAYOUT_NONE},
+	{7, 3, false, 24, NO, 32, 24, 104, NO, 8, 48, 1480},
+	/* Py_TRACE_REFS puts two pointers before every object, up to 3.7's debug builds. */
+	{7, 3, true, 24, NO, 48, 40, 120, NO, 24, 64, 1480},
+	{8, 3, false, 24, NO, 32, 24, 104, NO, 8, 48, 1368},
+	{8, 3, true, 24, NO, 32, 24, 104, NO, 8, 48, 1368},
+	{9, 3, false, 24, NO, 32, 24, 104, NO, 8, 48, 568},
+	{10, 3, false, 24, NO, 32, 24, 96, NO, 8, 48, 568},
+	{11, 3, false, 56, 8, 32, 48, 56, NO, 8, 48, 576},
+	{11, 3, true, 56, 8, 32, 48, 56, NO, 8, 48, 576},
+	{12, 3, false, 56, 0, 0, 8, 56, 70, 8, 40, LAYOUT_NONE},
+};
+
+static void test_known_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(known_rows); i++) {
+		const struct known_row *row = &known_rows[i];
+		struct layout_build build;
+
+		assert_int_equal(layout_from_table(row->major, row->minor, row->debug, &build), 0);
+		assert_int_equal(build.layout.major, row->major);
+		assert_int_equal(build.layout.minor, row->minor);
+		assert_int_equal(build.layout.debug_build, row->debug);
+		assert_int_equal(build.layout.tstate_frame, row->tstate_frame);
+		assert_int_equal(build.layout.cframe_frame, row->cframe_frame);
+		assert_int_equal(build.layout.frame_code, row->frame_code);
+		assert_int_equal(build.layout.frame_previous, row->frame_previous);
+		assert_int_equal(build.layout.frame_position, row->frame_position);
+		assert_int_equal(build.layout.frame_owner, row->frame_owner);
+		assert_int_equal(build.layout.code_type, row->code_type);
+		assert_int_equal(build.layout.str_ascii_data, row->str_ascii_data);
+#ifdef __x86_64__
+		assert_int_equal(build.runtime_tstate_current, row->tstate_current);
+#else
+		assert_int_equal(build.runtime_tstate_current, LAYOUT_NONE);
+#endif
+	}
+}
+
+static void assert_window(uint16_t window, unsigned int limit, uint16_t offset, unsigned int width)
+{
+	assert_int_equal(window % 8, 0);
+	assert_in_range(window, 8, limit);
+	if (offset != NO)
+		assert_in_range(offset + width, 1, window);
+}
+
+/* What the walk relies on, whatever the layout's origin. */
+static void assert_usable(const struct layout_build *build)
+{
+	const struct pybpf_layout *l = &build->layout;
+	unsigned int position = l->position_kind == PYBPF_POS_LASTI ? 4 : 8;
+
+	assert_window(l->tstate_window, PYBPF_TSTATE_WINDOW, l->tstate_next, 8);
+	assert_window(l->tstate_window, PYBPF_TSTATE_WINDOW, l->tstate_interp, 8);
+	assert_window(l->tstate_window, PYBPF_TSTATE_WINDOW, l->tstate_thread_id, 8);
+	assert_window(l->tstate_window, PYBPF_TSTATE_WINDOW, l->tstate_frame, 8);
+	assert_window(l->frame_window, PYBPF_FRAME_WINDOW, l->frame_code, 8);
+	assert_window(l->frame_window, PYBPF_FRAME_WINDOW, l->frame_previous, 8);
+	assert_window(l->frame_window, PYBPF_FRAME_WINDOW, l->frame_position, position);
+	assert_window(l->frame_window, PYBPF_FRAME_WINDOW, l->frame_owner, 1);
+	assert_window(l->frame_window, PYBPF_FRAME_WINDOW, l->frame_tlbc_index, 4);
+	assert_window(l->code_window, PYBPF_CODE_WINDOW, l->code_type, 8);
+	assert_window(l->code_window, PYBPF_CODE_WINDOW, l->code_filename, 8);
+	assert_window(l->code_window, PYBPF_CODE_WINDOW, l->code_name, 8);
+	assert_window(l->code_window, PYBPF_CODE_WINDOW, l->code_qualname, 8);
+	assert_window(l->code_window, PYBPF_CODE_WINDOW, l->code_linetable, 8);
+	assert_window(l->code_window, PYBPF_CODE_WINDOW, l->code_firstlineno, 4);
+	assert_window(l->code_window, PYBPF_CODE_WINDOW, l->code_version, 4);
+	assert_int_not_equal(l->interp_threads_head, NO);
+	assert_int_not_equal(l->tstate_thread_id, NO);
+	assert_int_not_equal(l->frame_position, NO);
+	assert_int_not_equal(l->code_linetable, NO);
+	assert_in_range(l->position_kind, PYBPF_POS_LASTI, PYBPF_POS_INSTR_PTR);
+	assert_in_range(l->string_kind, PYBPF_STR_BYTES, PYBPF_STR_UNICODE);
+	assert_in_range(l->line_kind, PYBPF_LINES_LNOTAB_UNSIGNED, PYBPF_LINES_PEP657);
+	assert_true(strlen(build->origin) > 0);
+}
+
+static void test_table_is_complete(void **state)
+{
+	static const int versions[][2] = {{2, 7}, {3, 6}, {3, 7}, {3, 8}, {3, 9}, {3, 10}, {3, 11}, {3, 12}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		for (int debug = 0; debug < 2; debug++) {
+			struct layout_build build;
+			int err = layout_from_table(versions[i][0], versions[i][1], debug, &build);
+
+			/* f_lasti of these is at 136: only the limit of pybpf.h may keep them out. */
+			if (debug && PYBPF_FRAME_WINDOW < 144 && (versions[i][0] == 2 || versions[i][1] == 6)) {
+				assert_int_equal(err, -ENOENT);
+				continue;
+			}
+			assert_int_equal(err, 0);
+			assert_usable(&build);
+			assert_int_equal(build.version_hex >> 24, versions[i][0]);
+			assert_int_equal(build.version_hex >> 16 & 0xff, versions[i][1]);
+			assert_non_null(strstr(build.origin, debug ? "debug" : "release"));
+		}
+	}
+}
+
+static void test_table_lacks_the_rest(void **state)
+{
+	struct layout_build build;
+
+	(void)state;
+	assert_int_equal(layout_from_table(2, 6, false, &build), -ENOENT);
+	assert_int_equal(layout_from_table(3, 5, false, &build), -ENOENT);
+	assert_int_equal(layout_from_table(3, 13, false, &build), -ENOENT);
+	assert_int_equal(layout_from_table(4, 12, false, &build), -ENOENT);
+	assert_int_equal(layout_from_table(0x10003, 12, false, &build), -ENOENT);
+}
+
+static void test_kinds(void **state)
+{
+	struct layout_build build;
+
+	(void)state;
+	assert_int_equal(layout_from_table(2, 7, false, &build), 0);
+	assert_int_equal(build.layout.string_kind, PYBPF_STR_BYTES);
+	assert_int_equal(build.layout.line_kind, PYBPF_LINES_LNOTAB_UNSIGNED);
+	assert_int_equal(build.runtime_interp_head, 0);
+	assert_int_equal(layout_from_table(3, 9, false, &build), 0);
+	assert_int_equal(build.layout.line_kind, PYBPF_LINES_LNOTAB);
+	assert_int_equal(build.layout.position_kind, PYBPF_POS_LASTI);
+	assert_int_equal(build.layout.owner_not_python, 0xff);
+	assert_int_equal(layout_from_table(3, 10, false, &build), 0);
+	assert_int_equal(build.layout.line_kind, PYBPF_LINES_PEP626);
+	assert_int_equal(build.layout.code_qualname, NO);
+	assert_int_equal(layout_from_table(3, 12, false, &build), 0);
+	assert_int_equal(build.layout.line_kind, PYBPF_LINES_PEP657);
+	assert_int_equal(build.layout.position_kind, PYBPF_POS_INSTR_PTR);
+	assert_int_equal(build.layout.owner_not_python, 3);
+	assert_int_equal(build.layout.code_tag_mask, 0);
+}
+
+/* Saved tables: "t" ones were compiled from the headers with Py_GIL_DISABLED, the others are from
+ * interpreters. */
+static const struct saved {
+	const char *name;
+	unsigned int minor, size;
+	bool free_threaded;
+	uint16_t current_frame, owner, str_ascii_data;
+	uint8_t tag_mask;
+} saved_tables[] = {
+	{"3.13", 13, 584, false, 72, 70, 40, 0},       {"3.13-debug", 13, 584, false, 72, 70, 40, 0},
+	{"3.14", 14, 760, false, 72, 74, 40, 3},       {"3.14-debug", 14, 760, false, 72, 74, 40, 3},
+	{"3.14t", 14, 760, true, 72, 78, 56, 3},       {"3.15", 15, 888, false, 72, 74, 40, 3},
+	{"3.15-debug", 15, 888, false, 72, 74, 40, 3}, {"3.15t", 15, 888, true, 72, 78, 56, 3},
+};
+
+/* In a new buffer of exactly that size, so that ASan sees any byte read beyond it. */
+static uint8_t *saved_read(const struct saved *saved)
+{
+	uint8_t *bytes = malloc(saved->size);
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "tests/data/debug-offsets-%s.bin", saved->name);
+	file = fopen(path, "rb");
+	if (!file)
+		fail_msg("cannot open %s; run the test in the source folder", path);
+	assert_non_null(bytes);
+	assert_int_equal(fread(bytes, 1, saved->size, file), saved->size);
+	assert_int_equal(fgetc(file), EOF);
+	fclose(file);
+	return bytes;
+}
+
+static void put_u64(uint8_t *bytes, size_t offset, uint64_t value)
+{
+	memcpy(bytes + offset, &value, sizeof(value));
+}
+
+static void test_saved_tables(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(saved_tables); i++) {
+		const struct saved *saved = &saved_tables[i];
+		uint8_t *bytes = saved_read(saved);
+		struct layout_build build;
+		char why[256] = "";
+
+		assert_true(layout_has_debug_offsets(bytes, saved->size));
+		if (layout_from_debug_offsets(bytes, saved->size, &build, why, sizeof(why)))
+			fail_msg("%s: %s", saved->name, why);
+		assert_usable(&build);
+		assert_int_equal(build.layout.major, 3);
+		assert_int_equal(build.layout.minor, saved->minor);
+		assert_int_equal(build.layout.free_threaded, saved->free_threaded);
+		assert_int_equal(build.layout.tstate_frame, saved->current_frame);
+		assert_int_equal(build.layout.cframe_frame, NO);
+		assert_int_equal(build.layout.frame_code, 0);
+		assert_int_equal(build.layout.frame_previous, 8);
+		assert_int_equal(build.layout.frame_position, 56);
+		assert_int_equal(build.layout.frame_owner, saved->owner);
+		assert_int_equal(build.layout.frame_tlbc_index, saved->free_threaded ? 72 : NO);
+		assert_int_equal(build.layout.code_type, saved->free_threaded ? 24 : 8);
+		assert_int_equal(build.layout.code_tlbc == NO, !saved->free_threaded);
+		assert_int_equal(build.layout.code_version + 4 + 16, build.layout.code_filename);
+		assert_int_equal(build.layout.code_name, build.layout.code_filename + 8);
+		assert_int_equal(build.layout.str_ascii_data, saved->str_ascii_data);
+		assert_int_equal(build.layout.str_compact_data, saved->str_ascii_data + 16);
+		assert_int_equal(build.layout.str_hash, build.layout.str_length + 8);
+		assert_int_equal(build.layout.bytes_data, build.layout.bytes_size + 16);
+		assert_int_equal(build.layout.owner_not_python, 3);
+		assert_int_equal(build.layout.code_tag_mask, saved->tag_mask);
+		assert_int_equal(build.runtime_tstate_current, LAYOUT_NONE);
+		assert_in_range(build.runtime_interp_head, saved->size, saved->size + 64);
+		free(bytes);
+	}
+}
+
+/* Every length short of the table is refused, and nothing beyond it is read (ASan). */
+static void test_truncated(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(saved_tables); i++) {
+		uint8_t *whole = saved_read(&saved_tables[i]);
+
+		for (size_t len = 0; len < saved_tables[i].size; len++) {
+			uint8_t *bytes = malloc(len ? len : 1);
+			struct layout_build build;
+			char why[256] = "";
+
+			assert_non_null(bytes);
+			memcpy(bytes, whole, len);
+			assert_int_equal(layout_has_debug_offsets(bytes, len), len >= 8);
+			assert_int_equal(layout_from_debug_offsets(bytes, len, &build, why, sizeof(why)), -EINVAL);
+			assert_true(strlen(why) > 0);
+			free(bytes);
+		}
+		free(whole);
+	}
+}
+
+/* Each number in turn becomes a bad one: refused with a sentence and out untouched, or within limits. */
+static void test_corrupted(void **state)
+{
+	static const uint64_t bad[] = {0,
+				       1,
+				       7,
+				       8,
+				       16,
+				       24,
+				       40,
+				       64,
+				       72,
+				       0x100,
+				       0xfff8,
+				       0xffff,
+				       0x10000,
+				       0x10008,
+				       0x7fffffff,
+				       0xfffffff8,
+				       0x100000000u,
+				       0x7fffffffffffffff,
+				       UINT64_MAX - 7,
+				       UINT64_MAX};
+	unsigned int refused = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(saved_tables); i++) {
+		uint8_t *bytes = saved_read(&saved_tables[i]);
+
+		for (size_t at = 0; at < saved_tables[i].size; at += 8) {
+			uint8_t saved[8];
+
+			memcpy(saved, bytes + at, 8);
+			for (size_t b = 0; b < ARRAY_SIZE(bad); b++) {
+				struct layout_build build = {.version_hex = 0x5a5a};
+				char why[256] = "";
+				int err;
+
+				put_u64(bytes, at, bad[b]);
+				err = layout_from_debug_offsets(bytes, saved_tables[i].size, &build, why, sizeof(why));
+				if (!err) {
+					assert_usable(&build);
+					continue;
+				}
+				assert_int_equal(err, -EINVAL);
+				assert_true(strlen(why) > 0);
+				assert_int_equal(build.version_hex, 0x5a5a);
+				refused++;
+			}
+			memcpy(bytes + at, saved, 8);
+		}
+		free(bytes);
+	}
+	assert_true(refused > 1000);
+}
+
+static void assert_refused(const struct saved *saved, size_t at, uint64_t value, const char *word)
+{
+	uint8_t *bytes = saved_read(saved);
+	struct layout_build build;
+	char why[256] = "";
+
+	put_u64(bytes, at, value);
+	assert_int_equal(layout_from_debug_offsets(bytes, saved->size, &build, why, sizeof(why)), -EINVAL);
+	if (!strstr(why, word))
+		fail_msg("expected \"%s\" in: %s", word, why);
+	free(bytes);
+}
+
+/* Positions inside the tables are written out here, so that the generator's are checked, too. */
+static void test_refusals(void **state)
+{
+	const struct saved *v13 = &saved_tables[0], *v14 = &saved_tables[2], *v15 = &saved_tables[5];
+
+	(void)state;
+	assert_refused(v13, 0, 0, "xdebugpy");
+	assert_refused(v13, OFFSET_VERSION, 0x020712f0, "no Python 3");
+	assert_refused(v13, OFFSET_VERSION, 0x040000f0, "no Python 3");
+	assert_refused(v13, OFFSET_VERSION, 0x1030d00f0, "no Python 3");
+	assert_refused(v13, OFFSET_VERSION, 0x030c00f0, "3.13");
+	assert_refused(v13, OFFSET_VERSION, 0x030d0000, "no release");
+	assert_refused(v13, OFFSET_VERSION, 0x030e00f0, "584 bytes");
+	assert_refused(v13, OFFSET_FREE, 2, "free_threaded");
+	assert_refused(v13, 24, 0x1000000000, "runtime_state.size");
+	assert_refused(v13, 40, 4, "interpreters_head");
+	/* Inside the table itself. */
+	assert_refused(v13, 40, 8, "interpreters_head");
+	/* Inside the struct, but not in 16 bits. */
+	assert_refused(v13, 64, 0x10000, "interpreter_state.next");
+	assert_refused(v13, 72, 12, "interpreter_state.threads_head");
+	assert_refused(v13, 232, 20, "interpreter_frame.previous");
+	/* Right at the end of the struct's 80 bytes. */
+	assert_refused(v13, 232, 80, "interpreter_frame.previous");
+	assert_refused(v13, 232, 0, "overlap");
+	assert_refused(v13, 312, 70, "code_object.firstlineno");
+	assert_refused(v13, 280, 16, "header");
+	assert_refused(v13, 328, 20, "localsplusnames");
+	assert_refused(v14, 208, 1000000, "thread_state.current_frame");
+	assert_refused(v14, 632, 24, "unicode_object.length");
+	assert_refused(v14, 640, 36, "unicode_object");
+	assert_refused(v15, 240, 320, "windows");
+	assert_refused(v15, 744, UINT64_MAX - 7, "unicode_object");
+	/* Free-threaded, and yet without thread-local bytecode. */
+	assert_refused(v14, OFFSET_FREE, 1, "tlbc_index");
+}
+
+/* 3.13 has no thread-local bytecode, free-threaded or not. */
+static void test_free_threaded_3_13(void **state)
+{
+	uint8_t *bytes = saved_read(&saved_tables[0]);
+	struct layout_build build;
+	char why[256] = "";
+
+	(void)state;
+	put_u64(bytes, OFFSET_FREE, 1);
+	assert_int_equal(layout_from_debug_offsets(bytes, saved_tables[0].size, &build, why, sizeof(why)), 0);
+	assert_int_equal(build.layout.free_threaded, 1);
+	assert_int_equal(build.layout.frame_tlbc_index, NO);
+	assert_int_equal(build.layout.code_tlbc, NO);
+	assert_int_equal(build.layout.code_tag_mask, 0);
+	free(bytes);
+}
+
+static void test_newer_minor(void **state)
+{
+	const struct saved *newest = &saved_tables[5];
+	uint8_t *bytes = saved_read(newest);
+	struct layout_build known, newer;
+	char why[256] = "";
+
+	(void)state;
+	assert_int_equal(layout_from_debug_offsets(bytes, newest->size, &known, why, sizeof(why)), 0);
+	put_u64(bytes, OFFSET_VERSION, 0x031000f0);
+	assert_int_equal(layout_from_debug_offsets(bytes, newest->size, &newer, why, sizeof(why)), 0);
+	assert_usable(&newer);
+	assert_int_equal(newer.layout.minor, 16);
+	assert_int_equal(newer.version_hex, 0x031000f0);
+	assert_int_equal(newer.layout.tstate_thread_id, known.layout.tstate_thread_id);
+	assert_int_equal(newer.layout.frame_owner, known.layout.frame_owner);
+	assert_int_equal(newer.layout.code_tag_mask, known.layout.code_tag_mask);
+	/* Not in the table, hence unknown. */
+	assert_int_not_equal(known.layout.code_version, NO);
+	assert_int_equal(newer.layout.code_version, NO);
+	free(bytes);
+}
+
+static void test_no_room_for_why(void **state)
+{
+	static const uint8_t bytes[64] = "xdebugpy";
+	struct layout_build build;
+	char why[4] = "abc";
+
+	(void)state;
+	assert_int_equal(layout_from_debug_offsets(bytes, sizeof(bytes), &build, NULL, 0), -EINVAL);
+	assert_int_equal(layout_from_debug_offsets(bytes, sizeof(bytes), &build, why, sizeof(why)), -EINVAL);
+	assert_int_equal(why[3], '\0');
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_known_rows),
+		cmocka_unit_test(test_table_is_complete),
+		cmocka_unit_test(test_table_lacks_the_rest),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_saved_tables),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_corrupted),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_free_threaded_3_13),
+		cmocka_unit_test(test_newer_minor),
+		cmocka_unit_test(test_no_room_for_why),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

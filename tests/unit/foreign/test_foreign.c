@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Helpers that are slow, that die, or that were taken over: what the one who asks makes of it. */
+#include "foreign/foreign.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A helper has no more descriptors: one of them is its socket. */
+#define FDS_MOST      64
+#define LONG_ENOUGH_S 5.0
+
+static int serve_echo(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	memcpy(answer, question, question_size);
+	*size = question_size;
+	return 0;
+}
+
+static int serve_late(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct timespec time = {.tv_nsec = 100000000};
+
+	nanosleep(&time, NULL);
+	return serve_echo(question, question_size, answer, size);
+}
+
+static int serve_crash(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	(void)question;
+	(void)question_size;
+	(void)answer;
+	(void)size;
+	_exit(1);
+}
+
+static int serve_late_crash(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct timespec time = {.tv_nsec = 50000000};
+
+	nanosleep(&time, NULL);
+	return serve_crash(question, question_size, answer, size);
+}
+
+static int serve_result(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	int result;
+
+	(void)answer;
+	(void)question_size;
+	*size = 0;
+	memcpy(&result, question, sizeof(result));
+	return result;
+}
+
+/* Writes answers to questions that were not asked yet, and reads none any more. */
+static int serve_in_advance(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	static const char nothing[256];
+	const struct timespec pause = {.tv_sec = 3};
+
+	(void)question;
+	(void)question_size;
+	(void)answer;
+	*size = 0;
+	for (int fd = 3; fd < FDS_MOST; fd++)
+		send(fd, nothing, sizeof(nothing), MSG_DONTWAIT | MSG_NOSIGNAL);
+	nanosleep(&pause, NULL);
+	return 0;
+}
+
+/* Returns how many of the ways to the priority of others are open. */
+static int serve_priority(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	pid_t pid;
+
+	(void)answer;
+	(void)question_size;
+	*size = 0;
+	memcpy(&pid, question, sizeof(pid));
+	return (setpriority(PRIO_PROCESS, (id_t)pid, 19) == 0) + (setpriority(PRIO_USER, 0, 19) == 0) +
+	       (setpriority(PRIO_PROCESS, 0, 19) != 0);
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int start(void **state)
+{
+	(void)state;
+	return foreign_start();
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	foreign_stop();
+	return 0;
+}
+
+static int call(foreign_service *service, pid_t pid, int number, int *out)
+{
+	size_t size;
+
+	return foreign_call(service, (struct foreign_subject){.pid = pid}, &number, sizeof(number), out, sizeof(*out),
+			    &size, LONG_ENOUGH_S);
+}
+
+static int ask(foreign_service *service, pid_t pid, uint64_t life, int number, int *out)
+{
+	size_t size;
+
+	return foreign_ask(service, (struct foreign_subject){pid, life}, &number, sizeof(number), out, sizeof(*out),
+			   &size, 0.01);
+}
+
+static void expect_echo(int number)
+{
+	int got = 0;
+
+	assert_int_equal(call(serve_echo, getpid(), number, &got), 0);
+	assert_int_equal(got, number);
+}
+
+static void wait_for_answer(struct foreign_subject *subject)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	double end = now_s() + LONG_ENOUGH_S;
+
+	while (!foreign_answered(subject)) {
+		assert_true(now_s() < end);
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* An answer about the program that the process ran before. */
+static void test_answer_of_another_life(void **state)
+{
+	int got = 0;
+
+	(void)state;
+	assert_int_equal(ask(serve_late, getpid(), 1, 11, &got), -EINPROGRESS);
+	while (ask(serve_late, getpid(), 2, 22, &got) == -EINPROGRESS)
+		;
+	assert_int_equal(got, 22);
+	/* Also where it was complete. */
+	assert_int_equal(ask(serve_late, getpid(), 3, 33, &got), -EINPROGRESS);
+	wait_for_answer(&(struct foreign_subject){0});
+	while (ask(serve_late, getpid(), 4, 44, &got) == -EINPROGRESS)
+		;
+	assert_int_equal(got, 44);
+}
+
+static void test_answer_that_waits(void **state)
+{
+	struct foreign_subject subject = {0};
+	int got = 0;
+
+	(void)state;
+	assert_int_equal(ask(serve_late, getpid(), 7, 5, &got), -EINPROGRESS);
+	/* Others ask meanwhile, in vain or by the other lane. */
+	assert_int_equal(ask(serve_echo, getppid(), 8, 6, &got), -EINPROGRESS);
+	expect_echo(9);
+	wait_for_answer(&subject);
+	assert_true(subject.pid == getpid() && subject.life == 7);
+	assert_int_equal(ask(serve_late, getpid(), 7, 5, &got), 0);
+	assert_int_equal(got, 5);
+	assert_false(foreign_answered(&subject));
+	assert_int_equal(ask(serve_late, getpid(), 7, 5, &got), -EINPROGRESS);
+	wait_for_answer(&subject);
+	foreign_discard(subject);
+	assert_false(foreign_answered(&subject));
+	expect_echo(10);
+}
+
+/* A process that has cost a helper its life is left alone; others get a new one. */
+static void test_crash(void **state)
+{
+	int got;
+
+	(void)state;
+	assert_int_equal(call(serve_crash, getppid(), 0, &got), -ECONNRESET);
+	assert_int_equal(foreign_unanswered(), 1);
+	assert_int_equal(call(serve_echo, getppid(), 1, &got), -EBUSY);
+	expect_echo(2);
+}
+
+/* Nobody comes for what the helper was at when it crashed. */
+static void test_crash_for_nobody(void **state)
+{
+	double end = now_s() + LONG_ENOUGH_S;
+	struct foreign_subject subject = {0};
+	int got = 0, ret;
+
+	(void)state;
+	assert_int_equal(ask(serve_late_crash, getppid(), 1, 0, &got), -EINPROGRESS);
+	do
+		ret = ask(serve_echo, getpid(), 2, 5, &got);
+	while (ret == -EINPROGRESS && now_s() < end);
+	assert_int_equal(ret, 0);
+	assert_int_equal(got, 5);
+	/* foreign_answered() names the process whose helper crashed, so that its own question fails. */
+	assert_int_equal(ask(serve_late_crash, getppid(), 3, 0, &got), -EINPROGRESS);
+	wait_for_answer(&subject);
+	assert_int_equal(subject.life, 3);
+	assert_int_equal(ask(serve_late_crash, getppid(), 3, 0, &got), -ECONNRESET);
+	assert_int_equal(ask(serve_echo, getppid(), 4, 0, &got), -EBUSY);
+	expect_echo(3);
+}
+
+static pid_t helper(void)
+{
+	pid_t found = 0;
+	char command[128];
+	FILE *list;
+
+	/* The maker's child: this process has one, the maker. */
+	snprintf(command, sizeof(command),
+		 "for m in $(cat /proc/%d/task/*/children); do cat /proc/$m/task/*/children; done", getpid());
+	list = popen(command, "r");
+	assert_non_null(list);
+	if (fscanf(list, "%d", &found) != 1)
+		found = 0;
+	pclose(list);
+	return found;
+}
+
+/* Whoever is asked about next is not to blame. */
+static void test_death_between_questions(void **state)
+{
+	unsigned long before = foreign_unanswered();
+	pid_t pid;
+
+	(void)state;
+	expect_echo(1);
+	pid = helper();
+	assert_true(pid > 1);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	while (kill(pid, 0) == 0)
+		;
+	expect_echo(2);
+	assert_int_equal(foreign_unanswered(), before);
+}
+
+static void test_answers_in_advance(void **state)
+{
+	double begin = now_s();
+	int got;
+
+	(void)state;
+	call(serve_in_advance, getppid(), 0, &got);
+	for (int i = 0; i < 2000; i++)
+		expect_echo(i);
+	assert_true(now_s() - begin < 20);
+}
+
+/* What only the side that asks can say. */
+static void test_results(void **state)
+{
+	static const int lies[] = {-EINPROGRESS, -EINTR, -ETIMEDOUT, -EBUSY, -ENOTCONN};
+	int got;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++)
+		assert_int_equal(call(serve_result, getpid(), lies[i], &got), -EPROTO);
+	assert_int_equal(call(serve_result, getpid(), -ENOENT, &got), -ENOENT);
+}
+
+static void test_priority_of_others(void **state)
+{
+	pid_t other = fork();
+	int got;
+
+	(void)state;
+	if (other == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(call(serve_priority, getpid(), other, &got), 0);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)other), getpriority(PRIO_PROCESS, 0));
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_answer_of_another_life, start, stop),
+		cmocka_unit_test_setup_teardown(test_answer_that_waits, start, stop),
+		cmocka_unit_test_setup_teardown(test_crash, start, stop),
+		cmocka_unit_test_setup_teardown(test_crash_for_nobody, start, stop),
+		cmocka_unit_test_setup_teardown(test_death_between_questions, start, stop),
+		cmocka_unit_test_setup_teardown(test_answers_in_advance, start, stop),
+		cmocka_unit_test_setup_teardown(test_results, start, stop),
+		cmocka_unit_test_setup_teardown(test_priority_of_others, start, stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pprof files, read by zlib and protobuf-c. */
+#include <locale.h>
+#include <stdbool.h>
+#include <zlib.h>
+
+#include "output/pprof.pb-c.h"
+#include "profiles_hostile.h"
+
+static Pprof__Profile *read_back(const struct profile *p)
+{
+	size_t size, room = 64 << 20;
+	char *packed = written_bytes(p, output_pprof, &(struct output_options){0}, &size);
+	uint8_t *plain = malloc(room);
+	z_stream z = {.next_in = (unsigned char *)packed,
+		      .avail_in = (unsigned)size,
+		      .next_out = plain,
+		      .avail_out = (unsigned)room};
+	Pprof__Profile *got;
+
+	assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+	assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(z.avail_in, 0);
+	got = pprof__profile__unpack(NULL, z.total_out, plain);
+	assert_non_null(got);
+	inflateEnd(&z);
+	free(plain);
+	free(packed);
+	assert_true(got->n_string_table > 0);
+	assert_string_equal(got->string_table[0], "");
+	return got;
+}
+
+static const char *text(const Pprof__Profile *got, int64_t index)
+{
+	assert_in_range(index, 0, got->n_string_table - 1);
+	return got->string_table[index];
+}
+
+static const Pprof__Function *function_at(const Pprof__Profile *got, const Pprof__Sample *sample, size_t depth,
+					  int64_t *line)
+{
+	*line = -1;
+	assert_true(depth < sample->n_location_id);
+	for (size_t i = 0; i < got->n_location; i++) {
+		const Pprof__Location *location = got->location[i];
+
+		if (location->id != sample->location_id[depth])
+			continue;
+		assert_int_equal(location->n_line, 1);
+		*line = location->line[0]->line;
+		for (size_t f = 0; f < got->n_function; f++) {
+			if (got->function[f]->id == location->line[0]->function_id)
+				return got->function[f];
+		}
+	}
+	fail_msg("sample names a location or function that is not there");
+	return NULL;
+}
+
+static const Pprof__Label *label(const Pprof__Profile *got, const Pprof__Sample *sample, const char *key)
+{
+	for (size_t i = 0; i < sample->n_label; i++) {
+		if (strcmp(text(got, sample->label[i]->key), key) == 0)
+			return sample->label[i];
+	}
+	return NULL;
+}
+
+static bool has_comment(const Pprof__Profile *got, const char *want)
+{
+	for (size_t i = 0; i < got->n_comment; i++) {
+		if (strcmp(text(got, got->comment[i]), want) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void test_stacks_and_labels(void **unused)
+{
+	struct profile *p = new_profile();
+	struct profile_process_info info = {.pid = 42, .inner_pid = 7, .name = "web", .container = "box"};
+	uint32_t owner = profile_add_process(p, &info), other = process(p, 50, "job");
+	uint32_t worker = profile_add_thread(p, owner, 43, "worker");
+	uint32_t module = profile_add_frame(p, PROFILE_PYTHON, "<module>", "app.py", 10, 1);
+	uint32_t f = profile_add_frame(p, PROFILE_PYTHON, "f", "app.py", 5, 3);
+	uint32_t f_again = profile_add_frame(p, PROFILE_PYTHON, "f", "app.py", 6, 3);
+	uint32_t root = profile_add_stack(p, PROFILE_ROOT, module);
+	const Pprof__Function *function, *again;
+	const Pprof__Sample *sample;
+	Pprof__Profile *got;
+	int64_t line;
+
+	(void)unused;
+	assert_int_equal(profile_add_sample(p, profile_add_stack(p, root, f), owner, worker, 5), 0);
+	assert_int_equal(profile_add_sample(p, profile_add_stack(p, root, f_again), other, PROFILE_NONE, 2), 0);
+	take_in(p, PROFILE_ROOT, owner, 100);
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"samples", "count", 10101010}), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_START, "1700000000123456789"), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_DURATION, "2.5"), 0);
+	assert_int_equal(profile_add_account(p, "lost", "full", "without room", 3), 0);
+	assert_int_equal(profile_add_account(p, "lost", "none", "that are not", 0), 0);
+	got = read_back(p);
+	assert_int_equal(got->n_sample_type, 2);
+	assert_string_equal(text(got, got->sample_type[0]->type), "samples");
+	assert_string_equal(text(got, got->sample_type[0]->unit), "count");
+	assert_string_equal(text(got, got->sample_type[1]->type), "cpu");
+	assert_string_equal(text(got, got->sample_type[1]->unit), "nanoseconds");
+	assert_string_equal(text(got, got->default_sample_type), "cpu");
+	assert_string_equal(text(got, got->period_type->type), "cpu");
+	assert_int_equal(got->period, 10101010);
+	assert_true(got->time_nanos == 1700000000123456789);
+	assert_true(got->duration_nanos == 2500000000);
+	assert_true(has_comment(got, "lost: 3 without room"));
+	assert_false(has_comment(got, "lost: 0 that are not"));
+	assert_int_equal(got->n_mapping, 1);
+	assert_int_equal(got->n_function, 2);
+	assert_int_equal(got->n_location, 3);
+
+	assert_int_equal(got->n_sample, 2);
+	sample = got->sample[0];
+	assert_int_equal(sample->n_value, 2);
+	assert_int_equal(sample->value[0], 5);
+	assert_int_equal(sample->value[1], 50505050);
+	assert_int_equal(sample->n_location_id, 2);
+	function = function_at(got, sample, 0, &line); /* the leaf */
+	assert_string_equal(text(got, function->name), "f");
+	assert_string_equal(text(got, function->filename), "app.py");
+	assert_int_equal(function->start_line, 3);
+	assert_int_equal(line, 5);
+	assert_string_equal(text(got, function_at(got, sample, 1, &line)->name), "<module>");
+	assert_int_equal(line, 10);
+	assert_int_equal(label(got, sample, "pid")->num, 42);
+	assert_int_equal(label(got, sample, "inner_pid")->num, 7);
+	assert_int_equal(label(got, sample, "thread_id")->num, 43);
+	assert_string_equal(text(got, label(got, sample, "process")->str), "web");
+	assert_string_equal(text(got, label(got, sample, "container")->str), "box");
+	assert_string_equal(text(got, label(got, sample, "thread")->str), "worker");
+
+	sample = got->sample[1];
+	again = function_at(got, sample, 0, &line);
+	assert_ptr_equal(again, function);
+	assert_int_equal(line, 6);
+	assert_int_equal(label(got, sample, "pid")->num, 50);
+	assert_null(label(got, sample, "inner_pid"));
+	assert_null(label(got, sample, "container"));
+	assert_null(label(got, sample, "thread"));
+	assert_null(label(got, sample, "thread_id"));
+	pprof__profile__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
+/* Without a period there are no seconds; a value that is too large for the format stays the largest. */
+static void test_other_measures(void **unused)
+{
+	struct profile *p = new_profile();
+	Pprof__Profile *got;
+
+	(void)unused;
+	take_in(p, on(p, PROFILE_ROOT, "f", "", PROFILE_NO_LINE), process(p, 1, "x"), UINT64_MAX);
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"allocated", "bytes", 0}), 0);
+	got = read_back(p);
+	assert_int_equal(got->n_sample_type, 1);
+	assert_string_equal(text(got, got->sample_type[0]->type), "allocated");
+	assert_string_equal(text(got, got->sample_type[0]->unit), "bytes");
+	assert_string_equal(text(got, got->default_sample_type), "allocated");
+	assert_null(got->period_type);
+	assert_int_equal(got->sample[0]->n_value, 1);
+	assert_true(got->sample[0]->value[0] == INT64_MAX);
+	assert_int_equal(got->location[0]->line[0]->line, 0);
+	assert_int_equal(got->function[0]->start_line, 0);
+	pprof__profile__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
+static void test_empty(void **unused)
+{
+	struct profile *p = new_profile();
+	Pprof__Profile *got = read_back(p);
+
+	(void)unused;
+	assert_int_equal(got->n_sample, 0);
+	assert_int_equal(got->n_sample_type, 1);
+	assert_true(has_comment(got, "No sample has Python frames."));
+	pprof__profile__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
+/* Is all of it UTF-8? C's own decoder takes only what is. */
+static void assert_utf8(const char *bytes)
+{
+	assert_int_not_equal(mbstowcs(NULL, bytes, 0), (size_t)-1);
+}
+
+/* Controls (C1's too), separators of lines, what turns text around: of the names made to harm, all that does. */
+static bool is_harmful(const char *text)
+{
+	/* NOLINTBEGIN(misc-misleading-bidirectional): that they mislead is what is looked for. */
+	static const char *const sequences[] = {"\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xac", "\xe2\x80\xae",
+						"\xe2\x81\xa6", "\xd8\x9c",     "\xc2\x85",     "\xc2\x9b"};
+	/* NOLINTEND(misc-misleading-bidirectional) */
+
+	for (size_t i = 0; i < sizeof(sequences) / sizeof(*sequences); i++) {
+		if (strstr(text, sequences[i]))
+			return true;
+	}
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	}
+	return false;
+}
+
+static bool has_text(const Pprof__Profile *got, const char *want)
+{
+	for (size_t i = 0; i < got->n_string_table; i++) {
+		if (strcmp(got->string_table[i], want) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void test_hostile_names(void **unused)
+{
+	struct profile *p = hostile_profile();
+	Pprof__Profile *got = read_back(p);
+	int64_t total = 0, line;
+
+	(void)unused;
+	for (size_t i = 0; i < got->n_string_table; i++) {
+		assert_utf8(got->string_table[i]);
+		assert_false(is_harmful(got->string_table[i]));
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(got->string_table[i], got->string_table[j]);
+	}
+	assert_int_equal(got->n_sample, NR_HOSTILE + 1);
+	for (size_t i = 0; i < got->n_sample; i++) {
+		const Pprof__Function *leaf = function_at(got, got->sample[i], 0, &line);
+
+		assert_int_equal(got->sample[i]->n_location_id, i + 1);
+		assert_int_equal(line, i + 1);
+		total += got->sample[i]->value[0];
+		/* What is UTF-8 and harms nobody is there as it is. */
+		if (i < NR_HOSTILE && mbstowcs(NULL, hostile_names[i], 0) != (size_t)-1 &&
+		    !is_harmful(hostile_names[i]))
+			assert_string_equal(text(got, leaf->name), hostile_names[i]);
+		if (i == NR_HOSTILE)
+			assert_int_equal(strlen(text(got, leaf->name)), HOSTILE_LONG);
+	}
+	assert_int_equal(total, (1 << (NR_HOSTILE + 1)) - 1);
+	assert_true(has_text(got, "line\\x0abreak\\x0d\\x0a\\x09tab"));
+	assert_true(has_comment(got, "line\\x0abreak\\x0d\\x0a\\x09tab: line\\x0abreak\\x0d\\x0a\\x09tab"));
+	pprof__profile__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
+/* More than any buffer on the way holds, in stacks that share little. */
+static void test_many_samples(void **unused)
+{
+	enum {
+		N = 20000
+	};
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 1, "x");
+	Pprof__Profile *got;
+	char name[32];
+
+	(void)unused;
+	for (int i = 0; i < N; i++) {
+		uint32_t s = PROFILE_ROOT;
+
+		for (int depth = 0; depth < 20; depth++) {
+			snprintf(name, sizeof(name), "f%d", (i * 31 + depth * 7) % 997);
+			s = on(p, s, name, "many.py", depth * 1000 + i % 1000);
+		}
+		take_in(p, s, owner, (uint64_t)i + 1);
+	}
+	got = read_back(p);
+	assert_true(got->n_sample > N / 2);
+	{
+		int64_t total = 0;
+
+		for (size_t i = 0; i < got->n_sample; i++) {
+			assert_int_equal(got->sample[i]->n_location_id, 20);
+			total += got->sample[i]->value[0];
+		}
+		assert_true((uint64_t)total == profile_total(p));
+	}
+	pprof__profile__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
+static void test_full_disk(void **unused)
+{
+	struct profile *p = hostile_profile();
+	FILE *out = fopen("/dev/full", "w");
+	int err;
+
+	(void)unused;
+	assert_non_null(out);
+	setvbuf(out, NULL, _IONBF, 0);
+	err = output_pprof(p, &(struct output_options){0}, out);
+	assert_true(err < 0);
+	fclose(out);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stacks_and_labels),
+		cmocka_unit_test(test_other_measures),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_many_samples),
+		cmocka_unit_test(test_full_disk),
+	};
+
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

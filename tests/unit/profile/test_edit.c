@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Profiles added to profiles: everything, some of it, of several, with names hidden. */
+#include <errno.h>
+
+#include "rich_profile.h"
+#include "profile/edit.h"
+
+#define WHY_MAX 512
+
+/* What passes; the caller frees. */
+static struct profile *edited(const struct profile *from, const struct profile_edit *edit)
+{
+	struct profile *to = new_profile();
+	char why[WHY_MAX];
+
+	assert_int_equal(profile_edit_add(to, from, edit, why, sizeof(why)), 0);
+	assert_string_equal(why, "");
+	return to;
+}
+
+static void assert_edited(const struct profile *from, const struct profile_edit *edit, const char *folded)
+{
+	struct profile *to = edited(from, edit);
+
+	assert_folded(to, folded);
+	profile_free(to);
+}
+
+static void add(struct profile *p, uint32_t stack, uint32_t owner, uint32_t thread, uint64_t value)
+{
+	assert_int_equal(profile_add_sample(p, stack, owner, thread, value), 0);
+}
+
+static uint32_t contained(struct profile *p, int pid, const char *name, const char *container)
+{
+	return profile_add_process(p, &(struct profile_process_info){.pid = pid, .name = name, .container = container});
+}
+
+static struct profile *service(void)
+{
+	struct profile *p = new_profile();
+	uint32_t web = contained(p, 42, "web", "shop/front"), job = contained(p, 43, "job", "4f797c539e6c");
+	uint32_t host = process(p, 44, "web");
+	uint32_t main = profile_add_thread(p, web, 42, "web"), worker = profile_add_thread(p, web, 50, "worker-1");
+	uint32_t other = profile_add_thread(p, job, 43, "job");
+	uint32_t module = on(p, PROFILE_ROOT, "<module>", "app.py", 9), run = on(p, module, "Server.run", "app.py", 3);
+	uint32_t again = on(p, run, "Server.run", "app.py", 4), leaf = on(p, again, "work", "lib/a.py", 7);
+
+	add(p, leaf, web, main, 1);
+	add(p, leaf, web, worker, 2);
+	add(p, run, web, worker, 4);
+	add(p, module, job, other, 8);
+	add(p, leaf, host, PROFILE_NONE, 16);
+	add(p, PROFILE_ROOT, host, PROFILE_NONE, 1000);
+	profile_set_roots(p, 0);
+	return p;
+}
+
+#define STACK_LEAF "<module> (app.py:9);Server.run (app.py:3);Server.run (app.py:4);work (lib/a.py:7)"
+#define STACK_RUN  "<module> (app.py:9);Server.run (app.py:3)"
+
+static void test_all(void **unused)
+{
+	(void)unused;
+	for (uint64_t seed = 20; seed < 23; seed++) {
+		struct profile *p = rich_profile(seed), *to = edited(p, NULL);
+		char *want = written(p, output_folded), *got = written(to, output_folded);
+		size_t n, m;
+
+		assert_string_equal(got, want);
+		profile_set_roots(p, PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS | PROFILE_ROOT_THREAD);
+		profile_set_roots(to, PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS | PROFILE_ROOT_THREAD);
+		free(want);
+		free(got);
+		want = written(p, output_folded);
+		got = written(to, output_folded);
+		assert_string_equal(got, want);
+		profile_events(p, &n);
+		profile_events(to, &m);
+		assert_int_equal(n, m);
+		profile_account(p, &n);
+		profile_account(to, &m);
+		assert_int_equal(n, m);
+		free(want);
+		free(got);
+		profile_free(to);
+		profile_free(p);
+	}
+}
+
+static void test_pids(void **unused)
+{
+	struct profile *p = service();
+	struct profile_edit edit = {.under = NULL};
+
+	(void)unused;
+	profile_edit_add_pid(&edit.pids, 44);
+	assert_edited(p, &edit, STACK_LEAF " 16\n");
+	profile_edit_add_pid(&edit.pids, 43);
+	assert_edited(p, &edit, "<module> (app.py:9) 8\n" STACK_LEAF " 16\n");
+	profile_edit_free(&edit);
+	profile_edit_add_pid(&edit.pids, 4);
+	assert_edited(p, &edit, "");
+	profile_edit_free(&edit);
+	profile_free(p);
+}
+
+static void test_threads(void **unused)
+{
+	struct profile *p = service();
+	struct profile_edit edit = {.under = NULL};
+
+	(void)unused;
+	profile_edit_add_text(&edit.threads, "work*");
+	assert_edited(p, &edit, STACK_LEAF " 2\n" STACK_RUN " 4\n");
+	profile_edit_add_text(&edit.threads, "43");
+	assert_edited(p, &edit, STACK_LEAF " 2\n" STACK_RUN " 4\n<module> (app.py:9) 8\n");
+	profile_edit_free(&edit);
+	profile_edit_add_text(&edit.threads, "work");
+	assert_edited(p, &edit, "");
+	profile_edit_free(&edit);
+	profile_free(p);
+}
+
+static void assert_container(const struct profile *p, const char *query, uint64_t total)
+{
+	struct profile_edit edit = {.under = NULL};
+	struct profile *to;
+
+	profile_edit_add_text(&edit.containers, query);
+	to = edited(p, &edit);
+	assert_int_equal(profile_total(to), total);
+	profile_free(to);
+	profile_edit_free(&edit);
+}
+
+static void test_containers(void **unused)
+{
+	struct profile *p = service();
+
+	(void)unused;
+	assert_container(p, "shop/front", 7);
+	assert_container(p, "front", 7);
+	assert_container(p, "shop", 0);
+	assert_container(p, "fron", 0);
+	assert_container(p, "4f79", 8);
+	assert_container(p, "4f7", 0);
+	assert_container(p, "4f797c539e6c745d4f797c539e6c745d", 8);
+	assert_container(p, "4f797c539e6d", 0);
+	profile_free(p);
+}
+
+static void test_under(void **unused)
+{
+	struct profile *p = service();
+	struct profile_edit edit = {.under = "Server.run"};
+
+	(void)unused;
+	assert_edited(p, &edit,
+		      "Server.run (app.py:3);Server.run (app.py:4);work (lib/a.py:7) 19\nServer.run (app.py:3) 4\n");
+	edit.under = "*ork";
+	assert_edited(p, &edit, "work (lib/a.py:7) 19\n");
+	edit.under = "run";
+	assert_edited(p, &edit, "");
+	profile_free(p);
+}
+
+static void test_patterns(void **unused)
+{
+	struct profile *p = service();
+	struct profile_edit edit = {.under = NULL};
+	char why[WHY_MAX];
+
+	(void)unused;
+	profile_edit_add_text(&edit.focus, "lib/a\\.py:7\\)$");
+	assert_edited(p, &edit, STACK_LEAF " 19\n");
+	profile_edit_add_text(&edit.focus, "^(Server|Client)\\.run ");
+	assert_edited(p, &edit, STACK_LEAF " 19\n");
+	profile_edit_add_text(&edit.focus, "nothing");
+	assert_edited(p, &edit, "");
+	profile_edit_free(&edit);
+	profile_edit_add_text(&edit.ignore, "work");
+	assert_edited(p, &edit, STACK_RUN " 4\n<module> (app.py:9) 8\n");
+	profile_edit_add_text(&edit.ignore, "Server");
+	assert_edited(p, &edit, "<module> (app.py:9) 8\n");
+	profile_edit_free(&edit);
+	/* They see what is cut off, too. */
+	edit.under = "work";
+	profile_edit_add_text(&edit.focus, "app.py:4");
+	assert_edited(p, &edit, "work (lib/a.py:7) 19\n");
+	profile_edit_add_text(&edit.ignore, "a(b");
+	assert_int_equal(profile_edit_check(&edit, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "--ignore a(b: not a POSIX extended regular expression"));
+	profile_edit_free(&edit);
+	for (int i = 0; i <= PROFILE_EDIT_FOCUS_MAX; i++)
+		profile_edit_add_text(&edit.focus, "work");
+	assert_int_equal(profile_edit_check(&edit, why, sizeof(why)), -EINVAL);
+	edit.focus.count--;
+	assert_int_equal(profile_edit_check(&edit, why, sizeof(why)), 0);
+	assert_edited(p, &edit, STACK_LEAF " 19\n");
+	profile_edit_free(&edit);
+	profile_free(p);
+}
+
+static uint64_t told(const struct profile *p, const char *group, const char *key)
+{
+	size_t count;
+	const struct profile_account *account = profile_account(p, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(profile_string(p, account[i].group), group) == 0 &&
+		    strcmp(profile_string(p, account[i].key), key) == 0)
+			return account[i].value;
+	}
+	return 0;
+}
+
+/* Nothing of what is left out comes along, and how much it was is told. */
+static void test_nothing_stays(void **unused)
+{
+	struct profile *p = service(), *to;
+	struct profile_edit edit = {.under = NULL};
+	size_t count;
+
+	(void)unused;
+	assert_int_equal(profile_set_source(p, "app.py", "def run"), 0);
+	assert_int_equal(profile_set_source(p, "lib/a.py", "def work"), 0);
+	assert_int_equal(profile_add_account(p, "lost", "ring", "x", 3), 0);
+	profile_edit_add_pid(&edit.pids, 43);
+	to = edited(p, &edit);
+	for (uint32_t i = 0; i < profile_string_count(to); i++) {
+		assert_null(strstr(profile_string(to, i), "work"));
+		assert_null(strstr(profile_string(to, i), "front"));
+	}
+	assert_int_equal(profile_process_count(to), 1);
+	assert_int_equal(profile_thread_count(to), 1);
+	assert_int_equal(profile_stack_count(to), 2);
+	profile_sources(to, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(told(to, "lost", "ring"), 3);
+	assert_int_equal(told(to, "left out", "filters"), profile_total(p) - profile_total(to));
+	profile_free(to);
+	edit.no_sources = true;
+	to = edited(p, &edit);
+	profile_sources(to, &count);
+	assert_int_equal(count, 0);
+	profile_free(to);
+	profile_edit_free(&edit);
+	profile_free(p);
+}
+
+static void test_merge_processes(void **unused)
+{
+	struct profile *p = service();
+	struct profile_edit edit = {.merge_processes = true};
+	struct profile *to = edited(p, &edit);
+
+	(void)unused;
+	profile_set_roots(to, PROFILE_ROOT_PROCESS);
+	assert_int_equal(profile_process_count(to), 3); /* "web" in a container is another one */
+	profile_free(to);
+	to = new_profile();
+	take_in(to, on(to, PROFILE_ROOT, "f", "a.py", 1), process(to, 1, "same"), 1);
+	take_in(to, on(to, PROFILE_ROOT, "f", "a.py", 1), process(to, 2, "same"), 2);
+	profile_set_roots(to, PROFILE_ROOT_PROCESS);
+	assert_edited(to, &edit, "same;f (a.py:1) 3\n");
+	profile_free(to);
+	profile_free(p);
+}
+
+/* A run of one sample at some time after its start. */
+static struct profile *run(const char *start, const char *duration, const char *host, uint64_t time)
+{
+	struct profile *p = new_profile();
+
+	take_in(p, on(p, PROFILE_ROOT, "f", "a.py", 1), process(p, 1, "x"), 5);
+	assert_int_equal(profile_add_event(p, time, 0, 1), 0);
+	if (start)
+		assert_int_equal(profile_set_fact(p, PROFILE_FACT_START, start), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_DURATION, duration), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, host), 0);
+	assert_int_equal(profile_add_account(p, "lost", "ring", "x", 3), 0);
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"samples", "count", 1000}), 0);
+	return p;
+}
+
+static void assert_merged(struct profile *a, struct profile *b, const char *start, uint64_t first, uint64_t second)
+{
+	struct profile *to = new_profile();
+	const struct profile_event *events;
+	char why[WHY_MAX];
+	size_t count;
+
+	assert_int_equal(profile_edit_add(to, a, NULL, why, sizeof(why)), 0);
+	assert_int_equal(profile_edit_add(to, b, NULL, why, sizeof(why)), 0);
+	assert_folded(to, "f (a.py:1) 10\n");
+	events = profile_events(to, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(events[0].time_ns, first);
+	assert_int_equal(events[1].time_ns, second);
+	assert_int_equal(profile_measure(to).period_ns, 1000);
+	assert_int_equal(told(to, "lost", "ring"), 6);
+	if (start)
+		assert_string_equal(profile_fact(to, PROFILE_FACT_START), start);
+	assert_string_equal(profile_fact(to, PROFILE_FACT_DURATION), "3.750");
+	assert_string_equal(profile_fact(to, PROFILE_FACT_HOST), "one, two");
+	profile_free(to);
+}
+
+static void test_several(void **unused)
+{
+	struct profile *a = run("1000", "1.5", "one", 10), *b = run("1100", "2.25", "two", 20);
+	struct profile *c = run(NULL, "2.25", "two", 20), *d = run("900", "2.25", "two", 20);
+
+	(void)unused;
+	assert_merged(a, b, "1000", 10, 120);
+	assert_merged(a, d, "900", 20, 110);
+	assert_merged(a, c, "1000", 10, 20);
+	profile_free(a);
+	profile_free(b);
+	profile_free(c);
+	profile_free(d);
+}
+
+static void assert_not_merged(const struct profile *a, const struct profile *b, int want, const char *words)
+{
+	struct profile *to = edited(a, NULL);
+	char why[WHY_MAX];
+
+	assert_int_equal(profile_edit_add(to, b, NULL, why, sizeof(why)), want);
+	assert_non_null(strstr(why, words));
+	profile_free(to);
+}
+
+static void test_not_to_be_merged(void **unused)
+{
+	struct profile *a = run("1000", "1", "one", 10), *b = run("1100", "1", "one", 20);
+	struct profile *empty = new_profile();
+
+	(void)unused;
+	profile_set_measure(b, &(struct profile_measure){"samples", "count", 2000});
+	assert_not_merged(a, b, -EINVAL, "0.001 ms of CPU time in one, for 0.002 ms in the other");
+	profile_set_measure(b, &(struct profile_measure){"asleep", "nanoseconds", 0});
+	assert_not_merged(a, b, -EINVAL, "one has samples in count, the other asleep in nanoseconds");
+	profile_set_measure(b, &(struct profile_measure){"samples", "count", 1000});
+	take_in(b, 1, 0, INT64_MAX / 1000 - 5);
+	assert_not_merged(a, b, -EOVERFLOW, "too large");
+	/* One in which nothing is yet takes any measure; one with nothing in it fits only its own. */
+	assert_not_merged(a, empty, -EINVAL, "");
+	profile_free(a);
+	profile_free(b);
+	profile_free(empty);
+}
+
+static void test_anonymized(void **unused)
+{
+	static const char *const names[] = {"web",    "shop",   "front", "job",   "4f797c539e6c", "worker",
+					    "Server", "run",    "work",  "app",   "lib",          "secret",
+					    "there",  "python", "print", "frozen"};
+	struct profile *p = service(), *to, *other;
+	struct profile_edit edit = {.anonymize = true}, later = {.anonymize = true};
+	uint32_t odd = on(p, PROFILE_ROOT, "Server.run.<locals>.<lambda>", "<frozen lib.web>", 3);
+	const struct profile_stack *stack;
+	char why[WHY_MAX];
+	size_t count;
+
+	(void)unused;
+	take_in(p, odd, 0, 3);
+	take_in(p, profile_add_stack(p, odd, profile_add_frame(p, PROFILE_NOTE, "[3 frames cut]", "", -1, -1)), 0, 3);
+	assert_int_equal(profile_set_source(p, "app.py", "print(1)"), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, "there"), 0);
+	assert_int_equal(profile_set_fact(p, "command", "secret"), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_CPUS, "2"), 0);
+	assert_int_equal(profile_edit_check(&edit, why, sizeof(why)), 0);
+	assert_int_equal(profile_edit_check(&later, why, sizeof(why)), 0);
+	to = edited(p, &edit);
+	for (uint32_t i = 0; i < profile_string_count(to); i++) {
+		for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
+			if (strstr(profile_string(to, i), names[n]))
+				print_error("%s is in %s\n", names[n], profile_string(to, i));
+			assert_null(strstr(profile_string(to, i), names[n]));
+		}
+	}
+	profile_sources(to, &count);
+	assert_int_equal(count, 0);
+	assert_string_equal(profile_fact(to, PROFILE_FACT_CPUS), "2");
+	/* The structure stays: as many of each, and the same on every stack. */
+	assert_int_equal(profile_stack_count(to), profile_stack_count(p));
+	assert_int_equal(profile_frame_count(to), profile_frame_count(p));
+	assert_int_equal(profile_thread_count(to), profile_thread_count(p));
+	assert_int_equal(profile_total(to), profile_total(p));
+	stack = profile_stack(to, 2);
+	assert_int_equal(profile_frame(to, stack->frame)->name, profile_frame(to, profile_stack(to, 3)->frame)->name);
+	assert_int_equal(profile_frame(to, stack->frame)->line, 3);
+	assert_string_equal(profile_string(to, profile_frame(to, profile_stack(to, 1)->frame)->name), "<module>");
+	/* Equal in what is added with the same salt, and in nothing else. */
+	other = edited(p, &edit);
+	assert_same_profile(to, other);
+	profile_free(other);
+	other = edited(p, &later);
+	assert_string_not_equal(profile_string(other, profile_frame(other, 1)->name),
+				profile_string(to, profile_frame(to, 1)->name));
+	profile_free(other);
+	profile_free(to);
+	profile_free(p);
+}
+
+/* The parts of names and paths that tell nothing stay. */
+static void test_hidden_names(void **unused)
+{
+	struct profile *p = new_profile(), *to;
+	struct profile_edit edit = {.anonymize = true};
+	char why[WHY_MAX], *text;
+
+	(void)unused;
+	take_in(p, on(p, PROFILE_ROOT, "A.f.<locals>.<lambda>", "pkg/A.py", 3), process(p, 1, "x"), 1);
+	take_in(p, on(p, PROFILE_ROOT, "A", "/A/f", -1), process(p, 1, "x"), 2);
+	take_in(p, on(p, PROFILE_ROOT, "", "<string>", 1), process(p, 1, "x"), 4);
+	take_in(p, on(p, PROFILE_ROOT, "...", "//.py", 1), process(p, 1, "x"), 8);
+	assert_int_equal(profile_edit_check(&edit, why, sizeof(why)), 0);
+	to = edited(p, &edit);
+	text = written(to, output_folded);
+	/* The hashes of one salt are 12 digits each, whatever they are. */
+	for (char *c = text; *c; c++) {
+		if (strchr("0123456789abcdef", *c) && c > text && strchr("fm", c[-1]) &&
+		    strspn(c, "0123456789abcdef") >= 12) {
+			memset(c, '#', 12);
+			c += 11;
+		}
+	}
+	assert_string_equal(text, "f############.f############.<locals>.<lambda> (m############/m############.py:3) 1\n"
+				  "f############ (/m############/m############) 2\n"
+				  " (<string>:1) 4\n"
+				  "... (//m############:1) 8\n");
+	free(text);
+	profile_free(to);
+	profile_free(p);
+}
+
+/* The first of the test vectors in the paper's appendix A, and of the reference's list, by length of input. */
+static void test_siphash(void **unused)
+{
+	uint8_t key[SIPHASH_KEY], input[16];
+
+	(void)unused;
+	for (uint8_t i = 0; i < 16; i++)
+		key[i] = input[i] = i;
+	assert_int_equal(siphash(key, input, 15), 0xa129ca6149be45e5u);
+	assert_int_equal(siphash(key, input, 0), 0x726fdb47dd0e0e31u);
+	assert_int_equal(siphash(key, input, 8), 0x93f5f5799a932462u);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all),           cmocka_unit_test(test_pids),
+		cmocka_unit_test(test_threads),       cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_under),         cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_nothing_stays), cmocka_unit_test(test_merge_processes),
+		cmocka_unit_test(test_several),       cmocka_unit_test(test_not_to_be_merged),
+		cmocka_unit_test(test_anonymized),    cmocka_unit_test(test_hidden_names),
+		cmocka_unit_test(test_siphash),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

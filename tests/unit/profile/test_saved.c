@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Saved profiles: everything comes back, and what is foreign, damaged, newer or made to harm is refused. */
+#include <errno.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "rich_profile.h"
+#include "profile/saved.h"
+#include "profile/saved.pb-c.h"
+
+#define WHY_MAX 512
+
+struct bytes {
+	char *data;
+	size_t size;
+};
+
+static struct bytes saved(const struct profile *p)
+{
+	struct bytes file = {0};
+	FILE *out = open_memstream(&file.data, &file.size);
+
+	assert_non_null(out);
+	assert_int_equal(profile_save(p, out), 0);
+	assert_int_equal(fclose(out), 0);
+	return file;
+}
+
+/* What loading says; *p only when it succeeds. */
+static int load(const void *data, size_t size, struct profile **p, char why[WHY_MAX])
+{
+	FILE *in = size ? fmemopen((void *)data, size, "r") : fopen("/dev/null", "r");
+	int err;
+
+	assert_non_null(in);
+	*why = '\0';
+	*p = NULL;
+	err = profile_load_stream(in, "x.pybpf", p, why, WHY_MAX);
+	fclose(in);
+	assert_true(!err == !!*p);
+	assert_true(!err == !*why);
+	/* One sentence that begins with the file. */
+	assert_true(!err || strncmp(why, "x.pybpf ", 8) == 0);
+	assert_null(strchr(why, '\n'));
+	return err;
+}
+
+static void assert_refused(const void *data, size_t size, int want, const char *words)
+{
+	struct profile *p;
+	char why[WHY_MAX];
+	int err = load(data, size, &p, why);
+
+	if (err != want || !strstr(why, words))
+		print_error("wanted %d and \"%s\", got %d and \"%s\"\n", want, words, err, why);
+	assert_int_equal(err, want);
+	assert_non_null(strstr(why, words));
+}
+
+static void test_round_trip(void **unused)
+{
+	(void)unused;
+	for (uint64_t seed = 1; seed < 6; seed++) {
+		struct profile *p = rich_profile(seed), *again;
+		struct bytes file = saved(p);
+		char why[WHY_MAX];
+
+		assert_int_equal(load(file.data, file.size, &again, why), 0);
+		assert_same_profile(p, again);
+		profile_free(again);
+		profile_sort_events(p);
+		free(file.data);
+		file = saved(p);
+		assert_int_equal(load(file.data, file.size, &again, why), 0);
+		assert_same_profile(p, again);
+		free(file.data);
+		profile_free(again);
+		profile_free(p);
+	}
+}
+
+static void test_empty_profile(void **unused)
+{
+	struct profile *p = new_profile(), *again;
+	struct bytes file = saved(p);
+	char why[WHY_MAX];
+
+	(void)unused;
+	assert_int_equal(load(file.data, file.size, &again, why), 0);
+	assert_same_profile(p, again);
+	free(file.data);
+	profile_free(again);
+	profile_free(p);
+}
+
+static struct profile *small_profile(void)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3"), thread = profile_add_thread(p, owner, 43, "worker");
+	uint32_t root = on(p, PROFILE_ROOT, "<module>", "app.py", 10), leaf = on(p, root, "f", "app.py", 3);
+
+	assert_int_equal(profile_add_sample(p, leaf, owner, thread, 7), 0);
+	assert_int_equal(profile_add_sample(p, root, owner, PROFILE_NONE, 1), 0);
+	assert_int_equal(profile_add_event(p, 1000, 0, 2), 0);
+	assert_int_equal(profile_add_event(p, 900, 1, 1), 0);
+	assert_int_equal(profile_add_account(p, "lost", "ring", "lost in the ring", 3), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, "there"), 0);
+	assert_int_equal(profile_set_source(p, "app.py", "f()\n"), 0);
+	return p;
+}
+
+static void test_truncated(void **unused)
+{
+	struct profile *p = small_profile();
+	struct bytes file = saved(p);
+
+	(void)unused;
+	assert_refused(file.data, 0, -EBADMSG, "is empty");
+	for (size_t size = 1; size < file.size; size++)
+		assert_refused(file.data, size, -EBADMSG, "was cut off");
+	free(file.data);
+	profile_free(p);
+}
+
+static void test_bits_flipped(void **unused)
+{
+	struct profile *p = small_profile();
+	struct bytes file = saved(p);
+	size_t harmless = 0;
+
+	(void)unused;
+	for (size_t bit = 0; bit < file.size * 8; bit++) {
+		struct profile *again;
+		char why[WHY_MAX];
+
+		file.data[bit / 8] ^= (char)(1 << bit % 8);
+		/* gzip's header says more than matters, and deflate's end is filled up to a byte. */
+		if (load(file.data, file.size, &again, why) == 0) {
+			assert_same_profile(p, again);
+			profile_free(again);
+			harmless++;
+		}
+		file.data[bit / 8] ^= (char)(1 << bit % 8);
+	}
+	assert_true(harmless < 8 * 8);
+	free(file.data);
+	profile_free(p);
+}
+
+static void test_foreign(void **unused)
+{
+	static const char png[] = "\x89PNG\r\n\x1a\n", folded[] = "main (a.py:1) 3\n", near[] = "pybpf prof";
+
+	(void)unused;
+	assert_refused(png, sizeof(png), -EBADMSG, "is no saved profile");
+	assert_refused(folded, strlen(folded), -EBADMSG, "is no saved profile");
+	assert_refused(near, strlen(near), -EBADMSG, "was cut off");
+	assert_refused("pybpf profile \n", 15, -EBADMSG, "does not say its format");
+	assert_refused("pybpf profile 0\n", 16, -EBADMSG, "does not say its format");
+	assert_refused("pybpf profile 99999999999999999999\n", 35, -EBADMSG, "does not say its format");
+	assert_refused("pybpf profile 2\nwhatever", 24, -ENOTSUP,
+		       "was written by a newer pybpf (format 2; this one reads up to 1): use that version");
+	assert_refused("pybpf profile 1\nno gzip", 23, -EBADMSG, "cannot be unpacked");
+}
+
+static void test_more_behind_the_end(void **unused)
+{
+	struct profile *p = small_profile();
+	struct bytes file = saved(p);
+	char *twice = malloc(file.size * 2);
+
+	(void)unused;
+	assert_non_null(twice);
+	memcpy(twice, file.data, file.size);
+	memcpy(twice + file.size, file.data, file.size);
+	assert_refused(twice, file.size * 2, -EBADMSG, "something follows");
+	assert_refused(twice, file.size + 1, -EBADMSG, "something follows");
+	free(twice);
+	free(file.data);
+	profile_free(p);
+}
+
+/* A file of some bytes and of many zeros, compressed. */
+static struct bytes compressed(const void *data, size_t size, size_t zeros)
+{
+	static uint8_t nothing[65536];
+	struct bytes file = {.data = malloc(64 + size * 2 + zeros / 100)};
+	z_stream z = {0};
+
+	assert_non_null(file.data);
+	file.size = (size_t)sprintf(file.data, "%s%d\n", PROFILE_SAVED_MAGIC, PROFILE_SAVED_FORMAT);
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	z.next_out = (uint8_t *)file.data + file.size;
+	z.avail_out = (unsigned)(64 + size * 2 + zeros / 100 - file.size);
+	z.next_in = (uint8_t *)data;
+	z.avail_in = (unsigned)size;
+	assert_int_equal(deflate(&z, zeros ? Z_NO_FLUSH : Z_FINISH), zeros ? Z_OK : Z_STREAM_END);
+	while (zeros) {
+		z.next_in = nothing;
+		z.avail_in = (unsigned)(zeros < sizeof(nothing) ? zeros : sizeof(nothing));
+		zeros -= z.avail_in;
+		assert_int_equal(deflate(&z, zeros ? Z_NO_FLUSH : Z_FINISH), zeros ? Z_OK : Z_STREAM_END);
+	}
+	file.size += z.total_out;
+	deflateEnd(&z);
+	return file;
+}
+
+static void test_bomb(void **unused)
+{
+	/* Field 1, of a length: its texts. */
+	static const uint8_t texts[] = {0x0a, 0x80, 0x80, 0x80, 0x80, 0x01};
+	struct bytes bomb = compressed(texts, sizeof(texts), (size_t)1 << 28);
+
+	(void)unused;
+	assert_true(bomb.size < 1 << 20);
+	assert_refused(bomb.data, bomb.size, -EFBIG, "out of proportion");
+	free(bomb.data);
+}
+
+/* Fields that nobody knows cost protobuf-c much more than their two bytes each. */
+static void test_unknown_fields(void **unused)
+{
+	enum {
+		FIELDS = 100000
+	};
+	uint8_t few[] = {0xf8, 0x3f, 1}; /* field 1023, a varint */
+	struct profile *p = small_profile(), *again;
+	char why[WHY_MAX], *many = malloc(3 * FIELDS);
+	struct bytes file = saved(p), more;
+	uint8_t plain[4096];
+	size_t head = strlen("pybpf profile 1\n");
+	z_stream z = {.next_in = (uint8_t *)file.data + head, .avail_in = (unsigned)(file.size - head)};
+
+	(void)unused;
+	assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+	z.next_out = plain;
+	z.avail_out = sizeof(plain);
+	assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+	memcpy(plain + z.total_out, few, sizeof(few));
+	more = compressed(plain, z.total_out + sizeof(few), 0);
+	inflateEnd(&z);
+	assert_int_equal(load(more.data, more.size, &again, why), 0);
+	assert_same_profile(p, again);
+	profile_free(again);
+	profile_free(p);
+	free(more.data);
+	free(file.data);
+
+	assert_non_null(many);
+	for (size_t i = 0; i < FIELDS; i++)
+		memcpy(many + 3 * i, few, sizeof(few));
+	file = compressed(many, 3 * FIELDS, 0);
+	assert_refused(file.data, file.size, -EFBIG, "out of proportion");
+	free(file.data);
+	free(many);
+}
+
+/* A message whose rows are right, to make one of them wrong. */
+struct rows {
+	Pybpf__SavedProfile m;
+	uint32_t name[2], file[2], kind[2], down[3], pid[1], inner[1], process_name[1], container[1];
+	uint32_t thread_process[1], tid[1], thread_name[1], process[2], thread[2], sample[2], taken[2];
+	uint32_t group[2], key[2], text[2], fact_key[2], fact_value[2], source_file[2], source_text[2];
+	int32_t line[2], first_line[2], frame[3], stack[2];
+	uint64_t value[2], told[2];
+	int64_t time[2];
+};
+
+#define SET(r, field, array) ((r)->m.field = (r)->array, (r)->m.n_##field = sizeof((r)->array) / sizeof((r)->array[0]))
+
+static char some_texts[] = "a\0b\0c";
+static char samples_text[] = "samples", count_text[] = "count";
+
+static void right(struct rows *r)
+{
+	*r = (struct rows){
+		.name = {1, 2},
+		.file = {3, 3},
+		.line = {1, 2},
+		.first_line = {-1, 2},
+		.kind = {0, 1},
+		.down = {1, 1, 3},
+		.frame = {0, 1, 0},
+		.pid = {42},
+		.inner = {1},
+		.process_name = {1},
+		.container = {0},
+		.tid = {43},
+		.thread_name = {2},
+		.stack = {3, -1},
+		.process = {0, 0},
+		.thread = {1, 0},
+		.value = {3, 4},
+		.time = {10, -5},
+		.sample = {0, 1},
+		.taken = {3, 4},
+		.group = {1, 1},
+		.key = {2, 3},
+		.told = {5, INT64_MAX},
+		.fact_key = {1, 2},
+		.fact_value = {3, 3},
+		.source_file = {1, 2},
+		.source_text = {3, 3},
+	};
+	pybpf__saved_profile__init(&r->m);
+	r->m.texts = (ProtobufCBinaryData){sizeof(some_texts), (uint8_t *)some_texts};
+	r->m.measure_name = samples_text;
+	r->m.measure_unit = count_text;
+	SET(r, frame_name, name);
+	SET(r, frame_file, file);
+	SET(r, frame_line, line);
+	SET(r, frame_first_line, first_line);
+	SET(r, frame_kind, kind);
+	SET(r, stack_down, down);
+	SET(r, stack_frame, frame);
+	SET(r, process_pid, pid);
+	SET(r, process_inner_pid, inner);
+	SET(r, process_name, process_name);
+	SET(r, process_container, container);
+	SET(r, thread_process, thread_process);
+	SET(r, thread_tid, tid);
+	SET(r, thread_name, thread_name);
+	SET(r, sample_stack, stack);
+	SET(r, sample_process, process);
+	SET(r, sample_thread, thread);
+	SET(r, sample_value, value);
+	SET(r, event_time, time);
+	SET(r, event_sample, sample);
+	SET(r, event_value, taken);
+	SET(r, account_group, group);
+	SET(r, account_key, key);
+	SET(r, account_text, text);
+	SET(r, account_value, told);
+	SET(r, fact_key, fact_key);
+	SET(r, fact_value, fact_value);
+	SET(r, source_file, source_file);
+	SET(r, source_text, source_text);
+}
+
+static int load_rows(const struct rows *r, struct profile **p, char why[WHY_MAX])
+{
+	size_t size = pybpf__saved_profile__get_packed_size(&r->m);
+	uint8_t *bytes = malloc(size);
+	int err;
+
+	assert_non_null(bytes);
+	assert_int_equal(pybpf__saved_profile__pack(&r->m, bytes), size);
+	*p = NULL;
+	err = profile_load_bytes(bytes, size, "x.pybpf", p, why, WHY_MAX);
+	free(bytes);
+	return err;
+}
+
+static void assert_rows_refused(struct rows *r, const char *words)
+{
+	struct profile *p;
+	char why[WHY_MAX] = "";
+	int err = load_rows(r, &p, why);
+
+	if (err != -EBADMSG || !strstr(why, words))
+		print_error("wanted \"%s\", got %d and \"%s\"\n", words, err, why);
+	assert_int_equal(err, -EBADMSG);
+	assert_non_null(strstr(why, words));
+	right(r);
+}
+
+#define WRONG(change, words)                                                                                           \
+	do {                                                                                                           \
+		change;                                                                                                \
+		assert_rows_refused(r, words);                                                                         \
+	} while (0)
+
+static void test_rows_are_right(void **unused)
+{
+	struct rows r;
+	struct profile *p;
+	char why[WHY_MAX];
+	size_t count;
+
+	(void)unused;
+	right(&r);
+	assert_int_equal(load_rows(&r, &p, why), 0);
+	assert_int_equal(profile_total(p), 7);
+	assert_int_equal(profile_stack(p, 3)->parent, 0);
+	assert_int_equal(profile_stack(p, 2)->parent, 1);
+	assert_int_equal(profile_stack(p, 2)->frame, 1);
+	assert_int_equal(profile_events(p, &count)[1].time_ns, 5);
+	assert_int_equal(profile_samples(p, &count)[1].stack, 2);
+	profile_free(p);
+}
+
+static void test_wrong_tables(void **unused)
+{
+	struct rows rows, *r = &rows;
+
+	(void)unused;
+	right(r);
+	WRONG(r->m.texts.len--, "its last text has no end");
+	WRONG(r->m.measure_name = "", "what its values are");
+	WRONG(r->name[1] = 4, "a text that is not there");
+	WRONG(r->file[0] = UINT32_MAX, "a text that is not there");
+	WRONG(r->line[0] = -2, "a line or a kind");
+	WRONG(r->first_line[0] = INT32_MIN, "a line or a kind");
+	WRONG(r->kind[1] = 2, "a line or a kind");
+	WRONG(r->m.n_frame_line = 1, "frames differ in length");
+	WRONG(r->m.n_frame_kind = 0, "frames differ in length");
+	WRONG((r->name[1] = 1, r->line[1] = 1, r->first_line[1] = -1, r->kind[1] = 0), "a frame is there twice");
+	WRONG(r->down[1] = 0, "none that is before it");
+	WRONG(r->down[1] = 3, "none that is before it");
+	WRONG(r->down[2] = UINT32_MAX, "none that is before it");
+	WRONG(r->frame[0] = 2, "a frame that is not there");
+	WRONG(r->frame[0] = -1, "a frame that is not there");
+	WRONG((r->frame[0] = 1, r->frame[1] = INT32_MIN), "a frame that is not there");
+	WRONG((r->frame[2] = -1, r->down[2] = 3), "a stack is there twice");
+	WRONG(r->m.n_stack_frame = 2, "stacks differ in length");
+	WRONG(r->pid[0] = UINT32_MAX, "a PID that there cannot be");
+	WRONG(r->inner[0] = (uint32_t)INT32_MIN, "a PID that there cannot be");
+	WRONG(r->process_name[0] = 4, "a process has a text");
+	WRONG(r->container[0] = 4, "a process has a text");
+	WRONG(r->m.n_process_inner_pid = 0, "processes differ in length");
+	WRONG(r->thread_process[0] = 1, "a thread has a process");
+	WRONG(r->thread_name[0] = 4, "a thread has a process, a name");
+	WRONG(r->tid[0] = UINT32_MAX, "a thread has a process, a name or a TID");
+	WRONG(r->m.n_thread_tid = 0, "threads differ in length");
+}
+
+static void test_wrong_values(void **unused)
+{
+	struct rows rows, *r = &rows;
+
+	(void)unused;
+	right(r);
+	WRONG(r->stack[0] = 4, "a stack that is not there");
+	WRONG(r->stack[1] = INT32_MIN, "a stack that is not there");
+	WRONG(r->process[0] = 1, "a process that is not there");
+	WRONG(r->thread[0] = 2, "a thread that its process has not");
+	WRONG(r->m.n_sample_thread = 1, "samples differ in length");
+	WRONG((r->thread[0] = 0, r->stack[1] = 0), "a sample is there twice");
+	WRONG(r->value[0] = UINT64_MAX, "more than there can be");
+	WRONG(r->value[0] = INT64_MAX, "more than there can be");
+	WRONG(r->m.period_ns = INT64_MAX, "more than there can be");
+	WRONG(r->m.period_ns = UINT64_MAX / 6, "more than there can be");
+	WRONG(r->time[0] = -1, "a time that there cannot be");
+	WRONG(r->time[1] = -11, "a time that there cannot be");
+	WRONG((r->time[0] = INT64_MAX, r->time[1] = 1), "a time that there cannot be");
+	WRONG(r->sample[1] = 2, "of no sample");
+	WRONG(r->taken[0] = 4, "of no sample");
+	WRONG(r->sample[1] = 0, "of no sample");
+	WRONG(r->m.n_event_value = 1, "events differ in length");
+	WRONG(r->m.n_event_sample = 1, "events differ in length");
+	WRONG(r->group[0] = 4, "its account has a text");
+	WRONG(r->told[0] = (uint64_t)INT64_MAX + 1, "its account has a text or a number");
+	WRONG(r->key[1] = 2, "something twice");
+	WRONG(r->m.n_account_text = 0, "account differ in length");
+	WRONG(r->fact_key[1] = 4, "a fact has a text");
+	WRONG(r->fact_key[1] = 1, "a fact is there twice");
+	WRONG(r->m.n_fact_value = 1, "facts or sources differ in length");
+	WRONG(r->source_text[1] = 4, "a source has a text");
+	WRONG(r->source_file[1] = 1, "the source of a file is there twice");
+	WRONG(r->m.n_source_text = 1, "facts or sources differ in length");
+}
+
+static void test_deepest(void **unused)
+{
+	enum {
+		DEEPEST = 32768
+	};
+	struct profile *p = new_profile(), *again;
+	struct bytes file;
+	uint32_t stack = PROFILE_ROOT;
+	char why[WHY_MAX];
+
+	(void)unused;
+	for (int i = 0; i < DEEPEST; i++)
+		stack = on(p, stack, "dive", "deep.py", 1);
+	take_in(p, stack, process(p, 1, "x"), 1);
+	file = saved(p);
+	assert_int_equal(load(file.data, file.size, &again, why), 0);
+	assert_same_profile(p, again);
+	profile_free(again);
+	free(file.data);
+	on(p, stack, "dive", "deep.py", 1);
+	file = saved(p);
+	assert_refused(file.data, file.size, -EBADMSG, "deeper than any can be");
+	free(file.data);
+	profile_free(p);
+}
+
+static int load_path(const char *path, struct profile **p, char *why, size_t why_size)
+{
+	FILE *in;
+	int err = profile_open(path, &in, why, why_size);
+
+	if (err)
+		return err;
+	err = profile_load_stream(in, path, p, why, why_size);
+	fclose(in);
+	return err;
+}
+
+static void test_paths(void **unused)
+{
+	struct profile *p = NULL;
+	char why[WHY_MAX];
+
+	(void)unused;
+	assert_int_equal(load_path("/nowhere/x.pybpf", &p, why, sizeof(why)), -ENOENT);
+	assert_string_equal(why, "/nowhere/x.pybpf cannot be read: No such file or directory");
+	assert_int_equal(load_path("/tmp", &p, why, sizeof(why)), -EISDIR);
+	assert_string_equal(why, "/tmp cannot be read: Is a directory");
+	assert_int_equal(load_path("/dev/zero", &p, why, sizeof(why)), -EBADMSG);
+	/* A sentence that does not fit is cut. */
+	assert_int_equal(load_path("/nowhere/x.pybpf", &p, why, 12), -ENOENT);
+	assert_string_equal(why, "/nowhere/x.");
+}
+
+static void test_full_disk(void **unused)
+{
+	struct profile *p = rich_profile(7);
+	FILE *out = fopen("/dev/full", "w");
+	int err;
+
+	(void)unused;
+	assert_non_null(out);
+	err = profile_save(p, out);
+	assert_true(err == -ENOSPC || fflush(out));
+	fclose(out);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_empty_profile),
+		cmocka_unit_test(test_truncated),      cmocka_unit_test(test_bits_flipped),
+		cmocka_unit_test(test_foreign),        cmocka_unit_test(test_more_behind_the_end),
+		cmocka_unit_test(test_bomb),           cmocka_unit_test(test_unknown_fields),
+		cmocka_unit_test(test_rows_are_right), cmocka_unit_test(test_wrong_tables),
+		cmocka_unit_test(test_wrong_values),   cmocka_unit_test(test_deepest),
+		cmocka_unit_test(test_paths),          cmocka_unit_test(test_full_disk),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

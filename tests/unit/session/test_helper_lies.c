@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A parser in a helper that was made to answer anything: what the one who asks takes from it. Stands in for foreign.c.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "discovery/ask.h"
+#include "foreign/foreign.h"
+#include "pybpf.h"
+#include "session/source_file.h"
+
+/* Every byte of an answer, as many as there is room for. */
+static unsigned char byte;
+
+int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
+		 void *answer, size_t room, size_t *size, double patience_s)
+{
+	(void)service;
+	(void)subject;
+	(void)question;
+	(void)question_size;
+	(void)patience_s;
+	memset(answer, byte, room);
+	*size = room;
+	return 0;
+}
+
+int foreign_ask(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
+		void *answer, size_t room, size_t *size, double slice_s)
+{
+	return foreign_call(service, subject, question, question_size, answer, room, size, slice_s);
+}
+
+bool foreign_is_interrupted(void)
+{
+	return false;
+}
+
+const char *foreign_stuck_at(void)
+{
+	return "";
+}
+
+#define IS_TEXT(text) (strnlen(text, sizeof(text)) < sizeof(text))
+
+static void test_texts_of_a_container(void **state)
+{
+	struct discovery_container container;
+	struct discovery_cgroup group;
+	char why[256];
+
+	(void)state;
+	byte = 'x';
+	assert_int_equal(discovery_ask_container_of(getpid(), &container), 0);
+	assert_true(IS_TEXT(container.name) && IS_TEXT(container.id) && IS_TEXT(container.runtime) &&
+		    IS_TEXT(container.pod_uid));
+	discovery_ask_container_find("name", &container, &group, why, sizeof(why));
+	assert_true(IS_TEXT(container.name) && IS_TEXT(container.id) && IS_TEXT(why));
+	assert_true(IS_TEXT(group.path) && IS_TEXT(group.directory) && IS_TEXT(group.controller));
+}
+
+static void test_texts_of_pythons(void **state)
+{
+	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
+	char why[256];
+	size_t count;
+
+	(void)state;
+	byte = 'x';
+	discovery_ask_runtimes(getpid(), 0, false, pythons, PYBPF_MAX_RUNTIMES, &count, why, sizeof(why));
+	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++)
+		assert_true(IS_TEXT(pythons[i].comm) && IS_TEXT(pythons[i].version) && IS_TEXT(pythons[i].path) &&
+			    IS_TEXT(pythons[i].build.origin) && IS_TEXT(pythons[i].version_source) &&
+			    IS_TEXT(pythons[i].runtime_source));
+	assert_true(IS_TEXT(why));
+}
+
+/* A size to which one byte more is none at all. */
+static void test_size_of_a_source(void **state)
+{
+	const struct source_file file = {.pid = getpid(), .path = "/etc/passwd"};
+	const struct pybpf_rights thread = {0};
+	struct source_rights rights;
+	struct source_identity identity;
+
+	(void)state;
+	byte = 0xff;
+	assert_int_equal(source_file_look(&file, &thread, &rights, &identity), -EPROTO);
+	byte = 0;
+	assert_int_equal(source_file_look(&file, &thread, &rights, &identity), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_texts_of_a_container),
+		cmocka_unit_test(test_texts_of_pythons),
+		cmocka_unit_test(test_size_of_a_source),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

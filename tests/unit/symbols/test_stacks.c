@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From the kernel's stack records to stacks in the profile; their code objects may come later, or never. */
+#include "profiles.h"
+#include "pysym_records.h"
+#include "symbols/stacks.h"
+
+struct world {
+	struct pysym *names;
+	struct profile *profile;
+	struct session_stacks *stacks;
+};
+
+static struct world new_world(void)
+{
+	struct world w = {.names = symbols(PYSYM_LINES_CURRENT, false, 8, gone_pid()), .profile = new_profile()};
+
+	w.stacks = session_stacks_new(w.names, w.profile);
+	assert_non_null(w.stacks);
+	return w;
+}
+
+static void free_world(struct world *w)
+{
+	session_stacks_free(w->stacks);
+	profile_free(w->profile);
+	pysym_free(w->names);
+}
+
+/* The function at CODE + 64 * i is called "f<i>" in any process. */
+static void announce(struct world *w, uint64_t proc_id, int i)
+{
+	char name[32];
+	struct record r;
+
+	snprintf(name, sizeof(name), "f%d", i);
+	r = whole_record(10 * i, name, "/a/b.py");
+	r.event->code = CODE + 64 * (uint64_t)i;
+	r.event->proc_id = proc_id;
+	add(w->names, r);
+}
+
+/* A stack of the functions from leaf (down to) 0, the depth being told as it is. */
+static int send(struct world *w, uint64_t proc_id, uint64_t id, int leaf, uint32_t depth, uint32_t flags)
+{
+	uint32_t kept = depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
+	size_t size = sizeof(struct pybpf_stack_event) + kept * sizeof(struct pybpf_frame);
+	struct pybpf_stack_event *event = calloc(1, size);
+	struct pybpf_frame *frames = (void *)(event + 1);
+	int err;
+
+	assert_non_null(event);
+	event->event.type = PYBPF_EVENT_STACK;
+	event->event.size = (uint32_t)size;
+	event->stack_id = id;
+	event->proc_id = proc_id;
+	event->depth = depth;
+	event->flags = flags;
+	for (uint32_t i = 0; i < kept; i++)
+		frames[i] = (struct pybpf_frame){.code = CODE + 64 * (uint64_t)(leaf > (int)i ? leaf - (int)i : 0),
+						 .sig = SIG};
+	err = session_stacks_add(w->stacks, event, size);
+	/* A torn record is refused before it is looked at. */
+	assert_int_equal(session_stacks_add(w->stacks, event, size - 1), -EBADMSG);
+	assert_int_equal(session_stacks_add(w->stacks, event, sizeof(*event) - 1), -EBADMSG);
+	free(event);
+	return err;
+}
+
+/* The stack of an id as folded text. */
+static void assert_stack(const struct world *w, uint64_t id, const char *want)
+{
+	uint32_t stack = session_stacks_find(w->stacks, id);
+	char *text = strdup("");
+
+	assert_int_not_equal(stack, PROFILE_NONE);
+	for (; stack != PROFILE_ROOT; stack = profile_stack(w->profile, stack)->parent) {
+		const struct profile_frame *f = profile_frame(w->profile, profile_stack(w->profile, stack)->frame);
+		char *longer;
+
+		assert_true(asprintf(&longer, "%s%s%s", profile_string(w->profile, f->name), *text ? ";" : "", text) >=
+			    0);
+		free(text);
+		text = longer;
+	}
+	assert_string_equal(text, want);
+	free(text);
+}
+
+static void test_named_at_once(void **unused)
+{
+	struct world w = new_world();
+
+	(void)unused;
+	for (int i = 0; i < 3; i++)
+		announce(&w, PROC, i);
+	assert_int_equal(send(&w, PROC, 100, 2, 3, 0), 0);
+	assert_int_equal(send(&w, PROC, 101, 1, 2, PYBPF_STACK_FAULT), 0);
+	assert_int_equal(send(&w, PROC, 102, 1, 2, PYBPF_STACK_NO_ROOT), 0);
+	assert_int_equal(send(&w, PROC, 103, 0, 0, 0), 0);
+	assert_stack(&w, 100, "f0;f1;f2");
+	assert_stack(&w, 101, "[incomplete];f0;f1");
+	assert_stack(&w, 102, "[root not reached];f0;f1");
+	assert_stack(&w, 103, "[incomplete]");
+	assert_int_equal(session_stacks_find(w.stacks, 104), PROFILE_NONE);
+	assert_int_equal(session_stacks_count(w.stacks), 4);
+	/* Where the thread is in another Python as well. */
+	assert_int_equal(send(&w, PROC, 105, 1, 2, PYBPF_STACK_OUTER), 0);
+	assert_int_equal(send(&w, PROC, 106, 1, 2, PYBPF_STACK_OUTER | PYBPF_STACK_FAULT), 0);
+	assert_int_equal(send(&w, PROC, 107, 1, 2, PYBPF_STACK_BESIDE), 0);
+	assert_stack(&w, 105, "[called from another Python];f0;f1");
+	assert_stack(&w, 106, "[called from another Python];[incomplete];f0;f1");
+	assert_stack(&w, 107, "f0;f1;[or in another Python]");
+	assert_int_equal(session_stacks_count(w.stacks), 7);
+	/* Once more is no other one. */
+	assert_int_equal(send(&w, PROC, 100, 2, 3, 0), 0);
+	assert_int_equal(session_stacks_count(w.stacks), 7);
+	free_world(&w);
+}
+
+/* Callers in another interpreter: the mark is no code object, and nothing waits for it. */
+static void test_other_interpreter(void **unused)
+{
+	struct {
+		struct pybpf_stack_event event;
+		struct pybpf_frame frames[3];
+	} stack = {
+		.event = {.event = {.type = PYBPF_EVENT_STACK, .size = sizeof(stack)},
+			  .stack_id = 7,
+			  .proc_id = PROC,
+			  .depth = 3},
+		.frames = {{.code = CODE + 64, .sig = SIG},
+			   {.code = PYBPF_CODE_INTERPRETER},
+			   {.code = CODE, .sig = SIG}},
+	};
+	struct world w = new_world();
+
+	(void)unused;
+	announce(&w, PROC, 0);
+	announce(&w, PROC, 1);
+	assert_int_equal(session_stacks_add(w.stacks, &stack.event, sizeof(stack)), 0);
+	assert_stack(&w, 7, "f0;[another interpreter];f1");
+	stack.event.stack_id = 8;
+	stack.event.flags = PYBPF_STACK_NO_CALLERS;
+	stack.event.depth = 1;
+	assert_int_equal(session_stacks_add(w.stacks, &stack.event, sizeof(stack)), 0);
+	assert_stack(&w, 8, "[incomplete];f1");
+	free_world(&w);
+}
+
+/* A process that pysym does not know is no reason to end: nothing is kept, whoever sent it can hand it on again. */
+static void test_unknown_process(void **unused)
+{
+	struct world w = new_world();
+	struct pybpf_layout layout = layout_of(8);
+	size_t bytes = session_stacks_bytes(w.stacks);
+
+	(void)unused;
+	assert_int_equal(send(&w, PROC + 1, 100, 1, 2, 0), -ENOENT);
+	assert_int_equal(session_stacks_bytes(w.stacks), bytes);
+	assert_int_equal(session_stacks_finish_process(w.stacks, PROC + 1), 0);
+	assert_int_equal(session_stacks_finish(w.stacks), 0);
+	assert_int_equal(session_stacks_find(w.stacks, 100), PROFILE_NONE);
+	assert_int_equal(session_stacks_count(w.stacks), 0);
+	assert_int_equal(pysym_add_process(w.names, PROC + 1, gone_pid(), &layout), 0);
+	announce(&w, PROC + 1, 0);
+	announce(&w, PROC + 1, 1);
+	assert_int_equal(send(&w, PROC + 1, 100, 1, 2, 0), 0);
+	assert_stack(&w, 100, "f0;f1");
+	free_world(&w);
+}
+
+/* What waits for code objects of one process is named at that process's end, and not before. */
+static void test_put_off(void **unused)
+{
+	struct world w = new_world();
+	struct pybpf_layout layout = layout_of(8);
+
+	(void)unused;
+	assert_int_equal(pysym_add_process(w.names, PROC + 1, gone_pid(), &layout), 0);
+	announce(&w, PROC, 0);
+	assert_int_equal(send(&w, PROC, 100, 1, 2, 0), 0);
+	assert_int_equal(send(&w, PROC, 101, 2, 3, 0), 0);
+	assert_int_equal(send(&w, PROC + 1, 200, 0, 1, 0), 0);
+	assert_int_equal(session_stacks_find(w.stacks, 100), PROFILE_NONE);
+	announce(&w, PROC, 1);
+	assert_int_equal(session_stacks_finish_process(w.stacks, PROC), 0);
+	assert_stack(&w, 100, "f0;f1");
+	assert_stack(&w, 101, "f0;f1;[unnamed]");
+	assert_int_equal(session_stacks_find(w.stacks, 200), PROFILE_NONE);
+	pysym_remove_process(w.names, PROC);
+	assert_int_equal(session_stacks_finish_process(w.stacks, PROC), 0);
+	announce(&w, PROC + 1, 0);
+	assert_int_equal(session_stacks_finish(w.stacks), 0);
+	assert_stack(&w, 200, "f0");
+	assert_int_equal(session_stacks_count(w.stacks), 3);
+	free_world(&w);
+}
+
+/* Nothing of what was put off is lost, or left behind. */
+static void test_many_put_off(void **unused)
+{
+	enum {
+		PROCESSES = 50,
+		STACKS = 20
+	};
+	struct world w = new_world();
+	struct pybpf_layout layout = layout_of(8);
+	size_t bytes, table;
+
+	(void)unused;
+	/* Numbers that only their upper halves tell apart. */
+	for (uint64_t p = 0; p < PROCESSES; p++) {
+		assert_int_equal(pysym_add_process(w.names, p << 32, gone_pid(), &layout), 0);
+		for (uint64_t i = 0; i < STACKS; i++)
+			assert_int_equal(send(&w, p << 32, p * STACKS + i, 3, 4, 0), 0);
+	}
+	bytes = session_stacks_bytes(w.stacks);
+	assert_true(bytes > PROCESSES * STACKS * (sizeof(struct pybpf_stack_event) + 4 * sizeof(struct pybpf_frame)));
+	for (uint64_t p = 0; p < PROCESSES; p += 2)
+		assert_int_equal(session_stacks_finish_process(w.stacks, p << 32), 0);
+	assert_int_equal(session_stacks_count(w.stacks), PROCESSES / 2 * STACKS);
+	assert_int_equal(session_stacks_finish(w.stacks), 0);
+	assert_int_equal(session_stacks_count(w.stacks), PROCESSES * STACKS);
+	for (uint64_t id = 0; id < PROCESSES * STACKS; id++)
+		assert_stack(&w, id, "[unnamed];[unnamed];[unnamed];[unnamed]");
+	table = session_stacks_bytes(w.stacks);
+	assert_true(table < bytes);
+	assert_true(table < PROCESSES * STACKS * 40 + 1024);
+	/* Some are left for the end of all. */
+	assert_int_equal(send(&w, 0, 5000, 3, 4, 0), 0);
+	free_world(&w);
+}
+
+static void test_removed(void **unused)
+{
+	struct world w = new_world();
+	uint32_t index;
+
+	(void)unused;
+	announce(&w, PROC, 0);
+	announce(&w, PROC, 1);
+	assert_int_equal(send(&w, PROC, 100, 1, 2, 0), 0);
+	assert_int_equal(send(&w, PROC, 101, 0, 1, 0), 0);
+	index = session_stacks_find(w.stacks, 100);
+	session_stacks_remove(w.stacks, 100);
+	session_stacks_remove(w.stacks, 100);
+	session_stacks_remove(w.stacks, 102);
+	assert_int_equal(session_stacks_find(w.stacks, 100), PROFILE_NONE);
+	assert_stack(&w, 101, "f0");
+	assert_int_equal(session_stacks_count(w.stacks), 2);
+	/* Sent again it is the same one in the profile. */
+	assert_int_equal(send(&w, PROC, 100, 1, 2, 0), 0);
+	assert_int_equal(session_stacks_find(w.stacks, 100), index);
+	free_world(&w);
+}
+
+/* Deeper than what is kept: the root half is a ring. */
+static void test_cut(void **unused)
+{
+	struct world w = new_world();
+	uint32_t stack, depth = 0;
+	bool noted = false;
+
+	(void)unused;
+	announce(&w, PROC, 0);
+	assert_int_equal(send(&w, PROC, 100, 0, PYBPF_MAX_FRAMES + 7, PYBPF_STACK_CUT), 0);
+	stack = session_stacks_find(w.stacks, 100);
+	for (; stack != PROFILE_ROOT; stack = profile_stack(w.profile, stack)->parent, depth++) {
+		const struct profile_frame *f = profile_frame(w.profile, profile_stack(w.profile, stack)->frame);
+
+		if (f->kind == PROFILE_NOTE) {
+			assert_int_equal(depth, PYBPF_HALF_FRAMES);
+			assert_string_equal(profile_string(w.profile, f->name), "[7 frames cut]");
+			noted = true;
+		}
+	}
+	assert_true(noted);
+	assert_int_equal(depth, PYBPF_MAX_FRAMES + 1);
+	free_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_named_at_once),
+		cmocka_unit_test(test_other_interpreter),
+		cmocka_unit_test(test_unknown_process),
+		cmocka_unit_test(test_put_off),
+		cmocka_unit_test(test_many_put_off),
+		cmocka_unit_test(test_removed),
+		cmocka_unit_test(test_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Prints where the headers of one CPython put what pybpf reads: "NAME VALUE" per line.
+ * tools/gen/layouts compiles it once for every version and kind of build, and runs it.
+ */
+#define Py_BUILD_CORE 1
+#include <stddef.h>
+#include <stdio.h>
+#include <Python.h>
+#include <frameobject.h>
+
+#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030d0000
+#include "internal/pycore_frame.h"
+#endif
+#if PY_VERSION_HEX >= 0x030e0000
+#include "internal/pycore_debug_offsets.h"
+#include "internal/pycore_interpframe_structs.h"
+#include "internal/pycore_interpframe.h"
+#include "internal/pycore_stackref.h"
+#endif
+#if PY_VERSION_HEX >= 0x03080000
+#include "internal/pycore_pystate.h"
+#elif PY_VERSION_HEX >= 0x03070000
+#include "internal/pystate.h"
+#endif
+#if PY_VERSION_HEX >= 0x03090000
+#include "internal/pycore_interp.h"
+#include "internal/pycore_runtime.h"
+#endif
+#if PY_VERSION_HEX >= 0x030d0000
+#include "internal/pycore_frame.h"
+#endif
+
+#define PUT(name, value)          printf("%s %lu\n", name, (unsigned long)(value))
+#define OFFSET(name, type, field) PUT(name, offsetof(type, field))
+#define EXPECT(what, condition)   _Static_assert(condition, what)
+
+#if PY_MAJOR_VERSION >= 3
+EXPECT("the hash follows the length",
+       offsetof(PyASCIIObject, hash) == offsetof(PyASCIIObject, length) + sizeof(Py_ssize_t));
+EXPECT("the hash comes before the state",
+       offsetof(PyASCIIObject, state) == offsetof(PyASCIIObject, hash) + sizeof(Py_hash_t));
+#endif
+
+#if PY_VERSION_HEX >= 0x030c0000
+/* layout_from_debug_offsets rests on these, as _Py_DebugOffsets tells neither field. */
+EXPECT("co_version comes right before co_localsplusnames",
+       offsetof(PyCodeObject, co_version) == offsetof(PyCodeObject, co_localsplusnames) - 4);
+EXPECT("a compact string's characters come 16 bytes after an ASCII string's",
+       sizeof(PyCompactUnicodeObject) == sizeof(PyASCIIObject) + 16);
+EXPECT("owners of Python frames are below 3",
+       FRAME_OWNED_BY_THREAD < 3 && FRAME_OWNED_BY_GENERATOR < 3 && FRAME_OWNED_BY_FRAME_OBJECT < 3);
+#if PY_VERSION_HEX >= 0x030e0000
+EXPECT("owner 3 is the interpreter's own frame", FRAME_OWNED_BY_INTERPRETER == 3);
+#else
+EXPECT("owner 3 is a frame on the C stack", FRAME_OWNED_BY_CSTACK == 3);
+#endif
+#endif
+
+#if PY_VERSION_HEX >= 0x030b0000
+EXPECT("the data stack's chunk, top and limit follow each other",
+       offsetof(PyThreadState, datastack_top) == offsetof(PyThreadState, datastack_chunk) + 8 &&
+	       offsetof(PyThreadState, datastack_limit) == offsetof(PyThreadState, datastack_top) + 8);
+#endif
+
+#if PY_VERSION_HEX >= 0x030c0000
+/* walk_tstate_id rests on it. */
+EXPECT("a thread state's id comes right before the data stack",
+       offsetof(PyThreadState, datastack_chunk) == offsetof(PyThreadState, id) + 8);
+#endif
+
+#if PY_VERSION_HEX >= 0x030b0000
+/* thread_lists rests on it. */
+EXPECT("the number of thread states comes right before the list of threads",
+       offsetof(PyInterpreterState, threads.head) == offsetof(PyInterpreterState, threads.next_unique_id) + 8);
+#endif
+
+#if PY_VERSION_HEX >= 0x030c0000
+/* bpf/walk_switch.h rests on these. */
+EXPECT("an object's type ends its header", offsetof(PyObject, ob_type) == sizeof(PyObject) - 8);
+EXPECT("a frame object's frame follows its header and one pointer",
+       offsetof(PyFrameObject, f_frame) == sizeof(PyObject) + 8);
+#if PY_VERSION_HEX >= 0x030d0000
+EXPECT("a frame's object comes right before its position",
+       offsetof(_PyInterpreterFrame, frame_obj) == offsetof(_PyInterpreterFrame, instr_ptr) - 8);
+#else
+EXPECT("a frame's object comes right before its position",
+       offsetof(_PyInterpreterFrame, frame_obj) == offsetof(_PyInterpreterFrame, prev_instr) - 8);
+#endif
+EXPECT("a thread's own frame is of owner 0, a generator's of owner 1",
+       FRAME_OWNED_BY_THREAD == 0 && FRAME_OWNED_BY_GENERATOR == 1);
+#endif
+
+#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030d0000
+/* bpf/walk_data_stack.h rests on these. */
+EXPECT("a chunk of the data stack", offsetof(_PyStackChunk, previous) == 0 && offsetof(_PyStackChunk, top) == 16 &&
+					    offsetof(_PyStackChunk, data) == 24);
+EXPECT("a frame without locals and stack", FRAME_SPECIALS_SIZE * sizeof(PyObject *) == 72);
+EXPECT("a code object's stack size, first line and number of locals follow each other",
+       offsetof(PyCodeObject, co_stacksize) == offsetof(PyCodeObject, co_firstlineno) - 4 &&
+	       offsetof(PyCodeObject, co_nlocalsplus) == offsetof(PyCodeObject, co_firstlineno) + 4);
+#if PY_VERSION_HEX < 0x030c0000
+EXPECT("a frame's object comes right before the previous frame",
+       offsetof(_PyInterpreterFrame, frame_obj) == offsetof(_PyInterpreterFrame, previous) - 8);
+EXPECT("a frame object's frame follows its header and one pointer",
+       offsetof(PyFrameObject, f_frame) == sizeof(PyObject) + 8);
+EXPECT("the owner follows is_entry",
+       offsetof(_PyInterpreterFrame, owner) == offsetof(_PyInterpreterFrame, is_entry) + 1);
+EXPECT("a thread's own frame is of owner 0", FRAME_OWNED_BY_THREAD == 0);
+#endif
+EXPECT("a generator's item of exc_info, and its frame",
+       offsetof(_PyErr_StackItem, previous_item) == 8 &&
+	       offsetof(PyGenObject, gi_frame_state) == offsetof(PyGenObject, gi_exc_state) + 27 &&
+	       offsetof(PyGenObject, gi_iframe) == offsetof(PyGenObject, gi_exc_state) + 32 && FRAME_EXECUTING == 0);
+#endif
+
+#if PY_VERSION_HEX >= 0x030d0000
+/* layout_from_debug_offsets also takes these for granted when it checks a table. */
+EXPECT("a string's length follows its header", offsetof(PyASCIIObject, length) == sizeof(PyObject));
+EXPECT("a bytes object's size follows its header", offsetof(PyBytesObject, ob_base.ob_size) == sizeof(PyObject));
+EXPECT("the table starts the runtime", offsetof(_PyRuntimeState, debug_offsets) == 0);
+EXPECT("a table starts with its cookie, version and whether it is free-threaded",
+       offsetof(_Py_DebugOffsets, cookie) == 0 && offsetof(_Py_DebugOffsets, version) == 8 &&
+	       offsetof(_Py_DebugOffsets, free_threaded) == 16);
+
+EXPECT("a frame's function comes right after its previous frame",
+       offsetof(_PyInterpreterFrame, f_funcobj) == offsetof(_PyInterpreterFrame, previous) + 8);
+
+#define FIELD(path) PUT(#path, offsetof(_Py_DebugOffsets, path))
+
+static void put_debug_offsets(void)
+{
+	PUT("size", sizeof(_Py_DebugOffsets));
+	FIELD(runtime_state.size);
+	FIELD(runtime_state.interpreters_head);
+	FIELD(interpreter_state.size);
+	FIELD(interpreter_state.next);
+	FIELD(interpreter_state.threads_head);
+	FIELD(thread_state.size);
+	FIELD(thread_state.next);
+	FIELD(thread_state.interp);
+	FIELD(thread_state.thread_id);
+	FIELD(thread_state.current_frame);
+	FIELD(thread_state.status);
+	FIELD(thread_state.datastack_chunk);
+	FIELD(interpreter_frame.size);
+	FIELD(interpreter_frame.executable);
+	FIELD(interpreter_frame.previous);
+	FIELD(interpreter_frame.instr_ptr);
+	FIELD(interpreter_frame.owner);
+	FIELD(code_object.size);
+	FIELD(code_object.filename);
+	FIELD(code_object.name);
+	FIELD(code_object.qualname);
+	FIELD(code_object.linetable);
+	FIELD(code_object.firstlineno);
+	FIELD(code_object.localsplusnames);
+	FIELD(code_object.co_code_adaptive);
+	FIELD(pyobject.size);
+	FIELD(pyobject.ob_type);
+	FIELD(bytes_object.size);
+	FIELD(bytes_object.ob_size);
+	FIELD(bytes_object.ob_sval);
+	FIELD(unicode_object.size);
+	FIELD(unicode_object.length);
+	FIELD(unicode_object.state);
+	FIELD(unicode_object.asciiobject_size);
+#if PY_VERSION_HEX >= 0x030e0000
+	PUT("executor", offsetof(PyThreadState, current_executor) - offsetof(PyThreadState, datastack_chunk));
+	FIELD(interpreter_frame.tlbc_index);
+	FIELD(code_object.co_tlbc);
+#endif
+#if PY_VERSION_HEX >= 0x030f0000
+	FIELD(unicode_object.compactunicodeobject_size);
+#endif
+}
+#else /* to 3.12: the offsets themselves */
+
+static void put_states(void)
+{
+	OFFSET("interp_next", PyInterpreterState, next);
+#if PY_VERSION_HEX >= 0x030b0000
+	OFFSET("interp_threads_head", PyInterpreterState, threads.head);
+#else
+	OFFSET("interp_threads_head", PyInterpreterState, tstate_head);
+#endif
+	OFFSET("tstate_next", PyThreadState, next);
+	OFFSET("tstate_interp", PyThreadState, interp);
+	OFFSET("tstate_thread_id", PyThreadState, thread_id);
+#if PY_VERSION_HEX >= 0x030b0000
+	OFFSET("tstate_frame", PyThreadState, cframe);
+	OFFSET("tstate_cframe", PyThreadState, cframe);
+	OFFSET("cframe_previous", _PyCFrame, previous);
+	OFFSET("cframe_frame", _PyCFrame, current_frame);
+	EXPECT("previous follows current_frame",
+	       offsetof(_PyCFrame, previous) == offsetof(_PyCFrame, current_frame) + 8);
+	OFFSET("tstate_datastack_top", PyThreadState, datastack_top);
+	OFFSET("tstate_exc_info", PyThreadState, exc_info);
+#if PY_VERSION_HEX >= 0x030c0000
+	OFFSET("tstate_status", PyThreadState, _status);
+#endif
+#else
+	OFFSET("tstate_frame", PyThreadState, frame);
+#if PY_VERSION_HEX >= 0x030a0000
+	OFFSET("tstate_cframe", PyThreadState, cframe);
+	OFFSET("cframe_previous", CFrame, previous);
+#endif
+#endif
+#if PY_VERSION_HEX >= 0x030a0000
+	OFFSET("tstate_cframe", PyThreadState, cframe);
+#endif
+#if PY_VERSION_HEX >= 0x03070000
+	OFFSET("runtime_interp_head", _PyRuntimeState, interpreters.head);
+#if PY_VERSION_HEX < 0x030c0000
+	OFFSET("runtime_tstate_current", _PyRuntimeState, gilstate.tstate_current);
+#endif
+#else
+	/* interp_head itself is what user space looks for. */
+	PUT("runtime_interp_head", 0);
+#endif
+}
+
+static void put_frame(void)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+#if PY_VERSION_HEX >= 0x030c0000
+	OFFSET("frame_owner", _PyInterpreterFrame, owner);
+#else
+	/* 3.11's frames are all Python's, whoever owns them. */
+	OFFSET("frame_entry", _PyInterpreterFrame, is_entry);
+#endif
+	OFFSET("frame_code", _PyInterpreterFrame, f_code);
+	OFFSET("frame_previous", _PyInterpreterFrame, previous);
+	OFFSET("frame_position", _PyInterpreterFrame, prev_instr);
+	OFFSET("frame_mark", _PyInterpreterFrame, frame_obj);
+#else
+	OFFSET("frame_code", PyFrameObject, f_code);
+	OFFSET("frame_previous", PyFrameObject, f_back);
+	OFFSET("frame_position", PyFrameObject, f_lasti);
+	OFFSET("frame_mark", PyFrameObject, f_trace);
+#endif
+}
+
+static void put_code(void)
+{
+	OFFSET("code_type", PyObject, ob_type);
+	OFFSET("code_filename", PyCodeObject, co_filename);
+	OFFSET("code_name", PyCodeObject, co_name);
+	OFFSET("code_firstlineno", PyCodeObject, co_firstlineno);
+#if PY_VERSION_HEX >= 0x030a0000
+	OFFSET("code_linetable", PyCodeObject, co_linetable);
+#else
+	OFFSET("code_linetable", PyCodeObject, co_lnotab);
+#endif
+#if PY_VERSION_HEX >= 0x030b0000
+	OFFSET("code_qualname", PyCodeObject, co_qualname);
+	OFFSET("code_adaptive", PyCodeObject, co_code_adaptive);
+#endif
+#if PY_VERSION_HEX >= 0x030c0000
+	OFFSET("code_version", PyCodeObject, co_version);
+#endif
+}
+
+static void put_strings(void)
+{
+#if PY_MAJOR_VERSION >= 3
+	OFFSET("str_length", PyASCIIObject, length);
+	OFFSET("str_hash", PyASCIIObject, hash);
+	OFFSET("str_state", PyASCIIObject, state);
+	PUT("str_ascii_data", sizeof(PyASCIIObject));
+	PUT("str_compact_data", sizeof(PyCompactUnicodeObject));
+#else
+	OFFSET("str_length", PyStringObject, ob_size);
+	OFFSET("str_hash", PyStringObject, ob_shash);
+	OFFSET("str_ascii_data", PyStringObject, ob_sval);
+#endif
+	OFFSET("bytes_size", PyVarObject, ob_size);
+	OFFSET("bytes_data", PyBytesObject, ob_sval);
+}
+#endif
+
+int main(void)
+{
+	printf("headers %s\n", PY_VERSION);
+	PUT("version_hex", PY_VERSION_HEX);
+	PUT("major", PY_MAJOR_VERSION);
+	PUT("minor", PY_MINOR_VERSION);
+#if PY_VERSION_HEX >= 0x030d0000
+	put_debug_offsets();
+#else
+	put_states();
+	put_frame();
+	put_code();
+	put_strings();
+#endif
+	return 0;
+}

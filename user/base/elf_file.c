@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Headers and segments of an ELF file. Everything is fetched with pread into buffers of bounded
+ * size: a file that another process truncates under a mapping would kill the reader with SIGBUS, and one
+ * look-up must not cost the read of a 30 MB libpython. libelf is not used: it keeps whole tables in memory.
+ */
+#include "base/elf_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/elf_internal.h"
+
+/* Far above what linkers produce (12 to 15 segments); bounds what a hostile header costs. */
+#define ELF_MAX_SEGMENTS 256
+#define ELF_MAX_DYNAMIC  2048
+#define ELF_PAGE         4096ULL
+
+#if defined(__x86_64__)
+#define ELF_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define ELF_MACHINE EM_AARCH64
+#else
+#error "pybpf knows x86-64 and arm64"
+#endif
+
+ssize_t elf_read_at(const struct elf_file *elf, uint64_t offset, void *buf, size_t size)
+{
+	size_t done = 0;
+
+	if (offset > INT64_MAX - size)
+		return 0;
+	while (done < size) {
+		ssize_t n = pread(elf->fd, (char *)buf + done, size - done, offset + done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += n;
+	}
+	return done;
+}
+
+int elf_read_exactly(const struct elf_file *elf, uint64_t offset, void *buf, size_t size)
+{
+	ssize_t n = elf_read_at(elf, offset, buf, size);
+
+	if (n < 0)
+		return n;
+	return (size_t)n == size ? 0 : -ENOENT;
+}
+
+int elf_vaddr_to_offset(const struct elf_file *elf, uint64_t vaddr, uint64_t *offset, uint64_t *available)
+{
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		const Elf64_Phdr *ph = &elf->segments[i];
+		uint64_t inside = vaddr - ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD || vaddr < ph->p_vaddr || inside >= ph->p_filesz)
+			continue;
+		if (ph->p_offset >= elf->size || inside >= elf->size - ph->p_offset)
+			continue;
+		*offset = ph->p_offset + inside;
+		*available = ph->p_filesz - inside;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int elf_read_vaddr(const struct elf_file *elf, uint64_t vaddr, void *buf, size_t size)
+{
+	uint64_t offset, available;
+	int err = elf_vaddr_to_offset(elf, vaddr, &offset, &available);
+
+	if (err)
+		return err;
+	if (available < size)
+		return -ENOENT;
+	return elf_read_exactly(elf, offset, buf, size);
+}
+
+static int read_segments(struct elf_file *elf)
+{
+	size_t count = elf->header.e_phnum;
+	int err;
+
+	if (!count)
+		return 0;
+	if (elf->header.e_phentsize != sizeof(Elf64_Phdr))
+		return -ENOEXEC;
+	if (count > ELF_MAX_SEGMENTS)
+		count = ELF_MAX_SEGMENTS;
+	elf->segments = calloc(count, sizeof(*elf->segments));
+	if (!elf->segments)
+		return -ENOMEM;
+	err = elf_read_exactly(elf, elf->header.e_phoff, elf->segments, count * sizeof(*elf->segments));
+	if (err)
+		return err == -ENOENT ? -ENOEXEC : err;
+	elf->segment_count = count;
+	return 0;
+}
+
+static void read_dynamic(struct elf_file *elf)
+{
+	struct elf_dynamic *dynamic = &elf->dynamic;
+	const Elf64_Phdr *ph = NULL;
+	Elf64_Dyn entries[64];
+	size_t total, at = 0;
+
+	for (size_t i = 0; i < elf->segment_count && !ph; i++)
+		if (elf->segments[i].p_type == PT_DYNAMIC)
+			ph = &elf->segments[i];
+	if (!ph)
+		return;
+	total = ph->p_filesz / sizeof(entries[0]);
+	if (total > ELF_MAX_DYNAMIC)
+		total = ELF_MAX_DYNAMIC;
+	while (at < total) {
+		size_t count = total - at < 64 ? total - at : 64;
+		ssize_t n =
+			elf_read_at(elf, ph->p_offset + at * sizeof(entries[0]), entries, count * sizeof(entries[0]));
+
+		count = n > 0 ? n / sizeof(entries[0]) : 0;
+		if (!count)
+			return;
+		for (size_t i = 0; i < count; i++) {
+			uint64_t value = entries[i].d_un.d_val;
+
+			switch (entries[i].d_tag) {
+			case DT_NULL:
+				return;
+			case DT_NEEDED:
+				dynamic->needs_others = true;
+				break;
+			case DT_GNU_HASH:
+				dynamic->gnu_hash = value;
+				break;
+			case DT_HASH:
+				dynamic->hash = value;
+				break;
+			case DT_SYMTAB:
+				dynamic->symbols = value;
+				break;
+			case DT_STRTAB:
+				dynamic->strings = value;
+				break;
+			case DT_STRSZ:
+				dynamic->strings_size = value;
+				break;
+			case DT_SONAME:
+				dynamic->soname = value;
+				break;
+			}
+		}
+		dynamic->present = true;
+		at += count;
+	}
+}
+
+int elf_file_open_fd(int fd, struct elf_file **out)
+{
+	struct elf_file *elf = NULL;
+	const unsigned char *ident;
+	struct stat st;
+	int err;
+
+	*out = NULL;
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	elf = calloc(1, sizeof(*elf));
+	if (!elf)
+		return -ENOMEM;
+	elf->size = st.st_size;
+	elf->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (elf->fd < 0) {
+		err = -errno;
+		goto fail;
+	}
+	/* The 32-bit header is shorter: a tiny 32-bit file is foreign, not malformed. */
+	ident = elf->header.e_ident;
+	err = elf_read_exactly(elf, 0, &elf->header, EI_NIDENT);
+	if (!err && memcmp(ident, ELFMAG, SELFMAG))
+		err = -ENOENT;
+	if (!err && (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB))
+		err = -ENOTSUP;
+	if (!err)
+		err = elf_read_exactly(elf, 0, &elf->header, sizeof(elf->header));
+	if (!err && elf->header.e_machine != ELF_MACHINE)
+		err = -ENOTSUP;
+	if (!err)
+		err = read_segments(elf);
+	if (err)
+		goto fail;
+	read_dynamic(elf);
+	*out = elf;
+	return 0;
+fail:
+	elf_file_free(elf);
+	return err == -ENOENT ? -ENOEXEC : err;
+}
+
+int elf_file_open(const char *path, struct elf_file **out)
+{
+	struct stat st;
+	int fd, err;
+
+	*out = NULL;
+	/* Opening a device can have effects of its own; what is swapped in after stat meets O_NONBLOCK. */
+	if (stat(path, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	err = elf_file_open_fd(fd, out);
+	close(fd);
+	return err;
+}
+
+void elf_file_free(struct elf_file *elf)
+{
+	if (!elf)
+		return;
+	if (elf->fd >= 0)
+		close(elf->fd);
+	free(elf->segments);
+	free(elf->sections);
+	free(elf->section_names);
+	free(elf);
+}
+
+void elf_file_first_load(struct elf_file *elf, uint64_t *vaddr, uint64_t *offset)
+{
+	const Elf64_Phdr *first = NULL;
+
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		const Elf64_Phdr *ph = &elf->segments[i];
+
+		if (ph->p_type == PT_LOAD && (!first || ph->p_vaddr < first->p_vaddr))
+			first = ph;
+	}
+	*vaddr = first ? first->p_vaddr & ~(ELF_PAGE - 1) : 0;
+	*offset = first ? first->p_offset & ~(ELF_PAGE - 1) : 0;
+}
+
+size_t elf_file_code_segments(struct elf_file *elf, struct elf_segment *out, size_t max)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < elf->segment_count && count < max; i++) {
+		const Elf64_Phdr *ph = &elf->segments[i];
+
+		if (ph->p_type == PT_LOAD && (ph->p_flags & PF_X))
+			out[count++] = (struct elf_segment){
+				.vaddr = ph->p_vaddr, .offset = ph->p_offset, .size = ph->p_filesz};
+	}
+	return count;
+}
+
+int elf_file_offset_to_vaddr(struct elf_file *elf, uint64_t offset, uint64_t *vaddr)
+{
+	const Elf64_Phdr *found = NULL;
+
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		const Elf64_Phdr *ph = &elf->segments[i];
+		/* The kernel maps whole pages: a mapping's offset is the segment's, rounded down. */
+		uint64_t start = ph->p_offset & ~(ELF_PAGE - 1);
+
+		if (ph->p_type != PT_LOAD || offset < start || offset - start >= ph->p_filesz + (ph->p_offset - start))
+			continue;
+		/* A page can belong to two segments' ends; an executable one is what callers map by. */
+		if (!found || (!(found->p_flags & PF_X) && (ph->p_flags & PF_X)))
+			found = ph;
+	}
+	if (!found)
+		return -ENOENT;
+	*vaddr = found->p_vaddr + (offset - found->p_offset);
+	return 0;
+}
+
+ssize_t elf_file_read(struct elf_file *elf, uint64_t vaddr, void *buf, size_t size)
+{
+	uint64_t offset, available;
+	int err = elf_vaddr_to_offset(elf, vaddr, &offset, &available);
+
+	if (err)
+		return err;
+	return elf_read_at(elf, offset, buf, size < available ? size : available);
+}
+
+bool elf_file_is_fixed(struct elf_file *elf)
+{
+	return elf->header.e_type == ET_EXEC;
+}
+
+bool elf_file_is_dynamic(struct elf_file *elf)
+{
+	for (size_t i = 0; i < elf->segment_count; i++)
+		if (elf->segments[i].p_type == PT_INTERP)
+			return true;
+	return elf->dynamic.needs_others;
+}
+
+const char *elf_file_soname(struct elf_file *elf)
+{
+	const struct elf_dynamic *dynamic = &elf->dynamic;
+
+	if (!elf->soname_read) {
+		elf->soname_read = true;
+		if (dynamic->soname && dynamic->strings && dynamic->soname < dynamic->strings_size &&
+		    elf_file_read(elf, dynamic->strings + dynamic->soname, elf->soname, sizeof(elf->soname) - 1) < 0)
+			elf->soname[0] = '\0';
+	}
+	return elf->soname[0] ? elf->soname : NULL;
+}

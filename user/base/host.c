@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/host.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* linux/capability.h of older systems has not these (Linux 5.8). */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
+bool host_has_capability(int capability)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data))
+		return false;
+	return data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
+}
+
+int host_check_privilege(char *why, size_t why_size)
+{
+	bool admin = host_has_capability(CAP_SYS_ADMIN);
+	const char *missing = NULL;
+
+	if (!admin && !host_has_capability(CAP_BPF))
+		missing = "CAP_BPF (to load BPF programs)";
+	else if (!admin && !host_has_capability(CAP_PERFMON))
+		missing = "CAP_PERFMON (to sample on every CPU and read what is interrupted)";
+	else if (!host_has_capability(CAP_SYS_PTRACE))
+		missing = "CAP_SYS_PTRACE (to read other processes' mappings and memory)";
+	if (!missing)
+		return 0;
+	snprintf(why, why_size, "recording needs %s, which this process does not have; run it with sudo", missing);
+	return -EPERM;
+}
+
+int host_check_btf(char *why, size_t why_size)
+{
+	if (access(HOST_BTF_PATH, R_OK) == 0)
+		return 0;
+	snprintf(why, why_size,
+		 "this kernel has no BTF (" HOST_BTF_PATH
+		 ": %s), which pybpf needs to fit its BPF programs to it; use a kernel built with "
+		 "CONFIG_DEBUG_INFO_BTF=y, as distributions have since 2020-2021",
+		 strerror(errno));
+	return -ENOENT;
+}
+
+int host_check_bpf(char *why, size_t why_size)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pybpf_probe", 4, 8, 1, &options), err;
+
+	if (fd >= 0) {
+		close(fd);
+		return 0;
+	}
+	err = fd;
+	if (err == -ENOSYS)
+		snprintf(why, why_size,
+			 "this kernel has no bpf(2), or a seccomp filter hides it: use a kernel built with "
+			 "CONFIG_BPF_SYSCALL=y, or, in a container, one that is privileged");
+	else if (err == -EPERM)
+		snprintf(
+			why, why_size,
+			"bpf(2) is forbidden here (%s) though the capabilities are there: kernel lockdown, an LSM or a "
+			"container's seccomp filter may be the reason; see `pybpf doctor`",
+			strerror(EPERM));
+	else
+		snprintf(why, why_size, "bpf(2) does not work here: creating a map failed (%s)", strerror(-err));
+	return err;
+}
+
+/* Inode of the initial PID namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h). */
+#define PID_NS_INITIAL 0xEFFFFFFCu
+
+uint32_t host_pid_namespace(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == PID_NS_INITIAL)
+		return 0;
+	return (uint32_t)st.st_ino;
+}
+
+/* Inode of the initial time namespace (PROC_TIME_INIT_INO, include/linux/proc_ns.h). */
+#define TIME_NS_INITIAL 0xEFFFFFFAu
+
+int host_clock_offsets(struct host_clock_offsets *out)
+{
+	long long seconds, nanoseconds;
+	struct stat st;
+	char clock[16];
+	FILE *f;
+
+	*out = (struct host_clock_offsets){0};
+	/* The file has the children's namespace (timens_offsets), which is not always ours. */
+	if (stat("/proc/self/ns/time", &st) || st.st_ino == TIME_NS_INITIAL)
+		return 0;
+	f = fopen("/proc/self/timens_offsets", "re");
+	if (!f)
+		return -errno;
+	while (fscanf(f, "%15s %lld %lld", clock, &seconds, &nanoseconds) == 3) {
+		int64_t offset = seconds * 1000000000 + nanoseconds;
+
+		if (!strcmp(clock, "monotonic"))
+			out->monotonic = offset;
+		else if (!strcmp(clock, "boottime"))
+			out->boottime = offset;
+	}
+	fclose(f);
+	return 0;
+}
+
+int host_read_number(const char *path, int64_t *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32], *end;
+	long long number;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	/* At once: a second read() finds the end, so that a stream without memory for a buffer would see one digit. */
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	number = strtoll(text, &end, 10);
+	if (end == text)
+		return -EBADMSG;
+	*out = number;
+	return 0;
+}
+
+int64_t host_max_sample_rate(void)
+{
+	int64_t rate = INT64_MAX;
+
+	(void)host_read_number("/proc/sys/kernel/perf_event_max_sample_rate", &rate);
+	return rate;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/intern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ITEMS 2
+#define FIRST_SLOTS 4
+
+void intern_init(struct intern *t, size_t item_size, size_t key_size)
+{
+	*t = (struct intern){.item_size = (uint16_t)item_size, .key_size = (uint16_t)key_size};
+}
+
+void intern_free(struct intern *t)
+{
+	free(t->items);
+	free(t->slots);
+	intern_init(t, t->item_size, t->key_size);
+}
+
+static uint64_t hash_of(const struct intern *t, const void *item)
+{
+	const unsigned char *p = item;
+	size_t size = t->key_size;
+	uint64_t hash = 0xcbf29ce484222325ULL; /* FNV-1a */
+
+	if (!size) {
+		p = *(const unsigned char *const *)item;
+		size = strlen((const char *)p);
+	}
+	for (size_t i = 0; i < size; i++)
+		/* Keys have no padding. NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
+		hash = (hash ^ p[i]) * 0x100000001b3ULL;
+	return hash ^ (hash >> 32);
+}
+
+static bool equal(const struct intern *t, const void *a, const void *b)
+{
+	if (!t->key_size)
+		return strcmp(*(char *const *)a, *(char *const *)b) == 0;
+	return memcmp(a, b, t->key_size) == 0;
+}
+
+/* The slot of the item with that key, or the empty one where it would be. There is always an empty one. */
+static uint32_t slot_of(const struct intern *t, const void *item)
+{
+	uint32_t at = (uint32_t)hash_of(t, item) & t->mask;
+
+	while (t->slots[at] && !equal(t, intern_item(t, t->slots[at] - 1), item))
+		at = (at + 1) & t->mask;
+	return at;
+}
+
+static int reserve_item(struct intern *t)
+{
+	uint32_t capacity = t->capacity ? t->capacity + t->capacity / 2 : FIRST_ITEMS;
+	void *items;
+
+	if (t->count < t->capacity)
+		return 0;
+	if (capacity > UINT32_MAX / 4)
+		return -ENOMEM;
+	items = reallocarray(t->items, capacity, t->item_size);
+	if (!items)
+		return -ENOMEM;
+	t->items = items;
+	t->capacity = capacity;
+	return 0;
+}
+
+/* Keeps the table at most half full. */
+static int reserve_slot(struct intern *t)
+{
+	uint32_t size = t->slots ? (t->mask + 1) * 2 : FIRST_SLOTS;
+	uint32_t *slots;
+
+	if (t->slots && ((uint64_t)t->count + 1) * 2 <= (uint64_t)t->mask + 1)
+		return 0;
+	slots = calloc(size, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	free(t->slots);
+	t->slots = slots;
+	t->mask = size - 1;
+	for (uint32_t i = 0; i < t->count; i++) {
+		uint32_t at = (uint32_t)hash_of(t, intern_item(t, i)) & t->mask;
+
+		while (slots[at])
+			at = (at + 1) & t->mask;
+		slots[at] = i + 1;
+	}
+	return 0;
+}
+
+uint32_t intern_find(const struct intern *t, const void *item)
+{
+	return t->slots ? t->slots[slot_of(t, item)] - 1 : INTERN_NONE;
+}
+
+uint32_t intern_add(struct intern *t, const void *item, bool *fresh)
+{
+	uint32_t at;
+
+	*fresh = false;
+	if (reserve_slot(t) || reserve_item(t))
+		return INTERN_NONE;
+	at = slot_of(t, item);
+	if (t->slots[at])
+		return t->slots[at] - 1;
+	memcpy(intern_item(t, t->count), item, t->item_size);
+	t->slots[at] = ++t->count;
+	*fresh = true;
+	return t->count - 1;
+}
+
+/* Empties a slot, and moves up those behind it that would not be found any more. */
+static void empty_slot(struct intern *t, uint32_t hole)
+{
+	for (uint32_t at = (hole + 1) & t->mask; t->slots[at]; at = (at + 1) & t->mask) {
+		uint32_t home = (uint32_t)hash_of(t, intern_item(t, t->slots[at] - 1)) & t->mask;
+
+		if (((at - home) & t->mask) >= ((at - hole) & t->mask)) {
+			t->slots[hole] = t->slots[at];
+			hole = at;
+		}
+	}
+	t->slots[hole] = 0;
+}
+
+void intern_remove(struct intern *t, uint32_t index)
+{
+	uint32_t last = t->count - 1;
+
+	empty_slot(t, slot_of(t, intern_item(t, index)));
+	if (index != last) {
+		t->slots[slot_of(t, intern_item(t, last))] = index + 1;
+		memcpy(intern_item(t, index), intern_item(t, last), t->item_size);
+	}
+	t->count--;
+}
+
+size_t intern_bytes(const struct intern *t)
+{
+	size_t bytes = 0;
+
+	if (t->items)
+		bytes += intern_heap((size_t)t->capacity * t->item_size);
+	if (t->slots)
+		bytes += intern_heap(((size_t)t->mask + 1) * sizeof(*t->slots));
+	return bytes;
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* Bytes of a message that is said whole without memory: a sentence with a path (PATH_MAX) in it. */
+#define FITS 5120
+
+static enum log_level current_level = LOG_WARN;
+static void (*before_message)(void);
+static void (*sink)(enum log_level level, const char *text);
+
+void log_set_level(enum log_level level)
+{
+	current_level = level;
+}
+
+bool log_enabled(enum log_level level)
+{
+	return level <= current_level;
+}
+
+void log_set_before_message(void (*hook)(void))
+{
+	before_message = hook;
+}
+
+void log_set_sink(void (*to)(enum log_level level, const char *text))
+{
+	sink = to;
+}
+
+static void print_line(enum log_level level, const char *text)
+{
+	fputs(level == LOG_DEBUG ? "pybpf: debug: " : "pybpf: ", stderr);
+	text_print(text, stderr);
+	fputc('\n', stderr);
+}
+
+/* Text that fits needs no memory from the heap: "out of memory" is said, too. Of longer text its beginning is. */
+__attribute__((format(printf, 3, 0))) static void print(enum log_level level, bool lines, const char *fmt, va_list args)
+{
+	char fits[FITS], *longer = NULL, *text = fits, *next;
+	int saved = errno;
+	va_list again;
+
+	if (!log_enabled(level))
+		return;
+	va_copy(again, args);
+	/* The verifier's log has megabytes. NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
+	if (vsnprintf(fits, sizeof(fits), fmt, args) >= (int)sizeof(fits) && vasprintf(&longer, fmt, again) >= 0)
+		text = longer;
+	va_end(again);
+	for (size_t len = strlen(text); len && text[len - 1] == '\n'; len--)
+		text[len - 1] = '\0';
+	if (sink) {
+		sink(level, text);
+		free(longer);
+		errno = saved;
+		return;
+	}
+	if (before_message)
+		before_message();
+	flockfile(stderr);
+	while (lines && (next = strchr(text, '\n'))) {
+		*next = '\0';
+		print_line(level, text);
+		text = next + 1;
+	}
+	print_line(level, text);
+	funlockfile(stderr);
+	free(longer);
+	errno = saved;
+}
+
+void log_vprintf(enum log_level level, const char *fmt, va_list args)
+{
+	print(level, false, fmt, args);
+}
+
+void log_vprintf_lines(enum log_level level, const char *fmt, va_list args)
+{
+	print(level, true, fmt, args);
+}
+
+void log_printf(enum log_level level, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	log_vprintf(level, fmt, args);
+	va_end(args);
+}

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/procfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/activity.h"
+#include "base/path_below.h"
+
+/* comm is at most 64 bytes (workqueue names); 52 numbers of at most 20 digits follow it. */
+#define STAT_MAX 2048
+/* Its longest line is that of the groups, of which a process can have 65,536. */
+#define STATUS_MAX (1024 * 1024)
+/* include/linux/sched.h; unchanged since 2.6. */
+#define PF_KTHREAD 0x00200000
+
+/* Parses a number of digits in base, stops at the first other character; false if there is none or it
+ * overflows. */
+static bool parse_number(char **text, int base, uint64_t *out)
+{
+	char *end;
+
+	/* strtoull alone would take blanks, signs and 0x. */
+	if (!((**text >= '0' && **text <= '9') || (base == 16 && **text >= 'a' && **text <= 'f')))
+		return false;
+	errno = 0;
+	*out = strtoull(*text, &end, base);
+	if (errno || end == *text || (*text)[1] == 'x')
+		return false;
+	*text = end;
+	return true;
+}
+
+static bool skip(char **text, char expected)
+{
+	if (**text != expected)
+		return false;
+	(*text)++;
+	return true;
+}
+
+/* seq_file_path() in fs/proc/task_mmu.c escapes a newline alone: a backslash in a name stands for itself. */
+static void unescape_newlines(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; to++) {
+		if (!strncmp(from, "\\012", 4)) {
+			*to = '\n';
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+int procfs_parse_map(char *line, struct procfs_map *out)
+{
+	static const char deleted[] = " (deleted)";
+	uint64_t dev_major, dev_minor;
+	char *p = line;
+	size_t len;
+
+	*out = (struct procfs_map){.path = ""};
+	if (!parse_number(&p, 16, &out->start) || !skip(&p, '-') || !parse_number(&p, 16, &out->end) || !skip(&p, ' '))
+		return -EBADMSG;
+	if (strnlen(p, 5) < 5 || out->end < out->start)
+		return -EBADMSG;
+	if ((p[0] != 'r' && p[0] != '-') || (p[1] != 'w' && p[1] != '-') || (p[2] != 'x' && p[2] != '-') ||
+	    (p[3] != 'p' && p[3] != 's') || p[4] != ' ')
+		return -EBADMSG;
+	out->readable = p[0] == 'r';
+	out->writable = p[1] == 'w';
+	out->executable = p[2] == 'x';
+	p += 5;
+	if (!parse_number(&p, 16, &out->offset) || !skip(&p, ' ') || !parse_number(&p, 16, &dev_major) ||
+	    !skip(&p, ':') || !parse_number(&p, 16, &dev_minor) || !skip(&p, ' ') || !parse_number(&p, 10, &out->inode))
+		return -EBADMSG;
+	if (dev_major > UINT32_MAX || dev_minor > UINT32_MAX)
+		return -EBADMSG;
+	out->dev_major = dev_major;
+	out->dev_minor = dev_minor;
+	if (!*p)
+		return 0;
+	if (*p != ' ')
+		return -EBADMSG;
+	p += strspn(p, " ");
+	len = strlen(p);
+	if (len >= strlen(deleted) && !strcmp(p + len - strlen(deleted), deleted)) {
+		out->deleted = true;
+		p[len - strlen(deleted)] = '\0';
+	}
+	unescape_newlines(p);
+	out->path = p;
+	return 0;
+}
+
+int procfs_each_map(pid_t pid, int (*visit)(const struct procfs_map *map, void *arg), void *arg)
+{
+	struct procfs_map map;
+	char path[64], *line = NULL;
+	size_t size = 0;
+	int ret = 0;
+	ssize_t n;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT ? -ESRCH : -errno;
+	errno = 0;
+	while (!ret && (n = getline(&line, &size, file)) > 0) {
+		if (line[n - 1] == '\n')
+			line[n - 1] = '\0';
+		ret = procfs_parse_map(line, &map);
+		if (!ret)
+			ret = visit(&map, arg);
+		errno = 0;
+	}
+	/* Nor is it the end where getline() had no memory. */
+	if (!ret && !feof(file))
+		ret = errno ? -errno : -EIO;
+	free(line);
+	fclose(file);
+	return ret;
+}
+
+int procfs_parse_stat(const char *text, struct procfs_stat *out)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+	char rest[STAT_MAX], *p = rest;
+	uint64_t fields[23] = {0};
+	size_t len;
+
+	*out = (struct procfs_stat){.state = '\0'};
+	/* A comm can hold ") R 1": the last parenthesis is the kernel's own, for only numbers follow. */
+	if (!open || !close || close < open || close[1] != ' ')
+		return -EBADMSG;
+	len = close - open - 1;
+	if (len >= sizeof(out->comm))
+		len = sizeof(out->comm) - 1;
+	memcpy(out->comm, open + 1, len);
+	out->comm[len] = '\0';
+	len = strlen(close + 2);
+	if (len >= sizeof(rest))
+		return -EBADMSG;
+	memcpy(rest, close + 2, len + 1);
+	if (!*p || p[1] != ' ')
+		return -EBADMSG;
+	out->state = *p;
+	p += 2;
+	/* Fields are numbered as in proc(5): 4 is ppid, 9 flags, 20 num_threads, 22 starttime. */
+	for (int field = 4; field <= 22; field++) {
+		bool negative = *p == '-';
+
+		if (negative)
+			p++;
+		if (!parse_number(&p, 10, &fields[field]) || (field < 22 && !skip(&p, ' ')))
+			return -EBADMSG;
+		if (negative && (field == 4 || field == 14 || field == 15 || field == 22))
+			return -EBADMSG;
+	}
+	if ((*p && *p != ' ' && *p != '\n') || fields[4] > INT_MAX || fields[20] > INT_MAX)
+		return -EBADMSG;
+	out->ppid = fields[4];
+	out->kernel_thread = fields[9] & PF_KTHREAD;
+	out->utime = fields[14];
+	out->stime = fields[15];
+	out->threads = fields[20];
+	out->start_time = fields[22];
+	return 0;
+}
+
+ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size)
+{
+	size_t len = 0;
+	char path[64];
+	ssize_t n = 1;
+	int fd;
+
+	buf[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (len < size - 1 && n > 0) {
+		n = read(fd, buf + len, size - 1 - len);
+		if (n > 0)
+			len += n;
+		else if (n < 0 && errno == EINTR)
+			n = 1;
+	}
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	buf[len] = '\0';
+	return n < 0 ? n : (ssize_t)len;
+}
+
+int procfs_stat(pid_t pid, struct procfs_stat *out)
+{
+	char text[STAT_MAX];
+	ssize_t n = procfs_read_some(pid, "stat", text, sizeof(text));
+
+	return n < 0 ? (int)n : procfs_parse_stat(text, out);
+}
+
+static bool has_ended(const struct procfs_stat *stat)
+{
+	return stat->state == 'Z' || stat->state == 'X';
+}
+
+pid_t procfs_task(pid_t pid, const struct procfs_stat *stat)
+{
+	const struct dirent *entry;
+	struct procfs_stat own;
+	char path[64];
+	pid_t task = 0;
+	DIR *tasks;
+
+	if (!stat && procfs_stat(pid, &own))
+		return 0;
+	if (!stat)
+		stat = &own;
+	if (!has_ended(stat))
+		return pid;
+	/* The thread that has ended is one of them until the last one has. */
+	if (stat->threads < 2)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && !task && (entry = readdir(tasks))) {
+		char *end;
+		long tid = strtol(entry->d_name, &end, 10);
+
+		if (!*end && tid > 0 && tid <= INT_MAX && !procfs_stat((pid_t)tid, &own) && !has_ended(&own))
+			task = (pid_t)tid;
+	}
+	if (tasks)
+		closedir(tasks);
+	return task;
+}
+
+/* The number after `name` (with its colon) in a file of lines. Returns 0 or negative errno. */
+static int line_number(const char *path, const char *name, uint64_t *out)
+{
+	int ret = -EBADMSG;
+	char *line = NULL;
+	size_t size = 0;
+	FILE *file;
+
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT ? -ESRCH : -errno;
+	errno = 0;
+	while (getline(&line, &size, file) > 0) {
+		char *value = line + strlen(name);
+
+		if (strncmp(line, name, strlen(name)))
+			continue;
+		value += strspn(value, " \t");
+		if (parse_number(&value, 10, out))
+			ret = 0;
+		break;
+	}
+	if (ret && errno == ENOMEM)
+		ret = -ENOMEM;
+	free(line);
+	fclose(file);
+	return ret;
+}
+
+static int status_number(pid_t pid, const char *name, uint64_t *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	return line_number(path, name, out);
+}
+
+int procfs_fdinfo(int fd, const char *name, uint64_t *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return line_number(path, name, out);
+}
+
+int procfs_thread_group(pid_t tid, pid_t *out)
+{
+	uint64_t value;
+	int err = status_number(tid, "Tgid:", &value);
+
+	if (!err && value > INT_MAX)
+		err = -EBADMSG;
+	if (!err)
+		*out = (pid_t)value;
+	return err;
+}
+
+int procfs_rss(pid_t pid, uint64_t *kib)
+{
+	return status_number(pid, "VmRSS:", kib);
+}
+
+/* The value of the line that begins with name (with its colon), or NULL. A comm holds no newline of its own there. */
+static char *status_value(const char *text, const char *name)
+{
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, name, strlen(name)))
+			return (char *)line + strlen(name) + strspn(line + strlen(name), "\t ");
+	}
+	return NULL;
+}
+
+int procfs_parse_status(const char *text, struct procfs_status *out)
+{
+	char *uid = status_value(text, "Uid:"), *inside = status_value(text, "NSpid:");
+	uint64_t number;
+
+	*out = (struct procfs_status){.inside = 0};
+	/* Real, effective, saved, and that of the file system. */
+	if (!uid || !parse_number(&uid, 10, &number) || !skip(&uid, '\t') || !parse_number(&uid, 10, &number) ||
+	    number > UINT32_MAX)
+		return -EBADMSG;
+	out->uid = number;
+	/* From the reader's namespace down to the process's own (kernel 4.1). */
+	for (; inside && parse_number(&inside, 10, &number) && number <= INT_MAX; inside++) {
+		out->inside = number;
+		if (*inside != '\t')
+			break;
+	}
+	return out->inside ? 0 : -EBADMSG;
+}
+
+int procfs_status(pid_t pid, struct procfs_status *out)
+{
+	char *text;
+	int err = procfs_read(pid, "status", STATUS_MAX, &text, NULL);
+
+	if (err)
+		return err;
+	err = procfs_parse_status(text, out);
+	free(text);
+	return err;
+}
+
+int procfs_read(pid_t pid, const char *name, size_t max, char **text, size_t *len)
+{
+	char *buf = NULL, *grown;
+	size_t size, want = 4096;
+	ssize_t n;
+
+	/* A file of /proc has no size to ask for, and what a second read adds need not fit to the first. */
+	do {
+		size = want < max + 2 ? want : max + 2;
+		grown = realloc(buf, size);
+		n = grown ? procfs_read_some(pid, name, grown, size) : -ENOMEM;
+		buf = grown ?: buf;
+		want *= 8;
+	} while (n == (ssize_t)size - 1 && size < max + 2);
+	if (n > (ssize_t)max)
+		n = -EFBIG;
+	if (n < 0) {
+		free(buf);
+		return n;
+	}
+	*text = buf;
+	if (len)
+		*len = n;
+	return 0;
+}
+
+int procfs_peak_rss(pid_t pid, uint64_t *kib)
+{
+	return status_number(pid, "VmHWM:", kib);
+}
+
+/* Turns an O_PATH descriptor (consumed) into one for reading, if it is a regular file's. */
+static int reopen_regular(int handle, struct stat *st)
+{
+	char path[64];
+	int fd;
+
+	if (handle < 0)
+		return -errno;
+	if (fstat(handle, st)) {
+		fd = -errno;
+	} else if (!S_ISREG(st->st_mode)) {
+		fd = -ENOEXEC;
+	} else {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd < 0)
+			fd = -errno;
+	}
+	close(handle);
+	return fd;
+}
+
+struct own_map {
+	uintptr_t addr;
+	const struct procfs_map *wanted;
+	bool same;
+};
+
+static int compare_own_map(const struct procfs_map *map, void *arg)
+{
+	struct own_map *own = arg;
+
+	if (own->addr < map->start || own->addr >= map->end)
+		return 0;
+	own->same = map->inode == own->wanted->inode && map->dev_major == own->wanted->dev_major &&
+		    map->dev_minor == own->wanted->dev_minor;
+	return 1;
+}
+
+/*
+ * Is fd the file that map shows? On btrfs and overlayfs stat and maps give different devices for one file
+ * (and overlayfs, to 6.8, different inodes), so where they differ the file is mapped here and both maps
+ * compared. PROT_NONE: nothing is read, so nothing can fault.
+ */
+static bool is_mapped_file(int fd, const struct stat *st, const struct procfs_map *map)
+{
+	struct own_map own = {.wanted = map};
+	void *page;
+
+	if (st->st_ino == map->inode && major(st->st_dev) == map->dev_major && minor(st->st_dev) == map->dev_minor)
+		return true;
+	page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE, fd, 0);
+	if (page == MAP_FAILED)
+		return false;
+	own.addr = (uintptr_t)page;
+	procfs_each_map(getpid(), compare_own_map, &own);
+	munmap(page, 1);
+	return own.same;
+}
+
+int procfs_open_root(pid_t pid, const char **path)
+{
+	char root_path[64], root_target[PATH_MAX];
+	ssize_t n;
+	int root;
+
+	snprintf(root_path, sizeof(root_path), "/proc/%d/root", procfs_task(pid, NULL) ?: pid);
+	/* maps shows a chroot's files from outside. */
+	n = readlink(root_path, root_target, sizeof(root_target) - 1);
+	if (n > 1 && !strncmp(*path, root_target, n) && (*path)[n] == '/')
+		*path += n;
+	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* cppcheck-suppress resourceLeak; it is handed on. */
+	return root < 0 ? -errno : root;
+}
+
+int procfs_open_below(int root, const char *path, struct stat *st)
+{
+	int handle;
+
+	activity_set(path);
+	handle = path_below_open(root, path, O_PATH);
+	return handle < 0 ? handle : reopen_regular(handle, st);
+}
+
+static int open_in_root(pid_t pid, const char *path, struct stat *st)
+{
+	int root = procfs_open_root(pid, &path), fd;
+
+	if (root < 0)
+		return root;
+	fd = procfs_open_below(root, path, st);
+	close(root);
+	return fd;
+}
+
+int procfs_open_map(pid_t pid, const struct procfs_map *map)
+{
+	struct stat st = {0};
+	char path[96];
+	int fd, err;
+
+	activity_set(map->path);
+	/* The kernel resolves this link through the mapping itself: deleted and replaced files work. */
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
+	fd = reopen_regular(open(path, O_PATH | O_CLOEXEC), &st);
+	if (fd >= 0)
+		return fd;
+	/* It needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the first user namespace. */
+	err = fd;
+	if (map->path[0] != '/')
+		return err;
+	if (map->deleted) {
+		snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+		fd = reopen_regular(open(path, O_PATH | O_CLOEXEC), &st);
+	} else {
+		fd = open_in_root(pid, map->path, &st);
+	}
+	if (fd >= 0 && !is_mapped_file(fd, &st, map)) {
+		close(fd);
+		fd = -ESTALE;
+	}
+	return fd < 0 && err != -ENOENT && fd == -ENOENT ? err : fd;
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/* /proc of one process. */
+#ifndef BASE_PROCFS_H
+#define BASE_PROCFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+struct procfs_map {
+	uint64_t start, end, offset;
+	uint64_t inode;
+	uint32_t dev_major, dev_minor;
+	bool readable, writable, executable;
+	bool deleted;
+	const char *path; /* "" for anonymous memory; " (deleted)" is cut off; octal escapes of \n undone */
+};
+
+/*
+ * Parses one line of /proc/PID/maps (without its newline; modified in place, path points into it).
+ * Returns 0, or -EBADMSG.
+ */
+int procfs_parse_map(char *line, struct procfs_map *out);
+
+/* Calls visit for each mapping until it returns non-zero, and returns that; 0 at the end; -errno if
+ * unreadable. */
+int procfs_each_map(pid_t pid, int (*visit)(const struct procfs_map *map, void *arg), void *arg);
+
+struct procfs_stat {
+	char comm[64];
+	char state; /* R S D Z T … */
+	pid_t ppid;
+	uint64_t start_time;   /* clock ticks since boot (field 22) */
+	uint64_t utime, stime; /* clock ticks */
+	unsigned threads;
+	bool kernel_thread;
+};
+/* Parses the text of /proc/PID/stat; comm may hold spaces and parentheses. Returns 0, or -EBADMSG. */
+int procfs_parse_stat(const char *text, struct procfs_stat *out);
+/* Returns 0, -ESRCH when there is no such process, or another negative errno. */
+int procfs_stat(pid_t pid, struct procfs_stat *out);
+
+/*
+ * The task whose directory in /proc shows the process's memory, files and cgroups: pid itself, or where its first
+ * thread has ended and others go on, one of those (do_exit() takes mm, files and, in v1, cgroups from each thread on
+ * its own). 0: it has ended as a whole. stat: of the process, or NULL to have it read.
+ */
+pid_t procfs_task(pid_t pid, const struct procfs_stat *stat);
+
+/* The process that thread tid belongs to into *out (Tgid in /proc/TID/status). Returns 0 or negative errno. */
+int procfs_thread_group(pid_t tid, pid_t *out);
+
+/* A number of one of pybpf's own descriptors: what follows `name` (with its colon) in its fdinfo. Returns 0 or errno.
+ */
+int procfs_fdinfo(int fd, const char *name, uint64_t *out);
+
+/* The memory, in KiB, that the process has resident now. Returns 0 or negative errno. */
+int procfs_rss(pid_t pid, uint64_t *kib);
+struct procfs_status {
+	uid_t uid;    /* effective, as the user namespace of the reader calls it */
+	pid_t inside; /* the PID in the process's own namespace */
+};
+/* Parses the text of /proc/PID/status. Returns 0, or -EBADMSG. */
+int procfs_parse_status(const char *text, struct procfs_status *out);
+/* Returns 0, -ESRCH when there is no such process, or another negative errno. */
+int procfs_status(pid_t pid, struct procfs_status *out);
+
+/* Reads a file of /proc/PID as far as it fits, NUL-terminated. Returns its length, or negative errno ("" then). */
+ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size);
+/*
+ * Reads a whole file of /proc/PID, NUL-terminated, into *text, which the caller frees; *len may be NULL. -EFBIG when
+ * it has more than max bytes. Returns 0 or negative errno.
+ */
+int procfs_read(pid_t pid, const char *name, size_t max, char **text, size_t *len);
+
+/* The most memory, in KiB, that the process has had resident since its exec. Returns 0 or negative errno. */
+int procfs_peak_rss(pid_t pid, uint64_t *kib);
+
+/*
+ * Opens the root directory of the process (O_PATH). *path, which is one of its mappings' or its own, then begins inside
+ * of it. Returns a descriptor, or negative errno.
+ */
+int procfs_open_root(pid_t pid, const char **path);
+
+/*
+ * Opens a regular file for reading below such a root, without leaving it; fills *st. Never blocks on a FIFO or device.
+ * Returns a descriptor, or negative errno.
+ */
+int procfs_open_below(int root, const char *path, struct stat *st);
+
+/*
+ * Opens, for reading, the file that is mapped at [start, end) of the process: through map_files, else through
+ * /proc/PID/root, then checks that device and inode are the mapping's. Never blocks on a FIFO or device,
+ * never follows a link out of the process's root. Returns a descriptor, or negative errno.
+ */
+int procfs_open_map(pid_t pid, const struct procfs_map *map);
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/remote.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+
+#include "base/procfs.h"
+
+static int (*reader)(pid_t pid, uint64_t addr, void *buf, size_t size);
+
+void remote_read_by(int (*read)(pid_t pid, uint64_t addr, void *buf, size_t size))
+{
+	reader = read;
+}
+
+int remote_read(pid_t pid, uint64_t addr, void *buf, size_t size)
+{
+	size_t done = 0;
+	pid_t task = pid;
+
+	if (reader)
+		return reader(pid, addr, buf, size);
+	while (done < size) {
+		struct iovec local = {.iov_base = (char *)buf + done, .iov_len = size - done};
+		struct iovec remote = {.iov_base = (void *)(uintptr_t)(addr + done), .iov_len = size - done};
+		ssize_t n = process_vm_readv(task, &local, 1, &remote, 1, 0);
+
+		/* Its first thread may have ended before others. */
+		if (n < 0 && errno == ESRCH && task == pid) {
+			task = procfs_task(pid, NULL);
+			if (!task || task == pid)
+				return -ESRCH;
+			continue;
+		}
+		/* The kernel cuts a read at the first page that is not there; the next call says EFAULT. */
+		if (n < 0)
+			return errno == EINVAL ? -EFAULT : -errno;
+		if (n == 0)
+			return -EFAULT;
+		done += n;
+	}
+	return 0;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+/* SipHash-2-4 (Aumasson and Bernstein, 2012): who does not have the key cannot tell what a hash is of. */
+#ifndef BASE_SIPHASH_H
+#define BASE_SIPHASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIPHASH_KEY 16
+
+uint64_t siphash(const uint8_t key[SIPHASH_KEY], const void *data, size_t size);
+
+#endif

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Length of the well-formed UTF-8 sequence (Unicode, table 3-7) that text begins with, or 0. */
+static size_t sequence(const unsigned char *text)
+{
+	unsigned char low = 0x80, high = 0xbf;
+	size_t len;
+
+	if (text[0] < 0x80)
+		return 1;
+	if (text[0] < 0xc2 || text[0] > 0xf4)
+		return 0;
+	len = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+	/* Overlong forms, surrogates, and what lies above U+10FFFF. */
+	if (text[0] == 0xe0)
+		low = 0xa0;
+	else if (text[0] == 0xed)
+		high = 0x9f;
+	else if (text[0] == 0xf0)
+		low = 0x90;
+	else if (text[0] == 0xf4)
+		high = 0x8f;
+	if (text[1] < low || text[1] > high)
+		return 0;
+	for (size_t i = 2; i < len; i++)
+		if (text[i] < 0x80 || text[i] > 0xbf)
+			return 0;
+	return len;
+}
+
+/* Of a well-formed sequence of UTF-8. */
+static unsigned code_point(const unsigned char *text, size_t len)
+{
+	if (len == 1)
+		return text[0];
+	if (len == 2)
+		return (text[0] & 0x1fu) << 6 | (text[1] & 0x3fu);
+	if (len == 3)
+		return (text[0] & 0x0fu) << 12 | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
+	return (text[0] & 0x07u) << 18 | (text[1] & 0x3fu) << 12 | (text[2] & 0x3fu) << 6 | (text[3] & 0x3fu);
+}
+
+/*
+ * What is seen only by what it does to its neighbours, in order: controls (Cc); line and paragraph separators; what the
+ * bidirectional algorithm has marks, embeddings, overrides and isolates for (UAX 9, section 2); whatever else takes no
+ * room (Default_Ignorable_Code_Point, Unicode 15's DerivedCoreProperties.txt) and interlinear annotations.
+ */
+static bool is_unseen(unsigned c)
+{
+	static const struct {
+		unsigned first, last;
+	} ranges[] = {
+		{0x00, 0x1f},     {0x7f, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},     {0x61c, 0x61c},
+		{0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},
+		{0x2060, 0x206f}, {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+		{0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+	};
+
+	if (c >= 0x20 && c < 0x7f)
+		return false;
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges) && c >= ranges[i].first; i++)
+		if (c <= ranges[i].last)
+			return true;
+	return false;
+}
+
+size_t text_character(const char *text, bool *plain)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t len = sequence(p);
+
+	*plain = len && !is_unseen(code_point(p, len));
+	return len ?: 1;
+}
+
+/* Writes the next character to `to`, which has room for PRINTABLE_MAX bytes; *size: how many. Returns what follows. */
+#define PRINTABLE_MAX 16
+static const char *printable(const char *text, char *to, size_t *size)
+{
+	static const char digits[] = "0123456789abcdef";
+	bool plain;
+	size_t len = text_character(text, &plain);
+	char *at = to;
+
+	for (size_t i = 0; i < len; i++, text++) {
+		if (plain) {
+			*at++ = *text;
+			continue;
+		}
+		*at++ = '\\';
+		*at++ = 'x';
+		*at++ = digits[(unsigned char)*text >> 4];
+		*at++ = digits[*text & 15];
+	}
+	*size = (size_t)(at - to);
+	return text;
+}
+
+char *text_printable(const char *text)
+{
+	char *out = malloc(4 * strlen(text) + PRINTABLE_MAX), *to = out;
+	size_t size;
+
+	if (!out)
+		return NULL;
+	for (; *text; to += size)
+		text = printable(text, to, &size);
+	*to = '\0';
+	return out;
+}
+
+void text_print(const char *text, FILE *out)
+{
+	char some[256];
+	size_t held = 0, size;
+
+	for (; *text; held += size) {
+		if (held > sizeof(some) - PRINTABLE_MAX) {
+			fwrite(some, 1, held, out);
+			held = 0;
+		}
+		text = printable(text, some + held, &size);
+	}
+	if (held)
+		fwrite(some, 1, held, out);
+}
+
+size_t text_width(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text; text++)
+		width += (*text & 0xc0) != 0x80;
+	return width;
+}
+
+size_t text_fit(const char *text, size_t width)
+{
+	size_t len = 0;
+
+	while (text[len] && (width || (text[len] & 0xc0) == 0x80)) {
+		width -= (text[len] & 0xc0) != 0x80;
+		len++;
+	}
+	return len;
+}
+
+/* In UTF-16, as JSON has it. */
+static void json_escape(unsigned c, FILE *out)
+{
+	if (c < 0x10000)
+		fprintf(out, "\\u%04x", c);
+	else
+		fprintf(out, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff));
+}
+
+void text_json(const char *text, FILE *out)
+{
+	const char *from = text; /* what is not yet written, and stands for itself */
+
+	fputc('"', out);
+	while (*text) {
+		bool plain;
+		size_t len = text_character(text, &plain);
+
+		if (plain && !strchr("\"\\<>&", *text)) {
+			text += len;
+			continue;
+		}
+		fwrite(from, 1, (size_t)(text - from), out);
+		if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else if (sequence((const unsigned char *)text))
+			json_escape(code_point((const unsigned char *)text, len), out);
+		else
+			fputs("\\ufffd", out);
+		text += len;
+		from = text;
+	}
+	fwrite(from, 1, (size_t)(text - from), out);
+	fputc('"', out);
+}
+
+void text_xml(const char *text, size_t size, FILE *out)
+{
+	const char *end = text + size;
+
+	while (text < end && *text) {
+		bool plain;
+		size_t len = text_character(text, &plain);
+
+		if (len > (size_t)(end - text))
+			break;
+		/* U+FFFE and U+FFFF are not among XML's characters. */
+		if (!plain || strncmp(text, "\xef\xbf\xbe", 3) == 0 || strncmp(text, "\xef\xbf\xbf", 3) == 0)
+			fputs("\xef\xbf\xbd", out);
+		else if (strchr("<>&\"'", *text))
+			fprintf(out, "&#%d;", *text);
+		else
+			fwrite(text, 1, len, out);
+		text += len;
+	}
+}

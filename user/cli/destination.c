@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/destination.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "base/log.h"
+
+static const char *format_names(void)
+{
+	static char names[512];
+	size_t at = 0;
+
+	for (const struct output_format *f = output_formats(); f->name && at < sizeof(names); f++)
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", at ? ", " : "", f->name);
+	return names;
+}
+
+void cli_output_help(void)
+{
+	for (const struct output_format *f = output_formats(); f->name; f++)
+		printf("        %-11s %-16.*s %s\n", f->name, (int)strcspn(f->suffixes, " "), f->suffixes, f->help);
+}
+
+/* The usual one of each format. */
+static const char *format_suffixes(void)
+{
+	static char suffixes[512];
+	size_t at = 0;
+
+	for (const struct output_format *f = output_formats(); f->name && at < sizeof(suffixes); f++)
+		at += (size_t)snprintf(suffixes + at, sizeof(suffixes) - at, "%s%.*s", at ? ", " : "",
+				       (int)strcspn(f->suffixes, " "), f->suffixes);
+	return suffixes;
+}
+
+int cli_output_format(struct cli_output *output, const char *name)
+{
+	output->format = output_by_name(name);
+	return output->format ? 0 : cli_usage("-f %s: no such format; there are %s", name, format_names());
+}
+
+int cli_output_choose(struct cli_output *output, const char *fallback)
+{
+	if (!output->format)
+		output->format = output->path ? output_by_path(output->path) : output_by_name(fallback);
+	if (!output->format)
+		return cli_usage("-o %s: no format has that suffix; there are %s, and -f chooses one for any name",
+				 output->path, format_suffixes());
+	if (output->format->needs & OUTPUT_BINARY && !output->path && isatty(STDOUT_FILENO))
+		return cli_usage("-f %s: it is nothing for a terminal; give -o FILE, or send it to a file or a program",
+				 output->format->name);
+	if (output->options.by_line && !output->format->by_line)
+		return cli_usage("--by=line: %s has no lines in place of functions; text and svg have",
+				 output->format->name);
+	return 0;
+}
+
+/* The keeper's numbers of the files. */
+enum {
+	KEPT_OUTPUT,
+	KEPT_OTHER,
+};
+
+int cli_output_open(struct cli_output *output)
+{
+	char why[512];
+
+	if (!output->path)
+		cli_pager_prepare(&output->pager, output->paged);
+	if (!output->path || !output_file_open(&output->file, output->path, why, sizeof(why)))
+		return CLI_OK;
+	log_error("cannot write to %s: %s", output->path, why);
+	return CLI_FAILED;
+}
+
+int cli_output_entrust(struct cli_output *output, struct output_file *other)
+{
+	struct output_file *const files[] = {[KEPT_OUTPUT] = &output->file, [KEPT_OTHER] = other};
+	size_t count = other ? sizeof(files) / sizeof(*files) : 1;
+	char why[512];
+
+	if (!output_keeper_start(&output->keeper, files, count, why, sizeof(why)))
+		return CLI_OK;
+	log_error("cannot prepare the output: %s", why);
+	return CLI_FAILED;
+}
+
+int cli_output_commit_other(struct cli_output *output, struct output_file *other)
+{
+	return output_keeper_commit(&output->keeper, other, KEPT_OTHER);
+}
+
+void cli_output_discard(struct cli_output *output)
+{
+	output_file_discard(&output->file);
+	output_keeper_stop(&output->keeper);
+	cli_pager_discard(&output->pager);
+}
+
+static int write_file(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
+{
+	int err = write(what, output->file.stream);
+
+	if (err)
+		output_file_discard(&output->file);
+	else
+		err = output_keeper_commit(&output->keeper, &output->file, KEPT_OUTPUT);
+	if (!err)
+		return CLI_OK;
+	log_error("cannot write %s: %s; no file was made or replaced", output->path, strerror(-err));
+	return CLI_FAILED;
+}
+
+static int write_stdout(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
+{
+	int err;
+
+	do {
+		cli_pager_start(&output->pager);
+		err = write(what, output->pager.stream);
+	} while (cli_pager_finish(&output->pager, &err));
+	if (!err)
+		return CLI_OK;
+	log_error("cannot write to stdout: %s", strerror(-err));
+	return CLI_FAILED;
+}
+
+int cli_output_through(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
+{
+	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is told as other failures are. */
+	signal(SIGXFSZ, SIG_IGN);
+	return output->path ? write_file(output, write, what) : write_stdout(output, write, what);
+}
+
+struct formatted {
+	const struct cli_output *output;
+	const struct profile *profile;
+};
+
+static int write_formatted(const void *what, FILE *out)
+{
+	const struct formatted *f = what;
+
+	return f->output->format->write(f->profile, &f->output->options, out);
+}
+
+int cli_output_write(struct cli_output *output, const struct profile *profile)
+{
+	return cli_output_through(output, write_formatted, &(struct formatted){output, profile});
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pybpf [record]: options in, profile out. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/as.h"
+#include "cli/record_options.h"
+#include "foreign/foreign.h"
+#include "base/host.h"
+#include "base/log.h"
+#include "rights/priority.h"
+#include "profile/edit.h"
+#include "session/account.h"
+#include "session/command.h"
+#include "kernel/features.h"
+#include "session/run.h"
+
+struct record {
+	struct cli_record_options options;
+	uint64_t *groups, *users, *not_users; /* of the filter, for the session */
+	struct output_file json;
+	struct caller as; /* of --as */
+};
+
+static int check_host(void)
+{
+	char why[512];
+
+	if (host_check_privilege(why, sizeof(why)) || host_check_btf(why, sizeof(why)) ||
+	    host_check_bpf(why, sizeof(why))) {
+		log_error("%s", why);
+		return CLI_FAILED;
+	}
+	return 0;
+}
+
+static int open_json(struct record *r)
+{
+	char why[512];
+
+	if (!r->options.json_path)
+		return 0;
+	if (output_file_open(&r->json, r->options.json_path, why, sizeof(why))) {
+		log_error("cannot write to %s: %s", r->options.json_path, why);
+		return CLI_FAILED;
+	}
+	if (!output_file_same(&r->json, &r->options.output.file))
+		return 0;
+	return cli_usage("-o %s and --json-stats %s are the same file; give two", r->options.output.path,
+			 r->options.json_path);
+}
+
+static int write_json(struct record *r, const struct session_account *account)
+{
+	int err;
+
+	session_account_json(account, r->json.stream);
+	err = cli_output_commit_other(&r->options.output, &r->json);
+	if (!err)
+		return 0;
+	log_error("cannot write %s: %s; no file was made or replaced", r->options.json_path, strerror(-err));
+	return CLI_FAILED;
+}
+
+/* The profile with hashes in place of names. NULL after saying why. */
+static struct profile *anonymous(const struct profile *profile)
+{
+	struct profile_edit edit = {.anonymize = true};
+	struct profile *hidden = profile_new();
+	char why[256] = "out of memory";
+
+	if (hidden && !profile_edit_check(&edit, why, sizeof(why)) &&
+	    !profile_edit_add(hidden, profile, &edit, why, sizeof(why)))
+		return hidden;
+	log_error("cannot hide the names: %s", why);
+	profile_free(hidden);
+	return NULL;
+}
+
+static int write_profile(struct record *r, const struct profile *profile)
+{
+	struct profile *hidden;
+	int code;
+
+	if (!r->options.anonymize)
+		return cli_output_write(&r->options.output, profile);
+	hidden = anonymous(profile);
+	code = hidden ? cli_output_write(&r->options.output, hidden) : CLI_FAILED;
+	profile_free(hidden);
+	return code;
+}
+
+static int finish(struct record *r, struct session *session)
+{
+	const struct profile *profile;
+	struct session_account account;
+	int code = session_collect(session, &profile, &account) ? CLI_FAILED : CLI_OK;
+
+	if (code)
+		return code;
+	code = write_profile(r, profile);
+	if (r->options.command && !session_python_found(session))
+		log_warn("no Python was found in %s: it may be another program, or have ended too early",
+			 r->options.command[0]);
+	else if (r->options.filter.children && !session_python_found(session))
+		log_warn("no Python was found in process %u, nor in what it started", r->options.filter.pids.items[0]);
+	if (!r->options.quiet)
+		session_account_print(&account, r->options.stats, stderr);
+	if (r->options.json_path)
+		code = write_json(r, &account) ?: code;
+	return code;
+}
+
+static void say_end(const struct record *r, enum session_end end)
+{
+	const struct discovery_filter *filter = &r->options.filter;
+
+	if (end != SESSION_END_TARGET || r->options.quiet)
+		return;
+	if (filter->pids.count && filter->children)
+		log_warn("the processes and what they started ended during the run; what was sampled until then "
+			 "follows");
+	else if (filter->pids.count == 1)
+		log_warn("process %u ended during the run; what was sampled until then follows", filter->pids.items[0]);
+	else if (filter->pids.count)
+		log_warn("all %zu processes ended during the run; what was sampled until then follows",
+			 filter->pids.count);
+	else
+		log_warn("%s %s stopped during the run; what was sampled until then follows",
+			 filter->containers.count ? "container" : "cgroup",
+			 filter->containers.count ? filter->containers.items[0] : filter->cgroups.items[0]);
+}
+
+static void tell_python(const struct discovery_python *python)
+{
+	log_info("process %d (%s): Python %s%s%s, %s", python->pid, python->comm, python->version,
+		 python->free_threaded ? ", free-threaded" : "", python->debug_build ? ", debug build" : "",
+		 python->is_static ? "static" : "shared library");
+	log_info("runtime: %s in %s (load bias 0x%llx), at 0x%llx", python->runtime_source, python->path,
+		 (unsigned long long)python->load_bias, (unsigned long long)python->runtime_addr);
+	log_info("version from %s; offsets from %s", python->version_source, python->build.origin);
+	log_info("thread states: by thread, from %s%s", python->tstate_current_addr ? "the GIL's owner, then " : "",
+		 "the interpreters' lists, matched by pthread_self()");
+}
+
+/* Each PID must be a Python's, unless its children are wanted; what it is is told. */
+static int check_pids(const struct discovery_numbers *pids, bool children)
+{
+	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
+	int err = pythons ? 0 : -ENOMEM;
+
+	if (err)
+		log_error("out of memory while starting");
+	for (size_t i = 0; i < pids->count && !err; i++) {
+		size_t count = 0;
+
+		err = session_find_pythons((pid_t)pids->items[i], children, pythons, PYBPF_MAX_RUNTIMES, &count);
+		for (size_t k = 0; k < count && !err; k++)
+			tell_python(&pythons[k]);
+	}
+	free(pythons);
+	return err;
+}
+
+/* For the session's filters, whose numbers are cgroups' or users'. Returns NULL without memory. */
+static uint64_t *wide_numbers(const struct discovery_numbers *numbers)
+{
+	uint64_t *wide = calloc(numbers->count + 1, sizeof(*wide));
+
+	for (size_t i = 0; wide && i < numbers->count; i++)
+		wide[i] = numbers->items[i];
+	return wide;
+}
+
+/* From what is wanted to how the kernel is told. Returns 0, or CLI_FAILED after reporting what failed. */
+static int choose(struct record *r)
+{
+	struct discovery_filter *filter = &r->options.filter;
+	struct session_options *options = &r->options.session;
+	char why[2048];
+
+	if (discovery_filter_resolve(filter, why, sizeof(why)) ||
+	    discovery_cgroup_same_hierarchy(filter->groups, filter->group_count, why, sizeof(why))) {
+		log_error("%s", why);
+		return CLI_FAILED;
+	}
+	options->all = filter->all || filter->group_count;
+	options->follow = r->options.command ? !r->options.no_children : filter->children;
+	if ((options->all || filter->children || filter->pids.count > 1) && options->roots & PROFILE_ROOT_BY_COUNT)
+		options->roots = (options->roots & ~(unsigned)PROFILE_ROOT_BY_COUNT) | PROFILE_ROOT_PROCESS;
+	if (discovery_filter_has_names(filter))
+		options->names = filter;
+	r->groups = calloc(filter->group_count + 1, sizeof(*r->groups));
+	r->users = wide_numbers(&filter->users);
+	r->not_users = wide_numbers(&filter->not_users);
+	if (!r->groups || !r->users || !r->not_users) {
+		log_error("out of memory while starting");
+		return CLI_FAILED;
+	}
+	for (size_t i = 0; i < filter->group_count; i++)
+		r->groups[i] = filter->groups[i].id;
+	options->cgroups = (struct session_filter){.included = r->groups, .nr_included = filter->group_count};
+	options->users = (struct session_filter){
+		.included = r->users,
+		.nr_included = filter->users.count,
+		.excluded = r->not_users,
+		.nr_excluded = filter->not_users.count,
+	};
+	if (!filter->group_count || !filter->groups[0].v1)
+		return 0;
+	options->cgroup_subsystem = session_kernel_cgroup_subsystem(filter->groups[0].controller);
+	if (options->cgroup_subsystem >= 0)
+		return 0;
+	log_error("cgroup %s is in the v1 hierarchy of %s, which this kernel's BTF does not tell of",
+		  filter->groups[0].path, filter->groups[0].controller);
+	return CLI_FAILED;
+}
+
+/* In a container with PIDs of its own, nothing of the host is to be seen, but perhaps no more is wanted. */
+static void warn_of_namespace(const struct record *r)
+{
+	if (r->options.session.all && !r->options.quiet && host_pid_namespace())
+		log_warn("pybpf runs in a PID namespace of its own and sees only the processes there; for those of the "
+			 "host "
+			 "start its container with the host's PIDs (docker run --pid=host, hostPID: true)");
+}
+
+static bool group_lives(const void *filter)
+{
+	return discovery_filter_group_lives(filter);
+}
+
+static int record_targets(struct record *r)
+{
+	const struct discovery_numbers *pids = &r->options.filter.pids;
+	struct session_run run = {.duration_s = r->options.duration_s};
+	const struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
+	struct session *session = NULL;
+	enum session_end end;
+	int code = CLI_FAILED;
+
+	if (check_pids(pids, r->options.filter.children))
+		goto done;
+	warn_of_namespace(r);
+	session = session_new(&r->options.session);
+	if (!session || session_follow(session, pids->items, pids->count) || session_attach(session) ||
+	    cli_drop_rights(&rights))
+		goto done;
+	if (r->options.filter.group_count) {
+		run.goes_on = group_lives;
+		run.goes_on_arg = &r->options.filter;
+	}
+	run.session = session;
+	run.progress = !r->options.quiet && isatty(STDERR_FILENO);
+	end = session_run(&run);
+	session_detach(session);
+	priority_restore();
+	say_end(r, end);
+	code = finish(r, session);
+	if (end == SESSION_END_ERROR)
+		code = CLI_FAILED;
+done:
+	session_free(session);
+	return code;
+}
+
+static int record_command(struct record *r, const sigset_t *mask)
+{
+	struct session_command command = {0};
+	struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
+	struct session_run run = {.command = &command, .duration_s = r->options.duration_s};
+	struct session *session = NULL;
+	enum session_end end;
+	int code = CLI_FAILED, err;
+	uint32_t command_pid;
+
+	if (!r->options.as && !r->options.quiet)
+		cli_as_tell_root();
+	err = session_command_start(&command, r->options.command, mask, r->options.as ? &r->as : NULL);
+	if (err) {
+		log_error("cannot start %s: %s", r->options.command[0], strerror(-err));
+		goto done;
+	}
+	command_pid = (uint32_t)command.pid;
+	session = session_new(&r->options.session);
+	rights.command = command.pid;
+	if (!session || session_follow(session, &command_pid, 1) || session_attach(session) || cli_drop_rights(&rights))
+		goto done;
+	code = session_command_release(&command, r->options.command[0]);
+	if (code)
+		goto done;
+	run.session = session;
+	end = session_run(&run);
+	session_detach(session);
+	priority_restore();
+	code = finish(r, session);
+	if (end == SESSION_END_ERROR)
+		code = CLI_FAILED;
+	session_run_command(&command);
+	if (!code)
+		code = command.exit_code;
+done:
+	session_command_drop(&command);
+	session_free(session);
+	return code;
+}
+
+int cli_record(int argc, char **argv)
+{
+	struct record r = {.options = {.session = SESSION_OPTIONS_DEFAULT}};
+	sigset_t signals, mask;
+	bool done = false;
+	int code = cli_record_parse(&r.options, argc, argv, &done);
+
+	if (code || done)
+		return code;
+	r.options.session.start_ns = cli_start_ns;
+	log_set_level(r.options.verbose > 1 ? LOG_DEBUG : r.options.verbose ? LOG_INFO : LOG_WARN);
+	r.options.session.measure_kernel = r.options.stats || r.options.json_path;
+	signal(SIGPIPE, SIG_IGN);
+	session_run_signals(&signals);
+	sigprocmask(SIG_BLOCK, &signals, &mask);
+	code = r.options.as ? cli_as_find(&r.as, r.options.as) : 0;
+	priority_raise();
+	code = code ?: cli_start_helpers();
+	code = code ?: check_host();
+	code = code ?: choose(&r);
+	code = code ?: cli_output_open(&r.options.output);
+	code = code ?: open_json(&r);
+	code = code ?: cli_output_entrust(&r.options.output, &r.json);
+	if (!code)
+		code = r.options.command ? record_command(&r, &mask) : record_targets(&r);
+	output_file_discard(&r.json);
+	cli_output_discard(&r.options.output);
+	caller_free(&r.as);
+	free(r.groups);
+	free(r.users);
+	free(r.not_users);
+	discovery_filter_free(&r.options.filter);
+	foreign_stop();
+	return code;
+}

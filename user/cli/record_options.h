@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The options of record. */
+#ifndef CLI_RECORD_OPTIONS_H
+#define CLI_RECORD_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "discovery/filter.h"
+#include "cli/destination.h"
+#include "session/session.h"
+
+struct cli_record_options {
+	struct session_options session;
+	struct discovery_filter filter;
+	bool no_children;
+	bool timestamps, no_timestamps, no_source, anonymize;
+	char **command;
+	const char *as; /* the user that the command runs as; NULL: pybpf's own */
+	double duration_s;
+	struct cli_output output;
+	const char *json_path;
+	bool quiet, stats;
+	int verbose;
+};
+
+/*
+ * Reads the command line into r, which holds the defaults. Returns 0, or the exit code after one sentence on stderr.
+ * *done: nothing is left to do, for help or version was asked for and printed.
+ */
+int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *done);
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/noise.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* Beyond it, probabilities are less than a double can say. */
+#define DEVIATE_MOST 38.0
+/* Halvings of a range of that size, to some 1e-14 of it. */
+#define HALVINGS 50
+
+static double length(double x, double y)
+{
+	return sqrt(x * x + y * y);
+}
+
+double profile_noise_deviate(double probability)
+{
+	double low = 0, high = DEVIATE_MOST;
+
+	for (int i = 0; i < HALVINGS; i++) {
+		double middle = (low + high) / 2;
+
+		if (erfc(middle / M_SQRT2) > probability)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The side as independent draws would have been. */
+static struct profile_noise_side independent(const struct profile_noise_side *side, double design_effect)
+{
+	return (struct profile_noise_side){
+		.count = side->count / design_effect,
+		.total = side->total / design_effect,
+		.worth = side->worth * design_effect,
+	};
+}
+
+/* Distances of a side's score limits from its count, below and above: Wilson's, without end those of a Poisson count.
+ */
+static void score_limits(const struct profile_noise_side *side, double z, double *below, double *above)
+{
+	double part = side->count / side->total, shrink = 1 + z * z / side->total;
+	double middle = (side->count + z * z / 2) / shrink;
+	double half = z * sqrt(fmax(0, side->count * (1 - part)) + z * z / 4) / shrink;
+
+	/* Rounding must not take a limit to the wrong side. */
+	*below = fmax(0, side->count - (middle - half));
+	*above = fmax(0, middle + half - side->count);
+}
+
+struct profile_noise_interval profile_noise_interval(const struct profile_noise_side *before,
+						     const struct profile_noise_side *after, double design_effect,
+						     double deviate)
+{
+	struct profile_noise_side a = independent(before, design_effect), b = independent(after, design_effect);
+	double difference = b.count * b.worth - a.count * a.worth;
+	double a_below, a_above, b_below, b_above;
+
+	score_limits(&a, deviate, &a_below, &a_above);
+	score_limits(&b, deviate, &b_below, &b_above);
+	return (struct profile_noise_interval){
+		.low = difference - length(b_below * b.worth, a_above * a.worth),
+		.high = difference + length(b_above * b.worth, a_below * a.worth),
+	};
+}
+
+/* Whether one side is more than the other at that deviate, even if the other were greater by the tolerance. */
+static bool exceeds(const struct profile_noise_side *more, const struct profile_noise_side *less, double design_effect,
+		    double tolerance, double deviate)
+{
+	struct profile_noise_side greater = *less;
+
+	greater.worth *= 1 + tolerance;
+	return profile_noise_interval(&greater, more, design_effect, deviate).low > 0;
+}
+
+double profile_noise_probability(const struct profile_noise_side *before, const struct profile_noise_side *after,
+				 double design_effect, double tolerance, double least)
+{
+	double low = least, high = DEVIATE_MOST;
+
+	if (!exceeds(after, before, design_effect, tolerance, least) &&
+	    !exceeds(before, after, design_effect, tolerance, least))
+		return 1;
+	for (int i = 0; i < HALVINGS; i++) {
+		double middle = (low + high) / 2;
+
+		if (exceeds(after, before, design_effect, tolerance, middle) ||
+		    exceeds(before, after, design_effect, tolerance, middle))
+			low = middle;
+		else
+			high = middle;
+	}
+	return erfc(low / M_SQRT2);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+size_t profile_noise_choose(double *probabilities, size_t count, double rate, double *limit)
+{
+	if (count)
+		qsort(probabilities, count, sizeof(*probabilities), by_size);
+	for (size_t i = count; i > 0; i--) {
+		if (probabilities[i - 1] <= rate * (double)i / (double)count) {
+			*limit = probabilities[i - 1];
+			return i;
+		}
+	}
+	*limit = -1;
+	return 0;
+}
+
+void profile_noise_end_slice(struct profile_noise_series *series, const struct profile_noise_series *total,
+			     unsigned slice)
+{
+	if (slice) {
+		series->change = series->current - series->last;
+		series->squares += series->change * series->change;
+		series->products += series->change * total->change;
+	}
+	series->sum += series->current;
+	series->last = series->current;
+	series->current = 0;
+}
+
+double profile_noise_design_effect(const struct profile_noise_series *series, const struct profile_noise_series *total)
+{
+	double part = total && total->sum > 0 ? series->sum / total->sum : 0;
+	/* Of what a slice has more than its part of the total, the changes squared. */
+	double squares =
+		total ? series->squares - 2 * part * series->products + part * part * total->squares : series->squares;
+	double found = squares / 2 * PROFILE_NOISE_SLICES / (PROFILE_NOISE_SLICES - 1);
+	double independent_draws = series->sum * (1 - part);
+
+	return independent_draws > 0 && found > independent_draws ? found / independent_draws : 1;
+}

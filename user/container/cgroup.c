@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "container/cgroup.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/procfs.h"
+
+/* A machine with thousands of containers has thousands of mounts of some 200 bytes; hybrid hosts have 15 hierarchies.
+ */
+#define MOUNTINFO_MAX (16 * 1024 * 1024)
+#define CGROUP_MAX    (256 * 1024)
+#define MOUNTS_MAX    64
+
+static __attribute__((format(printf, 3, 4))) void explain(char *why, size_t size, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why, size, fmt, args);
+	va_end(args);
+}
+
+/* Is path dir itself, or below it? */
+static bool is_below(const char *path, size_t len, const char *dir)
+{
+	size_t dir_len = strlen(dir);
+
+	if (dir_len == 1)
+		return len && path[0] == '/';
+	return len >= dir_len && !memcmp(path, dir, dir_len) && (len == dir_len || path[dir_len] == '/');
+}
+
+static bool in_list(const char *list, size_t len, const char *name)
+{
+	size_t name_len = strlen(name);
+
+	for (const char *p = list, *end = list + len; p < end;) {
+		const char *comma = memchr(p, ',', end - p);
+		size_t n = (comma ?: end) - p;
+
+		if (n == name_len && !memcmp(p, name, n))
+			return true;
+		p += n + 1;
+	}
+	return false;
+}
+
+/* mangle() in fs/proc_namespace.c writes space, tab, newline, backslash and # in octal. */
+static void unescape_octal(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; to++) {
+		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' &&
+		    from[3] >= '0' && from[3] <= '7') {
+			*to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+/* Of a v1 mount's options, those that are controllers (cgroup1_show_options(), kernel/cgroup/cgroup-v1.c). */
+static void take_controllers(char *options, char *out, size_t size)
+{
+	static const char others[] = "rw,ro,noprefix,xattr,clone_children,cpuset_v2_mode,favordynmods,seclabel";
+	char *saved;
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (char *option = strtok_r(options, ",", &saved); option; option = strtok_r(NULL, ",", &saved)) {
+		if (in_list(others, strlen(others), option) || !strncmp(option, "release_agent=", 14))
+			continue;
+		if (len < size)
+			len += snprintf(out + len, size - len, "%s%s", len ? "," : "", option);
+	}
+}
+
+/* 36 35 98:0 ROOT POINT rw,noatime master:1 - TYPE SOURCE rw,errors=continue; false when it is no cgroup's. */
+static bool parse_mount(char *line, struct discovery_cgroup_mount *out)
+{
+	char *separator = strstr(line, " - "), *type, *options, *saved, *fields[5];
+
+	if (!separator)
+		return false;
+	*separator = '\0';
+	type = strtok_r(separator + 3, " ", &saved);
+	options = strtok_r(NULL, " ", &saved) ? strtok_r(NULL, " ", &saved) : NULL;
+	if (!options || (strcmp(type, "cgroup") && strcmp(type, "cgroup2")))
+		return false;
+	fields[0] = strtok_r(line, " ", &saved);
+	for (size_t i = 1; i < 5; i++)
+		fields[i] = fields[i - 1] ? strtok_r(NULL, " ", &saved) : NULL;
+	if (!fields[4])
+		return false;
+	unescape_octal(fields[3]);
+	unescape_octal(fields[4]);
+	/* No kernel writes another one: d_path() and cgroup_path_ns() begin with it. */
+	if (fields[3][0] != '/' || fields[4][0] != '/')
+		return false;
+	*out = (struct discovery_cgroup_mount){.v1 = !type[6], .root = fields[3], .point = fields[4]};
+	if (out->v1)
+		take_controllers(options, out->controllers, sizeof(out->controllers));
+	return true;
+}
+
+/* Where a group is looked for first: lower comes first. */
+static int rank(const struct discovery_cgroup_mount *mount)
+{
+	static const char *const order[] = {"memory", "pids", "cpu", "freezer", "devices", "blkio"};
+	const int last = sizeof(order) / sizeof(order[0]);
+
+	if (!mount->v1)
+		return -1;
+	for (int i = 0; i < last; i++)
+		if (in_list(mount->controllers, strlen(mount->controllers), order[i]))
+			return i;
+	return strncmp(mount->controllers, "name=", 5) ? last : last + 1;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	return rank(a) - rank(b);
+}
+
+/* A mount hides an earlier one at the same place. */
+static struct discovery_cgroup_mount *place_for(struct discovery_cgroup_mounts *mounts, const char *point)
+{
+	for (size_t i = 0; i < mounts->count; i++) {
+		if (!strcmp(mounts->mounts[i].point, point)) {
+			free(mounts->mounts[i].root);
+			free(mounts->mounts[i].point);
+			return &mounts->mounts[i];
+		}
+	}
+	return mounts->count < MOUNTS_MAX ? &mounts->mounts[mounts->count++] : NULL;
+}
+
+int discovery_cgroup_mounts_parse(char *text, struct discovery_cgroup_mounts *out)
+{
+	struct discovery_cgroup_mount found, *place;
+	char *saved;
+
+	*out = (struct discovery_cgroup_mounts){.mounts = calloc(MOUNTS_MAX, sizeof(*out->mounts))};
+	if (!out->mounts)
+		return -ENOMEM;
+	for (char *line = strtok_r(text, "\n", &saved); line; line = strtok_r(NULL, "\n", &saved)) {
+		if (!parse_mount(line, &found))
+			continue;
+		place = place_for(out, found.point);
+		if (!place)
+			break;
+		*place = found;
+		place->root = strdup(found.root);
+		place->point = strdup(found.point);
+		if (!place->root || !place->point) {
+			discovery_cgroup_mounts_free(out);
+			return -ENOMEM;
+		}
+	}
+	qsort(out->mounts, out->count, sizeof(*out->mounts), by_rank);
+	return 0;
+}
+
+int discovery_cgroup_mounts_read(struct discovery_cgroup_mounts *out)
+{
+	char *text;
+	int err = procfs_read(getpid(), "mountinfo", MOUNTINFO_MAX, &text, NULL);
+
+	*out = (struct discovery_cgroup_mounts){0};
+	if (err)
+		return err;
+	err = discovery_cgroup_mounts_parse(text, out);
+	free(text);
+	return err;
+}
+
+void discovery_cgroup_mounts_free(struct discovery_cgroup_mounts *mounts)
+{
+	for (size_t i = 0; i < mounts->count; i++) {
+		free(mounts->mounts[i].root);
+		free(mounts->mounts[i].point);
+	}
+	free(mounts->mounts);
+	*mounts = (struct discovery_cgroup_mounts){0};
+}
+
+/* Writes "/sys/fs/cgroup/unified, /sys/fs/cgroup/memory (memory)". */
+static void list_mounts(const struct discovery_cgroup_mounts *mounts, char *out, size_t size)
+{
+	size_t len = 0;
+
+	snprintf(out, size, "none");
+	for (size_t i = 0; i < mounts->count && len < size; i++) {
+		const struct discovery_cgroup_mount *mount = &mounts->mounts[i];
+
+		len += snprintf(out + len, size - len, "%s%s%s%s%s", i ? ", " : "", mount->point, mount->v1 ? " (" : "",
+				mount->controllers, mount->v1 ? ")" : "");
+	}
+}
+
+/* Fills out for a directory that is at rest (its length, with a slash in front, or 0) below a mount. */
+static int fill(const struct discovery_cgroup_mount *mount, const char *directory, struct discovery_cgroup *out)
+{
+	const char *rest = directory + (mount->point[1] ? strlen(mount->point) : 0);
+	struct stat st;
+
+	*out = (struct discovery_cgroup){.v1 = mount->v1};
+	if (stat(directory, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	out->id = st.st_ino;
+	if ((size_t)snprintf(out->path, sizeof(out->path), "%s%s", mount->root[1] ? mount->root : "", rest) >=
+		    sizeof(out->path) ||
+	    (size_t)snprintf(out->directory, sizeof(out->directory), "%s", directory) >= sizeof(out->directory))
+		return -ENAMETOOLONG;
+	if (!out->path[0])
+		strcpy(out->path, "/");
+	if (mount->v1)
+		snprintf(out->controller, sizeof(out->controller), "%.*s", (int)strcspn(mount->controllers, ","),
+			 mount->controllers);
+	return mount->v1 && !strncmp(mount->controllers, "name=", 5) ? -ENOTSUP : 0;
+}
+
+/* The mount that a directory without links is in, or NULL. */
+static const struct discovery_cgroup_mount *mount_of(const struct discovery_cgroup_mounts *mounts,
+						     const char *directory)
+{
+	const struct discovery_cgroup_mount *found = NULL;
+
+	for (size_t i = 0; i < mounts->count; i++) {
+		const struct discovery_cgroup_mount *mount = &mounts->mounts[i];
+
+		if (is_below(directory, strlen(directory), mount->point) &&
+		    (!found || strlen(mount->point) > strlen(found->point)))
+			found = mount;
+	}
+	return found;
+}
+
+/* A path inside the hierarchy of one mount. Returns 0, -ENOENT when it is not there, or another negative errno. */
+static int fill_inside(const struct discovery_cgroup_mounts *mounts, const struct discovery_cgroup_mount *mount,
+		       const char *path, size_t len, struct discovery_cgroup *out)
+{
+	char wanted[PATH_MAX], real[PATH_MAX];
+	size_t skip = mount->root[1] ? strlen(mount->root) : 0;
+
+	if (!is_below(path, len, mount->root))
+		return -ENOENT;
+	if ((size_t)snprintf(wanted, sizeof(wanted), "%s/%.*s", mount->point, (int)(len - skip), path + skip) >=
+	    sizeof(wanted))
+		return -ENAMETOOLONG;
+	if (!realpath(wanted, real))
+		return -errno;
+	return mount_of(mounts, real) == mount ? fill(mount, real, out) : -ENOENT;
+}
+
+static int say_resolve(int err, const struct discovery_cgroup_mounts *mounts, const char *path, bool exists,
+		       const struct discovery_cgroup *found, char *why, size_t size)
+{
+	char places[1024];
+
+	list_mounts(mounts, places, sizeof(places));
+	if (!mounts->count)
+		explain(why, size,
+			"cgroup %s: no cgroup hierarchy is mounted here; in a container, give it "
+			"`-v /sys/fs/cgroup:/sys/fs/cgroup:ro --cgroupns=host`",
+			path);
+	else if (err == -ENOTDIR)
+		explain(why, size, "cgroup %s: it is a file; a cgroup is a directory", path);
+	else if (err == -ENOTSUP)
+		explain(why, size,
+			"cgroup %s: it is in the hierarchy %s, which has no controller; name the group in another "
+			"one: %s",
+			path, found->controller, places);
+	else if (err == -ENOENT && exists)
+		explain(why, size, "cgroup %s: it is outside the cgroup hierarchies, which are mounted at %s", path,
+			places);
+	else if (err == -ENOENT)
+		explain(why, size, "cgroup %s: there is none of that name in the hierarchies, which are mounted at %s",
+			path, places);
+	else
+		explain(why, size, "cgroup %s: %s", path, strerror(-err));
+	return err == -ENOENT && exists ? -EXDEV : err;
+}
+
+int discovery_cgroup_resolve(const struct discovery_cgroup_mounts *mounts, const char *path,
+			     struct discovery_cgroup *out, char *why, size_t why_size)
+{
+	const struct discovery_cgroup_mount *mount;
+	char real[PATH_MAX], inside[PATH_MAX];
+	bool exists = realpath(path, real);
+	int err = exists || errno == ENOTDIR ? -ENOENT : -errno;
+
+	*out = (struct discovery_cgroup){.id = 0};
+	why[0] = '\0';
+	mount = exists ? mount_of(mounts, real) : NULL;
+	if (mount) {
+		err = fill(mount, real, out);
+		return err ? say_resolve(err, mounts, path, true, out, why, why_size) : 0;
+	}
+	if (path[0] &&
+	    (size_t)snprintf(inside, sizeof(inside), "%s%s", path[0] == '/' ? "" : "/", path) < sizeof(inside)) {
+		for (size_t i = 0; i < mounts->count; i++) {
+			int found = fill_inside(mounts, &mounts->mounts[i], inside, strlen(inside), out);
+
+			if (!found)
+				return 0;
+			if (found != -ENOENT)
+				err = found;
+		}
+	}
+	return say_resolve(err, mounts, path, exists, out, why, why_size);
+}
+
+bool discovery_cgroup_inside(const struct discovery_cgroup_mounts *mounts, const char *directory, char *out,
+			     size_t size)
+{
+	const struct discovery_cgroup_mount *mount = mount_of(mounts, directory);
+
+	if (!mount)
+		return false;
+	return (size_t)snprintf(out, size, "%s%s", mount->root[1] ? mount->root : "",
+				directory + (mount->point[1] ? strlen(mount->point) : 0)) < size;
+}
+
+bool discovery_cgroup_next_line(const char **text, struct discovery_cgroup_line *out)
+{
+	static const char deleted[] = " (deleted)";
+
+	while (**text) {
+		const char *line = *text, *end = line + strcspn(line, "\n");
+		const char *first = memchr(line, ':', end - line);
+		const char *second = first ? memchr(first + 1, ':', end - first - 1) : NULL;
+
+		*text = *end ? end + 1 : end;
+		if (!second || second[1] != '/')
+			continue;
+		*out = (struct discovery_cgroup_line){.v1 = second != first + 1,
+						      .controllers = first + 1,
+						      .controllers_len = second - first - 1,
+						      .path = second + 1,
+						      .path_len = end - second - 1};
+		if (out->path_len > strlen(deleted) && !memcmp(end - strlen(deleted), deleted, strlen(deleted)))
+			out->path_len -= strlen(deleted);
+		return true;
+	}
+	return false;
+}
+
+bool discovery_cgroup_same_line(const struct discovery_cgroup_mount *mount, const struct discovery_cgroup_line *line)
+{
+	char first[sizeof(mount->controllers)];
+
+	if (mount->v1 != line->v1)
+		return false;
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(mount->controllers, ","), mount->controllers);
+	return !mount->v1 || in_list(line->controllers, line->controllers_len, first);
+}
+
+int discovery_cgroup_locate(const struct discovery_cgroup_mounts *mounts, const struct discovery_cgroup_line *line,
+			    size_t path_len, struct discovery_cgroup *out, char *why, size_t why_size)
+{
+	int err = -ENOENT;
+
+	for (size_t i = 0; i < mounts->count && err == -ENOENT; i++)
+		if (discovery_cgroup_same_line(&mounts->mounts[i], line))
+			err = fill_inside(mounts, &mounts->mounts[i], line->path, path_len, out);
+	if (err)
+		explain(why, why_size,
+			"the directory of cgroup %.*s is in no mount of its hierarchy%s: %s; when pybpf runs in a "
+			"container, start that with `-v /sys/fs/cgroup:/sys/fs/cgroup:ro --cgroupns=host`",
+			(int)path_len, line->path,
+			path_len > 3 && !memcmp(line->path, "/../", 4)
+				? ", as pybpf is in a cgroup namespace of its own"
+				: "",
+			strerror(-err));
+	return err;
+}
+
+int discovery_cgroup_of(pid_t pid, char **text)
+{
+	return procfs_read(procfs_task(pid, NULL) ?: pid, "cgroup", CGROUP_MAX, text, NULL);
+}
+
+bool discovery_cgroup_holds(const struct discovery_cgroup *group, const char *text)
+{
+	struct discovery_cgroup_line line;
+
+	while (discovery_cgroup_next_line(&text, &line))
+		if (line.v1 == group->v1 &&
+		    (!line.v1 || in_list(line.controllers, line.controllers_len, group->controller)))
+			return is_below(line.path, line.path_len, group->path);
+	return false;
+}
+
+int discovery_cgroup_same_hierarchy(const struct discovery_cgroup *groups, size_t count, char *why, size_t why_size)
+{
+	for (size_t i = 1; i < count; i++) {
+		const struct discovery_cgroup *a = &groups[0], *b = &groups[i];
+
+		if (a->v1 == b->v1 && !strcmp(a->controller, b->controller))
+			continue;
+		explain(why, why_size,
+			"cgroups %s and %s are in two hierarchies (%s and %s), of which the kernel's filter can follow "
+			"one; "
+			"give groups of one, or make two runs",
+			a->directory, b->directory, a->v1 ? a->controller : "v2", b->v1 ? b->controller : "v2");
+		return -EXDEV;
+	}
+	return 0;
+}

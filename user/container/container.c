@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which container a process is in, and which one a user means. */
+#include "container/container.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <uthash.h>
+
+#include "base/scan.h"
+#include "container/state.h"
+
+/* Some hundred bytes for each group that processes are in; when there are more, all are asked for anew. */
+#define CACHE_MAX 4096
+/* How often the state of crun and runc is read again while a container is being made. */
+#define OWN_RETRY_NS  20000000
+#define MATCHES_SHOWN 8
+
+/* A container of crun or runc, whose ID can be anything, so that it is known from their state alone. */
+struct own_container {
+	struct discovery_container container;
+	char *cgroup;
+};
+
+static struct {
+	struct own_container *list;
+	size_t count, capacity, unfinished;
+	struct discovery_state_stamp stamp;
+	struct timespec read; /* CLOCK_REALTIME, as files' times are */
+	bool valid;
+} own;
+
+/* What a process's /proc/PID/cgroup says of its container. */
+struct cached {
+	char *text;
+	bool found;
+	struct discovery_container container;
+	UT_hash_handle hh;
+};
+
+static struct cached *cache;
+
+static void cache_clear(void)
+{
+	struct cached *entry, *next;
+
+	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
+	HASH_ITER (hh, cache, entry, next) {
+		HASH_DEL(cache, entry);
+		free(entry->text);
+		free(entry);
+	}
+	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+}
+
+static void own_clear(void)
+{
+	for (size_t i = 0; i < own.count; i++)
+		free(own.list[i].cgroup);
+	own.count = 0;
+	own.valid = false;
+}
+
+void discovery_container_free(void)
+{
+	cache_clear();
+	own_clear();
+	free(own.list);
+	own.list = NULL;
+	own.capacity = 0;
+}
+
+static int own_add(const struct discovery_container *container, const char *cgroup, void *arg)
+{
+	struct own_container *added;
+
+	(void)arg;
+	if (!cgroup)
+		return 0;
+	if (own.count == own.capacity) {
+		size_t capacity = own.capacity ? own.capacity * 2 : 16;
+		void *list = realloc(own.list, capacity * sizeof(*own.list));
+
+		if (!list)
+			return -ENOMEM;
+		own.list = list;
+		own.capacity = capacity;
+	}
+	added = &own.list[own.count];
+	*added = (struct own_container){.container = *container, .cgroup = strdup(cgroup)};
+	if (!added->cgroup)
+		return -ENOMEM;
+	own.count++;
+	return 0;
+}
+
+static int64_t since_read(int64_t seconds, int64_t nanoseconds)
+{
+	return (seconds - own.read.tv_sec) * 1000000000 + nanoseconds - own.read.tv_nsec;
+}
+
+/* Reads the list of crun's and runc's containers when it can have changed; then nothing that was concluded holds. */
+static void own_refresh(void)
+{
+	struct discovery_state_stamp stamp;
+	struct timespec now;
+	bool stale = !own.valid;
+
+	discovery_state_stamp(&stamp);
+	clock_gettime(CLOCK_REALTIME, &now);
+	stale |= memcmp(&stamp, &own.stamp, sizeof(stamp)) != 0;
+	/* A directory's time has the grain of a clock tick: one more change can hide in the same. */
+	for (size_t i = 0; i < 2 && !stale; i++)
+		stale = since_read(stamp.seconds[i], stamp.nanoseconds[i]) > -OWN_RETRY_NS &&
+			since_read(now.tv_sec, now.tv_nsec) > OWN_RETRY_NS;
+	if (!stale && own.unfinished)
+		stale = since_read(now.tv_sec, now.tv_nsec) > OWN_RETRY_NS;
+	if (!stale)
+		return;
+	own_clear();
+	cache_clear();
+	own.stamp = stamp;
+	own.read = now;
+	/* Without memory some are missing, as if they were not readable. */
+	discovery_state_each(own_add, NULL, &own.unfinished);
+	own.valid = true;
+}
+
+/* The container of crun or runc whose group is the longest beginning of the path that goes further than at. */
+static const struct own_container *own_find(const char *path, size_t len, size_t at)
+{
+	const struct own_container *found = NULL;
+	size_t best = at;
+
+	for (size_t i = 0; i < own.count; i++) {
+		size_t n = strlen(own.list[i].cgroup);
+
+		if (n <= best || n > len || memcmp(path, own.list[i].cgroup, n) != 0 || (n < len && path[n] != '/'))
+			continue;
+		found = &own.list[i];
+		best = n;
+	}
+	return found;
+}
+
+/* The user whose systemd made the group, or 0. */
+static unsigned user_of(const char *path, size_t len)
+{
+	const char *slice = memmem(path, len, "/user-", 6);
+
+	return slice ? strtoul(slice + 6, NULL, 10) : 0;
+}
+
+/* As discovery_container_parse, with those of crun and runc, and with names. */
+static bool next_container(const char *path, size_t len, size_t *at, struct discovery_container *out)
+{
+	const struct own_container *known = own_find(path, len, *at);
+	size_t end = *at;
+	bool found = discovery_container_parse(path, len, &end, out);
+
+	/* The runtimes below docker and podman keep a list, too: of containers that the path already tells. */
+	if (known && (!found || strlen(known->cgroup) < end)) {
+		*out = known->container;
+		*at = strlen(known->cgroup);
+		return true;
+	}
+	if (found) {
+		discovery_state_name(out, user_of(path, len));
+		*at = end;
+	}
+	return found;
+}
+
+static bool innermost(const struct discovery_cgroup_line *line, struct discovery_container *out)
+{
+	struct discovery_container container;
+	bool found = false;
+
+	for (size_t at = 0; next_container(line->path, line->path_len, &at, &container); found = true)
+		*out = container;
+	return found;
+}
+
+/* v2's line comes last in the text, and counts first: v1's hierarchies need not know of the container. */
+static bool container_in(const char *text, struct discovery_container *out)
+{
+	for (int v1 = 0; v1 < 2; v1++) {
+		struct discovery_cgroup_line line;
+
+		for (const char *rest = text; discovery_cgroup_next_line(&rest, &line);)
+			if (line.v1 == !!v1 && innermost(&line, out))
+				return true;
+	}
+	return false;
+}
+
+int discovery_container_of(pid_t pid, struct discovery_container *out)
+{
+	struct cached *entry;
+	char *text;
+	int err = discovery_cgroup_of(pid, &text);
+
+	if (err)
+		return err;
+	own_refresh();
+	HASH_FIND_STR(cache, text, entry);
+	if (entry) {
+		free(text);
+	} else {
+		if (HASH_COUNT(cache) >= CACHE_MAX)
+			cache_clear();
+		entry = calloc(1, sizeof(*entry));
+		if (!entry) {
+			free(text);
+			return -ENOMEM;
+		}
+		entry->text = text;
+		entry->found = container_in(text, &entry->container);
+		HASH_ADD_KEYPTR(hh, cache, entry->text, strlen(entry->text), entry);
+		if (!entry->hh.tbl) {
+			free(entry->text);
+			free(entry);
+			return -ENOMEM;
+		}
+	}
+	if (!entry->found)
+		return -ENOENT;
+	*out = entry->container;
+	return 0;
+}
+
+static bool is_exactly(const struct discovery_container *container, const char *query)
+{
+	const char *slash = strchr(container->name, '/');
+
+	return !strcmp(container->id, query) || !strcmp(container->name, query) || (slash && !strcmp(slash + 1, query));
+}
+
+bool discovery_container_matches(const struct discovery_container *container, const char *query)
+{
+	return is_exactly(container, query) ||
+	       (strlen(query) >= DISCOVERY_CONTAINER_PREFIX_MIN && !strncmp(container->id, query, strlen(query)));
+}
+
+struct match {
+	struct discovery_container container;
+	pid_t pid;
+};
+
+/* A /proc/PID/cgroup that was looked at: all processes of a container have the same. */
+struct seen {
+	UT_hash_handle hh;
+	char text[];
+};
+
+struct search {
+	const char *query;
+	struct match *matches;
+	size_t count, capacity;
+	bool exactly; /* all matches are */
+	struct seen *seen;
+};
+
+static int add_match(struct search *search, const struct discovery_container *container, pid_t pid)
+{
+	bool exactly = is_exactly(container, search->query);
+
+	if (!discovery_container_matches(container, search->query) || (search->exactly && !exactly))
+		return 0;
+	/* A name that fits as a whole is meant, whatever else has an ID that begins like it. */
+	if (exactly && !search->exactly) {
+		search->exactly = true;
+		search->count = 0;
+	}
+	for (size_t i = 0; i < search->count; i++)
+		if (!strcmp(search->matches[i].container.id, container->id))
+			return 0;
+	if (search->count == search->capacity) {
+		size_t capacity = search->capacity ? search->capacity * 2 : 8;
+		void *matches = realloc(search->matches, capacity * sizeof(*search->matches));
+
+		if (!matches)
+			return -ENOMEM;
+		search->matches = matches;
+		search->capacity = capacity;
+	}
+	search->matches[search->count++] = (struct match){.container = *container, .pid = pid};
+	return 0;
+}
+
+/* Returns 1 for a new text, 0 for a known one, or -ENOMEM. */
+static int see(struct search *search, const char *text)
+{
+	size_t len = strlen(text);
+	struct seen *entry;
+
+	HASH_FIND(hh, search->seen, text, len, entry);
+	if (entry)
+		return 0;
+	entry = malloc(sizeof(*entry) + len + 1);
+	if (!entry)
+		return -ENOMEM;
+	memcpy(entry->text, text, len + 1);
+	HASH_ADD(hh, search->seen, text, len, entry);
+	if (entry->hh.tbl)
+		return 1;
+	free(entry);
+	return -ENOMEM;
+}
+
+static int visit_process(const struct discovery_process *process, void *arg)
+{
+	struct discovery_container container;
+	struct discovery_cgroup_line line;
+	char *text;
+	int err;
+
+	/* It can have ended since. A kernel thread cannot be in a container. */
+	if (process->kernel_thread || discovery_cgroup_of(process->pid, &text))
+		return 0;
+	err = see(arg, text);
+	if (err <= 0) {
+		free(text);
+		return err;
+	}
+	err = 0;
+	for (const char *rest = text; !err && discovery_cgroup_next_line(&rest, &line);)
+		for (size_t at = 0; !err && next_container(line.path, line.path_len, &at, &container);)
+			err = add_match(arg, &container, process->pid);
+	free(text);
+	return err;
+}
+
+static int visit_stored(const struct discovery_container *container, const char *cgroup, void *arg)
+{
+	(void)cgroup;
+	return add_match(arg, container, 0);
+}
+
+/* The container's group: in v2 if that is mounted, else in the first v1 hierarchy that knows the container. */
+static int group_of(const struct match *match, struct discovery_cgroup *group, char *why, size_t why_size)
+{
+	struct discovery_cgroup_mounts mounts = {0};
+	struct discovery_container container;
+	struct discovery_cgroup_line line;
+	char *text = NULL;
+	int err = discovery_cgroup_mounts_read(&mounts), found = -ENOENT;
+
+	err = err ?: discovery_cgroup_of(match->pid, &text);
+	if (err)
+		goto done;
+	snprintf(
+		why, why_size,
+		"container %s (%s): no cgroup hierarchy that knows it is mounted here; when pybpf runs in a container, "
+		"start that with `-v /sys/fs/cgroup:/sys/fs/cgroup:ro --cgroupns=host`",
+		match->container.name, match->container.id);
+	for (size_t i = 0; i < mounts.count && found; i++) {
+		for (const char *rest = text; found && discovery_cgroup_next_line(&rest, &line);) {
+			size_t at = 0;
+
+			if (!discovery_cgroup_same_line(&mounts.mounts[i], &line))
+				continue;
+			while (next_container(line.path, line.path_len, &at, &container)) {
+				if (strcmp(container.id, match->container.id) != 0)
+					continue;
+				found = discovery_cgroup_locate(&mounts, &line, at, group, why, why_size);
+				break;
+			}
+		}
+	}
+done:
+	if (err)
+		snprintf(why, why_size, "container %s (%s): cannot read the cgroups of its process %d: %s",
+			 match->container.name, match->container.id, match->pid, strerror(-err));
+	free(text);
+	discovery_cgroup_mounts_free(&mounts);
+	return err ?: found;
+}
+
+static void say_many(const struct search *search, char *why, size_t size)
+{
+	size_t len = (size_t)snprintf(why, size, "container %s: %zu match it: ", search->query, search->count);
+
+	for (size_t i = 0; i < search->count && i < MATCHES_SHOWN && len < size; i++) {
+		const struct discovery_container *container = &search->matches[i].container;
+
+		len += snprintf(why + len, size - len, "%s%.12s%s (%s, %s)", i ? "; " : "", container->id,
+				strlen(container->id) > 12 ? "..." : "", container->name, container->runtime);
+	}
+	if (len < size)
+		snprintf(why + len, size - len, "%s; give more of the ID",
+			 search->count > MATCHES_SHOWN ? "; ..." : "");
+}
+
+/* Is it one that a runtime knows and that has no process? */
+static int say_none(struct search *search, char *why, size_t size)
+{
+	size_t unfinished;
+	int err = discovery_state_each(visit_stored, search, &unfinished);
+
+	err = err ?: discovery_state_each_stored(visit_stored, search);
+	if (err)
+		return err;
+	if (search->count) {
+		const struct discovery_container *container = &search->matches[0].container;
+		bool own_one = !strcmp(container->runtime, "crun") || !strcmp(container->runtime, "runc");
+
+		snprintf(why, size, "container %s (%s, %s): it has no process%s", container->name, container->id,
+			 container->runtime, own_one ? " in a cgroup of its own" : ": start it first");
+		return -ENODATA;
+	}
+	if (strlen(search->query) < DISCOVERY_CONTAINER_PREFIX_MIN)
+		snprintf(why, size,
+			 "container %s: none has this name, and an ID takes %d characters at least; see `pybpf ps`",
+			 search->query, DISCOVERY_CONTAINER_PREFIX_MIN);
+	else
+		snprintf(why, size,
+			 "container %s: no running container has this name or an ID that begins so; see `pybpf ps`",
+			 search->query);
+	return -ENOENT;
+}
+
+int discovery_container_find(const char *query, struct discovery_container *out, struct discovery_cgroup *group,
+			     char *why, size_t why_size)
+{
+	struct search search = {.query = query};
+	struct seen *entry, *next;
+	int err;
+
+	why[0] = '\0';
+	own_refresh();
+	err = discovery_scan(visit_process, &search, NULL);
+	if (!err && !search.count) {
+		err = say_none(&search, why, why_size);
+	} else if (!err && search.count > 1) {
+		say_many(&search, why, why_size);
+		err = -ENOTUNIQ;
+	} else if (!err) {
+		*out = search.matches[0].container;
+		err = group_of(&search.matches[0], group, why, why_size);
+	}
+	if (err && !why[0])
+		snprintf(why, why_size, "container %s: cannot look for it: %s", query, strerror(-err));
+	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
+	HASH_ITER (hh, search.seen, entry, next) {
+		HASH_DEL(search.seen, entry);
+		free(entry);
+	}
+	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	free(search.matches);
+	return err;
+}

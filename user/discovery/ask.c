@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discovery/ask.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "container/cgroup.h"
+#include "base/scan.h"
+#include "foreign/foreign.h"
+#include "pybpf.h"
+#include "base/remote.h"
+
+/* What the main loop waits for an answer, which takes a millisecond as a rule, before it goes on with its own. */
+#define SLICE_S 0.02
+/* An answer that takes no parsing takes some fifty microseconds, on a machine with work for ten times its CPUs 0.1 s.
+ */
+#define SHORT_S 0.25
+/* Of a question that is asked once, before the run. */
+#define PATIENCE_S 5.0
+
+#define WHY_MAX 2048
+
+struct runtimes_question {
+	pid_t pid;
+	uint32_t room;
+	bool many;
+};
+
+struct runtimes_answer {
+	enum discovery_result result;
+	uint32_t room;
+	uint64_t count;
+	char why[WHY_MAX];
+	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
+};
+
+/* The parsers in a helper may have been made to write anything: a text of its answers ends in its room. */
+#define END_TEXT(text) ((text)[sizeof(text) - 1] = '\0')
+
+static int serve_runtimes(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct runtimes_question *q = question;
+	struct runtimes_answer *a = answer;
+	size_t count = 0;
+
+	if (question_size != sizeof(*q) || q->room > PYBPF_MAX_RUNTIMES)
+		return -EINVAL;
+	if (q->many)
+		discovery_memo_begin();
+	else
+		discovery_memo_end();
+	memset(a, 0, sizeof(*a));
+	a->result = discovery_runtimes(q->pid, a->pythons, q->room, &count, a->why, sizeof(a->why));
+	a->count = count;
+	*size = sizeof(*a);
+	return 0;
+}
+
+static void end_texts(struct discovery_python *python)
+{
+	END_TEXT(python->comm);
+	END_TEXT(python->build.origin);
+	END_TEXT(python->version);
+	END_TEXT(python->path);
+	END_TEXT(python->version_source);
+	END_TEXT(python->runtime_source);
+	python->map.path = "";
+}
+
+static void end_container_texts(struct discovery_container *container)
+{
+	END_TEXT(container->id);
+	END_TEXT(container->name);
+	END_TEXT(container->runtime);
+	END_TEXT(container->pod_uid);
+}
+
+/* No answer came. */
+static enum discovery_result unanswered(pid_t pid, int err, char *why, size_t why_size)
+{
+	const char *at = foreign_stuck_at();
+	struct procfs_stat stat;
+
+	if (procfs_stat(pid, &stat)) {
+		snprintf(why, why_size, "there is no process %d (any more)", pid);
+		return DISCOVERY_GONE;
+	}
+	if (err == -EBUSY) {
+		snprintf(why, why_size,
+			 "process %d (%s) is left out: questions about it, or about its user's other processes, took "
+			 "too "
+			 "long a moment ago; a file system there may not answer",
+			 pid, stat.comm);
+		return DISCOVERY_LATER;
+	}
+	if (err == -ETIMEDOUT)
+		snprintf(why, why_size,
+			 "process %d (%s) is left out: looking at the files that it maps took more than %.0f s%s%s; a "
+			 "file system there may not answer",
+			 pid, stat.comm, FOREIGN_SLOW_S, at[0] ? ", the last of which was " : "", at);
+	else
+		snprintf(why, why_size,
+			 "process %d (%s) is left out: the helper that looked at the files it maps failed%s%s: %s", pid,
+			 stat.comm, at[0] ? " at " : "", at, strerror(-err));
+	return DISCOVERY_UNSUPPORTED;
+}
+
+/* Of what a helper may have been made to say, what it can mean. */
+static bool is_sound(const struct runtimes_answer *answer, pid_t pid, size_t room)
+{
+	switch (answer->result) {
+	case DISCOVERY_OK:
+		if (!answer->count)
+			return false;
+		break;
+	case DISCOVERY_NOT_PYTHON:
+	case DISCOVERY_UNSUPPORTED:
+	case DISCOVERY_CONTRADICTED:
+	case DISCOVERY_DENIED:
+	case DISCOVERY_GONE:
+	case DISCOVERY_ZOMBIE:
+		break;
+	default:
+		return false;
+	}
+	for (size_t i = 0; i < answer->count && i < room; i++) {
+		if (answer->pythons[i].pid != pid)
+			return false;
+	}
+	return true;
+}
+
+enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many, struct discovery_python *out,
+					     size_t room, size_t *count, char *why, size_t why_size)
+{
+	const struct runtimes_question question = {.pid = pid, .room = (uint32_t)room, .many = many};
+	struct runtimes_answer *answer = malloc(sizeof(*answer));
+	enum discovery_result result;
+	size_t size = 0;
+	int err = -ENOMEM;
+
+	*count = 0;
+	memset(out, 0, room * sizeof(*out));
+	snprintf(why, why_size, "%s", "");
+	if (answer)
+		err = foreign_ask(serve_runtimes, (struct foreign_subject){pid, life}, &question, sizeof(question),
+				  answer, sizeof(*answer), &size, SLICE_S);
+	if (!err && (size != sizeof(*answer) || !is_sound(answer, pid, room)))
+		err = -EPROTO;
+	if (err) {
+		free(answer);
+		return err == -EINPROGRESS ? DISCOVERY_PENDING : unanswered(pid, err, why, why_size);
+	}
+	result = answer->result;
+	*count = answer->count;
+	memcpy(out, answer->pythons, room * sizeof(*out));
+	for (size_t i = 0; i < room; i++)
+		end_texts(&out[i]);
+	snprintf(why, why_size, "%.*s", (int)sizeof(answer->why) - 1, answer->why);
+	free(answer);
+	return result;
+}
+
+enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct discovery_python *out, size_t room,
+					      size_t *count, char *why, size_t why_size)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	enum discovery_result result;
+
+	while ((result = discovery_ask_runtimes(pid, 0, many, out, room, count, why, why_size)) == DISCOVERY_PENDING) {
+		if (foreign_is_interrupted())
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return result == DISCOVERY_LATER ? DISCOVERY_UNSUPPORTED : result;
+}
+
+/* A number, and a sentence. */
+struct told {
+	int err;
+	char why[WHY_MAX];
+};
+
+static int serve_validate(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	struct told *told = answer;
+	struct discovery_python python;
+
+	if (question_size != sizeof(python))
+		return -EINVAL;
+	memcpy(&python, question, sizeof(python));
+	told->why[0] = '\0';
+	told->err = discovery_validate(&python, told->why, sizeof(told->why));
+	*size = sizeof(*told);
+	return 0;
+}
+
+int discovery_ask_validate(const struct discovery_python *python, char *why, size_t why_size)
+{
+	struct told told;
+	size_t size;
+	int err = foreign_call(serve_validate, (struct foreign_subject){.pid = python->pid}, python, sizeof(*python),
+			       &told, sizeof(told), &size, SHORT_S);
+
+	if (err || size != sizeof(told)) {
+		snprintf(why, why_size, "the memory of process %d (%s) cannot be read: no answer", python->pid,
+			 python->comm);
+		return -EIO;
+	}
+	snprintf(why, why_size, "%.*s", (int)sizeof(told.why) - 1, told.why);
+	return told.err > 0 ? -EIO : told.err;
+}
+
+struct mapped_question {
+	pid_t pid;
+	uint64_t start, end;
+};
+
+struct mapped_answer {
+	bool python;
+	uint64_t id;
+};
+
+static int serve_mapped_file(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct mapped_question *q = question;
+	struct mapped_answer *a = answer;
+
+	if (question_size != sizeof(*q))
+		return -EINVAL;
+	*a = (struct mapped_answer){.id = 0};
+	*size = sizeof(*a);
+	return discovery_mapped_file(q->pid, q->start, q->end, &a->python, &a->id);
+}
+
+int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id)
+{
+	const struct mapped_question question = {.pid = pid, .start = start, .end = end};
+	struct mapped_answer answer = {.id = 0};
+	size_t size;
+	int err = foreign_call(serve_mapped_file, (struct foreign_subject){.pid = pid}, &question, sizeof(question),
+			       &answer, sizeof(answer), &size, SHORT_S);
+
+	*python = answer.python;
+	*id = answer.id;
+	return err ?: size == sizeof(answer) ? 0 : -EPROTO;
+}
+
+static int serve_container_of(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const pid_t *pid = question;
+
+	if (question_size != sizeof(*pid))
+		return -EINVAL;
+	*size = sizeof(struct discovery_container);
+	return discovery_container_of(*pid, answer);
+}
+
+int discovery_ask_container_of(pid_t pid, struct discovery_container *out)
+{
+	size_t size;
+	int err = foreign_call(serve_container_of, (struct foreign_subject){.pid = pid}, &pid, sizeof(pid), out,
+			       sizeof(*out), &size, SHORT_S);
+
+	if (!err && size != sizeof(*out))
+		err = -EPROTO;
+	if (!err)
+		end_container_texts(out);
+	return err;
+}
+
+struct found_container {
+	struct discovery_container container;
+	struct discovery_cgroup group;
+	struct told told;
+};
+
+static int serve_container_find(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	struct found_container *found = answer;
+	const char *query = question;
+
+	if (!question_size || query[question_size - 1])
+		return -EINVAL;
+	memset(found, 0, sizeof(*found));
+	found->told.err = discovery_container_find(query, &found->container, &found->group, found->told.why,
+						   sizeof(found->told.why));
+	*size = sizeof(*found);
+	return 0;
+}
+
+/* A directory that this process will look at: it must be of a control group, by its path alone. */
+static bool is_group(const char *directory)
+{
+	struct discovery_cgroup_mounts mounts;
+	char path[PATH_MAX];
+	bool inside;
+
+	if (strstr(directory, "/..") || discovery_cgroup_mounts_read(&mounts))
+		return false;
+	inside = discovery_cgroup_inside(&mounts, directory, path, sizeof(path));
+	discovery_cgroup_mounts_free(&mounts);
+	return inside;
+}
+
+int discovery_ask_container_find(const char *query, struct discovery_container *out, struct discovery_cgroup *group,
+				 char *why, size_t why_size)
+{
+	struct found_container *found = malloc(sizeof(*found));
+	size_t size = 0;
+	int err = -ENOMEM;
+
+	if (found)
+		err = foreign_call(serve_container_find, (struct foreign_subject){.pid = 0}, query, strlen(query) + 1,
+				   found, sizeof(*found), &size, PATIENCE_S);
+	if (!err)
+		END_TEXT(found->group.directory);
+	if (!err &&
+	    (size != sizeof(*found) || found->told.err > 0 || (!found->told.err && !is_group(found->group.directory))))
+		err = -EPROTO;
+	if (err) {
+		const char *at = foreign_stuck_at();
+
+		snprintf(why, why_size, "container %s: cannot look for it: %s%s%s", query, strerror(-err),
+			 err == -ETIMEDOUT && at[0] ? ", at " : "", err == -ETIMEDOUT ? at : "");
+	} else {
+		*out = found->container;
+		*group = found->group;
+		end_container_texts(out);
+		END_TEXT(group->controller);
+		END_TEXT(group->path);
+		snprintf(why, why_size, "%.*s", (int)sizeof(found->told.why) - 1, found->told.why);
+		err = found->told.err;
+	}
+	free(found);
+	return err;
+}
+
+static int serve_cmdline(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	struct {
+		pid_t pid;
+		uint32_t size;
+	} q;
+
+	if (question_size != sizeof(q))
+		return -EINVAL;
+	memcpy(&q, question, sizeof(q));
+	if (q.size > FOREIGN_ANSWER_MAX)
+		return -EINVAL;
+	discovery_cmdline(q.pid, answer, q.size);
+	*size = strlen(answer) + 1;
+	return 0;
+}
+
+void discovery_ask_cmdline(pid_t pid, char *buf, size_t size)
+{
+	const uint32_t question[2] = {(uint32_t)pid, (uint32_t)size};
+	size_t got;
+
+	if (foreign_call(serve_cmdline, (struct foreign_subject){.pid = pid}, question, sizeof(question), buf, size,
+			 &got, SHORT_S) ||
+	    !got || buf[got - 1])
+		buf[0] = '\0';
+}
+
+struct memory_question {
+	pid_t pid;
+	uint64_t addr, size;
+};
+
+static int serve_memory(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct memory_question *q = question;
+	int err;
+
+	if (question_size != sizeof(*q) || q->size > FOREIGN_ANSWER_MAX)
+		return -EINVAL;
+	err = remote_read(q->pid, q->addr, answer, q->size);
+	*size = err ? 0 : q->size;
+	return err;
+}
+
+static int read_memory(pid_t pid, uint64_t addr, void *buf, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		size_t part = size - done < FOREIGN_ANSWER_MAX ? size - done : FOREIGN_ANSWER_MAX, got;
+		const struct memory_question question = {.pid = pid, .addr = addr + done, .size = part};
+		int err = foreign_call(serve_memory, (struct foreign_subject){.pid = pid}, &question, sizeof(question),
+				       (char *)buf + done, part, &got, SHORT_S);
+
+		if (err == -EPERM || err == -ESRCH || err == -ENOSYS)
+			return err;
+		if (err || got != part)
+			return -EFAULT;
+		done += part;
+	}
+	return 0;
+}
+
+void discovery_ask_memory(void)
+{
+	remote_read_by(read_memory);
+}

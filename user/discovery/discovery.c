@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One process: the files it maps, the Python among them, and its addresses in this process. */
+#include "discovery/discovery.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "discovery/internal.h"
+#include "base/log.h"
+#include "base/procfs.h"
+#include "base/remote.h"
+
+/* Distinct executable files of one process that are looked at. Large scientific programs map some 700. */
+#define DISCOVERY_MAX_FILES 4096
+/*
+ * CPU time that the files of one process may take: a stripped library takes some ten microseconds, but one that was
+ * made for it takes a quarter of a second, whatever the limits of each look-up. Waiting for a slow disk does not count.
+ */
+#define DISCOVERY_MAX_CPU_NS 1000000000
+
+/* A file of the process, by its first executable mapping. */
+struct mapped_file {
+	struct procfs_map map; /* path is owned */
+	bool is_main;
+};
+
+struct search {
+	pid_t pid;
+	pid_t task; /* that shows what the process maps */
+	char exe[PATH_MAX], root[PATH_MAX];
+	struct mapped_file *files;
+	size_t count, capacity;
+	size_t unreadable;
+	int unreadable_error;
+	bool foreign_main, refused, contradicted;
+	struct discovery_python *out;
+	size_t room, found;
+	/* What was read of the executable, whose variables can stand for the library's. */
+	struct discovery_file main;
+	uint64_t main_bias;
+	char *why;
+	size_t why_size;
+};
+
+static __attribute__((format(printf, 2, 3))) void explain(struct search *search, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(search->why, search->why_size, fmt, args);
+	va_end(args);
+}
+
+/* The path as the process itself sees it: maps shows a chroot's files from outside. */
+static const char *inside_path(const struct search *search, const char *path)
+{
+	size_t len = strlen(search->root);
+
+	return len > 1 && !strncmp(path, search->root, len) && path[len] == '/' ? path + len : path;
+}
+
+static int collect_file(const struct procfs_map *map, void *arg)
+{
+	struct search *search = arg;
+	struct mapped_file *file;
+
+	/* A runtime's file has code; data files, of which there can be thousands, need no look. */
+	if (!map->inode || !map->executable || map->path[0] != '/')
+		return 0;
+	for (size_t i = search->count; i-- > 0;) {
+		const struct procfs_map *known = &search->files[i].map;
+
+		if (known->inode == map->inode && known->dev_major == map->dev_major &&
+		    known->dev_minor == map->dev_minor)
+			return 0;
+	}
+	if (search->count == DISCOVERY_MAX_FILES)
+		return 0;
+	if (search->count == search->capacity) {
+		size_t capacity = search->capacity ? search->capacity * 2 : 64;
+		void *files = realloc(search->files, capacity * sizeof(*search->files));
+
+		if (!files)
+			return -ENOMEM;
+		search->files = files;
+		search->capacity = capacity;
+	}
+	file = &search->files[search->count];
+	*file = (struct mapped_file){.map = *map};
+	file->map.path = strdup(map->path);
+	if (!file->map.path)
+		return -ENOMEM;
+	search->count++;
+	/* Both texts come from d_path, so they are equal where stat's numbers may not be (overlayfs). */
+	file->is_main = !strcmp(file->map.path, search->exe);
+	if (file->is_main && search->count > 1) {
+		struct mapped_file main = *file;
+
+		memmove(search->files + 1, search->files, (search->count - 1) * sizeof(*file));
+		search->files[0] = main;
+	}
+	return 0;
+}
+
+static void read_link(pid_t pid, const char *name, char *out, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	n = readlink(path, out, size - 1);
+	out[n > 0 ? n : 0] = '\0';
+	if (n >= (ssize_t)strlen(deleted) && !strcmp(out + n - strlen(deleted), deleted))
+		out[n - strlen(deleted)] = '\0';
+}
+
+/* Opens and analyses a mapped file, or finds it remembered. Returns 0 or negative errno. */
+static int look_at(pid_t pid, const struct procfs_map *map, const struct discovery_file **out)
+{
+	struct discovery_file file = {0};
+	struct elf_file *elf = NULL;
+	int fd, err = 0;
+	struct stat st;
+
+	fd = procfs_open_map(pid, map);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st)) {
+		err = -errno;
+		goto done;
+	}
+	*out = discovery_cache_find(&st);
+	if (*out)
+		goto done;
+	err = elf_file_open_fd(fd, &elf);
+	if (!err)
+		err = discovery_analyse(elf, &file);
+	else if (err == -ENOTSUP)
+		file.kind = DISCOVERY_FILE_FOREIGN;
+	/* Not an ELF file after all, or one that ends too early: remembered as no Python. */
+	if (err == -ENOTSUP || err == -ENOEXEC || err == -ENOENT)
+		err = 0;
+	if (err)
+		goto done;
+	*out = discovery_cache_add(&st, &file);
+	if (!*out)
+		err = -ENOMEM;
+done:
+	if (err)
+		discovery_file_clear(&file);
+	elf_file_free(elf);
+	close(fd);
+	return err;
+}
+
+/* The difference between addresses in the process and as linked. */
+static bool find_bias(const struct discovery_file *file, const struct procfs_map *map, uint64_t *out)
+{
+	/* arm64 kernels can have pages of 64 KiB; segments are mapped by whole pages. */
+	uint64_t page_mask = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1);
+
+	for (size_t i = 0; i < file->code_count; i++) {
+		const struct elf_segment *code = &file->code[i];
+		uint64_t page_start = code->offset & page_mask;
+
+		if (map->offset < page_start || map->offset - page_start >= code->offset - page_start + code->size)
+			continue;
+		*out = map->start - (code->vaddr + (map->offset - code->offset));
+		/* A fixed file that lies elsewhere was mapped by something else than a loader. */
+		return !file->fixed || *out == 0;
+	}
+	return false;
+}
+
+/* From 3.13 on; a file's offsets are what its process's are, but it may not hold them. */
+static enum discovery_result read_offsets(struct search *search, struct discovery_python *out)
+{
+	uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
+	char why[160];
+	int err = remote_read(search->pid, out->runtime_addr, bytes, sizeof(bytes));
+
+	if (err == -ESRCH)
+		return DISCOVERY_GONE;
+	if (!err)
+		err = layout_from_debug_offsets(bytes, sizeof(bytes), &out->build, why, sizeof(why));
+	else
+		snprintf(why, sizeof(why), "memory at %#" PRIx64 ": %s", out->runtime_addr, strerror(-err));
+	if (!err)
+		return DISCOVERY_OK;
+	explain(search, "process %d (%s) runs Python %s, whose debug offsets are not usable: %s", search->pid,
+		out->comm, out->version, why);
+	return DISCOVERY_CONTRADICTED;
+}
+
+static bool before_374(const struct discovery_python *python)
+{
+	return python->version_major == 3 && python->version_minor == 7 && python->version_micro < 4;
+}
+
+static uint64_t lowest_code(const struct discovery_file *file)
+{
+	uint64_t lowest = UINT64_MAX;
+
+	for (size_t i = 0; i < file->code_count; i++)
+		lowest = file->code[i].vaddr < lowest ? file->code[i].vaddr : lowest;
+	return lowest;
+}
+
+static bool has_copies(const struct discovery_file *main)
+{
+	return main->copied_runtime || main->copied_tstate_current || main->copied_code_type;
+}
+
+static enum discovery_result fill(struct search *search, const struct discovery_file *file, uint64_t bias,
+				  const struct mapped_file *mapped, struct discovery_python *out)
+{
+	const struct discovery_runtime *runtime = file->runtime;
+	const struct discovery_version *version = &runtime->version;
+	const struct discovery_file *main = mapped->is_main ? NULL : &search->main;
+	enum discovery_result result = DISCOVERY_OK;
+
+	out->version_major = version->major;
+	out->version_minor = version->minor;
+	out->version_micro = version->micro;
+	snprintf(out->version, sizeof(out->version), "%s", version->text);
+	snprintf(out->version_source, sizeof(out->version_source), "%s", version->source);
+	snprintf(out->runtime_source, sizeof(out->runtime_source), "%s", runtime->source);
+	snprintf(out->path, sizeof(out->path), "%s", inside_path(search, mapped->map.path));
+	out->debug_build = version->debug_build;
+	out->is_static = mapped->is_main;
+	out->load_bias = bias;
+	out->file_id = file->id;
+	out->map = mapped->map;
+	out->map.path = "";
+	out->code_start = lowest_code(file);
+	out->follows_file = !runtime->build_in_memory && !(main && has_copies(main));
+	out->build = runtime->build;
+	out->runtime_addr = bias + runtime->runtime;
+	out->tstate_current_addr = runtime->tstate_current ? bias + runtime->tstate_current : 0;
+	out->code_type_addr = runtime->code_type ? bias + runtime->code_type : 0;
+	if (main && main->copied_code_type)
+		out->code_type_addr = search->main_bias + main->copied_code_type;
+	if (main && main->copied_tstate_current && runtime->tstate_current)
+		out->tstate_current_addr = search->main_bias + main->copied_tstate_current;
+	if (main && main->copied_runtime && !runtime->tstate_current)
+		out->runtime_addr = search->main_bias + main->copied_runtime;
+	if (runtime->build_in_memory)
+		result = read_offsets(search, out);
+	if (result != DISCOVERY_OK)
+		return result;
+	out->interp_head_addr = out->runtime_addr;
+	if (!runtime->tstate_current) {
+		out->interp_head_addr += out->build.runtime_interp_head;
+		/* Up to 3.7.3 it lies elsewhere (see layout_from_table), and the thread lists serve as well. */
+		if (out->build.runtime_tstate_current != LAYOUT_NONE && !before_374(out))
+			out->tstate_current_addr = out->runtime_addr + out->build.runtime_tstate_current;
+	}
+	out->free_threaded = out->build.layout.free_threaded;
+	out->build.layout.debug_build = out->debug_build;
+	log_debug("process %d (%s): Python %s%s%s in %s, %s at %#" PRIx64 ", version from %s, layout from %s", out->pid,
+		  out->comm, out->version, out->debug_build ? " debug" : "", out->free_threaded ? " free-threaded" : "",
+		  out->path, out->runtime_source, out->runtime_addr, out->version_source, out->build.origin);
+	return DISCOVERY_OK;
+}
+
+/* A 32-bit process is refused when its files' names say Python: its files are not read. */
+static bool has_python_name(const struct search *search)
+{
+	for (size_t i = 0; i < search->count; i++) {
+		const char *slash = strrchr(search->files[i].map.path, '/');
+
+		if (slash && (!strncmp(slash, "/python", 7) || !strncmp(slash, "/libpython", 10)))
+			return true;
+	}
+	return false;
+}
+
+static enum discovery_result nothing_found(struct search *search, const char *comm)
+{
+	if (search->refused)
+		return DISCOVERY_UNSUPPORTED;
+	if (search->foreign_main && has_python_name(search)) {
+		explain(search,
+			"process %d (%s) runs %s, which is a 32-bit program or one for another machine; pybpf "
+			"reads 64-bit "
+			"Python only",
+			search->pid, comm, inside_path(search, search->exe));
+		return DISCOVERY_UNSUPPORTED;
+	}
+	if (search->unreadable && (search->unreadable_error == -EPERM || search->unreadable_error == -EACCES)) {
+		explain(search,
+			"%zu of the %zu files that process %d (%s) maps cannot be opened: %s; run as root, "
+			"or with "
+			"CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
+			search->unreadable, search->count, search->pid, comm, strerror(-search->unreadable_error));
+		return DISCOVERY_DENIED;
+	}
+	if (search->unreadable_error == -ENOMEM) {
+		explain(search, "process %d (%s) is left out: looking at the files that it maps took too much memory",
+			search->pid, comm);
+		return DISCOVERY_UNSUPPORTED;
+	}
+	explain(search, "process %d (%s) maps no Python: none of its %zu executable files holds CPython's runtime%s",
+		search->pid, comm, search->count, search->unreadable ? " (some could not be opened)" : "");
+	return DISCOVERY_NOT_PYTHON;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* One more Python: a copy of what is known of the process, to be filled. */
+static enum discovery_result add_python(struct search *search, const struct discovery_file *file, uint64_t bias,
+					const struct mapped_file *mapped)
+{
+	struct discovery_python *out = &search->out[search->found];
+	enum discovery_result result;
+
+	if (search->found >= search->room) {
+		search->found++;
+		return DISCOVERY_OK;
+	}
+	out->pid = search->pid;
+	out->start_time = search->out->start_time;
+	memmove(out->comm, search->out->comm, sizeof(out->comm));
+	result = fill(search, file, bias, mapped, out);
+	if (result == DISCOVERY_OK)
+		search->found++;
+	return result;
+}
+
+/* all: do not end with the first Python. */
+static enum discovery_result search_files(struct search *search, bool all)
+{
+	const struct discovery_python *out = search->out;
+	enum discovery_result result;
+	uint64_t start = cpu_ns();
+
+	for (size_t i = 0; i < search->count && (all || !search->found); i++) {
+		const struct mapped_file *mapped = &search->files[i];
+		const struct discovery_file *file = NULL;
+		uint64_t bias = 0;
+		bool mapped_well;
+		int err;
+
+		if (discovery_memo_has(&mapped->map))
+			continue;
+		if (cpu_ns() - start > DISCOVERY_MAX_CPU_NS) {
+			explain(search,
+				"process %d (%s) maps files that take too long to read: after %zu of %zu, the last of "
+				"which "
+				"was %s, pybpf looked no further",
+				search->pid, out->comm, i, search->count,
+				inside_path(search, search->files[i ? i - 1 : 0].map.path));
+			return search->found ? DISCOVERY_OK : DISCOVERY_UNSUPPORTED;
+		}
+		err = look_at(search->task, &mapped->map, &file);
+		if (err || !file) {
+			search->unreadable++;
+			if (search->unreadable_error != -ENOMEM)
+				search->unreadable_error = err;
+			continue;
+		}
+		mapped_well = find_bias(file, &mapped->map, &bias);
+		if (mapped->is_main) {
+			search->main = *file;
+			search->main_bias = bias;
+			search->foreign_main = file->kind == DISCOVERY_FILE_FOREIGN;
+		}
+		if (file->kind == DISCOVERY_FILE_REFUSED) {
+			explain(search, "process %d (%s), %s: %s", search->pid, out->comm,
+				inside_path(search, mapped->map.path), file->why);
+			search->refused = true;
+		}
+		if (file->kind == DISCOVERY_FILE_OTHER && !file->copied_runtime && !file->copied_tstate_current &&
+		    !file->copied_code_type)
+			discovery_memo_add(&mapped->map);
+		if (file->kind != DISCOVERY_FILE_PYTHON)
+			continue;
+		if (mapped_well) {
+			result = add_python(search, file, bias, mapped);
+			if (result == DISCOVERY_CONTRADICTED)
+				search->contradicted = true;
+			else if (result != DISCOVERY_OK)
+				return result;
+			continue;
+		}
+		/* Mapped by no loader: as data, or by one that is at work right now. */
+		log_debug("process %d (%s): %s holds a Python but is not mapped as its headers say", search->pid,
+			  out->comm, mapped->map.path);
+	}
+	if (search->contradicted)
+		return DISCOVERY_CONTRADICTED;
+	return search->found ? DISCOVERY_OK : nothing_found(search, out->comm);
+}
+
+/* *again: the thread that showed the process's mappings has ended meanwhile, and another one may show them whole. */
+static enum discovery_result look_once(struct search *search, bool all, bool *again)
+{
+	struct discovery_python *out = search->out;
+	pid_t pid = search->pid;
+	enum discovery_result result = DISCOVERY_GONE;
+	struct procfs_stat stat;
+	int err;
+
+	memset(out, 0, search->room * sizeof(*out));
+	out->pid = pid;
+	if (search->why_size)
+		search->why[0] = '\0';
+	err = procfs_stat(pid, &stat);
+	if (err)
+		goto failed;
+	out->start_time = stat.start_time;
+	snprintf(out->comm, sizeof(out->comm), "%s", stat.comm);
+	search->task = procfs_task(pid, &stat);
+	if (!search->task) {
+		explain(search, "process %d (%s) has ended and waits for its parent (%d) to collect it", pid, out->comm,
+			stat.ppid);
+		result = DISCOVERY_ZOMBIE;
+		goto done;
+	}
+	read_link(search->task, "exe", search->exe, sizeof(search->exe));
+	read_link(search->task, "root", search->root, sizeof(search->root));
+	err = procfs_each_map(search->task, collect_file, search);
+	if (err)
+		goto failed;
+	result = search_files(search, all);
+	/* Its end makes files unreadable one by one, and its number can be another's by now. */
+	if (result != DISCOVERY_UNSUPPORTED && (procfs_stat(pid, &stat) || stat.start_time != out->start_time)) {
+		err = -ESRCH;
+		goto failed;
+	}
+	goto done;
+failed:
+	if (err == -ESRCH) {
+		explain(search, "there is no process %d (any more)", pid);
+		result = DISCOVERY_GONE;
+	} else {
+		explain(search, "cannot read the mappings of process %d%s%s%s in /proc: %s%s", pid,
+			out->comm[0] ? " (" : "", out->comm, out->comm[0] ? ")" : "", strerror(-err),
+			err == -EACCES || err == -EPERM ? "; run as root, or with CAP_SYS_PTRACE" : "");
+		result = DISCOVERY_DENIED;
+	}
+done:
+	*again = search->task && (result != DISCOVERY_OK || search->unreadable) &&
+		 procfs_task(pid, NULL) != search->task;
+	for (size_t i = 0; i < search->count; i++)
+		free((char *)search->files[i].map.path);
+	free(search->files);
+	return result;
+}
+
+static enum discovery_result look_for(pid_t pid, bool all, struct discovery_python *out, size_t room, size_t *count,
+				      char *why, size_t why_size)
+{
+	enum discovery_result result = DISCOVERY_GONE;
+	bool again = true;
+
+	for (int i = 0; i < 2 && again; i++) {
+		struct search search = {.pid = pid, .out = out, .room = room, .why = why, .why_size = why_size};
+
+		result = look_once(&search, all, &again);
+		*count = search.found;
+	}
+	return result;
+}
+
+enum discovery_result discovery_process(pid_t pid, struct discovery_python *out, char *why, size_t why_size)
+{
+	size_t count;
+
+	return look_for(pid, false, out, 1, &count, why, why_size);
+}
+
+enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count, char *why,
+					 size_t why_size)
+{
+	return look_for(pid, true, out, room, count, why, why_size);
+}
+
+int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id)
+{
+	const struct procfs_map map = {.start = start, .end = end, .path = ""};
+	const struct discovery_file *file = NULL;
+	int err = look_at(pid, &map, &file);
+	pid_t task;
+
+	if (err) {
+		task = procfs_task(pid, NULL);
+		if (task && task != pid)
+			err = look_at(task, &map, &file);
+	}
+	if (err || !file)
+		return err ?: -ENOENT;
+	*python = file->kind != DISCOVERY_FILE_OTHER;
+	*id = file->id;
+	return 0;
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One ELF file: does it hold a Python runtime, where, which (cpython.md section 1)? */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "discovery/internal.h"
+
+/* What is read of a libpypy's data for its release; PyPy 7.3's is 18 MB. */
+#define PYPY_SCAN_MAX   (32ULL * 1024 * 1024)
+#define PYPY_SCAN_CHUNK (64 * 1024)
+
+bool discovery_symbol(const struct discovery_symbols *symbols, const char *name, struct elf_symbol *out)
+{
+	struct elf_symbol ignored;
+
+	if (!out)
+		out = &ignored;
+	return !(symbols->all ? elf_file_symbol(symbols->elf, name, out)
+			      : elf_file_dynamic_symbol(symbols->elf, name, out));
+}
+
+void discovery_pypy_version(struct elf_file *elf, char *out, size_t size)
+{
+	/* RPython puts its prebuilt strings, sys.version among them, in .data. */
+	static const char mark[] = "PyPy ";
+	const size_t overlap = sizeof(mark) + 16;
+	struct elf_section data;
+	char *chunk;
+
+	out[0] = '\0';
+	if (elf_file_section(elf, ".data", &data))
+		return;
+	chunk = malloc(PYPY_SCAN_CHUNK);
+	for (uint64_t at = 0; chunk && at < data.size && at < PYPY_SCAN_MAX; at += PYPY_SCAN_CHUNK - overlap) {
+		ssize_t n = elf_file_read(elf, data.addr + at, chunk, PYPY_SCAN_CHUNK);
+		const char *hit = chunk, *end = chunk + n;
+
+		if (n <= (ssize_t)overlap)
+			break;
+		for (; (hit = memmem(hit, end - hit, mark, strlen(mark))); hit++) {
+			const char *version = hit + strlen(mark), *p = version;
+
+			while (p < end && ((*p >= '0' && *p <= '9') || *p == '.'))
+				p++;
+			if (p == end || p - version < 3 || p - version > 12 || *p != ' ')
+				continue;
+			snprintf(out, size, "%.*s", (int)(p - version), version);
+			goto done;
+		}
+	}
+done:
+	free(chunk);
+}
+
+static bool is_pypy(struct elf_file *elf)
+{
+	const char *soname = elf_file_soname(elf);
+	struct elf_symbol symbol;
+
+	return (soname && !strncmp(soname, "libpypy", 7)) ||
+	       !elf_file_dynamic_symbol(elf, "pypy_main_startup", &symbol);
+}
+
+struct anchor {
+	struct discovery_symbols symbols;
+	bool old; /* _PyThreadState_Current, no _PyRuntime */
+	uint64_t addr;
+	uint64_t size; /* 0: unknown */
+	const char *source;
+};
+
+/* The symbols that a build with shared or exported API has in .dynsym. */
+static bool find_exported(struct elf_file *elf, struct discovery_file *file, struct anchor *out)
+{
+	struct elf_symbol symbol;
+
+	*out = (struct anchor){.symbols = {.elf = elf, .named = true}};
+	if (!elf_file_dynamic_symbol(elf, "_PyRuntime", &symbol)) {
+		out->addr = symbol.value;
+		out->size = symbol.size;
+		out->source = ".dynsym _PyRuntime";
+	} else if (!elf_file_dynamic_symbol(elf, "_PyThreadState_Current", &symbol)) {
+		out->old = true;
+		out->addr = symbol.value;
+		out->source = ".dynsym _PyThreadState_Current";
+	}
+	if (out->source && !elf_file_dynamic_symbol(elf, "PyInterpreterState_Head", &symbol))
+		return true;
+	/* A library's variable that was copied into an executable comes without the library's functions. */
+	if (out->source)
+		*(out->old ? &file->copied_tstate_current : &file->copied_runtime) = out->addr;
+	if (!elf_file_dynamic_symbol(elf, "PyCode_Type", &symbol))
+		file->copied_code_type = symbol.value;
+	return false;
+}
+
+static bool find_anchor(struct elf_file *elf, struct discovery_file *file, struct anchor *out)
+{
+	struct elf_section section;
+	struct elf_symbol symbol;
+
+	if (find_exported(elf, file, out))
+		return true;
+	*out = (struct anchor){.symbols = {.elf = elf, .all = true}};
+	/* GENERATE_DEBUG_SECTION(PyRuntime, _PyRuntimeState _PyRuntime), Python/pylifecycle.c, since 3.10. */
+	if (!elf_file_section(elf, ".PyRuntime", &section) && section.addr) {
+		out->addr = section.addr;
+		out->source = "section .PyRuntime";
+		return true;
+	}
+	out->symbols.named = true;
+	if (!elf_file_symbol(elf, "_PyRuntime", &symbol) && symbol.value != file->copied_runtime) {
+		out->addr = symbol.value;
+		out->size = symbol.size;
+		out->source = ".symtab _PyRuntime";
+	} else if (!elf_file_symbol(elf, "_PyThreadState_Current", &symbol) &&
+		   symbol.value != file->copied_tstate_current) {
+		out->old = true;
+		out->addr = symbol.value;
+		out->source = ".symtab _PyThreadState_Current";
+	}
+	return out->source;
+}
+
+#if defined(__x86_64__)
+/* The part of PyInterpreterState_New that is looked at; 2.7's and 3.6's have some 150 to 260 bytes. */
+#define NEW_INTERP_CODE_MAX 1024
+
+/* PyInterpreterState_New() of 2.7 and 3.6 has "interp_head = interp;": does it store to that address? */
+static bool is_stored_to(const struct discovery_symbols *symbols, uint64_t addr)
+{
+	uint8_t code[NEW_INTERP_CODE_MAX];
+	struct elf_symbol function;
+	int32_t distance;
+	ssize_t n;
+
+	if (!discovery_symbol(symbols, "PyInterpreterState_New", &function))
+		return false;
+	n = elf_file_read(symbols->elf, function.value, code,
+			  function.size < sizeof(code) ? function.size : sizeof(code));
+	/* mov [rip + disp32], any register */
+	for (ssize_t at = 0; at + 7 <= n; at++) {
+		if ((code[at] & 0xfb) != 0x48 || code[at + 1] != 0x89 || (code[at + 2] & 0xc7) != 0x05)
+			continue;
+		memcpy(&distance, code + at + 3, sizeof(distance));
+		if (function.value + at + 7 + (int64_t)distance == addr)
+			return true;
+	}
+	return false;
+}
+
+/* PyInterpreterState_Head() of 2.7 and 3.6 is "return interp_head;": decodes its load. */
+static int decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out)
+{
+	static const struct {
+		uint8_t size, bytes[4];
+	} prologue[] = {
+		{4, {0xf3, 0x0f, 0x1e, 0xfa}}, /* endbr64 */
+		{1, {0x55}},                   /* push rbp */
+		{3, {0x48, 0x89, 0xe5}},       /* mov rbp, rsp */
+	};
+	struct elf_symbol function;
+	uint8_t code[16];
+	size_t at = 0;
+	int32_t distance;
+
+	if (!discovery_symbol(symbols, "PyInterpreterState_Head", &function) ||
+	    elf_file_read(symbols->elf, function.value, code, sizeof(code)) != sizeof(code))
+		return -ENOENT;
+	for (size_t i = 0; i < sizeof(prologue) / sizeof(prologue[0]); i++)
+		if (!memcmp(code + at, prologue[i].bytes, prologue[i].size))
+			at += prologue[i].size;
+	/* mov rax, [rip + disp32] */
+	if (at + 7 > sizeof(code) || memcmp(code + at, "\x48\x8b\x05", 3))
+		return -ENOENT;
+	memcpy(&distance, code + at + 3, sizeof(distance));
+	*out = function.value + at + 7 + (int64_t)distance;
+	return is_stored_to(symbols, *out) ? 0 : -ENOENT;
+}
+#else
+/* arm64 would be adrp + ldr. */
+static int decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out)
+{
+	(void)symbols;
+	(void)out;
+	return -ENOTSUP;
+}
+#endif
+
+/* 2.7 and 3.6: no _PyRuntime; interp_head is a static variable. */
+static int find_old_runtime(const struct anchor *anchor, struct discovery_runtime *out, char *why, size_t why_size)
+{
+	struct elf_symbol head;
+
+	out->tstate_current = anchor->addr;
+	if (!elf_file_symbol(anchor->symbols.elf, "interp_head", &head)) {
+		out->runtime = head.value;
+		snprintf(out->source, sizeof(out->source), "%s, .symtab interp_head", anchor->source);
+		return 0;
+	}
+	if (!decode_interp_head(&anchor->symbols, &out->runtime)) {
+		snprintf(out->source, sizeof(out->source), "%s, PyInterpreterState_Head's code", anchor->source);
+		return 0;
+	}
+	snprintf(why, why_size,
+		 "Python %s keeps its interpreters in the variable interp_head, which was stripped from it, "
+		 "and "
+		 "the code of PyInterpreterState_Head and PyInterpreterState_New does not show it; use an "
+		 "interpreter that is not stripped",
+		 out->version.text);
+	return -ENOTSUP;
+}
+
+static int find_table(const struct anchor *anchor, struct discovery_runtime *out, char *why, size_t why_size)
+{
+	const struct discovery_version *version = &out->version;
+	bool trace_refs = discovery_symbol(&anchor->symbols, "_Py_AddToAllObjects", NULL);
+
+	/* To 3.7 Py_DEBUG implied Py_TRACE_REFS, which puts two pointers before every object. */
+	if (version->major == 3 && version->minor >= 8 && trace_refs) {
+		snprintf(why, why_size,
+			 "Python %s was built with --with-trace-refs, whose objects have another layout; use "
+			 "a build "
+			 "without it",
+			 version->text);
+		return -ENOTSUP;
+	}
+	if (!layout_from_table(version->major, version->minor, version->debug_build, &out->build))
+		return 0;
+	if (version->major == 3 && version->minor >= 13)
+		snprintf(why, why_size,
+			 "Python %s has no debug offsets at its _PyRuntime; pybpf cannot know its layout",
+			 version->text);
+	else
+		snprintf(why, why_size, "it is Python %s%s; pybpf reads CPython 2.7 and 3.6 or newer", version->text,
+			 version->debug_build ? " (a debug build)" : "");
+	return -ENOTSUP;
+}
+
+static int analyse_runtime(const struct anchor *anchor, struct discovery_runtime *out, char *why, size_t why_size)
+{
+	uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
+	struct elf_symbol code_type;
+	uint32_t hex = 0;
+	ssize_t n = 0;
+	int err;
+
+	if (!anchor->old)
+		n = elf_file_read(anchor->symbols.elf, anchor->addr, bytes, sizeof(bytes));
+	if (n > 0 && layout_has_debug_offsets(bytes, n)) {
+		char text[DISCOVERY_WHY_MAX - 64];
+
+		if (layout_from_debug_offsets(bytes, n, &out->build, text, sizeof(text))) {
+			snprintf(why, why_size, "its debug offsets are not usable: %s", text);
+			return -ENOTSUP;
+		}
+		hex = out->build.version_hex;
+	}
+	err = discovery_find_version(&anchor->symbols, hex, anchor->old, &out->version, why, why_size);
+	if (err)
+		return err;
+	if (!hex && out->version.major == 3 && out->version.minor >= 13)
+		out->build_in_memory = true;
+	else if (!hex)
+		err = find_table(anchor, out, why, why_size);
+	if (err)
+		return err;
+	if (anchor->old) {
+		err = find_old_runtime(anchor, out, why, why_size);
+		if (err)
+			return err;
+	} else {
+		out->runtime = anchor->addr;
+		snprintf(out->source, sizeof(out->source), "%s", anchor->source);
+	}
+	if (anchor->size && !out->build_in_memory && !anchor->old &&
+	    out->build.runtime_interp_head + 8ULL > anchor->size) {
+		snprintf(why, why_size, "its _PyRuntime has %llu bytes, too few for Python %s",
+			 (unsigned long long)anchor->size, out->version.text);
+		return -ENOTSUP;
+	}
+	if (discovery_symbol(&anchor->symbols, "PyCode_Type", &code_type))
+		out->code_type = code_type.value;
+	return 0;
+}
+
+int discovery_analyse(struct elf_file *elf, struct discovery_file *out)
+{
+	char why[DISCOVERY_WHY_MAX] = "", pypy[16];
+	struct anchor anchor;
+	int err;
+
+	out->fixed = elf_file_is_fixed(elf);
+	out->code_count = elf_file_code_segments(elf, out->code, DISCOVERY_CODE_SEGMENTS);
+	if (is_pypy(elf)) {
+		discovery_pypy_version(elf, pypy, sizeof(pypy));
+		snprintf(why, sizeof(why), "this is PyPy%s%s; pybpf reads CPython only: use PyPy's own vmprof",
+			 pypy[0] ? " " : "", pypy);
+		goto refuse;
+	}
+	if (!find_anchor(elf, out, &anchor))
+		return 0;
+	out->copied_code_type = 0;
+	out->runtime = calloc(1, sizeof(*out->runtime));
+	if (!out->runtime)
+		return -ENOMEM;
+	out->kind = DISCOVERY_FILE_PYTHON;
+	err = analyse_runtime(&anchor, out->runtime, why, sizeof(why));
+	if (!err)
+		return 0;
+refuse:
+	discovery_file_clear(out);
+	out->why = strdup(why);
+	if (!out->why)
+		return -ENOMEM;
+	out->kind = DISCOVERY_FILE_REFUSED;
+	return 0;
+}
+
+void discovery_file_clear(struct discovery_file *file)
+{
+	free(file->runtime);
+	free(file->why);
+	file->runtime = NULL;
+	file->why = NULL;
+}

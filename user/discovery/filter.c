@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discovery/filter.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "discovery/ask.h"
+#include "base/procfs.h"
+
+/* Generations of processes above one that are asked for: PIDs that are given out anew could make a ring. */
+#define ANCESTORS_MAX 1024
+
+int discovery_numbers_add(struct discovery_numbers *numbers, uint32_t number)
+{
+	uint32_t *items;
+
+	if (discovery_numbers_have(numbers, number))
+		return 0;
+	items = realloc(numbers->items, (numbers->count + 1) * sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	items[numbers->count++] = number;
+	numbers->items = items;
+	return 0;
+}
+
+bool discovery_numbers_have(const struct discovery_numbers *numbers, uint32_t number)
+{
+	for (size_t i = 0; i < numbers->count; i++)
+		if (numbers->items[i] == number)
+			return true;
+	return false;
+}
+
+int discovery_texts_add(struct discovery_texts *texts, const char *text)
+{
+	const char **items = realloc(texts->items, (texts->count + 1) * sizeof(*items));
+
+	if (!items)
+		return -ENOMEM;
+	items[texts->count++] = text;
+	texts->items = items;
+	return 0;
+}
+
+int discovery_filter_resolve(struct discovery_filter *filter, char *why, size_t why_size)
+{
+	struct discovery_cgroup_mounts mounts = {0};
+	struct discovery_container container;
+	size_t count = filter->containers.count + filter->cgroups.count;
+	int err = 0;
+
+	why[0] = '\0';
+	if (!count)
+		return 0;
+	filter->groups = calloc(count, sizeof(*filter->groups));
+	if (!filter->groups)
+		err = -ENOMEM;
+	for (size_t i = 0; i < filter->containers.count && !err; i++)
+		err = discovery_ask_container_find(filter->containers.items[i], &container,
+						   &filter->groups[filter->group_count++], why, why_size);
+	if (!err && filter->cgroups.count)
+		err = discovery_cgroup_mounts_read(&mounts);
+	for (size_t i = 0; i < filter->cgroups.count && !err; i++)
+		err = discovery_cgroup_resolve(&mounts, filter->cgroups.items[i],
+					       &filter->groups[filter->group_count++], why, why_size);
+	discovery_cgroup_mounts_free(&mounts);
+	if (err && !why[0])
+		snprintf(why, why_size, "cannot find out about the cgroups: %s", strerror(-err));
+	return err;
+}
+
+static bool any_ancestor(const struct discovery_numbers *pids, pid_t pid)
+{
+	struct procfs_stat stat;
+
+	for (int i = 0; i < ANCESTORS_MAX && pid > 0; i++) {
+		if (discovery_numbers_have(pids, pid))
+			return true;
+		if (procfs_stat(pid, &stat))
+			return false;
+		pid = stat.ppid;
+	}
+	return false;
+}
+
+static bool in_any_group(const struct discovery_filter *filter, pid_t pid)
+{
+	bool found = false;
+	char *text;
+
+	if (!filter->group_count || discovery_cgroup_of(pid, &text))
+		return false;
+	for (size_t i = 0; i < filter->group_count && !found; i++)
+		found = discovery_cgroup_holds(&filter->groups[i], text);
+	free(text);
+	return found;
+}
+
+static bool any_glob(const struct discovery_texts *globs, const char *text)
+{
+	for (size_t i = 0; i < globs->count; i++)
+		if (!fnmatch(globs->items[i], text, 0))
+			return true;
+	return false;
+}
+
+static bool any_container(const struct discovery_texts *queries, const struct discovery_container *container)
+{
+	for (size_t i = 0; container && i < queries->count; i++)
+		if (discovery_container_matches(container, queries->items[i]))
+			return true;
+	return false;
+}
+
+bool discovery_filter_has_names(const struct discovery_filter *filter)
+{
+	return filter->comms.count || filter->not_comms.count || filter->not_pids.count || filter->not_containers.count;
+}
+
+bool discovery_filter_passes_names(const struct discovery_filter *filter, pid_t pid, const char *comm,
+				   const struct discovery_container *container)
+{
+	return (!filter->comms.count || any_glob(&filter->comms, comm)) && !any_glob(&filter->not_comms, comm) &&
+	       !discovery_numbers_have(&filter->not_pids, (uint32_t)pid) &&
+	       !any_container(&filter->not_containers, container);
+}
+
+bool discovery_filter_group_lives(const struct discovery_filter *filter)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < filter->group_count; i++) {
+		if (!stat(filter->groups[i].directory, &st) && st.st_ino == filter->groups[i].id)
+			return true;
+	}
+	return false;
+}
+
+bool discovery_filter_matches(const struct discovery_filter *filter, const struct discovery_process *process,
+			      const struct discovery_container *container)
+{
+	/* What is cheap to tell comes first. */
+	if (!discovery_filter_passes_names(filter, process->pid, process->comm, container))
+		return false;
+	if (filter->users.count && !discovery_numbers_have(&filter->users, process->uid))
+		return false;
+	if (discovery_numbers_have(&filter->not_users, process->uid))
+		return false;
+	return filter->all || discovery_numbers_have(&filter->pids, process->pid) ||
+	       (filter->children && any_ancestor(&filter->pids, process->ppid)) || in_any_group(filter, process->pid);
+}
+
+void discovery_filter_free(struct discovery_filter *filter)
+{
+	struct discovery_numbers *numbers[] = {&filter->pids, &filter->users, &filter->not_pids, &filter->not_users};
+	struct discovery_texts *texts[] = {&filter->containers, &filter->cgroups, &filter->comms, &filter->not_comms,
+					   &filter->not_containers};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		free(numbers[i]->items);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		free(texts[i]->items);
+	free(filter->groups);
+	*filter = (struct discovery_filter){.all = false};
+}

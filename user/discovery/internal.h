@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Shared by the discovery_*.c files alone. */
+#ifndef DISCOVERY_INTERNAL_H
+#define DISCOVERY_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "discovery/discovery.h"
+#include "base/elf_file.h"
+#include "base/procfs.h"
+
+#define DISCOVERY_WHY_MAX       256
+#define DISCOVERY_CODE_SEGMENTS 4
+
+enum discovery_kind {
+	DISCOVERY_FILE_OTHER = 0, /* defines no Python runtime */
+	DISCOVERY_FILE_FOREIGN,   /* an ELF file of another class or machine */
+	DISCOVERY_FILE_PYTHON,
+	DISCOVERY_FILE_REFUSED,
+};
+
+/* A Python's version, and how it is known. */
+struct discovery_version {
+	int major, minor, micro; /* micro -1: unknown */
+	char text[32];
+	char source[64];
+	bool debug_build;
+};
+
+/* What a Python's ELF file says; addresses as linked, 0 for none. */
+struct discovery_runtime {
+	struct discovery_version version;
+	struct layout_build build;
+	bool build_in_memory;    /* the file does not hold the debug offsets: read them from the process */
+	uint64_t runtime;        /* _PyRuntime, or interp_head to 3.6 */
+	uint64_t tstate_current; /* _PyThreadState_Current, to 3.6 */
+	uint64_t code_type;
+	char source[64];
+};
+
+/* One analysed file, whatever it is. */
+struct discovery_file {
+	enum discovery_kind kind;
+	uint64_t id; /* given by discovery_cache_add, the same for the same file in every helper */
+	bool fixed;  /* ET_EXEC */
+	struct elf_segment code[DISCOVERY_CODE_SEGMENTS];
+	size_t code_count;
+	/*
+	 * An executable that refers to a library's variable can hold the variable itself (R_*_COPY), and then
+	 * the library uses that one. Addresses as linked, 0 for none.
+	 */
+	uint64_t copied_runtime, copied_tstate_current, copied_code_type;
+	struct discovery_runtime *runtime; /* DISCOVERY_FILE_PYTHON */
+	char *why;                         /* DISCOVERY_FILE_REFUSED: a sentence, without the file's name */
+};
+
+/* Where symbols are looked up: .dynsym alone where it exports CPython's names, else .symtab too. */
+struct discovery_symbols {
+	struct elf_file *elf;
+	bool all;   /* look in .symtab too */
+	bool named; /* the runtime was found by name, so other names can be expected */
+};
+
+/* Returns whether name is defined; out may be NULL. */
+bool discovery_symbol(const struct discovery_symbols *symbols, const char *name, struct elf_symbol *out);
+
+/*
+ * Finds the version from at least two sources that agree, or one that carries its own proof. offsets_hex is
+ * the version in the debug offsets, or 0; old is true for an interpreter without _PyRuntime. Returns 0, or
+ * -ENOTSUP with why.
+ */
+int discovery_find_version(const struct discovery_symbols *symbols, uint32_t offsets_hex, bool old,
+			   struct discovery_version *out, char *why, size_t why_size);
+
+/* Fills out (zeroed) from an ELF file. Returns 0 or -ENOMEM. */
+int discovery_analyse(struct elf_file *elf, struct discovery_file *out);
+void discovery_file_clear(struct discovery_file *file);
+/* The PyPy release in a libpypy, as "7.3.11", or "". */
+void discovery_pypy_version(struct elf_file *elf, char *out, size_t size);
+
+/* What is remembered of the file that st describes, or NULL; valid until the next discovery_cache_add. */
+const struct discovery_file *discovery_cache_find(const struct stat *st);
+/* Remembers file (whose contents the cache then owns); returns where it is now, valid as long, or NULL
+ * without memory. */
+const struct discovery_file *discovery_cache_add(const struct stat *st, struct discovery_file *file);
+
+/* Is the mapping's file known, since discovery_memo_begin, to have nothing to do with Python? */
+bool discovery_memo_has(const struct procfs_map *map);
+void discovery_memo_add(const struct procfs_map *map);
+
+#endif

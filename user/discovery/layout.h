@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where CPython keeps things: checked-in tables to 3.12, the process's own _Py_DebugOffsets from 3.13. */
+#ifndef DISCOVERY_LAYOUT_H
+#define DISCOVERY_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pybpf.h"
+
+/* An offset in _PyRuntime that this build does not have. */
+#define LAYOUT_NONE UINT32_MAX
+
+/* The layout of one build, and what user space alone needs to find its start. */
+struct layout_build {
+	struct pybpf_layout layout;
+	uint32_t runtime_interp_head;    /* bytes into _PyRuntime; 0 to 3.6, where interp_head is itself the anchor */
+	uint32_t runtime_tstate_current; /* bytes into _PyRuntime (3.7-3.11), else LAYOUT_NONE */
+	uint32_t version_hex;            /* PY_VERSION_HEX of the headers or of the process */
+	char origin[96];                 /* where the offsets came from, for -v */
+};
+
+/* Bytes of _PyRuntime that layout_from_debug_offsets wants to see (a shorter table is fine if it ends there). */
+#define LAYOUT_DEBUG_OFFSETS_MAX 2048
+
+/*
+ * Fills *out with the checked-in layout of MAJOR.MINOR (2.7, 3.6 to 3.12) for a release or debug build.
+ * Returns 0, or -ENOENT when there is none.
+ */
+int layout_from_table(int major, int minor, bool debug_build, struct layout_build *out);
+
+/*
+ * Reads a _Py_DebugOffsets from its first len bytes and validates it: cookie, version (3.13 or later; a minor
+ * newer than the newest known is taken to have that one's table), every offset aligned and inside its struct's
+ * size, every window within the limits of pybpf.h. Returns 0, or -EINVAL with one sentence in why saying what
+ * was found.
+ */
+int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_build *out, char *why, size_t why_size);
+
+/* True if bytes begin with the cookie of a _Py_DebugOffsets. */
+bool layout_has_debug_offsets(const uint8_t *bytes, size_t len);
+
+#endif

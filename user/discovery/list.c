@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discovery/list.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "discovery/ask.h"
+#include "base/log.h"
+#include "base/procfs.h"
+#include "base/text.h"
+
+/* A command line can have megabytes. */
+#define COMMAND_MAX 4096
+#define WHY_MAX     1024
+
+struct collector {
+	const struct discovery_filter *filter;
+	struct ps_list *list;
+	struct discovery_numbers met; /* of the filter's PIDs */
+	size_t capacity;
+	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
+	size_t nr_pythons;
+};
+
+static int add_row(struct collector *c, struct ps_row **row)
+{
+	struct ps_list *list = c->list;
+
+	if (list->count == c->capacity) {
+		size_t capacity = c->capacity ? c->capacity * 2 : 64;
+		void *rows = realloc(list->rows, capacity * sizeof(*list->rows));
+
+		if (!rows)
+			return -ENOMEM;
+		list->rows = rows;
+		c->capacity = capacity;
+	}
+	*row = &list->rows[list->count++];
+	**row = (struct ps_row){.supported = false};
+	return 0;
+}
+
+static char *user_name(uid_t uid)
+{
+	const struct passwd *user = getpwuid(uid);
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", uid);
+	return text_printable(user ? user->pw_name : number);
+}
+
+static char *command_of(const struct discovery_process *process)
+{
+	char text[COMMAND_MAX];
+
+	discovery_ask_cmdline(process->pid, text, sizeof(text));
+	if (!text[0])
+		snprintf(text, sizeof(text), "[%s]", process->comm);
+	return text_printable(text);
+}
+
+/* What cannot be read is worth a row when its name says Python. */
+static bool has_python_name(const struct discovery_process *process)
+{
+	return strstr(process->comm, "python") || strstr(process->comm, "pypy");
+}
+
+static int fill_python(const struct discovery_python *python, struct ps_python *out)
+{
+	snprintf(out->version, sizeof(out->version), "%s%s%s", python->version, python->free_threaded ? "t" : "",
+		 python->debug_build ? "d" : "");
+	out->path = strdup(python->path);
+	return out->path ? 0 : -ENOMEM;
+}
+
+/* A Python that is mapped and does not run counts only where none does. */
+static int fill_pythons(const struct collector *c, struct ps_row *row)
+{
+	bool first = true;
+	int err = 0;
+
+	for (size_t i = 0; i < c->nr_pythons && !err; i++) {
+		if (!discovery_is_running(&c->pythons[i]))
+			continue;
+		err = fill_python(&c->pythons[i], first ? &row->python : &row->more[row->nr_more++]);
+		first = false;
+	}
+	return first ? fill_python(&c->pythons[0], &row->python) : err;
+}
+
+static int fill_row(const struct collector *c, const struct discovery_process *process, bool supported, const char *why,
+		    struct ps_row *row)
+{
+	row->process = *process;
+	row->supported = supported;
+	if (discovery_ask_container_of(process->pid, &row->container))
+		row->container.id[0] = '\0';
+	row->why = supported ? NULL : text_printable(why);
+	row->user = user_name(process->uid);
+	row->command = command_of(process);
+	if (!row->user || !row->command || (!supported && !row->why))
+		return -ENOMEM;
+	return supported ? fill_pythons(c, row) : 0;
+}
+
+static bool is_wanted(const struct discovery_filter *filter, const struct discovery_process *process)
+{
+	struct discovery_container container;
+	bool inside = filter->not_containers.count && !discovery_ask_container_of(process->pid, &container);
+
+	return discovery_filter_matches(filter, process, inside ? &container : NULL);
+}
+
+static int visit(const struct discovery_process *process, void *arg)
+{
+	struct collector *c = arg;
+	bool named = discovery_numbers_have(&c->filter->pids, process->pid);
+	enum discovery_result result;
+	struct ps_row *row;
+	char why[WHY_MAX];
+	bool supported;
+	int err;
+
+	if (named && discovery_numbers_add(&c->met, process->pid))
+		return -ENOMEM;
+	if (!is_wanted(c->filter, process) || (!named && (process->kernel_thread || process->ended)))
+		return 0;
+	c->list->looked_at++;
+	result = discovery_wait_runtimes(process->pid, true, c->pythons, PYBPF_MAX_RUNTIMES, &c->nr_pythons, why,
+					 sizeof(why));
+	if (result == DISCOVERY_PENDING)
+		return -EINTR;
+	if (c->nr_pythons > PYBPF_MAX_RUNTIMES)
+		c->nr_pythons = PYBPF_MAX_RUNTIMES;
+	supported = result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && c->nr_pythons);
+	if (!supported && result != DISCOVERY_UNSUPPORTED && result != DISCOVERY_CONTRADICTED &&
+	    !(result == DISCOVERY_DENIED && has_python_name(process))) {
+		c->list->denied += result == DISCOVERY_DENIED;
+		log_printf(named ? LOG_WARN : result == DISCOVERY_DENIED ? LOG_INFO : LOG_DEBUG, "%s", why);
+		return 0;
+	}
+	err = add_row(c, &row);
+	return err ?: fill_row(c, process, supported, why, row);
+}
+
+int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
+{
+	struct collector *c = calloc(1, sizeof(*c));
+	struct procfs_stat init;
+	int err;
+
+	*list = (struct ps_list){0};
+	if (!c)
+		return -ENOMEM;
+	c->filter = filter;
+	c->list = list;
+	/* Every PID namespace has a process 1. */
+	list->hidden = procfs_stat(1, &init) != 0;
+	err = discovery_scan(visit, c, NULL);
+	for (size_t i = 0; i < filter->pids.count && !err; i++) {
+		if (discovery_numbers_have(&c->met, filter->pids.items[i]))
+			continue;
+		list->missing = true;
+		log_error("there is no process %u%s", filter->pids.items[i],
+			  list->hidden ? ", or /proc hides it (hidepid): run as root, or with CAP_SYS_PTRACE" : "");
+	}
+	free(c->met.items);
+	free(c);
+	return err;
+}
+
+void ps_free(struct ps_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->rows[i].python.path);
+		for (size_t k = 0; k < list->rows[i].nr_more; k++)
+			free(list->rows[i].more[k].path);
+		free(list->rows[i].why);
+		free(list->rows[i].user);
+		free(list->rows[i].command);
+	}
+	free(list->rows);
+	*list = (struct ps_list){0};
+}
+
+enum {
+	PID,
+	INSIDE,
+	VERSION,
+	CONTAINER,
+	THREADS,
+	USER,
+	COMMAND,
+	COLUMNS
+};
+
+static const char *const titles[COLUMNS] = {"PID", "INSIDE", "VERSION", "CONTAINER", "THREADS", "USER", "COMMAND"};
+static const bool is_number[COLUMNS] = {[PID] = true, [INSIDE] = true, [THREADS] = true};
+
+/* The cells of one row; those that are not the row's own texts are written to space. */
+struct cells {
+	const char *texts[COLUMNS];
+	char pid[16], inside[16], threads[16];
+	char versions[PYBPF_MAX_RUNTIMES * sizeof(((struct ps_python *)NULL)->version)];
+	char *container;
+};
+
+static int make_cells(const struct ps_row *row, struct cells *out)
+{
+	const struct discovery_process *process = &row->process;
+	size_t len;
+
+	snprintf(out->pid, sizeof(out->pid), "%d", process->pid);
+	snprintf(out->inside, sizeof(out->inside), "%d", process->inside);
+	snprintf(out->threads, sizeof(out->threads), "%u", process->threads);
+	out->container = text_printable(row->container.id[0] ? row->container.name : "-");
+	if (!out->container)
+		return -ENOMEM;
+	out->texts[PID] = out->pid;
+	out->texts[INSIDE] = process->inside == process->pid ? "-" : out->inside;
+	len = snprintf(out->versions, sizeof(out->versions), "%s", row->supported ? row->python.version : "-");
+	for (size_t i = 0; i < row->nr_more; i++)
+		len += snprintf(out->versions + len, sizeof(out->versions) - len, ",%s", row->more[i].version);
+	out->texts[VERSION] = out->versions;
+	out->texts[CONTAINER] = out->container;
+	out->texts[THREADS] = out->threads;
+	out->texts[USER] = row->user;
+	out->texts[COMMAND] = row->command;
+	return 0;
+}
+
+static void write_row(const char *const *texts, const size_t *widths, size_t width, FILE *out)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < COMMAND; i++) {
+		int pad = (int)(widths[i] - text_width(texts[i]));
+
+		fprintf(out, "%*s%s%*s", is_number[i] ? pad : 0, "", texts[i], is_number[i] ? 2 : pad + 2, "");
+		used += widths[i] + 2;
+	}
+	if (!width)
+		fprintf(out, "%s\n", texts[COMMAND]);
+	else
+		fprintf(out, "%.*s\n", (int)text_fit(texts[COMMAND], width > used ? width - used : 1), texts[COMMAND]);
+}
+
+int ps_table(const struct ps_list *list, size_t width, FILE *out)
+{
+	struct cells *cells = calloc(list->count ? list->count : 1, sizeof(*cells));
+	size_t widths[COLUMNS];
+	int err = cells ? 0 : -ENOMEM;
+	bool head = false;
+
+	for (int i = 0; i < COLUMNS; i++)
+		widths[i] = text_width(titles[i]);
+	for (size_t n = 0; n < list->count && !err; n++) {
+		err = make_cells(&list->rows[n], &cells[n]);
+		for (int i = 0; i < COLUMNS && !err; i++) {
+			size_t wide = text_width(cells[n].texts[i]);
+
+			widths[i] = wide > widths[i] ? wide : widths[i];
+		}
+	}
+	if (!err)
+		write_row(titles, widths, width, out);
+	for (size_t n = 0; n < list->count && !err; n++)
+		write_row(cells[n].texts, widths, width, out);
+	for (size_t n = 0; n < list->count && !err; n++) {
+		if (list->rows[n].supported)
+			continue;
+		fputs(head ? "" : "\nNot supported:\n", out);
+		fprintf(out, "  %s\n", list->rows[n].why);
+		head = true;
+	}
+	for (size_t n = 0; cells && n < list->count; n++)
+		free(cells[n].container);
+	free(cells);
+	return err;
+}
+
+static void json_member(const char *key, const char *text, FILE *out)
+{
+	fprintf(out, ", \"%s\": ", key);
+	if (text)
+		text_json(text, out);
+	else
+		fputs("null", out);
+}
+
+static void json_more_pythons(const struct ps_row *row, FILE *out)
+{
+	if (!row->nr_more)
+		return;
+	fputs(", \"more_pythons\": [", out);
+	for (size_t i = 0; i < row->nr_more; i++) {
+		fputs(i ? ", {\"version\": " : "{\"version\": ", out);
+		text_json(row->more[i].version, out);
+		json_member("path", row->more[i].path, out);
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
+
+void ps_json(const struct ps_list *list, FILE *out)
+{
+	fputc('[', out);
+	for (size_t n = 0; n < list->count; n++) {
+		const struct ps_row *row = &list->rows[n];
+		const struct discovery_container *container = &row->container;
+
+		fprintf(out, "%s\n  {\"pid\": %d, \"inside_pid\": %d", n ? "," : "", row->process.pid,
+			row->process.inside);
+		fprintf(out, ", \"threads\": %u, \"uid\": %u", row->process.threads, row->process.uid);
+		json_member("user", row->user, out);
+		json_member("comm", row->process.comm, out);
+		json_member("command", row->command, out);
+		json_member("version", row->supported ? row->python.version : NULL, out);
+		json_member("path", row->python.path, out);
+		json_more_pythons(row, out);
+		json_member("not_supported", row->why, out);
+		if (!container->id[0]) {
+			fputs(", \"container\": null}", out);
+			continue;
+		}
+		fputs(", \"container\": {\"id\": ", out);
+		text_json(container->id, out);
+		json_member("name", container->name, out);
+		json_member("runtime", container->runtime, out);
+		json_member("pod_uid", container->pod_uid[0] ? container->pod_uid : NULL, out);
+		fputs("}}", out);
+	}
+	fputs(list->count ? "\n]\n" : "]\n", out);
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The side that answers: the maker of helpers, and the life of one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/activity.h"
+#include "foreign/internal.h"
+#include "base/log.h"
+#include "rights/priority.h"
+#include "rights/rights.h"
+
+/*
+ * A helper's address space beyond what it has at its start: a file of 4 MiB of JSON that was made for it takes 80 times
+ * its size, the largest that a runtime writes a tenth of this.
+ */
+#define MEMORY_MAX (48ULL << 20)
+#define FILES_MAX  64
+/* AddressSanitizer's shadow takes 16 TiB of address space. */
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define SHADOWED true
+#else
+#define SHADOWED false
+#endif
+
+static int read_fully(int fd, void *buf, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = read(fd, (char *)buf + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -EPIPE;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/* In one message, where it has room: who waits for it is woken once. */
+static int write_fully(int fd, struct iovec *parts, size_t count)
+{
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+
+	while (message.msg_iovlen) {
+		ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -EPIPE;
+		while (message.msg_iovlen && (size_t)n >= message.msg_iov->iov_len) {
+			n -= (ssize_t)message.msg_iov->iov_len;
+			message.msg_iov++;
+			message.msg_iovlen--;
+		}
+		if (message.msg_iovlen) {
+			message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + n;
+			message.msg_iov->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* Bytes of address space in use. */
+static uint64_t address_space(void)
+{
+	unsigned long pages = 0;
+	FILE *statm = fopen("/proc/self/statm", "re");
+
+	if (statm && fscanf(statm, "%lu", &pages) != 1)
+		pages = 0;
+	if (statm)
+		fclose(statm);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void set_limit(int what, uint64_t value)
+{
+	const struct rlimit limit = {.rlim_cur = value, .rlim_max = value};
+
+	/* Lowering one is always allowed; where the hard limit is lower already, that holds. */
+	setrlimit(what, &limit);
+}
+
+static void set_limits(void)
+{
+	if (!SHADOWED)
+		set_limit(RLIMIT_AS, address_space() + MEMORY_MAX);
+	set_limit(RLIMIT_NOFILE, FILES_MAX);
+	set_limit(RLIMIT_FSIZE, 0);
+	set_limit(RLIMIT_CORE, 0);
+	set_limit(RLIMIT_NPROC, 0);
+	set_limit(RLIMIT_CPU, 2 * FOREIGN_HELPER_CPU_S);
+}
+
+/*
+ * Keeps nothing of the program that started it: a helper that a server of files in user space has in its hands cannot
+ * even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads pybpf's output waits
+ * for its last writer.
+ */
+static void detach(int fd)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+		dup2(null, i);
+	for (int i = STDERR_FILENO + 1; i < fd; i++)
+		close(i);
+	if (close_range((unsigned)fd + 1, ~0u, 0))
+		_exit(1);
+	if (chdir("/"))
+		_exit(1);
+}
+
+/* What the helper has to say goes with its answer: each message behind its level, ended by a NUL. */
+static char said[FOREIGN_SAID_MAX];
+static size_t said_size;
+
+static void say(enum log_level level, const char *text)
+{
+	size_t size = strlen(text) + 2;
+
+	if (size > sizeof(said) - said_size)
+		return;
+	said[said_size] = (char)level;
+	memcpy(said + said_size + 1, text, size - 1);
+	said_size += size;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* How long this process has waited for a CPU so far; fd: /proc/self/schedstat, -1 where the kernel does not tell. */
+static uint64_t queued_ns(int fd)
+{
+	char text[96];
+	ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof(text) - 1, 0);
+	unsigned long long queued;
+
+	text[n > 0 ? n : 0] = '\0';
+	return sscanf(text, "%*u %llu", &queued) == 1 ? queued : 0;
+}
+
+static void serve(int fd)
+{
+	char *question = malloc(FOREIGN_QUESTION_MAX), *answer = malloc(FOREIGN_ANSWER_MAX);
+	int schedstat = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+	uint64_t idle = 0; /* CPU time and time in the queue before the question */
+	struct foreign_head head;
+
+	log_set_sink(say);
+	priority_watch_begin();
+	while (question && answer && !read_fully(fd, &head, sizeof(head))) {
+		uint64_t begin = wall_ns(), wall, busy;
+		struct iovec parts[3];
+		size_t size = 0;
+
+		if (head.size > FOREIGN_QUESTION_MAX || read_fully(fd, question, head.size))
+			break;
+		priority_watch();
+		head.result = head.service(question, head.size, answer, &size);
+		head.size = (uint32_t)size;
+		head.said = (uint32_t)said_size;
+		head.cpu_ns = cpu_ns();
+		head.queued_ns = queued_ns(schedstat);
+		busy = head.cpu_ns + head.queued_ns;
+		wall = wall_ns() - begin;
+		head.blocked_ns = wall > busy - idle ? wall - (busy - idle) : 0;
+		idle = busy;
+		activity_set("");
+		parts[0] = (struct iovec){&head, sizeof(head)};
+		parts[1] = (struct iovec){answer, size};
+		parts[2] = (struct iovec){said, head.said};
+		if (write_fully(fd, parts, sizeof(parts) / sizeof(*parts)))
+			break;
+		said_size = 0;
+	}
+	_exit(0);
+}
+
+/* A helper that cannot be confined does not begin. */
+static void confine(enum rights_level level)
+{
+	char why[256];
+
+	if (rights_drop(&(struct rights_wanted){.level = level}, why, sizeof(why)))
+		_exit(1);
+}
+
+static pid_t maker;
+
+void foreign_tie_helper(void)
+{
+	/* It may have ended before this was asked for. */
+	if (maker && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != maker))
+		_exit(0);
+}
+
+/* Both descriptors go with one byte. */
+static int send_fds(int over, const int fds[2])
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} control = {.bytes = ""};
+	struct iovec byte = {.iov_base = "", .iov_len = 1};
+	struct msghdr message = {.msg_iov = &byte,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+
+	rights->cmsg_level = SOL_SOCKET;
+	rights->cmsg_type = SCM_RIGHTS;
+	rights->cmsg_len = CMSG_LEN(2 * sizeof(int));
+	memcpy(CMSG_DATA(rights), fds, 2 * sizeof(int));
+	return sendmsg(over, &message, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+}
+
+static int make_helper(int fd, char *note)
+{
+	pid_t child;
+	int ends[2], fds[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	child = fork();
+	if (child == 0) {
+		foreign_tie_helper();
+		detach(ends[1]);
+		activity_show(note, FOREIGN_NOTE_MAX);
+		prctl(PR_SET_NAME, "pybpf-helper");
+		set_limits();
+		confine(RIGHTS_HELP);
+		serve(ends[1]);
+	}
+	close(ends[1]);
+	fds[0] = ends[0];
+	fds[1] = child < 0 ? -1 : (int)syscall(SYS_pidfd_open, child, 0);
+	err = fds[1] < 0 ? -errno : send_fds(fd, fds);
+	/* One that nobody can be told of reads the end of its socket. */
+	close(fds[0]);
+	if (fds[1] >= 0)
+		close(fds[1]);
+	return err;
+}
+
+void foreign_make_helpers(int fd, struct foreign_notes *notes)
+{
+	const struct sigaction gone = {.sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT};
+	unsigned char slot;
+
+	maker = getpid();
+	detach(fd);
+	prctl(PR_SET_NAME, "pybpf-maker");
+	confine(RIGHTS_MAKE);
+	/* Helpers that end are not waited for. */
+	sigaction(SIGCHLD, &gone, NULL);
+	while (!read_fully(fd, &slot, 1) && slot < FOREIGN_SLOTS) {
+		/* There may be too many processes, or too little memory, at this moment. */
+		if (make_helper(fd, notes->text[slot]) && send(fd, "", 1, MSG_NOSIGNAL) != 1)
+			break;
+	}
+	_exit(0);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/features.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/host_kernel.h"
+
+static const struct {
+	const char *name;
+	size_t offset;
+	enum bpf_func_id helper; /* that is probed; 0: session_kernel_probe finds out otherwise */
+} features[] = {
+	{"bpf_loop", offsetof(struct session_kernel, bpf_loop), BPF_FUNC_loop},
+	{"task_storage", offsetof(struct session_kernel, task_storage), BPF_FUNC_task_storage_get},
+	{"task_regs", offsetof(struct session_kernel, task_regs), BPF_FUNC_task_pt_regs},
+	{"direct_reads", offsetof(struct session_kernel, direct_reads), 0},
+	{"checked_reads", offsetof(struct session_kernel, checked_reads), 0},
+};
+
+#define NR_FEATURES (sizeof(features) / sizeof(*features))
+
+static bool *feature(struct session_kernel *kernel, size_t i)
+{
+	return (bool *)((char *)kernel + features[i].offset);
+}
+
+/* CONFIG_HARDENED_USERCOPY brings the function; the other tells that this kernel's BTF has functions. */
+static bool copies_are_hardened(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool not_hardened = btf && btf__find_by_name_kind(btf, "copy_from_user_nofault", BTF_KIND_FUNC) > 0 &&
+			    btf__find_by_name_kind(btf, "__check_object_size", BTF_KIND_FUNC) < 0;
+
+	btf__free(btf);
+	return !not_hardened;
+}
+
+void session_kernel_probe(struct session_kernel *kernel)
+{
+	struct host_kernel host;
+
+	for (size_t i = 0; i < NR_FEATURES; i++) {
+		if (features[i].helper)
+			*feature(kernel, i) =
+				libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, features[i].helper, NULL) == 1;
+	}
+	host_kernel_look(&host);
+	/*
+	 * The helper is there from 5.12 on (a10787e6d58c), but makes an entry by kmalloc(), which may not be called
+	 * from an NMI.
+	 */
+	kernel->task_storage = kernel->task_storage && host_kernel_at_least(&host, 6, 4);
+	kernel->checked_reads = host_kernel_checks_reads(&host);
+	kernel->direct_reads = host_kernel_reads_without_lock(&host) || !copies_are_hardened();
+}
+
+/* compat_memory_is_current() needs cfs_rq.rq. */
+static bool has_run_queue(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = btf ? btf__find_by_name_kind(btf, "cfs_rq", BTF_KIND_STRUCT) : -1;
+	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	bool found = false;
+
+	for (int i = 0; type && i < btf_vlen(type) && !found; i++)
+		found = strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), "rq") == 0;
+	btf__free(btf);
+	return found;
+}
+
+bool session_kernel_takes_cycles(const struct session_kernel *kernel)
+{
+	return kernel->checked_reads || has_run_queue();
+}
+
+int session_kernel_without(struct session_kernel *kernel, const char *names)
+{
+	while (*names) {
+		size_t len = strcspn(names, ","), i;
+
+		for (i = 0; i < NR_FEATURES; i++) {
+			if (strlen(features[i].name) == len && memcmp(features[i].name, names, len) == 0)
+				break;
+		}
+		if (i == NR_FEATURES)
+			return -EINVAL;
+		*feature(kernel, i) = false;
+		names += len;
+		if (*names == ',')
+			names++;
+	}
+	return 0;
+}
+
+int session_kernel_cgroup_subsystem(const char *controller)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_enum *values;
+	const struct btf_type *type;
+	int id, number = -ENOENT;
+	char name[64];
+
+	/* cgroup_subsys.legacy_name (block/blk-cgroup.c); the others are called the same. */
+	snprintf(name, sizeof(name), "%s_cgrp_id", strcmp(controller, "blkio") == 0 ? "io" : controller);
+	id = btf ? btf__find_by_name_kind(btf, "cgroup_subsys_id", BTF_KIND_ENUM) : -1;
+	if (id > 0) {
+		type = btf__type_by_id(btf, (uint32_t)id);
+		values = btf_enum(type);
+		for (int i = 0; i < btf_vlen(type); i++) {
+			if (strcmp(btf__name_by_offset(btf, values[i].name_off), name) == 0)
+				number = values[i].val;
+		}
+	}
+	btf__free(btf);
+	return number;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What became of samples and processes, in sentences. */
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "output/output.h"
+#include "base/text.h"
+
+static void write_fact(const struct profile *p, const char *key, const char *before, const char *behind, FILE *out)
+{
+	const char *fact = profile_fact(p, key);
+
+	if (!fact)
+		return;
+	fputs(before, out);
+	text_print(fact, out);
+	fputs(behind, out);
+}
+
+static void write_run(const struct profile *p, const char *prefix, FILE *out)
+{
+	if (!profile_fact(p, PROFILE_FACT_DURATION))
+		return;
+	fputs(prefix, out);
+	write_fact(p, PROFILE_FACT_DURATION, "", " s", out);
+	write_fact(p, PROFILE_FACT_FREQ, " at ", " Hz", out);
+	write_fact(p, PROFILE_FACT_EVENT, " on ", "", out);
+	write_fact(p, PROFILE_FACT_HOST, ", host ", "", out);
+	fprintf(out, "; %" PRIu64 " ", profile_total(p));
+	text_print(profile_measure(p).name, out);
+	fputs(" here\n", out);
+}
+
+/* The entries of one group that are not 0, if there are any. */
+static void write_group(const struct profile *p, uint32_t group, const char *prefix, FILE *out)
+{
+	size_t count;
+	const struct profile_account *account = profile_account(p, &count);
+	bool first = true;
+
+	for (size_t i = 0; i < count; i++) {
+		if (account[i].group != group || !account[i].value)
+			continue;
+		if (first) {
+			fputs(prefix, out);
+			text_print(profile_string(p, group), out);
+		}
+		fprintf(out, "%s %" PRIu64 " ", first ? ":" : ";", account[i].value);
+		text_print(profile_string(p, account[i].text), out);
+		first = false;
+	}
+	if (!first)
+		fputc('\n', out);
+}
+
+void output_account(const struct profile *p, const char *prefix, FILE *out)
+{
+	size_t count;
+	const struct profile_account *account = profile_account(p, &count);
+
+	write_run(p, prefix, out);
+	for (size_t i = 0; i < count; i++) {
+		bool seen = false;
+
+		for (size_t before = 0; before < i && !seen; before++)
+			seen = account[before].group == account[i].group;
+		if (!seen)
+			write_group(p, account[i].group, prefix, out);
+	}
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/diff.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "output/output.h"
+
+/* Whether the stack's own difference is to be seen: it, or its function, has changed beyond the noise. */
+static bool is_change(const struct profile_diff *d, uint32_t stack)
+{
+	return d->stacks[stack].self.verdict != PROFILE_DIFF_NOISE ||
+	       d->functions[profile_stack(d->merged, stack)->frame].self.verdict != PROFILE_DIFF_NOISE;
+}
+
+int output_diff_folded(const struct profile_diff *d, const struct output_diff_options *options, FILE *out)
+{
+	const struct profile_diff_whole *whole = d->whole;
+	/* How many samples after mean the same as one before. */
+	double scale = d->judged ? whole[PROFILE_DIFF_BEFORE].worth / whole[PROFILE_DIFF_AFTER].worth : 1;
+	size_t count;
+	const struct profile_sample *samples = profile_samples(d->merged, &count);
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		uint64_t before = (uint64_t)llround((double)d->before[i] * scale);
+
+		if (d->judged && !options->all && !is_change(d, samples[i].stack))
+			before = samples[i].value;
+		if (!before && !samples[i].value)
+			continue;
+		err = output_folded_stack(d->merged, &samples[i], out);
+		fprintf(out, " %" PRIu64 " %" PRIu64 "\n", before, samples[i].value);
+	}
+	return err;
+}

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "output/place.h"
+
+#define MODE_NEW  0600
+#define MODE_KEPT 0777 /* set-user-ID and its like were for the old content */
+#define ACL       "system.posix_acl_access"
+#define ACL_MOST  65536 /* XATTR_SIZE_MAX of linux/limits.h */
+
+/* The name of a descriptor's file in /proc. */
+struct proc_name {
+	char text[32];
+};
+
+static struct proc_name proc_name(int fd)
+{
+	struct proc_name name;
+
+	snprintf(name.text, sizeof(name.text), "/proc/self/fd/%d", fd);
+	return name;
+}
+
+static bool same_inode(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Opens what is there and no regular file: a terminal, a device, a FIFO. */
+static int open_as_it_is(const struct output_place *place, const struct caller *caller, int *fd, char *why,
+			 size_t why_size)
+{
+	struct stat status;
+
+	if (S_ISDIR(place->status.st_mode))
+		return -EISDIR;
+	if (S_ISFIFO(place->status.st_mode) && !caller_trusts(caller, place->status.st_uid)) {
+		snprintf(why, why_size, "it is a FIFO of user %u, who could make the run wait", place->status.st_uid);
+		return -EACCES;
+	}
+	*fd = openat(place->folder, place->name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+	if (*fd < 0) {
+		if (errno == ENXIO && S_ISFIFO(place->status.st_mode))
+			snprintf(why, why_size, "it is a FIFO that nobody reads");
+		return -errno;
+	}
+	if (!fstat(*fd, &status) && same_inode(&status, &place->status))
+		return fcntl(*fd, F_SETFL, 0) ? -errno : 0; /* a reader that is there is waited for */
+	snprintf(why, why_size, "it was replaced in the meantime");
+	return -EAGAIN;
+}
+
+static int make_stream(int fd, FILE **stream)
+{
+	int err;
+
+	*stream = fdopen(fd, "w");
+	if (*stream)
+		return 0;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+static int make_stream_of(int fd, FILE **stream)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY)
+		return make_stream(fd, stream);
+	close(fd);
+	return -EBADF;
+}
+
+/* Is there a /proc, to link a file that has no name yet? */
+static bool can_be_linked(int fd)
+{
+	struct stat own, found;
+
+	return !fstat(fd, &own) && !stat(proc_name(fd).text, &found) && same_inode(&own, &found);
+}
+
+static int make_name(char *name, size_t size)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -errno;
+	snprintf(name, size, ".pybpf-%016" PRIx64, random);
+	return 0;
+}
+
+/* A file in the folder, without a name where that can be. */
+static int make_inode(struct output_file *file)
+{
+	char name[sizeof(file->temporary)];
+	int err;
+
+	file->inode = openat(file->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, MODE_NEW);
+	if (file->inode >= 0) {
+		if (can_be_linked(file->inode))
+			return 0;
+		close(file->inode);
+		file->inode = -1;
+	} else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOSYS) {
+		/* Of a folder that was removed overlayfs says EPERM. */
+		return errno == EPERM && !file->folder_status.st_nlink ? -ENOENT : -errno;
+	}
+	err = make_name(name, sizeof(name));
+	if (err)
+		return err;
+	file->inode = openat(file->folder, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, MODE_NEW);
+	if (file->inode < 0)
+		return -errno;
+	memcpy(file->temporary, name, sizeof(name));
+	return 0;
+}
+
+/* Returns false where the new file could not be given the old one's ACL, or the lack of one. */
+static bool keep_acl(const struct output_place *place, int fd)
+{
+	char acl[ACL_MOST];
+	ssize_t size = getxattr(proc_name(place->there).text, ACL, acl, sizeof(acl));
+
+	if (size >= 0)
+		return !fsetxattr(fd, ACL, acl, (size_t)size, 0);
+	if (errno == EOPNOTSUPP)
+		return true;
+	/* The folder's default ACL may have given it one. */
+	return errno == ENODATA && (!fremovexattr(fd, ACL) || errno == ENODATA || errno == EOPNOTSUPP);
+}
+
+static int keep_status(const struct output_place *place, int fd, char *why, size_t why_size)
+{
+	mode_t mode = place->status.st_mode & MODE_KEPT, both = (mode >> 3) & mode & 07;
+	bool same_group;
+	struct stat own;
+
+	if (fstat(fd, &own))
+		return -errno;
+	if (own.st_uid != place->status.st_uid && fchown(fd, place->status.st_uid, (gid_t)-1)) {
+		snprintf(why, why_size, "it belongs to user %u, who would lose it; remove it, or choose another name",
+			 place->status.st_uid);
+		return -EPERM;
+	}
+	same_group = own.st_gid == place->status.st_gid || !fchown(fd, (uid_t)-1, place->status.st_gid);
+	/* Members of one group or the other get no more than they had. */
+	if (!keep_acl(place, fd) || !same_group)
+		mode = (mode & 0700) | (mode_t)(both << 3) | both;
+	return fchmod(fd, mode) ? -errno : 0;
+}
+
+static int set_status(const struct output_place *place, const struct caller *caller, int fd)
+{
+	gid_t group = place->folder_status.st_mode & S_ISGID ? (gid_t)-1 : caller->gid;
+
+	if (fchmod(fd, MODE_NEW))
+		return -errno;
+	/* Where the file system keeps root from it (NFS), the file is root's. */
+	if (caller->uid != geteuid() && place->folder_status.st_uid == caller->uid && fchown(fd, caller->uid, group) &&
+	    errno != EPERM)
+		return -errno;
+	return 0;
+}
+
+static bool has_attribute(int fd, uint64_t attribute)
+{
+	struct statx status;
+
+	return !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) &&
+	       status.stx_attributes & status.stx_attributes_mask & attribute;
+}
+
+/* Of what rename(2) says only when there is something to rename: after the run. */
+static int can_be_replaced(const struct output_place *place, char *why, size_t why_size)
+{
+	if (has_attribute(place->there, STATX_ATTR_MOUNT_ROOT)) {
+		snprintf(why, why_size, "a file is mounted there, which cannot be replaced; mount its folder instead");
+		return -EBUSY;
+	}
+	if (has_attribute(place->there, STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) {
+		snprintf(why, why_size,
+			 "it is marked as immutable or append-only, and cannot be replaced; "
+			 "`chattr -ia` ends that");
+		return -EPERM;
+	}
+	if (has_attribute(place->folder, STATX_ATTR_APPEND)) {
+		snprintf(why, why_size,
+			 "its folder is marked as append-only, and nothing in it can be replaced; "
+			 "`chattr -a` ends that");
+		return -EPERM;
+	}
+	return 0;
+}
+
+/* Opens a file that is to have the place's name. */
+static int open_file(struct output_file *file, struct output_place *place, const struct caller *caller, char *why,
+		     size_t why_size)
+{
+	int err = 0, fd;
+
+	if (output_place_is_planted(place, caller)) {
+		snprintf(why, why_size,
+			 "it belongs to user %u, in or below a folder where others may put files; remove it, or choose "
+			 "another name",
+			 place->status.st_uid);
+		return -EACCES;
+	}
+	if (place->there >= 0)
+		err = can_be_replaced(place, why, why_size);
+	if (err)
+		return err;
+	memcpy(file->name, place->name, sizeof(file->name));
+	file->folder_status = place->folder_status;
+	file->folder = place->folder;
+	file->inode = place->folder = -1;
+	err = make_inode(file);
+	if (err)
+		return err;
+	if (place->there >= 0) {
+		file->old = place->status;
+		err = keep_status(place, file->inode, why, why_size);
+	} else {
+		err = set_status(place, caller, file->inode);
+	}
+	if (err || fstat(file->inode, &file->status))
+		return err ?: -errno;
+	/* Closing the stream may fail as writing does (FUSE, NFS), and comes before the name. */
+	fd = fcntl(file->inode, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : make_stream(fd, &file->stream);
+}
+
+int output_file_open(struct output_file *file, const char *path, char *why, size_t why_size)
+{
+	struct output_place place;
+	struct caller caller;
+	int err;
+
+	memset(file, 0, sizeof(*file));
+	caller_find(&caller);
+	err = output_place_find(path, &caller, &place, why, why_size);
+	if (err)
+		return err;
+	if (place.descriptor < 0 && place.there >= 0 && !S_ISREG(place.status.st_mode))
+		err = open_as_it_is(&place, &caller, &place.descriptor, why, why_size);
+	if (!err && place.descriptor >= 0) {
+		err = make_stream_of(place.descriptor, &file->stream);
+		place.descriptor = -1;
+	} else if (!err) {
+		err = open_file(file, &place, &caller, why, why_size);
+	}
+	output_place_close(&place);
+	if (err) {
+		output_file_discard(file);
+		if (!*why)
+			snprintf(why, why_size, "%s", strerror(-err));
+	}
+	return err;
+}
+
+bool output_file_same(const struct output_file *a, const struct output_file *b)
+{
+	if (!*a->name || !*b->name)
+		return false;
+	if (same_inode(&a->folder_status, &b->folder_status) && strcmp(a->name, b->name) == 0)
+		return true;
+	return a->old.st_ino && same_inode(&a->old, &b->old);
+}
+
+static bool is_member(gid_t group)
+{
+	gid_t groups[1024];
+	int count = getgroups(sizeof(groups) / sizeof(*groups), groups);
+
+	for (int i = 0; i < count; i++) {
+		if (groups[i] == group)
+			return true;
+	}
+	return group == getegid();
+}
+
+/* May the process's user put files there without any capability? */
+static bool can_write_plainly(const struct output_file *file)
+{
+	const struct stat *folder = &file->folder_status;
+	mode_t mode = folder->st_mode;
+
+	if (folder->st_uid == geteuid())
+		mode >>= 6;
+	else if (is_member(folder->st_gid))
+		mode >>= 3;
+	/* An ACL may take away what the mode seems to give. */
+	return (mode & 03) == 03 && getxattr(proc_name(file->folder).text, ACL, NULL, 0) < 0;
+}
+
+bool output_file_needs_fowner(const struct output_file *file)
+{
+	uid_t own = geteuid();
+
+	return *file->name && file->folder_status.st_mode & S_ISVTX && file->folder_status.st_uid != own &&
+	       (file->status.st_uid != own || (file->old.st_ino && file->old.st_uid != own));
+}
+
+bool output_file_needs_override(const struct output_file *file)
+{
+	/* CAP_FOWNER is enough to link it. */
+	bool foreign = !*file->temporary && file->status.st_uid != geteuid() && !output_file_needs_fowner(file);
+
+	return *file->name && (foreign || !can_write_plainly(file));
+}
+
+/* Gives the file its name. */
+static int appear(struct output_file *file)
+{
+	struct proc_name inode = proc_name(file->inode);
+
+	if (!*file->temporary) {
+		char name[sizeof(file->temporary)];
+		int err;
+
+		if (linkat(AT_FDCWD, inode.text, file->folder, file->name, AT_SYMLINK_FOLLOW) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return -errno;
+		err = make_name(name, sizeof(name));
+		if (err)
+			return err;
+		if (linkat(AT_FDCWD, inode.text, file->folder, name, AT_SYMLINK_FOLLOW))
+			return -errno;
+		memcpy(file->temporary, name, sizeof(name));
+	}
+	if (renameat(file->folder, file->temporary, file->folder, file->name))
+		return -errno;
+	file->temporary[0] = '\0';
+	return 0;
+}
+
+/* A file has its name only when its content is on the disk, also after a power failure. */
+static int reach_disk(FILE *stream)
+{
+	while (fsync(fileno(stream))) {
+		/* What a file system says that has nothing to wait for. */
+		if (errno == EINVAL || errno == EROFS || errno == ENOSYS || errno == EOPNOTSUPP)
+			return 0;
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+void output_file_entrust(struct output_file *file)
+{
+	if (!*file->name)
+		return;
+	close(file->inode);
+	close(file->folder);
+	file->name[0] = file->temporary[0] = '\0';
+	file->entrusted = true;
+}
+
+int output_file_commit(struct output_file *file)
+{
+	int err = 0;
+
+	errno = 0;
+	if (fflush(file->stream) || ferror(file->stream))
+		err = errno ? -errno : -EIO;
+	if (!err && (*file->name || file->entrusted))
+		err = reach_disk(file->stream);
+	if (fclose(file->stream) && !err)
+		err = -errno;
+	file->stream = NULL;
+	if (!err && *file->name)
+		err = appear(file);
+	output_file_discard(file);
+	return err;
+}
+
+void output_file_discard(struct output_file *file)
+{
+	if (file->stream)
+		fclose(file->stream);
+	if (*file->temporary)
+		unlinkat(file->folder, file->temporary, 0);
+	if (*file->name) {
+		if (file->inode >= 0)
+			close(file->inode);
+		close(file->folder);
+	}
+	memset(file, 0, sizeof(*file));
+}

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * For Firefox Profiler (profiler.firefox.com): its processed profile format, docs-developer/CHANGELOG-formats.md and
+ * src/types/profile.ts of github.com/firefox-devtools/profiler. The version is one whose tables all threads share;
+ * later ones of the program upgrade it.
+ *
+ * Times are in milliseconds since the run began. The program takes a sample to last until the next one of its thread;
+ * where a thread was not on a CPU for longer than a period, a sample without a stack, of no weight, says so. Samples
+ * whose times are not known lie at 0, with their value as their weight.
+ */
+#include "output/output.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/intern.h"
+#include "base/json.h"
+#include "output/tracks.h"
+
+/* Of the processed format, and of the Gecko format that it says it was made from. */
+#define GECKO_PROCESSED_VERSION 60
+#define GECKO_VERSION           31
+
+/* Indexes of the categories that write_categories writes. */
+enum category {
+	CATEGORY_OTHER,
+	CATEGORY_PYTHON,
+};
+
+struct function {
+	uint32_t kind, name, file;
+	int32_t first_line;
+};
+
+struct writer {
+	const struct profile *p;
+	struct json j;
+	struct intern functions, sources; /* struct function; string */
+	uint32_t *function;               /* of each frame */
+};
+
+static int find_functions(struct writer *w)
+{
+	uint32_t count = profile_frame_count(w->p);
+	bool fresh;
+
+	w->function = calloc((size_t)count + 1, sizeof(*w->function));
+	if (!w->function)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct profile_frame *frame = profile_frame(w->p, i);
+		struct function function = {frame->kind, frame->name, frame->file, frame->first_line};
+
+		w->function[i] = intern_add(&w->functions, &function, &fresh);
+		if (w->function[i] == INTERN_NONE)
+			return -ENOMEM;
+		if (frame->file && intern_add(&w->sources, &frame->file, &fresh) == INTERN_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A column that has one value in all rows; negative: null. */
+static void write_column(struct json *j, const char *key, size_t rows, int value)
+{
+	json_begin_array(j, key);
+	while (rows--) {
+		if (value < 0)
+			json_null(j, NULL);
+		else
+			json_int(j, NULL, value);
+	}
+	json_end_array(j);
+}
+
+static void write_lines(struct json *j, int32_t line)
+{
+	if (line == PROFILE_NO_LINE)
+		json_null(j, NULL);
+	else
+		json_int(j, NULL, line);
+}
+
+static void write_frames(struct writer *w)
+{
+	uint32_t count = profile_frame_count(w->p);
+	struct json *j = &w->j;
+
+	json_begin_object(j, "frameTable");
+	json_uint(j, "length", count);
+	json_begin_array(j, "address");
+	for (uint32_t i = 0; i < count; i++)
+		json_int(j, NULL, -1);
+	json_end_array(j);
+	write_column(j, "inlineDepth", count, 0);
+	json_begin_array(j, "category");
+	for (uint32_t i = 0; i < count; i++)
+		json_int(j, NULL, profile_frame(w->p, i)->kind == PROFILE_PYTHON ? CATEGORY_PYTHON : CATEGORY_OTHER);
+	json_end_array(j);
+	write_column(j, "subcategory", count, 0);
+	json_begin_array(j, "func");
+	for (uint32_t i = 0; i < count; i++)
+		json_uint(j, NULL, w->function[i]);
+	json_end_array(j);
+	write_column(j, "nativeSymbol", count, -1);
+	write_column(j, "innerWindowID", count, -1);
+	json_begin_array(j, "line");
+	for (uint32_t i = 0; i < count; i++)
+		write_lines(j, profile_frame(w->p, i)->line);
+	json_end_array(j);
+	write_column(j, "column", count, -1);
+	json_end_object(j);
+}
+
+static void write_flags(struct json *j, const char *key, size_t rows)
+{
+	json_begin_array(j, key);
+	while (rows--)
+		json_bool(j, NULL, false);
+	json_end_array(j);
+}
+
+static void write_functions(struct writer *w)
+{
+	const struct function *functions = w->functions.items;
+	uint32_t count = w->functions.count;
+	struct json *j = &w->j;
+
+	json_begin_object(j, "funcTable");
+	json_uint(j, "length", count);
+	json_begin_array(j, "name");
+	for (uint32_t i = 0; i < count; i++)
+		json_uint(j, NULL, functions[i].name);
+	json_end_array(j);
+	write_flags(j, "isJS", count);
+	write_flags(j, "relevantForJS", count);
+	json_begin_array(j, "resource");
+	for (uint32_t i = 0; i < count; i++)
+		json_int(j, NULL, -1);
+	json_end_array(j);
+	json_begin_array(j, "source");
+	for (uint32_t i = 0; i < count; i++) {
+		if (functions[i].file)
+			json_uint(j, NULL, intern_find(&w->sources, &functions[i].file));
+		else
+			json_null(j, NULL);
+	}
+	json_end_array(j);
+	json_begin_array(j, "lineNumber");
+	for (uint32_t i = 0; i < count; i++)
+		write_lines(j, functions[i].first_line);
+	json_end_array(j);
+	write_column(j, "columnNumber", count, -1);
+	json_end_object(j);
+}
+
+/* The profile's, without PROFILE_ROOT: index i is the profile's i + 1. */
+static void write_stacks(struct writer *w)
+{
+	uint32_t count = profile_stack_count(w->p);
+	struct json *j = &w->j;
+
+	json_begin_object(j, "stackTable");
+	json_uint(j, "length", count - 1);
+	json_begin_array(j, "frame");
+	for (uint32_t i = 1; i < count; i++)
+		json_uint(j, NULL, profile_stack(w->p, i)->frame);
+	json_end_array(j);
+	json_begin_array(j, "prefix");
+	for (uint32_t i = 1; i < count; i++) {
+		uint32_t parent = profile_stack(w->p, i)->parent;
+
+		if (parent == PROFILE_ROOT)
+			json_null(j, NULL);
+		else
+			json_uint(j, NULL, parent - 1);
+	}
+	json_end_array(j);
+	json_end_object(j);
+}
+
+static void write_empty_table(struct json *j, const char *key, const char *const *columns)
+{
+	json_begin_object(j, key);
+	json_uint(j, "length", 0);
+	for (; *columns; columns++) {
+		json_begin_array(j, *columns);
+		json_end_array(j);
+	}
+	json_end_object(j);
+}
+
+static void write_shared(struct writer *w)
+{
+	static const char *const resource[] = {"lib", "name", "host", "type", NULL};
+	static const char *const symbol[] = {"libIndex", "address", "name", "functionSize", NULL};
+	const uint32_t *files = w->sources.items;
+	struct json *j = &w->j;
+
+	json_begin_object(j, "shared");
+	write_frames(w);
+	write_functions(w);
+	write_stacks(w);
+	write_empty_table(j, "resourceTable", resource);
+	write_empty_table(j, "nativeSymbols", symbol);
+	json_begin_object(j, "sources");
+	json_uint(j, "length", w->sources.count);
+	write_column(j, "uuid", w->sources.count, -1);
+	json_begin_array(j, "filename");
+	for (uint32_t i = 0; i < w->sources.count; i++)
+		json_uint(j, NULL, files[i]);
+	json_end_array(j);
+	json_end_object(j);
+	/* Indexes of strings are the profile's. */
+	json_begin_array(j, "stringArray");
+	for (uint32_t i = 0; i < profile_string_count(w->p); i++)
+		json_string(j, NULL, profile_string(w->p, i));
+	json_end_array(j);
+	json_end_object(j);
+}
+
+/* A row of the samples, and whether it tells that the thread left the CPU at time_ns. */
+struct row {
+	uint64_t time_ns, value;
+	uint32_t stack;
+	bool away;
+};
+
+struct rows {
+	const struct output_tracks *tracks;
+	const struct output_track *track;
+	size_t tick;
+	bool away_is_next;
+};
+
+static bool next_row(struct rows *rows, struct row *row)
+{
+	const struct output_track *track = rows->track;
+
+	if (rows->away_is_next) {
+		rows->away_is_next = false;
+		*row = (struct row){.time_ns = output_tick_end(rows->tracks, track, rows->tick - 1), .away = true};
+		return true;
+	}
+	if (rows->tick == track->count)
+		return false;
+	*row = (struct row){
+		.time_ns = track->ticks[rows->tick].time_ns,
+		.value = track->ticks[rows->tick].value,
+		.stack = track->ticks[rows->tick].stack,
+	};
+	rows->tick++;
+	/* The last one needs an end of its own. */
+	rows->away_is_next = track->timed &&
+			     (rows->tick == track->count ||
+			      output_tick_end(rows->tracks, track, rows->tick - 1) < track->ticks[rows->tick].time_ns);
+	return true;
+}
+
+#define FOR_EACH_ROW(rows, row, tracks_, track_)                                                                       \
+	for (struct rows rows = {.tracks = (tracks_), .track = (track_)}; next_row(&(rows), &(row));)
+
+static void write_samples(struct writer *w, const struct output_tracks *tracks, const struct output_track *track)
+{
+	struct json *j = &w->j;
+	struct row row;
+	size_t count = 0;
+
+	json_begin_object(j, "samples");
+	json_begin_array(j, "stack");
+	FOR_EACH_ROW(rows, row, tracks, track)
+	{
+		if (row.away)
+			json_null(j, NULL);
+		else
+			json_uint(j, NULL, row.stack - 1);
+		count++;
+	}
+	json_end_array(j);
+	json_begin_array(j, "time");
+	FOR_EACH_ROW(rows, row, tracks, track)
+	json_decimal(j, NULL, row.time_ns, 6);
+	json_end_array(j);
+	json_begin_array(j, "weight");
+	FOR_EACH_ROW(rows, row, tracks, track)
+	json_uint(j, NULL, row.value);
+	json_end_array(j);
+	json_string(j, "weightType", "samples");
+	/* CPU time since the row before: what the samples stand for. The first row's is not looked at. */
+	if (track->timed && tracks->period_ns) {
+		uint64_t before = 0;
+
+		json_begin_array(j, "threadCPUDelta");
+		FOR_EACH_ROW(rows, row, tracks, track)
+		{
+			json_uint(j, NULL, before * tracks->period_ns);
+			before = row.value;
+		}
+		json_end_array(j);
+	}
+	json_uint(j, "length", count);
+	json_end_object(j);
+}
+
+/* What a thread is called; texts are as the format wants them. */
+struct identity {
+	const char *name, *process_name, *pid;
+	int32_t tid;
+	bool is_main;
+};
+
+static void write_thread(struct writer *w, const struct identity *id, const struct output_tracks *tracks,
+			 const struct output_track *track)
+{
+	static const char *const marker[] = {"data", "name", "startTime", "endTime", "phase", "category", NULL};
+	struct json *j = &w->j;
+
+	json_begin_object(j, NULL);
+	json_string(j, "processType", "default");
+	json_uint(j, "processStartupTime", 0);
+	json_null(j, "processShutdownTime");
+	json_uint(j, "registerTime", 0);
+	json_null(j, "unregisterTime");
+	json_begin_array(j, "pausedRanges");
+	json_end_array(j);
+	json_string(j, "name", id->name);
+	json_bool(j, "isMainThread", id->is_main);
+	json_string(j, "processName", id->process_name);
+	json_string(j, "pid", id->pid);
+	json_int(j, "tid", id->tid);
+	write_samples(w, tracks, track);
+	write_empty_table(j, "markers", marker);
+	json_end_object(j);
+}
+
+static int write_track(struct writer *w, const struct output_tracks *tracks, const struct output_track *track)
+{
+	const struct profile_process *process = profile_process(w->p, track->process);
+	const struct profile_thread *thread =
+		track->thread == PROFILE_NONE ? NULL : profile_thread(w->p, track->thread);
+	char *label = output_process_label(w->p, track->process), pid[32];
+	struct identity id = {
+		.name = profile_string(w->p, thread ? thread->name : process->name),
+		.process_name = label,
+		.pid = pid,
+		.tid = thread ? thread->tid : process->pid,
+	};
+
+	if (!label)
+		return -ENOMEM;
+	snprintf(pid, sizeof(pid), track->again ? "%d.%u" : "%d", process->pid, track->again);
+	id.is_main = id.tid == process->pid;
+	if (tracks->timed && !track->timed)
+		id.name = "samples whose times are not known";
+	write_thread(w, &id, tracks, track);
+	free(label);
+	return 0;
+}
+
+static int write_threads(struct writer *w, const struct output_tracks *tracks)
+{
+	/* The program refuses a file without threads. */
+	static const struct identity nobody = {"no samples with Python frames", "Python", "0", 0, true};
+	static const struct output_track nothing;
+	int err = 0;
+
+	json_begin_array(&w->j, "threads");
+	if (!tracks->count)
+		write_thread(w, &nobody, tracks, &nothing);
+	for (size_t i = 0; i < tracks->count && !err; i++)
+		err = write_track(w, tracks, &tracks->tracks[i]);
+	json_end_array(&w->j);
+	return err;
+}
+
+static void write_category(struct json *j, const char *name, const char *color)
+{
+	json_begin_object(j, NULL);
+	json_string(j, "name", name);
+	json_string(j, "color", color);
+	json_begin_array(j, "subcategories");
+	json_string(j, NULL, "Other");
+	json_end_array(j);
+	json_end_object(j);
+}
+
+static void write_categories(struct json *j)
+{
+	json_begin_array(j, "categories");
+	write_category(j, "Other", "grey");
+	write_category(j, "Python", "yellow");
+	json_end_array(j);
+}
+
+/* A fact that is a number, or fallback. */
+static double number_of(const struct profile *p, const char *key, double fallback)
+{
+	const char *text = profile_fact(p, key);
+	double number = text ? strtod(text, NULL) : fallback;
+
+	return isfinite(number) && number > 0 ? number : fallback;
+}
+
+/* What there is to say that the format has no word for. */
+static void write_extra(struct writer *w, const struct output_tracks *tracks)
+{
+	struct profile_measure measure = profile_measure(w->p);
+	struct json *j = &w->j;
+
+	json_begin_array(j, "extra");
+	json_begin_object(j, NULL);
+	json_string(j, "label", "Samples");
+	json_begin_array(j, "entries");
+	json_begin_object(j, NULL);
+	json_string(j, "label", "Measure");
+	json_string(j, "format", "string");
+	json_string(j, "value", measure.name);
+	json_end_object(j);
+	json_begin_object(j, NULL);
+	json_string(j, "label", "Times");
+	json_string(j, "format", "string");
+	json_string(j, "value",
+		    !tracks->count  ? "there are no samples with Python frames"
+		    : tracks->timed ? "as they were taken"
+				    : "none were kept: samples are added up and lie at 0");
+	json_end_object(j);
+	json_end_array(j);
+	json_end_object(j);
+	json_end_array(j);
+}
+
+/*
+ * Until when the run lasted, in milliseconds; the program leaves out what is later. The last samples are taken while
+ * the CPUs' timers are stopped one after the other, after the end that the profile tells.
+ */
+static double end_ms(const struct profile *p, const struct output_tracks *tracks)
+{
+	double end = number_of(p, PROFILE_FACT_DURATION, 0) * 1e3;
+	size_t count;
+	const struct profile_event *events = profile_events(p, &count);
+
+	for (size_t i = 0; i < count; i++)
+		end = fmax(end, (double)(events[i].time_ns + tracks->period_ns) / 1e6);
+	return end;
+}
+
+static void write_meta(struct writer *w, const struct output_tracks *tracks)
+{
+	double start_ms = number_of(w->p, PROFILE_FACT_START, 0) / 1e6;
+	double duration_ms = end_ms(w->p, tracks);
+	const char *arch = profile_fact(w->p, PROFILE_FACT_ARCH), *kernel = profile_fact(w->p, PROFILE_FACT_KERNEL);
+	struct json *j = &w->j;
+
+	json_begin_object(j, "meta");
+	json_uint(j, "version", GECKO_VERSION);
+	json_uint(j, "preprocessedProfileVersion", GECKO_PROCESSED_VERSION);
+	/* The program divides by it. */
+	json_decimal(j, "interval", tracks->period_ns ? tracks->period_ns : 1000000, 6);
+	json_double(j, "startTime", start_ms);
+	if (duration_ms > 0) {
+		json_uint(j, "profilingStartTime", 0);
+		json_double(j, "profilingEndTime", duration_ms);
+	}
+	json_uint(j, "processType", 0);
+	write_categories(j);
+	json_string(j, "product", "pybpf");
+	json_string(j, "importedFrom", "pybpf " PYBPF_VERSION);
+	json_uint(j, "stackwalk", 1);
+	json_bool(j, "debug", false);
+	json_string(j, "platform", "Linux");
+	if (kernel)
+		json_string(j, "oscpu", kernel);
+	if (arch)
+		json_string(j, "abi", arch);
+	if (profile_fact(w->p, PROFILE_FACT_CPUS))
+		json_uint(j, "logicalCPUs", (uint64_t)number_of(w->p, PROFILE_FACT_CPUS, 1));
+	json_begin_object(j, "sampleUnits");
+	json_string(j, "time", "ms");
+	json_string(j, "eventDelay", "ms");
+	json_string(j, "threadCPUDelta", "ns");
+	json_end_object(j);
+	json_bool(j, "symbolicated", true);
+	json_bool(j, "symbolicationNotSupported", true);
+	json_bool(j, "usesOnlyOneStackType", true);
+	json_bool(j, "sourceCodeIsNotOnSearchfox", true);
+	json_begin_array(j, "markerSchema");
+	json_end_array(j);
+	write_extra(w, tracks);
+	json_end_object(j);
+}
+
+int output_gecko(const struct profile *p, const struct output_options *options, FILE *out)
+{
+	struct writer w = {.p = p, .j = {.out = out}};
+	struct output_tracks tracks;
+	struct json *j = &w.j;
+	int err = output_tracks(p, &tracks);
+
+	(void)options;
+	intern_init(&w.functions, sizeof(struct function), sizeof(struct function));
+	intern_init(&w.sources, sizeof(uint32_t), sizeof(uint32_t));
+	err = err ?: find_functions(&w);
+	if (err)
+		goto done;
+	json_begin_object(j, NULL);
+	write_meta(&w, &tracks);
+	json_begin_array(j, "libs");
+	json_end_array(j);
+	write_shared(&w);
+	err = write_threads(&w, &tracks);
+	json_end_object(j);
+	json_line(j);
+done:
+	intern_free(&w.functions);
+	intern_free(&w.sources);
+	free(w.function);
+	output_tracks_free(&tracks);
+	return err;
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The HTML report: one page with its program in it (output/html.asset, made of tools/html by `make html-app`), and the
+ * profile as data that the program unpacks. The data stands in the page's place for it as the text of a <script> of no
+ * script's type: JSON, compressed by gzip, in Base64, so that no name can be taken for markup.
+ *
+ * The JSON, version 1. Lists within one object are columns: element i of each belongs to the same thing. Texts are
+ * indexes of "strings", of which 0 is the empty one; -1 stands for no line, thread or parent.
+ *
+ *   format "pybpf-html", version 1
+ *   measure   {name, unit, period_ns}: what values count; period_ns of CPU time that one stands for, or 0
+ *   facts     {key: value}: PROFILE_FACT_... of profile.h
+ *   account   [{group, key, text, value}]
+ *   roots     of "container", "process", "thread": what the profile wants below its frames, in this order
+ *   strings   [text]
+ *   frames    {name[], file[], line[], first_line[], kind[]}: kind is that of enum profile_frame_kind
+ *   stacks    {down[], frame[]}: the parent's index is the stack's own less down; stack 0 has no frame: -1
+ *   processes {pid[], inner_pid[], name[], container[]}
+ *   threads   {process[], tid[], name[]}
+ *   samples   {stack[], process[], thread[], value[]}, and before[] with a diff
+ *   events    {later_us[], sample[], value[]}: microseconds after the event before it (the first: after the run began),
+ *             less than 0 where events are not in order; value of the sample that was taken then
+ *   sources   {file[], text[]}
+ *   diff      null, or {before, after: names; before_total, after_total; confidence;
+ *             functions {name[], file[]: texts themselves, before[], after[], self_before[], self_after[],
+ *             low[], high[], verdict[]}}: what html_diff says (output_html.h); samples' values are those after
+ */
+#include "output/html.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "output/output.h"
+#include "output/packed.h"
+
+/* The page, from where the linker puts it; the compiler's -Iuser is where the assembler looks for the file. */
+extern const char page_begin[], page_end[];
+__asm__(".pushsection .rodata\n"
+	"page_begin:\n"
+	".incbin \"output/html.asset\"\n"
+	"page_end:\n"
+	".popsection\n");
+
+/* Stands in the page once, where the data belongs. */
+static const char place[] = "@PYBPF_DATA@";
+
+/* A column of count numbers, of which the expression says number i. */
+#define COLUMN(j, key, count, expression)                                                                              \
+	do {                                                                                                           \
+		json_begin_array(j, key);                                                                              \
+		for (uint32_t i = 0; i < (count); i++)                                                                 \
+			json_int(j, NULL, (int64_t)(expression));                                                      \
+		json_end_array(j);                                                                                     \
+	} while (0)
+
+static void write_run(const struct profile *p, struct json *j)
+{
+	struct profile_measure measure = profile_measure(p);
+	const struct profile_account *account;
+	const struct profile_fact *facts;
+	unsigned roots = profile_roots(p);
+	size_t count;
+
+	json_begin_object(j, "measure");
+	json_string(j, "name", measure.name);
+	json_string(j, "unit", measure.unit);
+	json_uint(j, "period_ns", measure.period_ns);
+	json_end_object(j);
+
+	facts = profile_facts(p, &count);
+	json_begin_object(j, "facts");
+	for (size_t i = 0; i < count; i++)
+		json_string(j, profile_string(p, facts[i].key), profile_string(p, facts[i].value));
+	json_end_object(j);
+
+	account = profile_account(p, &count);
+	json_begin_array(j, "account");
+	for (size_t i = 0; i < count; i++) {
+		json_begin_object(j, NULL);
+		json_string(j, "group", profile_string(p, account[i].group));
+		json_string(j, "key", profile_string(p, account[i].key));
+		json_string(j, "text", profile_string(p, account[i].text));
+		json_uint(j, "value", account[i].value);
+		json_end_object(j);
+	}
+	json_end_array(j);
+
+	json_begin_array(j, "roots");
+	if (roots & PROFILE_ROOT_CONTAINER)
+		json_string(j, NULL, "container");
+	if (roots & PROFILE_ROOT_PROCESS)
+		json_string(j, NULL, "process");
+	if (roots & PROFILE_ROOT_THREAD)
+		json_string(j, NULL, "thread");
+	json_end_array(j);
+}
+
+static void write_strings(const struct profile *p, struct json *j)
+{
+	uint32_t count = profile_string_count(p);
+
+	json_begin_array(j, "strings");
+	for (uint32_t i = 0; i < count; i++)
+		json_string(j, NULL, profile_string(p, i));
+	json_end_array(j);
+}
+
+static void write_stacks(const struct profile *p, struct json *j)
+{
+	uint32_t frames = profile_frame_count(p), stacks = profile_stack_count(p);
+
+	json_begin_object(j, "frames");
+	COLUMN(j, "name", frames, profile_frame(p, i)->name);
+	COLUMN(j, "file", frames, profile_frame(p, i)->file);
+	COLUMN(j, "line", frames, profile_frame(p, i)->line);
+	COLUMN(j, "first_line", frames, profile_frame(p, i)->first_line);
+	COLUMN(j, "kind", frames, profile_frame(p, i)->kind);
+	json_end_object(j);
+
+	json_begin_object(j, "stacks");
+	COLUMN(j, "down", stacks, i == PROFILE_ROOT ? 0 : i - profile_stack(p, i)->parent);
+	COLUMN(j, "frame", stacks, i == PROFILE_ROOT ? -1 : (int64_t)profile_stack(p, i)->frame);
+	json_end_object(j);
+}
+
+static int64_t thread_of(const struct profile_sample *sample)
+{
+	return sample->thread == PROFILE_NONE ? -1 : (int64_t)sample->thread;
+}
+
+static void write_samples(const struct profile *p, const struct html_diff *diff, struct json *j)
+{
+	uint32_t processes = profile_process_count(p), threads = profile_thread_count(p);
+	const struct profile_sample *samples;
+	size_t count;
+
+	json_begin_object(j, "processes");
+	COLUMN(j, "pid", processes, profile_process(p, i)->pid);
+	COLUMN(j, "inner_pid", processes, profile_process(p, i)->inner_pid);
+	COLUMN(j, "name", processes, profile_process(p, i)->name);
+	COLUMN(j, "container", processes, profile_process(p, i)->container);
+	json_end_object(j);
+
+	json_begin_object(j, "threads");
+	COLUMN(j, "process", threads, profile_thread(p, i)->process);
+	COLUMN(j, "tid", threads, profile_thread(p, i)->tid);
+	COLUMN(j, "name", threads, profile_thread(p, i)->name);
+	json_end_object(j);
+
+	samples = profile_samples(p, &count);
+	json_begin_object(j, "samples");
+	COLUMN(j, "stack", count, samples[i].stack);
+	COLUMN(j, "process", count, samples[i].process);
+	COLUMN(j, "thread", count, thread_of(&samples[i]));
+	COLUMN(j, "value", count, samples[i].value);
+	if (diff)
+		COLUMN(j, "before", count, diff->before[i]);
+	json_end_object(j);
+}
+
+static void write_events(const struct profile *p, struct json *j)
+{
+	const struct profile_event *events;
+	size_t count;
+
+	events = profile_events(p, &count);
+	json_begin_object(j, "events");
+	COLUMN(j, "later_us", count, events[i].time_ns / 1000 - (i ? events[i - 1].time_ns / 1000 : 0));
+	COLUMN(j, "sample", count, events[i].sample);
+	COLUMN(j, "value", count, events[i].value);
+	json_end_object(j);
+}
+
+static void write_sources(const struct profile *p, struct json *j)
+{
+	const struct profile_source *sources;
+	size_t count;
+
+	sources = profile_sources(p, &count);
+	json_begin_object(j, "sources");
+	COLUMN(j, "file", count, sources[i].file);
+	COLUMN(j, "text", count, sources[i].text);
+	json_end_object(j);
+}
+
+#define FUNCTIONS(j, diff, type, member)                                                                               \
+	do {                                                                                                           \
+		json_begin_array(j, #member);                                                                          \
+		for (size_t i = 0; i < (diff)->nr_functions; i++)                                                      \
+			json_##type(j, NULL, (diff)->functions[i].member);                                             \
+		json_end_array(j);                                                                                     \
+	} while (0)
+
+static void write_diff(const struct profile *p, const struct html_diff *diff, struct json *j)
+{
+	const struct profile_sample *samples;
+	uint64_t before = 0;
+	size_t count;
+
+	if (!diff) {
+		json_null(j, "diff");
+		return;
+	}
+	samples = profile_samples(p, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (samples[i].stack != PROFILE_ROOT)
+			before += diff->before[i];
+	}
+	json_begin_object(j, "diff");
+	json_string(j, "before", diff->before_name);
+	json_string(j, "after", diff->after_name);
+	json_uint(j, "before_total", before);
+	json_uint(j, "after_total", profile_total(p));
+	json_double(j, "confidence", diff->confidence);
+	json_begin_object(j, "functions");
+	FUNCTIONS(j, diff, string, name);
+	FUNCTIONS(j, diff, string, file);
+	FUNCTIONS(j, diff, double, before);
+	FUNCTIONS(j, diff, double, after);
+	FUNCTIONS(j, diff, double, self_before);
+	FUNCTIONS(j, diff, double, self_after);
+	FUNCTIONS(j, diff, double, low);
+	FUNCTIONS(j, diff, double, high);
+	FUNCTIONS(j, diff, int, verdict);
+	json_end_object(j);
+	json_end_object(j);
+}
+
+static void write_data(const struct profile *p, const struct html_diff *diff, FILE *out)
+{
+	struct json j = {.out = out};
+
+	json_begin_object(&j, NULL);
+	json_string(&j, "format", "pybpf-html");
+	json_uint(&j, "version", 1);
+	write_run(p, &j);
+	write_strings(p, &j);
+	write_stacks(p, &j);
+	write_samples(p, diff, &j);
+	write_events(p, &j);
+	write_sources(p, &j);
+	write_diff(p, diff, &j);
+	json_end_object(&j);
+}
+
+static size_t between(const char *begin, const char *end)
+{
+	return (uintptr_t)end - (uintptr_t)begin; /* C knows them as two objects */
+}
+
+/* A part of the page. Returns 0 or negative errno: a later write need not fail for the same reason again. */
+static int write_page(const char *begin, const char *end, FILE *out)
+{
+	errno = 0;
+	if (fwrite(begin, 1, between(begin, end), out) == between(begin, end))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+int html_report(const struct profile *p, const struct html_diff *diff, FILE *out)
+{
+	const char *data = memmem(page_begin, between(page_begin, page_end), place, strlen(place));
+	FILE *packed;
+	int err;
+
+	if (!data)
+		return -EINVAL;
+	err = write_page(page_begin, data, out);
+	if (err)
+		return err;
+	packed = packed_open(out);
+	if (!packed)
+		return -ENOMEM;
+	errno = 0;
+	write_data(p, diff, packed);
+	if (fclose(packed))
+		return errno ? -errno : -EIO;
+	return write_page(data + strlen(place), page_end, out);
+}
+
+int output_html(const struct profile *p, const struct output_options *options, FILE *out)
+{
+	(void)options;
+	return html_report(p, NULL, out);
+}

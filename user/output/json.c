@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The profile as JSON, in one document or a sample on each line. Readers are to pass over members that they do not
+ *know; "version" grows when what is there changes its meaning. Names that are no UTF-8 have U+FFFD in place of foreign
+ *bytes.
+ *
+ * json is one object:
+ *
+ *	format      "pybpf"
+ *	version     1
+ *	measure     what values are: {"name": "samples", "unit": "count", "period_ns": nanoseconds of CPU time that one
+ *	            stands for, or null}
+ *	facts       what is known of the run: {"host": "...", ...}, all texts
+ *	account     what became of samples and processes: [{"group", "key", "text", "value"}]
+ *	processes   [{"pid": or null for several shown as one, "inner_pid": in its PID namespace, or null for the same,
+ *	            "name", "container": or null}]
+ *	threads     [{"process": index, "tid", "name"}]
+ *	frames      [{"kind": "python", or "note" for what stands for missing frames, "name", "file": or null,
+ *	            "line": that was executed, or null, "first_line": of the function, or null}]
+ *	stacks      [{"parent": index of the stack below, or null, "frame": index of its leaf}]; a parent comes first
+ *	samples     [{"stack": index, "process": index, "thread": index or null, "value"}], each different
+ *	events      [[nanoseconds since the run began, index of a sample, value]], by time; only where times were kept
+ *
+ * jsonl's first line is {"type": "profile", "format", "version", "measure", "facts", "account"}. Each other line is a
+ * sample that needs no other line:
+ *
+ *	{"type": "sample", "process": {...}, "thread": {"tid", "name"} or null, "stack": [frame, ...] root first,
+ *	"value", "events": [[nanoseconds, value]], only where times were kept}
+ *
+ * with processes and frames as above. Samples without frames are in neither.
+ */
+#include "base/json.h"
+#include "output/output.h"
+#include "output/path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define JSON_VERSION 1
+
+struct writer {
+	const struct profile *profile;
+	struct json json;
+};
+
+static void write_string_or_null(struct json *j, const char *key, const char *text)
+{
+	if (*text)
+		json_string(j, key, text);
+	else
+		json_null(j, key);
+}
+
+static void write_number_or_null(struct json *j, const char *key, int64_t number, bool known)
+{
+	if (known)
+		json_int(j, key, number);
+	else
+		json_null(j, key);
+}
+
+static void write_measure(struct writer *w)
+{
+	struct profile_measure measure = profile_measure(w->profile);
+
+	json_begin_object(&w->json, "measure");
+	json_string(&w->json, "name", measure.name);
+	json_string(&w->json, "unit", measure.unit);
+	if (measure.period_ns)
+		json_uint(&w->json, "period_ns", measure.period_ns);
+	else
+		json_null(&w->json, "period_ns");
+	json_end_object(&w->json);
+}
+
+static void write_facts(struct writer *w)
+{
+	size_t count;
+	const struct profile_fact *facts = profile_facts(w->profile, &count);
+
+	json_begin_object(&w->json, "facts");
+	for (size_t i = 0; i < count; i++)
+		json_string(&w->json, profile_string(w->profile, facts[i].key),
+			    profile_string(w->profile, facts[i].value));
+	json_end_object(&w->json);
+}
+
+static void write_account(struct writer *w)
+{
+	size_t count;
+	const struct profile_account *account = profile_account(w->profile, &count);
+
+	json_begin_array(&w->json, "account");
+	for (size_t i = 0; i < count; i++) {
+		json_begin_object(&w->json, NULL);
+		json_string(&w->json, "group", profile_string(w->profile, account[i].group));
+		json_string(&w->json, "key", profile_string(w->profile, account[i].key));
+		json_string(&w->json, "text", profile_string(w->profile, account[i].text));
+		json_uint(&w->json, "value", account[i].value);
+		json_end_object(&w->json);
+	}
+	json_end_array(&w->json);
+}
+
+/* What both formats begin with. */
+static void write_head(struct writer *w)
+{
+	json_string(&w->json, "format", "pybpf");
+	json_uint(&w->json, "version", JSON_VERSION);
+	write_measure(w);
+	write_facts(w);
+	write_account(w);
+}
+
+static void write_process(struct writer *w, const char *key, uint32_t index)
+{
+	const struct profile_process *process = profile_process(w->profile, index);
+
+	json_begin_object(&w->json, key);
+	write_number_or_null(&w->json, "pid", process->pid, process->pid != 0);
+	write_number_or_null(&w->json, "inner_pid", process->inner_pid, process->inner_pid != 0);
+	json_string(&w->json, "name", profile_string(w->profile, process->name));
+	write_string_or_null(&w->json, "container", profile_string(w->profile, process->container));
+	json_end_object(&w->json);
+}
+
+/* Without its end: whoever wants more members adds them. */
+static void begin_thread(struct writer *w, const char *key, uint32_t index)
+{
+	const struct profile_thread *thread = profile_thread(w->profile, index);
+
+	json_begin_object(&w->json, key);
+	json_int(&w->json, "tid", thread->tid);
+	json_string(&w->json, "name", profile_string(w->profile, thread->name));
+}
+
+static void write_frame(struct writer *w, uint32_t index)
+{
+	const struct profile_frame *frame = profile_frame(w->profile, index);
+
+	json_begin_object(&w->json, NULL);
+	json_string(&w->json, "kind", frame->kind == PROFILE_NOTE ? "note" : "python");
+	json_string(&w->json, "name", profile_string(w->profile, frame->name));
+	write_string_or_null(&w->json, "file", profile_string(w->profile, frame->file));
+	write_number_or_null(&w->json, "line", frame->line, frame->line != PROFILE_NO_LINE);
+	write_number_or_null(&w->json, "first_line", frame->first_line, frame->first_line != PROFILE_NO_LINE);
+	json_end_object(&w->json);
+}
+
+static void write_tables(struct writer *w)
+{
+	uint32_t processes = profile_process_count(w->profile), threads = profile_thread_count(w->profile);
+	uint32_t frames = profile_frame_count(w->profile), stacks = profile_stack_count(w->profile);
+
+	json_begin_array(&w->json, "processes");
+	for (uint32_t i = 0; i < processes; i++)
+		write_process(w, NULL, i);
+	json_end_array(&w->json);
+	json_begin_array(&w->json, "threads");
+	for (uint32_t i = 0; i < threads; i++) {
+		begin_thread(w, NULL, i);
+		json_uint(&w->json, "process", profile_thread(w->profile, i)->process);
+		json_end_object(&w->json);
+	}
+	json_end_array(&w->json);
+	json_begin_array(&w->json, "frames");
+	for (uint32_t i = 0; i < frames; i++)
+		write_frame(w, i);
+	json_end_array(&w->json);
+	/* PROFILE_ROOT, which is 0 and has no frame, is left out. */
+	json_begin_array(&w->json, "stacks");
+	for (uint32_t i = 1; i < stacks; i++) {
+		const struct profile_stack *stack = profile_stack(w->profile, i);
+
+		json_begin_object(&w->json, NULL);
+		write_number_or_null(&w->json, "parent", (int64_t)stack->parent - 1, stack->parent != PROFILE_ROOT);
+		json_uint(&w->json, "frame", stack->frame);
+		json_end_object(&w->json);
+	}
+	json_end_array(&w->json);
+}
+
+static void write_samples(struct writer *w, const struct profile_sample *samples, size_t count)
+{
+	json_begin_array(&w->json, "samples");
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_sample *sample = &samples[i];
+
+		if (sample->stack == PROFILE_ROOT)
+			continue;
+		json_begin_object(&w->json, NULL);
+		json_uint(&w->json, "stack", sample->stack - 1);
+		json_uint(&w->json, "process", sample->process);
+		write_number_or_null(&w->json, "thread", sample->thread, sample->thread != PROFILE_NONE);
+		json_uint(&w->json, "value", sample->value);
+		json_end_object(&w->json);
+	}
+	json_end_array(&w->json);
+}
+
+/* Samples without frames are not there: those behind them move up. */
+static int write_events(struct writer *w, const struct profile_sample *samples, size_t count)
+{
+	size_t nr_events;
+	const struct profile_event *events = profile_events(w->profile, &nr_events);
+	uint32_t *place, next = 0;
+
+	if (!nr_events)
+		return 0;
+	place = calloc(count ? count : 1, sizeof(*place));
+	if (!place)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		place[i] = samples[i].stack == PROFILE_ROOT ? PROFILE_NONE : next++;
+	json_begin_array(&w->json, "events");
+	for (size_t i = 0; i < nr_events; i++) {
+		if (place[events[i].sample] == PROFILE_NONE)
+			continue;
+		json_begin_array(&w->json, NULL);
+		json_uint(&w->json, NULL, events[i].time_ns);
+		json_uint(&w->json, NULL, place[events[i].sample]);
+		json_uint(&w->json, NULL, events[i].value);
+		json_end_array(&w->json);
+	}
+	json_end_array(&w->json);
+	free(place);
+	return 0;
+}
+
+int output_json(const struct profile *p, const struct output_options *options, FILE *out)
+{
+	struct writer w = {.profile = p, .json = {.out = out}};
+	size_t count;
+	const struct profile_sample *samples = profile_samples(p, &count);
+	int err;
+
+	(void)options;
+	json_begin_object(&w.json, NULL);
+	write_head(&w);
+	write_tables(&w);
+	write_samples(&w, samples, count);
+	err = write_events(&w, samples, count);
+	json_end_object(&w.json);
+	json_line(&w.json);
+	return err;
+}
+
+/* Events by sample: those of sample i are order[first[i]] to order[first[i + 1] - 1], by time. */
+struct by_sample {
+	size_t *first;
+	uint32_t *order;
+};
+
+static int order_events(const struct profile *p, size_t nr_samples, struct by_sample *by)
+{
+	size_t count;
+	const struct profile_event *events = profile_events(p, &count);
+
+	by->first = calloc(nr_samples + 2, sizeof(*by->first));
+	by->order = calloc(count ? count : 1, sizeof(*by->order));
+	if (!by->first || !by->order)
+		return -ENOMEM;
+	/* first[i + 1] is where the next event of sample i goes, and in the end where those of sample i + 1 begin. */
+	for (size_t i = 0; i < count; i++)
+		by->first[events[i].sample + 2]++;
+	for (size_t i = 2; i < nr_samples + 2; i++)
+		by->first[i] += by->first[i - 1];
+	for (size_t i = 0; i < count; i++)
+		by->order[by->first[events[i].sample + 1]++] = (uint32_t)i;
+	return 0;
+}
+
+static void write_own_events(struct writer *w, const struct by_sample *by, size_t sample)
+{
+	size_t count;
+	const struct profile_event *events = profile_events(w->profile, &count);
+
+	if (!count)
+		return;
+	json_begin_array(&w->json, "events");
+	for (size_t i = by->first[sample]; i < by->first[sample + 1]; i++) {
+		json_begin_array(&w->json, NULL);
+		json_uint(&w->json, NULL, events[by->order[i]].time_ns);
+		json_uint(&w->json, NULL, events[by->order[i]].value);
+		json_end_array(&w->json);
+	}
+	json_end_array(&w->json);
+}
+
+static int write_stack(struct writer *w, uint32_t stack, struct output_path *path)
+{
+	int err = output_path(w->profile, stack, path);
+
+	json_begin_array(&w->json, "stack");
+	for (size_t i = 0; i < path->count && !err; i++)
+		write_frame(w, path->frames[i]);
+	json_end_array(&w->json);
+	return err;
+}
+
+static int write_lines(struct writer *w, const struct by_sample *by)
+{
+	struct output_path path = {0};
+	size_t count;
+	const struct profile_sample *samples = profile_samples(w->profile, &count);
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		if (samples[i].stack == PROFILE_ROOT)
+			continue;
+		json_begin_object(&w->json, NULL);
+		json_string(&w->json, "type", "sample");
+		write_process(w, "process", samples[i].process);
+		if (samples[i].thread == PROFILE_NONE) {
+			json_null(&w->json, "thread");
+		} else {
+			begin_thread(w, "thread", samples[i].thread);
+			json_end_object(&w->json);
+		}
+		err = write_stack(w, samples[i].stack, &path);
+		json_uint(&w->json, "value", samples[i].value);
+		write_own_events(w, by, i);
+		json_end_object(&w->json);
+		json_line(&w->json);
+	}
+	output_path_free(&path);
+	return err;
+}
+
+int output_jsonl(const struct profile *p, const struct output_options *options, FILE *out)
+{
+	struct writer w = {.profile = p, .json = {.out = out}};
+	struct by_sample by;
+	size_t count;
+	int err;
+
+	(void)options;
+	profile_samples(p, &count);
+	err = order_events(p, count, &by);
+	if (!err) {
+		json_begin_object(&w.json, NULL);
+		json_string(&w.json, "type", "profile");
+		write_head(&w);
+		json_end_object(&w.json);
+		json_line(&w.json);
+		err = write_lines(&w, &by);
+	}
+	free(by.first);
+	free(by.order);
+	return err;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/keeper.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rights/priority.h"
+#include "rights/rights.h"
+
+/* Ends with the other process: the socket closes. */
+static void serve(int fd, struct output_file *const files[], size_t count)
+{
+	unsigned char index;
+	int err;
+
+	while (recv(fd, &index, 1, 0) == 1) {
+		err = index < count && *files[index]->name ? output_file_commit(files[index]) : -EINVAL;
+		if (send(fd, &err, sizeof(err), MSG_NOSIGNAL) != (ssize_t)sizeof(err))
+			break;
+	}
+	for (size_t i = 0; i < count; i++)
+		output_file_discard(files[i]);
+}
+
+static void run_keeper(int fd, struct output_file *const files[], size_t count)
+{
+	int folders[OUTPUT_KEEPER_FILES], err;
+	struct rights_wanted wanted = {.level = RIGHTS_KEEP, .folders = folders};
+	char answer[256] = "";
+	sigset_t all;
+
+	priority_restore();
+	/* Ctrl-C is for the other one. Nor does a reader of its stdout wait for this one. */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	for (size_t i = 0; i < count; i++) {
+		wanted.override |= output_file_needs_override(files[i]);
+		wanted.sticky |= output_file_needs_fowner(files[i]);
+		if (*files[i]->name)
+			folders[wanted.nr_folders++] = files[i]->folder;
+	}
+	err = rights_drop(&wanted, answer, sizeof(answer));
+	if (send(fd, answer, sizeof(answer), MSG_NOSIGNAL) == (ssize_t)sizeof(answer) && !err)
+		serve(fd, files, count);
+	_exit(0);
+}
+
+int output_keeper_start(struct output_keeper *keeper, struct output_file *const files[], size_t count, char *why,
+			size_t why_size)
+{
+	char answer[256] = "";
+	int ends[2], err = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		any |= *files[i]->name != '\0';
+	if (!any)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		err = -errno;
+		snprintf(why, why_size, "cannot make a socket: %s", strerror(-err));
+		return err;
+	}
+	keeper->pid = fork();
+	if (keeper->pid < 0) {
+		err = -errno;
+		keeper->pid = 0;
+		close(ends[0]);
+		close(ends[1]);
+		snprintf(why, why_size, "cannot start a process: %s", strerror(-err));
+		return err;
+	}
+	if (keeper->pid == 0) {
+		close(ends[0]);
+		run_keeper(ends[1], files, count);
+	}
+	close(ends[1]);
+	keeper->fd = ends[0];
+	if (recv(keeper->fd, answer, sizeof(answer), 0) != (ssize_t)sizeof(answer)) {
+		snprintf(answer, sizeof(answer), "the process that puts files in their places ended at once");
+		err = -EPIPE;
+	} else if (*answer) {
+		err = -EPERM;
+	}
+	if (err) {
+		snprintf(why, why_size, "%s", answer);
+		output_keeper_stop(keeper);
+		return err;
+	}
+	for (size_t i = 0; i < count; i++)
+		output_file_entrust(files[i]);
+	return 0;
+}
+
+int output_keeper_commit(struct output_keeper *keeper, struct output_file *file, size_t index)
+{
+	unsigned char number = (unsigned char)index;
+	bool is_kept = file->entrusted;
+	int err = output_file_commit(file), answer = -EPIPE;
+
+	if (err || !is_kept)
+		return err;
+	/* MSG_NOSIGNAL: a keeper that was killed is an error, not the end. */
+	if (send(keeper->fd, &number, 1, MSG_NOSIGNAL) != 1 ||
+	    recv(keeper->fd, &answer, sizeof(answer), 0) != (ssize_t)sizeof(answer))
+		return -EPIPE;
+	return answer;
+}
+
+void output_keeper_stop(struct output_keeper *keeper)
+{
+	if (!keeper->pid)
+		return;
+	close(keeper->fd);
+	while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*keeper = (struct output_keeper){0};
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int output_path(const struct profile *p, uint32_t stack, struct output_path *path)
+{
+	size_t n = 0;
+
+	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent)
+		n++;
+	if (n > path->room) {
+		uint32_t *frames = reallocarray(path->frames, n * 2, sizeof(*frames));
+
+		if (!frames)
+			return -ENOMEM;
+		path->frames = frames;
+		path->room = n * 2;
+	}
+	path->count = n;
+	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent)
+		path->frames[--n] = profile_stack(p, s)->frame;
+	return 0;
+}
+
+void output_path_free(struct output_path *path)
+{
+	free(path->frames);
+	*path = (struct output_path){0};
+}

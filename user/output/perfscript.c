@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Text as perf script prints samples, for stackcollapse-perf.pl, inferno, speedscope, Firefox Profiler and other
+ * readers of it:
+ *
+ *     comm  PID/TID   seconds.nanoseconds: PERIOD EVENT:
+ *     <TAB>               0 leaf (file:LINE)
+ *     <TAB>               0 root (file:LINE)
+ *     <empty line>
+ *
+ * There is a record for each sample, in the order of their times. The period is what perf's is: CPU
+ * time in nanoseconds where a sample stands for some, else the value. Samples without times are added up to one record
+ * for each stack, at 0: readers that count records and do not look at the period get those wrong, which the header
+ * says.
+ *
+ * There is no CPU (perf's field may be left out), and for an address stands 0: Python frames have lines. Names cannot
+ * hold what would end a field: comm has _ for blanks, files \xNN for blanks and parentheses, and all texts \xNN for
+ * control characters and bytes that are no UTF-8.
+ */
+#include "output/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/tracks.h"
+#include "base/text.h"
+#include "base/text_stream.h"
+
+/* Writes a text as one field; each blank or parenthesis as blank, or as \xNN where that is NULL. */
+static int write_field(const char *text, const char *blank, FILE *out)
+{
+	char *printable = text_printable(text);
+
+	if (!printable)
+		return -ENOMEM;
+	for (const char *c = printable; *c; c++) {
+		if (!strchr(" ()", *c))
+			fputc(*c, out);
+		else if (blank)
+			fputs(blank, out);
+		else
+			fprintf(out, "\\x%02x", *c);
+	}
+	free(printable);
+	return 0;
+}
+
+/* The line of a frame; caller frees. NULL: no memory. */
+static char *line_of(const struct profile *p, uint32_t index)
+{
+	const struct profile_frame *frame = profile_frame(p, index);
+	char *name = text_printable(profile_string(p, frame->name)), *line = NULL;
+	size_t size = 0;
+	FILE *out = name ? text_stream_open(&line, &size) : NULL;
+	int err;
+
+	if (!out) {
+		free(name);
+		return NULL;
+	}
+	/* Readers want some name. */
+	fprintf(out, "\t%16d %s (", 0, *name ? name : "?");
+	free(name);
+	err = write_field(frame->file ? profile_string(p, frame->file) : "[python]", NULL, out);
+	if (frame->file && frame->line != PROFILE_NO_LINE)
+		fprintf(out, ":%d", frame->line);
+	fputs(")\n", out);
+	if (fclose(out) || err) {
+		free(line);
+		return NULL;
+	}
+	return line;
+}
+
+/* What all records of a track begin with; caller frees. NULL: no memory. */
+static char *head_of(const struct profile *p, const struct output_track *track)
+{
+	const struct profile_process *process = profile_process(p, track->process);
+	const struct profile_thread *thread = track->thread == PROFILE_NONE ? NULL : profile_thread(p, track->thread);
+	const char *comm = profile_string(p, thread ? thread->name : process->name);
+	char *head = NULL;
+	size_t size = 0;
+	FILE *out = text_stream_open(&head, &size);
+	int err;
+
+	if (!out)
+		return NULL;
+	err = write_field(*comm ? comm : "?", "_", out);
+	fprintf(out, " %5d/%-5d", process->pid, thread ? thread->tid : process->pid);
+	if (fclose(out) || err) {
+		free(head);
+		return NULL;
+	}
+	return head;
+}
+
+/* Texts that records repeat. */
+struct texts {
+	char **heads; /* of each track */
+	char **lines; /* of each frame */
+	size_t nr_heads, nr_lines;
+};
+
+static void free_texts(struct texts *t)
+{
+	for (size_t i = 0; i < t->nr_heads; i++)
+		free(t->heads[i]);
+	for (size_t i = 0; i < t->nr_lines; i++)
+		free(t->lines[i]);
+	free(t->heads);
+	free(t->lines);
+}
+
+static int make_texts(const struct profile *p, const struct output_tracks *tracks, struct texts *t)
+{
+	uint32_t frames = profile_frame_count(p);
+
+	t->heads = calloc(tracks->count + 1, sizeof(*t->heads));
+	t->lines = calloc((size_t)frames + 1, sizeof(*t->lines));
+	if (!t->heads || !t->lines)
+		return -ENOMEM;
+	while (t->nr_heads < tracks->count) {
+		t->heads[t->nr_heads] = head_of(p, &tracks->tracks[t->nr_heads]);
+		if (!t->heads[t->nr_heads++])
+			return -ENOMEM;
+	}
+	while (t->nr_lines < frames) {
+		t->lines[t->nr_lines] = line_of(p, (uint32_t)t->nr_lines);
+		if (!t->lines[t->nr_lines++])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int write_record(const struct profile *p, const struct output_tick *tick, const struct texts *texts, FILE *out)
+{
+	uint64_t period = profile_measure(p).period_ns ?: 1;
+	const char *event = profile_fact(p, PROFILE_FACT_EVENT) ?: profile_measure(p).name;
+	int err;
+
+	fprintf(out, "%s %5" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " ", texts->heads[tick->track],
+		tick->time_ns / 1000000000, tick->time_ns % 1000000000, tick->value * period);
+	err = write_field(event, "_", out);
+	fputs(": \n", out);
+	for (uint32_t s = tick->stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent)
+		fputs(texts->lines[profile_stack(p, s)->frame], out);
+	fputc('\n', out);
+	return err;
+}
+
+/* The tracks' ticks in the order of their times are the order of records. */
+static int by_time(const void *a, const void *b)
+{
+	const struct output_tick *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	if (x->track != y->track)
+		return x->track < y->track ? -1 : 1;
+	return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+static int write_records(const struct profile *p, struct output_tracks *tracks, FILE *out)
+{
+	struct texts texts = {0};
+	size_t count = 0;
+	int err = make_texts(p, tracks, &texts);
+
+	for (size_t i = 0; i < tracks->count; i++)
+		count += tracks->tracks[i].count;
+	qsort(tracks->ticks, count, sizeof(*tracks->ticks), by_time);
+	for (size_t i = 0; i < count && !err; i++)
+		err = write_record(p, &tracks->ticks[i], &texts, out);
+	free_texts(&texts);
+	return err;
+}
+
+/* Comments. They stand behind the records: not every reader expects them at the beginning. */
+static void write_remarks(const struct output_tracks *tracks, FILE *out)
+{
+	size_t untimed = 0;
+
+	for (size_t i = 0; i < tracks->count; i++)
+		untimed += !tracks->tracks[i].timed;
+	if (untimed)
+		fputs("# samples whose times are not known are added up to one record for each stack, at 0\n", out);
+	/* The first line is how readers know the format that has no record. */
+	if (!tracks->count)
+		fputs("# ========\n# written by pybpf " PYBPF_VERSION ": there are no samples with Python frames\n"
+		      "# ========\n#\n",
+		      out);
+}
+
+int output_perfscript(const struct profile *p, const struct output_options *options, FILE *out)
+{
+	struct output_tracks tracks;
+	int err = output_tracks(p, &tracks);
+
+	(void)options;
+	if (err)
+		return err;
+	err = write_records(p, &tracks, out);
+	if (!err)
+		write_remarks(&tracks, out);
+	output_tracks_free(&tracks);
+	return err;
+}

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pprof's protobuf, compressed. A location is a frame (function and line), a function is what begins on one line of one
+ * file. Process, thread and container are labels (`go tool pprof -tagfocus`, `-tagroot`), by which samples are told
+ * apart, and not frames. Values are samples, and CPU time where it is known how much of it a sample stands for.
+ *
+ * The message is written in many parts, since a message of protobuf may be cut between any two of its fields: what is
+ * in memory is one sample, beside a few numbers for each text.
+ */
+#include "output/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/intern.h"
+#include "output/path.h"
+#include "output/pprof.pb-c.h"
+#include "profile/groups.h"
+#include "base/proto_gzip.h"
+#include "base/text.h"
+#include "base/text_stream.h"
+
+/* The mapping that all locations are in. */
+#define MAPPING_ID 1
+#define MAX_VALUES 2
+
+/* Of a sample, where they say something; names are texts, ids are numbers. */
+enum label {
+	LABEL_PROCESS,
+	LABEL_PID,
+	LABEL_INNER_PID,
+	LABEL_CONTAINER,
+	LABEL_THREAD,
+	LABEL_THREAD_ID,
+	NR_LABELS,
+};
+
+static const char *const label_keys[NR_LABELS] = {
+	[LABEL_PROCESS] = "process",     [LABEL_PID] = "pid",       [LABEL_INNER_PID] = "inner_pid",
+	[LABEL_CONTAINER] = "container", [LABEL_THREAD] = "thread", [LABEL_THREAD_ID] = "thread_id",
+};
+
+struct writer {
+	const struct profile *profile;
+	ProtobufCBuffer *out;
+	struct profile_groups functions;
+	struct intern texts; /* char *, owned, of string_table */
+	int64_t *of_string;  /* the text of each of the profile's strings, 0 where it has none yet */
+	int64_t label_keys[NR_LABELS];
+	struct output_path path;
+	uint64_t *locations;   /* of one sample */
+	size_t locations_room; /* in locations */
+	struct profile_measure measure;
+	bool no_memory; /* what has been written since is of no use */
+};
+
+/* Text in UTF-8, which protobuf asks for, and one line, since `go tool pprof` prints it as it is. Takes it over: it is
+ * freed with the table, or here. */
+static int64_t add_text(struct writer *w, char *text)
+{
+	bool fresh = false;
+	uint32_t i = text ? intern_add(&w->texts, &text, &fresh) : INTERN_NONE;
+
+	if (!fresh)
+		free(text);
+	if (i != INTERN_NONE)
+		return i;
+	w->no_memory = true;
+	return 0;
+}
+
+static int64_t text_of(struct writer *w, const char *text)
+{
+	return add_text(w, text_printable(text));
+}
+
+static int64_t string_of(struct writer *w, uint32_t string)
+{
+	if (!w->of_string[string])
+		w->of_string[string] = text_of(w, profile_string(w->profile, string));
+	return w->of_string[string];
+}
+
+static void emit(struct writer *w, const Pprof__Profile *part)
+{
+	pprof__profile__pack_to_buffer(part, w->out);
+}
+
+/* value * factor, or the largest number that the format has. */
+static int64_t times(uint64_t value, uint64_t factor)
+{
+	int64_t product;
+
+	return __builtin_mul_overflow(value, factor, &product) ? INT64_MAX : product;
+}
+
+static void write_types(struct writer *w)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__ValueType measure = PPROF__VALUE_TYPE__INIT, cpu = PPROF__VALUE_TYPE__INIT;
+	Pprof__ValueType *types[MAX_VALUES] = {&measure, &cpu};
+	const char *start = profile_fact(w->profile, PROFILE_FACT_START);
+	const char *duration = profile_fact(w->profile, PROFILE_FACT_DURATION);
+
+	measure.type = text_of(w, w->measure.name);
+	measure.unit = text_of(w, w->measure.unit);
+	part.sample_type = types;
+	part.n_sample_type = 1;
+	part.default_sample_type = measure.type;
+	if (w->measure.period_ns) {
+		cpu.type = text_of(w, "cpu");
+		cpu.unit = text_of(w, "nanoseconds");
+		part.n_sample_type = MAX_VALUES;
+		part.default_sample_type = cpu.type;
+		part.period_type = &cpu;
+		part.period = times(w->measure.period_ns, 1);
+	}
+	if (start)
+		part.time_nanos = strtoll(start, NULL, 10);
+	if (duration) {
+		double ns = strtod(duration, NULL) * 1e9;
+
+		part.duration_nanos = ns >= 0 && ns < (double)INT64_MAX ? (int64_t)ns : 0;
+	}
+	emit(w, &part);
+}
+
+static void write_comment(struct writer *w, int64_t text)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+
+	part.comment = &text;
+	part.n_comment = 1;
+	emit(w, &part);
+}
+
+/* Facts, and what of the account is not 0. */
+static void write_comments(struct writer *w)
+{
+	size_t facts_count, account_count;
+	const struct profile_fact *facts = profile_facts(w->profile, &facts_count);
+	const struct profile_account *account = profile_account(w->profile, &account_count);
+
+	for (size_t i = 0; i < facts_count; i++) {
+		char *text = NULL, *clean = NULL;
+
+		if (asprintf(&text, "%s: %s", profile_string(w->profile, facts[i].key),
+			     profile_string(w->profile, facts[i].value)) >= 0) {
+			clean = text_printable(text);
+			free(text);
+		}
+		write_comment(w, add_text(w, clean));
+	}
+	for (size_t i = 0; i < account_count; i++) {
+		char *text = NULL;
+		size_t size;
+		FILE *out = account[i].value ? text_stream_open(&text, &size) : NULL;
+
+		if (!account[i].value)
+			continue;
+		if (out) {
+			output_account_entry(w->profile, &account[i], out);
+			if (fclose(out)) {
+				free(text);
+				text = NULL;
+			}
+		}
+		write_comment(w, add_text(w, text));
+	}
+	if (!profile_total(w->profile))
+		write_comment(w, text_of(w, "No sample has Python frames."));
+}
+
+static void write_mapping(struct writer *w)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings = &mapping;
+
+	mapping.id = MAPPING_ID;
+	mapping.filename = profile_process_count(w->profile) == 1 ? string_of(w, profile_process(w->profile, 0)->name)
+								  : text_of(w, "python");
+	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = true;
+	part.mapping = &mappings;
+	part.n_mapping = 1;
+	emit(w, &part);
+}
+
+static void write_functions(struct writer *w)
+{
+	for (uint32_t i = 0; i < w->functions.table.count; i++) {
+		const struct profile_group *group = profile_group(&w->functions, i);
+		Pprof__Profile part = PPROF__PROFILE__INIT;
+		Pprof__Function function = PPROF__FUNCTION__INIT, *functions = &function;
+
+		function.id = i + 1;
+		function.name = string_of(w, group->name);
+		function.filename = string_of(w, group->file);
+		function.start_line = group->line == PROFILE_NO_LINE ? 0 : group->line;
+		part.function = &functions;
+		part.n_function = 1;
+		emit(w, &part);
+	}
+}
+
+static void write_locations(struct writer *w)
+{
+	uint32_t count = profile_frame_count(w->profile);
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct profile_frame *frame = profile_frame(w->profile, i);
+		Pprof__Profile part = PPROF__PROFILE__INIT;
+		Pprof__Location location = PPROF__LOCATION__INIT, *locations = &location;
+		Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+
+		line.function_id = w->functions.of_frame[i] + 1;
+		line.line = frame->line == PROFILE_NO_LINE ? 0 : frame->line;
+		location.id = i + 1;
+		location.mapping_id = MAPPING_ID;
+		location.line = &lines;
+		location.n_line = 1;
+		part.location = &locations;
+		part.n_location = 1;
+		emit(w, &part);
+	}
+}
+
+/* The stack's frames as locations, leaf first, in w->locations. Returns 0 or -ENOMEM. */
+static int locations_of(struct writer *w, uint32_t stack)
+{
+	int err = output_path(w->profile, stack, &w->path);
+
+	if (!err && w->path.room > w->locations_room) {
+		uint64_t *locations = reallocarray(w->locations, w->path.room, sizeof(*locations));
+
+		if (!locations)
+			return -ENOMEM;
+		w->locations = locations;
+		w->locations_room = w->path.room;
+	}
+	for (size_t i = 0; i < w->path.count && !err; i++)
+		w->locations[i] = w->path.frames[w->path.count - 1 - i] + 1;
+	return err;
+}
+
+struct labels {
+	Pprof__Label labels[NR_LABELS], *pointers[NR_LABELS];
+	size_t count;
+};
+
+static void add_label(const struct writer *w, struct labels *to, enum label key, int64_t text, int64_t number)
+{
+	Pprof__Label *label = &to->labels[to->count];
+
+	if (!text && !number)
+		return;
+	pprof__label__init(label);
+	label->key = w->label_keys[key];
+	label->str = text;
+	label->num = number;
+	to->pointers[to->count++] = label;
+}
+
+static void labels_of(struct writer *w, const struct profile_sample *sample, struct labels *labels)
+{
+	const struct profile_process *process = profile_process(w->profile, sample->process);
+
+	labels->count = 0;
+	add_label(w, labels, LABEL_PROCESS, string_of(w, process->name), 0);
+	add_label(w, labels, LABEL_PID, 0, process->pid);
+	add_label(w, labels, LABEL_INNER_PID, 0, process->inner_pid);
+	add_label(w, labels, LABEL_CONTAINER, string_of(w, process->container), 0);
+	if (sample->thread != PROFILE_NONE) {
+		const struct profile_thread *thread = profile_thread(w->profile, sample->thread);
+
+		add_label(w, labels, LABEL_THREAD, string_of(w, thread->name), 0);
+		add_label(w, labels, LABEL_THREAD_ID, 0, thread->tid);
+	}
+}
+
+static int write_samples(struct writer *w)
+{
+	size_t count;
+	const struct profile_sample *samples = profile_samples(w->profile, &count);
+
+	for (int i = 0; i < NR_LABELS; i++)
+		w->label_keys[i] = text_of(w, label_keys[i]);
+	for (size_t i = 0; i < count; i++) {
+		Pprof__Profile part = PPROF__PROFILE__INIT;
+		Pprof__Sample sample = PPROF__SAMPLE__INIT, *one = &sample;
+		int64_t values[MAX_VALUES] = {times(samples[i].value, 1),
+					      times(samples[i].value, w->measure.period_ns)};
+		struct labels labels;
+		int err;
+
+		if (samples[i].stack == PROFILE_ROOT)
+			continue;
+		err = locations_of(w, samples[i].stack);
+		if (err)
+			return err;
+		labels_of(w, &samples[i], &labels);
+		sample.location_id = w->locations;
+		sample.n_location_id = w->path.count;
+		sample.value = values;
+		sample.n_value = w->measure.period_ns ? MAX_VALUES : 1;
+		sample.label = labels.pointers;
+		sample.n_label = labels.count;
+		part.sample = &one;
+		part.n_sample = 1;
+		emit(w, &part);
+	}
+	return 0;
+}
+
+static void write_strings(struct writer *w)
+{
+	for (uint32_t i = 0; i < w->texts.count; i++) {
+		Pprof__Profile part = PPROF__PROFILE__INIT;
+
+		part.string_table = intern_item(&w->texts, i);
+		part.n_string_table = 1;
+		emit(w, &part);
+	}
+}
+
+int output_pprof(const struct profile *p, const struct output_options *options, FILE *out)
+{
+	struct writer w = {
+		.profile = p,
+		.of_string = calloc(profile_string_count(p), sizeof(*w.of_string)),
+		.measure = profile_measure(p),
+	};
+	struct proto_gzip *gzip = proto_gzip_new(out);
+	int err = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION), written = 0;
+
+	(void)options;
+	intern_init(&w.texts, sizeof(char *), 0);
+	if (!err && (!w.of_string || !gzip))
+		err = -ENOMEM;
+	if (!err) {
+		w.out = proto_gzip_buffer(gzip);
+		text_of(&w, ""); /* string_table's first */
+		write_types(&w);
+		write_comments(&w);
+		write_mapping(&w);
+		err = write_samples(&w);
+		write_locations(&w);
+		write_functions(&w);
+		write_strings(&w);
+	}
+	if (gzip)
+		written = proto_gzip_finish(gzip);
+	if (w.no_memory)
+		err = -ENOMEM;
+	for (uint32_t i = 0; i < w.texts.count; i++)
+		free(*(char **)intern_item(&w.texts, i));
+	intern_free(&w.texts);
+	profile_groups_free(&w.functions);
+	free(w.of_string);
+	free(w.locations);
+	output_path_free(&w.path);
+	return err ?: written;
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The saved profile as one of the formats. */
+#include "output/output.h"
+#include "profile/saved.h"
+
+int output_pybpf(const struct profile *p, const struct output_options *options, FILE *out)
+{
+	(void)options;
+	return profile_save(p, out);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a process is called in the profile. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "discovery/ask.h"
+#include "discovery/program.h"
+#include "base/procfs.h"
+#include "session/internal.h"
+
+/* As much of a command line as a root frame shows. */
+#define CMDLINE_MAX 512
+
+/* The container that had no answer in time: not the host. */
+#define UNKNOWN "[unknown]"
+
+/* Without memory for a part of its name it gets none: another process's would be wrong. */
+static void set(struct session_process *process, char **text, const char *value)
+{
+	free(*text);
+	*text = value ? strdup(value) : NULL;
+	if (value && !*text)
+		process->nameless = true;
+}
+
+/* The name of its container, or, where it is in none, the given one. */
+static void set_container(struct session_process *process, const char *otherwise)
+{
+	struct discovery_container container;
+	int err = discovery_ask_container_of(process->pid, &container);
+
+	if (err == -ENOMEM)
+		process->nameless = true;
+	else if (err && err != -ENOENT && err != -ESRCH)
+		set(process, &process->container, UNKNOWN);
+	else if (err != -ESRCH || otherwise)
+		set(process, &process->container, err ? otherwise : container.name);
+}
+
+void session_label_process(struct session *s, struct session_process *process, const struct session_process *before)
+{
+	const struct session_options *options = &s->options;
+	char cmdline[CMDLINE_MAX], program[sizeof(process->comm) + CMDLINE_MAX];
+
+	if (options->cmdline || options->merge) {
+		discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
+		set(process, &process->cmdline, cmdline[0] ? cmdline : NULL);
+		discovery_program_name(process->comm, cmdline, program, sizeof(program));
+		set(process, &process->program,
+		    before && before->program && discovery_program_is_worker(cmdline) ? before->program : program);
+	}
+	if (options->containers)
+		set_container(process, before ? before->container : NULL);
+}
+
+void session_label_again(const struct session *s, struct session_process *process)
+{
+	if (s->options.containers && (!process->container || strcmp(process->container, UNKNOWN) == 0))
+		set_container(process, NULL);
+}
+
+void session_label_copy(struct session_process *process, const struct session_process *parent)
+{
+	set(process, &process->cmdline, parent->cmdline);
+	set(process, &process->program, parent->program);
+	set(process, &process->container, parent->container);
+}
+
+uint32_t session_add_to_profile(struct session *s, struct session_process *process)
+{
+	struct profile_process_info info = {.container = process->container};
+	struct procfs_stat stat;
+
+	if (process->nameless)
+		return PROFILE_NONE;
+	/* A process can have given itself another name. */
+	if (!process->ended && !procfs_stat(process->pid, &stat) && stat.start_time == process->start)
+		snprintf(process->comm, sizeof(process->comm), "%.15s", stat.comm);
+	info.name = process->comm;
+	if (s->options.cmdline && process->cmdline)
+		info.name = process->cmdline;
+	if (s->options.merge) {
+		info.name = process->program ?: process->comm;
+	} else {
+		info.pid = process->pid;
+		info.inner_pid = process->inner_pid == process->pid ? 0 : process->inner_pid;
+	}
+	return profile_add_process(s->profile, &info);
+}

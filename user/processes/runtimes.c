@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Processes with more than one Python: a program that has one and loads a plugin that brings another. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "pybpf.h"
+#include "base/remote.h"
+#include "processes/internal.h"
+
+/* A fork that was made after its parent's new Python was mapped, and told of before, was so long ago at most. */
+#define COPIED_S 1.0
+
+/* A Python of the same layout whose library has been unmapped gives its place to the next. */
+static bool is_unmapped(const struct session_process *process, const struct pybpf_runtime *runtime)
+{
+	uint64_t head;
+
+	return remote_read(process->pid, runtime->interp_head, &head, sizeof(head)) == -EFAULT;
+}
+
+static int find_place(const struct session_process *process, const struct pybpf_proc *entry,
+		      const struct pybpf_runtime *runtime)
+{
+	for (uint32_t i = 0; i < entry->nr_runtimes; i++) {
+		if (entry->runtimes[i].interp_head == runtime->interp_head)
+			return -EEXIST;
+	}
+	for (uint32_t i = 0; i < entry->nr_runtimes; i++) {
+		if (entry->runtimes[i].layout == runtime->layout && is_unmapped(process, &entry->runtimes[i]))
+			return (int)i;
+	}
+	return entry->nr_runtimes < PYBPF_MAX_RUNTIMES ? (int)entry->nr_runtimes : -ENOSPC;
+}
+
+static void look_at_copies(struct session_processes *p)
+{
+	struct session_process *process, *next;
+	double now = session_now();
+
+	HASH_ITER (hh, p->records, process, next) {
+		if (process->copy && !process->ended && process->begun > now - COPIED_S)
+			session_look_again(p, process);
+	}
+}
+
+bool session_has_runtime(const struct session_processes *p, const struct session_process *process,
+			 const struct pybpf_runtime *place)
+{
+	struct pybpf_proc entry;
+	int err = session_kernel_entry(p, process, &entry);
+
+	for (uint32_t i = 0; !err && i < entry.nr_runtimes; i++) {
+		if (entry.runtimes[i].interp_head == place->interp_head)
+			return true;
+	}
+	return err;
+}
+
+int session_add_runtime(struct session_processes *p, struct session_process *process, const struct pybpf_runtime *place)
+{
+	const struct pybpf_layout *layout = session_layout(p->session, place->layout);
+	struct pybpf_proc entry;
+	int err = session_kernel_entry(p, process, &entry), index;
+
+	if (err)
+		return err;
+	index = find_place(process, &entry, place);
+	if (index == -ENOSPC)
+		log_printf(p->session->options.all ? LOG_INFO : LOG_WARN,
+			   "process %d (%.16s) has more than %d Pythons in it; its Python %u.%u is not sampled",
+			   process->pid, process->comm, PYBPF_MAX_RUNTIMES, layout->major, layout->minor);
+	if (index < 0)
+		return index;
+	/* Before the kernel knows: the first samples may come at once. */
+	pysym_add_runtime(p->session->pysym, process->proc_id, (uint32_t)index, layout);
+	process->layouts[index] = place->layout;
+	if ((uint32_t)index >= process->nr_runtimes)
+		process->nr_runtimes = (uint32_t)index + 1;
+	entry.runtimes[index] = *place;
+	if ((uint32_t)index >= entry.nr_runtimes)
+		entry.nr_runtimes = (uint32_t)index + 1;
+	err = session_put_entry(p, process, &entry);
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	look_at_copies(p);
+	return index;
+}
+
+void session_drop_doubted(const struct session_processes *p, const struct session_process *process)
+{
+	struct pybpf_proc entry;
+
+	if (session_kernel_entry(p, process, &entry))
+		return;
+	for (uint32_t i = 0; i < entry.nr_runtimes; i++)
+		entry.runtimes[i].refused = process->doubted >> i & 1;
+	session_put_entry(p, process, &entry);
+}
+
+void session_copy_runtimes(struct session_processes *p, struct session_process *process,
+			   const struct session_process *parent)
+{
+	struct pybpf_proc entry, from;
+
+	for (uint32_t i = 1; i < parent->nr_runtimes; i++) {
+		process->layouts[i] = parent->layouts[i];
+		pysym_add_runtime(p->session->pysym, process->proc_id, i,
+				  session_layout(p->session, parent->layouts[i]));
+	}
+	process->nr_runtimes = parent->nr_runtimes;
+	/* It was made before the kernel knew of all of them. */
+	if (process->nr_runtimes < 2 || session_kernel_entry(p, process, &entry) ||
+	    entry.nr_runtimes == process->nr_runtimes || session_kernel_entry(p, parent, &from))
+		return;
+	memcpy(entry.runtimes, from.runtimes, sizeof(entry.runtimes));
+	entry.nr_runtimes = from.nr_runtimes;
+	session_put_entry(p, process, &entry);
+}
+
+void session_note_running(const struct session_processes *p, struct session_process *process)
+{
+	struct pybpf_proc entry;
+	uint64_t head;
+
+	if (session_kernel_entry(p, process, &entry))
+		return;
+	for (uint32_t i = 0; i < entry.nr_runtimes; i++) {
+		if (!remote_read(process->pid, entry.runtimes[i].interp_head, &head, sizeof(head)) && head)
+			process->running |= 1u << i;
+	}
+}
+
+void session_versions(const struct session_processes *p, const struct session_process *process, char *out, size_t size)
+{
+	uint32_t left = process->running;
+	size_t len = 0;
+
+	for (uint32_t i = 0; left && len < size; i++) {
+		const struct pybpf_layout *layout;
+		int n;
+
+		if (!(left & 1u << i))
+			continue;
+		layout = session_layout(p->session, process->layouts[i]);
+		left &= ~(1u << i);
+		n = snprintf(out + len, size - len, "%s%u.%u",
+			     !len   ? ""
+			     : left ? ", "
+				    : " and ",
+			     layout->major, layout->minor);
+		len += n > 0 ? (size_t)n : 0;
+	}
+}

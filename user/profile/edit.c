@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/edit.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "profile/edit_internal.h"
+
+/* Of a container's ID, as in record. */
+#define ID_PREFIX_MIN 4
+
+/* One profile on its way into another. Maps hold PROFILE_NONE for what has not come along. */
+struct edit {
+	struct profile *to;
+	const struct profile *from;
+	const struct profile_edit *edit;
+	struct edit_match *matches; /* by stack */
+	uint32_t *frames, *stacks, *processes, *threads, *samples;
+	bool *wanted; /* stacks that a sample which passes needs */
+};
+
+int profile_edit_add_pid(struct profile_edit_pids *pids, int32_t pid)
+{
+	int32_t *items = reallocarray(pids->items, pids->count + 1, sizeof(*items));
+
+	if (!items)
+		return -ENOMEM;
+	pids->items = items;
+	pids->items[pids->count++] = pid;
+	return 0;
+}
+
+int profile_edit_add_text(struct profile_edit_texts *texts, const char *text)
+{
+	const char **items = reallocarray(texts->items, texts->count + 1, sizeof(*items));
+
+	if (!items)
+		return -ENOMEM;
+	texts->items = items;
+	texts->items[texts->count++] = text;
+	return 0;
+}
+
+void profile_edit_free(struct profile_edit *edit)
+{
+	free(edit->pids.items);
+	free(edit->threads.items);
+	free(edit->containers.items);
+	free(edit->focus.items);
+	free(edit->ignore.items);
+	*edit = (struct profile_edit){.under = NULL};
+}
+
+int profile_edit_check(struct profile_edit *edit, char *why, size_t why_size)
+{
+	if (edit->anonymize && getrandom(edit->salt, sizeof(edit->salt), 0) != (ssize_t)sizeof(edit->salt)) {
+		snprintf(why, why_size, "cannot draw a random number to hash names with: %s", strerror(errno));
+		return -EIO;
+	}
+	return edit_check_patterns(edit, why, why_size);
+}
+
+static bool is_id(const char *text)
+{
+	return strlen(text) >= ID_PREFIX_MIN && text[strspn(text, "0123456789abcdef")] == '\0';
+}
+
+/* The name, as a glob; in Kubernetes also without the pod's; or an ID of which one has only the beginning. */
+static bool container_fits(const char *container, const char *query)
+{
+	const char *slash = strrchr(container, '/');
+	size_t known = strlen(container), asked = strlen(query);
+
+	if (fnmatch(query, container, 0) == 0 || (slash && fnmatch(query, slash + 1, 0) == 0))
+		return true;
+	return is_id(container) && is_id(query) && strncmp(container, query, known < asked ? known : asked) == 0;
+}
+
+static bool process_passes(const struct edit *e, uint32_t process)
+{
+	const struct profile_process *owner = profile_process(e->from, process);
+	const char *container = profile_string(e->from, owner->container);
+	bool fits = !e->edit->pids.count;
+
+	for (size_t i = 0; i < e->edit->pids.count; i++)
+		fits |= owner->pid == e->edit->pids.items[i];
+	if (!fits || !e->edit->containers.count)
+		return fits;
+	for (size_t i = 0; i < e->edit->containers.count; i++) {
+		if (*container && container_fits(container, e->edit->containers.items[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool thread_passes(const struct edit *e, uint32_t index)
+{
+	const struct profile_thread *thread;
+	char tid[16];
+
+	if (!e->edit->threads.count)
+		return true;
+	if (index == PROFILE_NONE)
+		return false;
+	thread = profile_thread(e->from, index);
+	snprintf(tid, sizeof(tid), "%d", thread->tid);
+	for (size_t i = 0; i < e->edit->threads.count; i++) {
+		const char *query = e->edit->threads.items[i];
+
+		if (strcmp(tid, query) == 0 || fnmatch(query, profile_string(e->from, thread->name), 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool stack_passes(const struct edit *e, uint32_t stack)
+{
+	size_t focuses = e->edit->focus.count;
+	uint64_t all = focuses < PROFILE_EDIT_FOCUS_MAX ? (1ull << focuses) - 1 : UINT64_MAX;
+	const struct edit_match *match = &e->matches[stack];
+
+	return match->focus == all && !match->ignore && (match->under || !e->edit->under);
+}
+
+static uint32_t *new_map(size_t count)
+{
+	uint32_t *map = malloc((count ? count : 1) * sizeof(*map));
+
+	for (size_t i = 0; map && i < count; i++)
+		map[i] = PROFILE_NONE;
+	return map;
+}
+
+static int begin(struct edit *e)
+{
+	size_t samples;
+
+	profile_samples(e->from, &samples);
+	e->frames = new_map(profile_frame_count(e->from));
+	e->stacks = new_map(profile_stack_count(e->from));
+	e->processes = new_map(profile_process_count(e->from));
+	e->threads = new_map(profile_thread_count(e->from));
+	e->samples = new_map(samples);
+	e->wanted = calloc(profile_stack_count(e->from), sizeof(*e->wanted));
+	return e->frames && e->stacks && e->processes && e->threads && e->samples && e->wanted ? 0 : -ENOMEM;
+}
+
+static void end(struct edit *e)
+{
+	free(e->matches);
+	free(e->frames);
+	free(e->stacks);
+	free(e->processes);
+	free(e->threads);
+	free(e->samples);
+	free(e->wanted);
+}
+
+/* Does the stack stand on the root when what is below `under` has been cut away? */
+static bool is_first(const struct edit *e, uint32_t stack)
+{
+	uint32_t parent = profile_stack(e->from, stack)->parent;
+
+	return parent == PROFILE_ROOT || (e->edit->under && !e->matches[parent].under);
+}
+
+/* What passes, in e->wanted and *left_out. */
+static void choose(struct edit *e, bool *passes, uint64_t *left_out)
+{
+	size_t count;
+	const struct profile_sample *samples = profile_samples(e->from, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t stack = samples[i].stack;
+
+		passes[i] = process_passes(e, samples[i].process) && thread_passes(e, samples[i].thread) &&
+			    stack_passes(e, stack);
+		if (!passes[i]) {
+			*left_out += stack == PROFILE_ROOT ? 0 : samples[i].value;
+			continue;
+		}
+		while (stack != PROFILE_ROOT && !e->wanted[stack]) {
+			e->wanted[stack] = true;
+			stack = is_first(e, stack) ? PROFILE_ROOT : profile_stack(e->from, stack)->parent;
+		}
+	}
+}
+
+static uint32_t move_frame(struct edit *e, uint32_t index)
+{
+	const struct profile_frame *frame = profile_frame(e->from, index);
+	const char *name = profile_string(e->from, frame->name), *file = profile_string(e->from, frame->file);
+	char *hidden_name = NULL, *hidden_file = NULL;
+	uint32_t moved = PROFILE_NONE;
+
+	if (e->frames[index] != PROFILE_NONE)
+		return e->frames[index];
+	if (e->edit->anonymize) {
+		hidden_name = frame->kind == PROFILE_NOTE ? strdup(name) : edit_hidden_name(e->edit, name);
+		hidden_file = edit_hidden_path(e->edit, file);
+		name = hidden_name;
+		file = hidden_file;
+	}
+	if (name && file)
+		moved = profile_add_frame(e->to, (enum profile_frame_kind)frame->kind, name, file, frame->line,
+					  frame->first_line);
+	free(hidden_name);
+	free(hidden_file);
+	e->frames[index] = moved;
+	return moved;
+}
+
+/* Parents stand before what stands on them. */
+static int move_stacks(struct edit *e)
+{
+	e->stacks[PROFILE_ROOT] = PROFILE_ROOT;
+	for (uint32_t i = 1; i < profile_stack_count(e->from); i++) {
+		const struct profile_stack *stack = profile_stack(e->from, i);
+		uint32_t frame;
+
+		if (!e->wanted[i])
+			continue;
+		frame = move_frame(e, stack->frame);
+		if (frame == PROFILE_NONE)
+			return -ENOMEM;
+		e->stacks[i] =
+			profile_add_stack(e->to, is_first(e, i) ? PROFILE_ROOT : e->stacks[stack->parent], frame);
+		if (e->stacks[i] == PROFILE_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static uint32_t move_process(struct edit *e, uint32_t index)
+{
+	const struct profile_process *process = profile_process(e->from, index);
+	char *name = NULL, *container = NULL;
+	struct profile_process_info info = {
+		.name = profile_string(e->from, process->name),
+		.container = profile_string(e->from, process->container),
+	};
+
+	if (e->processes[index] != PROFILE_NONE)
+		return e->processes[index];
+	if (!e->edit->merge_processes) {
+		info.pid = process->pid;
+		info.inner_pid = process->inner_pid;
+	}
+	if (e->edit->anonymize) {
+		info.name = name = edit_hidden(e->edit, 'p', info.name);
+		info.container = container = edit_hidden(e->edit, 'c', info.container);
+	}
+	if (info.name && info.container)
+		e->processes[index] = profile_add_process(e->to, &info);
+	free(name);
+	free(container);
+	return e->processes[index];
+}
+
+static uint32_t move_thread(struct edit *e, uint32_t index, uint32_t process)
+{
+	const struct profile_thread *thread = profile_thread(e->from, index);
+	const char *name = profile_string(e->from, thread->name);
+	char *hidden = NULL;
+
+	if (e->threads[index] != PROFILE_NONE)
+		return e->threads[index];
+	if (e->edit->anonymize)
+		name = hidden = edit_hidden(e->edit, 't', name);
+	if (name)
+		e->threads[index] = profile_add_thread(e->to, process, thread->tid, name);
+	free(hidden);
+	return e->threads[index];
+}
+
+static int move_samples(struct edit *e, const bool *passes)
+{
+	size_t count;
+	const struct profile_sample *samples = profile_samples(e->from, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t process, thread = PROFILE_NONE, stack = e->stacks[samples[i].stack];
+
+		if (!passes[i])
+			continue;
+		process = move_process(e, samples[i].process);
+		if (process != PROFILE_NONE && samples[i].thread != PROFILE_NONE) {
+			thread = move_thread(e, samples[i].thread, process);
+			if (thread == PROFILE_NONE)
+				return -ENOMEM;
+		}
+		if (process == PROFILE_NONE || profile_add_sample(e->to, stack, process, thread, samples[i].value))
+			return -ENOMEM;
+		e->samples[i] = profile_find_sample(e->to, stack, process, thread);
+	}
+	return 0;
+}
+
+/* Nanoseconds since 1970; 0: unknown. */
+static uint64_t start_of(const struct profile *p)
+{
+	const char *fact = profile_fact(p, PROFILE_FACT_START);
+
+	return fact ? strtoull(fact, NULL, 10) : 0;
+}
+
+static int move_events(struct edit *e, uint64_t to_start)
+{
+	uint64_t from_start = start_of(e->from), later = 0;
+	size_t there, count;
+	const struct profile_event *events = profile_events(e->from, &count);
+	int err = 0;
+
+	profile_events(e->to, &there);
+	if (to_start && from_start && from_start > to_start)
+		later = from_start - to_start;
+	else if (to_start && from_start && there)
+		err = profile_delay_events(e->to, to_start - from_start);
+	for (size_t i = 0; i < count && !err; i++) {
+		uint64_t time;
+
+		if (e->samples[events[i].sample] == PROFILE_NONE)
+			continue;
+		if (__builtin_add_overflow(events[i].time_ns, later, &time) || time > INT64_MAX)
+			return -EOVERFLOW;
+		err = profile_add_event(e->to, time, e->samples[events[i].sample], events[i].value);
+	}
+	profile_sort_events(e->to);
+	return err;
+}
+
+static int move_sources(struct edit *e)
+{
+	uint32_t texts = profile_string_count(e->from);
+	bool *needed = calloc(texts, sizeof(*needed));
+	size_t count;
+	const struct profile_source *sources = profile_sources(e->from, &count);
+	int err = needed ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < profile_frame_count(e->from) && !err; i++)
+		needed[profile_frame(e->from, i)->file] |= e->frames[i] != PROFILE_NONE;
+	for (size_t i = 0; i < count && !err; i++) {
+		if (needed[sources[i].file])
+			err = profile_set_source(e->to, profile_string(e->from, sources[i].file),
+						 profile_string(e->from, sources[i].text));
+	}
+	free(needed);
+	return err;
+}
+
+/* Nothing at all, so that another's measure and roots can be taken. */
+static bool is_empty(const struct profile *p)
+{
+	size_t samples, account, facts;
+
+	profile_samples(p, &samples);
+	profile_account(p, &account);
+	profile_facts(p, &facts);
+	return !samples && !account && !facts;
+}
+
+static int take_measure(struct edit *e, char *why, size_t why_size)
+{
+	struct profile_measure to = profile_measure(e->to), from = profile_measure(e->from);
+
+	if (is_empty(e->to)) {
+		profile_set_roots(e->to, profile_wanted_roots(e->from));
+		return profile_set_measure(e->to, &from);
+	}
+	profile_set_roots(e->to, profile_wanted_roots(e->to) | profile_wanted_roots(e->from));
+	if (strcmp(to.name, from.name) != 0 || strcmp(to.unit, from.unit) != 0) {
+		snprintf(why, why_size, "one has %s in %s, the other %s in %s", to.name, to.unit, from.name, from.unit);
+		return -EINVAL;
+	}
+	if (to.period_ns != from.period_ns) {
+		snprintf(why, why_size,
+			 "one of the %s stands for %.3f ms of CPU time in one, for %.3f ms in the other; profiles of "
+			 "one rate can be added up",
+			 to.name, (double)to.period_ns / 1e6, (double)from.period_ns / 1e6);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* All values together, times the period, stay what the formats can write. */
+static int check_sum(const struct edit *e)
+{
+	uint64_t period = profile_measure(e->from).period_ns ?: 1, sum = profile_total(e->to), time;
+
+	if (__builtin_add_overflow(sum, profile_total(e->from), &sum) || __builtin_mul_overflow(sum, period, &time) ||
+	    time > INT64_MAX)
+		return -EOVERFLOW;
+	return 0;
+}
+
+static int move(struct edit *e)
+{
+	uint64_t left_out = 0, to_start = start_of(e->to);
+	bool *passes;
+	size_t count;
+	int err = check_sum(e) ?: begin(e);
+
+	if (err)
+		return err;
+	profile_samples(e->from, &count);
+	passes = calloc(count ? count : 1, sizeof(*passes));
+	if (!passes)
+		return -ENOMEM;
+	choose(e, passes, &left_out);
+	err = move_stacks(e) ?: move_samples(e, passes) ?: move_events(e, to_start);
+	free(passes);
+	if (!err && !e->edit->anonymize && !e->edit->no_sources)
+		err = move_sources(e);
+	err = err ?: edit_add_account(e->to, e->from);
+	if (!err && left_out)
+		err = profile_add_account(e->to, "left out", "filters", "that the filters did not let pass", left_out);
+	return err ?: edit_add_facts(e->to, e->from, e->edit);
+}
+
+int profile_edit_add(struct profile *to, const struct profile *from, const struct profile_edit *edit, char *why,
+		     size_t why_size)
+{
+	static const struct profile_edit all = {.under = NULL};
+	struct edit e = {.to = to, .from = from, .edit = edit ?: &all};
+	int err;
+
+	*why = '\0';
+	err = take_measure(&e, why, why_size) ?: edit_match_stacks(from, e.edit, &e.matches, why, why_size);
+	err = err ?: move(&e);
+	end(&e);
+	if (err && !*why)
+		snprintf(why, why_size, "%s",
+			 err == -ENOMEM ? "out of memory" : "their numbers, or the time between them, are too large");
+	return err;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Names that cannot be guessed back. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/edit_internal.h"
+#include "base/text_stream.h"
+
+/* Hexadecimal digits of a hash. Of 10,000 names, two become one with a probability of 2e-7. */
+#define DIGITS 12
+
+/* Parts of names and paths that Python gives, and that tell of no program. */
+static const char *const of_python[] = {
+	"<module>",   "<locals>",  "<lambda>", "<listcomp>", "<setcomp>",
+	"<dictcomp>", "<genexpr>", "<string>", "<stdin>",    NULL,
+};
+
+static bool is_of_python(const char *part, size_t size)
+{
+	for (const char *const *known = of_python; *known; known++) {
+		if (strlen(*known) == size && memcmp(*known, part, size) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void hide(const struct profile_edit *edit, char kind, const char *part, size_t size, FILE *out)
+{
+	const uint64_t hash = siphash(edit->salt, part, size);
+
+	if (size)
+		fprintf(out, "%c%0*" PRIx64, kind, DIGITS, hash >> (64 - 4 * DIGITS));
+}
+
+static char *closed(FILE *out, char **text)
+{
+	bool failed = ferror(out) != 0;
+
+	if (!fclose(out) && !failed)
+		return *text;
+	free(*text);
+	return NULL;
+}
+
+char *edit_hidden(const struct profile_edit *edit, char kind, const char *text)
+{
+	char *hidden = NULL;
+	size_t size;
+	FILE *out = text_stream_open(&hidden, &size);
+
+	if (!out)
+		return NULL;
+	hide(edit, kind, text, strlen(text), out);
+	return closed(out, &hidden);
+}
+
+/* A part of a name can have the separator in angle brackets: <frozen importlib._bootstrap>. */
+static size_t part_size(const char *text, char separator)
+{
+	size_t size = 0;
+
+	if (*text == '<')
+		size = strcspn(text, ">");
+	return size + strcspn(text + size, (const char[]){separator, '\0'});
+}
+
+char *edit_hidden_name(const struct profile_edit *edit, const char *name)
+{
+	char *hidden = NULL;
+	size_t size;
+	FILE *out = text_stream_open(&hidden, &size);
+
+	if (!out)
+		return NULL;
+	for (const char *part = name; *part;) {
+		size_t length = part_size(part, '.');
+
+		if (is_of_python(part, length))
+			fwrite(part, 1, length, out);
+		else
+			hide(edit, 'f', part, length, out);
+		part += length;
+		if (*part)
+			fputc(*part++, out);
+	}
+	return closed(out, &hidden);
+}
+
+char *edit_hidden_path(const struct profile_edit *edit, const char *path)
+{
+	static const char suffix[] = ".py";
+	char *hidden = NULL;
+	size_t size;
+	FILE *out = text_stream_open(&hidden, &size);
+
+	if (!out)
+		return NULL;
+	for (const char *part = path; *part;) {
+		size_t length = part_size(part, '/'), stem = length;
+
+		if (!part[length] && length > strlen(suffix) && strcmp(part + length - strlen(suffix), suffix) == 0)
+			stem = length - strlen(suffix);
+		if (is_of_python(part, length))
+			fwrite(part, 1, length, out);
+		else
+			hide(edit, 'm', part, stem, out);
+		fputs(stem < length ? suffix : "", out);
+		part += length;
+		if (*part)
+			fputc(*part++, out);
+	}
+	return closed(out, &hidden);
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which stacks have the frames that are asked for. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "output/output.h"
+#include "profile/edit_internal.h"
+
+struct patterns {
+	regex_t *regexes; /* of focus, then of ignore */
+	size_t count;
+};
+
+static void free_patterns(struct patterns *patterns)
+{
+	for (size_t i = 0; i < patterns->count; i++)
+		regfree(&patterns->regexes[i]);
+	free(patterns->regexes);
+}
+
+static int no_memory(char *why, size_t why_size)
+{
+	snprintf(why, why_size, "out of memory");
+	return -ENOMEM;
+}
+
+static int compile(struct patterns *patterns, const char *option, const char *text, char *why, size_t why_size)
+{
+	char wrong[128];
+	int err = regcomp(&patterns->regexes[patterns->count], text, REG_EXTENDED | REG_NOSUB);
+
+	if (!err) {
+		patterns->count++;
+		return 0;
+	}
+	regerror(err, &patterns->regexes[patterns->count], wrong, sizeof(wrong));
+	snprintf(why, why_size, "%s %s: not a POSIX extended regular expression: %s", option, text, wrong);
+	return err == REG_ESPACE ? -ENOMEM : -EINVAL;
+}
+
+static int compile_all(struct patterns *patterns, const struct profile_edit *edit, char *why, size_t why_size)
+{
+	size_t most = edit->focus.count + edit->ignore.count;
+	int err = 0;
+
+	*patterns = (struct patterns){.regexes = calloc(most ? most : 1, sizeof(regex_t))};
+	if (!patterns->regexes)
+		return no_memory(why, why_size);
+	if (edit->focus.count > PROFILE_EDIT_FOCUS_MAX) {
+		snprintf(why, why_size, "--focus is given %zu times, and can be %d times", edit->focus.count,
+			 PROFILE_EDIT_FOCUS_MAX);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < edit->focus.count && !err; i++)
+		err = compile(patterns, "--focus", edit->focus.items[i], why, why_size);
+	for (size_t i = 0; i < edit->ignore.count && !err; i++)
+		err = compile(patterns, "--ignore", edit->ignore.items[i], why, why_size);
+	return err;
+}
+
+int edit_check_patterns(const struct profile_edit *edit, char *why, size_t why_size)
+{
+	struct patterns patterns;
+	int err = compile_all(&patterns, edit, why, why_size);
+
+	free_patterns(&patterns);
+	return err;
+}
+
+static int match_frame(const struct profile *p, uint32_t frame, const struct profile_edit *edit,
+		       const struct patterns *patterns, struct edit_match *match)
+{
+	char *label;
+
+	if (edit->under)
+		match->under = !fnmatch(edit->under, profile_string(p, profile_frame(p, frame)->name), 0);
+	if (!patterns->count)
+		return 0;
+	label = output_frame_label(p, frame);
+	if (!label)
+		return -ENOMEM;
+	for (size_t i = 0; i < patterns->count; i++) {
+		if (regexec(&patterns->regexes[i], label, 0, NULL, 0))
+			continue;
+		if (i < edit->focus.count)
+			match->focus |= 1ull << i;
+		else
+			match->ignore = true;
+	}
+	free(label);
+	return 0;
+}
+
+int edit_match_stacks(const struct profile *p, const struct profile_edit *edit, struct edit_match **matches, char *why,
+		      size_t why_size)
+{
+	uint32_t frames = profile_frame_count(p), stacks = profile_stack_count(p);
+	struct edit_match *of_frames = calloc(frames ? frames : 1, sizeof(*of_frames));
+	struct edit_match *of_stacks = calloc(stacks, sizeof(*of_stacks));
+	struct patterns patterns;
+	int err = compile_all(&patterns, edit, why, why_size);
+
+	if (!err && (!of_frames || !of_stacks))
+		err = no_memory(why, why_size);
+	for (uint32_t i = 0; i < frames && !err; i++) {
+		if (match_frame(p, i, edit, &patterns, &of_frames[i]))
+			err = no_memory(why, why_size);
+	}
+	for (uint32_t i = 1; i < stacks && !err; i++) {
+		const struct profile_stack *stack = profile_stack(p, i);
+		const struct edit_match *below = &of_stacks[stack->parent], *own = &of_frames[stack->frame];
+
+		of_stacks[i] = (struct edit_match){
+			.focus = below->focus | own->focus,
+			.ignore = below->ignore || own->ignore,
+			.under = below->under || own->under,
+		};
+	}
+	free_patterns(&patterns);
+	free(of_frames);
+	if (err) {
+		free(of_stacks);
+		of_stacks = NULL;
+	}
+	*matches = of_stacks;
+	return err;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is known of several runs at once. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/edit_internal.h"
+
+/* Of facts that are joined; what does not fit is left out. */
+#define JOINED_MAX 1024
+
+int edit_add_account(struct profile *to, const struct profile *from)
+{
+	size_t count;
+	const struct profile_account *account = profile_account(from, &count);
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++)
+		err = profile_add_account(to, profile_string(from, account[i].group),
+					  profile_string(from, account[i].key), profile_string(from, account[i].text),
+					  account[i].value);
+	return err;
+}
+
+static bool is_one_of(const char *key, const char *const *keys)
+{
+	for (; *keys; keys++) {
+		if (strcmp(key, *keys) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Is it among those that the list has, parted by ", "? */
+static bool has(const char *list, const char *value)
+{
+	size_t size = strlen(value);
+
+	for (const char *at = list; at; at = strstr(at, ", ")) {
+		at += at == list ? 0 : 2;
+		if (strncmp(at, value, size) == 0 && (!at[size] || strncmp(at + size, ", ", 2) == 0))
+			return true;
+	}
+	return false;
+}
+
+static int join(struct profile *to, const char *key, const char *before, const char *value)
+{
+	char joined[JOINED_MAX];
+
+	if (has(before, value))
+		return 0;
+	if (snprintf(joined, sizeof(joined), "%s, %s", before, value) >= (int)sizeof(joined))
+		return 0;
+	return profile_set_fact(to, key, joined);
+}
+
+static int add_fact(struct profile *to, const char *key, const char *value)
+{
+	const char *before = profile_fact(to, key);
+	char number[64];
+
+	if (!before)
+		return profile_set_fact(to, key, value);
+	if (strcmp(key, PROFILE_FACT_START) == 0) {
+		uint64_t first = strtoull(before, NULL, 10), second = strtoull(value, NULL, 10);
+
+		return second < first ? profile_set_fact(to, key, value) : 0;
+	}
+	if (strcmp(key, PROFILE_FACT_DURATION) == 0) {
+		double sum = strtod(before, NULL) + strtod(value, NULL);
+
+		if (!isfinite(sum))
+			return 0;
+		snprintf(number, sizeof(number), "%.3f", sum);
+		return profile_set_fact(to, key, number);
+	}
+	return join(to, key, before, value);
+}
+
+int edit_add_facts(struct profile *to, const struct profile *from, const struct profile_edit *edit)
+{
+	static const char *const nameless[] = {
+		PROFILE_FACT_VERSION, PROFILE_FACT_KERNEL, PROFILE_FACT_ARCH,
+		PROFILE_FACT_CPUS,    PROFILE_FACT_START,  PROFILE_FACT_DURATION,
+		PROFILE_FACT_FREQ,    PROFILE_FACT_EVENT,  NULL,
+	};
+	size_t count;
+	const struct profile_fact *facts = profile_facts(from, &count);
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		const char *key = profile_string(from, facts[i].key), *value = profile_string(from, facts[i].value);
+		char *hidden;
+
+		if (!edit->anonymize || is_one_of(key, nameless)) {
+			err = add_fact(to, key, value);
+		} else if (strcmp(key, PROFILE_FACT_HOST) == 0) {
+			hidden = edit_hidden(edit, 'h', value);
+			err = hidden ? add_fact(to, key, hidden) : -ENOMEM;
+			free(hidden);
+		}
+	}
+	return err;
+}

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/intern.h"
+
+_Static_assert(PROFILE_NONE == INTERN_NONE, "indexes are handed on as they are");
+
+struct profile {
+	struct intern strings; /* char * */
+	struct intern frames, stacks, processes, threads, samples;
+	struct intern account, facts, sources;
+	struct profile_event *events;
+	size_t nr_events, events_room;
+	uint32_t measure_name, measure_unit;
+	uint64_t period_ns;
+	size_t string_bytes;
+	unsigned roots; /* of enum profile_root */
+};
+
+static const struct profile_measure samples_count = {.name = "samples", .unit = "count"};
+
+struct profile *profile_new(void)
+{
+	struct profile *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->roots = PROFILE_ROOT_BY_COUNT;
+	intern_init(&p->strings, sizeof(char *), 0);
+	intern_init(&p->frames, sizeof(struct profile_frame), sizeof(struct profile_frame));
+	intern_init(&p->stacks, sizeof(struct profile_stack), sizeof(struct profile_stack));
+	intern_init(&p->processes, sizeof(struct profile_process), sizeof(struct profile_process));
+	intern_init(&p->threads, sizeof(struct profile_thread), sizeof(struct profile_thread));
+	intern_init(&p->samples, sizeof(struct profile_sample), offsetof(struct profile_sample, thread) + 4);
+	intern_init(&p->account, sizeof(struct profile_account), offsetof(struct profile_account, text));
+	intern_init(&p->facts, sizeof(struct profile_fact), sizeof(uint32_t));
+	intern_init(&p->sources, sizeof(struct profile_source), sizeof(uint32_t));
+	if (profile_add_string(p, "") != 0 || profile_set_measure(p, &samples_count) ||
+	    profile_add_stack(p, PROFILE_NONE, PROFILE_NONE) != PROFILE_ROOT) {
+		profile_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->strings.count; i++)
+		free(*(char **)intern_item(&p->strings, i));
+	intern_free(&p->strings);
+	intern_free(&p->frames);
+	intern_free(&p->stacks);
+	intern_free(&p->processes);
+	intern_free(&p->threads);
+	intern_free(&p->samples);
+	intern_free(&p->account);
+	intern_free(&p->facts);
+	intern_free(&p->sources);
+	free(p->events);
+	free(p);
+}
+
+uint32_t profile_add_string(struct profile *p, const char *text)
+{
+	uint32_t i = intern_find(&p->strings, &text);
+	bool fresh;
+	char *copy;
+
+	if (i != INTERN_NONE)
+		return i;
+	copy = strdup(text);
+	if (!copy)
+		return PROFILE_NONE;
+	i = intern_add(&p->strings, &copy, &fresh);
+	if (i == INTERN_NONE)
+		free(copy);
+	else
+		p->string_bytes += intern_heap(strlen(copy) + 1);
+	return i;
+}
+
+uint32_t profile_add_frame(struct profile *p, enum profile_frame_kind kind, const char *name, const char *file,
+			   int32_t line, int32_t first_line)
+{
+	struct profile_frame frame = {
+		.name = profile_add_string(p, name),
+		.file = profile_add_string(p, file),
+		.line = line,
+		.first_line = first_line,
+		.kind = kind,
+	};
+	bool fresh;
+
+	if (frame.name == PROFILE_NONE || frame.file == PROFILE_NONE)
+		return PROFILE_NONE;
+	return intern_add(&p->frames, &frame, &fresh);
+}
+
+uint32_t profile_add_stack(struct profile *p, uint32_t parent, uint32_t frame)
+{
+	struct profile_stack stack = {parent, frame};
+	bool fresh;
+
+	return intern_add(&p->stacks, &stack, &fresh);
+}
+
+uint32_t profile_add_process(struct profile *p, const struct profile_process_info *info)
+{
+	struct profile_process process = {
+		.pid = info->pid,
+		.inner_pid = info->inner_pid == info->pid ? 0 : info->inner_pid,
+		.name = profile_add_string(p, info->name),
+		.container = profile_add_string(p, info->container ? info->container : ""),
+	};
+	bool fresh;
+
+	if (process.name == PROFILE_NONE || process.container == PROFILE_NONE)
+		return PROFILE_NONE;
+	return intern_add(&p->processes, &process, &fresh);
+}
+
+uint32_t profile_add_thread(struct profile *p, uint32_t process, int32_t tid, const char *name)
+{
+	struct profile_thread thread = {.process = process, .tid = tid, .name = profile_add_string(p, name)};
+	bool fresh;
+
+	if (thread.name == PROFILE_NONE)
+		return PROFILE_NONE;
+	return intern_add(&p->threads, &thread, &fresh);
+}
+
+int profile_add_sample(struct profile *p, uint32_t stack, uint32_t process, uint32_t thread, uint64_t value)
+{
+	struct profile_sample sample = {.stack = stack, .process = process, .thread = thread};
+	bool fresh;
+	uint32_t i = intern_add(&p->samples, &sample, &fresh);
+
+	if (i == PROFILE_NONE)
+		return -ENOMEM;
+	((struct profile_sample *)intern_item(&p->samples, i))->value += value;
+	return 0;
+}
+
+uint32_t profile_find_sample(const struct profile *p, uint32_t stack, uint32_t process, uint32_t thread)
+{
+	const struct profile_sample sample = {.stack = stack, .process = process, .thread = thread};
+
+	return intern_find(&p->samples, &sample);
+}
+
+int profile_add_event(struct profile *p, uint64_t time_ns, uint32_t sample, uint32_t value)
+{
+	if (p->nr_events == p->events_room) {
+		size_t room = p->events_room ? p->events_room * 2 : 1024;
+		void *events = reallocarray(p->events, room, sizeof(*p->events));
+
+		if (!events)
+			return -ENOMEM;
+		p->events = events;
+		p->events_room = room;
+	}
+	p->events[p->nr_events++] = (struct profile_event){.time_ns = time_ns, .sample = sample, .value = value};
+	return 0;
+}
+
+int profile_set_measure(struct profile *p, const struct profile_measure *measure)
+{
+	p->measure_name = profile_add_string(p, measure->name);
+	p->measure_unit = profile_add_string(p, measure->unit);
+	p->period_ns = measure->period_ns;
+	return p->measure_name == PROFILE_NONE || p->measure_unit == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+int profile_add_account(struct profile *p, const char *group, const char *key, const char *text, uint64_t value)
+{
+	struct profile_account entry = {
+		.group = profile_add_string(p, group),
+		.key = profile_add_string(p, key),
+		.text = profile_add_string(p, text),
+	};
+	bool fresh;
+	uint32_t i;
+
+	if (entry.group == PROFILE_NONE || entry.key == PROFILE_NONE || entry.text == PROFILE_NONE)
+		return -ENOMEM;
+	i = intern_add(&p->account, &entry, &fresh);
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	((struct profile_account *)intern_item(&p->account, i))->value += value;
+	return 0;
+}
+
+int profile_set_fact(struct profile *p, const char *key, const char *value)
+{
+	struct profile_fact fact = {.key = profile_add_string(p, key), .value = profile_add_string(p, value)};
+	bool fresh;
+	uint32_t i;
+
+	if (fact.key == PROFILE_NONE || fact.value == PROFILE_NONE)
+		return -ENOMEM;
+	i = intern_add(&p->facts, &fact, &fresh);
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	((struct profile_fact *)intern_item(&p->facts, i))->value = fact.value;
+	return 0;
+}
+
+int profile_set_source(struct profile *p, const char *file, const char *text)
+{
+	struct profile_source source = {.file = profile_add_string(p, file), .text = profile_add_string(p, text)};
+	bool fresh;
+	uint32_t i;
+
+	if (source.file == PROFILE_NONE || source.text == PROFILE_NONE)
+		return -ENOMEM;
+	i = intern_add(&p->sources, &source, &fresh);
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	((struct profile_source *)intern_item(&p->sources, i))->text = source.text;
+	return 0;
+}
+
+const char *profile_string(const struct profile *p, uint32_t index)
+{
+	return *(char *const *)intern_item(&p->strings, index);
+}
+
+const struct profile_frame *profile_frame(const struct profile *p, uint32_t index)
+{
+	return intern_item(&p->frames, index);
+}
+
+const struct profile_stack *profile_stack(const struct profile *p, uint32_t index)
+{
+	return intern_item(&p->stacks, index);
+}
+
+const struct profile_process *profile_process(const struct profile *p, uint32_t index)
+{
+	return intern_item(&p->processes, index);
+}
+
+const struct profile_thread *profile_thread(const struct profile *p, uint32_t index)
+{
+	return intern_item(&p->threads, index);
+}
+
+const struct profile_sample *profile_samples(const struct profile *p, size_t *count)
+{
+	*count = p->samples.count;
+	return p->samples.items;
+}
+
+const struct profile_event *profile_events(const struct profile *p, size_t *count)
+{
+	*count = p->nr_events;
+	return p->events;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct profile_event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->sample < y->sample ? -1 : x->sample > y->sample;
+}
+
+void profile_sort_events(struct profile *p)
+{
+	if (p->nr_events)
+		qsort(p->events, p->nr_events, sizeof(*p->events), by_time);
+}
+
+int profile_delay_events(struct profile *p, uint64_t ns)
+{
+	for (size_t i = 0; i < p->nr_events; i++) {
+		if (p->events[i].time_ns > INT64_MAX || ns > INT64_MAX - p->events[i].time_ns)
+			return -EOVERFLOW;
+	}
+	for (size_t i = 0; i < p->nr_events; i++)
+		p->events[i].time_ns += ns;
+	return 0;
+}
+
+const struct profile_account *profile_account(const struct profile *p, size_t *count)
+{
+	*count = p->account.count;
+	return p->account.items;
+}
+
+const struct profile_source *profile_sources(const struct profile *p, size_t *count)
+{
+	*count = p->sources.count;
+	return p->sources.items;
+}
+
+const struct profile_fact *profile_facts(const struct profile *p, size_t *count)
+{
+	*count = p->facts.count;
+	return p->facts.items;
+}
+
+const char *profile_fact(const struct profile *p, const char *key)
+{
+	for (uint32_t i = 0; i < p->facts.count; i++) {
+		const struct profile_fact *fact = intern_item(&p->facts, i);
+
+		if (strcmp(profile_string(p, fact->key), key) == 0)
+			return profile_string(p, fact->value);
+	}
+	return NULL;
+}
+
+struct profile_measure profile_measure(const struct profile *p)
+{
+	return (struct profile_measure){
+		.name = profile_string(p, p->measure_name),
+		.unit = profile_string(p, p->measure_unit),
+		.period_ns = p->period_ns,
+	};
+}
+
+uint32_t profile_string_count(const struct profile *p)
+{
+	return p->strings.count;
+}
+
+uint32_t profile_stack_count(const struct profile *p)
+{
+	return p->stacks.count;
+}
+
+uint32_t profile_thread_count(const struct profile *p)
+{
+	return p->threads.count;
+}
+
+uint64_t profile_total(const struct profile *p)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < p->samples.count; i++) {
+		const struct profile_sample *sample = intern_item(&p->samples, i);
+
+		if (sample->stack != PROFILE_ROOT)
+			total += sample->value;
+	}
+	return total;
+}
+
+int profile_by_roots(const struct profile *p, struct profile_sample **samples, size_t *count)
+{
+	unsigned roots = profile_roots(p);
+	struct intern sums;
+	int err = 0;
+
+	intern_init(&sums, sizeof(struct profile_sample), offsetof(struct profile_sample, thread) + 4);
+	for (uint32_t i = 0; i < p->samples.count && !err; i++) {
+		const struct profile_sample *sample = intern_item(&p->samples, i);
+		struct profile_sample key = {
+			.stack = sample->stack,
+			.process = roots ? sample->process : PROFILE_NONE,
+			.thread = roots & PROFILE_ROOT_THREAD ? sample->thread : PROFILE_NONE,
+		};
+		bool fresh;
+		uint32_t at;
+
+		if (sample->stack == PROFILE_ROOT)
+			continue;
+		at = intern_add(&sums, &key, &fresh);
+		if (at == INTERN_NONE)
+			err = -ENOMEM;
+		else
+			((struct profile_sample *)intern_item(&sums, at))->value += sample->value;
+	}
+	*count = err ? 0 : sums.count;
+	*samples = err ? NULL : sums.items;
+	if (!err)
+		sums.items = NULL;
+	intern_free(&sums);
+	return err;
+}
+
+uint32_t profile_frame_count(const struct profile *p)
+{
+	return p->frames.count;
+}
+
+uint32_t profile_process_count(const struct profile *p)
+{
+	return p->processes.count;
+}
+
+void profile_set_roots(struct profile *p, unsigned roots)
+{
+	p->roots = roots;
+}
+
+unsigned profile_wanted_roots(const struct profile *p)
+{
+	return p->roots;
+}
+
+unsigned profile_roots(const struct profile *p)
+{
+	unsigned roots = p->roots & ~(unsigned)PROFILE_ROOT_BY_COUNT;
+
+	return p->roots & PROFILE_ROOT_BY_COUNT && p->processes.count > 1 ? roots | PROFILE_ROOT_PROCESS : roots;
+}
+
+size_t profile_bytes(const struct profile *p)
+{
+	return intern_heap(sizeof(*p)) + p->string_bytes + intern_bytes(&p->strings) + intern_bytes(&p->frames) +
+	       intern_bytes(&p->stacks) + intern_bytes(&p->processes) + intern_bytes(&p->threads) +
+	       intern_bytes(&p->samples) + intern_bytes(&p->account) + intern_bytes(&p->facts) +
+	       intern_bytes(&p->sources) + intern_heap(p->events_room * sizeof(*p->events));
+}

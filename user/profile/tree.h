@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The call tree of a profile: what its samples have in common from the root on is one node. Below the frames stand the
+ * profile's roots (container, process, thread), as in every other output.
+ */
+#ifndef PROFILE_TREE_H
+#define PROFILE_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+/* Instead of a node. */
+#define PROFILE_TREE_NONE UINT32_MAX
+
+enum profile_tree_kind {
+	PROFILE_TREE_ALL,       /* node 0, on which everything stands */
+	PROFILE_TREE_CONTAINER, /* what: a string; 0: no container, but the host */
+	PROFILE_TREE_PROCESS,   /* what: a process */
+	PROFILE_TREE_THREAD,    /* what: a thread */
+	PROFILE_TREE_FRAME,     /* what: a frame, of those that are one here the first that was seen */
+};
+
+struct profile_tree_node {
+	uint32_t parent; /* has a smaller index; PROFILE_TREE_NONE for node 0 */
+	uint32_t kind;   /* enum profile_tree_kind */
+	uint32_t what;
+	uint32_t depth;                     /* of node 0 it is 0 */
+	uint32_t first_child, next_sibling; /* or PROFILE_TREE_NONE; siblings with the largest total first */
+	uint64_t self, total;               /* value of samples that end here, and of those that come through here */
+};
+
+struct profile_tree {
+	struct profile_tree_node *nodes; /* node 0 is always there */
+	uint32_t count;
+	uint32_t depth; /* of the deepest node */
+};
+
+/*
+ * Builds the tree of the samples that have frames. Frames are one where kind, name and file are the same, with by_line
+ * also the line. Time and memory grow with the number of distinct stacks, not with their depth. Returns 0 or -ENOMEM.
+ */
+int profile_tree_build(const struct profile *p, bool by_line, struct profile_tree *tree);
+/* May be called on a zeroed tree. */
+void profile_tree_free(struct profile_tree *tree);
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Landlock (Linux 5.13): which files a process may change, whoever it runs as. */
+#include <errno.h>
+#include <linux/landlock.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rights/internal.h"
+
+/* linux/landlock.h of older systems has not these. */
+#define ACCESS_REFER     (1ULL << 13) /* version 2, Linux 5.19 */
+#define ACCESS_TRUNCATE  (1ULL << 14) /* version 3, Linux 6.2 */
+#define ACCESS_IOCTL_DEV (1ULL << 15) /* version 5, Linux 6.10 */
+
+/* All that changes a file or a folder. Reading is not confined: what has to be read for that is in /proc. */
+#define WRITES                                                                                                         \
+	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                  \
+	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |                 \
+	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |                   \
+	 LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
+/* What putting a file in its place takes: by link or rename, over one that was there. */
+#define PLACES (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE)
+
+int rights_landlock_version(void)
+{
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	return version < 0 ? -errno : (int)version;
+}
+
+int rights_landlock_restrict(const int *folders, size_t count)
+{
+	struct landlock_ruleset_attr attr = {.handled_access_fs = WRITES};
+	int version = rights_landlock_version(), ruleset, err = 0;
+
+	if (version < 0)
+		return version;
+	/* A file that moves to another folder: by version 1 it may not, and no output does. */
+	if (version >= 2)
+		attr.handled_access_fs |= ACCESS_REFER;
+	if (version >= 3)
+		attr.handled_access_fs |= ACCESS_TRUNCATE;
+	if (version >= 5)
+		attr.handled_access_fs |= ACCESS_IOCTL_DEV;
+	ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
+	if (ruleset < 0)
+		return -errno;
+	for (size_t i = 0; i < count && !err; i++) {
+		struct landlock_path_beneath_attr beneath = {.allowed_access = PLACES, .parent_fd = folders[i]};
+
+		if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0))
+			err = -errno;
+	}
+	if (!err && syscall(SYS_landlock_restrict_self, ruleset, 0))
+		err = -errno;
+	close(ruleset);
+	return err;
+}

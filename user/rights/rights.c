@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rights/rights.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rights/internal.h"
+
+/* The kernel has room for so many (two words of linux/capability.h); Linux 6.18 has 41. */
+#define CAPABILITIES    64
+#define BIT(capability) (UINT64_C(1) << (capability))
+
+/*
+ * Does bpf(2) ask for CAP_BPF even to use a map that is open? Before Linux 5.19 (commit c8644cd0efe7) it does where
+ * kernel.unprivileged_bpf_disabled is set. To be asked without the capability: the descriptor is none, which is looked
+ * at later.
+ */
+static bool bpf_needs_capability(const struct rights_wanted *wanted)
+{
+	union bpf_attr attr = {.map_fd = UINT32_MAX};
+
+	(void)wanted;
+	return syscall(SYS_bpf, BPF_MAP_GET_NEXT_KEY, &attr, sizeof(attr)) && errno == EPERM;
+}
+
+/* Every PID namespace has a process 1. To be asked without the capability. */
+static bool proc_hides(const struct rights_wanted *wanted)
+{
+	(void)wanted;
+	return access("/proc/1/stat", F_OK) != 0;
+}
+
+static bool has_command(const struct rights_wanted *wanted)
+{
+	return wanted->command;
+}
+
+static bool overrides(const struct rights_wanted *wanted)
+{
+	return wanted->override;
+}
+
+static bool is_sticky(const struct rights_wanted *wanted)
+{
+	return wanted->sticky;
+}
+
+/*
+ * All that is kept, and why. CAP_PERFMON is not: events are open, and attached programs run with nobody's rights.
+ */
+static const struct {
+	int capability;
+	unsigned levels;
+	/* NULL: always. Asked when nothing but what is needed always is in the effective set. */
+	bool (*needed)(const struct rights_wanted *wanted);
+	int stand_in; /* contains it; kept where only that was given. 0: none */
+} kept[] = {
+	/* process_vm_readv(2) and /proc/PID/{maps,root,exe,cwd} of other users' processes. */
+	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
+	/* What is told of every process, where /proc hides those of others (hidepid). */
+	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_SAMPLE) | RIGHTS_IN(RIGHTS_LIST), proc_hides, 0},
+	/* /proc/PID/map_files: a mapped file that was deleted or replaced. */
+	{CAP_CHECKPOINT_RESTORE, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
+	/* Programs, libraries and containers' state in folders that only their user may enter, and map_files itself. */
+	{CAP_DAC_READ_SEARCH, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
+	/* Sources are opened as the user whose program ran them. */
+	{CAP_SETUID, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
+	{CAP_SETGID, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
+	/* Reading the maps. */
+	{CAP_BPF, RIGHTS_IN(RIGHTS_SAMPLE), bpf_needs_capability, CAP_SYS_ADMIN},
+	/* Signals for a command that runs as another user; the filter lets it be sent to no other process. */
+	{CAP_KILL, RIGHTS_IN(RIGHTS_SAMPLE), has_command, 0},
+	/* The folder of the one who called sudo is not root's. */
+	{CAP_DAC_OVERRIDE, RIGHTS_IN(RIGHTS_KEEP), overrides, 0},
+	/* In a sticky folder of another user, a file that replaces another user's is renamed. */
+	{CAP_FOWNER, RIGHTS_IN(RIGHTS_KEEP), is_sticky, 0},
+};
+
+static int read_sets(uint64_t *permitted)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data))
+		return -errno;
+	*permitted = data[0].permitted | (uint64_t)data[1].permitted << 32;
+	return 0;
+}
+
+static int write_sets(uint64_t permitted, uint64_t effective)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {
+		{.permitted = (uint32_t)permitted, .effective = (uint32_t)effective},
+		{.permitted = (uint32_t)(permitted >> 32), .effective = (uint32_t)(effective >> 32)},
+	};
+
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
+}
+
+/* These outlive a change of the sets, and take CAP_SETPCAP; without it there is little that they could give. */
+static void empty_other_sets(void)
+{
+	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+				   SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+				   SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	for (int c = 0; c < CAPABILITIES && prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
+		prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
+	prctl(PR_SET_SECUREBITS, bits, 0, 0, 0);
+}
+
+static int drop_capabilities(const struct rights_wanted *wanted)
+{
+	uint64_t had = 0, keep = 0;
+	int err = read_sets(&had);
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
+		if (kept[i].levels & RIGHTS_IN(wanted->level) && !kept[i].needed)
+			keep |= BIT(kept[i].capability) & had;
+	}
+	err = err ?: write_sets(had, keep);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept) && !err; i++) {
+		if (!(kept[i].levels & RIGHTS_IN(wanted->level)) || !kept[i].needed || !kept[i].needed(wanted))
+			continue;
+		if (had & BIT(kept[i].capability))
+			keep |= BIT(kept[i].capability);
+		else if (kept[i].stand_in)
+			keep |= BIT(kept[i].stand_in) & had;
+	}
+	return err ?: write_sets(keep, keep);
+}
+
+int rights_drop(const struct rights_wanted *wanted, char *why, size_t why_size)
+{
+	int err;
+
+	empty_other_sets();
+	err = drop_capabilities(wanted);
+	if (err) {
+		snprintf(why, why_size, "cannot give up capabilities: %s", strerror(-err));
+		return err;
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
+		err = -errno;
+		snprintf(why, why_size, "cannot set no_new_privs: %s", strerror(-err));
+		return err;
+	}
+	/* A kernel may be built without these two; what is given up above does not depend on them. */
+	if (wanted->level == RIGHTS_KEEP) {
+		err = rights_landlock_restrict(wanted->folders, wanted->nr_folders);
+		if (err && err != -ENOSYS && err != -EOPNOTSUPP) {
+			snprintf(why, why_size, "cannot confine writing by Landlock: %s", strerror(-err));
+			return err;
+		}
+	}
+	err = rights_filter_install(wanted);
+	if (err && err != -ENOSYS && err != -EINVAL) {
+		snprintf(why, why_size, "cannot install the filter of system calls: %s", strerror(-err));
+		return err;
+	}
+	return 0;
+}
+
+int rights_empty(void)
+{
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
+		return -errno;
+	return write_sets(0, 0);
+}
+
+void rights_read(struct rights_left *left)
+{
+	*left = (struct rights_left){0};
+	if (read_sets(&left->capabilities))
+		left->capabilities = UINT64_MAX;
+	for (int c = 0; c < CAPABILITIES; c++) {
+		if (prctl(PR_CAPBSET_READ, c, 0, 0, 0) == 1)
+			left->bounding |= BIT(c);
+	}
+	left->no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+	/* 2: by a filter. */
+	left->filtered = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2;
+}
+
+void rights_name(uint64_t capabilities, char *out, size_t out_size)
+{
+	static const char *const names[] = {
+		[CAP_DAC_OVERRIDE] = "CAP_DAC_OVERRIDE",
+		[CAP_DAC_READ_SEARCH] = "CAP_DAC_READ_SEARCH",
+		[CAP_FOWNER] = "CAP_FOWNER",
+		[CAP_KILL] = "CAP_KILL",
+		[CAP_SYS_PTRACE] = "CAP_SYS_PTRACE",
+		[CAP_SYS_ADMIN] = "CAP_SYS_ADMIN",
+		[CAP_BPF] = "CAP_BPF",
+		[CAP_CHECKPOINT_RESTORE] = "CAP_CHECKPOINT_RESTORE",
+	};
+	size_t at = 0;
+
+	snprintf(out, out_size, "none");
+	for (size_t c = 0; c < CAPABILITIES && at < out_size; c++) {
+		const char *comma = at ? ", " : "";
+
+		if (!(capabilities & BIT(c)))
+			continue;
+		if (c < sizeof(names) / sizeof(*names) && names[c])
+			at += (size_t)snprintf(out + at, out_size - at, "%s%s", comma, names[c]);
+		else
+			at += (size_t)snprintf(out + at, out_size - at, "%scapability %zu", comma, c);
+	}
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The honest account at the end of a run, for people and for machines. */
+#ifndef SESSION_ACCOUNT_H
+#define SESSION_ACCOUNT_H
+
+#include <stdio.h>
+
+#include "session/session.h"
+
+/* Samples that the kernel counted as lost, by any cause. */
+uint64_t session_account_lost(const struct session_account *account);
+/* Prints some lines on out. cost: also what the run cost. */
+void session_account_print(const struct session_account *account, bool cost, FILE *out);
+/* Puts what it counted into the profile. Returns 0 or -ENOMEM. */
+int session_account_keep(const struct session_account *account, struct profile *profile);
+/* "cycles" or "cpu-clock". */
+const char *session_account_source(const struct session_account *account);
+/* Writes it as one JSON object. */
+void session_account_json(const struct session_account *account, FILE *out);
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A program that pybpf starts, in the foreground, with its own stdin, stdout and terminal. */
+#ifndef SESSION_COMMAND_H
+#define SESSION_COMMAND_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "rights/caller.h"
+
+struct session_command {
+	pid_t pid; /* 0: none */
+	int go_fd, error_fd;
+	int exit_code; /* as a shell would give it; valid once reaped */
+	int reaped;
+};
+
+/* Exit codes of shells (POSIX 2.8.2). */
+#define SESSION_COMMAND_NOT_FOUND      127
+#define SESSION_COMMAND_NOT_EXECUTABLE 126
+
+/*
+ * Forks a child that waits before it executes argv; mask is the signal mask it gets back. as: the user that it then
+ * becomes, looked up; NULL: the one that pybpf runs as. Returns 0 or negative errno.
+ */
+int session_command_start(struct session_command *command, char **argv, const sigset_t *mask, const struct caller *as);
+/*
+ * Lets it execute. Returns 0, or, when that failed, the exit code that pybpf should end with, after reporting why.
+ */
+int session_command_release(struct session_command *command, const char *name);
+/* Passes a signal on. */
+void session_command_signal(const struct session_command *command, int signo);
+/* Waits for its end (block) or looks whether it has come. Returns 1 when it has. */
+int session_command_reap(struct session_command *command, int block);
+/* Forgets a child that was never released: it ends by itself. Accepts a zeroed struct. */
+void session_command_drop(struct session_command *command);
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a profile says of its run: where and when, what values are, and what became of all samples. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+
+#include "session/account.h"
+#include "session/internal.h"
+
+#define NS_PER_S 1000000000u
+
+int session_describe(struct session *s, const struct session_account *account)
+{
+	/* With a frequency given, the timer of cycles is kept to it as well. */
+	const struct profile_measure measure = {
+		.name = "samples",
+		.unit = "count",
+		.period_ns = NS_PER_S / account->freq,
+	};
+	char cpus[16], start[24], duration[32], freq[16];
+	struct utsname host = {0};
+	const char *facts[][2] = {
+		{PROFILE_FACT_VERSION, PYBPF_VERSION},
+		{PROFILE_FACT_HOST, host.nodename},
+		{PROFILE_FACT_KERNEL, host.release},
+		{PROFILE_FACT_ARCH, host.machine},
+		{PROFILE_FACT_CPUS, cpus},
+		{PROFILE_FACT_START, start},
+		{PROFILE_FACT_DURATION, duration},
+		{PROFILE_FACT_FREQ, freq},
+		{PROFILE_FACT_EVENT, session_account_source(account)},
+	};
+	int err = profile_set_measure(s->profile, &measure);
+
+	uname(&host);
+	snprintf(cpus, sizeof(cpus), "%ld", s->cpus);
+	snprintf(start, sizeof(start), "%" PRIu64, s->start_ns);
+	snprintf(duration, sizeof(duration), "%.3f", account->duration_s);
+	snprintf(freq, sizeof(freq), "%u", account->freq);
+	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts) && !err; i++)
+		err = profile_set_fact(s->profile, facts[i][0], facts[i][1]);
+	return err ?: session_account_keep(account, s->profile);
+}

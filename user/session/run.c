@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "discovery/ask.h"
+#include "base/scan.h"
+#include "foreign/foreign.h"
+#include "base/log.h"
+#include "rights/priority.h"
+#include "base/procfs.h"
+
+#define PROGRESS_S 0.5
+/* The ring buffer wakes the loop when much has come; else it is looked at so often. */
+#define LOOK_AT_RING_S 0.1
+
+/* What may end without telling is asked for so often. */
+#define ASK_S 0.5
+
+struct loop {
+	struct session_run *run;
+	double begin, deadline, next_tend, next_jitter, next_progress, next_ask;
+	bool shown; /* a progress line stands on the terminal */
+};
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+void session_run_signals(sigset_t *set)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGXFSZ, SIGUSR1, SIGUSR2, SIGCHLD};
+
+	sigemptyset(set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		sigaddset(set, signals[i]);
+}
+
+static void erase_progress(void)
+{
+	fputs("\r\033[K", stderr);
+}
+
+static void show_progress(struct loop *l, double now)
+{
+	uint64_t samples, stacks;
+
+	session_progress(l->run->session, &samples, &stacks);
+	fprintf(stderr, "\r\033[K%.1f s  %llu samples  %llu stacks ", now - l->begin, (unsigned long long)samples,
+		(unsigned long long)stacks);
+	fflush(stderr);
+	l->shown = true;
+}
+
+/*
+ * What the terminal sends, it sends to the command as well; the rest is passed on. SIGXFSZ is about the files that this
+ * process writes: the kernel sends it with a write that fails (EFBIG), as if the process had sent it itself.
+ */
+static void pass_on(const struct session_command *command, int signo, int code)
+{
+	if (signo != SIGCHLD && signo != SIGXFSZ && code <= 0)
+		session_command_signal(command, signo);
+}
+
+/* Returns true when the signal ends the run. */
+static bool on_signal(struct loop *l, int signal_fd)
+{
+	struct signalfd_siginfo info;
+
+	if (read(signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return false;
+	if (l->run->command) {
+		pass_on(l->run->command, (int)info.ssi_signo, info.ssi_code);
+		return false;
+	}
+	return info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2;
+}
+
+void session_run_command(struct session_command *command)
+{
+	sigset_t signals;
+	siginfo_t info;
+
+	session_run_signals(&signals);
+	while (!session_command_reap(command, 0)) {
+		if (sigwaitinfo(&signals, &info) > 0)
+			pass_on(command, info.si_signo, info.si_code);
+	}
+}
+
+static double min(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static int wait_ms(const struct loop *l, double now)
+{
+	double until = min(now + LOOK_AT_RING_S, l->next_jitter);
+
+	if (l->deadline > 0)
+		until = min(until, l->deadline);
+	until = min(until, l->next_tend);
+	if (l->run->progress)
+		until = min(until, l->next_progress);
+	return until <= now ? 0 : (int)((until - now) * 1000) + 1;
+}
+
+static bool target_gone(struct loop *l, double now)
+{
+	if (l->run->command)
+		return session_command_reap(l->run->command, 0);
+	if (session_all_ended(l->run->session))
+		return true;
+	if (!l->run->goes_on || now < l->next_ask)
+		return false;
+	l->next_ask = now + ASK_S;
+	return !l->run->goes_on(l->run->goes_on_arg);
+}
+
+/* Takes what came and does what is due. Returns true when the run has ended, and how in *end. */
+static bool turn(struct loop *l, int signal_fd, bool *more, enum session_end *end)
+{
+	struct session *s = l->run->session;
+	double now = now_s();
+	int left = session_consume(s);
+
+	priority_check();
+	*end = SESSION_END_ERROR;
+	if (left < 0)
+		return true;
+	*more = left;
+	if (now >= l->next_jitter)
+		l->next_jitter = now + session_jitter(s);
+	l->next_tend = session_tend(s);
+	if (l->next_tend < 0)
+		return true;
+	if (on_signal(l, signal_fd))
+		*end = SESSION_END_SIGNAL;
+	else if (target_gone(l, now))
+		*end = SESSION_END_TARGET;
+	else if (l->deadline > 0 && now >= l->deadline)
+		*end = SESSION_END_DURATION;
+	if (*end != SESSION_END_ERROR)
+		return true;
+	if (l->run->progress && now >= l->next_progress) {
+		show_progress(l, now);
+		l->next_progress = now + PROGRESS_S;
+	}
+	return false;
+}
+
+enum session_end session_run(struct session_run *run)
+{
+	struct loop l = {.run = run, .begin = now_s()};
+	enum session_end end = SESSION_END_ERROR;
+	struct pollfd fds[SESSION_FDS + 1];
+	int ring_fds[SESSION_FDS], signal_fd;
+	bool more = false;
+	sigset_t signals;
+
+	session_run_signals(&signals);
+	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signal_fd < 0) {
+		log_error("cannot wait for signals: %s", strerror(errno));
+		return end;
+	}
+	session_fds(run->session, ring_fds);
+	for (int i = 0; i < SESSION_FDS; i++)
+		fds[i] = (struct pollfd){.fd = ring_fds[i], .events = POLLIN};
+	fds[SESSION_FDS] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
+	if (run->duration_s > 0)
+		l.deadline = l.begin + run->duration_s;
+	l.next_progress = l.begin + PROGRESS_S;
+	if (run->progress)
+		log_set_before_message(erase_progress);
+	while (1) {
+		int n = poll(fds, SESSION_FDS + 1, more ? 0 : wait_ms(&l, now_s()));
+
+		if (n < 0 && errno != EINTR) {
+			log_error("cannot wait for events: %s", strerror(errno));
+			break;
+		}
+		if (turn(&l, signal_fd, &more, &end))
+			break;
+	}
+	log_set_before_message(NULL);
+	if (l.shown)
+		erase_progress();
+	close(signal_fd);
+	return end;
+}
+
+/* Seconds since the process was started; large when unknown. */
+static double age_of(pid_t pid)
+{
+	struct procfs_stat stat;
+	struct timespec t;
+
+	if (procfs_stat(pid, &stat) || clock_gettime(CLOCK_BOOTTIME, &t))
+		return 1e9;
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9 - (double)stat.start_time / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* An interpreter that is not mapped and set up by then will not be. */
+#define INTERPRETER_WAIT_S 3.0
+#define INTERPRETER_POLL_S 0.002
+/* Nor will memory that contradicts a layout for so long be a loader's, whenever the program was executed. */
+#define CONTRADICTED_WAIT_S 1.0
+
+/* So many are named. */
+#define BELOW_MAX 8
+
+/* "12 (python3), 13 (celery)": the Pythons below a process; "" where there is none. */
+static void name_pythons_below(pid_t pid, char *text, size_t size)
+{
+	struct discovery_python *python = calloc(1, sizeof(*python));
+	const uint32_t top = (uint32_t)pid;
+	size_t count = 0, found = 0, used = 0;
+	uint32_t *below = NULL;
+	size_t pythons;
+	char why[1024];
+
+	text[0] = '\0';
+	if (!python || discovery_scan_below(&top, 1, &below, &count))
+		count = 0;
+	for (size_t i = 0; i < count && !foreign_is_interrupted(); i++) {
+		if (discovery_wait_runtimes((pid_t)below[i], true, python, 1, &pythons, why, sizeof(why)) !=
+		    DISCOVERY_OK)
+			continue;
+		if (found++ < BELOW_MAX && used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%u (%.15s)", used ? ", " : "", below[i],
+						 python->comm);
+	}
+	if (found > BELOW_MAX && used < size)
+		snprintf(text + used, size - used, " and %zu more", found - BELOW_MAX);
+	free(below);
+	free(python);
+}
+
+static void refuse(pid_t pid, enum discovery_result result, const char *why)
+{
+	char below[512] = "";
+
+	if (result == DISCOVERY_NOT_PYTHON)
+		name_pythons_below(pid, below, sizeof(below));
+	if (below[0])
+		log_error("%s; below it Python runs in %s: give -p %d --children for all that it has started and "
+			  "starts, or the PIDs of those",
+			  why, below, pid);
+	else
+		log_error("%s", why);
+}
+
+/* Keeps those that run and fit their layout. Returns 0 when there is one, else, with all kept, what the last returned.
+ */
+static int validate_pythons(struct discovery_python *out, size_t *count, char *why, size_t why_size)
+{
+	size_t valid = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < *count; i++) {
+		struct discovery_python here = out[i];
+
+		err = discovery_ask_validate(&here, why, why_size);
+		if (!err)
+			out[valid++] = here;
+		else if (err == -EIO)
+			err = -EAGAIN;
+	}
+	if (!valid)
+		return err;
+	*count = valid;
+	return 0;
+}
+
+int session_find_pythons(pid_t pid, bool children, struct discovery_python *out, size_t room, size_t *count)
+{
+	struct timespec pause = {.tv_nsec = (long)(INTERPRETER_POLL_S * 1e9)};
+	double begin = now_s();
+	enum discovery_result result;
+	char why[1024];
+	pid_t process;
+	int err;
+
+	if (procfs_thread_group(pid, &process) == 0 && process != pid) {
+		log_error("%d is a thread of process %d: give -p %d", pid, process, process);
+		return -EINVAL;
+	}
+	while (1) {
+		result = discovery_wait_runtimes(pid, false, out, room, count, why, sizeof(why));
+		if (result == DISCOVERY_PENDING || foreign_is_interrupted()) {
+			log_error("stopped by a signal while process %d was looked at; nothing was sampled", pid);
+			return -EINTR;
+		}
+		if (*count > room)
+			*count = room;
+		if (children && (result == DISCOVERY_NOT_PYTHON || result == DISCOVERY_UNSUPPORTED)) {
+			*count = 0;
+			return 0;
+		}
+		if (result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && *count)) {
+			err = validate_pythons(out, count, why, sizeof(why));
+			if (!err)
+				return 0;
+			if (err == -EINVAL)
+				result = DISCOVERY_CONTRADICTED;
+			else if (err != -EAGAIN)
+				break;
+		} else if (result != DISCOVERY_NOT_PYTHON && result != DISCOVERY_CONTRADICTED) {
+			break;
+		}
+		if (age_of(pid) > INTERPRETER_WAIT_S &&
+		    (result != DISCOVERY_CONTRADICTED || now_s() - begin > CONTRADICTED_WAIT_S)) {
+			if (result != DISCOVERY_OK)
+				break;
+			/* An embedder may set it up at any later time. */
+			log_warn("process %d has the code of Python %s, but no interpreter runs there yet", pid,
+				 out->version);
+			return 0;
+		}
+		nanosleep(&pause, NULL);
+	}
+	refuse(pid, result, why);
+	return result == DISCOVERY_GONE || result == DISCOVERY_ZOMBIE ? -ESRCH : -EINVAL;
+}

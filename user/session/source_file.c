@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/source_file.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "foreign/foreign.h"
+#include "base/procfs.h"
+#include "symbols/pysym.h"
+
+/* An answer takes a fraction of a millisecond, unless a file system does not give one. */
+#define PATIENCE_S 0.25
+/* /proc/PID/status, of a process with SOURCE_GROUPS_MAX groups and more. */
+#define STATUS_MAX (1 << 20)
+
+struct question {
+	pid_t pid;
+	uint64_t start;
+	struct source_rights rights;
+	struct source_identity identity; /* of source_file_text() */
+	char path[4096];
+};
+
+struct look_answer {
+	struct source_rights rights;
+	struct source_identity identity;
+};
+
+static bool is_alive(const struct question *q)
+{
+	struct procfs_stat stat;
+
+	return !procfs_stat(q->pid, &stat) && stat.start_time == q->start;
+}
+
+static bool in_own_namespace(pid_t pid)
+{
+	char path[64], theirs[64], ours[64];
+	ssize_t n, m;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	n = readlink(path, theirs, sizeof(theirs));
+	m = readlink("/proc/self/ns/user", ours, sizeof(ours));
+	return n > 0 && n == m && !memcmp(theirs, ours, (size_t)n);
+}
+
+/*
+ * The groups go with the user: they are taken only while the process has the user and group that the thread had. A
+ * program that gains others by exec has them not, and what it then hands on belongs to the user it hands on to.
+ */
+static void read_groups(pid_t pid, struct source_rights *rights)
+{
+	char *text = NULL, *line, *end;
+	unsigned long uid, gid;
+
+	rights->group_count = 0;
+	if (procfs_read(pid, "status", STATUS_MAX, &text, NULL))
+		return;
+	line = strstr(text, "\nUid:");
+	if (!line || sscanf(line, "\nUid: %*u %*u %*u %lu", &uid) != 1 || uid != rights->thread.fsuid)
+		goto done;
+	line = strstr(line, "\nGid:");
+	if (!line || sscanf(line, "\nGid: %*u %*u %*u %lu", &gid) != 1 || gid != rights->thread.fsgid)
+		goto done;
+	line = strstr(line, "\nGroups:");
+	if (!line)
+		goto done;
+	line += strlen("\nGroups:");
+	while (rights->group_count < SOURCE_GROUPS_MAX) {
+		line += strspn(line, "\t ");
+		gid = strtoul(line, &end, 10);
+		if (end == line)
+			break;
+		rights->groups[rights->group_count++] = (gid_t)gid;
+		line = end;
+	}
+done:
+	free(text);
+}
+
+struct capabilities {
+	struct __user_cap_header_struct head;
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+};
+
+static int get_capabilities(struct capabilities *caps)
+{
+	*caps = (struct capabilities){.head = {.version = _LINUX_CAPABILITY_VERSION_3}};
+	return (int)syscall(SYS_capget, &caps->head, caps->data);
+}
+
+static void set_effective(struct capabilities *caps, int capability, bool on)
+{
+	uint32_t bit = 1u << (capability & 31);
+
+	caps->data[capability >> 5].effective &= ~bit;
+	if (on)
+		caps->data[capability >> 5].effective |= caps->data[capability >> 5].permitted & bit;
+}
+
+static bool has(const struct source_rights *rights, int capability)
+{
+	return rights->own_namespace && rights->thread.capabilities >> capability & 1;
+}
+
+/*
+ * Returns 0, or -EPERM where the helper cannot take over these rights: root without a capability, or another user, who
+ * may read what the thread may not.
+ */
+static int become(const struct source_rights *rights)
+{
+	struct capabilities caps;
+	uid_t own = geteuid();
+
+	/* Needs CAP_SETGID; without it pybpf is not root, and its own groups are what it may read with. */
+	if (setgroups(rights->group_count, rights->groups) && own == 0)
+		return -EPERM;
+	setfsgid(rights->thread.fsgid);
+	setfsuid(rights->thread.fsuid);
+	/* They return what was before, which a second call tells. */
+	if ((uid_t)setfsuid((uid_t)-1) != rights->thread.fsuid)
+		return -EPERM;
+	if ((gid_t)setfsgid((gid_t)-1) != rights->thread.fsgid && own == 0)
+		return -EPERM;
+	if (get_capabilities(&caps))
+		return -EPERM;
+	set_effective(&caps, CAP_DAC_READ_SEARCH, has(rights, CAP_DAC_READ_SEARCH) || has(rights, CAP_DAC_OVERRIDE));
+	set_effective(&caps, CAP_DAC_OVERRIDE, false);
+	return syscall(SYS_capset, &caps.head, caps.data) ? -EPERM : 0;
+}
+
+static void become_self(void)
+{
+	struct capabilities caps;
+
+	setfsuid(geteuid());
+	setfsgid(getegid());
+	setgroups(0, NULL);
+	if (get_capabilities(&caps))
+		return;
+	set_effective(&caps, CAP_DAC_READ_SEARCH, true);
+	set_effective(&caps, CAP_DAC_OVERRIDE, true);
+	syscall(SYS_capset, &caps.head, caps.data);
+	/* commit_creds() in kernel/cred.c clears it with each change of fsuid or fsgid. */
+	foreign_tie_helper();
+}
+
+static void identify(const struct stat *st, struct source_identity *out)
+{
+	*out = (struct source_identity){
+		.dev = st->st_dev,
+		.inode = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.changed_s = st->st_ctim.tv_sec,
+		.changed_ns = st->st_ctim.tv_nsec,
+		.modified_s = st->st_mtim.tv_sec,
+		.modified_ns = st->st_mtim.tv_nsec,
+	};
+}
+
+/* Opens below the root of a process, with the rights. Returns a descriptor or negative errno. */
+static int open_as(const struct source_rights *rights, pid_t root_of, const char *path, struct stat *st)
+{
+	int root = procfs_open_root(root_of, &path), fd;
+
+	if (root < 0)
+		return root;
+	fd = become(rights);
+	if (!fd)
+		fd = procfs_open_below(root, path, st);
+	become_self();
+	close(root);
+	return fd;
+}
+
+static const struct question *checked(const void *question, size_t size)
+{
+	const struct question *q = question;
+
+	return size == sizeof(*q) && !q->path[sizeof(q->path) - 1] && q->path[0] == '/' ? q : NULL;
+}
+
+static int serve_look(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct question *q = checked(question, question_size);
+	struct look_answer *a = answer;
+	struct stat st = {0};
+	int fd;
+
+	if (!q)
+		return -EINVAL;
+	memset(a, 0, sizeof(*a));
+	a->rights.thread = q->rights.thread;
+	a->rights.own_namespace = in_own_namespace(q->pid);
+	read_groups(q->pid, &a->rights);
+	fd = open_as(&a->rights, q->pid, q->path, &st);
+	/* Else all of that was of another process. */
+	if (fd >= 0 && !is_alive(q)) {
+		close(fd);
+		fd = -ESRCH;
+	}
+	if (fd < 0)
+		return fd;
+	close(fd);
+	identify(&st, &a->identity);
+	*size = sizeof(*a);
+	return st.st_size > 0 && st.st_size <= SOURCE_FILE_MAX ? 0 : -EFBIG;
+}
+
+static int read_text(int fd, char *text, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = read(fd, text + done, size - done);
+
+		if (n <= 0)
+			return -EIO;
+		done += (size_t)n;
+	}
+	return memchr(text, '\0', size) ? -EILSEQ : 0;
+}
+
+static int text_below(const struct question *q, pid_t root_of, char *text, size_t *size)
+{
+	struct source_identity identity;
+	struct stat st;
+	int fd = open_as(&q->rights, root_of, q->path, &st), err = -ESTALE;
+
+	if (fd < 0)
+		return fd;
+	identify(&st, &identity);
+	if (!memcmp(&identity, &q->identity, sizeof(identity)) && identity.size <= SOURCE_FILE_MAX) {
+		*size = identity.size;
+		err = read_text(fd, text, *size);
+	}
+	close(fd);
+	return err;
+}
+
+static int serve_text(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct question *q = checked(question, question_size);
+	int err = q ? -ESRCH : -EINVAL;
+
+	if (q && is_alive(q))
+		err = text_below(q, q->pid, answer, size);
+	if (q && err)
+		err = text_below(q, getpid(), answer, size);
+	if (err)
+		*size = 0;
+	return err;
+}
+
+/* Returns NULL without memory, or where the path is too long. */
+static struct question *make_question(const struct source_file *file)
+{
+	struct question *q = strlen(file->path) < sizeof(q->path) ? calloc(1, sizeof(*q)) : NULL;
+
+	if (!q)
+		return NULL;
+	q->pid = file->pid;
+	q->start = file->start;
+	memcpy(q->path, file->path, strlen(file->path) + 1);
+	return q;
+}
+
+int source_file_look(const struct source_file *file, const struct pybpf_rights *thread, struct source_rights *rights,
+		     struct source_identity *identity)
+{
+	struct question *q = make_question(file);
+	struct look_answer answer;
+	size_t size;
+	int err;
+
+	if (!q)
+		return -ENOMEM;
+	q->rights.thread = *thread;
+	err = foreign_call(serve_look, (struct foreign_subject){.pid = file->pid}, q, sizeof(*q), &answer,
+			   sizeof(answer), &size, PATIENCE_S);
+	free(q);
+	/* How much memory the text gets is taken from what the helper says. */
+	if (!err && (size != sizeof(answer) || answer.identity.size > SOURCE_FILE_MAX ||
+		     answer.rights.group_count > SOURCE_GROUPS_MAX))
+		err = -EPROTO;
+	if (err)
+		return err;
+	*rights = answer.rights;
+	*identity = answer.identity;
+	return 0;
+}
+
+char *source_file_text(const struct source_file *file, const struct source_rights *rights,
+		       const struct source_identity *identity)
+{
+	struct question *q = make_question(file);
+	char *text = q ? malloc(identity->size + 1) : NULL;
+	size_t size = 0;
+	int err = -ENOMEM;
+
+	if (text) {
+		q->rights = *rights;
+		q->identity = *identity;
+		err = foreign_call(serve_text, (struct foreign_subject){.pid = file->pid}, q, sizeof(*q), text,
+				   identity->size, &size, PATIENCE_S);
+	}
+	free(q);
+	if (!err && size == identity->size) {
+		text[size] = '\0';
+		return text;
+	}
+	free(text);
+	return NULL;
+}
+
+static int serve_shown_at(const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct question *q = checked(question, question_size);
+
+	(void)answer;
+	(void)size;
+	return q ? pysym_shown_at(q->pid, q->path) : -EINVAL;
+}
+
+int source_file_shown_at(pid_t pid, const char *path)
+{
+	struct question *q;
+	size_t size;
+	int from;
+
+	if (!pysym_path_needs_look(path))
+		return (int)(pysym_short_path(path, NULL) - path);
+	q = make_question(&(struct source_file){.pid = pid, .path = path});
+	from = q ? foreign_call(serve_shown_at, (struct foreign_subject){.pid = pid}, q, sizeof(*q), NULL, 0, &size,
+				PATIENCE_S)
+		 : -ENOMEM;
+	free(q);
+	return from < (int)strlen(path) ? from : -EPROTO;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Source files of other processes, read with the rights of the thread that claims to have run them: what a path in a
+ * code object says is that process's word, and pybpf may have more rights than it.
+ */
+#ifndef SESSION_SOURCE_FILE_H
+#define SESSION_SOURCE_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "pybpf.h"
+
+/* Longest text that is kept. */
+#define SOURCE_FILE_MAX (1 << 20)
+/* Supplementary groups that are taken over; a process may have 65,536. */
+#define SOURCE_GROUPS_MAX 32
+
+/* With what a file is opened; filled by source_file_look(). */
+struct source_rights {
+	struct pybpf_rights thread;
+	bool own_namespace; /* the process is in pybpf's user namespace, so that its capabilities count for files */
+	uint32_t group_count;
+	gid_t groups[SOURCE_GROUPS_MAX];
+};
+
+/* Which file it is, in which state. */
+struct source_identity {
+	uint64_t dev, inode, size;
+	int64_t changed_s, changed_ns;   /* st_ctim */
+	int64_t modified_s, modified_ns; /* st_mtim */
+};
+
+/* What is asked about. */
+struct source_file {
+	pid_t pid;
+	uint64_t start;   /* of the process, clock ticks since boot */
+	const char *path; /* absolute, as the process sees it */
+};
+
+/*
+ * Which regular file of at most SOURCE_FILE_MAX bytes is at the path, for a thread of these rights? Its groups are
+ * looked up into *rights. Returns 0, or negative errno.
+ */
+int source_file_look(const struct source_file *file, const struct pybpf_rights *thread, struct source_rights *rights,
+		     struct source_identity *identity);
+
+/*
+ * Its text, which the caller frees: by way of the process or, when that has ended, below pybpf's own root; NULL when
+ * the file there is another one by now, has a NUL, or cannot be read with these rights.
+ */
+char *source_file_text(const struct source_file *file, const struct source_rights *rights,
+		       const struct source_identity *identity);
+
+/* As pysym_shown_at(). */
+int source_file_shown_at(pid_t pid, const char *path);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/sources.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/intern.h"
+#include "base/log.h"
+#include "session/internal.h"
+#include "session/source_file.h"
+
+/* What a report has room for. */
+#define FILES_MAX 24
+/* The start of a process is known to a clock tick, rounded down, and a file's time to about as much. */
+#define CLOCKS_S 0.02
+
+struct file {
+	char *shown; /* the key */
+	char *path;
+	pid_t pid; /* of the first process that had it */
+	uint64_t start;
+	bool usable;
+	struct source_rights rights;
+	struct source_identity identity; /* when it was met */
+};
+
+struct session_sources {
+	struct session *session;
+	struct intern files; /* struct file */
+};
+
+struct session_sources *session_sources_new(struct session *s)
+{
+	struct session_sources *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->session = s;
+	intern_init(&t->files, sizeof(struct file), 0);
+	return t;
+}
+
+void session_sources_free(struct session_sources *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < t->files.count; i++) {
+		struct file *file = intern_item(&t->files, i);
+
+		free(file->shown);
+		free(file->path);
+	}
+	intern_free(&t->files);
+	free(t);
+}
+
+static double clock_s(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Seconds since 1970. */
+static double start_of(const struct session_process *process)
+{
+	double boot_s = clock_s(CLOCK_REALTIME) - clock_s(CLOCK_BOOTTIME);
+
+	return boot_s + (double)process->start / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* The file as it is now; its text is usable when it was there before the process. */
+static bool look(const struct session_process *process, const struct pybpf_rights *thread, const char *path,
+		 struct source_rights *rights, struct source_identity *identity)
+{
+	const struct source_file file = {.pid = process->pid, .start = process->start, .path = path};
+
+	if (path[0] != '/' || source_file_look(&file, thread, rights, identity))
+		return false;
+	return (double)identity->modified_s + (double)identity->modified_ns / 1e9 <= start_of(process) + CLOCKS_S;
+}
+
+static int add(struct session_sources *t, const struct session_process *process, const struct pybpf_rights *rights,
+	       const char *shown, const char *path)
+{
+	struct file file = {.shown = strdup(shown), .path = strdup(path), .pid = process->pid, .start = process->start};
+	bool fresh;
+
+	file.usable = look(process, rights, path, &file.rights, &file.identity);
+	if (file.shown && file.path && intern_add(&t->files, &file, &fresh) != INTERN_NONE)
+		return 0;
+	free(file.shown);
+	free(file.path);
+	return -ENOMEM;
+}
+
+int session_sources_met(struct session_sources *t, uint64_t proc_id, const struct pybpf_rights *rights,
+			const char *file, const char *path)
+{
+	const struct session_process *process = session_processes_find(t->session->processes, proc_id);
+	uint32_t i = intern_find(&t->files, &file);
+	struct source_identity identity;
+	struct source_rights ignored;
+	struct file *known;
+
+	if (!process)
+		return 0;
+	if (i == INTERN_NONE)
+		return add(t, process, rights, file, path);
+	known = intern_item(&t->files, i);
+	if (!known->usable || (known->pid == process->pid && strcmp(known->path, path) == 0))
+		return 0;
+	known->usable = look(process, rights, path, &ignored, &identity) &&
+			!memcmp(&known->identity, &identity, sizeof(identity));
+	return 0;
+}
+
+static char *text_of(const struct file *file)
+{
+	const struct source_file source = {.pid = file->pid, .start = file->start, .path = file->path};
+
+	return source_file_text(&source, &file->rights, &file->identity);
+}
+
+struct heat {
+	uint32_t file; /* string of the profile */
+	uint64_t value;
+};
+
+static int hottest_first(const void *a, const void *b)
+{
+	const struct heat *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	return x->file < y->file ? -1 : x->file > y->file;
+}
+
+/* Value of samples by the files that they are in, each counted once for a sample. */
+static struct heat *heat_of(const struct profile *p)
+{
+	uint32_t strings = profile_string_count(p);
+	struct heat *heat = calloc(strings, sizeof(*heat));
+	size_t *seen = calloc(strings, sizeof(*seen)), count;
+	const struct profile_sample *samples = profile_samples(p, &count);
+
+	for (uint32_t i = 0; heat && i < strings; i++)
+		heat[i].file = i;
+	for (size_t i = 0; heat && seen && i < count; i++) {
+		for (uint32_t s = samples[i].stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent) {
+			uint32_t file = profile_frame(p, profile_stack(p, s)->frame)->file;
+
+			if (file && seen[file] != i + 1)
+				heat[file].value += samples[i].value;
+			seen[file] = i + 1;
+		}
+	}
+	if (!seen) {
+		free(heat);
+		heat = NULL;
+	}
+	free(seen);
+	if (heat)
+		qsort(heat, strings, sizeof(*heat), hottest_first);
+	return heat;
+}
+
+int session_sources_collect(struct session_sources *t, struct profile *profile)
+{
+	uint32_t strings = profile_string_count(profile);
+	struct heat *heat = heat_of(profile);
+	int err = heat ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < strings && i < FILES_MAX && heat[i].value; i++) {
+		const char *shown = profile_string(profile, heat[i].file);
+		uint32_t at = intern_find(&t->files, &shown);
+		const struct file *file = at == INTERN_NONE ? NULL : intern_item(&t->files, at);
+		char *text = file && file->usable ? text_of(file) : NULL;
+
+		if (text)
+			err = profile_set_source(profile, shown, text);
+		else
+			log_info("%s: its source was not there, or not as it ran", shown);
+		free(text);
+	}
+	free(heat);
+	return err;
+}

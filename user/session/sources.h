@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The source text of the files that most samples are in. A text that may not be the one that ran is not kept: two files
+ * of one shown name, a file that was changed after its process started, or replaced since it was met. Nor is one that
+ * the thread could not have read (source_file.h).
+ */
+#ifndef SESSION_SOURCES_H
+#define SESSION_SOURCES_H
+
+#include <stdint.h>
+
+#include "session/session.h"
+
+struct session_sources;
+
+/* Returns NULL when memory is exhausted. */
+struct session_sources *session_sources_new(struct session *s);
+/* Accepts NULL. */
+void session_sources_free(struct session_sources *t);
+
+/*
+ * A function of the process, run by a thread of these rights, has this file, shown as `file`; its code object has
+ * `path`. Returns 0 or -ENOMEM.
+ */
+int session_sources_met(struct session_sources *t, uint64_t proc_id, const struct pybpf_rights *rights,
+			const char *file, const char *path);
+
+/* Puts the texts into the profile, once all samples are there. Returns 0 or -ENOMEM. */
+int session_sources_collect(struct session_sources *t, struct profile *profile);
+
+#endif

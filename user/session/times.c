@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/times.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ROOM 4096
+
+struct known {
+	struct pybpf_count_key key;
+	uint32_t sample;
+	uint32_t pad;
+};
+
+void session_times_init(struct session_times *t)
+{
+	memset(t, 0, sizeof(*t));
+	intern_init(&t->samples, sizeof(struct known), sizeof(struct pybpf_count_key));
+}
+
+void session_times_free(struct session_times *t)
+{
+	free(t->waiting);
+	intern_free(&t->samples);
+	session_times_init(t);
+}
+
+int session_times_add(struct session_times *t, const struct pybpf_time_event *event, size_t size)
+{
+	if (size < sizeof(*event))
+		return -EBADMSG;
+	if (t->count == t->room) {
+		size_t room = t->room ? t->room + t->room / 2 : FIRST_ROOM;
+		void *waiting = reallocarray(t->waiting, room, sizeof(*t->waiting));
+
+		if (!waiting)
+			return -ENOMEM;
+		t->waiting = waiting;
+		t->room = room;
+	}
+	t->waiting[t->count++] = *event;
+	return 0;
+}
+
+int session_times_know(struct session_times *t, const struct pybpf_count_key *key, uint32_t sample)
+{
+	struct known known = {.key = *key, .sample = sample};
+	bool fresh;
+
+	return intern_add(&t->samples, &known, &fresh) == INTERN_NONE ? -ENOMEM : 0;
+}
+
+int session_times_settle(struct session_times *t, struct profile *profile, uint64_t origin_ns)
+{
+	size_t kept = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct pybpf_time_event *event = &t->waiting[i];
+		const struct pybpf_count_key key = {
+			.stack_id = event->stack_id,
+			.proc_id = event->proc_id,
+			.tid = event->tid,
+			.tid_start_ms = event->tid_start_ms,
+		};
+		uint32_t at = err ? INTERN_NONE : intern_find(&t->samples, &key);
+
+		if (at == INTERN_NONE) {
+			t->waiting[kept++] = *event;
+			continue;
+		}
+		err = profile_add_event(profile, event->time_ns > origin_ns ? event->time_ns - origin_ns : 0,
+					((const struct known *)intern_item(&t->samples, at))->sample, 1);
+	}
+	t->count = kept;
+	return err;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/* When samples were taken: records of the kernel wait here until what they are of is in the profile. */
+#ifndef SESSION_TIMES_H
+#define SESSION_TIMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "profile/profile.h"
+#include "pybpf.h"
+
+struct session_times {
+	struct pybpf_time_event *waiting;
+	size_t count, room;
+	struct intern samples; /* of the profile, by struct pybpf_count_key */
+};
+
+void session_times_init(struct session_times *t);
+void session_times_free(struct session_times *t);
+
+/* Takes a record of size bytes. Returns 0, -EBADMSG or -ENOMEM. */
+int session_times_add(struct session_times *t, const struct pybpf_time_event *event, size_t size);
+
+/* What the kernel counted under key is that sample of the profile. Returns 0 or -ENOMEM. */
+int session_times_know(struct session_times *t, const struct pybpf_count_key *key, uint32_t sample);
+
+/*
+ * Makes events of the profile of all records whose sample is known by now; origin_ns is the CLOCK_MONOTONIC time of the
+ * profile's beginning. Returns 0 or -ENOMEM.
+ */
+int session_times_settle(struct session_times *t, struct profile *profile, uint64_t origin_ns);
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbols/function.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/lines.h"
+
+/* Bytes of line tables that are held at a time; those of a whole standard library are some 10 MiB. */
+#define LINES_MAX (64u << 20)
+
+/* What stands where a name could not be had. */
+static const char unnamed[] = "[unnamed]";
+
+struct pysym_path *pysym_path_take(struct pysym_functions *t, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	struct pysym_path *path;
+
+	HASH_FIND(hh, t->paths, text, size - 1, path);
+	if (!path) {
+		path = malloc(sizeof(*path) + size);
+		if (!path)
+			return NULL;
+		path->refs = 0;
+		path->shown = -1;
+		memcpy(path->text, text, size);
+		HASH_ADD_KEYPTR(hh, t->paths, path->text, size - 1, path);
+		if (!path->hh.tbl) {
+			free(path);
+			return NULL;
+		}
+		t->bytes += intern_heap(sizeof(*path) + size);
+	}
+	path->refs++;
+	return path;
+}
+
+void pysym_path_drop(struct pysym_functions *t, struct pysym_path *path)
+{
+	if (--path->refs)
+		return;
+	t->bytes -= intern_heap(sizeof(*path) + strlen(path->text) + 1);
+	HASH_DEL(t->paths, path);
+	free(path);
+}
+
+size_t pysym_lines_room(const struct pysym_functions *t)
+{
+	return LINES_MAX - t->lines_held;
+}
+
+static size_t key_size(const struct pysym_function *function)
+{
+	return sizeof(function->key) + function->key.name_size + function->lines_size;
+}
+
+static size_t function_heap(const struct pysym_function *function)
+{
+	return intern_heap(sizeof(*function) + function->key.name_size + function->lines_size) +
+	       intern_bytes(&function->positions);
+}
+
+static struct pysym_function *new_function(const struct pysym_content *content, const struct pybpf_layout *layout,
+					   struct pysym_path *path, uint32_t shown)
+{
+	const char *name = content->name ? content->name : unnamed;
+	uint32_t name_size = (uint32_t)strlen(name) + 1, lines_size = content->lines ? content->lines_size : 0;
+	struct pysym_function *function = malloc(sizeof(*function) + name_size + lines_size);
+
+	if (!function)
+		return NULL;
+	memset(function, 0, sizeof(*function));
+	function->lines_size = lines_size;
+	intern_init(&function->positions, sizeof(struct pysym_position), sizeof(int32_t));
+	function->key.path = path;
+	function->key.shown = shown;
+	function->key.first_line = content->first_line;
+	function->key.name_size = name_size;
+	function->key.code_adaptive = layout->code_adaptive;
+	function->key.position_kind = layout->position_kind;
+	function->key.line_kind = layout->line_kind;
+	function->key.hidden = content->hidden;
+	function->key.has_lines = content->lines != NULL;
+	memcpy(function->bytes, name, name_size);
+	if (lines_size)
+		memcpy(function->bytes + name_size, content->lines, lines_size);
+	return function;
+}
+
+struct pysym_function *pysym_function_take(struct pysym_functions *t, const struct pysym_content *content,
+					   const struct pybpf_layout *layout, struct pysym_path *path, uint32_t shown)
+{
+	struct pysym_function *fresh = new_function(content, layout, path, shown), *function;
+
+	if (!fresh)
+		return NULL;
+	HASH_FIND(hh, t->functions, &fresh->key, key_size(fresh), function);
+	if (function) {
+		free(fresh);
+	} else {
+		function = fresh;
+		HASH_ADD_KEYPTR(hh, t->functions, &function->key, key_size(function), function);
+		if (!function->hh.tbl) {
+			free(function);
+			return NULL;
+		}
+		path->refs++;
+		t->lines_held += function->lines_size;
+		t->bytes += function_heap(function);
+	}
+	function->refs++;
+	return function;
+}
+
+void pysym_function_drop(struct pysym_functions *t, struct pysym_function *function)
+{
+	if (--function->refs)
+		return;
+	t->lines_held -= function->lines_size;
+	t->bytes -= function_heap(function);
+	HASH_DEL(t->functions, function);
+	pysym_path_drop(t, function->key.path);
+	intern_free(&function->positions);
+	free(function);
+}
+
+/* The byte offset of the instruction in the bytecode, as line tables count. */
+static int64_t bytecode_offset(const struct pysym_function_key *key, int32_t position)
+{
+	if (key->position_kind == PYBPF_POS_INSTR_PTR)
+		return (int64_t)position - key->code_adaptive;
+	return key->line_kind == PYBPF_LINES_PEP626 ? (int64_t)position * 2 : position;
+}
+
+static int32_t line_of(const struct pysym_function *function, enum pysym_line_mode mode, int32_t position)
+{
+	const struct pysym_function_key *key = &function->key;
+	const uint8_t *lines = (const uint8_t *)function->bytes + key->name_size;
+	int line;
+
+	if (mode == PYSYM_LINES_NONE)
+		return -1;
+	if (mode == PYSYM_LINES_FIRST)
+		return key->first_line;
+	if (position == PYBPF_NO_POSITION || !key->has_lines)
+		return -1;
+	line = pysym_line((enum pybpf_line_kind)key->line_kind, lines, function->lines_size, key->first_line,
+			  bytecode_offset(key, position));
+	return line < 0 ? -1 : line;
+}
+
+struct pysym_position *pysym_function_at(struct pysym_functions *t, struct pysym_function *function, int32_t position)
+{
+	struct pysym_position at = {
+		.position = t->mode == PYSYM_LINES_CURRENT ? position : 0,
+		.cookie = UINT32_MAX,
+	};
+	uint32_t i = intern_find(&function->positions, &at);
+	bool fresh;
+
+	if (i == INTERN_NONE) {
+		at.line = line_of(function, t->mode, position);
+		t->bytes -= intern_bytes(&function->positions);
+		i = intern_add(&function->positions, &at, &fresh);
+		t->bytes += intern_bytes(&function->positions);
+	}
+	return i == INTERN_NONE ? NULL : intern_item(&function->positions, i);
+}
+
+size_t pysym_hash_bytes(const UT_hash_table *table)
+{
+	return table ? intern_heap(sizeof(*table)) + intern_heap(table->num_buckets * sizeof(*table->buckets)) : 0;
+}
+
+size_t pysym_functions_bytes(const struct pysym_functions *t)
+{
+	return t->bytes + pysym_hash_bytes(t->functions ? t->functions->hh.tbl : NULL) +
+	       pysym_hash_bytes(t->paths ? t->paths->hh.tbl : NULL);
+}

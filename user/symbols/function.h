@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What code objects are made of. Thousands of processes run the same program: functions (name, file, line table, and
+ * the lines of the positions that were seen) and paths that are equal are there once, for as long as somebody holds
+ * them.
+ */
+#ifndef SYMBOLS_FUNCTION_H
+#define SYMBOLS_FUNCTION_H
+
+#include <stdint.h>
+#include <uthash.h>
+
+#include "base/intern.h"
+#include "pybpf.h"
+#include "symbols/pysym.h"
+#include "symbols/read.h"
+
+/* A source path, as code objects have it. */
+struct pysym_path {
+	UT_hash_handle hh;
+	uint32_t refs;
+	int32_t shown; /* where its importable part begins, as the last process had it; -1: unknown */
+	char text[];
+};
+
+struct pysym_position {
+	int32_t position;
+	int32_t line;
+	uint32_t cookie;
+};
+
+struct pysym_function {
+	UT_hash_handle hh;
+	uint32_t refs;
+	uint32_t lines_size;
+	struct intern positions; /* struct pysym_position */
+	/* What makes it this function, without padding and together with the bytes behind it. */
+	struct pysym_function_key {
+		struct pysym_path *path;
+		uint32_t shown; /* where in the path begins what is printed */
+		int32_t first_line;
+		uint32_t name_size; /* with its NUL */
+		uint16_t code_adaptive;
+		uint8_t position_kind, line_kind;
+		uint8_t hidden, has_lines;
+		uint8_t pad[6];
+	} key;
+	char bytes[]; /* name, line table */
+};
+_Static_assert(sizeof(struct pysym_function_key) == 32, "pysym_function_key has no hidden padding");
+
+struct pysym_functions {
+	enum pysym_line_mode mode;
+	struct pysym_function *functions;
+	struct pysym_path *paths;
+	size_t lines_held; /* bytes of line tables */
+	size_t bytes;      /* of all that is held */
+};
+
+/* The path, held once more; NULL when memory is exhausted. */
+struct pysym_path *pysym_path_take(struct pysym_functions *t, const char *text);
+void pysym_path_drop(struct pysym_functions *t, struct pysym_path *path);
+
+/* The longest line table that there is room for. */
+size_t pysym_lines_room(const struct pysym_functions *t);
+
+/*
+ * The function of that content, held once more; a content without a name gets one that says so. It holds the path
+ * itself, of which what follows `shown` is printed. NULL when memory is exhausted.
+ */
+struct pysym_function *pysym_function_take(struct pysym_functions *t, const struct pysym_content *content,
+					   const struct pybpf_layout *layout, struct pysym_path *path, uint32_t shown);
+void pysym_function_drop(struct pysym_functions *t, struct pysym_function *function);
+
+static inline const char *pysym_function_name(const struct pysym_function *function)
+{
+	return function->bytes;
+}
+
+static inline const char *pysym_function_file(const struct pysym_function *function)
+{
+	return function->key.path->text + function->key.shown;
+}
+
+/* What is known of a position in the function; valid until the next call. NULL when memory is exhausted. */
+struct pysym_position *pysym_function_at(struct pysym_functions *t, struct pysym_function *function, int32_t position);
+
+/* Memory of one of uthash's tables beside its items. */
+size_t pysym_hash_bytes(const UT_hash_table *table);
+/* Memory that functions and paths take. */
+size_t pysym_functions_bytes(const struct pysym_functions *t);
+
+#endif

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Line tables, written from their documentation: Objects/lnotab_notes.txt, PEP 626, Objects/locations.md. */
+#include <errno.h>
+#include <stdbool.h>
+
+#include "symbols/lines.h"
+
+/* Bytes per code unit; PEP 657 counts in units, the older tables in bytes. */
+#define CODE_UNIT 2U
+
+/* co_linetable's line delta that says "no line" (PEP 626). */
+#define PEP626_NO_LINE (-128)
+
+/* PEP 657: the first byte of an entry is 1, kind:4, code units minus one:3; no other byte has its top bit
+ * set. */
+#define ENTRY_START      0x80
+#define ENTRY_KIND_SHIFT 3
+#define ENTRY_KIND_MASK  0x0f
+#define ENTRY_UNITS_MASK 0x07
+enum entry_kind {
+	ENTRY_ONE_LINE0 = 10, /* line delta 0; those below are short forms, delta 0 as well */
+	ENTRY_ONE_LINE2 = 12, /* line delta 2 */
+	ENTRY_NO_COLUMNS = 13,
+	ENTRY_LONG = 14,
+	ENTRY_NO_LOCATION = 15,
+};
+
+/* A varint: 6 bits per byte, low ones first. CPython writes a 32-bit number, so 6 bytes at most. */
+#define VARINT_BITS  6
+#define VARINT_MASK  0x3f
+#define VARINT_MORE  0x40
+#define VARINT_SHIFT (5 * VARINT_BITS)
+
+/* Moves *line by delta; false when the sum is no int, as CPython's own must be. */
+static bool lines_advance(int *line, int64_t delta)
+{
+	int64_t sum = (int64_t)*line + delta;
+
+	if (sum < INT32_MIN || sum > INT32_MAX)
+		return false;
+	*line = (int)sum;
+	return true;
+}
+
+/* A negative line cannot be told from an error, and no compiler writes one. */
+static int lines_result(int line)
+{
+	return line < 0 ? -EBADMSG : line;
+}
+
+/*
+ * What an entry says. What comes before all that is on another line (MAKE_CELL, GEN_START, the POP_TOP after
+ * RETURN_GENERATOR) enters the function: that is its first line. Elsewhere it is mostly the clean-up after an
+ * exception, which follows what it does not belong to.
+ */
+static int lines_told(bool has_line, int line, bool entering, int first)
+{
+	if (has_line)
+		return lines_result(line);
+	return entering ? lines_result(first) : PYSYM_NO_LINE;
+}
+
+/* PyCode_Addr2Line() to 3.9: there is no "no line"; the last line reaches to the end of the code. */
+static int lines_lnotab(const uint8_t *table, size_t size, int line, uint64_t position, bool is_signed)
+{
+	uint64_t addr = 0;
+	size_t i;
+
+	for (i = 0; i + 1 < size; i += 2) {
+		addr += table[i];
+		if (addr > position)
+			return lines_result(line);
+		if (!lines_advance(&line, is_signed ? (int8_t)table[i + 1] : table[i + 1]))
+			return -EBADMSG;
+	}
+	if (i < size)
+		return -EBADMSG;
+	return lines_result(line);
+}
+
+static int lines_pep626(const uint8_t *table, size_t size, int line, uint64_t position)
+{
+	const int first = line;
+	bool entering = true;
+	uint64_t end = 0;
+	size_t i;
+
+	for (i = 0; i + 1 < size; i += 2) {
+		int delta = (int8_t)table[i + 1];
+
+		if (delta != PEP626_NO_LINE && !lines_advance(&line, delta))
+			return -EBADMSG;
+		entering = entering && (delta == PEP626_NO_LINE || line == first);
+		end += table[i];
+		if (position < end)
+			return lines_told(delta != PEP626_NO_LINE, line, entering, first);
+	}
+	return i < size ? -EBADMSG : PYSYM_NO_LINE;
+}
+
+/* Reads the signed varint that begins at table[i]; the sign is the lowest bit. */
+static bool lines_svarint(const uint8_t *table, size_t size, size_t i, int64_t *value)
+{
+	uint64_t bits = 0;
+	unsigned int shift;
+
+	for (shift = 0; shift <= VARINT_SHIFT; shift += VARINT_BITS, i++) {
+		if (i >= size || (table[i] & ENTRY_START))
+			return false;
+		bits |= (uint64_t)(table[i] & VARINT_MASK) << shift;
+		if (table[i] & VARINT_MORE)
+			continue;
+		*value = (bits & 1) ? -(int64_t)(bits >> 1) : (int64_t)(bits >> 1);
+		return bits <= UINT32_MAX;
+	}
+	return false;
+}
+
+static int lines_pep657(const uint8_t *table, size_t size, int line, uint64_t position)
+{
+	const int first = line;
+	bool entering = true;
+	uint64_t end = 0;
+	size_t i = 0;
+
+	while (i < size) {
+		unsigned int kind = (table[i] >> ENTRY_KIND_SHIFT) & ENTRY_KIND_MASK;
+		int64_t delta = 0;
+
+		if (!(table[i] & ENTRY_START))
+			return -EBADMSG;
+		end += ((table[i] & ENTRY_UNITS_MASK) + 1) * CODE_UNIT;
+		i++;
+
+		if (kind == ENTRY_NO_COLUMNS || kind == ENTRY_LONG) {
+			if (!lines_svarint(table, size, i, &delta))
+				return -EBADMSG;
+		} else if (kind >= ENTRY_ONE_LINE0 && kind <= ENTRY_ONE_LINE2) {
+			delta = kind - ENTRY_ONE_LINE0;
+		}
+		/* An entry without a location leaves the running line alone: the next delta counts from
+		 * before it. */
+		if (!lines_advance(&line, delta))
+			return -EBADMSG;
+		entering = entering && (kind == ENTRY_NO_LOCATION || line == first);
+		if (position < end)
+			return lines_told(kind != ENTRY_NO_LOCATION, line, entering, first);
+
+		/* Columns are not wanted. */
+		while (i < size && !(table[i] & ENTRY_START))
+			i++;
+	}
+	return PYSYM_NO_LINE;
+}
+
+int pysym_line(enum pybpf_line_kind kind, const uint8_t *table, size_t table_size, int first_line, int64_t position)
+{
+	if (position < 0)
+		return lines_result(first_line);
+
+	switch (kind) {
+	case PYBPF_LINES_LNOTAB_UNSIGNED:
+		return lines_lnotab(table, table_size, first_line, (uint64_t)position, false);
+	case PYBPF_LINES_LNOTAB:
+		return lines_lnotab(table, table_size, first_line, (uint64_t)position, true);
+	case PYBPF_LINES_PEP626:
+		return lines_pep626(table, table_size, first_line, (uint64_t)position);
+	case PYBPF_LINES_PEP657:
+		return lines_pep657(table, table_size, first_line, (uint64_t)position);
+	}
+	return -EBADMSG;
+}

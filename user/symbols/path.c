@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbols/pysym.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/procfs.h"
+
+static bool is_archive(const char *name, size_t len)
+{
+	static const char *const suffixes[] = {".zip", ".egg", ".whl", ".pyz"};
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		size_t n = strlen(suffixes[i]);
+
+		if (len > n && memcmp(name + len - n, suffixes[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* "python3.11", "python2.7", "python3.13t" */
+static bool is_python_lib(const char *name, size_t len)
+{
+	size_t i = strlen("python");
+
+	if (len <= i || memcmp(name, "python", i) != 0 || !isdigit((unsigned char)name[i]))
+		return false;
+	while (i < len && (isalnum((unsigned char)name[i]) || name[i] == '.'))
+		i++;
+	return i == len;
+}
+
+/* "lib", "lib64": what the directory of the standard library is in. */
+static bool is_lib(const char *name, size_t len)
+{
+	return len >= 3 && memcmp(name, "lib", 3) == 0 && strspn(name + 3, "0123456789") >= len - 3;
+}
+
+/* parent: the component before, with its slash. */
+static bool is_search_dir(const char *parent, const char *name, size_t len)
+{
+	static const char site[] = "site-packages", dist[] = "dist-packages";
+
+	return (len == sizeof(site) - 1 && memcmp(name, site, len) == 0) ||
+	       (len == sizeof(dist) - 1 && memcmp(name, dist, len) == 0) ||
+	       (parent < name && is_lib(parent, (size_t)(name - 1 - parent)) && is_python_lib(name, len)) ||
+	       is_archive(name, len);
+}
+
+/* What follows the last directory that Python looks for modules in, or NULL. */
+static const char *below_search_dir(const char *path)
+{
+	const char *found = NULL, *parent = path + 1;
+
+	for (const char *name = path + 1, *slash; (slash = strchr(name, '/')); parent = name, name = slash + 1) {
+		if (is_search_dir(parent, name, (size_t)(slash - name)) && slash[1])
+			found = slash + 1;
+	}
+	return found;
+}
+
+static bool is_package(const char *root, const char *path, size_t len)
+{
+	char init[4096];
+
+	return root && snprintf(init, sizeof(init), "%s%.*s/__init__.py", root, (int)len, path) < (int)sizeof(init) &&
+	       access(init, F_OK) == 0;
+}
+
+const char *pysym_short_path(const char *path, const char *root)
+{
+	const char *found, *base;
+
+	if (path[0] == '.' && path[1] == '/' && path[2])
+		return path + 2;
+	if (path[0] != '/')
+		return path;
+	found = below_search_dir(path);
+	if (found)
+		return found;
+	base = strrchr(path, '/') + 1;
+	while (base > path + 1 && is_package(root, path, (size_t)(base - 1 - path))) {
+		base--;
+		while (base > path && base[-1] != '/')
+			base--;
+	}
+	return *base ? base : path;
+}
+
+bool pysym_path_needs_look(const char *path)
+{
+	return path[0] == '/' && !below_search_dir(path);
+}
+
+int pysym_shown_at(pid_t pid, const char *path)
+{
+	char root[64];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", procfs_task(pid, NULL) ?: pid);
+	return access(root, F_OK) ? -ESRCH : (int)(pysym_short_path(path, root) - path);
+}

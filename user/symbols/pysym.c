@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbols/pysym.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/procfs.h"
+#include "symbols/function.h"
+
+struct code {
+	uint64_t addr;
+	uint32_t sig;
+	uint32_t pad;
+	struct pysym_function *function;
+};
+#define CODE_KEY (sizeof(uint64_t) + sizeof(uint32_t))
+
+/* A path as the code objects of this process have it: another process may see another file there. */
+struct file {
+	struct pysym_path *path;
+	uint32_t shown; /* where in the path begins what is printed */
+	uint32_t pad;
+};
+
+struct process {
+	uint64_t proc_id;
+	pid_t pid;
+	struct pybpf_layout layouts[PYBPF_MAX_RUNTIMES];
+	struct intern codes; /* struct code */
+	struct intern files; /* struct file */
+	UT_hash_handle hh;
+};
+
+struct pysym {
+	bool full_filenames;
+	int (*shown_at)(pid_t pid, const char *path);
+	struct process *processes;
+	struct process *last; /* the one that was looked up last: frames come by stacks */
+	struct pysym_functions functions;
+	struct pysym_counters counters;
+};
+
+struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames)
+{
+	struct pysym *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->functions.mode = mode;
+	s->full_filenames = full_filenames;
+	s->shown_at = pysym_shown_at;
+	return s;
+}
+
+void pysym_look_at_paths_by(struct pysym *s, int (*shown_at)(pid_t pid, const char *path))
+{
+	s->shown_at = shown_at;
+}
+
+static struct process *find_process(const struct pysym *s, uint64_t proc_id)
+{
+	struct process *process;
+
+	if (s->last && s->last->proc_id == proc_id)
+		return s->last;
+	HASH_FIND(hh, s->processes, &proc_id, sizeof(proc_id), process);
+	return process;
+}
+
+static void free_process(struct pysym *s, struct process *process)
+{
+	for (uint32_t i = 0; i < process->codes.count; i++)
+		pysym_function_drop(&s->functions, ((struct code *)intern_item(&process->codes, i))->function);
+	for (uint32_t i = 0; i < process->files.count; i++)
+		pysym_path_drop(&s->functions, ((struct file *)intern_item(&process->files, i))->path);
+	intern_free(&process->codes);
+	intern_free(&process->files);
+	if (s->last == process)
+		s->last = NULL;
+	HASH_DEL(s->processes, process);
+	free(process);
+}
+
+void pysym_free(struct pysym *s)
+{
+	struct process *process, *next;
+
+	if (!s)
+		return;
+	HASH_ITER (hh, s->processes, process, next)
+		free_process(s, process);
+	free(s);
+}
+
+int pysym_add_process(struct pysym *s, uint64_t proc_id, pid_t pid, const struct pybpf_layout *layout)
+{
+	struct process *process;
+
+	if (find_process(s, proc_id))
+		return 0;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return -ENOMEM;
+	process->proc_id = proc_id;
+	process->pid = pid;
+	process->layouts[0] = *layout;
+	intern_init(&process->codes, sizeof(struct code), CODE_KEY);
+	intern_init(&process->files, sizeof(struct file), sizeof(struct pysym_path *));
+	HASH_ADD(hh, s->processes, proc_id, sizeof(proc_id), process);
+	if (!process->hh.tbl) {
+		free(process);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void pysym_add_runtime(struct pysym *s, uint64_t proc_id, uint32_t runtime, const struct pybpf_layout *layout)
+{
+	struct process *process = find_process(s, proc_id);
+
+	if (process)
+		process->layouts[runtime] = *layout;
+}
+
+bool pysym_has_process(const struct pysym *s, uint64_t proc_id)
+{
+	return find_process(s, proc_id) != NULL;
+}
+
+void pysym_remove_process(struct pysym *s, uint64_t proc_id)
+{
+	struct process *process = find_process(s, proc_id);
+
+	if (process)
+		free_process(s, process);
+}
+
+void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void *arg, uint64_t code, uint32_t sig),
+		     void *arg)
+{
+	const struct process *process = find_process(s, proc_id);
+
+	for (uint32_t i = 0; process && i < process->codes.count; i++) {
+		const struct code *code = intern_item(&process->codes, i);
+
+		visit(arg, code->addr, code->sig);
+	}
+}
+
+/*
+ * Where in a path begins what is printed. The directories of a process that has ended can't be looked at any more: the
+ * same path in another one tells then.
+ */
+static uint32_t shown_from(const struct pysym *s, const struct process *process, struct pysym_path *path)
+{
+	int from;
+
+	if (s->full_filenames)
+		return 0;
+	from = s->shown_at(process->pid, path->text);
+	if (from >= 0)
+		path->shown = from;
+	else if (path->shown < 0)
+		return (uint32_t)(pysym_short_path(path->text, NULL) - path->text);
+	return (uint32_t)path->shown;
+}
+
+/* The process's file of that path, once looked at; NULL when memory is exhausted. Valid until the next call. */
+static const struct file *file_of(struct pysym *s, struct process *process, const char *text)
+{
+	struct file file = {.path = pysym_path_take(&s->functions, text)};
+	uint32_t i;
+	bool fresh = false;
+
+	if (!file.path)
+		return NULL;
+	i = intern_find(&process->files, &file);
+	if (i == INTERN_NONE) {
+		file.shown = shown_from(s, process, file.path);
+		i = intern_add(&process->files, &file, &fresh);
+	}
+	/* The process holds its paths once. */
+	if (!fresh)
+		pysym_path_drop(&s->functions, file.path);
+	return i == INTERN_NONE ? NULL : intern_item(&process->files, i);
+}
+
+/* Enters a code object whose content is as known as it will ever be. Returns it, or NULL when memory is exhausted. */
+static const struct code *enter_code(struct pysym *s, struct process *process, const struct pybpf_layout *layout,
+				     struct code code, const struct pysym_content *content)
+{
+	const struct file *file = file_of(s, process, content->file ? content->file : "");
+	bool fresh = false;
+	uint32_t i;
+
+	if (!file)
+		return NULL;
+	code.function = pysym_function_take(&s->functions, content, layout, file->path, file->shown);
+	if (!code.function)
+		return NULL;
+	i = intern_add(&process->codes, &code, &fresh);
+	if (i == INTERN_NONE) {
+		pysym_function_drop(&s->functions, code.function);
+		return NULL;
+	}
+	s->counters.codes++;
+	s->counters.unnamed += !content->name;
+	s->counters.no_lines += !content->lines;
+	return intern_item(&process->codes, i);
+}
+
+static void read_missing(const struct pysym *s, const struct process *process, const struct pybpf_layout *layout,
+			 const struct code *code, struct pysym_content *content)
+{
+	pysym_content_read(content, layout, process->pid, code->addr, code->sig, pysym_lines_room(&s->functions));
+}
+
+int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t size)
+{
+	const struct pybpf_layout *layout;
+	struct pysym_content content;
+	struct process *process;
+	struct code code;
+	int err = 0;
+
+	if (size < sizeof(*event) || event->event.runtime >= PYBPF_MAX_RUNTIMES)
+		return -EBADMSG;
+	process = find_process(s, event->proc_id);
+	if (!process)
+		return -ENOENT;
+	s->last = process;
+	layout = &process->layouts[event->event.runtime];
+	code = (struct code){.addr = event->code, .sig = event->sig};
+	if (intern_find(&process->codes, &code) != INTERN_NONE)
+		return 0;
+	err = pysym_content_copy(&content, layout, event, size, pysym_lines_room(&s->functions));
+	if (err)
+		return err;
+	if (!content.name || !content.file || !content.lines)
+		read_missing(s, process, layout, &code, &content);
+	if (!enter_code(s, process, layout, code, &content))
+		err = -ENOMEM;
+	pysym_content_free(&content);
+	return err;
+}
+
+/* The code object, read from the process where it is not known yet. Returns 0, -ENOENT or -ENOMEM. */
+static int find_code(struct pysym *s, struct process *process, const struct pybpf_layout *layout,
+		     const struct pybpf_frame *frame, const struct code **out)
+{
+	struct code code = {.addr = frame->code, .sig = frame->sig};
+	uint32_t i = intern_find(&process->codes, &code);
+	struct pysym_content content = {0};
+	int err = 0;
+
+	if (i != INTERN_NONE) {
+		*out = intern_item(&process->codes, i);
+		return 0;
+	}
+	read_missing(s, process, layout, &code, &content);
+	if (!content.name) {
+		err = -ENOENT;
+	} else {
+		*out = enter_code(s, process, layout, code, &content);
+		err = *out ? 0 : -ENOMEM;
+	}
+	pysym_content_free(&content);
+	return err;
+}
+
+int pysym_resolve(struct pysym *s, uint64_t proc_id, uint32_t runtime, const struct pybpf_frame *frame,
+		  struct pysym_frame *out)
+{
+	struct process *process = find_process(s, proc_id);
+	struct pysym_position *position;
+	const struct code *code;
+	int err;
+
+	if (!process || runtime >= PYBPF_MAX_RUNTIMES)
+		return -ENOENT;
+	s->last = process;
+	err = find_code(s, process, &process->layouts[runtime], frame, &code);
+	if (err)
+		return err;
+	position = pysym_function_at(&s->functions, code->function, frame->position);
+	if (!position)
+		return -ENOMEM;
+	*out = (struct pysym_frame){
+		.name = pysym_function_name(code->function),
+		.file = pysym_function_file(code->function),
+		.path = code->function->key.path->text,
+		.line = position->line,
+		.first_line = code->function->key.first_line,
+		.hidden = code->function->key.hidden,
+		.cookie = &position->cookie,
+	};
+	return 0;
+}
+
+const struct pysym_counters *pysym_counters(const struct pysym *s)
+{
+	return &s->counters;
+}
+
+size_t pysym_bytes(const struct pysym *s)
+{
+	size_t bytes = intern_heap(sizeof(*s)) + pysym_functions_bytes(&s->functions);
+	const struct process *process, *next;
+
+	bytes += pysym_hash_bytes(s->processes ? s->processes->hh.tbl : NULL);
+	HASH_ITER (hh, s->processes, process, next) {
+		bytes += intern_heap(sizeof(*process)) + intern_bytes(&process->codes) + intern_bytes(&process->files);
+	}
+	return bytes;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbols/read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/string.h"
+#include "symbols/walk_user.h"
+
+void pysym_content_free(struct pysym_content *content)
+{
+	free(content->name);
+	free(content->file);
+	free(content->lines);
+	memset(content, 0, sizeof(*content));
+}
+
+/* Decodes a string object of which `have` bytes from its start are at hand; NULL when that is not all of it. */
+static char *decode_copy(const struct pybpf_layout *layout, const uint8_t *object, size_t have)
+{
+	uint8_t header[PYSYM_STRING_HEADER] = {0};
+	struct pysym_string_shape shape;
+
+	memcpy(header, object, have < sizeof(header) ? have : sizeof(header));
+	if (pysym_string_shape(layout, header, &shape) || (uint64_t)shape.data_offset + shape.data_size > have)
+		return NULL;
+	return pysym_string_decode(&shape, object + shape.data_offset, shape.data_size);
+}
+
+int pysym_content_copy(struct pysym_content *content, const struct pybpf_layout *layout,
+		       const struct pybpf_code_event *event, size_t size, size_t lines_room)
+{
+	const uint8_t *part[PYBPF_CODE_PARTS];
+	const uint32_t *copied = event->part_copied;
+	uint64_t at = sizeof(*event);
+
+	memset(content, 0, sizeof(*content));
+	if (size < sizeof(*event))
+		return -EBADMSG;
+	for (int i = 0; i < PYBPF_CODE_PARTS; i++) {
+		part[i] = (const uint8_t *)event + at;
+		at += copied[i];
+		if (at > size)
+			return -EBADMSG;
+	}
+	content->first_line = event->first_line;
+	/* 3.12+: _Py_InitCleanup, pushed below an inlined __init__, has one object for all its names and no line. */
+	content->hidden =
+		event->part_addr[PYBPF_CODE_NAME] == event->part_addr[PYBPF_CODE_FILE] && event->first_line == 0;
+	content->name = decode_copy(layout, part[PYBPF_CODE_NAME], copied[PYBPF_CODE_NAME]);
+	content->file = decode_copy(layout, part[PYBPF_CODE_FILE], copied[PYBPF_CODE_FILE]);
+	if (copied[PYBPF_CODE_LINES] == event->part_size[PYBPF_CODE_LINES] && copied[PYBPF_CODE_LINES] <= lines_room) {
+		content->lines_size = copied[PYBPF_CODE_LINES];
+		content->lines = malloc(content->lines_size + 1u);
+		if (content->lines)
+			memcpy(content->lines, part[PYBPF_CODE_LINES], content->lines_size);
+	}
+	return 0;
+}
+
+/* Reads a string object from the process; NULL where that can't be done. */
+static char *read_string(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr)
+{
+	/* A short string near the end of a mapping has no PYSYM_STRING_HEADER bytes; its header alone must be there. */
+	size_t need = layout->string_kind == PYBPF_STR_BYTES ? layout->str_ascii_data : layout->str_state + 4u;
+	uint8_t header[PYSYM_STRING_HEADER] = {0};
+	struct pysym_string_shape shape;
+	char *text = NULL;
+	uint8_t *data;
+
+	if (memory->read(memory->source, addr, header, sizeof(header)) &&
+	    (need > sizeof(header) || memory->read(memory->source, addr, header, need)))
+		return NULL;
+	if (pysym_string_shape(layout, header, &shape))
+		return NULL;
+	data = malloc(shape.data_size + 1u);
+	if (!data)
+		return NULL;
+	if (!memory->read(memory->source, addr + shape.data_offset, data, shape.data_size))
+		text = pysym_string_decode(&shape, data, shape.data_size);
+	free(data);
+	return text;
+}
+
+static uint8_t *read_lines(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr,
+			   size_t room, uint32_t *size_read)
+{
+	uint64_t size;
+	uint8_t *lines;
+
+	if (memory->read(memory->source, addr + layout->bytes_size, &size, sizeof(size)) || size > room)
+		return NULL;
+	lines = malloc(size + 1);
+	if (lines && memory->read(memory->source, addr + layout->bytes_data, lines, size)) {
+		free(lines);
+		return NULL;
+	}
+	*size_read = (uint32_t)size;
+	return lines;
+}
+
+void pysym_content_read(struct pysym_content *content, const struct pybpf_layout *layout, pid_t pid, uint64_t code,
+			uint32_t sig, size_t lines_room)
+{
+	struct pysym_content fresh = {0};
+	struct walk_code before, after;
+	struct walk_memory memory;
+
+	walk_process_memory(&memory, &pid);
+	if (walk_read_code(&memory, layout, code, sig & PYBPF_SIG_TEXTS, &before) || before.sig != sig)
+		return;
+	if (!content->name)
+		fresh.name = read_string(&memory, layout, before.name);
+	if (!content->file)
+		fresh.file = read_string(&memory, layout, before.file);
+	if (!content->lines)
+		fresh.lines = read_lines(&memory, layout, before.lines, lines_room, &fresh.lines_size);
+	if (walk_read_code(&memory, layout, code, sig & PYBPF_SIG_TEXTS, &after) || after.sig != sig) {
+		pysym_content_free(&fresh);
+		return;
+	}
+	if (!content->name) {
+		content->name = fresh.name;
+		content->first_line = before.first_line;
+		content->hidden = before.name == before.file && before.first_line == 0;
+	}
+	if (!content->file)
+		content->file = fresh.file;
+	if (!content->lines) {
+		content->lines = fresh.lines;
+		content->lines_size = fresh.lines_size;
+	}
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a code object holds: from what the kernel copied of it, and from the process. */
+#ifndef SYMBOLS_READ_H
+#define SYMBOLS_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "pybpf.h"
+
+/* What is not known is NULL. */
+struct pysym_content {
+	char *name, *file; /* UTF-8 */
+	uint8_t *lines;    /* line table */
+	uint32_t lines_size;
+	int32_t first_line;
+	bool hidden; /* not a function of the program */
+};
+
+/* May be called twice. */
+void pysym_content_free(struct pysym_content *content);
+
+/*
+ * Fills *content from a record of size bytes, as far as the kernel copied it. lines_room: longest line table that is
+ * taken. Returns 0, or -EBADMSG for a record that contradicts itself.
+ */
+int pysym_content_copy(struct pysym_content *content, const struct pybpf_layout *layout,
+		       const struct pybpf_code_event *event, size_t size, size_t lines_room);
+
+/*
+ * Reads from the process what is still missing. The object may have been freed since: what was read counts only if the
+ * signature is sig before and after.
+ */
+void pysym_content_read(struct pysym_content *content, const struct pybpf_layout *layout, pid_t pid, uint64_t code,
+			uint32_t sig, size_t lines_room);
+
+#endif

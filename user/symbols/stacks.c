@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbols/stacks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/intern.h"
+
+struct stack {
+	uint64_t id;
+	uint32_t index; /* in the profile */
+	uint32_t pad;
+};
+
+/* A stack with a code object that was not known when it came: on another CPU its announcement was on the way. */
+struct deferred {
+	struct deferred *next;
+	size_t size;
+	struct pybpf_stack_event event; /* followed by its frames */
+};
+
+/* What waits for the code objects of one process. */
+struct waiting {
+	uint64_t proc_id;
+	struct deferred *stacks;
+	UT_hash_handle hh;
+};
+
+struct session_stacks {
+	struct pysym *pysym;
+	struct profile *profile;
+	struct intern table; /* struct stack */
+	struct waiting *waiting;
+	uint64_t count;
+	size_t deferred_bytes;
+	session_stacks_met *met;
+	void *met_arg;
+};
+
+struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *profile)
+{
+	struct session_stacks *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->pysym = pysym;
+	t->profile = profile;
+	intern_init(&t->table, sizeof(struct stack), sizeof(uint64_t));
+	return t;
+}
+
+void session_stacks_tell_files(struct session_stacks *t, session_stacks_met *met, void *arg)
+{
+	t->met = met;
+	t->met_arg = arg;
+}
+
+static size_t deferred_heap(const struct deferred *d)
+{
+	return intern_heap(offsetof(struct deferred, event) + d->size);
+}
+
+static void free_first(struct session_stacks *t, struct waiting *w)
+{
+	struct deferred *d = w->stacks;
+
+	w->stacks = d->next;
+	t->deferred_bytes -= deferred_heap(d);
+	free(d);
+}
+
+static void free_waiting(struct session_stacks *t, struct waiting *w)
+{
+	while (w->stacks)
+		free_first(t, w);
+	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
+	HASH_DEL(t->waiting, w);
+	free(w);
+	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+}
+
+void session_stacks_free(struct session_stacks *t)
+{
+	struct waiting *w, *next;
+
+	if (!t)
+		return;
+	HASH_ITER (hh, t->waiting, w, next)
+		free_waiting(t, w);
+	intern_free(&t->table);
+	free(t);
+}
+
+static uint32_t kept_frames(const struct pybpf_stack_event *event)
+{
+	return event->depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : event->depth;
+}
+
+/* The i-th kept frame from the leaf on: a cut stack's root half is a ring that begins after the last one pushed. */
+static uint32_t frame_slot(const struct pybpf_stack_event *event, uint32_t i)
+{
+	if (event->depth <= PYBPF_MAX_FRAMES || i < PYBPF_HALF_FRAMES)
+		return i;
+	return PYBPF_HALF_FRAMES +
+	       ((event->depth - PYBPF_HALF_FRAMES + (i - PYBPF_HALF_FRAMES)) & (PYBPF_HALF_FRAMES - 1));
+}
+
+static uint32_t push_note(struct session_stacks *t, uint32_t stack, const char *text)
+{
+	uint32_t frame = profile_add_frame(t->profile, PROFILE_NOTE, text, "", PROFILE_NO_LINE, PROFILE_NO_LINE);
+
+	return frame == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(t->profile, stack, frame);
+}
+
+/* Puts a frame on top of *stack. Returns 0, -ENOENT when its code object is not known, -ENOMEM. */
+static int push_frame(struct session_stacks *t, const struct pybpf_stack_event *event, const struct pybpf_frame *frame,
+		      uint32_t *stack)
+{
+	struct pysym_frame named;
+	int err = pysym_resolve(t->pysym, event->proc_id, event->event.runtime, frame, &named);
+
+	if (err)
+		return err;
+	if (named.hidden)
+		return 0;
+	if (*named.cookie == PROFILE_NONE) {
+		*named.cookie = profile_add_frame(t->profile, PROFILE_PYTHON, named.name, named.file, named.line,
+						  named.first_line);
+		if (t->met && t->met(t->met_arg, event->proc_id, &event->rights, named.file, named.path))
+			return -ENOMEM;
+	}
+	if (*named.cookie == PROFILE_NONE)
+		return -ENOMEM;
+	*stack = profile_add_stack(t->profile, *stack, *named.cookie);
+	return *stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+/* Builds the profile's stack, root first. last: nothing more will be known, what has no name gets a note. */
+static int build(struct session_stacks *t, const struct pybpf_stack_event *event, bool last, uint32_t *out)
+{
+	const struct pybpf_frame *frames = (const void *)(event + 1);
+	uint32_t stack = PROFILE_ROOT, kept = kept_frames(event);
+	char note[64];
+
+	if (event->flags & PYBPF_STACK_OUTER)
+		stack = push_note(t, stack, "[called from another Python]");
+	if (stack == PROFILE_NONE)
+		return -ENOMEM;
+	if (event->flags & PYBPF_STACK_NO_ROOT)
+		stack = push_note(t, stack, "[root not reached]");
+	else if (event->flags & (PYBPF_STACK_FAULT | PYBPF_STACK_CYCLE | PYBPF_STACK_NO_CALLERS))
+		stack = push_note(t, stack, "[incomplete]");
+	for (uint32_t i = kept; i-- > 0 && stack != PROFILE_NONE;) {
+		const struct pybpf_frame *frame = &frames[frame_slot(event, i)];
+		int err = 0;
+
+		if (frame->code == PYBPF_CODE_INTERPRETER)
+			stack = push_note(t, stack, "[another interpreter]");
+		else
+			err = push_frame(t, event, frame, &stack);
+		if (err == -ENOENT && last) {
+			stack = push_note(t, stack, "[unnamed]");
+			err = 0;
+		}
+		if (err)
+			return err;
+		if (i == PYBPF_HALF_FRAMES && event->depth > PYBPF_MAX_FRAMES) {
+			snprintf(note, sizeof(note), "[%u frames cut]", event->depth - PYBPF_MAX_FRAMES);
+			stack = push_note(t, stack, note);
+		}
+	}
+	/* There were only frames that do not show. */
+	if (stack == PROFILE_ROOT)
+		stack = push_note(t, stack, "[incomplete]");
+	/* The last function may have called the other Python's: it is not what ran for sure. */
+	if (stack != PROFILE_NONE && event->flags & PYBPF_STACK_BESIDE)
+		stack = push_note(t, stack, "[or in another Python]");
+	*out = stack;
+	return stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+static int keep(struct session_stacks *t, uint64_t id, uint32_t index)
+{
+	struct stack stack = {.id = id, .index = index};
+	bool fresh;
+
+	if (intern_add(&t->table, &stack, &fresh) == INTERN_NONE)
+		return -ENOMEM;
+	t->count += fresh;
+	return 0;
+}
+
+static int defer(struct session_stacks *t, const struct pybpf_stack_event *event, size_t size)
+{
+	struct deferred *d = malloc(offsetof(struct deferred, event) + size);
+	struct waiting *w;
+
+	if (!d)
+		return -ENOMEM;
+	HASH_FIND(hh, t->waiting, &event->proc_id, sizeof(event->proc_id), w);
+	if (!w) {
+		w = calloc(1, sizeof(*w));
+		if (!w) {
+			free(d);
+			return -ENOMEM;
+		}
+		w->proc_id = event->proc_id;
+		HASH_ADD(hh, t->waiting, proc_id, sizeof(w->proc_id), w);
+		if (!w->hh.tbl) {
+			free(w);
+			free(d);
+			return -ENOMEM;
+		}
+	}
+	d->size = size;
+	memcpy(&d->event, event, size);
+	d->next = w->stacks;
+	w->stacks = d;
+	t->deferred_bytes += deferred_heap(d);
+	return 0;
+}
+
+int session_stacks_add(struct session_stacks *t, const struct pybpf_stack_event *event, size_t size)
+{
+	uint32_t index;
+	int err;
+
+	if (size < sizeof(*event) || size < sizeof(*event) + kept_frames(event) * sizeof(struct pybpf_frame))
+		return -EBADMSG;
+	if (!pysym_has_process(t->pysym, event->proc_id))
+		return -ENOENT;
+	err = build(t, event, false, &index);
+	if (err == -ENOENT)
+		return defer(t, event, size);
+	return err ? err : keep(t, event->stack_id, index);
+}
+
+static int finish(struct session_stacks *t, struct waiting *w)
+{
+	while (w->stacks) {
+		const struct pybpf_stack_event *event = &w->stacks->event;
+		uint32_t index;
+		int err = build(t, event, true, &index);
+
+		if (!err)
+			err = keep(t, event->stack_id, index);
+		if (err)
+			return err;
+		free_first(t, w);
+	}
+	free_waiting(t, w);
+	return 0;
+}
+
+int session_stacks_finish_process(struct session_stacks *t, uint64_t proc_id)
+{
+	struct waiting *w;
+
+	HASH_FIND(hh, t->waiting, &proc_id, sizeof(proc_id), w);
+	return w ? finish(t, w) : 0;
+}
+
+int session_stacks_finish(struct session_stacks *t)
+{
+	struct waiting *w, *next;
+
+	HASH_ITER (hh, t->waiting, w, next) {
+		int err = finish(t, w);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+uint32_t session_stacks_find(const struct session_stacks *t, uint64_t stack_id)
+{
+	uint32_t i = intern_find(&t->table, &stack_id);
+
+	return i == INTERN_NONE ? PROFILE_NONE : ((const struct stack *)intern_item(&t->table, i))->index;
+}
+
+void session_stacks_remove(struct session_stacks *t, uint64_t stack_id)
+{
+	uint32_t i = intern_find(&t->table, &stack_id);
+
+	if (i != INTERN_NONE)
+		intern_remove(&t->table, i);
+}
+
+uint64_t session_stacks_count(const struct session_stacks *t)
+{
+	return t->count;
+}
+
+size_t session_stacks_bytes(const struct session_stacks *t)
+{
+	const struct waiting *w, *next;
+	size_t bytes = intern_heap(sizeof(*t)) + intern_bytes(&t->table) + t->deferred_bytes;
+
+	HASH_ITER (hh, t->waiting, w, next)
+		bytes += intern_heap(sizeof(*w));
+	return bytes;
+}
