@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "discovery/ask.h"
@@ -15,15 +14,6 @@
 #include "base/log.h"
 
 uint64_t cli_start_ns;
-
-static const struct cli_command commands[] = {
-	{"record", "sample a process or a command (the default, may be left out)", cli_record},
-	{"ps", "list the Python processes that would be sampled", cli_ps},
-	{"report", "make another format of saved profiles, merged and filtered", cli_report},
-	{"diff", "compare two saved profiles", cli_diff},
-	{"doctor", "say what this host offers, what will work, and what to change", cli_doctor},
-	{0},
-};
 
 int cli_usage(const char *fmt, ...)
 {
@@ -81,43 +71,4 @@ int cli_finish_stdout(void)
 		err = err ?: -errno;
 	failed = err;
 	return err;
-}
-
-/* What no command has said of stdout: most of them have printed nothing there, or only help. */
-static int finish(int code)
-{
-	int err = cli_finish_stdout();
-
-	if (!err)
-		return code;
-	log_error("cannot write to stdout: %s", strerror(-err));
-	return CLI_FAILED;
-}
-
-/*
- * A stream that was closed by who started this would be the next file that is opened, and what is printed would go
- * there. In its place stands one with which what it is for fails, as with a closed one.
- */
-static void stand_in_for_closed_streams(void)
-{
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		if (fcntl(fd, F_GETFD) < 0)
-			open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_NOCTTY);
-	}
-}
-
-int main(int argc, char **argv)
-{
-	struct timespec t;
-
-	stand_in_for_closed_streams();
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	cli_start_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-	if (argc > 1) {
-		for (const struct cli_command *c = commands; c->name; c++) {
-			if (strcmp(argv[1], c->name) == 0)
-				return finish(c->run(argc - 1, argv + 1));
-		}
-	}
-	return finish(cli_record(argc, argv));
 }

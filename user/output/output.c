@@ -227,22 +227,6 @@ int output_roots(const struct profile *p, const struct profile_sample *sample, c
 	return n;
 }
 
-char *output_frame_label(const struct profile *p, uint32_t frame)
-{
-	const struct profile_frame *f = profile_frame(p, frame);
-	const char *name = profile_string(p, f->name), *file = profile_string(p, f->file);
-	char *label = NULL;
-	int n;
-
-	if (!*file)
-		n = asprintf(&label, "%s", name);
-	else if (f->line == PROFILE_NO_LINE)
-		n = asprintf(&label, "%s (%s)", name, file);
-	else
-		n = asprintf(&label, "%s (%s:%d)", name, file, f->line);
-	return n < 0 ? NULL : label;
-}
-
 void output_frame(const struct profile *p, uint32_t frame, FILE *out)
 {
 	const struct profile_frame *f = profile_frame(p, frame);

@@ -72,8 +72,6 @@ int output_folded_stack(const struct profile *p, const struct profile_sample *sa
 /* "name (PID)", "name (PID, N inside)" for another PID in its own namespace, or "name"; caller frees. NULL: no memory.
  */
 char *output_process_label(const struct profile *p, uint32_t process);
-/* "qualname (file.py:LINE)", caller frees. NULL: no memory. */
-char *output_frame_label(const struct profile *p, uint32_t frame);
 /* Writes "qualname (file.py:LINE)", escaped. */
 void output_frame(const struct profile *p, uint32_t frame, FILE *out);
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "output/output.h"
 #include "profile/edit_internal.h"
 
 struct patterns {
@@ -70,6 +69,23 @@ int edit_check_patterns(const struct profile_edit *edit, char *why, size_t why_s
 	return err;
 }
 
+/* "qualname (file.py:LINE)", caller frees. NULL: no memory. */
+static char *label_frame(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = profile_frame(p, frame);
+	const char *name = profile_string(p, f->name), *file = profile_string(p, f->file);
+	char *label = NULL;
+	int n;
+
+	if (!*file)
+		n = asprintf(&label, "%s", name);
+	else if (f->line == PROFILE_NO_LINE)
+		n = asprintf(&label, "%s (%s)", name, file);
+	else
+		n = asprintf(&label, "%s (%s:%d)", name, file, f->line);
+	return n < 0 ? NULL : label;
+}
+
 static int match_frame(const struct profile *p, uint32_t frame, const struct profile_edit *edit,
 		       const struct patterns *patterns, struct edit_match *match)
 {
@@ -79,7 +95,7 @@ static int match_frame(const struct profile *p, uint32_t frame, const struct pro
 		match->under = !fnmatch(edit->under, profile_string(p, profile_frame(p, frame)->name), 0);
 	if (!patterns->count)
 		return 0;
-	label = output_frame_label(p, frame);
+	label = label_frame(p, frame);
 	if (!label)
 		return -ENOMEM;
 	for (size_t i = 0; i < patterns->count; i++) {
