@@ -86,7 +86,7 @@ struct diff {
 	struct profile_diff_options options;
 	struct output_diff_options output;
 	struct profile_edit edit;
-	const struct output_diff_format *format;
+	const struct output_format *format;
 	struct cli_output to; /* its format is not used */
 	bool quiet, help;
 };
@@ -96,8 +96,11 @@ static const char *format_names(void)
 	static char names[128];
 	size_t at = 0;
 
-	for (const struct output_diff_format *f = output_diff_formats(); f->name && at < sizeof(names); f++)
-		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s (%s)", at ? ", " : "", f->name, f->suffix);
+	for (const struct output_format *f = output_formats(); f->name && at < sizeof(names); f++) {
+		if (f->diff)
+			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s (%.*s)", at ? ", " : "", f->name,
+					       (int)strcspn(f->suffixes, " "), f->suffixes);
+	}
 	return names;
 }
 
@@ -172,13 +175,13 @@ static int parse_option(struct diff *diff, int option, const char *arg)
 static int choose_format(struct diff *diff)
 {
 	if (!diff->format)
-		diff->format = diff->to.path ? output_diff_by_path(diff->to.path) : output_diff_formats();
+		diff->format = diff->to.path ? output_diff_by_path(diff->to.path) : output_diff_by_name("text");
 	if (!diff->format)
 		return cli_usage("-o %s: no format of a comparison has that suffix; choose one with -f: %s",
 				 diff->to.path, format_names());
-	if (diff->options.by_line && !diff->format->by_line)
+	if (diff->options.by_line && !diff->format->diff->by_line)
 		return cli_usage("--by=line: %s compares functions only", diff->format->name);
-	if (diff->options.basis != PROFILE_DIFF_SHARE && diff->format->shares_only)
+	if (diff->options.basis != PROFILE_DIFF_SHARE && diff->format->diff->shares_only)
 		return cli_usage("--compare: %s compares shares only", diff->format->name);
 	return 0;
 }
@@ -212,8 +215,10 @@ static int parse(struct diff *diff, int argc, char **argv)
 static void print_help(void)
 {
 	fputs(help_head, stdout);
-	for (const struct output_diff_format *f = output_diff_formats(); f->name; f++)
-		printf("                            %-8s %s\n", f->name, f->help);
+	for (const struct output_format *f = output_formats(); f->name; f++) {
+		if (f->diff)
+			printf("                            %-8s %s\n", f->name, f->diff->help);
+	}
 	fputs(help_middle, stdout);
 	fputs(cli_filter_help, stdout);
 	fputs(help_tail, stdout);
@@ -228,7 +233,7 @@ static int write_formatted(const void *what, FILE *out)
 {
 	const struct formatted *f = what;
 
-	return f->diff->format->write(f->found, &f->diff->output, out);
+	return f->diff->format->diff->write(f->found, &f->diff->output, out);
 }
 
 static int compare(struct diff *diff, struct profile *const profiles[])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A comparison of two profiles as text or file. Its formats are fewer than those of a profile. */
+/* A comparison of two profiles as text or file: what rows of the registry in formats.c have beside a profile's. */
 #ifndef OUTPUT_DIFF_H
 #define OUTPUT_DIFF_H
 
@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "compare/diff.h"
+#include "output/output.h"
 
 struct output_diff_options {
 	bool all;      /* what is within the noise is shown as well */
@@ -15,19 +16,16 @@ struct output_diff_options {
 };
 
 struct output_diff_format {
-	const char *name, *suffix, *help;
+	const char *help;
 	bool by_line;     /* it can show lines */
 	bool shares_only; /* it shows nothing but shares */
 	/* Returns 0 or negative errno; a failed write may also show in ferror(out). */
 	int (*write)(const struct profile_diff *d, const struct output_diff_options *options, FILE *out);
 };
 
-/* All formats, ended by one without a name; the first one is the usual one. */
-const struct output_diff_format *output_diff_formats(void);
-/* NULL for an unknown name. */
-const struct output_diff_format *output_diff_by_name(const char *name);
-/* The format that a file's suffix asks for, or NULL for an unknown suffix; a path without suffix is text. */
-const struct output_diff_format *output_diff_by_path(const char *path);
+/* As output_by_name and output_by_path: formats of a comparison only, and a path without suffix is text. */
+const struct output_format *output_diff_by_name(const char *name);
+const struct output_format *output_diff_by_path(const char *path);
 
 /* Tables of functions, or lines, by their own samples and by all that they were on the stack of. */
 int output_diff_text(const struct profile_diff *d, const struct output_diff_options *options, FILE *out);

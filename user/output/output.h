@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A profile as text or file. A new format is one file, output_NAME.c, with one function, and a row in output.c. */
+/* A profile as text or file. A new format is one file with one function, declared here, and a row in formats.c. */
 #ifndef OUTPUT_H
 #define OUTPUT_H
 
@@ -20,6 +20,8 @@ enum output_needs {
 	OUTPUT_BINARY = 1u << 3,  /* it is nothing for a terminal */
 };
 
+struct output_diff_format;
+
 struct output_format {
 	const char *name, *alias; /* alias: NULL where there is none */
 	const char
@@ -32,6 +34,7 @@ struct output_format {
 	 * or negative errno; a failed write may also show in ferror(out).
 	 */
 	int (*write)(const struct profile *p, const struct output_options *options, FILE *out);
+	const struct output_diff_format *diff; /* of a comparison (output/diff.h); NULL where it has none */
 };
 
 /* The format of that name or alias, or NULL. */

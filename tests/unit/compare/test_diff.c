@@ -704,13 +704,12 @@ static void test_folded(void **unused)
 static void test_formats(void **unused)
 {
 	(void)unused;
-	for (const struct output_diff_format *f = output_diff_formats(); f->name; f++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "some.dir/file%s", f->suffix);
-		assert_ptr_equal(output_diff_by_path(path), f);
-		assert_ptr_equal(output_diff_by_name(f->name), f);
-	}
+	assert_string_equal(output_diff_by_path("some.dir/file.txt")->name, "text");
+	assert_string_equal(output_diff_by_path("file.folded")->name, "folded");
+	assert_string_equal(output_diff_by_path("file.htm")->name, "html");
+	assert_ptr_equal(output_diff_by_name("raw"), output_by_name("folded"));
+	for (const struct output_format *f = output_formats(); f->name; f++)
+		assert_ptr_equal(output_diff_by_name(f->name), f->diff ? f : NULL);
 	assert_null(output_diff_by_path("file.svg"));
 	assert_null(output_diff_by_name("svg"));
 	assert_string_equal(output_diff_by_path("some.dir/file")->name, "text");
