@@ -109,7 +109,7 @@ $(BUILD)/proto/%.pb-c.c: user/%.proto $(BUILD)/flags
 	$(PROTOC_C) --proto_path=user --c_out=$(BUILD)/proto $<
 
 $(BUILD)/proto/%.o: $(BUILD)/proto/%.c
-	$(CC) $(HARDENING) $(CFLAGS) $(SAME_PATHS) -c -o $@ $<
+	$(CC) $(HARDENING) $(CFLAGS) $(SAME_PATHS) -I$(BUILD)/proto -c -o $@ $<
 
 # Whatever includes a generated header finds it there.
 $(LIB_OBJ) $(SAN_OBJ) $(FUZZ_OBJ): | $(PROTO_C) $(BUILD)/pybpf.skel.h
