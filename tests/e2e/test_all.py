@@ -207,7 +207,7 @@ def test_a_process_that_ends_does_not_end_the_run():
 def test_all_of_a_list_that_end_end_the_run():
     python = harness.default_python()
     with harness.target(python, "mortal.py", "2") as one, harness.target(python, "mortal.py", "2.5") as other:
-        run = pybpf("-p", "%d,%d" % (one.pid, other.pid), "-d", 50, timeout=30)
+        run = pybpf("-p", "%d,%d" % (one.pid, other.pid), "-d", 100, timeout=90)
     assert run.code == 0, run.err
     assert set(by_process(run)) == {one.pid, other.pid}
 

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -39,9 +38,10 @@ RATE = 4000
 SECONDS = 0.3
 # Of all lies together; 60 is for a long look.
 LONG_SECONDS = float(os.environ.get("PYBPF_HOSTILE_SECONDS", "1"))
-# Until the process has ended whose time to sample is over, on a machine that others use as well; and for each second of
-# lies, what it takes to name and to write stacks of 8,192 frames, of which no two are the same: each code object's parts
-# are read by a helper, one question for each.
+# A lie that the run did not meet, for others had the CPU, is told again to a longer one, up to this.
+PATIENT_SECONDS = 10
+# CPU time of pybpf: at its start and end, and for each second of lies, what it takes to name and to write stacks of 8,192
+# frames, of which no two are the same: each code object's parts are read by a helper, one question for each.
 GRACE = 10
 WRITING = 1
 # Steps of one walk at most (WALK_STEPS), and what one takes that reads a frame and a code object far from the last, some
@@ -89,12 +89,10 @@ def profile(process, folder, seconds):
             assert line, "pybpf ended: %s" % said.decode()
             said += line
         process.send_signal(signal.SIGUSR1)
-        begin = time.monotonic()
         err = run.communicate(timeout=seconds + harness.PATIENCE)[1]
-        took = time.monotonic() - begin
     assert run.returncode == 0, (said + err).decode()
     out = folded.read_text(encoding="utf-8", errors="surrogateescape")
-    return harness.Run(0, out, (said + err).decode(), json.loads(stats.read_text())), took
+    return harness.Run(0, out, (said + err).decode(), json.loads(stats.read_text()))
 
 
 def check_frames(stacks):
@@ -117,8 +115,8 @@ def check_account(run):
     assert harness.total(run.stacks()) == samples["python"], stats
 
 
-def check_cost(run, took, seconds):
-    assert took < seconds * (1 + WRITING) + GRACE, "%.1f s for %.1f s of samples: %s" % (took, seconds, run.stats)
+def check_cost(run, seconds):
+    assert run.stats["user_cpu_s"] < seconds * WRITING + GRACE, run.stats
     assert run.stats["peak_rss_kib"] < PEAK_KIB + run.stats["stacks"] * STACK_KIB, run.stats
     # All of the kernel program's time for those that walk far, as if the others took none.
     walked = run.stats["samples"]["python"] + run.stats["lost"]["unreadable"] + 1
@@ -128,11 +126,11 @@ def check_cost(run, took, seconds):
 
 def check(version, lie, seconds, folder):
     with pretender(version, lie) as process:
-        run, took = profile(process, folder, seconds)
+        run = profile(process, folder, seconds)
         assert process.poll() is None, "the target was harmed"
     check_account(run)
     check_frames(run.stacks())
-    check_cost(run, took, seconds)
+    check_cost(run, seconds)
     return run
 
 
@@ -155,8 +153,12 @@ def test_truth(version, tmp_path):
     [(v, lie) for v in VERSIONS for lie in LIES if v in ("3.8", "3.14") or lie in BY_VERSION],
 )
 def test_lie(version, lie, tmp_path):
-    run = check(version, lie, SECONDS, tmp_path)
-    assert LIES[lie](run.stats), "the lie was not met: %s" % run.stats
+    seconds = SECONDS
+    run = check(version, lie, seconds, tmp_path)
+    while not LIES[lie](run.stats):
+        seconds *= 3
+        assert seconds < PATIENT_SECONDS, "the lie was not met: %s" % run.stats
+        run = check(version, lie, seconds, tmp_path)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -218,7 +220,9 @@ def test_one_debug_offset_is_wrong(field, tmp_path):
     path = tmp_path / "offsets"
     path.write_bytes(data)
     with pretender("3.14", "all", path) as process:
-        run = harness.pybpf("-p", process.pid, "-d", 0.1, "-F", RATE)
+        run = harness.pybpf("-p", process.pid, "-d", SECONDS, "-F", RATE)
+        if not run.code and not run.stacks():
+            run = harness.pybpf("-p", process.pid, "-d", PATIENT_SECONDS, "-F", RATE)
     if run.code:
         assert "debug offsets" in harness.one_sentence(run.err) and run.out == ""
     else:
