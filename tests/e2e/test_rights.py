@@ -473,7 +473,7 @@ def capabilities_file(tmp_path, names):
 
 
 def test_capabilities_of_the_file(spinning):
-    """A user without capabilities runs a binary that has some, as README.md tells: nothing more is needed."""
+    """A user without capabilities runs a binary that has some, as docs/security.md shows; nothing else is needed."""
     if not shutil.which("setcap"):
         pytest.skip("setcap is missing")
     with folder_of(STRANGER) as folder:

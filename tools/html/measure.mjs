@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long flame graph libraries take for 50,000 stacks of 40 frames in Chromium: the figures in README.md.
+// How long flame graph libraries take for 50,000 stacks of 40 frames in Chromium: the figures in tools/html/README.md.
 // Usage: npm install --no-save d3-flame-graph@5 flame-chart-js@3 speedscope@1 playwright-core@1
 //        node measure.mjs [STACKS [REPORT.html]]
 // REPORT.html is one of ours, which is measured in their place.

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* The oldest kernel that is promised to work (README.md, "Kernels"). */
+/* The oldest supported kernel (docs/kernels-and-pythons.md). */
 #define DOCTOR_KERNEL_MAJOR 5
 #define DOCTOR_KERNEL_MINOR 10
 

@@ -58,7 +58,7 @@ static void look_machine(const struct doctor *d, struct doctor_item *item)
 	if (strcmp(host.machine, "x86_64") == 0)
 		return;
 	item->mark = DOCTOR_WARN;
-	doctor_advise(item, "pybpf has been made to work on x86_64 only; see README.md, \"Limits\"");
+	doctor_advise(item, "pybpf runs on x86_64 only; see README.md, \"Limits\"");
 }
 
 static void look_btf(const struct doctor *d, struct doctor_item *item)
