@@ -284,7 +284,7 @@ def test_help():
     assert run.code == 0 and run.err == ""
     for option in ("--container", "--cgroup", "--user", "--comm", "--exclude-pid", "--children", "--json"):
         assert option in run.out
-    assert all(len(line) <= 120 for line in run.out.split("\n"))
+    assert all(len(line) <= 80 for line in run.out.split("\n"))
 
 
 def test_output_is_full():

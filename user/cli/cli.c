@@ -34,6 +34,11 @@ int cli_number(const char *text, double min, double max, double *out)
 	return errno || end == text || *end || !isfinite(*out) || *out < min || *out > max ? -EINVAL : 0;
 }
 
+void cli_set_verbosity(int verbose)
+{
+	log_set_level(verbose > 1 ? LOG_DEBUG : verbose ? LOG_INFO : LOG_WARN);
+}
+
 int cli_drop_rights(const struct rights_wanted *wanted)
 {
 	char why[256];

@@ -38,6 +38,9 @@ int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Reads a decimal number of the range; whole ones only where wanted. Returns 0 or -EINVAL. */
 int cli_number(const char *text, double min, double max, double *out);
 
+/* How much is logged, by the number of -v. */
+void cli_set_verbosity(int verbose);
+
 /* Gives up rights. Returns 0, or CLI_FAILED after one sentence on stderr. */
 int cli_drop_rights(const struct rights_wanted *wanted);
 

@@ -10,6 +10,8 @@
 #include "cli/cli.h"
 #include "base/log.h"
 
+#define FORMAT_HELP_COLUMN 38
+
 static const char *format_names(void)
 {
 	static char names[512];
@@ -20,11 +22,44 @@ static const char *format_names(void)
 	return names;
 }
 
-void cli_output_help(void)
+void cli_print_format(const struct output_format *format, const char *help)
+{
+	char left[64];
+
+	snprintf(left, sizeof(left), "        %-11s %.*s", format->name, (int)strcspn(format->suffixes, " "),
+		 format->suffixes);
+	cli_print_entry(left, FORMAT_HELP_COLUMN, help);
+}
+
+static void list_formats(void)
 {
 	for (const struct output_format *f = output_formats(); f->name; f++)
-		printf("        %-11s %-16.*s %s\n", f->name, (int)strcspn(f->suffixes, " "), f->suffixes, f->help);
+		cli_print_format(f, f->help);
 }
+
+static int take_format(const struct cli_option *option, const char *name, void *target)
+{
+	struct cli_output *output = target;
+
+	output->format = output_by_name(name);
+	return output->format ? 0
+			      : cli_usage("%s %s: no such format; there are %s", cli_option_spelling(option), name,
+					  format_names());
+}
+
+const struct cli_option cli_output_path_options[] = {
+	{"output", 'o', "FILE",
+	 "write to FILE at the end, in place of stdout; the suffix chooses the format; a new file has mode 0600, a "
+	 "replaced one keeps its owner and mode",
+	 .take = cli_take_text, .offset = offsetof(struct cli_output, path)},
+	{0},
+};
+
+const struct cli_option cli_output_format_options[] = {
+	{"format", 'f', "FORMAT", "the format, whatever the suffix; without both, folded, and text of saved profiles:",
+	 .list = list_formats, .take = take_format},
+	{0},
+};
 
 /* The usual one of each format. */
 static const char *format_suffixes(void)
@@ -36,12 +71,6 @@ static const char *format_suffixes(void)
 		at += (size_t)snprintf(suffixes + at, sizeof(suffixes) - at, "%s%.*s", at ? ", " : "",
 				       (int)strcspn(f->suffixes, " "), f->suffixes);
 	return suffixes;
-}
-
-int cli_output_format(struct cli_output *output, const char *name)
-{
-	output->format = output_by_name(name);
-	return output->format ? 0 : cli_usage("-f %s: no such format; there are %s", name, format_names());
 }
 
 int cli_output_choose(struct cli_output *output, const char *fallback)

@@ -3,6 +3,7 @@
 #ifndef CLI_DESTINATION_H
 #define CLI_DESTINATION_H
 
+#include "cli/options.h"
 #include "cli/pager.h"
 #include "output/output.h"
 #include "output/file.h"
@@ -18,11 +19,11 @@ struct cli_output {
 	struct cli_pager pager;
 };
 
-/* Lists the formats on stdout, with what asks for each, as a part of --help. */
-void cli_output_help(void);
+/* -o and -f, to be taken into a struct cli_output. */
+extern const struct cli_option cli_output_path_options[], cli_output_format_options[];
 
-/* Takes -f. Returns 0, or CLI_USAGE after one sentence on stderr. */
-int cli_output_format(struct cli_output *output, const char *name);
+/* Prints a format in the list below -f, as a part of --help. */
+void cli_print_format(const struct output_format *format, const char *help);
 
 /*
  * To be called after all options: without -f the path's suffix chooses, and `fallback` where there is no path. What is

@@ -9,6 +9,7 @@
 
 #include "cli/filter.h"
 #include "cli/destination.h"
+#include "cli/options.h"
 #include "base/log.h"
 #include "output/diff.h"
 
@@ -22,73 +23,33 @@
 #define TOLERANCE_DEFAULT 2
 #define TOLERANCE_MOST    1000
 
-static const char help_head[] =
-	"pybpf diff compares two saved profiles, and says which functions grew or shrank beyond the noise.\n"
-	"\n"
-	"Examples:\n"
-	"  pybpf diff before.pybpf after.pybpf                  a table of what changed\n"
-	"  pybpf diff before.pybpf after.pybpf -o change.html   a differential flame graph\n"
-	"  pybpf diff before.pybpf after.pybpf --compare=time   of two runs that do the same work to its end\n"
-	"\n"
-	"Usage: pybpf diff [options] BEFORE.pybpf AFTER.pybpf\n"
-	"\n"
-	"How:\n"
-	"  -o, --output FILE       write there; the suffix chooses the format. Without it, stdout\n"
-	"  -f, --format FORMAT     the format, whatever the suffix; without both, text:\n";
-
-static const char help_middle[] =
-	"      --by WHAT           function (default) or line\n"
-	"      --compare WHAT      share: of all samples of the profile (default); rate: CPU time per second of the\n"
-	"                          run, under an equal load; time: CPU time of the whole run, for the same work\n"
-	"      --confidence PERCENT\n"
-	"                          (default 95) the rest to 100 is how much of what is called a change may be chance\n"
-	"      --tolerance PERCENT (default 2) by how much of itself a function may differ from run to run\n"
-	"      --all-rows          what is within the noise, too\n"
-	"      --limit N           rows of each table (default 40)\n"
-	"  -q, --quiet             no warnings\n"
-	"  -h, --help              this text\n"
-	"\n";
-
-static const char help_tail[] =
-	"\n"
-	"A share also shrinks when another one grows; rate and time do not. Shares are those of what passes the\n"
-	"filters. Folded stacks have two numbers, before (scaled to after) and after, for flamegraph.pl; those within\n"
-	"the noise have the same number twice, without --all-rows.\n"
-	"Text goes to a terminal through $PYBPF_PAGER, $PAGER, or `less -FRX`; an empty one, or cat, stands for none.\n"
-	"With sudo, that program runs as the user who called it.\n"
-	"Exit status: 0 done, whether there is a change or not; 1 it failed; 2 wrong command line.\n";
-
-enum {
-	OPT_BY = 256,
-	OPT_COMPARE,
-	OPT_CONFIDENCE,
-	OPT_TOLERANCE,
-	OPT_ALL_ROWS,
-	OPT_LIMIT,
-};
-
-static const struct option long_options[] = {
-	CLI_FILTER_OPTIONS,
-	{"output", required_argument, NULL, 'o'},
-	{"format", required_argument, NULL, 'f'},
-	{"by", required_argument, NULL, OPT_BY},
-	{"compare", required_argument, NULL, OPT_COMPARE},
-	{"confidence", required_argument, NULL, OPT_CONFIDENCE},
-	{"tolerance", required_argument, NULL, OPT_TOLERANCE},
-	{"all-rows", no_argument, NULL, OPT_ALL_ROWS},
-	{"limit", required_argument, NULL, OPT_LIMIT},
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
 struct diff {
 	struct profile_diff_options options;
 	struct output_diff_options output;
 	struct profile_edit edit;
 	const struct output_format *format;
 	struct cli_output to; /* its format is not used */
-	bool quiet, help;
+	bool quiet;
+};
+
+static const struct cli_example examples[] = {
+	{"pybpf diff before.pybpf after.pybpf", "a table of what changed"},
+	{"pybpf diff before.pybpf after.pybpf -o change.html", "a differential flame graph"},
+	{"pybpf diff before.pybpf after.pybpf --compare=time", "of two runs that do the same work to its end"},
+	{0},
+};
+
+static const struct cli_word by_words[] = {
+	{"function", false},
+	{"line", true},
+	{0},
+};
+
+static const struct cli_word basis_words[] = {
+	{"share", PROFILE_DIFF_SHARE},
+	{"rate", PROFILE_DIFF_RATE},
+	{"time", PROFILE_DIFF_TIME},
+	{0},
 };
 
 static const char *format_names(void)
@@ -104,72 +65,90 @@ static const char *format_names(void)
 	return names;
 }
 
-static int parse_by(struct diff *diff, const char *text)
+static void list_formats(void)
 {
-	diff->options.by_line = strcmp(text, "line") == 0;
-	if (diff->options.by_line || strcmp(text, "function") == 0)
-		return 0;
-	return cli_usage("--by %s: it takes function or line", text);
+	for (const struct output_format *f = output_formats(); f->name; f++) {
+		if (f->diff)
+			cli_print_format(f, f->diff->help);
+	}
 }
 
-static int parse_compare(struct diff *diff, const char *text)
+static int take_format(const struct cli_option *option, const char *value, void *target)
 {
-	if (strcmp(text, "share") == 0)
-		diff->options.basis = PROFILE_DIFF_SHARE;
-	else if (strcmp(text, "rate") == 0)
-		diff->options.basis = PROFILE_DIFF_RATE;
-	else if (strcmp(text, "time") == 0)
-		diff->options.basis = PROFILE_DIFF_TIME;
-	else
-		return cli_usage("--compare %s: it takes share, rate or time", text);
+	struct diff *diff = target;
+
+	diff->format = output_diff_by_name(value);
+	return diff->format ? 0
+			    : cli_usage("%s %s: no such format of a comparison; there are %s",
+					cli_option_spelling(option), value, format_names());
+}
+
+static int take_by(const struct cli_option *option, const char *value, void *target)
+{
+	struct diff *diff = target;
+	int line = 0, code = cli_option_word(option, value, &line);
+
+	diff->options.by_line = line;
+	return code;
+}
+
+static int take_confidence(const struct cli_option *option, const char *value, void *target)
+{
+	struct diff *diff = target;
+	double number;
+
+	if (cli_number(value, CONFIDENCE_LEAST, CONFIDENCE_MOST, &number))
+		return cli_usage("%s %s: it takes percent from %d to %g, such as 95", cli_option_spelling(option),
+				 value, CONFIDENCE_LEAST, CONFIDENCE_MOST);
+	diff->options.confidence = number / 100;
 	return 0;
 }
 
-static int parse_option(struct diff *diff, int option, const char *arg)
+static int take_tolerance(const struct cli_option *option, const char *value, void *target)
 {
+	struct diff *diff = target;
 	double number;
 
-	switch (option) {
-	case 'o':
-		diff->to.path = arg;
-		return 0;
-	case 'f':
-		diff->format = output_diff_by_name(arg);
-		return diff->format
-			       ? 0
-			       : cli_usage("-f %s: no such format of a comparison; there are %s", arg, format_names());
-	case OPT_BY:
-		return parse_by(diff, arg);
-	case OPT_COMPARE:
-		return parse_compare(diff, arg);
-	case OPT_CONFIDENCE:
-		if (cli_number(arg, CONFIDENCE_LEAST, CONFIDENCE_MOST, &number))
-			return cli_usage("--confidence %s: it takes percent from %d to %g, such as 95", arg,
-					 CONFIDENCE_LEAST, CONFIDENCE_MOST);
-		diff->options.confidence = number / 100;
-		return 0;
-	case OPT_TOLERANCE:
-		if (cli_number(arg, 0, TOLERANCE_MOST, &number))
-			return cli_usage("--tolerance %s: it takes percent from 0 to %d, such as 2", arg,
-					 TOLERANCE_MOST);
-		diff->options.tolerance = number / 100;
-		return 0;
-	case OPT_ALL_ROWS:
-		diff->output.all = true;
-		return 0;
-	case OPT_LIMIT:
-		if (cli_number(arg, 1, UINT32_MAX, &number) || number != (uint32_t)number)
-			return cli_usage("--limit %s: it takes a whole number from 1 up", arg);
-		diff->output.rows = (uint32_t)number;
-		return 0;
-	case 'q':
-		diff->quiet = true;
-		return 0;
-	default:
-		diff->help = true;
-		return 0;
-	}
+	if (cli_number(value, 0, TOLERANCE_MOST, &number))
+		return cli_usage("%s %s: it takes percent from 0 to %d, such as 2", cli_option_spelling(option), value,
+				 TOLERANCE_MOST);
+	diff->options.tolerance = number / 100;
+	return 0;
 }
+
+static int take_limit(const struct cli_option *option, const char *value, void *target)
+{
+	struct diff *diff = target;
+	double number;
+
+	if (cli_number(value, 1, UINT32_MAX, &number) || number != (uint32_t)number)
+		return cli_usage("%s %s: it takes a whole number from 1 up", cli_option_spelling(option), value);
+	diff->output.rows = (uint32_t)number;
+	return 0;
+}
+
+static const struct cli_option options[] = {
+	{"format", 'f', "FORMAT", "the format, whatever the suffix; without both, text:", .list = list_formats,
+	 .take = take_format},
+	{"by", 0, "WHAT", "function (default) or line", .take = take_by, .words = by_words},
+	{"compare", 0, "WHAT",
+	 "share: of all samples of the profile (default); rate: CPU time per second of the run, under an equal load; "
+	 "time: CPU time of the whole run, for the same work",
+	 .take = cli_take_word, .offset = offsetof(struct diff, options.basis), .words = basis_words},
+	{"confidence", 0, "PERCENT",
+	 "the rest to 100 is how much of what is called a change may be chance (default " CLI_NUMBER(
+		 CONFIDENCE_DEFAULT) ")",
+	 .take = take_confidence},
+	{"tolerance", 0, "PERCENT",
+	 "by how much of itself a function may differ from run to run (default " CLI_NUMBER(TOLERANCE_DEFAULT) ")",
+	 .take = take_tolerance},
+	{"all-rows", 0, NULL, "also what is within the noise", .take = cli_take_flag,
+	 .offset = offsetof(struct diff, output.all)},
+	{"limit", 0, "N", "rows of each table (default " CLI_NUMBER(ROWS_DEFAULT) ")", .take = take_limit},
+	{"quiet", 'q', NULL, "no warnings", .take = cli_take_flag, .offset = offsetof(struct diff, quiet)},
+	CLI_OPTION_HELP,
+	{0},
+};
 
 /* The format, which must be able to show what is wanted. */
 static int choose_format(struct diff *diff)
@@ -186,23 +165,31 @@ static int choose_format(struct diff *diff)
 	return 0;
 }
 
-static int parse(struct diff *diff, int argc, char **argv)
+static int parse(struct diff *diff, int argc, char **argv, bool *helped)
 {
-	int option, err;
-	bool taken;
+	const struct cli_option_group groups[] = {
+		{"Output", cli_output_path_options, &diff->to},
+		{NULL, options, diff},
+		{"Filters", cli_filter_options, &diff->edit},
+		{0},
+	};
+	const struct cli_options command = {
+		.command = "pybpf diff",
+		.about = "pybpf diff compares two saved profiles, and says which functions grew or shrank beyond the "
+			 "noise.",
+		.examples = examples,
+		.usage = "  pybpf diff [options] BEFORE.pybpf AFTER.pybpf\n",
+		.groups = groups,
+		.notes = "A share also shrinks when another one grows; rate and time do not. Shares are those of what "
+			 "passes the filters. Folded stacks have two numbers, before (scaled to after) and after, for "
+			 "flamegraph.pl; without --all-rows, those within the noise have the same number "
+			 "twice.\n" CLI_PAGER_NOTE "\n"
+			 "Exit status: 0 done, whether there is a change or not; 1 it failed; 2 wrong command line.",
+	};
+	int code = cli_options_parse(&command, argc, argv, helped);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":" CLI_FILTER_SHORT "o:f:qh", long_options, NULL)) != -1) {
-		if (option == ':' || option == '?')
-			return cli_usage(option == ':' ? "%s needs a value; see `pybpf diff --help`"
-						       : "unknown option %s; see `pybpf diff --help`",
-					 argv[optind - 1]);
-		err = cli_filter_option(&diff->edit, option, optarg, &taken);
-		if (!err && !taken)
-			err = parse_option(diff, option, optarg);
-		if (err || diff->help)
-			return err;
-	}
+	if (code || *helped)
+		return code;
 	if (argc - optind != PROFILE_DIFF_SIDES)
 		return cli_usage(
 			"diff takes two saved profiles, before and after, and found %d; see `pybpf diff --help`",
@@ -210,18 +197,6 @@ static int parse(struct diff *diff, int argc, char **argv)
 	for (int i = 0; i < PROFILE_DIFF_SIDES; i++)
 		diff->options.names[i] = argv[optind + i];
 	return choose_format(diff) ?: cli_filter_check(&diff->edit);
-}
-
-static void print_help(void)
-{
-	fputs(help_head, stdout);
-	for (const struct output_format *f = output_formats(); f->name; f++) {
-		if (f->diff)
-			printf("                            %-8s %s\n", f->name, f->diff->help);
-	}
-	fputs(help_middle, stdout);
-	fputs(cli_filter_help, stdout);
-	fputs(help_tail, stdout);
 }
 
 struct formatted {
@@ -267,11 +242,10 @@ int cli_diff(int argc, char **argv)
 	const struct rights_wanted rights = {.level = RIGHTS_REPORT};
 	struct profile *profiles[PROFILE_DIFF_SIDES] = {NULL};
 	FILE **files = NULL;
-	int code = parse(&diff, argc, argv);
+	bool helped;
+	int code = parse(&diff, argc, argv, &helped);
 
-	if (!code && diff.help)
-		print_help();
-	if (code || diff.help)
+	if (code || helped)
 		goto done;
 	files = cli_filter_open(argv + optind, PROFILE_DIFF_SIDES);
 	code = files ? CLI_OK : CLI_FAILED;

@@ -5,50 +5,47 @@
 #include <getopt.h>
 #include <stdio.h>
 
+#include "cli/options.h"
 #include "foreign/foreign.h"
-#include "base/log.h"
 #include "doctor/trial.h"
 
-static const char help[] = "pybpf doctor says what this host offers, what will work, and what to change where not.\n"
-			   "\n"
-			   "Examples:\n"
-			   "  sudo pybpf doctor      everything, with a trial of the sampler\n"
-			   "  pybpf doctor           what can be seen without privileges\n"
-			   "  sudo pybpf doctor -vv  libbpf's messages and the verifier's log as well\n"
-			   "\n"
-			   "Usage: pybpf doctor [-v] [-h]\n"
-			   "\n"
-			   "A line per item: ok; warn, works but could do better; FAIL, the main job cannot run;\n"
-			   "skip, could not be looked at. `->` says what to change.\n"
-			   "Exit status: 0 the main job can run, 1 it cannot, 2 wrong command line.\n";
+static const struct cli_example examples[] = {
+	{"sudo pybpf doctor", "everything, with a trial of the sampler"},
+	{"pybpf doctor", "what can be seen without privileges"},
+	{"sudo pybpf doctor -vv", "libbpf's messages and the verifier's log as well"},
+	{0},
+};
 
-static const struct option long_options[] = {
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
+static const struct cli_option options[] = {
+	{"verbose", 'v', NULL, "print how it was found out; given twice: libbpf's messages and the verifier's log, too",
+	 .take = cli_take_count},
+	CLI_OPTION_HELP,
 	{0},
 };
 
 int cli_doctor(int argc, char **argv)
 {
-	int option, verbose = 0, code;
+	int verbose = 0, code;
+	const struct cli_option_group groups[] = {{"Options", options, &verbose}, {0}};
+	const struct cli_options command = {
+		.command = "pybpf doctor",
+		.about = "pybpf doctor says what this host offers, what will work, and what to change where not.",
+		.examples = examples,
+		.usage = "  pybpf doctor [-v]\n",
+		.groups = groups,
+		.notes = "Each line is an item: ok; warn, works but could do better; FAIL, the main job cannot run; "
+			 "skip, could not be looked at. `->` says what to change.\n"
+			 "Exit status: 0 the main job can run, 1 it cannot, 2 wrong command line.",
+		.command_follows = true,
+	};
+	bool helped;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+vh", long_options, NULL)) != -1) {
-		if (option == 'h') {
-			fputs(help, stdout);
-			return CLI_OK;
-		}
-		if (option != 'v') {
-			log_error("unknown option %s; see `pybpf doctor --help`", argv[optind - 1]);
-			return CLI_USAGE;
-		}
-		verbose++;
-	}
-	if (optind < argc) {
-		log_error("doctor takes no argument, and found %s; see `pybpf doctor --help`", argv[optind]);
-		return CLI_USAGE;
-	}
-	log_set_level(verbose > 1 ? LOG_DEBUG : verbose ? LOG_INFO : LOG_WARN);
+	code = cli_options_parse(&command, argc, argv, &helped);
+	if (code || helped)
+		return code;
+	if (optind < argc)
+		return cli_usage("doctor takes no argument, and found %s; see `pybpf doctor --help`", argv[optind]);
+	cli_set_verbosity(verbose);
 	code = cli_start_helpers() ?: session_doctor(stdout) ? CLI_FAILED : CLI_OK;
 	foreign_stop();
 	return code;

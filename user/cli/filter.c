@@ -11,27 +11,16 @@
 
 #define WHY_MAX 1024
 
-const char cli_filter_help[] =
-	"What of it:\n"
-	"  -p, --pid PID[,PID...]  only these processes; may be repeated, as all of these\n"
-	"      --thread TID|GLOB   only these threads, by number or name\n"
-	"      --container GLOB|ID only the processes in this container\n"
-	"      --under FUNC        only stacks that have this function (a qualname, or a glob), which becomes their "
-	"root\n"
-	"      --focus REGEX       only stacks with a frame, `qualname (file.py:LINE)`, in which this is found\n"
-	"      --ignore REGEX      only stacks without such a frame; both are POSIX extended regular expressions\n"
-	"      --merge             processes of the same name and container together, without PID\n"
-	"      --no-source         without the text of source files\n"
-	"      --anonymize         names, paths and the host's name as hashes, other ones in each run; no sources\n";
-
 static int no_memory(void)
 {
 	log_error("out of memory");
 	return CLI_FAILED;
 }
 
-static int add_pids(struct profile_edit_pids *pids, const char *text)
+static int take_pids(const struct cli_option *option, const char *text, void *target)
 {
+	struct profile_edit *edit = target;
+
 	for (const char *p = text;;) {
 		char *end;
 		long pid;
@@ -39,10 +28,10 @@ static int add_pids(struct profile_edit_pids *pids, const char *text)
 		errno = 0;
 		pid = strtol(p, &end, 10);
 		if (*p < '0' || *p > '9' || errno || pid < 1 || pid > INT32_MAX || (*end && *end != ','))
-			return cli_usage("--pid %s: not a process ID; it takes a number such as 1234, or several with "
+			return cli_usage("--%s %s: not a process ID; it takes a number such as 1234, or several with "
 					 "commas",
-					 text);
-		if (profile_edit_add_pid(pids, (int32_t)pid))
+					 option->name, text);
+		if (profile_edit_add_pid(&edit->pids, (int32_t)pid))
 			return no_memory();
 		if (!*end)
 			return 0;
@@ -50,46 +39,47 @@ static int add_pids(struct profile_edit_pids *pids, const char *text)
 	}
 }
 
-static int add_text(struct profile_edit_texts *texts, const char *option, const char *text)
+static int take_text(const struct cli_option *option, const char *text, void *edit)
 {
 	if (!*text)
-		return cli_usage("%s: it takes a text, and found nothing", option);
-	return profile_edit_add_text(texts, text) ? no_memory() : 0;
+		return cli_usage("--%s: it takes a text, and found nothing", option->name);
+	return profile_edit_add_text((void *)((char *)edit + option->offset), text) ? no_memory() : 0;
 }
 
-int cli_filter_option(struct profile_edit *edit, int option, const char *arg, bool *taken)
+static int take_under(const struct cli_option *option, const char *text, void *target)
 {
-	*taken = true;
-	switch (option) {
-	case 'p':
-		return add_pids(&edit->pids, arg);
-	case CLI_FILTER_THREAD:
-		return add_text(&edit->threads, "--thread", arg);
-	case CLI_FILTER_CONTAINER:
-		return add_text(&edit->containers, "--container", arg);
-	case CLI_FILTER_UNDER:
-		if (edit->under)
-			return cli_usage("--under %s: there is one root, and it is %s already", arg, edit->under);
-		edit->under = arg;
-		return *arg ? 0 : cli_usage("--under: it takes a function's name, and found nothing");
-	case CLI_FILTER_FOCUS:
-		return add_text(&edit->focus, "--focus", arg);
-	case CLI_FILTER_IGNORE:
-		return add_text(&edit->ignore, "--ignore", arg);
-	case CLI_FILTER_MERGE:
-		edit->merge_processes = true;
-		return 0;
-	case CLI_FILTER_ANONYMIZE:
-		edit->anonymize = true;
-		return 0;
-	case CLI_FILTER_NO_SOURCE:
-		edit->no_sources = true;
-		return 0;
-	default:
-		*taken = false;
-		return 0;
-	}
+	struct profile_edit *edit = target;
+
+	if (edit->under)
+		return cli_usage("--%s %s: there is one root, and it is %s already", option->name, text, edit->under);
+	edit->under = text;
+	return *text ? 0 : cli_usage("--%s: it takes a function's name, and found nothing", option->name);
 }
+
+const struct cli_option cli_filter_options[] = {
+	{"pid", 'p', "PID[,PID...]", "only these processes; may be repeated, as all of these", .take = take_pids},
+	{"thread", 0, "TID|GLOB", "only these threads, by number or name", .take = take_text,
+	 .offset = offsetof(struct profile_edit, threads)},
+	{"container", 0, "GLOB|ID", "only the processes in this container", .take = take_text,
+	 .offset = offsetof(struct profile_edit, containers)},
+	{"under", 0, "FUNC",
+	 "only stacks that have this function (a qualname, or a glob of one), which becomes their root",
+	 .take = take_under},
+	{"focus", 0, "REGEX",
+	 "only stacks with a frame, `qualname (file.py:LINE)`, in which this POSIX extended regular expression is "
+	 "found",
+	 .take = take_text, .offset = offsetof(struct profile_edit, focus)},
+	{"ignore", 0, "REGEX", "only stacks without such a frame", .take = take_text,
+	 .offset = offsetof(struct profile_edit, ignore)},
+	{"merge", 0, NULL, "put processes of the same name and container together, without PID", .take = cli_take_flag,
+	 .offset = offsetof(struct profile_edit, merge_processes)},
+	{"no-source", 0, NULL, "leave out the text of source files", .take = cli_take_flag,
+	 .offset = offsetof(struct profile_edit, no_sources)},
+	{"anonymize", 0, NULL,
+	 "hashes in place of names, paths and the host's name, other ones in each run; no source files",
+	 .take = cli_take_flag, .offset = offsetof(struct profile_edit, anonymize)},
+	{0},
+};
 
 int cli_filter_check(struct profile_edit *edit)
 {

@@ -10,6 +10,11 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+/* For the help of commands whose text goes through one. */
+#define CLI_PAGER_NOTE                                                                                                 \
+	"Text goes to a terminal through $PYBPF_PAGER, $PAGER, or `less -FRX`; an empty variable, or cat, means no "   \
+	"pager. With sudo, the pager runs as the user who called it."
+
 struct cli_pager {
 	FILE *stream;        /* to write to: the pager's, or stdout */
 	const char *command; /* NULL: none */

@@ -10,78 +10,64 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/options.h"
 #include "cli/select.h"
 #include "foreign/foreign.h"
 #include "base/log.h"
 #include "discovery/list.h"
 
-static const char help_head[] =
-	"pybpf ps lists the Python processes that would be sampled, and says of those that cannot be, why.\n"
-	"\n"
-	"Examples:\n"
-	"  sudo pybpf ps                          of the whole machine, in containers, too\n"
-	"  sudo pybpf ps --container web          of one container, by its name or the beginning of its ID\n"
-	"  sudo pybpf ps --user www-data --json   of one user, for another program\n"
-	"\n"
-	"Usage: pybpf ps [options]\n"
-	"\n";
-
-static const char help_tail[] =
-	"      --json              an array of objects in place of the table\n"
-	"  -v, --verbose           how each was found; twice: everything\n"
-	"  -h, --help              this text\n"
-	"\n"
-	"INSIDE is the PID in the process's own PID namespace, where it differs. VERSION ends in t for a "
-	"free-threaded\n"
-	"build, in d for a debug build; a process with several Pythons has one of each, separated by commas.\n"
-	"Without a selection all processes are looked at.\n"
-	"Exit status: 0 done, also when there is none; 1 it failed, or nothing could be read; 2 wrong command line.\n";
-
-enum {
-	OPT_JSON = 256,
-};
-
-static const struct option long_options[] = {
-	CLI_SELECT_OPTIONS,
-	{"json", no_argument, NULL, OPT_JSON},
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
 struct ps {
 	struct discovery_filter filter;
-	bool json, help;
+	bool json;
 	int verbose;
 };
 
-static int parse(struct ps *ps, int argc, char **argv)
+static const struct cli_example examples[] = {
+	{"sudo pybpf ps", "of the whole machine, in containers, too"},
+	{"sudo pybpf ps --container web", "of one container, by its name or the beginning of its ID"},
+	{"sudo pybpf ps --user www-data --json", "of one user, for another program"},
+	{0},
+};
+
+static const struct cli_option options[] = {
+	{"json", 0, NULL, "print an array of objects instead of the table", .take = cli_take_flag,
+	 .offset = offsetof(struct ps, json)},
+	{"verbose", 'v', NULL, "print how each process was found; given twice: everything", .take = cli_take_count,
+	 .offset = offsetof(struct ps, verbose)},
+	CLI_OPTION_HELP,
+	{0},
+};
+
+static int parse(struct ps *ps, int argc, char **argv, bool *helped)
 {
 	struct discovery_filter *filter = &ps->filter;
-	int option, code;
-	bool taken;
+	const struct cli_option_group groups[] = {
+		{"Which processes", cli_select_options, filter},
+		{"Only some of those, or of all (may be repeated)", cli_select_among_options, filter},
+		{"What to print", options, ps},
+		{0},
+	};
+	const struct cli_options command = {
+		.command = "pybpf ps",
+		.about = "pybpf ps lists the Python processes that would be sampled, and says why a process cannot be "
+			 "sampled.",
+		.examples = examples,
+		.usage = "  pybpf ps [options]\n",
+		.groups = groups,
+		.notes = "INSIDE is the PID in the process's own PID namespace, where it differs. VERSION ends in t "
+			 "for a free-threaded build, in d for a debug build; a process with several Pythons has one of "
+			 "each, separated by commas.\n"
+			 "Without a selection all processes are looked at.\n"
+			 "Exit status: 0 done, also when there is no such process; 1 it failed, or nothing could be "
+			 "read; 2 wrong command line.",
+		.command_follows = true,
+	};
+	int code = cli_options_parse(&command, argc, argv, helped);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:" CLI_SELECT_SHORT "vh", long_options, NULL)) != -1) {
-		if (option == ':' || option == '?') {
-			log_error(option == ':' ? "%s needs a value; see `pybpf ps --help`"
-						: "unknown option %s; see `pybpf ps --help`",
-				  argv[optind - 1]);
-			return CLI_USAGE;
-		}
-		code = cli_select_option(&ps->filter, option, optarg, &taken);
-		if (code)
-			return code;
-		ps->json |= option == OPT_JSON;
-		ps->help |= option == 'h';
-		ps->verbose += option == 'v';
-	}
-	if (ps->help)
-		return 0;
-	if (optind < argc) {
-		log_error("ps takes no argument, and found %s; see `pybpf ps --help`", argv[optind]);
-		return CLI_USAGE;
-	}
+	if (code || *helped)
+		return code;
+	if (optind < argc)
+		return cli_usage("ps takes no argument, and found %s; see `pybpf ps --help`", argv[optind]);
 	if (!filter->pids.count && !filter->containers.count && !filter->cgroups.count)
 		filter->all = true;
 	return cli_select_check(filter, false);
@@ -125,18 +111,13 @@ int cli_ps(int argc, char **argv)
 	const struct rights_wanted rights = {.level = RIGHTS_LIST};
 	struct ps_list list = {0};
 	struct ps ps = {.json = false};
-	int code = parse(&ps, argc, argv), err;
+	bool helped;
+	int code = parse(&ps, argc, argv, &helped), err;
 	char why[2048];
 
-	if (code)
+	if (code || helped)
 		goto done;
-	if (ps.help) {
-		fputs(help_head, stdout);
-		fputs(cli_select_help, stdout);
-		fputs(help_tail, stdout);
-		goto done;
-	}
-	log_set_level(ps.verbose > 1 ? LOG_DEBUG : ps.verbose ? LOG_INFO : LOG_WARN);
+	cli_set_verbosity(ps.verbose);
 	code = CLI_FAILED;
 	if (cli_start_helpers() || cli_drop_rights(&rights))
 		goto done;

@@ -321,7 +321,7 @@ int cli_record(int argc, char **argv)
 	if (code || done)
 		return code;
 	r.options.session.start_ns = cli_start_ns;
-	log_set_level(r.options.verbose > 1 ? LOG_DEBUG : r.options.verbose ? LOG_INFO : LOG_WARN);
+	cli_set_verbosity(r.options.verbose);
 	r.options.session.measure_kernel = r.options.stats || r.options.json_path;
 	signal(SIGPIPE, SIG_IGN);
 	session_run_signals(&signals);

@@ -19,7 +19,7 @@ struct cli_record_options {
 	double duration_s;
 	struct cli_output output;
 	const char *json_path;
-	bool quiet, stats;
+	bool quiet, stats, version;
 	int verbose;
 };
 

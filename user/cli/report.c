@@ -2,134 +2,96 @@
 /* pybpf report: any format of saved profiles, merged and filtered, without sampling again. */
 #include <getopt.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/filter.h"
 #include "cli/destination.h"
+#include "cli/options.h"
 #include "base/log.h"
-
-static const char help_head[] =
-	"pybpf report makes any format of saved profiles, which `pybpf record -o NAME.pybpf` writes, without sampling "
-	"again.\n"
-	"Several are added up. It needs no rights beyond reading the files.\n"
-	"\n"
-	"Examples:\n"
-	"  pybpf report app.pybpf                       a table of the hottest functions\n"
-	"  pybpf report app.pybpf -o app.html           in a browser\n"
-	"  pybpf report app.pybpf --under Server.run    what happens in and above one function\n"
-	"  pybpf report mon.pybpf tue.pybpf -o two.pybpf  two runs as one\n"
-	"  pybpf report app.pybpf --anonymize -o share.pybpf  to be shown to others\n"
-	"\n"
-	"Usage: pybpf report [options] FILE.pybpf...\n"
-	"\n"
-	"How:\n"
-	"  -o, --output FILE       write there; the suffix chooses the format. Without it, stdout\n"
-	"  -f, --format FORMAT     the format, whatever the suffix; without both, text:\n";
-
-static const char help_middle[] =
-	"      --by WHAT           process: its name and PID at the root of each stack; container: the container's "
-	"name\n"
-	"                          before that; line: text and svg by lines, not functions; may be repeated\n"
-	"      --threads           put each thread's name and TID under the root\n"
-	"  -q, --quiet             no account of the run at the end\n"
-	"  -h, --help              this text\n"
-	"\n";
-
-static const char help_tail[] =
-	"\n"
-	"Text goes to a terminal through $PYBPF_PAGER, $PAGER, or `less -FRX`; an empty one, or cat, stands for none.\n"
-	"With sudo, that program runs as the user who called it.\n"
-	"Exit status: 0 done, also when nothing passes the filters; 1 it failed; 2 wrong command line.\n";
-
-enum {
-	OPT_BY = 256,
-	OPT_THREADS,
-};
-
-static const struct option long_options[] = {
-	CLI_FILTER_OPTIONS,
-	{"output", required_argument, NULL, 'o'},
-	{"format", required_argument, NULL, 'f'},
-	{"by", required_argument, NULL, OPT_BY},
-	{"threads", no_argument, NULL, OPT_THREADS},
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
 
 struct report {
 	struct profile_edit edit;
 	struct cli_output output;
 	unsigned roots; /* 0: as the profiles say */
-	bool threads, quiet, help;
+	bool threads, quiet;
 };
 
-static int parse_by(struct report *r, const char *text)
+static const struct cli_example examples[] = {
+	{"pybpf report app.pybpf", "a table of the hottest functions"},
+	{"pybpf report app.pybpf -o app.html", "in a browser"},
+	{"pybpf report app.pybpf --under Server.run", "what happens in and above one function"},
+	{"pybpf report mon.pybpf tue.pybpf -o two.pybpf", "two runs as one"},
+	{"pybpf report app.pybpf --anonymize -o share.pybpf", "to be shown to others"},
+	{0},
+};
+
+enum by {
+	BY_PROCESS,
+	BY_CONTAINER,
+	BY_LINE,
+};
+
+static const struct cli_word by_words[] = {
+	{"process", BY_PROCESS},
+	{"container", BY_CONTAINER},
+	{"line", BY_LINE},
+	{0},
+};
+
+static int take_by(const struct cli_option *option, const char *value, void *target)
 {
-	if (strcmp(text, "process") == 0)
-		r->roots |= PROFILE_ROOT_PROCESS;
-	else if (strcmp(text, "container") == 0)
-		r->roots |= PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS;
-	else if (strcmp(text, "line") == 0)
+	struct report *r = target;
+	int by, code = cli_option_word(option, value, &by);
+
+	if (code)
+		return code;
+	if (by == BY_LINE)
 		r->output.options.by_line = true;
 	else
-		return cli_usage("--by %s: it takes process, container or line", text);
+		r->roots |= by == BY_PROCESS ? PROFILE_ROOT_PROCESS : PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS;
 	return 0;
 }
 
-static int parse_option(struct report *r, int option, const char *arg)
-{
-	switch (option) {
-	case 'o':
-		r->output.path = arg;
-		return 0;
-	case 'f':
-		return cli_output_format(&r->output, arg);
-	case OPT_BY:
-		return parse_by(r, arg);
-	case OPT_THREADS:
-		r->threads = true;
-		return 0;
-	case 'q':
-		r->quiet = true;
-		return 0;
-	default:
-		r->help = true;
-		return 0;
-	}
-}
+static const struct cli_option options[] = {
+	{"by", 0, "WHAT",
+	 "process: its name and PID at the root of each stack; container: the container's name before that; line: "
+	 "lines in place of functions, in text and svg; may be repeated",
+	 .take = take_by, .words = by_words},
+	{"threads", 0, NULL, "put each thread's name and TID under the root", .take = cli_take_flag,
+	 .offset = offsetof(struct report, threads)},
+	{"quiet", 'q', NULL, "no account of the run at the end", .take = cli_take_flag,
+	 .offset = offsetof(struct report, quiet)},
+	CLI_OPTION_HELP,
+	{0},
+};
 
-static int parse(struct report *r, int argc, char **argv)
+static int parse(struct report *r, int argc, char **argv, bool *helped)
 {
-	int option, err;
-	bool taken;
+	const struct cli_option_group groups[] = {
+		{"Output", cli_output_path_options, &r->output},
+		{NULL, cli_output_format_options, &r->output},
+		{NULL, options, r},
+		{"Filters", cli_filter_options, &r->edit},
+		{0},
+	};
+	const struct cli_options command = {
+		.command = "pybpf report",
+		.about = "pybpf report makes any format of saved profiles, which `pybpf record -o NAME.pybpf` writes, "
+			 "without sampling again. Several are added up. It needs no rights beyond reading the files.",
+		.examples = examples,
+		.usage = "  pybpf report [options] FILE.pybpf...\n",
+		.groups = groups,
+		.notes = CLI_PAGER_NOTE "\n"
+					"Exit status: 0 done, also when nothing passes the filters; 1 it failed; "
+					"2 wrong command line.",
+	};
+	int code = cli_options_parse(&command, argc, argv, helped);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":" CLI_FILTER_SHORT "o:f:qh", long_options, NULL)) != -1) {
-		if (option == ':' || option == '?')
-			return cli_usage(option == ':' ? "%s needs a value; see `pybpf report --help`"
-						       : "unknown option %s; see `pybpf report --help`",
-					 argv[optind - 1]);
-		err = cli_filter_option(&r->edit, option, optarg, &taken);
-		if (!err && !taken)
-			err = parse_option(r, option, optarg);
-		if (err || r->help)
-			return err;
-	}
+	if (code || *helped)
+		return code;
 	if (optind == argc)
 		return cli_usage("nothing to report: give a saved profile, FILE.pybpf; see `pybpf report --help`");
-	err = cli_output_choose(&r->output, "text") ?: cli_filter_check(&r->edit);
-	return err;
-}
-
-static void print_help(void)
-{
-	fputs(help_head, stdout);
-	cli_output_help();
-	fputs(help_middle, stdout);
-	fputs(cli_filter_help, stdout);
-	fputs(help_tail, stdout);
+	return cli_output_choose(&r->output, "text") ?: cli_filter_check(&r->edit);
 }
 
 static void set_roots(const struct report *r, struct profile *p)
@@ -162,11 +124,10 @@ int cli_report(int argc, char **argv)
 	struct profile *profile = NULL;
 	FILE **files = NULL;
 	size_t count = 0;
-	int code = parse(&r, argc, argv);
+	bool helped;
+	int code = parse(&r, argc, argv, &helped);
 
-	if (!code && r.help)
-		print_help();
-	if (code || r.help)
+	if (code || helped)
 		goto done;
 	code = CLI_FAILED;
 	count = (size_t)(argc - optind);

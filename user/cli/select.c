@@ -10,30 +10,19 @@
 #include "cli/cli.h"
 #include "base/log.h"
 
-const char cli_select_help[] =
-	"Which processes:\n"
-	"  -p, --pid PID[,PID...]  these; may be repeated\n"
-	"      --children          with -p: and all that they have started and start (also --subprocesses); PID may\n"
-	"                          then be any program: a shell, timeout, tini\n"
-	"  -a, --all               every Python process of the machine\n"
-	"      --container NAME|ID those in a container of docker, containerd, CRI-O, podman, Kubernetes (POD/NAME), "
-	"LXC,\n"
-	"                          systemd-nspawn, crun or runc; an ID's first characters are enough; may be\n"
-	"                          repeated\n"
-	"      --cgroup PATH       those in a control group and below it, in v2 or v1; may be repeated\n"
-	"Of those only, or of all (may be repeated):\n"
-	"      --comm GLOB         whose name, as in /proc/PID/comm, fits: 'gunicorn*'\n"
-	"      --user NAME|UID     that run as this user\n"
-	"      --exclude-pid PID[,PID...]  --exclude-comm GLOB  --exclude-user NAME|UID  --exclude-container NAME|ID\n"
-	"                          but not these\n";
-
 static int no_memory(void)
 {
 	log_error("cannot keep the options: %s", strerror(ENOMEM));
 	return CLI_FAILED;
 }
 
-static int add_pids(struct discovery_numbers *pids, const char *option, const char *text)
+/* Of the filter, where the option puts what it takes. */
+static void *list(const struct cli_option *option, void *filter)
+{
+	return (char *)filter + option->offset;
+}
+
+static int take_pids(const struct cli_option *option, const char *text, void *filter)
 {
 	const char *p = text;
 
@@ -47,8 +36,8 @@ static int add_pids(struct discovery_numbers *pids, const char *option, const ch
 		if (pid < 1 || pid > INT32_MAX || (*end && *end != ','))
 			return cli_usage(
 				"%s %s: not a process ID; it takes a number such as 1234, or several with commas",
-				option, text);
-		if (discovery_numbers_add(pids, (uint32_t)pid))
+				cli_option_spelling(option), text);
+		if (discovery_numbers_add(list(option, filter), (uint32_t)pid))
 			return no_memory();
 		if (!*end)
 			return 0;
@@ -56,57 +45,59 @@ static int add_pids(struct discovery_numbers *pids, const char *option, const ch
 	}
 }
 
-static int add_user(struct discovery_numbers *users, const char *option, const char *text)
+static int take_user(const struct cli_option *option, const char *text, void *filter)
 {
 	const struct passwd *user = getpwnam(text);
 	double uid;
 
 	if (!user &&
 	    (text[0] < '0' || text[0] > '9' || cli_number(text, 0, UINT32_MAX - 1, &uid) || uid != (uint32_t)uid))
-		return cli_usage("%s %s: this machine has no such user; it takes a name or a number", option, text);
-	return discovery_numbers_add(users, user ? user->pw_uid : (uint32_t)uid) ? no_memory() : 0;
+		return cli_usage("%s %s: this machine has no such user; it takes a name or a number",
+				 cli_option_spelling(option), text);
+	return discovery_numbers_add(list(option, filter), user ? user->pw_uid : (uint32_t)uid) ? no_memory() : 0;
 }
 
-static int add_text(struct discovery_texts *texts, const char *option, const char *text)
+static int take_name(const struct cli_option *option, const char *text, void *filter)
 {
 	if (!text[0])
-		return cli_usage("%s: it takes a name, and found nothing", option);
-	return discovery_texts_add(texts, text) ? no_memory() : 0;
+		return cli_usage("%s: it takes a name, and found nothing", cli_option_spelling(option));
+	return discovery_texts_add(list(option, filter), text) ? no_memory() : 0;
 }
 
-int cli_select_option(struct discovery_filter *filter, int option, const char *arg, bool *taken)
-{
-	*taken = true;
-	switch (option) {
-	case 'p':
-		return add_pids(&filter->pids, "-p", arg);
-	case 'a':
-		filter->all = true;
-		return 0;
-	case CLI_SELECT_CHILDREN:
-		filter->children = true;
-		return 0;
-	case CLI_SELECT_CONTAINER:
-		return add_text(&filter->containers, "--container", arg);
-	case CLI_SELECT_CGROUP:
-		return add_text(&filter->cgroups, "--cgroup", arg);
-	case CLI_SELECT_COMM:
-		return add_text(&filter->comms, "--comm", arg);
-	case CLI_SELECT_USER:
-		return add_user(&filter->users, "--user", arg);
-	case CLI_SELECT_NOT_PID:
-		return add_pids(&filter->not_pids, "--exclude-pid", arg);
-	case CLI_SELECT_NOT_COMM:
-		return add_text(&filter->not_comms, "--exclude-comm", arg);
-	case CLI_SELECT_NOT_USER:
-		return add_user(&filter->not_users, "--exclude-user", arg);
-	case CLI_SELECT_NOT_CONTAINER:
-		return add_text(&filter->not_containers, "--exclude-container", arg);
-	default:
-		*taken = false;
-		return 0;
-	}
-}
+const struct cli_option cli_select_options[] = {
+	{"pid", 'p', "PID[,PID...]", "these processes; may be repeated", .take = take_pids,
+	 .offset = offsetof(struct discovery_filter, pids)},
+	{"children", 0, NULL,
+	 "with -p: also all processes below them, those that exist and those that start during the run; PID may then "
+	 "be any program: a shell, timeout, tini",
+	 .take = cli_take_flag, .offset = offsetof(struct discovery_filter, children)},
+	{"subprocesses", .take = cli_take_flag, .offset = offsetof(struct discovery_filter, children)},
+	{"all", 'a', NULL, "every Python process of the machine", .take = cli_take_flag,
+	 .offset = offsetof(struct discovery_filter, all)},
+	{"container", 0, "NAME|ID",
+	 "the processes in a container of docker, containerd, CRI-O, podman, Kubernetes (POD/NAME), LXC, "
+	 "systemd-nspawn, crun or runc; the first characters of an ID are enough; may be repeated",
+	 .take = take_name, .offset = offsetof(struct discovery_filter, containers)},
+	{"cgroup", 0, "PATH", "the processes in a control group and below it, of cgroup v2 or v1; may be repeated",
+	 .take = take_name, .offset = offsetof(struct discovery_filter, cgroups)},
+	{0},
+};
+
+const struct cli_option cli_select_among_options[] = {
+	{"comm", 0, "GLOB", "only processes whose name in /proc/PID/comm matches: 'gunicorn*'", .take = take_name,
+	 .offset = offsetof(struct discovery_filter, comms)},
+	{"user", 0, "NAME|UID", "only processes that run as this user", .take = take_user,
+	 .offset = offsetof(struct discovery_filter, users)},
+	{"exclude-pid", 0, "PID[,PID...]", "not these processes", .take = take_pids,
+	 .offset = offsetof(struct discovery_filter, not_pids)},
+	{"exclude-comm", 0, "GLOB", "no process whose name matches", .take = take_name,
+	 .offset = offsetof(struct discovery_filter, not_comms)},
+	{"exclude-user", 0, "NAME|UID", "no process that runs as this user", .take = take_user,
+	 .offset = offsetof(struct discovery_filter, not_users)},
+	{"exclude-container", 0, "NAME|ID", "no process in this container", .take = take_name,
+	 .offset = offsetof(struct discovery_filter, not_containers)},
+	{0},
+};
 
 int cli_select_check(struct discovery_filter *filter, bool command)
 {

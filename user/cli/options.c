@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "base/log.h"
+
+#define WIDTH       80
+#define HELP_COLUMN 26
+/* getopt_long's numbers of the long options, above all letters. */
+#define FIRST_NAME 256
+
+struct row {
+	const struct cli_option *option;
+	void *target;
+};
+
+/* All groups in the form that getopt_long wants. */
+struct table {
+	struct row *rows;
+	struct option *names;
+	char *letters;
+	size_t count;
+};
+
+static void free_table(struct table *t)
+{
+	free(t->rows);
+	free(t->names);
+	free(t->letters);
+}
+
+static int make_table(const struct cli_options *options, struct table *t)
+{
+	const struct cli_option *option;
+	size_t count = 0;
+	char *letter;
+
+	for (const struct cli_option_group *g = options->groups; g->options; g++) {
+		for (option = g->options; option->name; option++)
+			count++;
+	}
+	t->rows = calloc(count, sizeof(*t->rows));
+	t->names = calloc(count + 1, sizeof(*t->names));
+	/* "+:" in front, and two for each. */
+	t->letters = calloc(2 * count + 3, 1);
+	if (!t->rows || !t->names || !t->letters)
+		return -1;
+	letter = stpcpy(t->letters, options->command_follows ? "+:" : ":");
+	for (const struct cli_option_group *g = options->groups; g->options; g++) {
+		for (option = g->options; option->name; option++, t->count++) {
+			t->rows[t->count] = (struct row){option, g->target};
+			t->names[t->count].name = option->name;
+			t->names[t->count].has_arg = option->value ? required_argument : no_argument;
+			t->names[t->count].val = FIRST_NAME + (int)t->count;
+			if (option->letter)
+				*letter++ = option->letter;
+			if (option->letter && option->value)
+				*letter++ = ':';
+		}
+	}
+	return 0;
+}
+
+/* The row that getopt_long has found; NULL for its ':' and '?'. */
+static const struct row *find_row(const struct table *t, int found)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		if (found == t->names[i].val || found == t->rows[i].option->letter)
+			return &t->rows[i];
+	}
+	return NULL;
+}
+
+/* What getopt_long complains of. Letters may stand together: then the word does not say which one is unknown. */
+static const char *find_culprit(int found, char **argv)
+{
+	static char letter[] = "-x";
+
+	if (found != '?' || !optopt || optopt >= FIRST_NAME)
+		return argv[optind - 1];
+	letter[1] = (char)optopt;
+	return letter;
+}
+
+static int parse(const struct cli_options *options, const struct table *t, int argc, char **argv, bool *helped)
+{
+	const struct row *row;
+	int found, code;
+
+	opterr = 0;
+	optind = 0;
+	while ((found = getopt_long(argc, argv, t->letters, t->names, NULL)) != -1) {
+		row = find_row(t, found);
+		if (!row)
+			return cli_usage(found == ':' ? "%s needs a value; see `%s --help`"
+						      : "unknown option %s; see `%s --help`",
+					 find_culprit(found, argv), options->command);
+		*helped = !row->option->take;
+		if (*helped)
+			return 0;
+		code = row->option->take(row->option, optarg, row->target);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+/* Returns the column behind the text, which begins at column `at`; further lines begin at `indent`. */
+static void print_wrapped(const char *text, size_t at, size_t indent)
+{
+	bool first = true;
+
+	while (*text) {
+		size_t length = strcspn(text, " \n");
+
+		if (!first && at + 1 + length > WIDTH) {
+			printf("\n%*s", (int)indent, "");
+			at = indent;
+			first = true;
+		}
+		at += (size_t)printf("%s%.*s", first ? "" : " ", (int)length, text);
+		first = text[length] == '\n';
+		if (first) {
+			printf("\n%*s", (int)indent, "");
+			at = indent;
+		}
+		text += length + (text[length] != 0);
+	}
+	putchar('\n');
+}
+
+void cli_print_entry(const char *left, size_t column, const char *text)
+{
+	size_t length = strlen(left);
+
+	if (length + 2 > column)
+		printf("%s\n%*s", left, (int)column, "");
+	else
+		printf("%-*s", (int)column, left);
+	print_wrapped(text, column, column);
+}
+
+/* Prints the option with its other names, which follow it; returns the last one. */
+static const struct cli_option *print_option(const struct cli_option *option)
+{
+	const struct cli_option *o = option;
+	char left[256];
+	size_t at = 0;
+
+	for (bool more = true; more && at < sizeof(left); more = o[1].name && !o[1].help, o += more) {
+		const char *comma = at ? ", " : o->letter ? "  " : "      ";
+
+		if (o->letter)
+			at += (size_t)snprintf(left + at, sizeof(left) - at, "%s-%c, --%s", comma, o->letter, o->name);
+		else
+			at += (size_t)snprintf(left + at, sizeof(left) - at, "%s--%s", comma, o->name);
+	}
+	if (o->value && at < sizeof(left))
+		snprintf(left + at, sizeof(left) - at, " %s", o->value);
+	cli_print_entry(left, HELP_COLUMN, option->help);
+	if (option->list)
+		option->list();
+	return o;
+}
+
+static void print_help(const struct cli_options *options)
+{
+	size_t column = 0;
+
+	print_wrapped(options->about, 0, 0);
+	puts("\nExamples:");
+	for (const struct cli_example *e = options->examples; e->command; e++)
+		column = strlen(e->command) + 4 > column ? strlen(e->command) + 4 : column;
+	for (const struct cli_example *e = options->examples; e->command; e++) {
+		char left[WIDTH];
+
+		snprintf(left, sizeof(left), "  %s", e->command);
+		cli_print_entry(left, column, e->purpose);
+	}
+	printf("\nUsage:\n%s", options->usage);
+	for (const struct cli_option_group *g = options->groups; g->options; g++) {
+		if (g->heading)
+			printf("\n%s:\n", g->heading);
+		for (const struct cli_option *o = g->options; o->name; o++)
+			o = print_option(o);
+	}
+	putchar('\n');
+	print_wrapped(options->notes, 0, 0);
+}
+
+int cli_options_parse(const struct cli_options *options, int argc, char **argv, bool *helped)
+{
+	struct table t = {0};
+	int code;
+
+	*helped = false;
+	if (make_table(options, &t)) {
+		log_error("out of memory while starting");
+		code = CLI_FAILED;
+	} else {
+		code = parse(options, &t, argc, argv, helped);
+	}
+	free_table(&t);
+	if (*helped)
+		print_help(options);
+	return code;
+}
+
+const char *cli_option_spelling(const struct cli_option *option)
+{
+	static char text[64];
+
+	if (option->letter)
+		snprintf(text, sizeof(text), "-%c", option->letter);
+	else
+		snprintf(text, sizeof(text), "--%s", option->name);
+	return text;
+}
+
+static void *field(const struct cli_option *option, void *target)
+{
+	return (char *)target + option->offset;
+}
+
+int cli_take_flag(const struct cli_option *option, const char *value, void *target)
+{
+	(void)value;
+	*(bool *)field(option, target) = true;
+	return 0;
+}
+
+int cli_take_count(const struct cli_option *option, const char *value, void *target)
+{
+	(void)value;
+	(*(int *)field(option, target))++;
+	return 0;
+}
+
+int cli_take_text(const struct cli_option *option, const char *value, void *target)
+{
+	*(const char **)field(option, target) = value;
+	return 0;
+}
+
+int cli_take_word(const struct cli_option *option, const char *value, void *target)
+{
+	int number, code = cli_option_word(option, value, &number);
+
+	/* An enum is as large as an int, but another type. */
+	if (!code)
+		memcpy(field(option, target), &number, sizeof(number));
+	return code;
+}
+
+int cli_option_word(const struct cli_option *option, const char *value, int *number)
+{
+	const struct cli_word *w;
+	char words[256] = "";
+	size_t at = 0;
+
+	for (w = option->words; w->word; w++) {
+		if (strcmp(value, w->word) == 0) {
+			*number = w->number;
+			return 0;
+		}
+	}
+	for (w = option->words; w->word && at < sizeof(words); w++)
+		at += (size_t)snprintf(words + at, sizeof(words) - at, "%s%s",
+				       !at         ? ""
+				       : w[1].word ? ", "
+						   : " or ",
+				       w->word);
+	return cli_usage("%s %s: it takes %s", cli_option_spelling(option), value, words);
+}
+
+int cli_option_whole(const struct cli_option *option, const char *value, uint64_t least, uint64_t most, uint64_t *out)
+{
+	double number;
+
+	if (cli_number(value, (double)least, (double)most, &number) || number != (double)(uint64_t)number)
+		return cli_usage("%s %s: it takes a whole number from %llu to %llu", cli_option_spelling(option), value,
+				 (unsigned long long)least, (unsigned long long)most);
+	*out = (uint64_t)number;
+	return 0;
+}
