@@ -11,16 +11,6 @@
 #define PYPY_SCAN_MAX   (32ULL * 1024 * 1024)
 #define PYPY_SCAN_CHUNK (64 * 1024)
 
-bool discovery_symbol(const struct discovery_symbols *symbols, const char *name, struct elf_symbol *out)
-{
-	struct elf_symbol ignored;
-
-	if (!out)
-		out = &ignored;
-	return !(symbols->all ? elf_file_symbol(symbols->elf, name, out)
-			      : elf_file_dynamic_symbol(symbols->elf, name, out));
-}
-
 void discovery_pypy_version(struct elf_file *elf, char *out, size_t size)
 {
 	/* RPython puts its prebuilt strings, sys.version among them, in .data. */
