@@ -111,7 +111,7 @@ static int finish(struct record *r, struct session *session)
 	else if (r->options.filter.children && !session_python_found(session))
 		log_warn("no Python was found in process %u, nor in what it started", r->options.filter.pids.items[0]);
 	if (!r->options.quiet)
-		session_account_print(&account, r->options.stats, stderr);
+		session_account_print(&account, profile, r->options.stats, stderr);
 	if (r->options.json_path)
 		code = write_json(r, &account) ?: code;
 	return code;

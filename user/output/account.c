@@ -2,6 +2,7 @@
 /* What became of samples and processes, in sentences. */
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "output/output.h"
 #include "base/text.h"
@@ -31,19 +32,18 @@ static void write_run(const struct profile *p, const char *prefix, FILE *out)
 	fputs(" here\n", out);
 }
 
-/* The entries of one group that are not 0, if there are any. */
-static void write_group(const struct profile *p, uint32_t group, const char *prefix, FILE *out)
+void output_account_group(const struct profile *p, const char *group, const char *prefix, const char *title, FILE *out)
 {
 	size_t count;
 	const struct profile_account *account = profile_account(p, &count);
 	bool first = true;
 
 	for (size_t i = 0; i < count; i++) {
-		if (account[i].group != group || !account[i].value)
+		if (strcmp(profile_string(p, account[i].group), group) != 0 || !account[i].value)
 			continue;
 		if (first) {
 			fputs(prefix, out);
-			text_print(profile_string(p, group), out);
+			text_print(title, out);
 		}
 		fprintf(out, "%s %" PRIu64 " ", first ? ":" : ";", account[i].value);
 		text_print(profile_string(p, account[i].text), out);
@@ -57,6 +57,7 @@ void output_account(const struct profile *p, const char *prefix, FILE *out)
 {
 	size_t count;
 	const struct profile_account *account = profile_account(p, &count);
+	const char *group;
 
 	write_run(p, prefix, out);
 	for (size_t i = 0; i < count; i++) {
@@ -64,7 +65,9 @@ void output_account(const struct profile *p, const char *prefix, FILE *out)
 
 		for (size_t before = 0; before < i && !seen; before++)
 			seen = account[before].group == account[i].group;
-		if (!seen)
-			write_group(p, account[i].group, prefix, out);
+		if (seen)
+			continue;
+		group = profile_string(p, account[i].group);
+		output_account_group(p, group, prefix, group, out);
 	}
 }

@@ -80,6 +80,8 @@ void output_frame(const struct profile *p, uint32_t frame, FILE *out);
 
 /* Writes what became of samples and processes: the run in one line, then one for each group that has numbers. */
 void output_account(const struct profile *p, const char *prefix, FILE *out);
+/* Writes the entries of one group that are not 0, as a line "TITLE: VALUE TEXT; VALUE TEXT"; nothing without any. */
+void output_account_group(const struct profile *p, const char *group, const char *prefix, const char *title, FILE *out);
 /* Writes an entry of the account as "GROUP: VALUE TEXT", escaped; the entry's key where it has no text. */
 void output_account_entry(const struct profile *p, const struct profile_account *entry, FILE *out);
 

@@ -1,63 +1,122 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/account.h"
 
-#include <ctype.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
-enum counter_class {
-	CLASS_ASKED,
-	CLASS_LOST,
-	CLASS_WITHOUT,
-	CLASS_PYTHON,
-	CLASS_INCOMPLETE,
+#include "output/output.h"
+
+/* How a number is kept and written. */
+enum kind {
+	COUNT,    /* uint64_t */
+	RATE,     /* unsigned */
+	EVENT,    /* enum session_perf_source: what the timer counts */
+	NS,       /* uint64_t, written in seconds */
+	FRACTION, /* double; negative: not known */
 };
 
-static const struct counter {
-	enum counter_class class;
-	const char *group, *key, *text;
-} counters[PYBPF_NR_COUNTERS] = {
-#define X(name, class, key, text) [PYBPF_COUNT_##name] = {CLASS_##class, #class, key, text},
-	PYBPF_COUNTERS(X)
-#undef X
+/*
+ * All that is told of a run by a key, in the order of the JSON. Groups of the profile's account are printed with their
+ * numbers and texts, when the run ends and of a saved profile.
+ */
+static const struct entry {
+	const char *object; /* in the JSON; "": the outermost one; NULL: not there */
+	const char *key;
+	enum kind kind;
+	size_t offset;
+	const char *group, *text; /* of the profile's account; NULL: not there */
+	const char *fact;         /* of the profile; NULL: it is none */
+} entries[] = {
+#define AT(field)                .offset = offsetof(struct session_account, field)
+#define COUNTED(name)            COUNT, AT(counters[PYBPF_COUNT_##name])
+#define ASKED_ENTRY(key, name)   NULL, key, COUNTED(name), "asked"
+#define LOST_ENTRY(key, name)    "lost", key, COUNTED(name), "lost"
+#define WITHOUT_ENTRY(key, name) "without_python", key, COUNTED(name), "without"
+/* Not those whose stack never came through the ring buffer. */
+#define PYTHON_ENTRY(key, name)       NULL, key, COUNT, AT(python), "python"
+#define INCOMPLETE_ENTRY(key, name)   "incomplete", key, COUNTED(name), "incomplete"
+#define ENTRY(name, class, key, text) {class##_ENTRY(key, name), text},
+
+	{"", "duration_s", FRACTION, AT(duration_s), .fact = PROFILE_FACT_DURATION},
+	{"", "freq_hz", RATE, AT(freq), .fact = PROFILE_FACT_FREQ},
+	{"", "source", EVENT, AT(source), .fact = PROFILE_FACT_EVENT},
+	{"samples", "asked", COUNTED(ASKED)},
+	{"samples", "taken", COUNT, AT(taken)},
+	{"samples", "python", COUNT, AT(python)},
+	{"samples", "lost", COUNT, AT(lost)},
+	PYBPF_COUNTERS(ENTRY)
+	/* Of user space's own making: the stack stayed behind in the kernel. */
+	{"lost", "ring_buffer_full", COUNT, AT(unsent), "lost", "whose stack never found room in the ring buffer"},
+	{"", "stacks", COUNT, AT(stacks)},
+	{"code_objects", "seen", COUNT, AT(names.codes)},
+	{"code_objects", "unnamed", COUNT, AT(names.unnamed)},
+	{"code_objects", "without_lines", COUNT, AT(names.no_lines)},
+	{"processes", "seen", COUNT, AT(processes.seen), "processes", "that ran Python"},
+	{"processes", "started", COUNT, AT(processes.started), "processes", "that started during the run"},
+	{"processes", "several_pythons", COUNT, AT(processes.several), "processes", "that had more than one Python"},
+	{"processes", "refused", COUNT, AT(processes.refused), "processes",
+	 "left out: a Python that is not supported or not readable"},
+	{"processes", "unanswered", COUNT, AT(processes.unanswered), "processes",
+	 "questions about files or memory that had no answer in time"},
+	{"processes", "missed", COUNT, AT(processes.missed), "processes",
+	 "that ended before it was known what they ran"},
+	{"processes", "missed_cpu_s", NS, AT(processes.missed_ns)},
+	{"processes", "missed_samples", COUNTED(MISSED)},
+	{"processes", "lost_events", COUNT, AT(processes.lost)},
+	{"", "kernel_ns_per_sample", FRACTION, AT(kernel_ns_per_sample)},
+	{"", "user_cpu_s", FRACTION, AT(user_cpu_s)},
+	{"", "peak_rss_kib", COUNT, AT(peak_rss_kib)},
+	{"", "time_to_first_sample_ms", FRACTION, AT(time_to_first_sample_ms)},
 };
 
-/* Of user space's own making: the stack stayed behind in the kernel. */
-static const char unsent_key[] = "ring_buffer_full", unsent_text[] = "whose stack never found room in the ring buffer";
+#define ENTRIES (sizeof(entries) / sizeof(*entries))
 
-static uint64_t sum(const struct session_account *a, enum counter_class class)
+static const void *field(const struct session_account *a, const struct entry *e)
 {
-	uint64_t total = 0;
+	return (const char *)a + e->offset;
+}
 
-	for (int i = 0; i < PYBPF_NR_COUNTERS; i++) {
-		if (counters[i].class == class)
-			total += a->counters[i];
+static uint64_t count(const struct session_account *a, const struct entry *e)
+{
+	return *(const uint64_t *)field(a, e);
+}
+
+/* Returns false where it is not known. */
+static bool write_value(const struct session_account *a, const struct entry *e, char *out, size_t size)
+{
+	double fraction;
+
+	switch (e->kind) {
+	case COUNT:
+		snprintf(out, size, "%" PRIu64, count(a, e));
+		return true;
+	case RATE:
+		snprintf(out, size, "%u", *(const unsigned *)field(a, e));
+		return true;
+	case EVENT:
+		snprintf(out, size, "%s", a->source == SESSION_PERF_CYCLES ? "cycles" : "cpu-clock");
+		return true;
+	case NS:
+		snprintf(out, size, "%.6f", (double)count(a, e) / 1e9);
+		return true;
+	case FRACTION:
+		fraction = *(const double *)field(a, e);
+		snprintf(out, size, "%.3f", fraction);
+		return fraction >= 0;
 	}
-	return total;
+	return false;
 }
 
 uint64_t session_account_lost(const struct session_account *a)
 {
-	return sum(a, CLASS_LOST);
-}
+	uint64_t lost = 0;
 
-static void print_class(const struct session_account *a, enum counter_class class, const char *title, uint64_t more,
-			FILE *out)
-{
-	const char *separator = "";
-
-	if (!sum(a, class) && !more)
-		return;
-	fprintf(out, "pybpf: %s: ", title);
-	for (int i = 0; i < PYBPF_NR_COUNTERS; i++) {
-		if (counters[i].class != class || !a->counters[i])
-			continue;
-		fprintf(out, "%s%" PRIu64 " %s", separator, a->counters[i], counters[i].text);
-		separator = "; ";
+	for (size_t i = 0; i < ENTRIES; i++) {
+		if (entries[i].group && strcmp(entries[i].group, "lost") == 0)
+			lost += count(a, &entries[i]);
 	}
-	if (more)
-		fprintf(out, "%s%" PRIu64 " %s", separator, more, unsent_text);
-	fputc('\n', out);
+	return lost;
 }
 
 static const char *plural(uint64_t n)
@@ -100,16 +159,16 @@ static void print_processes(const struct session_process_counts *c, FILE *out)
 			c->lost);
 }
 
-void session_account_print(const struct session_account *a, bool cost, FILE *out)
+void session_account_print(const struct session_account *a, const struct profile *p, bool cost, FILE *out)
 {
 	fprintf(out,
 		"pybpf: %.2f s at %u Hz on the %s: %" PRIu64 " samples asked, %" PRIu64 " taken, %" PRIu64
 		" with Python frames; %" PRIu64 " distinct stack%s\n",
 		a->duration_s, a->freq, a->source == SESSION_PERF_CYCLES ? "CPU's cycles" : "CPU clock",
 		a->counters[PYBPF_COUNT_ASKED], a->taken, a->python, a->stacks, a->stacks == 1 ? "" : "s");
-	print_class(a, CLASS_WITHOUT, "without Python frames", 0, out);
-	print_class(a, CLASS_LOST, "lost", a->unsent, out);
-	print_class(a, CLASS_INCOMPLETE, "incomplete", 0, out);
+	output_account_group(p, "without", "pybpf: ", "without Python frames", out);
+	output_account_group(p, "lost", "pybpf: ", "lost", out);
+	output_account_group(p, "incomplete", "pybpf: ", "incomplete", out);
 	print_processes(&a->processes, out);
 	if (a->names.unnamed)
 		fprintf(out, "pybpf: %" PRIu64 " of %" PRIu64 " code objects could not be named\n", a->names.unnamed,
@@ -138,88 +197,64 @@ void session_account_print(const struct session_account *a, bool cost, FILE *out
 
 int session_account_keep(const struct session_account *a, struct profile *p)
 {
-	const struct {
-		const char *key, *text;
-		uint64_t value;
-	} processes[] = {
-		{"seen", "that ran Python", a->processes.seen},
-		{"started", "that started during the run", a->processes.started},
-		{"several_pythons", "that had more than one Python", a->processes.several},
-		{"refused", "left out: a Python that is not supported or not readable", a->processes.refused},
-		{"unanswered", "questions about files or memory that had no answer in time", a->processes.unanswered},
-		{"missed", "that ended before it was known what they ran", a->processes.missed},
-	};
-	char group[16];
+	char text[32];
 	int err = 0;
 
-	for (int i = 0; i < PYBPF_NR_COUNTERS && !err; i++) {
-		snprintf(group, sizeof(group), "%s", counters[i].group);
-		for (char *c = group; *c; c++)
-			*c = (char)tolower(*c);
-		err = profile_add_account(p, group, counters[i].key, counters[i].text,
-					  i == PYBPF_COUNT_PYTHON ? a->python : a->counters[i]);
+	for (const struct entry *e = entries; e < entries + ENTRIES && !err; e++) {
+		if (e->group)
+			err = profile_add_account(p, e->group, e->key, e->text, count(a, e));
+		if (e->fact && !err && write_value(a, e, text, sizeof(text)))
+			err = profile_set_fact(p, e->fact, text);
 	}
-	err = err ?: profile_add_account(p, "lost", unsent_key, unsent_text, a->unsent);
-	for (size_t i = 0; i < sizeof(processes) / sizeof(*processes) && !err; i++)
-		err = profile_add_account(p, "processes", processes[i].key, processes[i].text, processes[i].value);
 	return err;
 }
 
-const char *session_account_source(const struct session_account *a)
+static void write_member(const struct session_account *a, const struct entry *e, FILE *out)
 {
-	return a->source == SESSION_PERF_CYCLES ? "cycles" : "cpu-clock";
-}
+	const char *quote = e->kind == EVENT ? "\"" : "";
+	char text[32];
 
-static void json_class(const struct session_account *a, enum counter_class class, const char *key, FILE *out)
-{
-	const char *separator = "";
-
-	fprintf(out, "  \"%s\": {", key);
-	for (int i = 0; i < PYBPF_NR_COUNTERS; i++) {
-		if (counters[i].class != class)
-			continue;
-		fprintf(out, "%s\"%s\": %" PRIu64, separator, counters[i].key, a->counters[i]);
-		separator = ", ";
-	}
-	if (class == CLASS_LOST)
-		fprintf(out, "%s\"%s\": %" PRIu64, separator, unsent_key, a->unsent);
-	fputs("},\n", out);
-}
-
-static void json_number(const char *key, bool known, double value, const char *end, FILE *out)
-{
-	if (known)
-		fprintf(out, "  \"%s\": %.3f%s\n", key, value, end);
+	if (write_value(a, e, text, sizeof(text)))
+		fprintf(out, "\"%s\": %s%s%s", e->key, quote, text, quote);
 	else
-		fprintf(out, "  \"%s\": null%s\n", key, end);
+		fprintf(out, "\"%s\": null", e->key);
+}
+
+/* The object of the first entry, whose others may be anywhere behind. */
+static void write_object(const struct session_account *a, const struct entry *first, FILE *out)
+{
+	fprintf(out, "\"%s\": {", first->object);
+	for (const struct entry *e = first; e < entries + ENTRIES; e++) {
+		if (!e->object || strcmp(e->object, first->object) != 0)
+			continue;
+		fputs(e == first ? "" : ", ", out);
+		write_member(a, e, out);
+	}
+	fputc('}', out);
+}
+
+static bool is_first(const struct entry *entry)
+{
+	for (const struct entry *e = entries; e < entry; e++) {
+		if (e->object && strcmp(e->object, entry->object) == 0)
+			return false;
+	}
+	return true;
 }
 
 void session_account_json(const struct session_account *a, FILE *out)
 {
-	fputs("{\n", out);
-	json_number("duration_s", true, a->duration_s, ",", out);
-	fprintf(out,
-		"  \"freq_hz\": %u,\n  \"source\": \"%s\",\n"
-		"  \"samples\": {\"asked\": %" PRIu64 ", \"taken\": %" PRIu64 ", \"python\": %" PRIu64
-		", \"lost\": %" PRIu64 "},\n",
-		a->freq, session_account_source(a), a->counters[PYBPF_COUNT_ASKED], a->taken, a->python, a->lost);
-	json_class(a, CLASS_LOST, "lost", out);
-	json_class(a, CLASS_WITHOUT, "without_python", out);
-	json_class(a, CLASS_INCOMPLETE, "incomplete", out);
-	fprintf(out,
-		"  \"stacks\": %" PRIu64 ",\n  \"code_objects\": {\"seen\": %" PRIu64 ", \"unnamed\": %" PRIu64
-		", \"without_lines\": %" PRIu64 "},\n",
-		a->stacks, a->names.codes, a->names.unnamed, a->names.no_lines);
-	fprintf(out,
-		"  \"processes\": {\"seen\": %" PRIu64 ", \"started\": %" PRIu64 ", \"several_pythons\": %" PRIu64
-		", \"refused\": %" PRIu64 ", \"unanswered\": %" PRIu64 ", \"missed\": %" PRIu64
-		", \"missed_cpu_s\": %.6f, \"missed_samples\": %" PRIu64 ", \"lost_events\": %" PRIu64 "},\n",
-		a->processes.seen, a->processes.started, a->processes.several, a->processes.refused,
-		a->processes.unanswered, a->processes.missed, (double)a->processes.missed_ns / 1e9,
-		a->counters[PYBPF_COUNT_MISSED], a->processes.lost);
-	json_number("kernel_ns_per_sample", a->measured, a->kernel_ns_per_sample, ",", out);
-	json_number("user_cpu_s", true, a->user_cpu_s, ",", out);
-	fprintf(out, "  \"peak_rss_kib\": %" PRId64 ",\n", a->peak_rss_kib);
-	json_number("time_to_first_sample_ms", a->time_to_first_sample_ms >= 0, a->time_to_first_sample_ms, "", out);
-	fputs("}\n", out);
+	const char *separator = "{\n  ";
+
+	for (const struct entry *e = entries; e < entries + ENTRIES; e++) {
+		if (!e->object || (*e->object && !is_first(e)))
+			continue;
+		fputs(separator, out);
+		separator = ",\n  ";
+		if (*e->object)
+			write_object(a, e, out);
+		else
+			write_member(a, e, out);
+	}
+	fputs("\n}\n", out);
 }

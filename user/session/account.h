@@ -7,14 +7,12 @@
 
 #include "session/session.h"
 
-/* Samples that the kernel counted as lost, by any cause. */
+/* The sum of what was lost, by any cause. */
 uint64_t session_account_lost(const struct session_account *account);
-/* Prints some lines on out. cost: also what the run cost. */
-void session_account_print(const struct session_account *account, bool cost, FILE *out);
-/* Puts what it counted into the profile. Returns 0 or -ENOMEM. */
+/* Puts account and facts of the run into the profile. Returns 0 or -ENOMEM. */
 int session_account_keep(const struct session_account *account, struct profile *profile);
-/* "cycles" or "cpu-clock". */
-const char *session_account_source(const struct session_account *account);
+/* Prints some lines on out, of what the profile keeps and more. cost: also what the run cost. */
+void session_account_print(const struct session_account *account, const struct profile *profile, bool cost, FILE *out);
 /* Writes it as one JSON object. */
 void session_account_json(const struct session_account *account, FILE *out);
 

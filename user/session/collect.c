@@ -322,8 +322,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 		account->counters[i] += s->counters[i];
 	account->unsent = s->unsent;
 	session_processes_counts(s->processes, &account->processes);
-	account->lost = account->unsent;
-	account->lost += session_account_lost(account);
+	account->lost = session_account_lost(account);
 	account->taken = account->counters[PYBPF_COUNT_ASKED] - account->lost;
 	account->python = account->counters[PYBPF_COUNT_PYTHON] - account->unsent;
 	account->stacks = session_stacks_count(s->stacks);

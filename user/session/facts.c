@@ -17,7 +17,7 @@ int session_describe(struct session *s, const struct session_account *account)
 		.unit = "count",
 		.period_ns = NS_PER_S / account->freq,
 	};
-	char cpus[16], start[24], duration[32], freq[16];
+	char cpus[16], start[24];
 	struct utsname host = {0};
 	const char *facts[][2] = {
 		{PROFILE_FACT_VERSION, PYBPF_VERSION},
@@ -26,17 +26,12 @@ int session_describe(struct session *s, const struct session_account *account)
 		{PROFILE_FACT_ARCH, host.machine},
 		{PROFILE_FACT_CPUS, cpus},
 		{PROFILE_FACT_START, start},
-		{PROFILE_FACT_DURATION, duration},
-		{PROFILE_FACT_FREQ, freq},
-		{PROFILE_FACT_EVENT, session_account_source(account)},
 	};
 	int err = profile_set_measure(s->profile, &measure);
 
 	uname(&host);
 	snprintf(cpus, sizeof(cpus), "%ld", s->cpus);
 	snprintf(start, sizeof(start), "%" PRIu64, s->start_ns);
-	snprintf(duration, sizeof(duration), "%.3f", account->duration_s);
-	snprintf(freq, sizeof(freq), "%u", account->freq);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts) && !err; i++)
 		err = profile_set_fact(s->profile, facts[i][0], facts[i][1]);
 	return err ?: session_account_keep(account, s->profile);

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A run's account as JSON, on stderr, and in the profile: the same numbers. */
+#include "session/account.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Each counter has its own value: 1000 and its place. */
+static const struct session_account *make_account(void)
+{
+	static struct session_account a = {
+		.unsent = 3,
+		.taken = 90,
+		.python = 80,
+		.stacks = 1,
+		.timed = 70,
+		.timed_bytes = 2049,
+		.processes = {.seen = 5,
+			      .started = 2,
+			      .several = 2,
+			      .versions = "3.10 and 3.12",
+			      .refused = 1,
+			      .unanswered = 4,
+			      .missed = 6,
+			      .missed_ns = 1500000000,
+			      .lost = 7},
+		.names = {.codes = 40, .unnamed = 8, .no_lines = 9},
+		.duration_s = 2.5,
+		.measured = true,
+		.kernel_ns_per_sample = 1234.5,
+		.user_cpu_s = 0.25,
+		.peak_rss_kib = 2048,
+		.time_to_first_sample_ms = 12.25,
+		.freq = 99,
+	};
+
+	for (uint64_t i = 0; i < PYBPF_NR_COUNTERS; i++)
+		a.counters[i] = 1000 + i;
+	a.lost = session_account_lost(&a);
+	return &a;
+}
+
+static char *write_json(const struct session_account *a)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	session_account_json(a, out);
+	fclose(out);
+	return text;
+}
+
+/* The number at "key" or "object.key"; -1: null. */
+static double number(const char *json, const char *object, const char *key)
+{
+	json_t *all = json_loads(json, JSON_REJECT_DUPLICATES, NULL), *value;
+	double result;
+
+	assert_non_null(all);
+	value = json_object_get(object ? json_object_get(all, object) : all, key);
+	assert_non_null(value);
+	assert_true(json_is_number(value) || json_is_null(value));
+	result = json_is_null(value) ? -1 : json_number_value(value);
+	json_decref(all);
+	return result;
+}
+
+static void test_json(void **state)
+{
+	static const struct {
+		const char *object, *key;
+		double value;
+	} wanted[] = {
+		{NULL, "duration_s", 2.5},
+		{NULL, "freq_hz", 99},
+		{"samples", "asked", 1000 + PYBPF_COUNT_ASKED},
+		{"samples", "taken", 90},
+		{"samples", "python", 80},
+		/* Eight causes, and the ring buffer. */
+		{"samples", "lost", 8 * 1000 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 3},
+		{"lost", "not_ready", 1001},
+		{"lost", "unreadable", 1008},
+		{"lost", "ring_buffer_full", 3},
+		{"without_python", "no_interpreter", 1000 + PYBPF_COUNT_NO_INTERPRETER},
+		{"without_python", "no_frames", 1000 + PYBPF_COUNT_NO_FRAMES},
+		{"incomplete", "cut", 1000 + PYBPF_COUNT_CUT},
+		{"incomplete", "untimed", 1000 + PYBPF_COUNT_UNTIMED},
+		{NULL, "stacks", 1},
+		{"code_objects", "seen", 40},
+		{"code_objects", "unnamed", 8},
+		{"code_objects", "without_lines", 9},
+		{"processes", "seen", 5},
+		{"processes", "started", 2},
+		{"processes", "several_pythons", 2},
+		{"processes", "refused", 1},
+		{"processes", "unanswered", 4},
+		{"processes", "missed", 6},
+		{"processes", "missed_cpu_s", 1.5},
+		{"processes", "missed_samples", 1000 + PYBPF_COUNT_MISSED},
+		{"processes", "lost_events", 7},
+		{NULL, "kernel_ns_per_sample", 1234.5},
+		{NULL, "user_cpu_s", 0.25},
+		{NULL, "peak_rss_kib", 2048},
+		{NULL, "time_to_first_sample_ms", 12.25},
+	};
+	struct session_account unknown = *make_account();
+	char *text = write_json(make_account());
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+		assert_true(number(text, wanted[i].object, wanted[i].key) == wanted[i].value);
+	assert_non_null(strstr(text, "\"source\": \"cpu-clock\""));
+	free(text);
+	unknown.time_to_first_sample_ms = unknown.kernel_ns_per_sample = -1;
+	unknown.source = SESSION_PERF_CYCLES;
+	text = write_json(&unknown);
+	assert_true(number(text, NULL, "time_to_first_sample_ms") == -1);
+	assert_true(number(text, NULL, "kernel_ns_per_sample") == -1);
+	assert_non_null(strstr(text, "\"source\": \"cycles\""));
+	free(text);
+}
+
+static uint64_t kept(const struct profile *p, const char *group, const char *key)
+{
+	size_t count;
+	const struct profile_account *account = profile_account(p, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(profile_string(p, account[i].group), group) == 0 &&
+		    strcmp(profile_string(p, account[i].key), key) == 0)
+			return account[i].value;
+	}
+	fail_msg("the profile's account has no %s of %s", key, group);
+	return 0;
+}
+
+static void test_profile_keeps_it(void **state)
+{
+	struct profile *p = profile_new();
+
+	(void)state;
+	assert_int_equal(session_account_keep(make_account(), p), 0);
+	assert_int_equal(kept(p, "asked", "asked"), 1000);
+	assert_int_equal(kept(p, "lost", "no_scratch"), 1000 + PYBPF_COUNT_NO_SCRATCH);
+	assert_int_equal(kept(p, "lost", "ring_buffer_full"), 3);
+	assert_int_equal(kept(p, "without", "no_thread_state"), 1000 + PYBPF_COUNT_NO_THREAD_STATE);
+	assert_int_equal(kept(p, "python", "python"), 80);
+	assert_int_equal(kept(p, "incomplete", "cycle"), 1000 + PYBPF_COUNT_CYCLE);
+	assert_int_equal(kept(p, "processes", "missed"), 6);
+	assert_string_equal(profile_fact(p, PROFILE_FACT_DURATION), "2.500");
+	assert_string_equal(profile_fact(p, PROFILE_FACT_FREQ), "99");
+	assert_string_equal(profile_fact(p, PROFILE_FACT_EVENT), "cpu-clock");
+	profile_free(p);
+}
+
+static void test_lines(void **state)
+{
+	static const char *const wanted[] = {
+		"pybpf: 2.50 s at 99 Hz on the CPU clock: 1000 samples asked, 90 taken, 80 with Python frames; "
+		"1 distinct stack\n",
+		"pybpf: without Python frames: 1009 where no interpreter ran: starting, ended, or another program; "
+		"1010 on threads that Python does not know; 1011 on Python threads outside of any Python function\n",
+		"pybpf: lost: 1001 taken before the interpreter was found; ",
+		"; 1008 whose frames were being switched, or not readable; "
+		"3 whose stack never found room in the ring buffer\n",
+		"pybpf: incomplete: 1013 deeper than 8,192 frames: leaf and root kept; ",
+		"\npybpf: 5 processes ran Python, 2 of them started during the run\n",
+		"\npybpf: 2 processes had more than one Python, one of them: 3.10 and 3.12\n",
+		"\npybpf: 6 processes ended before it was known what they ran, with 1.500 s of CPU time\n",
+		"\npybpf: 1 process left out: a Python that is not supported or not readable, see `pybpf ps`\n",
+		"\npybpf: 4 questions about files or memory had no answer in time: a file system may not answer\n",
+		"\npybpf: 7 records of what the machine's processes start and map were lost: ",
+		"\npybpf: 8 of 40 code objects could not be named\n",
+		"\npybpf: 9 of 40 code objects are shown without lines: ",
+		"\npybpf: the time of 70 samples was kept, in 3 KiB of memory\n",
+		"\npybpf: cost: 1234 ns of kernel program per sample; pybpf itself 0.250 s of CPU, 2.0 MiB at most; "
+		"first sample after 12 ms\n",
+	};
+	struct profile *p = profile_new();
+	const char *at;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(session_account_keep(make_account(), p), 0);
+	session_account_print(make_account(), p, true, out);
+	fclose(out);
+	at = text;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		const char *found = strstr(at, wanted[i]);
+
+		if (!found)
+			fail_msg("\"%s\" is not there, or not behind the others, in\n%s", wanted[i], text);
+		else
+			at = found;
+	}
+	free(text);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_profile_keeps_it),
+		cmocka_unit_test(test_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
