@@ -13,14 +13,15 @@ import pytest
 
 import formats
 import harness
-import test_html
+import html_page
+from browser import browse
 from harness import one_sentence, pybpf
 
 NUMBER = r" +([-+]?[\d.]+)"
 ROW = re.compile(r"^(\w+)" + 5 * NUMBER + r"(?: +[\d.]+ +[\d.]+)?  (\S.*)$", re.M)
 TITLE = re.compile(r"^(.*) \(([\d,]+) samples?, [\d.]+%; ([-+]?[\d.]+)%\)$")
 
-chromium = test_html.chromium  # a fixture
+chromium = html_page.chromium  # a fixture
 
 
 @dataclass
@@ -183,7 +184,7 @@ COLOURS = """
 def test_html_is_red_where_it_grew(runs, tmp_path):
     path = tmp_path / "change.html"
     diff(runs / "one.pybpf", runs / "more.pybpf", "-o", path)
-    colours = test_html.browse(path, test_html.steps(COLOURS % test_html.READY), argument=["grown", "crunch", "rounds"])
+    colours = browse(path, html_page.steps(COLOURS % html_page.READY), argument=["grown", "crunch", "rounds"])
     red, _, blue = colours["grown"]
     assert red > blue + 40, colours
     red, _, blue = colours["crunch"]

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program whose report is looked at in a browser, and what tests of that page share."""
+import re
+import sys
+from dataclasses import replace
+
+import pytest
+
+import harness
+
+sys.path.insert(0, str(harness.TOP / "tests"))
+
+import node_peers  # noqa: E402  (needs the folder)
+
+SECONDS = 2
+# Two threads; names of functions and files that would harm a page that took them for markup.
+PROGRAM = (
+    r"""
+import threading, time
+
+END = %d  # seconds of CPU time: as many samples on a machine that has little to give
+
+def leaf(n):
+    total = 0
+    for i in range(n):
+        total += i * i
+    return total
+
+def left():
+    while time.process_time() < END:
+        leaf(2000)
+
+def inner():
+    return leaf(3000)
+
+def right():
+    while time.process_time() < END:
+        inner()
+        leaf(1000)
+
+def again(depth):
+    return leaf(3000) if depth == 0 else again(depth - 1)
+
+def renamed(name, file):
+    code = (lambda: leaf(3000)).__code__.replace(co_name=name, co_filename=file)
+    if hasattr(code, "co_qualname"):
+        code = code.replace(co_qualname=name)
+    return type(leaf)(code, globals())
+
+HARM = [renamed(*names) for names in %r]
+
+def main():
+    other = threading.Thread(target=right)
+    other.start()
+    while time.process_time() < END:
+        for harm in HARM:
+            harm()
+        again(6)
+        left_part()
+    other.join()
+
+def left_part():
+    leaf(2000)
+
+main()
+"""
+)
+HARM = [
+    ("</script><script>window.pwned=1</script>", "a.py"),
+    ("<img src=x onerror=window.pwned=2>", "</title><script>window.pwned=3</script>.py"),
+    ("javascript:window.pwned=4", "javascript:window.pwned=5"),
+    ("\u202egpj.exe\u2066", "\"'><svg onload=window.pwned=6>.py"),
+    ("{{7*7}}${7*7}__proto__", "constructor"),
+]
+
+# Where the middle of the first node with that label is drawn, on the page.
+PLACE = r"""
+(label) => {
+  const host = document.querySelector(".host");
+  const flame = host.flame, { tree, view } = flame;
+  const box = flame.canvas.getBoundingClientRect();
+  for (let i = 1; i < tree.count; i++) {
+    if (tree.key[i] < 0 || tree.keys.name[tree.key[i]] !== label) continue;
+    const x = ((tree.start[i] + tree.size[i] / 2 - view.start) / view.size) * box.width;
+    return { node: i, x: box.x + x, y: box.y + flame.top(tree.depth[i]) - flame.surface.scroller.scrollTop + 10 };
+  }
+  return null;
+}
+"""
+READY = "await page.waitForFunction(() => window.pybpf && window.pybpf.drawn_ms > 0);"
+
+
+def steps(body):
+    return "async (page, { address, context, argument }) => {\nconst place = %s;\n%s\n}" % (PLACE, body)
+
+
+def report(profile, path, *options):
+    run = harness.pybpf("report", profile, "-o", path, *options)
+    assert run.code == 0, run.err
+    return path
+
+
+def plain(text):
+    """A name whose bytes the folded stacks have as \\xNN, which the harness takes for characters."""
+    return text.encode("latin-1").decode("utf-8")
+
+
+def folded(path):
+    stacks = harness.parse(path.read_text(encoding="utf-8"))
+    return [([replace(f, name=plain(f.name), text=plain(f.text)) for f in stack], n) for stack, n in stacks]
+
+
+def with_frame(stacks, pattern):
+    """Samples of stacks with a frame in whose text the pattern is found."""
+    return sum(count for stack, count in stacks if any(re.search(pattern, frame.text) for frame in stack))
+
+
+def number(text):
+    return int(re.search(r"([\d,]+)", text).group(1).replace(",", ""))
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    try:
+        node_peers.node_modules()
+        return node_peers.chromium()
+    except node_peers.Missing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory, profiler, chromium):
+    """A folder with one recording, report.pybpf, and what report made of it: report.html and report.folded."""
+    folder = tmp_path_factory.mktemp("html")
+    program = folder / "program.py"
+    program.write_text(PROGRAM % (SECONDS, HARM), encoding="utf-8")
+    profile = folder / "report.pybpf"
+    run = harness.pybpf("-o", profile, "--timestamps", "-F", 999, "--", "/usr/bin/python3", program)
+    assert run.code == 0, run.err
+    report(profile, folder / "report.html")
+    report(profile, folder / "report.folded")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stacks(saved):
+    return folded(saved / "report.folded")
+
+
+@pytest.fixture(scope="module")
+def page(saved):
+    return saved / "report.html"
