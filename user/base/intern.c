@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_ITEMS 2
+#include "base/array.h"
+
 #define FIRST_SLOTS 4
 
 void intern_init(struct intern *t, size_t item_size, size_t key_size)
@@ -55,18 +56,11 @@ static uint32_t slot_of(const struct intern *t, const void *item)
 
 static int reserve_item(struct intern *t)
 {
-	uint32_t capacity = t->capacity ? t->capacity + t->capacity / 2 : FIRST_ITEMS;
-	void *items;
+	size_t room = t->capacity;
 
-	if (t->count < t->capacity)
-		return 0;
-	if (capacity > UINT32_MAX / 4)
+	if (t->count >= UINT32_MAX / 4 || array_reserve(&t->items, &room, (size_t)t->count + 1, t->item_size))
 		return -ENOMEM;
-	items = reallocarray(t->items, capacity, t->item_size);
-	if (!items)
-		return -ENOMEM;
-	t->items = items;
-	t->capacity = capacity;
+	t->capacity = (uint32_t)room;
 	return 0;
 }
 

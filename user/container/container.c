@@ -10,6 +10,7 @@
 #include <time.h>
 #include <uthash.h>
 
+#include "base/array.h"
 #include "base/scan.h"
 #include "container/state.h"
 
@@ -27,7 +28,7 @@ struct own_container {
 
 static struct {
 	struct own_container *list;
-	size_t count, capacity, unfinished;
+	size_t count, room, unfinished;
 	struct discovery_state_stamp stamp;
 	struct timespec read; /* CLOCK_REALTIME, as files' times are */
 	bool valid;
@@ -70,7 +71,7 @@ void discovery_container_free(void)
 	own_clear();
 	free(own.list);
 	own.list = NULL;
-	own.capacity = 0;
+	own.room = 0;
 }
 
 static int own_add(const struct discovery_container *container, const char *cgroup, void *arg)
@@ -80,15 +81,8 @@ static int own_add(const struct discovery_container *container, const char *cgro
 	(void)arg;
 	if (!cgroup)
 		return 0;
-	if (own.count == own.capacity) {
-		size_t capacity = own.capacity ? own.capacity * 2 : 16;
-		void *list = realloc(own.list, capacity * sizeof(*own.list));
-
-		if (!list)
-			return -ENOMEM;
-		own.list = list;
-		own.capacity = capacity;
-	}
+	if (array_reserve(&own.list, &own.room, own.count + 1, sizeof(*own.list)))
+		return -ENOMEM;
 	added = &own.list[own.count];
 	*added = (struct own_container){.container = *container, .cgroup = strdup(cgroup)};
 	if (!added->cgroup)
@@ -259,7 +253,7 @@ struct seen {
 struct search {
 	const char *query;
 	struct match *matches;
-	size_t count, capacity;
+	size_t count, room;
 	bool exactly; /* all matches are */
 	struct seen *seen;
 };
@@ -278,15 +272,8 @@ static int add_match(struct search *search, const struct discovery_container *co
 	for (size_t i = 0; i < search->count; i++)
 		if (!strcmp(search->matches[i].container.id, container->id))
 			return 0;
-	if (search->count == search->capacity) {
-		size_t capacity = search->capacity ? search->capacity * 2 : 8;
-		void *matches = realloc(search->matches, capacity * sizeof(*search->matches));
-
-		if (!matches)
-			return -ENOMEM;
-		search->matches = matches;
-		search->capacity = capacity;
-	}
+	if (array_reserve(&search->matches, &search->room, search->count + 1, sizeof(*search->matches)))
+		return -ENOMEM;
 	search->matches[search->count++] = (struct match){.container = *container, .pid = pid};
 	return 0;
 }

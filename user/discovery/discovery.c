@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "discovery/internal.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
@@ -35,7 +36,7 @@ struct search {
 	pid_t task; /* that shows what the process maps */
 	char exe[PATH_MAX], root[PATH_MAX];
 	struct mapped_file *files;
-	size_t count, capacity;
+	size_t count, files_room;
 	size_t unreadable;
 	int unreadable_error;
 	bool foreign_main, refused, contradicted;
@@ -82,15 +83,8 @@ static int collect_file(const struct procfs_map *map, void *arg)
 	}
 	if (search->count == DISCOVERY_MAX_FILES)
 		return 0;
-	if (search->count == search->capacity) {
-		size_t capacity = search->capacity ? search->capacity * 2 : 64;
-		void *files = realloc(search->files, capacity * sizeof(*search->files));
-
-		if (!files)
-			return -ENOMEM;
-		search->files = files;
-		search->capacity = capacity;
-	}
+	if (array_reserve(&search->files, &search->files_room, search->count + 1, sizeof(*search->files)))
+		return -ENOMEM;
 	file = &search->files[search->count];
 	*file = (struct mapped_file){.map = *map};
 	file->map.path = strdup(map->path);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "discovery/ask.h"
+#include "base/array.h"
 #include "base/procfs.h"
 
 /* Generations of processes above one that are asked for: PIDs that are given out anew could make a ring. */
@@ -16,15 +17,11 @@
 
 int discovery_numbers_add(struct discovery_numbers *numbers, uint32_t number)
 {
-	uint32_t *items;
-
 	if (discovery_numbers_have(numbers, number))
 		return 0;
-	items = realloc(numbers->items, (numbers->count + 1) * sizeof(*items));
-	if (!items)
+	if (array_reserve(&numbers->items, &numbers->room, numbers->count + 1, sizeof(*numbers->items)))
 		return -ENOMEM;
-	items[numbers->count++] = number;
-	numbers->items = items;
+	numbers->items[numbers->count++] = number;
 	return 0;
 }
 
@@ -38,12 +35,9 @@ bool discovery_numbers_have(const struct discovery_numbers *numbers, uint32_t nu
 
 int discovery_texts_add(struct discovery_texts *texts, const char *text)
 {
-	const char **items = realloc(texts->items, (texts->count + 1) * sizeof(*items));
-
-	if (!items)
+	if (array_reserve(&texts->items, &texts->room, texts->count + 1, sizeof(*texts->items)))
 		return -ENOMEM;
-	items[texts->count++] = text;
-	texts->items = items;
+	texts->items[texts->count++] = text;
 	return 0;
 }
 

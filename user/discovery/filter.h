@@ -14,12 +14,12 @@
 
 struct discovery_numbers {
 	uint32_t *items;
-	size_t count;
+	size_t count, room;
 };
 
 struct discovery_texts {
 	const char **items; /* not owned: they are the command line's */
-	size_t count;
+	size_t count, room;
 };
 
 struct discovery_filter {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "discovery/ask.h"
+#include "base/array.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "base/text.h"
@@ -19,7 +20,7 @@ struct collector {
 	const struct discovery_filter *filter;
 	struct ps_list *list;
 	struct discovery_numbers met; /* of the filter's PIDs */
-	size_t capacity;
+	size_t rows_room;
 	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
 	size_t nr_pythons;
 };
@@ -28,15 +29,8 @@ static int add_row(struct collector *c, struct ps_row **row)
 {
 	struct ps_list *list = c->list;
 
-	if (list->count == c->capacity) {
-		size_t capacity = c->capacity ? c->capacity * 2 : 64;
-		void *rows = realloc(list->rows, capacity * sizeof(*list->rows));
-
-		if (!rows)
-			return -ENOMEM;
-		list->rows = rows;
-		c->capacity = capacity;
-	}
+	if (array_reserve(&list->rows, &c->rows_room, list->count + 1, sizeof(*list->rows)))
+		return -ENOMEM;
 	*row = &list->rows[list->count++];
 	**row = (struct ps_row){.supported = false};
 	return 0;

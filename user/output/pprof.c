@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/intern.h"
 #include "output/path.h"
 #include "output/pprof.pb-c.h"
@@ -230,14 +231,7 @@ static int locations_of(struct writer *w, uint32_t stack)
 {
 	int err = output_path(w->profile, stack, &w->path);
 
-	if (!err && w->path.room > w->locations_room) {
-		uint64_t *locations = reallocarray(w->locations, w->path.room, sizeof(*locations));
-
-		if (!locations)
-			return -ENOMEM;
-		w->locations = locations;
-		w->locations_room = w->path.room;
-	}
+	err = err ?: array_reserve(&w->locations, &w->locations_room, w->path.count, sizeof(*w->locations));
 	for (size_t i = 0; i < w->path.count && !err; i++)
 		w->locations[i] = w->path.frames[w->path.count - 1 - i] + 1;
 	return err;

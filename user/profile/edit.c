@@ -10,6 +10,7 @@
 #include <sys/random.h>
 
 #include "profile/edit_internal.h"
+#include "base/array.h"
 
 /* Of a container's ID, as in record. */
 #define ID_PREFIX_MIN 4
@@ -26,22 +27,16 @@ struct edit {
 
 int profile_edit_add_pid(struct profile_edit_pids *pids, int32_t pid)
 {
-	int32_t *items = reallocarray(pids->items, pids->count + 1, sizeof(*items));
-
-	if (!items)
+	if (array_reserve(&pids->items, &pids->room, pids->count + 1, sizeof(*pids->items)))
 		return -ENOMEM;
-	pids->items = items;
 	pids->items[pids->count++] = pid;
 	return 0;
 }
 
 int profile_edit_add_text(struct profile_edit_texts *texts, const char *text)
 {
-	const char **items = reallocarray(texts->items, texts->count + 1, sizeof(*items));
-
-	if (!items)
+	if (array_reserve(&texts->items, &texts->room, texts->count + 1, sizeof(*texts->items)))
 		return -ENOMEM;
-	texts->items = items;
 	texts->items[texts->count++] = text;
 	return 0;
 }

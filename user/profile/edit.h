@@ -15,12 +15,12 @@
 
 struct profile_edit_texts {
 	const char **items; /* not owned */
-	size_t count;
+	size_t count, room;
 };
 
 struct profile_edit_pids {
 	int32_t *items;
-	size_t count;
+	size_t count, room;
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/intern.h"
 
 _Static_assert(PROFILE_NONE == INTERN_NONE, "indexes are handed on as they are");
@@ -157,15 +158,8 @@ uint32_t profile_find_sample(const struct profile *p, uint32_t stack, uint32_t p
 
 int profile_add_event(struct profile *p, uint64_t time_ns, uint32_t sample, uint32_t value)
 {
-	if (p->nr_events == p->events_room) {
-		size_t room = p->events_room ? p->events_room * 2 : 1024;
-		void *events = reallocarray(p->events, room, sizeof(*p->events));
-
-		if (!events)
-			return -ENOMEM;
-		p->events = events;
-		p->events_room = room;
-	}
+	if (array_reserve(&p->events, &p->events_room, p->nr_events + 1, sizeof(*p->events)))
+		return -ENOMEM;
 	p->events[p->nr_events++] = (struct profile_event){.time_ns = time_ns, .sample = sample, .value = value};
 	return 0;
 }

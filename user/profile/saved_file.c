@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "profile/saved_internal.h"
+#include "base/array.h"
 
 #define CHUNK 65536
 /* inflateInit2: the largest window, and 16 for a gzip header. */
@@ -54,23 +55,11 @@ static int cannot_read(struct saved_why *why, int err)
 	return saved_say(why, err ? -err : -EIO, "cannot be read: %s", strerror(err ? err : EIO));
 }
 
-/* What has been unpacked; room is at least one more. */
+/* What has been unpacked. */
 struct unpacked {
 	uint8_t *bytes;
 	size_t size, room;
 };
-
-static int grow(struct unpacked *u)
-{
-	size_t room = u->room ? u->room * 2 : CHUNK;
-	uint8_t *bytes = realloc(u->bytes, room);
-
-	if (!bytes)
-		return -ENOMEM;
-	u->bytes = bytes;
-	u->room = room;
-	return 0;
-}
 
 /* Inflates what is in the input of z: Z_OK when it wants more. Puts 0 or, with a sentence, what is wrong into *err. */
 static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_why *why, int *err)
@@ -78,7 +67,7 @@ static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_why *why,
 	int result;
 
 	do {
-		if (u->size == u->room && grow(u)) {
+		if (u->size == u->room && array_reserve(&u->bytes, &u->room, u->size + CHUNK, 1)) {
 			*err = saved_no_memory(why);
 			return Z_MEM_ERROR;
 		}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "foreign/foreign.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
@@ -119,7 +120,7 @@ struct pass {
 	bool all;
 	double before;
 	struct pybpf_count_key *taken; /* unless all */
-	size_t nr_taken, capacity;
+	size_t nr_taken, taken_room;
 };
 
 static bool is_of_pass(const struct pass *pass, const struct pybpf_count_key *key)
@@ -134,15 +135,8 @@ static bool is_of_pass(const struct pass *pass, const struct pybpf_count_key *ke
 
 static int note_taken(struct pass *pass, const struct pybpf_count_key *key)
 {
-	if (pass->nr_taken == pass->capacity) {
-		size_t capacity = pass->capacity ? pass->capacity * 2 : 256;
-		void *taken = reallocarray(pass->taken, capacity, sizeof(*pass->taken));
-
-		if (!taken)
-			return -ENOMEM;
-		pass->taken = taken;
-		pass->capacity = capacity;
-	}
+	if (array_reserve(&pass->taken, &pass->taken_room, pass->nr_taken + 1, sizeof(*pass->taken)))
+		return -ENOMEM;
 	pass->taken[pass->nr_taken++] = *key;
 	return 0;
 }
