@@ -18,7 +18,8 @@
 #include "output/path.h"
 #include "output/pprof.pb-c.h"
 #include "profile/groups.h"
-#include "base/proto_gzip.h"
+#include "base/gzip.h"
+#include "base/proto_stream.h"
 #include "base/text.h"
 #include "base/text_stream.h"
 
@@ -44,7 +45,7 @@ static const char *const label_keys[NR_LABELS] = {
 
 struct writer {
 	const struct profile *profile;
-	ProtobufCBuffer *out;
+	struct proto_stream out;
 	struct profile_groups functions;
 	struct intern texts; /* char *, owned, of string_table */
 	int64_t *of_string;  /* the text of each of the profile's strings, 0 where it has none yet */
@@ -85,7 +86,7 @@ static int64_t string_of(struct writer *w, uint32_t string)
 
 static void emit(struct writer *w, const Pprof__Profile *part)
 {
-	pprof__profile__pack_to_buffer(part, w->out);
+	pprof__profile__pack_to_buffer(part, &w->out.base);
 }
 
 /* value * factor, or the largest number that the format has. */
@@ -324,7 +325,7 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 		.of_string = calloc(profile_string_count(p), sizeof(*w.of_string)),
 		.measure = profile_measure(p),
 	};
-	struct proto_gzip *gzip = proto_gzip_new(out);
+	FILE *gzip = gzip_open(out);
 	int err = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION), written = 0;
 
 	(void)options;
@@ -332,7 +333,7 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 	if (!err && (!w.of_string || !gzip))
 		err = -ENOMEM;
 	if (!err) {
-		w.out = proto_gzip_buffer(gzip);
+		w.out = proto_stream(gzip);
 		text_of(&w, ""); /* string_table's first */
 		write_types(&w);
 		write_comments(&w);
@@ -342,8 +343,8 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 		write_functions(&w);
 		write_strings(&w);
 	}
-	if (gzip)
-		written = proto_gzip_finish(gzip);
+	if (gzip && fclose(gzip))
+		written = errno ? -errno : -EIO;
 	if (w.no_memory)
 		err = -ENOMEM;
 	for (uint32_t i = 0; i < w.texts.count; i++)

@@ -8,10 +8,9 @@
 
 #include "profile/saved_internal.h"
 #include "base/array.h"
+#include "base/gzip.h"
 
 #define CHUNK 65536
-/* inflateInit2: the largest window, and 16 for a gzip header. */
-#define GZIP_WINDOW (15 + 16)
 /* Digits of a format's number that are read. */
 #define FORMAT_DIGITS 6
 /*
