@@ -21,17 +21,26 @@ void intern_free(struct intern *t)
 	intern_init(t, t->item_size, t->key_size);
 }
 
+static struct intern_bytes key_of(const struct intern *t, const void *item)
+{
+	struct intern_bytes key = {.bytes = item, .size = t->key_size};
+
+	if (t->key_size == INTERN_TEXT) {
+		key.bytes = *(const char *const *)item;
+		key.size = strlen(key.bytes);
+	} else if (t->key_size == INTERN_BYTES) {
+		key = *(const struct intern_bytes *)item;
+	}
+	return key;
+}
+
 static uint64_t hash_of(const struct intern *t, const void *item)
 {
-	const unsigned char *p = item;
-	size_t size = t->key_size;
+	struct intern_bytes key = key_of(t, item);
+	const unsigned char *p = key.bytes;
 	uint64_t hash = 0xcbf29ce484222325ULL; /* FNV-1a */
 
-	if (!size) {
-		p = *(const unsigned char *const *)item;
-		size = strlen((const char *)p);
-	}
-	for (size_t i = 0; i < size; i++)
+	for (size_t i = 0; i < key.size; i++)
 		/* Keys have no padding. NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
 		hash = (hash ^ p[i]) * 0x100000001b3ULL;
 	return hash ^ (hash >> 32);
@@ -39,9 +48,9 @@ static uint64_t hash_of(const struct intern *t, const void *item)
 
 static bool equal(const struct intern *t, const void *a, const void *b)
 {
-	if (!t->key_size)
-		return strcmp(*(char *const *)a, *(char *const *)b) == 0;
-	return memcmp(a, b, t->key_size) == 0;
+	struct intern_bytes x = key_of(t, a), y = key_of(t, b);
+
+	return x.size == y.size && memcmp(x.bytes, y.bytes, x.size) == 0;
 }
 
 /* The slot of the item with that key, or the empty one where it would be. There is always an empty one. */
@@ -133,6 +142,8 @@ void intern_remove(struct intern *t, uint32_t index)
 		memcpy(intern_item(t, index), intern_item(t, last), t->item_size);
 	}
 	t->count--;
+	if (!t->count)
+		intern_free(t);
 }
 
 size_t intern_bytes(const struct intern *t)

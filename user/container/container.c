@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <uthash.h>
 
 #include "base/array.h"
+#include "base/intern.h"
 #include "base/scan.h"
 #include "container/state.h"
 
@@ -39,22 +39,15 @@ struct cached {
 	char *text;
 	bool found;
 	struct discovery_container container;
-	UT_hash_handle hh;
 };
 
-static struct cached *cache;
+static struct intern cache = INTERN_INIT(sizeof(struct cached), INTERN_TEXT);
 
 static void cache_clear(void)
 {
-	struct cached *entry, *next;
-
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_ITER (hh, cache, entry, next) {
-		HASH_DEL(cache, entry);
-		free(entry->text);
-		free(entry);
-	}
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	for (uint32_t i = 0; i < cache.count; i++)
+		free(((struct cached *)intern_item(&cache, i))->text);
+	intern_free(&cache);
 }
 
 static void own_clear(void)
@@ -191,38 +184,39 @@ static bool container_in(const char *text, struct discovery_container *out)
 	return false;
 }
 
+/* What the text, which it takes over, says; NULL without memory. Valid until the next call. */
+static const struct cached *look_up(char *text)
+{
+	struct cached fresh = {.text = text};
+	uint32_t i = intern_find(&cache, &fresh);
+	bool added = false;
+
+	if (i == INTERN_NONE) {
+		if (cache.count >= CACHE_MAX)
+			cache_clear();
+		fresh.found = container_in(text, &fresh.container);
+		i = intern_add(&cache, &fresh, &added);
+	}
+	if (!added)
+		free(text);
+	return i == INTERN_NONE ? NULL : intern_item(&cache, i);
+}
+
 int discovery_container_of(pid_t pid, struct discovery_container *out)
 {
-	struct cached *entry;
+	const struct cached *known;
 	char *text;
 	int err = discovery_cgroup_of(pid, &text);
 
 	if (err)
 		return err;
 	own_refresh();
-	HASH_FIND_STR(cache, text, entry);
-	if (entry) {
-		free(text);
-	} else {
-		if (HASH_COUNT(cache) >= CACHE_MAX)
-			cache_clear();
-		entry = calloc(1, sizeof(*entry));
-		if (!entry) {
-			free(text);
-			return -ENOMEM;
-		}
-		entry->text = text;
-		entry->found = container_in(text, &entry->container);
-		HASH_ADD_KEYPTR(hh, cache, entry->text, strlen(entry->text), entry);
-		if (!entry->hh.tbl) {
-			free(entry->text);
-			free(entry);
-			return -ENOMEM;
-		}
-	}
-	if (!entry->found)
+	known = look_up(text);
+	if (!known)
+		return -ENOMEM;
+	if (!known->found)
 		return -ENOENT;
-	*out = entry->container;
+	*out = known->container;
 	return 0;
 }
 
@@ -244,18 +238,12 @@ struct match {
 	pid_t pid;
 };
 
-/* A /proc/PID/cgroup that was looked at: all processes of a container have the same. */
-struct seen {
-	UT_hash_handle hh;
-	char text[];
-};
-
 struct search {
 	const char *query;
 	struct match *matches;
 	size_t count, room;
-	bool exactly; /* all matches are */
-	struct seen *seen;
+	bool exactly;       /* all matches are */
+	struct intern seen; /* char *: each /proc/PID/cgroup; all processes of a container have the same */
 };
 
 static int add_match(struct search *search, const struct discovery_container *container, pid_t pid)
@@ -281,20 +269,15 @@ static int add_match(struct search *search, const struct discovery_container *co
 /* Returns 1 for a new text, 0 for a known one, or -ENOMEM. */
 static int see(struct search *search, const char *text)
 {
-	size_t len = strlen(text);
-	struct seen *entry;
+	bool fresh = false;
+	char *copy;
 
-	HASH_FIND(hh, search->seen, text, len, entry);
-	if (entry)
+	if (intern_find(&search->seen, &text) != INTERN_NONE)
 		return 0;
-	entry = malloc(sizeof(*entry) + len + 1);
-	if (!entry)
-		return -ENOMEM;
-	memcpy(entry->text, text, len + 1);
-	HASH_ADD(hh, search->seen, text, len, entry);
-	if (entry->hh.tbl)
+	copy = strdup(text);
+	if (copy && intern_add(&search->seen, &copy, &fresh) != INTERN_NONE)
 		return 1;
-	free(entry);
+	free(copy);
 	return -ENOMEM;
 }
 
@@ -413,8 +396,7 @@ static int say_none(struct search *search, char *why, size_t size)
 int discovery_container_find(const char *query, struct discovery_container *out, struct discovery_cgroup *group,
 			     char *why, size_t why_size)
 {
-	struct search search = {.query = query};
-	struct seen *entry, *next;
+	struct search search = {.query = query, .seen = INTERN_INIT(sizeof(char *), INTERN_TEXT)};
 	int err;
 
 	why[0] = '\0';
@@ -431,12 +413,9 @@ int discovery_container_find(const char *query, struct discovery_container *out,
 	}
 	if (err && !why[0])
 		snprintf(why, why_size, "container %s: cannot look for it: %s", query, strerror(-err));
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_ITER (hh, search.seen, entry, next) {
-		HASH_DEL(search.seen, entry);
-		free(entry);
-	}
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	for (uint32_t i = 0; i < search.seen.count; i++)
+		free(*(char **)intern_item(&search.seen, i));
+	intern_free(&search.seen);
 	free(search.matches);
 	return err;
 }

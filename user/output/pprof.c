@@ -329,7 +329,7 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 	int err = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION), written = 0;
 
 	(void)options;
-	intern_init(&w.texts, sizeof(char *), 0);
+	intern_init(&w.texts, sizeof(char *), INTERN_TEXT);
 	if (!err && (!w.of_string || !gzip))
 		err = -ENOMEM;
 	if (!err) {

@@ -32,7 +32,7 @@ struct profile *profile_new(void)
 	if (!p)
 		return NULL;
 	p->roots = PROFILE_ROOT_BY_COUNT;
-	intern_init(&p->strings, sizeof(char *), 0);
+	intern_init(&p->strings, sizeof(char *), INTERN_TEXT);
 	intern_init(&p->frames, sizeof(struct profile_frame), sizeof(struct profile_frame));
 	intern_init(&p->stacks, sizeof(struct profile_stack), sizeof(struct profile_stack));
 	intern_init(&p->processes, sizeof(struct profile_process), sizeof(struct profile_process));

@@ -39,7 +39,7 @@ struct session_sources *session_sources_new(struct session *s)
 	if (!t)
 		return NULL;
 	t->session = s;
-	intern_init(&t->files, sizeof(struct file), 0);
+	intern_init(&t->files, sizeof(struct file), INTERN_TEXT);
 	return t;
 }
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "base/intern.h"
 
@@ -26,14 +25,13 @@ struct deferred {
 struct waiting {
 	uint64_t proc_id;
 	struct deferred *stacks;
-	UT_hash_handle hh;
 };
 
 struct session_stacks {
 	struct pysym *pysym;
 	struct profile *profile;
-	struct intern table; /* struct stack */
-	struct waiting *waiting;
+	struct intern table;   /* struct stack */
+	struct intern waiting; /* struct waiting */
 	uint64_t count;
 	size_t deferred_bytes;
 	session_stacks_met *met;
@@ -49,6 +47,7 @@ struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *p
 	t->pysym = pysym;
 	t->profile = profile;
 	intern_init(&t->table, sizeof(struct stack), sizeof(uint64_t));
+	intern_init(&t->waiting, sizeof(struct waiting), sizeof(uint64_t));
 	return t;
 }
 
@@ -72,24 +71,17 @@ static void free_first(struct session_stacks *t, struct waiting *w)
 	free(d);
 }
 
-static void free_waiting(struct session_stacks *t, struct waiting *w)
-{
-	while (w->stacks)
-		free_first(t, w);
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_DEL(t->waiting, w);
-	free(w);
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
-}
-
 void session_stacks_free(struct session_stacks *t)
 {
-	struct waiting *w, *next;
-
 	if (!t)
 		return;
-	HASH_ITER (hh, t->waiting, w, next)
-		free_waiting(t, w);
+	for (uint32_t i = 0; i < t->waiting.count; i++) {
+		struct waiting *w = intern_item(&t->waiting, i);
+
+		while (w->stacks)
+			free_first(t, w);
+	}
+	intern_free(&t->waiting);
 	intern_free(&t->table);
 	free(t);
 }
@@ -196,25 +188,14 @@ static int keep(struct session_stacks *t, uint64_t id, uint32_t index)
 static int defer(struct session_stacks *t, const struct pybpf_stack_event *event, size_t size)
 {
 	struct deferred *d = malloc(offsetof(struct deferred, event) + size);
-	struct waiting *w;
+	struct waiting *w, none = {.proc_id = event->proc_id};
+	uint32_t i = d ? intern_add(&t->waiting, &none, &(bool){false}) : INTERN_NONE;
 
-	if (!d)
+	if (i == INTERN_NONE) {
+		free(d);
 		return -ENOMEM;
-	HASH_FIND(hh, t->waiting, &event->proc_id, sizeof(event->proc_id), w);
-	if (!w) {
-		w = calloc(1, sizeof(*w));
-		if (!w) {
-			free(d);
-			return -ENOMEM;
-		}
-		w->proc_id = event->proc_id;
-		HASH_ADD(hh, t->waiting, proc_id, sizeof(w->proc_id), w);
-		if (!w->hh.tbl) {
-			free(w);
-			free(d);
-			return -ENOMEM;
-		}
 	}
+	w = intern_item(&t->waiting, i);
 	d->size = size;
 	memcpy(&d->event, event, size);
 	d->next = w->stacks;
@@ -238,42 +219,39 @@ int session_stacks_add(struct session_stacks *t, const struct pybpf_stack_event 
 	return err ? err : keep(t, event->stack_id, index);
 }
 
-static int finish(struct session_stacks *t, struct waiting *w)
+static int finish(struct session_stacks *t, uint32_t index)
 {
+	struct waiting *w = intern_item(&t->waiting, index);
+
 	while (w->stacks) {
 		const struct pybpf_stack_event *event = &w->stacks->event;
-		uint32_t index;
-		int err = build(t, event, true, &index);
+		uint32_t stack;
+		int err = build(t, event, true, &stack);
 
 		if (!err)
-			err = keep(t, event->stack_id, index);
+			err = keep(t, event->stack_id, stack);
 		if (err)
 			return err;
 		free_first(t, w);
 	}
-	free_waiting(t, w);
+	intern_remove(&t->waiting, index);
 	return 0;
 }
 
 int session_stacks_finish_process(struct session_stacks *t, uint64_t proc_id)
 {
-	struct waiting *w;
+	uint32_t i = intern_find(&t->waiting, &proc_id);
 
-	HASH_FIND(hh, t->waiting, &proc_id, sizeof(proc_id), w);
-	return w ? finish(t, w) : 0;
+	return i == INTERN_NONE ? 0 : finish(t, i);
 }
 
 int session_stacks_finish(struct session_stacks *t)
 {
-	struct waiting *w, *next;
+	int err = 0;
 
-	HASH_ITER (hh, t->waiting, w, next) {
-		int err = finish(t, w);
-
-		if (err)
-			return err;
-	}
-	return 0;
+	while (!err && t->waiting.count)
+		err = finish(t, t->waiting.count - 1);
+	return err;
 }
 
 uint32_t session_stacks_find(const struct session_stacks *t, uint64_t stack_id)
@@ -298,10 +276,5 @@ uint64_t session_stacks_count(const struct session_stacks *t)
 
 size_t session_stacks_bytes(const struct session_stacks *t)
 {
-	const struct waiting *w, *next;
-	size_t bytes = intern_heap(sizeof(*t)) + intern_bytes(&t->table) + t->deferred_bytes;
-
-	HASH_ITER (hh, t->waiting, w, next)
-		bytes += intern_heap(sizeof(*w));
-	return bytes;
+	return intern_heap(sizeof(*t)) + intern_bytes(&t->table) + intern_bytes(&t->waiting) + t->deferred_bytes;
 }
