@@ -126,7 +126,7 @@ int cli_ps(int argc, char **argv)
 	struct ps_list list = {0};
 	struct ps ps = {.json = false};
 	int code = parse(&ps, argc, argv), err;
-	char why[2048];
+	struct error error;
 
 	if (code)
 		goto done;
@@ -140,8 +140,8 @@ int cli_ps(int argc, char **argv)
 	code = CLI_FAILED;
 	if (cli_start_helpers() || cli_drop_rights(&rights))
 		goto done;
-	if (discovery_filter_resolve(&ps.filter, why, sizeof(why))) {
-		log_error("%s", why);
+	if (discovery_filter_resolve(&ps.filter, &error)) {
+		log_error("%s", error.text);
 		goto done;
 	}
 	err = ps_collect(&ps.filter, &list);

@@ -311,7 +311,7 @@ static int visit_stored(const struct discovery_container *container, const char 
 }
 
 /* The container's group: in v2 if that is mounted, else in the first v1 hierarchy that knows the container. */
-static int group_of(const struct match *match, struct discovery_cgroup *group, char *why, size_t why_size)
+static int group_of(const struct match *match, struct discovery_cgroup *group, struct error *error)
 {
 	struct discovery_cgroup_mounts mounts = {0};
 	struct discovery_container container;
@@ -322,8 +322,8 @@ static int group_of(const struct match *match, struct discovery_cgroup *group, c
 	err = err ?: discovery_cgroup_of(match->pid, &text);
 	if (err)
 		goto done;
-	snprintf(
-		why, why_size,
+	error_set(
+		error, -ENOENT,
 		"container %s (%s): no cgroup hierarchy that knows it is mounted here; when pybpf runs in a container, "
 		"start that with `-v /sys/fs/cgroup:/sys/fs/cgroup:ro --cgroupns=host`",
 		match->container.name, match->container.id);
@@ -336,37 +336,35 @@ static int group_of(const struct match *match, struct discovery_cgroup *group, c
 			while (next_container(line.path, line.path_len, &at, &container)) {
 				if (strcmp(container.id, match->container.id) != 0)
 					continue;
-				found = discovery_cgroup_locate(&mounts, &line, at, group, why, why_size);
+				found = discovery_cgroup_locate(&mounts, &line, at, group, error);
 				break;
 			}
 		}
 	}
 done:
 	if (err)
-		snprintf(why, why_size, "container %s (%s): cannot read the cgroups of its process %d: %s",
-			 match->container.name, match->container.id, match->pid, strerror(-err));
+		error_set(error, err, "container %s (%s): cannot read the cgroups of its process %d: %s",
+			  match->container.name, match->container.id, match->pid, strerror(-err));
 	free(text);
 	discovery_cgroup_mounts_free(&mounts);
 	return err ?: found;
 }
 
-static void say_many(const struct search *search, char *why, size_t size)
+static int say_many(const struct search *search, struct error *error)
 {
-	size_t len = (size_t)snprintf(why, size, "container %s: %zu match it: ", search->query, search->count);
-
-	for (size_t i = 0; i < search->count && i < MATCHES_SHOWN && len < size; i++) {
+	error_set(error, -ENOTUNIQ, "container %s: %zu match it: ", search->query, search->count);
+	for (size_t i = 0; i < search->count && i < MATCHES_SHOWN; i++) {
 		const struct discovery_container *container = &search->matches[i].container;
 
-		len += snprintf(why + len, size - len, "%s%.12s%s (%s, %s)", i ? "; " : "", container->id,
-				strlen(container->id) > 12 ? "..." : "", container->name, container->runtime);
+		error_append(error, "%s%.12s%s (%s, %s)", i ? "; " : "", container->id,
+			     strlen(container->id) > 12 ? "..." : "", container->name, container->runtime);
 	}
-	if (len < size)
-		snprintf(why + len, size - len, "%s; give more of the ID",
-			 search->count > MATCHES_SHOWN ? "; ..." : "");
+	error_append(error, "%s; give more of the ID", search->count > MATCHES_SHOWN ? "; ..." : "");
+	return error->code;
 }
 
 /* Is it one that a runtime knows and that has no process? */
-static int say_none(struct search *search, char *why, size_t size)
+static int say_none(struct search *search, struct error *error)
 {
 	size_t unfinished;
 	int err = discovery_state_each(visit_stored, search, &unfinished);
@@ -378,41 +376,42 @@ static int say_none(struct search *search, char *why, size_t size)
 		const struct discovery_container *container = &search->matches[0].container;
 		bool own_one = !strcmp(container->runtime, "crun") || !strcmp(container->runtime, "runc");
 
-		snprintf(why, size, "container %s (%s, %s): it has no process%s", container->name, container->id,
-			 container->runtime, own_one ? " in a cgroup of its own" : ": start it first");
-		return -ENODATA;
+		return error_set(error, -ENODATA, "container %s (%s, %s): it has no process%s", container->name,
+				 container->id, container->runtime,
+				 own_one ? " in a cgroup of its own" : ": start it first");
 	}
 	if (strlen(search->query) < DISCOVERY_CONTAINER_PREFIX_MIN)
-		snprintf(why, size,
-			 "container %s: none has this name, and an ID takes %d characters at least; see `pybpf ps`",
-			 search->query, DISCOVERY_CONTAINER_PREFIX_MIN);
+		error_set(error, -ENOENT,
+			  "container %s: none has this name, and an ID takes %d characters at least; see `pybpf ps`",
+			  search->query, DISCOVERY_CONTAINER_PREFIX_MIN);
 	else
-		snprintf(why, size,
-			 "container %s: no running container has this name or an ID that begins so; see `pybpf ps`",
-			 search->query);
+		error_set(error, -ENOENT,
+			  "container %s: no running container has this name or an ID that begins so; see `pybpf ps`",
+			  search->query);
 	return -ENOENT;
 }
 
 int discovery_container_find(const char *query, struct discovery_container *out, struct discovery_cgroup *group,
-			     char *why, size_t why_size)
+			     struct error *error)
 {
 	struct search search = {.query = query, .seen = INTERN_INIT(sizeof(char *), INTERN_TEXT)};
 	int err;
 
-	why[0] = '\0';
+	error_clear(error);
 	own_refresh();
 	err = discovery_scan(visit_process, &search, NULL);
 	if (!err && !search.count) {
-		err = say_none(&search, why, why_size);
+		err = say_none(&search, error);
 	} else if (!err && search.count > 1) {
-		say_many(&search, why, why_size);
-		err = -ENOTUNIQ;
+		err = say_many(&search, error);
 	} else if (!err) {
 		*out = search.matches[0].container;
-		err = group_of(&search.matches[0], group, why, why_size);
+		err = group_of(&search.matches[0], group, error);
 	}
-	if (err && !why[0])
-		snprintf(why, why_size, "container %s: cannot look for it: %s", query, strerror(-err));
+	if (!err)
+		error_clear(error);
+	else if (!error->code)
+		error_set(error, err, "container %s: cannot look for it: %s", query, strerror(-err));
 	for (uint32_t i = 0; i < search.seen.count; i++)
 		free(*(char **)intern_item(&search.seen, i));
 	intern_free(&search.seen);

@@ -45,18 +45,8 @@ struct search {
 	/* What was read of the executable, whose variables can stand for the library's. */
 	struct discovery_file main;
 	uint64_t main_bias;
-	char *why;
-	size_t why_size;
+	struct error *error;
 };
-
-static __attribute__((format(printf, 2, 3))) void explain(struct search *search, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(search->why, search->why_size, fmt, args);
-	va_end(args);
-}
 
 /* The path as the process itself sees it: maps shows a chroot's files from outside. */
 static const char *inside_path(const struct search *search, const char *path)
@@ -177,19 +167,19 @@ static bool find_bias(const struct discovery_file *file, const struct procfs_map
 static enum discovery_result read_offsets(struct search *search, struct discovery_python *out)
 {
 	uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
-	char why[160];
+	struct error error;
 	int err = remote_read(search->pid, out->runtime_addr, bytes, sizeof(bytes));
 
 	if (err == -ESRCH)
 		return DISCOVERY_GONE;
 	if (!err)
-		err = layout_from_debug_offsets(bytes, sizeof(bytes), &out->build, why, sizeof(why));
+		err = layout_from_debug_offsets(bytes, sizeof(bytes), &out->build, &error);
 	else
-		snprintf(why, sizeof(why), "memory at %#" PRIx64 ": %s", out->runtime_addr, strerror(-err));
+		error_set(&error, err, "memory at %#" PRIx64 ": %s", out->runtime_addr, strerror(-err));
 	if (!err)
 		return DISCOVERY_OK;
-	explain(search, "process %d (%s) runs Python %s, whose debug offsets are not usable: %s", search->pid,
-		out->comm, out->version, why);
+	error_set(search->error, -EINVAL, "process %d (%s) runs Python %s, whose debug offsets are not usable: %s",
+		  search->pid, out->comm, out->version, error.text);
 	return DISCOVERY_CONTRADICTED;
 }
 
@@ -281,28 +271,30 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 	if (search->refused)
 		return DISCOVERY_UNSUPPORTED;
 	if (search->foreign_main && has_python_name(search)) {
-		explain(search,
-			"process %d (%s) runs %s, which is a 32-bit program or one for another machine; pybpf "
-			"reads 64-bit "
-			"Python only",
-			search->pid, comm, inside_path(search, search->exe));
+		error_set(search->error, -ENOTSUP,
+			  "process %d (%s) runs %s, which is a 32-bit program or one for another machine; pybpf "
+			  "reads 64-bit "
+			  "Python only",
+			  search->pid, comm, inside_path(search, search->exe));
 		return DISCOVERY_UNSUPPORTED;
 	}
 	if (search->unreadable && (search->unreadable_error == -EPERM || search->unreadable_error == -EACCES)) {
-		explain(search,
-			"%zu of the %zu files that process %d (%s) maps cannot be opened: %s; run as root, "
-			"or with "
-			"CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
-			search->unreadable, search->count, search->pid, comm, strerror(-search->unreadable_error));
+		error_set(search->error, search->unreadable_error,
+			  "%zu of the %zu files that process %d (%s) maps cannot be opened: %s; run as root, "
+			  "or with "
+			  "CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
+			  search->unreadable, search->count, search->pid, comm, strerror(-search->unreadable_error));
 		return DISCOVERY_DENIED;
 	}
 	if (search->unreadable_error == -ENOMEM) {
-		explain(search, "process %d (%s) is left out: looking at the files that it maps took too much memory",
-			search->pid, comm);
+		error_set(search->error, -ENOMEM,
+			  "process %d (%s) is left out: looking at the files that it maps took too much memory",
+			  search->pid, comm);
 		return DISCOVERY_UNSUPPORTED;
 	}
-	explain(search, "process %d (%s) maps no Python: none of its %zu executable files holds CPython's runtime%s",
-		search->pid, comm, search->count, search->unreadable ? " (some could not be opened)" : "");
+	error_set(search->error, -ENOEXEC,
+		  "process %d (%s) maps no Python: none of its %zu executable files holds CPython's runtime%s",
+		  search->pid, comm, search->count, search->unreadable ? " (some could not be opened)" : "");
 	return DISCOVERY_NOT_PYTHON;
 }
 
@@ -343,7 +335,8 @@ static enum discovery_result search_files(struct search *search, bool all)
 		if (discovery_memo_has(&mapped->map))
 			continue;
 		if (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start > DISCOVERY_MAX_CPU_NS) {
-			explain(search,
+			error_set(
+				search->error, -ENOTSUP,
 				"process %d (%s) maps files that take too long to read: after %zu of %zu, the last of "
 				"which "
 				"was %s, pybpf looked no further",
@@ -365,8 +358,8 @@ static enum discovery_result search_files(struct search *search, bool all)
 			search->foreign_main = file->kind == DISCOVERY_FILE_FOREIGN;
 		}
 		if (file->kind == DISCOVERY_FILE_REFUSED) {
-			explain(search, "process %d (%s), %s: %s", search->pid, out->comm,
-				inside_path(search, mapped->map.path), file->why);
+			error_set(search->error, -ENOTSUP, "process %d (%s), %s: %s", search->pid, out->comm,
+				  inside_path(search, mapped->map.path), file->refusal);
 			search->refused = true;
 		}
 		if (file->kind == DISCOVERY_FILE_OTHER && !file->copied_runtime && !file->copied_tstate_current &&
@@ -402,8 +395,7 @@ static enum discovery_result look_once(struct search *search, bool all, bool *ag
 
 	memset(out, 0, search->room * sizeof(*out));
 	out->pid = pid;
-	if (search->why_size)
-		search->why[0] = '\0';
+	error_clear(search->error);
 	err = procfs_stat(pid, &stat);
 	if (err)
 		goto failed;
@@ -411,8 +403,9 @@ static enum discovery_result look_once(struct search *search, bool all, bool *ag
 	snprintf(out->comm, sizeof(out->comm), "%s", stat.comm);
 	search->task = procfs_task(pid, &stat);
 	if (!search->task) {
-		explain(search, "process %d (%s) has ended and waits for its parent (%d) to collect it", pid, out->comm,
-			stat.ppid);
+		error_set(search->error, -ESRCH,
+			  "process %d (%s) has ended and waits for its parent (%d) to collect it", pid, out->comm,
+			  stat.ppid);
 		result = DISCOVERY_ZOMBIE;
 		goto done;
 	}
@@ -430,12 +423,12 @@ static enum discovery_result look_once(struct search *search, bool all, bool *ag
 	goto done;
 failed:
 	if (err == -ESRCH) {
-		explain(search, "there is no process %d (any more)", pid);
+		error_set(search->error, err, "there is no process %d (any more)", pid);
 		result = DISCOVERY_GONE;
 	} else {
-		explain(search, "cannot read the mappings of process %d%s%s%s in /proc: %s%s", pid,
-			out->comm[0] ? " (" : "", out->comm, out->comm[0] ? ")" : "", strerror(-err),
-			err == -EACCES || err == -EPERM ? "; run as root, or with CAP_SYS_PTRACE" : "");
+		error_set(search->error, err, "cannot read the mappings of process %d%s%s%s in /proc: %s%s", pid,
+			  out->comm[0] ? " (" : "", out->comm, out->comm[0] ? ")" : "", strerror(-err),
+			  err == -EACCES || err == -EPERM ? "; run as root, or with CAP_SYS_PTRACE" : "");
 		result = DISCOVERY_DENIED;
 	}
 done:
@@ -448,13 +441,13 @@ done:
 }
 
 static enum discovery_result look_for(pid_t pid, bool all, struct discovery_python *out, size_t room, size_t *count,
-				      char *why, size_t why_size)
+				      struct error *error)
 {
 	enum discovery_result result = DISCOVERY_GONE;
 	bool again = true;
 
 	for (int i = 0; i < 2 && again; i++) {
-		struct search search = {.pid = pid, .out = out, .room = room, .why = why, .why_size = why_size};
+		struct search search = {.pid = pid, .out = out, .room = room, .error = error};
 
 		result = look_once(&search, all, &again);
 		*count = search.found;
@@ -462,17 +455,17 @@ static enum discovery_result look_for(pid_t pid, bool all, struct discovery_pyth
 	return result;
 }
 
-enum discovery_result discovery_process(pid_t pid, struct discovery_python *out, char *why, size_t why_size)
+enum discovery_result discovery_process(pid_t pid, struct discovery_python *out, struct error *error)
 {
 	size_t count;
 
-	return look_for(pid, false, out, 1, &count, why, why_size);
+	return look_for(pid, false, out, 1, &count, error);
 }
 
-enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count, char *why,
-					 size_t why_size)
+enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count,
+					 struct error *error)
 {
-	return look_for(pid, true, out, room, count, why, why_size);
+	return look_for(pid, true, out, room, count, error);
 }
 
 int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id)

@@ -63,9 +63,9 @@ static void say_feature(struct doctor_item *item, bool there, const char *since,
 
 static bool probe(struct doctor_item *item, struct session_kernel *kernel)
 {
-	char why[512];
+	struct error error;
 
-	if (host_check_privilege(why, sizeof(why)) || host_check_bpf(why, sizeof(why))) {
+	if (host_check_privilege(&error) || host_check_bpf(&error)) {
 		doctor_found(item, DOCTOR_SKIP, "not tried: bpf(2) does not work, see above");
 		return false;
 	}

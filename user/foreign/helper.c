@@ -191,9 +191,9 @@ static void serve(int fd)
 /* A helper that cannot be confined does not begin. */
 static void confine(enum rights_level level)
 {
-	char why[256];
+	struct error error;
 
-	if (rights_drop(&(struct rights_wanted){.level = level}, why, sizeof(why)))
+	if (rights_drop(&(struct rights_wanted){.level = level}, &error))
 		_exit(1);
 }
 

@@ -22,36 +22,35 @@
 #define RATIO_FREE   ((size_t)16 << 20)
 #define UNPACKED_MAX ((size_t)512 << 20)
 
-int saved_say(struct saved_why *why, int err, const char *fmt, ...)
+int saved_say(struct saved_error *error, int err, const char *fmt, ...)
 {
-	int n = snprintf(why->text, why->size, "%s ", why->file);
+	char text[256];
 	va_list args;
 
 	va_start(args, fmt);
-	if (n >= 0 && (size_t)n < why->size)
-		vsnprintf(why->text + n, why->size - (size_t)n, fmt, args);
+	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	return err;
+	return error_set(error->error, err, "%s %s", error->file, text);
 }
 
-int saved_damaged(struct saved_why *why, const char *what)
+int saved_damaged(struct saved_error *error, const char *what)
 {
-	return saved_say(why, -EBADMSG, "is damaged: %s; record or copy it again", what);
+	return saved_say(error, -EBADMSG, "is damaged: %s; record or copy it again", what);
 }
 
-int saved_too_large(struct saved_why *why)
+int saved_too_large(struct saved_error *error)
 {
-	return saved_say(why, -EFBIG, "would take memory out of proportion to its size: pybpf writes no such file");
+	return saved_say(error, -EFBIG, "would take memory out of proportion to its size: pybpf writes no such file");
 }
 
-int saved_no_memory(struct saved_why *why)
+int saved_no_memory(struct saved_error *error)
 {
-	return saved_say(why, -ENOMEM, "does not fit into memory");
+	return saved_say(error, -ENOMEM, "does not fit into memory");
 }
 
-static int cannot_read(struct saved_why *why, int err)
+static int cannot_read(struct saved_error *error, int err)
 {
-	return saved_say(why, err ? -err : -EIO, "cannot be read: %s", strerror(err ? err : EIO));
+	return saved_say(error, err ? -err : -EIO, "cannot be read: %s", strerror(err ? err : EIO));
 }
 
 /* What has been unpacked. */
@@ -61,13 +60,13 @@ struct unpacked {
 };
 
 /* Inflates what is in the input of z: Z_OK when it wants more. Puts 0 or, with a sentence, what is wrong into *err. */
-static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_why *why, int *err)
+static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_error *error, int *err)
 {
 	int result;
 
 	do {
 		if (u->size == u->room && array_reserve(&u->bytes, &u->room, u->size + CHUNK, 1)) {
-			*err = saved_no_memory(why);
+			*err = saved_no_memory(error);
 			return Z_MEM_ERROR;
 		}
 		z->next_out = u->bytes + u->size;
@@ -75,7 +74,7 @@ static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_why *why,
 		result = inflate(z, Z_NO_FLUSH);
 		u->size = (size_t)(z->next_out - u->bytes);
 		if (u->size > UNPACKED_MAX || u->size > RATIO_FREE + RATIO_MAX * (size_t)z->total_in) {
-			*err = saved_too_large(why);
+			*err = saved_too_large(error);
 			return Z_DATA_ERROR;
 		}
 	} while (result == Z_OK && !z->avail_out);
@@ -83,38 +82,38 @@ static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_why *why,
 	if (result == Z_BUF_ERROR)
 		return Z_OK;
 	if (result != Z_OK && result != Z_STREAM_END)
-		*err = saved_damaged(why, "what it has compressed cannot be unpacked");
+		*err = saved_damaged(error, "what it has compressed cannot be unpacked");
 	return result;
 }
 
-static int inflate_stream(FILE *in, struct unpacked *u, struct saved_why *why)
+static int inflate_stream(FILE *in, struct unpacked *u, struct saved_error *error)
 {
 	uint8_t chunk[CHUNK];
 	z_stream z = {0};
 	int result = inflateInit2(&z, GZIP_WINDOW), err = 0;
 
 	if (result != Z_OK)
-		return saved_no_memory(why);
+		return saved_no_memory(error);
 	while (result == Z_OK) {
 		errno = 0;
 		z.next_in = chunk;
 		z.avail_in = (unsigned)fread(chunk, 1, sizeof(chunk), in);
 		if (ferror(in))
-			err = cannot_read(why, errno);
+			err = cannot_read(error, errno);
 		else if (!z.avail_in)
-			err = saved_say(why, -EBADMSG, "was cut off: it ends in the middle of the profile");
+			err = saved_say(error, -EBADMSG, "was cut off: it ends in the middle of the profile");
 		if (err)
 			break;
-		result = inflate_chunk(&z, u, why, &err);
+		result = inflate_chunk(&z, u, error, &err);
 	}
 	if (result == Z_STREAM_END && (z.avail_in || fgetc(in) != EOF))
-		err = saved_damaged(why, "something follows behind the profile's end");
+		err = saved_damaged(error, "something follows behind the profile's end");
 	inflateEnd(&z);
 	return err;
 }
 
 /* The first line, which says that it is a saved profile, and of which format. */
-static int read_magic(FILE *in, struct saved_why *why)
+static int read_magic(FILE *in, struct saved_error *error)
 {
 	static const char magic[] = PROFILE_SAVED_MAGIC;
 	int format = 0, c = 0;
@@ -123,32 +122,32 @@ static int read_magic(FILE *in, struct saved_why *why)
 	for (const char *m = magic; *m; m++) {
 		c = fgetc(in);
 		if (c == EOF && ferror(in))
-			return cannot_read(why, errno);
+			return cannot_read(error, errno);
 		if (c == EOF && m == magic)
-			return saved_say(why, -EBADMSG, "is empty, no profile was saved there");
+			return saved_say(error, -EBADMSG, "is empty, no profile was saved there");
 		if (c == EOF)
-			return saved_say(why, -EBADMSG, "was cut off: it ends in its first line");
+			return saved_say(error, -EBADMSG, "was cut off: it ends in its first line");
 		if (c != *m)
-			return saved_say(why, -EBADMSG,
+			return saved_say(error, -EBADMSG,
 					 "is no saved profile: it does not begin with \"" PROFILE_SAVED_MAGIC
 					 "\"; `pybpf record -o NAME.pybpf` saves one");
 	}
 	for (int i = 0; i < FORMAT_DIGITS && (c = fgetc(in)) >= '0' && c <= '9'; i++)
 		format = format * 10 + c - '0';
 	if (c == EOF)
-		return saved_say(why, -EBADMSG, "was cut off: it ends in its first line");
+		return saved_say(error, -EBADMSG, "was cut off: it ends in its first line");
 	if (c != '\n' || format < 1)
-		return saved_damaged(why, "its first line does not say its format");
+		return saved_damaged(error, "its first line does not say its format");
 	if (format > PROFILE_SAVED_FORMAT)
-		return saved_say(why, -ENOTSUP,
+		return saved_say(error, -ENOTSUP,
 				 "was written by a newer pybpf (format %d; this one reads up to %d): use that version",
 				 format, PROFILE_SAVED_FORMAT);
 	return 0;
 }
 
-int profile_load_stream(FILE *in, const char *name, struct profile **p, char *why, size_t why_size)
+int profile_load_stream(FILE *in, const char *name, struct profile **p, struct error *error)
 {
-	struct saved_why sentence = {name, why, why_size};
+	struct saved_error sentence = {name, error};
 	struct unpacked unpacked = {0};
 	int err = read_magic(in, &sentence);
 
@@ -158,13 +157,8 @@ int profile_load_stream(FILE *in, const char *name, struct profile **p, char *wh
 	return err;
 }
 
-int profile_open(const char *path, FILE **in, char *why, size_t why_size)
+int profile_open(const char *path, FILE **in, struct error *error)
 {
 	*in = fopen(path, "re");
-	return *in ? 0 : cannot_read(&(struct saved_why){path, why, why_size}, errno);
-}
-
-int profile_load_bytes(const void *bytes, size_t size, const char *name, struct profile **p, char *why, size_t why_size)
-{
-	return saved_load_bytes(bytes, size, p, &(struct saved_why){name, why, why_size});
+	return *in ? 0 : cannot_read(&(struct saved_error){path, error}, errno);
 }

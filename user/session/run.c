@@ -221,14 +221,13 @@ static void name_pythons_below(pid_t pid, char *text, size_t size)
 	size_t count = 0, found = 0, used = 0;
 	uint32_t *below = NULL;
 	size_t pythons;
-	char why[1024];
+	struct error error;
 
 	text[0] = '\0';
 	if (!python || discovery_scan_below(&top, 1, &below, &count))
 		count = 0;
 	for (size_t i = 0; i < count && !foreign_is_interrupted(); i++) {
-		if (discovery_wait_runtimes((pid_t)below[i], true, python, 1, &pythons, why, sizeof(why)) !=
-		    DISCOVERY_OK)
+		if (discovery_wait_runtimes((pid_t)below[i], true, python, 1, &pythons, &error) != DISCOVERY_OK)
 			continue;
 		if (found++ < BELOW_MAX && used < size)
 			used += (size_t)snprintf(text + used, size - used, "%s%u (%.15s)", used ? ", " : "", below[i],
@@ -256,7 +255,7 @@ static void refuse(pid_t pid, enum discovery_result result, const char *why)
 
 /* Keeps those that run and fit their layout. Returns 0 when there is one, else, with all kept, what the last returned.
  */
-static int validate_pythons(struct discovery_python *out, size_t *count, char *why, size_t why_size)
+static int validate_pythons(struct discovery_python *out, size_t *count, struct error *error)
 {
 	size_t valid = 0;
 	int err = 0;
@@ -264,7 +263,7 @@ static int validate_pythons(struct discovery_python *out, size_t *count, char *w
 	for (size_t i = 0; i < *count; i++) {
 		struct discovery_python here = out[i];
 
-		err = discovery_ask_validate(&here, why, why_size);
+		err = discovery_ask_validate(&here, error);
 		if (!err)
 			out[valid++] = here;
 		else if (err == -EIO)
@@ -281,7 +280,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 	struct timespec pause = {.tv_nsec = (long)(INTERPRETER_POLL_S * 1e9)};
 	double begin = clock_s(CLOCK_MONOTONIC);
 	enum discovery_result result;
-	char why[1024];
+	struct error error;
 	pid_t process;
 	int err;
 
@@ -290,7 +289,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 		return -EINVAL;
 	}
 	while (1) {
-		result = discovery_wait_runtimes(pid, false, out, room, count, why, sizeof(why));
+		result = discovery_wait_runtimes(pid, false, out, room, count, &error);
 		if (result == DISCOVERY_PENDING || foreign_is_interrupted()) {
 			log_error("stopped by a signal while process %d was looked at; nothing was sampled", pid);
 			return -EINTR;
@@ -302,7 +301,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 			return 0;
 		}
 		if (result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && *count)) {
-			err = validate_pythons(out, count, why, sizeof(why));
+			err = validate_pythons(out, count, &error);
 			if (!err)
 				return 0;
 			if (err == -EINVAL)
@@ -323,6 +322,6 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 		}
 		nanosleep(&pause, NULL);
 	}
-	refuse(pid, result, why);
+	refuse(pid, result, error.text);
 	return result == DISCOVERY_GONE || result == DISCOVERY_ZOMBIE ? -ESRCH : -EINVAL;
 }

@@ -13,11 +13,11 @@ static struct profile_diff *compared(const struct profile *before, const struct 
 				     const struct profile_diff_options *options)
 {
 	struct profile_diff *d = NULL;
-	char why[512] = "";
+	struct error error = {0};
 
-	if (profile_diff(before, after, options, &d, why, sizeof(why)))
-		fail_msg("%s", why);
-	assert_string_equal(why, "");
+	if (profile_diff(before, after, options, &d, &error))
+		fail_msg("%s", error.text);
+	assert_string_equal(error.text, "");
 	assert_non_null(d);
 	return d;
 }
@@ -543,13 +543,13 @@ static void assert_refused(const struct profile *a, const struct profile *b, enu
 {
 	struct profile_diff_options options = shares;
 	struct profile_diff *d = NULL;
-	char why[512] = "";
+	struct error error = {0};
 
 	options.basis = basis;
-	assert_int_equal(profile_diff(a, b, &options, &d, why, sizeof(why)), -EINVAL);
+	assert_int_equal(profile_diff(a, b, &options, &d, &error), -EINVAL);
 	assert_null(d);
-	assert_non_null(strstr(why, word));
-	assert_non_null(strstr(why, other));
+	assert_non_null(strstr(error.text, word));
+	assert_non_null(strstr(error.text, other));
 }
 
 static void test_what_cannot_be_compared(void **unused)

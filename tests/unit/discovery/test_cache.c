@@ -21,7 +21,7 @@ static void forgets_the_oldest(void **unused)
 {
 	(void)unused;
 	for (uint64_t inode = 1; inode <= 4 * MOST + 5; inode++) {
-		struct discovery_file file = {.kind = DISCOVERY_FILE_REFUSED, .why = strdup("for a test")};
+		struct discovery_file file = {.kind = DISCOVERY_FILE_REFUSED, .refusal = strdup("for a test")};
 		struct stat st = of_inode(inode), gone = of_inode(inode - MOST), kept = of_inode(inode - MOST + 1);
 		const struct discovery_file *known;
 
