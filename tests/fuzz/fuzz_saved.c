@@ -76,8 +76,8 @@ static void edit(const struct profile *p)
 	const char *threads[] = {"t*"}, *focus[] = {"a"}, *ignore[] = {"x.*y"};
 	struct profile_edit edits[] = {
 		{.anonymize = true, .merge_processes = true},
-		{.threads = {threads, 1}, .under = "a*"},
-		{.focus = {focus, 1}, .ignore = {ignore, 1}},
+		{.threads = {.items = threads, .count = 1}, .under = "a*"},
+		{.focus = {.items = focus, .count = 1}, .ignore = {.items = ignore, .count = 1}},
 	};
 	struct error error;
 

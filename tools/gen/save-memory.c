@@ -279,7 +279,7 @@ int main(int argc, char **argv)
 	uint64_t thread_id;
 	struct error error;
 	char *end;
-	size_t n;
+	size_t n, count;
 	long pid;
 
 	pid = argc == 3 ? strtol(argv[1], &end, 10) : 0;
@@ -294,7 +294,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "save-memory: the first line on stdin is no thread's pthread_self()\n");
 		return 2;
 	}
-	if (discovery_process((pid_t)pid, &python, &error) || discovery_validate(&python, &error)) {
+	if (discovery_runtimes((pid_t)pid, &python, 1, &count, &error) || discovery_validate(&python, &error)) {
 		fprintf(stderr, "save-memory: process %ld: %s\n", pid, error.text);
 		return 1;
 	}

@@ -145,14 +145,3 @@ void intern_remove(struct intern *t, uint32_t index)
 	if (!t->count)
 		intern_free(t);
 }
-
-size_t intern_bytes(const struct intern *t)
-{
-	size_t bytes = 0;
-
-	if (t->items)
-		bytes += intern_heap((size_t)t->capacity * t->item_size);
-	if (t->slots)
-		bytes += intern_heap(((size_t)t->mask + 1) * sizeof(*t->slots));
-	return bytes;
-}

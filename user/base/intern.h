@@ -59,15 +59,4 @@ static inline void *intern_item(const struct intern *t, uint32_t index)
 	return (char *)t->items + (size_t)index * t->item_size;
 }
 
-/* What the heap spends on size bytes: a header, and sizes in steps (glibc's malloc). */
-static inline size_t intern_heap(size_t size)
-{
-	size_t whole = (size + sizeof(size_t) + 15) & ~(size_t)15;
-
-	return whole < 32 ? 32 : whole;
-}
-
-/* Bytes of items and table. */
-size_t intern_bytes(const struct intern *t);
-
 #endif

@@ -123,7 +123,7 @@ static int look_at(pid_t pid, const struct procfs_map *map, const struct discove
 	*out = discovery_cache_find(&st);
 	if (*out)
 		goto done;
-	err = elf_file_open_fd(fd, &elf);
+	err = elf_file_open(fd, &elf);
 	if (!err)
 		err = discovery_analyse(elf, &file);
 	else if (err == -ENOTSUP)
@@ -318,14 +318,13 @@ static enum discovery_result add_python(struct search *search, const struct disc
 	return result;
 }
 
-/* all: do not end with the first Python. */
-static enum discovery_result search_files(struct search *search, bool all)
+static enum discovery_result search_files(struct search *search)
 {
 	const struct discovery_python *out = search->out;
 	enum discovery_result result;
 	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	for (size_t i = 0; i < search->count && (all || !search->found); i++) {
+	for (size_t i = 0; i < search->count; i++) {
 		const struct mapped_file *mapped = &search->files[i];
 		const struct discovery_file *file = NULL;
 		uint64_t bias = 0;
@@ -385,7 +384,7 @@ static enum discovery_result search_files(struct search *search, bool all)
 }
 
 /* *again: the thread that showed the process's mappings has ended meanwhile, and another one may show them whole. */
-static enum discovery_result look_once(struct search *search, bool all, bool *again)
+static enum discovery_result look_once(struct search *search, bool *again)
 {
 	struct discovery_python *out = search->out;
 	pid_t pid = search->pid;
@@ -414,7 +413,7 @@ static enum discovery_result look_once(struct search *search, bool all, bool *ag
 	err = procfs_each_map(search->task, collect_file, search);
 	if (err)
 		goto failed;
-	result = search_files(search, all);
+	result = search_files(search);
 	/* Its end makes files unreadable one by one, and its number can be another's by now. */
 	if (result != DISCOVERY_UNSUPPORTED && (procfs_stat(pid, &stat) || stat.start_time != out->start_time)) {
 		err = -ESRCH;
@@ -440,8 +439,8 @@ done:
 	return result;
 }
 
-static enum discovery_result look_for(pid_t pid, bool all, struct discovery_python *out, size_t room, size_t *count,
-				      struct error *error)
+enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count,
+					 struct error *error)
 {
 	enum discovery_result result = DISCOVERY_GONE;
 	bool again = true;
@@ -449,23 +448,10 @@ static enum discovery_result look_for(pid_t pid, bool all, struct discovery_pyth
 	for (int i = 0; i < 2 && again; i++) {
 		struct search search = {.pid = pid, .out = out, .room = room, .error = error};
 
-		result = look_once(&search, all, &again);
+		result = look_once(&search, &again);
 		*count = search.found;
 	}
 	return result;
-}
-
-enum discovery_result discovery_process(pid_t pid, struct discovery_python *out, struct error *error)
-{
-	size_t count;
-
-	return look_for(pid, false, out, 1, &count, error);
-}
-
-enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count,
-					 struct error *error)
-{
-	return look_for(pid, true, out, room, count, error);
 }
 
 int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id)

@@ -54,17 +54,11 @@ struct discovery_python {
 int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id);
 
 /*
- * Looks once at process pid. Fills *out on DISCOVERY_OK; else one sentence in *error (what was tried, what was
- * found, what to do). The interpreter need not be initialised yet: everything is known from the mapped files.
- * Analysed files are remembered by device, inode, size and change time, so a second process of a known binary
- * costs no parsing.
- */
-enum discovery_result discovery_process(pid_t pid, struct discovery_python *out, struct error *error);
-
-/*
- * Looks for every Python of the process, in all of its files: *count says how many there are, of which out has the
- * first `room`. Returns as discovery_process does; on DISCOVERY_OK *error has a sentence about a Python that is refused
- * beside those, or is empty. DISCOVERY_CONTRADICTED is of one of them: the others are in out.
+ * Looks once for every Python of the process, in all of its files: *count says how many there are, of which out has the
+ * first `room`. Not DISCOVERY_OK: one sentence in *error (what was tried, what was found, what to do); on DISCOVERY_OK
+ * a sentence about a Python that is refused beside those, or none. DISCOVERY_CONTRADICTED is of one of them: the others
+ * are in out. An interpreter need not be initialised yet: everything is known from the mapped files. Analysed files are
+ * remembered by device, inode, size and change time, so a second process of a known binary costs no parsing.
  */
 enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count,
 					 struct error *error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One ELF file: does it hold a Python runtime, where, which (cpython.md section 1)? */
+/* One ELF file: does it hold a Python runtime, where, which? */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

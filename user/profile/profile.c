@@ -19,7 +19,6 @@ struct profile {
 	size_t nr_events, events_room;
 	uint32_t measure_name, measure_unit;
 	uint64_t period_ns;
-	size_t string_bytes;
 	unsigned roots; /* of enum profile_root */
 };
 
@@ -82,8 +81,6 @@ uint32_t profile_add_string(struct profile *p, const char *text)
 	i = intern_add(&p->strings, &copy, &fresh);
 	if (i == INTERN_NONE)
 		free(copy);
-	else
-		p->string_bytes += intern_heap(strlen(copy) + 1);
 	return i;
 }
 
@@ -408,12 +405,4 @@ unsigned profile_roots(const struct profile *p)
 	unsigned roots = p->roots & ~(unsigned)PROFILE_ROOT_BY_COUNT;
 
 	return p->roots & PROFILE_ROOT_BY_COUNT && p->processes.count > 1 ? roots | PROFILE_ROOT_PROCESS : roots;
-}
-
-size_t profile_bytes(const struct profile *p)
-{
-	return intern_heap(sizeof(*p)) + p->string_bytes + intern_bytes(&p->strings) + intern_bytes(&p->frames) +
-	       intern_bytes(&p->stacks) + intern_bytes(&p->processes) + intern_bytes(&p->threads) +
-	       intern_bytes(&p->samples) + intern_bytes(&p->account) + intern_bytes(&p->facts) +
-	       intern_bytes(&p->sources) + intern_heap(p->events_room * sizeof(*p->events));
 }

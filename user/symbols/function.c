@@ -52,7 +52,6 @@ static struct pysym_path *add_path(struct pysym_functions *t, const char *text)
 		free(path);
 		return NULL;
 	}
-	t->bytes += intern_heap(sizeof(*path) + size);
 	return path;
 }
 
@@ -71,7 +70,6 @@ void pysym_path_drop(struct pysym_functions *t, struct pysym_path *path)
 {
 	if (--path->refs)
 		return;
-	t->bytes -= intern_heap(sizeof(*path) + strlen(path->text) + 1);
 	intern_remove(&t->paths, intern_find(&t->paths, &(const char *){path->text}));
 	free(path);
 }
@@ -87,12 +85,6 @@ static struct intern_bytes key_of(const struct pysym_function *function)
 		.bytes = &function->key,
 		.size = sizeof(function->key) + function->key.name_size + function->lines_size,
 	};
-}
-
-static size_t function_heap(const struct pysym_function *function)
-{
-	return intern_heap(sizeof(*function) + function->key.name_size + function->lines_size) +
-	       intern_bytes(&function->positions);
 }
 
 static struct pysym_function *new_function(const struct pysym_content *content, const struct pybpf_layout *layout,
@@ -142,7 +134,6 @@ struct pysym_function *pysym_function_take(struct pysym_functions *t, const stru
 	if (fresh) {
 		path->refs++;
 		t->lines_held += function->lines_size;
-		t->bytes += function_heap(function);
 	}
 	function->refs++;
 	return function;
@@ -155,7 +146,6 @@ void pysym_function_drop(struct pysym_functions *t, struct pysym_function *funct
 	if (--function->refs)
 		return;
 	t->lines_held -= function->lines_size;
-	t->bytes -= function_heap(function);
 	intern_remove(&t->functions, intern_find(&t->functions, &key));
 	pysym_path_drop(t, function->key.path);
 	intern_free(&function->positions);
@@ -198,14 +188,7 @@ struct pysym_position *pysym_function_at(struct pysym_functions *t, struct pysym
 
 	if (i == INTERN_NONE) {
 		at.line = line_of(function, t->mode, position);
-		t->bytes -= intern_bytes(&function->positions);
 		i = intern_add(&function->positions, &at, &fresh);
-		t->bytes += intern_bytes(&function->positions);
 	}
 	return i == INTERN_NONE ? NULL : intern_item(&function->positions, i);
-}
-
-size_t pysym_functions_bytes(const struct pysym_functions *t)
-{
-	return t->bytes + intern_bytes(&t->functions) + intern_bytes(&t->paths);
 }

@@ -51,7 +51,6 @@ struct pysym_functions {
 	struct intern functions; /* by their keys with the bytes behind them */
 	struct intern paths;     /* by their texts */
 	size_t lines_held;       /* bytes of line tables */
-	size_t bytes;            /* of all that is held */
 };
 
 void pysym_functions_init(struct pysym_functions *t, enum pysym_line_mode mode);
@@ -85,8 +84,5 @@ static inline const char *pysym_function_file(const struct pysym_function *funct
 
 /* What is known of a position in the function; valid until the next call. NULL when memory is exhausted. */
 struct pysym_position *pysym_function_at(struct pysym_functions *t, struct pysym_function *function, int32_t position);
-
-/* Memory that functions and paths take. */
-size_t pysym_functions_bytes(const struct pysym_functions *t);
 
 #endif

@@ -314,15 +314,3 @@ const struct pysym_counters *pysym_counters(const struct pysym *s)
 {
 	return &s->counters;
 }
-
-size_t pysym_bytes(const struct pysym *s)
-{
-	size_t bytes = intern_heap(sizeof(*s)) + pysym_functions_bytes(&s->functions) + intern_bytes(&s->processes);
-
-	for (uint32_t i = 0; i < s->processes.count; i++) {
-		const struct process *process = process_at(s, i);
-
-		bytes += intern_heap(sizeof(*process)) + intern_bytes(&process->codes) + intern_bytes(&process->files);
-	}
-	return bytes;
-}

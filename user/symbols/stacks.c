@@ -17,7 +17,6 @@ struct stack {
 /* A stack with a code object that was not known when it came: on another CPU its announcement was on the way. */
 struct deferred {
 	struct deferred *next;
-	size_t size;
 	struct pybpf_stack_event event; /* followed by its frames */
 };
 
@@ -33,7 +32,6 @@ struct session_stacks {
 	struct intern table;   /* struct stack */
 	struct intern waiting; /* struct waiting */
 	uint64_t count;
-	size_t deferred_bytes;
 	session_stacks_met *met;
 	void *met_arg;
 };
@@ -57,17 +55,11 @@ void session_stacks_tell_files(struct session_stacks *t, session_stacks_met *met
 	t->met_arg = arg;
 }
 
-static size_t deferred_heap(const struct deferred *d)
-{
-	return intern_heap(offsetof(struct deferred, event) + d->size);
-}
-
-static void free_first(struct session_stacks *t, struct waiting *w)
+static void free_first(struct waiting *w)
 {
 	struct deferred *d = w->stacks;
 
 	w->stacks = d->next;
-	t->deferred_bytes -= deferred_heap(d);
 	free(d);
 }
 
@@ -79,7 +71,7 @@ void session_stacks_free(struct session_stacks *t)
 		struct waiting *w = intern_item(&t->waiting, i);
 
 		while (w->stacks)
-			free_first(t, w);
+			free_first(w);
 	}
 	intern_free(&t->waiting);
 	intern_free(&t->table);
@@ -196,11 +188,9 @@ static int defer(struct session_stacks *t, const struct pybpf_stack_event *event
 		return -ENOMEM;
 	}
 	w = intern_item(&t->waiting, i);
-	d->size = size;
 	memcpy(&d->event, event, size);
 	d->next = w->stacks;
 	w->stacks = d;
-	t->deferred_bytes += deferred_heap(d);
 	return 0;
 }
 
@@ -232,7 +222,7 @@ static int finish(struct session_stacks *t, uint32_t index)
 			err = keep(t, event->stack_id, stack);
 		if (err)
 			return err;
-		free_first(t, w);
+		free_first(w);
 	}
 	intern_remove(&t->waiting, index);
 	return 0;
@@ -272,9 +262,4 @@ void session_stacks_remove(struct session_stacks *t, uint64_t stack_id)
 uint64_t session_stacks_count(const struct session_stacks *t)
 {
 	return t->count;
-}
-
-size_t session_stacks_bytes(const struct session_stacks *t)
-{
-	return intern_heap(sizeof(*t)) + intern_bytes(&t->table) + intern_bytes(&t->waiting) + t->deferred_bytes;
 }

@@ -17,6 +17,13 @@
 #include "discovery/discovery.h"
 #include "base/remote.h"
 
+static enum discovery_result look(pid_t pid, struct discovery_python *python, struct error *error)
+{
+	size_t count;
+
+	return discovery_runtimes(pid, python, 1, &count, error);
+}
+
 static pid_t start_waiting(void)
 {
 	pid_t child = fork();
@@ -44,14 +51,14 @@ static void this_program_is_no_python(void **state)
 	(void)state;
 	/* The second time from memory. */
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(discovery_process(getpid(), &python, &error), DISCOVERY_NOT_PYTHON);
+		assert_int_equal(look(getpid(), &python, &error), DISCOVERY_NOT_PYTHON);
 		assert_non_null(strstr(error.text, "no Python"));
 		assert_int_equal(python.pid, getpid());
 		assert_true(python.start_time > 0);
 		assert_non_null(strstr(python.comm, "test_discovery"));
 	}
 	discovery_free();
-	assert_int_equal(discovery_process(getpid(), &python, &error), DISCOVERY_NOT_PYTHON);
+	assert_int_equal(look(getpid(), &python, &error), DISCOVERY_NOT_PYTHON);
 	discovery_free();
 	discovery_free();
 }
@@ -64,11 +71,11 @@ static void a_look_at_many_gives_the_same_answers(void **state)
 
 	(void)state;
 	discovery_memo_begin();
-	assert_int_equal(discovery_process(getpid(), &python, &first), DISCOVERY_NOT_PYTHON);
+	assert_int_equal(look(getpid(), &python, &first), DISCOVERY_NOT_PYTHON);
 	/* It maps the same files. */
-	assert_int_equal(discovery_process(child, &python, &error), DISCOVERY_NOT_PYTHON);
+	assert_int_equal(look(child, &python, &error), DISCOVERY_NOT_PYTHON);
 	assert_non_null(strstr(error.text, "no Python"));
-	assert_int_equal(discovery_process(getpid(), &python, &error), DISCOVERY_NOT_PYTHON);
+	assert_int_equal(look(getpid(), &python, &error), DISCOVERY_NOT_PYTHON);
 	assert_string_equal(error.text, first.text);
 	discovery_memo_end();
 	discovery_memo_end();
@@ -84,7 +91,7 @@ static void a_thread_without_memory_is_no_python(void **state)
 
 	(void)state;
 	/* kthreadd; in a container it does not exist. */
-	result = discovery_process(2, &python, &error);
+	result = look(2, &python, &error);
 	assert_true(result == DISCOVERY_NOT_PYTHON || result == DISCOVERY_GONE || result == DISCOVERY_DENIED);
 	assert_true(strlen(error.text) > 0);
 }
@@ -100,10 +107,10 @@ static void an_ended_process_is_a_zombie_then_gone(void **state)
 	if (!child)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, child, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(discovery_process(child, &python, &error), DISCOVERY_ZOMBIE);
+	assert_int_equal(look(child, &python, &error), DISCOVERY_ZOMBIE);
 	assert_non_null(strstr(error.text, "has ended"));
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(discovery_process(child, &python, &error), DISCOVERY_GONE);
+	assert_int_equal(look(child, &python, &error), DISCOVERY_GONE);
 	assert_non_null(strstr(error.text, "no process"));
 	discovery_free();
 }
