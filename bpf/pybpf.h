@@ -26,7 +26,7 @@
 /* An offset that this Python does not have. */
 #define PYBPF_NO_OFFSET 0xffff
 
-/* How a frame says where it is (cpython.md section 3). */
+/* How a frame says where it is. */
 enum pybpf_position_kind {
 	PYBPF_POS_LASTI = 1, /* f_lasti, an int: bytes to 3.9, code units in 3.10 */
 	PYBPF_POS_INSTR_PTR, /* a pointer into the code object: prev_instr 3.11-3.12, instr_ptr 3.13+ */

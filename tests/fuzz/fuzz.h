@@ -67,7 +67,8 @@ static inline void fuzz_layout(uint8_t which, struct pybpf_layout *out)
 			FUZZ_CHECK(!layout_from_table(tables[i / 2][0], tables[i / 2][1], i % 2, &build));
 		} else {
 			uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
-			char path[128], why[256];
+			char path[128];
+			struct error error;
 			size_t len;
 			FILE *f;
 
@@ -79,7 +80,7 @@ static inline void fuzz_layout(uint8_t which, struct pybpf_layout *out)
 			}
 			len = fread(bytes, 1, sizeof(bytes), f);
 			fclose(f);
-			FUZZ_CHECK(!layout_from_debug_offsets(bytes, len, &build, why, sizeof(why)));
+			FUZZ_CHECK(!layout_from_debug_offsets(bytes, len, &build, &error));
 		}
 		known[i] = build.layout;
 	}

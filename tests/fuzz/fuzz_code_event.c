@@ -5,6 +5,7 @@
  */
 #include "fuzz.h"
 #include "symbols/pysym.h"
+#include "allocated.h"
 
 #define PROC_ID   1
 #define POSITIONS 4
@@ -60,13 +61,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_take(&in, positions, sizeof(positions));
 	names = pysym_new((enum pysym_line_mode)(options % 3), !(options & 0x80));
 	FUZZ_CHECK(names);
-	empty = pysym_bytes(names);
+	empty = allocated_bytes();
 	FUZZ_CHECK(!pysym_add_process(names, PROC_ID, 0, &layout));
 	for (int i = 0; i < RECORDS && in.size; i++)
 		add_record(names, &in, positions);
 	FUZZ_CHECK(pysym_counters(names)->unnamed <= pysym_counters(names)->codes);
 	pysym_remove_process(names, PROC_ID);
-	FUZZ_CHECK(pysym_bytes(names) == empty);
+	FUZZ_CHECK(allocated_bytes() == empty);
 	pysym_free(names);
 	return 0;
 }

@@ -39,12 +39,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct pybpf_runtime proc = {.interp_head = 8};
 	struct layout_build build = {0};
 	struct walk_stack stack;
-	char why[256] = "";
-	int err = layout_from_debug_offsets(data, size, &build, why, sizeof(why));
+	struct error error = {0};
+	int err = layout_from_debug_offsets(data, size, &build, &error);
 
 	FUZZ_CHECK(!err || err == -EINVAL);
-	FUZZ_CHECK(memchr(why, '\0', sizeof(why)));
-	FUZZ_CHECK(!!err == !!why[0]);
+	FUZZ_CHECK(memchr(error.text, '\0', sizeof(error.text)));
+	FUZZ_CHECK(!!err == !!error.text[0]);
 	FUZZ_CHECK(err || layout_has_debug_offsets(data, size));
 	if (err)
 		return 0;

@@ -6,7 +6,7 @@
 #include "fuzz.h"
 #include "output/output.h"
 #include "profile/edit.h"
-#include "profile/saved.h"
+#include "profile/saved_internal.h"
 
 static void check_rows(const struct profile *p)
 {
@@ -57,13 +57,14 @@ static void check_same(const struct profile *a, const struct profile *b)
 static void save_again(const struct profile *p)
 {
 	struct profile *again = NULL;
-	char *file = NULL, why[256] = "";
+	struct error error;
+	char *file = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&file, &size), *in;
 
 	FUZZ_CHECK(out && !profile_save(p, out) && !fclose(out));
 	in = fmemopen(file, size, "r");
-	FUZZ_CHECK(in && !profile_load_stream(in, "again", &again, why, sizeof(why)));
+	FUZZ_CHECK(in && !profile_load_stream(in, "again", &again, &error));
 	fclose(in);
 	check_same(p, again);
 	profile_free(again);
@@ -75,16 +76,16 @@ static void edit(const struct profile *p)
 	const char *threads[] = {"t*"}, *focus[] = {"a"}, *ignore[] = {"x.*y"};
 	struct profile_edit edits[] = {
 		{.anonymize = true, .merge_processes = true},
-		{.threads = {threads, 1}, .under = "a*"},
-		{.focus = {focus, 1}, .ignore = {ignore, 1}},
+		{.threads = {.items = threads, .count = 1}, .under = "a*"},
+		{.focus = {.items = focus, .count = 1}, .ignore = {.items = ignore, .count = 1}},
 	};
-	char why[256];
+	struct error error;
 
 	for (size_t i = 0; i < sizeof(edits) / sizeof(*edits); i++) {
 		struct profile *some = profile_new();
 
 		FUZZ_CHECK(some);
-		if (!profile_edit_add(some, p, &edits[i], why, sizeof(why)))
+		if (!profile_edit_add(some, p, &edits[i], &error))
 			check_rows(some);
 		FUZZ_CHECK(profile_total(some) <= profile_total(p));
 		profile_free(some);
@@ -95,21 +96,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char magic[] = PROFILE_SAVED_MAGIC;
 	struct profile *p = NULL;
-	char why[256] = "";
+	struct error error = {0};
 	int err;
 
 	if (size >= strlen(magic) && memcmp(data, magic, strlen(magic)) == 0) {
 		FILE *in = fmemopen((void *)data, size, "r");
 
 		FUZZ_CHECK(in);
-		err = profile_load_stream(in, "fuzz", &p, why, sizeof(why));
+		err = profile_load_stream(in, "fuzz", &p, &error);
 		fclose(in);
 	} else {
-		err = profile_load_bytes(data, size, "fuzz", &p, why, sizeof(why));
+		err = saved_load_bytes(data, size, &p, &(struct saved_error){"fuzz", &error});
 	}
 	FUZZ_CHECK(!err || err == -EBADMSG || err == -ENOTSUP || err == -EFBIG);
-	FUZZ_CHECK(memchr(why, '\0', sizeof(why)));
-	FUZZ_CHECK(!!err == !!why[0] && !err == !!p);
+	FUZZ_CHECK(memchr(error.text, '\0', sizeof(error.text)));
+	FUZZ_CHECK(!!err == !!error.text[0] && !err == !!p);
 	if (!p)
 		return 0;
 	check_rows(p);

@@ -111,9 +111,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t numbers[NUMBERS];
 	struct pybpf_layout layout;
 	uint8_t options;
-	char why[256];
+	struct error error;
 
-	if (!saved_parse(data, size, &saved, why, sizeof(why))) {
+	if (!saved_parse(data, size, &saved, &error)) {
 		uint64_t tstate = 0;
 
 		source = (struct walk_memory){.read = saved_read, .source = &saved};

@@ -42,7 +42,7 @@ static void *work(void *arg)
 static void read_layout(const char *path)
 {
 #if MINOR >= 13
-	char why[256];
+	struct error error;
 	size_t size;
 	FILE *file = fopen(path, "rb");
 
@@ -51,7 +51,7 @@ static void read_layout(const char *path)
 	size = fread(_PyRuntime, 1, LAYOUT_DEBUG_OFFSETS_MAX, file);
 	fclose(file);
 	/* Offsets that pybpf refuses are shown as they are: it will not come so far as to look for more. */
-	if (layout_from_debug_offsets((uint8_t *)_PyRuntime, size, &world.build, why, sizeof(why)))
+	if (layout_from_debug_offsets((uint8_t *)_PyRuntime, size, &world.build, &error))
 		world.build = (struct layout_build){.runtime_tstate_current = LAYOUT_NONE};
 #else
 	(void)path;

@@ -12,11 +12,11 @@ static inline struct profile_diff *compared(const struct profile *before, const 
 					    const struct profile_diff_options *options)
 {
 	struct profile_diff *d = NULL;
-	char why[512] = "";
+	struct error error = {0};
 
-	if (profile_diff(before, after, options, &d, why, sizeof(why)))
-		fail_msg("%s", why);
-	assert_string_equal(why, "");
+	if (profile_diff(before, after, options, &d, &error))
+		fail_msg("%s", error.text);
+	assert_string_equal(error.text, "");
 	assert_non_null(d);
 	return d;
 }

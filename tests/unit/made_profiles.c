@@ -73,12 +73,12 @@ static struct profile *forging_profile(void)
 static int save(struct profile *p, const char *folder, const char *name)
 {
 	struct output_file file;
-	char why[256];
+	struct error error;
 	char path[4096];
 	int err;
 
 	snprintf(path, sizeof(path), "%s/%s.pybpf", folder, name);
-	err = output_file_open(&file, path, why, sizeof(why));
+	err = output_file_open(&file, path, &error);
 	if (!err) {
 		err = output_pybpf(p, &(struct output_options){0}, file.stream);
 		err = err ?: output_file_commit(&file);

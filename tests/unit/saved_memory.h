@@ -67,8 +67,8 @@ struct saved_memory {
 	size_t missing; /* index of a piece that is taken to be unmapped, SIZE_MAX: none is */
 };
 
-/* Takes a file's bytes, which must outlive *out. Returns 0; -EBADMSG with one sentence in why; -ENOMEM. */
-static inline int saved_parse(const uint8_t *bytes, size_t size, struct saved_memory *out, char *why, size_t why_size)
+/* Takes a file's bytes, which must outlive *out. Returns 0; -EBADMSG with one sentence in *error; -ENOMEM. */
+static inline int saved_parse(const uint8_t *bytes, size_t size, struct saved_memory *out, struct error *error)
 {
 	const struct saved_header *header = &out->header;
 	struct layout_build build;
@@ -77,22 +77,22 @@ static inline int saved_parse(const uint8_t *bytes, size_t size, struct saved_me
 
 	memset(out, 0, sizeof(*out));
 	out->missing = SIZE_MAX;
-	snprintf(why, why_size, "it is no file of saved memory, or one of another version");
+	error_set(error, -EBADMSG, "it is no file of saved memory, or one of another version");
 	if (size < at)
 		return -EBADMSG;
 	memcpy(&out->header, bytes, at);
 	if (memcmp(header->magic, SAVED_MAGIC, sizeof(header->magic)) || header->version != SAVED_VERSION)
 		return -EBADMSG;
-	snprintf(why, why_size, "it is cut off");
+	error_set(error, -EBADMSG, "it is cut off");
 	if (header->offsets_size > size - at || header->said_size > size - at - header->offsets_size)
 		return -EBADMSG;
 	if (header->offsets_size)
-		err = layout_from_debug_offsets(bytes + at, header->offsets_size, &build, why, why_size);
+		err = layout_from_debug_offsets(bytes + at, header->offsets_size, &build, error);
 	else
 		err = layout_from_table(header->major, header->minor, header->debug_build != 0, &build);
 	if (err) {
 		if (!header->offsets_size)
-			snprintf(why, why_size, "there is no layout of Python %u.%u", header->major, header->minor);
+			error_set(error, -EBADMSG, "there is no layout of Python %u.%u", header->major, header->minor);
 		return -EBADMSG;
 	}
 	at += header->offsets_size;
@@ -126,7 +126,7 @@ static inline int saved_parse(const uint8_t *bytes, size_t size, struct saved_me
 	}
 	return 0;
 bad:
-	snprintf(why, why_size, "it is cut off, or its ranges are not in order");
+	error_set(error, -EBADMSG, "it is cut off, or its ranges are not in order");
 	free(out->pieces);
 	out->pieces = NULL;
 	return -EBADMSG;

@@ -327,7 +327,8 @@ static inline void each_layout(void (*check)(struct world *w))
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
-		char path[128], why[256] = "";
+		char path[128];
+		struct error error;
 		size_t len;
 		FILE *f;
 
@@ -338,7 +339,7 @@ static inline void each_layout(void (*check)(struct world *w))
 		assert_non_null(f);
 		len = fread(bytes, 1, sizeof(bytes), f);
 		fclose(f);
-		assert_int_equal(layout_from_debug_offsets(bytes, len, &build, why, sizeof(why)), 0);
+		assert_int_equal(layout_from_debug_offsets(bytes, len, &build, &error), 0);
 		w.l = build.layout;
 		w.origin = build.origin;
 		world_clear(&w);

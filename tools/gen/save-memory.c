@@ -133,13 +133,13 @@ static int write_ranges(const struct recording *r, struct saved_header *header, 
 static uint32_t debug_offsets(const struct discovery_python *python, uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX])
 {
 	struct layout_build build;
-	char why[256];
+	struct error error;
 
 	if (remote_read(python->pid, python->runtime_addr, bytes, LAYOUT_DEBUG_OFFSETS_MAX) ||
 	    !layout_has_debug_offsets(bytes, LAYOUT_DEBUG_OFFSETS_MAX))
 		return 0;
 	for (uint32_t size = OFFSET_STEP; size <= LAYOUT_DEBUG_OFFSETS_MAX; size += OFFSET_STEP) {
-		if (layout_from_debug_offsets(bytes, size, &build, why, sizeof(why)))
+		if (layout_from_debug_offsets(bytes, size, &build, &error))
 			continue;
 		build.layout.debug_build = python->debug_build;
 		if (!memcmp(&build.layout, &python->build.layout, sizeof(build.layout)))
@@ -199,13 +199,14 @@ static bool replays(const struct discovery_python *python, const char *file, siz
 {
 	struct saved_memory saved;
 	struct walk_memory memory = {.read = saved_read, .source = &saved};
-	char why[256], *again = NULL;
+	struct error error;
+	char *again = NULL;
 	size_t again_size;
 	bool same = false;
 	FILE *out;
 
-	if (saved_parse((const uint8_t *)file, size, &saved, why, sizeof(why))) {
-		fprintf(stderr, "save-memory: what was saved can't be read: %s\n", why);
+	if (saved_parse((const uint8_t *)file, size, &saved, &error)) {
+		fprintf(stderr, "save-memory: what was saved can't be read: %s\n", error.text);
 		return false;
 	}
 	out = open_memstream(&again, &again_size);
@@ -276,8 +277,9 @@ int main(int argc, char **argv)
 	static char said[SAID_MAX];
 	static struct discovery_python python;
 	uint64_t thread_id;
-	char why[512] = "", *end;
-	size_t n;
+	struct error error;
+	char *end;
+	size_t n, count;
 	long pid;
 
 	pid = argc == 3 ? strtol(argv[1], &end, 10) : 0;
@@ -292,8 +294,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "save-memory: the first line on stdin is no thread's pthread_self()\n");
 		return 2;
 	}
-	if (discovery_process((pid_t)pid, &python, why, sizeof(why)) || discovery_validate(&python, why, sizeof(why))) {
-		fprintf(stderr, "save-memory: process %ld: %s\n", pid, why);
+	if (discovery_runtimes((pid_t)pid, &python, 1, &count, &error) || discovery_validate(&python, &error)) {
+		fprintf(stderr, "save-memory: process %ld: %s\n", pid, error.text);
 		return 1;
 	}
 	return save_twice(&python, thread_id, end + 1, argv[2]);

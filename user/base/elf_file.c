@@ -18,7 +18,6 @@
 /* Far above what linkers produce (12 to 15 segments); bounds what a hostile header costs. */
 #define ELF_MAX_SEGMENTS 256
 #define ELF_MAX_DYNAMIC  2048
-#define ELF_PAGE         4096ULL
 
 #if defined(__x86_64__)
 #define ELF_MACHINE EM_X86_64
@@ -136,9 +135,6 @@ static void read_dynamic(struct elf_file *elf)
 			switch (entries[i].d_tag) {
 			case DT_NULL:
 				return;
-			case DT_NEEDED:
-				dynamic->needs_others = true;
-				break;
 			case DT_GNU_HASH:
 				dynamic->gnu_hash = value;
 				break;
@@ -164,7 +160,7 @@ static void read_dynamic(struct elf_file *elf)
 	}
 }
 
-int elf_file_open_fd(int fd, struct elf_file **out)
+int elf_file_open(int fd, struct elf_file **out)
 {
 	struct elf_file *elf = NULL;
 	const unsigned char *ident;
@@ -208,25 +204,6 @@ fail:
 	return err == -ENOENT ? -ENOEXEC : err;
 }
 
-int elf_file_open(const char *path, struct elf_file **out)
-{
-	struct stat st;
-	int fd, err;
-
-	*out = NULL;
-	/* Opening a device can have effects of its own; what is swapped in after stat meets O_NONBLOCK. */
-	if (stat(path, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ENOEXEC;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	err = elf_file_open_fd(fd, out);
-	close(fd);
-	return err;
-}
-
 void elf_file_free(struct elf_file *elf)
 {
 	if (!elf)
@@ -237,20 +214,6 @@ void elf_file_free(struct elf_file *elf)
 	free(elf->sections);
 	free(elf->section_names);
 	free(elf);
-}
-
-void elf_file_first_load(struct elf_file *elf, uint64_t *vaddr, uint64_t *offset)
-{
-	const Elf64_Phdr *first = NULL;
-
-	for (size_t i = 0; i < elf->segment_count; i++) {
-		const Elf64_Phdr *ph = &elf->segments[i];
-
-		if (ph->p_type == PT_LOAD && (!first || ph->p_vaddr < first->p_vaddr))
-			first = ph;
-	}
-	*vaddr = first ? first->p_vaddr & ~(ELF_PAGE - 1) : 0;
-	*offset = first ? first->p_offset & ~(ELF_PAGE - 1) : 0;
 }
 
 size_t elf_file_code_segments(struct elf_file *elf, struct elf_segment *out, size_t max)
@@ -267,27 +230,6 @@ size_t elf_file_code_segments(struct elf_file *elf, struct elf_segment *out, siz
 	return count;
 }
 
-int elf_file_offset_to_vaddr(struct elf_file *elf, uint64_t offset, uint64_t *vaddr)
-{
-	const Elf64_Phdr *found = NULL;
-
-	for (size_t i = 0; i < elf->segment_count; i++) {
-		const Elf64_Phdr *ph = &elf->segments[i];
-		/* The kernel maps whole pages: a mapping's offset is the segment's, rounded down. */
-		uint64_t start = ph->p_offset & ~(ELF_PAGE - 1);
-
-		if (ph->p_type != PT_LOAD || offset < start || offset - start >= ph->p_filesz + (ph->p_offset - start))
-			continue;
-		/* A page can belong to two segments' ends; an executable one is what callers map by. */
-		if (!found || (!(found->p_flags & PF_X) && (ph->p_flags & PF_X)))
-			found = ph;
-	}
-	if (!found)
-		return -ENOENT;
-	*vaddr = found->p_vaddr + (offset - found->p_offset);
-	return 0;
-}
-
 ssize_t elf_file_read(struct elf_file *elf, uint64_t vaddr, void *buf, size_t size)
 {
 	uint64_t offset, available;
@@ -301,14 +243,6 @@ ssize_t elf_file_read(struct elf_file *elf, uint64_t vaddr, void *buf, size_t si
 bool elf_file_is_fixed(struct elf_file *elf)
 {
 	return elf->header.e_type == ET_EXEC;
-}
-
-bool elf_file_is_dynamic(struct elf_file *elf)
-{
-	for (size_t i = 0; i < elf->segment_count; i++)
-		if (elf->segments[i].p_type == PT_INTERP)
-			return true;
-	return elf->dynamic.needs_others;
 }
 
 const char *elf_file_soname(struct elf_file *elf)

@@ -21,7 +21,6 @@
 
 struct elf_dynamic {
 	bool present;
-	bool needs_others;         /* DT_NEEDED */
 	uint64_t gnu_hash, hash;   /* virtual addresses, 0 for none */
 	uint64_t symbols, strings; /* virtual addresses, 0 for none */
 	uint64_t strings_size;

@@ -9,7 +9,6 @@
 /* Far above what linkers produce (30 to 60 sections); bounds what a hostile header costs. */
 #define ELF_MAX_SECTIONS      8192
 #define ELF_MAX_SECTION_NAMES (256 * 1024)
-#define ELF_MAX_NOTES         (64 * 1024)
 /* Longest string that is looked for, and its longest beginning that is kept (PY_VERSION behind a path). */
 #define ELF_MAX_STRING 4096
 
@@ -72,57 +71,6 @@ int elf_file_section(struct elf_file *elf, const char *name, struct elf_section 
 		return 0;
 	}
 	return -ENOENT;
-}
-
-/* Notes are 4-byte aligned even where p_align says 8, except GNU properties, which precede no build-id. */
-static size_t find_build_id(const uint8_t *notes, size_t len, uint8_t *buf, size_t size)
-{
-	size_t at = 0;
-
-	while (len - at >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr note;
-		uint64_t name, desc, next;
-
-		memcpy(&note, notes + at, sizeof(note));
-		name = at + sizeof(note);
-		desc = name + ((note.n_namesz + 3ULL) & ~3ULL);
-		next = desc + ((note.n_descsz + 3ULL) & ~3ULL);
-		if (desc + note.n_descsz > len)
-			return 0;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(notes + name, "GNU", 4)) {
-			size_t n = note.n_descsz < size ? note.n_descsz : size;
-
-			memcpy(buf, notes + desc, n);
-			return n;
-		}
-		if (next > len)
-			return 0;
-		at = next;
-	}
-	return 0;
-}
-
-size_t elf_file_build_id(struct elf_file *elf, uint8_t *buf, size_t size)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < elf->segment_count && !found; i++) {
-		const Elf64_Phdr *ph = &elf->segments[i];
-		size_t len = ph->p_filesz < ELF_MAX_NOTES ? ph->p_filesz : ELF_MAX_NOTES;
-		uint8_t *notes;
-		ssize_t n;
-
-		if (ph->p_type != PT_NOTE)
-			continue;
-		notes = malloc(len ? len : 1);
-		if (!notes)
-			return 0;
-		n = elf_read_at(elf, ph->p_offset, notes, len);
-		if (n > 0)
-			found = find_build_id(notes, n, buf, size);
-		free(notes);
-	}
-	return found;
 }
 
 /* Visits the strings of one range of the file; *budget is what may still be read. */

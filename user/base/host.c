@@ -30,7 +30,7 @@ bool host_has_capability(int capability)
 	return data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
 }
 
-int host_check_privilege(char *why, size_t why_size)
+int host_check_privilege(struct error *error)
 {
 	bool admin = host_has_capability(CAP_SYS_ADMIN);
 	const char *missing = NULL;
@@ -43,23 +43,22 @@ int host_check_privilege(char *why, size_t why_size)
 		missing = "CAP_SYS_PTRACE (to read other processes' mappings and memory)";
 	if (!missing)
 		return 0;
-	snprintf(why, why_size, "recording needs %s, which this process does not have; run it with sudo", missing);
-	return -EPERM;
+	return error_set(error, -EPERM, "recording needs %s, which this process does not have; run it with sudo",
+			 missing);
 }
 
-int host_check_btf(char *why, size_t why_size)
+int host_check_btf(struct error *error)
 {
 	if (access(HOST_BTF_PATH, R_OK) == 0)
 		return 0;
-	snprintf(why, why_size,
-		 "this kernel has no BTF (" HOST_BTF_PATH
-		 ": %s), which pybpf needs to fit its BPF programs to it; use a kernel built with "
-		 "CONFIG_DEBUG_INFO_BTF=y, as distributions have since 2020-2021",
-		 strerror(errno));
-	return -ENOENT;
+	return error_set(error, -ENOENT,
+			 "this kernel has no BTF (" HOST_BTF_PATH
+			 ": %s), which pybpf needs to fit its BPF programs to it; use a kernel built with "
+			 "CONFIG_DEBUG_INFO_BTF=y, as distributions have since 2020-2021",
+			 strerror(errno));
 }
 
-int host_check_bpf(char *why, size_t why_size)
+int host_check_bpf(struct error *error)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options);
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pybpf_probe", 4, 8, 1, &options), err;
@@ -70,17 +69,17 @@ int host_check_bpf(char *why, size_t why_size)
 	}
 	err = fd;
 	if (err == -ENOSYS)
-		snprintf(why, why_size,
-			 "this kernel has no bpf(2), or a seccomp filter hides it: use a kernel built with "
-			 "CONFIG_BPF_SYSCALL=y, or, in a container, one that is privileged");
+		error_set(error, err,
+			  "this kernel has no bpf(2), or a seccomp filter hides it: use a kernel built with "
+			  "CONFIG_BPF_SYSCALL=y, or, in a container, one that is privileged");
 	else if (err == -EPERM)
-		snprintf(
-			why, why_size,
+		error_set(
+			error, err,
 			"bpf(2) is forbidden here (%s) though the capabilities are there: kernel lockdown, an LSM or a "
 			"container's seccomp filter may be the reason; see `pybpf doctor`",
 			strerror(EPERM));
 	else
-		snprintf(why, why_size, "bpf(2) does not work here: creating a map failed (%s)", strerror(-err));
+		error_set(error, err, "bpf(2) does not work here: creating a map failed (%s)", strerror(-err));
 	return err;
 }
 

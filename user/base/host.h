@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
 /* Where the kernel says what types it was built with. */
 #define HOST_BTF_PATH        "/sys/kernel/btf/vmlinux"
 #define HOST_MAX_RATE_SYSCTL "kernel.perf_event_max_sample_rate"
@@ -16,15 +18,15 @@ bool host_has_capability(int capability);
 
 /*
  * The privileges that recording needs: CAP_BPF and CAP_PERFMON (5.8+) or CAP_SYS_ADMIN, and CAP_SYS_PTRACE. Returns 0,
- * or -EPERM with a sentence in why that names what is missing.
+ * or -EPERM with a sentence in *error that names what is missing.
  */
-int host_check_privilege(char *why, size_t why_size);
+int host_check_privilege(struct error *error);
 
-/* CO-RE needs the kernel's types. Returns 0, or -ENOENT with a sentence in why. */
-int host_check_btf(char *why, size_t why_size);
+/* CO-RE needs the kernel's types. Returns 0, or -ENOENT with a sentence in *error. */
+int host_check_btf(struct error *error);
 
-/* Does bpf(2) work? Returns 0, or negative errno with a sentence in why. Needs the privilege. */
-int host_check_bpf(char *why, size_t why_size);
+/* Does bpf(2) work? Returns 0, or negative errno with a sentence in *error. Needs the privilege. */
+int host_check_bpf(struct error *error);
 
 /* The inode of this process's PID namespace; 0 for the host's own, which is the first. */
 uint32_t host_pid_namespace(void);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_ITEMS 2
+#include "base/array.h"
+
 #define FIRST_SLOTS 4
 
 void intern_init(struct intern *t, size_t item_size, size_t key_size)
@@ -20,17 +21,26 @@ void intern_free(struct intern *t)
 	intern_init(t, t->item_size, t->key_size);
 }
 
+static struct intern_bytes key_of(const struct intern *t, const void *item)
+{
+	struct intern_bytes key = {.bytes = item, .size = t->key_size};
+
+	if (t->key_size == INTERN_TEXT) {
+		key.bytes = *(const char *const *)item;
+		key.size = strlen(key.bytes);
+	} else if (t->key_size == INTERN_BYTES) {
+		key = *(const struct intern_bytes *)item;
+	}
+	return key;
+}
+
 static uint64_t hash_of(const struct intern *t, const void *item)
 {
-	const unsigned char *p = item;
-	size_t size = t->key_size;
+	struct intern_bytes key = key_of(t, item);
+	const unsigned char *p = key.bytes;
 	uint64_t hash = 0xcbf29ce484222325ULL; /* FNV-1a */
 
-	if (!size) {
-		p = *(const unsigned char *const *)item;
-		size = strlen((const char *)p);
-	}
-	for (size_t i = 0; i < size; i++)
+	for (size_t i = 0; i < key.size; i++)
 		/* Keys have no padding. NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
 		hash = (hash ^ p[i]) * 0x100000001b3ULL;
 	return hash ^ (hash >> 32);
@@ -38,9 +48,9 @@ static uint64_t hash_of(const struct intern *t, const void *item)
 
 static bool equal(const struct intern *t, const void *a, const void *b)
 {
-	if (!t->key_size)
-		return strcmp(*(char *const *)a, *(char *const *)b) == 0;
-	return memcmp(a, b, t->key_size) == 0;
+	struct intern_bytes x = key_of(t, a), y = key_of(t, b);
+
+	return x.size == y.size && memcmp(x.bytes, y.bytes, x.size) == 0;
 }
 
 /* The slot of the item with that key, or the empty one where it would be. There is always an empty one. */
@@ -55,18 +65,11 @@ static uint32_t slot_of(const struct intern *t, const void *item)
 
 static int reserve_item(struct intern *t)
 {
-	uint32_t capacity = t->capacity ? t->capacity + t->capacity / 2 : FIRST_ITEMS;
-	void *items;
+	size_t room = t->capacity;
 
-	if (t->count < t->capacity)
-		return 0;
-	if (capacity > UINT32_MAX / 4)
+	if (t->count >= UINT32_MAX / 4 || array_reserve(&t->items, &room, (size_t)t->count + 1, t->item_size))
 		return -ENOMEM;
-	items = reallocarray(t->items, capacity, t->item_size);
-	if (!items)
-		return -ENOMEM;
-	t->items = items;
-	t->capacity = capacity;
+	t->capacity = (uint32_t)room;
 	return 0;
 }
 
@@ -139,15 +142,6 @@ void intern_remove(struct intern *t, uint32_t index)
 		memcpy(intern_item(t, index), intern_item(t, last), t->item_size);
 	}
 	t->count--;
-}
-
-size_t intern_bytes(const struct intern *t)
-{
-	size_t bytes = 0;
-
-	if (t->items)
-		bytes += intern_heap((size_t)t->capacity * t->item_size);
-	if (t->slots)
-		bytes += intern_heap(((size_t)t->mask + 1) * sizeof(*t->slots));
-	return bytes;
+	if (!t->count)
+		intern_free(t);
 }

@@ -13,6 +13,16 @@
 /* Returned instead of an index. */
 #define INTERN_NONE UINT32_MAX
 
+/* Instead of a key's size: the item begins with a char *, and the text there is its key. */
+#define INTERN_TEXT 0
+/* Likewise: it begins with a struct intern_bytes. */
+#define INTERN_BYTES UINT16_MAX
+
+struct intern_bytes {
+	const void *bytes;
+	size_t size;
+};
+
 struct intern {
 	void *items;
 	uint32_t *slots; /* index + 1; 0: empty */
@@ -21,9 +31,13 @@ struct intern {
 };
 
 /*
- * The identity of an item is its first key_size bytes, which have no padding; 0: it begins with a char *, and the text
- * there is its identity. Nothing is allocated before the first item is added.
+ * The key of an item is its first key_size bytes, which have no padding, or what INTERN_TEXT and INTERN_BYTES say.
+ * Nothing is allocated before the first item is added.
  */
+#define INTERN_INIT(item, key)                                                                                         \
+	{                                                                                                              \
+		.item_size = (item), .key_size = (key)                                                                 \
+	}
 void intern_init(struct intern *t, size_t item_size, size_t key_size);
 /* Frees items and table, not what items point to. */
 void intern_free(struct intern *t);
@@ -37,23 +51,12 @@ uint32_t intern_find(const struct intern *t, const void *item);
  */
 uint32_t intern_add(struct intern *t, const void *item, bool *fresh);
 
-/* Removes the item at the index; the last one takes its place. */
+/* Removes the item at the index; the last one takes its place. A table that is empty then holds no memory. */
 void intern_remove(struct intern *t, uint32_t index);
 
 static inline void *intern_item(const struct intern *t, uint32_t index)
 {
 	return (char *)t->items + (size_t)index * t->item_size;
 }
-
-/* What the heap spends on size bytes: a header, and sizes in steps (glibc's malloc). */
-static inline size_t intern_heap(size_t size)
-{
-	size_t whole = (size + sizeof(size_t) + 15) & ~(size_t)15;
-
-	return whole < 32 ? 32 : whole;
-}
-
-/* Bytes of items and table. */
-size_t intern_bytes(const struct intern *t);
 
 #endif

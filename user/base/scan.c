@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/procfs.h"
 
 int discovery_describe(pid_t pid, struct discovery_process *out)
@@ -80,7 +81,7 @@ struct kinship {
 
 struct kin {
 	struct kinship *items;
-	size_t count, capacity;
+	size_t count, room;
 };
 
 static int add_kin(const struct discovery_process *process, void *arg)
@@ -89,15 +90,8 @@ static int add_kin(const struct discovery_process *process, void *arg)
 
 	if (process->ended)
 		return 0;
-	if (kin->count == kin->capacity) {
-		size_t capacity = kin->capacity ? kin->capacity * 2 : 256;
-		struct kinship *items = reallocarray(kin->items, capacity, sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		kin->items = items;
-		kin->capacity = capacity;
-	}
+	if (array_reserve(&kin->items, &kin->room, kin->count + 1, sizeof(*kin->items)))
+		return -ENOMEM;
 	kin->items[kin->count++] = (struct kinship){.pid = (uint32_t)process->pid, .parent = (uint32_t)process->ppid};
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#define FIRST_ROOM 256
+#include "base/array.h"
 
 struct text_stream {
 	char **text;
@@ -16,29 +16,12 @@ struct text_stream {
 	bool failed;
 };
 
-static bool reserve(struct text_stream *s, size_t more)
-{
-	size_t need = s->used + more + 1, room = s->room ? s->room : FIRST_ROOM;
-	char *bytes;
-
-	if (need <= s->room)
-		return true;
-	while (room < need)
-		room *= 2;
-	bytes = realloc(s->bytes, room);
-	if (!bytes)
-		return false;
-	s->bytes = bytes;
-	s->room = room;
-	return true;
-}
-
 /* Says 0 where it fails, not -1: fopencookie(3). */
 static ssize_t stream_write(void *cookie, const char *bytes, size_t size)
 {
 	struct text_stream *s = cookie;
 
-	s->failed = s->failed || !reserve(s, size);
+	s->failed = s->failed || array_reserve(&s->bytes, &s->room, s->used + size + 1, 1);
 	if (s->failed)
 		return 0;
 	memcpy(s->bytes + s->used, bytes, size);
@@ -49,7 +32,7 @@ static ssize_t stream_write(void *cookie, const char *bytes, size_t size)
 static int stream_close(void *cookie)
 {
 	struct text_stream *s = cookie;
-	bool failed = s->failed || !reserve(s, 0);
+	bool failed = s->failed || array_reserve(&s->bytes, &s->room, s->used + 1, 1);
 
 	if (failed) {
 		free(s->bytes);

@@ -41,11 +41,11 @@ void cli_set_verbosity(int verbose)
 
 int cli_drop_rights(const struct rights_wanted *wanted)
 {
-	char why[256];
+	struct error error;
 
-	if (!rights_drop(wanted, why, sizeof(why)))
+	if (!rights_drop(wanted, &error))
 		return 0;
-	log_error("%s", why);
+	log_error("%s", error.text);
 	return CLI_FAILED;
 }
 

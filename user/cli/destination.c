@@ -97,13 +97,13 @@ enum {
 
 int cli_output_open(struct cli_output *output)
 {
-	char why[512];
+	struct error error;
 
 	if (!output->path)
 		cli_pager_prepare(&output->pager, output->paged);
-	if (!output->path || !output_file_open(&output->file, output->path, why, sizeof(why)))
+	if (!output->path || !output_file_open(&output->file, output->path, &error))
 		return CLI_OK;
-	log_error("cannot write to %s: %s", output->path, why);
+	log_error("cannot write to %s: %s", output->path, error.text);
 	return CLI_FAILED;
 }
 
@@ -111,11 +111,11 @@ int cli_output_entrust(struct cli_output *output, struct output_file *other)
 {
 	struct output_file *const files[] = {[KEPT_OUTPUT] = &output->file, [KEPT_OTHER] = other};
 	size_t count = other ? sizeof(files) / sizeof(*files) : 1;
-	char why[512];
+	struct error error;
 
-	if (!output_keeper_start(&output->keeper, files, count, why, sizeof(why)))
+	if (!output_keeper_start(&output->keeper, files, count, &error))
 		return CLI_OK;
-	log_error("cannot prepare the output: %s", why);
+	log_error("cannot prepare the output: %s", error.text);
 	return CLI_FAILED;
 }
 

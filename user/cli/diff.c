@@ -214,12 +214,11 @@ static int write_formatted(const void *what, FILE *out)
 static int compare(struct diff *diff, struct profile *const profiles[])
 {
 	struct profile_diff *d = NULL;
-	char why[1024];
+	struct error error;
 	int code;
 
-	if (profile_diff(profiles[PROFILE_DIFF_BEFORE], profiles[PROFILE_DIFF_AFTER], &diff->options, &d, why,
-			 sizeof(why))) {
-		log_error("%s", why);
+	if (profile_diff(profiles[PROFILE_DIFF_BEFORE], profiles[PROFILE_DIFF_AFTER], &diff->options, &d, &error)) {
+		log_error("%s", error.text);
 		return CLI_FAILED;
 	}
 	for (int i = 0; i < PROFILE_DIFF_SIDES && !diff->quiet; i++) {

@@ -9,8 +9,6 @@
 #include "base/log.h"
 #include "profile/saved.h"
 
-#define WHY_MAX 1024
-
 static int no_memory(void)
 {
 	log_error("out of memory");
@@ -83,12 +81,12 @@ const struct cli_option cli_filter_options[] = {
 
 int cli_filter_check(struct profile_edit *edit)
 {
-	char why[WHY_MAX];
-	int err = profile_edit_check(edit, why, sizeof(why));
+	struct error error;
+	int err = profile_edit_check(edit, &error);
 
 	if (!err)
 		return 0;
-	log_error("%s", why);
+	log_error("%s", error.text);
 	return err == -EINVAL ? CLI_USAGE : CLI_FAILED;
 }
 
@@ -106,15 +104,15 @@ static void raise_limit(void)
 FILE **cli_filter_open(char *const paths[], size_t count)
 {
 	FILE **files = calloc(count, sizeof(*files));
-	char why[WHY_MAX];
+	struct error error;
 
 	if (!files)
 		no_memory();
 	raise_limit();
 	for (size_t i = 0; files && i < count; i++) {
-		if (!profile_open(paths[i], &files[i], why, sizeof(why)))
+		if (!profile_open(paths[i], &files[i], &error))
 			continue;
-		log_error("%s", why);
+		log_error("%s", error.text);
 		cli_filter_close(files, count);
 		return NULL;
 	}
@@ -133,7 +131,7 @@ void cli_filter_close(FILE **files, size_t count)
 struct profile *cli_filter_load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count)
 {
 	struct profile *all = profile_new();
-	char why[WHY_MAX];
+	struct error error;
 	int err = all ? 0 : -ENOMEM;
 
 	if (err)
@@ -141,19 +139,19 @@ struct profile *cli_filter_load(const struct profile_edit *edit, char *const pat
 	for (size_t i = 0; i < count && !err; i++) {
 		struct profile *one;
 
-		err = profile_load_stream(files[i], paths[i], &one, why, sizeof(why));
+		err = profile_load_stream(files[i], paths[i], &one, &error);
 		fclose(files[i]);
 		files[i] = NULL;
 		if (err) {
-			log_error("%s", why);
+			log_error("%s", error.text);
 			break;
 		}
-		err = profile_edit_add(all, one, edit, why, sizeof(why));
+		err = profile_edit_add(all, one, edit, &error);
 		profile_free(one);
 		if (err && i)
-			log_error("cannot add up %s and %s: %s", paths[0], paths[i], why);
+			log_error("cannot add up %s and %s: %s", paths[0], paths[i], error.text);
 		else if (err)
-			log_error("cannot take over %s: %s", paths[i], why);
+			log_error("cannot take over %s: %s", paths[i], error.text);
 	}
 	if (!err)
 		return all;

@@ -111,9 +111,9 @@ int cli_ps(int argc, char **argv)
 	const struct rights_wanted rights = {.level = RIGHTS_LIST};
 	struct ps_list list = {0};
 	struct ps ps = {.json = false};
+	struct error error;
 	bool helped;
 	int code = parse(&ps, argc, argv, &helped), err;
-	char why[2048];
 
 	if (code || helped)
 		goto done;
@@ -121,8 +121,8 @@ int cli_ps(int argc, char **argv)
 	code = CLI_FAILED;
 	if (cli_start_helpers() || cli_drop_rights(&rights))
 		goto done;
-	if (discovery_filter_resolve(&ps.filter, why, sizeof(why))) {
-		log_error("%s", why);
+	if (discovery_filter_resolve(&ps.filter, &error)) {
+		log_error("%s", error.text);
 		goto done;
 	}
 	err = ps_collect(&ps.filter, &list);

@@ -30,11 +30,10 @@ struct record {
 
 static int check_host(void)
 {
-	char why[512];
+	struct error error;
 
-	if (host_check_privilege(why, sizeof(why)) || host_check_btf(why, sizeof(why)) ||
-	    host_check_bpf(why, sizeof(why))) {
-		log_error("%s", why);
+	if (host_check_privilege(&error) || host_check_btf(&error) || host_check_bpf(&error)) {
+		log_error("%s", error.text);
 		return CLI_FAILED;
 	}
 	return 0;
@@ -42,12 +41,12 @@ static int check_host(void)
 
 static int open_json(struct record *r)
 {
-	char why[512];
+	struct error error;
 
 	if (!r->options.json_path)
 		return 0;
-	if (output_file_open(&r->json, r->options.json_path, why, sizeof(why))) {
-		log_error("cannot write to %s: %s", r->options.json_path, why);
+	if (output_file_open(&r->json, r->options.json_path, &error)) {
+		log_error("cannot write to %s: %s", r->options.json_path, error.text);
 		return CLI_FAILED;
 	}
 	if (!output_file_same(&r->json, &r->options.output.file))
@@ -73,12 +72,11 @@ static struct profile *anonymous(const struct profile *profile)
 {
 	struct profile_edit edit = {.anonymize = true};
 	struct profile *hidden = profile_new();
-	char why[256] = "out of memory";
+	struct error error = {.code = -ENOMEM, .text = "out of memory"};
 
-	if (hidden && !profile_edit_check(&edit, why, sizeof(why)) &&
-	    !profile_edit_add(hidden, profile, &edit, why, sizeof(why)))
+	if (hidden && !profile_edit_check(&edit, &error) && !profile_edit_add(hidden, profile, &edit, &error))
 		return hidden;
-	log_error("cannot hide the names: %s", why);
+	log_error("cannot hide the names: %s", error.text);
 	profile_free(hidden);
 	return NULL;
 }
@@ -183,11 +181,11 @@ static int choose(struct record *r)
 {
 	struct discovery_filter *filter = &r->options.filter;
 	struct session_options *options = &r->options.session;
-	char why[2048];
+	struct error error;
 
-	if (discovery_filter_resolve(filter, why, sizeof(why)) ||
-	    discovery_cgroup_same_hierarchy(filter->groups, filter->group_count, why, sizeof(why))) {
-		log_error("%s", why);
+	if (discovery_filter_resolve(filter, &error) ||
+	    discovery_cgroup_same_hierarchy(filter->groups, filter->group_count, &error)) {
+		log_error("%s", error.text);
 		return CLI_FAILED;
 	}
 	options->all = filter->all || filter->group_count;

@@ -245,24 +245,22 @@ static void set_worth(struct profile_diff *d)
 }
 
 /* Whether both count the same, and tell what the basis takes. */
-static int check(const struct profile_diff *d, const struct profile *before, const struct profile *after, char *why,
-		 size_t why_size)
+static int check(const struct profile_diff *d, const struct profile *before, const struct profile *after,
+		 struct error *error)
 {
 	const struct profile_measure a = profile_measure(before), b = profile_measure(after);
 	const char *const *names = d->options.names;
 
-	if (strcmp(a.name, b.name) != 0 || strcmp(a.unit, b.unit) != 0) {
-		snprintf(why, why_size,
-			 "%s has %s in %s, and %s has %s in %s: only profiles of the same can be compared", names[0],
-			 a.name, a.unit, names[1], b.name, b.unit);
-		return -EINVAL;
-	}
+	if (strcmp(a.name, b.name) != 0 || strcmp(a.unit, b.unit) != 0)
+		return error_set(error, -EINVAL,
+				 "%s has %s in %s, and %s has %s in %s: only profiles of the same can be compared",
+				 names[0], a.name, a.unit, names[1], b.name, b.unit);
 	for (int i = 0; i < PROFILE_DIFF_SIDES && d->options.basis != PROFILE_DIFF_SHARE; i++) {
 		if (d->whole[i].period_s > 0 && (d->whole[i].duration_s > 0 || d->options.basis == PROFILE_DIFF_TIME))
 			continue;
-		snprintf(why, why_size, "%s does not say %s, without which only shares can be compared", names[i],
-			 d->whole[i].period_s > 0 ? "how long its run was" : "how much CPU time a sample stands for");
-		return -EINVAL;
+		return error_set(
+			error, -EINVAL, "%s does not say %s, without which only shares can be compared", names[i],
+			d->whole[i].period_s > 0 ? "how long its run was" : "how much CPU time a sample stands for");
 	}
 	return 0;
 }
@@ -301,7 +299,7 @@ done:
 }
 
 int profile_diff(const struct profile *before, const struct profile *after, const struct profile_diff_options *options,
-		 struct profile_diff **diff, char *why, size_t why_size)
+		 struct profile_diff **diff, struct error *error)
 {
 	struct profile_diff_map maps[PROFILE_DIFF_SIDES] = {{.p = before}, {.p = after}};
 	struct profile_diff *d = calloc(1, sizeof(*d));
@@ -312,13 +310,13 @@ int profile_diff(const struct profile *before, const struct profile *after, cons
 		d->options = *options;
 		for (int i = 0; i < PROFILE_DIFF_SIDES; i++)
 			know_whole(&d->whole[i], maps[i].p);
-		err = check(d, before, after, why, why_size);
+		err = check(d, before, after, error);
 	}
 	err = err ?: profile_diff_merge(d, maps);
 	err = err ?: compare(d, maps);
 	if (err == -ENOMEM)
-		snprintf(why, why_size, "out of memory while comparing %s and %s", options->names[PROFILE_DIFF_BEFORE],
-			 options->names[PROFILE_DIFF_AFTER]);
+		error_set(error, err, "out of memory while comparing %s and %s", options->names[PROFILE_DIFF_BEFORE],
+			  options->names[PROFILE_DIFF_AFTER]);
 	for (int i = 0; i < PROFILE_DIFF_SIDES; i++)
 		profile_diff_map_free(&maps[i]);
 	if (err)

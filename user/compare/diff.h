@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "profile/profile.h"
 
 enum profile_diff_side {
@@ -88,11 +89,11 @@ struct profile_diff {
 };
 
 /*
- * Compares them. Returns 0 and *diff, or negative errno with one sentence in why: -EINVAL when they count different
+ * Compares them. Returns 0 and *diff, or negative errno with one sentence in *error: -EINVAL when they count different
  * things or one does not tell what the basis takes, -ENOMEM.
  */
 int profile_diff(const struct profile *before, const struct profile *after, const struct profile_diff_options *options,
-		 struct profile_diff **diff, char *why, size_t why_size);
+		 struct profile_diff **diff, struct error *error);
 void profile_diff_free(struct profile_diff *diff);
 
 /* After less before, in the unit of what is compared. */

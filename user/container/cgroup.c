@@ -17,15 +17,6 @@
 #define CGROUP_MAX    (256 * 1024)
 #define MOUNTS_MAX    64
 
-static __attribute__((format(printf, 3, 4))) void explain(char *why, size_t size, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(why, size, fmt, args);
-	va_end(args);
-}
-
 /* Is path dir itself, or below it? */
 static bool is_below(const char *path, size_t len, const char *dir)
 {
@@ -265,36 +256,38 @@ static int fill_inside(const struct discovery_cgroup_mounts *mounts, const struc
 }
 
 static int say_resolve(int err, const struct discovery_cgroup_mounts *mounts, const char *path, bool exists,
-		       const struct discovery_cgroup *found, char *why, size_t size)
+		       const struct discovery_cgroup *found, struct error *error)
 {
+	int code = err == -ENOENT && exists ? -EXDEV : err;
 	char places[1024];
 
 	list_mounts(mounts, places, sizeof(places));
 	if (!mounts->count)
-		explain(why, size,
-			"cgroup %s: no cgroup hierarchy is mounted here; in a container, give it "
-			"`-v /sys/fs/cgroup:/sys/fs/cgroup:ro --cgroupns=host`",
-			path);
+		error_set(error, code,
+			  "cgroup %s: no cgroup hierarchy is mounted here; in a container, give it "
+			  "`-v /sys/fs/cgroup:/sys/fs/cgroup:ro --cgroupns=host`",
+			  path);
 	else if (err == -ENOTDIR)
-		explain(why, size, "cgroup %s: it is a file; a cgroup is a directory", path);
+		error_set(error, code, "cgroup %s: it is a file; a cgroup is a directory", path);
 	else if (err == -ENOTSUP)
-		explain(why, size,
-			"cgroup %s: it is in the hierarchy %s, which has no controller; name the group in another "
-			"one: %s",
-			path, found->controller, places);
+		error_set(error, code,
+			  "cgroup %s: it is in the hierarchy %s, which has no controller; name the group in another "
+			  "one: %s",
+			  path, found->controller, places);
 	else if (err == -ENOENT && exists)
-		explain(why, size, "cgroup %s: it is outside the cgroup hierarchies, which are mounted at %s", path,
-			places);
+		error_set(error, code, "cgroup %s: it is outside the cgroup hierarchies, which are mounted at %s", path,
+			  places);
 	else if (err == -ENOENT)
-		explain(why, size, "cgroup %s: there is none of that name in the hierarchies, which are mounted at %s",
-			path, places);
+		error_set(error, code,
+			  "cgroup %s: there is none of that name in the hierarchies, which are mounted at %s", path,
+			  places);
 	else
-		explain(why, size, "cgroup %s: %s", path, strerror(-err));
-	return err == -ENOENT && exists ? -EXDEV : err;
+		error_set(error, code, "cgroup %s: %s", path, strerror(-err));
+	return code;
 }
 
 int discovery_cgroup_resolve(const struct discovery_cgroup_mounts *mounts, const char *path,
-			     struct discovery_cgroup *out, char *why, size_t why_size)
+			     struct discovery_cgroup *out, struct error *error)
 {
 	const struct discovery_cgroup_mount *mount;
 	char real[PATH_MAX], inside[PATH_MAX];
@@ -302,11 +295,11 @@ int discovery_cgroup_resolve(const struct discovery_cgroup_mounts *mounts, const
 	int err = exists || errno == ENOTDIR ? -ENOENT : -errno;
 
 	*out = (struct discovery_cgroup){.id = 0};
-	why[0] = '\0';
+	error_clear(error);
 	mount = exists ? mount_of(mounts, real) : NULL;
 	if (mount) {
 		err = fill(mount, real, out);
-		return err ? say_resolve(err, mounts, path, true, out, why, why_size) : 0;
+		return err ? say_resolve(err, mounts, path, true, out, error) : 0;
 	}
 	if (path[0] &&
 	    (size_t)snprintf(inside, sizeof(inside), "%s%s", path[0] == '/' ? "" : "/", path) < sizeof(inside)) {
@@ -319,7 +312,7 @@ int discovery_cgroup_resolve(const struct discovery_cgroup_mounts *mounts, const
 				err = found;
 		}
 	}
-	return say_resolve(err, mounts, path, exists, out, why, why_size);
+	return say_resolve(err, mounts, path, exists, out, error);
 }
 
 bool discovery_cgroup_inside(const struct discovery_cgroup_mounts *mounts, const char *directory, char *out,
@@ -368,7 +361,7 @@ bool discovery_cgroup_same_line(const struct discovery_cgroup_mount *mount, cons
 }
 
 int discovery_cgroup_locate(const struct discovery_cgroup_mounts *mounts, const struct discovery_cgroup_line *line,
-			    size_t path_len, struct discovery_cgroup *out, char *why, size_t why_size)
+			    size_t path_len, struct discovery_cgroup *out, struct error *error)
 {
 	int err = -ENOENT;
 
@@ -376,14 +369,14 @@ int discovery_cgroup_locate(const struct discovery_cgroup_mounts *mounts, const 
 		if (discovery_cgroup_same_line(&mounts->mounts[i], line))
 			err = fill_inside(mounts, &mounts->mounts[i], line->path, path_len, out);
 	if (err)
-		explain(why, why_size,
-			"the directory of cgroup %.*s is in no mount of its hierarchy%s: %s; when pybpf runs in a "
-			"container, start that with `-v /sys/fs/cgroup:/sys/fs/cgroup:ro --cgroupns=host`",
-			(int)path_len, line->path,
-			path_len > 3 && !memcmp(line->path, "/../", 4)
-				? ", as pybpf is in a cgroup namespace of its own"
-				: "",
-			strerror(-err));
+		error_set(error, err,
+			  "the directory of cgroup %.*s is in no mount of its hierarchy%s: %s; when pybpf runs in a "
+			  "container, start that with `-v /sys/fs/cgroup:/sys/fs/cgroup:ro --cgroupns=host`",
+			  (int)path_len, line->path,
+			  path_len > 3 && !memcmp(line->path, "/../", 4)
+				  ? ", as pybpf is in a cgroup namespace of its own"
+				  : "",
+			  strerror(-err));
 	return err;
 }
 
@@ -403,19 +396,19 @@ bool discovery_cgroup_holds(const struct discovery_cgroup *group, const char *te
 	return false;
 }
 
-int discovery_cgroup_same_hierarchy(const struct discovery_cgroup *groups, size_t count, char *why, size_t why_size)
+int discovery_cgroup_same_hierarchy(const struct discovery_cgroup *groups, size_t count, struct error *error)
 {
 	for (size_t i = 1; i < count; i++) {
 		const struct discovery_cgroup *a = &groups[0], *b = &groups[i];
 
 		if (a->v1 == b->v1 && !strcmp(a->controller, b->controller))
 			continue;
-		explain(why, why_size,
+		return error_set(
+			error, -EXDEV,
 			"cgroups %s and %s are in two hierarchies (%s and %s), of which the kernel's filter can follow "
 			"one; "
 			"give groups of one, or make two runs",
 			a->directory, b->directory, a->v1 ? a->controller : "v2", b->v1 ? b->controller : "v2");
-		return -EXDEV;
 	}
 	return 0;
 }

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
+
 struct discovery_cgroup {
 	bool v1;
 	char controller[32];      /* v1: the first one of its hierarchy */
@@ -38,10 +40,10 @@ void discovery_cgroup_mounts_free(struct discovery_cgroup_mounts *mounts);
 /*
  * Finds the group that a user names: a directory below one of the mounts, or a path inside a hierarchy, where v2 is
  * preferred. Returns 0; -ENOENT, -ENOTDIR, -EXDEV (outside every hierarchy), -ENOTSUP (in one without controllers) or
- * another negative errno, with one sentence in why.
+ * another negative errno, with one sentence in *error.
  */
 int discovery_cgroup_resolve(const struct discovery_cgroup_mounts *mounts, const char *path,
-			     struct discovery_cgroup *out, char *why, size_t why_size);
+			     struct discovery_cgroup *out, struct error *error);
 
 /* The path in its hierarchy of a directory whose name another process told; false when it is below no mount. */
 bool discovery_cgroup_inside(const struct discovery_cgroup_mounts *mounts, const char *directory, char *out,
@@ -61,17 +63,17 @@ bool discovery_cgroup_next_line(const char **text, struct discovery_cgroup_line 
 
 /*
  * Finds the directory of the group that the first path_len characters of a line's path name. Returns 0, or negative
- * errno with one sentence in why.
+ * errno with one sentence in *error.
  */
 int discovery_cgroup_locate(const struct discovery_cgroup_mounts *mounts, const struct discovery_cgroup_line *line,
-			    size_t path_len, struct discovery_cgroup *out, char *why, size_t why_size);
+			    size_t path_len, struct discovery_cgroup *out, struct error *error);
 
 /* Reads /proc/PID/cgroup into *text, which the caller frees. Returns 0 or negative errno. */
 int discovery_cgroup_of(pid_t pid, char **text);
 /* Is the process whose /proc/PID/cgroup that is in the group or below it? */
 bool discovery_cgroup_holds(const struct discovery_cgroup *group, const char *text);
 
-/* 0 when all groups are in one hierarchy, else -EXDEV and one sentence in why. */
-int discovery_cgroup_same_hierarchy(const struct discovery_cgroup *groups, size_t count, char *why, size_t why_size);
+/* 0 when all groups are in one hierarchy, else -EXDEV and one sentence in *error. */
+int discovery_cgroup_same_hierarchy(const struct discovery_cgroup *groups, size_t count, struct error *error);
 
 #endif

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <uthash.h>
 
+#include "base/array.h"
+#include "base/intern.h"
 #include "base/scan.h"
 #include "container/state.h"
 
@@ -27,7 +28,7 @@ struct own_container {
 
 static struct {
 	struct own_container *list;
-	size_t count, capacity, unfinished;
+	size_t count, room, unfinished;
 	struct discovery_state_stamp stamp;
 	struct timespec read; /* CLOCK_REALTIME, as files' times are */
 	bool valid;
@@ -38,22 +39,15 @@ struct cached {
 	char *text;
 	bool found;
 	struct discovery_container container;
-	UT_hash_handle hh;
 };
 
-static struct cached *cache;
+static struct intern cache = INTERN_INIT(sizeof(struct cached), INTERN_TEXT);
 
 static void cache_clear(void)
 {
-	struct cached *entry, *next;
-
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_ITER (hh, cache, entry, next) {
-		HASH_DEL(cache, entry);
-		free(entry->text);
-		free(entry);
-	}
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	for (uint32_t i = 0; i < cache.count; i++)
+		free(((struct cached *)intern_item(&cache, i))->text);
+	intern_free(&cache);
 }
 
 static void own_clear(void)
@@ -70,7 +64,7 @@ void discovery_container_free(void)
 	own_clear();
 	free(own.list);
 	own.list = NULL;
-	own.capacity = 0;
+	own.room = 0;
 }
 
 static int own_add(const struct discovery_container *container, const char *cgroup, void *arg)
@@ -80,15 +74,8 @@ static int own_add(const struct discovery_container *container, const char *cgro
 	(void)arg;
 	if (!cgroup)
 		return 0;
-	if (own.count == own.capacity) {
-		size_t capacity = own.capacity ? own.capacity * 2 : 16;
-		void *list = realloc(own.list, capacity * sizeof(*own.list));
-
-		if (!list)
-			return -ENOMEM;
-		own.list = list;
-		own.capacity = capacity;
-	}
+	if (array_reserve(&own.list, &own.room, own.count + 1, sizeof(*own.list)))
+		return -ENOMEM;
 	added = &own.list[own.count];
 	*added = (struct own_container){.container = *container, .cgroup = strdup(cgroup)};
 	if (!added->cgroup)
@@ -197,38 +184,39 @@ static bool container_in(const char *text, struct discovery_container *out)
 	return false;
 }
 
+/* What the text, which it takes over, says; NULL without memory. Valid until the next call. */
+static const struct cached *look_up(char *text)
+{
+	struct cached fresh = {.text = text};
+	uint32_t i = intern_find(&cache, &fresh);
+	bool added = false;
+
+	if (i == INTERN_NONE) {
+		if (cache.count >= CACHE_MAX)
+			cache_clear();
+		fresh.found = container_in(text, &fresh.container);
+		i = intern_add(&cache, &fresh, &added);
+	}
+	if (!added)
+		free(text);
+	return i == INTERN_NONE ? NULL : intern_item(&cache, i);
+}
+
 int discovery_container_of(pid_t pid, struct discovery_container *out)
 {
-	struct cached *entry;
+	const struct cached *known;
 	char *text;
 	int err = discovery_cgroup_of(pid, &text);
 
 	if (err)
 		return err;
 	own_refresh();
-	HASH_FIND_STR(cache, text, entry);
-	if (entry) {
-		free(text);
-	} else {
-		if (HASH_COUNT(cache) >= CACHE_MAX)
-			cache_clear();
-		entry = calloc(1, sizeof(*entry));
-		if (!entry) {
-			free(text);
-			return -ENOMEM;
-		}
-		entry->text = text;
-		entry->found = container_in(text, &entry->container);
-		HASH_ADD_KEYPTR(hh, cache, entry->text, strlen(entry->text), entry);
-		if (!entry->hh.tbl) {
-			free(entry->text);
-			free(entry);
-			return -ENOMEM;
-		}
-	}
-	if (!entry->found)
+	known = look_up(text);
+	if (!known)
+		return -ENOMEM;
+	if (!known->found)
 		return -ENOENT;
-	*out = entry->container;
+	*out = known->container;
 	return 0;
 }
 
@@ -250,18 +238,12 @@ struct match {
 	pid_t pid;
 };
 
-/* A /proc/PID/cgroup that was looked at: all processes of a container have the same. */
-struct seen {
-	UT_hash_handle hh;
-	char text[];
-};
-
 struct search {
 	const char *query;
 	struct match *matches;
-	size_t count, capacity;
-	bool exactly; /* all matches are */
-	struct seen *seen;
+	size_t count, room;
+	bool exactly;       /* all matches are */
+	struct intern seen; /* char *: each /proc/PID/cgroup; all processes of a container have the same */
 };
 
 static int add_match(struct search *search, const struct discovery_container *container, pid_t pid)
@@ -278,15 +260,8 @@ static int add_match(struct search *search, const struct discovery_container *co
 	for (size_t i = 0; i < search->count; i++)
 		if (!strcmp(search->matches[i].container.id, container->id))
 			return 0;
-	if (search->count == search->capacity) {
-		size_t capacity = search->capacity ? search->capacity * 2 : 8;
-		void *matches = realloc(search->matches, capacity * sizeof(*search->matches));
-
-		if (!matches)
-			return -ENOMEM;
-		search->matches = matches;
-		search->capacity = capacity;
-	}
+	if (array_reserve(&search->matches, &search->room, search->count + 1, sizeof(*search->matches)))
+		return -ENOMEM;
 	search->matches[search->count++] = (struct match){.container = *container, .pid = pid};
 	return 0;
 }
@@ -294,20 +269,15 @@ static int add_match(struct search *search, const struct discovery_container *co
 /* Returns 1 for a new text, 0 for a known one, or -ENOMEM. */
 static int see(struct search *search, const char *text)
 {
-	size_t len = strlen(text);
-	struct seen *entry;
+	bool fresh = false;
+	char *copy;
 
-	HASH_FIND(hh, search->seen, text, len, entry);
-	if (entry)
+	if (intern_find(&search->seen, &text) != INTERN_NONE)
 		return 0;
-	entry = malloc(sizeof(*entry) + len + 1);
-	if (!entry)
-		return -ENOMEM;
-	memcpy(entry->text, text, len + 1);
-	HASH_ADD(hh, search->seen, text, len, entry);
-	if (entry->hh.tbl)
+	copy = strdup(text);
+	if (copy && intern_add(&search->seen, &copy, &fresh) != INTERN_NONE)
 		return 1;
-	free(entry);
+	free(copy);
 	return -ENOMEM;
 }
 
@@ -341,7 +311,7 @@ static int visit_stored(const struct discovery_container *container, const char 
 }
 
 /* The container's group: in v2 if that is mounted, else in the first v1 hierarchy that knows the container. */
-static int group_of(const struct match *match, struct discovery_cgroup *group, char *why, size_t why_size)
+static int group_of(const struct match *match, struct discovery_cgroup *group, struct error *error)
 {
 	struct discovery_cgroup_mounts mounts = {0};
 	struct discovery_container container;
@@ -352,8 +322,8 @@ static int group_of(const struct match *match, struct discovery_cgroup *group, c
 	err = err ?: discovery_cgroup_of(match->pid, &text);
 	if (err)
 		goto done;
-	snprintf(
-		why, why_size,
+	error_set(
+		error, -ENOENT,
 		"container %s (%s): no cgroup hierarchy that knows it is mounted here; when pybpf runs in a container, "
 		"start that with `-v /sys/fs/cgroup:/sys/fs/cgroup:ro --cgroupns=host`",
 		match->container.name, match->container.id);
@@ -366,37 +336,35 @@ static int group_of(const struct match *match, struct discovery_cgroup *group, c
 			while (next_container(line.path, line.path_len, &at, &container)) {
 				if (strcmp(container.id, match->container.id) != 0)
 					continue;
-				found = discovery_cgroup_locate(&mounts, &line, at, group, why, why_size);
+				found = discovery_cgroup_locate(&mounts, &line, at, group, error);
 				break;
 			}
 		}
 	}
 done:
 	if (err)
-		snprintf(why, why_size, "container %s (%s): cannot read the cgroups of its process %d: %s",
-			 match->container.name, match->container.id, match->pid, strerror(-err));
+		error_set(error, err, "container %s (%s): cannot read the cgroups of its process %d: %s",
+			  match->container.name, match->container.id, match->pid, strerror(-err));
 	free(text);
 	discovery_cgroup_mounts_free(&mounts);
 	return err ?: found;
 }
 
-static void say_many(const struct search *search, char *why, size_t size)
+static int say_many(const struct search *search, struct error *error)
 {
-	size_t len = (size_t)snprintf(why, size, "container %s: %zu match it: ", search->query, search->count);
-
-	for (size_t i = 0; i < search->count && i < MATCHES_SHOWN && len < size; i++) {
+	error_set(error, -ENOTUNIQ, "container %s: %zu match it: ", search->query, search->count);
+	for (size_t i = 0; i < search->count && i < MATCHES_SHOWN; i++) {
 		const struct discovery_container *container = &search->matches[i].container;
 
-		len += snprintf(why + len, size - len, "%s%.12s%s (%s, %s)", i ? "; " : "", container->id,
-				strlen(container->id) > 12 ? "..." : "", container->name, container->runtime);
+		error_append(error, "%s%.12s%s (%s, %s)", i ? "; " : "", container->id,
+			     strlen(container->id) > 12 ? "..." : "", container->name, container->runtime);
 	}
-	if (len < size)
-		snprintf(why + len, size - len, "%s; give more of the ID",
-			 search->count > MATCHES_SHOWN ? "; ..." : "");
+	error_append(error, "%s; give more of the ID", search->count > MATCHES_SHOWN ? "; ..." : "");
+	return error->code;
 }
 
 /* Is it one that a runtime knows and that has no process? */
-static int say_none(struct search *search, char *why, size_t size)
+static int say_none(struct search *search, struct error *error)
 {
 	size_t unfinished;
 	int err = discovery_state_each(visit_stored, search, &unfinished);
@@ -408,48 +376,45 @@ static int say_none(struct search *search, char *why, size_t size)
 		const struct discovery_container *container = &search->matches[0].container;
 		bool own_one = !strcmp(container->runtime, "crun") || !strcmp(container->runtime, "runc");
 
-		snprintf(why, size, "container %s (%s, %s): it has no process%s", container->name, container->id,
-			 container->runtime, own_one ? " in a cgroup of its own" : ": start it first");
-		return -ENODATA;
+		return error_set(error, -ENODATA, "container %s (%s, %s): it has no process%s", container->name,
+				 container->id, container->runtime,
+				 own_one ? " in a cgroup of its own" : ": start it first");
 	}
 	if (strlen(search->query) < DISCOVERY_CONTAINER_PREFIX_MIN)
-		snprintf(why, size,
-			 "container %s: none has this name, and an ID takes %d characters at least; see `pybpf ps`",
-			 search->query, DISCOVERY_CONTAINER_PREFIX_MIN);
+		error_set(error, -ENOENT,
+			  "container %s: none has this name, and an ID takes %d characters at least; see `pybpf ps`",
+			  search->query, DISCOVERY_CONTAINER_PREFIX_MIN);
 	else
-		snprintf(why, size,
-			 "container %s: no running container has this name or an ID that begins so; see `pybpf ps`",
-			 search->query);
+		error_set(error, -ENOENT,
+			  "container %s: no running container has this name or an ID that begins so; see `pybpf ps`",
+			  search->query);
 	return -ENOENT;
 }
 
 int discovery_container_find(const char *query, struct discovery_container *out, struct discovery_cgroup *group,
-			     char *why, size_t why_size)
+			     struct error *error)
 {
-	struct search search = {.query = query};
-	struct seen *entry, *next;
+	struct search search = {.query = query, .seen = INTERN_INIT(sizeof(char *), INTERN_TEXT)};
 	int err;
 
-	why[0] = '\0';
+	error_clear(error);
 	own_refresh();
 	err = discovery_scan(visit_process, &search, NULL);
 	if (!err && !search.count) {
-		err = say_none(&search, why, why_size);
+		err = say_none(&search, error);
 	} else if (!err && search.count > 1) {
-		say_many(&search, why, why_size);
-		err = -ENOTUNIQ;
+		err = say_many(&search, error);
 	} else if (!err) {
 		*out = search.matches[0].container;
-		err = group_of(&search.matches[0], group, why, why_size);
+		err = group_of(&search.matches[0], group, error);
 	}
-	if (err && !why[0])
-		snprintf(why, why_size, "container %s: cannot look for it: %s", query, strerror(-err));
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_ITER (hh, search.seen, entry, next) {
-		HASH_DEL(search.seen, entry);
-		free(entry);
-	}
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	if (!err)
+		error_clear(error);
+	else if (!error->code)
+		error_set(error, err, "container %s: cannot look for it: %s", query, strerror(-err));
+	for (uint32_t i = 0; i < search.seen.count; i++)
+		free(*(char **)intern_item(&search.seen, i));
+	intern_free(&search.seen);
 	free(search.matches);
 	return err;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "container/cgroup.h"
 
 struct discovery_container {
@@ -34,11 +35,11 @@ bool discovery_container_matches(const struct discovery_container *container, co
 
 /*
  * Finds the one container, among those that have processes, that query means, and its cgroup. Returns 0; with one
- * sentence in why -ENOENT, -ENOTUNIQ (the matches are listed), -ENODATA (it is known and has no process) or another
+ * sentence in *error -ENOENT, -ENOTUNIQ (the matches are listed), -ENODATA (it is known and has no process) or another
  * negative errno.
  */
 int discovery_container_find(const char *query, struct discovery_container *out, struct discovery_cgroup *group,
-			     char *why, size_t why_size);
+			     struct error *error);
 
 /* Forgets all that is remembered of containers. */
 void discovery_container_free(void);

@@ -21,8 +21,6 @@
 /* Of a question that is asked once, before the run. */
 #define PATIENCE_S 5.0
 
-#define WHY_MAX 2048
-
 struct runtimes_question {
 	pid_t pid;
 	uint32_t room;
@@ -33,12 +31,22 @@ struct runtimes_answer {
 	enum discovery_result result;
 	uint32_t room;
 	uint64_t count;
-	char why[WHY_MAX];
+	struct error error;
 	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
 };
 
 /* The parsers in a helper may have been made to write anything: a text of its answers ends in its room. */
 #define END_TEXT(text) ((text)[sizeof(text) - 1] = '\0')
+
+/* Takes over what a helper said. Returns its code. */
+static int take_error(struct error *error, const struct error *said)
+{
+	*error = *said;
+	END_TEXT(error->text);
+	if (error->code > 0)
+		error->code = -EIO;
+	return error->code;
+}
 
 static int serve_runtimes(const void *question, size_t question_size, void *answer, size_t *size)
 {
@@ -53,7 +61,7 @@ static int serve_runtimes(const void *question, size_t question_size, void *answ
 	else
 		discovery_memo_end();
 	memset(a, 0, sizeof(*a));
-	a->result = discovery_runtimes(q->pid, a->pythons, q->room, &count, a->why, sizeof(a->why));
+	a->result = discovery_runtimes(q->pid, a->pythons, q->room, &count, &a->error);
 	a->count = count;
 	*size = sizeof(*a);
 	return 0;
@@ -79,32 +87,31 @@ static void end_container_texts(struct discovery_container *container)
 }
 
 /* No answer came. */
-static enum discovery_result unanswered(pid_t pid, int err, char *why, size_t why_size)
+static enum discovery_result unanswered(pid_t pid, int err, struct error *error)
 {
 	const char *at = foreign_stuck_at();
 	struct procfs_stat stat;
 
 	if (procfs_stat(pid, &stat)) {
-		snprintf(why, why_size, "there is no process %d (any more)", pid);
+		error_set(error, -ESRCH, "there is no process %d (any more)", pid);
 		return DISCOVERY_GONE;
 	}
 	if (err == -EBUSY) {
-		snprintf(why, why_size,
-			 "process %d (%s) is left out: questions about it, or about its user's other processes, took "
-			 "too "
-			 "long a moment ago; a file system there may not answer",
-			 pid, stat.comm);
+		error_set(error, err,
+			  "process %d (%s) is left out: questions about it, or about its user's other processes, took "
+			  "too long a moment ago; a file system there may not answer",
+			  pid, stat.comm);
 		return DISCOVERY_LATER;
 	}
 	if (err == -ETIMEDOUT)
-		snprintf(why, why_size,
-			 "process %d (%s) is left out: looking at the files that it maps took more than %.0f s%s%s; a "
-			 "file system there may not answer",
-			 pid, stat.comm, FOREIGN_SLOW_S, at[0] ? ", the last of which was " : "", at);
+		error_set(error, err,
+			  "process %d (%s) is left out: looking at the files that it maps took more than %.0f s%s%s; a "
+			  "file system there may not answer",
+			  pid, stat.comm, FOREIGN_SLOW_S, at[0] ? ", the last of which was " : "", at);
 	else
-		snprintf(why, why_size,
-			 "process %d (%s) is left out: the helper that looked at the files it maps failed%s%s: %s", pid,
-			 stat.comm, at[0] ? " at " : "", at, strerror(-err));
+		error_set(error, err,
+			  "process %d (%s) is left out: the helper that looked at the files it maps failed%s%s: %s",
+			  pid, stat.comm, at[0] ? " at " : "", at, strerror(-err));
 	return DISCOVERY_UNSUPPORTED;
 }
 
@@ -134,7 +141,7 @@ static bool is_sound(const struct runtimes_answer *answer, pid_t pid, size_t roo
 }
 
 enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many, struct discovery_python *out,
-					     size_t room, size_t *count, char *why, size_t why_size)
+					     size_t room, size_t *count, struct error *error)
 {
 	const struct runtimes_question question = {.pid = pid, .room = (uint32_t)room, .many = many};
 	struct runtimes_answer *answer = malloc(sizeof(*answer));
@@ -144,7 +151,7 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 
 	*count = 0;
 	memset(out, 0, room * sizeof(*out));
-	snprintf(why, why_size, "%s", "");
+	error_clear(error);
 	if (answer)
 		err = foreign_ask(serve_runtimes, (struct foreign_subject){pid, life}, &question, sizeof(question),
 				  answer, sizeof(*answer), &size, SLICE_S);
@@ -152,25 +159,25 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 		err = -EPROTO;
 	if (err) {
 		free(answer);
-		return err == -EINPROGRESS ? DISCOVERY_PENDING : unanswered(pid, err, why, why_size);
+		return err == -EINPROGRESS ? DISCOVERY_PENDING : unanswered(pid, err, error);
 	}
 	result = answer->result;
 	*count = answer->count;
 	memcpy(out, answer->pythons, room * sizeof(*out));
 	for (size_t i = 0; i < room; i++)
 		end_texts(&out[i]);
-	snprintf(why, why_size, "%.*s", (int)sizeof(answer->why) - 1, answer->why);
+	take_error(error, &answer->error);
 	free(answer);
 	return result;
 }
 
 enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct discovery_python *out, size_t room,
-					      size_t *count, char *why, size_t why_size)
+					      size_t *count, struct error *error)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	enum discovery_result result;
 
-	while ((result = discovery_ask_runtimes(pid, 0, many, out, room, count, why, why_size)) == DISCOVERY_PENDING) {
+	while ((result = discovery_ask_runtimes(pid, 0, many, out, room, count, error)) == DISCOVERY_PENDING) {
 		if (foreign_is_interrupted())
 			break;
 		nanosleep(&pause, NULL);
@@ -178,40 +185,31 @@ enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct disco
 	return result == DISCOVERY_LATER ? DISCOVERY_UNSUPPORTED : result;
 }
 
-/* A number, and a sentence. */
-struct told {
-	int err;
-	char why[WHY_MAX];
-};
-
 static int serve_validate(const void *question, size_t question_size, void *answer, size_t *size)
 {
-	struct told *told = answer;
+	struct error *error = answer;
 	struct discovery_python python;
 
 	if (question_size != sizeof(python))
 		return -EINVAL;
 	memcpy(&python, question, sizeof(python));
-	told->why[0] = '\0';
-	told->err = discovery_validate(&python, told->why, sizeof(told->why));
-	*size = sizeof(*told);
+	error_clear(error);
+	discovery_validate(&python, error);
+	*size = sizeof(*error);
 	return 0;
 }
 
-int discovery_ask_validate(const struct discovery_python *python, char *why, size_t why_size)
+int discovery_ask_validate(const struct discovery_python *python, struct error *error)
 {
-	struct told told;
+	struct error said;
 	size_t size;
 	int err = foreign_call(serve_validate, (struct foreign_subject){.pid = python->pid}, python, sizeof(*python),
-			       &told, sizeof(told), &size, SHORT_S);
+			       &said, sizeof(said), &size, SHORT_S);
 
-	if (err || size != sizeof(told)) {
-		snprintf(why, why_size, "the memory of process %d (%s) cannot be read: no answer", python->pid,
-			 python->comm);
-		return -EIO;
-	}
-	snprintf(why, why_size, "%.*s", (int)sizeof(told.why) - 1, told.why);
-	return told.err > 0 ? -EIO : told.err;
+	if (err || size != sizeof(said))
+		return error_set(error, -EIO, "the memory of process %d (%s) cannot be read: no answer", python->pid,
+				 python->comm);
+	return take_error(error, &said);
 }
 
 struct mapped_question {
@@ -275,7 +273,7 @@ int discovery_ask_container_of(pid_t pid, struct discovery_container *out)
 struct found_container {
 	struct discovery_container container;
 	struct discovery_cgroup group;
-	struct told told;
+	struct error error;
 };
 
 static int serve_container_find(const void *question, size_t question_size, void *answer, size_t *size)
@@ -286,8 +284,7 @@ static int serve_container_find(const void *question, size_t question_size, void
 	if (!question_size || query[question_size - 1])
 		return -EINVAL;
 	memset(found, 0, sizeof(*found));
-	found->told.err = discovery_container_find(query, &found->container, &found->group, found->told.why,
-						   sizeof(found->told.why));
+	discovery_container_find(query, &found->container, &found->group, &found->error);
 	*size = sizeof(*found);
 	return 0;
 }
@@ -307,7 +304,7 @@ static bool is_group(const char *directory)
 }
 
 int discovery_ask_container_find(const char *query, struct discovery_container *out, struct discovery_cgroup *group,
-				 char *why, size_t why_size)
+				 struct error *error)
 {
 	struct found_container *found = malloc(sizeof(*found));
 	size_t size = 0;
@@ -318,22 +315,21 @@ int discovery_ask_container_find(const char *query, struct discovery_container *
 				   found, sizeof(*found), &size, PATIENCE_S);
 	if (!err)
 		END_TEXT(found->group.directory);
-	if (!err &&
-	    (size != sizeof(*found) || found->told.err > 0 || (!found->told.err && !is_group(found->group.directory))))
+	if (!err && (size != sizeof(*found) || found->error.code > 0 ||
+		     (!found->error.code && !is_group(found->group.directory))))
 		err = -EPROTO;
 	if (err) {
 		const char *at = foreign_stuck_at();
 
-		snprintf(why, why_size, "container %s: cannot look for it: %s%s%s", query, strerror(-err),
-			 err == -ETIMEDOUT && at[0] ? ", at " : "", err == -ETIMEDOUT ? at : "");
+		error_set(error, err, "container %s: cannot look for it: %s%s%s", query, strerror(-err),
+			  err == -ETIMEDOUT && at[0] ? ", at " : "", err == -ETIMEDOUT ? at : "");
 	} else {
 		*out = found->container;
 		*group = found->group;
 		end_container_texts(out);
 		END_TEXT(group->controller);
 		END_TEXT(group->path);
-		snprintf(why, why_size, "%.*s", (int)sizeof(found->told.why) - 1, found->told.why);
-		err = found->told.err;
+		err = take_error(error, &found->error);
 	}
 	free(found);
 	return err;

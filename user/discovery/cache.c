@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files that were analysed, also those that are no Python: most of what any process maps. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 
-#include <uthash.h>
-
 #include "discovery/internal.h"
+#include "base/intern.h"
 #include "base/siphash.h"
 
 /* A machine with many containers maps some thousand distinct libraries. About 400 bytes each. */
@@ -20,10 +17,11 @@ struct cache_key {
 struct cache_entry {
 	struct cache_key key;
 	struct discovery_file file;
-	UT_hash_handle hh;
 };
 
-static struct cache_entry *cache;
+static struct intern cache = INTERN_INIT(sizeof(struct cache_entry), sizeof(struct cache_key));
+/* When the cache is full: the index of the oldest entry. */
+static uint32_t oldest;
 
 /*
  * The same in every process that was forked from one, so that helpers agree on it, and known to nobody else: the key is
@@ -45,49 +43,52 @@ static void key_from_stat(struct cache_key *key, const struct stat *st)
 				  .ctime_nanoseconds = st->st_ctim.tv_nsec};
 }
 
-static void remove_entry(struct cache_entry *entry)
+static void remove_entry(uint32_t index)
 {
-	HASH_DEL(cache, entry);
+	struct cache_entry *entry = intern_item(&cache, index);
+
 	discovery_file_clear(&entry->file);
-	free(entry);
+	intern_remove(&cache, index);
+}
+
+/* The newest entry, which is the last, takes the oldest one's place: those before it are a ring. */
+static void remove_oldest(void)
+{
+	remove_entry(oldest);
+	oldest = (oldest + 1) % (DISCOVERY_CACHE_MAX - 1);
 }
 
 const struct discovery_file *discovery_cache_find(const struct stat *st)
 {
-	struct cache_entry *entry;
 	struct cache_key key;
+	uint32_t i;
 
 	key_from_stat(&key, st);
-	HASH_FIND(hh, cache, &key, sizeof(key), entry);
-	return entry ? &entry->file : NULL;
+	i = intern_find(&cache, &key);
+	return i == INTERN_NONE ? NULL : &((struct cache_entry *)intern_item(&cache, i))->file;
 }
 
 const struct discovery_file *discovery_cache_add(const struct stat *st, struct discovery_file *file)
 {
-	struct cache_entry *entry = calloc(1, sizeof(*entry));
+	struct cache_entry entry = {.file = *file};
+	uint32_t i;
+	bool fresh;
 
-	if (!entry)
-		goto fail;
-	/* uthash keeps the order of insertion: the head is the oldest. */
-	if (HASH_COUNT(cache) >= DISCOVERY_CACHE_MAX)
-		remove_entry(cache);
-	key_from_stat(&entry->key, st);
-	HASH_ADD(hh, cache, key, sizeof(entry->key), entry);
-	if (!entry->hh.tbl)
-		goto fail;
-	entry->file = *file;
-	entry->file.id = id_of(&entry->key);
-	return &entry->file;
-fail:
-	free(entry);
+	key_from_stat(&entry.key, st);
+	entry.file.id = id_of(&entry.key);
+	if (cache.count >= DISCOVERY_CACHE_MAX)
+		remove_oldest();
+	i = intern_add(&cache, &entry, &fresh);
+	if (i != INTERN_NONE)
+		return &((struct cache_entry *)intern_item(&cache, i))->file;
 	discovery_file_clear(file);
 	return NULL;
 }
 
 void discovery_free(void)
 {
-	struct cache_entry *entry, *next;
-
-	HASH_ITER (hh, cache, entry, next)
-		remove_entry(entry);
+	while (cache.count)
+		remove_entry(cache.count - 1);
+	intern_free(&cache);
+	oldest = 0;
 }

@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "discovery/internal.h"
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "base/remote.h"
@@ -35,7 +36,7 @@ struct search {
 	pid_t task; /* that shows what the process maps */
 	char exe[PATH_MAX], root[PATH_MAX];
 	struct mapped_file *files;
-	size_t count, capacity;
+	size_t count, files_room;
 	size_t unreadable;
 	int unreadable_error;
 	bool foreign_main, refused, contradicted;
@@ -44,18 +45,8 @@ struct search {
 	/* What was read of the executable, whose variables can stand for the library's. */
 	struct discovery_file main;
 	uint64_t main_bias;
-	char *why;
-	size_t why_size;
+	struct error *error;
 };
-
-static __attribute__((format(printf, 2, 3))) void explain(struct search *search, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(search->why, search->why_size, fmt, args);
-	va_end(args);
-}
 
 /* The path as the process itself sees it: maps shows a chroot's files from outside. */
 static const char *inside_path(const struct search *search, const char *path)
@@ -82,15 +73,8 @@ static int collect_file(const struct procfs_map *map, void *arg)
 	}
 	if (search->count == DISCOVERY_MAX_FILES)
 		return 0;
-	if (search->count == search->capacity) {
-		size_t capacity = search->capacity ? search->capacity * 2 : 64;
-		void *files = realloc(search->files, capacity * sizeof(*search->files));
-
-		if (!files)
-			return -ENOMEM;
-		search->files = files;
-		search->capacity = capacity;
-	}
+	if (array_reserve(&search->files, &search->files_room, search->count + 1, sizeof(*search->files)))
+		return -ENOMEM;
 	file = &search->files[search->count];
 	*file = (struct mapped_file){.map = *map};
 	file->map.path = strdup(map->path);
@@ -139,7 +123,7 @@ static int look_at(pid_t pid, const struct procfs_map *map, const struct discove
 	*out = discovery_cache_find(&st);
 	if (*out)
 		goto done;
-	err = elf_file_open_fd(fd, &elf);
+	err = elf_file_open(fd, &elf);
 	if (!err)
 		err = discovery_analyse(elf, &file);
 	else if (err == -ENOTSUP)
@@ -183,19 +167,19 @@ static bool find_bias(const struct discovery_file *file, const struct procfs_map
 static enum discovery_result read_offsets(struct search *search, struct discovery_python *out)
 {
 	uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
-	char why[160];
+	struct error error;
 	int err = remote_read(search->pid, out->runtime_addr, bytes, sizeof(bytes));
 
 	if (err == -ESRCH)
 		return DISCOVERY_GONE;
 	if (!err)
-		err = layout_from_debug_offsets(bytes, sizeof(bytes), &out->build, why, sizeof(why));
+		err = layout_from_debug_offsets(bytes, sizeof(bytes), &out->build, &error);
 	else
-		snprintf(why, sizeof(why), "memory at %#" PRIx64 ": %s", out->runtime_addr, strerror(-err));
+		error_set(&error, err, "memory at %#" PRIx64 ": %s", out->runtime_addr, strerror(-err));
 	if (!err)
 		return DISCOVERY_OK;
-	explain(search, "process %d (%s) runs Python %s, whose debug offsets are not usable: %s", search->pid,
-		out->comm, out->version, why);
+	error_set(search->error, -EINVAL, "process %d (%s) runs Python %s, whose debug offsets are not usable: %s",
+		  search->pid, out->comm, out->version, error.text);
 	return DISCOVERY_CONTRADICTED;
 }
 
@@ -287,37 +271,31 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 	if (search->refused)
 		return DISCOVERY_UNSUPPORTED;
 	if (search->foreign_main && has_python_name(search)) {
-		explain(search,
-			"process %d (%s) runs %s, which is a 32-bit program or one for another machine; pybpf "
-			"reads 64-bit "
-			"Python only",
-			search->pid, comm, inside_path(search, search->exe));
+		error_set(search->error, -ENOTSUP,
+			  "process %d (%s) runs %s, which is a 32-bit program or one for another machine; pybpf "
+			  "reads 64-bit "
+			  "Python only",
+			  search->pid, comm, inside_path(search, search->exe));
 		return DISCOVERY_UNSUPPORTED;
 	}
 	if (search->unreadable && (search->unreadable_error == -EPERM || search->unreadable_error == -EACCES)) {
-		explain(search,
-			"%zu of the %zu files that process %d (%s) maps cannot be opened: %s; run as root, "
-			"or with "
-			"CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
-			search->unreadable, search->count, search->pid, comm, strerror(-search->unreadable_error));
+		error_set(search->error, search->unreadable_error,
+			  "%zu of the %zu files that process %d (%s) maps cannot be opened: %s; run as root, "
+			  "or with "
+			  "CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
+			  search->unreadable, search->count, search->pid, comm, strerror(-search->unreadable_error));
 		return DISCOVERY_DENIED;
 	}
 	if (search->unreadable_error == -ENOMEM) {
-		explain(search, "process %d (%s) is left out: looking at the files that it maps took too much memory",
-			search->pid, comm);
+		error_set(search->error, -ENOMEM,
+			  "process %d (%s) is left out: looking at the files that it maps took too much memory",
+			  search->pid, comm);
 		return DISCOVERY_UNSUPPORTED;
 	}
-	explain(search, "process %d (%s) maps no Python: none of its %zu executable files holds CPython's runtime%s",
-		search->pid, comm, search->count, search->unreadable ? " (some could not be opened)" : "");
+	error_set(search->error, -ENOEXEC,
+		  "process %d (%s) maps no Python: none of its %zu executable files holds CPython's runtime%s",
+		  search->pid, comm, search->count, search->unreadable ? " (some could not be opened)" : "");
 	return DISCOVERY_NOT_PYTHON;
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* One more Python: a copy of what is known of the process, to be filled. */
@@ -340,14 +318,13 @@ static enum discovery_result add_python(struct search *search, const struct disc
 	return result;
 }
 
-/* all: do not end with the first Python. */
-static enum discovery_result search_files(struct search *search, bool all)
+static enum discovery_result search_files(struct search *search)
 {
 	const struct discovery_python *out = search->out;
 	enum discovery_result result;
-	uint64_t start = cpu_ns();
+	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	for (size_t i = 0; i < search->count && (all || !search->found); i++) {
+	for (size_t i = 0; i < search->count; i++) {
 		const struct mapped_file *mapped = &search->files[i];
 		const struct discovery_file *file = NULL;
 		uint64_t bias = 0;
@@ -356,8 +333,9 @@ static enum discovery_result search_files(struct search *search, bool all)
 
 		if (discovery_memo_has(&mapped->map))
 			continue;
-		if (cpu_ns() - start > DISCOVERY_MAX_CPU_NS) {
-			explain(search,
+		if (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start > DISCOVERY_MAX_CPU_NS) {
+			error_set(
+				search->error, -ENOTSUP,
 				"process %d (%s) maps files that take too long to read: after %zu of %zu, the last of "
 				"which "
 				"was %s, pybpf looked no further",
@@ -379,8 +357,8 @@ static enum discovery_result search_files(struct search *search, bool all)
 			search->foreign_main = file->kind == DISCOVERY_FILE_FOREIGN;
 		}
 		if (file->kind == DISCOVERY_FILE_REFUSED) {
-			explain(search, "process %d (%s), %s: %s", search->pid, out->comm,
-				inside_path(search, mapped->map.path), file->why);
+			error_set(search->error, -ENOTSUP, "process %d (%s), %s: %s", search->pid, out->comm,
+				  inside_path(search, mapped->map.path), file->refusal);
 			search->refused = true;
 		}
 		if (file->kind == DISCOVERY_FILE_OTHER && !file->copied_runtime && !file->copied_tstate_current &&
@@ -406,7 +384,7 @@ static enum discovery_result search_files(struct search *search, bool all)
 }
 
 /* *again: the thread that showed the process's mappings has ended meanwhile, and another one may show them whole. */
-static enum discovery_result look_once(struct search *search, bool all, bool *again)
+static enum discovery_result look_once(struct search *search, bool *again)
 {
 	struct discovery_python *out = search->out;
 	pid_t pid = search->pid;
@@ -416,8 +394,7 @@ static enum discovery_result look_once(struct search *search, bool all, bool *ag
 
 	memset(out, 0, search->room * sizeof(*out));
 	out->pid = pid;
-	if (search->why_size)
-		search->why[0] = '\0';
+	error_clear(search->error);
 	err = procfs_stat(pid, &stat);
 	if (err)
 		goto failed;
@@ -425,8 +402,9 @@ static enum discovery_result look_once(struct search *search, bool all, bool *ag
 	snprintf(out->comm, sizeof(out->comm), "%s", stat.comm);
 	search->task = procfs_task(pid, &stat);
 	if (!search->task) {
-		explain(search, "process %d (%s) has ended and waits for its parent (%d) to collect it", pid, out->comm,
-			stat.ppid);
+		error_set(search->error, -ESRCH,
+			  "process %d (%s) has ended and waits for its parent (%d) to collect it", pid, out->comm,
+			  stat.ppid);
 		result = DISCOVERY_ZOMBIE;
 		goto done;
 	}
@@ -435,7 +413,7 @@ static enum discovery_result look_once(struct search *search, bool all, bool *ag
 	err = procfs_each_map(search->task, collect_file, search);
 	if (err)
 		goto failed;
-	result = search_files(search, all);
+	result = search_files(search);
 	/* Its end makes files unreadable one by one, and its number can be another's by now. */
 	if (result != DISCOVERY_UNSUPPORTED && (procfs_stat(pid, &stat) || stat.start_time != out->start_time)) {
 		err = -ESRCH;
@@ -444,12 +422,12 @@ static enum discovery_result look_once(struct search *search, bool all, bool *ag
 	goto done;
 failed:
 	if (err == -ESRCH) {
-		explain(search, "there is no process %d (any more)", pid);
+		error_set(search->error, err, "there is no process %d (any more)", pid);
 		result = DISCOVERY_GONE;
 	} else {
-		explain(search, "cannot read the mappings of process %d%s%s%s in /proc: %s%s", pid,
-			out->comm[0] ? " (" : "", out->comm, out->comm[0] ? ")" : "", strerror(-err),
-			err == -EACCES || err == -EPERM ? "; run as root, or with CAP_SYS_PTRACE" : "");
+		error_set(search->error, err, "cannot read the mappings of process %d%s%s%s in /proc: %s%s", pid,
+			  out->comm[0] ? " (" : "", out->comm, out->comm[0] ? ")" : "", strerror(-err),
+			  err == -EACCES || err == -EPERM ? "; run as root, or with CAP_SYS_PTRACE" : "");
 		result = DISCOVERY_DENIED;
 	}
 done:
@@ -461,32 +439,19 @@ done:
 	return result;
 }
 
-static enum discovery_result look_for(pid_t pid, bool all, struct discovery_python *out, size_t room, size_t *count,
-				      char *why, size_t why_size)
+enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count,
+					 struct error *error)
 {
 	enum discovery_result result = DISCOVERY_GONE;
 	bool again = true;
 
 	for (int i = 0; i < 2 && again; i++) {
-		struct search search = {.pid = pid, .out = out, .room = room, .why = why, .why_size = why_size};
+		struct search search = {.pid = pid, .out = out, .room = room, .error = error};
 
-		result = look_once(&search, all, &again);
+		result = look_once(&search, &again);
 		*count = search.found;
 	}
 	return result;
-}
-
-enum discovery_result discovery_process(pid_t pid, struct discovery_python *out, char *why, size_t why_size)
-{
-	size_t count;
-
-	return look_for(pid, false, out, 1, &count, why, why_size);
-}
-
-enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count, char *why,
-					 size_t why_size)
-{
-	return look_for(pid, true, out, room, count, why, why_size);
 }
 
 int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id)

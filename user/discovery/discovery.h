@@ -7,20 +7,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "discovery/layout.h"
 #include "base/procfs.h"
 
 enum discovery_result {
 	DISCOVERY_OK = 0,
 	DISCOVERY_NOT_PYTHON,   /* no CPython in its mappings (yet: see discovery_process) */
-	DISCOVERY_UNSUPPORTED,  /* a Python that is refused: why says which and what was found */
+	DISCOVERY_UNSUPPORTED,  /* a Python that is refused: *error says which and what was found */
 	DISCOVERY_CONTRADICTED, /* a Python whose memory does not say what its files do (yet: a loader can be at work)
 				 */
 	DISCOVERY_GONE,         /* no such process, or it ended meanwhile */
 	DISCOVERY_ZOMBIE,       /* it has ended and waits for its parent */
-	DISCOVERY_DENIED,       /* not readable: why says what is missing */
+	DISCOVERY_DENIED,       /* not readable: *error says what is missing */
 	DISCOVERY_PENDING,      /* by discovery_ask.h alone: the answer is not there yet */
-	DISCOVERY_LATER,        /* likewise: its user's processes are not asked about now; why has a sentence */
+	DISCOVERY_LATER,        /* likewise: its user's processes are not asked about now; *error has a sentence */
 };
 
 struct discovery_python {
@@ -53,20 +54,14 @@ struct discovery_python {
 int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id);
 
 /*
- * Looks once at process pid. Fills *out on DISCOVERY_OK; else one sentence in why (what was tried, what was
- * found, what to do). The interpreter need not be initialised yet: everything is known from the mapped files.
- * Analysed files are remembered by device, inode, size and change time, so a second process of a known binary
- * costs no parsing.
+ * Looks once for every Python of the process, in all of its files: *count says how many there are, of which out has the
+ * first `room`. Not DISCOVERY_OK: one sentence in *error (what was tried, what was found, what to do); on DISCOVERY_OK
+ * a sentence about a Python that is refused beside those, or none. DISCOVERY_CONTRADICTED is of one of them: the others
+ * are in out. An interpreter need not be initialised yet: everything is known from the mapped files. Analysed files are
+ * remembered by device, inode, size and change time, so a second process of a known binary costs no parsing.
  */
-enum discovery_result discovery_process(pid_t pid, struct discovery_python *out, char *why, size_t why_size);
-
-/*
- * Looks for every Python of the process, in all of its files: *count says how many there are, of which out has the
- * first `room`. Returns as discovery_process does; on DISCOVERY_OK why has a sentence about a Python that is refused
- * beside those, or is empty. DISCOVERY_CONTRADICTED is of one of them: the others are in out.
- */
-enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count, char *why,
-					 size_t why_size);
+enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count,
+					 struct error *error);
 
 /* Has the Python an interpreter? One that cannot be read may have. */
 bool discovery_is_running(const struct discovery_python *python);
@@ -74,9 +69,9 @@ bool discovery_is_running(const struct discovery_python *python);
 /*
  * Checks that the layout fits the live process: interp_head's interpreter has a thread state that points back
  * to it, whose thread id is plausible. Returns 0; -EAGAIN when the interpreter is not initialised yet;
- * -EINVAL when memory contradicts the layout (why says what); -ESRCH when the process has ended; -EPERM.
+ * -EINVAL when memory contradicts the layout (*error says what); -ESRCH when the process has ended; -EPERM.
  */
-int discovery_validate(const struct discovery_python *python, char *why, size_t why_size);
+int discovery_validate(const struct discovery_python *python, struct error *error);
 
 /*
  * Between the two a mapped file that was found to be no Python is not opened again for other processes that map it: for

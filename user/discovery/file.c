@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One ELF file: does it hold a Python runtime, where, which (cpython.md section 1)? */
+/* One ELF file: does it hold a Python runtime, where, which? */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,7 +180,7 @@ static int decode_interp_head(const struct discovery_symbols *symbols, uint64_t 
 #endif
 
 /* 2.7 and 3.6: no _PyRuntime; interp_head is a static variable. */
-static int find_old_runtime(const struct anchor *anchor, struct discovery_runtime *out, char *why, size_t why_size)
+static int find_old_runtime(const struct anchor *anchor, struct discovery_runtime *out, struct error *error)
 {
 	struct elf_symbol head;
 
@@ -194,42 +194,39 @@ static int find_old_runtime(const struct anchor *anchor, struct discovery_runtim
 		snprintf(out->source, sizeof(out->source), "%s, PyInterpreterState_Head's code", anchor->source);
 		return 0;
 	}
-	snprintf(why, why_size,
-		 "Python %s keeps its interpreters in the variable interp_head, which was stripped from it, "
-		 "and "
-		 "the code of PyInterpreterState_Head and PyInterpreterState_New does not show it; use an "
-		 "interpreter that is not stripped",
-		 out->version.text);
-	return -ENOTSUP;
+	return error_set(error, -ENOTSUP,
+			 "Python %s keeps its interpreters in the variable interp_head, which was stripped from it, "
+			 "and "
+			 "the code of PyInterpreterState_Head and PyInterpreterState_New does not show it; use an "
+			 "interpreter that is not stripped",
+			 out->version.text);
 }
 
-static int find_table(const struct anchor *anchor, struct discovery_runtime *out, char *why, size_t why_size)
+static int find_table(const struct anchor *anchor, struct discovery_runtime *out, struct error *error)
 {
 	const struct discovery_version *version = &out->version;
 	bool trace_refs = discovery_symbol(&anchor->symbols, "_Py_AddToAllObjects", NULL);
 
 	/* To 3.7 Py_DEBUG implied Py_TRACE_REFS, which puts two pointers before every object. */
-	if (version->major == 3 && version->minor >= 8 && trace_refs) {
-		snprintf(why, why_size,
-			 "Python %s was built with --with-trace-refs, whose objects have another layout; use "
-			 "a build "
-			 "without it",
-			 version->text);
-		return -ENOTSUP;
-	}
+	if (version->major == 3 && version->minor >= 8 && trace_refs)
+		return error_set(error, -ENOTSUP,
+				 "Python %s was built with --with-trace-refs, whose objects have another layout; use "
+				 "a build "
+				 "without it",
+				 version->text);
 	if (!layout_from_table(version->major, version->minor, version->debug_build, &out->build))
 		return 0;
 	if (version->major == 3 && version->minor >= 13)
-		snprintf(why, why_size,
-			 "Python %s has no debug offsets at its _PyRuntime; pybpf cannot know its layout",
-			 version->text);
+		error_set(error, -ENOTSUP,
+			  "Python %s has no debug offsets at its _PyRuntime; pybpf cannot know its layout",
+			  version->text);
 	else
-		snprintf(why, why_size, "it is Python %s%s; pybpf reads CPython 2.7 and 3.6 or newer", version->text,
-			 version->debug_build ? " (a debug build)" : "");
+		error_set(error, -ENOTSUP, "it is Python %s%s; pybpf reads CPython 2.7 and 3.6 or newer", version->text,
+			  version->debug_build ? " (a debug build)" : "");
 	return -ENOTSUP;
 }
 
-static int analyse_runtime(const struct anchor *anchor, struct discovery_runtime *out, char *why, size_t why_size)
+static int analyse_runtime(const struct anchor *anchor, struct discovery_runtime *out, struct error *error)
 {
 	uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
 	struct elf_symbol code_type;
@@ -240,25 +237,23 @@ static int analyse_runtime(const struct anchor *anchor, struct discovery_runtime
 	if (!anchor->old)
 		n = elf_file_read(anchor->symbols.elf, anchor->addr, bytes, sizeof(bytes));
 	if (n > 0 && layout_has_debug_offsets(bytes, n)) {
-		char text[DISCOVERY_WHY_MAX - 64];
+		struct error offsets;
 
-		if (layout_from_debug_offsets(bytes, n, &out->build, text, sizeof(text))) {
-			snprintf(why, why_size, "its debug offsets are not usable: %s", text);
-			return -ENOTSUP;
-		}
+		if (layout_from_debug_offsets(bytes, n, &out->build, &offsets))
+			return error_set(error, -ENOTSUP, "its debug offsets are not usable: %s", offsets.text);
 		hex = out->build.version_hex;
 	}
-	err = discovery_find_version(&anchor->symbols, hex, anchor->old, &out->version, why, why_size);
+	err = discovery_find_version(&anchor->symbols, hex, anchor->old, &out->version, error);
 	if (err)
 		return err;
 	if (!hex && out->version.major == 3 && out->version.minor >= 13)
 		out->build_in_memory = true;
 	else if (!hex)
-		err = find_table(anchor, out, why, why_size);
+		err = find_table(anchor, out, error);
 	if (err)
 		return err;
 	if (anchor->old) {
-		err = find_old_runtime(anchor, out, why, why_size);
+		err = find_old_runtime(anchor, out, error);
 		if (err)
 			return err;
 	} else {
@@ -266,11 +261,9 @@ static int analyse_runtime(const struct anchor *anchor, struct discovery_runtime
 		snprintf(out->source, sizeof(out->source), "%s", anchor->source);
 	}
 	if (anchor->size && !out->build_in_memory && !anchor->old &&
-	    out->build.runtime_interp_head + 8ULL > anchor->size) {
-		snprintf(why, why_size, "its _PyRuntime has %llu bytes, too few for Python %s",
-			 (unsigned long long)anchor->size, out->version.text);
-		return -ENOTSUP;
-	}
+	    out->build.runtime_interp_head + 8ULL > anchor->size)
+		return error_set(error, -ENOTSUP, "its _PyRuntime has %llu bytes, too few for Python %s",
+				 (unsigned long long)anchor->size, out->version.text);
 	if (discovery_symbol(&anchor->symbols, "PyCode_Type", &code_type))
 		out->code_type = code_type.value;
 	return 0;
@@ -278,7 +271,8 @@ static int analyse_runtime(const struct anchor *anchor, struct discovery_runtime
 
 int discovery_analyse(struct elf_file *elf, struct discovery_file *out)
 {
-	char why[DISCOVERY_WHY_MAX] = "", pypy[16];
+	struct error error;
+	char pypy[16];
 	struct anchor anchor;
 	int err;
 
@@ -286,8 +280,8 @@ int discovery_analyse(struct elf_file *elf, struct discovery_file *out)
 	out->code_count = elf_file_code_segments(elf, out->code, DISCOVERY_CODE_SEGMENTS);
 	if (is_pypy(elf)) {
 		discovery_pypy_version(elf, pypy, sizeof(pypy));
-		snprintf(why, sizeof(why), "this is PyPy%s%s; pybpf reads CPython only: use PyPy's own vmprof",
-			 pypy[0] ? " " : "", pypy);
+		error_set(&error, -ENOTSUP, "this is PyPy%s%s; pybpf reads CPython only: use PyPy's own vmprof",
+			  pypy[0] ? " " : "", pypy);
 		goto refuse;
 	}
 	if (!find_anchor(elf, out, &anchor))
@@ -297,13 +291,13 @@ int discovery_analyse(struct elf_file *elf, struct discovery_file *out)
 	if (!out->runtime)
 		return -ENOMEM;
 	out->kind = DISCOVERY_FILE_PYTHON;
-	err = analyse_runtime(&anchor, out->runtime, why, sizeof(why));
+	err = analyse_runtime(&anchor, out->runtime, &error);
 	if (!err)
 		return 0;
 refuse:
 	discovery_file_clear(out);
-	out->why = strdup(why);
-	if (!out->why)
+	out->refusal = strdup(error.text);
+	if (!out->refusal)
 		return -ENOMEM;
 	out->kind = DISCOVERY_FILE_REFUSED;
 	return 0;
@@ -312,7 +306,7 @@ refuse:
 void discovery_file_clear(struct discovery_file *file)
 {
 	free(file->runtime);
-	free(file->why);
+	free(file->refusal);
 	file->runtime = NULL;
-	file->why = NULL;
+	file->refusal = NULL;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "discovery/ask.h"
+#include "base/array.h"
 #include "base/procfs.h"
 
 /* Generations of processes above one that are asked for: PIDs that are given out anew could make a ring. */
@@ -16,15 +17,11 @@
 
 int discovery_numbers_add(struct discovery_numbers *numbers, uint32_t number)
 {
-	uint32_t *items;
-
 	if (discovery_numbers_have(numbers, number))
 		return 0;
-	items = realloc(numbers->items, (numbers->count + 1) * sizeof(*items));
-	if (!items)
+	if (array_reserve(&numbers->items, &numbers->room, numbers->count + 1, sizeof(*numbers->items)))
 		return -ENOMEM;
-	items[numbers->count++] = number;
-	numbers->items = items;
+	numbers->items[numbers->count++] = number;
 	return 0;
 }
 
@@ -38,23 +35,20 @@ bool discovery_numbers_have(const struct discovery_numbers *numbers, uint32_t nu
 
 int discovery_texts_add(struct discovery_texts *texts, const char *text)
 {
-	const char **items = realloc(texts->items, (texts->count + 1) * sizeof(*items));
-
-	if (!items)
+	if (array_reserve(&texts->items, &texts->room, texts->count + 1, sizeof(*texts->items)))
 		return -ENOMEM;
-	items[texts->count++] = text;
-	texts->items = items;
+	texts->items[texts->count++] = text;
 	return 0;
 }
 
-int discovery_filter_resolve(struct discovery_filter *filter, char *why, size_t why_size)
+int discovery_filter_resolve(struct discovery_filter *filter, struct error *error)
 {
 	struct discovery_cgroup_mounts mounts = {0};
 	struct discovery_container container;
 	size_t count = filter->containers.count + filter->cgroups.count;
 	int err = 0;
 
-	why[0] = '\0';
+	error_clear(error);
 	if (!count)
 		return 0;
 	filter->groups = calloc(count, sizeof(*filter->groups));
@@ -62,15 +56,15 @@ int discovery_filter_resolve(struct discovery_filter *filter, char *why, size_t 
 		err = -ENOMEM;
 	for (size_t i = 0; i < filter->containers.count && !err; i++)
 		err = discovery_ask_container_find(filter->containers.items[i], &container,
-						   &filter->groups[filter->group_count++], why, why_size);
+						   &filter->groups[filter->group_count++], error);
 	if (!err && filter->cgroups.count)
 		err = discovery_cgroup_mounts_read(&mounts);
 	for (size_t i = 0; i < filter->cgroups.count && !err; i++)
 		err = discovery_cgroup_resolve(&mounts, filter->cgroups.items[i],
-					       &filter->groups[filter->group_count++], why, why_size);
+					       &filter->groups[filter->group_count++], error);
 	discovery_cgroup_mounts_free(&mounts);
-	if (err && !why[0])
-		snprintf(why, why_size, "cannot find out about the cgroups: %s", strerror(-err));
+	if (err && !error->code)
+		error_set(error, err, "cannot find out about the cgroups: %s", strerror(-err));
 	return err;
 }
 

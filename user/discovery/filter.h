@@ -8,18 +8,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "container/cgroup.h"
 #include "container/container.h"
 #include "base/scan.h"
 
 struct discovery_numbers {
 	uint32_t *items;
-	size_t count;
+	size_t count, room;
 };
 
 struct discovery_texts {
 	const char **items; /* not owned: they are the command line's */
-	size_t count;
+	size_t count, room;
 };
 
 struct discovery_filter {
@@ -44,8 +45,8 @@ int discovery_numbers_add(struct discovery_numbers *numbers, uint32_t number);
 bool discovery_numbers_have(const struct discovery_numbers *numbers, uint32_t number);
 int discovery_texts_add(struct discovery_texts *texts, const char *text);
 
-/* Finds the groups of the containers and cgroups. Returns 0, or negative errno with one sentence in why. */
-int discovery_filter_resolve(struct discovery_filter *filter, char *why, size_t why_size);
+/* Finds the groups of the containers and cgroups. Returns 0, or negative errno with one sentence in *error. */
+int discovery_filter_resolve(struct discovery_filter *filter, struct error *error);
 
 /*
  * Is the process wanted? container is the one that it is in, or NULL; it is looked at only where containers are

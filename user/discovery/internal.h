@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "discovery/discovery.h"
 #include "base/elf_file.h"
 #include "base/procfs.h"
 
-#define DISCOVERY_WHY_MAX       256
 #define DISCOVERY_CODE_SEGMENTS 4
 
 enum discovery_kind {
@@ -54,7 +54,7 @@ struct discovery_file {
 	 */
 	uint64_t copied_runtime, copied_tstate_current, copied_code_type;
 	struct discovery_runtime *runtime; /* DISCOVERY_FILE_PYTHON */
-	char *why;                         /* DISCOVERY_FILE_REFUSED: a sentence, without the file's name */
+	char *refusal;                     /* DISCOVERY_FILE_REFUSED: a sentence, without the file's name */
 };
 
 /* Where symbols are looked up: .dynsym alone where it exports CPython's names, else .symtab too. */
@@ -70,10 +70,10 @@ bool discovery_symbol(const struct discovery_symbols *symbols, const char *name,
 /*
  * Finds the version from at least two sources that agree, or one that carries its own proof. offsets_hex is
  * the version in the debug offsets, or 0; old is true for an interpreter without _PyRuntime. Returns 0, or
- * -ENOTSUP with why.
+ * -ENOTSUP with one sentence in *error.
  */
 int discovery_find_version(const struct discovery_symbols *symbols, uint32_t offsets_hex, bool old,
-			   struct discovery_version *out, char *why, size_t why_size);
+			   struct discovery_version *out, struct error *error);
 
 /* Fills out (zeroed) from an ELF file. Returns 0 or -ENOMEM. */
 int discovery_analyse(struct elf_file *elf, struct discovery_file *out);

@@ -125,8 +125,7 @@ struct debug_reader {
 	const uint8_t *bytes;
 	size_t len;
 	const struct debug_table *table;
-	char *why;
-	size_t why_size;
+	struct error *error;
 	char version[16]; /* "3.14.2", for sentences */
 };
 
@@ -138,8 +137,7 @@ __attribute__((format(printf, 2, 3))) static void debug_say_why(const struct deb
 	va_start(args, fmt);
 	vsnprintf(found, sizeof(found), fmt, args);
 	va_end(args);
-	snprintf(reader->why, reader->why_size, "the debug offsets of Python %s are refused: %s", reader->version,
-		 found);
+	error_set(reader->error, -EINVAL, "the debug offsets of Python %s are refused: %s", reader->version, found);
 }
 
 /* A macro, so that analysers, which look into no variadic function, see that it is never 0. */
@@ -544,9 +542,9 @@ static void debug_set_origin(const struct debug_reader *reader, struct layout_bu
 		 build->layout.minor != reader->table->minor ? ", newer than those known" : "");
 }
 
-int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_build *out, char *why, size_t why_size)
+int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_build *out, struct error *error)
 {
-	struct debug_reader reader = {.bytes = bytes, .len = len, .why = why, .why_size = why_size, .version = "?"};
+	struct debug_reader reader = {.bytes = bytes, .len = len, .error = error, .version = "?"};
 	struct layout_build build = {.runtime_tstate_current = LAYOUT_NONE};
 	int err;
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "pybpf.h"
 
 /* An offset in _PyRuntime that this build does not have. */
@@ -33,10 +34,10 @@ int layout_from_table(int major, int minor, bool debug_build, struct layout_buil
 /*
  * Reads a _Py_DebugOffsets from its first len bytes and validates it: cookie, version (3.13 or later; a minor
  * newer than the newest known is taken to have that one's table), every offset aligned and inside its struct's
- * size, every window within the limits of pybpf.h. Returns 0, or -EINVAL with one sentence in why saying what
+ * size, every window within the limits of pybpf.h. Returns 0, or -EINVAL with one sentence in *error saying what
  * was found.
  */
-int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_build *out, char *why, size_t why_size);
+int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_build *out, struct error *error);
 
 /* True if bytes begin with the cookie of a _Py_DebugOffsets. */
 bool layout_has_debug_offsets(const uint8_t *bytes, size_t len);

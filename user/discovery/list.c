@@ -7,19 +7,19 @@
 #include <string.h>
 
 #include "discovery/ask.h"
+#include "base/array.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "base/text.h"
 
 /* A command line can have megabytes. */
 #define COMMAND_MAX 4096
-#define WHY_MAX     1024
 
 struct collector {
 	const struct discovery_filter *filter;
 	struct ps_list *list;
 	struct discovery_numbers met; /* of the filter's PIDs */
-	size_t capacity;
+	size_t rows_room;
 	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
 	size_t nr_pythons;
 };
@@ -28,15 +28,8 @@ static int add_row(struct collector *c, struct ps_row **row)
 {
 	struct ps_list *list = c->list;
 
-	if (list->count == c->capacity) {
-		size_t capacity = c->capacity ? c->capacity * 2 : 64;
-		void *rows = realloc(list->rows, capacity * sizeof(*list->rows));
-
-		if (!rows)
-			return -ENOMEM;
-		list->rows = rows;
-		c->capacity = capacity;
-	}
+	if (array_reserve(&list->rows, &c->rows_room, list->count + 1, sizeof(*list->rows)))
+		return -ENOMEM;
 	*row = &list->rows[list->count++];
 	**row = (struct ps_row){.supported = false};
 	return 0;
@@ -90,17 +83,17 @@ static int fill_pythons(const struct collector *c, struct ps_row *row)
 	return first ? fill_python(&c->pythons[0], &row->python) : err;
 }
 
-static int fill_row(const struct collector *c, const struct discovery_process *process, bool supported, const char *why,
-		    struct ps_row *row)
+static int fill_row(const struct collector *c, const struct discovery_process *process, bool supported,
+		    const char *refusal, struct ps_row *row)
 {
 	row->process = *process;
 	row->supported = supported;
 	if (discovery_ask_container_of(process->pid, &row->container))
 		row->container.id[0] = '\0';
-	row->why = supported ? NULL : text_printable(why);
+	row->refusal = supported ? NULL : text_printable(refusal);
 	row->user = user_name(process->uid);
 	row->command = command_of(process);
-	if (!row->user || !row->command || (!supported && !row->why))
+	if (!row->user || !row->command || (!supported && !row->refusal))
 		return -ENOMEM;
 	return supported ? fill_pythons(c, row) : 0;
 }
@@ -119,7 +112,7 @@ static int visit(const struct discovery_process *process, void *arg)
 	bool named = discovery_numbers_have(&c->filter->pids, process->pid);
 	enum discovery_result result;
 	struct ps_row *row;
-	char why[WHY_MAX];
+	struct error error;
 	bool supported;
 	int err;
 
@@ -128,8 +121,7 @@ static int visit(const struct discovery_process *process, void *arg)
 	if (!is_wanted(c->filter, process) || (!named && (process->kernel_thread || process->ended)))
 		return 0;
 	c->list->looked_at++;
-	result = discovery_wait_runtimes(process->pid, true, c->pythons, PYBPF_MAX_RUNTIMES, &c->nr_pythons, why,
-					 sizeof(why));
+	result = discovery_wait_runtimes(process->pid, true, c->pythons, PYBPF_MAX_RUNTIMES, &c->nr_pythons, &error);
 	if (result == DISCOVERY_PENDING)
 		return -EINTR;
 	if (c->nr_pythons > PYBPF_MAX_RUNTIMES)
@@ -138,11 +130,11 @@ static int visit(const struct discovery_process *process, void *arg)
 	if (!supported && result != DISCOVERY_UNSUPPORTED && result != DISCOVERY_CONTRADICTED &&
 	    !(result == DISCOVERY_DENIED && has_python_name(process))) {
 		c->list->denied += result == DISCOVERY_DENIED;
-		log_printf(named ? LOG_WARN : result == DISCOVERY_DENIED ? LOG_INFO : LOG_DEBUG, "%s", why);
+		log_printf(named ? LOG_WARN : result == DISCOVERY_DENIED ? LOG_INFO : LOG_DEBUG, "%s", error.text);
 		return 0;
 	}
 	err = add_row(c, &row);
-	return err ?: fill_row(c, process, supported, why, row);
+	return err ?: fill_row(c, process, supported, error.text, row);
 }
 
 int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
@@ -177,7 +169,7 @@ void ps_free(struct ps_list *list)
 		free(list->rows[i].python.path);
 		for (size_t k = 0; k < list->rows[i].nr_more; k++)
 			free(list->rows[i].more[k].path);
-		free(list->rows[i].why);
+		free(list->rows[i].refusal);
 		free(list->rows[i].user);
 		free(list->rows[i].command);
 	}
@@ -272,7 +264,7 @@ int ps_table(const struct ps_list *list, size_t width, FILE *out)
 		if (list->rows[n].supported)
 			continue;
 		fputs(head ? "" : "\nNot supported:\n", out);
-		fprintf(out, "  %s\n", list->rows[n].why);
+		fprintf(out, "  %s\n", list->rows[n].refusal);
 		head = true;
 	}
 	for (size_t n = 0; cells && n < list->count; n++)
@@ -320,7 +312,7 @@ void ps_json(const struct ps_list *list, FILE *out)
 		json_member("version", row->supported ? row->python.version : NULL, out);
 		json_member("path", row->python.path, out);
 		json_more_pythons(row, out);
-		json_member("not_supported", row->why, out);
+		json_member("not_supported", row->refusal, out);
 		if (!container->id[0]) {
 			fputs(", \"container\": null}", out);
 			continue;

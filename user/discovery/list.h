@@ -22,7 +22,7 @@ struct ps_row {
 	struct ps_python python;
 	struct ps_python more[PYBPF_MAX_RUNTIMES - 1]; /* the process's other Pythons, if it has any */
 	size_t nr_more;
-	char *why;            /* not supported: a sentence */
+	char *refusal;        /* not supported: a sentence */
 	char *user, *command; /* command: the arguments, "[comm]" without */
 };
 

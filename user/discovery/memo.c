@@ -3,11 +3,8 @@
  * Mappings that show no Python, for the time of one look at many processes. What is kept longer goes by device, inode,
  * size and change time, which takes opening the file: most of what such a look would cost.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <uthash.h>
-
 #include "discovery/internal.h"
+#include "base/intern.h"
 
 /* Device and inode alone are not enough: btrfs shows one device for all subvolumes, whose inodes have the same numbers.
  */
@@ -16,15 +13,10 @@ struct memo_key {
 	uint32_t dev_major, dev_minor;
 };
 
-struct memo_entry {
-	struct memo_key key;
-	UT_hash_handle hh;
-};
-
 /* Some 8 MiB: a process can map as many files as it likes. */
 #define MEMO_MAX 65536
 
-static struct memo_entry *memo;
+static struct intern memo = INTERN_INIT(sizeof(struct memo_key), sizeof(struct memo_key));
 static bool memo_on;
 
 static void memo_key(struct memo_key *key, const struct procfs_map *map)
@@ -47,38 +39,28 @@ void discovery_memo_begin(void)
 
 void discovery_memo_end(void)
 {
-	struct memo_entry *entry, *next;
-
 	memo_on = false;
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_ITER (hh, memo, entry, next) {
-		HASH_DEL(memo, entry);
-		free(entry);
-	}
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	intern_free(&memo);
 }
 
 bool discovery_memo_has(const struct procfs_map *map)
 {
-	struct memo_entry *entry;
 	struct memo_key key;
 
 	if (!memo_on)
 		return false;
 	memo_key(&key, map);
-	HASH_FIND(hh, memo, &key, sizeof(key), entry);
-	return entry;
+	return intern_find(&memo, &key) != INTERN_NONE;
 }
 
 void discovery_memo_add(const struct procfs_map *map)
 {
-	struct memo_entry *entry = memo_on && HASH_COUNT(memo) < MEMO_MAX ? calloc(1, sizeof(*entry)) : NULL;
+	struct memo_key key;
+	bool fresh;
 
-	/* Without room the file is opened again. */
-	if (!entry)
+	if (!memo_on || memo.count >= MEMO_MAX)
 		return;
-	memo_key(&entry->key, map);
-	HASH_ADD(hh, memo, key, sizeof(entry->key), entry);
-	if (!entry->hh.tbl)
-		free(entry);
+	memo_key(&key, map);
+	/* Without room the file is opened again. */
+	intern_add(&memo, &key, &fresh);
 }

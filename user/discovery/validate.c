@@ -18,8 +18,7 @@
 
 struct validation {
 	const struct discovery_python *python;
-	char *why;
-	size_t why_size;
+	struct error *error;
 	size_t threads; /* that fit, with an identity */
 };
 
@@ -35,25 +34,28 @@ static bool is_object_address(uint64_t addr)
 
 static int contradict(const struct validation *v, const char *what, uint64_t addr, uint64_t value)
 {
-	snprintf(v->why, v->why_size, "process %d (%s) does not look like Python %s: %s at %#" PRIx64 " is %#" PRIx64,
-		 v->python->pid, v->python->comm, v->python->version, what, addr, value);
-	return -EINVAL;
+	return error_set(v->error, -EINVAL,
+			 "process %d (%s) does not look like Python %s: %s at %#" PRIx64 " is %#" PRIx64,
+			 v->python->pid, v->python->comm, v->python->version, what, addr, value);
 }
 
 static int unreadable(const struct validation *v, const char *what, uint64_t addr, int err)
 {
+	int code = err == -EFAULT ? -EINVAL : err;
+
 	if (err == -ESRCH)
-		snprintf(v->why, v->why_size, "process %d (%s) has ended", v->python->pid, v->python->comm);
+		error_set(v->error, err, "process %d (%s) has ended", v->python->pid, v->python->comm);
 	else if (err == -EPERM)
-		snprintf(v->why, v->why_size,
-			 "the memory of process %d (%s) cannot be read: process_vm_readv is not permitted; pybpf needs "
-			 "CAP_SYS_PTRACE, no seccomp filter that forbids it, and a ptrace_scope below 3; see `pybpf "
-			 "doctor`",
-			 v->python->pid, v->python->comm);
+		error_set(
+			v->error, err,
+			"the memory of process %d (%s) cannot be read: process_vm_readv is not permitted; pybpf needs "
+			"CAP_SYS_PTRACE, no seccomp filter that forbids it, and a ptrace_scope below 3; see `pybpf "
+			"doctor`",
+			v->python->pid, v->python->comm);
 	else
-		snprintf(v->why, v->why_size, "process %d (%s): %s at %#" PRIx64 " cannot be read: %s", v->python->pid,
-			 v->python->comm, what, addr, strerror(-err));
-	return err == -EFAULT ? -EINVAL : err;
+		error_set(v->error, code, "process %d (%s): %s at %#" PRIx64 " cannot be read: %s", v->python->pid,
+			  v->python->comm, what, addr, strerror(-err));
+	return code;
 }
 
 /* thread_id is pthread_self(), on x86-64 the thread control block, whose first word points to itself. */
@@ -154,12 +156,10 @@ static int validate_once(struct validation *v)
 		if (err)
 			return unreadable(v, "the next interpreter", addr, err);
 	}
-	if (!v->threads) {
-		snprintf(v->why, v->why_size, "process %d (%s): Python %s %s", python->pid, python->comm,
-			 python->version,
-			 visited ? "has no thread that runs under its id (yet)" : "is not initialised yet");
-		return -EAGAIN;
-	}
+	if (!v->threads)
+		return error_set(v->error, -EAGAIN, "process %d (%s): Python %s %s", python->pid, python->comm,
+				 python->version,
+				 visited ? "has no thread that runs under its id (yet)" : "is not initialised yet");
 	return check_code_type(v);
 }
 
@@ -170,14 +170,14 @@ bool discovery_is_running(const struct discovery_python *python)
 	return remote_read(python->pid, python->interp_head_addr, &interp, sizeof(interp)) || interp;
 }
 
-int discovery_validate(const struct discovery_python *python, char *why, size_t why_size)
+int discovery_validate(const struct discovery_python *python, struct error *error)
 {
-	struct validation v = {.python = python, .why = why, .why_size = why_size};
+	struct validation v = {.python = python, .error = error};
 	int err = -EINVAL;
 
 	for (int i = 0; i < VALIDATE_ATTEMPTS && err == -EINVAL; i++)
 		err = validate_once(&v);
-	if (!err && why_size)
-		why[0] = '\0';
+	if (!err)
+		error_clear(error);
 	return err;
 }

@@ -210,9 +210,9 @@ static void drop_least(struct found *found)
 		least->major = 0;
 }
 
-/* Names the sources in text, or says in why which two contradict each other. Returns their number or
+/* Names the sources in text, or says in *error which two contradict each other. Returns their number or
  * -ENOTSUP. */
-static int agree(const struct found *found, char *text, size_t size, char *why, size_t why_size)
+static int agree(const struct found *found, char *text, size_t size, struct error *error)
 {
 	int first = first_source(found), count = 0;
 	size_t len = 0;
@@ -221,15 +221,13 @@ static int agree(const struct found *found, char *text, size_t size, char *why, 
 	for (int i = 0; i < SOURCE_COUNT; i++) {
 		if (!found[i].major)
 			continue;
-		if (found[i].major != found[first].major || found[i].minor != found[first].minor) {
-			snprintf(why, why_size,
-				 "its %s says Python %d.%d but its %s says %d.%d; pybpf reads no Python "
-				 "whose version "
-				 "is in doubt",
-				 source_names[first], found[first].major, found[first].minor, source_names[i],
-				 found[i].major, found[i].minor);
-			return -ENOTSUP;
-		}
+		if (found[i].major != found[first].major || found[i].minor != found[first].minor)
+			return error_set(error, -ENOTSUP,
+					 "its %s says Python %d.%d but its %s says %d.%d; pybpf reads no Python "
+					 "whose version "
+					 "is in doubt",
+					 source_names[first], found[first].major, found[first].minor, source_names[i],
+					 found[i].major, found[i].minor);
 		if (len < size)
 			len += snprintf(text + len, size - len, "%s%s", count ? ", " : "", source_names[i]);
 		count++;
@@ -260,7 +258,7 @@ static uint32_t exported_hex(const struct discovery_symbols *symbols)
 }
 
 int discovery_find_version(const struct discovery_symbols *symbols, uint32_t offsets_hex, bool old,
-			   struct discovery_version *out, char *why, size_t why_size)
+			   struct discovery_version *out, struct error *error)
 {
 	struct found found[SOURCE_COUNT] = {{0}};
 	struct string_search search = {.micro = -1};
@@ -293,14 +291,12 @@ int discovery_find_version(const struct discovery_symbols *symbols, uint32_t off
 		drop_least(found);
 		out->debug_build |= search.debug && !symbols->named;
 	}
-	count = agree(found, out->source, sizeof(out->source), why, why_size);
+	count = agree(found, out->source, sizeof(out->source), error);
 	if (count < 0)
 		return count;
-	if (!count || (count < 2 && !hex)) {
-		snprintf(why, why_size, "what tells its version for sure was stripped%s%s",
-			 count ? ": found only its " : "", out->source);
-		return -ENOTSUP;
-	}
+	if (!count || (count < 2 && !hex))
+		return error_set(error, -ENOTSUP, "what tells its version for sure was stripped%s%s",
+				 count ? ": found only its " : "", out->source);
 	first = first_source(found);
 	out->major = found[first].major;
 	out->minor = found[first].minor;

@@ -67,11 +67,11 @@ void doctor_run(struct doctor *d, const struct doctor_check *checks)
 
 static void print_verdict(const struct doctor *d)
 {
-	char why[512];
+	struct error error;
 
 	if (!d->fails)
 		fputs("the main job can run: sudo pybpf -p PID -d 30\n", d->out);
-	else if (host_check_privilege(why, sizeof(why)))
+	else if (host_check_privilege(&error))
 		fprintf(d->out,
 			"the main job cannot run from here: start with the privileges, `sudo pybpf doctor` (failed: "
 			"%s)\n",

@@ -63,14 +63,14 @@ static void look_machine(const struct doctor *d, struct doctor_item *item)
 
 static void look_btf(const struct doctor *d, struct doctor_item *item)
 {
-	char why[512];
+	struct error error;
 
 	(void)d;
 	doctor_found(item, DOCTOR_OK, HOST_BTF_PATH);
-	if (!host_check_btf(why, sizeof(why)))
+	if (!host_check_btf(&error))
 		return;
 	doctor_found(item, DOCTOR_FAIL, "none");
-	doctor_advise(item, "%s", why);
+	doctor_advise(item, "%s", error.text);
 }
 
 static void look_capability(struct doctor_item *item, int capability, const char *setcap, const char *purpose)
@@ -151,8 +151,8 @@ static void look_pid_namespace(const struct doctor *d, struct doctor_item *item)
 
 static void look_bpf(const struct doctor *d, struct doctor_item *item)
 {
-	char why[512];
-	int err = host_check_bpf(why, sizeof(why));
+	struct error error;
+	int err = host_check_bpf(&error);
 
 	(void)d;
 	if (!err) {
@@ -169,7 +169,7 @@ static void look_bpf(const struct doctor *d, struct doctor_item *item)
 			      "though the capability is there: a container's seccomp filter, a user namespace, an "
 			      "LSM or kernel lockdown may forbid it");
 	else
-		doctor_advise(item, "%s", why);
+		doctor_advise(item, "%s", error.text);
 }
 
 static void look_unprivileged_bpf(const struct doctor *d, struct doctor_item *item)

@@ -13,22 +13,22 @@
 
 struct trial {
 	struct rights_left left;
-	int err;
-	char why[128];
+	struct error error;
 };
 
 static void try_to_drop(struct trial *trial)
 {
 	const struct rights_wanted wanted = {.level = RIGHTS_SAMPLE};
 
-	trial->err = rights_drop(&wanted, trial->why, sizeof(trial->why));
+	error_clear(&trial->error);
+	rights_drop(&wanted, &trial->error);
 	rights_read(&trial->left);
 }
 
 /* Returns false where it could not be tried, or failed; *item then says why. */
 static bool left_by_run(struct rights_left *left, struct doctor_item *item)
 {
-	struct trial trial = {.err = -EIO, .why = "the trial ended early"};
+	struct trial trial = {.error = {.code = -EIO, .text = "the trial ended early"}};
 	int ends[2];
 	pid_t pid;
 
@@ -43,14 +43,14 @@ static bool left_by_run(struct rights_left *left, struct doctor_item *item)
 	}
 	close(ends[1]);
 	if (pid > 0 && read(ends[0], &trial, sizeof(trial)) != (ssize_t)sizeof(trial))
-		trial.err = -EIO;
+		error_set(&trial.error, -EIO, "the trial ended early");
 	close(ends[0]);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	*left = trial.left;
-	if (!trial.err)
+	if (!trial.error.code)
 		return true;
-	doctor_found(item, DOCTOR_FAIL, "%s", trial.why);
+	doctor_found(item, DOCTOR_FAIL, "%s", trial.error.text);
 	doctor_advise(item, "pybpf does not run with rights that it cannot give up; a container's seccomp filter may "
 			    "be the reason");
 	return false;

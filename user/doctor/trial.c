@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "doctor/doctor.h"
+#include "base/clock.h"
 #include "base/host.h"
 #include "session/session.h"
 #include "kernel/features.h"
@@ -18,14 +18,6 @@
 #define TRIAL_CPU_S  0.1
 #define TRIAL_WALL_S 3.0
 #define TRIAL_RATE   999
-
-static double clock_s(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void look_source(const struct doctor *d, struct doctor_item *item)
 {
@@ -71,9 +63,9 @@ static void say_feature(struct doctor_item *item, bool there, const char *since,
 
 static bool probe(struct doctor_item *item, struct session_kernel *kernel)
 {
-	char why[512];
+	struct error error;
 
-	if (host_check_privilege(why, sizeof(why)) || host_check_bpf(why, sizeof(why))) {
+	if (host_check_privilege(&error) || host_check_bpf(&error)) {
 		doctor_found(item, DOCTOR_SKIP, "not tried: bpf(2) does not work, see above");
 		return false;
 	}

@@ -4,12 +4,9 @@
  * while: others wait meanwhile. What was used is forgotten with time, for a run can take days, and each machine is slow
  * at some hour.
  */
-#include <stdlib.h>
-#include <time.h>
-
-#include <uthash.h>
-
 #include "foreign/internal.h"
+#include "base/clock.h"
+#include "base/intern.h"
 #include "base/log.h"
 #include "base/procfs.h"
 
@@ -40,7 +37,6 @@ struct process {
 	struct leak blocked;
 	double until; /* it is not asked about */
 	bool said;
-	UT_hash_handle hh;
 };
 
 struct user {
@@ -48,24 +44,15 @@ struct user {
 	struct leak used, vain, blocked;
 	double until;
 	bool said;
-	UT_hash_handle hh;
 };
 
-static struct process *processes;
-static struct user *users;
+static struct intern processes = INTERN_INIT(sizeof(struct process), sizeof(pid_t));
+static struct intern users = INTERN_INIT(sizeof(struct user), sizeof(uid_t));
 static double last_until; /* nobody is left alone longer */
-
-double foreign_now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static double left_of(const struct leak *leak, double per_s)
 {
-	double left = leak->value - per_s * (foreign_now_s() - leak->at);
+	double left = leak->value - per_s * (clock_s(CLOCK_MONOTONIC) - leak->at);
 
 	return left > 0 ? left : 0;
 }
@@ -74,109 +61,90 @@ static double left_of(const struct leak *leak, double per_s)
 static double add(struct leak *leak, double per_s, double more)
 {
 	leak->value = left_of(leak, per_s) + more;
-	leak->at = foreign_now_s();
+	leak->at = clock_s(CLOCK_MONOTONIC);
 	return leak->value;
 }
 
+/* Of processes, as of users: valid until one is added. */
 static struct process *find_process(pid_t pid)
 {
+	uint32_t i = intern_find(&processes, &pid);
 	struct procfs_stat stat;
 	struct process *process;
 
-	HASH_FIND_INT(processes, &pid, process);
-	if (!process || (!procfs_stat(pid, &stat) && stat.start_time == process->start))
+	if (i == INTERN_NONE)
+		return NULL;
+	process = intern_item(&processes, i);
+	if (!procfs_stat(pid, &stat) && stat.start_time == process->start)
 		return process;
 	/* Another process has its PID by now. */
-	HASH_DEL(processes, process);
-	free(process);
+	intern_remove(&processes, i);
 	return NULL;
 }
 
 static struct process *need_process(pid_t pid)
 {
-	struct process *process = find_process(pid);
+	struct process *process = find_process(pid), added = {.pid = pid};
 	struct procfs_stat stat;
+	bool fresh;
+	uint32_t i;
 
 	if (process || !pid || procfs_stat(pid, &stat))
 		return process;
-	process = calloc(1, sizeof(*process));
-	if (!process)
-		return NULL;
-	process->pid = pid;
-	process->start = stat.start_time;
-	HASH_ADD_INT(processes, pid, process);
-	if (process->hh.tbl)
-		return process;
-	free(process);
-	return NULL;
+	added.start = stat.start_time;
+	i = intern_add(&processes, &added, &fresh);
+	return i == INTERN_NONE ? NULL : intern_item(&processes, i);
 }
 
 static struct user *find_user(pid_t pid, uid_t *uid)
 {
 	struct procfs_status status;
-	struct user *user;
+	uint32_t i;
 
 	if (!pid || procfs_status(pid, &status)) {
 		*uid = (uid_t)-1;
 		return NULL;
 	}
 	*uid = status.uid;
-	HASH_FIND_INT(users, uid, user);
-	return user;
+	i = intern_find(&users, uid);
+	return i == INTERN_NONE ? NULL : intern_item(&users, i);
 }
 
 static struct user *need_user(pid_t pid)
 {
 	uid_t uid;
 	struct user *user = find_user(pid, &uid);
+	bool fresh;
+	uint32_t i;
 
 	if (user || uid == (uid_t)-1)
 		return user;
-	user = calloc(1, sizeof(*user));
-	if (!user)
-		return NULL;
-	user->uid = uid;
-	HASH_ADD_INT(users, uid, user);
-	if (user->hh.tbl)
-		return user;
-	free(user);
-	return NULL;
+	i = intern_add(&users, &(struct user){.uid = uid}, &fresh);
+	return i == INTERN_NONE ? NULL : intern_item(&users, i);
 }
 
 void foreign_accounts_free(void)
 {
-	struct process *process, *next;
-	struct user *user, *next_user;
-
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_ITER (hh, processes, process, next) {
-		HASH_DEL(processes, process);
-		free(process);
-	}
-	HASH_ITER (hh, users, user, next_user) {
-		HASH_DEL(users, user);
-		free(user);
-	}
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	intern_free(&processes);
+	intern_free(&users);
 }
 
 double foreign_used(uid_t uid)
 {
-	const struct user *user;
+	uint32_t i = intern_find(&users, &uid);
 
-	HASH_FIND_INT(users, &uid, user);
-	return user ? left_of(&user->used, USED_PER_S) : 0;
+	return i == INTERN_NONE ? 0 : left_of(&((struct user *)intern_item(&users, i))->used, USED_PER_S);
 }
 
 bool foreign_any_used(void)
 {
-	return users;
+	return users.count;
 }
 
 bool foreign_is_given_up(pid_t pid)
 {
 	const struct process *process;
-	double now = foreign_now_s();
+	double now = clock_s(CLOCK_MONOTONIC);
 	const struct user *user;
 	uid_t uid;
 
@@ -191,7 +159,7 @@ bool foreign_is_given_up(pid_t pid)
 
 bool foreign_is_displaced(pid_t pid)
 {
-	const struct process *process = processes ? find_process(pid) : NULL;
+	const struct process *process = processes.count ? find_process(pid) : NULL;
 
 	return process && process->displaced;
 }
@@ -206,7 +174,7 @@ void foreign_displace(pid_t pid)
 
 static void leave_alone(double *until)
 {
-	*until = last_until = foreign_now_s() + PAUSE_S;
+	*until = last_until = clock_s(CLOCK_MONOTONIC) + PAUSE_S;
 }
 
 static void give_up_process(struct process *process)

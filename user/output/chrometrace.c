@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "output/path.h"
 #include "output/tracks.h"
@@ -57,24 +58,9 @@ struct slices {
 
 static int begin_slice(struct slices *s, uint32_t frame, uint64_t time_ns)
 {
-	if (s->count == s->room) {
-		size_t room = s->room ? s->room * 2 : 1024;
-		struct slice *items = reallocarray(s->items, room, sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		s->items = items;
-		s->room = room;
-	}
-	if (s->nr_open == s->open_room) {
-		size_t room = s->open_room ? s->open_room * 2 : 256;
-		size_t *open = reallocarray(s->open, room, sizeof(*open));
-
-		if (!open)
-			return -ENOMEM;
-		s->open = open;
-		s->open_room = room;
-	}
+	if (array_reserve(&s->items, &s->room, s->count + 1, sizeof(*s->items)) ||
+	    array_reserve(&s->open, &s->open_room, s->nr_open + 1, sizeof(*s->open)))
+		return -ENOMEM;
 	s->open[s->nr_open++] = s->count;
 	s->items[s->count++] = (struct slice){.begin_ns = time_ns, .frame = frame};
 	return 0;

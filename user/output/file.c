@@ -35,27 +35,24 @@ static bool same_inode(const struct stat *a, const struct stat *b)
 }
 
 /* Opens what is there and no regular file: a terminal, a device, a FIFO. */
-static int open_as_it_is(const struct output_place *place, const struct caller *caller, int *fd, char *why,
-			 size_t why_size)
+static int open_as_it_is(const struct output_place *place, const struct caller *caller, int *fd, struct error *error)
 {
 	struct stat status;
 
 	if (S_ISDIR(place->status.st_mode))
 		return -EISDIR;
-	if (S_ISFIFO(place->status.st_mode) && !caller_trusts(caller, place->status.st_uid)) {
-		snprintf(why, why_size, "it is a FIFO of user %u, who could make the run wait", place->status.st_uid);
-		return -EACCES;
-	}
+	if (S_ISFIFO(place->status.st_mode) && !caller_trusts(caller, place->status.st_uid))
+		return error_set(error, -EACCES, "it is a FIFO of user %u, who could make the run wait",
+				 place->status.st_uid);
 	*fd = openat(place->folder, place->name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
 	if (*fd < 0) {
 		if (errno == ENXIO && S_ISFIFO(place->status.st_mode))
-			snprintf(why, why_size, "it is a FIFO that nobody reads");
+			return error_set(error, -ENXIO, "it is a FIFO that nobody reads");
 		return -errno;
 	}
 	if (!fstat(*fd, &status) && same_inode(&status, &place->status))
 		return fcntl(*fd, F_SETFL, 0) ? -errno : 0; /* a reader that is there is waited for */
-	snprintf(why, why_size, "it was replaced in the meantime");
-	return -EAGAIN;
+	return error_set(error, -EAGAIN, "it was replaced in the meantime");
 }
 
 static int make_stream(int fd, FILE **stream)
@@ -138,7 +135,7 @@ static bool keep_acl(const struct output_place *place, int fd)
 	return errno == ENODATA && (!fremovexattr(fd, ACL) || errno == ENODATA || errno == EOPNOTSUPP);
 }
 
-static int keep_status(const struct output_place *place, int fd, char *why, size_t why_size)
+static int keep_status(const struct output_place *place, int fd, struct error *error)
 {
 	mode_t mode = place->status.st_mode & MODE_KEPT, both = (mode >> 3) & mode & 07;
 	bool same_group;
@@ -146,11 +143,10 @@ static int keep_status(const struct output_place *place, int fd, char *why, size
 
 	if (fstat(fd, &own))
 		return -errno;
-	if (own.st_uid != place->status.st_uid && fchown(fd, place->status.st_uid, (gid_t)-1)) {
-		snprintf(why, why_size, "it belongs to user %u, who would lose it; remove it, or choose another name",
-			 place->status.st_uid);
-		return -EPERM;
-	}
+	if (own.st_uid != place->status.st_uid && fchown(fd, place->status.st_uid, (gid_t)-1))
+		return error_set(error, -EPERM,
+				 "it belongs to user %u, who would lose it; remove it, or choose another name",
+				 place->status.st_uid);
 	same_group = own.st_gid == place->status.st_gid || !fchown(fd, (uid_t)-1, place->status.st_gid);
 	/* Members of one group or the other get no more than they had. */
 	if (!keep_acl(place, fd) || !same_group)
@@ -180,42 +176,37 @@ static bool has_attribute(int fd, uint64_t attribute)
 }
 
 /* Of what rename(2) says only when there is something to rename: after the run. */
-static int can_be_replaced(const struct output_place *place, char *why, size_t why_size)
+static int can_be_replaced(const struct output_place *place, struct error *error)
 {
-	if (has_attribute(place->there, STATX_ATTR_MOUNT_ROOT)) {
-		snprintf(why, why_size, "a file is mounted there, which cannot be replaced; mount its folder instead");
-		return -EBUSY;
-	}
+	if (has_attribute(place->there, STATX_ATTR_MOUNT_ROOT))
+		return error_set(error, -EBUSY,
+				 "a file is mounted there, which cannot be replaced; mount its folder instead");
 	if (has_attribute(place->there, STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) {
-		snprintf(why, why_size,
-			 "it is marked as immutable or append-only, and cannot be replaced; "
-			 "`chattr -ia` ends that");
-		return -EPERM;
+		return error_set(error, -EPERM,
+				 "it is marked as immutable or append-only, and cannot be replaced; "
+				 "`chattr -ia` ends that");
 	}
-	if (has_attribute(place->folder, STATX_ATTR_APPEND)) {
-		snprintf(why, why_size,
-			 "its folder is marked as append-only, and nothing in it can be replaced; "
-			 "`chattr -a` ends that");
-		return -EPERM;
-	}
+	if (has_attribute(place->folder, STATX_ATTR_APPEND))
+		return error_set(error, -EPERM,
+				 "its folder is marked as append-only, and nothing in it can be replaced; "
+				 "`chattr -a` ends that");
 	return 0;
 }
 
 /* Opens a file that is to have the place's name. */
-static int open_file(struct output_file *file, struct output_place *place, const struct caller *caller, char *why,
-		     size_t why_size)
+static int open_file(struct output_file *file, struct output_place *place, const struct caller *caller,
+		     struct error *error)
 {
 	int err = 0, fd;
 
-	if (output_place_is_planted(place, caller)) {
-		snprintf(why, why_size,
-			 "it belongs to user %u, in or below a folder where others may put files; remove it, or choose "
-			 "another name",
-			 place->status.st_uid);
-		return -EACCES;
-	}
+	if (output_place_is_planted(place, caller))
+		return error_set(
+			error, -EACCES,
+			"it belongs to user %u, in or below a folder where others may put files; remove it, or choose "
+			"another name",
+			place->status.st_uid);
 	if (place->there >= 0)
-		err = can_be_replaced(place, why, why_size);
+		err = can_be_replaced(place, error);
 	if (err)
 		return err;
 	memcpy(file->name, place->name, sizeof(file->name));
@@ -227,7 +218,7 @@ static int open_file(struct output_file *file, struct output_place *place, const
 		return err;
 	if (place->there >= 0) {
 		file->old = place->status;
-		err = keep_status(place, file->inode, why, why_size);
+		err = keep_status(place, file->inode, error);
 	} else {
 		err = set_status(place, caller, file->inode);
 	}
@@ -238,7 +229,7 @@ static int open_file(struct output_file *file, struct output_place *place, const
 	return fd < 0 ? -errno : make_stream(fd, &file->stream);
 }
 
-int output_file_open(struct output_file *file, const char *path, char *why, size_t why_size)
+int output_file_open(struct output_file *file, const char *path, struct error *error)
 {
 	struct output_place place;
 	struct caller caller;
@@ -246,22 +237,22 @@ int output_file_open(struct output_file *file, const char *path, char *why, size
 
 	memset(file, 0, sizeof(*file));
 	caller_find(&caller);
-	err = output_place_find(path, &caller, &place, why, why_size);
+	err = output_place_find(path, &caller, &place, error);
 	if (err)
 		return err;
 	if (place.descriptor < 0 && place.there >= 0 && !S_ISREG(place.status.st_mode))
-		err = open_as_it_is(&place, &caller, &place.descriptor, why, why_size);
+		err = open_as_it_is(&place, &caller, &place.descriptor, error);
 	if (!err && place.descriptor >= 0) {
 		err = make_stream_of(place.descriptor, &file->stream);
 		place.descriptor = -1;
 	} else if (!err) {
-		err = open_file(file, &place, &caller, why, why_size);
+		err = open_file(file, &place, &caller, error);
 	}
 	output_place_close(&place);
 	if (err) {
 		output_file_discard(file);
-		if (!*why)
-			snprintf(why, why_size, "%s", strerror(-err));
+		if (!error->code)
+			error_set(error, err, "%s", strerror(-err));
 	}
 	return err;
 }

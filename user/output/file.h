@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
+
 struct output_file {
 	FILE *stream;
 	char name[NAME_MAX + 1]; /* in the folder; empty for what is written as it is: a terminal, /dev/null, a pipe */
@@ -24,10 +26,10 @@ struct output_file {
 };
 
 /*
- * All that needs rights happens here: opening, owner, group, mode. Returns 0, or negative errno after saying in why
+ * All that needs rights happens here: opening, owner, group, mode. Returns 0, or negative errno after saying in *error
  * what is wrong with the path, and then nothing is open. Never waits.
  */
-int output_file_open(struct output_file *file, const char *path, char *why, size_t why_size);
+int output_file_open(struct output_file *file, const char *path, struct error *error);
 
 /* Would one of the two replace the other? */
 bool output_file_same(const struct output_file *a, const struct output_file *b);

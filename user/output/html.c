@@ -30,9 +30,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base64.h"
+#include "base/gzip.h"
 #include "base/json.h"
 #include "output/output.h"
-#include "output/packed.h"
 
 /* The page, from where the linker puts it; the compiler's -Iuser is where the assembler looks for the file. */
 extern const char page_begin[], page_end[];
@@ -258,10 +259,26 @@ static int write_page(const char *begin, const char *end, FILE *out)
 	return errno ? -errno : -EIO;
 }
 
+/* The data of the page: JSON, compressed, in Base64. */
+static int write_packed(const struct profile *p, const struct html_diff *diff, FILE *out)
+{
+	FILE *base64 = base64_open(out), *gzip = base64 ? gzip_open(base64) : NULL;
+	int err = 0;
+
+	if (gzip)
+		write_data(p, diff, gzip);
+	else
+		err = -ENOMEM;
+	if (gzip && fclose(gzip))
+		err = errno ? -errno : -EIO;
+	if (base64 && fclose(base64))
+		err = err ?: errno ? -errno : -EIO;
+	return err;
+}
+
 int html_report(const struct profile *p, const struct html_diff *diff, FILE *out)
 {
 	const char *data = memmem(page_begin, between(page_begin, page_end), place, strlen(place));
-	FILE *packed;
 	int err;
 
 	if (!data)
@@ -269,13 +286,9 @@ int html_report(const struct profile *p, const struct html_diff *diff, FILE *out
 	err = write_page(page_begin, data, out);
 	if (err)
 		return err;
-	packed = packed_open(out);
-	if (!packed)
-		return -ENOMEM;
-	errno = 0;
-	write_data(p, diff, packed);
-	if (fclose(packed))
-		return errno ? -errno : -EIO;
+	err = write_packed(p, diff, out);
+	if (err)
+		return err;
 	return write_page(data + strlen(place), page_end, out);
 }
 

@@ -29,9 +29,9 @@ static void serve(int fd, struct output_file *const files[], size_t count)
 
 static void run_keeper(int fd, struct output_file *const files[], size_t count)
 {
-	int folders[OUTPUT_KEEPER_FILES], err;
+	int folders[OUTPUT_KEEPER_FILES];
 	struct rights_wanted wanted = {.level = RIGHTS_KEEP, .folders = folders};
-	char answer[256] = "";
+	struct error answer;
 	sigset_t all;
 
 	priority_restore();
@@ -46,17 +46,17 @@ static void run_keeper(int fd, struct output_file *const files[], size_t count)
 		if (*files[i]->name)
 			folders[wanted.nr_folders++] = files[i]->folder;
 	}
-	err = rights_drop(&wanted, answer, sizeof(answer));
-	if (send(fd, answer, sizeof(answer), MSG_NOSIGNAL) == (ssize_t)sizeof(answer) && !err)
+	error_clear(&answer);
+	rights_drop(&wanted, &answer);
+	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) == (ssize_t)sizeof(answer) && !answer.code)
 		serve(fd, files, count);
 	_exit(0);
 }
 
-int output_keeper_start(struct output_keeper *keeper, struct output_file *const files[], size_t count, char *why,
-			size_t why_size)
+int output_keeper_start(struct output_keeper *keeper, struct output_file *const files[], size_t count,
+			struct error *error)
 {
-	char answer[256] = "";
-	int ends[2], err = 0;
+	int ends[2], err;
 	bool any = false;
 
 	for (size_t i = 0; i < count; i++)
@@ -65,8 +65,7 @@ int output_keeper_start(struct output_keeper *keeper, struct output_file *const 
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
 		err = -errno;
-		snprintf(why, why_size, "cannot make a socket: %s", strerror(-err));
-		return err;
+		return error_set(error, err, "cannot make a socket: %s", strerror(-err));
 	}
 	keeper->pid = fork();
 	if (keeper->pid < 0) {
@@ -74,8 +73,7 @@ int output_keeper_start(struct output_keeper *keeper, struct output_file *const 
 		keeper->pid = 0;
 		close(ends[0]);
 		close(ends[1]);
-		snprintf(why, why_size, "cannot start a process: %s", strerror(-err));
-		return err;
+		return error_set(error, err, "cannot start a process: %s", strerror(-err));
 	}
 	if (keeper->pid == 0) {
 		close(ends[0]);
@@ -83,16 +81,11 @@ int output_keeper_start(struct output_keeper *keeper, struct output_file *const 
 	}
 	close(ends[1]);
 	keeper->fd = ends[0];
-	if (recv(keeper->fd, answer, sizeof(answer), 0) != (ssize_t)sizeof(answer)) {
-		snprintf(answer, sizeof(answer), "the process that puts files in their places ended at once");
-		err = -EPIPE;
-	} else if (*answer) {
-		err = -EPERM;
-	}
-	if (err) {
-		snprintf(why, why_size, "%s", answer);
+	if (recv(keeper->fd, error, sizeof(*error), 0) != (ssize_t)sizeof(*error))
+		error_set(error, -EPIPE, "the process that puts files in their places ended at once");
+	if (error->code) {
 		output_keeper_stop(keeper);
-		return err;
+		return error->code;
 	}
 	for (size_t i = 0; i < count; i++)
 		output_file_entrust(files[i]);

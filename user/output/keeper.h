@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "output/file.h"
 
 #define OUTPUT_KEEPER_FILES 2
@@ -22,10 +23,10 @@ struct output_keeper {
 
 /*
  * Takes over open files, into which nothing was written yet (one that is not open, or has no place to be put into, is
- * left as it is). Returns 0, or negative errno with a sentence in why.
+ * left as it is). Returns 0, or negative errno with a sentence in *error.
  */
-int output_keeper_start(struct output_keeper *keeper, struct output_file *const files[], size_t count, char *why,
-			size_t why_size);
+int output_keeper_start(struct output_keeper *keeper, struct output_file *const files[], size_t count,
+			struct error *error);
 /*
  * Closes the written file, the index-th of those that it was started with, and makes it appear. Returns 0 or negative
  * errno; on failure nothing stays behind.

@@ -4,20 +4,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 int output_path(const struct profile *p, uint32_t stack, struct output_path *path)
 {
 	size_t n = 0;
 
 	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent)
 		n++;
-	if (n > path->room) {
-		uint32_t *frames = reallocarray(path->frames, n * 2, sizeof(*frames));
-
-		if (!frames)
-			return -ENOMEM;
-		path->frames = frames;
-		path->room = n * 2;
-	}
+	if (array_reserve(&path->frames, &path->room, n, sizeof(*path->frames)))
+		return -ENOMEM;
 	path->count = n;
 	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent)
 		path->frames[--n] = profile_stack(p, s)->frame;

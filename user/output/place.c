@@ -19,8 +19,7 @@ struct walk {
 	struct output_place *place; /* its folder is how far the walk has come */
 	char rest[2 * PATH_MAX];    /* of the path, from there on */
 	unsigned links;
-	char *why;
-	size_t why_size;
+	struct error *error;
 };
 
 /* Replaces the folder that the walk has come to. */
@@ -112,10 +111,9 @@ static int follow_in_proc(struct walk *w, const char *name, const char *after, b
 		if (place->descriptor < 0 || fstat(place->descriptor, &status))
 			return -errno;
 	}
-	if (S_ISREG(status.st_mode)) {
-		snprintf(w->why, w->why_size, "it is the open file of another process; give the path of the file");
-		return -EINVAL;
-	}
+	if (S_ISREG(status.st_mode))
+		return error_set(w->error, -EINVAL,
+				 "it is the open file of another process; give the path of the file");
 	*arrived = true;
 	return fcntl(place->descriptor, F_SETFL, 0) ? -errno : 0;
 }
@@ -129,12 +127,11 @@ static int follow(struct walk *w, int link, uid_t owner, const char *name, const
 
 	if (++w->links > LINKS_MOST)
 		return -ELOOP;
-	if (!caller_trusts(w->caller, owner)) {
-		snprintf(w->why, w->why_size,
-			 "the link %s belongs to user %u, who can lead it anywhere; give the path that it leads to",
-			 name, owner);
-		return -EACCES;
-	}
+	if (!caller_trusts(w->caller, owner))
+		return error_set(
+			w->error, -EACCES,
+			"the link %s belongs to user %u, who can lead it anywhere; give the path that it leads to",
+			name, owner);
 	if (fstatfs(link, &system))
 		return -errno;
 	if (system.f_type == PROC_SUPER_MAGIC)
@@ -252,14 +249,13 @@ static int walk(struct walk *w)
 	return err;
 }
 
-int output_place_find(const char *path, const struct caller *caller, struct output_place *place, char *why,
-		      size_t why_size)
+int output_place_find(const char *path, const struct caller *caller, struct output_place *place, struct error *error)
 {
-	struct walk w = {.caller = caller, .place = place, .why = why, .why_size = why_size};
+	struct walk w = {.caller = caller, .place = place, .error = error};
 	int err;
 
 	*place = (struct output_place){.descriptor = -1, .folder = -1, .there = -1};
-	why[0] = '\0';
+	error_clear(error);
 	if (!*path)
 		err = -ENOENT;
 	else if (strlen(path) >= PATH_MAX)
@@ -273,8 +269,8 @@ int output_place_find(const char *path, const struct caller *caller, struct outp
 	}
 	if (err) {
 		output_place_close(place);
-		if (!*why)
-			snprintf(why, why_size, "%s", strerror(-err));
+		if (!error->code)
+			error_set(error, err, "%s", strerror(-err));
 	}
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "rights/caller.h"
 
 struct output_place {
@@ -22,10 +23,9 @@ struct output_place {
 
 /*
  * Follows links only where root, the user that pybpf runs as or the caller made them; the last one as well, so what has
- * the name is no link. Returns 0, or negative errno after writing into why, and then nothing is open.
+ * the name is no link. Returns 0, or negative errno after writing into *error, and then nothing is open.
  */
-int output_place_find(const char *path, const struct caller *caller, struct output_place *place, char *why,
-		      size_t why_size);
+int output_place_find(const char *path, const struct caller *caller, struct output_place *place, struct error *error);
 
 /* True for what another user put there, in a folder where not only its owner puts things, or below such a user's. */
 bool output_place_is_planted(const struct output_place *place, const struct caller *caller);

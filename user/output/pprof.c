@@ -13,11 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/intern.h"
 #include "output/path.h"
 #include "output/pprof.pb-c.h"
 #include "profile/groups.h"
-#include "base/proto_gzip.h"
+#include "base/gzip.h"
+#include "base/proto_stream.h"
 #include "base/text.h"
 #include "base/text_stream.h"
 
@@ -43,7 +45,7 @@ static const char *const label_keys[NR_LABELS] = {
 
 struct writer {
 	const struct profile *profile;
-	ProtobufCBuffer *out;
+	struct proto_stream out;
 	struct profile_groups functions;
 	struct intern texts; /* char *, owned, of string_table */
 	int64_t *of_string;  /* the text of each of the profile's strings, 0 where it has none yet */
@@ -84,7 +86,7 @@ static int64_t string_of(struct writer *w, uint32_t string)
 
 static void emit(struct writer *w, const Pprof__Profile *part)
 {
-	pprof__profile__pack_to_buffer(part, w->out);
+	pprof__profile__pack_to_buffer(part, &w->out.base);
 }
 
 /* value * factor, or the largest number that the format has. */
@@ -230,14 +232,7 @@ static int locations_of(struct writer *w, uint32_t stack)
 {
 	int err = output_path(w->profile, stack, &w->path);
 
-	if (!err && w->path.room > w->locations_room) {
-		uint64_t *locations = reallocarray(w->locations, w->path.room, sizeof(*locations));
-
-		if (!locations)
-			return -ENOMEM;
-		w->locations = locations;
-		w->locations_room = w->path.room;
-	}
+	err = err ?: array_reserve(&w->locations, &w->locations_room, w->path.count, sizeof(*w->locations));
 	for (size_t i = 0; i < w->path.count && !err; i++)
 		w->locations[i] = w->path.frames[w->path.count - 1 - i] + 1;
 	return err;
@@ -330,15 +325,15 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 		.of_string = calloc(profile_string_count(p), sizeof(*w.of_string)),
 		.measure = profile_measure(p),
 	};
-	struct proto_gzip *gzip = proto_gzip_new(out);
+	FILE *gzip = gzip_open(out);
 	int err = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION), written = 0;
 
 	(void)options;
-	intern_init(&w.texts, sizeof(char *), 0);
+	intern_init(&w.texts, sizeof(char *), INTERN_TEXT);
 	if (!err && (!w.of_string || !gzip))
 		err = -ENOMEM;
 	if (!err) {
-		w.out = proto_gzip_buffer(gzip);
+		w.out = proto_stream(gzip);
 		text_of(&w, ""); /* string_table's first */
 		write_types(&w);
 		write_comments(&w);
@@ -348,8 +343,8 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 		write_functions(&w);
 		write_strings(&w);
 	}
-	if (gzip)
-		written = proto_gzip_finish(gzip);
+	if (gzip && fclose(gzip))
+		written = errno ? -errno : -EIO;
 	if (w.no_memory)
 		err = -ENOMEM;
 	for (uint32_t i = 0; i < w.texts.count; i++)

@@ -10,6 +10,7 @@
 
 #include "discovery/ask.h"
 #include "foreign/foreign.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "pybpf.h"
 #include "base/procfs.h"
@@ -71,10 +72,7 @@ static void look_at(struct session_processes *p, struct session_process *process
 
 double session_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	return clock_s(CLOCK_MONOTONIC);
 }
 
 int session_procs_fd(const struct session_processes *p)
@@ -376,7 +374,7 @@ static bool look_for_python(struct session_processes *p, struct session_process 
 {
 	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
 	enum discovery_result result;
-	char why[512];
+	struct error error;
 	size_t count;
 
 	if (!pythons) {
@@ -384,7 +382,7 @@ static bool look_for_python(struct session_processes *p, struct session_process 
 		return false;
 	}
 	result = discovery_ask_runtimes(process->pid, process->proc_id, p->starting, pythons, PYBPF_MAX_RUNTIMES,
-					&count, why, sizeof(why));
+					&count, &error);
 	if (result == DISCOVERY_PENDING) {
 		free(pythons);
 		session_stop_looking(p, process);
@@ -404,17 +402,17 @@ static bool look_for_python(struct session_processes *p, struct session_process 
 	if (result != DISCOVERY_OK && result != DISCOVERY_CONTRADICTED && process->nr_runtimes) {
 		result = DISCOVERY_OK;
 		count = 0;
-		why[0] = '\0';
+		error_clear(&error);
 	}
 	if (result == DISCOVERY_OK || result == DISCOVERY_NOT_PYTHON)
 		end_doubt(process, DOUBT_UNPLACED);
 	switch (result) {
 	case DISCOVERY_OK:
-		found_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, why);
+		found_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, error.text);
 		break;
 	case DISCOVERY_CONTRADICTED:
 		if (!count || found_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, ""))
-			doubt(p, process, now, process->doubted | DOUBT_UNPLACED, why);
+			doubt(p, process, now, process->doubted | DOUBT_UNPLACED, error.text);
 		break;
 	case DISCOVERY_NOT_PYTHON:
 		no_python(p, process, now);
@@ -424,18 +422,17 @@ static bool look_for_python(struct session_processes *p, struct session_process 
 		session_stop_looking(p, process);
 		break;
 	default:
-		refuse(p, process, why);
+		refuse(p, process, error.text);
 	}
 	free(pythons);
 	return true;
 }
 
 /* Once the interpreter is up, its memory must agree with the layout. Returns as discovery_validate does. */
-static int validate(struct session_processes *p, struct session_process *process, uint32_t index, char *why,
-		    size_t why_size)
+static int validate(struct session_processes *p, struct session_process *process, uint32_t index, struct error *error)
 {
 	struct discovery_python *python = process->unproved[index];
-	int err = discovery_ask_validate(python, why, why_size);
+	int err = discovery_ask_validate(python, error);
 
 	if (err == -EINVAL) {
 		session_files_distrust(p->session->files, &process->file, python);
@@ -464,19 +461,19 @@ static void validate_all(struct session_processes *p, struct session_process *pr
 {
 	bool sampled = session_is_sampled(process), waits = false, up = false;
 	uint32_t doubted = process->doubted;
-	char why[512], contradiction[512] = "";
+	struct error error, contradiction = {0};
 
 	for (uint32_t i = 0; i < process->nr_runtimes; i++) {
 		uint32_t bit = 1u << i;
 		int err = -ESRCH;
 
 		if (process->unproved[i])
-			err = validate(p, process, i, why, sizeof(why));
+			err = validate(p, process, i, &error);
 		else if (!(doubted & bit))
 			err = 0;
 		if (err == -EINVAL) {
 			doubted |= bit;
-			memcpy(contradiction, why, sizeof(why));
+			contradiction = error;
 		} else if (!err || err == -EAGAIN) {
 			doubted &= ~bit;
 		}
@@ -485,7 +482,7 @@ static void validate_all(struct session_processes *p, struct session_process *pr
 	}
 	session_stop_looking(p, process);
 	if (doubted)
-		doubt(p, process, now, doubted, contradiction);
+		doubt(p, process, now, doubted, contradiction.text);
 	else
 		set_doubted(p, process, 0);
 	/* Where no interpreter was up yet, no sample with Python frames was missed. */

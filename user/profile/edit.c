@@ -10,6 +10,7 @@
 #include <sys/random.h>
 
 #include "profile/edit_internal.h"
+#include "base/array.h"
 
 /* Of a container's ID, as in record. */
 #define ID_PREFIX_MIN 4
@@ -26,22 +27,16 @@ struct edit {
 
 int profile_edit_add_pid(struct profile_edit_pids *pids, int32_t pid)
 {
-	int32_t *items = reallocarray(pids->items, pids->count + 1, sizeof(*items));
-
-	if (!items)
+	if (array_reserve(&pids->items, &pids->room, pids->count + 1, sizeof(*pids->items)))
 		return -ENOMEM;
-	pids->items = items;
 	pids->items[pids->count++] = pid;
 	return 0;
 }
 
 int profile_edit_add_text(struct profile_edit_texts *texts, const char *text)
 {
-	const char **items = reallocarray(texts->items, texts->count + 1, sizeof(*items));
-
-	if (!items)
+	if (array_reserve(&texts->items, &texts->room, texts->count + 1, sizeof(*texts->items)))
 		return -ENOMEM;
-	texts->items = items;
 	texts->items[texts->count++] = text;
 	return 0;
 }
@@ -56,13 +51,11 @@ void profile_edit_free(struct profile_edit *edit)
 	*edit = (struct profile_edit){.under = NULL};
 }
 
-int profile_edit_check(struct profile_edit *edit, char *why, size_t why_size)
+int profile_edit_check(struct profile_edit *edit, struct error *error)
 {
-	if (edit->anonymize && getrandom(edit->salt, sizeof(edit->salt), 0) != (ssize_t)sizeof(edit->salt)) {
-		snprintf(why, why_size, "cannot draw a random number to hash names with: %s", strerror(errno));
-		return -EIO;
-	}
-	return edit_check_patterns(edit, why, why_size);
+	if (edit->anonymize && getrandom(edit->salt, sizeof(edit->salt), 0) != (ssize_t)sizeof(edit->salt))
+		return error_set(error, -EIO, "cannot draw a random number to hash names with: %s", strerror(errno));
+	return edit_check_patterns(edit, error);
 }
 
 static bool is_id(const char *text)
@@ -364,7 +357,7 @@ static bool is_empty(const struct profile *p)
 	return !samples && !account && !facts;
 }
 
-static int take_measure(struct edit *e, char *why, size_t why_size)
+static int take_measure(struct edit *e, struct error *error)
 {
 	struct profile_measure to = profile_measure(e->to), from = profile_measure(e->from);
 
@@ -373,16 +366,15 @@ static int take_measure(struct edit *e, char *why, size_t why_size)
 		return profile_set_measure(e->to, &from);
 	}
 	profile_set_roots(e->to, profile_wanted_roots(e->to) | profile_wanted_roots(e->from));
-	if (strcmp(to.name, from.name) != 0 || strcmp(to.unit, from.unit) != 0) {
-		snprintf(why, why_size, "one has %s in %s, the other %s in %s", to.name, to.unit, from.name, from.unit);
-		return -EINVAL;
-	}
+	if (strcmp(to.name, from.name) != 0 || strcmp(to.unit, from.unit) != 0)
+		return error_set(error, -EINVAL, "one has %s in %s, the other %s in %s", to.name, to.unit, from.name,
+				 from.unit);
 	if (to.period_ns != from.period_ns) {
-		snprintf(why, why_size,
-			 "one of the %s stands for %.3f ms of CPU time in one, for %.3f ms in the other; profiles of "
-			 "one rate can be added up",
-			 to.name, (double)to.period_ns / 1e6, (double)from.period_ns / 1e6);
-		return -EINVAL;
+		return error_set(
+			error, -EINVAL,
+			"one of the %s stands for %.3f ms of CPU time in one, for %.3f ms in the other; profiles of "
+			"one rate can be added up",
+			to.name, (double)to.period_ns / 1e6, (double)from.period_ns / 1e6);
 	}
 	return 0;
 }
@@ -422,19 +414,19 @@ static int move(struct edit *e)
 	return err ?: edit_add_facts(e->to, e->from, e->edit);
 }
 
-int profile_edit_add(struct profile *to, const struct profile *from, const struct profile_edit *edit, char *why,
-		     size_t why_size)
+int profile_edit_add(struct profile *to, const struct profile *from, const struct profile_edit *edit,
+		     struct error *error)
 {
 	static const struct profile_edit all = {.under = NULL};
 	struct edit e = {.to = to, .from = from, .edit = edit ?: &all};
 	int err;
 
-	*why = '\0';
-	err = take_measure(&e, why, why_size) ?: edit_match_stacks(from, e.edit, &e.matches, why, why_size);
+	error_clear(error);
+	err = take_measure(&e, error) ?: edit_match_stacks(from, e.edit, &e.matches, error);
 	err = err ?: move(&e);
 	end(&e);
-	if (err && !*why)
-		snprintf(why, why_size, "%s",
-			 err == -ENOMEM ? "out of memory" : "their numbers, or the time between them, are too large");
+	if (err && !error->code)
+		error_set(error, err, "%s",
+			  err == -ENOMEM ? "out of memory" : "their numbers, or the time between them, are too large");
 	return err;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "profile/profile.h"
 #include "base/siphash.h"
 
@@ -15,12 +16,12 @@
 
 struct profile_edit_texts {
 	const char **items; /* not owned */
-	size_t count;
+	size_t count, room;
 };
 
 struct profile_edit_pids {
 	int32_t *items;
-	size_t count;
+	size_t count, room;
 };
 
 /*
@@ -47,16 +48,16 @@ void profile_edit_free(struct profile_edit *edit);
 
 /*
  * To be called once, before profiles are added: reads the regular expressions on trial, and draws the salt when names
- * are to be hashed. Returns 0, or negative errno with one sentence in why.
+ * are to be hashed. Returns 0, or negative errno with one sentence in *error.
  */
-int profile_edit_check(struct profile_edit *edit, char *why, size_t why_size);
+int profile_edit_check(struct profile_edit *edit, struct error *error);
 
 /*
  * Adds what the edit (NULL: everything) lets pass of one profile to another, which takes nothing of the rest: no name,
  * no source. Focus and ignore see the whole stack, whatever under cuts off.
  *
  * An empty profile takes the other's measure and roots. To one that is not, roots are added; and a measure that is not
- * the same is refused with -EINVAL: samples of one rate and of another are no sum of anything. The sentence in why
+ * the same is refused with -EINVAL: samples of one rate and of another are no sum of anything. The sentence in *error
  * calls the profiles "one" and "the other": the caller says which. -ENOMEM and -EOVERFLOW likewise.
  *
  * Account entries are added up, and what was left out becomes one. Facts that differ are joined with a comma; the start
@@ -67,7 +68,7 @@ int profile_edit_check(struct profile_edit *edit, char *why, size_t why_size);
  * another. Kept are the structure, lines, PIDs, TIDs, times, notes, and of names the dots and slashes, ".py", and what
  * Python itself gives (<module>, <locals>, <lambda>...).
  */
-int profile_edit_add(struct profile *to, const struct profile *from, const struct profile_edit *edit, char *why,
-		     size_t why_size);
+int profile_edit_add(struct profile *to, const struct profile *from, const struct profile_edit *edit,
+		     struct error *error);
 
 #endif

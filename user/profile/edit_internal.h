@@ -3,6 +3,7 @@
 #ifndef PROFILE_EDIT_INTERNAL_H
 #define PROFILE_EDIT_INTERNAL_H
 
+#include "base/error.h"
 #include "profile/edit.h"
 
 /* What a name or path becomes; both have their parts hashed, which dots or slashes part. Caller frees. NULL: no memory.
@@ -20,12 +21,12 @@ struct edit_match {
 
 /*
  * For each stack of the profile, in a new array that the caller frees. Returns 0, or negative errno with one sentence
- * in why.
+ * in *error.
  */
-int edit_match_stacks(const struct profile *p, const struct profile_edit *edit, struct edit_match **matches, char *why,
-		      size_t why_size);
-/* Reads the regular expressions on trial. Returns 0, or negative errno with one sentence in why. */
-int edit_check_patterns(const struct profile_edit *edit, char *why, size_t why_size);
+int edit_match_stacks(const struct profile *p, const struct profile_edit *edit, struct edit_match **matches,
+		      struct error *error);
+/* Reads the regular expressions on trial. Returns 0, or negative errno with one sentence in *error. */
+int edit_check_patterns(const struct profile_edit *edit, struct error *error);
 
 /* Adds account and facts of one to the other. Returns 0 or negative errno. */
 int edit_add_account(struct profile *to, const struct profile *from);

@@ -20,13 +20,12 @@ static void free_patterns(struct patterns *patterns)
 	free(patterns->regexes);
 }
 
-static int no_memory(char *why, size_t why_size)
+static int no_memory(struct error *error)
 {
-	snprintf(why, why_size, "out of memory");
-	return -ENOMEM;
+	return error_set(error, -ENOMEM, "out of memory");
 }
 
-static int compile(struct patterns *patterns, const char *option, const char *text, char *why, size_t why_size)
+static int compile(struct patterns *patterns, const char *option, const char *text, struct error *error)
 {
 	char wrong[128];
 	int err = regcomp(&patterns->regexes[patterns->count], text, REG_EXTENDED | REG_NOSUB);
@@ -36,34 +35,32 @@ static int compile(struct patterns *patterns, const char *option, const char *te
 		return 0;
 	}
 	regerror(err, &patterns->regexes[patterns->count], wrong, sizeof(wrong));
-	snprintf(why, why_size, "%s %s: not a POSIX extended regular expression: %s", option, text, wrong);
-	return err == REG_ESPACE ? -ENOMEM : -EINVAL;
+	return error_set(error, err == REG_ESPACE ? -ENOMEM : -EINVAL,
+			 "%s %s: not a POSIX extended regular expression: %s", option, text, wrong);
 }
 
-static int compile_all(struct patterns *patterns, const struct profile_edit *edit, char *why, size_t why_size)
+static int compile_all(struct patterns *patterns, const struct profile_edit *edit, struct error *error)
 {
 	size_t most = edit->focus.count + edit->ignore.count;
 	int err = 0;
 
 	*patterns = (struct patterns){.regexes = calloc(most ? most : 1, sizeof(regex_t))};
 	if (!patterns->regexes)
-		return no_memory(why, why_size);
-	if (edit->focus.count > PROFILE_EDIT_FOCUS_MAX) {
-		snprintf(why, why_size, "--focus is given %zu times, and can be %d times", edit->focus.count,
-			 PROFILE_EDIT_FOCUS_MAX);
-		return -EINVAL;
-	}
+		return no_memory(error);
+	if (edit->focus.count > PROFILE_EDIT_FOCUS_MAX)
+		return error_set(error, -EINVAL, "--focus is given %zu times, and can be %d times", edit->focus.count,
+				 PROFILE_EDIT_FOCUS_MAX);
 	for (size_t i = 0; i < edit->focus.count && !err; i++)
-		err = compile(patterns, "--focus", edit->focus.items[i], why, why_size);
+		err = compile(patterns, "--focus", edit->focus.items[i], error);
 	for (size_t i = 0; i < edit->ignore.count && !err; i++)
-		err = compile(patterns, "--ignore", edit->ignore.items[i], why, why_size);
+		err = compile(patterns, "--ignore", edit->ignore.items[i], error);
 	return err;
 }
 
-int edit_check_patterns(const struct profile_edit *edit, char *why, size_t why_size)
+int edit_check_patterns(const struct profile_edit *edit, struct error *error)
 {
 	struct patterns patterns;
-	int err = compile_all(&patterns, edit, why, why_size);
+	int err = compile_all(&patterns, edit, error);
 
 	free_patterns(&patterns);
 	return err;
@@ -110,20 +107,20 @@ static int match_frame(const struct profile *p, uint32_t frame, const struct pro
 	return 0;
 }
 
-int edit_match_stacks(const struct profile *p, const struct profile_edit *edit, struct edit_match **matches, char *why,
-		      size_t why_size)
+int edit_match_stacks(const struct profile *p, const struct profile_edit *edit, struct edit_match **matches,
+		      struct error *error)
 {
 	uint32_t frames = profile_frame_count(p), stacks = profile_stack_count(p);
 	struct edit_match *of_frames = calloc(frames ? frames : 1, sizeof(*of_frames));
 	struct edit_match *of_stacks = calloc(stacks, sizeof(*of_stacks));
 	struct patterns patterns;
-	int err = compile_all(&patterns, edit, why, why_size);
+	int err = compile_all(&patterns, edit, error);
 
 	if (!err && (!of_frames || !of_stacks))
-		err = no_memory(why, why_size);
+		err = no_memory(error);
 	for (uint32_t i = 0; i < frames && !err; i++) {
 		if (match_frame(p, i, edit, &patterns, &of_frames[i]))
-			err = no_memory(why, why_size);
+			err = no_memory(error);
 	}
 	for (uint32_t i = 1; i < stacks && !err; i++) {
 		const struct profile_stack *stack = profile_stack(p, i);

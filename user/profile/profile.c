@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/intern.h"
 
 _Static_assert(PROFILE_NONE == INTERN_NONE, "indexes are handed on as they are");
@@ -18,7 +19,6 @@ struct profile {
 	size_t nr_events, events_room;
 	uint32_t measure_name, measure_unit;
 	uint64_t period_ns;
-	size_t string_bytes;
 	unsigned roots; /* of enum profile_root */
 };
 
@@ -31,7 +31,7 @@ struct profile *profile_new(void)
 	if (!p)
 		return NULL;
 	p->roots = PROFILE_ROOT_BY_COUNT;
-	intern_init(&p->strings, sizeof(char *), 0);
+	intern_init(&p->strings, sizeof(char *), INTERN_TEXT);
 	intern_init(&p->frames, sizeof(struct profile_frame), sizeof(struct profile_frame));
 	intern_init(&p->stacks, sizeof(struct profile_stack), sizeof(struct profile_stack));
 	intern_init(&p->processes, sizeof(struct profile_process), sizeof(struct profile_process));
@@ -81,8 +81,6 @@ uint32_t profile_add_string(struct profile *p, const char *text)
 	i = intern_add(&p->strings, &copy, &fresh);
 	if (i == INTERN_NONE)
 		free(copy);
-	else
-		p->string_bytes += intern_heap(strlen(copy) + 1);
 	return i;
 }
 
@@ -157,15 +155,8 @@ uint32_t profile_find_sample(const struct profile *p, uint32_t stack, uint32_t p
 
 int profile_add_event(struct profile *p, uint64_t time_ns, uint32_t sample, uint32_t value)
 {
-	if (p->nr_events == p->events_room) {
-		size_t room = p->events_room ? p->events_room * 2 : 1024;
-		void *events = reallocarray(p->events, room, sizeof(*p->events));
-
-		if (!events)
-			return -ENOMEM;
-		p->events = events;
-		p->events_room = room;
-	}
+	if (array_reserve(&p->events, &p->events_room, p->nr_events + 1, sizeof(*p->events)))
+		return -ENOMEM;
 	p->events[p->nr_events++] = (struct profile_event){.time_ns = time_ns, .sample = sample, .value = value};
 	return 0;
 }
@@ -414,12 +405,4 @@ unsigned profile_roots(const struct profile *p)
 	unsigned roots = p->roots & ~(unsigned)PROFILE_ROOT_BY_COUNT;
 
 	return p->roots & PROFILE_ROOT_BY_COUNT && p->processes.count > 1 ? roots | PROFILE_ROOT_PROCESS : roots;
-}
-
-size_t profile_bytes(const struct profile *p)
-{
-	return intern_heap(sizeof(*p)) + p->string_bytes + intern_bytes(&p->strings) + intern_bytes(&p->frames) +
-	       intern_bytes(&p->stacks) + intern_bytes(&p->processes) + intern_bytes(&p->threads) +
-	       intern_bytes(&p->samples) + intern_bytes(&p->account) + intern_bytes(&p->facts) +
-	       intern_bytes(&p->sources) + intern_heap(p->events_room * sizeof(*p->events));
 }

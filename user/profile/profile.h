@@ -182,7 +182,4 @@ unsigned profile_wanted_roots(const struct profile *p);
 /* The set as it is, without PROFILE_ROOT_BY_COUNT. */
 unsigned profile_roots(const struct profile *p);
 
-/* Memory that the profile takes. */
-size_t profile_bytes(const struct profile *p);
-
 #endif

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "profile/profile.h"
 
 /* The format that is written, and the newest one that is read. It grows when an older pybpf would misread what is new.
@@ -19,19 +20,16 @@
 /* Writes the profile. Returns 0 or negative errno; a failed write may also show in ferror(out). */
 int profile_save(const struct profile *p, FILE *out);
 
-/* Opens a file for profile_load_stream. Returns 0, or negative errno after putting one sentence that names it into why.
+/* Opens a file for profile_load_stream. Returns 0, or negative errno after putting one sentence that names it into
+ * *error.
  */
-int profile_open(const char *path, FILE **in, char *why, size_t why_size);
+int profile_open(const char *path, FILE **in, struct error *error);
 
 /*
  * Reads a saved profile, of which nothing is trusted; name is what the sentence calls it. Returns 0 and *p, which the
- * caller frees, or negative errno after putting one sentence into why: -EBADMSG for what is no saved profile or a
+ * caller frees, or negative errno after putting one sentence into *error: -EBADMSG for what is no saved profile or a
  * damaged one, -ENOTSUP for a newer one, -EFBIG for one that would take memory out of proportion to its size.
  */
-int profile_load_stream(FILE *in, const char *name, struct profile **p, char *why, size_t why_size);
-
-/* The same of the bytes that a saved profile has compressed. */
-int profile_load_bytes(const void *bytes, size_t size, const char *name, struct profile **p, char *why,
-		       size_t why_size);
+int profile_load_stream(FILE *in, const char *name, struct profile **p, struct error *error);
 
 #endif

@@ -6,29 +6,28 @@
 
 #include "profile/saved_internal.h"
 
-int saved_say(struct saved_why *why, int err, const char *fmt, ...)
+int saved_say(struct saved_error *error, int err, const char *fmt, ...)
 {
-	int n = snprintf(why->text, why->size, "%s ", why->file);
+	char text[256];
 	va_list args;
 
 	va_start(args, fmt);
-	if (n >= 0 && (size_t)n < why->size)
-		vsnprintf(why->text + n, why->size - (size_t)n, fmt, args);
+	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	return err;
+	return error_set(error->error, err, "%s %s", error->file, text);
 }
 
-int saved_damaged(struct saved_why *why, const char *what)
+int saved_damaged(struct saved_error *error, const char *what)
 {
-	return saved_say(why, -EBADMSG, "is damaged: %s; record or copy it again", what);
+	return saved_say(error, -EBADMSG, "is damaged: %s; record or copy it again", what);
 }
 
-int saved_too_large(struct saved_why *why)
+int saved_too_large(struct saved_error *error)
 {
-	return saved_say(why, -EFBIG, "would take memory out of proportion to its size: pybpf writes no such file");
+	return saved_say(error, -EFBIG, "would take memory out of proportion to its size: pybpf writes no such file");
 }
 
-int saved_no_memory(struct saved_why *why)
+int saved_no_memory(struct saved_error *error)
 {
-	return saved_say(why, -ENOMEM, "does not fit into memory");
+	return saved_say(error, -ENOMEM, "does not fit into memory");
 }

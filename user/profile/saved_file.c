@@ -6,10 +6,10 @@
 #include <zlib.h>
 
 #include "profile/saved_internal.h"
+#include "base/array.h"
+#include "base/gzip.h"
 
 #define CHUNK 65536
-/* inflateInit2: the largest window, and 16 for a gzip header. */
-#define GZIP_WINDOW (15 + 16)
 /* Digits of a format's number that are read. */
 #define FORMAT_DIGITS 6
 /*
@@ -21,37 +21,25 @@
 #define RATIO_FREE   ((size_t)16 << 20)
 #define UNPACKED_MAX ((size_t)512 << 20)
 
-static int cannot_read(struct saved_why *why, int err)
+static int cannot_read(struct saved_error *error, int err)
 {
-	return saved_say(why, err ? -err : -EIO, "cannot be read: %s", strerror(err ? err : EIO));
+	return saved_say(error, err ? -err : -EIO, "cannot be read: %s", strerror(err ? err : EIO));
 }
 
-/* What has been unpacked; room is at least one more. */
+/* What has been unpacked. */
 struct unpacked {
 	uint8_t *bytes;
 	size_t size, room;
 };
 
-static int grow(struct unpacked *u)
-{
-	size_t room = u->room ? u->room * 2 : CHUNK;
-	uint8_t *bytes = realloc(u->bytes, room);
-
-	if (!bytes)
-		return -ENOMEM;
-	u->bytes = bytes;
-	u->room = room;
-	return 0;
-}
-
 /* Inflates what is in the input of z: Z_OK when it wants more. Puts 0 or, with a sentence, what is wrong into *err. */
-static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_why *why, int *err)
+static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_error *error, int *err)
 {
 	int result;
 
 	do {
-		if (u->size == u->room && grow(u)) {
-			*err = saved_no_memory(why);
+		if (u->size == u->room && array_reserve(&u->bytes, &u->room, u->size + CHUNK, 1)) {
+			*err = saved_no_memory(error);
 			return Z_MEM_ERROR;
 		}
 		z->next_out = u->bytes + u->size;
@@ -59,7 +47,7 @@ static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_why *why,
 		result = inflate(z, Z_NO_FLUSH);
 		u->size = (size_t)(z->next_out - u->bytes);
 		if (u->size > UNPACKED_MAX || u->size > RATIO_FREE + RATIO_MAX * (size_t)z->total_in) {
-			*err = saved_too_large(why);
+			*err = saved_too_large(error);
 			return Z_DATA_ERROR;
 		}
 	} while (result == Z_OK && !z->avail_out);
@@ -67,38 +55,38 @@ static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_why *why,
 	if (result == Z_BUF_ERROR)
 		return Z_OK;
 	if (result != Z_OK && result != Z_STREAM_END)
-		*err = saved_damaged(why, "what it has compressed cannot be unpacked");
+		*err = saved_damaged(error, "what it has compressed cannot be unpacked");
 	return result;
 }
 
-static int inflate_stream(FILE *in, struct unpacked *u, struct saved_why *why)
+static int inflate_stream(FILE *in, struct unpacked *u, struct saved_error *error)
 {
 	uint8_t chunk[CHUNK];
 	z_stream z = {0};
 	int result = inflateInit2(&z, GZIP_WINDOW), err = 0;
 
 	if (result != Z_OK)
-		return saved_no_memory(why);
+		return saved_no_memory(error);
 	while (result == Z_OK) {
 		errno = 0;
 		z.next_in = chunk;
 		z.avail_in = (unsigned)fread(chunk, 1, sizeof(chunk), in);
 		if (ferror(in))
-			err = cannot_read(why, errno);
+			err = cannot_read(error, errno);
 		else if (!z.avail_in)
-			err = saved_say(why, -EBADMSG, "was cut off: it ends in the middle of the profile");
+			err = saved_say(error, -EBADMSG, "was cut off: it ends in the middle of the profile");
 		if (err)
 			break;
-		result = inflate_chunk(&z, u, why, &err);
+		result = inflate_chunk(&z, u, error, &err);
 	}
 	if (result == Z_STREAM_END && (z.avail_in || fgetc(in) != EOF))
-		err = saved_damaged(why, "something follows behind the profile's end");
+		err = saved_damaged(error, "something follows behind the profile's end");
 	inflateEnd(&z);
 	return err;
 }
 
 /* The first line, which says that it is a saved profile, and of which format. */
-static int read_magic(FILE *in, struct saved_why *why)
+static int read_magic(FILE *in, struct saved_error *error)
 {
 	static const char magic[] = PROFILE_SAVED_MAGIC;
 	int format = 0, c = 0;
@@ -107,32 +95,32 @@ static int read_magic(FILE *in, struct saved_why *why)
 	for (const char *m = magic; *m; m++) {
 		c = fgetc(in);
 		if (c == EOF && ferror(in))
-			return cannot_read(why, errno);
+			return cannot_read(error, errno);
 		if (c == EOF && m == magic)
-			return saved_say(why, -EBADMSG, "is empty, no profile was saved there");
+			return saved_say(error, -EBADMSG, "is empty, no profile was saved there");
 		if (c == EOF)
-			return saved_say(why, -EBADMSG, "was cut off: it ends in its first line");
+			return saved_say(error, -EBADMSG, "was cut off: it ends in its first line");
 		if (c != *m)
-			return saved_say(why, -EBADMSG,
+			return saved_say(error, -EBADMSG,
 					 "is no saved profile: it does not begin with \"" PROFILE_SAVED_MAGIC
 					 "\"; `pybpf record -o NAME.pybpf` saves one");
 	}
 	for (int i = 0; i < FORMAT_DIGITS && (c = fgetc(in)) >= '0' && c <= '9'; i++)
 		format = format * 10 + c - '0';
 	if (c == EOF)
-		return saved_say(why, -EBADMSG, "was cut off: it ends in its first line");
+		return saved_say(error, -EBADMSG, "was cut off: it ends in its first line");
 	if (c != '\n' || format < 1)
-		return saved_damaged(why, "its first line does not say its format");
+		return saved_damaged(error, "its first line does not say its format");
 	if (format > PROFILE_SAVED_FORMAT)
-		return saved_say(why, -ENOTSUP,
+		return saved_say(error, -ENOTSUP,
 				 "was written by a newer pybpf (format %d; this one reads up to %d): use that version",
 				 format, PROFILE_SAVED_FORMAT);
 	return 0;
 }
 
-int profile_load_stream(FILE *in, const char *name, struct profile **p, char *why, size_t why_size)
+int profile_load_stream(FILE *in, const char *name, struct profile **p, struct error *error)
 {
-	struct saved_why sentence = {name, why, why_size};
+	struct saved_error sentence = {name, error};
 	struct unpacked unpacked = {0};
 	int err = read_magic(in, &sentence);
 
@@ -142,13 +130,8 @@ int profile_load_stream(FILE *in, const char *name, struct profile **p, char *wh
 	return err;
 }
 
-int profile_open(const char *path, FILE **in, char *why, size_t why_size)
+int profile_open(const char *path, FILE **in, struct error *error)
 {
 	*in = fopen(path, "re");
-	return *in ? 0 : cannot_read(&(struct saved_why){path, why, why_size}, errno);
-}
-
-int profile_load_bytes(const void *bytes, size_t size, const char *name, struct profile **p, char *why, size_t why_size)
-{
-	return saved_load_bytes(bytes, size, p, &(struct saved_why){name, why, why_size});
+	return *in ? 0 : cannot_read(&(struct saved_error){path, error}, errno);
 }

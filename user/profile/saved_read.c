@@ -21,7 +21,7 @@ struct reader {
 	struct profile *p;
 	uint32_t *texts; /* of the profile, by the file's number */
 	size_t nr_texts;
-	struct saved_why *why;
+	struct saved_error *error;
 };
 
 /* Is every column as long as the first one? */
@@ -48,17 +48,17 @@ static int read_texts(struct reader *r)
 	const char *at = (const char *)bytes->data;
 
 	if (bytes->len && bytes->data[bytes->len - 1])
-		return saved_damaged(r->why, "its last text has no end");
+		return saved_damaged(r->error, "its last text has no end");
 	r->nr_texts = 1;
 	for (size_t i = 0; i < bytes->len; i++)
 		r->nr_texts += !bytes->data[i];
 	r->texts = calloc(r->nr_texts, sizeof(*r->texts));
 	if (!r->texts)
-		return saved_no_memory(r->why);
+		return saved_no_memory(r->error);
 	for (size_t i = 1; i < r->nr_texts; i++, at += strlen(at) + 1) {
 		r->texts[i] = profile_add_string(r->p, at);
 		if (r->texts[i] == PROFILE_NONE)
-			return saved_no_memory(r->why);
+			return saved_no_memory(r->error);
 	}
 	return 0;
 }
@@ -68,17 +68,17 @@ static int read_measure(struct reader *r)
 	const struct profile_measure measure = {r->m->measure_name, r->m->measure_unit, r->m->period_ns};
 
 	if (!*measure.name || !*measure.unit)
-		return saved_damaged(r->why, "it does not say what its values are");
+		return saved_damaged(r->error, "it does not say what its values are");
 	profile_set_roots(r->p, r->m->roots & ROOTS_KNOWN);
-	return profile_set_measure(r->p, &measure) ? saved_no_memory(r->why) : 0;
+	return profile_set_measure(r->p, &measure) ? saved_no_memory(r->error) : 0;
 }
 
 /* A row's place in the profile must be its number: the same row twice has the first one's. */
 static int placed(struct reader *r, uint32_t place, size_t number, const char *twice)
 {
 	if (place == PROFILE_NONE)
-		return saved_no_memory(r->why);
-	return place == number ? 0 : saved_damaged(r->why, twice);
+		return saved_no_memory(r->error);
+	return place == number ? 0 : saved_damaged(r->error, twice);
 }
 
 static int read_frames(struct reader *r)
@@ -87,13 +87,13 @@ static int read_frames(struct reader *r)
 	int err = 0;
 
 	if (!SAME_LENGTH(m->n_frame_name, m->n_frame_file, m->n_frame_line, m->n_frame_first_line, m->n_frame_kind))
-		return saved_damaged(r->why, "the columns of its frames differ in length");
+		return saved_damaged(r->error, "the columns of its frames differ in length");
 	for (size_t i = 0; i < m->n_frame_name && !err; i++) {
 		if (m->frame_name[i] >= r->nr_texts || m->frame_file[i] >= r->nr_texts)
-			return saved_damaged(r->why, "a frame has a text that is not there");
+			return saved_damaged(r->error, "a frame has a text that is not there");
 		if (m->frame_line[i] < PROFILE_NO_LINE || m->frame_first_line[i] < PROFILE_NO_LINE ||
 		    m->frame_kind[i] > PROFILE_NOTE)
-			return saved_damaged(r->why, "a frame has a line or a kind that there cannot be");
+			return saved_damaged(r->error, "a frame has a line or a kind that there cannot be");
 		err = placed(r,
 			     profile_add_frame(r->p, (enum profile_frame_kind)m->frame_kind[i],
 					       text(r, m->frame_name[i]), text(r, m->frame_file[i]), m->frame_line[i],
@@ -113,20 +113,20 @@ static int read_stacks(struct reader *r)
 
 	_Static_assert(STACK_FRAMES_MAX <= UINT16_MAX, "depths are 16 bits wide");
 	if (m->n_stack_frame != m->n_stack_down)
-		return saved_damaged(r->why, "the columns of its stacks differ in length");
+		return saved_damaged(r->error, "the columns of its stacks differ in length");
 	depths = calloc(count, sizeof(*depths));
 	if (!depths)
-		return saved_no_memory(r->why);
+		return saved_no_memory(r->error);
 	for (size_t i = 1; i < count && !err; i++) {
 		uint32_t down = m->stack_down[i - 1];
 
 		frame += m->stack_frame[i - 1];
 		if (!down || down > i)
-			err = saved_damaged(r->why, "a stack stands on none that is before it");
+			err = saved_damaged(r->error, "a stack stands on none that is before it");
 		else if (frame < 0 || frame >= (int64_t)m->n_frame_name)
-			err = saved_damaged(r->why, "a stack has a frame that is not there");
+			err = saved_damaged(r->error, "a stack has a frame that is not there");
 		else if (depths[i - down] == STACK_FRAMES_MAX)
-			err = saved_damaged(r->why, "a stack is deeper than any can be");
+			err = saved_damaged(r->error, "a stack is deeper than any can be");
 		if (err)
 			break;
 		depths[i] = depths[i - down] + 1;
@@ -143,7 +143,7 @@ static int read_processes(struct reader *r)
 	int err = 0;
 
 	if (!SAME_LENGTH(m->n_process_pid, m->n_process_inner_pid, m->n_process_name, m->n_process_container))
-		return saved_damaged(r->why, "the columns of its processes differ in length");
+		return saved_damaged(r->error, "the columns of its processes differ in length");
 	for (size_t i = 0; i < m->n_process_pid && !err; i++) {
 		struct profile_process_info info = {
 			.pid = (int32_t)m->process_pid[i],
@@ -151,9 +151,9 @@ static int read_processes(struct reader *r)
 		};
 
 		if (m->process_name[i] >= r->nr_texts || m->process_container[i] >= r->nr_texts)
-			return saved_damaged(r->why, "a process has a text that is not there");
+			return saved_damaged(r->error, "a process has a text that is not there");
 		if (info.pid < 0 || info.inner_pid < 0)
-			return saved_damaged(r->why, "a process has a PID that there cannot be");
+			return saved_damaged(r->error, "a process has a PID that there cannot be");
 		info.name = text(r, m->process_name[i]);
 		info.container = text(r, m->process_container[i]);
 		err = placed(r, profile_add_process(r->p, &info), i, "a process is there twice");
@@ -167,11 +167,11 @@ static int read_threads(struct reader *r)
 	int err = 0;
 
 	if (!SAME_LENGTH(m->n_thread_process, m->n_thread_tid, m->n_thread_name))
-		return saved_damaged(r->why, "the columns of its threads differ in length");
+		return saved_damaged(r->error, "the columns of its threads differ in length");
 	for (size_t i = 0; i < m->n_thread_process && !err; i++) {
 		if (m->thread_process[i] >= m->n_process_pid || m->thread_name[i] >= r->nr_texts ||
 		    (int32_t)m->thread_tid[i] < 0)
-			return saved_damaged(r->why, "a thread has a process, a name or a TID that there cannot be");
+			return saved_damaged(r->error, "a thread has a process, a name or a TID that there cannot be");
 		err = placed(r,
 			     profile_add_thread(r->p, m->thread_process[i], (int32_t)m->thread_tid[i],
 						text(r, m->thread_name[i])),
@@ -187,29 +187,29 @@ static int read_samples(struct reader *r)
 	int64_t stack = 0;
 
 	if (!SAME_LENGTH(m->n_sample_stack, m->n_sample_process, m->n_sample_thread, m->n_sample_value))
-		return saved_damaged(r->why, "the columns of its samples differ in length");
+		return saved_damaged(r->error, "the columns of its samples differ in length");
 	for (size_t i = 0; i < m->n_sample_stack; i++) {
 		uint32_t process = m->sample_process[i], thread = m->sample_thread[i] - 1;
 		size_t count;
 
 		stack += m->sample_stack[i];
 		if (stack < 0 || stack > (int64_t)m->n_stack_down)
-			return saved_damaged(r->why, "a sample has a stack that is not there");
+			return saved_damaged(r->error, "a sample has a stack that is not there");
 		if (process >= m->n_process_pid)
-			return saved_damaged(r->why, "a sample has a process that is not there");
+			return saved_damaged(r->error, "a sample has a process that is not there");
 		if (thread != PROFILE_NONE && (thread >= m->n_thread_process || m->thread_process[thread] != process))
-			return saved_damaged(r->why, "a sample has a thread that its process has not");
+			return saved_damaged(r->error, "a sample has a thread that its process has not");
 		if (__builtin_add_overflow(total, m->sample_value[i], &total))
-			return saved_damaged(r->why, "its samples are more than there can be");
+			return saved_damaged(r->error, "its samples are more than there can be");
 		if (profile_add_sample(r->p, (uint32_t)stack, process, thread, m->sample_value[i]))
-			return saved_no_memory(r->why);
+			return saved_no_memory(r->error);
 		profile_samples(r->p, &count);
 		if (count != i + 1)
-			return saved_damaged(r->why, "a sample is there twice");
+			return saved_damaged(r->error, "a sample is there twice");
 	}
 	if (total > INT64_MAX || (m->period_ns && __builtin_mul_overflow(total, m->period_ns, &time)) ||
 	    (m->period_ns && time > INT64_MAX))
-		return saved_damaged(r->why, "its samples are more than there can be");
+		return saved_damaged(r->error, "its samples are more than there can be");
 	return 0;
 }
 
@@ -221,21 +221,21 @@ static int read_events(struct reader *r)
 	int err = 0;
 
 	if (m->n_event_sample != m->n_event_time || (m->n_event_value && m->n_event_value != m->n_event_time))
-		return saved_damaged(r->why, "the columns of its events differ in length");
+		return saved_damaged(r->error, "the columns of its events differ in length");
 	left = calloc(m->n_sample_value + 1, sizeof(*left));
 	if (!left)
-		return saved_no_memory(r->why);
+		return saved_no_memory(r->error);
 	if (m->n_sample_value)
 		memcpy(left, m->sample_value, m->n_sample_value * sizeof(*left));
 	for (size_t i = 0; i < m->n_event_time && !err; i++) {
 		uint32_t sample = m->event_sample[i], value = m->n_event_value ? m->event_value[i] : 1;
 
 		if (__builtin_add_overflow(time, m->event_time[i], &time) || time < 0)
-			err = saved_damaged(r->why, "an event has a time that there cannot be");
+			err = saved_damaged(r->error, "an event has a time that there cannot be");
 		else if (sample >= m->n_sample_value || value > left[sample])
-			err = saved_damaged(r->why, "an event is of no sample that is there");
+			err = saved_damaged(r->error, "an event is of no sample that is there");
 		else if (profile_add_event(r->p, (uint64_t)time, sample, value))
-			err = saved_no_memory(r->why);
+			err = saved_no_memory(r->error);
 		else
 			left[sample] -= value;
 	}
@@ -248,21 +248,21 @@ static int read_account(struct reader *r)
 	const Pybpf__SavedProfile *m = r->m;
 
 	if (!SAME_LENGTH(m->n_account_group, m->n_account_key, m->n_account_text, m->n_account_value))
-		return saved_damaged(r->why, "the columns of its account differ in length");
+		return saved_damaged(r->error, "the columns of its account differ in length");
 	if (m->n_account_group > ENTRIES_MAX || m->n_fact_key > ENTRIES_MAX)
-		return saved_damaged(r->why, "its account or its facts are more than there can be");
+		return saved_damaged(r->error, "its account or its facts are more than there can be");
 	for (size_t i = 0; i < m->n_account_group; i++) {
 		size_t count;
 
 		if (m->account_group[i] >= r->nr_texts || m->account_key[i] >= r->nr_texts ||
 		    m->account_text[i] >= r->nr_texts || m->account_value[i] > INT64_MAX)
-			return saved_damaged(r->why, "its account has a text or a number that there cannot be");
+			return saved_damaged(r->error, "its account has a text or a number that there cannot be");
 		if (profile_add_account(r->p, text(r, m->account_group[i]), text(r, m->account_key[i]),
 					text(r, m->account_text[i]), m->account_value[i]))
-			return saved_no_memory(r->why);
+			return saved_no_memory(r->error);
 		profile_account(r->p, &count);
 		if (count != i + 1)
-			return saved_damaged(r->why, "its account tells something twice");
+			return saved_damaged(r->error, "its account tells something twice");
 	}
 	return 0;
 }
@@ -273,24 +273,24 @@ static int read_facts(struct reader *r)
 	size_t count;
 
 	if (m->n_fact_value != m->n_fact_key || m->n_source_text != m->n_source_file)
-		return saved_damaged(r->why, "the columns of its facts or sources differ in length");
+		return saved_damaged(r->error, "the columns of its facts or sources differ in length");
 	for (size_t i = 0; i < m->n_fact_key; i++) {
 		if (m->fact_key[i] >= r->nr_texts || m->fact_value[i] >= r->nr_texts)
-			return saved_damaged(r->why, "a fact has a text that is not there");
+			return saved_damaged(r->error, "a fact has a text that is not there");
 		if (profile_set_fact(r->p, text(r, m->fact_key[i]), text(r, m->fact_value[i])))
-			return saved_no_memory(r->why);
+			return saved_no_memory(r->error);
 		profile_facts(r->p, &count);
 		if (count != i + 1)
-			return saved_damaged(r->why, "a fact is there twice");
+			return saved_damaged(r->error, "a fact is there twice");
 	}
 	for (size_t i = 0; i < m->n_source_file; i++) {
 		if (m->source_file[i] >= r->nr_texts || m->source_text[i] >= r->nr_texts)
-			return saved_damaged(r->why, "a source has a text that is not there");
+			return saved_damaged(r->error, "a source has a text that is not there");
 		if (profile_set_source(r->p, text(r, m->source_file[i]), text(r, m->source_text[i])))
-			return saved_no_memory(r->why);
+			return saved_no_memory(r->error);
 		profile_sources(r->p, &count);
 		if (count != i + 1)
-			return saved_damaged(r->why, "the source of a file is there twice");
+			return saved_damaged(r->error, "the source of a file is there twice");
 	}
 	return 0;
 }
@@ -330,22 +330,22 @@ static int read_all(struct reader *r)
 	return err ?: read_threads(r) ?: read_samples(r) ?: read_events(r) ?: read_account(r) ?: read_facts(r);
 }
 
-int saved_load_bytes(const void *bytes, size_t size, struct profile **p, struct saved_why *why)
+int saved_load_bytes(const void *bytes, size_t size, struct profile **p, struct saved_error *error)
 {
 	struct budget budget = {.left = MEMORY_ALWAYS + MEMORY_RATIO * size};
-	struct reader r = {.p = profile_new(), .why = why};
+	struct reader r = {.p = profile_new(), .error = error};
 	Pybpf__SavedProfile *m;
 	int err;
 
 	budget.base = (ProtobufCAllocator){budget_alloc, budget_free, &budget};
 	if (!r.p)
-		return saved_no_memory(why);
+		return saved_no_memory(error);
 	m = pybpf__saved_profile__unpack(&budget.base, size, bytes);
 	r.m = m;
 	if (!m && budget.exceeded)
-		err = saved_too_large(why);
+		err = saved_too_large(error);
 	else if (!m)
-		err = budget.exhausted ? saved_no_memory(why) : saved_damaged(why, "its message is not whole");
+		err = budget.exhausted ? saved_no_memory(error) : saved_damaged(error, "its message is not whole");
 	else
 		err = read_all(&r);
 	free(r.texts);

@@ -5,17 +5,21 @@
 #include <string.h>
 
 #include "profile/saved.h"
-#include "base/proto_gzip.h"
+#include "base/gzip.h"
+#include "base/proto_stream.h"
 #include "profile/saved.pb-c.h"
 
 static int write_message(const Pybpf__SavedProfile *m, FILE *out)
 {
-	struct proto_gzip *z = proto_gzip_new(out);
+	FILE *gzip = gzip_open(out);
+	struct proto_stream stream = proto_stream(gzip);
 
-	if (!z)
+	if (!gzip)
 		return -ENOMEM;
-	pybpf__saved_profile__pack_to_buffer(m, proto_gzip_buffer(z));
-	return proto_gzip_finish(z);
+	pybpf__saved_profile__pack_to_buffer(m, &stream.base);
+	if (!fclose(gzip))
+		return 0;
+	return errno ? -errno : -EIO;
 }
 
 /* A column of the message for count rows. */

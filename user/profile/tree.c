@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/intern.h"
 
 /* What makes frames one. */
@@ -93,21 +94,6 @@ static void turn_to_root(struct builder *b, uint32_t root)
 	b->root = root;
 }
 
-static int push(struct builder *b, size_t n, uint32_t stack)
-{
-	if (n == b->path_room) {
-		size_t room = b->path_room ? b->path_room * 2 : 256;
-		uint32_t *path = reallocarray(b->path, room, sizeof(*path));
-
-		if (!path)
-			return -ENOMEM;
-		b->path = path;
-		b->path_room = room;
-	}
-	b->path[n] = stack;
-	return 0;
-}
-
 /* The node of the stack on the builder's root, or PROFILE_TREE_NONE when memory is exhausted. */
 static uint32_t node_of(struct builder *b, uint32_t stack)
 {
@@ -115,8 +101,9 @@ static uint32_t node_of(struct builder *b, uint32_t stack)
 	size_t n = 0;
 
 	for (; s != PROFILE_ROOT && b->nodes[s] == PROFILE_TREE_NONE; s = profile_stack(b->p, s)->parent) {
-		if (push(b, n++, s))
+		if (array_reserve(&b->path, &b->path_room, n + 1, sizeof(*b->path)))
 			return PROFILE_TREE_NONE;
+		b->path[n++] = s;
 	}
 	if (s != PROFILE_ROOT)
 		node = b->nodes[s];

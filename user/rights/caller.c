@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 /* Linux's NGROUPS_MAX; an account has more of them only by mistake. */
 #define GROUPS_MOST 65536
 
@@ -59,21 +61,20 @@ static bool has_group(const struct caller *caller, gid_t gid)
 /* The groups that the account has. */
 static int look_up_groups(struct caller *caller, const char *name, gid_t first)
 {
+	size_t room = 0;
 	int count = 16;
 
 	while (count <= GROUPS_MOST) {
-		int room = count;
-		gid_t *groups = reallocarray(caller->groups, (size_t)room, sizeof(*groups));
+		int asked = count;
 
-		if (!groups)
+		if (array_reserve(&caller->groups, &room, (size_t)count, sizeof(*caller->groups)))
 			return -ENOMEM;
-		caller->groups = groups;
-		if (getgrouplist(name, first, groups, &count) >= 0) {
+		if (getgrouplist(name, first, caller->groups, &count) >= 0) {
 			caller->group_count = (size_t)count;
 			return 0;
 		}
 		/* glibc says how many there are, musl does not. */
-		count = count > room ? count : 2 * room;
+		count = count > asked ? count : 2 * asked;
 	}
 	caller->groups[0] = first;
 	caller->group_count = 1;

@@ -139,34 +139,27 @@ static int drop_capabilities(const struct rights_wanted *wanted)
 	return err ?: write_sets(keep, keep);
 }
 
-int rights_drop(const struct rights_wanted *wanted, char *why, size_t why_size)
+int rights_drop(const struct rights_wanted *wanted, struct error *error)
 {
 	int err;
 
 	empty_other_sets();
 	err = drop_capabilities(wanted);
-	if (err) {
-		snprintf(why, why_size, "cannot give up capabilities: %s", strerror(-err));
-		return err;
-	}
+	if (err)
+		return error_set(error, err, "cannot give up capabilities: %s", strerror(-err));
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
 		err = -errno;
-		snprintf(why, why_size, "cannot set no_new_privs: %s", strerror(-err));
-		return err;
+		return error_set(error, err, "cannot set no_new_privs: %s", strerror(-err));
 	}
 	/* A kernel may be built without these two; what is given up above does not depend on them. */
 	if (wanted->level == RIGHTS_KEEP) {
 		err = rights_landlock_restrict(wanted->folders, wanted->nr_folders);
-		if (err && err != -ENOSYS && err != -EOPNOTSUPP) {
-			snprintf(why, why_size, "cannot confine writing by Landlock: %s", strerror(-err));
-			return err;
-		}
+		if (err && err != -ENOSYS && err != -EOPNOTSUPP)
+			return error_set(error, err, "cannot confine writing by Landlock: %s", strerror(-err));
 	}
 	err = rights_filter_install(wanted);
-	if (err && err != -ENOSYS && err != -EINVAL) {
-		snprintf(why, why_size, "cannot install the filter of system calls: %s", strerror(-err));
-		return err;
-	}
+	if (err && err != -ENOSYS && err != -EINVAL)
+		return error_set(error, err, "cannot install the filter of system calls: %s", strerror(-err));
 	return 0;
 }
 

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
+
 /* What is still to be done. */
 enum rights_level {
 	RIGHTS_SAMPLE, /* programs are loaded, events and outputs open: a run, and writing its profile */
@@ -33,8 +35,8 @@ struct rights_wanted {
 	bool override, sticky;
 };
 
-/* To be called by the only thread. Returns 0, or negative errno with a sentence in why. */
-int rights_drop(const struct rights_wanted *wanted, char *why, size_t why_size);
+/* To be called by the only thread. Returns 0, or negative errno with a sentence in *error. */
+int rights_drop(const struct rights_wanted *wanted, struct error *error);
 
 /*
  * In a child, before it executes a program as another user: nothing is left in the sets of capabilities but what the

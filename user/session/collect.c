@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "foreign/foreign.h"
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "pybpf.h"
@@ -118,7 +120,7 @@ struct pass {
 	bool all;
 	double before;
 	struct pybpf_count_key *taken; /* unless all */
-	size_t nr_taken, capacity;
+	size_t nr_taken, taken_room;
 };
 
 static bool is_of_pass(const struct pass *pass, const struct pybpf_count_key *key)
@@ -133,15 +135,8 @@ static bool is_of_pass(const struct pass *pass, const struct pybpf_count_key *ke
 
 static int note_taken(struct pass *pass, const struct pybpf_count_key *key)
 {
-	if (pass->nr_taken == pass->capacity) {
-		size_t capacity = pass->capacity ? pass->capacity * 2 : 256;
-		void *taken = reallocarray(pass->taken, capacity, sizeof(*pass->taken));
-
-		if (!taken)
-			return -ENOMEM;
-		pass->taken = taken;
-		pass->capacity = capacity;
-	}
+	if (array_reserve(&pass->taken, &pass->taken_room, pass->nr_taken + 1, sizeof(*pass->taken)))
+		return -ENOMEM;
 	pass->taken[pass->nr_taken++] = *key;
 	return 0;
 }
@@ -226,14 +221,6 @@ static void forget_process(struct session_process *process, void *arg)
 	session_processes_forget(s->processes, process);
 }
 
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /*
  * A sample that was under way when its process ended is counted by then, and what it sent has been taken: the loop
  * comes by ten times a second.
@@ -263,7 +250,7 @@ int session_collect_ended(struct session *s, double now)
 		log_error("cannot read the counts from the kernel: %s", strerror(-err));
 	}
 	free(pass.taken);
-	pause = (now_s() - now) / COLLECT_SHARE;
+	pause = (clock_s(CLOCK_MONOTONIC) - now) / COLLECT_SHARE;
 	if (pause > COLLECT_LEAST_S)
 		s->next_collect = now + pause;
 	return err;

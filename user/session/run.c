@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "discovery/ask.h"
+#include "base/clock.h"
 #include "base/scan.h"
 #include "foreign/foreign.h"
 #include "base/log.h"
@@ -29,14 +30,6 @@ struct loop {
 	double begin, deadline, next_tend, next_jitter, next_progress, next_ask;
 	bool shown; /* a progress line stands on the terminal */
 };
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 void session_run_signals(sigset_t *set)
 {
@@ -132,7 +125,7 @@ static bool target_gone(struct loop *l, double now)
 static bool turn(struct loop *l, int signal_fd, bool *more, enum session_end *end)
 {
 	struct session *s = l->run->session;
-	double now = now_s();
+	double now = clock_s(CLOCK_MONOTONIC);
 	int left = session_consume(s);
 
 	priority_check();
@@ -162,7 +155,7 @@ static bool turn(struct loop *l, int signal_fd, bool *more, enum session_end *en
 
 enum session_end session_run(struct session_run *run)
 {
-	struct loop l = {.run = run, .begin = now_s()};
+	struct loop l = {.run = run, .begin = clock_s(CLOCK_MONOTONIC)};
 	enum session_end end = SESSION_END_ERROR;
 	struct pollfd fds[SESSION_FDS + 1];
 	int ring_fds[SESSION_FDS], signal_fd;
@@ -185,7 +178,7 @@ enum session_end session_run(struct session_run *run)
 	if (run->progress)
 		log_set_before_message(erase_progress);
 	while (1) {
-		int n = poll(fds, SESSION_FDS + 1, more ? 0 : wait_ms(&l, now_s()));
+		int n = poll(fds, SESSION_FDS + 1, more ? 0 : wait_ms(&l, clock_s(CLOCK_MONOTONIC)));
 
 		if (n < 0 && errno != EINTR) {
 			log_error("cannot wait for events: %s", strerror(errno));
@@ -205,11 +198,10 @@ enum session_end session_run(struct session_run *run)
 static double age_of(pid_t pid)
 {
 	struct procfs_stat stat;
-	struct timespec t;
 
-	if (procfs_stat(pid, &stat) || clock_gettime(CLOCK_BOOTTIME, &t))
+	if (procfs_stat(pid, &stat))
 		return 1e9;
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9 - (double)stat.start_time / (double)sysconf(_SC_CLK_TCK);
+	return clock_s(CLOCK_BOOTTIME) - (double)stat.start_time / (double)sysconf(_SC_CLK_TCK);
 }
 
 /* An interpreter that is not mapped and set up by then will not be. */
@@ -229,14 +221,13 @@ static void name_pythons_below(pid_t pid, char *text, size_t size)
 	size_t count = 0, found = 0, used = 0;
 	uint32_t *below = NULL;
 	size_t pythons;
-	char why[1024];
+	struct error error;
 
 	text[0] = '\0';
 	if (!python || discovery_scan_below(&top, 1, &below, &count))
 		count = 0;
 	for (size_t i = 0; i < count && !foreign_is_interrupted(); i++) {
-		if (discovery_wait_runtimes((pid_t)below[i], true, python, 1, &pythons, why, sizeof(why)) !=
-		    DISCOVERY_OK)
+		if (discovery_wait_runtimes((pid_t)below[i], true, python, 1, &pythons, &error) != DISCOVERY_OK)
 			continue;
 		if (found++ < BELOW_MAX && used < size)
 			used += (size_t)snprintf(text + used, size - used, "%s%u (%.15s)", used ? ", " : "", below[i],
@@ -264,7 +255,7 @@ static void refuse(pid_t pid, enum discovery_result result, const char *why)
 
 /* Keeps those that run and fit their layout. Returns 0 when there is one, else, with all kept, what the last returned.
  */
-static int validate_pythons(struct discovery_python *out, size_t *count, char *why, size_t why_size)
+static int validate_pythons(struct discovery_python *out, size_t *count, struct error *error)
 {
 	size_t valid = 0;
 	int err = 0;
@@ -272,7 +263,7 @@ static int validate_pythons(struct discovery_python *out, size_t *count, char *w
 	for (size_t i = 0; i < *count; i++) {
 		struct discovery_python here = out[i];
 
-		err = discovery_ask_validate(&here, why, why_size);
+		err = discovery_ask_validate(&here, error);
 		if (!err)
 			out[valid++] = here;
 		else if (err == -EIO)
@@ -287,9 +278,9 @@ static int validate_pythons(struct discovery_python *out, size_t *count, char *w
 int session_find_pythons(pid_t pid, bool children, struct discovery_python *out, size_t room, size_t *count)
 {
 	struct timespec pause = {.tv_nsec = (long)(INTERPRETER_POLL_S * 1e9)};
-	double begin = now_s();
+	double begin = clock_s(CLOCK_MONOTONIC);
 	enum discovery_result result;
-	char why[1024];
+	struct error error;
 	pid_t process;
 	int err;
 
@@ -298,7 +289,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 		return -EINVAL;
 	}
 	while (1) {
-		result = discovery_wait_runtimes(pid, false, out, room, count, why, sizeof(why));
+		result = discovery_wait_runtimes(pid, false, out, room, count, &error);
 		if (result == DISCOVERY_PENDING || foreign_is_interrupted()) {
 			log_error("stopped by a signal while process %d was looked at; nothing was sampled", pid);
 			return -EINTR;
@@ -310,7 +301,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 			return 0;
 		}
 		if (result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && *count)) {
-			err = validate_pythons(out, count, why, sizeof(why));
+			err = validate_pythons(out, count, &error);
 			if (!err)
 				return 0;
 			if (err == -EINVAL)
@@ -321,7 +312,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 			break;
 		}
 		if (age_of(pid) > INTERPRETER_WAIT_S &&
-		    (result != DISCOVERY_CONTRADICTED || now_s() - begin > CONTRADICTED_WAIT_S)) {
+		    (result != DISCOVERY_CONTRADICTED || clock_s(CLOCK_MONOTONIC) - begin > CONTRADICTED_WAIT_S)) {
 			if (result != DISCOVERY_OK)
 				break;
 			/* An embedder may set it up at any later time. */
@@ -331,6 +322,6 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 		}
 		nanosleep(&pause, NULL);
 	}
-	refuse(pid, result, why);
+	refuse(pid, result, error.text);
 	return result == DISCOVERY_GONE || result == DISCOVERY_ZOMBIE ? -ESRCH : -EINVAL;
 }

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/host.h"
 #include "base/log.h"
 #include "base/procfs.h"
@@ -40,14 +40,6 @@
 
 /* What it went through in the end (BPF_LOG_STATS, include/linux/bpf_verifier.h, Linux 5.2). */
 #define VERIFIER_STATS 4
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int libbpf_says(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -477,7 +469,7 @@ int session_consume(struct session *s)
 
 double session_tend(struct session *s)
 {
-	double now = (double)clock_ns(CLOCK_MONOTONIC) / 1e9, next;
+	double now = clock_s(CLOCK_MONOTONIC), next;
 
 	session_processes_look(s->processes, now);
 	session_processes_label(s->processes, now);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_ROOM 4096
+#include "base/array.h"
 
 struct known {
 	struct pybpf_count_key key;
@@ -30,15 +30,8 @@ int session_times_add(struct session_times *t, const struct pybpf_time_event *ev
 {
 	if (size < sizeof(*event))
 		return -EBADMSG;
-	if (t->count == t->room) {
-		size_t room = t->room ? t->room + t->room / 2 : FIRST_ROOM;
-		void *waiting = reallocarray(t->waiting, room, sizeof(*t->waiting));
-
-		if (!waiting)
-			return -ENOMEM;
-		t->waiting = waiting;
-		t->room = room;
-	}
+	if (array_reserve(&t->waiting, &t->room, t->count + 1, sizeof(*t->waiting)))
+		return -ENOMEM;
 	t->waiting[t->count++] = *event;
 	return 0;
 }

@@ -12,27 +12,57 @@
 /* What stands where a name could not be had. */
 static const char unnamed[] = "[unnamed]";
 
-struct pysym_path *pysym_path_take(struct pysym_functions *t, const char *text)
+struct path_entry {
+	const char *text; /* the path's */
+	struct pysym_path *path;
+};
+
+struct function_entry {
+	struct intern_bytes key; /* the function's */
+	struct pysym_function *function;
+};
+
+void pysym_functions_init(struct pysym_functions *t, enum pysym_line_mode mode)
+{
+	*t = (struct pysym_functions){
+		.mode = mode,
+		.functions = INTERN_INIT(sizeof(struct function_entry), INTERN_BYTES),
+		.paths = INTERN_INIT(sizeof(struct path_entry), INTERN_TEXT),
+	};
+}
+
+void pysym_functions_free(struct pysym_functions *t)
+{
+	intern_free(&t->functions);
+	intern_free(&t->paths);
+}
+
+static struct pysym_path *add_path(struct pysym_functions *t, const char *text)
 {
 	size_t size = strlen(text) + 1;
-	struct pysym_path *path;
+	struct pysym_path *path = malloc(sizeof(*path) + size);
+	bool fresh;
 
-	HASH_FIND(hh, t->paths, text, size - 1, path);
-	if (!path) {
-		path = malloc(sizeof(*path) + size);
-		if (!path)
-			return NULL;
-		path->refs = 0;
-		path->shown = -1;
-		memcpy(path->text, text, size);
-		HASH_ADD_KEYPTR(hh, t->paths, path->text, size - 1, path);
-		if (!path->hh.tbl) {
-			free(path);
-			return NULL;
-		}
-		t->bytes += intern_heap(sizeof(*path) + size);
+	if (!path)
+		return NULL;
+	path->refs = 0;
+	path->shown = -1;
+	memcpy(path->text, text, size);
+	if (intern_add(&t->paths, &(struct path_entry){path->text, path}, &fresh) == INTERN_NONE) {
+		free(path);
+		return NULL;
 	}
-	path->refs++;
+	return path;
+}
+
+struct pysym_path *pysym_path_take(struct pysym_functions *t, const char *text)
+{
+	uint32_t i = intern_find(&t->paths, &text);
+	struct pysym_path *path =
+		i == INTERN_NONE ? add_path(t, text) : ((struct path_entry *)intern_item(&t->paths, i))->path;
+
+	if (path)
+		path->refs++;
 	return path;
 }
 
@@ -40,8 +70,7 @@ void pysym_path_drop(struct pysym_functions *t, struct pysym_path *path)
 {
 	if (--path->refs)
 		return;
-	t->bytes -= intern_heap(sizeof(*path) + strlen(path->text) + 1);
-	HASH_DEL(t->paths, path);
+	intern_remove(&t->paths, intern_find(&t->paths, &(const char *){path->text}));
 	free(path);
 }
 
@@ -50,15 +79,12 @@ size_t pysym_lines_room(const struct pysym_functions *t)
 	return LINES_MAX - t->lines_held;
 }
 
-static size_t key_size(const struct pysym_function *function)
+static struct intern_bytes key_of(const struct pysym_function *function)
 {
-	return sizeof(function->key) + function->key.name_size + function->lines_size;
-}
-
-static size_t function_heap(const struct pysym_function *function)
-{
-	return intern_heap(sizeof(*function) + function->key.name_size + function->lines_size) +
-	       intern_bytes(&function->positions);
+	return (struct intern_bytes){
+		.bytes = &function->key,
+		.size = sizeof(function->key) + function->key.name_size + function->lines_size,
+	};
 }
 
 static struct pysym_function *new_function(const struct pysym_content *content, const struct pybpf_layout *layout,
@@ -91,23 +117,23 @@ static struct pysym_function *new_function(const struct pysym_content *content, 
 struct pysym_function *pysym_function_take(struct pysym_functions *t, const struct pysym_content *content,
 					   const struct pybpf_layout *layout, struct pysym_path *path, uint32_t shown)
 {
-	struct pysym_function *fresh = new_function(content, layout, path, shown), *function;
+	struct function_entry entry = {.function = new_function(content, layout, path, shown)};
+	struct pysym_function *function;
+	bool fresh;
+	uint32_t i;
 
-	if (!fresh)
+	if (!entry.function)
 		return NULL;
-	HASH_FIND(hh, t->functions, &fresh->key, key_size(fresh), function);
-	if (function) {
-		free(fresh);
-	} else {
-		function = fresh;
-		HASH_ADD_KEYPTR(hh, t->functions, &function->key, key_size(function), function);
-		if (!function->hh.tbl) {
-			free(function);
-			return NULL;
-		}
+	entry.key = key_of(entry.function);
+	i = intern_add(&t->functions, &entry, &fresh);
+	if (!fresh)
+		free(entry.function);
+	if (i == INTERN_NONE)
+		return NULL;
+	function = ((struct function_entry *)intern_item(&t->functions, i))->function;
+	if (fresh) {
 		path->refs++;
 		t->lines_held += function->lines_size;
-		t->bytes += function_heap(function);
 	}
 	function->refs++;
 	return function;
@@ -115,11 +141,12 @@ struct pysym_function *pysym_function_take(struct pysym_functions *t, const stru
 
 void pysym_function_drop(struct pysym_functions *t, struct pysym_function *function)
 {
+	struct intern_bytes key = key_of(function);
+
 	if (--function->refs)
 		return;
 	t->lines_held -= function->lines_size;
-	t->bytes -= function_heap(function);
-	HASH_DEL(t->functions, function);
+	intern_remove(&t->functions, intern_find(&t->functions, &key));
 	pysym_path_drop(t, function->key.path);
 	intern_free(&function->positions);
 	free(function);
@@ -161,20 +188,7 @@ struct pysym_position *pysym_function_at(struct pysym_functions *t, struct pysym
 
 	if (i == INTERN_NONE) {
 		at.line = line_of(function, t->mode, position);
-		t->bytes -= intern_bytes(&function->positions);
 		i = intern_add(&function->positions, &at, &fresh);
-		t->bytes += intern_bytes(&function->positions);
 	}
 	return i == INTERN_NONE ? NULL : intern_item(&function->positions, i);
-}
-
-size_t pysym_hash_bytes(const UT_hash_table *table)
-{
-	return table ? intern_heap(sizeof(*table)) + intern_heap(table->num_buckets * sizeof(*table->buckets)) : 0;
-}
-
-size_t pysym_functions_bytes(const struct pysym_functions *t)
-{
-	return t->bytes + pysym_hash_bytes(t->functions ? t->functions->hh.tbl : NULL) +
-	       pysym_hash_bytes(t->paths ? t->paths->hh.tbl : NULL);
 }

@@ -8,7 +8,6 @@
 #define SYMBOLS_FUNCTION_H
 
 #include <stdint.h>
-#include <uthash.h>
 
 #include "base/intern.h"
 #include "pybpf.h"
@@ -17,7 +16,6 @@
 
 /* A source path, as code objects have it. */
 struct pysym_path {
-	UT_hash_handle hh;
 	uint32_t refs;
 	int32_t shown; /* where its importable part begins, as the last process had it; -1: unknown */
 	char text[];
@@ -30,7 +28,6 @@ struct pysym_position {
 };
 
 struct pysym_function {
-	UT_hash_handle hh;
 	uint32_t refs;
 	uint32_t lines_size;
 	struct intern positions; /* struct pysym_position */
@@ -51,11 +48,14 @@ _Static_assert(sizeof(struct pysym_function_key) == 32, "pysym_function_key has 
 
 struct pysym_functions {
 	enum pysym_line_mode mode;
-	struct pysym_function *functions;
-	struct pysym_path *paths;
-	size_t lines_held; /* bytes of line tables */
-	size_t bytes;      /* of all that is held */
+	struct intern functions; /* by their keys with the bytes behind them */
+	struct intern paths;     /* by their texts */
+	size_t lines_held;       /* bytes of line tables */
 };
+
+void pysym_functions_init(struct pysym_functions *t, enum pysym_line_mode mode);
+/* Of which nothing is held any more. */
+void pysym_functions_free(struct pysym_functions *t);
 
 /* The path, held once more; NULL when memory is exhausted. */
 struct pysym_path *pysym_path_take(struct pysym_functions *t, const char *text);
@@ -84,10 +84,5 @@ static inline const char *pysym_function_file(const struct pysym_function *funct
 
 /* What is known of a position in the function; valid until the next call. NULL when memory is exhausted. */
 struct pysym_position *pysym_function_at(struct pysym_functions *t, struct pysym_function *function, int32_t position);
-
-/* Memory of one of uthash's tables beside its items. */
-size_t pysym_hash_bytes(const UT_hash_table *table);
-/* Memory that functions and paths take. */
-size_t pysym_functions_bytes(const struct pysym_functions *t);
 
 #endif

@@ -31,14 +31,18 @@ struct process {
 	struct pybpf_layout layouts[PYBPF_MAX_RUNTIMES];
 	struct intern codes; /* struct code */
 	struct intern files; /* struct file */
-	UT_hash_handle hh;
+};
+
+struct process_entry {
+	uint64_t proc_id;
+	struct process *process;
 };
 
 struct pysym {
 	bool full_filenames;
 	int (*shown_at)(pid_t pid, const char *path);
-	struct process *processes;
-	struct process *last; /* the one that was looked up last: frames come by stacks */
+	struct intern processes; /* struct process_entry */
+	struct process *last;    /* the one that was looked up last: frames come by stacks */
 	struct pysym_functions functions;
 	struct pysym_counters counters;
 };
@@ -49,7 +53,8 @@ struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames)
 
 	if (!s)
 		return NULL;
-	s->functions.mode = mode;
+	pysym_functions_init(&s->functions, mode);
+	intern_init(&s->processes, sizeof(struct process_entry), sizeof(uint64_t));
 	s->full_filenames = full_filenames;
 	s->shown_at = pysym_shown_at;
 	return s;
@@ -60,14 +65,19 @@ void pysym_look_at_paths_by(struct pysym *s, int (*shown_at)(pid_t pid, const ch
 	s->shown_at = shown_at;
 }
 
+static struct process *process_at(const struct pysym *s, uint32_t index)
+{
+	return ((struct process_entry *)intern_item(&s->processes, index))->process;
+}
+
 static struct process *find_process(const struct pysym *s, uint64_t proc_id)
 {
-	struct process *process;
+	uint32_t i;
 
 	if (s->last && s->last->proc_id == proc_id)
 		return s->last;
-	HASH_FIND(hh, s->processes, &proc_id, sizeof(proc_id), process);
-	return process;
+	i = intern_find(&s->processes, &proc_id);
+	return i == INTERN_NONE ? NULL : process_at(s, i);
 }
 
 static void free_process(struct pysym *s, struct process *process)
@@ -80,24 +90,25 @@ static void free_process(struct pysym *s, struct process *process)
 	intern_free(&process->files);
 	if (s->last == process)
 		s->last = NULL;
-	HASH_DEL(s->processes, process);
+	intern_remove(&s->processes, intern_find(&s->processes, &process->proc_id));
 	free(process);
 }
 
 void pysym_free(struct pysym *s)
 {
-	struct process *process, *next;
-
 	if (!s)
 		return;
-	HASH_ITER (hh, s->processes, process, next)
-		free_process(s, process);
+	while (s->processes.count)
+		free_process(s, process_at(s, s->processes.count - 1));
+	intern_free(&s->processes);
+	pysym_functions_free(&s->functions);
 	free(s);
 }
 
 int pysym_add_process(struct pysym *s, uint64_t proc_id, pid_t pid, const struct pybpf_layout *layout)
 {
 	struct process *process;
+	bool fresh;
 
 	if (find_process(s, proc_id))
 		return 0;
@@ -109,8 +120,7 @@ int pysym_add_process(struct pysym *s, uint64_t proc_id, pid_t pid, const struct
 	process->layouts[0] = *layout;
 	intern_init(&process->codes, sizeof(struct code), CODE_KEY);
 	intern_init(&process->files, sizeof(struct file), sizeof(struct pysym_path *));
-	HASH_ADD(hh, s->processes, proc_id, sizeof(proc_id), process);
-	if (!process->hh.tbl) {
+	if (intern_add(&s->processes, &(struct process_entry){proc_id, process}, &fresh) == INTERN_NONE) {
 		free(process);
 		return -ENOMEM;
 	}
@@ -303,16 +313,4 @@ int pysym_resolve(struct pysym *s, uint64_t proc_id, uint32_t runtime, const str
 const struct pysym_counters *pysym_counters(const struct pysym *s)
 {
 	return &s->counters;
-}
-
-size_t pysym_bytes(const struct pysym *s)
-{
-	size_t bytes = intern_heap(sizeof(*s)) + pysym_functions_bytes(&s->functions);
-	const struct process *process, *next;
-
-	bytes += pysym_hash_bytes(s->processes ? s->processes->hh.tbl : NULL);
-	HASH_ITER (hh, s->processes, process, next) {
-		bytes += intern_heap(sizeof(*process)) + intern_bytes(&process->codes) + intern_bytes(&process->files);
-	}
-	return bytes;
 }

@@ -77,9 +77,6 @@ int pysym_resolve(struct pysym *s, uint64_t proc_id, uint32_t runtime, const str
 		  struct pysym_frame *out);
 
 const struct pysym_counters *pysym_counters(const struct pysym *s);
-/* Memory that all this takes. */
-size_t pysym_bytes(const struct pysym *s);
-
 /*
  * Bytes of the path, a source file's as process pid sees it, that pysym_short_path cuts off. -ESRCH: its directories
  * cannot be looked at, for the process has ended.

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "base/intern.h"
 
@@ -18,7 +17,6 @@ struct stack {
 /* A stack with a code object that was not known when it came: on another CPU its announcement was on the way. */
 struct deferred {
 	struct deferred *next;
-	size_t size;
 	struct pybpf_stack_event event; /* followed by its frames */
 };
 
@@ -26,16 +24,14 @@ struct deferred {
 struct waiting {
 	uint64_t proc_id;
 	struct deferred *stacks;
-	UT_hash_handle hh;
 };
 
 struct session_stacks {
 	struct pysym *pysym;
 	struct profile *profile;
-	struct intern table; /* struct stack */
-	struct waiting *waiting;
+	struct intern table;   /* struct stack */
+	struct intern waiting; /* struct waiting */
 	uint64_t count;
-	size_t deferred_bytes;
 	session_stacks_met *met;
 	void *met_arg;
 };
@@ -49,6 +45,7 @@ struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *p
 	t->pysym = pysym;
 	t->profile = profile;
 	intern_init(&t->table, sizeof(struct stack), sizeof(uint64_t));
+	intern_init(&t->waiting, sizeof(struct waiting), sizeof(uint64_t));
 	return t;
 }
 
@@ -58,38 +55,25 @@ void session_stacks_tell_files(struct session_stacks *t, session_stacks_met *met
 	t->met_arg = arg;
 }
 
-static size_t deferred_heap(const struct deferred *d)
-{
-	return intern_heap(offsetof(struct deferred, event) + d->size);
-}
-
-static void free_first(struct session_stacks *t, struct waiting *w)
+static void free_first(struct waiting *w)
 {
 	struct deferred *d = w->stacks;
 
 	w->stacks = d->next;
-	t->deferred_bytes -= deferred_heap(d);
 	free(d);
-}
-
-static void free_waiting(struct session_stacks *t, struct waiting *w)
-{
-	while (w->stacks)
-		free_first(t, w);
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_DEL(t->waiting, w);
-	free(w);
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
 }
 
 void session_stacks_free(struct session_stacks *t)
 {
-	struct waiting *w, *next;
-
 	if (!t)
 		return;
-	HASH_ITER (hh, t->waiting, w, next)
-		free_waiting(t, w);
+	for (uint32_t i = 0; i < t->waiting.count; i++) {
+		struct waiting *w = intern_item(&t->waiting, i);
+
+		while (w->stacks)
+			free_first(w);
+	}
+	intern_free(&t->waiting);
 	intern_free(&t->table);
 	free(t);
 }
@@ -196,30 +180,17 @@ static int keep(struct session_stacks *t, uint64_t id, uint32_t index)
 static int defer(struct session_stacks *t, const struct pybpf_stack_event *event, size_t size)
 {
 	struct deferred *d = malloc(offsetof(struct deferred, event) + size);
-	struct waiting *w;
+	struct waiting *w, none = {.proc_id = event->proc_id};
+	uint32_t i = d ? intern_add(&t->waiting, &none, &(bool){false}) : INTERN_NONE;
 
-	if (!d)
+	if (i == INTERN_NONE) {
+		free(d);
 		return -ENOMEM;
-	HASH_FIND(hh, t->waiting, &event->proc_id, sizeof(event->proc_id), w);
-	if (!w) {
-		w = calloc(1, sizeof(*w));
-		if (!w) {
-			free(d);
-			return -ENOMEM;
-		}
-		w->proc_id = event->proc_id;
-		HASH_ADD(hh, t->waiting, proc_id, sizeof(w->proc_id), w);
-		if (!w->hh.tbl) {
-			free(w);
-			free(d);
-			return -ENOMEM;
-		}
 	}
-	d->size = size;
+	w = intern_item(&t->waiting, i);
 	memcpy(&d->event, event, size);
 	d->next = w->stacks;
 	w->stacks = d;
-	t->deferred_bytes += deferred_heap(d);
 	return 0;
 }
 
@@ -238,42 +209,39 @@ int session_stacks_add(struct session_stacks *t, const struct pybpf_stack_event 
 	return err ? err : keep(t, event->stack_id, index);
 }
 
-static int finish(struct session_stacks *t, struct waiting *w)
+static int finish(struct session_stacks *t, uint32_t index)
 {
+	struct waiting *w = intern_item(&t->waiting, index);
+
 	while (w->stacks) {
 		const struct pybpf_stack_event *event = &w->stacks->event;
-		uint32_t index;
-		int err = build(t, event, true, &index);
+		uint32_t stack;
+		int err = build(t, event, true, &stack);
 
 		if (!err)
-			err = keep(t, event->stack_id, index);
+			err = keep(t, event->stack_id, stack);
 		if (err)
 			return err;
-		free_first(t, w);
+		free_first(w);
 	}
-	free_waiting(t, w);
+	intern_remove(&t->waiting, index);
 	return 0;
 }
 
 int session_stacks_finish_process(struct session_stacks *t, uint64_t proc_id)
 {
-	struct waiting *w;
+	uint32_t i = intern_find(&t->waiting, &proc_id);
 
-	HASH_FIND(hh, t->waiting, &proc_id, sizeof(proc_id), w);
-	return w ? finish(t, w) : 0;
+	return i == INTERN_NONE ? 0 : finish(t, i);
 }
 
 int session_stacks_finish(struct session_stacks *t)
 {
-	struct waiting *w, *next;
+	int err = 0;
 
-	HASH_ITER (hh, t->waiting, w, next) {
-		int err = finish(t, w);
-
-		if (err)
-			return err;
-	}
-	return 0;
+	while (!err && t->waiting.count)
+		err = finish(t, t->waiting.count - 1);
+	return err;
 }
 
 uint32_t session_stacks_find(const struct session_stacks *t, uint64_t stack_id)
@@ -294,14 +262,4 @@ void session_stacks_remove(struct session_stacks *t, uint64_t stack_id)
 uint64_t session_stacks_count(const struct session_stacks *t)
 {
 	return t->count;
-}
-
-size_t session_stacks_bytes(const struct session_stacks *t)
-{
-	const struct waiting *w, *next;
-	size_t bytes = intern_heap(sizeof(*t)) + intern_bytes(&t->table) + t->deferred_bytes;
-
-	HASH_ITER (hh, t->waiting, w, next)
-		bytes += intern_heap(sizeof(*w));
-	return bytes;
 }

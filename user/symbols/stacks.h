@@ -42,7 +42,5 @@ void session_stacks_remove(struct session_stacks *t, uint64_t stack_id);
 
 /* Distinct stacks that came, those that were removed too. */
 uint64_t session_stacks_count(const struct session_stacks *t);
-/* Memory that all this takes. */
-size_t session_stacks_bytes(const struct session_stacks *t);
 
 #endif

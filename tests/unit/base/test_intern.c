@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/intern.h"
+#include "allocated.h"
 
 struct item {
 	uint64_t key;
@@ -43,7 +44,8 @@ static void test_empty(void **unused)
 
 	(void)unused;
 	assert_int_equal(intern_find(&t, &key), INTERN_NONE);
-	assert_int_equal(intern_bytes(&t), 0);
+	assert_null(t.items);
+	assert_null(t.slots);
 	intern_free(&t);
 	intern_free(&t);
 }
@@ -72,7 +74,7 @@ static void test_text(void **unused)
 	bool fresh;
 
 	(void)unused;
-	intern_init(&t, sizeof(char *), 0);
+	intern_init(&t, sizeof(char *), INTERN_TEXT);
 	assert_int_equal(intern_add(&t, &texts[0], &fresh), 0);
 	assert_int_equal(intern_add(&t, &texts[1], &fresh), 0);
 	assert_false(fresh);
@@ -80,6 +82,35 @@ static void test_text(void **unused)
 	assert_int_equal(intern_add(&t, &texts[2], &fresh), 1);
 	assert_true(fresh);
 	assert_ptr_equal(*(char **)intern_item(&t, 0), one);
+	intern_free(&t);
+}
+
+/* Bytes with NULs, one of which is the beginning of another. */
+static void test_bytes(void **unused)
+{
+	struct {
+		struct intern_bytes key;
+		int value;
+	} items[] = {{{"a\0b", 3}, 1}, {{"a\0c", 3}, 2}, {{"a\0", 2}, 3}, {{"", 0}, 4}};
+	struct intern t;
+	bool fresh;
+
+	(void)unused;
+	intern_init(&t, sizeof(items[0]), INTERN_BYTES);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(intern_add(&t, &items[i], &fresh), i);
+		assert_true(fresh);
+	}
+	for (uint32_t i = 0; i < 4; i++) {
+		char copy[3];
+		struct intern_bytes key = {copy, items[i].key.size};
+
+		memcpy(copy, items[i].key.bytes, key.size);
+		assert_int_equal(intern_find(&t, &key), i);
+	}
+	intern_remove(&t, 0);
+	assert_int_equal(intern_find(&t, &items[0]), INTERN_NONE);
+	assert_int_equal(intern_find(&t, &items[2]), 2);
 	intern_free(&t);
 }
 
@@ -129,28 +160,29 @@ static void test_come_and_go(void **unused)
 static void test_memory(void **unused)
 {
 	struct intern t = numbers();
-	size_t bytes;
+	size_t before = allocated_bytes(), bytes;
 
 	(void)unused;
 	for (uint32_t i = 0; i < 1000; i++)
 		put(&t, i, i, true);
-	bytes = intern_bytes(&t);
+	bytes = allocated_bytes() - before;
 	assert_true(bytes >= 1000 * (sizeof(struct item) + 2 * sizeof(uint32_t)));
 	assert_true(bytes <= 1000 * (sizeof(struct item) * 3 / 2 + 4 * sizeof(uint32_t)) + 1024);
 	for (uint32_t i = 1000; i < 100000; i++) {
 		intern_remove(&t, i % 1000);
 		put(&t, i, i, true);
 	}
-	assert_int_equal(intern_bytes(&t), bytes);
-	intern_free(&t);
+	assert_int_equal(allocated_bytes() - before, bytes);
+	while (t.count)
+		intern_remove(&t, 0);
+	assert_int_equal(allocated_bytes(), before);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),  cmocka_unit_test(test_first_value_stands),
-		cmocka_unit_test(test_text),   cmocka_unit_test(test_come_and_go),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_empty), cmocka_unit_test(test_first_value_stands), cmocka_unit_test(test_text),
+		cmocka_unit_test(test_bytes), cmocka_unit_test(test_come_and_go),        cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

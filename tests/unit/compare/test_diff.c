@@ -190,13 +190,13 @@ static void assert_refused(const struct profile *a, const struct profile *b, enu
 {
 	struct profile_diff_options options = shares;
 	struct profile_diff *d = NULL;
-	char why[512] = "";
+	struct error error = {0};
 
 	options.basis = basis;
-	assert_int_equal(profile_diff(a, b, &options, &d, why, sizeof(why)), -EINVAL);
+	assert_int_equal(profile_diff(a, b, &options, &d, &error), -EINVAL);
 	assert_null(d);
-	assert_non_null(strstr(why, word));
-	assert_non_null(strstr(why, other));
+	assert_non_null(strstr(error.text, word));
+	assert_non_null(strstr(error.text, other));
 }
 
 static void test_what_cannot_be_compared(void **unused)

@@ -172,44 +172,44 @@ static int drop_world(void **state)
 	return 0;
 }
 
-static int resolve(const struct world *world, const char *path, struct discovery_cgroup *out, char *why)
+static int resolve(const struct world *world, const char *path, struct discovery_cgroup *out, struct error *error)
 {
-	return discovery_cgroup_resolve(&world->mounts, path, out, why, 1024);
+	return discovery_cgroup_resolve(&world->mounts, path, out, error);
 }
 
-static int resolve_below(const struct world *world, const char *path, struct discovery_cgroup *out, char *why)
+static int resolve_below(const struct world *world, const char *path, struct discovery_cgroup *out, struct error *error)
 {
 	char whole[256];
 
 	snprintf(whole, sizeof(whole), "%s%s", world->root, path);
-	return resolve(world, whole, out, why);
+	return resolve(world, whole, out, error);
 }
 
 static void resolves_directories(void **state)
 {
 	const struct world *world = *state;
 	struct discovery_cgroup group;
-	char why[1024];
+	struct error error;
 
-	assert_int_equal(resolve_below(world, "/v2/web.slice/a", &group, why), 0);
+	assert_int_equal(resolve_below(world, "/v2/web.slice/a", &group, &error), 0);
 	assert_false(group.v1);
 	assert_string_equal(group.path, "/web.slice/a");
 	assert_true(group.id == inode(world, "/v2/web.slice/a"));
 	assert_string_equal(group.controller, "");
-	assert_int_equal(resolve_below(world, "/v2/web.slice/./a/../a/", &group, why), 0);
+	assert_int_equal(resolve_below(world, "/v2/web.slice/./a/../a/", &group, &error), 0);
 	assert_string_equal(group.path, "/web.slice/a");
 	/* A directory of v1 is what its user names, whatever v2 has. */
-	assert_int_equal(resolve_below(world, "/memory/web.slice", &group, why), 0);
+	assert_int_equal(resolve_below(world, "/memory/web.slice", &group, &error), 0);
 	assert_true(group.v1);
 	assert_string_equal(group.controller, "memory");
 	assert_string_equal(group.path, "/web.slice");
 	assert_true(group.id == inode(world, "/memory/web.slice"));
 	/* The root of a hierarchy, and one of which only a part is mounted. */
-	assert_int_equal(resolve_below(world, "/v2", &group, why), 0);
+	assert_int_equal(resolve_below(world, "/v2", &group, &error), 0);
 	assert_string_equal(group.path, "/");
-	assert_int_equal(resolve_below(world, "/part/in", &group, why), 0);
+	assert_int_equal(resolve_below(world, "/part/in", &group, &error), 0);
 	assert_string_equal(group.path, "/docker/abc/in");
-	assert_int_equal(resolve_below(world, "/part", &group, why), 0);
+	assert_int_equal(resolve_below(world, "/part", &group, &error), 0);
 	assert_string_equal(group.path, "/docker/abc");
 }
 
@@ -217,17 +217,17 @@ static void resolves_paths_inside(void **state)
 {
 	const struct world *world = *state;
 	struct discovery_cgroup group;
-	char why[1024];
+	struct error error;
 
-	assert_int_equal(resolve(world, "/web.slice", &group, why), 0);
+	assert_int_equal(resolve(world, "/web.slice", &group, &error), 0);
 	assert_false(group.v1);
 	assert_true(group.id == inode(world, "/v2/web.slice"));
-	assert_int_equal(resolve(world, "web.slice/a", &group, why), 0);
+	assert_int_equal(resolve(world, "web.slice/a", &group, &error), 0);
 	assert_string_equal(group.path, "/web.slice/a");
-	assert_int_equal(resolve(world, "/old", &group, why), 0);
+	assert_int_equal(resolve(world, "/old", &group, &error), 0);
 	assert_true(group.v1);
 	assert_string_equal(group.controller, "memory");
-	assert_int_equal(resolve(world, "/docker/abc/in", &group, why), 0);
+	assert_int_equal(resolve(world, "/docker/abc/in", &group, &error), 0);
 	assert_string_equal(group.controller, "pids");
 	assert_true(group.id == inode(world, "/part/in"));
 }
@@ -237,29 +237,26 @@ static void says_what_is_no_group(void **state)
 	const struct world *world = *state;
 	struct discovery_cgroup_mounts none = {0};
 	struct discovery_cgroup group;
-	char why[1024];
+	struct error error;
 
-	assert_int_equal(resolve(world, "/no-such.slice", &group, why), -ENOENT);
-	assert_non_null(strstr(why, "no-such.slice"));
-	assert_non_null(strstr(why, "/v2"));
-	assert_non_null(strstr(why, "(memory)"));
-	assert_int_equal(resolve_below(world, "/elsewhere", &group, why), -EXDEV);
-	assert_non_null(strstr(why, "outside"));
-	assert_int_equal(resolve(world, "/tmp", &group, why), -EXDEV);
-	assert_int_equal(resolve_below(world, "/v2/cgroup.procs", &group, why), -ENOTDIR);
-	assert_non_null(strstr(why, "a file"));
-	assert_int_equal(resolve_below(world, "/named/only", &group, why), -ENOTSUP);
-	assert_non_null(strstr(why, "no controller"));
-	assert_int_equal(resolve(world, "", &group, why), -ENOENT);
+	assert_int_equal(resolve(world, "/no-such.slice", &group, &error), -ENOENT);
+	assert_non_null(strstr(error.text, "no-such.slice"));
+	assert_non_null(strstr(error.text, "/v2"));
+	assert_non_null(strstr(error.text, "(memory)"));
+	assert_int_equal(resolve_below(world, "/elsewhere", &group, &error), -EXDEV);
+	assert_non_null(strstr(error.text, "outside"));
+	assert_int_equal(resolve(world, "/tmp", &group, &error), -EXDEV);
+	assert_int_equal(resolve_below(world, "/v2/cgroup.procs", &group, &error), -ENOTDIR);
+	assert_non_null(strstr(error.text, "a file"));
+	assert_int_equal(resolve_below(world, "/named/only", &group, &error), -ENOTSUP);
+	assert_non_null(strstr(error.text, "no controller"));
+	assert_int_equal(resolve(world, "", &group, &error), -ENOENT);
 	/* Out of the hierarchy by a link or dots. */
-	assert_int_equal(resolve_below(world, "/v2/escape", &group, why), -EXDEV);
-	assert_int_not_equal(resolve(world, "/escape", &group, why), 0);
-	assert_int_not_equal(resolve(world, "/../elsewhere", &group, why), 0);
-	assert_int_equal(discovery_cgroup_resolve(&none, "/x", &group, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "--cgroupns=host"));
-	/* A short buffer is enough. */
-	assert_int_equal(discovery_cgroup_resolve(&world->mounts, "/no-such.slice", &group, why, 8), -ENOENT);
-	assert_int_equal(strlen(why), 7);
+	assert_int_equal(resolve_below(world, "/v2/escape", &group, &error), -EXDEV);
+	assert_int_not_equal(resolve(world, "/escape", &group, &error), 0);
+	assert_int_not_equal(resolve(world, "/../elsewhere", &group, &error), 0);
+	assert_int_equal(discovery_cgroup_resolve(&none, "/x", &group, &error), -ENOENT);
+	assert_non_null(strstr(error.text, "--cgroupns=host"));
 }
 
 static void next(const char **text, bool v1, const char *controllers, const char *path)
@@ -323,39 +320,38 @@ static void locates_a_container(void **state)
 	struct discovery_cgroup group;
 	struct discovery_cgroup_line line;
 	const char *text = "0::/web.slice/a\n";
-	char why[1024];
+	struct error error;
 
 	assert_true(discovery_cgroup_next_line(&text, &line));
-	assert_int_equal(discovery_cgroup_locate(&world->mounts, &line, 10, &group, why, sizeof(why)), 0);
+	assert_int_equal(discovery_cgroup_locate(&world->mounts, &line, 10, &group, &error), 0);
 	assert_string_equal(group.path, "/web.slice");
 	assert_true(group.id == inode(world, "/v2/web.slice"));
 	/* From a cgroup namespace of its own pybpf sees others above itself. */
 	text = "0::/../docker-1.scope\n";
 	assert_true(discovery_cgroup_next_line(&text, &line));
-	assert_int_equal(discovery_cgroup_locate(&world->mounts, &line, line.path_len, &group, why, sizeof(why)),
-			 -ENOENT);
-	assert_non_null(strstr(why, "namespace of its own"));
-	assert_non_null(strstr(why, "--cgroupns=host"));
+	assert_int_equal(discovery_cgroup_locate(&world->mounts, &line, line.path_len, &group, &error), -ENOENT);
+	assert_non_null(strstr(error.text, "namespace of its own"));
+	assert_non_null(strstr(error.text, "--cgroupns=host"));
 }
 
 static void groups_must_share_a_hierarchy(void **state)
 {
 	struct discovery_cgroup groups[3] = {{.directory = "/a"}, {.directory = "/b"}, {.directory = "/c"}};
-	char why[1024];
+	struct error error;
 
 	(void)state;
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 0, why, sizeof(why)), 0);
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, why, sizeof(why)), 0);
+	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 0, &error), 0);
+	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, &error), 0);
 	groups[2].v1 = true;
 	strcpy(groups[2].controller, "memory");
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, why, sizeof(why)), -EXDEV);
-	assert_non_null(strstr(why, "/a and /c"));
-	assert_non_null(strstr(why, "v2 and memory"));
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 2, why, sizeof(why)), 0);
+	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, &error), -EXDEV);
+	assert_non_null(strstr(error.text, "/a and /c"));
+	assert_non_null(strstr(error.text, "v2 and memory"));
+	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 2, &error), 0);
 	groups[0] = groups[1] = groups[2];
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, why, sizeof(why)), 0);
+	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, &error), 0);
 	strcpy(groups[1].controller, "cpu");
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, why, sizeof(why)), -EXDEV);
+	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, &error), -EXDEV);
 }
 
 static void reads_this_machine(void **state)

@@ -279,17 +279,18 @@ static void finds_the_container_of_a_process(void **state)
 {
 	struct discovery_container container;
 	struct discovery_cgroup group;
-	char *text, *cgroup, status[512], why[2048];
+	char *text, *cgroup, status[512];
+	struct error error;
 
 	(void)state;
-	assert_int_equal(discovery_container_find("absent", &container, &group, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "absent"));
-	assert_int_equal(discovery_container_find("x", &container, &group, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "4 characters"));
+	assert_int_equal(discovery_container_find("absent", &container, &group, &error), -ENOENT);
+	assert_non_null(strstr(error.text, "absent"));
+	assert_int_equal(discovery_container_find("x", &container, &group, &error), -ENOENT);
+	assert_non_null(strstr(error.text, "4 characters"));
 	/* One that is known and not running. */
 	put("/run/crun/stopped/status", "{\"pid\": 1, \"cgroup-path\": \"/no/such/group\"}");
-	assert_int_equal(discovery_container_find("stopped", &container, &group, why, sizeof(why)), -ENODATA);
-	assert_non_null(strstr(why, "no process"));
+	assert_int_equal(discovery_container_find("stopped", &container, &group, &error), -ENODATA);
+	assert_non_null(strstr(error.text, "no process"));
 
 	assert_int_equal(discovery_cgroup_of(getpid(), &text), 0);
 	cgroup = own_cgroup(text);

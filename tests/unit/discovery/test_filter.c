@@ -113,18 +113,18 @@ static void excludes(void **state)
 static void says_what_cannot_be_resolved(void **state)
 {
 	struct discovery_filter filter = {.all = false};
-	char why[2048];
+	struct error error;
 
 	(void)state;
 	assert_int_equal(foreign_start(), 0);
-	assert_int_equal(discovery_filter_resolve(&filter, why, sizeof(why)), 0);
+	assert_int_equal(discovery_filter_resolve(&filter, &error), 0);
 	assert_int_equal(discovery_texts_add(&filter.cgroups, "/no/such/group"), 0);
-	assert_int_not_equal(discovery_filter_resolve(&filter, why, sizeof(why)), 0);
-	assert_non_null(strstr(why, "/no/such/group"));
+	assert_int_not_equal(discovery_filter_resolve(&filter, &error), 0);
+	assert_non_null(strstr(error.text, "/no/such/group"));
 	discovery_filter_free(&filter);
 	assert_int_equal(discovery_texts_add(&filter.containers, "no-such-container"), 0);
-	assert_int_equal(discovery_filter_resolve(&filter, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "no-such-container"));
+	assert_int_equal(discovery_filter_resolve(&filter, &error), -ENOENT);
+	assert_non_null(strstr(error.text, "no-such-container"));
 	discovery_filter_free(&filter);
 	foreign_stop();
 }

@@ -96,7 +96,7 @@ static struct ps_list example(void)
 	list.rows[2] = (struct ps_row){.process = {.pid = 40000, .inside = 40000, .threads = 1, .comm = "pypy3"},
 				       .user = strdup("root"),
 				       .command = strdup("pypy3"),
-				       .why = strdup("process 40000 (pypy3): this is PyPy")};
+				       .refusal = strdup("process 40000 (pypy3): this is PyPy")};
 	return list;
 }
 

@@ -78,11 +78,11 @@ static void assert_content(const char *path, const char *want)
 
 static int open_file(struct output_file *file, const char *path)
 {
-	char why[256];
-	int err = output_file_open(file, path, why, sizeof(why));
+	struct error error;
+	int err = output_file_open(file, path, &error);
 
 	if (err)
-		assert_true(why[0]);
+		assert_true(error.text[0]);
 	return err;
 }
 

@@ -13,7 +13,8 @@
 #include <zlib.h>
 
 #include "output/html.h"
-#include "output/packed.h"
+#include "base/base64.h"
+#include "base/gzip.h"
 #include "profiles.h"
 
 #define DATA_BEGIN "<script type=\"application/octet-stream\" id=\"data\">"
@@ -286,7 +287,8 @@ static void test_packed(void **unused)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		char *written_text = NULL, *plain = malloc(sizes[i] + 1), *back;
 		size_t size = 0, length, zipped;
-		FILE *out = open_memstream(&written_text, &size), *packed = packed_open(out);
+		FILE *out = open_memstream(&written_text, &size), *base64 = base64_open(out);
+		FILE *packed = gzip_open(base64);
 		unsigned char *bytes;
 		uint32_t random = 1;
 
@@ -296,6 +298,7 @@ static void test_packed(void **unused)
 			plain[c] = (char)((random = random * 1664525 + 1013904223) >> 24);
 		assert_int_equal(fwrite(plain, 1, sizes[i], packed), sizes[i]);
 		assert_int_equal(fclose(packed), 0);
+		assert_int_equal(fclose(base64), 0);
 		assert_int_equal(fclose(out), 0);
 		bytes = unbase64(written_text, size, &zipped);
 		back = unzipped(bytes, zipped, &length);
@@ -328,7 +331,7 @@ static ssize_t write_to_disk(void *cookie, const char *bytes, size_t size)
 
 	(void)bytes;
 	*room -= n;
-	if (!n)
+	if (n < size)
 		errno = ENOSPC;
 	return (ssize_t)n;
 }
@@ -344,11 +347,14 @@ static void test_packed_on_a_full_disk(void **unused)
 	for (size_t at = 0; at < LARGE; at += 7919) {
 		size_t room = at;
 		FILE *out = fopencookie(&room, "w", (cookie_io_functions_t){.write = write_to_disk});
-		FILE *packed;
+		FILE *base64, *packed;
+		bool failed;
 		char *bytes;
 
 		assert_non_null(out);
-		packed = packed_open(out);
+		base64 = base64_open(out);
+		assert_non_null(base64);
+		packed = gzip_open(base64);
 		assert_non_null(packed);
 		for (size_t size = 1; size <= LARGE; size *= 3) {
 			uint32_t random = (uint32_t)size;
@@ -363,7 +369,11 @@ static void test_packed_on_a_full_disk(void **unused)
 			free(bytes);
 			fflush(packed);
 		}
-		assert_true(fclose(packed) || fflush(out));
+		failed = fclose(packed);
+		assert_true(!failed || errno == ENOSPC);
+		failed |= fclose(base64) != 0;
+		assert_true(!failed || errno == ENOSPC);
+		assert_true(failed || fflush(out));
 		fclose(out);
 	}
 }

@@ -5,16 +5,14 @@
 #include "rich_profile.h"
 #include "profile/edit.h"
 
-#define WHY_MAX 512
-
 /* What passes; the caller frees. */
 static struct profile *edited(const struct profile *from, const struct profile_edit *edit)
 {
 	struct profile *to = new_profile();
-	char why[WHY_MAX];
+	struct error error;
 
-	assert_int_equal(profile_edit_add(to, from, edit, why, sizeof(why)), 0);
-	assert_string_equal(why, "");
+	assert_int_equal(profile_edit_add(to, from, edit, &error), 0);
+	assert_string_equal(error.text, "");
 	return to;
 }
 
@@ -169,7 +167,7 @@ static void test_patterns(void **unused)
 {
 	struct profile *p = service();
 	struct profile_edit edit = {.under = NULL};
-	char why[WHY_MAX];
+	struct error error;
 
 	(void)unused;
 	profile_edit_add_text(&edit.focus, "lib/a\\.py:7\\)$");
@@ -189,14 +187,14 @@ static void test_patterns(void **unused)
 	profile_edit_add_text(&edit.focus, "app.py:4");
 	assert_edited(p, &edit, "work (lib/a.py:7) 19\n");
 	profile_edit_add_text(&edit.ignore, "a(b");
-	assert_int_equal(profile_edit_check(&edit, why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "--ignore a(b: not a POSIX extended regular expression"));
+	assert_int_equal(profile_edit_check(&edit, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "--ignore a(b: not a POSIX extended regular expression"));
 	profile_edit_free(&edit);
 	for (int i = 0; i <= PROFILE_EDIT_FOCUS_MAX; i++)
 		profile_edit_add_text(&edit.focus, "work");
-	assert_int_equal(profile_edit_check(&edit, why, sizeof(why)), -EINVAL);
+	assert_int_equal(profile_edit_check(&edit, &error), -EINVAL);
 	edit.focus.count--;
-	assert_int_equal(profile_edit_check(&edit, why, sizeof(why)), 0);
+	assert_int_equal(profile_edit_check(&edit, &error), 0);
 	assert_edited(p, &edit, STACK_LEAF " 19\n");
 	profile_edit_free(&edit);
 	profile_free(p);
@@ -288,11 +286,11 @@ static void assert_merged(struct profile *a, struct profile *b, const char *star
 {
 	struct profile *to = new_profile();
 	const struct profile_event *events;
-	char why[WHY_MAX];
+	struct error error;
 	size_t count;
 
-	assert_int_equal(profile_edit_add(to, a, NULL, why, sizeof(why)), 0);
-	assert_int_equal(profile_edit_add(to, b, NULL, why, sizeof(why)), 0);
+	assert_int_equal(profile_edit_add(to, a, NULL, &error), 0);
+	assert_int_equal(profile_edit_add(to, b, NULL, &error), 0);
 	assert_folded(to, "f (a.py:1) 10\n");
 	events = profile_events(to, &count);
 	assert_int_equal(count, 2);
@@ -325,10 +323,10 @@ static void test_several(void **unused)
 static void assert_not_merged(const struct profile *a, const struct profile *b, int want, const char *words)
 {
 	struct profile *to = edited(a, NULL);
-	char why[WHY_MAX];
+	struct error error;
 
-	assert_int_equal(profile_edit_add(to, b, NULL, why, sizeof(why)), want);
-	assert_non_null(strstr(why, words));
+	assert_int_equal(profile_edit_add(to, b, NULL, &error), want);
+	assert_non_null(strstr(error.text, words));
 	profile_free(to);
 }
 
@@ -361,7 +359,7 @@ static void test_anonymized(void **unused)
 	struct profile_edit edit = {.anonymize = true}, later = {.anonymize = true};
 	uint32_t odd = on(p, PROFILE_ROOT, "Server.run.<locals>.<lambda>", "<frozen lib.web>", 3);
 	const struct profile_stack *stack;
-	char why[WHY_MAX];
+	struct error error;
 	size_t count;
 
 	(void)unused;
@@ -371,8 +369,8 @@ static void test_anonymized(void **unused)
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, "there"), 0);
 	assert_int_equal(profile_set_fact(p, "command", "secret"), 0);
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_CPUS, "2"), 0);
-	assert_int_equal(profile_edit_check(&edit, why, sizeof(why)), 0);
-	assert_int_equal(profile_edit_check(&later, why, sizeof(why)), 0);
+	assert_int_equal(profile_edit_check(&edit, &error), 0);
+	assert_int_equal(profile_edit_check(&later, &error), 0);
 	to = edited(p, &edit);
 	for (uint32_t i = 0; i < profile_string_count(to); i++) {
 		for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
@@ -410,14 +408,15 @@ static void test_hidden_names(void **unused)
 {
 	struct profile *p = new_profile(), *to;
 	struct profile_edit edit = {.anonymize = true};
-	char why[WHY_MAX], *text;
+	struct error error;
+	char *text;
 
 	(void)unused;
 	take_in(p, on(p, PROFILE_ROOT, "A.f.<locals>.<lambda>", "pkg/A.py", 3), process(p, 1, "x"), 1);
 	take_in(p, on(p, PROFILE_ROOT, "A", "/A/f", -1), process(p, 1, "x"), 2);
 	take_in(p, on(p, PROFILE_ROOT, "", "<string>", 1), process(p, 1, "x"), 4);
 	take_in(p, on(p, PROFILE_ROOT, "...", "//.py", 1), process(p, 1, "x"), 8);
-	assert_int_equal(profile_edit_check(&edit, why, sizeof(why)), 0);
+	assert_int_equal(profile_edit_check(&edit, &error), 0);
 	to = edited(p, &edit);
 	text = written(to, output_folded);
 	/* The hashes of one salt are 12 digits each, whatever they are. */

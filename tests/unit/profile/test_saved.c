@@ -5,10 +5,8 @@
 #include <zlib.h>
 
 #include "rich_profile.h"
-#include "profile/saved.h"
+#include "profile/saved_internal.h"
 #include "profile/saved.pb-c.h"
-
-#define WHY_MAX 512
 
 struct bytes {
 	char *data;
@@ -27,34 +25,35 @@ static struct bytes saved(const struct profile *p)
 }
 
 /* What loading says; *p only when it succeeds. */
-static int load(const void *data, size_t size, struct profile **p, char why[WHY_MAX])
+static int load(const void *data, size_t size, struct profile **p, struct error *error)
 {
 	FILE *in = size ? fmemopen((void *)data, size, "r") : fopen("/dev/null", "r");
 	int err;
 
 	assert_non_null(in);
-	*why = '\0';
+	error_clear(error);
 	*p = NULL;
-	err = profile_load_stream(in, "x.pybpf", p, why, WHY_MAX);
+	err = profile_load_stream(in, "x.pybpf", p, error);
 	fclose(in);
 	assert_true(!err == !!*p);
-	assert_true(!err == !*why);
+	assert_int_equal(error->code, err);
+	assert_true(!err == !*error->text);
 	/* One sentence that begins with the file. */
-	assert_true(!err || strncmp(why, "x.pybpf ", 8) == 0);
-	assert_null(strchr(why, '\n'));
+	assert_true(!err || strncmp(error->text, "x.pybpf ", 8) == 0);
+	assert_null(strchr(error->text, '\n'));
 	return err;
 }
 
 static void assert_refused(const void *data, size_t size, int want, const char *words)
 {
 	struct profile *p;
-	char why[WHY_MAX];
-	int err = load(data, size, &p, why);
+	struct error error;
+	int err = load(data, size, &p, &error);
 
-	if (err != want || !strstr(why, words))
-		print_error("wanted %d and \"%s\", got %d and \"%s\"\n", want, words, err, why);
+	if (err != want || !strstr(error.text, words))
+		print_error("wanted %d and \"%s\", got %d and \"%s\"\n", want, words, err, error.text);
 	assert_int_equal(err, want);
-	assert_non_null(strstr(why, words));
+	assert_non_null(strstr(error.text, words));
 }
 
 static void test_round_trip(void **unused)
@@ -63,15 +62,15 @@ static void test_round_trip(void **unused)
 	for (uint64_t seed = 1; seed < 6; seed++) {
 		struct profile *p = rich_profile(seed), *again;
 		struct bytes file = saved(p);
-		char why[WHY_MAX];
+		struct error error;
 
-		assert_int_equal(load(file.data, file.size, &again, why), 0);
+		assert_int_equal(load(file.data, file.size, &again, &error), 0);
 		assert_same_profile(p, again);
 		profile_free(again);
 		profile_sort_events(p);
 		free(file.data);
 		file = saved(p);
-		assert_int_equal(load(file.data, file.size, &again, why), 0);
+		assert_int_equal(load(file.data, file.size, &again, &error), 0);
 		assert_same_profile(p, again);
 		free(file.data);
 		profile_free(again);
@@ -83,10 +82,10 @@ static void test_empty_profile(void **unused)
 {
 	struct profile *p = new_profile(), *again;
 	struct bytes file = saved(p);
-	char why[WHY_MAX];
+	struct error error;
 
 	(void)unused;
-	assert_int_equal(load(file.data, file.size, &again, why), 0);
+	assert_int_equal(load(file.data, file.size, &again, &error), 0);
 	assert_same_profile(p, again);
 	free(file.data);
 	profile_free(again);
@@ -131,11 +130,11 @@ static void test_bits_flipped(void **unused)
 	(void)unused;
 	for (size_t bit = 0; bit < file.size * 8; bit++) {
 		struct profile *again;
-		char why[WHY_MAX];
+		struct error error;
 
 		file.data[bit / 8] ^= (char)(1 << bit % 8);
 		/* gzip's header says more than matters, and deflate's end is filled up to a byte. */
-		if (load(file.data, file.size, &again, why) == 0) {
+		if (load(file.data, file.size, &again, &error) == 0) {
 			assert_same_profile(p, again);
 			profile_free(again);
 			harmless++;
@@ -226,7 +225,8 @@ static void test_unknown_fields(void **unused)
 	};
 	uint8_t few[] = {0xf8, 0x3f, 1}; /* field 1023, a varint */
 	struct profile *p = small_profile(), *again;
-	char why[WHY_MAX], *many = malloc(3 * FIELDS);
+	struct error error;
+	char *many = malloc(3 * FIELDS);
 	struct bytes file = saved(p), more;
 	uint8_t plain[4096];
 	size_t head = strlen("pybpf profile 1\n");
@@ -240,7 +240,7 @@ static void test_unknown_fields(void **unused)
 	memcpy(plain + z.total_out, few, sizeof(few));
 	more = compressed(plain, z.total_out + sizeof(few), 0);
 	inflateEnd(&z);
-	assert_int_equal(load(more.data, more.size, &again, why), 0);
+	assert_int_equal(load(more.data, more.size, &again, &error), 0);
 	assert_same_profile(p, again);
 	profile_free(again);
 	profile_free(p);
@@ -338,7 +338,7 @@ static void right(struct rows *r)
 	SET(r, source_text, source_text);
 }
 
-static int load_rows(const struct rows *r, struct profile **p, char why[WHY_MAX])
+static int load_rows(const struct rows *r, struct profile **p, struct error *error)
 {
 	size_t size = pybpf__saved_profile__get_packed_size(&r->m);
 	uint8_t *bytes = malloc(size);
@@ -347,7 +347,7 @@ static int load_rows(const struct rows *r, struct profile **p, char why[WHY_MAX]
 	assert_non_null(bytes);
 	assert_int_equal(pybpf__saved_profile__pack(&r->m, bytes), size);
 	*p = NULL;
-	err = profile_load_bytes(bytes, size, "x.pybpf", p, why, WHY_MAX);
+	err = saved_load_bytes(bytes, size, p, &(struct saved_error){"x.pybpf", error});
 	free(bytes);
 	return err;
 }
@@ -355,13 +355,13 @@ static int load_rows(const struct rows *r, struct profile **p, char why[WHY_MAX]
 static void assert_rows_refused(struct rows *r, const char *words)
 {
 	struct profile *p;
-	char why[WHY_MAX] = "";
-	int err = load_rows(r, &p, why);
+	struct error error = {0};
+	int err = load_rows(r, &p, &error);
 
-	if (err != -EBADMSG || !strstr(why, words))
-		print_error("wanted \"%s\", got %d and \"%s\"\n", words, err, why);
+	if (err != -EBADMSG || !strstr(error.text, words))
+		print_error("wanted \"%s\", got %d and \"%s\"\n", words, err, error.text);
 	assert_int_equal(err, -EBADMSG);
-	assert_non_null(strstr(why, words));
+	assert_non_null(strstr(error.text, words));
 	right(r);
 }
 
@@ -375,12 +375,12 @@ static void test_rows_are_right(void **unused)
 {
 	struct rows r;
 	struct profile *p;
-	char why[WHY_MAX];
+	struct error error;
 	size_t count;
 
 	(void)unused;
 	right(&r);
-	assert_int_equal(load_rows(&r, &p, why), 0);
+	assert_int_equal(load_rows(&r, &p, &error), 0);
 	assert_int_equal(profile_total(p), 7);
 	assert_int_equal(profile_stack(p, 3)->parent, 0);
 	assert_int_equal(profile_stack(p, 2)->parent, 1);
@@ -469,14 +469,14 @@ static void test_deepest(void **unused)
 	struct profile *p = new_profile(), *again;
 	struct bytes file;
 	uint32_t stack = PROFILE_ROOT;
-	char why[WHY_MAX];
+	struct error error;
 
 	(void)unused;
 	for (int i = 0; i < DEEPEST; i++)
 		stack = on(p, stack, "dive", "deep.py", 1);
 	take_in(p, stack, process(p, 1, "x"), 1);
 	file = saved(p);
-	assert_int_equal(load(file.data, file.size, &again, why), 0);
+	assert_int_equal(load(file.data, file.size, &again, &error), 0);
 	assert_same_profile(p, again);
 	profile_free(again);
 	free(file.data);
@@ -487,14 +487,14 @@ static void test_deepest(void **unused)
 	profile_free(p);
 }
 
-static int load_path(const char *path, struct profile **p, char *why, size_t why_size)
+static int load_path(const char *path, struct profile **p, struct error *error)
 {
 	FILE *in;
-	int err = profile_open(path, &in, why, why_size);
+	int err = profile_open(path, &in, error);
 
 	if (err)
 		return err;
-	err = profile_load_stream(in, path, p, why, why_size);
+	err = profile_load_stream(in, path, p, error);
 	fclose(in);
 	return err;
 }
@@ -502,17 +502,14 @@ static int load_path(const char *path, struct profile **p, char *why, size_t why
 static void test_paths(void **unused)
 {
 	struct profile *p = NULL;
-	char why[WHY_MAX];
+	struct error error;
 
 	(void)unused;
-	assert_int_equal(load_path("/nowhere/x.pybpf", &p, why, sizeof(why)), -ENOENT);
-	assert_string_equal(why, "/nowhere/x.pybpf cannot be read: No such file or directory");
-	assert_int_equal(load_path("/tmp", &p, why, sizeof(why)), -EISDIR);
-	assert_string_equal(why, "/tmp cannot be read: Is a directory");
-	assert_int_equal(load_path("/dev/zero", &p, why, sizeof(why)), -EBADMSG);
-	/* A sentence that does not fit is cut. */
-	assert_int_equal(load_path("/nowhere/x.pybpf", &p, why, 12), -ENOENT);
-	assert_string_equal(why, "/nowhere/x.");
+	assert_int_equal(load_path("/nowhere/x.pybpf", &p, &error), -ENOENT);
+	assert_string_equal(error.text, "/nowhere/x.pybpf cannot be read: No such file or directory");
+	assert_int_equal(load_path("/tmp", &p, &error), -EISDIR);
+	assert_string_equal(error.text, "/tmp cannot be read: Is a directory");
+	assert_int_equal(load_path("/dev/zero", &p, &error), -EBADMSG);
 }
 
 static void test_full_disk(void **unused)

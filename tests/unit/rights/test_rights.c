@@ -151,11 +151,11 @@ static int in_child(enum rights_level level, int (*act)(void))
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		char why[256];
+		struct error error;
 
 		dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-		if (rights_drop(&wanted, why, sizeof(why))) {
-			dprintf(STDOUT_FILENO, "%s\n", why);
+		if (rights_drop(&wanted, &error)) {
+			dprintf(STDOUT_FILENO, "%s\n", error.text);
 			end(2);
 		}
 		end(act());
@@ -243,7 +243,8 @@ static void test_what_is_left(void **unused)
 static void test_refusal_is_told(void **unused)
 {
 	const struct rights_wanted wanted = {.level = RIGHTS_SAMPLE};
-	char why[256], said[512] = "", number[32];
+	struct error error;
+	char said[512] = "", number[32];
 	int ends[2], status;
 	const char *first;
 	pid_t pid;
@@ -253,7 +254,7 @@ static void test_refusal_is_told(void **unused)
 	pid = fork();
 	if (pid == 0) {
 		dup2(ends[1], STDERR_FILENO);
-		if (rights_drop(&wanted, why, sizeof(why)))
+		if (rights_drop(&wanted, &error))
 			end(2);
 		for (int i = 0; i < 3; i++) {
 			if (syscall(SYS_unshare, 0) != -1 || errno != EPERM)
@@ -278,7 +279,7 @@ static void test_signals_for_the_command(void **unused)
 	struct rights_wanted wanted = {.level = RIGHTS_SAMPLE};
 	pid_t command = fork(), pid;
 	int status;
-	char why[256];
+	struct error error;
 
 	(void)unused;
 	if (command == 0) {
@@ -289,7 +290,7 @@ static void test_signals_for_the_command(void **unused)
 	pid = fork();
 	if (pid == 0) {
 		dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-		if (rights_drop(&wanted, why, sizeof(why)))
+		if (rights_drop(&wanted, &error))
 			end(2);
 		if (!kill(getppid(), 0) || errno != EPERM)
 			end(1);
@@ -336,7 +337,8 @@ static void test_landlock(void **unused)
 {
 	int status;
 	struct rights_wanted wanted = {.level = RIGHTS_KEEP, .folders = &folder, .nr_folders = 1};
-	char path[64], why[256];
+	struct error error;
+	char path[64];
 	pid_t pid;
 
 	(void)unused;
@@ -352,7 +354,7 @@ static void test_landlock(void **unused)
 	assert_true(inode >= 0);
 	pid = fork();
 	if (pid == 0) {
-		if (rights_drop(&wanted, why, sizeof(why)))
+		if (rights_drop(&wanted, &error))
 			end(9);
 		end(put_files());
 	}

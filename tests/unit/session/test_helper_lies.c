@@ -54,32 +54,32 @@ static void test_texts_of_a_container(void **state)
 {
 	struct discovery_container container;
 	struct discovery_cgroup group;
-	char why[256];
+	struct error error;
 
 	(void)state;
 	byte = 'x';
 	assert_int_equal(discovery_ask_container_of(getpid(), &container), 0);
 	assert_true(IS_TEXT(container.name) && IS_TEXT(container.id) && IS_TEXT(container.runtime) &&
 		    IS_TEXT(container.pod_uid));
-	discovery_ask_container_find("name", &container, &group, why, sizeof(why));
-	assert_true(IS_TEXT(container.name) && IS_TEXT(container.id) && IS_TEXT(why));
+	discovery_ask_container_find("name", &container, &group, &error);
+	assert_true(IS_TEXT(container.name) && IS_TEXT(container.id) && IS_TEXT(error.text));
 	assert_true(IS_TEXT(group.path) && IS_TEXT(group.directory) && IS_TEXT(group.controller));
 }
 
 static void test_texts_of_pythons(void **state)
 {
 	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
-	char why[256];
+	struct error error;
 	size_t count;
 
 	(void)state;
 	byte = 'x';
-	discovery_ask_runtimes(getpid(), 0, false, pythons, PYBPF_MAX_RUNTIMES, &count, why, sizeof(why));
+	discovery_ask_runtimes(getpid(), 0, false, pythons, PYBPF_MAX_RUNTIMES, &count, &error);
 	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++)
 		assert_true(IS_TEXT(pythons[i].comm) && IS_TEXT(pythons[i].version) && IS_TEXT(pythons[i].path) &&
 			    IS_TEXT(pythons[i].build.origin) && IS_TEXT(pythons[i].version_source) &&
 			    IS_TEXT(pythons[i].runtime_source));
-	assert_true(IS_TEXT(why));
+	assert_true(IS_TEXT(error.text));
 }
 
 /* A size to which one byte more is none at all. */

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "pysym_records.h"
+#include "allocated.h"
 
 static void add_process(struct pysym *s, uint64_t proc_id, pid_t pid)
 {
@@ -191,28 +192,28 @@ static void test_memory(void **unused)
 		FILES = FUNCTIONS / 10
 	};
 	struct pysym *s = pysym_new(PYSYM_LINES_CURRENT, false);
-	size_t empty = pysym_bytes(s), one, all;
 	pid_t pid = gone_pid();
+	size_t empty = allocated_bytes(), one, all;
 
 	(void)unused;
 	add_process(s, 1, pid);
 	fill(s, 1, FUNCTIONS);
-	one = pysym_bytes(s) - empty;
+	one = allocated_bytes() - empty;
 	/* A function, ten positions, a code object; each further worker has code objects and files of its own alone. */
 	assert_true(one > FUNCTIONS * (150 + 10 * 12 + 24));
 	for (uint32_t i = 2; i <= WORKERS; i++) {
 		add_process(s, i, pid);
 		fill(s, i, FUNCTIONS);
 	}
-	all = pysym_bytes(s) - empty;
+	all = allocated_bytes() - empty;
 	assert_true((all - one) / (WORKERS - 1) < (FUNCTIONS + FILES) * (24 + 12 + 16) + 512);
 	assert_true((all - one) / (WORKERS - 1) > FUNCTIONS * 24);
 	for (uint32_t i = 2; i <= WORKERS; i++)
 		pysym_remove_process(s, i);
 	/* Tables of what there was once keep their size. */
-	assert_true(pysym_bytes(s) - empty < one + one / 4);
+	assert_true(allocated_bytes() - empty < one + one / 4);
 	pysym_remove_process(s, 1);
-	assert_int_equal(pysym_bytes(s), empty);
+	assert_int_equal(allocated_bytes(), empty);
 	assert_int_equal(pysym_counters(s)->codes, WORKERS * FUNCTIONS);
 	pysym_free(s);
 }
@@ -260,7 +261,7 @@ static void test_lines_budget(void **unused)
 			add(s, r);
 		}
 		assert_int_equal(pysym_counters(s)->no_lines, 2 * proc_id);
-		assert_true(pysym_bytes(s) > 64 << 20);
+		assert_true(allocated_bytes() > 64 << 20);
 		pysym_remove_process(s, proc_id);
 	}
 	free(lines);

@@ -20,7 +20,7 @@ static int load(void **state)
 {
 	const char *path = *state;
 	struct file *file = calloc(1, sizeof(*file));
-	char why[256] = "";
+	struct error error = {0};
 	FILE *in = fopen(path, "rb");
 
 	assert_non_null(file);
@@ -35,8 +35,8 @@ static int load(void **state)
 	assert_non_null(file->bytes);
 	assert_int_equal(fread(file->bytes, 1, file->size, in), file->size);
 	fclose(in);
-	if (saved_parse(file->bytes, file->size, &file->saved, why, sizeof(why)))
-		fail_msg("%s: %s", path, why);
+	if (saved_parse(file->bytes, file->size, &file->saved, &error))
+		fail_msg("%s: %s", path, error.text);
 	*state = file;
 	return 0;
 }
@@ -132,10 +132,10 @@ static void test_cut_file_is_refused(void **state)
 {
 	struct file *file = *state;
 	struct saved_memory saved;
-	char why[256];
+	struct error error;
 
 	for (size_t size = 0; size < file->size; size += size < sizeof(struct saved_header) ? 1 : 97)
-		assert_int_equal(saved_parse(file->bytes, size, &saved, why, sizeof(why)), -EBADMSG);
+		assert_int_equal(saved_parse(file->bytes, size, &saved, &error), -EBADMSG);
 }
 
 /* Every version and kind of build that is supported has its file. */
