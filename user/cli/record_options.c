@@ -192,11 +192,11 @@ static int parse_lines(struct cli_record_options *r, const char *text)
 static int parse_event(struct cli_record_options *r, const char *text)
 {
 	if (strcmp(text, "auto") == 0)
-		r->session.source = SESSION_PERF_AUTO;
+		r->session.source = KERNEL_SOURCE_AUTO;
 	else if (strcmp(text, "cycles") == 0)
-		r->session.source = SESSION_PERF_CYCLES;
+		r->session.source = KERNEL_SOURCE_CYCLES;
 	else if (strcmp(text, "cpu-clock") == 0)
-		r->session.source = SESSION_PERF_CPU_CLOCK;
+		r->session.source = KERNEL_SOURCE_CPU_CLOCK;
 	else
 		return cli_usage("-e %s: it takes auto, cycles or cpu-clock", text);
 	return 0;

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "processes/files.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
 #include "discovery/ask.h"
 #include "base/log.h"
+#include "kernel/procs.h"
 #include "pybpf.h"
-#include "pybpf.skel.h"
-#include "session/internal.h"
 
 /* A machine with many containers maps some thousand distinct libraries. */
 #define MAX_OTHERS 8192
@@ -27,22 +24,22 @@ struct runtime {
 
 /* A file without. */
 struct other {
-	struct session_file_id id;
+	struct kernel_file_id id;
 	UT_hash_handle hh;
 };
 
 struct session_files {
-	struct session *session;
+	struct kernel *kernel;
 	struct runtime *runtimes;
 	struct other *others;
 };
 
-struct session_files *session_files_new(struct session *s)
+struct session_files *session_files_new(struct kernel *k)
 {
 	struct session_files *f = calloc(1, sizeof(*f));
 
 	if (f)
-		f->session = s;
+		f->kernel = k;
 	return f;
 }
 
@@ -82,7 +79,7 @@ static struct runtime *find(const struct session_files *f, uint64_t id)
 
 static void put(const struct session_files *f, const struct pybpf_file_key *key, const struct pybpf_file *file)
 {
-	int err = bpf_map_update_elem(bpf_map__fd(f->session->skel->maps.files), key, file, BPF_ANY);
+	int err = kernel_put_file(f->kernel, key, file);
 
 	if (err)
 		log_debug("cannot tell the kernel of a program: %s", strerror(-err));
@@ -140,8 +137,7 @@ bool session_files_is_other(const struct session_files *f, const struct pybpf_fi
 {
 	struct pybpf_file program;
 
-	return !bpf_map_lookup_elem(bpf_map__fd(f->session->skel->maps.files), key, &program) &&
-	       program.kind == PYBPF_FILE_OTHER;
+	return !kernel_get_file(f->kernel, key, &program) && program.kind == PYBPF_FILE_OTHER;
 }
 
 void session_files_validated(struct session_files *f, const struct discovery_python *python)
@@ -159,10 +155,10 @@ void session_files_distrust(struct session_files *f, const struct pybpf_file_key
 
 	if (runtime)
 		runtime->placed = false;
-	bpf_map_delete_elem(bpf_map__fd(f->session->skel->maps.files), key);
+	kernel_delete_file(f->kernel, key);
 }
 
-static bool is_other(const struct session_files *f, const struct session_file_id *id)
+static bool is_other(const struct session_files *f, const struct kernel_file_id *id)
 {
 	struct other *other;
 
@@ -170,7 +166,7 @@ static bool is_other(const struct session_files *f, const struct session_file_id
 	return other != NULL;
 }
 
-static void remember_other(struct session_files *f, const struct session_file_id *id)
+static void remember_other(struct session_files *f, const struct kernel_file_id *id)
 {
 	struct other *other = calloc(1, sizeof(*other));
 
@@ -187,7 +183,7 @@ static void remember_other(struct session_files *f, const struct session_file_id
 	/* NOLINTEND(clang-analyzer-unix.Malloc) */
 }
 
-enum session_files_found session_files_mapped(struct session_files *f, const struct session_mapping *mapping,
+enum session_files_found session_files_mapped(struct session_files *f, const struct kernel_mapping *mapping,
 					      struct pybpf_runtime *place)
 {
 	const struct runtime *runtime;

@@ -8,27 +8,10 @@
 #include <sys/types.h>
 
 #include "discovery/discovery.h"
+#include "kernel/watch.h"
 #include "pybpf.h"
 
-struct session;
 struct session_files;
-
-/*
- * A file as perf's records have it (PERF_RECORD_MMAP2). Overlay file systems come and go with their containers, and the
- * device number of one that is gone is given to the next: the path helps to tell their files apart.
- */
-struct session_file_id {
-	uint32_t major, minor;
-	uint64_t inode, generation;
-	uint64_t path; /* a hash of it */
-};
-
-/* An executable mapping of a file. */
-struct session_mapping {
-	pid_t pid;
-	uint64_t start, size, offset;
-	struct session_file_id file;
-};
 
 /* What a mapping makes of its process. */
 enum session_files_found {
@@ -38,7 +21,7 @@ enum session_files_found {
 	SESSION_FILES_PLACED,  /* a Python whose addresses are known */
 };
 
-struct session_files *session_files_new(struct session *s);
+struct session_files *session_files_new(struct kernel *k);
 void session_files_free(struct session_files *f);
 
 /*
@@ -58,7 +41,7 @@ void session_files_distrust(struct session_files *f, const struct pybpf_file_key
 			    const struct discovery_python *python);
 
 /* Says what the mapping is; SESSION_FILES_PLACED: fills *place. */
-enum session_files_found session_files_mapped(struct session_files *f, const struct session_mapping *mapping,
+enum session_files_found session_files_mapped(struct session_files *f, const struct kernel_mapping *mapping,
 					      struct pybpf_runtime *place);
 
 #endif

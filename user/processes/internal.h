@@ -4,13 +4,12 @@
 #define PROCESSES_INTERNAL_H
 
 #include "session/internal.h"
-#include "kernel/mappings.h"
+#include "kernel/procs.h"
+#include "kernel/watch.h"
 
 struct session_processes {
 	struct session *session;
-	struct ring_buffer *ring;
-	struct session_mappings *mappings;
-	struct bpf_link *links[3];
+	struct kernel *kernel;
 	struct session_process *records; /* by proc_id */
 	struct session_process *by_pid;
 	struct session_process *looking;
@@ -28,12 +27,6 @@ struct session_processes {
 
 /* CLOCK_MONOTONIC seconds. */
 double session_now(void);
-
-/* The descriptor of map procs. */
-int session_procs_fd(const struct session_processes *p);
-
-/* Takes an event as the kernel sends it; those of process_find come another way. */
-int session_processes_event(void *ctx, void *data, size_t size);
 
 /* session_look.c */
 

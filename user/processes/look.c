@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What does a process run? The look at it, and the answer to the kernel. */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,6 @@
 #include "base/log.h"
 #include "pybpf.h"
 #include "base/procfs.h"
-#include "pybpf.skel.h"
 #include "base/remote.h"
 #include "processes/internal.h"
 
@@ -77,17 +74,11 @@ double session_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-int session_procs_fd(const struct session_processes *p)
-{
-	return bpf_map__fd(p->session->skel->maps.procs);
-}
-
 /* What the kernel knows of the record's process; -ESRCH when it runs another program by now, or has ended. */
 int session_kernel_entry(const struct session_processes *p, const struct session_process *process,
 			 struct pybpf_proc *entry)
 {
-	uint32_t tgid = (uint32_t)process->pid;
-	int err = bpf_map_lookup_elem(session_procs_fd(p), &tgid, entry);
+	int err = kernel_get_process(p->kernel, process->pid, entry);
 
 	return err == -ENOENT || (!err && entry->proc_id != process->proc_id) ? -ESRCH : err;
 }
@@ -95,9 +86,7 @@ int session_kernel_entry(const struct session_processes *p, const struct session
 int session_put_entry(const struct session_processes *p, const struct session_process *process,
 		      const struct pybpf_proc *entry)
 {
-	uint32_t tgid = (uint32_t)process->pid;
-
-	return bpf_map_update_elem(session_procs_fd(p), &tgid, entry, BPF_EXIST);
+	return kernel_put_process(p->kernel, process->pid, entry);
 }
 
 /*
@@ -131,12 +120,12 @@ bool session_repair(const struct session_processes *p, const struct pybpf_proces
 		.state = PYBPF_PROC_UNDECIDED,
 		.told = true,
 	};
+	pid_t pid = (pid_t)event->tgid;
 	struct pybpf_proc entry;
 
-	if (!event->other_id || bpf_map_lookup_elem(session_procs_fd(p), &event->tgid, &entry) ||
-	    entry.proc_id != event->other_id)
+	if (!event->other_id || kernel_get_process(p->kernel, pid, &entry) || entry.proc_id != event->other_id)
 		return false;
-	return bpf_map_update_elem(session_procs_fd(p), &event->tgid, &right, BPF_EXIST) == 0;
+	return kernel_put_process(p->kernel, pid, &right) == 0;
 }
 
 void session_become_python(struct session_processes *p, struct session_process *process, uint32_t layout)
@@ -148,11 +137,12 @@ void session_become_python(struct session_processes *p, struct session_process *
 	process->layouts[0] = layout;
 	process->nr_runtimes = 1;
 	p->python_found = true;
-	err = pysym_add_process(p->session->pysym, process->proc_id, process->pid, session_layout(p->session, layout));
+	err = pysym_add_process(p->session->pysym, process->proc_id, process->pid,
+				kernel_get_layout(p->kernel, layout));
 	if (err)
 		p->error = err;
 	/* It may have been taken for another one while it was being loaded. */
-	pysym_add_runtime(p->session->pysym, process->proc_id, 0, session_layout(p->session, layout));
+	pysym_add_runtime(p->session->pysym, process->proc_id, 0, kernel_get_layout(p->kernel, layout));
 }
 
 /* Makes the process one that is sampled. */
@@ -225,7 +215,7 @@ static void found_python(struct session_processes *p, struct session_process *pr
 	bool first = !process->nr_runtimes, doubted = process->doubted;
 	int layout, index = 0;
 
-	layout = session_put_layout(p->session, &python->build.layout);
+	layout = kernel_put_layout(p->kernel, &python->build.layout);
 	if (layout < 0) {
 		log_error("cannot hand process %d to the kernel: %s", process->pid, strerror(-layout));
 		session_stop_looking(p, process);

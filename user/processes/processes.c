@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "processes/processes.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +12,6 @@
 #include "foreign/foreign.h"
 #include "base/log.h"
 #include "pybpf.h"
-#include "pybpf.skel.h"
 #include "base/scan.h"
 #include "base/remote.h"
 #include "processes/files.h"
@@ -220,14 +217,13 @@ static void on_execed(struct session_processes *p, struct session_process *proce
 static struct session_process *get_record(struct session_processes *p, pid_t pid)
 {
 	struct session_process *process = find_pid(p, pid);
-	uint32_t tgid = (uint32_t)pid;
-	struct pybpf_process_event event = {.tgid = tgid, .wanted = true};
+	struct pybpf_process_event event = {.tgid = (uint32_t)pid, .wanted = true};
 	struct discovery_process described;
 	struct pybpf_proc entry;
 
 	if (process)
 		return process;
-	if (bpf_map_lookup_elem(session_procs_fd(p), &tgid, &entry) || discovery_describe(pid, &described))
+	if (kernel_get_process(p->kernel, pid, &entry) || discovery_describe(pid, &described))
 		return NULL;
 	event.proc_id = entry.proc_id;
 	event.start = entry.start;
@@ -239,7 +235,7 @@ static struct session_process *get_record(struct session_processes *p, pid_t pid
 	return process;
 }
 
-static void on_mapping(const struct session_mapping *mapping, void *arg)
+static void on_mapping(const struct kernel_mapping *mapping, void *arg)
 {
 	struct session_processes *p = arg;
 	struct session_process *process;
@@ -250,7 +246,7 @@ static void on_mapping(const struct session_mapping *mapping, void *arg)
 	 * While other mappings were looked at the process may have executed another program: its mappings are not those
 	 * of the program before.
 	 */
-	ring_buffer__consume(p->ring);
+	kernel_consume_processes(p->kernel);
 	process = p->session->options.all ? NULL : find_pid(p, mapping->pid);
 	if ((!process && !p->session->options.all) || mapping->pid == getpid())
 		return;
@@ -276,27 +272,24 @@ static void on_mapping(const struct session_mapping *mapping, void *arg)
 	}
 }
 
-int session_processes_event(void *ctx, void *data, size_t size)
+static void on_process(const struct pybpf_process_event *event, void *arg)
 {
-	struct session_processes *p = ctx;
-	const struct pybpf_process_event *event = data;
+	struct session_processes *p = arg;
 	struct session_process *process;
 
-	if (size < sizeof(*event))
-		return 0;
 	if (event->what == PYBPF_PROCESS_EXITED) {
 		process = session_processes_find(p, event->proc_id);
 		if (!process)
-			return 0;
+			return;
 		process->cpu_ns = event->cpu_ns;
 		memcpy(process->comm, event->comm, sizeof(process->comm));
 		process->wanted |= event->wanted;
 		end(p, process);
-		return 0;
+		return;
 	}
 	process = begin(p, event);
 	if (!process || process->ended)
-		return 0;
+		return;
 	process->wanted |= event->wanted;
 	switch (event->what) {
 	case PYBPF_PROCESS_FOUND:
@@ -310,7 +303,6 @@ int session_processes_event(void *ctx, void *data, size_t size)
 		on_execed(p, process, event);
 		break;
 	}
-	return 0;
 }
 
 /* Events were lost: what has ended unheard is no more in the kernel's map. */
@@ -327,16 +319,14 @@ static void sweep(struct session_processes *p)
 
 int session_processes_consume(struct session_processes *p)
 {
-	int n = ring_buffer__consume(p->ring), err = session_mappings_consume(p->mappings);
-	uint64_t lost = p->session->skel->bss->process_events_lost;
+	int err = kernel_consume_processes(p->kernel), mapped = kernel_consume_mappings(p->kernel);
+	uint64_t lost = kernel_count_lost_processes(p->kernel);
 
 	if (lost != p->lost_seen) {
 		p->lost_seen = lost;
 		sweep(p);
 	}
-	err = p->error ?: err;
-	if (!err && n < 0 && n != -EINTR)
-		err = n;
+	err = p->error ?: mapped ?: err;
 	if (err)
 		log_error("cannot keep track of processes: %s", strerror(-err));
 	return err;
@@ -344,8 +334,7 @@ int session_processes_consume(struct session_processes *p)
 
 void session_processes_fds(const struct session_processes *p, int fds[SESSION_PROCESSES_FDS])
 {
-	fds[0] = ring_buffer__epoll_fd(p->ring);
-	fds[1] = session_mappings_fd(p->mappings);
+	kernel_get_watch_fds(p->kernel, fds);
 }
 
 void session_processes_label(struct session_processes *p, double now)
@@ -370,11 +359,9 @@ struct session_processes *session_processes_new(struct session *s)
 		return NULL;
 	}
 	p->session = s;
-	p->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.process_events), session_processes_event, p, NULL);
-	p->mappings = session_mappings_new(bpf_map__fd(s->skel->maps.mappings), on_mapping, p);
-	if (p->ring && p->mappings)
+	p->kernel = s->kernel;
+	if (!kernel_open_watch(p->kernel, &(struct kernel_watcher){on_process, on_mapping, p}))
 		return p;
-	log_error("cannot follow what programs map (perf events): %s; see `pybpf doctor`", strerror(errno));
 	session_processes_free(p);
 	return NULL;
 }
@@ -385,9 +372,6 @@ void session_processes_free(struct session_processes *p)
 
 	if (!p)
 		return;
-	for (size_t i = 0; i < sizeof(p->links) / sizeof(*p->links); i++)
-		bpf_link__destroy(p->links[i]);
-	session_mappings_free(p->mappings);
 	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
 	HASH_CLEAR(hh_pid, p->by_pid);
 	HASH_ITER (hh, p->records, process, next) {
@@ -395,7 +379,6 @@ void session_processes_free(struct session_processes *p)
 		free_record(process);
 	}
 	/* NOLINTEND(clang-analyzer-unix.Malloc) */
-	ring_buffer__free(p->ring);
 	free(p);
 }
 
@@ -431,26 +414,6 @@ void session_processes_each_ended(struct session_processes *p, double before,
 	}
 }
 
-/*
- * Events that no program saw: since tracepoints leave preemption on (Linux 7.0, a46023d5616e), a program may be in the
- * middle of one process's event when another process has the same on that CPU, and is not run twice (05b24ff9b2cf).
- */
-static uint64_t missed_events(const struct pybpf_bpf *skel)
-{
-	const struct bpf_program *programs[] = {skel->progs.process_fork, skel->progs.process_exec,
-						skel->progs.process_exit};
-	uint64_t missed = 0;
-
-	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
-		struct bpf_prog_info info = {0};
-		uint32_t size = sizeof(info);
-
-		if (bpf_obj_get_info_by_fd(bpf_program__fd(programs[i]), &info, &size) == 0)
-			missed += info.recursion_misses;
-	}
-	return missed;
-}
-
 void session_processes_counts(const struct session_processes *p, struct session_process_counts *out)
 {
 	const struct session_process *process, *next;
@@ -458,7 +421,6 @@ void session_processes_counts(const struct session_processes *p, struct session_
 	*out = p->counts;
 	HASH_ITER (hh, p->records, process, next)
 		add_up(p, out, process);
-	out->lost = p->session->skel->bss->process_events_lost + session_mappings_lost(p->mappings) +
-		    missed_events(p->session->skel);
+	out->lost = kernel_count_lost(p->kernel);
 	out->unanswered = foreign_unanswered();
 }

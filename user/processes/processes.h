@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "discovery/discovery.h"
+#include "kernel/watch.h"
 #include "pybpf.h"
 
 struct session;
@@ -93,7 +94,7 @@ void session_processes_free(struct session_processes *p);
 int session_processes_start(struct session_processes *p, const uint32_t *pids, size_t count);
 
 /* Descriptors that poll readable when something happened to a process. */
-#define SESSION_PROCESSES_FDS 2
+#define SESSION_PROCESSES_FDS KERNEL_WATCH_FDS
 void session_processes_fds(const struct session_processes *p, int fds[SESSION_PROCESSES_FDS]);
 /* Takes what happened. Returns 0 or negative errno. */
 int session_processes_consume(struct session_processes *p);

@@ -60,7 +60,7 @@ bool session_has_runtime(const struct session_processes *p, const struct session
 
 int session_add_runtime(struct session_processes *p, struct session_process *process, const struct pybpf_runtime *place)
 {
-	const struct pybpf_layout *layout = session_layout(p->session, place->layout);
+	const struct pybpf_layout *layout = kernel_get_layout(p->kernel, place->layout);
 	struct pybpf_proc entry;
 	int err = session_kernel_entry(p, process, &entry), index;
 
@@ -107,7 +107,7 @@ void session_copy_runtimes(struct session_processes *p, struct session_process *
 	for (uint32_t i = 1; i < parent->nr_runtimes; i++) {
 		process->layouts[i] = parent->layouts[i];
 		pysym_add_runtime(p->session->pysym, process->proc_id, i,
-				  session_layout(p->session, parent->layouts[i]));
+				  kernel_get_layout(p->kernel, parent->layouts[i]));
 	}
 	process->nr_runtimes = parent->nr_runtimes;
 	/* It was made before the kernel knew of all of them. */
@@ -143,7 +143,7 @@ void session_versions(const struct session_processes *p, const struct session_pr
 
 		if (!(left & 1u << i))
 			continue;
-		layout = session_layout(p->session, process->layouts[i]);
+		layout = kernel_get_layout(p->kernel, process->layouts[i]);
 		left &= ~(1u << i);
 		n = snprintf(out + len, size - len, "%s%u.%u",
 			     !len   ? ""

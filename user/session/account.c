@@ -105,7 +105,7 @@ void session_account_print(const struct session_account *a, bool cost, FILE *out
 	fprintf(out,
 		"pybpf: %.2f s at %u Hz on the %s: %" PRIu64 " samples asked, %" PRIu64 " taken, %" PRIu64
 		" with Python frames; %" PRIu64 " distinct stack%s\n",
-		a->duration_s, a->freq, a->source == SESSION_PERF_CYCLES ? "CPU's cycles" : "CPU clock",
+		a->duration_s, a->freq, a->source == KERNEL_SOURCE_CYCLES ? "CPU's cycles" : "CPU clock",
 		a->counters[PYBPF_COUNT_ASKED], a->taken, a->python, a->stacks, a->stacks == 1 ? "" : "s");
 	print_class(a, CLASS_WITHOUT, "without Python frames", 0, out);
 	print_class(a, CLASS_LOST, "lost", a->unsent, out);
@@ -167,7 +167,7 @@ int session_account_keep(const struct session_account *a, struct profile *p)
 
 const char *session_account_source(const struct session_account *a)
 {
-	return a->source == SESSION_PERF_CYCLES ? "cycles" : "cpu-clock";
+	return a->source == KERNEL_SOURCE_CYCLES ? "cycles" : "cpu-clock";
 }
 
 static void json_class(const struct session_account *a, enum counter_class class, const char *key, FILE *out)

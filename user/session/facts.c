@@ -33,7 +33,7 @@ int session_describe(struct session *s, const struct session_account *account)
 	int err = profile_set_measure(s->profile, &measure);
 
 	uname(&host);
-	snprintf(cpus, sizeof(cpus), "%ld", s->cpus);
+	snprintf(cpus, sizeof(cpus), "%d", kernel_get_sampled_cpus(s->kernel));
 	snprintf(start, sizeof(start), "%" PRIu64, s->start_ns);
 	snprintf(duration, sizeof(duration), "%.3f", account->duration_s);
 	snprintf(freq, sizeof(freq), "%u", account->freq);
