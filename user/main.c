@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/cli.h"
 
@@ -43,11 +43,8 @@ static void stand_in_for_closed_streams(void)
 
 int main(int argc, char **argv)
 {
-	struct timespec t;
-
 	stand_in_for_closed_streams();
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	cli_start_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	cli_start_ns = clock_ns(CLOCK_MONOTONIC);
 	if (argc > 1) {
 		for (const struct cli_command *c = commands; c->name; c++) {
 			if (strcmp(argv[1], c->name) == 0)

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "discovery/internal.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "base/remote.h"
@@ -312,14 +312,6 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 	return DISCOVERY_NOT_PYTHON;
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* One more Python: a copy of what is known of the process, to be filled. */
 static enum discovery_result add_python(struct search *search, const struct discovery_file *file, uint64_t bias,
 					const struct mapped_file *mapped)
@@ -345,7 +337,7 @@ static enum discovery_result search_files(struct search *search, bool all)
 {
 	const struct discovery_python *out = search->out;
 	enum discovery_result result;
-	uint64_t start = cpu_ns();
+	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	for (size_t i = 0; i < search->count && (all || !search->found); i++) {
 		const struct mapped_file *mapped = &search->files[i];
@@ -356,7 +348,7 @@ static enum discovery_result search_files(struct search *search, bool all)
 
 		if (discovery_memo_has(&mapped->map))
 			continue;
-		if (cpu_ns() - start > DISCOVERY_MAX_CPU_NS) {
+		if (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start > DISCOVERY_MAX_CPU_NS) {
 			explain(search,
 				"process %d (%s) maps files that take too long to read: after %zu of %zu, the last of "
 				"which "

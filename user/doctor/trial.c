@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "doctor/doctor.h"
+#include "base/clock.h"
 #include "base/host.h"
 #include "session/session.h"
 #include "kernel/features.h"
@@ -18,14 +18,6 @@
 #define TRIAL_CPU_S  0.1
 #define TRIAL_WALL_S 3.0
 #define TRIAL_RATE   999
-
-static double clock_s(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void look_source(const struct doctor *d, struct doctor_item *item)
 {

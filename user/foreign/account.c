@@ -5,11 +5,11 @@
  * at some hour.
  */
 #include <stdlib.h>
-#include <time.h>
 
 #include <uthash.h>
 
 #include "foreign/internal.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
 
@@ -55,17 +55,9 @@ static struct process *processes;
 static struct user *users;
 static double last_until; /* nobody is left alone longer */
 
-double foreign_now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static double left_of(const struct leak *leak, double per_s)
 {
-	double left = leak->value - per_s * (foreign_now_s() - leak->at);
+	double left = leak->value - per_s * (clock_s(CLOCK_MONOTONIC) - leak->at);
 
 	return left > 0 ? left : 0;
 }
@@ -74,7 +66,7 @@ static double left_of(const struct leak *leak, double per_s)
 static double add(struct leak *leak, double per_s, double more)
 {
 	leak->value = left_of(leak, per_s) + more;
-	leak->at = foreign_now_s();
+	leak->at = clock_s(CLOCK_MONOTONIC);
 	return leak->value;
 }
 
@@ -176,7 +168,7 @@ bool foreign_any_used(void)
 bool foreign_is_given_up(pid_t pid)
 {
 	const struct process *process;
-	double now = foreign_now_s();
+	double now = clock_s(CLOCK_MONOTONIC);
 	const struct user *user;
 	uid_t uid;
 
@@ -206,7 +198,7 @@ void foreign_displace(pid_t pid)
 
 static void leave_alone(double *until)
 {
-	*until = last_until = foreign_now_s() + PAUSE_S;
+	*until = last_until = clock_s(CLOCK_MONOTONIC) + PAUSE_S;
 }
 
 static void give_up_process(struct process *process)

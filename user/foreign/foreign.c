@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "foreign/internal.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
 
@@ -124,7 +124,7 @@ static int receive_fds(int fds[2])
  */
 static double spent_s(const struct lane *lane)
 {
-	double wall = foreign_now_s() - lane->begin, spent;
+	double wall = clock_s(CLOCK_MONOTONIC) - lane->begin, spent;
 	unsigned long long ran_ns, queued_ns;
 	struct procfs_stat stat;
 	char text[96];
@@ -166,7 +166,7 @@ static int need_helper(struct lane *lane)
 	slot = (unsigned char)free_slot();
 	err = send(foreign.fd, &slot, 1, MSG_NOSIGNAL) == 1 ? receive_fds(fds) : -errno;
 	if (err && !foreign.no_helper_since)
-		foreign.no_helper_since = foreign_now_s();
+		foreign.no_helper_since = clock_s(CLOCK_MONOTONIC);
 	if (err)
 		return err;
 	foreign.no_helper_since = 0;
@@ -174,7 +174,7 @@ static int need_helper(struct lane *lane)
 	lane->pidfd = fds[1];
 	lane->slot = slot;
 	lane->pid = procfs_fdinfo(lane->pidfd, "Pid:", &pid) ? 0 : (pid_t)pid;
-	lane->known = foreign_now_s();
+	lane->known = clock_s(CLOCK_MONOTONIC);
 	return 0;
 }
 
@@ -312,7 +312,7 @@ static int post(struct lane *lane, foreign_service *service, struct foreign_subj
 		return err;
 	lane->subject = subject;
 	lane->service = service;
-	lane->begin = foreign_now_s();
+	lane->begin = clock_s(CLOCK_MONOTONIC);
 	lane->answered = 0;
 	lane->have = 0;
 	lane->busy = true;
@@ -333,7 +333,7 @@ static int pump(struct lane *lane)
 			whole += lane->head.size + lane->head.said;
 			if (lane->have == whole) {
 				if (lane->answered <= 0)
-					lane->answered = foreign_now_s();
+					lane->answered = clock_s(CLOCK_MONOTONIC);
 				return 1;
 			}
 			if (!lane->bytes)
@@ -371,7 +371,7 @@ static int wait_until(struct lane *lane, double deadline)
 
 	while (!ret) {
 		struct pollfd fd = {.fd = lane->fd, .events = POLLIN};
-		double left = deadline - foreign_now_s();
+		double left = deadline - clock_s(CLOCK_MONOTONIC);
 
 		if (left <= 0)
 			break;
@@ -458,7 +458,7 @@ int foreign_call(foreign_service *service, struct foreign_subject subject, const
 		return ret;
 	ret = wait_until(lane, lane->begin + patience_s);
 	while (!ret && spent_s(lane) < patience_s)
-		ret = wait_until(lane, foreign_now_s() + SLICE_S);
+		ret = wait_until(lane, clock_s(CLOCK_MONOTONIC) + SLICE_S);
 	if (ret == 1) {
 		charge_blocked(lane);
 		return take(lane, answer, room, size);
@@ -519,7 +519,7 @@ void foreign_discard(struct foreign_subject subject)
 static void make_room(const struct lane *own)
 {
 	struct lane *lane = &foreign.lanes[FOREIGN_LANE_LONG], *slow = &foreign.lanes[FOREIGN_LANE_SLOW];
-	double now = foreign_now_s();
+	double now = clock_s(CLOCK_MONOTONIC);
 
 	if (slow->busy && now - slow->begin > FOREIGN_SLOW_S && spent_s(slow) > FOREIGN_SLOW_S && !pump(slow))
 		give_up(slow, false);
@@ -578,7 +578,8 @@ int foreign_ask(foreign_service *service, struct foreign_subject subject, const 
 		if (!lane)
 			return -EINPROGRESS;
 		ret = post(lane, service, subject, question, question_size);
-		if (ret && foreign.no_helper_since > 0 && foreign_now_s() - foreign.no_helper_since < NO_HELPER_S)
+		if (ret && foreign.no_helper_since > 0 &&
+		    clock_s(CLOCK_MONOTONIC) - foreign.no_helper_since < NO_HELPER_S)
 			return -EINPROGRESS;
 		if (ret)
 			return ret;

@@ -10,10 +10,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/activity.h"
+#include "base/clock.h"
 #include "foreign/internal.h"
 #include "base/log.h"
 #include "rights/priority.h"
@@ -140,22 +140,6 @@ static void say(enum log_level level, const char *text)
 	said_size += size;
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t wall_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* How long this process has waited for a CPU so far; fd: /proc/self/schedstat, -1 where the kernel does not tell. */
 static uint64_t queued_ns(int fd)
 {
@@ -177,7 +161,7 @@ static void serve(int fd)
 	log_set_sink(say);
 	priority_watch_begin();
 	while (question && answer && !read_fully(fd, &head, sizeof(head))) {
-		uint64_t begin = wall_ns(), wall, busy;
+		uint64_t begin = clock_ns(CLOCK_MONOTONIC), wall, busy;
 		struct iovec parts[3];
 		size_t size = 0;
 
@@ -187,10 +171,10 @@ static void serve(int fd)
 		head.result = head.service(question, head.size, answer, &size);
 		head.size = (uint32_t)size;
 		head.said = (uint32_t)said_size;
-		head.cpu_ns = cpu_ns();
+		head.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		head.queued_ns = queued_ns(schedstat);
 		busy = head.cpu_ns + head.queued_ns;
-		wall = wall_ns() - begin;
+		wall = clock_ns(CLOCK_MONOTONIC) - begin;
 		head.blocked_ns = wall > busy - idle ? wall - (busy - idle) : 0;
 		idle = busy;
 		activity_set("");

@@ -49,9 +49,6 @@ void foreign_make_helpers(int fd, struct foreign_notes *notes) __attribute__((no
 
 /* foreign_account.c */
 
-/* CLOCK_MONOTONIC seconds. */
-double foreign_now_s(void);
-
 /* A question about the process took so long. */
 void foreign_charge_used(pid_t pid, double spent_s);
 /* The one who asked waited so long for memory or a file, or for nothing. */

@@ -8,6 +8,7 @@
 
 #include "discovery/ask.h"
 #include "foreign/foreign.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "pybpf.h"
 #include "base/procfs.h"
@@ -68,10 +69,7 @@ static void look_at(struct session_processes *p, struct session_process *process
 
 double session_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	return clock_s(CLOCK_MONOTONIC);
 }
 
 /* What the kernel knows of the record's process; -ESRCH when it runs another program by now, or has ended. */

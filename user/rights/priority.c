@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define HIGHEST (-20)
 /* So long it may use more than half of a CPU: at the begin all the files of a machine's Pythons are new to it. */
@@ -15,14 +16,6 @@
 #define TASK_US   50000
 
 static volatile sig_atomic_t raised;
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 void priority_raise(void)
 {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "foreign/foreign.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "kernel/counts.h"
@@ -179,14 +180,6 @@ static void forget_process(struct session_process *process, void *arg)
 	session_processes_forget(s->processes, process);
 }
 
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /*
  * A sample that was under way when its process ended is counted by then, and what it sent has been taken: the loop
  * comes by ten times a second.
@@ -216,7 +209,7 @@ int session_collect_ended(struct session *s, double now)
 		log_error("cannot read the counts from the kernel: %s", strerror(-err));
 	}
 	free(pass.taken);
-	pause = (now_s() - now) / COLLECT_SHARE;
+	pause = (clock_s(CLOCK_MONOTONIC) - now) / COLLECT_SHARE;
 	if (pause > COLLECT_LEAST_S)
 		s->next_collect = now + pause;
 	return err;

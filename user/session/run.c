@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "discovery/ask.h"
+#include "base/clock.h"
 #include "base/scan.h"
 #include "foreign/foreign.h"
 #include "base/log.h"
@@ -29,14 +30,6 @@ struct loop {
 	double begin, deadline, next_tend, next_jitter, next_progress, next_ask;
 	bool shown; /* a progress line stands on the terminal */
 };
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 void session_run_signals(sigset_t *set)
 {
@@ -132,7 +125,7 @@ static bool target_gone(struct loop *l, double now)
 static bool turn(struct loop *l, int signal_fd, bool *more, enum session_end *end)
 {
 	struct session *s = l->run->session;
-	double now = now_s();
+	double now = clock_s(CLOCK_MONOTONIC);
 	int left = session_consume(s);
 
 	priority_check();
@@ -162,7 +155,7 @@ static bool turn(struct loop *l, int signal_fd, bool *more, enum session_end *en
 
 enum session_end session_run(struct session_run *run)
 {
-	struct loop l = {.run = run, .begin = now_s()};
+	struct loop l = {.run = run, .begin = clock_s(CLOCK_MONOTONIC)};
 	enum session_end end = SESSION_END_ERROR;
 	struct pollfd fds[SESSION_FDS + 1];
 	int ring_fds[SESSION_FDS], signal_fd;
@@ -185,7 +178,7 @@ enum session_end session_run(struct session_run *run)
 	if (run->progress)
 		log_set_before_message(erase_progress);
 	while (1) {
-		int n = poll(fds, SESSION_FDS + 1, more ? 0 : wait_ms(&l, now_s()));
+		int n = poll(fds, SESSION_FDS + 1, more ? 0 : wait_ms(&l, clock_s(CLOCK_MONOTONIC)));
 
 		if (n < 0 && errno != EINTR) {
 			log_error("cannot wait for events: %s", strerror(errno));
@@ -205,11 +198,10 @@ enum session_end session_run(struct session_run *run)
 static double age_of(pid_t pid)
 {
 	struct procfs_stat stat;
-	struct timespec t;
 
-	if (procfs_stat(pid, &stat) || clock_gettime(CLOCK_BOOTTIME, &t))
+	if (procfs_stat(pid, &stat))
 		return 1e9;
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9 - (double)stat.start_time / (double)sysconf(_SC_CLK_TCK);
+	return clock_s(CLOCK_BOOTTIME) - (double)stat.start_time / (double)sysconf(_SC_CLK_TCK);
 }
 
 /* An interpreter that is not mapped and set up by then will not be. */
@@ -287,7 +279,7 @@ static int validate_pythons(struct discovery_python *out, size_t *count, char *w
 int session_find_pythons(pid_t pid, bool children, struct discovery_python *out, size_t room, size_t *count)
 {
 	struct timespec pause = {.tv_nsec = (long)(INTERPRETER_POLL_S * 1e9)};
-	double begin = now_s();
+	double begin = clock_s(CLOCK_MONOTONIC);
 	enum discovery_result result;
 	char why[1024];
 	pid_t process;
@@ -321,7 +313,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 			break;
 		}
 		if (age_of(pid) > INTERPRETER_WAIT_S &&
-		    (result != DISCOVERY_CONTRADICTED || now_s() - begin > CONTRADICTED_WAIT_S)) {
+		    (result != DISCOVERY_CONTRADICTED || clock_s(CLOCK_MONOTONIC) - begin > CONTRADICTED_WAIT_S)) {
 			if (result != DISCOVERY_OK)
 				break;
 			/* An embedder may set it up at any later time. */

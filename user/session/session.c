@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "kernel/events.h"
@@ -22,13 +22,6 @@
  * that has just begun is not sampled before it was looked at.
  */
 #define CONSUME_NS 5000000
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int take_event(struct session *s, const struct pybpf_event *event)
 {
@@ -216,7 +209,7 @@ int session_consume(struct session *s)
 
 double session_tend(struct session *s)
 {
-	double now = (double)clock_ns(CLOCK_MONOTONIC) / 1e9, next;
+	double now = clock_s(CLOCK_MONOTONIC), next;
 
 	session_processes_look(s->processes, now);
 	session_processes_label(s->processes, now);

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/intern.h"
 #include "base/log.h"
 #include "session/internal.h"
@@ -55,14 +55,6 @@ void session_sources_free(struct session_sources *t)
 	}
 	intern_free(&t->files);
 	free(t);
-}
-
-static double clock_s(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* Seconds since 1970. */

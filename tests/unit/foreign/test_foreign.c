@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+
 /* A helper has no more descriptors: one of them is its socket. */
 #define FDS_MOST      64
 #define LONG_ENOUGH_S 5.0
@@ -94,14 +96,6 @@ static int serve_priority(const void *question, size_t question_size, void *answ
 	       (setpriority(PRIO_PROCESS, 0, 19) != 0);
 }
 
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static int start(void **state)
 {
 	(void)state;
@@ -142,10 +136,10 @@ static void expect_echo(int number)
 static void wait_for_answer(struct foreign_subject *subject)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	double end = now_s() + LONG_ENOUGH_S;
+	double end = clock_s(CLOCK_MONOTONIC) + LONG_ENOUGH_S;
 
 	while (!foreign_answered(subject)) {
-		assert_true(now_s() < end);
+		assert_true(clock_s(CLOCK_MONOTONIC) < end);
 		nanosleep(&pause, NULL);
 	}
 }
@@ -205,7 +199,7 @@ static void test_crash(void **state)
 /* Nobody comes for what the helper was at when it crashed. */
 static void test_crash_for_nobody(void **state)
 {
-	double end = now_s() + LONG_ENOUGH_S;
+	double end = clock_s(CLOCK_MONOTONIC) + LONG_ENOUGH_S;
 	struct foreign_subject subject = {0};
 	int got = 0, ret;
 
@@ -213,7 +207,7 @@ static void test_crash_for_nobody(void **state)
 	assert_int_equal(ask(serve_late_crash, getppid(), 1, 0, &got), -EINPROGRESS);
 	do
 		ret = ask(serve_echo, getpid(), 2, 5, &got);
-	while (ret == -EINPROGRESS && now_s() < end);
+	while (ret == -EINPROGRESS && clock_s(CLOCK_MONOTONIC) < end);
 	assert_int_equal(ret, 0);
 	assert_int_equal(got, 5);
 	/* foreign_answered() names the process whose helper crashed, so that its own question fails. */
@@ -261,14 +255,14 @@ static void test_death_between_questions(void **state)
 
 static void test_answers_in_advance(void **state)
 {
-	double begin = now_s();
+	double begin = clock_s(CLOCK_MONOTONIC);
 	int got;
 
 	(void)state;
 	call(serve_in_advance, getppid(), 0, &got);
 	for (int i = 0; i < 2000; i++)
 		expect_echo(i);
-	assert_true(now_s() - begin < 20);
+	assert_true(clock_s(CLOCK_MONOTONIC) - begin < 20);
 }
 
 /* What only the side that asks can say. */

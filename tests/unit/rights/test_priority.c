@@ -7,29 +7,22 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "base/clock.h"
 
 static int niceness(void)
 {
 	return getpriority(PRIO_PROCESS, 0);
 }
 
-static double seconds(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static void burn(double cpu_s)
 {
-	double end = seconds(CLOCK_PROCESS_CPUTIME_ID) + cpu_s;
+	double end = clock_s(CLOCK_PROCESS_CPUTIME_ID) + cpu_s;
 
-	while (seconds(CLOCK_PROCESS_CPUTIME_ID) < end)
+	while (clock_s(CLOCK_PROCESS_CPUTIME_ID) < end)
 		;
 }
 
@@ -94,16 +87,16 @@ static int lose_by_use(void)
 
 	priority_raise();
 	priority_check();
-	for (end = seconds(CLOCK_MONOTONIC) + 1.2; seconds(CLOCK_MONOTONIC) < end; nanosleep(&pause, NULL))
+	for (end = clock_s(CLOCK_MONOTONIC) + 1.2; clock_s(CLOCK_MONOTONIC) < end; nanosleep(&pause, NULL))
 		priority_check();
 	MUST(niceness() == -20);
-	for (give_up = seconds(CLOCK_MONOTONIC) + 30; niceness() && seconds(CLOCK_MONOTONIC) < give_up;) {
-		double begin = seconds(CLOCK_MONOTONIC), used = seconds(CLOCK_PROCESS_CPUTIME_ID);
+	for (give_up = clock_s(CLOCK_MONOTONIC) + 30; niceness() && clock_s(CLOCK_MONOTONIC) < give_up;) {
+		double begin = clock_s(CLOCK_MONOTONIC), used = clock_s(CLOCK_PROCESS_CPUTIME_ID);
 
-		for (end = begin + 2.5; seconds(CLOCK_MONOTONIC) < end && niceness(); priority_check())
+		for (end = begin + 2.5; clock_s(CLOCK_MONOTONIC) < end && niceness(); priority_check())
 			burn(0.01);
-		used = seconds(CLOCK_PROCESS_CPUTIME_ID) - used;
-		MUST(!niceness() || used < 0.8 * (seconds(CLOCK_MONOTONIC) - begin));
+		used = clock_s(CLOCK_PROCESS_CPUTIME_ID) - used;
+		MUST(!niceness() || used < 0.8 * (clock_s(CLOCK_MONOTONIC) - begin));
 	}
 	return niceness() ? NO_CPU : 0;
 }
