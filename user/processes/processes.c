@@ -10,6 +10,7 @@
 #include <utlist.h>
 
 #include "foreign/foreign.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "pybpf.h"
 #include "base/scan.h"
@@ -21,15 +22,15 @@
 #define LABEL_EVERY_S 0.2
 #define LABEL_UNTIL_S 3.0
 
-struct session_process *session_processes_find(const struct session_processes *p, uint64_t proc_id)
+struct processes_record *processes_find_record(const struct processes *p, uint64_t proc_id)
 {
-	struct session_process *process;
+	struct processes_record *process;
 
 	HASH_FIND(hh, p->records, &proc_id, sizeof(proc_id), process);
 	return process;
 }
 
-static void free_record(struct session_process *process)
+static void free_record(struct processes_record *process)
 {
 	free(process->cmdline);
 	free(process->container);
@@ -41,85 +42,85 @@ static void free_record(struct session_process *process)
 }
 
 /* What counts of a process as a whole; called when its record ends its life, in whatever way. */
-static void add_up(const struct session_processes *p, struct session_process_counts *counts,
-		   const struct session_process *process)
+static void add_to_counts(const struct processes *p, struct processes_counts *counts,
+			  const struct processes_record *process)
 {
 	if (!process->wanted)
 		return;
-	if (process->state == SESSION_PROCESS_PYTHON && !process->again) {
+	if (process->state == PROCESSES_PYTHON && !process->again) {
 		counts->seen++;
 		counts->started += process->started;
 	}
 	if (process->running & (process->running - 1) && !counts->several++)
-		session_versions(p, process, counts->versions, sizeof(counts->versions));
-	if (process->state == SESSION_PROCESS_REFUSED)
+		processes_list_versions(p, process, counts->versions, sizeof(counts->versions));
+	if (process->state == PROCESSES_REFUSED)
 		counts->refused++;
-	if (process->state == SESSION_PROCESS_LOOKING && process->ended) {
+	if (process->state == PROCESSES_LOOKING && process->ended) {
 		counts->missed++;
 		counts->missed_ns += process->cpu_ns;
 	}
 }
 
-static struct session_process *find_pid(const struct session_processes *p, pid_t pid)
+static struct processes_record *find_pid(const struct processes *p, pid_t pid)
 {
-	struct session_process *process;
+	struct processes_record *process;
 
 	HASH_FIND(hh_pid, p->by_pid, &pid, sizeof(pid), process);
 	return process;
 }
 
-void session_processes_settle(struct session_processes *p)
+void processes_settle_ended(struct processes *p)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 
 	HASH_ITER (hh, p->records, process, next) {
-		if (process->state != SESSION_PROCESS_LOOKING || !process->ended)
+		if (process->state != PROCESSES_LOOKING || !process->ended)
 			continue;
 		/* It was looked at, and what it mapped since could not be a Python: so it is with others of its
 		 * program. */
 		if (process->looked && !process->unknown_file && process->kind != PYBPF_FILE_LOADS)
-			session_files_add_other(p->session->files, &process->file);
-		if (session_files_is_other(p->session->files, &process->file))
-			process->state = SESSION_PROCESS_OTHER;
+			processes_files_add_other(p->files, &process->file);
+		if (processes_files_is_other(p->files, &process->file))
+			process->state = PROCESSES_OTHER;
 	}
 }
 
-void session_processes_say_doubts(struct session_processes *p)
+void processes_report_doubts(struct processes *p)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 
 	HASH_ITER (hh, p->records, process, next) {
 		if (!process->ended)
-			session_say_doubt(p, process);
+			processes_report_doubt(p, process);
 	}
 }
 
-void session_processes_forget(struct session_processes *p, struct session_process *process)
+void processes_forget_record(struct processes *p, struct processes_record *process)
 {
-	add_up(p, &p->counts, process);
-	session_stop_looking(p, process);
+	add_to_counts(p, &p->counts, process);
+	processes_stop_looking(p, process);
 	if (find_pid(p, process->pid) == process)
 		HASH_DELETE(hh_pid, p->by_pid, process);
 	HASH_DEL(p->records, process);
 	free_record(process);
 }
 
-static void end(struct session_processes *p, struct session_process *process)
+static void end_record(struct processes *p, struct processes_record *process)
 {
 	if (process->ended)
 		return;
-	session_label_again(p->session, process);
-	session_say_doubt(p, process);
+	processes_label_again(p, process);
+	processes_report_doubt(p, process);
 	process->ended = true;
-	process->ended_at = session_now();
-	session_stop_looking(p, process);
+	process->ended_at = clock_s(CLOCK_MONOTONIC);
+	processes_stop_looking(p, process);
 	p->living--;
 }
 
 /* A new record; NULL, with p->error set, without memory. */
-static struct session_process *begin(struct session_processes *p, const struct pybpf_process_event *event)
+static struct processes_record *add_record(struct processes *p, const struct pybpf_process_event *event)
 {
-	struct session_process *process = session_processes_find(p, event->proc_id), *before;
+	struct processes_record *process = processes_find_record(p, event->proc_id), *before;
 
 	if (process)
 		return process;
@@ -131,7 +132,7 @@ static struct session_process *begin(struct session_processes *p, const struct p
 	process->inner_pid = (pid_t)event->inner_tgid;
 	process->start = event->start;
 	process->wanted = event->wanted;
-	process->begun = session_now();
+	process->begun = clock_s(CLOCK_MONOTONIC);
 	process->started = process->start >= p->begin;
 	process->file = event->file;
 	process->kind = event->kind;
@@ -156,67 +157,65 @@ no_memory:
 }
 
 /* Begins the record of a program after an exec: the one before has ended. */
-static void follows(struct session_processes *p, struct session_process *process, uint64_t before_id)
+static void link_after_exec(struct processes *p, struct processes_record *process, uint64_t before_id)
 {
-	struct session_process *before = session_processes_find(p, before_id);
+	struct processes_record *before = processes_find_record(p, before_id);
 
-	session_label_process(p->session, process, before);
+	processes_label_record(p, process, before);
 	if (!before)
 		return;
 	/* A copy that was only made to execute something else is no Python process of its own. */
 	if (before->copy)
 		before->again = true;
 	else
-		process->again = before->again || before->state == SESSION_PROCESS_PYTHON;
-	end(p, before);
+		process->again = before->again || before->state == PROCESSES_PYTHON;
+	end_record(p, before);
 }
 
-static void on_forked(struct session_processes *p, struct session_process *process,
-		      const struct pybpf_process_event *event)
+static void on_forked(struct processes *p, struct processes_record *process, const struct pybpf_process_event *event)
 {
-	struct session_process *parent = session_processes_find(p, event->other_id);
+	struct processes_record *parent = processes_find_record(p, event->other_id);
 
 	if (parent) {
 		process->file = parent->file;
 		process->kind = parent->kind;
-		session_label_copy(process, parent);
+		processes_label_copy(process, parent);
 	}
-	if (event->state == PYBPF_PROC_READY && parent && parent->state == SESSION_PROCESS_PYTHON) {
+	if (event->state == PYBPF_PROC_READY && parent && parent->state == PROCESSES_PYTHON) {
 		process->in_time = process->copy = true;
-		session_become_python(p, process, parent->layouts[0]);
-		session_copy_runtimes(p, process, parent);
+		processes_become_python(p, process, parent->layouts[0]);
+		processes_copy_runtimes(p, process, parent);
 	} else if (event->state == PYBPF_PROC_OTHER) {
-		process->state = SESSION_PROCESS_OTHER;
+		process->state = PROCESSES_OTHER;
 	} else {
-		session_begin_look(p, process, true);
+		processes_start_look(p, process, true);
 	}
 }
 
-static void on_execed(struct session_processes *p, struct session_process *process,
-		      const struct pybpf_process_event *event)
+static void on_execed(struct processes *p, struct processes_record *process, const struct pybpf_process_event *event)
 {
 	bool repaired;
 
-	follows(p, process, event->other_id);
-	repaired = session_repair(p, event);
+	link_after_exec(p, process, event->other_id);
+	repaired = processes_repair_entry(p, event);
 	if (!repaired && event->kind == PYBPF_FILE_PYTHON) {
-		if (session_is_unwanted(p, process))
+		if (processes_reject_unwanted(p, process))
 			return;
 		process->in_time = event->state == PYBPF_PROC_READY;
-		session_become_python(p, process, event->layout);
+		processes_become_python(p, process, event->layout);
 		if (!process->in_time)
-			session_answer(p, process, PYBPF_PROC_READY, NULL);
+			processes_answer_kernel(p, process, PYBPF_PROC_READY, NULL);
 	} else if (!repaired && event->state == PYBPF_PROC_OTHER) {
-		process->state = SESSION_PROCESS_OTHER;
+		process->state = PROCESSES_OTHER;
 	} else {
-		session_begin_look(p, process, true);
+		processes_start_look(p, process, true);
 	}
 }
 
 /* The record of a process that was of no interest so far: the kernel knows it. */
-static struct session_process *get_record(struct session_processes *p, pid_t pid)
+static struct processes_record *get_record(struct processes *p, pid_t pid)
 {
-	struct session_process *process = find_pid(p, pid);
+	struct processes_record *process = find_pid(p, pid);
 	struct pybpf_process_event event = {.tgid = (uint32_t)pid, .wanted = true};
 	struct discovery_process described;
 	struct pybpf_proc entry;
@@ -229,17 +228,17 @@ static struct session_process *get_record(struct session_processes *p, pid_t pid
 	event.start = entry.start;
 	event.inner_tgid = (uint32_t)described.inside;
 	snprintf(event.comm, sizeof(event.comm), "%.15s", described.comm);
-	process = begin(p, &event);
+	process = add_record(p, &event);
 	if (process)
-		session_label_process(p->session, process, NULL);
+		processes_label_record(p, process, NULL);
 	return process;
 }
 
 static void on_mapping(const struct kernel_mapping *mapping, void *arg)
 {
-	struct session_processes *p = arg;
-	struct session_process *process;
-	enum session_files_found found;
+	struct processes *p = arg;
+	struct processes_record *process;
+	enum processes_mapped found;
 	struct pybpf_runtime place;
 
 	/*
@@ -247,54 +246,54 @@ static void on_mapping(const struct kernel_mapping *mapping, void *arg)
 	 * of the program before.
 	 */
 	kernel_consume_processes(p->kernel);
-	process = p->session->options.all ? NULL : find_pid(p, mapping->pid);
-	if ((!process && !p->session->options.all) || mapping->pid == getpid())
+	process = p->options.all ? NULL : find_pid(p, mapping->pid);
+	if ((!process && !p->options.all) || mapping->pid == getpid())
 		return;
-	found = session_files_mapped(p->session->files, mapping, &place);
-	if (found == SESSION_FILES_NOTHING)
+	found = processes_files_classify_mapping(p->files, mapping, &place);
+	if (found == PROCESSES_MAPPED_NOTHING)
 		return;
 	process = get_record(p, mapping->pid);
 	if (!process)
 		return;
-	process->unknown_file |= found == SESSION_FILES_UNKNOWN;
-	if (process->ended || process->state == SESSION_PROCESS_UNWANTED)
+	process->unknown_file |= found == PROCESSES_MAPPED_UNKNOWN;
+	if (process->ended || process->state == PROCESSES_UNWANTED)
 		return;
-	if (found == SESSION_FILES_UNKNOWN) {
-		session_look_soon(p, process);
-	} else if (session_is_sampled(process)) {
+	if (found == PROCESSES_MAPPED_UNKNOWN) {
+		processes_look_soon(p, process);
+	} else if (processes_is_sampled(process)) {
 		/* Not at once: it may be of a program whose exec has not been told of yet. */
-		if (found == SESSION_FILES_LOOK || !session_has_runtime(p, process, &place))
-			session_look_again(p, process);
-	} else if (found == SESSION_FILES_LOOK || process->kind != PYBPF_FILE_LOADS || process->doubted) {
-		session_begin_look(p, process, true);
-	} else if (!session_is_unwanted(p, process)) {
-		session_make_ready(p, process, &place);
+		if (found == PROCESSES_MAPPED_PYTHON || !processes_has_runtime(p, process, &place))
+			processes_look_again(p, process);
+	} else if (found == PROCESSES_MAPPED_PYTHON || process->kind != PYBPF_FILE_LOADS || process->doubted) {
+		processes_start_look(p, process, true);
+	} else if (!processes_reject_unwanted(p, process)) {
+		processes_make_ready(p, process, &place);
 	}
 }
 
 static void on_process(const struct pybpf_process_event *event, void *arg)
 {
-	struct session_processes *p = arg;
-	struct session_process *process;
+	struct processes *p = arg;
+	struct processes_record *process;
 
 	if (event->what == PYBPF_PROCESS_EXITED) {
-		process = session_processes_find(p, event->proc_id);
+		process = processes_find_record(p, event->proc_id);
 		if (!process)
 			return;
 		process->cpu_ns = event->cpu_ns;
 		memcpy(process->comm, event->comm, sizeof(process->comm));
 		process->wanted |= event->wanted;
-		end(p, process);
+		end_record(p, process);
 		return;
 	}
-	process = begin(p, event);
+	process = add_record(p, event);
 	if (!process || process->ended)
 		return;
 	process->wanted |= event->wanted;
 	switch (event->what) {
 	case PYBPF_PROCESS_FOUND:
-		session_label_process(p->session, process, NULL);
-		session_begin_look(p, process, false);
+		processes_label_record(p, process, NULL);
+		processes_start_look(p, process, false);
 		break;
 	case PYBPF_PROCESS_FORKED:
 		on_forked(p, process, event);
@@ -306,25 +305,25 @@ static void on_process(const struct pybpf_process_event *event, void *arg)
 }
 
 /* Events were lost: what has ended unheard is no more in the kernel's map. */
-static void sweep(struct session_processes *p)
+static void end_vanished(struct processes *p)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 	struct pybpf_proc entry;
 
 	HASH_ITER (hh, p->records, process, next) {
-		if (!process->ended && session_kernel_entry(p, process, &entry) == -ESRCH)
-			end(p, process);
+		if (!process->ended && processes_get_entry(p, process, &entry) == -ESRCH)
+			end_record(p, process);
 	}
 }
 
-int session_processes_consume(struct session_processes *p)
+int processes_consume_events(struct processes *p)
 {
 	int err = kernel_consume_processes(p->kernel), mapped = kernel_consume_mappings(p->kernel);
 	uint64_t lost = kernel_count_lost_processes(p->kernel);
 
 	if (lost != p->lost_seen) {
 		p->lost_seen = lost;
-		sweep(p);
+		end_vanished(p);
 	}
 	err = p->error ?: mapped ?: err;
 	if (err)
@@ -332,43 +331,49 @@ int session_processes_consume(struct session_processes *p)
 	return err;
 }
 
-void session_processes_fds(const struct session_processes *p, int fds[SESSION_PROCESSES_FDS])
+void processes_get_fds(const struct processes *p, int fds[PROCESSES_FDS])
 {
 	kernel_get_watch_fds(p->kernel, fds);
 }
 
-void session_processes_label(struct session_processes *p, double now)
+void processes_label_young(struct processes *p, double now)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 
 	if (now < p->next_label)
 		return;
 	p->next_label = now + LABEL_EVERY_S;
 	HASH_ITER (hh, p->records, process, next) {
 		if (!process->ended && now < process->begun + LABEL_UNTIL_S)
-			session_label_again(p->session, process);
+			processes_label_again(p, process);
 	}
 }
 
-struct session_processes *session_processes_new(struct session *s)
+struct processes *processes_new(const struct processes_options *options, struct kernel *kernel, struct pysym *pysym)
 {
-	struct session_processes *p = calloc(1, sizeof(*p));
+	struct processes *p = calloc(1, sizeof(*p));
 
-	if (!p) {
-		log_error("out of memory while starting");
-		return NULL;
-	}
-	p->session = s;
-	p->kernel = s->kernel;
-	if (!kernel_open_watch(p->kernel, &(struct kernel_watcher){on_process, on_mapping, p}))
+	if (!p)
+		goto no_memory;
+	p->options = *options;
+	p->kernel = kernel;
+	p->pysym = pysym;
+	p->files = processes_files_new(kernel);
+	if (!p->files)
+		goto no_memory;
+	if (!kernel_open_watch(kernel, &(struct kernel_watcher){on_process, on_mapping, p}))
 		return p;
-	session_processes_free(p);
+	goto failed;
+no_memory:
+	log_error("out of memory while starting");
+failed:
+	processes_free(p);
 	return NULL;
 }
 
-void session_processes_free(struct session_processes *p)
+void processes_free(struct processes *p)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 
 	if (!p)
 		return;
@@ -379,22 +384,23 @@ void session_processes_free(struct session_processes *p)
 		free_record(process);
 	}
 	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	processes_files_free(p->files);
 	free(p);
 }
 
-size_t session_processes_living(const struct session_processes *p)
+size_t processes_count_living(const struct processes *p)
 {
 	return p->living;
 }
 
-bool session_processes_python_found(const struct session_processes *p)
+bool processes_have_python(const struct processes *p)
 {
 	return p->python_found;
 }
 
-bool session_processes_any_ended(const struct session_processes *p, double before)
+bool processes_have_ended(const struct processes *p, double before)
 {
-	const struct session_process *process, *next;
+	const struct processes_record *process, *next;
 
 	HASH_ITER (hh, p->records, process, next) {
 		if (process->ended && process->ended_at < before)
@@ -403,10 +409,10 @@ bool session_processes_any_ended(const struct session_processes *p, double befor
 	return false;
 }
 
-void session_processes_each_ended(struct session_processes *p, double before,
-				  void (*visit)(struct session_process *process, void *arg), void *arg)
+void processes_visit_ended(struct processes *p, double before,
+			   void (*visit)(struct processes_record *process, void *arg), void *arg)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 
 	HASH_ITER (hh, p->records, process, next) {
 		if (process->ended && process->ended_at < before)
@@ -414,13 +420,13 @@ void session_processes_each_ended(struct session_processes *p, double before,
 	}
 }
 
-void session_processes_counts(const struct session_processes *p, struct session_process_counts *out)
+void processes_get_counts(const struct processes *p, struct processes_counts *out)
 {
-	const struct session_process *process, *next;
+	const struct processes_record *process, *next;
 
 	*out = p->counts;
 	HASH_ITER (hh, p->records, process, next)
-		add_up(p, out, process);
+		add_to_counts(p, out, process);
 	out->lost = kernel_count_lost(p->kernel);
 	out->unanswered = foreign_unanswered();
 }

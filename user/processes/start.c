@@ -8,6 +8,7 @@
 
 #include "base/scan.h"
 #include "foreign/foreign.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "pybpf.h"
 #include "processes/internal.h"
@@ -18,7 +19,7 @@ static uint64_t ticks_per_s(void)
 }
 
 /* *fresh is raised by the number of those that the kernel did not know. */
-static int claim(const struct session_processes *p, const uint32_t *pids, size_t count, size_t *fresh)
+static int claim_processes(const struct processes *p, const uint32_t *pids, size_t count, size_t *fresh)
 {
 	for (size_t i = 0; i < count; i++) {
 		int err = kernel_claim_process(p->kernel, (pid_t)pids[i]);
@@ -42,7 +43,7 @@ static int claim(const struct session_processes *p, const uint32_t *pids, size_t
 #define CLAIM_ROUNDS 16
 
 /* The children that the processes have already, and theirs. Forks of claimed processes are seen by the kernel. */
-static int claim_children(const struct session_processes *p, const uint32_t *pids, size_t count)
+static int claim_children(const struct processes *p, const uint32_t *pids, size_t count)
 {
 	size_t below_count, fresh = 1;
 	uint32_t *below;
@@ -55,35 +56,35 @@ static int claim_children(const struct session_processes *p, const uint32_t *pid
 			log_error("cannot go through the processes in /proc: %s", strerror(-err));
 			break;
 		}
-		err = claim(p, below, below_count, &fresh);
+		err = claim_processes(p, below, below_count, &fresh);
 		free(below);
 	}
 	return err;
 }
 
-int session_processes_start(struct session_processes *p, const uint32_t *pids, size_t count)
+int processes_follow(struct processes *p, const uint32_t *pids, size_t count)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	double next = 0, until;
 	size_t fresh = 0;
-	int err = claim(p, pids, count, &fresh);
+	int err = claim_processes(p, pids, count, &fresh);
 	struct timespec t;
 
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	p->begin = (uint64_t)t.tv_sec * ticks_per_s() + (uint64_t)t.tv_nsec / (1000000000u / ticks_per_s());
 	err = err ?: kernel_attach_watch(p->kernel);
-	if (p->session->options.follow)
+	if (p->options.follow)
 		err = err ?: claim_children(p, pids, count);
 	err = err ?: kernel_find_processes(p->kernel);
 	p->starting = true;
-	until = session_now() + START_S;
-	while (!err && session_now() < until && (next <= session_now() || next <= p->busy_until) &&
-	       !foreign_is_interrupted()) {
-		if (next > session_now())
+	until = clock_s(CLOCK_MONOTONIC) + START_S;
+	while (!err && clock_s(CLOCK_MONOTONIC) < until &&
+	       (next <= clock_s(CLOCK_MONOTONIC) || next <= p->busy_until) && !foreign_is_interrupted()) {
+		if (next > clock_s(CLOCK_MONOTONIC))
 			nanosleep(&pause, NULL);
-		session_processes_look(p, session_now());
-		err = session_processes_consume(p);
-		next = session_processes_next_look(p);
+		processes_look_at_due(p, clock_s(CLOCK_MONOTONIC));
+		err = processes_consume_events(p);
+		next = processes_get_next_look(p);
 	}
 	p->starting = false;
 	return err ?: p->error;

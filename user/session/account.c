@@ -65,7 +65,7 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "es";
 }
 
-static void print_processes(const struct session_process_counts *c, FILE *out)
+static void print_processes(const struct processes_counts *c, FILE *out)
 {
 	if (c->seen > 1 || c->started)
 		fprintf(out, "pybpf: %" PRIu64 " process%s ran Python, %" PRIu64 " of them started during the run\n",

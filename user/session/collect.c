@@ -26,7 +26,7 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 }
 
 /* The process and the thread of a count. */
-static int owners_of(struct session *s, const struct pybpf_count_key *key, struct session_process *process,
+static int owners_of(struct session *s, const struct pybpf_count_key *key, struct processes_record *process,
 		     uint32_t *owner, uint32_t *thread)
 {
 	const struct pybpf_thread_key named = {key->proc_id, key->tid, key->tid_start_ms};
@@ -34,7 +34,7 @@ static int owners_of(struct session *s, const struct pybpf_count_key *key, struc
 	char text[sizeof(name.comm) + 1] = "";
 
 	*thread = PROFILE_NONE;
-	*owner = session_add_to_profile(s, process);
+	*owner = processes_add_to_profile(s->processes, process, s->profile);
 	if (*owner == PROFILE_NONE)
 		return -ENOMEM;
 	if (!s->options.threads)
@@ -46,18 +46,18 @@ static int owners_of(struct session *s, const struct pybpf_count_key *key, struc
 }
 
 /* Samples that were taken before it was known what the process is. */
-static void add_undecided(struct session *s, const struct session_process *process, uint64_t value)
+static void add_undecided(struct session *s, const struct processes_record *process, uint64_t value)
 {
-	enum session_process_state state = process ? process->state : SESSION_PROCESS_OTHER;
+	enum processes_state state = process ? process->state : PROCESSES_OTHER;
 	enum pybpf_counter what = PYBPF_COUNT_NOT_READY;
 
-	if (state == SESSION_PROCESS_PYTHON)
+	if (state == PROCESSES_PYTHON)
 		what = process->in_time ? PYBPF_COUNT_NO_INTERPRETER : PYBPF_COUNT_NOT_READY;
-	else if (state == SESSION_PROCESS_LOOKING)
+	else if (state == PROCESSES_LOOKING)
 		what = process->ended ? PYBPF_COUNT_MISSED : PYBPF_COUNT_NOT_READY;
 	else if (s->options.all)
 		return;
-	else if (state == SESSION_PROCESS_OTHER)
+	else if (state == PROCESSES_OTHER)
 		what = PYBPF_COUNT_NO_INTERPRETER;
 	s->counters[PYBPF_COUNT_ASKED] += value;
 	s->counters[what] += value;
@@ -65,7 +65,7 @@ static void add_undecided(struct session *s, const struct session_process *proce
 
 static int add_count(struct session *s, const struct pybpf_count_key *key, uint64_t value)
 {
-	struct session_process *process = session_processes_find(s->processes, key->proc_id);
+	struct processes_record *process = processes_find_record(s->processes, key->proc_id);
 	uint32_t stack, owner, thread;
 	int err;
 
@@ -99,11 +99,11 @@ struct pass {
 
 static bool is_of_pass(const struct pass *pass, const struct pybpf_count_key *key)
 {
-	const struct session_process *process;
+	const struct processes_record *process;
 
 	if (pass->all)
 		return true;
-	process = session_processes_find(pass->session->processes, key->proc_id);
+	process = processes_find_record(pass->session->processes, key->proc_id);
 	return process && process->ended && process->ended_at < pass->before;
 }
 
@@ -163,21 +163,21 @@ static void delete_code(void *arg, uint64_t code, uint32_t sig)
 	kernel_delete_code(codes->kernel, &key);
 }
 
-static void finish_process(struct session_process *process, void *arg)
+static void finish_process(struct processes_record *process, void *arg)
 {
 	struct session *s = arg;
 
 	s->error = s->error ?: session_stacks_finish_process(s->stacks, process->proc_id);
 }
 
-static void forget_process(struct session_process *process, void *arg)
+static void forget_process(struct processes_record *process, void *arg)
 {
 	struct session *s = arg;
 	struct process_codes codes = {.kernel = s->kernel, .proc_id = process->proc_id};
 
 	pysym_each_code(s->pysym, process->proc_id, delete_code, &codes);
 	pysym_remove_process(s->pysym, process->proc_id);
-	session_processes_forget(s->processes, process);
+	processes_forget_record(s->processes, process);
 }
 
 /*
@@ -196,15 +196,15 @@ int session_collect_ended(struct session *s, double now)
 	int err = 0;
 
 	s->next_collect = now + COLLECT_LEAST_S;
-	if (!session_processes_any_ended(s->processes, pass.before))
+	if (!processes_have_ended(s->processes, pass.before))
 		return 0;
-	session_processes_settle(s->processes);
-	session_processes_each_ended(s->processes, pass.before, finish_process, s);
+	processes_settle_ended(s->processes);
+	processes_visit_ended(s->processes, pass.before, finish_process, s);
 	err = s->error ?: kernel_visit_counts(s->kernel, take_count, &pass);
 	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
 	if (!err) {
 		delete_taken(&pass);
-		session_processes_each_ended(s->processes, pass.before, forget_process, s);
+		processes_visit_ended(s->processes, pass.before, forget_process, s);
 	} else if (!s->error) {
 		log_error("cannot read the counts from the kernel: %s", strerror(-err));
 	}
@@ -246,8 +246,8 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	do
 		err = session_consume(s);
 	while (err > 0);
-	session_processes_say_doubts(s->processes);
-	session_processes_settle(s->processes);
+	processes_report_doubts(s->processes);
+	processes_settle_ended(s->processes);
 	err = err ?: session_stacks_finish(s->stacks);
 	err = err ?: kernel_read_counters(s->kernel, account->counters);
 	err = err ?: kernel_visit_counts(s->kernel, take_count, &all);
@@ -263,7 +263,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
 		account->counters[i] += s->counters[i];
 	account->unsent = s->unsent;
-	session_processes_counts(s->processes, &account->processes);
+	processes_get_counts(s->processes, &account->processes);
 	account->lost = account->unsent;
 	account->lost += session_account_lost(account);
 	account->taken = account->counters[PYBPF_COUNT_ASKED] - account->lost;

@@ -4,7 +4,6 @@
 #define SESSION_INTERNAL_H
 
 #include "session/session.h"
-#include "processes/files.h"
 #include "kernel/kernel.h"
 #include "processes/processes.h"
 #include "session/sources.h"
@@ -19,8 +18,7 @@ struct session {
 	struct session_stacks *stacks;
 	struct session_times times;
 	struct session_sources *sources; /* NULL unless asked for */
-	struct session_files *files;
-	struct session_processes *processes;
+	struct processes *processes;
 	uint64_t attach_ns, detach_ns;         /* CLOCK_MONOTONIC */
 	uint64_t start_ns;                     /* of sampling, since 1970 */
 	uint64_t map_bytes;                    /* of all maps */
@@ -42,17 +40,5 @@ int session_describe(struct session *s, const struct session_account *account);
  * next_collect. Returns 0 or negative errno.
  */
 int session_collect_ended(struct session *s, double now);
-
-/*
- * Notes what the options want to know of a process while it can be asked. before: what the process was before an exec,
- * or NULL.
- */
-void session_label_process(struct session *s, struct session_process *process, const struct session_process *before);
-/* A runtime may write down its container's name only after its first exec: looks again where none was found. */
-void session_label_again(const struct session *s, struct session_process *process);
-/* The same for a copy by fork. */
-void session_label_copy(struct session_process *process, const struct session_process *parent);
-/* Puts the process into the profile, under the name that the options ask for. Returns its index or PROFILE_NONE. */
-uint32_t session_add_to_profile(struct session *s, struct session_process *process);
 
 #endif

@@ -46,7 +46,7 @@ static int on_event(void *ctx, void *data, size_t size)
 	err = take_event(s, event);
 	if (err == -ENOENT) {
 		/* What tells of its process is in the other buffer, unless that was full: then the stack is lost. */
-		err = session_processes_consume(s->processes) ?: take_event(s, event);
+		err = processes_consume_events(s->processes) ?: take_event(s, event);
 		if (err == -ENOENT)
 			err = 0;
 	}
@@ -105,6 +105,20 @@ static struct kernel *new_kernel(const struct session_options *options)
 	return kernel_new(&kernel);
 }
 
+static struct processes *new_processes(const struct session *s)
+{
+	const struct processes_options options = {
+		.all = s->options.all,
+		.follow = s->options.follow,
+		.names = s->options.names,
+		.merge = s->options.merge,
+		.cmdline = s->options.cmdline,
+		.containers = s->options.containers,
+	};
+
+	return processes_new(&options, s->kernel, s->pysym);
+}
+
 struct session *session_new(const struct session_options *options)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -119,10 +133,9 @@ struct session *session_new(const struct session_options *options)
 	s->pysym = pysym_new(options->lines, options->full_filenames);
 	s->profile = profile_new();
 	s->stacks = session_stacks_new(s->pysym, s->profile);
-	s->files = session_files_new(s->kernel);
-	if (!s->pysym || !s->profile || !s->stacks || !s->files)
+	if (!s->pysym || !s->profile || !s->stacks)
 		goto no_memory;
-	s->processes = session_processes_new(s);
+	s->processes = new_processes(s);
 	if (!s->processes)
 		goto failed;
 	if (options->sources) {
@@ -151,8 +164,7 @@ void session_free(struct session *s)
 	if (!s)
 		return;
 	session_detach(s);
-	session_processes_free(s->processes);
-	session_files_free(s->files);
+	processes_free(s->processes);
 	session_stacks_free(s->stacks);
 	session_times_free(&s->times);
 	session_sources_free(s->sources);
@@ -164,7 +176,7 @@ void session_free(struct session *s)
 
 int session_follow(struct session *s, const uint32_t *pids, size_t count)
 {
-	return session_processes_start(s->processes, pids, count);
+	return processes_follow(s->processes, pids, count);
 }
 
 int session_attach(struct session *s)
@@ -190,12 +202,12 @@ void session_detach(struct session *s)
 void session_fds(const struct session *s, int fds[SESSION_FDS])
 {
 	fds[0] = kernel_get_events_fd(s->kernel);
-	session_processes_fds(s->processes, fds + 1);
+	processes_get_fds(s->processes, fds + 1);
 }
 
 int session_consume(struct session *s)
 {
-	int n = session_processes_consume(s->processes);
+	int n = processes_consume_events(s->processes);
 
 	if (n)
 		return n;
@@ -211,8 +223,8 @@ double session_tend(struct session *s)
 {
 	double now = clock_s(CLOCK_MONOTONIC), next;
 
-	session_processes_look(s->processes, now);
-	session_processes_label(s->processes, now);
+	processes_look_at_due(s->processes, now);
+	processes_label_young(s->processes, now);
 	keep_memory(s, now);
 	if (now >= s->next_collect) {
 		int err = session_collect_ended(s, now);
@@ -220,13 +232,13 @@ double session_tend(struct session *s)
 		if (err)
 			return err;
 	}
-	next = session_processes_next_look(s->processes);
+	next = processes_get_next_look(s->processes);
 	return next < s->next_collect ? next : s->next_collect;
 }
 
 bool session_all_ended(const struct session *s)
 {
-	return !s->options.all && session_processes_living(s->processes) == 0;
+	return !s->options.all && processes_count_living(s->processes) == 0;
 }
 
 bool session_uses_bpf_loop(const struct session *s)
@@ -236,5 +248,5 @@ bool session_uses_bpf_loop(const struct session *s)
 
 bool session_python_found(const struct session *s)
 {
-	return session_processes_python_found(s->processes);
+	return processes_have_python(s->processes);
 }

@@ -71,7 +71,7 @@ struct session_account {
 	uint64_t python;             /* in the profile, with Python frames */
 	uint64_t stacks;             /* distinct ones in the profile */
 	uint64_t timed, timed_bytes; /* samples whose time was kept, and the memory that took */
-	struct session_process_counts processes;
+	struct processes_counts processes;
 	struct pysym_counters names;
 	double duration_s;
 	bool measured;
