@@ -29,7 +29,7 @@ struct processes {
 	int error;
 };
 
-/* look.c */
+/* answer.c */
 
 /* What the kernel knows of the record's process; -ESRCH when it runs another program by now, or has ended. */
 int processes_get_entry(const struct processes *p, const struct processes_record *process, struct pybpf_proc *entry);
@@ -53,17 +53,40 @@ void processes_become_python(struct processes *p, struct processes_record *proce
 void processes_make_ready(struct processes *p, struct processes_record *process, const struct pybpf_runtime *place);
 /* Does its name keep the process out? Then the kernel is told. */
 bool processes_reject_unwanted(struct processes *p, struct processes_record *process);
+
+/* look.c */
+
+/* While a program may be about to map its Python, or to finish mapping it, it is looked at again after so long. */
+#define LOOK_OFTEN_S 0.001
+
+/* The record waits until the given time; when it waits already, until the sooner one. */
+void processes_schedule_look(struct processes *p, struct processes_record *process, double when);
+void processes_stop_looking(struct processes *p, struct processes_record *process);
 /* started: a moment ago, so that what it will load may not be there yet. */
 void processes_start_look(struct processes *p, struct processes_record *process, bool started);
-/* Is one of its Pythons sampled: has it one that is not in doubt? */
-bool processes_is_sampled(const struct processes_record *process);
 /* It has mapped a file that is mapped in another way by now. */
 void processes_look_soon(struct processes *p, struct processes_record *process);
-/* The process has ended, or the run: if it was refused by then, says why. */
-void processes_report_doubt(struct processes *p, struct processes_record *process);
 /* The process has mapped a Python; it may be one that has one already. */
 void processes_look_again(struct processes *p, struct processes_record *process);
-void processes_stop_looking(struct processes *p, struct processes_record *process);
+
+/* doubt.c */
+
+/* In processes_record.doubted: of what has no index. */
+#define DOUBT_UNPLACED (1u << PYBPF_MAX_RUNTIMES)
+
+/* Is one of its Pythons sampled: has it one that is not in doubt? */
+bool processes_is_sampled(const struct processes_record *process);
+/* What the process's memory says contradicts what its files say: it is looked at again. why: "" as said before. */
+void processes_raise_doubt(struct processes *p, struct processes_record *process, double now, uint32_t doubted,
+			   const char *why);
+/* Those are in doubt, and no others; the kernel is told. */
+void processes_set_doubted(struct processes *p, struct processes_record *process, uint32_t doubted);
+/* Those are not in doubt any more; the kernel is not told. */
+void processes_clear_doubt(struct processes_record *process, uint32_t which);
+/* Those of its Pythons that are in doubt are not sampled; where there is no other, the process is not. */
+void processes_tell_doubted(struct processes *p, struct processes_record *process);
+/* The process has ended, or the run: if it was refused by then, says why. */
+void processes_report_doubt(struct processes *p, struct processes_record *process);
 
 /* runtimes.c */
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What does a process run? The look at it, and the answer to the kernel. */
+/* What does a process run? When it is looked at, and what that finds. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <utlist.h>
 
 #include "discovery/ask.h"
@@ -12,33 +11,19 @@
 #include "base/log.h"
 #include "pybpf.h"
 #include "base/procfs.h"
-#include "base/remote.h"
 #include "processes/internal.h"
 
 /*
  * A program that has not mapped a Python so long after its start is taken for another one, until it does. Meanwhile
- * records of mappings are looked for often, for its first Python instruction is not far.
+ * records of mappings are looked for often (LOOK_OFTEN_S), for its first Python instruction is not far.
  */
-#define STARTING_S   0.5
-#define LOOK_OFTEN_S 0.001
+#define STARTING_S 0.5
 /* A loader that divides a mapping goes on to map: so much later one look can do for all of that. */
 #define SOON_S 0.01
 /* An interpreter that is not up yet is looked at again after so long, to validate its layout: it may never be. */
 #define VALIDATE_S       0.1
 #define VALIDATE_LATER_S 1.0
 #define YOUNG_S          3.0
-/*
- * A loader maps a library's code first, and over the place of its variables the rest of the file: until its second
- * mapping, and its clearing of .bss, memory there contradicts every layout (_dl_map_segments, glibc's
- * elf/dl-map-segments.h). It can be kept waiting for its CPU at any time, so what contradicts is read again: after
- * LOOK_OFTEN_S, then after as long as it has lasted, at most DOUBT_MOST_S. A contradiction that has lasted REFUSE_S is
- * a refusal, in a sentence; one of a process that has ended, if it had lasted REFUSE_ENDED_S.
- */
-#define REFUSE_S       2.0
-#define REFUSE_ENDED_S 0.1
-#define DOUBT_MOST_S   1.0
-/* In process.doubted: of what has no index. */
-#define DOUBT_UNPLACED (1u << PYBPF_MAX_RUNTIMES)
 /* While the helper is busy, its answer is asked for so often. */
 #define PENDING_S 0.005
 /* One whose user's processes are left alone for a while is asked about again so often. */
@@ -55,8 +40,7 @@ void processes_stop_looking(struct processes *p, struct processes_record *proces
 	process->next_look = 0;
 }
 
-/* The record waits until the given time; when it waits already, until the sooner one. */
-static void look_at(struct processes *p, struct processes_record *process, double when)
+void processes_schedule_look(struct processes *p, struct processes_record *process, double when)
 {
 	if (process->next_look > 0) {
 		if (when < process->next_look)
@@ -67,135 +51,8 @@ static void look_at(struct processes *p, struct processes_record *process, doubl
 	DL_APPEND(p->looking, process);
 }
 
-/* What the kernel knows of the record's process; -ESRCH when it runs another program by now, or has ended. */
-int processes_get_entry(const struct processes *p, const struct processes_record *process, struct pybpf_proc *entry)
-{
-	int err = kernel_get_process(p->kernel, process->pid, entry);
-
-	return err == -ENOENT || (!err && entry->proc_id != process->proc_id) ? -ESRCH : err;
-}
-
-int processes_put_entry(const struct processes *p, const struct processes_record *process,
-			const struct pybpf_proc *entry)
-{
-	return kernel_put_process(p->kernel, process->pid, entry);
-}
-
-/*
- * Tells the kernel what the process is, and, unless NULL, where its Python lies. Returns 0, -ESRCH when it is that no
- * more, or another negative errno.
- */
-int processes_answer_kernel(const struct processes *p, const struct processes_record *process,
-			    enum pybpf_proc_state state, const struct pybpf_runtime *place)
-{
-	struct pybpf_proc entry;
-	int err = processes_get_entry(p, process, &entry);
-
-	if (err)
-		return err;
-	entry.state = state;
-	entry.told = true;
-	if (place) {
-		entry.runtimes[0] = *place;
-		entry.nr_runtimes = 1;
-	}
-	err = processes_put_entry(p, process, &entry);
-	return err == -ENOENT ? -ESRCH : err;
-}
-
-bool processes_repair_entry(const struct processes *p, const struct pybpf_process_event *event)
-{
-	const struct pybpf_proc right = {
-		.mm = event->mm,
-		.start = event->start,
-		.proc_id = event->proc_id,
-		.state = PYBPF_PROC_UNDECIDED,
-		.told = true,
-	};
-	pid_t pid = (pid_t)event->tgid;
-	struct pybpf_proc entry;
-
-	if (!event->other_id || kernel_get_process(p->kernel, pid, &entry) || entry.proc_id != event->other_id)
-		return false;
-	return kernel_put_process(p->kernel, pid, &right) == 0;
-}
-
-void processes_become_python(struct processes *p, struct processes_record *process, uint32_t layout)
-{
-	int err;
-
-	processes_stop_looking(p, process);
-	process->state = PROCESSES_PYTHON;
-	process->layouts[0] = layout;
-	process->nr_runtimes = 1;
-	p->python_found = true;
-	err = pysym_add_process(p->pysym, process->proc_id, process->pid, kernel_get_layout(p->kernel, layout));
-	if (err)
-		p->error = err;
-	/* It may have been taken for another one while it was being loaded. */
-	pysym_add_runtime(p->pysym, process->proc_id, 0, kernel_get_layout(p->kernel, layout));
-}
-
-/* Makes the process one that is sampled. */
-void processes_make_ready(struct processes *p, struct processes_record *process, const struct pybpf_runtime *place)
-{
-	uint64_t interpreter = 0;
-	int err;
-
-	/* Before it is READY: the first samples may come at once. */
-	processes_become_python(p, process, place->layout);
-	err = processes_answer_kernel(p, process, PYBPF_PROC_READY, place);
-	if (err && err != -ESRCH)
-		log_error("cannot hand process %d to the kernel: %s", process->pid, strerror(-err));
-	/* No interpreter yet: no sample with Python frames was missed. */
-	process->in_time =
-		!remote_read(process->pid, place->interp_head, &interpreter, sizeof(interpreter)) && !interpreter;
-}
-
-/* Does its name keep the process out? Then the kernel is told. */
-bool processes_reject_unwanted(struct processes *p, struct processes_record *process)
-{
-	const struct discovery_filter *names = p->options.names;
-	struct discovery_container container;
-	bool contained;
-
-	if (!names)
-		return false;
-	contained = names->not_containers.count && !discovery_ask_container_of(process->pid, &container);
-	if (discovery_filter_passes_names(names, process->pid, process->comm, contained ? &container : NULL))
-		return false;
-	processes_stop_looking(p, process);
-	process->state = PROCESSES_UNWANTED;
-	processes_answer_kernel(p, process, PYBPF_PROC_UNWANTED, NULL);
-	return true;
-}
-
-/* Those are not in doubt any more; the kernel is not told. */
-static void end_doubt(struct processes_record *process, uint32_t which)
-{
-	process->doubted &= ~which;
-	if (process->doubted)
-		return;
-	free(process->doubt);
-	process->doubt = NULL;
-}
-
-static bool has_only_doubted(const struct processes_record *process)
-{
-	return process->doubted && !(((1u << process->nr_runtimes) - 1) & ~process->doubted);
-}
-
-/* Those of its Pythons that are in doubt are not sampled; where there is no other, the process is not. */
-static void tell_doubted(struct processes *p, struct processes_record *process)
-{
-	processes_drop_doubted(p, process);
-	if (!has_only_doubted(process))
-		process->state = PROCESSES_PYTHON;
-	processes_answer_kernel(p, process, has_only_doubted(process) ? PYBPF_PROC_UNDECIDED : PYBPF_PROC_READY, NULL);
-}
-
 /* The process holds this Python: the kernel is told, and of the file for the next process. */
-static void found_python(struct processes *p, struct processes_record *process, const struct discovery_python *python)
+static void take_python(struct processes *p, struct processes_record *process, const struct discovery_python *python)
 {
 	struct pybpf_runtime place = {
 		.interp_head = python->interp_head_addr,
@@ -220,9 +77,9 @@ static void found_python(struct processes *p, struct processes_record *process, 
 		index = processes_add_runtime(p, process, &place);
 	if (index < 0)
 		return;
-	end_doubt(process, 1u << index);
+	processes_clear_doubt(process, 1u << index);
 	if (doubted)
-		tell_doubted(p, process);
+		processes_tell_doubted(p, process);
 	log_info("process %d (%.16s): %sPython %s in %s", process->pid, process->comm, first ? "" : "also ",
 		 python->version, python->path);
 	if (processes_files_add_python(p->files, first ? &process->file : NULL, python, place.layout) && first)
@@ -240,8 +97,8 @@ static void found_python(struct processes *p, struct processes_record *process, 
  * room: how many of `count` there are to read; why: what is said of one that is refused beside them, or "". Returns
  * whether the process is one to be sampled.
  */
-static bool found_pythons(struct processes *p, struct processes_record *process, const struct discovery_python *pythons,
-			  size_t room, size_t count, const char *why)
+static bool take_pythons(struct processes *p, struct processes_record *process, const struct discovery_python *pythons,
+			 size_t room, size_t count, const char *why)
 {
 	enum log_level level = p->options.all ? LOG_INFO : LOG_WARN;
 	bool first = !process->nr_runtimes;
@@ -252,7 +109,7 @@ static bool found_pythons(struct processes *p, struct processes_record *process,
 	if (processes_get_entry(p, process, &entry) || (first && processes_reject_unwanted(p, process)))
 		return false;
 	for (size_t i = 0; i < count && i < room; i++)
-		found_python(p, process, &pythons[i]);
+		take_python(p, process, &pythons[i]);
 	/* As in processes_make_ready, which knows of one. */
 	for (size_t i = 1; first && i < count && i < room; i++)
 		process->in_time &= !discovery_is_running(&pythons[i]);
@@ -264,66 +121,7 @@ static bool found_pythons(struct processes *p, struct processes_record *process,
 	return true;
 }
 
-bool processes_is_sampled(const struct processes_record *process)
-{
-	return process->nr_runtimes && !has_only_doubted(process);
-}
-
-/* Says, once, why the process in doubt is refused, or one of its Pythons. */
-static void say_refused(struct processes *p, struct processes_record *process)
-{
-	if (!process->refusal_said)
-		log_printf(process->wanted ? LOG_ERROR : LOG_INFO, "%s", process->doubt);
-	process->refusal_said = true;
-	free(process->doubt);
-	process->doubt = NULL;
-	if (!has_only_doubted(process))
-		return;
-	process->state = PROCESSES_REFUSED;
-	processes_answer_kernel(p, process, p->options.all ? PYBPF_PROC_UNWANTED : PYBPF_PROC_UNDECIDED, NULL);
-}
-
-static void set_doubted(struct processes *p, struct processes_record *process, uint32_t doubted)
-{
-	if (doubted == process->doubted)
-		return;
-	end_doubt(process, ~doubted);
-	process->doubted = doubted;
-	tell_doubted(p, process);
-}
-
-/* What the process's memory says contradicts what its files say: it is looked at again. why: "" as said before. */
-static void doubt(struct processes *p, struct processes_record *process, double now, uint32_t doubted, const char *why)
-{
-	double pause;
-
-	if (!process->doubted) {
-		process->doubt_since = now;
-		log_debug("%s; it may be about to start", why);
-	}
-	set_doubted(p, process, doubted);
-	pause = now - process->doubt_since;
-	if (why[0] && process->state != PROCESSES_REFUSED) {
-		free(process->doubt);
-		process->doubt = strdup(why);
-		if (!process->doubt)
-			p->error = -ENOMEM;
-	}
-	if (process->doubt && pause >= REFUSE_S)
-		say_refused(p, process);
-	process->look_further = doubted & DOUBT_UNPLACED;
-	pause = pause < LOOK_OFTEN_S ? LOOK_OFTEN_S : pause > DOUBT_MOST_S ? DOUBT_MOST_S : pause;
-	processes_stop_looking(p, process);
-	look_at(p, process, now + pause);
-}
-
-void processes_report_doubt(struct processes *p, struct processes_record *process)
-{
-	if (process->doubt && clock_s(CLOCK_MONOTONIC) >= process->doubt_since + REFUSE_ENDED_S)
-		say_refused(p, process);
-}
-
-static void refuse(struct processes *p, struct processes_record *process, const char *why)
+static void refuse_process(struct processes *p, struct processes_record *process, const char *why)
 {
 	processes_stop_looking(p, process);
 	process->state = PROCESSES_REFUSED;
@@ -335,12 +133,12 @@ static void refuse(struct processes *p, struct processes_record *process, const 
 	processes_answer_kernel(p, process, PYBPF_PROC_UNWANTED, NULL);
 }
 
-static void no_python(struct processes *p, struct processes_record *process, double now)
+static void take_no_python(struct processes *p, struct processes_record *process, double now)
 {
 	process->looked = true;
 	if (now < process->look_since + STARTING_S) {
 		processes_stop_looking(p, process);
-		look_at(p, process, process->look_since + STARTING_S);
+		processes_schedule_look(p, process, process->look_since + STARTING_S);
 		return;
 	}
 	processes_stop_looking(p, process);
@@ -367,14 +165,14 @@ static bool look_for_python(struct processes *p, struct processes_record *proces
 	if (result == DISCOVERY_PENDING) {
 		free(pythons);
 		processes_stop_looking(p, process);
-		look_at(p, process, clock_s(CLOCK_MONOTONIC) + PENDING_S);
+		processes_schedule_look(p, process, clock_s(CLOCK_MONOTONIC) + PENDING_S);
 		return false;
 	}
 	if (result == DISCOVERY_LATER) {
 		free(pythons);
 		processes_stop_looking(p, process);
 		process->look_further = process->nr_runtimes;
-		look_at(p, process, clock_s(CLOCK_MONOTONIC) + LATER_S);
+		processes_schedule_look(p, process, clock_s(CLOCK_MONOTONIC) + LATER_S);
 		return true;
 	}
 	if ((result == DISCOVERY_OK || result == DISCOVERY_CONTRADICTED) && pythons->start_time != process->start)
@@ -386,31 +184,32 @@ static bool look_for_python(struct processes *p, struct processes_record *proces
 		why[0] = '\0';
 	}
 	if (result == DISCOVERY_OK || result == DISCOVERY_NOT_PYTHON)
-		end_doubt(process, DOUBT_UNPLACED);
+		processes_clear_doubt(process, DOUBT_UNPLACED);
 	switch (result) {
 	case DISCOVERY_OK:
-		found_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, why);
+		take_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, why);
 		break;
 	case DISCOVERY_CONTRADICTED:
-		if (!count || found_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, ""))
-			doubt(p, process, now, process->doubted | DOUBT_UNPLACED, why);
+		if (!count || take_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, ""))
+			processes_raise_doubt(p, process, now, process->doubted | DOUBT_UNPLACED, why);
 		break;
 	case DISCOVERY_NOT_PYTHON:
-		no_python(p, process, now);
+		take_no_python(p, process, now);
 		break;
 	case DISCOVERY_GONE:
 	case DISCOVERY_ZOMBIE:
 		processes_stop_looking(p, process);
 		break;
 	default:
-		refuse(p, process, why);
+		refuse_process(p, process, why);
 	}
 	free(pythons);
 	return true;
 }
 
 /* Once the interpreter is up, its memory must agree with the layout. Returns as discovery_validate does. */
-static int validate(struct processes *p, struct processes_record *process, uint32_t index, char *why, size_t why_size)
+static int validate_python(struct processes *p, struct processes_record *process, uint32_t index, char *why,
+			   size_t why_size)
 {
 	struct discovery_python *python = process->unproved[index];
 	int err = discovery_ask_validate(python, why, why_size);
@@ -438,7 +237,7 @@ static int validate(struct processes *p, struct processes_record *process, uint3
 }
 
 /* Of a process that has a Python; while the memory of one contradicts its layout, no samples of that are taken. */
-static void validate_all(struct processes *p, struct processes_record *process, double now)
+static void validate_pythons(struct processes *p, struct processes_record *process, double now)
 {
 	bool sampled = processes_is_sampled(process), waits = false, up = false;
 	uint32_t doubted = process->doubted;
@@ -449,7 +248,7 @@ static void validate_all(struct processes *p, struct processes_record *process, 
 		int err = -ESRCH;
 
 		if (process->unproved[i])
-			err = validate(p, process, i, why, sizeof(why));
+			err = validate_python(p, process, i, why, sizeof(why));
 		else if (!(doubted & bit))
 			err = 0;
 		if (err == -EINVAL) {
@@ -463,14 +262,15 @@ static void validate_all(struct processes *p, struct processes_record *process, 
 	}
 	processes_stop_looking(p, process);
 	if (doubted)
-		doubt(p, process, now, doubted, contradiction);
+		processes_raise_doubt(p, process, now, doubted, contradiction);
 	else
-		set_doubted(p, process, 0);
+		processes_set_doubted(p, process, 0);
 	/* Where no interpreter was up yet, no sample with Python frames was missed. */
 	if (!sampled && processes_is_sampled(process))
 		process->in_time = !up;
 	if (waits)
-		look_at(p, process, now + (now < process->begun + YOUNG_S ? VALIDATE_S : VALIDATE_LATER_S));
+		processes_schedule_look(p, process,
+					now + (now < process->begun + YOUNG_S ? VALIDATE_S : VALIDATE_LATER_S));
 }
 
 void processes_look_again(struct processes *p, struct processes_record *process)
@@ -480,15 +280,14 @@ void processes_look_again(struct processes *p, struct processes_record *process)
 		return;
 	}
 	process->look_further = true;
-	look_at(p, process, clock_s(CLOCK_MONOTONIC));
+	processes_schedule_look(p, process, clock_s(CLOCK_MONOTONIC));
 }
 
-/* started: a moment ago, so that what it will load may not be there yet. */
 void processes_start_look(struct processes *p, struct processes_record *process, bool started)
 {
 	double now = clock_s(CLOCK_MONOTONIC);
 
-	end_doubt(process, ~0u);
+	processes_clear_doubt(process, ~0u);
 	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++) {
 		free(process->unproved[i]);
 		process->unproved[i] = NULL;
@@ -500,7 +299,7 @@ void processes_start_look(struct processes *p, struct processes_record *process,
 	if (started)
 		p->starting_until = now + STARTING_S;
 	/* A program that is known to load a Python has not done so yet: its mapping will be seen. */
-	look_at(p, process, started && process->kind == PYBPF_FILE_LOADS ? now + STARTING_S : now);
+	processes_schedule_look(p, process, started && process->kind == PYBPF_FILE_LOADS ? now + STARTING_S : now);
 }
 
 void processes_look_soon(struct processes *p, struct processes_record *process)
@@ -516,10 +315,10 @@ void processes_look_soon(struct processes *p, struct processes_record *process)
 			process->look_since = now - STARTING_S;
 		process->state = PROCESSES_LOOKING;
 	}
-	look_at(p, process, now + SOON_S);
+	processes_schedule_look(p, process, now + SOON_S);
 }
 
-static uid_t user_of(struct processes_record *process)
+static uid_t get_user(struct processes_record *process)
 {
 	struct procfs_status status;
 
@@ -531,7 +330,7 @@ static uid_t user_of(struct processes_record *process)
 }
 
 /* The one about which the helper has said what it was asked, if that is still to be known. */
-static struct processes_record *answered_one(const struct processes *p)
+static struct processes_record *find_answered(const struct processes *p)
 {
 	struct foreign_subject subject;
 	struct processes_record *process;
@@ -549,9 +348,9 @@ static struct processes_record *answered_one(const struct processes *p)
  * The process to look at next: of those that are due, one of the user whose processes have taken least time lately.
  * The longer a process waits, the less its user's time counts.
  */
-static struct processes_record *next_due(const struct processes *p, double now)
+static struct processes_record *choose_due(const struct processes *p, double now)
 {
-	struct processes_record *found = answered_one(p);
+	struct processes_record *found = find_answered(p);
 	double least = 0;
 
 	if (found)
@@ -562,7 +361,7 @@ static struct processes_record *next_due(const struct processes *p, double now)
 		if (process->next_look > now)
 			continue;
 		if (foreign_any_used())
-			used = foreign_used(user_of(process)) - AGED_PER_S * (now - process->next_look);
+			used = foreign_used(get_user(process)) - AGED_PER_S * (now - process->next_look);
 		if (!found || used < least) {
 			found = process;
 			least = used;
@@ -584,7 +383,7 @@ void processes_look_at_due(struct processes *p, double now)
 	if (now < p->busy_until && !foreign_answered(&subject))
 		return;
 	/* What is to be looked at again is not due in this go. */
-	while (!p->error && (process = next_due(p, begin_s))) {
+	while (!p->error && (process = choose_due(p, begin_s))) {
 		first = !process->nr_runtimes;
 		answered = true;
 		if (first || process->look_further) {
@@ -598,9 +397,9 @@ void processes_look_at_due(struct processes *p, double now)
 		}
 		/* Those that were found in one go are all read: one that agrees vouches for those that come later. */
 		if (process->nr_runtimes && first)
-			look_at(p, process, clock_s(CLOCK_MONOTONIC));
+			processes_schedule_look(p, process, clock_s(CLOCK_MONOTONIC));
 		else if (process->nr_runtimes && !process->look_further)
-			validate_all(p, process, now);
+			validate_pythons(p, process, now);
 		now = clock_s(CLOCK_MONOTONIC);
 		if (now - begin_s > LOOK_BUDGET_S)
 			break;
