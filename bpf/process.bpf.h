@@ -186,8 +186,9 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 	proc.mm = (__u64)mm;
 	proc.start = compat_start(task);
 	proc.proc_id = new_proc_id(PROC_IDS_EXECED);
-	proc.told = worth_telling(&proc);
-	if (put_process(tgid, &proc, BPF_ANY) || (!proc.told && !event.other_id))
+	/* Who knows the program before is told of this one, whatever it is, and then of its end. */
+	proc.told = worth_telling(&proc) || event.other_id;
+	if (put_process(tgid, &proc, BPF_ANY) || !proc.told)
 		return 0;
 	event.kind = file ? file->kind : 0;
 	describe(&event, PYBPF_PROCESS_EXECED, task, tgid, &proc);
