@@ -118,11 +118,12 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	known = bpf_map_lookup_elem(&procs, &parent_tgid);
 	if (!tgid || parent_tgid == cfg_self || (known ? !cfg_all && !cfg_follow : !cfg_all))
 		return 0;
-	if (known) {
+	/* An answer for the program before the parent's exec may have just replaced its entry: a child is no copy of it. */
+	if (known && known->mm == (__u64)parent->mm) {
 		proc = *known;
 		event.other_id = known->proc_id;
 	}
-	if (!known || known->state == PYBPF_PROC_CLAIMED)
+	if (!event.other_id || proc.state == PYBPF_PROC_CLAIMED)
 		proc.state = PYBPF_PROC_UNDECIDED;
 	proc.mm = (__u64)child->mm;
 	proc.start = compat_start(child);
