@@ -179,7 +179,7 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 
 	if (!tgid || (!known && !cfg_all))
 		return 0;
-	if (known && known->told)
+	if (known)
 		event.other_id = known->proc_id;
 	file_key(&event.file, mm);
 	file = bpf_map_lookup_elem(&files, &event.file);
@@ -188,7 +188,7 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 	proc.start = compat_start(task);
 	proc.proc_id = new_proc_id(PROC_IDS_EXECED);
 	/* Who knows the program before is told of this one, whatever it is, and then of its end. */
-	proc.told = worth_telling(&proc) || event.other_id;
+	proc.told = worth_telling(&proc) || (known && known->told);
 	if (put_process(tgid, &proc, BPF_ANY) || !proc.told)
 		return 0;
 	event.kind = file ? file->kind : 0;
