@@ -141,6 +141,9 @@ static struct processes_record *add_record(struct processes *p, const struct pyb
 	if (!process->hh.tbl)
 		goto no_memory;
 	before = find_pid(p, process->pid);
+	/* The end of that one was not told: its event was lost, or its entry replaced (processes_repair_entry). */
+	if (before && before->proc_id != event->other_id)
+		end_record(p, before);
 	if (before)
 		HASH_DELETE(hh_pid, p->by_pid, before);
 	HASH_ADD(hh_pid, p->by_pid, pid, sizeof(process->pid), process);
@@ -180,6 +183,8 @@ static void on_forked(struct processes *p, struct processes_record *process, con
 		process->file = parent->file;
 		process->kind = parent->kind;
 		processes_label_copy(process, parent);
+	} else {
+		processes_label_record(p, process, NULL);
 	}
 	if (event->state == PYBPF_PROC_READY && parent && parent->state == PROCESSES_PYTHON) {
 		process->in_time = process->copy = true;
@@ -220,7 +225,8 @@ static struct processes_record *get_record(struct processes *p, pid_t pid)
 	struct discovery_process described;
 	struct pybpf_proc entry;
 
-	if (process)
+	/* One that has ended may be of a process that had the PID before. */
+	if (process && !process->ended)
 		return process;
 	if (kernel_get_process(p->kernel, pid, &entry) || discovery_describe(pid, &described))
 		return NULL;
@@ -229,8 +235,13 @@ static struct processes_record *get_record(struct processes *p, pid_t pid)
 	event.inner_tgid = (uint32_t)described.inside;
 	snprintf(event.comm, sizeof(event.comm), "%.15s", described.comm);
 	process = add_record(p, &event);
-	if (process)
-		processes_label_record(p, process, NULL);
+	if (!process)
+		return NULL;
+	processes_label_record(p, process, NULL);
+	/* Its end is to be told, too. */
+	entry.told = true;
+	if (processes_put_entry(p, process, &entry) == -ENOENT)
+		end_record(p, process);
 	return process;
 }
 

@@ -68,10 +68,8 @@ int processes_follow(struct processes *p, const uint32_t *pids, size_t count)
 	double next = 0, until;
 	size_t fresh = 0;
 	int err = claim_processes(p, pids, count, &fresh);
-	struct timespec t;
 
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	p->begin = (uint64_t)t.tv_sec * ticks_per_s() + (uint64_t)t.tv_nsec / (1000000000u / ticks_per_s());
+	p->begin = clock_ns(CLOCK_BOOTTIME) / (1000000000u / ticks_per_s());
 	err = err ?: kernel_attach_watch(p->kernel);
 	if (p->options.follow)
 		err = err ?: claim_children(p, pids, count);
