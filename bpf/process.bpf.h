@@ -118,11 +118,13 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	known = bpf_map_lookup_elem(&procs, &parent_tgid);
 	if (!tgid || parent_tgid == cfg_self || (known ? !cfg_all && !cfg_follow : !cfg_all))
 		return 0;
-	if (known) {
+	/* An answer for the program before the parent's exec may have just replaced its entry: a child is no copy of
+	 * it. */
+	if (known && known->mm == (__u64)parent->mm) {
 		proc = *known;
 		event.other_id = known->proc_id;
 	}
-	if (!known || known->state == PYBPF_PROC_CLAIMED)
+	if (!event.other_id || proc.state == PYBPF_PROC_CLAIMED)
 		proc.state = PYBPF_PROC_UNDECIDED;
 	proc.mm = (__u64)child->mm;
 	proc.start = compat_start(child);
@@ -178,7 +180,7 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 
 	if (!tgid || (!known && !cfg_all))
 		return 0;
-	if (known && known->told)
+	if (known)
 		event.other_id = known->proc_id;
 	file_key(&event.file, mm);
 	file = bpf_map_lookup_elem(&files, &event.file);
@@ -186,8 +188,9 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 	proc.mm = (__u64)mm;
 	proc.start = compat_start(task);
 	proc.proc_id = new_proc_id(PROC_IDS_EXECED);
-	proc.told = worth_telling(&proc);
-	if (put_process(tgid, &proc, BPF_ANY) || (!proc.told && !event.other_id))
+	/* Who knows the program before is told of this one, whatever it is, and then of its end. */
+	proc.told = worth_telling(&proc) || (known && known->told);
+	if (put_process(tgid, &proc, BPF_ANY) || !proc.told)
 		return 0;
 	event.kind = file ? file->kind : 0;
 	describe(&event, PYBPF_PROCESS_EXECED, task, tgid, &proc);

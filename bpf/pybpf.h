@@ -291,7 +291,7 @@ _Static_assert(sizeof(struct pybpf_code_key) == 24, "pybpf_code_key has no hidde
 enum pybpf_process_what {
 	PYBPF_PROCESS_FOUND = 1, /* it was there before: from process_find */
 	PYBPF_PROCESS_FORKED,    /* by other_id, whose program it runs */
-	PYBPF_PROCESS_EXECED,    /* another program; before, it was other_id (0: not known to user space) */
+	PYBPF_PROCESS_EXECED,    /* another program; before, it was other_id, if it was known */
 	PYBPF_PROCESS_EXITED,
 };
 

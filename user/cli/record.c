@@ -203,8 +203,8 @@ static int choose(struct record *r)
 	}
 	for (size_t i = 0; i < filter->group_count; i++)
 		r->groups[i] = filter->groups[i].id;
-	options->cgroups = (struct session_filter){.included = r->groups, .nr_included = filter->group_count};
-	options->users = (struct session_filter){
+	options->cgroups = (struct kernel_filter){.included = r->groups, .nr_included = filter->group_count};
+	options->users = (struct kernel_filter){
 		.included = r->users,
 		.nr_included = filter->users.count,
 		.excluded = r->not_users,
@@ -212,7 +212,7 @@ static int choose(struct record *r)
 	};
 	if (!filter->group_count || !filter->groups[0].v1)
 		return 0;
-	options->cgroup_subsystem = session_kernel_cgroup_subsystem(filter->groups[0].controller);
+	options->cgroup_subsystem = kernel_get_cgroup_subsystem(filter->groups[0].controller);
 	if (options->cgroup_subsystem >= 0)
 		return 0;
 	log_error("cgroup %s is in the v1 hierarchy of %s, which this kernel's BTF does not tell of",

@@ -25,9 +25,9 @@ static const struct cli_word by_words[] = {
 };
 
 static const struct cli_word event_words[] = {
-	{"auto", SESSION_PERF_AUTO},
-	{"cycles", SESSION_PERF_CYCLES},
-	{"cpu-clock", SESSION_PERF_CPU_CLOCK},
+	{"auto", KERNEL_SOURCE_AUTO},
+	{"cycles", KERNEL_SOURCE_CYCLES},
+	{"cpu-clock", KERNEL_SOURCE_CPU_CLOCK},
 	{0},
 };
 

@@ -21,17 +21,17 @@
 
 static void look_source(const struct doctor *d, struct doctor_item *item)
 {
-	bool cycles = !session_perf_probe(SESSION_PERF_CYCLES);
-	struct session_kernel kernel;
+	bool cycles = !kernel_probe_source(KERNEL_SOURCE_CYCLES);
+	struct kernel_features features;
 	int clock_err;
 
 	(void)d;
-	session_kernel_probe(&kernel);
-	if (cycles && session_kernel_takes_cycles(&kernel)) {
+	kernel_probe_features(&features);
+	if (cycles && kernel_takes_cycles(&features)) {
 		doctor_found(item, DOCTOR_OK, "the CPU's cycles");
 		return;
 	}
-	clock_err = session_perf_probe(SESSION_PERF_CPU_CLOCK);
+	clock_err = kernel_probe_source(KERNEL_SOURCE_CPU_CLOCK);
 	if (!clock_err) {
 		doctor_found(item, DOCTOR_OK, "the CPU clock: %s",
 			     cycles ? "on this kernel, an interrupt by cycles cannot tell whose memory it reads"
@@ -61,7 +61,7 @@ static void say_feature(struct doctor_item *item, bool there, const char *since,
 		doctor_found(item, DOCTOR_OK, "not there (comes with Linux %s): %s", since, otherwise);
 }
 
-static bool probe(struct doctor_item *item, struct session_kernel *kernel)
+static bool probe(struct doctor_item *item, struct kernel_features *features)
 {
 	struct error error;
 
@@ -69,46 +69,46 @@ static bool probe(struct doctor_item *item, struct session_kernel *kernel)
 		doctor_found(item, DOCTOR_SKIP, "not tried: bpf(2) does not work, see above");
 		return false;
 	}
-	session_kernel_probe(kernel);
+	kernel_probe_features(features);
 	return true;
 }
 
 static void look_loop(const struct doctor *d, struct doctor_item *item)
 {
-	struct session_kernel kernel;
+	struct kernel_features features;
 
 	(void)d;
-	if (probe(item, &kernel))
-		say_feature(item, kernel.bpf_loop, "5.17", "the walk goes on by tail calls");
+	if (probe(item, &features))
+		say_feature(item, features.bpf_loop, "5.17", "the walk goes on by tail calls");
 }
 
 static void look_task_storage(const struct doctor *d, struct doctor_item *item)
 {
-	struct session_kernel kernel;
+	struct kernel_features features;
 
 	(void)d;
-	if (probe(item, &kernel))
-		say_feature(item, kernel.task_storage, "6.4", "threads are remembered in a hash");
+	if (probe(item, &features))
+		say_feature(item, features.task_storage, "6.4", "threads are remembered in a hash");
 }
 
 static void look_task_regs(const struct doctor *d, struct doctor_item *item)
 {
-	struct session_kernel kernel;
+	struct kernel_features features;
 
 	(void)d;
-	if (probe(item, &kernel))
-		say_feature(item, kernel.task_regs, "5.15", "the kernel's own moments lack the program's registers");
+	if (probe(item, &features))
+		say_feature(item, features.task_regs, "5.15", "the kernel's own moments lack the program's registers");
 }
 
 /* For kernels that a hardened copy can hang, see bpf/compat.bpf.h. */
 static void look_user_memory(const struct doctor *d, struct doctor_item *item)
 {
-	struct session_kernel kernel;
+	struct kernel_features features;
 
 	(void)d;
-	if (!probe(item, &kernel))
+	if (!probe(item, &features))
 		return;
-	if (kernel.direct_reads) {
+	if (features.direct_reads) {
 		doctor_found(item, DOCTOR_OK, "read directly: this kernel takes no lock for it");
 		return;
 	}

@@ -13,20 +13,20 @@
 static const struct {
 	const char *name;
 	size_t offset;
-	enum bpf_func_id helper; /* that is probed; 0: session_kernel_probe finds out otherwise */
-} features[] = {
-	{"bpf_loop", offsetof(struct session_kernel, bpf_loop), BPF_FUNC_loop},
-	{"task_storage", offsetof(struct session_kernel, task_storage), BPF_FUNC_task_storage_get},
-	{"task_regs", offsetof(struct session_kernel, task_regs), BPF_FUNC_task_pt_regs},
-	{"direct_reads", offsetof(struct session_kernel, direct_reads), 0},
-	{"checked_reads", offsetof(struct session_kernel, checked_reads), 0},
+	enum bpf_func_id helper; /* that is probed; 0: kernel_probe_features finds out otherwise */
+} known[] = {
+	{"bpf_loop", offsetof(struct kernel_features, bpf_loop), BPF_FUNC_loop},
+	{"task_storage", offsetof(struct kernel_features, task_storage), BPF_FUNC_task_storage_get},
+	{"task_regs", offsetof(struct kernel_features, task_regs), BPF_FUNC_task_pt_regs},
+	{"direct_reads", offsetof(struct kernel_features, direct_reads), 0},
+	{"checked_reads", offsetof(struct kernel_features, checked_reads), 0},
 };
 
-#define NR_FEATURES (sizeof(features) / sizeof(*features))
+#define NR_FEATURES (sizeof(known) / sizeof(*known))
 
-static bool *feature(struct session_kernel *kernel, size_t i)
+static bool *feature(struct kernel_features *features, size_t i)
 {
-	return (bool *)((char *)kernel + features[i].offset);
+	return (bool *)((char *)features + known[i].offset);
 }
 
 /* CONFIG_HARDENED_USERCOPY brings the function; the other tells that this kernel's BTF has functions. */
@@ -40,23 +40,23 @@ static bool copies_are_hardened(void)
 	return !not_hardened;
 }
 
-void session_kernel_probe(struct session_kernel *kernel)
+void kernel_probe_features(struct kernel_features *features)
 {
 	struct host_kernel host;
 
 	for (size_t i = 0; i < NR_FEATURES; i++) {
-		if (features[i].helper)
-			*feature(kernel, i) =
-				libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, features[i].helper, NULL) == 1;
+		if (known[i].helper)
+			*feature(features, i) =
+				libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, known[i].helper, NULL) == 1;
 	}
 	host_kernel_look(&host);
 	/*
 	 * The helper is there from 5.12 on (a10787e6d58c), but makes an entry by kmalloc(), which may not be called
 	 * from an NMI.
 	 */
-	kernel->task_storage = kernel->task_storage && host_kernel_at_least(&host, 6, 4);
-	kernel->checked_reads = host_kernel_checks_reads(&host);
-	kernel->direct_reads = host_kernel_reads_without_lock(&host) || !copies_are_hardened();
+	features->task_storage = features->task_storage && host_kernel_at_least(&host, 6, 4);
+	features->checked_reads = host_kernel_checks_reads(&host);
+	features->direct_reads = host_kernel_reads_without_lock(&host) || !copies_are_hardened();
 }
 
 /* compat_memory_is_current() needs cfs_rq.rq. */
@@ -73,23 +73,23 @@ static bool has_run_queue(void)
 	return found;
 }
 
-bool session_kernel_takes_cycles(const struct session_kernel *kernel)
+bool kernel_takes_cycles(const struct kernel_features *features)
 {
-	return kernel->checked_reads || has_run_queue();
+	return features->checked_reads || has_run_queue();
 }
 
-int session_kernel_without(struct session_kernel *kernel, const char *names)
+int kernel_disable_features(struct kernel_features *features, const char *names)
 {
 	while (*names) {
 		size_t len = strcspn(names, ","), i;
 
 		for (i = 0; i < NR_FEATURES; i++) {
-			if (strlen(features[i].name) == len && memcmp(features[i].name, names, len) == 0)
+			if (strlen(known[i].name) == len && memcmp(known[i].name, names, len) == 0)
 				break;
 		}
 		if (i == NR_FEATURES)
 			return -EINVAL;
-		*feature(kernel, i) = false;
+		*feature(features, i) = false;
 		names += len;
 		if (*names == ',')
 			names++;
@@ -97,7 +97,7 @@ int session_kernel_without(struct session_kernel *kernel, const char *names)
 	return 0;
 }
 
-int session_kernel_cgroup_subsystem(const char *controller)
+int kernel_get_cgroup_subsystem(const char *controller)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const struct btf_enum *values;

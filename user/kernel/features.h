@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-struct session_kernel {
+struct kernel_features {
 	bool bpf_loop;     /* 5.17 (e6f2dd0f8067): else the walk continues by tail calls */
 	bool task_regs;    /* 5.15 (dd6e10fbd9fb): else there are no registers where the kernel was interrupted */
 	bool task_storage; /* 6.4 (6ae9d5e99e1d): else a hash by thread */
@@ -15,20 +15,20 @@ struct session_kernel {
 };
 
 /* Fills *kernel. Needs the privilege to load programs; what can't be probed counts as missing. */
-void session_kernel_probe(struct session_kernel *kernel);
+void kernel_probe_features(struct kernel_features *features);
 
 /* May samples come as NMIs, by the CPU's cycles? Without checked_reads each must be able to look. */
-bool session_kernel_takes_cycles(const struct session_kernel *kernel);
+bool kernel_takes_cycles(const struct kernel_features *features);
 
 /*
  * Switches features off by a comma-separated list of their names ("bpf_loop,task_storage"), so that one kernel can
  * run what an older one would. Returns 0, or -EINVAL for an unknown name.
  */
-int session_kernel_without(struct session_kernel *kernel, const char *names);
+int kernel_disable_features(struct kernel_features *features, const char *names);
 
 /*
  * The number that this kernel gives a controller of cgroup v1, as /proc/PID/cgroup names it. Returns it, or -ENOENT.
  */
-int session_kernel_cgroup_subsystem(const char *controller);
+int kernel_get_cgroup_subsystem(const char *controller);
 
 #endif

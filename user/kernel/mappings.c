@@ -10,9 +10,9 @@
 #define BUFFER_PAGES 16
 #define WAKE_BYTES   (BUFFER_PAGES * 4096 / 2)
 
-struct session_mappings {
+struct kernel_mappings {
 	struct perf_buffer *buffer;
-	void (*visit)(const struct session_mapping *mapping, void *arg);
+	void (*visit)(const struct kernel_mapping *mapping, void *arg);
 	void *arg;
 	uint64_t lost;
 };
@@ -46,13 +46,13 @@ static uint64_t hash_path(const struct mmap2_record *record)
 static enum bpf_perf_event_ret on_record(void *ctx, int cpu, struct perf_event_header *header)
 {
 	const struct mmap2_record *record = (const void *)header;
-	struct session_mappings *m = ctx;
+	struct kernel_mappings *m = ctx;
 
 	(void)cpu;
 	if (header->type == PERF_RECORD_LOST && header->size >= sizeof(struct lost_record)) {
 		m->lost += ((const struct lost_record *)header)->lost;
 	} else if (header->type == PERF_RECORD_MMAP2 && header->size >= sizeof(*record) && record->ino) {
-		struct session_mapping mapping = {
+		struct kernel_mapping mapping = {
 			.pid = (pid_t)record->pid,
 			.start = record->addr,
 			.size = record->len,
@@ -65,10 +65,10 @@ static enum bpf_perf_event_ret on_record(void *ctx, int cpu, struct perf_event_h
 	return LIBBPF_PERF_EVENT_CONT;
 }
 
-struct session_mappings *
-session_mappings_new(int events_map, void (*visit)(const struct session_mapping *mapping, void *arg), void *arg)
+struct kernel_mappings *kernel_mappings_new(int events_map,
+					    void (*visit)(const struct kernel_mapping *mapping, void *arg), void *arg)
 {
-	struct session_mappings *m = calloc(1, sizeof(*m));
+	struct kernel_mappings *m = calloc(1, sizeof(*m));
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
@@ -91,7 +91,7 @@ session_mappings_new(int events_map, void (*visit)(const struct session_mapping 
 	return m;
 }
 
-void session_mappings_free(struct session_mappings *m)
+void kernel_mappings_free(struct kernel_mappings *m)
 {
 	if (!m)
 		return;
@@ -99,19 +99,19 @@ void session_mappings_free(struct session_mappings *m)
 	free(m);
 }
 
-int session_mappings_fd(const struct session_mappings *m)
+int kernel_mappings_fd(const struct kernel_mappings *m)
 {
 	return perf_buffer__epoll_fd(m->buffer);
 }
 
-int session_mappings_consume(struct session_mappings *m)
+int kernel_mappings_consume(struct kernel_mappings *m)
 {
 	int n = perf_buffer__consume(m->buffer);
 
 	return n < 0 && n != -EINTR ? n : 0;
 }
 
-uint64_t session_mappings_lost(const struct session_mappings *m)
+uint64_t kernel_mappings_lost(const struct kernel_mappings *m)
 {
 	return m->lost;
 }

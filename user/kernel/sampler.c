@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/sampler.h"
 
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -12,13 +13,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "kernel/internal.h"
 
 /* So far the rate goes up and down; in JITTER_TICKS ticks the timer then passes through several of its own periods. */
 #define JITTER_SHARE 0.05
 #define JITTER_TICKS 64
 #define JITTER_MIN_S 1.0
 
-static int open_event(enum session_perf_source source, int cpu, unsigned freq)
+static int open_event(enum kernel_source source, int cpu, unsigned freq)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -29,7 +31,7 @@ static int open_event(enum session_perf_source source, int cpu, unsigned freq)
 	};
 	int fd;
 
-	if (source == SESSION_PERF_CYCLES) {
+	if (source == KERNEL_SOURCE_CYCLES) {
 		attr.type = PERF_TYPE_HARDWARE;
 		attr.config = PERF_COUNT_HW_CPU_CYCLES;
 	} else {
@@ -40,7 +42,7 @@ static int open_event(enum session_perf_source source, int cpu, unsigned freq)
 	return fd < 0 ? -errno : fd;
 }
 
-int session_perf_probe(enum session_perf_source source)
+int kernel_probe_source(enum kernel_source source)
 {
 	int fd = open_event(source, 0, 1);
 
@@ -50,20 +52,21 @@ int session_perf_probe(enum session_perf_source source)
 	return 0;
 }
 
-static int attach_cpu(struct session_perf *perf, const struct bpf_program *program, int cpu, unsigned freq)
+static int attach_cpu(struct kernel *k, int cpu)
 {
-	int fd = open_event(perf->source, cpu, freq), err;
+	struct kernel_sampler *sampler = &k->sampler;
+	int fd = open_event(k->options.source, cpu, sampler->freq), err;
 	struct bpf_link *link;
 
 	/* Offline: nothing runs there. */
 	if (fd == -ENODEV || fd == -ENXIO)
 		return 0;
 	if (fd < 0) {
-		log_error("cannot open a perf event of %u Hz on CPU %d: %s; see `pybpf doctor`", freq, cpu,
+		log_error("cannot open a perf event of %u Hz on CPU %d: %s; see `pybpf doctor`", sampler->freq, cpu,
 			  strerror(-fd));
 		return fd;
 	}
-	link = bpf_program__attach_perf_event(program, fd);
+	link = bpf_program__attach_perf_event(kernel_get_sampler_program(k), fd);
 	if (!link) {
 		err = -errno;
 		log_error("cannot attach the sampler to the perf event on CPU %d: %s; see `pybpf doctor`", cpu,
@@ -71,18 +74,16 @@ static int attach_cpu(struct session_perf *perf, const struct bpf_program *progr
 		close(fd);
 		return err;
 	}
-	perf->fds[perf->count] = fd;
-	perf->links[perf->count++] = link;
+	sampler->fds[sampler->count] = fd;
+	sampler->links[sampler->count++] = link;
 	return 0;
 }
 
-int session_perf_attach(struct session_perf *perf, const struct bpf_program *program, unsigned freq,
-			enum session_perf_source source)
+int kernel_attach_sampler(struct kernel *k, unsigned freq)
 {
 	int cpus = libbpf_num_possible_cpus(), err = 0, *fds;
 	struct bpf_link **links;
 
-	memset(perf, 0, sizeof(*perf));
 	if (cpus < 0)
 		return cpus;
 	links = calloc((size_t)cpus, sizeof(*links));
@@ -93,17 +94,19 @@ int session_perf_attach(struct session_perf *perf, const struct bpf_program *pro
 		log_error("out of memory while starting");
 		return -ENOMEM;
 	}
-	*perf = (struct session_perf){.links = links, .fds = fds, .freq = freq, .source = source};
-	if (source == SESSION_PERF_AUTO)
-		perf->source = session_perf_probe(SESSION_PERF_CYCLES) ? SESSION_PERF_CPU_CLOCK : SESSION_PERF_CYCLES;
+	k->sampler = (struct kernel_sampler){.links = links, .fds = fds, .freq = freq};
+	if (k->options.source == KERNEL_SOURCE_AUTO)
+		k->options.source =
+			kernel_probe_source(KERNEL_SOURCE_CYCLES) ? KERNEL_SOURCE_CPU_CLOCK : KERNEL_SOURCE_CYCLES;
 	for (int cpu = 0; cpu < cpus && !err; cpu++)
-		err = attach_cpu(perf, program, cpu, freq);
-	if (!err && !perf->count) {
+		err = attach_cpu(k, cpu);
+	if (!err && !k->sampler.count) {
 		log_error("no CPU could be sampled; see `pybpf doctor`");
 		err = -ENODEV;
 	}
+	k->sampled_cpus = k->sampler.count;
 	if (err)
-		session_perf_detach(perf);
+		kernel_detach_sampler(k);
 	return err;
 }
 
@@ -117,35 +120,49 @@ static double random_share(void)
 	return word / 4294967296.0;
 }
 
-double session_perf_jitter(struct session_perf *perf)
+double kernel_vary_rate(struct kernel *k)
 {
-	double least = JITTER_TICKS / (double)perf->freq;
+	struct kernel_sampler *sampler = &k->sampler;
+	double least = JITTER_TICKS / (double)sampler->freq;
 	double seconds = (least > JITTER_MIN_S ? least : JITTER_MIN_S) * (0.75 + 0.5 * random_share());
-	double shift = perf->shift, rate;
+	double shift = sampler->shift, rate;
 
 	/* Every second rate is as much below as the one before was above, or the other way round. */
-	if (!perf->shift)
+	if (!sampler->shift)
 		shift = JITTER_SHARE * (2 * random_share() - 1);
-	perf->shift = perf->shift ? 0 : -shift;
+	sampler->shift = sampler->shift ? 0 : -shift;
 	/* The period under way is given up, which is half of one on average. */
-	rate = perf->freq * (1 + shift) + 0.5 / seconds;
-	for (int i = 0; i < perf->count; i++) {
+	rate = sampler->freq * (1 + shift) + 0.5 / seconds;
+	for (int i = 0; i < sampler->count; i++) {
 		/* The CPU clock counts nanoseconds, and the kernel has made a period of its rate
 		 * (perf_swevent_init_hrtimer). */
-		uint64_t value = perf->source == SESSION_PERF_CYCLES ? (uint64_t)(rate + 0.5) : (uint64_t)(1e9 / rate);
+		uint64_t value =
+			k->options.source == KERNEL_SOURCE_CYCLES ? (uint64_t)(rate + 0.5) : (uint64_t)(1e9 / rate);
 
 		/* Where it fails (no more than the kernel's highest rate is allowed), the old rate is as good. */
-		if (ioctl(perf->fds[i], PERF_EVENT_IOC_PERIOD, &value))
+		if (ioctl(sampler->fds[i], PERF_EVENT_IOC_PERIOD, &value))
 			log_debug("cannot vary the rate of perf event %d: %s", i, strerror(errno));
 	}
 	return seconds;
 }
 
-void session_perf_detach(struct session_perf *perf)
+void kernel_detach_sampler(struct kernel *k)
 {
-	for (int i = 0; i < perf->count; i++)
-		bpf_link__destroy(perf->links[i]);
-	free(perf->links);
-	free(perf->fds);
-	memset(perf, 0, sizeof(*perf));
+	struct kernel_sampler *sampler = &k->sampler;
+
+	for (int i = 0; i < sampler->count; i++)
+		bpf_link__destroy(sampler->links[i]);
+	free(sampler->links);
+	free(sampler->fds);
+	memset(sampler, 0, sizeof(*sampler));
+}
+
+enum kernel_source kernel_get_source(const struct kernel *k)
+{
+	return k->options.source;
+}
+
+int kernel_get_sampled_cpus(const struct kernel *k)
+{
+	return k->sampled_cpus;
 }

@@ -3,40 +3,34 @@
 #ifndef KERNEL_SAMPLER_H
 #define KERNEL_SAMPLER_H
 
-#include <bpf/libbpf.h>
-#include <stdbool.h>
+struct kernel;
 
-enum session_perf_source {
-	SESSION_PERF_AUTO = 0, /* cycles where there is a PMU, else the CPU clock */
-	SESSION_PERF_CYCLES,
-	SESSION_PERF_CPU_CLOCK,
-};
-
-struct session_perf {
-	struct bpf_link **links;
-	int *fds; /* of the events, which belong to the links */
-	int count;
-	unsigned freq;                   /* Hz */
-	double shift;                    /* of the next rate against freq, a share of it; 0: any */
-	enum session_perf_source source; /* what was opened */
+enum kernel_source {
+	KERNEL_SOURCE_AUTO = 0, /* cycles where there is a PMU, else the CPU clock */
+	KERNEL_SOURCE_CYCLES,
+	KERNEL_SOURCE_CPU_CLOCK,
 };
 
 /*
- * Opens an event of freq Hz on every online CPU and attaches program. source: what to sample on. Returns 0, or negative
- * errno after reporting what failed.
+ * Opens an event of freq Hz on every online CPU and attaches the sampler. Returns 0, or negative errno after reporting
+ * what failed.
  */
-int session_perf_attach(struct session_perf *perf, const struct bpf_program *program, unsigned freq,
-			enum session_perf_source source);
+int kernel_attach_sampler(struct kernel *k, unsigned freq);
 /*
  * Gives each event another rate close to its own and begins its period anew. A program that does the same things in a
  * cycle of the timer's length (or of a multiple, or a part) would else be met in the same part of its cycle always.
  * Returns after how many seconds this is to be done again. Over such times the rate is freq.
  */
-double session_perf_jitter(struct session_perf *perf);
+double kernel_vary_rate(struct kernel *k);
 /* Stops the timer; no program runs any more when it returns. May be called twice. */
-void session_perf_detach(struct session_perf *perf);
+void kernel_detach_sampler(struct kernel *k);
+
+/* What the sampler was attached to. */
+enum kernel_source kernel_get_source(const struct kernel *k);
+/* The CPUs that it was attached on. */
+int kernel_get_sampled_cpus(const struct kernel *k);
 
 /* Tries to open one event of that kind on the first CPU. Returns 0 or negative errno. */
-int session_perf_probe(enum session_perf_source source);
+int kernel_probe_source(enum kernel_source source);
 
 #endif

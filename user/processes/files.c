@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "processes/files.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
 #include "discovery/ask.h"
 #include "base/log.h"
+#include "kernel/procs.h"
 #include "pybpf.h"
-#include "pybpf.skel.h"
-#include "session/internal.h"
 
 /* A machine with many containers maps some thousand distinct libraries. */
 #define MAX_OTHERS 8192
@@ -27,26 +24,26 @@ struct runtime {
 
 /* A file without. */
 struct other {
-	struct session_file_id id;
+	struct kernel_file_id id;
 	UT_hash_handle hh;
 };
 
-struct session_files {
-	struct session *session;
+struct processes_files {
+	struct kernel *kernel;
 	struct runtime *runtimes;
 	struct other *others;
 };
 
-struct session_files *session_files_new(struct session *s)
+struct processes_files *processes_files_new(struct kernel *k)
 {
-	struct session_files *f = calloc(1, sizeof(*f));
+	struct processes_files *f = calloc(1, sizeof(*f));
 
 	if (f)
-		f->session = s;
+		f->kernel = k;
 	return f;
 }
 
-static void remove_other(struct session_files *f, struct other *other)
+static void remove_other(struct processes_files *f, struct other *other)
 {
 	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
 	HASH_DEL(f->others, other);
@@ -54,7 +51,7 @@ static void remove_other(struct session_files *f, struct other *other)
 	/* NOLINTEND(clang-analyzer-unix.Malloc) */
 }
 
-void session_files_free(struct session_files *f)
+void processes_files_free(struct processes_files *f)
 {
 	struct runtime *runtime, *next;
 	struct other *other, *next_other;
@@ -72,7 +69,7 @@ void session_files_free(struct session_files *f)
 	free(f);
 }
 
-static struct runtime *find(const struct session_files *f, uint64_t id)
+static struct runtime *find_runtime(const struct processes_files *f, uint64_t id)
 {
 	struct runtime *runtime;
 
@@ -80,9 +77,10 @@ static struct runtime *find(const struct session_files *f, uint64_t id)
 	return runtime;
 }
 
-static void put(const struct session_files *f, const struct pybpf_file_key *key, const struct pybpf_file *file)
+static void tell_kernel(const struct processes_files *f, const struct pybpf_file_key *key,
+			const struct pybpf_file *file)
 {
-	int err = bpf_map_update_elem(bpf_map__fd(f->session->skel->maps.files), key, file, BPF_ANY);
+	int err = kernel_put_file(f->kernel, key, file);
 
 	if (err)
 		log_debug("cannot tell the kernel of a program: %s", strerror(-err));
@@ -93,10 +91,10 @@ static uint64_t as_linked(uint64_t addr, const struct discovery_python *python)
 	return addr ? addr - python->load_bias : 0;
 }
 
-bool session_files_add(struct session_files *f, const struct pybpf_file_key *key, const struct discovery_python *python,
-		       uint32_t layout)
+bool processes_files_add_python(struct processes_files *f, const struct pybpf_file_key *key,
+				const struct discovery_python *python, uint32_t layout)
 {
-	struct runtime *runtime = find(f, python->file_id);
+	struct runtime *runtime = find_runtime(f, python->file_id);
 	struct pybpf_file program;
 
 	if (!runtime) {
@@ -125,44 +123,43 @@ bool session_files_add(struct session_files *f, const struct pybpf_file_key *key
 	program = runtime->addresses;
 	program.kind = python->is_static ? PYBPF_FILE_PYTHON : PYBPF_FILE_LOADS;
 	if (key)
-		put(f, key, &program);
+		tell_kernel(f, key, &program);
 	return runtime->validated;
 }
 
-void session_files_add_other(struct session_files *f, const struct pybpf_file_key *key)
+void processes_files_add_other(struct processes_files *f, const struct pybpf_file_key *key)
 {
 	const struct pybpf_file program = {.kind = PYBPF_FILE_OTHER};
 
-	put(f, key, &program);
+	tell_kernel(f, key, &program);
 }
 
-bool session_files_is_other(const struct session_files *f, const struct pybpf_file_key *key)
+bool processes_files_is_other(const struct processes_files *f, const struct pybpf_file_key *key)
 {
 	struct pybpf_file program;
 
-	return !bpf_map_lookup_elem(bpf_map__fd(f->session->skel->maps.files), key, &program) &&
-	       program.kind == PYBPF_FILE_OTHER;
+	return !kernel_get_file(f->kernel, key, &program) && program.kind == PYBPF_FILE_OTHER;
 }
 
-void session_files_validated(struct session_files *f, const struct discovery_python *python)
+void processes_files_trust_python(struct processes_files *f, const struct discovery_python *python)
 {
-	struct runtime *runtime = find(f, python->file_id);
+	struct runtime *runtime = find_runtime(f, python->file_id);
 
 	if (runtime)
 		runtime->validated = true;
 }
 
-void session_files_distrust(struct session_files *f, const struct pybpf_file_key *key,
-			    const struct discovery_python *python)
+void processes_files_distrust_python(struct processes_files *f, const struct pybpf_file_key *key,
+				     const struct discovery_python *python)
 {
-	struct runtime *runtime = find(f, python->file_id);
+	struct runtime *runtime = find_runtime(f, python->file_id);
 
 	if (runtime)
 		runtime->placed = false;
-	bpf_map_delete_elem(bpf_map__fd(f->session->skel->maps.files), key);
+	kernel_delete_file(f->kernel, key);
 }
 
-static bool is_other(const struct session_files *f, const struct session_file_id *id)
+static bool is_other(const struct processes_files *f, const struct kernel_file_id *id)
 {
 	struct other *other;
 
@@ -170,7 +167,7 @@ static bool is_other(const struct session_files *f, const struct session_file_id
 	return other != NULL;
 }
 
-static void remember_other(struct session_files *f, const struct session_file_id *id)
+static void remember_other(struct processes_files *f, const struct kernel_file_id *id)
 {
 	struct other *other = calloc(1, sizeof(*other));
 
@@ -187,24 +184,24 @@ static void remember_other(struct session_files *f, const struct session_file_id
 	/* NOLINTEND(clang-analyzer-unix.Malloc) */
 }
 
-enum session_files_found session_files_mapped(struct session_files *f, const struct session_mapping *mapping,
-					      struct pybpf_runtime *place)
+enum processes_mapped processes_files_classify_mapping(struct processes_files *f, const struct kernel_mapping *mapping,
+						       struct pybpf_runtime *place)
 {
 	const struct runtime *runtime;
 	bool python;
 	uint64_t id, bias;
 
 	if (is_other(f, &mapping->file))
-		return SESSION_FILES_NOTHING;
+		return PROCESSES_MAPPED_NOTHING;
 	if (discovery_ask_mapped_file(mapping->pid, mapping->start, mapping->start + mapping->size, &python, &id))
-		return SESSION_FILES_UNKNOWN;
+		return PROCESSES_MAPPED_UNKNOWN;
 	if (!python) {
 		remember_other(f, &mapping->file);
-		return SESSION_FILES_NOTHING;
+		return PROCESSES_MAPPED_NOTHING;
 	}
-	runtime = find(f, id);
+	runtime = find_runtime(f, id);
 	if (!runtime || !runtime->placed || runtime->map_offset != mapping->offset)
-		return SESSION_FILES_LOOK;
+		return PROCESSES_MAPPED_PYTHON;
 	bias = mapping->start - runtime->map_start;
 	*place = (struct pybpf_runtime){
 		.interp_head = runtime->addresses.interp_head + bias,
@@ -212,5 +209,5 @@ enum session_files_found session_files_mapped(struct session_files *f, const str
 		.code_type = runtime->addresses.code_type ? runtime->addresses.code_type + bias : 0,
 		.layout = runtime->addresses.layout,
 	};
-	return SESSION_FILES_PLACED;
+	return PROCESSES_MAPPED_PLACED;
 }

@@ -8,57 +8,41 @@
 #include <sys/types.h>
 
 #include "discovery/discovery.h"
+#include "kernel/watch.h"
 #include "pybpf.h"
 
-struct session;
-struct session_files;
-
-/*
- * A file as perf's records have it (PERF_RECORD_MMAP2). Overlay file systems come and go with their containers, and the
- * device number of one that is gone is given to the next: the path helps to tell their files apart.
- */
-struct session_file_id {
-	uint32_t major, minor;
-	uint64_t inode, generation;
-	uint64_t path; /* a hash of it */
-};
-
-/* An executable mapping of a file. */
-struct session_mapping {
-	pid_t pid;
-	uint64_t start, size, offset;
-	struct session_file_id file;
-};
+struct processes_files;
 
 /* What a mapping makes of its process. */
-enum session_files_found {
-	SESSION_FILES_NOTHING,
-	SESSION_FILES_UNKNOWN, /* the file could not be opened (any more) */
-	SESSION_FILES_LOOK,    /* a Python: look at the process */
-	SESSION_FILES_PLACED,  /* a Python whose addresses are known */
+enum processes_mapped {
+	PROCESSES_MAPPED_NOTHING,
+	PROCESSES_MAPPED_UNKNOWN, /* the file could not be opened (any more) */
+	PROCESSES_MAPPED_PYTHON,  /* a Python: look at the process */
+	PROCESSES_MAPPED_PLACED,  /* a Python whose addresses are known */
 };
 
-struct session_files *session_files_new(struct session *s);
-void session_files_free(struct session_files *f);
+struct processes_files *processes_files_new(struct kernel *k);
+void processes_files_free(struct processes_files *f);
 
 /*
  * A process that runs the program `key` was found to be this Python, whose layout has that index: the kernel and
- * session_files_mapped know it from now on. Returns true when a process of the file with the runtime has been validated
- * before. key is NULL for a Python that is not its process's first: what the program is, the first one says.
+ * processes_files_classify_mapping know it from now on. Returns true when a process of the file with the runtime has
+ * been validated before. key is NULL for a Python that is not its process's first: what the program is, the first one
+ * says.
  */
-bool session_files_add(struct session_files *f, const struct pybpf_file_key *key, const struct discovery_python *python,
-		       uint32_t layout);
+bool processes_files_add_python(struct processes_files *f, const struct pybpf_file_key *key,
+				const struct discovery_python *python, uint32_t layout);
 /* Processes of the program run no Python. */
-void session_files_add_other(struct session_files *f, const struct pybpf_file_key *key);
-bool session_files_is_other(const struct session_files *f, const struct pybpf_file_key *key);
+void processes_files_add_other(struct processes_files *f, const struct pybpf_file_key *key);
+bool processes_files_is_other(const struct processes_files *f, const struct pybpf_file_key *key);
 /* The Python agrees with its layout. */
-void session_files_validated(struct session_files *f, const struct discovery_python *python);
+void processes_files_trust_python(struct processes_files *f, const struct discovery_python *python);
 /* It does not: from now on each process is looked at. */
-void session_files_distrust(struct session_files *f, const struct pybpf_file_key *key,
-			    const struct discovery_python *python);
+void processes_files_distrust_python(struct processes_files *f, const struct pybpf_file_key *key,
+				     const struct discovery_python *python);
 
-/* Says what the mapping is; SESSION_FILES_PLACED: fills *place. */
-enum session_files_found session_files_mapped(struct session_files *f, const struct session_mapping *mapping,
-					      struct pybpf_runtime *place);
+/* Says what the mapping is; PROCESSES_MAPPED_PLACED: fills *place. */
+enum processes_mapped processes_files_classify_mapping(struct processes_files *f, const struct kernel_mapping *mapping,
+						       struct pybpf_runtime *place);
 
 #endif

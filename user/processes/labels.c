@@ -8,7 +8,8 @@
 #include "discovery/ask.h"
 #include "discovery/program.h"
 #include "base/procfs.h"
-#include "session/internal.h"
+#include "processes/internal.h"
+#include "profile/profile.h"
 
 /* As much of a command line as a root frame shows. */
 #define CMDLINE_MAX 512
@@ -17,7 +18,7 @@
 #define UNKNOWN "[unknown]"
 
 /* Without memory for a part of its name it gets none: another process's would be wrong. */
-static void set(struct session_process *process, char **text, const char *value)
+static void set_text(struct processes_record *process, char **text, const char *value)
 {
 	free(*text);
 	*text = value ? strdup(value) : NULL;
@@ -26,7 +27,7 @@ static void set(struct session_process *process, char **text, const char *value)
 }
 
 /* The name of its container, or, where it is in none, the given one. */
-static void set_container(struct session_process *process, const char *otherwise)
+static void set_container(struct processes_record *process, const char *otherwise)
 {
 	struct discovery_container container;
 	int err = discovery_ask_container_of(process->pid, &container);
@@ -34,41 +35,42 @@ static void set_container(struct session_process *process, const char *otherwise
 	if (err == -ENOMEM)
 		process->nameless = true;
 	else if (err && err != -ENOENT && err != -ESRCH)
-		set(process, &process->container, UNKNOWN);
+		set_text(process, &process->container, UNKNOWN);
 	else if (err != -ESRCH || otherwise)
-		set(process, &process->container, err ? otherwise : container.name);
+		set_text(process, &process->container, err ? otherwise : container.name);
 }
 
-void session_label_process(struct session *s, struct session_process *process, const struct session_process *before)
+void processes_label_record(const struct processes *p, struct processes_record *process,
+			    const struct processes_record *before)
 {
-	const struct session_options *options = &s->options;
+	const struct processes_options *options = &p->options;
 	char cmdline[CMDLINE_MAX], program[sizeof(process->comm) + CMDLINE_MAX];
 
 	if (options->cmdline || options->merge) {
 		discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
-		set(process, &process->cmdline, cmdline[0] ? cmdline : NULL);
+		set_text(process, &process->cmdline, cmdline[0] ? cmdline : NULL);
 		discovery_program_name(process->comm, cmdline, program, sizeof(program));
-		set(process, &process->program,
-		    before && before->program && discovery_program_is_worker(cmdline) ? before->program : program);
+		set_text(process, &process->program,
+			 before && before->program && discovery_program_is_worker(cmdline) ? before->program : program);
 	}
 	if (options->containers)
 		set_container(process, before ? before->container : NULL);
 }
 
-void session_label_again(const struct session *s, struct session_process *process)
+void processes_label_again(const struct processes *p, struct processes_record *process)
 {
-	if (s->options.containers && (!process->container || strcmp(process->container, UNKNOWN) == 0))
+	if (p->options.containers && (!process->container || strcmp(process->container, UNKNOWN) == 0))
 		set_container(process, NULL);
 }
 
-void session_label_copy(struct session_process *process, const struct session_process *parent)
+void processes_label_copy(struct processes_record *process, const struct processes_record *parent)
 {
-	set(process, &process->cmdline, parent->cmdline);
-	set(process, &process->program, parent->program);
-	set(process, &process->container, parent->container);
+	set_text(process, &process->cmdline, parent->cmdline);
+	set_text(process, &process->program, parent->program);
+	set_text(process, &process->container, parent->container);
 }
 
-uint32_t session_add_to_profile(struct session *s, struct session_process *process)
+uint32_t processes_add_to_profile(const struct processes *p, struct processes_record *process, struct profile *profile)
 {
 	struct profile_process_info info = {.container = process->container};
 	struct procfs_stat stat;
@@ -79,13 +81,13 @@ uint32_t session_add_to_profile(struct session *s, struct session_process *proce
 	if (!process->ended && !procfs_stat(process->pid, &stat) && stat.start_time == process->start)
 		snprintf(process->comm, sizeof(process->comm), "%.15s", stat.comm);
 	info.name = process->comm;
-	if (s->options.cmdline && process->cmdline)
+	if (p->options.cmdline && process->cmdline)
 		info.name = process->cmdline;
-	if (s->options.merge) {
+	if (p->options.merge) {
 		info.name = process->program ?: process->comm;
 	} else {
 		info.pid = process->pid;
 		info.inner_pid = process->inner_pid == process->pid ? 0 : process->inner_pid;
 	}
-	return profile_add_process(s->profile, &info);
+	return profile_add_process(profile, &info);
 }

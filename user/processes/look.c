@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What does a process run? The look at it, and the answer to the kernel. */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
+/* What does a process run? When it is looked at, and what that finds. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <utlist.h>
 
 #include "discovery/ask.h"
@@ -14,52 +11,36 @@
 #include "base/log.h"
 #include "pybpf.h"
 #include "base/procfs.h"
-#include "pybpf.skel.h"
-#include "base/remote.h"
 #include "processes/internal.h"
 
 /*
  * A program that has not mapped a Python so long after its start is taken for another one, until it does. Meanwhile
- * records of mappings are looked for often, for its first Python instruction is not far.
+ * records of mappings are looked for often (LOOK_OFTEN_S), for its first Python instruction is not far.
  */
-#define STARTING_S   0.5
-#define LOOK_OFTEN_S 0.001
+#define STARTING_S 0.5
 /* A loader that divides a mapping goes on to map: so much later one look can do for all of that. */
 #define SOON_S 0.01
 /* An interpreter that is not up yet is looked at again after so long, to validate its layout: it may never be. */
 #define VALIDATE_S       0.1
 #define VALIDATE_LATER_S 1.0
 #define YOUNG_S          3.0
-/*
- * A loader maps a library's code first, and over the place of its variables the rest of the file: until its second
- * mapping, and its clearing of .bss, memory there contradicts every layout (_dl_map_segments, glibc's
- * elf/dl-map-segments.h). It can be kept waiting for its CPU at any time, so what contradicts is read again: after
- * LOOK_OFTEN_S, then after as long as it has lasted, at most DOUBT_MOST_S. A contradiction that has lasted REFUSE_S is
- * a refusal, in a sentence; one of a process that has ended, if it had lasted REFUSE_ENDED_S.
- */
-#define REFUSE_S       2.0
-#define REFUSE_ENDED_S 0.1
-#define DOUBT_MOST_S   1.0
-/* In session_process.doubted: of what has no index. */
-#define DOUBT_UNPLACED (1u << PYBPF_MAX_RUNTIMES)
 /* While the helper is busy, its answer is asked for so often. */
 #define PENDING_S 0.005
 /* One whose user's processes are left alone for a while is asked about again so often. */
 #define LATER_S 5.0
 /* Each second that a process waits to be looked at weighs as much as so many that its user's others have taken. */
 #define AGED_PER_S 0.1
-/* One go of session_processes_look: stacks wait in their buffer meanwhile. */
+/* One go of processes_look_at_due: stacks wait in their buffer meanwhile. */
 #define LOOK_BUDGET_S 0.02
 
-void session_stop_looking(struct session_processes *p, struct session_process *process)
+void processes_stop_looking(struct processes *p, struct processes_record *process)
 {
 	if (process->next_look > 0)
 		DL_DELETE(p->looking, process);
 	process->next_look = 0;
 }
 
-/* The record waits until the given time; when it waits already, until the sooner one. */
-static void look_at(struct session_processes *p, struct session_process *process, double when)
+void processes_schedule_look(struct processes *p, struct processes_record *process, double when)
 {
 	if (process->next_look > 0) {
 		if (when < process->next_look)
@@ -70,150 +51,8 @@ static void look_at(struct session_processes *p, struct session_process *process
 	DL_APPEND(p->looking, process);
 }
 
-double session_now(void)
-{
-	return clock_s(CLOCK_MONOTONIC);
-}
-
-int session_procs_fd(const struct session_processes *p)
-{
-	return bpf_map__fd(p->session->skel->maps.procs);
-}
-
-/* What the kernel knows of the record's process; -ESRCH when it runs another program by now, or has ended. */
-int session_kernel_entry(const struct session_processes *p, const struct session_process *process,
-			 struct pybpf_proc *entry)
-{
-	uint32_t tgid = (uint32_t)process->pid;
-	int err = bpf_map_lookup_elem(session_procs_fd(p), &tgid, entry);
-
-	return err == -ENOENT || (!err && entry->proc_id != process->proc_id) ? -ESRCH : err;
-}
-
-int session_put_entry(const struct session_processes *p, const struct session_process *process,
-		      const struct pybpf_proc *entry)
-{
-	uint32_t tgid = (uint32_t)process->pid;
-
-	return bpf_map_update_elem(session_procs_fd(p), &tgid, entry, BPF_EXIST);
-}
-
-/*
- * Tells the kernel what the process is, and, unless NULL, where its Python lies. Returns 0, -ESRCH when it is that no
- * more, or another negative errno.
- */
-int session_answer(const struct session_processes *p, const struct session_process *process,
-		   enum pybpf_proc_state state, const struct pybpf_runtime *place)
-{
-	struct pybpf_proc entry;
-	int err = session_kernel_entry(p, process, &entry);
-
-	if (err)
-		return err;
-	entry.state = state;
-	entry.told = true;
-	if (place) {
-		entry.runtimes[0] = *place;
-		entry.nr_runtimes = 1;
-	}
-	err = session_put_entry(p, process, &entry);
-	return err == -ENOENT ? -ESRCH : err;
-}
-
-bool session_repair(const struct session_processes *p, const struct pybpf_process_event *event)
-{
-	const struct pybpf_proc right = {
-		.mm = event->mm,
-		.start = event->start,
-		.proc_id = event->proc_id,
-		.state = PYBPF_PROC_UNDECIDED,
-		.told = true,
-	};
-	struct pybpf_proc entry;
-
-	if (!event->other_id || bpf_map_lookup_elem(session_procs_fd(p), &event->tgid, &entry) ||
-	    entry.proc_id != event->other_id)
-		return false;
-	return bpf_map_update_elem(session_procs_fd(p), &event->tgid, &right, BPF_EXIST) == 0;
-}
-
-void session_become_python(struct session_processes *p, struct session_process *process, uint32_t layout)
-{
-	int err;
-
-	session_stop_looking(p, process);
-	process->state = SESSION_PROCESS_PYTHON;
-	process->layouts[0] = layout;
-	process->nr_runtimes = 1;
-	p->python_found = true;
-	err = pysym_add_process(p->session->pysym, process->proc_id, process->pid, session_layout(p->session, layout));
-	if (err)
-		p->error = err;
-	/* It may have been taken for another one while it was being loaded. */
-	pysym_add_runtime(p->session->pysym, process->proc_id, 0, session_layout(p->session, layout));
-}
-
-/* Makes the process one that is sampled. */
-void session_make_ready(struct session_processes *p, struct session_process *process, const struct pybpf_runtime *place)
-{
-	uint64_t interpreter = 0;
-	int err;
-
-	/* Before it is READY: the first samples may come at once. */
-	session_become_python(p, process, place->layout);
-	err = session_answer(p, process, PYBPF_PROC_READY, place);
-	if (err && err != -ESRCH)
-		log_error("cannot hand process %d to the kernel: %s", process->pid, strerror(-err));
-	/* No interpreter yet: no sample with Python frames was missed. */
-	process->in_time =
-		!remote_read(process->pid, place->interp_head, &interpreter, sizeof(interpreter)) && !interpreter;
-}
-
-/* Does its name keep the process out? Then the kernel is told. */
-bool session_is_unwanted(struct session_processes *p, struct session_process *process)
-{
-	const struct discovery_filter *names = p->session->options.names;
-	struct discovery_container container;
-	bool contained;
-
-	if (!names)
-		return false;
-	contained = names->not_containers.count && !discovery_ask_container_of(process->pid, &container);
-	if (discovery_filter_passes_names(names, process->pid, process->comm, contained ? &container : NULL))
-		return false;
-	session_stop_looking(p, process);
-	process->state = SESSION_PROCESS_UNWANTED;
-	session_answer(p, process, PYBPF_PROC_UNWANTED, NULL);
-	return true;
-}
-
-/* Those are not in doubt any more; the kernel is not told. */
-static void end_doubt(struct session_process *process, uint32_t which)
-{
-	process->doubted &= ~which;
-	if (process->doubted)
-		return;
-	free(process->doubt);
-	process->doubt = NULL;
-}
-
-static bool has_only_doubted(const struct session_process *process)
-{
-	return process->doubted && !(((1u << process->nr_runtimes) - 1) & ~process->doubted);
-}
-
-/* Those of its Pythons that are in doubt are not sampled; where there is no other, the process is not. */
-static void tell_doubted(struct session_processes *p, struct session_process *process)
-{
-	session_drop_doubted(p, process);
-	if (!has_only_doubted(process))
-		process->state = SESSION_PROCESS_PYTHON;
-	session_answer(p, process, has_only_doubted(process) ? PYBPF_PROC_UNDECIDED : PYBPF_PROC_READY, NULL);
-}
-
 /* The process holds this Python: the kernel is told, and of the file for the next process. */
-static void found_python(struct session_processes *p, struct session_process *process,
-			 const struct discovery_python *python)
+static void take_python(struct processes *p, struct processes_record *process, const struct discovery_python *python)
 {
 	struct pybpf_runtime place = {
 		.interp_head = python->interp_head_addr,
@@ -223,27 +62,27 @@ static void found_python(struct session_processes *p, struct session_process *pr
 	bool first = !process->nr_runtimes, doubted = process->doubted;
 	int layout, index = 0;
 
-	layout = session_put_layout(p->session, &python->build.layout);
+	layout = kernel_put_layout(p->kernel, &python->build.layout);
 	if (layout < 0) {
 		log_error("cannot hand process %d to the kernel: %s", process->pid, strerror(-layout));
-		session_stop_looking(p, process);
+		processes_stop_looking(p, process);
 		if (first)
-			process->state = SESSION_PROCESS_REFUSED;
+			process->state = PROCESSES_REFUSED;
 		return;
 	}
 	place.layout = (uint32_t)layout;
 	if (first)
-		session_make_ready(p, process, &place);
+		processes_make_ready(p, process, &place);
 	else
-		index = session_add_runtime(p, process, &place);
+		index = processes_add_runtime(p, process, &place);
 	if (index < 0)
 		return;
-	end_doubt(process, 1u << index);
+	processes_clear_doubt(process, 1u << index);
 	if (doubted)
-		tell_doubted(p, process);
+		processes_tell_doubted(p, process);
 	log_info("process %d (%.16s): %sPython %s in %s", process->pid, process->comm, first ? "" : "also ",
 		 python->version, python->path);
-	if (session_files_add(p->session->files, first ? &process->file : NULL, python, place.layout) && first)
+	if (processes_files_add_python(p->files, first ? &process->file : NULL, python, place.layout) && first)
 		return;
 	/* Until one process of the file has been seen to agree with its layout; of several, until it runs. */
 	free(process->unproved[index]);
@@ -258,20 +97,20 @@ static void found_python(struct session_processes *p, struct session_process *pr
  * room: how many of `count` there are to read; why: what is said of one that is refused beside them, or "". Returns
  * whether the process is one to be sampled.
  */
-static bool found_pythons(struct session_processes *p, struct session_process *process,
-			  const struct discovery_python *pythons, size_t room, size_t count, const char *why)
+static bool take_pythons(struct processes *p, struct processes_record *process, const struct discovery_python *pythons,
+			 size_t room, size_t count, const char *why)
 {
-	enum log_level level = p->session->options.all ? LOG_INFO : LOG_WARN;
+	enum log_level level = p->options.all ? LOG_INFO : LOG_WARN;
 	bool first = !process->nr_runtimes;
 	struct pybpf_proc entry;
 
-	session_stop_looking(p, process);
+	processes_stop_looking(p, process);
 	/* After an exec that is yet to be heard of, what was found is not the program of this record and its file. */
-	if (session_kernel_entry(p, process, &entry) || (first && session_is_unwanted(p, process)))
+	if (processes_get_entry(p, process, &entry) || (first && processes_reject_unwanted(p, process)))
 		return false;
 	for (size_t i = 0; i < count && i < room; i++)
-		found_python(p, process, &pythons[i]);
-	/* As in session_make_ready, which knows of one. */
+		take_python(p, process, &pythons[i]);
+	/* As in processes_make_ready, which knows of one. */
 	for (size_t i = 1; first && i < count && i < room; i++)
 		process->in_time &= !discovery_is_running(&pythons[i]);
 	if (count > room)
@@ -282,95 +121,35 @@ static bool found_pythons(struct session_processes *p, struct session_process *p
 	return true;
 }
 
-bool session_is_sampled(const struct session_process *process)
+static void refuse_process(struct processes *p, struct processes_record *process, const char *why)
 {
-	return process->nr_runtimes && !has_only_doubted(process);
-}
-
-/* Says, once, why the process in doubt is refused, or one of its Pythons. */
-static void say_refused(struct session_processes *p, struct session_process *process)
-{
-	if (!process->refusal_said)
-		log_printf(process->wanted ? LOG_ERROR : LOG_INFO, "%s", process->doubt);
-	process->refusal_said = true;
-	free(process->doubt);
-	process->doubt = NULL;
-	if (!has_only_doubted(process))
-		return;
-	process->state = SESSION_PROCESS_REFUSED;
-	session_answer(p, process, p->session->options.all ? PYBPF_PROC_UNWANTED : PYBPF_PROC_UNDECIDED, NULL);
-}
-
-static void set_doubted(struct session_processes *p, struct session_process *process, uint32_t doubted)
-{
-	if (doubted == process->doubted)
-		return;
-	end_doubt(process, ~doubted);
-	process->doubted = doubted;
-	tell_doubted(p, process);
-}
-
-/* What the process's memory says contradicts what its files say: it is looked at again. why: "" as said before. */
-static void doubt(struct session_processes *p, struct session_process *process, double now, uint32_t doubted,
-		  const char *why)
-{
-	double pause;
-
-	if (!process->doubted) {
-		process->doubt_since = now;
-		log_debug("%s; it may be about to start", why);
-	}
-	set_doubted(p, process, doubted);
-	pause = now - process->doubt_since;
-	if (why[0] && process->state != SESSION_PROCESS_REFUSED) {
-		free(process->doubt);
-		process->doubt = strdup(why);
-		if (!process->doubt)
-			p->error = -ENOMEM;
-	}
-	if (process->doubt && pause >= REFUSE_S)
-		say_refused(p, process);
-	process->look_further = doubted & DOUBT_UNPLACED;
-	pause = pause < LOOK_OFTEN_S ? LOOK_OFTEN_S : pause > DOUBT_MOST_S ? DOUBT_MOST_S : pause;
-	session_stop_looking(p, process);
-	look_at(p, process, now + pause);
-}
-
-void session_say_doubt(struct session_processes *p, struct session_process *process)
-{
-	if (process->doubt && session_now() >= process->doubt_since + REFUSE_ENDED_S)
-		say_refused(p, process);
-}
-
-static void refuse(struct session_processes *p, struct session_process *process, const char *why)
-{
-	session_stop_looking(p, process);
-	process->state = SESSION_PROCESS_REFUSED;
-	if (!p->session->options.all) {
+	processes_stop_looking(p, process);
+	process->state = PROCESSES_REFUSED;
+	if (!p->options.all) {
 		log_error("%s", why);
 		return;
 	}
 	log_info("%s", why);
-	session_answer(p, process, PYBPF_PROC_UNWANTED, NULL);
+	processes_answer_kernel(p, process, PYBPF_PROC_UNWANTED, NULL);
 }
 
-static void no_python(struct session_processes *p, struct session_process *process, double now)
+static void take_no_python(struct processes *p, struct processes_record *process, double now)
 {
 	process->looked = true;
 	if (now < process->look_since + STARTING_S) {
-		session_stop_looking(p, process);
-		look_at(p, process, process->look_since + STARTING_S);
+		processes_stop_looking(p, process);
+		processes_schedule_look(p, process, process->look_since + STARTING_S);
 		return;
 	}
-	session_stop_looking(p, process);
-	process->state = SESSION_PROCESS_OTHER;
+	processes_stop_looking(p, process);
+	process->state = PROCESSES_OTHER;
 	/* Unless it was the program after an exec that is yet to be heard of. */
-	if (!session_answer(p, process, PYBPF_PROC_OTHER, NULL) && !process->kind)
-		session_files_add_other(p->session->files, &process->file);
+	if (!processes_answer_kernel(p, process, PYBPF_PROC_OTHER, NULL) && !process->kind)
+		processes_files_add_other(p->files, &process->file);
 }
 
 /* Returns whether there was an answer. */
-static bool look_for_python(struct session_processes *p, struct session_process *process, double now)
+static bool look_for_python(struct processes *p, struct processes_record *process, double now)
 {
 	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
 	enum discovery_result result;
@@ -385,15 +164,15 @@ static bool look_for_python(struct session_processes *p, struct session_process 
 					&count, &error);
 	if (result == DISCOVERY_PENDING) {
 		free(pythons);
-		session_stop_looking(p, process);
-		look_at(p, process, session_now() + PENDING_S);
+		processes_stop_looking(p, process);
+		processes_schedule_look(p, process, clock_s(CLOCK_MONOTONIC) + PENDING_S);
 		return false;
 	}
 	if (result == DISCOVERY_LATER) {
 		free(pythons);
-		session_stop_looking(p, process);
+		processes_stop_looking(p, process);
 		process->look_further = process->nr_runtimes;
-		look_at(p, process, session_now() + LATER_S);
+		processes_schedule_look(p, process, clock_s(CLOCK_MONOTONIC) + LATER_S);
 		return true;
 	}
 	if ((result == DISCOVERY_OK || result == DISCOVERY_CONTRADICTED) && pythons->start_time != process->start)
@@ -405,37 +184,37 @@ static bool look_for_python(struct session_processes *p, struct session_process 
 		error_clear(&error);
 	}
 	if (result == DISCOVERY_OK || result == DISCOVERY_NOT_PYTHON)
-		end_doubt(process, DOUBT_UNPLACED);
+		processes_clear_doubt(process, DOUBT_UNPLACED);
 	switch (result) {
 	case DISCOVERY_OK:
-		found_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, error.text);
+		take_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, error.text);
 		break;
 	case DISCOVERY_CONTRADICTED:
-		if (!count || found_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, ""))
-			doubt(p, process, now, process->doubted | DOUBT_UNPLACED, error.text);
+		if (!count || take_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, ""))
+			processes_raise_doubt(p, process, now, process->doubted | DOUBT_UNPLACED, error.text);
 		break;
 	case DISCOVERY_NOT_PYTHON:
-		no_python(p, process, now);
+		take_no_python(p, process, now);
 		break;
 	case DISCOVERY_GONE:
 	case DISCOVERY_ZOMBIE:
-		session_stop_looking(p, process);
+		processes_stop_looking(p, process);
 		break;
 	default:
-		refuse(p, process, error.text);
+		refuse_process(p, process, error.text);
 	}
 	free(pythons);
 	return true;
 }
 
 /* Once the interpreter is up, its memory must agree with the layout. Returns as discovery_validate does. */
-static int validate(struct session_processes *p, struct session_process *process, uint32_t index, struct error *error)
+static int validate_python(struct processes *p, struct processes_record *process, uint32_t index, struct error *error)
 {
 	struct discovery_python *python = process->unproved[index];
 	int err = discovery_ask_validate(python, error);
 
 	if (err == -EINVAL) {
-		session_files_distrust(p->session->files, &process->file, python);
+		processes_files_distrust_python(p->files, &process->file, python);
 		return err;
 	}
 	/* There was no answer. */
@@ -443,13 +222,13 @@ static int validate(struct session_processes *p, struct session_process *process
 		return err;
 	/* The contradiction was a loader's. */
 	if ((!err || err == -EAGAIN) && process->doubted & 1u << index)
-		session_files_add(p->session->files, index ? NULL : &process->file, python, process->layouts[index]);
+		processes_files_add_python(p->files, index ? NULL : &process->file, python, process->layouts[index]);
 	if (err == -EAGAIN)
 		return err;
 	if (!err) {
 		log_info("process %d: its memory is laid out as that of Python %s", process->pid, python->version);
-		session_files_validated(p->session->files, python);
-		session_note_running(p, process);
+		processes_files_trust_python(p->files, python);
+		processes_note_running(p, process);
 	}
 	free(python);
 	process->unproved[index] = NULL;
@@ -457,9 +236,9 @@ static int validate(struct session_processes *p, struct session_process *process
 }
 
 /* Of a process that has a Python; while the memory of one contradicts its layout, no samples of that are taken. */
-static void validate_all(struct session_processes *p, struct session_process *process, double now)
+static void validate_pythons(struct processes *p, struct processes_record *process, double now)
 {
-	bool sampled = session_is_sampled(process), waits = false, up = false;
+	bool sampled = processes_is_sampled(process), waits = false, up = false;
 	uint32_t doubted = process->doubted;
 	struct error error, contradiction = {0};
 
@@ -468,7 +247,7 @@ static void validate_all(struct session_processes *p, struct session_process *pr
 		int err = -ESRCH;
 
 		if (process->unproved[i])
-			err = validate(p, process, i, &error);
+			err = validate_python(p, process, i, &error);
 		else if (!(doubted & bit))
 			err = 0;
 		if (err == -EINVAL) {
@@ -480,65 +259,65 @@ static void validate_all(struct session_processes *p, struct session_process *pr
 		up |= !err;
 		waits |= err == -EAGAIN || err == -EIO;
 	}
-	session_stop_looking(p, process);
+	processes_stop_looking(p, process);
 	if (doubted)
-		doubt(p, process, now, doubted, contradiction.text);
+		processes_raise_doubt(p, process, now, doubted, contradiction.text);
 	else
-		set_doubted(p, process, 0);
+		processes_set_doubted(p, process, 0);
 	/* Where no interpreter was up yet, no sample with Python frames was missed. */
-	if (!sampled && session_is_sampled(process))
+	if (!sampled && processes_is_sampled(process))
 		process->in_time = !up;
 	if (waits)
-		look_at(p, process, now + (now < process->begun + YOUNG_S ? VALIDATE_S : VALIDATE_LATER_S));
+		processes_schedule_look(p, process,
+					now + (now < process->begun + YOUNG_S ? VALIDATE_S : VALIDATE_LATER_S));
 }
 
-void session_look_again(struct session_processes *p, struct session_process *process)
+void processes_look_again(struct processes *p, struct processes_record *process)
 {
-	if (!session_is_sampled(process)) {
-		session_begin_look(p, process, true);
+	if (!processes_is_sampled(process)) {
+		processes_start_look(p, process, true);
 		return;
 	}
 	process->look_further = true;
-	look_at(p, process, session_now());
+	processes_schedule_look(p, process, clock_s(CLOCK_MONOTONIC));
 }
 
-/* started: a moment ago, so that what it will load may not be there yet. */
-void session_begin_look(struct session_processes *p, struct session_process *process, bool started)
+void processes_start_look(struct processes *p, struct processes_record *process, bool started)
 {
-	double now = session_now();
+	double now = clock_s(CLOCK_MONOTONIC);
 
-	end_doubt(process, ~0u);
+	processes_clear_doubt(process, ~0u);
 	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++) {
 		free(process->unproved[i]);
 		process->unproved[i] = NULL;
 	}
 	process->nr_runtimes = 0;
 	process->look_further = false;
-	process->state = SESSION_PROCESS_LOOKING;
+	process->state = PROCESSES_LOOKING;
 	process->look_since = started ? now : now - STARTING_S;
 	if (started)
 		p->starting_until = now + STARTING_S;
 	/* A program that is known to load a Python has not done so yet: its mapping will be seen. */
-	look_at(p, process, started && process->kind == PYBPF_FILE_LOADS ? now + STARTING_S : now);
+	processes_schedule_look(p, process, started && process->kind == PYBPF_FILE_LOADS ? now + STARTING_S : now);
 }
 
-void session_look_soon(struct session_processes *p, struct session_process *process)
+void processes_look_soon(struct processes *p, struct processes_record *process)
 {
-	double now = session_now();
+	double now = clock_s(CLOCK_MONOTONIC);
 
-	if (session_is_sampled(process)) {
+	if (processes_is_sampled(process)) {
 		process->look_further = true;
 	} else {
 		if (process->doubted)
 			return;
-		if (process->state != SESSION_PROCESS_LOOKING)
+		if (process->state != PROCESSES_LOOKING)
 			process->look_since = now - STARTING_S;
-		process->state = SESSION_PROCESS_LOOKING;
+		process->state = PROCESSES_LOOKING;
 	}
-	look_at(p, process, now + SOON_S);
+	processes_schedule_look(p, process, now + SOON_S);
 }
 
-static uid_t user_of(struct session_process *process)
+static uid_t get_user(struct processes_record *process)
 {
 	struct procfs_status status;
 
@@ -550,13 +329,13 @@ static uid_t user_of(struct session_process *process)
 }
 
 /* The one about which the helper has said what it was asked, if that is still to be known. */
-static struct session_process *answered_one(const struct session_processes *p)
+static struct processes_record *find_answered(const struct processes *p)
 {
 	struct foreign_subject subject;
-	struct session_process *process;
+	struct processes_record *process;
 
 	while (foreign_answered(&subject)) {
-		process = session_processes_find(p, subject.life);
+		process = processes_find_record(p, subject.life);
 		if (process && process->next_look > 0 && (!process->nr_runtimes || process->look_further))
 			return process;
 		foreign_discard(subject);
@@ -568,20 +347,20 @@ static struct session_process *answered_one(const struct session_processes *p)
  * The process to look at next: of those that are due, one of the user whose processes have taken least time lately.
  * The longer a process waits, the less its user's time counts.
  */
-static struct session_process *next_due(const struct session_processes *p, double now)
+static struct processes_record *choose_due(const struct processes *p, double now)
 {
-	struct session_process *found = answered_one(p);
+	struct processes_record *found = find_answered(p);
 	double least = 0;
 
 	if (found)
 		return found;
-	for (struct session_process *process = p->looking; process; process = process->next) {
+	for (struct processes_record *process = p->looking; process; process = process->next) {
 		double used = 0;
 
 		if (process->next_look > now)
 			continue;
 		if (foreign_any_used())
-			used = foreign_used(user_of(process)) - AGED_PER_S * (now - process->next_look);
+			used = foreign_used(get_user(process)) - AGED_PER_S * (now - process->next_look);
 		if (!found || used < least) {
 			found = process;
 			least = used;
@@ -592,10 +371,10 @@ static struct session_process *next_due(const struct session_processes *p, doubl
 	return found;
 }
 
-void session_processes_look(struct session_processes *p, double now)
+void processes_look_at_due(struct processes *p, double now)
 {
 	double begin_s = now;
-	struct session_process *process;
+	struct processes_record *process;
 	bool first, answered;
 
 	struct foreign_subject subject;
@@ -603,7 +382,7 @@ void session_processes_look(struct session_processes *p, double now)
 	if (now < p->busy_until && !foreign_answered(&subject))
 		return;
 	/* What is to be looked at again is not due in this go. */
-	while (!p->error && (process = next_due(p, begin_s))) {
+	while (!p->error && (process = choose_due(p, begin_s))) {
 		first = !process->nr_runtimes;
 		answered = true;
 		if (first || process->look_further) {
@@ -612,31 +391,31 @@ void session_processes_look(struct session_processes *p, double now)
 		}
 		if (!answered) {
 			process->look_further = !first;
-			p->busy_until = session_now() + PENDING_S;
+			p->busy_until = clock_s(CLOCK_MONOTONIC) + PENDING_S;
 			break;
 		}
 		/* Those that were found in one go are all read: one that agrees vouches for those that come later. */
 		if (process->nr_runtimes && first)
-			look_at(p, process, session_now());
+			processes_schedule_look(p, process, clock_s(CLOCK_MONOTONIC));
 		else if (process->nr_runtimes && !process->look_further)
-			validate_all(p, process, now);
-		now = session_now();
+			validate_pythons(p, process, now);
+		now = clock_s(CLOCK_MONOTONIC);
 		if (now - begin_s > LOOK_BUDGET_S)
 			break;
 	}
 }
 
-double session_processes_next_look(const struct session_processes *p)
+double processes_get_next_look(const struct processes *p)
 {
 	double next = 1e18;
 	bool looking = false;
 
-	for (const struct session_process *process = p->looking; process; process = process->next) {
+	for (const struct processes_record *process = p->looking; process; process = process->next) {
 		if (process->next_look < next)
 			next = process->next_look;
-		looking |= process->state == SESSION_PROCESS_LOOKING;
+		looking |= process->state == PROCESSES_LOOKING;
 	}
-	if (looking && session_now() < p->starting_until && next > session_now() + LOOK_OFTEN_S)
-		next = session_now() + LOOK_OFTEN_S;
+	if (looking && clock_s(CLOCK_MONOTONIC) < p->starting_until && next > clock_s(CLOCK_MONOTONIC) + LOOK_OFTEN_S)
+		next = clock_s(CLOCK_MONOTONIC) + LOOK_OFTEN_S;
 	return next < p->busy_until ? p->busy_until : next;
 }

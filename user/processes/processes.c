@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "processes/processes.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +10,9 @@
 #include <utlist.h>
 
 #include "foreign/foreign.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "pybpf.h"
-#include "pybpf.skel.h"
 #include "base/scan.h"
 #include "base/remote.h"
 #include "processes/files.h"
@@ -24,15 +22,15 @@
 #define LABEL_EVERY_S 0.2
 #define LABEL_UNTIL_S 3.0
 
-struct session_process *session_processes_find(const struct session_processes *p, uint64_t proc_id)
+struct processes_record *processes_find_record(const struct processes *p, uint64_t proc_id)
 {
-	struct session_process *process;
+	struct processes_record *process;
 
 	HASH_FIND(hh, p->records, &proc_id, sizeof(proc_id), process);
 	return process;
 }
 
-static void free_record(struct session_process *process)
+static void free_record(struct processes_record *process)
 {
 	free(process->cmdline);
 	free(process->container);
@@ -44,85 +42,85 @@ static void free_record(struct session_process *process)
 }
 
 /* What counts of a process as a whole; called when its record ends its life, in whatever way. */
-static void add_up(const struct session_processes *p, struct session_process_counts *counts,
-		   const struct session_process *process)
+static void add_to_counts(const struct processes *p, struct processes_counts *counts,
+			  const struct processes_record *process)
 {
 	if (!process->wanted)
 		return;
-	if (process->state == SESSION_PROCESS_PYTHON && !process->again) {
+	if (process->state == PROCESSES_PYTHON && !process->again) {
 		counts->seen++;
 		counts->started += process->started;
 	}
 	if (process->running & (process->running - 1) && !counts->several++)
-		session_versions(p, process, counts->versions, sizeof(counts->versions));
-	if (process->state == SESSION_PROCESS_REFUSED)
+		processes_list_versions(p, process, counts->versions, sizeof(counts->versions));
+	if (process->state == PROCESSES_REFUSED)
 		counts->refused++;
-	if (process->state == SESSION_PROCESS_LOOKING && process->ended) {
+	if (process->state == PROCESSES_LOOKING && process->ended) {
 		counts->missed++;
 		counts->missed_ns += process->cpu_ns;
 	}
 }
 
-static struct session_process *find_pid(const struct session_processes *p, pid_t pid)
+static struct processes_record *find_pid(const struct processes *p, pid_t pid)
 {
-	struct session_process *process;
+	struct processes_record *process;
 
 	HASH_FIND(hh_pid, p->by_pid, &pid, sizeof(pid), process);
 	return process;
 }
 
-void session_processes_settle(struct session_processes *p)
+void processes_settle_ended(struct processes *p)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 
 	HASH_ITER (hh, p->records, process, next) {
-		if (process->state != SESSION_PROCESS_LOOKING || !process->ended)
+		if (process->state != PROCESSES_LOOKING || !process->ended)
 			continue;
 		/* It was looked at, and what it mapped since could not be a Python: so it is with others of its
 		 * program. */
 		if (process->looked && !process->unknown_file && process->kind != PYBPF_FILE_LOADS)
-			session_files_add_other(p->session->files, &process->file);
-		if (session_files_is_other(p->session->files, &process->file))
-			process->state = SESSION_PROCESS_OTHER;
+			processes_files_add_other(p->files, &process->file);
+		if (processes_files_is_other(p->files, &process->file))
+			process->state = PROCESSES_OTHER;
 	}
 }
 
-void session_processes_say_doubts(struct session_processes *p)
+void processes_report_doubts(struct processes *p)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 
 	HASH_ITER (hh, p->records, process, next) {
 		if (!process->ended)
-			session_say_doubt(p, process);
+			processes_report_doubt(p, process);
 	}
 }
 
-void session_processes_forget(struct session_processes *p, struct session_process *process)
+void processes_forget_record(struct processes *p, struct processes_record *process)
 {
-	add_up(p, &p->counts, process);
-	session_stop_looking(p, process);
+	add_to_counts(p, &p->counts, process);
+	processes_stop_looking(p, process);
 	if (find_pid(p, process->pid) == process)
 		HASH_DELETE(hh_pid, p->by_pid, process);
 	HASH_DEL(p->records, process);
 	free_record(process);
 }
 
-static void end(struct session_processes *p, struct session_process *process)
+static void end_record(struct processes *p, struct processes_record *process)
 {
 	if (process->ended)
 		return;
-	session_label_again(p->session, process);
-	session_say_doubt(p, process);
+	processes_label_again(p, process);
+	processes_report_doubt(p, process);
 	process->ended = true;
-	process->ended_at = session_now();
-	session_stop_looking(p, process);
+	process->ended_at = clock_s(CLOCK_MONOTONIC);
+	processes_stop_looking(p, process);
 	p->living--;
 }
 
 /* A new record; NULL, with p->error set, without memory. */
-static struct session_process *begin(struct session_processes *p, const struct pybpf_process_event *event)
+static struct processes_record *add_record(struct processes *p, const struct pybpf_process_event *event)
 {
-	struct session_process *process = session_processes_find(p, event->proc_id), *before;
+	struct processes_record *process = processes_find_record(p, event->proc_id), *before;
 
 	if (process)
 		return process;
@@ -134,7 +132,7 @@ static struct session_process *begin(struct session_processes *p, const struct p
 	process->inner_pid = (pid_t)event->inner_tgid;
 	process->start = event->start;
 	process->wanted = event->wanted;
-	process->begun = session_now();
+	process->begun = clock_s(CLOCK_MONOTONIC);
 	process->started = process->start >= p->begin;
 	process->file = event->file;
 	process->kind = event->kind;
@@ -143,6 +141,9 @@ static struct session_process *begin(struct session_processes *p, const struct p
 	if (!process->hh.tbl)
 		goto no_memory;
 	before = find_pid(p, process->pid);
+	/* The end of that one was not told: its event was lost, or its entry replaced (processes_repair_entry). */
+	if (before && before->proc_id != event->other_id)
+		end_record(p, before);
 	if (before)
 		HASH_DELETE(hh_pid, p->by_pid, before);
 	HASH_ADD(hh_pid, p->by_pid, pid, sizeof(process->pid), process);
@@ -159,149 +160,151 @@ no_memory:
 }
 
 /* Begins the record of a program after an exec: the one before has ended. */
-static void follows(struct session_processes *p, struct session_process *process, uint64_t before_id)
+static void link_after_exec(struct processes *p, struct processes_record *process, uint64_t before_id)
 {
-	struct session_process *before = session_processes_find(p, before_id);
+	struct processes_record *before = processes_find_record(p, before_id);
 
-	session_label_process(p->session, process, before);
+	processes_label_record(p, process, before);
 	if (!before)
 		return;
 	/* A copy that was only made to execute something else is no Python process of its own. */
 	if (before->copy)
 		before->again = true;
 	else
-		process->again = before->again || before->state == SESSION_PROCESS_PYTHON;
-	end(p, before);
+		process->again = before->again || before->state == PROCESSES_PYTHON;
+	end_record(p, before);
 }
 
-static void on_forked(struct session_processes *p, struct session_process *process,
-		      const struct pybpf_process_event *event)
+static void on_forked(struct processes *p, struct processes_record *process, const struct pybpf_process_event *event)
 {
-	struct session_process *parent = session_processes_find(p, event->other_id);
+	struct processes_record *parent = processes_find_record(p, event->other_id);
 
 	if (parent) {
 		process->file = parent->file;
 		process->kind = parent->kind;
-		session_label_copy(process, parent);
-	}
-	if (event->state == PYBPF_PROC_READY && parent && parent->state == SESSION_PROCESS_PYTHON) {
-		process->in_time = process->copy = true;
-		session_become_python(p, process, parent->layouts[0]);
-		session_copy_runtimes(p, process, parent);
-	} else if (event->state == PYBPF_PROC_OTHER) {
-		process->state = SESSION_PROCESS_OTHER;
+		processes_label_copy(process, parent);
 	} else {
-		session_begin_look(p, process, true);
+		processes_label_record(p, process, NULL);
+	}
+	if (event->state == PYBPF_PROC_READY && parent && parent->state == PROCESSES_PYTHON) {
+		process->in_time = process->copy = true;
+		processes_become_python(p, process, parent->layouts[0]);
+		processes_copy_runtimes(p, process, parent);
+	} else if (event->state == PYBPF_PROC_OTHER) {
+		process->state = PROCESSES_OTHER;
+	} else {
+		processes_start_look(p, process, true);
 	}
 }
 
-static void on_execed(struct session_processes *p, struct session_process *process,
-		      const struct pybpf_process_event *event)
+static void on_execed(struct processes *p, struct processes_record *process, const struct pybpf_process_event *event)
 {
 	bool repaired;
 
-	follows(p, process, event->other_id);
-	repaired = session_repair(p, event);
+	link_after_exec(p, process, event->other_id);
+	repaired = processes_repair_entry(p, event);
 	if (!repaired && event->kind == PYBPF_FILE_PYTHON) {
-		if (session_is_unwanted(p, process))
+		if (processes_reject_unwanted(p, process))
 			return;
 		process->in_time = event->state == PYBPF_PROC_READY;
-		session_become_python(p, process, event->layout);
+		processes_become_python(p, process, event->layout);
 		if (!process->in_time)
-			session_answer(p, process, PYBPF_PROC_READY, NULL);
+			processes_answer_kernel(p, process, PYBPF_PROC_READY, NULL);
 	} else if (!repaired && event->state == PYBPF_PROC_OTHER) {
-		process->state = SESSION_PROCESS_OTHER;
+		process->state = PROCESSES_OTHER;
 	} else {
-		session_begin_look(p, process, true);
+		processes_start_look(p, process, true);
 	}
 }
 
 /* The record of a process that was of no interest so far: the kernel knows it. */
-static struct session_process *get_record(struct session_processes *p, pid_t pid)
+static struct processes_record *get_record(struct processes *p, pid_t pid)
 {
-	struct session_process *process = find_pid(p, pid);
-	uint32_t tgid = (uint32_t)pid;
-	struct pybpf_process_event event = {.tgid = tgid, .wanted = true};
+	struct processes_record *process = find_pid(p, pid);
+	struct pybpf_process_event event = {.tgid = (uint32_t)pid, .wanted = true};
 	struct discovery_process described;
 	struct pybpf_proc entry;
 
-	if (process)
+	/* One that has ended may be of a process that had the PID before. */
+	if (process && !process->ended)
 		return process;
-	if (bpf_map_lookup_elem(session_procs_fd(p), &tgid, &entry) || discovery_describe(pid, &described))
+	if (kernel_get_process(p->kernel, pid, &entry) || discovery_describe(pid, &described))
 		return NULL;
 	event.proc_id = entry.proc_id;
 	event.start = entry.start;
 	event.inner_tgid = (uint32_t)described.inside;
 	snprintf(event.comm, sizeof(event.comm), "%.15s", described.comm);
-	process = begin(p, &event);
-	if (process)
-		session_label_process(p->session, process, NULL);
+	process = add_record(p, &event);
+	if (!process)
+		return NULL;
+	processes_label_record(p, process, NULL);
+	/* Its end is to be told, too. */
+	entry.told = true;
+	if (processes_put_entry(p, process, &entry) == -ENOENT)
+		end_record(p, process);
 	return process;
 }
 
-static void on_mapping(const struct session_mapping *mapping, void *arg)
+static void on_mapping(const struct kernel_mapping *mapping, void *arg)
 {
-	struct session_processes *p = arg;
-	struct session_process *process;
-	enum session_files_found found;
+	struct processes *p = arg;
+	struct processes_record *process;
+	enum processes_mapped found;
 	struct pybpf_runtime place;
 
 	/*
 	 * While other mappings were looked at the process may have executed another program: its mappings are not those
 	 * of the program before.
 	 */
-	ring_buffer__consume(p->ring);
-	process = p->session->options.all ? NULL : find_pid(p, mapping->pid);
-	if ((!process && !p->session->options.all) || mapping->pid == getpid())
+	kernel_consume_processes(p->kernel);
+	process = p->options.all ? NULL : find_pid(p, mapping->pid);
+	if ((!process && !p->options.all) || mapping->pid == getpid())
 		return;
-	found = session_files_mapped(p->session->files, mapping, &place);
-	if (found == SESSION_FILES_NOTHING)
+	found = processes_files_classify_mapping(p->files, mapping, &place);
+	if (found == PROCESSES_MAPPED_NOTHING)
 		return;
 	process = get_record(p, mapping->pid);
 	if (!process)
 		return;
-	process->unknown_file |= found == SESSION_FILES_UNKNOWN;
-	if (process->ended || process->state == SESSION_PROCESS_UNWANTED)
+	process->unknown_file |= found == PROCESSES_MAPPED_UNKNOWN;
+	if (process->ended || process->state == PROCESSES_UNWANTED)
 		return;
-	if (found == SESSION_FILES_UNKNOWN) {
-		session_look_soon(p, process);
-	} else if (session_is_sampled(process)) {
+	if (found == PROCESSES_MAPPED_UNKNOWN) {
+		processes_look_soon(p, process);
+	} else if (processes_is_sampled(process)) {
 		/* Not at once: it may be of a program whose exec has not been told of yet. */
-		if (found == SESSION_FILES_LOOK || !session_has_runtime(p, process, &place))
-			session_look_again(p, process);
-	} else if (found == SESSION_FILES_LOOK || process->kind != PYBPF_FILE_LOADS || process->doubted) {
-		session_begin_look(p, process, true);
-	} else if (!session_is_unwanted(p, process)) {
-		session_make_ready(p, process, &place);
+		if (found == PROCESSES_MAPPED_PYTHON || !processes_has_runtime(p, process, &place))
+			processes_look_again(p, process);
+	} else if (found == PROCESSES_MAPPED_PYTHON || process->kind != PYBPF_FILE_LOADS || process->doubted) {
+		processes_start_look(p, process, true);
+	} else if (!processes_reject_unwanted(p, process)) {
+		processes_make_ready(p, process, &place);
 	}
 }
 
-int session_processes_event(void *ctx, void *data, size_t size)
+static void on_process(const struct pybpf_process_event *event, void *arg)
 {
-	struct session_processes *p = ctx;
-	const struct pybpf_process_event *event = data;
-	struct session_process *process;
+	struct processes *p = arg;
+	struct processes_record *process;
 
-	if (size < sizeof(*event))
-		return 0;
 	if (event->what == PYBPF_PROCESS_EXITED) {
-		process = session_processes_find(p, event->proc_id);
+		process = processes_find_record(p, event->proc_id);
 		if (!process)
-			return 0;
+			return;
 		process->cpu_ns = event->cpu_ns;
 		memcpy(process->comm, event->comm, sizeof(process->comm));
 		process->wanted |= event->wanted;
-		end(p, process);
-		return 0;
+		end_record(p, process);
+		return;
 	}
-	process = begin(p, event);
+	process = add_record(p, event);
 	if (!process || process->ended)
-		return 0;
+		return;
 	process->wanted |= event->wanted;
 	switch (event->what) {
 	case PYBPF_PROCESS_FOUND:
-		session_label_process(p->session, process, NULL);
-		session_begin_look(p, process, false);
+		processes_label_record(p, process, NULL);
+		processes_start_look(p, process, false);
 		break;
 	case PYBPF_PROCESS_FORKED:
 		on_forked(p, process, event);
@@ -310,84 +313,81 @@ int session_processes_event(void *ctx, void *data, size_t size)
 		on_execed(p, process, event);
 		break;
 	}
-	return 0;
 }
 
 /* Events were lost: what has ended unheard is no more in the kernel's map. */
-static void sweep(struct session_processes *p)
+static void end_vanished(struct processes *p)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 	struct pybpf_proc entry;
 
 	HASH_ITER (hh, p->records, process, next) {
-		if (!process->ended && session_kernel_entry(p, process, &entry) == -ESRCH)
-			end(p, process);
+		if (!process->ended && processes_get_entry(p, process, &entry) == -ESRCH)
+			end_record(p, process);
 	}
 }
 
-int session_processes_consume(struct session_processes *p)
+int processes_consume_events(struct processes *p)
 {
-	int n = ring_buffer__consume(p->ring), err = session_mappings_consume(p->mappings);
-	uint64_t lost = p->session->skel->bss->process_events_lost;
+	int err = kernel_consume_processes(p->kernel), mapped = kernel_consume_mappings(p->kernel);
+	uint64_t lost = kernel_count_lost_processes(p->kernel);
 
 	if (lost != p->lost_seen) {
 		p->lost_seen = lost;
-		sweep(p);
+		end_vanished(p);
 	}
-	err = p->error ?: err;
-	if (!err && n < 0 && n != -EINTR)
-		err = n;
+	err = p->error ?: mapped ?: err;
 	if (err)
 		log_error("cannot keep track of processes: %s", strerror(-err));
 	return err;
 }
 
-void session_processes_fds(const struct session_processes *p, int fds[SESSION_PROCESSES_FDS])
+void processes_get_fds(const struct processes *p, int fds[PROCESSES_FDS])
 {
-	fds[0] = ring_buffer__epoll_fd(p->ring);
-	fds[1] = session_mappings_fd(p->mappings);
+	kernel_get_watch_fds(p->kernel, fds);
 }
 
-void session_processes_label(struct session_processes *p, double now)
+void processes_label_young(struct processes *p, double now)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 
 	if (now < p->next_label)
 		return;
 	p->next_label = now + LABEL_EVERY_S;
 	HASH_ITER (hh, p->records, process, next) {
 		if (!process->ended && now < process->begun + LABEL_UNTIL_S)
-			session_label_again(p->session, process);
+			processes_label_again(p, process);
 	}
 }
 
-struct session_processes *session_processes_new(struct session *s)
+struct processes *processes_new(const struct processes_options *options, struct kernel *kernel, struct pysym *pysym)
 {
-	struct session_processes *p = calloc(1, sizeof(*p));
+	struct processes *p = calloc(1, sizeof(*p));
 
-	if (!p) {
-		log_error("out of memory while starting");
-		return NULL;
-	}
-	p->session = s;
-	p->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.process_events), session_processes_event, p, NULL);
-	p->mappings = session_mappings_new(bpf_map__fd(s->skel->maps.mappings), on_mapping, p);
-	if (p->ring && p->mappings)
+	if (!p)
+		goto no_memory;
+	p->options = *options;
+	p->kernel = kernel;
+	p->pysym = pysym;
+	p->files = processes_files_new(kernel);
+	if (!p->files)
+		goto no_memory;
+	if (!kernel_open_watch(kernel, &(struct kernel_watcher){on_process, on_mapping, p}))
 		return p;
-	log_error("cannot follow what programs map (perf events): %s; see `pybpf doctor`", strerror(errno));
-	session_processes_free(p);
+	goto failed;
+no_memory:
+	log_error("out of memory while starting");
+failed:
+	processes_free(p);
 	return NULL;
 }
 
-void session_processes_free(struct session_processes *p)
+void processes_free(struct processes *p)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 
 	if (!p)
 		return;
-	for (size_t i = 0; i < sizeof(p->links) / sizeof(*p->links); i++)
-		bpf_link__destroy(p->links[i]);
-	session_mappings_free(p->mappings);
 	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
 	HASH_CLEAR(hh_pid, p->by_pid);
 	HASH_ITER (hh, p->records, process, next) {
@@ -395,23 +395,23 @@ void session_processes_free(struct session_processes *p)
 		free_record(process);
 	}
 	/* NOLINTEND(clang-analyzer-unix.Malloc) */
-	ring_buffer__free(p->ring);
+	processes_files_free(p->files);
 	free(p);
 }
 
-size_t session_processes_living(const struct session_processes *p)
+size_t processes_count_living(const struct processes *p)
 {
 	return p->living;
 }
 
-bool session_processes_python_found(const struct session_processes *p)
+bool processes_have_python(const struct processes *p)
 {
 	return p->python_found;
 }
 
-bool session_processes_any_ended(const struct session_processes *p, double before)
+bool processes_have_ended(const struct processes *p, double before)
 {
-	const struct session_process *process, *next;
+	const struct processes_record *process, *next;
 
 	HASH_ITER (hh, p->records, process, next) {
 		if (process->ended && process->ended_at < before)
@@ -420,10 +420,10 @@ bool session_processes_any_ended(const struct session_processes *p, double befor
 	return false;
 }
 
-void session_processes_each_ended(struct session_processes *p, double before,
-				  void (*visit)(struct session_process *process, void *arg), void *arg)
+void processes_visit_ended(struct processes *p, double before,
+			   void (*visit)(struct processes_record *process, void *arg), void *arg)
 {
-	struct session_process *process, *next;
+	struct processes_record *process, *next;
 
 	HASH_ITER (hh, p->records, process, next) {
 		if (process->ended && process->ended_at < before)
@@ -431,34 +431,13 @@ void session_processes_each_ended(struct session_processes *p, double before,
 	}
 }
 
-/*
- * Events that no program saw: since tracepoints leave preemption on (Linux 7.0, a46023d5616e), a program may be in the
- * middle of one process's event when another process has the same on that CPU, and is not run twice (05b24ff9b2cf).
- */
-static uint64_t missed_events(const struct pybpf_bpf *skel)
+void processes_get_counts(const struct processes *p, struct processes_counts *out)
 {
-	const struct bpf_program *programs[] = {skel->progs.process_fork, skel->progs.process_exec,
-						skel->progs.process_exit};
-	uint64_t missed = 0;
-
-	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
-		struct bpf_prog_info info = {0};
-		uint32_t size = sizeof(info);
-
-		if (bpf_obj_get_info_by_fd(bpf_program__fd(programs[i]), &info, &size) == 0)
-			missed += info.recursion_misses;
-	}
-	return missed;
-}
-
-void session_processes_counts(const struct session_processes *p, struct session_process_counts *out)
-{
-	const struct session_process *process, *next;
+	const struct processes_record *process, *next;
 
 	*out = p->counts;
 	HASH_ITER (hh, p->records, process, next)
-		add_up(p, out, process);
-	out->lost = p->session->skel->bss->process_events_lost + session_mappings_lost(p->mappings) +
-		    missed_events(p->session->skel);
+		add_to_counts(p, out, process);
+	out->lost = kernel_count_lost(p->kernel);
 	out->unanswered = foreign_unanswered();
 }

@@ -13,23 +13,23 @@
 #include <uthash.h>
 
 #include "discovery/discovery.h"
+#include "discovery/filter.h"
+#include "kernel/watch.h"
 #include "pybpf.h"
 
-struct session;
-
-enum session_process_state {
-	SESSION_PROCESS_LOOKING, /* for an interpreter */
-	SESSION_PROCESS_PYTHON,
-	SESSION_PROCESS_OTHER,   /* no Python, so far */
-	SESSION_PROCESS_REFUSED, /* a Python that is not supported, or not readable */
-	SESSION_PROCESS_UNWANTED,
+enum processes_state {
+	PROCESSES_LOOKING, /* for an interpreter */
+	PROCESSES_PYTHON,
+	PROCESSES_OTHER,   /* no Python, so far */
+	PROCESSES_REFUSED, /* a Python that is not supported, or not readable */
+	PROCESSES_UNWANTED,
 };
 
-struct session_process {
+struct processes_record {
 	uint64_t proc_id;
 	pid_t pid, inner_pid; /* inner_pid: in the process's own PID namespace */
 	uint64_t start;       /* clock ticks since boot */
-	enum session_process_state state;
+	enum processes_state state;
 	char comm[16];
 	char *cmdline, *container;  /* NULL where not asked for */
 	char *program;              /* what --merge calls it, likewise */
@@ -62,13 +62,13 @@ struct session_process {
 	bool refusal_said;
 	char *doubt; /* the sentence that is to say so, until it is said */
 	double begun, look_since, next_look;
-	struct session_process *next, *prev; /* in the list of those to look at */
-	UT_hash_handle hh;                   /* by proc_id */
-	UT_hash_handle hh_pid;               /* by PID: the one that runs now, or ran last */
+	struct processes_record *next, *prev; /* in the list of those to look at */
+	UT_hash_handle hh;                    /* by proc_id */
+	UT_hash_handle hh_pid;                /* by PID: the one that runs now, or ran last */
 };
 
 /* What a run met. */
-struct session_process_counts {
+struct processes_counts {
 	uint64_t seen;       /* processes that ran Python */
 	uint64_t started;    /* of those, during the run */
 	uint64_t several;    /* with more than one Python in them */
@@ -80,50 +80,65 @@ struct session_process_counts {
 	uint64_t lost;       /* events of processes that found no room on their way */
 };
 
-struct session_processes;
+struct processes;
+struct kernel;
+struct profile;
+struct pysym;
 
-/* Returns NULL after reporting what failed. */
-struct session_processes *session_processes_new(struct session *s);
-void session_processes_free(struct session_processes *p);
+/* What a run wants of processes. */
+struct processes_options {
+	bool all;    /* every process that the kernel's filters let pass; else those that are given by PID */
+	bool follow; /* and their children */
+	const struct discovery_filter *names; /* of which processes are wanted by their names; NULL: any */
+	/* What they are called: by their program, by their command line; and which container they are in. */
+	bool merge, cmdline, containers;
+};
+
+/* kernel and pysym are told of each Python; they must outlive the table. Returns NULL after reporting what failed. */
+struct processes *processes_new(const struct processes_options *options, struct kernel *kernel, struct pysym *pysym);
+/* Accepts NULL. */
+void processes_free(struct processes *p);
 
 /*
  * Follows the life of processes from now on, and finds those that there are: pids are the wanted ones, or, with
  * options.all, everybody is. Looks at each once. Returns 0, or negative errno after reporting what failed.
  */
-int session_processes_start(struct session_processes *p, const uint32_t *pids, size_t count);
+int processes_follow(struct processes *p, const uint32_t *pids, size_t count);
 
 /* Descriptors that poll readable when something happened to a process. */
-#define SESSION_PROCESSES_FDS 2
-void session_processes_fds(const struct session_processes *p, int fds[SESSION_PROCESSES_FDS]);
+#define PROCESSES_FDS KERNEL_WATCH_FDS
+void processes_get_fds(const struct processes *p, int fds[PROCESSES_FDS]);
 /* Takes what happened. Returns 0 or negative errno. */
-int session_processes_consume(struct session_processes *p);
+int processes_consume_events(struct processes *p);
 /* Looks at the processes that wait for it, for some milliseconds. now: CLOCK_MONOTONIC seconds. */
-void session_processes_look(struct session_processes *p, double now);
-/* When session_processes_look has something to do next; a large number for never. */
-double session_processes_next_look(const struct session_processes *p);
+void processes_look_at_due(struct processes *p, double now);
+/* When processes_look_at_due has something to do next; a large number for never. */
+double processes_get_next_look(const struct processes *p);
 
-/* Labels young processes again, see session_label_again. now: CLOCK_MONOTONIC seconds. */
-void session_processes_label(struct session_processes *p, double now);
+/* Looks again for what labels young processes lack. now: CLOCK_MONOTONIC seconds. */
+void processes_label_young(struct processes *p, double now);
 
 /* How many of the wanted processes live; only known where they were given by PID. */
-size_t session_processes_living(const struct session_processes *p);
+size_t processes_count_living(const struct processes *p);
 /* Was there a Python at any time? */
-bool session_processes_python_found(const struct session_processes *p);
+bool processes_have_python(const struct processes *p);
 
 /* The record of a proc_id, or NULL. */
-struct session_process *session_processes_find(const struct session_processes *p, uint64_t proc_id);
+struct processes_record *processes_find_record(const struct processes *p, uint64_t proc_id);
 /* Is there a record that ended before the given time (CLOCK_MONOTONIC seconds)? */
-bool session_processes_any_ended(const struct session_processes *p, double before);
+bool processes_have_ended(const struct processes *p, double before);
 /* Calls visit for each record that ended before the given time; visit may forget it. */
-void session_processes_each_ended(struct session_processes *p, double before,
-				  void (*visit)(struct session_process *process, void *arg), void *arg);
+void processes_visit_ended(struct processes *p, double before,
+			   void (*visit)(struct processes_record *process, void *arg), void *arg);
 /* Of the processes that live at the end of the run: says which are refused by now. */
-void session_processes_say_doubts(struct session_processes *p);
+void processes_report_doubts(struct processes *p);
 /* Of those that ended while they were being looked at: which were no Python, by what is known of their programs now? */
-void session_processes_settle(struct session_processes *p);
+void processes_settle_ended(struct processes *p);
 /* Takes the record out and frees it; what it adds to the counts stays. */
-void session_processes_forget(struct session_processes *p, struct session_process *process);
+void processes_forget_record(struct processes *p, struct processes_record *process);
+/* Puts the process into the profile, under the name that the options ask for. Returns its index or PROFILE_NONE. */
+uint32_t processes_add_to_profile(const struct processes *p, struct processes_record *process, struct profile *profile);
 /* What the run met up to now. */
-void session_processes_counts(const struct session_processes *p, struct session_process_counts *out);
+void processes_get_counts(const struct processes *p, struct processes_counts *out);
 
 #endif

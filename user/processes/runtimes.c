@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "pybpf.h"
 #include "base/remote.h"
@@ -13,14 +14,14 @@
 #define COPIED_S 1.0
 
 /* A Python of the same layout whose library has been unmapped gives its place to the next. */
-static bool is_unmapped(const struct session_process *process, const struct pybpf_runtime *runtime)
+static bool is_unmapped(const struct processes_record *process, const struct pybpf_runtime *runtime)
 {
 	uint64_t head;
 
 	return remote_read(process->pid, runtime->interp_head, &head, sizeof(head)) == -EFAULT;
 }
 
-static int find_place(const struct session_process *process, const struct pybpf_proc *entry,
+static int find_place(const struct processes_record *process, const struct pybpf_proc *entry,
 		      const struct pybpf_runtime *runtime)
 {
 	for (uint32_t i = 0; i < entry->nr_runtimes; i++) {
@@ -34,22 +35,22 @@ static int find_place(const struct session_process *process, const struct pybpf_
 	return entry->nr_runtimes < PYBPF_MAX_RUNTIMES ? (int)entry->nr_runtimes : -ENOSPC;
 }
 
-static void look_at_copies(struct session_processes *p)
+static void look_at_copies(struct processes *p)
 {
-	struct session_process *process, *next;
-	double now = session_now();
+	struct processes_record *process, *next;
+	double now = clock_s(CLOCK_MONOTONIC);
 
 	HASH_ITER (hh, p->records, process, next) {
 		if (process->copy && !process->ended && process->begun > now - COPIED_S)
-			session_look_again(p, process);
+			processes_look_again(p, process);
 	}
 }
 
-bool session_has_runtime(const struct session_processes *p, const struct session_process *process,
-			 const struct pybpf_runtime *place)
+bool processes_has_runtime(const struct processes *p, const struct processes_record *process,
+			   const struct pybpf_runtime *place)
 {
 	struct pybpf_proc entry;
-	int err = session_kernel_entry(p, process, &entry);
+	int err = processes_get_entry(p, process, &entry);
 
 	for (uint32_t i = 0; !err && i < entry.nr_runtimes; i++) {
 		if (entry.runtimes[i].interp_head == place->interp_head)
@@ -58,73 +59,72 @@ bool session_has_runtime(const struct session_processes *p, const struct session
 	return err;
 }
 
-int session_add_runtime(struct session_processes *p, struct session_process *process, const struct pybpf_runtime *place)
+int processes_add_runtime(struct processes *p, struct processes_record *process, const struct pybpf_runtime *place)
 {
-	const struct pybpf_layout *layout = session_layout(p->session, place->layout);
+	const struct pybpf_layout *layout = kernel_get_layout(p->kernel, place->layout);
 	struct pybpf_proc entry;
-	int err = session_kernel_entry(p, process, &entry), index;
+	int err = processes_get_entry(p, process, &entry), index;
 
 	if (err)
 		return err;
 	index = find_place(process, &entry, place);
 	if (index == -ENOSPC)
-		log_printf(p->session->options.all ? LOG_INFO : LOG_WARN,
+		log_printf(p->options.all ? LOG_INFO : LOG_WARN,
 			   "process %d (%.16s) has more than %d Pythons in it; its Python %u.%u is not sampled",
 			   process->pid, process->comm, PYBPF_MAX_RUNTIMES, layout->major, layout->minor);
 	if (index < 0)
 		return index;
 	/* Before the kernel knows: the first samples may come at once. */
-	pysym_add_runtime(p->session->pysym, process->proc_id, (uint32_t)index, layout);
+	pysym_add_runtime(p->pysym, process->proc_id, (uint32_t)index, layout);
 	process->layouts[index] = place->layout;
 	if ((uint32_t)index >= process->nr_runtimes)
 		process->nr_runtimes = (uint32_t)index + 1;
 	entry.runtimes[index] = *place;
 	if ((uint32_t)index >= entry.nr_runtimes)
 		entry.nr_runtimes = (uint32_t)index + 1;
-	err = session_put_entry(p, process, &entry);
+	err = processes_put_entry(p, process, &entry);
 	if (err)
 		return err == -ENOENT ? -ESRCH : err;
 	look_at_copies(p);
 	return index;
 }
 
-void session_drop_doubted(const struct session_processes *p, const struct session_process *process)
+void processes_drop_doubted(const struct processes *p, const struct processes_record *process)
 {
 	struct pybpf_proc entry;
 
-	if (session_kernel_entry(p, process, &entry))
+	if (processes_get_entry(p, process, &entry))
 		return;
 	for (uint32_t i = 0; i < entry.nr_runtimes; i++)
 		entry.runtimes[i].refused = process->doubted >> i & 1;
-	session_put_entry(p, process, &entry);
+	processes_put_entry(p, process, &entry);
 }
 
-void session_copy_runtimes(struct session_processes *p, struct session_process *process,
-			   const struct session_process *parent)
+void processes_copy_runtimes(struct processes *p, struct processes_record *process,
+			     const struct processes_record *parent)
 {
 	struct pybpf_proc entry, from;
 
 	for (uint32_t i = 1; i < parent->nr_runtimes; i++) {
 		process->layouts[i] = parent->layouts[i];
-		pysym_add_runtime(p->session->pysym, process->proc_id, i,
-				  session_layout(p->session, parent->layouts[i]));
+		pysym_add_runtime(p->pysym, process->proc_id, i, kernel_get_layout(p->kernel, parent->layouts[i]));
 	}
 	process->nr_runtimes = parent->nr_runtimes;
 	/* It was made before the kernel knew of all of them. */
-	if (process->nr_runtimes < 2 || session_kernel_entry(p, process, &entry) ||
-	    entry.nr_runtimes == process->nr_runtimes || session_kernel_entry(p, parent, &from))
+	if (process->nr_runtimes < 2 || processes_get_entry(p, process, &entry) ||
+	    entry.nr_runtimes == process->nr_runtimes || processes_get_entry(p, parent, &from))
 		return;
 	memcpy(entry.runtimes, from.runtimes, sizeof(entry.runtimes));
 	entry.nr_runtimes = from.nr_runtimes;
-	session_put_entry(p, process, &entry);
+	processes_put_entry(p, process, &entry);
 }
 
-void session_note_running(const struct session_processes *p, struct session_process *process)
+void processes_note_running(const struct processes *p, struct processes_record *process)
 {
 	struct pybpf_proc entry;
 	uint64_t head;
 
-	if (session_kernel_entry(p, process, &entry))
+	if (processes_get_entry(p, process, &entry))
 		return;
 	for (uint32_t i = 0; i < entry.nr_runtimes; i++) {
 		if (!remote_read(process->pid, entry.runtimes[i].interp_head, &head, sizeof(head)) && head)
@@ -132,7 +132,7 @@ void session_note_running(const struct session_processes *p, struct session_proc
 	}
 }
 
-void session_versions(const struct session_processes *p, const struct session_process *process, char *out, size_t size)
+void processes_list_versions(const struct processes *p, const struct processes_record *process, char *out, size_t size)
 {
 	uint32_t left = process->running;
 	size_t len = 0;
@@ -143,7 +143,7 @@ void session_versions(const struct session_processes *p, const struct session_pr
 
 		if (!(left & 1u << i))
 			continue;
-		layout = session_layout(p->session, process->layouts[i]);
+		layout = kernel_get_layout(p->kernel, process->layouts[i]);
 		left &= ~(1u << i);
 		n = snprintf(out + len, size - len, "%s%u.%u",
 			     !len   ? ""

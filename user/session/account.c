@@ -95,7 +95,7 @@ static bool write_value(const struct session_account *a, const struct entry *e, 
 		snprintf(out, size, "%u", *(const unsigned *)field(a, e));
 		return true;
 	case EVENT:
-		snprintf(out, size, "%s", a->source == SESSION_PERF_CYCLES ? "cycles" : "cpu-clock");
+		snprintf(out, size, "%s", a->source == KERNEL_SOURCE_CYCLES ? "cycles" : "cpu-clock");
 		return true;
 	case NS:
 		snprintf(out, size, "%.6f", (double)count(a, e) / 1e9);
@@ -124,7 +124,7 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "es";
 }
 
-static void print_processes(const struct session_process_counts *c, FILE *out)
+static void print_processes(const struct processes_counts *c, FILE *out)
 {
 	if (c->seen > 1 || c->started)
 		fprintf(out, "pybpf: %" PRIu64 " process%s ran Python, %" PRIu64 " of them started during the run\n",
@@ -164,7 +164,7 @@ void session_account_print(const struct session_account *a, const struct profile
 	fprintf(out,
 		"pybpf: %.2f s at %u Hz on the %s: %" PRIu64 " samples asked, %" PRIu64 " taken, %" PRIu64
 		" with Python frames; %" PRIu64 " distinct stack%s\n",
-		a->duration_s, a->freq, a->source == SESSION_PERF_CYCLES ? "CPU's cycles" : "CPU clock",
+		a->duration_s, a->freq, a->source == KERNEL_SOURCE_CYCLES ? "CPU's cycles" : "CPU clock",
 		a->counters[PYBPF_COUNT_ASKED], a->taken, a->python, a->stacks, a->stacks == 1 ? "" : "s");
 	output_account_group(p, "without", "pybpf: ", "without Python frames", out);
 	output_account_group(p, "lost", "pybpf: ", "lost", out);

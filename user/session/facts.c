@@ -30,7 +30,7 @@ int session_describe(struct session *s, const struct session_account *account)
 	int err = profile_set_measure(s->profile, &measure);
 
 	uname(&host);
-	snprintf(cpus, sizeof(cpus), "%ld", s->cpus);
+	snprintf(cpus, sizeof(cpus), "%d", kernel_get_sampled_cpus(s->kernel));
 	snprintf(start, sizeof(start), "%" PRIu64, s->start_ns);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts) && !err; i++)
 		err = profile_set_fact(s->profile, facts[i][0], facts[i][1]);

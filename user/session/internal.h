@@ -4,39 +4,25 @@
 #define SESSION_INTERNAL_H
 
 #include "session/session.h"
-#include "processes/files.h"
-#include "kernel/features.h"
+#include "kernel/kernel.h"
 #include "processes/processes.h"
 #include "session/sources.h"
 #include "symbols/stacks.h"
 #include "session/times.h"
 
-struct pybpf_bpf;
-struct ring_buffer;
-
-/* Distinct builds of Python in one run. */
-#define SESSION_MAX_LAYOUTS 256
-
 struct session {
 	struct session_options options;
-	struct session_kernel kernel;
-	struct pybpf_bpf *skel;
-	struct session_perf perf;
-	struct ring_buffer *ring;
+	struct kernel *kernel;
 	struct pysym *pysym;
 	struct profile *profile;
 	struct session_stacks *stacks;
 	struct session_times times;
 	struct session_sources *sources; /* NULL unless asked for */
-	struct session_files *files;
-	struct session_processes *processes;
-	struct pybpf_layout layouts[SESSION_MAX_LAYOUTS];
-	uint32_t nr_layouts;
-	int stats_fd;
+	struct processes *processes;
 	uint64_t attach_ns, detach_ns;         /* CLOCK_MONOTONIC */
 	uint64_t start_ns;                     /* of sampling, since 1970 */
-	long cpus;                             /* that are sampled */
 	uint64_t map_bytes;                    /* of all maps */
+	bool memory_full;                      /* no new stacks are taken */
 	uint32_t consumed;                     /* bytes of events in this session_consume */
 	uint64_t consume_until_ns;             /* CLOCK_MONOTONIC: of that one */
 	int error;                             /* first failure in a callback */
@@ -46,10 +32,6 @@ struct session {
 	uint64_t unsent;
 };
 
-/* Puts the layout where the kernel finds it; an equal one is used again. Returns its index or negative errno. */
-int session_put_layout(struct session *s, const struct pybpf_layout *layout);
-const struct pybpf_layout *session_layout(const struct session *s, uint32_t index);
-
 /* Puts facts, measure and account of the run into the profile. Returns 0 or -ENOMEM. */
 int session_describe(struct session *s, const struct session_account *account);
 
@@ -58,17 +40,5 @@ int session_describe(struct session *s, const struct session_account *account);
  * next_collect. Returns 0 or negative errno.
  */
 int session_collect_ended(struct session *s, double now);
-
-/*
- * Notes what the options want to know of a process while it can be asked. before: what the process was before an exec,
- * or NULL.
- */
-void session_label_process(struct session *s, struct session_process *process, const struct session_process *before);
-/* A runtime may write down its container's name only after its first exec: looks again where none was found. */
-void session_label_again(const struct session *s, struct session_process *process);
-/* The same for a copy by fork. */
-void session_label_copy(struct session_process *process, const struct session_process *parent);
-/* Puts the process into the profile, under the name that the options ask for. Returns its index or PROFILE_NONE. */
-uint32_t session_add_to_profile(struct session *s, struct session_process *process);
 
 #endif

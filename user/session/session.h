@@ -12,7 +12,7 @@
 #include "profile/profile.h"
 #include "pybpf.h"
 #include "symbols/pysym.h"
-#include "kernel/sampler.h"
+#include "kernel/kernel.h"
 #include "processes/processes.h"
 
 /* Room for distinct stacks (of each thread, where threads are told apart), and what memory the kernel then takes. */
@@ -30,16 +30,10 @@
 #define SESSION_MAX_MEMORY_LEAST   32
 #define SESSION_MAX_MEMORY_MOST    (1u << 20)
 
-/* Users (by UID) or cgroups (by the inode of their directory). */
-struct session_filter {
-	const uint64_t *included, *excluded;
-	size_t nr_included, nr_excluded;
-};
-
 struct session_options {
 	bool all;    /* every process that the filters let pass; else those given to session_follow */
 	bool follow; /* and their children */
-	struct session_filter users, cgroups;
+	struct kernel_filter users, cgroups;
 	int cgroup_subsystem; /* of the v1 hierarchy that the cgroups are in, as the kernel numbers it; -1: v2 */
 	const struct discovery_filter *names; /* of which processes are wanted by their names; NULL: any */
 	unsigned roots;                       /* of stacks: a set of enum profile_root */
@@ -47,7 +41,7 @@ struct session_options {
 	uint32_t max_processes;
 	uint64_t max_memory; /* bytes */
 	unsigned freq;       /* Hz */
-	enum session_perf_source source;
+	enum kernel_source source;
 	bool threads;        /* tell threads apart */
 	bool times;          /* keep the time of each sample */
 	bool containers;     /* find out which container each process is in */
@@ -77,7 +71,7 @@ struct session_account {
 	uint64_t python;             /* in the profile, with Python frames */
 	uint64_t stacks;             /* distinct ones in the profile */
 	uint64_t timed, timed_bytes; /* samples whose time was kept, and the memory that took */
-	struct session_process_counts processes;
+	struct processes_counts processes;
 	struct pysym_counters names;
 	double duration_s;
 	bool measured;
@@ -85,7 +79,7 @@ struct session_account {
 	double user_cpu_s;
 	int64_t peak_rss_kib;
 	double time_to_first_sample_ms; /* negative when there was none */
-	enum session_perf_source source;
+	enum kernel_source source;
 	unsigned freq;
 };
 
@@ -104,7 +98,7 @@ int session_follow(struct session *s, const uint32_t *pids, size_t count);
 
 /* Starts sampling. Returns 0, or negative errno after reporting what failed. */
 int session_attach(struct session *s);
-/* Keeps the timer out of step with the program: see session_perf_jitter. */
+/* Keeps the timer out of step with the program: see kernel_vary_rate. */
 double session_jitter(struct session *s);
 /* Stops it. May be called twice. */
 void session_detach(struct session *s);

@@ -58,7 +58,7 @@ void session_sources_free(struct session_sources *t)
 }
 
 /* Seconds since 1970. */
-static double start_of(const struct session_process *process)
+static double start_of(const struct processes_record *process)
 {
 	double boot_s = clock_s(CLOCK_REALTIME) - clock_s(CLOCK_BOOTTIME);
 
@@ -66,7 +66,7 @@ static double start_of(const struct session_process *process)
 }
 
 /* The file as it is now; its text is usable when it was there before the process. */
-static bool look(const struct session_process *process, const struct pybpf_rights *thread, const char *path,
+static bool look(const struct processes_record *process, const struct pybpf_rights *thread, const char *path,
 		 struct source_rights *rights, struct source_identity *identity)
 {
 	const struct source_file file = {.pid = process->pid, .start = process->start, .path = path};
@@ -76,7 +76,7 @@ static bool look(const struct session_process *process, const struct pybpf_right
 	return (double)identity->modified_s + (double)identity->modified_ns / 1e9 <= start_of(process) + CLOCKS_S;
 }
 
-static int add(struct session_sources *t, const struct session_process *process, const struct pybpf_rights *rights,
+static int add(struct session_sources *t, const struct processes_record *process, const struct pybpf_rights *rights,
 	       const char *shown, const char *path)
 {
 	struct file file = {.shown = strdup(shown), .path = strdup(path), .pid = process->pid, .start = process->start};
@@ -93,7 +93,7 @@ static int add(struct session_sources *t, const struct session_process *process,
 int session_sources_met(struct session_sources *t, uint64_t proc_id, const struct pybpf_rights *rights,
 			const char *file, const char *path)
 {
-	const struct session_process *process = session_processes_find(t->session->processes, proc_id);
+	const struct processes_record *process = processes_find_record(t->session->processes, proc_id);
 	uint32_t i = intern_find(&t->files, &file);
 	struct source_identity identity;
 	struct source_rights ignored;

@@ -119,7 +119,7 @@ static void test_json(void **state)
 	assert_non_null(strstr(text, "\"source\": \"cpu-clock\""));
 	free(text);
 	unknown.time_to_first_sample_ms = unknown.kernel_ns_per_sample = -1;
-	unknown.source = SESSION_PERF_CYCLES;
+	unknown.source = KERNEL_SOURCE_CYCLES;
 	text = write_json(&unknown);
 	assert_true(number(text, NULL, "time_to_first_sample_ms") == -1);
 	assert_true(number(text, NULL, "kernel_ns_per_sample") == -1);

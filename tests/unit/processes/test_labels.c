@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What processes are called in the profile: by PID and name, program, command line, and container. */
+#include "played_machine.h"
+
+#include "profile/profile.h"
+
+#define FIRST  (FIRST_PID + 0)
+#define SECOND (FIRST_PID + 1)
+
+static struct profile *profile;
+
+static int setup(void **state)
+{
+	(void)state;
+	power_on();
+	profile = profile_new();
+	return !profile;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	power_off();
+	profile_free(profile);
+	return 0;
+}
+
+static const struct profile_process *shown(pid_t pid)
+{
+	uint32_t index = processes_add_to_profile(machine.table, record_of(pid), profile);
+
+	assert_int_not_equal(index, PROFILE_NONE);
+	return profile_process(profile, index);
+}
+
+static const char *shown_name(pid_t pid)
+{
+	return profile_string(profile, shown(pid)->name);
+}
+
+/* "": in none. */
+static const char *shown_container(pid_t pid)
+{
+	return profile_string(profile, shown(pid)->container);
+}
+
+static void test_pid_and_name(void **state)
+{
+	static const struct program renamed = {"worker-1", 2311, &python311};
+
+	(void)state;
+	start_unseen(FIRST, &static_python);
+	follow_all();
+	assert_string_equal(shown_name(FIRST), "python3.11");
+	assert_int_equal(shown(FIRST)->pid, FIRST);
+	assert_string_equal(shown_container(FIRST), "");
+	/* It gives itself another name, which it has to its end. */
+	process_of(FIRST)->program = &renamed;
+	assert_string_equal(shown_name(FIRST), "worker-1");
+}
+
+static void test_command_line(void **state)
+{
+	(void)state;
+	machine.options.cmdline = true;
+	start_unseen(FIRST, &static_python);
+	start_unseen(SECOND, &static_python);
+	process_of(FIRST)->cmdline = "python3.11 app.py --fast";
+	follow_all();
+	assert_string_equal(shown_name(FIRST), "python3.11 app.py --fast");
+	/* Without one (it was overwritten by the program): the name. */
+	assert_string_equal(shown_name(SECOND), "python3.11");
+}
+
+/* Processes of one program are one: also what multiprocessing starts for it. */
+static void test_merged(void **state)
+{
+	(void)state;
+	machine.options.merge = true;
+	start_unseen(FIRST, &static_python);
+	process_of(FIRST)->cmdline = "python3.11 /srv/app.py --fast";
+	follow_all();
+	assert_string_equal(shown_name(FIRST), "python3.11 app.py");
+	assert_int_equal(shown(FIRST)->pid, 0);
+	fork_process(FIRST, SECOND);
+	process_of(SECOND)->cmdline = "python3.11 -c from multiprocessing.spawn import spawn_main; spawn_main()";
+	exec_program(SECOND, &static_python);
+	run_for(0.1);
+	assert_string_equal(shown_name(SECOND), "python3.11 app.py");
+	assert_ptr_equal(shown(SECOND), shown(FIRST));
+	/* Another program that it executes has its own name. */
+	process_of(SECOND)->cmdline = "python3.11 -m http.server";
+	exec_program(SECOND, &static_python);
+	run_for(0.1);
+	assert_string_equal(shown_name(SECOND), "python3.11 -m http.server");
+}
+
+/* The runtime writes the container's name down a moment after its first exec; it is looked for for three seconds. */
+static void test_container_comes_late(void **state)
+{
+	(void)state;
+	machine.options.containers = true;
+	start_unseen(FIRST, &shell);
+	follow_all();
+	fork_process(FIRST, SECOND);
+	exec_program(SECOND, &static_python);
+	run_for(1);
+	assert_string_equal(shown_container(SECOND), "");
+	process_of(SECOND)->container = "web";
+	run_for(0.3);
+	assert_string_equal(shown_container(SECOND), "web");
+	/* Later than that it is not looked for. */
+	run_for(5);
+	exec_program(FIRST, &static_python);
+	run_for(5);
+	process_of(FIRST)->container = "late";
+	run_for(1);
+	assert_string_equal(shown_container(FIRST), "");
+}
+
+/* No answer in time: not the host, and asked for again. */
+static void test_container_without_answer(void **state)
+{
+	(void)state;
+	machine.options.containers = true;
+	start_unseen(FIRST, &static_python);
+	process_of(FIRST)->container = "web";
+	process_of(FIRST)->container_err = -ETIMEDOUT;
+	follow_all();
+	assert_string_equal(shown_container(FIRST), "[unknown]");
+	process_of(FIRST)->container_err = 0;
+	run_for(0.3);
+	assert_string_equal(shown_container(FIRST), "web");
+}
+
+/* A copy has its parent's labels, an exec keeps the container of the program before. */
+static void test_labels_are_handed_on(void **state)
+{
+	(void)state;
+	machine.options.containers = machine.options.merge = true;
+	start_unseen(FIRST, &static_python);
+	process_of(FIRST)->container = "web";
+	process_of(FIRST)->cmdline = "python3.11 app.py";
+	follow_all();
+	fork_process(FIRST, SECOND);
+	process_of(SECOND)->container = NULL;
+	process_of(SECOND)->cmdline = NULL;
+	run_for(0.01);
+	assert_string_equal(shown_container(SECOND), "web");
+	assert_string_equal(shown_name(SECOND), "python3.11 app.py");
+	process_of(SECOND)->cmdline = "python3.11 other.py";
+	exec_program(SECOND, &static_python);
+	run_for(0.01);
+	assert_string_equal(shown_container(SECOND), "web");
+	assert_string_equal(shown_name(SECOND), "python3.11 other.py");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_pid_and_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_command_line, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_container_comes_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_container_without_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_labels_are_handed_on, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

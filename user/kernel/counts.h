@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the sampler has counted, and what it remembers of stacks, code objects and threads. */
+#ifndef KERNEL_COUNTS_H
+#define KERNEL_COUNTS_H
+
+#include <stdint.h>
+
+#include "pybpf.h"
+
+struct kernel;
+
+/* Adds the counters of all CPUs up. Returns 0 or negative errno. */
+int kernel_read_counters(const struct kernel *k, uint64_t total[PYBPF_NR_COUNTERS]);
+
+/* Calls visit for each count until it returns a negative errno. Returns 0, or that, or the failure to read. */
+int kernel_visit_counts(const struct kernel *k,
+			int (*visit)(const struct pybpf_count_key *key, uint64_t value, void *arg), void *arg);
+void kernel_delete_count(struct kernel *k, const struct pybpf_count_key *key);
+
+/* The kernel sends the stack, the code object, anew when it meets it again. */
+void kernel_delete_stack(struct kernel *k, uint64_t stack_id);
+void kernel_delete_code(struct kernel *k, const struct pybpf_code_key *key);
+
+/* The name that the thread had when it was sampled; "" for one that is not known. */
+void kernel_get_thread_name(const struct kernel *k, const struct pybpf_thread_key *key, struct pybpf_thread_name *name);
+void kernel_delete_thread_name(struct kernel *k, const struct pybpf_thread_key *key);
+
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The kernel side of a run: its programs and its maps, behind typed calls. Nobody outside this room sees the skeleton
+ * or calls a bpf_map_ function.
+ *
+ * Its life: kernel_new, kernel_load, kernel_open_events and kernel_open_watch for what the kernel sends,
+ * kernel_attach_watch and kernel_attach_sampler to start it, kernel_free.
+ */
+#ifndef KERNEL_KERNEL_H
+#define KERNEL_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/sampler.h"
+
+struct kernel;
+
+/* Users (by UID) or cgroups (by the inode of their directory). */
+struct kernel_filter {
+	const uint64_t *included, *excluded;
+	size_t nr_included, nr_excluded;
+};
+
+struct kernel_options {
+	bool all;     /* every process that the filters let pass; else those that are claimed */
+	bool follow;  /* and their children */
+	bool hold;    /* user space decides on each Python before it is sampled */
+	bool threads; /* tell threads apart */
+	bool times;   /* send the time of each sample */
+	struct kernel_filter users, cgroups;
+	int cgroup_subsystem; /* of the v1 hierarchy that the cgroups are in, as the kernel numbers it; -1: v2 */
+	uint32_t max_processes, max_stacks;
+	enum kernel_source source;
+	const char *without; /* features that this kernel has and that are not to be used, or NULL */
+};
+
+/* Probes the kernel. Returns NULL after reporting what failed. */
+struct kernel *kernel_new(const struct kernel_options *options);
+/* Loads the programs and fills the maps that they read. Returns 0, or negative errno after reporting what failed. */
+int kernel_load(struct kernel *k);
+/* Detaches and unloads all. Accepts NULL. */
+void kernel_free(struct kernel *k);
+
+/* Does the walk use bpf_loop? Else a chain of programs. */
+bool kernel_uses_bpf_loop(const struct kernel *k);
+/* What the kernel says that the maps take, in bytes. */
+uint64_t kernel_get_map_bytes(const struct kernel *k);
+
+/* From now on the kernel measures the time of its programs. */
+void kernel_enable_stats(struct kernel *k);
+/* How long the sampler has run, in all, ns; negative where that is not measured. */
+int64_t kernel_get_sampler_ns(const struct kernel *k);
+
+#endif

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From options to loaded programs: sizes of maps, constants, which programs are loaded, what maps hold at first. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/host.h"
+#include "base/log.h"
+#include "kernel/internal.h"
+
+/*
+ * New stacks and code objects cross here, each once. A start-up that meets thousands of them at once at 10 kHz needs
+ * some 2 MiB until user space runs; what does not fit is sent at its next sample.
+ */
+#define RING_BYTES (4u << 20)
+/* A thousand starts in a second, each with some events, while pybpf has to wait for a CPU. */
+#define PROCESS_RING_BYTES (1u << 20)
+#define MAX_THREAD_NAMES   16384
+/* Executable files that are remembered in the kernel. */
+#define MAX_FILES 8192
+
+/* What it went through in the end (BPF_LOG_STATS, include/linux/bpf_verifier.h, Linux 5.2). */
+#define VERIFIER_STATS 4
+
+static uint32_t filter_size(const struct kernel_filter *filter)
+{
+	return (uint32_t)(filter->nr_included + filter->nr_excluded) ?: 1;
+}
+
+static int size_maps(struct kernel *k)
+{
+	struct pybpf_bpf *skel = k->skel;
+	uint32_t stacks = k->options.max_stacks;
+	int cpus = libbpf_num_possible_cpus(), err = 0;
+
+	if (cpus < 0)
+		return cpus;
+	err = err ?: bpf_map__set_max_entries(skel->maps.procs, k->options.max_processes);
+	err = err ?: bpf_map__set_max_entries(skel->maps.layouts, KERNEL_MAX_LAYOUTS);
+	err = err ?: bpf_map__set_max_entries(skel->maps.files, MAX_FILES);
+	err = err ?: bpf_map__set_max_entries(skel->maps.users, filter_size(&k->options.users));
+	err = err ?: bpf_map__set_max_entries(skel->maps.cgroups, filter_size(&k->options.cgroups));
+	err = err ?: bpf_map__set_max_entries(skel->maps.process_events, PROCESS_RING_BYTES);
+	err = err ?: bpf_map__set_max_entries(skel->maps.mappings, (uint32_t)cpus);
+	err = err ?: bpf_map__set_max_entries(skel->maps.counts, stacks);
+	err = err ?: bpf_map__set_max_entries(skel->maps.stacks, stacks);
+	/* A program with more code objects than stacks has the rest read from the process. */
+	err = err ?: bpf_map__set_max_entries(skel->maps.codes, stacks);
+	err = err ?: bpf_map__set_max_entries(skel->maps.thread_names, k->options.threads ? MAX_THREAD_NAMES : 1);
+	err = err ?: bpf_map__set_max_entries(skel->maps.scratches, (uint32_t)cpus);
+	err = err ?: bpf_map__set_max_entries(skel->maps.bounces, (uint32_t)cpus);
+	err = err ?: bpf_map__set_max_entries(skel->maps.events, RING_BYTES);
+	return err;
+}
+
+static int choose_programs(struct kernel *k)
+{
+	struct pybpf_bpf *skel = k->skel;
+	bool loop = k->features.bpf_loop;
+	struct host_clock_offsets offsets;
+	int err = host_clock_offsets(&offsets);
+
+	skel->rodata->cfg_direct_reads = k->features.direct_reads;
+	skel->rodata->cfg_checked_reads = k->features.checked_reads;
+	skel->rodata->cfg_task_regs = k->features.task_regs;
+	skel->rodata->cfg_task_storage = k->features.task_storage;
+	skel->rodata->cfg_pidns_inum = host_pid_namespace();
+	skel->rodata->cfg_boottime_offset = offsets.boottime;
+	skel->rodata->cfg_monotonic_offset = offsets.monotonic;
+	skel->rodata->cfg_threads = k->options.threads;
+	skel->rodata->cfg_times = k->options.times;
+	skel->rodata->cfg_all = k->options.all;
+	skel->rodata->cfg_follow = k->options.follow;
+	skel->rodata->cfg_hold = k->options.hold;
+	skel->rodata->cfg_self = (uint32_t)getpid();
+	skel->rodata->cfg_cpus = (uint32_t)libbpf_num_possible_cpus();
+	skel->rodata->cfg_users = k->options.users.nr_included || k->options.users.nr_excluded;
+	skel->rodata->cfg_cgroups = k->options.cgroups.nr_included || k->options.cgroups.nr_excluded;
+	skel->rodata->cfg_include_users = k->options.users.nr_included;
+	skel->rodata->cfg_include_cgroups = k->options.cgroups.nr_included;
+	skel->rodata->cfg_cgroup_subsystem = k->options.cgroup_subsystem;
+	err = err ?: bpf_program__set_autoload(skel->progs.sample_loop, loop);
+	err = err ?: bpf_program__set_autoload(skel->progs.sample_chain, !loop);
+	err = err ?: bpf_program__set_autoload(skel->progs.chain_walk, !loop);
+	err = err ?: bpf_program__set_autoload(skel->progs.chain_finish, !loop);
+	if (!k->features.task_storage)
+		err = err ?: bpf_map__set_autocreate(skel->maps.thread_storage, false) ?:
+			     bpf_map__set_autocreate(skel->maps.thread_more_storage, false);
+	else
+		err = err ?: bpf_map__set_max_entries(skel->maps.thread_hash, 1);
+	if (k->features.direct_reads)
+		err = err ?: bpf_map__set_autocreate(skel->maps.bounces, false);
+	return err;
+}
+
+static int fill_chain(const struct kernel *k)
+{
+	const struct bpf_program *programs[PYBPF_CHAIN_PROGRAMS] = {
+		[PYBPF_CHAIN_WALK] = k->skel->progs.chain_walk,
+		[PYBPF_CHAIN_FINISH] = k->skel->progs.chain_finish,
+	};
+
+	if (k->features.bpf_loop)
+		return 0;
+	for (uint32_t i = 0; i < PYBPF_CHAIN_PROGRAMS; i++) {
+		int fd = bpf_program__fd(programs[i]);
+		int err = bpf_map__update_elem(k->skel->maps.chain, &i, sizeof(i), &fd, sizeof(fd), 0);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int fill_bounces(const struct kernel *k)
+{
+	const char bounce[PYBPF_READ_MAX] = "";
+	int cpus = libbpf_num_possible_cpus(), err = 0;
+
+	if (k->features.direct_reads)
+		return 0;
+	for (int cpu = 0; cpu < cpus && !err; cpu++) {
+		const struct pybpf_bounce_key key = {.bits = PYBPF_BOUNCE_KEY_BITS, .cpu = (uint32_t)cpu};
+
+		err = bpf_map__update_elem(k->skel->maps.bounces, &key, sizeof(key), bounce, sizeof(bounce), 0);
+	}
+	return err;
+}
+
+static int fill_filter(const struct bpf_map *map, const struct kernel_filter *filter)
+{
+	const uint8_t include = PYBPF_FILTER_INCLUDE, exclude = PYBPF_FILTER_EXCLUDE;
+	size_t key_size = bpf_map__key_size(map);
+	int err = 0;
+
+	/* UIDs are the lower half of their numbers. */
+	for (size_t i = 0; i < filter->nr_included && !err; i++)
+		err = bpf_map__update_elem(map, &filter->included[i], key_size, &include, sizeof(include), 0);
+	for (size_t i = 0; i < filter->nr_excluded && !err; i++)
+		err = bpf_map__update_elem(map, &filter->excluded[i], key_size, &exclude, sizeof(exclude), 0);
+	return err;
+}
+
+/* log_level: of the verifier; 0: nothing, but all where it refuses a program. */
+static int load_with(struct kernel *k, uint32_t log_level)
+{
+	const struct bpf_object_open_opts opts = {.sz = sizeof(opts), .kernel_log_level = log_level};
+	int err;
+
+	k->skel = pybpf_bpf__open_opts(&opts);
+	if (!k->skel)
+		return -errno;
+	err = size_maps(k);
+	err = err ?: choose_programs(k);
+	err = err ?: pybpf_bpf__load(k->skel);
+	err = err ?: fill_chain(k);
+	err = err ?: fill_bounces(k);
+	err = err ?: fill_filter(k->skel->maps.users, &k->options.users);
+	err = err ?: fill_filter(k->skel->maps.cgroups, &k->options.cgroups);
+	if (err) {
+		pybpf_bpf__destroy(k->skel);
+		k->skel = NULL;
+	}
+	return err;
+}
+
+static int load_verbosely(struct kernel *k)
+{
+	bool debug = log_enabled(LOG_DEBUG);
+	int err = load_with(k, debug ? VERIFIER_STATS : 0);
+
+	return err && debug ? load_with(k, 0) : err;
+}
+
+int kernel_load(struct kernel *k)
+{
+	struct utsname host = {0};
+	int err = load_verbosely(k);
+
+	/*
+	 * A verifier may not take the one program, and take it in parts: the stack of what bpf_loop calls
+	 * counts on top of the caller's (512 bytes for all, on Linux 6.1).
+	 */
+	if (err && err != -EPERM && err != -ENOMEM && k->features.bpf_loop) {
+		log_info("kernel: its verifier does not take the program with bpf_loop (%s): a chain of programs is "
+			 "used",
+			 strerror(-err));
+		k->features.bpf_loop = false;
+		err = load_verbosely(k);
+	}
+	if (!err)
+		return 0;
+	uname(&host);
+	log_error("cannot load the BPF programs into this kernel (%s): %s; see `pybpf doctor`, and -vv for the "
+		  "verifier's log",
+		  host.release, strerror(-err));
+	return err;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/procs.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "kernel/internal.h"
+
+int kernel_claim_process(struct kernel *k, pid_t pid)
+{
+	const struct pybpf_proc claimed = {.state = PYBPF_PROC_CLAIMED};
+
+	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.procs), &pid, &claimed, BPF_NOEXIST);
+}
+
+int kernel_get_process(const struct kernel *k, pid_t pid, struct pybpf_proc *entry)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.procs), &pid, entry);
+}
+
+int kernel_put_process(struct kernel *k, pid_t pid, const struct pybpf_proc *entry)
+{
+	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.procs), &pid, entry, BPF_EXIST);
+}
+
+int kernel_put_file(struct kernel *k, const struct pybpf_file_key *key, const struct pybpf_file *file)
+{
+	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.files), key, file, BPF_ANY);
+}
+
+int kernel_get_file(const struct kernel *k, const struct pybpf_file_key *key, struct pybpf_file *file)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.files), key, file);
+}
+
+void kernel_delete_file(struct kernel *k, const struct pybpf_file_key *key)
+{
+	bpf_map_delete_elem(bpf_map__fd(k->skel->maps.files), key);
+}
+
+int kernel_put_layout(struct kernel *k, const struct pybpf_layout *layout)
+{
+	int err;
+
+	for (uint32_t i = 0; i < k->nr_layouts; i++) {
+		if (memcmp(&k->layouts[i], layout, sizeof(*layout)) == 0)
+			return (int)i;
+	}
+	if (k->nr_layouts == KERNEL_MAX_LAYOUTS)
+		return -E2BIG;
+	err = bpf_map__update_elem(k->skel->maps.layouts, &k->nr_layouts, sizeof(k->nr_layouts), layout,
+				   sizeof(*layout), 0);
+	if (err)
+		return err;
+	k->layouts[k->nr_layouts] = *layout;
+	return (int)k->nr_layouts++;
+}
+
+const struct pybpf_layout *kernel_get_layout(const struct kernel *k, uint32_t index)
+{
+	return &k->layouts[index];
+}

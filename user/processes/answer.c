@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the kernel is told of a process. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/remote.h"
+#include "discovery/ask.h"
+#include "processes/internal.h"
+
+int processes_get_entry(const struct processes *p, const struct processes_record *process, struct pybpf_proc *entry)
+{
+	int err = kernel_get_process(p->kernel, process->pid, entry);
+
+	return err == -ENOENT || (!err && entry->proc_id != process->proc_id) ? -ESRCH : err;
+}
+
+int processes_put_entry(const struct processes *p, const struct processes_record *process,
+			const struct pybpf_proc *entry)
+{
+	return kernel_put_process(p->kernel, process->pid, entry);
+}
+
+int processes_answer_kernel(const struct processes *p, const struct processes_record *process,
+			    enum pybpf_proc_state state, const struct pybpf_runtime *place)
+{
+	struct pybpf_proc entry;
+	int err = processes_get_entry(p, process, &entry);
+
+	if (err)
+		return err;
+	entry.state = state;
+	entry.told = true;
+	if (place) {
+		entry.runtimes[0] = *place;
+		entry.nr_runtimes = 1;
+	}
+	err = processes_put_entry(p, process, &entry);
+	return err == -ENOENT ? -ESRCH : err;
+}
+
+bool processes_repair_entry(const struct processes *p, const struct pybpf_process_event *event)
+{
+	const struct pybpf_proc right = {
+		.mm = event->mm,
+		.start = event->start,
+		.proc_id = event->proc_id,
+		.state = PYBPF_PROC_UNDECIDED,
+		.told = true,
+	};
+	pid_t pid = (pid_t)event->tgid;
+	struct pybpf_proc entry;
+
+	if (!event->other_id || kernel_get_process(p->kernel, pid, &entry) || entry.proc_id != event->other_id)
+		return false;
+	return kernel_put_process(p->kernel, pid, &right) == 0;
+}
+
+void processes_become_python(struct processes *p, struct processes_record *process, uint32_t layout)
+{
+	int err;
+
+	processes_stop_looking(p, process);
+	process->state = PROCESSES_PYTHON;
+	process->layouts[0] = layout;
+	process->nr_runtimes = 1;
+	p->python_found = true;
+	err = pysym_add_process(p->pysym, process->proc_id, process->pid, kernel_get_layout(p->kernel, layout));
+	if (err)
+		p->error = err;
+	/* It may have been taken for another one while it was being loaded. */
+	pysym_add_runtime(p->pysym, process->proc_id, 0, kernel_get_layout(p->kernel, layout));
+}
+
+void processes_make_ready(struct processes *p, struct processes_record *process, const struct pybpf_runtime *place)
+{
+	uint64_t interpreter = 0;
+	int err;
+
+	/* Before it is READY: the first samples may come at once. */
+	processes_become_python(p, process, place->layout);
+	err = processes_answer_kernel(p, process, PYBPF_PROC_READY, place);
+	if (err && err != -ESRCH)
+		log_error("cannot hand process %d to the kernel: %s", process->pid, strerror(-err));
+	/* No interpreter yet: no sample with Python frames was missed. */
+	process->in_time =
+		!remote_read(process->pid, place->interp_head, &interpreter, sizeof(interpreter)) && !interpreter;
+}
+
+bool processes_reject_unwanted(struct processes *p, struct processes_record *process)
+{
+	const struct discovery_filter *names = p->options.names;
+	struct discovery_container container;
+	bool contained;
+
+	if (!names)
+		return false;
+	contained = names->not_containers.count && !discovery_ask_container_of(process->pid, &container);
+	if (discovery_filter_passes_names(names, process->pid, process->comm, contained ? &container : NULL))
+		return false;
+	processes_stop_looking(p, process);
+	process->state = PROCESSES_UNWANTED;
+	processes_answer_kernel(p, process, PYBPF_PROC_UNWANTED, NULL);
+	return true;
+}

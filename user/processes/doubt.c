@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pythons whose memory contradicts their files: not sampled meanwhile, and refused when it lasts. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "processes/internal.h"
+
+/*
+ * A loader maps a library's code first, and over the place of its variables the rest of the file: until its second
+ * mapping, and its clearing of .bss, memory there contradicts every layout (_dl_map_segments, glibc's
+ * elf/dl-map-segments.h). It can be kept waiting for its CPU at any time, so what contradicts is read again: after
+ * LOOK_OFTEN_S, then after as long as it has lasted, at most DOUBT_MOST_S. A contradiction that has lasted REFUSE_S is
+ * a refusal, in a sentence; one of a process that has ended, if it had lasted REFUSE_ENDED_S.
+ */
+#define REFUSE_S       2.0
+#define REFUSE_ENDED_S 0.1
+#define DOUBT_MOST_S   1.0
+
+void processes_clear_doubt(struct processes_record *process, uint32_t which)
+{
+	process->doubted &= ~which;
+	if (process->doubted)
+		return;
+	free(process->doubt);
+	process->doubt = NULL;
+}
+
+static bool has_only_doubted(const struct processes_record *process)
+{
+	return process->doubted && !(((1u << process->nr_runtimes) - 1) & ~process->doubted);
+}
+
+void processes_tell_doubted(struct processes *p, struct processes_record *process)
+{
+	processes_drop_doubted(p, process);
+	if (!has_only_doubted(process))
+		process->state = PROCESSES_PYTHON;
+	processes_answer_kernel(p, process, has_only_doubted(process) ? PYBPF_PROC_UNDECIDED : PYBPF_PROC_READY, NULL);
+}
+
+bool processes_is_sampled(const struct processes_record *process)
+{
+	return process->nr_runtimes && !has_only_doubted(process);
+}
+
+/* Says, once, why the process in doubt is refused, or one of its Pythons. */
+static void say_refused(struct processes *p, struct processes_record *process)
+{
+	if (!process->refusal_said)
+		log_printf(process->wanted ? LOG_ERROR : LOG_INFO, "%s", process->doubt);
+	process->refusal_said = true;
+	free(process->doubt);
+	process->doubt = NULL;
+	if (!has_only_doubted(process))
+		return;
+	process->state = PROCESSES_REFUSED;
+	processes_answer_kernel(p, process, p->options.all ? PYBPF_PROC_UNWANTED : PYBPF_PROC_UNDECIDED, NULL);
+}
+
+void processes_set_doubted(struct processes *p, struct processes_record *process, uint32_t doubted)
+{
+	if (doubted == process->doubted)
+		return;
+	processes_clear_doubt(process, ~doubted);
+	process->doubted = doubted;
+	processes_tell_doubted(p, process);
+}
+
+void processes_raise_doubt(struct processes *p, struct processes_record *process, double now, uint32_t doubted,
+			   const char *why)
+{
+	double pause;
+
+	if (!process->doubted) {
+		process->doubt_since = now;
+		log_debug("%s; it may be about to start", why);
+	}
+	processes_set_doubted(p, process, doubted);
+	pause = now - process->doubt_since;
+	if (why[0] && process->state != PROCESSES_REFUSED) {
+		free(process->doubt);
+		process->doubt = strdup(why);
+		if (!process->doubt)
+			p->error = -ENOMEM;
+	}
+	if (process->doubt && pause >= REFUSE_S)
+		say_refused(p, process);
+	process->look_further = doubted & DOUBT_UNPLACED;
+	pause = pause < LOOK_OFTEN_S ? LOOK_OFTEN_S : pause > DOUBT_MOST_S ? DOUBT_MOST_S : pause;
+	processes_stop_looking(p, process);
+	processes_schedule_look(p, process, now + pause);
+}
+
+void processes_report_doubt(struct processes *p, struct processes_record *process)
+{
+	if (process->doubt && clock_s(CLOCK_MONOTONIC) >= process->doubt_since + REFUSE_ENDED_S)
+		say_refused(p, process);
+}
