@@ -4,14 +4,17 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FIRST_ROOM 4
+
+/* A pointer to whatever the items are. */
+typedef void *__attribute__((may_alias)) any_pointer;
 
 int array_reserve(void *array, size_t *room, size_t count, size_t item_size)
 {
 	size_t grown = *room <= SIZE_MAX / 2 ? *room + *room / 2 : count;
-	void *items;
+	any_pointer *items = array;
+	void *moved;
 
 	if (count <= *room)
 		return 0;
@@ -19,12 +22,10 @@ int array_reserve(void *array, size_t *room, size_t count, size_t item_size)
 		grown = FIRST_ROOM;
 	if (grown < count)
 		grown = count;
-	/* Through its bytes: it is a pointer to whatever the items are. */
-	memcpy(&items, array, sizeof(items));
-	items = reallocarray(items, grown, item_size);
-	if (!items)
+	moved = reallocarray(*items, grown, item_size);
+	if (!moved)
 		return -ENOMEM;
-	memcpy(array, &items, sizeof(items));
+	*items = moved;
 	*room = grown;
 	return 0;
 }
