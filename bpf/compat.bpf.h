@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Every difference between kernels, and nothing else. User space probes once (session_kernel.c), sets the constants
- * below before the programs are loaded, and loads only the programs that this kernel takes.
+ * Every difference between kernels, and nothing else. User space probes once (user/kernel/features.c), sets the
+ * constants below before the programs are loaded, and loads only the programs that this kernel takes.
  */
 #ifndef PYBPF_COMPAT_BPF_H
 #define PYBPF_COMPAT_BPF_H

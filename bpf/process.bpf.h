@@ -118,8 +118,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	known = bpf_map_lookup_elem(&procs, &parent_tgid);
 	if (!tgid || parent_tgid == cfg_self || (known ? !cfg_all && !cfg_follow : !cfg_all))
 		return 0;
-	/* An answer for the program before the parent's exec may have just replaced its entry: a child is no copy of
-	 * it. */
+	/* An answer for the program before an exec may have replaced the parent's entry: then it holds for neither. */
 	if (known && known->mm == (__u64)parent->mm) {
 		proc = *known;
 		event.other_id = known->proc_id;

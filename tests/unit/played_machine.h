@@ -74,16 +74,16 @@ static inline void start_unseen(pid_t pid, const struct program *program)
 	become(process, program);
 }
 
-static inline void fork_process(pid_t parent_pid, pid_t pid)
+static inline void fork_process(pid_t parent_pid, pid_t child)
 {
 	struct kernel *k = &machine.kernel;
 	const struct machine_process *parent = process_of(parent_pid);
-	struct machine_process *process = process_of(pid);
+	struct machine_process *process = process_of(child);
 	struct pybpf_process_event event = {.what = PYBPF_PROCESS_FORKED};
 
 	assert_true(parent->alive && !process->alive);
 	*process = *parent;
-	process->pid = pid;
+	process->pid = child;
 	process->parent = parent_pid;
 	process->start = (uint64_t)(machine.now * TICKS);
 	process->mm = ++machine.last_mm << 32;

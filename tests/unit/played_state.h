@@ -135,6 +135,8 @@ static struct machine {
 	long fail_at;    /* the n-th allocation from now on fails; 0: none */
 } machine;
 
+/* NOLINTBEGIN(bugprone-reserved-identifier,readability-inconsistent-declaration-parameter-name): the names are theirs.
+ */
 /* Memory that is exhausted at a given moment; the sanitizer's own functions are behind these. */
 void *__interceptor_malloc(size_t size);
 void *__interceptor_calloc(size_t count, size_t size);
@@ -161,6 +163,7 @@ char *strdup(const char *text)
 
 	return copy ? memcpy(copy, text, size) : NULL;
 }
+/* NOLINTEND(bugprone-reserved-identifier,readability-inconsistent-declaration-parameter-name) */
 
 static inline struct machine_process *process_of(pid_t pid)
 {
@@ -181,6 +184,7 @@ uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)(clock_s(clock) * 1e9);
 }
 
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc's are reserved ones.
 int nanosleep(const struct timespec *pause, struct timespec *left)
 {
 	(void)left;
