@@ -15,9 +15,8 @@
 
 int kernel_read_counters(const struct kernel *k, uint64_t total[PYBPF_NR_COUNTERS])
 {
-	int cpus = libbpf_num_possible_cpus(), err;
+	int cpus = libbpf_num_possible_cpus(), err = 0;
 	struct pybpf_counters *each;
-	uint32_t zero = 0;
 
 	memset(total, 0, PYBPF_NR_COUNTERS * sizeof(*total));
 	if (cpus < 0)
@@ -25,39 +24,41 @@ int kernel_read_counters(const struct kernel *k, uint64_t total[PYBPF_NR_COUNTER
 	each = calloc((size_t)cpus, sizeof(*each));
 	if (!each)
 		return -ENOMEM;
-	err = bpf_map__lookup_elem(k->skel->maps.counters, &zero, sizeof(zero), each, (size_t)cpus * sizeof(*each), 0);
-	for (int cpu = 0; !err && cpu < cpus; cpu++) {
-		for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
-			total[i] += each[cpu].value[i];
+	for (uint32_t context = 0; context < PYBPF_CONTEXTS && !err; context++) {
+		err = bpf_map__lookup_elem(k->skel->maps.counters, &context, sizeof(context), each,
+					   (size_t)cpus * sizeof(*each), 0);
+		for (int cpu = 0; !err && cpu < cpus; cpu++) {
+			for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
+				total[i] += each[cpu].value[i];
+		}
 	}
 	free(each);
 	return err;
 }
 
-int kernel_visit_counts(const struct kernel *k,
-			int (*visit)(const struct pybpf_count_key *key, uint64_t value, void *arg), void *arg)
+int kernel_visit_counts(const struct kernel *k, kernel_count_visitor *visit, void *arg)
 {
 	struct pybpf_count_key *keys = calloc(BATCH, sizeof(*keys));
-	uint64_t *values = calloc(BATCH, sizeof(*values));
+	struct pybpf_count *counts = calloc(BATCH, sizeof(*counts));
 	int fd = bpf_map__fd(k->skel->maps.counts), err = 0;
 	uint64_t cursor = 0; /* a hash map's batch position is a bucket number, 4 bytes */
 	bool first = true, end = false;
 
-	if (!keys || !values)
+	if (!keys || !counts)
 		err = -ENOMEM;
 	while (!err && !end) {
 		uint32_t n = BATCH;
 
-		err = bpf_map_lookup_batch(fd, first ? NULL : &cursor, &cursor, keys, values, &n, NULL);
+		err = bpf_map_lookup_batch(fd, first ? NULL : &cursor, &cursor, keys, counts, &n, NULL);
 		end = err == -ENOENT;
 		if (end)
 			err = 0;
 		first = false;
 		for (uint32_t i = 0; !err && i < n; i++)
-			err = visit(&keys[i], values[i], arg);
+			err = visit(&keys[i], &counts[i], arg);
 	}
 	free(keys);
-	free(values);
+	free(counts);
 	return err;
 }
 

@@ -9,12 +9,13 @@
 
 struct kernel;
 
-/* Adds the counters of all CPUs up. Returns 0 or negative errno. */
+/* Adds the counters of all CPUs and contexts up; ASKED is left 0. Returns 0 or negative errno. */
 int kernel_read_counters(const struct kernel *k, uint64_t total[PYBPF_NR_COUNTERS]);
 
+typedef int kernel_count_visitor(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg);
+
 /* Calls visit for each count until it returns a negative errno. Returns 0, or that, or the failure to read. */
-int kernel_visit_counts(const struct kernel *k,
-			int (*visit)(const struct pybpf_count_key *key, uint64_t value, void *arg), void *arg);
+int kernel_visit_counts(const struct kernel *k, kernel_count_visitor *visit, void *arg);
 void kernel_delete_count(struct kernel *k, const struct pybpf_count_key *key);
 
 /* The kernel sends the stack, the code object, anew when it meets it again. */

@@ -47,6 +47,13 @@ struct kernel {
 	uint32_t nr_layouts;
 };
 
+/* What of the maps is there more than once, see PYBPF_SETS. */
+struct kernel_set {
+	struct bpf_map *counts, *stacks, *codes;
+};
+
+struct kernel_set kernel_get_set(const struct kernel *k, int set);
+
 /* The program that takes samples. */
 struct bpf_program *kernel_get_sampler_program(const struct kernel *k);
 

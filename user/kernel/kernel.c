@@ -83,6 +83,15 @@ bool kernel_uses_bpf_loop(const struct kernel *k)
 	return k->features.bpf_loop;
 }
 
+struct kernel_set kernel_get_set(const struct kernel *k, int set)
+{
+	const struct pybpf_bpf *skel = k->skel;
+
+	if (set)
+		return (struct kernel_set){skel->maps.counts_2, skel->maps.stacks_2, skel->maps.codes_2};
+	return (struct kernel_set){skel->maps.counts, skel->maps.stacks, skel->maps.codes};
+}
+
 struct bpf_program *kernel_get_sampler_program(const struct kernel *k)
 {
 	return k->features.bpf_loop ? k->skel->progs.sample_loop : k->skel->progs.sample_chain;

@@ -36,6 +36,11 @@ static uint64_t sum(const struct session_account *a, enum counter_class class)
 	return total;
 }
 
+uint64_t session_account_asked(const struct session_account *a)
+{
+	return sum(a, CLASS_LOST) + sum(a, CLASS_WITHOUT) + sum(a, CLASS_PYTHON);
+}
+
 uint64_t session_account_lost(const struct session_account *a)
 {
 	return sum(a, CLASS_LOST);

@@ -7,6 +7,8 @@
 
 #include "session/session.h"
 
+/* All samples that the kernel counted, by what became of them. */
+uint64_t session_account_asked(const struct session_account *account);
 /* Samples that the kernel counted as lost, by any cause. */
 uint64_t session_account_lost(const struct session_account *account);
 /* Prints some lines on out. cost: also what the run cost. */

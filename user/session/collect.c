@@ -59,12 +59,18 @@ static void add_undecided(struct session *s, const struct processes_record *proc
 		return;
 	else if (state == PROCESSES_OTHER)
 		what = PYBPF_COUNT_NO_INTERPRETER;
-	s->counters[PYBPF_COUNT_ASKED] += value;
 	s->counters[what] += value;
 }
 
-static int add_count(struct session *s, const struct pybpf_count_key *key, uint64_t value)
+/* What a count is worth in the profile. */
+static uint64_t value_of(const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
+	return key->kind == PYBPF_KIND_CPU ? count->count : count->value;
+}
+
+static int add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
+{
+	uint64_t value = value_of(key, count);
 	struct processes_record *process = processes_find_record(s->processes, key->proc_id);
 	uint32_t stack, owner, thread;
 	int err;
@@ -122,14 +128,14 @@ static int note_taken(struct pass *pass, const struct pybpf_count_key *key)
 	return 0;
 }
 
-static int take_count(const struct pybpf_count_key *key, uint64_t value, void *arg)
+static int take_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)
 {
 	struct pass *pass = arg;
 	int err;
 
 	if (!is_of_pass(pass, key))
 		return 0;
-	err = add_count(pass->session, key, value);
+	err = add_count(pass->session, key, count);
 	return err || pass->all ? err : note_taken(pass, key);
 }
 
@@ -262,6 +268,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	}
 	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
 		account->counters[i] += s->counters[i];
+	account->counters[PYBPF_COUNT_ASKED] = session_account_asked(account);
 	account->unsent = s->unsent;
 	processes_get_counts(s->processes, &account->processes);
 	account->lost = account->unsent;
