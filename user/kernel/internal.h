@@ -42,7 +42,8 @@ struct kernel {
 	struct bpf_link *hooks[KERNEL_NR_HOOKS];
 	struct kernel_sampler sampler;
 	int sampled_cpus;
-	int stats_fd; /* -1: the programs' time is not measured */
+	uint32_t sets; /* that samples use, as struct pybpf_event has them */
+	int stats_fd;  /* -1: the programs' time is not measured */
 	struct pybpf_layout layouts[KERNEL_MAX_LAYOUTS];
 	uint32_t nr_layouts;
 };

@@ -68,7 +68,7 @@ static uint64_t value_of(const struct pybpf_count_key *key, const struct pybpf_c
 	return key->kind == PYBPF_KIND_CPU ? count->count : count->value;
 }
 
-static int add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
+int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
 	uint64_t value = value_of(key, count);
 	struct processes_record *process = processes_find_record(s->processes, key->proc_id);
@@ -103,8 +103,9 @@ struct pass {
 	size_t nr_taken, capacity;
 };
 
-static bool is_of_pass(const struct pass *pass, const struct pybpf_count_key *key)
+static bool is_of_pass(const struct pybpf_count_key *key, void *arg)
 {
+	const struct pass *pass = arg;
 	const struct processes_record *process;
 
 	if (pass->all)
@@ -133,9 +134,9 @@ static int take_count(const struct pybpf_count_key *key, const struct pybpf_coun
 	struct pass *pass = arg;
 	int err;
 
-	if (!is_of_pass(pass, key))
+	if (!is_of_pass(key, arg))
 		return 0;
-	err = add_count(pass->session, key, count);
+	err = session_add_count(pass->session, key, count);
 	return err || pass->all ? err : note_taken(pass, key);
 }
 
@@ -207,6 +208,7 @@ int session_collect_ended(struct session *s, double now)
 	processes_settle_ended(s->processes);
 	processes_visit_ended(s->processes, pass.before, finish_process, s);
 	err = s->error ?: kernel_visit_counts(s->kernel, take_count, &pass);
+	err = err ?: session_settle_carried(s, is_of_pass, &pass);
 	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
 	if (!err) {
 		delete_taken(&pass);
@@ -257,6 +259,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	err = err ?: session_stacks_finish(s->stacks);
 	err = err ?: kernel_read_counters(s->kernel, account->counters);
 	err = err ?: kernel_visit_counts(s->kernel, take_count, &all);
+	err = err ?: session_settle_carried(s, is_of_pass, &all);
 	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
 	profile_sort_events(s->profile);
 	if (!err && s->sources)

@@ -26,6 +26,11 @@ void session_times_free(struct session_times *t)
 	session_times_init(t);
 }
 
+void session_times_forget(struct session_times *t)
+{
+	intern_free(&t->samples);
+}
+
 int session_times_add(struct session_times *t, const struct pybpf_time_event *event, size_t size)
 {
 	if (size < sizeof(*event))

@@ -70,7 +70,7 @@ static struct process *find_process(const struct pysym *s, uint64_t proc_id)
 	return process;
 }
 
-static void free_process(struct pysym *s, struct process *process)
+static void forget_codes(struct pysym *s, struct process *process)
 {
 	for (uint32_t i = 0; i < process->codes.count; i++)
 		pysym_function_drop(&s->functions, ((struct code *)intern_item(&process->codes, i))->function);
@@ -78,6 +78,11 @@ static void free_process(struct pysym *s, struct process *process)
 		pysym_path_drop(&s->functions, ((struct file *)intern_item(&process->files, i))->path);
 	intern_free(&process->codes);
 	intern_free(&process->files);
+}
+
+static void free_process(struct pysym *s, struct process *process)
+{
+	forget_codes(s, process);
 	if (s->last == process)
 		s->last = NULL;
 	HASH_DEL(s->processes, process);
@@ -136,6 +141,14 @@ void pysym_remove_process(struct pysym *s, uint64_t proc_id)
 
 	if (process)
 		free_process(s, process);
+}
+
+void pysym_forget_codes(struct pysym *s)
+{
+	struct process *process, *next;
+
+	HASH_ITER (hh, s->processes, process, next)
+		forget_codes(s, process);
 }
 
 void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void *arg, uint64_t code, uint32_t sig),
