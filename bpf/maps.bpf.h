@@ -76,7 +76,7 @@ struct codes_map {
 	__type(value, __u8);
 } codes SEC(".maps"), codes_2 SEC(".maps");
 
-/* By the number of the set; filled by user space. */
+/* By the number of the set; filled by user space where there are two. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, PYBPF_SETS);
@@ -98,28 +98,36 @@ struct {
 	__array(values, struct codes_map);
 } codes_sets SEC(".maps");
 
-/* Set by user space. A sample reads it once: what it is counted in may not change on the way. */
+/* There are two sets; else nothing is spent on looking for the one. */
+const volatile bool cfg_rolling;
+/* Set by user space. */
 volatile __u32 current_sets;
+
+/* To be called once in a sample: what it is counted in may not change on the way. */
+static __always_inline __u32 sets_now(void)
+{
+	return cfg_rolling ? current_sets : 0;
+}
 
 static __always_inline void *counts_of(__u32 sets)
 {
 	__u32 set = PYBPF_COUNTS_SET(sets);
 
-	return bpf_map_lookup_elem(&counts_sets, &set);
+	return cfg_rolling ? bpf_map_lookup_elem(&counts_sets, &set) : &counts;
 }
 
 static __always_inline void *stacks_of(__u32 sets)
 {
 	__u32 set = PYBPF_KNOWN_SET(sets);
 
-	return bpf_map_lookup_elem(&stacks_sets, &set);
+	return cfg_rolling ? bpf_map_lookup_elem(&stacks_sets, &set) : &stacks;
 }
 
 static __always_inline void *codes_of(__u32 sets)
 {
 	__u32 set = PYBPF_KNOWN_SET(sets);
 
-	return bpf_map_lookup_elem(&codes_sets, &set);
+	return cfg_rolling ? bpf_map_lookup_elem(&codes_sets, &set) : &codes;
 }
 
 struct {
@@ -191,6 +199,8 @@ struct scratch {
 	__u32 runtime; /* that is being walked: index into pybpf_proc.runtimes */
 	__u32 nr_registers;
 	__u32 tid;
+	__u32 kind;                 /* enum pybpf_kind, where there are several */
+	__u64 value;                /* in the kind's unit, where it has values */
 	__u32 sets;                 /* that it is counted in */
 	__u32 chain_calls;          /* tail calls that this sample has made */
 	struct runtime_turns turns; /* where nr_runtimes is more than 1 */

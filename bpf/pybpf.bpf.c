@@ -27,8 +27,9 @@ __u64 first_sample_ns;
 /* Puts a sample where user space finds it once it knows what the process is. */
 static __always_inline void count_undecided(const struct pybpf_proc *proc)
 {
+	/* Whatever it was a sample of: it is counted as one. */
 	struct pybpf_count_key key = {.stack_id = PYBPF_STACK_ID_UNDECIDED, .proc_id = proc->proc_id};
-	void *map = counts_of(current_sets);
+	void *map = counts_of(sets_now());
 	struct pybpf_count *seen;
 	int fresh;
 
@@ -72,11 +73,40 @@ static __always_inline bool sample_is_wanted(const struct pybpf_proc *proc)
 	return false;
 }
 
+/* What a program is started by, and what its context is. */
+enum source {
+	SOURCE_PERF_EVENT, /* struct bpf_perf_event_data */
+	SOURCE_TRACEPOINT, /* of no use: a tracepoint's fields */
+};
+
+/* Of one kind the verifier knows which, and leaves out what is for others. */
+static __always_inline __u32 kind_of(const struct scratch *s)
+{
+	return cfg_cookies ? s->kind : cfg_kind;
+}
+
+static __always_inline __u64 value_of(const struct scratch *s)
+{
+	return kind_of(s) == PYBPF_KIND_CPU ? 0 : s->value;
+}
+
+static __always_inline void take_source(struct scratch *s, void *ctx, enum source source)
+{
+	struct walk *w = &s->walk;
+
+	if (cfg_cookies)
+		s->kind = compat_cookie(ctx);
+	if (kind_of(s) != PYBPF_KIND_CPU)
+		s->value = source == SOURCE_PERF_EVENT ? ((struct bpf_perf_event_data *)ctx)->sample_period : 1;
+	s->nr_registers = source == SOURCE_PERF_EVENT ? compat_registers(ctx, w->candidates, &w->stack_pointer)
+						      : compat_entry_registers(w->candidates, &w->stack_pointer);
+}
+
 /*
  * Everything before the walk. Returns the scratch memory with the walk started, or NULL where the sample ends here,
  * counted if it is a wanted one.
  */
-static __always_inline struct scratch *sample_begin(const void *ctx, const struct pybpf_layout **layout)
+static __always_inline struct scratch *sample_begin(void *ctx, enum source source, const struct pybpf_layout **layout)
 {
 	__u64 pid_tgid = compat_pid_tgid();
 	__u32 tgid = pid_tgid >> 32;
@@ -105,7 +135,7 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	s->tid = (__u32)pid_tgid;
 	s->walk.thread_id = compat_thread_pointer();
 	s->nr_runtimes = proc->nr_runtimes;
-	s->nr_registers = compat_registers(ctx, s->walk.candidates, &s->walk.stack_pointer);
+	take_source(s, ctx, source);
 	if (s->nr_runtimes > 1) {
 		begun = first_runtime(s, proc);
 		l = bpf_map_lookup_elem(&layouts, &s->layout);
@@ -146,7 +176,7 @@ static __always_inline void make_key(struct scratch *s, struct pybpf_count_key *
 	*key = (struct pybpf_count_key){
 		.stack_id = w->stack.stack_id,
 		.proc_id = s->proc_id,
-		.kind = PYBPF_KIND_CPU,
+		.kind = kind_of(s),
 	};
 	if (!cfg_threads)
 		return;
@@ -208,8 +238,8 @@ static __always_inline int sample_count(struct scratch *s)
 		return 0;
 	}
 	make_key(s, &key);
-	s->sets = current_sets;
-	err = stack_count(s->sets, &key, 0, !memory_full, &fresh, &send);
+	s->sets = sets_now();
+	err = stack_count(s->sets, &key, value_of(s), !memory_full, &fresh, &send);
 	if (err) {
 		count(CONTEXT, err == -ENOMEM  ? PYBPF_COUNT_MEMORY_FULL
 			       : err == -E2BIG ? PYBPF_COUNT_TABLE_FULL
@@ -253,12 +283,11 @@ static long loop_announce(__u32 i, struct loop_context *c)
 	return c->full;
 }
 
-SEC("?perf_event")
-int sample_loop(void *ctx)
+static __always_inline int take_sample(void *ctx, enum source source)
 {
 	struct loop_context c = {};
 
-	c.s = sample_begin(ctx, &c.l);
+	c.s = sample_begin(ctx, source, &c.l);
 	if (!c.s || !c.l)
 		return 0;
 	if (bpf_loop(WALK_STEPS, loop_walk, &c, 0) == WALK_STEPS)
@@ -269,6 +298,22 @@ int sample_loop(void *ctx)
 	if (c.full || send_stack(c.s))
 		stack_unsent(c.s->sets, c.s->walk.stack.stack_id);
 	return 0;
+}
+
+SEC("?perf_event")
+int sample_loop(void *ctx)
+{
+	return take_sample(ctx, SOURCE_PERF_EVENT);
+}
+
+/*
+ * perf runs its tracepoints' programs one at a time on a CPU together with those of its events (bpf_prog_active in
+ * trace_call_bpf()): what holds for samples holds for these.
+ */
+SEC("?tracepoint")
+int sample_tracepoint(void *ctx)
+{
+	return take_sample(ctx, SOURCE_TRACEPOINT);
 }
 
 /*
@@ -322,7 +367,7 @@ SEC("?perf_event")
 int sample_chain(void *ctx)
 {
 	const struct pybpf_layout *l = NULL;
-	struct scratch *s = sample_begin(ctx, &l);
+	struct scratch *s = sample_begin(ctx, SOURCE_PERF_EVENT, &l);
 
 	if (!s)
 		return 0;

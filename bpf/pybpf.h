@@ -245,7 +245,8 @@ _Static_assert(sizeof(struct pybpf_stack_event) == 48, "pybpf_stack_event has no
 
 /* What was counted. */
 enum pybpf_kind {
-	PYBPF_KIND_CPU, /* samples of threads that run; they have no values: each is worth the same */
+	PYBPF_KIND_CPU,    /* samples of threads that run; they have no values: each is worth the same */
+	PYBPF_KIND_EVENTS, /* something that happens in a thread; the value is how often, of which some are counted */
 };
 
 /* Key of map counts. */

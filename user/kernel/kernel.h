@@ -33,7 +33,9 @@ struct kernel_options {
 	struct kernel_filter users, cgroups;
 	int cgroup_subsystem; /* of the v1 hierarchy that the cgroups are in, as the kernel numbers it; -1: v2 */
 	uint32_t max_processes, max_stacks;
-	enum kernel_source source;
+	enum kernel_source source;         /* of the timer */
+	const struct kernel_event *events; /* that are sampled in its place */
+	size_t nr_events;
 	const char *without; /* features that this kernel has and that are not to be used, or NULL */
 };
 

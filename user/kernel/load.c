@@ -64,10 +64,18 @@ static int choose_programs(struct kernel *k)
 	struct pybpf_bpf *skel = k->skel;
 	bool loop = k->features.bpf_loop;
 	struct host_clock_offsets offsets;
+	struct kernel_event_needs needs;
 	int err = host_clock_offsets(&offsets);
+
+	err = err ?: kernel_check_events(k, &needs);
+	if (err)
+		return err;
 
 	skel->rodata->cfg_direct_reads = k->features.direct_reads;
 	skel->rodata->cfg_checked_reads = k->features.checked_reads;
+	skel->rodata->cfg_rolling = k->options.rolling;
+	skel->rodata->cfg_kind = needs.kind;
+	skel->rodata->cfg_cookies = needs.cookies;
 	skel->rodata->cfg_task_regs = k->features.task_regs;
 	skel->rodata->cfg_task_storage = k->features.task_storage;
 	skel->rodata->cfg_pidns_inum = host_pid_namespace();
@@ -86,6 +94,7 @@ static int choose_programs(struct kernel *k)
 	skel->rodata->cfg_include_cgroups = k->options.cgroups.nr_included;
 	skel->rodata->cfg_cgroup_subsystem = k->options.cgroup_subsystem;
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_loop, loop);
+	err = err ?: bpf_program__set_autoload(skel->progs.sample_tracepoint, needs.tracepoints);
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_chain, !loop);
 	err = err ?: bpf_program__set_autoload(skel->progs.chain_walk, !loop);
 	err = err ?: bpf_program__set_autoload(skel->progs.chain_finish, !loop);
@@ -114,10 +123,9 @@ static int put_map(const struct bpf_map *sets, uint32_t set, const struct bpf_ma
 
 static int fill_sets(const struct kernel *k)
 {
-	uint32_t sets = k->options.rolling ? PYBPF_SETS : 1;
 	int err = 0;
 
-	for (uint32_t set = 0; set < sets && !err; set++) {
+	for (uint32_t set = 0; k->options.rolling && set < PYBPF_SETS && !err; set++) {
 		const struct kernel_set maps = kernel_get_set(k, (int)set);
 
 		err = put_map(k->skel->maps.counts_sets, set, maps.counts);

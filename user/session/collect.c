@@ -62,7 +62,7 @@ static void add_undecided(struct session *s, const struct processes_record *proc
 	s->counters[what] += value;
 }
 
-/* What a count is worth in the profile. */
+/* What a count is worth in the profile, whose measure is that of one kind. */
 static uint64_t value_of(const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
 	return key->kind == PYBPF_KIND_CPU ? count->count : count->value;
@@ -70,7 +70,6 @@ static uint64_t value_of(const struct pybpf_count_key *key, const struct pybpf_c
 
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
-	uint64_t value = value_of(key, count);
 	struct processes_record *process = processes_find_record(s->processes, key->proc_id);
 	uint32_t stack, owner, thread;
 	int err;
@@ -79,16 +78,16 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 	if (process)
 		process->wanted = true;
 	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED) {
-		add_undecided(s, process, value);
+		add_undecided(s, process, count->count);
 		return 0;
 	}
 	stack = session_stacks_find(s->stacks, key->stack_id);
 	if (!process || stack == PROFILE_NONE) {
-		s->unsent += value;
+		s->unsent += count->count;
 		return 0;
 	}
 	err = owners_of(s, key, process, &owner, &thread);
-	err = err ?: profile_add_sample(s->profile, stack, owner, thread, value);
+	err = err ?: profile_add_sample(s->profile, stack, owner, thread, value_of(key, count));
 	if (err || !s->options.times)
 		return err;
 	return session_times_know(&s->times, key, profile_find_sample(s->profile, stack, owner, thread));

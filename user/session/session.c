@@ -102,6 +102,8 @@ static struct kernel *new_kernel(const struct session_options *options)
 		.max_processes = options->max_processes,
 		.max_stacks = options->max_stacks,
 		.source = options->source,
+		.events = options->events,
+		.nr_events = options->nr_events,
 		.without = options->without,
 	};
 

@@ -42,6 +42,8 @@ struct session_options {
 	uint64_t max_memory; /* bytes */
 	unsigned freq;       /* Hz */
 	enum kernel_source source;
+	const struct kernel_event *events; /* that are sampled in place of the timer */
+	size_t nr_events;
 	bool threads;        /* tell threads apart */
 	bool times;          /* keep the time of each sample */
 	bool rolling;        /* the profile is taken in parts, by session_end_epoch: for a run without end */
