@@ -82,7 +82,7 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 	__u8 one = 1;
 
 	/* Most are known, and a look-up is cheaper than an update that fails. */
-	if (!told || key.code == PYBPF_CODE_INTERPRETER || bpf_map_lookup_elem(told, &key) ||
+	if (!told || frame->kind != PYBPF_FRAME_PYTHON || bpf_map_lookup_elem(told, &key) ||
 	    bpf_map_update_elem(told, &key, &one, BPF_NOEXIST))
 		return 0;
 	if (walk_window(w, key.code, l->code_window, PYBPF_CODE_WINDOW))

@@ -184,16 +184,31 @@ enum pybpf_file_kind {
 	PYBPF_FILE_LOADS,     /* it is known to load one: undecided until it does */
 };
 
-/* One Python frame: 16 bytes, many of them cross to user space. */
+enum pybpf_frame_kind {
+	PYBPF_FRAME_PYTHON,
+	PYBPF_FRAME_MARKER, /* stands for something that is no function: code is an enum pybpf_marker */
+};
+
+enum pybpf_marker {
+	PYBPF_MARKER_INTERPRETER = 1, /* callers in another interpreter follow */
+};
+
+/* One frame: 16 bytes, many of them cross to user space. */
 struct pybpf_frame {
-	__u64 code;     /* address of the code object */
+	union {
+		struct {
+			__u64 code : 56; /* address of the code object: user space ends below 2^56 */
+			__u64 kind : 7;  /* enum pybpf_frame_kind */
+			__u64 entry : 1; /* C code called it: it is the first of a run of the evaluation loop */
+		};
+		__u64 word; /* all of them */
+	};
 	__u32 sig;      /* tells it from another that later lives at the same address (walk_code_signature) */
 	__s32 position; /* f_lasti, or bytes from the code object's start to the instruction */
 };
 _Static_assert(sizeof(struct pybpf_frame) == 16, "pybpf_frame has no hidden padding");
-
-/* In place of a code object, where callers in another interpreter follow: no object has this address. */
-#define PYBPF_CODE_INTERPRETER 1
+#define PYBPF_FRAME_KIND(kind)   ((__u64)(kind) << 56)
+#define PYBPF_FRAME_ENTRY(entry) ((__u64)(entry) << 63)
 
 /* The bit of a signature that says that the code object's texts are in it: user space makes the same one. */
 #define PYBPF_SIG_TEXTS 1u
