@@ -154,6 +154,10 @@ $(BUILD)/linecheck: tools/linecheck.c user/symbols/lines.c user/symbols/lines.h 
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $(filter %.c,$^)
 
+# What tests/kernel does by the session's own calls.
+$(BUILD)/epochs $(BUILD)/sources: $(BUILD)/%: tests/kernel/%.c $(BUILD)/libuser.a
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
+
 $(BUILD)/save-memory: tools/gen/save-memory.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
@@ -272,7 +276,8 @@ fuzz: fuzz-programs
 fuzz-programs: $(FUZZ_BIN)
 
 test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/linecheck \
-	$(BUILD)/made-profiles $(BUILD)/pybpf-san
+	$(BUILD)/made-profiles $(BUILD)/epochs $(BUILD)/sources \
+	$(BUILD)/pybpf-san
 
 kernels:
 	@tools/install-deps --kernels

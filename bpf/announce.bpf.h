@@ -75,14 +75,15 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 {
 	const struct pybpf_frame *frame = &s->walk.frames[i & (PYBPF_MAX_FRAMES - 1)];
 	struct pybpf_code_key key = {.code = frame->code, .sig = frame->sig, .proc_id = s->proc_id};
+	void *told = codes_of(s->sets);
 	struct walk *w = &s->walk;
 	__u64 name, file, lines;
 	__u32 end = 0;
 	__u8 one = 1;
 
 	/* Most are known, and a look-up is cheaper than an update that fails. */
-	if (key.code == PYBPF_CODE_INTERPRETER || bpf_map_lookup_elem(&codes, &key) ||
-	    bpf_map_update_elem(&codes, &key, &one, BPF_NOEXIST))
+	if (!told || frame->kind != PYBPF_FRAME_PYTHON || bpf_map_lookup_elem(told, &key) ||
+	    bpf_map_update_elem(told, &key, &one, BPF_NOEXIST))
 		return 0;
 	if (walk_window(w, key.code, l->code_window, PYBPF_CODE_WINDOW))
 		return 0;
@@ -93,7 +94,8 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 	s->code.code = key.code;
 	s->code.sig = key.sig;
 	s->code.proc_id = s->proc_id;
-	s->code.event.runtime = (__u16)s->runtime;
+	s->code.event.runtime = (__u8)s->runtime;
+	s->code.event.sets = (__u8)s->sets;
 	s->code.first_line = (__s32)walk_u32(w, l->code_firstlineno);
 	end = copy_string(s, l, PYBPF_CODE_NAME, name, end);
 	end = copy_string(s, l, PYBPF_CODE_FILE, file, end);
@@ -104,7 +106,7 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 		return 0;
 	if (!send(&s->code, end))
 		return 0;
-	bpf_map_delete_elem(&codes, &key);
+	bpf_map_delete_elem(told, &key);
 	return 1;
 }
 
@@ -125,21 +127,19 @@ static __always_inline int send_stack(struct scratch *s)
 	s->walk.stack.event.type = PYBPF_EVENT_STACK;
 	s->walk.stack.event.size = size;
 	s->walk.stack.proc_id = s->proc_id;
-	s->walk.stack.event.runtime = (__u16)s->runtime;
+	s->walk.stack.event.runtime = (__u8)s->runtime;
+	s->walk.stack.event.sets = (__u8)s->sets;
 	compat_rights(&s->walk.stack.rights);
 	return send(&s->walk.stack, size) != 0;
 }
 
 /* Sends when the sample that is being counted was taken. Returns 1 when the ring buffer is full. */
-static __always_inline int send_time(const struct pybpf_count_key *key)
+static __always_inline int send_time(__u32 sets, const struct pybpf_count_key *key)
 {
 	struct pybpf_time_event record = {
-		.event = {.type = PYBPF_EVENT_TIME, .size = sizeof(record)},
-		.stack_id = key->stack_id,
+		.event = {.type = PYBPF_EVENT_TIME, .sets = (__u8)sets, .size = sizeof(record)},
 		.time_ns = compat_monotonic_ns(),
-		.proc_id = key->proc_id,
-		.tid = key->tid,
-		.tid_start_ms = key->tid_start_ms,
+		.key = *key,
 	};
 
 	return send(&record, sizeof(record)) != 0;

@@ -237,31 +237,47 @@ static __always_inline bool compat_is_kernel_worker(void)
 #endif
 
 /*
- * Copies the registers of the interrupted program into room, which takes COMPAT_REGISTERS. Where the kernel was
- * interrupted they are those that the program entered it with. Returns how many; *stack_pointer is 0 with none.
+ * Copies the registers that the program entered the kernel with into room, which takes COMPAT_REGISTERS. Returns how
+ * many; *stack_pointer is 0 with none.
+ */
+static __always_inline __u32 compat_entry_registers(__u64 *room, __u64 *stack_pointer)
+{
+	const __u64 *entered;
+
+	*stack_pointer = 0;
+	if (!cfg_task_regs)
+		return 0;
+	entered = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	if (bpf_probe_read_kernel(room, COMPAT_REGISTERS * sizeof(*room), entered))
+		return 0;
+	bpf_probe_read_kernel(stack_pointer, sizeof(*stack_pointer), entered + COMPAT_STACK);
+	return COMPAT_REGISTERS;
+}
+
+/* The same of the program that a perf event interrupted, which may be in the kernel. ctx: struct bpf_perf_event_data.
  */
 static __always_inline __u32 compat_registers(const void *ctx, __u64 *room, __u64 *stack_pointer)
 {
 	/* Whole words, each read as it stands: the verifier takes nothing else of a context. */
 	const volatile __u64 *registers = ctx;
 
-	*stack_pointer = 0;
-	if ((registers[COMPAT_MODE] & COMPAT_MODE_MASK) != COMPAT_MODE_USER) {
-		const __u64 *entered;
-
-		if (!cfg_task_regs)
-			return 0;
-		entered = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-		if (bpf_probe_read_kernel(room, COMPAT_REGISTERS * sizeof(*room), entered))
-			return 0;
-		bpf_probe_read_kernel(stack_pointer, sizeof(*stack_pointer), entered + COMPAT_STACK);
-		return COMPAT_REGISTERS;
-	}
+	if ((registers[COMPAT_MODE] & COMPAT_MODE_MASK) != COMPAT_MODE_USER)
+		return compat_entry_registers(room, stack_pointer);
 	*stack_pointer = registers[COMPAT_STACK];
 #pragma unroll
 	for (int i = 0; i < COMPAT_REGISTERS; i++)
 		room[i] = registers[i];
 	return COMPAT_REGISTERS;
+}
+
+/* The kind of all samples; where there are several, that of a source is the cookie that it was attached with. */
+const volatile __u32 cfg_kind;
+const volatile bool cfg_cookies;
+
+/* 5.15 (7adfc6c9b315) */
+static __always_inline __u32 compat_cookie(void *ctx)
+{
+	return (__u32)bpf_get_attach_cookie(ctx);
 }
 
 /* The number of pid in pybpf's PID namespace; 0 outside of it. */

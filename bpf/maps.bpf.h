@@ -50,30 +50,85 @@ struct {
 
 /*
  * Samples by stack. This map and those that follow, down to the ring of events, are the sampler's: no other program may
- * write to them (see the table in compat.bpf.h). Preallocated, as maps of perf events must be before Linux 6.1.
+ * write to them (see the table in compat.bpf.h). Preallocated, as maps of perf events must be before Linux 6.1. The
+ * second ones are made for a run without end only.
  */
-struct {
+struct counts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct pybpf_count_key);
-	__type(value, __u64);
-} counts SEC(".maps");
+	__type(value, struct pybpf_count);
+} counts SEC(".maps"), counts_2 SEC(".maps");
 
 /* Stacks that user space has been sent: who puts one here sends it, and removes it where that fails. */
-struct {
+struct stacks_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, __u64);
 	__type(value, __u8);
-} stacks SEC(".maps");
+} stacks SEC(".maps"), stacks_2 SEC(".maps");
 
 /* Code objects that user space has been told of. */
-struct {
+struct codes_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct pybpf_code_key);
 	__type(value, __u8);
-} codes SEC(".maps");
+} codes SEC(".maps"), codes_2 SEC(".maps");
+
+/* By the number of the set; filled by user space where there are two. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, PYBPF_SETS);
+	__type(key, __u32);
+	__array(values, struct counts_map);
+} counts_sets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, PYBPF_SETS);
+	__type(key, __u32);
+	__array(values, struct stacks_map);
+} stacks_sets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, PYBPF_SETS);
+	__type(key, __u32);
+	__array(values, struct codes_map);
+} codes_sets SEC(".maps");
+
+/* There are two sets; else nothing is spent on looking for the one. */
+const volatile bool cfg_rolling;
+/* Set by user space. */
+volatile __u32 current_sets;
+
+/* To be called once in a sample: what it is counted in may not change on the way. */
+static __always_inline __u32 sets_now(void)
+{
+	return cfg_rolling ? current_sets : 0;
+}
+
+static __always_inline void *counts_of(__u32 sets)
+{
+	__u32 set = PYBPF_COUNTS_SET(sets);
+
+	return cfg_rolling ? bpf_map_lookup_elem(&counts_sets, &set) : &counts;
+}
+
+static __always_inline void *stacks_of(__u32 sets)
+{
+	__u32 set = PYBPF_KNOWN_SET(sets);
+
+	return cfg_rolling ? bpf_map_lookup_elem(&stacks_sets, &set) : &stacks;
+}
+
+static __always_inline void *codes_of(__u32 sets)
+{
+	__u32 set = PYBPF_KNOWN_SET(sets);
+
+	return cfg_rolling ? bpf_map_lookup_elem(&codes_sets, &set) : &codes;
+}
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -82,9 +137,10 @@ struct {
 	__type(value, struct pybpf_thread_name);
 } thread_names SEC(".maps");
 
+/* Key: enum pybpf_context. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, PYBPF_CONTEXTS);
 	__type(key, __u32);
 	__type(value, struct pybpf_counters);
 } counters SEC(".maps");
@@ -133,7 +189,7 @@ struct runtime_turns {
 	__u32 flags;    /* enum pybpf_stack_flags: what the others mean for its stack */
 };
 
-/* Working memory of one sample: one per CPU, for no other sample runs there meanwhile (bpf_prog_active). */
+/* Working memory of one sample: one per CPU and enum pybpf_context, for no other one of those runs there meanwhile. */
 struct scratch {
 	struct walk walk;
 	__u64 current; /* the thread state that holds the GIL, or 0 */
@@ -143,13 +199,19 @@ struct scratch {
 	__u32 runtime; /* that is being walked: index into pybpf_proc.runtimes */
 	__u32 nr_registers;
 	__u32 tid;
+	__u32 kind;                 /* enum pybpf_kind, where there are several */
+	__u64 value;                /* in the kind's unit, where it has values */
+	__u32 sets;                 /* that it is counted in */
 	__u32 chain_calls;          /* tail calls that this sample has made */
 	struct runtime_turns turns; /* where nr_runtimes is more than 1 */
 	struct pybpf_code_event code;
 	__u8 copies[COPY_MASK + 1 + PYBPF_COPY_LINES];
 };
 
-/* Too large for a per-CPU map (32 KiB, PCPU_MIN_UNIT_SIZE): an array with an element for each possible CPU. */
+/* Possible CPUs. */
+const volatile __u32 cfg_cpus;
+
+/* Too large for a per-CPU map (32 KiB, PCPU_MIN_UNIT_SIZE): an array with cfg_cpus elements for each context. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -157,20 +219,26 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-static __always_inline void count(enum pybpf_counter counter)
+static __always_inline struct pybpf_counters *counters_get(enum pybpf_context context)
 {
-	__u32 zero = 0;
-	struct pybpf_counters *c = bpf_map_lookup_elem(&counters, &zero);
+	__u32 row = context;
+
+	return bpf_map_lookup_elem(&counters, &row);
+}
+
+static __always_inline void count(enum pybpf_context context, enum pybpf_counter counter)
+{
+	struct pybpf_counters *c = counters_get(context);
 
 	if (c)
 		c->value[counter]++;
 }
 
-static __always_inline struct scratch *scratch_get(void)
+static __always_inline struct scratch *scratch_get(enum pybpf_context context)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 place = context * cfg_cpus + bpf_get_smp_processor_id();
 
-	return bpf_map_lookup_elem(&scratches, &cpu);
+	return bpf_map_lookup_elem(&scratches, &place);
 }
 
 #endif

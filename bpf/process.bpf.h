@@ -20,8 +20,6 @@ const volatile bool cfg_follow;
 const volatile bool cfg_hold;
 /* pybpf itself, which is not among all. */
 const volatile __u32 cfg_self;
-/* Possible CPUs. */
-const volatile __u32 cfg_cpus;
 
 /* A process found no room in map procs. */
 bool procs_full;

@@ -21,22 +21,25 @@ __u64 first_sample_ns;
 
 #define NS_PER_MS 1000000
 
+/* Of all programs in this file. */
+#define CONTEXT PYBPF_CONTEXT_EVENT
+
 /* Puts a sample where user space finds it once it knows what the process is. */
 static __always_inline void count_undecided(const struct pybpf_proc *proc)
 {
+	/* Whatever it was a sample of: it is counted as one. */
 	struct pybpf_count_key key = {.stack_id = PYBPF_STACK_ID_UNDECIDED, .proc_id = proc->proc_id};
-	__u64 one = 1, *seen = bpf_map_lookup_elem(&counts, &key);
+	void *map = counts_of(sets_now());
+	struct pybpf_count *seen;
+	int fresh;
 
-	if (!seen && bpf_map_update_elem(&counts, &key, &one, BPF_NOEXIST) == 0)
+	if (!map)
 		return;
-	if (!seen)
-		seen = bpf_map_lookup_elem(&counts, &key);
-	if (seen) {
-		__sync_fetch_and_add(seen, 1);
-		return;
-	}
-	count(PYBPF_COUNT_ASKED);
-	count(PYBPF_COUNT_TABLE_FULL);
+	seen = bpf_map_lookup_elem(map, &key);
+	if (seen)
+		count_add(seen, 0);
+	else if (count_first(map, &key, 0, &fresh))
+		count(CONTEXT, PYBPF_COUNT_TABLE_FULL);
 }
 
 /* A process that is not in map procs. Kernel threads never are. */
@@ -44,8 +47,7 @@ static __always_inline void sample_unknown(void)
 {
 	if (!cfg_all || !procs_full || !compat_current_mm() || !filter_passes())
 		return;
-	count(PYBPF_COUNT_ASKED);
-	count(PYBPF_COUNT_NO_ROOM);
+	count(CONTEXT, PYBPF_COUNT_NO_ROOM);
 }
 
 /*
@@ -59,26 +61,52 @@ static __always_inline bool sample_is_wanted(const struct pybpf_proc *proc)
 	if (!filter_passes())
 		return false;
 	if (proc->state == PYBPF_PROC_READY && proc->mm == compat_current_mm()) {
-		count(PYBPF_COUNT_ASKED);
 		if (compat_memory_is_current())
 			return true;
-		count(PYBPF_COUNT_UNREADABLE);
+		count(CONTEXT, PYBPF_COUNT_UNREADABLE);
 		return false;
 	}
-	if (proc->state == PYBPF_PROC_READY || proc->state == PYBPF_PROC_OTHER) {
-		count(PYBPF_COUNT_ASKED);
-		count(PYBPF_COUNT_NO_INTERPRETER);
-	} else if (proc->state != PYBPF_PROC_UNWANTED) {
+	if (proc->state == PYBPF_PROC_READY || proc->state == PYBPF_PROC_OTHER)
+		count(CONTEXT, PYBPF_COUNT_NO_INTERPRETER);
+	else if (proc->state != PYBPF_PROC_UNWANTED)
 		count_undecided(proc);
-	}
 	return false;
+}
+
+/* What a program is started by, and what its context is. */
+enum source {
+	SOURCE_PERF_EVENT, /* struct bpf_perf_event_data */
+	SOURCE_TRACEPOINT, /* of no use: a tracepoint's fields */
+};
+
+/* Of one kind the verifier knows which, and leaves out what is for others. */
+static __always_inline __u32 kind_of(const struct scratch *s)
+{
+	return cfg_cookies ? s->kind : cfg_kind;
+}
+
+static __always_inline __u64 value_of(const struct scratch *s)
+{
+	return kind_of(s) == PYBPF_KIND_CPU ? 0 : s->value;
+}
+
+static __always_inline void take_source(struct scratch *s, void *ctx, enum source source)
+{
+	struct walk *w = &s->walk;
+
+	if (cfg_cookies)
+		s->kind = compat_cookie(ctx);
+	if (kind_of(s) != PYBPF_KIND_CPU)
+		s->value = source == SOURCE_PERF_EVENT ? ((struct bpf_perf_event_data *)ctx)->sample_period : 1;
+	s->nr_registers = source == SOURCE_PERF_EVENT ? compat_registers(ctx, w->candidates, &w->stack_pointer)
+						      : compat_entry_registers(w->candidates, &w->stack_pointer);
 }
 
 /*
  * Everything before the walk. Returns the scratch memory with the walk started, or NULL where the sample ends here,
  * counted if it is a wanted one.
  */
-static __always_inline struct scratch *sample_begin(const void *ctx, const struct pybpf_layout **layout)
+static __always_inline struct scratch *sample_begin(void *ctx, enum source source, const struct pybpf_layout **layout)
 {
 	__u64 pid_tgid = compat_pid_tgid();
 	__u32 tgid = pid_tgid >> 32;
@@ -94,20 +122,20 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 	if (!sample_is_wanted(proc))
 		return NULL;
 	if (compat_is_kernel_worker()) {
-		count(PYBPF_COUNT_NO_THREAD_STATE);
+		count(CONTEXT, PYBPF_COUNT_NO_THREAD_STATE);
 		return NULL;
 	}
-	s = scratch_get();
+	s = scratch_get(CONTEXT);
 	l = bpf_map_lookup_elem(&layouts, &proc->runtimes[0].layout);
 	if (!s || !l) {
-		count(PYBPF_COUNT_NO_SCRATCH);
+		count(CONTEXT, PYBPF_COUNT_NO_SCRATCH);
 		return NULL;
 	}
 	s->proc_id = proc->proc_id;
 	s->tid = (__u32)pid_tgid;
 	s->walk.thread_id = compat_thread_pointer();
 	s->nr_runtimes = proc->nr_runtimes;
-	s->nr_registers = compat_registers(ctx, s->walk.candidates, &s->walk.stack_pointer);
+	take_source(s, ctx, source);
 	if (s->nr_runtimes > 1) {
 		begun = first_runtime(s, proc);
 		l = bpf_map_lookup_elem(&layouts, &s->layout);
@@ -115,91 +143,112 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 		begun = begin_runtime(s, l, &proc->runtimes[0], 0);
 	}
 	if (!begun) {
-		count(s->nr_runtimes > 1 && s->turns.rank == RUNTIME_NO_INTERPRETER ? PYBPF_COUNT_NO_INTERPRETER
-										    : PYBPF_COUNT_NO_THREAD_STATE);
+		count(CONTEXT, s->nr_runtimes > 1 && s->turns.rank == RUNTIME_NO_INTERPRETER
+				       ? PYBPF_COUNT_NO_INTERPRETER
+				       : PYBPF_COUNT_NO_THREAD_STATE);
 		return NULL;
 	}
 	*layout = l;
 	return s;
 }
 
+/* What has become of a sample whose walk is finished; PYTHON where it has a stack. */
+static __always_inline enum pybpf_counter classify(const struct walk *w)
+{
+	if (w->result == WALK_NO_INTERPRETER)
+		return PYBPF_COUNT_NO_INTERPRETER;
+	if (w->result == WALK_NO_THREAD_STATE)
+		return PYBPF_COUNT_NO_THREAD_STATE;
+	if (w->result == WALK_UNREADABLE)
+		return PYBPF_COUNT_UNREADABLE;
+	if (!w->stack.depth)
+		return w->stack.flags & PYBPF_STACK_FAULT ? PYBPF_COUNT_UNREADABLE : PYBPF_COUNT_NO_FRAMES;
+	return PYBPF_COUNT_PYTHON;
+}
+
+static __always_inline void make_key(struct scratch *s, struct pybpf_count_key *key)
+{
+	struct walk *w = &s->walk;
+
+	w->stack.stack_id = walk_mix(walk_mix(w->hash, s->proc_id), (__u64)w->stack.flags << 32 | w->stack.depth);
+	if (w->stack.stack_id == PYBPF_STACK_ID_UNDECIDED)
+		w->stack.stack_id++;
+	*key = (struct pybpf_count_key){
+		.stack_id = w->stack.stack_id,
+		.proc_id = s->proc_id,
+		.kind = kind_of(s),
+	};
+	if (!cfg_threads)
+		return;
+	key->tid = s->tid;
+	key->tid_start_ms = (__u32)(compat_thread_start() / NS_PER_MS);
+}
+
+static __always_inline void name_thread(const struct pybpf_count_key *key)
+{
+	const struct pybpf_thread_key thread = {key->proc_id, key->tid, key->tid_start_ms};
+	struct pybpf_thread_name name;
+
+	bpf_get_current_comm(&name.comm, sizeof(name.comm));
+	bpf_map_update_elem(&thread_names, &thread, &name, BPF_ANY);
+}
+
+/* Counts a sample that is in map counts by now. */
+static __always_inline void count_python(const struct walk *w, int untimed)
+{
+	struct pybpf_counters *c = counters_get(CONTEXT);
+	__u32 flags = w->stack.flags;
+
+	if (!c)
+		return;
+	c->value[PYBPF_COUNT_PYTHON]++;
+	if (untimed)
+		c->value[PYBPF_COUNT_UNTIMED]++;
+	if (w->in_jit)
+		c->value[PYBPF_COUNT_JIT]++;
+	if (w->compiled)
+		c->value[PYBPF_COUNT_COMPILED]++;
+	if (!flags)
+		return;
+	c->value[PYBPF_COUNT_CUT] += !!(flags & PYBPF_STACK_CUT);
+	c->value[PYBPF_COUNT_NO_ROOT] += !!(flags & PYBPF_STACK_NO_ROOT);
+	c->value[PYBPF_COUNT_FAULT] += !!(flags & PYBPF_STACK_FAULT);
+	c->value[PYBPF_COUNT_NOT_CODE] += !!(flags & PYBPF_STACK_NOT_CODE);
+	c->value[PYBPF_COUNT_CYCLE] += !!(flags & PYBPF_STACK_CYCLE);
+	c->value[PYBPF_COUNT_OUTER] += !!(flags & PYBPF_STACK_OUTER);
+	c->value[PYBPF_COUNT_BESIDE] += !!(flags & PYBPF_STACK_BESIDE);
+	c->value[PYBPF_COUNT_NO_CALLERS] += !!(flags & PYBPF_STACK_NO_CALLERS);
+}
+
 /*
  * Counts the finished walk. Returns 1 when its stack has to be sent now: this caller, and no other on any CPU, is to
  * announce its code objects, send it, and call stack_unsent if that fails.
  */
-static __always_inline int sample_count(struct scratch *s, const struct pybpf_layout *l)
+static __always_inline int sample_count(struct scratch *s)
 {
-	struct walk *w = &s->walk;
+	enum pybpf_counter outcome = classify(&s->walk);
+	struct pybpf_count_key key;
 	int fresh, send;
 	long err;
 
 	if (s->nr_runtimes < 2)
 		remember_thread(s);
-	if (w->result == WALK_NO_INTERPRETER) {
-		count(PYBPF_COUNT_NO_INTERPRETER);
+	if (outcome != PYBPF_COUNT_PYTHON) {
+		count(CONTEXT, outcome);
 		return 0;
 	}
-	if (w->result == WALK_NO_THREAD_STATE) {
-		count(PYBPF_COUNT_NO_THREAD_STATE);
-		return 0;
-	}
-	if (w->result == WALK_UNREADABLE) {
-		count(PYBPF_COUNT_UNREADABLE);
-		return 0;
-	}
-	if (!w->stack.depth) {
-		count(w->stack.flags & PYBPF_STACK_FAULT ? PYBPF_COUNT_UNREADABLE : PYBPF_COUNT_NO_FRAMES);
-		return 0;
-	}
-	w->stack.stack_id = walk_mix(walk_mix(w->hash, s->proc_id), (__u64)w->stack.flags << 32 | w->stack.depth);
-	if (w->stack.stack_id == PYBPF_STACK_ID_UNDECIDED)
-		w->stack.stack_id++;
-
-	struct pybpf_count_key key = {
-		.stack_id = w->stack.stack_id,
-		.proc_id = s->proc_id,
-	};
-	if (cfg_threads) {
-		key.tid = s->tid;
-		key.tid_start_ms = (__u32)(compat_thread_start() / NS_PER_MS);
-	}
-	err = stack_count(&key, !memory_full, &fresh, &send);
+	make_key(s, &key);
+	s->sets = sets_now();
+	err = stack_count(s->sets, &key, value_of(s), !memory_full, &fresh, &send);
 	if (err) {
-		count(err == -ENOMEM  ? PYBPF_COUNT_MEMORY_FULL
-		      : err == -E2BIG ? PYBPF_COUNT_TABLE_FULL
-				      : PYBPF_COUNT_TABLE_BUSY);
+		count(CONTEXT, err == -ENOMEM  ? PYBPF_COUNT_MEMORY_FULL
+			       : err == -E2BIG ? PYBPF_COUNT_TABLE_FULL
+					       : PYBPF_COUNT_TABLE_BUSY);
 		return 0;
 	}
-	if (fresh && cfg_threads) {
-		const struct pybpf_thread_key thread = {key.proc_id, key.tid, key.tid_start_ms};
-		struct pybpf_thread_name name;
-
-		bpf_get_current_comm(&name.comm, sizeof(name.comm));
-		bpf_map_update_elem(&thread_names, &thread, &name, BPF_ANY);
-	}
-	count(PYBPF_COUNT_PYTHON);
-	if (w->stack.flags & PYBPF_STACK_CUT)
-		count(PYBPF_COUNT_CUT);
-	if (w->stack.flags & PYBPF_STACK_NO_ROOT)
-		count(PYBPF_COUNT_NO_ROOT);
-	if (w->stack.flags & PYBPF_STACK_FAULT)
-		count(PYBPF_COUNT_FAULT);
-	if (w->stack.flags & PYBPF_STACK_NOT_CODE)
-		count(PYBPF_COUNT_NOT_CODE);
-	if (w->stack.flags & PYBPF_STACK_CYCLE)
-		count(PYBPF_COUNT_CYCLE);
-	if (w->stack.flags & PYBPF_STACK_OUTER)
-		count(PYBPF_COUNT_OUTER);
-	if (w->stack.flags & PYBPF_STACK_BESIDE)
-		count(PYBPF_COUNT_BESIDE);
-	if (w->stack.flags & PYBPF_STACK_NO_CALLERS)
-		count(PYBPF_COUNT_NO_CALLERS);
-	if (w->in_jit)
-		count(PYBPF_COUNT_JIT);
-	if (w->compiled)
-		count(PYBPF_COUNT_COMPILED);
-	if (cfg_times && (memory_full || send_time(&key)))
-		count(PYBPF_COUNT_UNTIMED);
+	if (fresh && cfg_threads)
+		name_thread(&key);
+	count_python(&s->walk, cfg_times && (memory_full || send_time(s->sets, &key)));
 	if (!first_sample_ns)
 		first_sample_ns = compat_monotonic_ns();
 	return send;
@@ -234,22 +283,37 @@ static long loop_announce(__u32 i, struct loop_context *c)
 	return c->full;
 }
 
-SEC("?perf_event")
-int sample_loop(void *ctx)
+static __always_inline int take_sample(void *ctx, enum source source)
 {
 	struct loop_context c = {};
 
-	c.s = sample_begin(ctx, &c.l);
+	c.s = sample_begin(ctx, source, &c.l);
 	if (!c.s || !c.l)
 		return 0;
 	if (bpf_loop(WALK_STEPS, loop_walk, &c, 0) == WALK_STEPS)
 		walk_no_stack(&c.s->walk);
-	if (!sample_count(c.s, c.l))
+	if (!sample_count(c.s))
 		return 0;
 	bpf_loop(frames_kept(c.s), loop_announce, &c, 0);
 	if (c.full || send_stack(c.s))
-		stack_unsent(c.s->walk.stack.stack_id);
+		stack_unsent(c.s->sets, c.s->walk.stack.stack_id);
 	return 0;
+}
+
+SEC("?perf_event")
+int sample_loop(void *ctx)
+{
+	return take_sample(ctx, SOURCE_PERF_EVENT);
+}
+
+/*
+ * perf runs its tracepoints' programs one at a time on a CPU together with those of its events (bpf_prog_active in
+ * trace_call_bpf()): what holds for samples holds for these.
+ */
+SEC("?tracepoint")
+int sample_tracepoint(void *ctx)
+{
+	return take_sample(ctx, SOURCE_TRACEPOINT);
 }
 
 /*
@@ -277,7 +341,7 @@ static __always_inline int chain_next(void *ctx, __u32 program)
 /* The scratch memory and the layout of the sample under way; NULL for none. */
 static __always_inline struct scratch *chain_get(const struct pybpf_layout **l)
 {
-	struct scratch *s = scratch_get();
+	struct scratch *s = scratch_get(CONTEXT);
 
 	*l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
 	return *l ? s : NULL;
@@ -303,7 +367,7 @@ SEC("?perf_event")
 int sample_chain(void *ctx)
 {
 	const struct pybpf_layout *l = NULL;
-	struct scratch *s = sample_begin(ctx, &l);
+	struct scratch *s = sample_begin(ctx, SOURCE_PERF_EVENT, &l);
 
 	if (!s)
 		return 0;
@@ -314,7 +378,7 @@ int sample_chain(void *ctx)
 SEC("?perf_event")
 int chain_walk(void *ctx)
 {
-	struct scratch *s = scratch_get();
+	struct scratch *s = scratch_get(CONTEXT);
 
 	if (!s)
 		return 0;
@@ -340,11 +404,11 @@ int chain_finish(void *ctx)
 	struct scratch *s = chain_get(&l);
 	int full = 0;
 
-	if (!s || !sample_count(s, l))
+	if (!s || !sample_count(s))
 		return 0;
 	for (__u32 i = 0; i < CHAIN_ANNOUNCED && !full; i++)
 		full = chain_announce(i);
 	if (full || send_stack(s))
-		stack_unsent(s->walk.stack.stack_id);
+		stack_unsent(s->sets, s->walk.stack.stack_id);
 	return 0;
 }

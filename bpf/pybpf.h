@@ -184,16 +184,31 @@ enum pybpf_file_kind {
 	PYBPF_FILE_LOADS,     /* it is known to load one: undecided until it does */
 };
 
-/* One Python frame: 16 bytes, many of them cross to user space. */
+enum pybpf_frame_kind {
+	PYBPF_FRAME_PYTHON,
+	PYBPF_FRAME_MARKER, /* stands for something that is no function: code is an enum pybpf_marker */
+};
+
+enum pybpf_marker {
+	PYBPF_MARKER_INTERPRETER = 1, /* callers in another interpreter follow */
+};
+
+/* One frame: 16 bytes, many of them cross to user space. */
 struct pybpf_frame {
-	__u64 code;     /* address of the code object */
+	union {
+		struct {
+			__u64 code : 56; /* address of the code object: user space ends below 2^56 */
+			__u64 kind : 7;  /* enum pybpf_frame_kind */
+			__u64 entry : 1; /* C code called it: it is the first of a run of the evaluation loop */
+		};
+		__u64 word; /* all of them */
+	};
 	__u32 sig;      /* tells it from another that later lives at the same address (walk_code_signature) */
 	__s32 position; /* f_lasti, or bytes from the code object's start to the instruction */
 };
 _Static_assert(sizeof(struct pybpf_frame) == 16, "pybpf_frame has no hidden padding");
-
-/* In place of a code object, where callers in another interpreter follow: no object has this address. */
-#define PYBPF_CODE_INTERPRETER 1
+#define PYBPF_FRAME_KIND(kind)   ((__u64)(kind) << 56)
+#define PYBPF_FRAME_ENTRY(entry) ((__u64)(entry) << 63)
 
 /* The bit of a signature that says that the code object's texts are in it: user space makes the same one. */
 #define PYBPF_SIG_TEXTS 1u
@@ -220,9 +235,10 @@ enum pybpf_event_type {
 };
 
 struct pybpf_event {
-	__u16 type;    /* enum pybpf_event_type */
-	__u16 runtime; /* that a stack or a code object is of: index into pybpf_proc.runtimes */
-	__u32 size;    /* of the whole record */
+	__u16 type;   /* enum pybpf_event_type */
+	__u8 runtime; /* that a stack or a code object is of: index into pybpf_proc.runtimes */
+	__u8 sets;    /* that its sample was counted in, see PYBPF_SETS */
+	__u32 size;   /* of the whole record */
 };
 
 /* With which rights a thread opens files (struct cred): its user and group as the first user namespace calls them. */
@@ -242,16 +258,49 @@ struct pybpf_stack_event {
 };
 _Static_assert(sizeof(struct pybpf_stack_event) == 48, "pybpf_stack_event has no hidden padding");
 
+/* What was counted. */
+enum pybpf_kind {
+	PYBPF_KIND_CPU,    /* samples of threads that run; they have no values: each is worth the same */
+	PYBPF_KIND_EVENTS, /* something that happens in a thread; the value is how often, of which some are counted */
+};
+
+/* Key of map counts. */
+struct pybpf_count_key {
+	__u64 stack_id;
+	__u64 proc_id;
+	__u32 tid; /* 0 unless threads are told apart; so is the next */
+	/* When the thread was started, ms since boot modulo 2^32: the process's next thread may get the same TID. */
+	__u32 tid_start_ms;
+	__u32 kind; /* enum pybpf_kind */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct pybpf_count_key) == 32, "pybpf_count_key has no hidden padding");
+
+/* Value of map counts. */
+struct pybpf_count {
+	__u64 count; /* how often it was met */
+	__u64 value; /* the sum of what each time was worth, in the kind's unit; 0 where the kind has no values */
+};
+
+/*
+ * The maps that samples are counted in, and those that say which stacks and code objects user space knows, are there
+ * twice in a run without end: samples go to one set of each while user space takes and empties the other. Which ones is
+ * said by one word, a set's number in each bit. The second set of what user space knows is a new generation: stacks and
+ * code objects are sent anew, and what is not met any more is forgotten.
+ */
+#define PYBPF_SETS               2
+#define PYBPF_COUNTS_SET(sets)   ((sets)&1)
+#define PYBPF_KNOWN_SET(sets)    ((sets) >> 1 & 1)
+#define PYBPF_OTHER_COUNTS(sets) ((sets) ^ 1)
+#define PYBPF_OTHER_KNOWN(sets)  ((sets) ^ 2)
+
 /* One sample, where the times of samples are kept; it is in map counts as well. */
 struct pybpf_time_event {
 	struct pybpf_event event;
-	__u64 stack_id;
 	__u64 time_ns; /* CLOCK_MONOTONIC */
-	__u64 proc_id; /* this and the next two as in struct pybpf_count_key */
-	__u32 tid;
-	__u32 tid_start_ms;
+	struct pybpf_count_key key;
 };
-_Static_assert(sizeof(struct pybpf_time_event) == 40, "pybpf_time_event has no hidden padding");
+_Static_assert(sizeof(struct pybpf_time_event) == 48, "pybpf_time_event has no hidden padding");
 
 /* Longest raw copy of each part of a code object that the kernel takes; the rest user space reads. */
 #define PYBPF_COPY_STRING 1024
@@ -327,16 +376,6 @@ enum pybpf_filter {
 	PYBPF_FILTER_EXCLUDE,
 };
 
-/* Key of map counts. */
-struct pybpf_count_key {
-	__u64 stack_id;
-	__u64 proc_id;
-	__u32 tid; /* 0 unless threads are told apart; so is the next */
-	/* When the thread was started, ms since boot modulo 2^32: the process's next thread may get the same TID. */
-	__u32 tid_start_ms;
-};
-_Static_assert(sizeof(struct pybpf_count_key) == 24, "pybpf_count_key has no hidden padding");
-
 /* Where kernels without bpf_loop find the parts of the sampler in map chain. */
 enum pybpf_chain {
 	PYBPF_CHAIN_WALK,
@@ -368,9 +407,9 @@ struct pybpf_bounce_key {
 #define PYBPF_BOUNCE_KEY_BITS 32
 
 /*
- * What becomes of a sample. Every sample that hits a wanted process is in ASKED and in exactly one of the next: LOST
+ * What becomes of a sample. Every sample that hits a wanted process is in exactly one of LOST, WITHOUT and PYTHON: LOST
  * ones have nothing to show, WITHOUT ones met no Python frame, PYTHON is counted with its stack. INCOMPLETE ones are
- * among the latter.
+ * among the latter. ASKED is the sum of all, which user space makes.
  * X(name, class, key in --json-stats, how people are told of it after a number of samples)
  */
 #define PYBPF_COUNTERS(X)                                                                                              \
@@ -407,8 +446,18 @@ enum pybpf_counter {
 	PYBPF_NR_COUNTERS,
 };
 
+/* Value of map counters. */
 struct pybpf_counters {
 	__u64 value[PYBPF_NR_COUNTERS];
+};
+
+/*
+ * What a program may be interrupted by, on its own CPU: a program of another context, never one of its own. So each
+ * context has its own counters and its own working memory.
+ */
+enum pybpf_context {
+	PYBPF_CONTEXT_EVENT, /* perf events and tracepoints of perf's: one at a time on a CPU (bpf_prog_active) */
+	PYBPF_CONTEXTS,
 };
 
 #endif

@@ -29,6 +29,8 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	w->outermost = walk_has_cframes(l) ? walk_u64(w, l->tstate_cframe) : 0;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
+	/* To 3.10 each Python function runs in an evaluation loop of its own. */
+	w->at_entry = !walk_has_entries(l);
 	/* The first one's: callers of another interpreter are further out. */
 	if (!w->stack.depth) {
 		w->run = w->outermost;
@@ -120,7 +122,7 @@ static __always_inline void walk_start(struct walk *w, const struct pybpf_layout
  * Keeps a frame. The first PYBPF_HALF_FRAMES stay; from there on the second half is a ring, so that at the end it
  * holds the frames nearest the root: frame i > PYBPF_HALF_FRAMES lies at HALF + (i - HALF) % HALF.
  */
-static __always_inline void walk_push(struct walk *w, __u64 code, __u32 sig, __s32 position)
+static __always_inline void walk_push_word(struct walk *w, __u64 word, __u32 sig, __s32 position)
 {
 	__u32 i = w->stack.depth;
 
@@ -129,11 +131,30 @@ static __always_inline void walk_push(struct walk *w, __u64 code, __u32 sig, __s
 		i = PYBPF_HALF_FRAMES + ((i - PYBPF_HALF_FRAMES) & (PYBPF_HALF_FRAMES - 1));
 	}
 	i &= PYBPF_MAX_FRAMES - 1;
-	w->frames[i].code = code;
+	w->frames[i].word = word;
 	w->frames[i].sig = sig;
 	w->frames[i].position = position;
 	w->stack.depth++;
-	w->hash = walk_mix(walk_mix(w->hash, code), (__u64)sig << 32 | (__u32)position);
+	w->hash = walk_mix(walk_mix(w->hash, word), (__u64)sig << 32 | (__u32)position);
+}
+
+/* Keeps a function's frame, which the walk has just looked at. */
+static __always_inline void walk_push(struct walk *w, __u64 code, __u32 sig, __s32 position)
+{
+	walk_push_word(w, code | PYBPF_FRAME_ENTRY(w->at_entry), sig, position);
+}
+
+/* The chain has come to an entry frame: C code called the last frame that was kept. */
+static __always_inline void walk_mark_entry(struct walk *w)
+{
+	__u32 i = w->stack.depth - 1;
+
+	if (!w->stack.depth)
+		return;
+	if (i >= PYBPF_MAX_FRAMES)
+		i = PYBPF_HALF_FRAMES + ((i - PYBPF_HALF_FRAMES) & (PYBPF_HALF_FRAMES - 1));
+	w->frames[i & (PYBPF_MAX_FRAMES - 1)].word |= PYBPF_FRAME_ENTRY(1);
+	w->hash = walk_mix(w->hash, PYBPF_FRAME_ENTRY(1));
 }
 
 /*
@@ -201,6 +222,7 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 		w->outermost_entry = frame;
 		if (!w->entry)
 			w->entry = frame;
+		walk_mark_entry(w);
 	}
 	verdict = walk_judge(w, l, frame, at);
 	if (verdict == WALK_NOT_NOW)
@@ -278,7 +300,7 @@ static __always_inline int walk_join(struct walk *w, const struct pybpf_layout *
 	if (!innermost || (w->stack.depth && !walk_has_shims(l) && innermost <= w->outermost_entry))
 		return walk_cut_callers(w);
 	if (w->stack.depth && walk_u64(w, l->tstate_interp) != interp)
-		walk_push(w, PYBPF_CODE_INTERPRETER, 0, 0);
+		walk_push_word(w, PYBPF_FRAME_KIND(PYBPF_FRAME_MARKER) | PYBPF_MARKER_INTERPRETER, 0, 0);
 	w->checkpoint = 0;
 	w->next_checkpoint = w->steps;
 	w->at_entry = 0;

@@ -15,9 +15,8 @@
 
 int kernel_read_counters(const struct kernel *k, uint64_t total[PYBPF_NR_COUNTERS])
 {
-	int cpus = libbpf_num_possible_cpus(), err;
+	int cpus = libbpf_num_possible_cpus(), err = 0;
 	struct pybpf_counters *each;
-	uint32_t zero = 0;
 
 	memset(total, 0, PYBPF_NR_COUNTERS * sizeof(*total));
 	if (cpus < 0)
@@ -25,55 +24,123 @@ int kernel_read_counters(const struct kernel *k, uint64_t total[PYBPF_NR_COUNTER
 	each = calloc((size_t)cpus, sizeof(*each));
 	if (!each)
 		return -ENOMEM;
-	err = bpf_map__lookup_elem(k->skel->maps.counters, &zero, sizeof(zero), each, (size_t)cpus * sizeof(*each), 0);
-	for (int cpu = 0; !err && cpu < cpus; cpu++) {
-		for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
-			total[i] += each[cpu].value[i];
+	for (uint32_t context = 0; context < PYBPF_CONTEXTS && !err; context++) {
+		err = bpf_map__lookup_elem(k->skel->maps.counters, &context, sizeof(context), each,
+					   (size_t)cpus * sizeof(*each), 0);
+		for (int cpu = 0; !err && cpu < cpus; cpu++) {
+			for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
+				total[i] += each[cpu].value[i];
+		}
 	}
 	free(each);
 	return err;
 }
 
-int kernel_visit_counts(const struct kernel *k,
-			int (*visit)(const struct pybpf_count_key *key, uint64_t value, void *arg), void *arg)
+typedef int batch_call(int fd, void *in, void *out, void *keys, void *values, __u32 *count,
+		       const struct bpf_map_batch_opts *opts);
+
+/* Goes through a hash map; visit, which may be NULL, is for those whose entries are counts. */
+static int visit_map(const struct bpf_map *map, batch_call *call, kernel_count_visitor *visit, void *arg)
 {
-	struct pybpf_count_key *keys = calloc(BATCH, sizeof(*keys));
-	uint64_t *values = calloc(BATCH, sizeof(*values));
-	int fd = bpf_map__fd(k->skel->maps.counts), err = 0;
+	size_t key_size = bpf_map__key_size(map), value_size = bpf_map__value_size(map);
+	char *keys = calloc(BATCH, key_size), *values = calloc(BATCH, value_size);
 	uint64_t cursor = 0; /* a hash map's batch position is a bucket number, 4 bytes */
 	bool first = true, end = false;
+	int err = 0;
 
 	if (!keys || !values)
 		err = -ENOMEM;
 	while (!err && !end) {
 		uint32_t n = BATCH;
 
-		err = bpf_map_lookup_batch(fd, first ? NULL : &cursor, &cursor, keys, values, &n, NULL);
+		err = call(bpf_map__fd(map), first ? NULL : &cursor, &cursor, keys, values, &n, NULL);
 		end = err == -ENOENT;
 		if (end)
 			err = 0;
 		first = false;
-		for (uint32_t i = 0; !err && i < n; i++)
-			err = visit(&keys[i], values[i], arg);
+		for (uint32_t i = 0; visit && !err && i < n; i++)
+			err = visit((void *)(keys + i * key_size), (void *)(values + i * value_size), arg);
 	}
 	free(keys);
 	free(values);
 	return err;
 }
 
+static const struct bpf_map *counts_of(const struct kernel *k, uint32_t sets)
+{
+	return kernel_get_set(k, PYBPF_COUNTS_SET(sets)).counts;
+}
+
+static struct kernel_set known_of(const struct kernel *k, uint32_t sets)
+{
+	return kernel_get_set(k, PYBPF_KNOWN_SET(sets));
+}
+
+int kernel_visit_counts(const struct kernel *k, kernel_count_visitor *visit, void *arg)
+{
+	return visit_map(counts_of(k, k->sets), bpf_map_lookup_batch, visit, arg);
+}
+
+uint32_t kernel_get_sets(const struct kernel *k)
+{
+	return k->sets;
+}
+
+/*
+ * Returns when all samples are done that were under way at the call: an update of a map of maps waits for the programs
+ * that may have found the old one there (maybe_wait_bpf_programs(), Linux 5.0, 1ae80cf31938).
+ */
+static int wait_for_samples(const struct kernel *k)
+{
+	uint32_t set = PYBPF_COUNTS_SET(k->sets);
+	int fd = bpf_map__fd(counts_of(k, k->sets));
+
+	return bpf_map__update_elem(k->skel->maps.counts_sets, &set, sizeof(set), &fd, sizeof(fd), 0);
+}
+
+int kernel_change_sets(struct kernel *k, bool forget)
+{
+	k->sets = PYBPF_OTHER_COUNTS(k->sets);
+	if (forget)
+		k->sets = PYBPF_OTHER_KNOWN(k->sets);
+	k->skel->bss->current_sets = k->sets;
+	return wait_for_samples(k);
+}
+
+int kernel_take_counts(struct kernel *k, kernel_count_visitor *visit, void *arg)
+{
+	uint32_t old = PYBPF_OTHER_COUNTS(k->sets);
+	__u64 *unsent = &k->skel->bss->unsent_stacks[PYBPF_COUNTS_SET(old)];
+	int err = visit_map(counts_of(k, old), bpf_map_lookup_and_delete_batch, visit, arg);
+
+	/* See count.h: a sample that has raised it must be done before the set is used again. */
+	if (err || !*unsent)
+		return err;
+	*unsent = 0;
+	return wait_for_samples(k);
+}
+
+int kernel_forget_known(struct kernel *k)
+{
+	struct kernel_set old = known_of(k, PYBPF_OTHER_KNOWN(k->sets));
+	int err = visit_map(old.stacks, bpf_map_lookup_and_delete_batch, NULL, NULL);
+
+	return err ?: visit_map(old.codes, bpf_map_lookup_and_delete_batch, NULL, NULL);
+}
+
 void kernel_delete_count(struct kernel *k, const struct pybpf_count_key *key)
 {
-	bpf_map_delete_elem(bpf_map__fd(k->skel->maps.counts), key);
+	bpf_map_delete_elem(bpf_map__fd(counts_of(k, k->sets)), key);
 }
 
 void kernel_delete_stack(struct kernel *k, uint64_t stack_id)
 {
-	bpf_map_delete_elem(bpf_map__fd(k->skel->maps.stacks), &stack_id);
+	bpf_map_delete_elem(bpf_map__fd(known_of(k, k->sets).stacks), &stack_id);
 }
 
 void kernel_delete_code(struct kernel *k, const struct pybpf_code_key *key)
 {
-	bpf_map_delete_elem(bpf_map__fd(k->skel->maps.codes), key);
+	bpf_map_delete_elem(bpf_map__fd(known_of(k, k->sets).codes), key);
 }
 
 void kernel_get_thread_name(const struct kernel *k, const struct pybpf_thread_key *key, struct pybpf_thread_name *name)

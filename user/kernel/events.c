@@ -32,9 +32,9 @@ int kernel_consume_events(struct kernel *k)
 	return n < 0 && n != -EINTR ? n : 0;
 }
 
-void kernel_refuse_new_stacks(struct kernel *k)
+void kernel_refuse_new_stacks(struct kernel *k, bool refuse)
 {
-	k->skel->bss->memory_full = true;
+	k->skel->bss->memory_full = refuse;
 }
 
 uint64_t kernel_get_first_sample_ns(const struct kernel *k)

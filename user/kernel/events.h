@@ -3,6 +3,7 @@
 #ifndef KERNEL_EVENTS_H
 #define KERNEL_EVENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,8 +19,8 @@ int kernel_get_events_fd(const struct kernel *k);
 /* Returns 0, -EAGAIN where take has said so, or another negative errno. */
 int kernel_consume_events(struct kernel *k);
 
-/* From now on stacks that are not known yet are lost, and counted as PYBPF_COUNT_MEMORY_FULL. */
-void kernel_refuse_new_stacks(struct kernel *k);
+/* From now on stacks that are not known yet are lost, and counted as PYBPF_COUNT_MEMORY_FULL; or are taken again. */
+void kernel_refuse_new_stacks(struct kernel *k, bool refuse);
 
 /* CLOCK_MONOTONIC ns of the first sample; 0: there was none. */
 uint64_t kernel_get_first_sample_ns(const struct kernel *k);

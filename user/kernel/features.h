@@ -7,6 +7,7 @@
 
 struct kernel_features {
 	bool bpf_loop;     /* 5.17 (e6f2dd0f8067): else the walk continues by tail calls */
+	bool cookies;      /* 5.15 (7adfc6c9b315): else all samples are of one kind */
 	bool task_regs;    /* 5.15 (dd6e10fbd9fb): else there are no registers where the kernel was interrupted */
 	bool task_storage; /* 6.4 (6ae9d5e99e1d): else a hash by thread */
 	/* 6.4 (d319f344561d), see compat_read_user() and compat_memory_is_current() in bpf/compat.bpf.h. */

@@ -46,8 +46,8 @@ struct kernel *kernel_new(const struct kernel_options *options)
 	libbpf_set_print(libbpf_says);
 	kernel_probe_features(&k->features);
 	if (options->without && kernel_disable_features(&k->features, options->without)) {
-		log_error("--without-kernel-feature %s: the features are bpf_loop, checked_reads, direct_reads, "
-			  "task_regs and task_storage",
+		log_error("--without-kernel-feature %s: the features are bpf_loop, checked_reads, cookies, "
+			  "direct_reads, task_regs and task_storage",
 			  options->without);
 		goto failed;
 	}
@@ -81,6 +81,15 @@ void kernel_free(struct kernel *k)
 bool kernel_uses_bpf_loop(const struct kernel *k)
 {
 	return k->features.bpf_loop;
+}
+
+struct kernel_set kernel_get_set(const struct kernel *k, int set)
+{
+	const struct pybpf_bpf *skel = k->skel;
+
+	if (set)
+		return (struct kernel_set){skel->maps.counts_2, skel->maps.stacks_2, skel->maps.codes_2};
+	return (struct kernel_set){skel->maps.counts, skel->maps.stacks, skel->maps.codes};
 }
 
 struct bpf_program *kernel_get_sampler_program(const struct kernel *k)

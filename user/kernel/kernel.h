@@ -29,10 +29,13 @@ struct kernel_options {
 	bool hold;    /* user space decides on each Python before it is sampled */
 	bool threads; /* tell threads apart */
 	bool times;   /* send the time of each sample */
+	bool rolling; /* counts are taken while samples are: there are two sets, see kernel_change_sets */
 	struct kernel_filter users, cgroups;
 	int cgroup_subsystem; /* of the v1 hierarchy that the cgroups are in, as the kernel numbers it; -1: v2 */
 	uint32_t max_processes, max_stacks;
-	enum kernel_source source;
+	enum kernel_source source;         /* of the timer */
+	const struct kernel_event *events; /* that are sampled in its place */
+	size_t nr_events;
 	const char *without; /* features that this kernel has and that are not to be used, or NULL */
 };
 

@@ -44,12 +44,16 @@ static int size_maps(struct kernel *k)
 	err = err ?: bpf_map__set_max_entries(skel->maps.cgroups, filter_size(&k->options.cgroups));
 	err = err ?: bpf_map__set_max_entries(skel->maps.process_events, PROCESS_RING_BYTES);
 	err = err ?: bpf_map__set_max_entries(skel->maps.mappings, (uint32_t)cpus);
-	err = err ?: bpf_map__set_max_entries(skel->maps.counts, stacks);
-	err = err ?: bpf_map__set_max_entries(skel->maps.stacks, stacks);
-	/* A program with more code objects than stacks has the rest read from the process. */
-	err = err ?: bpf_map__set_max_entries(skel->maps.codes, stacks);
+	for (int set = 0; set < PYBPF_SETS && !err; set++) {
+		const struct kernel_set maps = kernel_get_set(k, set);
+
+		err = bpf_map__set_max_entries(maps.counts, stacks);
+		err = err ?: bpf_map__set_max_entries(maps.stacks, stacks);
+		/* A program with more code objects than stacks has the rest read from the process. */
+		err = err ?: bpf_map__set_max_entries(maps.codes, stacks);
+	}
 	err = err ?: bpf_map__set_max_entries(skel->maps.thread_names, k->options.threads ? MAX_THREAD_NAMES : 1);
-	err = err ?: bpf_map__set_max_entries(skel->maps.scratches, (uint32_t)cpus);
+	err = err ?: bpf_map__set_max_entries(skel->maps.scratches, (uint32_t)cpus * PYBPF_CONTEXTS);
 	err = err ?: bpf_map__set_max_entries(skel->maps.bounces, (uint32_t)cpus);
 	err = err ?: bpf_map__set_max_entries(skel->maps.events, RING_BYTES);
 	return err;
@@ -60,10 +64,18 @@ static int choose_programs(struct kernel *k)
 	struct pybpf_bpf *skel = k->skel;
 	bool loop = k->features.bpf_loop;
 	struct host_clock_offsets offsets;
+	struct kernel_event_needs needs;
 	int err = host_clock_offsets(&offsets);
+
+	err = err ?: kernel_check_events(k, &needs);
+	if (err)
+		return err;
 
 	skel->rodata->cfg_direct_reads = k->features.direct_reads;
 	skel->rodata->cfg_checked_reads = k->features.checked_reads;
+	skel->rodata->cfg_rolling = k->options.rolling;
+	skel->rodata->cfg_kind = needs.kind;
+	skel->rodata->cfg_cookies = needs.cookies;
 	skel->rodata->cfg_task_regs = k->features.task_regs;
 	skel->rodata->cfg_task_storage = k->features.task_storage;
 	skel->rodata->cfg_pidns_inum = host_pid_namespace();
@@ -82,6 +94,7 @@ static int choose_programs(struct kernel *k)
 	skel->rodata->cfg_include_cgroups = k->options.cgroups.nr_included;
 	skel->rodata->cfg_cgroup_subsystem = k->options.cgroup_subsystem;
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_loop, loop);
+	err = err ?: bpf_program__set_autoload(skel->progs.sample_tracepoint, needs.tracepoints);
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_chain, !loop);
 	err = err ?: bpf_program__set_autoload(skel->progs.chain_walk, !loop);
 	err = err ?: bpf_program__set_autoload(skel->progs.chain_finish, !loop);
@@ -92,6 +105,33 @@ static int choose_programs(struct kernel *k)
 		err = err ?: bpf_map__set_max_entries(skel->maps.thread_hash, 1);
 	if (k->features.direct_reads)
 		err = err ?: bpf_map__set_autocreate(skel->maps.bounces, false);
+	for (int set = 1; set < PYBPF_SETS && !k->options.rolling; set++) {
+		const struct kernel_set maps = kernel_get_set(k, set);
+
+		err = err ?: bpf_map__set_autocreate(maps.counts, false) ?: bpf_map__set_autocreate(maps.stacks, false);
+		err = err ?: bpf_map__set_autocreate(maps.codes, false);
+	}
+	return err;
+}
+
+static int put_map(const struct bpf_map *sets, uint32_t set, const struct bpf_map *map)
+{
+	int fd = bpf_map__fd(map);
+
+	return bpf_map__update_elem(sets, &set, sizeof(set), &fd, sizeof(fd), 0);
+}
+
+static int fill_sets(const struct kernel *k)
+{
+	int err = 0;
+
+	for (uint32_t set = 0; k->options.rolling && set < PYBPF_SETS && !err; set++) {
+		const struct kernel_set maps = kernel_get_set(k, (int)set);
+
+		err = put_map(k->skel->maps.counts_sets, set, maps.counts);
+		err = err ?: put_map(k->skel->maps.stacks_sets, set, maps.stacks);
+		err = err ?: put_map(k->skel->maps.codes_sets, set, maps.codes);
+	}
 	return err;
 }
 
@@ -155,6 +195,7 @@ static int load_with(struct kernel *k, uint32_t log_level)
 	err = size_maps(k);
 	err = err ?: choose_programs(k);
 	err = err ?: pybpf_bpf__load(k->skel);
+	err = err ?: fill_sets(k);
 	err = err ?: fill_chain(k);
 	err = err ?: fill_bounces(k);
 	err = err ?: fill_filter(k->skel->maps.users, &k->options.users);

@@ -20,23 +20,29 @@
 #define JITTER_TICKS 64
 #define JITTER_MIN_S 1.0
 
-static int open_event(enum kernel_source source, int cpu, unsigned freq)
+static struct kernel_event timer_of(enum kernel_source source)
+{
+	if (source == KERNEL_SOURCE_CYCLES)
+		return (struct kernel_event){.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES};
+	return (struct kernel_event){.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK};
+}
+
+static int open_event(const struct kernel_event *event, int cpu, unsigned freq)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.freq = 1,
-		.sample_freq = freq,
+		.type = event->type,
+		.config = event->config,
 		/* An idle CPU runs nobody's Python; without this its timer would wake it for nothing. */
 		.exclude_idle = 1,
 	};
 	int fd;
 
-	if (source == KERNEL_SOURCE_CYCLES) {
-		attr.type = PERF_TYPE_HARDWARE;
-		attr.config = PERF_COUNT_HW_CPU_CYCLES;
+	if (event->period) {
+		attr.sample_period = event->period;
 	} else {
-		attr.type = PERF_TYPE_SOFTWARE;
-		attr.config = PERF_COUNT_SW_CPU_CLOCK;
+		attr.freq = 1;
+		attr.sample_freq = freq;
 	}
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
@@ -44,7 +50,8 @@ static int open_event(enum kernel_source source, int cpu, unsigned freq)
 
 int kernel_probe_source(enum kernel_source source)
 {
-	int fd = open_event(source, 0, 1);
+	const struct kernel_event timer = timer_of(source);
+	int fd = open_event(&timer, 0, 1);
 
 	if (fd < 0)
 		return fd;
@@ -52,10 +59,65 @@ int kernel_probe_source(enum kernel_source source)
 	return 0;
 }
 
-static int attach_cpu(struct kernel *k, int cpu)
+/* Samples of one kind need no cookie, see kind_of() in bpf/pybpf.bpf.c. */
+static bool kinds_differ(const struct kernel_options *options)
 {
+	for (size_t i = 1; i < options->nr_events; i++) {
+		if (options->events[i].kind != options->events[0].kind)
+			return true;
+	}
+	return false;
+}
+
+static bool has_tracepoint(const struct kernel_options *options)
+{
+	for (size_t i = 0; i < options->nr_events; i++) {
+		if (options->events[i].category)
+			return true;
+	}
+	return false;
+}
+
+int kernel_check_events(const struct kernel *k, struct kernel_event_needs *needs)
+{
+	needs->tracepoints = has_tracepoint(&k->options);
+	needs->cookies = kinds_differ(&k->options);
+	needs->kind = k->options.nr_events ? k->options.events[0].kind : PYBPF_KIND_CPU;
+	if (needs->cookies && !k->features.cookies) {
+		log_error("samples of several kinds at once need Linux 5.15 or newer");
+		return -ENOTSUP;
+	}
+	if (needs->tracepoints && !k->features.bpf_loop) {
+		log_error("samples of tracepoints need Linux 5.17 or newer, whose verifier takes the program in one "
+			  "part");
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+static int attach_tracepoint(struct kernel *k, const struct kernel_event *event)
+{
+	const struct bpf_tracepoint_opts opts = {.sz = sizeof(opts), .bpf_cookie = event->kind};
 	struct kernel_sampler *sampler = &k->sampler;
-	int fd = open_event(k->options.source, cpu, sampler->freq), err;
+	struct bpf_link *link = bpf_program__attach_tracepoint_opts(k->skel->progs.sample_tracepoint, event->category,
+								    event->name, k->features.cookies ? &opts : NULL);
+	int err;
+
+	if (!link) {
+		err = -errno;
+		log_error("cannot attach the sampler to tracepoint %s:%s: %s", event->category, event->name,
+			  strerror(-err));
+		return err;
+	}
+	sampler->attached[sampler->count++] = (struct kernel_attached){.link = link, .fd = -1};
+	return 0;
+}
+
+static int attach_cpu(struct kernel *k, const struct kernel_event *event, int cpu)
+{
+	const struct bpf_perf_event_opts opts = {.sz = sizeof(opts), .bpf_cookie = event->kind};
+	struct kernel_sampler *sampler = &k->sampler;
+	int fd = open_event(event, cpu, sampler->freq), err;
 	struct bpf_link *link;
 
 	/* Offline: nothing runs there. */
@@ -66,7 +128,8 @@ static int attach_cpu(struct kernel *k, int cpu)
 			  strerror(-fd));
 		return fd;
 	}
-	link = bpf_program__attach_perf_event(kernel_get_sampler_program(k), fd);
+	link = bpf_program__attach_perf_event_opts(kernel_get_sampler_program(k), fd,
+						   k->features.cookies ? &opts : NULL);
 	if (!link) {
 		err = -errno;
 		log_error("cannot attach the sampler to the perf event on CPU %d: %s; see `pybpf doctor`", cpu,
@@ -74,37 +137,59 @@ static int attach_cpu(struct kernel *k, int cpu)
 		close(fd);
 		return err;
 	}
-	sampler->fds[sampler->count] = fd;
-	sampler->links[sampler->count++] = link;
+	sampler->attached[sampler->count++] = (struct kernel_attached){
+		.link = link,
+		.fd = event->period ? -1 : fd,
+		.is_clock = event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_CPU_CLOCK,
+	};
 	return 0;
+}
+
+static int attach_event(struct kernel *k, const struct kernel_event *event, int cpus)
+{
+	int before = k->sampler.count, err = 0;
+
+	if (event->category)
+		return attach_tracepoint(k, event);
+	for (int cpu = 0; cpu < cpus && !err; cpu++)
+		err = attach_cpu(k, event, cpu);
+	if (!err && k->sampler.count == before) {
+		log_error("no CPU could be sampled; see `pybpf doctor`");
+		err = -ENODEV;
+	}
+	if (k->sampler.count - before > k->sampled_cpus)
+		k->sampled_cpus = k->sampler.count - before;
+	return err;
+}
+
+static void choose_events(struct kernel *k)
+{
+	struct kernel_sampler *sampler = &k->sampler;
+
+	if (k->options.source == KERNEL_SOURCE_AUTO)
+		k->options.source =
+			kernel_probe_source(KERNEL_SOURCE_CYCLES) ? KERNEL_SOURCE_CPU_CLOCK : KERNEL_SOURCE_CYCLES;
+	sampler->timer = timer_of(k->options.source);
+	sampler->events = k->options.nr_events ? k->options.events : &sampler->timer;
+	sampler->nr_events = k->options.nr_events ?: 1;
 }
 
 int kernel_attach_sampler(struct kernel *k, unsigned freq)
 {
-	int cpus = libbpf_num_possible_cpus(), err = 0, *fds;
-	struct bpf_link **links;
+	int cpus = libbpf_num_possible_cpus(), err = 0;
+	struct kernel_sampler *sampler = &k->sampler;
 
 	if (cpus < 0)
 		return cpus;
-	links = calloc((size_t)cpus, sizeof(*links));
-	fds = calloc((size_t)cpus, sizeof(*fds));
-	if (!links || !fds) {
-		free(links);
-		free(fds);
+	*sampler = (struct kernel_sampler){.freq = freq};
+	choose_events(k);
+	sampler->attached = calloc(sampler->nr_events * (size_t)cpus, sizeof(*sampler->attached));
+	if (!sampler->attached) {
 		log_error("out of memory while starting");
 		return -ENOMEM;
 	}
-	k->sampler = (struct kernel_sampler){.links = links, .fds = fds, .freq = freq};
-	if (k->options.source == KERNEL_SOURCE_AUTO)
-		k->options.source =
-			kernel_probe_source(KERNEL_SOURCE_CYCLES) ? KERNEL_SOURCE_CPU_CLOCK : KERNEL_SOURCE_CYCLES;
-	for (int cpu = 0; cpu < cpus && !err; cpu++)
-		err = attach_cpu(k, cpu);
-	if (!err && !k->sampler.count) {
-		log_error("no CPU could be sampled; see `pybpf doctor`");
-		err = -ENODEV;
-	}
-	k->sampled_cpus = k->sampler.count;
+	for (size_t i = 0; i < sampler->nr_events && !err; i++)
+		err = attach_event(k, &sampler->events[i], cpus);
 	if (err)
 		kernel_detach_sampler(k);
 	return err;
@@ -134,13 +219,13 @@ double kernel_vary_rate(struct kernel *k)
 	/* The period under way is given up, which is half of one on average. */
 	rate = sampler->freq * (1 + shift) + 0.5 / seconds;
 	for (int i = 0; i < sampler->count; i++) {
+		const struct kernel_attached *attached = &sampler->attached[i];
 		/* The CPU clock counts nanoseconds, and the kernel has made a period of its rate
 		 * (perf_swevent_init_hrtimer). */
-		uint64_t value =
-			k->options.source == KERNEL_SOURCE_CYCLES ? (uint64_t)(rate + 0.5) : (uint64_t)(1e9 / rate);
+		uint64_t value = attached->is_clock ? (uint64_t)(1e9 / rate) : (uint64_t)(rate + 0.5);
 
 		/* Where it fails (no more than the kernel's highest rate is allowed), the old rate is as good. */
-		if (ioctl(sampler->fds[i], PERF_EVENT_IOC_PERIOD, &value))
+		if (attached->fd >= 0 && ioctl(attached->fd, PERF_EVENT_IOC_PERIOD, &value))
 			log_debug("cannot vary the rate of perf event %d: %s", i, strerror(errno));
 	}
 	return seconds;
@@ -151,9 +236,8 @@ void kernel_detach_sampler(struct kernel *k)
 	struct kernel_sampler *sampler = &k->sampler;
 
 	for (int i = 0; i < sampler->count; i++)
-		bpf_link__destroy(sampler->links[i]);
-	free(sampler->links);
-	free(sampler->fds);
+		bpf_link__destroy(sampler->attached[i].link);
+	free(sampler->attached);
 	memset(sampler, 0, sizeof(*sampler));
 }
 

@@ -1,25 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The timer: one perf event on each CPU, with the sampler attached. */
+/* What samples are taken by: the timer, or other events, on each CPU. */
 #ifndef KERNEL_SAMPLER_H
 #define KERNEL_SAMPLER_H
 
+#include <stdint.h>
+
 struct kernel;
 
+/* What the timer counts. */
 enum kernel_source {
 	KERNEL_SOURCE_AUTO = 0, /* cycles where there is a PMU, else the CPU clock */
 	KERNEL_SOURCE_CYCLES,
 	KERNEL_SOURCE_CPU_CLOCK,
 };
 
+/* A source of samples: a perf event, or a tracepoint. */
+struct kernel_event {
+	const char *category, *name; /* of a tracepoint; NULL: it is a perf event */
+	uint32_t type;               /* of a perf event, as the next in struct perf_event_attr */
+	uint64_t config;
+	uint64_t period; /* of a perf event: each how manieth is sampled; 0: at the rate of kernel_attach_sampler */
+	uint32_t kind;   /* enum pybpf_kind */
+};
+
 /*
- * Opens an event of freq Hz on every online CPU and attaches the sampler. Returns 0, or negative errno after reporting
- * what failed.
+ * Opens the timer, or the events of the options in its place, on every online CPU and attaches the sampler. freq: Hz,
+ * of the timer and of events without a period. Returns 0, or negative errno after reporting what failed.
  */
 int kernel_attach_sampler(struct kernel *k, unsigned freq);
 /*
- * Gives each event another rate close to its own and begins its period anew. A program that does the same things in a
- * cycle of the timer's length (or of a multiple, or a part) would else be met in the same part of its cycle always.
- * Returns after how many seconds this is to be done again. Over such times the rate is freq.
+ * Gives each event that has a rate another one close to its own and begins its period anew. A program that does the
+ * same things in a cycle of the timer's length (or of a multiple, or a part) would else be met in the same part of its
+ * cycle always. Returns after how many seconds this is to be done again. Over such times the rate is freq.
  */
 double kernel_vary_rate(struct kernel *k);
 /* Stops the timer; no program runs any more when it returns. May be called twice. */

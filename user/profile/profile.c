@@ -153,6 +153,12 @@ uint32_t profile_find_sample(const struct profile *p, uint32_t stack, uint32_t p
 	return intern_find(&p->samples, &sample);
 }
 
+void profile_clear_samples(struct profile *p)
+{
+	intern_free(&p->samples);
+	p->nr_events = 0;
+}
+
 int profile_add_event(struct profile *p, uint64_t time_ns, uint32_t sample, uint32_t value)
 {
 	if (array_reserve(&p->events, &p->events_room, p->nr_events + 1, sizeof(*p->events)))

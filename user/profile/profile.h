@@ -127,6 +127,8 @@ uint32_t profile_add_thread(struct profile *p, uint32_t process, int32_t tid, co
 int profile_add_sample(struct profile *p, uint32_t stack, uint32_t process, uint32_t thread, uint64_t value);
 /* The index of the samples of that stack, process and thread, or PROFILE_NONE. */
 uint32_t profile_find_sample(const struct profile *p, uint32_t stack, uint32_t process, uint32_t thread);
+/* Takes all samples and their events out; frames, stacks, processes and threads stay. */
+void profile_clear_samples(struct profile *p);
 /* Says when some of a sample's value was taken, which is in the sample already. Returns 0 or -ENOMEM. */
 int profile_add_event(struct profile *p, uint64_t time_ns, uint32_t sample, uint32_t value);
 /* The measure's texts are copied. Until set it is "samples" in "count", of no period. Returns 0 or -ENOMEM. */

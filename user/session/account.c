@@ -108,6 +108,17 @@ static bool write_value(const struct session_account *a, const struct entry *e, 
 	return false;
 }
 
+uint64_t session_account_asked(const struct session_account *a)
+{
+#define ASKED_SHARE(name)       0
+#define LOST_SHARE(name)        a->counters[PYBPF_COUNT_##name]
+#define WITHOUT_SHARE(name)     a->counters[PYBPF_COUNT_##name]
+#define PYTHON_SHARE(name)      a->counters[PYBPF_COUNT_##name]
+#define INCOMPLETE_SHARE(name)  0
+#define SHARE(name, class, ...) +class##_SHARE(name)
+	return PYBPF_COUNTERS(SHARE);
+}
+
 uint64_t session_account_lost(const struct session_account *a)
 {
 	uint64_t lost = 0;

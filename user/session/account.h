@@ -7,6 +7,8 @@
 
 #include "session/session.h"
 
+/* All samples that the kernel counted, by what became of them. */
+uint64_t session_account_asked(const struct session_account *account);
 /* The sum of what was lost, by any cause. */
 uint64_t session_account_lost(const struct session_account *account);
 /* Puts account and facts of the run into the profile. Returns 0 or -ENOMEM. */

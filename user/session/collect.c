@@ -60,11 +60,16 @@ static void add_undecided(struct session *s, const struct processes_record *proc
 		return;
 	else if (state == PROCESSES_OTHER)
 		what = PYBPF_COUNT_NO_INTERPRETER;
-	s->counters[PYBPF_COUNT_ASKED] += value;
 	s->counters[what] += value;
 }
 
-static int add_count(struct session *s, const struct pybpf_count_key *key, uint64_t value)
+/* What a count is worth in the profile, whose measure is that of one kind. */
+static uint64_t value_of(const struct pybpf_count_key *key, const struct pybpf_count *count)
+{
+	return key->kind == PYBPF_KIND_CPU ? count->count : count->value;
+}
+
+int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
 	struct processes_record *process = processes_find_record(s->processes, key->proc_id);
 	uint32_t stack, owner, thread;
@@ -74,16 +79,16 @@ static int add_count(struct session *s, const struct pybpf_count_key *key, uint6
 	if (process)
 		process->wanted = true;
 	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED) {
-		add_undecided(s, process, value);
+		add_undecided(s, process, count->count);
 		return 0;
 	}
 	stack = session_stacks_find(s->stacks, key->stack_id);
 	if (!process || stack == PROFILE_NONE) {
-		s->unsent += value;
+		s->unsent += count->count;
 		return 0;
 	}
 	err = owners_of(s, key, process, &owner, &thread);
-	err = err ?: profile_add_sample(s->profile, stack, owner, thread, value);
+	err = err ?: profile_add_sample(s->profile, stack, owner, thread, value_of(key, count));
 	if (err || !s->options.times)
 		return err;
 	return session_times_know(&s->times, key, profile_find_sample(s->profile, stack, owner, thread));
@@ -98,8 +103,9 @@ struct pass {
 	size_t nr_taken, taken_room;
 };
 
-static bool is_of_pass(const struct pass *pass, const struct pybpf_count_key *key)
+static bool is_of_pass(const struct pybpf_count_key *key, void *arg)
 {
+	const struct pass *pass = arg;
 	const struct processes_record *process;
 
 	if (pass->all)
@@ -116,14 +122,14 @@ static int note_taken(struct pass *pass, const struct pybpf_count_key *key)
 	return 0;
 }
 
-static int take_count(const struct pybpf_count_key *key, uint64_t value, void *arg)
+static int take_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)
 {
 	struct pass *pass = arg;
 	int err;
 
-	if (!is_of_pass(pass, key))
+	if (!is_of_pass(key, arg))
 		return 0;
-	err = add_count(pass->session, key, value);
+	err = session_add_count(pass->session, key, count);
 	return err || pass->all ? err : note_taken(pass, key);
 }
 
@@ -195,6 +201,7 @@ int session_collect_ended(struct session *s, double now)
 	processes_settle_ended(s->processes);
 	processes_visit_ended(s->processes, pass.before, finish_process, s);
 	err = s->error ?: kernel_visit_counts(s->kernel, take_count, &pass);
+	err = err ?: session_settle_carried(s, is_of_pass, &pass);
 	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
 	if (!err) {
 		delete_taken(&pass);
@@ -245,6 +252,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	err = err ?: session_stacks_finish(s->stacks);
 	err = err ?: kernel_read_counters(s->kernel, account->counters);
 	err = err ?: kernel_visit_counts(s->kernel, take_count, &all);
+	err = err ?: session_settle_carried(s, is_of_pass, &all);
 	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
 	profile_sort_events(s->profile);
 	if (!err && s->sources)
@@ -256,6 +264,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	}
 	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
 		account->counters[i] += s->counters[i];
+	account->counters[PYBPF_COUNT_ASKED] = session_account_asked(account);
 	account->unsent = s->unsent;
 	processes_get_counts(s->processes, &account->processes);
 	account->lost = session_account_lost(account);

@@ -3,6 +3,7 @@
 #ifndef SESSION_INTERNAL_H
 #define SESSION_INTERNAL_H
 
+#include "session/epochs.h"
 #include "session/session.h"
 #include "kernel/kernel.h"
 #include "processes/processes.h"
@@ -17,6 +18,7 @@ struct session {
 	struct profile *profile;
 	struct session_stacks *stacks;
 	struct session_times times;
+	struct session_epochs epochs;
 	struct session_sources *sources; /* NULL unless asked for */
 	struct processes *processes;
 	uint64_t attach_ns, detach_ns;         /* CLOCK_MONOTONIC */
@@ -31,6 +33,15 @@ struct session {
 	uint64_t counters[PYBPF_NR_COUNTERS];
 	uint64_t unsent;
 };
+
+/* Makes a profile and a table of its stacks, in place of those that there are. Returns 0 or -ENOMEM. */
+int session_new_profile(struct session *s);
+
+/* Takes a record that the kernel sent. Returns 0 or negative errno. */
+int session_take_event(struct session *s, const struct pybpf_event *event);
+
+/* Puts a count into the profile, or where it is lost. Returns 0 or -ENOMEM. */
+int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count);
 
 /* Puts facts, measure and account of the run into the profile. Returns 0 or -ENOMEM. */
 int session_describe(struct session *s, const struct session_account *account);

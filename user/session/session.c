@@ -23,8 +23,10 @@
  */
 #define CONSUME_NS 5000000
 
-static int take_event(struct session *s, const struct pybpf_event *event)
+int session_take_event(struct session *s, const struct pybpf_event *event)
 {
+	if (session_must_wait(s, event))
+		return session_put_aside(s, event);
 	switch (event->type) {
 	case PYBPF_EVENT_CODE:
 		return pysym_add_code(s->pysym, (const void *)event, event->size);
@@ -43,10 +45,10 @@ static int on_event(void *ctx, void *data, size_t size)
 
 	if (size < sizeof(*event) || event->size > size)
 		return 0;
-	err = take_event(s, event);
+	err = session_take_event(s, event);
 	if (err == -ENOENT) {
 		/* What tells of its process is in the other buffer, unless that was full: then the stack is lost. */
-		err = processes_consume_events(s->processes) ?: take_event(s, event);
+		err = processes_consume_events(s->processes) ?: session_take_event(s, event);
 		if (err == -ENOENT)
 			err = 0;
 	}
@@ -72,7 +74,7 @@ static void keep_memory(struct session *s, double now)
 	if (procfs_rss(getpid(), &kib) || kib * 1024 + s->map_bytes < s->options.max_memory)
 		return;
 	s->memory_full = true;
-	kernel_refuse_new_stacks(s->kernel);
+	kernel_refuse_new_stacks(s->kernel, true);
 	log_warn("the memory limit of %llu MiB is reached: new stacks are not kept any more, see --max-memory",
 		 (unsigned long long)(s->options.max_memory >> 20));
 }
@@ -93,12 +95,15 @@ static struct kernel *new_kernel(const struct session_options *options)
 		.hold = options->names != NULL,
 		.threads = options->threads,
 		.times = options->times,
+		.rolling = options->rolling,
 		.users = options->users,
 		.cgroups = options->cgroups,
 		.cgroup_subsystem = options->cgroup_subsystem,
 		.max_processes = options->max_processes,
 		.max_stacks = options->max_stacks,
 		.source = options->source,
+		.events = options->events,
+		.nr_events = options->nr_events,
 		.without = options->without,
 	};
 
@@ -119,6 +124,25 @@ static struct processes *new_processes(const struct session *s)
 	return processes_new(&options, s->kernel, s->pysym);
 }
 
+int session_new_profile(struct session *s)
+{
+	struct profile *profile = profile_new();
+	struct session_stacks *stacks = profile ? session_stacks_new(s->pysym, profile) : NULL;
+
+	if (!stacks) {
+		profile_free(profile);
+		return -ENOMEM;
+	}
+	profile_set_roots(profile, s->options.roots);
+	if (s->options.sources)
+		session_stacks_tell_files(stacks, met_file, s);
+	session_stacks_free(s->stacks);
+	profile_free(s->profile);
+	s->stacks = stacks;
+	s->profile = profile;
+	return 0;
+}
+
 struct session *session_new(const struct session_options *options)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -127,13 +151,13 @@ struct session *session_new(const struct session_options *options)
 		goto no_memory;
 	s->options = *options;
 	session_times_init(&s->times);
+	session_epochs_init(&s->epochs);
 	s->kernel = new_kernel(options);
 	if (!s->kernel || kernel_load(s->kernel))
 		goto failed;
 	s->pysym = pysym_new(options->lines, options->full_filenames);
 	s->profile = profile_new();
-	s->stacks = session_stacks_new(s->pysym, s->profile);
-	if (!s->pysym || !s->profile || !s->stacks)
+	if (!s->pysym || session_new_profile(s))
 		goto no_memory;
 	s->processes = new_processes(s);
 	if (!s->processes)
@@ -142,11 +166,9 @@ struct session *session_new(const struct session_options *options)
 		s->sources = session_sources_new(s);
 		if (!s->sources)
 			goto no_memory;
-		session_stacks_tell_files(s->stacks, met_file, s);
 	}
 	pysym_look_at_paths_by(s->pysym, source_file_shown_at);
 	s->map_bytes = kernel_get_map_bytes(s->kernel);
-	profile_set_roots(s->profile, options->roots);
 	if (kernel_open_events(s->kernel, on_event, s))
 		goto failed;
 	if (options->measure_kernel)
@@ -167,6 +189,7 @@ void session_free(struct session *s)
 	processes_free(s->processes);
 	session_stacks_free(s->stacks);
 	session_times_free(&s->times);
+	session_epochs_free(&s->epochs);
 	session_sources_free(s->sources);
 	pysym_free(s->pysym);
 	profile_free(s->profile);

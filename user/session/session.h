@@ -42,8 +42,11 @@ struct session_options {
 	uint64_t max_memory; /* bytes */
 	unsigned freq;       /* Hz */
 	enum kernel_source source;
+	const struct kernel_event *events; /* that are sampled in place of the timer */
+	size_t nr_events;
 	bool threads;        /* tell threads apart */
 	bool times;          /* keep the time of each sample */
+	bool rolling;        /* the profile is taken in parts, by session_end_epoch: for a run without end */
 	bool containers;     /* find out which container each process is in */
 	bool sources;        /* keep the source text of the files that samples are in most */
 	bool measure_kernel; /* have the kernel measure its programs' time */
@@ -123,6 +126,14 @@ bool session_all_ended(const struct session *s);
 bool session_python_found(const struct session *s);
 /* Does the walk use bpf_loop? Else a chain of programs. */
 bool session_uses_bpf_loop(const struct session *s);
+
+/*
+ * Of a rolling session: calls take with a profile of what was counted since the last call, while samples are taken.
+ * What cannot be told yet (a stack that has not come, a process that is not decided) is in a later one; session_collect
+ * has the last. forget: stacks, code objects and profile begin anew, so that what is gone takes no more memory. Returns
+ * 0 or negative errno.
+ */
+int session_end_epoch(struct session *s, bool forget, int (*take)(const struct profile *profile, void *arg), void *arg);
 
 /* Samples and distinct stacks so far, for a progress line. */
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);

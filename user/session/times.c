@@ -26,6 +26,11 @@ void session_times_free(struct session_times *t)
 	session_times_init(t);
 }
 
+void session_times_forget(struct session_times *t)
+{
+	intern_free(&t->samples);
+}
+
 int session_times_add(struct session_times *t, const struct pybpf_time_event *event, size_t size)
 {
 	if (size < sizeof(*event))
@@ -51,13 +56,7 @@ int session_times_settle(struct session_times *t, struct profile *profile, uint6
 
 	for (size_t i = 0; i < t->count; i++) {
 		const struct pybpf_time_event *event = &t->waiting[i];
-		const struct pybpf_count_key key = {
-			.stack_id = event->stack_id,
-			.proc_id = event->proc_id,
-			.tid = event->tid,
-			.tid_start_ms = event->tid_start_ms,
-		};
-		uint32_t at = err ? INTERN_NONE : intern_find(&t->samples, &key);
+		uint32_t at = err ? INTERN_NONE : intern_find(&t->samples, &event->key);
 
 		if (at == INTERN_NONE) {
 			t->waiting[kept++] = *event;

@@ -19,6 +19,9 @@ struct session_times {
 void session_times_init(struct session_times *t);
 void session_times_free(struct session_times *t);
 
+/* No sample is known any more: the profile has lost them. */
+void session_times_forget(struct session_times *t);
+
 /* Takes a record of size bytes. Returns 0, -EBADMSG or -ENOMEM. */
 int session_times_add(struct session_times *t, const struct pybpf_time_event *event, size_t size);
 

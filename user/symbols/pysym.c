@@ -80,7 +80,7 @@ static struct process *find_process(const struct pysym *s, uint64_t proc_id)
 	return i == INTERN_NONE ? NULL : process_at(s, i);
 }
 
-static void free_process(struct pysym *s, struct process *process)
+static void forget_codes(struct pysym *s, struct process *process)
 {
 	for (uint32_t i = 0; i < process->codes.count; i++)
 		pysym_function_drop(&s->functions, ((struct code *)intern_item(&process->codes, i))->function);
@@ -88,6 +88,11 @@ static void free_process(struct pysym *s, struct process *process)
 		pysym_path_drop(&s->functions, ((struct file *)intern_item(&process->files, i))->path);
 	intern_free(&process->codes);
 	intern_free(&process->files);
+}
+
+static void free_process(struct pysym *s, struct process *process)
+{
+	forget_codes(s, process);
 	if (s->last == process)
 		s->last = NULL;
 	intern_remove(&s->processes, intern_find(&s->processes, &process->proc_id));
@@ -146,6 +151,12 @@ void pysym_remove_process(struct pysym *s, uint64_t proc_id)
 
 	if (process)
 		free_process(s, process);
+}
+
+void pysym_forget_codes(struct pysym *s)
+{
+	for (uint32_t i = 0; i < s->processes.count; i++)
+		forget_codes(s, process_at(s, i));
 }
 
 void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void *arg, uint64_t code, uint32_t sig),

@@ -58,6 +58,9 @@ bool pysym_has_process(const struct pysym *s, uint64_t proc_id);
 /* Forgets a process and its code objects; one that is not known is none to forget. */
 void pysym_remove_process(struct pysym *s, uint64_t proc_id);
 
+/* Forgets the code objects of all processes, which stay known. */
+void pysym_forget_codes(struct pysym *s);
+
 /* Calls visit for each known code object of a process. */
 void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void *arg, uint64_t code, uint32_t sig),
 		     void *arg);

@@ -141,7 +141,7 @@ static int build(struct session_stacks *t, const struct pybpf_stack_event *event
 		const struct pybpf_frame *frame = &frames[frame_slot(event, i)];
 		int err = 0;
 
-		if (frame->code == PYBPF_CODE_INTERPRETER)
+		if (frame->kind == PYBPF_FRAME_MARKER)
 			stack = push_note(t, stack, "[another interpreter]");
 		else
 			err = push_frame(t, event, frame, &stack);

@@ -8,10 +8,8 @@ static struct pybpf_time_event record(uint64_t stack_id, uint32_t tid, uint64_t 
 {
 	return (struct pybpf_time_event){
 		.event = {.type = PYBPF_EVENT_TIME, .size = sizeof(struct pybpf_time_event)},
-		.stack_id = stack_id,
 		.time_ns = time_ns,
-		.proc_id = 1,
-		.tid = tid,
+		.key = {.stack_id = stack_id, .proc_id = 1, .tid = tid},
 	};
 }
 
@@ -81,8 +79,8 @@ static void test_whose(void **unused)
 	for (uint32_t i = 0; i < 3; i++) {
 		struct pybpf_time_event event = record(7, 1, 1000 + i);
 
-		event.proc_id = keys[i].proc_id;
-		event.tid_start_ms = keys[i].tid_start_ms;
+		event.key.proc_id = keys[i].proc_id;
+		event.key.tid_start_ms = keys[i].tid_start_ms;
 		assert_int_equal(session_times_add(&t, &event, sizeof(event)), 0);
 		assert_int_equal(session_times_know(&t, &keys[i], 40 + i), 0);
 	}

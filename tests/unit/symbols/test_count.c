@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bpf/count.h on several CPUs, in every order of what they do to the maps: no stack is left that nobody sends. */
+/*
+ * bpf/count.h on several CPUs, in every order of what they do to the maps, while user space changes the sets: no stack
+ * is left that nobody sends, and what user space takes and what is left add up to what was counted.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,9 +20,10 @@
 #define SAMPLES 2 /* of one CPU */
 #define STACKS  3
 #define THREADS 2
-#define TURNS   256 /* decisions of one run, at most */
+#define TURNS   512 /* decisions of one run, at most */
 #define STACK   (256 << 10)
 #define RANDOM  20000
+#define USER    CPUS /* the coroutine of user space, beside those of the CPUs */
 
 /* A key of map counts. */
 struct sample {
@@ -32,23 +36,44 @@ struct plan {
 	bool unsent[STACKS]; /* at first: counted, not sent */
 	int room;            /* of map counts */
 	bool stacks_fail;    /* map stacks may refuse a new one */
+	int swaps;           /* of the sets, while the samples are taken */
+	unsigned known;      /* bits: at which of them what user space knows is changed as well */
 };
 
 static const struct plan *plan;
 
-/* The maps: counts by stack and thread, and whether a stack is in map stacks. counts and stacks are only names. */
-static struct {
-	__u64 value[STACKS][THREADS];
-	bool counted[STACKS][THREADS], stack[STACKS], sent[STACKS];
+/* The maps: counts by stack and thread, and whether a stack is in map stacks. */
+static struct counts {
+	struct pybpf_count entry[STACKS][THREADS];
+	bool counted[STACKS][THREADS];
 	int entries;
-} world;
-static int counts, stacks;
+	__u32 sets; /* that were chosen together with it */
+} counts[PYBPF_SETS];
+static struct stacks {
+	bool stack[STACKS], sent[STACKS];
+} stacks[PYBPF_SETS];
 
-/* Each CPU is a coroutine that gives way before whatever another one can see. */
-static ucontext_t scheduler, cpus[CPUS];
-static char *cpu_stacks[CPUS];
-static bool done[CPUS];
+static __u32 current_sets;
+static int user_owns; /* the set of counts that no sample may use now, or -1 */
+
+static void *counts_of(__u32 sets)
+{
+	assert_int_not_equal(PYBPF_COUNTS_SET(sets), user_owns);
+	return &counts[PYBPF_COUNTS_SET(sets)];
+}
+
+static void *stacks_of(__u32 sets)
+{
+	return &stacks[PYBPF_KNOWN_SET(sets)];
+}
+
+/* Each CPU, and user space, is a coroutine that gives way before whatever another one can see. */
+static ucontext_t scheduler, cpus[CPUS + 1];
+static char *cpu_stacks[CPUS + 1];
+static bool done[CPUS + 1];
 static int current;
+/* User space waits for samples that were under way when it began to wait. */
+static bool sampling[CPUS], awaited[CPUS];
 
 /* What was decided of how many possibilities, for the next run to take another. */
 static int decided[TURNS], possible[TURNS], turns, prefix;
@@ -69,18 +94,24 @@ static void give_way(void)
 		swapcontext(&cpus[current], &scheduler);
 }
 
+static bool is_stacks(const void *map)
+{
+	return map == &stacks[0] || map == &stacks[1];
+}
+
 static void *bpf_map_lookup_elem(void *map, const void *key)
 {
 	static uint8_t mark;
 	void *found;
 
 	give_way();
-	if (map == &stacks) {
-		found = world.stack[*(const uint64_t *)key] ? &mark : NULL;
+	if (is_stacks(map)) {
+		found = ((struct stacks *)map)->stack[*(const uint64_t *)key] ? &mark : NULL;
 	} else {
 		const struct pybpf_count_key *k = key;
+		struct counts *c = map;
 
-		found = world.counted[k->stack_id][k->tid] ? &world.value[k->stack_id][k->tid] : NULL;
+		found = c->counted[k->stack_id][k->tid] ? &c->entry[k->stack_id][k->tid] : NULL;
 	}
 	/* What it reads next may have changed meanwhile. */
 	give_way();
@@ -91,8 +122,8 @@ static long bpf_map_update_elem(void *map, const void *key, const void *value, u
 {
 	give_way();
 	assert_int_equal(flags, 1 /* BPF_NOEXIST */);
-	if (map == &stacks) {
-		bool *there = &world.stack[*(const uint64_t *)key];
+	if (is_stacks(map)) {
+		bool *there = &((struct stacks *)map)->stack[*(const uint64_t *)key];
 
 		if (*there)
 			return -EEXIST;
@@ -101,26 +132,27 @@ static long bpf_map_update_elem(void *map, const void *key, const void *value, u
 		*there = true;
 	} else {
 		const struct pybpf_count_key *k = key;
-		bool *there = &world.counted[k->stack_id][k->tid];
+		struct counts *c = map;
+		bool *there = &c->counted[k->stack_id][k->tid];
 
 		if (*there)
 			return -EEXIST;
-		if (world.entries == plan->room)
+		if (c->entries == plan->room)
 			return -E2BIG;
-		world.entries++;
+		c->entries++;
 		*there = true;
-		world.value[k->stack_id][k->tid] = *(const uint64_t *)value;
+		c->entry[k->stack_id][k->tid] = *(const struct pybpf_count *)value;
 	}
 	return 0;
 }
 
 static long bpf_map_delete_elem(void *map, const void *key)
 {
-	bool *there = &world.stack[*(const uint64_t *)key];
+	bool *there = &((struct stacks *)map)->stack[*(const uint64_t *)key];
 	long err = *there ? 0 : -ENOENT;
 
 	give_way();
-	assert_ptr_equal(map, &stacks);
+	assert_true(is_stacks(map));
 	*there = false;
 	return err;
 }
@@ -134,83 +166,172 @@ static void add(__u64 *word, __u64 value)
 #define BPF_NOEXIST 1
 /* NOLINTNEXTLINE(bugprone-reserved-identifier): the compiler's own, which gives way to nobody */
 #define __sync_fetch_and_add(word, value) add(word, (__u64)(value))
-#include "count.h"
+#include "count.h" /* with counts_of and stacks_of */
 
-static bool is_counted(int stack)
+static bool is_counted(const struct counts *c, int stack)
 {
-	return world.counted[stack][0] || world.counted[stack][1];
+	return c->counted[stack][0] || c->counted[stack][1];
 }
 
 /* At every moment: who looks only where unsent_stacks is not 0 misses no stack. */
 static void check_unsent(void)
 {
-	uint64_t absent = 0;
+	for (int set = 0; set < PYBPF_SETS; set++) {
+		const struct counts *c = &counts[set];
+		const struct stacks *sent = stacks_of(c->sets);
+		uint64_t absent = 0;
 
-	for (int i = 0; i < STACKS; i++)
-		absent += is_counted(i) && !world.stack[i];
-	assert_true(unsent_stacks >= absent && unsent_stacks < 1000);
+		if (set == user_owns)
+			continue;
+		for (int i = 0; i < STACKS; i++)
+			absent += is_counted(c, i) && !sent->stack[i];
+		assert_true(unsent_stacks[set] >= absent && unsent_stacks[set] < 1000);
+	}
+}
+
+/* What a sample is worth: by its stack. */
+static __u64 worth(int stack)
+{
+	return 10 + (__u64)stack;
 }
 
 /* Returns whether it was counted. */
 static bool take_sample(const struct sample *sample, bool sending_works)
 {
 	const struct pybpf_count_key key = {.stack_id = (uint64_t)sample->stack, .tid = (uint32_t)sample->thread};
+	__u32 sets = current_sets;
 	int fresh, send;
-	long err = stack_count(&key, 1, &fresh, &send);
+	long err = stack_count(sets, &key, worth(sample->stack), 1, &fresh, &send);
 
 	assert_true(!err || !send);
 	if (send && (sending_works || decide(2)))
-		world.sent[sample->stack] = true;
+		((struct stacks *)stacks_of(sets))->sent[sample->stack] = true;
 	else if (send)
-		stack_unsent(key.stack_id);
+		stack_unsent(sets, key.stack_id);
 	return !err;
 }
 
-static uint64_t taken;
+static uint64_t taken, drained, drained_value, value_taken;
 
 static void run_cpu(int cpu)
 {
-	for (int i = 0; i < plan->length[cpu]; i++)
-		taken += take_sample(&plan->samples[cpu][i], false);
+	for (int i = 0; i < plan->length[cpu]; i++) {
+		const struct sample *sample = &plan->samples[cpu][i];
+
+		give_way();
+		sampling[cpu] = true;
+		if (take_sample(sample, false)) {
+			taken++;
+			value_taken += worth(sample->stack);
+		}
+		sampling[cpu] = awaited[cpu] = false;
+	}
 	done[cpu] = true;
+}
+
+/* As the kernel does when a map of maps is changed: no sample is under way any more that was then. */
+static void wait_for_samples(void)
+{
+	memcpy(awaited, sampling, sizeof(awaited));
+	give_way();
+}
+
+static bool is_waiting(void)
+{
+	for (int i = 0; i < CPUS; i++) {
+		if (awaited[i])
+			return true;
+	}
+	return false;
+}
+
+static void add_up(const struct counts *c, uint64_t *count, uint64_t *value)
+{
+	for (int i = 0; i < STACKS; i++) {
+		for (int thread = 0; thread < THREADS; thread++) {
+			*count += c->entry[i][thread].count;
+			*value += c->entry[i][thread].value;
+		}
+	}
+}
+
+/* What kernel_change_sets and kernel_take_counts do. */
+static void swap_sets(bool known)
+{
+	__u32 old = current_sets, new = PYBPF_OTHER_COUNTS(old);
+	int set = PYBPF_COUNTS_SET(old);
+
+	if (known)
+		new = PYBPF_OTHER_KNOWN(new);
+	give_way();
+	counts[PYBPF_COUNTS_SET(new)].sets = new;
+	current_sets = new;
+	wait_for_samples();
+	user_owns = set;
+	add_up(&counts[set], &drained, &drained_value);
+	memset(&counts[set], 0, sizeof(counts[set]));
+	if (known)
+		memset(stacks_of(old), 0, sizeof(struct stacks));
+	give_way();
+	if (unsent_stacks[set]) {
+		unsent_stacks[set] = 0;
+		wait_for_samples();
+	}
+	counts[set].sets = current_sets;
+	user_owns = -1;
+}
+
+static void run_user(void)
+{
+	for (int i = 0; i < plan->swaps; i++)
+		swap_sets(plan->known >> i & 1);
+	done[USER] = true;
 }
 
 static void begin_cpu(int cpu)
 {
 	ucontext_t *c = &cpus[cpu];
 
-	done[cpu] = plan->length[cpu] == 0;
+	done[cpu] = cpu == USER ? plan->swaps == 0 : plan->length[cpu] == 0;
 	getcontext(c);
 	c->uc_stack.ss_sp = cpu_stacks[cpu];
 	c->uc_stack.ss_size = STACK;
 	c->uc_link = &scheduler;
-	makecontext(c, (void (*)(void))run_cpu, 1, cpu);
+	if (cpu == USER)
+		makecontext(c, run_user, 0);
+	else
+		makecontext(c, (void (*)(void))run_cpu, 1, cpu);
 }
 
 static void begin(void)
 {
-	memset(&world, 0, sizeof(world));
-	unsent_stacks = 0;
-	taken = 0;
+	memset(counts, 0, sizeof(counts));
+	memset(stacks, 0, sizeof(stacks));
+	memset(unsent_stacks, 0, sizeof(unsent_stacks));
+	memset(sampling, 0, sizeof(sampling));
+	memset(awaited, 0, sizeof(awaited));
+	current_sets = 0;
+	user_owns = -1;
+	taken = drained = value_taken = drained_value = 0;
 	turns = 0;
 	for (int i = 0; i < STACKS; i++) {
 		if (!plan->unsent[i])
 			continue;
-		world.counted[i][0] = true;
-		world.entries++;
-		unsent_stacks++;
+		counts[0].counted[i][0] = true;
+		counts[0].entries++;
+		unsent_stacks[0]++;
 	}
-	for (int i = 0; i < CPUS; i++)
+	for (int i = 0; i <= USER; i++)
 		begin_cpu(i);
 }
 
 static void run_all(void)
 {
 	for (;;) {
-		int able[CPUS], count = 0;
+		int able[CPUS + 1], count = 0;
 
-		for (int i = 0; i < CPUS; i++) {
-			if (!done[i])
+		for (int i = 0; i <= USER; i++) {
+			if (!done[i] && (i != USER || !is_waiting()))
 				able[count++] = i;
 		}
 		if (!count)
@@ -225,19 +346,20 @@ static void run_all(void)
 /* Nothing is under way any more: what is in map stacks was sent, and the rest is with its next sample. */
 static void check_end(void)
 {
-	uint64_t value = 0;
+	struct counts *c = counts_of(current_sets);
+	const struct stacks *sent = stacks_of(current_sets);
+	uint64_t count = drained, value = drained_value;
 
+	for (int set = 0; set < PYBPF_SETS; set++)
+		add_up(&counts[set], &count, &value);
+	assert_int_equal(count, taken);
+	assert_int_equal(value, value_taken);
 	for (int i = 0; i < STACKS; i++) {
-		assert_true(!world.stack[i] || world.sent[i]);
-		for (int thread = 0; thread < THREADS; thread++)
-			value += world.value[i][thread];
-	}
-	assert_int_equal(value, taken);
-	for (int i = 0; i < STACKS; i++) {
-		if (!is_counted(i))
+		assert_true(!sent->stack[i] || sent->sent[i]);
+		if (!is_counted(c, i))
 			continue;
-		assert_true(take_sample(&(struct sample){i, !world.counted[i][0]}, true));
-		assert_true(world.stack[i] && world.sent[i]);
+		assert_true(take_sample(&(struct sample){i, !c->counted[i][0]}, true));
+		assert_true(sent->stack[i] && sent->sent[i]);
 	}
 	check_unsent();
 }
@@ -312,13 +434,31 @@ static void test_stacks_fail(void **unused)
 	run_every_way(&p);
 }
 
+/* A stack is met twice while the sets are changed twice: without its stack, that is a new generation the first time. */
+static void test_swap(void **unused)
+{
+	(void)unused;
+	for (unsigned known = 0; known < 2; known++) {
+		const struct plan p = {.samples = {{{0, 0}, {0, 0}}},
+				       .length = {2},
+				       .unsent = {[2] = true},
+				       .room = 99,
+				       .swaps = 2,
+				       .known = known};
+
+		run_every_way(&p);
+	}
+}
+
 /* More than can be gone through. */
 static void test_at_random(void **unused)
 {
 	(void)unused;
 	srand(1);
 	for (int i = 0; i < RANDOM; i++) {
-		struct plan p = {.room = 2 + rand() % 5, .stacks_fail = rand() % 2};
+		struct plan p = {.room = 2 + rand() % 5, .stacks_fail = rand() % 2, .swaps = rand() % 5};
+
+		p.known = (unsigned)rand();
 
 		for (int cpu = 0; cpu < CPUS; cpu++) {
 			p.length[cpu] = SAMPLES;
@@ -336,7 +476,7 @@ static int make_stacks(void **unused)
 {
 	(void)unused;
 	current = -1;
-	for (int i = 0; i < CPUS; i++) {
+	for (int i = 0; i <= USER; i++) {
 		cpu_stacks[i] = malloc(STACK);
 		if (!cpu_stacks[i])
 			return -1;
@@ -347,7 +487,7 @@ static int make_stacks(void **unused)
 static int free_stacks(void **unused)
 {
 	(void)unused;
-	for (int i = 0; i < CPUS; i++)
+	for (int i = 0; i <= USER; i++)
 		free(cpu_stacks[i]);
 	return 0;
 }
@@ -355,8 +495,11 @@ static int free_stacks(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_new_on_two_cpus), cmocka_unit_test(test_unsent_on_two_cpus),
-		cmocka_unit_test(test_no_room),         cmocka_unit_test(test_stacks_fail),
+		cmocka_unit_test(test_new_on_two_cpus),
+		cmocka_unit_test(test_unsent_on_two_cpus),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_stacks_fail),
+		cmocka_unit_test(test_swap),
 		cmocka_unit_test(test_at_random),
 	};
 

@@ -128,6 +128,56 @@ static void test_missing_memory_invents_no_frame(void **state)
 	free(whole.frames);
 }
 
+/* Whom C code called, in the target that was saved: 1; 0: whom a Python function called; -1: versions differ. */
+static int is_called_from_c(const char *name, size_t size)
+{
+	static const struct {
+		const char *name;
+		int from_c;
+	} known[] = {
+		{"leaf", 0},         {"nested.<locals>.inner", 0},
+		{"nested", 0},       {"main.<locals>.<lambda>.<locals>.<lambda>", 0},
+		{"far", 0},          {"far_and_wide.<locals>.<lambda>", 0},
+		{"awaiting", 1},                                    /* by send() */
+		{"far_and_wide", 0}, {"main.<locals>.<lambda>", 1}, /* by sorted() */
+		{"main", 0},         {"<module>", 1},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		if (size == strlen(known[i].name) && memcmp(name, known[i].name, size) == 0)
+			return known[i].from_c;
+	}
+	return -1;
+}
+
+/* To 3.10 each function has an evaluation loop of its own; from 3.11 on only one that C code calls. */
+static void test_frames_tell_whom_c_code_called(void **state)
+{
+	struct file *file = *state;
+	struct saved_memory *saved = &file->saved;
+	const struct walk_memory memory = {.read = saved_read, .source = saved};
+	bool always = saved->layout.major == 2 || saved->layout.minor < 11;
+	char *said = said_by(file), *line = said;
+	struct walk_stack stack;
+	int told = 0;
+
+	assert_int_equal(walk_thread(&memory, &saved->layout, &saved->proc, saved->header.thread_id, &stack), 0);
+	for (uint32_t i = 0; i < stack.depth; i++, line = strchr(line, '\n') + 1) {
+		size_t size = strcspn(line, "\t");
+		int from_c = always ? 1 : is_called_from_c(line, size);
+
+		told += from_c >= 0;
+		assert_int_equal(stack.frames[i].kind, PYBPF_FRAME_PYTHON);
+		if (from_c >= 0 && stack.frames[i].entry != from_c)
+			fail_msg("%s: %.*s is %sa frame that C code called", file->path, (int)size, line,
+				 from_c ? "not " : "");
+	}
+	assert_int_equal(*line, '\0');
+	assert_true(always ? told == (int)stack.depth : told >= 10);
+	free(stack.frames);
+	free(said);
+}
+
 static void test_cut_file_is_refused(void **state)
 {
 	struct file *file = *state;
@@ -156,14 +206,16 @@ static void test_nothing_is_missing(void **unused)
 	}
 }
 
-#define TESTS_PER_FILE 3
+#define TESTS_PER_FILE 4
 
 int main(void)
 {
 	static const CMUnitTestFunction checks[TESTS_PER_FILE] = {
-		test_stack_is_what_the_target_said, test_missing_memory_invents_no_frame, test_cut_file_is_refused};
+		test_stack_is_what_the_target_said, test_missing_memory_invents_no_frame,
+		test_frames_tell_whom_c_code_called, test_cut_file_is_refused};
 	static const char *const names[TESTS_PER_FILE] = {"the stack is what the target said",
-							  "missing memory invents no frame", "a cut file is refused"};
+							  "missing memory invents no frame",
+							  "frames tell whom C code called", "a cut file is refused"};
 	struct CMUnitTest *tests;
 	glob_t files;
 	size_t n = 0;

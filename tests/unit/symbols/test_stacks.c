@@ -130,7 +130,7 @@ static void test_other_interpreter(void **unused)
 			  .proc_id = PROC,
 			  .depth = 3},
 		.frames = {{.code = CODE + 64, .sig = SIG},
-			   {.code = PYBPF_CODE_INTERPRETER},
+			   {.kind = PYBPF_FRAME_MARKER, .code = PYBPF_MARKER_INTERPRETER},
 			   {.code = CODE, .sig = SIG}},
 	};
 	struct world w = new_world();

@@ -317,7 +317,8 @@ static void callers_in_another_state(struct world *w)
 		if (proved && !inner) {
 			assert_int_equal(stack.flags, 0);
 			assert_int_equal(stack.depth, 3);
-			assert_int_equal(stack.frames[1].code, PYBPF_CODE_INTERPRETER);
+			assert_int_equal(stack.frames[1].kind, PYBPF_FRAME_MARKER);
+			assert_int_equal(stack.frames[1].code, PYBPF_MARKER_INTERPRETER);
 			assert_int_equal(stack.frames[2].code, code[1]);
 		} else {
 			assert_int_equal(stack.flags, PYBPF_STACK_NO_CALLERS);
