@@ -49,7 +49,7 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	}
 	if (walk_has_cframe(l)) {
 		walk_enter_cframe(w, l, frame);
-		w->cframe = frame;
+		w->proof.cframe = frame;
 	} else {
 		w->frame = frame;
 	}

@@ -107,6 +107,23 @@ enum walk_result {
 	WALK_UNREADABLE,      /* none was found, and some could not be read: paged out, for one */
 };
 
+/* What proves that a cframe of 3.11 or 3.12 leads to the stack of now, or what else does: no other version has it. */
+struct walk_proof {
+	/* See walk_enter_cframe. */
+	__u64 cframe, outer_frame;
+	/* See walk_data_stack.h. */
+	__u64 bottom_frame;         /* the first in the data stack's chunk */
+	__u64 measure_end;          /* of the data stack's chunk */
+	__u64 chunk_before;         /* the chunk below, or 0 */
+	__u64 top_frame, below_top; /* the last two frames there, or 0 */
+	__u64 item;                 /* of exc_info */
+	__u64 sought;               /* the frame that the chain may pass */
+	__u32 met;                  /* it has; at first, the chain has come to the data stack */
+	__u32 at_bottom;            /* the chain has passed bottom_frame */
+	__u32 entered;              /* it has come to its run's entry frame */
+	__u32 pad;
+};
+
 struct walk {
 	/* What the caller gives. */
 	__u64 thread_id; /* pthread_self() of the thread */
@@ -140,21 +157,10 @@ struct walk {
 	__u32 nr_candidates;
 	__u32 next_candidate;
 	__u64 datastack_chunk, datastack_top, datastack_limit;
-	/* 3.11, 3.12: see walk_enter_cframe. */
-	__u64 cframe, outer_frame;
-	/* 3.11, 3.12: see walk_data_stack.h. */
-	__u64 bottom_frame;         /* the first in the chunk */
-	__u64 measure_end;          /* of the data stack's chunk */
-	__u64 chunk_before;         /* the chunk below, or 0 */
-	__u64 top_frame, below_top; /* the last two frames there, or 0 */
-	__u64 item;                 /* of exc_info */
-	__u64 sought;               /* the frame that the chain may pass */
-	__u32 met;                  /* it has; at first, the chain has come to the data stack */
-	__u32 at_bottom;            /* the chain has passed it */
-	__u32 entered;              /* it has come to its run's entry frame */
-	__u32 unproved;             /* what is walked may be no stack of now */
-	__u32 attempt;              /* enum walk_attempt */
-	__u64 checkpoint;           /* a frame passed before: meeting it again is a circle (Brent) */
+	struct walk_proof proof;
+	__u32 unproved;   /* what is walked may be no stack of now */
+	__u32 attempt;    /* enum walk_attempt */
+	__u64 checkpoint; /* a frame passed before: meeting it again is a circle (Brent) */
 	__u64 run; /* where the innermost run of the evaluation loop is on the C stack, as the thread state has it, or 0
 		    */
 	__u64 entry;   /* 3.11+: the first entry frame that the chain came to, or 0; on the C stack from 3.12 on */
