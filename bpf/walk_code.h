@@ -61,6 +61,12 @@ static __always_inline struct walk_memo *walk_memo_of(struct walk *w, __u64 code
 	return &w->memo[(code >> 5) & (WALK_MEMO - 1)];
 }
 
+/* Does the place of the memo hold the code object's signature? */
+static __always_inline int walk_is_known(const struct walk *w, const struct walk_memo *memo, __u64 code)
+{
+	return memo->code == code && memo->walk == w->number;
+}
+
 /* The signature of the code object, which other frames of this walk may have as well. */
 static __always_inline __u32 walk_code_end(struct walk *w, __u64 code)
 {
@@ -112,7 +118,7 @@ static __always_inline __u32 walk_code(struct walk *w, const struct pybpf_layout
 {
 	const struct walk_memo *memo = walk_memo_of(w, code);
 
-	if (memo->code == code && memo->walk == w->number) {
+	if (walk_is_known(w, memo, code)) {
 		*sig = memo->sig;
 		return 0;
 	}
@@ -152,11 +158,16 @@ static __always_inline int walk_is_compiled(const struct walk *w, const struct p
 	return !(mark & ~(__u64)l->code_tag_mask) && walk_frame_u8(w, at, l->frame_owner);
 }
 
+/* Which copy of its bytecode the frame at `at` runs; 0 for the code object's own. */
+static __always_inline __s32 walk_tlbc_index(const struct walk *w, const struct pybpf_layout *l, __u32 at)
+{
+	return l->frame_tlbc_index != PYBPF_NO_OFFSET ? (__s32)walk_frame_u32(w, at, l->frame_tlbc_index) : 0;
+}
+
 /* Where the frame is in its code object: see struct pybpf_frame. */
 static __always_inline __s32 walk_position(struct walk *w, const struct pybpf_layout *l, __u64 code, __u64 frame,
-					   __u32 at)
+					   __u32 at, __s32 tlbc_index)
 {
-	__s32 tlbc_index = 0;
 	__s64 position;
 	__u64 instr;
 
@@ -169,8 +180,6 @@ static __always_inline __s32 walk_position(struct walk *w, const struct pybpf_la
 	if (l->position_kind == PYBPF_POS_LASTI)
 		return (__s32)walk_frame_u32(w, at, l->frame_position);
 	instr = walk_frame_u64(w, at, l->frame_position);
-	if (l->frame_tlbc_index != PYBPF_NO_OFFSET)
-		tlbc_index = (__s32)walk_frame_u32(w, at, l->frame_tlbc_index);
 	position = tlbc_index ? walk_tlbc_position(w, l, code, instr, tlbc_index) : (__s64)(instr - code);
 	return position < 0 || position > 0x7fffffff ? PYBPF_NO_POSITION : (__s32)position;
 }

@@ -20,8 +20,10 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
  * Frames of 3.11+ lie one below the other in the thread's data stack: one read takes as many as fit. The room behind
  * the mask takes the window of the last.
  */
-#define WALK_CHUNK      1024
+#define WALK_CHUNK      4096
 #define WALK_CHUNK_MASK (WALK_CHUNK - 1)
+/* Frames that one step looks at. The verifier follows each on its own. */
+#define WALK_STEP_FRAMES 4
 /* Of the smallest pages. */
 #define WALK_PAGE_MASK 4095
 /* No PyThreadState of 3.11 or 3.12 is larger; the first cframe of its thread is inside. */

@@ -86,6 +86,8 @@ enum walk_stop {
 	WALK_ROOT,  /* there is no previous frame */
 	WALK_TORN,  /* it can't be read, or runs in a circle */
 	WALK_WRONG, /* it is no chain of now */
+	/* Not the chain, but what looks at many frames at once stops: the last one's code object is to be read. */
+	WALK_AT_CODE,
 };
 
 /*
