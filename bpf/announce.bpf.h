@@ -74,7 +74,7 @@ static __always_inline __u32 copy_lines(struct scratch *s, const struct pybpf_la
 static __always_inline int announce_code(struct scratch *s, const struct pybpf_layout *l, __u32 i)
 {
 	const struct pybpf_frame *frame = &s->walk.frames[i & (PYBPF_MAX_FRAMES - 1)];
-	struct pybpf_code_key key = {.code = frame->code, .sig = frame->sig, .proc_id = s->proc_id};
+	struct pybpf_code_key key = {.code = frame->code, .sig = frame->sig, .proc_id = s->walk.proc_id};
 	struct walk *w = &s->walk;
 	__u64 name, file, lines;
 	__u32 end = 0;
@@ -92,7 +92,7 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 	s->code.event.type = PYBPF_EVENT_CODE;
 	s->code.code = key.code;
 	s->code.sig = key.sig;
-	s->code.proc_id = s->proc_id;
+	s->code.proc_id = s->walk.proc_id;
 	s->code.event.runtime = (__u16)s->runtime;
 	s->code.first_line = (__s32)walk_u32(w, l->code_firstlineno);
 	end = copy_string(s, l, PYBPF_CODE_NAME, name, end);
@@ -124,7 +124,7 @@ static __always_inline int send_stack(struct scratch *s)
 		return 1;
 	s->walk.stack.event.type = PYBPF_EVENT_STACK;
 	s->walk.stack.event.size = size;
-	s->walk.stack.proc_id = s->proc_id;
+	s->walk.stack.proc_id = s->walk.proc_id;
 	s->walk.stack.event.runtime = (__u16)s->runtime;
 	compat_rights(&s->walk.stack.rights);
 	return send(&s->walk.stack, size) != 0;

@@ -103,7 +103,7 @@ static __always_inline struct scratch *sample_begin(const void *ctx, const struc
 		count(PYBPF_COUNT_NO_SCRATCH);
 		return NULL;
 	}
-	s->proc_id = proc->proc_id;
+	s->walk.proc_id = proc->proc_id;
 	s->tid = (__u32)pid_tgid;
 	s->walk.thread_id = compat_thread_pointer();
 	s->nr_runtimes = proc->nr_runtimes;
@@ -151,13 +151,13 @@ static __always_inline int sample_count(struct scratch *s, const struct pybpf_la
 		count(w->stack.flags & PYBPF_STACK_FAULT ? PYBPF_COUNT_UNREADABLE : PYBPF_COUNT_NO_FRAMES);
 		return 0;
 	}
-	w->stack.stack_id = walk_mix(walk_mix(w->hash, s->proc_id), (__u64)w->stack.flags << 32 | w->stack.depth);
+	w->stack.stack_id = walk_mix(walk_mix(w->hash, s->walk.proc_id), (__u64)w->stack.flags << 32 | w->stack.depth);
 	if (w->stack.stack_id == PYBPF_STACK_ID_UNDECIDED)
 		w->stack.stack_id++;
 
 	struct pybpf_count_key key = {
 		.stack_id = w->stack.stack_id,
-		.proc_id = s->proc_id,
+		.proc_id = s->walk.proc_id,
 	};
 	if (cfg_threads) {
 		key.tid = s->tid;

@@ -23,9 +23,7 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 
 	w->tstate = tstate;
 	w->tstate_interp = walk_u64(w, l->tstate_interp);
-	w->next_interp = 0;
-	if (l->code_version != PYBPF_NO_OFFSET)
-		walk_read(w, &w->next_interp, sizeof(w->next_interp), w->tstate_interp + l->interp_next);
+	walk_trust_codes(w, l);
 	w->outermost = walk_has_cframes(l) ? walk_u64(w, l->tstate_cframe) : 0;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
@@ -98,7 +96,6 @@ static __always_inline int walk_may_have_swapped(struct walk *w, const struct py
 static __always_inline void walk_start(struct walk *w, const struct pybpf_layout *l, __u64 current,
 				       const struct walk_states *cached)
 {
-	w->number++;
 	w->current = walk_read_tstate(w, l, current) == WALK_OURS_LAST ? current : 0;
 	walk_look_for_states(w);
 	w->had_states = cached && cached->count;

@@ -37,13 +37,29 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 #define WALK_FRAME_MASK 255
 _Static_assert(PYBPF_FRAME_WINDOW <= WALK_FRAME_MASK + 1, "every offset of a frame is inside the mask");
 
-/* Signatures of code objects met in this walk, by address: recursion and wrappers meet the same ones again. */
-#define WALK_MEMO 128
+/* Signatures of code objects, by address. */
+#define WALK_MEMO      2048
+#define WALK_MEMO_BITS 11
+_Static_assert(WALK_MEMO == 1 << WALK_MEMO_BITS, "a place of the memo is a number of so many bits");
 
 struct walk_memo {
 	__u64 code;
+	__u64 epoch; /* in which it is true: at another time another object may be there */
 	__u32 sig;
-	__u32 walk; /* number of the walk that it is from: a later one may meet another object there */
+	__u32 pad;
+};
+
+/* What the memo knows of one main interpreter's code objects stays true while its counter stands: walk_trust_codes. */
+#define WALK_GUARDS 64
+
+/* In place of an interpreter that could not be read. */
+#define WALK_SOME_INTERPRETER 1
+
+struct walk_guard {
+	__u64 proc_id;
+	__u64 interp;
+	__u64 count; /* the interpreter's counter */
+	__u64 epoch;
 };
 
 /* The longest search for a thread, the longest chain, and some more for the chains that turn out to be none. */
@@ -55,7 +71,7 @@ struct walk_memo {
 struct walk_path {
 	__u64 string;
 	__u64 hash;
-	__u64 walk;
+	__u64 number; /* of the thread state's walk that it is from */
 };
 
 /* Bytes of a text that one step reads; and of an object with a text, with its header, that are read at first: most
@@ -132,12 +148,14 @@ struct walk {
 	__u64 interp_head;
 	__u64 code_type;
 	__u64 stack_pointer; /* or 0: not known */
+	__u64 proc_id;       /* as struct pybpf_proc has it; 0: nothing is kept for a later walk */
 
 	__u64 tstate;        /* the one that is looked at, or 0 */
 	__u64 interp;        /* likewise, in the lists */
 	__u64 current;       /* this thread's state that holds the GIL (to 3.11), or 0 */
 	__u64 tstate_interp; /* the interpreter of tstate */
 	__u64 next_interp;   /* the one that was made before that; 0: it is the main interpreter */
+	__u64 guard_count;   /* its counter of code objects */
 	struct walk_states states;
 	__u64 innermost[WALK_STATES]; /* where their innermost runs of the evaluation loop are: see walk_innermost */
 	__u64 outermost;              /* cframe of tstate's outermost run, while it is sought */
@@ -172,11 +190,12 @@ struct walk {
 	__u32 phase;  /* enum walk_phase */
 	__u32 result; /* enum walk_result */
 	__u32 steps;
-	__u32 compiled;   /* frames of code that was compiled to C */
-	__u32 in_jit;     /* the thread runs a trace that the JIT made: its last frame's position is of some time ago */
-	__u32 attached;   /* the thread state says that it is (3.12+) */
-	__u32 at_entry;   /* the last frame was the first of its run of the evaluation loop */
-	__u32 number;     /* of this walk, for the memo; the caller's memory keeps it from one walk to the next */
+	__u32 compiled; /* frames of code that was compiled to C */
+	__u32 in_jit;   /* the thread runs a trace that the JIT made: its last frame's position is of some time ago */
+	__u32 attached; /* the thread state says that it is (3.12+) */
+	__u32 at_entry; /* the last frame was the first of its run of the evaluation loop */
+	__u64 number;   /* of thread states that were walked; the caller's memory keeps it from one walk to the next */
+	__u64 epoch;    /* of the memo's entries that are true now */
 	__u64 chunk_base; /* address of chunk[0] */
 	__u64 chunk_size; /* bytes of it that are there */
 	/* The code object whose signature is being made, and where the frame is in it. */
@@ -188,6 +207,7 @@ struct walk {
 	struct walk_text texts[WALK_TEXTS];
 	__u64 read[WALK_READ / 8];
 	struct walk_memo memo[WALK_MEMO];
+	struct walk_guard guards[WALK_GUARDS];
 	struct walk_path paths[WALK_PATHS];
 	__u8 chunk[WALK_CHUNK + WALK_FRAME_MASK + 1 + 8];
 	__u8 buffer[WALK_BUFFER_MASK + 1 + 8];
