@@ -74,7 +74,7 @@ static __always_inline __u32 copy_lines(struct scratch *s, const struct pybpf_la
 static __always_inline int announce_code(struct scratch *s, const struct pybpf_layout *l, __u32 i)
 {
 	const struct pybpf_frame *frame = &s->walk.frames[i & (PYBPF_MAX_FRAMES - 1)];
-	struct pybpf_code_key key = {.code = frame->code, .sig = frame->sig, .proc_id = s->proc_id};
+	struct pybpf_code_key key = {.code = frame->code, .sig = frame->sig, .proc_id = s->walk.proc_id};
 	void *told = codes_of(s->sets);
 	struct walk *w = &s->walk;
 	__u64 name, file, lines;
@@ -93,7 +93,7 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 	s->code.event.type = PYBPF_EVENT_CODE;
 	s->code.code = key.code;
 	s->code.sig = key.sig;
-	s->code.proc_id = s->proc_id;
+	s->code.proc_id = s->walk.proc_id;
 	s->code.event.runtime = (__u8)s->runtime;
 	s->code.event.sets = (__u8)s->sets;
 	s->code.first_line = (__s32)walk_u32(w, l->code_firstlineno);
@@ -126,7 +126,7 @@ static __always_inline int send_stack(struct scratch *s)
 		return 1;
 	s->walk.stack.event.type = PYBPF_EVENT_STACK;
 	s->walk.stack.event.size = size;
-	s->walk.stack.proc_id = s->proc_id;
+	s->walk.stack.proc_id = s->walk.proc_id;
 	s->walk.stack.event.runtime = (__u8)s->runtime;
 	s->walk.stack.event.sets = (__u8)s->sets;
 	compat_rights(&s->walk.stack.rights);

@@ -193,7 +193,6 @@ struct runtime_turns {
 struct scratch {
 	struct walk walk;
 	__u64 current; /* the thread state that holds the GIL, or 0 */
-	__u64 proc_id;
 	__u32 layout;
 	__u32 nr_runtimes;
 	__u32 runtime; /* that is being walked: index into pybpf_proc.runtimes */

@@ -131,7 +131,7 @@ static __always_inline struct scratch *sample_begin(void *ctx, enum source sourc
 		count(CONTEXT, PYBPF_COUNT_NO_SCRATCH);
 		return NULL;
 	}
-	s->proc_id = proc->proc_id;
+	s->walk.proc_id = proc->proc_id;
 	s->tid = (__u32)pid_tgid;
 	s->walk.thread_id = compat_thread_pointer();
 	s->nr_runtimes = proc->nr_runtimes;
@@ -170,12 +170,12 @@ static __always_inline void make_key(struct scratch *s, struct pybpf_count_key *
 {
 	struct walk *w = &s->walk;
 
-	w->stack.stack_id = walk_mix(walk_mix(w->hash, s->proc_id), (__u64)w->stack.flags << 32 | w->stack.depth);
+	w->stack.stack_id = walk_mix(walk_mix(w->hash, s->walk.proc_id), (__u64)w->stack.flags << 32 | w->stack.depth);
 	if (w->stack.stack_id == PYBPF_STACK_ID_UNDECIDED)
 		w->stack.stack_id++;
 	*key = (struct pybpf_count_key){
 		.stack_id = w->stack.stack_id,
-		.proc_id = s->proc_id,
+		.proc_id = s->walk.proc_id,
 		.kind = kind_of(s),
 	};
 	if (!cfg_threads)

@@ -54,6 +54,7 @@ struct pybpf_layout {
 	__u16 minor;
 
 	/* PyInterpreterState */
+	__u32 interp_code_guard; /* a counter, see walk_trust_codes; 0 where none is known */
 	__u16 interp_next;
 	__u16 interp_threads_head;
 
@@ -115,8 +116,12 @@ struct pybpf_layout {
 	__u8 free_threaded;
 	__u8 debug_build;
 	__u8 str_kind_shift; /* bit of the 3-bit field "kind" in the state word */
+	/* Bytes of the counter at interp_code_guard: 8 count code objects that were freed (3.14+); 4 count those that
+	 * were made (3.13), and are 0 once they have run out. */
+	__u8 code_guard_size;
+	__u8 pad;
 };
-_Static_assert(sizeof(struct pybpf_layout) == 90, "pybpf_layout has no hidden padding");
+_Static_assert(sizeof(struct pybpf_layout) == 96, "pybpf_layout has no hidden padding");
 
 /*
  * Bits of PyThreadState._status (3.12 to 3.15, cpython/pystate.h). A thread state that was deleted keeps its thread_id

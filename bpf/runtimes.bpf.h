@@ -83,7 +83,7 @@ static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_l
 	if (runtime->tstate_current)
 		compat_read_user(&current, sizeof(current), runtime->tstate_current);
 	cache = compat_thread_cache(index);
-	if (cache && cache->proc_id != s->proc_id)
+	if (cache && cache->proc_id != s->walk.proc_id)
 		cache = NULL;
 	if (cache && !cache->states.count && thread_of(l, current) != s->walk.thread_id && is_foreign(cache, runtime))
 		return 0;
@@ -109,7 +109,7 @@ static __always_inline void remember_thread(struct scratch *s)
 		return;
 	cache->states = s->walk.states;
 	cache->lists = cache->states.count || s->walk.unbound ? 0 : thread_lists(s->layout, s->walk.interp_head);
-	cache->proc_id = s->proc_id;
+	cache->proc_id = s->walk.proc_id;
 	cache->age = 0;
 }
 

@@ -23,9 +23,7 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 
 	w->tstate = tstate;
 	w->tstate_interp = walk_u64(w, l->tstate_interp);
-	w->next_interp = 0;
-	if (l->code_version != PYBPF_NO_OFFSET)
-		walk_read(w, &w->next_interp, sizeof(w->next_interp), w->tstate_interp + l->interp_next);
+	walk_trust_codes(w, l);
 	w->outermost = walk_has_cframes(l) ? walk_u64(w, l->tstate_cframe) : 0;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
@@ -51,7 +49,7 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	}
 	if (walk_has_cframe(l)) {
 		walk_enter_cframe(w, l, frame);
-		w->cframe = frame;
+		w->proof.cframe = frame;
 	} else {
 		w->frame = frame;
 	}
@@ -100,7 +98,6 @@ static __always_inline int walk_may_have_swapped(struct walk *w, const struct py
 static __always_inline void walk_start(struct walk *w, const struct pybpf_layout *l, __u64 current,
 				       const struct walk_states *cached)
 {
-	w->number++;
 	w->current = walk_read_tstate(w, l, current) == WALK_OURS_LAST ? current : 0;
 	walk_look_for_states(w);
 	w->had_states = cached && cached->count;
@@ -157,10 +154,20 @@ static __always_inline void walk_mark_entry(struct walk *w)
 	w->hash = walk_mix(w->hash, PYBPF_FRAME_ENTRY(1));
 }
 
+/* Is the frame in the chunk? Then it begins at offset *at. */
+static __always_inline int walk_has_frame(const struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 *at)
+{
+	__u64 offset = frame - w->chunk_base;
+
+	*at = (__u32)offset;
+	return offset < w->chunk_size && offset + l->frame_window <= w->chunk_size;
+}
+
 /*
- * Makes the frame available in the chunk, from offset *at on. A frame a little below the last one is likely to have
- * its callers below it, too, and is read with them, but never from beyond its own page: that one may not be there, and
- * a fault costs more than a hundred frames.
+ * Makes the frame available in the chunk, from offset *at on. Below a frame of the data stack lie its callers: they are
+ * read with it, but never from beyond its own page: that one may not be there, and a fault costs more than a hundred
+ * frames. In an older chunk of the data stack, whose bounds are not known, a frame a little below the last one is
+ * likely to have its callers below it, too.
  */
 static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 *at)
 {
@@ -168,14 +175,17 @@ static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_l
 
 	if (window > PYBPF_FRAME_WINDOW)
 		return -1;
-	if (frame >= w->chunk_base && frame - w->chunk_base + window <= w->chunk_size) {
-		*at = (__u32)(frame - w->chunk_base);
+	if (walk_has_frame(w, l, frame, at))
 		return 0;
-	}
-	if (l->position_kind == PYBPF_POS_INSTR_PTR && frame < w->chunk_base && w->chunk_base - frame < WALK_CHUNK) {
-		below = frame & WALK_PAGE_MASK;
-		if (below > WALK_CHUNK - window)
-			below = WALK_CHUNK - window;
+	if (l->position_kind == PYBPF_POS_INSTR_PTR) {
+		if (frame - w->datastack_chunk < w->datastack_top - w->datastack_chunk)
+			below = frame - w->datastack_chunk;
+		else if (frame < w->chunk_base && w->chunk_base - frame < WALK_CHUNK)
+			below = WALK_CHUNK;
+		if (below > (frame & WALK_PAGE_MASK))
+			below = frame & WALK_PAGE_MASK;
+		if (below > WALK_CHUNK_MASK)
+			below = WALK_CHUNK_MASK & ~7;
 	}
 	w->chunk_base = frame - below;
 	w->chunk_size = below + window;
@@ -186,15 +196,13 @@ static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_l
 	return -1;
 }
 
-/* Looks at one frame. */
-static __always_inline enum walk_stop walk_step_frame(struct walk *w, const struct pybpf_layout *l)
+/* Looks at the next frame, which is in the chunk at offset `at`. */
+static __always_inline enum walk_stop walk_look_at_frame(struct walk *w, const struct pybpf_layout *l, __u32 at)
 {
-	__u64 frame = w->frame, code;
+	const struct walk_memo *memo;
 	enum walk_verdict verdict;
-	__u32 at, sig, flag;
+	__u64 frame = w->frame;
 
-	if (!frame)
-		return WALK_ROOT;
 	if (frame == w->checkpoint) {
 		w->stack.flags |= PYBPF_STACK_CYCLE;
 		return WALK_TORN;
@@ -205,10 +213,6 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 	}
 	if (++w->steps > PYBPF_MAX_WALK) {
 		w->stack.flags |= PYBPF_STACK_NO_ROOT;
-		return WALK_TORN;
-	}
-	if (walk_fetch_frame(w, l, frame, &at)) {
-		w->stack.flags |= PYBPF_STACK_FAULT;
 		return WALK_TORN;
 	}
 	w->last_frame = frame;
@@ -229,24 +233,60 @@ static __always_inline enum walk_stop walk_step_frame(struct walk *w, const stru
 		return WALK_WRONG;
 	if (verdict == WALK_NOT_ONE)
 		return WALK_GOES_ON;
-	code = walk_frame_u64(w, at, l->frame_code) & ~(__u64)l->code_tag_mask;
-	flag = walk_code(w, l, code, &sig);
-	if (flag == WALK_CODE_GOES_ON) {
-		w->code = code;
-		w->position = walk_position(w, l, code, frame, at);
-		w->phase = WALK_TEXT;
-		return WALK_GOES_ON;
-	}
+	w->code = walk_frame_u64(w, at, l->frame_code) & ~(__u64)l->code_tag_mask;
+	memo = walk_memo_of(w, w->code);
+	if (!walk_is_known(w, memo, w->code) || walk_tlbc_index(w, l, at))
+		return WALK_AT_CODE;
+	walk_push(w, w->code, memo->sig, walk_position(w, l, w->code, frame, at, 0));
+	return WALK_GOES_ON;
+}
+
+/* Reads on at the code object of the last frame, which is in the chunk at offset `at`. */
+static __always_inline enum walk_stop walk_look_at_code(struct walk *w, const struct pybpf_layout *l, __u32 at)
+{
+	__u32 sig, flag = walk_code(w, l, w->code, &sig);
+
 	if (flag == PYBPF_STACK_NOT_CODE && walk_has_cframe(l) && !w->stack.depth) {
 		/* Leavings whose code object is gone. */
 		w->unproved = 1;
 		return WALK_WRONG;
 	}
-	if (flag)
+	if (flag && flag != WALK_CODE_GOES_ON) {
 		w->stack.flags |= flag;
+		return WALK_GOES_ON;
+	}
+	w->position = walk_position(w, l, w->code, w->last_frame, at, walk_tlbc_index(w, l, at));
+	if (flag)
+		w->phase = WALK_TEXT;
 	else
-		walk_push(w, code, sig, walk_position(w, l, code, frame, at));
+		walk_push(w, w->code, sig, w->position);
 	return WALK_GOES_ON;
+}
+
+/*
+ * Looks at the next frames, as far as one read takes them and their code objects are known, or at one with its code
+ * object: to come back for each would take longer than to look at it.
+ */
+static __always_inline enum walk_stop walk_step_frames(struct walk *w, const struct pybpf_layout *l)
+{
+	enum walk_stop stop = WALK_ROOT;
+	__u32 at = 0;
+
+	if (w->frame && walk_fetch_frame(w, l, w->frame, &at)) {
+		w->steps++;
+		w->stack.flags |= PYBPF_STACK_FAULT;
+		return WALK_TORN;
+	}
+	for (int i = 0; i < WALK_STEP_FRAMES; i++) {
+		if (!w->frame)
+			return WALK_ROOT;
+		if (!walk_has_frame(w, l, w->frame, &at))
+			return WALK_GOES_ON;
+		stop = walk_look_at_frame(w, l, at);
+		if (stop != WALK_GOES_ON)
+			break;
+	}
+	return stop == WALK_AT_CODE ? walk_look_at_code(w, l, at) : stop;
 }
 
 /* Reads on in the texts of the last frame's code object, which says by its length how long that takes. */
@@ -430,7 +470,7 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 	enum walk_owner owner;
 
 	if (w->phase == WALK_FRAME || w->phase == WALK_TEXT) {
-		enum walk_stop stop = w->phase == WALK_FRAME ? walk_step_frame(w, l) : walk_step_text(w);
+		enum walk_stop stop = w->phase == WALK_FRAME ? walk_step_frames(w, l) : walk_step_text(w);
 
 		if (stop == WALK_GOES_ON)
 			return 0;

@@ -28,8 +28,8 @@ static __always_inline struct walk_path *walk_path_of(struct walk *w, __u64 stri
  * while the interpreter lives, unless the counter behind it has run out (0); but each interpreter counts for itself
  * (interp->func_state), and where one was the next one lies: so it tells in the main interpreter only. Without it, all
  * counts that is printed: name, path and line table, whole. Nothing cheaper proves that this is the code object of an
- * earlier sample; within a walk, where its frame keeps it alive, the memo does. Returns 1 when its texts are hashed, 0
- * when walk_texts_more is to be called before walk_code_end.
+ * earlier sample but walk_trust_codes; within a walk, where its frame keeps it alive, the memo does. Returns 1 when its
+ * texts are hashed, 0 when walk_texts_more is to be called before walk_code_end.
  */
 static __always_inline int walk_code_begin(struct walk *w, const struct pybpf_layout *l)
 {
@@ -47,7 +47,7 @@ static __always_inline int walk_code_begin(struct walk *w, const struct pybpf_la
 		return 1;
 	walk_text_string(w, l, WALK_TEXT_NAME, name);
 	walk_text_lines(w, l, lines);
-	if (path->string == file && path->walk == w->number) {
+	if (path->string == file && path->number == w->number) {
 		w->texts[WALK_TEXT_PATH].hash = path->hash;
 	} else {
 		walk_text_string(w, l, WALK_TEXT_PATH, file);
@@ -56,9 +56,55 @@ static __always_inline int walk_code_begin(struct walk *w, const struct pybpf_la
 	return walk_texts_done(w);
 }
 
+/*
+ * Of the thread state whose walk begins: since when has what the memo knows of its interpreter's code objects been
+ * true?
+ *
+ * A code object that was met in a frame has another one at its address only after it was freed, and that one was made,
+ * before a frame can have it. 3.13 gives each new one the next number of func_state.next_version (init_code), and 3.14+
+ * raises _code_object_generation before it frees one (code_dealloc). Either only grows, and is read before the frames:
+ * while it has not changed, the code object at a frame's address is the one that was there before. next_version is 0
+ * when its numbers are used up. (3.12 has the field as well, but counts in a variable that a stripped build does not
+ * show.) An object belongs to one interpreter (PEP 684). Only the main one is trusted: it lies in _PyRuntime, and
+ * another never at its place; where another was, the next one counts from the begin.
+ */
+static __always_inline void walk_trust_codes(struct walk *w, const struct pybpf_layout *l)
+{
+	struct walk_guard *guard = &w->guards[walk_mix(w->proc_id, w->tstate_interp) & (WALK_GUARDS - 1)];
+	int is_known = w->proc_id && guard->proc_id == w->proc_id && guard->interp == w->tstate_interp;
+
+	w->epoch = ++w->number;
+	w->next_interp = 0;
+	w->guard_count = 0;
+	if (l->code_version == PYBPF_NO_OFFSET)
+		return;
+	if (!is_known && walk_read(w, &w->next_interp, sizeof(w->next_interp), w->tstate_interp + l->interp_next))
+		w->next_interp = WALK_SOME_INTERPRETER;
+	if (w->next_interp || !w->proc_id || !l->interp_code_guard || l->code_guard_size > sizeof(w->guard_count))
+		return;
+	if (walk_read(w, &w->guard_count, l->code_guard_size, w->tstate_interp + l->interp_code_guard) ||
+	    (!w->guard_count && l->code_guard_size < sizeof(w->guard_count)))
+		return;
+	if (is_known && guard->count == w->guard_count) {
+		w->epoch = guard->epoch;
+		return;
+	}
+	guard->proc_id = w->proc_id;
+	guard->interp = w->tstate_interp;
+	guard->count = w->guard_count;
+	guard->epoch = w->epoch;
+}
+
 static __always_inline struct walk_memo *walk_memo_of(struct walk *w, __u64 code)
 {
-	return &w->memo[(code >> 5) & (WALK_MEMO - 1)];
+	/* Fibonacci hashing (Knuth, 6.4): the highest bits depend on all. */
+	return &w->memo[(code * 0x9e3779b97f4a7c15ULL) >> (64 - WALK_MEMO_BITS)];
+}
+
+/* Does the place of the memo hold the code object's signature? */
+static __always_inline int walk_is_known(const struct walk *w, const struct walk_memo *memo, __u64 code)
+{
+	return memo->code == code && memo->epoch == w->epoch;
 }
 
 /* The signature of the code object, which other frames of this walk may have as well. */
@@ -75,11 +121,11 @@ static __always_inline __u32 walk_code_end(struct walk *w, __u64 code)
 
 		path->string = w->new_path;
 		path->hash = w->texts[WALK_TEXT_PATH].hash;
-		path->walk = w->number;
+		path->number = w->number;
 	}
 	memo->code = code;
 	memo->sig = ((__u32)(hash ^ (hash >> 32)) & ~PYBPF_SIG_TEXTS) | (w->with_texts ? PYBPF_SIG_TEXTS : 0);
-	memo->walk = w->number;
+	memo->epoch = w->epoch;
 	return memo->sig;
 }
 
@@ -112,7 +158,7 @@ static __always_inline __u32 walk_code(struct walk *w, const struct pybpf_layout
 {
 	const struct walk_memo *memo = walk_memo_of(w, code);
 
-	if (memo->code == code && memo->walk == w->number) {
+	if (walk_is_known(w, memo, code)) {
 		*sig = memo->sig;
 		return 0;
 	}
@@ -152,11 +198,16 @@ static __always_inline int walk_is_compiled(const struct walk *w, const struct p
 	return !(mark & ~(__u64)l->code_tag_mask) && walk_frame_u8(w, at, l->frame_owner);
 }
 
+/* Which copy of its bytecode the frame at `at` runs; 0 for the code object's own. */
+static __always_inline __s32 walk_tlbc_index(const struct walk *w, const struct pybpf_layout *l, __u32 at)
+{
+	return l->frame_tlbc_index != PYBPF_NO_OFFSET ? (__s32)walk_frame_u32(w, at, l->frame_tlbc_index) : 0;
+}
+
 /* Where the frame is in its code object: see struct pybpf_frame. */
 static __always_inline __s32 walk_position(struct walk *w, const struct pybpf_layout *l, __u64 code, __u64 frame,
-					   __u32 at)
+					   __u32 at, __s32 tlbc_index)
 {
-	__s32 tlbc_index = 0;
 	__s64 position;
 	__u64 instr;
 
@@ -169,8 +220,6 @@ static __always_inline __s32 walk_position(struct walk *w, const struct pybpf_la
 	if (l->position_kind == PYBPF_POS_LASTI)
 		return (__s32)walk_frame_u32(w, at, l->frame_position);
 	instr = walk_frame_u64(w, at, l->frame_position);
-	if (l->frame_tlbc_index != PYBPF_NO_OFFSET)
-		tlbc_index = (__s32)walk_frame_u32(w, at, l->frame_tlbc_index);
 	position = tlbc_index ? walk_tlbc_position(w, l, code, instr, tlbc_index) : (__s64)(instr - code);
 	return position < 0 || position > 0x7fffffff ? PYBPF_NO_POSITION : (__s32)position;
 }

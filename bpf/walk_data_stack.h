@@ -27,7 +27,7 @@
 
 static __always_inline int walk_has_generator(const struct walk *w)
 {
-	return w->item && !walk_in_tstate(w, w->item);
+	return w->proof.item && !walk_in_tstate(w, w->proof.item);
 }
 
 /* Walks from the last frame on the data stack; if a generator's frame is passed, that one is below it. */
@@ -35,10 +35,10 @@ static __always_inline void walk_from_top(struct walk *w)
 {
 	w->attempt = WALK_TOP;
 	w->phase = WALK_FRAME;
-	w->frame = w->top_frame;
-	w->sought = walk_has_generator(w) ? w->item + WALK_ITEM_FRAME : 0;
-	w->met = 0;
-	w->at_bottom = 0;
+	w->frame = w->proof.top_frame;
+	w->proof.sought = walk_has_generator(w) ? w->proof.item + WALK_ITEM_FRAME : 0;
+	w->proof.met = 0;
+	w->proof.at_bottom = 0;
 }
 
 /* There is a frame object for this frame: frame_obj comes right before the position, f_frame second in its struct. */
@@ -56,11 +56,11 @@ static __always_inline void walk_measure_chunk(struct walk *w, __u64 chunk, __u6
 {
 	/* push_chunk leaves a word free in the first one. */
 	w->frame = chunk + WALK_CHUNK_DATA + (before ? 0 : 8);
-	w->chunk_before = before;
-	w->measure_end = end;
-	w->bottom_frame = w->frame;
-	w->top_frame = 0;
-	w->below_top = 0;
+	w->proof.chunk_before = before;
+	w->proof.measure_end = end;
+	w->proof.bottom_frame = w->frame;
+	w->proof.top_frame = 0;
+	w->proof.below_top = 0;
 	w->phase = WALK_MEASURE;
 	w->attempt = WALK_TOP;
 }
@@ -68,7 +68,7 @@ static __always_inline void walk_measure_chunk(struct walk *w, __u64 chunk, __u6
 /* The same in the chunk before, which is full. */
 static __always_inline int walk_measure_before(struct walk *w)
 {
-	__u64 chunk = w->chunk_before, header[3]; /* previous, size, top */
+	__u64 chunk = w->proof.chunk_before, header[3]; /* previous, size, top */
 
 	if (walk_read(w, header, sizeof(header), chunk))
 		return -1;
@@ -85,11 +85,11 @@ static __always_inline int walk_measure_begin(struct walk *w, const struct pybpf
 {
 	__u64 chunk = w->datastack_chunk, top = w->datastack_top, header[3]; /* previous, size, top */
 
-	if (walk_read(w, &w->item, sizeof(w->item), w->tstate + l->tstate_exc_info))
+	if (walk_read(w, &w->proof.item, sizeof(w->proof.item), w->tstate + l->tstate_exc_info))
 		return -1;
 	if (!chunk || !top) {
 		/* A greenlet that has not called its first function yet, or has left it. */
-		w->top_frame = 0;
+		w->proof.top_frame = 0;
 		walk_from_top(w);
 		return 0;
 	}
@@ -102,7 +102,7 @@ static __always_inline int walk_measure_begin(struct walk *w, const struct pybpf
 	walk_measure_chunk(w, chunk, header[0], top);
 	if (top - chunk <= header[1])
 		return 0;
-	return header[0] && !walk_measure_before(w) && w->measure_end == top ? 0 : -1;
+	return header[0] && !walk_measure_before(w) && w->proof.measure_end == top ? 0 : -1;
 }
 
 /*
@@ -113,8 +113,8 @@ static __always_inline int walk_top_has_begun(struct walk *w, const struct pybpf
 {
 	__u64 code = 0, instr = 0;
 
-	if (walk_read(w, &code, sizeof(code), w->top_frame + l->frame_code) ||
-	    walk_read(w, &instr, sizeof(instr), w->top_frame + l->frame_position))
+	if (walk_read(w, &code, sizeof(code), w->proof.top_frame + l->frame_code) ||
+	    walk_read(w, &instr, sizeof(instr), w->proof.top_frame + l->frame_position))
 		return -1;
 	*begun = instr >= code + l->code_adaptive;
 	return 0;
@@ -127,22 +127,22 @@ static __always_inline int walk_measure(struct walk *w, const struct pybpf_layou
 	__u32 sizes[3]; /* co_stacksize, co_firstlineno, co_nlocalsplus */
 	int begun = 1;
 
-	if (w->frame < w->measure_end) {
+	if (w->frame < w->proof.measure_end) {
 		if (walk_read(w, &code, sizeof(code), w->frame + l->frame_code) ||
 		    walk_read(w, sizes, sizeof(sizes), code + l->code_firstlineno - 4) || sizes[0] > WALK_FRAME_WORDS ||
 		    sizes[2] > WALK_FRAME_WORDS)
 			return -1;
-		w->below_top = w->top_frame;
-		w->top_frame = w->frame;
+		w->proof.below_top = w->proof.top_frame;
+		w->proof.top_frame = w->frame;
 		w->frame += WALK_SPECIALS + ((__u64)sizes[0] + sizes[2]) * 8;
 		return 0;
 	}
-	if (w->frame > w->measure_end || (w->top_frame && walk_top_has_begun(w, l, &begun)))
+	if (w->frame > w->proof.measure_end || (w->proof.top_frame && walk_top_has_begun(w, l, &begun)))
 		return -1;
-	if (!begun && !w->below_top && w->chunk_before)
+	if (!begun && !w->proof.below_top && w->proof.chunk_before)
 		return walk_measure_before(w);
 	if (!begun)
-		w->top_frame = w->below_top;
+		w->proof.top_frame = w->proof.below_top;
 	walk_from_top(w);
 	return 0;
 }
@@ -157,23 +157,23 @@ static __always_inline int walk_top_end(struct walk *w, const struct pybpf_layou
 {
 	__u8 state = 0;
 
-	whole = whole && (!w->top_frame || w->at_bottom);
+	whole = whole && (!w->proof.top_frame || w->proof.at_bottom);
 	if (w->attempt == WALK_TOP) {
 		if (!whole)
 			return -1;
-		if (w->met || !walk_has_generator(w))
+		if (w->proof.met || !walk_has_generator(w))
 			return 1;
 		w->attempt = WALK_GENERATOR;
-		w->at_bottom = 0;
-		w->frame = w->sought;
-		w->sought = w->top_frame;
+		w->proof.at_bottom = 0;
+		w->frame = w->proof.sought;
+		w->proof.sought = w->proof.top_frame;
 		return 0;
 	}
-	if (whole && w->stack.depth && !w->stack.flags && (w->met || !w->top_frame))
+	if (whole && w->stack.depth && !w->stack.flags && (w->proof.met || !w->proof.top_frame))
 		return 1;
-	if (walk_read(w, &state, sizeof(state), w->item + WALK_ITEM_STATE) ||
-	    (state == WALK_EXECUTING && walk_has_object(w, l, w->item + WALK_ITEM_FRAME)) ||
-	    walk_read(w, &w->item, sizeof(w->item), w->item + WALK_ITEM_PREVIOUS))
+	if (walk_read(w, &state, sizeof(state), w->proof.item + WALK_ITEM_STATE) ||
+	    (state == WALK_EXECUTING && walk_has_object(w, l, w->proof.item + WALK_ITEM_FRAME)) ||
+	    walk_read(w, &w->proof.item, sizeof(w->proof.item), w->proof.item + WALK_ITEM_PREVIOUS))
 		return -1;
 	walk_from_top(w);
 	return 0;

@@ -20,8 +20,10 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
  * Frames of 3.11+ lie one below the other in the thread's data stack: one read takes as many as fit. The room behind
  * the mask takes the window of the last.
  */
-#define WALK_CHUNK      1024
+#define WALK_CHUNK      4096
 #define WALK_CHUNK_MASK (WALK_CHUNK - 1)
+/* Frames that one step looks at. The verifier follows each on its own. */
+#define WALK_STEP_FRAMES 4
 /* Of the smallest pages. */
 #define WALK_PAGE_MASK 4095
 /* No PyThreadState of 3.11 or 3.12 is larger; the first cframe of its thread is inside. */
@@ -35,13 +37,29 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 #define WALK_FRAME_MASK 255
 _Static_assert(PYBPF_FRAME_WINDOW <= WALK_FRAME_MASK + 1, "every offset of a frame is inside the mask");
 
-/* Signatures of code objects met in this walk, by address: recursion and wrappers meet the same ones again. */
-#define WALK_MEMO 128
+/* Signatures of code objects, by address. */
+#define WALK_MEMO      2048
+#define WALK_MEMO_BITS 11
+_Static_assert(WALK_MEMO == 1 << WALK_MEMO_BITS, "a place of the memo is a number of so many bits");
 
 struct walk_memo {
 	__u64 code;
+	__u64 epoch; /* in which it is true: at another time another object may be there */
 	__u32 sig;
-	__u32 walk; /* number of the walk that it is from: a later one may meet another object there */
+	__u32 pad;
+};
+
+/* What the memo knows of one main interpreter's code objects stays true while its counter stands: walk_trust_codes. */
+#define WALK_GUARDS 64
+
+/* In place of an interpreter that could not be read. */
+#define WALK_SOME_INTERPRETER 1
+
+struct walk_guard {
+	__u64 proc_id;
+	__u64 interp;
+	__u64 count; /* the interpreter's counter */
+	__u64 epoch;
 };
 
 /* The longest search for a thread, the longest chain, and some more for the chains that turn out to be none. */
@@ -53,7 +71,7 @@ struct walk_memo {
 struct walk_path {
 	__u64 string;
 	__u64 hash;
-	__u64 walk;
+	__u64 number; /* of the thread state's walk that it is from */
 };
 
 /* Bytes of a text that one step reads; and of an object with a text, with its header, that are read at first: most
@@ -107,18 +125,37 @@ enum walk_result {
 	WALK_UNREADABLE,      /* none was found, and some could not be read: paged out, for one */
 };
 
+/* What proves that a cframe of 3.11 or 3.12 leads to the stack of now, or what else does: no other version has it. */
+struct walk_proof {
+	/* See walk_enter_cframe. */
+	__u64 cframe, outer_frame;
+	/* See walk_data_stack.h. */
+	__u64 bottom_frame;         /* the first in the data stack's chunk */
+	__u64 measure_end;          /* of the data stack's chunk */
+	__u64 chunk_before;         /* the chunk below, or 0 */
+	__u64 top_frame, below_top; /* the last two frames there, or 0 */
+	__u64 item;                 /* of exc_info */
+	__u64 sought;               /* the frame that the chain may pass */
+	__u32 met;                  /* it has; at first, the chain has come to the data stack */
+	__u32 at_bottom;            /* the chain has passed bottom_frame */
+	__u32 entered;              /* it has come to its run's entry frame */
+	__u32 pad;
+};
+
 struct walk {
 	/* What the caller gives. */
 	__u64 thread_id; /* pthread_self() of the thread */
 	__u64 interp_head;
 	__u64 code_type;
 	__u64 stack_pointer; /* or 0: not known */
+	__u64 proc_id;       /* as struct pybpf_proc has it; 0: nothing is kept for a later walk */
 
 	__u64 tstate;        /* the one that is looked at, or 0 */
 	__u64 interp;        /* likewise, in the lists */
 	__u64 current;       /* this thread's state that holds the GIL (to 3.11), or 0 */
 	__u64 tstate_interp; /* the interpreter of tstate */
 	__u64 next_interp;   /* the one that was made before that; 0: it is the main interpreter */
+	__u64 guard_count;   /* its counter of code objects */
 	struct walk_states states;
 	__u64 innermost[WALK_STATES]; /* where their innermost runs of the evaluation loop are: see walk_innermost */
 	__u64 outermost;              /* cframe of tstate's outermost run, while it is sought */
@@ -140,21 +177,10 @@ struct walk {
 	__u32 nr_candidates;
 	__u32 next_candidate;
 	__u64 datastack_chunk, datastack_top, datastack_limit;
-	/* 3.11, 3.12: see walk_enter_cframe. */
-	__u64 cframe, outer_frame;
-	/* 3.11, 3.12: see walk_data_stack.h. */
-	__u64 bottom_frame;         /* the first in the chunk */
-	__u64 measure_end;          /* of the data stack's chunk */
-	__u64 chunk_before;         /* the chunk below, or 0 */
-	__u64 top_frame, below_top; /* the last two frames there, or 0 */
-	__u64 item;                 /* of exc_info */
-	__u64 sought;               /* the frame that the chain may pass */
-	__u32 met;                  /* it has; at first, the chain has come to the data stack */
-	__u32 at_bottom;            /* the chain has passed it */
-	__u32 entered;              /* it has come to its run's entry frame */
-	__u32 unproved;             /* what is walked may be no stack of now */
-	__u32 attempt;              /* enum walk_attempt */
-	__u64 checkpoint;           /* a frame passed before: meeting it again is a circle (Brent) */
+	struct walk_proof proof;
+	__u32 unproved;   /* what is walked may be no stack of now */
+	__u32 attempt;    /* enum walk_attempt */
+	__u64 checkpoint; /* a frame passed before: meeting it again is a circle (Brent) */
 	__u64 run; /* where the innermost run of the evaluation loop is on the C stack, as the thread state has it, or 0
 		    */
 	__u64 entry;   /* 3.11+: the first entry frame that the chain came to, or 0; on the C stack from 3.12 on */
@@ -164,11 +190,12 @@ struct walk {
 	__u32 phase;  /* enum walk_phase */
 	__u32 result; /* enum walk_result */
 	__u32 steps;
-	__u32 compiled;   /* frames of code that was compiled to C */
-	__u32 in_jit;     /* the thread runs a trace that the JIT made: its last frame's position is of some time ago */
-	__u32 attached;   /* the thread state says that it is (3.12+) */
-	__u32 at_entry;   /* the last frame was the first of its run of the evaluation loop */
-	__u32 number;     /* of this walk, for the memo; the caller's memory keeps it from one walk to the next */
+	__u32 compiled; /* frames of code that was compiled to C */
+	__u32 in_jit;   /* the thread runs a trace that the JIT made: its last frame's position is of some time ago */
+	__u32 attached; /* the thread state says that it is (3.12+) */
+	__u32 at_entry; /* the last frame was the first of its run of the evaluation loop */
+	__u64 number;   /* of thread states that were walked; the caller's memory keeps it from one walk to the next */
+	__u64 epoch;    /* of the memo's entries that are true now */
 	__u64 chunk_base; /* address of chunk[0] */
 	__u64 chunk_size; /* bytes of it that are there */
 	/* The code object whose signature is being made, and where the frame is in it. */
@@ -180,6 +207,7 @@ struct walk {
 	struct walk_text texts[WALK_TEXTS];
 	__u64 read[WALK_READ / 8];
 	struct walk_memo memo[WALK_MEMO];
+	struct walk_guard guards[WALK_GUARDS];
 	struct walk_path paths[WALK_PATHS];
 	__u8 chunk[WALK_CHUNK + WALK_FRAME_MASK + 1 + 8];
 	__u8 buffer[WALK_BUFFER_MASK + 1 + 8];

@@ -23,7 +23,7 @@ static __always_inline int walk_has_cframe(const struct pybpf_layout *l)
 /* On the C stack beside the cframe: inside the evaluation loop's own frame there. */
 static __always_inline int walk_beside_cframe(const struct walk *w, __u64 addr)
 {
-	return addr - w->cframe + WALK_C_FRAME < 2 * WALK_C_FRAME;
+	return addr - w->proof.cframe + WALK_C_FRAME < 2 * WALK_C_FRAME;
 }
 
 static __always_inline int walk_is_pointer(__u64 value)
@@ -45,13 +45,13 @@ static __always_inline void walk_enter_cframe(struct walk *w, const struct pybpf
 	if (cframe && walk_read(w, pair, sizeof(pair), cframe + l->cframe_frame))
 		w->stack.flags |= PYBPF_STACK_FAULT;
 	w->frame = pair[0];
-	w->outer_frame = 0;
+	w->proof.outer_frame = 0;
 	/* Only the one inside the thread state has none before it, and never a frame that needs a proof. */
 	w->unproved = cframe && !walk_in_tstate(w, cframe);
-	w->entered = 0;
-	w->met = 0;
+	w->proof.entered = 0;
+	w->proof.met = 0;
 	if (w->unproved && !(pair[1] & 7))
-		walk_read(w, &w->outer_frame, sizeof(w->outer_frame), pair[1] + l->cframe_frame);
+		walk_read(w, &w->proof.outer_frame, sizeof(w->proof.outer_frame), pair[1] + l->cframe_frame);
 }
 
 static __always_inline void walk_clear_stack(struct walk *w)
@@ -86,6 +86,8 @@ enum walk_stop {
 	WALK_ROOT,  /* there is no previous frame */
 	WALK_TORN,  /* it can't be read, or runs in a circle */
 	WALK_WRONG, /* it is no chain of now */
+	/* Not the chain, but what looks at many frames at once stops: the last one's code object is to be read. */
+	WALK_AT_CODE,
 };
 
 /*
@@ -143,7 +145,7 @@ static __always_inline int walk_end_unproved(struct walk *w, const struct pybpf_
 	if (w->attempt == WALK_FIRST) {
 		end = walk_measure_begin(w, l);
 		if (end > 0)
-			walk_enter_cframe(w, l, w->cframe);
+			walk_enter_cframe(w, l, w->proof.cframe);
 	} else {
 		end = walk_top_end(w, l, !w->steps || walk_is_whole(w, l, stop));
 		if (end > 0)
@@ -226,8 +228,8 @@ static __always_inline enum walk_verdict walk_judge(struct walk *w, const struct
 	if (!w->unproved)
 		return shim ? WALK_NOT_ONE : WALK_PYTHON;
 	if (w->attempt == WALK_TOP || w->attempt == WALK_GENERATOR) {
-		w->met |= frame == w->sought;
-		w->at_bottom |= frame == w->bottom_frame;
+		w->proof.met |= frame == w->proof.sought;
+		w->proof.at_bottom |= frame == w->proof.bottom_frame;
 		return shim ? WALK_NOT_ONE : WALK_PYTHON;
 	}
 	if (frame >= w->datastack_top && frame < w->datastack_limit) {
@@ -239,15 +241,15 @@ static __always_inline enum walk_verdict walk_judge(struct walk *w, const struct
 	if (shim && w->attempt == WALK_REGISTER_FRAME && !w->stack.depth)
 		return WALK_NOT_NOW;
 	if (walk_has_cframe(l)) {
-		w->met |= frame - w->datastack_chunk < w->datastack_top - w->datastack_chunk;
-		if (!w->met && !popped && walk_is_on_data_stack(w, l, at))
+		w->proof.met |= frame - w->datastack_chunk < w->datastack_top - w->datastack_chunk;
+		if (!w->proof.met && !popped && walk_is_on_data_stack(w, l, at))
 			return WALK_NOT_NOW;
-		if (!w->entered) {
-			if (w->at_entry ? w->frame != w->outer_frame : walk_beside_cframe(w, frame))
+		if (!w->proof.entered) {
+			if (w->at_entry ? w->frame != w->proof.outer_frame : walk_beside_cframe(w, frame))
 				return WALK_NOT_NOW;
-			w->entered = w->at_entry;
+			w->proof.entered = w->at_entry;
 		}
-		w->unproved = !w->entered || !w->met;
+		w->unproved = !w->proof.entered || !w->proof.met;
 	}
 	return shim || popped ? WALK_NOT_ONE : WALK_PYTHON;
 }

@@ -28,9 +28,9 @@ static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr)
 	FUZZ_CHECK(is_inside(dst, size, w->chunk, sizeof(w->chunk)) ||
 		   is_inside(dst, size, w->buffer, sizeof(w->buffer)) ||
 		   is_inside(dst, size, w->read, sizeof(w->read)) ||
-		   is_inside(dst, size, &w->outer_frame, sizeof(w->outer_frame)) ||
+		   is_inside(dst, size, &w->proof.outer_frame, sizeof(w->proof.outer_frame)) ||
 		   is_inside(dst, size, &w->next_interp, sizeof(w->next_interp)) ||
-		   is_inside(dst, size, &w->item, sizeof(w->item)) || !is_inside(dst, 1, w, sizeof(*w)));
+		   is_inside(dst, size, &w->proof.item, sizeof(w->proof.item)) || !is_inside(dst, 1, w, sizeof(*w)));
 	return source.read(source.source, addr, dst, size);
 }
 

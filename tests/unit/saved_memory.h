@@ -138,30 +138,53 @@ static inline void saved_free(struct saved_memory *saved)
 	saved->pieces = NULL;
 }
 
-/* struct walk_memory's read; source is a struct saved_memory. */
-static inline int saved_read(void *source, uint64_t addr, void *dst, size_t size)
+/* Index of the first piece that ends beyond addr. */
+static inline size_t saved_first_beyond(const struct saved_memory *saved, uint64_t addr)
 {
-	const struct saved_memory *saved = (const struct saved_memory *)source;
 	size_t low = 0, high = saved->header.ranges;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct saved_piece *piece = &saved->pieces[middle];
 
-		if (addr < piece->addr) {
+		if (saved->pieces[middle].addr + saved->pieces[middle].size > addr)
 			high = middle;
-		} else if (addr - piece->addr >= piece->size) {
+		else
 			low = middle + 1;
-		} else {
-			uint64_t inside = addr - piece->addr;
-
-			if (middle == saved->missing || size > piece->size - inside)
-				return -EFAULT;
-			memcpy(dst, piece->bytes + inside, size);
-			return 0;
-		}
 	}
-	return -EFAULT;
+	return low;
+}
+
+/* Memory is there by the page: of one that has something saved, all else is garbage. */
+#define SAVED_PAGE    4096
+#define SAVED_GARBAGE 0xa5
+
+/* struct walk_memory's read; source is a struct saved_memory. */
+static inline int saved_read(void *source, uint64_t addr, void *dst, size_t size)
+{
+	const struct saved_memory *saved = (const struct saved_memory *)source;
+
+	if (addr > UINT64_MAX - size - SAVED_PAGE)
+		return -EFAULT;
+	memset(dst, SAVED_GARBAGE, size);
+	for (uint64_t page = addr - addr % SAVED_PAGE; page < addr + size; page += SAVED_PAGE) {
+		size_t first = saved_first_beyond(saved, page), i = first;
+
+		for (; i < saved->header.ranges && saved->pieces[i].addr < page + SAVED_PAGE; i++) {
+			const struct saved_piece *piece = &saved->pieces[i];
+			uint64_t end = piece->addr + piece->size, begin = piece->addr > addr ? piece->addr : addr;
+
+			if (end > addr + size)
+				end = addr + size;
+			if (begin >= end)
+				continue;
+			if (i == saved->missing)
+				return -EFAULT;
+			memcpy((uint8_t *)dst + (begin - addr), piece->bytes + (begin - piece->addr), end - begin);
+		}
+		if (i == first)
+			return -EFAULT;
+	}
+	return 0;
 }
 
 /* Reads a string object whole into a new buffer: NULL where that can't be done. */

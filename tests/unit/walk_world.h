@@ -97,7 +97,8 @@ static inline uint64_t make(struct world *w, size_t size)
 static inline uint64_t make_interp(struct world *w)
 {
 	uint16_t end = w->l.interp_next > w->l.interp_threads_head ? w->l.interp_next : w->l.interp_threads_head;
-	uint64_t interp = make(w, end + 8u), next;
+	uint32_t guard_end = w->l.interp_code_guard + w->l.code_guard_size;
+	uint64_t interp = make(w, end + 8u > guard_end ? end + 8u : guard_end), next;
 
 	memcpy(&next, bytes_at(w, w->proc.interp_head, 8), 8);
 	put_ptr(w, interp, w->l.interp_next, next);

@@ -136,6 +136,14 @@ static void put_debug_offsets(void)
 	FIELD(interpreter_state.size);
 	FIELD(interpreter_state.next);
 	FIELD(interpreter_state.threads_head);
+#if PY_VERSION_HEX >= 0x030e0000
+	FIELD(interpreter_state.code_object_generation);
+#else
+	PUT("interp_size", sizeof(PyInterpreterState));
+	PUT("tstate_size", sizeof(PyThreadState));
+	OFFSET("next_version", PyInterpreterState, func_state.next_version);
+	EXPECT("it has 32 bits", sizeof(((PyInterpreterState *)0)->func_state.next_version) == 4);
+#endif
 	FIELD(thread_state.size);
 	FIELD(thread_state.next);
 	FIELD(thread_state.interp);

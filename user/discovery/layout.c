@@ -17,6 +17,7 @@ enum debug_field {
 	DEBUG_INTERPRETER_STATE_SIZE,
 	DEBUG_INTERPRETER_STATE_NEXT,
 	DEBUG_INTERPRETER_STATE_THREADS_HEAD,
+	DEBUG_INTERPRETER_STATE_CODE_OBJECT_GENERATION,
 	DEBUG_THREAD_STATE_SIZE,
 	DEBUG_THREAD_STATE_NEXT,
 	DEBUG_THREAD_STATE_INTERP,
@@ -60,6 +61,12 @@ struct debug_table {
 	uint16_t executor; /* bytes from a thread state's datastack_chunk to its current_executor; 0 where there is none
 			    */
 	uint16_t at[DEBUG_FIELDS];
+};
+
+/* Where one build of 3.13, which the sizes tell, has func_state.next_version in its PyInterpreterState. */
+struct code_counter {
+	uint32_t interp_size, tstate_size;
+	uint32_t next_version;
 };
 
 #include "discovery/layout_tables.h"
@@ -398,7 +405,39 @@ static int debug_read_code_version(const struct debug_reader *reader, struct pyb
 	return 0;
 }
 
-/* Likewise the top and the limit of the data stack, which follow its chunk, and the current executor. */
+/*
+ * Where an interpreter counts its code objects. It is read with each sample, and a wrong one would be believed:
+ * of 3.13, whose table does not tell, a build with other sizes than the headers' does without.
+ */
+static int debug_read_code_guard(const struct debug_reader *reader, struct pybpf_layout *layout)
+{
+	uint64_t size = debug_value(reader, DEBUG_INTERPRETER_STATE_SIZE), generation;
+
+	layout->interp_code_guard = 0;
+	layout->code_guard_size = 0;
+	if (layout->minor != reader->table->minor)
+		return 0;
+	if (!reader->table->at[DEBUG_INTERPRETER_STATE_CODE_OBJECT_GENERATION]) {
+		for (size_t i = 0; i < ARRAY_SIZE(code_counters); i++) {
+			if (code_counters[i].interp_size != size ||
+			    code_counters[i].tstate_size != debug_value(reader, DEBUG_THREAD_STATE_SIZE))
+				continue;
+			layout->interp_code_guard = code_counters[i].next_version;
+			layout->code_guard_size = 4;
+		}
+		return 0;
+	}
+	generation = debug_value(reader, DEBUG_INTERPRETER_STATE_CODE_OBJECT_GENERATION);
+	if (!offset_is_inside(generation, size, 8, 8) || !generation)
+		return refuse(reader,
+			      "interpreter_state.code_object_generation is at %llu of %llu bytes, which cannot be",
+			      (unsigned long long)generation, (unsigned long long)size);
+	layout->interp_code_guard = (uint32_t)generation;
+	layout->code_guard_size = 8;
+	return 0;
+}
+
+/* As co_version: the top and the limit of the data stack, which follow its chunk, and the current executor. */
 static int debug_read_datastack(const struct debug_reader *reader, struct pybpf_layout *layout)
 {
 	uint64_t size = debug_value(reader, DEBUG_THREAD_STATE_SIZE);
@@ -563,6 +602,8 @@ int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_bu
 		err = debug_read_strings(&reader, &build.layout);
 	if (!err)
 		err = debug_read_code_version(&reader, &build.layout);
+	if (!err)
+		err = debug_read_code_guard(&reader, &build.layout);
 	if (!err)
 		err = debug_read_datastack(&reader, &build.layout);
 	if (!err)

@@ -901,6 +901,16 @@ static const struct layout_build layout_builds[] = {
 	},
 };
 
+/* Where 3.13 counts the code objects that were made, by the sizes of two structs. */
+static const struct code_counter code_counters[] = {
+	{.interp_size = 194968, .tstate_size = 304, .next_version = 17000}, /* 3.13.0, release */
+	{.interp_size = 194984, .tstate_size = 304, .next_version = 17016}, /* 3.13.0, debug */
+	{.interp_size = 215616, .tstate_size = 304, .next_version = 20092}, /* 3.13.0, free-threaded */
+	{.interp_size = 194984, .tstate_size = 312, .next_version = 17000}, /* 3.13.18, release */
+	{.interp_size = 195000, .tstate_size = 312, .next_version = 17016}, /* 3.13.18, debug */
+	{.interp_size = 215616, .tstate_size = 312, .next_version = 20092}, /* 3.13.18, free-threaded */
+};
+
 /* Where each version's _Py_DebugOffsets tells what; ascending. */
 static const struct debug_table debug_tables[] = {
 	/* CPython 3.13.18 headers */
@@ -956,6 +966,7 @@ static const struct debug_table debug_tables[] = {
 			[DEBUG_INTERPRETER_STATE_SIZE] = 48,
 			[DEBUG_INTERPRETER_STATE_NEXT] = 64,
 			[DEBUG_INTERPRETER_STATE_THREADS_HEAD] = 72,
+			[DEBUG_INTERPRETER_STATE_CODE_OBJECT_GENERATION] = 160,
 			[DEBUG_THREAD_STATE_SIZE] = 176,
 			[DEBUG_THREAD_STATE_NEXT] = 192,
 			[DEBUG_THREAD_STATE_INTERP] = 200,
@@ -1000,6 +1011,7 @@ static const struct debug_table debug_tables[] = {
 			[DEBUG_INTERPRETER_STATE_SIZE] = 48,
 			[DEBUG_INTERPRETER_STATE_NEXT] = 64,
 			[DEBUG_INTERPRETER_STATE_THREADS_HEAD] = 72,
+			[DEBUG_INTERPRETER_STATE_CODE_OBJECT_GENERATION] = 160,
 			[DEBUG_THREAD_STATE_SIZE] = 176,
 			[DEBUG_THREAD_STATE_NEXT] = 192,
 			[DEBUG_THREAD_STATE_INTERP] = 200,

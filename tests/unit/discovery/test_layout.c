@@ -59,6 +59,7 @@ static void test_known_rows(void **state)
 		assert_int_equal(build.layout.frame_owner, row->frame_owner);
 		assert_int_equal(build.layout.code_type, row->code_type);
 		assert_int_equal(build.layout.str_ascii_data, row->str_ascii_data);
+		assert_int_equal(build.layout.interp_code_guard, 0);
 #ifdef __x86_64__
 		assert_int_equal(build.runtime_tstate_current, row->tstate_current);
 #else
@@ -166,19 +167,24 @@ static void test_kinds(void **state)
 	assert_int_equal(build.layout.code_tag_mask, 0);
 }
 
-/* Saved tables: "t" ones were compiled from the headers with Py_GIL_DISABLED, the others are from
- * interpreters. */
+/*
+ * Saved tables: "t" ones were compiled from the headers with Py_GIL_DISABLED, the others are from interpreters. In the
+ * interpreter states of running ones, of the same sizes, the word at code_guard grew by 7 when seven code objects were
+ * compiled (3.13), or freed (3.14, 3.15).
+ */
 static const struct saved {
 	const char *name;
 	unsigned int minor, size;
 	bool free_threaded;
 	uint16_t current_frame, owner, str_ascii_data;
 	uint8_t tag_mask;
+	uint32_t code_guard;
+	uint8_t code_guard_size;
 } saved_tables[] = {
-	{"3.13", 13, 584, false, 72, 70, 40, 0},       {"3.13-debug", 13, 584, false, 72, 70, 40, 0},
-	{"3.14", 14, 760, false, 72, 74, 40, 3},       {"3.14-debug", 14, 760, false, 72, 74, 40, 3},
-	{"3.14t", 14, 760, true, 72, 78, 56, 3},       {"3.15", 15, 888, false, 72, 74, 40, 3},
-	{"3.15-debug", 15, 888, false, 72, 74, 40, 3}, {"3.15t", 15, 888, true, 72, 78, 56, 3},
+	{"3.13", 13, 584, false, 72, 70, 40, 0, 17000, 4},      {"3.13-debug", 13, 584, false, 72, 70, 40, 0, 17016, 4},
+	{"3.14", 14, 760, false, 72, 74, 40, 3, 7992, 8},       {"3.14-debug", 14, 760, false, 72, 74, 40, 3, 7992, 8},
+	{"3.14t", 14, 760, true, 72, 78, 56, 3, 8024, 8},       {"3.15", 15, 888, false, 72, 74, 40, 3, 7944, 8},
+	{"3.15-debug", 15, 888, false, 72, 74, 40, 3, 7944, 8}, {"3.15t", 15, 888, true, 72, 78, 56, 3, 7952, 8},
 };
 
 /* In a new buffer of exactly that size, so that ASan sees any byte read beyond it. */
@@ -237,8 +243,30 @@ static void test_saved_tables(void **state)
 		assert_int_equal(build.layout.bytes_data, build.layout.bytes_size + 16);
 		assert_int_equal(build.layout.owner_not_python, 3);
 		assert_int_equal(build.layout.code_tag_mask, saved->tag_mask);
+		assert_int_equal(build.layout.interp_code_guard, saved->code_guard);
+		assert_int_equal(build.layout.code_guard_size, saved->code_guard_size);
 		assert_int_equal(build.runtime_tstate_current, LAYOUT_NONE);
 		assert_in_range(build.runtime_interp_head, saved->size, saved->size + 64);
+		free(bytes);
+	}
+}
+
+/* 3.13 does not tell where its counter is: of a build with another size it is not known. */
+static void test_code_guard_of_other_sizes(void **state)
+{
+	static const size_t sizes[] = {24, 48, 152}; /* of the runtime, of an interpreter state, of a thread state */
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		uint8_t *bytes = saved_read(&saved_tables[0]);
+		struct layout_build build;
+		struct error error = {0};
+		uint64_t size;
+
+		memcpy(&size, bytes + sizes[i], sizeof(size));
+		put_u64(bytes, sizes[i], size + 8);
+		assert_int_equal(layout_from_debug_offsets(bytes, saved_tables[0].size, &build, &error), 0);
+		assert_int_equal(build.layout.interp_code_guard, i ? 0 : saved_tables[0].code_guard);
 		free(bytes);
 	}
 }
@@ -409,6 +437,7 @@ static void test_newer_minor(void **state)
 	/* Not in the table, hence unknown. */
 	assert_int_not_equal(known.layout.code_version, NO);
 	assert_int_equal(newer.layout.code_version, NO);
+	assert_int_equal(newer.layout.interp_code_guard, 0);
 	free(bytes);
 }
 
@@ -420,6 +449,7 @@ int main(void)
 		cmocka_unit_test(test_table_lacks_the_rest),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_saved_tables),
+		cmocka_unit_test(test_code_guard_of_other_sizes),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_corrupted),
 		cmocka_unit_test(test_refusals),
