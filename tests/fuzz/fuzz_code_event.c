@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(!pysym_add_process(names, PROC_ID, 0, &layout));
 	for (int i = 0; i < RECORDS && in.size; i++)
 		add_record(names, &in, positions);
-	FUZZ_CHECK(pysym_counters(names)->unnamed <= pysym_counters(names)->codes);
+	FUZZ_CHECK(pysym_get_counters(names)->unnamed <= pysym_get_counters(names)->codes);
 	pysym_remove_process(names, PROC_ID);
 	FUZZ_CHECK(allocated_bytes() == empty);
 	pysym_free(names);

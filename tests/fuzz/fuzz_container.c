@@ -8,29 +8,29 @@
 
 static void check_mounts(char *text)
 {
-	struct discovery_cgroup_mounts mounts;
+	struct cgroup_mounts mounts;
 	char inside[256];
 
-	FUZZ_CHECK(!discovery_cgroup_mounts_parse(text, &mounts));
+	FUZZ_CHECK(!cgroup_mounts_parse(text, &mounts));
 	for (size_t i = 0; i < mounts.count; i++) {
 		FUZZ_CHECK(mounts.mounts[i].v1 || !mounts.mounts[i].controllers[0]);
-		discovery_cgroup_inside(&mounts, mounts.mounts[i].point, inside, sizeof(inside));
+		cgroup_find_path(&mounts, mounts.mounts[i].point, inside, sizeof(inside));
 	}
-	discovery_cgroup_mounts_free(&mounts);
+	cgroup_mounts_free(&mounts);
 }
 
 static void check_groups(const char *text)
 {
-	static const struct discovery_cgroup group = {.v1 = true, .controller = "memory", .path = "/a"};
+	static const struct cgroup group = {.v1 = true, .controller = "memory", .path = "/a"};
 	const char *rest = text, *end = text + strlen(text);
-	struct discovery_container container;
-	struct discovery_cgroup_line line;
+	struct container container;
+	struct cgroup_line line;
 
-	discovery_cgroup_holds(&group, text);
-	while (discovery_cgroup_next_line(&rest, &line)) {
+	cgroup_holds(&group, text);
+	while (cgroup_next_line(&rest, &line)) {
 		FUZZ_CHECK(line.path > text && line.path_len && line.path + line.path_len <= end &&
 			   line.path[0] == '/');
-		for (size_t at = 0, before = 0; discovery_container_parse(line.path, line.path_len, &at, &container);
+		for (size_t at = 0, before = 0; container_parse_path(line.path, line.path_len, &at, &container);
 		     before = at) {
 			FUZZ_CHECK(at > before && at <= line.path_len);
 			FUZZ_CHECK(container.id[0] && container.runtime[0] && !container.name[0]);
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	FUZZ_CHECK(text);
 	/* No runtime of this machine is asked. */
-	discovery_state_root("/proc/self/fdinfo");
+	state_set_root("/proc/self/fdinfo");
 	if (kind == 'm')
 		check_mounts(text);
 	else if (kind == 'c')

@@ -15,16 +15,16 @@ static void check_rows(const struct profile *p)
 	const struct profile_event *event = profile_events(p, &events);
 
 	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
-		FUZZ_CHECK(profile_frame(p, i)->name < profile_string_count(p));
-		FUZZ_CHECK(profile_frame(p, i)->file < profile_string_count(p));
-		FUZZ_CHECK(profile_frame(p, i)->line >= PROFILE_NO_LINE);
+		FUZZ_CHECK(profile_frame_at(p, i)->name < profile_string_count(p));
+		FUZZ_CHECK(profile_frame_at(p, i)->file < profile_string_count(p));
+		FUZZ_CHECK(profile_frame_at(p, i)->line >= PROFILE_NO_LINE);
 	}
 	for (uint32_t i = 1; i < profile_stack_count(p); i++) {
-		FUZZ_CHECK(profile_stack(p, i)->parent < i);
-		FUZZ_CHECK(profile_stack(p, i)->frame < profile_frame_count(p));
+		FUZZ_CHECK(profile_stack_at(p, i)->parent < i);
+		FUZZ_CHECK(profile_stack_at(p, i)->frame < profile_frame_count(p));
 	}
 	for (uint32_t i = 0; i < profile_thread_count(p); i++)
-		FUZZ_CHECK(profile_thread(p, i)->process < profile_process_count(p));
+		FUZZ_CHECK(profile_thread_at(p, i)->process < profile_process_count(p));
 	for (size_t i = 0; i < samples; i++) {
 		FUZZ_CHECK(sample[i].stack < profile_stack_count(p));
 		FUZZ_CHECK(sample[i].process < profile_process_count(p));
@@ -32,7 +32,7 @@ static void check_rows(const struct profile *p)
 	}
 	for (size_t i = 0; i < events; i++)
 		FUZZ_CHECK(event[i].sample < samples && event[i].value <= sample[event[i].sample].value);
-	profile_account(p, &n);
+	profile_account_entries(p, &n);
 	FUZZ_CHECK(n <= 4096);
 }
 

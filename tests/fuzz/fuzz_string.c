@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fuzz_layout(fuzz_take_u8(&in), &layout);
 	memcpy(header, in.data, in.size < sizeof(header) ? in.size : sizeof(header));
-	err = pysym_string_shape(&layout, header, &shape);
+	err = pysym_string_read_shape(&layout, header, &shape);
 	FUZZ_CHECK(!err || err == -ENOTSUP || err == -EBADMSG);
 	if (err)
 		return 0;

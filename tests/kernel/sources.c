@@ -77,7 +77,7 @@ static void print_leaves(const struct profile *profile)
 
 	for (size_t i = 0; i < count; i++) {
 		const struct profile_frame *leaf =
-			profile_frame(profile, profile_stack(profile, samples[i].stack)->frame);
+			profile_frame_at(profile, profile_stack_at(profile, samples[i].stack)->frame);
 
 		printf("{\"leaf\": \"%s\", \"value\": %" PRIu64 "}\n", profile_string(profile, leaf->name),
 		       samples[i].value);

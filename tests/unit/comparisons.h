@@ -6,15 +6,15 @@
 #include "profiles.h"
 #include "compare/diff.h"
 
-static const struct profile_diff_options shares = {.confidence = 0.95, .names = {"old", "new"}};
+static const struct diff_options shares = {.confidence = 0.95, .names = {"old", "new"}};
 
-static inline struct profile_diff *compared(const struct profile *before, const struct profile *after,
-					    const struct profile_diff_options *options)
+static inline struct diff *compared(const struct profile *before, const struct profile *after,
+				    const struct diff_options *options)
 {
-	struct profile_diff *d = NULL;
+	struct diff *d = NULL;
 	struct error error = {0};
 
-	if (profile_diff(before, after, options, &d, &error))
+	if (diff_make(before, after, options, &d, &error))
 		fail_msg("%s", error.text);
 	assert_string_equal(error.text, "");
 	assert_non_null(d);
@@ -22,12 +22,12 @@ static inline struct profile_diff *compared(const struct profile *before, const 
 }
 
 /* The entry of the function, which must be there, by line at that line. */
-static inline const struct profile_diff_entry *function(const struct profile_diff *d, const char *name, int line)
+static inline const struct diff_entry *function(const struct diff *d, const char *name, int line)
 {
-	const struct profile_diff_entry *found = NULL;
+	const struct diff_entry *found = NULL;
 
 	for (uint32_t i = 0; i < profile_frame_count(d->merged); i++) {
-		const struct profile_frame *f = profile_frame(d->merged, i);
+		const struct profile_frame *f = profile_frame_at(d->merged, i);
 
 		if (strcmp(profile_string(d->merged, f->name), name) != 0 || f->line != line)
 			continue;
@@ -39,29 +39,27 @@ static inline const struct profile_diff_entry *function(const struct profile_dif
 	return found;
 }
 
-static inline void assert_values(const struct profile_diff_change *change, unsigned before, unsigned after)
+static inline void assert_values(const struct diff_change *change, unsigned before, unsigned after)
 {
-	assert_int_equal(change->value[PROFILE_DIFF_BEFORE], before);
-	assert_int_equal(change->value[PROFILE_DIFF_AFTER], after);
+	assert_int_equal(change->value[DIFF_BEFORE], before);
+	assert_int_equal(change->value[DIFF_AFTER], after);
 }
 
-static inline unsigned changes(const struct profile_diff *d)
+static inline unsigned changes(const struct diff *d)
 {
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < profile_frame_count(d->merged); i++)
-		n += (d->functions[i].self.verdict != PROFILE_DIFF_NOISE) +
-		     (d->functions[i].total.verdict != PROFILE_DIFF_NOISE);
+		n += (d->functions[i].self.verdict != DIFF_NOISE) + (d->functions[i].total.verdict != DIFF_NOISE);
 	return n;
 }
 
-static inline unsigned changed_stacks(const struct profile_diff *d)
+static inline unsigned changed_stacks(const struct diff *d)
 {
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < profile_stack_count(d->merged); i++)
-		n += (d->stacks[i].self.verdict != PROFILE_DIFF_NOISE) +
-		     (d->stacks[i].total.verdict != PROFILE_DIFF_NOISE);
+		n += (d->stacks[i].self.verdict != DIFF_NOISE) + (d->stacks[i].total.verdict != DIFF_NOISE);
 	return n;
 }
 

@@ -134,7 +134,7 @@ int remote_read(pid_t pid, uint64_t addr, void *buf, size_t size)
 	return 0;
 }
 
-int discovery_ask_container_of(pid_t pid, struct discovery_container *out)
+int discovery_ask_container_of(pid_t pid, struct container *out)
 {
 	const struct machine_process *process = process_of(pid);
 
@@ -144,7 +144,7 @@ int discovery_ask_container_of(pid_t pid, struct discovery_container *out)
 		return process->container_err;
 	if (!process->container)
 		return -ENOENT;
-	*out = (struct discovery_container){.runtime = "docker"};
+	*out = (struct container){.runtime = "docker"};
 	snprintf(out->name, sizeof(out->name), "%s", process->container);
 	return 0;
 }
@@ -155,7 +155,7 @@ void discovery_ask_cmdline(pid_t pid, char *buf, size_t size)
 }
 
 bool discovery_filter_passes_names(const struct discovery_filter *filter, pid_t pid, const char *comm,
-				   const struct discovery_container *container)
+				   const struct container *container)
 {
 	(void)filter;
 	(void)pid;
@@ -163,19 +163,19 @@ bool discovery_filter_passes_names(const struct discovery_filter *filter, pid_t 
 	return !machine.unwanted || strcmp(comm, machine.unwanted) != 0;
 }
 
-int discovery_describe(pid_t pid, struct discovery_process *out)
+int scan_read_process(pid_t pid, struct scan_process *out)
 {
 	const struct machine_process *process = process_of(pid);
 
 	if (!process->alive)
 		return -ESRCH;
-	*out = (struct discovery_process){.pid = pid, .inside = pid, .start_time = process->start};
+	*out = (struct scan_process){.pid = pid, .inside = pid, .start_time = process->start};
 	snprintf(out->comm, sizeof(out->comm), "%s", process->program->name);
 	return 0;
 }
 
 /* All that have a parent are below. */
-int discovery_scan_below(const uint32_t *pids, size_t count, uint32_t **below, size_t *below_count)
+int scan_find_below(const uint32_t *pids, size_t count, uint32_t **below, size_t *below_count)
 {
 	(void)pids;
 	(void)count;
@@ -190,7 +190,7 @@ int discovery_scan_below(const uint32_t *pids, size_t count, uint32_t **below, s
 	return 0;
 }
 
-int procfs_stat(pid_t pid, struct procfs_stat *out)
+int procfs_read_stat(pid_t pid, struct procfs_stat *out)
 {
 	const struct machine_process *process = process_of(pid);
 
@@ -201,7 +201,7 @@ int procfs_stat(pid_t pid, struct procfs_stat *out)
 	return 0;
 }
 
-int procfs_status(pid_t pid, struct procfs_status *out)
+int procfs_read_status(pid_t pid, struct procfs_status *out)
 {
 	*out = (struct procfs_status){.uid = 1000, .inside = pid};
 	return process_of(pid)->alive ? 0 : -ESRCH;

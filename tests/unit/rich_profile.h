@@ -67,7 +67,7 @@ static inline struct profile *rich_profile(uint64_t seed)
 		if (thread >= profile_thread_count(p))
 			thread = PROFILE_NONE;
 		owner = thread == PROFILE_NONE ? draw(&state, profile_process_count(p))
-					       : profile_thread(p, thread)->process;
+					       : profile_thread_at(p, thread)->process;
 		assert_int_equal(profile_add_sample(p, draw(&state, profile_stack_count(p)), owner, thread,
 						    1 + draw(&state, 1000)),
 				 0);
@@ -100,7 +100,7 @@ static inline void assert_same_rows(const struct profile *a, const struct profil
 {
 	assert_int_equal(profile_frame_count(a), profile_frame_count(b));
 	for (uint32_t i = 0; i < profile_frame_count(a); i++) {
-		const struct profile_frame *x = profile_frame(a, i), *y = profile_frame(b, i);
+		const struct profile_frame *x = profile_frame_at(a, i), *y = profile_frame_at(b, i);
 
 		assert_same_text(a, x->name, b, y->name);
 		assert_same_text(a, x->file, b, y->file);
@@ -110,10 +110,10 @@ static inline void assert_same_rows(const struct profile *a, const struct profil
 	}
 	assert_int_equal(profile_stack_count(a), profile_stack_count(b));
 	for (uint32_t i = 1; i < profile_stack_count(a); i++)
-		assert_memory_equal(profile_stack(a, i), profile_stack(b, i), sizeof(struct profile_stack));
+		assert_memory_equal(profile_stack_at(a, i), profile_stack_at(b, i), sizeof(struct profile_stack));
 	assert_int_equal(profile_process_count(a), profile_process_count(b));
 	for (uint32_t i = 0; i < profile_process_count(a); i++) {
-		const struct profile_process *x = profile_process(a, i), *y = profile_process(b, i);
+		const struct profile_process *x = profile_process_at(a, i), *y = profile_process_at(b, i);
 
 		assert_int_equal(x->pid, y->pid);
 		assert_int_equal(x->inner_pid, y->inner_pid);
@@ -122,7 +122,7 @@ static inline void assert_same_rows(const struct profile *a, const struct profil
 	}
 	assert_int_equal(profile_thread_count(a), profile_thread_count(b));
 	for (uint32_t i = 0; i < profile_thread_count(a); i++) {
-		const struct profile_thread *x = profile_thread(a, i), *y = profile_thread(b, i);
+		const struct profile_thread *x = profile_thread_at(a, i), *y = profile_thread_at(b, i);
 
 		assert_int_equal(x->process, y->process);
 		assert_int_equal(x->tid, y->tid);
@@ -155,9 +155,9 @@ static inline void assert_same_values(const struct profile *a, const struct prof
 
 static inline void assert_same_run(const struct profile *a, const struct profile *b)
 {
-	struct profile_measure v = profile_measure(a), w = profile_measure(b);
+	struct profile_measure v = profile_get_measure(a), w = profile_get_measure(b);
 	size_t n, m;
-	const struct profile_account *x = profile_account(a, &n), *y = profile_account(b, &m);
+	const struct profile_account *x = profile_account_entries(a, &n), *y = profile_account_entries(b, &m);
 	const struct profile_fact *f, *g;
 	const struct profile_source *s, *t;
 

@@ -198,7 +198,7 @@ static inline uint8_t *saved_string(const struct walk_memory *memory, const stru
 	if (memory->read(memory->source, addr, header, sizeof(header)) &&
 	    (need > sizeof(header) || memory->read(memory->source, addr, header, need)))
 		return NULL;
-	if (pysym_string_shape(layout, header, &shape))
+	if (pysym_string_read_shape(layout, header, &shape))
 		return NULL;
 	*size = shape.data_offset + shape.data_size;
 	object = malloc(*size + 1u);

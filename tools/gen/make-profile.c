@@ -96,7 +96,8 @@ int main(int argc, char **argv)
 		/* Each stack is met once at least, and those that come first more often. */
 		uint32_t which = i < count ? i : any(1 + any(count));
 		uint32_t stack = paths[(size_t)which * depth + depth - 1];
-		uint32_t thread = threads[which % (PROCESSES * THREADS)], process = profile_thread(p, thread)->process;
+		uint32_t thread = threads[which % (PROCESSES * THREADS)],
+			 process = profile_thread_at(p, thread)->process;
 
 		err = profile_add_sample(p, stack, process, thread, 1);
 		err = err

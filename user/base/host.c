@@ -98,7 +98,7 @@ uint32_t host_pid_namespace(void)
 /* Inode of the initial time namespace (PROC_TIME_INIT_INO, include/linux/proc_ns.h). */
 #define TIME_NS_INITIAL 0xEFFFFFFAu
 
-int host_clock_offsets(struct host_clock_offsets *out)
+int host_read_clock_offsets(struct host_clock_offsets *out)
 {
 	long long seconds, nanoseconds;
 	struct stat st;

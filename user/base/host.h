@@ -37,7 +37,7 @@ struct host_clock_offsets {
 };
 
 /* Returns 0 or negative errno. */
-int host_clock_offsets(struct host_clock_offsets *out);
+int host_read_clock_offsets(struct host_clock_offsets *out);
 
 /* Reads a number from a file such as a sysctl's. Returns 0 or negative errno. */
 int host_read_number(const char *path, int64_t *out);

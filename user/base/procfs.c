@@ -208,7 +208,7 @@ ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size)
 	return n < 0 ? n : (ssize_t)len;
 }
 
-int procfs_stat(pid_t pid, struct procfs_stat *out)
+int procfs_read_stat(pid_t pid, struct procfs_stat *out)
 {
 	char text[STAT_MAX];
 	ssize_t n = procfs_read_some(pid, "stat", text, sizeof(text));
@@ -229,7 +229,7 @@ pid_t procfs_task(pid_t pid, const struct procfs_stat *stat)
 	pid_t task = 0;
 	DIR *tasks;
 
-	if (!stat && procfs_stat(pid, &own))
+	if (!stat && procfs_read_stat(pid, &own))
 		return 0;
 	if (!stat)
 		stat = &own;
@@ -244,7 +244,7 @@ pid_t procfs_task(pid_t pid, const struct procfs_stat *stat)
 		char *end;
 		long tid = strtol(entry->d_name, &end, 10);
 
-		if (!*end && tid > 0 && tid <= INT_MAX && !procfs_stat((pid_t)tid, &own) && !has_ended(&own))
+		if (!*end && tid > 0 && tid <= INT_MAX && !procfs_read_stat((pid_t)tid, &own) && !has_ended(&own))
 			task = (pid_t)tid;
 	}
 	if (tasks)
@@ -345,7 +345,7 @@ int procfs_parse_status(const char *text, struct procfs_status *out)
 	return out->inside ? 0 : -EBADMSG;
 }
 
-int procfs_status(pid_t pid, struct procfs_status *out)
+int procfs_read_status(pid_t pid, struct procfs_status *out)
 {
 	char *text;
 	int err = procfs_read(pid, "status", STATUS_MAX, &text, NULL);

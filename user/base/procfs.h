@@ -40,7 +40,7 @@ struct procfs_stat {
 /* Parses the text of /proc/PID/stat; comm may hold spaces and parentheses. Returns 0, or -EBADMSG. */
 int procfs_parse_stat(const char *text, struct procfs_stat *out);
 /* Returns 0, -ESRCH when there is no such process, or another negative errno. */
-int procfs_stat(pid_t pid, struct procfs_stat *out);
+int procfs_read_stat(pid_t pid, struct procfs_stat *out);
 
 /*
  * The task whose directory in /proc shows the process's memory, files and cgroups: pid itself, or where its first
@@ -65,7 +65,7 @@ struct procfs_status {
 /* Parses the text of /proc/PID/status. Returns 0, or -EBADMSG. */
 int procfs_parse_status(const char *text, struct procfs_status *out);
 /* Returns 0, -ESRCH when there is no such process, or another negative errno. */
-int procfs_status(pid_t pid, struct procfs_status *out);
+int procfs_read_status(pid_t pid, struct procfs_status *out);
 
 /* Reads a file of /proc/PID as far as it fits, NUL-terminated. Returns its length, or negative errno ("" then). */
 ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size);

@@ -10,17 +10,17 @@
 #include "base/array.h"
 #include "base/procfs.h"
 
-int discovery_describe(pid_t pid, struct discovery_process *out)
+int scan_read_process(pid_t pid, struct scan_process *out)
 {
 	struct procfs_status status;
 	struct procfs_stat stat;
-	int err = procfs_stat(pid, &stat);
+	int err = procfs_read_stat(pid, &stat);
 
 	if (!err)
-		err = procfs_status(pid, &status);
+		err = procfs_read_status(pid, &status);
 	if (err)
 		return err;
-	*out = (struct discovery_process){
+	*out = (struct scan_process){
 		.pid = pid,
 		.ppid = stat.ppid,
 		.inside = status.inside,
@@ -34,18 +34,17 @@ int discovery_describe(pid_t pid, struct discovery_process *out)
 	return 0;
 }
 
-int discovery_scan(int (*visit)(const struct discovery_process *process, void *arg), void *arg,
-		   struct discovery_scan *count)
+int scan_each_process(int (*visit)(const struct scan_process *process, void *arg), void *arg, struct scan_count *count)
 {
-	struct discovery_scan ignored;
-	struct discovery_process process;
+	struct scan_count ignored;
+	struct scan_process process;
 	const struct dirent *entry;
 	DIR *proc = opendir("/proc");
 	int ret = 0;
 
 	if (!count)
 		count = &ignored;
-	*count = (struct discovery_scan){0};
+	*count = (struct scan_count){0};
 	if (!proc)
 		return -errno;
 	/* The kernel lists processes by number. */
@@ -55,7 +54,7 @@ int discovery_scan(int (*visit)(const struct discovery_process *process, void *a
 
 		if (*end || pid <= 0 || pid > INT32_MAX)
 			continue;
-		ret = discovery_describe(pid, &process);
+		ret = scan_read_process(pid, &process);
 		if (!ret) {
 			count->seen++;
 			ret = visit(&process, arg);
@@ -84,7 +83,7 @@ struct kin {
 	size_t count, room;
 };
 
-static int add_kin(const struct discovery_process *process, void *arg)
+static int add_kin(const struct scan_process *process, void *arg)
 {
 	struct kin *kin = arg;
 
@@ -123,12 +122,12 @@ static bool parent_is_one(const struct kin *kin, const struct kinship *one, cons
 	return parent && parent->below;
 }
 
-int discovery_scan_below(const uint32_t *pids, size_t count, uint32_t **below, size_t *below_count)
+int scan_find_below(const uint32_t *pids, size_t count, uint32_t **below, size_t *below_count)
 {
 	struct kin kin = {0};
 	size_t found = 0, before;
 	uint32_t *numbers;
-	int err = discovery_scan(add_kin, &kin, NULL);
+	int err = scan_each_process(add_kin, &kin, NULL);
 
 	if (kin.count)
 		qsort(kin.items, kin.count, sizeof(*kin.items), by_pid);
@@ -154,7 +153,7 @@ int discovery_scan_below(const uint32_t *pids, size_t count, uint32_t **below, s
 	return 0;
 }
 
-void discovery_cmdline(pid_t pid, char *buf, size_t size)
+void scan_read_cmdline(pid_t pid, char *buf, size_t size)
 {
 	ssize_t len = procfs_read_some(procfs_task(pid, NULL) ?: pid, "cmdline", buf, size);
 

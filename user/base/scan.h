@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct discovery_process {
+struct scan_process {
 	pid_t pid, ppid;
 	pid_t inside;        /* in its own PID namespace: pid, if that is the reader's */
 	uint64_t start_time; /* clock ticks since boot */
@@ -19,33 +19,32 @@ struct discovery_process {
 	bool ended; /* it waits for its parent */
 };
 
-struct discovery_scan {
+struct scan_count {
 	size_t seen;       /* that were handed to visit */
 	size_t vanished;   /* between being listed and being read */
 	size_t unreadable; /* for another reason */
 };
 
 /* Fills out for one process. Returns 0, -ESRCH when there is none, or another negative errno. */
-int discovery_describe(pid_t pid, struct discovery_process *out);
+int scan_read_process(pid_t pid, struct scan_process *out);
 
 /*
  * Calls visit for every process of /proc in the order of PIDs until it returns non-zero, and returns that; 0 at the
  * end; negative errno when /proc cannot be listed. count may be NULL.
  */
-int discovery_scan(int (*visit)(const struct discovery_process *process, void *arg), void *arg,
-		   struct discovery_scan *count);
+int scan_each_process(int (*visit)(const struct scan_process *process, void *arg), void *arg, struct scan_count *count);
 
 /*
  * The processes below the given ones, which are not among them: their children, the children of those, and so on, as
  * /proc has them now, without those that have ended. Returns 0, with *below the caller's to free, or negative errno. A
  * process whose parent has ended is below the one that took it in (init, or PR_SET_CHILD_SUBREAPER).
  */
-int discovery_scan_below(const uint32_t *pids, size_t count, uint32_t **below, size_t *below_count);
+int scan_find_below(const uint32_t *pids, size_t count, uint32_t **below, size_t *below_count);
 
 /*
  * The arguments, joined by blanks, as far as they fit; "" when there are none (a kernel thread) or they cannot be read.
  * They hold whatever the process put there, control characters, too.
  */
-void discovery_cmdline(pid_t pid, char *buf, size_t size);
+void scan_read_cmdline(pid_t pid, char *buf, size_t size);
 
 #endif

@@ -23,8 +23,8 @@
 #define TOLERANCE_DEFAULT 2
 #define TOLERANCE_MOST    1000
 
-struct diff {
-	struct profile_diff_options options;
+struct diff_run {
+	struct diff_options options;
 	struct output_diff_options output;
 	struct profile_edit edit;
 	const struct output_format *format;
@@ -46,9 +46,9 @@ static const struct cli_word by_words[] = {
 };
 
 static const struct cli_word basis_words[] = {
-	{"share", PROFILE_DIFF_SHARE},
-	{"rate", PROFILE_DIFF_RATE},
-	{"time", PROFILE_DIFF_TIME},
+	{"share", DIFF_SHARE},
+	{"rate", DIFF_RATE},
+	{"time", DIFF_TIME},
 	{0},
 };
 
@@ -75,7 +75,7 @@ static void list_formats(void)
 
 static int take_format(const struct cli_option *option, const char *value, void *target)
 {
-	struct diff *diff = target;
+	struct diff_run *diff = target;
 
 	diff->format = output_diff_by_name(value);
 	return diff->format ? 0
@@ -85,7 +85,7 @@ static int take_format(const struct cli_option *option, const char *value, void 
 
 static int take_by(const struct cli_option *option, const char *value, void *target)
 {
-	struct diff *diff = target;
+	struct diff_run *diff = target;
 	int line = 0, code = cli_option_word(option, value, &line);
 
 	diff->options.by_line = line;
@@ -94,7 +94,7 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 
 static int take_confidence(const struct cli_option *option, const char *value, void *target)
 {
-	struct diff *diff = target;
+	struct diff_run *diff = target;
 	double number;
 
 	if (cli_number(value, CONFIDENCE_LEAST, CONFIDENCE_MOST, &number))
@@ -106,7 +106,7 @@ static int take_confidence(const struct cli_option *option, const char *value, v
 
 static int take_tolerance(const struct cli_option *option, const char *value, void *target)
 {
-	struct diff *diff = target;
+	struct diff_run *diff = target;
 	double number;
 
 	if (cli_number(value, 0, TOLERANCE_MOST, &number))
@@ -118,7 +118,7 @@ static int take_tolerance(const struct cli_option *option, const char *value, vo
 
 static int take_limit(const struct cli_option *option, const char *value, void *target)
 {
-	struct diff *diff = target;
+	struct diff_run *diff = target;
 	double number;
 
 	if (cli_number(value, 1, UINT32_MAX, &number) || number != (uint32_t)number)
@@ -134,7 +134,7 @@ static const struct cli_option options[] = {
 	{"compare", 0, "WHAT",
 	 "share: of all samples of the profile (default); rate: CPU time per second of the run, under an equal load; "
 	 "time: CPU time of the whole run, for the same work",
-	 .take = cli_take_word, .offset = offsetof(struct diff, options.basis), .words = basis_words},
+	 .take = cli_take_word, .offset = offsetof(struct diff_run, options.basis), .words = basis_words},
 	{"confidence", 0, "PERCENT",
 	 "the rest to 100 is how much of what is called a change may be chance (default " CLI_NUMBER(
 		 CONFIDENCE_DEFAULT) ")",
@@ -143,15 +143,15 @@ static const struct cli_option options[] = {
 	 "by how much of itself a function may differ from run to run (default " CLI_NUMBER(TOLERANCE_DEFAULT) ")",
 	 .take = take_tolerance},
 	{"all-rows", 0, NULL, "also what is within the noise", .take = cli_take_flag,
-	 .offset = offsetof(struct diff, output.all)},
+	 .offset = offsetof(struct diff_run, output.all)},
 	{"limit", 0, "N", "rows of each table (default " CLI_NUMBER(ROWS_DEFAULT) ")", .take = take_limit},
-	{"quiet", 'q', NULL, "no warnings", .take = cli_take_flag, .offset = offsetof(struct diff, quiet)},
+	{"quiet", 'q', NULL, "no warnings", .take = cli_take_flag, .offset = offsetof(struct diff_run, quiet)},
 	CLI_OPTION_HELP,
 	{0},
 };
 
 /* The format, which must be able to show what is wanted. */
-static int choose_format(struct diff *diff)
+static int choose_format(struct diff_run *diff)
 {
 	if (!diff->format)
 		diff->format = diff->to.path ? output_diff_by_path(diff->to.path) : output_diff_by_name("text");
@@ -160,12 +160,12 @@ static int choose_format(struct diff *diff)
 				 diff->to.path, format_names());
 	if (diff->options.by_line && !diff->format->diff->by_line)
 		return cli_usage("--by=line: %s compares functions only", diff->format->name);
-	if (diff->options.basis != PROFILE_DIFF_SHARE && diff->format->diff->shares_only)
+	if (diff->options.basis != DIFF_SHARE && diff->format->diff->shares_only)
 		return cli_usage("--compare: %s compares shares only", diff->format->name);
 	return 0;
 }
 
-static int parse(struct diff *diff, int argc, char **argv, bool *helped)
+static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 {
 	const struct cli_option_group groups[] = {
 		{"Output", cli_output_path_options, &diff->to},
@@ -190,18 +190,18 @@ static int parse(struct diff *diff, int argc, char **argv, bool *helped)
 
 	if (code || *helped)
 		return code;
-	if (argc - optind != PROFILE_DIFF_SIDES)
+	if (argc - optind != DIFF_SIDES)
 		return cli_usage(
 			"diff takes two saved profiles, before and after, and found %d; see `pybpf diff --help`",
 			argc - optind);
-	for (int i = 0; i < PROFILE_DIFF_SIDES; i++)
+	for (int i = 0; i < DIFF_SIDES; i++)
 		diff->options.names[i] = argv[optind + i];
 	return choose_format(diff) ?: cli_filter_check(&diff->edit);
 }
 
 struct formatted {
-	const struct diff *diff;
-	const struct profile_diff *found;
+	const struct diff_run *diff;
+	const struct diff *found;
 };
 
 static int write_formatted(const void *what, FILE *out)
@@ -211,55 +211,55 @@ static int write_formatted(const void *what, FILE *out)
 	return f->diff->format->diff->write(f->found, &f->diff->output, out);
 }
 
-static int compare(struct diff *diff, struct profile *const profiles[])
+static int compare(struct diff_run *diff, struct profile *const profiles[])
 {
-	struct profile_diff *d = NULL;
+	struct diff *d = NULL;
 	struct error error;
 	int code;
 
-	if (profile_diff(profiles[PROFILE_DIFF_BEFORE], profiles[PROFILE_DIFF_AFTER], &diff->options, &d, &error)) {
+	if (diff_make(profiles[DIFF_BEFORE], profiles[DIFF_AFTER], &diff->options, &d, &error)) {
 		log_error("%s", error.text);
 		return CLI_FAILED;
 	}
-	for (int i = 0; i < PROFILE_DIFF_SIDES && !diff->quiet; i++) {
+	for (int i = 0; i < DIFF_SIDES && !diff->quiet; i++) {
 		if (!d->whole[i].total)
 			log_warn("%s has no sample with frames, or none that passes the filters: there is nothing to "
 				 "compare with",
 				 diff->options.names[i]);
 	}
 	code = cli_output_through(&diff->to, write_formatted, &(struct formatted){diff, d});
-	profile_diff_free(d);
+	diff_free(d);
 	return code;
 }
 
 int cli_diff(int argc, char **argv)
 {
-	struct diff diff = {
+	struct diff_run diff = {
 		.options = {.confidence = CONFIDENCE_DEFAULT / 100.0, .tolerance = TOLERANCE_DEFAULT / 100.0},
 		.output = {.rows = ROWS_DEFAULT},
 		.to = {.paged = true}};
 	const struct rights_wanted rights = {.level = RIGHTS_REPORT};
-	struct profile *profiles[PROFILE_DIFF_SIDES] = {NULL};
+	struct profile *profiles[DIFF_SIDES] = {NULL};
 	FILE **files = NULL;
 	bool helped;
 	int code = parse(&diff, argc, argv, &helped);
 
 	if (code || helped)
 		goto done;
-	files = cli_filter_open(argv + optind, PROFILE_DIFF_SIDES);
+	files = cli_filter_open(argv + optind, DIFF_SIDES);
 	code = files ? CLI_OK : CLI_FAILED;
 	code = code ?: cli_output_open(&diff.to);
 	code = code ?: cli_output_entrust(&diff.to, NULL);
 	code = code ?: cli_drop_rights(&rights);
-	for (int i = 0; i < PROFILE_DIFF_SIDES && !code; i++) {
+	for (int i = 0; i < DIFF_SIDES && !code; i++) {
 		profiles[i] = cli_filter_load(&diff.edit, argv + optind + i, files + i, 1);
 		code = profiles[i] ? CLI_OK : CLI_FAILED;
 	}
 	code = code ?: compare(&diff, profiles);
 done:
 	cli_output_discard(&diff.to);
-	cli_filter_close(files, PROFILE_DIFF_SIDES);
-	for (int i = 0; i < PROFILE_DIFF_SIDES; i++)
+	cli_filter_close(files, DIFF_SIDES);
+	for (int i = 0; i < DIFF_SIDES; i++)
 		profile_free(profiles[i]);
 	profile_edit_free(&diff.edit);
 	return code;

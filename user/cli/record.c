@@ -184,7 +184,7 @@ static int choose(struct record *r)
 	struct error error;
 
 	if (discovery_filter_resolve(filter, &error) ||
-	    discovery_cgroup_same_hierarchy(filter->groups, filter->group_count, &error)) {
+	    cgroup_check_hierarchy(filter->groups, filter->group_count, &error)) {
 		log_error("%s", error.text);
 		return CLI_FAILED;
 	}

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void profile_diff_map_free(struct profile_diff_map *map)
+void diff_map_free(struct diff_map *map)
 {
 	free(map->frames);
 	free(map->stacks);
@@ -20,12 +20,12 @@ static uint32_t *indexes(size_t count)
 }
 
 /* The profile's processes by name where the roots tell them apart, else all as one, called so. */
-static int merge_processes(struct profile_diff_map *map, struct profile *merged, unsigned roots, const char *common)
+static int merge_processes(struct diff_map *map, struct profile *merged, unsigned roots, const char *common)
 {
 	const struct profile *p = map->p;
 
 	for (uint32_t i = 0; i < profile_process_count(p); i++) {
-		const struct profile_process *process = profile_process(p, i);
+		const struct profile_process *process = profile_process_at(p, i);
 		struct profile_process_info info = {.name = common};
 
 		if (roots & PROFILE_ROOT_PROCESS)
@@ -39,12 +39,12 @@ static int merge_processes(struct profile_diff_map *map, struct profile *merged,
 	return 0;
 }
 
-static int merge_stacks(struct profile_diff_map *map, struct profile *merged, bool by_line)
+static int merge_stacks(struct diff_map *map, struct profile *merged, bool by_line)
 {
 	const struct profile *p = map->p;
 
 	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
-		const struct profile_frame *f = profile_frame(p, i);
+		const struct profile_frame *f = profile_frame_at(p, i);
 
 		map->frames[i] =
 			profile_add_frame(merged, f->kind, profile_string(p, f->name), profile_string(p, f->file),
@@ -53,7 +53,7 @@ static int merge_stacks(struct profile_diff_map *map, struct profile *merged, bo
 			return -ENOMEM;
 	}
 	for (uint32_t i = PROFILE_ROOT + 1; i < profile_stack_count(p); i++) {
-		const struct profile_stack *s = profile_stack(p, i);
+		const struct profile_stack *s = profile_stack_at(p, i);
 
 		map->stacks[i] = profile_add_stack(merged, map->stacks[s->parent], map->frames[s->frame]);
 		if (map->stacks[i] == PROFILE_NONE)
@@ -62,7 +62,7 @@ static int merge_stacks(struct profile_diff_map *map, struct profile *merged, bo
 	return 0;
 }
 
-static int merge_samples(struct profile_diff_map *map, enum profile_diff_side which, struct profile_diff *d)
+static int merge_samples(struct diff_map *map, enum diff_side which, struct diff *d)
 {
 	size_t count;
 	const struct profile_sample *samples = profile_samples(map->p, &count);
@@ -74,27 +74,27 @@ static int merge_samples(struct profile_diff_map *map, enum profile_diff_side wh
 		if (stack == PROFILE_ROOT)
 			continue;
 		if (profile_add_sample(d->merged, stack, process, PROFILE_NONE,
-				       which == PROFILE_DIFF_AFTER ? samples[i].value : 0))
+				       which == DIFF_AFTER ? samples[i].value : 0))
 			return -ENOMEM;
 		map->samples[i] = profile_find_sample(d->merged, stack, process, PROFILE_NONE);
-		if (which == PROFILE_DIFF_BEFORE)
+		if (which == DIFF_BEFORE)
 			d->before[map->samples[i]] += samples[i].value;
 	}
 	return 0;
 }
 
 /* What is known of both runs, if it is the same. */
-static int merge_facts(const struct profile_diff_map maps[], struct profile *merged)
+static int merge_facts(const struct diff_map maps[], struct profile *merged)
 {
 	size_t count;
-	const struct profile_fact *facts = profile_facts(maps[PROFILE_DIFF_AFTER].p, &count);
-	struct profile_measure before = profile_measure(maps[PROFILE_DIFF_BEFORE].p);
-	struct profile_measure measure = profile_measure(maps[PROFILE_DIFF_AFTER].p);
+	const struct profile_fact *facts = profile_facts(maps[DIFF_AFTER].p, &count);
+	struct profile_measure before = profile_get_measure(maps[DIFF_BEFORE].p);
+	struct profile_measure measure = profile_get_measure(maps[DIFF_AFTER].p);
 
 	for (size_t i = 0; i < count; i++) {
-		const char *key = profile_string(maps[PROFILE_DIFF_AFTER].p, facts[i].key);
-		const char *value = profile_string(maps[PROFILE_DIFF_AFTER].p, facts[i].value);
-		const char *other = profile_fact(maps[PROFILE_DIFF_BEFORE].p, key);
+		const char *key = profile_string(maps[DIFF_AFTER].p, facts[i].key);
+		const char *value = profile_string(maps[DIFF_AFTER].p, facts[i].value);
+		const char *other = profile_find_fact(maps[DIFF_BEFORE].p, key);
 
 		if (other && strcmp(other, value) == 0 && profile_set_fact(merged, key, value))
 			return -ENOMEM;
@@ -104,7 +104,7 @@ static int merge_facts(const struct profile_diff_map maps[], struct profile *mer
 	return profile_set_measure(merged, &measure);
 }
 
-int profile_diff_merge(struct profile_diff *d, struct profile_diff_map maps[PROFILE_DIFF_SIDES])
+int diff_merge(struct diff *d, struct diff_map maps[DIFF_SIDES])
 {
 	const char *common = "";
 	unsigned roots = 0;
@@ -114,13 +114,13 @@ int profile_diff_merge(struct profile_diff *d, struct profile_diff_map maps[PROF
 	d->merged = profile_new();
 	if (!d->merged)
 		return -ENOMEM;
-	for (int i = 0; i < PROFILE_DIFF_SIDES; i++) {
+	for (int i = 0; i < DIFF_SIDES; i++) {
 		size_t count;
 
 		profile_samples(maps[i].p, &count);
 		room += count;
 		if (profile_process_count(maps[i].p))
-			common = profile_string(maps[i].p, profile_process(maps[i].p, 0)->name);
+			common = profile_string(maps[i].p, profile_process_at(maps[i].p, 0)->name);
 		roots |= profile_roots(maps[i].p) & ~(unsigned)PROFILE_ROOT_THREAD;
 		maps[i].frames = indexes(profile_frame_count(maps[i].p));
 		maps[i].stacks = indexes(profile_stack_count(maps[i].p));
@@ -131,10 +131,10 @@ int profile_diff_merge(struct profile_diff *d, struct profile_diff_map maps[PROF
 	}
 	d->before = calloc(room + 1, sizeof(*d->before));
 	err = d->before ? merge_facts(maps, d->merged) : -ENOMEM;
-	for (int i = 0; i < PROFILE_DIFF_SIDES && !err; i++) {
+	for (int i = 0; i < DIFF_SIDES && !err; i++) {
 		err = merge_processes(&maps[i], d->merged, roots, common);
 		err = err ?: merge_stacks(&maps[i], d->merged, d->options.by_line);
-		err = err ?: merge_samples(&maps[i], (enum profile_diff_side)i, d);
+		err = err ?: merge_samples(&maps[i], (enum diff_side)i, d);
 	}
 	profile_set_roots(d->merged, roots);
 	return err;

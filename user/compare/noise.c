@@ -15,7 +15,7 @@ static double length(double x, double y)
 	return sqrt(x * x + y * y);
 }
 
-double profile_noise_deviate(double probability)
+double noise_deviate(double probability)
 {
 	double low = 0, high = DEVIATE_MOST;
 
@@ -31,18 +31,18 @@ double profile_noise_deviate(double probability)
 }
 
 /* The side as independent draws would have been. */
-static struct profile_noise_side independent(const struct profile_noise_side *side, double design_effect)
+static struct noise_side independent(const struct noise_side *side, double design_effect)
 {
-	return (struct profile_noise_side){
+	return (struct noise_side){
 		.count = side->count / design_effect,
 		.total = side->total / design_effect,
-		.worth = side->worth * design_effect,
+		.units_per_sample = side->units_per_sample * design_effect,
 	};
 }
 
 /* Distances of a side's score limits from its count, below and above: Wilson's, without end those of a Poisson count.
  */
-static void score_limits(const struct profile_noise_side *side, double z, double *below, double *above)
+static void score_limits(const struct noise_side *side, double z, double *below, double *above)
 {
 	double part = side->count / side->total, shrink = 1 + z * z / side->total;
 	double middle = (side->count + z * z / 2) / shrink;
@@ -53,34 +53,33 @@ static void score_limits(const struct profile_noise_side *side, double z, double
 	*above = fmax(0, middle + half - side->count);
 }
 
-struct profile_noise_interval profile_noise_interval(const struct profile_noise_side *before,
-						     const struct profile_noise_side *after, double design_effect,
-						     double deviate)
+struct noise_interval noise_find_interval(const struct noise_side *before, const struct noise_side *after,
+					  double design_effect, double deviate)
 {
-	struct profile_noise_side a = independent(before, design_effect), b = independent(after, design_effect);
-	double difference = b.count * b.worth - a.count * a.worth;
+	struct noise_side a = independent(before, design_effect), b = independent(after, design_effect);
+	double difference = b.count * b.units_per_sample - a.count * a.units_per_sample;
 	double a_below, a_above, b_below, b_above;
 
 	score_limits(&a, deviate, &a_below, &a_above);
 	score_limits(&b, deviate, &b_below, &b_above);
-	return (struct profile_noise_interval){
-		.low = difference - length(b_below * b.worth, a_above * a.worth),
-		.high = difference + length(b_above * b.worth, a_below * a.worth),
+	return (struct noise_interval){
+		.low = difference - length(b_below * b.units_per_sample, a_above * a.units_per_sample),
+		.high = difference + length(b_above * b.units_per_sample, a_below * a.units_per_sample),
 	};
 }
 
 /* Whether one side is more than the other at that deviate, even if the other were greater by the tolerance. */
-static bool exceeds(const struct profile_noise_side *more, const struct profile_noise_side *less, double design_effect,
+static bool exceeds(const struct noise_side *more, const struct noise_side *less, double design_effect,
 		    double tolerance, double deviate)
 {
-	struct profile_noise_side greater = *less;
+	struct noise_side greater = *less;
 
-	greater.worth *= 1 + tolerance;
-	return profile_noise_interval(&greater, more, design_effect, deviate).low > 0;
+	greater.units_per_sample *= 1 + tolerance;
+	return noise_find_interval(&greater, more, design_effect, deviate).low > 0;
 }
 
-double profile_noise_probability(const struct profile_noise_side *before, const struct profile_noise_side *after,
-				 double design_effect, double tolerance, double least)
+double noise_probability(const struct noise_side *before, const struct noise_side *after, double design_effect,
+			 double tolerance, double least)
 {
 	double low = least, high = DEVIATE_MOST;
 
@@ -106,7 +105,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-size_t profile_noise_choose(double *probabilities, size_t count, double rate, double *limit)
+size_t noise_choose(double *probabilities, size_t count, double rate, double *limit)
 {
 	if (count)
 		qsort(probabilities, count, sizeof(*probabilities), by_size);
@@ -120,8 +119,7 @@ size_t profile_noise_choose(double *probabilities, size_t count, double rate, do
 	return 0;
 }
 
-void profile_noise_end_slice(struct profile_noise_series *series, const struct profile_noise_series *total,
-			     unsigned slice)
+void noise_end_slice(struct noise_series *series, const struct noise_series *total, unsigned slice)
 {
 	if (slice) {
 		series->change = series->current - series->last;
@@ -133,13 +131,13 @@ void profile_noise_end_slice(struct profile_noise_series *series, const struct p
 	series->current = 0;
 }
 
-double profile_noise_design_effect(const struct profile_noise_series *series, const struct profile_noise_series *total)
+double noise_design_effect(const struct noise_series *series, const struct noise_series *total)
 {
 	double part = total && total->sum > 0 ? series->sum / total->sum : 0;
 	/* Of what a slice has more than its part of the total, the changes squared. */
 	double squares =
 		total ? series->squares - 2 * part * series->products + part * part * total->squares : series->squares;
-	double found = squares / 2 * PROFILE_NOISE_SLICES / (PROFILE_NOISE_SLICES - 1);
+	double found = squares / 2 * NOISE_SLICES / (NOISE_SLICES - 1);
 	double independent_draws = series->sum * (1 - part);
 
 	return independent_draws > 0 && found > independent_draws ? found / independent_draws : 1;

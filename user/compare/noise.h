@@ -31,45 +31,44 @@
  * bursts: those of a 300th of the run are allowed for as stated, those of a 100th only in part. The design effect's own
  * error is then some 30 % (the square root of 3 / 31).
  */
-#define PROFILE_NOISE_SLICES 32
+#define NOISE_SLICES 32
 
 /* One side of a comparison. */
-struct profile_noise_side {
+struct noise_side {
 	double count;
-	double total; /* that it is a part of, above 0; INFINITY: it is a number of events in some time */
-	double worth; /* of one, in the unit of what is compared: 1 / total, or 1 / time */
+	double total;            /* that it is a part of, above 0; INFINITY: it is a number of events in some time */
+	double units_per_sample; /* of one, in the unit of what is compared: 1 / total, or 1 / time */
 };
 
 /* Of what is after less what was before, in the unit of what is compared. */
-struct profile_noise_interval {
+struct noise_interval {
 	double low, high;
 };
 
 /* How far from the mean of a normal distribution, in standard deviations, lies what has this probability, 0 to 1. */
-double profile_noise_deviate(double probability);
+double noise_deviate(double probability);
 
 /* The interval that reaches as far as the deviate; design_effect as above, 1 for independent draws. */
-struct profile_noise_interval profile_noise_interval(const struct profile_noise_side *before,
-						     const struct profile_noise_side *after, double design_effect,
-						     double deviate);
+struct noise_interval noise_find_interval(const struct noise_side *before, const struct noise_side *after,
+					  double design_effect, double deviate);
 
 /*
  * How probable a difference so much greater than the tolerance is by chance, 0 to 1: at that deviate, the interval of
  * one side less the other, which is made greater by the tolerance (a part of itself), begins at zero. What does not
  * reach the deviate `least` is not looked at more closely: 1.
  */
-double profile_noise_probability(const struct profile_noise_side *before, const struct profile_noise_side *after,
-				 double design_effect, double tolerance, double least);
+double noise_probability(const struct noise_side *before, const struct noise_side *after, double design_effect,
+			 double tolerance, double least);
 
 /*
  * Which of several differences are more than chance, so that of those at most `rate`, 0 to 1, are expected to be
  * chance: all whose probability is at most *limit, which is less than 0 for none. Sorts the probabilities, and returns
  * how many that are.
  */
-size_t profile_noise_choose(double *probabilities, size_t count, double rate, double *limit);
+size_t noise_choose(double *probabilities, size_t count, double rate, double *limit);
 
 /* A count, slice by slice. Zeroed at first. */
-struct profile_noise_series {
+struct noise_series {
 	double current;   /* of this slice, what is added to */
 	double last, sum; /* of the slice before, of all that have ended */
 	double squares, products,
@@ -77,13 +76,12 @@ struct profile_noise_series {
 };
 
 /*
- * Ends the slice of that number, from 0 up to PROFILE_NOISE_SLICES. A total's own series has itself for total, and its
+ * Ends the slice of that number, from 0 up to NOISE_SLICES. A total's own series has itself for total, and its
  * slice ends before those of its parts.
  */
-void profile_noise_end_slice(struct profile_noise_series *series, const struct profile_noise_series *total,
-			     unsigned slice);
+void noise_end_slice(struct noise_series *series, const struct noise_series *total, unsigned slice);
 
-/* After PROFILE_NOISE_SLICES. total: NULL for a number of events in some time. At least 1. */
-double profile_noise_design_effect(const struct profile_noise_series *series, const struct profile_noise_series *total);
+/* After NOISE_SLICES. total: NULL for a number of events in some time. At least 1. */
+double noise_design_effect(const struct noise_series *series, const struct noise_series *total);
 
 #endif

@@ -76,7 +76,7 @@ static void take_controllers(char *options, char *out, size_t size)
 }
 
 /* 36 35 98:0 ROOT POINT rw,noatime master:1 - TYPE SOURCE rw,errors=continue; false when it is no cgroup's. */
-static bool parse_mount(char *line, struct discovery_cgroup_mount *out)
+static bool parse_mount(char *line, struct cgroup_mount *out)
 {
 	char *separator = strstr(line, " - "), *type, *options, *saved, *fields[5];
 
@@ -97,14 +97,14 @@ static bool parse_mount(char *line, struct discovery_cgroup_mount *out)
 	/* No kernel writes another one: d_path() and cgroup_path_ns() begin with it. */
 	if (fields[3][0] != '/' || fields[4][0] != '/')
 		return false;
-	*out = (struct discovery_cgroup_mount){.v1 = !type[6], .root = fields[3], .point = fields[4]};
+	*out = (struct cgroup_mount){.v1 = !type[6], .root = fields[3], .point = fields[4]};
 	if (out->v1)
 		take_controllers(options, out->controllers, sizeof(out->controllers));
 	return true;
 }
 
 /* Where a group is looked for first: lower comes first. */
-static int rank(const struct discovery_cgroup_mount *mount)
+static int rank(const struct cgroup_mount *mount)
 {
 	static const char *const order[] = {"memory", "pids", "cpu", "freezer", "devices", "blkio"};
 	const int last = sizeof(order) / sizeof(order[0]);
@@ -123,7 +123,7 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* A mount hides an earlier one at the same place. */
-static struct discovery_cgroup_mount *place_for(struct discovery_cgroup_mounts *mounts, const char *point)
+static struct cgroup_mount *place_for(struct cgroup_mounts *mounts, const char *point)
 {
 	for (size_t i = 0; i < mounts->count; i++) {
 		if (!strcmp(mounts->mounts[i].point, point)) {
@@ -135,12 +135,12 @@ static struct discovery_cgroup_mount *place_for(struct discovery_cgroup_mounts *
 	return mounts->count < MOUNTS_MAX ? &mounts->mounts[mounts->count++] : NULL;
 }
 
-int discovery_cgroup_mounts_parse(char *text, struct discovery_cgroup_mounts *out)
+int cgroup_mounts_parse(char *text, struct cgroup_mounts *out)
 {
-	struct discovery_cgroup_mount found, *place;
+	struct cgroup_mount found, *place;
 	char *saved;
 
-	*out = (struct discovery_cgroup_mounts){.mounts = calloc(MOUNTS_MAX, sizeof(*out->mounts))};
+	*out = (struct cgroup_mounts){.mounts = calloc(MOUNTS_MAX, sizeof(*out->mounts))};
 	if (!out->mounts)
 		return -ENOMEM;
 	for (char *line = strtok_r(text, "\n", &saved); line; line = strtok_r(NULL, "\n", &saved)) {
@@ -153,7 +153,7 @@ int discovery_cgroup_mounts_parse(char *text, struct discovery_cgroup_mounts *ou
 		place->root = strdup(found.root);
 		place->point = strdup(found.point);
 		if (!place->root || !place->point) {
-			discovery_cgroup_mounts_free(out);
+			cgroup_mounts_free(out);
 			return -ENOMEM;
 		}
 	}
@@ -161,37 +161,37 @@ int discovery_cgroup_mounts_parse(char *text, struct discovery_cgroup_mounts *ou
 	return 0;
 }
 
-int discovery_cgroup_mounts_read(struct discovery_cgroup_mounts *out)
+int cgroup_mounts_read(struct cgroup_mounts *out)
 {
 	char *text;
 	int err = procfs_read(getpid(), "mountinfo", MOUNTINFO_MAX, &text, NULL);
 
-	*out = (struct discovery_cgroup_mounts){0};
+	*out = (struct cgroup_mounts){0};
 	if (err)
 		return err;
-	err = discovery_cgroup_mounts_parse(text, out);
+	err = cgroup_mounts_parse(text, out);
 	free(text);
 	return err;
 }
 
-void discovery_cgroup_mounts_free(struct discovery_cgroup_mounts *mounts)
+void cgroup_mounts_free(struct cgroup_mounts *mounts)
 {
 	for (size_t i = 0; i < mounts->count; i++) {
 		free(mounts->mounts[i].root);
 		free(mounts->mounts[i].point);
 	}
 	free(mounts->mounts);
-	*mounts = (struct discovery_cgroup_mounts){0};
+	*mounts = (struct cgroup_mounts){0};
 }
 
 /* Writes "/sys/fs/cgroup/unified, /sys/fs/cgroup/memory (memory)". */
-static void list_mounts(const struct discovery_cgroup_mounts *mounts, char *out, size_t size)
+static void list_mounts(const struct cgroup_mounts *mounts, char *out, size_t size)
 {
 	size_t len = 0;
 
 	snprintf(out, size, "none");
 	for (size_t i = 0; i < mounts->count && len < size; i++) {
-		const struct discovery_cgroup_mount *mount = &mounts->mounts[i];
+		const struct cgroup_mount *mount = &mounts->mounts[i];
 
 		len += snprintf(out + len, size - len, "%s%s%s%s%s", i ? ", " : "", mount->point, mount->v1 ? " (" : "",
 				mount->controllers, mount->v1 ? ")" : "");
@@ -199,12 +199,12 @@ static void list_mounts(const struct discovery_cgroup_mounts *mounts, char *out,
 }
 
 /* Fills out for a directory that is at rest (its length, with a slash in front, or 0) below a mount. */
-static int fill(const struct discovery_cgroup_mount *mount, const char *directory, struct discovery_cgroup *out)
+static int fill(const struct cgroup_mount *mount, const char *directory, struct cgroup *out)
 {
 	const char *rest = directory + (mount->point[1] ? strlen(mount->point) : 0);
 	struct stat st;
 
-	*out = (struct discovery_cgroup){.v1 = mount->v1};
+	*out = (struct cgroup){.v1 = mount->v1};
 	if (stat(directory, &st))
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
@@ -223,13 +223,12 @@ static int fill(const struct discovery_cgroup_mount *mount, const char *director
 }
 
 /* The mount that a directory without links is in, or NULL. */
-static const struct discovery_cgroup_mount *mount_of(const struct discovery_cgroup_mounts *mounts,
-						     const char *directory)
+static const struct cgroup_mount *mount_of(const struct cgroup_mounts *mounts, const char *directory)
 {
-	const struct discovery_cgroup_mount *found = NULL;
+	const struct cgroup_mount *found = NULL;
 
 	for (size_t i = 0; i < mounts->count; i++) {
-		const struct discovery_cgroup_mount *mount = &mounts->mounts[i];
+		const struct cgroup_mount *mount = &mounts->mounts[i];
 
 		if (is_below(directory, strlen(directory), mount->point) &&
 		    (!found || strlen(mount->point) > strlen(found->point)))
@@ -239,8 +238,8 @@ static const struct discovery_cgroup_mount *mount_of(const struct discovery_cgro
 }
 
 /* A path inside the hierarchy of one mount. Returns 0, -ENOENT when it is not there, or another negative errno. */
-static int fill_inside(const struct discovery_cgroup_mounts *mounts, const struct discovery_cgroup_mount *mount,
-		       const char *path, size_t len, struct discovery_cgroup *out)
+static int fill_inside(const struct cgroup_mounts *mounts, const struct cgroup_mount *mount, const char *path,
+		       size_t len, struct cgroup *out)
 {
 	char wanted[PATH_MAX], real[PATH_MAX];
 	size_t skip = mount->root[1] ? strlen(mount->root) : 0;
@@ -255,8 +254,8 @@ static int fill_inside(const struct discovery_cgroup_mounts *mounts, const struc
 	return mount_of(mounts, real) == mount ? fill(mount, real, out) : -ENOENT;
 }
 
-static int say_resolve(int err, const struct discovery_cgroup_mounts *mounts, const char *path, bool exists,
-		       const struct discovery_cgroup *found, struct error *error)
+static int say_resolve(int err, const struct cgroup_mounts *mounts, const char *path, bool exists,
+		       const struct cgroup *found, struct error *error)
 {
 	int code = err == -ENOENT && exists ? -EXDEV : err;
 	char places[1024];
@@ -286,15 +285,14 @@ static int say_resolve(int err, const struct discovery_cgroup_mounts *mounts, co
 	return code;
 }
 
-int discovery_cgroup_resolve(const struct discovery_cgroup_mounts *mounts, const char *path,
-			     struct discovery_cgroup *out, struct error *error)
+int cgroup_resolve(const struct cgroup_mounts *mounts, const char *path, struct cgroup *out, struct error *error)
 {
-	const struct discovery_cgroup_mount *mount;
+	const struct cgroup_mount *mount;
 	char real[PATH_MAX], inside[PATH_MAX];
 	bool exists = realpath(path, real);
 	int err = exists || errno == ENOTDIR ? -ENOENT : -errno;
 
-	*out = (struct discovery_cgroup){.id = 0};
+	*out = (struct cgroup){.id = 0};
 	error_clear(error);
 	mount = exists ? mount_of(mounts, real) : NULL;
 	if (mount) {
@@ -315,10 +313,9 @@ int discovery_cgroup_resolve(const struct discovery_cgroup_mounts *mounts, const
 	return say_resolve(err, mounts, path, exists, out, error);
 }
 
-bool discovery_cgroup_inside(const struct discovery_cgroup_mounts *mounts, const char *directory, char *out,
-			     size_t size)
+bool cgroup_find_path(const struct cgroup_mounts *mounts, const char *directory, char *out, size_t size)
 {
-	const struct discovery_cgroup_mount *mount = mount_of(mounts, directory);
+	const struct cgroup_mount *mount = mount_of(mounts, directory);
 
 	if (!mount)
 		return false;
@@ -326,7 +323,7 @@ bool discovery_cgroup_inside(const struct discovery_cgroup_mounts *mounts, const
 				directory + (mount->point[1] ? strlen(mount->point) : 0)) < size;
 }
 
-bool discovery_cgroup_next_line(const char **text, struct discovery_cgroup_line *out)
+bool cgroup_next_line(const char **text, struct cgroup_line *out)
 {
 	static const char deleted[] = " (deleted)";
 
@@ -338,11 +335,11 @@ bool discovery_cgroup_next_line(const char **text, struct discovery_cgroup_line 
 		*text = *end ? end + 1 : end;
 		if (!second || second[1] != '/')
 			continue;
-		*out = (struct discovery_cgroup_line){.v1 = second != first + 1,
-						      .controllers = first + 1,
-						      .controllers_len = second - first - 1,
-						      .path = second + 1,
-						      .path_len = end - second - 1};
+		*out = (struct cgroup_line){.v1 = second != first + 1,
+					    .controllers = first + 1,
+					    .controllers_len = second - first - 1,
+					    .path = second + 1,
+					    .path_len = end - second - 1};
 		if (out->path_len > strlen(deleted) && !memcmp(end - strlen(deleted), deleted, strlen(deleted)))
 			out->path_len -= strlen(deleted);
 		return true;
@@ -350,7 +347,7 @@ bool discovery_cgroup_next_line(const char **text, struct discovery_cgroup_line 
 	return false;
 }
 
-bool discovery_cgroup_same_line(const struct discovery_cgroup_mount *mount, const struct discovery_cgroup_line *line)
+bool cgroup_matches_line(const struct cgroup_mount *mount, const struct cgroup_line *line)
 {
 	char first[sizeof(mount->controllers)];
 
@@ -360,13 +357,13 @@ bool discovery_cgroup_same_line(const struct discovery_cgroup_mount *mount, cons
 	return !mount->v1 || in_list(line->controllers, line->controllers_len, first);
 }
 
-int discovery_cgroup_locate(const struct discovery_cgroup_mounts *mounts, const struct discovery_cgroup_line *line,
-			    size_t path_len, struct discovery_cgroup *out, struct error *error)
+int cgroup_locate(const struct cgroup_mounts *mounts, const struct cgroup_line *line, size_t path_len,
+		  struct cgroup *out, struct error *error)
 {
 	int err = -ENOENT;
 
 	for (size_t i = 0; i < mounts->count && err == -ENOENT; i++)
-		if (discovery_cgroup_same_line(&mounts->mounts[i], line))
+		if (cgroup_matches_line(&mounts->mounts[i], line))
 			err = fill_inside(mounts, &mounts->mounts[i], line->path, path_len, out);
 	if (err)
 		error_set(error, err,
@@ -380,26 +377,26 @@ int discovery_cgroup_locate(const struct discovery_cgroup_mounts *mounts, const 
 	return err;
 }
 
-int discovery_cgroup_of(pid_t pid, char **text)
+int cgroup_read_text(pid_t pid, char **text)
 {
 	return procfs_read(procfs_task(pid, NULL) ?: pid, "cgroup", CGROUP_MAX, text, NULL);
 }
 
-bool discovery_cgroup_holds(const struct discovery_cgroup *group, const char *text)
+bool cgroup_holds(const struct cgroup *group, const char *text)
 {
-	struct discovery_cgroup_line line;
+	struct cgroup_line line;
 
-	while (discovery_cgroup_next_line(&text, &line))
+	while (cgroup_next_line(&text, &line))
 		if (line.v1 == group->v1 &&
 		    (!line.v1 || in_list(line.controllers, line.controllers_len, group->controller)))
 			return is_below(line.path, line.path_len, group->path);
 	return false;
 }
 
-int discovery_cgroup_same_hierarchy(const struct discovery_cgroup *groups, size_t count, struct error *error)
+int cgroup_check_hierarchy(const struct cgroup *groups, size_t count, struct error *error)
 {
 	for (size_t i = 1; i < count; i++) {
-		const struct discovery_cgroup *a = &groups[0], *b = &groups[i];
+		const struct cgroup *a = &groups[0], *b = &groups[i];
 
 		if (a->v1 == b->v1 && !strcmp(a->controller, b->controller))
 			continue;

@@ -22,14 +22,14 @@
 
 /* A container of crun or runc, whose ID can be anything, so that it is known from their state alone. */
 struct own_container {
-	struct discovery_container container;
+	struct container container;
 	char *cgroup;
 };
 
 static struct {
 	struct own_container *list;
 	size_t count, room, unfinished;
-	struct discovery_state_stamp stamp;
+	struct state_stamp stamp;
 	struct timespec read; /* CLOCK_REALTIME, as files' times are */
 	bool valid;
 } own;
@@ -38,7 +38,7 @@ static struct {
 struct cached {
 	char *text;
 	bool found;
-	struct discovery_container container;
+	struct container container;
 };
 
 static struct intern cache = INTERN_INIT(sizeof(struct cached), INTERN_TEXT);
@@ -58,7 +58,7 @@ static void own_clear(void)
 	own.valid = false;
 }
 
-void discovery_container_free(void)
+void container_forget_all(void)
 {
 	cache_clear();
 	own_clear();
@@ -67,7 +67,7 @@ void discovery_container_free(void)
 	own.room = 0;
 }
 
-static int own_add(const struct discovery_container *container, const char *cgroup, void *arg)
+static int own_add(const struct container *container, const char *cgroup, void *arg)
 {
 	struct own_container *added;
 
@@ -92,11 +92,11 @@ static int64_t since_read(int64_t seconds, int64_t nanoseconds)
 /* Reads the list of crun's and runc's containers when it can have changed; then nothing that was concluded holds. */
 static void own_refresh(void)
 {
-	struct discovery_state_stamp stamp;
+	struct state_stamp stamp;
 	struct timespec now;
 	bool stale = !own.valid;
 
-	discovery_state_stamp(&stamp);
+	state_read_stamp(&stamp);
 	clock_gettime(CLOCK_REALTIME, &now);
 	stale |= memcmp(&stamp, &own.stamp, sizeof(stamp)) != 0;
 	/* A directory's time has the grain of a clock tick: one more change can hide in the same. */
@@ -112,7 +112,7 @@ static void own_refresh(void)
 	own.stamp = stamp;
 	own.read = now;
 	/* Without memory some are missing, as if they were not readable. */
-	discovery_state_each(own_add, NULL, &own.unfinished);
+	state_each(own_add, NULL, &own.unfinished);
 	own.valid = true;
 }
 
@@ -141,12 +141,12 @@ static unsigned user_of(const char *path, size_t len)
 	return slice ? strtoul(slice + 6, NULL, 10) : 0;
 }
 
-/* As discovery_container_parse, with those of crun and runc, and with names. */
-static bool next_container(const char *path, size_t len, size_t *at, struct discovery_container *out)
+/* As container_parse_path, with those of crun and runc, and with names. */
+static bool next_container(const char *path, size_t len, size_t *at, struct container *out)
 {
 	const struct own_container *known = own_find(path, len, *at);
 	size_t end = *at;
-	bool found = discovery_container_parse(path, len, &end, out);
+	bool found = container_parse_path(path, len, &end, out);
 
 	/* The runtimes below docker and podman keep a list, too: of containers that the path already tells. */
 	if (known && (!found || strlen(known->cgroup) < end)) {
@@ -155,15 +155,15 @@ static bool next_container(const char *path, size_t len, size_t *at, struct disc
 		return true;
 	}
 	if (found) {
-		discovery_state_name(out, user_of(path, len));
+		state_read_name(out, user_of(path, len));
 		*at = end;
 	}
 	return found;
 }
 
-static bool innermost(const struct discovery_cgroup_line *line, struct discovery_container *out)
+static bool innermost(const struct cgroup_line *line, struct container *out)
 {
-	struct discovery_container container;
+	struct container container;
 	bool found = false;
 
 	for (size_t at = 0; next_container(line->path, line->path_len, &at, &container); found = true)
@@ -172,12 +172,12 @@ static bool innermost(const struct discovery_cgroup_line *line, struct discovery
 }
 
 /* v2's line comes last in the text, and counts first: v1's hierarchies need not know of the container. */
-static bool container_in(const char *text, struct discovery_container *out)
+static bool container_in(const char *text, struct container *out)
 {
 	for (int v1 = 0; v1 < 2; v1++) {
-		struct discovery_cgroup_line line;
+		struct cgroup_line line;
 
-		for (const char *rest = text; discovery_cgroup_next_line(&rest, &line);)
+		for (const char *rest = text; cgroup_next_line(&rest, &line);)
 			if (line.v1 == !!v1 && innermost(&line, out))
 				return true;
 	}
@@ -202,11 +202,11 @@ static const struct cached *look_up(char *text)
 	return i == INTERN_NONE ? NULL : intern_item(&cache, i);
 }
 
-int discovery_container_of(pid_t pid, struct discovery_container *out)
+int container_find_by_pid(pid_t pid, struct container *out)
 {
 	const struct cached *known;
 	char *text;
-	int err = discovery_cgroup_of(pid, &text);
+	int err = cgroup_read_text(pid, &text);
 
 	if (err)
 		return err;
@@ -220,21 +220,21 @@ int discovery_container_of(pid_t pid, struct discovery_container *out)
 	return 0;
 }
 
-static bool is_exactly(const struct discovery_container *container, const char *query)
+static bool is_exactly(const struct container *container, const char *query)
 {
 	const char *slash = strchr(container->name, '/');
 
 	return !strcmp(container->id, query) || !strcmp(container->name, query) || (slash && !strcmp(slash + 1, query));
 }
 
-bool discovery_container_matches(const struct discovery_container *container, const char *query)
+bool container_matches(const struct container *container, const char *query)
 {
 	return is_exactly(container, query) ||
-	       (strlen(query) >= DISCOVERY_CONTAINER_PREFIX_MIN && !strncmp(container->id, query, strlen(query)));
+	       (strlen(query) >= CONTAINER_PREFIX_MIN && !strncmp(container->id, query, strlen(query)));
 }
 
 struct match {
-	struct discovery_container container;
+	struct container container;
 	pid_t pid;
 };
 
@@ -246,11 +246,11 @@ struct search {
 	struct intern seen; /* char *: each /proc/PID/cgroup; all processes of a container have the same */
 };
 
-static int add_match(struct search *search, const struct discovery_container *container, pid_t pid)
+static int add_match(struct search *search, const struct container *container, pid_t pid)
 {
 	bool exactly = is_exactly(container, search->query);
 
-	if (!discovery_container_matches(container, search->query) || (search->exactly && !exactly))
+	if (!container_matches(container, search->query) || (search->exactly && !exactly))
 		return 0;
 	/* A name that fits as a whole is meant, whatever else has an ID that begins like it. */
 	if (exactly && !search->exactly) {
@@ -281,15 +281,15 @@ static int see(struct search *search, const char *text)
 	return -ENOMEM;
 }
 
-static int visit_process(const struct discovery_process *process, void *arg)
+static int visit_process(const struct scan_process *process, void *arg)
 {
-	struct discovery_container container;
-	struct discovery_cgroup_line line;
+	struct container container;
+	struct cgroup_line line;
 	char *text;
 	int err;
 
 	/* It can have ended since. A kernel thread cannot be in a container. */
-	if (process->kernel_thread || discovery_cgroup_of(process->pid, &text))
+	if (process->kernel_thread || cgroup_read_text(process->pid, &text))
 		return 0;
 	err = see(arg, text);
 	if (err <= 0) {
@@ -297,29 +297,29 @@ static int visit_process(const struct discovery_process *process, void *arg)
 		return err;
 	}
 	err = 0;
-	for (const char *rest = text; !err && discovery_cgroup_next_line(&rest, &line);)
+	for (const char *rest = text; !err && cgroup_next_line(&rest, &line);)
 		for (size_t at = 0; !err && next_container(line.path, line.path_len, &at, &container);)
 			err = add_match(arg, &container, process->pid);
 	free(text);
 	return err;
 }
 
-static int visit_stored(const struct discovery_container *container, const char *cgroup, void *arg)
+static int visit_stored(const struct container *container, const char *cgroup, void *arg)
 {
 	(void)cgroup;
 	return add_match(arg, container, 0);
 }
 
 /* The container's group: in v2 if that is mounted, else in the first v1 hierarchy that knows the container. */
-static int group_of(const struct match *match, struct discovery_cgroup *group, struct error *error)
+static int group_of(const struct match *match, struct cgroup *group, struct error *error)
 {
-	struct discovery_cgroup_mounts mounts = {0};
-	struct discovery_container container;
-	struct discovery_cgroup_line line;
+	struct cgroup_mounts mounts = {0};
+	struct container container;
+	struct cgroup_line line;
 	char *text = NULL;
-	int err = discovery_cgroup_mounts_read(&mounts), found = -ENOENT;
+	int err = cgroup_mounts_read(&mounts), found = -ENOENT;
 
-	err = err ?: discovery_cgroup_of(match->pid, &text);
+	err = err ?: cgroup_read_text(match->pid, &text);
 	if (err)
 		goto done;
 	error_set(
@@ -328,15 +328,15 @@ static int group_of(const struct match *match, struct discovery_cgroup *group, s
 		"start that with `-v /sys/fs/cgroup:/sys/fs/cgroup:ro --cgroupns=host`",
 		match->container.name, match->container.id);
 	for (size_t i = 0; i < mounts.count && found; i++) {
-		for (const char *rest = text; found && discovery_cgroup_next_line(&rest, &line);) {
+		for (const char *rest = text; found && cgroup_next_line(&rest, &line);) {
 			size_t at = 0;
 
-			if (!discovery_cgroup_same_line(&mounts.mounts[i], &line))
+			if (!cgroup_matches_line(&mounts.mounts[i], &line))
 				continue;
 			while (next_container(line.path, line.path_len, &at, &container)) {
 				if (strcmp(container.id, match->container.id) != 0)
 					continue;
-				found = discovery_cgroup_locate(&mounts, &line, at, group, error);
+				found = cgroup_locate(&mounts, &line, at, group, error);
 				break;
 			}
 		}
@@ -346,7 +346,7 @@ done:
 		error_set(error, err, "container %s (%s): cannot read the cgroups of its process %d: %s",
 			  match->container.name, match->container.id, match->pid, strerror(-err));
 	free(text);
-	discovery_cgroup_mounts_free(&mounts);
+	cgroup_mounts_free(&mounts);
 	return err ?: found;
 }
 
@@ -354,7 +354,7 @@ static int say_many(const struct search *search, struct error *error)
 {
 	error_set(error, -ENOTUNIQ, "container %s: %zu match it: ", search->query, search->count);
 	for (size_t i = 0; i < search->count && i < MATCHES_SHOWN; i++) {
-		const struct discovery_container *container = &search->matches[i].container;
+		const struct container *container = &search->matches[i].container;
 
 		error_append(error, "%s%.12s%s (%s, %s)", i ? "; " : "", container->id,
 			     strlen(container->id) > 12 ? "..." : "", container->name, container->runtime);
@@ -367,23 +367,23 @@ static int say_many(const struct search *search, struct error *error)
 static int say_none(struct search *search, struct error *error)
 {
 	size_t unfinished;
-	int err = discovery_state_each(visit_stored, search, &unfinished);
+	int err = state_each(visit_stored, search, &unfinished);
 
-	err = err ?: discovery_state_each_stored(visit_stored, search);
+	err = err ?: state_each_stored(visit_stored, search);
 	if (err)
 		return err;
 	if (search->count) {
-		const struct discovery_container *container = &search->matches[0].container;
+		const struct container *container = &search->matches[0].container;
 		bool own_one = !strcmp(container->runtime, "crun") || !strcmp(container->runtime, "runc");
 
 		return error_set(error, -ENODATA, "container %s (%s, %s): it has no process%s", container->name,
 				 container->id, container->runtime,
 				 own_one ? " in a cgroup of its own" : ": start it first");
 	}
-	if (strlen(search->query) < DISCOVERY_CONTAINER_PREFIX_MIN)
+	if (strlen(search->query) < CONTAINER_PREFIX_MIN)
 		error_set(error, -ENOENT,
 			  "container %s: none has this name, and an ID takes %d characters at least; see `pybpf ps`",
-			  search->query, DISCOVERY_CONTAINER_PREFIX_MIN);
+			  search->query, CONTAINER_PREFIX_MIN);
 	else
 		error_set(error, -ENOENT,
 			  "container %s: no running container has this name or an ID that begins so; see `pybpf ps`",
@@ -391,15 +391,14 @@ static int say_none(struct search *search, struct error *error)
 	return -ENOENT;
 }
 
-int discovery_container_find(const char *query, struct discovery_container *out, struct discovery_cgroup *group,
-			     struct error *error)
+int container_find(const char *query, struct container *out, struct cgroup *group, struct error *error)
 {
 	struct search search = {.query = query, .seen = INTERN_INIT(sizeof(char *), INTERN_TEXT)};
 	int err;
 
 	error_clear(error);
 	own_refresh();
-	err = discovery_scan(visit_process, &search, NULL);
+	err = scan_each_process(visit_process, &search, NULL);
 	if (!err && !search.count) {
 		err = say_none(&search, error);
 	} else if (!err && search.count > 1) {

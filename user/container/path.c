@@ -55,7 +55,7 @@ static bool is_full_id(struct part part)
 	return true;
 }
 
-static bool set(struct discovery_container *out, struct part id, const char *runtime)
+static bool set(struct container *out, struct part id, const char *runtime)
 {
 	if (!id.len || id.len >= sizeof(out->id))
 		return false;
@@ -66,7 +66,7 @@ static bool set(struct discovery_container *out, struct part id, const char *run
 }
 
 /* docker-ID.scope, libpod-ID; the kubelet's kubepods-….slice:cri-containerd:ID, as containerd itself makes it. */
-static bool match_full_id(struct part part, struct discovery_container *out)
+static bool match_full_id(struct part part, struct container *out)
 {
 	static const struct {
 		const char *prefix, *runtime;
@@ -98,7 +98,7 @@ static bool match_full_id(struct part part, struct discovery_container *out)
 }
 
 /* systemd writes what a unit's name cannot have as \xNN. */
-static bool set_unescaped(struct discovery_container *out, struct part name, const char *runtime)
+static bool set_unescaped(struct container *out, struct part name, const char *runtime)
 {
 	char text[sizeof(out->id)];
 	size_t len = 0;
@@ -118,7 +118,7 @@ static bool set_unescaped(struct discovery_container *out, struct part name, con
 }
 
 /* lxc.payload.NAME (4.0 and newer), lxc/NAME; machined's machine-NAME.scope, systemd-nspawn@NAME.service. */
-static bool match_system_container(struct part part, struct part parent, struct discovery_container *out)
+static bool match_system_container(struct part part, struct part parent, struct container *out)
 {
 	struct part vm;
 
@@ -134,7 +134,7 @@ static bool match_system_container(struct part part, struct part parent, struct 
 }
 
 /* kubepods-burstable-pod5f_….slice, or pod5f-… below kubepods; for a static pod 32 digits without dashes. */
-static void match_pod(struct part part, struct discovery_container *out)
+static void match_pod(struct part part, struct container *out)
 {
 	const char *slice = memmem(part.text, part.len, ".slice", 6);
 	size_t len = 0;
@@ -163,12 +163,12 @@ static void match_pod(struct part part, struct discovery_container *out)
 	snprintf(out->pod_uid, sizeof(out->pod_uid), "%s", uid);
 }
 
-bool discovery_container_parse(const char *path, size_t len, size_t *at, struct discovery_container *out)
+bool container_parse_path(const char *path, size_t len, size_t *at, struct container *out)
 {
 	struct part parent = {"", 0};
 	size_t start = 0, number = 0;
 
-	*out = (struct discovery_container){.id = ""};
+	*out = (struct container){.id = ""};
 	/* From the beginning also when a container has been found before: a pod can lie around both. */
 	while (start < len) {
 		struct part part = {path + start + 1, 0};
@@ -182,7 +182,7 @@ bool discovery_container_parse(const char *path, size_t len, size_t *at, struct 
 			/* containerd's own clients choose IDs freely: /default/web. */
 			bool found = match_full_id(part, out) || match_system_container(part, parent, out) ||
 				     (number == 2 && part.len < sizeof(out->id) &&
-				      discovery_state_is_containerd(parent.text, parent.len, part.text, part.len) &&
+				      state_has_containerd(parent.text, parent.len, part.text, part.len) &&
 				      set(out, part, "containerd"));
 
 			if (found) {

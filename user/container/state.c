@@ -28,7 +28,7 @@ static const char *const containerd_roots[] = {"/run/containerd", "/run/k3s/cont
 					       "/var/snap/microk8s/common/run/containerd"};
 static const char *root_path;
 
-void discovery_state_root(const char *path)
+void state_set_root(const char *path)
 {
 	root_path = path;
 }
@@ -109,7 +109,7 @@ static int each_entry(const char *path, int (*visit)(const char *name, void *arg
 	return ret;
 }
 
-static bool set_name(struct discovery_container *container, const char *runtime, const char *name)
+static bool set_name(struct container *container, const char *runtime, const char *name)
 {
 	if (!name || !name[0])
 		return false;
@@ -118,7 +118,7 @@ static bool set_name(struct discovery_container *container, const char *runtime,
 	return true;
 }
 
-static bool set_pod_name(struct discovery_container *container, const char *runtime, const char *pod, const char *name)
+static bool set_pod_name(struct container *container, const char *runtime, const char *pod, const char *name)
 {
 	char whole[sizeof(container->name)];
 
@@ -137,7 +137,7 @@ static void docker_root(char *out, size_t size)
 	json_decref(daemon);
 }
 
-static bool docker_name(const char *root, struct discovery_container *container)
+static bool docker_name(const char *root, struct container *container)
 {
 	const char *name;
 	char path[4352];
@@ -154,14 +154,14 @@ static bool docker_name(const char *root, struct discovery_container *container)
 
 struct containerd_search {
 	const char *root;
-	struct discovery_container *container;
+	struct container *container;
 };
 
 /* The annotations are of containerd's CRI plugin (pkg/cri/annotations) and of nerdctl (pkg/labels). */
 static int containerd_name_in(const char *space, void *arg)
 {
 	const struct containerd_search *search = arg;
-	struct discovery_container *container = search->container;
+	struct container *container = search->container;
 	const json_t *annotations;
 	char path[1024];
 	json_t *json;
@@ -177,7 +177,7 @@ static int containerd_name_in(const char *space, void *arg)
 	return found;
 }
 
-static bool containerd_name(struct discovery_container *container)
+static bool containerd_name(struct container *container)
 {
 	for (size_t i = 0; i < sizeof(containerd_roots) / sizeof(containerd_roots[0]); i++) {
 		struct containerd_search search = {.root = containerd_roots[i], .container = container};
@@ -190,7 +190,7 @@ static bool containerd_name(struct discovery_container *container)
 	return false;
 }
 
-bool discovery_state_is_containerd(const char *space, size_t space_len, const char *id, size_t id_len)
+bool state_has_containerd(const char *space, size_t space_len, const char *id, size_t id_len)
 {
 	for (size_t i = 0; i < sizeof(containerd_roots) / sizeof(containerd_roots[0]); i++) {
 		char path[1024];
@@ -208,7 +208,7 @@ bool discovery_state_is_containerd(const char *space, size_t space_len, const ch
 }
 
 /* Annotations of CRI-O (internal/annotations), which hands them to the runtime. */
-static bool crio_name(struct discovery_container *container)
+static bool crio_name(struct container *container)
 {
 	static const char *const roots[] = {"/run/containers/storage", "/var/lib/containers/storage"};
 	bool found = false;
@@ -292,13 +292,13 @@ static const char *podman_first_name(const json_t *entry)
 
 static int podman_name_in(const json_t *entry, void *arg)
 {
-	struct discovery_container *container = arg;
+	struct container *container = arg;
 	const char *id = string_at(entry, "id");
 
 	return id && !strcmp(id, container->id) && set_name(container, "podman", podman_first_name(entry));
 }
 
-int discovery_state_name(struct discovery_container *container, unsigned uid)
+int state_read_name(struct container *container, unsigned uid)
 {
 	const char *runtime = container->runtime;
 	bool any = !strcmp(runtime, "oci"), found = false;
@@ -320,9 +320,9 @@ int discovery_state_name(struct discovery_container *container, unsigned uid)
 	return -ENOENT;
 }
 
-void discovery_state_stamp(struct discovery_state_stamp *out)
+void state_read_stamp(struct state_stamp *out)
 {
-	*out = (struct discovery_state_stamp){.seconds = {0}};
+	*out = (struct state_stamp){.seconds = {0}};
 	for (size_t i = 0; i < 2; i++) {
 		char path[64];
 		struct stat st;
@@ -342,8 +342,8 @@ void discovery_state_stamp(struct discovery_state_stamp *out)
 
 struct own_search {
 	const char *runtime;
-	struct discovery_cgroup_mounts mounts;
-	int (*visit)(const struct discovery_container *container, const char *cgroup, void *arg);
+	struct cgroup_mounts mounts;
+	int (*visit)(const struct container *container, const char *cgroup, void *arg);
 	void *arg;
 	size_t unfinished;
 };
@@ -357,7 +357,7 @@ static const char *runc_cgroup(const struct own_search *search, const json_t *st
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *directory = string_at(paths, keys[i]);
 
-		if (directory && discovery_cgroup_inside(&search->mounts, directory, out, size))
+		if (directory && cgroup_find_path(&search->mounts, directory, out, size))
 			return out;
 	}
 	/* Its mounts were not those that are here: what it was asked for, which systemd's way has no path for. */
@@ -367,7 +367,7 @@ static const char *runc_cgroup(const struct own_search *search, const json_t *st
 static int visit_own(const char *id, void *arg)
 {
 	struct own_search *search = arg;
-	struct discovery_container container = {.id = ""};
+	struct container container = {.id = ""};
 	const char *cgroup;
 	char path[512], inside[PATH_MAX];
 	bool crun = !strcmp(search->runtime, "crun");
@@ -394,14 +394,14 @@ static int visit_own(const char *id, void *arg)
 	return ret;
 }
 
-int discovery_state_each(int (*visit)(const struct discovery_container *container, const char *cgroup, void *arg),
-			 void *arg, size_t *unfinished)
+int state_each(int (*visit)(const struct container *container, const char *cgroup, void *arg), void *arg,
+	       size_t *unfinished)
 {
 	struct own_search search = {.visit = visit, .arg = arg};
 	int ret = 0;
 
 	/* Without mounts runc's paths stay unknown, which is all that can be said. */
-	if (discovery_cgroup_mounts_read(&search.mounts))
+	if (cgroup_mounts_read(&search.mounts))
 		search.mounts.count = 0;
 	for (size_t i = 0; i < 2 && !ret; i++) {
 		char path[64];
@@ -410,7 +410,7 @@ int discovery_state_each(int (*visit)(const struct discovery_container *containe
 		snprintf(path, sizeof(path), "/run/%s", search.runtime);
 		ret = each_entry(path, visit_own, &search);
 	}
-	discovery_cgroup_mounts_free(&search.mounts);
+	cgroup_mounts_free(&search.mounts);
 	*unfinished = search.unfinished;
 	return ret;
 }
@@ -418,7 +418,7 @@ int discovery_state_each(int (*visit)(const struct discovery_container *containe
 static int visit_docker(const char *id, void *arg)
 {
 	struct own_search *search = arg;
-	struct discovery_container container = {.id = ""};
+	struct container container = {.id = ""};
 	char root[4096];
 
 	if (strlen(id) >= sizeof(container.id))
@@ -431,16 +431,14 @@ static int visit_docker(const char *id, void *arg)
 static int visit_podman(const json_t *entry, void *arg)
 {
 	struct own_search *search = arg;
-	struct discovery_container container = {.id = ""};
+	struct container container = {.id = ""};
 
 	snprintf(container.id, sizeof(container.id), "%s", string_at(entry, "id") ?: "");
 	return set_name(&container, "podman", podman_first_name(entry)) ? search->visit(&container, NULL, search->arg)
 									: 0;
 }
 
-int discovery_state_each_stored(int (*visit)(const struct discovery_container *container, const char *cgroup,
-					     void *arg),
-				void *arg)
+int state_each_stored(int (*visit)(const struct container *container, const char *cgroup, void *arg), void *arg)
 {
 	struct own_search search = {.visit = visit, .arg = arg};
 	char root[4096], path[4352];

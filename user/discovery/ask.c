@@ -78,7 +78,7 @@ static void end_texts(struct discovery_python *python)
 	python->map.path = "";
 }
 
-static void end_container_texts(struct discovery_container *container)
+static void end_container_texts(struct container *container)
 {
 	END_TEXT(container->id);
 	END_TEXT(container->name);
@@ -92,7 +92,7 @@ static enum discovery_result unanswered(pid_t pid, int err, struct error *error)
 	const char *at = foreign_stuck_at();
 	struct procfs_stat stat;
 
-	if (procfs_stat(pid, &stat)) {
+	if (procfs_read_stat(pid, &stat)) {
 		error_set(error, -ESRCH, "there is no process %d (any more)", pid);
 		return DISCOVERY_GONE;
 	}
@@ -253,11 +253,11 @@ static int serve_container_of(const void *question, size_t question_size, void *
 
 	if (question_size != sizeof(*pid))
 		return -EINVAL;
-	*size = sizeof(struct discovery_container);
-	return discovery_container_of(*pid, answer);
+	*size = sizeof(struct container);
+	return container_find_by_pid(*pid, answer);
 }
 
-int discovery_ask_container_of(pid_t pid, struct discovery_container *out)
+int discovery_ask_container_of(pid_t pid, struct container *out)
 {
 	size_t size;
 	int err = foreign_call(serve_container_of, (struct foreign_subject){.pid = pid}, &pid, sizeof(pid), out,
@@ -271,8 +271,8 @@ int discovery_ask_container_of(pid_t pid, struct discovery_container *out)
 }
 
 struct found_container {
-	struct discovery_container container;
-	struct discovery_cgroup group;
+	struct container container;
+	struct cgroup group;
 	struct error error;
 };
 
@@ -284,7 +284,7 @@ static int serve_container_find(const void *question, size_t question_size, void
 	if (!question_size || query[question_size - 1])
 		return -EINVAL;
 	memset(found, 0, sizeof(*found));
-	discovery_container_find(query, &found->container, &found->group, &found->error);
+	container_find(query, &found->container, &found->group, &found->error);
 	*size = sizeof(*found);
 	return 0;
 }
@@ -292,19 +292,18 @@ static int serve_container_find(const void *question, size_t question_size, void
 /* A directory that this process will look at: it must be of a control group, by its path alone. */
 static bool is_group(const char *directory)
 {
-	struct discovery_cgroup_mounts mounts;
+	struct cgroup_mounts mounts;
 	char path[PATH_MAX];
 	bool inside;
 
-	if (strstr(directory, "/..") || discovery_cgroup_mounts_read(&mounts))
+	if (strstr(directory, "/..") || cgroup_mounts_read(&mounts))
 		return false;
-	inside = discovery_cgroup_inside(&mounts, directory, path, sizeof(path));
-	discovery_cgroup_mounts_free(&mounts);
+	inside = cgroup_find_path(&mounts, directory, path, sizeof(path));
+	cgroup_mounts_free(&mounts);
 	return inside;
 }
 
-int discovery_ask_container_find(const char *query, struct discovery_container *out, struct discovery_cgroup *group,
-				 struct error *error)
+int discovery_ask_container_find(const char *query, struct container *out, struct cgroup *group, struct error *error)
 {
 	struct found_container *found = malloc(sizeof(*found));
 	size_t size = 0;
@@ -347,7 +346,7 @@ static int serve_cmdline(const void *question, size_t question_size, void *answe
 	memcpy(&q, question, sizeof(q));
 	if (q.size > FOREIGN_ANSWER_MAX)
 		return -EINVAL;
-	discovery_cmdline(q.pid, answer, q.size);
+	scan_read_cmdline(q.pid, answer, q.size);
 	*size = strlen(answer) + 1;
 	return 0;
 }

@@ -27,13 +27,12 @@ int discovery_ask_validate(const struct discovery_python *python, struct error *
 /* As discovery_mapped_file(). */
 int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id);
 
-/* As discovery_container_of(). */
-int discovery_ask_container_of(pid_t pid, struct discovery_container *out);
-/* As discovery_container_find(). */
-int discovery_ask_container_find(const char *query, struct discovery_container *out, struct discovery_cgroup *group,
-				 struct error *error);
+/* As container_find_by_pid(). */
+int discovery_ask_container_of(pid_t pid, struct container *out);
+/* As container_find(). */
+int discovery_ask_container_find(const char *query, struct container *out, struct cgroup *group, struct error *error);
 
-/* As discovery_cmdline(). */
+/* As scan_read_cmdline(). */
 void discovery_ask_cmdline(pid_t pid, char *buf, size_t size);
 
 /* From now on remote_read() asks, too. */

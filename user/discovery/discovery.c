@@ -395,7 +395,7 @@ static enum discovery_result look_once(struct search *search, bool *again)
 	memset(out, 0, search->room * sizeof(*out));
 	out->pid = pid;
 	error_clear(search->error);
-	err = procfs_stat(pid, &stat);
+	err = procfs_read_stat(pid, &stat);
 	if (err)
 		goto failed;
 	out->start_time = stat.start_time;
@@ -415,7 +415,7 @@ static enum discovery_result look_once(struct search *search, bool *again)
 		goto failed;
 	result = search_files(search);
 	/* Its end makes files unreadable one by one, and its number can be another's by now. */
-	if (result != DISCOVERY_UNSUPPORTED && (procfs_stat(pid, &stat) || stat.start_time != out->start_time)) {
+	if (result != DISCOVERY_UNSUPPORTED && (procfs_read_stat(pid, &stat) || stat.start_time != out->start_time)) {
 		err = -ESRCH;
 		goto failed;
 	}

@@ -43,8 +43,8 @@ int discovery_texts_add(struct discovery_texts *texts, const char *text)
 
 int discovery_filter_resolve(struct discovery_filter *filter, struct error *error)
 {
-	struct discovery_cgroup_mounts mounts = {0};
-	struct discovery_container container;
+	struct cgroup_mounts mounts = {0};
+	struct container container;
 	size_t count = filter->containers.count + filter->cgroups.count;
 	int err = 0;
 
@@ -58,11 +58,10 @@ int discovery_filter_resolve(struct discovery_filter *filter, struct error *erro
 		err = discovery_ask_container_find(filter->containers.items[i], &container,
 						   &filter->groups[filter->group_count++], error);
 	if (!err && filter->cgroups.count)
-		err = discovery_cgroup_mounts_read(&mounts);
+		err = cgroup_mounts_read(&mounts);
 	for (size_t i = 0; i < filter->cgroups.count && !err; i++)
-		err = discovery_cgroup_resolve(&mounts, filter->cgroups.items[i],
-					       &filter->groups[filter->group_count++], error);
-	discovery_cgroup_mounts_free(&mounts);
+		err = cgroup_resolve(&mounts, filter->cgroups.items[i], &filter->groups[filter->group_count++], error);
+	cgroup_mounts_free(&mounts);
 	if (err && !error->code)
 		error_set(error, err, "cannot find out about the cgroups: %s", strerror(-err));
 	return err;
@@ -75,7 +74,7 @@ static bool any_ancestor(const struct discovery_numbers *pids, pid_t pid)
 	for (int i = 0; i < ANCESTORS_MAX && pid > 0; i++) {
 		if (discovery_numbers_have(pids, pid))
 			return true;
-		if (procfs_stat(pid, &stat))
+		if (procfs_read_stat(pid, &stat))
 			return false;
 		pid = stat.ppid;
 	}
@@ -87,10 +86,10 @@ static bool in_any_group(const struct discovery_filter *filter, pid_t pid)
 	bool found = false;
 	char *text;
 
-	if (!filter->group_count || discovery_cgroup_of(pid, &text))
+	if (!filter->group_count || cgroup_read_text(pid, &text))
 		return false;
 	for (size_t i = 0; i < filter->group_count && !found; i++)
-		found = discovery_cgroup_holds(&filter->groups[i], text);
+		found = cgroup_holds(&filter->groups[i], text);
 	free(text);
 	return found;
 }
@@ -103,10 +102,10 @@ static bool any_glob(const struct discovery_texts *globs, const char *text)
 	return false;
 }
 
-static bool any_container(const struct discovery_texts *queries, const struct discovery_container *container)
+static bool any_container(const struct discovery_texts *queries, const struct container *container)
 {
 	for (size_t i = 0; container && i < queries->count; i++)
-		if (discovery_container_matches(container, queries->items[i]))
+		if (container_matches(container, queries->items[i]))
 			return true;
 	return false;
 }
@@ -117,7 +116,7 @@ bool discovery_filter_has_names(const struct discovery_filter *filter)
 }
 
 bool discovery_filter_passes_names(const struct discovery_filter *filter, pid_t pid, const char *comm,
-				   const struct discovery_container *container)
+				   const struct container *container)
 {
 	return (!filter->comms.count || any_glob(&filter->comms, comm)) && !any_glob(&filter->not_comms, comm) &&
 	       !discovery_numbers_have(&filter->not_pids, (uint32_t)pid) &&
@@ -135,8 +134,8 @@ bool discovery_filter_group_lives(const struct discovery_filter *filter)
 	return false;
 }
 
-bool discovery_filter_matches(const struct discovery_filter *filter, const struct discovery_process *process,
-			      const struct discovery_container *container)
+bool discovery_filter_matches(const struct discovery_filter *filter, const struct scan_process *process,
+			      const struct container *container)
 {
 	/* What is cheap to tell comes first. */
 	if (!discovery_filter_passes_names(filter, process->pid, process->comm, container))

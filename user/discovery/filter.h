@@ -36,7 +36,7 @@ struct discovery_filter {
 	struct discovery_numbers not_pids, not_users;
 	struct discovery_texts not_comms, not_containers;
 	/* The groups of containers and cgroups, in this order: discovery_filter_resolve. */
-	struct discovery_cgroup *groups;
+	struct cgroup *groups;
 	size_t group_count;
 };
 
@@ -52,14 +52,14 @@ int discovery_filter_resolve(struct discovery_filter *filter, struct error *erro
  * Is the process wanted? container is the one that it is in, or NULL; it is looked at only where containers are
  * excluded.
  */
-bool discovery_filter_matches(const struct discovery_filter *filter, const struct discovery_process *process,
-			      const struct discovery_container *container);
+bool discovery_filter_matches(const struct discovery_filter *filter, const struct scan_process *process,
+			      const struct container *container);
 
 /* What can only be told by a process's name, its PID or its container's name: is there such a filter? */
 bool discovery_filter_has_names(const struct discovery_filter *filter);
 /* Does a process pass those? container: the one that it is in, or NULL. */
 bool discovery_filter_passes_names(const struct discovery_filter *filter, pid_t pid, const char *comm,
-				   const struct discovery_container *container);
+				   const struct container *container);
 
 /* Is one of the groups of containers and cgroups still there? */
 bool discovery_filter_group_lives(const struct discovery_filter *filter);

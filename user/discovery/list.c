@@ -44,7 +44,7 @@ static char *user_name(uid_t uid)
 	return text_printable(user ? user->pw_name : number);
 }
 
-static char *command_of(const struct discovery_process *process)
+static char *command_of(const struct scan_process *process)
 {
 	char text[COMMAND_MAX];
 
@@ -55,7 +55,7 @@ static char *command_of(const struct discovery_process *process)
 }
 
 /* What cannot be read is worth a row when its name says Python. */
-static bool has_python_name(const struct discovery_process *process)
+static bool has_python_name(const struct scan_process *process)
 {
 	return strstr(process->comm, "python") || strstr(process->comm, "pypy");
 }
@@ -83,8 +83,8 @@ static int fill_pythons(const struct collector *c, struct ps_row *row)
 	return first ? fill_python(&c->pythons[0], &row->python) : err;
 }
 
-static int fill_row(const struct collector *c, const struct discovery_process *process, bool supported,
-		    const char *refusal, struct ps_row *row)
+static int fill_row(const struct collector *c, const struct scan_process *process, bool supported, const char *refusal,
+		    struct ps_row *row)
 {
 	row->process = *process;
 	row->supported = supported;
@@ -98,15 +98,15 @@ static int fill_row(const struct collector *c, const struct discovery_process *p
 	return supported ? fill_pythons(c, row) : 0;
 }
 
-static bool is_wanted(const struct discovery_filter *filter, const struct discovery_process *process)
+static bool is_wanted(const struct discovery_filter *filter, const struct scan_process *process)
 {
-	struct discovery_container container;
+	struct container container;
 	bool inside = filter->not_containers.count && !discovery_ask_container_of(process->pid, &container);
 
 	return discovery_filter_matches(filter, process, inside ? &container : NULL);
 }
 
-static int visit(const struct discovery_process *process, void *arg)
+static int visit(const struct scan_process *process, void *arg)
 {
 	struct collector *c = arg;
 	bool named = discovery_numbers_have(&c->filter->pids, process->pid);
@@ -149,8 +149,8 @@ int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
 	c->filter = filter;
 	c->list = list;
 	/* Every PID namespace has a process 1. */
-	list->hidden = procfs_stat(1, &init) != 0;
-	err = discovery_scan(visit, c, NULL);
+	list->hidden = procfs_read_stat(1, &init) != 0;
+	err = scan_each_process(visit, c, NULL);
 	for (size_t i = 0; i < filter->pids.count && !err; i++) {
 		if (discovery_numbers_have(&c->met, filter->pids.items[i]))
 			continue;
@@ -201,7 +201,7 @@ struct cells {
 
 static int make_cells(const struct ps_row *row, struct cells *out)
 {
-	const struct discovery_process *process = &row->process;
+	const struct scan_process *process = &row->process;
 	size_t len;
 
 	snprintf(out->pid, sizeof(out->pid), "%d", process->pid);
@@ -301,7 +301,7 @@ void ps_json(const struct ps_list *list, FILE *out)
 	fputc('[', out);
 	for (size_t n = 0; n < list->count; n++) {
 		const struct ps_row *row = &list->rows[n];
-		const struct discovery_container *container = &row->container;
+		const struct container *container = &row->container;
 
 		fprintf(out, "%s\n  {\"pid\": %d, \"inside_pid\": %d", n ? "," : "", row->process.pid,
 			row->process.inside);

@@ -16,8 +16,8 @@ struct ps_python {
 };
 
 struct ps_row {
-	struct discovery_process process;
-	struct discovery_container container; /* id is "" for none */
+	struct scan_process process;
+	struct container container; /* id is "" for none */
 	bool supported;
 	struct ps_python python;
 	struct ps_python more[PYBPF_MAX_RUNTIMES - 1]; /* the process's other Pythons, if it has any */

@@ -8,7 +8,7 @@
 
 /*
  * What processes of one program have in common: comm, and for one that is called python... the script or module of its
- * command line (as discovery_cmdline has it): "python3 app.py", "python3 -m http.server", "python3 -c".
+ * command line (as scan_read_cmdline has it): "python3 app.py", "python3 -m http.server", "python3 -c".
  */
 void discovery_program_name(const char *comm, const char *cmdline, char *out, size_t size);
 

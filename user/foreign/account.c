@@ -75,7 +75,7 @@ static struct process *find_process(pid_t pid)
 	if (i == INTERN_NONE)
 		return NULL;
 	process = intern_item(&processes, i);
-	if (!procfs_stat(pid, &stat) && stat.start_time == process->start)
+	if (!procfs_read_stat(pid, &stat) && stat.start_time == process->start)
 		return process;
 	/* Another process has its PID by now. */
 	intern_remove(&processes, i);
@@ -89,7 +89,7 @@ static struct process *need_process(pid_t pid)
 	bool fresh;
 	uint32_t i;
 
-	if (process || !pid || procfs_stat(pid, &stat))
+	if (process || !pid || procfs_read_stat(pid, &stat))
 		return process;
 	added.start = stat.start_time;
 	i = intern_add(&processes, &added, &fresh);
@@ -101,7 +101,7 @@ static struct user *find_user(pid_t pid, uid_t *uid)
 	struct procfs_status status;
 	uint32_t i;
 
-	if (!pid || procfs_status(pid, &status)) {
+	if (!pid || procfs_read_status(pid, &status)) {
 		*uid = (uid_t)-1;
 		return NULL;
 	}
@@ -183,7 +183,7 @@ static void give_up_process(struct process *process)
 
 	leave_alone(&process->until);
 	process->blocked = (struct leak){0};
-	if (!process->said && !procfs_stat(process->pid, &stat))
+	if (!process->said && !procfs_read_stat(process->pid, &stat))
 		log_warn("process %d (%s) is not looked at for %d s: its memory or its files are slow to read, and "
 			 "names "
 			 "and lines of its code may be missing",

@@ -130,7 +130,7 @@ static double spent_s(const struct lane *lane)
 	char text[96];
 
 	if (!lane->pid || procfs_read_some(lane->pid, "schedstat", text, sizeof(text)) <= 0 ||
-	    sscanf(text, "%llu %llu", &ran_ns, &queued_ns) != 2 || procfs_stat(lane->pid, &stat))
+	    sscanf(text, "%llu %llu", &ran_ns, &queued_ns) != 2 || procfs_read_stat(lane->pid, &stat))
 		return wall;
 	/* A wait that is not over yet is in no number. */
 	if (stat.state == 'R')

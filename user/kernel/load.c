@@ -65,7 +65,7 @@ static int choose_programs(struct kernel *k)
 	bool loop = k->features.bpf_loop;
 	struct host_clock_offsets offsets;
 	struct kernel_event_needs needs;
-	int err = host_clock_offsets(&offsets);
+	int err = host_read_clock_offsets(&offsets);
 
 	err = err ?: kernel_check_events(k, &needs);
 	if (err)

@@ -9,7 +9,7 @@
 
 static void write_fact(const struct profile *p, const char *key, const char *before, const char *behind, FILE *out)
 {
-	const char *fact = profile_fact(p, key);
+	const char *fact = profile_find_fact(p, key);
 
 	if (!fact)
 		return;
@@ -20,7 +20,7 @@ static void write_fact(const struct profile *p, const char *key, const char *bef
 
 static void write_run(const struct profile *p, const char *prefix, FILE *out)
 {
-	if (!profile_fact(p, PROFILE_FACT_DURATION))
+	if (!profile_find_fact(p, PROFILE_FACT_DURATION))
 		return;
 	fputs(prefix, out);
 	write_fact(p, PROFILE_FACT_DURATION, "", " s", out);
@@ -28,14 +28,14 @@ static void write_run(const struct profile *p, const char *prefix, FILE *out)
 	write_fact(p, PROFILE_FACT_EVENT, " on ", "", out);
 	write_fact(p, PROFILE_FACT_HOST, ", host ", "", out);
 	fprintf(out, "; %" PRIu64 " ", profile_total(p));
-	text_print(profile_measure(p).name, out);
+	text_print(profile_get_measure(p).name, out);
 	fputs(" here\n", out);
 }
 
 void output_account_group(const struct profile *p, const char *group, const char *prefix, const char *title, FILE *out)
 {
 	size_t count;
-	const struct profile_account *account = profile_account(p, &count);
+	const struct profile_account *account = profile_account_entries(p, &count);
 	bool first = true;
 
 	for (size_t i = 0; i < count; i++) {
@@ -56,7 +56,7 @@ void output_account_group(const struct profile *p, const char *group, const char
 void output_account(const struct profile *p, const char *prefix, FILE *out)
 {
 	size_t count;
-	const struct profile_account *account = profile_account(p, &count);
+	const struct profile_account *account = profile_account_entries(p, &count);
 	const char *group;
 
 	write_run(p, prefix, out);

@@ -54,7 +54,7 @@ struct writer {
 
 static uint32_t function_of(const struct writer *w, uint32_t stack)
 {
-	return w->functions.of_frame[profile_stack(w->profile, stack)->frame];
+	return w->functions.of_frame[profile_stack_at(w->profile, stack)->frame];
 }
 
 /* Lines begin at 1, and 0 is unknown. */
@@ -66,7 +66,7 @@ static int32_t known_line(int32_t line)
 /* The line of a stack's leaf. */
 static int32_t line_of(const struct writer *w, uint32_t stack)
 {
-	return known_line(profile_frame(w->profile, profile_stack(w->profile, stack)->frame)->line);
+	return known_line(profile_frame_at(w->profile, profile_stack_at(w->profile, stack)->frame)->line);
 }
 
 /* The number of the call, PROFILE_NONE without memory. */
@@ -99,7 +99,7 @@ static int add_stacks(struct writer *w)
 	int err = function && call && first && first_call ? 0 : -ENOMEM;
 
 	for (uint32_t s = 1; s < count && !err; s++) {
-		uint32_t below = profile_stack(w->profile, s)->parent;
+		uint32_t below = profile_stack_at(w->profile, s)->parent;
 
 		function[s] = function_of(w, s);
 		call[s] = PROFILE_NONE; /* what stands on no frame is left to add_roots() */
@@ -140,7 +140,7 @@ static int add_roots(struct writer *w)
 	int err = root ? 0 : -ENOMEM;
 
 	for (uint32_t s = 1; s < w->totals.count && !err; s++) {
-		uint32_t below = profile_stack(w->profile, s)->parent;
+		uint32_t below = profile_stack_at(w->profile, s)->parent;
 
 		root[s] = below == PROFILE_ROOT ? s : root[below];
 	}
@@ -205,7 +205,7 @@ static void write_name(uint32_t *number, uint32_t *last, const char *name, FILE 
 static int write_function(struct writer *w, const char *prefix, uint32_t number)
 {
 	bool process = number >= w->nr_functions;
-	uint32_t file = process ? 0 : profile_group(&w->functions, number)->file;
+	uint32_t file = process ? 0 : profile_group_at(&w->functions, number)->file;
 	char *label = process ? output_process_label(w->profile, number - w->nr_functions) : NULL;
 
 	if (process && !label)
@@ -214,7 +214,7 @@ static int write_function(struct writer *w, const char *prefix, uint32_t number)
 	write_name(&w->file_number[file], &w->last_file, profile_string(w->profile, file), w->out);
 	fprintf(w->out, "%sfn=", prefix);
 	write_name(&w->function_number[number], &w->last_function,
-		   label ? label : profile_string(w->profile, profile_group(&w->functions, number)->name), w->out);
+		   label ? label : profile_string(w->profile, profile_group_at(&w->functions, number)->name), w->out);
 	free(label);
 	return 0;
 }
@@ -234,7 +234,7 @@ static int write_call(struct writer *w, const struct call *call)
 
 	if (call->callee < w->nr_functions)
 		first = known_line(
-			profile_frame(w->profile, profile_group(&w->functions, call->callee)->frame)->first_line);
+			profile_frame_at(w->profile, profile_group_at(&w->functions, call->callee)->frame)->first_line);
 	fprintf(w->out, "calls=%" PRIu64 " %d\n%d ", call->count, first, call->line);
 	write_cost(w, call->cost);
 	return err;
@@ -283,9 +283,9 @@ static void write_event_name(const char *name, FILE *out)
 
 static int write_head(const struct writer *w)
 {
-	struct profile_measure measure = profile_measure(w->profile);
+	struct profile_measure measure = profile_get_measure(w->profile);
 	size_t count;
-	const struct profile_account *account = profile_account(w->profile, &count);
+	const struct profile_account *account = profile_account_entries(w->profile, &count);
 
 	fputs("# callgrind format\nversion: 1\ncreator: pybpf " PYBPF_VERSION "\n", w->out);
 	if (profile_process_count(w->profile) == 1) {
@@ -324,7 +324,7 @@ static int write_head(const struct writer *w)
 
 int output_callgrind(const struct profile *p, const struct output_options *options, FILE *out)
 {
-	struct writer w = {.profile = p, .out = out, .period_ns = profile_measure(p).period_ns};
+	struct writer w = {.profile = p, .out = out, .period_ns = profile_get_measure(p).period_ns};
 	int err = profile_totals_make(&w.totals, p),
 	    grouped = profile_groups_make(&w.functions, p, PROFILE_BY_FUNCTION);
 

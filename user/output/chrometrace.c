@@ -37,7 +37,7 @@ static void begin_event(struct writer *w, const char *phase, uint64_t time_ns)
 
 static bool same_function(const struct profile *p, uint32_t a, uint32_t b)
 {
-	const struct profile_frame *x = profile_frame(p, a), *y = profile_frame(p, b);
+	const struct profile_frame *x = profile_frame_at(p, a), *y = profile_frame_at(p, b);
 
 	return x->kind == y->kind && x->name == y->name && x->file == y->file;
 }
@@ -76,7 +76,7 @@ static void end_slices(struct slices *s, size_t open, uint64_t time_ns)
 /* What slices of a frame have in common, as JSON: an object; caller frees. NULL: no memory. */
 static char *arguments_of(const struct profile *p, uint32_t index)
 {
-	const struct profile_frame *frame = profile_frame(p, index);
+	const struct profile_frame *frame = profile_frame_at(p, index);
 	char *text = NULL;
 	size_t size = 0;
 	struct json j = {.out = text_stream_open(&text, &size)};
@@ -98,7 +98,7 @@ static char *arguments_of(const struct profile *p, uint32_t index)
 
 static int write_slice(struct writer *w, const struct slice *slice)
 {
-	const struct profile_frame *frame = profile_frame(w->p, slice->frame);
+	const struct profile_frame *frame = profile_frame_at(w->p, slice->frame);
 	char **arguments = &w->arguments[slice->frame];
 
 	if (!*arguments)
@@ -139,7 +139,7 @@ static void write_remark(struct writer *w, const char *text, uint64_t samples)
 
 static int write_names(struct writer *w, const struct output_tracks *tracks, const struct output_track *track)
 {
-	const struct profile_process *process = profile_process(w->p, track->process);
+	const struct profile_process *process = profile_process_at(w->p, track->process);
 	struct output_track owner = {.process = track->process, .thread = PROFILE_NONE, .timed = true};
 	char *label = output_track_label(w->p, tracks, &owner);
 
@@ -151,7 +151,7 @@ static int write_names(struct writer *w, const struct output_tracks *tracks, con
 		write_metadata(w, "process_labels", "labels", profile_string(w->p, process->container));
 	if (track->thread != PROFILE_NONE)
 		write_metadata(w, "thread_name", "name",
-			       profile_string(w->p, profile_thread(w->p, track->thread)->name));
+			       profile_string(w->p, profile_thread_at(w->p, track->thread)->name));
 	return 0;
 }
 
@@ -175,7 +175,7 @@ static int write_slices(struct writer *w, const struct output_tracks *tracks, co
 	for (size_t i = 0; i < track->count && !err; i++) {
 		uint64_t time_ns = track->ticks[i].time_ns;
 
-		err = output_path(w->p, track->ticks[i].stack, &stack);
+		err = output_path_read(w->p, track->ticks[i].stack, &stack);
 		if (err)
 			break;
 		if (end < time_ns)
@@ -196,11 +196,11 @@ static int write_slices(struct writer *w, const struct output_tracks *tracks, co
 
 static int write_track(struct writer *w, const struct output_tracks *tracks, const struct output_track *track)
 {
-	const struct profile_process *process = profile_process(w->p, track->process);
+	const struct profile_process *process = profile_process_at(w->p, track->process);
 	int err;
 
 	w->pid = track->again ? CHROMETRACE_PIDS + (int64_t)track->again : process->pid;
-	w->tid = track->thread == PROFILE_NONE ? w->pid : profile_thread(w->p, track->thread)->tid;
+	w->tid = track->thread == PROFILE_NONE ? w->pid : profile_thread_at(w->p, track->thread)->tid;
 	err = write_names(w, tracks, track);
 	if (err)
 		return err;
@@ -214,8 +214,8 @@ int output_chrometrace(const struct profile *p, const struct output_options *opt
 {
 	struct writer w = {.p = p, .j = {.out = out}};
 	struct output_tracks tracks;
-	const char *start = profile_fact(p, PROFILE_FACT_START);
-	int err = output_tracks(p, &tracks);
+	const char *start = profile_find_fact(p, PROFILE_FACT_START);
+	int err = output_tracks_make(p, &tracks);
 
 	(void)options;
 	if (err)

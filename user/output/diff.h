@@ -20,7 +20,7 @@ struct output_diff_format {
 	bool by_line;     /* it can show lines */
 	bool shares_only; /* it shows nothing but shares */
 	/* Returns 0 or negative errno; a failed write may also show in ferror(out). */
-	int (*write)(const struct profile_diff *d, const struct output_diff_options *options, FILE *out);
+	int (*write)(const struct diff *d, const struct output_diff_options *options, FILE *out);
 };
 
 /* As output_by_name and output_by_path: formats of a comparison only, and a path without suffix is text. */
@@ -28,14 +28,14 @@ const struct output_format *output_diff_by_name(const char *name);
 const struct output_format *output_diff_by_path(const char *path);
 
 /* Tables of functions, or lines, by their own samples and by all that they were on the stack of. */
-int output_diff_text(const struct profile_diff *d, const struct output_diff_options *options, FILE *out);
+int output_diff_text(const struct diff *d, const struct output_diff_options *options, FILE *out);
 /*
  * One line per stack, root;...;leaf BEFORE AFTER, as difffolded.pl writes and flamegraph.pl reads: AFTER is the count,
  * BEFORE is normalised to it. Where neither the stack nor its leaf function has changed beyond the noise BEFORE is set
  * to AFTER, so that flamegraph.pl does not colour it, unless options->all.
  */
-int output_diff_folded(const struct profile_diff *d, const struct output_diff_options *options, FILE *out);
+int output_diff_folded(const struct diff *d, const struct output_diff_options *options, FILE *out);
 /* The HTML report, with what is before beside what is after. */
-int output_diff_html(const struct profile_diff *d, const struct output_diff_options *options, FILE *out);
+int output_diff_html(const struct diff *d, const struct output_diff_options *options, FILE *out);
 
 #endif

@@ -7,17 +7,17 @@
 #include "output/output.h"
 
 /* Whether the stack's own difference is to be seen: it, or its function, has changed beyond the noise. */
-static bool is_change(const struct profile_diff *d, uint32_t stack)
+static bool is_change(const struct diff *d, uint32_t stack)
 {
-	return d->stacks[stack].self.verdict != PROFILE_DIFF_NOISE ||
-	       d->functions[profile_stack(d->merged, stack)->frame].self.verdict != PROFILE_DIFF_NOISE;
+	return d->stacks[stack].self.verdict != DIFF_NOISE ||
+	       d->functions[profile_stack_at(d->merged, stack)->frame].self.verdict != DIFF_NOISE;
 }
 
-int output_diff_folded(const struct profile_diff *d, const struct output_diff_options *options, FILE *out)
+int output_diff_folded(const struct diff *d, const struct output_diff_options *options, FILE *out)
 {
-	const struct profile_diff_whole *whole = d->whole;
+	const struct diff_whole *whole = d->whole;
 	/* How many samples after mean the same as one before. */
-	double scale = d->judged ? whole[PROFILE_DIFF_BEFORE].worth / whole[PROFILE_DIFF_AFTER].worth : 1;
+	double scale = d->judged ? whole[DIFF_BEFORE].units_per_sample / whole[DIFF_AFTER].units_per_sample : 1;
 	size_t count;
 	const struct profile_sample *samples = profile_samples(d->merged, &count);
 	int err = 0;

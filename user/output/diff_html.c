@@ -7,46 +7,45 @@
 
 #include "output/html.h"
 
-static enum html_verdict verdict(const struct profile_diff_change *change)
+static enum html_verdict verdict(const struct diff_change *change)
 {
 	switch (change->verdict) {
-	case PROFILE_DIFF_GREW:
-	case PROFILE_DIFF_NEW:
+	case DIFF_GREW:
+	case DIFF_NEW:
 		return HTML_GREW;
-	case PROFILE_DIFF_SHRANK:
-	case PROFILE_DIFF_GONE:
+	case DIFF_SHRANK:
+	case DIFF_GONE:
 		return HTML_SHRANK;
 	default:
 		return HTML_NOISE;
 	}
 }
 
-static double share(const struct profile_diff *d, const struct profile_diff_change *change, enum profile_diff_side side)
+static double share(const struct diff *d, const struct diff_change *change, enum diff_side side)
 {
-	return (double)change->value[side] * d->whole[side].worth;
+	return (double)change->value[side] * d->whole[side].units_per_sample;
 }
 
 /* The names of the profiles without their folders, which are nobody's business, unless they need them. */
-static const char *title(const struct profile_diff *d, enum profile_diff_side side)
+static const char *title(const struct diff *d, enum diff_side side)
 {
-	const char *titles[PROFILE_DIFF_SIDES];
+	const char *titles[DIFF_SIDES];
 
-	for (int i = 0; i < PROFILE_DIFF_SIDES; i++) {
+	for (int i = 0; i < DIFF_SIDES; i++) {
 		const char *slash = strrchr(d->options.names[i], '/');
 
 		titles[i] = slash ? slash + 1 : d->options.names[i];
 	}
-	return strcmp(titles[PROFILE_DIFF_BEFORE], titles[PROFILE_DIFF_AFTER]) == 0 ? d->options.names[side]
-										    : titles[side];
+	return strcmp(titles[DIFF_BEFORE], titles[DIFF_AFTER]) == 0 ? d->options.names[side] : titles[side];
 }
 
-int output_diff_html(const struct profile_diff *d, const struct output_diff_options *options, FILE *out)
+int output_diff_html(const struct diff *d, const struct output_diff_options *options, FILE *out)
 {
 	uint32_t count = profile_frame_count(d->merged);
 	struct html_diff_function *functions = calloc(count + 1, sizeof(*functions));
 	const struct html_diff diff = {
-		.before_name = title(d, PROFILE_DIFF_BEFORE),
-		.after_name = title(d, PROFILE_DIFF_AFTER),
+		.before_name = title(d, DIFF_BEFORE),
+		.after_name = title(d, DIFF_AFTER),
 		.before = d->before,
 		.confidence = d->options.confidence,
 		.functions = functions,
@@ -58,16 +57,16 @@ int output_diff_html(const struct profile_diff *d, const struct output_diff_opti
 	if (!functions)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct profile_frame *frame = profile_frame(d->merged, i);
-		const struct profile_diff_entry *f = &d->functions[i];
+		const struct profile_frame *frame = profile_frame_at(d->merged, i);
+		const struct diff_entry *f = &d->functions[i];
 
 		functions[i] = (struct html_diff_function){
 			.name = profile_string(d->merged, frame->name),
 			.file = profile_string(d->merged, frame->file),
-			.before = share(d, &f->total, PROFILE_DIFF_BEFORE),
-			.after = share(d, &f->total, PROFILE_DIFF_AFTER),
-			.self_before = share(d, &f->self, PROFILE_DIFF_BEFORE),
-			.self_after = share(d, &f->self, PROFILE_DIFF_AFTER),
+			.before = share(d, &f->total, DIFF_BEFORE),
+			.after = share(d, &f->total, DIFF_AFTER),
+			.self_before = share(d, &f->self, DIFF_BEFORE),
+			.self_after = share(d, &f->self, DIFF_AFTER),
 			.low = (double)f->total.low,
 			.high = (double)f->total.high,
 			.verdict = verdict(&f->total),

@@ -12,43 +12,43 @@
 /* How numbers of a basis are printed. */
 struct scale {
 	const char *compared, *unit, *change_unit;
-	double factor; /* from what profile_diff.h says to the unit */
+	double factor; /* from what diff_make.h says to the unit */
 	int digits;
 };
 
 static const struct scale scales[] = {
-	[PROFILE_DIFF_SHARE] = {"shares of all samples; one also shrinks when another grows", "%", "points", 100, 2},
-	[PROFILE_DIFF_RATE] = {"CPU time per second of the run", "ms/s", "ms/s", 1000, 2},
-	[PROFILE_DIFF_TIME] = {"CPU time of the whole run", "s", "s", 1, 3},
+	[DIFF_SHARE] = {"shares of all samples; one also shrinks when another grows", "%", "points", 100, 2},
+	[DIFF_RATE] = {"CPU time per second of the run", "ms/s", "ms/s", 1000, 2},
+	[DIFF_TIME] = {"CPU time of the whole run", "s", "s", 1, 3},
 };
 
 static const char *const verdicts[] = {
-	[PROFILE_DIFF_NOISE] = "noise", [PROFILE_DIFF_GREW] = "grew", [PROFILE_DIFF_SHRANK] = "shrank",
-	[PROFILE_DIFF_NEW] = "new",     [PROFILE_DIFF_GONE] = "gone",
+	[DIFF_NOISE] = "noise", [DIFF_GREW] = "grew", [DIFF_SHRANK] = "shrank",
+	[DIFF_NEW] = "new",     [DIFF_GONE] = "gone",
 };
 
 /* A table is of the functions' own samples or of their total. */
 struct table {
-	const struct profile_diff *diff;
+	const struct diff *diff;
 	const struct scale *scale;
 	bool total;
 	bool rates; /* CPU time is known and shown beside shares */
 };
 
-static const struct profile_diff_change *change_of(const struct table *t, uint32_t function)
+static const struct diff_change *change_of(const struct table *t, uint32_t function)
 {
 	return t->total ? &t->diff->functions[function].total : &t->diff->functions[function].self;
 }
 
-static double worth(const struct table *t, const struct profile_diff_change *change, enum profile_diff_side side)
+static double worth(const struct table *t, const struct diff_change *change, enum diff_side side)
 {
-	return (double)change->value[side] * t->diff->whole[side].worth * t->scale->factor;
+	return (double)change->value[side] * t->diff->whole[side].units_per_sample * t->scale->factor;
 }
 
 /* CPU time in a second, in ms. */
-static double rate(const struct table *t, const struct profile_diff_change *change, enum profile_diff_side side)
+static double rate(const struct table *t, const struct diff_change *change, enum diff_side side)
 {
-	const struct profile_diff_whole *whole = &t->diff->whole[side];
+	const struct diff_whole *whole = &t->diff->whole[side];
 
 	return (double)change->value[side] * whole->period_s / whole->duration_s * 1000;
 }
@@ -58,17 +58,17 @@ static int by_change(const void *a, const void *b, void *table)
 {
 	const struct table *t = table;
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	const struct profile_diff_change *x = change_of(t, i), *y = change_of(t, j);
-	bool x_noise = x->verdict == PROFILE_DIFF_NOISE, y_noise = y->verdict == PROFILE_DIFF_NOISE;
-	double x_size = profile_diff_difference(t->diff, x), y_size = profile_diff_difference(t->diff, y);
+	const struct diff_change *x = change_of(t, i), *y = change_of(t, j);
+	bool x_noise = x->verdict == DIFF_NOISE, y_noise = y->verdict == DIFF_NOISE;
+	double x_size = diff_difference(t->diff, x), y_size = diff_difference(t->diff, y);
 
 	if (x_noise != y_noise)
 		return x_noise ? 1 : -1;
 	if (!x_noise && (x_size > 0) != (y_size > 0))
 		return x_size > 0 ? -1 : 1;
 	if (x_noise) {
-		x_size = worth(t, x, PROFILE_DIFF_BEFORE) + worth(t, x, PROFILE_DIFF_AFTER);
-		y_size = worth(t, y, PROFILE_DIFF_BEFORE) + worth(t, y, PROFILE_DIFF_AFTER);
+		x_size = worth(t, x, DIFF_BEFORE) + worth(t, x, DIFF_AFTER);
+		y_size = worth(t, y, DIFF_BEFORE) + worth(t, y, DIFF_AFTER);
 	}
 	if (fabs(x_size) != fabs(y_size))
 		return fabs(x_size) > fabs(y_size) ? -1 : 1;
@@ -77,16 +77,15 @@ static int by_change(const void *a, const void *b, void *table)
 
 static void write_row(const struct table *t, uint32_t function, FILE *out)
 {
-	const struct profile_diff_change *change = change_of(t, function);
+	const struct diff_change *change = change_of(t, function);
 	const struct scale *s = t->scale;
 
 	fprintf(out, "%-6s %9.*f %9.*f  %+9.*f  %+9.*f %+9.*f  ", t->diff->judged ? verdicts[change->verdict] : "",
-		s->digits, worth(t, change, PROFILE_DIFF_BEFORE), s->digits, worth(t, change, PROFILE_DIFF_AFTER),
-		s->digits, profile_diff_difference(t->diff, change) * s->factor, s->digits,
-		(double)change->low * s->factor, s->digits, (double)change->high * s->factor);
+		s->digits, worth(t, change, DIFF_BEFORE), s->digits, worth(t, change, DIFF_AFTER), s->digits,
+		diff_difference(t->diff, change) * s->factor, s->digits, (double)change->low * s->factor, s->digits,
+		(double)change->high * s->factor);
 	if (t->rates)
-		fprintf(out, "%9.2f %9.2f  ", rate(t, change, PROFILE_DIFF_BEFORE),
-			rate(t, change, PROFILE_DIFF_AFTER));
+		fprintf(out, "%9.2f %9.2f  ", rate(t, change, DIFF_BEFORE), rate(t, change, DIFF_AFTER));
 	output_frame(t->diff->merged, function, out);
 	fputc('\n', out);
 }
@@ -114,12 +113,12 @@ static int write_table(struct table *t, const struct output_diff_options *option
 	if (!rows)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames; i++) {
-		const struct profile_diff_change *change = change_of(t, i);
+		const struct diff_change *change = change_of(t, i);
 
-		if (!change->value[PROFILE_DIFF_BEFORE] && !change->value[PROFILE_DIFF_AFTER])
+		if (!change->value[DIFF_BEFORE] && !change->value[DIFF_AFTER])
 			continue;
 		rows[count++] = i;
-		changed += change->verdict != PROFILE_DIFF_NOISE;
+		changed += change->verdict != DIFF_NOISE;
 	}
 	qsort_r(rows, count, sizeof(*rows), by_change, t);
 	fprintf(out, "\n%s: ", t->total ? "Total (on the stack)" : "Self (on top of the stack)");
@@ -139,12 +138,12 @@ static int write_table(struct table *t, const struct output_diff_options *option
 	return 0;
 }
 
-static void write_whole(const struct profile_diff *d, enum profile_diff_side side, FILE *out)
+static void write_whole(const struct diff *d, enum diff_side side, FILE *out)
 {
-	const struct profile_diff_whole *whole = &d->whole[side];
-	struct profile_measure measure = profile_measure(d->merged);
+	const struct diff_whole *whole = &d->whole[side];
+	struct profile_measure measure = profile_get_measure(d->merged);
 
-	fprintf(out, "%-8s", side == PROFILE_DIFF_BEFORE ? "before" : "after");
+	fprintf(out, "%-8s", side == DIFF_BEFORE ? "before" : "after");
 	output_escaped(d->options.names[side], out);
 	fprintf(out, ": %" PRIu64 " ", whole->total);
 	output_escaped(strcmp(measure.unit, "count") == 0 ? measure.name : measure.unit, out);
@@ -161,13 +160,13 @@ static void write_whole(const struct profile_diff *d, enum profile_diff_side sid
 /* What is compared, and what is to be thought of it. */
 static void write_method(const struct table *t, FILE *out)
 {
-	const struct profile_diff *d = t->diff;
-	const struct profile_diff_whole *whole = d->whole;
+	const struct diff *d = t->diff;
+	const struct diff_whole *whole = d->whole;
 	double percent = 100 * d->options.confidence;
 
 	fprintf(out, "Compared: %s.\n", t->scale->compared);
-	if (!whole[PROFILE_DIFF_BEFORE].total || !whole[PROFILE_DIFF_AFTER].total) {
-		for (int i = 0; i < PROFILE_DIFF_SIDES; i++) {
+	if (!whole[DIFF_BEFORE].total || !whole[DIFF_AFTER].total) {
+		for (int i = 0; i < DIFF_SIDES; i++) {
 			if (whole[i].total)
 				continue;
 			output_escaped(d->options.names[i], out);
@@ -186,21 +185,21 @@ static void write_method(const struct table *t, FILE *out)
 		fprintf(out, ", and more than %g %% of itself, by which runs may differ", 100 * d->options.tolerance);
 	fprintf(out, ". Of those listed, at most %g %% are expected to be none.\n", 100 - percent);
 	fprintf(out, "Intervals are of %g %%, made wider for %zu comparisons.\n", percent, d->tested);
-	if (!whole[PROFILE_DIFF_BEFORE].times || !whole[PROFILE_DIFF_AFTER].times)
+	if (!whole[DIFF_BEFORE].times || !whole[DIFF_AFTER].times)
 		fputs("When samples were taken is not known of both (--timestamps keeps it): what works in bursts "
 		      "can vary more than is allowed for.\n",
 		      out);
 }
 
-int output_diff_text(const struct profile_diff *d, const struct output_diff_options *options, FILE *out)
+int output_diff_text(const struct diff *d, const struct output_diff_options *options, FILE *out)
 {
 	struct table t = {.diff = d, .scale = &scales[d->options.basis]};
 	int err = 0;
 
-	t.rates = d->options.basis == PROFILE_DIFF_SHARE;
-	for (int i = 0; i < PROFILE_DIFF_SIDES; i++) {
+	t.rates = d->options.basis == DIFF_SHARE;
+	for (int i = 0; i < DIFF_SIDES; i++) {
 		t.rates &= d->whole[i].period_s > 0 && d->whole[i].duration_s > 0;
-		write_whole(d, (enum profile_diff_side)i, out);
+		write_whole(d, (enum diff_side)i, out);
 	}
 	write_method(&t, out);
 	for (int total = 0; total < 2 && !err && (d->judged || options->all); total++) {

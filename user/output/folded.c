@@ -23,7 +23,7 @@ static int write_roots(const struct profile *p, const struct profile_sample *sam
 int output_folded_stack(const struct profile *p, const struct profile_sample *sample, FILE *out)
 {
 	struct output_path path = {0};
-	int err = output_path(p, sample->stack, &path);
+	int err = output_path_read(p, sample->stack, &path);
 
 	err = err ?: write_roots(p, sample, out);
 	for (size_t f = 0; f < path.count && !err; f++) {

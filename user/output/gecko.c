@@ -50,7 +50,7 @@ static int find_functions(struct writer *w)
 	if (!w->function)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct profile_frame *frame = profile_frame(w->p, i);
+		const struct profile_frame *frame = profile_frame_at(w->p, i);
 		struct function function = {frame->kind, frame->name, frame->file, frame->first_line};
 
 		w->function[i] = intern_add(&w->functions, &function, &fresh);
@@ -97,7 +97,7 @@ static void write_frames(struct writer *w)
 	write_column(j, "inlineDepth", count, 0);
 	json_begin_array(j, "category");
 	for (uint32_t i = 0; i < count; i++)
-		json_int(j, NULL, profile_frame(w->p, i)->kind == PROFILE_PYTHON ? CATEGORY_PYTHON : CATEGORY_OTHER);
+		json_int(j, NULL, profile_frame_at(w->p, i)->kind == PROFILE_PYTHON ? CATEGORY_PYTHON : CATEGORY_OTHER);
 	json_end_array(j);
 	write_column(j, "subcategory", count, 0);
 	json_begin_array(j, "func");
@@ -108,7 +108,7 @@ static void write_frames(struct writer *w)
 	write_column(j, "innerWindowID", count, -1);
 	json_begin_array(j, "line");
 	for (uint32_t i = 0; i < count; i++)
-		write_lines(j, profile_frame(w->p, i)->line);
+		write_lines(j, profile_frame_at(w->p, i)->line);
 	json_end_array(j);
 	write_column(j, "column", count, -1);
 	json_end_object(j);
@@ -166,11 +166,11 @@ static void write_stacks(struct writer *w)
 	json_uint(j, "length", count - 1);
 	json_begin_array(j, "frame");
 	for (uint32_t i = 1; i < count; i++)
-		json_uint(j, NULL, profile_stack(w->p, i)->frame);
+		json_uint(j, NULL, profile_stack_at(w->p, i)->frame);
 	json_end_array(j);
 	json_begin_array(j, "prefix");
 	for (uint32_t i = 1; i < count; i++) {
-		uint32_t parent = profile_stack(w->p, i)->parent;
+		uint32_t parent = profile_stack_at(w->p, i)->parent;
 
 		if (parent == PROFILE_ROOT)
 			json_null(j, NULL);
@@ -337,9 +337,9 @@ static void write_thread(struct writer *w, const struct identity *id, const stru
 
 static int write_track(struct writer *w, const struct output_tracks *tracks, const struct output_track *track)
 {
-	const struct profile_process *process = profile_process(w->p, track->process);
+	const struct profile_process *process = profile_process_at(w->p, track->process);
 	const struct profile_thread *thread =
-		track->thread == PROFILE_NONE ? NULL : profile_thread(w->p, track->thread);
+		track->thread == PROFILE_NONE ? NULL : profile_thread_at(w->p, track->thread);
 	char *label = output_process_label(w->p, track->process), pid[32];
 	struct identity id = {
 		.name = profile_string(w->p, thread ? thread->name : process->name),
@@ -397,7 +397,7 @@ static void write_categories(struct json *j)
 /* A fact that is a number, or fallback. */
 static double number_of(const struct profile *p, const char *key, double fallback)
 {
-	const char *text = profile_fact(p, key);
+	const char *text = profile_find_fact(p, key);
 	double number = text ? strtod(text, NULL) : fallback;
 
 	return isfinite(number) && number > 0 ? number : fallback;
@@ -406,7 +406,7 @@ static double number_of(const struct profile *p, const char *key, double fallbac
 /* What there is to say that the format has no word for. */
 static void write_extra(struct writer *w, const struct output_tracks *tracks)
 {
-	struct profile_measure measure = profile_measure(w->p);
+	struct profile_measure measure = profile_get_measure(w->p);
 	struct json *j = &w->j;
 
 	json_begin_array(j, "extra");
@@ -450,7 +450,8 @@ static void write_meta(struct writer *w, const struct output_tracks *tracks)
 {
 	double start_ms = number_of(w->p, PROFILE_FACT_START, 0) / 1e6;
 	double duration_ms = end_ms(w->p, tracks);
-	const char *arch = profile_fact(w->p, PROFILE_FACT_ARCH), *kernel = profile_fact(w->p, PROFILE_FACT_KERNEL);
+	const char *arch = profile_find_fact(w->p, PROFILE_FACT_ARCH),
+		   *kernel = profile_find_fact(w->p, PROFILE_FACT_KERNEL);
 	struct json *j = &w->j;
 
 	json_begin_object(j, "meta");
@@ -474,7 +475,7 @@ static void write_meta(struct writer *w, const struct output_tracks *tracks)
 		json_string(j, "oscpu", kernel);
 	if (arch)
 		json_string(j, "abi", arch);
-	if (profile_fact(w->p, PROFILE_FACT_CPUS))
+	if (profile_find_fact(w->p, PROFILE_FACT_CPUS))
 		json_uint(j, "logicalCPUs", (uint64_t)number_of(w->p, PROFILE_FACT_CPUS, 1));
 	json_begin_object(j, "sampleUnits");
 	json_string(j, "time", "ms");
@@ -496,7 +497,7 @@ int output_gecko(const struct profile *p, const struct output_options *options, 
 	struct writer w = {.p = p, .j = {.out = out}};
 	struct output_tracks tracks;
 	struct json *j = &w.j;
-	int err = output_tracks(p, &tracks);
+	int err = output_tracks_make(p, &tracks);
 
 	(void)options;
 	intern_init(&w.functions, sizeof(struct function), sizeof(struct function));

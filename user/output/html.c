@@ -57,7 +57,7 @@ static const char place[] = "@PYBPF_DATA@";
 
 static void write_run(const struct profile *p, struct json *j)
 {
-	struct profile_measure measure = profile_measure(p);
+	struct profile_measure measure = profile_get_measure(p);
 	const struct profile_account *account;
 	const struct profile_fact *facts;
 	unsigned roots = profile_roots(p);
@@ -75,7 +75,7 @@ static void write_run(const struct profile *p, struct json *j)
 		json_string(j, profile_string(p, facts[i].key), profile_string(p, facts[i].value));
 	json_end_object(j);
 
-	account = profile_account(p, &count);
+	account = profile_account_entries(p, &count);
 	json_begin_array(j, "account");
 	for (size_t i = 0; i < count; i++) {
 		json_begin_object(j, NULL);
@@ -112,16 +112,16 @@ static void write_stacks(const struct profile *p, struct json *j)
 	uint32_t frames = profile_frame_count(p), stacks = profile_stack_count(p);
 
 	json_begin_object(j, "frames");
-	COLUMN(j, "name", frames, profile_frame(p, i)->name);
-	COLUMN(j, "file", frames, profile_frame(p, i)->file);
-	COLUMN(j, "line", frames, profile_frame(p, i)->line);
-	COLUMN(j, "first_line", frames, profile_frame(p, i)->first_line);
-	COLUMN(j, "kind", frames, profile_frame(p, i)->kind);
+	COLUMN(j, "name", frames, profile_frame_at(p, i)->name);
+	COLUMN(j, "file", frames, profile_frame_at(p, i)->file);
+	COLUMN(j, "line", frames, profile_frame_at(p, i)->line);
+	COLUMN(j, "first_line", frames, profile_frame_at(p, i)->first_line);
+	COLUMN(j, "kind", frames, profile_frame_at(p, i)->kind);
 	json_end_object(j);
 
 	json_begin_object(j, "stacks");
-	COLUMN(j, "down", stacks, i == PROFILE_ROOT ? 0 : i - profile_stack(p, i)->parent);
-	COLUMN(j, "frame", stacks, i == PROFILE_ROOT ? -1 : (int64_t)profile_stack(p, i)->frame);
+	COLUMN(j, "down", stacks, i == PROFILE_ROOT ? 0 : i - profile_stack_at(p, i)->parent);
+	COLUMN(j, "frame", stacks, i == PROFILE_ROOT ? -1 : (int64_t)profile_stack_at(p, i)->frame);
 	json_end_object(j);
 }
 
@@ -137,16 +137,16 @@ static void write_samples(const struct profile *p, const struct html_diff *diff,
 	size_t count;
 
 	json_begin_object(j, "processes");
-	COLUMN(j, "pid", processes, profile_process(p, i)->pid);
-	COLUMN(j, "inner_pid", processes, profile_process(p, i)->inner_pid);
-	COLUMN(j, "name", processes, profile_process(p, i)->name);
-	COLUMN(j, "container", processes, profile_process(p, i)->container);
+	COLUMN(j, "pid", processes, profile_process_at(p, i)->pid);
+	COLUMN(j, "inner_pid", processes, profile_process_at(p, i)->inner_pid);
+	COLUMN(j, "name", processes, profile_process_at(p, i)->name);
+	COLUMN(j, "container", processes, profile_process_at(p, i)->container);
 	json_end_object(j);
 
 	json_begin_object(j, "threads");
-	COLUMN(j, "process", threads, profile_thread(p, i)->process);
-	COLUMN(j, "tid", threads, profile_thread(p, i)->tid);
-	COLUMN(j, "name", threads, profile_thread(p, i)->name);
+	COLUMN(j, "process", threads, profile_thread_at(p, i)->process);
+	COLUMN(j, "tid", threads, profile_thread_at(p, i)->tid);
+	COLUMN(j, "name", threads, profile_thread_at(p, i)->name);
 	json_end_object(j);
 
 	samples = profile_samples(p, &count);

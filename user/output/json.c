@@ -61,7 +61,7 @@ static void write_number_or_null(struct json *j, const char *key, int64_t number
 
 static void write_measure(struct writer *w)
 {
-	struct profile_measure measure = profile_measure(w->profile);
+	struct profile_measure measure = profile_get_measure(w->profile);
 
 	json_begin_object(&w->json, "measure");
 	json_string(&w->json, "name", measure.name);
@@ -88,7 +88,7 @@ static void write_facts(struct writer *w)
 static void write_account(struct writer *w)
 {
 	size_t count;
-	const struct profile_account *account = profile_account(w->profile, &count);
+	const struct profile_account *account = profile_account_entries(w->profile, &count);
 
 	json_begin_array(&w->json, "account");
 	for (size_t i = 0; i < count; i++) {
@@ -114,7 +114,7 @@ static void write_head(struct writer *w)
 
 static void write_process(struct writer *w, const char *key, uint32_t index)
 {
-	const struct profile_process *process = profile_process(w->profile, index);
+	const struct profile_process *process = profile_process_at(w->profile, index);
 
 	json_begin_object(&w->json, key);
 	write_number_or_null(&w->json, "pid", process->pid, process->pid != 0);
@@ -127,7 +127,7 @@ static void write_process(struct writer *w, const char *key, uint32_t index)
 /* Without its end: whoever wants more members adds them. */
 static void begin_thread(struct writer *w, const char *key, uint32_t index)
 {
-	const struct profile_thread *thread = profile_thread(w->profile, index);
+	const struct profile_thread *thread = profile_thread_at(w->profile, index);
 
 	json_begin_object(&w->json, key);
 	json_int(&w->json, "tid", thread->tid);
@@ -136,7 +136,7 @@ static void begin_thread(struct writer *w, const char *key, uint32_t index)
 
 static void write_frame(struct writer *w, uint32_t index)
 {
-	const struct profile_frame *frame = profile_frame(w->profile, index);
+	const struct profile_frame *frame = profile_frame_at(w->profile, index);
 
 	json_begin_object(&w->json, NULL);
 	json_string(&w->json, "kind", frame->kind == PROFILE_NOTE ? "note" : "python");
@@ -159,7 +159,7 @@ static void write_tables(struct writer *w)
 	json_begin_array(&w->json, "threads");
 	for (uint32_t i = 0; i < threads; i++) {
 		begin_thread(w, NULL, i);
-		json_uint(&w->json, "process", profile_thread(w->profile, i)->process);
+		json_uint(&w->json, "process", profile_thread_at(w->profile, i)->process);
 		json_end_object(&w->json);
 	}
 	json_end_array(&w->json);
@@ -170,7 +170,7 @@ static void write_tables(struct writer *w)
 	/* PROFILE_ROOT, which is 0 and has no frame, is left out. */
 	json_begin_array(&w->json, "stacks");
 	for (uint32_t i = 1; i < stacks; i++) {
-		const struct profile_stack *stack = profile_stack(w->profile, i);
+		const struct profile_stack *stack = profile_stack_at(w->profile, i);
 
 		json_begin_object(&w->json, NULL);
 		write_number_or_null(&w->json, "parent", (int64_t)stack->parent - 1, stack->parent != PROFILE_ROOT);
@@ -289,7 +289,7 @@ static void write_own_events(struct writer *w, const struct by_sample *by, size_
 
 static int write_stack(struct writer *w, uint32_t stack, struct output_path *path)
 {
-	int err = output_path(w->profile, stack, path);
+	int err = output_path_read(w->profile, stack, path);
 
 	json_begin_array(&w->json, "stack");
 	for (size_t i = 0; i < path->count && !err; i++)

@@ -33,7 +33,7 @@ void output_escaped(const char *text, FILE *out)
 
 char *output_process_label(const struct profile *p, uint32_t process)
 {
-	const struct profile_process *owner = profile_process(p, process);
+	const struct profile_process *owner = profile_process_at(p, process);
 	const char *name = profile_string(p, owner->name);
 	char *label = NULL;
 	int n;
@@ -53,14 +53,14 @@ int output_roots(const struct profile *p, const struct profile_sample *sample, c
 	int n = 0;
 
 	if (roots & PROFILE_ROOT_CONTAINER) {
-		uint32_t container = profile_process(p, sample->process)->container;
+		uint32_t container = profile_process_at(p, sample->process)->container;
 
 		labels[n++] = strdup(container ? profile_string(p, container) : "[host]");
 	}
 	if (roots & PROFILE_ROOT_PROCESS)
 		labels[n++] = output_process_label(p, sample->process);
 	if (roots & PROFILE_ROOT_THREAD && sample->thread != PROFILE_NONE) {
-		const struct profile_thread *thread = profile_thread(p, sample->thread);
+		const struct profile_thread *thread = profile_thread_at(p, sample->thread);
 
 		if (asprintf(&labels[n], "%s (%d)", profile_string(p, thread->name), thread->tid) < 0)
 			labels[n] = NULL;
@@ -78,7 +78,7 @@ int output_roots(const struct profile *p, const struct profile_sample *sample, c
 
 void output_frame(const struct profile *p, uint32_t frame, FILE *out)
 {
-	const struct profile_frame *f = profile_frame(p, frame);
+	const struct profile_frame *f = profile_frame_at(p, frame);
 	const char *file = profile_string(p, f->file);
 
 	output_escaped(profile_string(p, f->name), out);

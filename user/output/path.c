@@ -6,17 +6,17 @@
 
 #include "base/array.h"
 
-int output_path(const struct profile *p, uint32_t stack, struct output_path *path)
+int output_path_read(const struct profile *p, uint32_t stack, struct output_path *path)
 {
 	size_t n = 0;
 
-	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent)
+	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack_at(p, s)->parent)
 		n++;
 	if (array_reserve(&path->frames, &path->room, n, sizeof(*path->frames)))
 		return -ENOMEM;
 	path->count = n;
-	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent)
-		path->frames[--n] = profile_stack(p, s)->frame;
+	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack_at(p, s)->parent)
+		path->frames[--n] = profile_stack_at(p, s)->frame;
 	return 0;
 }
 

@@ -15,7 +15,7 @@ struct output_path {
 };
 
 /* Returns 0 or -ENOMEM. */
-int output_path(const struct profile *p, uint32_t stack, struct output_path *path);
+int output_path_read(const struct profile *p, uint32_t stack, struct output_path *path);
 void output_path_free(struct output_path *path);
 
 #endif

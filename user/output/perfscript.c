@@ -50,7 +50,7 @@ static int write_field(const char *text, const char *blank, FILE *out)
 /* The line of a frame; caller frees. NULL: no memory. */
 static char *line_of(const struct profile *p, uint32_t index)
 {
-	const struct profile_frame *frame = profile_frame(p, index);
+	const struct profile_frame *frame = profile_frame_at(p, index);
 	char *name = text_printable(profile_string(p, frame->name)), *line = NULL;
 	size_t size = 0;
 	FILE *out = name ? text_stream_open(&line, &size) : NULL;
@@ -77,8 +77,9 @@ static char *line_of(const struct profile *p, uint32_t index)
 /* What all records of a track begin with; caller frees. NULL: no memory. */
 static char *head_of(const struct profile *p, const struct output_track *track)
 {
-	const struct profile_process *process = profile_process(p, track->process);
-	const struct profile_thread *thread = track->thread == PROFILE_NONE ? NULL : profile_thread(p, track->thread);
+	const struct profile_process *process = profile_process_at(p, track->process);
+	const struct profile_thread *thread =
+		track->thread == PROFILE_NONE ? NULL : profile_thread_at(p, track->thread);
 	const char *comm = profile_string(p, thread ? thread->name : process->name);
 	char *head = NULL;
 	size_t size = 0;
@@ -136,16 +137,16 @@ static int make_texts(const struct profile *p, const struct output_tracks *track
 
 static int write_record(const struct profile *p, const struct output_tick *tick, const struct texts *texts, FILE *out)
 {
-	uint64_t period = profile_measure(p).period_ns ?: 1;
-	const char *event = profile_fact(p, PROFILE_FACT_EVENT) ?: profile_measure(p).name;
+	uint64_t period = profile_get_measure(p).period_ns ?: 1;
+	const char *event = profile_find_fact(p, PROFILE_FACT_EVENT) ?: profile_get_measure(p).name;
 	int err;
 
 	fprintf(out, "%s %5" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " ", texts->heads[tick->track],
 		tick->time_ns / 1000000000, tick->time_ns % 1000000000, tick->value * period);
 	err = write_field(event, "_", out);
 	fputs(": \n", out);
-	for (uint32_t s = tick->stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent)
-		fputs(texts->lines[profile_stack(p, s)->frame], out);
+	for (uint32_t s = tick->stack; s != PROFILE_ROOT; s = profile_stack_at(p, s)->parent)
+		fputs(texts->lines[profile_stack_at(p, s)->frame], out);
 	fputc('\n', out);
 	return err;
 }
@@ -196,7 +197,7 @@ static void write_remarks(const struct output_tracks *tracks, FILE *out)
 int output_perfscript(const struct profile *p, const struct output_options *options, FILE *out)
 {
 	struct output_tracks tracks;
-	int err = output_tracks(p, &tracks);
+	int err = output_tracks_make(p, &tracks);
 
 	(void)options;
 	if (err)

@@ -102,8 +102,8 @@ static void write_types(struct writer *w)
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__ValueType measure = PPROF__VALUE_TYPE__INIT, cpu = PPROF__VALUE_TYPE__INIT;
 	Pprof__ValueType *types[MAX_VALUES] = {&measure, &cpu};
-	const char *start = profile_fact(w->profile, PROFILE_FACT_START);
-	const char *duration = profile_fact(w->profile, PROFILE_FACT_DURATION);
+	const char *start = profile_find_fact(w->profile, PROFILE_FACT_START);
+	const char *duration = profile_find_fact(w->profile, PROFILE_FACT_DURATION);
 
 	measure.type = text_of(w, w->measure.name);
 	measure.unit = text_of(w, w->measure.unit);
@@ -142,7 +142,7 @@ static void write_comments(struct writer *w)
 {
 	size_t facts_count, account_count;
 	const struct profile_fact *facts = profile_facts(w->profile, &facts_count);
-	const struct profile_account *account = profile_account(w->profile, &account_count);
+	const struct profile_account *account = profile_account_entries(w->profile, &account_count);
 
 	for (size_t i = 0; i < facts_count; i++) {
 		char *text = NULL, *clean = NULL;
@@ -180,8 +180,9 @@ static void write_mapping(struct writer *w)
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings = &mapping;
 
 	mapping.id = MAPPING_ID;
-	mapping.filename = profile_process_count(w->profile) == 1 ? string_of(w, profile_process(w->profile, 0)->name)
-								  : text_of(w, "python");
+	mapping.filename = profile_process_count(w->profile) == 1
+				   ? string_of(w, profile_process_at(w->profile, 0)->name)
+				   : text_of(w, "python");
 	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = true;
 	part.mapping = &mappings;
 	part.n_mapping = 1;
@@ -191,7 +192,7 @@ static void write_mapping(struct writer *w)
 static void write_functions(struct writer *w)
 {
 	for (uint32_t i = 0; i < w->functions.table.count; i++) {
-		const struct profile_group *group = profile_group(&w->functions, i);
+		const struct profile_group *group = profile_group_at(&w->functions, i);
 		Pprof__Profile part = PPROF__PROFILE__INIT;
 		Pprof__Function function = PPROF__FUNCTION__INIT, *functions = &function;
 
@@ -210,7 +211,7 @@ static void write_locations(struct writer *w)
 	uint32_t count = profile_frame_count(w->profile);
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct profile_frame *frame = profile_frame(w->profile, i);
+		const struct profile_frame *frame = profile_frame_at(w->profile, i);
 		Pprof__Profile part = PPROF__PROFILE__INIT;
 		Pprof__Location location = PPROF__LOCATION__INIT, *locations = &location;
 		Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
@@ -230,7 +231,7 @@ static void write_locations(struct writer *w)
 /* The stack's frames as locations, leaf first, in w->locations. Returns 0 or -ENOMEM. */
 static int locations_of(struct writer *w, uint32_t stack)
 {
-	int err = output_path(w->profile, stack, &w->path);
+	int err = output_path_read(w->profile, stack, &w->path);
 
 	err = err ?: array_reserve(&w->locations, &w->locations_room, w->path.count, sizeof(*w->locations));
 	for (size_t i = 0; i < w->path.count && !err; i++)
@@ -258,7 +259,7 @@ static void add_label(const struct writer *w, struct labels *to, enum label key,
 
 static void labels_of(struct writer *w, const struct profile_sample *sample, struct labels *labels)
 {
-	const struct profile_process *process = profile_process(w->profile, sample->process);
+	const struct profile_process *process = profile_process_at(w->profile, sample->process);
 
 	labels->count = 0;
 	add_label(w, labels, LABEL_PROCESS, string_of(w, process->name), 0);
@@ -266,7 +267,7 @@ static void labels_of(struct writer *w, const struct profile_sample *sample, str
 	add_label(w, labels, LABEL_INNER_PID, 0, process->inner_pid);
 	add_label(w, labels, LABEL_CONTAINER, string_of(w, process->container), 0);
 	if (sample->thread != PROFILE_NONE) {
-		const struct profile_thread *thread = profile_thread(w->profile, sample->thread);
+		const struct profile_thread *thread = profile_thread_at(w->profile, sample->thread);
 
 		add_label(w, labels, LABEL_THREAD, string_of(w, thread->name), 0);
 		add_label(w, labels, LABEL_THREAD_ID, 0, thread->tid);
@@ -323,7 +324,7 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 	struct writer w = {
 		.profile = p,
 		.of_string = calloc(profile_string_count(p), sizeof(*w.of_string)),
-		.measure = profile_measure(p),
+		.measure = profile_get_measure(p),
 	};
 	FILE *gzip = gzip_open(out);
 	int err = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION), written = 0;

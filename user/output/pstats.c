@@ -121,7 +121,7 @@ static void write_key(struct writer *w, const char *file, int32_t line, const ch
 
 static void write_function(struct writer *w, uint32_t function)
 {
-	const struct profile_group *group = profile_group(&w->functions, function);
+	const struct profile_group *group = profile_group_at(&w->functions, function);
 
 	write_key(w, profile_string(w->profile, group->file), group->line, profile_string(w->profile, group->name));
 }
@@ -136,7 +136,7 @@ static void write_counts(struct writer *w, const struct counts *counts)
 
 static uint32_t function_of(const struct writer *w, uint32_t stack)
 {
-	return w->functions.of_frame[profile_stack(w->profile, stack)->frame];
+	return w->functions.of_frame[profile_stack_at(w->profile, stack)->frame];
 }
 
 /* Adds up functions and calls. keys: room for a number for each stack; outermost: likewise. */
@@ -153,7 +153,7 @@ static int add_up(struct writer *w, uint32_t *keys, bool *outermost)
 			w->counts[keys[s]].samples += w->totals.total[s];
 	}
 	for (uint32_t s = 1; s < w->totals.count && !err; s++) {
-		uint32_t below = profile_stack(w->profile, s)->parent;
+		uint32_t below = profile_stack_at(w->profile, s)->parent;
 		struct call call = {.callee = keys[s]};
 		bool fresh;
 
@@ -166,7 +166,7 @@ static int add_up(struct writer *w, uint32_t *keys, bool *outermost)
 	}
 	/* What stands on no frame is called by nothing: it has a key that is no call's. */
 	for (uint32_t s = 1; s < w->totals.count; s++) {
-		if (profile_stack(w->profile, s)->parent == PROFILE_ROOT)
+		if (profile_stack_at(w->profile, s)->parent == PROFILE_ROOT)
 			keys[s] = w->calls.count;
 	}
 	err = err ?: profile_totals_outermost(&w->totals, keys, w->calls.count + 1, outermost);
@@ -229,7 +229,7 @@ static double unit_of(const struct profile *p)
 		const char *unit;
 		double seconds;
 	} units[] = {{"nanoseconds", 1e-9}, {"microseconds", 1e-6}, {"milliseconds", 1e-3}};
-	struct profile_measure measure = profile_measure(p);
+	struct profile_measure measure = profile_get_measure(p);
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
 		if (strcmp(measure.unit, units[i].unit) == 0)

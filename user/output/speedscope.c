@@ -22,7 +22,7 @@ struct unit {
 static struct unit unit_of(const struct profile *p)
 {
 	static const char *const known[] = {"bytes", "microseconds", "milliseconds", "nanoseconds", "seconds"};
-	struct profile_measure measure = profile_measure(p);
+	struct profile_measure measure = profile_get_measure(p);
 
 	if (measure.period_ns)
 		return (struct unit){"nanoseconds", measure.period_ns};
@@ -40,7 +40,7 @@ static void write_frames(const struct profile *p, struct json *j)
 	json_begin_object(j, "shared");
 	json_begin_array(j, "frames");
 	for (uint32_t i = 0; i < count; i++) {
-		const struct profile_frame *frame = profile_frame(p, i);
+		const struct profile_frame *frame = profile_frame_at(p, i);
 
 		json_begin_object(j, NULL);
 		json_string(j, "name", profile_string(p, frame->name));
@@ -90,7 +90,7 @@ static int write_track(const struct profile *p, const struct output_tracks *trac
 	free(label);
 	json_begin_array(j, "samples");
 	for (size_t i = 0; i < track->count && !err; i += run_of(track, i, &value)) {
-		err = output_path(p, track->ticks[i].stack, &path);
+		err = output_path_read(p, track->ticks[i].stack, &path);
 		json_begin_array(j, NULL);
 		for (size_t f = 0; f < path.count && !err; f++)
 			json_uint(j, NULL, path.frames[f]);
@@ -112,7 +112,7 @@ int output_speedscope(const struct profile *p, const struct output_options *opti
 {
 	struct json j = {.out = out};
 	struct output_tracks tracks;
-	int err = output_tracks(p, &tracks);
+	int err = output_tracks_make(p, &tracks);
 
 	(void)options;
 	if (err)

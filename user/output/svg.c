@@ -84,7 +84,7 @@ static void write_class(const struct writer *w, const struct profile_tree_node *
 		fputs("root", w->out);
 		return;
 	}
-	frame = profile_frame(w->p, node->what);
+	frame = profile_frame_at(w->p, node->what);
 	if (frame->kind == PROFILE_PYTHON)
 		fprintf(w->out, "c%u", shade_of(profile_string(w->p, frame->name)));
 	else
@@ -105,12 +105,12 @@ static char *label_of(const struct writer *w, const struct profile_tree_node *no
 	case PROFILE_TREE_PROCESS:
 		return output_process_label(w->p, node->what);
 	case PROFILE_TREE_THREAD:
-		thread = profile_thread(w->p, node->what);
+		thread = profile_thread_at(w->p, node->what);
 		if (asprintf(&label, "%s (%d)", profile_string(w->p, thread->name), thread->tid) < 0)
 			return NULL;
 		return label;
 	default:
-		return strdup(profile_string(w->p, profile_frame(w->p, node->what)->name));
+		return strdup(profile_string(w->p, profile_frame_at(w->p, node->what)->name));
 	}
 }
 
@@ -152,7 +152,7 @@ static double share(uint64_t part, uint64_t all)
 /* CPU time that so much of the measure stands for, if it stands for any. */
 static void write_time(const struct writer *w, uint64_t value)
 {
-	uint64_t period = profile_measure(w->p).period_ns;
+	uint64_t period = profile_get_measure(w->p).period_ns;
 
 	if (period)
 		fprintf(w->out, ", %.2f s of CPU time", (double)value * (double)period / 1e9);
@@ -160,9 +160,10 @@ static void write_time(const struct writer *w, uint64_t value)
 
 static void write_tooltip(const struct writer *w, const struct profile_tree_node *node, const char *label)
 {
-	const struct profile_frame *frame = node->kind == PROFILE_TREE_FRAME ? profile_frame(w->p, node->what) : NULL;
+	const struct profile_frame *frame =
+		node->kind == PROFILE_TREE_FRAME ? profile_frame_at(w->p, node->what) : NULL;
 	uint64_t all = w->tree->nodes[0].total;
-	const char *name = profile_measure(w->p).name;
+	const char *name = profile_get_measure(w->p).name;
 
 	fputs("<title>", w->out);
 	text_xml(label, strlen(label), w->out);
@@ -243,7 +244,7 @@ static double *lay_out(struct writer *w)
 
 static void write_fact(const struct writer *w, const char *before, const char *key, const char *after)
 {
-	const char *fact = profile_fact(w->p, key);
+	const char *fact = profile_find_fact(w->p, key);
 
 	if (!fact)
 		return;
@@ -272,7 +273,7 @@ static int write_title(const struct writer *w)
 
 static int write_head(const struct writer *w, uint64_t all)
 {
-	const char *name = profile_measure(w->p).name;
+	const char *name = profile_get_measure(w->p).name;
 	uint32_t height = SVG_TOP + w->rows * SVG_ROW + SVG_BOTTOM;
 	int err;
 

@@ -55,7 +55,7 @@ static int add_up(struct table *t)
 	int err = groups && outermost ? 0 : -ENOMEM;
 
 	for (uint32_t s = 1; s < t->totals.count && !err; s++)
-		groups[s] = t->groups.of_frame[profile_stack(t->profile, s)->frame];
+		groups[s] = t->groups.of_frame[profile_stack_at(t->profile, s)->frame];
 	err = err ?: profile_totals_outermost(&t->totals, groups, t->count, outermost);
 	for (uint32_t i = 0; i < t->count && !err; i++)
 		t->rows[i].group = i;
@@ -147,7 +147,7 @@ static char *printed_label(const struct profile *p, uint32_t process)
 static int write_owners(const struct table *t, const struct owner *owners, uint32_t rows, FILE *out)
 {
 	const struct profile *p = t->profile;
-	const char *measure = profile_measure(p).name;
+	const char *measure = profile_get_measure(p).name;
 	char *labels[TEXT_PROCESS_ROWS] = {NULL};
 	bool contained = false;
 	size_t width = strlen("process"), pad;
@@ -164,7 +164,7 @@ static int write_owners(const struct table *t, const struct owner *owners, uint3
 		n = columns(labels[i]);
 		if (n > width && n <= TEXT_PROCESS_WIDTH)
 			width = n;
-		contained |= profile_process(p, owners[i].process)->container != 0;
+		contained |= profile_process_at(p, owners[i].process)->container != 0;
 	}
 	pad = columns(measure);
 	fprintf(out, "%*s", pad < (size_t)t->width ? t->width - (int)pad : 0, "");
@@ -174,7 +174,7 @@ static int write_owners(const struct table *t, const struct owner *owners, uint3
 	else
 		fprintf(out, " %7s  %s\n", "share", "process");
 	for (uint32_t i = 0; i < rows; i++) {
-		uint32_t container = profile_process(p, owners[i].process)->container;
+		uint32_t container = profile_process_at(p, owners[i].process)->container;
 		size_t n = columns(labels[i]);
 
 		fprintf(out, "%*" PRIu64 " %6.1f%%  %s", t->width, owners[i].samples,
@@ -221,7 +221,7 @@ static int write_processes(const struct table *t, FILE *out)
 /* What the numbers are, where they are not just samples. */
 static void write_measure(const struct table *t, FILE *out)
 {
-	struct profile_measure measure = profile_measure(t->profile);
+	struct profile_measure measure = profile_get_measure(t->profile);
 
 	if (measure.period_ns) {
 		fprintf(out, "%" PRIu64 " ", t->all);
@@ -265,7 +265,7 @@ static void write_rows(const struct table *t, bool by_line, FILE *out)
 
 		fprintf(out, "%*" PRIu64 " %6.1f%%  %*" PRIu64 " %6.1f%%  ", t->width, row->self,
 			percent(row->self, t->all), t->width, row->total, percent(row->total, t->all));
-		write_group(t, profile_group(&t->groups, row->group), by_line, out);
+		write_group(t, profile_group_at(&t->groups, row->group), by_line, out);
 	}
 	if (t->count > TEXT_ROWS)
 		fprintf(out, "and %u %s%s more\n", t->count - TEXT_ROWS, what, t->count - TEXT_ROWS == 1 ? "" : "s");
@@ -276,7 +276,7 @@ static void write_notes(const struct profile *p, FILE *out)
 {
 	const char *separator = "\n";
 	size_t count;
-	const struct profile_account *account = profile_account(p, &count);
+	const struct profile_account *account = profile_account_entries(p, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const char *group = profile_string(p, account[i].group);

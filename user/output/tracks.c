@@ -50,8 +50,8 @@ static int by_track_and_time(const void *a, const void *b)
 
 static uint64_t period_of(const struct profile *p)
 {
-	uint64_t period = profile_measure(p).period_ns;
-	const char *freq = profile_fact(p, PROFILE_FACT_FREQ);
+	uint64_t period = profile_get_measure(p).period_ns;
+	const char *freq = profile_find_fact(p, PROFILE_FACT_FREQ);
 
 	if (!period && freq && strtod(freq, NULL) >= 1)
 		period = (uint64_t)(1e9 / strtod(freq, NULL));
@@ -164,7 +164,7 @@ static int number_processes(const struct profile *p, struct output_tracks *t)
 
 	intern_init(&pids, sizeof(int32_t), sizeof(int32_t));
 	for (size_t i = 0; i < t->count && !err; i++) {
-		int32_t pid = profile_process(p, t->tracks[i].process)->pid;
+		int32_t pid = profile_process_at(p, t->tracks[i].process)->pid;
 		bool fresh;
 
 		if (i && t->tracks[i].process == t->tracks[i - 1].process)
@@ -178,7 +178,7 @@ static int number_processes(const struct profile *p, struct output_tracks *t)
 	return err;
 }
 
-int output_tracks(const struct profile *p, struct output_tracks *t)
+int output_tracks_make(const struct profile *p, struct output_tracks *t)
 {
 	size_t nr_samples, nr_events, nr_ticks;
 	struct intern drafts;
@@ -247,7 +247,7 @@ char *output_track_label(const struct profile *p, const struct output_tracks *t,
 	if (track->thread == PROFILE_NONE) {
 		n = asprintf(&label, "%s%s", process, times);
 	} else {
-		const struct profile_thread *thread = profile_thread(p, track->thread);
+		const struct profile_thread *thread = profile_thread_at(p, track->thread);
 
 		n = asprintf(&label, "%s%s%s (%d)%s", process ? process : "", process ? ": " : "",
 			     profile_string(p, thread->name), thread->tid, times);

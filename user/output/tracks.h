@@ -44,7 +44,7 @@ struct output_tracks {
 };
 
 /* Returns 0 or -ENOMEM. */
-int output_tracks(const struct profile *p, struct output_tracks *tracks);
+int output_tracks_make(const struct profile *p, struct output_tracks *tracks);
 /* May be called on zeroed tracks. */
 void output_tracks_free(struct output_tracks *tracks);
 

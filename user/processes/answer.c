@@ -90,7 +90,7 @@ void processes_make_ready(struct processes *p, struct processes_record *process,
 bool processes_reject_unwanted(struct processes *p, struct processes_record *process)
 {
 	const struct discovery_filter *names = p->options.names;
-	struct discovery_container container;
+	struct container container;
 	bool contained;
 
 	if (!names)

@@ -29,7 +29,7 @@ static void set_text(struct processes_record *process, char **text, const char *
 /* The name of its container, or, where it is in none, the given one. */
 static void set_container(struct processes_record *process, const char *otherwise)
 {
-	struct discovery_container container;
+	struct container container;
 	int err = discovery_ask_container_of(process->pid, &container);
 
 	if (err == -ENOMEM)
@@ -78,7 +78,7 @@ uint32_t processes_add_to_profile(const struct processes *p, struct processes_re
 	if (process->nameless)
 		return PROFILE_NONE;
 	/* A process can have given itself another name. */
-	if (!process->ended && !procfs_stat(process->pid, &stat) && stat.start_time == process->start)
+	if (!process->ended && !procfs_read_stat(process->pid, &stat) && stat.start_time == process->start)
 		snprintf(process->comm, sizeof(process->comm), "%.15s", stat.comm);
 	info.name = process->comm;
 	if (p->options.cmdline && process->cmdline)

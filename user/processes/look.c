@@ -321,7 +321,7 @@ static uid_t get_user(struct processes_record *process)
 {
 	struct procfs_status status;
 
-	if (!process->user_known && !procfs_status(process->pid, &status)) {
+	if (!process->user_known && !procfs_read_status(process->pid, &status)) {
 		process->user = status.uid;
 		process->user_known = true;
 	}

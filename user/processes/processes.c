@@ -222,13 +222,13 @@ static struct processes_record *get_record(struct processes *p, pid_t pid)
 {
 	struct processes_record *process = find_pid(p, pid);
 	struct pybpf_process_event event = {.tgid = (uint32_t)pid, .wanted = true};
-	struct discovery_process described;
+	struct scan_process described;
 	struct pybpf_proc entry;
 
 	/* One that has ended may be of a process that had the PID before. */
 	if (process && !process->ended)
 		return process;
-	if (kernel_get_process(p->kernel, pid, &entry) || discovery_describe(pid, &described))
+	if (kernel_get_process(p->kernel, pid, &entry) || scan_read_process(pid, &described))
 		return NULL;
 	event.proc_id = entry.proc_id;
 	event.start = entry.start;

@@ -51,7 +51,7 @@ static int claim_children(const struct processes *p, const uint32_t *pids, size_
 
 	for (int round = 0; round < CLAIM_ROUNDS && fresh && !err; round++) {
 		fresh = 0;
-		err = discovery_scan_below(pids, count, &below, &below_count);
+		err = scan_find_below(pids, count, &below, &below_count);
 		if (err) {
 			log_error("cannot go through the processes in /proc: %s", strerror(-err));
 			break;

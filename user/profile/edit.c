@@ -76,7 +76,7 @@ static bool container_fits(const char *container, const char *query)
 
 static bool process_passes(const struct edit *e, uint32_t process)
 {
-	const struct profile_process *owner = profile_process(e->from, process);
+	const struct profile_process *owner = profile_process_at(e->from, process);
 	const char *container = profile_string(e->from, owner->container);
 	bool fits = !e->edit->pids.count;
 
@@ -100,7 +100,7 @@ static bool thread_passes(const struct edit *e, uint32_t index)
 		return true;
 	if (index == PROFILE_NONE)
 		return false;
-	thread = profile_thread(e->from, index);
+	thread = profile_thread_at(e->from, index);
 	snprintf(tid, sizeof(tid), "%d", thread->tid);
 	for (size_t i = 0; i < e->edit->threads.count; i++) {
 		const char *query = e->edit->threads.items[i];
@@ -157,7 +157,7 @@ static void end(struct edit *e)
 /* Does the stack stand on the root when what is below `under` has been cut away? */
 static bool is_first(const struct edit *e, uint32_t stack)
 {
-	uint32_t parent = profile_stack(e->from, stack)->parent;
+	uint32_t parent = profile_stack_at(e->from, stack)->parent;
 
 	return parent == PROFILE_ROOT || (e->edit->under && !e->matches[parent].under);
 }
@@ -179,14 +179,14 @@ static void choose(struct edit *e, bool *passes, uint64_t *left_out)
 		}
 		while (stack != PROFILE_ROOT && !e->wanted[stack]) {
 			e->wanted[stack] = true;
-			stack = is_first(e, stack) ? PROFILE_ROOT : profile_stack(e->from, stack)->parent;
+			stack = is_first(e, stack) ? PROFILE_ROOT : profile_stack_at(e->from, stack)->parent;
 		}
 	}
 }
 
 static uint32_t move_frame(struct edit *e, uint32_t index)
 {
-	const struct profile_frame *frame = profile_frame(e->from, index);
+	const struct profile_frame *frame = profile_frame_at(e->from, index);
 	const char *name = profile_string(e->from, frame->name), *file = profile_string(e->from, frame->file);
 	char *hidden_name = NULL, *hidden_file = NULL;
 	uint32_t moved = PROFILE_NONE;
@@ -213,7 +213,7 @@ static int move_stacks(struct edit *e)
 {
 	e->stacks[PROFILE_ROOT] = PROFILE_ROOT;
 	for (uint32_t i = 1; i < profile_stack_count(e->from); i++) {
-		const struct profile_stack *stack = profile_stack(e->from, i);
+		const struct profile_stack *stack = profile_stack_at(e->from, i);
 		uint32_t frame;
 
 		if (!e->wanted[i])
@@ -231,7 +231,7 @@ static int move_stacks(struct edit *e)
 
 static uint32_t move_process(struct edit *e, uint32_t index)
 {
-	const struct profile_process *process = profile_process(e->from, index);
+	const struct profile_process *process = profile_process_at(e->from, index);
 	char *name = NULL, *container = NULL;
 	struct profile_process_info info = {
 		.name = profile_string(e->from, process->name),
@@ -257,7 +257,7 @@ static uint32_t move_process(struct edit *e, uint32_t index)
 
 static uint32_t move_thread(struct edit *e, uint32_t index, uint32_t process)
 {
-	const struct profile_thread *thread = profile_thread(e->from, index);
+	const struct profile_thread *thread = profile_thread_at(e->from, index);
 	const char *name = profile_string(e->from, thread->name);
 	char *hidden = NULL;
 
@@ -297,7 +297,7 @@ static int move_samples(struct edit *e, const bool *passes)
 /* Nanoseconds since 1970; 0: unknown. */
 static uint64_t start_of(const struct profile *p)
 {
-	const char *fact = profile_fact(p, PROFILE_FACT_START);
+	const char *fact = profile_find_fact(p, PROFILE_FACT_START);
 
 	return fact ? strtoull(fact, NULL, 10) : 0;
 }
@@ -336,7 +336,7 @@ static int move_sources(struct edit *e)
 	int err = needed ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < profile_frame_count(e->from) && !err; i++)
-		needed[profile_frame(e->from, i)->file] |= e->frames[i] != PROFILE_NONE;
+		needed[profile_frame_at(e->from, i)->file] |= e->frames[i] != PROFILE_NONE;
 	for (size_t i = 0; i < count && !err; i++) {
 		if (needed[sources[i].file])
 			err = profile_set_source(e->to, profile_string(e->from, sources[i].file),
@@ -352,14 +352,14 @@ static bool is_empty(const struct profile *p)
 	size_t samples, account, facts;
 
 	profile_samples(p, &samples);
-	profile_account(p, &account);
+	profile_account_entries(p, &account);
 	profile_facts(p, &facts);
 	return !samples && !account && !facts;
 }
 
 static int take_measure(struct edit *e, struct error *error)
 {
-	struct profile_measure to = profile_measure(e->to), from = profile_measure(e->from);
+	struct profile_measure to = profile_get_measure(e->to), from = profile_get_measure(e->from);
 
 	if (is_empty(e->to)) {
 		profile_set_roots(e->to, profile_wanted_roots(e->from));
@@ -382,7 +382,7 @@ static int take_measure(struct edit *e, struct error *error)
 /* All values together, times the period, stay what the formats can write. */
 static int check_sum(const struct edit *e)
 {
-	uint64_t period = profile_measure(e->from).period_ns ?: 1, sum = profile_total(e->to), time;
+	uint64_t period = profile_get_measure(e->from).period_ns ?: 1, sum = profile_total(e->to), time;
 
 	if (__builtin_add_overflow(sum, profile_total(e->from), &sum) || __builtin_mul_overflow(sum, period, &time) ||
 	    time > INT64_MAX)

@@ -69,7 +69,7 @@ int edit_check_patterns(const struct profile_edit *edit, struct error *error)
 /* "qualname (file.py:LINE)", caller frees. NULL: no memory. */
 static char *label_frame(const struct profile *p, uint32_t frame)
 {
-	const struct profile_frame *f = profile_frame(p, frame);
+	const struct profile_frame *f = profile_frame_at(p, frame);
 	const char *name = profile_string(p, f->name), *file = profile_string(p, f->file);
 	char *label = NULL;
 	int n;
@@ -89,7 +89,7 @@ static int match_frame(const struct profile *p, uint32_t frame, const struct pro
 	char *label;
 
 	if (edit->under)
-		match->under = !fnmatch(edit->under, profile_string(p, profile_frame(p, frame)->name), 0);
+		match->under = !fnmatch(edit->under, profile_string(p, profile_frame_at(p, frame)->name), 0);
 	if (!patterns->count)
 		return 0;
 	label = label_frame(p, frame);
@@ -123,7 +123,7 @@ int edit_match_stacks(const struct profile *p, const struct profile_edit *edit, 
 			err = no_memory(error);
 	}
 	for (uint32_t i = 1; i < stacks && !err; i++) {
-		const struct profile_stack *stack = profile_stack(p, i);
+		const struct profile_stack *stack = profile_stack_at(p, i);
 		const struct edit_match *below = &of_stacks[stack->parent], *own = &of_frames[stack->frame];
 
 		of_stacks[i] = (struct edit_match){

@@ -15,7 +15,7 @@
 int edit_add_account(struct profile *to, const struct profile *from)
 {
 	size_t count;
-	const struct profile_account *account = profile_account(from, &count);
+	const struct profile_account *account = profile_account_entries(from, &count);
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++)
@@ -60,7 +60,7 @@ static int join(struct profile *to, const char *key, const char *before, const c
 
 static int add_fact(struct profile *to, const char *key, const char *value)
 {
-	const char *before = profile_fact(to, key);
+	const char *before = profile_find_fact(to, key);
 	char number[64];
 
 	if (!before)

@@ -20,7 +20,7 @@ int profile_groups_make(struct profile_groups *g, const struct profile *p, enum 
 	if (!g->of_frame)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct profile_frame *frame = profile_frame(p, i);
+		const struct profile_frame *frame = profile_frame_at(p, i);
 		struct profile_group group = {
 			.name = frame->name,
 			.file = frame->file,

@@ -27,7 +27,7 @@ struct profile_groups {
 int profile_groups_make(struct profile_groups *g, const struct profile *p, enum profile_group_by by);
 void profile_groups_free(struct profile_groups *g);
 
-static inline const struct profile_group *profile_group(const struct profile_groups *g, uint32_t index)
+static inline const struct profile_group *profile_group_at(const struct profile_groups *g, uint32_t index)
 {
 	return intern_item(&g->table, index);
 }

@@ -229,22 +229,22 @@ const char *profile_string(const struct profile *p, uint32_t index)
 	return *(char *const *)intern_item(&p->strings, index);
 }
 
-const struct profile_frame *profile_frame(const struct profile *p, uint32_t index)
+const struct profile_frame *profile_frame_at(const struct profile *p, uint32_t index)
 {
 	return intern_item(&p->frames, index);
 }
 
-const struct profile_stack *profile_stack(const struct profile *p, uint32_t index)
+const struct profile_stack *profile_stack_at(const struct profile *p, uint32_t index)
 {
 	return intern_item(&p->stacks, index);
 }
 
-const struct profile_process *profile_process(const struct profile *p, uint32_t index)
+const struct profile_process *profile_process_at(const struct profile *p, uint32_t index)
 {
 	return intern_item(&p->processes, index);
 }
 
-const struct profile_thread *profile_thread(const struct profile *p, uint32_t index)
+const struct profile_thread *profile_thread_at(const struct profile *p, uint32_t index)
 {
 	return intern_item(&p->threads, index);
 }
@@ -287,7 +287,7 @@ int profile_delay_events(struct profile *p, uint64_t ns)
 	return 0;
 }
 
-const struct profile_account *profile_account(const struct profile *p, size_t *count)
+const struct profile_account *profile_account_entries(const struct profile *p, size_t *count)
 {
 	*count = p->account.count;
 	return p->account.items;
@@ -305,7 +305,7 @@ const struct profile_fact *profile_facts(const struct profile *p, size_t *count)
 	return p->facts.items;
 }
 
-const char *profile_fact(const struct profile *p, const char *key)
+const char *profile_find_fact(const struct profile *p, const char *key)
 {
 	for (uint32_t i = 0; i < p->facts.count; i++) {
 		const struct profile_fact *fact = intern_item(&p->facts, i);
@@ -316,7 +316,7 @@ const char *profile_fact(const struct profile *p, const char *key)
 	return NULL;
 }
 
-struct profile_measure profile_measure(const struct profile *p)
+struct profile_measure profile_get_measure(const struct profile *p)
 {
 	return (struct profile_measure){
 		.name = profile_string(p, p->measure_name),

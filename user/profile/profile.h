@@ -141,10 +141,10 @@ int profile_set_fact(struct profile *p, const char *key, const char *value);
 int profile_set_source(struct profile *p, const char *file, const char *text);
 
 const char *profile_string(const struct profile *p, uint32_t index);
-const struct profile_frame *profile_frame(const struct profile *p, uint32_t index);
-const struct profile_stack *profile_stack(const struct profile *p, uint32_t index);
-const struct profile_process *profile_process(const struct profile *p, uint32_t index);
-const struct profile_thread *profile_thread(const struct profile *p, uint32_t index);
+const struct profile_frame *profile_frame_at(const struct profile *p, uint32_t index);
+const struct profile_stack *profile_stack_at(const struct profile *p, uint32_t index);
+const struct profile_process *profile_process_at(const struct profile *p, uint32_t index);
+const struct profile_thread *profile_thread_at(const struct profile *p, uint32_t index);
 
 /* All samples, each distinct one once, and how many. */
 const struct profile_sample *profile_samples(const struct profile *p, size_t *count);
@@ -153,13 +153,13 @@ const struct profile_event *profile_events(const struct profile *p, size_t *coun
 void profile_sort_events(struct profile *p);
 /* Moves all events to later. Returns 0, or -EOVERFLOW, with nothing moved, where one would pass 2^63 ns. */
 int profile_delay_events(struct profile *p, uint64_t ns);
-const struct profile_account *profile_account(const struct profile *p, size_t *count);
+const struct profile_account *profile_account_entries(const struct profile *p, size_t *count);
 const struct profile_source *profile_sources(const struct profile *p, size_t *count);
 const struct profile_fact *profile_facts(const struct profile *p, size_t *count);
 /* The value of a fact, or NULL. */
-const char *profile_fact(const struct profile *p, const char *key);
+const char *profile_find_fact(const struct profile *p, const char *key);
 /* Valid until the measure is set again. */
-struct profile_measure profile_measure(const struct profile *p);
+struct profile_measure profile_get_measure(const struct profile *p);
 
 uint32_t profile_string_count(const struct profile *p);
 uint32_t profile_frame_count(const struct profile *p);

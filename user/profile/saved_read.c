@@ -260,7 +260,7 @@ static int read_account(struct reader *r)
 		if (profile_add_account(r->p, text(r, m->account_group[i]), text(r, m->account_key[i]),
 					text(r, m->account_text[i]), m->account_value[i]))
 			return saved_no_memory(r->error);
-		profile_account(r->p, &count);
+		profile_account_entries(r->p, &count);
 		if (count != i + 1)
 			return saved_damaged(r->error, "its account tells something twice");
 	}

@@ -28,7 +28,7 @@ static int write_message(const Pybpf__SavedProfile *m, FILE *out)
 
 static int take_measure(const struct profile *p, Pybpf__SavedProfile *m)
 {
-	struct profile_measure measure = profile_measure(p);
+	struct profile_measure measure = profile_get_measure(p);
 
 	m->measure_name = strdup(measure.name);
 	m->measure_unit = strdup(measure.unit);
@@ -63,7 +63,7 @@ static int take_frames(const struct profile *p, Pybpf__SavedProfile *m)
 	    !COLUMN(m, frame_first_line, count) || !COLUMN(m, frame_kind, count))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct profile_frame *frame = profile_frame(p, i);
+		const struct profile_frame *frame = profile_frame_at(p, i);
 
 		m->frame_name[i] = frame->name;
 		m->frame_file[i] = frame->file;
@@ -81,7 +81,7 @@ static int take_stacks(const struct profile *p, Pybpf__SavedProfile *m)
 	if (!COLUMN(m, stack_down, count - 1) || !COLUMN(m, stack_frame, count - 1))
 		return -ENOMEM;
 	for (uint32_t i = 1; i < count; i++) {
-		const struct profile_stack *stack = profile_stack(p, i);
+		const struct profile_stack *stack = profile_stack_at(p, i);
 
 		m->stack_down[i - 1] = i - stack->parent;
 		m->stack_frame[i - 1] = (int32_t)(stack->frame - before);
@@ -99,7 +99,7 @@ static int take_processes(const struct profile *p, Pybpf__SavedProfile *m)
 	    !COLUMN(m, thread_process, threads) || !COLUMN(m, thread_tid, threads) || !COLUMN(m, thread_name, threads))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < processes; i++) {
-		const struct profile_process *process = profile_process(p, i);
+		const struct profile_process *process = profile_process_at(p, i);
 
 		m->process_pid[i] = (uint32_t)process->pid;
 		m->process_inner_pid[i] = (uint32_t)process->inner_pid;
@@ -107,7 +107,7 @@ static int take_processes(const struct profile *p, Pybpf__SavedProfile *m)
 		m->process_container[i] = process->container;
 	}
 	for (uint32_t i = 0; i < threads; i++) {
-		const struct profile_thread *thread = profile_thread(p, i);
+		const struct profile_thread *thread = profile_thread_at(p, i);
 
 		m->thread_process[i] = thread->process;
 		m->thread_tid[i] = (uint32_t)thread->tid;
@@ -162,7 +162,7 @@ static int take_events(const struct profile *p, Pybpf__SavedProfile *m)
 static int take_run(const struct profile *p, Pybpf__SavedProfile *m)
 {
 	size_t entries, facts, sources;
-	const struct profile_account *account = profile_account(p, &entries);
+	const struct profile_account *account = profile_account_entries(p, &entries);
 	const struct profile_fact *fact = profile_facts(p, &facts);
 	const struct profile_source *source = profile_sources(p, &sources);
 

@@ -16,7 +16,7 @@ static void add_values(struct profile_totals *t)
 	for (uint32_t s = 0; s < t->count; s++)
 		t->total[s] = t->self[s];
 	for (uint32_t s = t->count; s-- > 1;)
-		t->total[profile_stack(t->profile, s)->parent] += t->total[s];
+		t->total[profile_stack_at(t->profile, s)->parent] += t->total[s];
 }
 
 /* A parent has a smaller index than what stands on it: two walks over the indexes give sizes, then places. */
@@ -29,11 +29,11 @@ static int put_in_order(struct profile_totals *t)
 	for (uint32_t s = t->count; s-- > 0 && !err;) {
 		size[s]++;
 		if (s != PROFILE_ROOT)
-			size[profile_stack(t->profile, s)->parent] += size[s];
+			size[profile_stack_at(t->profile, s)->parent] += size[s];
 	}
 	for (uint32_t s = 0; s < t->count && !err; s++) {
 		if (s != PROFILE_ROOT) {
-			uint32_t parent = profile_stack(t->profile, s)->parent;
+			uint32_t parent = profile_stack_at(t->profile, s)->parent;
 
 			place[s] = next[parent];
 			next[parent] += size[s];

@@ -40,7 +40,7 @@ static int merge_frames(struct builder *b, bool by_line)
 
 	intern_init(&keys, sizeof(struct frame_key), offsetof(struct frame_key, frame));
 	for (uint32_t i = 0; i < count && !err; i++) {
-		const struct profile_frame *frame = profile_frame(b->p, i);
+		const struct profile_frame *frame = profile_frame_at(b->p, i);
 		struct frame_key key = {
 			.kind = frame->kind,
 			.name = frame->name,
@@ -75,7 +75,7 @@ static uint32_t root_of(struct builder *b, const struct profile_sample *sample)
 	uint32_t node = 0;
 
 	if (roots & PROFILE_ROOT_CONTAINER)
-		node = node_on(b, node, PROFILE_TREE_CONTAINER, profile_process(b->p, sample->process)->container);
+		node = node_on(b, node, PROFILE_TREE_CONTAINER, profile_process_at(b->p, sample->process)->container);
 	if (roots & PROFILE_ROOT_PROCESS && node != PROFILE_TREE_NONE)
 		node = node_on(b, node, PROFILE_TREE_PROCESS, sample->process);
 	if (roots & PROFILE_ROOT_THREAD && sample->thread != PROFILE_NONE && node != PROFILE_TREE_NONE)
@@ -100,7 +100,7 @@ static uint32_t node_of(struct builder *b, uint32_t stack)
 	uint32_t node = b->root, s = stack;
 	size_t n = 0;
 
-	for (; s != PROFILE_ROOT && b->nodes[s] == PROFILE_TREE_NONE; s = profile_stack(b->p, s)->parent) {
+	for (; s != PROFILE_ROOT && b->nodes[s] == PROFILE_TREE_NONE; s = profile_stack_at(b->p, s)->parent) {
 		if (array_reserve(&b->path, &b->path_room, n + 1, sizeof(*b->path)))
 			return PROFILE_TREE_NONE;
 		b->path[n++] = s;
@@ -109,7 +109,7 @@ static uint32_t node_of(struct builder *b, uint32_t stack)
 		node = b->nodes[s];
 	while (n-- > 0 && node != PROFILE_TREE_NONE) {
 		s = b->path[n];
-		node = node_on(b, node, PROFILE_TREE_FRAME, b->merged[profile_stack(b->p, s)->frame]);
+		node = node_on(b, node, PROFILE_TREE_FRAME, b->merged[profile_stack_at(b->p, s)->frame]);
 		b->nodes[s] = node;
 		b->filled[b->nr_filled++] = s;
 	}

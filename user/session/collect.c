@@ -23,7 +23,7 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 	uint64_t total[PYBPF_NR_COUNTERS];
 
 	*samples = kernel_read_counters(s->kernel, total) ? 0 : total[PYBPF_COUNT_PYTHON];
-	*stacks = session_stacks_count(s->stacks);
+	*stacks = stacks_count(s->stacks);
 }
 
 /* The process and the thread of a count. */
@@ -82,7 +82,7 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 		add_undecided(s, process, count->count);
 		return 0;
 	}
-	stack = session_stacks_find(s->stacks, key->stack_id);
+	stack = stacks_find(s->stacks, key->stack_id);
 	if (!process || stack == PROFILE_NONE) {
 		s->unsent += count->count;
 		return 0;
@@ -144,7 +144,7 @@ static void delete_taken(const struct pass *pass)
 
 		kernel_delete_count(s->kernel, key);
 		kernel_delete_stack(s->kernel, key->stack_id);
-		session_stacks_remove(s->stacks, key->stack_id);
+		stacks_remove(s->stacks, key->stack_id);
 		if (s->options.threads)
 			kernel_delete_thread_name(s->kernel, &named);
 	}
@@ -167,7 +167,7 @@ static void finish_process(struct processes_record *process, void *arg)
 {
 	struct session *s = arg;
 
-	s->error = s->error ?: session_stacks_finish_process(s->stacks, process->proc_id);
+	s->error = s->error ?: stacks_finish_process(s->stacks, process->proc_id);
 }
 
 static void forget_process(struct processes_record *process, void *arg)
@@ -249,7 +249,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	while (err > 0);
 	processes_report_doubts(s->processes);
 	processes_settle_ended(s->processes);
-	err = err ?: session_stacks_finish(s->stacks);
+	err = err ?: stacks_finish(s->stacks);
 	err = err ?: kernel_read_counters(s->kernel, account->counters);
 	err = err ?: kernel_visit_counts(s->kernel, take_count, &all);
 	err = err ?: session_settle_carried(s, is_of_pass, &all);
@@ -270,8 +270,8 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	account->lost = session_account_lost(account);
 	account->taken = account->counters[PYBPF_COUNT_ASKED] - account->lost;
 	account->python = account->counters[PYBPF_COUNT_PYTHON] - account->unsent;
-	account->stacks = session_stacks_count(s->stacks);
-	account->names = *pysym_counters(s->pysym);
+	account->stacks = stacks_count(s->stacks);
+	account->names = *pysym_get_counters(s->pysym);
 	account->duration_s = (double)(s->detach_ns - s->attach_ns) / 1e9;
 	account->kernel_ns_per_sample = kernel_time(s, account->counters[PYBPF_COUNT_ASKED]);
 	account->measured = account->kernel_ns_per_sample >= 0;

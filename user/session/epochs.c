@@ -131,7 +131,7 @@ static bool is_told(const struct pybpf_count_key *key, void *arg)
 		return true;
 	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED)
 		return process->state != PROCESSES_LOOKING || process->ended;
-	return epoch->forget || session_stacks_find(s->stacks, key->stack_id) != PROFILE_NONE;
+	return epoch->forget || stacks_find(s->stacks, key->stack_id) != PROFILE_NONE;
 }
 
 static int take_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)
@@ -154,7 +154,7 @@ static int take_epoch(struct session *s, bool forget)
 	while (err > 0);
 	processes_settle_ended(s->processes);
 	if (forget)
-		err = err ?: session_stacks_finish(s->stacks);
+		err = err ?: stacks_finish(s->stacks);
 	err = err ?: kernel_take_counts(s->kernel, take_count, &epoch);
 	err = err ?: session_settle_carried(s, is_told, &epoch);
 	return err ?: session_times_settle(&s->times, s->profile, s->attach_ns);

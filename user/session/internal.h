@@ -16,7 +16,7 @@ struct session {
 	struct kernel *kernel;
 	struct pysym *pysym;
 	struct profile *profile;
-	struct session_stacks *stacks;
+	struct stacks *stacks;
 	struct session_times times;
 	struct session_epochs epochs;
 	struct session_sources *sources; /* NULL unless asked for */

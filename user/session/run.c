@@ -199,7 +199,7 @@ static double age_of(pid_t pid)
 {
 	struct procfs_stat stat;
 
-	if (procfs_stat(pid, &stat))
+	if (procfs_read_stat(pid, &stat))
 		return 1e9;
 	return clock_s(CLOCK_BOOTTIME) - (double)stat.start_time / (double)sysconf(_SC_CLK_TCK);
 }
@@ -224,7 +224,7 @@ static void name_pythons_below(pid_t pid, char *text, size_t size)
 	struct error error;
 
 	text[0] = '\0';
-	if (!python || discovery_scan_below(&top, 1, &below, &count))
+	if (!python || scan_find_below(&top, 1, &below, &count))
 		count = 0;
 	for (size_t i = 0; i < count && !foreign_is_interrupted(); i++) {
 		if (discovery_wait_runtimes((pid_t)below[i], true, python, 1, &pythons, &error) != DISCOVERY_OK)

@@ -33,7 +33,7 @@ int session_take_event(struct session *s, const struct pybpf_event *event)
 	case PYBPF_EVENT_TIME:
 		return session_times_add(&s->times, (const void *)event, event->size);
 	default:
-		return session_stacks_add(s->stacks, (const void *)event, event->size);
+		return stacks_add(s->stacks, (const void *)event, event->size);
 	}
 }
 
@@ -127,7 +127,7 @@ static struct processes *new_processes(const struct session *s)
 int session_new_profile(struct session *s)
 {
 	struct profile *profile = profile_new();
-	struct session_stacks *stacks = profile ? session_stacks_new(s->pysym, profile) : NULL;
+	struct stacks *stacks = profile ? stacks_new(s->pysym, profile) : NULL;
 
 	if (!stacks) {
 		profile_free(profile);
@@ -135,8 +135,8 @@ int session_new_profile(struct session *s)
 	}
 	profile_set_roots(profile, s->options.roots);
 	if (s->options.sources)
-		session_stacks_tell_files(stacks, met_file, s);
-	session_stacks_free(s->stacks);
+		stacks_tell_files(stacks, met_file, s);
+	stacks_free(s->stacks);
 	profile_free(s->profile);
 	s->stacks = stacks;
 	s->profile = profile;
@@ -187,7 +187,7 @@ void session_free(struct session *s)
 		return;
 	session_detach(s);
 	processes_free(s->processes);
-	session_stacks_free(s->stacks);
+	stacks_free(s->stacks);
 	session_times_free(&s->times);
 	session_epochs_free(&s->epochs);
 	session_sources_free(s->sources);

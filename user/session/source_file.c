@@ -38,7 +38,7 @@ static bool is_alive(const struct question *q)
 {
 	struct procfs_stat stat;
 
-	return !procfs_stat(q->pid, &stat) && stat.start_time == q->start;
+	return !procfs_read_stat(q->pid, &stat) && stat.start_time == q->start;
 }
 
 static bool in_own_namespace(pid_t pid)

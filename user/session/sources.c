@@ -143,8 +143,8 @@ static struct heat *heat_of(const struct profile *p)
 	for (uint32_t i = 0; heat && i < strings; i++)
 		heat[i].file = i;
 	for (size_t i = 0; heat && seen && i < count; i++) {
-		for (uint32_t s = samples[i].stack; s != PROFILE_ROOT; s = profile_stack(p, s)->parent) {
-			uint32_t file = profile_frame(p, profile_stack(p, s)->frame)->file;
+		for (uint32_t s = samples[i].stack; s != PROFILE_ROOT; s = profile_stack_at(p, s)->parent) {
+			uint32_t file = profile_frame_at(p, profile_stack_at(p, s)->frame)->file;
 
 			if (file && seen[file] != i + 1)
 				heat[file].value += samples[i].value;

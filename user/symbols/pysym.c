@@ -321,7 +321,7 @@ int pysym_resolve(struct pysym *s, uint64_t proc_id, uint32_t runtime, const str
 	return 0;
 }
 
-const struct pysym_counters *pysym_counters(const struct pysym *s)
+const struct pysym_counters *pysym_get_counters(const struct pysym *s)
 {
 	return &s->counters;
 }

@@ -79,7 +79,7 @@ int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t
 int pysym_resolve(struct pysym *s, uint64_t proc_id, uint32_t runtime, const struct pybpf_frame *frame,
 		  struct pysym_frame *out);
 
-const struct pysym_counters *pysym_counters(const struct pysym *s);
+const struct pysym_counters *pysym_get_counters(const struct pysym *s);
 /*
  * Bytes of the path, a source file's as process pid sees it, that pysym_short_path cuts off. -ESRCH: its directories
  * cannot be looked at, for the process has ended.

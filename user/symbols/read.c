@@ -23,7 +23,7 @@ static char *decode_copy(const struct pybpf_layout *layout, const uint8_t *objec
 	struct pysym_string_shape shape;
 
 	memcpy(header, object, have < sizeof(header) ? have : sizeof(header));
-	if (pysym_string_shape(layout, header, &shape) || (uint64_t)shape.data_offset + shape.data_size > have)
+	if (pysym_string_read_shape(layout, header, &shape) || (uint64_t)shape.data_offset + shape.data_size > have)
 		return NULL;
 	return pysym_string_decode(&shape, object + shape.data_offset, shape.data_size);
 }
@@ -72,7 +72,7 @@ static char *read_string(const struct walk_memory *memory, const struct pybpf_la
 	if (memory->read(memory->source, addr, header, sizeof(header)) &&
 	    (need > sizeof(header) || memory->read(memory->source, addr, header, need)))
 		return NULL;
-	if (pysym_string_shape(layout, header, &shape))
+	if (pysym_string_read_shape(layout, header, &shape))
 		return NULL;
 	data = malloc(shape.data_size + 1u);
 	if (!data)

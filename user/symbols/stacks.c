@@ -26,19 +26,19 @@ struct waiting {
 	struct deferred *stacks;
 };
 
-struct session_stacks {
+struct stacks {
 	struct pysym *pysym;
 	struct profile *profile;
 	struct intern table;   /* struct stack */
 	struct intern waiting; /* struct waiting */
 	uint64_t count;
-	session_stacks_met *met;
+	stacks_met *met;
 	void *met_arg;
 };
 
-struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *profile)
+struct stacks *stacks_new(struct pysym *pysym, struct profile *profile)
 {
-	struct session_stacks *t = calloc(1, sizeof(*t));
+	struct stacks *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
@@ -49,7 +49,7 @@ struct session_stacks *session_stacks_new(struct pysym *pysym, struct profile *p
 	return t;
 }
 
-void session_stacks_tell_files(struct session_stacks *t, session_stacks_met *met, void *arg)
+void stacks_tell_files(struct stacks *t, stacks_met *met, void *arg)
 {
 	t->met = met;
 	t->met_arg = arg;
@@ -63,7 +63,7 @@ static void free_first(struct waiting *w)
 	free(d);
 }
 
-void session_stacks_free(struct session_stacks *t)
+void stacks_free(struct stacks *t)
 {
 	if (!t)
 		return;
@@ -92,7 +92,7 @@ static uint32_t frame_slot(const struct pybpf_stack_event *event, uint32_t i)
 	       ((event->depth - PYBPF_HALF_FRAMES + (i - PYBPF_HALF_FRAMES)) & (PYBPF_HALF_FRAMES - 1));
 }
 
-static uint32_t push_note(struct session_stacks *t, uint32_t stack, const char *text)
+static uint32_t push_note(struct stacks *t, uint32_t stack, const char *text)
 {
 	uint32_t frame = profile_add_frame(t->profile, PROFILE_NOTE, text, "", PROFILE_NO_LINE, PROFILE_NO_LINE);
 
@@ -100,7 +100,7 @@ static uint32_t push_note(struct session_stacks *t, uint32_t stack, const char *
 }
 
 /* Puts a frame on top of *stack. Returns 0, -ENOENT when its code object is not known, -ENOMEM. */
-static int push_frame(struct session_stacks *t, const struct pybpf_stack_event *event, const struct pybpf_frame *frame,
+static int push_frame(struct stacks *t, const struct pybpf_stack_event *event, const struct pybpf_frame *frame,
 		      uint32_t *stack)
 {
 	struct pysym_frame named;
@@ -123,7 +123,7 @@ static int push_frame(struct session_stacks *t, const struct pybpf_stack_event *
 }
 
 /* Builds the profile's stack, root first. last: nothing more will be known, what has no name gets a note. */
-static int build(struct session_stacks *t, const struct pybpf_stack_event *event, bool last, uint32_t *out)
+static int build(struct stacks *t, const struct pybpf_stack_event *event, bool last, uint32_t *out)
 {
 	const struct pybpf_frame *frames = (const void *)(event + 1);
 	uint32_t stack = PROFILE_ROOT, kept = kept_frames(event);
@@ -166,7 +166,7 @@ static int build(struct session_stacks *t, const struct pybpf_stack_event *event
 	return stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-static int keep(struct session_stacks *t, uint64_t id, uint32_t index)
+static int keep(struct stacks *t, uint64_t id, uint32_t index)
 {
 	struct stack stack = {.id = id, .index = index};
 	bool fresh;
@@ -177,7 +177,7 @@ static int keep(struct session_stacks *t, uint64_t id, uint32_t index)
 	return 0;
 }
 
-static int defer(struct session_stacks *t, const struct pybpf_stack_event *event, size_t size)
+static int defer(struct stacks *t, const struct pybpf_stack_event *event, size_t size)
 {
 	struct deferred *d = malloc(offsetof(struct deferred, event) + size);
 	struct waiting *w, none = {.proc_id = event->proc_id};
@@ -194,7 +194,7 @@ static int defer(struct session_stacks *t, const struct pybpf_stack_event *event
 	return 0;
 }
 
-int session_stacks_add(struct session_stacks *t, const struct pybpf_stack_event *event, size_t size)
+int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t size)
 {
 	uint32_t index;
 	int err;
@@ -209,7 +209,7 @@ int session_stacks_add(struct session_stacks *t, const struct pybpf_stack_event 
 	return err ? err : keep(t, event->stack_id, index);
 }
 
-static int finish(struct session_stacks *t, uint32_t index)
+static int finish(struct stacks *t, uint32_t index)
 {
 	struct waiting *w = intern_item(&t->waiting, index);
 
@@ -228,14 +228,14 @@ static int finish(struct session_stacks *t, uint32_t index)
 	return 0;
 }
 
-int session_stacks_finish_process(struct session_stacks *t, uint64_t proc_id)
+int stacks_finish_process(struct stacks *t, uint64_t proc_id)
 {
 	uint32_t i = intern_find(&t->waiting, &proc_id);
 
 	return i == INTERN_NONE ? 0 : finish(t, i);
 }
 
-int session_stacks_finish(struct session_stacks *t)
+int stacks_finish(struct stacks *t)
 {
 	int err = 0;
 
@@ -244,14 +244,14 @@ int session_stacks_finish(struct session_stacks *t)
 	return err;
 }
 
-uint32_t session_stacks_find(const struct session_stacks *t, uint64_t stack_id)
+uint32_t stacks_find(const struct stacks *t, uint64_t stack_id)
 {
 	uint32_t i = intern_find(&t->table, &stack_id);
 
 	return i == INTERN_NONE ? PROFILE_NONE : ((const struct stack *)intern_item(&t->table, i))->index;
 }
 
-void session_stacks_remove(struct session_stacks *t, uint64_t stack_id)
+void stacks_remove(struct stacks *t, uint64_t stack_id)
 {
 	uint32_t i = intern_find(&t->table, &stack_id);
 
@@ -259,7 +259,7 @@ void session_stacks_remove(struct session_stacks *t, uint64_t stack_id)
 		intern_remove(&t->table, i);
 }
 
-uint64_t session_stacks_count(const struct session_stacks *t)
+uint64_t stacks_count(const struct stacks *t)
 {
 	return t->count;
 }

@@ -91,8 +91,8 @@ static int string_set_size(struct pysym_string_shape *shape, uint64_t length)
 	return 0;
 }
 
-int pysym_string_shape(const struct pybpf_layout *layout, const uint8_t header[PYSYM_STRING_HEADER],
-		       struct pysym_string_shape *shape)
+int pysym_string_read_shape(const struct pybpf_layout *layout, const uint8_t header[PYSYM_STRING_HEADER],
+			    struct pysym_string_shape *shape)
 {
 	struct string_state state;
 	uint64_t length;

@@ -9,7 +9,7 @@
 
 #include "pybpf.h"
 
-/* Bytes of a string object that pysym_string_shape needs. */
+/* Bytes of a string object that pysym_string_read_shape needs. */
 #define PYSYM_STRING_HEADER 64
 /* Longest string that is decoded, in bytes of the target's memory; longer ones are cut there. */
 #define PYSYM_STRING_MAX (64 * 1024)
@@ -27,8 +27,8 @@ struct pysym_string_shape {
  * PEP 393 string, or 2.7's str). Returns 0, -ENOTSUP for a legacy non-compact string, or -EBADMSG when the
  * header is none of CPython's.
  */
-int pysym_string_shape(const struct pybpf_layout *layout, const uint8_t header[PYSYM_STRING_HEADER],
-		       struct pysym_string_shape *shape);
+int pysym_string_read_shape(const struct pybpf_layout *layout, const uint8_t header[PYSYM_STRING_HEADER],
+			    struct pysym_string_shape *shape);
 
 /*
  * Decodes the first size bytes of the characters (at most data_size are used; the rest of a unit at the end is

@@ -182,7 +182,7 @@ static void reads_its_own_stat(void **state)
 	int status;
 
 	(void)state;
-	assert_int_equal(procfs_stat(getpid(), &stat), 0);
+	assert_int_equal(procfs_read_stat(getpid(), &stat), 0);
 	assert_int_equal(stat.ppid, getppid());
 	assert_true(stat.start_time > 0);
 	assert_int_equal(procfs_thread_group(getpid(), &process), 0);
@@ -191,7 +191,7 @@ static void reads_its_own_stat(void **state)
 	if (!child)
 		_exit(0);
 	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(procfs_stat(child, &again), -ESRCH);
+	assert_int_equal(procfs_read_stat(child, &again), -ESRCH);
 	assert_int_equal(procfs_thread_group(child, &process), -ESRCH);
 }
 
@@ -334,7 +334,7 @@ static void parses_status(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (procfs_parse_status(bad[i], &status) != -EBADMSG)
 			fail_msg("accepted %s", bad[i]);
-	assert_int_equal(procfs_status(getpid(), &status), 0);
+	assert_int_equal(procfs_read_status(getpid(), &status), 0);
 	assert_int_equal(status.uid, geteuid());
 }
 

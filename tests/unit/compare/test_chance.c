@@ -63,13 +63,13 @@ static void sample(struct tree *tree, unsigned samples, uint64_t *state)
 }
 
 /* Of pairs from one distribution, in how many is any function, or any stack, called changed? */
-static void count_false(const struct profile_diff_options *options, unsigned samples_a, unsigned samples_b, int pairs,
+static void count_false(const struct diff_options *options, unsigned samples_a, unsigned samples_b, int pairs,
 			uint64_t state, int *functions, int *stacks)
 {
 	*functions = *stacks = 0;
 	for (int i = 0; i < pairs; i++) {
 		struct tree a = new_tree(), b = new_tree();
-		struct profile_diff *d;
+		struct diff *d;
 
 		profile_set_fact(a.p, PROFILE_FACT_DURATION, "10");
 		profile_set_fact(b.p, PROFILE_FACT_DURATION, "10");
@@ -81,7 +81,7 @@ static void count_false(const struct profile_diff_options *options, unsigned sam
 		assert_true(d->judged && d->tested > 40);
 		*functions += changes(d) > 0;
 		*stacks += changed_stacks(d) > 0;
-		profile_diff_free(d);
+		diff_free(d);
 		profile_free(a.p);
 		profile_free(b.p);
 	}
@@ -89,7 +89,7 @@ static void count_false(const struct profile_diff_options *options, unsigned sam
 
 static void test_chance_is_rarely_called_a_change(void **unused)
 {
-	struct profile_diff_options rates = shares;
+	struct diff_options rates = shares;
 	int functions, stacks;
 
 	(void)unused;
@@ -98,7 +98,7 @@ static void test_chance_is_rarely_called_a_change(void **unused)
 	print_message("shares: functions changed in %d, stacks in %d of 200 pairs\n", functions, stacks);
 	assert_in_range(functions, 0, 10);
 	assert_in_range(stacks, 0, 10);
-	rates.basis = PROFILE_DIFF_RATE;
+	rates.basis = DIFF_RATE;
 	count_false(&rates, 2000, 2000, 200, 2, &functions, &stacks);
 	print_message("rates: functions changed in %d, stacks in %d of 200 pairs\n", functions, stacks);
 	assert_in_range(functions, 0, 10);
@@ -129,14 +129,15 @@ static struct profile *without_times(const struct profile *p)
 	size_t count;
 
 	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
-		const struct profile_frame *f = profile_frame(p, i);
+		const struct profile_frame *f = profile_frame_at(p, i);
 
 		assert_int_equal(profile_add_frame(copy, f->kind, profile_string(p, f->name),
 						   profile_string(p, f->file), f->line, f->first_line),
 				 i);
 	}
 	for (uint32_t i = 1; i < profile_stack_count(p); i++)
-		assert_int_equal(profile_add_stack(copy, profile_stack(p, i)->parent, profile_stack(p, i)->frame), i);
+		assert_int_equal(profile_add_stack(copy, profile_stack_at(p, i)->parent, profile_stack_at(p, i)->frame),
+				 i);
 	samples = profile_samples(p, &count);
 	for (size_t i = 0; i < count; i++)
 		take_in(copy, samples[i].stack, process(copy, 42, "python3"), samples[i].value);
@@ -153,18 +154,18 @@ static void test_bursts_are_chance(void **unused)
 	for (int i = 0; i < 100; i++) {
 		struct tree a = new_tree(), b = new_tree();
 		struct profile *a_counts, *b_counts;
-		struct profile_diff *d;
+		struct diff *d;
 
 		sample_bursts(&a, 6000, 10, &state);
 		sample_bursts(&b, 6000, 10, &state);
 		d = compared(a.p, b.p, &shares);
 		with += changes(d) > 0;
-		profile_diff_free(d);
+		diff_free(d);
 		a_counts = without_times(a.p);
 		b_counts = without_times(b.p);
 		d = compared(a_counts, b_counts, &shares);
 		without += changes(d) > 0;
-		profile_diff_free(d);
+		diff_free(d);
 		profile_free(a_counts);
 		profile_free(b_counts);
 		profile_free(a.p);
@@ -188,8 +189,8 @@ static void test_bursts_of_recursion(void **unused)
 	struct profile *p = new_profile(), *even = new_profile();
 	uint32_t owner = process(p, 1, "python3"), f = on(p, PROFILE_ROOT, "f", "", 1);
 	uint32_t ff = on(p, f, "f", "", 1), g = on(p, PROFILE_ROOT, "g", "", 1);
-	const struct profile_diff_entry *of_f, *of_g;
-	struct profile_diff *d;
+	const struct diff_entry *of_f, *of_g;
+	struct diff *d;
 
 	(void)unused;
 	for (unsigned i = 0; i < 3200; i++) {
@@ -207,7 +208,7 @@ static void test_bursts_of_recursion(void **unused)
 	assert_true(fabsf(of_f->total.design_effect - 200) < 0.01f);
 	assert_true(fabsf(of_f->self.design_effect - 200) < 0.01f);
 	assert_true(fabsf(of_g->total.design_effect - 200) < 0.01f);
-	profile_diff_free(d);
+	diff_free(d);
 	profile_free(p);
 	profile_free(even);
 }
@@ -215,7 +216,7 @@ static void test_bursts_of_recursion(void **unused)
 /* f0 has a fifth of 10,000 samples, and then 20 % more: from 20.1 to 24.2 %. */
 static void test_growth_is_found(void **unused)
 {
-	struct profile_diff_options options = shares;
+	struct diff_options options = shares;
 	int found = 0, others = 0;
 	uint64_t state = 4;
 
@@ -223,18 +224,18 @@ static void test_growth_is_found(void **unused)
 	options.tolerance = 0.02;
 	for (int i = 0; i < 50; i++) {
 		struct tree a = new_tree(), b = new_tree();
-		const struct profile_diff_change *self;
-		struct profile_diff *d;
+		const struct diff_change *self;
+		struct diff *d;
 
 		b.weights[0] *= 1.264;
 		sample(&a, 10000, &state);
 		sample(&b, 10000, &state);
 		d = compared(a.p, b.p, &options);
 		self = &function(d, "f0", PROFILE_NO_LINE)->self;
-		found += self->verdict == PROFILE_DIFF_GREW && self->low > 0 && self->high > self->low;
+		found += self->verdict == DIFF_GREW && self->low > 0 && self->high > self->low;
 		for (uint32_t f = 0; f < profile_frame_count(d->merged); f++)
-			others += d->functions[f].self.verdict == PROFILE_DIFF_GREW && &d->functions[f].self != self;
-		profile_diff_free(d);
+			others += d->functions[f].self.verdict == DIFF_GREW && &d->functions[f].self != self;
+		diff_free(d);
 		profile_free(a.p);
 		profile_free(b.p);
 	}
@@ -249,7 +250,7 @@ static void test_verdicts_agree_with_intervals(void **unused)
 {
 	struct tree a = new_tree(), b = new_tree();
 	unsigned changed = 0, noise = 0;
-	struct profile_diff *d;
+	struct diff *d;
 	uint64_t state = 5;
 
 	(void)unused;
@@ -262,22 +263,21 @@ static void test_verdicts_agree_with_intervals(void **unused)
 	sample(&b, 15000, &state);
 	d = compared(a.p, b.p, &shares);
 	for (uint32_t i = 0; i < profile_frame_count(d->merged); i++) {
-		const struct profile_diff_change *self = &d->functions[i].self;
+		const struct diff_change *self = &d->functions[i].self;
 		bool has_zero = self->low <= 0 && self->high >= 0;
-		double difference = profile_diff_difference(d, self);
+		double difference = diff_difference(d, self);
 
 		assert_true(self->low <= difference && difference <= self->high);
-		assert_true(has_zero == (self->verdict == PROFILE_DIFF_NOISE));
+		assert_true(has_zero == (self->verdict == DIFF_NOISE));
 		if (!has_zero)
-			assert_true((difference > 0) ==
-				    (self->verdict == PROFILE_DIFF_GREW || self->verdict == PROFILE_DIFF_NEW));
+			assert_true((difference > 0) == (self->verdict == DIFF_GREW || self->verdict == DIFF_NEW));
 		changed += !has_zero;
 		noise += has_zero;
 	}
 	assert_true(changed > 5 && noise > 5);
-	assert_int_equal(function(d, "f1", PROFILE_NO_LINE)->self.verdict, PROFILE_DIFF_NEW);
-	assert_int_equal(function(d, "f2", PROFILE_NO_LINE)->self.verdict, PROFILE_DIFF_GONE);
-	profile_diff_free(d);
+	assert_int_equal(function(d, "f1", PROFILE_NO_LINE)->self.verdict, DIFF_NEW);
+	assert_int_equal(function(d, "f2", PROFILE_NO_LINE)->self.verdict, DIFF_GONE);
+	diff_free(d);
 	profile_free(a.p);
 	profile_free(b.p);
 }

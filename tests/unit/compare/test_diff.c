@@ -26,8 +26,8 @@ static struct profile *small(int pid, int line, unsigned f, unsigned ff, unsigne
 static void test_merges_by_function(void **unused)
 {
 	struct profile *a = small(7, 1, 10, 20, 30), *b = small(8, 20, 11, 22, 33);
-	struct profile_diff *d = compared(a, b, &shares);
-	uint64_t total[PROFILE_DIFF_SIDES] = {0};
+	struct diff *d = compared(a, b, &shares);
+	uint64_t total[DIFF_SIDES] = {0};
 	const struct profile_sample *samples;
 	size_t count;
 
@@ -40,18 +40,18 @@ static void test_merges_by_function(void **unused)
 	assert_values(&function(d, "g", PROFILE_NO_LINE)->self, 30, 33);
 	assert_values(&function(d, "main", PROFILE_NO_LINE)->self, 0, 0);
 	assert_values(&function(d, "main", PROFILE_NO_LINE)->total, 60, 66);
-	assert_int_equal(d->whole[PROFILE_DIFF_BEFORE].total, 60);
-	assert_int_equal(d->whole[PROFILE_DIFF_AFTER].total, 66);
+	assert_int_equal(d->whole[DIFF_BEFORE].total, 60);
+	assert_int_equal(d->whole[DIFF_AFTER].total, 66);
 	samples = profile_samples(d->merged, &count);
 	assert_int_equal(count, 3);
 	for (size_t i = 0; i < count; i++) {
-		total[PROFILE_DIFF_BEFORE] += d->before[i];
-		total[PROFILE_DIFF_AFTER] += samples[i].value;
+		total[DIFF_BEFORE] += d->before[i];
+		total[DIFF_AFTER] += samples[i].value;
 	}
-	assert_int_equal(total[PROFILE_DIFF_BEFORE], 60);
-	assert_int_equal(total[PROFILE_DIFF_AFTER], 66);
+	assert_int_equal(total[DIFF_BEFORE], 60);
+	assert_int_equal(total[DIFF_AFTER], 66);
 	assert_int_equal(changes(d) + changed_stacks(d), 0);
-	profile_diff_free(d);
+	diff_free(d);
 	profile_free(a);
 	profile_free(b);
 }
@@ -59,8 +59,8 @@ static void test_merges_by_function(void **unused)
 static void test_merges_by_line(void **unused)
 {
 	struct profile *a = small(7, 1, 10, 20, 30), *b = small(8, 2, 11, 22, 33);
-	struct profile_diff_options options = shares;
-	struct profile_diff *d;
+	struct diff_options options = shares;
+	struct diff *d;
 
 	(void)unused;
 	options.by_line = true;
@@ -71,9 +71,9 @@ static void test_merges_by_line(void **unused)
 	assert_values(&function(d, "f", 3)->self, 0, 22);
 	assert_values(&function(d, "g", 10)->self, 30, 0);
 	assert_values(&function(d, "g", 11)->self, 0, 33);
-	assert_int_equal(function(d, "g", 10)->self.verdict, PROFILE_DIFF_GONE);
-	assert_int_equal(function(d, "g", 11)->self.verdict, PROFILE_DIFF_NEW);
-	profile_diff_free(d);
+	assert_int_equal(function(d, "g", 10)->self.verdict, DIFF_GONE);
+	assert_int_equal(function(d, "g", 11)->self.verdict, DIFF_NEW);
+	diff_free(d);
 	profile_free(a);
 	profile_free(b);
 }
@@ -82,7 +82,7 @@ static void test_merges_by_line(void **unused)
 static void test_processes_are_matched_by_name(void **unused)
 {
 	struct profile *a = new_profile(), *b = new_profile();
-	struct profile_diff *d;
+	struct diff *d;
 	size_t count;
 
 	(void)unused;
@@ -97,7 +97,7 @@ static void test_processes_are_matched_by_name(void **unused)
 	assert_int_equal(count, 2);
 	assert_int_equal(d->before[0], 11);
 	assert_int_equal(d->before[1], 7);
-	profile_diff_free(d);
+	diff_free(d);
 	profile_free(a);
 
 	/* Alone, a process is the same one as the other, whatever it is called. */
@@ -106,23 +106,23 @@ static void test_processes_are_matched_by_name(void **unused)
 	d = compared(a, b, &shares);
 	assert_int_equal(profile_process_count(d->merged), 1);
 	assert_int_equal(profile_roots(d->merged), 0);
-	profile_diff_free(d);
+	diff_free(d);
 	profile_free(a);
 	profile_free(b);
 }
 
-static void assert_verdicts(const struct profile *a, const struct profile *b, enum profile_diff_basis basis,
-			    enum profile_diff_verdict f, enum profile_diff_verdict g)
+static void assert_verdicts(const struct profile *a, const struct profile *b, enum diff_basis basis,
+			    enum diff_verdict f, enum diff_verdict g)
 {
-	struct profile_diff_options options = shares;
-	struct profile_diff *d;
+	struct diff_options options = shares;
+	struct diff *d;
 
 	options.basis = basis;
 	d = compared(a, b, &options);
 	assert_int_equal(function(d, "f", PROFILE_NO_LINE)->self.verdict, f);
 	assert_int_equal(function(d, "g", PROFILE_NO_LINE)->self.verdict, g);
 	assert_int_equal(function(d, "f", PROFILE_NO_LINE)->total.verdict, f);
-	profile_diff_free(d);
+	diff_free(d);
 }
 
 static void test_what_is_compared(void **unused)
@@ -133,11 +133,11 @@ static void test_what_is_compared(void **unused)
 
 	(void)unused;
 	/* A share of g: 50 %, then 40 %. Per second: 200 ms, then 160. In all: 2 s both times. */
-	assert_verdicts(a, b, PROFILE_DIFF_SHARE, PROFILE_DIFF_GREW, PROFILE_DIFF_SHRANK);
-	assert_verdicts(a, b, PROFILE_DIFF_RATE, PROFILE_DIFF_GREW, PROFILE_DIFF_SHRANK);
-	assert_verdicts(a, b, PROFILE_DIFF_TIME, PROFILE_DIFF_GREW, PROFILE_DIFF_NOISE);
-	for (enum profile_diff_basis basis = PROFILE_DIFF_SHARE; basis <= PROFILE_DIFF_TIME; basis++)
-		assert_verdicts(a, slow, basis, PROFILE_DIFF_NOISE, PROFILE_DIFF_NOISE);
+	assert_verdicts(a, b, DIFF_SHARE, DIFF_GREW, DIFF_SHRANK);
+	assert_verdicts(a, b, DIFF_RATE, DIFF_GREW, DIFF_SHRANK);
+	assert_verdicts(a, b, DIFF_TIME, DIFF_GREW, DIFF_NOISE);
+	for (enum diff_basis basis = DIFF_SHARE; basis <= DIFF_TIME; basis++)
+		assert_verdicts(a, slow, basis, DIFF_NOISE, DIFF_NOISE);
 	profile_free(a);
 	profile_free(b);
 	profile_free(slow);
@@ -148,15 +148,15 @@ static void test_values_are_in_the_unit_of_the_basis(void **unused)
 	struct profile *a = work(2000, 2000, 1000000, "10"), *b = work(3000, 2000, 1000000, "12.5");
 	/* Of f, by hand: 50 to 60 %; 200 to 240 ms per second; 2 to 3 s. */
 	static const double want[] = {0.1, 0.04, 1};
-	struct profile_diff_options options = shares;
+	struct diff_options options = shares;
 
 	(void)unused;
-	for (options.basis = PROFILE_DIFF_SHARE; options.basis <= PROFILE_DIFF_TIME; options.basis++) {
-		struct profile_diff *d = compared(a, b, &options);
-		double got = profile_diff_difference(d, &function(d, "f", PROFILE_NO_LINE)->self);
+	for (options.basis = DIFF_SHARE; options.basis <= DIFF_TIME; options.basis++) {
+		struct diff *d = compared(a, b, &options);
+		double got = diff_difference(d, &function(d, "f", PROFILE_NO_LINE)->self);
 
 		assert_true(fabs(got - want[options.basis]) < 1e-9);
-		profile_diff_free(d);
+		diff_free(d);
 	}
 	profile_free(a);
 	profile_free(b);
@@ -167,33 +167,33 @@ static void test_tolerance(void **unused)
 	/* 3 % more, of so many samples that chance is no reason. */
 	struct profile *a = work(1000000, 9000000, 1000000, "10"), *b = work(1030000, 8970000, 1000000, "10");
 	struct profile *more = work(1070000, 8930000, 1000000, "10");
-	struct profile_diff_options options = shares;
-	struct profile_diff *d;
+	struct diff_options options = shares;
+	struct diff *d;
 
 	(void)unused;
-	assert_verdicts(a, b, PROFILE_DIFF_SHARE, PROFILE_DIFF_GREW, PROFILE_DIFF_SHRANK);
+	assert_verdicts(a, b, DIFF_SHARE, DIFF_GREW, DIFF_SHRANK);
 	options.tolerance = 0.05;
 	d = compared(a, b, &options);
 	assert_int_equal(changes(d), 0);
-	profile_diff_free(d);
+	diff_free(d);
 	d = compared(a, more, &options);
-	assert_int_equal(function(d, "f", PROFILE_NO_LINE)->self.verdict, PROFILE_DIFF_GREW);
-	assert_int_equal(function(d, "g", PROFILE_NO_LINE)->self.verdict, PROFILE_DIFF_NOISE);
-	profile_diff_free(d);
+	assert_int_equal(function(d, "f", PROFILE_NO_LINE)->self.verdict, DIFF_GREW);
+	assert_int_equal(function(d, "g", PROFILE_NO_LINE)->self.verdict, DIFF_NOISE);
+	diff_free(d);
 	profile_free(a);
 	profile_free(b);
 	profile_free(more);
 }
 
-static void assert_refused(const struct profile *a, const struct profile *b, enum profile_diff_basis basis,
-			   const char *word, const char *other)
+static void assert_refused(const struct profile *a, const struct profile *b, enum diff_basis basis, const char *word,
+			   const char *other)
 {
-	struct profile_diff_options options = shares;
-	struct profile_diff *d = NULL;
+	struct diff_options options = shares;
+	struct diff *d = NULL;
 	struct error error = {0};
 
 	options.basis = basis;
-	assert_int_equal(profile_diff(a, b, &options, &d, &error), -EINVAL);
+	assert_int_equal(diff_make(a, b, &options, &d, &error), -EINVAL);
 	assert_null(d);
 	assert_non_null(strstr(error.text, word));
 	assert_non_null(strstr(error.text, other));
@@ -206,11 +206,11 @@ static void test_what_cannot_be_compared(void **unused)
 
 	(void)unused;
 	assert_int_equal(profile_set_measure(bytes, &(struct profile_measure){"allocated", "bytes", 0}), 0);
-	assert_refused(a, bytes, PROFILE_DIFF_SHARE, "count", "bytes");
-	assert_refused(bytes, a, PROFILE_DIFF_SHARE, "samples", "allocated");
-	assert_refused(a, no_period, PROFILE_DIFF_TIME, "new", "CPU time");
-	assert_refused(no_duration, a, PROFILE_DIFF_RATE, "old", "how long");
-	assert_verdicts(no_duration, a, PROFILE_DIFF_TIME, PROFILE_DIFF_NOISE, PROFILE_DIFF_NOISE);
+	assert_refused(a, bytes, DIFF_SHARE, "count", "bytes");
+	assert_refused(bytes, a, DIFF_SHARE, "samples", "allocated");
+	assert_refused(a, no_period, DIFF_TIME, "new", "CPU time");
+	assert_refused(no_duration, a, DIFF_RATE, "old", "how long");
+	assert_verdicts(no_duration, a, DIFF_TIME, DIFF_NOISE, DIFF_NOISE);
 	profile_free(a);
 	profile_free(bytes);
 	profile_free(no_period);
@@ -221,7 +221,7 @@ static void test_nothing_to_judge_by(void **unused)
 {
 	struct profile *a = work(2000, 2000, 1000000, "10"), *empty = new_profile(), *b = work(1, 9999, 0, NULL);
 	struct profile *rootless = new_profile();
-	struct profile_diff *d;
+	struct diff *d;
 
 	(void)unused;
 	/* Without samples, or with none that has frames, on either side or both. */
@@ -230,8 +230,8 @@ static void test_nothing_to_judge_by(void **unused)
 		d = compared(i & 1 ? a : empty, i & 2 ? rootless : empty, &shares);
 		assert_false(d->judged);
 		assert_int_equal(changes(d), 0);
-		assert_int_equal(d->whole[PROFILE_DIFF_AFTER].total, 0);
-		profile_diff_free(d);
+		assert_int_equal(d->whole[DIFF_AFTER].total, 0);
+		diff_free(d);
 	}
 	/* Bytes are no draws: how far they go by chance is not known. */
 	assert_int_equal(profile_set_measure(a, &(struct profile_measure){"allocated", "bytes", 0}), 0);
@@ -239,7 +239,7 @@ static void test_nothing_to_judge_by(void **unused)
 	d = compared(a, b, &shares);
 	assert_false(d->judged);
 	assert_int_equal(changes(d), 0);
-	profile_diff_free(d);
+	diff_free(d);
 	profile_free(a);
 	profile_free(b);
 	profile_free(empty);

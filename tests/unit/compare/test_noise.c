@@ -12,25 +12,25 @@
 
 #define NEAR(got, want, distance) assert_true(fabs((got) - (want)) <= (distance))
 
-static struct profile_noise_side part(double count, double total)
+static struct noise_side part(double count, double total)
 {
-	return (struct profile_noise_side){count, total, 1 / total};
+	return (struct noise_side){count, total, 1 / total};
 }
 
-static struct profile_noise_side rate(double count, double time)
+static struct noise_side rate(double count, double time)
 {
-	return (struct profile_noise_side){count, INFINITY, 1 / time};
+	return (struct noise_side){count, INFINITY, 1 / time};
 }
 
 /* Probabilities of a normal distribution's tails, from any table. */
 static void test_deviates(void **unused)
 {
 	(void)unused;
-	NEAR(profile_noise_deviate(0.3173105), 1, 1e-6);
-	NEAR(profile_noise_deviate(0.05), 1.959964, 1e-6);
-	NEAR(profile_noise_deviate(0.01), 2.575829, 1e-6);
-	NEAR(profile_noise_deviate(1e-9), 6.109410, 1e-6);
-	assert_true(profile_noise_deviate(1) < 1e-6);
+	NEAR(noise_deviate(0.3173105), 1, 1e-6);
+	NEAR(noise_deviate(0.05), 1.959964, 1e-6);
+	NEAR(noise_deviate(0.01), 2.575829, 1e-6);
+	NEAR(noise_deviate(1e-9), 6.109410, 1e-6);
+	assert_true(noise_deviate(1) < 1e-6);
 }
 
 /* Newcombe, Statistics in Medicine 17, 1998, table II: method 10 at 95 %, to the four digits that are printed. */
@@ -47,9 +47,9 @@ static void test_newcombe(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); i++) {
 		/* His difference is the first less the second. */
-		struct profile_noise_side after = part(examples[i].a, examples[i].of_a);
-		struct profile_noise_side before = part(examples[i].b, examples[i].of_b);
-		struct profile_noise_interval got = profile_noise_interval(&before, &after, 1, 1.959964);
+		struct noise_side after = part(examples[i].a, examples[i].of_a);
+		struct noise_side before = part(examples[i].b, examples[i].of_b);
+		struct noise_interval got = noise_find_interval(&before, &after, 1, 1.959964);
 
 		NEAR(got.low, examples[i].low, 6e-5);
 		NEAR(got.high, examples[i].high, 6e-5);
@@ -73,9 +73,9 @@ static void test_rates(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); i++) {
-		struct profile_noise_side after = rate(examples[i].a, examples[i].in_a);
-		struct profile_noise_side before = rate(examples[i].b, examples[i].in_b);
-		struct profile_noise_interval got = profile_noise_interval(&before, &after, 1, 1.95996398);
+		struct noise_side after = rate(examples[i].a, examples[i].in_a);
+		struct noise_side before = rate(examples[i].b, examples[i].in_b);
+		struct noise_interval got = noise_find_interval(&before, &after, 1, 1.95996398);
 
 		NEAR(got.low, examples[i].low, 1e-6 * examples[i].high);
 		NEAR(got.high, examples[i].high, 1e-6 * examples[i].high);
@@ -84,14 +84,13 @@ static void test_rates(void **unused)
 
 static void test_sides_may_be_exchanged(void **unused)
 {
-	struct profile_noise_side a = part(30, 400), b = part(55, 380);
-	struct profile_noise_interval one = profile_noise_interval(&a, &b, 1, 2),
-				      other = profile_noise_interval(&b, &a, 1, 2);
+	struct noise_side a = part(30, 400), b = part(55, 380);
+	struct noise_interval one = noise_find_interval(&a, &b, 1, 2), other = noise_find_interval(&b, &a, 1, 2);
 
 	(void)unused;
 	NEAR(one.low, -other.high, 1e-12);
 	NEAR(one.high, -other.low, 1e-12);
-	NEAR(profile_noise_probability(&a, &b, 1, 0, 0), profile_noise_probability(&b, &a, 1, 0, 0), 1e-12);
+	NEAR(noise_probability(&a, &b, 1, 0, 0), noise_probability(&b, &a, 1, 0, 0), 1e-12);
 }
 
 /* An interval at just that probability ends at zero. */
@@ -102,10 +101,9 @@ static void test_probability_agrees_with_interval(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		for (int effect = 1; effect < 10; effect += 4) {
-			struct profile_noise_side a = part(counts[i][0], 400), b = part(counts[i][1], 380);
-			double p = profile_noise_probability(&a, &b, effect, 0, 0);
-			struct profile_noise_interval got =
-				profile_noise_interval(&a, &b, effect, profile_noise_deviate(p));
+			struct noise_side a = part(counts[i][0], 400), b = part(counts[i][1], 380);
+			double p = noise_probability(&a, &b, effect, 0, 0);
+			struct noise_interval got = noise_find_interval(&a, &b, effect, noise_deviate(p));
 
 			assert_true(p > 0 && p <= 1);
 			NEAR(fmin(fabs(got.low), fabs(got.high)), 0, 1e-9);
@@ -115,20 +113,19 @@ static void test_probability_agrees_with_interval(void **unused)
 
 static void test_equal_sides_are_chance(void **unused)
 {
-	struct profile_noise_side a = part(40, 400), none = part(0, 400), all = part(400, 400);
+	struct noise_side a = part(40, 400), none = part(0, 400), all = part(400, 400);
 
 	(void)unused;
-	NEAR(profile_noise_probability(&a, &a, 1, 0, 0), 1, 1e-9);
-	NEAR(profile_noise_probability(&none, &none, 1, 0, 0), 1, 1e-9);
-	NEAR(profile_noise_probability(&all, &all, 1, 0, 0), 1, 1e-9);
+	NEAR(noise_probability(&a, &a, 1, 0, 0), 1, 1e-9);
+	NEAR(noise_probability(&none, &none, 1, 0, 0), 1, 1e-9);
+	NEAR(noise_probability(&all, &all, 1, 0, 0), 1, 1e-9);
 }
 
 /* Four times the variance: as with a quarter of the samples. */
 static void test_design_effect_divides(void **unused)
 {
-	struct profile_noise_side a = part(120, 1600), b = part(220, 1520), a4 = part(30, 400), b4 = part(55, 380);
-	struct profile_noise_interval wide = profile_noise_interval(&a, &b, 4, 2),
-				      few = profile_noise_interval(&a4, &b4, 1, 2);
+	struct noise_side a = part(120, 1600), b = part(220, 1520), a4 = part(30, 400), b4 = part(55, 380);
+	struct noise_interval wide = noise_find_interval(&a, &b, 4, 2), few = noise_find_interval(&a4, &b4, 1, 2);
 
 	(void)unused;
 	NEAR(wide.low, few.low, 1e-12);
@@ -143,26 +140,26 @@ static void test_choice(void **unused)
 	double limit, none[] = {0.2, 0.04, 0.9};
 
 	(void)unused;
-	assert_int_equal(profile_noise_choose(p, 15, 0.05, &limit), 4);
+	assert_int_equal(noise_choose(p, 15, 0.05, &limit), 4);
 	NEAR(limit, 0.0095, 0);
-	assert_int_equal(profile_noise_choose(none, 3, 0.05, &limit), 0);
+	assert_int_equal(noise_choose(none, 3, 0.05, &limit), 0);
 	assert_true(limit < 0);
-	assert_int_equal(profile_noise_choose(none, 0, 0.05, &limit), 0);
+	assert_int_equal(noise_choose(none, 0, 0.05, &limit), 0);
 	assert_true(limit < 0);
 }
 
 /* A total of 100 in each slice, of which the part has as many as `counts` says, again and again. */
 static double effect_of(const double *counts, size_t count, double each)
 {
-	struct profile_noise_series all = {.current = 0}, some = {.current = 0};
+	struct noise_series all = {.current = 0}, some = {.current = 0};
 
-	for (unsigned slice = 0; slice < PROFILE_NOISE_SLICES; slice++) {
+	for (unsigned slice = 0; slice < NOISE_SLICES; slice++) {
 		all.current = each;
 		some.current = counts[slice % count];
-		profile_noise_end_slice(&all, &all, slice);
-		profile_noise_end_slice(&some, &all, slice);
+		noise_end_slice(&all, &all, slice);
+		noise_end_slice(&some, &all, slice);
 	}
-	return profile_noise_design_effect(&some, &all);
+	return noise_design_effect(&some, &all);
 }
 
 /*
@@ -183,29 +180,29 @@ static void test_bursts_have_an_effect(void **unused)
 /* Of a load that itself comes and goes, an even part is even. */
 static void test_load_is_no_burst_of_a_part(void **unused)
 {
-	struct profile_noise_series all = {.current = 0}, some = {.current = 0};
+	struct noise_series all = {.current = 0}, some = {.current = 0};
 
 	(void)unused;
-	for (unsigned slice = 0; slice < PROFILE_NOISE_SLICES; slice++) {
+	for (unsigned slice = 0; slice < NOISE_SLICES; slice++) {
 		all.current = slice % 3 ? 100 : 10;
 		some.current = all.current / 2;
-		profile_noise_end_slice(&all, &all, slice);
-		profile_noise_end_slice(&some, &all, slice);
+		noise_end_slice(&all, &all, slice);
+		noise_end_slice(&some, &all, slice);
 	}
-	NEAR(profile_noise_design_effect(&some, &all), 1, 0);
+	NEAR(noise_design_effect(&some, &all), 1, 0);
 	/* As a number in some time it is not. */
-	assert_true(profile_noise_design_effect(&some, NULL) > 10);
+	assert_true(noise_design_effect(&some, NULL) > 10);
 }
 
 /* Two phases of the program are no bursts: one change among 30 of none. By hand: 10,000 / 2 * 32 / 31 / 800. */
 static void test_phases_are_no_bursts(void **unused)
 {
-	double counts[PROFILE_NOISE_SLICES] = {0};
+	double counts[NOISE_SLICES] = {0};
 
 	(void)unused;
-	for (unsigned slice = PROFILE_NOISE_SLICES / 2; slice < PROFILE_NOISE_SLICES; slice++)
+	for (unsigned slice = NOISE_SLICES / 2; slice < NOISE_SLICES; slice++)
 		counts[slice] = 100;
-	NEAR(effect_of(counts, PROFILE_NOISE_SLICES, 100), 6.4516, 1e-4);
+	NEAR(effect_of(counts, NOISE_SLICES, 100), 6.4516, 1e-4);
 }
 
 int main(void)

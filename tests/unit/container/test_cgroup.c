@@ -24,18 +24,18 @@ static const char hybrid[] =
 	"36 31 0:33 / /sys/fs/cgroup/net_cls rw - cgroup cgroup rw,net_cls\n"
 	"41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw,nsdelegate\n";
 
-static void parse(const char *text, struct discovery_cgroup_mounts *mounts)
+static void parse(const char *text, struct cgroup_mounts *mounts)
 {
 	char *copy = strdup(text);
 
 	assert_non_null(copy);
-	assert_int_equal(discovery_cgroup_mounts_parse(copy, mounts), 0);
+	assert_int_equal(cgroup_mounts_parse(copy, mounts), 0);
 	free(copy);
 }
 
 static void finds_the_mounts_of_a_hybrid_host(void **state)
 {
-	struct discovery_cgroup_mounts mounts;
+	struct cgroup_mounts mounts;
 
 	(void)state;
 	parse(hybrid, &mounts);
@@ -50,8 +50,8 @@ static void finds_the_mounts_of_a_hybrid_host(void **state)
 	assert_string_equal(mounts.mounts[2].root, "/");
 	assert_string_equal(mounts.mounts[3].controllers, "net_cls");
 	assert_string_equal(mounts.mounts[4].controllers, "name=systemd");
-	discovery_cgroup_mounts_free(&mounts);
-	discovery_cgroup_mounts_free(&mounts);
+	cgroup_mounts_free(&mounts);
+	cgroup_mounts_free(&mounts);
 }
 
 static void survives_odd_mountinfos(void **state)
@@ -71,14 +71,14 @@ static void survives_odd_mountinfos(void **state)
 		"1 2 0:1 / \\000a rw - cgroup2 x rw",
 		"1 2 0:1 a /x rw - cgroup2 x rw",
 	};
-	struct discovery_cgroup_mounts mounts;
+	struct cgroup_mounts mounts;
 	char *many = calloc(1, 200 * 64);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		parse(odd[i], &mounts);
 		assert_int_equal(mounts.count, 0);
-		discovery_cgroup_mounts_free(&mounts);
+		cgroup_mounts_free(&mounts);
 	}
 	/* A space and a newline in names; of two mounts at one place the later one is what is seen. */
 	parse("1 2 0:1 /a\\040b /x\\012y\\134 rw - cgroup2 none rw\n"
@@ -89,19 +89,19 @@ static void survives_odd_mountinfos(void **state)
 	assert_string_equal(mounts.mounts[0].root, "/a b");
 	assert_string_equal(mounts.mounts[0].point, "/x\ny\\");
 	assert_false(mounts.mounts[1].v1);
-	discovery_cgroup_mounts_free(&mounts);
+	cgroup_mounts_free(&mounts);
 	for (int i = 0; i < 200; i++)
 		sprintf(many + strlen(many), "1 2 0:1 / /m%d rw - cgroup2 none rw\n", i);
 	parse(many, &mounts);
 	assert_true(mounts.count > 0 && mounts.count < 200);
-	discovery_cgroup_mounts_free(&mounts);
+	cgroup_mounts_free(&mounts);
 	free(many);
 }
 
 /* A tree of directories that stands for hierarchies: their numbers are what stat says, as in the real ones. */
 struct world {
 	char root[64];
-	struct discovery_cgroup_mounts mounts;
+	struct cgroup_mounts mounts;
 };
 
 static void make(const struct world *world, const char *path)
@@ -164,7 +164,7 @@ static int drop_world(void **state)
 	struct world *world = *state;
 	char command[128];
 
-	discovery_cgroup_mounts_free(&world->mounts);
+	cgroup_mounts_free(&world->mounts);
 	snprintf(command, sizeof(command), "rm -r %s", world->root);
 	/* NOLINTNEXTLINE(bugprone-command-processor): a path of our own */
 	assert_int_equal(system(command), 0);
@@ -172,12 +172,12 @@ static int drop_world(void **state)
 	return 0;
 }
 
-static int resolve(const struct world *world, const char *path, struct discovery_cgroup *out, struct error *error)
+static int resolve(const struct world *world, const char *path, struct cgroup *out, struct error *error)
 {
-	return discovery_cgroup_resolve(&world->mounts, path, out, error);
+	return cgroup_resolve(&world->mounts, path, out, error);
 }
 
-static int resolve_below(const struct world *world, const char *path, struct discovery_cgroup *out, struct error *error)
+static int resolve_below(const struct world *world, const char *path, struct cgroup *out, struct error *error)
 {
 	char whole[256];
 
@@ -188,7 +188,7 @@ static int resolve_below(const struct world *world, const char *path, struct dis
 static void resolves_directories(void **state)
 {
 	const struct world *world = *state;
-	struct discovery_cgroup group;
+	struct cgroup group;
 	struct error error;
 
 	assert_int_equal(resolve_below(world, "/v2/web.slice/a", &group, &error), 0);
@@ -216,7 +216,7 @@ static void resolves_directories(void **state)
 static void resolves_paths_inside(void **state)
 {
 	const struct world *world = *state;
-	struct discovery_cgroup group;
+	struct cgroup group;
 	struct error error;
 
 	assert_int_equal(resolve(world, "/web.slice", &group, &error), 0);
@@ -235,8 +235,8 @@ static void resolves_paths_inside(void **state)
 static void says_what_is_no_group(void **state)
 {
 	const struct world *world = *state;
-	struct discovery_cgroup_mounts none = {0};
-	struct discovery_cgroup group;
+	struct cgroup_mounts none = {0};
+	struct cgroup group;
 	struct error error;
 
 	assert_int_equal(resolve(world, "/no-such.slice", &group, &error), -ENOENT);
@@ -255,15 +255,15 @@ static void says_what_is_no_group(void **state)
 	assert_int_equal(resolve_below(world, "/v2/escape", &group, &error), -EXDEV);
 	assert_int_not_equal(resolve(world, "/escape", &group, &error), 0);
 	assert_int_not_equal(resolve(world, "/../elsewhere", &group, &error), 0);
-	assert_int_equal(discovery_cgroup_resolve(&none, "/x", &group, &error), -ENOENT);
+	assert_int_equal(cgroup_resolve(&none, "/x", &group, &error), -ENOENT);
 	assert_non_null(strstr(error.text, "--cgroupns=host"));
 }
 
 static void next(const char **text, bool v1, const char *controllers, const char *path)
 {
-	struct discovery_cgroup_line line;
+	struct cgroup_line line;
 
-	assert_true(discovery_cgroup_next_line(text, &line));
+	assert_true(cgroup_next_line(text, &line));
 	assert_int_equal(line.v1, v1);
 	assert_int_equal(line.controllers_len, strlen(controllers));
 	assert_memory_equal(line.controllers, controllers, line.controllers_len);
@@ -280,7 +280,7 @@ static void reads_the_groups_of_a_process(void **state)
 			   "0::/gone.scope (deleted)\n"
 			   "0::/../web\n"
 			   "0::/";
-	struct discovery_cgroup_line line;
+	struct cgroup_line line;
 
 	(void)state;
 	next(&text, true, "cpu,cpuacct", "/docker/0af");
@@ -289,80 +289,80 @@ static void reads_the_groups_of_a_process(void **state)
 	next(&text, false, "", "/gone.scope");
 	next(&text, false, "", "/../web");
 	next(&text, false, "", "/");
-	assert_false(discovery_cgroup_next_line(&text, &line));
-	assert_false(discovery_cgroup_next_line(&text, &line));
+	assert_false(cgroup_next_line(&text, &line));
+	assert_false(cgroup_next_line(&text, &line));
 }
 
 static void knows_who_is_in_a_group(void **state)
 {
-	const struct discovery_cgroup v2 = {.path = "/web.slice"}, root = {.path = "/"};
-	const struct discovery_cgroup memory = {.v1 = true, .controller = "memory", .path = "/web.slice"};
-	const struct discovery_cgroup cpuacct = {.v1 = true, .controller = "cpuacct", .path = "/a"};
+	const struct cgroup v2 = {.path = "/web.slice"}, root = {.path = "/"};
+	const struct cgroup memory = {.v1 = true, .controller = "memory", .path = "/web.slice"};
+	const struct cgroup cpuacct = {.v1 = true, .controller = "cpuacct", .path = "/a"};
 
 	(void)state;
-	assert_true(discovery_cgroup_holds(&v2, "4:memory:/\n0::/web.slice\n"));
-	assert_true(discovery_cgroup_holds(&v2, "0::/web.slice/a/b\n"));
-	assert_false(discovery_cgroup_holds(&v2, "0::/web.slices\n"));
-	assert_false(discovery_cgroup_holds(&v2, "0::/web\n"));
-	assert_false(discovery_cgroup_holds(&v2, "4:memory:/web.slice\n0::/\n"));
-	assert_true(discovery_cgroup_holds(&root, "0::/anything\n"));
-	assert_false(discovery_cgroup_holds(&root, "4:memory:/anything\n"));
-	assert_true(discovery_cgroup_holds(&memory, "4:memory:/web.slice/x\n0::/\n"));
-	assert_false(discovery_cgroup_holds(&memory, "4:pids:/web.slice\n0::/web.slice\n"));
-	assert_true(discovery_cgroup_holds(&cpuacct, "4:cpu,cpuacct:/a\n"));
-	assert_false(discovery_cgroup_holds(&cpuacct, "4:cpu,cpuacct2:/a\n"));
-	assert_false(discovery_cgroup_holds(&v2, ""));
+	assert_true(cgroup_holds(&v2, "4:memory:/\n0::/web.slice\n"));
+	assert_true(cgroup_holds(&v2, "0::/web.slice/a/b\n"));
+	assert_false(cgroup_holds(&v2, "0::/web.slices\n"));
+	assert_false(cgroup_holds(&v2, "0::/web\n"));
+	assert_false(cgroup_holds(&v2, "4:memory:/web.slice\n0::/\n"));
+	assert_true(cgroup_holds(&root, "0::/anything\n"));
+	assert_false(cgroup_holds(&root, "4:memory:/anything\n"));
+	assert_true(cgroup_holds(&memory, "4:memory:/web.slice/x\n0::/\n"));
+	assert_false(cgroup_holds(&memory, "4:pids:/web.slice\n0::/web.slice\n"));
+	assert_true(cgroup_holds(&cpuacct, "4:cpu,cpuacct:/a\n"));
+	assert_false(cgroup_holds(&cpuacct, "4:cpu,cpuacct2:/a\n"));
+	assert_false(cgroup_holds(&v2, ""));
 }
 
 static void locates_a_container(void **state)
 {
 	const struct world *world = *state;
-	struct discovery_cgroup group;
-	struct discovery_cgroup_line line;
+	struct cgroup group;
+	struct cgroup_line line;
 	const char *text = "0::/web.slice/a\n";
 	struct error error;
 
-	assert_true(discovery_cgroup_next_line(&text, &line));
-	assert_int_equal(discovery_cgroup_locate(&world->mounts, &line, 10, &group, &error), 0);
+	assert_true(cgroup_next_line(&text, &line));
+	assert_int_equal(cgroup_locate(&world->mounts, &line, 10, &group, &error), 0);
 	assert_string_equal(group.path, "/web.slice");
 	assert_true(group.id == inode(world, "/v2/web.slice"));
 	/* From a cgroup namespace of its own pybpf sees others above itself. */
 	text = "0::/../docker-1.scope\n";
-	assert_true(discovery_cgroup_next_line(&text, &line));
-	assert_int_equal(discovery_cgroup_locate(&world->mounts, &line, line.path_len, &group, &error), -ENOENT);
+	assert_true(cgroup_next_line(&text, &line));
+	assert_int_equal(cgroup_locate(&world->mounts, &line, line.path_len, &group, &error), -ENOENT);
 	assert_non_null(strstr(error.text, "namespace of its own"));
 	assert_non_null(strstr(error.text, "--cgroupns=host"));
 }
 
 static void groups_must_share_a_hierarchy(void **state)
 {
-	struct discovery_cgroup groups[3] = {{.directory = "/a"}, {.directory = "/b"}, {.directory = "/c"}};
+	struct cgroup groups[3] = {{.directory = "/a"}, {.directory = "/b"}, {.directory = "/c"}};
 	struct error error;
 
 	(void)state;
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 0, &error), 0);
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, &error), 0);
+	assert_int_equal(cgroup_check_hierarchy(groups, 0, &error), 0);
+	assert_int_equal(cgroup_check_hierarchy(groups, 3, &error), 0);
 	groups[2].v1 = true;
 	strcpy(groups[2].controller, "memory");
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, &error), -EXDEV);
+	assert_int_equal(cgroup_check_hierarchy(groups, 3, &error), -EXDEV);
 	assert_non_null(strstr(error.text, "/a and /c"));
 	assert_non_null(strstr(error.text, "v2 and memory"));
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 2, &error), 0);
+	assert_int_equal(cgroup_check_hierarchy(groups, 2, &error), 0);
 	groups[0] = groups[1] = groups[2];
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, &error), 0);
+	assert_int_equal(cgroup_check_hierarchy(groups, 3, &error), 0);
 	strcpy(groups[1].controller, "cpu");
-	assert_int_equal(discovery_cgroup_same_hierarchy(groups, 3, &error), -EXDEV);
+	assert_int_equal(cgroup_check_hierarchy(groups, 3, &error), -EXDEV);
 }
 
 static void reads_this_machine(void **state)
 {
-	struct discovery_cgroup_mounts mounts;
+	struct cgroup_mounts mounts;
 	char *text;
 
 	(void)state;
-	assert_int_equal(discovery_cgroup_mounts_read(&mounts), 0);
-	discovery_cgroup_mounts_free(&mounts);
-	assert_int_equal(discovery_cgroup_of(getpid(), &text), 0);
+	assert_int_equal(cgroup_mounts_read(&mounts), 0);
+	cgroup_mounts_free(&mounts);
+	assert_int_equal(cgroup_read_text(getpid(), &text), 0);
 	free(text);
 }
 

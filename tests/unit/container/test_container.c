@@ -18,9 +18,9 @@
 #define UID_  "72f7f152_440c_66ac_9084_e0fc1d8a910c"
 #define BURST "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice"
 
-static bool parse(const char *path, size_t *at, struct discovery_container *out)
+static bool parse(const char *path, size_t *at, struct container *out)
 {
-	return discovery_container_parse(path, strlen(path), at, out);
+	return container_parse_path(path, strlen(path), at, out);
 }
 
 static void knows_the_runtimes_paths(void **state)
@@ -64,7 +64,7 @@ static void knows_the_runtimes_paths(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct discovery_container container;
+		struct container container;
 		size_t at = 0;
 
 		if (!parse(cases[i].path, &at, &container))
@@ -112,7 +112,7 @@ static void knows_what_is_no_container(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		struct discovery_container container;
+		struct container container;
 		size_t at = 0;
 
 		if (parse(paths[i], &at, &container))
@@ -125,7 +125,7 @@ static void goes_from_the_outermost_to_the_innermost(void **state)
 {
 	static const char path[] =
 		"/docker/" ID "/kubelet.slice/kubepods-pod" UID_ ".slice/cri-containerd-" ID2 ".scope/x";
-	struct discovery_container container;
+	struct container container;
 	size_t at = 0;
 
 	(void)state;
@@ -145,36 +145,36 @@ static void goes_from_the_outermost_to_the_innermost(void **state)
 static void reads_no_further_than_the_path(void **state)
 {
 	static const char text[] = "/docker/" ID "0\n0::/";
-	struct discovery_container container;
+	struct container container;
 	size_t at = 0;
 
 	(void)state;
-	assert_true(discovery_container_parse(text, strlen("/docker/" ID), &at, &container));
+	assert_true(container_parse_path(text, strlen("/docker/" ID), &at, &container));
 	at = 0;
-	assert_false(discovery_container_parse(text, strlen("/docker/" ID) + 1, &at, &container));
+	assert_false(container_parse_path(text, strlen("/docker/" ID) + 1, &at, &container));
 	for (size_t len = 0; len < strlen("/docker/" ID); len++) {
 		at = 0;
-		assert_false(discovery_container_parse(text, len, &at, &container));
+		assert_false(container_parse_path(text, len, &at, &container));
 	}
 }
 
 static void matches_ids_and_names(void **state)
 {
-	const struct discovery_container docker = {.id = ID, .name = "web"};
-	const struct discovery_container pod = {.id = ID2, .name = "shop-7f9/web"};
+	const struct container docker = {.id = ID, .name = "web"};
+	const struct container pod = {.id = ID2, .name = "shop-7f9/web"};
 
 	(void)state;
-	assert_true(discovery_container_matches(&docker, "4f79"));
-	assert_true(discovery_container_matches(&docker, ID));
-	assert_true(discovery_container_matches(&docker, "web"));
-	assert_false(discovery_container_matches(&docker, "4f7"));
-	assert_false(discovery_container_matches(&docker, "we"));
-	assert_false(discovery_container_matches(&docker, "webs"));
-	assert_false(discovery_container_matches(&docker, ID "0"));
-	assert_false(discovery_container_matches(&docker, ""));
-	assert_true(discovery_container_matches(&pod, "shop-7f9/web"));
-	assert_true(discovery_container_matches(&pod, "web"));
-	assert_false(discovery_container_matches(&pod, "shop-7f9"));
+	assert_true(container_matches(&docker, "4f79"));
+	assert_true(container_matches(&docker, ID));
+	assert_true(container_matches(&docker, "web"));
+	assert_false(container_matches(&docker, "4f7"));
+	assert_false(container_matches(&docker, "we"));
+	assert_false(container_matches(&docker, "webs"));
+	assert_false(container_matches(&docker, ID "0"));
+	assert_false(container_matches(&docker, ""));
+	assert_true(container_matches(&pod, "shop-7f9/web"));
+	assert_true(container_matches(&pod, "web"));
+	assert_false(container_matches(&pod, "shop-7f9"));
 }
 
 int main(void)
@@ -188,6 +188,6 @@ int main(void)
 	};
 
 	/* Nothing of this machine's runtimes. */
-	discovery_state_root("/proc/self/fdinfo");
+	state_set_root("/proc/self/fdinfo");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

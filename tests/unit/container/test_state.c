@@ -28,7 +28,7 @@ static int make_root(void **state)
 	(void)state;
 	strcpy(root, "/tmp/pybpf-state-XXXXXX");
 	assert_non_null(mkdtemp(root));
-	discovery_state_root(root);
+	state_set_root(root);
 	return 0;
 }
 
@@ -37,8 +37,8 @@ static int drop_root(void **state)
 	char command[128];
 
 	(void)state;
-	discovery_container_free();
-	discovery_state_root(NULL);
+	container_forget_all();
+	state_set_root(NULL);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	/* NOLINTNEXTLINE(bugprone-command-processor): a path of our own */
 	return system(command);
@@ -70,11 +70,11 @@ static void put(const char *path, const char *text)
 
 static void check_name(const char *id, const char *runtime, unsigned uid, const char *name, const char *found)
 {
-	struct discovery_container container = {.id = ""};
+	struct container container = {.id = ""};
 
 	strcpy(container.id, id);
 	strcpy(container.runtime, runtime);
-	assert_int_equal(discovery_state_name(&container, uid), name ? 0 : -ENOENT);
+	assert_int_equal(state_read_name(&container, uid), name ? 0 : -ENOENT);
 	if (name)
 		assert_string_equal(container.name, name);
 	else
@@ -108,24 +108,24 @@ static void reads_containerd(void **state)
 	    "{\"annotations\":{\"nerdctl/name\":\"cache\",\"nerdctl/state-dir\":\"/x\"}}");
 	check_name(ID2, "containerd", 0, "cache", "containerd");
 	put(TASKS "default/redis/config.json", "{}");
-	assert_true(discovery_state_is_containerd("default", 7, "redis", 5));
-	assert_false(discovery_state_is_containerd("default", 7, "redis2", 6));
+	assert_true(state_has_containerd("default", 7, "redis", 5));
+	assert_false(state_has_containerd("default", 7, "redis2", 6));
 	check_name("redis", "containerd", 0, NULL, "containerd");
 }
 
 /* A client of containerd's own gives any ID. */
 static void knows_containers_of_ctr(void **state)
 {
-	struct discovery_container container;
+	struct container container;
 	size_t at = 0;
 
 	(void)state;
 	put(TASKS "default/redis/config.json", "{}");
-	assert_true(discovery_container_parse("/default/redis", 14, &at, &container));
+	assert_true(container_parse_path("/default/redis", 14, &at, &container));
 	assert_string_equal(container.id, "redis");
 	assert_string_equal(container.runtime, "containerd");
 	at = 0;
-	assert_false(discovery_container_parse("/default/other", 14, &at, &container));
+	assert_false(container_parse_path("/default/other", 14, &at, &container));
 }
 
 static void reads_crio_and_podman(void **state)
@@ -207,7 +207,7 @@ struct seen {
 	char text[512];
 };
 
-static int see(const struct discovery_container *container, const char *cgroup, void *arg)
+static int see(const struct container *container, const char *cgroup, void *arg)
 {
 	struct seen *seen = arg;
 	size_t len = strlen(seen->text);
@@ -220,14 +220,14 @@ static int see(const struct discovery_container *container, const char *cgroup, 
 
 static void reads_crun_and_runc(void **state)
 {
-	struct discovery_state_stamp before, after;
+	struct state_stamp before, after;
 	struct seen seen = {0};
 	size_t unfinished;
 
 	(void)state;
-	assert_int_equal(discovery_state_each(see, &seen, &unfinished), 0);
+	assert_int_equal(state_each(see, &seen, &unfinished), 0);
 	assert_int_equal(seen.count + unfinished, 0);
-	discovery_state_stamp(&before);
+	state_read_stamp(&before);
 	/* As crun 1.8 writes it. */
 	put("/run/crun/alpha/status",
 	    "{\n    \"pid\": 20127,\n    \"process-start-time\": 2472199,\n    \"cgroup-path\": \"/web/alpha\",\n"
@@ -242,9 +242,9 @@ static void reads_crun_and_runc(void **state)
 	put("/run/runc/beta/state.json",
 	    "{\"id\":\"beta\",\"init_process_pid\":19719,\"config\":{\"cgroups\":{\"path\":\"/web/beta\"}},"
 	    "\"cgroup_paths\":{\"\":\"/nowhere/web/beta\",\"memory\":\"/nowhere/web/beta\"}}");
-	discovery_state_stamp(&after);
+	state_read_stamp(&after);
 	assert_memory_not_equal(&before, &after, sizeof(before));
-	assert_int_equal(discovery_state_each(see, &seen, &unfinished), 0);
+	assert_int_equal(state_each(see, &seen, &unfinished), 0);
 	assert_int_equal(unfinished, 1);
 	assert_int_equal(seen.count, 4);
 	assert_non_null(strstr(seen.text, "crun alpha /web/alpha;"));
@@ -260,16 +260,16 @@ static void lists_what_is_stored(void **state)
 	(void)state;
 	put(DOCKER, "{\"Name\":\"/web-1\"}");
 	put(PODMAN, "[{\"id\":\"" ID2 "\",\"names\":[\"quiet_bee\"]},{\"names\":[]}]");
-	assert_int_equal(discovery_state_each_stored(see, &seen), 0);
+	assert_int_equal(state_each_stored(see, &seen), 0);
 	assert_string_equal(seen.text, "docker " ID " none;podman " ID2 " none;");
 }
 
 /* The first of this process's groups that is not a hierarchy's root, or NULL. */
 static char *own_cgroup(char *text)
 {
-	struct discovery_cgroup_line line;
+	struct cgroup_line line;
 
-	for (const char *rest = text; discovery_cgroup_next_line(&rest, &line);)
+	for (const char *rest = text; cgroup_next_line(&rest, &line);)
 		if (line.path_len > 1 && line.path[1] != '.')
 			return strndup(line.path, line.path_len);
 	return NULL;
@@ -277,22 +277,22 @@ static char *own_cgroup(char *text)
 
 static void finds_the_container_of_a_process(void **state)
 {
-	struct discovery_container container;
-	struct discovery_cgroup group;
+	struct container container;
+	struct cgroup group;
 	char *text, *cgroup, status[512];
 	struct error error;
 
 	(void)state;
-	assert_int_equal(discovery_container_find("absent", &container, &group, &error), -ENOENT);
+	assert_int_equal(container_find("absent", &container, &group, &error), -ENOENT);
 	assert_non_null(strstr(error.text, "absent"));
-	assert_int_equal(discovery_container_find("x", &container, &group, &error), -ENOENT);
+	assert_int_equal(container_find("x", &container, &group, &error), -ENOENT);
 	assert_non_null(strstr(error.text, "4 characters"));
 	/* One that is known and not running. */
 	put("/run/crun/stopped/status", "{\"pid\": 1, \"cgroup-path\": \"/no/such/group\"}");
-	assert_int_equal(discovery_container_find("stopped", &container, &group, &error), -ENODATA);
+	assert_int_equal(container_find("stopped", &container, &group, &error), -ENODATA);
 	assert_non_null(strstr(error.text, "no process"));
 
-	assert_int_equal(discovery_cgroup_of(getpid(), &text), 0);
+	assert_int_equal(cgroup_read_text(getpid(), &text), 0);
 	cgroup = own_cgroup(text);
 	free(text);
 	if (!cgroup) {
@@ -300,15 +300,15 @@ static void finds_the_container_of_a_process(void **state)
 			"this process is in the root of every hierarchy: no container can be made of its group\n");
 		skip();
 	}
-	assert_int_equal(discovery_container_of(getpid(), &container), -ENOENT);
+	assert_int_equal(container_find_by_pid(getpid(), &container), -ENOENT);
 	snprintf(status, sizeof(status), "{\"cgroup-path\": \"%s\"}", cgroup);
 	put("/run/crun/mine/status", status);
 	/* It is seen although the answer before is remembered. */
-	assert_int_equal(discovery_container_of(getpid(), &container), 0);
+	assert_int_equal(container_find_by_pid(getpid(), &container), 0);
 	assert_string_equal(container.id, "mine");
 	assert_string_equal(container.name, "mine");
 	assert_string_equal(container.runtime, "crun");
-	assert_int_equal(discovery_container_of(getpid(), &container), 0);
+	assert_int_equal(container_find_by_pid(getpid(), &container), 0);
 	free(cgroup);
 }
 

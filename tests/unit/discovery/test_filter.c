@@ -17,8 +17,8 @@
 #include "discovery/filter.h"
 #include "foreign/foreign.h"
 
-static const struct discovery_process worker = {.pid = 2000000001, .ppid = 1, .comm = "gunicorn: worke", .uid = 33};
-static const struct discovery_container web = {.id = "4f797c539e6c", .name = "web", .runtime = "docker"};
+static const struct scan_process worker = {.pid = 2000000001, .ppid = 1, .comm = "gunicorn: worke", .uid = 33};
+static const struct container web = {.id = "4f797c539e6c", .name = "web", .runtime = "docker"};
 
 static bool wanted(const struct discovery_filter *filter)
 {
@@ -176,16 +176,16 @@ static void follows_children(void **state)
 {
 	const struct family *family = *state;
 	struct discovery_filter filter = {.all = false};
-	struct discovery_process process;
+	struct scan_process process;
 
 	assert_int_equal(discovery_numbers_add(&filter.pids, (uint32_t)family->child), 0);
-	assert_int_equal(discovery_describe(family->grandchild, &process), 0);
+	assert_int_equal(scan_read_process(family->grandchild, &process), 0);
 	assert_false(discovery_filter_matches(&filter, &process, NULL));
 	filter.children = true;
 	assert_true(discovery_filter_matches(&filter, &process, NULL));
-	assert_int_equal(discovery_describe(family->child, &process), 0);
+	assert_int_equal(scan_read_process(family->child, &process), 0);
 	assert_true(discovery_filter_matches(&filter, &process, NULL));
-	assert_int_equal(discovery_describe(getpid(), &process), 0);
+	assert_int_equal(scan_read_process(getpid(), &process), 0);
 	assert_false(discovery_filter_matches(&filter, &process, NULL));
 	discovery_filter_free(&filter);
 }
@@ -197,7 +197,7 @@ struct found {
 	bool ordered;
 };
 
-static int find(const struct discovery_process *process, void *arg)
+static int find(const struct scan_process *process, void *arg)
 {
 	struct found *found = arg;
 
@@ -217,7 +217,7 @@ static int find(const struct discovery_process *process, void *arg)
 	return 0;
 }
 
-static int stop_at_once(const struct discovery_process *process, void *arg)
+static int stop_at_once(const struct scan_process *process, void *arg)
 {
 	*(size_t *)arg += process->pid > 0;
 	return 42;
@@ -226,29 +226,29 @@ static int stop_at_once(const struct discovery_process *process, void *arg)
 static void scans_processes(void **state)
 {
 	struct found found = {.family = *state, .ordered = true};
-	struct discovery_process process;
-	struct discovery_scan count;
+	struct scan_process process;
+	struct scan_count count;
 	size_t visits = 0;
 
-	assert_int_equal(discovery_scan(find, &found, &count), 0);
+	assert_int_equal(scan_each_process(find, &found, &count), 0);
 	assert_int_equal(found.own, 1);
 	assert_int_equal(found.child, 1);
 	assert_int_equal(found.grandchild, 1);
 	assert_true(found.ordered);
 	assert_true(count.seen >= 3);
-	assert_int_equal(discovery_scan(stop_at_once, &visits, NULL), 42);
+	assert_int_equal(scan_each_process(stop_at_once, &visits, NULL), 42);
 	assert_int_equal(visits, 1);
 	kill(found.family->child, SIGKILL);
 	/* Not collected yet. */
 	for (int i = 0; i < 1000; i++) {
-		assert_int_equal(discovery_describe(found.family->child, &process), 0);
+		assert_int_equal(scan_read_process(found.family->child, &process), 0);
 		if (process.ended)
 			break;
 		usleep(10000);
 	}
 	assert_true(process.ended);
 	waitpid(found.family->child, NULL, 0);
-	assert_int_equal(discovery_describe(found.family->child, &process), -ESRCH);
+	assert_int_equal(scan_read_process(found.family->child, &process), -ESRCH);
 }
 
 static void reads_command_lines(void **state)
@@ -268,17 +268,17 @@ static void reads_command_lines(void **state)
 	}
 	close(ends[0]);
 	for (int i = 0; i < 1000; i++) {
-		discovery_cmdline(child, text, sizeof(text));
+		scan_read_cmdline(child, text, sizeof(text));
 		if (!strcmp(text, "cat - -"))
 			break;
 		usleep(10000);
 	}
 	assert_string_equal(text, "cat - -");
-	discovery_cmdline(child, text, 4);
+	scan_read_cmdline(child, text, 4);
 	assert_string_equal(text, "cat");
 	close(ends[1]);
 	waitpid(child, NULL, 0);
-	discovery_cmdline(child, kernel, sizeof(kernel));
+	scan_read_cmdline(child, kernel, sizeof(kernel));
 	assert_string_equal(kernel, "");
 }
 

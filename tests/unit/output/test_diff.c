@@ -3,8 +3,8 @@
 #include "comparisons.h"
 #include "output/diff.h"
 
-static char *written_diff(const struct profile_diff *d, const struct output_diff_options *options,
-			  int (*write)(const struct profile_diff *, const struct output_diff_options *, FILE *))
+static char *written_diff(const struct diff *d, const struct output_diff_options *options,
+			  int (*write)(const struct diff *, const struct output_diff_options *, FILE *))
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -19,7 +19,7 @@ static char *written_diff(const struct profile_diff *d, const struct output_diff
 static void test_text(void **unused)
 {
 	struct profile *a = work(2000, 2000, 1000000, "10"), *b = work(3000, 2000, 1000000, "12.5");
-	struct profile_diff *d = compared(a, b, &shares);
+	struct diff *d = compared(a, b, &shares);
 	char *text = written_diff(d, &(struct output_diff_options){.rows = 40}, output_diff_text), *row, verdict[16];
 	double before, after, change, low, high, rate_before, rate_after;
 
@@ -47,7 +47,7 @@ static void test_text(void **unused)
 	assert_null(strstr(text, "\nshrank"));
 	assert_non_null(strstr(text, "and 1 more"));
 	free(text);
-	profile_diff_free(d);
+	diff_free(d);
 	profile_free(a);
 	profile_free(b);
 }
@@ -55,7 +55,7 @@ static void test_text(void **unused)
 static void test_text_of_nothing(void **unused)
 {
 	struct profile *a = work(20, 30, 1000000, "10"), *empty = new_profile();
-	struct profile_diff *d = compared(a, empty, &shares);
+	struct diff *d = compared(a, empty, &shares);
 	char *text = written_diff(d, &(struct output_diff_options){.rows = 40}, output_diff_text);
 
 	(void)unused;
@@ -70,12 +70,12 @@ static void test_text_of_nothing(void **unused)
 	text = written_diff(d, &(struct output_diff_options){.rows = 40}, output_diff_folded);
 	assert_string_equal(text, "main (app.py);f (app.py) 20 0\nmain (app.py);g (app.py) 30 0\n");
 	free(text);
-	profile_diff_free(d);
+	diff_free(d);
 	d = compared(empty, empty, &shares);
 	text = written_diff(d, &(struct output_diff_options){.rows = 40, .all = true}, output_diff_folded);
 	assert_string_equal(text, "");
 	free(text);
-	profile_diff_free(d);
+	diff_free(d);
 	profile_free(a);
 	profile_free(empty);
 }
@@ -84,7 +84,7 @@ static void test_text_of_nothing(void **unused)
 static void test_folded(void **unused)
 {
 	struct profile *a = work(1000, 3000, 1000000, "10"), *b = work(4000, 4000, 1000000, "10");
-	struct profile_diff *d;
+	struct diff *d;
 	char *text;
 
 	(void)unused;
@@ -100,7 +100,7 @@ static void test_folded(void **unused)
 	text = written_diff(d, &(struct output_diff_options){.all = true}, output_diff_folded);
 	assert_non_null(strstr(text, "odd\\x3bname 200 201\n"));
 	free(text);
-	profile_diff_free(d);
+	diff_free(d);
 	profile_free(a);
 	profile_free(b);
 }

@@ -217,7 +217,7 @@ static void test_table_with_recursion(void **unused)
 		s = on(p, s, "odd", "app.py", 6 + i % 2);
 	}
 	take(p, s, 8);
-	take(p, profile_stack(p, s)->parent, 2);
+	take(p, profile_stack_at(p, s)->parent, 2);
 	text = written(p, output_text);
 	assert_row(text, "even (app.py)", 2, 10, 20, 100);
 	assert_row(text, "odd (app.py)", 8, 10, 80, 100);

@@ -18,7 +18,7 @@ static void test_timeline(void **unused)
 	struct output_tracks t;
 
 	(void)unused;
-	assert_int_equal(output_tracks(p, &t), 0);
+	assert_int_equal(output_tracks_make(p, &t), 0);
 	assert_true(t.timed);
 	assert_int_equal(t.period_ns, 10 * MS);
 	assert_int_equal(t.count, 2);
@@ -52,7 +52,7 @@ static void test_times_missing(void **unused)
 	take_in(p, g, owner, 7);
 	take_in(p, PROFILE_ROOT, owner, 100);
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_FREQ, "50"), 0);
-	assert_int_equal(output_tracks(p, &t), 0);
+	assert_int_equal(output_tracks_make(p, &t), 0);
 	assert_false(t.timed);
 	assert_int_equal(t.period_ns, 20 * MS);
 	assert_int_equal(t.count, 1);
@@ -62,7 +62,7 @@ static void test_times_missing(void **unused)
 	output_tracks_free(&t);
 
 	assert_int_equal(profile_add_event(p, 3, profile_find_sample(p, s, owner, PROFILE_NONE), 2), 0);
-	assert_int_equal(output_tracks(p, &t), 0);
+	assert_int_equal(output_tracks_make(p, &t), 0);
 	assert_true(t.timed);
 	assert_int_equal(t.count, 2);
 	assert_true(t.tracks[0].timed);
@@ -88,7 +88,7 @@ static void test_processes(void **unused)
 	assert_int_equal(profile_add_sample(p, s, large, one, 6), 0);
 	take_in(p, s, many, 9);
 	assert_int_equal(profile_add_sample(p, s, large, two, 7), 0);
-	assert_int_equal(output_tracks(p, &t), 0);
+	assert_int_equal(output_tracks_make(p, &t), 0);
 	assert_int_equal(t.count, 4);
 	assert_label(p, &t, 0, "large (9): two (10)");
 	assert_label(p, &t, 1, "large (9): one (9)");
@@ -109,7 +109,7 @@ static void test_empty(void **unused)
 	struct output_tracks t;
 
 	(void)unused;
-	assert_int_equal(output_tracks(p, &t), 0);
+	assert_int_equal(output_tracks_make(p, &t), 0);
 	assert_int_equal(t.count, 0);
 	assert_false(t.timed);
 	output_tracks_free(&t);

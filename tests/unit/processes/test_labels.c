@@ -30,7 +30,7 @@ static const struct profile_process *shown(pid_t pid)
 	uint32_t index = processes_add_to_profile(machine.table, record_of(pid), profile);
 
 	assert_int_not_equal(index, PROFILE_NONE);
-	return profile_process(profile, index);
+	return profile_process_at(profile, index);
 }
 
 static const char *shown_name(pid_t pid)

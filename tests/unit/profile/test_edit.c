@@ -76,8 +76,8 @@ static void test_all(void **unused)
 		profile_events(p, &n);
 		profile_events(to, &m);
 		assert_int_equal(n, m);
-		profile_account(p, &n);
-		profile_account(to, &m);
+		profile_account_entries(p, &n);
+		profile_account_entries(to, &m);
 		assert_int_equal(n, m);
 		free(want);
 		free(got);
@@ -203,7 +203,7 @@ static void test_patterns(void **unused)
 static uint64_t told(const struct profile *p, const char *group, const char *key)
 {
 	size_t count;
-	const struct profile_account *account = profile_account(p, &count);
+	const struct profile_account *account = profile_account_entries(p, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(profile_string(p, account[i].group), group) == 0 &&
@@ -296,12 +296,12 @@ static void assert_merged(struct profile *a, struct profile *b, const char *star
 	assert_int_equal(count, 2);
 	assert_int_equal(events[0].time_ns, first);
 	assert_int_equal(events[1].time_ns, second);
-	assert_int_equal(profile_measure(to).period_ns, 1000);
+	assert_int_equal(profile_get_measure(to).period_ns, 1000);
 	assert_int_equal(told(to, "lost", "ring"), 6);
 	if (start)
-		assert_string_equal(profile_fact(to, PROFILE_FACT_START), start);
-	assert_string_equal(profile_fact(to, PROFILE_FACT_DURATION), "3.750");
-	assert_string_equal(profile_fact(to, PROFILE_FACT_HOST), "one, two");
+		assert_string_equal(profile_find_fact(to, PROFILE_FACT_START), start);
+	assert_string_equal(profile_find_fact(to, PROFILE_FACT_DURATION), "3.750");
+	assert_string_equal(profile_find_fact(to, PROFILE_FACT_HOST), "one, two");
 	profile_free(to);
 }
 
@@ -381,23 +381,24 @@ static void test_anonymized(void **unused)
 	}
 	profile_sources(to, &count);
 	assert_int_equal(count, 0);
-	assert_string_equal(profile_fact(to, PROFILE_FACT_CPUS), "2");
+	assert_string_equal(profile_find_fact(to, PROFILE_FACT_CPUS), "2");
 	/* The structure stays: as many of each, and the same on every stack. */
 	assert_int_equal(profile_stack_count(to), profile_stack_count(p));
 	assert_int_equal(profile_frame_count(to), profile_frame_count(p));
 	assert_int_equal(profile_thread_count(to), profile_thread_count(p));
 	assert_int_equal(profile_total(to), profile_total(p));
-	stack = profile_stack(to, 2);
-	assert_int_equal(profile_frame(to, stack->frame)->name, profile_frame(to, profile_stack(to, 3)->frame)->name);
-	assert_int_equal(profile_frame(to, stack->frame)->line, 3);
-	assert_string_equal(profile_string(to, profile_frame(to, profile_stack(to, 1)->frame)->name), "<module>");
+	stack = profile_stack_at(to, 2);
+	assert_int_equal(profile_frame_at(to, stack->frame)->name,
+			 profile_frame_at(to, profile_stack_at(to, 3)->frame)->name);
+	assert_int_equal(profile_frame_at(to, stack->frame)->line, 3);
+	assert_string_equal(profile_string(to, profile_frame_at(to, profile_stack_at(to, 1)->frame)->name), "<module>");
 	/* Equal in what is added with the same salt, and in nothing else. */
 	other = edited(p, &edit);
 	assert_same_profile(to, other);
 	profile_free(other);
 	other = edited(p, &later);
-	assert_string_not_equal(profile_string(other, profile_frame(other, 1)->name),
-				profile_string(to, profile_frame(to, 1)->name));
+	assert_string_not_equal(profile_string(other, profile_frame_at(other, 1)->name),
+				profile_string(to, profile_frame_at(to, 1)->name));
 	profile_free(other);
 	profile_free(to);
 	profile_free(p);

@@ -77,10 +77,10 @@ static void test_frames_differ_in_each_part(void **unused)
 	assert_int_not_equal(profile_add_frame(p, PROFILE_PYTHON, "f", "a.py", PROFILE_NO_LINE, PROFILE_NO_LINE), base);
 	assert_int_not_equal(profile_add_frame(p, PROFILE_NOTE, "f", "a.py", 7, PROFILE_NO_LINE), base);
 	assert_int_equal(profile_frame_count(p), 6);
-	assert_string_equal(profile_string(p, profile_frame(p, base)->name), "f");
-	assert_string_equal(profile_string(p, profile_frame(p, base)->file), "a.py");
-	assert_int_equal(profile_frame(p, base)->line, 7);
-	assert_int_equal(profile_frame(p, base)->kind, PROFILE_PYTHON);
+	assert_string_equal(profile_string(p, profile_frame_at(p, base)->name), "f");
+	assert_string_equal(profile_string(p, profile_frame_at(p, base)->file), "a.py");
+	assert_int_equal(profile_frame_at(p, base)->line, 7);
+	assert_int_equal(profile_frame_at(p, base)->kind, PROFILE_PYTHON);
 	profile_free(p);
 }
 
@@ -100,9 +100,9 @@ static void test_stacks_share_their_roots(void **unused)
 	assert_int_not_equal(sfg, sg);
 	assert_int_not_equal(sff, sf);
 	assert_int_not_equal(sf, PROFILE_ROOT);
-	assert_int_equal(profile_stack(p, sfg)->frame, g);
-	assert_int_equal(profile_stack(p, sfg)->parent, sf);
-	assert_int_equal(profile_stack(p, sf)->parent, PROFILE_ROOT);
+	assert_int_equal(profile_stack_at(p, sfg)->frame, g);
+	assert_int_equal(profile_stack_at(p, sfg)->parent, sf);
+	assert_int_equal(profile_stack_at(p, sf)->parent, PROFILE_ROOT);
 	profile_free(p);
 }
 
@@ -167,13 +167,13 @@ static void test_processes_and_threads(void **unused)
 	assert_int_not_equal(a, c);
 	assert_int_equal(process(p, 7, "python"), a);
 	assert_int_equal(profile_process_count(p), 3);
-	assert_int_equal(profile_process(p, c)->pid, 8);
-	assert_string_equal(profile_string(p, profile_process(p, b)->name), "other");
+	assert_int_equal(profile_process_at(p, c)->pid, 8);
+	assert_string_equal(profile_string(p, profile_process_at(p, b)->name), "other");
 	assert_int_equal(profile_add_thread(p, a, 70, "worker"), t);
 	assert_int_not_equal(profile_add_thread(p, c, 70, "worker"), t);
-	assert_int_equal(profile_thread(p, t)->process, a);
-	assert_int_equal(profile_thread(p, t)->tid, 70);
-	assert_string_equal(profile_string(p, profile_thread(p, t)->name), "worker");
+	assert_int_equal(profile_thread_at(p, t)->process, a);
+	assert_int_equal(profile_thread_at(p, t)->tid, 70);
+	assert_string_equal(profile_string(p, profile_thread_at(p, t)->name), "worker");
 	profile_free(p);
 }
 
@@ -205,7 +205,7 @@ static void test_processes_in_containers(void **unused)
 		const struct profile_process *got;
 
 		assert_int_equal(profile_add_process(p, &infos[i]), index[i]);
-		got = profile_process(p, index[i]);
+		got = profile_process_at(p, index[i]);
 		assert_int_equal(got->pid, infos[i].pid);
 		assert_int_equal(got->inner_pid, infos[i].inner_pid);
 		assert_string_equal(profile_string(p, got->container), infos[i].container ? infos[i].container : "");
@@ -295,11 +295,11 @@ static void test_many(void **unused)
 	}
 	for (int i = 0; i < N; i++) {
 		snprintf(name, sizeof(name), "function_%d", i);
-		assert_string_equal(profile_string(p, profile_frame(p, frames[i])->name), name);
-		assert_int_equal(profile_frame(p, frames[i])->line, i);
+		assert_string_equal(profile_string(p, profile_frame_at(p, frames[i])->name), name);
+		assert_int_equal(profile_frame_at(p, frames[i])->line, i);
 		assert_int_equal(profile_add_frame(p, PROFILE_PYTHON, name, "m.py", i, PROFILE_NO_LINE), frames[i]);
-		assert_int_equal(profile_stack(p, stacks[i])->frame, frames[i]);
-		assert_int_equal(profile_stack(p, stacks[i])->parent, i % 100 ? stacks[i - 1] : PROFILE_ROOT);
+		assert_int_equal(profile_stack_at(p, stacks[i])->frame, frames[i]);
+		assert_int_equal(profile_stack_at(p, stacks[i])->parent, i % 100 ? stacks[i - 1] : PROFILE_ROOT);
 		assert_int_equal(profile_add_sample(p, stacks[i], owner, PROFILE_NONE, 1), 0);
 	}
 	profile_samples(p, &count);

@@ -382,9 +382,9 @@ static void test_rows_are_right(void **unused)
 	right(&r);
 	assert_int_equal(load_rows(&r, &p, &error), 0);
 	assert_int_equal(profile_total(p), 7);
-	assert_int_equal(profile_stack(p, 3)->parent, 0);
-	assert_int_equal(profile_stack(p, 2)->parent, 1);
-	assert_int_equal(profile_stack(p, 2)->frame, 1);
+	assert_int_equal(profile_stack_at(p, 3)->parent, 0);
+	assert_int_equal(profile_stack_at(p, 2)->parent, 1);
+	assert_int_equal(profile_stack_at(p, 2)->frame, 1);
 	assert_int_equal(profile_events(p, &count)[1].time_ns, 5);
 	assert_int_equal(profile_samples(p, &count)[1].stack, 2);
 	profile_free(p);

@@ -10,7 +10,7 @@
 static bool stands_on(const struct profile *p, uint32_t over, uint32_t under)
 {
 	while (over != under && over != PROFILE_ROOT)
-		over = profile_stack(p, over)->parent;
+		over = profile_stack_at(p, over)->parent;
 	return over == under;
 }
 
@@ -86,13 +86,13 @@ static void test_outermost(void **unused)
 	assert_int_equal(profile_groups_make(&g, p, PROFILE_BY_FUNCTION), 0);
 	assert_int_equal(g.table.count, 5);
 	for (uint32_t s = 1; s < t.count; s++)
-		keys[s] = g.of_frame[profile_stack(p, s)->frame];
+		keys[s] = g.of_frame[profile_stack_at(p, s)->frame];
 	assert_int_equal(profile_totals_outermost(&t, keys, g.table.count, outermost), 0);
 	for (uint32_t s = 1; s < t.count; s++) {
 		bool want = true;
 
-		for (uint32_t below = profile_stack(p, s)->parent; below != PROFILE_ROOT;
-		     below = profile_stack(p, below)->parent)
+		for (uint32_t below = profile_stack_at(p, s)->parent; below != PROFILE_ROOT;
+		     below = profile_stack_at(p, below)->parent)
 			want &= keys[below] != keys[s];
 		assert_int_equal(outermost[s], want);
 	}

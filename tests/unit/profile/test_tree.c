@@ -20,7 +20,7 @@ static uint32_t child(const struct profile *p, const struct profile_tree *tree, 
 		const struct profile_tree_node *n = &tree->nodes[c];
 
 		if (n->kind == PROFILE_TREE_FRAME &&
-		    strcmp(profile_string(p, profile_frame(p, n->what)->name), name) == 0)
+		    strcmp(profile_string(p, profile_frame_at(p, n->what)->name), name) == 0)
 			return c;
 	}
 	return PROFILE_TREE_NONE;

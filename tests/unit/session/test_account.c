@@ -130,7 +130,7 @@ static void test_json(void **state)
 static uint64_t kept(const struct profile *p, const char *group, const char *key)
 {
 	size_t count;
-	const struct profile_account *account = profile_account(p, &count);
+	const struct profile_account *account = profile_account_entries(p, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(profile_string(p, account[i].group), group) == 0 &&
@@ -154,9 +154,9 @@ static void test_profile_keeps_it(void **state)
 	assert_int_equal(kept(p, "python", "python"), 80);
 	assert_int_equal(kept(p, "incomplete", "cycle"), 1000 + PYBPF_COUNT_CYCLE);
 	assert_int_equal(kept(p, "processes", "missed"), 6);
-	assert_string_equal(profile_fact(p, PROFILE_FACT_DURATION), "2.500");
-	assert_string_equal(profile_fact(p, PROFILE_FACT_FREQ), "99");
-	assert_string_equal(profile_fact(p, PROFILE_FACT_EVENT), "cpu-clock");
+	assert_string_equal(profile_find_fact(p, PROFILE_FACT_DURATION), "2.500");
+	assert_string_equal(profile_find_fact(p, PROFILE_FACT_FREQ), "99");
+	assert_string_equal(profile_find_fact(p, PROFILE_FACT_EVENT), "cpu-clock");
 	profile_free(p);
 }
 

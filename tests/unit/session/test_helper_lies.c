@@ -52,8 +52,8 @@ const char *foreign_stuck_at(void)
 
 static void test_texts_of_a_container(void **state)
 {
-	struct discovery_container container;
-	struct discovery_cgroup group;
+	struct container container;
+	struct cgroup group;
 	struct error error;
 
 	(void)state;

@@ -61,8 +61,8 @@ static void assert_live(struct pysym *s, uint32_t sig, const char *name)
 	assert_string_equal(out.name, name);
 	assert_string_equal(out.file, "os.py");
 	assert_int_equal(out.line, 31);
-	assert_int_equal(pysym_counters(s)->unnamed, 0);
-	assert_int_equal(pysym_counters(s)->no_lines, 0);
+	assert_int_equal(pysym_get_counters(s)->unnamed, 0);
+	assert_int_equal(pysym_get_counters(s)->no_lines, 0);
 }
 
 static void test_missing_parts_are_read(void **unused)

@@ -19,7 +19,7 @@ static void test_no_name(void **unused)
 	assert_string_equal(out.file, "b.py");
 	assert_int_equal(out.line, 11);
 	assert_true(out.name[0] == '['); /* says that it has none */
-	assert_int_equal(pysym_counters(s)->unnamed, 1);
+	assert_int_equal(pysym_get_counters(s)->unnamed, 1);
 	pysym_free(s);
 }
 
@@ -53,7 +53,7 @@ static void test_no_lines(void **unused)
 	append(&r, PYBPF_CODE_LINES, lnotab, 2, 4); /* half of it would give false lines */
 	add(s, r);
 	assert_int_equal(resolved(s, 8).line, -1);
-	assert_int_equal(pysym_counters(s)->no_lines, 1);
+	assert_int_equal(pysym_get_counters(s)->no_lines, 1);
 	pysym_free(s);
 }
 
@@ -70,7 +70,7 @@ static void test_empty_line_table(void **unused)
 	append(&r, PYBPF_CODE_LINES, NULL, 0, 0);
 	add(s, r);
 	assert_int_equal(resolved(s, 8).line, 10);
-	assert_int_equal(pysym_counters(s)->no_lines, 0);
+	assert_int_equal(pysym_get_counters(s)->no_lines, 0);
 	pysym_free(s);
 }
 
@@ -85,7 +85,7 @@ static void test_nothing_copied(void **unused)
 	assert_true(out.name[0] == '[');
 	assert_string_equal(out.file, "");
 	assert_int_equal(out.line, -1);
-	assert_int_equal(pysym_counters(s)->unnamed, 1);
+	assert_int_equal(pysym_get_counters(s)->unnamed, 1);
 	pysym_free(s);
 }
 
@@ -156,7 +156,7 @@ static void test_lying_sizes(void **unused)
 		free(r.event);
 	}
 	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), -ENOENT);
-	assert_int_equal(pysym_counters(s)->codes, 0);
+	assert_int_equal(pysym_get_counters(s)->codes, 0);
 	pysym_free(s);
 }
 

@@ -53,7 +53,7 @@ static void test_removed(void **unused)
 	/* The number may come again. */
 	add_process(s, PROC, gone_pid());
 	assert_int_equal(find(s, PROC, CODE, 0, &out), -ENOENT);
-	assert_int_equal(pysym_counters(s)->codes, 3);
+	assert_int_equal(pysym_get_counters(s)->codes, 3);
 	pysym_free(s);
 }
 
@@ -214,7 +214,7 @@ static void test_memory(void **unused)
 	assert_true(allocated_bytes() - empty < one + one / 4);
 	pysym_remove_process(s, 1);
 	assert_int_equal(allocated_bytes(), empty);
-	assert_int_equal(pysym_counters(s)->codes, WORKERS * FUNCTIONS);
+	assert_int_equal(pysym_get_counters(s)->codes, WORKERS * FUNCTIONS);
 	pysym_free(s);
 }
 
@@ -226,9 +226,9 @@ static void test_counters(void **unused)
 	(void)unused;
 	add(s, new_record(10));
 	pysym_remove_process(s, PROC);
-	assert_int_equal(pysym_counters(s)->codes, 1);
-	assert_int_equal(pysym_counters(s)->unnamed, 1);
-	assert_int_equal(pysym_counters(s)->no_lines, 1);
+	assert_int_equal(pysym_get_counters(s)->codes, 1);
+	assert_int_equal(pysym_get_counters(s)->unnamed, 1);
+	assert_int_equal(pysym_get_counters(s)->no_lines, 1);
 	pysym_free(s);
 }
 
@@ -260,7 +260,7 @@ static void test_lines_budget(void **unused)
 			r.event->proc_id = proc_id;
 			add(s, r);
 		}
-		assert_int_equal(pysym_counters(s)->no_lines, 2 * proc_id);
+		assert_int_equal(pysym_get_counters(s)->no_lines, 2 * proc_id);
 		assert_true(allocated_bytes() > 64 << 20);
 		pysym_remove_process(s, proc_id);
 	}

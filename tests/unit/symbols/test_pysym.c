@@ -20,9 +20,9 @@ static void test_complete_copy(void **unused)
 	/* Not begun, and a position that is not known. */
 	assert_int_equal(resolved(s, -1).line, 10);
 	assert_int_equal(resolved(s, PYBPF_NO_POSITION).line, -1);
-	assert_int_equal(pysym_counters(s)->codes, 1);
-	assert_int_equal(pysym_counters(s)->unnamed, 0);
-	assert_int_equal(pysym_counters(s)->no_lines, 0);
+	assert_int_equal(pysym_get_counters(s)->codes, 1);
+	assert_int_equal(pysym_get_counters(s)->unnamed, 0);
+	assert_int_equal(pysym_get_counters(s)->no_lines, 0);
 	pysym_free(s);
 }
 
@@ -99,7 +99,7 @@ static void test_many_codes(void **unused)
 		assert_string_equal(frames[i].file, "b.py");
 		assert_int_equal(*frames[i].cookie, UINT32_MAX);
 	}
-	assert_int_equal(pysym_counters(s)->codes, N);
+	assert_int_equal(pysym_get_counters(s)->codes, N);
 	free(frames);
 	pysym_free(s);
 }
@@ -113,7 +113,7 @@ static void test_announced_twice(void **unused)
 	add(s, whole_record(10, "first", "/a/b.py"));
 	add(s, whole_record(20, "second", "/a/c.py"));
 	assert_string_equal(resolved(s, 0).name, "first");
-	assert_int_equal(pysym_counters(s)->codes, 1);
+	assert_int_equal(pysym_get_counters(s)->codes, 1);
 	pysym_free(s);
 }
 
@@ -160,7 +160,7 @@ static void test_unknown(void **unused)
 	r.event->proc_id = PROC + 1;
 	assert_int_equal(pysym_add_code(s, r.event, r.size), -ENOENT);
 	free(r.event);
-	assert_int_equal(pysym_counters(s)->codes, 0);
+	assert_int_equal(pysym_get_counters(s)->codes, 0);
 	pysym_free(s);
 	pysym_free(NULL);
 }

@@ -8,21 +8,21 @@
 struct world {
 	struct pysym *names;
 	struct profile *profile;
-	struct session_stacks *stacks;
+	struct stacks *stacks;
 };
 
 static struct world new_world(void)
 {
 	struct world w = {.names = symbols(PYSYM_LINES_CURRENT, false, 8, gone_pid()), .profile = new_profile()};
 
-	w.stacks = session_stacks_new(w.names, w.profile);
+	w.stacks = stacks_new(w.names, w.profile);
 	assert_non_null(w.stacks);
 	return w;
 }
 
 static void free_world(struct world *w)
 {
-	session_stacks_free(w->stacks);
+	stacks_free(w->stacks);
 	profile_free(w->profile);
 	pysym_free(w->names);
 }
@@ -59,10 +59,10 @@ static int send(struct world *w, uint64_t proc_id, uint64_t id, int leaf, uint32
 	for (uint32_t i = 0; i < kept; i++)
 		frames[i] = (struct pybpf_frame){.code = CODE + 64 * (uint64_t)(leaf > (int)i ? leaf - (int)i : 0),
 						 .sig = SIG};
-	err = session_stacks_add(w->stacks, event, size);
+	err = stacks_add(w->stacks, event, size);
 	/* A torn record is refused before it is looked at. */
-	assert_int_equal(session_stacks_add(w->stacks, event, size - 1), -EBADMSG);
-	assert_int_equal(session_stacks_add(w->stacks, event, sizeof(*event) - 1), -EBADMSG);
+	assert_int_equal(stacks_add(w->stacks, event, size - 1), -EBADMSG);
+	assert_int_equal(stacks_add(w->stacks, event, sizeof(*event) - 1), -EBADMSG);
 	free(event);
 	return err;
 }
@@ -70,12 +70,13 @@ static int send(struct world *w, uint64_t proc_id, uint64_t id, int leaf, uint32
 /* The stack of an id as folded text. */
 static void assert_stack(const struct world *w, uint64_t id, const char *want)
 {
-	uint32_t stack = session_stacks_find(w->stacks, id);
+	uint32_t stack = stacks_find(w->stacks, id);
 	char *text = strdup("");
 
 	assert_int_not_equal(stack, PROFILE_NONE);
-	for (; stack != PROFILE_ROOT; stack = profile_stack(w->profile, stack)->parent) {
-		const struct profile_frame *f = profile_frame(w->profile, profile_stack(w->profile, stack)->frame);
+	for (; stack != PROFILE_ROOT; stack = profile_stack_at(w->profile, stack)->parent) {
+		const struct profile_frame *f =
+			profile_frame_at(w->profile, profile_stack_at(w->profile, stack)->frame);
 		char *longer;
 
 		assert_true(asprintf(&longer, "%s%s%s", profile_string(w->profile, f->name), *text ? ";" : "", text) >=
@@ -102,8 +103,8 @@ static void test_named_at_once(void **unused)
 	assert_stack(&w, 101, "[incomplete];f0;f1");
 	assert_stack(&w, 102, "[root not reached];f0;f1");
 	assert_stack(&w, 103, "[incomplete]");
-	assert_int_equal(session_stacks_find(w.stacks, 104), PROFILE_NONE);
-	assert_int_equal(session_stacks_count(w.stacks), 4);
+	assert_int_equal(stacks_find(w.stacks, 104), PROFILE_NONE);
+	assert_int_equal(stacks_count(w.stacks), 4);
 	/* Where the thread is in another Python as well. */
 	assert_int_equal(send(&w, PROC, 105, 1, 2, PYBPF_STACK_OUTER), 0);
 	assert_int_equal(send(&w, PROC, 106, 1, 2, PYBPF_STACK_OUTER | PYBPF_STACK_FAULT), 0);
@@ -111,10 +112,10 @@ static void test_named_at_once(void **unused)
 	assert_stack(&w, 105, "[called from another Python];f0;f1");
 	assert_stack(&w, 106, "[called from another Python];[incomplete];f0;f1");
 	assert_stack(&w, 107, "f0;f1;[or in another Python]");
-	assert_int_equal(session_stacks_count(w.stacks), 7);
+	assert_int_equal(stacks_count(w.stacks), 7);
 	/* Once more is no other one. */
 	assert_int_equal(send(&w, PROC, 100, 2, 3, 0), 0);
-	assert_int_equal(session_stacks_count(w.stacks), 7);
+	assert_int_equal(stacks_count(w.stacks), 7);
 	free_world(&w);
 }
 
@@ -138,12 +139,12 @@ static void test_other_interpreter(void **unused)
 	(void)unused;
 	announce(&w, PROC, 0);
 	announce(&w, PROC, 1);
-	assert_int_equal(session_stacks_add(w.stacks, &stack.event, sizeof(stack)), 0);
+	assert_int_equal(stacks_add(w.stacks, &stack.event, sizeof(stack)), 0);
 	assert_stack(&w, 7, "f0;[another interpreter];f1");
 	stack.event.stack_id = 8;
 	stack.event.flags = PYBPF_STACK_NO_CALLERS;
 	stack.event.depth = 1;
-	assert_int_equal(session_stacks_add(w.stacks, &stack.event, sizeof(stack)), 0);
+	assert_int_equal(stacks_add(w.stacks, &stack.event, sizeof(stack)), 0);
 	assert_stack(&w, 8, "[incomplete];f1");
 	free_world(&w);
 }
@@ -158,10 +159,10 @@ static void test_unknown_process(void **unused)
 	(void)unused;
 	assert_int_equal(send(&w, PROC + 1, 100, 1, 2, 0), -ENOENT);
 	assert_int_equal(allocated_bytes(), bytes);
-	assert_int_equal(session_stacks_finish_process(w.stacks, PROC + 1), 0);
-	assert_int_equal(session_stacks_finish(w.stacks), 0);
-	assert_int_equal(session_stacks_find(w.stacks, 100), PROFILE_NONE);
-	assert_int_equal(session_stacks_count(w.stacks), 0);
+	assert_int_equal(stacks_finish_process(w.stacks, PROC + 1), 0);
+	assert_int_equal(stacks_finish(w.stacks), 0);
+	assert_int_equal(stacks_find(w.stacks, 100), PROFILE_NONE);
+	assert_int_equal(stacks_count(w.stacks), 0);
 	assert_int_equal(pysym_add_process(w.names, PROC + 1, gone_pid(), &layout), 0);
 	announce(&w, PROC + 1, 0);
 	announce(&w, PROC + 1, 1);
@@ -182,18 +183,18 @@ static void test_put_off(void **unused)
 	assert_int_equal(send(&w, PROC, 100, 1, 2, 0), 0);
 	assert_int_equal(send(&w, PROC, 101, 2, 3, 0), 0);
 	assert_int_equal(send(&w, PROC + 1, 200, 0, 1, 0), 0);
-	assert_int_equal(session_stacks_find(w.stacks, 100), PROFILE_NONE);
+	assert_int_equal(stacks_find(w.stacks, 100), PROFILE_NONE);
 	announce(&w, PROC, 1);
-	assert_int_equal(session_stacks_finish_process(w.stacks, PROC), 0);
+	assert_int_equal(stacks_finish_process(w.stacks, PROC), 0);
 	assert_stack(&w, 100, "f0;f1");
 	assert_stack(&w, 101, "f0;f1;[unnamed]");
-	assert_int_equal(session_stacks_find(w.stacks, 200), PROFILE_NONE);
+	assert_int_equal(stacks_find(w.stacks, 200), PROFILE_NONE);
 	pysym_remove_process(w.names, PROC);
-	assert_int_equal(session_stacks_finish_process(w.stacks, PROC), 0);
+	assert_int_equal(stacks_finish_process(w.stacks, PROC), 0);
 	announce(&w, PROC + 1, 0);
-	assert_int_equal(session_stacks_finish(w.stacks), 0);
+	assert_int_equal(stacks_finish(w.stacks), 0);
 	assert_stack(&w, 200, "f0");
-	assert_int_equal(session_stacks_count(w.stacks), 3);
+	assert_int_equal(stacks_count(w.stacks), 3);
 	free_world(&w);
 }
 
@@ -220,10 +221,10 @@ static void test_many_put_off(void **unused)
 	waiting = allocated_bytes() - before;
 	assert_true(waiting > PROCESSES * STACKS * (sizeof(struct pybpf_stack_event) + 4 * sizeof(struct pybpf_frame)));
 	for (uint64_t p = 0; p < PROCESSES; p += 2)
-		assert_int_equal(session_stacks_finish_process(w.stacks, p << 32), 0);
-	assert_int_equal(session_stacks_count(w.stacks), PROCESSES / 2 * STACKS);
-	assert_int_equal(session_stacks_finish(w.stacks), 0);
-	assert_int_equal(session_stacks_count(w.stacks), PROCESSES * STACKS);
+		assert_int_equal(stacks_finish_process(w.stacks, p << 32), 0);
+	assert_int_equal(stacks_count(w.stacks), PROCESSES / 2 * STACKS);
+	assert_int_equal(stacks_finish(w.stacks), 0);
+	assert_int_equal(stacks_count(w.stacks), PROCESSES * STACKS);
 	for (uint64_t id = 0; id < PROCESSES * STACKS; id++)
 		assert_stack(&w, id, "[unnamed];[unnamed];[unnamed];[unnamed]");
 	/* What is left is the table, and the profile's one stack. */
@@ -245,16 +246,16 @@ static void test_removed(void **unused)
 	announce(&w, PROC, 1);
 	assert_int_equal(send(&w, PROC, 100, 1, 2, 0), 0);
 	assert_int_equal(send(&w, PROC, 101, 0, 1, 0), 0);
-	index = session_stacks_find(w.stacks, 100);
-	session_stacks_remove(w.stacks, 100);
-	session_stacks_remove(w.stacks, 100);
-	session_stacks_remove(w.stacks, 102);
-	assert_int_equal(session_stacks_find(w.stacks, 100), PROFILE_NONE);
+	index = stacks_find(w.stacks, 100);
+	stacks_remove(w.stacks, 100);
+	stacks_remove(w.stacks, 100);
+	stacks_remove(w.stacks, 102);
+	assert_int_equal(stacks_find(w.stacks, 100), PROFILE_NONE);
 	assert_stack(&w, 101, "f0");
-	assert_int_equal(session_stacks_count(w.stacks), 2);
+	assert_int_equal(stacks_count(w.stacks), 2);
 	/* Sent again it is the same one in the profile. */
 	assert_int_equal(send(&w, PROC, 100, 1, 2, 0), 0);
-	assert_int_equal(session_stacks_find(w.stacks, 100), index);
+	assert_int_equal(stacks_find(w.stacks, 100), index);
 	free_world(&w);
 }
 
@@ -268,9 +269,9 @@ static void test_cut(void **unused)
 	(void)unused;
 	announce(&w, PROC, 0);
 	assert_int_equal(send(&w, PROC, 100, 0, PYBPF_MAX_FRAMES + 7, PYBPF_STACK_CUT), 0);
-	stack = session_stacks_find(w.stacks, 100);
-	for (; stack != PROFILE_ROOT; stack = profile_stack(w.profile, stack)->parent, depth++) {
-		const struct profile_frame *f = profile_frame(w.profile, profile_stack(w.profile, stack)->frame);
+	stack = stacks_find(w.stacks, 100);
+	for (; stack != PROFILE_ROOT; stack = profile_stack_at(w.profile, stack)->parent, depth++) {
+		const struct profile_frame *f = profile_frame_at(w.profile, profile_stack_at(w.profile, stack)->frame);
 
 		if (f->kind == PROFILE_NOTE) {
 			assert_int_equal(depth, PYBPF_HALF_FRAMES);

@@ -45,7 +45,7 @@ static int shape_of(const struct pybpf_layout *layout, int64_t length, uint32_t 
 	memcpy(header + layout->str_length, &length, sizeof(length));
 	if (layout->str_state != PYBPF_NO_OFFSET)
 		memcpy(header + layout->str_state, &state, sizeof(state));
-	return pysym_string_shape(layout, header, shape);
+	return pysym_string_read_shape(layout, header, shape);
 }
 
 static void assert_shape(int major, int minor, bool free_threaded, uint32_t state, int unit, bool latin1,
@@ -134,12 +134,12 @@ static void test_no_strings(void **unused)
 	/* A layout from a hostile process. */
 	broken = now;
 	broken.str_length = PYBPF_NO_OFFSET;
-	assert_int_equal(pysym_string_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape), -EBADMSG);
+	assert_int_equal(pysym_string_read_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape), -EBADMSG);
 	broken.str_length = PYSYM_STRING_HEADER - 7;
-	assert_int_equal(pysym_string_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape), -EBADMSG);
+	assert_int_equal(pysym_string_read_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape), -EBADMSG);
 	broken = now;
 	broken.str_state = PYSYM_STRING_HEADER - 3;
-	assert_int_equal(pysym_string_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape), -EBADMSG);
+	assert_int_equal(pysym_string_read_shape(&broken, (const uint8_t[PYSYM_STRING_HEADER]){0}, &shape), -EBADMSG);
 	broken = now;
 	broken.string_kind = 0;
 	assert_int_equal(shape_of(&broken, 5, 0x64, &shape), -EBADMSG);
@@ -350,7 +350,7 @@ static void test_fuzz(void **unused)
 			layout.str_state = (uint16_t)random_next();
 		}
 
-		err = pysym_string_shape(&layout, header, &shape);
+		err = pysym_string_read_shape(&layout, header, &shape);
 		assert_true(err == 0 || err == -EBADMSG || err == -ENOTSUP);
 		if (err)
 			continue;
