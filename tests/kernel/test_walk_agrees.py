@@ -42,10 +42,11 @@ int main(int argc, char **argv)
 	struct walk_memory memory;
 	struct walk_stack stack;
 	struct pysym *names;
-	char why[512] = "";
+	struct error error;
+	size_t count;
 
-	if (discovery_process(pid, &python, why, sizeof(why)) || discovery_validate(&python, why, sizeof(why))) {
-		fprintf(stderr, "%s\n", why);
+	if (discovery_runtimes(pid, &python, 1, &count, &error) || discovery_validate(&python, &error)) {
+		fprintf(stderr, "%s\n", error.text);
 		return 1;
 	}
 	proc.interp_head = python.interp_head_addr;
