@@ -42,7 +42,8 @@
  */
 const volatile bool cfg_task_storage;
 
-/* bpf_task_pt_regs(): Linux 5.15 (dd6e10fbd9fb). */
+/* bpf_task_pt_regs(): Linux 5.15 (dd6e10fbd9fb). It takes what bpf_get_current_task_btf() returns (5.11, 3ca1032ab7ab).
+ */
 const volatile bool cfg_task_regs;
 
 /* User memory can be read into any memory, see compat_read_user(). */
@@ -64,12 +65,19 @@ const volatile __s64 cfg_monotonic_offset;
 /* Nesting of PID namespaces has this limit (MAX_PID_NS_LEVEL, include/linux/pid_namespace.h). */
 #define MAX_PID_NS_LEVEL 32
 
-/* When the current thread was started, ns since boot. */
-static __always_inline __u64 compat_thread_start(void)
+/* The current thread: one helper for all that a sample asks of it. */
+static __always_inline struct task_struct *compat_task(void)
 {
-	if (cfg_task_storage)
-		return bpf_get_current_task_btf()->start_boottime;
-	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), start_boottime);
+	return cfg_task_regs ? bpf_get_current_task_btf() : (struct task_struct *)bpf_get_current_task();
+}
+
+/* A field of what compat_task() returned: a load, or a call. */
+#define compat_of_task(task, field) (cfg_task_regs ? (task)->field : BPF_CORE_READ(task, field))
+
+/* When the current thread was started, ns since boot. */
+static __always_inline __u64 compat_thread_start(struct task_struct *task)
+{
+	return compat_of_task(task, start_boottime);
 }
 
 struct bounce {
@@ -176,8 +184,9 @@ static __always_inline struct thread_cache *compat_thread_cache(__u32 runtime)
 		return bpf_task_storage_get(&thread_storage, bpf_get_current_task_btf(), 0,
 					    BPF_LOCAL_STORAGE_GET_F_CREATE);
 
+	struct task_struct *task = compat_task();
 	struct thread_key key = {
-		.start_time = compat_thread_start(), .pid = (__u32)bpf_get_current_pid_tgid(), .runtime = runtime};
+		.start_time = compat_thread_start(task), .pid = (__u32)compat_of_task(task, pid), .runtime = runtime};
 	struct thread_cache *cache = bpf_map_lookup_elem(&thread_hash, &key);
 
 	if (!cache) {
@@ -192,14 +201,12 @@ static __always_inline struct thread_cache *compat_thread_cache(__u32 runtime)
  * struct (arch_prctl and CLONE_SETTLS both store it there). arm64: the thread pointer; the C library's pthread_self()
  * lies below it by a constant that user space adds in discovery.
  */
-static __always_inline __u64 compat_thread_pointer(void)
+static __always_inline __u64 compat_thread_pointer(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
-	if (cfg_task_storage)
-		return bpf_get_current_task_btf()->thread.fsbase;
-	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread.fsbase);
+	return compat_of_task(task, thread.fsbase);
 #elif defined(__TARGET_ARCH_arm64)
-	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread.uw.tp_value);
+	return compat_of_task(task, thread.uw.tp_value);
 #else
 #error "no thread pointer for this architecture"
 #endif
@@ -213,12 +220,9 @@ static __always_inline __u64 compat_thread_pointer(void)
 #define PF_IO_WORKER   0x00000010
 #define PF_USER_WORKER 0x00004000
 
-static __always_inline bool compat_is_kernel_worker(void)
+static __always_inline bool compat_is_kernel_worker(struct task_struct *task)
 {
-	__u32 flags = cfg_task_storage ? bpf_get_current_task_btf()->flags
-				       : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), flags);
-
-	return flags & (PF_IO_WORKER | PF_USER_WORKER);
+	return compat_of_task(task, flags) & (PF_IO_WORKER | PF_USER_WORKER);
 }
 
 /* The registers at the begin of struct bpf_perf_event_data, in the UAPI's order (asm/ptrace.h). */
@@ -295,12 +299,11 @@ static __always_inline __u32 pid_in_namespace(struct pid *pid)
 }
 
 /* TGID << 32 | TID of the current thread as pybpf's own PID namespace counts them; 0 for one outside of it. */
-static __always_inline __u64 compat_pid_tgid(void)
+static __always_inline __u64 compat_pid_tgid(struct task_struct *task)
 {
 	if (!cfg_pidns_inum)
-		return bpf_get_current_pid_tgid();
+		return cfg_task_regs ? (__u64)task->tgid << 32 | (__u32)task->pid : bpf_get_current_pid_tgid();
 
-	struct task_struct *task = (void *)bpf_get_current_task();
 	__u32 tgid = pid_in_namespace(BPF_CORE_READ(task, group_leader, thread_pid));
 
 	return tgid ? (__u64)tgid << 32 | pid_in_namespace(BPF_CORE_READ(task, thread_pid)) : 0;
@@ -327,11 +330,9 @@ static __always_inline __u32 compat_inner_tgid(struct task_struct *task)
 }
 
 /* The address of the current thread's mm_struct. */
-static __always_inline __u64 compat_current_mm(void)
+static __always_inline __u64 compat_current_mm(struct task_struct *task)
 {
-	if (cfg_task_storage)
-		return (__u64)bpf_get_current_task_btf()->mm;
-	return (__u64)BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm);
+	return (__u64)compat_of_task(task, mm);
 }
 
 /*

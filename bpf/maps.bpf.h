@@ -189,9 +189,18 @@ struct runtime_turns {
 	__u32 flags;    /* enum pybpf_stack_flags: what the others mean for its stack */
 };
 
+/* The thread of a CPU's last sample, if its process has one runtime: its next one need not be looked up. */
+struct last_thread {
+	__u64 task; /* address of its task_struct */
+	__u64 start;
+	__u64 proc_id;
+	struct walk_states states; /* count is 0 when they are to be looked up */
+};
+
 /* Working memory of one sample: one per CPU and enum pybpf_context, for no other one of those runs there meanwhile. */
 struct scratch {
 	struct walk walk;
+	struct last_thread last;
 	__u64 current; /* the thread state that holds the GIL, or 0 */
 	__u32 layout;
 	__u32 nr_runtimes;

@@ -43,9 +43,9 @@ static __always_inline void count_undecided(const struct pybpf_proc *proc)
 }
 
 /* A process that is not in map procs. Kernel threads never are. */
-static __always_inline void sample_unknown(void)
+static __always_inline void sample_unknown(struct task_struct *task)
 {
-	if (!cfg_all || !procs_full || !compat_current_mm() || !filter_passes())
+	if (!cfg_all || !procs_full || !compat_current_mm(task) || !filter_passes())
 		return;
 	count(CONTEXT, PYBPF_COUNT_NO_ROOM);
 }
@@ -54,13 +54,13 @@ static __always_inline void sample_unknown(void)
  * Is the sample one of a wanted process whose interpreter is known? Else it is counted as what it is. Costs one look-up
  * where there is no Python.
  */
-static __always_inline bool sample_is_wanted(const struct pybpf_proc *proc)
+static __always_inline bool sample_is_wanted(const struct pybpf_proc *proc, struct task_struct *task)
 {
 	if (cfg_all && (proc->state == PYBPF_PROC_OTHER || proc->state == PYBPF_PROC_UNWANTED))
 		return false;
 	if (!filter_passes())
 		return false;
-	if (proc->state == PYBPF_PROC_READY && proc->mm == compat_current_mm()) {
+	if (proc->state == PYBPF_PROC_READY && proc->mm == compat_current_mm(task)) {
 		if (compat_memory_is_current())
 			return true;
 		count(CONTEXT, PYBPF_COUNT_UNREADABLE);
@@ -102,13 +102,28 @@ static __always_inline void take_source(struct scratch *s, void *ctx, enum sourc
 						      : compat_entry_registers(w->candidates, &w->stack_pointer);
 }
 
+/* Forgets the thread of this CPU's last sample, unless this one is of it and its states are those of one runtime. */
+static __always_inline void sample_thread(struct scratch *s, struct task_struct *task)
+{
+	__u64 start = compat_thread_start(task);
+
+	if (s->nr_runtimes == 1 && s->last.task == (__u64)task && s->last.start == start &&
+	    s->last.proc_id == s->walk.proc_id)
+		return;
+	s->last.task = s->nr_runtimes == 1 ? (__u64)task : 0;
+	s->last.start = start;
+	s->last.proc_id = s->walk.proc_id;
+	s->last.states.count = 0;
+}
+
 /*
  * Everything before the walk. Returns the scratch memory with the walk started, or NULL where the sample ends here,
  * counted if it is a wanted one.
  */
 static __always_inline struct scratch *sample_begin(void *ctx, enum source source, const struct pybpf_layout **layout)
 {
-	__u64 pid_tgid = compat_pid_tgid();
+	struct task_struct *task = compat_task();
+	__u64 pid_tgid = compat_pid_tgid(task);
 	__u32 tgid = pid_tgid >> 32;
 	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	const struct pybpf_layout *l;
@@ -116,12 +131,12 @@ static __always_inline struct scratch *sample_begin(void *ctx, enum source sourc
 	int begun;
 
 	if (!proc) {
-		sample_unknown();
+		sample_unknown(task);
 		return NULL;
 	}
-	if (!sample_is_wanted(proc))
+	if (!sample_is_wanted(proc, task))
 		return NULL;
-	if (compat_is_kernel_worker()) {
+	if (compat_is_kernel_worker(task)) {
 		count(CONTEXT, PYBPF_COUNT_NO_THREAD_STATE);
 		return NULL;
 	}
@@ -133,9 +148,10 @@ static __always_inline struct scratch *sample_begin(void *ctx, enum source sourc
 	}
 	s->walk.proc_id = proc->proc_id;
 	s->tid = (__u32)pid_tgid;
-	s->walk.thread_id = compat_thread_pointer();
+	s->walk.thread_id = compat_thread_pointer(task);
 	s->nr_runtimes = proc->nr_runtimes;
 	take_source(s, ctx, source);
+	sample_thread(s, task);
 	if (s->nr_runtimes > 1) {
 		begun = first_runtime(s, proc);
 		l = bpf_map_lookup_elem(&layouts, &s->layout);
@@ -181,7 +197,7 @@ static __always_inline void make_key(struct scratch *s, struct pybpf_count_key *
 	if (!cfg_threads)
 		return;
 	key->tid = s->tid;
-	key->tid_start_ms = (__u32)(compat_thread_start() / NS_PER_MS);
+	key->tid_start_ms = (__u32)(compat_thread_start(compat_task()) / NS_PER_MS);
 }
 
 static __always_inline void name_thread(const struct pybpf_count_key *key)

@@ -77,23 +77,30 @@ static __always_inline bool is_foreign(struct thread_cache *cache, const struct 
 static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_layout *l,
 					 const struct pybpf_runtime *runtime, __u32 index)
 {
+	struct walk_states *known = &s->last.states;
 	struct thread_cache *cache;
 	__u64 current = 0;
 
 	if (runtime->tstate_current)
 		compat_read_user(&current, sizeof(current), runtime->tstate_current);
-	cache = compat_thread_cache(index);
-	if (cache && cache->proc_id != s->walk.proc_id)
-		cache = NULL;
-	if (cache && !cache->states.count && thread_of(l, current) != s->walk.thread_id && is_foreign(cache, runtime))
-		return 0;
+	if (!known->count || s->nr_runtimes > 1) {
+		cache = compat_thread_cache(index);
+		if (cache && cache->proc_id != s->walk.proc_id)
+			cache = NULL;
+		if (cache && !cache->states.count && thread_of(l, current) != s->walk.thread_id &&
+		    is_foreign(cache, runtime))
+			return 0;
+		known->count = 0;
+		if (cache)
+			*known = cache->states;
+	}
 	s->runtime = index;
 	s->layout = runtime->layout;
 	s->current = current;
 	s->walk.interp_head = runtime->interp_head;
 	s->walk.code_type = runtime->code_type;
 	s->walk.nr_candidates = s->nr_registers;
-	walk_start(&s->walk, l, current, cache ? &cache->states : NULL);
+	walk_start(&s->walk, l, current, known);
 	return 1;
 }
 
@@ -104,6 +111,7 @@ static __always_inline void remember_thread(struct scratch *s)
 
 	if (s->walk.remembered || s->walk.result == WALK_UNREADABLE)
 		return;
+	s->last.states = s->walk.states;
 	cache = compat_thread_cache(s->runtime);
 	if (!cache)
 		return;

@@ -170,7 +170,8 @@ def test_deeper_than_is_kept(interpreter):
 @pytest.mark.parametrize("interpreter", interpreters())
 def test_deeper_than_tail_calls_reach(interpreter):
     """Without bpf_loop the root of such a stack is out of reach: its leaf is right, and it says so."""
-    depth = 60000
+    # From 3.11 on a step takes several frames: then it is the limit of any walk, 65,536, that is met.
+    depth = 60000 if interpreter.version < (3, 11) else 70000
     with running(interpreter, DEEP, depth) as target:
         run = harness.record(target.pid, *without("bpf_loop"), rate=199)
     stacks = [item for item in check_sums(run) if "dive" in names(item[0])]
