@@ -81,7 +81,8 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 		return cli_usage("-o %s: no format has that suffix; there are %s, and -f chooses one for any name",
 				 output->path, format_suffixes());
 	if (output->format->needs & OUTPUT_BINARY && !output->path && isatty(STDOUT_FILENO))
-		return cli_usage("-f %s: it is nothing for a terminal; give -o FILE, or send it to a file or a program",
+		return cli_usage("-f %s: a binary format, which is not written to a terminal; give -o FILE, or send it "
+				 "to a file or a program",
 				 output->format->name);
 	if (output->options.by_line && !output->format->by_line)
 		return cli_usage("--by=line: %s has no lines in place of functions; text and svg have",

@@ -26,8 +26,8 @@ extern const struct cli_option cli_output_path_options[], cli_output_format_opti
 void cli_print_format(const struct output_format *format, const char *help);
 
 /*
- * To be called after all options: without -f the path's suffix chooses, and `fallback` where there is no path. What is
- * nothing for a terminal is not written to one. Returns 0, or CLI_USAGE after one sentence on stderr.
+ * To be called after all options: without -f the path's suffix chooses, and `fallback` where there is no path. A
+ * binary format is not written to a terminal. Returns 0, or CLI_USAGE after one sentence on stderr.
  */
 int cli_output_choose(struct cli_output *output, const char *fallback);
 

@@ -35,7 +35,7 @@ struct diff_run {
 static const struct cli_example examples[] = {
 	{"pybpf diff before.pybpf after.pybpf", "a table of what changed"},
 	{"pybpf diff before.pybpf after.pybpf -o change.html", "a differential flame graph"},
-	{"pybpf diff before.pybpf after.pybpf --compare=time", "of two runs that do the same work to its end"},
+	{"pybpf diff before.pybpf after.pybpf --compare=time", "for two runs that do the same work"},
 	{0},
 };
 
@@ -136,13 +136,14 @@ static const struct cli_option options[] = {
 	 "time: CPU time of the whole run, for the same work",
 	 .take = cli_take_word, .offset = offsetof(struct diff_run, options.basis), .words = basis_words},
 	{"confidence", 0, "PERCENT",
-	 "the rest to 100 is how much of what is called a change may be chance (default " CLI_NUMBER(
+	 "the rest to 100 is the share of the named changes that may be chance (default " CLI_NUMBER(
 		 CONFIDENCE_DEFAULT) ")",
 	 .take = take_confidence},
 	{"tolerance", 0, "PERCENT",
-	 "by how much of itself a function may differ from run to run (default " CLI_NUMBER(TOLERANCE_DEFAULT) ")",
+	 "how far a function may differ from run to run, in percent of itself (default " CLI_NUMBER(
+		 TOLERANCE_DEFAULT) ")",
 	 .take = take_tolerance},
-	{"all-rows", 0, NULL, "also what is within the noise", .take = cli_take_flag,
+	{"all-rows", 0, NULL, "also list what is within the noise", .take = cli_take_flag,
 	 .offset = offsetof(struct diff_run, output.all)},
 	{"limit", 0, "N", "rows of each table (default " CLI_NUMBER(ROWS_DEFAULT) ")", .take = take_limit},
 	{"quiet", 'q', NULL, "no warnings", .take = cli_take_flag, .offset = offsetof(struct diff_run, quiet)},

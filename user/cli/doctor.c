@@ -29,7 +29,7 @@ int cli_doctor(int argc, char **argv)
 	const struct cli_option_group groups[] = {{"Options", options, &verbose}, {0}};
 	const struct cli_options command = {
 		.command = "pybpf doctor",
-		.about = "pybpf doctor says what this host offers, what will work, and what to change where not.",
+		.about = "pybpf doctor says what this host offers, what will work, and what to change.",
 		.examples = examples,
 		.usage = "  pybpf doctor [-v]\n",
 		.groups = groups,

@@ -49,7 +49,8 @@ static int take_under(const struct cli_option *option, const char *text, void *t
 	struct profile_edit *edit = target;
 
 	if (edit->under)
-		return cli_usage("--%s %s: there is one root, and it is %s already", option->name, text, edit->under);
+		return cli_usage("--%s %s: a report has one root, and --under %s was given already; give one of them",
+				 option->name, text, edit->under);
 	edit->under = text;
 	return *text ? 0 : cli_usage("--%s: it takes a function's name, and found nothing", option->name);
 }

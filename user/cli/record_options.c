@@ -227,7 +227,7 @@ static const struct cli_example examples[] = {
 	{"sudo pybpf -o app.folded -- python3 app.py", "start a program, sample it and its children to its end"},
 	{"sudo pybpf --as caller -- python3 app.py", "the same, run as you, not as root"},
 	{"sudo pybpf --all -d 30 -o monday.pybpf", "everything, saved"},
-	{"pybpf report monday.pybpf -o monday.html", "any format of what was saved, merged and filtered"},
+	{"pybpf report monday.pybpf -o monday.html", "any format of a saved profile, filtered"},
 	{"pybpf diff monday.pybpf tuesday.pybpf", "what grew or shrank beyond the noise"},
 	{"sudo pybpf ps", "the Python processes of the machine"},
 	{"sudo pybpf doctor", "what this host offers, and what to change"},
@@ -276,7 +276,7 @@ static int parse(struct cli_record_options *r, int argc, char **argv, bool *help
 		.notes =
 			"In folded stacks a frame is `qualname (package/module.py:LINE)`; in names and paths a "
 			"backslash is written \\\\, a semicolon \\x3b, and what is not plain text (control characters, "
-			"marks that turn the direction of writing, characters that take no room, bytes that are no "
+			"marks that turn the direction of writing, characters without width, bytes that are not "
 			"UTF-8) \\xNN.\n"
 			"Exit status: 0 done, 1 failed, 2 wrong command line; of `-- COMMAND`, the command's own (127 "
 			"not found, 126 not executable, 128 + N ended by signal N).",

@@ -21,7 +21,7 @@ static const struct cli_example examples[] = {
 	{"pybpf report app.pybpf -o app.html", "in a browser"},
 	{"pybpf report app.pybpf --under Server.run", "what happens in and above one function"},
 	{"pybpf report mon.pybpf tue.pybpf -o two.pybpf", "two runs as one"},
-	{"pybpf report app.pybpf --anonymize -o share.pybpf", "to be shown to others"},
+	{"pybpf report app.pybpf --anonymize -o share.pybpf", "to show to others"},
 	{0},
 };
 
@@ -77,7 +77,8 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 	const struct cli_options command = {
 		.command = "pybpf report",
 		.about = "pybpf report makes any format of saved profiles, which `pybpf record -o NAME.pybpf` writes, "
-			 "without sampling again. Several are added up. It needs no rights beyond reading the files.",
+			 "without sampling again. Several files are added up. It needs no rights beyond reading the "
+			 "files.",
 		.examples = examples,
 		.usage = "  pybpf report [options] FILE.pybpf...\n",
 		.groups = groups,
