@@ -12,7 +12,8 @@
 #include "base/procfs.h"
 #include "kernel/internal.h"
 
-static int libbpf_says(enum libbpf_print_level level, const char *fmt, va_list args)
+__attribute__((format(printf, 2, 0))) static int libbpf_says(enum libbpf_print_level level, const char *fmt,
+							     va_list args)
 {
 	(void)level;
 	log_vprintf_lines(LOG_DEBUG, fmt, args);
