@@ -171,7 +171,7 @@ static __always_inline int walk_has_frame(const struct walk *w, const struct pyb
  */
 static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 *at)
 {
-	__u64 window = l->frame_window, below = 0;
+	__u64 window = l->frame_window, page = frame & ~(__u64)WALK_PAGE_MASK, first = frame, below;
 
 	if (window > PYBPF_FRAME_WINDOW)
 		return -1;
@@ -179,14 +179,14 @@ static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_l
 		return 0;
 	if (l->position_kind == PYBPF_POS_INSTR_PTR) {
 		if (frame - w->datastack_chunk < w->datastack_top - w->datastack_chunk)
-			below = frame - w->datastack_chunk;
+			first = w->datastack_chunk;
 		else if (frame < w->chunk_base && w->chunk_base - frame < WALK_CHUNK)
-			below = WALK_CHUNK;
-		if (below > (frame & WALK_PAGE_MASK))
-			below = frame & WALK_PAGE_MASK;
-		if (below > WALK_CHUNK_MASK)
-			below = WALK_CHUNK_MASK & ~7;
+			first = page;
+		if (first < page)
+			first = page;
 	}
+	/* The mask is for verifiers that learn nothing from one register compared with another (before 6.8). */
+	below = (frame - first) & WALK_CHUNK_MASK;
 	w->chunk_base = frame - below;
 	w->chunk_size = below + window;
 	*at = (__u32)below;

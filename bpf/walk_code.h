@@ -71,7 +71,7 @@ static __always_inline int walk_code_begin(struct walk *w, const struct pybpf_la
 static __always_inline void walk_trust_codes(struct walk *w, const struct pybpf_layout *l)
 {
 	struct walk_guard *guard = &w->guards[walk_mix(w->proc_id, w->tstate_interp) & (WALK_GUARDS - 1)];
-	int is_known = w->proc_id && guard->proc_id == w->proc_id && guard->interp == w->tstate_interp;
+	int err, is_known = w->proc_id && guard->proc_id == w->proc_id && guard->interp == w->tstate_interp;
 
 	w->epoch = ++w->number;
 	w->next_interp = 0;
@@ -80,10 +80,14 @@ static __always_inline void walk_trust_codes(struct walk *w, const struct pybpf_
 		return;
 	if (!is_known && walk_read(w, &w->next_interp, sizeof(w->next_interp), w->tstate_interp + l->interp_next))
 		w->next_interp = WALK_SOME_INTERPRETER;
-	if (w->next_interp || !w->proc_id || !l->interp_code_guard || l->code_guard_size > sizeof(w->guard_count))
+	if (w->next_interp || !w->proc_id || !l->interp_code_guard)
 		return;
-	if (walk_read(w, &w->guard_count, l->code_guard_size, w->tstate_interp + l->interp_code_guard) ||
-	    (!w->guard_count && l->code_guard_size < sizeof(w->guard_count)))
+	/* Each size on its own: verifiers before 6.8 do not see the bounds of one that was read and checked. */
+	if (l->code_guard_size == sizeof(__u64))
+		err = walk_read(w, &w->guard_count, sizeof(__u64), w->tstate_interp + l->interp_code_guard);
+	else
+		err = walk_read(w, &w->guard_count, sizeof(__u32), w->tstate_interp + l->interp_code_guard);
+	if (err || (!w->guard_count && l->code_guard_size != sizeof(__u64)))
 		return;
 	if (is_known && guard->count == w->guard_count) {
 		w->epoch = guard->epoch;

@@ -26,6 +26,7 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 #define WALK_STEP_FRAMES 4
 /* Of the smallest pages. */
 #define WALK_PAGE_MASK 4095
+_Static_assert(WALK_PAGE_MASK <= WALK_CHUNK_MASK, "what is below a frame on its page fits the chunk");
 /* No PyThreadState of 3.11 or 3.12 is larger; the first cframe of its thread is inside. */
 #define WALK_TSTATE_SIZE 1024
 /* The evaluation loop's own frame on the C stack, where cframe and entry frame lie, is no larger. */

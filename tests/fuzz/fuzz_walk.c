@@ -30,6 +30,7 @@ static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr)
 		   is_inside(dst, size, w->read, sizeof(w->read)) ||
 		   is_inside(dst, size, &w->proof.outer_frame, sizeof(w->proof.outer_frame)) ||
 		   is_inside(dst, size, &w->next_interp, sizeof(w->next_interp)) ||
+		   is_inside(dst, size, &w->guard_count, sizeof(w->guard_count)) ||
 		   is_inside(dst, size, &w->proof.item, sizeof(w->proof.item)) || !is_inside(dst, 1, w, sizeof(*w)));
 	return source.read(source.source, addr, dst, size);
 }
@@ -53,6 +54,7 @@ static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t num
 	struct walk_stack stack;
 
 	w.thread_id = numbers[NUMBER_THREAD_ID];
+	w.proc_id = 1;
 	w.interp_head = numbers[NUMBER_INTERP_HEAD];
 	w.code_type = numbers[NUMBER_CODE_TYPE];
 	w.nr_candidates = registers % (WALK_CANDIDATES + 1);
