@@ -110,13 +110,20 @@ static bool write_value(const struct session_account *a, const struct entry *e, 
 
 uint64_t session_account_asked(const struct session_account *a)
 {
-#define ASKED_SHARE(name)       0
-#define LOST_SHARE(name)        a->counters[PYBPF_COUNT_##name]
-#define WITHOUT_SHARE(name)     a->counters[PYBPF_COUNT_##name]
-#define PYTHON_SHARE(name)      a->counters[PYBPF_COUNT_##name]
-#define INCOMPLETE_SHARE(name)  0
-#define SHARE(name, class, ...) +class##_SHARE(name)
-	return PYBPF_COUNTERS(SHARE);
+	/* Of each class of PYBPF_COUNTERS: is a sample in exactly one of its counters? */
+	enum {
+		ASKED_ADDS = 0,
+		LOST_ADDS = 1,
+		WITHOUT_ADDS = 1,
+		PYTHON_ADDS = 1,
+		INCOMPLETE_ADDS = 0
+	};
+	uint64_t asked = 0;
+
+#define ADD(name, class, ...) asked += class##_ADDS * a->counters[PYBPF_COUNT_##name];
+	PYBPF_COUNTERS(ADD)
+#undef ADD
+	return asked;
 }
 
 uint64_t session_account_lost(const struct session_account *a)
