@@ -237,6 +237,9 @@ static void lie_roots(struct worker *w)
 {
 	put_u64(frame_at(w, 0), world.l.frame_previous, number(deep_at(DEEP - PYBPF_MAX_FRAMES + CHAIN + 1)));
 	put_u64(code_at(ROOT), world.l.code_linetable, choose(w, 1 << 24));
+	/* An interpreter tells that code objects are others. */
+	if (world.l.interp_code_guard)
+		put_u64(interp_at(0), world.l.interp_code_guard, choose(w, 1 << 24));
 }
 
 static void lie_all(struct worker *w);
