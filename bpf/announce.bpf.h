@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What user space is sent, once: code objects with a copy of their names and lines, and stacks. */
+/* Records sent to user space: code objects, with copies of their names and lines, and stacks, once each; and times. */
 #ifndef PYBPF_ANNOUNCE_BPF_H
 #define PYBPF_ANNOUNCE_BPF_H
 
 #include "maps.bpf.h"
 
 /*
- * So much may wait in the ring buffer until user space looks by itself. To wake it is an interrupt more on the sampled
- * CPU and a switch to pybpf, in the program's time.
+ * Bytes that may wait in the ring buffer before user space is woken; it also polls by itself. A wake-up costs the
+ * sampled CPU a further interrupt and a switch to pybpf, in the program's time.
  */
 #define WAKE_BYTES (256 << 10)
 
@@ -18,9 +18,10 @@ static __always_inline long send(void *data, __u64 size)
 	return bpf_ringbuf_output(&events, data, size, waiting < WAKE_BYTES ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
 }
 
-/* Bytes of a string object that tell its shape (PyASCIIObject, with room for a tracing debug build). */
+/* Bytes of a string object's header, which holds length and kind (PyASCIIObject, with room for a tracing debug build).
+ */
 #define STRING_HEADER 64
-/* Copies a string object whole, or its first bytes, behind what the scratch holds already; returns the new end. */
+/* Appends a copy of a string object, or of its first bytes, at offset end of s->copies. Returns the new end. */
 static __always_inline __u32 copy_string(struct scratch *s, const struct pybpf_layout *l, enum pybpf_code_part part,
 					 __u64 addr, __u32 end)
 {
@@ -70,7 +71,7 @@ static __always_inline __u32 copy_lines(struct scratch *s, const struct pybpf_la
 	return end + (__u32)size;
 }
 
-/* Sends what is known of the code object of one frame, once in a run. Returns 1 when the ring buffer is full. */
+/* Sends the code object of one frame, unless it was sent already. Returns 1 when the ring buffer is full. */
 static __always_inline int announce_code(struct scratch *s, const struct pybpf_layout *l, __u32 i)
 {
 	const struct pybpf_frame *frame = &s->walk.frames[i & (PYBPF_MAX_FRAMES - 1)];
@@ -81,7 +82,7 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 	__u32 end = 0;
 	__u8 one = 1;
 
-	/* Most are known, and a look-up is cheaper than an update that fails. */
+	/* Most code objects are known, and a look-up is cheaper than a failing update. */
 	if (!told || frame->kind != PYBPF_FRAME_PYTHON || bpf_map_lookup_elem(told, &key) ||
 	    bpf_map_update_elem(told, &key, &one, BPF_NOEXIST))
 		return 0;
@@ -117,7 +118,7 @@ static __always_inline __u32 frames_kept(const struct scratch *s)
 	return depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
 }
 
-/* Sends the stack itself. Returns 1 when the ring buffer is full. */
+/* Sends the stack of the sample. Returns 1 when the ring buffer is full. */
 static __always_inline int send_stack(struct scratch *s)
 {
 	__u32 size = sizeof(s->walk.stack) + frames_kept(s) * sizeof(struct pybpf_frame);
@@ -133,7 +134,7 @@ static __always_inline int send_stack(struct scratch *s)
 	return send(&s->walk.stack, size) != 0;
 }
 
-/* Sends when the sample that is being counted was taken. Returns 1 when the ring buffer is full. */
+/* Sends the time of the sample that is being counted. Returns 1 when the ring buffer is full. */
 static __always_inline int send_time(__u32 sets, const struct pybpf_count_key *key)
 {
 	struct pybpf_time_event record = {

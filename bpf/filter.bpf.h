@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Whom the options let pass, beside which process it is: users and cgroups. */
+/* Filters of samples by user and by cgroup, in addition to the choice of processes. */
 #ifndef PYBPF_FILTER_BPF_H
 #define PYBPF_FILTER_BPF_H
 
 #include "maps.bpf.h"
 
-/* There is something in map users, in map cgroups; and, of each, something that is included: then all else is not. */
+/*
+ * Map users, map cgroups has entries; and some of them include: then a user or cgroup without an entry is excluded.
+ */
 const volatile bool cfg_users, cfg_cgroups, cfg_include_users, cfg_include_cgroups;
 
-/* Levels of cgroups that are looked at below the hierarchy's root: Kubernetes has 4 or 5. */
+/* Levels of cgroups that are checked, from the hierarchy's root down: Kubernetes has 4 or 5. */
 #define FILTER_LEVELS 16
 
 static __always_inline bool filter_user(void)
@@ -39,7 +41,7 @@ static __always_inline bool filter_cgroup(void)
 	return included;
 }
 
-/* Is the current thread one that the filters let pass? */
+/* Returns whether the filters let the current thread pass. */
 static __always_inline bool filter_passes(void)
 {
 	return (!cfg_users || filter_user()) && (!cfg_cgroups || filter_cgroup());

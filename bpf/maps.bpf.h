@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the programs keep: maps, and the working memory of a sample. */
+/* The maps of all programs, and the working memory of a sample. */
 #ifndef PYBPF_MAPS_BPF_H
 #define PYBPF_MAPS_BPF_H
 
 #include "compat.bpf.h"
 
 /* include/uapi/asm-generic/errno-base.h */
-#define E2BIG  7  /* what a full hash map answers */
+#define E2BIG  7  /* returned by a full hash map */
 #define ENOMEM 12 /* stack_count: user space has no room */
-#define EEXIST 17 /* what a hash map answers that has the key */
+#define EEXIST 17 /* returned by a hash map that has the key already */
 
-/* Sizes of the maps below that say 1 are set by user space. */
+/* User space sets the size of each map below that has max_entries 1. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -25,7 +25,7 @@ struct {
 	__type(value, struct pybpf_layout);
 } layouts SEC(".maps");
 
-/* The programs that user space has looked at. The least used ones give way: they are asked for again. */
+/* Files of programs that user space has looked at. The least recently used are evicted and looked at anew. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -33,7 +33,7 @@ struct {
 	__type(value, struct pybpf_file);
 } files SEC(".maps");
 
-/* Filters: of user IDs, and of cgroups, which hold for all below them. */
+/* Filters by user ID and by cgroup; that of a cgroup applies to all its descendants. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -49,9 +49,9 @@ struct {
 } cgroups SEC(".maps");
 
 /*
- * Samples by stack. This map and those that follow, down to the ring of events, are the sampler's: no other program may
- * write to them (see the table in compat.bpf.h). Preallocated, as maps of perf events must be before Linux 6.1. The
- * second ones are made for a run without end only.
+ * Samples by stack. This map and the following ones, down to the ring of events, belong to the sampler: no other
+ * program may write to them (see the table in compat.bpf.h). They are preallocated, as maps of perf events must be
+ * before Linux 6.1. The second set is used only for a run without end.
  */
 struct counts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -60,7 +60,7 @@ struct counts_map {
 	__type(value, struct pybpf_count);
 } counts SEC(".maps"), counts_2 SEC(".maps");
 
-/* Stacks that user space has been sent: who puts one here sends it, and removes it where that fails. */
+/* Stacks sent to user space: the program that adds one here sends it, and removes it if that fails. */
 struct stacks_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -68,7 +68,7 @@ struct stacks_map {
 	__type(value, __u8);
 } stacks SEC(".maps"), stacks_2 SEC(".maps");
 
-/* Code objects that user space has been told of. */
+/* Code objects sent to user space. */
 struct codes_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -76,7 +76,7 @@ struct codes_map {
 	__type(value, __u8);
 } codes SEC(".maps"), codes_2 SEC(".maps");
 
-/* By the number of the set; filled by user space where there are two. */
+/* Inner maps by the number of their set; filled by user space if there are two sets. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, PYBPF_SETS);
@@ -98,12 +98,12 @@ struct {
 	__array(values, struct codes_map);
 } codes_sets SEC(".maps");
 
-/* There are two sets; else nothing is spent on looking for the one. */
+/* There are two sets; else the maps are used without a look-up of the set. */
 const volatile bool cfg_rolling;
-/* Set by user space. */
+/* The sets that samples use, as in struct pybpf_event; set by user space. */
 volatile __u32 current_sets;
 
-/* To be called once in a sample: what it is counted in may not change on the way. */
+/* Returns the current sets. Called once per sample: a sample must not change its set halfway. */
 static __always_inline __u32 sets_now(void)
 {
 	return cfg_rolling ? current_sets : 0;
@@ -150,13 +150,13 @@ struct {
 	__uint(max_entries, 4096);
 } events SEC(".maps");
 
-/* What happens to processes: apart from the stacks, which can fill their buffer. */
+/* Events of processes, in a ring of their own because stacks can fill theirs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 } process_events SEC(".maps");
 
-/* Where user space attaches perf events that record what programs map; no program writes to it. */
+/* User space attaches perf events here that record executable mappings; no program writes to it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__type(key, __u32);
@@ -178,18 +178,18 @@ _Static_assert(PYBPF_COPY_STRING <= PYBPF_COPY_LINES, "the room behind the mask 
 /* The runtimes of a process that has several, while a thread's sample is taken: see runtimes.bpf.h. */
 struct runtime_turns {
 	struct pybpf_runtime of[PYBPF_MAX_RUNTIMES];
-	__u32 turn;     /* how many have had theirs */
-	__u32 first;    /* which one begins */
-	__u32 walked;   /* whose outcome the walk holds */
+	__u32 turn;     /* number of runtimes whose turn has come */
+	__u32 first;    /* index of the runtime that begins, modulo nr_runtimes */
+	__u32 walked;   /* index of the runtime whose outcome the walk holds */
 	__u32 again;    /* the best one is walked once more */
-	__u32 best;     /* whose stack is the innermost, so far */
+	__u32 best;     /* index of the runtime with the innermost stack so far */
 	__u32 rank;     /* enum runtime_rank: the best outcome so far */
-	__u64 run;      /* where on the C stack the best one's innermost run is, or 0 */
+	__u64 run;      /* address on the C stack of the best one's innermost run, or 0 */
 	__u32 attached; /* the thread is attached to the best one */
-	__u32 flags;    /* enum pybpf_stack_flags: what the others mean for its stack */
+	__u32 flags;    /* enum pybpf_stack_flags: flags that the others add to its stack */
 };
 
-/* The thread of a CPU's last sample, if its process has one runtime: its next one need not be looked up. */
+/* The thread of a CPU's last sample, if its process has one runtime: saves the look-up for its next sample. */
 struct last_thread {
 	__u64 task; /* address of its task_struct */
 	__u64 start;
@@ -197,26 +197,26 @@ struct last_thread {
 	struct walk_states states; /* count is 0 when they are to be looked up */
 };
 
-/* Working memory of one sample: one per CPU and enum pybpf_context, for no other one of those runs there meanwhile. */
+/* Working memory of a sample: one per CPU and enum pybpf_context, as programs of one context never nest on a CPU. */
 struct scratch {
 	struct walk walk;
 	struct last_thread last;
 	__u64 current; /* the thread state that holds the GIL, or 0 */
 	__u32 layout;
 	__u32 nr_runtimes;
-	__u32 runtime; /* that is being walked: index into pybpf_proc.runtimes */
+	__u32 runtime; /* the runtime being walked: index into pybpf_proc.runtimes */
 	__u32 nr_registers;
 	__u32 tid;
-	__u32 kind;                 /* enum pybpf_kind, where there are several */
-	__u64 value;                /* in the kind's unit, where it has values */
-	__u32 sets;                 /* that it is counted in */
+	__u32 kind;                 /* enum pybpf_kind; valid with cfg_cookies */
+	__u64 value;                /* in the kind's unit, if the kind has values */
+	__u32 sets;                 /* sets in which the sample is counted */
 	__u32 chain_calls;          /* tail calls that this sample has made */
-	struct runtime_turns turns; /* where nr_runtimes is more than 1 */
+	struct runtime_turns turns; /* valid if nr_runtimes is more than 1 */
 	struct pybpf_code_event code;
 	__u8 copies[COPY_MASK + 1 + PYBPF_COPY_LINES];
 };
 
-/* Possible CPUs. */
+/* Number of possible CPUs. */
 const volatile __u32 cfg_cpus;
 
 /* Too large for a per-CPU map (32 KiB, PCPU_MIN_UNIT_SIZE): an array with cfg_cpus elements for each context. */

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The life of processes: who was there, forked, executed, ended. A child of a Python, and a process of a program that
- * is known to have its interpreter in its file, are ready without user space's help; it is told of each that runs
- * Python, or may.
+ * Events of processes: found at the start, forked, executed, ended. A child of a Python process, and a process whose
+ * program is known to contain its interpreter, are ready without user space's help; user space gets an event of each
+ * process that runs Python, or may.
  *
- * Fields of an entry of map procs change only by putting a whole new entry in its place, so that a sample on another
- * CPU sees one or the other.
+ * An entry of map procs is only ever replaced as a whole, so that a sample on another CPU sees the old or the new
+ * entry.
  */
 #ifndef PYBPF_PROCESS_BPF_H
 #define PYBPF_PROCESS_BPF_H
 
 #include "filter.bpf.h"
 
-/* Every process is looked at, not only those that are in map procs already. */
+/* Every process is followed, not only those that are in map procs already. */
 const volatile bool cfg_all;
-/* Children of a process are wanted as it is. */
+/* Children of a wanted process are wanted, too. */
 const volatile bool cfg_follow;
-/* User space decides of each Python whether it is wanted. */
+/* User space decides whether each Python is wanted before it is sampled. */
 const volatile bool cfg_hold;
-/* pybpf itself, which is not among all. */
+/* PID of pybpf itself, which cfg_all does not include. */
 const volatile __u32 cfg_self;
 
-/* A process found no room in map procs. */
+/* Map procs had no room for a process. */
 bool procs_full;
 
-/* Events that found no room in process_events: user space then goes through map procs. */
+/* Events for which process_events had no room: user space then goes through map procs. */
 __u64 process_events_lost;
 
 /*
- * Numbers for pybpf_proc.proc_id: each CPU counts on its own, for an atomic addition that returns a value is no
- * instruction of 5.10's; and each program on its own, for since 7.0 (a46023d5616e) one may be preempted by the other,
- * though not by itself (05b24ff9b2cf). They have 64 bits: of 32, what the CPUs leave for counting is used up within
- * days of --all.
+ * Numbers for pybpf_proc.proc_id. Each CPU has its own counter, as Linux 5.10 has no atomic addition that returns a
+ * value; and each program has its own, as since 7.0 (a46023d5616e) one may be preempted by the other, though not by
+ * itself (05b24ff9b2cf). They have 64 bits: of 32 bits, the part that the CPU's number leaves for the count would be
+ * used up within days of --all.
  */
 enum proc_id_row {
 	PROC_IDS_FORKED,
@@ -46,7 +46,8 @@ struct {
 	__type(value, __u64);
 } proc_ids SEC(".maps");
 
-/* A row of a CPU has the numbers of its own place modulo all rows, of which process_find has the last. */
+/* Each row of each CPU gives numbers that equal its place modulo the number of places; process_find has the last place.
+ */
 __u64 found_ids;
 
 static __always_inline __u64 new_proc_id(__u32 row)
@@ -76,7 +77,7 @@ static __always_inline void describe(struct pybpf_process_event *event, enum pyb
 	BPF_CORE_READ_INTO(&event->comm, task, group_leader, comm);
 }
 
-/* Returns 0 when user space will hear of it. */
+/* Sends the event to user space. Returns 0, or negative errno after counting it as lost. */
 static __always_inline long tell(struct pybpf_process_event *event)
 {
 	long err = bpf_ringbuf_output(&process_events, event, sizeof(*event), BPF_RB_FORCE_WAKEUP);
@@ -86,7 +87,7 @@ static __always_inline long tell(struct pybpf_process_event *event)
 	return err;
 }
 
-/* Is user space to hear of a process in this state? Of those that it asked for by PID it hears all. */
+/* Returns whether user space gets events of a process in this state; it gets all of those asked for by PID. */
 static __always_inline bool worth_telling(const struct pybpf_proc *proc)
 {
 	return !cfg_all || proc->state == PYBPF_PROC_UNDECIDED || proc->state == PYBPF_PROC_READY;
@@ -108,7 +109,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	struct pybpf_process_event event = {};
 	struct pybpf_proc *known, proc = {};
 
-	/* Neither threads nor the kernel's own. */
+	/* Ignores new threads and kernel threads. */
 	if (child->pid != child->tgid || !child->mm)
 		return 0;
 	parent_tgid = compat_task_tgid(parent);
@@ -116,7 +117,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	known = bpf_map_lookup_elem(&procs, &parent_tgid);
 	if (!tgid || parent_tgid == cfg_self || (known ? !cfg_all && !cfg_follow : !cfg_all))
 		return 0;
-	/* An answer for the program before an exec may have replaced the parent's entry: then it holds for neither. */
+	/* An answer for the program before an exec may have replaced the parent's entry, which is then not valid. */
 	if (known && known->mm == (__u64)parent->mm) {
 		proc = *known;
 		event.other_id = known->proc_id;
@@ -127,7 +128,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	proc.start = compat_start(child);
 	proc.proc_id = new_proc_id(PROC_IDS_FORKED);
 	proc.told = worth_telling(&proc);
-	/* User space may have claimed a command's process that it has just forked. */
+	/* BPF_ANY, as user space may already have claimed the process of a command that it has just forked. */
 	if (put_process(tgid, &proc, BPF_ANY) || !proc.told)
 		return 0;
 	describe(&event, PYBPF_PROCESS_FORKED, child, tgid, &proc);
@@ -136,7 +137,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	return 0;
 }
 
-/* The key of the program that mm runs. */
+/* Fills *key with the file of the program that mm runs. */
 static __always_inline void file_key(struct pybpf_file_key *key, struct mm_struct *mm)
 {
 	struct inode *inode = BPF_CORE_READ(mm, exe_file, f_inode);
@@ -147,7 +148,7 @@ static __always_inline void file_key(struct pybpf_file_key *key, struct mm_struc
 	key->pad = 0;
 }
 
-/* What a program is by its file. */
+/* Sets the state of a program, and the addresses of its Python, from what is known about its file. */
 static __always_inline void begin_program(struct pybpf_proc *proc, const struct pybpf_file *file, struct mm_struct *mm)
 {
 	__u64 bias;
@@ -165,7 +166,7 @@ static __always_inline void begin_program(struct pybpf_proc *proc, const struct 
 	proc->state = cfg_hold ? PYBPF_PROC_UNDECIDED : PYBPF_PROC_READY;
 }
 
-/* The process has become another program. Its mm is new by now, and that of the map's entry is another one. */
+/* The process has executed another program: task->mm is already the new one, while the map's entry has the old one. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_binprm *binary)
 {
@@ -185,7 +186,8 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 	proc.mm = (__u64)mm;
 	proc.start = compat_start(task);
 	proc.proc_id = new_proc_id(PROC_IDS_EXECED);
-	/* Who knows the program before is told of this one, whatever it is, and then of its end. */
+	/* If user space knows the program before the exec, it gets the events of this one, in any state, and of its
+	 * end. */
 	proc.told = worth_telling(&proc) || (known && known->told);
 	if (put_process(tgid, &proc, BPF_ANY) || !proc.told)
 		return 0;
@@ -196,7 +198,9 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 	return 0;
 }
 
-/* What all threads of a process have run, once it ends with this one: those before are summed up when they are freed.
+/*
+ * Returns the CPU time of all threads of a process whose last thread this is, in ns: the kernel adds that of earlier
+ * threads to sum_sched_runtime when they are freed.
  */
 static __always_inline __u64 cpu_time(struct task_struct *task)
 {
@@ -230,7 +234,7 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	return 0;
 }
 
-/* Before the tracepoints tell: fills in the processes that there are, and writes an event for each. */
+/* Adds the processes that exist already to map procs, and writes an event for each. */
 SEC("iter/task")
 int process_find(struct bpf_iter__task *ctx)
 {
@@ -239,7 +243,7 @@ int process_find(struct bpf_iter__task *ctx)
 	struct pybpf_proc *known, proc = {};
 	__u32 tgid;
 
-	/* A leader can have ended before its threads: then one of those stands for the process. */
+	/* A leader can have ended before its threads: then another thread represents the process. */
 	if (!task || !task->mm)
 		return 0;
 	tgid = compat_task_tgid(task);
@@ -255,11 +259,11 @@ int process_find(struct bpf_iter__task *ctx)
 		return 0;
 	file_key(&event.file, task->mm);
 	describe(&event, PYBPF_PROCESS_FOUND, task, tgid, &proc);
-	/* The filters look at the current thread, which is pybpf here: they decide at a sample. */
+	/* The filters check the current thread, which is pybpf here: they are applied to samples later. */
 	event.wanted = !cfg_users && !cfg_cgroups;
 	if (!bpf_seq_write(ctx->meta->seq, &event, sizeof(event)))
 		return 0;
-	/* There was no room: the kernel empties its buffer and comes here again. */
+	/* The buffer is full: the kernel empties it and calls the program for this task once more. */
 	proc.state = PYBPF_PROC_CLAIMED;
 	bpf_map_update_elem(&procs, &tgid, &proc, BPF_EXIST);
 	return 0;

@@ -9,25 +9,25 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Threads are told apart in the counts. */
+/* Counts are kept per thread. */
 const volatile bool cfg_threads;
-/* The time of each sample is told. */
+/* The time of each sample is sent. */
 const volatile bool cfg_times;
 
-/* Set by user space when its memory is used up: stacks that it has not seen are lost from then on. */
+/* Set by user space when its memory is used up: stacks not known yet are lost while it is set. */
 bool memory_full;
-/* When the first sample with Python frames was counted, CLOCK_MONOTONIC nanoseconds; 0: none yet. */
+/* CLOCK_MONOTONIC time of the first counted sample with Python frames, in ns; 0: no such sample yet. */
 __u64 first_sample_ns;
 
 #define NS_PER_MS 1000000
 
-/* Of all programs in this file. */
+/* The context of all programs in this file. */
 #define CONTEXT PYBPF_CONTEXT_EVENT
 
-/* Puts a sample where user space finds it once it knows what the process is. */
+/* Counts a sample of an undecided process, for user space to classify once it knows what the process is. */
 static __always_inline void count_undecided(const struct pybpf_proc *proc)
 {
-	/* Whatever it was a sample of: it is counted as one. */
+	/* The sample counts as 1, whatever its kind. */
 	struct pybpf_count_key key = {.stack_id = PYBPF_STACK_ID_UNDECIDED, .proc_id = proc->proc_id};
 	void *map = counts_of(sets_now());
 	struct pybpf_count *seen;
@@ -42,7 +42,7 @@ static __always_inline void count_undecided(const struct pybpf_proc *proc)
 		count(CONTEXT, PYBPF_COUNT_TABLE_FULL);
 }
 
-/* A process that is not in map procs. Kernel threads never are. */
+/* Counts a sample of a process that is not in map procs because the map is full. Kernel threads are never in it. */
 static __always_inline void sample_unknown(struct task_struct *task)
 {
 	if (!cfg_all || !procs_full || !compat_current_mm(task) || !filter_passes())
@@ -51,8 +51,8 @@ static __always_inline void sample_unknown(struct task_struct *task)
 }
 
 /*
- * Is the sample one of a wanted process whose interpreter is known? Else it is counted as what it is. Costs one look-up
- * where there is no Python.
+ * Returns whether the sample is of a wanted process whose interpreter is known; otherwise counts why not, if the
+ * process is wanted. A process without Python costs one look-up.
  */
 static __always_inline bool sample_is_wanted(const struct pybpf_proc *proc, struct task_struct *task)
 {
@@ -73,13 +73,13 @@ static __always_inline bool sample_is_wanted(const struct pybpf_proc *proc, stru
 	return false;
 }
 
-/* What a program is started by, and what its context is. */
+/* The event that starts a program, and the type of its context. */
 enum source {
 	SOURCE_PERF_EVENT, /* struct bpf_perf_event_data */
-	SOURCE_TRACEPOINT, /* of no use: a tracepoint's fields */
+	SOURCE_TRACEPOINT, /* the tracepoint's fields, which are not used */
 };
 
-/* Of one kind the verifier knows which, and leaves out what is for others. */
+/* With a single kind cfg_kind is a constant, and the verifier removes the code for other kinds. */
 static __always_inline __u32 kind_of(const struct scratch *s)
 {
 	return cfg_cookies ? s->kind : cfg_kind;
@@ -102,7 +102,7 @@ static __always_inline void take_source(struct scratch *s, void *ctx, enum sourc
 						      : compat_entry_registers(w->candidates, &w->stack_pointer);
 }
 
-/* Forgets the thread of this CPU's last sample, unless this one is of it and its states are those of one runtime. */
+/* Forgets the thread of this CPU's last sample, unless this sample is of the same thread and of a single runtime. */
 static __always_inline void sample_thread(struct scratch *s, struct task_struct *task)
 {
 	__u64 start = compat_thread_start(task);
@@ -117,8 +117,8 @@ static __always_inline void sample_thread(struct scratch *s, struct task_struct 
 }
 
 /*
- * Everything before the walk. Returns the scratch memory with the walk started, or NULL where the sample ends here,
- * counted if it is a wanted one.
+ * Does everything before the walk. Returns the scratch memory with the walk started, or NULL if the sample ends here;
+ * it is then counted if it was wanted.
  */
 static __always_inline struct scratch *sample_begin(void *ctx, enum source source, const struct pybpf_layout **layout)
 {
@@ -168,7 +168,7 @@ static __always_inline struct scratch *sample_begin(void *ctx, enum source sourc
 	return s;
 }
 
-/* What has become of a sample whose walk is finished; PYTHON where it has a stack. */
+/* Returns the counter for a sample whose walk is finished; PYBPF_COUNT_PYTHON if it has a stack. */
 static __always_inline enum pybpf_counter classify(const struct walk *w)
 {
 	if (w->result == WALK_NO_INTERPRETER)
@@ -209,7 +209,7 @@ static __always_inline void name_thread(const struct pybpf_count_key *key)
 	bpf_map_update_elem(&thread_names, &thread, &name, BPF_ANY);
 }
 
-/* Counts a sample that is in map counts by now. */
+/* Raises the counters of a sample that has been added to map counts. */
 static __always_inline void count_python(const struct walk *w, int untimed)
 {
 	struct pybpf_counters *c = counters_get(CONTEXT);
@@ -237,8 +237,8 @@ static __always_inline void count_python(const struct walk *w, int untimed)
 }
 
 /*
- * Counts the finished walk. Returns 1 when its stack has to be sent now: this caller, and no other on any CPU, is to
- * announce its code objects, send it, and call stack_unsent if that fails.
+ * Counts the finished walk. Returns 1 when its stack has to be sent now: then this caller, and no other one on any CPU,
+ * announces its code objects, sends it, and calls stack_unsent if that fails.
  */
 static __always_inline int sample_count(struct scratch *s)
 {
@@ -270,7 +270,7 @@ static __always_inline int sample_count(struct scratch *s)
 	return send;
 }
 
-/* bpf_loop (Linux 5.17, e6f2dd0f8067): the whole sample in one program. */
+/* With bpf_loop (Linux 5.17, e6f2dd0f8067), one program takes the whole sample. */
 
 struct loop_context {
 	struct scratch *s;
@@ -323,8 +323,8 @@ int sample_loop(void *ctx)
 }
 
 /*
- * perf runs its tracepoints' programs one at a time on a CPU together with those of its events (bpf_prog_active in
- * trace_call_bpf()): what holds for samples holds for these.
+ * Programs on perf's tracepoints and on perf events exclude each other on a CPU (bpf_prog_active in trace_call_bpf()),
+ * so both may use the same context.
  */
 SEC("?tracepoint")
 int sample_tracepoint(void *ctx)
@@ -333,9 +333,9 @@ int sample_tracepoint(void *ctx)
 }
 
 /*
- * Before that: a bounded loop, then a tail call to the same program, of which the kernel allows 33
- * (MAX_TAIL_CALL_CNT). What the loops call are global functions: the verifier looks at those once and not at every
- * turn (5.6, 51c39bb1d5d1). User space fills the map.
+ * Without bpf_loop: a bounded loop, then a tail call to the same program; the kernel allows 33 tail calls
+ * (MAX_TAIL_CALL_CNT). The loops call global functions, which the verifier checks once and not in every iteration
+ * (5.6, 51c39bb1d5d1). User space fills the map.
  */
 #define CHAIN_STEPS     1024
 #define CHAIN_CALLS     31
@@ -354,7 +354,7 @@ static __always_inline int chain_next(void *ctx, __u32 program)
 	return 0;
 }
 
-/* The scratch memory and the layout of the sample under way; NULL for none. */
+/* Returns the scratch memory of the current sample, and its layout in *l; NULL if either is missing. */
 static __always_inline struct scratch *chain_get(const struct pybpf_layout **l)
 {
 	struct scratch *s = scratch_get(CONTEXT);
@@ -404,7 +404,7 @@ int chain_walk(void *ctx)
 	}
 	if (++s->chain_calls < CHAIN_CALLS)
 		return chain_next(ctx, PYBPF_CHAIN_WALK);
-	/* As walk_end has it: what the thread state leads to is true as far as it goes. */
+	/* As in walk_end: frames reached from the thread state are correct even if the walk did not reach the root. */
 	if (s->walk.phase == WALK_FRAME && s->walk.attempt == WALK_FIRST && !s->walk.place && !s->walk.unproved &&
 	    s->nr_runtimes < 2)
 		s->walk.stack.flags |= PYBPF_STACK_NO_ROOT;

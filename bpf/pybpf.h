@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Everything that both sides speak: layouts, map keys and values, ring buffer records, counters. */
+/* Types and constants shared by the BPF programs and user space: layouts, map keys and values, ring buffer records,
+ * counters. */
 #ifndef PYBPF_H
 #define PYBPF_H
 
@@ -26,7 +27,7 @@
 /* An offset that this Python does not have. */
 #define PYBPF_NO_OFFSET 0xffff
 
-/* How a frame says where it is. */
+/* How a frame stores its position. */
 enum pybpf_position_kind {
 	PYBPF_POS_LASTI = 1, /* f_lasti, an int: bytes to 3.9, code units in 3.10 */
 	PYBPF_POS_INSTR_PTR, /* a pointer into the code object: prev_instr 3.11-3.12, instr_ptr 3.13+ */
@@ -144,8 +145,8 @@ struct pybpf_runtime {
 };
 
 /*
- * What one process is to the kernel side; key of map procs: its tgid in pybpf's PID namespace. Holds for one program of
- * one process: for this start time and this mm.
+ * Value of map procs: the kernel side's entry of a process. Key: its tgid in pybpf's PID namespace. Valid for one
+ * program of one process: for this start time and this mm.
  */
 struct pybpf_proc {
 	struct pybpf_runtime runtimes[PYBPF_MAX_RUNTIMES]; /* an index keeps its layout as long as proc_id holds */
@@ -161,7 +162,7 @@ _Static_assert(sizeof(struct pybpf_proc) == 168, "pybpf_proc has no hidden paddi
 
 enum pybpf_proc_state {
 	PYBPF_PROC_CLAIMED = 1, /* user space asks for this process: process_find fills it in */
-	PYBPF_PROC_UNDECIDED,   /* user space has not found out yet what it is */
+	PYBPF_PROC_UNDECIDED,   /* user space does not know yet whether it runs Python */
 	PYBPF_PROC_READY,
 	PYBPF_PROC_OTHER,    /* it runs a program without an interpreter, so far */
 	PYBPF_PROC_UNWANTED, /* a Python that is not to be sampled */
@@ -175,7 +176,7 @@ struct pybpf_file_key {
 	__u32 pad;
 };
 
-/* What is known of a program by its file. Addresses as linked. */
+/* Value of map files: the kind of a program, and where its Python is. Addresses as linked. */
 struct pybpf_file {
 	__u64 code_start; /* of its first executable segment: mm_struct.start_code less the load bias */
 	__u64 interp_head, tstate_current, code_type;
@@ -206,7 +207,7 @@ struct pybpf_frame {
 			__u64 kind : 7;  /* enum pybpf_frame_kind */
 			__u64 entry : 1; /* C code called it: it is the first of a run of the evaluation loop */
 		};
-		__u64 word; /* all of them */
+		__u64 word; /* the three fields above as one word */
 	};
 	__u32 sig;      /* tells it from another that later lives at the same address (walk_code_signature) */
 	__s32 position; /* f_lasti, or bytes from the code object's start to the instruction */
@@ -215,7 +216,7 @@ _Static_assert(sizeof(struct pybpf_frame) == 16, "pybpf_frame has no hidden padd
 #define PYBPF_FRAME_KIND(kind)   ((__u64)(kind) << 56)
 #define PYBPF_FRAME_ENTRY(entry) ((__u64)(entry) << 63)
 
-/* The bit of a signature that says that the code object's texts are in it: user space makes the same one. */
+/* Bit of a signature that includes the code object's texts: user space computes the same signature. */
 #define PYBPF_SIG_TEXTS 1u
 
 /* A frame whose position is not known: it is printed without a line. */
@@ -241,12 +242,13 @@ enum pybpf_event_type {
 
 struct pybpf_event {
 	__u16 type;   /* enum pybpf_event_type */
-	__u8 runtime; /* that a stack or a code object is of: index into pybpf_proc.runtimes */
-	__u8 sets;    /* that its sample was counted in, see PYBPF_SETS */
+	__u8 runtime; /* runtime of the stack or code object: index into pybpf_proc.runtimes */
+	__u8 sets;    /* sets in which its sample was counted, see PYBPF_SETS */
 	__u32 size;   /* of the whole record */
 };
 
-/* With which rights a thread opens files (struct cred): its user and group as the first user namespace calls them. */
+/* Rights with which a thread opens files (struct cred): its user and group as numbered in the initial user namespace.
+ */
 struct pybpf_rights {
 	__u32 fsuid, fsgid;
 	__u64 capabilities; /* effective, in the thread's own user namespace */
@@ -263,7 +265,7 @@ struct pybpf_stack_event {
 };
 _Static_assert(sizeof(struct pybpf_stack_event) == 48, "pybpf_stack_event has no hidden padding");
 
-/* What was counted. */
+/* The unit of a count. */
 enum pybpf_kind {
 	PYBPF_KIND_CPU,    /* samples of threads that run; they have no values: each is worth the same */
 	PYBPF_KIND_EVENTS, /* something that happens in a thread; the value is how often, of which some are counted */
@@ -283,15 +285,15 @@ _Static_assert(sizeof(struct pybpf_count_key) == 32, "pybpf_count_key has no hid
 
 /* Value of map counts. */
 struct pybpf_count {
-	__u64 count; /* how often it was met */
+	__u64 count; /* number of samples */
 	__u64 value; /* the sum of what each time was worth, in the kind's unit; 0 where the kind has no values */
 };
 
 /*
- * The maps that samples are counted in, and those that say which stacks and code objects user space knows, are there
- * twice in a run without end: samples go to one set of each while user space takes and empties the other. Which ones is
- * said by one word, a set's number in each bit. The second set of what user space knows is a new generation: stacks and
- * code objects are sent anew, and what is not met any more is forgotten.
+ * In a run without end, the map of counts, and the maps of the stacks and code objects that user space knows, exist
+ * twice: samples use one set of each while user space takes and empties the other. One word names the sets in use, with
+ * a set's number in each bit. The second set of known objects is a new generation: stacks and code objects are sent
+ * anew, and those that are not met any more are forgotten.
  */
 #define PYBPF_SETS               2
 #define PYBPF_COUNTS_SET(sets)   ((sets)&1)
@@ -349,7 +351,7 @@ enum pybpf_process_what {
 	PYBPF_PROCESS_EXITED,
 };
 
-/* What happened to a process. */
+/* An event of a process: found, forked, executed or ended. */
 struct pybpf_process_event {
 	__u32 what; /* enum pybpf_process_what */
 	__u32 tgid;
@@ -361,7 +363,7 @@ struct pybpf_process_event {
 	__u64 other_id;
 	__u64 mm;                   /* as in struct pybpf_proc */
 	__u64 start;                /* clock ticks since boot */
-	__u64 cpu_ns;               /* PYBPF_PROCESS_EXITED: what its threads ran */
+	__u64 cpu_ns;               /* PYBPF_PROCESS_EXITED: CPU time of its threads */
 	struct pybpf_file_key file; /* the program's */
 	__u32 kind;                 /* enum pybpf_file_kind, 0 where the kernel does not know the file */
 	__u32 pad;
@@ -370,18 +372,18 @@ struct pybpf_process_event {
 _Static_assert(sizeof(struct pybpf_process_event) == 112, "pybpf_process_event has no hidden padding");
 
 /*
- * Samples in a process of which it is not known yet what it is are counted under this stack_id: user space finds out
- * later whether they were of a Python.
+ * Samples of an undecided process are counted under this stack_id: user space finds out later whether they were of a
+ * Python.
  */
 #define PYBPF_STACK_ID_UNDECIDED 0
 
-/* What a filter says to a user or a cgroup; values of maps users and cgroups. */
+/* A filter's verdict on a user or a cgroup; values of maps users and cgroups. */
 enum pybpf_filter {
 	PYBPF_FILTER_INCLUDE = 1,
 	PYBPF_FILTER_EXCLUDE,
 };
 
-/* Where kernels without bpf_loop find the parts of the sampler in map chain. */
+/* Indices in map chain of the parts of the sampler, for kernels without bpf_loop. */
 enum pybpf_chain {
 	PYBPF_CHAIN_WALK,
 	PYBPF_CHAIN_FINISH,
@@ -400,7 +402,7 @@ struct pybpf_thread_name {
 	char comm[16];
 };
 
-/* No read of user memory is longer. */
+/* Longest read of user memory, bytes. */
 #define PYBPF_READ_MAX PYBPF_COPY_LINES
 _Static_assert(PYBPF_COPY_STRING <= PYBPF_READ_MAX, "copies are read at once");
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * One thread and the Pythons of its process. Most processes have one. Where there are several, a thread can be in more
- * than one at once: a function of one calls C code that calls a function of another. All of them are walked, and the
- * stack that counts is the innermost: the one whose innermost run of the evaluation loop lies lowest on the C stack.
+ * Walks one thread in the Pythons of its process. Most processes have one Python. If there are several, a thread can be
+ * in more than one at once: a function of one calls C code that calls a function of another. All of them are walked,
+ * and the sample counts the innermost stack: the one whose innermost run of the evaluation loop lies lowest on the C
+ * stack.
  */
 #ifndef PYBPF_RUNTIMES_BPF_H
 #define PYBPF_RUNTIMES_BPF_H
 
 #include "maps.bpf.h"
 
-/* Has the runtime an interpreter? */
+/* Returns whether the runtime has an interpreter. */
 static __always_inline bool is_running(const struct pybpf_runtime *runtime)
 {
 	__u64 interp = 0;
@@ -18,7 +19,7 @@ static __always_inline bool is_running(const struct pybpf_runtime *runtime)
 	return interp;
 }
 
-/* The thread that a thread state is of. */
+/* Returns the thread that a thread state belongs to. */
 static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstate)
 {
 	__u64 thread = 0;
@@ -32,11 +33,11 @@ static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstat
 #define WATCHED_INTERPRETERS 16
 
 /*
- * A number that differs once an interpreter or a thread state has been made; 0 for not known. Lists have the newest
- * thread state first. Where it was may be the next one, of the same thread: from 3.11 on the word before the list's
- * head, threads.next_unique_id, tells them apart. A thread state is in the list before its thread runs, and says whose
- * it is only when that has begun. A function of its own, not static, with numbers for arguments (kernel 5.6): so the
- * verifier goes through it once, and not again for each way that leads to it.
+ * Returns a hash that changes when an interpreter or a thread state is made; 0 if it is not known. Lists have the
+ * newest thread state first. The next one, of the same thread, may be at the same address: from 3.11 on the word before
+ * the list's head, threads.next_unique_id, tells them apart. A thread state is in the list before its thread runs, and
+ * names its thread only when that has begun. A global function with numbers for arguments (kernel 5.6), so that the
+ * verifier checks it once, and not for each path that leads to it.
  */
 __noinline __u64 thread_lists(__u32 layout, __u64 interp_head)
 {
@@ -60,10 +61,10 @@ __noinline __u64 thread_lists(__u32 layout, __u64 interp_head)
 	return 0;
 }
 
-/* A thread that was found to be no Python thread is looked at again after so many samples, whatever is seen. */
+/* Samples after which a thread that was found to be no Python thread is searched for anew in any case. */
 #define NEGATIVE_AGE 64
 
-/* An earlier search found that this is no Python thread, and that is still so. */
+/* Returns whether an earlier search found that this is no Python thread, and its result is still valid. */
 static __always_inline bool is_foreign(struct thread_cache *cache, const struct pybpf_runtime *runtime)
 {
 	return cache->lists && ++cache->age < NEGATIVE_AGE &&
@@ -71,8 +72,8 @@ static __always_inline bool is_foreign(struct thread_cache *cache, const struct 
 }
 
 /*
- * Begins the walk of the current thread in a runtime. Returns 0, and leaves the walk as it is, where the thread is
- * known to have no thread state there.
+ * Begins the walk of the current thread in a runtime. Returns 0, and leaves the walk unchanged, if the thread is
+ * known to have no thread state in it.
  */
 static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_layout *l,
 					 const struct pybpf_runtime *runtime, __u32 index)
@@ -104,7 +105,7 @@ static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_l
 	return 1;
 }
 
-/* What the walk found out about the thread helps its next samples. */
+/* Caches what the walk found out about the thread, for its next samples. */
 static __always_inline void remember_thread(struct scratch *s)
 {
 	struct thread_cache *cache;
@@ -121,7 +122,7 @@ static __always_inline void remember_thread(struct scratch *s)
 	cache->age = 0;
 }
 
-/* What a runtime's walk says of the thread: more is better. */
+/* Outcomes of a runtime's walk for the thread: a greater one is better. */
 enum runtime_rank {
 	RUNTIME_NO_INTERPRETER,
 	RUNTIME_NO_THREAD_STATE,
@@ -144,8 +145,8 @@ static __always_inline enum runtime_rank rank_of(const struct walk *w)
 }
 
 /*
- * Compares what the walk holds with the best outcome so far. Where a run lies on the C stack is known from 3.10 on:
- * without it the Python that the thread is attached to is taken, and the stack says that the other may be what runs.
+ * Compares the walk's outcome with the best one so far. The place of a run on the C stack is known from Python 3.10 on;
+ * without it the Python that the thread is attached to is taken, and the stack is flagged, as the other may be running.
  */
 static __always_inline void judge_runtime(struct scratch *s)
 {
@@ -173,7 +174,7 @@ static __always_inline void judge_runtime(struct scratch *s)
 	turns->attached = attached;
 }
 
-/* All have had their turn, and the walk holds the best one's stack or none does: the walk gets the outcome of all. */
+/* Sets the outcome of the walk after all turns; the walk holds the best runtime's stack, unless no runtime has one. */
 static __always_inline void settle_runtimes(struct scratch *s)
 {
 	const struct runtime_turns *turns = &s->turns;
@@ -197,7 +198,8 @@ static __always_inline int begin_turn(struct scratch *s, __u32 index)
 	const struct pybpf_runtime *runtime = &s->turns.of[index & (PYBPF_MAX_RUNTIMES - 1)];
 	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &runtime->layout);
 
-	/* A library that is there and not used, as a rule because an extension module was linked with it, has none. */
+	/* A library that is mapped but not used, as a rule as an extension module was linked with it, has no
+	 * interpreter. */
 	if (!l || runtime->refused || !is_running(runtime))
 		return 0;
 	if (begin_runtime(s, l, runtime, index)) {
@@ -210,8 +212,9 @@ static __always_inline int begin_turn(struct scratch *s, __u32 index)
 }
 
 /*
- * A walk is done, or none has begun. Returns 1 when another one has to be done, with s->layout; 0 when the walk holds
- * the outcome. The one whose stack was taken at the thread's last sample comes last: then its stack is there already.
+ * Called before the first walk and after each. Returns 1 when another walk has to be done, with s->layout; 0 when the
+ * walk holds the outcome. The runtime whose stack was taken at the thread's last sample comes last, as the walk then
+ * holds its stack already if it is the best one.
  */
 static __noinline int next_runtime(struct scratch *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What is remembered of a thread from one walk to the next. */
+/* The thread states that a walk remembers for the next walk of the same thread. */
 #ifndef PYBPF_WALK_STATES_H
 #define PYBPF_WALK_STATES_H
 
@@ -9,7 +9,7 @@
 #define WALK_STATES 4
 _Static_assert((WALK_STATES & (WALK_STATES - 1)) == 0, "places are masked");
 
-/* What a walk found out about the thread: helps the next one. */
+/* The result of one walk's search for the thread's states, for its next walk. */
 struct walk_states {
 	__u64 tstate[WALK_STATES]; /* the one whose frames come first, and those of its callers */
 	__u64 id;                  /* of the first: see walk_tstate_id */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Hashes what a code object's texts say, whole, however long they are: its name, its path, its line table. */
+/* Hashes the whole contents of a code object's texts, of any length: its name, its path, its line table. */
 #ifndef PYBPF_WALK_TEXT_H
 #define PYBPF_WALK_TEXT_H
 

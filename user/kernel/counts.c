@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads counters and counts from the kernel's maps by batches, and switches between the sets of maps. */
 #include "kernel/counts.h"
 
 #include <bpf/bpf.h>
@@ -39,7 +40,7 @@ int kernel_read_counters(const struct kernel *k, uint64_t total[PYBPF_NR_COUNTER
 typedef int batch_call(int fd, void *in, void *out, void *keys, void *values, __u32 *count,
 		       const struct bpf_map_batch_opts *opts);
 
-/* Goes through a hash map; visit, which may be NULL, is for those whose entries are counts. */
+/* Goes through a hash map by batches; visit is called for each entry of a map of counts, and NULL for other maps. */
 static int visit_map(const struct bpf_map *map, batch_call *call, kernel_count_visitor *visit, void *arg)
 {
 	size_t key_size = bpf_map__key_size(map), value_size = bpf_map__value_size(map);
@@ -87,8 +88,8 @@ uint32_t kernel_get_sets(const struct kernel *k)
 }
 
 /*
- * Returns when all samples are done that were under way at the call: an update of a map of maps waits for the programs
- * that may have found the old one there (maybe_wait_bpf_programs(), Linux 5.0, 1ae80cf31938).
+ * Returns when all samples that were under way at the call are done: an update of a map of maps waits for the programs
+ * that may have found the old inner map (maybe_wait_bpf_programs(), Linux 5.0, 1ae80cf31938).
  */
 static int wait_for_samples(const struct kernel *k)
 {
@@ -113,7 +114,7 @@ int kernel_take_counts(struct kernel *k, kernel_count_visitor *visit, void *arg)
 	__u64 *unsent = &k->skel->bss->unsent_stacks[PYBPF_COUNTS_SET(old)];
 	int err = visit_map(counts_of(k, old), bpf_map_lookup_and_delete_batch, visit, arg);
 
-	/* See count.h: a sample that has raised it must be done before the set is used again. */
+	/* See count.h: a sample that has raised it must be done before the set is reused. */
 	if (err || !*unsent)
 		return err;
 	*unsent = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The ring buffer of stacks, code objects and times, and the refusal of new stacks. */
 #include "kernel/events.h"
 
 #include <bpf/libbpf.h>

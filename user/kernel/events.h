@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the sampler sends: stacks and code objects that are seen for the first time, and the times of samples. */
+/* Records that the sampler sends: stacks and code objects seen for the first time, and the times of samples. */
 #ifndef KERNEL_EVENTS_H
 #define KERNEL_EVENTS_H
 
@@ -10,19 +10,19 @@
 struct kernel;
 
 /*
- * Opens the ring buffer. take is called by kernel_consume_events for each record (struct pybpf_event); it returns 0, or
- * -EAGAIN to be given the next ones by another call. Returns 0, or negative errno after reporting what failed.
+ * Opens the ring buffer. kernel_consume_events calls take for each record (struct pybpf_event); take returns 0, or
+ * -EAGAIN to leave the remaining records to another call. Returns 0, or negative errno after reporting what failed.
  */
 int kernel_open_events(struct kernel *k, int (*take)(void *arg, void *record, size_t size), void *arg);
-/* Polls readable when much has come. */
+/* Returns a descriptor that polls readable when many records are waiting. */
 int kernel_get_events_fd(const struct kernel *k);
-/* Returns 0, -EAGAIN where take has said so, or another negative errno. */
+/* Calls take for the waiting records. Returns 0, -EAGAIN if take returned it, or another negative errno. */
 int kernel_consume_events(struct kernel *k);
 
-/* From now on stacks that are not known yet are lost, and counted as PYBPF_COUNT_MEMORY_FULL; or are taken again. */
+/* refuse: drop stacks not known yet, and count them as PYBPF_COUNT_MEMORY_FULL; else accept them once more. */
 void kernel_refuse_new_stacks(struct kernel *k, bool refuse);
 
-/* CLOCK_MONOTONIC ns of the first sample; 0: there was none. */
+/* Returns the CLOCK_MONOTONIC time of the first sample, in ns; 0 if no sample was taken. */
 uint64_t kernel_get_first_sample_ns(const struct kernel *k);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Probes of the kernel's features by helper, BTF or version. */
 #include "kernel/features.h"
 
 #include <bpf/btf.h>
@@ -13,7 +14,7 @@
 static const struct {
 	const char *name;
 	size_t offset;
-	enum bpf_func_id helper; /* that is probed; 0: kernel_probe_features finds out otherwise */
+	enum bpf_func_id helper; /* the helper to probe; 0: kernel_probe_features probes the feature in another way */
 } known[] = {
 	{"bpf_loop", offsetof(struct kernel_features, bpf_loop), BPF_FUNC_loop},
 	{"task_storage", offsetof(struct kernel_features, task_storage), BPF_FUNC_task_storage_get},
@@ -30,7 +31,7 @@ static bool *feature(struct kernel_features *features, size_t i)
 	return (bool *)((char *)features + known[i].offset);
 }
 
-/* CONFIG_HARDENED_USERCOPY brings the function; the other tells that this kernel's BTF has functions. */
+/* The first function exists to show that this kernel's BTF lists functions; CONFIG_HARDENED_USERCOPY adds the other. */
 static bool copies_are_hardened(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -52,8 +53,8 @@ void kernel_probe_features(struct kernel_features *features)
 	}
 	host_kernel_look(&host);
 	/*
-	 * The helper is there from 5.12 on (a10787e6d58c), but makes an entry by kmalloc(), which may not be called
-	 * from an NMI.
+	 * The helper exists since 5.12 (a10787e6d58c), but before 6.4 it allocates entries by kmalloc(), which may not
+	 * be called from an NMI.
 	 */
 	features->task_storage = features->task_storage && host_kernel_at_least(&host, 6, 4);
 	features->checked_reads = host_kernel_checks_reads(&host);
@@ -106,7 +107,7 @@ int kernel_get_cgroup_subsystem(const char *controller)
 	int id, number = -ENOENT;
 	char name[64];
 
-	/* cgroup_subsys.legacy_name (block/blk-cgroup.c); the others are called the same. */
+	/* cgroup_subsys.legacy_name (block/blk-cgroup.c); the other controllers have the same name in both places. */
 	snprintf(name, sizeof(name), "%s_cgrp_id", strcmp(controller, "blkio") == 0 ? "io" : controller);
 	id = btf ? btf__find_by_name_kind(btf, "cgroup_subsys_id", BTF_KIND_ENUM) : -1;
 	if (id > 0) {

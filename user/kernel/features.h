@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What this kernel can do better than the floor (5.10): probed once, handed to the BPF side as constants. */
+/* Features of this kernel beyond the oldest supported one (5.10): probed once, passed to the BPF side as constants. */
 #ifndef KERNEL_FEATURES_H
 #define KERNEL_FEATURES_H
 
@@ -12,13 +12,16 @@ struct kernel_features {
 	bool task_storage; /* 6.4 (6ae9d5e99e1d): else a hash by thread */
 	/* 6.4 (d319f344561d), see compat_read_user() and compat_memory_is_current() in bpf/compat.bpf.h. */
 	bool direct_reads;  /* else user memory is read by way of memory for which no lock is taken */
-	bool checked_reads; /* else each sample looks first whose memory it would read */
+	bool checked_reads; /* else each sample first checks whose memory it would read */
 };
 
-/* Fills *kernel. Needs the privilege to load programs; what can't be probed counts as missing. */
+/* Fills *features. Needs the privilege to load programs; a feature that cannot be probed counts as missing. */
 void kernel_probe_features(struct kernel_features *features);
 
-/* May samples come as NMIs, by the CPU's cycles? Without checked_reads each must be able to look. */
+/*
+ * Returns whether samples may be taken by the CPU's cycles, which come as NMIs. Without checked_reads each sample must
+ * be able to check whose memory it would read.
+ */
 bool kernel_takes_cycles(const struct kernel_features *features);
 
 /*
@@ -28,7 +31,7 @@ bool kernel_takes_cycles(const struct kernel_features *features);
 int kernel_disable_features(struct kernel_features *features, const char *names);
 
 /*
- * The number that this kernel gives a controller of cgroup v1, as /proc/PID/cgroup names it. Returns it, or -ENOENT.
+ * Returns the number that this kernel gives a cgroup v1 controller, named as in /proc/PID/cgroup, or -ENOENT.
  */
 int kernel_get_cgroup_subsystem(const char *controller);
 

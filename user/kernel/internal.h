@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shared by the files of this room alone. */
+/* Declarations that only the files of the kernel room share. */
 #ifndef KERNEL_INTERNAL_H
 #define KERNEL_INTERNAL_H
 
@@ -18,13 +18,13 @@ struct ring_buffer;
 /* Distinct builds of Python in one run. */
 #define KERNEL_MAX_LAYOUTS 256
 
-/* fork, exec and exit. */
+/* Tracepoints that follow processes: fork, exec and exit. */
 #define KERNEL_NR_HOOKS 3
 
-/* A source on one CPU, or a tracepoint. */
+/* One attachment of the sampler: a source on one CPU, or a tracepoint. */
 struct kernel_attached {
 	struct bpf_link *link;
-	int fd;        /* of an event whose rate is varied, which belongs to the link; else -1 */
+	int fd;        /* the event's descriptor if its rate is varied, owned by the link; else -1 */
 	bool is_clock; /* its period is made of nanoseconds */
 };
 
@@ -35,7 +35,7 @@ struct kernel_sampler {
 	struct kernel_attached *attached;
 	int count;
 	unsigned freq; /* Hz */
-	double shift;  /* of the next rate against freq, a share of it; 0: any */
+	double shift;  /* offset of the next rate from freq, as a share of freq; 0: to be drawn at random */
 };
 
 struct kernel {
@@ -51,29 +51,29 @@ struct kernel {
 	struct bpf_link *hooks[KERNEL_NR_HOOKS];
 	struct kernel_sampler sampler;
 	int sampled_cpus;
-	uint32_t sets; /* that samples use, as struct pybpf_event has them */
+	uint32_t sets; /* the sets that samples use, in the encoding of struct pybpf_event */
 	int stats_fd;  /* -1: the programs' time is not measured */
 	struct pybpf_layout layouts[KERNEL_MAX_LAYOUTS];
 	uint32_t nr_layouts;
 };
 
-/* What of the maps is there more than once, see PYBPF_SETS. */
+/* The maps that exist once per set, see PYBPF_SETS. */
 struct kernel_set {
 	struct bpf_map *counts, *stacks, *codes;
 };
 
 struct kernel_set kernel_get_set(const struct kernel *k, int set);
 
-/* What the options' events need of the programs. */
+/* Requirements of the options' events on the programs. */
 struct kernel_event_needs {
 	bool tracepoints, cookies;
-	uint32_t kind; /* of all samples, where it needs no cookies */
+	uint32_t kind; /* the kind of all samples, if no cookies are needed */
 };
 
-/* Returns 0, or negative errno after reporting what this kernel lacks. */
+/* Fills *needs. Returns 0, or negative errno after reporting what this kernel lacks. */
 int kernel_check_events(const struct kernel *k, struct kernel_event_needs *needs);
 
-/* The program that takes samples. */
+/* Returns the program that takes samples. */
 struct bpf_program *kernel_get_sampler_program(const struct kernel *k);
 
 #endif

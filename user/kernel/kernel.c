@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The life of struct kernel, and facts about its loaded programs and maps. */
 #include "kernel/kernel.h"
 
 #include <bpf/bpf.h>

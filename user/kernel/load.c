@@ -11,14 +11,14 @@
 #include "kernel/internal.h"
 
 /*
- * New stacks and code objects cross here, each once. A start-up that meets thousands of them at once at 10 kHz needs
- * some 2 MiB until user space runs; what does not fit is sent at its next sample.
+ * Size of the ring buffer through which each new stack and code object is sent once. A start-up that meets thousands of
+ * them at once at 10 kHz needs some 2 MiB until user space runs; one that does not fit is sent at its next sample.
  */
 #define RING_BYTES (4u << 20)
-/* A thousand starts in a second, each with some events, while pybpf has to wait for a CPU. */
+/* Room for a thousand starts in a second, each with some events, while pybpf has to wait for a CPU. */
 #define PROCESS_RING_BYTES (1u << 20)
 #define MAX_THREAD_NAMES   16384
-/* Executable files that are remembered in the kernel. */
+/* Executable files that the kernel's map remembers. */
 #define MAX_FILES 8192
 
 /* What it went through in the end (BPF_LOG_STATS, include/linux/bpf_verifier.h, Linux 5.2). */
@@ -49,7 +49,7 @@ static int size_maps(struct kernel *k)
 
 		err = bpf_map__set_max_entries(maps.counts, stacks);
 		err = err ?: bpf_map__set_max_entries(maps.stacks, stacks);
-		/* A program with more code objects than stacks has the rest read from the process. */
+		/* If a program has more code objects than stacks, pybpf reads the rest from the process. */
 		err = err ?: bpf_map__set_max_entries(maps.codes, stacks);
 	}
 	err = err ?: bpf_map__set_max_entries(skel->maps.thread_names, k->options.threads ? MAX_THREAD_NAMES : 1);
@@ -183,7 +183,7 @@ static int fill_filter(const struct bpf_map *map, const struct kernel_filter *fi
 	return err;
 }
 
-/* log_level: of the verifier; 0: nothing, but all where it refuses a program. */
+/* log_level: of the verifier; 0: no log, except the full one of a program that it refuses. */
 static int load_with(struct kernel *k, uint32_t log_level)
 {
 	const struct bpf_object_open_opts opts = {.sz = sizeof(opts), .kernel_log_level = log_level};
@@ -221,7 +221,7 @@ int kernel_load(struct kernel *k)
 	int err = load_verbosely(k);
 
 	/*
-	 * A verifier may not take the one program, and take it in parts: the stack of what bpf_loop calls
+	 * A verifier may refuse the walk as one program and accept it in parts: the stack of bpf_loop's callback
 	 * counts on top of the caller's (512 bytes for all, on Linux 6.1).
 	 */
 	if (err && err != -EPERM && err != -ENOMEM && k->features.bpf_loop) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads perf's records of executable mappings (PERF_RECORD_MMAP2) from the buffer of each CPU. */
 #include "kernel/mappings.h"
 
 #include <bpf/libbpf.h>
@@ -6,7 +7,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
-/* Of each CPU, a power of two: room for 500 records, of which a start of a program makes some 5. */
+/* Pages of each CPU's buffer, a power of two: room for 500 records; the start of a program makes some 5. */
 #define BUFFER_PAGES 16
 #define WAKE_BYTES   (BUFFER_PAGES * 4096 / 2)
 
@@ -32,7 +33,7 @@ struct lost_record {
 	uint64_t id, lost;
 };
 
-/* FNV-1a of the file's name behind the record. */
+/* Returns the FNV-1a hash of the file name that follows the record. */
 static uint64_t hash_path(const struct mmap2_record *record)
 {
 	const char *path = (const char *)(record + 1), *end = (const char *)record + record->header.size;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the programs of the machine map executable, from perf's own records: that is how a library is seen to be loaded.
- */
+/* Executable mappings of all programs of the machine, from perf's records: they show that a library is loaded. */
 #ifndef KERNEL_MAPPINGS_H
 #define KERNEL_MAPPINGS_H
 
@@ -11,17 +10,17 @@
 struct kernel_mappings;
 
 /*
- * Begins to record; events_map is the descriptor of a BPF_MAP_TYPE_PERF_EVENT_ARRAY for libbpf's use. visit is called
- * by kernel_mappings_consume for each mapping. Returns NULL with errno set.
+ * Begins to record; events_map is the descriptor of a BPF_MAP_TYPE_PERF_EVENT_ARRAY for libbpf's use.
+ * kernel_mappings_consume calls visit for each mapping. Returns NULL with errno set.
  */
 struct kernel_mappings *kernel_mappings_new(int events_map,
 					    void (*visit)(const struct kernel_mapping *mapping, void *arg), void *arg);
 void kernel_mappings_free(struct kernel_mappings *m);
-/* Polls readable when a buffer is half full. */
+/* Returns a descriptor that polls readable when a buffer is half full. */
 int kernel_mappings_fd(const struct kernel_mappings *m);
-/* Returns 0 or negative errno. */
+/* Calls visit for the waiting records. Returns 0 or negative errno. */
 int kernel_mappings_consume(struct kernel_mappings *m);
-/* How many records found no room. */
+/* Returns how many records were dropped because a buffer was full. */
 uint64_t kernel_mappings_lost(const struct kernel_mappings *m);
 
 #endif

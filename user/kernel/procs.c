@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Access to the maps of processes, files and layouts. */
 #include "kernel/procs.h"
 
 #include <bpf/bpf.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel is told of processes, of their programs' files, and of layouts: maps procs, files and layouts. */
+/* Access to the maps that tell the kernel about processes, programs' files and layouts: procs, files and layouts. */
 #ifndef KERNEL_PROCS_H
 #define KERNEL_PROCS_H
 
@@ -10,20 +10,21 @@
 
 struct kernel;
 
-/* The process is wanted. Returns 0, -EEXIST when the kernel knows it already, or another negative errno. */
+/* Tells the kernel that the process is wanted. Returns 0, -EEXIST when the kernel knows it already, or another negative
+ * errno. */
 int kernel_claim_process(struct kernel *k, pid_t pid);
-/* Returns 0, -ENOENT when the kernel does not know the process, or another negative errno. */
+/* Reads the kernel's entry. Returns 0, -ENOENT when the kernel does not know the process, or another negative errno. */
 int kernel_get_process(const struct kernel *k, pid_t pid, struct pybpf_proc *entry);
-/* Replaces what the kernel knows. Returns as kernel_get_process does. */
+/* Replaces the kernel's entry. Returns as kernel_get_process does. */
 int kernel_put_process(struct kernel *k, pid_t pid, const struct pybpf_proc *entry);
 
-/* What each process of the program will be taken for at its exec. Returns 0 or negative errno. */
+/* Tells the kernel what each process of the program is from its exec on. Returns 0 or negative errno. */
 int kernel_put_file(struct kernel *k, const struct pybpf_file_key *key, const struct pybpf_file *file);
-/* Returns 0, or -ENOENT when the kernel knows nothing of it (any more). */
+/* Reads what the kernel knows about the file. Returns 0, or -ENOENT when it has no entry (any more). */
 int kernel_get_file(const struct kernel *k, const struct pybpf_file_key *key, struct pybpf_file *file);
 void kernel_delete_file(struct kernel *k, const struct pybpf_file_key *key);
 
-/* Puts the layout where the kernel finds it; an equal one is used again. Returns its index or negative errno. */
+/* Puts the layout where the kernel finds it; an equal one is reused. Returns its index or negative errno. */
 int kernel_put_layout(struct kernel *k, const struct pybpf_layout *layout);
 const struct pybpf_layout *kernel_get_layout(const struct kernel *k, uint32_t index);
 

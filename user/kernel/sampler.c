@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Opens perf events and tracepoints, attaches the sampler to them, and varies their rate. */
 #include "kernel/sampler.h"
 
 #include <bpf/libbpf.h>
@@ -15,7 +16,8 @@
 #include "base/log.h"
 #include "kernel/internal.h"
 
-/* So far the rate goes up and down; in JITTER_TICKS ticks the timer then passes through several of its own periods. */
+/* Greatest deviation of the rate, as a share: in JITTER_TICKS ticks it shifts the timer by several of its own periods.
+ */
 #define JITTER_SHARE 0.05
 #define JITTER_TICKS 64
 #define JITTER_MIN_S 1.0
@@ -120,7 +122,7 @@ static int attach_cpu(struct kernel *k, const struct kernel_event *event, int cp
 	int fd = open_event(event, cpu, sampler->freq), err;
 	struct bpf_link *link;
 
-	/* Offline: nothing runs there. */
+	/* The CPU is offline: nothing runs on it. */
 	if (fd == -ENODEV || fd == -ENXIO)
 		return 0;
 	if (fd < 0) {
@@ -195,7 +197,7 @@ int kernel_attach_sampler(struct kernel *k, unsigned freq)
 	return err;
 }
 
-/* Of [0, 1). */
+/* Returns a random number in [0, 1). */
 static double random_share(void)
 {
 	uint32_t word = 0;
@@ -212,11 +214,11 @@ double kernel_vary_rate(struct kernel *k)
 	double seconds = (least > JITTER_MIN_S ? least : JITTER_MIN_S) * (0.75 + 0.5 * random_share());
 	double shift = sampler->shift, rate;
 
-	/* Every second rate is as much below as the one before was above, or the other way round. */
+	/* Every second rate is as far below freq as the one before was above it, or the other way round. */
 	if (!sampler->shift)
 		shift = JITTER_SHARE * (2 * random_share() - 1);
 	sampler->shift = sampler->shift ? 0 : -shift;
-	/* The period under way is given up, which is half of one on average. */
+	/* The change discards the current period, of which half has passed on average. */
 	rate = sampler->freq * (1 + shift) + 0.5 / seconds;
 	for (int i = 0; i < sampler->count; i++) {
 		const struct kernel_attached *attached = &sampler->attached[i];
@@ -224,7 +226,8 @@ double kernel_vary_rate(struct kernel *k)
 		 * (perf_swevent_init_hrtimer). */
 		uint64_t value = attached->is_clock ? (uint64_t)(1e9 / rate) : (uint64_t)(rate + 0.5);
 
-		/* Where it fails (no more than the kernel's highest rate is allowed), the old rate is as good. */
+		/* If this fails (the kernel's highest rate is the limit), the event keeps its old rate, which does as
+		 * well. */
 		if (attached->fd >= 0 && ioctl(attached->fd, PERF_EVENT_IOC_PERIOD, &value))
 			log_debug("cannot vary the rate of perf event %d: %s", i, strerror(errno));
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What samples are taken by: the timer, or other events, on each CPU. */
+/* Sources of samples: the timer, or other events, on each CPU. */
 #ifndef KERNEL_SAMPLER_H
 #define KERNEL_SAMPLER_H
 
@@ -7,7 +7,7 @@
 
 struct kernel;
 
-/* What the timer counts. */
+/* The unit that the timer counts. */
 enum kernel_source {
 	KERNEL_SOURCE_AUTO = 0, /* cycles where there is a PMU, else the CPU clock */
 	KERNEL_SOURCE_CYCLES,
@@ -16,10 +16,10 @@ enum kernel_source {
 
 /* A source of samples: a perf event, or a tracepoint. */
 struct kernel_event {
-	const char *category, *name; /* of a tracepoint; NULL: it is a perf event */
-	uint32_t type;               /* of a perf event, as the next in struct perf_event_attr */
+	const char *category, *name; /* name of a tracepoint; NULL for a perf event */
+	uint32_t type;               /* for a perf event: type and config of struct perf_event_attr */
 	uint64_t config;
-	uint64_t period; /* of a perf event: each how manieth is sampled; 0: at the rate of kernel_attach_sampler */
+	uint64_t period; /* for a perf event: events per sample; 0: sampled at the rate of kernel_attach_sampler */
 	uint32_t kind;   /* enum pybpf_kind */
 };
 
@@ -29,17 +29,18 @@ struct kernel_event {
  */
 int kernel_attach_sampler(struct kernel *k, unsigned freq);
 /*
- * Gives each event that has a rate another one close to its own and begins its period anew. A program that does the
- * same things in a cycle of the timer's length (or of a multiple, or a part) would else be met in the same part of its
- * cycle always. Returns after how many seconds this is to be done again. Over such times the rate is freq.
+ * Gives each event that has a rate another one close to its own and begins its period anew. Otherwise a program
+ * that repeats a cycle of the timer's length (or a multiple or a fraction of it) would always be sampled in the same
+ * part of its cycle. Returns the number of seconds after which to call it next. On average over such intervals the rate
+ * is freq.
  */
 double kernel_vary_rate(struct kernel *k);
 /* Stops the timer; no program runs any more when it returns. May be called twice. */
 void kernel_detach_sampler(struct kernel *k);
 
-/* What the sampler was attached to. */
+/* Returns what the timer counts that the sampler was attached to. */
 enum kernel_source kernel_get_source(const struct kernel *k);
-/* The CPUs that it was attached on. */
+/* Returns the number of CPUs on which it was attached. */
 int kernel_get_sampled_cpus(const struct kernel *k);
 
 /* Tries to open one event of that kind on the first CPU. Returns 0 or negative errno. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Attaches the hooks of processes, and hands their events and the mappings to the watcher. */
 #include "kernel/watch.h"
 
 #include <bpf/bpf.h>
@@ -11,7 +12,7 @@
 #include "base/log.h"
 #include "kernel/internal.h"
 
-/* Processes found at the start that one read of the iterator takes. */
+/* Processes that one read of the iterator returns at the start of a run. */
 #define FOUND_EVENTS 512
 
 static int on_record(void *ctx, void *data, size_t size)
@@ -123,8 +124,9 @@ int kernel_consume_mappings(struct kernel *k)
 }
 
 /*
- * Events that no program saw: since tracepoints leave preemption on (Linux 7.0, a46023d5616e), a program may be in the
- * middle of one process's event when another process has the same on that CPU, and is not run twice (05b24ff9b2cf).
+ * Returns the number of events for which no program ran. Since tracepoints leave preemption on (Linux 7.0,
+ * a46023d5616e), a program may be in the middle of one process's event when the same event of another process comes on
+ * that CPU; the kernel does not run it a second time then (05b24ff9b2cf).
  */
 static uint64_t missed_events(const struct pybpf_bpf *skel)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel is told of a process. */
+/* Tells the kernel the state of a process: its entry in the map of processes. */
 #include <errno.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ void processes_become_python(struct processes *p, struct processes_record *proce
 	err = pysym_add_process(p->pysym, process->proc_id, process->pid, kernel_get_layout(p->kernel, layout));
 	if (err)
 		p->error = err;
-	/* It may have been taken for another one while it was being loaded. */
+	/* It may have been taken for another Python while it was being loaded. */
 	pysym_add_runtime(p->pysym, process->proc_id, 0, kernel_get_layout(p->kernel, layout));
 }
 
@@ -77,12 +77,12 @@ void processes_make_ready(struct processes *p, struct processes_record *process,
 	uint64_t interpreter = 0;
 	int err;
 
-	/* Before it is READY: the first samples may come at once. */
+	/* Called before the entry is READY, as the first samples may come at once. */
 	processes_become_python(p, process, place->layout);
 	err = processes_answer_kernel(p, process, PYBPF_PROC_READY, place);
 	if (err && err != -ESRCH)
 		log_error("cannot hand process %d to the kernel: %s", process->pid, strerror(-err));
-	/* No interpreter yet: no sample with Python frames was missed. */
+	/* If there is no interpreter yet, no sample with Python frames was missed. */
 	process->in_time =
 		!remote_read(process->pid, place->interp_head, &interpreter, sizeof(interpreter)) && !interpreter;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pythons whose memory contradicts their files: not sampled meanwhile, and refused when it lasts. */
+/* Pythons whose memory contradicts their files: they are not sampled meanwhile, and refused when it lasts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,12 @@
 #include "processes/internal.h"
 
 /*
- * A loader maps a library's code first, and over the place of its variables the rest of the file: until its second
- * mapping, and its clearing of .bss, memory there contradicts every layout (_dl_map_segments, glibc's
- * elf/dl-map-segments.h). It can be kept waiting for its CPU at any time, so what contradicts is read again: after
- * LOOK_OFTEN_S, then after as long as it has lasted, at most DOUBT_MOST_S. A contradiction that has lasted REFUSE_S is
- * a refusal, in a sentence; one of a process that has ended, if it had lasted REFUSE_ENDED_S.
+ * A loader first maps the whole library like its code, which puts the rest of the file where the variables belong.
+ * Until it has made its second mapping and cleared .bss, the memory there contradicts every layout (_dl_map_segments,
+ * glibc's elf/dl-map-segments.h). The loader can be kept waiting for its CPU at any time, so contradicting memory is
+ * read once more after LOOK_OFTEN_S, and then after as long as the contradiction has lasted, at most DOUBT_MOST_S. A
+ * contradiction that has lasted REFUSE_S leads to a refusal, which is reported; for a process that has ended,
+ * REFUSE_ENDED_S suffices.
  */
 #define REFUSE_S       2.0
 #define REFUSE_ENDED_S 0.1
@@ -46,7 +47,7 @@ bool processes_is_sampled(const struct processes_record *process)
 	return process->nr_runtimes && !has_only_doubted(process);
 }
 
-/* Says, once, why the process in doubt is refused, or one of its Pythons. */
+/* Reports, once, why the process in doubt, or one of its Pythons, is refused. */
 static void say_refused(struct processes *p, struct processes_record *process)
 {
 	if (!process->refusal_said)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Tables of executable files: which hold a Python runtime, and where in them its variables are. */
 #include "processes/files.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 /* A machine with many containers maps some thousand distinct libraries. */
 #define MAX_OTHERS 8192
 
-/* A file with a Python's runtime; addresses as linked. */
+/* A file that holds a Python runtime; addresses as linked. */
 struct runtime {
 	uint64_t id; /* discovery_python.file_id */
 	uint64_t map_start, map_offset;
@@ -22,7 +23,7 @@ struct runtime {
 	UT_hash_handle hh;
 };
 
-/* A file without. */
+/* A file that holds no Python runtime. */
 struct other {
 	struct kernel_file_id id;
 	UT_hash_handle hh;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Executable files: what the kernel is told of programs, and what is remembered of what they map. */
+/* Executable files: tells the kernel which programs are Python, and remembers which mapped files hold a runtime. */
 #ifndef PROCESSES_FILES_H
 #define PROCESSES_FILES_H
 
@@ -13,7 +13,7 @@
 
 struct processes_files;
 
-/* What a mapping makes of its process. */
+/* What a mapping says about its process. */
 enum processes_mapped {
 	PROCESSES_MAPPED_NOTHING,
 	PROCESSES_MAPPED_UNKNOWN, /* the file could not be opened (any more) */
@@ -25,23 +25,22 @@ struct processes_files *processes_files_new(struct kernel *k);
 void processes_files_free(struct processes_files *f);
 
 /*
- * A process that runs the program `key` was found to be this Python, whose layout has that index: the kernel and
- * processes_files_classify_mapping know it from now on. Returns true when a process of the file with the runtime has
- * been validated before. key is NULL for a Python that is not its process's first: what the program is, the first one
- * says.
+ * Records that the program `key` is this Python, whose layout has that index, for the kernel and for
+ * processes_files_classify_mapping. Returns true when a process with the same runtime file has been validated before.
+ * key is NULL for a Python that is not the first one of its process: the first one decides the kind of the program.
  */
 bool processes_files_add_python(struct processes_files *f, const struct pybpf_file_key *key,
 				const struct discovery_python *python, uint32_t layout);
-/* Processes of the program run no Python. */
+/* Records that processes of the program run no Python. */
 void processes_files_add_other(struct processes_files *f, const struct pybpf_file_key *key);
 bool processes_files_is_other(const struct processes_files *f, const struct pybpf_file_key *key);
-/* The Python agrees with its layout. */
+/* Records that the memory of the Python agrees with its layout. */
 void processes_files_trust_python(struct processes_files *f, const struct discovery_python *python);
-/* It does not: from now on each process is looked at. */
+/* Records that the memory contradicts the layout: from now on each process of the program is looked at. */
 void processes_files_distrust_python(struct processes_files *f, const struct pybpf_file_key *key,
 				     const struct discovery_python *python);
 
-/* Says what the mapping is; PROCESSES_MAPPED_PLACED: fills *place. */
+/* Returns what the mapping is; fills *place for PROCESSES_MAPPED_PLACED. */
 enum processes_mapped processes_files_classify_mapping(struct processes_files *f, const struct kernel_mapping *mapping,
 						       struct pybpf_runtime *place);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shared by the files of this room alone. */
+/* Declarations that only the files of the processes room share. */
 #ifndef PROCESSES_INTERNAL_H
 #define PROCESSES_INTERNAL_H
 
@@ -19,11 +19,11 @@ struct processes {
 	struct processes_record *looking;
 	struct processes_counts counts;
 	size_t living;
-	uint64_t begin; /* of the run, as processes_record.start counts */
+	uint64_t begin; /* start of the run, in the unit of processes_record.start */
 	double next_label;
-	bool starting;         /* the processes that are there are looked at, one after the other */
-	double busy_until;     /* the helper is at something */
-	double starting_until; /* some program may be in its first half second */
+	bool starting;         /* processes_follow is examining the processes that existed before the run */
+	double busy_until;     /* no look before this: the helper is busy (CLOCK_MONOTONIC seconds) */
+	double starting_until; /* until then a program may be in its first half second */
 	uint64_t lost_seen;
 	bool python_found;
 	int error;
@@ -31,93 +31,100 @@ struct processes {
 
 /* answer.c */
 
-/* What the kernel knows of the record's process; -ESRCH when it runs another program by now, or has ended. */
+/*
+ * Reads the kernel's entry of the record's process. Returns 0, -ESRCH when the process runs another program by now or
+ * has ended, or another negative errno.
+ */
 int processes_get_entry(const struct processes *p, const struct processes_record *process, struct pybpf_proc *entry);
-/* Puts an entry that processes_get_entry has given, and that was changed since, in its place. */
+/* Writes back an entry that processes_get_entry gave and the caller changed. Returns 0 or negative errno. */
 int processes_put_entry(const struct processes *p, const struct processes_record *process,
 			const struct pybpf_proc *entry);
 /*
- * Tells the kernel what the process is, and, unless NULL, where its Python lies. Returns 0, -ESRCH when it is that no
- * more, or another negative errno.
+ * Tells the kernel the state of the process and, unless place is NULL, the addresses of its Python. Returns 0, -ESRCH
+ * when the process runs another program by now or has ended, or another negative errno.
  */
 int processes_answer_kernel(const struct processes *p, const struct processes_record *process,
 			    enum pybpf_proc_state state, const struct pybpf_runtime *place);
 /*
- * An answer that was meant for the program before an exec can come right after it, and undo the kernel's new entry.
- * Then puts that back, undecided, and returns true.
+ * An answer that was meant for the program before an exec can arrive right after the exec and overwrite the kernel's
+ * new entry. If that happened, writes the new entry once more, as undecided, and returns true.
  */
 bool processes_repair_entry(const struct processes *p, const struct pybpf_process_event *event);
-/* From now on its samples are a Python's. */
+/* Marks the process as Python, with the layout of that index, and registers it with pysym. */
 void processes_become_python(struct processes *p, struct processes_record *process, uint32_t layout);
-/* Makes the process one that is sampled. */
+/* Marks the process as Python and has the kernel sample it; place: the addresses of its runtime. */
 void processes_make_ready(struct processes *p, struct processes_record *process, const struct pybpf_runtime *place);
-/* Does its name keep the process out? Then the kernel is told. */
+/* Returns whether the name filters exclude the process; if they do, tells the kernel. */
 bool processes_reject_unwanted(struct processes *p, struct processes_record *process);
 
 /* look.c */
 
-/* While a program may be about to map its Python, or to finish mapping it, it is looked at again after so long. */
+/* Interval between looks at a program that may be about to map its Python, or to finish mapping it. */
 #define LOOK_OFTEN_S 0.001
 
-/* The record waits until the given time; when it waits already, until the sooner one. */
+/* Schedules a look at the process for the given time (CLOCK_MONOTONIC seconds), or keeps an earlier one. */
 void processes_schedule_look(struct processes *p, struct processes_record *process, double when);
 void processes_stop_looking(struct processes *p, struct processes_record *process);
-/* started: a moment ago, so that what it will load may not be there yet. */
+/* Begins the search for a Python. started: the program started a moment ago and may still load its libraries. */
 void processes_start_look(struct processes *p, struct processes_record *process, bool started);
-/* It has mapped a file that is mapped in another way by now. */
+/* Schedules a look: the process has mapped a file that could not be opened, as its mapping changed since. */
 void processes_look_soon(struct processes *p, struct processes_record *process);
-/* The process has mapped a Python; it may be one that has one already. */
+/* Schedules a look: the process has mapped a Python, which may be its first one or a further one. */
 void processes_look_again(struct processes *p, struct processes_record *process);
 
 /* doubt.c */
 
-/* In processes_record.doubted: of what has no index. */
+/* Bit in processes_record.doubted for mapped Pythons that have no index yet. */
 #define DOUBT_UNPLACED (1u << PYBPF_MAX_RUNTIMES)
 
-/* Is one of its Pythons sampled: has it one that is not in doubt? */
+/* Returns whether the process has a Python that is not in doubt, and is thus sampled. */
 bool processes_is_sampled(const struct processes_record *process);
-/* What the process's memory says contradicts what its files say: it is looked at again. why: "" as said before. */
+/*
+ * The process's memory contradicts its files: puts the Pythons of the bits doubted in doubt and schedules another look.
+ * why: the sentence that reports it, or "" to keep the earlier one.
+ */
 void processes_raise_doubt(struct processes *p, struct processes_record *process, double now, uint32_t doubted,
 			   const char *why);
-/* Those are in doubt, and no others; the kernel is told. */
+/* Puts the Pythons of these bits in doubt, and no others; tells the kernel. */
 void processes_set_doubted(struct processes *p, struct processes_record *process, uint32_t doubted);
-/* Those are not in doubt any more; the kernel is not told. */
+/* Ends the doubt about the Pythons of these bits; does not tell the kernel. */
 void processes_clear_doubt(struct processes_record *process, uint32_t which);
-/* Those of its Pythons that are in doubt are not sampled; where there is no other, the process is not. */
+/* Has the kernel stop sampling the Pythons in doubt; if all of them are in doubt, the whole process. */
 void processes_tell_doubted(struct processes *p, struct processes_record *process);
-/* The process has ended, or the run: if it was refused by then, says why. */
+/* Called when the process or the run has ended: if the doubt lasted long enough for a refusal, reports why. */
 void processes_report_doubt(struct processes *p, struct processes_record *process);
 
 /* runtimes.c */
 
-/* Is the Python sampled already? So it is said of a process that runs another program by now, or has ended. */
+/* Returns whether the Python is sampled already; also true if the process runs another program by now or has ended. */
 bool processes_has_runtime(const struct processes *p, const struct processes_record *process,
 			   const struct pybpf_runtime *place);
 /*
- * One more Python of a process that has one is sampled from now on. Returns its index in pybpf_proc.runtimes; -EEXIST
- * when it is sampled already; -ENOSPC when there are too many, which has been said; -ESRCH when the process is gone.
+ * Adds a further Python to a process that has one, and has the kernel sample it. Returns its index in
+ * pybpf_proc.runtimes, -EEXIST when it is sampled already, -ENOSPC after reporting that there are too many, or -ESRCH
+ * when the process is gone.
  */
 int processes_add_runtime(struct processes *p, struct processes_record *process, const struct pybpf_runtime *place);
-/* Of several Pythons, only those that are not in doubt are sampled from now on. */
+/* Has the kernel sample only those of the process's Pythons that are not in doubt. */
 void processes_drop_doubted(const struct processes *p, const struct processes_record *process);
-/* A copy by fork has its parent's Pythons. */
+/* Gives a process made by fork the Pythons of its parent. */
 void processes_copy_runtimes(struct processes *p, struct processes_record *process,
 			     const struct processes_record *parent);
-/* Sets which of its Pythons are running. */
+/* Records in process->running which of its Pythons have an interpreter. */
 void processes_note_running(const struct processes *p, struct processes_record *process);
-/* The versions of those: "3.10 and 3.12". */
+/* Writes the versions of the running Pythons into out: "3.10 and 3.12". */
 void processes_list_versions(const struct processes *p, const struct processes_record *process, char *out, size_t size);
 
 /* labels.c */
 
 /*
- * Notes what the options want to know of a process while it can be asked. before: what the process was before an exec,
- * or NULL.
+ * Records the names that the options ask for (command line, program, container) while the process can be read. before:
+ * the record of the same process before an exec, or NULL.
  */
 void processes_label_record(const struct processes *p, struct processes_record *process,
 			    const struct processes_record *before);
-/* A runtime may write down its container's name only after its first exec: looks again where none was found. */
+/* Retries a container name that was not found: a container runtime may write it only after the first exec. */
 void processes_label_again(const struct processes *p, struct processes_record *process);
-/* The same for a copy by fork. */
+/* Copies the parent's names to a process made by fork. */
 void processes_label_copy(struct processes_record *process, const struct processes_record *parent);
 #endif

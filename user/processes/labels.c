@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a process is called in the profile. */
+/* Names of a process in the profile: program, command line and container. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 #include "processes/internal.h"
 #include "profile/profile.h"
 
-/* As much of a command line as a root frame shows. */
+/* Bytes of a command line that a root frame shows. */
 #define CMDLINE_MAX 512
 
-/* The container that had no answer in time: not the host. */
+/* Name of a container whose look-up got no answer in time; such a process is not attributed to the host. */
 #define UNKNOWN "[unknown]"
 
-/* Without memory for a part of its name it gets none: another process's would be wrong. */
+/* Without memory for a part of its name the process stays nameless: it must not be merged with another one. */
 static void set_text(struct processes_record *process, char **text, const char *value)
 {
 	free(*text);
@@ -26,7 +26,7 @@ static void set_text(struct processes_record *process, char **text, const char *
 		process->nameless = true;
 }
 
-/* The name of its container, or, where it is in none, the given one. */
+/* Sets the name of its container or, where it is in no container, the given name. */
 static void set_container(struct processes_record *process, const char *otherwise)
 {
 	struct container container;
@@ -77,7 +77,7 @@ uint32_t processes_add_to_profile(const struct processes *p, struct processes_re
 
 	if (process->nameless)
 		return PROFILE_NONE;
-	/* A process can have given itself another name. */
+	/* The process may have renamed itself. */
 	if (!process->ended && !procfs_read_stat(process->pid, &stat) && stat.start_time == process->start)
 		snprintf(process->comm, sizeof(process->comm), "%.15s", stat.comm);
 	info.name = process->comm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What does a process run? When it is looked at, and what that finds. */
+/* Finds out which Pythons a process runs: schedules the looks at it, and handles their results. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +14,27 @@
 #include "processes/internal.h"
 
 /*
- * A program that has not mapped a Python so long after its start is taken for another one, until it does. Meanwhile
- * records of mappings are looked for often (LOOK_OFTEN_S), for its first Python instruction is not far.
+ * A program that has not mapped a Python this long after its start counts as not Python, until it maps one. Until then
+ * records of mappings are read often (LOOK_OFTEN_S), as its first Python instruction may follow soon.
  */
 #define STARTING_S 0.5
-/* A loader that divides a mapping goes on to map: so much later one look can do for all of that. */
+/* A loader that splits a mapping makes further mappings: one look after this delay covers them all. */
 #define SOON_S 0.01
-/* An interpreter that is not up yet is looked at again after so long, to validate its layout: it may never be. */
+/*
+ * Intervals between attempts to validate the layout of a Python whose interpreter does not run yet: until YOUNG_S after
+ * the start of the process, and later, as the interpreter may never run.
+ */
 #define VALIDATE_S       0.1
 #define VALIDATE_LATER_S 1.0
 #define YOUNG_S          3.0
-/* While the helper is busy, its answer is asked for so often. */
+/* Interval between polls for the answer of a busy helper. */
 #define PENDING_S 0.005
-/* One whose user's processes are left alone for a while is asked about again so often. */
+/* Interval between attempts at a process whose user's processes are not looked at for a while. */
 #define LATER_S 5.0
-/* Each second that a process waits to be looked at weighs as much as so many that its user's others have taken. */
+/* Each second that a process waits for its look is set against this many seconds that its user's processes have taken.
+ */
 #define AGED_PER_S 0.1
-/* One go of processes_look_at_due: stacks wait in their buffer meanwhile. */
+/* Longest time of one call of processes_look_at_due: stacks wait in their buffer meanwhile. */
 #define LOOK_BUDGET_S 0.02
 
 void processes_stop_looking(struct processes *p, struct processes_record *process)
@@ -51,7 +55,7 @@ void processes_schedule_look(struct processes *p, struct processes_record *proce
 	DL_APPEND(p->looking, process);
 }
 
-/* The process holds this Python: the kernel is told, and of the file for the next process. */
+/* Tells the kernel that the process holds this Python, and about its file, for the next process that maps it. */
 static void take_python(struct processes *p, struct processes_record *process, const struct discovery_python *python)
 {
 	struct pybpf_runtime place = {
@@ -84,7 +88,10 @@ static void take_python(struct processes *p, struct processes_record *process, c
 		 python->version, python->path);
 	if (processes_files_add_python(p->files, first ? &process->file : NULL, python, place.layout) && first)
 		return;
-	/* Until one process of the file has been seen to agree with its layout; of several, until it runs. */
+	/*
+	 * A first Python stays unproved until one process of its file has agreed with the layout; a further one until
+	 * it runs itself.
+	 */
 	free(process->unproved[index]);
 	process->unproved[index] = malloc(sizeof(*python));
 	if (process->unproved[index])
@@ -94,8 +101,8 @@ static void take_python(struct processes *p, struct processes_record *process, c
 }
 
 /*
- * room: how many of `count` there are to read; why: what is said of one that is refused beside them, or "". Returns
- * whether the process is one to be sampled.
+ * Takes the Pythons that were found: `count` of them, of which the array holds the first `room`. why: the sentence
+ * about a Python that is refused beside them, or "". Returns whether the process is to be sampled.
  */
 static bool take_pythons(struct processes *p, struct processes_record *process, const struct discovery_python *pythons,
 			 size_t room, size_t count, const char *why)
@@ -105,12 +112,13 @@ static bool take_pythons(struct processes *p, struct processes_record *process, 
 	struct pybpf_proc entry;
 
 	processes_stop_looking(p, process);
-	/* After an exec that is yet to be heard of, what was found is not the program of this record and its file. */
+	/* After an exec whose event has not been read yet, the Pythons found do not belong to this record and its file.
+	 */
 	if (processes_get_entry(p, process, &entry) || (first && processes_reject_unwanted(p, process)))
 		return false;
 	for (size_t i = 0; i < count && i < room; i++)
 		take_python(p, process, &pythons[i]);
-	/* As in processes_make_ready, which knows of one. */
+	/* Same as in processes_make_ready, which only considers the first Python. */
 	for (size_t i = 1; first && i < count && i < room; i++)
 		process->in_time &= !discovery_is_running(&pythons[i]);
 	if (count > room)
@@ -143,12 +151,12 @@ static void take_no_python(struct processes *p, struct processes_record *process
 	}
 	processes_stop_looking(p, process);
 	process->state = PROCESSES_OTHER;
-	/* Unless it was the program after an exec that is yet to be heard of. */
+	/* An error means that this was the program after an exec whose event has not been read yet. */
 	if (!processes_answer_kernel(p, process, PYBPF_PROC_OTHER, NULL) && !process->kind)
 		processes_files_add_other(p->files, &process->file);
 }
 
-/* Returns whether there was an answer. */
+/* Asks for the Pythons of the process. Returns whether there was an answer. */
 static bool look_for_python(struct processes *p, struct processes_record *process, double now)
 {
 	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
@@ -177,7 +185,7 @@ static bool look_for_python(struct processes *p, struct processes_record *proces
 	}
 	if ((result == DISCOVERY_OK || result == DISCOVERY_CONTRADICTED) && pythons->start_time != process->start)
 		result = DISCOVERY_GONE;
-	/* The Python that it has is sampled, whatever is found now. */
+	/* The Python that the process already has stays sampled, whatever this look found. */
 	if (result != DISCOVERY_OK && result != DISCOVERY_CONTRADICTED && process->nr_runtimes) {
 		result = DISCOVERY_OK;
 		count = 0;
@@ -207,7 +215,7 @@ static bool look_for_python(struct processes *p, struct processes_record *proces
 	return true;
 }
 
-/* Once the interpreter is up, its memory must agree with the layout. Returns as discovery_validate does. */
+/* Compares the memory with the layout, once the interpreter runs. Returns as discovery_validate does. */
 static int validate_python(struct processes *p, struct processes_record *process, uint32_t index, struct error *error)
 {
 	struct discovery_python *python = process->unproved[index];
@@ -217,10 +225,10 @@ static int validate_python(struct processes *p, struct processes_record *process
 		processes_files_distrust_python(p->files, &process->file, python);
 		return err;
 	}
-	/* There was no answer. */
+	/* The helper gave no answer. */
 	if (err == -EIO)
 		return err;
-	/* The contradiction was a loader's. */
+	/* The earlier contradiction came from a loader that had not finished. */
 	if ((!err || err == -EAGAIN) && process->doubted & 1u << index)
 		processes_files_add_python(p->files, index ? NULL : &process->file, python, process->layouts[index]);
 	if (err == -EAGAIN)
@@ -235,7 +243,7 @@ static int validate_python(struct processes *p, struct processes_record *process
 	return err;
 }
 
-/* Of a process that has a Python; while the memory of one contradicts its layout, no samples of that are taken. */
+/* Validates the Pythons of a process; one whose memory contradicts its layout is not sampled meanwhile. */
 static void validate_pythons(struct processes *p, struct processes_record *process, double now)
 {
 	bool sampled = processes_is_sampled(process), waits = false, up = false;
@@ -264,7 +272,7 @@ static void validate_pythons(struct processes *p, struct processes_record *proce
 		processes_raise_doubt(p, process, now, doubted, contradiction.text);
 	else
 		processes_set_doubted(p, process, 0);
-	/* Where no interpreter was up yet, no sample with Python frames was missed. */
+	/* If no interpreter ran yet, no sample with Python frames was missed. */
 	if (!sampled && processes_is_sampled(process))
 		process->in_time = !up;
 	if (waits)
@@ -297,7 +305,7 @@ void processes_start_look(struct processes *p, struct processes_record *process,
 	process->look_since = started ? now : now - STARTING_S;
 	if (started)
 		p->starting_until = now + STARTING_S;
-	/* A program that is known to load a Python has not done so yet: its mapping will be seen. */
+	/* A program that is known to load a Python has not loaded it yet: the event of its mapping will follow. */
 	processes_schedule_look(p, process, started && process->kind == PYBPF_FILE_LOADS ? now + STARTING_S : now);
 }
 
@@ -328,7 +336,7 @@ static uid_t get_user(struct processes_record *process)
 	return process->user;
 }
 
-/* The one about which the helper has said what it was asked, if that is still to be known. */
+/* Returns the process that the helper's answer is about, if that answer is still needed; else discards the answer. */
 static struct processes_record *find_answered(const struct processes *p)
 {
 	struct foreign_subject subject;
@@ -344,8 +352,8 @@ static struct processes_record *find_answered(const struct processes *p)
 }
 
 /*
- * The process to look at next: of those that are due, one of the user whose processes have taken least time lately.
- * The longer a process waits, the less its user's time counts.
+ * Returns the process to look at next: among those that are due, one of the user whose processes have taken least time
+ * lately. The longer a process waits, the less the time of its user counts.
  */
 static struct processes_record *choose_due(const struct processes *p, double now)
 {
@@ -381,7 +389,7 @@ void processes_look_at_due(struct processes *p, double now)
 
 	if (now < p->busy_until && !foreign_answered(&subject))
 		return;
-	/* What is to be looked at again is not due in this go. */
+	/* begin_s, not now: a process that is rescheduled in this call is not due in it once more. */
 	while (!p->error && (process = choose_due(p, begin_s))) {
 		first = !process->nr_runtimes;
 		answered = true;
@@ -394,7 +402,8 @@ void processes_look_at_due(struct processes *p, double now)
 			p->busy_until = clock_s(CLOCK_MONOTONIC) + PENDING_S;
 			break;
 		}
-		/* Those that were found in one go are all read: one that agrees vouches for those that come later. */
+		/* All Pythons found in one call are validated: one that agrees is trusted for later processes of its
+		 * file. */
 		if (process->nr_runtimes && first)
 			processes_schedule_look(p, process, clock_s(CLOCK_MONOTONIC));
 		else if (process->nr_runtimes && !process->look_further)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The table of processes: handles events of processes and mappings, and keeps the records and their counts. */
 #include "processes/processes.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include "processes/files.h"
 #include "processes/internal.h"
 
-/* Containers' names are looked for so often, for so long. */
+/* Interval between look-ups of a container's name, and the age of a process at which they stop. */
 #define LABEL_EVERY_S 0.2
 #define LABEL_UNTIL_S 3.0
 
@@ -41,7 +42,7 @@ static void free_record(struct processes_record *process)
 	free(process);
 }
 
-/* What counts of a process as a whole; called when its record ends its life, in whatever way. */
+/* Adds what the record counts for its process; called when the record is freed, and for records that remain. */
 static void add_to_counts(const struct processes *p, struct processes_counts *counts,
 			  const struct processes_record *process)
 {
@@ -76,8 +77,7 @@ void processes_settle_ended(struct processes *p)
 	HASH_ITER (hh, p->records, process, next) {
 		if (process->state != PROCESSES_LOOKING || !process->ended)
 			continue;
-		/* It was looked at, and what it mapped since could not be a Python: so it is with others of its
-		 * program. */
+		/* It was looked at, and nothing that it mapped since could be a Python: its program runs no Python. */
 		if (process->looked && !process->unknown_file && process->kind != PYBPF_FILE_LOADS)
 			processes_files_add_other(p->files, &process->file);
 		if (processes_files_is_other(p->files, &process->file))
@@ -117,7 +117,7 @@ static void end_record(struct processes *p, struct processes_record *process)
 	p->living--;
 }
 
-/* A new record; NULL, with p->error set, without memory. */
+/* Returns the record of the event's process, new if there is none yet; NULL with p->error set without memory. */
 static struct processes_record *add_record(struct processes *p, const struct pybpf_process_event *event)
 {
 	struct processes_record *process = processes_find_record(p, event->proc_id), *before;
@@ -141,7 +141,7 @@ static struct processes_record *add_record(struct processes *p, const struct pyb
 	if (!process->hh.tbl)
 		goto no_memory;
 	before = find_pid(p, process->pid);
-	/* The end of that one was not told: its event was lost, or its entry replaced (processes_repair_entry). */
+	/* No event told the end of `before`: it was lost, or the entry was replaced (processes_repair_entry). */
 	if (before && before->proc_id != event->other_id)
 		end_record(p, before);
 	if (before)
@@ -159,7 +159,7 @@ no_memory:
 	return NULL;
 }
 
-/* Begins the record of a program after an exec: the one before has ended. */
+/* Labels the record of a program after an exec, and ends the record of the program before. */
 static void link_after_exec(struct processes *p, struct processes_record *process, uint64_t before_id)
 {
 	struct processes_record *before = processes_find_record(p, before_id);
@@ -167,7 +167,7 @@ static void link_after_exec(struct processes *p, struct processes_record *proces
 	processes_label_record(p, process, before);
 	if (!before)
 		return;
-	/* A copy that was only made to execute something else is no Python process of its own. */
+	/* A fork that was made only to execute another program does not count as a Python process. */
 	if (before->copy)
 		before->again = true;
 	else
@@ -217,7 +217,7 @@ static void on_execed(struct processes *p, struct processes_record *process, con
 	}
 }
 
-/* The record of a process that was of no interest so far: the kernel knows it. */
+/* Returns the record of a PID, made from the kernel's entry if there is none yet; NULL if the kernel has none. */
 static struct processes_record *get_record(struct processes *p, pid_t pid)
 {
 	struct processes_record *process = find_pid(p, pid);
@@ -225,7 +225,7 @@ static struct processes_record *get_record(struct processes *p, pid_t pid)
 	struct scan_process described;
 	struct pybpf_proc entry;
 
-	/* One that has ended may be of a process that had the PID before. */
+	/* A record that has ended may belong to an earlier process of that PID. */
 	if (process && !process->ended)
 		return process;
 	if (kernel_get_process(p->kernel, pid, &entry) || scan_read_process(pid, &described))
@@ -238,7 +238,7 @@ static struct processes_record *get_record(struct processes *p, pid_t pid)
 	if (!process)
 		return NULL;
 	processes_label_record(p, process, NULL);
-	/* Its end is to be told, too. */
+	/* Asks the kernel to report its end, too. */
 	entry.told = true;
 	if (processes_put_entry(p, process, &entry) == -ENOENT)
 		end_record(p, process);
@@ -253,8 +253,8 @@ static void on_mapping(const struct kernel_mapping *mapping, void *arg)
 	struct pybpf_runtime place;
 
 	/*
-	 * While other mappings were looked at the process may have executed another program: its mappings are not those
-	 * of the program before.
+	 * The process may have executed another program while other mappings were handled: a mapping of the new program
+	 * must not be attributed to the old one.
 	 */
 	kernel_consume_processes(p->kernel);
 	process = p->options.all ? NULL : find_pid(p, mapping->pid);
@@ -272,7 +272,8 @@ static void on_mapping(const struct kernel_mapping *mapping, void *arg)
 	if (found == PROCESSES_MAPPED_UNKNOWN) {
 		processes_look_soon(p, process);
 	} else if (processes_is_sampled(process)) {
-		/* Not at once: it may be of a program whose exec has not been told of yet. */
+		/* Schedules a look instead of using place: it may belong to a program whose exec event is yet to come.
+		 */
 		if (found == PROCESSES_MAPPED_PYTHON || !processes_has_runtime(p, process, &place))
 			processes_look_again(p, process);
 	} else if (found == PROCESSES_MAPPED_PYTHON || process->kind != PYBPF_FILE_LOADS || process->doubted) {
@@ -315,7 +316,7 @@ static void on_process(const struct pybpf_process_event *event, void *arg)
 	}
 }
 
-/* Events were lost: what has ended unheard is no more in the kernel's map. */
+/* After lost events, ends the records of processes that are no longer in the kernel's map. */
 static void end_vanished(struct processes *p)
 {
 	struct processes_record *process, *next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Processes with more than one Python: a program that has one and loads a plugin that brings another. */
+/* Processes with more than one Python: a program that has one and loads a plugin that contains another. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +10,13 @@
 #include "base/remote.h"
 #include "processes/internal.h"
 
-/* A fork that was made after its parent's new Python was mapped, and told of before, was so long ago at most. */
+/*
+ * Greatest age of a fork that was made after its parent had mapped a new Python, but whose event was read before that
+ * Python was known.
+ */
 #define COPIED_S 1.0
 
-/* A Python of the same layout whose library has been unmapped gives its place to the next. */
+/* Returns whether the library was unmapped: a next Python of the same layout then takes the place of this one. */
 static bool is_unmapped(const struct processes_record *process, const struct pybpf_runtime *runtime)
 {
 	uint64_t head;
@@ -74,7 +77,7 @@ int processes_add_runtime(struct processes *p, struct processes_record *process,
 			   process->pid, process->comm, PYBPF_MAX_RUNTIMES, layout->major, layout->minor);
 	if (index < 0)
 		return index;
-	/* Before the kernel knows: the first samples may come at once. */
+	/* Called before the kernel's entry changes, as the first samples may come at once. */
 	pysym_add_runtime(p->pysym, process->proc_id, (uint32_t)index, layout);
 	process->layouts[index] = place->layout;
 	if ((uint32_t)index >= process->nr_runtimes)
@@ -110,7 +113,7 @@ void processes_copy_runtimes(struct processes *p, struct processes_record *proce
 		pysym_add_runtime(p->pysym, process->proc_id, i, kernel_get_layout(p->kernel, parent->layouts[i]));
 	}
 	process->nr_runtimes = parent->nr_runtimes;
-	/* It was made before the kernel knew of all of them. */
+	/* The fork may have been made before the kernel knew all of the parent's Pythons. */
 	if (process->nr_runtimes < 2 || processes_get_entry(p, process, &entry) ||
 	    entry.nr_runtimes == process->nr_runtimes || processes_get_entry(p, parent, &from))
 		return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The begin of a run: which processes are there. */
+/* The start of a run: claims the wanted processes and looks at those that exist already. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static uint64_t ticks_per_s(void)
 	return (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-/* *fresh is raised by the number of those that the kernel did not know. */
+/* Claims the processes; adds to *fresh the number of those that the kernel did not know. */
 static int claim_processes(const struct processes *p, const uint32_t *pids, size_t count, size_t *fresh)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -34,15 +34,15 @@ static int claim_processes(const struct processes *p, const uint32_t *pids, size
 }
 
 /*
- * Sampling begins after so long, whatever is still to be looked at then. A machine with 300 processes takes a fifth of
- * it.
+ * Longest delay of sampling: it begins after this time even if processes are still to be looked at. A machine with 300
+ * processes takes a fifth of it.
  */
 #define START_S 0.5
 
-/* Rounds through /proc: each finds what was started during the one before by processes that were not claimed then. */
+/* Rounds through /proc: each finds the processes that unclaimed ones started during the round before. */
 #define CLAIM_ROUNDS 16
 
-/* The children that the processes have already, and theirs. Forks of claimed processes are seen by the kernel. */
+/* Claims the descendants that the processes have already. The kernel itself sees later forks of claimed processes. */
 static int claim_children(const struct processes *p, const uint32_t *pids, size_t count)
 {
 	size_t below_count, fresh = 1;

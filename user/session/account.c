@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The table of all numbers of an account, and its output as text, as JSON and into a profile. */
 #include "session/account.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 
 #include "output/output.h"
 
-/* How a number is kept and written. */
+/* How a number is stored and written. */
 enum kind {
 	COUNT,    /* uint64_t */
 	RATE,     /* unsigned */
@@ -17,23 +18,23 @@ enum kind {
 };
 
 /*
- * All that is told of a run by a key, in the order of the JSON. Groups of the profile's account are printed with their
- * numbers and texts, when the run ends and of a saved profile.
+ * All values of a run that have a key, in the order of the JSON. Groups of the profile's account are printed with their
+ * numbers and texts at the end of the run, and for a saved profile.
  */
 static const struct entry {
-	const char *object; /* in the JSON; "": the outermost one; NULL: not there */
+	const char *object; /* its object in the JSON; "": the outermost one; NULL: not in the JSON */
 	const char *key;
 	enum kind kind;
 	size_t offset;
-	const char *group, *text; /* of the profile's account; NULL: not there */
-	const char *fact;         /* of the profile; NULL: it is none */
+	const char *group, *text; /* in the profile's account; NULL: not in it */
+	const char *fact;         /* key of the profile's fact; NULL: not a fact */
 } entries[] = {
 #define AT(field)                .offset = offsetof(struct session_account, field)
 #define COUNTED(name)            COUNT, AT(counters[PYBPF_COUNT_##name])
 #define ASKED_ENTRY(key, name)   NULL, key, COUNTED(name), "asked"
 #define LOST_ENTRY(key, name)    "lost", key, COUNTED(name), "lost"
 #define WITHOUT_ENTRY(key, name) "without_python", key, COUNTED(name), "without"
-/* Not those whose stack never came through the ring buffer. */
+/* Excludes samples whose stack never came through the ring buffer. */
 #define PYTHON_ENTRY(key, name)       NULL, key, COUNT, AT(python), "python"
 #define INCOMPLETE_ENTRY(key, name)   "incomplete", key, COUNTED(name), "incomplete"
 #define ENTRY(name, class, key, text) {class##_ENTRY(key, name), text},
@@ -46,7 +47,7 @@ static const struct entry {
 	{"samples", "python", COUNT, AT(python)},
 	{"samples", "lost", COUNT, AT(lost)},
 	PYBPF_COUNTERS(ENTRY)
-	/* Of user space's own making: the stack stayed behind in the kernel. */
+	/* Counted by user space: the stack was never sent by the kernel. */
 	{"lost", "ring_buffer_full", COUNT, AT(unsent), "lost", "whose stack never found room in the ring buffer"},
 	{"", "stacks", COUNT, AT(stacks)},
 	{"code_objects", "seen", COUNT, AT(names.codes)},
@@ -82,7 +83,7 @@ static uint64_t count(const struct session_account *a, const struct entry *e)
 	return *(const uint64_t *)field(a, e);
 }
 
-/* Returns false where it is not known. */
+/* Writes the value of the entry as text. Returns false if the value is not known. */
 static bool write_value(const struct session_account *a, const struct entry *e, char *out, size_t size)
 {
 	double fraction;
@@ -110,7 +111,7 @@ static bool write_value(const struct session_account *a, const struct entry *e, 
 
 uint64_t session_account_asked(const struct session_account *a)
 {
-	/* Of each class of PYBPF_COUNTERS: is a sample in exactly one of its counters? */
+	/* For each class of PYBPF_COUNTERS: 1 if a sample is in exactly one of its counters, else 0. */
 	enum {
 		ASKED_ADDS = 0,
 		LOST_ADDS = 1,
@@ -238,7 +239,7 @@ static void write_member(const struct session_account *a, const struct entry *e,
 		fprintf(out, "\"%s\": null", e->key);
 }
 
-/* The object of the first entry, whose others may be anywhere behind. */
+/* Writes the object of the first entry; its other entries may be anywhere after it in the table. */
 static void write_object(const struct session_account *a, const struct entry *first, FILE *out)
 {
 	fprintf(out, "\"%s\": {", first->object);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The honest account at the end of a run, for people and for machines. */
+/* The account at the end of a run of all samples taken and lost: as text, as JSON, and in the profile. */
 #ifndef SESSION_ACCOUNT_H
 #define SESSION_ACCOUNT_H
 
@@ -7,15 +7,15 @@
 
 #include "session/session.h"
 
-/* All samples that the kernel counted, by what became of them. */
+/* Returns the number of samples that the kernel counted, whatever became of them. */
 uint64_t session_account_asked(const struct session_account *account);
-/* The sum of what was lost, by any cause. */
+/* Returns the number of samples lost, by any cause. */
 uint64_t session_account_lost(const struct session_account *account);
-/* Puts account and facts of the run into the profile. Returns 0 or -ENOMEM. */
+/* Puts the account and the facts of the run into the profile. Returns 0 or -ENOMEM. */
 int session_account_keep(const struct session_account *account, struct profile *profile);
-/* Prints some lines on out, of what the profile keeps and more. cost: also what the run cost. */
+/* Prints the account that the profile keeps, and more, on out. cost: also the CPU time and memory of the run. */
 void session_account_print(const struct session_account *account, const struct profile *profile, bool cost, FILE *out);
-/* Writes it as one JSON object. */
+/* Writes the account as one JSON object. */
 void session_account_json(const struct session_account *account, FILE *out);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From the kernel's maps to a profile and an account. */
+/* Moves counts from the kernel's maps into the profile, and fills the account at the end of a run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 	*stacks = stacks_count(s->stacks);
 }
 
-/* The process and the thread of a count. */
+/* Finds or adds the process and the thread of a count in the profile. Returns 0 or -ENOMEM. */
 static int owners_of(struct session *s, const struct pybpf_count_key *key, struct processes_record *process,
 		     uint32_t *owner, uint32_t *thread)
 {
@@ -46,7 +46,7 @@ static int owners_of(struct session *s, const struct pybpf_count_key *key, struc
 	return *thread == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-/* Samples that were taken before it was known what the process is. */
+/* Counts samples that were taken before pybpf knew what the process is. */
 static void add_undecided(struct session *s, const struct processes_record *process, uint64_t value)
 {
 	enum processes_state state = process ? process->state : PROCESSES_OTHER;
@@ -63,7 +63,7 @@ static void add_undecided(struct session *s, const struct processes_record *proc
 	s->counters[what] += value;
 }
 
-/* What a count is worth in the profile, whose measure is that of one kind. */
+/* Returns the value of a count in the profile, whose unit is that of its kind. */
 static uint64_t value_of(const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
 	return key->kind == PYBPF_KIND_CPU ? count->count : count->value;
@@ -75,7 +75,7 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 	uint32_t stack, owner, thread;
 	int err;
 
-	/* The kernel's filters let it pass. */
+	/* A count exists, so the kernel's filters let the process pass. */
 	if (process)
 		process->wanted = true;
 	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED) {
@@ -94,7 +94,7 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 	return session_times_know(&s->times, key, profile_find_sample(s->profile, stack, owner, thread));
 }
 
-/* What a pass over map counts takes: all, or what belongs to processes that had ended by then. */
+/* What a pass over map counts takes: all counts, or those of processes that ended before `before`. */
 struct pass {
 	struct session *session;
 	bool all;
@@ -133,7 +133,7 @@ static int take_count(const struct pybpf_count_key *key, const struct pybpf_coun
 	return err || pass->all ? err : note_taken(pass, key);
 }
 
-/* A thread that has a name in the kernel is told apart by options.threads only. */
+/* Deletes the taken counts from the kernel's maps. Thread names exist in the kernel only with options.threads. */
 static void delete_taken(const struct pass *pass)
 {
 	struct session *s = pass->session;
@@ -181,11 +181,11 @@ static void forget_process(struct processes_record *process, void *arg)
 }
 
 /*
- * A sample that was under way when its process ended is counted by then, and what it sent has been taken: the loop
- * comes by ten times a second.
+ * Seconds after the end of a process until its counts are taken: a sample that was under way at the end is counted by
+ * then, and its records have been read, as the loop runs ten times a second.
  */
 #define ENDED_SINCE_S 0.5
-/* A pass over the map takes milliseconds: at most this share of one CPU's time. */
+/* Shortest interval between passes over the map, which take milliseconds each, and their share of one CPU's time. */
 #define COLLECT_LEAST_S 1.0
 #define COLLECT_SHARE   0.01
 
@@ -228,7 +228,7 @@ static void own_cost(struct session_account *account)
 	struct rusage usage;
 	uint64_t kib = 0;
 
-	/* ru_maxrss would have that of the program that started pybpf. */
+	/* ru_maxrss may be the peak of the program that started pybpf. */
 	procfs_peak_rss(getpid(), &kib);
 	account->peak_rss_kib = (int64_t)kib;
 	getrusage(RUSAGE_SELF, &usage);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Forks the command, has it wait, become the user and execute, and reports why that failed. */
 #include "session/command.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ struct refusal {
 	bool as_user; /* it could not become the user */
 };
 
-/* Beside stdin, stdout and stderr, and where the child says what failed. */
+/* The child's descriptor for reporting a failure: the first after stdin, stdout and stderr. */
 #define ERROR_FD 3
 
 static void refuse(int error_fd, int err, bool as_user)
@@ -36,8 +37,8 @@ static void refuse(int error_fd, int err, bool as_user)
 
 /*
  * Becomes the user as a login does. The bounding set stays, and no_new_privs is not set: both would break sudo and ping
- * in the command, which work in the user's own shell. Descriptors that the caller's shell has left open are not passed
- * on to another user, as sudo does it. Returns the descriptor for what fails, or negative errno.
+ * in the command, which work in the user's own shell. Like sudo, it does not pass on descriptors that the
+ * caller's shell has left open to another user. Returns the descriptor for reporting a failure, or negative errno.
  */
 static int become(const struct caller *as, int error_fd)
 {
@@ -119,7 +120,7 @@ int session_command_release(struct session_command *command, const char *name)
 	ssize_t n = write(command->go_fd, "", 1);
 
 	close(command->go_fd);
-	/* The pipe closes on exec: nothing to read means that it went well. */
+	/* The pipe closes on exec: end of file means that the exec succeeded. */
 	if (n == 1)
 		n = read(command->error_fd, &refusal, sizeof(refusal));
 	close(command->error_fd);

@@ -20,19 +20,19 @@ struct session_command {
 #define SESSION_COMMAND_NOT_EXECUTABLE 126
 
 /*
- * Forks a child that waits before it executes argv; mask is the signal mask it gets back. as: the user that it then
- * becomes, looked up; NULL: the one that pybpf runs as. Returns 0 or negative errno.
+ * Forks a child that waits before it executes argv; mask is the signal mask that the child restores. as: the user that
+ * the child becomes, already looked up; NULL: the user that pybpf runs as. Returns 0 or negative errno.
  */
 int session_command_start(struct session_command *command, char **argv, const sigset_t *mask, const struct caller *as);
 /*
- * Lets it execute. Returns 0, or, when that failed, the exit code that pybpf should end with, after reporting why.
+ * Lets the child execute argv. Returns 0 or, after reporting a failed exec, the exit code that pybpf should end with.
  */
 int session_command_release(struct session_command *command, const char *name);
-/* Passes a signal on. */
+/* Sends the signal to the command. */
 void session_command_signal(const struct session_command *command, int signo);
-/* Waits for its end (block) or looks whether it has come. Returns 1 when it has. */
+/* Waits for the end of the command (block) or only checks for it. Returns 1 when the command has ended. */
 int session_command_reap(struct session_command *command, int block);
-/* Forgets a child that was never released: it ends by itself. Accepts a zeroed struct. */
+/* Drops a child that was never released: the child then ends by itself. Accepts a zeroed struct. */
 void session_command_drop(struct session_command *command);
 
 #endif

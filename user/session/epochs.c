@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Ends an epoch: switches the sets, takes the old set's records and counts, and carries over undecided counts. */
 #include "session/epochs.h"
 
 #include <errno.h>
@@ -72,7 +73,7 @@ static int take_aside(struct session *s)
 		struct session_aside *first = e->aside;
 		int err = session_take_event(s, &first->event);
 
-		/* Of a process that is not known, as in session_consume. */
+		/* -ENOENT: the process is not known; ignored as in session_consume. */
 		if (err && err != -ENOENT)
 			return err;
 		e->aside = first->next;
@@ -120,7 +121,7 @@ struct epoch {
 	bool forget;
 };
 
-/* Is it known by now what the count is of, or will it never be? */
+/* Returns whether the stack and process of the count are known by now, or will never be. */
 static bool is_told(const struct pybpf_count_key *key, void *arg)
 {
 	const struct epoch *epoch = arg;
@@ -143,7 +144,7 @@ static int take_count(const struct pybpf_count_key *key, const struct pybpf_coun
 	return carry(epoch->session, key, count);
 }
 
-/* What the old epoch's samples have sent is in the ring buffer by now: takes it, and what was counted. */
+/* Takes the old epoch's records, which are all in the ring buffer by now, and its counts. */
 static int take_epoch(struct session *s, bool forget)
 {
 	struct epoch epoch = {.session = s, .forget = forget};
@@ -160,7 +161,7 @@ static int take_epoch(struct session *s, bool forget)
 	return err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
 }
 
-/* The next epoch's profile has what is still known, or nothing. */
+/* Begins the next epoch's profile: with the known stacks and code objects or, if forget, empty. */
 static int begin_epoch(struct session *s, bool forget)
 {
 	int err = 0;
@@ -172,7 +173,7 @@ static int begin_epoch(struct session *s, bool forget)
 	}
 	pysym_forget_codes(s->pysym);
 	err = session_new_profile(s) ?: kernel_forget_known(s->kernel);
-	/* Give it back, or keep_memory would see no difference. */
+	/* Returns free memory to the kernel, as keep_memory would see no difference otherwise. */
 	malloc_trim(0);
 	if (s->memory_full)
 		kernel_refuse_new_stacks(s->kernel, false);

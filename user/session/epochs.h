@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A run in parts: what was counted in each is taken while the next one is counted. */
+/* A run divided into epochs: the counts of one epoch are read while samples are counted for the next. */
 #ifndef SESSION_EPOCHS_H
 #define SESSION_EPOCHS_H
 
@@ -14,7 +14,7 @@ struct session;
 struct session_aside;
 
 struct session_epochs {
-	bool changing; /* the sets have been changed, and what is in the old ones is not taken yet */
+	bool changing; /* the sets have been changed, and the old ones have not been read yet */
 	uint32_t old_sets;
 	struct session_aside *aside, **aside_end; /* records that belong to the next epoch, in their order */
 	struct intern carried; /* counts of earlier epochs that are not in a profile yet: struct carried */
@@ -23,12 +23,12 @@ struct session_epochs {
 void session_epochs_init(struct session_epochs *e);
 void session_epochs_free(struct session_epochs *e);
 
-/* Is the record one of the next epoch, while the last one's are still to be taken? */
+/* Returns whether the record belongs to the next epoch while records of the last one are still to be taken. */
 bool session_must_wait(const struct session *s, const struct pybpf_event *event);
-/* Keeps a copy of it, to be taken later. Returns 0 or -ENOMEM. */
+/* Keeps a copy of the record, to be taken later. Returns 0 or -ENOMEM. */
 int session_put_aside(struct session *s, const struct pybpf_event *event);
 
-/* Adds those counts of earlier epochs to the profile that is_due tells. Returns 0 or -ENOMEM. */
+/* Adds the counts of earlier epochs for which is_due returns true to the profile. Returns 0 or -ENOMEM. */
 int session_settle_carried(struct session *s, bool (*is_due)(const struct pybpf_count_key *key, void *arg), void *arg);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a profile says of its run: where and when, what values are, and what became of all samples. */
+/* Describes the run in its profile: host and time, the unit of values, and the account of all samples. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -11,7 +11,7 @@
 
 int session_describe(struct session *s, const struct session_account *account)
 {
-	/* With a frequency given, the timer of cycles is kept to it as well. */
+	/* The kernel keeps a timer of cycles to the given frequency, too, so the period holds for both timers. */
 	const struct profile_measure measure = {
 		.name = "samples",
 		.unit = "count",

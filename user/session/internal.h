@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the files of the session room share. */
+/* Declarations that only the files of the session room share. */
 #ifndef SESSION_INTERNAL_H
 #define SESSION_INTERNAL_H
 
@@ -22,33 +22,33 @@ struct session {
 	struct session_sources *sources; /* NULL unless asked for */
 	struct processes *processes;
 	uint64_t attach_ns, detach_ns;         /* CLOCK_MONOTONIC */
-	uint64_t start_ns;                     /* of sampling, since 1970 */
-	uint64_t map_bytes;                    /* of all maps */
+	uint64_t start_ns;                     /* start of sampling, ns since 1970 */
+	uint64_t map_bytes;                    /* memory of all maps */
 	bool memory_full;                      /* no new stacks are taken */
 	uint32_t consumed;                     /* bytes of events in this session_consume */
-	uint64_t consume_until_ns;             /* CLOCK_MONOTONIC: of that one */
+	uint64_t consume_until_ns;             /* CLOCK_MONOTONIC: when this session_consume has to return */
 	int error;                             /* first failure in a callback */
 	double next_memory_look, next_collect; /* CLOCK_MONOTONIC seconds */
-	/* What user space has counted: samples of undecided processes by what those turned out to be, and more. */
+	/* Counted by user space: samples of undecided processes, by what the processes turned out to be, and more. */
 	uint64_t counters[PYBPF_NR_COUNTERS];
 	uint64_t unsent;
 };
 
-/* Makes a profile and a table of its stacks, in place of those that there are. Returns 0 or -ENOMEM. */
+/* Replaces the profile and the table of its stacks by new ones. Returns 0 or -ENOMEM. */
 int session_new_profile(struct session *s);
 
-/* Takes a record that the kernel sent. Returns 0 or negative errno. */
+/* Handles a record that the kernel sent. Returns 0 or negative errno. */
 int session_take_event(struct session *s, const struct pybpf_event *event);
 
-/* Puts a count into the profile, or where it is lost. Returns 0 or -ENOMEM. */
+/* Adds a count to the profile, or to a counter of lost samples. Returns 0 or -ENOMEM. */
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count);
 
-/* Puts facts, measure and account of the run into the profile. Returns 0 or -ENOMEM. */
+/* Puts the facts, the measure and the account of the run into the profile. Returns 0 or -ENOMEM. */
 int session_describe(struct session *s, const struct session_account *account);
 
 /*
- * Takes what processes that have ended left in the kernel's maps, and forgets them. now: CLOCK_MONOTONIC seconds; sets
- * next_collect. Returns 0 or negative errno.
+ * Takes the counts of ended processes out of the kernel's maps, and forgets the processes. now: CLOCK_MONOTONIC
+ * seconds; sets next_collect. Returns 0 or negative errno.
  */
 int session_collect_ended(struct session *s, double now);
 

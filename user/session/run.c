@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The loop of a run, its progress line and signals, and the wait for an interpreter in a young process. */
 #include "session/run.h"
 
 #include <errno.h>
@@ -19,16 +20,16 @@
 #include "base/procfs.h"
 
 #define PROGRESS_S 0.5
-/* The ring buffer wakes the loop when much has come; else it is looked at so often. */
+/* Interval between looks at the ring buffer, which wakes the loop earlier when many records are waiting. */
 #define LOOK_AT_RING_S 0.1
 
-/* What may end without telling is asked for so often. */
+/* Interval between calls of session_run.goes_on, for targets whose end causes no event. */
 #define ASK_S 0.5
 
 struct loop {
 	struct session_run *run;
 	double begin, deadline, next_tend, next_jitter, next_progress, next_ask;
-	bool shown; /* a progress line stands on the terminal */
+	bool shown; /* the terminal shows a progress line */
 };
 
 void session_run_signals(sigset_t *set)
@@ -57,8 +58,8 @@ static void show_progress(struct loop *l, double now)
 }
 
 /*
- * What the terminal sends, it sends to the command as well; the rest is passed on. SIGXFSZ is about the files that this
- * process writes: the kernel sends it with a write that fails (EFBIG), as if the process had sent it itself.
+ * Passes a signal on to the command unless the terminal, which signals both processes, sent it. SIGXFSZ concerns the
+ * files that pybpf writes: the kernel sends it with a write that fails (EFBIG), as if the process had sent it itself.
  */
 static void pass_on(const struct session_command *command, int signo, int code)
 {
@@ -66,7 +67,7 @@ static void pass_on(const struct session_command *command, int signo, int code)
 		session_command_signal(command, signo);
 }
 
-/* Returns true when the signal ends the run. */
+/* Reads and handles a signal. Returns true when it ends the run. */
 static bool on_signal(struct loop *l, int signal_fd)
 {
 	struct signalfd_siginfo info;
@@ -121,7 +122,7 @@ static bool target_gone(struct loop *l, double now)
 	return !l->run->goes_on(l->run->goes_on_arg);
 }
 
-/* Takes what came and does what is due. Returns true when the run has ended, and how in *end. */
+/* One turn of the loop: handles records, events and due work. Returns true when the run has ended; *end says how. */
 static bool turn(struct loop *l, int signal_fd, bool *more, enum session_end *end)
 {
 	struct session *s = l->run->session;
@@ -194,7 +195,7 @@ enum session_end session_run(struct session_run *run)
 	return end;
 }
 
-/* Seconds since the process was started; large when unknown. */
+/* Returns the seconds since the start of the process; a large number if unknown. */
 static double age_of(pid_t pid)
 {
 	struct procfs_stat stat;
@@ -204,16 +205,17 @@ static double age_of(pid_t pid)
 	return clock_s(CLOCK_BOOTTIME) - (double)stat.start_time / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* An interpreter that is not mapped and set up by then will not be. */
+/* Longest wait for an interpreter to be mapped and set up, and the interval between checks for it. */
 #define INTERPRETER_WAIT_S 3.0
 #define INTERPRETER_POLL_S 0.002
-/* Nor will memory that contradicts a layout for so long be a loader's, whenever the program was executed. */
+/* Memory that contradicts a layout for this long is not explained by an unfinished loader, at any age of the program.
+ */
 #define CONTRADICTED_WAIT_S 1.0
 
-/* So many are named. */
+/* Pythons below a process that an error message names. */
 #define BELOW_MAX 8
 
-/* "12 (python3), 13 (celery)": the Pythons below a process; "" where there is none. */
+/* Writes the Pythons below a process into text: "12 (python3), 13 (celery)", or "" if there are none. */
 static void name_pythons_below(pid_t pid, char *text, size_t size)
 {
 	struct discovery_python *python = calloc(1, sizeof(*python));
@@ -253,8 +255,8 @@ static void refuse(pid_t pid, enum discovery_result result, const char *why)
 		log_error("%s", why);
 }
 
-/* Keeps those that run and fit their layout. Returns 0 when there is one, else, with all kept, what the last returned.
- */
+/* Keeps the Pythons that run and fit their layout. Returns 0 if there is one; else keeps all and returns the last
+ * error. */
 static int validate_pythons(struct discovery_python *out, size_t *count, struct error *error)
 {
 	size_t valid = 0;
@@ -315,7 +317,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 		    (result != DISCOVERY_CONTRADICTED || clock_s(CLOCK_MONOTONIC) - begin > CONTRADICTED_WAIT_S)) {
 			if (result != DISCOVERY_OK)
 				break;
-			/* An embedder may set it up at any later time. */
+			/* An embedding program may start its interpreter at any later time. */
 			log_warn("process %d has the code of Python %s, but no interpreter runs there yet", pid,
 				 out->version);
 			return 0;

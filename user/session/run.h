@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The loop of a run: events, signals, time, the target's life. */
+/* The loop of a run: waits for events, signals, timeouts and the end of the targets. */
 #ifndef SESSION_RUN_H
 #define SESSION_RUN_H
 
@@ -19,18 +19,18 @@ enum session_end {
 
 struct session_run {
 	struct session *session;
-	struct session_command *command; /* NULL when the targets were there before */
+	struct session_command *command; /* NULL unless pybpf started the target */
 	double duration_s;               /* 0: until a signal or the targets' end */
 	bool progress;                   /* show it on stderr */
-	/* Is there still something to sample? Asked now and then; NULL: as long as a target lives. */
+	/* Returns whether there is still something to sample; polled. NULL: the run lasts as long as a target lives. */
 	bool (*goes_on)(const void *arg);
 	const void *goes_on_arg;
 };
 
-/* Signals that a run takes care of itself: to be blocked before a command is started. */
+/* Fills *set with the signals that a run handles: to be blocked before a command is started. */
 void session_run_signals(sigset_t *set);
 
-/* Runs until one of the ends. The signals must be blocked. */
+/* Runs until one of enum session_end, which it returns. The signals must be blocked. */
 enum session_end session_run(struct session_run *run);
 
 /* Waits for a command that outlives the run's duration; signals are still passed on. */
@@ -39,8 +39,8 @@ void session_run_command(struct session_command *command);
 /*
  * Finds the Pythons in a process that may have started just now: waits while it is young and none of them has an
  * interpreter. Puts up to `room` of those that have into out, and says in *count how many. Returns 0, or negative errno
- * after reporting what was found. children: what it starts is wanted as well, so it need not be a Python itself; *count
- * is 0 then.
+ * after reporting what was found. children: the processes that it starts are wanted as well, so it need not be a
+ * Python itself; *count is 0 if it is not.
  */
 int session_find_pythons(pid_t pid, bool children, struct discovery_python *out, size_t room, size_t *count);
 

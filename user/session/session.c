@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Makes, runs and frees a session: consumes records and events, and keeps to the memory limit. */
 #include "session/session.h"
 
 #include <errno.h>
@@ -14,12 +15,11 @@
 #include "session/internal.h"
 #include "session/source_file.h"
 
-/* So much is taken at a time: a program all of whose stacks are new and deep fills the ring as fast as it is emptied.
- */
+/* Most bytes taken per call: a program whose stacks are all new and deep fills the ring as fast as it is emptied. */
 #define CONSUME_BYTES (256u << 10)
 /*
- * Nor do they take longer in one go: what a code object refers to may have to be read from its process, and a process
- * that has just begun is not sampled before it was looked at.
+ * Longest time of one call: objects that a code object refers to may have to be read from its process, while a process
+ * that has just started is not sampled before it was looked at.
  */
 #define CONSUME_NS 5000000
 
@@ -47,7 +47,7 @@ static int on_event(void *ctx, void *data, size_t size)
 		return 0;
 	err = session_take_event(s, event);
 	if (err == -ENOENT) {
-		/* What tells of its process is in the other buffer, unless that was full: then the stack is lost. */
+		/* The event of its process is in the other buffer; if that was full, the stack is lost. */
 		err = processes_consume_events(s->processes) ?: session_take_event(s, event);
 		if (err == -ENOENT)
 			err = 0;
@@ -60,10 +60,10 @@ static int on_event(void *ctx, void *data, size_t size)
 	return s->consumed < CONSUME_BYTES && clock_ns(CLOCK_MONOTONIC) < s->consume_until_ns ? 0 : -EAGAIN;
 }
 
-/* So often the memory is looked at. */
+/* Interval between checks of the memory limit. */
 #define MEMORY_LOOK_S 0.1
 
-/* At the limit, stacks that are not known yet are lost from then on; the kernel counts them. */
+/* Checks the memory limit: once it is reached, stacks not known yet are lost, and the kernel counts them. */
 static void keep_memory(struct session *s, double now)
 {
 	uint64_t kib;
@@ -86,7 +86,7 @@ static int met_file(void *arg, uint64_t proc_id, const struct pybpf_rights *righ
 	return session_sources_met(s->sources, proc_id, rights, file, path);
 }
 
-/* What the kernel side is to know of the options. */
+/* Makes the kernel side with the session's options. */
 static struct kernel *new_kernel(const struct session_options *options)
 {
 	const struct kernel_options kernel = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The life of a run: load, add processes, attach, consume, detach, collect. */
+/* A sampling run: load, follow processes, attach, consume, detach, collect. */
 #ifndef SESSION_H
 #define SESSION_H
 
@@ -15,17 +15,17 @@
 #include "kernel/kernel.h"
 #include "processes/processes.h"
 
-/* Room for distinct stacks (of each thread, where threads are told apart), and what memory the kernel then takes. */
+/* Number of distinct stacks (per thread, if threads are told apart); it determines the memory of the kernel's maps. */
 #define SESSION_MAX_STACKS_DEFAULT 32768
 #define SESSION_MAX_STACKS_LIMIT   (1u << 20)
 
 #define SESSION_FREQ_DEFAULT 99
 
-/* Beside max_stacks: processes that live at the same time, Python or not. */
+/* Number of processes that live at the same time, Python or not. */
 #define SESSION_MAX_PROCESSES_DEFAULT 16384
 #define SESSION_MAX_PROCESSES_LIMIT   (1u << 22)
 
-/* pybpf's own memory and its maps together, MiB. */
+/* Limits of pybpf's own memory and its maps together, MiB. */
 #define SESSION_MAX_MEMORY_DEFAULT 256
 #define SESSION_MAX_MEMORY_LEAST   32
 #define SESSION_MAX_MEMORY_MOST    (1u << 20)
@@ -34,26 +34,26 @@ struct session_options {
 	bool all;    /* every process that the filters let pass; else those given to session_follow */
 	bool follow; /* and their children */
 	struct kernel_filter users, cgroups;
-	int cgroup_subsystem; /* of the v1 hierarchy that the cgroups are in, as the kernel numbers it; -1: v2 */
-	const struct discovery_filter *names; /* of which processes are wanted by their names; NULL: any */
-	unsigned roots;                       /* of stacks: a set of enum profile_root */
-	bool merge, cmdline;                  /* call a process by its program, by its command line */
+	int cgroup_subsystem;                 /* kernel's number of the v1 hierarchy that the cgroups are in; -1: v2 */
+	const struct discovery_filter *names; /* filters by name; NULL: any name passes */
+	unsigned roots;                       /* root frames of stacks: a set of enum profile_root */
+	bool merge, cmdline;                  /* name a process by its program, by its command line */
 	uint32_t max_processes;
 	uint64_t max_memory; /* bytes */
 	unsigned freq;       /* Hz */
 	enum kernel_source source;
-	const struct kernel_event *events; /* that are sampled in place of the timer */
+	const struct kernel_event *events; /* sampled in place of the timer */
 	size_t nr_events;
 	bool threads;        /* tell threads apart */
 	bool times;          /* keep the time of each sample */
-	bool rolling;        /* the profile is taken in parts, by session_end_epoch: for a run without end */
-	bool containers;     /* find out which container each process is in */
+	bool rolling;        /* session_end_epoch takes the profile in parts: for a run without end */
+	bool containers;     /* record the container of each process */
 	bool sources;        /* keep the source text of the files that samples are in most */
 	bool measure_kernel; /* have the kernel measure its programs' time */
 	bool full_filenames;
 	enum pysym_line_mode lines;
 	uint32_t max_stacks;
-	const char *without; /* features that this kernel has and that are not to be used, or NULL */
+	const char *without; /* names of features not to be used although this kernel has them, or NULL */
 	uint64_t start_ns;   /* CLOCK_MONOTONIC when pybpf was started */
 };
 
@@ -68,20 +68,20 @@ struct session_options {
 /* What became of the samples. taken + lost = asked. */
 struct session_account {
 	uint64_t counters[PYBPF_NR_COUNTERS];
-	uint64_t unsent; /* with Python frames, but the stack never came through the ring buffer */
-	uint64_t lost;   /* by any cause, unsent among them */
+	uint64_t unsent; /* samples with Python frames whose stack never came through the ring buffer */
+	uint64_t lost;   /* by any cause, including unsent */
 	uint64_t taken;
-	uint64_t python;             /* in the profile, with Python frames */
-	uint64_t stacks;             /* distinct ones in the profile */
+	uint64_t python;             /* samples in the profile with Python frames */
+	uint64_t stacks;             /* distinct stacks in the profile */
 	uint64_t timed, timed_bytes; /* samples whose time was kept, and the memory that took */
 	struct processes_counts processes;
 	struct pysym_counters names;
 	double duration_s;
 	bool measured;
-	double kernel_ns_per_sample; /* where measured */
+	double kernel_ns_per_sample; /* valid if measured */
 	double user_cpu_s;
 	int64_t peak_rss_kib;
-	double time_to_first_sample_ms; /* negative when there was none */
+	double time_to_first_sample_ms; /* negative if no sample was taken */
 	enum kernel_source source;
 	unsigned freq;
 };
@@ -94,53 +94,53 @@ struct session *session_new(const struct session_options *options);
 void session_free(struct session *s);
 
 /*
- * Follows processes, and finds those that are wanted: count pids, or all that the options let pass. Returns 0, or
- * negative errno after reporting what failed.
+ * Follows the starts and ends of processes, and finds the wanted ones: those of pids, or all that the options let pass.
+ * Returns 0, or negative errno after reporting what failed.
  */
 int session_follow(struct session *s, const uint32_t *pids, size_t count);
 
 /* Starts sampling. Returns 0, or negative errno after reporting what failed. */
 int session_attach(struct session *s);
-/* Keeps the timer out of step with the program: see kernel_vary_rate. */
+/* Varies the rate, so that the timer does not stay in step with a program. Returns as kernel_vary_rate does. */
 double session_jitter(struct session *s);
-/* Stops it. May be called twice. */
+/* Stops sampling. May be called twice. */
 void session_detach(struct session *s);
 
 /*
- * Descriptors that poll readable when session_consume has much to do, or something happened to a process; it is to be
- * called ten times a second anyway.
+ * Descriptors that poll readable when many records or an event of a process are waiting for session_consume, which is
+ * to be called ten times a second anyway.
  */
 #define SESSION_FDS 3
 void session_fds(const struct session *s, int fds[SESSION_FDS]);
-/* Takes what the kernel sent. Returns 0, 1 when there is more, or negative errno. */
+/* Handles the records that the kernel sent. Returns 0, 1 when more are waiting, or negative errno. */
 int session_consume(struct session *s);
 /*
- * What is to be done now and then: looks at new processes, takes what ended ones left in the kernel, keeps to the
- * memory limit. Returns the CLOCK_MONOTONIC second at which to be called again, or negative errno.
+ * Periodic work: looks at new processes, takes the counts of ended ones from the kernel, keeps to the memory limit.
+ * Returns the CLOCK_MONOTONIC second at which to call it next, or negative errno.
  */
 double session_tend(struct session *s);
 
-/* All processes that were given to session_follow have ended, and their followed children. */
+/* Returns whether all processes that were given to session_follow, and their followed children, have ended. */
 bool session_all_ended(const struct session *s);
-/* Was there a Python at any time? */
+/* Returns whether a Python was found at any time of the run. */
 bool session_python_found(const struct session *s);
-/* Does the walk use bpf_loop? Else a chain of programs. */
+/* Returns whether the walk uses bpf_loop; else it is a chain of programs. */
 bool session_uses_bpf_loop(const struct session *s);
 
 /*
- * Of a rolling session: calls take with a profile of what was counted since the last call, while samples are taken.
- * What cannot be told yet (a stack that has not come, a process that is not decided) is in a later one; session_collect
- * has the last. forget: stacks, code objects and profile begin anew, so that what is gone takes no more memory. Returns
- * 0 or negative errno.
+ * For a rolling session: calls take with a profile of the samples counted since the last call, while sampling goes on.
+ * Counts that cannot be attributed yet (the stack has not come, the process is not decided) are in a later profile;
+ * session_collect returns the last one. forget: stacks, code objects and profile begin anew, so that those of ended
+ * programs take no more memory. Returns 0 or negative errno.
  */
 int session_end_epoch(struct session *s, bool forget, int (*take)(const struct profile *profile, void *arg), void *arg);
 
-/* Samples and distinct stacks so far, for a progress line. */
+/* Returns the numbers of samples and of distinct stacks so far, for a progress line. */
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);
 
 /*
- * After session_detach: takes the rest and adds everything up. Fills *account; *profile belongs to the session.
- * Returns 0 or negative errno.
+ * After session_detach: takes the remaining records and counts and adds everything up. Fills *account; *profile belongs
+ * to the session. Returns 0 or negative errno.
  */
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account);
 

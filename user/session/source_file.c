@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Opens and reads source files in a helper process that has taken over the thread's credentials. */
 #include "session/source_file.h"
 
 #include <errno.h>
@@ -16,9 +17,9 @@
 #include "base/procfs.h"
 #include "symbols/pysym.h"
 
-/* An answer takes a fraction of a millisecond, unless a file system does not give one. */
+/* Longest wait for an answer: it takes a fraction of a millisecond unless a file system hangs. */
 #define PATIENCE_S 0.25
-/* /proc/PID/status, of a process with SOURCE_GROUPS_MAX groups and more. */
+/* Room for /proc/PID/status of a process with more than SOURCE_GROUPS_MAX groups. */
 #define STATUS_MAX (1 << 20)
 
 struct question {
@@ -54,7 +55,8 @@ static bool in_own_namespace(pid_t pid)
 
 /*
  * The groups go with the user: they are taken only while the process has the user and group that the thread had. A
- * program that gains others by exec has them not, and what it then hands on belongs to the user it hands on to.
+ * program that gains another user or group by exec does not gain its supplementary groups, and groups that the program
+ * sets later belong to the user that it switches to.
  */
 static void read_groups(pid_t pid, struct source_rights *rights)
 {
@@ -125,7 +127,7 @@ static int become(const struct source_rights *rights)
 		return -EPERM;
 	setfsgid(rights->thread.fsgid);
 	setfsuid(rights->thread.fsuid);
-	/* They return what was before, which a second call tells. */
+	/* Both calls return the previous ID, not an error: a second call shows whether the first took effect. */
 	if ((uid_t)setfsuid((uid_t)-1) != rights->thread.fsuid)
 		return -EPERM;
 	if ((gid_t)setfsgid((gid_t)-1) != rights->thread.fsgid && own == 0)
@@ -166,7 +168,7 @@ static void identify(const struct stat *st, struct source_identity *out)
 	};
 }
 
-/* Opens below the root of a process, with the rights. Returns a descriptor or negative errno. */
+/* Opens the path below the root of a process, with the rights. Returns a descriptor or negative errno. */
 static int open_as(const struct source_rights *rights, pid_t root_of, const char *path, struct stat *st)
 {
 	int root = procfs_open_root(root_of, &path), fd;
@@ -202,7 +204,7 @@ static int serve_look(const void *question, size_t question_size, void *answer, 
 	a->rights.own_namespace = in_own_namespace(q->pid);
 	read_groups(q->pid, &a->rights);
 	fd = open_as(&a->rights, q->pid, q->path, &st);
-	/* Else all of that was of another process. */
+	/* If the process has ended, the root opened may belong to another process with its PID. */
 	if (fd >= 0 && !is_alive(q)) {
 		close(fd);
 		fd = -ESRCH;
@@ -285,7 +287,7 @@ int source_file_look(const struct source_file *file, const struct pybpf_rights *
 	err = foreign_call(serve_look, (struct foreign_subject){.pid = file->pid}, q, sizeof(*q), &answer,
 			   sizeof(answer), &size, PATIENCE_S);
 	free(q);
-	/* How much memory the text gets is taken from what the helper says. */
+	/* The helper's answer determines how much memory the text gets, so its sizes are checked. */
 	if (!err && (size != sizeof(answer) || answer.identity.size > SOURCE_FILE_MAX ||
 		     answer.rights.group_count > SOURCE_GROUPS_MAX))
 		err = -EPROTO;

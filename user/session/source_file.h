@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Source files of other processes, read with the rights of the thread that claims to have run them: what a path in a
- * code object says is that process's word, and pybpf may have more rights than it.
+ * Source files of other processes, read with the rights of the thread that claims to have run them: the path in a code
+ * object is chosen by that process and not trusted, and pybpf may have more rights than the process.
  */
 #ifndef SESSION_SOURCE_FILE_H
 #define SESSION_SOURCE_FILE_H
@@ -14,10 +14,10 @@
 
 /* Longest text that is kept. */
 #define SOURCE_FILE_MAX (1 << 20)
-/* Supplementary groups that are taken over; a process may have 65,536. */
+/* Most supplementary groups that are taken over; a process may have 65,536. */
 #define SOURCE_GROUPS_MAX 32
 
-/* With what a file is opened; filled by source_file_look(). */
+/* Credentials with which a file is opened; filled by source_file_look(). */
 struct source_rights {
 	struct pybpf_rights thread;
 	bool own_namespace; /* the process is in pybpf's user namespace, so that its capabilities count for files */
@@ -25,14 +25,14 @@ struct source_rights {
 	gid_t groups[SOURCE_GROUPS_MAX];
 };
 
-/* Which file it is, in which state. */
+/* Identifies a file and its state. */
 struct source_identity {
 	uint64_t dev, inode, size;
 	int64_t changed_s, changed_ns;   /* st_ctim */
 	int64_t modified_s, modified_ns; /* st_mtim */
 };
 
-/* What is asked about. */
+/* The file to look up: a path in the view of a process. */
 struct source_file {
 	pid_t pid;
 	uint64_t start;   /* of the process, clock ticks since boot */
@@ -40,15 +40,16 @@ struct source_file {
 };
 
 /*
- * Which regular file of at most SOURCE_FILE_MAX bytes is at the path, for a thread of these rights? Its groups are
- * looked up into *rights. Returns 0, or negative errno.
+ * Identifies the regular file of at most SOURCE_FILE_MAX bytes at the path, as a thread of these rights finds it. Fills
+ * *identity, and *rights with the thread's rights and groups. Returns 0 or negative errno.
  */
 int source_file_look(const struct source_file *file, const struct pybpf_rights *thread, struct source_rights *rights,
 		     struct source_identity *identity);
 
 /*
- * Its text, which the caller frees: by way of the process or, when that has ended, below pybpf's own root; NULL when
- * the file there is another one by now, has a NUL, or cannot be read with these rights.
+ * Returns the text of the file, which the caller frees. The file is opened below the root of the process or, when that
+ * has ended, below pybpf's own. Returns NULL when another file is there by now, when the text contains a NUL, or when
+ * it cannot be read with these rights.
  */
 char *source_file_text(const struct source_file *file, const struct source_rights *rights,
 		       const struct source_identity *identity);

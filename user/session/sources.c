@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Collects the source files that samples are in, and puts the texts of the most frequent ones into the profile. */
 #include "session/sources.h"
 
 #include <errno.h>
@@ -12,9 +13,10 @@
 #include "session/internal.h"
 #include "session/source_file.h"
 
-/* What a report has room for. */
+/* Most files whose text is kept: a report has room for no more. */
 #define FILES_MAX 24
-/* The start of a process is known to a clock tick, rounded down, and a file's time to about as much. */
+/* Uncertainty of both clocks: a process's start is rounded down to a clock tick, and a file's time is about as coarse.
+ */
 #define CLOCKS_S 0.02
 
 struct file {
@@ -57,7 +59,7 @@ void session_sources_free(struct session_sources *t)
 	free(t);
 }
 
-/* Seconds since 1970. */
+/* Returns the start of the process in seconds since 1970. */
 static double start_of(const struct processes_record *process)
 {
 	double boot_s = clock_s(CLOCK_REALTIME) - clock_s(CLOCK_BOOTTIME);
@@ -65,7 +67,7 @@ static double start_of(const struct processes_record *process)
 	return boot_s + (double)process->start / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* The file as it is now; its text is usable when it was there before the process. */
+/* Identifies the file as it is now. Returns whether its text is usable: unchanged since before the process started. */
 static bool look(const struct processes_record *process, const struct pybpf_rights *thread, const char *path,
 		 struct source_rights *rights, struct source_identity *identity)
 {
@@ -132,7 +134,7 @@ static int hottest_first(const void *a, const void *b)
 	return x->file < y->file ? -1 : x->file > y->file;
 }
 
-/* Value of samples by the files that they are in, each counted once for a sample. */
+/* Returns the value of samples by source file; a sample counts once for each file it is in. */
 static struct heat *heat_of(const struct profile *p)
 {
 	uint32_t strings = profile_string_count(p);

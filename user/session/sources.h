@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The source text of the files that most samples are in. A text that may not be the one that ran is not kept: two files
- * of one shown name, a file that was changed after its process started, or replaced since it was met. Nor is one that
- * the thread could not have read (source_file.h).
+ * The source text of the files that most samples are in. A text that may not be the one that ran is not kept: if two
+ * files have the same shown name, or if the file was changed after its process started, or replaced since it was met. A
+ * text that the thread could not have read is not kept either (source_file.h).
  */
 #ifndef SESSION_SOURCES_H
 #define SESSION_SOURCES_H
@@ -19,8 +19,8 @@ struct session_sources *session_sources_new(struct session *s);
 void session_sources_free(struct session_sources *t);
 
 /*
- * A function of the process, run by a thread of these rights, has this file, shown as `file`; its code object has
- * `path`. Returns 0 or -ENOMEM.
+ * Notes the source file of a function that a thread of these rights of the process has run: the profile shows it as
+ * `file`, and its code object names it `path`. Returns 0 or -ENOMEM.
  */
 int session_sources_met(struct session_sources *t, uint64_t proc_id, const struct pybpf_rights *rights,
 			const char *file, const char *path);

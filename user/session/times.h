@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* When samples were taken: records of the kernel wait here until what they are of is in the profile. */
+/* Times of samples: the kernel's time records wait here until their sample is in the profile. */
 #ifndef SESSION_TIMES_H
 #define SESSION_TIMES_H
 
@@ -19,18 +19,18 @@ struct session_times {
 void session_times_init(struct session_times *t);
 void session_times_free(struct session_times *t);
 
-/* No sample is known any more: the profile has lost them. */
+/* Forgets all samples, as the profile was emptied. */
 void session_times_forget(struct session_times *t);
 
 /* Takes a record of size bytes. Returns 0, -EBADMSG or -ENOMEM. */
 int session_times_add(struct session_times *t, const struct pybpf_time_event *event, size_t size);
 
-/* What the kernel counted under key is that sample of the profile. Returns 0 or -ENOMEM. */
+/* Records that counts under key belong to that sample of the profile. Returns 0 or -ENOMEM. */
 int session_times_know(struct session_times *t, const struct pybpf_count_key *key, uint32_t sample);
 
 /*
- * Makes events of the profile of all records whose sample is known by now; origin_ns is the CLOCK_MONOTONIC time of the
- * profile's beginning. Returns 0 or -ENOMEM.
+ * Turns all records whose sample is known by now into events of the profile; origin_ns is the CLOCK_MONOTONIC time of
+ * the profile's beginning. Returns 0 or -ENOMEM.
  */
 int session_times_settle(struct session_times *t, struct profile *profile, uint64_t origin_ns);
 
