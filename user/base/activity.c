@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Copies the path that this process is opening to memory that another process reads. */
 #include "base/activity.h"
 
 #include <stdio.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a process is opening right now, for another process that may have to kill it. */
+/* Tells another process, which may have to kill this one, what this process is opening. */
 #ifndef BASE_ACTIVITY_H
 #define BASE_ACTIVITY_H
 
 #include <stddef.h>
 
-/* From now on activities are written to that memory, of so many bytes. */
+/* Sets the memory, of size bytes, to which activity_set() writes from now on. */
 void activity_show(char *where, size_t size);
-/* Notes a path, or "" for nothing; does nothing where no memory was given. */
+/* Writes a path, or "" for nothing, to that memory. Does nothing without it. */
 void activity_set(const char *path);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Grows arrays. */
 #include "base/array.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 
 #define FIRST_ROOM 4
 
-/* A pointer to whatever the items are. */
+/* A pointer to items of any type. */
 typedef void *__attribute__((may_alias)) any_pointer;
 
 int array_reserve(void *array, size_t *room, size_t count, size_t item_size)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Arrays that grow. */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
 
 #include <stddef.h>
 
 /*
- * Makes an array take at least count items of item_size bytes. array: the address of the pointer to it, of NULL at
- * first; room: the items that it takes, 0 at first. It grows by half at least, so that appending n items copies a few
- * n. Returns 0, or -ENOMEM with the array as it was.
+ * Makes an array take at least count items of item_size bytes. array: address of the pointer to the items, which is
+ * NULL at first. room: number of items that the array takes, 0 at first. The array grows by half at least, so that
+ * appending n items one by one copies a few times n items. Returns 0, or -ENOMEM with the array as it was.
  */
 int array_reserve(void *array, size_t *room, size_t count, size_t item_size);
 

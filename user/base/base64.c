@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes Base64 through a stdio stream. */
 #include "base/base64.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ static ssize_t base64_write(void *cookie, const char *bytes, size_t size)
 		if (b->count == sizeof(b->group))
 			write_group(b);
 	}
-	/* fopencookie(3): a failure is 0; glibc takes -1 for a number of bytes. */
+	/* fopencookie(3): return 0 for a failure, because glibc takes -1 for a number of bytes. */
 	return b->error ? 0 : (ssize_t)size;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads clocks. */
 #include "base/clock.h"
 
 uint64_t clock_ns(clockid_t clock)

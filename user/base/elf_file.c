@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Headers and segments of an ELF file. Everything is fetched with pread into buffers of bounded
- * size: a file that another process truncates under a mapping would kill the reader with SIGBUS, and one
- * look-up must not cost the read of a 30 MB libpython. libelf is not used: it keeps whole tables in memory.
+ * Headers and segments of an ELF file. Everything is read with pread into buffers of bounded size: a file that another
+ * process truncates under a mapping would kill the reader with SIGBUS, and a look-up must not cost the read of a 30 MB
+ * libpython. libelf is not used, because it keeps whole tables in memory.
  */
 #include "base/elf_file.h"
 
@@ -15,7 +15,7 @@
 
 #include "base/elf_internal.h"
 
-/* Far above what linkers produce (12 to 15 segments); bounds what a hostile header costs. */
+/* Far above what linkers produce (12 to 15 segments); limits the cost of a hostile header. */
 #define ELF_MAX_SEGMENTS 256
 #define ELF_MAX_DYNAMIC  2048
 

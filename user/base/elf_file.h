@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ELF files that may be hostile: symbols, sections, segments. Every byte is bounds-checked. */
+/* Reads ELF files that may be hostile: symbols, sections, segments. Every byte is bounds-checked. */
 #ifndef BASE_ELF_FILE_H
 #define BASE_ELF_FILE_H
 
@@ -24,18 +24,18 @@ struct elf_section {
 
 /*
  * Opens a regular ELF64 little-endian file from a descriptor (not consumed; may be closed after). Returns 0; -ENOEXEC
- * when it is no ELF; -ENOTSUP for a 32-bit or foreign one; other negative errno.
+ * when the file is not ELF; -ENOTSUP when it is 32-bit or for another machine; other negative errno.
  */
 int elf_file_open(int fd, struct elf_file **out);
 void elf_file_free(struct elf_file *elf);
 
 /* Looks a defined symbol up in .dynsym, then in .symtab. Returns 0, or -ENOENT. */
 int elf_file_symbol(struct elf_file *elf, const char *name, struct elf_symbol *out);
-/* Looks in .dynsym alone (by its hash table where there is one). Returns 0, or -ENOENT. */
+/* Looks in .dynsym alone, by its hash table if it has one. Returns 0, or -ENOENT. */
 int elf_file_dynamic_symbol(struct elf_file *elf, const char *name, struct elf_symbol *out);
 /* Finds a section by name. Returns 0, or -ENOENT. */
 int elf_file_section(struct elf_file *elf, const char *name, struct elf_section *out);
-/* An executable PT_LOAD: what a process's executable mappings of the file are compared with. */
+/* An executable PT_LOAD, for comparison with a process's executable mappings of the file. */
 struct elf_segment {
 	uint64_t vaddr, offset, size; /* as in the program header, not rounded to pages */
 };
@@ -46,9 +46,9 @@ size_t elf_file_code_segments(struct elf_file *elf, struct elf_segment *out, siz
  * be fewer at a segment's end, or -ENOENT.
  */
 ssize_t elf_file_read(struct elf_file *elf, uint64_t vaddr, void *buf, size_t size);
-/* ET_EXEC (fixed addresses, no load bias)? */
+/* Returns whether the file is ET_EXEC (fixed addresses, no load bias). */
 bool elf_file_is_fixed(struct elf_file *elf);
-/* DT_SONAME, or NULL; valid while elf lives. */
+/* Returns DT_SONAME, or NULL; valid while elf lives. */
 const char *elf_file_soname(struct elf_file *elf);
 /*
  * Calls visit for every NUL-terminated printable string of at least min_len bytes in the read-only data

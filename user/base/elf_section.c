@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sections by name, and what is read from them: strings, the build-id. */
+/* Finds sections by name, and reads strings and the build-id from them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/elf_internal.h"
 
-/* Far above what linkers produce (30 to 60 sections); bounds what a hostile header costs. */
+/* Far above what linkers produce (30 to 60 sections); limits the cost of a hostile header. */
 #define ELF_MAX_SECTIONS      8192
 #define ELF_MAX_SECTION_NAMES (256 * 1024)
-/* Longest string that is looked for, and its longest beginning that is kept (PY_VERSION behind a path). */
+/* Longest string that is searched for, and the longest beginning of it that is kept (PY_VERSION behind a path). */
 #define ELF_MAX_STRING 4096
 
 void elf_read_sections(struct elf_file *elf)
@@ -24,7 +24,7 @@ void elf_read_sections(struct elf_file *elf)
 	elf->sections_read = true;
 	if (!elf->header.e_shoff || elf->header.e_shentsize != sizeof(Elf64_Shdr))
 		return;
-	/* gABI: counts that do not fit in the header are in section 0. */
+	/* gABI: counts that do not fit into the header are in section 0. */
 	if (elf_read_exactly(elf, elf->header.e_shoff, &first, sizeof(first)))
 		return;
 	if (!count)
@@ -73,7 +73,7 @@ int elf_file_section(struct elf_file *elf, const char *name, struct elf_section 
 	return -ENOENT;
 }
 
-/* Visits the strings of one range of the file; *budget is what may still be read. */
+/* Visits the strings of one range of the file; *budget is the number of bytes that may still be read. */
 static int range_strings(struct elf_file *elf, uint64_t offset, uint64_t size, uint64_t *budget, size_t min_len,
 			 char *chunk, int (*visit)(const char *text, void *arg), void *arg)
 {
@@ -89,7 +89,7 @@ static int range_strings(struct elf_file *elf, uint64_t offset, uint64_t size, u
 			const char *text = nul;
 			int ret;
 
-			/* Numbers may stand right before a string: what is printable begins at its end. */
+			/* Other data may come right before a string: only the printable end counts. */
 			while (text > p && text[-1] >= ' ' && text[-1] <= '~')
 				text--;
 			if ((size_t)(nul - text) < min_len)
@@ -120,7 +120,7 @@ int elf_file_strings(struct elf_file *elf, size_t min_len, int (*visit)(const ch
 		ret = range_strings(elf, rodata.offset, rodata.size, &budget, min_len, chunk, visit, arg);
 		goto done;
 	}
-	/* Linkers before -z separate-code put read-only data beside the code: those come last. */
+	/* Linkers before -z separate-code put read-only data beside the code: those segments are searched last. */
 	for (int code = 0; code < 2; code++) {
 		for (size_t i = 0; i < elf->segment_count && !ret; i++) {
 			const Elf64_Phdr *ph = &elf->segments[i];

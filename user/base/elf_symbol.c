@@ -10,11 +10,11 @@
 #include "base/elf_internal.h"
 
 /*
- * Longest chain of one hash bucket that is followed. Real ones have a handful of entries (ld sizes the table
- * for that); a file made so that each entry costs a name comparison must not cost more than this.
+ * Longest chain of one hash bucket that is followed. Real chains have a handful of entries (ld sizes the table for
+ * that); the limit bounds a file that is crafted so that each entry costs a name comparison.
  */
 #define ELF_MAX_CHAIN 4096
-/* Places of one name in a string table that are remembered: the symbol's own and longer names that end so. */
+/* Most places of one name in a string table that are remembered: the symbol's own, and the ends of longer names. */
 #define ELF_MAX_PLACES 16
 #define ELF_MAX_NAME   256
 
@@ -32,7 +32,7 @@ static void symbol_to_out(const Elf64_Sym *symbol, struct elf_symbol *out)
 		.value = symbol->st_value, .size = symbol->st_size, .type = ELF64_ST_TYPE(symbol->st_info)};
 }
 
-/* Is dynamic symbol number index the one called name? Then fills *out and returns 0; else -ENOENT. */
+/* Compares the name of dynamic symbol number index. Fills *out and returns 0 if it is name, else returns -ENOENT. */
 static int dynamic_symbol_matches(const struct elf_file *elf, uint64_t index, const char *name, size_t len,
 				  struct elf_symbol *out)
 {
@@ -106,7 +106,7 @@ static int gnu_hash_lookup(const struct elf_file *elf, const char *name, size_t 
 	return -ENOENT;
 }
 
-/* The System V gABI's DT_HASH: musl's and older linkers' libraries can have this one alone. */
+/* The System V gABI's DT_HASH: libraries of musl and of older linkers can have only this table. */
 static int sysv_hash_lookup(const struct elf_file *elf, const char *name, size_t len, struct elf_symbol *out)
 {
 	struct {
@@ -142,8 +142,7 @@ struct places {
 	size_t count;
 };
 
-/* Finds where in a string table a name, with its NUL, stands; a longer name may end with it (tail merging).
- */
+/* Finds the places of a name, with its NUL, in a string table; a longer name may end with it (tail merging). */
 static void find_in_strings(const struct elf_file *elf, const Elf64_Shdr *strings, const char *name, size_t len,
 			    char *chunk, struct places *places)
 {
@@ -162,7 +161,7 @@ static void find_in_strings(const struct elf_file *elf, const Elf64_Shdr *string
 			places->offset[places->count++] = at + (hit - chunk);
 			p = hit + 1;
 		}
-		/* The next chunk starts so that a name across the border is seen whole, once. */
+		/* The next chunk starts such that a name across the border is complete in exactly one chunk. */
 		at += n - len;
 	}
 }

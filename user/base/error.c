@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes sentences into struct error. */
 #include "base/error.h"
 
 #include <stdarg.h>

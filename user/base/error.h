@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+/* An error code with its sentence. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
-/* Of a sentence; what is longer is cut. */
+/* Bytes of a sentence with its NUL; a longer one is cut. */
 #define ERROR_TEXT_MAX 2048
 
-/* What went wrong, for the caller's caller: a function that takes one returns its code. */
+/* An error to hand up to callers: a function that takes a struct error returns its code. */
 struct error {
-	int code; /* negative errno; 0: nothing was said */
+	int code; /* negative errno; 0: no error */
 	char text[ERROR_TEXT_MAX];
 };
 
 void error_write(struct error *error, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Adds to the sentence. */
+/* Appends to the sentence. */
 void error_append(struct error *error, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void error_clear(struct error *error);
 
-/* Sets code and sentence, and is the code. A macro, so that analysers see that it is not 0 where the code is not. */
+/*
+ * Sets code and sentence, and evaluates to the code. A macro, so that static analysers see that the result is not 0
+ * when the code is not.
+ */
 #define error_set(error, code, ...)                                                                                    \
 	({                                                                                                             \
 		int error_code_ = (code);                                                                              \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#define ZLIB_CONST /* what is compressed is const */
+/* Writes gzip through a stdio stream. */
+#define ZLIB_CONST /* the input is const */
 #include "base/gzip.h"
 
 #include <errno.h>
@@ -7,12 +8,12 @@
 #include <sys/types.h>
 #include <zlib.h>
 
-#define ZLIB_MEMORY 8 /* its default */
+#define ZLIB_MEMORY 8 /* zlib's default */
 #define CHUNK       32768
 
 struct gzip {
 	FILE *out;
-	int error; /* errno; nothing more is compressed then: what is left to compress may be freed memory */
+	int error; /* errno; then nothing more is compressed, as the input may be freed memory */
 	z_stream z;
 	unsigned char bytes[CHUNK]; /* compressed */
 };
@@ -52,7 +53,7 @@ static ssize_t gzip_write(void *cookie, const char *bytes, size_t size)
 		gzip->z.avail_in = (uInt)size;
 		compress_input(gzip, Z_NO_FLUSH);
 	}
-	/* fopencookie(3): a failure is 0; glibc takes -1 for a number of bytes. */
+	/* fopencookie(3): return 0 for a failure, because glibc takes -1 for a number of bytes. */
 	return gzip->error ? 0 : (ssize_t)size;
 }
 

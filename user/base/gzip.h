@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A stdio stream that compresses what is written to it. */
 #ifndef BASE_GZIP_H
 #define BASE_GZIP_H
 
@@ -8,9 +9,9 @@
 #define GZIP_WINDOW (15 + 16)
 
 /*
- * A stream whose bytes are compressed into out (gzip, RFC 1952; without a time: the same bytes make the same file), or
- * NULL without memory. fclose() writes the rest; where any of it could not be written, it returns EOF with errno of the
- * first failure. out stays open.
+ * Returns a stream that compresses its bytes into out (gzip, RFC 1952; without a time, so that equal bytes make equal
+ * files), or NULL without memory. fclose() writes the rest; if any byte could not be written, it returns EOF with errno
+ * of the first failure. out stays open.
  */
 FILE *gzip_open(FILE *out);
 

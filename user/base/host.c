@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Checks privileges, BTF and limits of this host. */
 #include "base/host.h"
 
 #include <bpf/bpf.h>
@@ -12,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* linux/capability.h of older systems has not these (Linux 5.8). */
+/* Missing in linux/capability.h of older systems (added in Linux 5.8). */
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #endif
@@ -106,7 +107,7 @@ int host_read_clock_offsets(struct host_clock_offsets *out)
 	FILE *f;
 
 	*out = (struct host_clock_offsets){0};
-	/* The file has the children's namespace (timens_offsets), which is not always ours. */
+	/* timens_offsets has the offsets of the namespace for children, which is not always this process's own. */
 	if (stat("/proc/self/ns/time", &st) || st.st_ino == TIME_NS_INITIAL)
 		return 0;
 	f = fopen("/proc/self/timens_offsets", "re");
@@ -133,7 +134,10 @@ int host_read_number(const char *path, int64_t *out)
 
 	if (fd < 0)
 		return -errno;
-	/* At once: a second read() finds the end, so that a stream without memory for a buffer would see one digit. */
+	/*
+	 * Reads in one call: a second read() finds the end, and a stream without memory for a buffer would see one
+	 * digit.
+	 */
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (n < 0)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Derives the stable release behind a vendor's kernel, and which changes it has. */
 #include "base/host_kernel.h"
 
 #include <stdio.h>
@@ -53,7 +54,7 @@ static bool ubuntu_version(const struct host_kernel *kernel, struct version *v)
 	return strncmp(kernel->signature, "Ubuntu ", 7) == 0 && at && parse(at + 1, v);
 }
 
-/* "5.15.133" and no more: a stable release as it is. */
+/* "5.15.133" and nothing else: an unchanged stable release. */
 static bool plain_version(const struct host_kernel *kernel, struct version *v)
 {
 	return parse(kernel->release, v) && kernel->release[strspn(kernel->release, "0123456789.")] == '\0';
@@ -66,7 +67,10 @@ bool host_kernel_at_least(const struct host_kernel *kernel, int major, int minor
 	return parse(kernel->release, &v) && at_least(&v, major, minor);
 }
 
-/* The stable release that it is made of; without those marks its own number, which is no smaller one's. */
+/*
+ * Finds the stable release that the kernel is based on; without a vendor's mark it is the kernel's own number, which is
+ * not higher.
+ */
 static bool stable_version(const struct host_kernel *kernel, struct version *v)
 {
 	return debian_version(kernel, v) || ubuntu_version(kernel, v) || parse(kernel->release, v);

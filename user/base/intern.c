@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Tables of unique items, by open addressing. */
 #include "base/intern.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ static bool equal(const struct intern *t, const void *a, const void *b)
 	return x.size == y.size && memcmp(x.bytes, y.bytes, x.size) == 0;
 }
 
-/* The slot of the item with that key, or the empty one where it would be. There is always an empty one. */
+/* Returns the slot of the item with that key, or the empty slot for it. The table always has an empty slot. */
 static uint32_t slot_of(const struct intern *t, const void *item)
 {
 	uint32_t at = (uint32_t)hash_of(t, item) & t->mask;
@@ -118,7 +119,7 @@ uint32_t intern_add(struct intern *t, const void *item, bool *fresh)
 	return t->count - 1;
 }
 
-/* Empties a slot, and moves up those behind it that would not be found any more. */
+/* Empties a slot, and moves up the items behind it that would not be found any more. */
 static void empty_slot(struct intern *t, uint32_t hole)
 {
 	for (uint32_t at = (hole + 1) & t->mask; t->slots[at]; at = (at + 1) & t->mask) {

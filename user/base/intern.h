@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Things that are there once each: items in an array, found through an open-addressing table of their indexes, so that
- * they cost a few bytes beside their content.
+ * Tables of unique items: an array of items, found through an open-addressing table of their indexes, so that an item
+ * costs a few bytes beside its content.
  */
 #ifndef BASE_INTERN_H
 #define BASE_INTERN_H
@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returned instead of an index. */
+/* Returned instead of an index when there is no item. */
 #define INTERN_NONE UINT32_MAX
 
-/* Instead of a key's size: the item begins with a char *, and the text there is its key. */
+/* Passed as key size: the item begins with a char *, and the text that it points to is the key. */
 #define INTERN_TEXT 0
-/* Likewise: it begins with a struct intern_bytes. */
+/* Passed as key size: the item begins with a struct intern_bytes, which is the key. */
 #define INTERN_BYTES UINT16_MAX
 
 struct intern_bytes {
@@ -31,27 +31,28 @@ struct intern {
 };
 
 /*
- * The key of an item is its first key_size bytes, which have no padding, or what INTERN_TEXT and INTERN_BYTES say.
- * Nothing is allocated before the first item is added.
+ * The key of an item is its first key_size bytes, which have no padding, or as INTERN_TEXT and INTERN_BYTES say. No
+ * memory is allocated before the first item is added.
  */
 #define INTERN_INIT(item, key)                                                                                         \
 	{                                                                                                              \
 		.item_size = (item), .key_size = (key)                                                                 \
 	}
 void intern_init(struct intern *t, size_t item_size, size_t key_size);
-/* Frees items and table, not what items point to. */
+/* Frees the items and the table, but not the memory that items point to. */
 void intern_free(struct intern *t);
 
-/* The index of the item that has the key of *item, or INTERN_NONE. */
+/* Returns the index of the item that has the key of *item, or INTERN_NONE. */
 uint32_t intern_find(const struct intern *t, const void *item);
 
 /*
- * The index of the item that has the key of *item, which is appended where there is none (*fresh tells). INTERN_NONE
- * when memory is exhausted. Indexes stay as they are until something is removed; pointers to items, until one is added.
+ * Returns the index of the item that has the key of *item. If the table has none, appends *item and sets *fresh.
+ * Returns INTERN_NONE when memory is exhausted. Indexes stay valid until an item is removed, and pointers to items
+ * until one is added.
  */
 uint32_t intern_add(struct intern *t, const void *item, bool *fresh);
 
-/* Removes the item at the index; the last one takes its place. A table that is empty then holds no memory. */
+/* Removes the item at the index; the last item takes its place. An empty table holds no memory. */
 void intern_remove(struct intern *t, uint32_t index);
 
 static inline void *intern_item(const struct intern *t, uint32_t index)

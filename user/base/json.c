@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes JSON to a stream. */
 #include "base/json.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Prints messages on stderr, or hands them to a sink. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 
 #include "base/text.h"
 
-/* Bytes of a message that is said whole without memory: a sentence with a path (PATH_MAX) in it. */
+/* Bytes of a message that is printed whole without memory: a sentence with a path (PATH_MAX) in it. */
 #define FITS 5120
 
 static enum log_level current_level = LOG_WARN;
@@ -42,7 +43,10 @@ static void print_line(enum log_level level, const char *text)
 	fputc('\n', stderr);
 }
 
-/* Text that fits needs no memory from the heap: "out of memory" is said, too. Of longer text its beginning is. */
+/*
+ * Text up to FITS needs no memory from the heap, so that "out of memory" is printed, too. Without memory a longer text
+ * is cut.
+ */
 __attribute__((format(printf, 3, 0))) static void print(enum log_level level, bool lines, const char *fmt, va_list args)
 {
 	char fits[FITS], *longer = NULL, *text = fits, *next;

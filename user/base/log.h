@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What pybpf says on stderr: one sentence per line, errors always, the rest by -v and --log. */
+/* Messages on stderr: one sentence per line, errors always, the rest by -v and --log. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
@@ -18,12 +18,14 @@ void log_set_level(enum log_level level);
 bool log_enabled(enum log_level level);
 
 /*
- * Prints "pybpf: MESSAGE\n" on stderr (level name before the message for LOG_DEBUG): one line, whatever foreign text
- * is in it, since what is not plain (text.h), a newline too, is printed as \xNN. Never fails, also without memory.
+ * Prints "pybpf: MESSAGE\n" on stderr (level name before the message for LOG_DEBUG). The message is always one line:
+ * characters that are not plain (text.h), also newlines, are printed as \xNN. Never fails, also without memory.
  */
 void log_printf(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_vprintf(enum log_level level, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
-/* The same for a library's text of several lines, such as the verifier's log: each is printed as a message. */
+/*
+ * As log_printf() for a library's text of several lines, such as the verifier's log: each line is printed as a message.
+ */
 void log_vprintf_lines(enum log_level level, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
 #define log_error(...) log_printf(LOG_ERROR, __VA_ARGS__)
@@ -31,7 +33,7 @@ void log_vprintf_lines(enum log_level level, const char *fmt, va_list args) __at
 #define log_info(...)  log_printf(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_printf(LOG_DEBUG, __VA_ARGS__)
 
-/* From now on messages go to this function, as they are, and not to stderr. */
+/* Sends messages to this function from now on, unchanged, instead of to stderr. */
 void log_set_sink(void (*to)(enum log_level level, const char *text));
 
 /* Erases a progress line before a message is printed; NULL for none. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Walks a path step by step below a root directory. */
 #include "base/path_below.h"
 
 #include <errno.h>
@@ -12,15 +13,18 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* As many as the kernel follows: path_resolution(7). */
+/* Most links that are followed, the kernel's limit: path_resolution(7). */
 #define LINKS_MOST 40
-/* A way back is walked from the root: folders can be moved meanwhile, and ".." of one that was may lie outside. */
+/*
+ * Most steps of a walk. ".." is walked from the root, since folders can be moved meanwhile, and ".." of a moved one may
+ * lie outside.
+ */
 #define STEPS_MOST 4096
 
 struct walk {
-	int root, folder;          /* a descriptor of its own */
+	int root, folder;          /* folder: a descriptor of its own */
 	char passed[2 * PATH_MAX]; /* names from the root to the folder, none of them a link: "/a/b" */
-	char rest[2 * PATH_MAX];   /* what is still to be walked */
+	char rest[2 * PATH_MAX];   /* the part of the path that is still to be walked */
 	unsigned links, steps;
 };
 
@@ -41,7 +45,7 @@ static int to_root(struct walk *w)
 
 static int pass(struct walk *w, const char *name)
 {
-	/* O_DIRECTORY mounts what is to be mounted on the way (autofs), which O_PATH alone does not. */
+	/* O_DIRECTORY triggers mounts on the way (autofs), which O_PATH alone does not. */
 	return step_to(w, openat(w->folder, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC));
 }
 
@@ -76,7 +80,7 @@ static int follow(struct walk *w, int link)
 	struct statfs system;
 	ssize_t n;
 
-	/* Some of procfs's lead to what their text does not say. */
+	/* Some links in procfs lead elsewhere than their text says. */
 	if (++w->links > LINKS_MOST || fstatfs(link, &system) || system.f_type == PROC_SUPER_MAGIC)
 		return -ELOOP;
 	n = readlinkat(link, "", text, sizeof(text) - 1);
@@ -93,14 +97,17 @@ static int open_last(const struct walk *w, const char *name, int flags)
 {
 	int fd;
 
-	/* open(2) refuses O_PATH together with what does not concern it. */
+	/* open(2) refuses O_PATH together with flags that do not apply to it. */
 	flags |= O_NOFOLLOW | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY);
 	fd = openat(w->folder, name, flags);
 	/* cppcheck-suppress resourceLeak; it is handed on. */
 	return fd < 0 ? -errno : fd;
 }
 
-/* A name on the way, or the last one. Returns 0 to go on, 1 with the descriptor in *out, or negative errno. */
+/*
+ * Walks one name of the path, the last or another one. Returns 0 to go on, 1 with the descriptor in *out, or negative
+ * errno.
+ */
 static int step(struct walk *w, const char *name, bool last, int flags, int *out)
 {
 	struct stat st;
@@ -120,7 +127,7 @@ static int step(struct walk *w, const char *name, bool last, int flags, int *out
 	} else if (S_ISLNK(st.st_mode)) {
 		err = last && flags & O_NOFOLLOW ? -ELOOP : follow(w, fd);
 	} else if (!last) {
-		/* Or one that may not be passed. */
+		/* A folder here is one that may not be entered. */
 		err = S_ISDIR(st.st_mode) ? -EACCES : -ENOTDIR;
 	} else {
 		*out = open_last(w, name, flags);

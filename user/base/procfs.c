@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads and parses files of /proc/PID. */
 #include "base/procfs.h"
 
 #include <dirent.h>
@@ -19,7 +20,7 @@
 
 /* comm is at most 64 bytes (workqueue names); 52 numbers of at most 20 digits follow it. */
 #define STAT_MAX 2048
-/* Its longest line is that of the groups, of which a process can have 65,536. */
+/* Most bytes of /proc/PID/status. Its longest line is that of the groups, of which a process can have 65,536. */
 #define STATUS_MAX (1024 * 1024)
 /* include/linux/sched.h; unchanged since 2.6. */
 #define PF_KTHREAD 0x00200000
@@ -128,7 +129,7 @@ int procfs_each_map(pid_t pid, int (*visit)(const struct procfs_map *map, void *
 			ret = visit(&map, arg);
 		errno = 0;
 	}
-	/* Nor is it the end where getline() had no memory. */
+	/* getline() also stops for lack of memory. */
 	if (!ret && !feof(file))
 		ret = errno ? -errno : -EIO;
 	free(line);
@@ -235,7 +236,7 @@ pid_t procfs_task(pid_t pid, const struct procfs_stat *stat)
 		stat = &own;
 	if (!has_ended(stat))
 		return pid;
-	/* The thread that has ended is one of them until the last one has. */
+	/* An ended first thread counts among the threads until the last one has ended. */
 	if (stat->threads < 2)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
@@ -252,7 +253,7 @@ pid_t procfs_task(pid_t pid, const struct procfs_stat *stat)
 	return task;
 }
 
-/* The number after `name` (with its colon) in a file of lines. Returns 0 or negative errno. */
+/* Reads the number after `name` (with its colon) in a file of lines. Returns 0 or negative errno. */
 static int line_number(const char *path, const char *name, uint64_t *out)
 {
 	int ret = -EBADMSG;
@@ -314,7 +315,9 @@ int procfs_rss(pid_t pid, uint64_t *kib)
 	return status_number(pid, "VmRSS:", kib);
 }
 
-/* The value of the line that begins with name (with its colon), or NULL. A comm holds no newline of its own there. */
+/*
+ * Returns the value of the line that begins with name (with its colon), or NULL. A comm cannot contain a newline there.
+ */
 static char *status_value(const char *text, const char *name)
 {
 	for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -331,12 +334,12 @@ int procfs_parse_status(const char *text, struct procfs_status *out)
 	uint64_t number;
 
 	*out = (struct procfs_status){.inside = 0};
-	/* Real, effective, saved, and that of the file system. */
+	/* Real, effective, saved and file-system user ID. */
 	if (!uid || !parse_number(&uid, 10, &number) || !skip(&uid, '\t') || !parse_number(&uid, 10, &number) ||
 	    number > UINT32_MAX)
 		return -EBADMSG;
 	out->uid = number;
-	/* From the reader's namespace down to the process's own (kernel 4.1). */
+	/* PIDs from the reader's namespace down to the process's own (kernel 4.1). */
 	for (; inside && parse_number(&inside, 10, &number) && number <= INT_MAX; inside++) {
 		out->inside = number;
 		if (*inside != '\t')
@@ -363,7 +366,7 @@ int procfs_read(pid_t pid, const char *name, size_t max, char **text, size_t *le
 	size_t size, want = 4096;
 	ssize_t n;
 
-	/* A file of /proc has no size to ask for, and what a second read adds need not fit to the first. */
+	/* A file of /proc has no size in advance, and parts from two reads need not fit together. */
 	do {
 		size = want < max + 2 ? want : max + 2;
 		grown = realloc(buf, size);
@@ -388,7 +391,7 @@ int procfs_peak_rss(pid_t pid, uint64_t *kib)
 	return status_number(pid, "VmHWM:", kib);
 }
 
-/* Turns an O_PATH descriptor (consumed) into one for reading, if it is a regular file's. */
+/* Reopens an O_PATH descriptor (consumed) for reading, if it is a regular file's. */
 static int reopen_regular(int handle, struct stat *st)
 {
 	char path[64];
@@ -428,8 +431,8 @@ static int compare_own_map(const struct procfs_map *map, void *arg)
 }
 
 /*
- * Is fd the file that map shows? On btrfs and overlayfs stat and maps give different devices for one file
- * (and overlayfs, to 6.8, different inodes), so where they differ the file is mapped here and both maps
+ * Returns whether fd is the file that map shows. On btrfs and overlayfs stat and maps give different devices for one
+ * file (and overlayfs, to 6.8, different inodes), so where they differ the file is mapped here and both maps are
  * compared. PROT_NONE: nothing is read, so nothing can fault.
  */
 static bool is_mapped_file(int fd, const struct stat *st, const struct procfs_map *map)
@@ -496,7 +499,7 @@ int procfs_open_map(pid_t pid, const struct procfs_map *map)
 	fd = reopen_regular(open(path, O_PATH | O_CLOEXEC), &st);
 	if (fd >= 0)
 		return fd;
-	/* It needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the first user namespace. */
+	/* map_files needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the first user namespace. */
 	err = fd;
 	if (map->path[0] != '/')
 		return err;

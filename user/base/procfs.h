@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* /proc of one process. */
+/* Reads /proc of one process. */
 #ifndef BASE_PROCFS_H
 #define BASE_PROCFS_H
 
@@ -43,20 +43,22 @@ int procfs_parse_stat(const char *text, struct procfs_stat *out);
 int procfs_read_stat(pid_t pid, struct procfs_stat *out);
 
 /*
- * The task whose directory in /proc shows the process's memory, files and cgroups: pid itself, or where its first
+ * Returns the task whose directory in /proc shows the process's memory, files and cgroups: pid itself, or, if its first
  * thread has ended and others go on, one of those (do_exit() takes mm, files and, in v1, cgroups from each thread on
- * its own). 0: it has ended as a whole. stat: of the process, or NULL to have it read.
+ * its own). Returns 0 if the whole process has ended. stat: the process's, or NULL to have it read.
  */
 pid_t procfs_task(pid_t pid, const struct procfs_stat *stat);
 
-/* The process that thread tid belongs to into *out (Tgid in /proc/TID/status). Returns 0 or negative errno. */
+/* Writes the process that thread tid belongs to into *out (Tgid in /proc/TID/status). Returns 0 or negative errno. */
 int procfs_thread_group(pid_t tid, pid_t *out);
 
-/* A number of one of pybpf's own descriptors: what follows `name` (with its colon) in its fdinfo. Returns 0 or errno.
+/*
+ * Reads the number after `name` (with its colon) in the fdinfo of one of pybpf's own descriptors. Returns 0 or negative
+ * errno.
  */
 int procfs_fdinfo(int fd, const char *name, uint64_t *out);
 
-/* The memory, in KiB, that the process has resident now. Returns 0 or negative errno. */
+/* Reads the memory, in KiB, that the process has resident now. Returns 0 or negative errno. */
 int procfs_rss(pid_t pid, uint64_t *kib);
 struct procfs_status {
 	uid_t uid;    /* effective, as the user namespace of the reader calls it */
@@ -67,7 +69,7 @@ int procfs_parse_status(const char *text, struct procfs_status *out);
 /* Returns 0, -ESRCH when there is no such process, or another negative errno. */
 int procfs_read_status(pid_t pid, struct procfs_status *out);
 
-/* Reads a file of /proc/PID as far as it fits, NUL-terminated. Returns its length, or negative errno ("" then). */
+/* Reads a file of /proc/PID as far as it fits, NUL-terminated. Returns its length, or negative errno with "" in buf. */
 ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size);
 /*
  * Reads a whole file of /proc/PID, NUL-terminated, into *text, which the caller frees; *len may be NULL. -EFBIG when
@@ -75,12 +77,12 @@ ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size);
  */
 int procfs_read(pid_t pid, const char *name, size_t max, char **text, size_t *len);
 
-/* The most memory, in KiB, that the process has had resident since its exec. Returns 0 or negative errno. */
+/* Reads the most memory, in KiB, that the process has had resident since its exec. Returns 0 or negative errno. */
 int procfs_peak_rss(pid_t pid, uint64_t *kib);
 
 /*
- * Opens the root directory of the process (O_PATH). *path, which is one of its mappings' or its own, then begins inside
- * of it. Returns a descriptor, or negative errno.
+ * Opens the root directory of the process (O_PATH). *path is a path of its mappings, or one as it sees it; it is moved
+ * past the root. Returns a descriptor, or negative errno.
  */
 int procfs_open_root(pid_t pid, const char **path);
 

@@ -5,7 +5,7 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdio.h>
 
-/* A buffer for protobuf-c that writes what is packed into it to a stream, and so needs no room for the whole. */
+/* A buffer for protobuf-c that writes packed bytes to a stream, so that the message is never in memory as a whole. */
 struct proto_stream {
 	ProtobufCBuffer base; /* first: protobuf-c knows only this */
 	FILE *out;
@@ -16,7 +16,7 @@ static inline void proto_stream_append(ProtobufCBuffer *buffer, size_t size, con
 	fwrite_unlocked(bytes, 1, size, ((struct proto_stream *)buffer)->out);
 }
 
-/* The stream tells whether all could be written (ferror, fclose). */
+/* ferror() or fclose() of the stream tells whether everything was written. */
 static inline struct proto_stream proto_stream(FILE *out)
 {
 	return (struct proto_stream){.base.append = proto_stream_append, .out = out};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads another process's memory with process_vm_readv(2). */
 #include "base/remote.h"
 
 #include <errno.h>
@@ -25,14 +26,14 @@ int remote_read(pid_t pid, uint64_t addr, void *buf, size_t size)
 		struct iovec remote = {.iov_base = (void *)(uintptr_t)(addr + done), .iov_len = size - done};
 		ssize_t n = process_vm_readv(task, &local, 1, &remote, 1, 0);
 
-		/* Its first thread may have ended before others. */
+		/* The process's first thread may have ended before others. */
 		if (n < 0 && errno == ESRCH && task == pid) {
 			task = procfs_task(pid, NULL);
 			if (!task || task == pid)
 				return -ESRCH;
 			continue;
 		}
-		/* The kernel cuts a read at the first page that is not there; the next call says EFAULT. */
+		/* The kernel cuts a read at the first missing page; the next call fails with EFAULT. */
 		if (n < 0)
 			return errno == EINVAL ? -EFAULT : -errno;
 		if (n == 0)

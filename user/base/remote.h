@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory of another process, read without stopping it. */
+/* Reads memory of another process without stopping it. */
 #ifndef BASE_REMOTE_H
 #define BASE_REMOTE_H
 
@@ -14,8 +14,8 @@
 int remote_read(pid_t pid, uint64_t addr, void *buf, size_t size);
 
 /*
- * From now on remote_read() is done by read: memory that is a file of a server that does not answer keeps the reader
- * waiting for good. NULL: by itself again.
+ * Makes remote_read() call read from now on; NULL: read by itself again. A mapped file of a server that does not answer
+ * would keep this process waiting forever.
  */
 void remote_read_by(int (*read)(pid_t pid, uint64_t addr, void *buf, size_t size));
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Lists the processes in /proc. */
 #include "base/scan.h"
 
 #include <dirent.h>
@@ -72,7 +73,7 @@ int scan_each_process(int (*visit)(const struct scan_process *process, void *arg
 	return ret;
 }
 
-/* A process and whose child it is. */
+/* A process and its parent. */
 struct kinship {
 	uint32_t pid, parent;
 	bool below;
@@ -111,7 +112,7 @@ static bool has_number(const uint32_t *numbers, size_t count, uint32_t number)
 	return false;
 }
 
-/* Is the parent one of the given ones, or known to be below them? */
+/* Returns whether the parent is one of the given processes, or known to descend from them. */
 static bool parent_is_one(const struct kin *kin, const struct kinship *one, const uint32_t *pids, size_t count)
 {
 	const struct kinship key = {.pid = one->parent}, *parent;
@@ -159,7 +160,7 @@ void scan_read_cmdline(pid_t pid, char *buf, size_t size)
 
 	if (len < 0)
 		len = 0;
-	/* A program that sets its title leaves blanks or NULs at the end of what was there before. */
+	/* A program that sets its title leaves blanks or NULs behind it, to the former end. */
 	while (len && (buf[len - 1] == '\0' || buf[len - 1] == ' '))
 		len--;
 	buf[len] = '\0';

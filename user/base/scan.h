@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The processes of the machine, without a look into their mappings. */
+/* Lists the machine's processes, without reading their mappings. */
 #ifndef BASE_SCAN_H
 #define BASE_SCAN_H
 
@@ -10,7 +10,7 @@
 
 struct scan_process {
 	pid_t pid, ppid;
-	pid_t inside;        /* in its own PID namespace: pid, if that is the reader's */
+	pid_t inside;        /* in its own PID namespace; equal to pid if that is the reader's */
 	uint64_t start_time; /* clock ticks since boot */
 	char comm[64];
 	uid_t uid; /* effective */
@@ -20,12 +20,12 @@ struct scan_process {
 };
 
 struct scan_count {
-	size_t seen;       /* that were handed to visit */
-	size_t vanished;   /* between being listed and being read */
-	size_t unreadable; /* for another reason */
+	size_t seen;       /* processes that were handed to visit */
+	size_t vanished;   /* ended after being listed, before being read */
+	size_t unreadable; /* not readable for another reason */
 };
 
-/* Fills out for one process. Returns 0, -ESRCH when there is none, or another negative errno. */
+/* Fills *out for one process. Returns 0, -ESRCH when there is no such process, or another negative errno. */
 int scan_read_process(pid_t pid, struct scan_process *out);
 
 /*
@@ -35,15 +35,15 @@ int scan_read_process(pid_t pid, struct scan_process *out);
 int scan_each_process(int (*visit)(const struct scan_process *process, void *arg), void *arg, struct scan_count *count);
 
 /*
- * The processes below the given ones, which are not among them: their children, the children of those, and so on, as
- * /proc has them now, without those that have ended. Returns 0, with *below the caller's to free, or negative errno. A
- * process whose parent has ended is below the one that took it in (init, or PR_SET_CHILD_SUBREAPER).
+ * Finds the descendants of the given processes, without these themselves, as /proc has them now; ended processes are
+ * left out. Returns 0, with *below for the caller to free, or negative errno. A process whose parent has ended is a
+ * descendant of the process that adopted it (init, or PR_SET_CHILD_SUBREAPER).
  */
 int scan_find_below(const uint32_t *pids, size_t count, uint32_t **below, size_t *below_count);
 
 /*
- * The arguments, joined by blanks, as far as they fit; "" when there are none (a kernel thread) or they cannot be read.
- * They hold whatever the process put there, control characters, too.
+ * Reads the arguments, joined by blanks, as far as they fit; "" when the process has none (a kernel thread) or they
+ * cannot be read. They hold anything that the process put there, also control characters.
  */
 void scan_read_cmdline(pid_t pid, char *buf, size_t size);
 

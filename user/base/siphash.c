@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* SipHash-2-4, from the paper. */
 #include "base/siphash.h"
 
 struct state {
@@ -26,7 +27,7 @@ static void rounds(struct state *s, int count)
 	}
 }
 
-/* Little-endian, of up to 8 bytes. */
+/* Loads up to 8 bytes as a little-endian number. */
 static uint64_t word(const uint8_t *bytes, size_t size)
 {
 	uint64_t w = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* SipHash-2-4 (Aumasson and Bernstein, 2012): who does not have the key cannot tell what a hash is of. */
+/* SipHash-2-4 (Aumasson and Bernstein, 2012): a hash that tells nothing about its input without the key. */
 #ifndef BASE_SIPHASH_H
 #define BASE_SIPHASH_H
 

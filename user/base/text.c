@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Escapes texts of other programs for a terminal, JSON and XML. */
 #include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Length of the well-formed UTF-8 sequence (Unicode, table 3-7) that text begins with, or 0. */
+/* Returns the length of the well-formed UTF-8 sequence (Unicode, table 3-7) that text begins with, or 0. */
 static size_t sequence(const unsigned char *text)
 {
 	unsigned char low = 0x80, high = 0xbf;
@@ -15,7 +16,7 @@ static size_t sequence(const unsigned char *text)
 	if (text[0] < 0xc2 || text[0] > 0xf4)
 		return 0;
 	len = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-	/* Overlong forms, surrogates, and what lies above U+10FFFF. */
+	/* Excludes overlong forms, surrogates, and code points above U+10FFFF. */
 	if (text[0] == 0xe0)
 		low = 0xa0;
 	else if (text[0] == 0xed)
@@ -32,7 +33,7 @@ static size_t sequence(const unsigned char *text)
 	return len;
 }
 
-/* Of a well-formed sequence of UTF-8. */
+/* Returns the code point of a well-formed UTF-8 sequence. */
 static unsigned code_point(const unsigned char *text, size_t len)
 {
 	if (len == 1)
@@ -45,9 +46,10 @@ static unsigned code_point(const unsigned char *text, size_t len)
 }
 
 /*
- * What is seen only by what it does to its neighbours, in order: controls (Cc); line and paragraph separators; what the
- * bidirectional algorithm has marks, embeddings, overrides and isolates for (UAX 9, section 2); whatever else takes no
- * room (Default_Ignorable_Code_Point, Unicode 15's DerivedCoreProperties.txt) and interlinear annotations.
+ * Returns whether a character is seen only by its effect on its neighbours. In order: controls (Cc); line and paragraph
+ * separators; the bidirectional algorithm's marks, embeddings, overrides and isolates (UAX 9, section 2); other
+ * characters without width (Default_Ignorable_Code_Point, Unicode 15's DerivedCoreProperties.txt) and interlinear
+ * annotations.
  */
 static bool is_unseen(unsigned c)
 {
@@ -77,7 +79,10 @@ size_t text_character(const char *text, bool *plain)
 	return len ?: 1;
 }
 
-/* Writes the next character to `to`, which has room for PRINTABLE_MAX bytes; *size: how many. Returns what follows. */
+/*
+ * Writes the next character to `to`, which has room for PRINTABLE_MAX bytes; *size: the number of bytes written.
+ * Returns the rest of the text.
+ */
 #define PRINTABLE_MAX 16
 static const char *printable(const char *text, char *to, size_t *size)
 {
@@ -149,7 +154,7 @@ size_t text_fit(const char *text, size_t width)
 	return len;
 }
 
-/* In UTF-16, as JSON has it. */
+/* Writes a code point as JSON's escapes, in UTF-16. */
 static void json_escape(unsigned c, FILE *out)
 {
 	if (c < 0x10000)
@@ -160,7 +165,7 @@ static void json_escape(unsigned c, FILE *out)
 
 void text_json(const char *text, FILE *out)
 {
-	const char *from = text; /* what is not yet written, and stands for itself */
+	const char *from = text; /* start of the text that is not written yet and needs no escape */
 
 	fputc('"', out);
 	while (*text) {

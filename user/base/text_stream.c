@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A growing text behind a stdio stream. */
 #include "base/text_stream.h"
 
 #include <stdbool.h>
@@ -16,7 +17,7 @@ struct text_stream {
 	bool failed;
 };
 
-/* Says 0 where it fails, not -1: fopencookie(3). */
+/* Returns 0 for a failure, not -1: fopencookie(3). */
 static ssize_t stream_write(void *cookie, const char *bytes, size_t size)
 {
 	struct text_stream *s = cookie;

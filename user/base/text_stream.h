@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A text that grows as it is written. */
+/* A stdio stream that collects what is written to it in one text. */
 #ifndef BASE_TEXT_STREAM_H
 #define BASE_TEXT_STREAM_H
 
@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 /*
- * As open_memstream(), whose texts lack what did not fit, and which says nothing of it, when memory is exhausted (glibc
- * 2.36, _IO_str_overflow). Here fclose() fails then, and *text is NULL. Else it is set by fclose(), as is *size, and
- * the caller frees it. NULL without memory.
+ * As open_memstream(), but reports exhausted memory: glibc's text then silently lacks what did not fit (2.36,
+ * _IO_str_overflow), while here fclose() fails and *text is NULL. Otherwise fclose() sets *text, which the caller
+ * frees, and *size. Returns NULL without memory.
  */
 FILE *text_stream_open(char **text, size_t *size);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Parses the mounts of cgroup hierarchies and /proc/PID/cgroup, and finds the directories of groups. */
 #include "container/cgroup.h"
 
 #include <errno.h>
@@ -11,13 +12,15 @@
 
 #include "base/procfs.h"
 
-/* A machine with thousands of containers has thousands of mounts of some 200 bytes; hybrid hosts have 15 hierarchies.
+/*
+ * Most bytes of mountinfo. A machine with thousands of containers has thousands of mounts of some 200 bytes; hybrid
+ * hosts have 15 hierarchies.
  */
 #define MOUNTINFO_MAX (16 * 1024 * 1024)
 #define CGROUP_MAX    (256 * 1024)
 #define MOUNTS_MAX    64
 
-/* Is path dir itself, or below it? */
+/* Returns whether path is dir or below it. */
 static bool is_below(const char *path, size_t len, const char *dir)
 {
 	size_t dir_len = strlen(dir);
@@ -59,7 +62,7 @@ static void unescape_octal(char *text)
 	*to = '\0';
 }
 
-/* Of a v1 mount's options, those that are controllers (cgroup1_show_options(), kernel/cgroup/cgroup-v1.c). */
+/* Copies the controllers among a v1 mount's options (cgroup1_show_options(), kernel/cgroup/cgroup-v1.c). */
 static void take_controllers(char *options, char *out, size_t size)
 {
 	static const char others[] = "rw,ro,noprefix,xattr,clone_children,cpuset_v2_mode,favordynmods,seclabel";
@@ -75,7 +78,10 @@ static void take_controllers(char *options, char *out, size_t size)
 	}
 }
 
-/* 36 35 98:0 ROOT POINT rw,noatime master:1 - TYPE SOURCE rw,errors=continue; false when it is no cgroup's. */
+/*
+ * Parses "36 35 98:0 ROOT POINT rw,noatime master:1 - TYPE SOURCE rw,errors=continue". Returns false if the mount is
+ * not a cgroup hierarchy.
+ */
 static bool parse_mount(char *line, struct cgroup_mount *out)
 {
 	char *separator = strstr(line, " - "), *type, *options, *saved, *fields[5];
@@ -94,7 +100,7 @@ static bool parse_mount(char *line, struct cgroup_mount *out)
 		return false;
 	unescape_octal(fields[3]);
 	unescape_octal(fields[4]);
-	/* No kernel writes another one: d_path() and cgroup_path_ns() begin with it. */
+	/* Both paths begin with a slash in every kernel: d_path() and cgroup_path_ns() write it. */
 	if (fields[3][0] != '/' || fields[4][0] != '/')
 		return false;
 	*out = (struct cgroup_mount){.v1 = !type[6], .root = fields[3], .point = fields[4]};
@@ -103,7 +109,7 @@ static bool parse_mount(char *line, struct cgroup_mount *out)
 	return true;
 }
 
-/* Where a group is looked for first: lower comes first. */
+/* Order in which hierarchies are searched for a group, lowest first: v2, then v1 by controller. */
 static int rank(const struct cgroup_mount *mount)
 {
 	static const char *const order[] = {"memory", "pids", "cpu", "freezer", "devices", "blkio"};
@@ -122,7 +128,10 @@ static int by_rank(const void *a, const void *b)
 	return rank(a) - rank(b);
 }
 
-/* A mount hides an earlier one at the same place. */
+/*
+ * Returns the entry for a mount at this point, or NULL when there is no room. It replaces an earlier mount at the same
+ * point, which the new one hides.
+ */
 static struct cgroup_mount *place_for(struct cgroup_mounts *mounts, const char *point)
 {
 	for (size_t i = 0; i < mounts->count; i++) {
@@ -184,7 +193,7 @@ void cgroup_mounts_free(struct cgroup_mounts *mounts)
 	*mounts = (struct cgroup_mounts){0};
 }
 
-/* Writes "/sys/fs/cgroup/unified, /sys/fs/cgroup/memory (memory)". */
+/* Writes the mounts as "/sys/fs/cgroup/unified, /sys/fs/cgroup/memory (memory)". */
 static void list_mounts(const struct cgroup_mounts *mounts, char *out, size_t size)
 {
 	size_t len = 0;
@@ -198,7 +207,10 @@ static void list_mounts(const struct cgroup_mounts *mounts, char *out, size_t si
 	}
 }
 
-/* Fills out for a directory that is at rest (its length, with a slash in front, or 0) below a mount. */
+/*
+ * Fills *out for a directory below the mount. Returns 0, -ENOTSUP in a v1 hierarchy without controllers, or another
+ * negative errno.
+ */
 static int fill(const struct cgroup_mount *mount, const char *directory, struct cgroup *out)
 {
 	const char *rest = directory + (mount->point[1] ? strlen(mount->point) : 0);
@@ -222,7 +234,7 @@ static int fill(const struct cgroup_mount *mount, const char *directory, struct 
 	return mount->v1 && !strncmp(mount->controllers, "name=", 5) ? -ENOTSUP : 0;
 }
 
-/* The mount that a directory without links is in, or NULL. */
+/* Returns the mount that contains a directory, whose path has no links, or NULL. */
 static const struct cgroup_mount *mount_of(const struct cgroup_mounts *mounts, const char *directory)
 {
 	const struct cgroup_mount *found = NULL;
@@ -237,7 +249,10 @@ static const struct cgroup_mount *mount_of(const struct cgroup_mounts *mounts, c
 	return found;
 }
 
-/* A path inside the hierarchy of one mount. Returns 0, -ENOENT when it is not there, or another negative errno. */
+/*
+ * Fills *out for a path inside the hierarchy of one mount. Returns 0, -ENOENT when it does not exist, or another
+ * negative errno.
+ */
 static int fill_inside(const struct cgroup_mounts *mounts, const struct cgroup_mount *mount, const char *path,
 		       size_t len, struct cgroup *out)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Control groups: where their hierarchies are mounted, which directory is meant, which group a process is in. */
+/*
+ * Control groups: where their hierarchies are mounted, which directory a user means, and which group a process is in.
+ */
 #ifndef CONTAINER_CGROUP_H
 #define CONTAINER_CGROUP_H
 
@@ -13,8 +15,8 @@
 
 struct cgroup {
 	bool v1;
-	char controller[32];      /* v1: the first one of its hierarchy */
-	uint64_t id;              /* the kernel's number for it: st_ino of its directory */
+	char controller[32];      /* v1: the first controller of its hierarchy */
+	uint64_t id;              /* the group's number in the kernel: st_ino of its directory */
 	char path[PATH_MAX];      /* in the hierarchy, as /proc/PID/cgroup has it */
 	char directory[PATH_MAX]; /* in the file system */
 };
@@ -22,7 +24,7 @@ struct cgroup {
 struct cgroup_mount {
 	bool v1;
 	char controllers[128]; /* v1: "cpu,cpuacct"; "name=systemd" for a hierarchy without controllers */
-	char *root;            /* what of the hierarchy is mounted: "/", or a container's part of it */
+	char *root;            /* the mounted part of the hierarchy: "/", or a container's part */
 	char *point;
 };
 
@@ -31,9 +33,9 @@ struct cgroup_mounts {
 	size_t count;
 };
 
-/* Reads where pybpf's mount namespace has the hierarchies. Returns 0 or negative errno. */
+/* Reads the mounts of the hierarchies in pybpf's mount namespace. Returns 0 or negative errno. */
 int cgroup_mounts_read(struct cgroup_mounts *out);
-/* The same from the text of a mountinfo, which is modified. Returns 0 or -ENOMEM. */
+/* As cgroup_mounts_read(), from the text of a mountinfo, which is modified. Returns 0 or -ENOMEM. */
 int cgroup_mounts_parse(char *text, struct cgroup_mounts *out);
 void cgroup_mounts_free(struct cgroup_mounts *mounts);
 
@@ -44,7 +46,10 @@ void cgroup_mounts_free(struct cgroup_mounts *mounts);
  */
 int cgroup_resolve(const struct cgroup_mounts *mounts, const char *path, struct cgroup *out, struct error *error);
 
-/* The path in its hierarchy of a directory whose name another process told; false when it is below no mount. */
+/*
+ * Writes to a buffer the path, in its hierarchy, of a directory whose name comes from another process. Returns false
+ * when it is not below a mount.
+ */
 bool cgroup_find_path(const struct cgroup_mounts *mounts, const char *directory, char *out, size_t size);
 
 /* One line of /proc/PID/cgroup; the texts are not terminated. */
@@ -54,9 +59,9 @@ struct cgroup_line {
 	size_t controllers_len, path_len;
 };
 
-/* Is the line about the mount's hierarchy? */
+/* Returns whether the line is about the mount's hierarchy. */
 bool cgroup_matches_line(const struct cgroup_mount *mount, const struct cgroup_line *line);
-/* Takes the next well-formed line off the text; false at its end. */
+/* Takes the next well-formed line off the text. Returns false at its end. */
 bool cgroup_next_line(const char **text, struct cgroup_line *out);
 
 /*
@@ -68,10 +73,10 @@ int cgroup_locate(const struct cgroup_mounts *mounts, const struct cgroup_line *
 
 /* Reads /proc/PID/cgroup into *text, which the caller frees. Returns 0 or negative errno. */
 int cgroup_read_text(pid_t pid, char **text);
-/* Is the process whose /proc/PID/cgroup that is in the group or below it? */
+/* Returns whether the process, of which text is /proc/PID/cgroup, is in the group or below it. */
 bool cgroup_holds(const struct cgroup *group, const char *text);
 
-/* 0 when all groups are in one hierarchy, else -EXDEV and one sentence in *error. */
+/* Returns 0 when all groups are in one hierarchy, else -EXDEV with one sentence in *error. */
 int cgroup_check_hierarchy(const struct cgroup *groups, size_t count, struct error *error);
 
 #endif

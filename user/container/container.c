@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which container a process is in, and which one a user means. */
+/* Finds the container that a process is in, and the container that a user means. */
 #include "container/container.h"
 
 #include <errno.h>
@@ -14,13 +14,13 @@
 #include "base/scan.h"
 #include "container/state.h"
 
-/* Some hundred bytes for each group that processes are in; when there are more, all are asked for anew. */
+/* Most cached groups with processes, some hundred bytes each. When there are more, the cache is emptied. */
 #define CACHE_MAX 4096
-/* How often the state of crun and runc is read again while a container is being made. */
+/* Interval in nanoseconds at which the state of crun and runc is read while a container is being created. */
 #define OWN_RETRY_NS  20000000
 #define MATCHES_SHOWN 8
 
-/* A container of crun or runc, whose ID can be anything, so that it is known from their state alone. */
+/* A container of crun or runc. Its ID can be anything, so only their state shows that it is a container. */
 struct own_container {
 	struct container container;
 	char *cgroup;
@@ -30,11 +30,11 @@ static struct {
 	struct own_container *list;
 	size_t count, room, unfinished;
 	struct state_stamp stamp;
-	struct timespec read; /* CLOCK_REALTIME, as files' times are */
+	struct timespec read; /* time of the last read, CLOCK_REALTIME as files' times are */
 	bool valid;
 } own;
 
-/* What a process's /proc/PID/cgroup says of its container. */
+/* The container that a text of /proc/PID/cgroup shows. */
 struct cached {
 	char *text;
 	bool found;
@@ -89,7 +89,10 @@ static int64_t since_read(int64_t seconds, int64_t nanoseconds)
 	return (seconds - own.read.tv_sec) * 1000000000 + nanoseconds - own.read.tv_nsec;
 }
 
-/* Reads the list of crun's and runc's containers when it can have changed; then nothing that was concluded holds. */
+/*
+ * Reads the list of crun's and runc's containers when it may have changed, and then empties the cache, which depends on
+ * it.
+ */
 static void own_refresh(void)
 {
 	struct state_stamp stamp;
@@ -99,7 +102,7 @@ static void own_refresh(void)
 	state_read_stamp(&stamp);
 	clock_gettime(CLOCK_REALTIME, &now);
 	stale |= memcmp(&stamp, &own.stamp, sizeof(stamp)) != 0;
-	/* A directory's time has the grain of a clock tick: one more change can hide in the same. */
+	/* A directory's time has the resolution of a clock tick, which can hide one more change in the same tick. */
 	for (size_t i = 0; i < 2 && !stale; i++)
 		stale = since_read(stamp.seconds[i], stamp.nanoseconds[i]) > -OWN_RETRY_NS &&
 			since_read(now.tv_sec, now.tv_nsec) > OWN_RETRY_NS;
@@ -111,12 +114,12 @@ static void own_refresh(void)
 	cache_clear();
 	own.stamp = stamp;
 	own.read = now;
-	/* Without memory some are missing, as if they were not readable. */
+	/* Without memory some containers are missing, as if their state were not readable. */
 	state_each(own_add, NULL, &own.unfinished);
 	own.valid = true;
 }
 
-/* The container of crun or runc whose group is the longest beginning of the path that goes further than at. */
+/* Returns the container of crun or runc whose group is the longest prefix of the path beyond offset at, or NULL. */
 static const struct own_container *own_find(const char *path, size_t len, size_t at)
 {
 	const struct own_container *found = NULL;
@@ -133,7 +136,7 @@ static const struct own_container *own_find(const char *path, size_t len, size_t
 	return found;
 }
 
-/* The user whose systemd made the group, or 0. */
+/* Returns the user whose systemd made the group, or 0. */
 static unsigned user_of(const char *path, size_t len)
 {
 	const char *slice = memmem(path, len, "/user-", 6);
@@ -141,14 +144,14 @@ static unsigned user_of(const char *path, size_t len)
 	return slice ? strtoul(slice + 6, NULL, 10) : 0;
 }
 
-/* As container_parse_path, with those of crun and runc, and with names. */
+/* As container_parse_path(), but also finds containers of crun and runc, and fills in names. */
 static bool next_container(const char *path, size_t len, size_t *at, struct container *out)
 {
 	const struct own_container *known = own_find(path, len, *at);
 	size_t end = *at;
 	bool found = container_parse_path(path, len, &end, out);
 
-	/* The runtimes below docker and podman keep a list, too: of containers that the path already tells. */
+	/* crun and runc, under docker and podman, also list containers that the path already shows. */
 	if (known && (!found || strlen(known->cgroup) < end)) {
 		*out = known->container;
 		*at = strlen(known->cgroup);
@@ -171,7 +174,7 @@ static bool innermost(const struct cgroup_line *line, struct container *out)
 	return found;
 }
 
-/* v2's line comes last in the text, and counts first: v1's hierarchies need not know of the container. */
+/* v2's line comes last in the text and is searched first: v1's hierarchies need not know of the container. */
 static bool container_in(const char *text, struct container *out)
 {
 	for (int v1 = 0; v1 < 2; v1++) {
@@ -184,7 +187,10 @@ static bool container_in(const char *text, struct container *out)
 	return false;
 }
 
-/* What the text, which it takes over, says; NULL without memory. Valid until the next call. */
+/*
+ * Returns the container of the text of a /proc/PID/cgroup, which this function frees, or NULL without memory. Valid
+ * until the next call.
+ */
 static const struct cached *look_up(char *text)
 {
 	struct cached fresh = {.text = text};
@@ -242,7 +248,7 @@ struct search {
 	const char *query;
 	struct match *matches;
 	size_t count, room;
-	bool exactly;       /* all matches are */
+	bool exactly;       /* all matches are exact */
 	struct intern seen; /* char *: each /proc/PID/cgroup; all processes of a container have the same */
 };
 
@@ -252,7 +258,7 @@ static int add_match(struct search *search, const struct container *container, p
 
 	if (!container_matches(container, search->query) || (search->exactly && !exactly))
 		return 0;
-	/* A name that fits as a whole is meant, whatever else has an ID that begins like it. */
+	/* A complete match takes precedence over IDs that merely begin with the query. */
 	if (exactly && !search->exactly) {
 		search->exactly = true;
 		search->count = 0;
@@ -266,7 +272,7 @@ static int add_match(struct search *search, const struct container *container, p
 	return 0;
 }
 
-/* Returns 1 for a new text, 0 for a known one, or -ENOMEM. */
+/* Remembers a text. Returns 1 for a new text, 0 for a known one, or -ENOMEM. */
 static int see(struct search *search, const char *text)
 {
 	bool fresh = false;
@@ -288,7 +294,7 @@ static int visit_process(const struct scan_process *process, void *arg)
 	char *text;
 	int err;
 
-	/* It can have ended since. A kernel thread cannot be in a container. */
+	/* A process may have ended since the scan. A kernel thread cannot be in a container. */
 	if (process->kernel_thread || cgroup_read_text(process->pid, &text))
 		return 0;
 	err = see(arg, text);
@@ -310,7 +316,7 @@ static int visit_stored(const struct container *container, const char *cgroup, v
 	return add_match(arg, container, 0);
 }
 
-/* The container's group: in v2 if that is mounted, else in the first v1 hierarchy that knows the container. */
+/* Finds the container's group: in v2 if that is mounted, else in the first v1 hierarchy that knows the container. */
 static int group_of(const struct match *match, struct cgroup *group, struct error *error)
 {
 	struct cgroup_mounts mounts = {0};
@@ -363,7 +369,7 @@ static int say_many(const struct search *search, struct error *error)
 	return error->code;
 }
 
-/* Is it one that a runtime knows and that has no process? */
+/* Reports that the query matches no container with a process, and whether a runtime knows one without processes. */
 static int say_none(struct search *search, struct error *error)
 {
 	size_t unfinished;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Containers in the paths of cgroups. The forms are those of runc's and crun's two ways to make groups (systemd's
- * scopes, and plain directories) as docker, containerd, CRI-O, podman and the kubelet ask for them.
+ * Recognizes containers in the paths of cgroups. The forms are those of runc's and crun's two ways to make groups
+ * (systemd's scopes, and plain directories) as docker, containerd, CRI-O, podman and the kubelet ask for them.
  */
 #include "container/container.h"
 
@@ -65,7 +65,9 @@ static bool set(struct container *out, struct part id, const char *runtime)
 	return true;
 }
 
-/* docker-ID.scope, libpod-ID; the kubelet's kubepods-….slice:cri-containerd:ID, as containerd itself makes it. */
+/*
+ * Matches docker-ID.scope, libpod-ID; the kubelet's kubepods-….slice:cri-containerd:ID, as containerd itself makes it.
+ */
 static bool match_full_id(struct part part, struct container *out)
 {
 	static const struct {
@@ -90,14 +92,14 @@ static bool match_full_id(struct part part, struct container *out)
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		struct part id = part;
 
-		/* A conmon's group has more than the ID behind the prefix. */
+		/* The group of a conmon has more than the ID after the prefix. */
 		if (cut_prefix(&id, known[i].prefix) && is_full_id(id))
 			return set(out, id, known[i].runtime);
 	}
 	return false;
 }
 
-/* systemd writes what a unit's name cannot have as \xNN. */
+/* Undoes systemd's escapes: characters that a unit's name cannot have are written as \xNN. */
 static bool set_unescaped(struct container *out, struct part name, const char *runtime)
 {
 	char text[sizeof(out->id)];
@@ -117,7 +119,7 @@ static bool set_unescaped(struct container *out, struct part name, const char *r
 	return set(out, (struct part){text, len}, runtime);
 }
 
-/* lxc.payload.NAME (4.0 and newer), lxc/NAME; machined's machine-NAME.scope, systemd-nspawn@NAME.service. */
+/* Matches lxc.payload.NAME (4.0 and newer), lxc/NAME; machined's machine-NAME.scope, systemd-nspawn@NAME.service. */
 static bool match_system_container(struct part part, struct part parent, struct container *out)
 {
 	struct part vm;
@@ -127,13 +129,13 @@ static bool match_system_container(struct part part, struct part parent, struct 
 	if (cut_prefix(&part, "systemd-nspawn@") && cut_suffix(&part, ".service"))
 		return set_unescaped(out, part, "nspawn");
 	vm = part;
-	/* libvirt's virtual machines have scopes of that kind, too. */
+	/* libvirt's virtual machines have such scopes, too. */
 	if (cut_prefix(&vm, "machine-qemu\\x2d"))
 		return false;
 	return cut_prefix(&part, "machine-") && cut_suffix(&part, ".scope") && set_unescaped(out, part, "nspawn");
 }
 
-/* kubepods-burstable-pod5f_….slice, or pod5f-… below kubepods; for a static pod 32 digits without dashes. */
+/* Matches kubepods-burstable-pod5f_….slice, or pod5f-… below kubepods; for a static pod 32 digits without dashes. */
 static void match_pod(struct part part, struct container *out)
 {
 	const char *slice = memmem(part.text, part.len, ".slice", 6);
@@ -169,7 +171,7 @@ bool container_parse_path(const char *path, size_t len, size_t *at, struct conta
 	size_t start = 0, number = 0;
 
 	*out = (struct container){.id = ""};
-	/* From the beginning also when a container has been found before: a pod can lie around both. */
+	/* Starts at the beginning of the path even if a container was found before: one pod can enclose both. */
 	while (start < len) {
 		struct part part = {path + start + 1, 0};
 		const char *slash = memchr(part.text, '/', len - start - 1);

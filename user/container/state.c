@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The files are root's, or of a user who runs containers without root: they may hold anything. They are opened below
- * one root, never wait (a FIFO), and are read up to a limit. jansson is used here alone.
+ * Reads the state files of container runtimes. They belong to root, or to a user who runs containers without root, and
+ * may contain anything: they are opened below one root, never waited for (a FIFO), and read up to a limit. No other
+ * file uses jansson.
  */
 #include "container/state.h"
 
@@ -19,7 +20,9 @@
 #include "base/activity.h"
 #include "base/path_below.h"
 
-/* Docker's and containerd's files have some 5 to 50 KiB, podman's list of containers 1 KiB for each. */
+/*
+ * Most bytes of a state file. Docker's and containerd's have some 5 to 50 KiB, podman's list 1 KiB for each container.
+ */
 #define STATE_FILE_MAX   (4 * 1024 * 1024)
 #define CONTAINERD_TASKS "io.containerd.runtime.v2.task"
 
@@ -33,12 +36,12 @@ void state_set_root(const char *path)
 	root_path = path;
 }
 
-/* Opens below the root, whatever the links on the way say. Returns a descriptor or negative errno. */
+/* Opens a path below the root, wherever links on the way point. Returns a descriptor or negative errno. */
 static int open_below(const char *path, int flags)
 {
 	int root = open(root_path ?: "/proc/1/root", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 
-	/* Without privilege, or where process 1 is hidden: then what is visible here. */
+	/* Without privilege, or when process 1 is hidden, use the files that are visible here. */
 	if (root < 0 && !root_path)
 		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
@@ -63,7 +66,7 @@ static ssize_t read_all(int fd, char *buf, size_t size)
 	return len;
 }
 
-/* The JSON in a regular file, or NULL. */
+/* Returns the JSON in a regular file, or NULL. */
 static json_t *load(const char *path)
 {
 	json_t *json = NULL;
@@ -77,7 +80,7 @@ static json_t *load(const char *path)
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= STATE_FILE_MAX)
 		text = malloc(st.st_size + 1);
 	len = text ? read_all(fd, text, st.st_size + 1) : -1;
-	/* One that grew meanwhile is about to be replaced. */
+	/* A file that grew meanwhile is about to be replaced. */
 	if (len > 0 && len <= st.st_size)
 		json = json_loadb(text, len, 0, NULL);
 	free(text);
@@ -90,7 +93,7 @@ static const char *string_at(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-/* Calls visit for each name in a directory; what it returns ends the walk. */
+/* Calls visit for each name in a directory until it returns non-zero, and returns that. */
 static int each_entry(const char *path, int (*visit)(const char *name, void *arg), void *arg)
 {
 	int fd = open_below(path, O_RDONLY | O_DIRECTORY), ret = 0;
@@ -128,7 +131,7 @@ static bool set_pod_name(struct container *container, const char *runtime, const
 	return set_name(container, runtime, whole);
 }
 
-/* Where docker keeps its data: the option data-root of the daemon's file, or the default. */
+/* Writes docker's data directory to out: the option data-root in the daemon's file, or the default. */
 static void docker_root(char *out, size_t size)
 {
 	json_t *daemon = load("/etc/docker/daemon.json");
@@ -157,7 +160,7 @@ struct containerd_search {
 	struct container *container;
 };
 
-/* The annotations are of containerd's CRI plugin (pkg/cri/annotations) and of nerdctl (pkg/labels). */
+/* Reads the name from the annotations of containerd's CRI plugin (pkg/cri/annotations) or of nerdctl (pkg/labels). */
 static int containerd_name_in(const char *space, void *arg)
 {
 	const struct containerd_search *search = arg;
@@ -207,7 +210,7 @@ bool state_has_containerd(const char *space, size_t space_len, const char *id, s
 	return false;
 }
 
-/* Annotations of CRI-O (internal/annotations), which hands them to the runtime. */
+/* Reads the name from annotations of CRI-O (internal/annotations), which hands them to the runtime. */
 static bool crio_name(struct container *container)
 {
 	static const char *const roots[] = {"/run/containers/storage", "/var/lib/containers/storage"};
@@ -228,7 +231,9 @@ static bool crio_name(struct container *container)
 	return found;
 }
 
-/* The home of a user of the host, whose list of users need not be that of the container pybpf runs in. */
+/*
+ * Writes the home directory of a user of the host, whose list of users may differ from that of pybpf's own container.
+ */
 static void home_of(unsigned uid, char *out, size_t size)
 {
 	int fd = open_below("/etc/passwd", O_RDONLY);
@@ -250,7 +255,10 @@ static void home_of(unsigned uid, char *out, size_t size)
 	fclose(file);
 }
 
-/* Calls visit for each container of containers/storage: its list, and that of those which go with a reboot. */
+/*
+ * Calls visit for each container of containers/storage: those in its persistent list, and those in the list that a
+ * reboot removes.
+ */
 static int each_podman(unsigned uid, int (*visit)(const json_t *entry, void *arg), void *arg)
 {
 	static const char *const lists[] = {"overlay-containers/containers.json",
@@ -348,7 +356,10 @@ struct own_search {
 	size_t unfinished;
 };
 
-/* runc writes the directories in whose mounts it made the groups, by controller; "" is v2's. */
+/*
+ * Returns the cgroup of runc's container, or NULL. runc writes, by controller, the directories in the mounts where it
+ * made the groups; "" is v2's.
+ */
 static const char *runc_cgroup(const struct own_search *search, const json_t *state, char *out, size_t size)
 {
 	static const char *const keys[] = {"", "memory", "pids", "cpu", "freezer", "devices"};
@@ -360,7 +371,10 @@ static const char *runc_cgroup(const struct own_search *search, const json_t *st
 		if (directory && cgroup_find_path(&search->mounts, directory, out, size))
 			return out;
 	}
-	/* Its mounts were not those that are here: what it was asked for, which systemd's way has no path for. */
+	/*
+	 * runc's mounts differ from those here: return the path that it was asked for, which systemd's way does not
+	 * have.
+	 */
 	return string_at(json_object_get(json_object_get(state, "config"), "cgroups"), "path");
 }
 
@@ -386,7 +400,7 @@ static int visit_own(const char *id, void *arg)
 	snprintf(container.name, sizeof(container.name), "%s", id);
 	snprintf(container.runtime, sizeof(container.runtime), "%s", search->runtime);
 	cgroup = crun ? string_at(state, "cgroup-path") : runc_cgroup(search, state, inside, sizeof(inside));
-	/* Everybody is in the root: a container without a group of its own cannot be told from others. */
+	/* Every process is below the root group: a container without a group of its own cannot be told from others. */
 	if (cgroup && (cgroup[0] != '/' || !cgroup[1]))
 		cgroup = NULL;
 	ret = search->visit(&container, cgroup, search->arg);
@@ -400,7 +414,7 @@ int state_each(int (*visit)(const struct container *container, const char *cgrou
 	struct own_search search = {.visit = visit, .arg = arg};
 	int ret = 0;
 
-	/* Without mounts runc's paths stay unknown, which is all that can be said. */
+	/* Without mounts the paths of runc's containers are unknown; go on without them. */
 	if (cgroup_mounts_read(&search.mounts))
 		search.mounts.count = 0;
 	for (size_t i = 0; i < 2 && !ret; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What container runtimes write of their containers: names, and the cgroups of those that only they know. */
+/* Reads what container runtimes store: names of containers, and the cgroups of containers that only they know. */
 #ifndef CONTAINER_STATE_H
 #define CONTAINER_STATE_H
 
@@ -10,35 +10,36 @@
 #include "container/container.h"
 
 /*
- * Files are read below /proc/1/root, which is the host's file system also for a container that shares its PID
- * namespace; or below another directory, for good, when path is not NULL.
+ * Sets the directory below which files are read, for good; NULL: /proc/1/root, which is the host's file system also for
+ * a container that shares its PID namespace.
  */
 void state_set_root(const char *path);
 
 /*
- * Fills in the name, and the runtime if it is "oci", from the state of the runtimes that it can be of. uid is the user
- * whose runtime it is, or 0. Returns 0, or -ENOENT when nothing readable tells; then the ID's beginning is the name.
+ * Fills in the name, and the runtime if it is "oci", from the state of the runtimes that can have made the container.
+ * uid is the user whose runtime it is, or 0. Returns 0, or -ENOENT when the name cannot be read; then the name is the
+ * ID's beginning.
  */
 int state_read_name(struct container *container, unsigned uid);
 
-/* Has containerd a container of that ID in that namespace? */
+/* Returns whether containerd has a container of that ID in that namespace. */
 bool state_has_containerd(const char *space, size_t space_len, const char *id, size_t id_len);
 
-/* What changes when crun or runc add or remove a container. */
+/* Changes whenever crun or runc adds or removes a container. */
 struct state_stamp {
 	int64_t seconds[2], nanoseconds[2];
 };
 void state_read_stamp(struct state_stamp *out);
 
 /*
- * Calls visit for each container of crun and runc, running or not, with the path of its cgroup (NULL: it has none
- * of its own), until it returns non-zero, and returns that; 0 at the end. *unfinished says how many are there without
- * a readable state: they are being made.
+ * Calls visit for each container of crun and runc, running or not, with the path of its cgroup (NULL: it has no group
+ * of its own), until visit returns non-zero, and returns that; 0 at the end. *unfinished is the number of containers
+ * without a readable state: they are being created.
  */
 int state_each(int (*visit)(const struct container *container, const char *cgroup, void *arg), void *arg,
 	       size_t *unfinished);
 
-/* Likewise each that docker and podman keep; there is no word of cgroups in it. */
+/* As state_each(), for each container that docker and podman store. They do not store cgroups: cgroup is NULL. */
 int state_each_stored(int (*visit)(const struct container *container, const char *cgroup, void *arg), void *arg);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Sends discovery's questions to a helper, answers them there, and checks the answers, which are not trusted. */
 #include "discovery/ask.h"
 
 #include <errno.h>
@@ -13,12 +14,17 @@
 #include "pybpf.h"
 #include "base/remote.h"
 
-/* What the main loop waits for an answer, which takes a millisecond as a rule, before it goes on with its own. */
+/*
+ * Seconds that the main loop waits for an answer, which usually takes a millisecond, before it continues with its own
+ * work.
+ */
 #define SLICE_S 0.02
-/* An answer that takes no parsing takes some fifty microseconds, on a machine with work for ten times its CPUs 0.1 s.
+/*
+ * Seconds that a question without parsing may take. Its answer takes some 50 microseconds, or 0.1 s on a machine with
+ * work for ten times its CPUs.
  */
 #define SHORT_S 0.25
-/* Of a question that is asked once, before the run. */
+/* Seconds that a question which is asked once, before the run, may take. */
 #define PATIENCE_S 5.0
 
 struct runtimes_question {
@@ -35,10 +41,10 @@ struct runtimes_answer {
 	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
 };
 
-/* The parsers in a helper may have been made to write anything: a text of its answers ends in its room. */
+/* A compromised parser in a helper can write anything: every text in an answer is terminated within its array. */
 #define END_TEXT(text) ((text)[sizeof(text) - 1] = '\0')
 
-/* Takes over what a helper said. Returns its code. */
+/* Copies the error that a helper reported; terminates its text and refuses a positive code. Returns the code. */
 static int take_error(struct error *error, const struct error *said)
 {
 	*error = *said;
@@ -86,7 +92,7 @@ static void end_container_texts(struct container *container)
 	END_TEXT(container->pod_uid);
 }
 
-/* No answer came. */
+/* Reports in *error why a helper gave no answer about the process. err: negative errno of foreign_ask(). */
 static enum discovery_result unanswered(pid_t pid, int err, struct error *error)
 {
 	const char *at = foreign_stuck_at();
@@ -115,7 +121,7 @@ static enum discovery_result unanswered(pid_t pid, int err, struct error *error)
 	return DISCOVERY_UNSUPPORTED;
 }
 
-/* Of what a helper may have been made to say, what it can mean. */
+/* Checks that an answer, which a compromised helper can have made up, is one that discovery_runtimes() can give. */
 static bool is_sound(const struct runtimes_answer *answer, pid_t pid, size_t room)
 {
 	switch (answer->result) {
@@ -289,7 +295,7 @@ static int serve_container_find(const void *question, size_t question_size, void
 	return 0;
 }
 
-/* A directory that this process will look at: it must be of a control group, by its path alone. */
+/* This process will access the directory, so the path alone must show that it is a control group's. */
 static bool is_group(const char *directory)
 {
 	struct cgroup_mounts mounts;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Discovery's questions, answered by a helper (foreign.h): files that a process maps, its memory, and what container
- * runtimes wrote are opened and parsed there. Each returns as the function that it is named after; what had no answer
- * is said in *error, with the path that was being opened.
+ * Discovery's functions, run in a helper process (foreign.h), which opens and parses the files that a process maps, its
+ * memory, and what container runtimes wrote. Each function takes and returns what the function that it is named after
+ * does. When the helper gives no answer, *error says so, with the path that the helper was opening.
  */
 #ifndef DISCOVERY_ASK_H
 #define DISCOVERY_ASK_H
@@ -12,16 +12,20 @@
 #include "container/container.h"
 
 /*
- * As discovery_runtimes(). DISCOVERY_PENDING: to be asked again, some milliseconds later. life: which program of the
- * PID, as in struct foreign_subject. many: this process is one of many that are looked at now (discovery_memo_begin).
+ * As discovery_runtimes(). Returns DISCOVERY_PENDING when the answer is not there yet: ask for the same some
+ * milliseconds later. life: number of the program that the PID runs, as in struct foreign_subject. many: true in a pass
+ * over many processes (discovery_memo_begin).
  */
 enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many, struct discovery_python *out,
 					     size_t room, size_t *count, struct error *error);
-/* The same, waiting. DISCOVERY_PENDING: a signal that ends a run is pending. */
+/*
+ * As discovery_ask_runtimes(), but waits for the answer. Returns DISCOVERY_PENDING only when a signal that ends a run
+ * is pending, and DISCOVERY_UNSUPPORTED instead of DISCOVERY_LATER.
+ */
 enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct discovery_python *out, size_t room,
 					      size_t *count, struct error *error);
 
-/* As discovery_validate(); -EIO where there was no answer in time. */
+/* As discovery_validate(); also -EIO when the helper did not answer in time. */
 int discovery_ask_validate(const struct discovery_python *python, struct error *error);
 
 /* As discovery_mapped_file(). */
@@ -35,7 +39,7 @@ int discovery_ask_container_find(const char *query, struct container *out, struc
 /* As scan_read_cmdline(). */
 void discovery_ask_cmdline(pid_t pid, char *buf, size_t size);
 
-/* From now on remote_read() asks, too. */
+/* Makes remote_read() read through a helper from now on. */
 void discovery_ask_memory(void);
 
 #endif

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files that were analysed, also those that are no Python: most of what any process maps. */
+/* Cache of analysed files, also of those without a Python, which are most of what any process maps. */
 #include <sys/auxv.h>
 
 #include "discovery/internal.h"
 #include "base/intern.h"
 #include "base/siphash.h"
 
-/* A machine with many containers maps some thousand distinct libraries. About 400 bytes each. */
+/*
+ * Most files in the cache. A machine with many containers maps some thousand distinct libraries. An entry takes about
+ * 400 bytes.
+ */
 #define DISCOVERY_CACHE_MAX 8192
 
 struct cache_key {
@@ -20,12 +23,12 @@ struct cache_entry {
 };
 
 static struct intern cache = INTERN_INIT(sizeof(struct cache_entry), sizeof(struct cache_key));
-/* When the cache is full: the index of the oldest entry. */
+/* Index of the oldest entry, once the cache is full. */
 static uint32_t oldest;
 
 /*
- * The same in every process that was forked from one, so that helpers agree on it, and known to nobody else: the key is
- * what the kernel gave the program at its start.
+ * Returns the id of a file: a hash whose key is the random bytes that the kernel gave the program at its start
+ * (AT_RANDOM). Processes forked from one have the same bytes, so helpers agree on the id, and nobody else knows them.
  */
 static uint64_t id_of(const struct cache_key *key)
 {
@@ -51,7 +54,10 @@ static void remove_entry(uint32_t index)
 	intern_remove(&cache, index);
 }
 
-/* The newest entry, which is the last, takes the oldest one's place: those before it are a ring. */
+/*
+ * Removes the oldest entry. The newest entry, which is the last, moves into its place, so the entries before it form a
+ * ring.
+ */
 static void remove_oldest(void)
 {
 	remove_entry(oldest);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One process: the files it maps, the Python among them, and its addresses in this process. */
+/* Finds the Pythons of one process in the files that it maps, and computes their addresses in this process. */
 #include "discovery/discovery.h"
 
 #include <errno.h>
@@ -17,11 +17,12 @@
 #include "base/procfs.h"
 #include "base/remote.h"
 
-/* Distinct executable files of one process that are looked at. Large scientific programs map some 700. */
+/* Most distinct executable files of one process that are analysed. Large scientific programs map some 700. */
 #define DISCOVERY_MAX_FILES 4096
 /*
- * CPU time that the files of one process may take: a stripped library takes some ten microseconds, but one that was
- * made for it takes a quarter of a second, whatever the limits of each look-up. Waiting for a slow disk does not count.
+ * CPU time in nanoseconds that the files of one process may take. A stripped library takes some ten microseconds; a
+ * file that was crafted to be slow takes a quarter of a second, despite the limits of each look-up. Waiting for a slow
+ * disk does not count.
  */
 #define DISCOVERY_MAX_CPU_NS 1000000000
 
@@ -33,7 +34,7 @@ struct mapped_file {
 
 struct search {
 	pid_t pid;
-	pid_t task; /* that shows what the process maps */
+	pid_t task; /* the thread whose /proc directory shows the mappings */
 	char exe[PATH_MAX], root[PATH_MAX];
 	struct mapped_file *files;
 	size_t count, files_room;
@@ -42,7 +43,7 @@ struct search {
 	bool foreign_main, refused, contradicted;
 	struct discovery_python *out;
 	size_t room, found;
-	/* What was read of the executable, whose variables can stand for the library's. */
+	/* The analysed executable, whose copies of the library's variables the library uses instead of its own. */
 	struct discovery_file main;
 	uint64_t main_bias;
 	struct error *error;
@@ -61,7 +62,7 @@ static int collect_file(const struct procfs_map *map, void *arg)
 	struct search *search = arg;
 	struct mapped_file *file;
 
-	/* A runtime's file has code; data files, of which there can be thousands, need no look. */
+	/* A file with a runtime has code; data files, of which there can be thousands, are skipped. */
 	if (!map->inode || !map->executable || map->path[0] != '/')
 		return 0;
 	for (size_t i = search->count; i-- > 0;) {
@@ -105,7 +106,7 @@ static void read_link(pid_t pid, const char *name, char *out, size_t size)
 		out[n - strlen(deleted)] = '\0';
 }
 
-/* Opens and analyses a mapped file, or finds it remembered. Returns 0 or negative errno. */
+/* Opens and analyses a mapped file, or finds it in the cache. Returns 0 or negative errno. */
 static int look_at(pid_t pid, const struct procfs_map *map, const struct discovery_file **out)
 {
 	struct discovery_file file = {0};
@@ -128,7 +129,7 @@ static int look_at(pid_t pid, const struct procfs_map *map, const struct discove
 		err = discovery_analyse(elf, &file);
 	else if (err == -ENOTSUP)
 		file.kind = DISCOVERY_FILE_FOREIGN;
-	/* Not an ELF file after all, or one that ends too early: remembered as no Python. */
+	/* A file that is not ELF after all, or that ends too early, goes into the cache as one without a Python. */
 	if (err == -ENOTSUP || err == -ENOEXEC || err == -ENOENT)
 		err = 0;
 	if (err)
@@ -144,7 +145,7 @@ done:
 	return err;
 }
 
-/* The difference between addresses in the process and as linked. */
+/* Finds the load bias: an address in the process minus the address as linked. Returns false when there is none. */
 static bool find_bias(const struct discovery_file *file, const struct procfs_map *map, uint64_t *out)
 {
 	/* arm64 kernels can have pages of 64 KiB; segments are mapped by whole pages. */
@@ -157,13 +158,13 @@ static bool find_bias(const struct discovery_file *file, const struct procfs_map
 		if (map->offset < page_start || map->offset - page_start >= code->offset - page_start + code->size)
 			continue;
 		*out = map->start - (code->vaddr + (map->offset - code->offset));
-		/* A fixed file that lies elsewhere was mapped by something else than a loader. */
+		/* A fixed file (ET_EXEC) at another address was not mapped by a loader. */
 		return !file->fixed || *out == 0;
 	}
 	return false;
 }
 
-/* From 3.13 on; a file's offsets are what its process's are, but it may not hold them. */
+/* Reads the debug offsets (3.13 and later) from the process. The file's are the same, but it may not hold them. */
 static enum discovery_result read_offsets(struct search *search, struct discovery_python *out)
 {
 	uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
@@ -242,7 +243,7 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 	out->interp_head_addr = out->runtime_addr;
 	if (!runtime->tstate_current) {
 		out->interp_head_addr += out->build.runtime_interp_head;
-		/* Up to 3.7.3 it lies elsewhere (see layout_from_table), and the thread lists serve as well. */
+		/* Up to 3.7.3 the variable is elsewhere (see layout_from_table); the thread lists serve instead. */
 		if (out->build.runtime_tstate_current != LAYOUT_NONE && !before_374(out))
 			out->tstate_current_addr = out->runtime_addr + out->build.runtime_tstate_current;
 	}
@@ -254,7 +255,7 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 	return DISCOVERY_OK;
 }
 
-/* A 32-bit process is refused when its files' names say Python: its files are not read. */
+/* The files of a 32-bit process are not read: it is refused when their names say Python. */
 static bool has_python_name(const struct search *search)
 {
 	for (size_t i = 0; i < search->count; i++) {
@@ -298,7 +299,7 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 	return DISCOVERY_NOT_PYTHON;
 }
 
-/* One more Python: a copy of what is known of the process, to be filled. */
+/* Adds a Python: copies what is known of the process, and fills in the rest. */
 static enum discovery_result add_python(struct search *search, const struct discovery_file *file, uint64_t bias,
 					const struct mapped_file *mapped)
 {
@@ -374,7 +375,7 @@ static enum discovery_result search_files(struct search *search)
 				return result;
 			continue;
 		}
-		/* Mapped by no loader: as data, or by one that is at work right now. */
+		/* Not mapped by a loader: either as data, or by a loader that is still at work. */
 		log_debug("process %d (%s): %s holds a Python but is not mapped as its headers say", search->pid,
 			  out->comm, mapped->map.path);
 	}
@@ -383,7 +384,10 @@ static enum discovery_result search_files(struct search *search)
 	return search->found ? DISCOVERY_OK : nothing_found(search, out->comm);
 }
 
-/* *again: the thread that showed the process's mappings has ended meanwhile, and another one may show them whole. */
+/*
+ * Searches the process once. *again: the thread that showed the mappings has ended meanwhile, and another thread may
+ * show all of them.
+ */
 static enum discovery_result look_once(struct search *search, bool *again)
 {
 	struct discovery_python *out = search->out;
@@ -414,7 +418,7 @@ static enum discovery_result look_once(struct search *search, bool *again)
 	if (err)
 		goto failed;
 	result = search_files(search);
-	/* Its end makes files unreadable one by one, and its number can be another's by now. */
+	/* When a process ends, its files become unreadable one by one, and its PID can be another's by now. */
 	if (result != DISCOVERY_UNSUPPORTED && (procfs_read_stat(pid, &stat) || stat.start_time != out->start_time)) {
 		err = -ESRCH;
 		goto failed;

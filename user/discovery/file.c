@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One ELF file: does it hold a Python runtime, where, which? */
+/* Analyses one ELF file: whether it holds a Python runtime, which one, and where. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "discovery/internal.h"
 
-/* What is read of a libpypy's data for its release; PyPy 7.3's is 18 MB. */
+/* Most bytes of a libpypy's .data that are searched for its release; PyPy 7.3's has 18 MB. */
 #define PYPY_SCAN_MAX   (32ULL * 1024 * 1024)
 #define PYPY_SCAN_CHUNK (64 * 1024)
 
@@ -61,7 +61,7 @@ struct anchor {
 	const char *source;
 };
 
-/* The symbols that a build with shared or exported API has in .dynsym. */
+/* Finds the runtime by the symbols in .dynsym, which a build with a shared library or an exported API has. */
 static bool find_exported(struct elf_file *elf, struct discovery_file *file, struct anchor *out)
 {
 	struct elf_symbol symbol;
@@ -115,10 +115,12 @@ static bool find_anchor(struct elf_file *elf, struct discovery_file *file, struc
 }
 
 #if defined(__x86_64__)
-/* The part of PyInterpreterState_New that is looked at; 2.7's and 3.6's have some 150 to 260 bytes. */
+/* Bytes of PyInterpreterState_New that are read; the function has some 150 to 260 bytes in 2.7 and 3.6. */
 #define NEW_INTERP_CODE_MAX 1024
 
-/* PyInterpreterState_New() of 2.7 and 3.6 has "interp_head = interp;": does it store to that address? */
+/*
+ * Returns whether PyInterpreterState_New(), which has "interp_head = interp;" in 2.7 and 3.6, stores to that address.
+ */
 static bool is_stored_to(const struct discovery_symbols *symbols, uint64_t addr)
 {
 	uint8_t code[NEW_INTERP_CODE_MAX];
@@ -141,7 +143,7 @@ static bool is_stored_to(const struct discovery_symbols *symbols, uint64_t addr)
 	return false;
 }
 
-/* PyInterpreterState_Head() of 2.7 and 3.6 is "return interp_head;": decodes its load. */
+/* Decodes the load in PyInterpreterState_Head(), which is "return interp_head;" in 2.7 and 3.6. */
 static int decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out)
 {
 	static const struct {
@@ -170,7 +172,7 @@ static int decode_interp_head(const struct discovery_symbols *symbols, uint64_t 
 	return is_stored_to(symbols, *out) ? 0 : -ENOENT;
 }
 #else
-/* arm64 would be adrp + ldr. */
+/* Not written for arm64, whose code would be adrp + ldr. */
 static int decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out)
 {
 	(void)symbols;

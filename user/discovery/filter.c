@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Resolves the filter's containers and cgroups, and tells which processes match it. */
 #include "discovery/filter.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include "base/array.h"
 #include "base/procfs.h"
 
-/* Generations of processes above one that are asked for: PIDs that are given out anew could make a ring. */
+/* Most ancestors of a process that are checked: reused PIDs could form a cycle. */
 #define ANCESTORS_MAX 1024
 
 int discovery_numbers_add(struct discovery_numbers *numbers, uint32_t number)
@@ -137,7 +138,7 @@ bool discovery_filter_group_lives(const struct discovery_filter *filter)
 bool discovery_filter_matches(const struct discovery_filter *filter, const struct scan_process *process,
 			      const struct container *container)
 {
-	/* What is cheap to tell comes first. */
+	/* The cheap conditions come first. */
 	if (!discovery_filter_passes_names(filter, process->pid, process->comm, container))
 		return false;
 	if (filter->users.count && !discovery_numbers_have(&filter->users, process->uid))

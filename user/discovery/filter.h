@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which processes are wanted. */
+/* The filter that says which processes are wanted. */
 #ifndef DISCOVERY_FILTER_H
 #define DISCOVERY_FILTER_H
 
@@ -24,18 +24,18 @@ struct discovery_texts {
 };
 
 struct discovery_filter {
-	/* What is selected: every process, or those that one of these names. */
+	/* Selected processes: all of them, or those that one of these lists names. */
 	bool all;
 	struct discovery_numbers pids;
-	bool children; /* what the pids have started, too */
+	bool children; /* also the descendants of pids */
 	struct discovery_texts containers, cgroups;
-	/* What of that is wanted: any of each list that is not empty, */
+	/* Of the selected processes the filter wants those that match every non-empty list here, */
 	struct discovery_texts comms; /* globs */
 	struct discovery_numbers users;
-	/* and nothing of these. */
+	/* except those that match one of these. */
 	struct discovery_numbers not_pids, not_users;
 	struct discovery_texts not_comms, not_containers;
-	/* The groups of containers and cgroups, in this order: discovery_filter_resolve. */
+	/* Groups of containers, then of cgroups; set by discovery_filter_resolve(). */
 	struct cgroup *groups;
 	size_t group_count;
 };
@@ -49,19 +49,19 @@ int discovery_texts_add(struct discovery_texts *texts, const char *text);
 int discovery_filter_resolve(struct discovery_filter *filter, struct error *error);
 
 /*
- * Is the process wanted? container is the one that it is in, or NULL; it is looked at only where containers are
- * excluded.
+ * Returns whether the filter wants the process. container: the process's container, or NULL; used only when the filter
+ * excludes containers.
  */
 bool discovery_filter_matches(const struct discovery_filter *filter, const struct scan_process *process,
 			      const struct container *container);
 
-/* What can only be told by a process's name, its PID or its container's name: is there such a filter? */
+/* Returns whether the filter has a condition that only a process's name, its PID or its container's name decides. */
 bool discovery_filter_has_names(const struct discovery_filter *filter);
-/* Does a process pass those? container: the one that it is in, or NULL. */
+/* Returns whether a process meets those conditions. container: the process's container, or NULL. */
 bool discovery_filter_passes_names(const struct discovery_filter *filter, pid_t pid, const char *comm,
 				   const struct container *container);
 
-/* Is one of the groups of containers and cgroups still there? */
+/* Returns whether at least one of the groups of containers and cgroups still exists. */
 bool discovery_filter_group_lives(const struct discovery_filter *filter);
 
 void discovery_filter_free(struct discovery_filter *filter);

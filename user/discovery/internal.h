@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shared by the discovery_*.c files alone. */
+/* Types and functions that the .c files of discovery share; no other room includes this. */
 #ifndef DISCOVERY_INTERNAL_H
 #define DISCOVERY_INTERNAL_H
 
@@ -22,7 +22,7 @@ enum discovery_kind {
 	DISCOVERY_FILE_REFUSED,
 };
 
-/* A Python's version, and how it is known. */
+/* A Python's version, and the sources that tell it. */
 struct discovery_version {
 	int major, minor, micro; /* micro -1: unknown */
 	char text[32];
@@ -41,7 +41,7 @@ struct discovery_runtime {
 	char source[64];
 };
 
-/* One analysed file, whatever it is. */
+/* One analysed file, with or without a Python. */
 struct discovery_file {
 	enum discovery_kind kind;
 	uint64_t id; /* given by discovery_cache_add, the same for the same file in every helper */
@@ -78,16 +78,18 @@ int discovery_find_version(const struct discovery_symbols *symbols, uint32_t off
 /* Fills out (zeroed) from an ELF file. Returns 0 or -ENOMEM. */
 int discovery_analyse(struct elf_file *elf, struct discovery_file *out);
 void discovery_file_clear(struct discovery_file *file);
-/* The PyPy release in a libpypy, as "7.3.11", or "". */
+/* Writes the PyPy release of a libpypy to out, as "7.3.11"; "" when it is not found. */
 void discovery_pypy_version(struct elf_file *elf, char *out, size_t size);
 
-/* What is remembered of the file that st describes, or NULL; valid until the next discovery_cache_add. */
+/* Returns the cached analysis of the file that st describes, or NULL; valid until the next discovery_cache_add(). */
 const struct discovery_file *discovery_cache_find(const struct stat *st);
-/* Remembers file (whose contents the cache then owns); returns where it is now, valid as long, or NULL
- * without memory. */
+/*
+ * Adds file to the cache, which then owns its contents. Returns the cached copy, valid until the next call, or NULL
+ * without memory.
+ */
 const struct discovery_file *discovery_cache_add(const struct stat *st, struct discovery_file *file);
 
-/* Is the mapping's file known, since discovery_memo_begin, to have nothing to do with Python? */
+/* Returns whether the mapping's file is known, since discovery_memo_begin(), to have nothing to do with Python. */
 bool discovery_memo_has(const struct procfs_map *map);
 void discovery_memo_add(const struct procfs_map *map);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where CPython keeps things: checked-in tables to 3.12, the process's own _Py_DebugOffsets from 3.13. */
+/*
+ * Offsets of the fields of CPython's structs: checked-in tables to 3.12, the process's own _Py_DebugOffsets from 3.13.
+ */
 #include "discovery/layout.h"
 
 #include <errno.h>
@@ -53,17 +55,15 @@ enum debug_field {
 	DEBUG_FIELDS,
 };
 
-/* Where the _Py_DebugOffsets of one minor version tells each field: bytes into it, 0 for one that it lacks.
- */
+/* Offset in bytes of each field in the _Py_DebugOffsets of one minor version; 0: that version lacks the field. */
 struct debug_table {
 	uint16_t minor;
 	uint16_t size;
-	uint16_t executor; /* bytes from a thread state's datastack_chunk to its current_executor; 0 where there is none
-			    */
+	uint16_t executor; /* bytes from a thread state's datastack_chunk to its current_executor; 0: no such field */
 	uint16_t at[DEBUG_FIELDS];
 };
 
-/* Where one build of 3.13, which the sizes tell, has func_state.next_version in its PyInterpreterState. */
+/* Offset of func_state.next_version in the PyInterpreterState of one build of 3.13; the sizes identify the build. */
 struct code_counter {
 	uint32_t interp_size, tstate_size;
 	uint32_t next_version;
@@ -86,8 +86,10 @@ struct code_counter {
 /* From 3.12: FRAME_OWNED_BY_CSTACK (3.12, 3.13), FRAME_OWNED_BY_INTERPRETER (3.14+). */
 #define FRAME_OWNER_NOT_PYTHON 3
 
-/* Larger than any struct of CPython could sensibly be; _PyRuntimeState, which holds static objects, has 0.5
- * MB. */
+/*
+ * Limits in bytes, larger than any struct of CPython could sensibly be; _PyRuntimeState, which holds static objects,
+ * has 0.5 MB.
+ */
 #define MAX_RUNTIME_SIZE (16 << 20)
 #define MAX_STRUCT_SIZE  (4 << 20)
 
@@ -147,7 +149,7 @@ __attribute__((format(printf, 2, 3))) static void debug_say_why(const struct deb
 	error_set(reader->error, -EINVAL, "the debug offsets of Python %s are refused: %s", reader->version, found);
 }
 
-/* A macro, so that analysers, which look into no variadic function, see that it is never 0. */
+/* A macro, because static analysers do not look into variadic functions and would not see that it is never 0. */
 #define refuse(reader, ...) (debug_say_why(reader, __VA_ARGS__), -EINVAL)
 
 static uint64_t read_u64(const uint8_t *bytes)
@@ -158,7 +160,7 @@ static uint64_t read_u64(const uint8_t *bytes)
 	return value;
 }
 
-/* The value of a field that the table has; debug_check_length saw to it that it lies within the bytes. */
+/* The value of a field that the table has; debug_check_length() made sure that it lies within the bytes. */
 static uint64_t debug_value(const struct debug_reader *reader, enum debug_field field)
 {
 	return read_u64(reader->bytes + reader->table->at[field]);
@@ -205,7 +207,7 @@ enum rule_when {
 	WITH_TLBC,
 };
 
-/* Offsets of fields, and where struct pybpf_layout wants them. */
+/* Offsets of fields, and the members of struct pybpf_layout that receive them. */
 static const struct offset_rule {
 	const char *name;
 	enum debug_field field;
@@ -273,7 +275,7 @@ static int debug_check_sizes(const struct debug_reader *reader)
 	return 0;
 }
 
-/* Is the value a place for a field of this width in a struct of this size? */
+/* Returns whether a field of this width and alignment at this offset lies within a struct of this size. */
 static bool offset_is_inside(uint64_t value, uint64_t size, unsigned int width, unsigned int align)
 {
 	return size >= width && value <= size - width && value % align == 0;
@@ -313,7 +315,7 @@ static int debug_read_offsets(const struct debug_reader *reader, struct pybpf_la
 	return 0;
 }
 
-/* Fields of one struct that share bytes tell of a table that is not what we take it for. */
+/* Refuses fields of one struct that overlap: they show that the table is not the expected one. */
 static int debug_check_overlaps(const struct debug_reader *reader, struct pybpf_layout *layout)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(offset_rules); i++) {
@@ -331,8 +333,8 @@ static int debug_check_overlaps(const struct debug_reader *reader, struct pybpf_
 }
 
 /*
- * What holds in every CPython with such a table (tools/gen/layout_probe.c asserts it): a field that follows the
- * object's header does so exactly, and no field of an object lies within it. This finds a shifted table.
+ * Checks what holds in every CPython with such a table (tools/gen/layout_probe.c asserts it): a field that follows the
+ * object's header starts right behind it, and no field of an object lies within the header. This finds a shifted table.
  */
 static int debug_check_headers(const struct debug_reader *reader, const struct pybpf_layout *layout)
 {
@@ -359,7 +361,7 @@ static int debug_check_headers(const struct debug_reader *reader, const struct p
 	return 0;
 }
 
-/* Strings: what the table tells of them, and what it does not. */
+/* Reads the fields of strings that the table has, and derives those that it lacks. */
 static int debug_read_strings(const struct debug_reader *reader, struct pybpf_layout *layout)
 {
 	uint64_t size = debug_value(reader, DEBUG_UNICODE_OBJECT_SIZE);
@@ -369,7 +371,7 @@ static int debug_read_strings(const struct debug_reader *reader, struct pybpf_la
 
 	if (reader->table->at[DEBUG_UNICODE_OBJECT_COMPACTUNICODEOBJECT_SIZE])
 		compact = debug_value(reader, DEBUG_UNICODE_OBJECT_COMPACTUNICODEOBJECT_SIZE);
-	/* Compared one by one, so that no sum of foreign numbers can wrap round. */
+	/* Compared one by one, so that no sum of untrusted numbers can wrap around. */
 	if (ascii > size || compact > size || ascii >= compact || ascii % 8 != 0 || compact % 8 != 0 ||
 	    ascii < layout->str_state + 4u)
 		return refuse(reader,
@@ -386,8 +388,8 @@ static int debug_read_strings(const struct debug_reader *reader, struct pybpf_la
 }
 
 /*
- * No table tells co_version. In 3.12 to 3.15 it comes right before co_localsplusnames (tools/gen/layout_probe.c
- * asserts it); of a newer version we do not know.
+ * Derives the offset of co_version, which no table has. In 3.12 to 3.15 it comes right before co_localsplusnames
+ * (tools/gen/layout_probe.c asserts it); in a newer version it is unknown.
  */
 static int debug_read_code_version(const struct debug_reader *reader, struct pybpf_layout *layout)
 {
@@ -406,8 +408,9 @@ static int debug_read_code_version(const struct debug_reader *reader, struct pyb
 }
 
 /*
- * Where an interpreter counts its code objects. It is read with each sample, and a wrong one would be believed:
- * of 3.13, whose table does not tell, a build with other sizes than the headers' does without.
+ * Finds the interpreter's counter of code objects. The counter is read with each sample, and a wrong offset would go
+ * unnoticed: 3.13's table does not have it, so a build of 3.13 with other sizes than the headers' does without the
+ * counter.
  */
 static int debug_read_code_guard(const struct debug_reader *reader, struct pybpf_layout *layout)
 {
@@ -437,7 +440,10 @@ static int debug_read_code_guard(const struct debug_reader *reader, struct pybpf
 	return 0;
 }
 
-/* As co_version: the top and the limit of the data stack, which follow its chunk, and the current executor. */
+/*
+ * Derives, as for co_version, the offsets of the data stack's top and limit, which follow its chunk, and of the current
+ * executor.
+ */
 static int debug_read_datastack(const struct debug_reader *reader, struct pybpf_layout *layout)
 {
 	uint64_t size = debug_value(reader, DEBUG_THREAD_STATE_SIZE);
@@ -457,7 +463,7 @@ static int debug_read_datastack(const struct debug_reader *reader, struct pybpf_
 	return 0;
 }
 
-/* Likewise a frame's function, which follows its previous frame. */
+/* Derives likewise the offset of a frame's function, which follows its previous frame. */
 static int debug_read_function(const struct debug_reader *reader, struct pybpf_layout *layout)
 {
 	uint64_t size = debug_value(reader, DEBUG_INTERPRETER_FRAME_SIZE);
@@ -527,7 +533,7 @@ static int debug_set_windows(const struct debug_reader *reader, struct pybpf_lay
 	return 0;
 }
 
-/* Cookie, version and free_threaded; chooses the table. */
+/* Reads cookie, version and free_threaded, and chooses the table. */
 static int debug_read_head(struct debug_reader *reader, struct layout_build *build)
 {
 	uint64_t version, free_threaded;
@@ -557,7 +563,7 @@ static int debug_read_head(struct debug_reader *reader, struct layout_build *bui
 	return 0;
 }
 
-/* What follows from the version alone. */
+/* Sets the fields that follow from the version alone. */
 static void debug_set_kinds(struct pybpf_layout *layout)
 {
 	layout->tstate_cframe = PYBPF_NO_OFFSET;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where CPython keeps things: checked-in tables to 3.12, the process's own _Py_DebugOffsets from 3.13. */
+/*
+ * Offsets of the fields of CPython's structs: checked-in tables to 3.12, the process's own _Py_DebugOffsets from 3.13.
+ */
 #ifndef DISCOVERY_LAYOUT_H
 #define DISCOVERY_LAYOUT_H
 
@@ -13,7 +15,7 @@
 /* An offset in _PyRuntime that this build does not have. */
 #define LAYOUT_NONE UINT32_MAX
 
-/* The layout of one build, and what user space alone needs to find its start. */
+/* The layout of one build, and the offsets that only user space needs, to find the first interpreter. */
 struct layout_build {
 	struct pybpf_layout layout;
 	uint32_t runtime_interp_head;    /* bytes into _PyRuntime; 0 to 3.6, where interp_head is itself the anchor */
@@ -22,7 +24,7 @@ struct layout_build {
 	char origin[96];                 /* where the offsets came from, for -v */
 };
 
-/* Bytes of _PyRuntime that layout_from_debug_offsets wants to see (a shorter table is fine if it ends there). */
+/* Bytes of _PyRuntime to pass to layout_from_debug_offsets(); fewer are fine if the table ends within them. */
 #define LAYOUT_DEBUG_OFFSETS_MAX 2048
 
 /*

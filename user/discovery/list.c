@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Collects the list of Python processes, and writes it as a table or as JSON. */
 #include "discovery/list.h"
 
 #include <errno.h>
@@ -12,13 +13,13 @@
 #include "base/procfs.h"
 #include "base/text.h"
 
-/* A command line can have megabytes. */
+/* Bytes of a command line that are kept; it can have megabytes. */
 #define COMMAND_MAX 4096
 
 struct collector {
 	const struct discovery_filter *filter;
 	struct ps_list *list;
-	struct discovery_numbers met; /* of the filter's PIDs */
+	struct discovery_numbers met; /* those of the filter's PIDs that exist */
 	size_t rows_room;
 	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
 	size_t nr_pythons;
@@ -54,7 +55,7 @@ static char *command_of(const struct scan_process *process)
 	return text_printable(text);
 }
 
-/* What cannot be read is worth a row when its name says Python. */
+/* A process that cannot be read gets a row when its name says Python. */
 static bool has_python_name(const struct scan_process *process)
 {
 	return strstr(process->comm, "python") || strstr(process->comm, "pypy");
@@ -68,7 +69,7 @@ static int fill_python(const struct discovery_python *python, struct ps_python *
 	return out->path ? 0 : -ENOMEM;
 }
 
-/* A Python that is mapped and does not run counts only where none does. */
+/* Fills in the Pythons that run; one that is mapped but does not run only where no other runs. */
 static int fill_pythons(const struct collector *c, struct ps_row *row)
 {
 	bool first = true;
@@ -191,7 +192,7 @@ enum {
 static const char *const titles[COLUMNS] = {"PID", "INSIDE", "VERSION", "CONTAINER", "THREADS", "USER", "COMMAND"};
 static const bool is_number[COLUMNS] = {[PID] = true, [INSIDE] = true, [THREADS] = true};
 
-/* The cells of one row; those that are not the row's own texts are written to space. */
+/* The texts of one row's cells; those that are not in the row itself are in the arrays below. */
 struct cells {
 	const char *texts[COLUMNS];
 	char pid[16], inside[16], threads[16];

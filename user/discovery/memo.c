@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Mappings that show no Python, for the time of one look at many processes. What is kept longer goes by device, inode,
- * size and change time, which takes opening the file: most of what such a look would cost.
+ * Remembers mappings without a Python for the time of one pass over many processes. The cache (cache.c), which lasts
+ * longer, looks a file up by device, inode, size and change time, for which the file must be opened: most of what such
+ * a pass would cost.
  */
 #include "discovery/internal.h"
 #include "base/intern.h"
@@ -13,7 +14,7 @@ struct memo_key {
 	uint32_t dev_major, dev_minor;
 };
 
-/* Some 8 MiB: a process can map as many files as it likes. */
+/* Most mappings that are remembered, some 8 MiB: a process can map as many files as it likes. */
 #define MEMO_MAX 65536
 
 static struct intern memo = INTERN_INIT(sizeof(struct memo_key), sizeof(struct memo_key));
@@ -61,6 +62,6 @@ void discovery_memo_add(const struct procfs_map *map)
 	if (!memo_on || memo.count >= MEMO_MAX)
 		return;
 	memo_key(&key, map);
-	/* Without room the file is opened again. */
+	/* Without memory for it the file is opened the next time, too. */
 	intern_add(&memo, &key, &fresh);
 }

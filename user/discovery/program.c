@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Names the program that a process runs, by its command line. */
 #include "discovery/program.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@ static const char *base_name(const char *path, size_t len)
 	return path;
 }
 
-/* The next word of a command line; words with blanks in them are not told from several. */
+/* Returns the next word of a command line, or NULL. A word with blanks in it is taken for several. */
 static const char *next_word(const char **at, size_t *len)
 {
 	const char *word = *at + strspn(*at, " ");
@@ -23,8 +24,7 @@ static const char *next_word(const char **at, size_t *len)
 	return *len ? word : NULL;
 }
 
-/* "python3 -m http.server" and "python3 app.py" are programs of their own; what they are called with is not part of it.
- */
+/* "python3 -m http.server" and "python3 app.py" are programs of their own; their arguments are not part of the name. */
 void discovery_program_name(const char *comm, const char *cmdline, char *out, size_t size)
 {
 	const char *at = cmdline, *word;
@@ -40,7 +40,7 @@ void discovery_program_name(const char *comm, const char *cmdline, char *out, si
 			snprintf(out, size, "%s -c", comm);
 			return;
 		}
-		/* These two take the word behind them. */
+		/* -W and -X take the next word as their argument. */
 		if (len == 2 && (!strncmp(word, "-W", 2) || !strncmp(word, "-X", 2))) {
 			next_word(&at, &len);
 			continue;
@@ -58,8 +58,8 @@ void discovery_program_name(const char *comm, const char *cmdline, char *out, si
 }
 
 /*
- * What multiprocessing starts (multiprocessing/spawn.py and forkserver.py, get_command_line): workers of the program
- * that started them.
+ * Recognizes what multiprocessing starts (multiprocessing/spawn.py and forkserver.py, get_command_line): workers of the
+ * program that started them.
  */
 bool discovery_program_is_worker(const char *cmdline)
 {

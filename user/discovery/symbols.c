@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names of one ELF file, where its kind of Python has them. */
+/* Looks up a symbol of an ELF file in the tables where its kind of Python has symbols. */
 #include <stddef.h>
 
 #include "discovery/internal.h"

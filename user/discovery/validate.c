@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Does the layout fit what is in the process's memory? */
+/* Checks that the layout fits the process's memory. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #define VALIDATE_MAX_THREADS      8
 /* The lists change while they are read: a contradiction must last. */
 #define VALIDATE_ATTEMPTS 3
-/* Above it no user address is given out, on x86-64 and arm64 with 48 bits. */
+/* End of user addresses, on x86-64 and on arm64 with 48 bits. */
 #define USER_ADDRESS_END (1ULL << 48)
 
 struct validation {
 	const struct discovery_python *python;
 	struct error *error;
-	size_t threads; /* that fit, with an identity */
+	size_t threads; /* number of thread states that fit and have a thread id */
 };
 
 static int read_pointer(const struct validation *v, uint64_t addr, uint64_t *out)
@@ -72,7 +72,7 @@ static int check_thread_id(struct validation *v, uint64_t tstate)
 	if (!is_object_address(id))
 		return contradict(v, "a thread's id", addr, id);
 #if defined(__x86_64__)
-	/* The state of a thread that ended, or did not survive fork, can stay behind. */
+	/* The state of a thread that ended, or did not survive fork, can remain in the list. */
 	err = read_pointer(v, id, &self);
 	if (err == -ESRCH)
 		return unreadable(v, "a thread", id, err);

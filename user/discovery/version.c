@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which CPython is in an ELF file. Each source can mislead (a renamed library, a string of another program's
- * version), so two must agree, unless it is one that CPython's own build wrote for readers like us.
+ * Finds out which CPython is in an ELF file. Each source can mislead (a renamed library, a string of another program's
+ * version), so two must agree, unless one is a source that CPython's own build wrote for tools such as pybpf.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -15,7 +15,7 @@ enum source {
 	SOURCE_OFFSETS,    /* _Py_DebugOffsets.version (3.13+) */
 	SOURCE_PY_VERSION, /* Py_Version, the exported PY_VERSION_HEX (3.11+) */
 	SOURCE_SONAME,     /* libpythonX.Y */
-	SOURCE_SYMBOLS,    /* what the API has */
+	SOURCE_SYMBOLS,    /* symbols of the API */
 	SOURCE_CACHE_TAG,  /* "cpython-XY", Python/sysmodule.c, since 3.3 */
 	SOURCE_STRING,     /* PY_VERSION */
 	SOURCE_COUNT
@@ -87,7 +87,7 @@ static void soname_version(struct elf_file *elf, struct found *out)
 		parse_major_minor(soname + 9, out);
 }
 
-/* The newest version whose API is there. A build can hide names, so this is a least version. */
+/* Finds the newest version whose API is present. A build can hide names, so this is a lower bound. */
 static void symbols_version(const struct discovery_symbols *symbols, bool old, struct found *out)
 {
 	static const struct {
@@ -103,7 +103,7 @@ static void symbols_version(const struct discovery_symbols *symbols, bool old, s
 	if (!symbols->named)
 		return;
 	if (old && discovery_symbol(symbols, "PyString_FromString", NULL)) {
-		/* 2.7 was the last, and PyCapsule came with it. */
+		/* PyCapsule came with 2.7, which was the last Python 2. */
 		*out = (struct found){.major = 2, .minor = discovery_symbol(symbols, "PyCapsule_New", NULL) ? 7 : 6};
 		return;
 	}
@@ -125,7 +125,10 @@ struct string_search {
 	bool want_tag, want_debug, debug, many;
 };
 
-/* Does this string end in a PY_VERSION? Linkers let a longer string ("/opt/python/3.8.18") share its end. */
+/*
+ * Takes the PY_VERSION in which this string ends, if any. Linkers let a longer string ("/opt/python/3.8.18") share its
+ * end.
+ */
 static void visit_version(const char *text, struct string_search *search)
 {
 	size_t len = strlen(text), start = len;
@@ -146,7 +149,7 @@ static void visit_version(const char *text, struct string_search *search)
 			return;
 	} else if (search->version.major &&
 		   (found.major != search->version.major || found.minor != search->version.minor)) {
-		/* Unicode's version is there too ("3.2.0" in unicodedata): which one is Python's? */
+		/* Unicode's version is among the strings, too ("3.2.0" in unicodedata): Python's is not known yet. */
 		search->many = true;
 		return;
 	}
@@ -183,7 +186,10 @@ static int visit_string(const char *text, void *arg)
 	       (search->debug || !search->want_debug);
 }
 
-/* Scans read-only data, again when the version string stood before what tells it from others. */
+/*
+ * Scans read-only data, and scans it once more when the version string came before the cache tag that tells it from
+ * others.
+ */
 static void search_strings(struct elf_file *elf, struct string_search *search)
 {
 	elf_file_strings(elf, 5, visit_string, search);
@@ -200,7 +206,7 @@ static int first_source(const struct found *found)
 	return found[SOURCE_SYMBOLS].major ? SOURCE_SYMBOLS : SOURCE_COUNT;
 }
 
-/* A build that hides names makes the symbols tell too low a version: then they tell nothing. */
+/* Drops the symbols' version when another source tells a newer one: a build that hides names makes it too low. */
 static void drop_least(struct found *found)
 {
 	struct found *least = &found[SOURCE_SYMBOLS];
@@ -279,7 +285,7 @@ int discovery_find_version(const struct discovery_symbols *symbols, uint32_t off
 
 	if (!hex || count_sources(found) < 2 || !symbols->named) {
 		first = first_source(found);
-		/* Without _PyRuntime the symbols are exact; else they are a least version. */
+		/* Without _PyRuntime the symbols are exact; otherwise they give a lower bound. */
 		if (first != SOURCE_COUNT && (first != SOURCE_SYMBOLS || old))
 			search.known = found[first];
 		search.want_tag = count_sources(found) < 2 && !old;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What questions about a process, and about a user's processes, have cost. Who costs too much is not asked about for a
- * while: others wait meanwhile. What was used is forgotten with time, for a run can take days, and each machine is slow
- * at some hour.
+ * Accounts of what questions about each process, and about each user's processes, have cost. A process or user that
+ * costs too much is not asked about for a while, since others wait meanwhile. The cost is forgotten with time, because
+ * a run can take days and each machine is slow at some hour.
  */
 #include "foreign/internal.h"
 #include "base/clock.h"
@@ -10,22 +10,25 @@
 #include "base/log.h"
 #include "base/procfs.h"
 
-/* Of one process a question without an answer is enough; so many are of one user, less what is forgotten meanwhile. */
+/*
+ * One question without an answer is enough to give up a process; this many, less VAIN_PER_S per second, give up its
+ * user.
+ */
 #define USER_VAIN  7.5
 #define VAIN_PER_S 0.05
 /*
- * The one who asks waits for a short answer. So many seconds all those about one process, and about one user's, may be
- * blocked in it, by memory or a file that is slow to come. Time for which the helper runs or waits for a CPU is not
- * meant, for that is the machine's load.
+ * The asking process waits for a short answer. These are the seconds for which all such questions about one process,
+ * and about one user's processes, may block it because memory or a file is slow to come. Time for which the helper runs
+ * or waits for a CPU does not count: it is the machine's load.
  */
 #define PROCESS_BLOCKED_S 1.0
 #define USER_BLOCKED_S    2.0
 #define BLOCKED_PER_S     0.05
 #define USED_PER_S        0.1
-/* So long nobody asks about them then. */
+/* Seconds for which a process or user is then not asked about. */
 #define PAUSE_S 60
 
-/* A number that goes back to 0 by so much a second. */
+/* A number that falls to 0 at a constant rate per second. */
 struct leak {
 	double value, at;
 };
@@ -35,7 +38,7 @@ struct process {
 	uint64_t start; /* clock ticks since boot */
 	bool displaced; /* it has to wait for the slow lane */
 	struct leak blocked;
-	double until; /* it is not asked about */
+	double until; /* not asked about until then, CLOCK_MONOTONIC seconds */
 	bool said;
 };
 
@@ -48,7 +51,7 @@ struct user {
 
 static struct intern processes = INTERN_INIT(sizeof(struct process), sizeof(pid_t));
 static struct intern users = INTERN_INIT(sizeof(struct user), sizeof(uid_t));
-static double last_until; /* nobody is left alone longer */
+static double last_until; /* the latest of all `until` */
 
 static double left_of(const struct leak *leak, double per_s)
 {
@@ -57,7 +60,7 @@ static double left_of(const struct leak *leak, double per_s)
 	return left > 0 ? left : 0;
 }
 
-/* Returns what it is then. */
+/* Adds to the number. Returns its new value. */
 static double add(struct leak *leak, double per_s, double more)
 {
 	leak->value = left_of(leak, per_s) + more;
@@ -65,7 +68,7 @@ static double add(struct leak *leak, double per_s, double more)
 	return leak->value;
 }
 
-/* Of processes, as of users: valid until one is added. */
+/* Returns the account of the process, or NULL. It is valid until another is added, as a user's is. */
 static struct process *find_process(pid_t pid)
 {
 	uint32_t i = intern_find(&processes, &pid);
@@ -191,7 +194,7 @@ static void give_up_process(struct process *process)
 	process->said = true;
 }
 
-/* Root's processes can hold up pybpf by other means. */
+/* A user other than root is given up: root's processes can hold up pybpf by other means. */
 static void give_up_user(struct user *user)
 {
 	leave_alone(&user->until);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The side that asks: which lane a question gets, and how long it may stay there. */
+/* The asking side: chooses the lane for a question and limits how long the question may stay there. */
 #include <errno.h>
 
 #include "foreign/internal.h"
 #include "base/clock.h"
 
-/* A question that takes longer gets a lane of its own when that is free, and else has to come again. */
+/* Seconds after which a question moves to the slow lane, if that is free, and otherwise has to be asked again. */
 #define LONG_S 0.25
-/* An answer that nobody came for, because the process has ended. */
+/* Seconds after which an answer is dropped that is not fetched, because its process has ended. */
 #define UNCLAIMED_S 2.0
-/* While no helper can be made, questions may come again for so long. */
+/* Seconds for which questions may be repeated while no helper can be made. */
 #define NO_HELPER_S 2.0
 
 static struct foreign_lane lanes[FOREIGN_LANES];
@@ -21,7 +21,10 @@ int foreign_start(void)
 	for (size_t i = 0; i < FOREIGN_LANES; i++)
 		lanes[i] = (struct foreign_lane){.fd = -1, .pidfd = -1};
 	err = foreign_maker_start();
-	/* When the first process is waiting to be looked at, there is a helper; if not, there may be one then. */
+	/*
+	 * Made early, so that the helper is there when the first process is to be analysed; if this fails, it is tried
+	 * again then.
+	 */
 	if (!err)
 		foreign_lane_need_helper(&lanes[FOREIGN_LANE_LONG]);
 	return err;
@@ -44,7 +47,7 @@ int foreign_call(foreign_service *service, struct foreign_subject subject, const
 	int ret;
 
 	*size = 0;
-	/* A file that the one helper has parsed the other would have to parse again. */
+	/* The long lane's helper comes first: it has parsed files that the other would have to parse again. */
 	if (lane->busy)
 		lane = &lanes[FOREIGN_LANE_SHORT];
 	if (!foreign_maker_is_on())
@@ -68,7 +71,7 @@ int foreign_call(foreign_service *service, struct foreign_subject subject, const
 	return ret ?: -ETIMEDOUT;
 }
 
-/* The lane that is at a question of that kind about the process. */
+/* Returns the lane that works on a question of that kind about the process, or NULL. */
 static struct foreign_lane *lane_of(foreign_service *service, struct foreign_subject subject)
 {
 	for (size_t i = FOREIGN_LANE_LONG; i < FOREIGN_LANES; i++) {
@@ -85,7 +88,7 @@ bool foreign_answered(struct foreign_subject *subject)
 	for (size_t i = FOREIGN_LANE_LONG; i < FOREIGN_LANES; i++) {
 		struct foreign_lane *lane = &lanes[i];
 
-		/* It asks, and is told so, where there will be none. */
+		/* With an error, too: the next foreign_ask() then returns it. */
 		if (lane->busy && foreign_lane_pump(lane)) {
 			*subject = lane->subject;
 			return true;
@@ -104,7 +107,9 @@ void foreign_discard(struct foreign_subject subject)
 	}
 }
 
-/* What takes long, or has failed, makes room for the others; own: the lane of the one who asks, or NULL. */
+/*
+ * Makes room for other questions: moves or drops those that take long or have failed. own: the caller's lane, or NULL.
+ */
 static void make_room(const struct foreign_lane *own)
 {
 	struct foreign_lane *lane = &lanes[FOREIGN_LANE_LONG], *slow = &lanes[FOREIGN_LANE_SLOW];
@@ -136,7 +141,7 @@ static void make_room(const struct foreign_lane *own)
 	foreign_lane_drop(lane);
 }
 
-/* The lane that is free for the question, or NULL. */
+/* Returns the lane for questions about the process if it is free, otherwise NULL. */
 static struct foreign_lane *free_lane(pid_t pid)
 {
 	struct foreign_lane *lane = &lanes[foreign_is_displaced(pid) ? FOREIGN_LANE_SLOW : FOREIGN_LANE_LONG];

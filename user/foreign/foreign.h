@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Helper processes that open and parse what others wrote. A question goes to one of them as bytes, the answer comes
- * back as bytes. The helper can be killed: a file system that does not answer, a file made to be slow, or a parser that
- * crashes costs that answer and nothing else.
+ * Helper processes that open and parse what others wrote. A question goes to a helper as bytes, and the answer comes
+ * back as bytes. A helper can be killed: a file system that does not answer, a file crafted to be slow, or a parser
+ * that crashes costs one answer and nothing else.
  */
 #ifndef FOREIGN_H
 #define FOREIGN_H
@@ -12,73 +12,76 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Most bytes of a question, and of an answer: a source of 1 MiB and what is said of it. */
+/* Most bytes of a question, and of an answer: the largest holds a source of 1 MiB and what is said about it. */
 #define FOREIGN_QUESTION_MAX (16 * 1024)
 #define FOREIGN_ANSWER_MAX   ((1 << 20) + 4096)
 
 /*
- * A kind of question: a function that runs in the helper, which is a fork, so that it has the same address there. Reads
- * the question, writes at most FOREIGN_ANSWER_MAX bytes to answer and their number to *size. Returns 0, or a negative
- * errno that the one who asked gets.
+ * A kind of question: a function that runs in the helper, which is a fork and so has the function at the same address.
+ * It reads the question, writes at most FOREIGN_ANSWER_MAX bytes to answer and their number to *size. Returns 0, or a
+ * negative errno, which the asking function returns.
  */
 typedef int foreign_service(const void *question, size_t question_size, void *answer, size_t *size);
 
-/* Who is asked about: what it costs is charged to that process, and to its user. */
+/* The process that a question is about: the cost of the question is charged to it, and to its user. */
 struct foreign_subject {
-	pid_t pid; /* 0: nobody in particular */
-	/* Which program of the PID, a number that is never used again. Answers about another program are thrown away.
-	 */
+	pid_t pid; /* 0: no particular process */
+	/* Number of the program that the PID runs, never used twice. Answers about another program are thrown away. */
 	uint64_t life;
 };
 
 /*
- * Forks the process that makes helpers; to be called before anything is opened, by a process of one thread. Returns 0
+ * Forks the process that makes helpers. To be called before anything is opened, by a process with one thread. Returns 0
  * or negative errno.
  */
 int foreign_start(void);
-/* Kills the helpers and their maker. May be called at any time, twice. */
+/* Kills the helpers and their maker. May be called at any time, also twice. */
 void foreign_stop(void);
 
 /*
- * Asks and waits, at most patience_s seconds. Returns what the service does, or -ETIMEDOUT when it did not answer,
- * -ECONNRESET when it crashed, -EINTR when a signal that ends a run is pending, -ENOTCONN before foreign_start(), or
- * another negative errno. Who made it wait too long lately is not asked about for a minute: -EBUSY at once.
+ * Asks and waits for the answer, at most patience_s seconds. Returns what the service returns, or -ETIMEDOUT when it
+ * did not answer, -ECONNRESET when it crashed, -EINTR when a signal that ends a run is pending, -ENOTCONN before
+ * foreign_start(), -EBUSY at once when questions about the process or its user took too long within the last minute, or
+ * another negative errno.
  */
 int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
 		 void *answer, size_t room, size_t *size, double patience_s);
 
 /*
- * The same for questions that may take long, without waiting longer than slice_s: -EINPROGRESS then, and the same
- * question is to be asked again, until the answer is there. One question is worked on at a time, and a slow one beside;
- * others wait. Each is given FOREIGN_SLOW_S in the end.
+ * As foreign_call(), for questions that may take long: waits at most slice_s seconds and then returns -EINPROGRESS.
+ * Repeat the same question until the answer is there. One question is worked on at a time, besides one slow question;
+ * others wait. Each is given FOREIGN_SLOW_S seconds in the end.
  */
 int foreign_ask(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
 		void *answer, size_t room, size_t *size, double slice_s);
 #define FOREIGN_SLOW_S 5.0
 
-/* Has a question of foreign_ask() an answer that was not taken yet? Then tells whom it is about. */
+/* Returns whether a question of foreign_ask() has an answer that was not taken yet; *subject is then its process. */
 bool foreign_answered(struct foreign_subject *subject);
-/* Nobody will ask again. */
+/* Discards questions of foreign_ask() about the subject, which will not be repeated. */
 void foreign_discard(struct foreign_subject subject);
 
-/* Is a signal pending that ends a run? */
+/* Returns whether a signal that ends a run is pending. */
 bool foreign_is_interrupted(void);
 
-/* Seconds that questions about processes of a user took lately: who took least comes first. */
+/* Seconds that questions about the user's processes took lately: the user with the least comes first. */
 double foreign_used(uid_t uid);
-/* Did any take long? */
+/* Returns whether questions about any user's processes were charged. */
 bool foreign_any_used(void);
 
-/* In a helper: ends with its maker. To be said again after a change of its user, which undoes that. */
+/*
+ * In a helper: makes it end when its maker ends. A change of the helper's user undoes that: to be called again after
+ * it.
+ */
 void foreign_tie_helper(void);
 
-/* How many questions had no answer, for the account. */
+/* Number of questions without an answer, for the account. */
 unsigned long foreign_unanswered(void);
 
-/* CPU time that helpers took for their answers. */
+/* CPU time in seconds that helpers took for their answers. */
 double foreign_cpu_s(void);
 
-/* What the helper that gave no answer last was opening (activity.h), "" for nothing. It is foreign text. */
+/* What the last helper without an answer was opening (activity.h), "" for nothing. The text is not trusted. */
 const char *foreign_stuck_at(void);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The side that answers: the maker of helpers, and the life of one. */
+/* The answering side: the maker of helpers, and the loop of a helper. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,8 +20,8 @@
 #include "rights/rights.h"
 
 /*
- * A helper's address space beyond what it has at its start: a file of 4 MiB of JSON that was made for it takes 80 times
- * its size, the largest that a runtime writes a tenth of this.
+ * Address space in bytes that a helper may add to what it has at its start. A file of 4 MiB of JSON that was crafted
+ * for it takes 80 times its size; the largest file that a runtime writes takes a tenth of this limit.
  */
 #define MEMORY_MAX (48ULL << 20)
 #define FILES_MAX  64
@@ -49,7 +49,7 @@ static int read_fully(int fd, void *buf, size_t size)
 	return 0;
 }
 
-/* In one message, where it has room: who waits for it is woken once. */
+/* Writes all parts, in one message where the socket has room, so that the reader is woken once. Returns 0 or -EPIPE. */
 static int write_fully(int fd, struct iovec *parts, size_t count)
 {
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
@@ -74,7 +74,7 @@ static int write_fully(int fd, struct iovec *parts, size_t count)
 	return 0;
 }
 
-/* Bytes of address space in use. */
+/* Returns the bytes of address space in use. */
 static uint64_t address_space(void)
 {
 	unsigned long pages = 0;
@@ -91,7 +91,7 @@ static void set_limit(int what, uint64_t value)
 {
 	const struct rlimit limit = {.rlim_cur = value, .rlim_max = value};
 
-	/* Lowering one is always allowed; where the hard limit is lower already, that holds. */
+	/* Lowering a limit is always allowed; a hard limit that is lower already stays. */
 	setrlimit(what, &limit);
 }
 
@@ -107,9 +107,9 @@ static void set_limits(void)
 }
 
 /*
- * Keeps nothing of the program that started it: a helper that a server of files in user space has in its hands cannot
- * even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads pybpf's output waits
- * for its last writer.
+ * Closes everything inherited from the program that started it. A helper that waits for a file server in user space
+ * cannot even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads pybpf's output
+ * waits for its last writer.
  */
 static void detach(int fd)
 {
@@ -125,7 +125,7 @@ static void detach(int fd)
 		_exit(1);
 }
 
-/* What the helper has to say goes with its answer: each message behind its level, ended by a NUL. */
+/* The helper's messages, which go with its answer: each is its level, its text and a NUL. */
 static char said[FOREIGN_SAID_MAX];
 static size_t said_size;
 
@@ -140,7 +140,10 @@ static void say(enum log_level level, const char *text)
 	said_size += size;
 }
 
-/* How long this process has waited for a CPU so far; fd: /proc/self/schedstat, -1 where the kernel does not tell. */
+/*
+ * Nanoseconds for which this process has waited for a CPU so far. fd: /proc/self/schedstat, or -1 where the kernel has
+ * none.
+ */
 static uint64_t queued_ns(int fd)
 {
 	char text[96];
@@ -155,7 +158,7 @@ static void serve(int fd)
 {
 	char *question = malloc(FOREIGN_QUESTION_MAX), *answer = malloc(FOREIGN_ANSWER_MAX);
 	int schedstat = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
-	uint64_t idle = 0; /* CPU time and time in the queue before the question */
+	uint64_t idle = 0; /* CPU time and time in the run queue before the question, in ns */
 	struct foreign_head head;
 
 	log_set_sink(say);
@@ -188,7 +191,7 @@ static void serve(int fd)
 	_exit(0);
 }
 
-/* A helper that cannot be confined does not begin. */
+/* Drops rights. A helper that cannot be confined ends before it serves. */
 static void confine(enum rights_level level)
 {
 	struct error error;
@@ -201,12 +204,12 @@ static pid_t maker;
 
 void foreign_tie_helper(void)
 {
-	/* It may have ended before this was asked for. */
+	/* The maker may have ended before prctl() took effect. */
 	if (maker && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != maker))
 		_exit(0);
 }
 
-/* Both descriptors go with one byte. */
+/* Sends both descriptors with one byte. Returns 0 or negative errno. */
 static int send_fds(int over, const int fds[2])
 {
 	union {
@@ -248,7 +251,7 @@ static int make_helper(int fd, char *note)
 	fds[0] = ends[0];
 	fds[1] = child < 0 ? -1 : (int)syscall(SYS_pidfd_open, child, 0);
 	err = fds[1] < 0 ? -errno : send_fds(fd, fds);
-	/* One that nobody can be told of reads the end of its socket. */
+	/* A helper whose descriptors were not sent ends: it reads the end of its socket. */
 	close(fds[0]);
 	if (fds[1] >= 0)
 		close(fds[1]);
@@ -264,10 +267,10 @@ void foreign_make_helpers(int fd, struct foreign_notes *notes)
 	detach(fd);
 	prctl(PR_SET_NAME, "pybpf-maker");
 	confine(RIGHTS_MAKE);
-	/* Helpers that end are not waited for. */
+	/* The kernel reaps helpers that end. */
 	sigaction(SIGCHLD, &gone, NULL);
 	while (!read_fully(fd, &slot, 1) && slot < FOREIGN_SLOTS) {
-		/* There may be too many processes, or too little memory, at this moment. */
+		/* Making a helper can fail for a moment, for lack of processes or memory. */
 		if (make_helper(fd, notes->text[slot]) && send(fd, "", 1, MSG_NOSIGNAL) != 1)
 			break;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One lane: a helper, the question that it is at, and how long that takes. */
+/* One lane: a helper, the question that it works on, and how long that takes. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -15,11 +15,11 @@
 #include "base/log.h"
 #include "base/procfs.h"
 
-/* Charged from so many seconds on: what takes less is not worth a look at whose process it is. */
+/* Least seconds that are charged: shorter questions are not worth finding out whose process it is. */
 #define CHARGED_S 0.005
-/* The same of time that the one who asked was blocked. */
+/* Least seconds of blocked time that are charged. */
 #define BLOCKED_S 0.001
-/* Time in which a helper waits for a CPU does not count, but for so large a part of all. */
+/* The time for which a helper waits for a CPU does not count, but at least wall time divided by this does. */
 #define LOAD_MOST 8
 
 static unsigned long unanswered;
@@ -82,7 +82,7 @@ double foreign_lane_spent_s(const struct foreign_lane *lane)
 	if (!lane->pid || procfs_read_some(lane->pid, "schedstat", text, sizeof(text)) <= 0 ||
 	    sscanf(text, "%llu %llu", &ran_ns, &queued_ns) != 2 || procfs_read_stat(lane->pid, &stat))
 		return wall;
-	/* A wait that is not over yet is in no number. */
+	/* The kernel's counters do not include a wait that is not over yet. */
 	if (stat.state == 'R')
 		spent = ((double)ran_ns - (double)lane->cpu_ns) / 1e9;
 	else
@@ -92,7 +92,7 @@ double foreign_lane_spent_s(const struct foreign_lane *lane)
 	return spent > wall / LOAD_MOST ? spent : wall / LOAD_MOST;
 }
 
-/* Seconds that the question took whose answer is there, without those for which the helper waited for a CPU. */
+/* Seconds that an answered question took, without those for which the helper waited for a CPU. */
 static double took_s(const struct foreign_lane *lane)
 {
 	double wall = lane->answered - lane->begin;
@@ -128,7 +128,7 @@ void foreign_lane_clear(struct foreign_lane *lane)
 	double cpu_s = lane->head.cpu_ns > lane->cpu_ns ? (double)(lane->head.cpu_ns - lane->cpu_ns) / 1e9 : 0;
 	double wall_s = lane->answered - lane->known;
 
-	/* It may have been made to say anything. */
+	/* A compromised helper can report any time. */
 	helpers_cpu_s += cpu_s < wall_s ? cpu_s : wall_s;
 	lane->known = lane->answered;
 	lane->cpu_ns = lane->head.cpu_ns;
@@ -141,8 +141,8 @@ void foreign_lane_clear(struct foreign_lane *lane)
 }
 
 /*
- * Sends without waiting: the socket of a helper that waits for a question has room for a whole one. Fails when the
- * helper has ended, or has written something before it was asked.
+ * Sends a question without waiting: the socket of a helper that waits for one has room for a whole question. Fails when
+ * the helper has ended, or has written something before it was asked.
  */
 static int send_question(const struct foreign_lane *lane, const void *message, size_t size)
 {
@@ -168,7 +168,7 @@ int foreign_lane_post(struct foreign_lane *lane, foreign_service *service, struc
 	memcpy(message.bytes, question, size);
 	err = send_question(lane, &message, sizeof(head) + size);
 	if (err) {
-		/* It ended since its last answer, which is no fault of this subject. */
+		/* The helper ended after its last answer, which is not this subject's fault. */
 		foreign_lane_drop(lane);
 		err = foreign_lane_need_helper(lane) ?: send_question(lane, &message, sizeof(head) + size);
 	}
@@ -247,7 +247,7 @@ int foreign_lane_wait(struct foreign_lane *lane, double deadline)
 	return ret;
 }
 
-/* The helper's messages. */
+/* Prints the helper's messages. */
 static void say_all(const char *said, size_t size)
 {
 	while (size > 1) {
@@ -262,7 +262,7 @@ static void say_all(const char *said, size_t size)
 	}
 }
 
-/* What a service can have returned: the rest is for this side to say. */
+/* Returns the service's result. Results that only this side may return are replaced by -EPROTO. */
 static int result_of(const struct foreign_lane *lane)
 {
 	switch (lane->head.result) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The process that makes helpers, seen from the one that asks. */
+/* Starts and stops the process that makes helpers, and asks it for helpers. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static struct {
 	int fd;
 	struct foreign_notes *notes;
 	bool used[FOREIGN_SLOTS];
-	double no_helper_since; /* 0: the last one could be made */
+	double no_helper_since; /* 0: the last attempt succeeded */
 } maker = {.fd = -1};
 
 bool foreign_maker_is_on(void)
@@ -57,7 +57,7 @@ void foreign_maker_stop(void)
 {
 	close(maker.fd);
 	maker.fd = -1;
-	/* It has nobody to make a helper for, and ends. */
+	/* The closed socket makes the maker end. */
 	waitpid(maker.pid, NULL, 0);
 	munmap(maker.notes, sizeof(*maker.notes));
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Finds the user who asked for this run, and takes over that user's identity in a child. */
 #include "rights/caller.h"
 
 #include <errno.h>
@@ -11,10 +12,13 @@
 
 #include "base/array.h"
 
-/* Linux's NGROUPS_MAX; an account has more of them only by mistake. */
+/* Most groups that are looked up: Linux's NGROUPS_MAX. An account has more only by mistake. */
 #define GROUPS_MOST 65536
 
-/* A user's or group's number from the environment; the largest means "none" to the kernel. */
+/*
+ * Reads a user's or group's number from the environment. Returns false when it is missing, not a number, or the largest
+ * number, which means "none" to the kernel.
+ */
 static bool read_number(const char *variable, uint32_t *number)
 {
 	const char *text = getenv(variable);
@@ -58,7 +62,7 @@ static bool has_group(const struct caller *caller, gid_t gid)
 	return false;
 }
 
-/* The groups that the account has. */
+/* Looks up the account's groups. Returns 0 or -ENOMEM. */
 static int look_up_groups(struct caller *caller, const char *name, gid_t first)
 {
 	size_t room = 0;

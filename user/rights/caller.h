@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who asked for this run: the user who called sudo, or the one that pybpf runs as. */
+/* The user who asked for this run: the one who called sudo, or the one that pybpf runs as. */
 #ifndef RIGHTS_CALLER_H
 #define RIGHTS_CALLER_H
 
@@ -16,18 +16,17 @@ struct caller {
 };
 
 /*
- * Fills uid and gid. sudo's SUDO_UID and SUDO_GID count only where pybpf is really root (a program that is setuid root
- * has its caller's environment), where both are numbers of a user and a group, and where the user is another one.
+ * Fills uid and gid. sudo's SUDO_UID and SUDO_GID count only if pybpf's real user is root (a program that is setuid
+ * root has its caller's environment), both are numbers of a user and a group, and the user is not root.
  */
 void caller_find(struct caller *caller);
 
-/* True where owner is root, the user that pybpf runs as, or the caller: links that anyone else made are not followed.
- */
+/* Returns whether owner is root, the user that pybpf runs as, or the caller. Links of other owners are not followed. */
 bool caller_trusts(const struct caller *caller, uid_t owner);
 
 /*
- * Fills the rest from the account of uid, which any user's may be: groups with gid among them, and "/" as home without
- * an account. A gid that the account does not have becomes its first group. Returns 0 or -ENOMEM.
+ * Fills the other fields from the account of uid, which may be any user's: groups, with gid among them, and home, which
+ * is "/" without an account. A gid that the account does not have becomes its first group. Returns 0 or -ENOMEM.
  */
 int caller_look_up(struct caller *caller);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The system calls that are left, as a seccomp filter. Any other fails with EPERM and is named on stderr, instead of
- * ending the process: a call that is missing here must not cost a profile, and is to be reported.
+ * A seccomp filter that allows the system calls of a level. Any other call fails with EPERM and is named on stderr,
+ * instead of ending the process: a call that is missing here must not cost a profile, and should be reported.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@
 #endif
 
 /*
- * set_mempolicy_home_node (Linux 5.17). What is newer does not exist, as far as libraries are told: they know what to
- * do then. So do x32's calls not, whose numbers begin at 0x40000000.
+ * set_mempolicy_home_node (Linux 5.17). Newer calls fail with ENOSYS, as on a kernel without them: libraries know what
+ * to do then. So do x32's calls, whose numbers begin at 0x40000000.
  */
 #define NEWEST_CALL 450
 
@@ -51,19 +51,24 @@
 struct rule {
 	int call;
 	unsigned levels;
-	/* Only where (argument & mask) == value, of the argument's lower half, which is all of an int; mask 0: always.
+	/*
+	 * Allowed only if (argument & mask) == value, for the argument's lower half, which is all of an int; mask 0:
+	 * always.
 	 */
 	uint8_t argument;
 	uint32_t mask, value;
 };
 
-/* The same call may have several. The most frequent come first. */
+/* A call may have several rules. The most frequent calls come first. */
 static const struct rule rules[] = {
 	{SYS_read, ANY, 0, 0, 0},
 	{SYS_pread64, H | L, 0, 0, 0},
 	{SYS_process_vm_readv, H, 0, 0, 0},
-	/* What is written was opened before. O_CREAT and O_TRUNC count without an access mode for writing, too. The
-	 * flags of openat2 are in memory, where a filter cannot look: it is no call for anybody. */
+	/*
+	 * Opens for reading only: files to be written are open already. O_CREAT and O_TRUNC are refused too, as they
+	 * have an effect without an access mode for writing. openat2 is not allowed at any level: its flags are in
+	 * memory, where a filter cannot look.
+	 */
 	{SYS_openat, S | L | H, 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY},
 	{SYS_close, ANY, 0, 0, 0},
 	{SYS_newfstatat, S | L | R | K | H, 0, 0, 0},
@@ -114,7 +119,7 @@ static const struct rule rules[] = {
 #endif
 	{SYS_signalfd4, S, 0, 0, 0},
 
-	/* Maps that are open: no program is loaded, no map made, nothing attached any more. */
+	/* Uses open maps only: a program cannot be loaded, a map created, or anything attached any more. */
 	{SYS_bpf, S, 0, ~0u, BPF_MAP_LOOKUP_ELEM},
 	{SYS_bpf, S, 0, ~0u, BPF_MAP_UPDATE_ELEM},
 	{SYS_bpf, S, 0, ~0u, BPF_MAP_DELETE_ELEM},
@@ -135,9 +140,9 @@ static const struct rule rules[] = {
 	{SYS_rt_sigreturn, ANY, 0, 0, 0},
 	{SYS_rt_sigpending, ANY, 0, 0, 0},
 	{SYS_rt_sigtimedwait, S, 0, 0, 0},
-	/* To helpers, whose descriptors come from the process that makes them; none can be made for another. */
+	/* Signals helpers, whose descriptors come from the maker; these levels cannot make one for another process. */
 	{SYS_pidfd_send_signal, S | L, 0, 0, 0},
-	/* By the sanitizers' run-time. */
+	/* Used by the sanitizers' run-time. */
 	{SYS_sigaltstack, ANY, 0, 0, 0},
 	{SYS_restart_syscall, ANY, 0, 0, 0},
 	{SYS_wait4, ANY, 0, 0, 0},
@@ -158,7 +163,7 @@ static const struct rule rules[] = {
 	{SYS_sysinfo, ANY, 0, 0, 0},
 	{SYS_sched_getaffinity, S, 0, 0, 0},
 	{SYS_sched_yield, ANY, 0, 0, 0},
-	/* doctor asks what is left; so do libraries that know the names of users (libcap, when it is loaded). */
+	/* doctor reads what is left; so do libraries that know the names of users (libcap, when it is loaded). */
 	{SYS_prctl, S | L, 0, ~0u, PR_CAPBSET_READ},
 	{SYS_prctl, S, 0, ~0u, PR_GET_NO_NEW_PRIVS},
 	{SYS_prctl, S, 0, ~0u, PR_GET_SECCOMP},
@@ -170,7 +175,7 @@ static const struct rule rules[] = {
 	{SYS_connect, L, 0, 0, 0},
 
 	{SYS_setitimer, H, 0, 0, 0},
-	/* Again, for taking over another user's rights undoes it. */
+	/* Set again after taking over another user's rights, which undoes it. */
 	{SYS_prctl, H, 0, ~0u, PR_SET_PDEATHSIG},
 	{SYS_getppid, H, 0, 0, 0},
 
@@ -196,7 +201,7 @@ static const struct rule rules[] = {
 	{SYS_fork, M, 0, 0, 0},
 #endif
 
-	/* Landlock says where. */
+	/* Landlock limits the folders where these work. */
 	{SYS_linkat, K, 0, 0, 0},
 	{SYS_renameat, K, 0, 0, 0},
 	{SYS_unlinkat, K, 0, 0, 0},
@@ -242,7 +247,7 @@ static void allow(struct filter *f, const struct rule *rule)
 	say(f, SECCOMP_RET_ALLOW);
 }
 
-/* This process's own priority, and nobody else's: setpriority(PRIO_PROCESS, 0, ...), both of which are 0. */
+/* Allows changes of this process's own priority only: setpriority(PRIO_PROCESS, 0, ...), where both arguments are 0. */
 static void allow_own_priority(struct filter *f)
 {
 	load_word(f, offsetof(struct seccomp_data, nr));
@@ -262,7 +267,9 @@ static void build(struct filter *f, const struct rights_wanted *wanted)
 
 	load_word(f, offsetof(struct seccomp_data, arch));
 	emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
-	/* Another entry into the kernel, whose numbers mean other calls: int 0x80. Nothing of this program uses it. */
+	/*
+	 * Another entry into the kernel (int 0x80), where the numbers mean other calls. This program does not use it.
+	 */
 	say(f, SECCOMP_RET_KILL_PROCESS);
 	load_word(f, offsetof(struct seccomp_data, nr));
 	emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, NEWEST_CALL, 0, 1));
@@ -279,7 +286,10 @@ static void build(struct filter *f, const struct rights_wanted *wanted)
 	say(f, SECCOMP_RET_TRAP);
 }
 
-/* Runs in place of the call, wherever that is: no library function that takes a lock or memory. */
+/*
+ * Handles SIGSYS in place of a refused call, at any point of the program: it must not call library functions that take
+ * a lock or memory.
+ */
 static void on_refused(int signo, siginfo_t *info, void *context)
 {
 	static bool told[NEWEST_CALL + 1];
@@ -288,7 +298,7 @@ static void on_refused(int signo, siginfo_t *info, void *context)
 	size_t at = sizeof(head) - 1, n = 0;
 	unsigned call = (unsigned)info->si_syscall;
 
-	/* Sent by somebody: it ends the process, as it does without this handler. */
+	/* A SIGSYS that a process sent ends this process, as it does without this handler. */
 	if (info->si_code != BY_SECCOMP) {
 		signal(signo, SIG_DFL);
 		raise(signo);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the files of rights share. */
+/* Functions that the .c files of rights share. */
 #ifndef RIGHTS_INTERNAL_H
 #define RIGHTS_INTERNAL_H
 
@@ -10,7 +10,10 @@
 /* Refuses every system call that the level does not need. Returns 0 or negative errno. */
 int rights_filter_install(const struct rights_wanted *wanted);
 
-/* Files are made, changed and removed below the folders only. Returns 0 or negative errno. */
+/*
+ * Allows making, changing and removing files below the folders only, which are descriptors. Returns 0 or negative
+ * errno.
+ */
 int rights_landlock_restrict(const int *folders, size_t count);
 
 #endif

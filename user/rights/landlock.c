@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Landlock (Linux 5.13): which files a process may change, whoever it runs as. */
+/* Limits by Landlock (Linux 5.13) which files a process may change, whatever user it runs as. */
 #include <errno.h>
 #include <linux/landlock.h>
 #include <sys/syscall.h>
@@ -7,18 +7,18 @@
 
 #include "rights/internal.h"
 
-/* linux/landlock.h of older systems has not these. */
+/* Missing in linux/landlock.h of older systems. */
 #define ACCESS_REFER     (1ULL << 13) /* version 2, Linux 5.19 */
 #define ACCESS_TRUNCATE  (1ULL << 14) /* version 3, Linux 6.2 */
 #define ACCESS_IOCTL_DEV (1ULL << 15) /* version 5, Linux 6.10 */
 
-/* All that changes a file or a folder. Reading is not confined: what has to be read for that is in /proc. */
+/* All accesses that change a file or a folder. Reading is not confined: what has to be read for that is in /proc. */
 #define WRITES                                                                                                         \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                  \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |                 \
 	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |                   \
 	 LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
-/* What putting a file in its place takes: by link or rename, over one that was there. */
+/* Accesses needed to put a file in its place: by link, or by rename over an existing file. */
 #define PLACES (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE)
 
 int rights_landlock_version(void)
@@ -35,7 +35,7 @@ int rights_landlock_restrict(const int *folders, size_t count)
 
 	if (version < 0)
 		return version;
-	/* A file that moves to another folder: by version 1 it may not, and no output does. */
+	/* Moving a file to another folder: version 1 always refuses it, and outputs are never moved so. */
 	if (version >= 2)
 		attr.handled_access_fs |= ACCESS_REFER;
 	if (version >= 3)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads PATH from the files that set it at a login. */
 #include "rights/login_path.h"
 
 #include <errno.h>
@@ -13,14 +14,14 @@ static char *skip(char *text, const char *word)
 	return strncmp(text, word, strlen(word)) ? NULL : text + strlen(word);
 }
 
-/* The value in a line, ended where it ends, or NULL. */
+/* Returns the value that a line sets, terminated in place, or NULL. */
 static char *value_of(char *line, const char *setting)
 {
 	char *text = line + strspn(line, BLANKS);
 
 	if (setting) {
 		text = skip(text, setting);
-		/* login.defs(5) has "PATH=" in the value, and takes it without. */
+		/* login.defs(5) has "PATH=" in the value, and accepts a value without it. */
 		if (!text || !strspn(text, BLANKS))
 			return NULL;
 		text += strspn(text, BLANKS);

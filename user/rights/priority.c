@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Raises this process's priority, and restores it when the process uses much CPU time. */
 #include "rights/priority.h"
 
 #include <signal.h>
@@ -11,7 +12,10 @@
 #include "base/clock.h"
 
 #define HIGHEST (-20)
-/* So long it may use more than half of a CPU: at the begin all the files of a machine's Pythons are new to it. */
+/*
+ * Interval in which the process may use more than half of a CPU: at the start, all files of the machine's Pythons have
+ * to be analysed.
+ */
 #define WINDOW_NS 1000000000u
 #define TASK_US   50000
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Gives up capabilities, then applies Landlock and the filter of system calls. */
 #include "rights/rights.h"
 
 #include <errno.h>
@@ -13,14 +14,14 @@
 
 #include "rights/internal.h"
 
-/* The kernel has room for so many (two words of linux/capability.h); Linux 6.18 has 41. */
+/* Number of capabilities that the kernel has room for (two words of linux/capability.h); Linux 6.18 has 41. */
 #define CAPABILITIES    64
 #define BIT(capability) (UINT64_C(1) << (capability))
 
 /*
- * Does bpf(2) ask for CAP_BPF even to use a map that is open? Before Linux 5.19 (commit c8644cd0efe7) it does where
- * kernel.unprivileged_bpf_disabled is set. To be asked without the capability: the descriptor is none, which is looked
- * at later.
+ * Returns whether bpf(2) needs CAP_BPF even to use an open map: before Linux 5.19 (commit c8644cd0efe7) it does where
+ * kernel.unprivileged_bpf_disabled is set. To be called without the capability. The descriptor is invalid, which the
+ * kernel checks later than the capability.
  */
 static bool bpf_needs_capability(const struct rights_wanted *wanted)
 {
@@ -30,7 +31,7 @@ static bool bpf_needs_capability(const struct rights_wanted *wanted)
 	return syscall(SYS_bpf, BPF_MAP_GET_NEXT_KEY, &attr, sizeof(attr)) && errno == EPERM;
 }
 
-/* Every PID namespace has a process 1. To be asked without the capability. */
+/* Returns whether /proc hides processes: every PID namespace has a process 1. To be called without the capability. */
 static bool proc_hides(const struct rights_wanted *wanted)
 {
 	(void)wanted;
@@ -53,18 +54,19 @@ static bool is_sticky(const struct rights_wanted *wanted)
 }
 
 /*
- * All that is kept, and why. CAP_PERFMON is not: events are open, and attached programs run with nobody's rights.
+ * All capabilities that are kept, and why. CAP_PERFMON is not kept: events are open, and attached programs do not run
+ * with the rights of a process.
  */
 static const struct {
 	int capability;
 	unsigned levels;
-	/* NULL: always. Asked when nothing but what is needed always is in the effective set. */
+	/* NULL: always kept. Called while the effective set has only the capabilities that are always kept. */
 	bool (*needed)(const struct rights_wanted *wanted);
-	int stand_in; /* contains it; kept where only that was given. 0: none */
+	int stand_in; /* a capability that includes it; kept if only that was given. 0: none */
 } kept[] = {
 	/* process_vm_readv(2) and /proc/PID/{maps,root,exe,cwd} of other users' processes. */
 	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
-	/* What is told of every process, where /proc hides those of others (hidepid). */
+	/* /proc/PID of every process, where /proc hides those of other users (hidepid). */
 	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_SAMPLE) | RIGHTS_IN(RIGHTS_LIST), proc_hides, 0},
 	/* /proc/PID/map_files: a mapped file that was deleted or replaced. */
 	{CAP_CHECKPOINT_RESTORE, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
@@ -77,7 +79,7 @@ static const struct {
 	{CAP_BPF, RIGHTS_IN(RIGHTS_SAMPLE), bpf_needs_capability, CAP_SYS_ADMIN},
 	/* Signals for a command that runs as another user; the filter lets it be sent to no other process. */
 	{CAP_KILL, RIGHTS_IN(RIGHTS_SAMPLE), has_command, 0},
-	/* The folder of the one who called sudo is not root's. */
+	/* Writing to the folder of the user who called sudo, which is not root's. */
 	{CAP_DAC_OVERRIDE, RIGHTS_IN(RIGHTS_KEEP), overrides, 0},
 	/* In a sticky folder of another user, a file that replaces another user's is renamed. */
 	{CAP_FOWNER, RIGHTS_IN(RIGHTS_KEEP), is_sticky, 0},
@@ -105,7 +107,10 @@ static int write_sets(uint64_t permitted, uint64_t effective)
 	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }
 
-/* These outlive a change of the sets, and take CAP_SETPCAP; without it there is little that they could give. */
+/*
+ * Empties the ambient and the bounding set and locks the securebits, which outlive a change of the other sets. This
+ * takes CAP_SETPCAP; without it there is little that they could give.
+ */
 static void empty_other_sets(void)
 {
 	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
@@ -180,7 +185,7 @@ void rights_read(struct rights_left *left)
 			left->bounding |= BIT(c);
 	}
 	left->no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
-	/* 2: by a filter. */
+	/* 2: SECCOMP_MODE_FILTER. */
 	left->filtered = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Keeps functions, paths and line tables once each, by reference counts. */
 #include "symbols/function.h"
 
 #include <stdlib.h>
@@ -6,10 +7,10 @@
 
 #include "symbols/lines.h"
 
-/* Bytes of line tables that are held at a time; those of a whole standard library are some 10 MiB. */
+/* Most bytes of line tables that are held at a time; those of a whole standard library are some 10 MiB. */
 #define LINES_MAX (64u << 20)
 
-/* What stands where a name could not be had. */
+/* Name of a function whose name could not be read. */
 static const char unnamed[] = "[unnamed]";
 
 struct path_entry {
@@ -152,7 +153,7 @@ void pysym_function_drop(struct pysym_functions *t, struct pysym_function *funct
 	free(function);
 }
 
-/* The byte offset of the instruction in the bytecode, as line tables count. */
+/* Returns the byte offset of the instruction in the bytecode, as line tables count. */
 static int64_t bytecode_offset(const struct pysym_function_key *key, int32_t position)
 {
 	if (key->position_kind == PYBPF_POS_INSTR_PTR)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What code objects are made of. Thousands of processes run the same program: functions (name, file, line table, and
- * the lines of the positions that were seen) and paths that are equal are there once, for as long as somebody holds
- * them.
+ * The contents of code objects. Thousands of processes run the same program: equal functions (name, file, line table,
+ * and the lines of the positions that were seen) and equal paths are stored once, for as long as they are held.
  */
 #ifndef SYMBOLS_FUNCTION_H
 #define SYMBOLS_FUNCTION_H
@@ -14,10 +13,10 @@
 #include "symbols/pysym.h"
 #include "symbols/read.h"
 
-/* A source path, as code objects have it. */
+/* A source path, as code objects contain it. */
 struct pysym_path {
 	uint32_t refs;
-	int32_t shown; /* where its importable part begins, as the last process had it; -1: unknown */
+	int32_t shown; /* offset of its importable part, as the last process had it; -1: unknown */
 	char text[];
 };
 
@@ -31,10 +30,10 @@ struct pysym_function {
 	uint32_t refs;
 	uint32_t lines_size;
 	struct intern positions; /* struct pysym_position */
-	/* What makes it this function, without padding and together with the bytes behind it. */
+	/* Identifies the function, together with the bytes behind it. It has no padding. */
 	struct pysym_function_key {
 		struct pysym_path *path;
-		uint32_t shown; /* where in the path begins what is printed */
+		uint32_t shown; /* offset in the path of the part that is printed */
 		int32_t first_line;
 		uint32_t name_size; /* with its NUL */
 		uint16_t code_adaptive;
@@ -54,19 +53,19 @@ struct pysym_functions {
 };
 
 void pysym_functions_init(struct pysym_functions *t, enum pysym_line_mode mode);
-/* Of which nothing is held any more. */
+/* Frees the tables, of which nothing is held any more. */
 void pysym_functions_free(struct pysym_functions *t);
 
-/* The path, held once more; NULL when memory is exhausted. */
+/* Returns the path with one more reference; NULL when memory is exhausted. */
 struct pysym_path *pysym_path_take(struct pysym_functions *t, const char *text);
 void pysym_path_drop(struct pysym_functions *t, struct pysym_path *path);
 
-/* The longest line table that there is room for. */
+/* Returns the bytes of the longest line table that there is room for. */
 size_t pysym_lines_room(const struct pysym_functions *t);
 
 /*
- * The function of that content, held once more; a content without a name gets one that says so. It holds the path
- * itself, of which what follows `shown` is printed. NULL when memory is exhausted.
+ * Returns the function of that content with one more reference; without a name it is called "[unnamed]". The function
+ * holds the path itself; what follows offset `shown` of it is printed. NULL when memory is exhausted.
  */
 struct pysym_function *pysym_function_take(struct pysym_functions *t, const struct pysym_content *content,
 					   const struct pybpf_layout *layout, struct pysym_path *path, uint32_t shown);
@@ -82,7 +81,7 @@ static inline const char *pysym_function_file(const struct pysym_function *funct
 	return function->key.path->text + function->key.shown;
 }
 
-/* What is known of a position in the function; valid until the next call. NULL when memory is exhausted. */
+/* Returns what is known of a position in the function; valid until the next call. NULL when memory is exhausted. */
 struct pysym_position *pysym_function_at(struct pysym_functions *t, struct pysym_function *function, int32_t position);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Line tables, written from their documentation: Objects/lnotab_notes.txt, PEP 626, Objects/locations.md. */
+/* Decodes line tables. Written from their documentation: Objects/lnotab_notes.txt, PEP 626, Objects/locations.md. */
 #include <errno.h>
 #include <stdbool.h>
 
@@ -31,7 +31,7 @@ enum entry_kind {
 #define VARINT_MORE  0x40
 #define VARINT_SHIFT (5 * VARINT_BITS)
 
-/* Moves *line by delta; false when the sum is no int, as CPython's own must be. */
+/* Moves *line by delta. Returns false when the sum is not an int, as CPython's own must be. */
 static bool lines_advance(int *line, int64_t delta)
 {
 	int64_t sum = (int64_t)*line + delta;
@@ -42,16 +42,18 @@ static bool lines_advance(int *line, int64_t delta)
 	return true;
 }
 
-/* A negative line cannot be told from an error, and no compiler writes one. */
+/*
+ * Returns the line, or an error for a negative one, which could not be told from an error and which no compiler writes.
+ */
 static int lines_result(int line)
 {
 	return line < 0 ? -EBADMSG : line;
 }
 
 /*
- * What an entry says. What comes before all that is on another line (MAKE_CELL, GEN_START, the POP_TOP after
- * RETURN_GENERATOR) enters the function: that is its first line. Elsewhere it is mostly the clean-up after an
- * exception, which follows what it does not belong to.
+ * Returns the line that an entry gives. Instructions without a line that come before all that are on another line
+ * (MAKE_CELL, GEN_START, the POP_TOP after RETURN_GENERATOR) enter the function and get its first line. Elsewhere such
+ * an instruction is mostly the clean-up after an exception, which does not belong to the code before it.
  */
 static int lines_told(bool has_line, int line, bool entering, int first)
 {
@@ -60,7 +62,7 @@ static int lines_told(bool has_line, int line, bool entering, int first)
 	return entering ? lines_result(first) : PYSYM_NO_LINE;
 }
 
-/* PyCode_Addr2Line() to 3.9: there is no "no line"; the last line reaches to the end of the code. */
+/* As PyCode_Addr2Line() to 3.9: every instruction has a line, and the last line reaches to the end of the code. */
 static int lines_lnotab(const uint8_t *table, size_t size, int line, uint64_t position, bool is_signed)
 {
 	uint64_t addr = 0;
@@ -146,7 +148,7 @@ static int lines_pep657(const uint8_t *table, size_t size, int line, uint64_t po
 		if (position < end)
 			return lines_told(kind != ENTRY_NO_LOCATION, line, entering, first);
 
-		/* Columns are not wanted. */
+		/* Skips the columns. */
 		while (i < size && !(table[i] & ENTRY_START))
 			i++;
 	}

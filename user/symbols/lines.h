@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CPython's line tables: code position -> line. Touches no process. */
+/* CPython's line tables: finds the line of a code position. Accesses no process. */
 #ifndef SYMBOLS_LINES_H
 #define SYMBOLS_LINES_H
 
@@ -13,14 +13,14 @@
 
 /*
  * Returns the line of the instruction at byte offset `position` of the bytecode as co_lines() has it, PYSYM_NO_LINE
- * where that has None, or -EBADMSG for a malformed table. Those without a line that come before all that are on another
- * line than first_line are on that one. Bounded by table_size whatever the bytes are. table may be NULL where
- * table_size is 0.
+ * where that has None, or -EBADMSG for a malformed table. Instructions without a line that come before all that are on
+ * another line than first_line count as on first_line. The time is bounded by table_size whatever the bytes are. table
+ * may be NULL if table_size is 0.
  *
- * A negative position is a frame that has not begun (f_lasti is -1, or prev_instr points before the code): its
- * line is first_line whatever the kind, as PyCode_Addr2Line() has it. Lines begin at 0, not 1: a module's
- * RESUME is on line 0 from 3.11 on. With the lnotab kinds the last line reaches to any position, and nothing
- * is without a line. A position inside an inline cache has its instruction's line.
+ * A negative position is a frame that has not begun (f_lasti is -1, or prev_instr points before the code): its line is
+ * first_line whatever the kind, as PyCode_Addr2Line() has it. Lines begin at 0, not 1: a module's RESUME is on line 0
+ * from 3.11 on. With the lnotab kinds the last line reaches to any position, and every position has a line. A position
+ * inside an inline cache has its instruction's line.
  */
 int pysym_line(enum pybpf_line_kind kind, const uint8_t *table, size_t table_size, int first_line, int64_t position);
 

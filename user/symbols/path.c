@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Cuts source paths down to their importable part. */
 #include "symbols/pysym.h"
 
 #include <ctype.h>
@@ -22,7 +23,7 @@ static bool is_archive(const char *name, size_t len)
 	return false;
 }
 
-/* "python3.11", "python2.7", "python3.13t" */
+/* Matches "python3.11", "python2.7", "python3.13t". */
 static bool is_python_lib(const char *name, size_t len)
 {
 	size_t i = strlen("python");
@@ -34,13 +35,13 @@ static bool is_python_lib(const char *name, size_t len)
 	return i == len;
 }
 
-/* "lib", "lib64": what the directory of the standard library is in. */
+/* Matches "lib" and "lib64", which contain the directory of the standard library. */
 static bool is_lib(const char *name, size_t len)
 {
 	return len >= 3 && memcmp(name, "lib", 3) == 0 && strspn(name + 3, "0123456789") >= len - 3;
 }
 
-/* parent: the component before, with its slash. */
+/* Returns whether Python looks for modules in the directory name. parent: the component before it, with its slash. */
 static bool is_search_dir(const char *parent, const char *name, size_t len)
 {
 	static const char site[] = "site-packages", dist[] = "dist-packages";
@@ -51,7 +52,7 @@ static bool is_search_dir(const char *parent, const char *name, size_t len)
 	       is_archive(name, len);
 }
 
-/* What follows the last directory that Python looks for modules in, or NULL. */
+/* Returns the rest of the path after the last directory that Python looks for modules in, or NULL. */
 static const char *below_search_dir(const char *path)
 {
 	const char *found = NULL, *parent = path + 1;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Names frames: keeps each process's code objects, and reads those that the kernel did not announce. */
 #include "symbols/pysym.h"
 
 #include <errno.h>
@@ -18,10 +19,10 @@ struct code {
 };
 #define CODE_KEY (sizeof(uint64_t) + sizeof(uint32_t))
 
-/* A path as the code objects of this process have it: another process may see another file there. */
+/* A path as this process's code objects contain it: another process may have another file at that path. */
 struct file {
 	struct pysym_path *path;
-	uint32_t shown; /* where in the path begins what is printed */
+	uint32_t shown; /* offset in the path of the part that is printed */
 	uint32_t pad;
 };
 
@@ -42,7 +43,7 @@ struct pysym {
 	bool full_filenames;
 	int (*shown_at)(pid_t pid, const char *path);
 	struct intern processes; /* struct process_entry */
-	struct process *last;    /* the one that was looked up last: frames come by stacks */
+	struct process *last;    /* the last one looked up: frames come by stacks */
 	struct pysym_functions functions;
 	struct pysym_counters counters;
 };
@@ -172,8 +173,8 @@ void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void
 }
 
 /*
- * Where in a path begins what is printed. The directories of a process that has ended can't be looked at any more: the
- * same path in another one tells then.
+ * Returns the offset in a path of the part that is printed. The directories of a process that has ended cannot be
+ * looked at any more: the result for the same path in another process is used then.
  */
 static uint32_t shown_from(const struct pysym *s, const struct process *process, struct pysym_path *path)
 {
@@ -189,7 +190,7 @@ static uint32_t shown_from(const struct pysym *s, const struct process *process,
 	return (uint32_t)path->shown;
 }
 
-/* The process's file of that path, once looked at; NULL when memory is exhausted. Valid until the next call. */
+/* Returns the process's file of that path, analysed once; NULL when memory is exhausted. Valid until the next call. */
 static const struct file *file_of(struct pysym *s, struct process *process, const char *text)
 {
 	struct file file = {.path = pysym_path_take(&s->functions, text)};
@@ -203,13 +204,13 @@ static const struct file *file_of(struct pysym *s, struct process *process, cons
 		file.shown = shown_from(s, process, file.path);
 		i = intern_add(&process->files, &file, &fresh);
 	}
-	/* The process holds its paths once. */
+	/* A process holds one reference to each of its paths. */
 	if (!fresh)
 		pysym_path_drop(&s->functions, file.path);
 	return i == INTERN_NONE ? NULL : intern_item(&process->files, i);
 }
 
-/* Enters a code object whose content is as known as it will ever be. Returns it, or NULL when memory is exhausted. */
+/* Enters a code object whose content will not get more complete. Returns it, or NULL when memory is exhausted. */
 static const struct code *enter_code(struct pysym *s, struct process *process, const struct pybpf_layout *layout,
 				     struct code code, const struct pysym_content *content)
 {
@@ -268,7 +269,7 @@ int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t
 	return err;
 }
 
-/* The code object, read from the process where it is not known yet. Returns 0, -ENOENT or -ENOMEM. */
+/* Finds the code object, or reads it from the process. Returns 0, -ENOENT or -ENOMEM. */
 static int find_code(struct pysym *s, struct process *process, const struct pybpf_layout *layout,
 		     const struct pybpf_frame *frame, const struct code **out)
 {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Decodes code objects: from the kernel's record, and from the process's memory. */
 #include "symbols/read.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ void pysym_content_free(struct pysym_content *content)
 	memset(content, 0, sizeof(*content));
 }
 
-/* Decodes a string object of which `have` bytes from its start are at hand; NULL when that is not all of it. */
+/* Decodes a string object from its first `have` bytes; NULL when these are not all of it. */
 static char *decode_copy(const struct pybpf_layout *layout, const uint8_t *object, size_t have)
 {
 	uint8_t header[PYSYM_STRING_HEADER] = {0};
@@ -59,10 +60,13 @@ int pysym_content_copy(struct pysym_content *content, const struct pybpf_layout 
 	return 0;
 }
 
-/* Reads a string object from the process; NULL where that can't be done. */
+/* Reads a string object from the process; NULL when that fails. */
 static char *read_string(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr)
 {
-	/* A short string near the end of a mapping has no PYSYM_STRING_HEADER bytes; its header alone must be there. */
+	/*
+	 * A short string near the end of a mapping can have fewer than PYSYM_STRING_HEADER bytes; only its header must
+	 * be readable.
+	 */
 	size_t need = layout->string_kind == PYBPF_STR_BYTES ? layout->str_ascii_data : layout->str_state + 4u;
 	uint8_t header[PYSYM_STRING_HEADER] = {0};
 	struct pysym_string_shape shape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a code object holds: from what the kernel copied of it, and from the process. */
+/* Reads the content of a code object: from the part that the kernel copied, and from the process. */
 #ifndef SYMBOLS_READ_H
 #define SYMBOLS_READ_H
 
@@ -10,7 +10,7 @@
 
 #include "pybpf.h"
 
-/* What is not known is NULL. */
+/* The content of a code object; unknown members are NULL. */
 struct pysym_content {
 	char *name, *file; /* UTF-8 */
 	uint8_t *lines;    /* line table */
@@ -19,7 +19,7 @@ struct pysym_content {
 	bool hidden; /* not a function of the program */
 };
 
-/* May be called twice. */
+/* Frees the members. May be called twice. */
 void pysym_content_free(struct pysym_content *content);
 
 /*
@@ -30,8 +30,8 @@ int pysym_content_copy(struct pysym_content *content, const struct pybpf_layout 
 		       const struct pybpf_code_event *event, size_t size, size_t lines_room);
 
 /*
- * Reads from the process what is still missing. The object may have been freed since: what was read counts only if the
- * signature is sig before and after.
+ * Reads from the process the members that are still missing. The object may have been freed since: what was read is
+ * used only if the signature is sig before and after.
  */
 void pysym_content_read(struct pysym_content *content, const struct pybpf_layout *layout, pid_t pid, uint64_t code,
 			uint32_t sig, size_t lines_room);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Turns the kernel's stack records into stacks of the profile. */
 #include "symbols/stacks.h"
 
 #include <errno.h>
@@ -14,13 +15,13 @@ struct stack {
 	uint32_t pad;
 };
 
-/* A stack with a code object that was not known when it came: on another CPU its announcement was on the way. */
+/* A deferred stack: one of its code objects was not known yet, since its announcement was on the way on another CPU. */
 struct deferred {
 	struct deferred *next;
 	struct pybpf_stack_event event; /* followed by its frames */
 };
 
-/* What waits for the code objects of one process. */
+/* The deferred stacks of one process. */
 struct waiting {
 	uint64_t proc_id;
 	struct deferred *stacks;
@@ -83,7 +84,10 @@ static uint32_t kept_frames(const struct pybpf_stack_event *event)
 	return event->depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : event->depth;
 }
 
-/* The i-th kept frame from the leaf on: a cut stack's root half is a ring that begins after the last one pushed. */
+/*
+ * Returns the slot of the i-th kept frame, counted from the leaf: the root half of a cut stack is a ring that begins
+ * after the last one pushed.
+ */
 static uint32_t frame_slot(const struct pybpf_stack_event *event, uint32_t i)
 {
 	if (event->depth <= PYBPF_MAX_FRAMES || i < PYBPF_HALF_FRAMES)
@@ -122,7 +126,7 @@ static int push_frame(struct stacks *t, const struct pybpf_stack_event *event, c
 	return *stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-/* Builds the profile's stack, root first. last: nothing more will be known, what has no name gets a note. */
+/* Builds the profile's stack, root first. last: nothing more will become known, so frames without a name get a note. */
 static int build(struct stacks *t, const struct pybpf_stack_event *event, bool last, uint32_t *out)
 {
 	const struct pybpf_frame *frames = (const void *)(event + 1);
@@ -156,10 +160,10 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 			stack = push_note(t, stack, note);
 		}
 	}
-	/* There were only frames that do not show. */
+	/* All frames are hidden. */
 	if (stack == PROFILE_ROOT)
 		stack = push_note(t, stack, "[incomplete]");
-	/* The last function may have called the other Python's: it is not what ran for sure. */
+	/* The last function may have called into the other Python: it is not certain that it ran. */
 	if (stack != PROFILE_NONE && event->flags & PYBPF_STACK_BESIDE)
 		stack = push_note(t, stack, "[or in another Python]");
 	*out = stack;

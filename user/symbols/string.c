@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CPython's strings -> UTF-8, written from PEP 393 and the comments of Include/cpython/unicodeobject.h. */
+/* Decodes CPython's strings to UTF-8. Written from PEP 393 and the comments of Include/cpython/unicodeobject.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,17 +7,17 @@
 
 #include "symbols/string.h"
 
-/* No name or path is so long; what says that it is, is no string. */
+/* Longer than any name or path: a header with a greater length is not a string's. */
 #define STRING_LENGTH_MAX (1ULL << 30)
 
 #define UNICODE_MAX         0x10ffff
 #define UNICODE_IS_SURR(cp) ((cp) >= 0xd800 && (cp) <= 0xdfff)
 
-/* The longest that one unit becomes: "\xff" (1 byte), "\ud800" (2), "\U00110000" (4). */
+/* Bytes of the longest escape of one unit: "\xff" (1 byte), "\ud800" (2), "\U00110000" (4). */
 #define ESCAPE_BYTE 4
 #define ESCAPE_UCS2 6
 #define ESCAPE_UCS4 10
-#define ESCAPE_ROOM (ESCAPE_UCS4 + 1) /* what snprintf is told, with its NUL */
+#define ESCAPE_ROOM (ESCAPE_UCS4 + 1) /* size passed to snprintf, with the NUL */
 
 /* The bit field PyASCIIObject.state. */
 struct string_state {
@@ -73,7 +73,7 @@ static bool string_state_is_valid(const struct string_state *state)
 	return state->ready;
 }
 
-/* Does [offset, offset + size) lie in the header? False for PYBPF_NO_OFFSET, too. */
+/* Returns whether [offset, offset + size) lies in the header; false also for PYBPF_NO_OFFSET. */
 static bool string_in_header(uint16_t offset, size_t size)
 {
 	return offset + size <= PYSYM_STRING_HEADER;
@@ -124,8 +124,7 @@ int pysym_string_read_shape(const struct pybpf_layout *layout, const uint8_t hea
 	return string_set_size(shape, length);
 }
 
-/* Writes one code point, or the escape of what UTF-8 has no form for (and of NUL, which would end the
- * string). */
+/* Writes one code point, or an escape if UTF-8 has no form for it (and for NUL, which would end the string). */
 static char *string_put(char *out, uint32_t cp)
 {
 	if (cp == 0)
@@ -156,10 +155,10 @@ static char *string_put(char *out, uint32_t cp)
 enum utf8_result {
 	UTF8_OK,
 	UTF8_BAD,
-	UTF8_SHORT, /* a sequence that may be right goes on behind the end */
+	UTF8_SHORT, /* a valid beginning that is cut off at the end */
 };
 
-/* Looks whether a shortest-form sequence of a Unicode scalar value begins here (Unicode 15, table 3-7). */
+/* Checks whether a shortest-form sequence of a Unicode scalar value begins here (Unicode 15, table 3-7). */
 static enum utf8_result string_utf8_sequence(const uint8_t *data, size_t size, size_t *len)
 {
 	uint8_t low = 0x80, high = 0xbf;
@@ -195,7 +194,7 @@ static enum utf8_result string_utf8_sequence(const uint8_t *data, size_t size, s
 	return UTF8_OK;
 }
 
-/* ASCII, or bytes of which nobody knows the encoding. */
+/* Writes ASCII, or bytes in an unknown encoding. */
 static char *string_put_bytes(char *out, const uint8_t *data, size_t size, bool cut)
 {
 	size_t i = 0, len;
@@ -208,7 +207,7 @@ static char *string_put_bytes(char *out, const uint8_t *data, size_t size, bool 
 			out += len;
 			i += len;
 		} else if (result == UTF8_SHORT && cut) {
-			break; /* we cut this character in two ourselves */
+			break; /* pybpf itself cut this character in two */
 		} else {
 			out += snprintf(out, ESCAPE_ROOM, "\\x%02x", data[i++]);
 		}
@@ -232,7 +231,7 @@ char *pysym_string_decode(const struct pysym_string_shape *shape, const uint8_t 
 		cut = true;
 	count = size / unit;
 
-	/* ESCAPE_ROOM behind the worst case, so that snprintf never sees the end. */
+	/* ESCAPE_ROOM beyond the worst case, so that snprintf() never truncates. */
 	text = malloc(count * per_unit + ESCAPE_ROOM);
 	if (!text)
 		return NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CPython's strings as they lie in memory -> UTF-8. Touches no process. */
+/* Decodes CPython's strings from bytes of memory to UTF-8. Accesses no process. */
 #ifndef SYMBOLS_STRING_H
 #define SYMBOLS_STRING_H
 
@@ -23,9 +23,8 @@ struct pysym_string_shape {
 };
 
 /*
- * Reads where the characters of the string object are from its first PYSYM_STRING_HEADER bytes (a compact
- * PEP 393 string, or 2.7's str). Returns 0, -ENOTSUP for a legacy non-compact string, or -EBADMSG when the
- * header is none of CPython's.
+ * Locates the characters of a string object (a compact PEP 393 string, or 2.7's str) from its first PYSYM_STRING_HEADER
+ * bytes. Returns 0, -ENOTSUP for a legacy non-compact string, or -EBADMSG when the header is not one of CPython's.
  */
 int pysym_string_read_shape(const struct pybpf_layout *layout, const uint8_t header[PYSYM_STRING_HEADER],
 			    struct pysym_string_shape *shape);

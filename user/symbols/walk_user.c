@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Compiles the walk of bpf/walk.h for user space. */
 #include "symbols/walk_user.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The walk of bpf/walk.h, compiled for user space: over another process's memory, or any other source of bytes. */
+/* The walk of bpf/walk.h, compiled for user space, over another process's memory or any other source of bytes. */
 #ifndef SYMBOLS_WALK_USER_H
 #define SYMBOLS_WALK_USER_H
 
@@ -10,16 +10,16 @@
 
 #include "pybpf.h"
 
-/* Where the bytes come from: copies exactly size bytes at addr and returns 0, or returns negative errno. */
+/* The source of bytes: copies exactly size bytes at addr and returns 0, or returns negative errno. */
 struct walk_memory {
 	int (*read)(void *source, uint64_t addr, void *dst, size_t size);
 	void *source;
 };
 
-/* The memory of a live process; pid must outlive the use of *memory. */
+/* Makes *memory the memory of a live process; pid must outlive the use of *memory. */
 void walk_process_memory(struct walk_memory *memory, const pid_t *pid);
 
-/* What the walk knows of a code object. */
+/* What the walk reads of a code object. */
 struct walk_code {
 	uint64_t name, file, lines; /* addresses of the objects; name is co_qualname where there is one */
 	uint32_t sig;
@@ -27,8 +27,8 @@ struct walk_code {
 };
 
 /*
- * Reads a code object. texts: what it says is to be in its signature even where its version would do (PYBPF_SIG_TEXTS).
- * Returns 0, -EFAULT when it can't be read, -ENOMEM.
+ * Reads a code object. texts: include its texts in its signature even if its version would be enough (PYBPF_SIG_TEXTS).
+ * Returns 0, -EFAULT when it cannot be read, -ENOMEM.
  */
 int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr, bool texts,
 		   struct walk_code *out);
