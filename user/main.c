@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The program's start: the table of commands, and what holds for all of them. */
+/* The program's entry point: the table of commands, and the handling of standard streams for all of them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -18,7 +18,10 @@ static const struct cli_command commands[] = {
 	{0},
 };
 
-/* What no command has said of stdout: most of them have printed nothing there, or only help. */
+/*
+ * Flushes stdout and reports a write error that no command has reported: most commands print nothing there, or only
+ * help. Returns code, or CLI_FAILED after a write error.
+ */
 static int finish(int code)
 {
 	int err = cli_finish_stdout();
@@ -30,8 +33,9 @@ static int finish(int code)
 }
 
 /*
- * A stream that was closed by who started this would be the next file that is opened, and what is printed would go
- * there. In its place stands one with which what it is for fails, as with a closed one.
+ * If the parent process closed a standard stream, the next file that pybpf opens would get its descriptor, and output
+ * would go into that file. This opens /dev/null in its place, with the opposite access mode, so that reads of stdin and
+ * writes to stdout or stderr fail as they do on a closed stream.
  */
 static void stand_in_for_closed_streams(void)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the pretender's memory says that cannot be. Each lie changes one thing; world_set_right undoes them. */
+/* Lies: impossible contents of the pretender's memory. Each lie changes one thing; world_set_right undoes them. */
 #include <err.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,7 +27,7 @@ static uint64_t number(const void *pointer)
 	return (uintptr_t)pointer;
 }
 
-/* Where nothing is, or nothing that a thread may read. */
+/* Returns an address at which nothing is mapped, or which a thread may not read. */
 static uint64_t wild(struct worker *w)
 {
 	static const uint64_t values[] = {
@@ -49,7 +49,7 @@ static uint64_t wild(struct worker *w)
 	return values[choose(w, COUNT(values))];
 }
 
-/* Something that is there, of whatever kind, at its begin or a little beside. */
+/* Returns the address of an existing object of any kind, or one a few bytes behind it. */
 static uint64_t something(struct worker *w)
 {
 	static const unsigned int beside[] = {0, 0, 0, 1, 3, 4, 8};
@@ -108,7 +108,7 @@ static void lie_starts(struct worker *w)
 
 	put_u64(tstate, world.l.tstate_frame, anything(w));
 	if (world.l.cframe_frame != PYBPF_NO_OFFSET) {
-		/* Two cframes that take turns at being the outer one, where a frame would be, too. */
+		/* Two cframes, inside frames, each of which is the other's outer one. */
 		uint8_t *cframes[] = {frame_at(w, 0) + OBJECT / 2, frame_at(w, 1) + OBJECT / 2};
 		unsigned int which = choose(w, COUNT(cframes));
 
@@ -123,12 +123,12 @@ static void lie_starts(struct worker *w)
 	}
 }
 
-/* Strings and tables that go on for ever, or end before they begin; what code objects are made of. */
+/* Lengths of strings and tables that are huge, negative or otherwise wrong, and wrong fields of code objects. */
 static void lie_lengths(struct worker *w)
 {
 	static const uint64_t lengths[] = {1ULL << 63, UINT64_MAX, INT64_MAX,  1ULL << 62, (1ULL << 61) + 1,
 					   1ULL << 47, 1ULL << 40, 1ULL << 32, UINT32_MAX};
-	/* Kinds that are none, or that are not ASCII's. */
+	/* String kinds that do not exist, or that are not ASCII's. */
 	static const uint32_t states[] = {0, UINT32_MAX, 0x4c, 0x74, 0x7c, 0x68, 0x70, 0xfc};
 	uint8_t *code = code_at(choose(w, NAMES)),
 		*string = choose(w, 2) ? name_at(choose(w, NAMES)) : file_at(choose(w, NAMES));
@@ -159,7 +159,7 @@ static void lie_lengths(struct worker *w)
 	}
 }
 
-/* Lists of interpreters and threads: in circles, endless, without this thread, with somebody else's. */
+/* Lists of interpreters and threads: circular, endless, without this thread, with another thread's state. */
 static void lie_lists(struct worker *w)
 {
 	struct worker *other = &world.workers[choose(w, WORKERS)];
@@ -195,7 +195,7 @@ static void lie_lists(struct worker *w)
 	}
 }
 
-/* Frames, code objects and names in pages that come and go. */
+/* Frames, code objects and names in pages that are unmapped and mapped by turns. */
 static void lie_pages(struct worker *w)
 {
 	uint8_t *page = world.paged + choose(w, PAGED) * world.page;
@@ -219,13 +219,13 @@ static void lie_deep(struct worker *w)
 	put_u64(frame_at(w, choose(w, CHAIN)), world.l.frame_previous, number(world.deep));
 }
 
-/* As many frames, each with a code object of its own, whose strings are nowhere. */
+/* 100,000 frames, each with its own code object, whose strings are unmapped. */
 static void lie_costly(struct worker *w)
 {
 	put_u64(frame_at(w, choose(w, CHAIN)), world.l.frame_previous, number(world.costly));
 }
 
-/* The same, and each has a line table of 16 MiB. */
+/* As lie_costly, and each code object has a line table of 16 MiB. */
 static void lie_tables(struct worker *w)
 {
 	put_u64(world.long_table, world.l.bytes_size, LONG_TABLE);
@@ -247,7 +247,7 @@ static void lie_all(struct worker *w);
 static const struct {
 	const char *name;
 	lie *lie;
-	bool alone; /* not among all, where it would leave little to the others */
+	bool alone; /* not part of "all", where it would leave little time to the other lies */
 } lies[] = {
 	{"cycles", lie_cycles, false},   {"wild", lie_wild, false},   {"starts", lie_starts, false},
 	{"lengths", lie_lengths, false}, {"lists", lie_lists, false}, {"pages", lie_pages, false},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pretender LIE [OFFSETS]: a program that shows itself as a Python to who reads its memory, and then lies.
+ * pretender LIE [OFFSETS]: a program whose memory looks like a Python's, and then lies to the profiler that reads it.
  *
  * It has a Python's symbols and a Python's objects, as the minor version has them that it was built for; from 3.13 on
  * OFFSETS is a file with the debug offsets to show. It prints a line when its two threads run on honest stacks, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shared by the files of the pretender: what it shows of a Python, and how it lies about it. */
+/* Shared by the files of the pretender: the objects of a Python that it imitates, and the lies about them. */
 #ifndef PRETENDER_H
 #define PRETENDER_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The objects of a Python that is none, laid out as the Python of this minor version has them. */
+/* The objects of the imitated Python, laid out as in the Python of this minor version. */
 #include <err.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct world world;
 const char *const name_texts[NAMES] = {"alpha", "bravo", "charlie", "delta",  "echo", "foxtrot",
 				       "golf",  "hotel", "india",   "juliet", "kilo", "lima"};
 
-/* What discovery looks for in the file and in memory. */
+/* Symbols that discovery looks for in the file and in memory. */
 char _PyRuntime[1 << 20] = {0};
 static const char code_type_name[] = "code";
 uint64_t PyCode_Type[64];
@@ -126,7 +126,7 @@ static size_t table_size(void)
 	return world.l.line_kind == PYBPF_LINES_PEP657 ? LINES * 3 : LINES * 2;
 }
 
-/* Each code unit is one line further on. */
+/* Makes a line table in which each code unit is one line after the previous one. */
 static void table_make(uint8_t *table)
 {
 	static const uint8_t pep657[] = {1 << 7 | 11 << 3, 0, 0}, lnotab[] = {2, 1};
@@ -209,7 +209,7 @@ void world_set_right(struct worker *w)
 		*(volatile uint64_t *)(runtime + world.build.runtime_tstate_current) = 0;
 }
 
-/* In a file, so that a page that comes back holds at once what it held. */
+/* Makes the pages in a file, so that a page that is mapped again has its former contents at once. */
 static void make_pages(void)
 {
 	int fd = memfd_create("pretender", MFD_CLOEXEC);
@@ -273,7 +273,7 @@ void world_make(void)
 	world.codes = room((NAMES + 1ULL) * CODE_SIZE);
 	world.names = room((size_t)NAMES * OBJECT);
 	world.files = room((size_t)NAMES * OBJECT);
-	/* What a table that says to be longer holds is zeros. */
+	/* A table that claims to be longer continues with zeros. */
 	world.table = room(4 * PYBPF_COPY_LINES);
 	table_make(world.table);
 	for (unsigned int i = 0; i < NAMES; i++) {

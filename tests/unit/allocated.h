@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The number of bytes that are allocated, for tests that look for leaks. */
 #ifndef ALLOCATED_H
 #define ALLOCATED_H
 
 #include <stddef.h>
 
-/* Of sanitizer/allocator_interface.h: bytes that malloc has given out and that were not freed. */
+/* From sanitizer/allocator_interface.h: returns the bytes that were allocated and not freed. */
 /* NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's own. */
 size_t __sanitizer_get_current_allocated_bytes(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Profiles to be compared, and what tests ask of a comparison. */
+/* Profiles to compare, and helpers that look up the results of a comparison. */
 #ifndef COMPARISONS_H
 #define COMPARISONS_H
 

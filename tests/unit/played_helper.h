@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is asked about processes of a played machine: by a helper, and of /proc. Part of played_machine.h. */
+/* The helper and /proc of a played machine: the answers to questions about processes. Part of played_machine.h. */
 #ifndef PLAYED_HELPER_H
 #define PLAYED_HELPER_H
 

@@ -44,7 +44,7 @@ static inline void map_other(pid_t pid, uint64_t inode)
 	load(process_of(pid), NULL, inode);
 }
 
-/* Its interpreters are made. */
+/* The process's Python creates its interpreters. */
 static inline void bring_up(pid_t pid)
 {
 	struct machine_process *process = process_of(pid);
@@ -196,7 +196,7 @@ static inline void follow_all(void)
 	assert_int_equal(processes_follow(machine.table, NULL, 0), 0);
 }
 
-/* The same, of one process and its children. */
+/* Follows one process and its children from a second later on. */
 static inline void follow_pid(pid_t pid)
 {
 	const uint32_t pids[] = {(uint32_t)pid};
@@ -253,7 +253,7 @@ static inline int take_turn(void)
 	return 0;
 }
 
-/* The run goes on for so many seconds, in steps of 5 ms. */
+/* Runs the session's loop for that many seconds, in steps of 5 ms. */
 static inline void run_for(double seconds)
 {
 	double until = machine.now + seconds;
@@ -265,7 +265,7 @@ static inline void run_for(double seconds)
 	}
 }
 
-/* What the kernel has been told of the process; 0: nothing. */
+/* Returns the state of the process's entry in the kernel; 0: no entry. */
 static inline uint32_t kernel_state(pid_t pid)
 {
 	const struct machine_process *process = process_of(pid);

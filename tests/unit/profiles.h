@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Profiles made by hand, and what is written of them. */
+/* Profiles made by hand, and helpers that run a writer on them. */
 #ifndef PROFILES_H
 #define PROFILES_H
 
@@ -46,7 +46,7 @@ static inline void take_in(struct profile *p, uint32_t stack, uint32_t owner, ui
 	assert_int_equal(profile_add_sample(p, stack, owner, PROFILE_NONE, value), 0);
 }
 
-/* What a writer writes for a profile, and how much; caller frees. */
+/* Returns the bytes that a writer writes for a profile, and their number in *size; the caller frees them. */
 static inline char *written_bytes(const struct profile *p,
 				  int (*write)(const struct profile *, const struct output_options *, FILE *),
 				  const struct output_options *options, size_t *size)
@@ -60,7 +60,7 @@ static inline char *written_bytes(const struct profile *p,
 	return bytes;
 }
 
-/* Likewise of text. */
+/* Returns the text that a writer writes for a profile; the caller frees it. */
 static inline char *written(const struct profile *p,
 			    int (*write)(const struct profile *, const struct output_options *, FILE *))
 {

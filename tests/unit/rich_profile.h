@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A profile made at random that has something of everything, and how two are compared. */
+/* A random profile with entries of every kind, and the comparison of two profiles for equality. */
 #ifndef RICH_PROFILE_H
 #define RICH_PROFILE_H
 

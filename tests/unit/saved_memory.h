@@ -67,7 +67,7 @@ struct saved_memory {
 	size_t missing; /* index of a piece that is taken to be unmapped, SIZE_MAX: none is */
 };
 
-/* Takes a file's bytes, which must outlive *out. Returns 0; -EBADMSG with one sentence in *error; -ENOMEM. */
+/* Parses a file's bytes, which must outlive *out. Returns 0; -EBADMSG with one sentence in *error; -ENOMEM. */
 static inline int saved_parse(const uint8_t *bytes, size_t size, struct saved_memory *out, struct error *error)
 {
 	const struct saved_header *header = &out->header;
@@ -154,7 +154,7 @@ static inline size_t saved_first_beyond(const struct saved_memory *saved, uint64
 	return low;
 }
 
-/* Memory is there by the page: of one that has something saved, all else is garbage. */
+/* Memory is mapped by pages: in a page of which a part was saved, all other bytes are garbage. */
 #define SAVED_PAGE    4096
 #define SAVED_GARBAGE 0xa5
 

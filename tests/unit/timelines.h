@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Profiles with times, made by hand, and what is written of them as JSON. */
+/* Profiles with times, made by hand, and helpers that parse the JSON written for them. */
 #ifndef TIMELINES_H
 #define TIMELINES_H
 
@@ -76,7 +76,7 @@ static inline struct profile *hostile(void)
 	return p;
 }
 
-/* What a writer writes, parsed; it must be one JSON value. */
+/* Returns the output of a writer, parsed; it must be one JSON value. */
 static inline json_t *parsed(const struct profile *p,
 			     int (*write)(const struct profile *, const struct output_options *, FILE *))
 {

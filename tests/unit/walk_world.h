@@ -81,7 +81,7 @@ static inline void put_ptr(struct world *w, uint64_t addr, uint16_t offset, uint
 	put(w, addr, offset, value, 8);
 }
 
-/* What is not written by a test is garbage. */
+/* Allocates an object, filled with garbage where the test writes nothing. */
 static inline uint64_t make(struct world *w, size_t size)
 {
 	uint64_t addr = ARENA_BASE + w->used;
@@ -93,7 +93,7 @@ static inline uint64_t make(struct world *w, size_t size)
 	return addr;
 }
 
-/* As the interpreter does: the newest comes first. */
+/* Makes an interpreter and puts it at the head of the list, as CPython does. */
 static inline uint64_t make_interp(struct world *w)
 {
 	uint16_t end = w->l.interp_next > w->l.interp_threads_head ? w->l.interp_next : w->l.interp_threads_head;
@@ -182,7 +182,7 @@ static inline uint64_t make_thread(struct world *w, uint64_t interp, uint64_t id
 /* Behind the last object there is more memory, as on its page. */
 #define BEHIND 256
 
-/* So many ASCII characters, each an 'a'. */
+/* Makes a string of `length` ASCII characters, each an 'a'. */
 static inline uint64_t make_text(struct world *w, uint64_t length)
 {
 	uint64_t string = make(w, w->l.str_ascii_data + length + BEHIND);
@@ -220,7 +220,7 @@ static inline uint64_t make_code(struct world *w, int first_line)
 	return code;
 }
 
-/* What 3.12+ has below the first Python frame of each run of the evaluation loop. */
+/* Makes the entry frame that 3.12+ has below the first Python frame of each run of the evaluation loop. */
 static inline uint64_t make_entry(struct world *w)
 {
 	uint64_t frame;
@@ -292,7 +292,7 @@ static inline void assert_walk(struct world *w, uint64_t thread_id, struct walk_
 	assert_non_null(stack->frames);
 }
 
-/* Walks and wants exactly these code objects, leaf first, and these flags. */
+/* Walks the thread and asserts that exactly these code objects, leaf first, and these flags are found. */
 static inline void assert_codes(struct world *w, uint64_t thread_id, const uint64_t *codes, uint32_t count,
 				uint32_t flags)
 {
@@ -310,7 +310,7 @@ static inline void assert_codes(struct world *w, uint64_t thread_id, const uint6
 
 #define assert_one_code(w, thread_id, code) assert_codes(w, thread_id, (const uint64_t[]){code}, 1, 0)
 
-/* Runs a check for every layout there is. */
+/* Runs a check for every layout. */
 static inline void each_layout(void (*check)(struct world *w))
 {
 	static const int tables[][2] = {{2, 7}, {3, 6}, {3, 7}, {3, 8}, {3, 9}, {3, 10}, {3, 11}, {3, 12}};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* --as: finds the user that a command runs as, and warns about commands that run as root. */
 #include "cli/as.h"
 
 #include <pwd.h>

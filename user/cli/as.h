@@ -13,7 +13,7 @@
  */
 int cli_as_find(struct caller *as, const char *text);
 
-/* Says that a command runs as root though somebody else called sudo. */
+/* Warns that the command runs as root, if another user called sudo. */
 void cli_as_tell_root(void);
 
 #endif

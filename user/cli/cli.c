@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Functions that all commands share: number parsing, verbosity, the helper process, and closing stdout. */
 #include "cli/cli.h"
 
 #include <errno.h>

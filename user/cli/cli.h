@@ -8,7 +8,7 @@
 
 #include "rights/rights.h"
 
-/* Exit codes: 0 done, 1 it failed, 2 the command line was wrong; a started command's own otherwise. */
+/* Exit codes: 0 done, 1 failed, 2 wrong command line; otherwise the exit code of the command that pybpf started. */
 #define CLI_OK     0
 #define CLI_FAILED 1
 #define CLI_USAGE  2
@@ -29,30 +29,31 @@ int cli_ps(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_diff(int argc, char **argv);
 
-/* Prints what --version does, and the versions of the libraries, if wanted. */
+/* Prints the output of --version; with libraries, also the versions of the libraries. */
 void cli_version(bool libraries);
 
-/* Says one sentence about the command line. Returns CLI_USAGE. */
+/* Reports an error in the command line, in one sentence on stderr. Returns CLI_USAGE. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Reads a decimal number of the range; whole ones only where wanted. Returns 0 or -EINVAL. */
+/* Parses text as a number from min to max, which may have a fraction, into *out. Returns 0 or -EINVAL. */
 int cli_number(const char *text, double min, double max, double *out);
 
-/* How much is logged, by the number of -v. */
+/* Sets the log level by the number of -v options: 0 warnings, 1 information, 2 or more debugging. */
 void cli_set_verbosity(int verbose);
 
-/* Gives up rights. Returns 0, or CLI_FAILED after one sentence on stderr. */
+/* Drops all rights except the wanted ones. Returns 0, or CLI_FAILED after one sentence on stderr. */
 int cli_drop_rights(const struct rights_wanted *wanted);
 
 /*
- * Writes what is left for stdout, and closes a copy of it: some file systems (NFS, FUSE) say only then what failed.
- * Returns 0, or negative errno the first time.
+ * Flushes stdout and closes a duplicate of its descriptor: some file systems (NFS, FUSE) report a failed write only at
+ * close. Returns 0 or negative errno; after a failure was returned, further calls return 0.
  */
 int cli_finish_stdout(void);
 
 /*
- * Starts what opens and parses other programs' files (foreign.h); before anything is opened that it need not have.
- * Returns CLI_OK, or CLI_FAILED after one sentence on stderr.
+ * Starts the helper process that opens and parses other programs' files (foreign.h). To be called before pybpf opens
+ * other files, so that the helper does not inherit their descriptors. Returns CLI_OK, or CLI_FAILED after one sentence
+ * on stderr.
  */
 int cli_start_helpers(void);
 

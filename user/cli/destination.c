@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Opens, writes and commits the output that -o and -f choose, or sends it through a pager to stdout. */
 #include "cli/destination.h"
 
 #include <errno.h>
@@ -61,7 +62,7 @@ const struct cli_option cli_output_format_options[] = {
 	{0},
 };
 
-/* The usual one of each format. */
+/* Returns the first suffix of each format, separated by commas, in a static buffer. */
 static const char *format_suffixes(void)
 {
 	static char suffixes[512];
@@ -90,7 +91,7 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 	return 0;
 }
 
-/* The keeper's numbers of the files. */
+/* Indices of the files that the keeper process holds. */
 enum {
 	KEPT_OUTPUT,
 	KEPT_OTHER,
@@ -162,7 +163,7 @@ static int write_stdout(struct cli_output *output, int (*write)(const void *what
 
 int cli_output_through(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
 {
-	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is told as other failures are. */
+	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is reported as other failures are. */
 	signal(SIGXFSZ, SIG_IGN);
 	return output->path ? write_file(output, write, what) : write_stdout(output, write, what);
 }

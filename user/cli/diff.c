@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pybpf diff: what grew and what shrank from one saved profile to another. */
+/* pybpf diff: compares two saved profiles, and lists the functions that grew or shrank. */
 #include "cli/cli.h"
 
 #include <getopt.h>
@@ -15,10 +15,12 @@
 
 #define ROWS_DEFAULT       40
 #define CONFIDENCE_DEFAULT 95
-/* Less than even odds tells nothing; more nines than that are beyond what score intervals keep. */
+/* In percent. Below even odds a result has no meaning; above 99.9999 score intervals are no longer accurate. */
 #define CONFIDENCE_LEAST 50
 #define CONFIDENCE_MOST  99.9999
-/* The same program's functions differ by a few per cent from run to run: memory lies elsewhere, the machine does more.
+/*
+ * In percent. A function's share varies by a few percent between runs of the same program: its memory has other
+ * addresses, and the machine has another load.
  */
 #define TOLERANCE_DEFAULT 2
 #define TOLERANCE_MOST    1000
@@ -151,7 +153,7 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-/* The format, which must be able to show what is wanted. */
+/* Chooses the format and checks that it supports the options. Returns 0, or CLI_USAGE after one sentence on stderr. */
 static int choose_format(struct diff_run *diff)
 {
 	if (!diff->format)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pybpf doctor: what this host offers. */
+/* pybpf doctor: reports what this host supports. */
 #include "cli/cli.h"
 
 #include <getopt.h>

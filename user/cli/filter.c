@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The filter options of report and diff, and the loading of saved profiles through these filters. */
 #include "cli/filter.h"
 
 #include <errno.h>
@@ -91,7 +92,10 @@ int cli_filter_check(struct profile_edit *edit)
 	return err == -EINVAL ? CLI_USAGE : CLI_FAILED;
 }
 
-/* Some hundred profiles are opened at once; the limit of 1,024 descriptors is for programs that use select(2). */
+/*
+ * Raises the limit of descriptors to its maximum: a report may open hundreds of profiles at once. The usual limit of
+ * 1,024 exists for programs that use select(2).
+ */
 static void raise_limit(void)
 {
 	struct rlimit limit;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Parses a command line by the tables of struct cli_option, and prints --help from the same tables. */
 #include "cli/options.h"
 
 #include <getopt.h>
@@ -11,7 +12,7 @@
 
 #define WIDTH       80
 #define HELP_COLUMN 26
-/* getopt_long's numbers of the long options, above all letters. */
+/* The first value that getopt_long returns for a long option; it is above all letters. */
 #define FIRST_NAME 256
 
 struct row {
@@ -46,7 +47,7 @@ static int make_table(const struct cli_options *options, struct table *t)
 	}
 	t->rows = calloc(count, sizeof(*t->rows));
 	t->names = calloc(count + 1, sizeof(*t->names));
-	/* "+:" in front, and two for each. */
+	/* "+:", two characters for each option, and the terminating NUL. */
 	t->letters = calloc(2 * count + 3, 1);
 	if (!t->rows || !t->names || !t->letters)
 		return -1;
@@ -66,7 +67,7 @@ static int make_table(const struct cli_options *options, struct table *t)
 	return 0;
 }
 
-/* The row that getopt_long has found; NULL for its ':' and '?'. */
+/* Returns the row for a return value of getopt_long; NULL for ':' and '?'. */
 static const struct row *find_row(const struct table *t, int found)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -76,7 +77,10 @@ static const struct row *find_row(const struct table *t, int found)
 	return NULL;
 }
 
-/* What getopt_long complains of. Letters may stand together: then the word does not say which one is unknown. */
+/*
+ * Returns the option that getopt_long rejected. Letters may be combined in one argument (-abc), so an unknown letter is
+ * named alone.
+ */
 static const char *find_culprit(int found, char **argv)
 {
 	static char letter[] = "-x";
@@ -110,7 +114,7 @@ static int parse(const struct cli_options *options, const struct table *t, int a
 	return 0;
 }
 
-/* Returns the column behind the text, which begins at column `at`; further lines begin at `indent`. */
+/* Prints text and a line feed, wrapped at WIDTH. The text begins at column `at`; further lines begin at `indent`. */
 static void print_wrapped(const char *text, size_t at, size_t indent)
 {
 	bool first = true;
@@ -145,7 +149,7 @@ void cli_print_entry(const char *left, size_t column, const char *text)
 	print_wrapped(text, column, column);
 }
 
-/* Prints the option with its other names, which follow it; returns the last one. */
+/* Prints the option with its aliases, which follow it in the table. Returns the last alias, or the option itself. */
 static const struct cli_option *print_option(const struct cli_option *option)
 {
 	const struct cli_option *o = option;
@@ -251,7 +255,7 @@ int cli_take_word(const struct cli_option *option, const char *value, void *targ
 {
 	int number, code = cli_option_word(option, value, &number);
 
-	/* An enum is as large as an int, but another type. */
+	/* An enum has the size of an int, but is another type: memcpy avoids aliasing. */
 	if (!code)
 		memcpy(field(option, target), &number, sizeof(number));
 	return code;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A command's options, as tables: the command line is parsed by them, and --help is printed from them. */
+/* Tables of a command's options: they drive the parsing of the command line, and --help is printed from them. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A macro's number, for a help text. */
+/* The number that a macro is defined as, as a string literal for a help text. */
 #define CLI_NUMBER(macro)       CLI_NUMBER_TEXT(macro)
 #define CLI_NUMBER_TEXT(number) #number
 
@@ -19,17 +19,17 @@ struct cli_word {
 
 struct cli_option {
 	const char *name;   /* without --; NULL ends a table */
-	char letter;        /* 0: there is none */
+	char letter;        /* 0: the option has no letter */
 	const char *value;  /* what --help calls the value; NULL: the option takes none */
-	const char *help;   /* NULL: this is another name of the option before it, of which it has the rest */
-	void (*list)(void); /* prints below the help what can be chosen; NULL: nothing */
+	const char *help;   /* NULL: this is an alias of the preceding option, and shares its help and value */
+	void (*list)(void); /* prints the list of values below the help; NULL: no list */
 	/*
 	 * Takes the value into the target of the group. Returns 0, or an exit code after one sentence on stderr. NULL:
 	 * the option prints the help.
 	 */
 	int (*take)(const struct cli_option *option, const char *value, void *target);
-	size_t offset;                /* in the target, of what cli_take_... sets */
-	const struct cli_word *words; /* of cli_take_word, ended by one without a word */
+	size_t offset;                /* in bytes, of the field of the target that cli_take_... sets */
+	const struct cli_word *words; /* for cli_take_word; ended by an entry without a word */
 };
 
 #define CLI_OPTION_HELP                                                                                                \
@@ -37,9 +37,9 @@ struct cli_option {
 		.name = "help", .letter = 'h', .help = "print this text"                                               \
 	}
 
-/* A table that several commands may include, and what its options are taken into. */
+/* A table of options, which several commands may include, and the struct that the options set. */
 struct cli_option_group {
-	const char *heading; /* NULL: the group belongs to the heading before */
+	const char *heading; /* NULL: the group continues under the previous heading */
 	const struct cli_option *options;
 	void *target;
 };
@@ -51,34 +51,37 @@ struct cli_example {
 struct cli_options {
 	const char *command;                   /* as typed: "pybpf report" */
 	const char *about;                     /* --help begins with it */
-	const struct cli_example *examples;    /* ended by one without a command */
-	const char *usage;                     /* printed as it is */
-	const struct cli_option_group *groups; /* ended by one without options */
+	const struct cli_example *examples;    /* ended by an entry without a command */
+	const char *usage;                     /* printed verbatim */
+	const struct cli_option_group *groups; /* ended by an entry without options */
 	const char *notes;                     /* --help ends with it; a line feed begins a line */
 	bool command_follows; /* the options end at the first operand, which may be a command with its own */
 };
 
 /*
- * Parses the command line up to its operands, of which getopt's optind is the first, or until an option asks for the
- * help, which is printed: *helped. Returns 0, or an exit code after one sentence on stderr.
+ * Parses the options; getopt's optind is then the index of the first operand. At an option that asks for help, prints
+ * the help, sets *helped and stops. Returns 0, or an exit code after one sentence on stderr.
  */
 int cli_options_parse(const struct cli_options *options, int argc, char **argv, bool *helped);
 
-/* Prints `left`, and the text from that column on, wrapped; on a line of its own where `left` is too long. */
+/* Prints `left`, then the text, wrapped, from `column` on. If `left` is too long, the text begins on a new line. */
 void cli_print_entry(const char *left, size_t column, const char *text);
 
-/* As sentences name the option: -l, or --name where it has no letter. Valid until the next call. */
+/* Returns the option's name for messages: -l, or --name if it has no letter. Valid until the next call. */
 const char *cli_option_spelling(const struct cli_option *option);
 
-/* For struct cli_option: sets a bool, counts in an int, keeps the text, finds the word's number for an enum. */
+/*
+ * Functions for cli_option.take. They set the field at option->offset: a bool to true; an int to one more; a
+ * const char * to the value, which is not copied; an enum to the word's number.
+ */
 int cli_take_flag(const struct cli_option *option, const char *value, void *target);
 int cli_take_count(const struct cli_option *option, const char *value, void *target);
 int cli_take_text(const struct cli_option *option, const char *value, void *target);
 int cli_take_word(const struct cli_option *option, const char *value, void *target);
 
-/* The number of the option's word. Returns 0, or CLI_USAGE after one sentence on stderr. */
+/* Finds the value among the option's words, and its number. Returns 0, or CLI_USAGE after one sentence on stderr. */
 int cli_option_word(const struct cli_option *option, const char *value, int *number);
-/* A whole number from least to most. Returns 0, or CLI_USAGE after one sentence on stderr. */
+/* Parses a whole number from least to most. Returns 0, or CLI_USAGE after one sentence on stderr. */
 int cli_option_whole(const struct cli_option *option, const char *value, uint64_t least, uint64_t most, uint64_t *out);
 
 #endif

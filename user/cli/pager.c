@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Runs the pager: the choice of the program, its process, and the pipe into it. */
 #include "cli/pager.h"
 
 #include <errno.h>
@@ -16,9 +17,9 @@
 #include "base/log.h"
 #include "rights/rights.h"
 
-/* Colours pass, what fits on the screen is only printed, and it stays there. */
+/* -R passes colours, -F quits if the text fits on the screen, -X leaves the text on the screen. */
 #define PAGER "less -FRX"
-/* The shell's status for a command that is not there, or that cannot be executed. */
+/* The shell's exit status if a command is not found, or cannot be executed. */
 #define NOT_FOUND 127
 #define NOT_RUN   126
 
@@ -52,7 +53,7 @@ static const char *command(void)
 	return is_installed("less") ? PAGER : NULL;
 }
 
-/* Ctrl-C is for the pager while there is one; a pager that is left early is no reason to end. */
+/* Ignores signals while the pager runs: Ctrl-C is meant for it, and quitting it early must not end pybpf (SIGPIPE). */
 static void ignore_signals(bool ignore)
 {
 	static struct sigaction before[3];
@@ -64,8 +65,8 @@ static void ignore_signals(bool ignore)
 }
 
 /*
- * In the child: when the first text comes, the command's program takes its place, with the pipe's end as stdin and no
- * other descriptor of ours. It gets no right by a file's capabilities, also as root.
+ * Runs in the child: waits for the first text, then executes the pager's command, with the pipe as stdin and without
+ * pybpf's other descriptors. The pager gains no rights from file capabilities, even as root.
  */
 static void run_child(const char *text, int in, const struct caller *caller)
 {
@@ -79,7 +80,7 @@ static void run_child(const char *text, int in, const struct caller *caller)
 		_exit(NOT_RUN);
 	while (poll(&data, 1, -1) < 0 && errno == EINTR)
 		;
-	/* An end without any text: there was nothing to show. */
+	/* The pipe was closed without any text: nothing to show. */
 	if (!(data.revents & POLLIN))
 		_exit(0);
 	execl("/bin/sh", "sh", "-c", text, (char *)NULL);
@@ -159,7 +160,7 @@ bool cli_pager_finish(struct cli_pager *pager, int *err)
 	gave_up = WIFEXITED(status) && (WEXITSTATUS(status) == NOT_FOUND || WEXITSTATUS(status) == NOT_RUN);
 	if (gave_up)
 		log_warn("the pager %s cannot be run; set PYBPF_PAGER to one that can", pager->command);
-	/* What was not taken by a pager that was left is not missed. */
+	/* The user quit the pager before it read all text: not an error. */
 	if (*err == -EPIPE || gave_up)
 		*err = 0;
 	*pager = (struct cli_pager){.stream = stdout};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program that shows what is longer than a terminal: $PYBPF_PAGER, $PAGER, or less. It runs as the user who called
- * sudo, without capabilities, without descriptors of ours, and with LESSSECURE.
+ * The program that shows text longer than the terminal: $PYBPF_PAGER, $PAGER, or less. It runs as the user who called
+ * sudo, without capabilities, without pybpf's descriptors, and with LESSSECURE.
  */
 #ifndef CLI_PAGER_H
 #define CLI_PAGER_H
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* For the help of commands whose text goes through one. */
+/* For the help of commands that print through a pager. */
 #define CLI_PAGER_NOTE                                                                                                 \
 	"Text goes to a terminal through $PYBPF_PAGER, $PAGER, or `less -FRX`; an empty variable, or cat, means no "   \
 	"pager. With sudo, the pager runs as the user who called it."
@@ -22,23 +22,23 @@ struct cli_pager {
 };
 
 /*
- * Makes one ready where it is wanted and stdout is a terminal, while pybpf still has the right to execute programs; it
- * is executed when the first text comes. Else, and where the command is empty or "cat", or none is named and there is
- * no less, stream is stdout.
+ * Starts the pager's process if a pager is wanted and stdout is a terminal; to be called while pybpf still has the
+ * right to execute programs. The process executes the pager when the first text arrives. stream is stdout if no pager
+ * is started: also if the command is empty or "cat", or if no variable names one and less is not installed.
  */
 void cli_pager_prepare(struct cli_pager *pager, bool wanted);
 
-/* To be called before writing to the stream. */
+/* Ignores the signals that are meant for the pager; to be called before writing to the stream. */
 void cli_pager_start(const struct cli_pager *pager);
 
 /*
- * Ends the output and waits until the pager has been left. *err is 0 or a negative errno of what was written, and
- * becomes that of the output; leaving a pager early is no error. Returns true when no pager could be run: the output is
- * to be written once more, to the stream, which is stdout then.
+ * Closes the output and waits until the user quits the pager. *err is 0 or the negative errno of the writing, and is
+ * set to the result of the whole output; quitting the pager early is not an error. Returns true if the pager could not
+ * be run: the caller then writes the output once more, to the stream, which is now stdout.
  */
 bool cli_pager_finish(struct cli_pager *pager, int *err);
 
-/* Ends one into which nothing was written. May be called at any time, and on a zeroed struct. */
+/* Ends a pager to which nothing was written. May be called at any time, and on a zeroed struct. */
 void cli_pager_discard(struct cli_pager *pager);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pybpf ps: the Python processes that would be sampled. */
+/* pybpf ps: lists the Python processes that would be sampled. */
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pybpf [record]: options in, profile out. */
+/* pybpf [record]: samples processes or a command as the options say, and writes the profile. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 struct record {
 	struct cli_record_options options;
-	uint64_t *groups, *users, *not_users; /* of the filter, for the session */
+	uint64_t *groups, *users, *not_users; /* the filter's cgroup IDs and UIDs, for the session */
 	struct output_file json;
 	struct caller as; /* of --as */
 };
@@ -67,7 +67,7 @@ static int write_json(struct record *r, const struct session_account *account)
 	return CLI_FAILED;
 }
 
-/* The profile with hashes in place of names. NULL after saying why. */
+/* Returns a copy of the profile with hashes in place of names, or NULL after one sentence on stderr. */
 static struct profile *anonymous(const struct profile *profile)
 {
 	struct profile_edit edit = {.anonymize = true};
@@ -147,7 +147,10 @@ static void tell_python(const struct discovery_python *python)
 		 "the interpreters' lists, matched by pthread_self()");
 }
 
-/* Each PID must be a Python's, unless its children are wanted; what it is is told. */
+/*
+ * Checks that each PID is a Python process, unless its children are wanted, and logs its Python. Returns 0, or non-zero
+ * after one sentence on stderr.
+ */
 static int check_pids(const struct discovery_numbers *pids, bool children)
 {
 	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
@@ -166,7 +169,7 @@ static int check_pids(const struct discovery_numbers *pids, bool children)
 	return err;
 }
 
-/* For the session's filters, whose numbers are cgroups' or users'. Returns NULL without memory. */
+/* Copies numbers to 64 bits for the session's filters, which hold cgroup IDs or UIDs. Returns NULL without memory. */
 static uint64_t *wide_numbers(const struct discovery_numbers *numbers)
 {
 	uint64_t *wide = calloc(numbers->count + 1, sizeof(*wide));
@@ -176,7 +179,10 @@ static uint64_t *wide_numbers(const struct discovery_numbers *numbers)
 	return wide;
 }
 
-/* From what is wanted to how the kernel is told. Returns 0, or CLI_FAILED after reporting what failed. */
+/*
+ * Translates the command line's filters into the session's options: cgroup IDs, UIDs, roots. Returns 0, or CLI_FAILED
+ * after one sentence on stderr.
+ */
 static int choose(struct record *r)
 {
 	struct discovery_filter *filter = &r->options.filter;
@@ -220,7 +226,7 @@ static int choose(struct record *r)
 	return CLI_FAILED;
 }
 
-/* In a container with PIDs of its own, nothing of the host is to be seen, but perhaps no more is wanted. */
+/* In a container with its own PID namespace, pybpf cannot see the host's processes. A warning: this may be intended. */
 static void warn_of_namespace(const struct record *r)
 {
 	if (r->options.session.all && !r->options.quiet && host_pid_namespace())

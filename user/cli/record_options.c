@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The option tables, help and examples of record, and the checks of its command line. */
 #include "cli/record_options.h"
 
 #include <getopt.h>
@@ -234,7 +235,7 @@ static const struct cli_example examples[] = {
 	{0},
 };
 
-/* The format tells what has to be collected for it. */
+/* Turns on the data that the output format needs. */
 static void follow_needs(struct cli_record_options *r)
 {
 	unsigned needs = r->output.format->needs;

@@ -24,8 +24,8 @@ struct cli_record_options {
 };
 
 /*
- * Reads the command line into r, which holds the defaults. Returns 0, or the exit code after one sentence on stderr.
- * *done: nothing is left to do, for help or version was asked for and printed.
+ * Parses the command line into r, which holds the defaults. Returns 0, or the exit code after one sentence on stderr.
+ * Sets *done if --help or --version was given and has been printed.
  */
 int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *done);
 

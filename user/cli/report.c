@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pybpf report: any format of saved profiles, merged and filtered, without sampling again. */
+/* pybpf report: writes saved profiles, merged and filtered, in any format, without new samples. */
 #include <getopt.h>
 #include <stdio.h>
 
@@ -12,7 +12,7 @@
 struct report {
 	struct profile_edit edit;
 	struct cli_output output;
-	unsigned roots; /* 0: as the profiles say */
+	unsigned roots; /* PROFILE_ROOT_...; 0: those that the profiles were recorded with */
 	bool threads, quiet;
 };
 
@@ -104,7 +104,7 @@ static void set_roots(const struct report *r, struct profile *p)
 	profile_set_roots(p, roots);
 }
 
-/* What the user may miss in the result. */
+/* Warns if the report is empty, or if its format needs sample times that the profile does not hold. */
 static void warn(const struct report *r, const struct profile *p)
 {
 	size_t events;

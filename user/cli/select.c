@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The options of record and ps that select processes, and the checks for contradictions. */
 #include "cli/select.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ static int no_memory(void)
 	return CLI_FAILED;
 }
 
-/* Of the filter, where the option puts what it takes. */
+/* Returns the list in the filter that the option appends to. */
 static void *list(const struct cli_option *option, void *filter)
 {
 	return (char *)filter + option->offset;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The options that say which processes are wanted: those of record and ps alike. */
+/* The options of record and ps that select processes. */
 #ifndef CLI_SELECT_H
 #define CLI_SELECT_H
 
@@ -8,12 +8,12 @@
 #include "cli/options.h"
 #include "discovery/filter.h"
 
-/* To be taken into a struct discovery_filter: which processes, and which of those. */
+/* Options that select processes, and options that restrict the selection. Their target is a struct discovery_filter. */
 extern const struct cli_option cli_select_options[], cli_select_among_options[];
 
 /*
- * Looks for contradictions; command says whether a program is to be started. Where there are only filters they are
- * those of all processes. Returns 0, or CLI_USAGE after one sentence on stderr.
+ * Checks the options for contradictions; `command` is true if a program is to be started. If only restrictions are
+ * given, selects all processes. Returns 0, or CLI_USAGE after one sentence on stderr.
  */
 int cli_select_check(struct discovery_filter *filter, bool command);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* --version, and with -v the libraries: those that are linked in, which an update of the system does not reach, too. */
+/*
+ * --version, and with -v the versions of the libraries. The list marks those that are linked in: an update of the
+ * system does not change them.
+ */
 #include <bpf/libbpf.h>
 #include <dlfcn.h>
 #include <jansson.h>
@@ -13,7 +16,10 @@
 
 #include "cli/cli.h"
 
-/* A library's, of which one function is given; NULL: it cannot tell, but elfutils has it in the name of the file. */
+/*
+ * Prints the version of the library that contains `function`. version NULL: the library has no call for it; elfutils
+ * has its version in the file's name.
+ */
 static void print_library(const char *name, const char *version, void (*function)(void))
 {
 	Dl_info own, library;

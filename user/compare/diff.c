@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Compares two profiles: adds up both, and decides which differences are beyond the noise. */
 #include "compare/diff_internal.h"
 
 #include <errno.h>
@@ -10,7 +11,10 @@
 #include "compare/noise.h"
 #include "profile/totals.h"
 
-/* The stacks on which no other has the same function: recursion counts once. Caller frees. NULL without memory. */
+/*
+ * Returns, by stack, whether none of the stacks below it has the same function: recursion counts once. The caller frees
+ * it. NULL: no memory.
+ */
 static bool *outermost_of(const struct profile *p)
 {
 	uint32_t stacks = profile_stack_count(p), *frames = calloc(stacks, sizeof(*frames));
@@ -65,13 +69,13 @@ static struct noise_side noise_side(const struct diff *d, enum diff_side side, d
 	};
 }
 
-/* What no change can be less than, however many are compared. */
+/* Returns the least deviate of a change, in standard deviations, however many entries are compared. */
 static double least_deviate(const struct diff *d)
 {
 	return noise_deviate(1 - d->options.confidence);
 }
 
-/* Whether so many independent samples could show anything, if all were on the one side or on the other. */
+/* Returns whether `count` independent samples could show a change, if all of them were on one side. */
 static bool could_tell(const struct diff *d, double count)
 {
 	for (int all_of = 0; all_of < DIFF_SIDES; all_of++) {
@@ -88,7 +92,7 @@ static bool could_tell(const struct diff *d, double count)
 	return false;
 }
 
-/* The fewest independent samples, of both sides together, that can show anything. */
+/* Returns the fewest independent samples, of both sides together, that can show a change. */
 static double fewest(const struct diff *d)
 {
 	double few = 1, many = 2;
@@ -128,7 +132,7 @@ static bool family_tests(const struct family *family, const struct diff_change *
 		count += (double)change->value[i];
 		rest += (double)(d->whole[i].total - change->value[i]);
 	}
-	/* As little can be told of nearly all samples as of nearly none. */
+	/* A share near 100 % is as uncertain as one near 0 %: the samples outside the entry count as well. */
 	if (d->options.basis == DIFF_SHARE)
 		count = fmin(count, rest);
 	return count / (double)change->design_effect >= family->fewest;
@@ -149,7 +153,7 @@ static enum diff_verdict verdict(const struct diff *d, const struct diff_change 
 	return change->value[DIFF_AFTER] ? DIFF_SHRANK : DIFF_GONE;
 }
 
-/* Decides, and gives every change its interval. Returns how many were tested, or -ENOMEM. */
+/* Sets every entry's verdict and interval. Returns how many comparisons were tested, or -ENOMEM. */
 static ssize_t judge(const struct family *family)
 {
 	const struct diff *d = family->diff;
@@ -194,7 +198,7 @@ static int judge_all(struct diff *d)
 {
 	const double least = fewest(d);
 	const struct family families[] = {
-		/* The stack of no frames is no stack that could change. */
+		/* PROFILE_ROOT has no frames and is not compared. */
 		{d, d->stacks + 1, profile_stack_count(d->merged) - 1, least},
 		{d, d->functions, profile_frame_count(d->merged), least},
 	};
@@ -241,7 +245,7 @@ static void set_units_per_sample(struct diff *d)
 	}
 }
 
-/* Whether both count the same, and tell what the basis takes. */
+/* Checks that both profiles have the same measure, and the facts that the basis needs. Returns 0 or -EINVAL. */
 static int check(const struct diff *d, const struct profile *before, const struct profile *after, struct error *error)
 {
 	const struct profile_measure a = profile_get_measure(before), b = profile_get_measure(after);
@@ -261,7 +265,7 @@ static int check(const struct diff *d, const struct profile *before, const struc
 	return 0;
 }
 
-/* What the maps have led to: added up, and judged where there is something to judge by. */
+/* Adds up the merged profile, and judges its changes if their noise can be estimated. Returns 0 or -ENOMEM. */
 static int compare(struct diff *d, const struct diff_map maps[])
 {
 	uint32_t frames = profile_frame_count(d->merged), stacks = profile_stack_count(d->merged);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two profiles, before and after, and which of their differences are beyond the noise (profile_noise.h).
+ * The comparison of two profiles, before and after, and which of their differences are beyond the noise (noise.h).
  *
- * Stacks are merged by function (name and file) or by line. Threads of a process are put together, and so are
+ * Stacks are merged by function (name and file) or by line. Threads of a process are merged, and so are
  * processes of the same name: their numbers differ from run to run.
  */
 #ifndef COMPARE_DIFF_H
@@ -21,16 +21,16 @@ enum diff_side {
 	DIFF_SIDES,
 };
 
-/* What is compared, so that runs of different length or rate can be. */
+/* The quantity that is compared; it makes runs of different length or sampling rate comparable. */
 enum diff_basis {
 	DIFF_SHARE, /* of all samples of the profile, 0 to 1 */
-	DIFF_RATE,  /* CPU time in a second of the run, in seconds: what load takes that is the same per second
+	DIFF_RATE,  /* CPU time in seconds per second of the run: for runs with the same load
 		     */
-	DIFF_TIME,  /* CPU time, in seconds: of runs that do the same work to its end */
+	DIFF_TIME,  /* CPU time of the whole run, in seconds: for runs that do the same work to its end */
 };
 
 enum diff_verdict {
-	DIFF_NOISE, /* chance may have done it, or there is nothing to judge by */
+	DIFF_NOISE, /* the difference may be chance, or its noise cannot be estimated */
 	DIFF_GREW,
 	DIFF_SHRANK,
 	DIFF_NEW,  /* grew from nothing */
@@ -41,13 +41,13 @@ struct diff_options {
 	bool by_line;
 	enum diff_basis basis;
 	/*
-	 * By which part of itself something may differ from run to run although nothing was changed, 0 for none. How
-	 * far two runs differ for reasons of their own (where memory lies, what else the machine does) cannot be seen
-	 * in one run of each; a change must be more than that, and more than chance.
+	 * The part of its own value by which an entry may differ between runs of an unchanged program, such as 0.02; 0:
+	 * none. This variation (addresses of memory, other load on the machine) cannot be measured with one run of
+	 * each side; a change must be larger than it, and larger than chance.
 	 */
 	double tolerance;
-	double confidence;             /* of intervals, and that what is called a change is none by chance; 0.95 */
-	const char *names[DIFF_SIDES]; /* of the profiles, for sentences */
+	double confidence;             /* of intervals, and 1 - the share of changes that may be chance; 0.95 */
+	const char *names[DIFF_SIDES]; /* of the profiles, for messages */
 };
 
 /* One profile as a whole. */
@@ -62,12 +62,12 @@ struct diff_whole {
 
 struct diff_change {
 	uint64_t value[DIFF_SIDES];
-	float low, high;     /* interval of after less before, in the unit of what is compared; wider for many rows */
-	float design_effect; /* see profile_noise.h */
+	float low, high;     /* interval of after - before, in the unit of the basis; wider for many rows */
+	float design_effect; /* see noise.h */
 	uint32_t verdict;    /* enum diff_verdict */
 };
 
-/* Of a function, or of a stack. */
+/* The changes of a function, or of a stack. */
 struct diff_entry {
 	struct diff_change self;  /* it was on top */
 	struct diff_change total; /* it was anywhere */
@@ -77,27 +77,27 @@ struct diff {
 	struct diff_options options;
 	struct diff_whole whole[DIFF_SIDES];
 	/*
-	 * Frames, stacks and processes of both; values of samples are those after, 0 where there are none. Facts are
-	 * those that are the same in both; no events, account or sources.
+	 * Frames, stacks and processes of both profiles. Samples have the values after, 0 if they are only in the
+	 * profile before. Facts are those that are the same in both; it has no events, account or sources.
 	 */
 	struct profile *merged;
-	uint64_t *before;             /* of each sample of merged, its value before */
-	struct diff_entry *functions; /* of each frame of merged: by function or by line */
-	struct diff_entry *stacks;    /* of each stack of merged, whatever the process */
-	/* What was judged: both profiles have samples, and values are counts, or it is known when they were taken. */
+	uint64_t *before;             /* the value before, by sample of merged */
+	struct diff_entry *functions; /* by frame of merged: a function or a line */
+	struct diff_entry *stacks;    /* by stack of merged, all processes added up */
+	/* Verdicts were set: both profiles have samples, and their values are counts, or their times are known. */
 	bool judged;
-	size_t tested; /* functions' self and total that have samples enough to be judged at all */
+	size_t tested; /* number of functions' self and total values that have enough samples to be judged */
 };
 
 /*
- * Compares them. Returns 0 and *diff, or negative errno with one sentence in *error: -EINVAL when they count different
- * things or one does not tell what the basis takes, -ENOMEM.
+ * Compares two profiles. Returns 0 and *diff, which diff_free() frees, or negative errno with one sentence in *error:
+ * -EINVAL if their measures differ, or one lacks a fact that the basis needs; -ENOMEM.
  */
 int diff_make(const struct profile *before, const struct profile *after, const struct diff_options *options,
 	      struct diff **diff, struct error *error);
 void diff_free(struct diff *diff);
 
-/* After less before, in the unit of what is compared. */
+/* Returns after - before, in the unit of the basis. */
 double diff_difference(const struct diff *diff, const struct diff_change *change);
 
 #endif

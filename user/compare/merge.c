@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two profiles in one tree of stacks, with the values of both. */
+/* Merges two profiles into one tree of stacks, with the values of both. */
 #include "compare/diff_internal.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static uint32_t *indexes(size_t count)
 	return calloc(count + 1, sizeof(uint32_t));
 }
 
-/* The profile's processes by name where the roots tell them apart, else all as one, called so. */
+/* Merges the profile's processes by name if they are among the roots, else all into one with the name `common`. */
 static int merge_processes(struct diff_map *map, struct profile *merged, unsigned roots, const char *common)
 {
 	const struct profile *p = map->p;
@@ -83,7 +83,7 @@ static int merge_samples(struct diff_map *map, enum diff_side which, struct diff
 	return 0;
 }
 
-/* What is known of both runs, if it is the same. */
+/* Copies the facts that both runs have with the same value. */
 static int merge_facts(const struct diff_map maps[], struct profile *merged)
 {
 	size_t count;

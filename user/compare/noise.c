@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The statistics of a comparison: score intervals, probabilities, the choice of changes, design effects. */
 #include "compare/noise.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Beyond it, probabilities are less than a double can say. */
+/* In standard deviations; beyond it, probabilities are below the smallest double. */
 #define DEVIATE_MOST 38.0
-/* Halvings of a range of that size, to some 1e-14 of it. */
+/* Steps of a bisection of that range, to some 1e-14 of it. */
 #define HALVINGS 50
 
 static double length(double x, double y)
@@ -30,7 +31,7 @@ double noise_deviate(double probability)
 	return low;
 }
 
-/* The side as independent draws would have been. */
+/* Returns the side with its counts divided by the design effect, as if its samples were independent. */
 static struct noise_side independent(const struct noise_side *side, double design_effect)
 {
 	return (struct noise_side){
@@ -40,7 +41,9 @@ static struct noise_side independent(const struct noise_side *side, double desig
 	};
 }
 
-/* Distances of a side's score limits from its count, below and above: Wilson's, without end those of a Poisson count.
+/*
+ * Computes the distances of a side's score limits from its count, below and above: Wilson's limits, or for an infinite
+ * total those of a Poisson count.
  */
 static void score_limits(const struct noise_side *side, double z, double *below, double *above)
 {
@@ -48,7 +51,7 @@ static void score_limits(const struct noise_side *side, double z, double *below,
 	double middle = (side->count + z * z / 2) / shrink;
 	double half = z * sqrt(fmax(0, side->count * (1 - part)) + z * z / 4) / shrink;
 
-	/* Rounding must not take a limit to the wrong side. */
+	/* Rounding must not move a limit to the wrong side of the count. */
 	*below = fmax(0, side->count - (middle - half));
 	*above = fmax(0, middle + half - side->count);
 }
@@ -68,7 +71,7 @@ struct noise_interval noise_find_interval(const struct noise_side *before, const
 	};
 }
 
-/* Whether one side is more than the other at that deviate, even if the other were greater by the tolerance. */
+/* Returns whether one side exceeds the other at that deviate, even if the other is raised by the tolerance. */
 static bool exceeds(const struct noise_side *more, const struct noise_side *less, double design_effect,
 		    double tolerance, double deviate)
 {
@@ -134,7 +137,7 @@ void noise_end_slice(struct noise_series *series, const struct noise_series *tot
 double noise_design_effect(const struct noise_series *series, const struct noise_series *total)
 {
 	double part = total && total->sum > 0 ? series->sum / total->sum : 0;
-	/* Of what a slice has more than its part of the total, the changes squared. */
+	/* The sum of squared changes, from slice to slice, of the count's excess over its part of the total. */
 	double squares =
 		total ? series->squares - 2 * part * series->products + part * part * total->squares : series->squares;
 	double found = squares / 2 * NOISE_SLICES / (NOISE_SLICES - 1);

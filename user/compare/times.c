@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Bursts: what the times of samples tell of how far their counts go by chance. */
+/* Estimates design effects from the times of samples: how much more counts vary by bursts than independent draws. */
 #include "compare/diff_internal.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "compare/noise.h"
 
-/* Self and total of functions and stacks, slice by slice of one run. */
+/* The self and total counts of functions and stacks, by slice of one run. */
 struct slices {
 	struct noise_series all;
 	struct entry_series {
@@ -15,7 +15,7 @@ struct slices {
 	} * functions, *stacks;
 };
 
-/* Sorts the indexes of events into slices of equal time: those of slice i are from starts[i] to starts[i + 1]. */
+/* Sorts the indices of events into slices of equal time: those of slice i are from starts[i] to starts[i + 1] - 1. */
 static uint32_t *sliced(const struct profile_event *events, size_t count, size_t starts[NOISE_SLICES + 1])
 {
 	uint64_t first = UINT64_MAX, last = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Runs doctor's checks, prints one line for each and the verdict, and parses texts of the kernel for them. */
 #include "doctor/doctor.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ void doctor_run(struct doctor *d, const struct doctor_check *checks)
 	for (const struct doctor_check *c = checks; c->name; c++) {
 		struct doctor_item item = {0};
 
-		/* A check may take its time, and may say more on stderr. */
+		/* A check may take long and may print to stderr: the lines before it must be visible first. */
 		fflush(d->out);
 		c->look(d, &item);
 		fprintf(d->out, "%-5s %-*s ", mark_names[item.mark], NAME_WIDTH, c->name);

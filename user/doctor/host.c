@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The items that need no BPF program. */
+/* Doctor's checks that need no BPF program. */
 #include "doctor/doctor.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"
 
-/* What `pybpf -p PID` asks for without -F. */
+/* The sampling rate of `pybpf -p PID` without -F, in Hz. */
 #define DEFAULT_RATE 99
 
 static bool kernel_at_least(int major, int minor)
@@ -116,7 +116,7 @@ static void look_proc(const struct doctor *d, struct doctor_item *item)
 	doctor_advise(item, "processes are found through /proc: `mount -t proc proc /proc`");
 }
 
-/* Fills *item where the namespace is the initial one or can't be told. Returns false where it is another. */
+/* Fills *item. Returns true if the namespace is the initial one or cannot be determined, false if it is another. */
 static bool look_namespace(struct doctor_item *item, const char *path, uint32_t inode, const char *initial)
 {
 	struct stat st;
@@ -190,7 +190,7 @@ static void look_jit(const struct doctor *d, struct doctor_item *item)
 	int err = host_read_number("/proc/sys/net/core/bpf_jit_enable", &value);
 
 	(void)d;
-	/* It is there in the initial network namespace only, and readable by root only. */
+	/* The file exists in the initial network namespace only, and is readable by root only. */
 	if (err == -EACCES || err == -EPERM) {
 		doctor_found(item, DOCTOR_SKIP, "net.core.bpf_jit_enable is readable by root only");
 	} else if (err) {
@@ -257,7 +257,7 @@ static void look_ptrace_scope(const struct doctor *d, struct doctor_item *item)
 		doctor_found(item, DOCTOR_OK, "kernel.yama.ptrace_scope = %" PRId64 ": irrelevant with CAP_SYS_PTRACE",
 			     scope);
 	} else {
-		/* YAMA_SCOPE_NO_ATTACH: security/yama/yama_lsm.c refuses whoever asks. */
+		/* YAMA_SCOPE_NO_ATTACH: security/yama/yama_lsm.c refuses every process, whatever its capabilities. */
 		doctor_found(item, DOCTOR_FAIL,
 			     "kernel.yama.ptrace_scope = %" PRId64 ": nobody may read another process's memory", scope);
 		doctor_advise(item, "it can't be lowered while the system runs: set it to 2 or less and boot again");

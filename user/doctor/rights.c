@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a run can still do after it gave up its rights: tried in a process of its own. */
+/* Doctor's checks of the rights that a run keeps when it drops the others, which a child process does as a trial. */
 #include "doctor/doctor.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static void try_to_drop(struct trial *trial)
 	rights_read(&trial->left);
 }
 
-/* Returns false where it could not be tried, or failed; *item then says why. */
+/* Drops the rights in a child process, and reads those left. Returns false if that failed; *item then says why. */
 static bool left_by_run(struct rights_left *left, struct doctor_item *item)
 {
 	struct trial trial = {.error = {.code = -EIO, .text = "the trial ended early"}};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Doctor's checks that need BPF programs: the sample source, kernel features, and a short trial run. */
 #include "doctor/trial.h"
 
 #include <errno.h>
@@ -14,7 +15,10 @@
 #include "kernel/features.h"
 #include "kernel/sampler.h"
 
-/* The trial samples pybpf itself while it uses so much CPU time, or until it has waited so long for a CPU. */
+/*
+ * The trial samples pybpf itself until it has used TRIAL_CPU_S seconds of CPU time, or until TRIAL_WALL_S seconds have
+ * passed, if other programs hold the CPUs. TRIAL_RATE is in Hz.
+ */
 #define TRIAL_CPU_S  0.1
 #define TRIAL_WALL_S 3.0
 #define TRIAL_RATE   999
@@ -100,7 +104,7 @@ static void look_task_regs(const struct doctor *d, struct doctor_item *item)
 		say_feature(item, features.task_regs, "5.15", "the kernel's own moments lack the program's registers");
 }
 
-/* For kernels that a hardened copy can hang, see bpf/compat.bpf.h. */
+/* A hardened usercopy can hang some kernels, see bpf/compat.bpf.h. */
 static void look_user_memory(const struct doctor *d, struct doctor_item *item)
 {
 	struct kernel_features features;
@@ -118,7 +122,7 @@ static void look_user_memory(const struct doctor *d, struct doctor_item *item)
 		      "it lacks d319f344561d, or does not say whether it has it: Linux 6.4, 6.3.10 and 6.1.36 do");
 }
 
-/* Uses the CPU for a while. */
+/* Uses the CPU until TRIAL_CPU_S of CPU time or TRIAL_WALL_S have passed. */
 static void spin(void)
 {
 	double cpu_end = clock_s(CLOCK_PROCESS_CPUTIME_ID) + TRIAL_CPU_S;
@@ -128,7 +132,7 @@ static void spin(void)
 		;
 }
 
-/* Samples pybpf itself, which is no Python: what arrives is counted. Returns 0 or negative errno. */
+/* Samples pybpf itself, which is not a Python process, and counts the samples. Returns 0 or negative errno. */
 static int trial(struct session *session, uint64_t *samples)
 {
 	const struct profile *profile;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What became of samples and processes, in sentences. */
+/* Prints the account of a run: its duration and rate, and counts of samples and processes by what happened to them. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Callgrind's format, version 1 (the manual of Valgrind, "Callgrind Format Specification"), for KCachegrind and
- * callgrind_annotate. A function is a name in a file; its own costs stand by line. The processes are the roots: each is
- * a function without file that calls the first function of its stacks.
+ * callgrind_annotate. A function is a name in a file; its self costs are listed by line. The processes are the roots:
+ * each is a function without a file that calls the first function of its stacks.
  *
- * A sampler sees no calls: "calls=" is the number of samples in which caller and callee stood above each other. Readers
- * take for a function's inclusive cost what its callers together spent in it. So that recursion does not count a sample
- * twice there, the sample is a cost only of the call to the outermost of a function's frames; calls to those further in
- * are there, but cost nothing.
+ * A sampler does not see calls: "calls=" is the number of samples in which the callee was directly above the caller on
+ * the stack. Readers compute a function's inclusive cost as the sum of the costs of the calls to it. So that recursion
+ * does not count a sample twice, its cost is given only to the call of the function's outermost frame; calls of the
+ * inner frames are written with a cost of 0.
  */
 #include "output/output.h"
 
@@ -20,10 +20,10 @@
 #include "profile/groups.h"
 #include "profile/totals.h"
 
-/* What is written for names and files that are not there. */
+/* Written in place of a missing name or file. */
 #define UNKNOWN "???"
 
-/* Functions are numbered: first the groups of frames, then the processes. */
+/* A call from one function to another. Functions are numbered: first the groups of frames, then the processes. */
 struct call {
 	uint32_t caller;
 	int32_t line; /* of the caller */
@@ -46,7 +46,7 @@ struct writer {
 	uint32_t nr_functions; /* processes not counted */
 	struct intern calls;   /* struct call, by caller, line and callee */
 	struct intern owns;    /* struct own, by function and line */
-	/* Numbers in the file of functions and, by string, of files; 0 for what has not been named yet. */
+	/* Numbers in the output, indexed by function and by string (for files); 0: its name was not written yet. */
 	uint32_t *function_number, *file_number;
 	uint32_t last_function, last_file;
 	uint64_t period_ns;
@@ -57,19 +57,19 @@ static uint32_t function_of(const struct writer *w, uint32_t stack)
 	return w->functions.of_frame[profile_stack_at(w->profile, stack)->frame];
 }
 
-/* Lines begin at 1, and 0 is unknown. */
+/* Returns the line, or 0, which is Callgrind's unknown line: lines begin at 1. */
 static int32_t known_line(int32_t line)
 {
 	return line > 0 ? line : 0;
 }
 
-/* The line of a stack's leaf. */
+/* Returns the line of the stack's leaf frame. */
 static int32_t line_of(const struct writer *w, uint32_t stack)
 {
 	return known_line(profile_frame_at(w->profile, profile_stack_at(w->profile, stack)->frame)->line);
 }
 
-/* The number of the call, PROFILE_NONE without memory. */
+/* Returns the number of the call, or PROFILE_NONE without memory. */
 static uint32_t add_call(struct writer *w, uint32_t caller, int32_t line, uint32_t callee)
 {
 	struct call call = {.caller = caller, .line = line, .callee = callee};
@@ -90,7 +90,7 @@ static int add_own(struct writer *w, uint32_t stack)
 	return 0;
 }
 
-/* Own costs, and calls from one frame to the next. */
+/* Adds up the self costs, and the calls from one frame to the next. Returns 0 or -ENOMEM. */
 static int add_stacks(struct writer *w)
 {
 	uint32_t count = w->totals.count;
@@ -102,7 +102,7 @@ static int add_stacks(struct writer *w)
 		uint32_t below = profile_stack_at(w->profile, s)->parent;
 
 		function[s] = function_of(w, s);
-		call[s] = PROFILE_NONE; /* what stands on no frame is left to add_roots() */
+		call[s] = PROFILE_NONE; /* frames without a caller are handled by add_roots() */
 		if (below != PROFILE_ROOT)
 			call[s] = add_call(w, function_of(w, below), line_of(w, below), function[s]);
 		if ((below != PROFILE_ROOT && call[s] == PROFILE_NONE) || (w->totals.self[s] && add_own(w, s)))
@@ -131,7 +131,7 @@ static int add_stacks(struct writer *w)
 	return err;
 }
 
-/* Calls from processes to what stands at the root of their stacks. */
+/* Adds up the calls from the processes to the outermost functions of their stacks. Returns 0 or -ENOMEM. */
 static int add_roots(struct writer *w)
 {
 	uint32_t *root = calloc(w->totals.count, sizeof(*root)); /* of each stack */
@@ -184,8 +184,8 @@ static int by_function(const void *a, const void *b)
 }
 
 /*
- * "(NUMBER) NAME", the name only the first time, when *number is 0 and becomes the next after *last. What is only white
- * space would be taken for no name.
+ * Writes "(NUMBER) NAME". The name is written only the first time, when *number is 0; it is then set to the number
+ * after *last. Readers would take a name of only white space for a missing one: UNKNOWN is written in its place.
  */
 static void write_name(uint32_t *number, uint32_t *last, const char *name, FILE *out)
 {
@@ -201,7 +201,7 @@ static void write_name(uint32_t *number, uint32_t *last, const char *name, FILE 
 	fputc('\n', out);
 }
 
-/* The lines for file and name; prefix: "" of what costs, "c" of what is called. */
+/* Writes the lines for file and name. prefix: "" for the function that has the costs, "c" for a called one. */
 static int write_function(struct writer *w, const char *prefix, uint32_t number)
 {
 	bool process = number >= w->nr_functions;
@@ -256,7 +256,7 @@ static int write_body(struct writer *w)
 
 		fputc('\n', w->out);
 		err = write_function(w, "", number);
-		/* callgrind_annotate expects that every function has costs of its own. */
+		/* callgrind_annotate expects that every function has self costs. */
 		if (number < w->nr_functions && (own == owns_end || own->function != number)) {
 			fprintf(w->out, "%d ", call->line);
 			write_cost(w, 0);
@@ -273,7 +273,7 @@ static int write_body(struct writer *w)
 	return err;
 }
 
-/* An event's name is one word. */
+/* Writes an event's name, which must be one word: other characters become underscores. */
 static void write_event_name(const char *name, FILE *out)
 {
 	for (; *name; name++)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Trace events as chrome://tracing and Perfetto read them ("Trace Event Format", the JSON object form): what a thread
- * was seen in becomes nested slices (X events, what encloses before what it encloses). Neighbouring samples share the
+ * Trace events as chrome://tracing and Perfetto read them ("Trace Event Format", the JSON object form). The frames of a
+ * thread's samples become nested slices (X events, outer slices before inner ones). Consecutive samples share the
  * slices of the frames that they have in common, whatever their lines. Where a sample is missing the thread was not on
- * a CPU, and slices end; see output_tick_end().
+ * a CPU, and its slices end; see output_tick_end().
  */
 #include "output/output.h"
 
@@ -16,14 +16,14 @@
 #include "output/tracks.h"
 #include "base/text_stream.h"
 
-/* Linux gives no process a higher PID (PID_MAX_LIMIT), so what comes after it is free for those that need another. */
+/* The highest PID of Linux (PID_MAX_LIMIT). Tracks whose PID another track already has get numbers above it. */
 #define CHROMETRACE_PIDS 4194304
 
 struct writer {
 	const struct profile *p;
 	struct json j;
 	int64_t pid, tid;
-	char **arguments; /* of each frame; NULL where none was needed yet */
+	char **arguments; /* JSON text by frame; NULL until the frame is first written */
 };
 
 static void begin_event(struct writer *w, const char *phase, uint64_t time_ns)
@@ -42,13 +42,13 @@ static bool same_function(const struct profile *p, uint32_t a, uint32_t b)
 	return x->kind == y->kind && x->name == y->name && x->file == y->file;
 }
 
-/* A function on a thread's stack, for a while. */
+/* An interval during which a function was on a thread's stack. */
 struct slice {
 	uint64_t begin_ns, end_ns;
 	uint32_t frame;
 };
 
-/* Those of a thread in the order of their beginnings, and those that have no end yet, outermost first. */
+/* A thread's slices in the order of their start times, and indices of those that have not ended, outermost first. */
 struct slices {
 	struct slice *items;
 	size_t count, room;
@@ -66,14 +66,14 @@ static int begin_slice(struct slices *s, uint32_t frame, uint64_t time_ns)
 	return 0;
 }
 
-/* Ends the innermost until so many are open. */
+/* Ends the innermost slices at time_ns, until only `open` of them are left open. */
 static void end_slices(struct slices *s, size_t open, uint64_t time_ns)
 {
 	while (s->nr_open > open)
 		s->items[s->open[--s->nr_open]].end_ns = time_ns;
 }
 
-/* What slices of a frame have in common, as JSON: an object; caller frees. NULL: no memory. */
+/* Returns the arguments that all slices of a frame share, as a JSON object, which the caller frees; NULL: no memory. */
 static char *arguments_of(const struct profile *p, uint32_t index)
 {
 	const struct profile_frame *frame = profile_frame_at(p, index);
@@ -124,7 +124,7 @@ static void write_metadata(struct writer *w, const char *name, const char *key, 
 	json_end_object(&w->j);
 }
 
-/* A mark across the whole trace, at its beginning. */
+/* Writes a global instant event at the beginning of the trace. */
 static void write_remark(struct writer *w, const char *text, uint64_t samples)
 {
 	begin_event(w, "i", 0);
@@ -155,7 +155,7 @@ static int write_names(struct writer *w, const struct output_tracks *tracks, con
 	return 0;
 }
 
-/* How many of the open slices the stack goes on with. */
+/* Returns how many of the open slices, from the outermost on, are of the same functions as the stack's frames. */
 static size_t common(const struct profile *p, const struct slices *s, const struct output_path *stack)
 {
 	size_t n = 0;

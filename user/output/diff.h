@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A comparison of two profiles as text or file: what rows of the registry in formats.c have beside a profile's. */
+/* The output formats of a comparison of two profiles; formats.c lists them beside the formats of a profile. */
 #ifndef OUTPUT_DIFF_H
 #define OUTPUT_DIFF_H
 
@@ -11,31 +11,34 @@
 #include "output/output.h"
 
 struct output_diff_options {
-	bool all;      /* what is within the noise is shown as well */
-	uint32_t rows; /* of each table of text */
+	bool all;      /* also show what is within the noise */
+	uint32_t rows; /* the most rows of each text table */
 };
 
 struct output_diff_format {
 	const char *help;
-	bool by_line;     /* it can show lines */
-	bool shares_only; /* it shows nothing but shares */
+	bool by_line;     /* it can show lines in place of functions */
+	bool shares_only; /* it can show shares only, not rates or times */
 	/* Returns 0 or negative errno; a failed write may also show in ferror(out). */
 	int (*write)(const struct diff *d, const struct output_diff_options *options, FILE *out);
 };
 
-/* As output_by_name and output_by_path: formats of a comparison only, and a path without suffix is text. */
+/* As output_by_name and output_by_path, but only for formats that show comparisons; a path without suffix is text. */
 const struct output_format *output_diff_by_name(const char *name);
 const struct output_format *output_diff_by_path(const char *path);
 
-/* Tables of functions, or lines, by their own samples and by all that they were on the stack of. */
+/*
+ * Two tables of functions, or lines: by self samples, and by total samples, in which they were anywhere on the stack.
+ * The functions below return 0 or negative errno.
+ */
 int output_diff_text(const struct diff *d, const struct output_diff_options *options, FILE *out);
 /*
- * One line per stack, root;...;leaf BEFORE AFTER, as difffolded.pl writes and flamegraph.pl reads: AFTER is the count,
- * BEFORE is normalised to it. Where neither the stack nor its leaf function has changed beyond the noise BEFORE is set
- * to AFTER, so that flamegraph.pl does not colour it, unless options->all.
+ * One line per stack, root;...;leaf BEFORE AFTER, as difffolded.pl writes it and flamegraph.pl reads it: AFTER is the
+ * count, BEFORE is scaled to the total of the profile after. Unless options->all is set, BEFORE is set to AFTER if
+ * neither the stack nor its leaf function has changed beyond the noise, so that flamegraph.pl does not colour it.
  */
 int output_diff_folded(const struct diff *d, const struct output_diff_options *options, FILE *out);
-/* The HTML report, with what is before beside what is after. */
+/* The HTML report, with the values of both profiles. */
 int output_diff_html(const struct diff *d, const struct output_diff_options *options, FILE *out);
 
 #endif

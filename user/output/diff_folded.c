@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A comparison of two profiles as folded stacks with two counts. */
 #include "output/diff.h"
 
 #include <inttypes.h>
@@ -6,7 +7,7 @@
 
 #include "output/output.h"
 
-/* Whether the stack's own difference is to be seen: it, or its function, has changed beyond the noise. */
+/* Returns whether the stack, or its leaf function, has changed beyond the noise by its self samples. */
 static bool is_change(const struct diff *d, uint32_t stack)
 {
 	return d->stacks[stack].self.verdict != DIFF_NOISE ||
@@ -16,7 +17,7 @@ static bool is_change(const struct diff *d, uint32_t stack)
 int output_diff_folded(const struct diff *d, const struct output_diff_options *options, FILE *out)
 {
 	const struct diff_whole *whole = d->whole;
-	/* How many samples after mean the same as one before. */
+	/* The number of samples in the profile after that equals one sample in the profile before. */
 	double scale = d->judged ? whole[DIFF_BEFORE].units_per_sample / whole[DIFF_AFTER].units_per_sample : 1;
 	size_t count;
 	const struct profile_sample *samples = profile_samples(d->merged, &count);

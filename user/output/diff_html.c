@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A comparison of two profiles as an HTML report: converts struct diff to what html.c writes. */
 #include "output/diff.h"
 
 #include <errno.h>
@@ -26,7 +27,10 @@ static double share(const struct diff *d, const struct diff_change *change, enum
 	return (double)change->value[side] * d->whole[side].units_per_sample;
 }
 
-/* The names of the profiles without their folders, which are nobody's business, unless they need them. */
+/*
+ * Returns the name of a profile for the report. Its folder is left out, so that the report does not disclose it, unless
+ * both files have the same name.
+ */
 static const char *title(const struct diff *d, enum diff_side side)
 {
 	const char *titles[DIFF_SIDES];

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A comparison of two profiles as text tables. */
 #include "output/diff.h"
 
 #include <errno.h>
@@ -9,10 +10,10 @@
 
 #include "output/output.h"
 
-/* How numbers of a basis are printed. */
+/* The units and digits in which values of a basis are printed. */
 struct scale {
 	const char *compared, *unit, *change_unit;
-	double factor; /* from what diff_make.h says to the unit */
+	double factor; /* from the values of compare/diff.h to the unit */
 	int digits;
 };
 
@@ -27,7 +28,7 @@ static const char *const verdicts[] = {
 	[DIFF_NEW] = "new",     [DIFF_GONE] = "gone",
 };
 
-/* A table is of the functions' own samples or of their total. */
+/* A table of functions by their self samples, or by their total samples. */
 struct table {
 	const struct diff *diff;
 	const struct scale *scale;
@@ -45,7 +46,7 @@ static double worth(const struct table *t, const struct diff_change *change, enu
 	return (double)change->value[side] * t->diff->whole[side].units_per_sample * t->scale->factor;
 }
 
-/* CPU time in a second, in ms. */
+/* Returns the CPU time per second of the run, in milliseconds. */
 static double rate(const struct table *t, const struct diff_change *change, enum diff_side side)
 {
 	const struct diff_whole *whole = &t->diff->whole[side];
@@ -53,7 +54,10 @@ static double rate(const struct table *t, const struct diff_change *change, enum
 	return (double)change->value[side] * whole->period_s / whole->duration_s * 1000;
 }
 
-/* Changes before noise, growth before shrinking, the greater before the smaller; of noise, what has most samples. */
+/*
+ * Sorts changes before noise, growth before shrinking, and larger changes before smaller ones. Within the noise, it
+ * sorts functions with more samples first.
+ */
 static int by_change(const void *a, const void *b, void *table)
 {
 	const struct table *t = table;
@@ -157,7 +161,7 @@ static void write_whole(const struct diff *d, enum diff_side side, FILE *out)
 	fputc('\n', out);
 }
 
-/* What is compared, and what is to be thought of it. */
+/* Writes what is compared, and how far the result can be trusted. */
 static void write_method(const struct table *t, FILE *out)
 {
 	const struct diff *d = t->diff;

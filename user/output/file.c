@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Opens an output file without a name, and gives it its name when it is complete. */
 #include "output/file.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include "output/place.h"
 
 #define MODE_NEW  0600
-#define MODE_KEPT 0777 /* set-user-ID and its like were for the old content */
+#define MODE_KEPT 0777 /* set-user-ID, set-group-ID and sticky bit were meant for the old content */
 #define ACL       "system.posix_acl_access"
 #define ACL_MOST  65536 /* XATTR_SIZE_MAX of linux/limits.h */
 
@@ -34,7 +35,7 @@ static bool same_inode(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Opens what is there and no regular file: a terminal, a device, a FIFO. */
+/* Opens an existing file that is not a regular file: a terminal, a device, a FIFO. */
 static int open_as_it_is(const struct output_place *place, const struct caller *caller, int *fd, struct error *error)
 {
 	struct stat status;
@@ -51,7 +52,7 @@ static int open_as_it_is(const struct output_place *place, const struct caller *
 		return -errno;
 	}
 	if (!fstat(*fd, &status) && same_inode(&status, &place->status))
-		return fcntl(*fd, F_SETFL, 0) ? -errno : 0; /* a reader that is there is waited for */
+		return fcntl(*fd, F_SETFL, 0) ? -errno : 0; /* the FIFO has a reader: writes may block */
 	return error_set(error, -EAGAIN, "it was replaced in the meantime");
 }
 
@@ -77,7 +78,7 @@ static int make_stream_of(int fd, FILE **stream)
 	return -EBADF;
 }
 
-/* Is there a /proc, to link a file that has no name yet? */
+/* Returns whether /proc is mounted, which linkat needs for a file that has no name yet. */
 static bool can_be_linked(int fd)
 {
 	struct stat own, found;
@@ -95,7 +96,7 @@ static int make_name(char *name, size_t size)
 	return 0;
 }
 
-/* A file in the folder, without a name where that can be. */
+/* Creates a file in the folder: without a name if the file system supports that, else with a temporary one. */
 static int make_inode(struct output_file *file)
 {
 	char name[sizeof(file->temporary)];
@@ -108,7 +109,7 @@ static int make_inode(struct output_file *file)
 		close(file->inode);
 		file->inode = -1;
 	} else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOSYS) {
-		/* Of a folder that was removed overlayfs says EPERM. */
+		/* overlayfs returns EPERM for a folder that was removed. */
 		return errno == EPERM && !file->folder_status.st_nlink ? -ENOENT : -errno;
 	}
 	err = make_name(name, sizeof(name));
@@ -121,7 +122,9 @@ static int make_inode(struct output_file *file)
 	return 0;
 }
 
-/* Returns false where the new file could not be given the old one's ACL, or the lack of one. */
+/*
+ * Gives the new file the old one's ACL, or removes its ACL if the old one had none. Returns false if that failed.
+ */
 static bool keep_acl(const struct output_place *place, int fd)
 {
 	char acl[ACL_MOST];
@@ -131,7 +134,7 @@ static bool keep_acl(const struct output_place *place, int fd)
 		return !fsetxattr(fd, ACL, acl, (size_t)size, 0);
 	if (errno == EOPNOTSUPP)
 		return true;
-	/* The folder's default ACL may have given it one. */
+	/* The new file may have an ACL from the folder's default ACL. */
 	return errno == ENODATA && (!fremovexattr(fd, ACL) || errno == ENODATA || errno == EOPNOTSUPP);
 }
 
@@ -148,7 +151,7 @@ static int keep_status(const struct output_place *place, int fd, struct error *e
 				 "it belongs to user %u, who would lose it; remove it, or choose another name",
 				 place->status.st_uid);
 	same_group = own.st_gid == place->status.st_gid || !fchown(fd, (uid_t)-1, place->status.st_gid);
-	/* Members of one group or the other get no more than they had. */
+	/* Without the old ACL or group, give group and others only the rights that both had: nobody gains any. */
 	if (!keep_acl(place, fd) || !same_group)
 		mode = (mode & 0700) | (mode_t)(both << 3) | both;
 	return fchmod(fd, mode) ? -errno : 0;
@@ -160,7 +163,7 @@ static int set_status(const struct output_place *place, const struct caller *cal
 
 	if (fchmod(fd, MODE_NEW))
 		return -errno;
-	/* Where the file system keeps root from it (NFS), the file is root's. */
+	/* If the file system does not let root change the owner (NFS), root stays the owner. */
 	if (caller->uid != geteuid() && place->folder_status.st_uid == caller->uid && fchown(fd, caller->uid, group) &&
 	    errno != EPERM)
 		return -errno;
@@ -175,7 +178,7 @@ static bool has_attribute(int fd, uint64_t attribute)
 	       status.stx_attributes & status.stx_attributes_mask & attribute;
 }
 
-/* Of what rename(2) says only when there is something to rename: after the run. */
+/* Checks before the run for errors that rename(2) would report only after it. Returns 0 or negative errno. */
 static int can_be_replaced(const struct output_place *place, struct error *error)
 {
 	if (has_attribute(place->there, STATX_ATTR_MOUNT_ROOT))
@@ -193,7 +196,7 @@ static int can_be_replaced(const struct output_place *place, struct error *error
 	return 0;
 }
 
-/* Opens a file that is to have the place's name. */
+/* Opens a new file that will get the place's name. Returns 0 or negative errno. */
 static int open_file(struct output_file *file, struct output_place *place, const struct caller *caller,
 		     struct error *error)
 {
@@ -224,7 +227,10 @@ static int open_file(struct output_file *file, struct output_place *place, const
 	}
 	if (err || fstat(file->inode, &file->status))
 		return err ?: -errno;
-	/* Closing the stream may fail as writing does (FUSE, NFS), and comes before the name. */
+	/*
+	 * Closing the stream may report a failed write (FUSE, NFS), so it is closed before the file gets its name; the
+	 * stream therefore has a descriptor of its own.
+	 */
 	fd = fcntl(file->inode, F_DUPFD_CLOEXEC, 0);
 	return fd < 0 ? -errno : make_stream(fd, &file->stream);
 }
@@ -278,7 +284,7 @@ static bool is_member(gid_t group)
 	return group == getegid();
 }
 
-/* May the process's user put files there without any capability? */
+/* Returns whether the process's user can create files in the folder without any capability. */
 static bool can_write_plainly(const struct output_file *file)
 {
 	const struct stat *folder = &file->folder_status;
@@ -288,7 +294,7 @@ static bool can_write_plainly(const struct output_file *file)
 		mode >>= 6;
 	else if (is_member(folder->st_gid))
 		mode >>= 3;
-	/* An ACL may take away what the mode seems to give. */
+	/* An ACL may deny rights that the mode shows. */
 	return (mode & 03) == 03 && getxattr(proc_name(file->folder).text, ACL, NULL, 0) < 0;
 }
 
@@ -308,7 +314,7 @@ bool output_file_needs_override(const struct output_file *file)
 	return *file->name && (foreign || !can_write_plainly(file));
 }
 
-/* Gives the file its name. */
+/* Gives the file its final name. Returns 0 or negative errno. */
 static int appear(struct output_file *file)
 {
 	struct proc_name inode = proc_name(file->inode);
@@ -334,11 +340,11 @@ static int appear(struct output_file *file)
 	return 0;
 }
 
-/* A file has its name only when its content is on the disk, also after a power failure. */
+/* Waits until the content is on the disk: after a power failure, a file that has its name must have its content. */
 static int reach_disk(FILE *stream)
 {
 	while (fsync(fileno(stream))) {
-		/* What a file system says that has nothing to wait for. */
+		/* Errors of file systems that do not support fsync. */
 		if (errno == EINVAL || errno == EROFS || errno == ENOSYS || errno == EOPNOTSUPP)
 			return 0;
 		if (errno != EINTR)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A file that appears under its name only when it is whole: it has no name before (O_TMPFILE), so that nothing is left
- * of a run that is killed. Where the file system cannot do that, it has a temporary name beside its place.
+ * An output file that gets its name only when it is complete: until then it has no name (O_TMPFILE), so that a killed
+ * run leaves no file behind. If the file system does not support that, it has a temporary name in the same folder.
  *
- * A new file has mode 0600. It belongs to who called sudo where its folder does. One that replaces another has owner,
- * group, mode and ACL of that; other names (hard links) of the old file keep the old content.
+ * A new file has mode 0600. It belongs to the user who called sudo if its folder does. A file that replaces another one
+ * keeps that one's owner, group, mode and ACL; other names (hard links) of the old file keep the old content.
  */
 #ifndef OUTPUT_FILE_H
 #define OUTPUT_FILE_H
@@ -18,41 +18,41 @@
 
 struct output_file {
 	FILE *stream;
-	char name[NAME_MAX + 1]; /* in the folder; empty for what is written as it is: a terminal, /dev/null, a pipe */
-	char temporary[32];      /* likewise, and empty while no file has it */
-	int folder, inode;       /* descriptors, of the file as well */
-	bool entrusted;          /* another process makes it appear, or removes it */
+	char name[NAME_MAX + 1]; /* in the folder; empty if written in place: a terminal, /dev/null, a pipe */
+	char temporary[32];      /* the temporary name in the folder; empty if the file has none */
+	int folder, inode;       /* descriptors of the folder and of the file */
+	bool entrusted;          /* another process gives the file its name, or removes it */
 	struct stat folder_status, old, status; /* old: of the file to be replaced, zeroed when the file is new */
 };
 
 /*
- * All that needs rights happens here: opening, owner, group, mode. Returns 0, or negative errno after saying in *error
- * what is wrong with the path, and then nothing is open. Never waits.
+ * Opens the file, and sets its owner, group and mode: all operations that need rights, except giving it its name. Never
+ * blocks. Returns 0, or negative errno with the reason in *error; then nothing is left open.
  */
 int output_file_open(struct output_file *file, const char *path, struct error *error);
 
-/* Would one of the two replace the other? */
+/* Returns whether one of the two would replace the other. */
 bool output_file_same(const struct output_file *a, const struct output_file *b);
 
 /*
- * What output_file_commit() and output_file_discard() need beyond the rights of the process's user and groups:
- * CAP_DAC_OVERRIDE for a folder that the user cannot write to or to link another user's file (proc(5),
+ * Return whether output_file_commit() and output_file_discard() need more than the rights of the process's user and
+ * groups: CAP_DAC_OVERRIDE for a folder that the user cannot write to, or to link another user's file (proc(5),
  * protected_hardlinks), and CAP_FOWNER to rename another user's file in a sticky folder. Their system calls are linkat
  * of /proc/self/fd/N, renameat and unlinkat.
  */
 bool output_file_needs_override(const struct output_file *file);
 bool output_file_needs_fowner(const struct output_file *file);
 
-/* Leaves all that to another process, which has its copy of this; only writing is left. */
+/* Leaves the naming or removal of the file to another process, which has a copy of *file; the caller only writes. */
 void output_file_entrust(struct output_file *file);
 
 /*
- * Waits until the disk has the content, and gives the file its name, in the place of an old one; an entrusted one is
- * closed, and its other process gives it the name.
- * Returns 0 or negative errno; on failure nothing stays behind, and an old file stays as it was.
+ * Waits until the content is on the disk, and gives the file its name, replacing an old file. An entrusted file is only
+ * closed: the other process gives it its name.
+ * Returns 0 or negative errno; on failure the new file is removed, and an old one is left unchanged.
  */
 int output_file_commit(struct output_file *file);
-/* Removes what was not committed; may be called at any time, twice, and on a zeroed struct. */
+/* Removes a file that was not committed. May be called at any time, twice, and on a zeroed struct. */
 void output_file_discard(struct output_file *file);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "output/path.h"
 
-/* What stands below the frames, each with its semicolon. */
+/* Writes the roots below the frames (container, process, thread), each followed by a semicolon. */
 static int write_roots(const struct profile *p, const struct profile_sample *sample, FILE *out)
 {
 	char *labels[OUTPUT_ROOTS];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* All formats, of a profile and of a comparison. */
+/* The table of all output formats, of a profile and of a comparison, and the search by name and path. */
 #include <string.h>
 
 #include "output/diff.h"
@@ -140,7 +140,7 @@ const struct output_format *output_by_name(const char *name)
 	return NULL;
 }
 
-/* The length of the longest of the suffixes that the name ends in, 0 for none. */
+/* Returns the length of the longest suffix in the list that the name ends in, 0 if it ends in none of them. */
 static size_t suffix_of(const char *name, const char *suffixes)
 {
 	size_t length = strlen(name), longest = 0;
@@ -155,7 +155,7 @@ static size_t suffix_of(const char *name, const char *suffixes)
 	return longest;
 }
 
-/* Behind the last slash. */
+/* Returns the part of the path behind the last slash. */
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * For Firefox Profiler (profiler.firefox.com): its processed profile format, docs-developer/CHANGELOG-formats.md and
- * src/types/profile.ts of github.com/firefox-devtools/profiler. The version is one whose tables all threads share;
- * later ones of the program upgrade it.
+ * The processed profile format of Firefox Profiler (profiler.firefox.com), see docs-developer/CHANGELOG-formats.md and
+ * src/types/profile.ts of github.com/firefox-devtools/profiler. In the version written here all threads share the
+ * tables; later versions of Firefox Profiler upgrade it.
  *
- * Times are in milliseconds since the run began. The program takes a sample to last until the next one of its thread;
- * where a thread was not on a CPU for longer than a period, a sample without a stack, of no weight, says so. Samples
- * whose times are not known lie at 0, with their value as their weight.
+ * Times are in milliseconds since the run began. Firefox Profiler shows a sample as lasting until the next one of its
+ * thread; if a thread was not on a CPU for longer than a period, a sample without a stack, of weight 0, marks the gap.
+ * Samples whose times are not known are written at time 0, with their value as their weight.
  */
 #include "output/output.h"
 
@@ -19,11 +19,11 @@
 #include "base/json.h"
 #include "output/tracks.h"
 
-/* Of the processed format, and of the Gecko format that it says it was made from. */
+/* Versions of the processed format, and of the Gecko format that the file states as its origin. */
 #define GECKO_PROCESSED_VERSION 60
 #define GECKO_VERSION           31
 
-/* Indexes of the categories that write_categories writes. */
+/* Indices of the categories that write_categories writes. */
 enum category {
 	CATEGORY_OTHER,
 	CATEGORY_PYTHON,
@@ -37,8 +37,8 @@ struct function {
 struct writer {
 	const struct profile *p;
 	struct json j;
-	struct intern functions, sources; /* struct function; string */
-	uint32_t *function;               /* of each frame */
+	struct intern functions, sources; /* items: struct function; string index of a file */
+	uint32_t *function;               /* index in functions, by frame */
 };
 
 static int find_functions(struct writer *w)
@@ -62,7 +62,7 @@ static int find_functions(struct writer *w)
 	return 0;
 }
 
-/* A column that has one value in all rows; negative: null. */
+/* Writes a column with the same value in all rows; a negative value is written as null. */
 static void write_column(struct json *j, const char *key, size_t rows, int value)
 {
 	json_begin_array(j, key);
@@ -156,7 +156,7 @@ static void write_functions(struct writer *w)
 	json_end_object(j);
 }
 
-/* The profile's, without PROFILE_ROOT: index i is the profile's i + 1. */
+/* Writes the profile's stacks without PROFILE_ROOT: index i is the profile's i + 1. */
 static void write_stacks(struct writer *w)
 {
 	uint32_t count = profile_stack_count(w->p);
@@ -213,7 +213,7 @@ static void write_shared(struct writer *w)
 		json_uint(j, NULL, files[i]);
 	json_end_array(j);
 	json_end_object(j);
-	/* Indexes of strings are the profile's. */
+	/* Indices of strings are the profile's. */
 	json_begin_array(j, "stringArray");
 	for (uint32_t i = 0; i < profile_string_count(w->p); i++)
 		json_string(j, NULL, profile_string(w->p, i));
@@ -221,7 +221,7 @@ static void write_shared(struct writer *w)
 	json_end_object(j);
 }
 
-/* A row of the samples, and whether it tells that the thread left the CPU at time_ns. */
+/* A row of the samples table; away: the thread left the CPU at time_ns, and the row has no stack. */
 struct row {
 	uint64_t time_ns, value;
 	uint32_t stack;
@@ -252,7 +252,7 @@ static bool next_row(struct rows *rows, struct row *row)
 		.stack = track->ticks[rows->tick].stack,
 	};
 	rows->tick++;
-	/* The last one needs an end of its own. */
+	/* The last sample needs a row that marks its end. */
 	rows->away_is_next = track->timed &&
 			     (rows->tick == track->count ||
 			      output_tick_end(rows->tracks, track, rows->tick - 1) < track->ticks[rows->tick].time_ns);
@@ -288,7 +288,7 @@ static void write_samples(struct writer *w, const struct output_tracks *tracks, 
 	json_uint(j, NULL, row.value);
 	json_end_array(j);
 	json_string(j, "weightType", "samples");
-	/* CPU time since the row before: what the samples stand for. The first row's is not looked at. */
+	/* CPU time in ns since the previous row, which its samples represent. Readers ignore the first row's. */
 	if (track->timed && tracks->period_ns) {
 		uint64_t before = 0;
 
@@ -304,7 +304,7 @@ static void write_samples(struct writer *w, const struct output_tracks *tracks, 
 	json_end_object(j);
 }
 
-/* What a thread is called; texts are as the format wants them. */
+/* A thread's names and numbers, in the types that the format requires. */
 struct identity {
 	const char *name, *process_name, *pid;
 	int32_t tid;
@@ -361,7 +361,7 @@ static int write_track(struct writer *w, const struct output_tracks *tracks, con
 
 static int write_threads(struct writer *w, const struct output_tracks *tracks)
 {
-	/* The program refuses a file without threads. */
+	/* Firefox Profiler refuses a file without threads. */
 	static const struct identity nobody = {"no samples with Python frames", "Python", "0", 0, true};
 	static const struct output_track nothing;
 	int err = 0;
@@ -394,7 +394,7 @@ static void write_categories(struct json *j)
 	json_end_array(j);
 }
 
-/* A fact that is a number, or fallback. */
+/* Returns a fact as a number, or fallback if it is missing, not finite, or not above 0. */
 static double number_of(const struct profile *p, const char *key, double fallback)
 {
 	const char *text = profile_find_fact(p, key);
@@ -403,7 +403,7 @@ static double number_of(const struct profile *p, const char *key, double fallbac
 	return isfinite(number) && number > 0 ? number : fallback;
 }
 
-/* What there is to say that the format has no word for. */
+/* Writes information for which the format has no field. */
 static void write_extra(struct writer *w, const struct output_tracks *tracks)
 {
 	struct profile_measure measure = profile_get_measure(w->p);
@@ -457,7 +457,7 @@ static void write_meta(struct writer *w, const struct output_tracks *tracks)
 	json_begin_object(j, "meta");
 	json_uint(j, "version", GECKO_VERSION);
 	json_uint(j, "preprocessedProfileVersion", GECKO_PROCESSED_VERSION);
-	/* The program divides by it. */
+	/* Firefox Profiler divides by the interval: it must not be 0. */
 	json_decimal(j, "interval", tracks->period_ns ? tracks->period_ns : 1000000, 6);
 	json_double(j, "startTime", start_ms);
 	if (duration_ms > 0) {

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The HTML report: one page with its program in it (output/html.asset, made of tools/html by `make html-app`), and the
- * profile as data that the program unpacks. The data stands in the page's place for it as the text of a <script> of no
- * script's type: JSON, compressed by gzip, in Base64, so that no name can be taken for markup.
+ * The HTML report: one page that contains its program (output/html.asset, built from tools/html by `make html-app`),
+ * and the profile as data that the program unpacks. The data replaces a placeholder in the page. It is the text of a
+ * <script> element whose type is not a script's: JSON, compressed by gzip, in Base64, so that no name can be parsed as
+ * markup.
  *
- * The JSON, version 1. Lists within one object are columns: element i of each belongs to the same thing. Texts are
- * indexes of "strings", of which 0 is the empty one; -1 stands for no line, thread or parent.
+ * The JSON, version 1. Lists within one object are columns: element i of each belongs to the same row. Texts are
+ * indices into "strings", where 0 is the empty string; -1 means no line, thread or parent.
  *
  *   format "pybpf-html", version 1
- *   measure   {name, unit, period_ns}: what values count; period_ns of CPU time that one stands for, or 0
+ *   measure   {name, unit, period_ns}: what values count; period_ns: the CPU time that a value of 1 represents, or 0
  *   facts     {key: value}: PROFILE_FACT_... of profile.h
  *   account   [{group, key, text, value}]
- *   roots     of "container", "process", "thread": what the profile wants below its frames, in this order
+ *   roots     those of "container", "process", "thread" that are shown below the frames, in this order
  *   strings   [text]
  *   frames    {name[], file[], line[], first_line[], kind[]}: kind is that of enum profile_frame_kind
- *   stacks    {down[], frame[]}: the parent's index is the stack's own less down; stack 0 has no frame: -1
+ *   stacks    {down[], frame[]}: the parent's index is the stack's own minus down; stack 0 has no frame: -1
  *   processes {pid[], inner_pid[], name[], container[]}
  *   threads   {process[], tid[], name[]}
  *   samples   {stack[], process[], thread[], value[]}, and before[] with a diff
- *   events    {later_us[], sample[], value[]}: microseconds after the event before it (the first: after the run began),
- *             less than 0 where events are not in order; value of the sample that was taken then
+ *   events    {later_us[], sample[], value[]}: microseconds since the previous event (the first: since the run began),
+ *             below 0 where events are not in order; the value of the sample that was taken then
  *   sources   {file[], text[]}
  *   diff      null, or {before, after: names; before_total, after_total; confidence;
  *             functions {name[], file[]: texts themselves, before[], after[], self_before[], self_after[],
- *             low[], high[], verdict[]}}: what html_diff says (output_html.h); samples' values are those after
+ *             low[], high[], verdict[]}}: the fields of html_diff (output/html.h); samples' values are those after
  */
 #include "output/html.h"
 
@@ -35,7 +36,7 @@
 #include "base/json.h"
 #include "output/output.h"
 
-/* The page, from where the linker puts it; the compiler's -Iuser is where the assembler looks for the file. */
+/* The bytes of the page in .rodata. The assembler finds the file through the compiler's -Iuser. */
 extern const char page_begin[], page_end[];
 __asm__(".pushsection .rodata\n"
 	"page_begin:\n"
@@ -43,10 +44,10 @@ __asm__(".pushsection .rodata\n"
 	"page_end:\n"
 	".popsection\n");
 
-/* Stands in the page once, where the data belongs. */
+/* The placeholder, which the page contains once, and which the data replaces. */
 static const char place[] = "@PYBPF_DATA@";
 
-/* A column of count numbers, of which the expression says number i. */
+/* Writes a column of count numbers; the expression gives the number of row i. */
 #define COLUMN(j, key, count, expression)                                                                              \
 	do {                                                                                                           \
 		json_begin_array(j, key);                                                                              \
@@ -247,10 +248,10 @@ static void write_data(const struct profile *p, const struct html_diff *diff, FI
 
 static size_t between(const char *begin, const char *end)
 {
-	return (uintptr_t)end - (uintptr_t)begin; /* C knows them as two objects */
+	return (uintptr_t)end - (uintptr_t)begin; /* two objects in C: subtracting the pointers would be undefined */
 }
 
-/* A part of the page. Returns 0 or negative errno: a later write need not fail for the same reason again. */
+/* Writes a part of the page. Returns 0 or negative errno at once: a later write may fail for another reason. */
 static int write_page(const char *begin, const char *end, FILE *out)
 {
 	errno = 0;
@@ -259,7 +260,7 @@ static int write_page(const char *begin, const char *end, FILE *out)
 	return errno ? -errno : -EIO;
 }
 
-/* The data of the page: JSON, compressed, in Base64. */
+/* Writes the data of the page: JSON, compressed, in Base64. Returns 0 or negative errno. */
 static int write_packed(const struct profile *p, const struct html_diff *diff, FILE *out)
 {
 	FILE *base64 = base64_open(out), *gzip = base64 ? gzip_open(base64) : NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the HTML report takes from a comparison of two profiles. output_html.c has the contract of its data. */
+/* The HTML report, and the results of a comparison that it shows. html.c describes the data in the page. */
 #ifndef OUTPUT_HTML_H
 #define OUTPUT_HTML_H
 
@@ -9,17 +9,17 @@
 
 #include "profile/profile.h"
 
-/* What became of a function's total share of all samples, from before to after. */
+/* The change of a function's total share of all samples, from before to after. */
 enum html_verdict {
 	HTML_SHRANK = -1,
-	HTML_NOISE = 0, /* the change may be none */
+	HTML_NOISE = 0, /* the difference may be chance */
 	HTML_GREW = 1,
 };
 
 struct html_diff_function {
-	const char *name, *file;        /* as frames have them */
+	const char *name, *file;        /* as in the frames of the profile */
 	double before, after;           /* share of all samples that have the function on their stack, 0 to 1 */
-	double self_before, self_after; /* share of all samples that are in it, 0 to 1 */
+	double self_before, self_after; /* share of all samples that have it on top of their stack, 0 to 1 */
 	double low, high;               /* confidence interval of after - before */
 	enum html_verdict verdict;
 };
@@ -33,8 +33,9 @@ struct html_diff {
 };
 
 /*
- * Writes the report. The profile's own values are those after, diff->before has those before, with zeros where a stack
- * is on one side only; the report normalises both by their totals. diff: NULL for a report of one profile.
+ * Writes the report. The values of the profile's samples are those after, and diff->before has those before; a stack
+ * that is on one side only has the value 0 on the other. The report divides both by their totals. diff: NULL for a
+ * report of one profile.
  * Returns 0 or negative errno; a failed write may also show in ferror(out).
  */
 int html_report(const struct profile *p, const struct html_diff *diff, FILE *out);

@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The profile as JSON, in one document or a sample on each line. Readers are to pass over members that they do not
- *know; "version" grows when what is there changes its meaning. Names that are no UTF-8 have U+FFFD in place of foreign
- *bytes.
+ * The profile as JSON: one document, or one sample per line. Readers should ignore members that they do not know;
+ * "version" grows when the meaning of a member changes. In names that are not UTF-8, U+FFFD replaces the invalid bytes.
  *
  * json is one object:
  *
  *	format      "pybpf"
  *	version     1
- *	measure     what values are: {"name": "samples", "unit": "count", "period_ns": nanoseconds of CPU time that one
- *	            stands for, or null}
- *	facts       what is known of the run: {"host": "...", ...}, all texts
- *	account     what became of samples and processes: [{"group", "key", "text", "value"}]
+ *	measure     what values count: {"name": "samples", "unit": "count", "period_ns": nanoseconds of CPU time that a
+ *	            value of 1 represents, or null}
+ *	facts       facts about the run: {"host": "...", ...}, all texts
+ *	account     counts of samples and processes by what happened to them: [{"group", "key", "text", "value"}]
  *	processes   [{"pid": or null for several shown as one, "inner_pid": in its PID namespace, or null for the same,
  *	            "name", "container": or null}]
  *	threads     [{"process": index, "tid", "name"}]
- *	frames      [{"kind": "python", or "note" for what stands for missing frames, "name", "file": or null,
+ *	frames      [{"kind": "python", or "note" for a remark in place of missing frames, "name", "file": or null,
  *	            "line": that was executed, or null, "first_line": of the function, or null}]
  *	stacks      [{"parent": index of the stack below, or null, "frame": index of its leaf}]; a parent comes first
  *	samples     [{"stack": index, "process": index, "thread": index or null, "value"}], each different
  *	events      [[nanoseconds since the run began, index of a sample, value]], by time; only where times were kept
  *
- * jsonl's first line is {"type": "profile", "format", "version", "measure", "facts", "account"}. Each other line is a
- * sample that needs no other line:
+ * The first line of jsonl is {"type": "profile", "format", "version", "measure", "facts", "account"}. Each other line
+ * is a sample, complete without the other lines:
  *
  *	{"type": "sample", "process": {...}, "thread": {"tid", "name"} or null, "stack": [frame, ...] root first,
  *	"value", "events": [[nanoseconds, value]], only where times were kept}
  *
- * with processes and frames as above. Samples without frames are in neither.
+ * with processes and frames as above. Samples without frames are in neither format.
  */
 #include "base/json.h"
 #include "output/output.h"
@@ -102,7 +101,7 @@ static void write_account(struct writer *w)
 	json_end_array(&w->json);
 }
 
-/* What both formats begin with. */
+/* Writes the members with which both formats begin. */
 static void write_head(struct writer *w)
 {
 	json_string(&w->json, "format", "pybpf");
@@ -124,7 +123,7 @@ static void write_process(struct writer *w, const char *key, uint32_t index)
 	json_end_object(&w->json);
 }
 
-/* Without its end: whoever wants more members adds them. */
+/* Begins a thread's object; the caller may add members, and ends it. */
 static void begin_thread(struct writer *w, const char *key, uint32_t index)
 {
 	const struct profile_thread *thread = profile_thread_at(w->profile, index);
@@ -198,7 +197,7 @@ static void write_samples(struct writer *w, const struct profile_sample *samples
 	json_end_array(&w->json);
 }
 
-/* Samples without frames are not there: those behind them move up. */
+/* Writes the events. Samples without frames are not written, so the indices of those behind them are lower. */
 static int write_events(struct writer *w, const struct profile_sample *samples, size_t count)
 {
 	size_t nr_events;
@@ -245,7 +244,7 @@ int output_json(const struct profile *p, const struct output_options *options, F
 	return err;
 }
 
-/* Events by sample: those of sample i are order[first[i]] to order[first[i + 1] - 1], by time. */
+/* Indices of events by sample: those of sample i are order[first[i]] to order[first[i + 1] - 1], by time. */
 struct by_sample {
 	size_t *first;
 	uint32_t *order;
@@ -260,7 +259,7 @@ static int order_events(const struct profile *p, size_t nr_samples, struct by_sa
 	by->order = calloc(count ? count : 1, sizeof(*by->order));
 	if (!by->first || !by->order)
 		return -ENOMEM;
-	/* first[i + 1] is where the next event of sample i goes, and in the end where those of sample i + 1 begin. */
+	/* first[i + 1] is the place for the next event of sample i, and at the end the first place of sample i + 1. */
 	for (size_t i = 0; i < count; i++)
 		by->first[events[i].sample + 2]++;
 	for (size_t i = 2; i < nr_samples + 2; i++)

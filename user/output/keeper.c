@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Starts, runs and stops the process that gives output files their names. */
 #include "output/keeper.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include "rights/priority.h"
 #include "rights/rights.h"
 
-/* Ends with the other process: the socket closes. */
+/* Commits files on request, until the other process ends, which closes the socket; then discards the rest. */
 static void serve(int fd, struct output_file *const files[], size_t count)
 {
 	unsigned char index;
@@ -35,7 +36,7 @@ static void run_keeper(int fd, struct output_file *const files[], size_t count)
 	sigset_t all;
 
 	priority_restore();
-	/* Ctrl-C is for the other one. Nor does a reader of its stdout wait for this one. */
+	/* Ctrl-C is meant for the other process. Stdout is closed, so that its reader does not wait for this one. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	close(STDIN_FILENO);
@@ -100,7 +101,7 @@ int output_keeper_commit(struct output_keeper *keeper, struct output_file *file,
 
 	if (err || !is_kept)
 		return err;
-	/* MSG_NOSIGNAL: a keeper that was killed is an error, not the end. */
+	/* MSG_NOSIGNAL: if the keeper was killed, that is an error to report, and must not end pybpf by SIGPIPE. */
 	if (send(keeper->fd, &number, 1, MSG_NOSIGNAL) != 1 ||
 	    recv(keeper->fd, &answer, sizeof(answer), 0) != (ssize_t)sizeof(answer))
 		return -EPIPE;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A process that puts written files in their places, so that the one which writes them needs no right to make, rename
- * or remove a file. It can do this below the files' own folders only, and removes what was not committed when the
- * other process ends, however that comes.
+ * A process that gives written files their names, so that the process that writes them needs no right to create, rename
+ * or remove files. It can do so only in the files' own folders. When the other process ends, for whatever reason, it
+ * removes the files that were not committed.
  */
 #ifndef OUTPUT_KEEPER_H
 #define OUTPUT_KEEPER_H
@@ -15,24 +15,24 @@
 
 #define OUTPUT_KEEPER_FILES 2
 
-/* Zeroed: none. */
+/* Zeroed: no keeper. */
 struct output_keeper {
-	pid_t pid; /* 0: none runs */
+	pid_t pid; /* 0: no process runs */
 	int fd;
 };
 
 /*
- * Takes over open files, into which nothing was written yet (one that is not open, or has no place to be put into, is
- * left as it is). Returns 0, or negative errno with a sentence in *error.
+ * Starts the keeper, and hands it the open files, to which nothing was written yet. Files that are not open, or are
+ * written in place, are left to the caller. Returns 0, or negative errno with a sentence in *error.
  */
 int output_keeper_start(struct output_keeper *keeper, struct output_file *const files[], size_t count,
 			struct error *error);
 /*
- * Closes the written file, the index-th of those that it was started with, and makes it appear. Returns 0 or negative
- * errno; on failure nothing stays behind.
+ * Closes the written file, the index-th of those that the keeper was started with, and gives it its name. Returns 0 or
+ * negative errno; on failure no file is left behind.
  */
 int output_keeper_commit(struct output_keeper *keeper, struct output_file *file, size_t index);
-/* Removes what was not committed. May be called twice, and on a zeroed struct. */
+/* Removes the files that were not committed, and waits for the process. May be called twice, and on a zeroed struct. */
 void output_keeper_stop(struct output_keeper *keeper);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Functions that several formats share: escaping, labels of roots, frames, entries of the account. */
 #include "output/output.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 
 void output_escaped(const char *text, FILE *out)
 {
-	const char *from = text; /* what is not yet written, and stands for itself */
+	const char *from = text; /* start of the plain text that is not written yet */
 
 	while (*text) {
 		bool plain;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A profile as text or file. A new format is one file with one function, declared here, and a row in formats.c. */
+/* The output formats of a profile. A new format is a file with one function, declared here, and a row in formats.c. */
 #ifndef OUTPUT_H
 #define OUTPUT_H
 
@@ -12,36 +12,36 @@ struct output_options {
 	bool by_line; /* lines in place of functions, where the format can */
 };
 
-/* What a format cannot do without, a set of these. Where the profile has none, it writes what it can all the same. */
+/* Bits for the data that a format needs. If the profile lacks them, the format writes what it can. */
 enum output_needs {
 	OUTPUT_THREADS = 1u << 0, /* threads told apart */
 	OUTPUT_TIMES = 1u << 1,   /* events: when samples were taken */
 	OUTPUT_SOURCES = 1u << 2, /* source text of files */
-	OUTPUT_BINARY = 1u << 3,  /* it is nothing for a terminal */
+	OUTPUT_BINARY = 1u << 3,  /* binary format; not written to a terminal */
 };
 
 struct output_diff_format;
 
 struct output_format {
-	const char *name, *alias; /* alias: NULL where there is none */
+	const char *name, *alias; /* alias: NULL: the format has one name only */
 	const char
 		*suffixes; /* of file names that ask for it, with the dot, separated by spaces; the usual one first */
 	const char *help;
 	unsigned needs; /* of enum output_needs */
 	bool by_line;   /* it can show lines in place of functions */
 	/*
-	 * Writes the profile, which may be empty: the result is then valid and says so where the format can. Returns 0
-	 * or negative errno; a failed write may also show in ferror(out).
+	 * Writes the profile. If it is empty, the result is valid, and says that it is empty if the format allows that.
+	 * Returns 0 or negative errno; a failed write may also show in ferror(out).
 	 */
 	int (*write)(const struct profile *p, const struct output_options *options, FILE *out);
-	const struct output_diff_format *diff; /* of a comparison (output/diff.h); NULL where it has none */
+	const struct output_diff_format *diff; /* for comparisons (output/diff.h); NULL: it cannot show them */
 };
 
-/* The format of that name or alias, or NULL. */
+/* Returns the format of that name or alias, or NULL. */
 const struct output_format *output_by_name(const char *name);
-/* The format that a file's suffix asks for, or NULL for an unknown suffix; a path without suffix is folded. */
+/* Returns the format that a file's suffix chooses, or NULL for an unknown suffix; a path without suffix is folded. */
 const struct output_format *output_by_path(const char *path);
-/* All formats, ended by one without a name. */
+/* Returns all formats, ended by an entry without a name. */
 const struct output_format *output_formats(void);
 
 int output_folded(const struct profile *p, const struct output_options *options, FILE *out);
@@ -61,28 +61,30 @@ int output_perfscript(const struct profile *p, const struct output_options *opti
 
 /*
  * Writes a name so that it stays one name on one line, and different from every other: backslash as \\, `;` as \x3b,
- * the bytes of what is not plain (text_character) as \xNN. The rest is UTF-8 as it is.
+ * the bytes of characters that are not plain (text_character) as \xNN. All other characters are written as UTF-8.
  */
 void output_escaped(const char *text, FILE *out);
 /*
- * What stands below the frames of a sample as the profile's roots want it: container (or "[host]"), process, thread,
- * none escaped. The caller frees the labels. Returns how many there are, or -ENOMEM.
+ * Makes the labels below the frames of a sample, those that the profile's roots select: container (or "[host]"),
+ * process, thread, in this order and not escaped. The caller frees the labels. Returns their number, or -ENOMEM.
  */
 #define OUTPUT_ROOTS 3
 int output_roots(const struct profile *p, const struct profile_sample *sample, char *labels[OUTPUT_ROOTS]);
 /* Writes roots and frames of a sample, root;...;leaf, escaped. Returns 0 or -ENOMEM. */
 int output_folded_stack(const struct profile *p, const struct profile_sample *sample, FILE *out);
-/* "name (PID)", "name (PID, N inside)" for another PID in its own namespace, or "name"; caller frees. NULL: no memory.
+/*
+ * Returns "name (PID)"; "name (PID, N inside)" if the process has another PID in its own namespace; "name" if it has no
+ * PID. The caller frees it. NULL: no memory.
  */
 char *output_process_label(const struct profile *p, uint32_t process);
 /* Writes "qualname (file.py:LINE)", escaped. */
 void output_frame(const struct profile *p, uint32_t frame, FILE *out);
 
-/* Writes what became of samples and processes: the run in one line, then one for each group that has numbers. */
+/* Writes the account: the run in one line, then a line for each group of counts that are not all 0. */
 void output_account(const struct profile *p, const char *prefix, FILE *out);
-/* Writes the entries of one group that are not 0, as a line "TITLE: VALUE TEXT; VALUE TEXT"; nothing without any. */
+/* Writes the entries of one group that are not 0 as a line "TITLE: VALUE TEXT; VALUE TEXT"; no line if all are 0. */
 void output_account_group(const struct profile *p, const char *group, const char *prefix, const char *title, FILE *out);
-/* Writes an entry of the account as "GROUP: VALUE TEXT", escaped; the entry's key where it has no text. */
+/* Writes an entry of the account as "GROUP: VALUE TEXT", escaped; TEXT is the entry's key if it has no text. */
 void output_account_entry(const struct profile *p, const struct profile_account *entry, FILE *out);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads the frames of a stack, root first, into an array. */
 #include "output/path.h"
 
 #include <errno.h>

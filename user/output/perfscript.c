@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Text as perf script prints samples, for stackcollapse-perf.pl, inferno, speedscope, Firefox Profiler and other
- * readers of it:
+ * Text in the format of perf script, for stackcollapse-perf.pl, inferno, speedscope, Firefox Profiler and other readers
+ * of it:
  *
  *     comm  PID/TID   seconds.nanoseconds: PERIOD EVENT:
  *     <TAB>               0 leaf (file:LINE)
  *     <TAB>               0 root (file:LINE)
  *     <empty line>
  *
- * There is a record for each sample, in the order of their times. The period is what perf's is: CPU
- * time in nanoseconds where a sample stands for some, else the value. Samples without times are added up to one record
- * for each stack, at 0: readers that count records and do not look at the period get those wrong, which the header
- * says.
+ * Each sample is a record, in the order of their times. The period is as in perf: the CPU time in nanoseconds that the
+ * sample represents if that is known, else its value. Samples without times are added up to one record per stack, at
+ * time 0: readers that count records and ignore the period count these wrong, as the remarks in the file say.
  *
- * There is no CPU (perf's field may be left out), and for an address stands 0: Python frames have lines. Names cannot
- * hold what would end a field: comm has _ for blanks, files \xNN for blanks and parentheses, and all texts \xNN for
- * control characters and bytes that are no UTF-8.
+ * The CPU field is left out, as perf allows, and addresses are 0: Python frames have lines instead. Characters that
+ * would end a field are replaced: blanks in comm by _, blanks and parentheses in files by \xNN, and in all texts
+ * control characters and bytes that are not UTF-8 by \xNN.
  */
 #include "output/output.h"
 
@@ -28,7 +27,7 @@
 #include "base/text.h"
 #include "base/text_stream.h"
 
-/* Writes a text as one field; each blank or parenthesis as blank, or as \xNN where that is NULL. */
+/* Writes a text as one field. Replaces each blank or parenthesis by `blank`, or by \xNN if that is NULL. */
 static int write_field(const char *text, const char *blank, FILE *out)
 {
 	char *printable = text_printable(text);
@@ -47,7 +46,7 @@ static int write_field(const char *text, const char *blank, FILE *out)
 	return 0;
 }
 
-/* The line of a frame; caller frees. NULL: no memory. */
+/* Returns the line of text for a frame, which the caller frees. NULL: no memory. */
 static char *line_of(const struct profile *p, uint32_t index)
 {
 	const struct profile_frame *frame = profile_frame_at(p, index);
@@ -60,7 +59,7 @@ static char *line_of(const struct profile *p, uint32_t index)
 		free(name);
 		return NULL;
 	}
-	/* Readers want some name. */
+	/* Readers need a name that is not empty. */
 	fprintf(out, "\t%16d %s (", 0, *name ? name : "?");
 	free(name);
 	err = write_field(frame->file ? profile_string(p, frame->file) : "[python]", NULL, out);
@@ -74,7 +73,7 @@ static char *line_of(const struct profile *p, uint32_t index)
 	return line;
 }
 
-/* What all records of a track begin with; caller frees. NULL: no memory. */
+/* Returns the text with which all records of a track begin; the caller frees it. NULL: no memory. */
 static char *head_of(const struct profile *p, const struct output_track *track)
 {
 	const struct profile_process *process = profile_process_at(p, track->process);
@@ -97,10 +96,10 @@ static char *head_of(const struct profile *p, const struct output_track *track)
 	return head;
 }
 
-/* Texts that records repeat. */
+/* Texts that are made once and written in many records. */
 struct texts {
-	char **heads; /* of each track */
-	char **lines; /* of each frame */
+	char **heads; /* by track */
+	char **lines; /* by frame */
 	size_t nr_heads, nr_lines;
 };
 
@@ -151,7 +150,7 @@ static int write_record(const struct profile *p, const struct output_tick *tick,
 	return err;
 }
 
-/* The tracks' ticks in the order of their times are the order of records. */
+/* Records are written in the order of their ticks' times. */
 static int by_time(const void *a, const void *b)
 {
 	const struct output_tick *x = a, *y = b;
@@ -178,7 +177,7 @@ static int write_records(const struct profile *p, struct output_tracks *tracks, 
 	return err;
 }
 
-/* Comments. They stand behind the records: not every reader expects them at the beginning. */
+/* Writes remarks as comments, after the records: not every reader accepts comments at the beginning. */
 static void write_remarks(const struct output_tracks *tracks, FILE *out)
 {
 	size_t untimed = 0;
@@ -187,7 +186,7 @@ static void write_remarks(const struct output_tracks *tracks, FILE *out)
 		untimed += !tracks->tracks[i].timed;
 	if (untimed)
 		fputs("# samples whose times are not known are added up to one record for each stack, at 0\n", out);
-	/* The first line is how readers know the format that has no record. */
+	/* Without a record, readers recognize the format by the first line. */
 	if (!tracks->count)
 		fputs("# ========\n# written by pybpf " PYBPF_VERSION ": there are no samples with Python frames\n"
 		      "# ========\n#\n",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Walks a path by descriptors to the folder in which an output file belongs, past no stranger's links. */
 #include "output/place.h"
 
 #include <errno.h>
@@ -11,18 +12,18 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* As many as the kernel follows: path_resolution(7). */
+/* The number of symbolic links that the kernel follows: path_resolution(7). */
 #define LINKS_MOST 40
 
 struct walk {
 	const struct caller *caller;
-	struct output_place *place; /* its folder is how far the walk has come */
-	char rest[2 * PATH_MAX];    /* of the path, from there on */
+	struct output_place *place; /* its folder is the one that the walk has reached */
+	char rest[2 * PATH_MAX];    /* the rest of the path, from that folder on */
 	unsigned links;
 	struct error *error;
 };
 
-/* Replaces the folder that the walk has come to. */
+/* Replaces the folder that the walk has reached. */
 static int step_to(struct walk *w, int folder)
 {
 	if (folder < 0)
@@ -32,14 +33,16 @@ static int step_to(struct walk *w, int folder)
 	return 0;
 }
 
-/* What a stranger put into a folder where not only its owner puts things. */
+/* Returns whether a stranger put the thing into a folder in which others than its owner may create files. */
 static bool put_by_stranger(const struct caller *caller, const struct stat *folder, const struct stat *thing)
 {
 	return !caller_trusts(caller, thing->st_uid) && thing->st_uid != folder->st_uid &&
 	       folder->st_mode & (S_IWGRP | S_IWOTH);
 }
 
-/* For a folder that the walk has not come to by names. Where one above cannot be looked at, it is left out. */
+/*
+ * Checks the folders above one that the walk did not reach by names. A folder that cannot be read ends the check.
+ */
 static int look_above(struct walk *w)
 {
 	int at = fcntl(w->place->folder, F_DUPFD_CLOEXEC, 0), parent;
@@ -68,7 +71,7 @@ static int look_above(struct walk *w)
 	return 0;
 }
 
-/* Puts the text of a link before the rest of the path. */
+/* Puts the target of a link before the rest of the path. */
 static int prepend(struct walk *w, const char *text, const char *after)
 {
 	char joined[sizeof(w->rest)];
@@ -79,7 +82,7 @@ static int prepend(struct walk *w, const char *text, const char *after)
 	return *text == '/' ? step_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
 }
 
-/* Is the walk in the folder of this process's descriptors, by whatever path? */
+/* Returns whether the walk is in the folder of this process's descriptors (/proc/self/fd), by whatever path. */
 static bool among_descriptors(const struct walk *w)
 {
 	int own = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -92,7 +95,7 @@ static bool among_descriptors(const struct walk *w)
 	return same;
 }
 
-/* A link of procfs leads to what need not have a path: the kernel follows it. */
+/* Follows a link of procfs. Its target may have no path, so the kernel has to follow it. */
 static int follow_in_proc(struct walk *w, const char *name, const char *after, bool *arrived)
 {
 	struct output_place *place = w->place;
@@ -102,11 +105,11 @@ static int follow_in_proc(struct walk *w, const char *name, const char *after, b
 		memmove(w->rest, after, strlen(after) + 1);
 		return step_to(w, openat(place->folder, name, O_PATH | O_DIRECTORY | O_CLOEXEC)) ?: look_above(w);
 	}
-	/* Before the opening, which a device may notice, and after it: the other process may have changed it. */
+	/* Checked before the opening, which may affect a device, and after it: the link may have changed. */
 	if (fstatat(place->folder, name, &status, 0))
 		return -errno;
 	if (!S_ISREG(status.st_mode)) {
-		/* O_NONBLOCK is for the opening only. */
+		/* O_NONBLOCK keeps the opening from blocking. */
 		place->descriptor = openat(place->folder, name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		if (place->descriptor < 0 || fstat(place->descriptor, &status))
 			return -errno;
@@ -118,7 +121,7 @@ static int follow_in_proc(struct walk *w, const char *name, const char *after, b
 	return fcntl(place->descriptor, F_SETFL, 0) ? -errno : 0;
 }
 
-/* arrived: NULL on the way. */
+/* Follows a link. arrived: NULL if the link is not the last name of the path. */
 static int follow(struct walk *w, int link, uid_t owner, const char *name, const char *after, bool *arrived)
 {
 	struct statfs system;
@@ -145,7 +148,7 @@ static int follow(struct walk *w, int link, uid_t owner, const char *name, const
 	return prepend(w, text, after);
 }
 
-/* pybpf's own close at an exec; those that it was started with could not. */
+/* Takes a descriptor that pybpf was started with: pybpf's own have FD_CLOEXEC, inherited ones cannot have it. */
 static int take_descriptor(const char *name)
 {
 	int fd = atoi(name), flags = fcntl(fd, F_GETFD);
@@ -156,7 +159,7 @@ static int take_descriptor(const char *name)
 	return -1;
 }
 
-/* The last name, unless it is a link, which becomes the rest of the path. */
+/* Opens the last name of the path; if it is a link, its target becomes the rest of the path. */
 static int arrive(struct walk *w, const char *name, const char *after, bool *arrived)
 {
 	struct output_place *place = w->place;
@@ -180,7 +183,7 @@ static int arrive(struct walk *w, const char *name, const char *after, bool *arr
 		close(fd);
 		return err;
 	}
-	/* open(2) with O_CREAT says the same of "name/". */
+	/* open(2) with O_CREAT returns the same error for "name/". */
 	if (*after) {
 		bool folder = fd < 0 || S_ISDIR(place->status.st_mode);
 
@@ -194,10 +197,10 @@ static int arrive(struct walk *w, const char *name, const char *after, bool *arr
 	return fstat(place->folder, &place->folder_status) ? -errno : 0;
 }
 
-/* A name on the way: a folder, or a link to one. */
+/* Steps into a name that is not the last: a folder, or a link to one. */
 static int pass(struct walk *w, const char *name, const char *after)
 {
-	/* O_DIRECTORY mounts what is to be mounted on the way (autofs), which O_PATH alone does not. */
+	/* O_DIRECTORY triggers automounts (autofs), which O_PATH alone does not. */
 	int fd = openat(w->place->folder, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC), err;
 	struct stat parent, status;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pprof's protobuf, compressed. A location is a frame (function and line), a function is what begins on one line of one
- * file. Process, thread and container are labels (`go tool pprof -tagfocus`, `-tagroot`), by which samples are told
- * apart, and not frames. Values are samples, and CPU time where it is known how much of it a sample stands for.
+ * pprof's protobuf, compressed. A location is a frame (function and line); a function is identified by its first line
+ * and its file. Process, thread and container are labels (`go tool pprof -tagfocus`, `-tagroot`), which keep samples
+ * apart, and not frames. Values are samples, and also CPU time if the CPU time per sample is known.
  *
- * The message is written in many parts, since a message of protobuf may be cut between any two of its fields: what is
- * in memory is one sample, beside a few numbers for each text.
+ * The message is written in many parts, since a message of protobuf may be cut between any two of its fields. So only
+ * one sample is held in memory, and a few numbers for each text.
  */
 #include "output/output.h"
 
@@ -23,11 +23,11 @@
 #include "base/text.h"
 #include "base/text_stream.h"
 
-/* The mapping that all locations are in. */
+/* The ID of the one mapping, which holds all locations. */
 #define MAPPING_ID 1
 #define MAX_VALUES 2
 
-/* Of a sample, where they say something; names are texts, ids are numbers. */
+/* Labels of a sample, left out where they are unknown. Names are texts, IDs are numbers. */
 enum label {
 	LABEL_PROCESS,
 	LABEL_PID,
@@ -47,18 +47,18 @@ struct writer {
 	const struct profile *profile;
 	struct proto_stream out;
 	struct profile_groups functions;
-	struct intern texts; /* char *, owned, of string_table */
-	int64_t *of_string;  /* the text of each of the profile's strings, 0 where it has none yet */
+	struct intern texts; /* char *, owned: the string_table */
+	int64_t *of_string;  /* index in texts by the profile's string; 0: not added yet */
 	int64_t label_keys[NR_LABELS];
 	struct output_path path;
 	uint64_t *locations;   /* of one sample */
 	size_t locations_room; /* in locations */
 	struct profile_measure measure;
-	bool no_memory; /* what has been written since is of no use */
+	bool no_memory; /* memory ran out: the output is not valid */
 };
 
-/* Text in UTF-8, which protobuf asks for, and one line, since `go tool pprof` prints it as it is. Takes it over: it is
- * freed with the table, or here. */
+/* Adds a text as UTF-8, which protobuf requires, and on one line, since `go tool pprof` prints it verbatim. Takes the
+ * text over: frees it with the table, or here. Returns its index. */
 static int64_t add_text(struct writer *w, char *text)
 {
 	bool fresh = false;
@@ -89,7 +89,7 @@ static void emit(struct writer *w, const Pprof__Profile *part)
 	pprof__profile__pack_to_buffer(part, &w->out.base);
 }
 
-/* value * factor, or the largest number that the format has. */
+/* Returns value * factor, or the largest number of the format if that overflows. */
 static int64_t times(uint64_t value, uint64_t factor)
 {
 	int64_t product;
@@ -137,7 +137,7 @@ static void write_comment(struct writer *w, int64_t text)
 	emit(w, &part);
 }
 
-/* Facts, and what of the account is not 0. */
+/* Writes the facts, and the entries of the account that are not 0, as comments. */
 static void write_comments(struct writer *w)
 {
 	size_t facts_count, account_count;
@@ -228,7 +228,7 @@ static void write_locations(struct writer *w)
 	}
 }
 
-/* The stack's frames as locations, leaf first, in w->locations. Returns 0 or -ENOMEM. */
+/* Puts the stack's frames as locations, leaf first, into w->locations. Returns 0 or -ENOMEM. */
 static int locations_of(struct writer *w, uint32_t stack)
 {
 	int err = output_path_read(w->profile, stack, &w->path);
@@ -335,7 +335,7 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 		err = -ENOMEM;
 	if (!err) {
 		w.out = proto_stream(gzip);
-		text_of(&w, ""); /* string_table's first */
+		text_of(&w, ""); /* the first entry of string_table must be "" */
 		write_types(&w);
 		write_comments(&w);
 		write_mapping(&w);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What Python's cProfile writes, for pstats, snakeviz and others: one dict in the format of the module marshal,
+ * The file format of Python's cProfile, for pstats, snakeviz and others: one dict in the format of the module marshal,
  *
  *	{(file, first line, name): (cc, nc, tottime, cumtime, {caller's key: (cc, nc, tottime, cumtime)})}
  *
- * A sampler sees no calls: cc and nc, numbers of calls, are the samples in which the function (below that caller) was
- *on the stack, however often. Times are seconds where it is known what a sample stands for, or else what was measured.
+ * A sampler does not see calls: cc and nc, the numbers of calls, are the samples in which the function (called by that
+ * caller) was on the stack, counted once per sample. Times are seconds if the CPU time per sample is known, or else
+ * values of the profile's measure.
  *
- * Of marshal's types (CPython, Python/marshal.c) only those are used that mean the same from Python 2.7 to 3.15; that
- * leaves out references, so every key is written in full. 't' is a str in both 2 and 3.
+ * Only those of marshal's types (CPython, Python/marshal.c) are used that mean the same from Python 2.7 to 3.15. That
+ * excludes references, so every key is written in full. 't' is a str in both 2 and 3.
  */
 #include "output/output.h"
 
@@ -22,7 +23,7 @@
 #include "profile/totals.h"
 #include "base/text_stream.h"
 
-/* What pstats calls the file of functions that have none, with line 0. */
+/* The file name that pstats uses, with line 0, for functions without a file. */
 #define NO_FILE "~"
 
 struct counts {
@@ -40,9 +41,9 @@ struct writer {
 	FILE *out;
 	struct profile_totals totals;
 	struct profile_groups functions;
-	struct counts *counts; /* of each function */
+	struct counts *counts; /* by function */
 	struct intern calls;   /* struct call, by callee and caller */
-	double unit;           /* seconds that a value of 1 stands for */
+	double unit;           /* seconds that a value of 1 represents */
 	int err;
 };
 
@@ -52,7 +53,7 @@ static void write_int32(struct writer *w, int32_t number)
 		fputc((int)((uint32_t)number >> shift & 0xff), w->out);
 }
 
-/* A long is a number of digits to the base of 2^15; Python 2 tells small ones from int, so those are ints. */
+/* Writes an integer. A long has digits of base 2^15; small numbers are written as int, another type in Python 2. */
 static void write_integer(struct writer *w, uint64_t number)
 {
 	int digits = 0;
@@ -72,7 +73,7 @@ static void write_integer(struct writer *w, uint64_t number)
 	}
 }
 
-/* IEEE 754, least byte first. */
+/* Writes a double as IEEE 754, least significant byte first. */
 static void write_double(struct writer *w, double number)
 {
 	uint64_t bits;
@@ -83,7 +84,7 @@ static void write_double(struct writer *w, double number)
 		fputc((int)(bits >> shift & 0xff), w->out);
 }
 
-/* Escaped as in folded stacks, so that it is UTF-8 and two names stay two. */
+/* Writes a string, escaped as in folded stacks, so that it is UTF-8 and different names stay different. */
 static void write_string(struct writer *w, const char *text)
 {
 	char *escaped = NULL;
@@ -139,7 +140,7 @@ static uint32_t function_of(const struct writer *w, uint32_t stack)
 	return w->functions.of_frame[profile_stack_at(w->profile, stack)->frame];
 }
 
-/* Adds up functions and calls. keys: room for a number for each stack; outermost: likewise. */
+/* Adds up functions and calls. keys and outermost: scratch arrays with an element for each stack. */
 static int add_up(struct writer *w, uint32_t *keys, bool *outermost)
 {
 	int err;
@@ -164,7 +165,7 @@ static int add_up(struct writer *w, uint32_t *keys, bool *outermost)
 		if (keys[s] == INTERN_NONE)
 			return -ENOMEM;
 	}
-	/* What stands on no frame is called by nothing: it has a key that is no call's. */
+	/* Frames at the root have no caller: their key is one that no call has. */
 	for (uint32_t s = 1; s < w->totals.count; s++) {
 		if (profile_stack_at(w->profile, s)->parent == PROFILE_ROOT)
 			keys[s] = w->calls.count;

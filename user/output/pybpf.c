@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The saved profile as one of the formats. */
+/* The saved profile, .pybpf, as one of the output formats. */
 #include "output/output.h"
 #include "profile/saved.h"
 

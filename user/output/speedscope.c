@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * For speedscope: one sampled profile for each thread, https://www.speedscope.app/file-format-schema.json. Samples
- * stand in the order of their times, neighbours of one stack as one; those without times are there once for each stack.
+ * The format of speedscope, https://www.speedscope.app/file-format-schema.json: one sampled profile for each thread.
+ * Samples are in the order of their times, and consecutive ones with the same stack are merged; samples without times
+ * are written once for each stack.
  */
 #include "output/output.h"
 
@@ -13,7 +14,7 @@
 #include "output/path.h"
 #include "output/tracks.h"
 
-/* The unit that the file calls weights' unit, and how much of it one of the profile's is. */
+/* The unit of the weights in the file, and the factor from the profile's values to it. */
 struct unit {
 	const char *name;
 	uint64_t factor;
@@ -54,7 +55,7 @@ static void write_frames(const struct profile *p, struct json *j)
 	json_end_object(j);
 }
 
-/* How many ticks from i on have its stack; their value. */
+/* Returns how many consecutive ticks from i on have the same stack, and sets *value to the sum of their values. */
 static size_t run_of(const struct output_track *track, size_t i, uint64_t *value)
 {
 	size_t n = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A flame graph as one static image: the root on top, each function as wide as the share of samples that came through
- * it, what took most on the left. Numbers are in the tooltips that a browser shows for <title>; there is no script.
- * What is too narrow to be seen is left out, and still part of what it stands on.
+ * A flame graph as one static image, with the root on top. The width of a function is its share of all samples, and
+ * siblings are sorted by width, the widest on the left. Numbers are in tooltips, which a browser shows for <title>; the
+ * image has no script. Frames too narrow to be seen are left out, but are part of the width of their callers.
  */
 #include "output/output.h"
 
@@ -22,9 +22,9 @@
 #define SVG_ROW      18
 #define SVG_NARROW   0.3 /* narrower frames are left out */
 #define SVG_TEXT_PAD 4   /* on each side of a frame's name */
-/* Of a character of the monospaced font: most are some 0.6 of their size (12) wide, none of the usual ones more. */
+/* Width of a character of the monospaced font: in common fonts at most about 0.6 of the font size (12). */
 #define SVG_COLUMN 7.25
-/* A shorter beginning of a name tells nothing. */
+/* Fewer characters of a name are of no use to the reader, and are not written. */
 #define SVG_FEWEST_COLUMNS 3
 
 /* How many shades functions have; see write_style. */
@@ -35,11 +35,11 @@ struct writer {
 	const struct profile_tree *tree;
 	FILE *out;
 	bool by_line;
-	double scale; /* pixels for one of the measure */
+	double scale; /* pixels for a value of 1 */
 	uint32_t rows, left_out;
 };
 
-/* Hues that lie close together, from yellow to red, in the order of a walk with no two alike beside each other. */
+/* Writes a style for each shade: hues from yellow to red, in an order in which successive shades differ clearly. */
 static void write_style(FILE *out)
 {
 	fputs("<style>\n"
@@ -62,7 +62,7 @@ static void write_style(FILE *out)
 	fputs("}\n</style>\n", out);
 }
 
-/* FNV-1a, 32 bits: the same name has the same shade in each profile. */
+/* Returns the shade of a name by its hash (FNV-1a, 32 bits): a name has the same shade in all profiles. */
 static unsigned shade_of(const char *name)
 {
 	uint32_t hash = 2166136261u;
@@ -91,7 +91,7 @@ static void write_class(const struct writer *w, const struct profile_tree_node *
 		fputs("note", w->out);
 }
 
-/* What stands in the node; caller frees. NULL: no memory. */
+/* Returns the node's label, which the caller frees. NULL: no memory. */
 static char *label_of(const struct writer *w, const struct profile_tree_node *node)
 {
 	const struct profile_thread *thread;
@@ -114,13 +114,16 @@ static char *label_of(const struct writer *w, const struct profile_tree_node *no
 	}
 }
 
-/* Columns of the character that text begins with: from U+1100 on, three bytes, it may be one of two columns. */
+/*
+ * Returns the columns of the character that text begins with. The first byte decides: from 0xe1 on the character has
+ * three or more bytes, and may be one of two columns, which begin at U+1100.
+ */
 static double columns_of(const char *text)
 {
 	return (unsigned char)*text >= 0xe1 ? 2 : 1;
 }
 
-/* How many bytes of the label fit into that many columns; cut: an ellipsis has to follow, which fits as well. */
+/* Returns how many bytes of the label fit into the columns. *cut: an ellipsis must follow, for which room is left. */
 static size_t fitting(const char *label, double columns, bool *cut)
 {
 	double used = 0;
@@ -130,7 +133,7 @@ static size_t fitting(const char *label, double columns, bool *cut)
 	while (label[n]) {
 		size_t next = n + text_fit(label + n, 1);
 
-		/* A byte that belongs to no character is one of its own. */
+		/* A byte that is not part of a valid character counts as a character. */
 		next += next == n;
 		used += columns_of(label + n);
 		if (used > columns) {
@@ -149,7 +152,7 @@ static double share(uint64_t part, uint64_t all)
 	return all ? 100.0 * (double)part / (double)all : 0;
 }
 
-/* CPU time that so much of the measure stands for, if it stands for any. */
+/* Writes the CPU time that the value represents, if that is known. */
 static void write_time(const struct writer *w, uint64_t value)
 {
 	uint64_t period = profile_get_measure(w->p).period_ns;
@@ -195,7 +198,7 @@ static int write_node(const struct writer *w, const struct profile_tree_node *no
 		return -ENOMEM;
 	fputs("<g>", w->out);
 	write_tooltip(w, node, label);
-	/* A gap of half a pixel parts neighbours. */
+	/* A gap of half a pixel separates neighbours. */
 	fprintf(w->out, "<rect class=\"");
 	write_class(w, node);
 	fprintf(w->out, "\" x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" rx=\"1.5\"/>", x, y,
@@ -212,7 +215,7 @@ static int write_node(const struct writer *w, const struct profile_tree_node *no
 	return 0;
 }
 
-/* Where each node's left edge lies; nodes that are not drawn have -1. Caller frees; NULL: no memory. */
+/* Returns the left edge of each node in pixels, -1 for nodes that are not drawn. Caller frees; NULL: no memory. */
 static double *lay_out(struct writer *w)
 {
 	const struct profile_tree_node *nodes = w->tree->nodes;
@@ -253,7 +256,7 @@ static void write_fact(const struct writer *w, const char *before, const char *k
 	fputs(after, w->out);
 }
 
-/* What was profiled. */
+/* Writes the title: what was profiled. */
 static int write_title(const struct writer *w)
 {
 	uint32_t processes = profile_process_count(w->p);

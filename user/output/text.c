@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A table of functions, or of lines: own samples (it was the leaf) and total (it was anywhere on the stack). */
+/* A table of functions, or of lines, by self samples (it was the leaf) and total samples (it was on the stack). */
 #include "output/output.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 #include "profile/totals.h"
 #include "base/text_stream.h"
 
-/* Rows of the table; the rest is summed up in one. */
+/* Rows of the tables; all others are added up in one row. */
 #define TEXT_ROWS         40
 #define TEXT_PROCESS_ROWS 20
-/* Columns of a process's name that those behind it are lined up with; a longer one pushes them aside. */
+/* The width of the column of process names; a longer name shifts the columns behind it. */
 #define TEXT_PROCESS_WIDTH 40
-/* Columns of a number, at least. */
+/* The least width of a column of numbers. */
 #define TEXT_NUMBER_WIDTH 8
 
 /* A function, or a line. */
@@ -47,7 +47,7 @@ static int by_self(const void *a, const void *b)
 	return x->group < y->group ? -1 : x->group > y->group;
 }
 
-/* Sums up stacks in rows. */
+/* Adds up the values of stacks in rows. Returns 0 or negative errno. */
 static int add_up(struct table *t)
 {
 	uint32_t *groups = calloc(t->totals.count, sizeof(*groups));
@@ -116,7 +116,7 @@ static int by_samples(const void *a, const void *b)
 	return x->process < y->process ? -1 : x->process > y->process;
 }
 
-/* Columns that UTF-8 takes on a terminal, roughly: one for each character. */
+/* Returns the columns of a UTF-8 text on a terminal, roughly: one for each character. */
 static size_t columns(const char *text)
 {
 	size_t n = 0;
@@ -126,7 +126,7 @@ static size_t columns(const char *text)
 	return n;
 }
 
-/* What is printed of a process; caller frees. NULL when memory is exhausted. */
+/* Returns the escaped label of a process, which the caller frees. NULL: no memory. */
 static char *printed_label(const struct profile *p, uint32_t process)
 {
 	char *label = output_process_label(p, process), *escaped = NULL;
@@ -218,7 +218,7 @@ static int write_processes(const struct table *t, FILE *out)
 	return err;
 }
 
-/* What the numbers are, where they are not just samples. */
+/* Writes what the numbers measure, unless they are counts of samples. */
 static void write_measure(const struct table *t, FILE *out)
 {
 	struct profile_measure measure = profile_get_measure(t->profile);
@@ -271,7 +271,7 @@ static void write_rows(const struct table *t, bool by_line, FILE *out)
 		fprintf(out, "and %u %s%s more\n", t->count - TEXT_ROWS, what, t->count - TEXT_ROWS == 1 ? "" : "s");
 }
 
-/* What the table lacks. */
+/* Writes remarks on what the table does not show. */
 static void write_notes(const struct profile *p, FILE *out)
 {
 	const char *separator = "\n";

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Sorts the samples of a profile into tracks, one per thread or process, in the order of their times. */
 #include "output/tracks.h"
 
 #include <errno.h>
@@ -9,14 +10,14 @@
 #include "base/intern.h"
 #include "output/output.h"
 
-/* A track while they are found and sorted. */
+/* A track, while tracks are found and sorted. */
 struct draft {
 	uint32_t process, thread, timed;
-	uint32_t index; /* before sorting; what is above is a draft's identity */
+	uint32_t index; /* before sorting; the fields above are the draft's key */
 	uint64_t total, process_total;
 };
 
-/* Where the value of a sample goes: what has times, and the rest. INTERN_NONE: there is none. */
+/* The drafts that a sample's value goes to: the part that has times, and the rest. INTERN_NONE: that part is 0. */
 struct share {
 	uint64_t timed_value;
 	uint32_t timed, rest;
@@ -58,7 +59,7 @@ static uint64_t period_of(const struct profile *p)
 	return period;
 }
 
-/* The draft that has the value of such samples, made where there is none yet; INTERN_NONE: no memory. */
+/* Finds or makes the draft for a sample's value. Returns its index, or INTERN_NONE without memory. */
 static uint32_t draft_of(struct intern *drafts, const struct profile_sample *sample, bool timed, uint64_t value)
 {
 	struct draft draft = {.process = sample->process, .thread = sample->thread, .timed = timed};
@@ -70,7 +71,7 @@ static uint32_t draft_of(struct intern *drafts, const struct profile_sample *sam
 	return at;
 }
 
-/* Shares of the samples, and drafts of tracks for them. Samples without frames have neither. */
+/* Makes the drafts of tracks, and fills the shares of the samples. Samples without frames have neither. */
 static int make_drafts(const struct profile *p, struct intern *drafts, struct share *shares)
 {
 	size_t nr_samples, nr_events;
@@ -99,7 +100,7 @@ static int make_drafts(const struct profile *p, struct intern *drafts, struct sh
 	return 0;
 }
 
-/* Sorts the drafts; place[] maps a draft as it was numbered to its place. */
+/* Sorts the drafts; place[] maps a draft's index before sorting to the one after. */
 static int sort_drafts(const struct profile *p, struct intern *drafts, uint32_t *place)
 {
 	uint64_t *totals = calloc((size_t)profile_process_count(p) + 1, sizeof(*totals));
@@ -125,7 +126,7 @@ static int sort_drafts(const struct profile *p, struct intern *drafts, uint32_t 
 	return 0;
 }
 
-/* The ticks of all tracks, sorted. Returns how many. */
+/* Fills in the ticks of all tracks, sorted. Returns their number. */
 static size_t fill_ticks(const struct profile *p, const struct share *shares, const uint32_t *place,
 			 struct output_tick *ticks)
 {
@@ -156,7 +157,7 @@ static size_t fill_ticks(const struct profile *p, const struct share *shares, co
 	return n;
 }
 
-/* Tells apart the processes of one PID. */
+/* Numbers the processes that have the same PID, to tell them apart. */
 static int number_processes(const struct profile *p, struct output_tracks *t)
 {
 	struct intern pids;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What formats with a timeline have in common: the samples of a profile by thread, in the order of their times. Where
- * threads are not told apart, a track is a process.
+ * Tracks, for formats with a timeline: the samples of a profile by thread, in the order of their times. If the profile
+ * does not distinguish threads, a track is a process.
  */
 #ifndef OUTPUT_TRACKS_H
 #define OUTPUT_TRACKS_H
@@ -12,7 +12,7 @@
 
 #include "profile/profile.h"
 
-/* Some value of a stack; at that time, in a track that is timed. */
+/* A part of a stack's value, and the time when it was sampled, if the track is timed. */
 struct output_tick {
 	uint64_t time_ns; /* since the run began */
 	uint64_t value;
@@ -20,14 +20,14 @@ struct output_tick {
 	uint32_t track;
 };
 
-/* What a thread did at known times; or, in a track beside it that is not timed, what is known of it without. */
+/* The samples of a thread that have times; or, in a separate track that is not timed, those that have none. */
 struct output_track {
 	uint32_t process;
-	uint32_t thread; /* PROFILE_NONE: all of the process */
+	uint32_t thread; /* PROFILE_NONE: all threads of the process */
 	bool timed;
 	/*
-	 * 0, or what tells a process from others of the same PID, which was given anew, or has begun another program,
-	 * or is 0 because the process stands for several.
+	 * 0, or a number that distinguishes the process from others with the same PID: the PID was reused, or the
+	 * process executed another program, or the PID is 0 because the entry stands for several processes.
 	 */
 	uint32_t again;
 	uint64_t total;
@@ -36,28 +36,28 @@ struct output_track {
 };
 
 struct output_tracks {
-	struct output_track *tracks; /* of one process in a row; largest first, in each process as well */
+	struct output_track *tracks; /* grouped by process; largest process first, and largest track in each */
 	size_t count;
-	bool timed;                /* some track is */
-	uint64_t period_ns;        /* that one sample stands for; 0: unknown */
-	struct output_tick *ticks; /* of all tracks, one after the other */
+	bool timed;                /* at least one track is timed */
+	uint64_t period_ns;        /* CPU time per sample; 0: unknown */
+	struct output_tick *ticks; /* of all tracks, track by track */
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Makes the tracks of the profile. Returns 0 or -ENOMEM. */
 int output_tracks_make(const struct profile *p, struct output_tracks *tracks);
 /* May be called on zeroed tracks. */
 void output_tracks_free(struct output_tracks *tracks);
 
 /*
- * "thread (TID)" or, without threads, "process (PID)"; with several processes both. A track that lacks times beside
- * others that have them says so. Caller frees; NULL: no memory.
+ * Returns "thread (TID)" or, without threads, "process (PID)"; with several processes both. The label of an untimed
+ * track beside timed ones says that it has no times. Caller frees; NULL: no memory.
  */
 char *output_track_label(const struct profile *p, const struct output_tracks *tracks, const struct output_track *track);
 
 /*
- * When the thread can last be said to run what it ran at tick i of a track that is timed: one period for each sample
- * later, or at the next tick, whichever is first. Ticks that lie up to half a period farther apart are taken for
- * neighbours, because a timer is not exact: the end is then the next tick.
+ * Returns the time until which the stack of tick i of a timed track is assumed to last, in ns since the run began: one
+ * period per sample after the tick, or the next tick, whichever is first. If the next tick is up to half a period later
+ * than that, the end is the next tick, because a timer is not exact.
  */
 uint64_t output_tick_end(const struct output_tracks *tracks, const struct output_track *track, size_t i);
 

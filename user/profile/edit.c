@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Copies a profile into another, filtered, merged and anonymized. */
 #include "profile/edit.h"
 
 #include <errno.h>
@@ -12,17 +13,17 @@
 #include "profile/edit_internal.h"
 #include "base/array.h"
 
-/* Of a container's ID, as in record. */
+/* The fewest characters of a container's ID that select it, as in record. */
 #define ID_PREFIX_MIN 4
 
-/* One profile on its way into another. Maps hold PROFILE_NONE for what has not come along. */
+/* The copying of one profile into another. Maps hold PROFILE_NONE for entries that were not copied. */
 struct edit {
 	struct profile *to;
 	const struct profile *from;
 	const struct profile_edit *edit;
-	struct edit_match *matches; /* by stack */
+	struct edit_match *matches; /* indexed by stack */
 	uint32_t *frames, *stacks, *processes, *threads, *samples;
-	bool *wanted; /* stacks that a sample which passes needs */
+	bool *wanted; /* by stack: a sample that passes the filters needs it */
 };
 
 int profile_edit_add_pid(struct profile_edit_pids *pids, int32_t pid)
@@ -63,7 +64,10 @@ static bool is_id(const char *text)
 	return strlen(text) >= ID_PREFIX_MIN && text[strspn(text, "0123456789abcdef")] == '\0';
 }
 
-/* The name, as a glob; in Kubernetes also without the pod's; or an ID of which one has only the beginning. */
+/*
+ * Returns whether the query selects the container: a glob of its name, in Kubernetes also without the pod's name; or
+ * the beginning of its ID.
+ */
 static bool container_fits(const char *container, const char *query)
 {
 	const char *slash = strrchr(container, '/');
@@ -154,7 +158,7 @@ static void end(struct edit *e)
 	free(e->wanted);
 }
 
-/* Does the stack stand on the root when what is below `under` has been cut away? */
+/* Returns whether the stack's leaf is the outermost frame after the frames below `under` were cut off. */
 static bool is_first(const struct edit *e, uint32_t stack)
 {
 	uint32_t parent = profile_stack_at(e->from, stack)->parent;
@@ -162,7 +166,7 @@ static bool is_first(const struct edit *e, uint32_t stack)
 	return parent == PROFILE_ROOT || (e->edit->under && !e->matches[parent].under);
 }
 
-/* What passes, in e->wanted and *left_out. */
+/* Chooses the samples that pass the filters, marks their stacks in e->wanted, and adds up the others in *left_out. */
 static void choose(struct edit *e, bool *passes, uint64_t *left_out)
 {
 	size_t count;
@@ -208,7 +212,7 @@ static uint32_t move_frame(struct edit *e, uint32_t index)
 	return moved;
 }
 
-/* Parents stand before what stands on them. */
+/* Copies the wanted stacks. A parent has a smaller index than its children. Returns 0 or -ENOMEM. */
 static int move_stacks(struct edit *e)
 {
 	e->stacks[PROFILE_ROOT] = PROFILE_ROOT;
@@ -294,7 +298,7 @@ static int move_samples(struct edit *e, const bool *passes)
 	return 0;
 }
 
-/* Nanoseconds since 1970; 0: unknown. */
+/* Returns the start of the run in nanoseconds since 1970; 0: unknown. */
 static uint64_t start_of(const struct profile *p)
 {
 	const char *fact = profile_find_fact(p, PROFILE_FACT_START);
@@ -346,7 +350,7 @@ static int move_sources(struct edit *e)
 	return err;
 }
 
-/* Nothing at all, so that another's measure and roots can be taken. */
+/* Returns whether the profile is empty, so that it can take the measure and roots of another. */
 static bool is_empty(const struct profile *p)
 {
 	size_t samples, account, facts;
@@ -379,7 +383,7 @@ static int take_measure(struct edit *e, struct error *error)
 	return 0;
 }
 
-/* All values together, times the period, stay what the formats can write. */
+/* Checks that the sum of all values, times the period, stays in the range that the formats can write. */
 static int check_sum(const struct edit *e)
 {
 	uint64_t period = profile_get_measure(e->from).period_ns ?: 1, sum = profile_total(e->to), time;

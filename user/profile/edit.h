@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Of one profile into another: to merge several, to leave out what is not wanted, to hide names. */
+/* Copies a profile into another: to merge several profiles, to filter them, to anonymize names. */
 #ifndef PROFILE_EDIT_H
 #define PROFILE_EDIT_H
 
@@ -11,7 +11,7 @@
 #include "profile/profile.h"
 #include "base/siphash.h"
 
-/* How many regular expressions there can be in focus: one bit each. */
+/* The most regular expressions in focus: each has a bit. */
 #define PROFILE_EDIT_FOCUS_MAX 64
 
 struct profile_edit_texts {
@@ -25,20 +25,20 @@ struct profile_edit_pids {
 };
 
 /*
- * What is to pass, and as what; all zero: everything, as it is. Of each list that is not empty one must fit, but all of
- * focus. Free it with profile_edit_free.
+ * The filters and changes of a copy; zeroed: everything is copied unchanged. A sample passes if it matches at least one
+ * item of each list that is not empty, all items of focus, and none of ignore. Free it with profile_edit_free.
  */
 struct profile_edit {
-	struct profile_edit_pids pids;        /* as the host sees them */
+	struct profile_edit_pids pids;        /* in the host's PID namespace */
 	struct profile_edit_texts threads;    /* TIDs, or globs of thread names */
 	struct profile_edit_texts containers; /* globs of names, or beginnings of IDs */
-	const char *under;                    /* glob of a qualname: that frame nearest to the root becomes the root */
-	struct profile_edit_texts focus;      /* POSIX extended regular expressions: a frame must fit each of them */
-	struct profile_edit_texts ignore;     /* and none of these; both see "qualname (file.py:LINE)" */
-	bool merge_processes;                 /* those of one name and container become one, of no PID */
+	const char *under;                    /* glob of a qualname: its frame nearest to the root becomes the root */
+	struct profile_edit_texts focus;      /* POSIX extended regular expressions: each must match a frame */
+	struct profile_edit_texts ignore;     /* none may match; both match "qualname (file.py:LINE)" */
+	bool merge_processes;                 /* those with the same name and container become one, without PID */
 	bool no_sources;                      /* no source text */
 	bool anonymize;            /* names become hashes; facts, other than numbers, and sources are dropped */
-	uint8_t salt[SIPHASH_KEY]; /* of these hashes: profile_edit_check draws it */
+	uint8_t salt[SIPHASH_KEY]; /* key of these hashes: profile_edit_check draws it at random */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -47,26 +47,26 @@ int profile_edit_add_text(struct profile_edit_texts *texts, const char *text);
 void profile_edit_free(struct profile_edit *edit);
 
 /*
- * To be called once, before profiles are added: reads the regular expressions on trial, and draws the salt when names
- * are to be hashed. Returns 0, or negative errno with one sentence in *error.
+ * To be called once, before profiles are added: compiles the regular expressions to find errors in them, and draws the
+ * salt if names are to be hashed. Returns 0, or negative errno with one sentence in *error.
  */
 int profile_edit_check(struct profile_edit *edit, struct error *error);
 
 /*
- * Adds what the edit (NULL: everything) lets pass of one profile to another, which takes nothing of the rest: no name,
- * no source. Focus and ignore see the whole stack, whatever under cuts off.
+ * Adds to a profile the part of another that passes the edit (NULL: everything). Nothing is copied of the rest: no
+ * name, no source. Focus and ignore see the whole stack, also the frames that under cuts off.
  *
- * An empty profile takes the other's measure and roots. To one that is not, roots are added; and a measure that is not
- * the same is refused with -EINVAL: samples of one rate and of another are no sum of anything. The sentence in *error
- * calls the profiles "one" and "the other": the caller says which. -ENOMEM and -EOVERFLOW likewise.
+ * An empty profile takes the other's measure and roots. To a profile that is not empty, roots are added, and a
+ * different measure is refused with -EINVAL: samples of different rates cannot be added up. The sentence in *error
+ * calls the profiles "one" and "the other": the caller says which. It also returns -ENOMEM and -EOVERFLOW.
  *
- * Account entries are added up, and what was left out becomes one. Facts that differ are joined with a comma; the start
- * is the earliest, durations are added up. Events are moved by the distance of the starts where both are known, and
- * else keep their times. Sources come along where a frame that passed has their file.
+ * Account entries are added up, and the value of the samples left out becomes an entry. Facts that differ are joined
+ * with a comma; the start is the earliest, durations are added up. Events are moved by the distance of the starts if
+ * both are known, and else keep their times. The source of a file is copied if a frame that passed has the file.
  *
- * Anonymized, the same name becomes the same hash in whatever is added with the same struct, and another one with
- * another. Kept are the structure, lines, PIDs, TIDs, times, notes, and of names the dots and slashes, ".py", and what
- * Python itself gives (<module>, <locals>, <lambda>...).
+ * When anonymizing, a name gets the same hash in all profiles that are added with the same struct, and another hash
+ * with another struct. The structure, lines, PIDs, TIDs, times and notes are kept, and in names the dots and slashes,
+ * ".py", and the parts that Python itself gives (<module>, <locals>, <lambda>...).
  */
 int profile_edit_add(struct profile *to, const struct profile *from, const struct profile_edit *edit,
 		     struct error *error);

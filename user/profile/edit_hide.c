@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names that cannot be guessed back. */
+/* Replaces names by keyed hashes, from which the names cannot be guessed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "profile/edit_internal.h"
 #include "base/text_stream.h"
 
-/* Hexadecimal digits of a hash. Of 10,000 names, two become one with a probability of 2e-7. */
+/* Hexadecimal digits of a hash. Among 10,000 names, the probability that two get the same hash is 2e-7. */
 #define DIGITS 12
 
-/* Parts of names and paths that Python gives, and that tell of no program. */
+/* Parts of names and paths that Python itself gives, and that disclose nothing of a program. */
 static const char *const of_python[] = {
 	"<module>",   "<locals>",  "<lambda>", "<listcomp>", "<setcomp>",
 	"<dictcomp>", "<genexpr>", "<string>", "<stdin>",    NULL,
@@ -56,7 +56,7 @@ char *edit_hidden(const struct profile_edit *edit, char kind, const char *text)
 	return closed(out, &hidden);
 }
 
-/* A part of a name can have the separator in angle brackets: <frozen importlib._bootstrap>. */
+/* Returns the size of the first part. A separator in angle brackets belongs to it: <frozen importlib._bootstrap>. */
 static size_t part_size(const char *text, char separator)
 {
 	size_t size = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which stacks have the frames that are asked for. */
+/* Finds the stacks that have frames which match the filters. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <regex.h>
@@ -9,7 +9,7 @@
 #include "profile/edit_internal.h"
 
 struct patterns {
-	regex_t *regexes; /* of focus, then of ignore */
+	regex_t *regexes; /* those of focus, then those of ignore */
 	size_t count;
 };
 
@@ -66,7 +66,7 @@ int edit_check_patterns(const struct profile_edit *edit, struct error *error)
 	return err;
 }
 
-/* "qualname (file.py:LINE)", caller frees. NULL: no memory. */
+/* Returns "qualname (file.py:LINE)", which the caller frees. NULL: no memory. */
 static char *label_frame(const struct profile *p, uint32_t frame)
 {
 	const struct profile_frame *f = profile_frame_at(p, frame);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is known of several runs at once. */
+/* Merges the accounts and facts of several runs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "profile/edit_internal.h"
 
-/* Of facts that are joined; what does not fit is left out. */
+/* The most bytes of joined facts; values that do not fit are left out. */
 #define JOINED_MAX 1024
 
 int edit_add_account(struct profile *to, const struct profile *from)
@@ -34,7 +34,7 @@ static bool is_one_of(const char *key, const char *const *keys)
 	return false;
 }
 
-/* Is it among those that the list has, parted by ", "? */
+/* Returns whether the value is in the list, whose items are separated by ", ". */
 static bool has(const char *list, const char *value)
 {
 	size_t size = strlen(value);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Groups the frames of a profile by function, definition or line. */
 #include "profile/groups.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The frames of a profile in groups, by what of them is to be the same: one function, one definition, one line. */
+/* Groups the frames of a profile by function, by definition or by line. */
 #ifndef PROFILE_GROUPS_H
 #define PROFILE_GROUPS_H
 
@@ -7,15 +7,15 @@
 #include "profile/profile.h"
 
 enum profile_group_by {
-	PROFILE_BY_FUNCTION,   /* name and file */
-	PROFILE_BY_DEFINITION, /* and the line where the function begins: two lambdas of a file are two */
-	PROFILE_BY_LINE,       /* name, file, and the line that was executed */
+	PROFILE_BY_FUNCTION,   /* by name and file */
+	PROFILE_BY_DEFINITION, /* also by the function's first line: two lambdas of a file are two groups */
+	PROFILE_BY_LINE,       /* by name, file, and the line that was executed */
 };
 
 struct profile_group {
 	uint32_t name, file; /* strings */
 	int32_t line;   /* first line of a definition, or the line; PROFILE_NO_LINE where unknown, and of functions */
-	uint32_t frame; /* one of the group */
+	uint32_t frame; /* a frame of the group */
 };
 
 struct profile_groups {
@@ -23,7 +23,7 @@ struct profile_groups {
 	uint32_t *of_frame;  /* the group of each frame */
 };
 
-/* Returns 0 or -ENOMEM; the groups are to be freed in both cases. */
+/* Makes the groups. Returns 0 or -ENOMEM; the groups are to be freed in both cases. */
 int profile_groups_make(struct profile_groups *g, const struct profile *p, enum profile_group_by by);
 void profile_groups_free(struct profile_groups *g);
 

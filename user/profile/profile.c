@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The aggregated profile in memory: adding to it, and reading it. */
 #include "profile/profile.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ struct profile {
 	size_t nr_events, events_room;
 	uint32_t measure_name, measure_unit;
 	uint64_t period_ns;
-	unsigned roots; /* of enum profile_root */
+	unsigned roots; /* bits of enum profile_root */
 };
 
 static const struct profile_measure samples_count = {.name = "samples", .unit = "count"};

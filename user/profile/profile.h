@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The aggregated profile in memory: strings, frames, stacks as a tree, samples with their value, and what is known of
- * the run. Knows nothing of BPF or of processes. Every index that a function returns stays valid until profile_free;
- * pointers, until something is added. Indexes are dense: 0 to the count less one. Strings are any bytes but NUL, as a
- * rule UTF-8: what writes them escapes them.
+ * The aggregated profile in memory: strings, frames, stacks as a tree, samples with their value, and facts about the
+ * run. It does not depend on BPF or on live processes. Every index that a function returns stays valid until
+ * profile_free; pointers stay valid until something is added. Indices are dense: 0 to count - 1. Strings are any bytes
+ * but NUL, usually UTF-8: the output formats escape them.
  */
 #ifndef PROFILE_H
 #define PROFILE_H
@@ -13,18 +13,18 @@
 
 /* Returned instead of an index when memory is exhausted. */
 #define PROFILE_NONE UINT32_MAX
-/* The stack of no frames: every stack grows from it. */
+/* The stack without frames: the root of the tree of stacks. */
 #define PROFILE_ROOT 0
-/* A frame without a line. */
+/* The line of a frame without a line. */
 #define PROFILE_NO_LINE (-1)
 
 enum profile_frame_kind {
 	PROFILE_PYTHON,
-	PROFILE_NOTE, /* stands for what is missing, e.g. frames that were cut: text is printed as it is */
+	PROFILE_NOTE, /* a remark in place of missing frames, e.g. those that were cut: its name is printed alone */
 };
 
 struct profile_frame {
-	uint32_t name, file; /* strings; file 0 (the empty string) where there is none */
+	uint32_t name, file; /* strings; file 0 (the empty string): no file */
 	int32_t line;        /* that was executed; PROFILE_NO_LINE where unknown or not wanted */
 	int32_t first_line;  /* of the function, its decorators included; PROFILE_NO_LINE where unknown */
 	uint32_t kind;       /* enum profile_frame_kind */
@@ -38,14 +38,14 @@ struct profile_stack {
 struct profile_process {
 	int32_t pid;        /* 0: several processes that are shown as one */
 	int32_t inner_pid;  /* in its own PID namespace; 0: the same */
-	uint32_t name;      /* string: its comm, or what stands for it */
-	uint32_t container; /* string; 0 (the empty string): in none */
+	uint32_t name;      /* string: its comm, or the text that replaces it */
+	uint32_t container; /* string; 0 (the empty string): not in a container */
 };
 
 struct profile_process_info {
 	int32_t pid, inner_pid; /* as above */
 	const char *name;
-	const char *container; /* NULL: in none */
+	const char *container; /* NULL: not in a container */
 };
 
 struct profile_thread {
@@ -54,7 +54,7 @@ struct profile_thread {
 	uint32_t name; /* string */
 };
 
-/* What stands below the frames of a stack; a thread is there where samples have one. */
+/* Bits for the entries shown below the frames of a stack; a thread is shown if the sample has one. */
 enum profile_root {
 	PROFILE_ROOT_PROCESS = 1u << 0,
 	PROFILE_ROOT_CONTAINER = 1u << 1, /* below the process */
@@ -62,28 +62,31 @@ enum profile_root {
 	PROFILE_ROOT_BY_COUNT = 1u << 3,  /* the process, if there is more than one */
 };
 
-/* Samples that share everything. */
+/* All samples with the same stack, process and thread. */
 struct profile_sample {
 	uint32_t stack;
 	uint32_t process;
-	uint32_t thread; /* PROFILE_NONE where threads are not told apart */
+	uint32_t thread; /* PROFILE_NONE: threads are not distinguished */
 	uint64_t value;
 };
 
-/* When some of a sample's value was taken. */
+/* The time when a part of a sample's value was taken. */
 struct profile_event {
 	uint64_t time_ns; /* since the run began */
 	uint32_t sample;  /* index */
 	uint32_t value;
 };
 
-/* What values are: "samples" in "count", say; profiles are added or compared only when both are the same. */
+/* What values measure, such as "samples" in "count"; only profiles with the same measure are added or compared. */
 struct profile_measure {
 	const char *name, *unit;
-	uint64_t period_ns; /* of CPU time that one stands for; 0: unknown, or none */
+	uint64_t period_ns; /* CPU time that a value of 1 represents; 0: unknown, or none */
 };
 
-/* What became of samples and processes, e.g. "lost", "ring_buffer_full", "whose stack never came through...", 12. */
+/*
+ * A count of samples or processes by what happened to them, e.g. "lost", "ring_buffer_full", "whose stack never came
+ * through...", 12.
+ */
 struct profile_account {
 	uint32_t group, key, text; /* strings; text follows the number in a sentence, or is empty */
 	uint64_t value;
@@ -94,19 +97,19 @@ struct profile_source {
 	uint32_t file, text;
 };
 
-/* Something that is known of the run or its host; both strings. See PROFILE_FACT_... */
+/* A fact about the run or its host; both are strings. See PROFILE_FACT_... */
 struct profile_fact {
 	uint32_t key, value;
 };
 
 /* Keys of facts that pybpf sets; numbers are decimal. Each may be missing. */
-#define PROFILE_FACT_VERSION  "pybpf"      /* version that sampled */
+#define PROFILE_FACT_VERSION  "pybpf"      /* version of the pybpf that sampled */
 #define PROFILE_FACT_HOST     "host"       /* name of the machine */
-#define PROFILE_FACT_KERNEL   "kernel"     /* release */
+#define PROFILE_FACT_KERNEL   "kernel"     /* release of the kernel */
 #define PROFILE_FACT_ARCH     "arch"       /* as uname -m */
-#define PROFILE_FACT_CPUS     "cpus"       /* that were sampled */
-#define PROFILE_FACT_START    "start_ns"   /* of sampling, since 1970 */
-#define PROFILE_FACT_DURATION "duration_s" /* of sampling */
+#define PROFILE_FACT_CPUS     "cpus"       /* number of CPUs that were sampled */
+#define PROFILE_FACT_START    "start_ns"   /* start of sampling, since 1970 */
+#define PROFILE_FACT_DURATION "duration_s" /* duration of sampling */
 #define PROFILE_FACT_FREQ     "freq_hz"
 #define PROFILE_FACT_EVENT    "event" /* cpu-clock or cycles */
 
@@ -116,20 +119,20 @@ struct profile *profile_new(void);
 void profile_free(struct profile *p);
 
 uint32_t profile_add_string(struct profile *p, const char *text);
-/* file: "" where there is none. */
+/* file: "": no file. */
 uint32_t profile_add_frame(struct profile *p, enum profile_frame_kind kind, const char *name, const char *file,
 			   int32_t line, int32_t first_line);
-/* The stack that has `frame` on top of `parent`. */
+/* Adds the stack that has `frame` on top of `parent`. */
 uint32_t profile_add_stack(struct profile *p, uint32_t parent, uint32_t frame);
 uint32_t profile_add_process(struct profile *p, const struct profile_process_info *info);
 uint32_t profile_add_thread(struct profile *p, uint32_t process, int32_t tid, const char *name);
 /* Adds value to the samples of that stack, process and thread. Returns 0 or -ENOMEM. */
 int profile_add_sample(struct profile *p, uint32_t stack, uint32_t process, uint32_t thread, uint64_t value);
-/* The index of the samples of that stack, process and thread, or PROFILE_NONE. */
+/* Returns the index of the samples of that stack, process and thread, or PROFILE_NONE. */
 uint32_t profile_find_sample(const struct profile *p, uint32_t stack, uint32_t process, uint32_t thread);
-/* Takes all samples and their events out; frames, stacks, processes and threads stay. */
+/* Removes all samples and their events; frames, stacks, processes and threads stay. */
 void profile_clear_samples(struct profile *p);
-/* Says when some of a sample's value was taken, which is in the sample already. Returns 0 or -ENOMEM. */
+/* Records when a part of a sample's value was taken; the sample's value must include it. Returns 0 or -ENOMEM. */
 int profile_add_event(struct profile *p, uint64_t time_ns, uint32_t sample, uint32_t value);
 /* The measure's texts are copied. Until set it is "samples" in "count", of no period. Returns 0 or -ENOMEM. */
 int profile_set_measure(struct profile *p, const struct profile_measure *measure);
@@ -146,42 +149,42 @@ const struct profile_stack *profile_stack_at(const struct profile *p, uint32_t i
 const struct profile_process *profile_process_at(const struct profile *p, uint32_t index);
 const struct profile_thread *profile_thread_at(const struct profile *p, uint32_t index);
 
-/* All samples, each distinct one once, and how many. */
+/* Returns all samples, each distinct one once, and their number. */
 const struct profile_sample *profile_samples(const struct profile *p, size_t *count);
 /* All events, in the order of their times after profile_sort_events. */
 const struct profile_event *profile_events(const struct profile *p, size_t *count);
 void profile_sort_events(struct profile *p);
-/* Moves all events to later. Returns 0, or -EOVERFLOW, with nothing moved, where one would pass 2^63 ns. */
+/* Moves all events later by ns. Returns 0, or -EOVERFLOW, with nothing moved, if one would pass 2^63 ns. */
 int profile_delay_events(struct profile *p, uint64_t ns);
 const struct profile_account *profile_account_entries(const struct profile *p, size_t *count);
 const struct profile_source *profile_sources(const struct profile *p, size_t *count);
 const struct profile_fact *profile_facts(const struct profile *p, size_t *count);
-/* The value of a fact, or NULL. */
+/* Returns the value of a fact, or NULL. */
 const char *profile_find_fact(const struct profile *p, const char *key);
 /* Valid until the measure is set again. */
 struct profile_measure profile_get_measure(const struct profile *p);
 
 uint32_t profile_string_count(const struct profile *p);
 uint32_t profile_frame_count(const struct profile *p);
-/* PROFILE_ROOT is one of them; a parent has a smaller index than what stands on it. */
+/* PROFILE_ROOT included; a parent has a smaller index than its children. */
 uint32_t profile_stack_count(const struct profile *p);
 uint32_t profile_process_count(const struct profile *p);
 uint32_t profile_thread_count(const struct profile *p);
-/* Of all samples that have frames. */
+/* Returns the sum of the values of all samples that have frames. */
 uint64_t profile_total(const struct profile *p);
 
 /*
- * Samples with frames as the roots tell them apart: process and thread are PROFILE_NONE unless they are among the roots
- * (a container's is its process), and what is equal then is added up, in the order of first appearance. Caller frees
- * *samples. Returns 0 or -ENOMEM.
+ * Makes the samples with frames as the roots distinguish them: process and thread are PROFILE_NONE unless they are
+ * among the roots (for a container, the process is kept), and samples that are then equal are added up, in the order of
+ * first appearance. The caller frees *samples. Returns 0 or -ENOMEM.
  */
 int profile_by_roots(const struct profile *p, struct profile_sample **samples, size_t *count);
 
-/* Roots of stacks, a set of enum profile_root; PROFILE_ROOT_BY_COUNT until set. */
+/* Sets the roots of stacks, bits of enum profile_root; PROFILE_ROOT_BY_COUNT until set. */
 void profile_set_roots(struct profile *p, unsigned roots);
-/* The set as it was set. */
+/* Returns the roots as they were set. */
 unsigned profile_wanted_roots(const struct profile *p);
-/* The set as it is, without PROFILE_ROOT_BY_COUNT. */
+/* Returns the roots that apply: PROFILE_ROOT_BY_COUNT is resolved by the number of processes. */
 unsigned profile_roots(const struct profile *p);
 
 #endif

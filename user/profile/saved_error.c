@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Why a saved profile cannot be read, in sentences. */
+/* Error messages for saved profiles that cannot be read. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

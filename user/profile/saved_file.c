@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From a file to the message that it has compressed. */
+/* Reads a saved profile's file: checks its first line, and decompresses its message. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 #include "base/gzip.h"
 
 #define CHUNK 65536
-/* Digits of a format's number that are read. */
+/* The most digits of a format number. */
 #define FORMAT_DIGITS 6
 /*
- * What may become of a file's bytes. Profiles shrink to a third or a tenth; but stacks that are one long recursion
- * each, to a thousandth, which is zlib's best: a thousand of these, of 8,192 frames, are let through. More is made to
- * harm.
+ * Limits on the unpacked size. Profiles are compressed to a third or a tenth of their size, but stacks that are one
+ * long recursion each to a thousandth, which is zlib's best: a thousand of these, of 8,192 frames, are accepted. A file
+ * that exceeds this was made to exhaust memory.
  */
 #define RATIO_MAX    100
 #define RATIO_FREE   ((size_t)16 << 20)
@@ -26,13 +26,16 @@ static int cannot_read(struct saved_error *error, int err)
 	return saved_say(error, err ? -err : -EIO, "cannot be read: %s", strerror(err ? err : EIO));
 }
 
-/* What has been unpacked. */
+/* The unpacked bytes. */
 struct unpacked {
 	uint8_t *bytes;
 	size_t size, room;
 };
 
-/* Inflates what is in the input of z: Z_OK when it wants more. Puts 0 or, with a sentence, what is wrong into *err. */
+/*
+ * Inflates the input of z. Returns zlib's result, Z_OK if it needs more input. Sets *err to 0, or to a negative errno
+ * with a sentence in *error.
+ */
 static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_error *error, int *err)
 {
 	int result;
@@ -51,7 +54,7 @@ static int inflate_chunk(z_stream *z, struct unpacked *u, struct saved_error *er
 			return Z_DATA_ERROR;
 		}
 	} while (result == Z_OK && !z->avail_out);
-	/* It had room and no input. */
+	/* zlib had room for output, but no input left: not an error. */
 	if (result == Z_BUF_ERROR)
 		return Z_OK;
 	if (result != Z_OK && result != Z_STREAM_END)
@@ -85,7 +88,7 @@ static int inflate_stream(FILE *in, struct unpacked *u, struct saved_error *erro
 	return err;
 }
 
-/* The first line, which says that it is a saved profile, and of which format. */
+/* Reads the first line, which identifies a saved profile and its format. */
 static int read_magic(FILE *in, struct saved_error *error)
 {
 	static const char magic[] = PROFILE_SAVED_MAGIC;

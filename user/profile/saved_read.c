@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A message's rows, checked on their way into a profile. */
+/* Reads the message of a saved profile: checks its rows, and adds them to a profile. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "profile/saved_internal.h"
 #include "profile/saved.pb-c.h"
 
-/* What protobuf-c may take for each unpacked byte: its widest column makes eight of one. And what it always takes. */
+/* Bytes that protobuf-c may allocate per unpacked byte (its widest column makes eight of one), and a fixed amount. */
 #define MEMORY_RATIO  10
 #define MEMORY_ALWAYS ((size_t)1 << 16)
-/* saved.proto. */
+/* Limits that saved.proto states. */
 #define STACK_FRAMES_MAX 32768
 #define ENTRIES_MAX      4096
 #define ROOTS_KNOWN      (PROFILE_ROOT_PROCESS | PROFILE_ROOT_CONTAINER | PROFILE_ROOT_THREAD | PROFILE_ROOT_BY_COUNT)
@@ -19,12 +19,12 @@
 struct reader {
 	const Pybpf__SavedProfile *m;
 	struct profile *p;
-	uint32_t *texts; /* of the profile, by the file's number */
+	uint32_t *texts; /* the profile's index, by the file's index */
 	size_t nr_texts;
 	struct saved_error *error;
 };
 
-/* Is every column as long as the first one? */
+/* Returns whether every column is as long as the first one. */
 static bool same_length(size_t first, const size_t *others, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -73,7 +73,7 @@ static int read_measure(struct reader *r)
 	return profile_set_measure(r->p, &measure) ? saved_no_memory(r->error) : 0;
 }
 
-/* A row's place in the profile must be its number: the same row twice has the first one's. */
+/* Checks that a row's index in the profile is its number: a row that occurs twice gets the index of the first one. */
 static int placed(struct reader *r, uint32_t place, size_t number, const char *twice)
 {
 	if (place == PROFILE_NONE)
@@ -295,11 +295,11 @@ static int read_facts(struct reader *r)
 	return 0;
 }
 
-/* protobuf-c's allocator, which stops at some size: a few bytes of a message can become much. */
+/* An allocator for protobuf-c with a limit: a few bytes of a message can become a large allocation. */
 struct budget {
 	ProtobufCAllocator base;
 	size_t left;
-	bool exceeded, exhausted; /* the budget; the machine's memory */
+	bool exceeded, exhausted; /* exceeded: over the budget; exhausted: out of memory */
 };
 
 static void *budget_alloc(void *data, size_t size)

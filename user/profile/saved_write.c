@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes a profile as a saved profile, .pybpf. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static int write_message(const Pybpf__SavedProfile *m, FILE *out)
 	return errno ? -errno : -EIO;
 }
 
-/* A column of the message for count rows. */
+/* Allocates a column of the message for count rows; NULL without memory. */
 #define COLUMN(m, name, count)                                                                                         \
 	((m)->name = calloc((count) ? (count) : 1, sizeof(*(m)->name)), (m)->n_##name = (count), (m)->name)
 

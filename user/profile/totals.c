@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Computes the self and total values of the stacks of a profile. */
 #include "profile/totals.h"
 
 #include <errno.h>
@@ -19,11 +20,11 @@ static void add_values(struct profile_totals *t)
 		t->total[profile_stack_at(t->profile, s)->parent] += t->total[s];
 }
 
-/* A parent has a smaller index than what stands on it: two walks over the indexes give sizes, then places. */
+/* Fills order and end. A parent has a smaller index than its children: two passes give the sizes, then the places. */
 static int put_in_order(struct profile_totals *t)
 {
 	uint32_t *size = calloc(t->count, sizeof(*size)), *place = calloc(t->count, sizeof(*place));
-	uint32_t *next = calloc(t->count, sizeof(*next)); /* place of the next that stands on the stack */
+	uint32_t *next = calloc(t->count, sizeof(*next)); /* place of the stack's next child */
 	int err = size && place && next ? 0 : -ENOMEM;
 
 	for (uint32_t s = t->count; s-- > 0 && !err;) {
@@ -76,7 +77,7 @@ void profile_totals_free(struct profile_totals *t)
 
 int profile_totals_outermost(const struct profile_totals *t, const uint32_t *keys, uint32_t nr_keys, bool *outermost)
 {
-	/* For each key: where what stands on its last outermost stack ends. */
+	/* For each key: the place in the order where the subtree of its last outermost stack ends. */
 	uint32_t *end = calloc(nr_keys ? nr_keys : 1, sizeof(*end));
 
 	if (!end)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Builds the call tree of a profile. */
 #include "profile/tree.h"
 
 #include <errno.h>
@@ -8,26 +9,26 @@
 #include "base/array.h"
 #include "base/intern.h"
 
-/* What makes frames one. */
+/* Frames with the same key are merged. */
 struct frame_key {
 	uint32_t kind, name, file;
 	int32_t line;
-	uint32_t frame; /* the first that was seen; not part of the key */
+	uint32_t frame; /* the first frame with this key; not part of the key */
 };
 
-/* What makes nodes one. */
+/* Nodes with the same key are one node. */
 struct node_key {
 	uint32_t parent, kind, what;
 };
 
 struct builder {
 	const struct profile *p;
-	struct intern keys; /* node_key; the indexes are those of the nodes */
-	uint32_t *merged;   /* frame -> the frame that stands for it */
-	uint32_t *nodes;    /* stack -> its node on the current root, PROFILE_TREE_NONE where not known yet */
-	uint32_t *path;     /* stacks on the way up to one whose node is known */
+	struct intern keys; /* node_key; the indices are those of the nodes */
+	uint32_t *merged;   /* frame -> the first frame that it was merged with */
+	uint32_t *nodes;    /* stack -> its node below the current root; PROFILE_TREE_NONE: not known yet */
+	uint32_t *path;     /* the stack and its ancestors, up to one whose node is known */
 	size_t path_room;
-	uint32_t root;    /* that nodes[] is about */
+	uint32_t root;    /* the root for which nodes[] is valid */
 	uint32_t *filled; /* stacks that have an entry in nodes[] */
 	uint32_t nr_filled;
 };
@@ -60,7 +61,7 @@ static int merge_frames(struct builder *b, bool by_line)
 	return err;
 }
 
-/* The node of that kind on the parent, or PROFILE_TREE_NONE when memory is exhausted. */
+/* Finds or makes the parent's child of that kind. Returns PROFILE_TREE_NONE without memory. */
 static uint32_t node_on(struct builder *b, uint32_t parent, enum profile_tree_kind kind, uint32_t what)
 {
 	struct node_key key = {.parent = parent, .kind = kind, .what = what};
@@ -83,7 +84,7 @@ static uint32_t root_of(struct builder *b, const struct profile_sample *sample)
 	return node;
 }
 
-/* Forgets what was known of stacks on another root. */
+/* Changes the current root, and clears the nodes of stacks that were known for another root. */
 static void turn_to_root(struct builder *b, uint32_t root)
 {
 	if (b->root == root)
@@ -94,7 +95,7 @@ static void turn_to_root(struct builder *b, uint32_t root)
 	b->root = root;
 }
 
-/* The node of the stack on the builder's root, or PROFILE_TREE_NONE when memory is exhausted. */
+/* Finds or makes the stack's node below the builder's root. Returns PROFILE_TREE_NONE without memory. */
 static uint32_t node_of(struct builder *b, uint32_t stack)
 {
 	uint32_t node = b->root, s = stack;
@@ -143,7 +144,7 @@ static int largest_first(const void *a, const void *b, void *nodes)
 	return i < j ? -1 : i > j;
 }
 
-/* Totals, depths and the order of siblings; the own values are there. */
+/* Computes totals, depths and the order of siblings from the self values. */
 static int finish(struct profile_tree *tree)
 {
 	uint32_t *order = calloc(tree->count, sizeof(*order));
@@ -189,7 +190,7 @@ static int make_nodes(const struct intern *keys, struct profile_tree *tree)
 	return 0;
 }
 
-/* Puts each sample on its root, and returns them sorted by it; NULL when memory is exhausted. */
+/* Finds the root of each sample, and returns the samples sorted by root; NULL without memory. */
 static struct placed *place(struct builder *b, const struct profile_sample *samples, size_t count)
 {
 	struct placed *placed = calloc(count ? count : 1, sizeof(*placed));
@@ -231,7 +232,7 @@ int profile_tree_build(const struct profile *p, bool by_line, struct profile_tre
 	placed = place(&b, samples, count);
 	if (!placed)
 		goto done;
-	/* From here on a sample's stack is its node. */
+	/* From here on, placed[i].stack holds a node. */
 	for (size_t i = 0; i < count; i++) {
 		turn_to_root(&b, placed[i].root);
 		placed[i].stack = node_of(&b, placed[i].stack);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The call tree of a profile: what its samples have in common from the root on is one node. Below the frames stand the
- * profile's roots (container, process, thread), as in every other output.
+ * The call tree of a profile: samples share the nodes of the frames that they have in common from the root on. Below
+ * the frames are the profile's roots (container, process, thread), as in every other output.
  */
 #ifndef PROFILE_TREE_H
 #define PROFILE_TREE_H
@@ -11,35 +11,36 @@
 
 #include "profile/profile.h"
 
-/* Instead of a node. */
+/* The index for "no node". */
 #define PROFILE_TREE_NONE UINT32_MAX
 
 enum profile_tree_kind {
-	PROFILE_TREE_ALL,       /* node 0, on which everything stands */
-	PROFILE_TREE_CONTAINER, /* what: a string; 0: no container, but the host */
+	PROFILE_TREE_ALL,       /* node 0, the root of the tree */
+	PROFILE_TREE_CONTAINER, /* what: a string; 0: the host, not a container */
 	PROFILE_TREE_PROCESS,   /* what: a process */
 	PROFILE_TREE_THREAD,    /* what: a thread */
-	PROFILE_TREE_FRAME,     /* what: a frame, of those that are one here the first that was seen */
+	PROFILE_TREE_FRAME,     /* what: a frame, the first of those that were merged */
 };
 
 struct profile_tree_node {
 	uint32_t parent; /* has a smaller index; PROFILE_TREE_NONE for node 0 */
 	uint32_t kind;   /* enum profile_tree_kind */
 	uint32_t what;
-	uint32_t depth;                     /* of node 0 it is 0 */
+	uint32_t depth;                     /* 0 for node 0 */
 	uint32_t first_child, next_sibling; /* or PROFILE_TREE_NONE; siblings with the largest total first */
-	uint64_t self, total;               /* value of samples that end here, and of those that come through here */
+	uint64_t self, total;               /* value of samples that end at this node, and of all that include it */
 };
 
 struct profile_tree {
-	struct profile_tree_node *nodes; /* node 0 is always there */
+	struct profile_tree_node *nodes; /* node 0 always exists */
 	uint32_t count;
 	uint32_t depth; /* of the deepest node */
 };
 
 /*
- * Builds the tree of the samples that have frames. Frames are one where kind, name and file are the same, with by_line
- * also the line. Time and memory grow with the number of distinct stacks, not with their depth. Returns 0 or -ENOMEM.
+ * Builds the tree of the samples that have frames. Frames with the same kind, name and file are merged; with by_line,
+ * the line must be the same, too. Time and memory grow with the number of distinct stacks, not with their depth.
+ * Returns 0 or -ENOMEM.
  */
 int profile_tree_build(const struct profile *p, bool by_line, struct profile_tree *tree);
 /* May be called on a zeroed tree. */
