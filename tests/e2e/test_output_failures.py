@@ -404,7 +404,7 @@ def test_full_stdout(spinning, args):
 
 
 def test_full_stdout_is_told_once(saved, spinning):
-    for args in (("report", saved), ("diff", saved, saved), ("-p", spinning.pid, "-d", 0.1)):
+    for args in (("report", saved), ("diff", saved, saved), ("-p", spinning.pid, "-d", 2)):
         run = full_stdout(*args)
         assert run.code == 1 and run.err.count("cannot write to stdout: No space left") == 1, run.err
 
