@@ -1,38 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page: title, views, filters, search; what the views share is computed here, and only when it changes.
+// The page: title, tabs, what is above the views, the view, help.
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { amount, percent } from "./format.js";
+import { Filters, Legend, Search } from "./filters.jsx";
+import { amount, number, short } from "./format.js";
 import { CallersView, GraphView, TimeView } from "./graphs.jsx";
-import { modules } from "./look.js";
-import { Choice, Note } from "./parts.jsx";
+import { HotspotsView } from "./hotspots.jsx";
+import { useHashState, useModel } from "./model.js";
+import { Note } from "./parts.jsx";
+import { usePrinting } from "./printing.js";
+import { Range, Scope } from "./range.jsx";
 import { RunView, summary } from "./run.jsx";
 import { SourceView } from "./sources.jsx";
-import { changed, readHash, remember, resolved, sane } from "./state.js";
+import { resolved } from "./state.js";
+import { StatesView } from "./states.jsx";
 import { TableView } from "./table.jsx";
-import { matched, mergedTree, selfOf, sums } from "./tree.js";
 
 const VIEWS = [
   ["graph", "Flame graph"],
+  ["hot", "Hotspots"],
   ["time", "By time"],
   ["callers", "Callers"],
   ["table", "Functions"],
   ["source", "Source"],
   ["run", "Run"],
 ];
+const STATES = ["states", "States"]; // where threads wait
 const HELP = [
   ["/", "search by a regular expression"],
-  ["1 \u2026 6", "views"],
+  ["1 \u2026 7 (8)", "views"],
   ["\u2190 \u2191 \u2193 \u2192", "move in the graph; in time, move and (+ \u2212) zoom"],
+  [", . \u2191 \u2193", "in time, with waits: the wait before, after, and of another thread"],
+  ["Page \u2191 \u2193, Home, End", "scroll the graph; in a table, move"],
   ["Enter", "zoom to the chosen frame"],
   ["Esc", "back: from help, search, zoom, choice"],
   ["?", "this help"],
   ["click", "zoom to a frame; the first row shows all again"],
   ["Ctrl + wheel, drag", "zoom and move in time"],
+  ["drag in the bars", "choose a range of time for all views"],
 ];
-const SEARCH_MS = 120; // of silence after the last letter
-
 function useSystemDark() {
   const query = useMemo(() => matchMedia("(prefers-color-scheme: dark)"), []);
   const [dark, setDark] = useState(query.matches);
@@ -44,230 +51,73 @@ function useSystemDark() {
   return dark;
 }
 
-function useHashState(profile) {
-  const [state, setState] = useState(() => sane(readHash(location.hash), profile));
-  useEffect(() => {
-    const read = () => setState(sane(readHash(location.hash), profile));
-    addEventListener("hashchange", read);
-    addEventListener("popstate", read);
-    return () => {
-      removeEventListener("hashchange", read);
-      removeEventListener("popstate", read);
-    };
-  }, []);
-  const current = useRef();
-  current.current = state;
-  const set = useCallback((change) => {
-    const next = changed(current.current, change);
-    current.current = next;
-    remember(next, change);
-    setState(next);
-  }, []);
-  return [state, set];
-}
-
-// Lower case finds both cases.
-function compile(q) {
-  try {
-    return { expression: q && new RegExp(q, q === q.toLowerCase() ? "i" : "") };
-  } catch (error) {
-    return { error: String(error.message) };
-  }
-}
-
-function useModel(profile, state, set, dark) {
-  const by = state.by === "line" ? profile.lines : profile.functions;
-  const roots = useMemo(() => (state.roots ? state.roots.split(",").filter((r) => r !== "-") : profile.roots), [profile, state.roots]);
-  const passes = useMemo(() => {
-    const { processes, containers, sampleProcess, sampleThread } = profile;
-    const container = state.container === "" ? null : containers[Number(state.container)];
-    const process = state.process === "" ? -1 : Number(state.process);
-    const thread = state.thread === "" ? -1 : Number(state.thread);
-    return (i) =>
-      (process < 0 || sampleProcess[i] === process) &&
-      (thread < 0 || sampleThread[i] === thread) &&
-      (container === null || processes[sampleProcess[i]].container === container);
-  }, [profile, state.container, state.process, state.thread]);
-  const arrangement = useMemo(() => {
-    const scale = profile.totalBefore ? profile.total / profile.totalBefore || 1 : 1;
-    const sizes = { after: (value) => value, before: (_, was) => was * scale, both: (value, was) => (value + was * scale) / 2 };
-    return { size: sizes[state.width], rank: null };
-  }, [profile, state.width]);
-  const rank = useMemo(() => {
-    if (state.order !== "name") return null;
-    const order = Array.from({ length: by.count }, (_, k) => [by.text(k), k]).sort((x, y) => (x[0] < y[0] ? -1 : x[0] > y[0] ? 1 : x[1] - y[1]));
-    const ranks = new Int32Array(by.count);
-    order.forEach(([, k], i) => (ranks[k] = i));
-    return ranks;
-  }, [by, state.order]);
-  const settings = useMemo(() => ({ ...arrangement, rank, passes }), [arrangement, rank, passes]);
-  const tree = useMemo(() => mergedTree(profile, { ...settings, keys: by, roots }), [profile, settings, by, roots]);
-  const bareTree = useMemo(
-    () => (state.view !== "time" ? null : roots.length ? mergedTree(profile, { ...settings, keys: by, roots: [] }) : tree),
-    [tree, state.view === "time"],
-  );
-  const lineTree = useMemo(
-    () => (state.view !== "source" ? null : mergedTree(profile, { ...settings, rank: null, keys: profile.places, roots: [] })),
-    [profile, settings, state.view === "source"],
-  );
-  const lineSums = useMemo(() => lineTree && sums(lineTree), [lineTree]);
-  const totals = useMemo(() => sums(tree), [tree]);
-  const hues = useMemo(() => modules(by, selfOf(profile, by)), [profile, by]);
-  const hueOf = useMemo(() => new Map(hues.map((m) => [m.name, m.hue])), [hues]);
-
-  const { expression, error } = useMemo(() => compile(state.q), [state.q]);
-  const found = useMemo(() => {
-    if (!expression && (state.fn === "" || state.view !== "graph")) return null;
-    const flags = new Uint8Array(by.count);
-    if (expression) for (let k = 0; k < by.count; k++) flags[k] = expression.test(by.text(k)) ? 1 : 0;
-    else flags[Number(state.fn)] = 1;
-    return flags;
-  }, [by, expression, state.fn, state.view === "graph"]);
-  const foundLabels = (t) => t.labels.map(({ text }) => !!expression && expression.test(text));
-  const share = useMemo(() => found && matched(tree, found, foundLabels(tree)), [tree, found]);
-  return { profile, state, set, dark, tree, bareTree, lineTree, lineSums, sums: totals, modules: hues, hues: hueOf, arrangement: settings, found, foundLabels, matched: share, error };
-}
-
-function Filters({ model }) {
-  const { profile, state, set } = model;
-  const { containers, processes, threads } = profile;
-  const indexed = (list, label) => [["", "all"], ...list.map((item, i) => [String(i), label(item)])];
-  const shownProcesses = processes.map((p, i) => [p, i]).filter(([p]) => state.container === "" || p.container === containers[Number(state.container)]);
-  const shownThreads = threads.map((t, i) => [t, i]).filter(([t]) => state.process === "" || t.process === Number(state.process));
-  const rootNames = [containers.length > 1 && "container", processes.length > 1 && "process", !profile.anonymousThreads && "thread"].filter(Boolean);
-  const rootChoices = [["-", "functions"], ...rootNames.map((r) => [r, `${r}, functions`])];
-  if (rootNames.includes("process") && rootNames.includes("thread")) rootChoices.push(["process,thread", "process, thread, functions"]);
-  const roots = state.roots || profile.roots.join(",") || "-";
-  if (!rootChoices.some(([key]) => key === roots)) rootChoices.push([roots, roots.split(",").join(", ") + ", functions"]);
-  const graph = ["graph", "callers"].includes(state.view);
-  return (
-    <>
-      {containers.length > 1 && (
-        <Choice label="Container" value={state.container} options={indexed(containers, (c) => c || "[host]")} onChange={(container) => set({ container, process: "", thread: "" })} />
-      )}
-      {processes.length > 1 && (
-        <Choice label="Process" value={state.process} options={[["", "all"], ...shownProcesses.map(([p, i]) => [String(i), p.label])]} onChange={(process) => set({ process, thread: "" })} />
-      )}
-      {threads.length > 1 && (
-        <Choice label="Thread" value={state.thread} options={[["", "all"], ...shownThreads.map(([t, i]) => [String(i), t.label])]} onChange={(thread) => set({ thread })} />
-      )}
-      {state.view === "graph" && rootChoices.length > 1 && <Choice label="Rows" value={roots} options={rootChoices} onChange={(r) => set({ roots: r })} />}
-      {state.view !== "source" && state.view !== "run" && (
-        <Choice label="Frame" value={state.by} options={[["function", "function"], ["line", "line"]]} onChange={(by) => set({ by })} />
-      )}
-      {graph && <Choice label="Order" value={state.order} options={[["heavy", "left-heavy"], ["name", "by name"]]} onChange={(order) => set({ order })} />}
-      {graph && (state.view === "graph" || state.fn === "") && (
-        <Choice label="Shape" value={state.shape} options={[["icicle", "icicle"], ["flame", "flame"]]} onChange={(shape) => set({ shape })} />
-      )}
-      {(graph || state.view === "time") && (
-        <Choice
-          label="Colour"
-          value={state.color}
-          options={[["module", "module"], ["kind", "kind"], ...(profile.diff ? [["change", "change"]] : [])]}
-          onChange={(color) => set({ color })}
-        />
-      )}
-      {graph && profile.diff && (
-        <Choice label="Width" value={state.width} options={[["both", "both"], ["before", "before"], ["after", "after"]]} onChange={(width) => set({ width })} />
-      )}
-    </>
-  );
-}
-
-function Search({ model, box }) {
-  const { profile, state, set, tree, found, matched: share, error } = model;
-  const [text, setText] = useState(state.q);
-  const timer = useRef();
-  useEffect(() => setText(state.q), [state.q]);
-  const type = (e) => {
-    const q = e.currentTarget.value;
-    setText(q);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => set({ q }), SEARCH_MS);
-  };
-  const all = tree.total[0];
-  const what = all === profile.total ? "all samples" : "the filtered samples";
-  return (
-    <div class="search" role="search">
-      <input ref={box} type="search" value={text} onInput={type} placeholder="Search by regular expression" aria-label="Search by a regular expression" spellcheck={false} autocomplete="off" />
-      <output data-testid="matched" class={error ? "error" : ""}>
-        {error ? "no regular expression" : found && (
-          <>
-            {tree.was && `before ${percent(tree.was[0] ? share.was / tree.was[0] : 0)}, now `}
-            <b>{percent(all ? share.total / all : 0)}</b> of {what}, {amount(profile, share.total)}
-          </>
-        )}
-      </output>
-    </div>
-  );
-}
-
-function Legend({ model }) {
-  const { state, profile, modules: list, set } = model;
-  const escape = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  if (state.fn !== "" && state.view === "graph" && !state.q) {
-    const k = Number(state.fn);
-    return (
-      <div class="legend">
-        <button class="chip on" onClick={() => set({ fn: "" })}>
-          {model.tree.keys.label(k)} {"\u2715"}
-        </button>
-      </div>
-    );
-  }
-  if (state.color === "change") {
-    return (
-      <div class="legend">
-        <span class="chip" style={{ "--hue": 25 }}>grew</span>
-        <span class="chip" style={{ "--hue": 255 }}>shrank</span>
-        <span class="chip grey">within the noise</span>
-      </div>
-    );
-  }
-  if (state.color !== "module") return null;
-  return (
-    <div class="legend">
-      {list.slice(0, 12).filter((m) => m.value).map((m) => (
-        <button key={m.name} class="chip" style={{ "--hue": m.hue }} onClick={() => set({ q: m.name === "<frozen>" ? "<frozen " : `[(/]${escape(m.name)}[/:)]` })} title="Search for this module">
-          {m.name} <small>{percent(m.value / (profile.total || 1))}</small>
-        </button>
-      ))}
-    </div>
-  );
-}
-
+// What to do about a profile without stacks, by what its account says.
 function Empty({ profile }) {
+  const of = (group) => profile.account.filter((a) => a.group === group).reduce((sum, a) => sum + a.value, 0);
+  const [filtered, without, lost, asked] = ["left out", "without", "lost", "asked"].map(of);
   return (
     <Note title="No sample has Python frames">
-      <p>The profile is whole, but there is nothing to draw: while it was recorded, none of the profiled threads ran Python code.</p>
-      <p>A program that waits takes no CPU time and is not sampled. Record for longer (-d), at a higher rate (-F), or while it works.</p>
+      {filtered > 0 ? (
+        <p>
+          The filters of this report let none of {number(filtered)} samples pass. Make it again with fewer of them, or correct them:{" "}
+          <code>pybpf report FILE</code> without options lists the functions that there are.
+        </p>
+      ) : (
+        <>
+          <p>
+            There is nothing to draw.{" "}
+            {asked > 0 || without > 0
+              ? "The profiled processes used CPU time, but no sample of it has a stack of Python functions."
+              : "While it was recorded, no profiled thread ran Python code: a program that waits takes no CPU time and is not sampled."}
+          </p>
+          <p>What to do:</p>
+          <ul>
+            <li>
+              Record while the program works, for longer, or at a higher rate: <code>pybpf -p PID -d 60 -F 999 -o report.html</code>
+            </li>
+            <li>
+              If its children do the work, profile them too: <code>--children</code>. <code>pybpf ps</code> lists the Python processes.
+            </li>
+            {lost > 0 && <li>{amount(profile, lost)} were lost; the account below says why.</li>}
+            {without > 0 && <li>{amount(profile, without)} have no Python frames; the account below says where they were taken.</li>}
+            <li>
+              <code>pybpf doctor</code> tries the sampler on this machine.
+            </li>
+          </ul>
+        </>
+      )}
       {profile.account.some((a) => a.value) && <p>What became of the samples:</p>}
     </Note>
   );
 }
 
-const SHOWN = { graph: GraphView, time: TimeView, callers: CallersView, table: TableView, source: SourceView, run: RunView };
+const SHOWN = { graph: GraphView, hot: HotspotsView, time: TimeView, callers: CallersView, table: TableView, states: StatesView, source: SourceView, run: RunView };
 
 export function App({ profile }) {
   const [state, set] = useHashState(profile);
   const systemDark = useSystemDark();
-  const dark = state.theme ? state.theme === "dark" : systemDark;
+  const printing = usePrinting();
+  const dark = !printing && (state.theme ? state.theme === "dark" : systemDark);
   const [help, setHelp] = useState(false);
   const [options, setOptions] = useState(false);
   const box = useRef();
   const keys = useRef();
   const tabs = useRef();
-  const model = useModel(profile, resolved(state, profile), set, dark);
+  const dialog = useRef();
+  useEffect(() => dialog.current?.focus(), [help]);
+  const model = useModel(profile, resolved(state, profile), set, dark, printing);
   const { what, words, lost } = useMemo(() => summary(profile), [profile]);
-  useEffect(() => {
+  const views = useMemo(() => VIEWS.flatMap((one) => (profile.waits && one[0] === "table" ? [one, STATES] : [one])), [profile]);
+  const filters = profile.processes.length > 1 || profile.threads.length > 1;
+  useLayoutEffect(() => {
     document.documentElement.dataset.theme = dark ? "dark" : "light";
   }, [dark]);
   useEffect(() => {
-    document.title = `${what} \u2013 pybpf`;
+    document.title = `${short(what, 160)} \u2013 pybpf`;
   }, [what]);
   useEffect(() => {
     const press = (e) => {
-      if (e.ctrlKey || e.metaKey || e.altKey) return;
+      if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented) return;
       const typing = e.target.closest?.("input, select, textarea");
       if (e.key === "Escape" && help) setHelp(false);
       else if (typing) {
@@ -276,8 +126,9 @@ export function App({ profile }) {
         else box.current.blur();
       } else if (e.key === "/") box.current?.focus();
       else if (e.key === "?") setHelp(!help);
-      else if (/^[1-6]$/.test(e.key)) set({ view: VIEWS[e.key - 1][0] });
-      else if (e.key === "Enter" && e.target.closest?.("button")) return;
+      else if (profile.empty) return;
+      else if (/^[1-8]$/.test(e.key) && views[e.key - 1]) set({ view: views[e.key - 1][0] });
+      else if (["Enter", " "].includes(e.key) && e.target.closest?.("button")) return;
       else if (keys.current?.(e)) {
         // The view took it.
       } else if (e.key === "Escape" && (state.q || state.fn)) set({ q: "", fn: "" });
@@ -288,17 +139,29 @@ export function App({ profile }) {
     return () => removeEventListener("keydown", press);
   });
   const view = profile.empty ? "run" : state.view;
+  // The tabs' own keys, of which one only is a stop of the tabulator.
+  const turn = (e) => {
+    const at = views.findIndex(([key]) => key === view);
+    const last = views.length - 1;
+    const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at ? at - 1 : last, Home: 0, End: last }[e.key];
+    if (to === undefined) return;
+    e.preventDefault();
+    set({ view: views[to][0] });
+    tabs.current.children[to].focus();
+  };
   const View = SHOWN[view];
-  useEffect(() => tabs.current?.querySelector("[aria-selected=true]").scrollIntoView({ block: "nearest", inline: "nearest" }), [view]);
+  useEffect(() => tabs.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [view]);
   keys.current = null;
   return (
     <>
       <header>
         <div class="title">
-          <h1>{what}</h1>
+          <h1 title={short(what, 1000)}>{short(what, 160)}</h1>
           <p data-testid="summary">
-            {words.map((word) => (
-              <span key={word}>{word}</span>
+            {words.map(([word, title]) => (
+              <span key={word} title={title}>
+                {word}
+              </span>
             ))}
             {lost !== undefined && <span class={lost ? "lost" : ""}>{lost ? `${amount(profile, lost)} lost` : "none lost"}</span>}
           </p>
@@ -314,31 +177,39 @@ export function App({ profile }) {
         <Empty profile={profile} />
       ) : (
         <>
-          <nav class="tabs" role="tablist" aria-label="Views" ref={tabs}>
-            {VIEWS.map(([key, text], i) => (
-              <button key={key} role="tab" aria-selected={key === view} onClick={() => set({ view: key })} title={`${text} (${i + 1})`}>
-                {text}
-              </button>
-            ))}
-          </nav>
-          <div class="tools" hidden={view === "run"}>
-            {view !== "source" && <Search model={model} box={box} />}
-            <button class="more" aria-expanded={options} onClick={() => setOptions(!options)}>
-              Options
-            </button>
-            <div class={`options${options ? " open" : ""}`}>
-              <Filters model={model} />
+          <nav aria-label="Views">
+            <div class="tabs" role="tablist" aria-label="Views" ref={tabs} onKeyDown={turn}>
+              {views.map(([key, text], i) => (
+                <button key={key} id={`tab-${key}`} role="tab" aria-selected={key === view} aria-controls="view" tabIndex={key === view ? 0 : -1} onClick={() => set({ view: key })} title={`${text} (${i + 1})`}>
+                  {text}
+                </button>
+              ))}
             </div>
-          </div>
-          {["graph", "callers", "time"].includes(view) && <Legend model={model} />}
+          </nav>
+          <section aria-label="Filters">
+            <div class="tools" hidden={["hot", "source", "run"].includes(view) && !filters}>
+              {!["source", "run", "hot"].includes(view) && <Search model={model} box={box} />}
+              <button class="more" aria-expanded={options} onClick={() => setOptions(!options)}>
+                Options
+              </button>
+              <div class={`options${options ? " open" : ""}`}>
+                <Filters model={model} />
+              </div>
+            </div>
+            {profile.timed && <Range model={model} />}
+            <Scope model={model} />
+            {["graph", "callers", "time"].includes(view) && <Legend model={model} />}
+          </section>
         </>
       )}
       <main data-view={view}>
-        <View model={model} keys={keys} />
+        <div id="view" class="panel" role={profile.empty ? undefined : "tabpanel"} aria-labelledby={profile.empty ? undefined : `tab-${view}`}>
+          <View model={model} keys={keys} box={box} />
+        </div>
       </main>
       {help && (
         <div class="cover" onClick={() => setHelp(false)}>
-          <div class="help" role="dialog" aria-label="Help">
+          <div class="help" role="dialog" aria-modal="true" aria-label="Help" ref={dialog} tabIndex={-1}>
             <h2>Keys</h2>
             <dl>
               {HELP.map(([key, text]) => (

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tree as flame graph: what is wide enough is drawn, of what is narrower one stroke for each pixel.
 
+import { Minimap } from "./minimap.js";
 import { ROW, Surface } from "./surface.js";
 
 const NARROWEST = 0.5; // pixels of a node that is drawn
@@ -16,6 +17,8 @@ export class Flame {
     this.hovered = -1;
     this.surface = new Surface(host, (c, width, height, top) => this.draw(c, width, height, top));
     this.surface.onresize = () => this.fitHeight();
+    this.minimap = new Minimap(host, this);
+    this.surface.onpaint = () => this.tree && this.minimap.paint();
     this.canvas = this.surface.canvas;
     this.canvas.addEventListener("pointermove", (e) => e.pointerType === "mouse" && this.hover(this.nodeAt(e), e));
     this.canvas.addEventListener("pointerleave", (e) => this.hover(-1, e));
@@ -25,6 +28,7 @@ export class Flame {
 
   destroy() {
     cancelAnimationFrame(this.animation);
+    this.minimap.destroy();
     this.surface.destroy();
   }
 
@@ -64,6 +68,23 @@ export class Flame {
     this.rows = deepest + 1;
     this.height = Math.max(this.rows * ROW, this.surface.height);
     this.surface.content = this.rows * ROW;
+    this.minimap.fit();
+  }
+
+  // The first and the last row that are seen, the root's being 0.
+  rowsInView() {
+    const { scroller, height } = this.surface;
+    const clip = (row) => Math.min(this.rows - 1, Math.max(0, row));
+    const first = clip(Math.floor(scroller.scrollTop / ROW));
+    const last = clip(Math.ceil((scroller.scrollTop + height) / ROW) - 1);
+    return this.upward ? [this.rows - 1 - last, this.rows - 1 - first] : [first, last];
+  }
+
+  // Scrolls by windows, or to an end.
+  scroll(key) {
+    const { scroller, height } = this.surface;
+    const tops = { PageDown: scroller.scrollTop + height - ROW, PageUp: scroller.scrollTop - height + ROW, Home: 0, End: this.height };
+    scroller.scrollTop = tops[key];
   }
 
   move(to) {
@@ -139,8 +160,8 @@ export class Flame {
     c.globalAlpha = above ? 0.45 : 1;
     c.fillStyle = look.fill(i);
     c.fillRect(left, y, Math.max(right - left - (w > 3 ? 1 : 0), NARROWEST), ROW - 1);
-    if (right - left > 20) this.surface.text(look.label(i), x, y, w, look.ink(i));
     c.globalAlpha = 1;
+    if (right - left > 20) this.surface.text(look.label(i), x, y, w, look.ink(i));
   }
 
   outline(c, node, scale, scrollTop, width) {

@@ -2,11 +2,19 @@
 // Colours. Frames have that of their module or kind, or of what a comparison says of them; a search leaves its matches
 // bright.
 
+import { short } from "./format.js";
 import { KIND_NOTE, moduleOf } from "./profile.js";
+import { statesOf } from "./tree.js";
 
 // Hues (OKLCH, where those of one lightness look so) of the modules with most samples, far enough apart from one another; the others get one by their name.
 const HUES = [60, 245, 150, 305, 15, 195, 95, 275, 125, 340, 40, 220];
+// Hues of states, which waits have; null: grey. PYBPF_STATES of bpf/pybpf_wait.h.
+const STATE_HUES = {
+  "on CPU": 150, "waiting for a CPU": 95, GIL: 15, lock: 45, disk: 305, network: 250, pipe: 195, poll: 222, child: 340, sleep: null,
+  stopped: 120, other: 278,
+};
 const SHADES = 16; // of red and of blue
+const ROOT_LABEL = 120; // letters of a process's or a thread's
 
 function hash(text) {
   let h = 2166136261; // FNV-1a
@@ -17,15 +25,15 @@ function hash(text) {
 const THEMES = {
   light: {
     ground: "#ffffff", grid: "#ececea", faint: "#5c5c58", outline: "#111111",
-    ink: "#1d1d1b", muted: "#e6e5e1", mutedInk: "#7b7a75", root: "#d5d9df", note: "#dddbd5", even: "#dcdcd8",
-    found: "#f02e8a", foundInk: "#ffffff",
+    ink: "#1d1d1b", muted: "#e6e5e1", mutedInk: "#5b5a55", root: "#d5d9df", note: "#dddbd5", even: "#dcdcd8",
+    found: "#c9176e", foundInk: "#ffffff", used: "#7d8fa8",
     tint: (hue, shift) => `oklch(${0.835 + shift / 80} 0.085 ${hue})`,
     shade: (hue, part) => `hsl(${hue} ${Math.round(35 + 50 * part)}% ${Math.round(86 - 26 * part)}%)`,
   },
   dark: {
     ground: "#17181a", grid: "#26282b", faint: "#a3a6ab", outline: "#ffffff",
-    ink: "#f2f2f0", muted: "#2b2d31", mutedInk: "#85888e", root: "#3c424c", note: "#3a3a38", even: "#3b3c3f",
-    found: "#e0287d", foundInk: "#ffffff",
+    ink: "#f2f2f0", muted: "#2b2d31", mutedInk: "#a6a9af", root: "#3c424c", note: "#3a3a38", even: "#3b3c3f",
+    found: "#c9176e", foundInk: "#ffffff", used: "#8fa3bf",
     tint: (hue, shift) => `oklch(${0.43 + shift / 100} 0.075 ${hue})`,
     shade: (hue, part) => `hsl(${hue} ${Math.round(25 + 45 * part)}% ${Math.round(27 + 17 * part)}%)`,
   },
@@ -33,7 +41,7 @@ const THEMES = {
 
 export const theme = (dark) => THEMES[dark ? "dark" : "light"];
 
-// {name, value, hue} of each module, those with most samples of their own first.
+// {name, value} of each module, those with most samples of their own first.
 export function modules(keys, self) {
   const values = new Map();
   for (let k = 0; k < keys.count; k++) {
@@ -41,19 +49,29 @@ export function modules(keys, self) {
     const name = moduleOf(keys.file[k]);
     values.set(name, (values.get(name) ?? 0) + self[k]);
   }
-  const found = [...values].map(([name, value]) => ({ name, value })).sort((x, y) => y.value - x.value || (x.name < y.name ? -1 : 1));
-  found.forEach((m, i) => (m.hue = HUES[i] ?? hash(m.name) % 360));
-  return found;
+  return [...values].map(([name, value]) => ({ name, value })).sort((x, y) => y.value - x.value || (x.name < y.name ? -1 : 1));
 }
 
-// How much the share of all samples changed: of what the larger side has, -1 to 1.
+// Hue by module: filters do not change it.
+export function huesOf(list) {
+  return new Map(list.map(({ name }, i) => [name, HUES[i] ?? hash(name) % 360]));
+}
+
+export const stateName = (state) => state || "on CPU";
+
+export function stateHue(state) {
+  const hue = STATE_HUES[stateName(state)];
+  return hue === undefined ? hash(state) % 360 : hue;
+}
+
+// How much it changed, in the unit of the comparison: of what the larger side has, -1 to 1.
 export function change(profile, total, was) {
-  const after = profile.total ? total / profile.total : 0;
-  const before = profile.totalBefore ? was / profile.totalBefore : 0;
+  const after = total * profile.diff.after_unit;
+  const before = was * profile.diff.before_unit;
   return after || before ? (after - before) / Math.max(after, before) : 0;
 }
 
-// fill, ink, label and stroke of a tree's nodes. found: by key, or null when nothing is searched for.
+// fill, ink, label and stroke of a tree's nodes, and in strip the colour of the state that a leaf is in. found: by key, or null when nothing is searched for.
 export function lookOf({ profile, tree, color, dark, hues, found, foundLabels }) {
   const t = theme(dark);
   const { keys } = tree;
@@ -81,10 +99,17 @@ export function lookOf({ profile, tree, color, dark, hues, found, foundLabels })
     if (!verdict || Math.sign(c) !== verdict) return t.even;
     return (c > 0 ? reds : blues)[Math.min(SHADES - 1, Math.floor(Math.abs(c) * SHADES))];
   };
-  const fill = color === "change" && !found ? compared : plain;
+  let fill = color === "change" && !found ? compared : plain;
+  if (color === "state" && !found && !tree.mixed) {
+    const { names, main } = statesOf(profile, tree);
+    const colours = names.map((name) => (stateHue(name) === null ? t.note : t.tint(stateHue(name), 0)));
+    fill = (i) => colours[main[i]];
+  }
+  const stateColours = new Map(["", ...profile.functions.state].map((name) => [name, stateHue(name) === null ? t.note : t.tint(stateHue(name), 0)]));
   return {
     fill,
     stroke: fill,
+    strip: found ? plain : (i) => stateColours.get(profile.stateOf(tree.stack[i])),
     ink: (i) => (hit(i) ? t.foundInk : found ? t.mutedInk : t.ink),
     label: (i) => nodeLabel(tree, i),
     outline: t.outline,
@@ -111,6 +136,6 @@ export function row(profile, keys, key) {
 
 export function nodeLabel(tree, i) {
   const key = tree.key[i];
-  if (key >= 0) return tree.keys.label(key);
-  return key === -1 ? "all" : tree.labels[-2 - key].text;
+  if (key >= 0) return tree.keys.label(key) + (tree.repeats[i] ? " \u21bb" : "");
+  return key === -1 ? "all" : short(tree.labels[-2 - key].text, ROOT_LABEL);
 }

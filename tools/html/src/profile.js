@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The profile that the page carries, as the contract of user/output_html.c has it, in typed arrays.
 
+import { isTime, short } from "./format.js";
+
 const FORMAT = "pybpf-html";
 const VERSION = 1;
 
 export const KIND_NOTE = 1;
 export const KINDS = ["Python", "Note"]; // enum profile_frame_kind
+
+// Letters that are written from right to left: a number beside them would be drawn on their other side.
+const LEFTWARD = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+const isolated = (text) => (LEFTWARD.test(text) ? `\u2068${text}\u2069` : text);
+const LABEL = 120; // letters of a label at most
 
 // Control characters and marks that change the direction of text, which could make a name look like another.
 const MISLEADING = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
@@ -50,7 +57,7 @@ export function moduleOf(file) {
 // function is there. ofFrame: frame -> key.
 class Keys {
   constructor(data, strings, what) {
-    const { name, file, line, first_line, kind } = data.frames;
+    const { name, file, line, first_line, kind, state } = data.frames;
     const byLine = what !== "function";
     const known = new Map();
     this.ofFrame = new Int32Array(name.length);
@@ -58,8 +65,9 @@ class Keys {
     this.file = [];
     this.line = []; // with byLine that line, else the function's first; -1 where unknown
     this.kind = [];
+    this.state = []; // of a thread that waits, in the leaf of its stack; "": it does not
     for (let f = 0; f < name.length; f++) {
-      const owner = what === "place" ? "" : `${name[f]}.${kind[f]}`;
+      const owner = what === "place" ? "" : `${name[f]}.${kind[f]}.${state?.[f] ?? 0}`;
       const id = `${owner}.${file[f]}.${byLine ? line[f] : ""}`;
       let key = known.get(id);
       if (key === undefined) {
@@ -68,11 +76,13 @@ class Keys {
         this.file.push(strings[file[f]]);
         this.line.push(byLine ? line[f] : first_line[f]);
         this.kind.push(kind[f]);
+        this.state.push(state ? strings[state[f]] : "");
       } else if (!byLine && this.line[key] < 0) this.line[key] = first_line[f];
       this.ofFrame[f] = key;
     }
     this.count = this.name.length;
     this.byLine = byLine;
+    this.labels = [];
   }
 
   place(key) {
@@ -81,8 +91,17 @@ class Keys {
     return line[key] < 0 ? file[key] : `${file[key]}:${line[key]}`;
   }
 
+  // As names are shown: long ones without their middle.
   label(key) {
-    return this.byLine && this.line[key] >= 0 ? `${this.name[key]}:${this.line[key]}` : this.name[key];
+    return (this.labels[key] ??= this.numbered(this.name[key], this.byLine ? this.line[key] : -1));
+  }
+
+  shortPlace(key) {
+    return this.file[key] && this.numbered(this.file[key], this.line[key]);
+  }
+
+  numbered(text, line) {
+    return isolated(short(text, LABEL)) + (line < 0 ? "" : `:${line}`);
   }
 
   // What a search looks at, as folded stacks spell it.
@@ -100,6 +119,8 @@ export class Profile {
     this.facts = data.facts;
     this.account = data.account;
     this.roots = data.roots;
+    this.waits = data.frames.state !== undefined;
+    this.frameLine = Int32Array.from(data.frames.line);
     this.functions = new Keys(data, strings, "function");
     this.lines = new Keys(data, strings, "line");
     this.places = new Keys(data, strings, "place");
@@ -128,12 +149,18 @@ export class Profile {
     this.sampleProcess = Int32Array.from(samples.process);
     this.sampleThread = Int32Array.from(samples.thread);
     this.sampleValue = Float64Array.from(samples.value);
+    this.sampleWaits = samples.count ? Float64Array.from(samples.count, (n, i) => (this.stateOf(samples.stack[i]) ? n : 0)) : null;
     this.sampleBefore = samples.before ? Float64Array.from(samples.before) : null;
 
     let time = 0;
     this.eventTime = Float64Array.from(events.later_us, (later) => (time += later)); // microseconds
     this.eventSample = Int32Array.from(events.sample);
     this.eventValue = Float64Array.from(events.value);
+    // How long a wait lasted that began then; 0: a sample, which is a moment.
+    this.intervals = isTime(this);
+    this.eventLength = this.eventValue.map((value, e) => (this.intervals && this.stateOf(this.sampleStack[this.eventSample[e]]) ? value : 0));
+    this.timed = this.eventTime.length > 0;
+    this.lastTime = this.eventTime.reduce((last, t, e) => Math.max(last, t + this.eventLength[e]), 0);
     this.sources = new Map(data.sources.file.map((file, i) => [strings[file], data.strings[data.sources.text[i]].split("\n")]));
     this.diff = data.diff;
     this.total = 0;
@@ -155,6 +182,38 @@ export class Profile {
       if (i === undefined) return null;
       return Object.fromEntries(Object.entries(functions).map(([column, values]) => [column, values[i]]));
     });
+  }
+
+  // The state in which a stack's leaf waits; "": it runs.
+  stateOf(stack) {
+    return stack ? this.functions.state[this.functions.ofFrame[this.stackFrame[stack]]] : "";
+  }
+
+  // The share of an event that is in a range of time, in microseconds.
+  shareWithin(e, from, to) {
+    const begin = this.eventTime[e];
+    const length = this.eventLength[e];
+    if (!length) return begin >= from && begin < to ? 1 : 0;
+    return Math.max(0, Math.min(begin + length, to) - Math.max(begin, from)) / length;
+  }
+
+  // Of each sample what was taken in that range, and how many waits.
+  within(from, to) {
+    const values = new Float64Array(this.sampleStack.length);
+    const waits = this.sampleWaits && new Float64Array(this.sampleStack.length);
+    for (let e = 0; e < this.eventTime.length; e++) {
+      const share = this.shareWithin(e, from, to);
+      values[this.eventSample[e]] += share * this.eventValue[e];
+      if (waits && share && this.eventLength[e]) waits[this.eventSample[e]]++;
+    }
+    return { values, waits };
+  }
+
+  // Samples with frames whose time was not kept: no range of time has them.
+  get untimed() {
+    let kept = 0;
+    this.eventSample.forEach((sample, e) => (kept += this.sampleStack[sample] ? this.eventValue[e] : 0));
+    return Math.max(0, this.total - kept);
   }
 
   get empty() {

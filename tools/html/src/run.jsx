@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the run: facts, what became of samples, who was profiled.
+// What is known of the run: facts, what became of samples, samples by thread.
 
-import { amount, number, percent, seconds } from "./format.js";
+import { useMemo, useState } from "preact/hooks";
+
+import { amount, cpuTime, isTime, number, percent, seconds, short, wallShare } from "./format.js";
+import { usePrinting } from "./printing.js";
+import { wallTime } from "./range.jsx";
+
+const FIRST_THREADS = 50;
 
 const NAMES = {
   pybpf: ["pybpf", (v) => `version ${v}`],
@@ -13,8 +19,10 @@ const NAMES = {
   duration_s: ["Lasted", (v) => seconds(Number(v))],
   freq_hz: ["Rate", (v) => `${v} Hz`],
   event: ["Event"],
+  python: ["Python"],
   command: ["Command"],
 };
+const COMPARED = { share: "shares of each side's samples", "ms/s": "CPU time per second", s: "CPU time of a run" };
 const GROUPS = {
   asked: "Samples asked for",
   lost: "Lost",
@@ -22,6 +30,8 @@ const GROUPS = {
   python: "With Python frames",
   incomplete: "Incomplete",
   processes: "Processes",
+  "left out": "Left out",
+  thread_ns: "Time of threads",
 };
 
 export function moment(start_ns) {
@@ -35,18 +45,103 @@ export function summary(profile) {
   if (diff) {
     return {
       what: `${diff.after} compared with ${diff.before}`,
-      words: [`${number(diff.before_total)} before, ${number(diff.after_total)} after`, "shares of each one's total"],
+      words: [[`${number(diff.before_total)} samples before, ${number(diff.after_total)} after`], [COMPARED[diff.unit]]],
     };
   }
   const names = [...new Set(processes.map((p) => p.label))];
   const others = names.length - 1;
   const what = others < 0 ? "no process" : others ? `${names[0]} and ${others} other process${others > 1 ? "es" : ""}` : names[0];
   const words = [];
-  if (facts.start_ns) words.push(moment(facts.start_ns));
-  if (facts.duration_s) words.push(seconds(Number(facts.duration_s)) + (facts.freq_hz ? ` at ${facts.freq_hz} Hz` : ""));
-  words.push(amount(profile, total));
+  const wall = Number(facts.duration_s) || 0;
+  const time = cpuTime(profile, total);
+  const ofWall = wallShare(profile, total, wall);
+  if (facts.start_ns) words.push([moment(facts.start_ns)]);
+  if (wall) words.push([seconds(wall) + (facts.freq_hz ? ` at ${facts.freq_hz} Hz` : "")]);
+  words.push([isTime(profile) ? `${(total / 1e6).toFixed(2)} thread-seconds` : amount(profile, total)]);
+  if (time && total)
+    words.push([
+      `CPU time ${time}${ofWall && `, ${ofWall} of the wall time`}`,
+      `Each of the samples shown stands for ${seconds(profile.measure.period_ns / 1e9)} of CPU time. 100 % of the wall time is one CPU that was busy throughout; threads that run at the same time can take more.`,
+    ]);
   const lost = account.filter((a) => a.group === "lost").reduce((sum, a) => sum + a.value, 0);
   return { what, words, lost };
+}
+
+// Samples of each thread among those that are shown: [{process, thread (-1: not kept), value}], the largest first.
+function byThread({ profile, passes, values }) {
+  const found = new Map();
+  for (let i = 0; i < values.length; i++) {
+    if (!profile.sampleStack[i] || !values[i] || !passes(i)) continue;
+    const [process, thread] = [profile.sampleProcess[i], profile.sampleThread[i]];
+    const id = `${process} ${thread}`;
+    if (!found.has(id)) found.set(id, { process, thread, value: 0 });
+    found.get(id).value += values[i];
+  }
+  return [...found.values()].sort((x, y) => y.value - x.value);
+}
+
+function Threads({ model }) {
+  const { profile, passes, values, set } = model;
+  const rows = useMemo(() => byThread(model), [profile, passes, values]);
+  const [most, setMost] = useState(FIRST_THREADS);
+  const all = rows.reduce((sum, { value }) => sum + value, 0) || 1;
+  const wall = wallTime(model);
+  const timed = cpuTime(profile, 1) !== "";
+  const printing = usePrinting();
+  return (
+    <section>
+      <h2>{isTime(profile) ? "Time by thread" : "Samples by thread"}</h2>
+      {rows.length ? (
+        <div class="scrolled" tabIndex={0} role="group" aria-label="Samples by thread">
+          <table class="threads" data-testid="threads">
+            <thead>
+              <tr>
+                <th scope="col">Process</th>
+                <th scope="col">Thread</th>
+                <th scope="col">{isTime(profile) ? "Time" : "Samples"}</th>
+                <th scope="col">Share</th>
+                {timed && <th scope="col">CPU time</th>}
+                {timed && wall > 0 && <th scope="col">Of wall time</th>}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.slice(0, printing ? rows.length : most).map(({ process, thread, value }) => {
+                const { label, container } = profile.processes[process] ?? { label: "?" };
+                const one = profile.threads[thread];
+                return (
+                  <tr key={`${process} ${thread}`}>
+                    <td title={short(label, 1000)}>
+                      {short(label, 120)} {container && <span class="place">{container}</span>}
+                    </td>
+                    <td>
+                      {one ? (
+                        <button class="plain" onClick={() => set({ thread: String(thread), process: String(process) })} title="Show this thread only">
+                          {short(one.label, 60)}
+                        </button>
+                      ) : (
+                        "all"
+                      )}
+                    </td>
+                    <td>{isTime(profile) ? amount(profile, value) : number(value)}</td>
+                    <td class="cell number" style={{ "--share": value / all }}>{percent(value / all)}</td>
+                    {timed && <td>{cpuTime(profile, value)}</td>}
+                    {timed && wall > 0 && <td>{wallShare(profile, value, wall)}</td>}
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </div>
+      ) : (
+        <p>No sample with Python frames{profile.empty ? "." : " passes the filters."}</p>
+      )}
+      {rows.length > most && !printing && (
+        <button class="plain" onClick={() => setMost(most * 10)}>
+          {number(rows.length - most)} more
+        </button>
+      )}
+    </section>
+  );
 }
 
 export function RunView({ model }) {
@@ -58,14 +153,18 @@ export function RunView({ model }) {
     groups.get(entry.group).push(entry);
   }
   return (
-    <div class="run" data-testid="run">
+    <div class="run" data-testid="run" tabIndex={0} aria-label="Run">
       {profile.diff && (
         <section>
           <h2>Comparison</h2>
           <p>
-            Red grew and blue shrank by more than chance explains; what is grey may not have changed at all. Intervals are of{" "}
-            {percent(profile.diff.confidence)}. A share also shrinks when another one grows.
+            Red grew and blue shrank by more than runs of one program differ by. Functions are judged by their own samples,
+            against those of what did not change; no change was seen in what is grey. Intervals are of{" "}
+            {percent(profile.diff.confidence)}.
           </p>
+          {profile.diff.notes.trim().split("\n").map((note) => (
+            <p key={note}>{note}</p>
+          ))}
         </section>
       )}
       <section>
@@ -80,6 +179,12 @@ export function RunView({ model }) {
               </div>
             );
           })}
+          {!profile.facts.command && !profile.diff && (
+            <div>
+              <dt>Command</dt>
+              <dd class="place">not recorded, as it may hold secrets; pybpf --cmdline records it</dd>
+            </div>
+          )}
           <div>
             <dt>Values</dt>
             <dd>
@@ -89,6 +194,7 @@ export function RunView({ model }) {
           </div>
         </dl>
       </section>
+      <Threads model={model} />
       <section>
         <h2>Account</h2>
         {[...groups].map(([group, entries]) => (
@@ -97,31 +203,13 @@ export function RunView({ model }) {
             <ul>
               {entries.map(({ key, text, value }) => (
                 <li key={key}>
-                  <b>{number(value)}</b> {text || key}
+                  <b>{group === "thread_ns" ? seconds(value / 1e9) : number(value)}</b> {text || key}
                 </li>
               ))}
             </ul>
           </div>
         ))}
         {!groups.size && <p>The profile has no account of its samples.</p>}
-      </section>
-      <section>
-        <h2>Processes and threads</h2>
-        <ul class="who-list">
-          {profile.processes.slice(0, 1000).map((process, p) => (
-            <li key={p}>
-              {process.label}
-              {process.container && <span class="place"> {process.container}</span>}
-              <small>
-                {profile.threads
-                  .filter((t) => t.process === p)
-                  .slice(0, 200)
-                  .map((t) => t.label)
-                  .join(", ")}
-              </small>
-            </li>
-          ))}
-        </ul>
       </section>
     </div>
   );

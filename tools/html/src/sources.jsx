@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files with what each of their lines took; their text, where the profile has it.
+// Files with what each of their lines took; their text, where the profile has it, with a search, and for a line who
+// called it and what it calls.
 
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { number, percent } from "./format.js";
+import { number, percent, short } from "./format.js";
+import { compile } from "./model.js";
 import { Note, Rows } from "./parts.jsx";
 import { printable } from "./profile.js";
+import { usePrinting } from "./printing.js";
+import { coloured } from "./python.js";
+import { neighbours } from "./tree.js";
 
 const TAB = "    ";
+const FILES = 200;
+const LINKS = 12; // callers, or callees, of a line
+const SEARCH_MS = 150;
 
 // For each file what it has itself, and its lines: number -> [self, total].
 function filesOf({ lineTree, lineSums }) {
@@ -16,25 +24,44 @@ function filesOf({ lineTree, lineSums }) {
   for (let k = 0; k < keys.count; k++) {
     const name = keys.file[k];
     if (!name || !lineSums.total[k]) continue;
-    if (!files.has(name)) files.set(name, { name, self: 0, lines: new Map() });
+    if (!files.has(name)) files.set(name, { name, self: 0, lines: new Map(), keys: new Map() });
     const file = files.get(name);
-    const line = file.lines.get(keys.line[k]) ?? [0, 0];
     file.self += lineSums.self[k];
-    file.lines.set(keys.line[k], [line[0] + lineSums.self[k], line[1] + lineSums.total[k]]);
+    file.lines.set(keys.line[k], [lineSums.self[k], lineSums.total[k]]);
+    file.keys.set(keys.line[k], k);
   }
   return [...files.values()].sort((x, y) => y.self - x.self || (x.name < y.name ? -1 : 1));
 }
 
-function Code({ profile, file }) {
-  const text = profile.sources.get(file.name);
-  const rows = useMemo(() => {
-    if (text) return text.map((line, i) => ({ n: i + 1, text: printable(line.replaceAll("\t", TAB)) }));
-    return [...file.lines.keys()].sort((x, y) => x - y).map((n) => ({ n, text: "" }));
-  }, [file, text]);
+// Pieces of a line, [kind, text], cut where matches begin and end: [kind, text, whether it matches].
+function marked(pieces, expression) {
+  const text = pieces.map(([, part]) => part).join("");
+  const ends = [];
+  for (const found of text.matchAll(expression)) if (found[0]) ends.push(found.index, found.index + found[0].length);
+  const out = [];
+  let at = 0;
+  for (const [kind, part] of pieces) {
+    let from = 0;
+    while (from < part.length) {
+      const next = ends.findIndex((end) => end > at + from);
+      const to = next < 0 ? part.length : Math.min(part.length, ends[next] - at);
+      out.push([kind, part.slice(from, to), next % 2 === 1]);
+      from = to;
+    }
+    at += part.length;
+  }
+  return out;
+}
+
+function Code({ model, file, text, expression, hits, chosen }) {
+  const { set, lineTree } = model;
+  const all = lineTree.whole.total || 1;
+  const rows = useMemo(() => text?.map((_, i) => i + 1) ?? [...file.lines.keys()].sort((x, y) => x - y), [file, text]);
+  const pieces = useMemo(() => text && coloured(text), [text]);
   const hottest = useMemo(() => {
     let most = 0;
     let at = -1;
-    rows.forEach(({ n }, i) => {
+    rows.forEach((n, i) => {
       const line = file.lines.get(n);
       if (line && line[0] + line[1] / 1e6 > most) {
         most = line[0] + line[1] / 1e6;
@@ -42,53 +69,170 @@ function Code({ profile, file }) {
       }
     });
     return at;
-  }, [rows]);
+  }, [rows, file]);
+  const global = useMemo(() => expression && new RegExp(expression.source, expression.flags + "g"), [expression]);
   const most = Math.max(1, ...[...file.lines.values()].map(([self]) => self));
-  const one = (i) => {
-    const { n, text: code } = rows[i];
+  const reveal = chosen > 0 ? rows.indexOf(chosen) : hottest;
+  const one = (i, tabIndex) => {
+    const n = rows[i];
     const [self, total] = file.lines.get(n) ?? [0, 0];
+    const line = pieces?.[i] ?? [];
+    const shown = global && hits.has(n) ? marked(line, global) : line;
     return (
-      <div class="line" key={n} style={{ height: "20px", "--heat-share": self / most }} title={total ? `${number(self)} self, ${number(total)} total` : undefined}>
-        <span class="heat">{self ? percent(self / profile.total) : ""}</span>
-        <span class="through">{total ? percent(total / profile.total) : ""}</span>
-        <span class="n">{n > 0 ? n : "?"}</span>
-        <code>{code}</code>
+      <div class={`line${n === chosen ? " chosen" : ""}`} role="row" key={n} style={{ height: "20px", "--heat-share": self / most }} title={total ? `${number(self)} self, ${number(total)} total` : undefined}>
+        <span class="heat" role="cell">{self ? percent(self / all) : ""}</span>
+        <span class="through" role="cell">{total ? percent(total / all) : ""}</span>
+        <span class="n" role="cell">
+          <button data-row={i} tabIndex={tabIndex} aria-label={`Line ${n}: callers and callees`} onClick={() => set({ file: file.name, line: n > 0 ? String(n) : "" })}>
+            {n > 0 ? n : "?"}
+          </button>
+        </span>
+        <code role="cell">
+          {shown.map(([kind, part, hit], p) => (hit ? <mark key={p}>{part}</mark> : kind ? <span key={p} class={kind}>{part}</span> : part))}
+        </code>
       </div>
     );
   };
   return (
-    <div class="code" data-testid="code">
-      <div class="line head">
-        <span class="heat">Self</span>
-        <span class="through">Total</span>
-        <span class="n">Line</span>
-        <code>{file.name}</code>
+    <div class="code" data-testid="code" role="table" aria-label={`Lines of ${short(file.name, 120)}`}>
+      <div role="rowgroup">
+        <div class="line head" role="row">
+          <span class="heat" role="columnheader">Self</span>
+          <span class="through" role="columnheader">Total</span>
+          <span class="n" role="columnheader">Line</span>
+          <code role="columnheader" title={short(file.name, 1000)}>{short(file.name, 160)}</code>
+        </div>
       </div>
-      {!text && <p class="lead">The text of this file is not in the report: it was not readable, not as it ran, or not among the hottest.</p>}
-      <Rows key={file.name} count={rows.length} height={20} render={one} label={file.name} reveal={hottest} />
+      <Rows key={file.name} count={rows.length} height={20} render={one} label="Lines" reveal={reveal} />
     </div>
   );
 }
 
-export function SourceView({ model }) {
+function Links({ title, list, total, go }) {
+  return (
+    <div>
+      <h2>{title}</h2>
+      {list.length ? (
+        <ul>
+          {list.slice(0, LINKS).map((link) => (
+            <li key={link.id}>
+              <button class="plain" disabled={!link.file} onClick={() => go(link)}>
+                {link.label}
+              </button>{" "}
+              <span class="place">
+                {link.place} {percent(link.value / (total || 1))}
+              </span>
+            </li>
+          ))}
+          {list.length > LINKS && <li>and {list.length - LINKS} more</li>}
+        </ul>
+      ) : (
+        <p>none</p>
+      )}
+    </div>
+  );
+}
+
+// Who called the function of a line when it was on the stack, and what the line calls.
+function LineDetails({ model, file, line }) {
+  const { profile, lineTree, set } = model;
+  const key = file.keys.get(line);
+  const found = useMemo(() => key !== undefined && neighbours(lineTree, profile, key), [lineTree, key]);
+  const [self, total] = file.lines.get(line) ?? [0, 0];
+  const go = (link) => set({ file: link.file, line: link.line > 0 ? String(link.line) : "" });
+  return (
+    <section class="details around" aria-label={`Line ${line}`} data-testid="around">
+      <div class="who">
+        <b>Line {line}</b>{" "}
+        <span class="place">
+          {found ? `${percent(self / (lineTree.whole.total || 1))} self, ${percent(total / (lineTree.whole.total || 1))} total` : "No sample that is shown has this line on its stack."}
+        </span>
+      </div>
+      {found && <Links title="Called from" list={found.callers} total={total} go={go} />}
+      {found && <Links title="Calls" list={found.callees} total={total} go={go} />}
+      <div class="actions">
+        <button onClick={() => set({ line: "" })} aria-label="Close">
+          {"\u2715"}
+        </button>
+      </div>
+    </section>
+  );
+}
+
+// The search in the text of files: Enter goes to the next match, with Shift to the one before.
+function TextSearch({ model, box, hits, others, error, step }) {
+  const { state, set } = model;
+  const [text, setText] = useState(state.text);
+  const timer = useRef();
+  useEffect(() => setText(state.text), [state.text]);
+  const type = (e) => {
+    const value = e.currentTarget.value;
+    setText(value);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => set({ text: value }), SEARCH_MS);
+  };
+  const press = (e) => {
+    if (e.key === "Enter") step(e.shiftKey ? -1 : 1);
+    else if (e.key === "Escape" && state.text) set({ text: "" });
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  };
+  return (
+    <div class="search" role="search">
+      <input ref={box} type="search" value={text} onInput={type} onKeyDown={press} placeholder="Search in the sources" aria-label="Search in the sources by a regular expression" aria-invalid={!!error} aria-describedby="lines-found" spellcheck={false} autocomplete="off" />
+      <output id="lines-found" data-testid="lines-found" class={error ? "error" : ""}>
+        {error || (state.text && `${number(hits.size)} ${hits.size === 1 ? "line" : "lines"} here, ${number(others)} in other files`)}
+      </output>
+    </div>
+  );
+}
+
+export function SourceView({ model, box }) {
   const { profile, state, set } = model;
   const files = useMemo(() => filesOf(model), [model.lineSums]);
-  if (!files.length) return <Note title="Nothing here">No sample that passes the filters has a file.</Note>;
+  const printing = usePrinting();
+  const { expression, error } = useMemo(() => compile(state.text), [state.text]);
   const file = files.find((f) => f.name === state.file) ?? files[0];
+  const text = useMemo(
+    () => file && profile.sources.get(file.name)?.map((line) => printable(line.replaceAll("\t", TAB))),
+    [profile, file?.name],
+  );
+  const matches = useMemo(() => {
+    const count = (lines) => lines.reduce((sum, line) => sum + (expression.test(line) ? 1 : 0), 0);
+    return new Map(expression ? [...profile.sources].map(([name, lines]) => [name, count(lines)]) : []);
+  }, [profile, expression]);
+  const hits = useMemo(() => new Set(expression && text ? text.flatMap((line, i) => (expression.test(line) ? [i + 1] : [])) : []), [text, expression]);
+  if (!file) return <Note title="Nothing here">No sample that passes the filters has a file.</Note>;
+  const others = [...matches].reduce((sum, [name, n]) => sum + (name === file.name ? 0 : n), 0);
+  const line = Number(state.line) || -1;
+  const step = (by) => {
+    const list = [...hits];
+    if (!list.length) return;
+    const next = by > 0 ? list.find((n) => n > line) ?? list[0] : list.findLast((n) => n < line) ?? list[list.length - 1];
+    set({ file: file.name, line: String(next) });
+  };
   return (
     <div class="sources" data-testid="sources">
       <nav aria-label="Files">
-        {files.slice(0, 200).map((f) => (
-          <button key={f.name} class={f === file ? "chosen" : ""} onClick={() => set({ file: f.name })} style={{ "--share": f.self / (profile.total || 1) }}>
-            <span class="file">{f.name}</span>
+        {files.slice(0, FILES).map((f) => (
+          <button key={f.name} class={f === file ? "chosen" : ""} aria-current={f === file} onClick={() => set({ file: f.name })} style={{ "--share": f.self / (model.lineTree.whole.total || 1) }} title={short(f.name, 1000)}>
+            <span class="file">{short(f.name, 80)}</span>
             <small>
-              {percent(f.self / (profile.total || 1))}
+              {percent(f.self / (model.lineTree.whole.total || 1))}
               {profile.sources.has(f.name) ? "" : ", counts only"}
+              {matches.get(f.name) > 0 && `, ${number(matches.get(f.name))} found`}
             </small>
           </button>
         ))}
+        {files.length > FILES && <p class="lead">and {number(files.length - FILES)} files with fewer samples</p>}
       </nav>
-      <Code profile={profile} file={file} />
+      <div class="column">
+        {!printing && profile.sources.size > 0 && <TextSearch model={model} box={box} hits={hits} others={others} error={error} step={step} />}
+        {!text && <p class="lead">The text of this file is not in the report: it was not readable, not as it ran, or not among the hottest.</p>}
+        <Code model={model} file={file} text={text} expression={expression} hits={hits} chosen={line} />
+        {line > 0 && <LineDetails model={model} file={file} line={line} />}
+      </div>
     </div>
   );
 }

@@ -5,8 +5,9 @@ const DEFAULTS = {
   view: "graph",
   shape: "icicle", // which way the graph grows
   order: "heavy", // left-heavy, or by name
-  color: "", // "": by change where two are compared, else by module
+  color: "", // "": by change where two are compared, by state where threads wait, else by module
   by: "function", // what one frame is
+  fold: "", // repeats of a chain of calls are shown once
   roots: "", // container, process, thread below the frames; "" as the profile has them, "-" none
   width: "both", // what a comparison's frames are as wide as
   q: "", // regular expression that is searched for
@@ -16,24 +17,34 @@ const DEFAULTS = {
   zoom: "", // group.stack.depth of a node; see tree.js
   fn: "", // key of the chosen function
   file: "", // whose source is shown
+  line: "", // of that file, chosen
+  text: "", // regular expression that is searched for in sources
+  column: "", // by which the table of states is sorted: the state's name; "": all its time
+  sums: "own", // what that table has: a function's own time, or with what it calls
   sort: "", // column of the table; "": by change, else by self
-  t: "", // from-to, microseconds
+  t: "", // the range of time whose samples are shown: from-to, microseconds
   theme: "", // light or dark; "" as the system has it
 };
 const CHOICES = {
-  view: ["graph", "time", "callers", "table", "source", "run"],
+  view: ["graph", "hot", "time", "callers", "table", "states", "source", "run"],
   shape: ["icicle", "flame"],
   order: ["heavy", "name"],
-  color: ["module", "kind", "change"],
+  color: ["module", "kind", "change", "state"],
   by: ["function", "line"],
+  fold: ["", "yes"],
+  sums: ["own", "total"],
   width: ["both", "before", "after"],
   sort: ["self", "total", "change", "name"],
   theme: ["light", "dark"],
 };
 // These two name things of one key space, or of one tree.
-const LOST_WITH = { by: ["fn", "zoom"], roots: ["zoom"], fn: ["zoom"], view: ["zoom"], container: ["zoom"], process: ["zoom"], thread: ["zoom"] };
+const LOST_WITH = {
+  by: ["fn", "zoom"],
+  file: ["line"],
+  ...Object.fromEntries(["roots", "fn", "view", "container", "process", "thread", "fold", "t"].map((key) => [key, ["zoom"]])),
+};
 // A step of the browser's history; typing is none.
-const STEPS = ["view", "zoom", "fn", "file"];
+const STEPS = ["view", "zoom", "fn", "file", "line"];
 
 export function readHash(hash) {
   const state = { ...DEFAULTS };
@@ -43,7 +54,8 @@ export function readHash(hash) {
 
 // What is left to the profile, decided.
 export function resolved(state, profile) {
-  return { ...state, color: state.color || (profile.diff ? "change" : "module"), sort: state.sort || (profile.diff ? "change" : "self") };
+  const usual = profile.diff ? "change" : profile.waits ? "state" : "module";
+  return { ...state, color: state.color || usual, sort: state.sort || (profile.diff ? "change" : "self") };
 }
 
 export function writeHash(state) {
@@ -57,6 +69,8 @@ export function sane(state, profile) {
   state = { ...state };
   for (const [key, choices] of Object.entries(CHOICES)) if (!choices.includes(state[key])) state[key] = DEFAULTS[key];
   for (const key of ["color", "sort"]) if (state[key] === "change" && !profile.diff) state[key] = DEFAULTS[key];
+  if (!profile.waits && state.color === "state") state.color = DEFAULTS.color;
+  if (!profile.waits && state.view === "states") state.view = DEFAULTS.view;
   const index = (text, count) => (/^\d+$/.test(text) && Number(text) < count ? text : "");
   const keys = state.by === "line" ? profile.lines : profile.functions;
   const [from, to] = state.t.split("-").map(Number);
@@ -69,7 +83,9 @@ export function sane(state, profile) {
     thread: index(state.thread, profile.threads.length),
     zoom: /^\d+\.\d+\.\d+$/.test(state.zoom) ? state.zoom : "",
     fn: index(state.fn, keys.count),
-    t: from >= 0 && to > from && Number.isFinite(to) ? state.t : "",
+    column: profile.functions.state.includes(state.column) || state.column === "on CPU" ? state.column : "",
+    line: /^\d{1,9}$/.test(state.line) ? state.line : "",
+    t: profile.timed && from >= 0 && to > from && Number.isFinite(to) ? state.t : "",
   };
 }
 

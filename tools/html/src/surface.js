@@ -6,6 +6,9 @@ import { drawn } from "./clock.js";
 export const ROW = 20; // pixels
 const PAD = 5;
 const NARROWEST_TEXT = 26;
+const SHEET_WIDTH = 1040; // pixels: a sheet of A4 on its side without its margins
+const SHEET_HEIGHT = 620;
+const SHARP_SHEETS = 20;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 
 // host: an element to fill. draw(context, width, height, scrollTop), called at most once a frame, tells whether it had
@@ -49,6 +52,7 @@ export class Surface {
 
   // The whole area's height.
   set content(height) {
+    this.contentHeight = height;
     this.spacer.style.height = Math.max(0, height - this.height) + "px";
   }
 
@@ -61,11 +65,42 @@ export class Surface {
 
   paint() {
     const c = this.context;
-    c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.prepare();
     c.clearRect(0, 0, this.width, this.height);
-    c.font = FONT;
-    c.textBaseline = "middle";
     if (this.draw(c, this.width, this.height, this.scroller.scrollTop)) drawn();
+    this.onpaint?.();
+  }
+
+  // All of it in pictures, each of which fits on a sheet of paper; what is at the top of each of them is that high.
+  // Returns what removes them.
+  print(header = 0) {
+    const { context, width, height, ratio } = this;
+    const sheets = document.createElement("div");
+    sheets.className = "printed";
+    this.width = SHEET_WIDTH;
+    this.height = 0;
+    this.onresize?.();
+    this.ratio = this.contentHeight > SHARP_SHEETS * SHEET_HEIGHT ? 1 : 2; // memory: 10 MB a sheet
+    for (let top = 0; top + header < this.contentHeight; top += SHEET_HEIGHT - header) {
+      const canvas = document.createElement("canvas");
+      this.height = Math.min(SHEET_HEIGHT, this.contentHeight - top);
+      canvas.width = SHEET_WIDTH * this.ratio;
+      canvas.height = this.height * this.ratio;
+      this.context = canvas.getContext("2d");
+      this.prepare();
+      this.draw(this.context, this.width, this.height, top);
+      sheets.append(canvas);
+    }
+    Object.assign(this, { context, width, height, ratio });
+    this.onresize?.();
+    this.scroller.after(sheets);
+    return () => sheets.remove();
+  }
+
+  prepare() {
+    this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.context.font = FONT;
+    this.context.textBaseline = "middle";
   }
 
   // Pointer's place: x, y on the canvas.

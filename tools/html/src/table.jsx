@@ -3,33 +3,33 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { number, percent, points } from "./format.js";
+import { brief, difference, finding, number, percent } from "./format.js";
 import { row as comparison, verdictOf } from "./look.js";
-import { Note, Rows } from "./parts.jsx";
+import { Name, Note, Rows } from "./parts.jsx";
 
-const NARROW = matchMedia("(max-width: 640px)");
-
-export function useNarrow() {
-  const [narrow, setNarrow] = useState(NARROW.matches);
+export function useMedia(words) {
+  const query = useMemo(() => matchMedia(words), []);
+  const [matches, setMatches] = useState(query.matches);
   useEffect(() => {
-    const tell = () => setNarrow(NARROW.matches);
-    NARROW.addEventListener("change", tell);
-    return () => NARROW.removeEventListener("change", tell);
+    const tell = () => setMatches(query.matches);
+    query.addEventListener("change", tell);
+    return () => query.removeEventListener("change", tell);
   }, []);
-  return narrow;
+  return matches;
 }
 
 const VERDICTS = ["shrank", "noise", "grew"];
 
-export function TableView({ model }) {
+// beside: it stands beside a graph, which has the callers.
+export function TableView({ model, beside }) {
   const { profile, tree, sums, state, set, found } = model;
   const { keys } = tree;
-  const narrow = useNarrow();
+  const narrow = useMedia("(max-width: 640px)");
   const compared = !!tree.was;
   const changes = useMemo(() => {
     if (!compared) return null;
-    const share = (value, all) => value / (all || 1);
-    return Float64Array.from(sums.total, (value, k) => share(value, profile.total) - share(sums.was[k], profile.totalBefore));
+    const { before_unit, after_unit } = profile.diff;
+    return Float64Array.from(sums.self, (value, k) => value * after_unit - sums.wasSelf[k] * before_unit);
   }, [sums]);
   const rows = useMemo(() => {
     const list = [];
@@ -43,53 +43,63 @@ export function TableView({ model }) {
     };
     return list.sort((x, y) => by[state.sort](x, y) || sums.total[y] - sums.total[x] || x - y);
   }, [sums, state.sort, state.q, found]);
-  const all = profile.total || 1;
+  const all = tree.whole.total || 1;
   const head = (key, text) => (
-    <button role="columnheader" class={`cell ${key}`} aria-sort={state.sort === key ? "descending" : "none"} onClick={() => set({ sort: key })}>
-      {text}
-      {state.sort === key ? " \u25be" : ""}
-    </button>
+    <span role="columnheader" class={`cell ${key}`} aria-sort={state.sort !== key ? "none" : key === "name" ? "ascending" : "descending"}>
+      <button class={key} onClick={() => set({ sort: key })} title="Sort by this column">
+        {text}
+        {state.sort === key ? (key === "name" ? " \u25b4" : " \u25be") : ""}
+      </button>
+    </span>
   );
   const bar = (value) => (
-    <span class="cell number" style={{ "--share": value / all }}>
+    <span role="cell" class="cell number" style={{ "--share": value / all }}>
       <span>{percent(value / all)}</span>
       <small>{number(value)}</small>
     </span>
   );
-  const one = (i) => {
+  const one = (i, tabIndex) => {
     const k = rows[i];
     const open = () => set({ view: "graph", fn: String(k), q: "" });
     const verdict = compared && comparison(profile, keys, k);
     return (
-      <div class={`row${state.fn === String(k) ? " chosen" : ""}`} role="row" key={k} style={{ height: `${narrow ? 48 : 32}px` }}>
+      <div class={`row${state.fn === String(k) ? " chosen" : ""}`} role="row" aria-rowindex={i + 2} key={k} style={{ height: `${narrow ? 48 : 32}px` }}>
         {bar(sums.self[k])}
         {bar(sums.total[k])}
         {compared && (
-          <span class={`cell change ${verdict ? VERDICTS[verdict.verdict + 1] : "noise"}`}>
-            <span>{points(changes[k])}</span>
-            <small>{verdict ? `${points(verdict.low)} to ${points(verdict.high)}` : ""}</small>
+          <span role="cell" class={`cell change ${verdict ? VERDICTS[verdict.verdict + 1] : "noise"}`}>
+            <span>{difference(profile.diff.unit, changes[k])}</span>
+            <small title={verdict ? finding(verdict) : ""}>{verdict ? brief(verdict) : ""}</small>
           </span>
         )}
-        <button class="cell name" onClick={open} title="Show in the graph">
-          <b>{keys.label(k)}</b> <span class="place">{keys.place(k)}</span>
-        </button>
-        <button class="cell callers-of" onClick={() => set({ view: "callers", fn: String(k) })} title="Show its callers">
-          Callers
-        </button>
+        <span role="cell" class="cell name">
+          <button class="name" data-row={i} tabIndex={tabIndex} onClick={open}>
+            <Name keys={keys} k={k} />
+          </button>
+        </span>
+        {!beside && (
+          <span role="cell" class="cell calls">
+            <button class="callers-of" tabIndex={tabIndex} onClick={() => set({ view: "callers", fn: String(k) })} title="Show its callers">
+              Callers
+            </button>
+          </span>
+        )}
       </div>
     );
   };
   if (!rows.length) return <Note title="Nothing here">{state.q ? "No function matches the search." : "No sample passes the filters."}</Note>;
   return (
-    <div class={`table${compared ? " compared" : ""}`} role="table" aria-label="functions" data-testid="table">
-      <div class="row head" role="row">
-        {head("self", "Self")}
-        {head("total", "Total")}
-        {compared && head("change", "Change, points")}
-        {head("name", state.by === "line" ? "Line" : "Function")}
-        <span class="cell callers-of" />
+    <div class={`table${compared ? " compared" : ""}`} role="table" aria-label="Functions" aria-rowcount={rows.length + 1} data-testid="table">
+      <div role="rowgroup">
+        <div class="row head" role="row" aria-rowindex={1}>
+          {head("self", "Self")}
+          {head("total", "Total")}
+          {compared && head("change", `Change of self${profile.diff.unit === "share" ? ", points" : ""}`)}
+          {head("name", state.by === "line" ? "Line" : "Function")}
+          {!beside && <span role="columnheader" class="cell last" aria-label="Callers" />}
+        </div>
       </div>
-      <Rows count={rows.length} height={narrow ? 48 : 32} render={one} label="functions" />
+      <Rows count={rows.length} height={narrow ? 48 : 32} render={one} label="Functions" />
     </div>
   );
 }

@@ -4,10 +4,12 @@
 
 import { bisectRight, ticks } from "d3-array";
 
+import { short } from "./format.js";
 import { ROW, Surface } from "./surface.js";
 
-const AXIS = 24; // pixels
+export const AXIS = 24; // pixels
 const GAP = 10; // between lanes
+const LABEL = 160; // letters of a lane's
 const TICK_EVERY = 110;
 const SHORTEST_US = 50; // that the view is zoomed to
 const DRAG = 4; // pixels that make a click a drag
@@ -18,9 +20,10 @@ export function duration(us) {
   return `${Number(value.toPrecision(4))} ${unit}`;
 }
 
-// The lanes of a tree (mergedTree without roots) of what passed the filters, those with most samples first.
+// The lanes of a tree (mergedTree without roots) of what passed the filters, those with most samples first; with waits,
+// which fill all of the time, one row high and in the order of the threads.
 export function lanes(profile, tree) {
-  const { eventTime, eventSample, sampleProcess, sampleThread, processes, threads } = profile;
+  const { eventTime, eventSample, eventLength, intervals, sampleProcess, sampleThread, processes, threads } = profile;
   const byThread = new Map();
   const order = Uint32Array.from(eventTime.keys()).sort((x, y) => eventTime[x] - eventTime[y]);
   for (const e of order) {
@@ -31,14 +34,16 @@ export function lanes(profile, tree) {
     if (!byThread.has(id)) {
       const process = processes[sampleProcess[sample]]?.label ?? "";
       const thread = threads[sampleThread[sample]]?.label;
-      byThread.set(id, { label: thread ? `${process} \u203a ${thread}` : process, times: [], nodes: [], depth: 0 });
+      byThread.set(id, { label: short(thread ? `${process} \u203a ${thread}` : process, LABEL), order: [sampleProcess[sample], threads[sampleThread[sample]]?.tid ?? 0], times: [], lengths: [], nodes: [], depth: 0 });
     }
     const lane = byThread.get(id);
     lane.times.push(eventTime[e]);
+    lane.lengths.push(eventLength[e]);
     lane.nodes.push(node);
-    lane.depth = Math.max(lane.depth, tree.depth[node]);
+    lane.depth = intervals ? 1 : Math.max(lane.depth, tree.depth[node]);
   }
-  const found = [...byThread.values()].sort((x, y) => y.times.length - x.times.length);
+  const byOrder = (x, y) => x.order[0] - y.order[0] || x.order[1] - y.order[1];
+  const found = [...byThread.values()].sort(intervals ? byOrder : (x, y) => y.times.length - x.times.length);
   let top = AXIS;
   for (const lane of found) {
     lane.top = top;
@@ -75,7 +80,7 @@ export class Timeline {
     this.look = look;
     this.selected = selected;
     let last = 0;
-    for (const { times } of shown) last = Math.max(last, times[times.length - 1]);
+    for (const { times, lengths } of shown) last = Math.max(last, times[times.length - 1] + lengths[times.length - 1]);
     this.whole = [0, (last + period) * 1.01];
     this.view = view ?? this.whole;
     this.fitHeight();

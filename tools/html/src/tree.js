@@ -6,10 +6,11 @@
 // node's width shows.
 
 const MIN_ROOM = 1024;
+const LONGEST_REPEAT = 32; // calls in a chain whose repeats are folded
 
 // Nodes are found by parent and key: open addressing, with linear probing.
 class Builder {
-  constructor(compared) {
+  constructor(compared, waiting) {
     this.compared = compared;
     this.count = 0;
     this.room = MIN_ROOM;
@@ -17,8 +18,10 @@ class Builder {
     this.key = new Int32Array(this.room);
     this.stack = new Int32Array(this.room); // of the profile, which made the node
     this.group = new Int32Array(this.room);
+    this.repeats = new Uint8Array(this.room); // whether it stands for repeats
     this.self = new Float64Array(this.room);
     this.wasSelf = compared ? new Float64Array(this.room) : null;
+    this.waits = waiting ? new Float64Array(this.room) : null; // how many
     this.table = new Int32Array(4 * this.room);
     this.parent[0] = -1;
     this.key[0] = -1;
@@ -27,7 +30,7 @@ class Builder {
 
   grow() {
     this.room *= 2;
-    for (const name of ["parent", "key", "stack", "group", "self", "wasSelf"]) {
+    for (const name of ["parent", "key", "stack", "group", "repeats", "self", "wasSelf", "waits"]) {
       const old = this[name];
       if (!old) continue;
       this[name] = new old.constructor(this.room);
@@ -62,20 +65,46 @@ class Builder {
     return node;
   }
 
-  add(node, value, before) {
+  // As child(); but where the path to it would end with a chain of keys twice, the node that ends with it once. So each
+  // key of a stack stays on its path, its leaf stays the leaf, and who is beside whom called whom.
+  childFolded(parent, key, stack, group) {
+    const chain = [key]; // from the new node up
+    for (let node = parent, length = 1; node > 0 && length <= LONGEST_REPEAT; node = this.parent[node], length++) {
+      if (this.key[node] === key && this.endsWith(chain, node)) {
+        for (let n = node, i = 0; i < length; n = this.parent[n], i++) this.repeats[n] = 1;
+        return node;
+      }
+      chain.push(this.key[node]);
+    }
+    return this.child(parent, key, stack, group);
+  }
+
+  endsWith(chain, node) {
+    for (const key of chain) {
+      if (node <= 0 || this.key[node] !== key) return false;
+      node = this.parent[node];
+    }
+    return true;
+  }
+
+  add(node, value, before, waits) {
     this.self[node] += value;
+    if (this.waits) this.waits[node] += waits;
     if (this.compared) this.wasSelf[node] += before;
   }
 }
 
-// size(value, before): width. rank: key -> place among siblings, or null for the widest first.
-function finish(b, size, rank) {
+// size(value, before): width. rank: key -> place among siblings, or null for the widest first. Nodes without any value are
+// left out unless keepEmpty.
+function finish(b, size, rank, keepEmpty = false) {
   const n = b.count;
   const total = b.self.slice(0, n);
   const was = b.compared ? b.wasSelf.slice(0, n) : null;
+  const waits = b.waits && b.waits.slice(0, n);
   for (let i = n - 1; i > 0; i--) {
     total[b.parent[i]] += total[i]; // a parent was made before its children
     if (was) was[b.parent[i]] += was[i];
+    if (waits) waits[b.parent[i]] += waits[i];
   }
   const width = was ? total.map((value, i) => size(value, was[i])) : total;
 
@@ -95,6 +124,7 @@ function finish(b, size, rank) {
     key: new Int32Array(n),
     stack: new Int32Array(n),
     group: new Int32Array(n),
+    repeats: new Uint8Array(n),
     depth: new Int32Array(n),
     end: new Int32Array(n),
     start: new Float64Array(n),
@@ -103,6 +133,8 @@ function finish(b, size, rank) {
     self: new Float64Array(n),
     was: was && new Float64Array(n),
     wasSelf: was && new Float64Array(n),
+    waits: waits && new Float64Array(n), // in all
+    waitsSelf: waits && new Float64Array(n),
     maxDepth: 0,
   };
   const at = new Int32Array(n); // old -> new
@@ -115,6 +147,7 @@ function finish(b, size, rank) {
     t.key[i] = b.key[old];
     t.stack[i] = b.stack[old];
     t.group[i] = b.group[old];
+    t.repeats[i] = b.repeats[old];
     t.start[i] = start;
     t.size[i] = width[old];
     t.total[i] = total[old];
@@ -122,6 +155,10 @@ function finish(b, size, rank) {
     if (was) {
       t.was[i] = was[old];
       t.wasSelf[i] = b.wasSelf[old];
+    }
+    if (waits) {
+      t.waits[i] = waits[old];
+      t.waitsSelf[i] = b.waits[old];
     }
     t.depth[i] = open.length;
     if (t.depth[i] > t.maxDepth) t.maxDepth = t.depth[i];
@@ -138,12 +175,14 @@ function finish(b, size, rank) {
       continue;
     }
     const child = children[cursor[old]++];
+    if (!keepEmpty && !total[child] && !was?.[child]) continue;
     const start = offset[old];
     offset[old] += width[child];
     offset[child] = start;
     place(child, at[old], start);
     open.push(child);
   }
+  t.count = made;
   t.renumbered = at;
   return t;
 }
@@ -179,11 +218,12 @@ function grouped(profile, kinds) {
   return { labels, groups, of: kinds.length ? of : () => 0 };
 }
 
-// settings: keys (Keys), roots (names of PROFILE_ROOT), passes(sample), size(value, before), rank or null.
+// settings: keys (Keys), roots (names of PROFILE_ROOT), passes(sample), values and waits or null (by sample), size(value, before), rank or
+// null; fold: repeats of a chain of calls once; keepEmpty: nodes of samples without value, too.
 export function mergedTree(profile, settings) {
-  const { keys, roots, passes, size, rank } = settings;
-  const { stackParent, stackFrame, sampleStack, sampleValue, sampleBefore } = profile;
-  const b = new Builder(!!sampleBefore);
+  const { keys, roots, passes, values, waits, size, rank, fold, keepEmpty } = settings;
+  const { stackParent, stackFrame, sampleStack, sampleBefore } = profile;
+  const b = new Builder(!!sampleBefore, !!waits);
   const groups = grouped(profile, roots);
   if (!roots.length) groups.groups.push([]);
   const nodeOf = groups.groups.length < 2 ? new Int32Array(stackParent.length) : null;
@@ -192,7 +232,7 @@ export function mergedTree(profile, settings) {
   const chain = [];
   for (let i = 0; i < sampleStack.length; i++) {
     const leaf = sampleStack[i];
-    if (!leaf || !passes(i)) continue;
+    if (!leaf || !passes(i) || !(values[i] || sampleBefore?.[i] || keepEmpty)) continue;
     const group = groups.of(i);
     if (base[group] === undefined) {
       let node = 0;
@@ -213,16 +253,18 @@ export function mergedTree(profile, settings) {
     }
     for (let c = chain.length - 1; c >= 0; c--) {
       s = chain[c];
-      node = b.child(node, keys.ofFrame[stackFrame[s]], s, group);
+      node = fold ? b.childFolded(node, keys.ofFrame[stackFrame[s]], s, group) : b.child(node, keys.ofFrame[stackFrame[s]], s, group);
       if (known) known[s] = node;
     }
-    b.add(node, sampleValue[i], sampleBefore ? sampleBefore[i] : 0);
+    b.add(node, values[i], sampleBefore ? sampleBefore[i] : 0, waits ? waits[i] : 0);
     leaves[i] = node;
   }
-  const tree = finish(b, size, rank);
+  const tree = finish(b, size, rank, keepEmpty);
   tree.leaf = leaves.map((node) => (node < 0 ? -1 : tree.renumbered[node])); // sample -> node
   tree.keys = keys;
   tree.labels = groups.labels;
+  // What shares are of: all that is shown; a comparison judged shares of all there is.
+  tree.whole = profile.diff ? { total: profile.total, was: profile.totalBefore } : { total: tree.total[0], was: 0 };
   return tree;
 }
 
@@ -247,35 +289,38 @@ export function selfOf({ sampleStack, sampleValue, stackFrame }, keys) {
 
 // Who called a function (key), the callers of its callers above them; key -1: who called what was running.
 export function callersTree(tree, key, { size, rank }) {
-  const b = new Builder(!!tree.was);
-  const walk = (node, value, before) => {
+  const b = new Builder(!!tree.was, !!tree.waits);
+  const walk = (node, value, before, waits) => {
     let at = 0;
     for (let i = node; tree.key[i] >= 0; i = tree.parent[i]) at = b.child(at, tree.key[i], tree.stack[node], tree.group[node]);
-    b.add(at, value, before);
+    b.add(at, value, before, waits);
   };
-  if (key >= 0) outermost(tree, key, (i) => walk(i, tree.total[i], tree.was ? tree.was[i] : 0));
+  if (key >= 0) outermost(tree, key, (i) => walk(i, tree.total[i], tree.was ? tree.was[i] : 0, tree.waits ? tree.waits[i] : 0));
   else
     for (let i = 1; i < tree.count; i++)
-      if (tree.self[i] || (tree.was && tree.wasSelf[i])) walk(i, tree.self[i], tree.was ? tree.wasSelf[i] : 0);
+      if (tree.self[i] || (tree.was && tree.wasSelf[i])) walk(i, tree.self[i], tree.was ? tree.wasSelf[i] : 0, tree.waits ? tree.waitsSelf[i] : 0);
   const callers = finish(b, size, rank);
   callers.keys = tree.keys;
   callers.labels = [];
+  callers.whole = tree.whole;
+  callers.mixed = key >= 0; // its nodes have time of several states, which are not told apart
   return callers;
 }
 
 // What a function called.
 export function calleesTree(tree, key, { size, rank }) {
-  const b = new Builder(!!tree.was);
+  const b = new Builder(!!tree.was, !!tree.waits);
   const to = new Int32Array(tree.count);
   outermost(tree, key, (top) => {
     for (let i = top; i < tree.end[top]; i++) {
       to[i] = b.child(i === top ? 0 : to[tree.parent[i]], tree.key[i], tree.stack[i], tree.group[i]);
-      b.add(to[i], tree.self[i], tree.was ? tree.wasSelf[i] : 0);
+      b.add(to[i], tree.self[i], tree.was ? tree.wasSelf[i] : 0, tree.waits ? tree.waitsSelf[i] : 0);
     }
   });
   const callees = finish(b, size, rank);
   callees.keys = tree.keys;
   callees.labels = [];
+  callees.whole = tree.whole;
   return callees;
 }
 
@@ -300,6 +345,49 @@ export function sums(tree) {
   return { self, total, was, wasSelf };
 }
 
+// The time by state: names, "" first, which is running; of: for each node and name; main: for each node the name's index
+// that has most of its time.
+export function statesOf(profile, tree) {
+  if (tree.states) return tree.states;
+  const names = ["", ...new Set(profile.functions.state.filter(Boolean))];
+  const n = names.length;
+  const of = new Float64Array(tree.count * n);
+  const main = new Uint8Array(tree.count);
+  for (let i = tree.count - 1; i >= 0; i--) {
+    const at = i * n;
+    if (tree.self[i]) of[at + names.indexOf(profile.stateOf(tree.stack[i]))] += tree.self[i];
+    for (let s = 1; s < n; s++) if (of[at + s] > of[at + main[i]]) main[i] = s;
+    if (i) for (let s = 0; s < n; s++) of[tree.parent[i] * n + s] += of[at + s];
+  }
+  return (tree.states = { names, of, main });
+}
+
+// Time by state of each function: own, in which it is the innermost one, its waits included; or with what it calls. For
+// each key an array by state, or undefined.
+export function statesByKey(profile, tree, whole) {
+  const { names, of } = statesOf(profile, tree);
+  const n = names.length;
+  const found = [];
+  const until = new Int32Array(tree.keys.count);
+  for (let i = 1; i < tree.count; i++) {
+    let key = tree.key[i];
+    if (key < 0) continue;
+    const state = tree.keys.state[key];
+    if (whole) {
+      if (state || i < until[key]) continue;
+      until[key] = tree.end[i];
+      found[key] ??= new Float64Array(n);
+      for (let s = 0; s < n; s++) found[key][s] += of[i * n + s];
+    } else if (tree.self[i]) {
+      const above = tree.key[tree.parent[i]];
+      if (state && above >= 0) key = above;
+      found[key] ??= new Float64Array(n);
+      found[key][names.indexOf(state)] += tree.self[i];
+    }
+  }
+  return found;
+}
+
 // How much the nodes have that a search found, what is above them counted once. found: by key; roots: by label.
 export function matched(tree, found, labels) {
   let total = 0;
@@ -320,4 +408,34 @@ export function findNode(tree, group, stack, depth) {
   for (let i = 1; i < tree.count; i++)
     if (tree.stack[i] === stack && tree.group[i] === group && tree.depth[i] === depth) return i;
   return -1;
+}
+
+// Who called the nodes with a key, and whom they called, each function of those once for a sample:
+// {callers, callees: [{id, label, place, file, line, value}]}. A caller's line is where it called, a callee's its first.
+export function neighbours(tree, { functions, stackFrame }, key) {
+  const callers = new Map();
+  const callees = new Map();
+  const open = new Map(); // function -> end of the node that was counted last
+  const functionOf = (i) => functions.ofFrame[stackFrame[tree.stack[i]]];
+  const note = (list, id, f, line, value) => {
+    if (!list.has(id)) list.set(id, { id, label: functions.label(f), place: functions.numbered(functions.file[f], line), file: functions.file[f], line, value: 0 });
+    list.get(id).value += value;
+  };
+  let until = 0;
+  for (let i = 1; i < tree.count; i++) {
+    if (tree.key[i] !== key) continue;
+    const above = tree.parent[i];
+    if (i >= until) {
+      until = tree.end[i];
+      if (tree.key[above] >= 0) note(callers, tree.key[above], functionOf(above), tree.keys.line[tree.key[above]], tree.total[i]);
+    }
+    for (let c = i + 1; c < tree.end[i]; c = tree.end[c]) {
+      const f = functionOf(c);
+      if (c < (open.get(f) ?? 0)) continue;
+      open.set(f, tree.end[c]);
+      note(callees, f, f, functions.line[f], tree.total[c]);
+    }
+  }
+  const sorted = (list) => [...list.values()].sort((x, y) => y.value - x.value);
+  return { callers: sorted(callers), callees: sorted(callees) };
 }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The range of time that every view is of: chosen in a picture of the CPUs used over time, or by its ends; and in words
+// what the views show when a range or another filter leaves something out.
+
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { amount, cpuTime, isTime, number, percent, seconds, short, wallShare } from "./format.js";
+import { theme } from "./look.js";
+import { duration } from "./timeline.js";
+
+const HEIGHT = 34; // pixels
+const BINS = 240;
+const CHOSEN = 4; // pixels that make a press a choice of a range
+const US = 1e6;
+
+// Microseconds that the profile covers.
+export function extent(profile) {
+  return Math.max((Number(profile.facts.duration_s) || 0) * US, profile.lastTime + 1);
+}
+
+// Seconds on the clock on the wall that what is shown took.
+export function wallTime({ profile, range }) {
+  if (range) return Math.max(0, Math.min(range[1], extent(profile)) - range[0]) / US;
+  return Number(profile.facts.duration_s) || 0;
+}
+
+const chosen = (from, to) => `${Math.max(0, Math.round(from))}-${Math.round(to)}`;
+
+// What was taken in each of the bins that the profile's time is divided into: on a CPU, or of waits.
+function binned({ profile, passes }, ofWaits) {
+  const bins = new Float64Array(BINS);
+  const width = extent(profile) / BINS;
+  const bin = (time) => Math.min(BINS - 1, Math.max(0, Math.floor(time / width)));
+  const { eventTime, eventSample, eventValue, eventLength, sampleStack } = profile;
+  for (let e = 0; e < eventTime.length; e++) {
+    const sample = eventSample[e];
+    if (!sampleStack[sample] || !passes(sample) || !!profile.stateOf(sampleStack[sample]) !== ofWaits) continue;
+    const last = bin(eventTime[e] + eventLength[e]);
+    for (let b = bin(eventTime[e]); b <= last; b++) bins[b] += profile.shareWithin(e, b === 0 ? 0 : b * width, b === BINS - 1 ? Infinity : (b + 1) * width) * eventValue[e];
+  }
+  return bins;
+}
+
+export function Range({ model }) {
+  const { profile, range, passes, dark, set } = model;
+  const canvas = useRef();
+  const [drag, setDrag] = useState(null); // [from, to] as shares of the width, while it is chosen
+  const [width, setWidth] = useState(0);
+  const whole = extent(profile);
+  // A profile of waits alone has no CPU time.
+  const waitsAlone = useMemo(() => profile.waits && profile.sampleStack.every((stack) => !stack || profile.stateOf(stack)), [profile]);
+  const bins = useMemo(() => binned(model, waitsAlone), [profile, passes]);
+  useLayoutEffect(() => {
+    const watcher = new ResizeObserver(() => setWidth(canvas.current?.clientWidth ?? 0));
+    watcher.observe(canvas.current);
+    return () => watcher.disconnect();
+  }, []);
+  useLayoutEffect(() => {
+    const c = canvas.current.getContext("2d");
+    const t = theme(dark);
+    canvas.current.width = width * devicePixelRatio;
+    canvas.current.height = HEIGHT * devicePixelRatio;
+    c.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    const [from, to] = (drag ?? (range ? range.map((time) => time / whole) : [0, 1])).map((share) => share * width);
+    const most = Math.max(...bins) || 1;
+    const bar = width / BINS;
+    for (let i = 0; i < BINS; i++) {
+      const middle = (i + 0.5) * bar;
+      c.fillStyle = middle >= from && middle <= to ? t.used : t.muted;
+      const h = (bins[i] / most) * (HEIGHT - 4);
+      c.fillRect(i * bar, HEIGHT - h, Math.max(bar - 0.5, 0.5), h);
+    }
+    if (!range && !drag) return;
+    c.strokeStyle = t.outline;
+    c.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 1), HEIGHT - 1);
+  }, [bins, range, drag, width, dark]);
+  const at = (e) => {
+    const box = canvas.current.getBoundingClientRect();
+    return Math.min(1, Math.max(0, (e.clientX - box.left) / box.width));
+  };
+  const origin = useRef(null);
+  const down = (e) => {
+    canvas.current.setPointerCapture(e.pointerId);
+    origin.current = at(e);
+  };
+  const move = (e) => {
+    if (origin.current === null) return;
+    setDrag([Math.min(origin.current, at(e)), Math.max(origin.current, at(e))]);
+  };
+  const up = (e) => {
+    if (origin.current === null) return;
+    const [from, to] = [Math.min(origin.current, at(e)), Math.max(origin.current, at(e))];
+    origin.current = null;
+    setDrag(null);
+    if (e.type === "pointercancel") return;
+    set({ t: (to - from) * width < CHOSEN ? "" : chosen(from * whole, to * whole) });
+  };
+  const cpus = profile.measure.period_ns ? (Math.max(...bins) * profile.measure.period_ns) / 1e9 / (whole / US / BINS) : 0;
+  return (
+    <div class="range" data-testid="range">
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={`${waitsAlone ? "Waits" : "CPU time"} over the ${duration(whole)} of the profile${cpus ? `, at most ${cpus.toFixed(1)} CPUs` : ""}; a drag chooses the range that all views show, and so do the fields From and To`}
+        title="Drag to choose the range of time that all views show; click for all"
+        onPointerDown={down}
+        onPointerMove={move}
+        onPointerUp={up}
+        onPointerCancel={up}
+      />
+      {drag && (
+        <span class="ends">
+          {duration(drag[0] * whole)} to {duration(drag[1] * whole)}
+        </span>
+      )}
+      <RangeFields model={model} />
+    </div>
+  );
+}
+
+function Field({ label, value, empty, apply }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <input
+        type="number"
+        min="0"
+        step="any"
+        value={text}
+        placeholder={empty}
+        aria-label={`${label} that time, in seconds`}
+        onInput={(e) => setText(e.currentTarget.value)}
+        onChange={(e) => apply(e.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+// The ends of the range in seconds, for who does not drag.
+function RangeFields({ model }) {
+  const { profile, range, set } = model;
+  const whole = extent(profile);
+  const [from, to] = range ?? [0, whole];
+  const words = (us) => String(Math.round(us) / US);
+  const apply = (begin, end) => {
+    const all = begin <= 0 && end >= whole;
+    if (end > begin) set({ t: all ? "" : chosen(begin, end) });
+  };
+  return (
+    <>
+      <Field label="From" value={range ? words(from) : ""} empty="0 s" apply={(text) => apply(Number(text) * US, to)} />
+      <Field label="To" value={range ? words(to) : ""} empty={duration(whole)} apply={(text) => apply(from, text === "" ? whole : Number(text) * US)} />
+    </>
+  );
+}
+
+// What is shown of the profile where that is not all, and what left the rest out.
+export function Scope({ model }) {
+  const { profile, state, range, tree, set } = model;
+  const chips = [];
+  const chip = (key, text, change) => chips.push({ key, text, change });
+  if (range) chip("t", `${duration(range[0])} to ${duration(Math.min(range[1], extent(profile)))}`, { t: "" });
+  if (state.container !== "") chip("container", `container ${profile.containers[Number(state.container)] || "[host]"}`, { container: "" });
+  if (state.process !== "") chip("process", profile.processes[Number(state.process)].label, { process: "" });
+  if (state.thread !== "") chip("thread", profile.threads[Number(state.thread)].label, { thread: "" });
+  const total = tree.total[0];
+  const wall = wallTime(model);
+  const time = cpuTime(profile, total);
+  const untimed = range ? profile.untimed : 0;
+  return (
+    <div class={chips.length ? "scope" : "said"} role="status" data-testid="scope">
+      {chips.length > 0 && (
+        <>
+          <span>
+            <b>
+              {isTime(profile) ? amount(profile, total) : number(total)} of {amount(profile, profile.total)}
+            </b>{" "}
+            shown ({percent(profile.total ? total / profile.total : 0)})
+            {time && `, ${time} of CPU time`}
+            {time && wall > 0 && `, ${wallShare(profile, total, wall)} of ${seconds(wall)}`}
+            {untimed > 0 && (isTime(profile) ? `; it is not known when ${amount(profile, untimed)} more were` : `; the time of ${amount(profile, untimed)} was not kept`)}
+          </span>
+          {chips.map(({ key, text, change }) => (
+            <button key={key} class="chip" onClick={() => set(change)} title="Show all again" aria-label={`Show all again, not only ${short(text, 50)}`}>
+              {short(text, 50)} {"\u2715"}
+            </button>
+          ))}
+        </>
+      )}
+    </div>
+  );
+}
