@@ -64,8 +64,7 @@ else ifeq ($(ARCH),arm64)
 HARDENING += $(call compiler_takes,-mbranch-protection=standard)
 endif
 
-# uthash ends the program when memory is exhausted unless it is told otherwise: then hh.tbl of what is not added is NULL.
-USER_CFLAGS := -std=gnu11 -DHASH_NONFATAL_OOM=1 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) $(SAME_PATHS) -Ibpf -Iuser -I$(BUILD) -isystem $(BUILD)/proto $(LIBBPF_CFLAGS)
+USER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) $(SAME_PATHS) -Ibpf -Iuser -I$(BUILD) -isystem $(BUILD)/proto $(LIBBPF_CFLAGS)
 LDLIBS := $(LIBBPF_LIBS) -lelf -lz -lm -l:libjansson.a -l:libprotobuf-c.a
 BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
 	-Wno-compare-distinct-pointer-types $(SAME_PATHS) -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
@@ -150,12 +149,16 @@ $(BUILD)/beat: tests/targets/beat.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARN) -D_GNU_SOURCE -o $@ $<
 
+$(BUILD)/native.so: tests/targets/native.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(WARN) -D_GNU_SOURCE -shared -fPIC -o $@ $< -pthread -ldl
+
 $(BUILD)/linecheck: tools/linecheck.c user/symbols/lines.c user/symbols/lines.h bpf/pybpf.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $(filter %.c,$^)
 
 # What tests/kernel does by the session's own calls.
-$(BUILD)/epochs $(BUILD)/sources: $(BUILD)/%: tests/kernel/%.c $(BUILD)/libuser.a
+$(BUILD)/epochs $(BUILD)/sources $(BUILD)/walker: $(BUILD)/%: tests/kernel/%.c $(BUILD)/libuser.a
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
 
 $(BUILD)/save-memory: tools/gen/save-memory.c $(BUILD)/libuser.a
@@ -191,7 +194,7 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 
 # Changes when the compilers or their options do, so that nothing is linked from two kinds of build; and the place
 # to notice, before anything is compiled, that something to build with is missing.
-HEADERS := bpf/libbpf.h libelf.h zlib.h uthash.h jansson.h protobuf-c/protobuf-c.h
+HEADERS := bpf/libbpf.h libelf.h zlib.h jansson.h protobuf-c/protobuf-c.h
 .PHONY: FORCE
 $(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(LIBBPF_LIBS) $(LINK_HARDENING) $(LDFLAGS)
 $(BUILD)/flags: FORCE
@@ -256,7 +259,7 @@ starts:
 	@tools/setup-pythons
 	@tests/soak/run-starts --pybpf '$(BUILD)/pybpf' $(STARTS)
 
-# What make test runs, one after the other, is in tests/run-tests; test-programs is its share of the build.
+# What make test runs is in tests/run-tests; test-programs is its share of the build.
 .PHONY: test unit fuzz fuzz-programs test-programs unit-programs kernels lint format clean
 test:
 	@tools/install-deps --test
@@ -275,8 +278,8 @@ fuzz: fuzz-programs
 
 fuzz-programs: $(FUZZ_BIN)
 
-test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/linecheck \
-	$(BUILD)/made-profiles $(BUILD)/epochs $(BUILD)/sources \
+test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/linecheck \
+	$(BUILD)/made-profiles $(BUILD)/epochs $(BUILD)/sources $(BUILD)/walker \
 	$(BUILD)/pybpf-san
 
 kernels:
@@ -293,7 +296,7 @@ lint: $(BUILD)/pybpf.skel.h $(PROTO_C)
 	@tools/lint
 
 format:
-	$(CLANG_FORMAT) -i $(filter-out user/discovery/layout_tables.h,$(wildcard $(foreach folder,user user/* bpf tests/unit tests/unit/* tests/fuzz \
+	$(CLANG_FORMAT) -i $(filter-out user/discovery/layout_tables.h,$(wildcard $(foreach folder,user user/* bpf tests/unit tests/unit/* tests/kernel tests/fuzz \
 		tests/hostile tests/targets tools tools/gen,$(folder)/*.c $(folder)/*.h)))
 
 .PHONY: html-app

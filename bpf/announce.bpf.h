@@ -11,11 +11,17 @@
  */
 #define WAKE_BYTES (256 << 10)
 
+/* Samples have the stack of the thread in the kernel. */
+const volatile bool cfg_kernel_stacks;
+
+static __always_inline __u64 wake_flags(void)
+{
+	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < WAKE_BYTES ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP;
+}
+
 static __always_inline long send(void *data, __u64 size)
 {
-	__u64 waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
-
-	return bpf_ringbuf_output(&events, data, size, waiting < WAKE_BYTES ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+	return bpf_ringbuf_output(&events, data, size, wake_flags());
 }
 
 /* Bytes of a string object's header, which holds length and kind (PyASCIIObject, with room for a tracing debug build).
@@ -118,12 +124,39 @@ static __always_inline __u32 frames_kept(const struct scratch *s)
 	return depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
 }
 
+/* Puts the addresses in the kernel behind the frames of the record. Returns their bytes. */
+static __always_inline __u32 append_kernel(struct scratch *s)
+{
+	__u32 nr = s->nr_kernel, kept = frames_kept(s);
+
+	s->walk.stack.nr_kernel = 0;
+	if (!cfg_kernel_stacks || !nr || nr > PYBPF_KERNEL_FRAMES || kept > PYBPF_MAX_FRAMES)
+		return 0;
+	if (bpf_probe_read_kernel(&s->walk.frames[kept], nr * sizeof(__u64), s->kernel))
+		return 0;
+	s->walk.stack.nr_kernel = nr;
+	return nr * sizeof(__u64);
+}
+
+/* Sends the tasks of the sample, if it has any. Returns 1 when the ring buffer is full. */
+static __always_inline int send_tasks(struct scratch *s)
+{
+	__u32 count = s->tasks.count;
+
+	if (!cfg_async || !s->walk.stack.task_id || count > PYBPF_TASKS)
+		return 0;
+	s->tasks.event.type = PYBPF_EVENT_TASKS;
+	s->tasks.event.sets = (__u8)s->sets;
+	s->tasks.event.size = offsetof(struct pybpf_task_event, tasks) + count * sizeof(s->tasks.tasks[0]);
+	return send(&s->tasks, s->tasks.event.size) != 0;
+}
+
 /* Sends the stack of the sample. Returns 1 when the ring buffer is full. */
 static __always_inline int send_stack(struct scratch *s)
 {
-	__u32 size = sizeof(s->walk.stack) + frames_kept(s) * sizeof(struct pybpf_frame);
+	__u32 size = sizeof(s->walk.stack) + frames_kept(s) * sizeof(struct pybpf_frame) + append_kernel(s);
 
-	if (size > sizeof(s->walk.stack) + sizeof(s->walk.frames))
+	if (size > sizeof(s->walk.stack) + sizeof(s->walk.frames) + sizeof(s->walk.kernel_room))
 		return 1;
 	s->walk.stack.event.type = PYBPF_EVENT_STACK;
 	s->walk.stack.event.size = size;
@@ -131,7 +164,19 @@ static __always_inline int send_stack(struct scratch *s)
 	s->walk.stack.event.runtime = (__u8)s->runtime;
 	s->walk.stack.event.sets = (__u8)s->sets;
 	compat_rights(&s->walk.stack.rights);
-	return send(&s->walk.stack, size) != 0;
+	return send_tasks(s) || send(&s->walk.stack, size) != 0;
+}
+
+/* Sends the current thread; if the ring buffer is full, it is not sent. */
+static __always_inline void send_thread(const struct pybpf_thread_key *thread)
+{
+	struct pybpf_thread_event record = {
+		.event = {.type = PYBPF_EVENT_THREAD, .size = sizeof(record)},
+		.thread = *thread,
+		.thread_id = compat_thread_pointer(compat_task()),
+	};
+
+	send(&record, sizeof(record));
 }
 
 /* Sends the time of the sample that is being counted. Returns 1 when the ring buffer is full. */

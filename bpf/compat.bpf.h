@@ -9,6 +9,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
 #include "walk_states.h"
@@ -56,8 +57,8 @@ const volatile bool cfg_checked_reads;
 const volatile __u32 cfg_pidns_inum;
 
 /*
- * What pybpf's time namespace adds to the clocks (5.6): /proc/PID/stat and clock_gettime() have it, and what the kernel
- * keeps has not. Nanoseconds.
+ * Nanoseconds that pybpf's time namespace adds to the clocks (5.6): they are included in /proc/PID/stat and
+ * clock_gettime(), and not in what the kernel keeps.
  */
 const volatile __s64 cfg_boottime_offset;
 const volatile __s64 cfg_monotonic_offset;
@@ -65,16 +66,16 @@ const volatile __s64 cfg_monotonic_offset;
 /* Nesting of PID namespaces has this limit (MAX_PID_NS_LEVEL, include/linux/pid_namespace.h). */
 #define MAX_PID_NS_LEVEL 32
 
-/* The current thread: one helper for all that a sample asks of it. */
+/* Returns the current thread, by one helper call for all that a sample needs of it. */
 static __always_inline struct task_struct *compat_task(void)
 {
 	return cfg_task_regs ? bpf_get_current_task_btf() : (struct task_struct *)bpf_get_current_task();
 }
 
-/* A field of what compat_task() returned: a load, or a call. */
+/* A field of the task that compat_task() returned: a load, or a call. */
 #define compat_of_task(task, field) (cfg_task_regs ? (task)->field : BPF_CORE_READ(task, field))
 
-/* When the current thread was started, ns since boot. */
+/* Returns when the current thread was started, ns since boot. */
 static __always_inline __u64 compat_thread_start(struct task_struct *task)
 {
 	return compat_of_task(task, start_boottime);
@@ -84,7 +85,7 @@ struct bounce {
 	__u8 bytes[PYBPF_READ_MAX];
 };
 
-/* One for each possible CPU, put there by user space. */
+/* One per possible CPU, stored by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -121,7 +122,7 @@ static __always_inline long compat_read_user(void *dst, __u32 size, __u64 addr)
 	return bounce_user(dst, size, addr);
 }
 
-/* What is remembered of a thread between samples. */
+/* What is kept of a thread between samples. */
 struct thread_cache {
 	struct walk_states states; /* its thread states; count is 0 when a search found none */
 	__u64 lists;               /* without a thread state: thread_lists at that time */
@@ -137,7 +138,7 @@ struct {
 	__type(value, struct thread_cache);
 } thread_storage SEC(".maps");
 
-/* The same by runtime, of all but the process's first: few processes have more than one. */
+/* The caches of all runtimes but the process's first: few processes have more than one. */
 struct thread_caches {
 	struct thread_cache of[PYBPF_MAX_RUNTIMES];
 };
@@ -164,10 +165,10 @@ struct {
 	__type(value, struct thread_cache);
 } thread_hash SEC(".maps");
 
-/* Not on the stack, of which all programs that call each other have 512 bytes. */
+/* Not on the stack: all programs that call each other share 512 bytes of it. */
 static const struct thread_cache fresh_thread;
 
-/* The current thread's cache entry for a runtime, made if need be; NULL when there is no memory for one. */
+/* Returns the current thread's cache entry for a runtime, made if need be; NULL without memory for one. */
 static __always_inline struct thread_cache *compat_thread_cache(__u32 runtime)
 {
 	if (cfg_task_storage && runtime) {
@@ -176,7 +177,7 @@ static __always_inline struct thread_cache *compat_thread_cache(__u32 runtime)
 
 		if (!more)
 			return NULL;
-		/* The compiler would index what may be NULL, which the verifier does not take. */
+		/* Keeps the compiler from indexing a pointer that may be NULL, which the verifier refuses. */
 		barrier_var(more);
 		return &more->of[runtime & (PYBPF_MAX_RUNTIMES - 1)];
 	}
@@ -197,9 +198,9 @@ static __always_inline struct thread_cache *compat_thread_cache(__u32 runtime)
 }
 
 /*
- * pthread_self() of the current thread. x86-64: glibc and musl use the FS base, which the kernel keeps in the thread
- * struct (arch_prctl and CLONE_SETTLS both store it there). arm64: the thread pointer; the C library's pthread_self()
- * lies below it by a constant that user space adds in discovery.
+ * Returns pthread_self() of the current thread. x86-64: glibc and musl use the FS base, which the kernel keeps in the
+ * thread struct (arch_prctl and CLONE_SETTLS both store it there). arm64: the thread pointer; the C library's
+ * pthread_self() lies below it by a constant that user space adds in discovery.
  */
 static __always_inline __u64 compat_thread_pointer(struct task_struct *task)
 {
@@ -213,19 +214,21 @@ static __always_inline __u64 compat_thread_pointer(struct task_struct *task)
 }
 
 /*
- * Threads that the kernel runs inside of a process (include/linux/sched.h): io_uring's since 5.12 (3bfe6106693b),
- * vhost's since 6.4 (54e6842d0775). They have the FS base of the thread that made them, and none of its frames. To 5.16
- * the second bit is PF_USED_ASYNC, which a thread has while it loads a kernel module.
+ * Threads that the kernel runs inside a process (include/linux/sched.h): io_uring's since 5.12 (3bfe6106693b), vhost's
+ * since 6.4 (54e6842d0775). They have the FS base of the thread that made them, but none of its frames. To 5.16 the
+ * second bit is PF_USED_ASYNC, which a thread has while it loads a kernel module.
  */
+#define PF_EXITING     0x00000004
 #define PF_IO_WORKER   0x00000010
 #define PF_USER_WORKER 0x00004000
+#define PF_KTHREAD     0x00200000
 
 static __always_inline bool compat_is_kernel_worker(struct task_struct *task)
 {
 	return compat_of_task(task, flags) & (PF_IO_WORKER | PF_USER_WORKER);
 }
 
-/* The registers at the begin of struct bpf_perf_event_data, in the UAPI's order (asm/ptrace.h). */
+/* Indices of registers in struct bpf_perf_event_data, which begins with them in the UAPI's order (asm/ptrace.h). */
 #if defined(__TARGET_ARCH_x86)
 #define COMPAT_REGISTERS 15 /* r15 to rdi of struct pt_regs */
 #define COMPAT_MODE      17 /* cs */
@@ -241,8 +244,8 @@ static __always_inline bool compat_is_kernel_worker(struct task_struct *task)
 #endif
 
 /*
- * Copies the registers that the program entered the kernel with into room, which takes COMPAT_REGISTERS. Returns how
- * many; *stack_pointer is 0 with none.
+ * Copies the registers with which the program entered the kernel into room, which holds COMPAT_REGISTERS. Returns their
+ * number; *stack_pointer is 0 when it returns 0.
  */
 static __always_inline __u32 compat_entry_registers(__u64 *room, __u64 *stack_pointer)
 {
@@ -258,11 +261,13 @@ static __always_inline __u32 compat_entry_registers(__u64 *room, __u64 *stack_po
 	return COMPAT_REGISTERS;
 }
 
-/* The same of the program that a perf event interrupted, which may be in the kernel. ctx: struct bpf_perf_event_data.
+/*
+ * Copies the registers of the program that a perf event interrupted, which may be in the kernel. ctx: struct
+ * bpf_perf_event_data.
  */
 static __always_inline __u32 compat_registers(const void *ctx, __u64 *room, __u64 *stack_pointer)
 {
-	/* Whole words, each read as it stands: the verifier takes nothing else of a context. */
+	/* Each word is read as a whole: the verifier accepts no other read of a context. */
 	const volatile __u64 *registers = ctx;
 
 	if ((registers[COMPAT_MODE] & COMPAT_MODE_MASK) != COMPAT_MODE_USER)
@@ -274,7 +279,86 @@ static __always_inline __u32 compat_registers(const void *ctx, __u64 *room, __u6
 	return COMPAT_REGISTERS;
 }
 
-/* The kind of all samples; where there are several, that of a source is the cookie that it was attached with. */
+/* The system call that a thread is in. */
+struct compat_syscall {
+	__s64 number; /* negative: none, as after a page fault */
+	__u64 args[2];
+};
+
+/* cfg_task_regs is set: user space does not load what calls this without it. */
+static __always_inline void compat_read_syscall(struct task_struct *task, struct compat_syscall *call)
+{
+	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+
+#if defined(__TARGET_ARCH_x86)
+	call->number = BPF_CORE_READ(regs, orig_ax);
+	call->args[0] = BPF_CORE_READ(regs, di);
+	call->args[1] = BPF_CORE_READ(regs, si);
+#elif defined(__TARGET_ARCH_arm64)
+	call->number = BPF_CORE_READ(regs, syscallno);
+	call->args[0] = BPF_CORE_READ(regs, orig_x0);
+	call->args[1] = BPF_CORE_READ(regs, regs[1]);
+#endif
+}
+
+/* THREAD_SIZE of x86-64 and arm64, at least. */
+#define COMPAT_STACK_SIZE 16384
+
+/* Room in a map: an address that is read from there is a number for the verifier. */
+struct compat_addresses {
+	__u64 context, registers;
+};
+
+/*
+ * Returns whether the kernel works for the current thread, and not for an interrupt that hit it. ctx: of a raw
+ * tracepoint, whose arguments are on the stack of who runs (bpf_trace_run1()). Interrupts of the kernel, and soft
+ * interrupts at the end of a system call, have their own stack; those of a user program have no system call, nor do
+ * kernel threads, which never return to a user program. preempt_count would say it, but its variable is no symbol that
+ * programs may name without CONFIG_KALLSYMS_ALL.
+ */
+static __always_inline bool compat_works_for(struct task_struct *task, void *ctx, __s64 call,
+					     volatile struct compat_addresses *room)
+{
+	room->context = (__u64)ctx;
+	room->registers = (__u64)bpf_task_pt_regs(task);
+	if (room->registers - room->context >= COMPAT_STACK_SIZE)
+		return false;
+	return call >= 0 || task->flags & (PF_KTHREAD | PF_EXITING);
+}
+
+/* Since Linux 5.18 (fa2c3254d7cf) sched_switch has the state of the thread that leaves as an argument. */
+const volatile bool cfg_switch_state;
+
+/* task_struct.state to 5.13 (2f064a59a11f). */
+struct task_struct___to_5_13 {
+	volatile long state;
+} __attribute__((preserve_access_index));
+
+/* libbpf's macro computes with a pointer to void. */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpointer-arith"
+static __always_inline bool compat_waits_for_disk(struct task_struct *task)
+{
+	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
+}
+#pragma clang diagnostic pop
+
+static __always_inline __u32 compat_state(struct task_struct *task)
+{
+	struct task_struct___to_5_13 *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return BPF_CORE_READ(task, __state);
+	return (__u32)BPF_CORE_READ(old, state);
+}
+
+/* The state in which the thread leaves its CPU; ctx: of tp_btf/sched_switch. */
+static __always_inline __u32 compat_left_state(const __u64 *ctx, struct task_struct *task)
+{
+	return cfg_switch_state ? (__u32)ctx[3] : compat_state(task);
+}
+
+/* The kind of all samples; with several kinds, a source's kind is the cookie that it was attached with. */
 const volatile __u32 cfg_kind;
 const volatile bool cfg_cookies;
 
@@ -284,7 +368,7 @@ static __always_inline __u32 compat_cookie(void *ctx)
 	return (__u32)bpf_get_attach_cookie(ctx);
 }
 
-/* The number of pid in pybpf's PID namespace; 0 outside of it. */
+/* Returns the number of pid in pybpf's PID namespace; 0 outside of it. */
 static __always_inline __u32 pid_in_namespace(struct pid *pid)
 {
 	for (__u32 level = 0; level < MAX_PID_NS_LEVEL; level++) {
@@ -298,7 +382,7 @@ static __always_inline __u32 pid_in_namespace(struct pid *pid)
 	return 0;
 }
 
-/* TGID << 32 | TID of the current thread as pybpf's own PID namespace counts them; 0 for one outside of it. */
+/* Returns TGID << 32 | TID of the current thread in pybpf's own PID namespace; 0 outside of it. */
 static __always_inline __u64 compat_pid_tgid(struct task_struct *task)
 {
 	if (!cfg_pidns_inum)
@@ -309,7 +393,7 @@ static __always_inline __u64 compat_pid_tgid(struct task_struct *task)
 	return tgid ? (__u64)tgid << 32 | pid_in_namespace(BPF_CORE_READ(task, thread_pid)) : 0;
 }
 
-/* The TGID of any task, likewise. */
+/* Returns the TGID of any task in pybpf's own PID namespace; 0 outside of it. */
 static __always_inline __u32 compat_task_tgid(struct task_struct *task)
 {
 	if (!cfg_pidns_inum)
@@ -317,7 +401,7 @@ static __always_inline __u32 compat_task_tgid(struct task_struct *task)
 	return pid_in_namespace(BPF_CORE_READ(task, group_leader, thread_pid));
 }
 
-/* The TGID of a task in its own PID namespace, the innermost one. */
+/* Returns the TGID of a task in the task's own PID namespace, the innermost one. */
 static __always_inline __u32 compat_inner_tgid(struct task_struct *task)
 {
 	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
@@ -329,19 +413,19 @@ static __always_inline __u32 compat_inner_tgid(struct task_struct *task)
 	return (__u32)upid.nr;
 }
 
-/* The address of the current thread's mm_struct. */
+/* Returns the address of the current thread's mm_struct. */
 static __always_inline __u64 compat_current_mm(struct task_struct *task)
 {
 	return (__u64)compat_of_task(task, mm);
 }
 
 /*
- * Is the memory that is read now that of the interrupted thread? The NMI of hardware cycles may come while the CPU goes
- * from one thread to the next and has the next one's memory already, where the same addresses can hold the stack of
- * another worker that the same parent forked. From 6.4, 6.3.10 and 6.1.36 on reads fail then (d319f344561d: the kernel
- * asks nmi_uaccess_okay()). Before, the run queue tells: its thread is the next one before the memory is
- * (__schedule(), context_switch()). Only CONFIG_FAIR_GROUP_SCHED leads there; user space samples without NMI where it
- * is missing.
+ * Returns whether the memory that is read now is the interrupted thread's. The NMI of hardware cycles may come while
+ * the CPU switches threads and already has the next one's memory, where the same addresses can hold the stack of
+ * another worker that the same parent forked. From 6.4, 6.3.10 and 6.1.36 on, reads fail then (d319f344561d: the kernel
+ * asks nmi_uaccess_okay()). Before, the run queue tells: it has the next thread before the memory is switched
+ * (__schedule(), context_switch()). Only CONFIG_FAIR_GROUP_SCHED leads to the run queue; without it user space samples
+ * without NMI.
  */
 static __always_inline bool compat_memory_is_current(void)
 {
@@ -353,16 +437,16 @@ static __always_inline bool compat_memory_is_current(void)
 	return BPF_CORE_READ(task, se.cfs_rq, rq, curr) == task;
 }
 
-/* What /proc counts in, USER_HZ, is 100 on x86 and arm64 (include/asm-generic/param.h). */
+/* The unit of /proc's times, USER_HZ, is 100 on x86 and arm64 (include/asm-generic/param.h). */
 #define NS_PER_CLOCK_TICK 10000000
 
-/* When the task's process was started, as /proc/PID/stat has it: clock ticks since boot. */
+/* Returns when the task's process was started, as in /proc/PID/stat: clock ticks since boot. */
 static __always_inline __u64 compat_start(struct task_struct *task)
 {
 	return (BPF_CORE_READ(task, group_leader, start_boottime) + cfg_boottime_offset) / NS_PER_CLOCK_TICK;
 }
 
-/* CLOCK_MONOTONIC, as pybpf's clock_gettime() has it. */
+/* Returns CLOCK_MONOTONIC as pybpf's clock_gettime() gives it. */
 static __always_inline __u64 compat_monotonic_ns(void)
 {
 	return bpf_ktime_get_ns() + cfg_monotonic_offset;
@@ -382,7 +466,9 @@ struct inode___from_6_11 {
 	__u32 i_ctime_nsec;
 } __attribute__((preserve_access_index));
 
-/* Since 6.13 a bit beside the nanoseconds says that somebody has asked for them (I_CTIME_QUERIED, include/linux/fs.h).
+/*
+ * Since 6.13 a bit beside the nanoseconds records that a program has asked for them (I_CTIME_QUERIED,
+ * include/linux/fs.h).
  */
 #define CTIME_QUERIED (1u << 31)
 
@@ -407,7 +493,7 @@ static __always_inline __u64 compat_ctime(struct inode *inode)
 	return seconds * 1000000000u + nanoseconds;
 }
 
-/* The number of the v1 controller whose hierarchy the filter is in (enum cgroup_subsys_id); -1 for v2. */
+/* Number of the v1 controller whose hierarchy the filter is for (enum cgroup_subsys_id); -1: v2. */
 const volatile int cfg_cgroup_subsystem = -1;
 
 /* From 6.1 on pointers, before it ids (cgroup.ancestor_ids, include/linux/cgroup-defs.h). */
@@ -415,7 +501,10 @@ struct cgroup___to_6_0 {
 	__u64 ancestor_ids[0];
 } __attribute__((preserve_access_index));
 
-/* The id of the current thread's cgroup at a level of the hierarchy (0: its root); 0 where it is not so deep. */
+/*
+ * Returns the id of the current thread's cgroup at a level of the hierarchy (0: its root); 0 when the cgroup is not
+ * that deep.
+ */
 static __always_inline __u64 compat_cgroup_ancestor(int level)
 {
 	/* 5.6 (0f09abd105da) */
@@ -442,7 +531,7 @@ static __always_inline __u64 compat_cgroup_ancestor(int level)
 	return id;
 }
 
-/* Of the thread that is sampled: its word about files is believed as far as it could open them itself. */
+/* Fills in the rights of the sampled thread: the files that it names are opened with its rights only. */
 static __always_inline void compat_rights(struct pybpf_rights *rights)
 {
 	const struct cred *cred = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), cred);

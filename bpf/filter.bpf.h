@@ -10,6 +10,9 @@
  */
 const volatile bool cfg_users, cfg_cgroups, cfg_include_users, cfg_include_cgroups;
 
+/* Number of cgroups made during the run: user space then looks whether a wanted container started. */
+__u64 cgroups_made;
+
 /* Levels of cgroups that are checked, from the hierarchy's root down: Kubernetes has 4 or 5. */
 #define FILTER_LEVELS 16
 
@@ -45,6 +48,13 @@ static __always_inline bool filter_cgroup(void)
 static __always_inline bool filter_passes(void)
 {
 	return (!cfg_users || filter_user()) && (!cfg_cgroups || filter_cgroup());
+}
+
+SEC("?tp_btf/cgroup_mkdir")
+int BPF_PROG(cgroup_made)
+{
+	__sync_fetch_and_add(&cgroups_made, 1);
+	return 0;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define PYBPF_MAPS_BPF_H
 
 #include "compat.bpf.h"
+#include "pybpf_wait.h"
 
 /* include/uapi/asm-generic/errno-base.h */
 #define E2BIG  7  /* returned by a full hash map */
@@ -168,6 +169,13 @@ static __always_inline int walk_read(void *w, void *dst, __u32 size, __u64 addr)
 	return (int)compat_read_user(dst, size, addr);
 }
 
+/* Samples say which asyncio task ran. */
+const volatile bool cfg_async;
+#define WALK_TASKS cfg_async
+/* Samples say which bytecode instruction ran. */
+const volatile bool cfg_opcodes;
+#define WALK_OPCODES cfg_opcodes
+
 #include "walk.h"
 
 /* Offsets of the copies are masked so that the verifier sees them inside their buffer. */
@@ -178,15 +186,15 @@ _Static_assert(PYBPF_COPY_STRING <= PYBPF_COPY_LINES, "the room behind the mask 
 /* The runtimes of a process that has several, while a thread's sample is taken: see runtimes.bpf.h. */
 struct runtime_turns {
 	struct pybpf_runtime of[PYBPF_MAX_RUNTIMES];
-	__u32 turn;     /* number of runtimes whose turn has come */
-	__u32 first;    /* index of the runtime that begins, modulo nr_runtimes */
-	__u32 walked;   /* index of the runtime whose outcome the walk holds */
-	__u32 again;    /* the best one is walked once more */
-	__u32 best;     /* index of the runtime with the innermost stack so far */
-	__u32 rank;     /* enum runtime_rank: the best outcome so far */
-	__u64 run;      /* address on the C stack of the best one's innermost run, or 0 */
-	__u32 attached; /* the thread is attached to the best one */
-	__u32 flags;    /* enum pybpf_stack_flags: flags that the others add to its stack */
+	__u32 turn;         /* number of runtimes whose turn has come */
+	__u32 first;        /* index of the runtime that begins, modulo nr_runtimes */
+	__u32 walked;       /* index of the runtime whose outcome the walk holds */
+	__u32 repeats_best; /* the best runtime is walked once more */
+	__u32 best;         /* index of the runtime with the innermost stack so far */
+	__u32 rank;         /* enum runtime_rank: the best outcome so far */
+	__u64 run;          /* address on the C stack of the best one's innermost run, or 0 */
+	__u32 attached;     /* the thread is attached to the best one */
+	__u32 flags;        /* enum pybpf_stack_flags: flags that the others add to its stack */
 };
 
 /* The thread of a CPU's last sample, if its process has one runtime: saves the look-up for its next sample. */
@@ -195,6 +203,29 @@ struct last_thread {
 	__u64 start;
 	__u64 proc_id;
 	struct walk_states states; /* count is 0 when they are to be looked up */
+};
+
+/* The words of the GIL's struct that say who holds it. */
+struct gil_owner {
+	__u64 last_holder;
+	__u64 locked;
+	__u64 switch_number;
+};
+
+/*
+ * What is found out about a thread that leaves its CPU, one after the other. It is kept here and not on the stack, so
+ * that the verifier forgets which way a value came, and follows what comes after once.
+ */
+struct leaving {
+	__u64 stack_id;
+	__u64 with_gil; /* PYBPF_WAIT_WITH_GIL or 0 */
+	__u64 futex;
+	__u64 use; /* enum gil_futex */
+	struct pybpf_wait wait;
+	struct gil_owner owner; /* of its GIL; all 0 if it has none */
+	struct gil_owner seen;  /* when the holder was looked at */
+	__u64 seen_stack_id;    /* of the holder at that time, or 0 */
+	__u64 holder_stack_id;  /* of the holder, or an enum pybpf_holder */
 };
 
 /* Working memory of a sample: one per CPU and enum pybpf_context, as programs of one context never nest on a CPU. */
@@ -207,11 +238,20 @@ struct scratch {
 	__u32 runtime; /* the runtime being walked: index into pybpf_proc.runtimes */
 	__u32 nr_registers;
 	__u32 tid;
-	__u32 kind;                 /* enum pybpf_kind; valid with cfg_cookies */
-	__u64 value;                /* in the kind's unit, if the kind has values */
-	__u32 sets;                 /* sets in which the sample is counted */
-	__u32 chain_calls;          /* tail calls that this sample has made */
+	__u32 kind;        /* enum pybpf_kind; valid with cfg_cookies */
+	__u64 hits;        /* of tracepoints or of a function since the last sample; only with a period */
+	__u64 busy;        /* a program on a uprobe uses it, and may have been preempted */
+	__u64 value;       /* in the kind's unit, if the kind has values */
+	__u64 kernel_hash; /* of the addresses in kernel; with none it is 0 */
+	__u64 kernel[PYBPF_KERNEL_FRAMES];
+	__u32 nr_kernel;
+	__u32 sets;             /* sets in which the sample is counted */
+	__u32 chain_calls;      /* tail calls that this sample has made */
+	struct leaving leaving; /* of PYBPF_CONTEXT_SWITCH */
+	struct compat_addresses addresses;
 	struct runtime_turns turns; /* valid if nr_runtimes is more than 1 */
+	__u64 next_task;            /* the task or future to look at next, or 0 */
+	struct pybpf_task_event tasks;
 	struct pybpf_code_event code;
 	__u8 copies[COPY_MASK + 1 + PYBPF_COPY_LINES];
 };

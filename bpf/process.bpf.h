@@ -24,8 +24,11 @@ const volatile __u32 cfg_self;
 /* Map procs had no room for a process. */
 bool procs_full;
 
-/* Events for which process_events had no room: user space then goes through map procs. */
-__u64 process_events_lost;
+/*
+ * Events for which process_events had no room, of processes that the filters let pass and of others: user space then
+ * goes through map procs.
+ */
+__u64 process_events_lost, other_events_lost;
 
 /*
  * Numbers for pybpf_proc.proc_id. Each CPU has its own counter, as Linux 5.10 has no atomic addition that returns a
@@ -83,7 +86,7 @@ static __always_inline long tell(struct pybpf_process_event *event)
 	long err = bpf_ringbuf_output(&process_events, event, sizeof(*event), BPF_RB_FORCE_WAKEUP);
 
 	if (err)
-		__sync_fetch_and_add(&process_events_lost, 1);
+		__sync_fetch_and_add(event->wanted ? &process_events_lost : &other_events_lost, 1);
 	return err;
 }
 
@@ -162,6 +165,7 @@ static __always_inline void begin_program(struct pybpf_proc *proc, const struct 
 	proc->runtimes[0].tstate_current = file->tstate_current ? file->tstate_current + bias : 0;
 	proc->runtimes[0].code_type = file->code_type ? file->code_type + bias : 0;
 	proc->runtimes[0].layout = file->layout;
+	proc->runtimes[0].asyncio = file->asyncio;
 	proc->nr_runtimes = 1;
 	proc->state = cfg_hold ? PYBPF_PROC_UNDECIDED : PYBPF_PROC_READY;
 }

@@ -1,21 +1,37 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* The sampler: from a perf event's interrupt to a counted stack. */
 #include "announce.bpf.h"
+#include "callback.bpf.h"
 #include "compat.bpf.h"
 #include "maps.bpf.h"
 #include "count.h"
+#include "opcode.bpf.h"
 #include "process.bpf.h"
 #include "runtimes.bpf.h"
+#include "state.bpf.h"
+#include "task.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Counts are kept per thread. */
 const volatile bool cfg_threads;
+/* Hits of a tracepoint or a function per sample; perf counts the period of its events by itself. */
+const volatile __u64 cfg_tracepoint_period;
 /* The time of each sample is sent. */
 const volatile bool cfg_times;
+/* Samples without Python frames are counted in the account only. */
+const volatile bool cfg_python_only;
+/*
+ * The most keys of samples without Python frames in a set of counts, so that the native threads of a process, however
+ * many and however named, leave room for Python stacks. Beyond it such samples are counted by process only.
+ */
+const volatile __u32 cfg_max_without;
+/* Number of these keys, by set; user space lowers it when it deletes them. */
+__u64 without_keys[PYBPF_SETS];
 
 /* Set by user space when its memory is used up: stacks not known yet are lost while it is set. */
 bool memory_full;
+bool times_full; /* user space takes no more times of samples */
 /* CLOCK_MONOTONIC time of the first counted sample with Python frames, in ns; 0: no such sample yet. */
 __u64 first_sample_ns;
 
@@ -50,33 +66,41 @@ static __always_inline void sample_unknown(struct task_struct *task)
 	count(CONTEXT, PYBPF_COUNT_NO_ROOM);
 }
 
-/*
- * Returns whether the sample is of a wanted process whose interpreter is known; otherwise counts why not, if the
- * process is wanted. A process without Python costs one look-up.
- */
-static __always_inline bool sample_is_wanted(const struct pybpf_proc *proc, struct task_struct *task)
+enum verdict {
+	SAMPLE_DONE,   /* not of a wanted process whose interpreter is known: counted, if the process is wanted */
+	SAMPLE_ENDING, /* of such a process; its thread is ending and has no memory any more */
+	SAMPLE_WANTED,
+};
+
+/* A process without Python costs one look-up. */
+static __always_inline enum verdict judge_sample(const struct pybpf_proc *proc, struct task_struct *task)
 {
+	__u64 mm = compat_current_mm(task);
+
 	if (cfg_all && (proc->state == PYBPF_PROC_OTHER || proc->state == PYBPF_PROC_UNWANTED))
-		return false;
+		return SAMPLE_DONE;
 	if (!filter_passes())
-		return false;
-	if (proc->state == PYBPF_PROC_READY && proc->mm == compat_current_mm(task)) {
+		return SAMPLE_DONE;
+	if (proc->state == PYBPF_PROC_READY && !mm)
+		return SAMPLE_ENDING;
+	if (proc->state == PYBPF_PROC_READY && proc->mm == mm) {
 		if (compat_memory_is_current())
-			return true;
+			return SAMPLE_WANTED;
 		count(CONTEXT, PYBPF_COUNT_UNREADABLE);
-		return false;
+		return SAMPLE_DONE;
 	}
 	if (proc->state == PYBPF_PROC_READY || proc->state == PYBPF_PROC_OTHER)
-		count(CONTEXT, PYBPF_COUNT_NO_INTERPRETER);
+		count(CONTEXT, PYBPF_COUNT_OTHER_PROGRAM);
 	else if (proc->state != PYBPF_PROC_UNWANTED)
 		count_undecided(proc);
-	return false;
+	return SAMPLE_DONE;
 }
 
 /* The event that starts a program, and the type of its context. */
 enum source {
 	SOURCE_PERF_EVENT, /* struct bpf_perf_event_data */
-	SOURCE_TRACEPOINT, /* the tracepoint's fields, which are not used */
+	SOURCE_TRACEPOINT, /* the fields of a tracepoint or the registers of a uprobe, which are not used */
+	SOURCE_MEMORY,     /* as a tracepoint; the value is there */
 };
 
 /* With a single kind cfg_kind is a constant, and the verifier removes the code for other kinds. */
@@ -90,16 +114,55 @@ static __always_inline __u64 value_of(const struct scratch *s)
 	return kind_of(s) == PYBPF_KIND_CPU ? 0 : s->value;
 }
 
+/* Hashes the addresses in s->kernel. A global function, so that the verifier goes through its loop once. */
+__noinline int hash_kernel(__u32 context)
+{
+	struct scratch *s = scratch_get(context);
+	__u64 hash = 0;
+
+	if (!s)
+		return 0;
+	for (__u32 i = 0; i < PYBPF_KERNEL_FRAMES && i < s->nr_kernel; i++)
+		hash = walk_mix(hash, s->kernel[i]);
+	s->kernel_hash = hash;
+	return 0;
+}
+
+/*
+ * Takes the stack in the kernel, from the interrupted function on: perf unwinds from the event's registers, so that the
+ * interrupt itself is not in it. It is empty if the thread was not in the kernel.
+ */
+static __always_inline void take_kernel(struct scratch *s, void *ctx, enum pybpf_context context)
+{
+	long size;
+
+	if (!cfg_kernel_stacks)
+		return;
+	size = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
+	s->nr_kernel = size > 0 ? (__u32)size / sizeof(s->kernel[0]) : 0;
+	hash_kernel(context);
+}
+
+/* Returns the number of a stack of that hash. */
+static __always_inline __u64 stack_id_of(const struct scratch *s, __u64 hash)
+{
+	__u64 id = cfg_kernel_stacks && s->nr_kernel ? walk_mix(hash, s->kernel_hash) : hash;
+
+	return id < PYBPF_STACK_ID_STACKS ? id + PYBPF_STACK_ID_STACKS : id;
+}
+
 static __always_inline void take_source(struct scratch *s, void *ctx, enum source source)
 {
 	struct walk *w = &s->walk;
 
 	if (cfg_cookies)
 		s->kind = compat_cookie(ctx);
-	if (kind_of(s) != PYBPF_KIND_CPU)
-		s->value = source == SOURCE_PERF_EVENT ? ((struct bpf_perf_event_data *)ctx)->sample_period : 1;
+	if (kind_of(s) != PYBPF_KIND_CPU && source != SOURCE_MEMORY)
+		s->value = source == SOURCE_PERF_EVENT ? ((struct bpf_perf_event_data *)ctx)->sample_period
+						       : cfg_tracepoint_period;
 	s->nr_registers = source == SOURCE_PERF_EVENT ? compat_registers(ctx, w->candidates, &w->stack_pointer)
 						      : compat_entry_registers(w->candidates, &w->stack_pointer);
+	take_kernel(s, ctx, CONTEXT);
 }
 
 /* Forgets the thread of this CPU's last sample, unless this sample is of the same thread and of a single runtime. */
@@ -116,6 +179,146 @@ static __always_inline void sample_thread(struct scratch *s, struct task_struct 
 	s->last.states.count = 0;
 }
 
+static __always_inline void make_key(const struct scratch *s, struct pybpf_count_key *key)
+{
+	*key = (struct pybpf_count_key){
+		.stack_id = s->walk.stack.stack_id,
+		.proc_id = s->walk.proc_id,
+		.kind = kind_of(s),
+		.without = s->walk.stack.row.without,
+	};
+	if (!cfg_threads)
+		return;
+	key->tid = s->tid;
+	key->tid_start_ms = (__u32)(compat_thread_start(compat_task()) / NS_PER_MS);
+}
+
+/* Keeps the name of the current thread. The first time, user space is told of it: it looks for a name in Python. */
+static __always_inline void name_thread(__u64 proc_id, __u32 tid, __u32 tid_start_ms)
+{
+	const struct pybpf_thread_key thread = {proc_id, tid, tid_start_ms};
+	struct pybpf_thread_name name;
+
+	if (!bpf_map_lookup_elem(&thread_names, &thread))
+		send_thread(&thread);
+
+	bpf_get_current_comm(&name.comm, sizeof(name.comm));
+	bpf_map_update_elem(&thread_names, &thread, &name, BPF_ANY);
+}
+
+/* Counts a sample that found no room in map counts. err: of stack_count. */
+static __always_inline void count_no_room(long err)
+{
+	count(CONTEXT, err == -ENOMEM  ? PYBPF_COUNT_MEMORY_FULL
+		       : err == -E2BIG ? PYBPF_COUNT_TABLE_FULL
+				       : PYBPF_COUNT_TABLE_BUSY);
+}
+
+/* Makes the stack record that stands for samples without Python frames. */
+static __always_inline void make_row(struct scratch *s, __u32 without, bool named)
+{
+	struct pybpf_stack_event *stack = &s->walk.stack;
+	__u64 comm[2] = {};
+
+	if (named)
+		bpf_get_current_comm(comm, sizeof(comm));
+	stack->depth = 0;
+	stack->flags = 0;
+	stack->task_id = 0;
+	stack->opcode = 0;
+	stack->row.without = without;
+	__builtin_memcpy(stack->row.comm, comm, sizeof(comm));
+	stack->stack_id = stack_id_of(s, walk_mix(walk_mix(walk_mix(without, comm[0]), comm[1]), s->walk.proc_id));
+}
+
+/* Returns whether a new key of a sample without Python frames would be one too many. */
+static __always_inline bool without_is_full(__u32 sets, const struct pybpf_count_key *key)
+{
+	void *map;
+
+	if (without_keys[PYBPF_COUNTS_SET(sets)] < cfg_max_without)
+		return false;
+	map = counts_of(sets);
+	return map && !bpf_map_lookup_elem(map, key);
+}
+
+/* Sends the time of a sample, if times are kept. Returns 1 if it is lost. */
+static __always_inline int lose_time(__u32 sets, const struct pybpf_count_key *key)
+{
+	return cfg_times && (memory_full || times_full || send_time(sets, key));
+}
+
+/*
+ * Counts a sample of a chosen Python process that has no Python frames, in the account and in a row of the profile:
+ * that of a thread without Python is by thread name. A global function (kernel 5.6), so that the verifier checks it
+ * once.
+ */
+__noinline int count_without(__u32 without)
+{
+	struct scratch *s = scratch_get(CONTEXT);
+	struct pybpf_count_key key;
+	int fresh, send;
+	long err;
+
+	if (!s || without >= PYBPF_NR_COUNTERS)
+		return 0;
+	if (cfg_python_only) {
+		count(CONTEXT, without);
+		return 0;
+	}
+	make_row(s, without, without == PYBPF_COUNT_NO_THREAD_STATE);
+	make_key(s, &key);
+	s->sets = sets_now();
+	if (without_is_full(s->sets, &key)) {
+		s->nr_kernel = 0;
+		make_row(s, without, false);
+		make_key(s, &key);
+		key.tid = key.tid_start_ms = 0;
+	}
+	err = stack_count(s->sets, &key, value_of(s), !memory_full, &fresh, &send);
+	if (err) {
+		count_no_room(err);
+		return 0;
+	}
+	if (fresh)
+		__sync_fetch_and_add(&without_keys[PYBPF_COUNTS_SET(s->sets)], 1);
+	if (fresh && key.tid)
+		name_thread(key.proc_id, key.tid, key.tid_start_ms);
+	count(CONTEXT, without);
+	if (lose_time(s->sets, &key))
+		count(CONTEXT, PYBPF_COUNT_UNTIMED);
+	if (send && send_stack(s))
+		stack_unsent(s->sets, key.stack_id);
+	return 0;
+}
+
+/* Says which thread is walked. */
+static __always_inline void prepare_walk(struct scratch *s, const struct pybpf_proc *proc, struct task_struct *task,
+					 __u32 tid)
+{
+	s->walk.proc_id = proc->proc_id;
+	s->tid = tid;
+	s->walk.thread_id = compat_thread_pointer(task);
+	s->nr_runtimes = proc->nr_runtimes;
+}
+
+/*
+ * Starts the walk of the current thread, after prepare_walk; its registers are there. Returns 1 with its layout in
+ * *layout, or 0 when it is known to have no frames.
+ */
+static __always_inline int walk_begin(struct scratch *s, const struct pybpf_proc *proc, struct task_struct *task,
+				      const struct pybpf_layout **layout)
+{
+	int begun;
+
+	sample_thread(s, task);
+	if (s->nr_runtimes < 2)
+		return begin_runtime(s, *layout, &proc->runtimes[0], 0);
+	begun = first_runtime(s, proc);
+	*layout = bpf_map_lookup_elem(&layouts, &s->layout);
+	return begun;
+}
+
 /*
  * Does everything before the walk. Returns the scratch memory with the walk started, or NULL if the sample ends here;
  * it is then counted if it was wanted.
@@ -127,41 +330,32 @@ static __always_inline struct scratch *sample_begin(void *ctx, enum source sourc
 	__u32 tgid = pid_tgid >> 32;
 	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	const struct pybpf_layout *l;
+	enum verdict verdict;
 	struct scratch *s;
-	int begun;
 
 	if (!proc) {
 		sample_unknown(task);
 		return NULL;
 	}
-	if (!sample_is_wanted(proc, task))
+	verdict = judge_sample(proc, task);
+	if (verdict == SAMPLE_DONE)
 		return NULL;
-	if (compat_is_kernel_worker(task)) {
-		count(CONTEXT, PYBPF_COUNT_NO_THREAD_STATE);
-		return NULL;
-	}
 	s = scratch_get(CONTEXT);
 	l = bpf_map_lookup_elem(&layouts, &proc->runtimes[0].layout);
 	if (!s || !l) {
 		count(CONTEXT, PYBPF_COUNT_NO_SCRATCH);
 		return NULL;
 	}
-	s->walk.proc_id = proc->proc_id;
-	s->tid = (__u32)pid_tgid;
-	s->walk.thread_id = compat_thread_pointer(task);
-	s->nr_runtimes = proc->nr_runtimes;
+	prepare_walk(s, proc, task, (__u32)pid_tgid);
 	take_source(s, ctx, source);
-	sample_thread(s, task);
-	if (s->nr_runtimes > 1) {
-		begun = first_runtime(s, proc);
-		l = bpf_map_lookup_elem(&layouts, &s->layout);
-	} else {
-		begun = begin_runtime(s, l, &proc->runtimes[0], 0);
+	if (verdict == SAMPLE_ENDING || compat_is_kernel_worker(task)) {
+		count_without(verdict == SAMPLE_ENDING ? PYBPF_COUNT_NO_INTERPRETER : PYBPF_COUNT_NO_THREAD_STATE);
+		return NULL;
 	}
-	if (!begun) {
-		count(CONTEXT, s->nr_runtimes > 1 && s->turns.rank == RUNTIME_NO_INTERPRETER
-				       ? PYBPF_COUNT_NO_INTERPRETER
-				       : PYBPF_COUNT_NO_THREAD_STATE);
+	if (!walk_begin(s, proc, task, &l)) {
+		count_without(s->nr_runtimes > 1 && s->turns.rank == RUNTIME_NO_INTERPRETER
+				      ? PYBPF_COUNT_NO_INTERPRETER
+				      : PYBPF_COUNT_NO_THREAD_STATE);
 		return NULL;
 	}
 	*layout = l;
@@ -182,31 +376,18 @@ static __always_inline enum pybpf_counter classify(const struct walk *w)
 	return PYBPF_COUNT_PYTHON;
 }
 
-static __always_inline void make_key(struct scratch *s, struct pybpf_count_key *key)
+/* Gives the walked stack its number. */
+static __always_inline void number_stack(struct scratch *s)
 {
 	struct walk *w = &s->walk;
+	__u64 hash = walk_mix(walk_mix(w->hash, w->proc_id), (__u64)w->stack.flags << 32 | w->stack.depth);
 
-	w->stack.stack_id = walk_mix(walk_mix(w->hash, s->walk.proc_id), (__u64)w->stack.flags << 32 | w->stack.depth);
-	if (w->stack.stack_id == PYBPF_STACK_ID_UNDECIDED)
-		w->stack.stack_id++;
-	*key = (struct pybpf_count_key){
-		.stack_id = w->stack.stack_id,
-		.proc_id = s->walk.proc_id,
-		.kind = kind_of(s),
-	};
-	if (!cfg_threads)
-		return;
-	key->tid = s->tid;
-	key->tid_start_ms = (__u32)(compat_thread_start(compat_task()) / NS_PER_MS);
-}
-
-static __always_inline void name_thread(const struct pybpf_count_key *key)
-{
-	const struct pybpf_thread_key thread = {key->proc_id, key->tid, key->tid_start_ms};
-	struct pybpf_thread_name name;
-
-	bpf_get_current_comm(&name.comm, sizeof(name.comm));
-	bpf_map_update_elem(&thread_names, &thread, &name, BPF_ANY);
+	w->stack.row.without = 0;
+	if (cfg_async && w->stack.task_id)
+		hash = walk_mix(walk_mix(hash, w->stack.task_id), w->stack.task_depth);
+	if (cfg_opcodes)
+		hash = walk_mix(hash, w->stack.opcode);
+	w->stack.stack_id = stack_id_of(s, hash);
 }
 
 /* Raises the counters of a sample that has been added to map counts. */
@@ -249,22 +430,38 @@ static __always_inline int sample_count(struct scratch *s)
 
 	if (s->nr_runtimes < 2)
 		remember_thread(s);
-	if (outcome != PYBPF_COUNT_PYTHON) {
+	if (outcome == PYBPF_COUNT_UNREADABLE) {
 		count(CONTEXT, outcome);
 		return 0;
 	}
+	if (outcome != PYBPF_COUNT_PYTHON) {
+		count_without(outcome);
+		return 0;
+	}
+	if (cfg_gil || cfg_exception || cfg_gc) {
+		outcome = state_judge(s);
+		if (outcome != PYBPF_COUNT_PYTHON) {
+			count(CONTEXT, outcome);
+			return 0;
+		}
+	}
+	if (cfg_async)
+		take_tasks(s, CONTEXT);
+	if (cfg_opcodes)
+		take_opcode();
+	number_stack(s);
+	if (cfg_loop_block_ns)
+		callback_see(CONTEXT, 0);
 	make_key(s, &key);
 	s->sets = sets_now();
 	err = stack_count(s->sets, &key, value_of(s), !memory_full, &fresh, &send);
 	if (err) {
-		count(CONTEXT, err == -ENOMEM  ? PYBPF_COUNT_MEMORY_FULL
-			       : err == -E2BIG ? PYBPF_COUNT_TABLE_FULL
-					       : PYBPF_COUNT_TABLE_BUSY);
+		count_no_room(err);
 		return 0;
 	}
 	if (fresh && cfg_threads)
-		name_thread(&key);
-	count_python(&s->walk, cfg_times && (memory_full || send_time(s->sets, &key)));
+		name_thread(key.proc_id, key.tid, key.tid_start_ms);
+	count_python(&s->walk, lose_time(s->sets, &key));
 	if (!first_sample_ns)
 		first_sample_ns = compat_monotonic_ns();
 	return send;
@@ -322,15 +519,9 @@ int sample_loop(void *ctx)
 	return take_sample(ctx, SOURCE_PERF_EVENT);
 }
 
-/*
- * Programs on perf's tracepoints and on perf events exclude each other on a CPU (bpf_prog_active in trace_call_bpf()),
- * so both may use the same context.
- */
-SEC("?tracepoint")
-int sample_tracepoint(void *ctx)
-{
-	return take_sample(ctx, SOURCE_TRACEPOINT);
-}
+#include "event.bpf.h"
+#include "wait.bpf.h"
+#include "wait_waker.bpf.h"
 
 /*
  * Without bpf_loop: a bounded loop, then a tail call to the same program; the kernel allows 33 tail calls

@@ -8,12 +8,15 @@
 #include <linux/types.h>
 #endif
 
-/* Frames of one stack that are kept. A deeper stack keeps its leaf half and its root half. */
+/* Most frames that are kept of one stack. A deeper stack keeps its leaf half and its root half. */
 #define PYBPF_MAX_FRAMES  8192
 #define PYBPF_HALF_FRAMES (PYBPF_MAX_FRAMES / 2)
-/* Frames that one walk visits before it gives up on reaching the root: bounds the time of one sample. */
+/* Most addresses that are kept of a stack in the kernel: PERF_MAX_STACK_DEPTH (include/uapi/linux/perf_event.h) and one
+ * for alignment. */
+#define PYBPF_KERNEL_FRAMES 128
+/* Most frames that one walk visits: bounds the time of one sample. */
 #define PYBPF_MAX_WALK 65536
-/* Interpreters and thread states that one search visits. */
+/* Most interpreters and thread states that one search visits. */
 #define PYBPF_MAX_THREADS 16384
 
 /* Runtimes of one process that are sampled; a thread is looked for in each of them. */
@@ -24,7 +27,7 @@
 #define PYBPF_FRAME_WINDOW  144
 #define PYBPF_CODE_WINDOW   256
 
-/* An offset that this Python does not have. */
+/* Stands for the offset of a field that this Python lacks. */
 #define PYBPF_NO_OFFSET 0xffff
 
 /* How a frame stores its position. */
@@ -47,8 +50,8 @@ enum pybpf_line_kind {
 };
 
 /*
- * Where things are in one build of CPython. Offsets in bytes from the start of the struct that the
- * prefix names; PYBPF_NO_OFFSET where the build has no such field.
+ * Offsets of the fields of one build of CPython, in bytes from the start of the struct that the prefix names;
+ * PYBPF_NO_OFFSET where the build has no such field.
  */
 struct pybpf_layout {
 	__u16 major;
@@ -56,6 +59,12 @@ struct pybpf_layout {
 
 	/* PyInterpreterState */
 	__u32 interp_code_guard; /* a counter, see walk_trust_codes; 0 where none is known */
+	__u32 interp_gil;        /* 3.12+: ceval.gil, a pointer; 0: no such field */
+	__s32 gil_from_head;     /* 3.7-3.11: _PyRuntime.ceval.gil, from the variable at interp_head on; 0: unknown */
+	__u32 interp_modules;    /* sys.modules, a pointer to a dict; 0: unknown */
+	__u32 interp_collecting; /* 3.9+: gc.collecting, an int; 0: unknown */
+	__s32 collecting_from_head; /* 3.7, 3.8: _PyRuntime.gc.collecting, as gil_from_head */
+	__u32 interp_gc_frame;      /* 3.15+: gc.frame, the frame that set off the collection; 0: no such field */
 	__u16 interp_next;
 	__u16 interp_threads_head;
 
@@ -68,6 +77,9 @@ struct pybpf_layout {
 	__u16 tstate_datastack_top; /* 3.11+, followed by the limit; 0 where there is none */
 	__u16 tstate_exc_info;      /* 3.11, 3.12; 0 where it is not needed */
 	__u16 tstate_executor;      /* current_executor (3.14+); 0 where there is none */
+	__u16 tstate_handled;       /* 3.7+: exc_info, a pointer to an _PyErr_StackItem; 0: unknown */
+	__u16 tstate_raised;        /* 3.7+: the exception that is being raised, or its type; 0: unknown */
+	__u16 handled_value;        /* _PyErr_StackItem.exc_value */
 	__u16 tstate_window;
 	__u16 tstate_cframe; /* 3.10-3.12 */
 	__u16 cframe_previous;
@@ -120,9 +132,10 @@ struct pybpf_layout {
 	/* Bytes of the counter at interp_code_guard: 8 count code objects that were freed (3.14+); 4 count those that
 	 * were made (3.13), and are 0 once they have run out. */
 	__u8 code_guard_size;
-	__u8 pad;
+	__u8 code_bytecode; /* PyCodeObject.co_code (to 3.10); 0 where there is none */
+	__u8 pad[2];
 };
-_Static_assert(sizeof(struct pybpf_layout) == 96, "pybpf_layout has no hidden padding");
+_Static_assert(sizeof(struct pybpf_layout) == 128, "pybpf_layout has no hidden padding");
 
 /*
  * Bits of PyThreadState._status (3.12 to 3.15, cpython/pystate.h). A thread state that was deleted keeps its thread_id
@@ -135,6 +148,21 @@ _Static_assert(sizeof(struct pybpf_layout) == 96, "pybpf_layout has no hidden pa
 /* It is attached now: its thread holds the GIL, or needs none. */
 #define PYBPF_TSTATE_ACTIVE (1u << 4)
 
+/*
+ * Offsets of asyncio's structs as the module _asyncio gives them (3.14+, section .AsyncioDebug,
+ * Py_AsyncioModuleDebugOffsets in Modules/_asynciomodule.c), in bytes.
+ */
+struct pybpf_asyncio {
+	__u16 running_task; /* _PyThreadStateImpl.asyncio_running_task; 0: asyncio is not loaded, or not known */
+	/* Fields of TaskObj; those but name and coroutine are FutureObj's, too. */
+	__u8 task_name;
+	__u8 task_coro;
+	__u8 awaited_by;        /* one task or future, or a set of them */
+	__u8 awaited_by_is_set; /* a char: whether it is a set */
+	__u8 pad[2];
+};
+_Static_assert(sizeof(struct pybpf_asyncio) == 8, "pybpf_asyncio has no hidden padding");
+
 /* One CPython in a process: a library or a program with its own interpreters, threads and types. */
 struct pybpf_runtime {
 	__u64 interp_head;    /* address of the variable that holds the first PyInterpreterState * */
@@ -142,6 +170,7 @@ struct pybpf_runtime {
 	__u64 code_type;      /* &PyCode_Type, or 0 */
 	__u32 layout;         /* index into map layouts */
 	__u32 refused;        /* the memory of one of several contradicts its layout: it is not sampled */
+	struct pybpf_asyncio asyncio;
 };
 
 /*
@@ -158,7 +187,7 @@ struct pybpf_proc {
 	__u32 told;  /* user space knows proc_id */
 	__u32 pad;
 };
-_Static_assert(sizeof(struct pybpf_proc) == 168, "pybpf_proc has no hidden padding");
+_Static_assert(sizeof(struct pybpf_proc) == 200, "pybpf_proc has no hidden padding");
 
 enum pybpf_proc_state {
 	PYBPF_PROC_CLAIMED = 1, /* user space asks for this process: process_find fills it in */
@@ -182,17 +211,18 @@ struct pybpf_file {
 	__u64 interp_head, tstate_current, code_type;
 	__u32 layout;
 	__u32 kind; /* enum pybpf_file_kind */
+	struct pybpf_asyncio asyncio;
 };
 
 enum pybpf_file_kind {
 	PYBPF_FILE_OTHER = 1, /* no Python, unless it loads one unexpectedly */
 	PYBPF_FILE_PYTHON,    /* the interpreter is in the file: its processes are ready from their exec on */
-	PYBPF_FILE_LOADS,     /* it is known to load one: undecided until it does */
+	PYBPF_FILE_LOADS,     /* it is known to load a Python: undecided until it does */
 };
 
 enum pybpf_frame_kind {
 	PYBPF_FRAME_PYTHON,
-	PYBPF_FRAME_MARKER, /* stands for something that is no function: code is an enum pybpf_marker */
+	PYBPF_FRAME_MARKER, /* stands for something that is not a function: code is an enum pybpf_marker */
 };
 
 enum pybpf_marker {
@@ -209,7 +239,7 @@ struct pybpf_frame {
 		};
 		__u64 word; /* the three fields above as one word */
 	};
-	__u32 sig;      /* tells it from another that later lives at the same address (walk_code_signature) */
+	__u32 sig;      /* tells the code object from a later one at the same address (walk_code_signature) */
 	__s32 position; /* f_lasti, or bytes from the code object's start to the instruction */
 };
 _Static_assert(sizeof(struct pybpf_frame) == 16, "pybpf_frame has no hidden padding");
@@ -219,7 +249,7 @@ _Static_assert(sizeof(struct pybpf_frame) == 16, "pybpf_frame has no hidden padd
 /* Bit of a signature that includes the code object's texts: user space computes the same signature. */
 #define PYBPF_SIG_TEXTS 1u
 
-/* A frame whose position is not known: it is printed without a line. */
+/* Stands for a position that is not known: the frame is printed without a line. */
 #define PYBPF_NO_POSITION (-0x7fffffff - 1)
 
 /* Why a stack is not whole; bits of pybpf_stack_event.flags. */
@@ -231,13 +261,19 @@ enum pybpf_stack_flags {
 	PYBPF_STACK_CYCLE = 1u << 4,      /* the frame chain runs in a circle */
 	PYBPF_STACK_NO_CALLERS = 1u << 5, /* callers in another thread state of the thread: their place is not known */
 	PYBPF_STACK_OUTER = 1u << 6,      /* called from frames of another runtime, which are not kept */
-	PYBPF_STACK_BESIDE = 1u << 7,     /* another runtime has frames, too, and which are inner is not known */
+	PYBPF_STACK_BESIDE = 1u << 7,     /* another runtime has frames, too, and it is not known which are inner */
+	PYBPF_STACK_GC = 1u << 8,         /* a garbage collection runs, which the last frame set off */
 };
 
 enum pybpf_event_type {
 	PYBPF_EVENT_STACK = 1,
 	PYBPF_EVENT_CODE,
 	PYBPF_EVENT_TIME,
+	PYBPF_EVENT_WAIT,
+	PYBPF_EVENT_TASKS,
+	PYBPF_EVENT_THREAD,
+	PYBPF_EVENT_INTERVAL,
+	PYBPF_EVENT_WAKER,
 };
 
 struct pybpf_event {
@@ -254,7 +290,26 @@ struct pybpf_rights {
 	__u64 capabilities; /* effective, in the thread's own user namespace */
 };
 
-/* A stack that is seen for the first time; its kept frames (struct pybpf_frame) follow, leaf first. */
+/* What is counted in place of a stack, for samples without Python frames. */
+struct pybpf_row {
+	__u32 without; /* why there are no frames: enum pybpf_counter, of class WITHOUT; 0: there are frames */
+	__u32 pad;
+	char comm[16]; /* the thread's, in a row by thread name; else empty */
+};
+
+/* How a stack's record has an opcode. */
+#define PYBPF_OPCODE(opcode) (1u + (opcode))
+#define PYBPF_OPCODE_UNKNOWN 257u
+
+/* Minor versions of Python 3 from INLINING_FIRST on whose frames may point into an inline cache. */
+#define PYBPF_CACHES_FIRST    11u
+#define PYBPF_CACHES_VERSIONS 2u
+/* In place of the length of an inline cache: the bytecode alone does not tell it. */
+#define PYBPF_CACHES_UNKNOWN 255
+
+/* A stack that is seen for the first time; its kept frames (struct pybpf_frame) follow, leaf first, and then the
+ * addresses
+ * (__u64) of its functions in the kernel, leaf first. */
 struct pybpf_stack_event {
 	struct pybpf_event event;
 	__u64 stack_id;
@@ -262,31 +317,75 @@ struct pybpf_stack_event {
 	__u32 depth; /* Python frames on the thread; more than PYBPF_MAX_FRAMES are not kept, see walk_push */
 	__u32 flags; /* enum pybpf_stack_flags */
 	struct pybpf_rights rights;
+	struct pybpf_row row;
+	__u64 task_id; /* of the record of its asyncio tasks, which comes before; 0: none */
+	/* Frames from the leaf to the one of the task's coroutine, both included; 0: the coroutine does not run. */
+	__u32 task_depth;
+	__u32 nr_kernel; /* addresses in the kernel, at most PYBPF_KERNEL_FRAMES */
+	__u32 opcode;    /* that the last frame executes: PYBPF_OPCODE or PYBPF_OPCODE_UNKNOWN; 0: not asked for */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct pybpf_stack_event) == 48, "pybpf_stack_event has no hidden padding");
+_Static_assert(sizeof(struct pybpf_stack_event) == 96, "pybpf_stack_event has no hidden padding");
+
+/* How the name of a task is written. */
+enum pybpf_task_form {
+	PYBPF_TASK_UNKNOWN, /* no task of _asyncio's, or not readable */
+	PYBPF_TASK_NUMBER,  /* the name is Task-N, not written out yet: N, a 64-bit number */
+	PYBPF_TASK_ASCII,   /* characters of a string object */
+	PYBPF_TASK_LATIN1,
+	PYBPF_TASK_UCS2,
+	PYBPF_TASK_UCS4,
+};
+
+/* Bytes of a name that are kept. */
+#define PYBPF_TASK_TEXT 64
+
+struct pybpf_task_name {
+	__u32 form; /* enum pybpf_task_form */
+	__u32 size; /* bytes of the whole name */
+	__u8 text[PYBPF_TASK_TEXT];
+};
+
+/* Most tasks of a chain. */
+#define PYBPF_TASKS 8
+
+enum pybpf_tasks_flags {
+	PYBPF_TASKS_MORE = 1u << 0,    /* the chain is longer */
+	PYBPF_TASKS_SEVERAL = 1u << 1, /* several tasks await the last one */
+};
+
+/* The running task, the task that awaits it, and so on; sent before each stack with such tasks. */
+struct pybpf_task_event {
+	struct pybpf_event event;
+	__u64 task_id; /* a hash of all that follows */
+	__u32 count;
+	__u32 flags; /* enum pybpf_tasks_flags */
+	struct pybpf_task_name tasks[PYBPF_TASKS];
+};
+_Static_assert(sizeof(struct pybpf_task_event) == 24 + PYBPF_TASKS * 72, "pybpf_task_event has no hidden padding");
 
 /* The unit of a count. */
 enum pybpf_kind {
-	PYBPF_KIND_CPU,    /* samples of threads that run; they have no values: each is worth the same */
-	PYBPF_KIND_EVENTS, /* something that happens in a thread; the value is how often, of which some are counted */
+	PYBPF_KIND_CPU,    /* samples of running threads, all of the same weight: the kind has no values */
+	PYBPF_KIND_EVENTS, /* an event in a thread; the value is the number of events that the samples stand for */
 };
 
 /* Key of map counts. */
 struct pybpf_count_key {
 	__u64 stack_id;
 	__u64 proc_id;
-	__u32 tid; /* 0 unless threads are told apart; so is the next */
+	__u32 tid; /* 0 if the thread is not told; so is the next */
 	/* When the thread was started, ms since boot modulo 2^32: the process's next thread may get the same TID. */
 	__u32 tid_start_ms;
-	__u32 kind; /* enum pybpf_kind */
-	__u32 pad;
+	__u32 kind;    /* enum pybpf_kind */
+	__u32 without; /* as in struct pybpf_row */
 };
 _Static_assert(sizeof(struct pybpf_count_key) == 32, "pybpf_count_key has no hidden padding");
 
 /* Value of map counts. */
 struct pybpf_count {
 	__u64 count; /* number of samples */
-	__u64 value; /* the sum of what each time was worth, in the kind's unit; 0 where the kind has no values */
+	__u64 value; /* sum of the samples' values, in the kind's unit; 0 where the kind has no values */
 };
 
 /*
@@ -345,9 +444,9 @@ struct pybpf_code_key {
 _Static_assert(sizeof(struct pybpf_code_key) == 24, "pybpf_code_key has no hidden padding");
 
 enum pybpf_process_what {
-	PYBPF_PROCESS_FOUND = 1, /* it was there before: from process_find */
+	PYBPF_PROCESS_FOUND = 1, /* it existed before the run: from process_find */
 	PYBPF_PROCESS_FORKED,    /* by other_id, whose program it runs */
-	PYBPF_PROCESS_EXECED,    /* another program; before, it was other_id, if it was known */
+	PYBPF_PROCESS_EXECED,    /* another program; other_id: the program before, if that was known */
 	PYBPF_PROCESS_EXITED,
 };
 
@@ -371,11 +470,20 @@ struct pybpf_process_event {
 };
 _Static_assert(sizeof(struct pybpf_process_event) == 112, "pybpf_process_event has no hidden padding");
 
-/*
- * Samples of an undecided process are counted under this stack_id: user space finds out later whether they were of a
- * Python.
- */
-#define PYBPF_STACK_ID_UNDECIDED 0
+/* Values of stack_id that are no stack's. */
+enum pybpf_stack_id {
+	/* Samples of an undecided process: user space finds out later whether they were of a Python. */
+	PYBPF_STACK_ID_UNDECIDED,
+	/* The rest is used for the time of threads only. */
+	PYBPF_STACK_ID_EARLIER,        /* asleep since before the run: user space has read the stack, if anybody */
+	PYBPF_STACK_ID_NEW,            /* a new thread that has not run yet */
+	PYBPF_STACK_ID_NO_THREAD,      /* Python does not know the thread */
+	PYBPF_STACK_ID_NO_FRAMES,      /* it is in no Python function */
+	PYBPF_STACK_ID_NO_INTERPRETER, /* none runs, or the thread is ending */
+	PYBPF_STACK_ID_UNREADABLE,
+	PYBPF_STACK_ID_SHORT,       /* waits of a thread that were shorter than wanted, in sum by state */
+	PYBPF_STACK_ID_STACKS = 16, /* a stack's own id is this or more */
+};
 
 /* A filter's verdict on a user or a cgroup; values of maps users and cgroups. */
 enum pybpf_filter {
@@ -402,6 +510,14 @@ struct pybpf_thread_name {
 	char comm[16];
 };
 
+/* A thread whose name the kernel side keeps from now on. */
+struct pybpf_thread_event {
+	struct pybpf_event event;
+	struct pybpf_thread_key thread;
+	__u64 thread_id; /* pthread_self() */
+};
+_Static_assert(sizeof(struct pybpf_thread_event) == 32, "pybpf_thread_event has no hidden padding");
+
 /* Longest read of user memory, bytes. */
 #define PYBPF_READ_MAX PYBPF_COPY_LINES
 _Static_assert(PYBPF_COPY_STRING <= PYBPF_READ_MAX, "copies are read at once");
@@ -415,8 +531,9 @@ struct pybpf_bounce_key {
 
 /*
  * What becomes of a sample. Every sample that hits a wanted process is in exactly one of LOST, WITHOUT and PYTHON: LOST
- * ones have nothing to show, WITHOUT ones met no Python frame, PYTHON is counted with its stack. INCOMPLETE ones are
- * among the latter. ASKED is the sum of all, which user space makes.
+ * ones have nothing to show, WITHOUT ones met no Python frame and are counted in a row of the profile (OTHER_PROGRAM:
+ * in none), PYTHON is counted with its stack. INCOMPLETE ones are among the latter two. ASKED is the sum of all, which
+ * user space makes. OTHER ones are left out because an option asks for threads in a state, and are in no sum.
  * X(name, class, key in --json-stats, how people are told of it after a number of samples)
  */
 #define PYBPF_COUNTERS(X)                                                                                              \
@@ -429,10 +546,14 @@ struct pybpf_bounce_key {
 	X(TABLE_BUSY, LOST, "stack_table_busy", "while another context held the stack table")                          \
 	X(MEMORY_FULL, LOST, "memory_limit", "with a new stack when the memory was used up (see --max-memory)")        \
 	X(UNREADABLE, LOST, "unreadable", "whose frames were being switched, or not readable")                         \
-	X(NO_INTERPRETER, WITHOUT, "no_interpreter", "where no interpreter ran: starting, ended, or another program")  \
+	X(NO_INTERPRETER, WITHOUT, "no_interpreter", "where no interpreter ran: starting or ended")                    \
+	X(OTHER_PROGRAM, WITHOUT, "other_program", "in other programs, which are not in the profile")                  \
 	X(NO_THREAD_STATE, WITHOUT, "no_thread_state", "on threads that Python does not know")                         \
 	X(NO_FRAMES, WITHOUT, "no_frames", "on Python threads outside of any Python function")                         \
 	X(PYTHON, PYTHON, "python", "with Python frames")                                                              \
+	X(OTHER_STATE, OTHER, "other_state", "of threads that --gil or --mode=exception does not ask for")             \
+	X(STATE_UNKNOWN, OTHER, "state_unknown",                                                                       \
+	  "of Pythons that do not tell what --gil or --mode=exception asks for")                                       \
 	X(CUT, INCOMPLETE, "cut", "deeper than 8,192 frames: leaf and root kept")                                      \
 	X(NO_ROOT, INCOMPLETE, "no_root", "so deep that the root was not reached")                                     \
 	X(FAULT, INCOMPLETE, "fault", "with a frame that could not be read")                                           \
@@ -444,7 +565,8 @@ struct pybpf_bounce_key {
 	X(OUTER, INCOMPLETE, "other_python_outside", "called from another Python's functions, which are not shown")    \
 	X(BESIDE, INCOMPLETE, "other_python_beside",                                                                   \
 	  "in functions of two Pythons at once, of which one is shown: which of them ran is not known")                \
-	X(UNTIMED, INCOMPLETE, "untimed", "without their time: the ring buffer or the memory was full")
+	X(UNTIMED, INCOMPLETE, "untimed",                                                                              \
+	  "without their time: the ring buffer or the memory for times was full, or the process was not known yet")
 
 enum pybpf_counter {
 #define X(name, class, key, text) PYBPF_COUNT_##name,
@@ -459,11 +581,12 @@ struct pybpf_counters {
 };
 
 /*
- * What a program may be interrupted by, on its own CPU: a program of another context, never one of its own. So each
- * context has its own counters and its own working memory.
+ * Contexts in which programs run. On its own CPU a program may be interrupted by a program of another context, but
+ * never of its own: so each context has its own counters and its own working memory.
  */
 enum pybpf_context {
-	PYBPF_CONTEXT_EVENT, /* perf events and tracepoints of perf's: one at a time on a CPU (bpf_prog_active) */
+	PYBPF_CONTEXT_EVENT,  /* perf events and tracepoints of perf's: one at a time on a CPU (bpf_prog_active) */
+	PYBPF_CONTEXT_SWITCH, /* the switch to another thread, with interrupts off */
 	PYBPF_CONTEXTS,
 };
 

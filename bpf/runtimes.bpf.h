@@ -100,6 +100,8 @@ static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_l
 	s->current = current;
 	s->walk.interp_head = runtime->interp_head;
 	s->walk.code_type = runtime->code_type;
+	if (cfg_async)
+		s->walk.asyncio = runtime->asyncio;
 	s->walk.nr_candidates = s->nr_registers;
 	walk_start(&s->walk, l, current, known);
 	return 1;
@@ -222,7 +224,7 @@ static __noinline int next_runtime(struct scratch *s)
 
 	if (turns->turn) {
 		remember_thread(s);
-		if (!turns->again)
+		if (!turns->repeats_best)
 			judge_runtime(s);
 	}
 	for (__u32 i = 0; i < PYBPF_MAX_RUNTIMES; i++) {
@@ -231,8 +233,8 @@ static __noinline int next_runtime(struct scratch *s)
 		if (begin_turn(s, (turns->first + turns->turn++) % s->nr_runtimes))
 			return 1;
 	}
-	if (!turns->again && turns->rank >= RUNTIME_UNREADABLE && turns->walked != turns->best) {
-		turns->again = 1;
+	if (!turns->repeats_best && turns->rank >= RUNTIME_UNREADABLE && turns->walked != turns->best) {
+		turns->repeats_best = 1;
 		if (begin_turn(s, turns->best))
 			return 1;
 		walk_no_stack(&s->walk);
@@ -251,7 +253,7 @@ static __always_inline int first_runtime(struct scratch *s, const struct pybpf_p
 	turns->turn = 0;
 	turns->first = (cache ? cache->runtime & (PYBPF_MAX_RUNTIMES - 1) : 0) + 1;
 	turns->walked = PYBPF_MAX_RUNTIMES;
-	turns->again = 0;
+	turns->repeats_best = 0;
 	turns->best = PYBPF_MAX_RUNTIMES;
 	turns->rank = RUNTIME_NO_INTERPRETER;
 	turns->run = 0;

@@ -16,6 +16,28 @@
 #include "walk_code.h"
 #include "walk_thread.h"
 
+/*
+ * Greatest distance from a coroutine to the frame inside it, and less than from there to the coroutine's end:
+ * PyCoroObject.cr_iframe is at 72 in 3.14 and 3.15, at 88 in free-threaded builds, and a frame has 80 bytes and more.
+ */
+#define WALK_INSIDE_CORO 128
+
+/*
+ * Finds the task that the event loop of the thread runs. The thread state is in the buffer: 3.11 to 3.15 have
+ * context_ver, id, datastack_chunk and datastack_top one after the other (Include/cpython/pystate.h).
+ */
+static __always_inline void walk_find_task(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
+{
+	w->contexts = l->tstate_datastack_top ? walk_u64(w, l->tstate_datastack_top - 24) : 0;
+	w->task = 0;
+	w->task_coro = 0;
+	w->stack.task_depth = 0;
+	if (!w->asyncio.running_task || walk_read(w, &w->task, sizeof(w->task), tstate + w->asyncio.running_task) ||
+	    !w->task)
+		return;
+	walk_read(w, &w->task_coro, sizeof(w->task_coro), w->task + w->asyncio.task_coro);
+}
+
 /* Goes from the thread state in the buffer to its first frame. */
 static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
 {
@@ -27,10 +49,12 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	w->outermost = walk_has_cframes(l) ? walk_u64(w, l->tstate_cframe) : 0;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
-	/* To 3.10 each Python function runs in an evaluation loop of its own. */
+	/* To 3.10 each Python function runs in its own evaluation loop. */
 	w->at_entry = !walk_has_entries(l);
-	/* The first one's: callers of another interpreter are further out. */
+	/* Taken from the first thread state: callers in another interpreter are further out. */
 	if (!w->stack.depth) {
+		if (WALK_TASKS)
+			walk_find_task(w, l, tstate);
 		w->run = w->outermost;
 		w->attached = l->tstate_status && (walk_u32(w, l->tstate_status) & PYBPF_TSTATE_ACTIVE);
 		/*
@@ -44,7 +68,7 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 		w->datastack_top = walk_u64(w, l->tstate_datastack_top);
 		w->datastack_limit = walk_u64(w, l->tstate_datastack_top + 8);
 	} else {
-		/* Without them no candidate can be told from a frame that was popped. */
+		/* Without entry frames no candidate can be told from a popped frame. */
 		w->nr_candidates = 0;
 	}
 	if (walk_has_cframe(l)) {
@@ -55,7 +79,7 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	}
 }
 
-/* Sets out to look for this thread's states in all interpreters. */
+/* Begins the search for this thread's states in all interpreters. */
 static __always_inline void walk_look_for_states(struct walk *w)
 {
 	walk_clear_stack(w);
@@ -78,8 +102,8 @@ static __always_inline void walk_look_for_states(struct walk *w)
 }
 
 /*
- * To 3.11 a thread without the GIL does not say which of its states it attached last, and with several interpreters it
- * may have several.
+ * To 3.11 a thread without the GIL does not say which of its states it attached last; in a program with several
+ * interpreters it may have several.
  */
 static __always_inline int walk_may_have_swapped(struct walk *w, const struct pybpf_layout *l)
 {
@@ -105,7 +129,7 @@ static __always_inline void walk_start(struct walk *w, const struct pybpf_layout
 		return;
 	if (w->current ? cached->tstate[0] != w->current
 		       : walk_read_tstate(w, l, cached->tstate[0]) != WALK_OURS_LAST) {
-		w->unreadable = 0; /* its memory may be gone with it */
+		w->unreadable = 0; /* its memory may be unmapped with it */
 		return;
 	}
 	if (walk_tstate_id(w, l) != cached->id)
@@ -141,7 +165,7 @@ static __always_inline void walk_push(struct walk *w, __u64 code, __u32 sig, __s
 	walk_push_word(w, code | PYBPF_FRAME_ENTRY(w->at_entry), sig, position);
 }
 
-/* The chain has come to an entry frame: C code called the last frame that was kept. */
+/* The chain has reached an entry frame: C code called the frame that was kept last. */
 static __always_inline void walk_mark_entry(struct walk *w)
 {
 	__u32 i = w->stack.depth - 1;
@@ -154,7 +178,7 @@ static __always_inline void walk_mark_entry(struct walk *w)
 	w->hash = walk_mix(w->hash, PYBPF_FRAME_ENTRY(1));
 }
 
-/* Is the frame in the chunk? Then it begins at offset *at. */
+/* Returns whether the frame is in the chunk; *at is then its offset there. */
 static __always_inline int walk_has_frame(const struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 *at)
 {
 	__u64 offset = frame - w->chunk_base;
@@ -164,10 +188,10 @@ static __always_inline int walk_has_frame(const struct walk *w, const struct pyb
 }
 
 /*
- * Makes the frame available in the chunk, from offset *at on. Below a frame of the data stack lie its callers: they are
- * read with it, but never from beyond its own page: that one may not be there, and a fault costs more than a hundred
- * frames. In an older chunk of the data stack, whose bounds are not known, a frame a little below the last one is
- * likely to have its callers below it, too.
+ * Reads the frame into the chunk, at offset *at. The callers of a frame of the data stack lie below it: they are read
+ * with it, but never beyond its page, because the page below may not be mapped, and a fault costs more than a hundred
+ * frames. In an older chunk of the data stack, whose bounds are not known, the callers of a frame that lies a little
+ * below the last one probably lie below it, too.
  */
 static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 *at)
 {
@@ -196,7 +220,7 @@ static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_l
 	return -1;
 }
 
-/* Looks at the next frame, which is in the chunk at offset `at`. */
+/* Examines the next frame, which is in the chunk at offset `at`. */
 static __always_inline enum walk_stop walk_look_at_frame(struct walk *w, const struct pybpf_layout *l, __u32 at)
 {
 	const struct walk_memo *memo;
@@ -233,6 +257,8 @@ static __always_inline enum walk_stop walk_look_at_frame(struct walk *w, const s
 		return WALK_WRONG;
 	if (verdict == WALK_NOT_ONE)
 		return WALK_GOES_ON;
+	if (WALK_TASKS && frame - w->task_coro < WALK_INSIDE_CORO)
+		w->stack.task_depth = w->stack.depth + 1;
 	w->code = walk_frame_u64(w, at, l->frame_code) & ~(__u64)l->code_tag_mask;
 	memo = walk_memo_of(w, w->code);
 	if (!walk_is_known(w, memo, w->code) || walk_tlbc_index(w, l, at))
@@ -241,13 +267,13 @@ static __always_inline enum walk_stop walk_look_at_frame(struct walk *w, const s
 	return WALK_GOES_ON;
 }
 
-/* Reads on at the code object of the last frame, which is in the chunk at offset `at`. */
+/* Continues with the code object of the last frame, which is in the chunk at offset `at`. */
 static __always_inline enum walk_stop walk_look_at_code(struct walk *w, const struct pybpf_layout *l, __u32 at)
 {
 	__u32 sig, flag = walk_code(w, l, w->code, &sig);
 
 	if (flag == PYBPF_STACK_NOT_CODE && walk_has_cframe(l) && !w->stack.depth) {
-		/* Leavings whose code object is gone. */
+		/* A stale frame whose code object is gone. */
 		w->unproved = 1;
 		return WALK_WRONG;
 	}
@@ -264,8 +290,8 @@ static __always_inline enum walk_stop walk_look_at_code(struct walk *w, const st
 }
 
 /*
- * Looks at the next frames, as far as one read takes them and their code objects are known, or at one with its code
- * object: to come back for each would take longer than to look at it.
+ * Examines the next frames, as many as one read holds and as long as their code objects are known; or one frame with
+ * its code object. A step for each frame would take longer than the frame itself.
  */
 static __always_inline enum walk_stop walk_step_frames(struct walk *w, const struct pybpf_layout *l)
 {
@@ -289,7 +315,7 @@ static __always_inline enum walk_stop walk_step_frames(struct walk *w, const str
 	return stop == WALK_AT_CODE ? walk_look_at_code(w, l, at) : stop;
 }
 
-/* Reads on in the texts of the last frame's code object, which says by its length how long that takes. */
+/* Continues with the texts of the last frame's code object; their length says how many steps that takes. */
 static __always_inline enum walk_stop walk_step_text(struct walk *w)
 {
 	int done = walk_texts_more(w);
@@ -305,10 +331,10 @@ static __always_inline enum walk_stop walk_step_text(struct walk *w)
 	return WALK_GOES_ON;
 }
 
-/* Where the frames since the last thread state belong cannot be told: they are taken back. */
+/* The place of the frames since the last thread state is not known: they are dropped. */
 static __always_inline int walk_cut_callers(struct walk *w)
 {
-	/* The root half of so deep a stack has been written over. */
+	/* The root half of a stack this deep has been overwritten. */
 	if (w->stack.depth > PYBPF_MAX_FRAMES)
 		return walk_no_stack(w);
 	w->stack.depth = w->kept_depth;
@@ -319,8 +345,8 @@ static __always_inline int walk_cut_callers(struct walk *w)
 }
 
 /*
- * Goes on with the frames of the next thread state. They are the callers' if its innermost run of the evaluation loop
- * lies above the outermost one so far on the C stack. Returns 1 when the walk is done.
+ * Continues with the frames of the next thread state. They are the callers' if its innermost evaluation loop lies above
+ * the outermost one so far on the C stack. Returns 1 when the walk is done.
  */
 static __always_inline int walk_join(struct walk *w, const struct pybpf_layout *l)
 {
@@ -336,7 +362,9 @@ static __always_inline int walk_join(struct walk *w, const struct pybpf_layout *
 		walk_look_for_states(w);
 		return 0;
 	}
-	/* To 3.9 nothing tells; where there are entry frames the first one does, in walk_step_frame. */
+	/*
+	 * To 3.9 nothing tells the order; in versions with entry frames, the first entry frame does (walk_step_frame).
+	 */
 	if (!innermost || (w->stack.depth && !walk_has_shims(l) && innermost <= w->outermost_entry))
 		return walk_cut_callers(w);
 	if (w->stack.depth && walk_u64(w, l->tstate_interp) != interp)
@@ -357,7 +385,7 @@ static __always_inline int walk_outward(struct walk *w, const struct pybpf_layou
 	if (w->stack.flags & (PYBPF_STACK_FAULT | PYBPF_STACK_NO_ROOT | PYBPF_STACK_CYCLE))
 		return 1;
 	if (!w->place) {
-		/* While it runs from where it did, what was outside of it still is. */
+		/* While its innermost evaluation loop is the same, its callers are, too. */
 		if (w->remembered && w->outermost_entry != w->states.outermost_entry) {
 			walk_look_for_states(w);
 			return 0;
@@ -379,7 +407,10 @@ static __always_inline int walk_outward(struct walk *w, const struct pybpf_layou
 	return 0;
 }
 
-/* 3.10 and 3.11: one step on to the cframe of the thread state's outermost run. Returns 1 when the walk is done. */
+/*
+ * 3.10 and 3.11: one step towards the cframe of the thread state's outermost evaluation loop. Returns 1 when the walk
+ * is done.
+ */
 static __always_inline int walk_step_cframe(struct walk *w, const struct pybpf_layout *l)
 {
 	__u64 previous = 0;
@@ -410,10 +441,10 @@ static __always_inline int walk_enter_first(struct walk *w, const struct pybpf_l
 	return 0;
 }
 
-/* All lists have been looked at. Returns 1 when the walk is done. */
+/* All lists have been searched. Returns 1 when the walk is done. */
 static __always_inline int walk_end_of_lists(struct walk *w, const struct pybpf_layout *l)
 {
-	/* Of others than the last one, callers are all there could be to show. */
+	/* Thread states other than the last one can only have callers. */
 	if (w->unreadable && !w->last && (l->tstate_status || !w->states.count)) {
 		w->states.count = 0;
 		w->result = WALK_UNREADABLE;
@@ -421,7 +452,9 @@ static __always_inline int walk_end_of_lists(struct walk *w, const struct pybpf_
 	if (!w->states.count)
 		return 1;
 	w->place = w->last;
-	/* One that waits is the next one. Of several the C stack tells, and from 3.13 on their frames tell where there.
+	/*
+	 * A single waiting thread state is the next one. The order of several is taken from the C stack, and from 3.13
+	 * on from their frames on it.
 	 */
 	if (w->states.count <= w->place + 1 || !walk_has_shims(l) || walk_has_cframes(l)) {
 		w->place = 0;
@@ -433,7 +466,7 @@ static __always_inline int walk_end_of_lists(struct walk *w, const struct pybpf_
 	return 0;
 }
 
-/* One step on to a thread state's innermost entry frame (3.13+), of one after the other. */
+/* One step towards the innermost entry frame (3.13+) of one thread state after the other. */
 static __always_inline int walk_probe(struct walk *w, const struct pybpf_layout *l)
 {
 	__u32 place = w->place, at;
@@ -463,7 +496,7 @@ static __always_inline int walk_probe(struct walk *w, const struct pybpf_layout 
 	return 0;
 }
 
-/* Does one step. Returns 1 when the walk is done; result, depth, flags, hash and frames[] then hold its outcome. */
+/* Does one step. Returns 1 when the walk is done: the outcome is then in result, depth, flags, hash and frames[]. */
 static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *l)
 {
 	__u64 next = 0;
@@ -490,7 +523,7 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 	if (w->phase == WALK_INTERP) {
 		__u64 addr = w->interp ? w->interp + l->interp_next : w->interp_head;
 
-		/* Before there is an interpreter, the page that is to tell of it may not be there. */
+		/* Before the first interpreter is made, the page with interp_head may not be mapped. */
 		if (walk_read(w, &next, sizeof(next), addr) && (w->interp || w->had_states))
 			w->unreadable = 1;
 		if (!next)
@@ -502,7 +535,10 @@ static __always_inline int walk_step(struct walk *w, const struct pybpf_layout *
 		return 0;
 	}
 
-	/* w->tstate is the thread state whose next is to be looked at, or the list's head dressed up as one. */
+	/*
+	 * w->tstate is the thread state whose `next` is read next, or an address at which the list's head looks like
+	 * that field.
+	 */
 	if (walk_read(w, &next, sizeof(next), w->tstate + l->tstate_next))
 		w->unreadable = 1;
 	if (!next) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Of one code object: what tells it from another, and where in it a frame is. */
+/* One code object: its signature, which tells it from another at its address, and a frame's position in it. */
 #ifndef PYBPF_WALK_CODE_H
 #define PYBPF_WALK_CODE_H
 
@@ -24,12 +24,13 @@ static __always_inline struct walk_path *walk_path_of(struct walk *w, __u64 stri
 
 /*
  * Begins the signature of the code object in the buffer: a number that differs between code objects that live at one
- * address one after the other. Addresses of its parts are in it, but they, too, are reused. co_version (3.12+) is not
- * while the interpreter lives, unless the counter behind it has run out (0); but each interpreter counts for itself
- * (interp->func_state), and where one was the next one lies: so it tells in the main interpreter only. Without it, all
- * counts that is printed: name, path and line table, whole. Nothing cheaper proves that this is the code object of an
- * earlier sample but walk_trust_codes; within a walk, where its frame keeps it alive, the memo does. Returns 1 when its
- * texts are hashed, 0 when walk_texts_more is to be called before walk_code_end.
+ * address one after the other. The addresses of its parts are included, but those are reused, too. co_version (3.12+)
+ * is not reused while the interpreter lives, unless the counter behind it has run out (0). Each interpreter has its own
+ * counter (interp->func_state), and a new interpreter can take the address of an ended one, so co_version is used in
+ * the main interpreter only. Elsewhere all that is printed is included: name, path and line table, whole. No cheaper
+ * check proves that this is the code object of an earlier sample, except walk_trust_codes; within a walk, during which
+ * its frame keeps it alive, the memo does. Returns 1 when its texts are hashed, 0 when walk_texts_more is to be called
+ * before walk_code_end.
  */
 static __always_inline int walk_code_begin(struct walk *w, const struct pybpf_layout *l)
 {
@@ -57,16 +58,16 @@ static __always_inline int walk_code_begin(struct walk *w, const struct pybpf_la
 }
 
 /*
- * Of the thread state whose walk begins: since when has what the memo knows of its interpreter's code objects been
- * true?
+ * Begins the walk of a thread state: finds out since when the memo's entries for code objects of its interpreter are
+ * true.
  *
- * A code object that was met in a frame has another one at its address only after it was freed, and that one was made,
- * before a frame can have it. 3.13 gives each new one the next number of func_state.next_version (init_code), and 3.14+
- * raises _code_object_generation before it frees one (code_dealloc). Either only grows, and is read before the frames:
- * while it has not changed, the code object at a frame's address is the one that was there before. next_version is 0
- * when its numbers are used up. (3.12 has the field as well, but counts in a variable that a stripped build does not
- * show.) An object belongs to one interpreter (PEP 684). Only the main one is trusted: it lies in _PyRuntime, and
- * another never at its place; where another was, the next one counts from the begin.
+ * A frame can have another code object at a known address only after the known one was freed and the other one made.
+ * 3.13 gives each new one the next number of func_state.next_version (init_code), and 3.14+ raises
+ * _code_object_generation before it frees one (code_dealloc). Both only grow, and are read before the frames: while the
+ * number is the same, the code object at a frame's address is the same. next_version is 0 when its numbers are used up.
+ * (3.12 has the field as well, but counts in a variable that a stripped build does not show.) A code object belongs to
+ * one interpreter (PEP 684). Only the main interpreter is trusted: it lies in _PyRuntime, where no other one can be; a
+ * new interpreter at the address of an ended one counts from the beginning.
  */
 static __always_inline void walk_trust_codes(struct walk *w, const struct pybpf_layout *l)
 {
@@ -105,7 +106,7 @@ static __always_inline struct walk_memo *walk_memo_of(struct walk *w, __u64 code
 	return &w->memo[(code * 0x9e3779b97f4a7c15ULL) >> (64 - WALK_MEMO_BITS)];
 }
 
-/* Does the place of the memo hold the code object's signature? */
+/* Returns whether the memo's entry holds the code object's signature. */
 static __always_inline int walk_is_known(const struct walk *w, const struct walk_memo *memo, __u64 code)
 {
 	return memo->code == code && memo->epoch == w->epoch;
@@ -151,7 +152,7 @@ static __always_inline __s64 walk_tlbc_position(struct walk *w, const struct pyb
 	return (__s64)(instr - base + l->code_adaptive);
 }
 
-/* No flag: what walk_code answers beside them. */
+/* Not a flag: the further result of walk_code. */
 #define WALK_CODE_GOES_ON (1u << 31)
 
 /*
@@ -178,7 +179,7 @@ static __always_inline __u32 walk_code(struct walk *w, const struct pybpf_layout
 	return 0;
 }
 
-/* From a frame object of Nuitka's (1.9 to 4.3) to the frame inside it: 72 to 104 bytes in 3.11 and 3.12. */
+/* Bytes from a frame object of Nuitka's (1.9 to 4.3) to the frame inside it: 72 to 104 in 3.11 and 3.12. */
 #define WALK_INSIDE_OBJECT 104
 
 /*
@@ -202,13 +203,13 @@ static __always_inline int walk_is_compiled(const struct walk *w, const struct p
 	return !(mark & ~(__u64)l->code_tag_mask) && walk_frame_u8(w, at, l->frame_owner);
 }
 
-/* Which copy of its bytecode the frame at `at` runs; 0 for the code object's own. */
+/* Returns the index of the copy of the bytecode that the frame at `at` runs; 0 is the code object's own. */
 static __always_inline __s32 walk_tlbc_index(const struct walk *w, const struct pybpf_layout *l, __u32 at)
 {
 	return l->frame_tlbc_index != PYBPF_NO_OFFSET ? (__s32)walk_frame_u32(w, at, l->frame_tlbc_index) : 0;
 }
 
-/* Where the frame is in its code object: see struct pybpf_frame. */
+/* Returns the frame's position in its code object: see struct pybpf_frame. */
 static __always_inline __s32 walk_position(struct walk *w, const struct pybpf_layout *l, __u64 code, __u64 frame,
 					   __u32 at, __s32 tlbc_index)
 {
@@ -224,6 +225,8 @@ static __always_inline __s32 walk_position(struct walk *w, const struct pybpf_la
 	if (l->position_kind == PYBPF_POS_LASTI)
 		return (__s32)walk_frame_u32(w, at, l->frame_position);
 	instr = walk_frame_u64(w, at, l->frame_position);
+	if (WALK_OPCODES && !w->stack.depth)
+		w->leaf_instr = instr;
 	position = tlbc_index ? walk_tlbc_position(w, l, code, instr, tlbc_index) : (__s64)(instr - code);
 	return position < 0 || position > 0x7fffffff ? PYBPF_NO_POSITION : (__s32)position;
 }

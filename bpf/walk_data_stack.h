@@ -16,9 +16,9 @@
 #define WALK_CHUNK_DATA 24
 /* A frame without locals and stack (FRAME_SPECIALS_SIZE). */
 #define WALK_SPECIALS 72
-/* Locals of a frame, and its stack; no code object that a compiler made comes near. */
+/* Limit of a frame's locals and stack, in words; no code object that a compiler made comes near it. */
 #define WALK_FRAME_WORDS (1u << 20)
-/* From an item of exc_info (gi_exc_state) to the item before it, to gi_frame_state and to gi_iframe. */
+/* Bytes from an item of exc_info (gi_exc_state) to the item before it, to gi_frame_state and to gi_iframe. */
 #define WALK_ITEM_PREVIOUS 8
 #define WALK_ITEM_STATE    27
 #define WALK_ITEM_FRAME    32
@@ -41,7 +41,10 @@ static __always_inline void walk_from_top(struct walk *w)
 	w->proof.at_bottom = 0;
 }
 
-/* There is a frame object for this frame: frame_obj comes right before the position, f_frame second in its struct. */
+/*
+ * Returns whether the frame has a frame object: frame_obj comes right before the position, f_frame second in its
+ * struct.
+ */
 static __always_inline int walk_has_object(struct walk *w, const struct pybpf_layout *l, __u64 frame)
 {
 	__u64 object = 0, back = 0;
@@ -51,10 +54,10 @@ static __always_inline int walk_has_object(struct walk *w, const struct pybpf_la
 	       !walk_read(w, &back, sizeof(back), object + l->code_type + 16) && back == frame;
 }
 
-/* Looks for the last frame below `end`, in this chunk. */
+/* Searches this chunk for the last frame below `end`. */
 static __always_inline void walk_measure_chunk(struct walk *w, __u64 chunk, __u64 before, __u64 end)
 {
-	/* push_chunk leaves a word free in the first one. */
+	/* push_chunk leaves one word unused in the first chunk. */
 	w->frame = chunk + WALK_CHUNK_DATA + (before ? 0 : 8);
 	w->proof.chunk_before = before;
 	w->proof.measure_end = end;
@@ -65,7 +68,7 @@ static __always_inline void walk_measure_chunk(struct walk *w, __u64 chunk, __u6
 	w->attempt = WALK_TOP;
 }
 
-/* The same in the chunk before, which is full. */
+/* Searches the chunk before, which is full. */
 static __always_inline int walk_measure_before(struct walk *w)
 {
 	__u64 chunk = w->proof.chunk_before, header[3]; /* previous, size, top */
@@ -77,9 +80,9 @@ static __always_inline int walk_measure_before(struct walk *w)
 }
 
 /*
- * Begins to look for the running frame on the data stack. Chunk, top and limit are stored one by one, when a chunk is
- * pushed or popped and when greenlet puts those of the next greenlet there: they have to fit each other. Returns 1 when
- * they do now, and what the cframe leads to is to be walked again.
+ * Begins the search for the running frame on the data stack. Chunk, top and limit are stored one by one, when a chunk
+ * is pushed or popped and when greenlet stores those of the next greenlet: they have to fit each other. Returns 1 when
+ * they fit by now, so that the cframe's chain is to be walked once more.
  */
 static __always_inline int walk_measure_begin(struct walk *w, const struct pybpf_layout *l)
 {
@@ -88,7 +91,7 @@ static __always_inline int walk_measure_begin(struct walk *w, const struct pybpf
 	if (walk_read(w, &w->proof.item, sizeof(w->proof.item), w->tstate + l->tstate_exc_info))
 		return -1;
 	if (!chunk || !top) {
-		/* A greenlet that has not called its first function yet, or has left it. */
+		/* A greenlet that has not called its first function yet, or has returned from it. */
 		w->proof.top_frame = 0;
 		walk_from_top(w);
 		return 0;
@@ -106,8 +109,8 @@ static __always_inline int walk_measure_begin(struct walk *w, const struct pybpf
 }
 
 /*
- * The frame at the top has been pushed, and its run of the evaluation loop is about to begin: nothing leads there yet.
- * prev_instr is the code unit before the first one until the frame has begun.
+ * The frame at the top has been pushed, and its evaluation loop is about to begin: no link leads to it yet. Until the
+ * frame has begun, prev_instr is the code unit before the first one.
  */
 static __always_inline int walk_top_has_begun(struct walk *w, const struct pybpf_layout *l, int *begun)
 {
@@ -120,7 +123,7 @@ static __always_inline int walk_top_has_begun(struct walk *w, const struct pybpf
 	return 0;
 }
 
-/* One step along the data stack. Returns a negative number when it can't be read. */
+/* One step along the data stack. Returns a negative number when it cannot be read. */
 static __always_inline int walk_measure(struct walk *w, const struct pybpf_layout *l)
 {
 	__u64 code = 0;
@@ -148,10 +151,11 @@ static __always_inline int walk_measure(struct walk *w, const struct pybpf_layou
 }
 
 /*
- * The chain from the frame at the top, or from a generator's, ends here; whole says whether that is its root. Returns 1
- * when it is the thread's, 0 when another is to be walked, or a negative number. It passes the first frame of the top's
- * chunk: greenlet 3.0.0 and 3.0.1 cut a chain at its last frame, of which they have made a frame object. A generator
- * that is about to run, or has just stopped, is on the list without a link to those below.
+ * Handles the end of the chain from the frame at the top, or from a generator's; whole says whether it ended at its
+ * root. Returns 1 when the chain is the thread's stack, 0 when another is to be walked, or a negative number. The
+ * thread's chain passes the first frame of the top's chunk: greenlet 3.0.0 and 3.0.1 cut a chain at its last frame, for
+ * which they have made a frame object. A generator that is about to run, or has just stopped, is on the list without a
+ * link to the frames below.
  */
 static __always_inline int walk_top_end(struct walk *w, const struct pybpf_layout *l, int whole)
 {

@@ -10,6 +10,16 @@
 #endif
 #define WALK_NOINLINE __attribute__((noinline))
 
+/* Whether the walk looks for the thread's asyncio task: in the kernel a constant, from the options. */
+#ifndef WALK_TASKS
+#define WALK_TASKS 0
+#endif
+
+/* Likewise: whether the address of the last frame's instruction is kept. */
+#ifndef WALK_OPCODES
+#define WALK_OPCODES 0
+#endif
+
 /* One buffer serves each struct in turn; offsets are masked so that the verifier sees them inside it. */
 #define WALK_BUFFER_MASK 511
 _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW <= WALK_BUFFER_MASK + 1 &&
@@ -45,15 +55,17 @@ _Static_assert(WALK_MEMO == 1 << WALK_MEMO_BITS, "a place of the memo is a numbe
 
 struct walk_memo {
 	__u64 code;
-	__u64 epoch; /* in which it is true: at another time another object may be there */
+	__u64 epoch; /* epoch in which the entry is true: in another, the address may have another code object */
 	__u32 sig;
 	__u32 pad;
 };
 
-/* What the memo knows of one main interpreter's code objects stays true while its counter stands: walk_trust_codes. */
+/*
+ * The memo's entries for code objects of one main interpreter are true while its counter is the same: walk_trust_codes.
+ */
 #define WALK_GUARDS 64
 
-/* In place of an interpreter that could not be read. */
+/* Stands for an interpreter that could not be read. */
 #define WALK_SOME_INTERPRETER 1
 
 struct walk_guard {
@@ -63,20 +75,25 @@ struct walk_guard {
 	__u64 epoch;
 };
 
-/* The longest search for a thread, the longest chain, and some more for the chains that turn out to be none. */
+/*
+ * Most steps of a walk: the longest search for a thread, the longest chain, and some more for chains that turn out not
+ * to be the stack.
+ */
 #define WALK_STEPS (PYBPF_MAX_THREADS + PYBPF_MAX_WALK + 8192)
 
-/* The same of the paths of their files, of which most are in few. */
+/* The memo of paths: most code objects share one of few files. */
 #define WALK_PATHS 8
 
 struct walk_path {
 	__u64 string;
 	__u64 hash;
-	__u64 number; /* of the thread state's walk that it is from */
+	__u64 number; /* walk of the thread state in which it was stored */
 };
 
-/* Bytes of a text that one step reads; and of an object with a text, with its header, that are read at first: most
- * names and line tables are no longer. */
+/*
+ * Bytes of a text that one step reads, and bytes of an object with a text, header included, that are read first: most
+ * names and line tables are no longer.
+ */
 #define WALK_READ        512
 #define WALK_STRING_HEAD 128
 #define WALK_LINES_HEAD  192
@@ -95,7 +112,7 @@ struct walk_text {
 	__u64 left; /* bytes */
 };
 
-/* So much longer than another step does one take that met memory which is not there: the kernel handles a fault. */
+/* A step whose read faults takes as long as this many other steps: the kernel handles the fault. */
 #define WALK_FAULT_STEPS 64
 
 /* The registers of the interrupted thread. */
@@ -120,7 +137,7 @@ enum walk_attempt {
 };
 
 enum walk_result {
-	WALK_OK = 0,          /* frames[] holds what was found, depth says how many */
+	WALK_OK = 0,          /* the stack is in frames[], its depth in depth */
 	WALK_NO_INTERPRETER,  /* there is no interpreter (yet, or any more) */
 	WALK_NO_THREAD_STATE, /* no thread state is this thread's */
 	WALK_UNREADABLE,      /* none was found, and some could not be read: paged out, for one */
@@ -137,9 +154,9 @@ struct walk_proof {
 	__u64 top_frame, below_top; /* the last two frames there, or 0 */
 	__u64 item;                 /* of exc_info */
 	__u64 sought;               /* the frame that the chain may pass */
-	__u32 met;                  /* it has; at first, the chain has come to the data stack */
+	__u32 met;                  /* the frame was passed; at first: the chain has reached the data stack */
 	__u32 at_bottom;            /* the chain has passed bottom_frame */
-	__u32 entered;              /* it has come to its run's entry frame */
+	__u32 entered;              /* the chain has reached the entry frame of its evaluation loop */
 	__u32 pad;
 };
 
@@ -150,12 +167,13 @@ struct walk {
 	__u64 code_type;
 	__u64 stack_pointer; /* or 0: not known */
 	__u64 proc_id;       /* as struct pybpf_proc has it; 0: nothing is kept for a later walk */
+	struct pybpf_asyncio asyncio;
 
-	__u64 tstate;        /* the one that is looked at, or 0 */
+	__u64 tstate;        /* the thread state that is being examined, or 0 */
 	__u64 interp;        /* likewise, in the lists */
 	__u64 current;       /* this thread's state that holds the GIL (to 3.11), or 0 */
 	__u64 tstate_interp; /* the interpreter of tstate */
-	__u64 next_interp;   /* the one that was made before that; 0: it is the main interpreter */
+	__u64 next_interp;   /* the interpreter that was made before it; 0: it is the main interpreter */
 	__u64 guard_count;   /* its counter of code objects */
 	struct walk_states states;
 	__u64 innermost[WALK_STATES]; /* where their innermost runs of the evaluation loop are: see walk_innermost */
@@ -168,8 +186,8 @@ struct walk {
 	__u32 last;       /* states begins with the one that this thread attached last */
 	__u32 place;      /* in states */
 	__u32 remembered; /* states are those of an earlier walk */
-	__u32 had_states; /* an earlier walk found some */
-	__u32 unreadable; /* something in the lists could not be read */
+	__u32 had_states; /* an earlier walk found thread states */
+	__u32 unreadable; /* a part of the lists could not be read */
 	__u32 in_order;   /* tstate's frames are those of callers */
 	__u64 frame;
 	__u64 last_frame; /* that was looked at */
@@ -179,31 +197,35 @@ struct walk {
 	__u32 next_candidate;
 	__u64 datastack_chunk, datastack_top, datastack_limit;
 	struct walk_proof proof;
-	__u32 unproved;   /* what is walked may be no stack of now */
+	__u32 unproved;   /* the walked chain may not be the stack of now */
 	__u32 attempt;    /* enum walk_attempt */
-	__u64 checkpoint; /* a frame passed before: meeting it again is a circle (Brent) */
+	__u64 checkpoint; /* an earlier frame of the chain: meeting it once more shows a circle (Brent) */
 	__u64 run; /* where the innermost run of the evaluation loop is on the C stack, as the thread state has it, or 0
 		    */
 	__u64 entry;   /* 3.11+: the first entry frame that the chain came to, or 0; on the C stack from 3.12 on */
-	__u32 unbound; /* a thread state was met that does not say yet whose it is */
+	__u32 unbound; /* a thread state was met whose thread is not known yet */
 	__u64 hash;
 	__u32 next_checkpoint;
 	__u32 phase;  /* enum walk_phase */
 	__u32 result; /* enum walk_result */
 	__u32 steps;
-	__u32 compiled; /* frames of code that was compiled to C */
-	__u32 in_jit;   /* the thread runs a trace that the JIT made: its last frame's position is of some time ago */
-	__u32 attached; /* the thread state says that it is (3.12+) */
-	__u32 at_entry; /* the last frame was the first of its run of the evaluation loop */
-	__u64 number;   /* of thread states that were walked; the caller's memory keeps it from one walk to the next */
-	__u64 epoch;    /* of the memo's entries that are true now */
+	__u32 compiled;   /* frames of code that was compiled to C */
+	__u32 in_jit;     /* the thread runs a trace that the JIT made: its last frame's position is out of date */
+	__u32 attached;   /* the thread state is attached (3.12+) */
+	__u32 at_entry;   /* the last frame was the first of its run of the evaluation loop */
+	__u64 number;     /* number of thread states walked; the caller's memory keeps it from one walk to the next */
+	__u64 epoch;      /* epoch of the memo's entries that are true now */
 	__u64 chunk_base; /* address of chunk[0] */
-	__u64 chunk_size; /* bytes of it that are there */
+	__u64 chunk_size; /* bytes of the chunk that have been read */
+	__u64 task;       /* the task that the thread's event loop runs, or 0; with WALK_TASKS, as the next */
+	__u64 task_coro;  /* its coroutine, or 0 */
+	__u64 leaf_instr; /* 3.11+: address of the last frame's instruction; with WALK_OPCODES */
+	__u64 contexts;   /* how often the thread has entered or left a context (contextvars); 0: not known */
 	/* The code object whose signature is being made, and where the frame is in it. */
 	__u64 code;
 	__u64 code_hash;  /* of its fields */
-	__u64 new_path;   /* the path that is not among paths, or 0 */
-	__u32 with_texts; /* its signature is one of texts */
+	__u64 new_path;   /* a path that is not in paths, or 0 */
+	__u32 with_texts; /* its signature is made of its texts */
 	__s32 position;
 	struct walk_text texts[WALK_TEXTS];
 	__u64 read[WALK_READ / 8];
@@ -214,6 +236,7 @@ struct walk {
 	__u8 buffer[WALK_BUFFER_MASK + 1 + 8];
 	struct pybpf_stack_event stack; /* followed by its frames */
 	struct pybpf_frame frames[PYBPF_MAX_FRAMES];
+	__u64 kernel_room[PYBPF_KERNEL_FRAMES]; /* for the addresses that follow the frames, however many these are */
 };
 _Static_assert(__builtin_offsetof(struct walk, frames) ==
 		       __builtin_offsetof(struct walk, stack) + sizeof(struct pybpf_stack_event),

@@ -5,15 +5,15 @@
 
 #include "pybpf.h"
 
-/* A thread's states that are known; a thread with more of them shows the frames of these. */
+/* Thread states that are kept for a thread; a thread with more of them shows the frames of these. */
 #define WALK_STATES 4
 _Static_assert((WALK_STATES & (WALK_STATES - 1)) == 0, "places are masked");
 
 /* The result of one walk's search for the thread's states, for its next walk. */
 struct walk_states {
-	__u64 tstate[WALK_STATES]; /* the one whose frames come first, and those of its callers */
-	__u64 id;                  /* of the first: see walk_tstate_id */
-	__u64 outermost_entry;     /* highest of the first one's entry frames on the C stack (3.12+), or 0 */
+	__u64 tstate[WALK_STATES]; /* the thread state whose frames come first, and the states of its callers */
+	__u64 id;                  /* id of the first state: see walk_tstate_id */
+	__u64 outermost_entry;     /* the first state's highest entry frame on the C stack (3.12+), or 0 */
 	__u32 count;               /* may be more than WALK_STATES */
 	__u32 pad;
 };

@@ -46,7 +46,7 @@ static __always_inline void walk_enter_cframe(struct walk *w, const struct pybpf
 		w->stack.flags |= PYBPF_STACK_FAULT;
 	w->frame = pair[0];
 	w->proof.outer_frame = 0;
-	/* Only the one inside the thread state has none before it, and never a frame that needs a proof. */
+	/* Only the cframe inside the thread state has none before it, and its frame needs no proof. */
 	w->unproved = cframe && !walk_in_tstate(w, cframe);
 	w->proof.entered = 0;
 	w->proof.met = 0;
@@ -67,11 +67,13 @@ static __always_inline void walk_clear_stack(struct walk *w)
 	w->in_order = 1;
 	w->outermost_entry = 0;
 	w->compiled = 0;
+	if (WALK_TASKS)
+		w->stack.task_depth = 0;
 	w->stack.depth = 0;
 	w->stack.flags = 0;
 }
 
-/* There is no stack that can be told. */
+/* No chain is known to be the stack. */
 static __always_inline int walk_no_stack(struct walk *w)
 {
 	walk_clear_stack(w);
@@ -80,13 +82,13 @@ static __always_inline int walk_no_stack(struct walk *w)
 	return 1;
 }
 
-/* Why a chain goes no further. */
+/* Why a chain ends. */
 enum walk_stop {
 	WALK_GOES_ON = 0,
 	WALK_ROOT,  /* there is no previous frame */
-	WALK_TORN,  /* it can't be read, or runs in a circle */
+	WALK_TORN,  /* the frame cannot be read, or the chain is a circle */
 	WALK_WRONG, /* it is no chain of now */
-	/* Not the chain, but what looks at many frames at once stops: the last one's code object is to be read. */
+	/* Not an end of the chain: the code object of the last frame is to be read before the next frames. */
 	WALK_AT_CODE,
 };
 
@@ -121,7 +123,7 @@ static __always_inline int walk_is_callers(struct walk *w, const struct pybpf_la
 	return stop != WALK_WRONG && (walk_has_cframe(l) ? !w->unproved : walk_is_whole(w, l, stop));
 }
 
-/* Sets out from the next register that may have the frame. Returns 1 when there is none left. */
+/* Begins at the next register that may hold the frame. Returns 1 when no register is left. */
 static __always_inline int walk_try_next(struct walk *w)
 {
 	__u64 candidate;
@@ -131,13 +133,13 @@ static __always_inline int walk_try_next(struct walk *w)
 	if (w->next_candidate >= w->nr_candidates)
 		return walk_no_stack(w);
 	candidate = w->candidates[w->next_candidate++ & (WALK_CANDIDATES - 1)];
-	/* No pointer: the next step comes back for another. */
+	/* Not a pointer: the next step tries the next register. */
 	w->frame = walk_is_pointer(candidate) ? candidate : 0;
 	w->unproved = 1;
 	return 0;
 }
 
-/* What a cframe leads to is no stack of now. Returns 1 when there is none that can be told. */
+/* The chain from the cframe is not the stack of now. Returns 1 when no other chain is left to try. */
 static __always_inline int walk_end_unproved(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
 {
 	int end;
@@ -175,7 +177,7 @@ static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l
 		return walk_end_unproved(w, l, stop);
 	}
 	if (w->attempt == WALK_FIRST) {
-		/* What can't be read to its end is true as far as it goes. */
+		/* A chain that cannot be read to its end is true as far as it was read. */
 		if (stop == WALK_TORN || !w->steps || walk_is_whole(w, l, stop))
 			return 1;
 	} else if (w->stack.depth && !w->stack.flags && walk_is_whole(w, l, stop)) {
@@ -184,13 +186,13 @@ static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l
 	return walk_try_next(w);
 }
 
-/* The frame at `at` is none of Python's. */
+/* Returns whether the frame at `at` is not a Python frame. */
 static __always_inline int walk_is_shim(const struct walk *w, const struct pybpf_layout *l, __u32 at)
 {
 	return l->frame_owner != PYBPF_NO_OFFSET && walk_frame_u8(w, at, l->frame_owner) >= l->owner_not_python;
 }
 
-/* The frame at `at` is on some data stack. In 3.11 the owner follows is_entry. */
+/* Returns whether the frame at `at` is on a data stack. In 3.11 the owner follows is_entry. */
 static __always_inline int walk_is_on_data_stack(const struct walk *w, const struct pybpf_layout *l, __u32 at)
 {
 	__u16 owner = l->frame_entry != PYBPF_NO_OFFSET ? l->frame_entry + 1 : l->frame_owner;
@@ -198,20 +200,19 @@ static __always_inline int walk_is_on_data_stack(const struct walk *w, const str
 	return walk_frame_u8(w, at, owner) == WALK_OWNED_BY_THREAD;
 }
 
-/* The frame at `at` is the first of its run of the evaluation loop. */
+/* Returns whether the frame at `at` is the first of its evaluation loop. */
 static __always_inline int walk_is_entry(const struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 at)
 {
 	if (l->frame_entry != PYBPF_NO_OFFSET)
 		return walk_frame_u8(w, at, l->frame_entry);
-	/* Compiled code comes without a run of the loop, and without an entry frame: a program of Nuitka's begins so.
-	 */
+	/* Compiled code has no evaluation loop and no entry frame: a program of Nuitka's begins so. */
 	return walk_is_shim(w, l, at) || (!walk_has_cframe(l) && walk_is_compiled(w, l, frame, at));
 }
 
 enum walk_verdict {
 	WALK_PYTHON,  /* a frame to keep */
-	WALK_NOT_ONE, /* none of Python's, or none any more: the chain goes on */
-	WALK_NOT_NOW, /* no part of the thread's stack */
+	WALK_NOT_ONE, /* not a Python frame, or a stale one: the chain continues */
+	WALK_NOT_NOW, /* not a part of the thread's stack */
 };
 
 /*

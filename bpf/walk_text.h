@@ -5,16 +5,16 @@
 
 #include "walk_state.h"
 
-/* Stands for the hash of a text that can't be read. */
+/* Stands for the hash of a text that cannot be read. */
 #define WALK_TEXT_UNREADABLE (~0ULL)
-/* The header of a string or of a bytes object, from its length on; a build with a larger one is not known. */
+/* Bytes of the header of a string or a bytes object, from its length on; no known build has a larger one. */
 #define WALK_TEXT_HEADER 64
-/* What says that it is longer is no text: memory that another object has by now, for one. */
+/* Most bytes of a text. Memory that says more is not a text: another object may have it by now. */
 #define WALK_TEXT_MAX (4u << 20)
-/* A step that reads WALK_READ bytes takes about as long as so many others. */
+/* A step that reads WALK_READ bytes takes as long as about this many other steps. */
 #define WALK_READ_STEPS 3
 
-/* Hashes the words from..to of what has been read. No inline function: it is called for each kind of text. */
+/* Hashes the words from..to of the buffer. Not inlined, because each kind of text calls it. */
 static WALK_NOINLINE __u64 walk_hash_words(const struct walk *w, __u64 hash, __u32 from, __u32 to)
 {
 	for (__u32 i = from; i < to && i < WALK_READ / 8; i++)
@@ -22,12 +22,12 @@ static WALK_NOINLINE __u64 walk_hash_words(const struct walk *w, __u64 hash, __u
 	return hash;
 }
 
-/* Hashes size bytes of what has been read, from offset begin on. */
+/* Hashes size bytes of the buffer, from offset begin on. */
 static __always_inline void walk_text_add(struct walk *w, struct walk_text *text, __u32 begin, __u32 size)
 {
 	__u32 end = begin + size;
 
-	/* In the first and the last word there may be something beside the text. */
+	/* The first and the last word may hold bytes that are not of the text. */
 	w->read[(begin / 8) & (WALK_READ / 8 - 1)] &= ~0ULL << (8 * (begin & 7));
 	if (end & 7)
 		w->read[(end / 8) & (WALK_READ / 8 - 1)] &= (1ULL << (8 * (end & 7))) - 1;
@@ -44,8 +44,8 @@ static __always_inline void walk_text_unreadable(struct walk *w, struct walk_tex
 }
 
 /*
- * Reads the head of an object from addr on, a multiple of 8: its header, and of the text behind it what is on the same
- * page, for beyond there may be nothing. Returns how many bytes, 0 where they can't be read.
+ * Reads the head of an object at addr, a multiple of 8: its header, and the part of the text behind it that is on the
+ * same page, because the next page may not be mapped. Returns the number of bytes, or 0 when they cannot be read.
  */
 static __always_inline __u32 walk_text_head(struct walk *w, __u64 addr, __u32 size)
 {
@@ -56,7 +56,10 @@ static __always_inline __u32 walk_text_head(struct walk *w, __u64 addr, __u32 si
 	return walk_read(w, w->read, (__u32)room, addr) ? 0 : (__u32)room;
 }
 
-/* A text of size bytes whose first are at offset begin of the head bytes that have been read from addr on. */
+/*
+ * Begins the hash of a text of size bytes. Its first bytes are in the buffer: at offset begin of the head bytes that
+ * were read from addr.
+ */
 static __always_inline void walk_text_begin(struct walk *w, struct walk_text *text, __u64 addr, __u32 head, __u32 begin,
 					    __u64 size)
 {
@@ -68,7 +71,10 @@ static __always_inline void walk_text_begin(struct walk *w, struct walk_text *te
 	walk_text_add(w, text, begin, (__u32)(first < size ? first : size));
 }
 
-/* A text that is behind a pointer: an instance of a subclass of str has it there (PyUnicodeObject.data). */
+/*
+ * Begins the hash of a text that a pointer leads to: an instance of a subclass of str has it there
+ * (PyUnicodeObject.data).
+ */
 static __always_inline void walk_text_elsewhere(struct walk_text *text, __u64 addr, __u64 size)
 {
 	text->hash = walk_mix(text->hash, size);
@@ -76,7 +82,7 @@ static __always_inline void walk_text_elsewhere(struct walk_text *text, __u64 ad
 	text->left = size;
 }
 
-/* What a string says and in which kind of characters, but neither its hash nor whether it is interned. */
+/* Begins the hash of a string: its characters and their kind, without its own hash and its interned state. */
 static __always_inline void walk_text_string(struct walk *w, const struct pybpf_layout *l, enum walk_text_part part,
 					     __u64 string)
 {
@@ -125,13 +131,13 @@ static __always_inline void walk_texts_clear(struct walk *w)
 	}
 }
 
-/* All of each text is hashed. */
+/* Returns whether all of each text is hashed. */
 static __always_inline int walk_texts_done(const struct walk *w)
 {
 	return !(w->texts[WALK_TEXT_NAME].left | w->texts[WALK_TEXT_PATH].left | w->texts[WALK_TEXT_LINES].left);
 }
 
-/* Reads on in the first text of which there is more. Returns 1 when that was the last of all. */
+/* Hashes the next bytes of the first text that is not done. Returns 1 when all texts are done. */
 static __always_inline int walk_texts_more(struct walk *w)
 {
 	struct walk_text *text = &w->texts[WALK_TEXT_LINES];

@@ -11,9 +11,25 @@
 /* Whose a thread state is. */
 enum walk_owner {
 	WALK_NOT_OURS,
-	WALK_OURS,      /* this thread's, which has attached another one since */
-	WALK_OURS_LAST, /* the one that this thread attached last, or the build does not say */
+	WALK_OURS,      /* a state of this thread, which has attached another one since */
+	WALK_OURS_LAST, /* the state that this thread attached last, or the build does not say */
 };
+
+/*
+ * Returns the address of the GIL of the thread whose walk is done, or 0. Interpreters with a GIL of their own and those
+ * that share the main one's both point to it (3.12+).
+ */
+static __always_inline __u64 walk_find_gil(struct walk *w, const struct pybpf_layout *l)
+{
+	__u64 gil = 0;
+
+	if (l->gil_from_head)
+		return w->interp_head + l->gil_from_head;
+	if (l->interp_gil && w->tstate && w->tstate_interp &&
+	    walk_read(w, &gil, sizeof(gil), w->tstate_interp + l->interp_gil))
+		return 0;
+	return gil;
+}
 
 /* Reads a thread state into the buffer. */
 static __always_inline enum walk_owner walk_read_tstate(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
@@ -45,15 +61,15 @@ static __always_inline int walk_has_cframes(const struct pybpf_layout *l)
 	return l->tstate_cframe != PYBPF_NO_OFFSET;
 }
 
-/* 3.12+ has an entry frame there. */
+/* 3.12+ has an entry frame on the C stack for each evaluation loop. */
 static __always_inline int walk_has_shims(const struct pybpf_layout *l)
 {
 	return l->frame_owner != PYBPF_NO_OFFSET;
 }
 
 /*
- * On this thread's C stack, as far as is known: a thread's own struct lies above its stack, but for the first thread's,
- * whose stack is above all others.
+ * Returns whether the address is on this thread's C stack, as far as is known: a thread's own struct lies above its
+ * stack, except for the first thread, whose stack is above all others.
  */
 static __always_inline int walk_on_stack(const struct walk *w, __u64 addr)
 {
@@ -63,9 +79,9 @@ static __always_inline int walk_on_stack(const struct walk *w, __u64 addr)
 }
 
 /*
- * Of the thread state in the buffer: where the cframe of its innermost run is, or 1 where there are none; 0 for one
- * without frames on this thread. To 3.12.0 a subinterpreter may run on another thread than the one that its thread
- * state names (_run_script_in_interpreter; gh-109860).
+ * Returns where the cframe of the innermost evaluation loop of the thread state in the buffer is; 1 in versions without
+ * cframes; 0 for a state without frames on this thread. To 3.12.0 a subinterpreter may run on another thread than the
+ * one that its thread state names (_run_script_in_interpreter; gh-109860).
  */
 static __always_inline __u64 walk_innermost(const struct walk *w, const struct pybpf_layout *l, __u64 tstate)
 {
@@ -77,7 +93,7 @@ static __always_inline __u64 walk_innermost(const struct walk *w, const struct p
 	return frame && cframe - tstate >= WALK_TSTATE_SIZE && walk_on_stack(w, cframe) ? cframe : 0;
 }
 
-/* Of the thread state in the buffer, from 3.12 on: its id, which comes right before the data stack's chunk. */
+/* Returns the id of the thread state in the buffer (3.12+), which comes right before the data stack's chunk. */
 static __always_inline __u64 walk_tstate_id(const struct walk *w, const struct pybpf_layout *l)
 {
 	return l->tstate_status && l->tstate_datastack_top ? walk_u64(w, l->tstate_datastack_top - 16) : 0;
@@ -91,7 +107,7 @@ static __always_inline void walk_put_state(struct walk *w, __u32 i, __u64 tstate
 	w->innermost[i] = innermost;
 }
 
-/* Forgets what was found, but for the thread state that is known to be the one. */
+/* Forgets all found thread states except the one that is known to be current. */
 static __always_inline void walk_clear_states(struct walk *w)
 {
 	w->states.count = 0;
@@ -112,9 +128,9 @@ static __always_inline void walk_keep_state(struct walk *w, const struct pybpf_l
 	if (w->tstate == w->current)
 		return;
 	if (count == 1 && !w->last && !w->innermost[0])
-		count = 0; /* without frames it is of no use beside others */
+		count = 0; /* a state without frames is useless beside others */
 	if (owner == WALK_OURS_LAST && l->tstate_status) {
-		/* A thread has attached one last: an older one is left from a thread that has ended. */
+		/* A thread attaches one state last: an older one is left from a thread that has ended. */
 		if (w->last)
 			return;
 		walk_put_state(w, count, w->states.tstate[0], w->innermost[0]);
@@ -128,7 +144,7 @@ static __always_inline void walk_keep_state(struct walk *w, const struct pybpf_l
 	w->states.count = count + 1;
 }
 
-/* Of the places from this one on, brings the thread state that is innermost on the C stack here. */
+/* Moves the thread state that is innermost on the C stack, of those from this index on, to this index. */
 static __always_inline void walk_sort_states(struct walk *w, __u32 place)
 {
 	__u32 best = place & (WALK_STATES - 1);

@@ -8,6 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/strangers.h"
+
+static int help(int argc, char **argv);
 
 static const struct cli_command commands[] = {
 	{"record", "sample a process or a command (the default, may be left out)", cli_record},
@@ -15,8 +18,31 @@ static const struct cli_command commands[] = {
 	{"report", "make another format of saved profiles, merged and filtered", cli_report},
 	{"diff", "compare two saved profiles", cli_diff},
 	{"doctor", "say what this host offers, what will work, and what to change", cli_doctor},
+	{"help", "print the help of a command", help},
+	{"version", "print the version", cli_print_version},
 	{0},
 };
+
+static const struct cli_command *find_command(const char *name)
+{
+	for (const struct cli_command *c = commands; c->name; c++) {
+		if (!strcmp(name, c->name))
+			return c;
+	}
+	return NULL;
+}
+
+/* pybpf help [COMMAND]: as `pybpf COMMAND --help`. */
+static int help(int argc, char **argv)
+{
+	const struct cli_command *command = find_command(argc > 1 ? argv[1] : "record");
+	char *asked[] = {argc > 1 ? argv[1] : "record", "--help", NULL};
+
+	/* Those two have no help of their own. */
+	if (command && (command->run == help || command->run == cli_print_version))
+		command = find_command("record");
+	return command ? command->run(2, asked) : cli_refuse_command(commands, argc - 1, argv + 1);
+}
 
 /*
  * Flushes stdout and reports a write error that no command has reported: most commands print nothing there, or only
@@ -47,13 +73,16 @@ static void stand_in_for_closed_streams(void)
 
 int main(int argc, char **argv)
 {
+	const struct cli_command *command;
+
 	stand_in_for_closed_streams();
 	cli_start_ns = clock_ns(CLOCK_MONOTONIC);
 	if (argc > 1) {
-		for (const struct cli_command *c = commands; c->name; c++) {
-			if (strcmp(argv[1], c->name) == 0)
-				return finish(c->run(argc - 1, argv + 1));
-		}
+		command = find_command(argv[1]);
+		if (command)
+			return finish(command->run(argc - 1, argv + 1));
+		if (argv[1][0] != '-')
+			return finish(cli_refuse_command(commands, argc - 1, argv + 1));
 	}
 	return finish(cli_record(argc, argv));
 }

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "discovery/discovery.h"
 #include "foreign/foreign.h"
 #include "session/account.h"
 #include "session/internal.h"
@@ -68,6 +69,7 @@ int main(int argc, char **argv)
 	struct session_options options = SESSION_OPTIONS_DEFAULT;
 	struct session_account account;
 	const struct profile *profile;
+	struct discovery *known;
 	struct session *s;
 	uint32_t pid;
 	int err;
@@ -81,8 +83,10 @@ int main(int argc, char **argv)
 	options.times = true;
 	options.max_stacks = (uint32_t)atoi(argv[6]);
 	options.without = argv[7];
-	if (foreign_start())
+	known = discovery_new();
+	if (!known || foreign_start(known))
 		return 1;
+	discovery_free(known);
 	s = session_new(&options);
 	if (!s)
 		return 1;

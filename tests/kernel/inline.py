@@ -12,7 +12,7 @@ import harness
 import pythons
 
 SOURCE = "<string>"  # what CPython calls the file of -c
-NOTE = re.compile(r"\[(\d+) frames cut\]")
+NOTE = re.compile(r"\[(\d+) frames? cut\]")
 
 # Ready is said once in JSON, on a line; each go() waits for a line on stdin.
 PRELUDE = """\
@@ -136,7 +136,8 @@ def lines(stack):
 
 def rows(run):
     """The printed stacks as text, with their counts; quick, where stacks are deep and many."""
-    return [(row.rpartition(" ")[0], int(row.rpartition(" ")[2])) for row in run.out.split("\n")[:-1]]
+    all_rows = [(row.rpartition(" ")[0], int(row.rpartition(" ")[2])) for row in run.out.split("\n")[:-1]]
+    return [(stack, count) for stack, count in all_rows if not any(name in stack for name in harness.ROWS)]
 
 
 def check_account(run):
@@ -147,6 +148,7 @@ def check_account(run):
     assert samples["taken"] == samples["python"] + sum(stats["without_python"].values()), stats
     printed = rows(run)
     assert sum(count for _, count in printed) == samples["python"], stats
+    harness.check_rows(run)
     assert len(printed) == len({stack for stack, _ in printed}), "a stack is printed twice"
 
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "discovery/discovery.h"
 #include "foreign/foreign.h"
 #include "kernel/counts.h"
 #include "session/account.h"
@@ -108,6 +109,7 @@ int main(int argc, char **argv)
 	struct session_account account;
 	const struct profile *profile;
 	struct kinds kinds = {0};
+	struct discovery *known;
 	struct session *s;
 	uint32_t pid;
 	int err;
@@ -121,8 +123,10 @@ int main(int argc, char **argv)
 		if (parse_event(argv[i], &events[options.nr_events++]))
 			return 2;
 	}
-	if (foreign_start())
+	known = discovery_new();
+	if (!known || foreign_start(known))
 		return 1;
+	discovery_free(known);
 	s = session_new(&options);
 	if (!s)
 		return 1;

@@ -14,74 +14,7 @@ import pytest
 from inline import Source, check_sums, dump_map, names, recording, running
 
 # Walks one thread by user space's build of the walk, and names what it finds.
-WALKER = r"""
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "discovery/discovery.h"
-#include "symbols/pysym.h"
-#include "symbols/walk_user.h"
-
-static void json_string(const char *key, const char *text)
-{
-	printf("\"%s\": \"", key);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			putchar('\\');
-		putchar(*text);
-	}
-	printf("\", ");
-}
-
-int main(int argc, char **argv)
-{
-	pid_t pid = argc > 2 ? atoi(argv[1]) : 0;
-	struct discovery_python python;
-	struct pybpf_runtime proc = {0};
-	struct walk_memory memory;
-	struct walk_stack stack;
-	struct pysym *names;
-	struct error error;
-	size_t count;
-
-	if (discovery_runtimes(pid, &python, 1, &count, &error) || discovery_validate(&python, &error)) {
-		fprintf(stderr, "%s\n", error.text);
-		return 1;
-	}
-	proc.interp_head = python.interp_head_addr;
-	proc.tstate_current = python.tstate_current_addr;
-	proc.code_type = python.code_type_addr;
-	walk_process_memory(&memory, &pid);
-	if (walk_thread(&memory, &python.build.layout, &proc, strtoull(argv[2], NULL, 0), &stack)) {
-		fprintf(stderr, "no such thread\n");
-		return 1;
-	}
-	names = pysym_new(PYSYM_LINES_CURRENT, true);
-	if (!names || pysym_add_process(names, 1, pid, &python.build.layout))
-		return 1;
-	printf("{\"flags\": %u, \"depth\": %u, \"frames\": [", stack.flags, stack.depth);
-	for (unsigned i = 0; i < stack.depth && i < PYBPF_MAX_FRAMES; i++) {
-		struct pysym_frame frame;
-		struct walk_code code;
-
-		if (pysym_resolve(names, 1, 0, &stack.frames[i], &frame) ||
-		    walk_read_code(&memory, &python.build.layout, stack.frames[i].code,
-				   stack.frames[i].sig & PYBPF_SIG_TEXTS, &code))
-			return 1;
-		printf("%s{", i ? ", " : "");
-		json_string("name", frame.name);
-		json_string("file", frame.file);
-		printf("\"line\": %d, \"code\": %llu, \"sig\": %u, \"own_sig\": %u}", frame.line,
-		       (unsigned long long)stack.frames[i].code, stack.frames[i].sig, code.sig);
-	}
-	printf("]}\n");
-	free(stack.frames);
-	pysym_free(names);
-	discovery_free();
-	return 0;
-}
-"""
+WALKER = os.path.join(os.path.dirname(harness.PYBPF), "walker")
 
 # The main thread stays in one place: only the position in leaf moves.
 PLACE = Source("""
@@ -123,29 +56,9 @@ time.sleep(100)
 """)
 
 
-@pytest.fixture(scope="module")
-def walker(tmp_path_factory):
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if not compiler:
-        pytest.skip("no C compiler: the user-space walk cannot be built")
-    folder = tmp_path_factory.mktemp("walker")
-    source, program = folder / "walker.c", folder / "walker"
-    source.write_text(WALKER)
-    library = os.path.join(os.path.dirname(harness.PYBPF), "libuser.a")
-    include = ["-I", str(harness.TOP / "user"), "-I", str(harness.TOP / "bpf")]
-    flags = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", '-DPYBPF_VERSION="test"']
+def walk(target, thread=None):
     done = subprocess.run(
-        [compiler, *flags, *include, "-o", program, source, library, "-lbpf", "-lelf", "-lz", "-lm", "-l:libjansson.a", "-l:libprotobuf-c.a"],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return program
-
-
-def walk(walker, target, thread=None):
-    done = subprocess.run(
-        [walker, str(target.pid), str(thread or target.says["thread"])],
+        [WALKER, str(target.pid), str(thread or target.says["thread"])],
         capture_output=True,
         timeout=harness.PATIENCE,
     )
@@ -183,12 +96,12 @@ def in_leaf(walked):
 
 
 @pytest.mark.parametrize("interpreter", all_interpreters())
-def test_same_frames(walker, interpreter):
+def test_same_frames(interpreter):
     with running(interpreter, PLACE) as target:
-        harness.wait_for(lambda: in_leaf(walk(walker, target)))
+        harness.wait_for(lambda: in_leaf(walk(target)))
         with recording(target.pid, "--full-filenames") as recorder:
             with stopped(target.pid):
-                walked = walk(walker, target)
+                walked = walk(target)
             codes = kernel_codes_after_some_samples(recorder)
             run = recorder.finish()
     assert walked["flags"] == 0
@@ -229,17 +142,17 @@ def kernel_codes_after_some_samples(recorder):
 
 
 @pytest.mark.skipif(not shutil.which("bpftool"), reason="bpftool is missing")
-def test_maps_can_be_read(walker):
+def test_maps_can_be_read():
     """So that the comparison of signatures cannot fall silent unnoticed."""
     with running(harness.default_python(), PLACE) as target, recording(target.pid) as recorder:
         assert kernel_codes_after_some_samples(recorder)
 
 
-def test_each_thread_its_own(walker):
+def test_each_thread_its_own():
     """Threads asleep show where they sleep; a thread that Python does not have is not found."""
     item = harness.default_python()
     with running(item, SLEEPERS) as target:
         for name, thread in target.says["sleepers"].items():
-            harness.wait_for(lambda: name in [f["name"] for f in walk(walker, target, thread)["frames"]])
-        done = subprocess.run([walker, str(target.pid), "0x1000"], capture_output=True)
+            harness.wait_for(lambda: name in [f["name"] for f in walk(target, thread)["frames"]])
+        done = subprocess.run([WALKER, str(target.pid), "0x1000"], capture_output=True)
         assert done.returncode == 1

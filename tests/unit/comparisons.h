@@ -6,25 +6,50 @@
 #include "profiles.h"
 #include "compare/diff.h"
 
-static const struct diff_options shares = {.confidence = 0.95, .names = {"old", "new"}};
+static const struct diff_options shares = {.confidence = 0.95, .tolerance = -1};
 
-static inline struct diff *compared(const struct profile *before, const struct profile *after,
-				    const struct diff_options *options)
+#define RUNS_MOST 8
+
+/* Fills both sides, the first runs before, with made-up names that diff_make's messages have. */
+static inline void set_sides(struct diff_runs sides[DIFF_SIDES], struct profile *const runs[], size_t before,
+			     size_t after)
 {
+	static const char *const names[DIFF_SIDES][RUNS_MOST] = {
+		{"old", "old2", "old3", "old4", "old5", "old6", "old7", "old8"},
+		{"new", "new2", "new3", "new4", "new5", "new6", "new7", "new8"},
+	};
+
+	assert_true(before <= RUNS_MOST && after <= RUNS_MOST);
+	sides[DIFF_BEFORE] = (struct diff_runs){runs, names[DIFF_BEFORE], before};
+	sides[DIFF_AFTER] = (struct diff_runs){runs + before, names[DIFF_AFTER], after};
+}
+
+static inline struct diff *compared_runs(struct profile *const runs[], size_t before, size_t after,
+					 const struct diff_options *options)
+{
+	struct diff_runs sides[DIFF_SIDES];
 	struct diff *d = NULL;
 	struct error error = {0};
 
-	if (diff_make(before, after, options, &d, &error))
+	set_sides(sides, runs, before, after);
+	if (diff_make(sides, options, &d, &error))
 		fail_msg("%s", error.text);
 	assert_string_equal(error.text, "");
 	assert_non_null(d);
 	return d;
 }
 
-/* The entry of the function, which must be there, by line at that line. */
-static inline const struct diff_entry *function(const struct diff *d, const char *name, int line)
+static inline struct diff *compared(struct profile *before, struct profile *after, const struct diff_options *options)
 {
-	const struct diff_entry *found = NULL;
+	struct profile *const runs[] = {before, after};
+
+	return compared_runs(runs, 1, 1, options);
+}
+
+/* The entry of the function, which must be there, by line at that line. */
+static inline const struct diff_function *function(const struct diff *d, const char *name, int line)
+{
+	const struct diff_function *found = NULL;
 
 	for (uint32_t i = 0; i < profile_frame_count(d->merged); i++) {
 		const struct profile_frame *f = profile_frame_at(d->merged, i);
@@ -39,10 +64,10 @@ static inline const struct diff_entry *function(const struct diff *d, const char
 	return found;
 }
 
-static inline void assert_values(const struct diff_change *change, unsigned before, unsigned after)
+static inline void assert_values(const uint64_t values[DIFF_SIDES], unsigned before, unsigned after)
 {
-	assert_int_equal(change->value[DIFF_BEFORE], before);
-	assert_int_equal(change->value[DIFF_AFTER], after);
+	assert_int_equal(values[DIFF_BEFORE], before);
+	assert_int_equal(values[DIFF_AFTER], after);
 }
 
 static inline unsigned changes(const struct diff *d)
@@ -50,16 +75,7 @@ static inline unsigned changes(const struct diff *d)
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < profile_frame_count(d->merged); i++)
-		n += (d->functions[i].self.verdict != DIFF_NOISE) + (d->functions[i].total.verdict != DIFF_NOISE);
-	return n;
-}
-
-static inline unsigned changed_stacks(const struct diff *d)
-{
-	unsigned n = 0;
-
-	for (uint32_t i = 0; i < profile_stack_count(d->merged); i++)
-		n += (d->stacks[i].self.verdict != DIFF_NOISE) + (d->stacks[i].total.verdict != DIFF_NOISE);
+		n += diff_is_change(&d->functions[i]);
 	return n;
 }
 

@@ -102,14 +102,14 @@ int discovery_ask_validate(const struct discovery_python *python, struct error *
 	return error_set(error, -EINVAL, "the memory of process %d contradicts its layout", python->pid);
 }
 
-int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id)
+int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, enum discovery_mapped *what, uint64_t *id)
 {
 	const struct loaded *loaded = loaded_at(pid, 0, start);
 
 	(void)end;
 	if (!loaded)
 		return -ENOENT;
-	*python = loaded->python;
+	*what = loaded->python ? DISCOVERY_MAPPED_PYTHON : DISCOVERY_MAPPED_NOTHING;
 	*id = loaded->python ? loaded->python->file_id : loaded->inode;
 	return 0;
 }
@@ -144,7 +144,8 @@ int discovery_ask_container_of(pid_t pid, struct container *out)
 		return process->container_err;
 	if (!process->container)
 		return -ENOENT;
-	*out = (struct container){.runtime = "docker"};
+	*out = (struct container){.id = ""};
+	snprintf(out->runtime, sizeof(out->runtime), "%s", process->runtime ?: "docker");
 	snprintf(out->name, sizeof(out->name), "%s", process->container);
 	return 0;
 }

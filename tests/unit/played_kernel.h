@@ -16,10 +16,10 @@ static inline void tell(struct pybpf_process_event event, const struct machine_p
 	event.mm = process->entry.mm;
 	event.start = process->entry.start;
 	event.layout = process->entry.runtimes[0].layout;
-	event.wanted = true;
+	event.wanted = !process->kept_out;
 	snprintf(event.comm, sizeof(event.comm), "%.15s", process->program->name);
 	if (k->events_tail - k->events_head >= k->events_room)
-		k->lost++;
+		*(event.wanted ? &k->losses.events : &k->losses.others) += 1;
 	else
 		k->events[k->events_tail++ % RING_ROOM] = event;
 }
@@ -98,14 +98,9 @@ void kernel_get_watch_fds(const struct kernel *k, int fds[KERNEL_WATCH_FDS])
 	memset(fds, 0, KERNEL_WATCH_FDS * sizeof(*fds));
 }
 
-uint64_t kernel_count_lost_processes(const struct kernel *k)
+void kernel_read_losses(const struct kernel *k, struct kernel_losses *out)
 {
-	return k->lost;
-}
-
-uint64_t kernel_count_lost(const struct kernel *k)
-{
-	return k->lost;
+	*out = k->losses;
 }
 
 int kernel_claim_process(struct kernel *k, pid_t pid)
@@ -131,6 +126,21 @@ int kernel_get_process(const struct kernel *k, pid_t pid, struct pybpf_proc *ent
 		return -ENOENT;
 	*entry = process->entry;
 	return 0;
+}
+
+int kernel_visit_processes(const struct kernel *k, int (*visit)(pid_t pid, const struct pybpf_proc *entry, void *arg),
+			   void *arg)
+{
+	int err = 0;
+
+	(void)k;
+	for (size_t i = 0; i < NR_PIDS && !err; i++) {
+		const struct machine_process *process = &machine.processes[i];
+
+		if (process->in_kernel)
+			err = visit(process->pid, &process->entry, arg);
+	}
+	return err;
 }
 
 int kernel_put_process(struct kernel *k, pid_t pid, const struct pybpf_proc *entry)

@@ -10,6 +10,11 @@
 #include "played_helper.h"
 #include "played_kernel.h"
 
+/* PIDs of a test's processes. */
+#define FIRST  (FIRST_PID + 0)
+#define SECOND (FIRST_PID + 1)
+#define THIRD  (FIRST_PID + 2)
+
 /* What processes do. */
 
 static inline void load(struct machine_process *process, const struct python *python, uint64_t inode)
@@ -25,6 +30,10 @@ static inline void load(struct machine_process *process, const struct python *py
 	};
 	if (!k->attached)
 		return;
+	if (k->deaf) {
+		k->losses.mappings++;
+		return;
+	}
 	k->mappings[k->mappings_tail++ % RING_ROOM] = (struct kernel_mapping){
 		.pid = process->pid,
 		.start = loaded->start,
@@ -293,6 +302,22 @@ static inline uint8_t sampled_minor(pid_t pid)
 
 	assert_int_equal(kernel_state(pid), PYBPF_PROC_READY);
 	return kernel_get_layout(&machine.kernel, entry->runtimes[0].layout)->minor;
+}
+
+/* A test's setup and teardown. */
+
+static inline int turn_on(void **state)
+{
+	(void)state;
+	power_on();
+	return 0;
+}
+
+static inline int turn_off(void **state)
+{
+	(void)state;
+	power_off();
+	return 0;
 }
 
 #endif

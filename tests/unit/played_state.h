@@ -85,10 +85,12 @@ struct machine_process {
 	 * kernel takes it for what the parent was before, and tells nobody.
 	 */
 	bool early_copy;
+	bool kept_out;         /* by the kernel's filters */
 	bool left_alone;       /* the helper does not look at it now */
 	const char *why;       /* its Pythons are refused, for this reason */
 	const char *cmdline;   /* NULL: "" */
 	const char *container; /* NULL: in none */
+	const char *runtime;   /* of the container; NULL: docker */
 	int container_err;
 };
 
@@ -98,7 +100,8 @@ struct kernel {
 	bool all, follow, hold;
 	struct pybpf_process_event events[RING_ROOM];
 	size_t events_head, events_tail, events_room;
-	uint64_t lost;
+	struct kernel_losses losses;
+	bool deaf; /* what processes map is lost */
 	struct kernel_mapping mappings[RING_ROOM];
 	size_t mappings_head, mappings_tail;
 	struct {

@@ -32,6 +32,12 @@ static inline void add_rows(struct profile *p, uint64_t *state)
 		profile_add_frame(p, draw(state, 8) ? PROFILE_PYTHON : PROFILE_NOTE, name, draw_text(state),
 				  (int32_t)draw(state, 5000) - 1, (int32_t)draw(state, 5000) - 1);
 	}
+	for (int i = 0; i < 20; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s", draw_text(state));
+		profile_add_wait(p, i % 2 ? "network" : "lock", name);
+	}
 	profile_add_frame(p, PROFILE_PYTHON, "last", "line.py", INT32_MAX, INT32_MAX);
 	for (int i = 0; i < 2000; i++)
 		profile_add_stack(p, draw(state, profile_stack_count(p)), draw(state, profile_frame_count(p)));
@@ -68,8 +74,8 @@ static inline struct profile *rich_profile(uint64_t seed)
 			thread = PROFILE_NONE;
 		owner = thread == PROFILE_NONE ? draw(&state, profile_process_count(p))
 					       : profile_thread_at(p, thread)->process;
-		assert_int_equal(profile_add_sample(p, draw(&state, profile_stack_count(p)), owner, thread,
-						    1 + draw(&state, 1000)),
+		assert_int_equal(profile_add_time(p, draw(&state, profile_stack_count(p)), owner, thread,
+						  1 + draw(&state, 1000), draw(&state, 50)),
 				 0);
 	}
 	samples = profile_samples(p, &count);
@@ -107,6 +113,7 @@ static inline void assert_same_rows(const struct profile *a, const struct profil
 		assert_int_equal(x->line, y->line);
 		assert_int_equal(x->first_line, y->first_line);
 		assert_int_equal(x->kind, y->kind);
+		assert_same_text(a, x->state, b, y->state);
 	}
 	assert_int_equal(profile_stack_count(a), profile_stack_count(b));
 	for (uint32_t i = 1; i < profile_stack_count(a); i++)
@@ -150,6 +157,7 @@ static inline void assert_same_values(const struct profile *a, const struct prof
 		assert_int_equal(x[i].process, y[i].process);
 		assert_int_equal(x[i].thread, y[i].thread);
 		assert_int_equal(x[i].value, y[i].value);
+		assert_int_equal(x[i].count, y[i].count);
 	}
 }
 

@@ -126,6 +126,11 @@ EXPECT("a table starts with its cookie, version and whether it is free-threaded"
 EXPECT("a frame's function comes right after its previous frame",
        offsetof(_PyInterpreterFrame, f_funcobj) == offsetof(_PyInterpreterFrame, previous) + 8);
 
+/* debug_read_exception rests on it. */
+EXPECT("what a thread handles comes right after what it raises",
+       offsetof(PyThreadState, exc_info) == offsetof(PyThreadState, current_exception) + 8 &&
+	       offsetof(_PyErr_StackItem, exc_value) == 0);
+
 #define FIELD(path) PUT(#path, offsetof(_Py_DebugOffsets, path))
 
 static void put_debug_offsets(void)
@@ -136,6 +141,11 @@ static void put_debug_offsets(void)
 	FIELD(interpreter_state.size);
 	FIELD(interpreter_state.next);
 	FIELD(interpreter_state.threads_head);
+	FIELD(interpreter_state.ceval_gil);
+	FIELD(interpreter_state.gc);
+	FIELD(interpreter_state.imports_modules);
+	FIELD(gc.size);
+	FIELD(gc.collecting);
 #if PY_VERSION_HEX >= 0x030e0000
 	FIELD(interpreter_state.code_object_generation);
 #else
@@ -151,6 +161,7 @@ static void put_debug_offsets(void)
 	FIELD(thread_state.current_frame);
 	FIELD(thread_state.status);
 	FIELD(thread_state.datastack_chunk);
+	PUT("frame_to_exc_info", offsetof(PyThreadState, exc_info) - offsetof(PyThreadState, current_frame));
 	FIELD(interpreter_frame.size);
 	FIELD(interpreter_frame.executable);
 	FIELD(interpreter_frame.previous);
@@ -180,6 +191,7 @@ static void put_debug_offsets(void)
 #endif
 #if PY_VERSION_HEX >= 0x030f0000
 	FIELD(unicode_object.compactunicodeobject_size);
+	FIELD(gc.frame);
 #endif
 }
 #else /* to 3.12: the offsets themselves */
@@ -187,6 +199,26 @@ static void put_debug_offsets(void)
 static void put_states(void)
 {
 	OFFSET("interp_next", PyInterpreterState, next);
+#if PY_VERSION_HEX >= 0x030c0000
+	OFFSET("interp_modules", PyInterpreterState, imports.modules);
+#else
+	OFFSET("interp_modules", PyInterpreterState, modules);
+#endif
+#if PY_VERSION_HEX >= 0x03090000
+	OFFSET("interp_collecting", PyInterpreterState, gc.collecting);
+#elif PY_VERSION_HEX >= 0x03070000
+	PUT("collecting_from_head",
+	    offsetof(_PyRuntimeState, gc.collecting) - offsetof(_PyRuntimeState, interpreters.head));
+#endif
+#if PY_VERSION_HEX >= 0x03070000
+	OFFSET("tstate_handled", PyThreadState, exc_info);
+	OFFSET("handled_value", _PyErr_StackItem, exc_value);
+#if PY_VERSION_HEX >= 0x030c0000
+	OFFSET("tstate_raised", PyThreadState, current_exception);
+#else
+	OFFSET("tstate_raised", PyThreadState, curexc_type);
+#endif
+#endif
 #if PY_VERSION_HEX >= 0x030b0000
 	OFFSET("interp_threads_head", PyInterpreterState, threads.head);
 #else
@@ -221,6 +253,10 @@ static void put_states(void)
 	OFFSET("runtime_interp_head", _PyRuntimeState, interpreters.head);
 #if PY_VERSION_HEX < 0x030c0000
 	OFFSET("runtime_tstate_current", _PyRuntimeState, gilstate.tstate_current);
+	PUT("gil_from_head",
+	    (int)offsetof(_PyRuntimeState, ceval.gil) - (int)offsetof(_PyRuntimeState, interpreters.head));
+#else
+	OFFSET("interp_gil", PyInterpreterState, ceval.gil);
 #endif
 #else
 	/* interp_head itself is what user space looks for. */
@@ -263,6 +299,8 @@ static void put_code(void)
 #if PY_VERSION_HEX >= 0x030b0000
 	OFFSET("code_qualname", PyCodeObject, co_qualname);
 	OFFSET("code_adaptive", PyCodeObject, co_code_adaptive);
+#else
+	OFFSET("code_bytecode", PyCodeObject, co_code);
 #endif
 #if PY_VERSION_HEX >= 0x030c0000
 	OFFSET("code_version", PyCodeObject, co_version);

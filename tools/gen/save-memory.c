@@ -276,6 +276,7 @@ int main(int argc, char **argv)
 {
 	static char said[SAID_MAX];
 	static struct discovery_python python;
+	struct discovery *discovery = discovery_new();
 	uint64_t thread_id;
 	struct error error;
 	char *end;
@@ -294,9 +295,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "save-memory: the first line on stdin is no thread's pthread_self()\n");
 		return 2;
 	}
-	if (discovery_runtimes((pid_t)pid, &python, 1, &count, &error) || discovery_validate(&python, &error)) {
+	if (!discovery)
+		return 1;
+	if (discovery_runtimes(discovery, (pid_t)pid, &python, 1, &count, &error) ||
+	    discovery_validate(&python, &error)) {
 		fprintf(stderr, "save-memory: process %ld: %s\n", pid, error.text);
 		return 1;
 	}
+	discovery_free(discovery);
 	return save_twice(&python, thread_id, end + 1, argv[2]);
 }

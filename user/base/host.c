@@ -48,6 +48,34 @@ int host_check_privilege(struct error *error)
 			 missing);
 }
 
+/* Inode of the initial user namespace (PROC_USER_INIT_INO, include/linux/proc_ns.h). */
+#define USER_NS_INITIAL 0xEFFFFFFDu
+
+/*
+ * The order is that of the kernel's checks (__ptrace_may_access in kernel/ptrace.c): with CAP_SYS_PTRACE in the user
+ * namespace of the other process, only security modules are left to refuse.
+ */
+const char *host_explain_denial(bool files)
+{
+	bool ptrace = host_has_capability(CAP_SYS_PTRACE);
+	struct stat st;
+
+	if (!ptrace && geteuid())
+		return files ? "; run as root, or with CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE"
+			     : "; run as root, or with CAP_SYS_PTRACE";
+	if (!ptrace)
+		return "; pybpf runs as root, but without CAP_SYS_PTRACE: give it that capability (docker run "
+		       "--cap-add=SYS_PTRACE)";
+	if (stat("/proc/self/ns/user", &st) || st.st_ino != USER_NS_INITIAL)
+		return "; pybpf is root in a user namespace only, and not for processes outside of it: run as the "
+		       "host's root";
+	if (files)
+		return "; CAP_SYS_PTRACE does not help: their file system (FUSE without allow_other, NFS) or a "
+		       "security module keeps them from root";
+	return "; CAP_SYS_PTRACE does not help: the kernel or a security module (SELinux, AppArmor, Landlock, BPF) "
+	       "keeps this process from pybpf";
+}
+
 int host_check_btf(struct error *error)
 {
 	if (access(HOST_BTF_PATH, R_OK) == 0)

@@ -22,6 +22,12 @@ bool host_has_capability(int capability);
  */
 int host_check_privilege(struct error *error);
 
+/*
+ * Returns why this process was denied the mappings of another process, or (files) one of the files that another maps,
+ * and what to do: it follows the error's name in a sentence.
+ */
+const char *host_explain_denial(bool files);
+
 /* Checks that the kernel has BTF, which CO-RE needs. Returns 0, or -ENOENT with a sentence in *error. */
 int host_check_btf(struct error *error);
 

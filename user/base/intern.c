@@ -146,3 +146,13 @@ void intern_remove(struct intern *t, uint32_t index)
 	if (!t->count)
 		intern_free(t);
 }
+
+/*
+ * The newest item, which is the last, takes the place of the removed one, and the item that is added next is the last:
+ * so all items but the last form a ring, in order of their age.
+ */
+void intern_remove_oldest(struct intern *t, uint32_t *oldest)
+{
+	intern_remove(t, *oldest);
+	*oldest = t->count ? (*oldest + 1) % t->count : 0;
+}

@@ -55,6 +55,12 @@ uint32_t intern_add(struct intern *t, const void *item, bool *fresh);
 /* Removes the item at the index; the last item takes its place. An empty table holds no memory. */
 void intern_remove(struct intern *t, uint32_t index);
 
+/*
+ * Removes the oldest item, to make room for one that is added next, in a table that never has more items than now. Only
+ * this function may remove items from the table. *oldest: the index of the item to remove; 0 the first time.
+ */
+void intern_remove_oldest(struct intern *t, uint32_t *oldest);
+
 static inline void *intern_item(const struct intern *t, uint32_t index)
 {
 	return (char *)t->items + (size_t)index * t->item_size;

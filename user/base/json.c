@@ -7,6 +7,14 @@
 
 #include "base/text.h"
 
+static void write_text(const struct json *j, const char *text)
+{
+	if (j->bare)
+		text_json_bare(text, j->out);
+	else
+		text_json(text, j->out);
+}
+
 static void begin(struct json *j, const char *key)
 {
 	if (j->follows)
@@ -14,7 +22,7 @@ static void begin(struct json *j, const char *key)
 	j->follows = true;
 	if (!key)
 		return;
-	text_json(key, j->out);
+	write_text(j, key);
 	fputc(':', j->out);
 }
 
@@ -54,7 +62,7 @@ void json_end_array(struct json *j)
 void json_string(struct json *j, const char *key, const char *text)
 {
 	begin(j, key);
-	text_json(text, j->out);
+	write_text(j, text);
 }
 
 void json_uint(struct json *j, const char *key, uint64_t number)

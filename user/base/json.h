@@ -13,6 +13,7 @@
 struct json {
 	FILE *out;
 	bool follows; /* a value precedes the next one, so a comma goes between */
+	bool bare;    /* not for HTML: see text_json_bare() */
 };
 
 void json_begin_object(struct json *j, const char *key);
@@ -21,7 +22,7 @@ void json_begin_array(struct json *j, const char *key);
 void json_end_array(struct json *j);
 /*
  * Writes a string of any bytes: invalid UTF-8 becomes U+FFFD, and < > & are escaped so that the text may be part of
- * HTML.
+ * HTML, unless it is bare.
  */
 /* The linker's name differs from jansson's json_string, which is linked statically; so does json_null's. */
 void json_string(struct json *j, const char *key, const char *text) __asm__("json_write_string");

@@ -217,6 +217,33 @@ int procfs_read_stat(pid_t pid, struct procfs_stat *out)
 	return n < 0 ? (int)n : procfs_parse_stat(text, out);
 }
 
+int procfs_read_task_stat(pid_t pid, pid_t tid, struct procfs_stat *out)
+{
+	char name[48], text[STAT_MAX];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "task/%d/stat", tid);
+	n = procfs_read_some(pid, name, text, sizeof(text));
+	return n < 0 ? (int)n : procfs_parse_stat(text, out);
+}
+
+int procfs_read_sched(pid_t pid, pid_t tid, struct procfs_sched *out)
+{
+	char name[48], text[80], *end;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "task/%d/schedstat", tid);
+	n = procfs_read_some(pid, name, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	/* proc_pid_schedstat() in fs/proc/base.c: both, and the number of time slices. */
+	out->running_ns = strtoull(text, &end, 10);
+	if (end == text || *end != ' ')
+		return -EBADMSG;
+	out->queued_ns = strtoull(end + 1, NULL, 10);
+	return 0;
+}
+
 static bool has_ended(const struct procfs_stat *stat)
 {
 	return stat->state == 'Z' || stat->state == 'X';

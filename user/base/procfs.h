@@ -43,6 +43,28 @@ int procfs_parse_stat(const char *text, struct procfs_stat *out);
 int procfs_read_stat(pid_t pid, struct procfs_stat *out);
 
 /*
+ * Reads the state that tells most about the process's threads: R if one can run, else D, t, T, or S if all are asleep.
+ * Returns 0, -ESRCH when there is no such process, or another negative errno.
+ */
+int procfs_read_state(pid_t pid, char *state);
+/*
+ * Calls visit for each thread of the process, also for a first one that has ended, until visit returns non-zero.
+ * Returns that; 0 at the end, and if there is no such process.
+ */
+int procfs_each_task(pid_t pid, int (*visit)(pid_t tid, void *arg), void *arg);
+/* As procfs_read_stat, of one thread of the process: start time, state and CPU time are its own. */
+int procfs_read_task_stat(pid_t pid, pid_t tid, struct procfs_stat *out);
+/* What the scheduler has counted of a thread since its start. */
+struct procfs_sched {
+	uint64_t running_ns; /* what it has run since the last tick may be missing */
+	uint64_t queued_ns;  /* ready to run, and waiting for a CPU; without the wait that goes on */
+};
+/* Returns 0, -ESRCH when there is no such thread or the kernel does not say, or another negative errno. */
+int procfs_read_sched(pid_t pid, pid_t tid, struct procfs_sched *out);
+/* Reads the CPU time of all threads of the process, also of ended ones, in ns. Returns 0 or negative errno. */
+int procfs_cpu_ns(pid_t pid, uint64_t *ns);
+
+/*
  * Returns the task whose directory in /proc shows the process's memory, files and cgroups: pid itself, or, if its first
  * thread has ended and others go on, one of those (do_exit() takes mm, files and, in v1, cgroups from each thread on
  * its own). Returns 0 if the whole process has ended. stat: the process's, or NULL to have it read.

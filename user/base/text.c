@@ -134,24 +134,129 @@ void text_print(const char *text, FILE *out)
 		fwrite(some, 1, held, out);
 }
 
+/*
+ * Returns whether a terminal may give a character two columns: East_Asian_Width W or F in Unicode 15's
+ * EastAsianWidth.txt. Ranges of symbols are taken whole, though not all of their characters are wide: a text may come
+ * out narrower than it was measured, never wider.
+ */
+static bool is_wide(unsigned c)
+{
+	static const struct {
+		unsigned first, last;
+	} ranges[] = {
+		{0x1100, 0x115f},   {0x231a, 0x231b}, {0x2329, 0x232a}, {0x23e9, 0x23f3},   {0x25fd, 0x25fe},
+		{0x2614, 0x2615},   {0x2648, 0x2653}, {0x267f, 0x27bf}, {0x2b1b, 0x2b55},   {0x2e80, 0x303e},
+		{0x3041, 0xa4cf},   {0xa960, 0xa97c}, {0xac00, 0xd7a3}, {0xf900, 0xfaff},   {0xfe10, 0xfe19},
+		{0xfe30, 0xfe6b},   {0xff01, 0xff60}, {0xffe0, 0xffe6}, {0x16fe0, 0x1b2ff}, {0x1f000, 0x1faff},
+		{0x20000, 0x3fffd},
+	};
+
+	if (c < ranges[0].first)
+		return false;
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges) && c >= ranges[i].first; i++)
+		if (c <= ranges[i].last)
+			return true;
+	return false;
+}
+
+/* Returns the bytes of the character that the text begins with. *columns: those that it takes. */
+static size_t measure(const char *text, size_t *columns)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t len = sequence(p);
+
+	*columns = len && is_wide(code_point(p, len)) ? 2 : 1;
+	return len ?: 1;
+}
+
 size_t text_width(const char *text)
 {
-	size_t width = 0;
+	size_t width = 0, columns;
 
-	for (; *text; text++)
-		width += (*text & 0xc0) != 0x80;
+	for (; *text; width += columns)
+		text += measure(text, &columns);
 	return width;
 }
 
 size_t text_fit(const char *text, size_t width)
 {
-	size_t len = 0;
+	size_t len = 0, columns;
 
-	while (text[len] && (width || (text[len] & 0xc0) == 0x80)) {
-		width -= (text[len] & 0xc0) != 0x80;
-		len++;
+	while (text[len]) {
+		size_t next = measure(text + len, &columns);
+
+		if (columns > width)
+			break;
+		width -= columns;
+		len += next;
 	}
 	return len;
+}
+
+/* Returns the end of the text that fills at most that many columns. */
+static const char *fitting_end(const char *text, size_t width)
+{
+	size_t over = text_width(text), columns;
+
+	while (over > width) {
+		text += measure(text, &columns);
+		over -= columns;
+	}
+	return text;
+}
+
+/* Returns the text with an ellipsis behind its first columns; the rest of the width is of its end. */
+static char *shorten(const char *text, size_t width, size_t first)
+{
+	const size_t dots = strlen(TEXT_ELLIPSIS);
+	char *out = NULL;
+
+	if (text_width(text) <= width)
+		return strdup(text);
+	if (width <= dots)
+		return strndup(TEXT_ELLIPSIS, width);
+	if (asprintf(&out, "%.*s" TEXT_ELLIPSIS "%s", (int)text_fit(text, first), text,
+		     fitting_end(text, width - dots - first)) < 0)
+		return NULL;
+	return out;
+}
+
+char *text_shorten(const char *text, size_t width)
+{
+	const size_t dots = strlen(TEXT_ELLIPSIS);
+
+	return shorten(text, width, width > dots ? (width - dots + 1) / 2 : 0);
+}
+
+char *text_keep_end(const char *text, size_t width)
+{
+	return shorten(text, width, 0);
+}
+
+void text_wrap(const char *text, size_t at, size_t indent, size_t width, FILE *out)
+{
+	bool first = true;
+
+	while (*text) {
+		size_t length = strcspn(text, " \n"), fits = width > indent ? text_fit(text, width - indent) : length;
+
+		length = fits < length ? fits : length;
+		if (!first && width && at + 1 + length > width) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			at = indent;
+			first = true;
+		}
+		fprintf(out, "%s%.*s", first ? "" : " ", (int)length, text);
+		at += length + !first;
+		first = text[length] == '\n';
+		if (first) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			at = indent;
+		}
+		text += length;
+		text += *text == ' ' || *text == '\n';
+	}
+	fputc('\n', out);
 }
 
 /* Writes a code point as JSON's escapes, in UTF-16. */
@@ -163,7 +268,8 @@ static void json_escape(unsigned c, FILE *out)
 		fprintf(out, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff));
 }
 
-void text_json(const char *text, FILE *out)
+/* Writes a JSON string. Characters of `escaped` become \uNNNN; quotes and backslashes are always escaped. */
+static void write_json(const char *text, const char *escaped, FILE *out)
 {
 	const char *from = text; /* start of the text that is not written yet and needs no escape */
 
@@ -172,12 +278,12 @@ void text_json(const char *text, FILE *out)
 		bool plain;
 		size_t len = text_character(text, &plain);
 
-		if (plain && !strchr("\"\\<>&", *text)) {
+		if (plain && *text != '"' && *text != '\\' && !strchr(escaped, *text)) {
 			text += len;
 			continue;
 		}
 		fwrite(from, 1, (size_t)(text - from), out);
-		if (*text == '"' || *text == '\\')
+		if ((*text == '"' || *text == '\\') && !strchr(escaped, *text))
 			fprintf(out, "\\%c", *text);
 		else if (sequence((const unsigned char *)text))
 			json_escape(code_point((const unsigned char *)text, len), out);
@@ -188,6 +294,16 @@ void text_json(const char *text, FILE *out)
 	}
 	fwrite(from, 1, (size_t)(text - from), out);
 	fputc('"', out);
+}
+
+void text_json(const char *text, FILE *out)
+{
+	write_json(text, "<>&", out);
+}
+
+void text_json_bare(const char *text, FILE *out)
+{
+	write_json(text, "\\", out);
 }
 
 void text_xml(const char *text, size_t size, FILE *out)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Functions that all commands share: number parsing, verbosity, the helper process, and closing stdout. */
+/* Functions that all commands share: number parsing, verbosity, the terminal's width, the helper process, and closing
+ * stdout. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -8,11 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "discovery/ask.h"
 #include "foreign/foreign.h"
 #include "base/log.h"
+
+/* The columns of a terminal that does not tell them, such as a serial line's. */
+#define USUAL_WIDTH 80
 
 uint64_t cli_start_ns;
 
@@ -35,9 +40,50 @@ int cli_number(const char *text, double min, double max, double *out)
 	return errno || end == text || *end || !isfinite(*out) || *out < min || *out > max ? -EINVAL : 0;
 }
 
+int cli_duration(const char *text, double *seconds)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1},    {"sec", 1},
+		     {"m", 60},    {"min", 60},  {"h", 3600}, {"d", 86400}};
+	size_t number, letters, i;
+	char part[32];
+	double value;
+
+	*seconds = 0;
+	do {
+		number = strspn(text, "0123456789.");
+		letters = strspn(text + number, "abcdefghijklmnopqrstuvwxyz");
+		snprintf(part, sizeof(part), "%.*s", (int)number, text);
+		/* A bare number is of seconds, and stands alone. */
+		if (number >= sizeof(part) || cli_number(part, 0, 1e12, &value) ||
+		    (!letters && (*seconds || text[number])))
+			return -EINVAL;
+		for (i = 0; i < sizeof(units) / sizeof(*units); i++) {
+			if (strlen(units[i].name) == letters && !strncmp(text + number, units[i].name, letters))
+				break;
+		}
+		if (letters && i == sizeof(units) / sizeof(*units))
+			return -EINVAL;
+		*seconds += value * (letters ? units[i].seconds : 1);
+		text += number + letters;
+	} while (*text);
+	return 0;
+}
+
 void cli_set_verbosity(int verbose)
 {
 	log_set_level(verbose > 1 ? LOG_DEBUG : verbose ? LOG_INFO : LOG_WARN);
+}
+
+size_t cli_terminal_width(void)
+{
+	struct winsize size = {0};
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : USUAL_WIDTH;
 }
 
 int cli_drop_rights(const struct rights_wanted *wanted)
@@ -52,8 +98,11 @@ int cli_drop_rights(const struct rights_wanted *wanted)
 
 int cli_start_helpers(void)
 {
-	int err = foreign_start();
+	struct discovery *known = discovery_new();
+	int err = known ? foreign_start(known) : -ENOMEM;
 
+	/* Each helper has its own copy. */
+	discovery_free(known);
 	if (err) {
 		log_error("cannot start the helper that looks at other programs' files: %s", strerror(-err));
 		return CLI_FAILED;

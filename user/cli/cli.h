@@ -4,6 +4,7 @@
 #define CLI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "rights/rights.h"
@@ -28,6 +29,8 @@ int cli_doctor(int argc, char **argv);
 int cli_ps(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_diff(int argc, char **argv);
+/* pybpf version: as pybpf --version. */
+int cli_print_version(int argc, char **argv);
 
 /* Prints the output of --version; with libraries, also the versions of the libraries. */
 void cli_version(bool libraries);
@@ -38,8 +41,17 @@ int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Parses text as a number from min to max, which may have a fraction, into *out. Returns 0 or -EINVAL. */
 int cli_number(const char *text, double min, double max, double *out);
 
+/*
+ * Parses a duration into seconds: a number, of seconds or with a unit (us, ms, s, m, h, d), or several with units, as
+ * 1m30s. Returns 0 or -EINVAL.
+ */
+int cli_duration(const char *text, double *seconds);
+
 /* Sets the log level by the number of -v options: 0 warnings, 1 information, 2 or more debugging. */
 void cli_set_verbosity(int verbose);
+
+/* Returns the columns of the terminal that stdout is; 0: it is none, and what is written there is not shortened. */
+size_t cli_terminal_width(void);
 
 /* Drops all rights except the wanted ones. Returns 0, or CLI_FAILED after one sentence on stderr. */
 int cli_drop_rights(const struct rights_wanted *wanted);

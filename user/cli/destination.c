@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/near.h"
+#include "cli/strangers.h"
 #include "base/log.h"
 
 #define FORMAT_HELP_COLUMN 38
@@ -40,12 +42,29 @@ static void list_formats(void)
 
 static int take_format(const struct cli_option *option, const char *name, void *target)
 {
+	const char *other = cli_find_format_word(name);
 	struct cli_output *output = target;
+	struct cli_near near;
+	char asked[256];
 
 	output->format = output_by_name(name);
-	return output->format ? 0
-			      : cli_usage("%s %s: no such format; there are %s", cli_option_spelling(option), name,
-					  format_names());
+	if (output->format)
+		return 0;
+	cli_near_begin(&near, other ?: name);
+	for (const struct output_format *f = output_formats(); f->name; f++)
+		cli_near_try(&near, f->name);
+	return cli_usage("%s %s: no such format; there are %s%s", cli_option_spelling(option), name, format_names(),
+			 cli_near_ask(&near, "", asked, sizeof(asked)));
+}
+
+static int take_limit(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_output *output = target;
+	uint64_t rows = 0;
+	int code = cli_option_whole(option, value, 1, UINT32_MAX, &rows);
+
+	output->options.rows = (uint32_t)rows;
+	return code;
 }
 
 const struct cli_option cli_output_path_options[] = {
@@ -59,6 +78,8 @@ const struct cli_option cli_output_path_options[] = {
 const struct cli_option cli_output_format_options[] = {
 	{"format", 'f', "FORMAT", "the format, whatever the suffix; without both, folded, and text of saved profiles:",
 	 .list = list_formats, .take = take_format},
+	{"limit", 0, "N", "rows of the table that text is (default " CLI_NUMBER(OUTPUT_ROWS_DEFAULT) ")",
+	 .take = take_limit},
 	{0},
 };
 
@@ -88,6 +109,10 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 	if (output->options.by_line && !output->format->by_line)
 		return cli_usage("--by=line: %s has no lines in place of functions; text and svg have",
 				 output->format->name);
+	if (output->options.by_state && !output->format->by_state)
+		return cli_usage("--by=state: %s has no columns of states; text has", output->format->name);
+	if (output->options.rows && !output->format->rows)
+		return cli_usage("--limit: %s is no table; text is", output->format->name);
 	return 0;
 }
 
@@ -176,11 +201,25 @@ struct formatted {
 static int write_formatted(const void *what, FILE *out)
 {
 	const struct formatted *f = what;
+	struct output_options options = f->output->options;
 
-	return f->output->format->write(f->profile, &f->output->options, out);
+	if (!f->output->path)
+		options.width = cli_terminal_width();
+	return f->output->format->write(f->profile, &options, out);
 }
 
 int cli_output_write(struct cli_output *output, const struct profile *profile)
 {
 	return cli_output_through(output, write_formatted, &(struct formatted){output, profile});
+}
+
+void cli_output_tell_terminal(const struct cli_output *output)
+{
+	if (output->path || !isatty(STDOUT_FILENO) || !strcmp(output->format->name, "text"))
+		return;
+	if (!strcmp(output->format->name, "folded"))
+		log_warn(
+			"these are folded stacks: -f text prints a table, -o FILE.html makes a report for the browser");
+	else
+		log_warn("this is %s, for other programs: -o FILE writes it to a file", output->format->name);
 }

@@ -51,6 +51,9 @@ int cli_output_commit_other(struct cli_output *output, struct output_file *other
  * after one sentence on stderr if it is not CLI_OK. */
 int cli_output_write(struct cli_output *output, const struct profile *profile);
 
+/* If a format for other programs was printed on a terminal, says how to get one for people. */
+void cli_output_tell_terminal(const struct cli_output *output);
+
 /*
  * As cli_output_write, but calls write(what, stream) in place of a format. `write` returns 0 or negative errno, and is
  * called a second time, for stdout, if the pager cannot be run.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pybpf diff: compares two saved profiles, and lists the functions that grew or shrank. */
+/* pybpf diff: compares saved profiles of two sides, and lists the functions that grew or shrank. */
 #include "cli/cli.h"
 
 #include <getopt.h>
@@ -18,15 +18,30 @@
 /* In percent. Below even odds a result has no meaning; above 99.9999 score intervals are no longer accurate. */
 #define CONFIDENCE_LEAST 50
 #define CONFIDENCE_MOST  99.9999
-/*
- * In percent. A function's share varies by a few percent between runs of the same program: its memory has other
- * addresses, and the machine has another load.
- */
-#define TOLERANCE_DEFAULT 2
-#define TOLERANCE_MOST    1000
+/* In percent. */
+#define TOLERANCE_MOST 100
+
+/* Where the next operand belongs. */
+enum diff_operand {
+	OPERAND_UNNAMED, /* to the side of its place: BEFORE AFTER */
+	OPERAND_BEFORE,
+	OPERAND_AFTER,
+};
+
+/* The saved profiles of one side. */
+struct diff_files {
+	char **paths; /* not owned */
+	FILE **files;
+	struct profile **profiles;
+	size_t count;
+};
 
 struct diff_run {
 	struct diff_options options;
+	struct diff_files sides[DIFF_SIDES];
+	char **unnamed; /* operands before any --before or --after */
+	size_t nr_unnamed;
+	enum diff_operand operand;
 	struct output_diff_options output;
 	struct profile_edit edit;
 	const struct output_format *format;
@@ -35,9 +50,10 @@ struct diff_run {
 };
 
 static const struct cli_example examples[] = {
-	{"pybpf diff before.pybpf after.pybpf", "a table of what changed"},
-	{"pybpf diff before.pybpf after.pybpf -o change.html", "a differential flame graph"},
-	{"pybpf diff before.pybpf after.pybpf --compare=time", "for two runs that do the same work"},
+	{"pybpf diff --before a*.pybpf --after b*.pybpf", "several runs each: a table of what changed"},
+	{"pybpf diff old.pybpf new.pybpf", "one run each: only large changes can be named"},
+	{"pybpf diff old.pybpf new.pybpf -o change.html", "a differential flame graph"},
+	{"pybpf diff old.pybpf new.pybpf --by=line", "lines in place of functions"},
 	{0},
 };
 
@@ -112,10 +128,47 @@ static int take_tolerance(const struct cli_option *option, const char *value, vo
 	double number;
 
 	if (cli_number(value, 0, TOLERANCE_MOST, &number))
-		return cli_usage("%s %s: it takes percent from 0 to %d, such as 2", cli_option_spelling(option), value,
+		return cli_usage("%s %s: it takes percent from 0 to %d, such as 3", cli_option_spelling(option), value,
 				 TOLERANCE_MOST);
 	diff->options.tolerance = number / 100;
 	return 0;
+}
+
+static int add_path(char ***paths, size_t *count, const char *path)
+{
+	char **more = reallocarray(*paths, *count + 1, sizeof(**paths));
+
+	if (!more) {
+		log_error("out of memory");
+		return CLI_FAILED;
+	}
+	*paths = more;
+	more[(*count)++] = (char *)path;
+	return 0;
+}
+
+static int take_operand(const char *operand, void *target)
+{
+	struct diff_run *diff = target;
+	struct diff_files *side = &diff->sides[diff->operand == OPERAND_AFTER ? DIFF_AFTER : DIFF_BEFORE];
+
+	if (diff->operand == OPERAND_UNNAMED)
+		return add_path(&diff->unnamed, &diff->nr_unnamed, operand);
+	return add_path(&side->paths, &side->count, operand);
+}
+
+static int take_before(const struct cli_option *option, const char *value, void *target)
+{
+	(void)option;
+	((struct diff_run *)target)->operand = OPERAND_BEFORE;
+	return take_operand(value, target);
+}
+
+static int take_after(const struct cli_option *option, const char *value, void *target)
+{
+	(void)option;
+	((struct diff_run *)target)->operand = OPERAND_AFTER;
+	return take_operand(value, target);
 }
 
 static int take_limit(const struct cli_option *option, const char *value, void *target)
@@ -129,23 +182,30 @@ static int take_limit(const struct cli_option *option, const char *value, void *
 	return 0;
 }
 
+static const struct cli_option side_options[] = {
+	{"before", 0, "FILE...", "the runs before, any number; three or more show how far runs differ",
+	 .take = take_before},
+	{"after", 0, "FILE...", "the runs after, any number", .take = take_after},
+	{0},
+};
+
 static const struct cli_option options[] = {
 	{"format", 'f', "FORMAT", "the format, whatever the suffix; without both, text:", .list = list_formats,
 	 .take = take_format},
 	{"by", 0, "WHAT", "function (default) or line", .take = take_by, .words = by_words},
 	{"compare", 0, "WHAT",
-	 "share: of all samples of the profile (default); rate: CPU time per second of the run, under an equal load; "
-	 "time: CPU time of the whole run, for the same work",
+	 "share: of all samples of the side (default); rate: CPU time per second of the run, under an equal load; "
+	 "time: CPU time of a run, for the same work",
 	 .take = cli_take_word, .offset = offsetof(struct diff_run, options.basis), .words = basis_words},
 	{"confidence", 0, "PERCENT",
 	 "the rest to 100 is the share of the named changes that may be chance (default " CLI_NUMBER(
 		 CONFIDENCE_DEFAULT) ")",
 	 .take = take_confidence},
 	{"tolerance", 0, "PERCENT",
-	 "how far a function may differ from run to run, in percent of itself (default " CLI_NUMBER(
-		 TOLERANCE_DEFAULT) ")",
+	 "how far a function differs at least between runs of one program, in percent of itself (default: " CLI_NUMBER(
+		 DIFF_ASSUMED_PERCENT) " with one run a side, else what the runs show)",
 	 .take = take_tolerance},
-	{"all-rows", 0, NULL, "also list what is within the noise", .take = cli_take_flag,
+	{"all-rows", 0, NULL, "also list every function that did not change", .take = cli_take_flag,
 	 .offset = offsetof(struct diff_run, output.all)},
 	{"limit", 0, "N", "rows of each table (default " CLI_NUMBER(ROWS_DEFAULT) ")", .take = take_limit},
 	{"quiet", 'q', NULL, "no warnings", .take = cli_take_flag, .offset = offsetof(struct diff_run, quiet)},
@@ -163,14 +223,37 @@ static int choose_format(struct diff_run *diff)
 				 diff->to.path, format_names());
 	if (diff->options.by_line && !diff->format->diff->by_line)
 		return cli_usage("--by=line: %s compares functions only", diff->format->name);
-	if (diff->options.basis != DIFF_SHARE && diff->format->diff->shares_only)
-		return cli_usage("--compare: %s compares shares only", diff->format->name);
+	return 0;
+}
+
+/* Gives the operands to their sides. Returns 0, or an exit code after one sentence on stderr. */
+static int choose_sides(struct diff_run *diff)
+{
+	if (diff->operand != OPERAND_UNNAMED && diff->nr_unnamed)
+		return cli_usage(
+			"%s: is it before or after? With --before or --after, give all files behind one of them",
+			diff->unnamed[0]);
+	if (diff->operand == OPERAND_UNNAMED && diff->nr_unnamed != DIFF_SIDES)
+		return cli_usage("diff takes two saved profiles, before and after, and found %zu; several of each: "
+				 "--before FILE... --after FILE...",
+				 diff->nr_unnamed);
+	for (int i = 0; i < DIFF_SIDES; i++) {
+		struct diff_files *side = &diff->sides[i];
+
+		if (diff->operand == OPERAND_UNNAMED && add_path(&side->paths, &side->count, diff->unnamed[i]))
+			return CLI_FAILED;
+		if (!side->count)
+			return cli_usage(
+				"--%s is missing: name the runs of both sides, --before FILE... --after FILE...",
+				i == DIFF_BEFORE ? "before" : "after");
+	}
 	return 0;
 }
 
 static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 {
 	const struct cli_option_group groups[] = {
+		{"Profiles", side_options, diff},
 		{"Output", cli_output_path_options, &diff->to},
 		{NULL, options, diff},
 		{"Filters", cli_filter_options, &diff->edit},
@@ -178,28 +261,33 @@ static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 	};
 	const struct cli_options command = {
 		.command = "pybpf diff",
-		.about = "pybpf diff compares two saved profiles, and says which functions grew or shrank beyond the "
-			 "noise.",
+		.about =
+			"pybpf diff compares saved profiles, and says which functions grew or shrank by more than runs "
+			"of one program differ by.",
 		.examples = examples,
-		.usage = "  pybpf diff [options] BEFORE.pybpf AFTER.pybpf\n",
+		.usage = "  pybpf diff [options] BEFORE.pybpf AFTER.pybpf\n"
+			 "  pybpf diff [options] --before FILE.pybpf... --after FILE.pybpf...\n",
 		.groups = groups,
-		.notes = "A share also shrinks when another one grows; rate and time do not. Shares are those of what "
-			 "passes the filters. Folded stacks have two numbers, before (scaled to after) and after, for "
-			 "flamegraph.pl; without --all-rows, those within the noise have the same number "
-			 "twice.\n" CLI_PAGER_NOTE "\n"
-			 "Exit status: 0 done, whether there is a change or not; 1 it failed; 2 wrong command line.",
+		.notes = "Record three runs or more of each side, in turns: before, after, before, after. Functions "
+			 "of " CLI_NUMBER(
+				 DIFF_LEAST_PERCENT) " % of the samples and more are judged by their own samples, "
+						     "against those of all functions that did not change; CPU time of "
+						     "single functions is shown "
+						     "and not judged. Folded stacks have two numbers, before (scaled "
+						     "to after) and after, for "
+						     "flamegraph.pl; without --all-rows, those of functions that did "
+						     "not change have the same "
+						     "number twice.\n" CLI_PAGER_NOTE "\n"
+						     "Exit status: 0 done, whether there is a change or not; 1 it "
+						     "failed; 2 wrong command line.",
+		.take_operand = take_operand,
+		.operand_target = diff,
 	};
 	int code = cli_options_parse(&command, argc, argv, helped);
 
 	if (code || *helped)
 		return code;
-	if (argc - optind != DIFF_SIDES)
-		return cli_usage(
-			"diff takes two saved profiles, before and after, and found %d; see `pybpf diff --help`",
-			argc - optind);
-	for (int i = 0; i < DIFF_SIDES; i++)
-		diff->options.names[i] = argv[optind + i];
-	return choose_format(diff) ?: cli_filter_check(&diff->edit);
+	return choose_sides(diff) ?: choose_format(diff) ?: cli_filter_check(&diff->edit);
 }
 
 struct formatted {
@@ -214,56 +302,111 @@ static int write_formatted(const void *what, FILE *out)
 	return f->diff->format->diff->write(f->found, &f->diff->output, out);
 }
 
-static int compare(struct diff_run *diff, struct profile *const profiles[])
+static void warn_of_empty(const struct diff_run *diff)
 {
+	for (int i = 0; i < DIFF_SIDES; i++) {
+		const struct diff_files *side = &diff->sides[i];
+
+		for (size_t r = 0; r < side->count; r++) {
+			if (!profile_total(side->profiles[r]))
+				log_warn("%s has no sample with frames, or none that passes the filters: there is "
+					 "nothing to compare with",
+					 side->paths[r]);
+		}
+	}
+}
+
+static int compare(struct diff_run *diff)
+{
+	struct diff_runs runs[DIFF_SIDES];
 	struct diff *d = NULL;
 	struct error error;
 	int code;
 
-	if (diff_make(profiles[DIFF_BEFORE], profiles[DIFF_AFTER], &diff->options, &d, &error)) {
+	for (int i = 0; i < DIFF_SIDES; i++)
+		runs[i] = (struct diff_runs){
+			.profiles = diff->sides[i].profiles,
+			.names = (const char *const *)diff->sides[i].paths,
+			.count = diff->sides[i].count,
+		};
+	if (diff_make(runs, &diff->options, &d, &error)) {
 		log_error("%s", error.text);
 		return CLI_FAILED;
 	}
-	for (int i = 0; i < DIFF_SIDES && !diff->quiet; i++) {
-		if (!d->whole[i].total)
-			log_warn("%s has no sample with frames, or none that passes the filters: there is nothing to "
-				 "compare with",
-				 diff->options.names[i]);
-	}
+	if (!diff->quiet)
+		warn_of_empty(diff);
 	code = cli_output_through(&diff->to, write_formatted, &(struct formatted){diff, d});
 	diff_free(d);
 	return code;
 }
 
+static int open_files(struct diff_run *diff)
+{
+	for (int i = 0; i < DIFF_SIDES; i++) {
+		struct diff_files *side = &diff->sides[i];
+
+		side->files = cli_filter_open(side->paths, side->count);
+		if (!side->files)
+			return CLI_FAILED;
+	}
+	return CLI_OK;
+}
+
+static int load_files(struct diff_run *diff)
+{
+	for (int i = 0; i < DIFF_SIDES; i++) {
+		struct diff_files *side = &diff->sides[i];
+
+		side->profiles = calloc(side->count, sizeof(*side->profiles));
+		if (!side->profiles) {
+			log_error("out of memory");
+			return CLI_FAILED;
+		}
+		for (size_t r = 0; r < side->count; r++) {
+			side->profiles[r] = cli_filter_load(&diff->edit, side->paths + r, side->files + r, 1);
+			if (!side->profiles[r])
+				return CLI_FAILED;
+		}
+	}
+	return CLI_OK;
+}
+
+static void free_run(struct diff_run *diff)
+{
+	for (int i = 0; i < DIFF_SIDES; i++) {
+		struct diff_files *side = &diff->sides[i];
+
+		cli_filter_close(side->files, side->count);
+		for (size_t r = 0; r < side->count && side->profiles; r++)
+			profile_free(side->profiles[r]);
+		free(side->profiles);
+		free(side->paths);
+	}
+	free(diff->unnamed);
+	profile_edit_free(&diff->edit);
+}
+
 int cli_diff(int argc, char **argv)
 {
 	struct diff_run diff = {
-		.options = {.confidence = CONFIDENCE_DEFAULT / 100.0, .tolerance = TOLERANCE_DEFAULT / 100.0},
+		.options = {.confidence = CONFIDENCE_DEFAULT / 100.0, .tolerance = -1},
 		.output = {.rows = ROWS_DEFAULT},
-		.to = {.paged = true}};
+		.to = {.paged = true},
+	};
 	const struct rights_wanted rights = {.level = RIGHTS_REPORT};
-	struct profile *profiles[DIFF_SIDES] = {NULL};
-	FILE **files = NULL;
 	bool helped;
 	int code = parse(&diff, argc, argv, &helped);
 
 	if (code || helped)
 		goto done;
-	files = cli_filter_open(argv + optind, DIFF_SIDES);
-	code = files ? CLI_OK : CLI_FAILED;
+	code = open_files(&diff);
 	code = code ?: cli_output_open(&diff.to);
 	code = code ?: cli_output_entrust(&diff.to, NULL);
 	code = code ?: cli_drop_rights(&rights);
-	for (int i = 0; i < DIFF_SIDES && !code; i++) {
-		profiles[i] = cli_filter_load(&diff.edit, argv + optind + i, files + i, 1);
-		code = profiles[i] ? CLI_OK : CLI_FAILED;
-	}
-	code = code ?: compare(&diff, profiles);
+	code = code ?: load_files(&diff);
+	code = code ?: compare(&diff);
 done:
 	cli_output_discard(&diff.to);
-	cli_filter_close(files, DIFF_SIDES);
-	for (int i = 0; i < DIFF_SIDES; i++)
-		profile_free(profiles[i]);
-	profile_edit_free(&diff.edit);
+	free_run(&diff);
 	return code;
 }

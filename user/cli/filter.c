@@ -3,10 +3,12 @@
 #include "cli/filter.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include "cli/cli.h"
+#include "cli/near.h"
 #include "base/log.h"
 #include "profile/saved.h"
 
@@ -133,7 +135,29 @@ void cli_filter_close(FILE **files, size_t count)
 	free(files);
 }
 
-struct profile *cli_filter_load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count)
+/* Whether a function of --under was met, and else the names near to it. */
+struct under {
+	bool met;
+	char asked[256];
+};
+
+static void look_for_under(struct under *under, const char *pattern, const struct profile *p)
+{
+	struct cli_near near;
+
+	cli_near_begin(&near, pattern);
+	for (uint32_t i = 0; i < profile_frame_count(p) && !under->met; i++) {
+		const char *function = profile_string(p, profile_frame_at(p, i)->name);
+
+		under->met = !fnmatch(pattern, function, 0);
+		cli_near_try(&near, function);
+	}
+	if (!*under->asked)
+		cli_near_ask(&near, "", under->asked, sizeof(under->asked));
+}
+
+static struct profile *load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count,
+			    struct under *under)
 {
 	struct profile *all = profile_new();
 	struct error error;
@@ -151,6 +175,8 @@ struct profile *cli_filter_load(const struct profile_edit *edit, char *const pat
 			log_error("%s", error.text);
 			break;
 		}
+		if (edit->under && under)
+			look_for_under(under, edit->under, one);
 		err = profile_edit_add(all, one, edit, &error);
 		profile_free(one);
 		if (err && i)
@@ -161,5 +187,22 @@ struct profile *cli_filter_load(const struct profile_edit *edit, char *const pat
 	if (!err)
 		return all;
 	profile_free(all);
+	return NULL;
+}
+
+struct profile *cli_filter_load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count)
+{
+	return load(edit, paths, files, count, NULL);
+}
+
+struct profile *cli_filter_load_met(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count)
+{
+	struct under under = {.met = !edit->under};
+	struct profile *profile = load(edit, paths, files, count, &under);
+
+	if (!profile || under.met)
+		return profile;
+	log_error("--under %s: no stack has a function of that name%s", edit->under, under.asked);
+	profile_free(profile);
 	return NULL;
 }

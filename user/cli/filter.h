@@ -28,5 +28,7 @@ void cli_filter_close(FILE **files, size_t count);
  * which the caller frees, or NULL after one sentence on stderr.
  */
 struct profile *cli_filter_load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count);
+/* As cli_filter_load, but it is an error if no profile has a function that --under names. */
+struct profile *cli_filter_load_met(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count);
 
 #endif

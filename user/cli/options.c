@@ -8,10 +8,14 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/near.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #define WIDTH       80
 #define HELP_COLUMN 26
+/* What getopt_long returns for an operand, if its letters begin with '-'. */
+#define OPERAND 1
 /* The first value that getopt_long returns for a long option; it is above all letters. */
 #define FIRST_NAME 256
 
@@ -47,11 +51,11 @@ static int make_table(const struct cli_options *options, struct table *t)
 	}
 	t->rows = calloc(count, sizeof(*t->rows));
 	t->names = calloc(count + 1, sizeof(*t->names));
-	/* "+:", two characters for each option, and the terminating NUL. */
+	/* "+:" or "-:", two characters for each option, and the terminating NUL. */
 	t->letters = calloc(2 * count + 3, 1);
 	if (!t->rows || !t->names || !t->letters)
 		return -1;
-	letter = stpcpy(t->letters, options->command_follows ? "+:" : ":");
+	letter = stpcpy(t->letters, options->command_follows ? "+:" : options->take_operand ? "-:" : ":");
 	for (const struct cli_option_group *g = options->groups; g->options; g++) {
 		for (option = g->options; option->name; option++, t->count++) {
 			t->rows[t->count] = (struct row){option, g->target};
@@ -77,18 +81,68 @@ static const struct row *find_row(const struct table *t, int found)
 	return NULL;
 }
 
-/*
- * Returns the option that getopt_long rejected. Letters may be combined in one argument (-abc), so an unknown letter is
- * named alone.
- */
-static const char *find_culprit(int found, char **argv)
+/* Returns what other programs' users are told about the option, or NULL. The name may have a value behind =. */
+static const char *find_advice(const struct cli_options *options, const char *name, size_t len, char letter)
 {
-	static char letter[] = "-x";
+	for (const struct cli_stranger *s = options->strangers; s && s->advice; s++) {
+		if (letter ? s->letter == letter : strlen(s->name) == len && !strncmp(s->name, name, len))
+			return s->advice;
+	}
+	return NULL;
+}
 
-	if (found != '?' || !optopt || optopt >= FIRST_NAME)
-		return argv[optind - 1];
-	letter[1] = (char)optopt;
-	return letter;
+/* Reports a letter that is no option. Letters may be combined in one argument (-abc), so it is named alone. */
+static int refuse_letter(const struct cli_options *options, char letter)
+{
+	const char *advice = find_advice(options, "", 0, letter);
+
+	if (advice)
+		return cli_usage("unknown option -%c; %s", letter, advice);
+	return cli_usage("unknown option -%c; see `%s --help`", letter, options->command);
+}
+
+/* Lists the options that begin with the word: " --a, --b". Returns whether there is one. */
+static bool list_beginnings(const struct table *t, const char *word, char *out, size_t size)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < t->count && at < size; i++) {
+		if (!strncmp(t->names[i].name, word, strlen(word)))
+			at += (size_t)snprintf(out + at, size - at, "%s --%s", at ? "," : "", t->names[i].name);
+	}
+	return at;
+}
+
+/* Reports a name that is no option, or the beginning of several. */
+static int refuse_name(const struct cli_options *options, const struct table *t, const char *typed)
+{
+	const char *advice, *name = typed + strspn(typed, "-");
+	int len = (int)strcspn(name, "=");
+	char asked[256], word[64];
+	struct cli_near near;
+
+	advice = find_advice(options, name, (size_t)len, 0);
+	if (advice)
+		return cli_usage("unknown option --%.*s; %s", len, name, advice);
+	snprintf(word, sizeof(word), "%.*s", len, name);
+	if (list_beginnings(t, word, asked, sizeof(asked)))
+		return cli_usage("--%s may be any of%s", word, asked);
+	cli_near_begin(&near, word);
+	for (size_t i = 0; i < t->count; i++)
+		cli_near_try(&near, t->names[i].name);
+	cli_near_ask(&near, "--", asked, sizeof(asked));
+	return cli_usage("unknown option --%s%s%s `%s --help`", word, asked, *asked ? " See" : "; see",
+			 options->command);
+}
+
+/* Reports what getopt_long rejected. */
+static int refuse(const struct cli_options *options, const struct table *t, int found, char **argv)
+{
+	if (found == ':')
+		return cli_usage("%s needs a value; see `%s --help`", argv[optind - 1], options->command);
+	if (optopt >= FIRST_NAME)
+		return cli_usage("--%s takes no value", t->names[optopt - FIRST_NAME].name);
+	return optopt ? refuse_letter(options, (char)optopt) : refuse_name(options, t, argv[optind - 1]);
 }
 
 static int parse(const struct cli_options *options, const struct table *t, int argc, char **argv, bool *helped)
@@ -99,11 +153,15 @@ static int parse(const struct cli_options *options, const struct table *t, int a
 	opterr = 0;
 	optind = 0;
 	while ((found = getopt_long(argc, argv, t->letters, t->names, NULL)) != -1) {
+		if (found == OPERAND) {
+			code = options->take_operand(optarg, options->operand_target);
+			if (code)
+				return code;
+			continue;
+		}
 		row = find_row(t, found);
 		if (!row)
-			return cli_usage(found == ':' ? "%s needs a value; see `%s --help`"
-						      : "unknown option %s; see `%s --help`",
-					 find_culprit(found, argv), options->command);
+			return refuse(options, t, found, argv);
 		*helped = !row->option->take;
 		if (*helped)
 			return 0;
@@ -111,31 +169,9 @@ static int parse(const struct cli_options *options, const struct table *t, int a
 		if (code)
 			return code;
 	}
-	return 0;
-}
-
-/* Prints text and a line feed, wrapped at WIDTH. The text begins at column `at`; further lines begin at `indent`. */
-static void print_wrapped(const char *text, size_t at, size_t indent)
-{
-	bool first = true;
-
-	while (*text) {
-		size_t length = strcspn(text, " \n");
-
-		if (!first && at + 1 + length > WIDTH) {
-			printf("\n%*s", (int)indent, "");
-			at = indent;
-			first = true;
-		}
-		at += (size_t)printf("%s%.*s", first ? "" : " ", (int)length, text);
-		first = text[length] == '\n';
-		if (first) {
-			printf("\n%*s", (int)indent, "");
-			at = indent;
-		}
-		text += length + (text[length] != 0);
-	}
-	putchar('\n');
+	for (code = 0; options->take_operand && optind < argc && !code; optind++)
+		code = options->take_operand(argv[optind], options->operand_target);
+	return code;
 }
 
 void cli_print_entry(const char *left, size_t column, const char *text)
@@ -146,7 +182,7 @@ void cli_print_entry(const char *left, size_t column, const char *text)
 		printf("%s\n%*s", left, (int)column, "");
 	else
 		printf("%-*s", (int)column, left);
-	print_wrapped(text, column, column);
+	text_wrap(text, column, column, WIDTH, stdout);
 }
 
 /* Prints the option with its aliases, which follow it in the table. Returns the last alias, or the option itself. */
@@ -176,7 +212,7 @@ static void print_help(const struct cli_options *options)
 {
 	size_t column = 0;
 
-	print_wrapped(options->about, 0, 0);
+	text_wrap(options->about, 0, 0, WIDTH, stdout);
 	puts("\nExamples:");
 	for (const struct cli_example *e = options->examples; e->command; e++)
 		column = strlen(e->command) + 4 > column ? strlen(e->command) + 4 : column;
@@ -194,7 +230,7 @@ static void print_help(const struct cli_options *options)
 			o = print_option(o);
 	}
 	putchar('\n');
-	print_wrapped(options->notes, 0, 0);
+	text_wrap(options->notes, 0, 0, WIDTH, stdout);
 }
 
 int cli_options_parse(const struct cli_options *options, int argc, char **argv, bool *helped)
@@ -264,7 +300,8 @@ int cli_take_word(const struct cli_option *option, const char *value, void *targ
 int cli_option_word(const struct cli_option *option, const char *value, int *number)
 {
 	const struct cli_word *w;
-	char words[256] = "";
+	char words[256] = "", asked[256];
+	struct cli_near near;
 	size_t at = 0;
 
 	for (w = option->words; w->word; w++) {
@@ -279,7 +316,11 @@ int cli_option_word(const struct cli_option *option, const char *value, int *num
 				       : w[1].word ? ", "
 						   : " or ",
 				       w->word);
-	return cli_usage("%s %s: it takes %s", cli_option_spelling(option), value, words);
+	cli_near_begin(&near, value);
+	for (w = option->words; w->word; w++)
+		cli_near_try(&near, w->word);
+	cli_near_ask(&near, "", asked, sizeof(asked));
+	return cli_usage("%s %s: it takes %s%s", cli_option_spelling(option), value, words, asked);
 }
 
 int cli_option_whole(const struct cli_option *option, const char *value, uint64_t least, uint64_t most, uint64_t *out)

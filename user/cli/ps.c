@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/options.h"
@@ -70,14 +69,20 @@ static int parse(struct ps *ps, int argc, char **argv, bool *helped)
 		return cli_usage("ps takes no argument, and found %s; see `pybpf ps --help`", argv[optind]);
 	if (!filter->pids.count && !filter->containers.count && !filter->cgroups.count)
 		filter->all = true;
-	return cli_select_check(filter, false);
+	return cli_select_check(filter, NULL);
 }
 
-static size_t terminal_width(void)
+/* Names the processes that may be Python, and says why the first of them cannot be read. */
+static void tell_denied(const struct ps_list *list)
 {
-	struct winsize size;
+	const char *es = list->looked_at == 1 ? "" : "es";
 
-	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? size.ws_col : 0;
+	if (list->denied == 1)
+		log_warn("1 of %zu process%s may be Python: %s", list->looked_at, es, list->denial.text);
+	else
+		log_warn("%zu of %zu process%s cannot be read and may be Python: %s%s; of the first: %s", list->denied,
+			 list->looked_at, es, list->denied_names,
+			 list->denied > PS_DENIED_NAMED ? " and more (-v names them)" : "", list->denial.text);
 }
 
 static int tell(const struct ps *ps, const struct ps_list *list)
@@ -87,13 +92,10 @@ static int tell(const struct ps *ps, const struct ps_list *list)
 	if (ps->json)
 		ps_json(list, stdout);
 	else if (list->count)
-		err = ps_table(list, terminal_width(), stdout);
-	if (list->denied)
-		log_warn("%zu of %zu processes cannot be read and may be Python (-v names them); %s", list->denied,
-			 list->looked_at,
-			 geteuid()
-				 ? "run as root, or with CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE"
-				 : "they have capabilities or namespaces that pybpf, though it runs as root, has not");
+		err = ps_table(list, cli_terminal_width(), stdout);
+	/* A process that -p names has had a warning of its own. */
+	if (list->denied && !ps->filter.pids.count)
+		tell_denied(list);
 	else if (list->hidden && !ps->filter.pids.count)
 		log_warn("/proc hides processes of other users (it is mounted with hidepid), and %zu were looked at; "
 			 "run as "

@@ -18,8 +18,11 @@
 #include "profile/edit.h"
 #include "session/account.h"
 #include "session/command.h"
+#include "session/gil.h"
+#include "session/groups.h"
 #include "kernel/features.h"
 #include "session/run.h"
+#include "session/unsampled.h"
 
 struct record {
 	struct cli_record_options options;
@@ -94,6 +97,17 @@ static int write_profile(struct record *r, const struct profile *profile)
 	return code;
 }
 
+static void tell_account(const struct record *r, struct session *session, const struct session_account *account,
+			 const struct profile *profile)
+{
+	session_account_print(account, profile, r->options.stats, stderr);
+	/* Why a thread has no CPU time tells nothing of other events. */
+	if (!account->has_states && !account->event)
+		session_print_unsampled(session, account, stderr);
+	if (profile_total(profile))
+		cli_output_tell_terminal(&r->options.output);
+}
+
 static int finish(struct record *r, struct session *session)
 {
 	const struct profile *profile;
@@ -109,7 +123,7 @@ static int finish(struct record *r, struct session *session)
 	else if (r->options.filter.children && !session_python_found(session))
 		log_warn("no Python was found in process %u, nor in what it started", r->options.filter.pids.items[0]);
 	if (!r->options.quiet)
-		session_account_print(&account, profile, r->options.stats, stderr);
+		tell_account(r, session, &account, profile);
 	if (r->options.json_path)
 		code = write_json(r, &account) ?: code;
 	return code;
@@ -147,12 +161,40 @@ static void tell_python(const struct discovery_python *python)
 		 "the interpreters' lists, matched by pthread_self()");
 }
 
+static int check_tasks(const struct discovery_python *python)
+{
+	struct error error;
+	int err = discovery_check_tasks(python, &error);
+
+	if (err)
+		log_error("%s", error.text);
+	return err;
+}
+
 /*
- * Checks that each PID is a Python process, unless its children are wanted, and logs its Python. Returns 0, or non-zero
+ * With --mode=gil: checks that waits for the GIL can be told in one of a process's Pythons. Returns 0, or CLI_FAILED
  * after one sentence on stderr.
  */
-static int check_pids(const struct discovery_numbers *pids, bool children)
+static int check_gil(const struct discovery_python *pythons, size_t count)
 {
+	struct error error = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		if (session_gil_is_told(&pythons[i], &error))
+			return CLI_OK;
+	}
+	if (count)
+		log_error("%s", error.text);
+	return count ? CLI_FAILED : CLI_OK;
+}
+
+/*
+ * Checks that each PID is a Python process that can be sampled as wanted, unless its children are wanted, and that the
+ * mode has something to show of one of its Pythons, which it logs. Returns 0, or non-zero after one sentence on stderr.
+ */
+static int check_pids(const struct discovery_numbers *pids, const struct cli_record_options *options)
+{
+	const bool children = options->filter.children;
 	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
 	int err = pythons ? 0 : -ENOMEM;
 
@@ -164,6 +206,11 @@ static int check_pids(const struct discovery_numbers *pids, bool children)
 		err = session_find_pythons((pid_t)pids->items[i], children, pythons, PYBPF_MAX_RUNTIMES, &count);
 		for (size_t k = 0; k < count && !err; k++)
 			tell_python(&pythons[k]);
+		if (options->session.tasks && !children && count && !err)
+			err = check_tasks(&pythons[0]);
+		/* Of several processes, some may have a GIL: the account counts the others. */
+		if (!err && options->session.mode == SESSION_GIL && pids->count == 1 && !children)
+			err = check_gil(pythons, count);
 	}
 	free(pythons);
 	return err;
@@ -198,6 +245,7 @@ static int choose(struct record *r)
 	options->follow = r->options.command ? !r->options.no_children : filter->children;
 	if ((options->all || filter->children || filter->pids.count > 1) && options->roots & PROFILE_ROOT_BY_COUNT)
 		options->roots = (options->roots & ~(unsigned)PROFILE_ROOT_BY_COUNT) | PROFILE_ROOT_PROCESS;
+	options->filter = r->options.command ? NULL : filter;
 	if (discovery_filter_has_names(filter))
 		options->names = filter;
 	r->groups = calloc(filter->group_count + 1, sizeof(*r->groups));
@@ -235,32 +283,45 @@ static void warn_of_namespace(const struct record *r)
 			 "start its container with the host's PIDs (docker run --pid=host, hostPID: true)");
 }
 
-static bool group_lives(const void *filter)
+static bool groups_go_on(void *groups)
 {
-	return discovery_filter_group_lives(filter);
+	return session_groups_go_on(groups);
+}
+
+/*
+ * The priority is raised for what follows the load: the verifier takes as much as a second of a CPU, which would be
+ * taken from the program to be profiled.
+ */
+static struct session *new_session(const struct record *r)
+{
+	struct session *session = session_new(&r->options.session);
+
+	priority_raise();
+	return session;
 }
 
 static int record_targets(struct record *r)
 {
 	const struct discovery_numbers *pids = &r->options.filter.pids;
 	struct session_run run = {.duration_s = r->options.duration_s};
+	struct session_groups groups = {.filter = &r->options.filter, .quiet = r->options.quiet};
 	const struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
 	struct session *session = NULL;
 	enum session_end end;
 	int code = CLI_FAILED;
 
-	if (check_pids(pids, r->options.filter.children))
+	if (check_pids(pids, &r->options))
 		goto done;
 	warn_of_namespace(r);
-	session = session_new(&r->options.session);
+	session = new_session(r);
 	if (!session || session_follow(session, pids->items, pids->count) || session_attach(session) ||
 	    cli_drop_rights(&rights))
 		goto done;
 	if (r->options.filter.group_count) {
-		run.goes_on = group_lives;
-		run.goes_on_arg = &r->options.filter;
+		run.goes_on = groups_go_on;
+		run.goes_on_arg = &groups;
 	}
-	run.session = session;
+	groups.session = run.session = session;
 	run.progress = !r->options.quiet && isatty(STDERR_FILENO);
 	end = session_run(&run);
 	session_detach(session);
@@ -272,6 +333,16 @@ static int record_targets(struct record *r)
 done:
 	session_free(session);
 	return code;
+}
+
+/* The run is over and its profile written, but the command goes on, and pybpf ends with its exit status. */
+static void tell_wait(const struct record *r, struct session_command *command)
+{
+	if (session_command_reap(command, 0))
+		return;
+	log_warn("sampling has ended and the profile is written%s%s; waiting for %s (process %d) to end",
+		 r->options.output.path ? " to " : "", r->options.output.path ?: "", r->options.command[0],
+		 command->pid);
 }
 
 static int record_command(struct record *r, const sigset_t *mask)
@@ -292,7 +363,7 @@ static int record_command(struct record *r, const sigset_t *mask)
 		goto done;
 	}
 	command_pid = (uint32_t)command.pid;
-	session = session_new(&r->options.session);
+	session = new_session(r);
 	rights.command = command.pid;
 	if (!session || session_follow(session, &command_pid, 1) || session_attach(session) || cli_drop_rights(&rights))
 		goto done;
@@ -306,6 +377,8 @@ static int record_command(struct record *r, const sigset_t *mask)
 	code = finish(r, session);
 	if (end == SESSION_END_ERROR)
 		code = CLI_FAILED;
+	if (!code && end == SESSION_END_DURATION && !r->options.quiet)
+		tell_wait(r, &command);
 	session_run_command(&command);
 	if (!code)
 		code = command.exit_code;
@@ -331,8 +404,9 @@ int cli_record(int argc, char **argv)
 	session_run_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &mask);
 	code = r.options.as ? cli_as_find(&r.as, r.options.as) : 0;
-	priority_raise();
+	priority_raise(); /* of the helpers, too */
 	code = code ?: cli_start_helpers();
+	priority_restore();
 	code = code ?: check_host();
 	code = code ?: choose(&r);
 	code = code ?: cli_output_open(&r.options.output);

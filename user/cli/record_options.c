@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/select.h"
+#include "cli/strangers.h"
 #include "base/host.h"
 #include "base/log.h"
 
@@ -16,19 +17,46 @@ enum by {
 	BY_PROCESS,
 	BY_CONTAINER,
 	BY_LINE,
+	BY_STATE,
 };
 
 static const struct cli_word by_words[] = {
-	{"process", BY_PROCESS},
-	{"container", BY_CONTAINER},
-	{"line", BY_LINE},
+	{"process", BY_PROCESS}, {"container", BY_CONTAINER}, {"line", BY_LINE}, {"state", BY_STATE}, {0},
+};
+
+/* A mode of the command line beside those of the session: of SESSION_CPU, some threads only. */
+#define MODE_EXCEPTION (SESSION_GIL + 1)
+#define MODE_MEMORY    (SESSION_GIL + 2)
+
+static const struct cli_word mode_words[] = {
+	{"cpu", SESSION_CPU},
+	{"wall", SESSION_WALL},
+	{"offcpu", SESSION_OFFCPU},
+	{"gil", SESSION_GIL},
+	{"exception", MODE_EXCEPTION},
+	{"memory", MODE_MEMORY},
 	{0},
 };
 
-static const struct cli_word event_words[] = {
-	{"auto", KERNEL_SOURCE_AUTO},
-	{"cycles", KERNEL_SOURCE_CYCLES},
-	{"cpu-clock", KERNEL_SOURCE_CPU_CLOCK},
+static int take_mode(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_record_options *r = target;
+	int mode = SESSION_CPU, code = cli_option_word(option, value, &mode);
+
+	r->session.exception = mode == MODE_EXCEPTION;
+	r->event.memory = mode == MODE_MEMORY;
+	r->session.mode = mode > SESSION_GIL ? SESSION_CPU : (enum session_mode)mode;
+	return code;
+}
+
+enum wait_detail {
+	WAIT_DETAIL_ALL,
+	WAIT_DETAIL_NONE,
+};
+
+static const struct cli_word wait_detail_words[] = {
+	{"all", WAIT_DETAIL_ALL},
+	{"none", WAIT_DETAIL_NONE},
 	{0},
 };
 
@@ -39,13 +67,23 @@ static const struct cli_word lines_words[] = {
 	{0},
 };
 
+#define DURATION_LEAST_S 0.001
+#define DURATION_MOST_S  1e9
+
+#define MIN_BLOCK_LEAST_S   1e-6
+#define ASYNC_BLOCK_LEAST_S 1e-3
+/* More than people notice, and than a loop with work to do should take. */
+#define ASYNC_BLOCK_DEFAULT_NS 50000000
+
 static int take_duration(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_record_options *r = target;
 
-	if (cli_number(value, 0.001, 1e9, &r->duration_s))
-		return cli_usage("%s %s: not a duration; it takes seconds above 0, such as 30 or 0.5",
-				 cli_option_spelling(option), value);
+	if (cli_duration(value, &r->duration_s) || r->duration_s < DURATION_LEAST_S || r->duration_s > DURATION_MOST_S)
+		return cli_usage(
+			"%s %s: not a duration; it takes seconds above 0, such as 30 or 0.5, or 500ms, 2m, 1h; "
+			"without %s the run lasts until Ctrl-C, or until the processes end",
+			cli_option_spelling(option), value, cli_option_spelling(option));
 	return 0;
 }
 
@@ -60,10 +98,62 @@ static int take_freq(const struct cli_option *option, const char *value, void *t
 				 cli_option_spelling(option), value);
 	if ((int64_t)freq > limit)
 		return cli_usage("%s %s: above this kernel's limit of %lld Hz; ask for less, or raise it with "
-				 "`sysctl " HOST_MAX_RATE_SYSCTL "=%s`",
-				 cli_option_spelling(option), value, (long long)limit, value);
+				 "`sysctl " HOST_MAX_RATE_SYSCTL "=%u`",
+				 cli_option_spelling(option), value, (long long)limit, (unsigned)freq);
 	r->session.freq = (unsigned)freq;
+	r->freq_given = true;
 	return 0;
+}
+
+static int take_min_block(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_record_options *r = target;
+	double seconds;
+
+	if (cli_duration(value, &seconds) || seconds < MIN_BLOCK_LEAST_S || seconds > DURATION_MOST_S)
+		return cli_usage("%s %s: not a length of waits; it takes a time such as 500us, 1ms or 0.5 (in seconds)",
+				 cli_option_spelling(option), value);
+	r->session.min_block_ns = (uint64_t)(seconds * 1e9 + 0.5);
+	return 0;
+}
+
+static int take_async_block(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_record_options *r = target;
+	double seconds;
+
+	if (cli_duration(value, &seconds) || seconds < ASYNC_BLOCK_LEAST_S || seconds > DURATION_MOST_S)
+		return cli_usage("%s %s: not a length of callbacks; it takes a time from 1ms up, such as 20ms or 0.5 "
+				 "(in seconds)",
+				 cli_option_spelling(option), value);
+	r->session.loop_block_ns = (uint64_t)(seconds * 1e9 + 0.5);
+	return 0;
+}
+
+static int take_event(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_record_options *r = target;
+
+	return cli_take_event(option, value, &r->session, &r->event);
+}
+
+/* Events of a second at most, in the fastest case. */
+#define PERIOD_MOST 1000000000
+
+static int take_period(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_record_options *r = target;
+
+	return cli_option_whole(option, value, 1, PERIOD_MOST, &r->event.period);
+}
+
+static int take_wait_detail(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_record_options *r = target;
+	int which = WAIT_DETAIL_ALL, code = cli_option_word(option, value, &which);
+
+	r->session.no_wait_detail = which == WAIT_DETAIL_NONE;
+	return code;
 }
 
 static int take_by(const struct cli_option *option, const char *value, void *target)
@@ -76,6 +166,8 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 		return code;
 	if (by == BY_LINE)
 		r->output.options.by_line = true;
+	else if (by == BY_STATE)
+		r->output.options.by_state = true;
 	else
 		r->session.roots =
 			PROFILE_ROOT_PROCESS | threads | (by == BY_CONTAINER ? (unsigned)PROFILE_ROOT_CONTAINER : 0);
@@ -134,34 +226,91 @@ static const struct cli_option command_options[] = {
 };
 
 static const struct cli_option sampling_options[] = {
-	{"duration", 'd', "SECONDS", "stop after so many seconds (default: at Ctrl-C, or when the processes end)",
+	{"mode", 0, "MODE",
+	 "cpu: where threads use CPUs (default); wall: all the time of all threads, with what they wait for; offcpu: "
+	 "that without the time on CPUs; gil: the time that threads wait for the GIL, with who holds it, or sleep "
+	 "with it; times are in microseconds; exception: as cpu, only of threads that raise or handle an exception; "
+	 "memory: bytes of memory that became resident",
+	 .take = take_mode, .words = mode_words},
+	{"gil", 0, NULL, "only threads that hold the GIL, or, in free-threaded builds, that are attached to Python",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil)},
+	{"gc", 0, NULL, "mark garbage collections, with [gc] as the last frame, above the function that set them off",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gc)},
+	{"opcodes", 0, NULL,
+	 "add the bytecode instruction that the last function executes, as the last frame; the specialized one from "
+	 "3.11 on",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.opcodes)},
+	{"duration", 'd', "SECONDS",
+	 "stop after this time, in seconds or with a unit: 500ms, 2m, 1h (default: at Ctrl-C, or when the processes "
+	 "end)",
 	 .take = take_duration},
 	{"freq", 'F', "HZ",
 	 "samples per second and CPU, from 1 to the kernel's limit (default " CLI_NUMBER(SESSION_FREQ_DEFAULT) ")",
 	 .take = take_freq},
 	{"rate", 'r', "HZ", .take = take_freq},
-	{"event", 'e', "EVENT", "cycles, cpu-clock, or auto: cycles where the CPU can count them (default)",
-	 .take = cli_take_word, .offset = offsetof(struct cli_record_options, session.source), .words = event_words},
+	{"idle", 0, NULL,
+	 "with --mode=wall and offcpu: keep threads that slept throughout, although others of their process ran",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.idle_threads)},
+	{"wait-detail", 0, "WHICH",
+	 "with --mode=wall and offcpu: all: name peers, files and processes that are waited for (default); none",
+	 .take = take_wait_detail, .words = wait_detail_words},
+	{"min-block", 0, "TIME",
+	 "with --mode=wall and offcpu: leave waits out that are shorter, such as 500us or 1ms; the account says how "
+	 "many "
+	 "and how long in sum",
+	 .take = take_min_block},
+	{"wakers", 0, NULL,
+	 "with --mode=wall, offcpu and gil: put the thread that ended a wait behind it, with its Python functions, or "
+	 "that a timer or an interrupt did",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.wakers)},
+	{"gil-holders", 0, NULL,
+	 "with --mode=gil: the stacks of the threads that held the GIL, in place of those that waited for it",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil_holders)},
+	{"async", 0, NULL,
+	 "put the asyncio task that runs into the stacks, and the tasks that await it, as [task: NAME]; Python 3.14 "
+	 "and "
+	 "later",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.tasks)},
+	{"async-block", 0, "TIME",
+	 "with --async: the account lists callbacks that block their event loop for this time or longer, by task and "
+	 "line (default 50ms)",
+	 .take = take_async_block},
+	{"event", 'e', "EVENT",
+	 "cycles, cpu-clock, or auto: cycles where the CPU can count them (default); or what is counted in place of "
+	 "time: page-faults, minor-faults, major-faults, context-switches, tracepoint:CATEGORY:NAME, "
+	 "uprobe:PATH:SYMBOL",
+	 .take = take_event},
+	{"kernel", 0, NULL, "put the kernel's functions behind the function that runs, as NAME_[k]",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.kernel_stacks)},
+	{"period", 'c', "N", "with an event that is counted: one sample for every N of them on a CPU (default 1)",
+	 .take = take_period},
 	{0},
 };
 
 static const struct cli_option output_options[] = {
 	{"by", 0, "WHAT",
 	 "process: its name and PID at the root of each stack (default where there can be several); container: the "
-	 "container's name before that; line: lines in place of functions, in text and svg",
+	 "container's name before that; line: lines in place of functions, in text and svg; state: a column for each "
+	 "state of threads, in text, with --mode=wall and offcpu",
 	 .take = take_by, .words = by_words},
 	{"merge", 0, NULL, "put processes of the same program together, without PID", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.merge)},
 	{"cmdline", 0, NULL, "show a process's command line in place of its name", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.cmdline)},
-	{"threads", 0, NULL, "put each thread's name and TID under the root", .take = take_threads},
+	{"threads", 't', NULL, "put each thread's name, Python's own or else the kernel's, and its TID under the root",
+	 .take = take_threads},
 	{"lines", 0, "WHICH", "current: the line being executed (default); first: the function's first line; none",
 	 .take = cli_take_word, .offset = offsetof(struct cli_record_options, session.lines), .words = lines_words},
 	{"full-filenames", 0, NULL, "show whole paths instead of their importable part", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.full_filenames)},
+	{"python-only", 0, NULL,
+	 "leave out CPU time without Python functions, such as [threads without Python]; the account tells how much it "
+	 "was",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.python_only)},
 	{"timestamps", 0, NULL,
-	 "keep the time of each sample, as html, speedscope and the other timelines do by default; it takes a record "
-	 "of the kernel and 64 bytes of memory per sample",
+	 "keep the time of each sample, and of waits of 1 ms and longer, as pybpf, html, speedscope and the other "
+	 "timelines do by default; 64 bytes of memory per sample, and a quarter of --max-memory at most; not with "
+	 "--mode=gil",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, timestamps)},
 	{"no-timestamps", 0, NULL, "do not keep the time of each sample, whatever the format", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, no_timestamps)},
@@ -194,9 +343,8 @@ static const struct cli_option limit_options[] = {
 					     "no room are counted and reported",
 	 .take = take_max_stacks},
 	{"max-processes", 0, "N",
-	 "processes that live at the same time, Python or not, that the kernel has room for (default " CLI_NUMBER(
-		 SESSION_MAX_PROCESSES_DEFAULT) ", some 130 "
-						"bytes each)",
+	 "processes, Python or not, that can be followed at the same time (default " CLI_NUMBER(
+		 SESSION_MAX_PROCESSES_DEFAULT) ", some 130 bytes each)",
 	 .take = take_max_processes},
 	{"max-memory", 0, "MIB",
 	 "memory of pybpf and its maps in the kernel together (default " CLI_NUMBER(
@@ -222,14 +370,17 @@ static const struct cli_example examples[] = {
 	{"sudo pybpf -p 1234", "until Ctrl-C"},
 	{"sudo pybpf -p 1234 -d 30 -o profile.html", "a report to look at in a browser"},
 	{"sudo pybpf -p 1234 -d 30 -f text", "a table of the hottest functions"},
+	{"sudo pybpf -p 1234 --children -d 30 -f text", "a service: each worker's share first"},
+	{"sudo pybpf -p 1234 -d 30 -f text --by=line", "the hottest lines"},
 	{"sudo pybpf -p 1234 -d 30 --threads", "each thread on its own"},
+	{"sudo pybpf -p 1234 -d 1 --mode=wall --idle -t", "what each thread of a hung process does"},
 	{"sudo pybpf --all -d 30", "every Python process of the machine, each under its name"},
 	{"sudo pybpf --container web -d 30", "every Python process in a container"},
 	{"sudo pybpf -o app.folded -- python3 app.py", "start a program, sample it and its children to its end"},
 	{"sudo pybpf --as caller -- python3 app.py", "the same, run as you, not as root"},
 	{"sudo pybpf --all -d 30 -o monday.pybpf", "everything, saved"},
 	{"pybpf report monday.pybpf -o monday.html", "any format of a saved profile, filtered"},
-	{"pybpf diff monday.pybpf tuesday.pybpf", "what grew or shrank beyond the noise"},
+	{"pybpf diff --before a*.pybpf --after b*.pybpf", "what grew or shrank by more than runs differ"},
 	{"sudo pybpf ps", "the Python processes of the machine"},
 	{"sudo pybpf doctor", "what this host offers, and what to change"},
 	{0},
@@ -243,7 +394,12 @@ static void follow_needs(struct cli_record_options *r)
 	if (needs & OUTPUT_THREADS)
 		r->session.threads = true;
 	r->session.containers = needs & OUTPUT_THREADS || r->session.roots & PROFILE_ROOT_CONTAINER;
-	r->session.times = r->timestamps || (needs & OUTPUT_TIMES && !r->no_timestamps);
+	r->session.times = r->session.mode != SESSION_GIL && !r->event.memory &&
+			   (r->timestamps || (needs & (OUTPUT_TIMES | OUTPUT_KEEPS) && !r->no_timestamps));
+	if (r->session.mode == SESSION_GIL)
+		r->session.idle_threads = true;
+	if (r->session.tasks && !r->session.loop_block_ns)
+		r->session.loop_block_ns = ASYNC_BLOCK_DEFAULT_NS;
 	r->session.sources = needs & OUTPUT_SOURCES && !r->no_source && !r->anonymize;
 }
 
@@ -272,7 +428,8 @@ static int parse(struct cli_record_options *r, int argc, char **argv, bool *help
 			 "  pybpf report [options] FILE.pybpf...            see `pybpf report --help`\n"
 			 "  pybpf diff [options] BEFORE.pybpf AFTER.pybpf   see `pybpf diff --help`\n"
 			 "  pybpf ps [options]                              see `pybpf ps --help`\n"
-			 "  pybpf doctor                                    see `pybpf doctor --help`\n",
+			 "  pybpf doctor                                    see `pybpf doctor --help`\n"
+			 "  pybpf help [COMMAND], pybpf version\n",
 		.groups = groups,
 		.notes =
 			"In folded stacks a frame is `qualname (package/module.py:LINE)`; in names and paths a "
@@ -281,10 +438,56 @@ static int parse(struct cli_record_options *r, int argc, char **argv, bool *help
 			"UTF-8) \\xNN.\n"
 			"Exit status: 0 done, 1 failed, 2 wrong command line; of `-- COMMAND`, the command's own (127 "
 			"not found, 126 not executable, 128 + N ended by signal N).",
+		.strangers = cli_strangers,
 		.command_follows = true,
 	};
 
 	return cli_options_parse(&command, argc, argv, helped);
+}
+
+/* Options that exclude each other, or need another. Returns 0, or the exit status of a wrong command line, after a
+ * sentence about the first that is met. */
+static int refuse_contradictions(const struct cli_record_options *r)
+{
+	const struct session_options *s = &r->session;
+	const bool cpu = s->mode == SESSION_CPU;
+	const bool gil = s->mode == SESSION_GIL;
+	const struct {
+		bool met;
+		const char *sentence;
+	} contradictions[] = {
+		{r->no_children && !r->command, "--no-children is about a command's children, and no command is given"},
+		{r->as && !r->command, "--as is about a command, and no command is given"},
+		{s->merge && s->cmdline,
+		 "--merge and --cmdline contradict each other: one name for many processes, or one for each"},
+		{(cpu || gil) && (s->idle_threads || s->no_wait_detail || s->min_block_ns),
+		 "--idle, --wait-detail and --min-block are about threads that wait: with --mode=wall or "
+		 "--mode=offcpu"},
+		{cpu && r->output.options.by_state,
+		 "--by=state is about threads that wait: with --mode=wall or --mode=offcpu"},
+		{gil && s->kernel_stacks,
+		 "--kernel is not for waits for the GIL: with --mode=cpu, --mode=wall or --mode=offcpu"},
+		{cpu && s->wakers, "--wakers is about threads that wait: with --mode=wall, offcpu or gil"},
+		{s->wakers && s->gil_holders,
+		 "--wakers and --gil-holders exclude each other: a holder's stack has no wait"},
+		{!cpu && (s->gil || s->gc || s->opcodes),
+		 "--gil, --gc and --opcodes are about threads that run on a CPU: with --mode=cpu or --mode=exception"},
+		{r->event.memory && (s->gil || s->gc),
+		 "--gil and --gc are about threads that run on a CPU, and --mode=memory is about memory"},
+		{s->gil_holders && !gil, "--gil-holders is about the GIL: with --mode=gil"},
+		{s->gil_holders && s->roots & PROFILE_ROOT_THREAD,
+		 "--gil-holders and --threads exclude each other: a holder's stack is read in the thread that waits, "
+		 "which does not know the other's TID"},
+		{s->loop_block_ns && !s->tasks, "--async-block is about callbacks of event loops: with --async"},
+		{(gil || r->event.memory) && r->timestamps,
+		 "--timestamps keeps the times of samples and waits: not with --mode=gil or --mode=memory"},
+		{r->timestamps && r->no_timestamps, "--timestamps and --no-timestamps contradict each other"},
+	};
+
+	for (size_t i = 0; i < sizeof(contradictions) / sizeof(contradictions[0]); i++)
+		if (contradictions[i].met)
+			return cli_usage("%s", contradictions[i].sentence);
+	return 0;
 }
 
 int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *done)
@@ -300,23 +503,19 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 	}
 	if (optind < argc) {
 		if (strcmp(argv[optind - 1], "--") != 0)
-			return cli_usage("%s: no such command or option; a program to start comes after `--`, see "
-					 "`pybpf --help`",
-					 argv[optind]);
+			return cli_refuse_operand(argc, argv, optind);
 		r->command = argv + optind;
 	}
-	err = cli_select_check(&r->filter, r->command != NULL);
+	err = cli_select_check(&r->filter, r->command ? r->command[0] : NULL);
 	if (err)
 		return err;
-	if (r->no_children && !r->command)
-		return cli_usage("--no-children is about a command's children, and no command is given");
-	if (r->as && !r->command)
-		return cli_usage("--as is about a command, and no command is given");
-	if (r->session.merge && r->session.cmdline)
-		return cli_usage(
-			"--merge and --cmdline contradict each other: one name for many processes, or one for each");
-	if (r->timestamps && r->no_timestamps)
-		return cli_usage("--timestamps and --no-timestamps contradict each other");
+	err = refuse_contradictions(r);
+	if (err)
+		return err;
+	err = cli_choose_event(&r->session, &r->event, r->freq_given,
+			       r->filter.pids.count == 1 ? r->filter.pids.items[0] : 0);
+	if (err)
+		return err;
 	err = cli_output_choose(&r->output, "folded");
 	if (err)
 		return err;

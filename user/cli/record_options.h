@@ -7,11 +7,14 @@
 
 #include "discovery/filter.h"
 #include "cli/destination.h"
+#include "cli/record_event.h"
 #include "session/session.h"
 
 struct cli_record_options {
 	struct session_options session;
 	struct discovery_filter filter;
+	struct cli_record_event event;
+	bool freq_given;
 	bool no_children;
 	bool timestamps, no_timestamps, no_source, anonymize;
 	char **command;

@@ -25,17 +25,25 @@ static const struct cli_example examples[] = {
 	{0},
 };
 
+/* Options of record that cannot be chosen for a saved profile. */
+static const struct cli_stranger strangers[] = {
+	{"full-filenames", 0, "a saved profile has its paths as they were recorded; give it to `pybpf record`"},
+	{"lines", 0, "a saved profile has the lines that were recorded; give it to `pybpf record`"},
+	{"cmdline", 0, "a saved profile has the processes' names that were recorded; give it to `pybpf record`"},
+	{"mode", 0, "a saved profile has the mode that it was recorded with; give it to `pybpf record`"},
+	{"python-only", 0, "--ignore '^\\[threads without Python\\]' leaves out that row"},
+	{0},
+};
+
 enum by {
 	BY_PROCESS,
 	BY_CONTAINER,
 	BY_LINE,
+	BY_STATE,
 };
 
 static const struct cli_word by_words[] = {
-	{"process", BY_PROCESS},
-	{"container", BY_CONTAINER},
-	{"line", BY_LINE},
-	{0},
+	{"process", BY_PROCESS}, {"container", BY_CONTAINER}, {"line", BY_LINE}, {"state", BY_STATE}, {0},
 };
 
 static int take_by(const struct cli_option *option, const char *value, void *target)
@@ -47,6 +55,8 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 		return code;
 	if (by == BY_LINE)
 		r->output.options.by_line = true;
+	else if (by == BY_STATE)
+		r->output.options.by_state = true;
 	else
 		r->roots |= by == BY_PROCESS ? PROFILE_ROOT_PROCESS : PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS;
 	return 0;
@@ -55,9 +65,10 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 static const struct cli_option options[] = {
 	{"by", 0, "WHAT",
 	 "process: its name and PID at the root of each stack; container: the container's name before that; line: "
-	 "lines in place of functions, in text and svg; may be repeated",
+	 "lines in place of functions, in text and svg; state: a column for each state of threads, in text; may be "
+	 "repeated",
 	 .take = take_by, .words = by_words},
-	{"threads", 0, NULL, "put each thread's name and TID under the root", .take = cli_take_flag,
+	{"threads", 't', NULL, "put each thread's name and TID under the root", .take = cli_take_flag,
 	 .offset = offsetof(struct report, threads)},
 	{"quiet", 'q', NULL, "no account of the run at the end", .take = cli_take_flag,
 	 .offset = offsetof(struct report, quiet)},
@@ -82,9 +93,10 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		.examples = examples,
 		.usage = "  pybpf report [options] FILE.pybpf...\n",
 		.groups = groups,
+		.strangers = strangers,
 		.notes = CLI_PAGER_NOTE "\n"
-					"Exit status: 0 done, also when nothing passes the filters; 1 it failed; "
-					"2 wrong command line.",
+					"Exit status: 0 done, also when nothing passes the filters; 1 it failed, or "
+					"no stack has the function of --under; 2 wrong command line.",
 	};
 	int code = cli_options_parse(&command, argc, argv, helped);
 
@@ -112,9 +124,11 @@ static void warn(const struct report *r, const struct profile *p)
 	profile_events(p, &events);
 	if (!profile_total(p))
 		log_warn("no sample is left: the profile is empty, or nothing in it passes the filters");
+	else if (r->output.options.by_state && !profile_has_states(p))
+		log_warn("the profile does not have the states of threads; `pybpf record --mode=wall` keeps them");
 	else if (r->output.format->needs & OUTPUT_TIMES && !events && !r->quiet)
 		log_warn("the profile does not say when its samples were taken, so %s has no course of time; `pybpf "
-			 "record --timestamps` keeps it",
+			 "record -o NAME.pybpf` without --no-timestamps keeps it",
 			 r->output.format->name);
 }
 
@@ -135,7 +149,7 @@ int cli_report(int argc, char **argv)
 	files = cli_filter_open(argv + optind, count);
 	if (!files || cli_output_open(&r.output) || cli_output_entrust(&r.output, NULL) || cli_drop_rights(&rights))
 		goto done;
-	profile = cli_filter_load(&r.edit, argv + optind, files, count);
+	profile = cli_filter_load_met(&r.edit, argv + optind, files, count);
 	if (!profile)
 		goto done;
 	set_roots(&r, profile);

@@ -23,6 +23,18 @@ static void *list(const struct cli_option *option, void *filter)
 	return (char *)filter + option->offset;
 }
 
+static int refuse_pid(const struct cli_option *option, const char *text)
+{
+	bool name = (text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z');
+
+	if (!name || strchr(text, ','))
+		return cli_usage("%s %s: not a process ID; it takes a number such as 1234, or several with commas",
+				 cli_option_spelling(option), text);
+	return cli_usage("%s %s: not a process ID, which is a number; --%s %s takes the processes of that name",
+			 cli_option_spelling(option), text,
+			 option->offset == offsetof(struct discovery_filter, not_pids) ? "exclude-comm" : "comm", text);
+}
+
 static int take_pids(const struct cli_option *option, const char *text, void *filter)
 {
 	const char *p = text;
@@ -35,9 +47,7 @@ static int take_pids(const struct cli_option *option, const char *text, void *fi
 		if (*p >= '0' && *p <= '9')
 			pid = strtoul(p, &end, 10);
 		if (pid < 1 || pid > INT32_MAX || (*end && *end != ','))
-			return cli_usage(
-				"%s %s: not a process ID; it takes a number such as 1234, or several with commas",
-				cli_option_spelling(option), text);
+			return refuse_pid(option, text);
 		if (discovery_numbers_add(list(option, filter), (uint32_t)pid))
 			return no_memory();
 		if (!*end)
@@ -72,12 +82,13 @@ const struct cli_option cli_select_options[] = {
 	 "with -p: also all processes below them, those that exist and those that start during the run; PID may then "
 	 "be any program: a shell, timeout, tini",
 	 .take = cli_take_flag, .offset = offsetof(struct discovery_filter, children)},
-	{"subprocesses", .take = cli_take_flag, .offset = offsetof(struct discovery_filter, children)},
+	{"subprocesses", 's', .take = cli_take_flag, .offset = offsetof(struct discovery_filter, children)},
 	{"all", 'a', NULL, "every Python process of the machine", .take = cli_take_flag,
 	 .offset = offsetof(struct discovery_filter, all)},
 	{"container", 0, "NAME|ID",
 	 "the processes in a container of docker, containerd, CRI-O, podman, Kubernetes (POD/NAME), LXC, "
-	 "systemd-nspawn, crun or runc; the first characters of an ID are enough; may be repeated",
+	 "systemd-nspawn, crun or runc; the first characters of an ID are enough, and a pattern ('shop*') means all "
+	 "that match; RUNTIME: may stand before it; may be repeated",
 	 .take = take_name, .offset = offsetof(struct discovery_filter, containers)},
 	{"cgroup", 0, "PATH", "the processes in a control group and below it, of cgroup v2 or v1; may be repeated",
 	 .take = take_name, .offset = offsetof(struct discovery_filter, cgroups)},
@@ -100,7 +111,7 @@ const struct cli_option cli_select_among_options[] = {
 	{0},
 };
 
-int cli_select_check(struct discovery_filter *filter, bool command)
+int cli_select_check(struct discovery_filter *filter, const char *command)
 {
 	bool group = filter->containers.count || filter->cgroups.count;
 
@@ -114,11 +125,12 @@ int cli_select_check(struct discovery_filter *filter, bool command)
 				 filter->containers.count ? "--container" : "--cgroup",
 				 filter->containers.count ? "container" : "group");
 	if (command && (filter->all || filter->pids.count || group))
-		return cli_usage("two targets, a command and %s: give one of them", filter->all          ? "--all"
-										    : filter->pids.count ? "-p"
-										    : filter->containers.count
-											    ? "--container"
-											    : "--cgroup");
+		return cli_usage("two targets, a command and %s: give one of them%s",
+				 filter->all                ? "--all"
+				 : filter->pids.count       ? "-p"
+				 : filter->containers.count ? "--container"
+							    : "--cgroup",
+				 strcmp(command, "sleep") ? "" : "; -d SECONDS limits the time");
 	if (filter->children && !command && !filter->pids.count)
 		return cli_usage("--children follows what -p PID or a command starts, and neither is given");
 	if (!command && !filter->all && !filter->pids.count && !group)

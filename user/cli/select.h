@@ -12,9 +12,9 @@
 extern const struct cli_option cli_select_options[], cli_select_among_options[];
 
 /*
- * Checks the options for contradictions; `command` is true if a program is to be started. If only restrictions are
- * given, selects all processes. Returns 0, or CLI_USAGE after one sentence on stderr.
+ * Checks the options for contradictions. command: the program to start; NULL: none. If only restrictions are given,
+ * selects all processes. Returns 0, or CLI_USAGE after one sentence on stderr.
  */
-int cli_select_check(struct discovery_filter *filter, bool command);
+int cli_select_check(struct discovery_filter *filter, const char *command);
 
 #endif

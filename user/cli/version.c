@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * --version, and with -v the versions of the libraries. The list marks those that are linked in: an update of the
- * system does not change them.
+ * --version and `pybpf version`, and with -v the versions of the libraries. The list marks those that are linked in: an
+ * update of the system does not change them.
  */
 #include <bpf/libbpf.h>
 #include <dlfcn.h>
@@ -42,4 +42,12 @@ void cli_version(bool libraries)
 	print_library("zlib", zlibVersion(), (void (*)(void))zlibVersion);
 	print_library("jansson", JANSSON_VERSION, (void (*)(void))json_loads);
 	print_library("protobuf-c", protobuf_c_version(), (void (*)(void))protobuf_c_version);
+}
+
+int cli_print_version(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "-v"))
+		return cli_usage("version takes no argument but -v, and found %s", argv[1]);
+	cli_version(argc > 1);
+	return CLI_OK;
 }

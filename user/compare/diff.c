@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Compares two profiles: adds up both, and decides which differences are beyond the noise. */
-#include "compare/diff_internal.h"
+/* Compares two sides of runs: checks that they can be compared, merges and adds them up, and has them judged. */
+#include "compare/diff.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/noise.h"
+#include "compare/diff_internal.h"
 #include "profile/totals.h"
 
 /*
@@ -35,185 +34,64 @@ static bool *outermost_of(const struct profile *p)
 	return NULL;
 }
 
-static void add_up(struct diff *d, const bool *outermost)
+/* Adds up the functions' samples, and each side's. Returns 0 or -ENOMEM. */
+static int add_up(struct diff *d)
 {
 	const struct profile *p = d->merged;
 	size_t count;
 	const struct profile_sample *samples = profile_samples(p, &count);
+	uint64_t *on_stack = calloc(profile_stack_count(p), sizeof(*on_stack));
+	bool *outermost = outermost_of(p);
 
-	for (int side = 0; side < DIFF_SIDES; side++) {
+	for (int side = 0; side < DIFF_SIDES && on_stack && outermost; side++) {
+		memset(on_stack, 0, profile_stack_count(p) * sizeof(*on_stack));
 		for (size_t i = 0; i < count; i++) {
 			uint64_t value = side == DIFF_BEFORE ? d->before[i] : samples[i].value;
 
 			d->whole[side].total += value;
-			d->stacks[samples[i].stack].self.value[side] += value;
-			d->stacks[samples[i].stack].total.value[side] += value;
+			on_stack[samples[i].stack] += value;
+			d->functions[profile_stack_at(p, samples[i].stack)->frame].self[side] += value;
 		}
 		for (uint32_t s = profile_stack_count(p) - 1; s > PROFILE_ROOT; s--) {
 			const struct profile_stack *stack = profile_stack_at(p, s);
 
-			d->stacks[stack->parent].total.value[side] += d->stacks[s].total.value[side];
-			d->functions[stack->frame].self.value[side] += d->stacks[s].self.value[side];
+			on_stack[stack->parent] += on_stack[s];
 			if (outermost[s])
-				d->functions[stack->frame].total.value[side] += d->stacks[s].total.value[side];
+				d->functions[stack->frame].total[side] += on_stack[s];
 		}
+		d->whole[side].rest = (double)d->whole[side].total;
 	}
+	free(on_stack);
+	free(outermost);
+	return on_stack && outermost ? 0 : -ENOMEM;
 }
 
-static struct noise_side noise_side(const struct diff *d, enum diff_side side, double count)
+/* Adds up each run's own samples by function. Returns 0 or -ENOMEM. */
+static int add_up_runs(const struct diff *d, struct diff_map *maps, size_t nr_maps)
 {
-	return (struct noise_side){
-		.count = count,
-		.total = d->options.basis == DIFF_SHARE ? (double)d->whole[side].total : INFINITY,
-		.units_per_sample = d->whole[side].units_per_sample,
-	};
-}
-
-/* Returns the least deviate of a change, in standard deviations, however many entries are compared. */
-static double least_deviate(const struct diff *d)
-{
-	return noise_deviate(1 - d->options.confidence);
-}
-
-/* Returns whether `count` independent samples could show a change, if all of them were on one side. */
-static bool could_tell(const struct diff *d, double count)
-{
-	for (int all_of = 0; all_of < DIFF_SIDES; all_of++) {
-		struct noise_side sides[DIFF_SIDES];
-
-		for (int i = 0; i < DIFF_SIDES; i++) {
-			sides[i] = noise_side(d, (enum diff_side)i, i == all_of ? count : 0);
-			sides[i].count = fmin(sides[i].count, sides[i].total);
-		}
-		if (noise_probability(&sides[DIFF_BEFORE], &sides[DIFF_AFTER], 1, d->options.tolerance,
-				      least_deviate(d)) < 1)
-			return true;
-	}
-	return false;
-}
-
-/* Returns the fewest independent samples, of both sides together, that can show a change. */
-static double fewest(const struct diff *d)
-{
-	double few = 1, many = 2;
-
-	while (many < 1e18 && !could_tell(d, many))
-		many *= 2;
-	while (many - few > 0.01 * few) {
-		double middle = (few + many) / 2;
-
-		if (could_tell(d, middle))
-			many = middle;
-		else
-			few = middle;
-	}
-	return many;
-}
-
-/* Self and total of all entries: the comparisons that are judged together. */
-struct family {
-	const struct diff *diff;
-	struct diff_entry *entries;
 	size_t count;
-	double fewest;
-};
+	const struct profile_sample *merged = profile_samples(d->merged, &count);
 
-static struct diff_change *family_change(const struct family *family, size_t i)
-{
-	return i % 2 ? &family->entries[i / 2].total : &family->entries[i / 2].self;
-}
+	for (size_t i = 0; i < nr_maps; i++) {
+		const struct profile_sample *samples = profile_samples(maps[i].p, &count);
 
-static bool family_tests(const struct family *family, const struct diff_change *change)
-{
-	const struct diff *d = family->diff;
-	double count = 0, rest = 0;
+		maps[i].self = calloc(profile_frame_count(d->merged) + 1, sizeof(*maps[i].self));
+		if (!maps[i].self)
+			return -ENOMEM;
+		for (size_t s = 0; s < count; s++) {
+			uint32_t at = maps[i].samples[s];
 
-	for (int i = 0; i < DIFF_SIDES; i++) {
-		count += (double)change->value[i];
-		rest += (double)(d->whole[i].total - change->value[i]);
-	}
-	/* A share near 100 % is as uncertain as one near 0 %: the samples outside the entry count as well. */
-	if (d->options.basis == DIFF_SHARE)
-		count = fmin(count, rest);
-	return count / (double)change->design_effect >= family->fewest;
-}
-
-static double probability(const struct diff *d, const struct diff_change *change, double least)
-{
-	struct noise_side before = noise_side(d, DIFF_BEFORE, (double)change->value[DIFF_BEFORE]);
-	struct noise_side after = noise_side(d, DIFF_AFTER, (double)change->value[DIFF_AFTER]);
-
-	return noise_probability(&before, &after, (double)change->design_effect, d->options.tolerance, least);
-}
-
-static enum diff_verdict verdict(const struct diff *d, const struct diff_change *change)
-{
-	if (diff_difference(d, change) > 0)
-		return change->value[DIFF_BEFORE] ? DIFF_GREW : DIFF_NEW;
-	return change->value[DIFF_AFTER] ? DIFF_SHRANK : DIFF_GONE;
-}
-
-/* Sets every entry's verdict and interval. Returns how many comparisons were tested, or -ENOMEM. */
-static ssize_t judge(const struct family *family)
-{
-	const struct diff *d = family->diff;
-	double rate = 1 - d->options.confidence, least = least_deviate(d), limit, deviate;
-	double *probabilities = calloc(2 * family->count + 1, sizeof(*probabilities));
-	double *sorted = calloc(2 * family->count + 1, sizeof(*sorted));
-	size_t tested = 0, chosen;
-
-	if (!probabilities || !sorted) {
-		free(probabilities);
-		free(sorted);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < 2 * family->count; i++) {
-		const struct diff_change *change = family_change(family, i);
-
-		probabilities[i] = INFINITY;
-		if (!family_tests(family, change))
-			continue;
-		probabilities[i] = probability(d, change, least);
-		sorted[tested++] = probabilities[i];
-	}
-	chosen = noise_choose(sorted, tested, rate, &limit);
-	deviate = noise_deviate(tested ? rate * (double)(chosen ?: 1) / (double)tested : rate);
-	for (size_t i = 0; i < 2 * family->count; i++) {
-		struct diff_change *change = family_change(family, i);
-		struct noise_side before = noise_side(d, DIFF_BEFORE, (double)change->value[DIFF_BEFORE]);
-		struct noise_side after = noise_side(d, DIFF_AFTER, (double)change->value[DIFF_AFTER]);
-		struct noise_interval interval =
-			noise_find_interval(&before, &after, (double)change->design_effect, deviate);
-
-		change->low = (float)interval.low;
-		change->high = (float)interval.high;
-		change->verdict = probabilities[i] <= limit ? verdict(d, change) : DIFF_NOISE;
-	}
-	free(probabilities);
-	free(sorted);
-	return (ssize_t)tested;
-}
-
-static int judge_all(struct diff *d)
-{
-	const double least = fewest(d);
-	const struct family families[] = {
-		/* PROFILE_ROOT has no frames and is not compared. */
-		{d, d->stacks + 1, profile_stack_count(d->merged) - 1, least},
-		{d, d->functions, profile_frame_count(d->merged), least},
-	};
-
-	for (size_t i = 0; i < 2; i++) {
-		ssize_t tested = judge(&families[i]);
-
-		if (tested < 0)
-			return (int)tested;
-		d->tested = (size_t)tested;
+			if (at == PROFILE_NONE)
+				continue;
+			maps[i].self[profile_stack_at(d->merged, merged[at].stack)->frame] += (double)samples[s].value;
+			maps[i].total += (double)samples[s].value;
+		}
 	}
 	return 0;
 }
 
-static double seconds_of(const struct profile *p)
+/* Returns how long the run was; 0: unknown. */
+static double duration_of(const struct profile *p)
 {
 	const char *text = profile_find_fact(p, PROFILE_FACT_DURATION);
 	double seconds = text ? strtod(text, NULL) : 0;
@@ -221,17 +99,26 @@ static double seconds_of(const struct profile *p)
 	return isfinite(seconds) && seconds > 0 ? seconds : 0;
 }
 
-static void know_whole(struct diff_whole *whole, const struct profile *p)
+static void know_wholes(struct diff *d, const struct diff_map *maps, size_t nr_maps)
 {
-	size_t events;
+	for (int side = 0; side < DIFF_SIDES; side++)
+		d->whole[side].times = true;
+	for (size_t i = 0; i < nr_maps; i++) {
+		struct diff_whole *whole = &d->whole[maps[i].side];
+		double seconds = duration_of(maps[i].p);
+		size_t events;
 
-	profile_events(p, &events);
-	whole->duration_s = seconds_of(p);
-	whole->period_s = (double)profile_get_measure(p).period_ns / 1e9;
-	whole->times = events > 0;
+		profile_events(maps[i].p, &events);
+		whole->period_s = (double)profile_get_measure(maps[i].p).period_ns / 1e9;
+		/* A run of unknown length makes the sum unknown. */
+		whole->duration_s = seconds > 0 ? whole->duration_s + seconds : NAN;
+		whole->times &= events > 0 && strcmp(profile_get_measure(maps[i].p).unit, PROFILE_UNIT_TIME) != 0;
+	}
+	for (int side = 0; side < DIFF_SIDES; side++)
+		d->whole[side].duration_s = isfinite(d->whole[side].duration_s) ? d->whole[side].duration_s : 0;
 }
 
-static void set_units_per_sample(struct diff *d)
+static void set_units(struct diff *d)
 {
 	for (int i = 0; i < DIFF_SIDES; i++) {
 		struct diff_whole *whole = &d->whole[i];
@@ -241,84 +128,134 @@ static void set_units_per_sample(struct diff *d)
 		else if (d->options.basis == DIFF_RATE)
 			whole->units_per_sample = whole->period_s / whole->duration_s;
 		else
-			whole->units_per_sample = whole->period_s;
+			whole->units_per_sample = whole->period_s / (double)d->runs[i].count;
+		whole->time_s = (double)whole->total * (d->options.basis == DIFF_SHARE ? 0 : whole->units_per_sample);
 	}
 }
 
-/* Checks that both profiles have the same measure, and the facts that the basis needs. Returns 0 or -EINVAL. */
-static int check(const struct diff *d, const struct profile *before, const struct profile *after, struct error *error)
+static const char *name_of(const struct diff *d, size_t run)
 {
-	const struct profile_measure a = profile_get_measure(before), b = profile_get_measure(after);
-	const char *const *names = d->options.names;
+	size_t before = d->runs[DIFF_BEFORE].count;
+
+	return run < before ? d->runs[DIFF_BEFORE].names[run] : d->runs[DIFF_AFTER].names[run - before];
+}
+
+/* Returns whether both profiles hold the same run: two runs do not begin in the same nanosecond. */
+static bool is_same_run(const struct profile *a, const struct profile *b)
+{
+	const char *start_a = profile_find_fact(a, PROFILE_FACT_START);
+	const char *start_b = profile_find_fact(b, PROFILE_FACT_START);
+	size_t samples_a, samples_b;
+
+	profile_samples(a, &samples_a);
+	profile_samples(b, &samples_b);
+	return a == b || (start_a && start_b && strcmp(start_a, start_b) == 0 && samples_a == samples_b &&
+			  profile_total(a) == profile_total(b));
+}
+
+static int check_pair(const struct diff *d, const struct diff_map *maps, size_t i, size_t k, struct error *error)
+{
+	struct profile_measure a = profile_get_measure(maps[i].p), b = profile_get_measure(maps[k].p);
 
 	if (strcmp(a.name, b.name) != 0 || strcmp(a.unit, b.unit) != 0)
 		return error_set(error, -EINVAL,
 				 "%s has %s in %s, and %s has %s in %s: only profiles of the same can be compared",
-				 names[0], a.name, a.unit, names[1], b.name, b.unit);
-	for (int i = 0; i < DIFF_SIDES && d->options.basis != DIFF_SHARE; i++) {
-		if (d->whole[i].period_s > 0 && (d->whole[i].duration_s > 0 || d->options.basis == DIFF_TIME))
-			continue;
-		return error_set(
-			error, -EINVAL, "%s does not say %s, without which only shares can be compared", names[i],
-			d->whole[i].period_s > 0 ? "how long its run was" : "how much CPU time a sample stands for");
-	}
+				 name_of(d, i), a.name, a.unit, name_of(d, k), b.name, b.unit);
+	if (maps[i].side != maps[k].side)
+		return 0;
+	if (is_same_run(maps[i].p, maps[k].p))
+		return error_set(error, -EINVAL, "%s and %s, both %s, hold the same run: give each run once",
+				 name_of(d, i), name_of(d, k), maps[i].side == DIFF_BEFORE ? "before" : "after");
+	if (a.period_ns != b.period_ns)
+		return error_set(error, -EINVAL,
+				 "%s and %s, both %s, were sampled at different rates: record all runs of a side with "
+				 "the same -F",
+				 name_of(d, i), name_of(d, k), maps[i].side == DIFF_BEFORE ? "before" : "after");
 	return 0;
 }
 
-/* Adds up the merged profile, and judges its changes if their noise can be estimated. Returns 0 or -ENOMEM. */
-static int compare(struct diff *d, const struct diff_map maps[])
+/* Checks that the runs can be compared, and have the facts that the basis needs. Returns 0 or -EINVAL. */
+static int check(const struct diff *d, const struct diff_map *maps, size_t count, struct error *error)
 {
-	uint32_t frames = profile_frame_count(d->merged), stacks = profile_stack_count(d->merged);
-	bool *outermost = outermost_of(d->merged);
-	bool counts = strcmp(profile_get_measure(d->merged).unit, "count") == 0;
 	int err = 0;
 
-	d->functions = calloc(frames + 1, sizeof(*d->functions));
-	d->stacks = calloc(stacks, sizeof(*d->stacks));
-	if (!outermost || !d->functions || !d->stacks) {
-		err = -ENOMEM;
-		goto done;
+	for (size_t i = 0; i < count && !err; i++) {
+		for (size_t k = i + 1; k < count && !err; k++)
+			err = check_pair(d, maps, i, k, error);
 	}
-	for (uint32_t i = 0; i < frames; i++)
-		d->functions[i].self.design_effect = d->functions[i].total.design_effect = 1;
-	for (uint32_t i = 0; i < stacks; i++)
-		d->stacks[i].self.design_effect = d->stacks[i].total.design_effect = 1;
-	add_up(d, outermost);
-	set_units_per_sample(d);
-	for (int i = 0; i < DIFF_SIDES && !err; i++) {
-		if (d->whole[i].times)
-			err = diff_take_times(d, &maps[i], outermost);
+	for (size_t i = 0; i < count && !err && d->options.basis != DIFF_SHARE; i++) {
+		bool has_period = profile_get_measure(maps[i].p).period_ns > 0;
+
+		if (has_period && (duration_of(maps[i].p) > 0 || d->options.basis == DIFF_TIME))
+			continue;
+		err = error_set(error, -EINVAL, "%s does not say %s, without which only shares can be compared",
+				name_of(d, i),
+				has_period ? "how long its run was" : "how much CPU time a sample stands for");
 	}
-	d->judged = d->whole[DIFF_BEFORE].total && d->whole[DIFF_AFTER].total &&
-		    (counts || (d->whole[DIFF_BEFORE].times && d->whole[DIFF_AFTER].times));
-	if (d->judged)
-		err = err ?: judge_all(d);
-done:
-	free(outermost);
 	return err;
 }
 
-int diff_make(const struct profile *before, const struct profile *after, const struct diff_options *options,
-	      struct diff **diff, struct error *error)
+/* Adds up the merged profile, and judges its changes if their noise can be estimated. Returns 0 or -ENOMEM. */
+static int compare(struct diff *d, struct diff_map *maps, size_t count)
 {
-	struct diff_map maps[DIFF_SIDES] = {{.p = before}, {.p = after}};
+	bool counts = strcmp(profile_get_measure(d->merged).unit, "count") == 0;
+	int err;
+
+	d->functions = calloc(profile_frame_count(d->merged) + 1, sizeof(*d->functions));
+	err = d->functions ? add_up(d) : -ENOMEM;
+	err = err ?: add_up_runs(d, maps, count);
+	if (err)
+		return err;
+	set_units(d);
+	if (!d->whole[DIFF_BEFORE].total || !d->whole[DIFF_AFTER].total)
+		d->state = DIFF_EMPTY;
+	else if (!counts && !(d->whole[DIFF_BEFORE].times && d->whole[DIFF_AFTER].times))
+		d->state = DIFF_NO_COUNTS;
+	if (d->state != DIFF_JUDGED)
+		return 0;
+	err = diff_estimate_bursts(d, maps, count);
+	err = err ?: diff_judge(d, maps, count);
+	if (!err && d->options.basis != DIFF_SHARE)
+		diff_judge_time(d, maps, count);
+	return err;
+}
+
+static struct diff_map *make_maps(const struct diff_runs runs[DIFF_SIDES])
+{
+	struct diff_map *maps = calloc(runs[DIFF_BEFORE].count + runs[DIFF_AFTER].count, sizeof(*maps));
+	size_t at = 0;
+
+	for (int side = 0; side < DIFF_SIDES && maps; side++) {
+		for (size_t i = 0; i < runs[side].count; i++, at++)
+			maps[at] = (struct diff_map){.p = runs[side].profiles[i], .side = (enum diff_side)side};
+	}
+	return maps;
+}
+
+int diff_make(const struct diff_runs runs[DIFF_SIDES], const struct diff_options *options, struct diff **diff,
+	      struct error *error)
+{
+	size_t count = runs[DIFF_BEFORE].count + runs[DIFF_AFTER].count;
+	struct diff_map *maps = make_maps(runs);
 	struct diff *d = calloc(1, sizeof(*d));
-	int err = d ? 0 : -ENOMEM;
+	int err = d && maps ? 0 : -ENOMEM;
 
 	*diff = NULL;
 	if (!err) {
 		d->options = *options;
-		for (int i = 0; i < DIFF_SIDES; i++)
-			know_whole(&d->whole[i], maps[i].p);
-		err = check(d, before, after, error);
+		d->only_other = PROFILE_NONE;
+		memcpy(d->runs, runs, sizeof(d->runs));
+		know_wholes(d, maps, count);
+		err = check(d, maps, count, error);
 	}
-	err = err ?: diff_merge(d, maps);
-	err = err ?: compare(d, maps);
+	err = err ?: diff_merge(d, maps, count);
+	err = err ?: compare(d, maps, count);
 	if (err == -ENOMEM)
-		error_set(error, err, "out of memory while comparing %s and %s", options->names[DIFF_BEFORE],
-			  options->names[DIFF_AFTER]);
-	for (int i = 0; i < DIFF_SIDES; i++)
+		error_set(error, err, "out of memory while comparing %s with %s", runs[DIFF_BEFORE].names[0],
+			  runs[DIFF_AFTER].names[0]);
+	for (size_t i = 0; i < count && maps; i++)
 		diff_map_free(&maps[i]);
+	free(maps);
 	if (err)
 		diff_free(d);
 	else
@@ -333,12 +270,20 @@ void diff_free(struct diff *diff)
 	profile_free(diff->merged);
 	free(diff->before);
 	free(diff->functions);
-	free(diff->stacks);
 	free(diff);
 }
 
-double diff_difference(const struct diff *diff, const struct diff_change *change)
+bool diff_is_change(const struct diff_function *function)
 {
-	return (double)change->value[DIFF_AFTER] * diff->whole[DIFF_AFTER].units_per_sample -
-	       (double)change->value[DIFF_BEFORE] * diff->whole[DIFF_BEFORE].units_per_sample;
+	return function->verdict >= DIFF_GREW;
+}
+
+bool diff_is_single(const struct diff *diff)
+{
+	return diff->runs[DIFF_BEFORE].count == 1 && diff->runs[DIFF_AFTER].count == 1;
+}
+
+double diff_amount(const struct diff *diff, uint64_t value, enum diff_side side)
+{
+	return (double)value * diff->whole[side].units_per_sample;
 }

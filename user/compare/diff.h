@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The comparison of two profiles, before and after, and which of their differences are beyond the noise (noise.h).
+ * The comparison of two sides, before and after, each of one or more runs, and which of their differences are beyond
+ * the noise (noise.h) and beyond what runs differ by (spread.h).
  *
  * Stacks are merged by function (name and file) or by line. Threads of a process are merged, and so are
  * processes of the same name: their numbers differ from run to run.
+ *
+ * Functions are judged by their own samples, as a share of those of all functions that did not change: judge.c names
+ * the surest change, leaves it out of all totals and looks again, so that a function is not named because the share of
+ * another grew. CPU time per function is shown and not judged: a factor that is common to all functions makes it differ
+ * from run to run. The CPU time of the whole is judged by the spread of the runs' totals.
  */
 #ifndef COMPARE_DIFF_H
 #define COMPARE_DIFF_H
@@ -21,83 +27,122 @@ enum diff_side {
 	DIFF_SIDES,
 };
 
-/* The quantity that is compared; it makes runs of different length or sampling rate comparable. */
+/* The quantity that is shown. */
 enum diff_basis {
-	DIFF_SHARE, /* of all samples of the profile, 0 to 1 */
-	DIFF_RATE,  /* CPU time in seconds per second of the run: for runs with the same load
-		     */
-	DIFF_TIME,  /* CPU time of the whole run, in seconds: for runs that do the same work to its end */
+	DIFF_SHARE, /* of all samples of the side, 0 to 1 */
+	DIFF_RATE,  /* CPU time in seconds per second of the run: for runs with the same load */
+	DIFF_TIME,  /* CPU time of a whole run, in seconds: for runs that do the same work to its end */
 };
 
 enum diff_verdict {
-	DIFF_NOISE, /* the difference may be chance, or its noise cannot be estimated */
+	DIFF_UNJUDGED, /* too few samples, or nothing can be judged */
+	DIFF_NOISE,    /* sampling may explain the difference */
+	DIFF_SPREAD,   /* sampling does not explain it, but runs of one program differ by as much */
 	DIFF_GREW,
 	DIFF_SHRANK,
 	DIFF_NEW,  /* grew from nothing */
 	DIFF_GONE, /* shrank to nothing */
 };
 
+/* Why no function is judged. */
+enum diff_state {
+	DIFF_JUDGED,
+	DIFF_EMPTY,         /* a side has no samples */
+	DIFF_NO_COUNTS,     /* values are no counts, and it is not known when they were taken */
+	DIFF_FEW_FUNCTIONS, /* no function has enough samples, or one has all */
+};
+
+/* Percent of all samples of a side that a function must have to be judged, and samples of both sides. */
+#define DIFF_LEAST_PERCENT 1
+#define DIFF_LEAST_SAMPLES 10
+/* Percent: how far runs are assumed to differ at least where there is one a side. */
+#define DIFF_ASSUMED_PERCENT 3
+
 struct diff_options {
 	bool by_line;
 	enum diff_basis basis;
 	/*
-	 * The part of its own value by which an entry may differ between runs of an unchanged program, such as 0.02; 0:
-	 * none. This variation (addresses of memory, other load on the machine) cannot be measured with one run of
-	 * each side; a change must be larger than it, and larger than chance.
+	 * The least standard deviation of a function's own time between runs of one program, as a part of itself; below
+	 * 0: what DIFF_ASSUMED_PERCENT says with one run a side, else none.
 	 */
 	double tolerance;
-	double confidence;             /* of intervals, and 1 - the share of changes that may be chance; 0.95 */
-	const char *names[DIFF_SIDES]; /* of the profiles, for messages */
+	double confidence; /* of intervals, and 1 - the share of changes that may be chance; 0.95 */
 };
 
-/* One profile as a whole. */
+/* The runs of one side. */
+struct diff_runs {
+	struct profile *const *profiles;
+	const char *const *names; /* for messages */
+	size_t count;
+};
+
+/* One side as a whole. */
 struct diff_whole {
 	uint64_t total;          /* value of its samples that have frames */
-	double duration_s;       /* of the run; 0: unknown */
-	double units_per_sample; /* what one of its values stands for, in the unit of what is compared; 0: there is none
-				  */
-	double period_s;         /* of CPU time that one stands for; 0: unknown */
-	bool times;              /* it is known when samples were taken */
+	double duration_s;       /* of all runs; 0: unknown of one */
+	double period_s;         /* of CPU time that a value of 1 stands for; 0: unknown */
+	double units_per_sample; /* what one of its values stands for, in the unit of the basis; 0: nothing */
+	double time_s;           /* CPU time by run, or with DIFF_RATE by second of a run */
+	double rest;             /* value of the functions that are not named as changed */
+	bool times;              /* it is known of all runs when samples were taken */
 };
 
-struct diff_change {
-	uint64_t value[DIFF_SIDES];
-	float low, high;     /* interval of after - before, in the unit of the basis; wider for many rows */
-	float design_effect; /* see noise.h */
-	uint32_t verdict;    /* enum diff_verdict */
+struct diff_function {
+	uint64_t self[DIFF_SIDES];  /* it was on top */
+	uint64_t total[DIFF_SIDES]; /* it was anywhere */
+	double bursts;              /* design effect of bursts of its own samples */
+	/* Of its own samples against the functions that did not change; unset where it was not judged: */
+	double change;     /* relative: 0.25 for a quarter more; -1 to INFINITY */
+	double low, high;  /* the interval of change, wider for many functions */
+	double noticeable; /* the smallest change that would have been named in 80 of 100 such comparisons */
+	uint32_t verdict;  /* enum diff_verdict */
 };
 
-/* The changes of a function, or of a stack. */
-struct diff_entry {
-	struct diff_change self;  /* it was on top */
-	struct diff_change total; /* it was anywhere */
+/* The CPU time of the whole: of a run, or with DIFF_RATE of a second of a run. */
+struct diff_time {
+	bool judged;       /* there is more than one run on a side */
+	double change;     /* relative */
+	double low, high;  /* its interval */
+	double spread;     /* standard deviation of the runs of a side, as a part of their mean */
+	double noticeable; /* as above */
+	bool changed;
 };
 
 struct diff {
 	struct diff_options options;
+	struct diff_runs runs[DIFF_SIDES];
 	struct diff_whole whole[DIFF_SIDES];
 	/*
-	 * Frames, stacks and processes of both profiles. Samples have the values after, 0 if they are only in the
-	 * profile before. Facts are those that are the same in both; it has no events, account or sources.
+	 * Frames, stacks and processes of all profiles. Samples have the values after, 0 if they are only before. Facts
+	 * are those that are the same in all; it has no events, account or sources.
 	 */
 	struct profile *merged;
-	uint64_t *before;             /* the value before, by sample of merged */
-	struct diff_entry *functions; /* by frame of merged: a function or a line */
-	struct diff_entry *stacks;    /* by stack of merged, all processes added up */
-	/* Verdicts were set: both profiles have samples, and their values are counts, or their times are known. */
-	bool judged;
-	size_t tested; /* number of functions' self and total values that have enough samples to be judged */
+	uint64_t *before;                /* the value before, by sample of merged */
+	struct diff_function *functions; /* by frame of merged: a function or a line */
+	enum diff_state state;
+	size_t tested, named;    /* number of functions */
+	uint32_t only_other;     /* the only function that named ones are compared with, or PROFILE_NONE */
+	double spread;           /* standard deviation of a function's own time between runs, as a part of itself */
+	bool assumed;            /* spread is what was assumed: less was measured, or nothing */
+	double least_noticeable; /* of all functions that are judged and not named */
+	double most_noticeable;  /* likewise */
+	struct diff_time time;   /* with DIFF_RATE and DIFF_TIME */
 };
 
 /*
- * Compares two profiles. Returns 0 and *diff, which diff_free() frees, or negative errno with one sentence in *error:
- * -EINVAL if their measures differ, or one lacks a fact that the basis needs; -ENOMEM.
+ * Compares two sides. Returns 0 and *diff, which diff_free() frees and which refers to the runs' names, or negative
+ * errno with one sentence in *error: -EINVAL if measures differ, a run is given twice on one side, rates differ on one
+ * side, or a run lacks a fact that the basis needs; -ENOMEM.
  */
-int diff_make(const struct profile *before, const struct profile *after, const struct diff_options *options,
-	      struct diff **diff, struct error *error);
+int diff_make(const struct diff_runs runs[DIFF_SIDES], const struct diff_options *options, struct diff **diff,
+	      struct error *error);
 void diff_free(struct diff *diff);
 
-/* Returns after - before, in the unit of the basis. */
-double diff_difference(const struct diff *diff, const struct diff_change *change);
+/* Returns whether the function is named as changed. */
+bool diff_is_change(const struct diff_function *function);
+/* Returns whether there is one run a side, so that runs were not repeated. */
+bool diff_is_single(const struct diff *diff);
+/* Returns the value of a side in the unit of the basis. */
+double diff_amount(const struct diff *diff, uint64_t value, enum diff_side side);
 
 #endif

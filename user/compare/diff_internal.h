@@ -1,26 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shared by the parts of the comparison: merge.c merges the profiles, times.c estimates bursts, diff.c judges. */
+/*
+ * Shared by the parts of the comparison: merge.c merges the profiles, times.c estimates bursts, judge.c names changes,
+ * diff.c checks, adds up and calls them.
+ */
 #ifndef COMPARE_DIFF_INTERNAL_H
 #define COMPARE_DIFF_INTERNAL_H
 
 #include "compare/diff.h"
 
-/* Maps indices of one profile to those of the merged one. */
+/* One run: maps indices of its profile to those of the merged one. */
 struct diff_map {
 	const struct profile *p;
+	enum diff_side side;
 	uint32_t *frames, *stacks, *processes;
 	uint32_t *samples; /* PROFILE_NONE for those without frames */
+	double *self;      /* by frame of the merged profile: value of the samples that have it on top */
+	double total;      /* the sum of self */
 };
 
-/* Makes diff->merged and diff->before, and fills both maps, whose profiles are set. Returns 0 or -ENOMEM. */
-int diff_merge(struct diff *diff, struct diff_map maps[DIFF_SIDES]);
+/* Makes diff->merged and diff->before, and fills all maps but self and total. Returns 0 or -ENOMEM. */
+int diff_merge(struct diff *diff, struct diff_map *maps, size_t nr_maps);
 void diff_map_free(struct diff_map *map);
 
 /*
- * Raises the design effects of functions and stacks to those estimated from the times of one profile's samples: the
- * greater one of both profiles is used for both. outermost: by stack of the merged profile, whether no stack below it
- * has the same function. Returns 0 or -ENOMEM.
+ * Sets the functions' design effects of bursts to the mean of the runs, in proportion to their samples; where it is not
+ * known when samples were taken, they are independent. Returns 0 or -ENOMEM.
  */
-int diff_take_times(struct diff *diff, const struct diff_map *map, const bool *outermost);
+int diff_estimate_bursts(struct diff *diff, const struct diff_map *maps, size_t count);
+
+/* Sets the functions' verdicts and what belongs to them. Returns 0 or -ENOMEM. */
+int diff_judge(struct diff *diff, const struct diff_map *maps, size_t count);
+
+/* Sets diff->time. */
+void diff_judge_time(struct diff *diff, const struct diff_map *maps, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Merges two profiles into one tree of stacks, with the values of both. */
+/* Merges the profiles of both sides into one tree of stacks, with the values of both sides. */
 #include "compare/diff_internal.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@ void diff_map_free(struct diff_map *map)
 	free(map->stacks);
 	free(map->processes);
 	free(map->samples);
+	free(map->self);
 }
 
 static uint32_t *indexes(size_t count)
@@ -44,11 +45,8 @@ static int merge_stacks(struct diff_map *map, struct profile *merged, bool by_li
 	const struct profile *p = map->p;
 
 	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
-		const struct profile_frame *f = profile_frame_at(p, i);
-
-		map->frames[i] =
-			profile_add_frame(merged, f->kind, profile_string(p, f->name), profile_string(p, f->file),
-					  by_line ? f->line : PROFILE_NO_LINE, PROFILE_NO_LINE);
+		map->frames[i] = profile_add_frame_of(
+			merged, p, i, by_line ? profile_frame_at(p, i)->line : PROFILE_NO_LINE, PROFILE_NO_LINE);
 		if (map->frames[i] == PROFILE_NONE)
 			return -ENOMEM;
 	}
@@ -62,7 +60,7 @@ static int merge_stacks(struct diff_map *map, struct profile *merged, bool by_li
 	return 0;
 }
 
-static int merge_samples(struct diff_map *map, enum diff_side which, struct diff *d)
+static int merge_samples(struct diff_map *map, struct diff *d)
 {
 	size_t count;
 	const struct profile_sample *samples = profile_samples(map->p, &count);
@@ -73,38 +71,51 @@ static int merge_samples(struct diff_map *map, enum diff_side which, struct diff
 		map->samples[i] = PROFILE_NONE;
 		if (stack == PROFILE_ROOT)
 			continue;
-		if (profile_add_sample(d->merged, stack, process, PROFILE_NONE,
-				       which == DIFF_AFTER ? samples[i].value : 0))
+		if (profile_add_time(d->merged, stack, process, PROFILE_NONE,
+				     map->side == DIFF_AFTER ? samples[i].value : 0,
+				     map->side == DIFF_AFTER ? samples[i].count : 0))
 			return -ENOMEM;
 		map->samples[i] = profile_find_sample(d->merged, stack, process, PROFILE_NONE);
-		if (which == DIFF_BEFORE)
+		if (map->side == DIFF_BEFORE)
 			d->before[map->samples[i]] += samples[i].value;
 	}
 	return 0;
 }
 
-/* Copies the facts that both runs have with the same value. */
-static int merge_facts(const struct diff_map maps[], struct profile *merged)
+static bool have_fact(const struct diff_map *maps, size_t count, const char *key, const char *value)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *other = profile_find_fact(maps[i].p, key);
+
+		if (!other || strcmp(other, value) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Copies the facts that all runs have with the same value. */
+static int merge_facts(const struct diff_map *maps, size_t nr_maps, struct profile *merged)
 {
 	size_t count;
-	const struct profile_fact *facts = profile_facts(maps[DIFF_AFTER].p, &count);
-	struct profile_measure before = profile_get_measure(maps[DIFF_BEFORE].p);
-	struct profile_measure measure = profile_get_measure(maps[DIFF_AFTER].p);
+	const struct profile_fact *facts = profile_facts(maps[0].p, &count);
+	struct profile_measure measure = profile_get_measure(maps[0].p);
+	uint64_t period_ns = measure.period_ns;
 
 	for (size_t i = 0; i < count; i++) {
-		const char *key = profile_string(maps[DIFF_AFTER].p, facts[i].key);
-		const char *value = profile_string(maps[DIFF_AFTER].p, facts[i].value);
-		const char *other = profile_find_fact(maps[DIFF_BEFORE].p, key);
+		const char *key = profile_string(maps[0].p, facts[i].key);
+		const char *value = profile_string(maps[0].p, facts[i].value);
 
-		if (other && strcmp(other, value) == 0 && profile_set_fact(merged, key, value))
+		if (have_fact(maps, nr_maps, key, value) && profile_set_fact(merged, key, value))
 			return -ENOMEM;
 	}
-	if (before.period_ns != measure.period_ns)
-		measure.period_ns = 0;
+	for (size_t i = 0; i < nr_maps; i++) {
+		if (profile_get_measure(maps[i].p).period_ns != period_ns)
+			measure.period_ns = 0;
+	}
 	return profile_set_measure(merged, &measure);
 }
 
-int diff_merge(struct diff *d, struct diff_map maps[DIFF_SIDES])
+int diff_merge(struct diff *d, struct diff_map *maps, size_t nr_maps)
 {
 	const char *common = "";
 	unsigned roots = 0;
@@ -114,7 +125,7 @@ int diff_merge(struct diff *d, struct diff_map maps[DIFF_SIDES])
 	d->merged = profile_new();
 	if (!d->merged)
 		return -ENOMEM;
-	for (int i = 0; i < DIFF_SIDES; i++) {
+	for (size_t i = 0; i < nr_maps; i++) {
 		size_t count;
 
 		profile_samples(maps[i].p, &count);
@@ -130,11 +141,11 @@ int diff_merge(struct diff *d, struct diff_map maps[DIFF_SIDES])
 			return -ENOMEM;
 	}
 	d->before = calloc(room + 1, sizeof(*d->before));
-	err = d->before ? merge_facts(maps, d->merged) : -ENOMEM;
-	for (int i = 0; i < DIFF_SIDES && !err; i++) {
+	err = d->before ? merge_facts(maps, nr_maps, d->merged) : -ENOMEM;
+	for (size_t i = 0; i < nr_maps && !err; i++) {
 		err = merge_processes(&maps[i], d->merged, roots, common);
 		err = err ?: merge_stacks(&maps[i], d->merged, d->options.by_line);
-		err = err ?: merge_samples(&maps[i], (enum diff_side)i, d);
+		err = err ?: merge_samples(&maps[i], d);
 	}
 	profile_set_roots(d->merged, roots);
 	return err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The statistics of a comparison: score intervals, probabilities, the choice of changes, design effects. */
+/* The statistics of a comparison: intervals, probabilities, the choice of changes, bursts. */
 #include "compare/noise.h"
 
 #include <math.h>
@@ -8,13 +8,10 @@
 
 /* In standard deviations; beyond it, probabilities are below the smallest double. */
 #define DEVIATE_MOST 38.0
-/* Steps of a bisection of that range, to some 1e-14 of it. */
-#define HALVINGS 50
-
-static double length(double x, double y)
-{
-	return sqrt(x * x + y * y);
-}
+/* A deviate of Student's distribution may be far greater; any that is greater than this one is as sure. */
+#define STUDENT_MOST 1e6
+/* Steps of a bisection of these ranges, to some 1e-14 of them. */
+#define HALVINGS 60
 
 double noise_deviate(double probability)
 {
@@ -23,7 +20,7 @@ double noise_deviate(double probability)
 	for (int i = 0; i < HALVINGS; i++) {
 		double middle = (low + high) / 2;
 
-		if (erfc(middle / M_SQRT2) > probability)
+		if (noise_probability(middle) > probability)
 			low = middle;
 		else
 			high = middle;
@@ -31,74 +28,100 @@ double noise_deviate(double probability)
 	return low;
 }
 
-/* Returns the side with its counts divided by the design effect, as if its samples were independent. */
-static struct noise_side independent(const struct noise_side *side, double design_effect)
+double noise_probability(double deviate)
 {
-	return (struct noise_side){
-		.count = side->count / design_effect,
-		.total = side->total / design_effect,
-		.units_per_sample = side->units_per_sample * design_effect,
-	};
+	return erfc(deviate / M_SQRT2);
 }
 
-/*
- * Computes the distances of a side's score limits from its count, below and above: Wilson's limits, or for an infinite
- * total those of a Poisson count.
- */
-static void score_limits(const struct noise_side *side, double z, double *below, double *above)
+static double wallace(double freedom)
 {
-	double part = side->count / side->total, shrink = 1 + z * z / side->total;
-	double middle = (side->count + z * z / 2) / shrink;
-	double half = z * sqrt(fmax(0, side->count * (1 - part)) + z * z / 4) / shrink;
+	return (8 * freedom + 3) / (8 * freedom + 1);
+}
 
-	/* Rounding must not move a limit to the wrong side of the count. */
-	*below = fmax(0, side->count - (middle - half));
-	*above = fmax(0, middle + half - side->count);
+double noise_to_student(double deviate, double freedom)
+{
+	double z = deviate * wallace(freedom);
+
+	return sqrt(freedom * expm1(z * z / freedom));
+}
+
+double noise_from_student(double deviate, double freedom)
+{
+	return sqrt(freedom * log1p(deviate * deviate / freedom)) / wallace(freedom);
+}
+
+/* INFINITY if the part is the total. */
+static double odds(double part)
+{
+	return part < 1 ? part / (1 - part) : INFINITY;
+}
+
+double noise_find_change(const struct noise_side *before, const struct noise_side *after)
+{
+	double was = odds(before->count / before->total), is = odds(after->count / after->total);
+
+	return is == was ? 0 : is / was - 1;
+}
+
+struct limits {
+	double odds, low, high;
+};
+
+/* Computes the odds and their Wilson limits. */
+static struct limits limits_of(const struct noise_side *side, double design_effect, double z)
+{
+	double total = side->total / design_effect, part = side->count / side->total;
+	double shrink = 1 + z * z / total;
+	double middle = (part + z * z / total / 2) / shrink;
+	double half = z * sqrt(fmax(0, part * (1 - part)) / total + z * z / total / total / 4) / shrink;
+
+	/* Rounding must not move a limit to the wrong side of the part. */
+	return (struct limits){
+		.odds = odds(part),
+		.low = odds(fmin(part, fmax(0, middle - half))),
+		.high = odds(fmax(part, fmin(1, middle + half))),
+	};
 }
 
 struct noise_interval noise_find_interval(const struct noise_side *before, const struct noise_side *after,
 					  double design_effect, double deviate)
 {
-	struct noise_side a = independent(before, design_effect), b = independent(after, design_effect);
-	double difference = b.count * b.units_per_sample - a.count * a.units_per_sample;
-	double a_below, a_above, b_below, b_above;
+	struct limits a = limits_of(before, design_effect, deviate), b = limits_of(after, design_effect, deviate);
+	struct noise_interval found = {.low = -1, .high = INFINITY};
+	/* Both ends solve (b - R a)^2 = (b - b's limit)^2 + R^2 (a's limit - a)^2 for the ratio R. */
+	double product = a.odds * b.odds;
 
-	score_limits(&a, deviate, &a_below, &a_above);
-	score_limits(&b, deviate, &b_below, &b_above);
-	return (struct noise_interval){
-		.low = difference - length(b_below * b.units_per_sample, a_above * a.units_per_sample),
-		.high = difference + length(b_above * b.units_per_sample, a_below * a.units_per_sample),
-	};
+	if (isfinite(a.high) && isfinite(b.odds)) {
+		double square = a.high * (2 * a.odds - a.high), rest = b.low * (2 * b.odds - b.low);
+		double root = product + sqrt(fmax(0, product * product - square * rest));
+
+		found.low = root > 0 ? rest / root - 1 : -1;
+	}
+	if (isfinite(b.high) && a.low > 0 && isfinite(a.odds)) {
+		double square = a.low * (2 * a.odds - a.low), rest = b.high * (2 * b.odds - b.high);
+
+		found.high = (product + sqrt(fmax(0, product * product - square * rest))) / square - 1;
+	}
+	return found;
 }
 
-/* Returns whether one side exceeds the other at that deviate, even if the other is raised by the tolerance. */
-static bool exceeds(const struct noise_side *more, const struct noise_side *less, double design_effect,
-		    double tolerance, double deviate)
+double noise_find_deviate(const struct noise_side *before, const struct noise_side *after, double design_effect)
 {
-	struct noise_side greater = *less;
+	double low = 0, high = STUDENT_MOST;
 
-	greater.units_per_sample *= 1 + tolerance;
-	return noise_find_interval(&greater, more, design_effect, deviate).low > 0;
-}
-
-double noise_probability(const struct noise_side *before, const struct noise_side *after, double design_effect,
-			 double tolerance, double least)
-{
-	double low = least, high = DEVIATE_MOST;
-
-	if (!exceeds(after, before, design_effect, tolerance, least) &&
-	    !exceeds(before, after, design_effect, tolerance, least))
-		return 1;
+	if (noise_find_change(before, after) == 0)
+		return 0;
+	/* By ratios: half of the steps are for small deviates. */
 	for (int i = 0; i < HALVINGS; i++) {
-		double middle = (low + high) / 2;
+		double middle = low > 1 ? sqrt(low * high) : high > 2 ? 2 : (low + high) / 2;
+		struct noise_interval at = noise_find_interval(before, after, design_effect, middle);
 
-		if (exceeds(after, before, design_effect, tolerance, middle) ||
-		    exceeds(before, after, design_effect, tolerance, middle))
+		if (at.low > 0 || at.high < 0)
 			low = middle;
 		else
 			high = middle;
 	}
-	return erfc(low / M_SQRT2);
+	return low;
 }
 
 static int by_size(const void *a, const void *b)
@@ -134,12 +157,11 @@ void noise_end_slice(struct noise_series *series, const struct noise_series *tot
 	series->current = 0;
 }
 
-double noise_design_effect(const struct noise_series *series, const struct noise_series *total)
+double noise_find_bursts(const struct noise_series *series, const struct noise_series *total)
 {
-	double part = total && total->sum > 0 ? series->sum / total->sum : 0;
+	double part = total->sum > 0 ? series->sum / total->sum : 0;
 	/* The sum of squared changes, from slice to slice, of the count's excess over its part of the total. */
-	double squares =
-		total ? series->squares - 2 * part * series->products + part * part * total->squares : series->squares;
+	double squares = series->squares - 2 * part * series->products + part * part * total->squares;
 	double found = squares / 2 * NOISE_SLICES / (NOISE_SLICES - 1);
 	double independent_draws = series->sum * (1 - part);
 

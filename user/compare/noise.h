@@ -2,22 +2,20 @@
 /*
  * Estimates how far two counts of samples differ by chance alone. Works on numbers only, not on profiles.
  *
- * A count is modelled as a draw from a binomial distribution, as a part of a known total, or from a Poisson
- * distribution, as events in a known time. But the samples of a run are not independent draws: code that runs in bursts
- * is hit by several samples in a row or by none. If the times of samples are known, the design effect is estimated: the
- * ratio of the variance to that of independent draws (Kish, Survey Sampling, 1965). Counts and totals are divided by
- * it, as is usual for draws in clusters (Korn and Graubard, Survey Methodology 24, 1998, p. 193). It is never set below
- * 1, although samples by a regular timer can vary less than independent draws.
+ * A count is modelled as a draw from a binomial distribution, as a part of a known total. But samples are not
+ * independent draws: code that runs in bursts is hit by several samples in a row or by none, and two runs of the same
+ * program differ by more than sampling explains. Both are expressed as a design effect: the ratio of the variance to
+ * that of independent draws (Kish, Survey Sampling, 1965). Counts and totals are divided by it, as is usual for draws
+ * in clusters (Korn and Graubard, Survey Methodology 24, 1998, p. 193). spread.h estimates it from several runs.
  *
- * - Interval: the score intervals of both sides, their distances squared and added. For parts of a total this is method
- *   10 of Newcombe (Statistics in Medicine 17, 1998, p. 873), which keeps its level down to small counts, and at zero;
- *   for rates it is the same with the score limits of a Poisson count (Zou and Donner, Statistics in Medicine 27, 2008,
- *   p. 1693).
- * - Many comparisons: Benjamini and Hochberg (Journal of the Royal Statistical Society B 57, 1995, p. 289), without
- *   those that are too small to show a change even if all were on one side (Tarone, Biometrics 46, 1990, p. 515).
- *   Intervals are then widened by the share of comparisons that was chosen, so that they agree with the choice
- *   (Benjamini and Yekutieli, Journal of the American Statistical Association 100, 2005, p. 71).
- * - Design effect: from successive differences between slices of time (von Neumann and others, Annals of Mathematical
+ * - Change: the ratio of odds, after to before. A function that takes 25 % longer has 25 % higher odds against all that
+ *   did not change, whatever its share.
+ * - Interval: Wilson's score limits of both odds, their distances squared and added for a ratio (MOVER-R: Donner and
+ *   Zou, Statistical Methods in Medical Research 21, 2012, p. 347). It holds down to small counts, and at zero.
+ * - Deviates of Student's distribution from those of a normal one and back: Wallace, Annals of Mathematical Statistics
+ *   30, 1959, p. 1124.
+ * - Many comparisons: Benjamini and Hochberg (Journal of the Royal Statistical Society B 57, 1995, p. 289).
+ * - Bursts: from successive differences between slices of time (von Neumann and others, Annals of Mathematical
  *   Statistics 12, 1941, p. 153; Wolter, Introduction to Variance Estimation, 2007, chapter 8). Changes slower than
  *   from slice to slice count as phases of the program and not as chance.
  */
@@ -33,14 +31,12 @@
  */
 #define NOISE_SLICES 32
 
-/* One side of a comparison. */
+/* One side of a comparison: a count that is a part of a total above 0. */
 struct noise_side {
-	double count;
-	double total;            /* the count is a part of it, above 0; INFINITY: it is a number of events in a time */
-	double units_per_sample; /* in the unit of what is compared: 1 / total, or 1 / time */
+	double count, total;
 };
 
-/* An interval of after - before, in the unit of what is compared. */
+/* An interval of the relative change of odds: -1 for all gone, 0 for none, INFINITY where there was nothing. */
 struct noise_interval {
 	double low, high;
 };
@@ -48,17 +44,24 @@ struct noise_interval {
 /* Returns the distance from the mean of a normal distribution, in standard deviations, for a probability of 0 to 1. */
 double noise_deviate(double probability);
 
+/* Returns the two-sided probability of that deviate of a normal distribution. */
+double noise_probability(double deviate);
+
+/* Return the deviate of Student's distribution of as many degrees of freedom with a normal one's probability, and back.
+ */
+double noise_to_student(double deviate, double freedom);
+double noise_from_student(double deviate, double freedom);
+
+/* Returns the relative change of the odds, from before to after: -1 to INFINITY; 0 if there is nothing on both sides.
+ */
+double noise_find_change(const struct noise_side *before, const struct noise_side *after);
+
 /* Returns the interval at that deviate; design_effect as above, 1 for independent draws. */
 struct noise_interval noise_find_interval(const struct noise_side *before, const struct noise_side *after,
 					  double design_effect, double deviate);
 
-/*
- * Returns the probability, 0 to 1, that chance alone makes a difference that exceeds the tolerance as far as this one:
- * that of the deviate at which the interval of one side minus the other, raised by the tolerance (a part of itself),
- * begins at zero. Returns 1, without further search, if the difference does not reach the deviate `least`.
- */
-double noise_probability(const struct noise_side *before, const struct noise_side *after, double design_effect,
-			 double tolerance, double least);
+/* Returns the deviate at which the interval begins or ends at 0: how surely there is a change. */
+double noise_find_deviate(const struct noise_side *before, const struct noise_side *after, double design_effect);
 
 /*
  * Chooses the differences that are more than chance, so that at most a part of `rate`, 0 to 1, of those chosen is
@@ -81,10 +84,7 @@ struct noise_series {
  */
 void noise_end_slice(struct noise_series *series, const struct noise_series *total, unsigned slice);
 
-/*
- * Returns the design effect, at least 1, after NOISE_SLICES slices have ended. total: NULL for a number of events in a
- * time.
- */
-double noise_design_effect(const struct noise_series *series, const struct noise_series *total);
+/* Returns the design effect of bursts, at least 1, after NOISE_SLICES slices have ended. */
+double noise_find_bursts(const struct noise_series *series, const struct noise_series *total);
 
 #endif

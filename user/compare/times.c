@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Estimates design effects from the times of samples: how much more counts vary by bursts than independent draws. */
+/* Estimates design effects of bursts from the times of samples: how much more counts vary than independent draws. */
 #include "compare/diff_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "compare/noise.h"
-
-/* The self and total counts of functions and stacks, by slice of one run. */
-struct slices {
-	struct noise_series all;
-	struct entry_series {
-		struct noise_series self, total;
-	} * functions, *stacks;
-};
 
 /* Sorts the indices of events into slices of equal time: those of slice i are from starts[i] to starts[i + 1] - 1. */
 static uint32_t *sliced(const struct profile_event *events, size_t count, size_t starts[NOISE_SLICES + 1])
@@ -50,52 +42,15 @@ static uint32_t *sliced(const struct profile_event *events, size_t count, size_t
 	return order;
 }
 
-static void slice_end(const struct profile *p, struct slices *slices, const bool *outermost, unsigned number)
-{
-	noise_end_slice(&slices->all, &slices->all, number);
-	for (uint32_t s = profile_stack_count(p) - 1; s > PROFILE_ROOT; s--) {
-		const struct profile_stack *stack = profile_stack_at(p, s);
-		struct entry_series *entry = &slices->stacks[s], *function = &slices->functions[stack->frame];
-
-		entry->total.current += entry->self.current;
-		slices->stacks[stack->parent].total.current += entry->total.current;
-		function->self.current += entry->self.current;
-		if (outermost[s])
-			function->total.current += entry->total.current;
-		noise_end_slice(&entry->self, &slices->all, number);
-		noise_end_slice(&entry->total, &slices->all, number);
-	}
-	slices->stacks[PROFILE_ROOT].total.current = 0;
-	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
-		noise_end_slice(&slices->functions[i].self, &slices->all, number);
-		noise_end_slice(&slices->functions[i].total, &slices->all, number);
-	}
-}
-
-static void widen(struct diff_change *change, const struct noise_series *series, const struct noise_series *all)
-{
-	float found = (float)noise_design_effect(series, all);
-
-	if (found > change->design_effect)
-		change->design_effect = found;
-}
-
-int diff_take_times(struct diff *d, const struct diff_map *map, const bool *outermost)
+/* Fills the series of all samples and of each function's own samples, by slice of one run. */
+static void fill_series(const struct diff *d, const struct diff_map *map, const uint32_t *order, const size_t *starts,
+			struct noise_series *all, struct noise_series *functions)
 {
 	const struct profile *p = d->merged;
-	size_t count, nr_samples, starts[NOISE_SLICES + 1] = {0};
+	size_t count;
 	const struct profile_event *events = profile_events(map->p, &count);
-	const struct profile_sample *samples = profile_samples(p, &nr_samples);
-	struct slices slices = {
-		.functions = calloc(profile_frame_count(p) + 1, sizeof(*slices.functions)),
-		.stacks = calloc(profile_stack_count(p), sizeof(*slices.stacks)),
-	};
-	const struct noise_series *all = d->options.basis == DIFF_SHARE ? &slices.all : NULL;
-	uint32_t *order = sliced(events, count, starts);
-	int err = -ENOMEM;
+	const struct profile_sample *samples = profile_samples(p, &count);
 
-	if (!slices.functions || !slices.stacks || !order)
-		goto done;
 	for (unsigned slice = 0; slice < NOISE_SLICES; slice++) {
 		for (size_t i = starts[slice]; i < starts[slice + 1]; i++) {
 			const struct profile_event *event = &events[order[i]];
@@ -103,23 +58,45 @@ int diff_take_times(struct diff *d, const struct diff_map *map, const bool *oute
 
 			if (sample == PROFILE_NONE)
 				continue;
-			slices.all.current += event->value;
-			slices.stacks[samples[sample].stack].self.current += event->value;
+			all->current += event->value;
+			functions[profile_stack_at(p, samples[sample].stack)->frame].current += event->value;
 		}
-		slice_end(p, &slices, outermost, slice);
+		noise_end_slice(all, all, slice);
+		for (uint32_t i = 0; i < profile_frame_count(p); i++)
+			noise_end_slice(&functions[i], all, slice);
 	}
-	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
-		widen(&d->functions[i].self, &slices.functions[i].self, all);
-		widen(&d->functions[i].total, &slices.functions[i].total, all);
-	}
-	for (uint32_t i = 0; i < profile_stack_count(p); i++) {
-		widen(&d->stacks[i].self, &slices.stacks[i].self, all);
-		widen(&d->stacks[i].total, &slices.stacks[i].total, all);
-	}
-	err = 0;
-done:
-	free(slices.functions);
-	free(slices.stacks);
+}
+
+/* Adds the run's design effects, times its samples, to the functions'. */
+static int add_bursts(struct diff *d, const struct diff_map *map)
+{
+	uint32_t frames = profile_frame_count(d->merged);
+	size_t count, starts[NOISE_SLICES + 1] = {0};
+	const struct profile_event *events = profile_events(map->p, &count);
+	struct noise_series all = {0}, *functions = calloc(frames + 1, sizeof(*functions));
+	uint32_t *order = sliced(events, count, starts);
+	int err = functions && order ? 0 : -ENOMEM;
+
+	if (!err && count)
+		fill_series(d, map, order, starts, &all, functions);
+	for (uint32_t i = 0; i < frames && !err; i++)
+		d->functions[i].bursts += map->self[i] * (count ? noise_find_bursts(&functions[i], &all) : 1);
+	free(functions);
 	free(order);
+	return err;
+}
+
+int diff_estimate_bursts(struct diff *d, const struct diff_map *maps, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_bursts(d, &maps[i]);
+	for (uint32_t i = 0; i < profile_frame_count(d->merged) && !err; i++) {
+		struct diff_function *f = &d->functions[i];
+		double samples = (double)f->self[DIFF_BEFORE] + (double)f->self[DIFF_AFTER];
+
+		f->bursts = samples > 0 ? f->bursts / samples : 1;
+	}
 	return err;
 }

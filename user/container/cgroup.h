@@ -76,6 +76,9 @@ int cgroup_read_text(pid_t pid, char **text);
 /* Returns whether the process, of which text is /proc/PID/cgroup, is in the group or below it. */
 bool cgroup_holds(const struct cgroup *group, const char *text);
 
+/* Returns whether the process's group, or one above it, is frozen. False if that cannot be read. */
+bool cgroup_is_frozen(const struct cgroup_mounts *mounts, pid_t pid);
+
 /* Returns 0 when all groups are in one hierarchy, else -EXDEV with one sentence in *error. */
 int cgroup_check_hierarchy(const struct cgroup *groups, size_t count, struct error *error);
 

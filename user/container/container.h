@@ -27,25 +27,49 @@ struct container {
  */
 bool container_parse_path(const char *path, size_t len, size_t *at, struct container *out);
 
+/* What is remembered of control groups and of the runtimes' state. */
+struct container_cache;
+
+/* Returns NULL without memory. */
+struct container_cache *container_cache_new(void);
+void container_cache_free(struct container_cache *cache);
+
 /*
  * Finds the innermost container that the process is in. Returns 0; -ENOENT when it is not in a container, or another
  * negative errno.
  */
-int container_find_by_pid(pid_t pid, struct container *out);
+int container_find_by_pid(struct container_cache *cache, pid_t pid, struct container *out);
+
+/* Returns whether query is a shell pattern, which may mean several containers. */
+bool container_is_pattern(const char *query);
 
 /*
- * Returns whether query is the container's ID or its beginning, its name, or in Kubernetes its name without the pod's.
+ * Returns whether query is the container's ID or its beginning, its name, or in Kubernetes its name without the pod's;
+ * or a shell pattern that matches one of these. "RUNTIME:" may stand before it.
  */
 bool container_matches(const struct container *container, const char *query);
 
-/*
- * Finds the one container with processes that query means, and its cgroup. Returns 0; with one sentence in *error
- * -ENOENT, -ENOTUNIQ (the matches are listed), -ENODATA (a runtime knows the container, but it has no process) or
- * another negative errno.
- */
-int container_find(const char *query, struct container *out, struct cgroup *group, struct error *error);
+struct container_found {
+	struct container container;
+	struct cgroup group;
+};
 
-/* Frees everything that is remembered about containers. */
-void container_forget_all(void);
+/*
+ * Finds the container with processes that query means, or all that a pattern means, and their cgroups. Returns 0; with
+ * one sentence in *error -ENOENT (it names running containers), -ENOTUNIQ (the matches are listed), -E2BIG (more than
+ * room), -ENODATA (a runtime knows the container, but it has no process) or another negative errno.
+ */
+int container_find(struct container_cache *cache, const char *query, struct container_found *out, size_t room,
+		   size_t *count, struct error *error);
+
+/* How many running containers there are, and of how many the name cannot be read. */
+struct container_names {
+	size_t containers, nameless;
+	char example[64]; /* one without a name */
+	char root[32];    /* the directory below which the runtimes' files are looked for */
+};
+
+/* Returns 0 or negative errno. */
+int container_count_names(struct container_cache *cache, struct container_names *out);
 
 #endif

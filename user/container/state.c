@@ -36,14 +36,30 @@ void state_set_root(const char *path)
 	root_path = path;
 }
 
+static bool can_open(const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+const char *state_get_root(void)
+{
+	if (root_path)
+		return root_path;
+	if (can_open("/proc/1/root"))
+		return "/proc/1/root";
+	/* Any root file system has /etc; a directory of the host's that happens to be called so has not. */
+	return can_open(STATE_HOST "/etc") ? STATE_HOST : "/";
+}
+
 /* Opens a path below the root, wherever links on the way point. Returns a descriptor or negative errno. */
 static int open_below(const char *path, int flags)
 {
-	int root = open(root_path ?: "/proc/1/root", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+	int root = open(state_get_root(), O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 
-	/* Without privilege, or when process 1 is hidden, use the files that are visible here. */
-	if (root < 0 && !root_path)
-		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
 	activity_set(path);

@@ -10,10 +10,15 @@
 #include "container/container.h"
 
 /*
- * Sets the directory below which files are read, for good; NULL: /proc/1/root, which is the host's file system also for
- * a container that shares its PID namespace.
+ * Sets the directory below which files are read, for good; NULL: the first that can be opened of /proc/1/root, which is
+ * the host's file system also for a container that shares its PID namespace, STATE_HOST and /.
  */
 void state_set_root(const char *path);
+/* Returns that directory. */
+const char *state_get_root(void);
+/* Where a container mounts the host's root: process 1 may have capabilities that pybpf has not, which hides its root.
+ */
+#define STATE_HOST "/host"
 
 /*
  * Fills in the name, and the runtime if it is "oci", from the state of the runtimes that can have made the container.

@@ -10,6 +10,7 @@
 
 #include "container/cgroup.h"
 #include "base/scan.h"
+#include "discovery/internal.h"
 #include "foreign/foreign.h"
 #include "pybpf.h"
 #include "base/remote.h"
@@ -25,7 +26,6 @@
  */
 #define SHORT_S 0.25
 /* Seconds that a question which is asked once, before the run, may take. */
-#define PATIENCE_S 5.0
 
 struct runtimes_question {
 	pid_t pid;
@@ -54,7 +54,7 @@ static int take_error(struct error *error, const struct error *said)
 	return error->code;
 }
 
-static int serve_runtimes(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_runtimes(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct runtimes_question *q = question;
 	struct runtimes_answer *a = answer;
@@ -63,11 +63,11 @@ static int serve_runtimes(const void *question, size_t question_size, void *answ
 	if (question_size != sizeof(*q) || q->room > PYBPF_MAX_RUNTIMES)
 		return -EINVAL;
 	if (q->many)
-		discovery_memo_begin();
+		discovery_memo_begin(state);
 	else
-		discovery_memo_end();
+		discovery_memo_end(state);
 	memset(a, 0, sizeof(*a));
-	a->result = discovery_runtimes(q->pid, a->pythons, q->room, &count, &a->error);
+	a->result = discovery_runtimes(state, q->pid, a->pythons, q->room, &count, &a->error);
 	a->count = count;
 	*size = sizeof(*a);
 	return 0;
@@ -191,11 +191,12 @@ enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct disco
 	return result == DISCOVERY_LATER ? DISCOVERY_UNSUPPORTED : result;
 }
 
-static int serve_validate(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_validate(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	struct error *error = answer;
 	struct discovery_python python;
 
+	(void)state;
 	if (question_size != sizeof(python))
 		return -EINVAL;
 	memcpy(&python, question, sizeof(python));
@@ -224,11 +225,11 @@ struct mapped_question {
 };
 
 struct mapped_answer {
-	bool python;
+	enum discovery_mapped what;
 	uint64_t id;
 };
 
-static int serve_mapped_file(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_mapped_file(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct mapped_question *q = question;
 	struct mapped_answer *a = answer;
@@ -237,10 +238,10 @@ static int serve_mapped_file(const void *question, size_t question_size, void *a
 		return -EINVAL;
 	*a = (struct mapped_answer){.id = 0};
 	*size = sizeof(*a);
-	return discovery_mapped_file(q->pid, q->start, q->end, &a->python, &a->id);
+	return discovery_mapped_file(state, q->pid, q->start, q->end, &a->what, &a->id);
 }
 
-int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id)
+int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, enum discovery_mapped *what, uint64_t *id)
 {
 	const struct mapped_question question = {.pid = pid, .start = start, .end = end};
 	struct mapped_answer answer = {.id = 0};
@@ -248,19 +249,20 @@ int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *pyt
 	int err = foreign_call(serve_mapped_file, (struct foreign_subject){.pid = pid}, &question, sizeof(question),
 			       &answer, sizeof(answer), &size, SHORT_S);
 
-	*python = answer.python;
+	*what = answer.what;
 	*id = answer.id;
 	return err ?: size == sizeof(answer) ? 0 : -EPROTO;
 }
 
-static int serve_container_of(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_container_of(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
+	const struct discovery *discovery = state;
 	const pid_t *pid = question;
 
 	if (question_size != sizeof(*pid))
 		return -EINVAL;
 	*size = sizeof(struct container);
-	return container_find_by_pid(*pid, answer);
+	return container_find_by_pid(discovery->containers, *pid, answer);
 }
 
 int discovery_ask_container_of(pid_t pid, struct container *out)
@@ -276,22 +278,26 @@ int discovery_ask_container_of(pid_t pid, struct container *out)
 	return err;
 }
 
-struct found_container {
-	struct container container;
-	struct cgroup group;
+struct found_containers {
 	struct error error;
+	size_t count;
+	struct container_found items[DISCOVERY_CONTAINERS_MAX];
 };
+_Static_assert(sizeof(struct found_containers) <= FOREIGN_ANSWER_MAX, "an answer holds all containers");
 
-static int serve_container_find(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_container_find(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
-	struct found_container *found = answer;
+	const struct discovery *discovery = state;
+	struct found_containers *found = answer;
 	const char *query = question;
 
 	if (!question_size || query[question_size - 1])
 		return -EINVAL;
-	memset(found, 0, sizeof(*found));
-	container_find(query, &found->container, &found->group, &found->error);
-	*size = sizeof(*found);
+	/* The items beyond the count are not sent. */
+	memset(found, 0, offsetof(struct found_containers, items));
+	container_find(discovery->containers, query, found->items, DISCOVERY_CONTAINERS_MAX, &found->count,
+		       &found->error);
+	*size = offsetof(struct found_containers, items) + found->count * sizeof(found->items[0]);
 	return 0;
 }
 
@@ -309,19 +315,40 @@ static bool is_group(const char *directory)
 	return inside;
 }
 
-int discovery_ask_container_find(const char *query, struct container *out, struct cgroup *group, struct error *error)
+/* Returns whether a helper can have given the answer; ends its texts. */
+static bool is_sound_find(struct found_containers *found, size_t size)
 {
-	struct found_container *found = malloc(sizeof(*found));
+	const size_t head = offsetof(struct found_containers, items);
+
+	if (size < head || found->count > DISCOVERY_CONTAINERS_MAX ||
+	    size != head + found->count * sizeof(found->items[0]) || found->error.code > 0 ||
+	    (!found->error.code && !found->count))
+		return false;
+	for (size_t i = 0; i < found->count; i++) {
+		struct container_found *item = &found->items[i];
+
+		end_container_texts(&item->container);
+		END_TEXT(item->group.controller);
+		END_TEXT(item->group.path);
+		END_TEXT(item->group.directory);
+		if (!is_group(item->group.directory))
+			return false;
+	}
+	return true;
+}
+
+int discovery_ask_container_find(const char *query, double patience_s, struct container_found *out, size_t *count,
+				 struct error *error)
+{
+	struct found_containers *found = malloc(sizeof(*found));
 	size_t size = 0;
 	int err = -ENOMEM;
 
+	*count = 0;
 	if (found)
 		err = foreign_call(serve_container_find, (struct foreign_subject){.pid = 0}, query, strlen(query) + 1,
-				   found, sizeof(*found), &size, PATIENCE_S);
-	if (!err)
-		END_TEXT(found->group.directory);
-	if (!err && (size != sizeof(*found) || found->error.code > 0 ||
-		     (!found->error.code && !is_group(found->group.directory))))
+				   found, sizeof(*found), &size, patience_s);
+	if (!err && !is_sound_find(found, size))
 		err = -EPROTO;
 	if (err) {
 		const char *at = foreign_stuck_at();
@@ -329,24 +356,48 @@ int discovery_ask_container_find(const char *query, struct container *out, struc
 		error_set(error, err, "container %s: cannot look for it: %s%s%s", query, strerror(-err),
 			  err == -ETIMEDOUT && at[0] ? ", at " : "", err == -ETIMEDOUT ? at : "");
 	} else {
-		*out = found->container;
-		*group = found->group;
-		end_container_texts(out);
-		END_TEXT(group->controller);
-		END_TEXT(group->path);
 		err = take_error(error, &found->error);
+		if (!err) {
+			*count = found->count;
+			memcpy(out, found->items, found->count * sizeof(*out));
+		}
 	}
 	free(found);
 	return err;
 }
 
-static int serve_cmdline(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_container_names(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct discovery *discovery = state;
+
+	(void)question;
+	if (question_size != 1)
+		return -EINVAL;
+	*size = sizeof(struct container_names);
+	return container_count_names(discovery->containers, answer);
+}
+
+int discovery_ask_container_names(struct container_names *out)
+{
+	size_t size;
+	int err = foreign_call(serve_container_names, (struct foreign_subject){.pid = 0}, "", 1, out, sizeof(*out),
+			       &size, DISCOVERY_PATIENCE_S);
+
+	if (!err && size != sizeof(*out))
+		err = -EPROTO;
+	END_TEXT(out->example);
+	END_TEXT(out->root);
+	return err;
+}
+
+static int serve_cmdline(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	struct {
 		pid_t pid;
 		uint32_t size;
 	} q;
 
+	(void)state;
 	if (question_size != sizeof(q))
 		return -EINVAL;
 	memcpy(&q, question, sizeof(q));
@@ -373,11 +424,12 @@ struct memory_question {
 	uint64_t addr, size;
 };
 
-static int serve_memory(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_memory(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct memory_question *q = question;
 	int err;
 
+	(void)state;
 	if (question_size != sizeof(*q) || q->size > FOREIGN_ANSWER_MAX)
 		return -EINVAL;
 	err = remote_read(q->pid, q->addr, answer, q->size);

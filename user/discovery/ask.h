@@ -29,12 +29,19 @@ enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct disco
 int discovery_ask_validate(const struct discovery_python *python, struct error *error);
 
 /* As discovery_mapped_file(). */
-int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id);
+int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, enum discovery_mapped *what, uint64_t *id);
 
 /* As container_find_by_pid(). */
 int discovery_ask_container_of(pid_t pid, struct container *out);
-/* As container_find(). */
-int discovery_ask_container_find(const char *query, struct container *out, struct cgroup *group, struct error *error);
+/* Most containers that one pattern means. */
+#define DISCOVERY_CONTAINERS_MAX 100
+/* Longest wait for an answer before a run. */
+#define DISCOVERY_PATIENCE_S 5.0
+/* As container_find(); out has room for DISCOVERY_CONTAINERS_MAX. Waits patience_s at most. */
+int discovery_ask_container_find(const char *query, double patience_s, struct container_found *out, size_t *count,
+				 struct error *error);
+/* As container_count_names(). */
+int discovery_ask_container_names(struct container_names *out);
 
 /* As scan_read_cmdline(). */
 void discovery_ask_cmdline(pid_t pid, char *buf, size_t size);

@@ -3,7 +3,6 @@
 #include <sys/auxv.h>
 
 #include "discovery/internal.h"
-#include "base/intern.h"
 #include "base/siphash.h"
 
 /*
@@ -21,10 +20,6 @@ struct cache_entry {
 	struct cache_key key;
 	struct discovery_file file;
 };
-
-static struct intern cache = INTERN_INIT(sizeof(struct cache_entry), sizeof(struct cache_key));
-/* Index of the oldest entry, once the cache is full. */
-static uint32_t oldest;
 
 /*
  * Returns the id of a file: a hash whose key is the random bytes that the kernel gave the program at its start
@@ -46,35 +41,29 @@ static void key_from_stat(struct cache_key *key, const struct stat *st)
 				  .ctime_nanoseconds = st->st_ctim.tv_nsec};
 }
 
-static void remove_entry(uint32_t index)
+static struct discovery_file *file_at(const struct discovery_cache *cache, uint32_t index)
 {
-	struct cache_entry *entry = intern_item(&cache, index);
-
-	discovery_file_clear(&entry->file);
-	intern_remove(&cache, index);
+	return &((struct cache_entry *)intern_item(&cache->files, index))->file;
 }
 
-/*
- * Removes the oldest entry. The newest entry, which is the last, moves into its place, so the entries before it form a
- * ring.
- */
-static void remove_oldest(void)
+void discovery_cache_init(struct discovery_cache *cache)
 {
-	remove_entry(oldest);
-	oldest = (oldest + 1) % (DISCOVERY_CACHE_MAX - 1);
+	cache->oldest = 0;
+	intern_init(&cache->files, sizeof(struct cache_entry), sizeof(struct cache_key));
 }
 
-const struct discovery_file *discovery_cache_find(const struct stat *st)
+const struct discovery_file *discovery_cache_find(const struct discovery_cache *cache, const struct stat *st)
 {
 	struct cache_key key;
 	uint32_t i;
 
 	key_from_stat(&key, st);
-	i = intern_find(&cache, &key);
-	return i == INTERN_NONE ? NULL : &((struct cache_entry *)intern_item(&cache, i))->file;
+	i = intern_find(&cache->files, &key);
+	return i == INTERN_NONE ? NULL : file_at(cache, i);
 }
 
-const struct discovery_file *discovery_cache_add(const struct stat *st, struct discovery_file *file)
+const struct discovery_file *discovery_cache_add(struct discovery_cache *cache, const struct stat *st,
+						 struct discovery_file *file)
 {
 	struct cache_entry entry = {.file = *file};
 	uint32_t i;
@@ -82,19 +71,21 @@ const struct discovery_file *discovery_cache_add(const struct stat *st, struct d
 
 	key_from_stat(&entry.key, st);
 	entry.file.id = id_of(&entry.key);
-	if (cache.count >= DISCOVERY_CACHE_MAX)
-		remove_oldest();
-	i = intern_add(&cache, &entry, &fresh);
+	if (cache->files.count >= DISCOVERY_CACHE_MAX) {
+		discovery_file_clear(file_at(cache, cache->oldest));
+		intern_remove_oldest(&cache->files, &cache->oldest);
+	}
+	i = intern_add(&cache->files, &entry, &fresh);
 	if (i != INTERN_NONE)
-		return &((struct cache_entry *)intern_item(&cache, i))->file;
+		return file_at(cache, i);
 	discovery_file_clear(file);
 	return NULL;
 }
 
-void discovery_free(void)
+void discovery_cache_free(struct discovery_cache *cache)
 {
-	while (cache.count)
-		remove_entry(cache.count - 1);
-	intern_free(&cache);
-	oldest = 0;
+	for (uint32_t i = 0; i < cache->files.count; i++)
+		discovery_file_clear(file_at(cache, i));
+	intern_free(&cache->files);
+	cache->oldest = 0;
 }

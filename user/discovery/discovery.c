@@ -13,6 +13,7 @@
 #include "discovery/internal.h"
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "base/remote.h"
@@ -33,6 +34,7 @@ struct mapped_file {
 };
 
 struct search {
+	struct discovery *known;
 	pid_t pid;
 	pid_t task; /* the thread whose /proc directory shows the mappings */
 	char exe[PATH_MAX], root[PATH_MAX];
@@ -41,6 +43,7 @@ struct search {
 	size_t unreadable;
 	int unreadable_error;
 	bool foreign_main, refused, contradicted;
+	struct pybpf_asyncio asyncio; /* of the file that has the module */
 	struct discovery_python *out;
 	size_t room, found;
 	/* The analysed executable, whose copies of the library's variables the library uses instead of its own. */
@@ -107,7 +110,8 @@ static void read_link(pid_t pid, const char *name, char *out, size_t size)
 }
 
 /* Opens and analyses a mapped file, or finds it in the cache. Returns 0 or negative errno. */
-static int look_at(pid_t pid, const struct procfs_map *map, const struct discovery_file **out)
+static int look_at(struct discovery_cache *cache, pid_t pid, const struct procfs_map *map,
+		   const struct discovery_file **out)
 {
 	struct discovery_file file = {0};
 	struct elf_file *elf = NULL;
@@ -121,7 +125,7 @@ static int look_at(pid_t pid, const struct procfs_map *map, const struct discove
 		err = -errno;
 		goto done;
 	}
-	*out = discovery_cache_find(&st);
+	*out = discovery_cache_find(cache, &st);
 	if (*out)
 		goto done;
 	err = elf_file_open(fd, &elf);
@@ -134,7 +138,7 @@ static int look_at(pid_t pid, const struct procfs_map *map, const struct discove
 		err = 0;
 	if (err)
 		goto done;
-	*out = discovery_cache_add(&st, &file);
+	*out = discovery_cache_add(cache, &st, &file);
 	if (!*out)
 		err = -ENOMEM;
 done:
@@ -281,10 +285,9 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 	}
 	if (search->unreadable && (search->unreadable_error == -EPERM || search->unreadable_error == -EACCES)) {
 		error_set(search->error, search->unreadable_error,
-			  "%zu of the %zu files that process %d (%s) maps cannot be opened: %s; run as root, "
-			  "or with "
-			  "CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
-			  search->unreadable, search->count, search->pid, comm, strerror(-search->unreadable_error));
+			  "%zu of the %zu file%s that process %d (%s) maps cannot be opened: %s%s", search->unreadable,
+			  search->count, search->count == 1 ? "" : "s", search->pid, comm,
+			  strerror(-search->unreadable_error), host_explain_denial(true));
 		return DISCOVERY_DENIED;
 	}
 	if (search->unreadable_error == -ENOMEM) {
@@ -294,8 +297,10 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 		return DISCOVERY_UNSUPPORTED;
 	}
 	error_set(search->error, -ENOEXEC,
-		  "process %d (%s) maps no Python: none of its %zu executable files holds CPython's runtime%s",
-		  search->pid, comm, search->count, search->unreadable ? " (some could not be opened)" : "");
+		  "process %d (%s) maps no Python: %s%zu executable file%s %s CPython's runtime%s", search->pid, comm,
+		  search->count == 1 ? "its " : "none of its ", search->count, search->count == 1 ? "" : "s",
+		  search->count == 1 ? "does not hold" : "holds",
+		  search->unreadable ? " (some could not be opened)" : "");
 	return DISCOVERY_NOT_PYTHON;
 }
 
@@ -319,6 +324,22 @@ static enum discovery_result add_python(struct search *search, const struct disc
 	return result;
 }
 
+/* Gives the offsets of the module _asyncio to the Python that it is of, if the process has only one that may be. */
+static void place_asyncio(struct search *search)
+{
+	struct discovery_python *of = NULL;
+
+	for (size_t i = 0; i < search->found && i < search->room; i++) {
+		if (discovery_check_tasks(&search->out[i], NULL))
+			continue;
+		if (of)
+			return;
+		of = &search->out[i];
+	}
+	if (of)
+		of->asyncio = search->asyncio;
+}
+
 static enum discovery_result search_files(struct search *search)
 {
 	const struct discovery_python *out = search->out;
@@ -332,7 +353,7 @@ static enum discovery_result search_files(struct search *search)
 		bool mapped_well;
 		int err;
 
-		if (discovery_memo_has(&mapped->map))
+		if (discovery_memo_has(&search->known->memo, &mapped->map))
 			continue;
 		if (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start > DISCOVERY_MAX_CPU_NS) {
 			error_set(
@@ -344,7 +365,7 @@ static enum discovery_result search_files(struct search *search)
 				inside_path(search, search->files[i ? i - 1 : 0].map.path));
 			return search->found ? DISCOVERY_OK : DISCOVERY_UNSUPPORTED;
 		}
-		err = look_at(search->task, &mapped->map, &file);
+		err = look_at(&search->known->cache, search->task, &mapped->map, &file);
 		if (err || !file) {
 			search->unreadable++;
 			if (search->unreadable_error != -ENOMEM)
@@ -362,9 +383,11 @@ static enum discovery_result search_files(struct search *search)
 				  inside_path(search, mapped->map.path), file->refusal);
 			search->refused = true;
 		}
-		if (file->kind == DISCOVERY_FILE_OTHER && !file->copied_runtime && !file->copied_tstate_current &&
-		    !file->copied_code_type)
-			discovery_memo_add(&mapped->map);
+		if (file->asyncio.running_task)
+			search->asyncio = file->asyncio;
+		else if (file->kind == DISCOVERY_FILE_OTHER && !file->copied_runtime && !file->copied_tstate_current &&
+			 !file->copied_code_type)
+			discovery_memo_add(&search->known->memo, &mapped->map);
 		if (file->kind != DISCOVERY_FILE_PYTHON)
 			continue;
 		if (mapped_well) {
@@ -379,16 +402,17 @@ static enum discovery_result search_files(struct search *search)
 		log_debug("process %d (%s): %s holds a Python but is not mapped as its headers say", search->pid,
 			  out->comm, mapped->map.path);
 	}
+	place_asyncio(search);
 	if (search->contradicted)
 		return DISCOVERY_CONTRADICTED;
 	return search->found ? DISCOVERY_OK : nothing_found(search, out->comm);
 }
 
 /*
- * Searches the process once. *again: the thread that showed the mappings has ended meanwhile, and another thread may
+ * Searches the process once. *retry: the thread that showed the mappings has ended meanwhile, and another thread may
  * show all of them.
  */
-static enum discovery_result look_once(struct search *search, bool *again)
+static enum discovery_result look_once(struct search *search, bool *retry)
 {
 	struct discovery_python *out = search->out;
 	pid_t pid = search->pid;
@@ -431,11 +455,11 @@ failed:
 	} else {
 		error_set(search->error, err, "cannot read the mappings of process %d%s%s%s in /proc: %s%s", pid,
 			  out->comm[0] ? " (" : "", out->comm, out->comm[0] ? ")" : "", strerror(-err),
-			  err == -EACCES || err == -EPERM ? "; run as root, or with CAP_SYS_PTRACE" : "");
+			  err == -EACCES || err == -EPERM ? host_explain_denial(false) : "");
 		result = DISCOVERY_DENIED;
 	}
 done:
-	*again = search->task && (result != DISCOVERY_OK || search->unreadable) &&
+	*retry = search->task && (result != DISCOVERY_OK || search->unreadable) &&
 		 procfs_task(pid, NULL) != search->task;
 	for (size_t i = 0; i < search->count; i++)
 		free((char *)search->files[i].map.path);
@@ -443,36 +467,75 @@ done:
 	return result;
 }
 
-enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count,
-					 struct error *error)
+struct discovery *discovery_new(void)
+{
+	struct discovery *discovery = malloc(sizeof(*discovery));
+
+	if (!discovery)
+		return NULL;
+	discovery->containers = container_cache_new();
+	if (!discovery->containers) {
+		free(discovery);
+		return NULL;
+	}
+	discovery_cache_init(&discovery->cache);
+	discovery_memo_init(&discovery->memo);
+	return discovery;
+}
+
+void discovery_free(struct discovery *discovery)
+{
+	if (!discovery)
+		return;
+	discovery_cache_free(&discovery->cache);
+	discovery_memo_free(&discovery->memo);
+	container_cache_free(discovery->containers);
+	free(discovery);
+}
+
+void discovery_memo_begin(struct discovery *discovery)
+{
+	discovery->memo.on = true;
+}
+
+void discovery_memo_end(struct discovery *discovery)
+{
+	discovery_memo_free(&discovery->memo);
+}
+
+enum discovery_result discovery_runtimes(struct discovery *discovery, pid_t pid, struct discovery_python *out,
+					 size_t room, size_t *count, struct error *error)
 {
 	enum discovery_result result = DISCOVERY_GONE;
-	bool again = true;
+	bool retry = true;
 
-	for (int i = 0; i < 2 && again; i++) {
-		struct search search = {.pid = pid, .out = out, .room = room, .error = error};
+	for (int i = 0; i < 2 && retry; i++) {
+		struct search search = {.known = discovery, .pid = pid, .out = out, .room = room, .error = error};
 
-		result = look_once(&search, &again);
+		result = look_once(&search, &retry);
 		*count = search.found;
 	}
 	return result;
 }
 
-int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id)
+int discovery_mapped_file(struct discovery *discovery, pid_t pid, uint64_t start, uint64_t end,
+			  enum discovery_mapped *what, uint64_t *id)
 {
 	const struct procfs_map map = {.start = start, .end = end, .path = ""};
 	const struct discovery_file *file = NULL;
-	int err = look_at(pid, &map, &file);
+	int err = look_at(&discovery->cache, pid, &map, &file);
 	pid_t task;
 
 	if (err) {
 		task = procfs_task(pid, NULL);
 		if (task && task != pid)
-			err = look_at(task, &map, &file);
+			err = look_at(&discovery->cache, task, &map, &file);
 	}
 	if (err || !file)
 		return err ?: -ENOENT;
-	*python = file->kind != DISCOVERY_FILE_OTHER;
+	*what = file->kind != DISCOVERY_FILE_OTHER ? DISCOVERY_MAPPED_PYTHON
+		: file->asyncio.running_task       ? DISCOVERY_MAPPED_ASYNCIO
+						   : DISCOVERY_MAPPED_NOTHING;
 	*id = file->id;
 	return 0;
 }

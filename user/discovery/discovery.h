@@ -28,6 +28,7 @@ struct discovery_python {
 	uint64_t start_time; /* clock ticks since boot */
 	char comm[64];
 	struct layout_build build;
+	struct pybpf_asyncio asyncio; /* running_task 0: not loaded (yet) */
 	int version_major, version_minor, version_micro;
 	char version[32]; /* as the binary spells it: "3.11.2", "3.15.0a1" */
 	bool debug_build, free_threaded;
@@ -47,22 +48,44 @@ struct discovery_python {
 };
 
 /*
- * Analyses the file that is mapped at [start, end) of the process. *python: whether a process that maps the file may be
- * a Python. *id: the value of discovery_python.file_id for the file. Returns 0, or negative errno when the file cannot
- * be opened (any more).
+ * What is remembered of the files that processes map, so that a second process of a known binary costs no parsing, and
+ * of their containers.
  */
-int discovery_mapped_file(pid_t pid, uint64_t start, uint64_t end, bool *python, uint64_t *id);
+struct discovery;
+
+/* Returns NULL without memory. */
+struct discovery *discovery_new(void);
+void discovery_free(struct discovery *discovery);
+
+/* What a mapped file says about its process. */
+enum discovery_mapped {
+	DISCOVERY_MAPPED_NOTHING,
+	DISCOVERY_MAPPED_PYTHON,  /* it may be a Python */
+	DISCOVERY_MAPPED_ASYNCIO, /* it uses asyncio */
+};
+
+/*
+ * Analyses the file that is mapped at [start, end) of the process. *id: the value of discovery_python.file_id for the
+ * file. Returns 0, or negative errno when the file cannot be opened (any more).
+ */
+int discovery_mapped_file(struct discovery *discovery, pid_t pid, uint64_t start, uint64_t end,
+			  enum discovery_mapped *what, uint64_t *id);
 
 /*
  * Finds every Python of the process, in all files that it maps, in one pass. *count is the number of them; out has the
  * first `room`. On DISCOVERY_OK *error is empty, or has a sentence about another Python of the process that is refused;
  * on any other result it has one sentence (what was tried, what was found, what to do). DISCOVERY_CONTRADICTED is about
  * one of the Pythons: the others are in out. An interpreter need not be initialised yet: everything is known from the
- * mapped files. Analysed files are remembered by device, inode, size and change time, so a second process of a known
- * binary costs no parsing.
+ * mapped files. Analysed files are remembered by device, inode, size and change time.
  */
-enum discovery_result discovery_runtimes(pid_t pid, struct discovery_python *out, size_t room, size_t *count,
-					 struct error *error);
+enum discovery_result discovery_runtimes(struct discovery *discovery, pid_t pid, struct discovery_python *out,
+					 size_t room, size_t *count, struct error *error);
+
+/*
+ * Checks that this version of Python says which asyncio task each thread runs, and where a task's fields are. Returns
+ * 0, or -ENOTSUP with one sentence in *error, which may be NULL.
+ */
+int discovery_check_tasks(const struct discovery_python *python, struct error *error);
 
 /* Returns whether the Python has an interpreter. True also when its memory cannot be read. */
 bool discovery_is_running(const struct discovery_python *python);
@@ -79,10 +102,7 @@ int discovery_validate(const struct discovery_python *python, struct error *erro
  * for one pass over many processes, which is too short for another file to get the same inode, path and size of
  * mapping.
  */
-void discovery_memo_begin(void);
-void discovery_memo_end(void);
-
-/* Forgets every remembered file. */
-void discovery_free(void);
+void discovery_memo_begin(struct discovery *discovery);
+void discovery_memo_end(struct discovery *discovery);
 
 #endif

@@ -280,6 +280,7 @@ int discovery_analyse(struct elf_file *elf, struct discovery_file *out)
 
 	out->fixed = elf_file_is_fixed(elf);
 	out->code_count = elf_file_code_segments(elf, out->code, DISCOVERY_CODE_SEGMENTS);
+	discovery_read_asyncio(elf, &out->asyncio);
 	if (is_pypy(elf)) {
 		discovery_pypy_version(elf, pypy, sizeof(pypy));
 		error_set(&error, -ENOTSUP, "this is PyPy%s%s; pybpf reads CPython only: use PyPy's own vmprof",

@@ -11,6 +11,7 @@
 
 #include "discovery/ask.h"
 #include "base/array.h"
+#include "base/log.h"
 #include "base/procfs.h"
 
 /* Most ancestors of a process that are checked: reused PIDs could form a cycle. */
@@ -42,26 +43,68 @@ int discovery_texts_add(struct discovery_texts *texts, const char *text)
 	return 0;
 }
 
+/* Adds a group unless the filter has it. Returns 0 or -ENOMEM. */
+static int add_group(struct discovery_filter *filter, const struct cgroup *group)
+{
+	for (size_t i = 0; i < filter->group_count; i++) {
+		if (filter->groups[i].id == group->id && filter->groups[i].v1 == group->v1)
+			return 0;
+	}
+	if (array_reserve(&filter->groups, &filter->groups_room, filter->group_count + 1, sizeof(*group)))
+		return -ENOMEM;
+	filter->groups[filter->group_count++] = *group;
+	return 0;
+}
+
+/* Adds the groups of the containers that the query means now. Returns 0, or negative errno with *error. */
+static int add_containers(struct discovery_filter *filter, const char *query, double patience_s, struct error *error)
+{
+	struct container_found *found = calloc(DISCOVERY_CONTAINERS_MAX, sizeof(*found));
+	size_t count = 0;
+	int err = found ? discovery_ask_container_find(query, patience_s, found, &count, error) : -ENOMEM;
+
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_group(filter, &found[i].group);
+	free(found);
+	return err;
+}
+
+int discovery_filter_look_again(struct discovery_filter *filter, double patience_s)
+{
+	size_t before = filter->group_count;
+	struct error error;
+	int err = 0;
+
+	for (size_t i = 0; i < filter->containers.count && err != -ENOMEM; i++) {
+		error_clear(&error);
+		err = add_containers(filter, filter->containers.items[i], patience_s, &error);
+		/* It does not run now, or not yet. */
+		if (err)
+			log_debug("%s", error.text);
+	}
+	/* All have to be in one hierarchy, as the kernel's filter looks into one. */
+	while (filter->group_count > before && cgroup_check_hierarchy(filter->groups, filter->group_count, &error))
+		filter->group_count--;
+	return err == -ENOMEM ? err : 0;
+}
+
 int discovery_filter_resolve(struct discovery_filter *filter, struct error *error)
 {
 	struct cgroup_mounts mounts = {0};
-	struct container container;
-	size_t count = filter->containers.count + filter->cgroups.count;
 	int err = 0;
 
 	error_clear(error);
-	if (!count)
-		return 0;
-	filter->groups = calloc(count, sizeof(*filter->groups));
-	if (!filter->groups)
-		err = -ENOMEM;
 	for (size_t i = 0; i < filter->containers.count && !err; i++)
-		err = discovery_ask_container_find(filter->containers.items[i], &container,
-						   &filter->groups[filter->group_count++], error);
+		err = add_containers(filter, filter->containers.items[i], DISCOVERY_PATIENCE_S, error);
 	if (!err && filter->cgroups.count)
 		err = cgroup_mounts_read(&mounts);
-	for (size_t i = 0; i < filter->cgroups.count && !err; i++)
-		err = cgroup_resolve(&mounts, filter->cgroups.items[i], &filter->groups[filter->group_count++], error);
+	for (size_t i = 0; i < filter->cgroups.count && !err; i++) {
+		struct cgroup *group = calloc(1, sizeof(*group));
+
+		err = group ? cgroup_resolve(&mounts, filter->cgroups.items[i], group, error) : -ENOMEM;
+		err = err ?: add_group(filter, group);
+		free(group);
+	}
 	cgroup_mounts_free(&mounts);
 	if (err && !error->code)
 		error_set(error, err, "cannot find out about the cgroups: %s", strerror(-err));

@@ -35,9 +35,9 @@ struct discovery_filter {
 	/* except those that match one of these. */
 	struct discovery_numbers not_pids, not_users;
 	struct discovery_texts not_comms, not_containers;
-	/* Groups of containers, then of cgroups; set by discovery_filter_resolve(). */
+	/* Groups of containers and cgroups; set by discovery_filter_resolve(). */
 	struct cgroup *groups;
-	size_t group_count;
+	size_t group_count, groups_room;
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -47,6 +47,12 @@ int discovery_texts_add(struct discovery_texts *texts, const char *text);
 
 /* Finds the groups of the containers and cgroups. Returns 0, or negative errno with one sentence in *error. */
 int discovery_filter_resolve(struct discovery_filter *filter, struct error *error);
+
+/*
+ * Adds the groups of containers that its names and patterns mean by now: started since, or once more. Returns 0 or
+ * -ENOMEM.
+ */
+int discovery_filter_look_again(struct discovery_filter *filter, double patience_s);
 
 /*
  * Returns whether the filter wants the process. container: the process's container, or NULL; used only when the filter

@@ -9,8 +9,10 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "container/container.h"
 #include "discovery/discovery.h"
 #include "base/elf_file.h"
+#include "base/intern.h"
 #include "base/procfs.h"
 
 #define DISCOVERY_CODE_SEGMENTS 4
@@ -53,6 +55,7 @@ struct discovery_file {
 	 * the library uses that one. Addresses as linked, 0 for none.
 	 */
 	uint64_t copied_runtime, copied_tstate_current, copied_code_type;
+	struct pybpf_asyncio asyncio;      /* of a file with the module _asyncio; running_task 0: of another */
 	struct discovery_runtime *runtime; /* DISCOVERY_FILE_PYTHON */
 	char *refusal;                     /* DISCOVERY_FILE_REFUSED: a sentence, without the file's name */
 };
@@ -78,19 +81,46 @@ int discovery_find_version(const struct discovery_symbols *symbols, uint32_t off
 /* Fills out (zeroed) from an ELF file. Returns 0 or -ENOMEM. */
 int discovery_analyse(struct elf_file *elf, struct discovery_file *out);
 void discovery_file_clear(struct discovery_file *file);
+/* asyncio.c: reads the offsets that the module _asyncio has (3.14+); running_task 0: it is not in the file. */
+void discovery_read_asyncio(struct elf_file *elf, struct pybpf_asyncio *out);
 /* Writes the PyPy release of a libpypy to out, as "7.3.11"; "" when it is not found. */
 void discovery_pypy_version(struct elf_file *elf, char *out, size_t size);
 
+/* cache.c: analysed files. */
+struct discovery_cache {
+	struct intern files;
+	uint32_t oldest; /* index of the oldest file, once the cache is full */
+};
+
+void discovery_cache_init(struct discovery_cache *cache);
+void discovery_cache_free(struct discovery_cache *cache);
 /* Returns the cached analysis of the file that st describes, or NULL; valid until the next discovery_cache_add(). */
-const struct discovery_file *discovery_cache_find(const struct stat *st);
+const struct discovery_file *discovery_cache_find(const struct discovery_cache *cache, const struct stat *st);
 /*
  * Adds file to the cache, which then owns its contents. Returns the cached copy, valid until the next call, or NULL
  * without memory.
  */
-const struct discovery_file *discovery_cache_add(const struct stat *st, struct discovery_file *file);
+const struct discovery_file *discovery_cache_add(struct discovery_cache *cache, const struct stat *st,
+						 struct discovery_file *file);
 
-/* Returns whether the mapping's file is known, since discovery_memo_begin(), to have nothing to do with Python. */
-bool discovery_memo_has(const struct procfs_map *map);
-void discovery_memo_add(const struct procfs_map *map);
+/* memo.c: mappings without a Python. */
+struct discovery_memo {
+	bool on; /* in a pass over many processes */
+	struct intern mappings;
+};
+
+void discovery_memo_init(struct discovery_memo *memo);
+/* Ends the pass: forgets all mappings. */
+void discovery_memo_free(struct discovery_memo *memo);
+/* Returns whether the mapping's file was found, in this pass, to have nothing to do with Python. */
+bool discovery_memo_has(const struct discovery_memo *memo, const struct procfs_map *map);
+void discovery_memo_add(struct discovery_memo *memo, const struct procfs_map *map);
+
+/* What discovery remembers from one process to the next. */
+struct discovery {
+	struct discovery_cache cache;
+	struct discovery_memo memo;
+	struct container_cache *containers;
+};
 
 #endif

@@ -16,6 +16,11 @@
 /* Bytes of a command line that are kept; it can have megabytes. */
 #define COMMAND_MAX 4096
 
+/* Columns of a command where the output is no terminal; the JSON has all of it. */
+#define COMMAND_COLUMNS 120
+/* Stands for the rest of a command. */
+#define MORE "..."
+
 struct collector {
 	const struct discovery_filter *filter;
 	struct ps_list *list;
@@ -107,6 +112,17 @@ static bool is_wanted(const struct discovery_filter *filter, const struct scan_p
 	return discovery_filter_matches(filter, process, inside ? &container : NULL);
 }
 
+static void note_denied(struct ps_list *list, const struct scan_process *process, const struct error *error)
+{
+	size_t used = strlen(list->denied_names);
+
+	if (!list->denied++)
+		list->denial = *error;
+	if (list->denied <= PS_DENIED_NAMED)
+		snprintf(list->denied_names + used, sizeof(list->denied_names) - used, "%s%d (%.16s)", used ? ", " : "",
+			 process->pid, process->comm);
+}
+
 static int visit(const struct scan_process *process, void *arg)
 {
 	struct collector *c = arg;
@@ -130,7 +146,8 @@ static int visit(const struct scan_process *process, void *arg)
 	supported = result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && c->nr_pythons);
 	if (!supported && result != DISCOVERY_UNSUPPORTED && result != DISCOVERY_CONTRADICTED &&
 	    !(result == DISCOVERY_DENIED && has_python_name(process))) {
-		c->list->denied += result == DISCOVERY_DENIED;
+		if (result == DISCOVERY_DENIED)
+			note_denied(c->list, process, &error);
 		log_printf(named ? LOG_WARN : result == DISCOVERY_DENIED ? LOG_INFO : LOG_DEBUG, "%s", error.text);
 		return 0;
 	}
@@ -200,15 +217,32 @@ struct cells {
 	char *container;
 };
 
-static int make_cells(const struct ps_row *row, struct cells *out)
+/* Returns whether another runtime has a container of the same name: then that name alone tells nothing. */
+static bool is_shared_name(const struct ps_list *list, const struct container *container)
 {
+	for (size_t i = 0; i < list->count; i++) {
+		const struct container *other = &list->rows[i].container;
+
+		if (other->id[0] && !strcmp(other->name, container->name) && strcmp(other->runtime, container->runtime))
+			return true;
+	}
+	return false;
+}
+
+static int make_cells(const struct ps_list *list, const struct ps_row *row, struct cells *out)
+{
+	char place[sizeof(row->container.name) + sizeof(row->container.runtime)] = "-";
 	const struct scan_process *process = &row->process;
 	size_t len;
 
 	snprintf(out->pid, sizeof(out->pid), "%d", process->pid);
 	snprintf(out->inside, sizeof(out->inside), "%d", process->inside);
 	snprintf(out->threads, sizeof(out->threads), "%u", process->threads);
-	out->container = text_printable(row->container.id[0] ? row->container.name : "-");
+	if (row->container.id[0])
+		snprintf(place, sizeof(place), "%s%s%s",
+			 is_shared_name(list, &row->container) ? row->container.runtime : "",
+			 is_shared_name(list, &row->container) ? ":" : "", row->container.name);
+	out->container = text_printable(place);
 	if (!out->container)
 		return -ENOMEM;
 	out->texts[PID] = out->pid;
@@ -224,6 +258,15 @@ static int make_cells(const struct ps_row *row, struct cells *out)
 	return 0;
 }
 
+/* Writes the command; one that is too long ends in "...", and --json has all of it. */
+static void write_command(const char *command, size_t columns, FILE *out)
+{
+	bool cut = columns > strlen(MORE) && text_width(command) > columns;
+
+	fprintf(out, "%.*s%s\n", (int)text_fit(command, cut ? columns - strlen(MORE) : columns), command,
+		cut ? MORE : "");
+}
+
 static void write_row(const char *const *texts, const size_t *widths, size_t width, FILE *out)
 {
 	size_t used = 0;
@@ -234,10 +277,7 @@ static void write_row(const char *const *texts, const size_t *widths, size_t wid
 		fprintf(out, "%*s%s%*s", is_number[i] ? pad : 0, "", texts[i], is_number[i] ? 2 : pad + 2, "");
 		used += widths[i] + 2;
 	}
-	if (!width)
-		fprintf(out, "%s\n", texts[COMMAND]);
-	else
-		fprintf(out, "%.*s\n", (int)text_fit(texts[COMMAND], width > used ? width - used : 1), texts[COMMAND]);
+	write_command(texts[COMMAND], !width ? COMMAND_COLUMNS : width > used ? width - used : 1, out);
 }
 
 int ps_table(const struct ps_list *list, size_t width, FILE *out)
@@ -250,7 +290,7 @@ int ps_table(const struct ps_list *list, size_t width, FILE *out)
 	for (int i = 0; i < COLUMNS; i++)
 		widths[i] = text_width(titles[i]);
 	for (size_t n = 0; n < list->count && !err; n++) {
-		err = make_cells(&list->rows[n], &cells[n]);
+		err = make_cells(list, &list->rows[n], &cells[n]);
 		for (int i = 0; i < COLUMNS && !err; i++) {
 			size_t wide = text_width(cells[n].texts[i]);
 

@@ -10,6 +10,9 @@
 #include "discovery/discovery.h"
 #include "discovery/filter.h"
 
+/* Number of unreadable processes that are named. */
+#define PS_DENIED_NAMED 8
+
 struct ps_python {
 	char version[40]; /* 3.14.0t; t: free-threaded, d: a debug build */
 	char *path;       /* of the file that holds the interpreter, as the process sees it */
@@ -29,10 +32,12 @@ struct ps_row {
 struct ps_list {
 	struct ps_row *rows; /* by PID */
 	size_t count;
-	size_t looked_at; /* processes that the filter wants */
-	size_t denied;    /* not readable, and without Python in their names */
-	bool hidden;      /* /proc does not show every process (proc(5), hidepid) */
-	bool missing;     /* a PID that was asked for does not exist (any more) */
+	size_t looked_at;       /* processes that the filter wants */
+	size_t denied;          /* not readable, and without Python in their names */
+	char denied_names[256]; /* of the first of those: "1 (init), 12 (agent)" */
+	struct error denial;    /* of the first one */
+	bool hidden;            /* /proc does not show every process (proc(5), hidepid) */
+	bool missing;           /* a PID that was asked for does not exist (any more) */
 };
 
 /*

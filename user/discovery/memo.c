@@ -5,7 +5,6 @@
  * a pass would cost.
  */
 #include "discovery/internal.h"
-#include "base/intern.h"
 
 /* Device and inode alone are not enough: btrfs shows one device for all subvolumes, whose inodes have the same numbers.
  */
@@ -17,10 +16,7 @@ struct memo_key {
 /* Most mappings that are remembered, some 8 MiB: a process can map as many files as it likes. */
 #define MEMO_MAX 65536
 
-static struct intern memo = INTERN_INIT(sizeof(struct memo_key), sizeof(struct memo_key));
-static bool memo_on;
-
-static void memo_key(struct memo_key *key, const struct procfs_map *map)
+static void make_key(struct memo_key *key, const struct procfs_map *map)
 {
 	*key = (struct memo_key){.inode = map->inode,
 				 .offset = map->offset,
@@ -33,35 +29,36 @@ static void memo_key(struct memo_key *key, const struct procfs_map *map)
 		key->path = (key->path ^ (unsigned char)*p) * 0x100000001b3;
 }
 
-void discovery_memo_begin(void)
+void discovery_memo_init(struct discovery_memo *memo)
 {
-	memo_on = true;
+	memo->on = false;
+	intern_init(&memo->mappings, sizeof(struct memo_key), sizeof(struct memo_key));
 }
 
-void discovery_memo_end(void)
+void discovery_memo_free(struct discovery_memo *memo)
 {
-	memo_on = false;
-	intern_free(&memo);
+	memo->on = false;
+	intern_free(&memo->mappings);
 }
 
-bool discovery_memo_has(const struct procfs_map *map)
+bool discovery_memo_has(const struct discovery_memo *memo, const struct procfs_map *map)
 {
 	struct memo_key key;
 
-	if (!memo_on)
+	if (!memo->on)
 		return false;
-	memo_key(&key, map);
-	return intern_find(&memo, &key) != INTERN_NONE;
+	make_key(&key, map);
+	return intern_find(&memo->mappings, &key) != INTERN_NONE;
 }
 
-void discovery_memo_add(const struct procfs_map *map)
+void discovery_memo_add(struct discovery_memo *memo, const struct procfs_map *map)
 {
 	struct memo_key key;
 	bool fresh;
 
-	if (!memo_on || memo.count >= MEMO_MAX)
+	if (!memo->on || memo->mappings.count >= MEMO_MAX)
 		return;
-	memo_key(&key, map);
+	make_key(&key, map);
 	/* Without memory for it the file is opened the next time, too. */
-	intern_add(&memo, &key, &fresh);
+	intern_add(&memo->mappings, &key, &fresh);
 }

@@ -15,6 +15,7 @@
 
 #include "base/host.h"
 #include "base/remote.h"
+#include "discovery/ask.h"
 
 /* Inodes of the initial namespaces (include/linux/proc_ns.h: PROC_PID_INIT_INO, PROC_USER_INIT_INO). */
 #define PID_NS_INITIAL  0xEFFFFFFCu
@@ -311,6 +312,35 @@ static void look_paranoid(const struct doctor *d, struct doctor_item *item)
 			     level);
 }
 
+#define HOST_MOUNT                                                                                                     \
+	"mount the host's root for them: `-v /:/host:ro` (docker, podman), hostPath / at /host (Kubernetes); see "     \
+	"docs/containers.md"
+
+static void look_containers(const struct doctor *d, struct doctor_item *item)
+{
+	struct container_names names;
+	int err = discovery_ask_container_names(&names);
+
+	(void)d;
+	if (err) {
+		doctor_found(item, DOCTOR_SKIP, "cannot look for containers: %s", strerror(-err));
+		return;
+	}
+	if (names.nameless) {
+		doctor_found(item, DOCTOR_WARN,
+			     "%zu of %zu running have no name, such as %s; runtimes' files are read below %s",
+			     names.nameless, names.containers, names.example, names.root);
+		doctor_advise(item, "names are in the runtimes' files; if pybpf runs in a container, " HOST_MOUNT);
+		return;
+	}
+	if (!names.containers) {
+		doctor_found(item, DOCTOR_OK, "no container is running; runtimes' files are read below %s", names.root);
+		return;
+	}
+	doctor_found(item, DOCTOR_OK, "%zu running, each with its name; runtimes' files are read below %s",
+		     names.containers, names.root);
+}
+
 const struct doctor_check doctor_host_checks[] = {
 	{"kernel", look_kernel},
 	{"machine", look_machine},
@@ -321,6 +351,7 @@ const struct doctor_check doctor_host_checks[] = {
 	{"/proc", look_proc},
 	{"user namespace", look_user_namespace},
 	{"PID namespace", look_pid_namespace},
+	{"container names", look_containers},
 	{"bpf(2)", look_bpf},
 	{"unprivileged BPF", look_unprivileged_bpf},
 	{"BPF JIT", look_jit},

@@ -14,13 +14,13 @@
 
 static struct foreign_lane lanes[FOREIGN_LANES];
 
-int foreign_start(void)
+int foreign_start(void *state)
 {
 	int err;
 
 	for (size_t i = 0; i < FOREIGN_LANES; i++)
 		lanes[i] = (struct foreign_lane){.fd = -1, .pidfd = -1};
-	err = foreign_maker_start();
+	err = foreign_maker_start(state);
 	/*
 	 * Made early, so that the helper is there when the first process is to be analysed; if this fails, it is tried
 	 * again then.

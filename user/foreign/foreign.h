@@ -19,9 +19,9 @@
 /*
  * A kind of question: a function that runs in the helper, which is a fork and so has the function at the same address.
  * It reads the question, writes at most FOREIGN_ANSWER_MAX bytes to answer and their number to *size. Returns 0, or a
- * negative errno, which the asking function returns.
+ * negative errno, which the asking function returns. state: the helper's copy of what foreign_start() was given.
  */
-typedef int foreign_service(const void *question, size_t question_size, void *answer, size_t *size);
+typedef int foreign_service(void *state, const void *question, size_t question_size, void *answer, size_t *size);
 
 /* The process that a question is about: the cost of the question is charged to it, and to its user. */
 struct foreign_subject {
@@ -31,10 +31,11 @@ struct foreign_subject {
 };
 
 /*
- * Forks the process that makes helpers. To be called before anything is opened, by a process with one thread. Returns 0
- * or negative errno.
+ * Forks the process that makes helpers. To be called before anything is opened, by a process with one thread. state:
+ * what services remember between questions, or NULL; each helper begins with the state as it is now, and the caller may
+ * free it afterwards. Returns 0 or negative errno.
  */
-int foreign_start(void);
+int foreign_start(void *state);
 /* Kills the helpers and their maker. May be called at any time, also twice. */
 void foreign_stop(void);
 

@@ -49,7 +49,7 @@ struct foreign_notes {
  * Runs the maker: for each byte that it receives, the number of a slot, it forks a helper. It replies with one byte,
  * which carries the helper's socket and pidfd, or nothing when it could not make one.
  */
-void foreign_make_helpers(int fd, struct foreign_notes *notes) __attribute__((noreturn));
+void foreign_make_helpers(int fd, struct foreign_notes *notes, void *state) __attribute__((noreturn));
 
 /*
  * A helper that has used this many seconds of CPU time gets no further question; the kernel kills it at twice as many.
@@ -58,8 +58,8 @@ void foreign_make_helpers(int fd, struct foreign_notes *notes) __attribute__((no
 
 /* maker.c: the process that makes helpers, as the asking process uses it. */
 
-/* Forks the maker. Returns 0 or negative errno. */
-int foreign_maker_start(void);
+/* Forks the maker. state: as of foreign_start(). Returns 0 or negative errno. */
+int foreign_maker_start(void *state);
 void foreign_maker_stop(void);
 bool foreign_maker_is_on(void);
 /* Has a helper made. fds: its socket and its pidfd; *slot: the slot of its notes. Returns 0 or negative errno. */

@@ -25,7 +25,7 @@ bool foreign_maker_is_on(void)
 	return maker.fd >= 0;
 }
 
-int foreign_maker_start(void)
+int foreign_maker_start(void *state)
 {
 	pid_t self = getpid();
 	int ends[2];
@@ -46,7 +46,7 @@ int foreign_maker_start(void)
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != self)
 			_exit(0);
 		close(ends[0]);
-		foreign_make_helpers(ends[1], maker.notes);
+		foreign_make_helpers(ends[1], maker.notes, state);
 	}
 	close(ends[1]);
 	maker.fd = ends[0];

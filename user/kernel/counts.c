@@ -37,11 +37,8 @@ int kernel_read_counters(const struct kernel *k, uint64_t total[PYBPF_NR_COUNTER
 	return err;
 }
 
-typedef int batch_call(int fd, void *in, void *out, void *keys, void *values, __u32 *count,
-		       const struct bpf_map_batch_opts *opts);
-
-/* Goes through a hash map by batches; visit is called for each entry of a map of counts, and NULL for other maps. */
-static int visit_map(const struct bpf_map *map, batch_call *call, kernel_count_visitor *visit, void *arg)
+int kernel_visit_map(const struct bpf_map *map, kernel_batch_call *call,
+		     int (*visit)(const void *key, const void *value, void *arg), void *arg)
 {
 	size_t key_size = bpf_map__key_size(map), value_size = bpf_map__value_size(map);
 	char *keys = calloc(BATCH, key_size), *values = calloc(BATCH, value_size);
@@ -60,11 +57,23 @@ static int visit_map(const struct bpf_map *map, batch_call *call, kernel_count_v
 			err = 0;
 		first = false;
 		for (uint32_t i = 0; visit && !err && i < n; i++)
-			err = visit((void *)(keys + i * key_size), (void *)(values + i * value_size), arg);
+			err = visit(keys + i * key_size, values + i * value_size, arg);
 	}
 	free(keys);
 	free(values);
 	return err;
+}
+
+struct count_visit {
+	kernel_count_visitor *visit;
+	void *arg;
+};
+
+static int visit_count(const void *key, const void *value, void *arg)
+{
+	const struct count_visit *v = arg;
+
+	return v->visit(key, value, v->arg);
 }
 
 static const struct bpf_map *counts_of(const struct kernel *k, uint32_t sets)
@@ -79,7 +88,9 @@ static struct kernel_set known_of(const struct kernel *k, uint32_t sets)
 
 int kernel_visit_counts(const struct kernel *k, kernel_count_visitor *visit, void *arg)
 {
-	return visit_map(counts_of(k, k->sets), bpf_map_lookup_batch, visit, arg);
+	struct count_visit v = {visit, arg};
+
+	return kernel_visit_map(counts_of(k, k->sets), bpf_map_lookup_batch, visit_count, &v);
 }
 
 uint32_t kernel_get_sets(const struct kernel *k)
@@ -112,8 +123,11 @@ int kernel_take_counts(struct kernel *k, kernel_count_visitor *visit, void *arg)
 {
 	uint32_t old = PYBPF_OTHER_COUNTS(k->sets);
 	__u64 *unsent = &k->skel->bss->unsent_stacks[PYBPF_COUNTS_SET(old)];
-	int err = visit_map(counts_of(k, old), bpf_map_lookup_and_delete_batch, visit, arg);
+	struct count_visit v = {visit, arg};
+	int err = kernel_visit_map(counts_of(k, old), bpf_map_lookup_and_delete_batch, visit_count, &v);
 
+	if (!err)
+		k->skel->bss->without_keys[PYBPF_COUNTS_SET(old)] = 0;
 	/* See count.h: a sample that has raised it must be done before the set is reused. */
 	if (err || !*unsent)
 		return err;
@@ -124,14 +138,15 @@ int kernel_take_counts(struct kernel *k, kernel_count_visitor *visit, void *arg)
 int kernel_forget_known(struct kernel *k)
 {
 	struct kernel_set old = known_of(k, PYBPF_OTHER_KNOWN(k->sets));
-	int err = visit_map(old.stacks, bpf_map_lookup_and_delete_batch, NULL, NULL);
+	int err = kernel_visit_map(old.stacks, bpf_map_lookup_and_delete_batch, NULL, NULL);
 
-	return err ?: visit_map(old.codes, bpf_map_lookup_and_delete_batch, NULL, NULL);
+	return err ?: kernel_visit_map(old.codes, bpf_map_lookup_and_delete_batch, NULL, NULL);
 }
 
 void kernel_delete_count(struct kernel *k, const struct pybpf_count_key *key)
 {
-	bpf_map_delete_elem(bpf_map__fd(counts_of(k, k->sets)), key);
+	if (!bpf_map_delete_elem(bpf_map__fd(counts_of(k, k->sets)), key) && key->without)
+		__sync_fetch_and_sub(&k->skel->bss->without_keys[PYBPF_COUNTS_SET(k->sets)], 1);
 }
 
 void kernel_delete_stack(struct kernel *k, uint64_t stack_id)
@@ -148,6 +163,11 @@ void kernel_get_thread_name(const struct kernel *k, const struct pybpf_thread_ke
 {
 	memset(name, 0, sizeof(*name));
 	bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.thread_names), key, name);
+}
+
+void kernel_put_thread_name(struct kernel *k, const struct pybpf_thread_key *key, const struct pybpf_thread_name *name)
+{
+	bpf_map_update_elem(bpf_map__fd(k->skel->maps.thread_names), key, name, BPF_ANY);
 }
 
 void kernel_delete_thread_name(struct kernel *k, const struct pybpf_thread_key *key)

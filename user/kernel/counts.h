@@ -40,6 +40,7 @@ void kernel_delete_code(struct kernel *k, const struct pybpf_code_key *key);
 
 /* Fills *name with the name that the thread had when it was sampled; "" for an unknown thread. */
 void kernel_get_thread_name(const struct kernel *k, const struct pybpf_thread_key *key, struct pybpf_thread_name *name);
+void kernel_put_thread_name(struct kernel *k, const struct pybpf_thread_key *key, const struct pybpf_thread_name *name);
 void kernel_delete_thread_name(struct kernel *k, const struct pybpf_thread_key *key);
 
 #endif

@@ -38,6 +38,16 @@ void kernel_refuse_new_stacks(struct kernel *k, bool refuse)
 	k->skel->bss->memory_full = refuse;
 }
 
+void kernel_refuse_times(struct kernel *k, bool refuse)
+{
+	k->skel->bss->times_full = refuse;
+}
+
+uint64_t kernel_get_given_back(const struct kernel *k)
+{
+	return k->skel->bss->memory_given_back;
+}
+
 uint64_t kernel_get_first_sample_ns(const struct kernel *k)
 {
 	return k->skel->bss->first_sample_ns;

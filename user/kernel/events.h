@@ -22,7 +22,12 @@ int kernel_consume_events(struct kernel *k);
 /* refuse: drop stacks not known yet, and count them as PYBPF_COUNT_MEMORY_FULL; else accept them once more. */
 void kernel_refuse_new_stacks(struct kernel *k, bool refuse);
 
+/* refuse: send no times of samples, and count the samples as PYBPF_COUNT_UNTIMED, too; else send them once more. */
+void kernel_refuse_times(struct kernel *k, bool refuse);
+
 /* Returns the CLOCK_MONOTONIC time of the first sample, in ns; 0 if no sample was taken. */
 uint64_t kernel_get_first_sample_ns(const struct kernel *k);
+/* Returns the bytes of memory that the sampled processes gave back, with a memory event (kernel/event.h). */
+uint64_t kernel_get_given_back(const struct kernel *k);
 
 #endif

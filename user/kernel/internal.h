@@ -12,6 +12,7 @@
 #include "pybpf.skel.h"
 
 struct bpf_link;
+struct bpf_map_batch_opts;
 struct bpf_program;
 struct ring_buffer;
 
@@ -20,6 +21,8 @@ struct ring_buffer;
 
 /* Tracepoints that follow processes: fork, exec and exit. */
 #define KERNEL_NR_HOOKS 3
+/* Tracepoints that keep the time of threads. */
+#define KERNEL_NR_WAIT_HOOKS 6
 
 /* One attachment of the sampler: a source on one CPU, or a tracepoint. */
 struct kernel_attached {
@@ -49,6 +52,8 @@ struct kernel {
 	struct ring_buffer *process_events;
 	struct kernel_mappings *mappings;
 	struct bpf_link *hooks[KERNEL_NR_HOOKS];
+	struct bpf_link *wait_hooks[KERNEL_NR_WAIT_HOOKS];
+	struct bpf_link *cgroup_hook; /* NULL where no cgroups are wanted */
 	struct kernel_sampler sampler;
 	int sampled_cpus;
 	uint32_t sets; /* the sets that samples use, in the encoding of struct pybpf_event */
@@ -64,16 +69,39 @@ struct kernel_set {
 
 struct kernel_set kernel_get_set(const struct kernel *k, int set);
 
+typedef int kernel_batch_call(int fd, void *in, void *out, void *keys, void *values, __u32 *count,
+			      const struct bpf_map_batch_opts *opts);
+
+/* Goes through a hash map by batches; visit may be NULL. Returns 0, the visit's errno, or that of a failed read. */
+int kernel_visit_map(const struct bpf_map *map, kernel_batch_call *call,
+		     int (*visit)(const void *key, const void *value, void *arg), void *arg);
+
+struct kernel_hook {
+	struct bpf_program *program;
+	const char *what; /* for messages: what it follows */
+};
+
+/* Attaches all of them, in order. Returns 0, or negative errno after reporting. The caller destroys the links. */
+int kernel_attach_hooks(const struct kernel_hook *hooks, size_t count, struct bpf_link **links);
+
+/*
+ * Calls visit for each record, of `size` bytes, that the iterator's program writes. what, for messages: "threads".
+ * Returns 0, or negative errno after reporting.
+ */
+int kernel_read_tasks(struct bpf_program *iterator, const char *what, size_t size,
+		      void (*visit)(const void *record, void *arg), void *arg);
+
 /* Requirements of the options' events on the programs. */
 struct kernel_event_needs {
-	bool tracepoints, cookies;
-	uint32_t kind; /* the kind of all samples, if no cookies are needed */
+	bool tracepoints, functions, memory, cookies;
+	uint32_t kind;              /* the kind of all samples, if no cookies are needed */
+	uint64_t tracepoint_period; /* hits of tracepoints or functions per sample */
 };
 
 /* Fills *needs. Returns 0, or negative errno after reporting what this kernel lacks. */
 int kernel_check_events(const struct kernel *k, struct kernel_event_needs *needs);
 
-/* Returns the program that takes samples. */
+/* Returns the program that takes samples, of the first event. */
 struct bpf_program *kernel_get_sampler_program(const struct kernel *k);
 
 #endif

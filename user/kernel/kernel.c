@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/procfs.h"
 #include "kernel/internal.h"
+#include "kernel/waits.h"
 
 __attribute__((format(printf, 2, 0))) static int libbpf_says(enum libbpf_print_level level, const char *fmt,
 							     va_list args)
@@ -21,8 +22,29 @@ __attribute__((format(printf, 2, 0))) static int libbpf_says(enum libbpf_print_l
 	return 0;
 }
 
+/*
+ * The time of threads is kept by programs that an NMI could interrupt while they hold a map's lock; the CPU clock's
+ * interrupt cannot. They walk in one program, and read the registers of a system call.
+ */
+static int choose_for_waits(struct kernel *k)
+{
+	if (!k->features.bpf_loop || !k->features.task_regs) {
+		log_error("the time of threads (--mode=wall, --mode=offcpu) needs Linux 5.17 or newer");
+		return -ENOTSUP;
+	}
+	if (k->options.source == KERNEL_SOURCE_CYCLES) {
+		log_error("-e cycles: with the time of threads (--mode=wall, --mode=offcpu) samples are taken by the "
+			  "CPU clock; leave -e out");
+		return -ENOTSUP;
+	}
+	k->options.source = KERNEL_SOURCE_CPU_CLOCK;
+	return 0;
+}
+
 static int choose_source(struct kernel *k)
 {
+	if (k->options.waits)
+		return choose_for_waits(k);
 	if (k->options.source == KERNEL_SOURCE_CPU_CLOCK || kernel_takes_cycles(&k->features))
 		return 0;
 	if (k->options.source == KERNEL_SOURCE_CYCLES) {
@@ -69,8 +91,10 @@ void kernel_free(struct kernel *k)
 	if (!k)
 		return;
 	kernel_detach_sampler(k);
+	kernel_detach_waits(k);
 	for (size_t i = 0; i < KERNEL_NR_HOOKS; i++)
 		bpf_link__destroy(k->hooks[i]);
+	bpf_link__destroy(k->cgroup_hook);
 	kernel_mappings_free(k->mappings);
 	ring_buffer__free(k->process_events);
 	ring_buffer__free(k->events);
@@ -94,11 +118,6 @@ struct kernel_set kernel_get_set(const struct kernel *k, int set)
 	return (struct kernel_set){skel->maps.counts, skel->maps.stacks, skel->maps.codes};
 }
 
-struct bpf_program *kernel_get_sampler_program(const struct kernel *k)
-{
-	return k->features.bpf_loop ? k->skel->progs.sample_loop : k->skel->progs.sample_chain;
-}
-
 uint64_t kernel_get_map_bytes(const struct kernel *k)
 {
 	const struct bpf_map *map;
@@ -112,6 +131,18 @@ uint64_t kernel_get_map_bytes(const struct kernel *k)
 			total += bytes;
 	}
 	return total;
+}
+
+int kernel_include_cgroup(struct kernel *k, uint64_t id)
+{
+	const uint8_t include = PYBPF_FILTER_INCLUDE;
+
+	return bpf_map__update_elem(k->skel->maps.cgroups, &id, sizeof(id), &include, sizeof(include), BPF_ANY);
+}
+
+uint64_t kernel_count_made_cgroups(const struct kernel *k)
+{
+	return k->skel->bss->cgroups_made;
 }
 
 void kernel_enable_stats(struct kernel *k)

@@ -24,12 +24,25 @@ struct kernel_filter {
 };
 
 struct kernel_options {
-	bool all;     /* every process that the filters let pass; else the claimed ones */
-	bool follow;  /* and their children */
-	bool hold;    /* user space decides on each Python before it is sampled */
-	bool threads; /* tell threads apart */
-	bool times;   /* send the time of each sample */
-	bool rolling; /* counts are taken while samples are: there are two sets, see kernel_change_sets */
+	bool all;               /* every process that the filters let pass; else the claimed ones */
+	bool follow;            /* and their children */
+	bool hold;              /* user space decides on each Python before it is sampled */
+	bool threads;           /* tell threads apart */
+	bool times;             /* send the time of each sample */
+	bool kernel_stacks;     /* samples have their stack in the kernel */
+	bool waits;             /* keep the time of threads, see kernel/waits.h */
+	bool wait_detail;       /* with waits: say what each is for */
+	uint64_t min_block_ns;  /* with waits: shorter ones are only added up by thread and state */
+	bool gil_waits;         /* with waits: which threads hold the GIL, and which sleeps are one wait for it */
+	bool wakers;            /* with waits: who ended each */
+	bool tasks;             /* say which asyncio task ran */
+	uint64_t loop_block_ns; /* with tasks: keep callbacks of event loops that take this long; 0: none */
+	bool rolling;           /* counts are taken while samples are: there are two sets, see kernel_change_sets */
+	bool gil;               /* only samples of threads that hold the GIL, or are attached */
+	bool exception;         /* only samples of threads that raise or handle an exception */
+	bool gc;                /* tell samples within a garbage collection apart */
+	bool opcodes;           /* read the instruction that the last frame executes */
+	bool python_only; /* samples without Python frames are counted by cause, and have no entry in map counts */
 	struct kernel_filter users, cgroups;
 	int cgroup_subsystem; /* kernel's number of the v1 hierarchy that the cgroups are in; -1: v2 */
 	uint32_t max_processes, max_stacks;
@@ -50,6 +63,11 @@ void kernel_free(struct kernel *k);
 bool kernel_uses_bpf_loop(const struct kernel *k);
 /* Returns the memory of all maps as the kernel reports it, in bytes. */
 uint64_t kernel_get_map_bytes(const struct kernel *k);
+
+/* Lets the cgroup's processes pass, too. Returns 0, or negative errno: -E2BIG when there are too many. */
+int kernel_include_cgroup(struct kernel *k, uint64_t id);
+/* Returns how many cgroups have been made during the run; only with options.cgroups. */
+uint64_t kernel_count_made_cgroups(const struct kernel *k);
 
 /* From now on the kernel measures the time of its programs. */
 void kernel_enable_stats(struct kernel *k);

@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include "base/host.h"
+#include "base/host_kernel.h"
 #include "base/log.h"
+#include "kernel/calls.h"
 #include "kernel/internal.h"
+#include "symbols/opcodes.h"
 
 /*
  * Size of the ring buffer through which each new stack and code object is sent once. A start-up that meets thousands of
@@ -18,8 +21,20 @@
 /* Room for a thousand starts in a second, each with some events, while pybpf has to wait for a CPU. */
 #define PROCESS_RING_BYTES (1u << 20)
 #define MAX_THREAD_NAMES   16384
+/* One of so many counts may be of samples without Python frames. */
+#define WITHOUT_PART 4
+/* Cgroups of containers that start during a run, or restart. */
+#define MORE_CGROUPS 1024
 /* Executable files that the kernel's map remembers. */
 #define MAX_FILES 8192
+/* Threads of the wanted processes, and what they wait for, with their stacks. */
+#define MAX_THREADS    32768
+#define WAITS_OF_STACK 4
+/* Distinct peers, files and processes that are waited for; those of further waits are not named. */
+#define MAX_WAITS 4096
+/* Threads with event loops, and places where these are blocked. */
+#define MAX_LOOPS  4096
+#define MAX_BLOCKS 4096
 
 /* What it went through in the end (BPF_LOG_STATS, include/linux/bpf_verifier.h, Linux 5.2). */
 #define VERIFIER_STATS 4
@@ -38,10 +53,11 @@ static int size_maps(struct kernel *k)
 	if (cpus < 0)
 		return cpus;
 	err = err ?: bpf_map__set_max_entries(skel->maps.procs, k->options.max_processes);
+	err = err ?: bpf_map__set_max_entries(skel->maps.memory_sizes, k->options.max_processes);
 	err = err ?: bpf_map__set_max_entries(skel->maps.layouts, KERNEL_MAX_LAYOUTS);
 	err = err ?: bpf_map__set_max_entries(skel->maps.files, MAX_FILES);
 	err = err ?: bpf_map__set_max_entries(skel->maps.users, filter_size(&k->options.users));
-	err = err ?: bpf_map__set_max_entries(skel->maps.cgroups, filter_size(&k->options.cgroups));
+	err = err ?: bpf_map__set_max_entries(skel->maps.cgroups, filter_size(&k->options.cgroups) + MORE_CGROUPS);
 	err = err ?: bpf_map__set_max_entries(skel->maps.process_events, PROCESS_RING_BYTES);
 	err = err ?: bpf_map__set_max_entries(skel->maps.mappings, (uint32_t)cpus);
 	for (int set = 0; set < PYBPF_SETS && !err; set++) {
@@ -53,10 +69,44 @@ static int size_maps(struct kernel *k)
 		err = err ?: bpf_map__set_max_entries(maps.codes, stacks);
 	}
 	err = err ?: bpf_map__set_max_entries(skel->maps.thread_names, k->options.threads ? MAX_THREAD_NAMES : 1);
-	err = err ?: bpf_map__set_max_entries(skel->maps.scratches, (uint32_t)cpus * PYBPF_CONTEXTS);
+	err = err ?: bpf_map__set_max_entries(skel->maps.threads, MAX_THREADS);
+	err = err ?: bpf_map__set_max_entries(skel->maps.wait_times, stacks * WAITS_OF_STACK);
+	err = err ?: bpf_map__set_max_entries(skel->maps.waits, MAX_WAITS);
+	err = err ?: bpf_map__set_max_entries(skel->maps.callbacks, k->options.loop_block_ns ? MAX_LOOPS : 1);
+	err = err ?: bpf_map__set_max_entries(skel->maps.blocks, k->options.loop_block_ns ? MAX_BLOCKS : 1);
+	err = err ?: bpf_map__set_max_entries(skel->maps.wakers, k->options.wakers ? stacks : 1);
+	err = err
+		      ?: bpf_map__set_max_entries(skel->maps.scratches,
+						  (uint32_t)cpus *
+							  (k->options.waits ? PYBPF_CONTEXTS : PYBPF_CONTEXT_SWITCH));
 	err = err ?: bpf_map__set_max_entries(skel->maps.bounces, (uint32_t)cpus);
 	err = err ?: bpf_map__set_max_entries(skel->maps.events, RING_BYTES);
 	return err;
+}
+
+/* The programs and maps of the time of threads. */
+static int choose_waits(struct kernel *k)
+{
+	struct pybpf_bpf *skel = k->skel;
+	struct bpf_program *programs[] = {skel->progs.wait_switch, skel->progs.wait_wakeup, skel->progs.wait_new,
+					  skel->progs.wait_exit,   skel->progs.wait_exec,   skel->progs.wait_find};
+	struct bpf_map *maps[] = {skel->maps.threads, skel->maps.wait_times, skel->maps.waits};
+	struct host_kernel host;
+	int err = 0;
+
+	host_kernel_look(&host);
+	skel->rodata->cfg_switch_state = host_kernel_at_least(&host, 5, 18);
+	skel->rodata->cfg_wait_detail = k->options.wait_detail;
+	skel->rodata->cfg_min_block_ns = k->options.min_block_ns;
+	skel->rodata->cfg_gil_waits = k->options.gil_waits;
+	kernel_fill_calls((uint8_t *)skel->rodata->cfg_calls);
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs) && !err; i++)
+		err = bpf_program__set_autoload(programs[i], k->options.waits);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !err; i++)
+		err = bpf_map__set_autocreate(maps[i], k->options.waits);
+	err = err ?: bpf_program__set_autoload(skel->progs.wait_waking, k->options.wakers);
+	err = err ?: bpf_map__set_autocreate(skel->maps.wakers, k->options.waits);
+	return err ?: bpf_map__set_autocreate(skel->maps.gil_waits, k->options.waits);
 }
 
 static int choose_programs(struct kernel *k)
@@ -75,6 +125,7 @@ static int choose_programs(struct kernel *k)
 	skel->rodata->cfg_checked_reads = k->features.checked_reads;
 	skel->rodata->cfg_rolling = k->options.rolling;
 	skel->rodata->cfg_kind = needs.kind;
+	skel->rodata->cfg_tracepoint_period = needs.tracepoint_period;
 	skel->rodata->cfg_cookies = needs.cookies;
 	skel->rodata->cfg_task_regs = k->features.task_regs;
 	skel->rodata->cfg_task_storage = k->features.task_storage;
@@ -82,7 +133,16 @@ static int choose_programs(struct kernel *k)
 	skel->rodata->cfg_boottime_offset = offsets.boottime;
 	skel->rodata->cfg_monotonic_offset = offsets.monotonic;
 	skel->rodata->cfg_threads = k->options.threads;
+	skel->rodata->cfg_async = k->options.tasks;
 	skel->rodata->cfg_times = k->options.times;
+	skel->rodata->cfg_kernel_stacks = k->options.kernel_stacks;
+	skel->rodata->cfg_gil = k->options.gil;
+	skel->rodata->cfg_exception = k->options.exception;
+	skel->rodata->cfg_gc = k->options.gc;
+	skel->rodata->cfg_opcodes = k->options.opcodes;
+	opcodes_fill_caches((uint8_t(*)[256])skel->rodata->cfg_caches);
+	skel->rodata->cfg_python_only = k->options.python_only;
+	skel->rodata->cfg_max_without = k->options.max_stacks / WITHOUT_PART;
 	skel->rodata->cfg_all = k->options.all;
 	skel->rodata->cfg_follow = k->options.follow;
 	skel->rodata->cfg_hold = k->options.hold;
@@ -93,8 +153,14 @@ static int choose_programs(struct kernel *k)
 	skel->rodata->cfg_include_users = k->options.users.nr_included;
 	skel->rodata->cfg_include_cgroups = k->options.cgroups.nr_included;
 	skel->rodata->cfg_cgroup_subsystem = k->options.cgroup_subsystem;
+	err = err ?: choose_waits(k);
+	skel->rodata->cfg_loop_block_ns = k->options.loop_block_ns;
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_loop, loop);
+	err = err ?: bpf_program__set_autoload(skel->progs.cgroup_made, k->options.cgroups.nr_included);
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_tracepoint, needs.tracepoints);
+	err = err ?: bpf_program__set_autoload(skel->progs.sample_uprobe, needs.functions);
+	err = err ?: bpf_program__set_autoload(skel->progs.sample_memory, needs.memory);
+	err = err ?: bpf_map__set_autocreate(skel->maps.memory_sizes, needs.memory);
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_chain, !loop);
 	err = err ?: bpf_program__set_autoload(skel->progs.chain_walk, !loop);
 	err = err ?: bpf_program__set_autoload(skel->progs.chain_finish, !loop);

@@ -4,17 +4,34 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/limits.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-/* Pages of each CPU's buffer, a power of two: room for 500 records; the start of a program makes some 5. */
-#define BUFFER_PAGES 16
-#define WAKE_BYTES   (BUFFER_PAGES * 4096 / 2)
+/*
+ * Pages of each CPU's buffer, a power of two: room for 4,000 records. The start of a program makes some 5, and programs
+ * with a JIT may map as much without any start: 20,000 records a second leave 0.4 s until they are read. It is as much
+ * as the kernel lets a user without CAP_IPC_LOCK have (kernel.perf_event_mlock_kb, 516 for each CPU).
+ */
+#define BUFFER_PAGES     128
+#define BUFFER_PAGES_MIN 16
+/* Most pages of all buffers, on machines with more than 64 CPUs. */
+#define ALL_PAGES 8192
+/* The reader is woken by so many bytes. */
+#define WAKE_BYTES (32 * 1024)
+
+/* A buffer with less free room than this may have had no room for a record. */
+#define ROOM_FOR_ANY (2 * PATH_MAX)
 
 struct kernel_mappings {
 	struct perf_buffer *buffer;
 	void (*visit)(const struct kernel_mapping *mapping, void *arg);
 	void *arg;
+	size_t consumed; /* bytes of one buffer, in one go */
+	bool told_lost;  /* in this go */
+	/* What the kernel says of each buffer when it is asked, which it can from Linux 6.0 on; NULL before. */
+	uint64_t *lost_of_buffer;
 	uint64_t lost;
 };
 
@@ -50,8 +67,11 @@ static enum bpf_perf_event_ret on_record(void *ctx, int cpu, struct perf_event_h
 	struct kernel_mappings *m = ctx;
 
 	(void)cpu;
+	m->consumed += header->size;
 	if (header->type == PERF_RECORD_LOST && header->size >= sizeof(struct lost_record)) {
-		m->lost += ((const struct lost_record *)header)->lost;
+		m->told_lost = true;
+		if (!m->lost_of_buffer)
+			m->lost += ((const struct lost_record *)header)->lost;
 	} else if (header->type == PERF_RECORD_MMAP2 && header->size >= sizeof(*record) && record->ino) {
 		struct kernel_mapping mapping = {
 			.pid = (pid_t)record->pid,
@@ -66,6 +86,22 @@ static enum bpf_perf_event_ret on_record(void *ctx, int cpu, struct perf_event_h
 	return LIBBPF_PERF_EVENT_CONT;
 }
 
+/* Returns NULL with errno set: EINVAL for an attribute that the kernel does not know. */
+static struct perf_buffer *open_buffer(int events_map, struct perf_event_attr *attr, struct kernel_mappings *m)
+{
+	int cpus = libbpf_num_possible_cpus();
+	size_t pages = BUFFER_PAGES;
+	struct perf_buffer *buffer;
+
+	while (cpus > 0 && pages > BUFFER_PAGES_MIN && pages * (size_t)cpus > ALL_PAGES)
+		pages /= 2;
+	/* The user's other perf events may have used up the limit. */
+	while (!(buffer = perf_buffer__new_raw(events_map, pages, attr, on_record, m, NULL)) && errno == EPERM &&
+	       pages > BUFFER_PAGES_MIN)
+		pages /= 2;
+	return buffer;
+}
+
 struct kernel_mappings *kernel_mappings_new(int events_map,
 					    void (*visit)(const struct kernel_mapping *mapping, void *arg), void *arg)
 {
@@ -74,6 +110,7 @@ struct kernel_mappings *kernel_mappings_new(int events_map,
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
+		.read_format = PERF_FORMAT_LOST,
 		.mmap = 1, /* executable mappings; mmap_data would be the others */
 		.mmap2 = 1,
 		.watermark = 1,
@@ -84,12 +121,17 @@ struct kernel_mappings *kernel_mappings_new(int events_map,
 		return NULL;
 	m->visit = visit;
 	m->arg = arg;
-	m->buffer = perf_buffer__new_raw(events_map, BUFFER_PAGES, &attr, on_record, m, NULL);
-	if (!m->buffer) {
-		free(m);
-		return NULL;
+	m->buffer = open_buffer(events_map, &attr, m);
+	if (!m->buffer && errno == EINVAL) {
+		attr.read_format = 0;
+		m->buffer = open_buffer(events_map, &attr, m);
+	} else if (m->buffer) {
+		m->lost_of_buffer = calloc(perf_buffer__buffer_cnt(m->buffer), sizeof(*m->lost_of_buffer));
 	}
-	return m;
+	if (m->buffer && (m->lost_of_buffer || !attr.read_format))
+		return m;
+	kernel_mappings_free(m);
+	return NULL;
 }
 
 void kernel_mappings_free(struct kernel_mappings *m)
@@ -97,6 +139,7 @@ void kernel_mappings_free(struct kernel_mappings *m)
 	if (!m)
 		return;
 	perf_buffer__free(m->buffer);
+	free(m->lost_of_buffer);
 	free(m);
 }
 
@@ -105,11 +148,39 @@ int kernel_mappings_fd(const struct kernel_mappings *m)
 	return perf_buffer__epoll_fd(m->buffer);
 }
 
+/*
+ * Asks the kernel, whose record of a loss comes with the next mapping on that CPU: the Python that was not heard of may
+ * have been the last one.
+ */
+static void ask_lost(struct kernel_mappings *m, size_t i)
+{
+	struct {
+		uint64_t value, lost;
+	} answer;
+
+	if (read(perf_buffer__buffer_fd(m->buffer, i), &answer, sizeof(answer)) != sizeof(answer))
+		return;
+	m->lost += answer.lost - m->lost_of_buffer[i];
+	m->lost_of_buffer[i] = answer.lost;
+}
+
 int kernel_mappings_consume(struct kernel_mappings *m)
 {
-	int n = perf_buffer__consume(m->buffer);
+	for (size_t i = 0; i < perf_buffer__buffer_cnt(m->buffer); i++) {
+		size_t size;
+		void *memory;
+		int err;
 
-	return n < 0 && n != -EINTR ? n : 0;
+		m->consumed = 0;
+		m->told_lost = false;
+		err = perf_buffer__consume_buffer(m->buffer, i);
+		if (err < 0 && err != -EINTR)
+			return err;
+		if (m->lost_of_buffer && perf_buffer__buffer(m->buffer, (int)i, &memory, &size) == 0 &&
+		    (m->told_lost || m->consumed + ROOM_FOR_ANY > size))
+			ask_lost(m, i);
+	}
+	return 0;
 }
 
 uint64_t kernel_mappings_lost(const struct kernel_mappings *m)

@@ -21,6 +21,27 @@ int kernel_get_process(const struct kernel *k, pid_t pid, struct pybpf_proc *ent
 	return bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.procs), &pid, entry);
 }
 
+int kernel_visit_processes(const struct kernel *k, int (*visit)(pid_t pid, const struct pybpf_proc *entry, void *arg),
+			   void *arg)
+{
+	int fd = bpf_map__fd(k->skel->maps.procs), err = 0;
+	uint32_t pid, before;
+	bool first = true;
+
+	/* A key that is deleted meanwhile starts the kernel's list anew: its length bounds the loop. */
+	for (uint32_t n = 0; n < k->options.max_processes && !err; n++) {
+		struct pybpf_proc entry;
+
+		if (bpf_map_get_next_key(fd, first ? NULL : &before, &pid))
+			break;
+		before = pid;
+		first = false;
+		if (!bpf_map_lookup_elem(fd, &pid, &entry))
+			err = visit((pid_t)pid, &entry, arg);
+	}
+	return err;
+}
+
 int kernel_put_process(struct kernel *k, pid_t pid, const struct pybpf_proc *entry)
 {
 	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.procs), &pid, entry, BPF_EXIST);

@@ -15,6 +15,12 @@ struct kernel;
 int kernel_claim_process(struct kernel *k, pid_t pid);
 /* Reads the kernel's entry. Returns 0, -ENOENT when the kernel does not know the process, or another negative errno. */
 int kernel_get_process(const struct kernel *k, pid_t pid, struct pybpf_proc *entry);
+/*
+ * Calls visit with each of the kernel's entries. A process that starts or ends meanwhile may be left out. Returns 0, or
+ * the first non-zero value of visit.
+ */
+int kernel_visit_processes(const struct kernel *k, int (*visit)(pid_t pid, const struct pybpf_proc *entry, void *arg),
+			   void *arg);
 /* Replaces the kernel's entry. Returns as kernel_get_process does. */
 int kernel_put_process(struct kernel *k, pid_t pid, const struct pybpf_proc *entry);
 

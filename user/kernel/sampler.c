@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Opens perf events and tracepoints, attaches the sampler to them, and varies their rate. */
+/* Opens perf events, tracepoints and uprobes, attaches the sampler to them, and varies their rate. */
 #include "kernel/sampler.h"
 
 #include <bpf/libbpf.h>
@@ -21,6 +21,23 @@
 #define JITTER_SHARE 0.05
 #define JITTER_TICKS 64
 #define JITTER_MIN_S 1.0
+
+/* Returns the program that takes the samples of an event. */
+static struct bpf_program *program_of(const struct kernel *k, const struct kernel_event *event)
+{
+	if (event && event->memory)
+		return k->skel->progs.sample_memory;
+	if (event && event->category)
+		return k->skel->progs.sample_tracepoint;
+	if (event && event->path)
+		return k->skel->progs.sample_uprobe;
+	return k->features.bpf_loop ? k->skel->progs.sample_loop : k->skel->progs.sample_chain;
+}
+
+struct bpf_program *kernel_get_sampler_program(const struct kernel *k)
+{
+	return program_of(k, k->options.nr_events ? &k->options.events[0] : NULL);
+}
 
 static struct kernel_event timer_of(enum kernel_source source)
 {
@@ -71,26 +88,32 @@ static bool kinds_differ(const struct kernel_options *options)
 	return false;
 }
 
-static bool has_tracepoint(const struct kernel_options *options)
+static uint64_t period_of(const struct kernel_event *event)
 {
-	for (size_t i = 0; i < options->nr_events; i++) {
-		if (options->events[i].category)
-			return true;
-	}
-	return false;
+	return event->period ?: 1;
 }
 
 int kernel_check_events(const struct kernel *k, struct kernel_event_needs *needs)
 {
-	needs->tracepoints = has_tracepoint(&k->options);
+	*needs = (struct kernel_event_needs){.tracepoint_period = 1};
+	for (size_t i = k->options.nr_events; i > 0; i--) {
+		const struct kernel_event *event = &k->options.events[i - 1];
+
+		needs->tracepoints |= event->category && !event->memory;
+		needs->memory |= event->memory;
+		needs->functions |= event->path != NULL;
+		if (event->category || event->path)
+			needs->tracepoint_period = period_of(event);
+	}
 	needs->cookies = kinds_differ(&k->options);
 	needs->kind = k->options.nr_events ? k->options.events[0].kind : PYBPF_KIND_CPU;
 	if (needs->cookies && !k->features.cookies) {
 		log_error("samples of several kinds at once need Linux 5.15 or newer");
 		return -ENOTSUP;
 	}
-	if (needs->tracepoints && !k->features.bpf_loop) {
-		log_error("samples of tracepoints need Linux 5.17 or newer, whose verifier takes the program in one "
+	if ((needs->tracepoints || needs->functions || needs->memory) && !k->features.bpf_loop) {
+		log_error("samples of tracepoints and of functions need Linux 5.17 or newer, whose verifier takes the "
+			  "program in one "
 			  "part");
 		return -ENOTSUP;
 	}
@@ -101,14 +124,31 @@ static int attach_tracepoint(struct kernel *k, const struct kernel_event *event)
 {
 	const struct bpf_tracepoint_opts opts = {.sz = sizeof(opts), .bpf_cookie = event->kind};
 	struct kernel_sampler *sampler = &k->sampler;
-	struct bpf_link *link = bpf_program__attach_tracepoint_opts(k->skel->progs.sample_tracepoint, event->category,
-								    event->name, k->features.cookies ? &opts : NULL);
+	struct bpf_link *link = bpf_program__attach_tracepoint_opts(program_of(k, event), event->category, event->name,
+								    k->features.cookies ? &opts : NULL);
 	int err;
 
 	if (!link) {
 		err = -errno;
 		log_error("cannot attach the sampler to tracepoint %s:%s: %s", event->category, event->name,
 			  strerror(-err));
+		return err;
+	}
+	sampler->attached[sampler->count++] = (struct kernel_attached){.link = link, .fd = -1};
+	return 0;
+}
+
+static int attach_function(struct kernel *k, const struct kernel_event *event)
+{
+	const struct bpf_uprobe_opts opts = {.sz = sizeof(opts), .bpf_cookie = k->features.cookies ? event->kind : 0};
+	struct kernel_sampler *sampler = &k->sampler;
+	struct bpf_link *link =
+		bpf_program__attach_uprobe_opts(program_of(k, event), -1, event->path, event->offset, &opts);
+	int err;
+
+	if (!link) {
+		err = -errno;
+		log_error("cannot attach the sampler to function %s: %s", event->symbol, strerror(-err));
 		return err;
 	}
 	sampler->attached[sampler->count++] = (struct kernel_attached){.link = link, .fd = -1};
@@ -126,12 +166,14 @@ static int attach_cpu(struct kernel *k, const struct kernel_event *event, int cp
 	if (fd == -ENODEV || fd == -ENXIO)
 		return 0;
 	if (fd < 0) {
-		log_error("cannot open a perf event of %u Hz on CPU %d: %s; see `pybpf doctor`", sampler->freq, cpu,
-			  strerror(-fd));
+		if (event->title)
+			log_error("cannot count %s on CPU %d: %s", event->title, cpu, strerror(-fd));
+		else
+			log_error("cannot open a perf event of %u Hz on CPU %d: %s; see `pybpf doctor`", sampler->freq,
+				  cpu, strerror(-fd));
 		return fd;
 	}
-	link = bpf_program__attach_perf_event_opts(kernel_get_sampler_program(k), fd,
-						   k->features.cookies ? &opts : NULL);
+	link = bpf_program__attach_perf_event_opts(program_of(k, event), fd, k->features.cookies ? &opts : NULL);
 	if (!link) {
 		err = -errno;
 		log_error("cannot attach the sampler to the perf event on CPU %d: %s; see `pybpf doctor`", cpu,
@@ -153,6 +195,8 @@ static int attach_event(struct kernel *k, const struct kernel_event *event, int 
 
 	if (event->category)
 		return attach_tracepoint(k, event);
+	if (event->path)
+		return attach_function(k, event);
 	for (int cpu = 0; cpu < cpus && !err; cpu++)
 		err = attach_cpu(k, event, cpu);
 	if (!err && k->sampler.count == before) {

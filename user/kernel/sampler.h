@@ -3,6 +3,7 @@
 #ifndef KERNEL_SAMPLER_H
 #define KERNEL_SAMPLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct kernel;
@@ -14,13 +15,22 @@ enum kernel_source {
 	KERNEL_SOURCE_CPU_CLOCK,
 };
 
-/* A source of samples: a perf event, or a tracepoint. */
+/* A source of samples: a perf event, a tracepoint, or a function of a file. See kernel/event.h for those with a name.
+ */
 struct kernel_event {
+	const char *title;           /* what is counted, such as "page-faults"; NULL: not named */
 	const char *category, *name; /* name of a tracepoint; NULL for a perf event */
+	const char *path;            /* of the file of a function; else NULL */
+	const char *symbol;          /* the function, for messages */
+	uint64_t offset;             /* of the function in the file, in bytes */
 	uint32_t type;               /* for a perf event: type and config of struct perf_event_attr */
 	uint64_t config;
-	uint64_t period; /* for a perf event: events per sample; 0: sampled at the rate of kernel_attach_sampler */
-	uint32_t kind;   /* enum pybpf_kind */
+	/* Events per sample; 0: a perf event is sampled at the rate of kernel_attach_sampler, another one each time.
+	 */
+	uint64_t period;
+	uint32_t kind;    /* enum pybpf_kind */
+	const char *unit; /* of values; NULL: the number of events */
+	bool memory;      /* a tracepoint that tells the size of a process's memory: values are its growth */
 };
 
 /*

@@ -5,15 +5,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "kernel/internal.h"
-
-/* Processes that one read of the iterator returns at the start of a run. */
-#define FOUND_EVENTS 512
 
 static int on_record(void *ctx, void *data, size_t size)
 {
@@ -42,67 +37,37 @@ int kernel_open_watch(struct kernel *k, const struct kernel_watcher *watcher)
 
 int kernel_attach_watch(struct kernel *k)
 {
-	const struct {
-		struct bpf_program *program;
-		const char *what;
-	} hooks[KERNEL_NR_HOOKS] = {
+	const struct kernel_hook hooks[KERNEL_NR_HOOKS] = {
 		{k->skel->progs.process_exit, "the end of processes (tp_btf/sched_process_exit)"},
 		{k->skel->progs.process_exec, "exec (tp_btf/sched_process_exec)"},
 		{k->skel->progs.process_fork, "fork (tp_btf/sched_process_fork)"},
 	};
+	int err = kernel_attach_hooks(hooks, KERNEL_NR_HOOKS, k->hooks);
 
-	for (size_t i = 0; i < KERNEL_NR_HOOKS; i++) {
-		k->hooks[i] = bpf_program__attach(hooks[i].program);
-		if (!k->hooks[i]) {
-			int err = -errno;
-
-			log_error("cannot follow %s: %s; see `pybpf doctor`", hooks[i].what, strerror(-err));
-			return err;
-		}
-	}
+	if (err)
+		return err;
+	if (!k->options.cgroups.nr_included)
+		return 0;
+	k->cgroup_hook = bpf_program__attach(k->skel->progs.cgroup_made);
+	if (!k->cgroup_hook)
+		log_info(
+			"cannot follow new cgroups (tp_btf/cgroup_mkdir): %s; containers that start during the run are "
+			"not found",
+			strerror(errno));
 	return 0;
+}
+
+static void on_found(const void *record, void *arg)
+{
+	const struct kernel *k = arg;
+
+	k->watcher.on_process(record, k->watcher.arg);
 }
 
 int kernel_find_processes(struct kernel *k)
 {
-	struct bpf_link *link = bpf_program__attach_iter(k->skel->progs.process_find, NULL);
-	struct pybpf_process_event *events = calloc(FOUND_EVENTS, sizeof(*events));
-	size_t have = 0;
-	ssize_t n = -1;
-	int fd = -1, err = 0;
-
-	if (!link || !events) {
-		err = link ? -ENOMEM : -errno;
-		goto done;
-	}
-	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0) {
-		err = fd;
-		goto done;
-	}
-	while (!err && n) {
-		size_t whole;
-
-		n = read(fd, (char *)events + have, FOUND_EVENTS * sizeof(*events) - have);
-		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			err = -errno;
-		if (n <= 0)
-			continue;
-		have += (size_t)n;
-		whole = have / sizeof(*events);
-		for (size_t i = 0; i < whole; i++)
-			k->watcher.on_process(&events[i], k->watcher.arg);
-		have -= whole * sizeof(*events);
-		memmove(events, events + whole, have);
-	}
-done:
-	if (err)
-		log_error("cannot go through the processes (iter/task): %s; see `pybpf doctor`", strerror(-err));
-	if (fd >= 0)
-		close(fd);
-	bpf_link__destroy(link);
-	free(events);
-	return err;
+	return kernel_read_tasks(k->skel->progs.process_find, "processes", sizeof(struct pybpf_process_event), on_found,
+				 k);
 }
 
 void kernel_get_watch_fds(const struct kernel *k, int fds[KERNEL_WATCH_FDS])
@@ -144,12 +109,11 @@ static uint64_t missed_events(const struct pybpf_bpf *skel)
 	return missed;
 }
 
-uint64_t kernel_count_lost_processes(const struct kernel *k)
+void kernel_read_losses(const struct kernel *k, struct kernel_losses *out)
 {
-	return k->skel->bss->process_events_lost;
-}
-
-uint64_t kernel_count_lost(const struct kernel *k)
-{
-	return kernel_count_lost_processes(k) + kernel_mappings_lost(k->mappings) + missed_events(k->skel);
+	*out = (struct kernel_losses){
+		.events = k->skel->bss->process_events_lost + missed_events(k->skel),
+		.others = k->skel->bss->other_events_lost,
+		.mappings = kernel_mappings_lost(k->mappings),
+	};
 }

@@ -50,9 +50,13 @@ int kernel_consume_processes(struct kernel *k);
 /* Calls on_mapping for the waiting mappings; it may call kernel_consume_processes. Returns 0 or negative errno. */
 int kernel_consume_mappings(struct kernel *k);
 
-/* Returns how many events of processes were dropped because their ring was full. */
-uint64_t kernel_count_lost_processes(const struct kernel *k);
-/* Returns the sum of those, of mappings dropped likewise, and of events for which no program ran. */
-uint64_t kernel_count_lost(const struct kernel *k);
+/* Numbers of what the kernel dropped because a buffer was full. */
+struct kernel_losses {
+	uint64_t events;   /* of processes that the filters let pass; also those for which no program ran */
+	uint64_t others;   /* events of processes that the filters keep out */
+	uint64_t mappings; /* of any process of the machine: the kernel does not tell of which */
+};
+
+void kernel_read_losses(const struct kernel *k, struct kernel_losses *out);
 
 #endif

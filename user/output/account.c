@@ -20,6 +20,11 @@ static void write_fact(const struct profile *p, const char *key, const char *bef
 
 static void write_run(const struct profile *p, const char *prefix, FILE *out)
 {
+	const struct profile_measure measure = profile_get_measure(p);
+	const char *name = measure.name;
+	uint64_t total = profile_total(p);
+	char noun[64];
+
 	if (!profile_find_fact(p, PROFILE_FACT_DURATION))
 		return;
 	fputs(prefix, out);
@@ -27,8 +32,15 @@ static void write_run(const struct profile *p, const char *prefix, FILE *out)
 	write_fact(p, PROFILE_FACT_FREQ, " at ", " Hz", out);
 	write_fact(p, PROFILE_FACT_EVENT, " on ", "", out);
 	write_fact(p, PROFILE_FACT_HOST, ", host ", "", out);
-	fprintf(out, "; %" PRIu64 " ", profile_total(p));
-	text_print(profile_get_measure(p).name, out);
+	if (strcmp(measure.unit, PROFILE_UNIT_TIME) == 0) {
+		fprintf(out, "; %.3f s of ", (double)total / 1e6);
+		text_print(name, out);
+		fputs(" time here\n", out);
+		return;
+	}
+	snprintf(noun, sizeof(noun), "%.*s", (int)output_noun_length(name, total), name);
+	fprintf(out, "; %" PRIu64 " ", total);
+	text_print(noun, out);
 	fputs(" here\n", out);
 }
 
@@ -68,6 +80,9 @@ void output_account(const struct profile *p, const char *prefix, FILE *out)
 		if (seen)
 			continue;
 		group = profile_string(p, account[i].group);
-		output_account_group(p, group, prefix, group, out);
+		if (strcmp(group, PROFILE_ACCOUNT_STATES) == 0)
+			output_states(p, prefix, out);
+		else
+			output_account_group(p, group, prefix, group, out);
 	}
 }

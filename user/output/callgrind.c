@@ -4,6 +4,8 @@
  * callgrind_annotate. A function is a name in a file; its self costs are listed by line. The processes are the roots:
  * each is a function without a file that calls the first function of its stacks.
  *
+ * Costs are CPU time in microseconds, rounded one by one, and samples.
+ *
  * A sampler does not see calls: "calls=" is the number of samples in which the callee was directly above the caller on
  * the stack. Readers compute a function's inclusive cost as the sum of the costs of the calls to it. So that recursion
  * does not count a sample twice, its cost is given only to the call of the function's outermost frame; calls of the
@@ -22,6 +24,8 @@
 
 /* Written in place of a missing name or file. */
 #define UNKNOWN "???"
+/* The name of the event whose costs are CPU time. */
+#define CPU_EVENT "cpu_us"
 
 /* A call from one function to another. Functions are numbered: first the groups of frames, then the processes. */
 struct call {
@@ -219,12 +223,12 @@ static int write_function(struct writer *w, const char *prefix, uint32_t number)
 	return 0;
 }
 
+/* Writes the costs by event: CPU time, to the nearest microsecond, if it is known, and the value. */
 static void write_cost(const struct writer *w, uint64_t cost)
 {
-	fprintf(w->out, "%" PRIu64, cost);
 	if (w->period_ns)
-		fprintf(w->out, " %" PRIu64, cost * w->period_ns);
-	fputc('\n', w->out);
+		fprintf(w->out, "%.0f ", (double)cost * (double)w->period_ns / 1e3);
+	fprintf(w->out, "%" PRIu64 "\n", cost);
 }
 
 static int write_call(struct writer *w, const struct call *call)
@@ -308,16 +312,17 @@ static int write_head(const struct writer *w)
 	if (!w->totals.total[PROFILE_ROOT])
 		fputs("desc: No sample has Python frames.\n", w->out);
 	fputs("positions: line\nevent: ", w->out);
+	/* Readers show the first event unless they are asked for another. */
+	if (w->period_ns)
+		fputs(CPU_EVENT " : CPU time in microseconds\nevent: ", w->out);
 	write_event_name(measure.name, w->out);
 	fputs(" : ", w->out);
 	output_escaped(measure.name, w->out);
 	fputs(" in ", w->out);
 	output_escaped(measure.unit, w->out);
-	if (w->period_ns)
-		fputs("\nevent: cpu_ns : CPU time in nanoseconds", w->out);
-	fputs("\nevents: ", w->out);
+	fputs(w->period_ns ? "\nevents: " CPU_EVENT " " : "\nevents: ", w->out);
 	write_event_name(measure.name, w->out);
-	fputs(w->period_ns ? " cpu_ns\nsummary: " : "\nsummary: ", w->out);
+	fputs("\nsummary: ", w->out);
 	write_cost(w, w->totals.total[PROFILE_ROOT]);
 	return 0;
 }

@@ -4,6 +4,9 @@
  * thread's samples become nested slices (X events, outer slices before inner ones). Consecutive samples share the
  * slices of the frames that they have in common, whatever their lines. Where a sample is missing the thread was not on
  * a CPU, and its slices end; see output_tick_end().
+ *
+ * Strings are bare JSON: Perfetto before v53 (its commit 763f0056d4) shows \u003c as it stands where a string holds no
+ * escaped quote, and refuses a file in which a string ends with an escaped backslash.
  */
 #include "output/output.h"
 
@@ -79,7 +82,7 @@ static char *arguments_of(const struct profile *p, uint32_t index)
 	const struct profile_frame *frame = profile_frame_at(p, index);
 	char *text = NULL;
 	size_t size = 0;
-	struct json j = {.out = text_stream_open(&text, &size)};
+	struct json j = {.out = text_stream_open(&text, &size), .bare = true};
 
 	if (!j.out)
 		return NULL;
@@ -96,6 +99,13 @@ static char *arguments_of(const struct profile *p, uint32_t index)
 	return text;
 }
 
+static const char *category_of(const struct profile *p, const struct profile_frame *frame)
+{
+	if (frame->state)
+		return profile_string(p, frame->state);
+	return frame->kind == PROFILE_PYTHON ? "python" : frame->kind == PROFILE_KERNEL ? "kernel" : "note";
+}
+
 static int write_slice(struct writer *w, const struct slice *slice)
 {
 	const struct profile_frame *frame = profile_frame_at(w->p, slice->frame);
@@ -107,7 +117,7 @@ static int write_slice(struct writer *w, const struct slice *slice)
 		return -ENOMEM;
 	begin_event(w, "X", slice->begin_ns);
 	json_uint(&w->j, "dur", slice->end_ns / 1000 - slice->begin_ns / 1000);
-	json_string(&w->j, "cat", frame->kind == PROFILE_PYTHON ? "python" : "note");
+	json_string(&w->j, "cat", category_of(w->p, frame));
 	json_string(&w->j, "name", profile_string(w->p, frame->name));
 	json_raw(&w->j, "args", *arguments);
 	json_end_object(&w->j);
@@ -212,7 +222,7 @@ static int write_track(struct writer *w, const struct output_tracks *tracks, con
 
 int output_chrometrace(const struct profile *p, const struct output_options *options, FILE *out)
 {
-	struct writer w = {.p = p, .j = {.out = out}};
+	struct writer w = {.p = p, .j = {.out = out, .bare = true}};
 	struct output_tracks tracks;
 	const char *start = profile_find_fact(p, PROFILE_FACT_START);
 	int err = output_tracks_make(p, &tracks);

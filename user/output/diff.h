@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The output formats of a comparison of two profiles; formats.c lists them beside the formats of a profile. */
+/* The output formats of a comparison; formats.c lists them beside the formats of a profile. */
 #ifndef OUTPUT_DIFF_H
 #define OUTPUT_DIFF_H
 
@@ -11,14 +11,13 @@
 #include "output/output.h"
 
 struct output_diff_options {
-	bool all;      /* also show what is within the noise */
+	bool all;      /* also show what did not change */
 	uint32_t rows; /* the most rows of each text table */
 };
 
 struct output_diff_format {
 	const char *help;
-	bool by_line;     /* it can show lines in place of functions */
-	bool shares_only; /* it can show shares only, not rates or times */
+	bool by_line; /* it can show lines in place of functions */
 	/* Returns 0 or negative errno; a failed write may also show in ferror(out). */
 	int (*write)(const struct diff *d, const struct output_diff_options *options, FILE *out);
 };
@@ -28,17 +27,31 @@ const struct output_format *output_diff_by_name(const char *name);
 const struct output_format *output_diff_by_path(const char *path);
 
 /*
- * Two tables of functions, or lines: by self samples, and by total samples, in which they were anywhere on the stack.
- * The functions below return 0 or negative errno.
+ * What changed, what would not have shown, and with options->all every function by own and by total samples. At most 80
+ * columns wide. The functions below return 0 or negative errno.
  */
 int output_diff_text(const struct diff *d, const struct output_diff_options *options, FILE *out);
 /*
  * One line per stack, root;...;leaf BEFORE AFTER, as difffolded.pl writes it and flamegraph.pl reads it: AFTER is the
- * count, BEFORE is scaled to the total of the profile after. Unless options->all is set, BEFORE is set to AFTER if
- * neither the stack nor its leaf function has changed beyond the noise, so that flamegraph.pl does not colour it.
+ * count, BEFORE is scaled so that what did not change is as large as after. Unless options->all is set, BEFORE is set
+ * to AFTER if the leaf function has not changed, so that flamegraph.pl does not colour it.
  */
 int output_diff_folded(const struct diff *d, const struct output_diff_options *options, FILE *out);
-/* The HTML report, with the values of both profiles. */
+/* All functions, in the unit of the basis; relative changes are numbers such as 0.25, null for what came from nothing.
+ */
+int output_diff_json(const struct diff *d, const struct output_diff_options *options, FILE *out);
+/* The HTML report, with the values of both sides. */
 int output_diff_html(const struct diff *d, const struct output_diff_options *options, FILE *out);
+
+/* What the formats share. */
+
+/* Returns what the comparison means in sentences, one per line; the caller frees it. NULL: no memory. */
+char *output_diff_notes(const struct diff *d);
+/* Returns the verdict in one word. */
+const char *output_diff_verdict(const struct diff_function *function);
+/* Writes a relative change such as "+27 %" or, from ten times on, "12 times". */
+void output_diff_percent(double change, bool sign, char *text, size_t size);
+/* Returns the run's file without its folder, unless another run's file has the same name. */
+const char *output_diff_title(const struct diff *d, enum diff_side side, size_t run);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A comparison of two profiles as folded stacks with two counts. */
+/* A comparison as folded stacks with two counts. */
 #include "output/diff.h"
 
 #include <inttypes.h>
@@ -7,26 +7,31 @@
 
 #include "output/output.h"
 
-/* Returns whether the stack, or its leaf function, has changed beyond the noise by its self samples. */
-static bool is_change(const struct diff *d, uint32_t stack)
+/* The number of samples after that equals one sample before. */
+static double scale_of(const struct diff *d)
 {
-	return d->stacks[stack].self.verdict != DIFF_NOISE ||
-	       d->functions[profile_stack_at(d->merged, stack)->frame].self.verdict != DIFF_NOISE;
+	const struct diff_whole *whole = d->whole;
+
+	if (d->state == DIFF_EMPTY)
+		return 1;
+	/* So that what did not change is as large on both sides, and what grew is larger by what it grew. */
+	if (d->options.basis == DIFF_SHARE)
+		return whole[DIFF_AFTER].rest / whole[DIFF_BEFORE].rest;
+	return whole[DIFF_BEFORE].units_per_sample / whole[DIFF_AFTER].units_per_sample;
 }
 
 int output_diff_folded(const struct diff *d, const struct output_diff_options *options, FILE *out)
 {
-	const struct diff_whole *whole = d->whole;
-	/* The number of samples in the profile after that equals one sample in the profile before. */
-	double scale = d->judged ? whole[DIFF_BEFORE].units_per_sample / whole[DIFF_AFTER].units_per_sample : 1;
+	double scale = scale_of(d);
 	size_t count;
 	const struct profile_sample *samples = profile_samples(d->merged, &count);
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++) {
 		uint64_t before = (uint64_t)llround((double)d->before[i] * scale);
+		const struct profile_stack *stack = profile_stack_at(d->merged, samples[i].stack);
 
-		if (d->judged && !options->all && !is_change(d, samples[i].stack))
+		if (d->state == DIFF_JUDGED && !options->all && !diff_is_change(&d->functions[stack->frame]))
 			before = samples[i].value;
 		if (!before && !samples[i].value)
 			continue;

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A comparison of two profiles as text tables. */
-#include "output/diff.h"
-
+/* A comparison as text: what changed, and what would not have shown. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "base/text_stream.h"
+#include "output/diff.h"
 #include "output/output.h"
+
+#define WIDTH 80
+/* Rows of functions that did not change, without --all-rows. */
+#define ROWS_OTHERS 5
 
 /* The units and digits in which values of a basis are printed. */
 struct scale {
@@ -18,197 +23,271 @@ struct scale {
 };
 
 static const struct scale scales[] = {
-	[DIFF_SHARE] = {"shares of all samples; one also shrinks when another grows", "%", "points", 100, 2},
-	[DIFF_RATE] = {"CPU time per second of the run", "ms/s", "ms/s", 1000, 2},
-	[DIFF_TIME] = {"CPU time of the whole run", "s", "s", 1, 3},
+	[DIFF_SHARE] = {"share of all samples", " %", " points", 100, 2},
+	[DIFF_RATE] = {"CPU time per second of the run", " ms/s", " ms/s", 1000, 2},
+	[DIFF_TIME] = {"CPU time of a run", " s", " s", 1, 3},
 };
 
-static const char *const verdicts[] = {
-	[DIFF_NOISE] = "noise", [DIFF_GREW] = "grew", [DIFF_SHRANK] = "shrank",
-	[DIFF_NEW] = "new",     [DIFF_GONE] = "gone",
-};
-
-/* A table of functions by their self samples, or by their total samples. */
 struct table {
 	const struct diff *diff;
 	const struct scale *scale;
-	bool total;
-	bool rates; /* CPU time is known and shown beside shares */
+	bool total; /* sort by total samples, not by own ones */
+	uint32_t *rows, count, named;
 };
 
-static const struct diff_change *change_of(const struct table *t, uint32_t function)
+static double amount(const struct table *t, const uint64_t *values, enum diff_side side)
 {
-	return t->total ? &t->diff->functions[function].total : &t->diff->functions[function].self;
+	return diff_amount(t->diff, values[side], side) * t->scale->factor;
 }
 
-static double worth(const struct table *t, const struct diff_change *change, enum diff_side side)
-{
-	return (double)change->value[side] * t->diff->whole[side].units_per_sample * t->scale->factor;
-}
-
-/* Returns the CPU time per second of the run, in milliseconds. */
-static double rate(const struct table *t, const struct diff_change *change, enum diff_side side)
-{
-	const struct diff_whole *whole = &t->diff->whole[side];
-
-	return (double)change->value[side] * whole->period_s / whole->duration_s * 1000;
-}
-
-/*
- * Sorts changes before noise, growth before shrinking, and larger changes before smaller ones. Within the noise, it
- * sorts functions with more samples first.
- */
+/* Sorts growth before shrinking before the rest, larger changes first; the rest by samples. */
 static int by_change(const void *a, const void *b, void *table)
 {
 	const struct table *t = table;
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	const struct diff_change *x = change_of(t, i), *y = change_of(t, j);
-	bool x_noise = x->verdict == DIFF_NOISE, y_noise = y->verdict == DIFF_NOISE;
-	double x_size = diff_difference(t->diff, x), y_size = diff_difference(t->diff, y);
+	const struct diff_function *x = &t->diff->functions[i], *y = &t->diff->functions[j];
+	bool x_named = diff_is_change(x) && !t->total, y_named = diff_is_change(y) && !t->total;
+	const uint64_t *x_values = t->total ? x->total : x->self, *y_values = t->total ? y->total : y->self;
+	double x_size = amount(t, x_values, DIFF_AFTER), y_size = amount(t, y_values, DIFF_AFTER);
 
-	if (x_noise != y_noise)
-		return x_noise ? 1 : -1;
-	if (!x_noise && (x_size > 0) != (y_size > 0))
-		return x_size > 0 ? -1 : 1;
-	if (x_noise) {
-		x_size = worth(t, x, DIFF_BEFORE) + worth(t, x, DIFF_AFTER);
-		y_size = worth(t, y, DIFF_BEFORE) + worth(t, y, DIFF_AFTER);
-	}
+	if (x_named != y_named)
+		return x_named ? -1 : 1;
+	if (x_named && (x->change > 0) != (y->change > 0))
+		return x->change > 0 ? -1 : 1;
+	x_size += (x_named ? -1 : 1) * amount(t, x_values, DIFF_BEFORE);
+	y_size += (y_named ? -1 : 1) * amount(t, y_values, DIFF_BEFORE);
 	if (fabs(x_size) != fabs(y_size))
 		return fabs(x_size) > fabs(y_size) ? -1 : 1;
 	return i < j ? -1 : i > j;
 }
 
-static void write_row(const struct table *t, uint32_t function, FILE *out)
+/* Fills the rows with the functions that have samples, sorted. Returns 0 or -ENOMEM. */
+static int sort_rows(struct table *t)
 {
-	const struct diff_change *change = change_of(t, function);
-	const struct scale *s = t->scale;
+	uint32_t frames = profile_frame_count(t->diff->merged);
 
-	fprintf(out, "%-6s %9.*f %9.*f  %+9.*f  %+9.*f %+9.*f  ", t->diff->judged ? verdicts[change->verdict] : "",
-		s->digits, worth(t, change, DIFF_BEFORE), s->digits, worth(t, change, DIFF_AFTER), s->digits,
-		diff_difference(t->diff, change) * s->factor, s->digits, (double)change->low * s->factor, s->digits,
-		(double)change->high * s->factor);
-	if (t->rates)
-		fprintf(out, "%9.2f %9.2f  ", rate(t, change, DIFF_BEFORE), rate(t, change, DIFF_AFTER));
-	output_frame(t->diff->merged, function, out);
-	fputc('\n', out);
-}
-
-static void write_head(const struct table *t, FILE *out)
-{
-	const char *unit = t->scale->unit, *change = t->scale->change_unit;
-
-	fprintf(out, "\n%-6s %9s %9s  %9s  %9s %9s  ", "", "before", "after", "change", "from", "to");
-	if (t->rates)
-		fprintf(out, "%9s %9s  ", "before", "after");
-	fprintf(out, "%s\n%-6s %9s %9s  %9s  %9s %9s", t->diff->options.by_line ? "line" : "function", "", unit, unit,
-		change, change, change);
-	if (t->rates)
-		fprintf(out, "  %9s %9s", "ms/s", "ms/s");
-	fputc('\n', out);
-}
-
-static int write_table(struct table *t, const struct output_diff_options *options, FILE *out)
-{
-	const char *what = t->diff->options.by_line ? "line" : "function";
-	uint32_t frames = profile_frame_count(t->diff->merged), count = 0, changed = 0, shown;
-	uint32_t *rows = calloc(frames + 1, sizeof(*rows));
-
-	if (!rows)
+	t->rows = calloc(frames + 1, sizeof(*t->rows));
+	if (!t->rows)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames; i++) {
-		const struct diff_change *change = change_of(t, i);
+		const struct diff_function *f = &t->diff->functions[i];
+		const uint64_t *values = t->total ? f->total : f->self;
 
-		if (!change->value[DIFF_BEFORE] && !change->value[DIFF_AFTER])
-			continue;
-		rows[count++] = i;
-		changed += change->verdict != DIFF_NOISE;
+		if (values[DIFF_BEFORE] || values[DIFF_AFTER])
+			t->rows[t->count++] = i;
 	}
-	qsort_r(rows, count, sizeof(*rows), by_change, t);
-	fprintf(out, "\n%s: ", t->total ? "Total (on the stack)" : "Self (on top of the stack)");
-	if (t->diff->judged)
-		fprintf(out, "%u %s%s changed, %u within the noise\n", changed, what, changed == 1 ? "" : "s",
-			count - changed);
-	else
-		fprintf(out, "%u %s%s\n", count, what, count == 1 ? "" : "s");
-	shown = options->all ? count : changed;
-	if (shown)
-		write_head(t, out);
-	for (uint32_t i = 0; i < shown && i < options->rows; i++)
-		write_row(t, rows[i], out);
-	if (shown > options->rows)
-		fprintf(out, "and %u more (--limit)\n", shown - options->rows);
-	free(rows);
+	qsort_r(t->rows, t->count, sizeof(*t->rows), by_change, t);
+	for (t->named = 0; t->named < t->count && diff_is_change(&t->diff->functions[t->rows[t->named]]);)
+		t->named++;
 	return 0;
 }
 
-static void write_whole(const struct diff *d, enum diff_side side, FILE *out)
+/* Writes text of one line, shortened in the middle to as many columns, and a line feed. */
+static void write_short(const char *text, size_t columns, FILE *out)
+{
+	/* More of the beginning, which has the function's name. */
+	size_t width = text_width(text), head = (columns - 3) * 2 / 3, cut = width - (columns - 3 - head);
+
+	if (width <= columns)
+		fprintf(out, "%s\n", text);
+	else
+		fprintf(out, "%.*s...%s\n", (int)text_fit(text, head), text, text + text_fit(text, cut));
+}
+
+/* Writes the function's name and file in as many columns as are left. Returns 0 or -ENOMEM. */
+static int write_name(const struct table *t, uint32_t function, int at, FILE *out)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *memory = text_stream_open(&text, &size);
+
+	if (!memory)
+		return -ENOMEM;
+	output_frame(t->diff->merged, function, memory);
+	if (fclose(memory)) {
+		free(text);
+		return -ENOMEM;
+	}
+	write_short(text, (size_t)(WIDTH - at), out);
+	free(text);
+	return 0;
+}
+
+/* Writes sentences, each from a new line on, wrapped between words. */
+static void write_wrapped(const char *text, FILE *out)
+{
+	size_t at = 0;
+
+	while (*text) {
+		size_t bytes = strcspn(text, " \n");
+		size_t width = 0;
+
+		/* One column for each first byte of a character, as text_width() counts. */
+		for (size_t i = 0; i < bytes; i++)
+			width += ((unsigned char)text[i] & 0xc0) != 0x80;
+		if (at && at + 1 + width > WIDTH) {
+			fputc('\n', out);
+			at = 0;
+		}
+		at += (size_t)fprintf(out, "%s%.*s", at ? " " : "", (int)bytes, text) - bytes + width;
+		text += bytes;
+		if (*text == '\n') {
+			fputc('\n', out);
+			at = 0;
+		}
+		text += *text != 0;
+	}
+}
+
+static void write_side(const struct diff *d, enum diff_side side, FILE *out)
 {
 	const struct diff_whole *whole = &d->whole[side];
 	struct profile_measure measure = profile_get_measure(d->merged);
+	size_t runs = d->runs[side].count;
 
-	fprintf(out, "%-8s", side == DIFF_BEFORE ? "before" : "after");
-	output_escaped(d->options.names[side], out);
-	fprintf(out, ": %" PRIu64 " ", whole->total);
+	fputs(side == DIFF_BEFORE ? "before  " : "after   ", out);
+	if (runs > 1)
+		fprintf(out, "%zu runs, ", runs);
+	fprintf(out, "%" PRIu64 " ", whole->total);
 	output_escaped(strcmp(measure.unit, "count") == 0 ? measure.name : measure.unit, out);
-	if (whole->duration_s > 0)
-		fprintf(out, " in %.1f s", whole->duration_s);
 	if (whole->period_s > 0)
 		fprintf(out, ", %.3g s of CPU time", (double)whole->total * whole->period_s);
-	if (whole->period_s > 0 && whole->duration_s > 0)
-		fprintf(out, ", %.0f ms in each second",
-			(double)whole->total * whole->period_s / whole->duration_s * 1000);
-	fputc('\n', out);
+	if (whole->duration_s > 0)
+		fprintf(out, " in %.1f s", whole->duration_s);
+	fputs(":\n", out);
+	for (size_t i = 0; i < runs; i++) {
+		fputs("          ", out);
+		output_escaped(d->runs[side].names[i], out);
+		fputc('\n', out);
+	}
 }
 
-/* Writes what is compared, and how far the result can be trusted. */
-static void write_method(const struct table *t, FILE *out)
+static int write_change(const struct table *t, uint32_t function, FILE *out)
 {
-	const struct diff *d = t->diff;
-	const struct diff_whole *whole = d->whole;
-	double percent = 100 * d->options.confidence;
+	const struct diff_function *f = &t->diff->functions[function];
+	const struct scale *s = t->scale;
+	double before = amount(t, f->self, DIFF_BEFORE), after = amount(t, f->self, DIFF_AFTER);
+	char change[32], low[32], high[32];
+	int at = fprintf(out, "%-8s", output_diff_verdict(f)), err = write_name(t, function, at, out);
 
-	fprintf(out, "Compared: %s.\n", t->scale->compared);
-	if (!whole[DIFF_BEFORE].total || !whole[DIFF_AFTER].total) {
-		for (int i = 0; i < DIFF_SIDES; i++) {
-			if (whole[i].total)
-				continue;
-			output_escaped(d->options.names[i], out);
-			fputs(" has no sample with frames: there is nothing to compare with.\n", out);
-		}
-		return;
+	output_diff_percent(f->change, true, change, sizeof(change));
+	output_diff_percent(f->low, true, low, sizeof(low));
+	output_diff_percent(f->high, true, high, sizeof(high));
+	fprintf(out, "        %.*f%s -> %.*f%s, %+.*f%s", s->digits, before, s->unit, s->digits, after, s->unit,
+		s->digits, after - before, s->change_unit);
+	if (f->verdict == DIFF_NEW)
+		fprintf(out, "; from nothing\n");
+	else if (f->verdict == DIFF_GONE)
+		fprintf(out, "; to nothing (at least %s)\n", high);
+	else
+		fprintf(out, "; %s (%s to %s)\n", change, low, high);
+	return err;
+}
+
+static int write_other(const struct table *t, uint32_t function, FILE *out)
+{
+	const struct diff_function *f = &t->diff->functions[function];
+	char change[32] = "", least[32] = "";
+	int at;
+
+	if (f->verdict != DIFF_UNJUDGED) {
+		output_diff_percent(f->change, true, change, sizeof(change));
+		output_diff_percent(f->noticeable, false, least, sizeof(least));
 	}
-	if (!d->judged) {
-		fputs("These values are no counts, and when they were taken is not known: how far they go by chance "
-		      "cannot be told, and nothing is called a change.\n",
-		      out);
-		return;
+	at = fprintf(out, "%-7s %8.*f  %8.*f %9s %9s  ", t->diff->state == DIFF_JUDGED ? output_diff_verdict(f) : "",
+		     t->scale->digits, amount(t, f->self, DIFF_BEFORE), t->scale->digits,
+		     amount(t, f->self, DIFF_AFTER), change, least);
+	return write_name(t, function, at, out);
+}
+
+/* Writes the functions that did not change, those with the most samples first. */
+static int write_others(const struct table *t, const struct output_diff_options *options, FILE *out)
+{
+	uint32_t count = t->count - t->named, shown = count < options->rows ? count : options->rows;
+	const char *what = t->diff->options.by_line ? "line" : "function";
+	int err = 0;
+
+	if (!options->all && shown > ROWS_OTHERS)
+		shown = ROWS_OTHERS;
+	if (!shown)
+		return 0;
+	fprintf(out, "\n%s%s, by own samples:\n\n", t->diff->state == DIFF_JUDGED ? "No change seen in " : "",
+		t->diff->options.by_line ? "lines" : "functions");
+	fprintf(out, "%8s%8s  %8s %9s %9s\n", "", "before", "after", "change", "one would");
+	fprintf(out, "%8s%8s  %8s %9s %9s  %s\n", "", t->scale->unit + 1, t->scale->unit + 1, "of own", "show from",
+		what);
+	for (uint32_t i = t->named; i < t->named + shown && !err; i++)
+		err = write_other(t, t->rows[i], out);
+	if (shown < count)
+		fprintf(out, "and %u more (%s)\n", count - shown, options->all ? "--limit" : "--all-rows");
+	return err;
+}
+
+static int write_named(const struct table *t, const struct output_diff_options *options, FILE *out)
+{
+	const char *what = t->diff->options.by_line ? "line" : "function";
+	uint32_t shown = t->named < options->rows ? t->named : options->rows;
+	int err = 0;
+
+	if (t->diff->state != DIFF_JUDGED)
+		return 0;
+	fprintf(out, "\n%u %s%s changed, of %zu that have %d %% of the samples or more\n", t->named, what,
+		t->named == 1 ? "" : "s", t->diff->tested, DIFF_LEAST_PERCENT);
+	if (shown)
+		fprintf(out,
+			"Shown: %s; change: of own samples, against\nthose of what did not change "
+			"(%g %% interval, for %zu %ss together).\n\n",
+			t->scale->compared, 100 * t->diff->options.confidence, t->diff->tested, what);
+	for (uint32_t i = 0; i < shown && !err; i++)
+		err = write_change(t, t->rows[i], out);
+	if (shown < t->named)
+		fprintf(out, "and %u more (--limit)\n", t->named - shown);
+	return err;
+}
+
+/* Writes all functions by total samples. */
+static int write_totals(const struct diff *d, const struct output_diff_options *options, FILE *out)
+{
+	struct table t = {.diff = d, .scale = &scales[d->options.basis], .total = true};
+	int err = sort_rows(&t);
+
+	fputs("\nOn the stack (own samples and those of what it called; not judged):\n\n", out);
+	fprintf(out, "%8s  %8s %8s  %s\n", "before", "after", "change", d->options.by_line ? "line" : "function");
+	fprintf(out, "%8s  %8s %8s\n", t.scale->unit + 1, t.scale->unit + 1, t.scale->change_unit + 1);
+	for (uint32_t i = 0; i < t.count && i < options->rows && !err; i++) {
+		const struct diff_function *f = &d->functions[t.rows[i]];
+		double before = amount(&t, f->total, DIFF_BEFORE), after = amount(&t, f->total, DIFF_AFTER);
+		int at = fprintf(out, "%8.*f  %8.*f %+8.*f  ", t.scale->digits, before, t.scale->digits, after,
+				 t.scale->digits, after - before);
+
+		err = write_name(&t, t.rows[i], at, out);
 	}
-	fprintf(out, "A change is more than chance");
-	if (d->options.tolerance > 0)
-		fprintf(out, ", and more than %g %% of itself, by which runs may differ", 100 * d->options.tolerance);
-	fprintf(out, ". Of those listed, at most %g %% are expected to be none.\n", 100 - percent);
-	fprintf(out, "Intervals are of %g %%, made wider for %zu comparisons.\n", percent, d->tested);
-	if (!whole[DIFF_BEFORE].times || !whole[DIFF_AFTER].times)
-		fputs("When samples were taken is not known of both (--timestamps keeps it): what works in bursts "
-		      "can vary more than is allowed for.\n",
-		      out);
+	if (t.count > options->rows)
+		fprintf(out, "and %u more (--limit)\n", t.count - options->rows);
+	free(t.rows);
+	return err;
 }
 
 int output_diff_text(const struct diff *d, const struct output_diff_options *options, FILE *out)
 {
 	struct table t = {.diff = d, .scale = &scales[d->options.basis]};
-	int err = 0;
+	char *notes = output_diff_notes(d);
+	int err = notes ? sort_rows(&t) : -ENOMEM;
 
-	t.rates = d->options.basis == DIFF_SHARE;
-	for (int i = 0; i < DIFF_SIDES; i++) {
-		t.rates &= d->whole[i].period_s > 0 && d->whole[i].duration_s > 0;
-		write_whole(d, (enum diff_side)i, out);
+	if (!err) {
+		for (int i = 0; i < DIFF_SIDES; i++)
+			write_side(d, (enum diff_side)i, out);
+		err = write_named(&t, options, out);
 	}
-	write_method(&t, out);
-	for (int total = 0; total < 2 && !err && (d->judged || options->all); total++) {
-		t.total = total;
-		err = write_table(&t, options, out);
+	if (!err) {
+		fputc('\n', out);
+		write_wrapped(notes, out);
+		if (d->state != DIFF_EMPTY || options->all)
+			err = write_others(&t, options, out);
 	}
+	if (!err && options->all)
+		err = write_totals(d, options, out);
+	free(t.rows);
+	free(notes);
 	return err;
 }

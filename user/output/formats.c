@@ -24,10 +24,12 @@ static const struct output_format formats[] = {
 		.suffixes = ".txt",
 		.help = "table of functions (--by=line: of lines) by their own and their total samples",
 		.by_line = true,
+		.by_state = true,
+		.rows = true,
 		.write = output_text,
 		.diff =
 			&(const struct output_diff_format){
-				.help = "tables of the functions (--by=line: lines) that grew or shrank",
+				.help = "the functions (--by=line: lines) that grew or shrank",
 				.by_line = true,
 				.write = output_diff_text,
 			},
@@ -41,7 +43,6 @@ static const struct output_format formats[] = {
 		.diff =
 			&(const struct output_diff_format){
 				.help = "differential flame graph, one file for any browser",
-				.shares_only = true,
 				.write = output_diff_html,
 			},
 	},
@@ -49,7 +50,7 @@ static const struct output_format formats[] = {
 		.name = "pybpf",
 		.suffixes = ".pybpf",
 		.help = "everything, for `pybpf report` and `pybpf diff`",
-		.needs = OUTPUT_THREADS | OUTPUT_SOURCES | OUTPUT_BINARY,
+		.needs = OUTPUT_THREADS | OUTPUT_SOURCES | OUTPUT_BINARY | OUTPUT_KEEPS,
 		.write = output_pybpf,
 	},
 	{
@@ -62,7 +63,7 @@ static const struct output_format formats[] = {
 	{
 		.name = "callgrind",
 		.suffixes = ".callgrind",
-		.help = "for kcachegrind and callgrind_annotate; calls are samples of the call",
+		.help = "for kcachegrind and callgrind_annotate, in microseconds of CPU time",
 		.write = output_callgrind,
 	},
 	{
@@ -78,6 +79,12 @@ static const struct output_format formats[] = {
 		.help = "all of the profile, as tables in one document",
 		.needs = OUTPUT_THREADS,
 		.write = output_json,
+		.diff =
+			&(const struct output_diff_format){
+				.help = "every function (--by=line: line) with its verdict, in one document",
+				.by_line = true,
+				.write = output_diff_json,
+			},
 	},
 	{
 		.name = "jsonl",

@@ -27,6 +27,7 @@
 enum category {
 	CATEGORY_OTHER,
 	CATEGORY_PYTHON,
+	CATEGORY_KERNEL,
 };
 
 struct function {
@@ -40,6 +41,13 @@ struct writer {
 	struct intern functions, sources; /* items: struct function; string index of a file */
 	uint32_t *function;               /* index in functions, by frame */
 };
+
+static enum category category_of(const struct profile_frame *frame)
+{
+	return frame->kind == PROFILE_PYTHON   ? CATEGORY_PYTHON
+	       : frame->kind == PROFILE_KERNEL ? CATEGORY_KERNEL
+					       : CATEGORY_OTHER;
+}
 
 static int find_functions(struct writer *w)
 {
@@ -97,7 +105,7 @@ static void write_frames(struct writer *w)
 	write_column(j, "inlineDepth", count, 0);
 	json_begin_array(j, "category");
 	for (uint32_t i = 0; i < count; i++)
-		json_int(j, NULL, profile_frame_at(w->p, i)->kind == PROFILE_PYTHON ? CATEGORY_PYTHON : CATEGORY_OTHER);
+		json_int(j, NULL, category_of(profile_frame_at(w->p, i)));
 	json_end_array(j);
 	write_column(j, "subcategory", count, 0);
 	json_begin_array(j, "func");
@@ -289,7 +297,7 @@ static void write_samples(struct writer *w, const struct output_tracks *tracks, 
 	json_end_array(j);
 	json_string(j, "weightType", "samples");
 	/* CPU time in ns since the previous row, which its samples represent. Readers ignore the first row's. */
-	if (track->timed && tracks->period_ns) {
+	if (track->timed && tracks->period_ns && !tracks->has_waits) {
 		uint64_t before = 0;
 
 		json_begin_array(j, "threadCPUDelta");
@@ -391,6 +399,7 @@ static void write_categories(struct json *j)
 	json_begin_array(j, "categories");
 	write_category(j, "Other", "grey");
 	write_category(j, "Python", "yellow");
+	write_category(j, "Kernel", "orange");
 	json_end_array(j);
 }
 
@@ -431,25 +440,10 @@ static void write_extra(struct writer *w, const struct output_tracks *tracks)
 	json_end_array(j);
 }
 
-/*
- * Until when the run lasted, in milliseconds; the program leaves out what is later. The last samples are taken while
- * the CPUs' timers are stopped one after the other, after the end that the profile tells.
- */
-static double end_ms(const struct profile *p, const struct output_tracks *tracks)
-{
-	double end = number_of(p, PROFILE_FACT_DURATION, 0) * 1e3;
-	size_t count;
-	const struct profile_event *events = profile_events(p, &count);
-
-	for (size_t i = 0; i < count; i++)
-		end = fmax(end, (double)(events[i].time_ns + tracks->period_ns) / 1e6);
-	return end;
-}
-
 static void write_meta(struct writer *w, const struct output_tracks *tracks)
 {
 	double start_ms = number_of(w->p, PROFILE_FACT_START, 0) / 1e6;
-	double duration_ms = end_ms(w->p, tracks);
+	uint64_t end_ns = output_tracks_end(w->p, tracks);
 	const char *arch = profile_find_fact(w->p, PROFILE_FACT_ARCH),
 		   *kernel = profile_find_fact(w->p, PROFILE_FACT_KERNEL);
 	struct json *j = &w->j;
@@ -460,9 +454,10 @@ static void write_meta(struct writer *w, const struct output_tracks *tracks)
 	/* Firefox Profiler divides by the interval: it must not be 0. */
 	json_decimal(j, "interval", tracks->period_ns ? tracks->period_ns : 1000000, 6);
 	json_double(j, "startTime", start_ms);
-	if (duration_ms > 0) {
+	/* Firefox Profiler leaves out what is later than the end. */
+	if (end_ns) {
 		json_uint(j, "profilingStartTime", 0);
-		json_double(j, "profilingEndTime", duration_ms);
+		json_decimal(j, "profilingEndTime", end_ns, 6);
 	}
 	json_uint(j, "processType", 0);
 	write_categories(j);

@@ -14,17 +14,21 @@
  *   account   [{group, key, text, value}]
  *   roots     those of "container", "process", "thread" that are shown below the frames, in this order
  *   strings   [text]
- *   frames    {name[], file[], line[], first_line[], kind[]}: kind is that of enum profile_frame_kind
+ *   frames    {name[], file[], line[], first_line[], kind[]}: kind is that of enum profile_frame_kind; state[] too if
+ *             stacks wait: the thread's state, of their leaf
  *   stacks    {down[], frame[]}: the parent's index is the stack's own minus down; stack 0 has no frame: -1
  *   processes {pid[], inner_pid[], name[], container[]}
  *   threads   {process[], tid[], name[]}
- *   samples   {stack[], process[], thread[], value[]}, and before[] with a diff
+ *   samples   {stack[], process[], thread[], value[]}, and before[] with a diff; count[] too where values are time: how
+ *             many waits, or CPU samples, took it
  *   events    {later_us[], sample[], value[]}: microseconds since the previous event (the first: since the run began),
- *             below 0 where events are not in order; the value of the sample that was taken then
+ *             below 0 where events are not in order; the value of the sample that was taken then. Where values are
+ *             time, an event of a stack that waits is a wait: it began then, and the value is its length
  *   sources   {file[], text[]}
- *   diff      null, or {before, after: names; before_total, after_total; confidence;
- *             functions {name[], file[]: texts themselves, before[], after[], self_before[], self_after[],
- *             low[], high[], verdict[]}}: the fields of html_diff (output/html.h); samples' values are those after
+ *   diff      null, or {before, after: names; before_total, after_total; unit, before_unit, after_unit, confidence,
+ *             notes, functions {name[], file[]: texts themselves, before[], after[], self_before[], self_after[],
+ *             change[], low[], high[], noticeable[], words[], verdict[]}}: the fields of html_diff (output/html.h);
+ *             samples' values are those after
  */
 #include "output/html.h"
 
@@ -108,6 +112,11 @@ static void write_strings(const struct profile *p, struct json *j)
 	json_end_array(j);
 }
 
+static enum profile_frame_kind kind_of(const struct profile_frame *frame)
+{
+	return frame->kind == PROFILE_PYTHON || frame->kind == PROFILE_KERNEL ? frame->kind : PROFILE_NOTE;
+}
+
 static void write_stacks(const struct profile *p, struct json *j)
 {
 	uint32_t frames = profile_frame_count(p), stacks = profile_stack_count(p);
@@ -117,7 +126,9 @@ static void write_stacks(const struct profile *p, struct json *j)
 	COLUMN(j, "file", frames, profile_frame_at(p, i)->file);
 	COLUMN(j, "line", frames, profile_frame_at(p, i)->line);
 	COLUMN(j, "first_line", frames, profile_frame_at(p, i)->first_line);
-	COLUMN(j, "kind", frames, profile_frame_at(p, i)->kind);
+	COLUMN(j, "kind", frames, kind_of(profile_frame_at(p, i)));
+	if (profile_has_states(p))
+		COLUMN(j, "state", frames, profile_frame_at(p, i)->state);
 	json_end_object(j);
 
 	json_begin_object(j, "stacks");
@@ -156,6 +167,8 @@ static void write_samples(const struct profile *p, const struct html_diff *diff,
 	COLUMN(j, "process", count, samples[i].process);
 	COLUMN(j, "thread", count, thread_of(&samples[i]));
 	COLUMN(j, "value", count, samples[i].value);
+	if (profile_has_counts(p))
+		COLUMN(j, "count", count, samples[i].count);
 	if (diff)
 		COLUMN(j, "before", count, diff->before[i]);
 	json_end_object(j);
@@ -214,7 +227,11 @@ static void write_diff(const struct profile *p, const struct html_diff *diff, st
 	json_string(j, "after", diff->after_name);
 	json_uint(j, "before_total", before);
 	json_uint(j, "after_total", profile_total(p));
+	json_string(j, "unit", diff->unit);
+	json_double(j, "before_unit", diff->before_unit);
+	json_double(j, "after_unit", diff->after_unit);
 	json_double(j, "confidence", diff->confidence);
+	json_string(j, "notes", diff->notes);
 	json_begin_object(j, "functions");
 	FUNCTIONS(j, diff, string, name);
 	FUNCTIONS(j, diff, string, file);
@@ -222,8 +239,11 @@ static void write_diff(const struct profile *p, const struct html_diff *diff, st
 	FUNCTIONS(j, diff, double, after);
 	FUNCTIONS(j, diff, double, self_before);
 	FUNCTIONS(j, diff, double, self_after);
+	FUNCTIONS(j, diff, double, change);
 	FUNCTIONS(j, diff, double, low);
 	FUNCTIONS(j, diff, double, high);
+	FUNCTIONS(j, diff, double, noticeable);
+	FUNCTIONS(j, diff, string, words);
 	FUNCTIONS(j, diff, int, verdict);
 	json_end_object(j);
 	json_end_object(j);

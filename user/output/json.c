@@ -14,17 +14,22 @@
  *	processes   [{"pid": or null for several shown as one, "inner_pid": in its PID namespace, or null for the same,
  *	            "name", "container": or null}]
  *	threads     [{"process": index, "tid", "name"}]
- *	frames      [{"kind": "python", or "note" for a remark in place of missing frames, "name", "file": or null,
- *	            "line": that was executed, or null, "first_line": of the function, or null}]
+ *	frames      [{"kind": "python", "kernel", or "note" for a remark in place of missing frames,
+ *	            "name", "file": or null,
+ *	            "line": that was executed, or null,
+ *	            "first_line": of the function, or null,
+ *	            "state": only of the leaf of a stack that waits: the thread's state, such as "network"}]
  *	stacks      [{"parent": index of the stack below, or null, "frame": index of its leaf}]; a parent comes first
- *	samples     [{"stack": index, "process": index, "thread": index or null, "value"}], each different
- *	events      [[nanoseconds since the run began, index of a sample, value]], by time; only where times were kept
+ *	samples     [{"stack": index, "process": index, "thread": index or null, "value",
+ *	            "count": only where values are time: how many waits, or CPU samples, took it}], each different
+ *	events      [[nanoseconds since the run began, index of a sample, value]], by time; only where times were kept;
+ *the value of a wait is its length in microseconds
  *
  * The first line of jsonl is {"type": "profile", "format", "version", "measure", "facts", "account"}. Each other line
  * is a sample, complete without the other lines:
  *
  *	{"type": "sample", "process": {...}, "thread": {"tid", "name"} or null, "stack": [frame, ...] root first,
- *	"value", "events": [[nanoseconds, value]], only where times were kept}
+ *	"value", "count": as above, "events": [[nanoseconds, value]], only where times were kept}
  *
  * with processes and frames as above. Samples without frames are in neither format.
  */
@@ -40,6 +45,7 @@
 struct writer {
 	const struct profile *profile;
 	struct json json;
+	bool counted; /* samples have counts */
 };
 
 static void write_string_or_null(struct json *j, const char *key, const char *text)
@@ -138,11 +144,16 @@ static void write_frame(struct writer *w, uint32_t index)
 	const struct profile_frame *frame = profile_frame_at(w->profile, index);
 
 	json_begin_object(&w->json, NULL);
-	json_string(&w->json, "kind", frame->kind == PROFILE_NOTE ? "note" : "python");
+	json_string(&w->json, "kind",
+		    frame->kind == PROFILE_PYTHON   ? "python"
+		    : frame->kind == PROFILE_KERNEL ? "kernel"
+						    : "note");
 	json_string(&w->json, "name", profile_string(w->profile, frame->name));
 	write_string_or_null(&w->json, "file", profile_string(w->profile, frame->file));
 	write_number_or_null(&w->json, "line", frame->line, frame->line != PROFILE_NO_LINE);
 	write_number_or_null(&w->json, "first_line", frame->first_line, frame->first_line != PROFILE_NO_LINE);
+	if (frame->state)
+		json_string(&w->json, "state", profile_string(w->profile, frame->state));
 	json_end_object(&w->json);
 }
 
@@ -179,6 +190,13 @@ static void write_tables(struct writer *w)
 	json_end_array(&w->json);
 }
 
+static void write_value(struct writer *w, const struct profile_sample *sample)
+{
+	json_uint(&w->json, "value", sample->value);
+	if (w->counted)
+		json_uint(&w->json, "count", sample->count);
+}
+
 static void write_samples(struct writer *w, const struct profile_sample *samples, size_t count)
 {
 	json_begin_array(&w->json, "samples");
@@ -191,7 +209,7 @@ static void write_samples(struct writer *w, const struct profile_sample *samples
 		json_uint(&w->json, "stack", sample->stack - 1);
 		json_uint(&w->json, "process", sample->process);
 		write_number_or_null(&w->json, "thread", sample->thread, sample->thread != PROFILE_NONE);
-		json_uint(&w->json, "value", sample->value);
+		write_value(w, sample);
 		json_end_object(&w->json);
 	}
 	json_end_array(&w->json);
@@ -228,7 +246,7 @@ static int write_events(struct writer *w, const struct profile_sample *samples, 
 
 int output_json(const struct profile *p, const struct output_options *options, FILE *out)
 {
-	struct writer w = {.profile = p, .json = {.out = out}};
+	struct writer w = {.profile = p, .json = {.out = out}, .counted = profile_has_counts(p)};
 	size_t count;
 	const struct profile_sample *samples = profile_samples(p, &count);
 	int err;
@@ -317,7 +335,7 @@ static int write_lines(struct writer *w, const struct by_sample *by)
 			json_end_object(&w->json);
 		}
 		err = write_stack(w, samples[i].stack, &path);
-		json_uint(&w->json, "value", samples[i].value);
+		write_value(w, &samples[i]);
 		write_own_events(w, by, i);
 		json_end_object(&w->json);
 		json_line(&w->json);
@@ -328,7 +346,7 @@ static int write_lines(struct writer *w, const struct by_sample *by)
 
 int output_jsonl(const struct profile *p, const struct output_options *options, FILE *out)
 {
-	struct writer w = {.profile = p, .json = {.out = out}};
+	struct writer w = {.profile = p, .json = {.out = out}, .counted = profile_has_counts(p)};
 	struct by_sample by;
 	size_t count;
 	int err;

@@ -100,3 +100,13 @@ void output_account_entry(const struct profile *p, const struct profile_account 
 	fprintf(out, ": %" PRIu64 " ", entry->value);
 	output_escaped(*text ? text : profile_string(p, entry->key), out);
 }
+
+size_t output_noun_length(const char *name, uint64_t n)
+{
+	size_t length = strlen(name);
+
+	if (n != 1 || length < 2 || name[length - 1] != 's')
+		return length;
+	/* "switches" */
+	return length > 4 && strncmp(name + length - 4, "ches", 4) == 0 ? length - 2 : length - 1;
+}

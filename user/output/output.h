@@ -8,8 +8,14 @@
 
 #include "profile/profile.h"
 
+/* The rows of a table, unless the options tell another number. */
+#define OUTPUT_ROWS_DEFAULT 40
+
 struct output_options {
-	bool by_line; /* lines in place of functions, where the format can */
+	bool by_line;  /* lines in place of functions, where the format can */
+	bool by_state; /* columns of states, in the format text */
+	uint32_t rows; /* of a table; all others are added up in one row; 0: OUTPUT_ROWS_DEFAULT */
+	size_t width;  /* columns of the terminal that text is written to, which is shortened to fit; 0: no terminal */
 };
 
 /* Bits for the data that a format needs. If the profile lacks them, the format writes what it can. */
@@ -18,6 +24,7 @@ enum output_needs {
 	OUTPUT_TIMES = 1u << 1,   /* events: when samples were taken */
 	OUTPUT_SOURCES = 1u << 2, /* source text of files */
 	OUTPUT_BINARY = 1u << 3,  /* binary format; not written to a terminal */
+	OUTPUT_KEEPS = 1u << 4,   /* keeps times for formats that are made of it later */
 };
 
 struct output_diff_format;
@@ -29,6 +36,8 @@ struct output_format {
 	const char *help;
 	unsigned needs; /* of enum output_needs */
 	bool by_line;   /* it can show lines in place of functions */
+	bool by_state;  /* it can have a column for each state */
+	bool rows;      /* it is a table, of as many rows as the options tell */
 	/*
 	 * Writes the profile. If it is empty, the result is valid, and says that it is empty if the format allows that.
 	 * Returns 0 or negative errno; a failed write may also show in ferror(out).
@@ -47,6 +56,8 @@ const struct output_format *output_formats(void);
 int output_folded(const struct profile *p, const struct output_options *options, FILE *out);
 int output_html(const struct profile *p, const struct output_options *options, FILE *out);
 int output_text(const struct profile *p, const struct output_options *options, FILE *out);
+/* The table of functions with a column for each state, which output_text() writes with by_state. */
+int output_text_states(const struct profile *p, const struct output_options *options, FILE *out);
 int output_pybpf(const struct profile *p, const struct output_options *options, FILE *out);
 int output_pprof(const struct profile *p, const struct output_options *options, FILE *out);
 int output_callgrind(const struct profile *p, const struct output_options *options, FILE *out);
@@ -64,6 +75,8 @@ int output_perfscript(const struct profile *p, const struct output_options *opti
  * the bytes of characters that are not plain (text_character) as \xNN. All other characters are written as UTF-8.
  */
 void output_escaped(const char *text, FILE *out);
+/* Returns the length of a measure's name, such as "samples", after the number n: without its s after 1. */
+size_t output_noun_length(const char *name, uint64_t n);
 /*
  * Makes the labels below the frames of a sample, those that the profile's roots select: container (or "[host]"),
  * process, thread, in this order and not escaped. The caller frees the labels. Returns their number, or -ENOMEM.
@@ -82,6 +95,8 @@ void output_frame(const struct profile *p, uint32_t frame, FILE *out);
 
 /* Writes the account: the run in one line, then a line for each group of counts that are not all 0. */
 void output_account(const struct profile *p, const char *prefix, FILE *out);
+/* Writes the time of threads as a line "TIME thread-seconds: SHARE STATE, SHARE STATE"; no line if it is not known. */
+void output_states(const struct profile *p, const char *prefix, FILE *out);
 /* Writes the entries of one group that are not 0 as a line "TITLE: VALUE TEXT; VALUE TEXT"; no line if all are 0. */
 void output_account_group(const struct profile *p, const char *group, const char *prefix, const char *title, FILE *out);
 /* Writes an entry of the account as "GROUP: VALUE TEXT", escaped; TEXT is the entry's key if it has no text. */

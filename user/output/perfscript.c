@@ -4,30 +4,41 @@
  * of it:
  *
  *     comm  PID/TID   seconds.nanoseconds: PERIOD EVENT:
- *     <TAB>               0 leaf (file:LINE)
- *     <TAB>               0 root (file:LINE)
+ *     <TAB>            LINE leaf (file)
+ *     <TAB>            LINE root (file)
  *     <empty line>
  *
  * Each sample is a record, in the order of their times. The period is as in perf: the CPU time in nanoseconds that the
  * sample represents if that is known, else its value. Samples without times are added up to one record per stack, at
  * time 0: readers that count records and ignore the period count these wrong, as the remarks in the file say.
  *
- * The CPU field is left out, as perf allows, and addresses are 0: Python frames have lines instead. Characters that
- * would end a field are replaced: blanks in comm by _, blanks and parentheses in files by \xNN, and in all texts
- * control characters and bytes that are not UTF-8 by \xNN.
+ * The CPU field is left out, as perf allows. The module is the file, and the address, which readers take for a place in
+ * a function, is the line that was executed, 0 where it is unknown. stackcollapse-perf.pl and inferno look at the name
+ * only, gprof2dot, speedscope and Firefox Profiler at the module, too: a name that functions of several files have is
+ * written as "name [file]", one that several functions of a file have as "name [file:FIRST]", with the function's first
+ * line.
+ *
+ * Characters that would end a field are replaced: blanks and parentheses in comm by _, its
+ * semicolons by a colon, blanks and parentheses in files by \xNN, and in
+ * all texts control characters and bytes that are not UTF-8 by \xNN.
  */
 #include "output/output.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "output/tracks.h"
+#include "profile/groups.h"
 #include "base/text.h"
 #include "base/text_stream.h"
 
-/* Writes a text as one field. Replaces each blank or parenthesis by `blank`, or by \xNN if that is NULL. */
+/*
+ * Writes a text as one field. Replaces each blank or parenthesis by `blank`, or by \xNN if that is NULL, and with
+ * `blank` also semicolons, which separate frames in collapsed stacks.
+ */
 static int write_field(const char *text, const char *blank, FILE *out)
 {
 	char *printable = text_printable(text);
@@ -35,7 +46,9 @@ static int write_field(const char *text, const char *blank, FILE *out)
 	if (!printable)
 		return -ENOMEM;
 	for (const char *c = printable; *c; c++) {
-		if (!strchr(" ()", *c))
+		if (blank && *c == ';')
+			fputc(':', out);
+		else if (!strchr(" ()", *c))
 			fputc(*c, out);
 		else if (blank)
 			fputs(blank, out);
@@ -46,25 +59,71 @@ static int write_field(const char *text, const char *blank, FILE *out)
 	return 0;
 }
 
-/* Returns the line of text for a frame, which the caller frees. NULL: no memory. */
-static char *line_of(const struct profile *p, uint32_t index)
+/* Tells which functions have a name that others have. */
+struct namesakes {
+	struct profile_groups functions, definitions;
+	uint32_t *of_name;     /* number of functions, by name and file, that have a name; by string */
+	uint32_t *of_function; /* number of definitions of a function, by group */
+};
+
+static int find_namesakes(const struct profile *p, struct namesakes *n)
+{
+	int err = profile_groups_make(&n->functions, p, PROFILE_BY_FUNCTION),
+	    more = profile_groups_make(&n->definitions, p, PROFILE_BY_DEFINITION);
+
+	n->of_name = calloc((size_t)profile_string_count(p) + 1, sizeof(*n->of_name));
+	n->of_function = calloc((size_t)n->functions.table.count + 1, sizeof(*n->of_function));
+	if (err || more || !n->of_name || !n->of_function)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n->functions.table.count; i++)
+		n->of_name[profile_group_at(&n->functions, i)->name]++;
+	for (uint32_t i = 0; i < n->definitions.table.count; i++)
+		n->of_function[n->functions.of_frame[profile_group_at(&n->definitions, i)->frame]]++;
+	return 0;
+}
+
+static void free_namesakes(struct namesakes *n)
+{
+	profile_groups_free(&n->functions);
+	profile_groups_free(&n->definitions);
+	free(n->of_name);
+	free(n->of_function);
+}
+
+static int write_name(const struct profile *p, const struct namesakes *namesakes, uint32_t index, FILE *out)
 {
 	const struct profile_frame *frame = profile_frame_at(p, index);
-	char *name = text_printable(profile_string(p, frame->name)), *line = NULL;
-	size_t size = 0;
-	FILE *out = name ? text_stream_open(&line, &size) : NULL;
+	const char *name = profile_string(p, frame->name);
+	bool in_file = namesakes->of_function[namesakes->functions.of_frame[index]] > 1;
 	int err;
 
-	if (!out) {
-		free(name);
-		return NULL;
-	}
 	/* Readers need a name that is not empty. */
-	fprintf(out, "\t%16d %s (", 0, *name ? name : "?");
-	free(name);
-	err = write_field(frame->file ? profile_string(p, frame->file) : "[python]", NULL, out);
-	if (frame->file && frame->line != PROFILE_NO_LINE)
-		fprintf(out, ":%d", frame->line);
+	text_print(*name ? name : "?", out);
+	if (!frame->file || (!in_file && namesakes->of_name[frame->name] < 2))
+		return 0;
+	fputs(" [", out);
+	err = write_field(profile_string(p, frame->file), NULL, out);
+	if (in_file && frame->first_line != PROFILE_NO_LINE)
+		fprintf(out, ":%d", frame->first_line);
+	fputc(']', out);
+	return err;
+}
+
+/* Returns the line of text for a frame, which the caller frees. NULL: no memory. */
+static char *line_of(const struct profile *p, const struct namesakes *namesakes, uint32_t index)
+{
+	const struct profile_frame *frame = profile_frame_at(p, index);
+	char *line = NULL;
+	size_t size = 0;
+	FILE *out = text_stream_open(&line, &size);
+	int err;
+
+	if (!out)
+		return NULL;
+	fprintf(out, "\t%16d ", frame->line == PROFILE_NO_LINE ? 0 : frame->line);
+	err = write_name(p, namesakes, index, out);
+	fputs(" (", out);
+	err = err ?: write_field(frame->file ? profile_string(p, frame->file) : "[python]", NULL, out);
 	fputs(")\n", out);
 	if (fclose(out) || err) {
 		free(line);
@@ -116,6 +175,8 @@ static void free_texts(struct texts *t)
 static int make_texts(const struct profile *p, const struct output_tracks *tracks, struct texts *t)
 {
 	uint32_t frames = profile_frame_count(p);
+	struct namesakes namesakes = {0};
+	int err;
 
 	t->heads = calloc(tracks->count + 1, sizeof(*t->heads));
 	t->lines = calloc((size_t)frames + 1, sizeof(*t->lines));
@@ -126,12 +187,14 @@ static int make_texts(const struct profile *p, const struct output_tracks *track
 		if (!t->heads[t->nr_heads++])
 			return -ENOMEM;
 	}
-	while (t->nr_lines < frames) {
-		t->lines[t->nr_lines] = line_of(p, (uint32_t)t->nr_lines);
+	err = find_namesakes(p, &namesakes);
+	while (!err && t->nr_lines < frames) {
+		t->lines[t->nr_lines] = line_of(p, &namesakes, (uint32_t)t->nr_lines);
 		if (!t->lines[t->nr_lines++])
-			return -ENOMEM;
+			err = -ENOMEM;
 	}
-	return 0;
+	free_namesakes(&namesakes);
+	return err;
 }
 
 static int write_record(const struct profile *p, const struct output_tick *tick, const struct texts *texts, FILE *out)

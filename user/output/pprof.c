@@ -2,7 +2,8 @@
 /*
  * pprof's protobuf, compressed. A location is a frame (function and line); a function is identified by its first line
  * and its file. Process, thread and container are labels (`go tool pprof -tagfocus`, `-tagroot`), which keep samples
- * apart, and not frames. Values are samples, and also CPU time if the CPU time per sample is known.
+ * apart, and not frames. Values are samples, and also CPU time if the CPU time per sample is known. Where values are
+ * time and have counts, there are three: CPU samples, waits, and the time of both.
  *
  * The message is written in many parts, since a message of protobuf may be cut between any two of its fields. So only
  * one sample is held in memory, and a few numbers for each text.
@@ -25,7 +26,7 @@
 
 /* The ID of the one mapping, which holds all locations. */
 #define MAPPING_ID 1
-#define MAX_VALUES 2
+#define MAX_VALUES 4
 
 /* Labels of a sample, left out where they are unknown. Names are texts, IDs are numbers. */
 enum label {
@@ -35,12 +36,14 @@ enum label {
 	LABEL_CONTAINER,
 	LABEL_THREAD,
 	LABEL_THREAD_ID,
+	LABEL_STATE,
 	NR_LABELS,
 };
 
 static const char *const label_keys[NR_LABELS] = {
 	[LABEL_PROCESS] = "process",     [LABEL_PID] = "pid",       [LABEL_INNER_PID] = "inner_pid",
 	[LABEL_CONTAINER] = "container", [LABEL_THREAD] = "thread", [LABEL_THREAD_ID] = "thread_id",
+	[LABEL_STATE] = "state",
 };
 
 struct writer {
@@ -54,7 +57,8 @@ struct writer {
 	uint64_t *locations;   /* of one sample */
 	size_t locations_room; /* in locations */
 	struct profile_measure measure;
-	bool no_memory; /* memory ran out: the output is not valid */
+	bool counted, states; /* samples have counts, and states */
+	bool no_memory;       /* memory ran out: the output is not valid */
 };
 
 /* Adds a text as UTF-8, which protobuf requires, and on one line, since `go tool pprof` prints it verbatim. Takes the
@@ -97,27 +101,41 @@ static int64_t times(uint64_t value, uint64_t factor)
 	return __builtin_mul_overflow(value, factor, &product) ? INT64_MAX : product;
 }
 
+struct types {
+	Pprof__ValueType types[MAX_VALUES], *pointers[MAX_VALUES];
+	size_t count;
+};
+
+static Pprof__ValueType *add_type(struct writer *w, struct types *types, const char *type, const char *unit)
+{
+	Pprof__ValueType *added = &types->types[types->count];
+
+	pprof__value_type__init(added);
+	added->type = text_of(w, type);
+	added->unit = text_of(w, unit);
+	types->pointers[types->count++] = added;
+	return added;
+}
+
 static void write_types(struct writer *w)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__ValueType measure = PPROF__VALUE_TYPE__INIT, cpu = PPROF__VALUE_TYPE__INIT;
-	Pprof__ValueType *types[MAX_VALUES] = {&measure, &cpu};
+	struct types types = {.count = 0};
 	const char *start = profile_find_fact(w->profile, PROFILE_FACT_START);
 	const char *duration = profile_find_fact(w->profile, PROFILE_FACT_DURATION);
 
-	measure.type = text_of(w, w->measure.name);
-	measure.unit = text_of(w, w->measure.unit);
-	part.sample_type = types;
-	part.n_sample_type = 1;
-	part.default_sample_type = measure.type;
+	if (w->counted) {
+		add_type(w, &types, "samples", "count");
+		add_type(w, &types, "waits", "count");
+	}
+	part.default_sample_type = add_type(w, &types, w->measure.name, w->measure.unit)->type;
 	if (w->measure.period_ns) {
-		cpu.type = text_of(w, "cpu");
-		cpu.unit = text_of(w, "nanoseconds");
-		part.n_sample_type = MAX_VALUES;
-		part.default_sample_type = cpu.type;
-		part.period_type = &cpu;
+		part.period_type = add_type(w, &types, "cpu", "nanoseconds");
+		part.default_sample_type = part.period_type->type;
 		part.period = times(w->measure.period_ns, 1);
 	}
+	part.sample_type = types.pointers;
+	part.n_sample_type = types.count;
 	if (start)
 		part.time_nanos = strtoll(start, NULL, 10);
 	if (duration) {
@@ -272,6 +290,28 @@ static void labels_of(struct writer *w, const struct profile_sample *sample, str
 		add_label(w, labels, LABEL_THREAD, string_of(w, thread->name), 0);
 		add_label(w, labels, LABEL_THREAD_ID, 0, thread->tid);
 	}
+	if (w->states) {
+		uint32_t state = profile_state_of(w->profile, sample->stack);
+
+		add_label(w, labels, LABEL_STATE, state ? string_of(w, state) : text_of(w, PROFILE_STATE_RUNNING), 0);
+	}
+}
+
+/* Sets the values of a sample, in the order of the types. Returns their number. */
+static size_t values_of(const struct writer *w, const struct profile_sample *sample, int64_t values[MAX_VALUES])
+{
+	size_t n = 0;
+
+	if (w->counted) {
+		const bool waits = profile_state_of(w->profile, sample->stack) != 0;
+
+		values[n++] = waits ? 0 : times(sample->count, 1);
+		values[n++] = waits ? times(sample->count, 1) : 0;
+	}
+	values[n++] = times(sample->value, 1);
+	if (w->measure.period_ns)
+		values[n++] = times(sample->value, w->measure.period_ns);
+	return n;
 }
 
 static int write_samples(struct writer *w)
@@ -284,8 +324,7 @@ static int write_samples(struct writer *w)
 	for (size_t i = 0; i < count; i++) {
 		Pprof__Profile part = PPROF__PROFILE__INIT;
 		Pprof__Sample sample = PPROF__SAMPLE__INIT, *one = &sample;
-		int64_t values[MAX_VALUES] = {times(samples[i].value, 1),
-					      times(samples[i].value, w->measure.period_ns)};
+		int64_t values[MAX_VALUES];
 		struct labels labels;
 		int err;
 
@@ -298,7 +337,7 @@ static int write_samples(struct writer *w)
 		sample.location_id = w->locations;
 		sample.n_location_id = w->path.count;
 		sample.value = values;
-		sample.n_value = w->measure.period_ns ? MAX_VALUES : 1;
+		sample.n_value = values_of(w, &samples[i], values);
 		sample.label = labels.pointers;
 		sample.n_label = labels.count;
 		part.sample = &one;
@@ -325,6 +364,8 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 		.profile = p,
 		.of_string = calloc(profile_string_count(p), sizeof(*w.of_string)),
 		.measure = profile_get_measure(p),
+		.counted = profile_has_counts(p),
+		.states = profile_has_states(p),
 	};
 	FILE *gzip = gzip_open(out);
 	int err = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION), written = 0;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The format of speedscope, https://www.speedscope.app/file-format-schema.json: one sampled profile for each thread.
- * Samples are in the order of their times, and consecutive ones with the same stack are merged; samples without times
- * are written once for each stack.
+ *
+ * Where the times of samples and their CPU time are known, a profile is the run from its beginning to its end, so that
+ * the threads can be compared: a weight is the time until the sample's end (output_tick_end), and a sample without
+ * frames is a gap, in which the thread was not on a CPU. Samples without times are written once for each stack, with
+ * their value as weight.
  */
 #include "output/output.h"
 
@@ -55,15 +58,59 @@ static void write_frames(const struct profile *p, struct json *j)
 	json_end_object(j);
 }
 
-/* Returns how many consecutive ticks from i on have the same stack, and sets *value to the sum of their values. */
-static size_t run_of(const struct output_track *track, size_t i, uint64_t *value)
-{
-	size_t n = 0;
+/* A sample of the file: a stack and how long it lasts, or its value. */
+struct block {
+	uint32_t stack; /* PROFILE_ROOT: a gap */
+	uint64_t weight;
+};
 
-	*value = 0;
-	while (i + n < track->count && track->ticks[i + n].stack == track->ticks[i].stack)
-		*value += track->ticks[i + n++].value;
-	return n;
+/* A track, and what of it was taken as blocks. */
+struct blocks {
+	const struct output_tracks *tracks;
+	const struct output_track *track;
+	bool timed;
+	uint64_t factor;     /* of values, unless timed */
+	uint64_t end_ns;     /* of the run */
+	size_t next;         /* index of the next tick */
+	uint64_t reached_ns; /* end of the last block, if timed */
+};
+
+/* Takes ticks of one stack into a block as long as each begins where the one before ends. */
+static void take_timed(struct blocks *b, struct block *block)
+{
+	const struct output_tick *ticks = b->track->ticks;
+	uint64_t begin_ns = b->reached_ns;
+
+	if (b->next == b->track->count || ticks[b->next].time_ns > begin_ns) {
+		block->stack = PROFILE_ROOT;
+		b->reached_ns = b->next == b->track->count ? b->end_ns : ticks[b->next].time_ns;
+	} else {
+		block->stack = ticks[b->next].stack;
+		do
+			b->reached_ns = output_tick_end(b->tracks, b->track, b->next++);
+		while (b->next < b->track->count && ticks[b->next].stack == block->stack &&
+		       ticks[b->next].time_ns <= b->reached_ns);
+	}
+	block->weight = b->reached_ns - begin_ns;
+}
+
+/* Takes the next block. Returns false at the end. */
+static bool next_block(struct blocks *b, struct block *block)
+{
+	const struct output_tick *ticks = b->track->ticks;
+
+	if (b->timed) {
+		if (b->next == b->track->count && b->reached_ns >= b->end_ns)
+			return false;
+		take_timed(b, block);
+		return true;
+	}
+	if (b->next == b->track->count)
+		return false;
+	*block = (struct block){.stack = ticks[b->next].stack};
+	while (b->next < b->track->count && ticks[b->next].stack == block->stack)
+		block->weight += ticks[b->next++].value * b->factor;
+	return true;
 }
 
 static void begin_profile(struct json *j, const char *name, const char *unit, uint64_t end)
@@ -77,21 +124,29 @@ static void begin_profile(struct json *j, const char *name, const char *unit, ui
 }
 
 static int write_track(const struct profile *p, const struct output_tracks *tracks, const struct output_track *track,
-		       struct json *j)
+		       uint64_t end_ns, struct json *j)
 {
-	char *label = output_track_label(p, tracks, track);
-	struct output_path path = {0};
 	struct unit unit = unit_of(p);
-	uint64_t value;
+	const struct blocks first = {
+		.tracks = tracks,
+		.track = track,
+		.timed = track->timed && profile_get_measure(p).period_ns,
+		.factor = unit.factor,
+		.end_ns = end_ns,
+	};
+	struct blocks blocks = first;
+	struct block block;
+	struct output_path path = {0};
+	char *label = output_track_label(p, tracks, track);
 	int err = label ? 0 : -ENOMEM;
 
 	if (err)
 		return err;
-	begin_profile(j, label, unit.name, track->total * unit.factor);
+	begin_profile(j, label, unit.name, blocks.timed ? blocks.end_ns : track->total * unit.factor);
 	free(label);
 	json_begin_array(j, "samples");
-	for (size_t i = 0; i < track->count && !err; i += run_of(track, i, &value)) {
-		err = output_path_read(p, track->ticks[i].stack, &path);
+	while (!err && next_block(&blocks, &block)) {
+		err = output_path_read(p, block.stack, &path);
 		json_begin_array(j, NULL);
 		for (size_t f = 0; f < path.count && !err; f++)
 			json_uint(j, NULL, path.frames[f]);
@@ -99,10 +154,8 @@ static int write_track(const struct profile *p, const struct output_tracks *trac
 	}
 	json_end_array(j);
 	json_begin_array(j, "weights");
-	for (size_t i = 0; i < track->count;) {
-		i += run_of(track, i, &value);
-		json_uint(j, NULL, value * unit.factor);
-	}
+	for (blocks = first; next_block(&blocks, &block);)
+		json_uint(j, NULL, block.weight);
 	json_end_array(j);
 	json_end_object(j);
 	output_path_free(&path);
@@ -113,11 +166,13 @@ int output_speedscope(const struct profile *p, const struct output_options *opti
 {
 	struct json j = {.out = out};
 	struct output_tracks tracks;
+	uint64_t end_ns;
 	int err = output_tracks_make(p, &tracks);
 
 	(void)options;
 	if (err)
 		return err;
+	end_ns = output_tracks_end(p, &tracks);
 	json_begin_object(&j, NULL);
 	json_string(&j, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	json_string(&j, "exporter", "pybpf " PYBPF_VERSION);
@@ -125,7 +180,7 @@ int output_speedscope(const struct profile *p, const struct output_options *opti
 	write_frames(p, &j);
 	json_begin_array(&j, "profiles");
 	for (size_t i = 0; i < tracks.count && !err; i++)
-		err = write_track(p, &tracks, &tracks.tracks[i], &j);
+		err = write_track(p, &tracks, &tracks.tracks[i], end_ns, &j);
 	/* Speedscope refuses a file without profiles. */
 	if (!tracks.count) {
 		begin_profile(&j, "no samples with Python frames", unit_of(p).name, 0);

@@ -85,7 +85,7 @@ static void write_class(const struct writer *w, const struct profile_tree_node *
 		return;
 	}
 	frame = profile_frame_at(w->p, node->what);
-	if (frame->kind == PROFILE_PYTHON)
+	if (frame->kind == PROFILE_PYTHON || frame->kind == PROFILE_KERNEL)
 		fprintf(w->out, "c%u", shade_of(profile_string(w->p, frame->name)));
 	else
 		fputs("note", w->out);
@@ -131,10 +131,9 @@ static size_t fitting(const char *label, double columns, bool *cut)
 
 	*cut = false;
 	while (label[n]) {
-		size_t next = n + text_fit(label + n, 1);
+		bool plain;
+		size_t next = n + text_character(label + n, &plain);
 
-		/* A byte that is not part of a valid character counts as a character. */
-		next += next == n;
 		used += columns_of(label + n);
 		if (used > columns) {
 			*cut = true;
@@ -179,7 +178,7 @@ static void write_tooltip(const struct writer *w, const struct profile_tree_node
 			fprintf(w->out, ":%d", frame->line);
 	}
 	fprintf(w->out, "\n%" PRIu64 " ", node->total);
-	text_xml(name, strlen(name), w->out);
+	text_xml(name, output_noun_length(name, node->total), w->out);
 	fprintf(w->out, " (%.2f %%), %" PRIu64 " of its own (%.2f %%)", share(node->total, all), node->self,
 		share(node->self, all));
 	write_time(w, node->total);
@@ -291,7 +290,7 @@ static int write_head(const struct writer *w, uint64_t all)
 	fprintf(w->out, "<text class=\"title\" x=\"%d\" y=\"30\">", SVG_MARGIN);
 	err = err ?: write_title(w);
 	fprintf(w->out, "</text>\n<text class=\"small\" x=\"%d\" y=\"52\">%" PRIu64 " ", SVG_MARGIN, all);
-	text_xml(name, strlen(name), w->out);
+	text_xml(name, output_noun_length(name, all), w->out);
 	write_time(w, all);
 	write_fact(w, ", sampled at ", PROFILE_FACT_FREQ, " Hz");
 	write_fact(w, " for ", PROFILE_FACT_DURATION, " s");

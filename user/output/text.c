@@ -8,22 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/fit.h"
 #include "profile/groups.h"
 #include "profile/totals.h"
+#include "base/text.h"
 #include "base/text_stream.h"
 
-/* Rows of the tables; all others are added up in one row. */
-#define TEXT_ROWS         40
+/* Rows of the table of processes; all others are added up in one row. */
 #define TEXT_PROCESS_ROWS 20
-/* The width of the column of process names; a longer name shifts the columns behind it. */
+/* The width of the column of process names; a longer name shifts the columns behind it, where it is not shortened. */
 #define TEXT_PROCESS_WIDTH 40
 /* The least width of a column of numbers. */
 #define TEXT_NUMBER_WIDTH 8
 
-/* A function, or a line. */
+/* A function, or a line; or a wait and the function that waits. */
 struct row {
 	uint64_t self, total;
 	uint32_t group;
+	uint32_t waiter; /* group; PROFILE_NONE: no wait, or of no function */
 };
 
 struct table {
@@ -34,6 +36,7 @@ struct table {
 	uint32_t count;
 	uint64_t all;
 	int width; /* of numbers */
+	struct output_options options;
 };
 
 static int by_self(const void *a, const void *b)
@@ -44,42 +47,81 @@ static int by_self(const void *a, const void *b)
 		return x->self > y->self ? -1 : 1;
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
-	return x->group < y->group ? -1 : x->group > y->group;
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return x->waiter < y->waiter ? -1 : x->waiter > y->waiter;
+}
+
+/* What a row is of. */
+struct row_key {
+	uint32_t group, waiter;
+};
+
+static uint32_t group_of(const struct table *t, uint32_t stack)
+{
+	return t->groups.of_frame[profile_stack_at(t->profile, stack)->frame];
+}
+
+/* Finds the row of each stack, in row_of, and makes the rows. Returns 0 or -ENOMEM. */
+static int make_rows(struct table *t, uint32_t *row_of)
+{
+	struct intern keys;
+	bool fresh;
+
+	intern_init(&keys, sizeof(struct row_key), sizeof(struct row_key));
+	for (uint32_t s = 1; s < t->totals.count; s++) {
+		uint32_t waiter = profile_waiter_of(t->profile, s);
+		struct row_key key = {group_of(t, s), PROFILE_NONE};
+
+		if (waiter != s && waiter != PROFILE_ROOT)
+			key.waiter = group_of(t, waiter);
+		row_of[s] = intern_add(&keys, &key, &fresh);
+		if (row_of[s] == INTERN_NONE) {
+			intern_free(&keys);
+			return -ENOMEM;
+		}
+	}
+	t->count = keys.count;
+	t->rows = calloc(t->count + 1, sizeof(*t->rows));
+	for (uint32_t i = 0; i < t->count && t->rows; i++) {
+		const struct row_key *key = intern_item(&keys, i);
+
+		t->rows[i] = (struct row){.group = key->group, .waiter = key->waiter};
+	}
+	intern_free(&keys);
+	return t->rows ? 0 : -ENOMEM;
 }
 
 /* Adds up the values of stacks in rows. Returns 0 or negative errno. */
 static int add_up(struct table *t)
 {
-	uint32_t *groups = calloc(t->totals.count, sizeof(*groups));
+	uint32_t *row_of = calloc(t->totals.count, sizeof(*row_of));
 	bool *outermost = calloc(t->totals.count, sizeof(*outermost));
-	int err = groups && outermost ? 0 : -ENOMEM;
+	int err = row_of && outermost ? make_rows(t, row_of) : -ENOMEM;
 
-	for (uint32_t s = 1; s < t->totals.count && !err; s++)
-		groups[s] = t->groups.of_frame[profile_stack_at(t->profile, s)->frame];
-	err = err ?: profile_totals_outermost(&t->totals, groups, t->count, outermost);
-	for (uint32_t i = 0; i < t->count && !err; i++)
-		t->rows[i].group = i;
+	err = err ?: profile_totals_outermost(&t->totals, row_of, t->count, outermost);
 	for (uint32_t s = 1; s < t->totals.count && !err; s++) {
-		t->rows[groups[s]].self += t->totals.self[s];
+		t->rows[row_of[s]].self += t->totals.self[s];
 		if (outermost[s])
-			t->rows[groups[s]].total += t->totals.total[s];
+			t->rows[row_of[s]].total += t->totals.total[s];
 	}
-	free(groups);
+	free(row_of);
 	free(outermost);
 	return err;
 }
 
-static int make_table(struct table *t, const struct profile *p, bool by_line)
+static int make_table(struct table *t, const struct profile *p, const struct output_options *options)
 {
 	int err = profile_totals_make(&t->totals, p);
 
 	t->profile = p;
-	err = err ?: profile_groups_make(&t->groups, p, by_line ? PROFILE_BY_LINE : PROFILE_BY_FUNCTION);
+	t->options = *options;
+	if (!t->options.rows)
+		t->options.rows = OUTPUT_ROWS_DEFAULT;
+	err = err ?: profile_groups_make(&t->groups, p, options->by_line ? PROFILE_BY_LINE : PROFILE_BY_FUNCTION);
 	if (err)
 		return err;
-	t->count = t->groups.table.count;
-	t->rows = calloc(t->count ? t->count : 1, sizeof(*t->rows));
-	err = t->rows ? add_up(t) : -ENOMEM;
+	err = add_up(t);
 	if (err)
 		return err;
 	t->all = t->totals.total[PROFILE_ROOT];
@@ -116,32 +158,55 @@ static int by_samples(const void *a, const void *b)
 	return x->process < y->process ? -1 : x->process > y->process;
 }
 
-/* Returns the columns of a UTF-8 text on a terminal, roughly: one for each character. */
-static size_t columns(const char *text)
+/*
+ * Returns the columns that a line has behind `used` ones, at least OUTPUT_FIT_LEAST; 0: no terminal, any number.
+ */
+static size_t room_behind(const struct table *t, size_t used)
 {
-	size_t n = 0;
-
-	for (; *text; text++)
-		n += (*text & 0xc0) != 0x80;
-	return n;
+	if (!t->options.width)
+		return 0;
+	return t->options.width > used + OUTPUT_FIT_LEAST ? t->options.width - used : OUTPUT_FIT_LEAST;
 }
 
-/* Returns the escaped label of a process, which the caller frees. NULL: no memory. */
-static char *printed_label(const struct profile *p, uint32_t process)
+/* Returns an escaped text in at most width columns, which the caller frees; 0: whole. NULL: no memory. */
+static char *printed(const char *text, size_t width)
 {
-	char *label = output_process_label(p, process), *escaped = NULL;
-	size_t size = 0;
-	FILE *out = label ? text_stream_open(&escaped, &size) : NULL;
+	char *escaped = output_escaped_copy(text), *shortened;
 
-	if (out) {
-		output_escaped(label, out);
-		if (fclose(out)) {
-			free(escaped);
-			escaped = NULL;
-		}
-	}
+	if (!escaped || !width)
+		return escaped;
+	shortened = text_shorten(escaped, width);
+	free(escaped);
+	return shortened;
+}
+
+static char *printed_label(const struct profile *p, uint32_t process, size_t width)
+{
+	char *label = output_process_label(p, process), *shown = label ? printed(label, width) : NULL;
+
 	free(label);
-	return escaped;
+	return shown;
+}
+
+static uint32_t container_of(const struct profile *p, const struct owner *owner)
+{
+	return profile_process_at(p, owner->process)->container;
+}
+
+static int write_owner(const struct table *t, const struct owner *owner, const char *label, int pad, size_t width,
+		       FILE *out)
+{
+	uint32_t container = container_of(t->profile, owner);
+	char *name = container ? printed(profile_string(t->profile, container), width) : NULL;
+
+	if (container && !name)
+		return -ENOMEM;
+	fprintf(out, "%*" PRIu64 " %6.1f%%  %s", t->width, owner->samples, percent(owner->samples, t->all), label);
+	if (name)
+		fprintf(out, "%*s%s", pad + 2, "", name);
+	fputc('\n', out);
+	free(name);
+	return 0;
 }
 
 static int write_owners(const struct table *t, const struct owner *owners, uint32_t rows, FILE *out)
@@ -150,40 +215,36 @@ static int write_owners(const struct table *t, const struct owner *owners, uint3
 	const char *measure = profile_get_measure(p).name;
 	char *labels[TEXT_PROCESS_ROWS] = {NULL};
 	bool contained = false;
-	size_t width = strlen("process"), pad;
+	size_t width = strlen("process"), room = room_behind(t, (size_t)t->width + strlen("  100.0%  ")), pad;
 	int err = 0;
 
+	for (uint32_t i = 0; i < rows; i++)
+		contained |= container_of(p, &owners[i]) != 0;
 	for (uint32_t i = 0; i < rows; i++) {
 		size_t n;
 
-		labels[i] = printed_label(p, owners[i].process);
+		labels[i] = printed_label(p, owners[i].process, contained ? room * 3 / 5 : room);
 		if (!labels[i]) {
 			err = -ENOMEM;
 			goto done;
 		}
-		n = columns(labels[i]);
-		if (n > width && n <= TEXT_PROCESS_WIDTH)
+		n = text_width(labels[i]);
+		if (n > width && (n <= TEXT_PROCESS_WIDTH || room))
 			width = n;
-		contained |= profile_process_at(p, owners[i].process)->container != 0;
 	}
-	pad = columns(measure);
+	pad = text_width(measure);
 	fprintf(out, "%*s", pad < (size_t)t->width ? t->width - (int)pad : 0, "");
 	output_escaped(measure, out);
 	if (contained)
-		fprintf(out, " %7s  %-*s  %s\n", "share", (int)width, "process", "container");
+		fprintf(out, " %7s  %-*s  %.*s\n", "share", (int)width, "process",
+			(int)(room > width + 2 ? room - width - 2 : strlen("container")), "container");
 	else
 		fprintf(out, " %7s  %s\n", "share", "process");
-	for (uint32_t i = 0; i < rows; i++) {
-		uint32_t container = profile_process_at(p, owners[i].process)->container;
-		size_t n = columns(labels[i]);
+	for (uint32_t i = 0; i < rows && !err; i++) {
+		size_t n = text_width(labels[i]);
 
-		fprintf(out, "%*" PRIu64 " %6.1f%%  %s", t->width, owners[i].samples,
-			percent(owners[i].samples, t->all), labels[i]);
-		if (container) {
-			fprintf(out, "%*s", (int)(n < width ? width - n : 0) + 2, "");
-			output_escaped(profile_string(p, container), out);
-		}
-		fputc('\n', out);
+		err = write_owner(t, &owners[i], labels[i], n < width ? (int)(width - n) : 0,
+				  room > width + 2 ? room - width - 2 : room, out);
 	}
 done:
 	for (uint32_t i = 0; i < rows; i++)
@@ -218,98 +279,170 @@ static int write_processes(const struct table *t, FILE *out)
 	return err;
 }
 
+/* Writes what a row is of, in at most width columns; 0: any number. */
+static int write_row(const struct table *t, const struct row *row, size_t width, FILE *out)
+{
+	const struct profile_group *group = profile_group_at(&t->groups, row->group);
+	char *wait;
+
+	if (row->waiter == PROFILE_NONE)
+		return output_group_fitted(t->profile, group, t->options.by_line, width, out);
+	wait = printed(profile_string(t->profile, group->name), width / 2);
+	if (!wait)
+		return -ENOMEM;
+	fprintf(out, "%s in ", wait);
+	if (width)
+		width -= text_width(wait) + strlen(" in ");
+	free(wait);
+	return output_group_fitted(t->profile, profile_group_at(&t->groups, row->waiter), t->options.by_line, width,
+				   out);
+}
+
+static int write_rows(const struct table *t, FILE *out)
+{
+	const char *what = t->options.by_line ? "line" : "function";
+	const size_t percents = 2 * strlen("100.0%  "), wide = percents + 2 * ((size_t)t->width + strlen("  "));
+	/* A narrow terminal has no room for the numbers, which the percents tell as well. */
+	bool narrow = t->options.width && t->options.width < wide + OUTPUT_FIT_LEAST;
+	size_t room = room_behind(t, narrow ? percents : wide);
+	int err = 0;
+
+	if (narrow)
+		fprintf(out, "%6s  %6s  %s\n", "self%", "total%", what);
+	else
+		fprintf(out, "%*s %7s  %*s %7s  %s\n", t->width, "self", "self%", t->width, "total", "total%", what);
+	for (uint32_t i = 0; i < t->count && i < t->options.rows && !err; i++) {
+		const struct row *row = &t->rows[i];
+		double own = percent(row->self, t->all), total = percent(row->total, t->all);
+
+		if (narrow)
+			fprintf(out, "%5.1f%%  %5.1f%%  ", own, total);
+		else
+			fprintf(out, "%*" PRIu64 " %6.1f%%  %*" PRIu64 " %6.1f%%  ", t->width, row->self, own, t->width,
+				row->total, total);
+		err = write_row(t, row, room, out);
+	}
+	if (t->count > t->options.rows)
+		fprintf(out, "and %u %s%s more (--limit)\n", t->count - t->options.rows, what,
+			t->count - t->options.rows == 1 ? "" : "s");
+	return err;
+}
+
+/* A sentence, which is written in lines of the terminal's width. */
+struct sentence {
+	FILE *out; /* takes its text; NULL: no memory */
+	char *text;
+	size_t size;
+};
+
+static void begin_sentence(struct sentence *sentence)
+{
+	*sentence = (struct sentence){0};
+	sentence->out = text_stream_open(&sentence->text, &sentence->size);
+}
+
+/* Writes the sentence and a line feed, unless it is empty, and frees it. Returns 0 or -ENOMEM. */
+static int end_sentence(const struct table *t, struct sentence *sentence, FILE *out)
+{
+	int err = fclose(sentence->out) ? -ENOMEM : 0;
+
+	if (!err && sentence->size)
+		text_wrap(sentence->text, 0, 2, t->options.width, out);
+	free(sentence->text);
+	return err;
+}
+
 /* Writes what the numbers measure, unless they are counts of samples. */
-static void write_measure(const struct table *t, FILE *out)
+static int write_measure(const struct table *t, FILE *out)
 {
 	struct profile_measure measure = profile_get_measure(t->profile);
+	struct sentence s;
+	int err;
 
+	if (!measure.period_ns && strcmp(measure.unit, "count") == 0 && strcmp(measure.name, "samples") == 0)
+		return 0;
+	begin_sentence(&s);
+	if (!s.out)
+		return -ENOMEM;
 	if (measure.period_ns) {
-		fprintf(out, "%" PRIu64 " ", t->all);
-		output_escaped(measure.name, out);
-		fprintf(out, " of %.3g ms of CPU time each: %.4g s\n\n", (double)measure.period_ns / 1e6,
+		fprintf(s.out, "%" PRIu64 " ", t->all);
+		output_escaped(measure.name, s.out);
+		fprintf(s.out, " of %.3g ms of CPU time each: %.4g s", (double)measure.period_ns / 1e6,
 			(double)t->all * (double)measure.period_ns / 1e9);
-	} else if (strcmp(measure.unit, "count") != 0 || strcmp(measure.name, "samples") != 0) {
-		output_escaped(measure.name, out);
-		fprintf(out, ": %" PRIu64 " ", t->all);
-		output_escaped(measure.unit, out);
-		fputs("\n\n", out);
+	} else {
+		output_escaped(measure.name, s.out);
+		fprintf(s.out, ": %" PRIu64 " ", t->all);
+		output_escaped(measure.unit, s.out);
 	}
-}
-
-static void write_group(const struct table *t, const struct profile_group *group, bool by_line, FILE *out)
-{
-	const char *file = profile_string(t->profile, group->file);
-
-	if (by_line && *file) {
-		output_escaped(file, out);
-		if (group->line != PROFILE_NO_LINE)
-			fprintf(out, ":%d", group->line);
-		fputs("  ", out);
-	}
-	output_escaped(profile_string(t->profile, group->name), out);
-	if (!by_line && *file) {
-		fputs(" (", out);
-		output_escaped(file, out);
-		fputc(')', out);
-	}
+	err = end_sentence(t, &s, out);
 	fputc('\n', out);
+	return err;
 }
 
-static void write_rows(const struct table *t, bool by_line, FILE *out)
+static int write_nothing(const struct table *t, FILE *out)
 {
-	const char *what = by_line ? "line" : "function";
+	struct sentence s;
 
-	fprintf(out, "%*s %7s  %*s %7s  %s\n", t->width, "self", "self%", t->width, "total", "total%", what);
-	for (uint32_t i = 0; i < t->count && i < TEXT_ROWS; i++) {
-		const struct row *row = &t->rows[i];
+	begin_sentence(&s);
+	if (!s.out)
+		return -ENOMEM;
+	fprintf(s.out, "No sample has Python frames: there is no %s to show.",
+		t->options.by_line ? "line" : "function");
+	return end_sentence(t, &s, out);
+}
 
-		fprintf(out, "%*" PRIu64 " %6.1f%%  %*" PRIu64 " %6.1f%%  ", t->width, row->self,
-			percent(row->self, t->all), t->width, row->total, percent(row->total, t->all));
-		write_group(t, profile_group_at(&t->groups, row->group), by_line, out);
-	}
-	if (t->count > TEXT_ROWS)
-		fprintf(out, "and %u %s%s more\n", t->count - TEXT_ROWS, what, t->count - TEXT_ROWS == 1 ? "" : "s");
+static int write_note(const struct table *t, const struct profile_account *entry, FILE *out)
+{
+	struct sentence s;
+
+	begin_sentence(&s);
+	if (!s.out)
+		return -ENOMEM;
+	output_account_entry(t->profile, entry, s.out);
+	return end_sentence(t, &s, out);
 }
 
 /* Writes remarks on what the table does not show. */
-static void write_notes(const struct profile *p, FILE *out)
+static int write_notes(const struct table *t, FILE *out)
 {
+	const struct profile *p = t->profile;
 	const char *separator = "\n";
 	size_t count;
 	const struct profile_account *account = profile_account_entries(p, &count);
+	int err = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !err; i++) {
 		const char *group = profile_string(p, account[i].group);
 
 		if (!account[i].value || (strcmp(group, "lost") != 0 && strcmp(group, "incomplete") != 0))
 			continue;
 		fputs(separator, out);
-		output_account_entry(p, &account[i], out);
-		fputc('\n', out);
+		err = write_note(t, &account[i], out);
 		separator = "";
 	}
+	return err;
 }
 
 int output_text(const struct profile *p, const struct output_options *options, FILE *out)
 {
 	struct table t = {0};
-	int err = make_table(&t, p, options->by_line);
+	int err;
 
+	if (options->by_state)
+		return output_text_states(p, options, out);
+	err = make_table(&t, p, options);
 	if (err)
 		goto done;
 	if (!t.all) {
-		fprintf(out, "No sample has Python frames: there is no %s to show.\n",
-			options->by_line ? "line" : "function");
-		write_notes(p, out);
+		err = write_nothing(&t, out);
+		err = err ?: write_notes(&t, out);
 		goto done;
 	}
-	write_measure(&t, out);
-	if (profile_process_count(p) > 1)
+	err = write_measure(&t, out);
+	if (!err && profile_process_count(p) > 1)
 		err = write_processes(&t, out);
-	if (err)
-		goto done;
-	write_rows(&t, options->by_line, out);
-	write_notes(p, out);
+	err = err ?: write_rows(&t, out);
+	err = err ?: write_notes(&t, out);
 done:
 	free_table(&t);
 	return err;

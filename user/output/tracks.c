@@ -126,6 +126,17 @@ static int sort_drafts(const struct profile *p, struct intern *drafts, uint32_t 
 	return 0;
 }
 
+static bool has_waits(const struct profile *p)
+{
+	return strcmp(profile_get_measure(p).unit, PROFILE_UNIT_TIME) == 0;
+}
+
+/* Returns how long an event lasts that is a wait; 0: it is a sample. */
+static uint64_t wait_length(const struct profile *p, const struct profile_event *event, uint32_t stack)
+{
+	return has_waits(p) && profile_state_of(p, stack) ? (uint64_t)event->value * 1000 : 0;
+}
+
 /* Fills in the ticks of all tracks, sorted. Returns their number. */
 static size_t fill_ticks(const struct profile *p, const struct share *shares, const uint32_t *place,
 			 struct output_tick *ticks)
@@ -141,6 +152,7 @@ static size_t fill_ticks(const struct profile *p, const struct share *shares, co
 			ticks[n++] = (struct output_tick){
 				.time_ns = events[i].time_ns,
 				.value = events[i].value,
+				.length_ns = wait_length(p, &events[i], samples[events[i].sample].stack),
 				.stack = samples[events[i].sample].stack,
 				.track = place[share->timed],
 			};
@@ -191,6 +203,7 @@ int output_tracks_make(const struct profile *p, struct output_tracks *t)
 	profile_samples(p, &nr_samples);
 	profile_events(p, &nr_events);
 	t->period_ns = period_of(p);
+	t->has_waits = has_waits(p);
 	intern_init(&drafts, sizeof(struct draft), offsetof(struct draft, index));
 	shares = calloc(nr_samples + 1, sizeof(*shares));
 	t->ticks = calloc(nr_samples + nr_events + 1, sizeof(*t->ticks));
@@ -260,9 +273,28 @@ char *output_track_label(const struct profile *p, const struct output_tracks *t,
 uint64_t output_tick_end(const struct output_tracks *t, const struct output_track *track, size_t i)
 {
 	const struct output_tick *tick = &track->ticks[i];
-	uint64_t length = tick->value * t->period_ns;
+	uint64_t length = t->has_waits ? t->period_ns : tick->value * t->period_ns, next;
 
+	if (tick->length_ns) {
+		next = i + 1 < track->count ? track->ticks[i + 1].time_ns : UINT64_MAX;
+		return tick->time_ns + tick->length_ns < next ? tick->time_ns + tick->length_ns : next;
+	}
 	if (i + 1 < track->count && track->ticks[i + 1].time_ns - tick->time_ns <= length + t->period_ns / 2)
 		return track->ticks[i + 1].time_ns;
 	return tick->time_ns + length;
+}
+
+uint64_t output_tracks_end(const struct profile *p, const struct output_tracks *t)
+{
+	const char *fact = profile_find_fact(p, PROFILE_FACT_DURATION);
+	double duration_ns = fact ? strtod(fact, NULL) * 1e9 : 0;
+	uint64_t end = duration_ns > 0 && duration_ns < (double)INT64_MAX ? (uint64_t)duration_ns : 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct output_track *track = &t->tracks[i];
+		uint64_t last = track->timed ? output_tick_end(t, track, track->count - 1) : 0;
+
+		end = last > end ? last : end;
+	}
+	return end;
 }

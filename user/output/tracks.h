@@ -16,6 +16,7 @@
 struct output_tick {
 	uint64_t time_ns; /* since the run began */
 	uint64_t value;
+	uint64_t length_ns; /* of a wait; 0: of a sample */
 	uint32_t stack;
 	uint32_t track;
 };
@@ -40,6 +41,7 @@ struct output_tracks {
 	size_t count;
 	bool timed;                /* at least one track is timed */
 	uint64_t period_ns;        /* CPU time per sample; 0: unknown */
+	bool has_waits;            /* values are microseconds, and a timed wait is as long as its value */
 	struct output_tick *ticks; /* of all tracks, track by track */
 };
 
@@ -57,8 +59,14 @@ char *output_track_label(const struct profile *p, const struct output_tracks *tr
 /*
  * Returns the time until which the stack of tick i of a timed track is assumed to last, in ns since the run began: one
  * period per sample after the tick, or the next tick, whichever is first. If the next tick is up to half a period later
- * than that, the end is the next tick, because a timer is not exact.
+ * than that, the end is the next tick, because a timer is not exact. A wait lasts for its length.
  */
 uint64_t output_tick_end(const struct output_tracks *tracks, const struct output_track *track, size_t i);
+
+/*
+ * Returns the time until which the run lasted, in ns since it began: its duration, or the end of the last sample if
+ * that is later, for the CPUs' timers are stopped one after the other, after the end that the profile tells.
+ */
+uint64_t output_tracks_end(const struct profile *p, const struct output_tracks *tracks);
 
 #endif

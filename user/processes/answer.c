@@ -39,6 +39,17 @@ int processes_answer_kernel(const struct processes *p, const struct processes_re
 	return err == -ENOENT ? -ESRCH : err;
 }
 
+void processes_drop_doubted(const struct processes *p, const struct processes_record *process)
+{
+	struct pybpf_proc entry;
+
+	if (processes_get_entry(p, process, &entry))
+		return;
+	for (uint32_t i = 0; i < entry.nr_runtimes; i++)
+		entry.runtimes[i].refused = process->doubted >> i & 1;
+	processes_put_entry(p, process, &entry);
+}
+
 bool processes_repair_entry(const struct processes *p, const struct pybpf_process_event *event)
 {
 	const struct pybpf_proc right = {
@@ -83,7 +94,7 @@ void processes_make_ready(struct processes *p, struct processes_record *process,
 	if (err && err != -ESRCH)
 		log_error("cannot hand process %d to the kernel: %s", process->pid, strerror(-err));
 	/* If there is no interpreter yet, no sample with Python frames was missed. */
-	process->in_time =
+	process->known_before_run =
 		!remote_read(process->pid, place->interp_head, &interpreter, sizeof(interpreter)) && !interpreter;
 }
 

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "discovery/ask.h"
+#include "base/intern.h"
 #include "base/log.h"
 #include "kernel/procs.h"
 #include "pybpf.h"
@@ -20,62 +20,43 @@ struct runtime {
 	uint64_t map_start, map_offset;
 	struct pybpf_file addresses;
 	bool placed, validated;
-	UT_hash_handle hh;
-};
-
-/* A file that holds no Python runtime. */
-struct other {
-	struct kernel_file_id id;
-	UT_hash_handle hh;
 };
 
 struct processes_files {
 	struct kernel *kernel;
-	struct runtime *runtimes;
-	struct other *others;
+	bool tasks;
+	struct intern runtimes; /* struct runtime */
+	struct intern others;   /* struct kernel_file_id: files that hold no Python runtime */
+	uint32_t oldest_other;  /* index, once there are MAX_OTHERS */
 };
 
-struct processes_files *processes_files_new(struct kernel *k)
+struct processes_files *processes_files_new(struct kernel *k, bool tasks)
 {
 	struct processes_files *f = calloc(1, sizeof(*f));
 
-	if (f)
-		f->kernel = k;
+	if (!f)
+		return NULL;
+	f->kernel = k;
+	f->tasks = tasks;
+	intern_init(&f->runtimes, sizeof(struct runtime), sizeof(uint64_t));
+	intern_init(&f->others, sizeof(struct kernel_file_id), sizeof(struct kernel_file_id));
 	return f;
-}
-
-static void remove_other(struct processes_files *f, struct other *other)
-{
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_DEL(f->others, other);
-	free(other);
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
 }
 
 void processes_files_free(struct processes_files *f)
 {
-	struct runtime *runtime, *next;
-	struct other *other, *next_other;
-
 	if (!f)
 		return;
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_ITER (hh, f->runtimes, runtime, next) {
-		HASH_DEL(f->runtimes, runtime);
-		free(runtime);
-	}
-	HASH_ITER (hh, f->others, other, next_other)
-		remove_other(f, other);
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	intern_free(&f->runtimes);
+	intern_free(&f->others);
 	free(f);
 }
 
 static struct runtime *find_runtime(const struct processes_files *f, uint64_t id)
 {
-	struct runtime *runtime;
+	uint32_t i = intern_find(&f->runtimes, &id);
 
-	HASH_FIND(hh, f->runtimes, &id, sizeof(id), runtime);
-	return runtime;
+	return i == INTERN_NONE ? NULL : intern_item(&f->runtimes, i);
 }
 
 static void tell_kernel(const struct processes_files *f, const struct pybpf_file_key *key,
@@ -95,20 +76,15 @@ static uint64_t as_linked(uint64_t addr, const struct discovery_python *python)
 bool processes_files_add_python(struct processes_files *f, const struct pybpf_file_key *key,
 				const struct discovery_python *python, uint32_t layout)
 {
-	struct runtime *runtime = find_runtime(f, python->file_id);
+	const struct runtime fresh = {.id = python->file_id};
 	struct pybpf_file program;
+	struct runtime *runtime;
+	bool added;
+	uint32_t i = intern_add(&f->runtimes, &fresh, &added);
 
-	if (!runtime) {
-		runtime = calloc(1, sizeof(*runtime));
-		if (!runtime)
-			return false;
-		runtime->id = python->file_id;
-		HASH_ADD(hh, f->runtimes, id, sizeof(runtime->id), runtime);
-		if (!runtime->hh.tbl) {
-			free(runtime);
-			return false;
-		}
-	}
+	if (i == INTERN_NONE)
+		return false;
+	runtime = intern_item(&f->runtimes, i);
 	if (!python->follows_file)
 		return runtime->validated;
 	runtime->placed = true;
@@ -120,6 +96,7 @@ bool processes_files_add_python(struct processes_files *f, const struct pybpf_fi
 		.tstate_current = as_linked(python->tstate_current_addr, python),
 		.code_type = as_linked(python->code_type_addr, python),
 		.layout = layout,
+		.asyncio = python->asyncio,
 	};
 	program = runtime->addresses;
 	program.kind = python->is_static ? PYBPF_FILE_PYTHON : PYBPF_FILE_LOADS;
@@ -132,7 +109,9 @@ void processes_files_add_other(struct processes_files *f, const struct pybpf_fil
 {
 	const struct pybpf_file program = {.kind = PYBPF_FILE_OTHER};
 
-	tell_kernel(f, key, &program);
+	/* The file of a process whose event was lost is not known. */
+	if (key->inode)
+		tell_kernel(f, key, &program);
 }
 
 bool processes_files_is_other(const struct processes_files *f, const struct pybpf_file_key *key)
@@ -162,41 +141,33 @@ void processes_files_distrust_python(struct processes_files *f, const struct pyb
 
 static bool is_other(const struct processes_files *f, const struct kernel_file_id *id)
 {
-	struct other *other;
-
-	HASH_FIND(hh, f->others, id, sizeof(*id), other);
-	return other != NULL;
+	return intern_find(&f->others, id) != INTERN_NONE;
 }
 
 static void remember_other(struct processes_files *f, const struct kernel_file_id *id)
 {
-	struct other *other = calloc(1, sizeof(*other));
+	bool added;
 
-	if (!other)
-		return;
-	/* uthash keeps the order of insertion: the head is the oldest. */
-	if (HASH_COUNT(f->others) >= MAX_OTHERS)
-		remove_other(f, f->others);
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as above. */
-	other->id = *id;
-	HASH_ADD(hh, f->others, id, sizeof(other->id), other);
-	if (!other->hh.tbl)
-		free(other);
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	if (f->others.count >= MAX_OTHERS)
+		intern_remove_oldest(&f->others, &f->oldest_other);
+	/* Without memory for it the file is looked at once more, when it is mapped the next time. */
+	intern_add(&f->others, id, &added);
 }
 
 enum processes_mapped processes_files_classify_mapping(struct processes_files *f, const struct kernel_mapping *mapping,
 						       struct pybpf_runtime *place)
 {
 	const struct runtime *runtime;
-	bool python;
+	enum discovery_mapped what;
 	uint64_t id, bias;
 
 	if (is_other(f, &mapping->file))
 		return PROCESSES_MAPPED_NOTHING;
-	if (discovery_ask_mapped_file(mapping->pid, mapping->start, mapping->start + mapping->size, &python, &id))
+	if (discovery_ask_mapped_file(mapping->pid, mapping->start, mapping->start + mapping->size, &what, &id))
 		return PROCESSES_MAPPED_UNKNOWN;
-	if (!python) {
+	if (what == DISCOVERY_MAPPED_ASYNCIO && f->tasks)
+		return PROCESSES_MAPPED_ASYNCIO;
+	if (what != DISCOVERY_MAPPED_PYTHON) {
 		remember_other(f, &mapping->file);
 		return PROCESSES_MAPPED_NOTHING;
 	}
@@ -209,6 +180,7 @@ enum processes_mapped processes_files_classify_mapping(struct processes_files *f
 		.tstate_current = runtime->addresses.tstate_current ? runtime->addresses.tstate_current + bias : 0,
 		.code_type = runtime->addresses.code_type ? runtime->addresses.code_type + bias : 0,
 		.layout = runtime->addresses.layout,
+		.asyncio = runtime->addresses.asyncio,
 	};
 	return PROCESSES_MAPPED_PLACED;
 }

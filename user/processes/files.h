@@ -19,9 +19,11 @@ enum processes_mapped {
 	PROCESSES_MAPPED_UNKNOWN, /* the file could not be opened (any more) */
 	PROCESSES_MAPPED_PYTHON,  /* a Python: look at the process */
 	PROCESSES_MAPPED_PLACED,  /* a Python whose addresses are known */
+	PROCESSES_MAPPED_ASYNCIO, /* the Python's asyncio, if tasks are wanted: look where its fields are */
 };
 
-struct processes_files *processes_files_new(struct kernel *k);
+/* tasks: asyncio's tasks are wanted. */
+struct processes_files *processes_files_new(struct kernel *k, bool tasks);
 void processes_files_free(struct processes_files *f);
 
 /*

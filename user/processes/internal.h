@@ -3,31 +3,81 @@
 #ifndef PROCESSES_INTERNAL_H
 #define PROCESSES_INTERNAL_H
 
+#include "base/intern.h"
 #include "kernel/procs.h"
 #include "kernel/watch.h"
 #include "processes/files.h"
 #include "processes/processes.h"
 #include "symbols/pysym.h"
 
+/* An item of the table of records. */
+struct processes_by_id {
+	uint64_t proc_id;
+	struct processes_record *record;
+};
+
 struct processes {
 	struct processes_options options;
 	struct kernel *kernel;
 	struct pysym *pysym;
 	struct processes_files *files;
-	struct processes_record *records; /* by proc_id */
-	struct processes_record *by_pid;
-	struct processes_record *looking;
+	struct intern records;                           /* struct processes_by_id */
+	struct intern by_pid;                            /* struct by_pid: the record that runs now, or ran last */
+	struct processes_record *looking, *last_looking; /* the list of processes to look at */
 	struct processes_counts counts;
 	size_t living;
 	uint64_t begin; /* start of the run, in the unit of processes_record.start */
 	double next_label;
-	bool starting;         /* processes_follow is examining the processes that existed before the run */
-	double busy_until;     /* no look before this: the helper is busy (CLOCK_MONOTONIC seconds) */
-	double starting_until; /* until then a program may be in its first half second */
-	uint64_t lost_seen;
+	bool starting;                 /* processes_follow is examining the processes that existed before the run */
+	double busy_until;             /* no look before this: the helper is busy (CLOCK_MONOTONIC seconds) */
+	double starting_until;         /* until then a program may be in its first half second */
+	struct kernel_losses losses;   /* up to the last check */
+	double next_check, next_looks; /* repair.c: CLOCK_MONOTONIC seconds */
+	bool mappings_unrepaired, every_unheard;
+	struct processes_places *places;
+	struct processes_unheard *unheard;
+	size_t nr_unheard, unheard_room;
 	bool python_found;
 	int error;
 };
+
+/* records.c */
+
+void processes_init_records(struct processes *p);
+void processes_free_records(struct processes *p);
+/* Returns the record of the program that the PID runs now, or ran last; NULL if there is none. */
+struct processes_record *processes_find_pid(const struct processes *p, pid_t pid);
+/* Adds the record to the tables, in place of an earlier one of its PID. Returns 0 or -ENOMEM. */
+int processes_insert_record(struct processes *p, struct processes_record *process);
+/* Removes and frees the record. */
+void processes_remove_record(struct processes *p, struct processes_record *process);
+/* Returns the record at an index of p->records. */
+static inline struct processes_record *processes_record_at(const struct processes *p, uint32_t index)
+{
+	return ((const struct processes_by_id *)intern_item(&p->records, index))->record;
+}
+
+/* processes.c */
+
+/*
+ * Returns the record of a PID, made from the kernel's entry if there is none yet; NULL if the kernel has none, or
+ * without memory, which sets p->error.
+ */
+struct processes_record *processes_get_record(struct processes *p, pid_t pid);
+/* Ends the record of a process that has ended, or that runs another program. */
+void processes_end_record(struct processes *p, struct processes_record *process);
+
+/* repair.c */
+
+/* A process in the kernel's map that has no record. */
+struct processes_unheard {
+	pid_t pid;
+	uint64_t proc_id;
+	bool told; /* an event told of it, which was lost or is still on its way */
+};
+
+/* Finds out by other means what events and mappings that were lost would have told. now: CLOCK_MONOTONIC seconds. */
+void processes_repair_losses(struct processes *p, double now);
 
 /* answer.c */
 
@@ -45,6 +95,8 @@ int processes_put_entry(const struct processes *p, const struct processes_record
  */
 int processes_answer_kernel(const struct processes *p, const struct processes_record *process,
 			    enum pybpf_proc_state state, const struct pybpf_runtime *place);
+/* Has the kernel sample only those of the process's Pythons that are not in doubt. */
+void processes_drop_doubted(const struct processes *p, const struct processes_record *process);
 /*
  * An answer that was meant for the program before an exec can arrive right after the exec and overwrite the kernel's
  * new entry. If that happened, writes the new entry once more, as undecided, and returns true.
@@ -57,7 +109,7 @@ void processes_make_ready(struct processes *p, struct processes_record *process,
 /* Returns whether the name filters exclude the process; if they do, tells the kernel. */
 bool processes_reject_unwanted(struct processes *p, struct processes_record *process);
 
-/* look.c */
+/* due.c */
 
 /* Interval between looks at a program that may be about to map its Python, or to finish mapping it. */
 #define LOOK_OFTEN_S 0.001
@@ -65,6 +117,20 @@ bool processes_reject_unwanted(struct processes *p, struct processes_record *pro
 /* Schedules a look at the process for the given time (CLOCK_MONOTONIC seconds), or keeps an earlier one. */
 void processes_schedule_look(struct processes *p, struct processes_record *process, double when);
 void processes_stop_looking(struct processes *p, struct processes_record *process);
+/*
+ * Returns the process to look at next: among those that are due, one of the user whose processes have taken least time
+ * lately; NULL if none is due. The longer a process waits, the less the time of its user counts.
+ */
+struct processes_record *processes_choose_due(const struct processes *p, double now);
+
+/* request.c */
+
+/*
+ * A program that has not mapped a Python this long after its start counts as not Python, until it maps one. Until then
+ * records of mappings are read often (LOOK_OFTEN_S), as its first Python instruction may follow soon.
+ */
+#define STARTING_S 0.5
+
 /* Begins the search for a Python. started: the program started a moment ago and may still load its libraries. */
 void processes_start_look(struct processes *p, struct processes_record *process, bool started);
 /* Schedules a look: the process has mapped a file that could not be opened, as its mapping changed since. */
@@ -105,8 +171,9 @@ bool processes_has_runtime(const struct processes *p, const struct processes_rec
  * when the process is gone.
  */
 int processes_add_runtime(struct processes *p, struct processes_record *process, const struct pybpf_runtime *place);
-/* Has the kernel sample only those of the process's Pythons that are not in doubt. */
-void processes_drop_doubted(const struct processes *p, const struct processes_record *process);
+/* Tells the kernel where the fields of a Python's asyncio are, which has been loaded since. */
+void processes_place_asyncio(const struct processes *p, const struct processes_record *process,
+			     const struct pybpf_runtime *place);
 /* Gives a process made by fork the Pythons of its parent. */
 void processes_copy_runtimes(struct processes *p, struct processes_record *process,
 			     const struct processes_record *parent);
@@ -125,6 +192,9 @@ void processes_label_record(const struct processes *p, struct processes_record *
 			    const struct processes_record *before);
 /* Retries a container name that was not found: a container runtime may write it only after the first exec. */
 void processes_label_again(const struct processes *p, struct processes_record *process);
+struct processes_places *processes_places_new(void);
+/* Accepts NULL. */
+void processes_places_free(struct processes_places *places);
 /* Copies the parent's names to a process made by fork. */
 void processes_label_copy(struct processes_record *process, const struct processes_record *parent);
 #endif

@@ -7,6 +7,7 @@
 
 #include "discovery/ask.h"
 #include "discovery/program.h"
+#include "base/array.h"
 #include "base/procfs.h"
 #include "processes/internal.h"
 #include "profile/profile.h"
@@ -26,8 +27,73 @@ static void set_text(struct processes_record *process, char **text, const char *
 		process->nameless = true;
 }
 
+/* A container's name in one runtime. Another runtime may have a container of the same name. */
+struct place {
+	char *name;
+	char runtime[sizeof(((struct container *)NULL)->runtime)];
+	/* Its label was used: it stays. Else it has the runtime's name in it if another runtime has that name, too. */
+	bool used, with_runtime;
+};
+
+struct processes_places {
+	struct place *list;
+	size_t count, room;
+};
+
+struct processes_places *processes_places_new(void)
+{
+	return calloc(1, sizeof(struct processes_places));
+}
+
+void processes_places_free(struct processes_places *places)
+{
+	for (size_t i = 0; places && i < places->count; i++)
+		free(places->list[i].name);
+	if (places)
+		free(places->list);
+	free(places);
+}
+
+/* Returns the number of the container's name and runtime, from 1 on; 0 without memory. */
+static uint32_t number_place(struct processes_places *places, const struct container *container)
+{
+	struct place *place;
+
+	for (size_t i = 0; i < places->count; i++) {
+		place = &places->list[i];
+		if (!strcmp(place->name, container->name) && !strcmp(place->runtime, container->runtime))
+			return (uint32_t)i + 1;
+	}
+	if (array_reserve(&places->list, &places->room, places->count + 1, sizeof(*places->list)))
+		return 0;
+	place = &places->list[places->count];
+	*place = (struct place){.name = strdup(container->name)};
+	if (!place->name)
+		return 0;
+	memcpy(place->runtime, container->runtime, sizeof(place->runtime));
+	return (uint32_t)++places->count;
+}
+
+/* Returns what the process's container is called in the profile: NAME, or RUNTIME:NAME; NULL for none. */
+static const char *label_container(struct processes_places *places, const struct processes_record *process, char *out,
+				   size_t size)
+{
+	struct place *place;
+
+	if (!process->container || !process->place)
+		return process->container;
+	place = &places->list[process->place - 1];
+	for (size_t i = 0; i < places->count && !place->used; i++)
+		place->with_runtime |= i != process->place - 1 && !strcmp(places->list[i].name, place->name);
+	place->used = true;
+	if (!place->with_runtime)
+		return process->container;
+	snprintf(out, size, "%s:%s", place->runtime, place->name);
+	return out;
+}
+
 /* Sets the name of its container or, where it is in no container, the given name. */
-static void set_container(struct processes_record *process, const char *otherwise)
+static void set_container(const struct processes *p, struct processes_record *process, const char *otherwise)
 {
 	struct container container;
 	int err = discovery_ask_container_of(process->pid, &container);
@@ -38,6 +104,10 @@ static void set_container(struct processes_record *process, const char *otherwis
 		set_text(process, &process->container, UNKNOWN);
 	else if (err != -ESRCH || otherwise)
 		set_text(process, &process->container, err ? otherwise : container.name);
+	if (!err) {
+		process->place = number_place(p->places, &container);
+		process->nameless |= !process->place;
+	}
 }
 
 void processes_label_record(const struct processes *p, struct processes_record *process,
@@ -53,14 +123,16 @@ void processes_label_record(const struct processes *p, struct processes_record *
 		set_text(process, &process->program,
 			 before && before->program && discovery_program_is_worker(cmdline) ? before->program : program);
 	}
-	if (options->containers)
-		set_container(process, before ? before->container : NULL);
+	if (options->containers) {
+		process->place = before ? before->place : 0;
+		set_container(p, process, before ? before->container : NULL);
+	}
 }
 
 void processes_label_again(const struct processes *p, struct processes_record *process)
 {
 	if (p->options.containers && (!process->container || strcmp(process->container, UNKNOWN) == 0))
-		set_container(process, NULL);
+		set_container(p, process, NULL);
 }
 
 void processes_label_copy(struct processes_record *process, const struct processes_record *parent)
@@ -68,11 +140,30 @@ void processes_label_copy(struct processes_record *process, const struct process
 	set_text(process, &process->cmdline, parent->cmdline);
 	set_text(process, &process->program, parent->program);
 	set_text(process, &process->container, parent->container);
+	process->place = parent->place;
+}
+
+/* Adds the versions of the Pythons that the process ran; of those that it could have run, if none was seen running. */
+static int add_versions(const struct processes *p, const struct processes_record *process, struct profile *profile)
+{
+	char version[16];
+	int err = 0;
+
+	for (uint32_t i = 0; i < process->nr_runtimes && !err; i++) {
+		const struct pybpf_layout *layout = kernel_get_layout(p->kernel, process->layouts[i]);
+
+		if (process->nr_runtimes > 1 && process->running && !(process->running & 1u << i))
+			continue;
+		snprintf(version, sizeof(version), "%u.%u", layout->major, layout->minor);
+		err = profile_join_fact(profile, PROFILE_FACT_PYTHON, version);
+	}
+	return err;
 }
 
 uint32_t processes_add_to_profile(const struct processes *p, struct processes_record *process, struct profile *profile)
 {
-	struct profile_process_info info = {.container = process->container};
+	char container[sizeof(((struct container *)NULL)->name) + sizeof(((struct place *)NULL)->runtime)];
+	struct profile_process_info info = {0};
 	struct procfs_stat stat;
 
 	if (process->nameless)
@@ -80,9 +171,15 @@ uint32_t processes_add_to_profile(const struct processes *p, struct processes_re
 	/* The process may have renamed itself. */
 	if (!process->ended && !procfs_read_stat(process->pid, &stat) && stat.start_time == process->start)
 		snprintf(process->comm, sizeof(process->comm), "%.15s", stat.comm);
+	info.container = label_container(p->places, process, container, sizeof(container));
 	info.name = process->comm;
-	if (p->options.cmdline && process->cmdline)
+	if (add_versions(p, process, profile))
+		return PROFILE_NONE;
+	if (p->options.cmdline && process->cmdline) {
 		info.name = process->cmdline;
+		if (profile_join_fact(profile, PROFILE_FACT_COMMAND, process->cmdline))
+			return PROFILE_NONE;
+	}
 	if (p->options.merge) {
 		info.name = process->program ?: process->comm;
 	} else {

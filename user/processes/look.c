@@ -3,23 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utlist.h>
 
 #include "discovery/ask.h"
 #include "foreign/foreign.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "pybpf.h"
-#include "base/procfs.h"
 #include "processes/internal.h"
 
-/*
- * A program that has not mapped a Python this long after its start counts as not Python, until it maps one. Until then
- * records of mappings are read often (LOOK_OFTEN_S), as its first Python instruction may follow soon.
- */
-#define STARTING_S 0.5
-/* A loader that splits a mapping makes further mappings: one look after this delay covers them all. */
-#define SOON_S 0.01
 /*
  * Intervals between attempts to validate the layout of a Python whose interpreter does not run yet: until YOUNG_S after
  * the start of the process, and later, as the interpreter may never run.
@@ -31,29 +22,8 @@
 #define PENDING_S 0.005
 /* Interval between attempts at a process whose user's processes are not looked at for a while. */
 #define LATER_S 5.0
-/* Each second that a process waits for its look is set against this many seconds that its user's processes have taken.
- */
-#define AGED_PER_S 0.1
 /* Longest time of one call of processes_look_at_due: stacks wait in their buffer meanwhile. */
 #define LOOK_BUDGET_S 0.02
-
-void processes_stop_looking(struct processes *p, struct processes_record *process)
-{
-	if (process->next_look > 0)
-		DL_DELETE(p->looking, process);
-	process->next_look = 0;
-}
-
-void processes_schedule_look(struct processes *p, struct processes_record *process, double when)
-{
-	if (process->next_look > 0) {
-		if (when < process->next_look)
-			process->next_look = when;
-		return;
-	}
-	process->next_look = when;
-	DL_APPEND(p->looking, process);
-}
 
 /* Tells the kernel that the process holds this Python, and about its file, for the next process that maps it. */
 static void take_python(struct processes *p, struct processes_record *process, const struct discovery_python *python)
@@ -62,6 +32,7 @@ static void take_python(struct processes *p, struct processes_record *process, c
 		.interp_head = python->interp_head_addr,
 		.tstate_current = python->tstate_current_addr,
 		.code_type = python->code_type_addr,
+		.asyncio = python->asyncio,
 	};
 	bool first = !process->nr_runtimes, doubted = process->doubted;
 	int layout, index = 0;
@@ -79,6 +50,8 @@ static void take_python(struct processes *p, struct processes_record *process, c
 		processes_make_ready(p, process, &place);
 	else
 		index = processes_add_runtime(p, process, &place);
+	if (index == -EEXIST)
+		processes_place_asyncio(p, process, &place);
 	if (index < 0)
 		return;
 	processes_clear_doubt(process, 1u << index);
@@ -120,7 +93,7 @@ static bool take_pythons(struct processes *p, struct processes_record *process, 
 		take_python(p, process, &pythons[i]);
 	/* Same as in processes_make_ready, which only considers the first Python. */
 	for (size_t i = 1; first && i < count && i < room; i++)
-		process->in_time &= !discovery_is_running(&pythons[i]);
+		process->known_before_run &= !discovery_is_running(&pythons[i]);
 	if (count > room)
 		log_printf(level, "process %d (%.16s) has %zu Pythons in it; pybpf samples %zu of them", process->pid,
 			   process->comm, count, room);
@@ -139,6 +112,18 @@ static void refuse_process(struct processes *p, struct processes_record *process
 	}
 	log_info("%s", why);
 	processes_answer_kernel(p, process, PYBPF_PROC_UNWANTED, NULL);
+}
+
+/* Refuses a process by PID or a command whose Python cannot tell its tasks. Returns whether it did. */
+static bool refuse_without_tasks(struct processes *p, struct processes_record *process,
+				 const struct discovery_python *python)
+{
+	struct error why;
+
+	if (!p->options.tasks || p->options.all || process->nr_runtimes || !discovery_check_tasks(python, &why))
+		return false;
+	refuse_process(p, process, why.text);
+	return true;
 }
 
 static void take_no_python(struct processes *p, struct processes_record *process, double now)
@@ -195,6 +180,8 @@ static bool look_for_python(struct processes *p, struct processes_record *proces
 		processes_clear_doubt(process, DOUBT_UNPLACED);
 	switch (result) {
 	case DISCOVERY_OK:
+		if (count && refuse_without_tasks(p, process, pythons))
+			break;
 		take_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, error.text);
 		break;
 	case DISCOVERY_CONTRADICTED:
@@ -274,109 +261,10 @@ static void validate_pythons(struct processes *p, struct processes_record *proce
 		processes_set_doubted(p, process, 0);
 	/* If no interpreter ran yet, no sample with Python frames was missed. */
 	if (!sampled && processes_is_sampled(process))
-		process->in_time = !up;
+		process->known_before_run = !up;
 	if (waits)
 		processes_schedule_look(p, process,
-					now + (now < process->begun + YOUNG_S ? VALIDATE_S : VALIDATE_LATER_S));
-}
-
-void processes_look_again(struct processes *p, struct processes_record *process)
-{
-	if (!processes_is_sampled(process)) {
-		processes_start_look(p, process, true);
-		return;
-	}
-	process->look_further = true;
-	processes_schedule_look(p, process, clock_s(CLOCK_MONOTONIC));
-}
-
-void processes_start_look(struct processes *p, struct processes_record *process, bool started)
-{
-	double now = clock_s(CLOCK_MONOTONIC);
-
-	processes_clear_doubt(process, ~0u);
-	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++) {
-		free(process->unproved[i]);
-		process->unproved[i] = NULL;
-	}
-	process->nr_runtimes = 0;
-	process->look_further = false;
-	process->state = PROCESSES_LOOKING;
-	process->look_since = started ? now : now - STARTING_S;
-	if (started)
-		p->starting_until = now + STARTING_S;
-	/* A program that is known to load a Python has not loaded it yet: the event of its mapping will follow. */
-	processes_schedule_look(p, process, started && process->kind == PYBPF_FILE_LOADS ? now + STARTING_S : now);
-}
-
-void processes_look_soon(struct processes *p, struct processes_record *process)
-{
-	double now = clock_s(CLOCK_MONOTONIC);
-
-	if (processes_is_sampled(process)) {
-		process->look_further = true;
-	} else {
-		if (process->doubted)
-			return;
-		if (process->state != PROCESSES_LOOKING)
-			process->look_since = now - STARTING_S;
-		process->state = PROCESSES_LOOKING;
-	}
-	processes_schedule_look(p, process, now + SOON_S);
-}
-
-static uid_t get_user(struct processes_record *process)
-{
-	struct procfs_status status;
-
-	if (!process->user_known && !procfs_read_status(process->pid, &status)) {
-		process->user = status.uid;
-		process->user_known = true;
-	}
-	return process->user;
-}
-
-/* Returns the process that the helper's answer is about, if that answer is still needed; else discards the answer. */
-static struct processes_record *find_answered(const struct processes *p)
-{
-	struct foreign_subject subject;
-	struct processes_record *process;
-
-	while (foreign_answered(&subject)) {
-		process = processes_find_record(p, subject.life);
-		if (process && process->next_look > 0 && (!process->nr_runtimes || process->look_further))
-			return process;
-		foreign_discard(subject);
-	}
-	return NULL;
-}
-
-/*
- * Returns the process to look at next: among those that are due, one of the user whose processes have taken least time
- * lately. The longer a process waits, the less the time of its user counts.
- */
-static struct processes_record *choose_due(const struct processes *p, double now)
-{
-	struct processes_record *found = find_answered(p);
-	double least = 0;
-
-	if (found)
-		return found;
-	for (struct processes_record *process = p->looking; process; process = process->next) {
-		double used = 0;
-
-		if (process->next_look > now)
-			continue;
-		if (foreign_any_used())
-			used = foreign_used(get_user(process)) - AGED_PER_S * (now - process->next_look);
-		if (!found || used < least) {
-			found = process;
-			least = used;
-		}
-		if (used <= 0)
-			break;
-	}
-	return found;
+					now + (now < process->added_at + YOUNG_S ? VALIDATE_S : VALIDATE_LATER_S));
 }
 
 void processes_look_at_due(struct processes *p, double now)
@@ -390,7 +278,7 @@ void processes_look_at_due(struct processes *p, double now)
 	if (now < p->busy_until && !foreign_answered(&subject))
 		return;
 	/* begin_s, not now: a process that is rescheduled in this call is not due in it once more. */
-	while (!p->error && (process = choose_due(p, begin_s))) {
+	while (!p->error && (process = processes_choose_due(p, begin_s))) {
 		first = !process->nr_runtimes;
 		answered = true;
 		if (first || process->look_further) {
@@ -412,19 +300,4 @@ void processes_look_at_due(struct processes *p, double now)
 		if (now - begin_s > LOOK_BUDGET_S)
 			break;
 	}
-}
-
-double processes_get_next_look(const struct processes *p)
-{
-	double next = 1e18;
-	bool looking = false;
-
-	for (const struct processes_record *process = p->looking; process; process = process->next) {
-		if (process->next_look < next)
-			next = process->next_look;
-		looking |= process->state == PROCESSES_LOOKING;
-	}
-	if (looking && clock_s(CLOCK_MONOTONIC) < p->starting_until && next > clock_s(CLOCK_MONOTONIC) + LOOK_OFTEN_S)
-		next = clock_s(CLOCK_MONOTONIC) + LOOK_OFTEN_S;
-	return next < p->busy_until ? p->busy_until : next;
 }

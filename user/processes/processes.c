@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <utlist.h>
 
 #include "foreign/foreign.h"
 #include "base/clock.h"
@@ -23,32 +22,13 @@
 #define LABEL_EVERY_S 0.2
 #define LABEL_UNTIL_S 3.0
 
-struct processes_record *processes_find_record(const struct processes *p, uint64_t proc_id)
-{
-	struct processes_record *process;
-
-	HASH_FIND(hh, p->records, &proc_id, sizeof(proc_id), process);
-	return process;
-}
-
-static void free_record(struct processes_record *process)
-{
-	free(process->cmdline);
-	free(process->container);
-	free(process->program);
-	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++)
-		free(process->unproved[i]);
-	free(process->doubt);
-	free(process);
-}
-
 /* Adds what the record counts for its process; called when the record is freed, and for records that remain. */
 static void add_to_counts(const struct processes *p, struct processes_counts *counts,
 			  const struct processes_record *process)
 {
 	if (!process->wanted)
 		return;
-	if (process->state == PROCESSES_PYTHON && !process->again) {
+	if (process->state == PROCESSES_PYTHON && !process->counted_elsewhere) {
 		counts->seen++;
 		counts->started += process->started;
 	}
@@ -62,19 +42,11 @@ static void add_to_counts(const struct processes *p, struct processes_counts *co
 	}
 }
 
-static struct processes_record *find_pid(const struct processes *p, pid_t pid)
-{
-	struct processes_record *process;
-
-	HASH_FIND(hh_pid, p->by_pid, &pid, sizeof(pid), process);
-	return process;
-}
-
 void processes_settle_ended(struct processes *p)
 {
-	struct processes_record *process, *next;
+	for (uint32_t i = 0; i < p->records.count; i++) {
+		struct processes_record *process = processes_record_at(p, i);
 
-	HASH_ITER (hh, p->records, process, next) {
 		if (process->state != PROCESSES_LOOKING || !process->ended)
 			continue;
 		/* It was looked at, and nothing that it mapped since could be a Python: its program runs no Python. */
@@ -87,9 +59,9 @@ void processes_settle_ended(struct processes *p)
 
 void processes_report_doubts(struct processes *p)
 {
-	struct processes_record *process, *next;
+	for (uint32_t i = 0; i < p->records.count; i++) {
+		struct processes_record *process = processes_record_at(p, i);
 
-	HASH_ITER (hh, p->records, process, next) {
 		if (!process->ended)
 			processes_report_doubt(p, process);
 	}
@@ -98,14 +70,12 @@ void processes_report_doubts(struct processes *p)
 void processes_forget_record(struct processes *p, struct processes_record *process)
 {
 	add_to_counts(p, &p->counts, process);
+	p->counts.unsampled += processes_is_unsampled(process);
 	processes_stop_looking(p, process);
-	if (find_pid(p, process->pid) == process)
-		HASH_DELETE(hh_pid, p->by_pid, process);
-	HASH_DEL(p->records, process);
-	free_record(process);
+	processes_remove_record(p, process);
 }
 
-static void end_record(struct processes *p, struct processes_record *process)
+void processes_end_record(struct processes *p, struct processes_record *process)
 {
 	if (process->ended)
 		return;
@@ -115,6 +85,20 @@ static void end_record(struct processes *p, struct processes_record *process)
 	process->ended_at = clock_s(CLOCK_MONOTONIC);
 	processes_stop_looking(p, process);
 	p->living--;
+}
+
+/* The process of the record `before` runs another program, which has the other record. */
+static void hand_on(struct processes_record *before, struct processes_record *process)
+{
+	/* A fork that was made only to execute another program does not count as a Python process. */
+	if (before->copy)
+		before->counted_elsewhere = true;
+	else
+		process->counted_elsewhere = before->counted_elsewhere || before->state == PROCESSES_PYTHON;
+	before->replaced = true;
+	process->sampled |= before->sampled;
+	process->cpu_begin_ns = before->cpu_begin_ns;
+	process->cpu_begin_known = before->cpu_begin_known;
 }
 
 /* Returns the record of the event's process, new if there is none yet; NULL with p->error set without memory. */
@@ -132,24 +116,20 @@ static struct processes_record *add_record(struct processes *p, const struct pyb
 	process->inner_pid = (pid_t)event->inner_tgid;
 	process->start = event->start;
 	process->wanted = event->wanted;
-	process->begun = clock_s(CLOCK_MONOTONIC);
+	process->added_at = clock_s(CLOCK_MONOTONIC);
 	process->started = process->start >= p->begin;
 	process->file = event->file;
 	process->kind = event->kind;
 	memcpy(process->comm, event->comm, sizeof(process->comm));
-	HASH_ADD(hh, p->records, proc_id, sizeof(process->proc_id), process);
-	if (!process->hh.tbl)
+	before = processes_find_pid(p, process->pid);
+	if (processes_insert_record(p, process))
 		goto no_memory;
-	before = find_pid(p, process->pid);
 	/* No event told the end of `before`: it was lost, or the entry was replaced (processes_repair_entry). */
-	if (before && before->proc_id != event->other_id)
-		end_record(p, before);
-	if (before)
-		HASH_DELETE(hh_pid, p->by_pid, before);
-	HASH_ADD(hh_pid, p->by_pid, pid, sizeof(process->pid), process);
-	if (!process->hh_pid.tbl) {
-		HASH_DEL(p->records, process);
-		goto no_memory;
+	if (before && before->proc_id != event->other_id) {
+		/* An exec keeps the time of the start: it was an exec of which no event told. */
+		if (before->start == process->start)
+			hand_on(before, process);
+		processes_end_record(p, before);
 	}
 	p->living++;
 	return process;
@@ -167,12 +147,8 @@ static void link_after_exec(struct processes *p, struct processes_record *proces
 	processes_label_record(p, process, before);
 	if (!before)
 		return;
-	/* A fork that was made only to execute another program does not count as a Python process. */
-	if (before->copy)
-		before->again = true;
-	else
-		process->again = before->again || before->state == PROCESSES_PYTHON;
-	end_record(p, before);
+	hand_on(before, process);
+	processes_end_record(p, before);
 }
 
 static void on_forked(struct processes *p, struct processes_record *process, const struct pybpf_process_event *event)
@@ -187,7 +163,7 @@ static void on_forked(struct processes *p, struct processes_record *process, con
 		processes_label_record(p, process, NULL);
 	}
 	if (event->state == PYBPF_PROC_READY && parent && parent->state == PROCESSES_PYTHON) {
-		process->in_time = process->copy = true;
+		process->known_before_run = process->copy = true;
 		processes_become_python(p, process, parent->layouts[0]);
 		processes_copy_runtimes(p, process, parent);
 	} else if (event->state == PYBPF_PROC_OTHER) {
@@ -206,9 +182,9 @@ static void on_execed(struct processes *p, struct processes_record *process, con
 	if (!repaired && event->kind == PYBPF_FILE_PYTHON) {
 		if (processes_reject_unwanted(p, process))
 			return;
-		process->in_time = event->state == PYBPF_PROC_READY;
+		process->known_before_run = event->state == PYBPF_PROC_READY;
 		processes_become_python(p, process, event->layout);
-		if (!process->in_time)
+		if (!process->known_before_run)
 			processes_answer_kernel(p, process, PYBPF_PROC_READY, NULL);
 	} else if (!repaired && event->state == PYBPF_PROC_OTHER) {
 		process->state = PROCESSES_OTHER;
@@ -217,11 +193,10 @@ static void on_execed(struct processes *p, struct processes_record *process, con
 	}
 }
 
-/* Returns the record of a PID, made from the kernel's entry if there is none yet; NULL if the kernel has none. */
-static struct processes_record *get_record(struct processes *p, pid_t pid)
+struct processes_record *processes_get_record(struct processes *p, pid_t pid)
 {
-	struct processes_record *process = find_pid(p, pid);
-	struct pybpf_process_event event = {.tgid = (uint32_t)pid, .wanted = true};
+	struct processes_record *process = processes_find_pid(p, pid);
+	struct pybpf_process_event event = {.tgid = (uint32_t)pid, .wanted = !p->options.filtered};
 	struct scan_process described;
 	struct pybpf_proc entry;
 
@@ -241,7 +216,7 @@ static struct processes_record *get_record(struct processes *p, pid_t pid)
 	/* Asks the kernel to report its end, too. */
 	entry.told = true;
 	if (processes_put_entry(p, process, &entry) == -ENOENT)
-		end_record(p, process);
+		processes_end_record(p, process);
 	return process;
 }
 
@@ -257,13 +232,13 @@ static void on_mapping(const struct kernel_mapping *mapping, void *arg)
 	 * must not be attributed to the old one.
 	 */
 	kernel_consume_processes(p->kernel);
-	process = p->options.all ? NULL : find_pid(p, mapping->pid);
+	process = p->options.all ? NULL : processes_find_pid(p, mapping->pid);
 	if ((!process && !p->options.all) || mapping->pid == getpid())
 		return;
 	found = processes_files_classify_mapping(p->files, mapping, &place);
 	if (found == PROCESSES_MAPPED_NOTHING)
 		return;
-	process = get_record(p, mapping->pid);
+	process = processes_get_record(p, mapping->pid);
 	if (!process)
 		return;
 	process->unknown_file |= found == PROCESSES_MAPPED_UNKNOWN;
@@ -271,6 +246,9 @@ static void on_mapping(const struct kernel_mapping *mapping, void *arg)
 		return;
 	if (found == PROCESSES_MAPPED_UNKNOWN) {
 		processes_look_soon(p, process);
+	} else if (found == PROCESSES_MAPPED_ASYNCIO) {
+		if (processes_is_sampled(process))
+			processes_look_again(p, process);
 	} else if (processes_is_sampled(process)) {
 		/* Schedules a look instead of using place: it may belong to a program whose exec event is yet to come.
 		 */
@@ -295,7 +273,7 @@ static void on_process(const struct pybpf_process_event *event, void *arg)
 		process->cpu_ns = event->cpu_ns;
 		memcpy(process->comm, event->comm, sizeof(process->comm));
 		process->wanted |= event->wanted;
-		end_record(p, process);
+		processes_end_record(p, process);
 		return;
 	}
 	process = add_record(p, event);
@@ -316,27 +294,11 @@ static void on_process(const struct pybpf_process_event *event, void *arg)
 	}
 }
 
-/* After lost events, ends the records of processes that are no longer in the kernel's map. */
-static void end_vanished(struct processes *p)
-{
-	struct processes_record *process, *next;
-	struct pybpf_proc entry;
-
-	HASH_ITER (hh, p->records, process, next) {
-		if (!process->ended && processes_get_entry(p, process, &entry) == -ESRCH)
-			end_record(p, process);
-	}
-}
-
 int processes_consume_events(struct processes *p)
 {
 	int err = kernel_consume_processes(p->kernel), mapped = kernel_consume_mappings(p->kernel);
-	uint64_t lost = kernel_count_lost_processes(p->kernel);
 
-	if (lost != p->lost_seen) {
-		p->lost_seen = lost;
-		end_vanished(p);
-	}
+	processes_repair_losses(p, clock_s(CLOCK_MONOTONIC));
 	err = p->error ?: mapped ?: err;
 	if (err)
 		log_error("cannot keep track of processes: %s", strerror(-err));
@@ -350,13 +312,13 @@ void processes_get_fds(const struct processes *p, int fds[PROCESSES_FDS])
 
 void processes_label_young(struct processes *p, double now)
 {
-	struct processes_record *process, *next;
-
 	if (now < p->next_label)
 		return;
 	p->next_label = now + LABEL_EVERY_S;
-	HASH_ITER (hh, p->records, process, next) {
-		if (!process->ended && now < process->begun + LABEL_UNTIL_S)
+	for (uint32_t i = 0; i < p->records.count; i++) {
+		struct processes_record *process = processes_record_at(p, i);
+
+		if (!process->ended && now < process->added_at + LABEL_UNTIL_S)
 			processes_label_again(p, process);
 	}
 }
@@ -370,8 +332,10 @@ struct processes *processes_new(const struct processes_options *options, struct 
 	p->options = *options;
 	p->kernel = kernel;
 	p->pysym = pysym;
-	p->files = processes_files_new(kernel);
-	if (!p->files)
+	processes_init_records(p);
+	p->files = processes_files_new(kernel, options->tasks);
+	p->places = processes_places_new();
+	if (!p->files || !p->places)
 		goto no_memory;
 	if (!kernel_open_watch(kernel, &(struct kernel_watcher){on_process, on_mapping, p}))
 		return p;
@@ -385,18 +349,12 @@ failed:
 
 void processes_free(struct processes *p)
 {
-	struct processes_record *process, *next;
-
 	if (!p)
 		return;
-	/* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyser loses sight of what HASH_DEL does to the table. */
-	HASH_CLEAR(hh_pid, p->by_pid);
-	HASH_ITER (hh, p->records, process, next) {
-		HASH_DEL(p->records, process);
-		free_record(process);
-	}
-	/* NOLINTEND(clang-analyzer-unix.Malloc) */
+	processes_free_records(p);
 	processes_files_free(p->files);
+	free(p->unheard);
+	processes_places_free(p->places);
 	free(p);
 }
 
@@ -412,9 +370,9 @@ bool processes_have_python(const struct processes *p)
 
 bool processes_have_ended(const struct processes *p, double before)
 {
-	const struct processes_record *process, *next;
+	for (uint32_t i = 0; i < p->records.count; i++) {
+		const struct processes_record *process = processes_record_at(p, i);
 
-	HASH_ITER (hh, p->records, process, next) {
 		if (process->ended && process->ended_at < before)
 			return true;
 	}
@@ -424,9 +382,10 @@ bool processes_have_ended(const struct processes *p, double before)
 void processes_visit_ended(struct processes *p, double before,
 			   void (*visit)(struct processes_record *process, void *arg), void *arg)
 {
-	struct processes_record *process, *next;
+	for (uint32_t i = 0, count; i < p->records.count; i += count == p->records.count) {
+		struct processes_record *process = processes_record_at(p, i);
 
-	HASH_ITER (hh, p->records, process, next) {
+		count = p->records.count;
 		if (process->ended && process->ended_at < before)
 			visit(process, arg);
 	}
@@ -434,11 +393,13 @@ void processes_visit_ended(struct processes *p, double before,
 
 void processes_get_counts(const struct processes *p, struct processes_counts *out)
 {
-	const struct processes_record *process, *next;
-
 	*out = p->counts;
-	HASH_ITER (hh, p->records, process, next)
-		add_to_counts(p, out, process);
-	out->lost = kernel_count_lost(p->kernel);
+	for (uint32_t i = 0; i < p->records.count; i++)
+		add_to_counts(p, out, processes_record_at(p, i));
+	/* Those of the last check: what is lost while the profile is made concerns nobody. */
+	out->lost = p->losses.events;
+	out->lost_others = p->losses.others;
+	/* Processes that were given by PID are known, and were looked at once more. */
+	out->lost_mappings = p->options.all ? p->losses.mappings : 0;
 	out->unanswered = foreign_unanswered();
 }

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <uthash.h>
 
 #include "discovery/discovery.h"
 #include "discovery/filter.h"
@@ -32,23 +31,29 @@ struct processes_record {
 	enum processes_state state;
 	char comm[16];
 	char *cmdline, *container;  /* NULL unless the options ask for it */
+	uint32_t place;             /* number of the container's name and runtime, see labels.c; 0: not known */
 	char *program;              /* its name with --merge; NULL likewise */
 	bool nameless;              /* pybpf had no memory for its names */
 	struct pybpf_file_key file; /* the program's file */
 	uint32_t kind;              /* enum pybpf_file_kind: what the kernel knew of the file */
 	uid_t user;                 /* valid if user_known */
 	bool user_known;
-	bool looked;                          /* examined at least once */
-	bool unknown_file;                    /* it has mapped a file that could not be read */
-	bool wanted;                          /* the filters have let it pass at least once */
-	bool started;                         /* started during the run */
-	bool copy;                            /* made by fork of a Python process */
-	bool look_further;                    /* has a Python and may have mapped another one */
-	bool again;                           /* another record of the same process counts the process */
-	bool in_time;                         /* its Python was known before its interpreter could run */
-	bool ended;                           /* the process has ended, or an exec replaced its program */
-	double ended_at;                      /* CLOCK_MONOTONIC seconds */
-	uint64_t cpu_ns;                      /* CPU time of the process, set when it has ended */
+	bool looked;            /* examined at least once */
+	bool unknown_file;      /* it has mapped a file that could not be read */
+	bool wanted;            /* the filters have let it pass at least once */
+	bool started;           /* started during the run */
+	bool copy;              /* made by fork of a Python process */
+	bool look_further;      /* has a Python and may have mapped another one */
+	bool counted_elsewhere; /* another record of the same process counts the process */
+	bool known_before_run;  /* its Python was known before its interpreter could run */
+	bool ended;             /* the process has ended, or an exec replaced its program */
+	bool replaced;          /* ended by an exec: the process lives on in another record */
+	bool sampled;           /* the process has a sample with Python frames */
+	double ended_at;        /* CLOCK_MONOTONIC seconds */
+	uint64_t cpu_ns;        /* CPU time of the process, set at its end or the run's; 0: unknown */
+	uint64_t cpu_begin_ns;  /* the same when sampling began; 0 if it started later */
+	bool cpu_begin_known;
+	uint64_t undecided;                   /* samples taken before it was known what it runs */
 	uint32_t layouts[PYBPF_MAX_RUNTIMES]; /* of its Pythons, as in pybpf_proc.runtimes */
 	uint32_t nr_runtimes;
 	uint32_t running; /* bits by index: Pythons that had an interpreter when one was validated */
@@ -60,24 +65,26 @@ struct processes_record {
 	uint32_t doubted;
 	double doubt_since;
 	bool refusal_said;
-	char *doubt; /* the sentence that reports the doubt; NULL once reported */
-	double begun, look_since, next_look;
-	struct processes_record *next, *prev; /* in the list of processes to look at */
-	UT_hash_handle hh;                    /* by proc_id */
-	UT_hash_handle hh_pid;                /* by PID: the record that runs now, or ran last */
+	char *doubt;                            /* the sentence that reports the doubt; NULL once reported */
+	double added_at, look_since, next_look; /* CLOCK_MONOTONIC seconds; next_look: 0 if no look is due */
+	struct processes_record *next, *prev;   /* in the list of processes to look at */
 };
 
 /* Numbers of processes in a run, by what became of them. */
 struct processes_counts {
-	uint64_t seen;       /* processes that ran Python */
-	uint64_t started;    /* of those, during the run */
-	uint64_t several;    /* with more than one Python in them */
-	char versions[64];   /* of those Pythons: "3.10 and 3.12", of one such process */
-	uint64_t refused;    /* processes whose Python is not supported or not readable */
-	uint64_t unanswered; /* questions about files or memory that had no answer */
-	uint64_t missed;     /* processes that ended before pybpf knew what they run */
-	uint64_t missed_ns;  /* CPU time of those */
-	uint64_t lost;       /* events of processes that were dropped because a buffer was full */
+	uint64_t seen;        /* processes that ran Python */
+	uint64_t started;     /* of those, during the run */
+	uint64_t several;     /* with more than one Python in them */
+	char versions[64];    /* of those Pythons: "3.10 and 3.12", of one such process */
+	uint64_t refused;     /* processes whose Python is not supported or not readable */
+	uint64_t unanswered;  /* questions about files or memory that had no answer */
+	uint64_t missed;      /* processes that ended before pybpf knew what they run */
+	uint64_t missed_ns;   /* CPU time of those */
+	uint64_t unsampled;   /* Python processes that ended without a sample with Python frames, and were forgotten */
+	uint64_t lost;        /* events of wanted processes that were dropped because a buffer was full */
+	uint64_t lost_others; /* events of processes that the filters keep out */
+	uint64_t lost_mappings; /* --all: records of what any process of the machine maps; else 0 */
+	uint64_t recovered;     /* processes that were found although their event was lost */
 };
 
 struct processes;
@@ -87,8 +94,10 @@ struct pysym;
 
 /* Which processes a run samples, and which names it records. */
 struct processes_options {
-	bool all;    /* every process that the kernel's filters let pass; else the processes given by PID */
-	bool follow; /* and their children */
+	bool all;      /* every process that the kernel's filters let pass; else the processes given by PID */
+	bool follow;   /* and their children */
+	bool filtered; /* the kernel has filters by user or cgroup */
+	bool tasks; /* asyncio's tasks are wanted: a Python that cannot tell them is refused, unless all are wanted */
 	const struct discovery_filter *names; /* filters by name; NULL: any name passes */
 	/* Names to record: merge: the program's name; cmdline: the command line; containers: the container's name. */
 	bool merge, cmdline, containers;
@@ -133,6 +142,19 @@ bool processes_have_ended(const struct processes *p, double before);
 /* Calls visit for each record that ended before the given time; visit may forget it. */
 void processes_visit_ended(struct processes *p, double before,
 			   void (*visit)(struct processes_record *process, void *arg), void *arg);
+/* Calls visit for each record. */
+void processes_visit_all(struct processes *p, void (*visit)(struct processes_record *process, void *arg), void *arg);
+
+/* Read the CPU time of each process: to be called when sampling begins and ends. */
+void processes_begin_cpu(struct processes *p);
+void processes_end_cpu(struct processes *p);
+/* Writes the CPU time that the process took while samples were taken. Returns false if it is not known. */
+bool processes_get_cpu(const struct processes_record *process, uint64_t *ns);
+/* Notes that the record's process has a sample with Python frames. */
+void processes_mark_sampled(struct processes *p, struct processes_record *process);
+/* Returns whether the record is of a wanted Python process without a sample with Python frames. */
+bool processes_is_unsampled(const struct processes_record *process);
+
 /* At the end of the run, reports the processes still alive whose Python is refused by now. */
 void processes_report_doubts(struct processes *p);
 /* Marks ended processes with unknown programs as not Python where their program's file is known by now to have none. */

@@ -40,11 +40,12 @@ static int find_place(const struct processes_record *process, const struct pybpf
 
 static void look_at_copies(struct processes *p)
 {
-	struct processes_record *process, *next;
 	double now = clock_s(CLOCK_MONOTONIC);
 
-	HASH_ITER (hh, p->records, process, next) {
-		if (process->copy && !process->ended && process->begun > now - COPIED_S)
+	for (uint32_t i = 0; i < p->records.count; i++) {
+		struct processes_record *process = processes_record_at(p, i);
+
+		if (process->copy && !process->ended && process->added_at > now - COPIED_S)
 			processes_look_again(p, process);
 	}
 }
@@ -92,14 +93,17 @@ int processes_add_runtime(struct processes *p, struct processes_record *process,
 	return index;
 }
 
-void processes_drop_doubted(const struct processes *p, const struct processes_record *process)
+void processes_place_asyncio(const struct processes *p, const struct processes_record *process,
+			     const struct pybpf_runtime *place)
 {
 	struct pybpf_proc entry;
 
-	if (processes_get_entry(p, process, &entry))
+	if (!place->asyncio.running_task || processes_get_entry(p, process, &entry))
 		return;
-	for (uint32_t i = 0; i < entry.nr_runtimes; i++)
-		entry.runtimes[i].refused = process->doubted >> i & 1;
+	for (uint32_t i = 0; i < entry.nr_runtimes; i++) {
+		if (entry.runtimes[i].interp_head == place->interp_head)
+			entry.runtimes[i].asyncio = place->asyncio;
+	}
 	processes_put_entry(p, process, &entry);
 }
 

@@ -198,12 +198,17 @@ static uint32_t move_frame(struct edit *e, uint32_t index)
 	if (e->frames[index] != PROFILE_NONE)
 		return e->frames[index];
 	if (e->edit->anonymize) {
-		hidden_name = frame->kind == PROFILE_NOTE ? strdup(name) : edit_hidden_name(e->edit, name);
+		hidden_name = frame->kind == PROFILE_NOTE     ? edit_hidden_note(e->edit, name)
+			      : frame->kind == PROFILE_THREAD ? edit_hidden(e->edit, 't', name)
+			      : frame->kind == PROFILE_KERNEL ? strdup(name)
+							      : edit_hidden_name(e->edit, name);
 		hidden_file = edit_hidden_path(e->edit, file);
 		name = hidden_name;
 		file = hidden_file;
 	}
-	if (name && file)
+	if (name && frame->state)
+		moved = profile_add_wait(e->to, profile_string(e->from, frame->state), name);
+	else if (name && file)
 		moved = profile_add_frame(e->to, (enum profile_frame_kind)frame->kind, name, file, frame->line,
 					  frame->first_line);
 	free(hidden_name);
@@ -291,7 +296,8 @@ static int move_samples(struct edit *e, const bool *passes)
 			if (thread == PROFILE_NONE)
 				return -ENOMEM;
 		}
-		if (process == PROFILE_NONE || profile_add_sample(e->to, stack, process, thread, samples[i].value))
+		if (process == PROFILE_NONE ||
+		    profile_add_time(e->to, stack, process, thread, samples[i].value, samples[i].count))
 			return -ENOMEM;
 		e->samples[i] = profile_find_sample(e->to, stack, process, thread);
 	}
@@ -394,6 +400,28 @@ static int check_sum(const struct edit *e)
 	return 0;
 }
 
+/* Adds the time by state of the samples that pass to the account, if their values are time of threads. */
+static int add_states(struct edit *e, const bool *passes)
+{
+	const bool timed = strcmp(profile_get_measure(e->from).unit, PROFILE_UNIT_TIME) == 0;
+	size_t count;
+	const struct profile_sample *samples = profile_samples(e->from, &count);
+	int err = 0;
+
+	for (size_t i = 0; i < count && timed && !err; i++) {
+		uint32_t state = profile_state_of(e->from, samples[i].stack);
+		const char *name = state ? profile_string(e->from, state) : PROFILE_STATE_RUNNING;
+		uint64_t ns;
+
+		if (!passes[i])
+			continue;
+		if (__builtin_mul_overflow(samples[i].value, 1000, &ns))
+			return -EOVERFLOW;
+		err = profile_add_account(e->to, PROFILE_ACCOUNT_STATES, name, name, ns);
+	}
+	return err;
+}
+
 static int move(struct edit *e)
 {
 	uint64_t left_out = 0, to_start = start_of(e->to);
@@ -409,10 +437,12 @@ static int move(struct edit *e)
 		return -ENOMEM;
 	choose(e, passes, &left_out);
 	err = move_stacks(e) ?: move_samples(e, passes) ?: move_events(e, to_start);
-	free(passes);
 	if (!err && !e->edit->anonymize && !e->edit->no_sources)
 		err = move_sources(e);
-	err = err ?: edit_add_account(e->to, e->from);
+	err = err ?: edit_add_account(e->to, e->from, left_out != 0);
+	if (!err && left_out)
+		err = add_states(e, passes);
+	free(passes);
 	if (!err && left_out)
 		err = profile_add_account(e->to, "left out", "filters", "that the filters did not let pass", left_out);
 	return err ?: edit_add_facts(e->to, e->from, e->edit);

@@ -34,6 +34,34 @@ static void hide(const struct profile_edit *edit, char kind, const char *part, s
 		fprintf(out, "%c%0*" PRIx64, kind, DIGITS, hash >> (64 - 4 * DIGITS));
 }
 
+/* Returns the size of the first part. A separator in angle brackets belongs to it: <frozen importlib._bootstrap>. */
+static size_t part_size(const char *text, char separator)
+{
+	size_t size = 0;
+
+	if (*text == '<')
+		size = strcspn(text, ">");
+	return size + strcspn(text + size, (const char[]){separator, '\0'});
+}
+
+/* Hides the parts of a qualname, which dots separate. */
+static void hide_name(const struct profile_edit *edit, const char *name, size_t size, FILE *out)
+{
+	for (const char *part = name, *end = name + size; part < end;) {
+		size_t length = part_size(part, '.');
+
+		if (length > (size_t)(end - part))
+			length = (size_t)(end - part);
+		if (is_of_python(part, length))
+			fwrite(part, 1, length, out);
+		else
+			hide(edit, 'f', part, length, out);
+		part += length;
+		if (part < end)
+			fputc(*part++, out);
+	}
+}
+
 static char *closed(FILE *out, char **text)
 {
 	bool failed = ferror(out) != 0;
@@ -56,14 +84,31 @@ char *edit_hidden(const struct profile_edit *edit, char kind, const char *text)
 	return closed(out, &hidden);
 }
 
-/* Returns the size of the first part. A separator in angle brackets belongs to it: <frozen importlib._bootstrap>. */
-static size_t part_size(const char *text, char separator)
+char *edit_hidden_note(const struct profile_edit *edit, const char *note)
 {
-	size_t size = 0;
+	static const char holder[] = "held in ";
+	const char *detail = strstr(note, ": "), *end = strrchr(note, ']');
+	char *hidden = NULL;
+	size_t size;
+	FILE *out = text_stream_open(&hidden, &size);
 
-	if (*text == '<')
-		size = strcspn(text, ">");
-	return size + strcspn(text + size, (const char[]){separator, '\0'});
+	if (!out)
+		return NULL;
+	if (detail && end && end > detail + 2) {
+		detail += 2;
+		if (strncmp(detail, holder, strlen(holder)) == 0 && detail + strlen(holder) < end) {
+			detail += strlen(holder);
+			fwrite(note, 1, (size_t)(detail - note), out);
+			hide_name(edit, detail, (size_t)(end - detail), out);
+		} else {
+			fwrite(note, 1, (size_t)(detail - note), out);
+			hide(edit, 'w', detail, (size_t)(end - detail), out);
+		}
+		fputs(end, out);
+	} else {
+		fputs(note, out);
+	}
+	return closed(out, &hidden);
 }
 
 char *edit_hidden_name(const struct profile_edit *edit, const char *name)
@@ -74,17 +119,7 @@ char *edit_hidden_name(const struct profile_edit *edit, const char *name)
 
 	if (!out)
 		return NULL;
-	for (const char *part = name; *part;) {
-		size_t length = part_size(part, '.');
-
-		if (is_of_python(part, length))
-			fwrite(part, 1, length, out);
-		else
-			hide(edit, 'f', part, length, out);
-		part += length;
-		if (*part)
-			fputc(*part++, out);
-	}
+	hide_name(edit, name, strlen(name), out);
 	return closed(out, &hidden);
 }
 

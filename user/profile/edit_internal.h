@@ -12,6 +12,10 @@
  */
 char *edit_hidden_name(const struct profile_edit *edit, const char *name);
 char *edit_hidden_path(const struct profile_edit *edit, const char *path);
+/* Likewise; hashed is what a wait is for: the part behind the colon in "[network: tcp 10.0.0.5:5432]", and the function
+ * in
+ * "[GIL: held in compute]". */
+char *edit_hidden_note(const struct profile_edit *edit, const char *note);
 /* Returns the hash of a text without parts; kind is the letter before the hash. The empty text stays empty. */
 char *edit_hidden(const struct profile_edit *edit, char kind, const char *text);
 
@@ -30,8 +34,11 @@ int edit_match_stacks(const struct profile *p, const struct profile_edit *edit, 
 /* Compiles the regular expressions to find errors. Returns 0, or negative errno with one sentence in *error. */
 int edit_check_patterns(const struct profile_edit *edit, struct error *error);
 
-/* Add the account and the facts of one profile to another. Return 0 or negative errno. */
-int edit_add_account(struct profile *to, const struct profile *from);
+/*
+ * Add the account and the facts of one profile to another; without_states: not the time of threads by state. Return 0
+ * or negative errno.
+ */
+int edit_add_account(struct profile *to, const struct profile *from, bool without_states);
 int edit_add_facts(struct profile *to, const struct profile *from, const struct profile_edit *edit);
 
 #endif

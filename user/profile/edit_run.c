@@ -9,19 +9,19 @@
 
 #include "profile/edit_internal.h"
 
-/* The most bytes of joined facts; values that do not fit are left out. */
-#define JOINED_MAX 1024
-
-int edit_add_account(struct profile *to, const struct profile *from)
+int edit_add_account(struct profile *to, const struct profile *from, bool without_states)
 {
 	size_t count;
 	const struct profile_account *account = profile_account_entries(from, &count);
 	int err = 0;
 
-	for (size_t i = 0; i < count && !err; i++)
-		err = profile_add_account(to, profile_string(from, account[i].group),
-					  profile_string(from, account[i].key), profile_string(from, account[i].text),
-					  account[i].value);
+	for (size_t i = 0; i < count && !err; i++) {
+		const char *group = profile_string(from, account[i].group);
+
+		if (!without_states || strcmp(group, PROFILE_ACCOUNT_STATES) != 0)
+			err = profile_add_account(to, group, profile_string(from, account[i].key),
+						  profile_string(from, account[i].text), account[i].value);
+	}
 	return err;
 }
 
@@ -32,30 +32,6 @@ static bool is_one_of(const char *key, const char *const *keys)
 			return true;
 	}
 	return false;
-}
-
-/* Returns whether the value is in the list, whose items are separated by ", ". */
-static bool has(const char *list, const char *value)
-{
-	size_t size = strlen(value);
-
-	for (const char *at = list; at; at = strstr(at, ", ")) {
-		at += at == list ? 0 : 2;
-		if (strncmp(at, value, size) == 0 && (!at[size] || strncmp(at + size, ", ", 2) == 0))
-			return true;
-	}
-	return false;
-}
-
-static int join(struct profile *to, const char *key, const char *before, const char *value)
-{
-	char joined[JOINED_MAX];
-
-	if (has(before, value))
-		return 0;
-	if (snprintf(joined, sizeof(joined), "%s, %s", before, value) >= (int)sizeof(joined))
-		return 0;
-	return profile_set_fact(to, key, joined);
 }
 
 static int add_fact(struct profile *to, const char *key, const char *value)
@@ -78,15 +54,14 @@ static int add_fact(struct profile *to, const char *key, const char *value)
 		snprintf(number, sizeof(number), "%.3f", sum);
 		return profile_set_fact(to, key, number);
 	}
-	return join(to, key, before, value);
+	return profile_join_fact(to, key, value);
 }
 
 int edit_add_facts(struct profile *to, const struct profile *from, const struct profile_edit *edit)
 {
 	static const char *const nameless[] = {
-		PROFILE_FACT_VERSION, PROFILE_FACT_KERNEL, PROFILE_FACT_ARCH,
-		PROFILE_FACT_CPUS,    PROFILE_FACT_START,  PROFILE_FACT_DURATION,
-		PROFILE_FACT_FREQ,    PROFILE_FACT_EVENT,  NULL,
+		PROFILE_FACT_VERSION,  PROFILE_FACT_KERNEL, PROFILE_FACT_ARCH,  PROFILE_FACT_CPUS,   PROFILE_FACT_START,
+		PROFILE_FACT_DURATION, PROFILE_FACT_FREQ,   PROFILE_FACT_EVENT, PROFILE_FACT_PYTHON, NULL,
 	};
 	size_t count;
 	const struct profile_fact *facts = profile_facts(from, &count);

@@ -85,21 +85,48 @@ uint32_t profile_add_string(struct profile *p, const char *text)
 	return i;
 }
 
+static uint32_t add_frame(struct profile *p, const struct profile_frame *frame)
+{
+	bool fresh;
+
+	if (frame->name == PROFILE_NONE || frame->file == PROFILE_NONE || frame->state == PROFILE_NONE)
+		return PROFILE_NONE;
+	return intern_add(&p->frames, frame, &fresh);
+}
+
 uint32_t profile_add_frame(struct profile *p, enum profile_frame_kind kind, const char *name, const char *file,
 			   int32_t line, int32_t first_line)
 {
-	struct profile_frame frame = {
-		.name = profile_add_string(p, name),
-		.file = profile_add_string(p, file),
-		.line = line,
-		.first_line = first_line,
-		.kind = kind,
-	};
-	bool fresh;
+	return add_frame(p, &(struct profile_frame){
+				    .name = profile_add_string(p, name),
+				    .file = profile_add_string(p, file),
+				    .line = line,
+				    .first_line = first_line,
+				    .kind = kind,
+			    });
+}
 
-	if (frame.name == PROFILE_NONE || frame.file == PROFILE_NONE)
-		return PROFILE_NONE;
-	return intern_add(&p->frames, &frame, &fresh);
+uint32_t profile_add_wait(struct profile *p, const char *state, const char *name)
+{
+	return add_frame(p, &(struct profile_frame){
+				    .name = profile_add_string(p, name),
+				    .line = PROFILE_NO_LINE,
+				    .first_line = PROFILE_NO_LINE,
+				    .kind = PROFILE_NOTE,
+				    .state = profile_add_string(p, state),
+			    });
+}
+
+uint32_t profile_add_frame_of(struct profile *p, const struct profile *from, uint32_t frame, int32_t line,
+			      int32_t first_line)
+{
+	const struct profile_frame *f = profile_frame_at(from, frame);
+	const char *name = profile_string(from, f->name);
+
+	if (f->state)
+		return profile_add_wait(p, profile_string(from, f->state), name);
+	return profile_add_frame(p, (enum profile_frame_kind)f->kind, name, profile_string(from, f->file), line,
+				 first_line);
 }
 
 uint32_t profile_add_stack(struct profile *p, uint32_t parent, uint32_t frame)
@@ -137,13 +164,22 @@ uint32_t profile_add_thread(struct profile *p, uint32_t process, int32_t tid, co
 
 int profile_add_sample(struct profile *p, uint32_t stack, uint32_t process, uint32_t thread, uint64_t value)
 {
+	return profile_add_time(p, stack, process, thread, value, 0);
+}
+
+int profile_add_time(struct profile *p, uint32_t stack, uint32_t process, uint32_t thread, uint64_t value,
+		     uint64_t count)
+{
+	struct profile_sample *at;
 	struct profile_sample sample = {.stack = stack, .process = process, .thread = thread};
 	bool fresh;
 	uint32_t i = intern_add(&p->samples, &sample, &fresh);
 
 	if (i == PROFILE_NONE)
 		return -ENOMEM;
-	((struct profile_sample *)intern_item(&p->samples, i))->value += value;
+	at = intern_item(&p->samples, i);
+	at->value += value;
+	at->count += count;
 	return 0;
 }
 
@@ -354,6 +390,43 @@ uint64_t profile_total(const struct profile *p)
 	return total;
 }
 
+bool profile_has_counts(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->samples.count; i++) {
+		if (((const struct profile_sample *)intern_item(&p->samples, i))->count)
+			return true;
+	}
+	return false;
+}
+
+bool profile_has_states(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->frames.count; i++) {
+		if (profile_frame_at(p, i)->state)
+			return true;
+	}
+	return false;
+}
+
+uint32_t profile_state_of(const struct profile *p, uint32_t stack)
+{
+	return stack == PROFILE_ROOT ? 0 : profile_frame_at(p, profile_stack_at(p, stack)->frame)->state;
+}
+
+static bool is_of_kernel(const struct profile *p, uint32_t stack)
+{
+	return stack != PROFILE_ROOT && profile_frame_at(p, profile_stack_at(p, stack)->frame)->kind == PROFILE_KERNEL;
+}
+
+uint32_t profile_waiter_of(const struct profile *p, uint32_t stack)
+{
+	if (!profile_state_of(p, stack))
+		return stack;
+	while (profile_state_of(p, stack) || is_of_kernel(p, stack))
+		stack = profile_stack_at(p, stack)->parent;
+	return stack;
+}
+
 int profile_by_roots(const struct profile *p, struct profile_sample **samples, size_t *count)
 {
 	unsigned roots = profile_roots(p);
@@ -374,10 +447,12 @@ int profile_by_roots(const struct profile *p, struct profile_sample **samples, s
 		if (sample->stack == PROFILE_ROOT)
 			continue;
 		at = intern_add(&sums, &key, &fresh);
-		if (at == INTERN_NONE)
+		if (at == INTERN_NONE) {
 			err = -ENOMEM;
-		else
+		} else {
 			((struct profile_sample *)intern_item(&sums, at))->value += sample->value;
+			((struct profile_sample *)intern_item(&sums, at))->count += sample->count;
+		}
 	}
 	*count = err ? 0 : sums.count;
 	*samples = err ? NULL : sums.items;

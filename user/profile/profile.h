@@ -8,6 +8,7 @@
 #ifndef PROFILE_H
 #define PROFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +21,10 @@
 
 enum profile_frame_kind {
 	PROFILE_PYTHON,
-	PROFILE_NOTE, /* a remark in place of missing frames, e.g. those that were cut: its name is printed alone */
+	PROFILE_NOTE,   /* a remark in place of missing frames, e.g. those that were cut: its name is printed alone */
+	PROFILE_THREAD, /* the name of a thread without Python, in brackets; likewise */
+	PROFILE_KERNEL, /* a function of the kernel: its name, and _[k] behind it; it has no file */
+	PROFILE_FRAME_KINDS,
 };
 
 struct profile_frame {
@@ -28,6 +32,7 @@ struct profile_frame {
 	int32_t line;        /* that was executed; PROFILE_NO_LINE where unknown or not wanted */
 	int32_t first_line;  /* of the function, its decorators included; PROFILE_NO_LINE where unknown */
 	uint32_t kind;       /* enum profile_frame_kind */
+	uint32_t state;      /* string: the state of a thread that waits, "network" for one; 0 (empty): it does not */
 };
 
 /* A stack: its leaf frame, and the stack below it. */
@@ -68,9 +73,11 @@ struct profile_sample {
 	uint32_t process;
 	uint32_t thread; /* PROFILE_NONE: threads are not distinguished */
 	uint64_t value;
+	uint64_t count; /* where the value is time: how many waits, or CPU samples, it is the time of; else 0 */
 };
 
-/* The time when a part of a sample's value was taken. */
+/* The time when a part of a sample's value was taken; where values are time, a wait's begin, and value is its length.
+ */
 struct profile_event {
 	uint64_t time_ns; /* since the run began */
 	uint32_t sample;  /* index */
@@ -102,6 +109,13 @@ struct profile_fact {
 	uint32_t key, value;
 };
 
+/* The group of the account that has the time of threads in each state, in nanoseconds; keys are states. */
+#define PROFILE_ACCOUNT_STATES "thread_ns"
+/* The unit of values that are time of threads. */
+#define PROFILE_UNIT_TIME "microseconds"
+/* The state of a stack whose leaf has none. */
+#define PROFILE_STATE_RUNNING "on CPU"
+
 /* Keys of facts that pybpf sets; numbers are decimal. Each may be missing. */
 #define PROFILE_FACT_VERSION  "pybpf"      /* version of the pybpf that sampled */
 #define PROFILE_FACT_HOST     "host"       /* name of the machine */
@@ -111,7 +125,9 @@ struct profile_fact {
 #define PROFILE_FACT_START    "start_ns"   /* start of sampling, since 1970 */
 #define PROFILE_FACT_DURATION "duration_s" /* duration of sampling */
 #define PROFILE_FACT_FREQ     "freq_hz"
-#define PROFILE_FACT_EVENT    "event" /* cpu-clock or cycles */
+#define PROFILE_FACT_EVENT    "event"   /* cpu-clock or cycles */
+#define PROFILE_FACT_PYTHON   "python"  /* versions of the sampled Pythons: "3.10, 3.12" */
+#define PROFILE_FACT_COMMAND  "command" /* command lines of the processes, if --cmdline asked for them */
 
 struct profile;
 
@@ -122,12 +138,20 @@ uint32_t profile_add_string(struct profile *p, const char *text);
 /* file: "": no file. */
 uint32_t profile_add_frame(struct profile *p, enum profile_frame_kind kind, const char *name, const char *file,
 			   int32_t line, int32_t first_line);
+/* Adds the leaf of a stack that waits, a PROFILE_NOTE; state: not empty. */
+uint32_t profile_add_wait(struct profile *p, const char *state, const char *name);
+/* Adds a frame of another profile, in which it has that index, with other lines. */
+uint32_t profile_add_frame_of(struct profile *p, const struct profile *from, uint32_t frame, int32_t line,
+			      int32_t first_line);
 /* Adds the stack that has `frame` on top of `parent`. */
 uint32_t profile_add_stack(struct profile *p, uint32_t parent, uint32_t frame);
 uint32_t profile_add_process(struct profile *p, const struct profile_process_info *info);
 uint32_t profile_add_thread(struct profile *p, uint32_t process, int32_t tid, const char *name);
 /* Adds value to the samples of that stack, process and thread. Returns 0 or -ENOMEM. */
 int profile_add_sample(struct profile *p, uint32_t stack, uint32_t process, uint32_t thread, uint64_t value);
+/* Likewise, of values that are time: count waits, or CPU samples, took it. */
+int profile_add_time(struct profile *p, uint32_t stack, uint32_t process, uint32_t thread, uint64_t value,
+		     uint64_t count);
 /* Returns the index of the samples of that stack, process and thread, or PROFILE_NONE. */
 uint32_t profile_find_sample(const struct profile *p, uint32_t stack, uint32_t process, uint32_t thread);
 /* Removes all samples and their events; frames, stacks, processes and threads stay. */
@@ -140,6 +164,8 @@ int profile_set_measure(struct profile *p, const struct profile_measure *measure
 int profile_add_account(struct profile *p, const char *group, const char *key, const char *text, uint64_t value);
 /* Replaces a fact. Returns 0 or -ENOMEM. */
 int profile_set_fact(struct profile *p, const char *key, const char *value);
+/* Adds a value to a fact that is a list of distinct ones; what does not fit is left out. Returns 0 or -ENOMEM. */
+int profile_join_fact(struct profile *p, const char *key, const char *value);
 /* Replaces the source of a file. Returns 0 or -ENOMEM. */
 int profile_set_source(struct profile *p, const char *file, const char *text);
 
@@ -172,6 +198,17 @@ uint32_t profile_process_count(const struct profile *p);
 uint32_t profile_thread_count(const struct profile *p);
 /* Returns the sum of the values of all samples that have frames. */
 uint64_t profile_total(const struct profile *p);
+/* Returns whether samples have counts beside their values. */
+bool profile_has_counts(const struct profile *p);
+/* Returns whether a frame has a state: the profile tells how threads wait. */
+bool profile_has_states(const struct profile *p);
+/* Returns the string of the state that a stack's leaf has; 0 (the empty string): the thread runs. */
+uint32_t profile_state_of(const struct profile *p, uint32_t stack);
+/*
+ * Returns the stack that waits: without its leaf, the frames behind that one and the kernel's functions before it; the
+ * stack itself if it runs.
+ */
+uint32_t profile_waiter_of(const struct profile *p, uint32_t stack);
 
 /*
  * Makes the samples with frames as the roots distinguish them: process and thread are PROFILE_NONE unless they are

@@ -81,24 +81,44 @@ static int placed(struct reader *r, uint32_t place, size_t number, const char *t
 	return place == number ? 0 : saved_damaged(r->error, twice);
 }
 
+/* Returns whether a frame that has a state is the leaf of a wait, which has a text and nothing else. */
+static bool is_wait(const struct reader *r, size_t i)
+{
+	const Pybpf__SavedProfile *m = r->m;
+
+	return m->frame_state[i] < r->nr_texts && m->frame_kind[i] == PROFILE_NOTE && !*text(r, m->frame_file[i]) &&
+	       m->frame_line[i] == PROFILE_NO_LINE && m->frame_first_line[i] == PROFILE_NO_LINE &&
+	       *text(r, m->frame_state[i]);
+}
+
+static uint32_t add_frame(struct reader *r, size_t i)
+{
+	const Pybpf__SavedProfile *m = r->m;
+	const char *name = text(r, m->frame_name[i]);
+
+	if (m->n_frame_state && m->frame_state[i])
+		return profile_add_wait(r->p, text(r, m->frame_state[i]), name);
+	return profile_add_frame(r->p, (enum profile_frame_kind)m->frame_kind[i], name, text(r, m->frame_file[i]),
+				 m->frame_line[i], m->frame_first_line[i]);
+}
+
 static int read_frames(struct reader *r)
 {
 	const Pybpf__SavedProfile *m = r->m;
 	int err = 0;
 
-	if (!SAME_LENGTH(m->n_frame_name, m->n_frame_file, m->n_frame_line, m->n_frame_first_line, m->n_frame_kind))
+	if (!SAME_LENGTH(m->n_frame_name, m->n_frame_file, m->n_frame_line, m->n_frame_first_line, m->n_frame_kind) ||
+	    (m->n_frame_state && m->n_frame_state != m->n_frame_name))
 		return saved_damaged(r->error, "the columns of its frames differ in length");
 	for (size_t i = 0; i < m->n_frame_name && !err; i++) {
 		if (m->frame_name[i] >= r->nr_texts || m->frame_file[i] >= r->nr_texts)
 			return saved_damaged(r->error, "a frame has a text that is not there");
 		if (m->frame_line[i] < PROFILE_NO_LINE || m->frame_first_line[i] < PROFILE_NO_LINE ||
-		    m->frame_kind[i] > PROFILE_NOTE)
+		    m->frame_kind[i] >= PROFILE_FRAME_KINDS)
 			return saved_damaged(r->error, "a frame has a line or a kind that there cannot be");
-		err = placed(r,
-			     profile_add_frame(r->p, (enum profile_frame_kind)m->frame_kind[i],
-					       text(r, m->frame_name[i]), text(r, m->frame_file[i]), m->frame_line[i],
-					       m->frame_first_line[i]),
-			     i, "a frame is there twice");
+		if (m->n_frame_state && m->frame_state[i] && !is_wait(r, i))
+			return saved_damaged(r->error, "a frame has a state that there cannot be");
+		err = placed(r, add_frame(r, i), i, "a frame is there twice");
 	}
 	return err;
 }
@@ -183,13 +203,15 @@ static int read_threads(struct reader *r)
 static int read_samples(struct reader *r)
 {
 	const Pybpf__SavedProfile *m = r->m;
-	uint64_t total = 0, time;
+	uint64_t total = 0, counted = 0, time;
 	int64_t stack = 0;
 
-	if (!SAME_LENGTH(m->n_sample_stack, m->n_sample_process, m->n_sample_thread, m->n_sample_value))
+	if (!SAME_LENGTH(m->n_sample_stack, m->n_sample_process, m->n_sample_thread, m->n_sample_value) ||
+	    (m->n_sample_count && m->n_sample_count != m->n_sample_stack))
 		return saved_damaged(r->error, "the columns of its samples differ in length");
 	for (size_t i = 0; i < m->n_sample_stack; i++) {
 		uint32_t process = m->sample_process[i], thread = m->sample_thread[i] - 1;
+		uint64_t times = m->n_sample_count ? m->sample_count[i] : 0;
 		size_t count;
 
 		stack += m->sample_stack[i];
@@ -199,16 +221,17 @@ static int read_samples(struct reader *r)
 			return saved_damaged(r->error, "a sample has a process that is not there");
 		if (thread != PROFILE_NONE && (thread >= m->n_thread_process || m->thread_process[thread] != process))
 			return saved_damaged(r->error, "a sample has a thread that its process has not");
-		if (__builtin_add_overflow(total, m->sample_value[i], &total))
+		if (__builtin_add_overflow(total, m->sample_value[i], &total) ||
+		    __builtin_add_overflow(counted, times, &counted))
 			return saved_damaged(r->error, "its samples are more than there can be");
-		if (profile_add_sample(r->p, (uint32_t)stack, process, thread, m->sample_value[i]))
+		if (profile_add_time(r->p, (uint32_t)stack, process, thread, m->sample_value[i], times))
 			return saved_no_memory(r->error);
 		profile_samples(r->p, &count);
 		if (count != i + 1)
 			return saved_damaged(r->error, "a sample is there twice");
 	}
-	if (total > INT64_MAX || (m->period_ns && __builtin_mul_overflow(total, m->period_ns, &time)) ||
-	    (m->period_ns && time > INT64_MAX))
+	if (total > INT64_MAX || counted > INT64_MAX ||
+	    (m->period_ns && __builtin_mul_overflow(total, m->period_ns, &time)) || (m->period_ns && time > INT64_MAX))
 		return saved_damaged(r->error, "its samples are more than there can be");
 	return 0;
 }

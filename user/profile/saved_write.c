@@ -72,6 +72,12 @@ static int take_frames(const struct profile *p, Pybpf__SavedProfile *m)
 		m->frame_first_line[i] = frame->first_line;
 		m->frame_kind[i] = frame->kind;
 	}
+	if (!profile_has_states(p))
+		return 0;
+	if (!COLUMN(m, frame_state, count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		m->frame_state[i] = profile_frame_at(p, i)->state;
 	return 0;
 }
 
@@ -133,6 +139,12 @@ static int take_samples(const struct profile *p, Pybpf__SavedProfile *m)
 		m->sample_thread[i] = samples[i].thread + 1; /* PROFILE_NONE + 1 is 0 */
 		m->sample_value[i] = samples[i].value;
 	}
+	if (!profile_has_counts(p))
+		return 0;
+	if (!COLUMN(m, sample_count, count))
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		m->sample_count[i] = samples[i].count;
 	return 0;
 }
 

@@ -7,12 +7,16 @@
 #include <string.h>
 
 #include "output/output.h"
+#include "session/account_threads.h"
+#include "session/blocks.h"
+#include "session/gil.h"
 
 /* How a number is stored and written. */
 enum kind {
 	COUNT,    /* uint64_t */
-	RATE,     /* unsigned */
-	EVENT,    /* enum session_perf_source: what the timer counts */
+	RATE,     /* unsigned; 0: there is no timer */
+	EVENT,    /* what is counted: by the timer, or in place of time */
+	PERIOD,   /* uint64_t; 0: there is a timer */
 	NS,       /* uint64_t, written in seconds */
 	FRACTION, /* double; negative: not known */
 };
@@ -36,12 +40,15 @@ static const struct entry {
 #define WITHOUT_ENTRY(key, name) "without_python", key, COUNTED(name), "without"
 /* Excludes samples whose stack never came through the ring buffer. */
 #define PYTHON_ENTRY(key, name)       NULL, key, COUNT, AT(python), "python"
+#define OTHER_ENTRY(key, name)        "other_states", key, COUNTED(name), "states"
 #define INCOMPLETE_ENTRY(key, name)   "incomplete", key, COUNTED(name), "incomplete"
 #define ENTRY(name, class, key, text) {class##_ENTRY(key, name), text},
 
 	{"", "duration_s", FRACTION, AT(duration_s), .fact = PROFILE_FACT_DURATION},
 	{"", "freq_hz", RATE, AT(freq), .fact = PROFILE_FACT_FREQ},
 	{"", "source", EVENT, AT(source), .fact = PROFILE_FACT_EVENT},
+	{"", "events_per_sample", PERIOD, AT(period)},
+	{"memory", "given_back_bytes", COUNT, AT(given_back)},
 	{"samples", "asked", COUNTED(ASKED)},
 	{"samples", "taken", COUNT, AT(taken)},
 	{"samples", "python", COUNT, AT(python)},
@@ -50,28 +57,56 @@ static const struct entry {
 	/* Counted by user space: the stack was never sent by the kernel. */
 	{"lost", "ring_buffer_full", COUNT, AT(unsent), "lost", "whose stack never found room in the ring buffer"},
 	{"", "stacks", COUNT, AT(stacks)},
+#define STATE_ENTRY(name, text) {"state_s", text, NS, AT(state_ns[PYBPF_STATE_##name]), PROFILE_ACCOUNT_STATES, text},
+	PYBPF_STATES(STATE_ENTRY){"state_s", "asleep", NS, AT(sched.asleep_ns)},
+	{"threads", "counted", COUNT, AT(sched.threads)},
+	{"threads", "ended", COUNT, AT(sched.ended_threads)},
+	{"threads", "ended_cpu_s", NS, AT(sched.ended_threads_ns)},
+	{"threads", "found_late", COUNT, AT(sched.unread_threads)},
+	{"threads", "idle", COUNT, AT(idle_threads)},
+	{"waits", "short", COUNT, AT(short_waits)},
+	{"waits", "short_s", NS, AT(short_ns)},
+	{"waits", "undrawn", COUNT, AT(undrawn_waits)},
+	{"waits", "undrawn_s", NS, AT(undrawn_ns)},
+	{"waits", "untimed", COUNT, AT(refused_waits)},
+	{"waits", "untimed_s", NS, AT(refused_ns)},
+	{"threads", "lost", COUNT, AT(lost_threads)},
+	{"gil", "waits", COUNT, AT(gil.waits)},
+	{"gil", "longest_wait_s", NS, AT(gil.longest_ns)},
+	{"gil", "holder_unknown_s", NS, AT(gil.unknown.ns)},
+	{"gil", "asleep_with_it", COUNT, AT(gil.asleep.count)},
+	{"gil", "asleep_with_it_s", NS, AT(gil.asleep.ns)},
+	{"gil", "longest_asleep_with_it_s", NS, AT(gil.asleep.longest_ns)},
+	{"gil", "holder_waited_for_cpu_s", NS, AT(gil.queued_ns)},
+	{"threads", "lost_time_s", NS, AT(lost_time_ns)},
 	{"code_objects", "seen", COUNT, AT(names.codes)},
 	{"code_objects", "unnamed", COUNT, AT(names.unnamed)},
 	{"code_objects", "without_lines", COUNT, AT(names.no_lines)},
 	{"processes", "seen", COUNT, AT(processes.seen), "processes", "that ran Python"},
 	{"processes", "started", COUNT, AT(processes.started), "processes", "that started during the run"},
+	{"processes", "ended", COUNT, AT(sched.ended_processes)},
 	{"processes", "several_pythons", COUNT, AT(processes.several), "processes", "that had more than one Python"},
 	{"processes", "refused", COUNT, AT(processes.refused), "processes",
 	 "left out: a Python that is not supported or not readable"},
 	{"processes", "unanswered", COUNT, AT(processes.unanswered), "processes",
-	 "questions about files or memory that had no answer in time"},
+	 "of the questions about files or memory had no answer in time"},
 	{"processes", "missed", COUNT, AT(processes.missed), "processes",
 	 "that ended before it was known what they ran"},
 	{"processes", "missed_cpu_s", NS, AT(processes.missed_ns)},
 	{"processes", "missed_samples", COUNTED(MISSED)},
 	{"processes", "lost_events", COUNT, AT(processes.lost)},
+	{"processes", "lost_other_events", COUNT, AT(processes.lost_others)},
+	{"processes", "lost_mappings", COUNT, AT(processes.lost_mappings)},
+	{"processes", "recovered", COUNT, AT(processes.recovered)},
 	{"", "kernel_ns_per_sample", FRACTION, AT(kernel_ns_per_sample)},
 	{"", "user_cpu_s", FRACTION, AT(user_cpu_s)},
 	{"", "peak_rss_kib", COUNT, AT(peak_rss_kib)},
 	{"", "time_to_first_sample_ms", FRACTION, AT(time_to_first_sample_ms)},
 };
 
-#define ENTRIES (sizeof(entries) / sizeof(*entries))
+/* Bytes of a value: names of tracepoints are the longest. */
+#define TEXT_MAX 256
+#define ENTRIES  (sizeof(entries) / sizeof(*entries))
 
 static const void *field(const struct session_account *a, const struct entry *e)
 {
@@ -94,10 +129,16 @@ static bool write_value(const struct session_account *a, const struct entry *e, 
 		return true;
 	case RATE:
 		snprintf(out, size, "%u", *(const unsigned *)field(a, e));
-		return true;
+		return a->freq;
 	case EVENT:
-		snprintf(out, size, "%s", a->source == KERNEL_SOURCE_CYCLES ? "cycles" : "cpu-clock");
+		snprintf(out, size, "%s",
+			 a->event                            ? a->event
+			 : a->source == KERNEL_SOURCE_CYCLES ? "cycles"
+							     : "cpu-clock");
 		return true;
+	case PERIOD:
+		snprintf(out, size, "%" PRIu64, count(a, e));
+		return count(a, e);
 	case NS:
 		snprintf(out, size, "%.6f", (double)count(a, e) / 1e9);
 		return true;
@@ -117,6 +158,7 @@ uint64_t session_account_asked(const struct session_account *a)
 		LOST_ADDS = 1,
 		WITHOUT_ADDS = 1,
 		PYTHON_ADDS = 1,
+		OTHER_ADDS = 0,
 		INCOMPLETE_ADDS = 0
 	};
 	uint64_t asked = 0;
@@ -146,18 +188,17 @@ static const char *plural(uint64_t n)
 static void print_processes(const struct processes_counts *c, FILE *out)
 {
 	if (c->seen > 1 || c->started)
-		fprintf(out, "pybpf: %" PRIu64 " process%s ran Python, %" PRIu64 " of them started during the run\n",
+		fprintf(out, "pybpf: %" PRIu64 " Python process%s, %" PRIu64 " of them started during the run\n",
 			c->seen, plural(c->seen), c->started);
 	else if (!c->seen)
-		fputs("pybpf: no process ran Python\n", out);
+		fputs("pybpf: no Python process was found\n", out);
 	if (c->several)
 		fprintf(out, "pybpf: %" PRIu64 " process%s had more than one Python%s: %s\n", c->several,
 			plural(c->several), c->several == 1 ? "" : ", one of them", c->versions);
 	if (c->missed)
 		fprintf(out,
-			"pybpf: %" PRIu64
-			" process%s ended before it was known what they ran, with %.3f s of CPU time\n",
-			c->missed, plural(c->missed), (double)c->missed_ns / 1e9);
+			"pybpf: %" PRIu64 " process%s ended before it was known what %s ran, with %.3f s of CPU time\n",
+			c->missed, plural(c->missed), c->missed == 1 ? "it" : "they", (double)c->missed_ns / 1e9);
 	if (c->refused)
 		fprintf(out,
 			"pybpf: %" PRIu64
@@ -172,35 +213,87 @@ static void print_processes(const struct processes_counts *c, FILE *out)
 			c->unanswered, c->unanswered == 1 ? "" : "s");
 	if (c->lost)
 		fprintf(out,
+			"pybpf: %" PRIu64 " start%s of processes to be profiled %s lost, as a buffer of the "
+			"kernel was full: all processes were looked at, and %" PRIu64
+			" had been missed; one that ended "
+			"before that is missing\n",
+			c->lost, c->lost == 1 ? " or end" : "s or ends", c->lost == 1 ? "was" : "were", c->recovered);
+	if (c->lost_mappings)
+		fprintf(out,
 			"pybpf: %" PRIu64
-			" records of what the machine's processes start and map were lost: of those to be "
-			"profiled, some may have been seen late, or not at all\n",
-			c->lost);
+			" record%s of files that processes map %s lost, as a buffer of the kernel was full: "
+			"all were looked at again; a Python library that one loaded just then was found up to 5 s "
+			"late\n",
+			c->lost_mappings, c->lost_mappings == 1 ? "" : "s", c->lost_mappings == 1 ? "was" : "were");
+}
+
+/* Prints which threads, and which of their time, are not in the profile. */
+static void print_sleepers(const struct session_account *a, FILE *out)
+{
+	if (a->idle_threads)
+		fprintf(out, "pybpf: %" PRIu64 " thread%s slept throughout and %s left out (--idle keeps them): %s\n",
+			a->idle_threads, a->idle_threads == 1 ? "" : "s", a->idle_threads == 1 ? "is" : "are",
+			a->idle_where);
+	session_print_short(a, out);
+	session_print_undrawn(a, out);
+	if (a->lost_time_ns || a->lost_threads)
+		fprintf(out,
+			"pybpf: lost: %.3f s of waits that found no room (see --max-stacks), %" PRIu64 " thread%s\n",
+			(double)a->lost_time_ns / 1e9, a->lost_threads, a->lost_threads == 1 ? "" : "s");
+}
+
+static void print_run(const struct session_account *a, FILE *out)
+{
+	fprintf(out, "pybpf: %.2f s ", a->duration_s);
+	if (a->event && a->period > 1)
+		fprintf(out, "of %s, one sample for %" PRIu64 " of them: ", a->event, a->period);
+	else if (a->event)
+		fprintf(out, "of %s: ", a->event);
+	else
+		fprintf(out, "at %u Hz on the %s: ", a->freq,
+			a->source == KERNEL_SOURCE_CYCLES ? "CPU's cycles" : "CPU clock");
+	fprintf(out,
+		"%" PRIu64 " sample%s asked, %" PRIu64 " taken, %" PRIu64 " with Python frames; %" PRIu64
+		" distinct stack%s\n",
+		a->counters[PYBPF_COUNT_ASKED], a->counters[PYBPF_COUNT_ASKED] == 1 ? "" : "s", a->taken, a->python,
+		a->stacks, a->stacks == 1 ? "" : "s");
 }
 
 void session_account_print(const struct session_account *a, const struct profile *p, bool cost, FILE *out)
 {
-	fprintf(out,
-		"pybpf: %.2f s at %u Hz on the %s: %" PRIu64 " samples asked, %" PRIu64 " taken, %" PRIu64
-		" with Python frames; %" PRIu64 " distinct stack%s\n",
-		a->duration_s, a->freq, a->source == KERNEL_SOURCE_CYCLES ? "CPU's cycles" : "CPU clock",
-		a->counters[PYBPF_COUNT_ASKED], a->taken, a->python, a->stacks, a->stacks == 1 ? "" : "s");
+	print_run(a, out);
+	if (a->has_states)
+		output_states(p, "pybpf: ", out);
+	else
+		session_print_sched(a, out);
+	if (a->unit)
+		fprintf(out,
+			"pybpf: %.1f MiB of resident memory became new, and %.1f MiB were given back, which are not "
+			"subtracted from the stacks\n",
+			(double)profile_total(p) / (1 << 20), (double)a->given_back / (1 << 20));
+	print_sleepers(a, out);
+	if (a->has_gil)
+		session_gil_print(&a->gil, a->state_ns[PYBPF_STATE_GIL], out);
+	session_blocks_print(&a->blocks, out);
 	output_account_group(p, "without", "pybpf: ", "without Python frames", out);
 	output_account_group(p, "lost", "pybpf: ", "lost", out);
 	output_account_group(p, "incomplete", "pybpf: ", "incomplete", out);
+	output_account_group(p, "states", "pybpf: ", "left out, and not in the sum", out);
 	print_processes(&a->processes, out);
 	if (a->names.unnamed)
-		fprintf(out, "pybpf: %" PRIu64 " of %" PRIu64 " code objects could not be named\n", a->names.unnamed,
-			a->names.codes);
+		fprintf(out, "pybpf: %" PRIu64 " of %" PRIu64 " code object%s could not be named\n", a->names.unnamed,
+			a->names.codes, a->names.codes == 1 ? "" : "s");
 	if (a->names.no_lines)
 		fprintf(out,
 			"pybpf: %" PRIu64 " of %" PRIu64
-			" code objects are shown without lines: their line table was longer "
+			" code object%s %s shown without lines: the line table was longer "
 			"than %u KiB or not in memory at first sight, and gone when it was read again\n",
-			a->names.no_lines, a->names.codes, PYBPF_COPY_LINES >> 10);
+			a->names.no_lines, a->names.codes, a->names.codes == 1 ? "" : "s",
+			a->names.no_lines == 1 ? "is" : "are", PYBPF_COPY_LINES >> 10);
 	if (a->timed)
-		fprintf(out, "pybpf: the time of %" PRIu64 " sample%s was kept, in %" PRIu64 " KiB of memory\n",
-			a->timed, a->timed == 1 ? "" : "s", (a->timed_bytes + 1023) / 1024);
+		fprintf(out, "pybpf: the time of %" PRIu64 " %s%s was kept, in %" PRIu64 " KiB of memory\n", a->timed,
+			a->has_states ? "waits and sample" : "sample", a->timed == 1 && !a->has_states ? "" : "s",
+			(a->timed_bytes + 1023) / 1024);
 	if (!cost)
 		return;
 	if (a->measured)
@@ -216,11 +309,11 @@ void session_account_print(const struct session_account *a, const struct profile
 
 int session_account_keep(const struct session_account *a, struct profile *p)
 {
-	char text[32];
+	char text[TEXT_MAX];
 	int err = 0;
 
 	for (const struct entry *e = entries; e < entries + ENTRIES && !err; e++) {
-		if (e->group)
+		if (e->group && (e->kind != NS || a->has_states))
 			err = profile_add_account(p, e->group, e->key, e->text, count(a, e));
 		if (e->fact && !err && write_value(a, e, text, sizeof(text)))
 			err = profile_set_fact(p, e->fact, text);
@@ -231,7 +324,7 @@ int session_account_keep(const struct session_account *a, struct profile *p)
 static void write_member(const struct session_account *a, const struct entry *e, FILE *out)
 {
 	const char *quote = e->kind == EVENT ? "\"" : "";
-	char text[32];
+	char text[TEXT_MAX];
 
 	if (write_value(a, e, text, sizeof(text)))
 		fprintf(out, "\"%s\": %s%s%s", e->key, quote, text, quote);
@@ -275,5 +368,6 @@ void session_account_json(const struct session_account *a, FILE *out)
 		else
 			write_member(a, e, out);
 	}
+	session_blocks_json(&a->blocks, out);
 	fputs("\n}\n", out);
 }

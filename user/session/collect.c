@@ -17,6 +17,7 @@
 #include "pybpf.h"
 #include "session/account.h"
 #include "session/internal.h"
+#include "session/unsampled.h"
 
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 {
@@ -26,9 +27,8 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 	*stacks = stacks_count(s->stacks);
 }
 
-/* Finds or adds the process and the thread of a count in the profile. Returns 0 or -ENOMEM. */
-static int owners_of(struct session *s, const struct pybpf_count_key *key, struct processes_record *process,
-		     uint32_t *owner, uint32_t *thread)
+int session_find_owners(struct session *s, const struct pybpf_count_key *key, struct processes_record *process,
+			uint32_t *owner, uint32_t *thread)
 {
 	const struct pybpf_thread_key named = {key->proc_id, key->tid, key->tid_start_ms};
 	struct pybpf_thread_name name;
@@ -38,29 +38,65 @@ static int owners_of(struct session *s, const struct pybpf_count_key *key, struc
 	*owner = processes_add_to_profile(s->processes, process, s->profile);
 	if (*owner == PROFILE_NONE)
 		return -ENOMEM;
-	if (!s->options.threads)
+	if (!s->options.threads || !key->tid)
 		return 0;
 	kernel_get_thread_name(s->kernel, &named, &name);
 	memcpy(text, name.comm, sizeof(name.comm));
-	*thread = profile_add_thread(s->profile, *owner, (int32_t)key->tid, text);
+	*thread = profile_add_thread(s->profile, *owner, (int32_t)key->tid,
+				     session_find_thread_name(s, process, &named, text));
 	return *thread == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-/* Counts samples that were taken before pybpf knew what the process is. */
-static void add_undecided(struct session *s, const struct processes_record *process, uint64_t value)
+/* Counts samples from before the process's interpreter ran. Returns 0 or -ENOMEM. */
+static int add_early(struct session *s, struct processes_record *process, uint64_t value)
+{
+	const struct pybpf_row row = {.without = PYBPF_COUNT_NO_INTERPRETER};
+	const struct pybpf_count_key key = {.proc_id = process->proc_id};
+	uint32_t stack, owner, thread;
+
+	s->counters[PYBPF_COUNT_NO_INTERPRETER] += value;
+	/* They are counted as samples, which is not the unit of the values of events, nor of the time of threads. */
+	if (s->options.python_only || s->options.gil || s->options.exception || s->options.nr_events ||
+	    s->options.mode != SESSION_CPU)
+		return 0;
+	if (s->options.times)
+		s->counters[PYBPF_COUNT_UNTIMED] += value;
+	stack = stacks_add_row(s->stacks, &row);
+	if (stack == PROFILE_NONE || session_find_owners(s, &key, process, &owner, &thread))
+		return -ENOMEM;
+	return profile_add_sample(s->profile, stack, owner, thread, value);
+}
+
+/* Counts samples that were taken before pybpf knew what the process is. Returns 0 or -ENOMEM. */
+static int add_undecided(struct session *s, struct processes_record *process, uint64_t value)
 {
 	enum processes_state state = process ? process->state : PROCESSES_OTHER;
 	enum pybpf_counter what = PYBPF_COUNT_NOT_READY;
 
-	if (state == PROCESSES_PYTHON)
-		what = process->in_time ? PYBPF_COUNT_NO_INTERPRETER : PYBPF_COUNT_NOT_READY;
-	else if (state == PROCESSES_LOOKING)
+	if (state == PROCESSES_PYTHON && process->known_before_run)
+		return add_early(s, process, value);
+	if (state == PROCESSES_LOOKING)
 		what = process->ended ? PYBPF_COUNT_MISSED : PYBPF_COUNT_NOT_READY;
-	else if (s->options.all)
-		return;
+	else if (state != PROCESSES_PYTHON && s->options.all)
+		return 0;
 	else if (state == PROCESSES_OTHER)
-		what = PYBPF_COUNT_NO_INTERPRETER;
+		what = PYBPF_COUNT_OTHER_PROGRAM;
+	if (process && what == PYBPF_COUNT_NOT_READY)
+		process->undecided += value;
 	s->counters[what] += value;
+	return 0;
+}
+
+/*
+ * Returns the stack of a count, or PROFILE_NONE. A row without Python frames whose record has not come is told without
+ * the thread's name.
+ */
+static uint32_t stack_of(struct session *s, const struct pybpf_count_key *key)
+{
+	const struct pybpf_row row = {.without = key->without};
+	uint32_t stack = stacks_find(s->stacks, key->stack_id);
+
+	return stack == PROFILE_NONE && key->without ? stacks_add_row(s->stacks, &row) : stack;
 }
 
 /* Returns the value of a count in the profile, whose unit is that of its kind. */
@@ -78,20 +114,24 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 	/* A count exists, so the kernel's filters let the process pass. */
 	if (process)
 		process->wanted = true;
-	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED) {
-		add_undecided(s, process, count->count);
+	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED)
+		return add_undecided(s, process, count->count);
+	if (process && !key->without)
+		processes_mark_sampled(s->processes, process);
+	stack = process ? stack_of(s, key) : PROFILE_NONE;
+	if (stack == PROFILE_NONE) {
+		s->unsent[key->without ? key->without : PYBPF_COUNT_PYTHON] += count->count;
 		return 0;
 	}
-	stack = stacks_find(s->stacks, key->stack_id);
-	if (!process || stack == PROFILE_NONE) {
-		s->unsent += count->count;
-		return 0;
-	}
-	err = owners_of(s, key, process, &owner, &thread);
+	if (s->options.mode != SESSION_CPU)
+		return session_running_add_samples(&s->waits.running, key, stack, count->count);
+	err = session_find_owners(s, key, process, &owner, &thread);
 	err = err ?: profile_add_sample(s->profile, stack, owner, thread, value_of(key, count));
 	if (err || !s->options.times)
 		return err;
-	return session_times_know(&s->times, key, profile_find_sample(s->profile, stack, owner, thread));
+	return session_times_know(
+		&s->times, key, profile_find_sample(s->profile, stack, owner, thread),
+		s->options.nr_events && s->options.events->period ? (uint32_t)s->options.events->period : 1);
 }
 
 /* What a pass over map counts takes: all counts, or those of processes that ended before `before`. */
@@ -114,6 +154,20 @@ static bool is_of_pass(const struct pybpf_count_key *key, void *arg)
 	return process && process->ended && process->ended_at < pass->before;
 }
 
+/* The same for the time of a process's threads. */
+static bool is_process_of_pass(uint64_t proc_id, void *arg)
+{
+	const struct pybpf_count_key key = {.proc_id = proc_id};
+
+	return is_of_pass(&key, arg);
+}
+
+/* In the modes that measure time. */
+static int settle_waits(struct session *s, struct pass *pass)
+{
+	return s->options.mode == SESSION_CPU ? 0 : session_waits_settle(s, is_process_of_pass, pass, pass->all);
+}
+
 static int note_taken(struct pass *pass, const struct pybpf_count_key *key)
 {
 	if (array_reserve(&pass->taken, &pass->taken_room, pass->nr_taken + 1, sizeof(*pass->taken)))
@@ -131,6 +185,13 @@ static int take_count(const struct pybpf_count_key *key, const struct pybpf_coun
 		return 0;
 	err = session_add_count(pass->session, key, count);
 	return err || pass->all ? err : note_taken(pass, key);
+}
+
+static int add_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)
+{
+	const struct pass *pass = arg;
+
+	return session_add_count(pass->session, key, count);
 }
 
 /* Deletes the taken counts from the kernel's maps. Thread names exist in the kernel only with options.threads. */
@@ -201,8 +262,11 @@ int session_collect_ended(struct session *s, double now)
 	processes_settle_ended(s->processes);
 	processes_visit_ended(s->processes, pass.before, finish_process, s);
 	err = s->error ?: kernel_visit_counts(s->kernel, take_count, &pass);
-	err = err ?: session_settle_carried(s, is_of_pass, &pass);
+	err = err ?: session_settle_carried(&s->carry, is_of_pass, add_count, &pass);
+	err = err ?: settle_waits(s, &pass);
+	err = err ?: session_blocks_settle(s, is_process_of_pass, &pass, false);
 	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
+	err = err ?: session_intervals_settle(&s->waits.intervals, s->profile, s->attach_ns);
 	if (!err) {
 		delete_taken(&pass);
 		processes_visit_ended(s->processes, pass.before, forget_process, s);
@@ -236,6 +300,15 @@ static void own_cost(struct session_account *account)
 			      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+/* Moves samples whose stack never came from what the kernel counted them as to the lost ones. */
+static void take_unsent(const struct session *s, struct session_account *account)
+{
+	for (int i = 0; i < PYBPF_NR_COUNTERS; i++) {
+		account->counters[i] -= s->unsent[i];
+		account->unsent += s->unsent[i];
+	}
+}
+
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)
 {
 	struct pass all = {.session = s, .all = true};
@@ -252,8 +325,11 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	err = err ?: stacks_finish(s->stacks);
 	err = err ?: kernel_read_counters(s->kernel, account->counters);
 	err = err ?: kernel_visit_counts(s->kernel, take_count, &all);
-	err = err ?: session_settle_carried(s, is_of_pass, &all);
+	err = err ?: session_settle_carried(&s->carry, is_of_pass, add_count, &all);
+	err = err ?: settle_waits(s, &all);
+	err = err ?: session_blocks_settle(s, is_process_of_pass, &all, true);
 	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
+	err = err ?: session_intervals_settle(&s->waits.intervals, s->profile, s->attach_ns);
 	profile_sort_events(s->profile);
 	if (!err && s->sources)
 		err = session_sources_collect(s->sources, s->profile);
@@ -265,11 +341,12 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
 		account->counters[i] += s->counters[i];
 	account->counters[PYBPF_COUNT_ASKED] = session_account_asked(account);
-	account->unsent = s->unsent;
+	take_unsent(s, account);
+	session_note_wanted(s);
 	processes_get_counts(s->processes, &account->processes);
 	account->lost = session_account_lost(account);
 	account->taken = account->counters[PYBPF_COUNT_ASKED] - account->lost;
-	account->python = account->counters[PYBPF_COUNT_PYTHON] - account->unsent;
+	account->python = account->counters[PYBPF_COUNT_PYTHON];
 	account->stacks = stacks_count(s->stacks);
 	account->names = *pysym_get_counters(s->pysym);
 	account->duration_s = (double)(s->detach_ns - s->attach_ns) / 1e9;
@@ -277,12 +354,22 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	account->measured = account->kernel_ns_per_sample >= 0;
 	first_ns = kernel_get_first_sample_ns(s->kernel);
 	account->time_to_first_sample_ms = first_ns ? (double)(int64_t)(first_ns - s->options.start_ns) / 1e6 : -1;
+	session_waits_tell(s, account);
+	session_sched_tell(s, account);
+	session_blocks_tell(s, &account->blocks);
 	account->source = kernel_get_source(s->kernel);
-	account->freq = s->options.freq;
+	if (s->options.nr_events) {
+		account->event = s->options.events->title ?: "events";
+		account->period = s->options.events->period;
+		account->unit = s->options.events->unit;
+		account->given_back = kernel_get_given_back(s->kernel);
+	} else {
+		account->freq = s->options.freq;
+	}
 	own_cost(account);
 	profile_events(s->profile, &timed);
 	account->timed = timed;
-	account->timed_bytes = timed * (sizeof(struct pybpf_time_event) + sizeof(struct profile_event));
+	account->timed_bytes = timed * SESSION_TIME_BYTES;
 	err = session_describe(s, account);
 	if (err) {
 		log_error("cannot finish the profile: %s", strerror(-err));

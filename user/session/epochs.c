@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Ends an epoch: switches the sets, takes the old set's records and counts, and carries over undecided counts. */
-#include "session/epochs.h"
-
+/* Ends an epoch: switches the sets, and takes the old set's records and counts. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -12,107 +10,21 @@
 #include "kernel/events.h"
 #include "session/internal.h"
 
-struct session_aside {
-	struct session_aside *next;
-	struct pybpf_event event; /* followed by the rest of the record */
-};
-
-struct carried {
-	struct pybpf_count_key key;
-	struct pybpf_count count;
-};
-
-void session_epochs_init(struct session_epochs *e)
-{
-	memset(e, 0, sizeof(*e));
-	e->aside_end = &e->aside;
-	intern_init(&e->carried, sizeof(struct carried), sizeof(struct pybpf_count_key));
-}
-
-void session_epochs_free(struct session_epochs *e)
-{
-	while (e->aside) {
-		struct session_aside *first = e->aside;
-
-		e->aside = first->next;
-		free(first);
-	}
-	intern_free(&e->carried);
-	session_epochs_init(e);
-}
-
-bool session_must_wait(const struct session *s, const struct pybpf_event *event)
-{
-	const struct session_epochs *e = &s->epochs;
-
-	if (!e->changing)
-		return false;
-	if (event->type == PYBPF_EVENT_TIME)
-		return PYBPF_COUNTS_SET(event->sets) != PYBPF_COUNTS_SET(e->old_sets);
-	return PYBPF_KNOWN_SET(event->sets) != PYBPF_KNOWN_SET(e->old_sets);
-}
-
-int session_put_aside(struct session *s, const struct pybpf_event *event)
-{
-	struct session_aside *aside = malloc(offsetof(struct session_aside, event) + event->size);
-
-	if (!aside)
-		return -ENOMEM;
-	memcpy(&aside->event, event, event->size);
-	aside->next = NULL;
-	*s->epochs.aside_end = aside;
-	s->epochs.aside_end = &aside->next;
-	return 0;
-}
-
 static int take_aside(struct session *s)
 {
-	struct session_epochs *e = &s->epochs;
+	struct session_carry *c = &s->carry;
 
-	while (e->aside) {
-		struct session_aside *first = e->aside;
+	while (c->aside) {
+		struct session_aside *first = c->aside;
 		int err = session_take_event(s, &first->event);
 
 		/* -ENOENT: the process is not known; ignored as in session_consume. */
 		if (err && err != -ENOENT)
 			return err;
-		e->aside = first->next;
+		c->aside = first->next;
 		free(first);
 	}
-	e->aside_end = &e->aside;
-	return 0;
-}
-
-int session_settle_carried(struct session *s, bool (*is_due)(const struct pybpf_count_key *key, void *arg), void *arg)
-{
-	struct intern *carried = &s->epochs.carried;
-
-	for (uint32_t i = carried->count; i-- > 0;) {
-		const struct carried *item = intern_item(carried, i);
-		int err;
-
-		if (!is_due(&item->key, arg))
-			continue;
-		err = session_add_count(s, &item->key, &item->count);
-		if (err)
-			return err;
-		intern_remove(carried, i);
-	}
-	return 0;
-}
-
-static int carry(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
-{
-	struct carried fresh = {.key = *key}, *item;
-	uint32_t i;
-	bool is_fresh;
-
-	i = intern_add(&s->epochs.carried, &fresh, &is_fresh);
-	if (i == INTERN_NONE)
-		return -ENOMEM;
-	item = intern_item(&s->epochs.carried, i);
-	item->count.count += count->count;
-	item->count.value += count->value;
+	c->aside_end = &c->aside;
 	return 0;
 }
 
@@ -141,7 +53,14 @@ static int take_count(const struct pybpf_count_key *key, const struct pybpf_coun
 
 	if (is_told(key, epoch))
 		return session_add_count(epoch->session, key, count);
-	return carry(epoch->session, key, count);
+	return session_carry_count(&epoch->session->carry, key, count);
+}
+
+static int add_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)
+{
+	const struct epoch *epoch = arg;
+
+	return session_add_count(epoch->session, key, count);
 }
 
 /* Takes the old epoch's records, which are all in the ring buffer by now, and its counts. */
@@ -157,7 +76,7 @@ static int take_epoch(struct session *s, bool forget)
 	if (forget)
 		err = err ?: stacks_finish(s->stacks);
 	err = err ?: kernel_take_counts(s->kernel, take_count, &epoch);
-	err = err ?: session_settle_carried(s, is_told, &epoch);
+	err = err ?: session_settle_carried(&s->carry, is_told, add_count, &epoch);
 	return err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
 }
 
@@ -167,6 +86,9 @@ static int begin_epoch(struct session *s, bool forget)
 	int err = 0;
 
 	session_times_forget(&s->times);
+	if (s->times_full)
+		kernel_refuse_times(s->kernel, false);
+	s->times_full = false;
 	if (!forget) {
 		profile_clear_samples(s->profile);
 		return 0;
@@ -185,8 +107,8 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 {
 	int err;
 
-	s->epochs.old_sets = kernel_get_sets(s->kernel);
-	s->epochs.changing = true;
+	s->carry.old_sets = kernel_get_sets(s->kernel);
+	s->carry.changing = true;
 	err = kernel_change_sets(s->kernel, forget);
 	err = err ?: take_epoch(s, forget);
 	if (!err) {
@@ -194,7 +116,7 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 		err = take(s->profile, arg);
 	}
 	err = err ?: begin_epoch(s, forget);
-	s->epochs.changing = false;
+	s->carry.changing = false;
 	err = err ?: take_aside(s);
 	if (err && !s->error)
 		log_error("cannot take what was counted from the kernel: %s", strerror(-err));

@@ -11,11 +11,18 @@
 
 int session_describe(struct session *s, const struct session_account *account)
 {
+	const struct profile_measure events = {.name = account->event, .unit = account->unit ?: "count"};
 	/* The kernel keeps a timer of cycles to the given frequency, too, so the period holds for both timers. */
-	const struct profile_measure measure = {
+	const struct profile_measure samples = {
 		.name = "samples",
 		.unit = "count",
-		.period_ns = NS_PER_S / account->freq,
+		.period_ns = account->freq ? NS_PER_S / account->freq : 0,
+	};
+	static const char *const names[] = {
+		[SESSION_WALL] = "wall", [SESSION_OFFCPU] = "offcpu", [SESSION_GIL] = "gil"};
+	const struct profile_measure time = {
+		.name = s->options.gil_holders ? "gil_holders" : names[s->options.mode] ?: "",
+		.unit = PROFILE_UNIT_TIME,
 	};
 	char cpus[16], start[24];
 	struct utsname host = {0};
@@ -27,7 +34,9 @@ int session_describe(struct session *s, const struct session_account *account)
 		{PROFILE_FACT_CPUS, cpus},
 		{PROFILE_FACT_START, start},
 	};
-	int err = profile_set_measure(s->profile, &measure);
+	int err = profile_set_measure(s->profile, account->event                   ? &events
+						  : s->options.mode == SESSION_CPU ? &samples
+										   : &time);
 
 	uname(&host);
 	snprintf(cpus, sizeof(cpus), "%d", kernel_get_sampled_cpus(s->kernel));

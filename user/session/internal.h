@@ -3,35 +3,46 @@
 #ifndef SESSION_INTERNAL_H
 #define SESSION_INTERNAL_H
 
-#include "session/epochs.h"
+#include "session/blocks.h"
+#include "session/carry.h"
 #include "session/session.h"
 #include "kernel/kernel.h"
 #include "processes/processes.h"
 #include "session/sources.h"
+#include "session/thread_names.h"
 #include "symbols/stacks.h"
 #include "session/times.h"
+#include "session/sched.h"
+#include "session/waits.h"
 
 struct session {
 	struct session_options options;
 	struct kernel *kernel;
 	struct pysym *pysym;
+	struct kernel_names *kernel_names; /* NULL unless asked for */
 	struct profile *profile;
 	struct stacks *stacks;
 	struct session_times times;
-	struct session_epochs epochs;
+	struct session_waits waits;
+	struct session_sched sched;
+	struct session_blocks blocks;
+	struct session_thread_names thread_names;
+	struct session_carry carry;
 	struct session_sources *sources; /* NULL unless asked for */
 	struct processes *processes;
 	uint64_t attach_ns, detach_ns;         /* CLOCK_MONOTONIC */
 	uint64_t start_ns;                     /* start of sampling, ns since 1970 */
 	uint64_t map_bytes;                    /* memory of all maps */
 	bool memory_full;                      /* no new stacks are taken */
+	bool times_full;                       /* no further times of samples are taken */
 	uint32_t consumed;                     /* bytes of events in this session_consume */
 	uint64_t consume_until_ns;             /* CLOCK_MONOTONIC: when this session_consume has to return */
 	int error;                             /* first failure in a callback */
 	double next_memory_look, next_collect; /* CLOCK_MONOTONIC seconds */
 	/* Counted by user space: samples of undecided processes, by what the processes turned out to be, and more. */
 	uint64_t counters[PYBPF_NR_COUNTERS];
-	uint64_t unsent;
+	/* Samples that the kernel counted and whose stack or process is not known, by the kernel's counter. */
+	uint64_t unsent[PYBPF_NR_COUNTERS];
 };
 
 /* Replaces the profile and the table of its stacks by new ones. Returns 0 or -ENOMEM. */
@@ -39,9 +50,24 @@ int session_new_profile(struct session *s);
 
 /* Handles a record that the kernel sent. Returns 0 or negative errno. */
 int session_take_event(struct session *s, const struct pybpf_event *event);
+/* Likewise, in the ring buffer of a struct session. Returns -EAGAIN when other work is due first (kernel/events.h). */
+int session_on_record(void *ctx, void *data, size_t size);
+
+/* Returns whether there is memory for the time of one more sample; else the kernel sends no further ones. */
+bool session_may_keep_time(struct session *s);
+
+/*
+ * Checks the memory limit. Near it, times of samples are lost; once it is reached, stacks not known yet are, and the
+ * kernel counts both. now: CLOCK_MONOTONIC seconds.
+ */
+void session_keep_memory(struct session *s, double now);
 
 /* Adds a count to the profile, or to a counter of lost samples. Returns 0 or -ENOMEM. */
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count);
+
+/* Finds or adds the process and the thread of a count in the profile. Returns 0 or -ENOMEM. */
+int session_find_owners(struct session *s, const struct pybpf_count_key *key, struct processes_record *process,
+			uint32_t *owner, uint32_t *thread);
 
 /* Puts the facts, the measure and the account of the run into the profile. Returns 0 or -ENOMEM. */
 int session_describe(struct session *s, const struct session_account *account);

@@ -13,18 +13,18 @@
 
 #include "discovery/ask.h"
 #include "base/clock.h"
-#include "base/scan.h"
 #include "foreign/foreign.h"
 #include "base/log.h"
 #include "rights/priority.h"
 #include "base/procfs.h"
+#include "session/unsampled.h"
 
 #define PROGRESS_S 0.5
 /* Interval between looks at the ring buffer, which wakes the loop earlier when many records are waiting. */
 #define LOOK_AT_RING_S 0.1
 
 /* Interval between calls of session_run.goes_on, for targets whose end causes no event. */
-#define ASK_S 0.5
+#define ASK_S 0.1
 
 struct loop {
 	struct session_run *run;
@@ -51,8 +51,8 @@ static void show_progress(struct loop *l, double now)
 	uint64_t samples, stacks;
 
 	session_progress(l->run->session, &samples, &stacks);
-	fprintf(stderr, "\r\033[K%.1f s  %llu samples  %llu stacks ", now - l->begin, (unsigned long long)samples,
-		(unsigned long long)stacks);
+	fprintf(stderr, "\r\033[K%.1f s  %llu sample%s  %llu stack%s ", now - l->begin, (unsigned long long)samples,
+		samples == 1 ? "" : "s", (unsigned long long)stacks, stacks == 1 ? "" : "s");
 	fflush(stderr);
 	l->shown = true;
 }
@@ -212,41 +212,13 @@ static double age_of(pid_t pid)
  */
 #define CONTRADICTED_WAIT_S 1.0
 
-/* Pythons below a process that an error message names. */
-#define BELOW_MAX 8
-
-/* Writes the Pythons below a process into text: "12 (python3), 13 (celery)", or "" if there are none. */
-static void name_pythons_below(pid_t pid, char *text, size_t size)
-{
-	struct discovery_python *python = calloc(1, sizeof(*python));
-	const uint32_t top = (uint32_t)pid;
-	size_t count = 0, found = 0, used = 0;
-	uint32_t *below = NULL;
-	size_t pythons;
-	struct error error;
-
-	text[0] = '\0';
-	if (!python || scan_find_below(&top, 1, &below, &count))
-		count = 0;
-	for (size_t i = 0; i < count && !foreign_is_interrupted(); i++) {
-		if (discovery_wait_runtimes((pid_t)below[i], true, python, 1, &pythons, &error) != DISCOVERY_OK)
-			continue;
-		if (found++ < BELOW_MAX && used < size)
-			used += (size_t)snprintf(text + used, size - used, "%s%u (%.15s)", used ? ", " : "", below[i],
-						 python->comm);
-	}
-	if (found > BELOW_MAX && used < size)
-		snprintf(text + used, size - used, " and %zu more", found - BELOW_MAX);
-	free(below);
-	free(python);
-}
-
 static void refuse(pid_t pid, enum discovery_result result, const char *why)
 {
+	const uint32_t top = (uint32_t)pid;
 	char below[512] = "";
 
 	if (result == DISCOVERY_NOT_PYTHON)
-		name_pythons_below(pid, below, sizeof(below));
+		session_name_pythons_below(&top, 1, NULL, below, sizeof(below));
 	if (below[0])
 		log_error("%s; below it Python runs in %s: give -p %d --children for all that it has started and "
 			  "starts, or the PIDs of those",

@@ -23,8 +23,8 @@ struct session_run {
 	double duration_s;               /* 0: until a signal or the targets' end */
 	bool progress;                   /* show it on stderr */
 	/* Returns whether there is still something to sample; polled. NULL: the run lasts as long as a target lives. */
-	bool (*goes_on)(const void *arg);
-	const void *goes_on_arg;
+	bool (*goes_on)(void *arg);
+	void *goes_on_arg;
 };
 
 /* Fills *set with the signals that a run handles: to be blocked before a command is started. */

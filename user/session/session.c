@@ -1,83 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Makes, runs and frees a session: consumes records and events, and keeps to the memory limit. */
+/* Makes, runs and frees a session, and keeps to the memory limit. */
 #include "session/session.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "kernel/events.h"
+#include "kernel/waits.h"
 #include "pybpf.h"
 #include "session/internal.h"
 #include "session/source_file.h"
-
-/* Most bytes taken per call: a program whose stacks are all new and deep fills the ring as fast as it is emptied. */
-#define CONSUME_BYTES (256u << 10)
-/*
- * Longest time of one call: objects that a code object refers to may have to be read from its process, while a process
- * that has just started is not sampled before it was looked at.
- */
-#define CONSUME_NS 5000000
-
-int session_take_event(struct session *s, const struct pybpf_event *event)
-{
-	if (session_must_wait(s, event))
-		return session_put_aside(s, event);
-	switch (event->type) {
-	case PYBPF_EVENT_CODE:
-		return pysym_add_code(s->pysym, (const void *)event, event->size);
-	case PYBPF_EVENT_TIME:
-		return session_times_add(&s->times, (const void *)event, event->size);
-	default:
-		return stacks_add(s->stacks, (const void *)event, event->size);
-	}
-}
-
-static int on_event(void *ctx, void *data, size_t size)
-{
-	struct session *s = ctx;
-	const struct pybpf_event *event = data;
-	int err = 0;
-
-	if (size < sizeof(*event) || event->size > size)
-		return 0;
-	err = session_take_event(s, event);
-	if (err == -ENOENT) {
-		/* The event of its process is in the other buffer; if that was full, the stack is lost. */
-		err = processes_consume_events(s->processes) ?: session_take_event(s, event);
-		if (err == -ENOENT)
-			err = 0;
-	}
-	if (err && !s->error) {
-		s->error = err;
-		log_error("cannot keep what the kernel sent: %s", strerror(-err));
-	}
-	s->consumed += (uint32_t)size;
-	return s->consumed < CONSUME_BYTES && clock_ns(CLOCK_MONOTONIC) < s->consume_until_ns ? 0 : -EAGAIN;
-}
-
-/* Interval between checks of the memory limit. */
-#define MEMORY_LOOK_S 0.1
-
-/* Checks the memory limit: once it is reached, stacks not known yet are lost, and the kernel counts them. */
-static void keep_memory(struct session *s, double now)
-{
-	uint64_t kib;
-
-	if (s->memory_full || now < s->next_memory_look)
-		return;
-	s->next_memory_look = now + MEMORY_LOOK_S;
-	if (procfs_rss(getpid(), &kib) || kib * 1024 + s->map_bytes < s->options.max_memory)
-		return;
-	s->memory_full = true;
-	kernel_refuse_new_stacks(s->kernel, true);
-	log_warn("the memory limit of %llu MiB is reached: new stacks are not kept any more, see --max-memory",
-		 (unsigned long long)(s->options.max_memory >> 20));
-}
 
 static int met_file(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file, const char *path)
 {
@@ -93,8 +29,21 @@ static struct kernel *new_kernel(const struct session_options *options)
 		.all = options->all,
 		.follow = options->follow,
 		.hold = options->names != NULL,
-		.threads = options->threads,
+		.threads = options->threads || options->mode != SESSION_CPU,
+		.waits = options->mode != SESSION_CPU,
+		.wait_detail = !options->no_wait_detail,
+		.min_block_ns = options->min_block_ns,
+		.gil_waits = options->mode == SESSION_GIL,
+		.wakers = options->wakers,
 		.times = options->times,
+		.kernel_stacks = options->kernel_stacks,
+		.tasks = options->tasks,
+		.loop_block_ns = options->loop_block_ns,
+		.gil = options->gil,
+		.exception = options->exception,
+		.gc = options->gc,
+		.opcodes = options->opcodes,
+		.python_only = options->python_only || options->gil || options->exception,
 		.rolling = options->rolling,
 		.users = options->users,
 		.cgroups = options->cgroups,
@@ -115,7 +64,10 @@ static struct processes *new_processes(const struct session *s)
 	const struct processes_options options = {
 		.all = s->options.all,
 		.follow = s->options.follow,
+		.filtered = s->options.users.nr_included || s->options.users.nr_excluded ||
+			    s->options.cgroups.nr_included || s->options.cgroups.nr_excluded,
 		.names = s->options.names,
+		.tasks = s->options.tasks,
 		.merge = s->options.merge,
 		.cmdline = s->options.cmdline,
 		.containers = s->options.containers,
@@ -136,7 +88,9 @@ int session_new_profile(struct session *s)
 	profile_set_roots(profile, s->options.roots);
 	if (s->options.sources)
 		stacks_tell_files(stacks, met_file, s);
+	stacks_name_kernel(stacks, s->kernel_names);
 	stacks_free(s->stacks);
+	session_blocks_free(&s->blocks); /* frames of the profile */
 	profile_free(s->profile);
 	s->stacks = stacks;
 	s->profile = profile;
@@ -151,11 +105,20 @@ struct session *session_new(const struct session_options *options)
 		goto no_memory;
 	s->options = *options;
 	session_times_init(&s->times);
-	session_epochs_init(&s->epochs);
+	session_waits_init(&s->waits);
+	session_sched_init(&s->sched);
+	session_blocks_init(&s->blocks);
+	session_thread_names_init(&s->thread_names);
+	session_carry_init(&s->carry);
 	s->kernel = new_kernel(options);
 	if (!s->kernel || kernel_load(s->kernel))
 		goto failed;
 	s->pysym = pysym_new(options->lines, options->full_filenames);
+	if (options->kernel_stacks) {
+		s->kernel_names = kernel_names_new();
+		if (!s->kernel_names)
+			goto no_memory;
+	}
 	s->profile = profile_new();
 	if (!s->pysym || session_new_profile(s))
 		goto no_memory;
@@ -169,7 +132,7 @@ struct session *session_new(const struct session_options *options)
 	}
 	pysym_look_at_paths_by(s->pysym, source_file_shown_at);
 	s->map_bytes = kernel_get_map_bytes(s->kernel);
-	if (kernel_open_events(s->kernel, on_event, s))
+	if (kernel_open_events(s->kernel, session_on_record, s))
 		goto failed;
 	if (options->measure_kernel)
 		kernel_enable_stats(s->kernel);
@@ -188,8 +151,13 @@ void session_free(struct session *s)
 	session_detach(s);
 	processes_free(s->processes);
 	stacks_free(s->stacks);
+	kernel_names_free(s->kernel_names);
 	session_times_free(&s->times);
-	session_epochs_free(&s->epochs);
+	session_waits_free(&s->waits);
+	session_sched_free(&s->sched);
+	session_blocks_free(&s->blocks);
+	session_thread_names_free(&s->thread_names);
+	session_carry_free(&s->carry);
 	session_sources_free(s->sources);
 	pysym_free(s->pysym);
 	profile_free(s->profile);
@@ -206,7 +174,18 @@ int session_attach(struct session *s)
 {
 	s->attach_ns = clock_ns(CLOCK_MONOTONIC);
 	s->start_ns = clock_ns(CLOCK_REALTIME);
-	return kernel_attach_sampler(s->kernel, s->options.freq);
+	processes_begin_cpu(s->processes);
+	if (s->options.mode == SESSION_CPU) {
+		session_sched_begin(s);
+	} else {
+		int err = session_waits_attach(s);
+
+		if (err)
+			return err;
+	}
+	return s->options.mode == SESSION_OFFCPU || s->options.mode == SESSION_GIL
+		       ? 0
+		       : kernel_attach_sampler(s->kernel, s->options.freq);
 }
 
 double session_jitter(struct session *s)
@@ -216,10 +195,20 @@ double session_jitter(struct session *s)
 
 void session_detach(struct session *s)
 {
-	if (s->attach_ns && !s->detach_ns)
-		s->detach_ns = clock_ns(CLOCK_MONOTONIC);
+	bool first = s->attach_ns && !s->detach_ns;
+
 	if (s->kernel)
+		kernel_start_waits(s->kernel, false);
+	if (first && s->options.mode == SESSION_CPU)
+		session_sched_end(s);
+	if (first)
+		s->detach_ns = clock_ns(CLOCK_MONOTONIC);
+	if (s->kernel) {
 		kernel_detach_sampler(s->kernel);
+		kernel_detach_waits(s->kernel);
+	}
+	if (first)
+		processes_end_cpu(s->processes);
 }
 
 void session_fds(const struct session *s, int fds[SESSION_FDS])
@@ -228,27 +217,14 @@ void session_fds(const struct session *s, int fds[SESSION_FDS])
 	processes_get_fds(s->processes, fds + 1);
 }
 
-int session_consume(struct session *s)
-{
-	int n = processes_consume_events(s->processes);
-
-	if (n)
-		return n;
-	s->consumed = 0;
-	s->consume_until_ns = clock_ns(CLOCK_MONOTONIC) + CONSUME_NS;
-	n = kernel_consume_events(s->kernel);
-	if (s->error)
-		return s->error;
-	return n == -EAGAIN ? 1 : n;
-}
-
 double session_tend(struct session *s)
 {
 	double now = clock_s(CLOCK_MONOTONIC), next;
 
 	processes_look_at_due(s->processes, now);
 	processes_label_young(s->processes, now);
-	keep_memory(s, now);
+	session_keep_memory(s, now);
+	session_sleepers_look(s);
 	if (now >= s->next_collect) {
 		int err = session_collect_ended(s, now);
 

@@ -10,9 +10,11 @@
 #include "discovery/discovery.h"
 #include "discovery/filter.h"
 #include "profile/profile.h"
-#include "pybpf.h"
+#include "pybpf_wait.h"
 #include "symbols/pysym.h"
 #include "kernel/kernel.h"
+#include "session/blocks_account.h"
+#include "session/gil_account.h"
 #include "processes/processes.h"
 
 /* Number of distinct stacks (per thread, if threads are told apart); it determines the memory of the kernel's maps. */
@@ -30,26 +32,49 @@
 #define SESSION_MAX_MEMORY_LEAST   32
 #define SESSION_MAX_MEMORY_MOST    (1u << 20)
 
+/* What a run measures. */
+enum session_mode {
+	SESSION_CPU,    /* samples of threads that run */
+	SESSION_WALL,   /* the time of threads, whatever they do */
+	SESSION_OFFCPU, /* the same without the time on a CPU */
+	SESSION_GIL,    /* the time that threads wait for the GIL, or sleep with it */
+};
+
 struct session_options {
-	bool all;    /* every process that the filters let pass; else those given to session_follow */
-	bool follow; /* and their children */
+	enum session_mode mode;
+	bool idle_threads;     /* of SESSION_WALL and _OFFCPU: with threads that were asleep throughout */
+	bool no_wait_detail;   /* likewise: without what each wait is for */
+	uint64_t min_block_ns; /* likewise: shorter waits are left out */
+	bool wakers;           /* of SESSION_WALL, _OFFCPU and _GIL: who ended each wait */
+	bool gil_holders;      /* of SESSION_GIL: the stacks of those who held the GIL in place of those who waited */
+	bool all;              /* every process that the filters let pass; else those given to session_follow */
+	bool follow;           /* and their children */
 	struct kernel_filter users, cgroups;
-	int cgroup_subsystem;                 /* kernel's number of the v1 hierarchy that the cgroups are in; -1: v2 */
-	const struct discovery_filter *names; /* filters by name; NULL: any name passes */
-	unsigned roots;                       /* root frames of stacks: a set of enum profile_root */
-	bool merge, cmdline;                  /* name a process by its program, by its command line */
+	int cgroup_subsystem;                  /* kernel's number of the v1 hierarchy that the cgroups are in; -1: v2 */
+	const struct discovery_filter *names;  /* filters by name; NULL: any name passes */
+	const struct discovery_filter *filter; /* all filters; NULL: a command's processes */
+	unsigned roots;                        /* root frames of stacks: a set of enum profile_root */
+	bool merge, cmdline;                   /* name a process by its program, by its command line */
 	uint32_t max_processes;
 	uint64_t max_memory; /* bytes */
 	unsigned freq;       /* Hz */
 	enum kernel_source source;
 	const struct kernel_event *events; /* sampled in place of the timer */
 	size_t nr_events;
-	bool threads;        /* tell threads apart */
-	bool times;          /* keep the time of each sample */
-	bool rolling;        /* session_end_epoch takes the profile in parts: for a run without end */
-	bool containers;     /* record the container of each process */
-	bool sources;        /* keep the source text of the files that samples are in most */
-	bool measure_kernel; /* have the kernel measure its programs' time */
+	bool threads;           /* tell threads apart */
+	bool kernel_stacks;     /* put the kernel's functions behind the leaf of samples */
+	bool tasks;             /* put the asyncio tasks that run into the stacks */
+	uint64_t loop_block_ns; /* with tasks: list callbacks that take this long; 0: none */
+	bool times;             /* keep the time of each sample */
+	bool gil;               /* of SESSION_CPU: only threads that hold the GIL, or are attached */
+	bool exception;         /* likewise: only threads that raise or handle an exception */
+	bool gc;                /* likewise: mark samples within a garbage collection */
+	bool opcodes;           /* with SESSION_CPU: add the instruction that the last function executes */
+	bool python_only;       /* leave samples without Python frames out of the profile */
+	bool rolling;           /* session_end_epoch takes the profile in parts: for a run without end */
+	bool containers;        /* record the container of each process */
+	bool sources;           /* keep the source text of the files that samples are in most */
+	bool measure_kernel;    /* have the kernel measure its programs' time */
 	bool full_filenames;
 	enum pysym_line_mode lines;
 	uint32_t max_stacks;
@@ -65,10 +90,20 @@ struct session_options {
 		.max_stacks = SESSION_MAX_STACKS_DEFAULT,                                                              \
 	}
 
+/* The threads of SESSION_CPU whose time is in state_ns (running, queued) and asleep_ns, and those that are left out. */
+struct session_account_sched {
+	uint64_t processes, threads;
+	uint64_t asleep_ns;
+	uint64_t ended_processes;  /* during the run */
+	uint64_t ended_threads;    /* of other processes, without those that began during the run */
+	uint64_t ended_threads_ns; /* CPU time of all of those; 0: little */
+	uint64_t unread_threads;   /* began before the run, and were found during it */
+};
+
 /* What became of the samples. taken + lost = asked. */
 struct session_account {
 	uint64_t counters[PYBPF_NR_COUNTERS];
-	uint64_t unsent; /* samples with Python frames whose stack never came through the ring buffer */
+	uint64_t unsent; /* samples whose stack or process never came through a ring buffer */
 	uint64_t lost;   /* by any cause, including unsent */
 	uint64_t taken;
 	uint64_t python;             /* samples in the profile with Python frames */
@@ -81,9 +116,25 @@ struct session_account {
 	double kernel_ns_per_sample; /* valid if measured */
 	double user_cpu_s;
 	int64_t peak_rss_kib;
+	struct session_account_sched sched;           /* of SESSION_CPU */
+	uint64_t state_ns[PYBPF_NR_STATES];           /* of SESSION_WALL and _OFFCPU: of the threads in the profile */
+	bool has_states;                              /* those modes; the rest is what is not in their profile */
+	uint64_t min_block_ns, short_waits, short_ns; /* waits shorter than this are left out: their number and time */
+	uint64_t undrawn_waits, undrawn_ns;           /* too short for an event of the profile, if times are kept */
+	uint64_t refused_waits, refused_ns;           /* no events either, as there was no room */
+	uint64_t idle_threads;                        /* asleep throughout, and left out */
+	char idle_where[256];                         /* the functions in which most of them were */
+	uint64_t lost_time_ns, lost_threads;          /* for which there was no room */
+	bool has_gil;
+	struct session_gil_account gil; /* of SESSION_GIL */
+	struct session_blocks_account blocks;
 	double time_to_first_sample_ms; /* negative if no sample was taken */
+	const char *event;   /* what is counted in place of time, or NULL: the timer counts source at freq Hz */
+	uint64_t period;     /* events per sample; 0: values are of another unit */
+	const char *unit;    /* of values, if they are not numbers of events; else NULL */
+	uint64_t given_back; /* bytes; with --mode=memory */
 	enum kernel_source source;
-	unsigned freq;
+	unsigned freq; /* 0: there is no timer */
 };
 
 struct session;

@@ -190,13 +190,14 @@ static const struct question *checked(const void *question, size_t size)
 	return size == sizeof(*q) && !q->path[sizeof(q->path) - 1] && q->path[0] == '/' ? q : NULL;
 }
 
-static int serve_look(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_look(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct question *q = checked(question, question_size);
 	struct look_answer *a = answer;
 	struct stat st = {0};
 	int fd;
 
+	(void)state;
 	if (!q)
 		return -EINVAL;
 	memset(a, 0, sizeof(*a));
@@ -246,11 +247,12 @@ static int text_below(const struct question *q, pid_t root_of, char *text, size_
 	return err;
 }
 
-static int serve_text(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_text(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct question *q = checked(question, question_size);
 	int err = q ? -ESRCH : -EINVAL;
 
+	(void)state;
 	if (q && is_alive(q))
 		err = text_below(q, q->pid, answer, size);
 	if (q && err)
@@ -321,10 +323,11 @@ char *source_file_text(const struct source_file *file, const struct source_right
 	return NULL;
 }
 
-static int serve_shown_at(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_shown_at(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct question *q = checked(question, question_size);
 
+	(void)state;
 	(void)answer;
 	(void)size;
 	return q ? pysym_shown_at(q->pid, q->path) : -EINVAL;

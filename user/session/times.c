@@ -11,7 +11,7 @@
 struct known {
 	struct pybpf_count_key key;
 	uint32_t sample;
-	uint32_t pad;
+	uint32_t value; /* of one event */
 };
 
 void session_times_init(struct session_times *t)
@@ -42,9 +42,9 @@ int session_times_add(struct session_times *t, const struct pybpf_time_event *ev
 	return 0;
 }
 
-int session_times_know(struct session_times *t, const struct pybpf_count_key *key, uint32_t sample)
+int session_times_know(struct session_times *t, const struct pybpf_count_key *key, uint32_t sample, uint32_t value)
 {
-	struct known known = {.key = *key, .sample = sample};
+	struct known known = {.key = *key, .sample = sample, .value = value};
 	bool fresh;
 
 	return intern_add(&t->samples, &known, &fresh) == INTERN_NONE ? -ENOMEM : 0;
@@ -58,13 +58,15 @@ int session_times_settle(struct session_times *t, struct profile *profile, uint6
 	for (size_t i = 0; i < t->count; i++) {
 		const struct pybpf_time_event *event = &t->waiting[i];
 		uint32_t at = err ? INTERN_NONE : intern_find(&t->samples, &event->key);
+		const struct known *known;
 
 		if (at == INTERN_NONE) {
 			t->waiting[kept++] = *event;
 			continue;
 		}
+		known = intern_item(&t->samples, at);
 		err = profile_add_event(profile, event->time_ns > origin_ns ? event->time_ns - origin_ns : 0,
-					((const struct known *)intern_item(&t->samples, at))->sample, 1);
+					known->sample, known->value);
 	}
 	t->count = kept;
 	return err;

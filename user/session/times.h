@@ -10,6 +10,9 @@
 #include "profile/profile.h"
 #include "pybpf.h"
 
+/* Memory for the time of a sample: its record, and the profile's event that is made of it. */
+#define SESSION_TIME_BYTES (sizeof(struct pybpf_time_event) + sizeof(struct profile_event))
+
 struct session_times {
 	struct pybpf_time_event *waiting;
 	size_t count, room;
@@ -25,8 +28,8 @@ void session_times_forget(struct session_times *t);
 /* Takes a record of size bytes. Returns 0, -EBADMSG or -ENOMEM. */
 int session_times_add(struct session_times *t, const struct pybpf_time_event *event, size_t size);
 
-/* Records that counts under key belong to that sample of the profile. Returns 0 or -ENOMEM. */
-int session_times_know(struct session_times *t, const struct pybpf_count_key *key, uint32_t sample);
+/* Records that counts under key belong to that sample of the profile; value: of one of them. Returns 0 or -ENOMEM. */
+int session_times_know(struct session_times *t, const struct pybpf_count_key *key, uint32_t sample, uint32_t value);
 
 /*
  * Turns all records whose sample is known by now into events of the profile; origin_ns is the CLOCK_MONOTONIC time of

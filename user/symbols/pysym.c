@@ -146,6 +146,13 @@ bool pysym_has_process(const struct pysym *s, uint64_t proc_id)
 	return find_process(s, proc_id) != NULL;
 }
 
+const struct pybpf_layout *pysym_layout(const struct pysym *s, uint64_t proc_id, uint32_t runtime)
+{
+	const struct process *process = find_process(s, proc_id);
+
+	return process ? &process->layouts[runtime & (PYBPF_MAX_RUNTIMES - 1)] : NULL;
+}
+
 void pysym_remove_process(struct pysym *s, uint64_t proc_id)
 {
 	struct process *process = find_process(s, proc_id);

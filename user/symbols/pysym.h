@@ -54,6 +54,8 @@ int pysym_add_process(struct pysym *s, uint64_t proc_id, pid_t pid, const struct
 /* Adds the layout of another runtime of the process. runtime: below PYBPF_MAX_RUNTIMES, as in pybpf_code_event. */
 void pysym_add_runtime(struct pysym *s, uint64_t proc_id, uint32_t runtime, const struct pybpf_layout *layout);
 bool pysym_has_process(const struct pysym *s, uint64_t proc_id);
+/* Returns the layout of a runtime, valid until the next change of processes; NULL for an unknown process. */
+const struct pybpf_layout *pysym_layout(const struct pysym *s, uint64_t proc_id, uint32_t runtime);
 
 /* Forgets a process and its code objects. Does nothing for an unknown process. */
 void pysym_remove_process(struct pysym *s, uint64_t proc_id);

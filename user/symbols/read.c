@@ -60,8 +60,7 @@ int pysym_content_copy(struct pysym_content *content, const struct pybpf_layout 
 	return 0;
 }
 
-/* Reads a string object from the process; NULL when that fails. */
-static char *read_string(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr)
+char *pysym_read_string(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr)
 {
 	/*
 	 * A short string near the end of a mapping can have fewer than PYSYM_STRING_HEADER bytes; only its header must
@@ -115,9 +114,9 @@ void pysym_content_read(struct pysym_content *content, const struct pybpf_layout
 	if (walk_read_code(&memory, layout, code, sig & PYBPF_SIG_TEXTS, &before) || before.sig != sig)
 		return;
 	if (!content->name)
-		fresh.name = read_string(&memory, layout, before.name);
+		fresh.name = pysym_read_string(&memory, layout, before.name);
 	if (!content->file)
-		fresh.file = read_string(&memory, layout, before.file);
+		fresh.file = pysym_read_string(&memory, layout, before.file);
 	if (!content->lines)
 		fresh.lines = read_lines(&memory, layout, before.lines, lines_room, &fresh.lines_size);
 	if (walk_read_code(&memory, layout, code, sig & PYBPF_SIG_TEXTS, &after) || after.sig != sig) {

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "pybpf.h"
+#include "symbols/walk_user.h"
 
 /* The content of a code object; unknown members are NULL. */
 struct pysym_content {
@@ -35,5 +36,8 @@ int pysym_content_copy(struct pysym_content *content, const struct pybpf_layout 
  */
 void pysym_content_read(struct pysym_content *content, const struct pybpf_layout *layout, pid_t pid, uint64_t code,
 			uint32_t sig, size_t lines_room);
+
+/* Reads a string object as UTF-8 in a new string (caller frees). Returns NULL when that fails. */
+char *pysym_read_string(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr);
 
 #endif

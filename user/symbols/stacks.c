@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "symbols/opcodes.h"
+#include "symbols/tasks.h"
 
 struct stack {
 	uint64_t id;
@@ -32,7 +34,9 @@ struct stacks {
 	struct profile *profile;
 	struct intern table;   /* struct stack */
 	struct intern waiting; /* struct waiting */
+	struct tasks tasks;
 	uint64_t count;
+	struct kernel_names *kernel;
 	stacks_met *met;
 	void *met_arg;
 };
@@ -47,6 +51,7 @@ struct stacks *stacks_new(struct pysym *pysym, struct profile *profile)
 	t->profile = profile;
 	intern_init(&t->table, sizeof(struct stack), sizeof(uint64_t));
 	intern_init(&t->waiting, sizeof(struct waiting), sizeof(uint64_t));
+	tasks_init(&t->tasks);
 	return t;
 }
 
@@ -54,6 +59,11 @@ void stacks_tell_files(struct stacks *t, stacks_met *met, void *arg)
 {
 	t->met = met;
 	t->met_arg = arg;
+}
+
+void stacks_name_kernel(struct stacks *t, struct kernel_names *kernel)
+{
+	t->kernel = kernel;
 }
 
 static void free_first(struct waiting *w)
@@ -74,6 +84,7 @@ void stacks_free(struct stacks *t)
 		while (w->stacks)
 			free_first(w);
 	}
+	tasks_free(&t->tasks);
 	intern_free(&t->waiting);
 	intern_free(&t->table);
 	free(t);
@@ -96,11 +107,39 @@ static uint32_t frame_slot(const struct pybpf_stack_event *event, uint32_t i)
 	       ((event->depth - PYBPF_HALF_FRAMES + (i - PYBPF_HALF_FRAMES)) & (PYBPF_HALF_FRAMES - 1));
 }
 
-static uint32_t push_note(struct stacks *t, uint32_t stack, const char *text)
+static uint32_t push_text(struct stacks *t, uint32_t stack, enum profile_frame_kind kind, const char *text)
 {
-	uint32_t frame = profile_add_frame(t->profile, PROFILE_NOTE, text, "", PROFILE_NO_LINE, PROFILE_NO_LINE);
+	uint32_t frame = profile_add_frame(t->profile, kind, text, "", PROFILE_NO_LINE, PROFILE_NO_LINE);
 
 	return frame == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(t->profile, stack, frame);
+}
+
+static uint32_t push_note(struct stacks *t, uint32_t stack, const char *text)
+{
+	return push_text(t, stack, PROFILE_NOTE, text);
+}
+
+static const char *row_name(enum pybpf_counter without)
+{
+	switch (without) {
+	case PYBPF_COUNT_NO_THREAD_STATE:
+		return "[threads without Python]";
+	case PYBPF_COUNT_NO_FRAMES:
+		return "[outside of Python functions]";
+	default:
+		return "[no interpreter]";
+	}
+}
+
+uint32_t stacks_add_row(struct stacks *t, const struct pybpf_row *row)
+{
+	uint32_t stack = push_note(t, PROFILE_ROOT, row_name(row->without));
+	char name[sizeof("[thread ]") + sizeof(row->comm)];
+
+	if (stack == PROFILE_NONE || !row->comm[0])
+		return stack;
+	snprintf(name, sizeof(name), "[thread %.*s]", (int)sizeof(row->comm), row->comm);
+	return push_text(t, stack, PROFILE_THREAD, name);
 }
 
 /* Puts a frame on top of *stack. Returns 0, -ENOENT when its code object is not known, -ENOMEM. */
@@ -126,13 +165,96 @@ static int push_frame(struct stacks *t, const struct pybpf_stack_event *event, c
 	return *stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
+/* Puts the instruction that the last frame executes on top of a stack. Returns that stack, or PROFILE_NONE. */
+static uint32_t push_opcode(struct stacks *t, const struct pybpf_stack_event *event, uint32_t stack)
+{
+	const struct pybpf_layout *layout = pysym_layout(t->pysym, event->proc_id, event->event.runtime);
+	char name[OPCODES_NAME_MAX];
+
+	if (!event->opcode)
+		return stack;
+	if (event->opcode >= PYBPF_OPCODE_UNKNOWN || !layout)
+		return push_note(t, stack, "[opcode not read]");
+	opcodes_name(layout, (uint8_t)(event->opcode - PYBPF_OPCODE(0)), name);
+	return push_note(t, stack, name);
+}
+
+/* Returns the bytes of frames and addresses behind the event's header. */
+static size_t bytes_behind(const struct pybpf_stack_event *event)
+{
+	return kept_frames(event) * sizeof(struct pybpf_frame) + event->nr_kernel * sizeof(uint64_t);
+}
+
+/*
+ * Returns whether the function begins what a thread that leaves its CPU goes through for the program that takes its
+ * stack: the tracepoint's function (since 5.10, d25e37d89dd2) or, where that is inlined, the one that runs programs.
+ */
+static bool is_of_switch_program(const char *name)
+{
+	static const char trace[] = "__traceiter_sched_switch", run[] = "bpf_trace_run", inner[] = "__bpf_trace_";
+
+	return strncmp(name, trace, strlen(trace)) == 0 || strncmp(name, run, strlen(run)) == 0 ||
+	       strncmp(name, inner, strlen(inner)) == 0;
+}
+
+/* Puts the functions of the kernel on top of a stack. Returns that stack, or PROFILE_NONE. */
+static uint32_t push_kernel(struct stacks *t, const struct pybpf_stack_event *event, uint32_t stack)
+{
+	const struct pybpf_frame *frames = (const void *)(event + 1);
+	const uint64_t *addresses = (const void *)(frames + kept_frames(event));
+	char name[KERNEL_NAME_MAX];
+
+	for (uint32_t i = t->kernel ? event->nr_kernel : 0; i-- > 0 && stack != PROFILE_NONE;) {
+		/* All but the leaf are where a call returns to, which may be behind the end of the caller. */
+		kernel_names_find(t->kernel, addresses[i] - (i ? 1 : 0), name);
+		if (is_of_switch_program(name))
+			break;
+		stack = push_text(t, stack, PROFILE_KERNEL, name);
+	}
+	return stack;
+}
+
+/* Returns the number of frames from the leaf to the last one that C code called, if that is not the root; else 0. */
+static uint32_t depth_of_last_run(const struct pybpf_stack_event *event)
+{
+	const struct pybpf_frame *frames = (const void *)(event + 1);
+
+	for (uint32_t i = 0; i + 1 < kept_frames(event); i++) {
+		if (frames[frame_slot(event, i)].entry)
+			return i + 1;
+	}
+	return 0;
+}
+
+/*
+ * Returns the number of kept frames from the leaf on that belong to the task. They begin with that of its coroutine; if
+ * that one was cut, where the cut is; if the coroutine is no Python function or is not running, with the function that
+ * C code called last, which is the task's own code.
+ */
+static uint32_t kept_task_depth(const struct pybpf_stack_event *event)
+{
+	uint32_t cut = event->depth > PYBPF_MAX_FRAMES ? event->depth - PYBPF_MAX_FRAMES : 0, depth = event->task_depth;
+
+	if (!event->task_id || !depth)
+		return event->task_id ? depth_of_last_run(event) : 0;
+	if (depth <= PYBPF_HALF_FRAMES)
+		return depth;
+	return depth - PYBPF_HALF_FRAMES > cut ? depth - cut : PYBPF_HALF_FRAMES;
+}
+
 /* Builds the profile's stack, root first. last: nothing more will become known, so frames without a name get a note. */
 static int build(struct stacks *t, const struct pybpf_stack_event *event, bool last, uint32_t *out)
 {
 	const struct pybpf_frame *frames = (const void *)(event + 1);
-	uint32_t stack = PROFILE_ROOT, kept = kept_frames(event);
+	uint32_t stack = PROFILE_ROOT, kept = kept_frames(event), task_depth = kept_task_depth(event);
 	char note[64];
 
+	if (event->row.without) {
+		*out = stacks_add_row(t, &event->row);
+		if (*out != PROFILE_NONE)
+			*out = push_kernel(t, event, *out);
+		return *out == PROFILE_NONE ? -ENOMEM : 0;
+	}
 	if (event->flags & PYBPF_STACK_OUTER)
 		stack = push_note(t, stack, "[called from another Python]");
 	if (stack == PROFILE_NONE)
@@ -145,6 +267,10 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 		const struct pybpf_frame *frame = &frames[frame_slot(event, i)];
 		int err = 0;
 
+		if (i + 1 == task_depth)
+			stack = tasks_push(&t->tasks, event->task_id, t->profile, stack);
+		if (stack == PROFILE_NONE)
+			return -ENOMEM;
 		if (frame->kind == PYBPF_FRAME_MARKER)
 			stack = push_note(t, stack, "[another interpreter]");
 		else
@@ -156,18 +282,32 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 		if (err)
 			return err;
 		if (i == PYBPF_HALF_FRAMES && event->depth > PYBPF_MAX_FRAMES) {
-			snprintf(note, sizeof(note), "[%u frames cut]", event->depth - PYBPF_MAX_FRAMES);
+			snprintf(note, sizeof(note), "[%u frame%s cut]", event->depth - PYBPF_MAX_FRAMES,
+				 event->depth - PYBPF_MAX_FRAMES == 1 ? "" : "s");
 			stack = push_note(t, stack, note);
 		}
 	}
+	if (!task_depth && stack != PROFILE_NONE)
+		stack = tasks_push(&t->tasks, event->task_id, t->profile, stack);
+	if (stack != PROFILE_ROOT && stack != PROFILE_NONE)
+		stack = push_opcode(t, event, stack);
 	/* All frames are hidden. */
 	if (stack == PROFILE_ROOT)
 		stack = push_note(t, stack, "[incomplete]");
 	/* The last function may have called into the other Python: it is not certain that it ran. */
 	if (stack != PROFILE_NONE && event->flags & PYBPF_STACK_BESIDE)
 		stack = push_note(t, stack, "[or in another Python]");
+	if (stack != PROFILE_NONE && event->flags & PYBPF_STACK_GC)
+		stack = push_note(t, stack, "[gc]");
+	if (stack != PROFILE_NONE)
+		stack = push_kernel(t, event, stack);
 	*out = stack;
 	return stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+int stacks_add_tasks(struct stacks *t, const struct pybpf_task_event *event, size_t size)
+{
+	return tasks_add(&t->tasks, event, size, t->profile);
 }
 
 static int keep(struct stacks *t, uint64_t id, uint32_t index)
@@ -203,7 +343,8 @@ int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t s
 	uint32_t index;
 	int err;
 
-	if (size < sizeof(*event) || size < sizeof(*event) + kept_frames(event) * sizeof(struct pybpf_frame))
+	if (size < sizeof(*event) || event->nr_kernel > PYBPF_KERNEL_FRAMES ||
+	    size < sizeof(*event) + bytes_behind(event))
 		return -EBADMSG;
 	if (!pysym_has_process(t->pysym, event->proc_id))
 		return -ENOENT;

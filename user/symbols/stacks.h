@@ -8,6 +8,7 @@
 
 #include "profile/profile.h"
 #include "pybpf.h"
+#include "symbols/kernel_names.h"
 #include "symbols/pysym.h"
 
 struct stacks;
@@ -23,11 +24,17 @@ typedef int stacks_met(void *arg, uint64_t proc_id, const struct pybpf_rights *r
 		       const char *path);
 void stacks_tell_files(struct stacks *t, stacks_met *met, void *arg);
 
+/* Names addresses in the kernel, which are left out otherwise; kernel stays the caller's, and may be NULL. */
+void stacks_name_kernel(struct stacks *t, struct kernel_names *kernel);
+
 /*
  * Takes a stack record of size bytes. A stack with a code object that is not known yet is deferred. Returns 0;
  * -EBADMSG; -ENOENT, keeping nothing, when pysym does not know the process; -ENOMEM.
  */
 int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t size);
+
+/* Takes a record of tasks, to which records of stacks refer. Returns 0, -EBADMSG or -ENOMEM. */
+int stacks_add_tasks(struct stacks *t, const struct pybpf_task_event *event, size_t size);
 
 /*
  * Names the process's deferred stacks, with notes for frames without a name; to be called before pysym forgets the
@@ -36,6 +43,12 @@ int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t s
 int stacks_finish_process(struct stacks *t, uint64_t proc_id);
 /* As stacks_finish_process(), for all processes. */
 int stacks_finish(struct stacks *t);
+
+/*
+ * Adds the profile's stack that stands for samples without Python frames; PROFILE_NONE without memory. A row whose comm
+ * is not empty has the thread's name on top.
+ */
+uint32_t stacks_add_row(struct stacks *t, const struct pybpf_row *row);
 
 /* Returns the profile's stack, or PROFILE_NONE when no record had the id. */
 uint32_t stacks_find(const struct stacks *t, uint64_t stack_id);

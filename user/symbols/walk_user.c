@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/remote.h"
+#include "pybpf_wait.h"
 
 struct walk;
 static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr);
@@ -64,6 +65,14 @@ done:
 	return err;
 }
 
+static bool has_gil(struct walk *w, const struct pybpf_layout *layout, uint64_t gil)
+{
+	uint64_t owner[2]; /* last_holder, locked */
+
+	gil += PYBPF_GIL_LAST_HOLDER + (layout->free_threaded ? 8 : 0);
+	return !walk_read(w, owner, sizeof(owner), gil) && owner[0] == w->tstate && (uint32_t)owner[1] == 1;
+}
+
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
 		const struct pybpf_runtime *runtime, uint64_t thread_id, struct walk_stack *out)
 {
@@ -98,6 +107,8 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	memcpy(out->frames, u->walk.frames, kept * sizeof(*out->frames));
 	out->depth = u->walk.stack.depth;
 	out->flags = u->walk.stack.flags;
+	out->gil = walk_find_gil(&u->walk, layout);
+	out->has_gil = out->gil && has_gil(&u->walk, layout, out->gil);
 	err = 0;
 done:
 	free(u);

@@ -114,6 +114,27 @@ static void test_bytes(void **unused)
 	intern_free(&t);
 }
 
+/* A table of the items added last: of 1, 2, 3 and many. */
+static void test_oldest_goes(void **unused)
+{
+	static const uint64_t rooms[] = {1, 2, 3, 100};
+
+	(void)unused;
+	for (size_t n = 0; n < sizeof(rooms) / sizeof(*rooms); n++) {
+		struct intern t = numbers();
+		uint32_t oldest = 0;
+
+		for (uint64_t key = 0; key < 5 * rooms[n] + 1; key++) {
+			if (t.count == rooms[n])
+				intern_remove_oldest(&t, &oldest);
+			put(&t, key, 0, true);
+			for (uint64_t old = 0; old <= key; old++)
+				assert_int_equal(intern_find(&t, &old) != INTERN_NONE, old + rooms[n] > key);
+		}
+		intern_free(&t);
+	}
+}
+
 /* Against an array that says what should be there: every key is found as long as it was not removed, and only then. */
 static void test_come_and_go(void **unused)
 {
@@ -181,8 +202,10 @@ static void test_memory(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty), cmocka_unit_test(test_first_value_stands), cmocka_unit_test(test_text),
-		cmocka_unit_test(test_bytes), cmocka_unit_test(test_come_and_go),        cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_empty),       cmocka_unit_test(test_first_value_stands),
+		cmocka_unit_test(test_text),        cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_oldest_goes), cmocka_unit_test(test_come_and_go),
+		cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

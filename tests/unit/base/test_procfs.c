@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/procfs.h"
@@ -360,6 +363,78 @@ static void reads_whole_files(void **state)
 	assert_string_equal(few, "test");
 }
 
+/* A child that sleeps, is stopped, and spins: each state, and no CPU time but that of the last. */
+static void tells_what_a_process_does(void **state)
+{
+	const struct timespec pause_time = {.tv_nsec = 10000000};
+	uint64_t before = 0, after = 1;
+	pid_t child = fork();
+	char now = 0;
+
+	(void)state;
+	if (!child) {
+		for (;;)
+			pause();
+	}
+	for (int i = 0; i < 1000 && (now != 'S' || before != after); i++) {
+		before = after;
+		nanosleep(&pause_time, NULL);
+		assert_int_equal(procfs_cpu_ns(child, &after), 0);
+		assert_int_equal(procfs_read_state(child, &now), 0);
+	}
+	assert_int_equal(now, 'S');
+	assert_int_equal(procfs_cpu_ns(child, &before), 0);
+	assert_int_equal(before, after);
+	assert_true(before > 0);
+	kill(child, SIGSTOP);
+	for (int i = 0; i < 1000 && now != 'T'; i++) {
+		nanosleep(&pause_time, NULL);
+		assert_int_equal(procfs_read_state(child, &now), 0);
+	}
+	assert_int_equal(now, 'T');
+	/* To stop, it ran. */
+	assert_int_equal(procfs_cpu_ns(child, &after), 0);
+	assert_true(after > before);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_int_equal(procfs_read_state(child, &now), -ESRCH);
+	assert_int_not_equal(procfs_cpu_ns(child, &after), 0);
+}
+
+static void *spin(void *unused)
+{
+	for (volatile uint64_t n = 0;; n++)
+		;
+	return unused;
+}
+
+/* The first thread sleeps, and the second one runs. */
+static void tells_the_state_of_the_busiest_thread(void **state)
+{
+	const struct timespec pause_time = {.tv_nsec = 10000000};
+	struct procfs_stat leader = {.state = 0};
+	pid_t child = fork();
+	pthread_t thread;
+	char now = 0;
+
+	(void)state;
+	if (!child) {
+		if (pthread_create(&thread, NULL, spin, NULL))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	for (int i = 0; i < 1000 && (now != 'R' || leader.state != 'S'); i++) {
+		nanosleep(&pause_time, NULL);
+		assert_int_equal(procfs_read_stat(child, &leader), 0);
+		assert_int_equal(procfs_read_state(child, &now), 0);
+	}
+	assert_int_equal(leader.state, 'S');
+	assert_int_equal(now, 'R');
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +448,8 @@ int main(void)
 		cmocka_unit_test(says_when_there_is_no_process),
 		cmocka_unit_test(parses_status),
 		cmocka_unit_test(reads_whole_files),
+		cmocka_unit_test(tells_what_a_process_does),
+		cmocka_unit_test(tells_the_state_of_the_busiest_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,12 @@ static const struct cli_option table_options[] = {
 	{0},
 };
 
+static const struct cli_stranger strangers[] = {
+	{"raw", 'r', "everything is cooked here"},
+	{"", 'q', "it is never quiet"},
+	{0},
+};
+
 static const struct cli_example examples[] = {
 	{"kitchen --hot", "soup"},
 	{"kitchen --cook=Ann -p 3", "lunch"},
@@ -89,6 +95,7 @@ static int parse_words(struct kitchen *kitchen, bool command_follows, bool *help
 		.usage = "  kitchen [options]\n",
 		.groups = groups,
 		.notes = "One line.\nAnother line.",
+		.strangers = strangers,
 		.command_follows = command_follows,
 	};
 	char *argv[WORDS_MAX] = {"kitchen"};
@@ -154,7 +161,7 @@ static void test_an_unambiguous_beginning_is_enough(void **state)
 	assert_true(k.hot);
 	/* --cook, --colour. */
 	assert_int_equal(parse_words(&k, true, &helped, &end, WORDS("--co=green")), 2);
-	assert_string_equal(said, "unknown option --co=green; see `kitchen --help`");
+	assert_string_equal(said, "--co may be any of --cook, --colour");
 }
 
 static void test_options_behind_an_operand(void **state)
@@ -179,8 +186,13 @@ static void test_wrong_ones_are_refused(void **state)
 	} cases[] = {
 		{{"--cold"}, "unknown option --cold; see `kitchen --help`"},
 		{{"-Z"}, "unknown option -Z; see `kitchen --help`"},
+		{{"--kook", "Ann"}, "unknown option --kook; did you mean --cook? See `kitchen --help`"},
+		{{"--raw=3"}, "unknown option --raw; everything is cooked here"},
+		{{"-lrH"}, "unknown option -r; everything is cooked here"},
+		{{"-q"}, "unknown option -q; it is never quiet"},
+		{{"--colour", "gren"}, "--colour gren: it takes green, red or blue; did you mean green?"},
 		{{"-lZH"}, "unknown option -Z; see `kitchen --help`"},
-		{{"--hot=3"}, "unknown option --hot=3; see `kitchen --help`"},
+		{{"--hot=3"}, "--hot takes no value"},
 		{{"-H", "-c"}, "-c needs a value; see `kitchen --help`"},
 		{{"--cook"}, "--cook needs a value; see `kitchen --help`"},
 		{{"--colour", "pink"}, "--colour pink: it takes green, red or blue"},

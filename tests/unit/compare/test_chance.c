@@ -1,180 +1,257 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How rarely chance is called a change, and how surely a change is found. */
+/*
+ * How rarely chance is named a change, and how surely a change is found: by simulated runs, which differ by a known
+ * standard deviation and have the same draws at each test.
+ */
 #include <math.h>
 
 #include "comparisons.h"
 
-/* A tree of 80 functions in 20 modules below main, in which function i weighs 1 / (i + 1). */
-enum {
-	FUNCTIONS = 80,
-	MODULES = 20,
+#define FUNCTIONS_MOST 20
+#define PAIRS          300
+
+/* Programs and runs to simulate. */
+struct made {
+	unsigned functions;
+	unsigned before, after;         /* number of runs */
+	double samples;                 /* of a run, about */
+	double sigma;                   /* of every second function's weight, by run */
+	double other_sigma;             /* of the rest */
+	double grown;                   /* after, the weight of function 1 is multiplied by it; 0: no change */
+	double weights[FUNCTIONS_MOST]; /* the first 0: function i weighs 1 / (i + 1) */
 };
 
-struct tree {
-	struct profile *p;
-	uint32_t owner, stacks[FUNCTIONS];
-	double weights[FUNCTIONS];
+static uint64_t state = 5;
+
+/* 0 to 1: Marsaglia's xorshift64*, 2003 (Vigna, 2014). */
+static double draw(void)
+{
+	state ^= state >> 12;
+	state ^= state << 25;
+	state ^= state >> 27;
+	return (double)((state * 0x2545f4914f6cdd1d >> 11) + 1) / (double)((1ull << 53) + 1);
+}
+
+static double draw_normal(void)
+{
+	return sqrt(-2 * log(draw())) * cos(2 * M_PI * draw());
+}
+
+/* A Poisson count: Knuth's product of draws, or for a large mean a rounded normal deviate. */
+static unsigned draw_count(double mean)
+{
+	double product = 1;
+	unsigned count = 0;
+
+	if (mean > 100)
+		return (unsigned)fmax(0, round(mean + sqrt(mean) * draw_normal()));
+	while ((product *= draw()) > exp(-mean))
+		count++;
+	return count;
+}
+
+static double weight_of(const struct made *made, unsigned function)
+{
+	return made->weights[0] > 0 ? made->weights[function] : 1.0 / (function + 1);
+}
+
+static struct profile *make_run(const struct made *made, bool is_after)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3");
+	double all = 0;
+
+	for (unsigned i = 0; i < made->functions; i++)
+		all += weight_of(made, i);
+	for (unsigned i = 0; i < made->functions; i++) {
+		double mean = made->samples * weight_of(made, i) / all;
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		mean *= exp((i % 2 ? made->sigma : made->other_sigma) * draw_normal());
+		if (is_after && made->grown > 0 && i == 1)
+			mean *= made->grown;
+		take_in(p, on(p, PROFILE_ROOT, name, "app.py", 1), owner, draw_count(mean));
+	}
+	return p;
+}
+
+/* What was said of many comparisons. */
+struct said {
+	unsigned any;      /* named something */
+	unsigned right;    /* named f1 as grown */
+	unsigned wrong;    /* named another function */
+	unsigned held;     /* f1's interval holds what is true */
+	double noticeable; /* of f1, the mean */
 };
 
-static struct tree new_tree(void)
+static struct said simulate(const struct made *made, const struct diff_options *options)
 {
-	struct tree tree = {.p = new_profile()};
-	uint32_t root = on(tree.p, PROFILE_ROOT, "main", "app.py", 1);
-	char name[32], file[32];
+	struct said said = {0};
 
-	tree.owner = process(tree.p, 42, "python3");
-	for (int i = 0; i < FUNCTIONS; i++) {
-		uint32_t module;
-
-		snprintf(file, sizeof(file), "m%d.py", i % MODULES);
-		module = on(tree.p, root, "entry", file, 1);
-		snprintf(name, sizeof(name), "f%d", i);
-		tree.stacks[i] = on(tree.p, module, name, file, 2);
-		tree.weights[i] = 1.0 / (i + 1);
-	}
-	return tree;
-}
-
-/* Marsaglia's xorshift64*, 2003 (Vigna, 2014): the same draws at each run. 0 to 1. */
-static double draw(uint64_t *state)
-{
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return (double)(*state * 0x2545f4914f6cdd1d >> 11) / (double)(1ull << 53);
-}
-
-static int pick(const struct tree *tree, uint64_t *state)
-{
-	double all = 0, at;
-	int i = 0;
-
-	for (int f = 0; f < FUNCTIONS; f++)
-		all += tree->weights[f];
-	for (at = draw(state) * all; i < FUNCTIONS - 1 && at >= tree->weights[i]; i++)
-		at -= tree->weights[i];
-	return i;
-}
-
-static void sample(struct tree *tree, unsigned samples, uint64_t *state)
-{
-	for (unsigned i = 0; i < samples; i++)
-		take_in(tree->p, tree->stacks[pick(tree, state)], tree->owner, 1);
-}
-
-/* Of pairs from one distribution, in how many is any function, or any stack, called changed? */
-static void count_false(const struct diff_options *options, unsigned samples_a, unsigned samples_b, int pairs,
-			uint64_t state, int *functions, int *stacks)
-{
-	*functions = *stacks = 0;
-	for (int i = 0; i < pairs; i++) {
-		struct tree a = new_tree(), b = new_tree();
+	for (int n = 0; n < PAIRS; n++) {
+		double true_change = made->grown > 0 ? made->grown - 1 : 0;
+		const struct diff_function *f;
+		struct profile *runs[2 * RUNS_MOST];
 		struct diff *d;
+		bool right;
 
-		profile_set_fact(a.p, PROFILE_FACT_DURATION, "10");
-		profile_set_fact(b.p, PROFILE_FACT_DURATION, "10");
-		profile_set_measure(a.p, &(struct profile_measure){"samples", "count", 1000000});
-		profile_set_measure(b.p, &(struct profile_measure){"samples", "count", 1000000});
-		sample(&a, samples_a, &state);
-		sample(&b, samples_b, &state);
-		d = compared(a.p, b.p, options);
-		assert_true(d->judged && d->tested > 40);
-		*functions += changes(d) > 0;
-		*stacks += changed_stacks(d) > 0;
+		for (unsigned i = 0; i < made->before + made->after; i++)
+			runs[i] = make_run(made, i >= made->before);
+		d = compared_runs(runs, made->before, made->after, options);
+		f = function(d, made->functions > 1 ? "f1" : "f0", PROFILE_NO_LINE);
+		right = f->verdict == DIFF_GREW && made->grown > 0;
+		said.any += changes(d) > 0;
+		said.right += right;
+		said.wrong += changes(d) > (right ? 1 : 0);
+		said.held += f->low <= true_change && true_change <= f->high;
+		said.noticeable += f->noticeable / PAIRS;
 		diff_free(d);
-		profile_free(a.p);
-		profile_free(b.p);
+		for (unsigned i = 0; i < made->before + made->after; i++)
+			profile_free(runs[i]);
 	}
+	return said;
 }
 
-static void test_chance_is_rarely_called_a_change(void **unused)
+/* Without a change one is named in at most 5 of 100: of 300, 15 with a standard deviation of 3.8. */
+static void test_chance_is_rarely_named(void **unused)
 {
-	struct diff_options rates = shares;
-	int functions, stacks;
+	static const struct made programs[] = {
+		/* One run a side, and several, equal and uneven; the same program, and one that differs by 3 or 8 %. */
+		{.functions = 20, .before = 1, .after = 1, .samples = 8000},
+		{.functions = 20, .before = 1, .after = 1, .samples = 8000, .sigma = 0.03, .other_sigma = 0.03},
+		{.functions = 20, .before = 1, .after = 1, .samples = 30000, .sigma = 0.08, .other_sigma = 0.08},
+		{.functions = 20, .before = 2, .after = 2, .samples = 8000},
+		{.functions = 20, .before = 2, .after = 2, .samples = 30000, .sigma = 0.08, .other_sigma = 0.08},
+		{.functions = 20, .before = 3, .after = 3, .samples = 8000, .sigma = 0.03, .other_sigma = 0.03},
+		{.functions = 20, .before = 3, .after = 3, .samples = 800, .sigma = 0.03, .other_sigma = 0.03},
+		{.functions = 20, .before = 5, .after = 5, .samples = 30000, .sigma = 0.08, .other_sigma = 0.08},
+		{.functions = 20, .before = 1, .after = 4, .samples = 8000, .sigma = 0.05, .other_sigma = 0.05},
+		{.functions = 20, .before = 6, .after = 2, .samples = 8000, .sigma = 0.05, .other_sigma = 0.05},
+		/* Half of the functions differ from run to run, the other half does not. */
+		{.functions = 20, .before = 3, .after = 3, .samples = 8000, .sigma = 0.06, .other_sigma = 0.01},
+		{.functions = 20, .before = 5, .after = 5, .samples = 8000, .sigma = 0.06, .other_sigma = 0.01},
+		/* Few functions: of two, one is the other's mirror. */
+		{.functions = 4, .before = 1, .after = 1, .samples = 8000, .sigma = 0.03, .other_sigma = 0.03},
+		{.functions = 3, .before = 2, .after = 2, .samples = 8000, .sigma = 0.05, .other_sigma = 0.05},
+		{.functions = 2, .before = 2, .after = 2, .samples = 8000, .sigma = 0.05, .other_sigma = 0.05},
+		{.functions = 2, .before = 3, .after = 2, .samples = 30000, .sigma = 0.08, .other_sigma = 0.08},
+		{.functions = 2, .before = 1, .after = 1, .samples = 8000, .sigma = 0.05, .other_sigma = 0.05},
+	};
 
 	(void)unused;
-	/* At 95 %, 10 of 200 pairs may have one. */
-	count_false(&shares, 2000, 3000, 200, 1, &functions, &stacks);
-	print_message("shares: functions changed in %d, stacks in %d of 200 pairs\n", functions, stacks);
-	assert_in_range(functions, 0, 10);
-	assert_in_range(stacks, 0, 10);
-	rates.basis = DIFF_RATE;
-	count_false(&rates, 2000, 2000, 200, 2, &functions, &stacks);
-	print_message("rates: functions changed in %d, stacks in %d of 200 pairs\n", functions, stacks);
-	assert_in_range(functions, 0, 10);
-	assert_in_range(stacks, 0, 10);
-}
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		const struct made *made = &programs[i];
+		struct said said = simulate(made, &shares);
 
-/* With times, where what is worked on stays the same for some samples: a burst. */
-static void sample_bursts(struct tree *tree, unsigned samples, unsigned burst, uint64_t *state)
-{
-	int at = 0;
-
-	for (unsigned i = 0; i < samples; i++) {
-		if (draw(state) < 1.0 / burst || !i)
-			at = pick(tree, state);
-		take_in(tree->p, tree->stacks[at], tree->owner, 1);
-		assert_int_equal(
-			profile_add_event(tree->p, i * 1000000ull,
-					  profile_find_sample(tree->p, tree->stacks[at], tree->owner, PROFILE_NONE), 1),
-			0);
+		print_message("%u functions, %u and %u runs of %g samples, %g %%: named in %u of %d, f1 held in %u\n",
+			      made->functions, made->before, made->after, made->samples, 100 * made->sigma, said.any,
+			      PAIRS, said.held);
+		assert_in_range(said.any, 0, 26);
+		assert_in_range(said.held, 274, PAIRS);
 	}
 }
 
-/* The same samples without their times. */
-static struct profile *without_times(const struct profile *p)
+/* A quarter more, of a function of a seventh of the samples. */
+static void test_growth_is_found(void **unused)
 {
-	struct profile *copy = new_profile();
-	const struct profile_sample *samples;
-	size_t count;
-
-	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
-		const struct profile_frame *f = profile_frame_at(p, i);
-
-		assert_int_equal(profile_add_frame(copy, f->kind, profile_string(p, f->name),
-						   profile_string(p, f->file), f->line, f->first_line),
-				 i);
-	}
-	for (uint32_t i = 1; i < profile_stack_count(p); i++)
-		assert_int_equal(profile_add_stack(copy, profile_stack_at(p, i)->parent, profile_stack_at(p, i)->frame),
-				 i);
-	samples = profile_samples(p, &count);
-	for (size_t i = 0; i < count; i++)
-		take_in(copy, samples[i].stack, process(copy, 42, "python3"), samples[i].value);
-	return copy;
-}
-
-static void test_bursts_are_chance(void **unused)
-{
-	int with = 0, without = 0;
-	uint64_t state = 3;
+	static const struct {
+		struct made made;
+		unsigned least, most;
+	} programs[] = {
+		{{.functions = 20,
+		  .before = 1,
+		  .after = 1,
+		  .samples = 30000,
+		  .sigma = 0.03,
+		  .other_sigma = 0.03,
+		  .grown = 3},
+		 280,
+		 PAIRS},
+		{{.functions = 20,
+		  .before = 3,
+		  .after = 3,
+		  .samples = 30000,
+		  .sigma = 0.03,
+		  .other_sigma = 0.03,
+		  .grown = 1.25},
+		 285,
+		 PAIRS},
+		{{.functions = 20,
+		  .before = 5,
+		  .after = 5,
+		  .samples = 30000,
+		  .sigma = 0.01,
+		  .other_sigma = 0.01,
+		  .grown = 1.1},
+		 270,
+		 PAIRS},
+		/* Runs differ by so much that it cannot be seen. */
+		{{.functions = 20,
+		  .before = 3,
+		  .after = 3,
+		  .samples = 30000,
+		  .sigma = 0.2,
+		  .other_sigma = 0.2,
+		  .grown = 1.1},
+		 0,
+		 30},
+		/* Of two functions: which of them changed cannot be told, but that one did. */
+		{{.functions = 3, .before = 3, .after = 3, .samples = 30000, .grown = 1.4}, 270, PAIRS},
+	};
 
 	(void)unused;
-	/* At 95 %, 5 of 100 may have one. */
-	for (int i = 0; i < 100; i++) {
-		struct tree a = new_tree(), b = new_tree();
-		struct profile *a_counts, *b_counts;
-		struct diff *d;
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		struct said said = simulate(&programs[i].made, &shares);
 
-		sample_bursts(&a, 6000, 10, &state);
-		sample_bursts(&b, 6000, 10, &state);
-		d = compared(a.p, b.p, &shares);
-		with += changes(d) > 0;
-		diff_free(d);
-		a_counts = without_times(a.p);
-		b_counts = without_times(b.p);
-		d = compared(a_counts, b_counts, &shares);
-		without += changes(d) > 0;
-		diff_free(d);
-		profile_free(a_counts);
-		profile_free(b_counts);
-		profile_free(a.p);
-		profile_free(b.p);
+		print_message("%g times: found in %u of %d, others in %u, interval holds it in %u\n",
+			      programs[i].made.grown, said.right, PAIRS, said.wrong, said.held);
+		assert_in_range(said.right, programs[i].least, programs[i].most);
+		assert_in_range(said.wrong, 0, 30);
+		assert_in_range(said.held, 274, PAIRS);
 	}
-	print_message("bursts: changes in %d of 100 pairs with times, in %d without\n", with, without);
-	assert_in_range(with, 0, 5);
-	/* What is not known cannot be allowed for. */
-	assert_true(without > 50);
+}
+
+/* A third of the program takes a quarter longer, so that all other shares shrink by a thirteenth: they are not named.
+ */
+static void test_others_are_not_named(void **unused)
+{
+	struct made made = {.functions = 12,
+			    .before = 5,
+			    .after = 5,
+			    .samples = 100000,
+			    .sigma = 0.005,
+			    .other_sigma = 0.005,
+			    .grown = 1.25};
+	struct said said;
+
+	(void)unused;
+	made.weights[0] = made.weights[1] = 5;
+	for (unsigned i = 2; i < made.functions; i++)
+		made.weights[i] = 0.5;
+	said = simulate(&made, &shares);
+	print_message("found in %u of %d, others in %u\n", said.right, PAIRS, said.wrong);
+	assert_in_range(said.right, 297, PAIRS);
+	assert_in_range(said.wrong, 0, 26);
+}
+
+/* The smallest noticeable change is named in about 80 of 100. */
+static void test_what_is_noticeable_is_noticed(void **unused)
+{
+	struct made made = {
+		.functions = 20, .before = 3, .after = 3, .samples = 10000, .sigma = 0.03, .other_sigma = 0.03};
+	struct said said;
+
+	(void)unused;
+	for (unsigned runs = 2; runs <= 6; runs += 2) {
+		made.before = made.after = runs;
+		made.grown = 0;
+		made.grown = 1 + simulate(&made, &shares).noticeable;
+		said = simulate(&made, &shares);
+		print_message("%u runs: %.1f %% more is found in %u of %d\n", runs, 100 * (made.grown - 1), said.right,
+			      PAIRS);
+		assert_in_range(said.right, 200, 290);
+	}
 }
 
 static void take_at(struct profile *p, uint32_t stack, uint32_t owner, uint64_t time_ns)
@@ -183,13 +260,166 @@ static void take_at(struct profile *p, uint32_t stack, uint32_t owner, uint64_t 
 	assert_int_equal(profile_add_event(p, time_ns, profile_find_sample(p, stack, owner, PROFILE_NONE), 1), 0);
 }
 
+/* A run of 6,000 samples with times, in which the same function is met ten times in a row on average. */
+static struct profile *make_bursts(bool by_chance)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3"), stacks[FUNCTIONS_MOST];
+	unsigned at = 0;
+
+	for (unsigned i = 0; i < FUNCTIONS_MOST; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		stacks[i] = on(p, PROFILE_ROOT, name, "app.py", 1);
+	}
+	for (unsigned i = 0; i < 6000; i++) {
+		if (by_chance && draw() < 0.1)
+			at = (unsigned)(draw() * FUNCTIONS_MOST) % FUNCTIONS_MOST;
+		else if (!by_chance && i % 300 == 0)
+			at = i / 300;
+		/* In phases, which are the same in each run, every second sample is any function's. */
+		take_at(p, stacks[by_chance || i % 2 ? at : (unsigned)(draw() * FUNCTIONS_MOST) % FUNCTIONS_MOST],
+			owner, i * 1000000ull);
+	}
+	return p;
+}
+
+static void test_bursts_are_chance(void **unused)
+{
+	for (unsigned runs = 1; runs <= 3; runs += 2) {
+		unsigned named = 0;
+
+		for (int i = 0; i < 100; i++) {
+			struct profile *made[6];
+			struct diff *d;
+
+			for (unsigned r = 0; r < 2 * runs; r++)
+				made[r] = make_bursts(true);
+			d = compared_runs(made, runs, runs, &shares);
+			named += changes(d) > 0;
+			diff_free(d);
+			for (unsigned r = 0; r < 2 * runs; r++)
+				profile_free(made[r]);
+		}
+		print_message("bursts, %u runs: named in %u of 100\n", runs, named);
+		assert_in_range(named, 0, 12);
+	}
+	(void)unused;
+}
+
+/* Within a run phases look like bursts. Three runs show that they are none. */
+static void test_phases_are_no_chance(void **unused)
+{
+	struct profile *made[6];
+	const struct diff_function *f;
+	struct diff *d;
+
+	(void)unused;
+	for (unsigned r = 0; r < 6; r++)
+		made[r] = make_bursts(false);
+	d = compared_runs(made, 3, 3, &shares);
+	f = function(d, "f7", PROFILE_NO_LINE);
+	assert_true(f->bursts > 4);
+	assert_true(f->noticeable > 0.1 && f->noticeable < 0.45);
+	diff_free(d);
+	for (unsigned r = 0; r < 6; r++)
+		profile_free(made[r]);
+}
+
+/* Verdict and interval agree, and nothing shrinks by more than all of it. */
+static void test_verdicts_agree_with_intervals(void **unused)
+{
+	struct made before = {.functions = 16, .samples = 20000}, after = before;
+	struct profile *runs[6];
+	unsigned changed = 0, noise = 0;
+	struct diff *d;
+
+	(void)unused;
+	for (unsigned i = 0; i < 16; i++)
+		before.weights[i] = after.weights[i] = 1;
+	before.weights[3] = after.weights[5] = 1e-9;
+	after.weights[7] = 3;
+	after.weights[9] = 0.4;
+	for (unsigned r = 0; r < 6; r++)
+		runs[r] = make_run(r < 3 ? &before : &after, false);
+	d = compared_runs(runs, 3, 3, &shares);
+	for (uint32_t i = 0; i < profile_frame_count(d->merged); i++) {
+		const struct diff_function *f = &d->functions[i];
+		bool is_outside = f->low > 0 || f->high < 0;
+
+		assert_true(f->low >= -1 && f->low <= f->change && f->change <= f->high);
+		assert_true(is_outside == diff_is_change(f));
+		changed += is_outside;
+		noise += !is_outside;
+	}
+	assert_int_equal(changed, 4);
+	assert_int_equal(noise, 12);
+	assert_int_equal(function(d, "f3", PROFILE_NO_LINE)->verdict, DIFF_NEW);
+	assert_int_equal(function(d, "f5", PROFILE_NO_LINE)->verdict, DIFF_GONE);
+	assert_int_equal(function(d, "f7", PROFILE_NO_LINE)->verdict, DIFF_GREW);
+	assert_int_equal(function(d, "f9", PROFILE_NO_LINE)->verdict, DIFF_SHRANK);
+	/* All against the twelve that are as before. */
+	assert_true(fabs(function(d, "f7", PROFILE_NO_LINE)->change - 2) < 0.2);
+	assert_true(fabs(function(d, "f9", PROFILE_NO_LINE)->change + 0.6) < 0.1);
+	assert_true(fabs(function(d, "f0", PROFILE_NO_LINE)->change) < 0.1);
+	assert_true(isinf(function(d, "f3", PROFILE_NO_LINE)->high));
+	diff_free(d);
+	for (unsigned r = 0; r < 6; r++)
+		profile_free(runs[r]);
+}
+
+static void test_one_function_only(void **unused)
+{
+	struct made made = {.functions = 1, .samples = 5000};
+	struct profile *runs[4];
+	struct diff *d;
+
+	(void)unused;
+	for (unsigned r = 0; r < 4; r++)
+		runs[r] = make_run(&made, false);
+	for (unsigned n = 1; n <= 2; n++) {
+		d = compared_runs(runs, n, n, &shares);
+		assert_int_equal(d->state, DIFF_FEW_FUNCTIONS);
+		assert_int_equal(function(d, "f0", PROFILE_NO_LINE)->verdict, DIFF_UNJUDGED);
+		diff_free(d);
+	}
+	for (unsigned r = 0; r < 4; r++)
+		profile_free(runs[r]);
+}
+
+static void test_huge_counts(void **unused)
+{
+	struct profile *runs[6];
+	const struct diff_function *f;
+	struct diff *d;
+
+	(void)unused;
+	for (unsigned r = 0; r < 6; r++) {
+		struct made made = {.functions = 20, .samples = 1e9, .sigma = 0.02, .other_sigma = 0.02};
+
+		made.grown = 2;
+		runs[r] = make_run(&made, r >= 3);
+	}
+	d = compared_runs(runs, 3, 3, &shares);
+	f = function(d, "f1", PROFILE_NO_LINE);
+	assert_int_equal(f->verdict, DIFF_GREW);
+	assert_int_equal(changes(d), 1);
+	/* Sampling is exact here: what is left is what runs differ by. */
+	assert_true(d->spread > 0.01 && d->spread < 0.04);
+	assert_true(f->low > 0.7 && f->high < 1.4);
+	diff_free(d);
+	for (unsigned r = 0; r < 6; r++)
+		profile_free(runs[r]);
+}
+
 /* f, which calls itself, and g take turns, a slice each: f is on the stack as often as its outermost call. */
 static void test_bursts_of_recursion(void **unused)
 {
 	struct profile *p = new_profile(), *even = new_profile();
 	uint32_t owner = process(p, 1, "python3"), f = on(p, PROFILE_ROOT, "f", "", 1);
 	uint32_t ff = on(p, f, "f", "", 1), g = on(p, PROFILE_ROOT, "g", "", 1);
-	const struct diff_entry *of_f, *of_g;
+	const struct diff_function *of_f, *of_g;
 	struct diff *d;
 
 	(void)unused;
@@ -203,93 +433,24 @@ static void test_bursts_of_recursion(void **unused)
 	d = compared(p, even, &shares);
 	of_f = function(d, "f", PROFILE_NO_LINE);
 	of_g = function(d, "g", PROFILE_NO_LINE);
-	assert_values(&of_f->total, 1600, 1600);
-	/* By hand, as in test_profile_noise.c: 200. */
-	assert_true(fabsf(of_f->total.design_effect - 200) < 0.01f);
-	assert_true(fabsf(of_f->self.design_effect - 200) < 0.01f);
-	assert_true(fabsf(of_g->total.design_effect - 200) < 0.01f);
+	assert_values(of_f->total, 1600, 1600);
+	assert_values(of_f->self, 1600, 1600);
+	/* By hand, as in test_noise.c: 200 in one of both runs, which have as many samples, and 1 in the other. */
+	assert_true(fabs(of_f->bursts - 100.5) < 0.01);
+	assert_true(fabs(of_g->bursts - 100.5) < 0.01);
 	diff_free(d);
 	profile_free(p);
 	profile_free(even);
 }
 
-/* f0 has a fifth of 10,000 samples, and then 20 % more: from 20.1 to 24.2 %. */
-static void test_growth_is_found(void **unused)
-{
-	struct diff_options options = shares;
-	int found = 0, others = 0;
-	uint64_t state = 4;
-
-	(void)unused;
-	options.tolerance = 0.02;
-	for (int i = 0; i < 50; i++) {
-		struct tree a = new_tree(), b = new_tree();
-		const struct diff_change *self;
-		struct diff *d;
-
-		b.weights[0] *= 1.264;
-		sample(&a, 10000, &state);
-		sample(&b, 10000, &state);
-		d = compared(a.p, b.p, &options);
-		self = &function(d, "f0", PROFILE_NO_LINE)->self;
-		found += self->verdict == DIFF_GREW && self->low > 0 && self->high > self->low;
-		for (uint32_t f = 0; f < profile_frame_count(d->merged); f++)
-			others += d->functions[f].self.verdict == DIFF_GREW && &d->functions[f].self != self;
-		diff_free(d);
-		profile_free(a.p);
-		profile_free(b.p);
-	}
-	print_message("20 %% more of 20 %%: found in %d of 50 pairs, with %d others\n", found, others);
-	assert_in_range(found, 48, 50);
-	/* Of what is called a change, 5 % may be none. */
-	assert_in_range(others, 0, 3);
-}
-
-/* Without a tolerance, what is called a change has an interval without zero, and what is not has one with it. */
-static void test_verdicts_agree_with_intervals(void **unused)
-{
-	struct tree a = new_tree(), b = new_tree();
-	unsigned changed = 0, noise = 0;
-	struct diff *d;
-	uint64_t state = 5;
-
-	(void)unused;
-	for (int i = 0; i < FUNCTIONS; i += 5)
-		b.weights[i] *= i % 2 ? 0.5 : 3;
-	b.weights[FUNCTIONS - 1] = 1;
-	a.weights[1] = 0;
-	b.weights[2] = 0;
-	sample(&a, 20000, &state);
-	sample(&b, 15000, &state);
-	d = compared(a.p, b.p, &shares);
-	for (uint32_t i = 0; i < profile_frame_count(d->merged); i++) {
-		const struct diff_change *self = &d->functions[i].self;
-		bool has_zero = self->low <= 0 && self->high >= 0;
-		double difference = diff_difference(d, self);
-
-		assert_true(self->low <= difference && difference <= self->high);
-		assert_true(has_zero == (self->verdict == DIFF_NOISE));
-		if (!has_zero)
-			assert_true((difference > 0) == (self->verdict == DIFF_GREW || self->verdict == DIFF_NEW));
-		changed += !has_zero;
-		noise += has_zero;
-	}
-	assert_true(changed > 5 && noise > 5);
-	assert_int_equal(function(d, "f1", PROFILE_NO_LINE)->self.verdict, DIFF_NEW);
-	assert_int_equal(function(d, "f2", PROFILE_NO_LINE)->self.verdict, DIFF_GONE);
-	diff_free(d);
-	profile_free(a.p);
-	profile_free(b.p);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_chance_is_rarely_called_a_change),
-		cmocka_unit_test(test_bursts_are_chance),
-		cmocka_unit_test(test_bursts_of_recursion),
-		cmocka_unit_test(test_growth_is_found),
-		cmocka_unit_test(test_verdicts_agree_with_intervals),
+		cmocka_unit_test(test_chance_is_rarely_named), cmocka_unit_test(test_growth_is_found),
+		cmocka_unit_test(test_others_are_not_named),   cmocka_unit_test(test_what_is_noticeable_is_noticed),
+		cmocka_unit_test(test_bursts_are_chance),      cmocka_unit_test(test_phases_are_no_chance),
+		cmocka_unit_test(test_bursts_of_recursion),    cmocka_unit_test(test_verdicts_agree_with_intervals),
+		cmocka_unit_test(test_one_function_only),      cmocka_unit_test(test_huge_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

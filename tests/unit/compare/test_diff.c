@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two profiles compared: what is merged, what is compared, and what cannot be. */
+/* Profiles compared: what is merged, what is compared, and what cannot be. */
 #include <errno.h>
 #include <math.h>
 
@@ -34,12 +34,12 @@ static void test_merges_by_function(void **unused)
 	(void)unused;
 	assert_int_equal(profile_frame_count(d->merged), 3);
 	assert_int_equal(profile_stack_count(d->merged), 5);
-	assert_values(&function(d, "f", PROFILE_NO_LINE)->self, 30, 33);
+	assert_values(function(d, "f", PROFILE_NO_LINE)->self, 30, 33);
 	/* What calls itself is on the stack once. */
-	assert_values(&function(d, "f", PROFILE_NO_LINE)->total, 60, 66);
-	assert_values(&function(d, "g", PROFILE_NO_LINE)->self, 30, 33);
-	assert_values(&function(d, "main", PROFILE_NO_LINE)->self, 0, 0);
-	assert_values(&function(d, "main", PROFILE_NO_LINE)->total, 60, 66);
+	assert_values(function(d, "f", PROFILE_NO_LINE)->total, 60, 66);
+	assert_values(function(d, "g", PROFILE_NO_LINE)->self, 30, 33);
+	assert_values(function(d, "main", PROFILE_NO_LINE)->self, 0, 0);
+	assert_values(function(d, "main", PROFILE_NO_LINE)->total, 60, 66);
 	assert_int_equal(d->whole[DIFF_BEFORE].total, 60);
 	assert_int_equal(d->whole[DIFF_AFTER].total, 66);
 	samples = profile_samples(d->merged, &count);
@@ -50,7 +50,7 @@ static void test_merges_by_function(void **unused)
 	}
 	assert_int_equal(total[DIFF_BEFORE], 60);
 	assert_int_equal(total[DIFF_AFTER], 66);
-	assert_int_equal(changes(d) + changed_stacks(d), 0);
+	assert_int_equal(changes(d), 0);
 	diff_free(d);
 	profile_free(a);
 	profile_free(b);
@@ -65,14 +65,12 @@ static void test_merges_by_line(void **unused)
 	(void)unused;
 	options.by_line = true;
 	d = compared(a, b, &options);
-	assert_values(&function(d, "f", 1)->self, 10, 0);
-	assert_values(&function(d, "f", 1)->total, 60, 0);
-	assert_values(&function(d, "f", 2)->self, 20, 11);
-	assert_values(&function(d, "f", 3)->self, 0, 22);
-	assert_values(&function(d, "g", 10)->self, 30, 0);
-	assert_values(&function(d, "g", 11)->self, 0, 33);
-	assert_int_equal(function(d, "g", 10)->self.verdict, DIFF_GONE);
-	assert_int_equal(function(d, "g", 11)->self.verdict, DIFF_NEW);
+	assert_values(function(d, "f", 1)->self, 10, 0);
+	assert_values(function(d, "f", 1)->total, 60, 0);
+	assert_values(function(d, "f", 2)->self, 20, 11);
+	assert_values(function(d, "f", 3)->self, 0, 22);
+	assert_values(function(d, "g", 10)->self, 30, 0);
+	assert_values(function(d, "g", 11)->self, 0, 33);
 	diff_free(d);
 	profile_free(a);
 	profile_free(b);
@@ -111,89 +109,112 @@ static void test_processes_are_matched_by_name(void **unused)
 	profile_free(b);
 }
 
-static void assert_verdicts(const struct profile *a, const struct profile *b, enum diff_basis basis,
-			    enum diff_verdict f, enum diff_verdict g)
-{
-	struct diff_options options = shares;
-	struct diff *d;
-
-	options.basis = basis;
-	d = compared(a, b, &options);
-	assert_int_equal(function(d, "f", PROFILE_NO_LINE)->self.verdict, f);
-	assert_int_equal(function(d, "g", PROFILE_NO_LINE)->self.verdict, g);
-	assert_int_equal(function(d, "f", PROFILE_NO_LINE)->total.verdict, f);
-	diff_free(d);
-}
-
-static void test_what_is_compared(void **unused)
-{
-	struct profile *a = work(2000, 2000, 1000000, "10"), *b = work(3000, 2000, 1000000, "12.5");
-	/* The same as a, but for half the samples, each of which stands for twice the time. */
-	struct profile *slow = work(1000, 1000, 2000000, "10");
-
-	(void)unused;
-	/* A share of g: 50 %, then 40 %. Per second: 200 ms, then 160. In all: 2 s both times. */
-	assert_verdicts(a, b, DIFF_SHARE, DIFF_GREW, DIFF_SHRANK);
-	assert_verdicts(a, b, DIFF_RATE, DIFF_GREW, DIFF_SHRANK);
-	assert_verdicts(a, b, DIFF_TIME, DIFF_GREW, DIFF_NOISE);
-	for (enum diff_basis basis = DIFF_SHARE; basis <= DIFF_TIME; basis++)
-		assert_verdicts(a, slow, basis, DIFF_NOISE, DIFF_NOISE);
-	profile_free(a);
-	profile_free(b);
-	profile_free(slow);
-}
-
 static void test_values_are_in_the_unit_of_the_basis(void **unused)
 {
-	struct profile *a = work(2000, 2000, 1000000, "10"), *b = work(3000, 2000, 1000000, "12.5");
-	/* Of f, by hand: 50 to 60 %; 200 to 240 ms per second; 2 to 3 s. */
-	static const double want[] = {0.1, 0.04, 1};
+	struct profile *runs[] = {work(2000, 2000, 1000000, "10"), work(2000, 2000, 1000000, "10"),
+				  work(3000, 2000, 1000000, "12.5")};
+	/* Of f, by hand: 50 to 60 %; 200 to 240 ms per second; 2 to 3 s by run. */
+	static const double want[][DIFF_SIDES] = {{0.5, 0.6}, {0.2, 0.24}, {2, 3}};
 	struct diff_options options = shares;
 
 	(void)unused;
 	for (options.basis = DIFF_SHARE; options.basis <= DIFF_TIME; options.basis++) {
-		struct diff *d = compared(a, b, &options);
-		double got = diff_difference(d, &function(d, "f", PROFILE_NO_LINE)->self);
+		struct diff *d = compared_runs(runs, 2, 1, &options);
+		const struct diff_function *f = function(d, "f", PROFILE_NO_LINE);
 
-		assert_true(fabs(got - want[options.basis]) < 1e-9);
+		assert_values(f->self, 4000, 3000);
+		for (int side = 0; side < DIFF_SIDES; side++)
+			assert_true(fabs(diff_amount(d, f->self[side], side) - want[options.basis][side]) < 1e-9);
+		/* Against g, half as much again, whatever is shown. */
+		assert_true(fabs(f->change - 0.5) < 1e-9);
+		diff_free(d);
+	}
+	for (size_t i = 0; i < 3; i++)
+		profile_free(runs[i]);
+}
+
+/* The same of both sides, but for half the samples, each of which stands for twice the time. */
+static void test_rates_may_differ_between_sides(void **unused)
+{
+	struct profile *a = work(2000, 2000, 1000000, "10"), *slow = work(1000, 1000, 2000000, "10");
+	struct diff_options options = shares;
+
+	(void)unused;
+	for (options.basis = DIFF_SHARE; options.basis <= DIFF_TIME; options.basis++) {
+		struct diff *d = compared(a, slow, &options);
+
+		assert_int_equal(changes(d), 0);
+		assert_true(fabs(d->time.change) < 1e-9);
+		assert_false(d->time.judged);
 		diff_free(d);
 	}
 	profile_free(a);
-	profile_free(b);
+	profile_free(slow);
 }
 
+/* 40 % more, of so many samples that sampling is no reason. */
 static void test_tolerance(void **unused)
 {
-	/* 3 % more, of so many samples that chance is no reason. */
-	struct profile *a = work(1000000, 9000000, 1000000, "10"), *b = work(1030000, 8970000, 1000000, "10");
-	struct profile *more = work(1070000, 8930000, 1000000, "10");
+	struct profile *runs[] = {work(1000000, 9000000, 1000000, "10"), work(1001000, 9000000, 1000000, "10"),
+				  work(1400000, 9000000, 1000000, "10"), work(1401000, 9000000, 1000000, "10")};
 	struct diff_options options = shares;
 	struct diff *d;
 
 	(void)unused;
-	assert_verdicts(a, b, DIFF_SHARE, DIFF_GREW, DIFF_SHRANK);
-	options.tolerance = 0.05;
-	d = compared(a, b, &options);
+	d = compared_runs(runs, 2, 2, &options);
+	assert_int_equal(function(d, "f", PROFILE_NO_LINE)->verdict, DIFF_GREW);
+	assert_false(d->assumed);
+	diff_free(d);
+	options.tolerance = 0.3;
+	d = compared_runs(runs, 2, 2, &options);
 	assert_int_equal(changes(d), 0);
+	assert_int_equal(function(d, "f", PROFILE_NO_LINE)->verdict, DIFF_SPREAD);
+	assert_true(d->assumed && fabs(d->spread - 0.3) < 1e-9);
 	diff_free(d);
-	d = compared(a, more, &options);
-	assert_int_equal(function(d, "f", PROFILE_NO_LINE)->self.verdict, DIFF_GREW);
-	assert_int_equal(function(d, "g", PROFILE_NO_LINE)->self.verdict, DIFF_NOISE);
-	diff_free(d);
-	profile_free(a);
-	profile_free(b);
-	profile_free(more);
+	for (size_t i = 0; i < 4; i++)
+		profile_free(runs[i]);
 }
 
-static void assert_refused(const struct profile *a, const struct profile *b, enum diff_basis basis, const char *word,
-			   const char *other)
+/* The total: 2, 2.2 and 1.8 s against twice as much; and against 2.1 s. */
+static void test_total_time(void **unused)
+{
+	struct profile *runs[] = {work(1000, 1000, 1000000, "10"), work(1100, 1100, 1000000, "10"),
+				  work(900, 900, 1000000, "10"),   work(2000, 2000, 1000000, "10"),
+				  work(2200, 2200, 1000000, "10"), work(1800, 1800, 1000000, "10"),
+				  work(1050, 1050, 1000000, "10")};
+	struct profile *close[] = {runs[0], runs[1], runs[2], runs[6]};
+	struct diff_options options = shares;
+	struct diff *d;
+
+	(void)unused;
+	options.basis = DIFF_TIME;
+	d = compared_runs(runs, 3, 3, &options);
+	assert_int_equal(changes(d), 0);
+	assert_true(d->time.judged && d->time.changed);
+	assert_true(fabs(d->time.change - 1) < 1e-9);
+	assert_true(d->time.low > 0 && d->time.low < 1 && d->time.high > 1);
+	/* By hand: logarithms of 1, 1.1 and 0.9 have a standard deviation of 0.1003. */
+	assert_true(fabs(d->time.spread - 0.1003) < 1e-4);
+	diff_free(d);
+	d = compared_runs(close, 3, 1, &options);
+	assert_true(d->time.judged && !d->time.changed);
+	assert_true(d->time.low < 0 && d->time.high > 0 && d->time.noticeable > 0.3);
+	diff_free(d);
+	for (size_t i = 0; i < 7; i++)
+		profile_free(runs[i]);
+}
+
+static void assert_refused(struct profile *const runs[], size_t before, size_t after, enum diff_basis basis,
+			   const char *word, const char *other)
 {
 	struct diff_options options = shares;
+	struct diff_runs sides[DIFF_SIDES];
 	struct diff *d = NULL;
 	struct error error = {0};
 
 	options.basis = basis;
-	assert_int_equal(diff_make(a, b, &options, &d, &error), -EINVAL);
+	set_sides(sides, runs, before, after);
+	assert_int_equal(diff_make(sides, &options, &d, &error), -EINVAL);
 	assert_null(d);
 	assert_non_null(strstr(error.text, word));
 	assert_non_null(strstr(error.text, other));
@@ -201,20 +222,30 @@ static void assert_refused(const struct profile *a, const struct profile *b, enu
 
 static void test_what_cannot_be_compared(void **unused)
 {
-	struct profile *a = work(20, 30, 1000000, "10"), *bytes = work(20, 30, 0, "10");
+	struct profile *a = work(20, 30, 1000000, "10"), *bytes = work(20, 30, 0, "10"), *b = work(1, 2, 1000000, "10");
 	struct profile *no_period = work(20, 30, 0, "10"), *no_duration = work(20, 30, 1000000, NULL);
+	struct profile *twice = work(20, 30, 2000000, "10"), *copy = work(20, 30, 1000000, "10");
 
 	(void)unused;
 	assert_int_equal(profile_set_measure(bytes, &(struct profile_measure){"allocated", "bytes", 0}), 0);
-	assert_refused(a, bytes, DIFF_SHARE, "count", "bytes");
-	assert_refused(bytes, a, DIFF_SHARE, "samples", "allocated");
-	assert_refused(a, no_period, DIFF_TIME, "new", "CPU time");
-	assert_refused(no_duration, a, DIFF_RATE, "old", "how long");
-	assert_verdicts(no_duration, a, DIFF_TIME, DIFF_NOISE, DIFF_NOISE);
+	assert_int_equal(profile_set_fact(a, PROFILE_FACT_START, "1795353671160336663"), 0);
+	assert_int_equal(profile_set_fact(copy, PROFILE_FACT_START, "1795353671160336663"), 0);
+	assert_refused((struct profile *[]){a, bytes}, 1, 1, DIFF_SHARE, "count", "bytes");
+	assert_refused((struct profile *[]){bytes, a}, 1, 1, DIFF_SHARE, "samples", "allocated");
+	assert_refused((struct profile *[]){b, a, bytes}, 2, 1, DIFF_SHARE, "old", "new");
+	assert_refused((struct profile *[]){a, no_period}, 1, 1, DIFF_TIME, "new", "CPU time");
+	assert_refused((struct profile *[]){a, b, no_duration}, 1, 2, DIFF_RATE, "new2", "how long");
+	assert_refused((struct profile *[]){b, a, a}, 1, 2, DIFF_SHARE, "new2", "same run");
+	assert_refused((struct profile *[]){a, copy, b}, 2, 1, DIFF_SHARE, "old2", "same run");
+	assert_refused((struct profile *[]){a, twice, b}, 2, 1, DIFF_SHARE, "old2", "different rates");
+	diff_free(compared(a, no_duration, &shares));
 	profile_free(a);
+	profile_free(b);
 	profile_free(bytes);
 	profile_free(no_period);
 	profile_free(no_duration);
+	profile_free(twice);
+	profile_free(copy);
 }
 
 static void test_nothing_to_judge_by(void **unused)
@@ -228,7 +259,7 @@ static void test_nothing_to_judge_by(void **unused)
 	take_in(rootless, PROFILE_ROOT, process(rootless, 1, "python3"), 100);
 	for (int i = 0; i < 4; i++) {
 		d = compared(i & 1 ? a : empty, i & 2 ? rootless : empty, &shares);
-		assert_false(d->judged);
+		assert_int_not_equal(d->state, DIFF_JUDGED);
 		assert_int_equal(changes(d), 0);
 		assert_int_equal(d->whole[DIFF_AFTER].total, 0);
 		diff_free(d);
@@ -237,7 +268,7 @@ static void test_nothing_to_judge_by(void **unused)
 	assert_int_equal(profile_set_measure(a, &(struct profile_measure){"allocated", "bytes", 0}), 0);
 	assert_int_equal(profile_set_measure(b, &(struct profile_measure){"allocated", "bytes", 0}), 0);
 	d = compared(a, b, &shares);
-	assert_false(d->judged);
+	assert_int_not_equal(d->state, DIFF_JUDGED);
 	assert_int_equal(changes(d), 0);
 	diff_free(d);
 	profile_free(a);
@@ -252,9 +283,10 @@ int main(void)
 		cmocka_unit_test(test_merges_by_function),
 		cmocka_unit_test(test_merges_by_line),
 		cmocka_unit_test(test_processes_are_matched_by_name),
-		cmocka_unit_test(test_what_is_compared),
 		cmocka_unit_test(test_values_are_in_the_unit_of_the_basis),
+		cmocka_unit_test(test_rates_may_differ_between_sides),
 		cmocka_unit_test(test_tolerance),
+		cmocka_unit_test(test_total_time),
 		cmocka_unit_test(test_what_cannot_be_compared),
 		cmocka_unit_test(test_nothing_to_judge_by),
 	};

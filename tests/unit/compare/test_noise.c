@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Intervals, probabilities, the choice among many and the design effect, held against published examples. */
+/* Intervals, deviates, the choice among many and bursts, held against published examples and against draws. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,12 +14,7 @@
 
 static struct noise_side part(double count, double total)
 {
-	return (struct noise_side){count, total, 1 / total};
-}
-
-static struct noise_side rate(double count, double time)
-{
-	return (struct noise_side){count, INFINITY, 1 / time};
+	return (struct noise_side){count, total};
 }
 
 /* Probabilities of a normal distribution's tails, from any table. */
@@ -33,68 +28,119 @@ static void test_deviates(void **unused)
 	assert_true(noise_deviate(1) < 1e-6);
 }
 
-/* Newcombe, Statistics in Medicine 17, 1998, table II: method 10 at 95 %, to the four digits that are printed. */
-static void test_newcombe(void **unused)
+/* Two-sided quantiles of Student's distribution, from any table. */
+static void test_student(void **unused)
 {
 	static const struct {
-		double a, of_a, b, of_b, low, high;
-	} examples[] = {
-		{56, 70, 48, 80, 0.0524, 0.3339}, {9, 10, 3, 10, 0.1705, 0.8090},  {6, 7, 2, 7, 0.0582, 0.8062},
-		{5, 56, 0, 29, -0.0381, 0.1926},  {0, 10, 0, 20, -0.1611, 0.2775}, {0, 10, 0, 10, -0.2775, 0.2775},
-		{10, 10, 0, 20, 0.6791, 1.0000},  {10, 10, 0, 10, 0.6075, 1.0000},
+		double probability, freedom, quantile;
+	} table[] = {
+		{0.05, 10, 2.228}, {0.01, 10, 3.169},  {0.05, 4, 2.776},  {0.01, 4, 4.604},
+		{0.05, 2, 4.303},  {0.001, 12, 4.318}, {0.05, 60, 2.000}, {0.001, 30, 3.646},
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); i++) {
-		/* His difference is the first less the second. */
-		struct noise_side after = part(examples[i].a, examples[i].of_a);
-		struct noise_side before = part(examples[i].b, examples[i].of_b);
-		struct noise_interval got = noise_find_interval(&before, &after, 1, 1.959964);
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		double normal = noise_deviate(table[i].probability);
+		double student = noise_to_student(normal, table[i].freedom);
 
-		NEAR(got.low, examples[i].low, 6e-5);
-		NEAR(got.high, examples[i].high, 6e-5);
+		/* Wallace errs on the safe side. */
+		assert_true(student > 0.999 * table[i].quantile);
+		assert_true(student < (table[i].freedom < 4 ? 1.05 : 1.02) * table[i].quantile);
+		NEAR(noise_from_student(student, table[i].freedom), normal, 1e-9);
 	}
+	NEAR(noise_probability(1.959964), 0.05, 1e-7);
 }
 
-/*
- * Breast cancer after X-ray examination, 41 in 28,010 person-years against 15 in 19,017 (Rothman and Greenland, Modern
- * Epidemiology, 1998), and others; limits from statsmodels 0.14, confint_poisson_2indep(method="mover").
- */
-static void test_rates(void **unused)
+/* Wilson's limits of 81 of 263, 0.2553 and 0.3662 (Newcombe, Statistics in Medicine 17, 1998, p. 857, table I). */
+static void test_wilson(void **unused)
 {
-	static const struct {
-		double a, in_a, b, in_b, low, high;
-	} examples[] = {
-		{41, 28010, 15, 19017, 3.398238e-05, 1.2823492e-03},
-		{60, 51477.5, 30, 54308.7, 2.6193624e-04, 9.8641272e-04},
-		{5, 10, 0, 20, 0.15513177, 1.17057568},
-		{300, 30, 240, 29.5, 0.33282568, 3.40304319},
-	};
+	/* The other side, even and of so many samples, has odds of 1 for sure. */
+	struct noise_side sure = part(5e11, 1e12), some = part(81, 263);
+	struct noise_interval got = noise_find_interval(&sure, &some, 1, 1.959964);
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); i++) {
-		struct noise_side after = rate(examples[i].a, examples[i].in_a);
-		struct noise_side before = rate(examples[i].b, examples[i].in_b);
-		struct noise_interval got = noise_find_interval(&before, &after, 1, 1.95996398);
+	NEAR(got.low, 0.2553 / 0.7447 - 1, 2e-4);
+	NEAR(got.high, 0.3662 / 0.6338 - 1, 2e-4);
+	NEAR(noise_find_change(&sure, &some), 81.0 / 182 - 1, 1e-9);
+}
 
-		NEAR(got.low, examples[i].low, 1e-6 * examples[i].high);
-		NEAR(got.high, examples[i].high, 1e-6 * examples[i].high);
+/* The same draws at each run: Marsaglia's xorshift64*, 2003 (Vigna, 2014). */
+static double draw(void)
+{
+	static uint64_t state = 9;
+
+	state ^= state >> 12;
+	state ^= state << 25;
+	state ^= state >> 27;
+	return (double)(state * 0x2545f4914f6cdd1d >> 11) / (double)(1ull << 53);
+}
+
+static double binomial(unsigned total, double probability)
+{
+	double count = 0;
+
+	for (unsigned i = 0; i < total; i++)
+		count += draw() < probability;
+	return count;
+}
+
+/* Of draws with a known change, the interval of 95 % holds it in 95 of 100, down to small counts. */
+static void test_intervals_hold_what_is_true(void **unused)
+{
+	static const struct {
+		double before, after;
+	} parts[] = {{0.3, 0.3}, {0.3, 0.35}, {0.02, 0.05}, {0.01, 0.01}, {0.9, 0.8}};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		double true_change =
+			parts[i].after / (1 - parts[i].after) / (parts[i].before / (1 - parts[i].before)) - 1;
+		int held = 0;
+
+		for (int n = 0; n < 2000; n++) {
+			struct noise_side a = part(binomial(300, parts[i].before), 300);
+			struct noise_side b = part(binomial(200, parts[i].after), 200);
+			struct noise_interval got = noise_find_interval(&a, &b, 1, 1.959964);
+
+			assert_true(got.low >= -1 && got.low <= got.high);
+			held += got.low <= true_change && true_change <= got.high;
+		}
+		/* 1,900 with a standard deviation of 10; small counts have somewhat more. */
+		assert_in_range(held, 1865, 1975);
 	}
 }
 
+/* Nothing on one side, all on one side: no end below -1, and none that is no number. */
+static void test_ends(void **unused)
+{
+	static const double counts[] = {0, 1, 50, 399, 400};
+
+	(void)unused;
+	for (int i = 0; i < 25; i++) {
+		struct noise_side a = part(counts[i / 5], 400), b = part(counts[i % 5], 400);
+		struct noise_interval got = noise_find_interval(&a, &b, 3, 4);
+		double change = noise_find_change(&a, &b), deviate = noise_find_deviate(&a, &b, 3);
+
+		assert_true(got.low >= -1 && got.low <= change && change <= got.high);
+		assert_true(deviate >= 0 && isfinite(deviate));
+	}
+	assert_true(isinf(noise_find_change(&(struct noise_side){0, 400}, &(struct noise_side){9, 400})));
+	NEAR(noise_find_change(&(struct noise_side){9, 400}, &(struct noise_side){0, 400}), -1, 0);
+}
+
+/* Turned round, the change is the reciprocal, and it is as sure. */
 static void test_sides_may_be_exchanged(void **unused)
 {
 	struct noise_side a = part(30, 400), b = part(55, 380);
 	struct noise_interval one = noise_find_interval(&a, &b, 1, 2), other = noise_find_interval(&b, &a, 1, 2);
 
 	(void)unused;
-	NEAR(one.low, -other.high, 1e-12);
-	NEAR(one.high, -other.low, 1e-12);
-	NEAR(noise_probability(&a, &b, 1, 0, 0), noise_probability(&b, &a, 1, 0, 0), 1e-12);
+	NEAR((1 + one.low) * (1 + other.high), 1, 1e-12);
+	NEAR(noise_find_deviate(&a, &b, 1), noise_find_deviate(&b, &a, 1), 1e-6);
 }
 
-/* An interval at just that probability ends at zero. */
-static void test_probability_agrees_with_interval(void **unused)
+/* An interval at just that deviate ends at no change. */
+static void test_deviate_agrees_with_interval(void **unused)
 {
 	static const double counts[][2] = {{30, 55}, {0, 9}, {12, 0}, {200, 290}, {379, 360}, {1, 3}};
 
@@ -102,23 +148,35 @@ static void test_probability_agrees_with_interval(void **unused)
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		for (int effect = 1; effect < 10; effect += 4) {
 			struct noise_side a = part(counts[i][0], 400), b = part(counts[i][1], 380);
-			double p = noise_probability(&a, &b, effect, 0, 0);
-			struct noise_interval got = noise_find_interval(&a, &b, effect, noise_deviate(p));
+			double deviate = noise_find_deviate(&a, &b, effect);
+			struct noise_interval got = noise_find_interval(&a, &b, effect, deviate);
 
-			assert_true(p > 0 && p <= 1);
-			NEAR(fmin(fabs(got.low), fabs(got.high)), 0, 1e-9);
+			assert_true(deviate > 0);
+			NEAR(fmin(fabs(got.low), fabs(got.high)), 0, 1e-6);
 		}
 	}
 }
 
-static void test_equal_sides_are_chance(void **unused)
+static void test_equal_sides_do_not_differ(void **unused)
 {
 	struct noise_side a = part(40, 400), none = part(0, 400), all = part(400, 400);
 
 	(void)unused;
-	NEAR(noise_probability(&a, &a, 1, 0, 0), 1, 1e-9);
-	NEAR(noise_probability(&none, &none, 1, 0, 0), 1, 1e-9);
-	NEAR(noise_probability(&all, &all, 1, 0, 0), 1, 1e-9);
+	NEAR(noise_find_deviate(&a, &a, 1), 0, 1e-9);
+	NEAR(noise_find_deviate(&none, &none, 1), 0, 1e-9);
+	NEAR(noise_find_deviate(&all, &all, 1), 0, 1e-9);
+}
+
+/* Counts of which a double still knows each one. */
+static void test_huge_counts(void **unused)
+{
+	struct noise_side a = part(1e15, 9e15), b = part(1.001e15, 9e15), same = part(1e15 + 1e6, 9e15);
+
+	(void)unused;
+	assert_true(noise_find_deviate(&a, &b, 1) > 100);
+	assert_true(noise_find_deviate(&a, &same, 1) < 1);
+	/* What bursts and runs differ by counts all the same. */
+	assert_true(noise_find_deviate(&a, &b, 1e12) < 2);
 }
 
 /* Four times the variance: as with a quarter of the samples. */
@@ -159,7 +217,7 @@ static double effect_of(const double *counts, size_t count, double each)
 		noise_end_slice(&all, &all, slice);
 		noise_end_slice(&some, &all, slice);
 	}
-	return noise_design_effect(&some, &all);
+	return noise_find_bursts(&some, &all);
 }
 
 /*
@@ -189,9 +247,7 @@ static void test_load_is_no_burst_of_a_part(void **unused)
 		noise_end_slice(&all, &all, slice);
 		noise_end_slice(&some, &all, slice);
 	}
-	NEAR(noise_design_effect(&some, &all), 1, 0);
-	/* As a number in some time it is not. */
-	assert_true(noise_design_effect(&some, NULL) > 10);
+	NEAR(noise_find_bursts(&some, &all), 1, 0);
 }
 
 /* Two phases of the program are no bursts: one change among 30 of none. By hand: 10,000 / 2 * 32 / 31 / 800. */
@@ -209,11 +265,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_deviates),
-		cmocka_unit_test(test_newcombe),
-		cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_student),
+		cmocka_unit_test(test_wilson),
+		cmocka_unit_test(test_intervals_hold_what_is_true),
+		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_sides_may_be_exchanged),
-		cmocka_unit_test(test_probability_agrees_with_interval),
-		cmocka_unit_test(test_equal_sides_are_chance),
+		cmocka_unit_test(test_deviate_agrees_with_interval),
+		cmocka_unit_test(test_equal_sides_do_not_differ),
+		cmocka_unit_test(test_huge_counts),
 		cmocka_unit_test(test_design_effect_divides),
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_bursts_have_an_effect),

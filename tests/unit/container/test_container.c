@@ -177,6 +177,34 @@ static void matches_ids_and_names(void **state)
 	assert_false(container_matches(&pod, "shop-7f9"));
 }
 
+static void matches_names_patterns_and_ids(void **state)
+{
+	static const struct container web = {.id = ID, .name = "web", .runtime = "docker"};
+	static const struct container pod = {.id = ID2, .name = "shop-7f9/app", .runtime = "containerd"};
+	static const struct {
+		const char *query;
+		bool web, pod;
+	} cases[] = {
+		{"web", true, false},         {"we", false, false},
+		{"w*", true, false},          {"*", true, true},
+		{"[vw]eb", true, false},      {"docker:web", true, false},
+		{"docker:w*", true, false},   {"podman:web", false, false},
+		{"docker:*", true, false},    {"4f79", true, false},
+		{"docker:4f79", true, false}, {"4f7", false, false},
+		{"4f*", true, false},         {"app", false, true},
+		{"a*", false, true},          {"shop-7f9/app", false, true},
+		{"shop-*/app", false, true},  {"containerd:app", false, true},
+		{":", false, false},          {"docker:", false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (container_matches(&web, cases[i].query) != cases[i].web ||
+		    container_matches(&pod, cases[i].query) != cases[i].pod)
+			fail_msg("%s", cases[i].query);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +213,7 @@ int main(void)
 		cmocka_unit_test(goes_from_the_outermost_to_the_innermost),
 		cmocka_unit_test(reads_no_further_than_the_path),
 		cmocka_unit_test(matches_ids_and_names),
+		cmocka_unit_test(matches_names_patterns_and_ids),
 	};
 
 	/* Nothing of this machine's runtimes. */

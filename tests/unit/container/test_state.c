@@ -37,7 +37,6 @@ static int drop_root(void **state)
 	char command[128];
 
 	(void)state;
-	container_forget_all();
 	state_set_root(NULL);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	/* NOLINTNEXTLINE(bugprone-command-processor): a path of our own */
@@ -275,41 +274,82 @@ static char *own_cgroup(char *text)
 	return NULL;
 }
 
+/* The container of crun called "mine" is found by all that mean it, and is named to those who mean none. */
+static void check_found_by(struct container_cache *cache, const char *cgroup)
+{
+	static const char *const means[] = {"mine", "mi*", "m?ne", "[lm]ine", "crun:mine", "crun:m*"};
+	static const char *const others[] = {"Mine", "mi", "runc:mine", "yours*", "crun:min"};
+	struct container_found found[2];
+	struct container_names names;
+	struct error error;
+	size_t count;
+
+	for (size_t i = 0; i < sizeof(means) / sizeof(*means); i++) {
+		int err = container_find(cache, means[i], found, 2, &count, &error);
+
+		if (err == -ENOENT && strstr(error.text, "no cgroup hierarchy")) {
+			print_message("the hierarchy of %s is not mounted here\n", cgroup);
+			skip();
+		}
+		assert_int_equal(err, 0);
+		assert_int_equal(count, 1);
+		assert_string_equal(found[0].container.id, "mine");
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		assert_int_equal(container_find(cache, others[i], found, 2, &count, &error), -ENOENT);
+		/* The one that runs is named, as it is near or as one of those that run. */
+		assert_non_null(strstr(error.text, "mine (crun)"));
+		assert_true(!strstr(error.text, "did you mean") == !strcmp(others[i], "yours*"));
+	}
+	assert_int_equal(container_find(cache, "mi*", found, 0, &count, &error), -E2BIG);
+	assert_int_equal(container_count_names(cache, &names), 0);
+	assert_true(names.containers >= 1);
+	assert_string_equal(names.root, root);
+}
+
 static void finds_the_container_of_a_process(void **state)
 {
+	struct container_cache *cache = container_cache_new();
 	struct container container;
-	struct cgroup group;
+	struct container_found found[2];
 	char *text, *cgroup, status[512];
 	struct error error;
+	size_t count;
 
 	(void)state;
-	assert_int_equal(container_find("absent", &container, &group, &error), -ENOENT);
+	assert_non_null(cache);
+	assert_int_equal(container_find(cache, "absent", found, 2, &count, &error), -ENOENT);
 	assert_non_null(strstr(error.text, "absent"));
-	assert_int_equal(container_find("x", &container, &group, &error), -ENOENT);
+	assert_int_equal(container_find(cache, "x", found, 2, &count, &error), -ENOENT);
 	assert_non_null(strstr(error.text, "4 characters"));
+	assert_int_equal(container_find(cache, "absent*", found, 2, &count, &error), -ENOENT);
+	assert_non_null(strstr(error.text, "like that"));
 	/* One that is known and not running. */
 	put("/run/crun/stopped/status", "{\"pid\": 1, \"cgroup-path\": \"/no/such/group\"}");
-	assert_int_equal(container_find("stopped", &container, &group, &error), -ENODATA);
+	assert_int_equal(container_find(cache, "stopped", found, 2, &count, &error), -ENODATA);
 	assert_non_null(strstr(error.text, "no process"));
 
 	assert_int_equal(cgroup_read_text(getpid(), &text), 0);
 	cgroup = own_cgroup(text);
 	free(text);
 	if (!cgroup) {
+		container_cache_free(cache);
 		print_message(
 			"this process is in the root of every hierarchy: no container can be made of its group\n");
 		skip();
 	}
-	assert_int_equal(container_find_by_pid(getpid(), &container), -ENOENT);
+	assert_int_equal(container_find_by_pid(cache, getpid(), &container), -ENOENT);
 	snprintf(status, sizeof(status), "{\"cgroup-path\": \"%s\"}", cgroup);
 	put("/run/crun/mine/status", status);
 	/* It is seen although the answer before is remembered. */
-	assert_int_equal(container_find_by_pid(getpid(), &container), 0);
+	assert_int_equal(container_find_by_pid(cache, getpid(), &container), 0);
 	assert_string_equal(container.id, "mine");
 	assert_string_equal(container.name, "mine");
 	assert_string_equal(container.runtime, "crun");
-	assert_int_equal(container_find_by_pid(getpid(), &container), 0);
+	assert_int_equal(container_find_by_pid(cache, getpid(), &container), 0);
+	check_found_by(cache, cgroup);
 	free(cgroup);
+	container_cache_free(cache);
 }
 
 int main(void)

@@ -17,11 +17,28 @@
 #include "discovery/discovery.h"
 #include "base/remote.h"
 
+static struct discovery *discovery;
+
+static int begin(void **state)
+{
+	(void)state;
+	discovery = discovery_new();
+	return discovery ? 0 : -1;
+}
+
+static int forget(void **state)
+{
+	(void)state;
+	discovery_free(discovery);
+	discovery = NULL;
+	return 0;
+}
+
 static enum discovery_result look(pid_t pid, struct discovery_python *python, struct error *error)
 {
 	size_t count;
 
-	return discovery_runtimes(pid, python, 1, &count, error);
+	return discovery_runtimes(discovery, pid, python, 1, &count, error);
 }
 
 static pid_t start_waiting(void)
@@ -57,10 +74,7 @@ static void this_program_is_no_python(void **state)
 		assert_true(python.start_time > 0);
 		assert_non_null(strstr(python.comm, "test_discovery"));
 	}
-	discovery_free();
-	assert_int_equal(look(getpid(), &python, &error), DISCOVERY_NOT_PYTHON);
-	discovery_free();
-	discovery_free();
+	discovery_free(NULL);
 }
 
 static void a_look_at_many_gives_the_same_answers(void **state)
@@ -70,17 +84,16 @@ static void a_look_at_many_gives_the_same_answers(void **state)
 	struct error first, error;
 
 	(void)state;
-	discovery_memo_begin();
+	discovery_memo_begin(discovery);
 	assert_int_equal(look(getpid(), &python, &first), DISCOVERY_NOT_PYTHON);
 	/* It maps the same files. */
 	assert_int_equal(look(child, &python, &error), DISCOVERY_NOT_PYTHON);
 	assert_non_null(strstr(error.text, "no Python"));
 	assert_int_equal(look(getpid(), &python, &error), DISCOVERY_NOT_PYTHON);
 	assert_string_equal(error.text, first.text);
-	discovery_memo_end();
-	discovery_memo_end();
+	discovery_memo_end(discovery);
+	discovery_memo_end(discovery);
 	end(child);
-	discovery_free();
 }
 
 static void a_thread_without_memory_is_no_python(void **state)
@@ -112,7 +125,6 @@ static void an_ended_process_is_a_zombie_then_gone(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(look(child, &python, &error), DISCOVERY_GONE);
 	assert_non_null(strstr(error.text, "no process"));
-	discovery_free();
 }
 
 static void reads_memory_of_another_process(void **state)
@@ -247,10 +259,10 @@ static void says_when_the_process_is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(this_program_is_no_python),
-		cmocka_unit_test(a_look_at_many_gives_the_same_answers),
-		cmocka_unit_test(a_thread_without_memory_is_no_python),
-		cmocka_unit_test(an_ended_process_is_a_zombie_then_gone),
+		cmocka_unit_test_setup_teardown(this_program_is_no_python, begin, forget),
+		cmocka_unit_test_setup_teardown(a_look_at_many_gives_the_same_answers, begin, forget),
+		cmocka_unit_test_setup_teardown(a_thread_without_memory_is_no_python, begin, forget),
+		cmocka_unit_test_setup_teardown(an_ended_process_is_a_zombie_then_gone, begin, forget),
 		cmocka_unit_test(reads_memory_of_another_process),
 		cmocka_unit_test(validates_a_model),
 		cmocka_unit_test(says_when_the_process_is_gone),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tests of layout.c: the tables against facts found otherwise, and hostile _Py_DebugOffsets. */
+/* Tests of layout.c and debug_*.c: the tables against facts found otherwise, and hostile _Py_DebugOffsets. */
 #include <errno.h>
 #include <stdarg.h>
 #include <setjmp.h>

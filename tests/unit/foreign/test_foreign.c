@@ -24,23 +24,25 @@
 #define FDS_MOST      64
 #define LONG_ENOUGH_S 5.0
 
-static int serve_echo(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_echo(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
+	(void)state;
 	memcpy(answer, question, question_size);
 	*size = question_size;
 	return 0;
 }
 
-static int serve_late(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_late(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct timespec time = {.tv_nsec = 100000000};
 
 	nanosleep(&time, NULL);
-	return serve_echo(question, question_size, answer, size);
+	return serve_echo(state, question, question_size, answer, size);
 }
 
-static int serve_crash(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_crash(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
+	(void)state;
 	(void)question;
 	(void)question_size;
 	(void)answer;
@@ -48,18 +50,19 @@ static int serve_crash(const void *question, size_t question_size, void *answer,
 	_exit(1);
 }
 
-static int serve_late_crash(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_late_crash(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct timespec time = {.tv_nsec = 50000000};
 
 	nanosleep(&time, NULL);
-	return serve_crash(question, question_size, answer, size);
+	return serve_crash(state, question, question_size, answer, size);
 }
 
-static int serve_result(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_result(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	int result;
 
+	(void)state;
 	(void)answer;
 	(void)question_size;
 	*size = 0;
@@ -68,11 +71,12 @@ static int serve_result(const void *question, size_t question_size, void *answer
 }
 
 /* Writes answers to questions that were not asked yet, and reads none any more. */
-static int serve_in_advance(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_in_advance(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	static const char nothing[256];
 	const struct timespec pause = {.tv_sec = 3};
 
+	(void)state;
 	(void)question;
 	(void)question_size;
 	(void)answer;
@@ -84,10 +88,11 @@ static int serve_in_advance(const void *question, size_t question_size, void *an
 }
 
 /* Returns how many of the ways to the priority of others are open. */
-static int serve_priority(const void *question, size_t question_size, void *answer, size_t *size)
+static int serve_priority(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	pid_t pid;
 
+	(void)state;
 	(void)answer;
 	(void)question_size;
 	*size = 0;
@@ -96,10 +101,31 @@ static int serve_priority(const void *question, size_t question_size, void *answ
 	       (setpriority(PRIO_PROCESS, 0, 19) != 0);
 }
 
+/* Adds the question's number to the helper's, and returns the sum. */
+static int serve_sum(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	int *sum = state, number;
+
+	memcpy(&number, question, question_size);
+	*sum += number;
+	memcpy(answer, sum, sizeof(*sum));
+	*size = sizeof(*sum);
+	return 0;
+}
+
+#define SUM_AT_START 40
+
+static int sum;
+
 static int start(void **state)
 {
+	int err;
+
 	(void)state;
-	return foreign_start();
+	sum = SUM_AT_START;
+	err = foreign_start(&sum);
+	sum = 0;
+	return err;
 }
 
 static int stop(void **state)
@@ -277,6 +303,22 @@ static void test_results(void **state)
 	assert_int_equal(call(serve_result, getpid(), -ENOENT, &got), -ENOENT);
 }
 
+/* A helper begins with the state that foreign_start() was given, and keeps what its services make of it. */
+static void test_state_of_a_helper(void **state)
+{
+	int got = 0;
+
+	(void)state;
+	assert_int_equal(call(serve_sum, getpid(), 1, &got), 0);
+	assert_int_equal(got, SUM_AT_START + 1);
+	assert_int_equal(call(serve_sum, getpid(), 2, &got), 0);
+	assert_int_equal(got, SUM_AT_START + 3);
+	assert_int_equal(sum, 0);
+	call(serve_crash, getppid(), 0, &got);
+	assert_int_equal(call(serve_sum, getpid(), 4, &got), 0);
+	assert_int_equal(got, SUM_AT_START + 4);
+}
+
 static void test_priority_of_others(void **state)
 {
 	pid_t other = fork();
@@ -303,6 +345,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_death_between_questions, start, stop),
 		cmocka_unit_test_setup_teardown(test_answers_in_advance, start, stop),
 		cmocka_unit_test_setup_teardown(test_results, start, stop),
+		cmocka_unit_test_setup_teardown(test_state_of_a_helper, start, stop),
 		cmocka_unit_test_setup_teardown(test_priority_of_others, start, stop),
 	};
 

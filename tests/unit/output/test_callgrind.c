@@ -22,7 +22,7 @@ static void test_lines(void **unused)
 	take_in(p, framed(p, root, "f", "app.py", 6, 3), owner, 2);
 	take_in(p, framed(p, f, "g;", "lib.py", PROFILE_NO_LINE, 30), owner, 1);
 	take_in(p, PROFILE_ROOT, owner, 100);
-	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"samples", "count", 1000}), 0);
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"samples", "count", 1010101}), 0);
 	assert_int_equal(profile_add_account(p, "lost", "full", "without\nroom", 3), 0);
 	text = written(p, output_callgrind);
 	assert_string_equal(text, "# callgrind format\n"
@@ -31,10 +31,10 @@ static void test_lines(void **unused)
 				  "cmd: python3 (42)\n"
 				  "desc: lost: 3 without\\x0aroom\n"
 				  "positions: line\n"
+				  "event: cpu_us : CPU time in microseconds\n"
 				  "event: samples : samples in count\n"
-				  "event: cpu_ns : CPU time in nanoseconds\n"
-				  "events: samples cpu_ns\n"
-				  "summary: 10 10000\n"
+				  "events: cpu_us samples\n"
+				  "summary: 10101 10\n"
 				  "\n"
 				  "fl=(1) app.py\n"
 				  "fn=(1) <module>\n"
@@ -42,29 +42,29 @@ static void test_lines(void **unused)
 				  "cfi=(1)\n"
 				  "cfn=(2) f\n"
 				  "calls=10 3\n"
-				  "10 10 10000\n"
+				  "10 10101 10\n"
 				  "\n"
 				  "fl=(1)\n"
 				  "fn=(2)\n"
-				  "5 7 7000\n"
-				  "6 2 2000\n"
+				  "5 7071 7\n"
+				  "6 2020 2\n"
 				  "cfi=(2) lib.py\n"
 				  "cfn=(3) g\\x3b\n"
 				  "calls=1 30\n"
-				  "5 1 1000\n"
+				  "5 1010 1\n"
 				  "\n"
 				  "fl=(2)\n"
 				  "fn=(3)\n"
-				  "0 1 1000\n"
+				  "0 1010 1\n"
 				  "\n"
 				  "fl=(3) ???\n"
 				  "fn=(4) python3 (42)\n"
 				  "cfi=(1)\n"
 				  "cfn=(1)\n"
 				  "calls=10 1\n"
-				  "0 10 10000\n"
+				  "0 10101 10\n"
 				  "\n"
-				  "totals: 10 10000\n");
+				  "totals: 10101 10\n");
 	free(text);
 	profile_free(p);
 }

@@ -16,40 +16,48 @@ static char *written_diff(const struct diff *d, const struct output_diff_options
 	return text;
 }
 
+/* f takes twice as long, and g as long as before, in two runs of each. */
+static struct diff *twice_as_long(struct profile *runs[4])
+{
+	runs[0] = work(1000, 3000, 1000000, "10");
+	runs[1] = work(1005, 3000, 1000000, "10");
+	runs[2] = work(2000, 3000, 1000000, "12.5");
+	runs[3] = work(2005, 3000, 1000000, "12.5");
+	return compared_runs(runs, 2, 2, &shares);
+}
+
 static void test_text(void **unused)
 {
-	struct profile *a = work(2000, 2000, 1000000, "10"), *b = work(3000, 2000, 1000000, "12.5");
-	struct diff *d = compared(a, b, &shares);
-	char *text = written_diff(d, &(struct output_diff_options){.rows = 40}, output_diff_text), *row, verdict[16];
-	double before, after, change, low, high, rate_before, rate_after;
+	struct profile *runs[4];
+	struct diff *d = twice_as_long(runs);
+	char *text = written_diff(d, &(struct output_diff_options){.rows = 40}, output_diff_text), *row;
+	double before, after, points, change, low, high;
 
 	(void)unused;
-	assert_non_null(strstr(text, "old: 4000 samples in 10.0 s"));
-	assert_non_null(strstr(text, "new: 5000 samples in 12.5 s"));
-	assert_non_null(strstr(text, "Self (on top of the stack): 2 functions changed, 0 within the noise"));
-	assert_non_null(strstr(text, "Total (on the stack): 2 functions changed, 1 within the noise"));
-	/* What grew comes first. */
-	assert_true(strstr(text, "\ngrew") < strstr(text, "\nshrank"));
-	row = strstr(text, "\ngrew");
-	assert_int_equal(sscanf(row, " %15s %lf %lf %lf %lf %lf %lf %lf", verdict, &before, &after, &change, &low,
-				&high, &rate_before, &rate_after),
-			 8);
-	assert_true(before == 50 && after == 60 && change == 10 && rate_before == 200 && rate_after == 240);
-	assert_true(low > 0 && low < 10 && high > 10 && high < 20);
-	assert_memory_equal(strchr(row + 1, '\n') - strlen("f (app.py)"), "f (app.py)", strlen("f (app.py)"));
+	assert_non_null(strstr(text, "before  2 runs, 8005 samples, "));
+	assert_non_null(strstr(text, " s of CPU time in 25.0 s:\n          new\n"));
+	assert_non_null(strstr(text, "\n1 function changed, of 2 that"));
+	row = strstr(text, "\ngrew    f (app.py)\n");
+	assert_non_null(row);
+	assert_int_equal(sscanf(row, "\ngrew f (app.py) %lf %% -> %lf %%, %lf points; %lf %% (%lf %% to %lf %%)",
+				&before, &after, &points, &change, &low, &high),
+			 6);
+	/* By hand: 2005 of 8005 and 4005 of 10005; of g's 6000, 4005 over 2005. */
+	assert_true(before == 25.05 && after == 40.03 && points == 14.98 && change == 100);
+	assert_true(low > 0 && low < 100 && high > 100 && high < 200);
+	/* Two functions: it may be the other one. */
+	assert_non_null(strstr(text, "What is left is little more than g"));
 	assert_null(strstr(text, "main (app.py)"));
 	free(text);
 	text = written_diff(d, &(struct output_diff_options){.rows = 40, .all = true}, output_diff_text);
-	assert_non_null(strstr(text, "\nnoise"));
 	assert_non_null(strstr(text, "main (app.py)"));
 	free(text);
-	text = written_diff(d, &(struct output_diff_options){.rows = 1}, output_diff_text);
-	assert_null(strstr(text, "\nshrank"));
-	assert_non_null(strstr(text, "and 1 more"));
+	text = written_diff(d, &(struct output_diff_options){.rows = 1, .all = true}, output_diff_text);
+	assert_non_null(strstr(text, "and 2 more (--limit)"));
 	free(text);
 	diff_free(d);
-	profile_free(a);
-	profile_free(b);
+	for (size_t i = 0; i < 4; i++)
+		profile_free(runs[i]);
 }
 
 static void test_text_of_nothing(void **unused)
@@ -80,29 +88,31 @@ static void test_text_of_nothing(void **unused)
 	profile_free(empty);
 }
 
-/* Before is scaled to the total after; what is noise has the same number twice. */
+/* Before is scaled to what did not change after; such a stack has the same number twice. */
 static void test_folded(void **unused)
 {
-	struct profile *a = work(1000, 3000, 1000000, "10"), *b = work(4000, 4000, 1000000, "10");
+	struct profile *runs[] = {work(1000, 3000, 1000000, "10"), work(1000, 3000, 1000000, "10"),
+				  work(4000, 6000, 1000000, "10"), work(4000, 6000, 1000000, "10")};
 	struct diff *d;
 	char *text;
 
 	(void)unused;
-	take_in(a, on(a, PROFILE_ROOT, "odd;name", "", 1), process(a, 1, "python3"), 100);
-	take_in(b, on(b, PROFILE_ROOT, "odd;name", "", 1), process(b, 1, "python3"), 200 + 1);
-	d = compared(a, b, &shares);
-	/* By hand: 8201 / 4100 is 2.0002. */
+	for (size_t i = 0; i < 4; i++)
+		take_in(runs[i], on(runs[i], PROFILE_ROOT, "odd;name", "", 1), process(runs[i], 1, "python3"),
+			i < 2 ? 100 : 201);
+	d = compared_runs(runs, 2, 2, &shares);
+	/* By hand: without f, 12402 after and 6200 before, which is 2.0003 times as many. */
 	text = written_diff(d, &(struct output_diff_options){.rows = 40}, output_diff_folded);
-	assert_string_equal(text, "main (app.py);f (app.py) 2000 4000\n"
-				  "main (app.py);g (app.py) 6001 4000\n"
-				  "odd\\x3bname 201 201\n");
+	assert_string_equal(text, "main (app.py);f (app.py) 4001 8000\n"
+				  "main (app.py);g (app.py) 12000 12000\n"
+				  "odd\\x3bname 402 402\n");
 	free(text);
 	text = written_diff(d, &(struct output_diff_options){.all = true}, output_diff_folded);
-	assert_non_null(strstr(text, "odd\\x3bname 200 201\n"));
+	assert_non_null(strstr(text, "odd\\x3bname 400 402\n"));
 	free(text);
 	diff_free(d);
-	profile_free(a);
-	profile_free(b);
+	for (size_t i = 0; i < 4; i++)
+		profile_free(runs[i]);
 }
 
 static void test_formats(void **unused)

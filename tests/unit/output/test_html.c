@@ -2,6 +2,7 @@
 /* The HTML report's data, unpacked as its page unpacks it. tests/e2e/test_html.py looks at what a browser makes of it.
  */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -240,14 +241,18 @@ static void test_names_made_to_harm(void **unused)
 static void test_comparison(void **unused)
 {
 	static const struct html_diff_function functions[] = {
-		{"f", "a.py", 0.25, 0.5, 0, 0.125, 0.1, 0.4, HTML_GREW},
-		{"g", "a.py", 0.5, 0.25, 0, 0, -0.4, -0.1, HTML_SHRANK},
+		{"f", "a.py", 0.25, 0.5, 0, 0.125, 0.2, 0.1, 0.4, 0.15, "grew", HTML_GREW},
+		{"g", "a.py", 0.5, 0.25, 0, 0, INFINITY, -0.4, INFINITY, 0.15, "new", HTML_SHRANK},
 	};
 	const uint64_t before[] = {6, 3, 100};
 	struct html_diff diff = {.before_name = "<a>",
 				 .after_name = "b",
 				 .before = before,
+				 .unit = "s",
+				 .before_unit = 0.25,
+				 .after_unit = 0.5,
 				 .confidence = 0.95,
+				 .notes = "one\ntwo\n",
 				 .functions = functions,
 				 .nr_functions = 2};
 	struct profile *p = new_profile();
@@ -274,6 +279,13 @@ static void test_comparison(void **unused)
 	assert_int_equal(json_integer_value(json_array_get(json_object_get(rows, "verdict"), 0)), 1);
 	assert_int_equal(json_integer_value(json_array_get(json_object_get(rows, "verdict"), 1)), -1);
 	assert_true(json_real_value(json_array_get(json_object_get(rows, "self_after"), 0)) == 0.125);
+	assert_true(json_real_value(json_array_get(json_object_get(rows, "change"), 0)) == 0.2);
+	/* JSON has no infinity. */
+	assert_true(json_is_null(json_array_get(json_object_get(rows, "change"), 1)));
+	assert_string_equal(json_string_value(json_array_get(json_object_get(rows, "words"), 1)), "new");
+	assert_string_equal(json_string_value(json_object_get(compared, "unit")), "s");
+	assert_true(json_real_value(json_object_get(compared, "after_unit")) == 0.5);
+	assert_string_equal(json_string_value(json_object_get(compared, "notes")), "one\ntwo\n");
 	json_decref(data);
 	profile_free(p);
 }

@@ -27,7 +27,7 @@ static void parse_head(char *line, struct record *record)
 			 5);
 }
 
-/* "<TAB> 0 NAME (MODULE)" */
+/* "<TAB> LINE NAME (MODULE)" */
 static void parse_frame(char *line, struct record *record)
 {
 	char *open = strrchr(line, '('), *name;
@@ -37,10 +37,11 @@ static void parse_frame(char *line, struct record *record)
 	assert_non_null(open);
 	assert_null(strpbrk(open + 1, " ("));
 	name = line + strspn(line, "\t ");
-	assert_memory_equal(name, "0 ", 2);
-	assert_true(open - name > 3);
+	name += strspn(name, "0123456789");
+	assert_int_equal(*name, ' ');
+	assert_true(open - name > 2);
 	snprintf(record->frames + strlen(record->frames), sizeof(record->frames) - strlen(record->frames), "%s%s",
-		 *record->frames ? ";" : "", name + 2);
+		 *record->frames ? ";" : "", line + strspn(line, "\t "));
 }
 
 /* Reads all records; text is changed. Returns how many there are, and no more than room. */
@@ -88,8 +89,8 @@ static void test_timeline(void **unused)
 	assert_int_equal(records[1].tid, 43);
 	assert_string_equal(records[1].event, "cpu-clock");
 	assert_int_equal(records[1].period, 10 * MS);
-	assert_string_equal(records[1].frames, "w (app.py:30);run (threading.py:5)");
-	assert_string_equal(records[4].frames, "g (lib.py:7);f (app.py:3);main (app.py:10)");
+	assert_string_equal(records[1].frames, "30 w (app.py);5 run (threading.py)");
+	assert_string_equal(records[4].frames, "7 g (lib.py);3 f (app.py);10 main (app.py)");
 	assert_true(records[4].time_s > 0.0199 && records[4].time_s < 0.0201);
 	free(text);
 	profile_free(p);
@@ -112,7 +113,39 @@ static void test_without_times(void **unused)
 	assert_int_equal(records_of(text, records, 4), 1);
 	assert_int_equal(records[0].period, 17);
 	assert_string_equal(records[0].event, "samples");
-	assert_string_equal(records[0].frames, "f ([python])");
+	assert_string_equal(records[0].frames, "0 f ([python])");
+	free(text);
+	profile_free(p);
+}
+
+static uint32_t defined(struct profile *p, const char *name, const char *file, int line, int first_line)
+{
+	uint32_t frame = profile_add_frame(p, PROFILE_PYTHON, name, file, line, first_line);
+
+	return profile_add_stack(p, PROFILE_ROOT, frame);
+}
+
+/* Functions of one name are told apart by the symbol, and a function is one, whatever its lines. */
+static void test_namesakes(void **unused)
+{
+	static const char *const wanted[] = {"9 run [a.py:8] (a.py)", "4 run [a.py:3] (a.py)", "5 run [a.py:3] (a.py)",
+					     "4 run [b.py] (b.py)",   "2 only (a.py)",         "7 only (a.py)"};
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3");
+	struct record records[8];
+	char *text;
+
+	(void)unused;
+	take_in(p, defined(p, "run", "a.py", 9, 8), owner, 1);
+	take_in(p, defined(p, "run", "a.py", 4, 3), owner, 2);
+	take_in(p, defined(p, "run", "a.py", 5, 3), owner, 3);
+	take_in(p, defined(p, "run", "b.py", 4, 3), owner, 4);
+	take_in(p, defined(p, "only", "a.py", 2, 1), owner, 5);
+	take_in(p, defined(p, "only", "a.py", 7, 1), owner, 6);
+	text = written(p, output_perfscript);
+	assert_int_equal(records_of(text, records, 8), 6);
+	for (size_t i = 0; i < 6; i++)
+		assert_string_equal(records[i].frames, wanted[records[i].period - 1]);
 	free(text);
 	profile_free(p);
 }
@@ -138,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_timeline),
 		cmocka_unit_test(test_without_times),
+		cmocka_unit_test(test_namesakes),
 		cmocka_unit_test(test_hostile),
 	};
 

@@ -173,6 +173,34 @@ static void test_other_measures(void **unused)
 	profile_free(p);
 }
 
+static void test_waits(void **unused)
+{
+	static const char *const types[] = {"samples", "waits", "wall"};
+	struct profile *p = new_profile();
+	uint32_t f = on(p, PROFILE_ROOT, "f", "a.py", 1), owner = process(p, 1, "x");
+	uint32_t wait = profile_add_stack(p, f, profile_add_wait(p, "lock", "[lock]"));
+	Pprof__Profile *got;
+
+	(void)unused;
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"wall", "microseconds", 0}), 0);
+	assert_int_equal(profile_add_time(p, wait, owner, PROFILE_NONE, 500, 7), 0);
+	assert_int_equal(profile_add_time(p, f, owner, PROFILE_NONE, 200, 3), 0);
+	got = read_back(p);
+	assert_int_equal(got->n_sample_type, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_string_equal(text(got, got->sample_type[i]->type), types[i]);
+		assert_string_equal(text(got, got->sample_type[i]->unit), i < 2 ? "count" : "microseconds");
+	}
+	assert_string_equal(text(got, got->default_sample_type), "wall");
+	assert_int_equal(got->sample[0]->n_value, 3);
+	assert_memory_equal(got->sample[0]->value, ((const int64_t[]){0, 7, 500}), 3 * sizeof(int64_t));
+	assert_memory_equal(got->sample[1]->value, ((const int64_t[]){3, 0, 200}), 3 * sizeof(int64_t));
+	assert_string_equal(text(got, label(got, got->sample[0], "state")->str), "lock");
+	assert_string_equal(text(got, label(got, got->sample[1], "state")->str), "on CPU");
+	pprof__profile__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
 static void test_empty(void **unused)
 {
 	struct profile *p = new_profile();
@@ -311,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_stacks_and_labels),
 		cmocka_unit_test(test_other_measures),
 		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_many_samples),
 		cmocka_unit_test(test_full_disk),

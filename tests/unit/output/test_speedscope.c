@@ -39,7 +39,6 @@ static void check(const json_t *file)
 			const json_t *stack = json_array_get(samples, k);
 
 			sum += json_integer_value(json_array_get(weights, k));
-			assert_true(json_array_size(stack) > 0);
 			for (size_t f = 0; f < json_array_size(stack); f++)
 				assert_true((size_t)json_integer_value(json_array_get(stack, f)) < frames);
 		}
@@ -60,14 +59,69 @@ static void test_timeline(void **unused)
 	assert_int_equal(json_array_size(member(file, "profiles")), 2);
 	assert_string_equal(text_of(first, "name"), "python3 (42)");
 	assert_string_equal(text_of(first, "unit"), "nanoseconds");
-	assert_int_equal(json_array_size(member(first, "samples")), 4);
+	/* Time is time: from the beginning of the run, with gaps, and all threads end with the run. */
+	assert_int_equal(json_array_size(member(first, "samples")), 5);
 	assert_sample(file, 0, 0, "main;f", 10 * MS);
-	assert_sample(file, 0, 1, "main;f;g", 20 * MS);
+	assert_sample(file, 0, 1, "main;f;g", 21 * MS);
 	assert_sample(file, 0, 2, "main;h", 10 * MS);
-	assert_sample(file, 0, 3, "main;f", 10 * MS);
-	assert_sample(file, 1, 0, "run;w", 20 * MS);
+	assert_sample(file, 0, 3, "", 59 * MS);
+	assert_sample(file, 0, 4, "main;f", 10 * MS);
+	assert_sample(file, 1, 0, "", 5 * MS);
+	assert_sample(file, 1, 1, "run;w", 20 * MS);
+	assert_sample(file, 1, 2, "", 85 * MS);
+	assert_int_equal(number_of(json_array_get(member(file, "profiles"), 1), "endValue"), 110 * MS);
 	assert_string_equal(text_of(frame, "file"), "app.py");
 	assert_int_equal(number_of(frame, "line"), 10);
+	json_decref(file);
+	profile_free(p);
+}
+
+/* The run is longer than its samples, and says so. */
+static void test_duration(void **unused)
+{
+	struct profile *p = timeline();
+	json_t *file;
+
+	(void)unused;
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_DURATION, "0.25"), 0);
+	file = parsed(p, output_speedscope);
+	check(file);
+	assert_sample(file, 0, 5, "", 140 * MS);
+	assert_sample(file, 1, 2, "", 225 * MS);
+	json_decref(file);
+	profile_free(p);
+}
+
+/* Bytes have no length in time: their weights are values, in the order of their times. */
+static void test_values_with_times(void **unused)
+{
+	struct profile *p = timeline();
+	json_t *file;
+
+	(void)unused;
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"allocated", "bytes", 0}), 0);
+	file = parsed(p, output_speedscope);
+	check(file);
+	assert_sample(file, 0, 1, "main;f;g", 2);
+	assert_int_equal(number_of(json_array_get(member(file, "profiles"), 0), "endValue"), 5);
+	json_decref(file);
+	profile_free(p);
+}
+
+/* Samples whose times are not known are a profile of their own, and do not move the others. */
+static void test_some_without_times(void **unused)
+{
+	struct profile *p = timeline();
+	json_t *file;
+
+	(void)unused;
+	take_in(p, on(p, PROFILE_ROOT, "lost", "app.py", 1), 0, 3);
+	file = parsed(p, output_speedscope);
+	check(file);
+	assert_int_equal(json_array_size(member(file, "profiles")), 3);
+	assert_sample(file, 2, 0, "lost", 30 * MS);
+	assert_non_null(strstr(text_of(json_array_get(member(file, "profiles"), 2), "name"), "times unknown"));
+	assert_sample(file, 0, 3, "", 59 * MS);
 	json_decref(file);
 	profile_free(p);
 }
@@ -115,9 +169,9 @@ static void test_empty_and_hostile(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_timeline),
-		cmocka_unit_test(test_without_times),
-		cmocka_unit_test(test_empty_and_hostile),
+		cmocka_unit_test(test_timeline),          cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_values_with_times), cmocka_unit_test(test_some_without_times),
+		cmocka_unit_test(test_without_times),     cmocka_unit_test(test_empty_and_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

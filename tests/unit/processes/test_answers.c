@@ -5,22 +5,12 @@
  */
 #include "played_machine.h"
 
-#define FIRST  (FIRST_PID + 0)
-#define SECOND (FIRST_PID + 1)
-#define THIRD  (FIRST_PID + 2)
-
-static int setup(void **state)
+/* A process whose loader has mapped the library as one piece: the memory contradicts the file. */
+static void start_contradicting(pid_t pid)
 {
-	(void)state;
-	power_on();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	power_off();
-	return 0;
+	start_unseen(pid, &thin_python);
+	map_python(pid, &python313);
+	process_of(pid)->loaded[0].contradicts = true;
 }
 
 /* The helper is busy: the process is asked about again, and the answer is used once it is there. */
@@ -195,9 +185,7 @@ static void test_exec_of_known_while_answering(void **state)
 static void test_doubt_ends(void **state)
 {
 	(void)state;
-	start_unseen(FIRST, &thin_python);
-	map_python(FIRST, &python313);
-	process_of(FIRST)->loaded[0].contradicts = true;
+	start_contradicting(FIRST);
 	follow_all();
 	run_for(0.05);
 	assert_int_equal(kernel_state(FIRST), PYBPF_PROC_UNDECIDED);
@@ -216,9 +204,7 @@ static void test_doubt_ends(void **state)
 static void test_doubt_lasts(void **state)
 {
 	(void)state;
-	start_unseen(FIRST, &thin_python);
-	map_python(FIRST, &python313);
-	process_of(FIRST)->loaded[0].contradicts = true;
+	start_contradicting(FIRST);
 	follow_pid(FIRST);
 	run_for(1.9);
 	assert_string_equal(machine.said, "");
@@ -241,9 +227,7 @@ static void test_doubt_lasts(void **state)
 static void test_doubt_and_end(void **state)
 {
 	(void)state;
-	start_unseen(FIRST, &thin_python);
-	map_python(FIRST, &python313);
-	process_of(FIRST)->loaded[0].contradicts = true;
+	start_contradicting(FIRST);
 	follow_pid(FIRST);
 	run_for(0.05);
 	end_process(FIRST);
@@ -251,9 +235,7 @@ static void test_doubt_and_end(void **state)
 	assert_string_equal(machine.said, "");
 	power_off();
 	power_on();
-	start_unseen(FIRST, &thin_python);
-	map_python(FIRST, &python313);
-	process_of(FIRST)->loaded[0].contradicts = true;
+	start_contradicting(FIRST);
 	follow_pid(FIRST);
 	run_for(0.15);
 	end_process(FIRST);
@@ -456,27 +438,27 @@ static void test_no_room_for_layouts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_pending, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_answered, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_answered_too_late, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_left_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_exec_while_looking, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_exec_of_no_python_while_looking, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_exec_while_answering, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_exec_of_known_while_answering, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_doubt_ends, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_doubt_lasts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_doubt_and_end, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_doubted_file, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_file_without_addresses, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_validated_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_answer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_second_python, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_second_python_and_fork, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_one_of_two_is_doubted, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_too_many_pythons, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_room_for_layouts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pending, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_answered, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_answered_too_late, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_left_alone, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_exec_while_looking, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_exec_of_no_python_while_looking, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_exec_while_answering, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_exec_of_known_while_answering, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_doubt_ends, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_doubt_lasts, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_doubt_and_end, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_doubted_file, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_file_without_addresses, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_validated_once, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_no_answer, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_refused, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_second_python, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_second_python_and_fork, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_one_of_two_is_doubted, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_too_many_pythons, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_no_room_for_layouts, turn_on, turn_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

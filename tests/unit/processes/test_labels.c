@@ -4,9 +4,6 @@
 
 #include "profile/profile.h"
 
-#define FIRST  (FIRST_PID + 0)
-#define SECOND (FIRST_PID + 1)
-
 static struct profile *profile;
 
 static int setup(void **state)
@@ -155,6 +152,32 @@ static void test_labels_are_handed_on(void **state)
 	assert_string_equal(shown_name(SECOND), "python3.11 other.py");
 }
 
+/* Two runtimes have a container of one name: two names in the profile, which stay what they are. */
+static void test_same_name_in_two_runtimes(void **state)
+{
+	(void)state;
+	for (pid_t pid = FIRST; pid < FIRST + 3; pid++) {
+		start_unseen(pid, &static_python);
+		bring_up(pid);
+		process_of(pid)->container = pid == FIRST + 2 ? "db" : "web";
+	}
+	process_of(SECOND)->runtime = "podman";
+	machine.options.containers = true;
+	follow_all();
+	run_for(1);
+	assert_string_equal(shown_container(FIRST), "docker:web");
+	assert_string_equal(shown_container(SECOND), "podman:web");
+	assert_string_equal(shown_container(FIRST + 2), "db");
+	/* What is in the profile already is not called otherwise later. */
+	fork_process(FIRST, FIRST + 3);
+	exec_program(FIRST + 3, &static_python);
+	process_of(FIRST + 3)->container = "db";
+	process_of(FIRST + 3)->runtime = "podman";
+	run_for(1);
+	assert_string_equal(shown_container(FIRST + 2), "db");
+	assert_string_equal(shown_container(FIRST + 3), "podman:db");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +187,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_container_comes_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container_without_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_labels_are_handed_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_same_name_in_two_runtimes, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,24 +2,6 @@
 /* Processes that are found, fork, execute and end: who is sampled, as what, and how they are counted. */
 #include "played_machine.h"
 
-#define FIRST  (FIRST_PID + 0)
-#define SECOND (FIRST_PID + 1)
-#define THIRD  (FIRST_PID + 2)
-
-static int setup(void **state)
-{
-	(void)state;
-	power_on();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	power_off();
-	return 0;
-}
-
 static void test_found(void **state)
 {
 	(void)state;
@@ -77,7 +59,7 @@ static void test_forked(void **state)
 	assert_int_equal(machine.looks, looks);
 	assert_int_equal(machine.told_id, process_of(SECOND)->entry.proc_id);
 	assert_int_equal(machine.told_minor, 11);
-	assert_true(record_of(SECOND)->in_time);
+	assert_true(record_of(SECOND)->known_before_run);
 	assert_int_equal(counts_now().seen, 2);
 	assert_int_equal(counts_now().started, 1);
 }
@@ -170,7 +152,7 @@ static void test_known_program(void **state)
 	run_for(1);
 	assert_int_equal(sampled_minor(SECOND), 11);
 	assert_int_equal(machine.looks, looks);
-	assert_true(record_of(SECOND)->in_time);
+	assert_true(record_of(SECOND)->known_before_run);
 }
 
 /* The same, with a filter of names: the kernel waits for the answer. */
@@ -210,7 +192,7 @@ static void test_loaded_later(void **state)
 	map_python(FIRST, &python39);
 	run_for(0.01);
 	assert_int_equal(sampled_minor(FIRST), 9);
-	assert_true(record_of(FIRST)->in_time);
+	assert_true(record_of(FIRST)->known_before_run);
 	bring_up(FIRST);
 	run_for(2);
 	start_unseen(SECOND, &shell);
@@ -362,20 +344,20 @@ static void test_missed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_found, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_given_by_pid, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_forked, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_fork_and_exec, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_exec_by_exec, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_two_execs_at_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_known_program, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_known_program_by_name, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_loaded_later, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_pid_is_used_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_known_by_mapping_and_ended, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_known_by_mapping_of_pid_used_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_forgotten, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_missed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_found, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_given_by_pid, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_forked, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_fork_and_exec, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_exec_by_exec, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_two_execs_at_once, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_known_program, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_known_program_by_name, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_loaded_later, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_pid_is_used_again, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_known_by_mapping_and_ended, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_known_by_mapping_of_pid_used_again, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_forgotten, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_missed, turn_on, turn_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,20 +5,6 @@
 #define ROUNDS 300
 #define ACTS   40 /* in each round */
 
-static int setup(void **state)
-{
-	(void)state;
-	power_on();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	power_off();
-	return 0;
-}
-
 /* The same numbers at each run: xorshift (Marsaglia 2003). */
 static uint64_t seed;
 
@@ -168,7 +154,32 @@ static void test_storm(void **state)
 	}
 }
 
-/* The ring is small: what was not told is found out by what is in the kernel's map, or by what is mapped. */
+/* Of all that the kernel has told of, and nothing else, there is a record that says what it is. */
+static void assert_all_recorded(void)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < NR_PIDS; i++) {
+		const struct machine_process *process = &machine.processes[i];
+		const struct processes_record *record;
+
+		if (!process->alive || !process->in_kernel || !process->entry.told)
+			continue;
+		/* An answer came between an exec and its event, which was lost: the entry is that of the program
+		 * before. */
+		if (process->entry.mm != process->mm)
+			continue;
+		told++;
+		record = record_of(process->pid);
+		assert_non_null(record);
+		assert_false(record->ended);
+		assert_true((record->state == PROCESSES_PYTHON) == (process->entry.state == PYBPF_PROC_READY));
+		assert_true(record->state != PROCESSES_LOOKING);
+	}
+	assert_in_range(processes_count_living(machine.table), told, NR_PIDS);
+}
+
+/* The ring is small, and mappings are lost: all is found out by what is in the kernel's map, and by looks. */
 static void test_storm_with_losses(void **state)
 {
 	(void)state;
@@ -180,15 +191,21 @@ static void test_storm_with_losses(void **state)
 		start_unseen(FIRST_PID + 1, &static_python);
 		follow_all();
 		machine.kernel.events_room = 6;
+		machine.kernel.deaf = number % 2;
 		storm();
 		assert_true(counts_now().lost > 0);
+		assert_true(counts_now().recovered > 0);
+		assert_true((counts_now().lost_mappings > 0) == (number % 2 != 0));
+		machine.kernel.events_room = RING_ROOM;
+		run_for(10);
+		assert_all_recorded();
 		/* No record is left of a process that has ended. */
 		run_for(1);
 		for (size_t i = 0; i < NR_PIDS; i++) {
 			if (machine.processes[i].alive)
 				end_process(machine.processes[i].pid);
 		}
-		machine.kernel.lost++;
+		machine.kernel.losses.events++;
 		run_for(0.1);
 		assert_int_equal(processes_count_living(machine.table), 0);
 		processes_visit_ended(machine.table, machine.now + 1, forget, NULL);
@@ -196,11 +213,50 @@ static void test_storm_with_losses(void **state)
 	}
 }
 
+/* What is lost of processes that the filters keep out is no loss of this run. */
+static void test_losses_of_others(void **state)
+{
+	(void)state;
+	start_unseen(FIRST_PID, &static_python);
+	start_unseen(FIRST_PID + 1, &shell);
+	bring_up(FIRST_PID);
+	machine.options.filtered = true;
+	follow_all();
+	run_for(1);
+	machine.kernel.events_room = 0;
+	process_of(FIRST_PID + 1)->kept_out = true;
+	for (pid_t pid = FIRST_PID + 2; pid < FIRST_PID + 12; pid++) {
+		fork_process(FIRST_PID + 1, pid);
+		exec_program(pid, &thin_python);
+	}
+	run_for(1);
+	assert_int_equal(counts_now().lost, 0);
+	/* Their execs: of the forks of a shell nobody is told. */
+	assert_int_equal(counts_now().lost_others, 10);
+	assert_int_equal(counts_now().seen, 1);
+	assert_int_equal(counts_now().missed, 0);
+	assert_int_equal(sampled_minor(FIRST_PID), 11);
+}
+
+/* A process given by PID whose second Python's mapping is lost is looked at once more, and nothing is said to be lost.
+ */
+static void test_lost_mapping_of_pid(void **state)
+{
+	(void)state;
+	start_unseen(FIRST_PID, &static_python);
+	bring_up(FIRST_PID);
+	follow_pid(FIRST_PID);
+	run_for(1);
+	machine.kernel.deaf = true;
+	map_python(FIRST_PID, &python313);
+	run_for(6);
+	assert_int_equal(process_of(FIRST_PID)->entry.nr_runtimes, 2);
+	assert_int_equal(counts_now().lost + counts_now().lost_mappings, 0);
+}
+
 /* Processes that live for a millisecond each: none is left, and the table's own memory is what it was. */
 static void test_short_lives(void **state)
 {
-	const pid_t fresh = FIRST_PID + 2;
-
 	(void)state;
 	start_unseen(FIRST_PID, &shell);
 	start_unseen(FIRST_PID + 1, &static_python);
@@ -208,6 +264,9 @@ static void test_short_lives(void **state)
 	follow_all();
 	run_for(1);
 	for (int i = 0; i < 5000; i++) {
+		/* A PID comes again after 50 ms: later than the tick in which its process started. */
+		const pid_t fresh = FIRST_PID + 2 + i % 50;
+
 		fork_process(i % 2 ? FIRST_PID : FIRST_PID + 1, fresh);
 		exec_program(fresh, &programs[i % 3]);
 		if (i % 3 == 2)
@@ -315,11 +374,13 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_storm, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_storm_with_losses, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_short_lives, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_room_for_claims, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_storm, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_storm_with_losses, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_losses_of_others, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_lost_mapping_of_pid, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_short_lives, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_no_room_for_claims, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_no_memory, turn_on, turn_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -365,6 +365,8 @@ static void test_anonymized(void **unused)
 	(void)unused;
 	take_in(p, odd, 0, 3);
 	take_in(p, profile_add_stack(p, odd, profile_add_frame(p, PROFILE_NOTE, "[3 frames cut]", "", -1, -1)), 0, 3);
+	take_in(p, profile_add_stack(p, odd, profile_add_frame(p, PROFILE_THREAD, "[thread secret]", "", -1, -1)), 0,
+		3);
 	assert_int_equal(profile_set_source(p, "app.py", "print(1)"), 0);
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, "there"), 0);
 	assert_int_equal(profile_set_fact(p, "command", "secret"), 0);
@@ -437,6 +439,96 @@ static void test_hidden_names(void **unused)
 	profile_free(p);
 }
 
+static uint32_t noted(struct profile *p, const char *note)
+{
+	uint32_t frame = profile_add_frame(p, PROFILE_NOTE, note, "", PROFILE_NO_LINE, PROFILE_NO_LINE);
+
+	return profile_add_stack(p, PROFILE_ROOT, frame);
+}
+
+/* A remark stays, but for the address or file that a wait is for. */
+static void test_hidden_notes(void **unused)
+{
+	struct profile *p = new_profile(), *to;
+	struct profile_edit edit = {.anonymize = true};
+	struct error error;
+	char *text, *held, *function;
+
+	(void)unused;
+	take_in(p, noted(p, "[7 frames cut]"), process(p, 1, "x"), 1);
+	take_in(p, noted(p, "[network: tcp 10.0.0.5:5432]"), process(p, 1, "x"), 2);
+	take_in(p, noted(p, "[other: read [eventfd]]"), process(p, 1, "x"), 4);
+	take_in(p, noted(p, "[GIL: held in secret.<lambda>]"), process(p, 1, "x"), 5);
+	take_in(p, on(p, PROFILE_ROOT, "secret", "a.py", 1), process(p, 1, "x"), 6);
+	assert_int_equal(profile_edit_check(&edit, &error), 0);
+	to = edited(p, &edit);
+	text = written(to, output_folded);
+	assert_ptr_equal(strstr(text, "[7 frames cut] 1\n[network: w"), text);
+	assert_null(strstr(text, "10.0.0.5"));
+	assert_null(strstr(text, "eventfd"));
+	assert_non_null(strstr(text, "\n[other: w"));
+	assert_null(strstr(text, "secret"));
+	/* The holder has the hash that it has as a frame. */
+	held = strstr(text, "\n[GIL: held in f");
+	assert_non_null(held);
+	held += strlen("\n[GIL: held in ");
+	assert_ptr_equal(strstr(held, ".<lambda>] 5"), held + 13);
+	function = strndup(held, 13);
+	assert_non_null(strstr(strchr(held, '\n'), function));
+	free(function);
+	free(text);
+	profile_free(to);
+	profile_free(p);
+}
+
+static uint32_t waiting(struct profile *p, uint32_t stack, const char *state, const char *name)
+{
+	return profile_add_stack(p, stack, profile_add_wait(p, state, name));
+}
+
+/* Counts and states go with their samples; the time by state is that of the samples that pass. */
+static void test_waits(void **unused)
+{
+	struct profile *p = new_profile(), *to;
+	struct profile_edit edit = {.anonymize = true};
+	uint32_t owner = process(p, 1, "x"), f = on(p, PROFILE_ROOT, "f", "a.py", 1);
+	uint32_t g = on(p, PROFILE_ROOT, "g", "a.py", 2);
+	const struct profile_sample *samples;
+	struct error error;
+	size_t count;
+
+	(void)unused;
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"wall", "microseconds", 0}), 0);
+	assert_int_equal(profile_add_time(p, waiting(p, f, "lock", "[lock]"), owner, PROFILE_NONE, 500, 7), 0);
+	assert_int_equal(profile_add_time(p, waiting(p, g, "sleep", "[sleep]"), owner, PROFILE_NONE, 300, 2), 0);
+	assert_int_equal(profile_add_time(p, f, owner, PROFILE_NONE, 200, 3), 0);
+	assert_int_equal(profile_add_account(p, PROFILE_ACCOUNT_STATES, "lock", "lock", 500499), 0);
+	assert_int_equal(profile_add_account(p, PROFILE_ACCOUNT_STATES, "sleep", "sleep", 300000), 0);
+	assert_int_equal(profile_add_account(p, PROFILE_ACCOUNT_STATES, "on CPU", "on CPU", 200000), 0);
+	to = edited(p, NULL);
+	assert_int_equal(told(to, PROFILE_ACCOUNT_STATES, "lock"), 500499);
+	assert_int_equal(profile_edit_add(to, p, NULL, &error), 0);
+	samples = profile_samples(to, &count);
+	assert_int_equal(count, 3);
+	assert_int_equal(samples[0].value, 1000);
+	assert_int_equal(samples[0].count, 14);
+	assert_string_equal(profile_string(to, profile_state_of(to, samples[0].stack)), "lock");
+	assert_int_equal(told(to, PROFILE_ACCOUNT_STATES, "lock"), 1000998);
+	profile_free(to);
+	assert_int_equal(profile_edit_add_text(&edit.focus, "^f "), 0);
+	assert_int_equal(profile_edit_check(&edit, &error), 0);
+	to = edited(p, &edit);
+	samples = profile_samples(to, &count);
+	assert_int_equal(count, 2);
+	assert_string_equal(profile_string(to, profile_state_of(to, samples[0].stack)), "lock");
+	assert_int_equal(told(to, PROFILE_ACCOUNT_STATES, "lock"), 500000);
+	assert_int_equal(told(to, PROFILE_ACCOUNT_STATES, "on CPU"), 200000);
+	assert_int_equal(told(to, PROFILE_ACCOUNT_STATES, "sleep"), 0);
+	profile_free(to);
+	profile_edit_free(&edit);
+	profile_free(p);
+}
+
 /* The first of the test vectors in the paper's appendix A, and of the reference's list, by length of input. */
 static void test_siphash(void **unused)
 {
@@ -459,7 +551,8 @@ int main(void)
 		cmocka_unit_test(test_nothing_stays), cmocka_unit_test(test_merge_processes),
 		cmocka_unit_test(test_several),       cmocka_unit_test(test_not_to_be_merged),
 		cmocka_unit_test(test_anonymized),    cmocka_unit_test(test_hidden_names),
-		cmocka_unit_test(test_siphash),
+		cmocka_unit_test(test_hidden_notes),  cmocka_unit_test(test_siphash),
+		cmocka_unit_test(test_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,7 +263,8 @@ struct rows {
 	uint32_t thread_process[1], tid[1], thread_name[1], process[2], thread[2], sample[2], taken[2];
 	uint32_t group[2], key[2], text[2], fact_key[2], fact_value[2], source_file[2], source_text[2];
 	int32_t line[2], first_line[2], frame[3], stack[2];
-	uint64_t value[2], told[2];
+	uint32_t state[2];
+	uint64_t value[2], count[2], told[2];
 	int64_t time[2];
 };
 
@@ -371,6 +372,18 @@ static void assert_rows_refused(struct rows *r, const char *words)
 		assert_rows_refused(r, words);                                                                         \
 	} while (0)
 
+/* Makes the second frame the leaf of a wait, and counts samples. */
+static void wait_rows(struct rows *r)
+{
+	r->file[1] = 0;
+	r->line[1] = r->first_line[1] = -1;
+	r->state[1] = 2;
+	r->count[0] = 5;
+	r->count[1] = 6;
+	SET(r, frame_state, state);
+	SET(r, sample_count, count);
+}
+
 static void test_rows_are_right(void **unused)
 {
 	struct rows r;
@@ -390,6 +403,37 @@ static void test_rows_are_right(void **unused)
 	profile_free(p);
 }
 
+/* Files of before waits were counted have no such columns; a wait is a note without file and line. */
+static void test_waits(void **unused)
+{
+	struct rows rows, *r = &rows;
+	struct profile *p;
+	struct error error;
+	size_t count;
+
+	(void)unused;
+	right(r);
+	assert_int_equal(load_rows(r, &p, &error), 0);
+	assert_false(profile_has_counts(p));
+	assert_false(profile_has_states(p));
+	profile_free(p);
+	wait_rows(r);
+	assert_int_equal(load_rows(r, &p, &error), 0);
+	assert_int_equal(profile_samples(p, &count)[1].count, 6);
+	assert_string_equal(profile_string(p, profile_state_of(p, 2)), "b");
+	assert_int_equal(profile_state_of(p, 1), 0);
+	profile_free(p);
+#define WRONG_WAIT(change, words) WRONG((wait_rows(r), change), words)
+	WRONG_WAIT(r->state[1] = 4, "a state that there cannot be");
+	WRONG_WAIT(r->state[0] = 1, "a state that there cannot be");
+	WRONG_WAIT(r->file[1] = 3, "a state that there cannot be");
+	WRONG_WAIT(r->line[1] = 3, "a state that there cannot be");
+	WRONG_WAIT(r->m.n_frame_state = 1, "frames differ in length");
+	WRONG_WAIT(r->m.n_sample_count = 1, "samples differ in length");
+	WRONG_WAIT(r->count[0] = UINT64_MAX, "more than there can be");
+	WRONG_WAIT(r->count[0] = INT64_MAX, "more than there can be");
+}
+
 static void test_wrong_tables(void **unused)
 {
 	struct rows rows, *r = &rows;
@@ -402,7 +446,7 @@ static void test_wrong_tables(void **unused)
 	WRONG(r->file[0] = UINT32_MAX, "a text that is not there");
 	WRONG(r->line[0] = -2, "a line or a kind");
 	WRONG(r->first_line[0] = INT32_MIN, "a line or a kind");
-	WRONG(r->kind[1] = 2, "a line or a kind");
+	WRONG(r->kind[1] = PROFILE_FRAME_KINDS, "a line or a kind");
 	WRONG(r->m.n_frame_line = 1, "frames differ in length");
 	WRONG(r->m.n_frame_kind = 0, "frames differ in length");
 	WRONG((r->name[1] = 1, r->line[1] = 1, r->first_line[1] = -1, r->kind[1] = 0), "a frame is there twice");
@@ -533,9 +577,10 @@ int main(void)
 		cmocka_unit_test(test_truncated),      cmocka_unit_test(test_bits_flipped),
 		cmocka_unit_test(test_foreign),        cmocka_unit_test(test_more_behind_the_end),
 		cmocka_unit_test(test_bomb),           cmocka_unit_test(test_unknown_fields),
-		cmocka_unit_test(test_rows_are_right), cmocka_unit_test(test_wrong_tables),
-		cmocka_unit_test(test_wrong_values),   cmocka_unit_test(test_deepest),
-		cmocka_unit_test(test_paths),          cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_rows_are_right), cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_wrong_tables),   cmocka_unit_test(test_wrong_values),
+		cmocka_unit_test(test_deepest),        cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,10 @@ static const struct session_account *make_account(void)
 			      .unanswered = 4,
 			      .missed = 6,
 			      .missed_ns = 1500000000,
-			      .lost = 7},
+			      .lost = 7,
+			      .lost_others = 11,
+			      .lost_mappings = 1,
+			      .recovered = 3},
 		.names = {.codes = 40, .unnamed = 8, .no_lines = 9},
 		.duration_s = 2.5,
 		.measured = true,
@@ -37,6 +40,19 @@ static const struct session_account *make_account(void)
 		.peak_rss_kib = 2048,
 		.time_to_first_sample_ms = 12.25,
 		.freq = 99,
+		.has_states = true,
+		.state_ns = {[PYBPF_STATE_RUNNING] = 500000000, [PYBPF_STATE_NETWORK] = 1500000000},
+		.min_block_ns = 500000,
+		.short_waits = 1234567,
+		.short_ns = 410000000,
+		.undrawn_waits = 838,
+		.undrawn_ns = 20000000,
+		.refused_waits = 1,
+		.refused_ns = 250000000,
+		.idle_threads = 1,
+		.idle_where = "1 in Queue.get",
+		.lost_time_ns = 2000000,
+		.lost_threads = 1,
 	};
 
 	for (uint64_t i = 0; i < PYBPF_NR_COUNTERS; i++)
@@ -93,6 +109,15 @@ static void test_json(void **state)
 		{"incomplete", "cut", 1000 + PYBPF_COUNT_CUT},
 		{"incomplete", "untimed", 1000 + PYBPF_COUNT_UNTIMED},
 		{NULL, "stacks", 1},
+		{"state_s", "network", 1.5},
+		{"threads", "idle", 1},
+		{"waits", "short", 1234567},
+		{"waits", "short_s", 0.41},
+		{"waits", "undrawn", 838},
+		{"waits", "undrawn_s", 0.02},
+		{"waits", "untimed", 1},
+		{"waits", "untimed_s", 0.25},
+		{"threads", "lost_time_s", 0.002},
 		{"code_objects", "seen", 40},
 		{"code_objects", "unnamed", 8},
 		{"code_objects", "without_lines", 9},
@@ -105,6 +130,9 @@ static void test_json(void **state)
 		{"processes", "missed_cpu_s", 1.5},
 		{"processes", "missed_samples", 1000 + PYBPF_COUNT_MISSED},
 		{"processes", "lost_events", 7},
+		{"processes", "lost_other_events", 11},
+		{"processes", "lost_mappings", 1},
+		{"processes", "recovered", 3},
 		{NULL, "kernel_ns_per_sample", 1234.5},
 		{NULL, "user_cpu_s", 0.25},
 		{NULL, "peak_rss_kib", 2048},
@@ -165,21 +193,30 @@ static void test_lines(void **state)
 	static const char *const wanted[] = {
 		"pybpf: 2.50 s at 99 Hz on the CPU clock: 1000 samples asked, 90 taken, 80 with Python frames; "
 		"1 distinct stack\n",
-		"pybpf: without Python frames: 1009 where no interpreter ran: starting, ended, or another program; "
-		"1010 on threads that Python does not know; 1011 on Python threads outside of any Python function\n",
-		"pybpf: lost: 1001 taken before the interpreter was found; ",
+		"pybpf: 2.00 thread-seconds: 25.0 % on CPU, 75.0 % network\n",
+		"pybpf: 1 thread slept throughout and is left out (--idle keeps them): 1 in Queue.get\n",
+		"pybpf: 1,234,567 waits shorter than 500 us are left out: 0.41 s\n",
+		"pybpf: 838 waits shorter than 1 ms are not in the time line: 0.02 s\n",
+		"pybpf: 1 wait is not in the time line, 0.25 s: the ring buffer or the memory for times was full\n",
+		"pybpf: lost: 0.002 s of waits that found no room (see --max-stacks), 1 thread\n",
+		"pybpf: without Python frames: 1009 where no interpreter ran: starting or ended; "
+		"1010 in other programs, which are not in the profile; 1011 on threads that Python does not know; "
+		"1012 on Python threads outside of any Python function\n",
+		"\npybpf: lost: 1001 taken before the interpreter was found; ",
 		"; 1008 whose frames were being switched, or not readable; "
 		"3 whose stack never found room in the ring buffer\n",
-		"pybpf: incomplete: 1013 deeper than 8,192 frames: leaf and root kept; ",
-		"\npybpf: 5 processes ran Python, 2 of them started during the run\n",
+		"pybpf: incomplete: 1016 deeper than 8,192 frames: leaf and root kept; ",
+		"\npybpf: 5 Python processes, 2 of them started during the run\n",
 		"\npybpf: 2 processes had more than one Python, one of them: 3.10 and 3.12\n",
 		"\npybpf: 6 processes ended before it was known what they ran, with 1.500 s of CPU time\n",
 		"\npybpf: 1 process left out: a Python that is not supported or not readable, see `pybpf ps`\n",
 		"\npybpf: 4 questions about files or memory had no answer in time: a file system may not answer\n",
-		"\npybpf: 7 records of what the machine's processes start and map were lost: ",
+		"\npybpf: 7 starts or ends of processes to be profiled were lost, as a buffer of the kernel was full: "
+		"all processes were looked at, and 3 had been missed; ",
+		"\npybpf: 1 record of files that processes map was lost, ",
 		"\npybpf: 8 of 40 code objects could not be named\n",
 		"\npybpf: 9 of 40 code objects are shown without lines: ",
-		"\npybpf: the time of 70 samples was kept, in 3 KiB of memory\n",
+		"\npybpf: the time of 70 waits and samples was kept, in 3 KiB of memory\n",
 		"\npybpf: cost: 1234 ns of kernel program per sample; pybpf itself 0.250 s of CPU, 2.0 MiB at most; "
 		"first sample after 12 ms\n",
 	};
@@ -207,12 +244,65 @@ static void test_lines(void **state)
 	profile_free(p);
 }
 
+static char *print(const struct session_account *a)
+{
+	struct profile *p = profile_new();
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	session_account_print(a, p, false, out);
+	fclose(out);
+	profile_free(p);
+	return text;
+}
+
+static void assert_prints(const struct session_account *a, const char *wanted)
+{
+	char *text = print(a);
+
+	if (!strstr(text, wanted))
+		fail_msg("\"%s\" is not in\n%s", wanted, text);
+	free(text);
+}
+
+static void test_lines_of_cpu_mode(void **state)
+{
+	struct session_account a = {
+		.freq = 99,
+		.state_ns = {[PYBPF_STATE_RUNNING] = 960000000, [PYBPF_STATE_QUEUED] = 120000000},
+		.sched = {.processes = 2, .threads = 4, .asleep_ns = 10920000000},
+	};
+	char *text;
+
+	(void)state;
+	assert_prints(&a, "\npybpf: 12.00 thread-seconds: 8.0 % on CPU, 1.0 % waiting for a CPU, 91.0 % asleep "
+			  "(--mode=wall says for what)\n");
+	text = print(&a);
+	assert_null(strstr(text, "without "));
+	free(text);
+	a.sched.ended_processes = 1;
+	a.sched.ended_threads = 3;
+	assert_prints(&a, "\npybpf: that is without 1 process that ended, and without 3 threads that ended (");
+	a.sched.ended_threads_ns = 250000000;
+	a.sched.unread_threads = 1;
+	assert_prints(&a,
+		      "without 1 process that ended, and without threads that ended, which took 0.25 s of CPU time, "
+		      "and without 1 thread that was found during the run (--mode=wall has all)\n");
+	a = (struct session_account){.sched = {.ended_processes = 1}};
+	text = print(&a);
+	assert_null(strstr(text, "thread-seconds"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_profile_keeps_it),
 		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_lines_of_cpu_mode),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

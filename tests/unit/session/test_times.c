@@ -39,14 +39,14 @@ static void test_waits(void **unused)
 	profile_events(p, &count);
 	assert_int_equal(count, 0);
 
-	assert_int_equal(session_times_know(&t, &one, 41), 0);
+	assert_int_equal(session_times_know(&t, &one, 41, 1), 0);
 	assert_int_equal(session_times_settle(&t, p, 1000), 0);
 	events = profile_events(p, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(events[0].sample, 41);
 	assert_int_equal(events[0].time_ns, 200);
 
-	assert_int_equal(session_times_know(&t, &two, 42), 0);
+	assert_int_equal(session_times_know(&t, &two, 42, 1010), 0);
 	assert_int_equal(session_times_settle(&t, p, 1000), 0);
 	assert_int_equal(session_times_settle(&t, p, 1000), 0);
 	profile_sort_events(p);
@@ -57,6 +57,8 @@ static void test_waits(void **unused)
 	assert_int_equal(events[1].sample, 41);
 	assert_int_equal(events[2].time_ns, 500);
 	assert_int_equal(events[2].sample, 42);
+	assert_int_equal(events[1].value, 1);
+	assert_int_equal(events[2].value, 1010);
 	session_times_free(&t);
 	profile_free(p);
 }
@@ -82,7 +84,7 @@ static void test_whose(void **unused)
 		event.key.proc_id = keys[i].proc_id;
 		event.key.tid_start_ms = keys[i].tid_start_ms;
 		assert_int_equal(session_times_add(&t, &event, sizeof(event)), 0);
-		assert_int_equal(session_times_know(&t, &keys[i], 40 + i), 0);
+		assert_int_equal(session_times_know(&t, &keys[i], 40 + i, 1), 0);
 	}
 	assert_int_equal(session_times_settle(&t, p, 1000), 0);
 	events = profile_events(p, &count);

@@ -119,6 +119,118 @@ static void test_named_at_once(void **unused)
 	free_world(&w);
 }
 
+/* Samples without Python frames, by why there are none, and by the name of a thread that Python does not know. */
+static void test_rows(void **unused)
+{
+	static const struct {
+		struct pybpf_row row;
+		const char *stack;
+	} wanted[] = {
+		{{.without = PYBPF_COUNT_NO_THREAD_STATE, .comm = "blas"}, "[threads without Python];[thread blas]"},
+		{{.without = PYBPF_COUNT_NO_THREAD_STATE, .comm = "omp"}, "[threads without Python];[thread omp]"},
+		/* A name without an end, which no kernel sends. */
+		{{.without = PYBPF_COUNT_NO_THREAD_STATE,
+		  .comm = {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p'}},
+		 "[threads without Python];[thread abcdefghijklmnop]"},
+		{{.without = PYBPF_COUNT_NO_THREAD_STATE}, "[threads without Python]"},
+		{{.without = PYBPF_COUNT_NO_INTERPRETER}, "[no interpreter]"},
+		{{.without = PYBPF_COUNT_NO_FRAMES}, "[outside of Python functions]"},
+	};
+	struct world w = new_world();
+
+	(void)unused;
+	announce(&w, PROC, 0);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		const struct pybpf_stack_event event = {
+			.event = {.type = PYBPF_EVENT_STACK, .size = sizeof(event)},
+			.stack_id = 100 + i,
+			.proc_id = PROC,
+			.row = wanted[i].row,
+		};
+
+		assert_int_equal(stacks_add(w.stacks, &event, sizeof(event)), 0);
+		assert_stack(&w, 100 + i, wanted[i].stack);
+	}
+	/* A row is not made twice, and is no stack that was sent. */
+	assert_int_equal(stacks_add_row(w.stacks, &wanted[1].row), stacks_find(w.stacks, 101));
+	assert_int_equal(stacks_count(w.stacks), sizeof(wanted) / sizeof(*wanted));
+	free_world(&w);
+}
+
+/* The instruction that the last function executes; 23 is BINARY_ADD in 3.8 (its Include/opcode.h). */
+static void test_opcodes(void **unused)
+{
+	static const struct {
+		uint32_t opcode;
+		const char *stack;
+	} wanted[] = {
+		{0, "f0"},
+		{PYBPF_OPCODE(23), "f0;BINARY_ADD"},
+		{PYBPF_OPCODE(255), "f0;<255>"},
+		{PYBPF_OPCODE_UNKNOWN, "f0;[opcode not read]"},
+		{UINT32_MAX, "f0;[opcode not read]"},
+	};
+	struct world w = new_world();
+
+	(void)unused;
+	announce(&w, PROC, 0);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		struct {
+			struct pybpf_stack_event event;
+			struct pybpf_frame frame;
+		} record = {
+			.event = {.event = {.type = PYBPF_EVENT_STACK, .size = sizeof(record)},
+				  .stack_id = 100 + i,
+				  .proc_id = PROC,
+				  .depth = 1,
+				  .opcode = wanted[i].opcode},
+			.frame = {.code = CODE, .sig = SIG},
+		};
+
+		assert_int_equal(stacks_add(w.stacks, &record.event, sizeof(record)), 0);
+		assert_stack(&w, 100 + i, wanted[i].stack);
+	}
+	free_world(&w);
+}
+
+/* More addresses in the kernel than there can be, or than the record holds. */
+static void test_kernel_beyond_the_record(void **unused)
+{
+	struct {
+		struct pybpf_stack_event event;
+		struct pybpf_frame frames[1];
+		uint64_t kernel[2];
+	} stack = {
+		.event = {.event = {.type = PYBPF_EVENT_STACK, .size = sizeof(stack)},
+			  .stack_id = 7,
+			  .proc_id = PROC,
+			  .depth = 1},
+		.frames = {{.code = CODE, .sig = SIG}},
+		.kernel = {1, 2},
+	};
+	static const uint32_t wrong[] = {3, PYBPF_KERNEL_FRAMES, PYBPF_KERNEL_FRAMES + 1, UINT32_MAX};
+	struct kernel_names *names = kernel_names_open("/dev/null");
+	struct world w = new_world();
+
+	(void)unused;
+	announce(&w, PROC, 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		stack.event.nr_kernel = wrong[i];
+		assert_int_equal(stacks_add(w.stacks, &stack.event, sizeof(stack)), -EBADMSG);
+	}
+	stack.event.nr_kernel = 2;
+	assert_int_equal(stacks_add(w.stacks, &stack.event, sizeof(stack)), 0);
+	assert_stack(&w, 7, "f0");
+	stacks_name_kernel(w.stacks, names);
+	assert_int_equal(stacks_add(w.stacks, &stack.event, sizeof(stack)), 0);
+	stack.event.stack_id = 8;
+	assert_int_equal(stacks_add(w.stacks, &stack.event, sizeof(stack)), 0);
+	assert_stack(&w, 8, "f0;[unknown]_[k];[unknown]_[k]");
+	stacks_name_kernel(w.stacks, NULL);
+	kernel_names_free(names);
+	free_world(&w);
+}
+
 /* Callers in another interpreter: the mark is no code object, and nothing waits for it. */
 static void test_other_interpreter(void **unused)
 {
@@ -288,7 +400,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_named_at_once),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_opcodes),
 		cmocka_unit_test(test_other_interpreter),
+		cmocka_unit_test(test_kernel_beyond_the_record),
 		cmocka_unit_test(test_unknown_process),
 		cmocka_unit_test(test_put_off),
 		cmocka_unit_test(test_many_put_off),

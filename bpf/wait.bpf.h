@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The time of every thread of the wanted processes, without a gap: at each switch the state of the thread that leaves
+ * its CPU ends, and so does that of the thread that comes. A wait belongs to the stack with which the thread went to
+ * sleep. Time on a CPU is only added up: samples say where it goes.
+ *
+ * These programs write to maps of the sampler, which therefore must not be an NMI (see the table in compat.bpf.h): with
+ * them, user space samples by the CPU clock, whose interrupt cannot come in their middle.
+ */
+#ifndef PYBPF_WAIT_BPF_H
+#define PYBPF_WAIT_BPF_H
+
+#include "callback.bpf.h"
+#include "filter.bpf.h"
+#include "wait_cause.bpf.h"
+#include "wait_stack.bpf.h"
+#include "wait_time.bpf.h"
+
+static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __u32 state, __u64 now)
+{
+	__u32 tgid = compat_task_tgid(task), pid = task->pid;
+	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	struct pybpf_thread *thread;
+	struct scratch *s = scratch_get(PYBPF_CONTEXT_SWITCH);
+	struct pybpf_wait wait = {};
+	struct loop_context c = {};
+	struct gil_owner owner = {};
+	struct leaving *leaving;
+	__u64 futex = 0, gil = 0;
+	bool pushed = ctx[0];
+
+	if (!s || !time_is_wanted(proc) || !filter_passes())
+		return;
+	thread = bpf_map_lookup_elem(&threads, &pid);
+	if (!thread) {
+		struct pybpf_thread fresh = {.state = PYBPF_STATE_RUNNING};
+
+		if (task->flags & PF_EXITING)
+			return;
+		init_thread(&fresh, task, proc->proc_id, now);
+		thread = add_thread(pid, &fresh);
+		if (!thread)
+			return;
+	}
+	/* An exec has begun another program. */
+	thread->proc_id = proc->proc_id;
+	/* User space reads the names of threads that live to the end; an exec gives its thread another one. */
+	if (!thread->running_ns)
+		name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
+	now = not_before(thread, now);
+	/*
+	 * It was running, though wait_find, which takes no lock, may have noted another state just before. And now and
+	 * then a switch from the idle task to a thread is not told (1 to 5 of 1,000 on a virtual machine with
+	 * Linux 6.18, to ftrace and perf neither): what woke the thread has ended its wait then.
+	 */
+	if (thread->state != PYBPF_STATE_RUNNING && thread->woken_ns > thread->since_ns && thread->woken_ns < now)
+		run_since(thread, thread->woken_ns);
+	thread->running_ns += now - thread->since_ns;
+	leaving = &s->leaving;
+	leaving->stack_id = walk_leaving(&c, proc, task, thread->tid, &gil, ctx);
+	if (cfg_loop_block_ns && leaving->stack_id >= PYBPF_STACK_ID_STACKS)
+		callback_see(PYBPF_CONTEXT_SWITCH, 1);
+	else if (cfg_loop_block_ns)
+		callback_unseen(pid);
+	leaving->with_gil = 0;
+	leaving->holder_stack_id = PYBPF_HOLDER_UNKNOWN;
+	if (cfg_gil_waits && gil && c.s && c.l && read_owner(c.l, gil, &owner) && owner.last_holder == c.s->walk.tstate)
+		leaving->with_gil = PYBPF_WAIT_WITH_GIL;
+	leaving->owner = owner;
+	thread->since_ns = now;
+	thread->woken_ns = 0;
+	thread->waker_id = PYBPF_WAKER_UNKNOWN;
+	if (pushed || !state) {
+		thread->stack_id = leaving->stack_id;
+		thread->holder_stack_id = 0;
+		thread->wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED) | leaving->with_gil;
+		thread->state = PYBPF_STATE_QUEUED;
+		return;
+	}
+	describe_wait(&wait, task, state, true, &futex);
+	leaving->wait = wait;
+	leaving->futex = futex;
+	leaving->use = c.l ? find_gil_futex(c.l, gil, leaving->futex) : GIL_FUTEX_NONE;
+	if (leaving->use) {
+		leaving->wait.state = PYBPF_STATE_GIL;
+		leaving->wait.flags = leaving->use == GIL_FUTEX_HAND_OVER ? PYBPF_WAIT_HAND_OVER : 0;
+		/* The GIL's own mutex is taken with the GIL held, too (drop_gil()). */
+		leaving->with_gil = 0;
+	}
+	if (cfg_wait_detail && c.s && c.l && leaving->use == GIL_FUTEX_TAKE)
+		find_holder(&c, gil, c.s->walk.tstate);
+	if (cfg_gil_waits)
+		gil_wait_begins(thread, leaving);
+	thread->stack_id = leaving->stack_id;
+	thread->holder_stack_id = leaving->holder_stack_id;
+	thread->wait_id = cfg_wait_detail ? announce_wait(&leaving->wait) : PYBPF_WAIT_ID(leaving->wait.state);
+	thread->wait_id |= leaving->with_gil;
+	thread->state = leaving->wait.state;
+}
+
+SEC("?tp_btf/sched_switch")
+int wait_switch(__u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	__u32 state = compat_left_state(ctx, prev);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!waits_on)
+		return 0;
+	if (!(state & TASK_DEAD))
+		end_running(ctx, prev, state, now);
+	begin_running(next, now);
+	return 0;
+}
+
+/* Other than sched_waking, this comes only after the thread's switch (try_to_wake_up() waits for p->on_cpu). */
+SEC("?tp_btf/sched_wakeup")
+int BPF_PROG(wait_wakeup, struct task_struct *task)
+{
+	__u32 pid = task->pid;
+	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
+
+	if (thread && !thread->woken_ns && waits_on)
+		thread->woken_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("?tp_btf/sched_wakeup_new")
+int BPF_PROG(wait_new, struct task_struct *task)
+{
+	struct pybpf_thread fresh = {
+		.stack_id = PYBPF_STACK_ID_NEW,
+		.wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED),
+		.state = PYBPF_STATE_QUEUED,
+		.moved = 1,
+	};
+	__u32 tgid = compat_task_tgid(task);
+	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+
+	if (!waits_on || !time_is_wanted(proc) || !filter_passes())
+		return 0;
+	init_thread(&fresh, task, proc->proc_id, bpf_ktime_get_ns());
+	add_thread(task->pid, &fresh);
+	return 0;
+}
+
+SEC("?tp_btf/sched_process_exit")
+int BPF_PROG(wait_exit, struct task_struct *task)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 pid = task->pid;
+	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
+
+	if (!thread || !waits_on)
+		return 0;
+	now = not_before(thread, now);
+	add_time(thread, 0, PYBPF_WAIT_ID(PYBPF_STATE_RUNNING), 0, 0, thread->running_ns + (now - thread->since_ns), 0);
+	name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
+	bpf_map_delete_elem(&threads, &pid);
+	return 0;
+}
+
+/* A thread that is no leader has executed a program, and has its leader's PID from now on (de_thread()). */
+SEC("?tp_btf/sched_process_exec")
+int BPF_PROG(wait_exec, struct task_struct *task, int old_pid)
+{
+	__u32 pid = task->pid, old = old_pid;
+	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &old), moved;
+
+	if (pid == old || !thread)
+		return 0;
+	moved = *thread;
+	moved.tid = tid_of(task);
+	bpf_map_delete_elem(&threads, &old);
+	bpf_map_update_elem(&threads, &pid, &moved, BPF_ANY);
+	return 0;
+}
+
+/* Begins the time of the threads that are there already, and writes each of them for user space to read its stack. */
+SEC("?iter/task")
+int wait_find(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct pybpf_thread fresh = {.stack_id = PYBPF_STACK_ID_EARLIER};
+	struct pybpf_thread_found found = {};
+	struct pybpf_wait wait = {};
+	struct pybpf_proc *proc;
+	__u32 tgid, state;
+
+	if (!task || !task->mm || task->flags & PF_EXITING)
+		return 0;
+	tgid = compat_task_tgid(task);
+	proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!time_is_wanted(proc))
+		return 0;
+	init_thread(&fresh, task, proc->proc_id, bpf_ktime_get_ns());
+	state = compat_state(task);
+	found.proc_id = proc->proc_id;
+	found.thread_id = compat_thread_pointer(task);
+	found.pid = task->pid;
+	found.tid = fresh.tid;
+	if (state) {
+		describe_wait(&wait, task, state, false, &found.futex);
+		fresh.wait_id = cfg_wait_detail ? announce_wait(&wait) : PYBPF_WAIT_ID(wait.state);
+		fresh.state = wait.state;
+	} else {
+		fresh.wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED);
+		fresh.state = BPF_CORE_READ(task, on_cpu) ? PYBPF_STATE_RUNNING : PYBPF_STATE_QUEUED;
+	}
+	if (!bpf_map_lookup_elem(&threads, &found.pid))
+		add_thread(found.pid, &fresh);
+	bpf_seq_write(ctx->meta->seq, &found, sizeof(found));
+	return 0;
+}
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What is sent of a wait: its cause, the stack of the thread that leaves its CPU, and that of the GIL's holder. */
+#ifndef PYBPF_WAIT_STACK_BPF_H
+#define PYBPF_WAIT_STACK_BPF_H
+
+#include "announce.bpf.h"
+#include "count.h"
+#include "runtimes.bpf.h"
+#include "wait_cause.bpf.h"
+#include "wait_gil.bpf.h"
+#include "wait_time.bpf.h"
+
+/*
+ * Sends what a thread waits for, unless it was sent already. Returns its id; that of the state alone when there is no
+ * room: a server has a peer address for each connection that it ever had.
+ */
+static __always_inline __u64 announce_wait(const struct pybpf_wait *wait)
+{
+	struct pybpf_wait_event event = {
+		.event = {.type = PYBPF_EVENT_WAIT, .size = sizeof(event)},
+		.wait_id = wait_id_of(wait),
+		.wait = *wait,
+	};
+	__u8 mark = 1;
+	long err;
+
+	if (bpf_map_lookup_elem(&waits, &event.wait_id))
+		return event.wait_id;
+	err = bpf_map_update_elem(&waits, &event.wait_id, &mark, BPF_NOEXIST);
+	if (err)
+		return err == -EEXIST ? event.wait_id : PYBPF_WAIT_ID(wait->state);
+	if (!send(&event, sizeof(event)))
+		return event.wait_id;
+	bpf_map_delete_elem(&waits, &event.wait_id);
+	return PYBPF_WAIT_ID(wait->state);
+}
+
+/* Sends the walked stack, which has its number, unless it was sent already. Returns its number. */
+static __always_inline __u64 announce_stack(struct loop_context *c)
+{
+	__u64 *id = &c->s->walk.stack.stack_id;
+	__u8 mark = 1;
+	void *sent;
+
+	if (cfg_async)
+		take_tasks(c->s, PYBPF_CONTEXT_SWITCH);
+	number_stack(c->s);
+	c->s->sets = sets_now();
+	sent = stacks_of(c->s->sets);
+	if (!sent || memory_full || bpf_map_lookup_elem(sent, id) || bpf_map_update_elem(sent, id, &mark, BPF_NOEXIST))
+		return *id;
+	bpf_loop(frames_kept(c->s), loop_announce, c, 0);
+	if (c->full || send_stack(c->s))
+		stack_unsent(c->s->sets, *id);
+	return *id;
+}
+
+/* Announces the stack of a finished walk. Returns its id, or the enum pybpf_stack_id that says why there is no stack.
+ */
+static __always_inline __u64 take_stack(struct loop_context *c)
+{
+	enum pybpf_counter outcome = classify(&c->s->walk);
+
+	if (c->s->nr_runtimes < 2)
+		remember_thread(c->s);
+	if (outcome == PYBPF_COUNT_NO_THREAD_STATE)
+		return PYBPF_STACK_ID_NO_THREAD;
+	if (outcome == PYBPF_COUNT_NO_INTERPRETER)
+		return PYBPF_STACK_ID_NO_INTERPRETER;
+	if (outcome == PYBPF_COUNT_NO_FRAMES)
+		return PYBPF_STACK_ID_NO_FRAMES;
+	if (outcome != PYBPF_COUNT_PYTHON)
+		return PYBPF_STACK_ID_UNREADABLE;
+	return announce_stack(c);
+}
+
+/*
+ * Walks a thread state of another thread, which may run meanwhile. Returns the stack's number, or 0 when what was read
+ * may be of several moments: only a chain that leads to its root at the first attempt is taken.
+ */
+static __always_inline __u64 walk_other(struct loop_context *c, __u64 tstate)
+{
+	struct walk_states known = {.tstate = {tstate}, .count = 1};
+	struct walk *w = &c->s->walk;
+
+	w->thread_id = thread_of(c->l, tstate);
+	w->nr_candidates = 0;
+	w->stack_pointer = 0;
+	c->s->nr_kernel = 0;
+	/* Its tasks may end while they are read. */
+	w->asyncio.running_task = 0;
+	w->stack.task_id = 0;
+	if (c->l->tstate_status && c->l->tstate_datastack_top)
+		compat_read_user(&known.id, sizeof(known.id), tstate + c->l->tstate_datastack_top - 16);
+	walk_start(w, c->l, c->l->tstate_status ? 0 : tstate, &known);
+	if (!w->thread_id || !w->remembered || bpf_loop(WALK_STEPS, loop_walk, c, 0) == WALK_STEPS)
+		return 0;
+	if (w->result != WALK_OK || w->attempt != WALK_FIRST || w->unproved || w->stack.flags || !w->stack.depth)
+		return 0;
+	number_stack(c->s);
+	return w->stack.stack_id;
+}
+
+/* A holder that changes frames all the time can be met in the middle of a change each time. */
+#define HOLDER_LOOKS 8
+
+struct holder_search {
+	struct loop_context c;
+	__u64 gil;
+	__u64 own_tstate;
+};
+
+/*
+ * Looks once at the thread that holds the GIL, from outside while it may run: it must hold the GIL before and after,
+ * without having let go. A chain of frame objects (to 3.10), which are freed one by one, must be the same twice.
+ */
+static long loop_find_holder(__u32 i, void *data)
+{
+	struct holder_search *search = data;
+	struct loop_context *c = &search->c;
+	struct gil_owner before = {.locked = 1}, after;
+	struct leaving *leaving;
+	__u64 id, last;
+
+	if (!c->l || !c->s)
+		return 1;
+	leaving = &c->s->leaving;
+	if (!read_owner(c->l, search->gil, &before) || before.last_holder == search->own_tstate) {
+		leaving->holder_stack_id = before.locked ? PYBPF_HOLDER_UNKNOWN : PYBPF_HOLDER_NONE;
+		return 1;
+	}
+	if (before.switch_number != leaving->seen.switch_number || before.last_holder != leaving->seen.last_holder)
+		leaving->seen_stack_id = 0;
+	leaving->seen = before;
+	id = walk_other(c, before.last_holder);
+	if (!id || !read_owner(c->l, search->gil, &after) || after.last_holder != leaving->seen.last_holder ||
+	    after.switch_number != leaving->seen.switch_number)
+		return 0;
+	last = leaving->seen_stack_id;
+	leaving->seen_stack_id = id;
+	if (!walk_has_entries(c->l) && id != last)
+		return 0;
+	leaving->holder_stack_id = id;
+	return 1;
+}
+
+/* Finds the number of the stack of the thread that holds the GIL, which is announced, or an enum pybpf_holder. */
+static __always_inline void find_holder(struct loop_context *c, __u64 gil, __u64 own_tstate)
+{
+	struct holder_search search = {.c = *c, .gil = gil, .own_tstate = own_tstate};
+
+	if (c->s->nr_runtimes > 1)
+		return;
+	c->s->leaving.seen_stack_id = 0;
+	bpf_loop(HOLDER_LOOKS, loop_find_holder, &search, 0);
+	if (c->s->leaving.holder_stack_id >= PYBPF_HOLDERS)
+		announce_stack(c);
+}
+
+/*
+ * Walks the current thread, which is about to leave its CPU. Returns the id of its stack, or an enum pybpf_stack_id;
+ * *gil is the address of its GIL, or 0. ctx: the program's, to take the stack in the kernel; NULL: not wanted.
+ */
+static __always_inline __u64 walk_leaving(struct loop_context *c, const struct pybpf_proc *proc,
+					  struct task_struct *task, __u32 tid, __u64 *gil, void *ctx)
+{
+	if (proc->state == PYBPF_PROC_READY && !compat_current_mm(task))
+		return PYBPF_STACK_ID_NO_INTERPRETER; /* the thread is ending */
+	if (proc->state != PYBPF_PROC_READY || proc->mm != compat_current_mm(task))
+		return PYBPF_STACK_ID_UNDECIDED;
+	if (compat_is_kernel_worker(task))
+		return PYBPF_STACK_ID_NO_THREAD;
+	c->s = scratch_get(PYBPF_CONTEXT_SWITCH);
+	c->l = bpf_map_lookup_elem(&layouts, &proc->runtimes[0].layout);
+	if (!c->s || !c->l)
+		return PYBPF_STACK_ID_UNREADABLE;
+	prepare_walk(c->s, proc, task, tid);
+	if (ctx)
+		take_kernel(c->s, ctx, PYBPF_CONTEXT_SWITCH);
+	else
+		c->s->nr_kernel = 0;
+	c->s->nr_registers = compat_entry_registers(c->s->walk.candidates, &c->s->walk.stack_pointer);
+	if (!walk_begin(c->s, proc, task, &c->l) || !c->l)
+		return PYBPF_STACK_ID_NO_THREAD;
+	if (bpf_loop(WALK_STEPS, loop_walk, c, 0) == WALK_STEPS)
+		walk_no_stack(&c->s->walk);
+	*gil = walk_find_gil(&c->s->walk, c->l);
+	return take_stack(c);
+}
+
+#endif

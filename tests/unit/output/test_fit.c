@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Frames in the width of a terminal. */
+#include "output/fit.h"
+#include "profiles.h"
+#include "base/text.h"
+
+static char *fitted(const struct profile *p, uint32_t frame, size_t width)
+{
+	size_t size;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(output_frame_fitted(p, frame, width, out), 0);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void assert_fitted(const char *name, const char *file, int line, size_t width, const char *want)
+{
+	struct profile *p = new_profile();
+	uint32_t frame = profile_add_frame(p, PROFILE_PYTHON, name, file, line, PROFILE_NO_LINE);
+	char *text = fitted(p, frame, width);
+
+	assert_string_equal(text, want);
+	free(text);
+	profile_free(p);
+}
+
+static void test_frames(void **unused)
+{
+	(void)unused;
+	assert_fitted("Server.run", "app/server.py", 12, 0, "Server.run (app/server.py:12)");
+	assert_fitted("Server.run", "app/server.py", 12, 29, "Server.run (app/server.py:12)");
+	assert_fitted("Server.run", "app/server.py", 12, 28, "Server.run (...server.py:12)");
+	assert_fitted("Server.run", "app/server.py", 12, 24, "Server.run (...er.py:12)");
+	assert_fitted("Server.run", "app/server.py", 12, 18, "Server.run (...12)");
+	/* From here on both give way. */
+	assert_fitted("Server.run", "app/server.py", 12, 14, "Ser...un (...)");
+	assert_fitted("Server.run", "", PROFILE_NO_LINE, 9, "Ser...run");
+	assert_fitted("run", "server.py", PROFILE_NO_LINE, 14, "run (...er.py)");
+	/* A short place leaves its room to the name. */
+	assert_fitted("Server.handle.<locals>.answer", "a.py", 1, 26, "Server.....answer (a.py:1)");
+}
+
+/* Whatever the name and the place are, and however narrow it is, a frame is never wider. */
+static void test_never_wider(void **unused)
+{
+	static const char *const texts[] = {"f", "Server.run", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", "a;b\\c\nd\xff"};
+	char long_name[4001];
+	struct profile *p = new_profile();
+	uint32_t frames[32], count = 0;
+
+	(void)unused;
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	for (size_t i = 0; i < 5; i++) {
+		for (size_t k = 0; k < 5; k++)
+			frames[count++] = profile_add_frame(p, PROFILE_PYTHON, i < 4 ? texts[i] : long_name,
+							    k < 4 ? texts[k] : long_name, 7, PROFILE_NO_LINE);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		char *whole = fitted(p, frames[i], 0);
+
+		for (size_t width = 10; width < 300; width++) {
+			char *text = fitted(p, frames[i], width);
+
+			assert_true(text_width(text) <= width);
+			/* It is shortened only where it has to be, and then fills the width but for a wide character.
+			 */
+			if (text_width(whole) <= width)
+				assert_string_equal(text, whole);
+			else
+				assert_true(text_width(text) + 3 >= width);
+			free(text);
+		}
+		free(whole);
+	}
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_never_wider),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads where the module _asyncio has its fields: from a section of its file, or of the program that has it inside. */
+#include <errno.h>
+
+#include "discovery/internal.h"
+
+/* Py_AsyncioModuleDebugOffsets (Modules/_asynciomodule.c, the same in 3.14 and 3.15). */
+struct asyncio_table {
+	struct {
+		uint64_t size, name, awaited_by, is_task, awaited_by_is_set, coro, node;
+	} task;
+	struct {
+		uint64_t size, tasks_head;
+	} interpreter;
+	struct {
+		uint64_t size, running_loop, running_task, tasks_head;
+	} thread;
+};
+
+static bool is_pointer_inside(uint64_t offset, uint64_t size)
+{
+	return offset && offset % sizeof(uint64_t) == 0 && offset < size;
+}
+
+void discovery_read_asyncio(struct elf_file *elf, struct pybpf_asyncio *out)
+{
+	struct asyncio_table table;
+	struct elf_section section;
+
+	*out = (struct pybpf_asyncio){0};
+	if (elf_file_section(elf, ".AsyncioDebug", &section) || section.size < sizeof(table) ||
+	    elf_file_read(elf, section.addr, &table, sizeof(table)) != sizeof(table))
+		return;
+	/* A TaskObj has 168 bytes in 3.14, and 192 in its free-threaded build; offsets in it are kept in a byte. */
+	if (table.task.size > UINT8_MAX || table.thread.size > UINT16_MAX ||
+	    !is_pointer_inside(table.task.name, table.task.size) ||
+	    !is_pointer_inside(table.task.coro, table.task.size) ||
+	    !is_pointer_inside(table.task.awaited_by, table.task.size) ||
+	    table.task.awaited_by_is_set >= table.task.size ||
+	    !is_pointer_inside(table.thread.running_task, table.thread.size))
+		return;
+	*out = (struct pybpf_asyncio){
+		.running_task = (uint16_t)table.thread.running_task,
+		.task_name = (uint8_t)table.task.name,
+		.task_coro = (uint8_t)table.task.coro,
+		.awaited_by = (uint8_t)table.task.awaited_by,
+		.awaited_by_is_set = (uint8_t)table.task.awaited_by_is_set,
+	};
+}
+
+int discovery_check_tasks(const struct discovery_python *python, struct error *error)
+{
+	if (python->version_major == 3 && python->version_minor >= 14)
+		return 0;
+	if (error)
+		error_set(error, -ENOTSUP,
+			  "process %d (%s) runs Python %s, and asyncio tells which task runs from Python 3.14 on: "
+			  "leave out --async",
+			  python->pid, python->comm, python->version);
+	return -ENOTSUP;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What system calls do, as far as a wait in them is concerned. */
+#ifndef KERNEL_CALLS_H
+#define KERNEL_CALLS_H
+
+#include <stdint.h>
+
+#include "pybpf_wait.h"
+
+/* Fills the table by the numbers of this machine: values of enum pybpf_call. */
+void kernel_fill_calls(uint8_t calls[PYBPF_MAX_SYSCALL + 1]);
+
+#endif

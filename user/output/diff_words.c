@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a comparison means, in sentences: every format says the same. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text_stream.h"
+#include "output/diff.h"
+#include "output/output.h"
+
+const char *output_diff_verdict(const struct diff_function *function)
+{
+	static const char *const verdicts[] = {
+		[DIFF_UNJUDGED] = "few",  [DIFF_NOISE] = "noise", [DIFF_SPREAD] = "spread", [DIFF_GREW] = "grew",
+		[DIFF_SHRANK] = "shrank", [DIFF_NEW] = "new",     [DIFF_GONE] = "gone",
+	};
+
+	return verdicts[function->verdict];
+}
+
+void output_diff_percent(double change, bool sign, char *text, size_t size)
+{
+	const char *plus = sign && change >= 0 ? "+" : "";
+
+	if (isinf(change))
+		snprintf(text, size, "%sany", plus);
+	else if (change >= 10)
+		snprintf(text, size, "%s%.0f times", plus, change + (sign ? 0 : 1));
+	else
+		snprintf(text, size, "%s%.*f %%", plus, fabs(change) < 0.0995 ? 1 : 0, 100 * change);
+}
+
+const char *output_diff_title(const struct diff *d, enum diff_side side, size_t run)
+{
+	const char *name = d->runs[side].names[run], *slash = strrchr(name, '/'), *title = slash ? slash + 1 : name;
+	unsigned same = 0;
+
+	for (int i = 0; i < DIFF_SIDES; i++) {
+		for (size_t r = 0; r < d->runs[i].count; r++) {
+			const char *other = strrchr(d->runs[i].names[r], '/');
+
+			same += strcmp(title, other ? other + 1 : d->runs[i].names[r]) == 0;
+		}
+	}
+	return same > 1 ? name : title;
+}
+
+/* Writes "1.23 s" or "123.4 ms in each second". */
+static void write_time(const struct diff *d, enum diff_side side, FILE *out)
+{
+	if (d->options.basis == DIFF_TIME)
+		fprintf(out, "%.3g s", d->whole[side].time_s);
+	else
+		fprintf(out, "%.1f ms", 1000 * d->whole[side].time_s);
+}
+
+static void write_total(const struct diff *d, FILE *out)
+{
+	const struct diff_time *t = &d->time;
+	char low[32], high[32], change[32], spread[32], least[32];
+
+	output_diff_percent(t->low, true, low, sizeof(low));
+	output_diff_percent(t->high, true, high, sizeof(high));
+	output_diff_percent(t->change, true, change, sizeof(change));
+	output_diff_percent(t->spread, false, spread, sizeof(spread));
+	output_diff_percent(t->noticeable, false, least, sizeof(least));
+	fputs(d->options.basis == DIFF_TIME ? "Total CPU time of a run: " : "Total CPU time per second: ", out);
+	write_time(d, DIFF_BEFORE, out);
+	fputs(" -> ", out);
+	write_time(d, DIFF_AFTER, out);
+	if (!t->judged)
+		fprintf(out,
+			", %s: with one run of each it is not known how far totals differ from run to run, so this "
+			"says nothing.\n",
+			change);
+	else if (t->changed)
+		fprintf(out, ": it %s, %s (%s to %s); runs of one side differ by %s.\n",
+			t->change > 0 ? "grew" : "shrank", change, low, high, spread);
+	else
+		fprintf(out,
+			", %s: runs of one side differ by %s, so this says nothing; a change below %s would not "
+			"have shown.\n",
+			change, spread, least);
+}
+
+/* How far runs differ, and how that is known. */
+static void write_spread(const struct diff *d, FILE *out)
+{
+	if (diff_is_single(d)) {
+		fputs("One run of each: how far two runs of the same program differ was not measured but assumed", out);
+		if (d->assumed)
+			fprintf(out, " (%.3g %%)", 100 * d->spread);
+		else
+			fprintf(out, " (%.3g %%, by what most functions differ)", 100 * d->spread);
+		fputs(". Only large changes can be named; record three runs or more of each.\n", out);
+		return;
+	}
+	if (d->spread < 0.001)
+		fputs("Runs of the same program differed by no more than sampling explains.\n", out);
+	else if (d->assumed)
+		fprintf(out, "Runs of the same program are assumed to differ by at least %.3g %%.\n", 100 * d->spread);
+	else
+		fprintf(out, "Runs of the same program differed by about %.2g %% more than sampling explains.\n",
+			100 * d->spread);
+}
+
+/* Counts the functions with that verdict. */
+static unsigned count_verdict(const struct diff *d, enum diff_verdict verdict)
+{
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < profile_frame_count(d->merged); i++) {
+		const struct diff_function *f = &d->functions[i];
+
+		count += f->verdict == verdict && f->self[DIFF_BEFORE] + f->self[DIFF_AFTER] > 0;
+	}
+	return count;
+}
+
+static void write_names(const struct diff *d, FILE *out)
+{
+	bool first = true;
+
+	for (uint32_t i = 0; i < profile_frame_count(d->merged); i++) {
+		if (!diff_is_change(&d->functions[i]))
+			continue;
+		fputs(first ? "" : ", ", out);
+		output_escaped(profile_string(d->merged, profile_frame_at(d->merged, i)->name), out);
+		first = false;
+	}
+}
+
+static void write_judged(const struct diff *d, FILE *out)
+{
+	const char *what = d->options.by_line ? "line" : "function";
+	unsigned spread = count_verdict(d, DIFF_SPREAD);
+	char least[32], most[32];
+
+	write_spread(d, out);
+	output_diff_percent(d->least_noticeable, false, least, sizeof(least));
+	output_diff_percent(d->most_noticeable, false, most, sizeof(most));
+	if (d->least_noticeable > 0)
+		fprintf(out,
+			"No change seen does not mean none: one below %s (the surest %s) to %s (the least sure) would "
+			"not have shown.\n",
+			least, what, most);
+	if (d->named) {
+		fputs("Changes and shares of the others are of what is left without ", out);
+		write_names(d, out);
+		fprintf(out, ". At most %.3g %% of the named changes are expected to be chance.\n",
+			100 * (1 - d->options.confidence));
+	}
+	if (d->named && d->only_other != PROFILE_NONE) {
+		fputs("What is left is little more than ", out);
+		output_escaped(profile_string(d->merged, profile_frame_at(d->merged, d->only_other)->name), out);
+		fputs(": shares cannot tell whether that one changed instead.\n", out);
+	}
+	if (spread)
+		fprintf(out,
+			"Sampling does not explain the difference of %u %s%s, but runs of the same program %s by "
+			"as much (spread).\n",
+			spread, what, spread == 1 ? "" : "s",
+			diff_is_single(d) || d->assumed ? "are assumed to differ" : "differed");
+	if (!d->whole[DIFF_BEFORE].times || !d->whole[DIFF_AFTER].times)
+		fputs("It is not known of all runs when samples were taken (--timestamps keeps it): work in bursts may "
+		      "vary by more than is allowed for.\n",
+		      out);
+}
+
+static void write_notes(const struct diff *d, FILE *out)
+{
+	if (d->options.basis != DIFF_SHARE && d->state != DIFF_EMPTY)
+		write_total(d, out);
+	switch (d->state) {
+	case DIFF_EMPTY:
+		for (int side = 0; side < DIFF_SIDES; side++) {
+			for (size_t i = 0; i < d->runs[side].count && !d->whole[side].total; i++) {
+				output_escaped(d->runs[side].names[i], out);
+				fputs(" has no sample with frames: there is nothing to compare with.\n", out);
+			}
+		}
+		break;
+	case DIFF_NO_COUNTS:
+		fputs("These values are no counts, and it is not known when they were taken: how far they differ by "
+		      "chance cannot be told, and no change is named.\n",
+		      out);
+		break;
+	case DIFF_FEW_FUNCTIONS:
+		fprintf(out,
+			"No change can be named: one function has all samples, or none has %d %% of them and %d.\n",
+			DIFF_LEAST_PERCENT, DIFF_LEAST_SAMPLES);
+		break;
+	case DIFF_JUDGED:
+		write_judged(d, out);
+		break;
+	}
+}
+
+char *output_diff_notes(const struct diff *d)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = text_stream_open(&text, &size);
+
+	if (!out)
+		return NULL;
+	write_notes(d, out);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Shortens names and places to the width of a table's column. */
+#include "output/fit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/output.h"
+#include "base/text.h"
+#include "base/text_stream.h"
+
+/* Replaces an allocated text by a shortened one. */
+static int replace(char **text, char *shortened)
+{
+	if (!shortened)
+		return -ENOMEM;
+	free(*text);
+	*text = shortened;
+	return 0;
+}
+
+int output_fit(char **name, char **place, size_t between, size_t width)
+{
+	size_t name_width = text_width(*name), place_width = text_width(*place), least;
+	int err;
+
+	if (!place_width)
+		return replace(name, text_shorten(*name, width));
+	if (name_width + between + place_width <= width)
+		return 0;
+	width = width > between ? width - between : 0;
+	least = place_width < width / 3 ? place_width : width / 3;
+	if (name_width > width - least)
+		name_width = width - least;
+	err = replace(name, text_shorten(*name, name_width));
+	return err ?: replace(place, text_keep_end(*place, width - name_width));
+}
+
+char *output_escaped_copy(const char *text)
+{
+	char *escaped = NULL;
+	size_t size = 0;
+	FILE *out = text_stream_open(&escaped, &size);
+
+	if (!out)
+		return NULL;
+	output_escaped(text, out);
+	if (!fclose(out))
+		return escaped;
+	free(escaped);
+	return NULL;
+}
+
+int output_frame_fitted(const struct profile *p, uint32_t frame, size_t width, FILE *out)
+{
+	static const char opening[] = " (", closing[] = ")";
+	const struct profile_frame *f = profile_frame_at(p, frame);
+	char *name, *file, *place = NULL;
+	int err = -ENOMEM;
+
+	if (!width) {
+		output_frame(p, frame, out);
+		return 0;
+	}
+	name = output_escaped_copy(profile_string(p, f->name));
+	file = output_escaped_copy(profile_string(p, f->file));
+	if (!name || !file)
+		goto done;
+	if (*file && f->line != PROFILE_NO_LINE) {
+		if (asprintf(&place, "%s:%d", file, f->line) < 0)
+			place = NULL;
+	} else {
+		place = strdup(file);
+	}
+	err = place ? 0 : -ENOMEM;
+	err = err ?: output_fit(&name, &place, strlen(opening) + strlen(closing), width);
+	if (err)
+		goto done;
+	fputs(name, out);
+	if (*place)
+		fprintf(out, "%s%s%s", opening, place, closing);
+done:
+	free(name);
+	free(file);
+	free(place);
+	return err;
+}
+
+int output_group_fitted(const struct profile *p, const struct profile_group *group, bool by_line, size_t width,
+			FILE *out)
+{
+	const char *file = profile_string(p, group->file);
+	char *name = output_escaped_copy(profile_string(p, group->name));
+	char *escaped = output_escaped_copy(file), *place = NULL;
+	int err = name && escaped ? 0 : -ENOMEM;
+
+	if (!err && by_line && *file && group->line != PROFILE_NO_LINE &&
+	    asprintf(&place, "%s:%d", escaped, group->line) < 0) {
+		place = NULL;
+		err = -ENOMEM;
+	}
+	if (!err && width)
+		err = output_fit(&name, place ? &place : &escaped, strlen(by_line ? "  " : " ()"), width);
+	if (err)
+		goto done;
+	if (by_line)
+		fprintf(out, "%s%s%s\n", place ? place : escaped, *file ? "  " : "", name);
+	else if (*file)
+		fprintf(out, "%s (%s)\n", name, escaped);
+	else
+		fprintf(out, "%s\n", name);
+done:
+	free(name);
+	free(escaped);
+	free(place);
+	return err;
+}

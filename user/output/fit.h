@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Names and places within the width of a terminal, for tables. */
+#ifndef OUTPUT_FIT_H
+#define OUTPUT_FIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "profile/groups.h"
+#include "profile/profile.h"
+
+/* The least columns of a table's last column; a narrower terminal wraps. */
+#define OUTPUT_FIT_LEAST 16
+
+/*
+ * Shortens a name and its place so that both, and `between` columns more, fit into width. Both are printable, were
+ * allocated, and are replaced; place may be empty, and then `between` is not counted. Of a place its end is kept, of a
+ * name both ends, and the place gives way first, down to a third of the width. Returns 0 or -ENOMEM.
+ */
+int output_fit(char **name, char **place, size_t between, size_t width);
+
+/* Returns the text escaped as by output_escaped(); the caller frees it. NULL: no memory. */
+char *output_escaped_copy(const char *text);
+
+/* Writes "qualname (file.py:LINE)" as output_frame() does, in at most width columns; 0: whole. Returns 0 or -ENOMEM. */
+int output_frame_fitted(const struct profile *p, uint32_t frame, size_t width, FILE *out);
+/*
+ * Writes a function "qualname (file.py)", or with by_line a line "file.py:LINE  qualname", and a line feed, in at most
+ * width columns; 0: whole. Returns 0 or -ENOMEM.
+ */
+int output_group_fitted(const struct profile *p, const struct profile_group *group, bool by_line, size_t width,
+			FILE *out);
+
+#endif

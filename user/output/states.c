@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The time of threads by state: in one line, and as a table of functions with a column for each state. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/fit.h"
+#include "output/output.h"
+#include "profile/groups.h"
+#include "base/text.h"
+
+/* The least width of a column: "100.0%". */
+#define COLUMN_WIDTH 6
+#define BETWEEN      2
+
+void output_states(const struct profile *p, const char *prefix, FILE *out)
+{
+	const char *separator = ": ";
+	size_t count;
+	const struct profile_account *account = profile_account_entries(p, &count);
+	uint64_t total = 0;
+	bool known = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(profile_string(p, account[i].group), PROFILE_ACCOUNT_STATES) != 0)
+			continue;
+		total += account[i].value;
+		known = true;
+	}
+	if (!known)
+		return;
+	fprintf(out, "%s%.2f thread-seconds", prefix, (double)total / 1e9);
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(profile_string(p, account[i].group), PROFILE_ACCOUNT_STATES) != 0 || !account[i].value)
+			continue;
+		fprintf(out, "%s%.1f %% ", separator, 100.0 * (double)account[i].value / (double)total);
+		text_print(profile_string(p, account[i].text), out);
+		separator = ", ";
+	}
+	fputc('\n', out);
+}
+
+struct column {
+	uint32_t state; /* string; 0: on a CPU */
+	uint64_t total;
+	uint32_t place; /* where it was found: that of its values in cells */
+};
+
+struct table {
+	const struct profile *profile;
+	struct output_options options;
+	struct profile_groups groups;
+	struct intern columns; /* struct column */
+	uint64_t *cells;       /* by group and column */
+	uint32_t *order;       /* groups, by their time */
+	uint64_t *own;         /* time by group */
+	uint64_t all;
+	uint32_t shown; /* columns; those behind them are added up in one */
+	size_t used;    /* columns of the terminal before the function */
+};
+
+static const char *column_name(const struct table *t, const struct column *column)
+{
+	return column->state ? profile_string(t->profile, column->state) : PROFILE_STATE_RUNNING;
+}
+
+/* Returns the function in which the stack's time is: that of its leaf, or the one that waits. */
+static uint32_t owner_of(const struct table *t, uint32_t stack)
+{
+	uint32_t waiter = profile_waiter_of(t->profile, stack);
+
+	if (waiter != PROFILE_ROOT)
+		stack = waiter;
+	return t->groups.of_frame[profile_stack_at(t->profile, stack)->frame];
+}
+
+static int find_columns(struct table *t)
+{
+	size_t count;
+	const struct profile_sample *samples = profile_samples(t->profile, &count);
+	bool fresh;
+
+	for (size_t i = 0; i < count; i++) {
+		struct column column = {.state = profile_state_of(t->profile, samples[i].stack),
+					.place = t->columns.count};
+		uint32_t at;
+
+		if (samples[i].stack == PROFILE_ROOT || !samples[i].value)
+			continue;
+		at = intern_add(&t->columns, &column, &fresh);
+		if (at == INTERN_NONE)
+			return -ENOMEM;
+		((struct column *)intern_item(&t->columns, at))->total += samples[i].value;
+	}
+	return 0;
+}
+
+static int add_up(struct table *t)
+{
+	uint32_t groups = t->groups.table.count;
+	size_t count;
+	const struct profile_sample *samples = profile_samples(t->profile, &count);
+
+	t->cells = calloc((size_t)groups * t->columns.count + 1, sizeof(*t->cells));
+	t->own = calloc((size_t)groups + 1, sizeof(*t->own));
+	t->order = calloc((size_t)groups + 1, sizeof(*t->order));
+	if (!t->cells || !t->own || !t->order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < groups; i++)
+		t->order[i] = i;
+	for (size_t i = 0; i < count; i++) {
+		const struct column column = {.state = profile_state_of(t->profile, samples[i].stack)};
+		uint32_t owner;
+
+		if (samples[i].stack == PROFILE_ROOT || !samples[i].value)
+			continue;
+		owner = owner_of(t, samples[i].stack);
+		t->cells[(size_t)owner * t->columns.count + intern_find(&t->columns, &column)] += samples[i].value;
+		t->own[owner] += samples[i].value;
+		t->all += samples[i].value;
+	}
+	return 0;
+}
+
+static int by_own(const void *a, const void *b, void *arg)
+{
+	const uint64_t *own = arg;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (own[x] != own[y])
+		return own[x] > own[y] ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* On a CPU, and then the states that have the most time. */
+static int by_total(const void *a, const void *b)
+{
+	const struct column *x = a, *y = b;
+
+	if (!x->state != !y->state)
+		return x->state ? 1 : -1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static size_t column_width(const char *name)
+{
+	size_t width = text_width(name);
+
+	return width > COLUMN_WIDTH ? width : COLUMN_WIDTH;
+}
+
+/* Chooses the columns that leave room for functions. */
+static void fit_columns(struct table *t, const struct column *columns)
+{
+	const size_t fixed = COLUMN_WIDTH + BETWEEN, rest = column_width("rest") + BETWEEN;
+	size_t room = t->options.width > OUTPUT_FIT_LEAST ? t->options.width - OUTPUT_FIT_LEAST : 0;
+
+	t->used = fixed;
+	for (t->shown = 0; t->shown < t->columns.count; t->shown++) {
+		size_t width = column_width(column_name(t, &columns[t->shown])) + BETWEEN;
+		size_t behind = t->shown + 1 < t->columns.count ? rest : 0;
+
+		if (t->options.width && t->used + width + behind > room)
+			break;
+		t->used += width;
+	}
+	if (t->shown < t->columns.count)
+		t->used += rest;
+}
+
+static void write_cell(const struct table *t, size_t width, uint64_t value, FILE *out)
+{
+	if (value)
+		fprintf(out, "%*.1f%%  ", (int)width - 1, 100.0 * (double)value / (double)t->all);
+	else
+		fprintf(out, "%*s  ", (int)width, "-");
+}
+
+static int write_row(const struct table *t, const struct column *columns, uint32_t group, FILE *out)
+{
+	const uint64_t *cells = t->cells + (size_t)group * t->columns.count;
+	size_t room = 0;
+	uint64_t rest = 0;
+
+	write_cell(t, COLUMN_WIDTH, t->own[group], out);
+	for (uint32_t i = 0; i < t->columns.count; i++) {
+		if (i < t->shown)
+			write_cell(t, column_width(column_name(t, &columns[i])), cells[columns[i].place], out);
+		else
+			rest += cells[columns[i].place];
+	}
+	if (t->shown < t->columns.count)
+		write_cell(t, column_width("rest"), rest, out);
+	if (t->options.width)
+		room = t->options.width > t->used + OUTPUT_FIT_LEAST ? t->options.width - t->used : OUTPUT_FIT_LEAST;
+	return output_group_fitted(t->profile, profile_group_at(&t->groups, group), t->options.by_line, room, out);
+}
+
+static int write_table(struct table *t, FILE *out)
+{
+	struct column *columns = calloc(t->columns.count + 1, sizeof(*columns));
+	uint32_t rows = 0;
+	int err = 0;
+
+	if (!columns)
+		return -ENOMEM;
+	memcpy(columns, t->columns.items, t->columns.count * sizeof(*columns));
+	qsort(columns, t->columns.count, sizeof(*columns), by_total);
+	qsort_r(t->order, t->groups.table.count, sizeof(*t->order), by_own, t->own);
+	fit_columns(t, columns);
+	fprintf(out, "%*s  ", COLUMN_WIDTH, "own");
+	for (uint32_t i = 0; i < t->shown; i++) {
+		const char *name = column_name(t, &columns[i]);
+
+		fprintf(out, "%*s", (int)(column_width(name) - text_width(name)), "");
+		text_print(name, out);
+		fprintf(out, "%*s", BETWEEN, "");
+	}
+	if (t->shown < t->columns.count)
+		fprintf(out, "%*s  ", (int)column_width("rest"), "rest");
+	fprintf(out, "%s\n", t->options.by_line ? "line" : "function");
+	for (uint32_t i = 0; i < t->groups.table.count && t->own[t->order[i]] && !err; i++) {
+		if (i < t->options.rows)
+			err = write_row(t, columns, t->order[i], out);
+		else
+			rows++;
+	}
+	if (rows)
+		fprintf(out, "and %u more (--limit)\n", rows);
+	free(columns);
+	return err;
+}
+
+int output_text_states(const struct profile *p, const struct output_options *options, FILE *out)
+{
+	struct table t = {.profile = p, .options = *options};
+	int err = profile_groups_make(&t.groups, p, options->by_line ? PROFILE_BY_LINE : PROFILE_BY_FUNCTION);
+
+	intern_init(&t.columns, sizeof(struct column), sizeof(uint32_t));
+	if (!t.options.rows)
+		t.options.rows = OUTPUT_ROWS_DEFAULT;
+	err = err ?: find_columns(&t) ?: add_up(&t);
+	if (!err && !t.all)
+		fputs("No sample has Python frames: there is no function to show.\n", out);
+	else if (!err)
+		err = write_table(&t, out);
+	intern_free(&t.columns);
+	profile_groups_free(&t.groups);
+	free(t.cells);
+	free(t.order);
+	free(t.own);
+	return err;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Adds up callbacks that blocked their event loops. */
+#include "session/blocks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/host.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "kernel/callbacks.h"
+#include "session/internal.h"
+#include "session/place_name.h"
+#include "symbols/tasks.h"
+
+struct place {
+	uint32_t task, frame; /* frames of the profile; PROFILE_NONE: none, or not known */
+	uint64_t count, ns, longest_ns;
+};
+
+void session_blocks_init(struct session_blocks *b)
+{
+	intern_init(&b->places, sizeof(struct place), offsetof(struct place, count));
+}
+
+void session_blocks_free(struct session_blocks *b)
+{
+	intern_free(&b->places);
+	session_blocks_init(b);
+}
+
+/* Finds the task that runs in the stack, which is the one nearest to the leaf. */
+static uint32_t find_task(const struct profile *profile, uint32_t stack)
+{
+	while (stack != PROFILE_ROOT) {
+		const struct profile_stack *node = profile_stack_at(profile, stack);
+		const struct profile_frame *frame = profile_frame_at(profile, node->frame);
+
+		if (frame->kind == PROFILE_NOTE && tasks_is_task(profile_string(profile, frame->name)))
+			return node->frame;
+		stack = node->parent;
+	}
+	return PROFILE_NONE;
+}
+
+/* Returns whether the stack is that of a callback without a task, and not of the loop itself. */
+static bool is_callback(const struct profile *profile, uint32_t stack)
+{
+	while (stack != PROFILE_ROOT) {
+		const struct profile_stack *node = profile_stack_at(profile, stack);
+		const struct profile_frame *frame = profile_frame_at(profile, node->frame);
+
+		/* Lib/asyncio/events.py, with the class since 3.11 */
+		if (strcmp(profile_string(profile, frame->name), "Handle._run") == 0)
+			return true;
+		stack = node->parent;
+	}
+	return false;
+}
+
+static int add(struct session *s, uint64_t stack_id, bool has_task, const struct pybpf_wait_time *time)
+{
+	uint32_t stack = stacks_find(s->stacks, stack_id), i;
+	struct place fresh = {.task = PROFILE_NONE, .frame = PROFILE_NONE}, *place;
+	bool known = stack != PROFILE_NONE && stack != PROFILE_ROOT, is_fresh;
+
+	if (!has_task && !(known && is_callback(s->profile, stack)))
+		return 0;
+	if (known) {
+		fresh.task = find_task(s->profile, stack);
+		fresh.frame = profile_stack_at(s->profile, stack)->frame;
+	}
+	i = intern_add(&s->blocks.places, &fresh, &is_fresh);
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	place = intern_item(&s->blocks.places, i);
+	place->count += time->count;
+	place->ns += time->ns;
+	if (time->longest_ns > place->longest_ns)
+		place->longest_ns = time->longest_ns;
+	return 0;
+}
+
+struct settling {
+	struct session *session;
+	bool (*is_due)(uint64_t proc_id, void *arg);
+	void *arg;
+	uint64_t end_ns; /* of the run, in the kernel's clock; 0: it goes on */
+	struct pybpf_block_key *taken;
+	size_t nr_taken, taken_room;
+	uint32_t *ended; /* threads */
+	size_t nr_ended, ended_room;
+};
+
+static int take_block(const struct pybpf_block_key *key, const struct pybpf_wait_time *time, void *arg)
+{
+	struct settling *settling = arg;
+
+	if (!settling->is_due(key->proc_id, settling->arg))
+		return 0;
+	if (array_reserve(&settling->taken, &settling->taken_room, settling->nr_taken + 1, sizeof(*settling->taken)))
+		return -ENOMEM;
+	settling->taken[settling->nr_taken++] = *key;
+	return add(settling->session, key->stack_id, key->has_task, time);
+}
+
+/* Takes the callback in which a thread was last: at the end of its process, or of the run, in which it may go on. */
+static int take_callback(uint32_t pid, const struct pybpf_callback *callback, void *arg)
+{
+	struct settling *settling = arg;
+	bool goes_on = callback->left && settling->end_ns > callback->seen_ns;
+	uint64_t last_ns = goes_on ? settling->end_ns : callback->last_ns, ns = last_ns - callback->first_ns;
+	const struct pybpf_wait_time time = {.count = 1, .ns = ns, .longest_ns = ns};
+
+	if (!settling->is_due(callback->proc_id, settling->arg))
+		return 0;
+	if (array_reserve(&settling->ended, &settling->ended_room, settling->nr_ended + 1, sizeof(*settling->ended)))
+		return -ENOMEM;
+	settling->ended[settling->nr_ended++] = pid;
+	if (ns < settling->session->options.loop_block_ns)
+		return 0;
+	return add(settling->session,
+		   last_ns - callback->seen_ns > callback->stack_ns ? callback->seen_stack_id : callback->stack_id,
+		   callback->task, &time);
+}
+
+int session_blocks_settle(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg, bool last)
+{
+	struct settling settling = {.session = s, .is_due = is_due, .arg = arg};
+	struct host_clock_offsets offsets;
+	int err;
+
+	if (!s->options.loop_block_ns)
+		return 0;
+	err = host_read_clock_offsets(&offsets);
+	if (last)
+		settling.end_ns = s->detach_ns - (uint64_t)offsets.monotonic;
+	err = err ?: kernel_visit_blocks(s->kernel, take_block, &settling);
+	err = err ?: kernel_visit_callbacks(s->kernel, take_callback, &settling);
+	for (size_t i = 0; i < settling.nr_taken; i++)
+		kernel_delete_block(s->kernel, &settling.taken[i]);
+	for (size_t i = 0; i < settling.nr_ended; i++)
+		kernel_delete_callback(s->kernel, settling.ended[i]);
+	free(settling.taken);
+	free(settling.ended);
+	return err;
+}
+
+static void add_to(struct session_block *to, const struct place *place)
+{
+	to->count += place->count;
+	to->ns += place->ns;
+	if (place->longest_ns > to->longest_ns)
+		to->longest_ns = place->longest_ns;
+}
+
+static void name_place(const struct profile *profile, const struct place *from, struct session_block *to)
+{
+	add_to(to, from);
+	if (from->task != PROFILE_NONE)
+		snprintf(to->task, sizeof(to->task), "%s",
+			 profile_string(profile, profile_frame_at(profile, from->task)->name));
+	if (from->frame != PROFILE_NONE)
+		session_name_place(profile, from->frame, to->where, sizeof(to->where));
+}
+
+static int compare_time(const void *a, const void *b)
+{
+	const struct place *one = a, *other = b;
+
+	return (one->ns < other->ns) - (one->ns > other->ns);
+}
+
+void session_blocks_tell(const struct session *s, struct session_blocks_account *account)
+{
+	const struct intern *places = &s->blocks.places;
+	struct place *sorted = places->items;
+
+	if (!s->options.loop_block_ns)
+		return;
+	account->limit_ns = s->options.loop_block_ns;
+	account->nr_places = places->count;
+	account->lost = kernel_count_lost_callbacks(s->kernel);
+	if (places->count)
+		qsort(sorted, places->count, sizeof(*sorted), compare_time);
+	for (uint32_t i = 0; i < places->count; i++) {
+		add_to(&account->sum, &sorted[i]);
+		if (i < SESSION_BLOCKS_LISTED)
+			name_place(s->profile, &sorted[i], &account->listed[i]);
+	}
+}
+
+static void print_times(const struct session_block *block, FILE *out)
+{
+	fprintf(out, "%" PRIu64 " time%s, %.3f s, longest %.1f ms", block->count, block->count == 1 ? "" : "s",
+		(double)block->ns / 1e9, (double)block->longest_ns / 1e6);
+}
+
+static void print_block(const struct session_block *block, FILE *out)
+{
+	fputs("pybpf:   ", out);
+	text_print(*block->task ? block->task : "no task", out);
+	fputs(" in ", out);
+	text_print(*block->where ? block->where : "a place that is not known", out);
+	fputs(": ", out);
+	print_times(block, out);
+	fputc('\n', out);
+}
+
+void session_blocks_print(const struct session_blocks_account *a, FILE *out)
+{
+	if (!a->limit_ns)
+		return;
+	if (!a->sum.count)
+		fprintf(out, "pybpf: no callback blocked its event loop for %g ms or longer\n",
+			(double)a->limit_ns / 1e6);
+	else {
+		fprintf(out, "pybpf: callbacks blocked their event loop for %g ms or longer ",
+			(double)a->limit_ns / 1e6);
+		print_times(&a->sum, out);
+		if (a->nr_places > SESSION_BLOCKS_LISTED)
+			fprintf(out, "; %d of the %" PRIu64 " places", SESSION_BLOCKS_LISTED, a->nr_places);
+		fputs(":\n", out);
+	}
+	for (uint64_t i = 0; i < a->nr_places && i < SESSION_BLOCKS_LISTED; i++)
+		print_block(&a->listed[i], out);
+	if (a->lost)
+		fprintf(out, "pybpf: lost: %" PRIu64 " callback%s that found no room\n", a->lost,
+			a->lost == 1 ? "" : "s");
+}
+
+static void write_times(struct json *j, const struct session_block *block)
+{
+	json_uint(j, "count", block->count);
+	json_decimal(j, "total_s", block->ns, 9);
+	json_decimal(j, "longest_s", block->longest_ns, 9);
+}
+
+void session_blocks_json(const struct session_blocks_account *a, FILE *out)
+{
+	struct json j = {.out = out, .bare = true};
+
+	fputs(",\n  ", out);
+
+	if (!a->limit_ns) {
+		json_null(&j, "loop_blocks");
+		return;
+	}
+	json_begin_object(&j, "loop_blocks");
+	json_decimal(&j, "limit_s", a->limit_ns, 9);
+	write_times(&j, &a->sum);
+	json_uint(&j, "places", a->nr_places);
+	json_uint(&j, "lost", a->lost);
+	json_begin_array(&j, "longest");
+	for (uint64_t i = 0; i < a->nr_places && i < SESSION_BLOCKS_LISTED; i++) {
+		const struct session_block *block = &a->listed[i];
+
+		json_begin_object(&j, NULL);
+		json_string(&j, "task", block->task);
+		json_string(&j, "where", block->where);
+		write_times(&j, block);
+		json_end_object(&j);
+	}
+	json_end_array(&j);
+	json_end_object(&j);
+}

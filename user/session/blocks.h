@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Callbacks that blocked their event loops, by task and place: --async. */
+#ifndef SESSION_BLOCKS_H
+#define SESSION_BLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/intern.h"
+#include "session/blocks_account.h"
+
+struct session;
+
+struct session_blocks {
+	struct intern places; /* by task and frame of the profile */
+};
+
+void session_blocks_init(struct session_blocks *b);
+void session_blocks_free(struct session_blocks *b);
+
+/*
+ * Takes the callbacks of the processes for which is_due is true, unless options.loop_block_ns is 0. last: the run has
+ * ended, so that those of threads that are asleep lasted until then. Returns 0 or negative errno.
+ */
+int session_blocks_settle(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg, bool last);
+
+/* Puts the places into the account. */
+void session_blocks_tell(const struct session *s, struct session_blocks_account *account);
+void session_blocks_print(const struct session_blocks_account *account, FILE *out);
+/* Writes the member "loop_blocks" of the account's JSON, with a comma before it; null if they were not looked for. */
+void session_blocks_json(const struct session_blocks_account *account, FILE *out);
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a run with --async says at its end of callbacks that blocked their event loops. */
+#ifndef SESSION_BLOCKS_ACCOUNT_H
+#define SESSION_BLOCKS_ACCOUNT_H
+
+#include <stdint.h>
+
+/* Places that are listed, those with the longest time in sum. */
+#define SESSION_BLOCKS_LISTED 10
+/* Longest name of a task's frame and of "function (file:line)", with their NULs. */
+#define SESSION_BLOCKS_TASK  288
+#define SESSION_BLOCKS_WHERE 256
+
+struct session_block {
+	char task[SESSION_BLOCKS_TASK];   /* "[task: NAME]"; empty: a callback of no task */
+	char where[SESSION_BLOCKS_WHERE]; /* empty: not known */
+	uint64_t count, ns, longest_ns;
+};
+
+struct session_blocks_account {
+	uint64_t limit_ns; /* 0: not looked for */
+	struct session_block sum, listed[SESSION_BLOCKS_LISTED];
+	uint64_t nr_places, lost;
+};
+
+#endif

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Adds up who held the GIL while others waited for it, and who slept with it. */
+#include "session/gil.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/remote.h"
+#include "discovery/discovery.h"
+#include "kernel/procs.h"
+#include "kernel/waits.h"
+#include "profile/profile.h"
+#include "session/internal.h"
+#include "session/place_name.h"
+#include "session/wait_name.h"
+
+struct place {
+	uint32_t frame; /* of the profile, NOWHERE or UNKNOWN */
+	uint32_t pad;
+	uint64_t count, ns, longest_ns;
+};
+
+#define UNKNOWN PROFILE_NONE
+#define NOWHERE (PROFILE_NONE - 1) /* nobody held the GIL */
+
+void session_gil_init(struct session_gil *g)
+{
+	memset(g, 0, sizeof(*g));
+	intern_init(&g->holders, sizeof(struct place), sizeof(uint32_t));
+	intern_init(&g->asleep, sizeof(struct place), sizeof(uint32_t));
+}
+
+void session_gil_free(struct session_gil *g)
+{
+	intern_free(&g->holders);
+	intern_free(&g->asleep);
+	session_gil_init(g);
+}
+
+static enum pybpf_state state_of(uint64_t wait_id)
+{
+	return (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id);
+}
+
+bool session_gil_shows(uint64_t wait_id)
+{
+	if (wait_id & PYBPF_WAIT_WITH_GIL)
+		return state_of(wait_id) != PYBPF_STATE_QUEUED;
+	return state_of(wait_id) == PYBPF_STATE_GIL;
+}
+
+static int add_place(struct intern *places, const struct profile *profile, uint32_t stack,
+		     const struct pybpf_wait_time *time)
+{
+	struct place fresh = {.frame = UNKNOWN}, *place;
+	bool is_fresh;
+	uint32_t i;
+
+	if (stack == PROFILE_ROOT)
+		fresh.frame = NOWHERE;
+	else if (stack != PROFILE_NONE)
+		fresh.frame = profile_stack_at(profile, stack)->frame;
+	i = intern_add(places, &fresh, &is_fresh);
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	place = intern_item(places, i);
+	place->count += time->count;
+	place->ns += time->ns;
+	if (time->longest_ns > place->longest_ns)
+		place->longest_ns = time->longest_ns;
+	return 0;
+}
+
+int session_gil_add(struct session_gil *g, const struct profile *profile, uint64_t wait_id, uint32_t stack,
+		    uint32_t holder, const struct pybpf_wait_time *time)
+{
+	if (state_of(wait_id) == PYBPF_STATE_GIL)
+		return add_place(&g->holders, profile, holder, time);
+	if (!(wait_id & PYBPF_WAIT_WITH_GIL))
+		return 0;
+	if (state_of(wait_id) != PYBPF_STATE_QUEUED)
+		return add_place(&g->asleep, profile, stack, time);
+	g->queued_ns += time->ns;
+	return 0;
+}
+
+void session_gil_note_unfinished(struct session_gil *g, uint64_t ns)
+{
+	if (ns > g->longest_ns)
+		g->longest_ns = ns;
+}
+
+void session_gil_name_asleep(char *text, size_t size)
+{
+	char plain[SESSION_WAIT_NAME];
+
+	snprintf(plain, sizeof(plain), "%s", *text == '[' ? text + 1 : text);
+	snprintf(text, size, "[asleep with the GIL: %s", plain);
+}
+
+void session_gil_name_blocked(const struct profile *profile, uint32_t stack, char *out, size_t size)
+{
+	const struct profile_frame *frame;
+
+	if (stack == PROFILE_NONE || stack == PROFILE_ROOT) {
+		snprintf(out, size, "[blocks a thread]");
+		return;
+	}
+	frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
+	snprintf(out, size, "[blocks: %s]", profile_string(profile, frame->name));
+}
+
+/* Returns whether the free-threaded Python runs with its GIL on: enabled, the first word of its GIL, is not 0. */
+static bool has_gil(const struct discovery_python *python)
+{
+	uint64_t interp = 0, gil = 0;
+	int enabled = 0;
+
+	if (remote_read(python->pid, python->interp_head_addr, &interp, sizeof(interp)) || !interp ||
+	    remote_read(python->pid, interp + python->build.layout.interp_gil, &gil, sizeof(gil)) || !gil)
+		return true;
+	return remote_read(python->pid, gil, &enabled, sizeof(enabled)) || enabled;
+}
+
+bool session_gil_is_told(const struct discovery_python *python, struct error *error)
+{
+	error->text[0] = '\0';
+	if (python->free_threaded && !has_gil(python))
+		snprintf(error->text, sizeof(error->text),
+			 "process %d runs a free-threaded Python %s with its GIL off: no thread waits for a GIL; "
+			 "--mode=wall shows the locks that its threads wait for",
+			 python->pid, python->version);
+	else if (!python->build.layout.gil_from_head && !python->build.layout.interp_gil)
+		snprintf(error->text, sizeof(error->text),
+			 "process %d runs Python %s, which does not say where its GIL is (3.7.4 and newer do): "
+			 "--mode=wall shows waits for it as [lock]",
+			 python->pid, python->version);
+	return !error->text[0];
+}
+
+static void name_place(const struct profile *profile, const struct place *from, struct session_gil_place *to)
+{
+	to->count = from->count;
+	to->ns = from->ns;
+	to->longest_ns = from->longest_ns;
+	if (from->frame < NOWHERE)
+		session_name_place(profile, from->frame, to->where, sizeof(to->where));
+}
+
+static int compare_time(const void *a, const void *b)
+{
+	const struct place *one = a, *other = b;
+
+	return (one->ns < other->ns) - (one->ns > other->ns);
+}
+
+static void tell_holders(const struct session *s, struct session_gil_account *account)
+{
+	const struct intern *holders = &s->waits.gil.holders;
+	struct place *sorted = holders->items;
+	size_t named = 0;
+
+	if (holders->count)
+		qsort(sorted, holders->count, sizeof(*sorted), compare_time);
+	for (uint32_t i = 0; i < holders->count; i++) {
+		if (sorted[i].frame >= NOWHERE) {
+			name_place(s->profile, &sorted[i],
+				   sorted[i].frame == UNKNOWN ? &account->unknown : &account->nobody);
+			continue;
+		}
+		account->nr_holders++;
+		if (named < SESSION_GIL_HOLDERS)
+			name_place(s->profile, &sorted[i], &account->holders[named++]);
+	}
+}
+
+static void tell_asleep(const struct session *s, struct session_gil_account *account)
+{
+	const struct intern *asleep = &s->waits.gil.asleep;
+	struct place sum = {.frame = UNKNOWN};
+
+	for (uint32_t i = 0; i < asleep->count; i++) {
+		const struct place *place = intern_item(asleep, i);
+
+		sum.count += place->count;
+		sum.ns += place->ns;
+		if (place->longest_ns < sum.longest_ns)
+			continue;
+		sum.longest_ns = place->longest_ns;
+		sum.frame = place->frame;
+	}
+	name_place(s->profile, &sum, &account->asleep);
+}
+
+static void count_process(struct processes_record *process, void *arg)
+{
+	struct {
+		const struct session *session;
+		struct session_gil_account *account;
+	} *a = arg;
+	const struct pybpf_layout *layout;
+
+	if (process->state != PROCESSES_PYTHON || process->counted_elsewhere || !process->nr_runtimes)
+		return;
+	layout = kernel_get_layout(a->session->kernel, process->layouts[0]);
+	if (layout->free_threaded)
+		a->account->without++;
+	else if (!layout->gil_from_head && !layout->interp_gil)
+		a->account->unrecognized++;
+}
+
+void session_gil_tell(const struct session *s, struct session_gil_account *account)
+{
+	struct {
+		const struct session *session;
+		struct session_gil_account *account;
+	} counting = {s, account};
+	struct pybpf_gil_waits waits = {0};
+
+	kernel_get_gil_waits(s->kernel, &waits);
+	account->waits = waits.count;
+	account->longest_ns = waits.longest_ns > s->waits.gil.longest_ns ? waits.longest_ns : s->waits.gil.longest_ns;
+	account->queued_ns = s->waits.gil.queued_ns;
+	tell_holders(s, account);
+	tell_asleep(s, account);
+	processes_visit_all(s->processes, count_process, &counting);
+}
+
+static void print_time(const struct session_gil_place *place, FILE *out)
+{
+	fprintf(out, "%.3f s, longest %.1f ms", (double)place->ns / 1e9, (double)place->longest_ns / 1e6);
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void print_holder(const struct session_gil_place *holder, const char *where, FILE *out)
+{
+	fprintf(out, "pybpf:   %s blocked %" PRIu64 " wait%s, ", where, holder->count, plural(holder->count));
+	print_time(holder, out);
+	fputc('\n', out);
+}
+
+void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, FILE *out)
+{
+	fprintf(out, "pybpf: %" PRIu64 " wait%s for the GIL, %.3f s", a->waits, plural(a->waits),
+		(double)waited_ns / 1e9);
+	if (a->waits)
+		fprintf(out, ", longest %.1f ms", (double)a->longest_ns / 1e6);
+	if (a->nr_holders > SESSION_GIL_HOLDERS)
+		fprintf(out, "; %d of the %" PRIu64 " places that held it:\n", SESSION_GIL_HOLDERS, a->nr_holders);
+	else
+		fputs(a->nr_holders ? "; held in:\n" : "\n", out);
+	for (uint64_t i = 0; i < a->nr_holders && i < SESSION_GIL_HOLDERS; i++)
+		print_holder(&a->holders[i], a->holders[i].where, out);
+	if (a->nobody.count)
+		print_holder(&a->nobody, "nobody, while the next holder did not run yet,", out);
+	if (a->unknown.count)
+		print_holder(&a->unknown, "a holder that is not known", out);
+	if (a->asleep.count) {
+		fprintf(out, "pybpf: asleep with the GIL held: %" PRIu64 " time%s, ", a->asleep.count,
+			plural(a->asleep.count));
+		print_time(&a->asleep, out);
+		fprintf(out, "%s%s\n", *a->asleep.where ? ", in " : "", a->asleep.where);
+	}
+	if (a->queued_ns >= 1000000)
+		fprintf(out, "pybpf: threads that held the GIL waited for a CPU for %.3f s\n",
+			(double)a->queued_ns / 1e9);
+	if (a->without)
+		fprintf(out,
+			"pybpf: %" PRIu64 " process%s of a free-threaded build: such a build waits for a GIL only when "
+			"it is on (PYTHON_GIL=1)\n",
+			a->without, a->without == 1 ? " is" : "es are");
+	if (a->unrecognized)
+		fprintf(out,
+			"pybpf: %" PRIu64 " process%s a Python before 3.7.4, which does not say where its GIL is: its "
+			"waits for it are not in the profile\n",
+			a->unrecognized, a->unrecognized == 1 ? " runs" : "es run");
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Keeps to the memory limit: first times of samples are no longer kept, then new stacks. */
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/procfs.h"
+#include "kernel/events.h"
+#include "session/internal.h"
+
+/* Interval between checks of the memory limit. */
+#define MEMORY_LOOK_S 0.1
+
+/*
+ * Times are kept by default in saved profiles, however long the run is, and must not be why stacks are lost: they take
+ * at most one part in TIMES_SHARE of the memory limit, and none of the last part in TIMES_RESERVE.
+ */
+#define TIMES_SHARE   4
+#define TIMES_RESERVE 16
+
+static void stop_times(struct session *s)
+{
+	if (s->times_full)
+		return;
+	s->times_full = true;
+	kernel_refuse_times(s->kernel, true);
+	log_warn("the memory for times of samples is used up: further samples are counted without their time, see "
+		 "--max-memory");
+}
+
+bool session_may_keep_time(struct session *s)
+{
+	size_t settled;
+
+	profile_events(s->profile, &settled);
+	if (settled + s->times.count + s->waits.intervals.count <
+	    s->options.max_memory / TIMES_SHARE / SESSION_TIME_BYTES)
+		return true;
+	stop_times(s);
+	return false;
+}
+
+void session_keep_memory(struct session *s, double now)
+{
+	uint64_t kib, used;
+
+	if (s->memory_full || now < s->next_memory_look)
+		return;
+	s->next_memory_look = now + MEMORY_LOOK_S;
+	if (procfs_rss(getpid(), &kib))
+		return;
+	used = kib * 1024 + s->map_bytes;
+	if (s->options.times && used >= s->options.max_memory - s->options.max_memory / TIMES_RESERVE)
+		stop_times(s);
+	if (used < s->options.max_memory)
+		return;
+	s->memory_full = true;
+	kernel_refuse_new_stacks(s->kernel, true);
+	log_warn("the memory limit of %llu MiB is reached: new stacks are not kept any more, see --max-memory",
+		 (unsigned long long)(s->options.max_memory >> 20));
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads what the scheduler has counted of each thread, at the two ends of the run, and adds up the differences. */
+#include "session/sched.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/procfs.h"
+#include "session/internal.h"
+
+#define NS_PER_S 1000000000u
+
+/* A thread that was there when the run began. */
+struct begun_thread {
+	int32_t pid, tid;
+	uint64_t proc_id;
+	uint64_t read_ns; /* CLOCK_BOOTTIME */
+	struct procfs_sched sched;
+	bool alive; /* at the end, too */
+};
+
+void session_sched_init(struct session_sched *sched)
+{
+	memset(sched, 0, sizeof(*sched));
+	intern_init(&sched->begun, sizeof(struct begun_thread), offsetof(struct begun_thread, proc_id));
+}
+
+void session_sched_free(struct session_sched *sched)
+{
+	intern_free(&sched->begun);
+	free(sched->processes);
+	session_sched_init(sched);
+}
+
+static uint64_t tick_ns(void)
+{
+	return NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+struct reading {
+	struct session *session;
+	const struct processes_record *process;
+	struct session_sched_process sum;
+	int err;
+};
+
+static int read_begin(pid_t tid, void *arg)
+{
+	struct reading *r = arg;
+	struct begun_thread thread = {.proc_id = r->process->proc_id, .pid = r->process->pid, .tid = tid};
+	bool fresh;
+
+	thread.read_ns = clock_ns(CLOCK_BOOTTIME);
+	if (procfs_read_sched(thread.pid, tid, &thread.sched))
+		return 0;
+	return intern_add(&r->session->sched.begun, &thread, &fresh) == INTERN_NONE ? -ENOMEM : 0;
+}
+
+static void begin_process(struct processes_record *process, void *arg)
+{
+	struct reading *r = arg;
+	bool chosen = !r->session->options.all || process->state == PROCESSES_PYTHON;
+
+	r->process = process;
+	if (!r->err && !process->ended && (chosen || process->state == PROCESSES_LOOKING))
+		r->err = procfs_each_task(process->pid, read_begin, r);
+}
+
+void session_sched_begin(struct session *s)
+{
+	struct reading reading = {.session = s};
+	struct procfs_sched own;
+
+	/* A kernel that does not count says 0 of every thread. */
+	s->sched.known = !procfs_read_sched(getpid(), getpid(), &own) && own.running_ns;
+	s->sched.begin_ticks = clock_ns(CLOCK_BOOTTIME) / tick_ns();
+	if (s->sched.known)
+		processes_visit_all(s->processes, begin_process, &reading);
+	s->sched.known &= !reading.err;
+}
+
+/*
+ * Adds what a thread did in elapsed_ns. The kernel counts a wait for a CPU when it ends, also as much of it as was
+ * before elapsed_ns.
+ */
+static void add_thread(struct session_sched_process *sum, uint64_t elapsed_ns, uint64_t running_ns, uint64_t queued_ns)
+{
+	uint64_t idle_ns = elapsed_ns > running_ns ? elapsed_ns - running_ns : 0;
+
+	if (queued_ns > idle_ns)
+		queued_ns = idle_ns;
+	sum->threads++;
+	sum->running_ns += running_ns;
+	sum->queued_ns += queued_ns;
+	sum->asleep_ns += idle_ns - queued_ns;
+}
+
+/* Returns the thread as it was when the run began; NULL: it is another one. */
+static struct begun_thread *find_begun(const struct reading *r, pid_t tid, const struct procfs_stat *stat,
+				       const struct procfs_sched *now)
+{
+	const struct begun_thread key = {.pid = r->process->pid, .tid = tid};
+	uint32_t i = intern_find(&r->session->sched.begun, &key);
+	struct begun_thread *thread;
+
+	if (i == INTERN_NONE || stat->start_time > r->session->sched.begin_ticks)
+		return NULL;
+	thread = intern_item(&r->session->sched.begun, i);
+	/* Thread IDs are reused. */
+	if (now->running_ns < thread->sched.running_ns || now->queued_ns < thread->sched.queued_ns)
+		return NULL;
+	return thread;
+}
+
+static int read_end(pid_t tid, void *arg)
+{
+	struct reading *r = arg;
+	struct session_sched_process *sum = &r->sum;
+	uint64_t now_ns = clock_ns(CLOCK_BOOTTIME), start_ns;
+	struct procfs_sched now;
+	struct procfs_stat stat;
+	struct begun_thread *begun;
+
+	if (procfs_read_task_stat(r->process->pid, tid, &stat) || procfs_read_sched(r->process->pid, tid, &now))
+		return 0;
+	begun = find_begun(r, tid, &stat, &now);
+	if (stat.state == 'Z' || stat.state == 'X') {
+		/* A first thread that had ended before the run is no loss. */
+		if (begun && now.running_ns == begun->sched.running_ns)
+			begun->alive = true;
+		return 0;
+	}
+	if (begun) {
+		begun->alive = true;
+		add_thread(sum, now_ns - begun->read_ns, now.running_ns - begun->sched.running_ns,
+			   now.queued_ns - begun->sched.queued_ns);
+		return 0;
+	}
+	if (stat.start_time < r->session->sched.begin_ticks) {
+		sum->unread++;
+		return 0;
+	}
+	/* It began somewhere in its tick. */
+	start_ns = stat.start_time * tick_ns() + tick_ns() / 2;
+	add_thread(sum, now_ns > start_ns ? now_ns - start_ns : 0, now.running_ns, now.queued_ns);
+	return 0;
+}
+
+static void end_process(struct processes_record *process, void *arg)
+{
+	struct reading *r = arg;
+	struct session_sched *sched = &r->session->sched;
+
+	if (r->err || process->ended || process->state != PROCESSES_PYTHON)
+		return;
+	r->process = process;
+	r->sum = (struct session_sched_process){.proc_id = process->proc_id};
+	r->err = procfs_each_task(process->pid, read_end, r);
+	if (!r->err && (r->sum.threads || r->sum.unread))
+		r->err = array_reserve(&sched->processes, &sched->room, sched->nr_processes + 1,
+				       sizeof(*sched->processes));
+	if (!r->err && (r->sum.threads || r->sum.unread))
+		sched->processes[sched->nr_processes++] = r->sum;
+}
+
+void session_sched_end(struct session *s)
+{
+	struct reading reading = {.session = s};
+
+	if (s->sched.known)
+		processes_visit_all(s->processes, end_process, &reading);
+	s->sched.known &= !reading.err;
+}
+
+/* The record of a process that is in the profile, or could be; NULL: it is not, or is forgotten. */
+static struct processes_record *find_wanted(const struct session *s, uint64_t proc_id)
+{
+	struct processes_record *process = processes_find_record(s->processes, proc_id);
+
+	return process && process->wanted && process->state == PROCESSES_PYTHON ? process : NULL;
+}
+
+/* Returns the CPU time of the process's threads that ended, which is known but for what its other threads just ran. */
+static int64_t ended_cpu_ns(const struct session *s, const struct processes_record *process, uint64_t running_ns)
+{
+	uint64_t cpu_ns;
+
+	/* An exec has begun the record, and what the process had taken before the run is not known. */
+	if (!process->cpu_begin_known && process->start < s->sched.begin_ticks)
+		return 0;
+	return processes_get_cpu(process, &cpu_ns) ? (int64_t)(cpu_ns - running_ns) : 0;
+}
+
+/*
+ * What a running thread did since the last tick is in the process's CPU time, and not in schedstat: 10 ms where
+ * CONFIG_HZ is 100.
+ */
+#define TICK_NS 10000000
+
+void session_sched_tell(const struct session *s, struct session_account *account)
+{
+	struct session_account_sched *out = &account->sched;
+	int64_t ended_ns = 0;
+
+	if (!s->sched.known)
+		return;
+	for (size_t i = 0; i < s->sched.nr_processes; i++) {
+		const struct session_sched_process *sum = &s->sched.processes[i];
+		const struct processes_record *process = find_wanted(s, sum->proc_id);
+
+		if (!process)
+			continue;
+		out->processes++;
+		out->threads += sum->threads;
+		out->unread_threads += sum->unread;
+		out->asleep_ns += sum->asleep_ns;
+		account->state_ns[PYBPF_STATE_RUNNING] += sum->running_ns;
+		account->state_ns[PYBPF_STATE_QUEUED] += sum->queued_ns;
+		ended_ns += ended_cpu_ns(s, process, sum->running_ns);
+	}
+	for (uint32_t i = 0; i < s->sched.begun.count; i++) {
+		const struct begun_thread *thread = intern_item(&s->sched.begun, i);
+		const struct processes_record *process = find_wanted(s, thread->proc_id);
+
+		out->ended_threads += !thread->alive && process && !process->ended;
+	}
+	if (account->processes.seen > out->processes)
+		out->ended_processes = account->processes.seen - out->processes;
+	if (ended_ns > (int64_t)sysconf(_SC_NPROCESSORS_ONLN) * TICK_NS)
+		out->ended_threads_ns = (uint64_t)ended_ns;
+}

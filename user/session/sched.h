@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How long the threads of the sampled processes ran, waited for a CPU and slept, in SESSION_CPU: from schedstat. */
+#ifndef SESSION_SCHED_H
+#define SESSION_SCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+
+struct session;
+struct session_account;
+
+/* The time of the threads of one process that were alive at the end of the run. */
+struct session_sched_process {
+	uint64_t proc_id;
+	uint64_t threads, unread; /* unread: began before the run, and were not known then */
+	uint64_t running_ns, queued_ns, asleep_ns;
+};
+
+struct session_sched {
+	bool known;           /* this kernel counts, and all was read */
+	uint64_t begin_ticks; /* clock ticks since boot */
+	struct intern begun;  /* threads that were there when the run began */
+	struct session_sched_process *processes;
+	size_t nr_processes, room;
+};
+
+void session_sched_init(struct session_sched *sched);
+void session_sched_free(struct session_sched *sched);
+
+/* Read the threads of each process, when sampling begins and ends. Without memory for that, nothing is known. */
+void session_sched_begin(struct session *s);
+void session_sched_end(struct session *s);
+
+/*
+ * Puts the sums over wanted processes into the account, whose counts of processes are known. A thread that ended during
+ * the run is in none of them.
+ */
+void session_sched_tell(const struct session *s, struct session_account *account);
+
+#endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads threads' names in Python, when they are first met and when they are needed. */
+#include "session/thread_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/host_kernel.h"
+#include "base/host.h"
+#include "base/procfs.h"
+#include "base/remote.h"
+#include "kernel/procs.h"
+#include "session/internal.h"
+#include "symbols/thread_name.h"
+
+/* Most threads whose names are kept; beyond it all are forgotten, and read anew where they live. */
+#define MAX_NAMES 65536
+/* Most interpreters of a process that are asked for a thread. */
+#define MAX_INTERPRETERS 16
+/* A name is not read again before this time has passed. */
+#define FRESH_NS 1000000000u
+/*
+ * Likewise, a module that was not imported is not looked for: it takes some reads for each imported module. A process
+ * with many does not keep pybpf busy: that takes this many times as long as the look took.
+ */
+#define MISSING_NS    50000000u
+#define MISSING_TIMES 50
+
+struct named_thread {
+	struct pybpf_thread_key thread;
+	uint64_t thread_id; /* pthread_self() */
+	uint64_t read_ns;   /* CLOCK_MONOTONIC */
+	char *name;         /* NULL: Python has none, or it could not be read */
+};
+
+struct interpreter {
+	uint64_t proc_id, address;
+	uint64_t threads; /* address of threading._active; 0: not imported when it was looked for */
+	uint64_t next_ns; /* of the next look, CLOCK_MONOTONIC */
+};
+
+void session_thread_names_init(struct session_thread_names *names)
+{
+	intern_init(&names->threads, sizeof(struct named_thread), sizeof(struct pybpf_thread_key));
+	intern_init(&names->interpreters, sizeof(struct interpreter), 2 * sizeof(uint64_t));
+}
+
+void session_thread_names_free(struct session_thread_names *names)
+{
+	for (uint32_t i = 0; i < names->threads.count; i++)
+		free(((struct named_thread *)intern_item(&names->threads, i))->name);
+	intern_free(&names->threads);
+	intern_free(&names->interpreters);
+	session_thread_names_init(names);
+}
+
+/* Returns whether it is this thread that has the TID now. */
+static bool is_alive(const struct pybpf_thread_key *thread)
+{
+	uint64_t tick_ms = 1000u / (uint64_t)sysconf(_SC_CLK_TCK), start_ms;
+	struct host_clock_offsets offsets;
+	struct procfs_stat stat;
+
+	if (host_read_clock_offsets(&offsets) || procfs_read_stat((pid_t)thread->tid, &stat))
+		return false;
+	/* The key has the kernel's own clock. */
+	start_ms = thread->tid_start_ms + (uint64_t)(offsets.boottime / 1000000);
+	return (uint32_t)(start_ms - stat.start_time * tick_ms) < tick_ms;
+}
+
+/* Returns the address of threading._active of an interpreter, or 0. */
+static uint64_t threads_of(struct session_thread_names *names, const struct walk_memory *memory,
+			   const struct pybpf_layout *layout, uint64_t proc_id, uint64_t address)
+{
+	struct interpreter fresh = {.proc_id = proc_id, .address = address}, *known;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	bool is_fresh;
+	uint32_t i;
+
+	if (names->interpreters.count >= MAX_NAMES)
+		intern_free(&names->interpreters);
+	i = intern_add(&names->interpreters, &fresh, &is_fresh);
+	if (i == INTERN_NONE)
+		return 0;
+	known = intern_item(&names->interpreters, i);
+	if (is_fresh || (!known->threads && now >= known->next_ns)) {
+		known->threads = pysym_find_threads(memory, layout, address);
+		known->next_ns = clock_ns(CLOCK_MONOTONIC);
+		known->next_ns += MISSING_NS + MISSING_TIMES * (known->next_ns - now);
+	}
+	return known->threads;
+}
+
+/* Reads the name from the interpreters of one runtime; the main interpreter's, the last in the list, counts most. */
+static char *read_of_runtime(struct session *s, const struct processes_record *process,
+			     const struct pybpf_runtime *runtime, uint64_t thread_id)
+{
+	const struct pybpf_layout *layout = kernel_get_layout(s->kernel, runtime->layout);
+	struct walk_memory memory;
+	char *name = NULL, *found;
+	uint64_t interp = 0;
+
+	walk_process_memory(&memory, &process->pid);
+	if (remote_read(process->pid, runtime->interp_head, &interp, sizeof(interp)))
+		return NULL;
+	for (int i = 0; interp && i < MAX_INTERPRETERS; i++) {
+		uint64_t threads = threads_of(&s->thread_names, &memory, layout, process->proc_id, interp);
+
+		found = threads ? pysym_read_thread_name(&memory, layout, threads, thread_id) : NULL;
+		if (found) {
+			free(name);
+			name = found;
+		}
+		if (remote_read(process->pid, interp + layout->interp_next, &interp, sizeof(interp)))
+			break;
+	}
+	return name;
+}
+
+/* Reads the thread's name, or returns NULL. */
+static char *read_name(struct session *s, const struct processes_record *process, const struct pybpf_thread_key *thread,
+		       uint64_t thread_id)
+{
+	struct pybpf_proc entry;
+	char *name = NULL;
+
+	if (process->ended || process->state != PROCESSES_PYTHON ||
+	    kernel_get_process(s->kernel, process->pid, &entry) || entry.proc_id != thread->proc_id)
+		return NULL;
+	for (uint32_t i = 0; i < entry.nr_runtimes && i < PYBPF_MAX_RUNTIMES && !name; i++) {
+		if (!entry.runtimes[i].refused)
+			name = read_of_runtime(s, process, &entry.runtimes[i], thread_id);
+	}
+	/* A later thread may have the same pthread_self(). */
+	if (name && !is_alive(thread)) {
+		free(name);
+		return NULL;
+	}
+	return name;
+}
+
+static void refresh(struct session *s, const struct processes_record *process, struct named_thread *named)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	char *name;
+
+	if (named->read_ns && now - named->read_ns < FRESH_NS)
+		return;
+	named->read_ns = now;
+	name = read_name(s, process, &named->thread, named->thread_id);
+	if (!name)
+		return;
+	free(named->name);
+	named->name = name;
+}
+
+int session_thread_names_add(struct session *s, const struct pybpf_thread_event *event, size_t size)
+{
+	const struct processes_record *process;
+	struct named_thread fresh = {0};
+	bool is_fresh;
+	uint32_t i;
+
+	if (size < sizeof(*event))
+		return -EBADMSG;
+	if (s->thread_names.threads.count >= MAX_NAMES)
+		session_thread_names_free(&s->thread_names);
+	fresh.thread = event->thread;
+	fresh.thread_id = event->thread_id;
+	i = intern_add(&s->thread_names.threads, &fresh, &is_fresh);
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	process = processes_find_record(s->processes, event->thread.proc_id);
+	if (process)
+		refresh(s, process, intern_item(&s->thread_names.threads, i));
+	return 0;
+}
+
+/*
+ * Returns whether Python made up the name (threading.py: _newname, _MainThread, _DummyThread): it says less than a name
+ * that the program gave the thread in the kernel.
+ */
+static bool is_made_up(const char *name)
+{
+	return !strcmp(name, "MainThread") || !strncmp(name, "Thread-", 7) || !strncmp(name, "Dummy-", 6);
+}
+
+const char *session_find_thread_name(struct session *s, const struct processes_record *process,
+				     const struct pybpf_thread_key *thread, const char *kernel)
+{
+	const struct named_thread key = {.thread = *thread};
+	uint32_t i = intern_find(&s->thread_names.threads, &key);
+	struct named_thread *named;
+
+	if (i == INTERN_NONE)
+		return kernel;
+	named = intern_item(&s->thread_names.threads, i);
+	refresh(s, process, named);
+	if (!named->name || !*named->name)
+		return kernel;
+	/* A thread that nobody named has the name of the one that made it; 3.14+ gives the kernel Python's, cut. */
+	if (is_made_up(named->name) && *kernel && strncmp(named->name, kernel, strlen(kernel)) != 0 &&
+	    (thread->tid == (uint32_t)process->pid || strcmp(kernel, process->comm) != 0))
+		return kernel;
+	return named->name;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The names that Python's module threading gives to threads, read while the threads live. */
+#ifndef SESSION_THREAD_NAMES_H
+#define SESSION_THREAD_NAMES_H
+
+#include <stddef.h>
+
+#include "base/intern.h"
+#include "processes/processes.h"
+#include "pybpf.h"
+
+struct session;
+
+struct session_thread_names {
+	struct intern threads;      /* their names */
+	struct intern interpreters; /* where they have their threads */
+};
+
+void session_thread_names_init(struct session_thread_names *names);
+void session_thread_names_free(struct session_thread_names *names);
+
+/* Takes the record of a thread that is seen for the first time, and reads its name. Returns 0, -EBADMSG or -ENOMEM. */
+int session_thread_names_add(struct session *s, const struct pybpf_thread_event *event, size_t size);
+
+/*
+ * Returns the thread's name in Python, read once more if it lives, or `kernel`, its name in the kernel: where Python's
+ * is not known, or is one that Python made up while the kernel's was given. Valid until the next call.
+ */
+const char *session_find_thread_name(struct session *s, const struct processes_record *process,
+				     const struct pybpf_thread_key *thread, const char *kernel);
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What chosen Python processes did that no sample met in Python code: asleep, stopped, frozen, at work elsewhere. */
+#ifndef SESSION_UNSAMPLED_H
+#define SESSION_UNSAMPLED_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "session/session.h"
+
+/*
+ * Marks as wanted the processes that the filters let pass although the kernel met none of their threads. Before the
+ * counts of processes are taken.
+ */
+void session_note_wanted(struct session *s);
+
+/* After session_collect: prints what is known of the chosen Python processes without a sample with Python frames. */
+void session_print_unsampled(struct session *s, const struct session_account *account, FILE *out);
+
+/*
+ * Writes the Pythons below the processes into text: "12 (python3), 13 (celery)", or "" if there are none. Those of
+ * `chosen` are left out.
+ */
+void session_name_pythons_below(const uint32_t *pids, size_t count, const struct discovery_numbers *chosen, char *text,
+				size_t size);
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a thread waits for, in words. */
+#ifndef SESSION_WAIT_NAME_H
+#define SESSION_WAIT_NAME_H
+
+#include <stddef.h>
+
+#include "pybpf_wait.h"
+
+/* Longest text, with its NUL. */
+#define SESSION_WAIT_NAME 192
+
+/* Returns the name of a state, such as "waiting for a CPU". */
+const char *session_state_name(enum pybpf_state state);
+
+/* Writes the leaf of a stack that waits: "[network: tcp 10.0.0.5:5432]", "[disk: read app.db]", "[lock]". */
+void session_name_wait(const struct pybpf_wait *wait, char *out, size_t size);
+
+#endif

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Gathers the time of threads from the kernel's maps. */
+#include "session/waits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/host.h"
+#include "base/procfs.h"
+#include "kernel/counts.h"
+#include "kernel/waits.h"
+#include "session/internal.h"
+#include "session/wait_profile.h"
+
+struct idle_function {
+	uint32_t frame; /* of the profile; PROFILE_NONE: no function */
+	uint32_t threads;
+};
+
+void session_waits_init(struct session_waits *w)
+{
+	memset(w, 0, sizeof(*w));
+	intern_init(&w->names, sizeof(struct session_named_wait), sizeof(uint64_t));
+	intern_init(&w->idle, sizeof(struct idle_function), sizeof(uint32_t));
+	session_sleepers_init(&w->sleepers);
+	session_running_init(&w->running);
+	session_intervals_init(&w->intervals);
+	session_gil_init(&w->gil);
+	session_wakers_init(&w->wakers);
+}
+
+void session_waits_free(struct session_waits *w)
+{
+	intern_free(&w->names);
+	intern_free(&w->idle);
+	session_sleepers_free(&w->sleepers);
+	session_running_free(&w->running);
+	session_intervals_free(&w->intervals);
+	session_gil_free(&w->gil);
+	session_wakers_free(&w->wakers);
+	session_waits_init(w);
+}
+
+int session_waits_attach(struct session *s)
+{
+	int err = kernel_attach_waits(s->kernel);
+
+	if (err)
+		return err;
+	/* No time is from before this moment. */
+	s->attach_ns = clock_ns(CLOCK_MONOTONIC);
+	s->start_ns = clock_ns(CLOCK_REALTIME);
+	kernel_start_waits(s->kernel, true);
+	return session_sleepers_find(s);
+}
+
+static bool is_python(const struct session *s, uint64_t proc_id)
+{
+	const struct processes_record *process = processes_find_record(s->processes, proc_id);
+
+	return process && process->state == PROCESSES_PYTHON;
+}
+
+struct settling {
+	struct session *session;
+	bool (*is_due)(uint64_t proc_id, void *arg);
+	void *arg;
+	uint64_t end_ns;     /* of the run, in the kernel's clock */
+	struct intern moved; /* processes of which a thread has run */
+	struct pybpf_wait_key *taken;
+	size_t nr_taken, taken_room;
+	bool last;
+};
+
+/* Adds a wait with --mode=gil: each to the account, few to the profile. stack: without its leaf. */
+static int add_gil_wait(struct session *s, const struct pybpf_wait_key *key, uint64_t wait_id, uint32_t stack,
+			struct pybpf_wait_time time)
+{
+	const struct pybpf_thread_key thread = {key->proc_id, key->tid, key->tid_start_ms};
+	const enum pybpf_state state = (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id);
+	uint32_t holder = stacks_find(s->stacks, key->holder_stack_id);
+	bool shown = session_gil_shows(wait_id) && (state == PYBPF_STATE_GIL || !s->options.gil_holders);
+	struct pybpf_wait wait = {0};
+	uint32_t leaf = PROFILE_ROOT;
+	int err;
+
+	session_find_wait(s, wait_id, &wait);
+	err = is_python(s, key->proc_id) && !(wait.flags & PYBPF_WAIT_HAND_OVER)
+		      ? session_gil_add(&s->waits.gil, s->profile, wait_id, stack,
+					key->holder_stack_id == PYBPF_HOLDER_NONE ? PROFILE_ROOT : holder, &time)
+		      : 0;
+	if (shown)
+		leaf = session_wakers_push(s, session_push_wait(s, stack, wait_id, key->holder_stack_id), key);
+	return err ?: session_add_thread_time(s, &thread, leaf, state, time, NULL);
+}
+
+static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct pybpf_wait_time time)
+{
+	const struct pybpf_thread_key thread = {key->proc_id, key->tid, key->tid_start_ms};
+	const struct session_sleeper *earlier = session_sleepers_get(&s->waits.sleepers, key);
+	uint64_t wait_id = key->wait_id;
+	uint32_t leaf, sample;
+	int err;
+
+	if (!time.ns || (s->options.python_only && session_wait_is_row(key)))
+		return 0;
+	if (earlier && earlier->gil && (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id) == PYBPF_STATE_LOCK)
+		wait_id = PYBPF_WAIT_ID(PYBPF_STATE_GIL);
+	if (key->wait_id == PYBPF_WAIT_ID(PYBPF_STATE_RUNNING))
+		return session_running_add(s, &thread, time.ns);
+	if (s->options.mode == SESSION_GIL) {
+		if (earlier && earlier->with_gil)
+			wait_id |= PYBPF_WAIT_WITH_GIL;
+		return add_gil_wait(s, key, wait_id, session_wait_stack(s, key), time);
+	}
+	leaf = session_push_wait(s, session_wait_stack(s, key), wait_id, key->holder_stack_id);
+	err = session_add_thread_time(s, &thread, session_wakers_push(s, leaf, key),
+				      (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id), time, &sample);
+	if (err || !s->options.times || sample == PROFILE_NONE)
+		return err;
+	return session_intervals_know(&s->waits.intervals, key, sample, time);
+}
+
+static void note_short(struct session *s, const struct pybpf_wait_key *key, const struct pybpf_wait_time *time)
+{
+	if (!is_python(s, key->proc_id))
+		return;
+	s->waits.short_waits += time->count;
+	s->waits.short_ns += time->ns;
+}
+
+static int take_time(const struct pybpf_wait_key *key, const struct pybpf_wait_time *time, void *arg)
+{
+	struct settling *settling = arg;
+	int err = 0;
+
+	if (!settling->is_due(key->proc_id, settling->arg))
+		return 0;
+	if (key->stack_id == PYBPF_STACK_ID_SHORT)
+		note_short(settling->session, key, time);
+	else
+		err = add_wait(settling->session, key, *time);
+	if (err || settling->last)
+		return err;
+	if (array_reserve(&settling->taken, &settling->taken_room, settling->nr_taken + 1, sizeof(*settling->taken)))
+		return -ENOMEM;
+	settling->taken[settling->nr_taken++] = *key;
+	return 0;
+}
+
+/* Threads that the sampler has not met have no name in the kernel's map yet. */
+static void name_living(struct session *s, const struct pybpf_thread *thread)
+{
+	const struct pybpf_thread_key key = {thread->proc_id, thread->tid, thread->tid_start_ms};
+	struct pybpf_thread_name name = {0};
+	struct procfs_stat stat;
+
+	if (procfs_read_stat((pid_t)thread->tid, &stat))
+		return;
+	memcpy(name.comm, stat.comm, strnlen(stat.comm, sizeof(name.comm)));
+	kernel_put_thread_name(s->kernel, &key, &name);
+}
+
+static int note_moved(const struct pybpf_thread *thread, void *arg)
+{
+	struct settling *settling = arg;
+	bool fresh;
+
+	name_living(settling->session, thread);
+	if (!thread->moved && thread->state != PYBPF_STATE_RUNNING)
+		return 0;
+	return intern_add(&settling->moved, &thread->proc_id, &fresh) == INTERN_NONE ? -ENOMEM : 0;
+}
+
+/* Counts a thread that was asleep throughout by the function in which it was. */
+static int note_idle(struct session *s, const struct pybpf_wait_key *key)
+{
+	uint32_t stack = session_wait_stack(s, key), i;
+	struct idle_function idle = {.frame = PROFILE_NONE};
+	bool fresh;
+
+	if (stack == PROFILE_NONE)
+		return -ENOMEM;
+	idle.frame = profile_stack_at(s->profile, stack)->frame;
+	i = intern_add(&s->waits.idle, &idle, &fresh);
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	((struct idle_function *)intern_item(&s->waits.idle, i))->threads++;
+	s->waits.idle_threads++;
+	return 0;
+}
+
+/* Notes when a wait was that the end of the run cuts off. since_ns: in the kernel's clock. */
+static int add_unfinished(const struct settling *settling, const struct pybpf_wait_key *key, uint64_t since_ns,
+			  uint64_t ns)
+{
+	struct session *s = settling->session;
+
+	if (!s->options.times)
+		return 0;
+	return session_intervals_add(&s->waits.intervals, key, since_ns + (s->detach_ns - settling->end_ns), ns);
+}
+
+/* Takes the time of a thread that is alive at the end of the run. */
+static int take_living(const struct pybpf_thread *thread, void *arg)
+{
+	struct settling *settling = arg;
+	struct session *s = settling->session;
+	struct pybpf_wait_key key = {.stack_id = thread->stack_id,
+				     .proc_id = thread->proc_id,
+				     .wait_id = thread->wait_id,
+				     .holder_stack_id = thread->holder_stack_id,
+				     .tid = thread->tid,
+				     .tid_start_ms = thread->tid_start_ms};
+	const struct pybpf_thread_key named = {thread->proc_id, thread->tid, thread->tid_start_ms};
+	uint64_t left = settling->end_ns > thread->since_ns ? settling->end_ns - thread->since_ns : 0, queued = 0;
+	struct pybpf_wait_time time = {.count = 1};
+	int err = 0;
+
+	if (!is_python(s, thread->proc_id))
+		return 0;
+	if (thread->running_ns)
+		err = session_running_add(s, &named, thread->running_ns);
+	if (err || thread->state == PYBPF_STATE_RUNNING)
+		return err ?: session_running_add(s, &named, left);
+	if (!thread->moved && !s->options.idle_threads &&
+	    intern_find(&settling->moved, &thread->proc_id) != INTERN_NONE)
+		return note_idle(s, &key);
+	if (thread->state != PYBPF_STATE_QUEUED && thread->woken_ns >= thread->since_ns &&
+	    thread->woken_ns < settling->end_ns) {
+		queued = settling->end_ns - thread->woken_ns;
+		left -= queued;
+	}
+	time.ns = left;
+	time.longest_ns = left;
+	if (thread->state == PYBPF_STATE_GIL) {
+		time.count = !thread->gil_blocked_ns;
+		time.longest_ns += thread->gil_blocked_ns;
+		session_gil_note_unfinished(&s->waits.gil, thread->gil_waited_ns + left);
+	}
+	err = add_wait(s, &key, time) ?: add_unfinished(settling, &key, thread->since_ns, left);
+	key.wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED) | (thread->wait_id & PYBPF_WAIT_WITH_GIL);
+	key.holder_stack_id = 0;
+	err = err ?: add_wait(s, &key, (struct pybpf_wait_time){.count = 1, .ns = queued, .longest_ns = queued});
+	return err ?: add_unfinished(settling, &key, thread->woken_ns, queued);
+}
+
+static void forget_stack(struct session *s, uint64_t stack_id)
+{
+	if (stack_id < PYBPF_STACK_ID_STACKS)
+		return;
+	kernel_delete_stack(s->kernel, stack_id);
+	stacks_remove(s->stacks, stack_id);
+}
+
+/* Gives back what the waits of an ended process took: its stacks are met no more. */
+static void forget_wait(struct session *s, const struct pybpf_wait_key *key)
+{
+	const struct pybpf_thread_key thread = {key->proc_id, key->tid, key->tid_start_ms};
+
+	kernel_delete_wait_time(s->kernel, key);
+	forget_stack(s, key->stack_id);
+	forget_stack(s, key->holder_stack_id);
+	kernel_delete_thread_name(s->kernel, &thread);
+}
+
+int session_waits_settle(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg, bool last)
+{
+	struct settling settling = {.session = s, .is_due = is_due, .arg = arg, .last = last};
+	struct host_clock_offsets offsets;
+	int err = host_read_clock_offsets(&offsets);
+
+	intern_init(&settling.moved, sizeof(uint64_t), sizeof(uint64_t));
+	settling.end_ns = s->detach_ns - (uint64_t)offsets.monotonic;
+	if (last)
+		err = err ?: kernel_visit_threads(s->kernel, note_moved, &settling);
+	err = err ?: kernel_visit_wait_times(s->kernel, take_time, &settling);
+	if (last)
+		err = err ?: kernel_visit_threads(s->kernel, take_living, &settling);
+	err = err ?: session_running_share(s, is_due, arg);
+	for (size_t i = 0; i < settling.nr_taken; i++)
+		forget_wait(s, &settling.taken[i]);
+	free(settling.taken);
+	intern_free(&settling.moved);
+	return err;
+}
+
+/* Functions in which threads slept that are named. */
+#define IDLE_NAMED 3
+
+static int compare_idle(const void *a, const void *b)
+{
+	const struct idle_function *one = a, *other = b;
+
+	return (one->threads < other->threads) - (one->threads > other->threads);
+}
+
+static uint64_t beyond(uint64_t all, uint64_t part)
+{
+	return all > part ? all - part : 0;
+}
+
+/* Puts the waits that have no events into the account. */
+static void tell_undrawn(const struct session *s, struct session_account *account)
+{
+	const struct session_intervals *l = &s->waits.intervals;
+	struct pybpf_wait_time lost;
+
+	if (!s->options.times)
+		return;
+	kernel_get_lost_intervals(s->kernel, &lost);
+	account->refused_waits = l->refused.count + lost.count;
+	account->refused_ns = l->refused.ns + lost.ns;
+	account->undrawn_waits = beyond(l->all.count, l->drawn.count + account->refused_waits);
+	account->undrawn_ns = beyond(l->all.ns, l->drawn.ns + account->refused_ns);
+}
+
+void session_waits_tell(const struct session *s, struct session_account *account)
+{
+	const struct session_waits *w = &s->waits;
+	struct idle_function *idle = w->idle.items;
+	size_t used = 0;
+
+	account->has_states = s->options.mode != SESSION_CPU;
+	if (!account->has_states)
+		return;
+	memcpy(account->state_ns, w->state_ns, sizeof(account->state_ns));
+	kernel_get_lost_time(s->kernel, &account->lost_time_ns, &account->lost_threads);
+	account->min_block_ns = s->options.min_block_ns;
+	tell_undrawn(s, account);
+	account->short_waits = w->short_waits;
+	account->short_ns = w->short_ns;
+	account->idle_threads = w->idle_threads;
+	account->has_gil = s->options.mode == SESSION_GIL;
+	if (account->has_gil)
+		session_gil_tell(s, &account->gil);
+	if (w->idle.count)
+		qsort(idle, w->idle.count, sizeof(*idle), compare_idle);
+	for (uint32_t i = 0; i < w->idle.count && i < IDLE_NAMED && used < sizeof(account->idle_where); i++) {
+		const char *name = profile_string(s->profile, profile_frame_at(s->profile, idle[i].frame)->name);
+
+		used += (size_t)snprintf(account->idle_where + used, sizeof(account->idle_where) - used,
+					 "%s%u in %.60s", i ? ", " : "", idle[i].threads, name);
+	}
+}

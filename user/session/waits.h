@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The time of threads: takes what the kernel side has added up, and puts it into the profile. */
+#ifndef SESSION_WAITS_H
+#define SESSION_WAITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "profile/profile.h"
+#include "pybpf_wait.h"
+#include "session/gil.h"
+#include "session/intervals.h"
+#include "session/running.h"
+#include "session/sleepers.h"
+#include "session/wakers.h"
+
+struct kernel;
+struct session;
+
+struct session_account;
+
+struct session_named_wait {
+	uint64_t wait_id;
+	struct pybpf_wait wait;
+};
+
+struct session_waits {
+	struct intern names; /* struct session_named_wait, by id */
+	struct session_sleepers sleepers;
+	struct session_running running;
+	struct session_intervals intervals; /* if options.times */
+	uint64_t state_ns[PYBPF_NR_STATES]; /* of the threads that are in the profile */
+	uint64_t short_waits, short_ns;     /* left out, as options.min_block_ns wants: their number and time */
+	struct intern idle;                 /* leaf functions of threads that are left out */
+	uint64_t idle_threads;              /* asleep throughout, and left out */
+	struct session_gil gil;             /* of SESSION_GIL */
+	struct session_wakers wakers;
+};
+
+void session_waits_init(struct session_waits *w);
+void session_waits_free(struct session_waits *w);
+
+/* Starts to keep the time of threads. Returns 0, or negative errno after reporting what failed. */
+int session_waits_attach(struct session *s);
+/*
+ * Puts the time of the processes for which is_due is true into the profile; last: also of threads that are alive.
+ * Returns 0 or negative errno.
+ */
+int session_waits_settle(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg, bool last);
+
+/* Puts the time by state, and what is not in the profile, into the account. */
+void session_waits_tell(const struct session *s, struct session_account *account);
+
+#endif

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Dicts of CPython 2.7 and 3.6 to 3.15, and where objects have theirs. The process may change what is read: every
+ * pointer is followed once, every length bounded, and what was found is checked by its type.
+ */
+#include "symbols/py_dict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/read.h"
+
+/* Newest 3.x whose structs are known. */
+#define NEWEST_MINOR 15
+/* Most entries of a dict that are looked at. */
+#define MAX_ENTRIES 65536
+/* Likewise, where each key is a string to be read: sys.modules has modules in the order of their import. */
+#define MAX_TEXT_ENTRIES 8192
+/* Entries that are read at once. */
+#define BATCH 64
+
+/* PyTypeObject, from the end of the object's header on (2.7 to 3.15). */
+#define TYPE_BASICSIZE  16
+#define TYPE_FLAGS      152
+#define TYPE_DICTOFFSET 272
+
+/* Bits of tp_flags (Include/object.h): Py_TPFLAGS_INLINE_VALUES (3.13+), Py_TPFLAGS_MANAGED_DICT (3.11+). */
+#define FLAG_INLINE_VALUES (1u << 2)
+#define FLAG_MANAGED_DICT  (1u << 4)
+
+/* PyDictKeysObject.dk_kind (3.11+, pycore_dict.h): entries with the key's hash. */
+#define KEYS_GENERAL 0
+
+/* An entry: its key's hash in hashed tables, the key, the value. */
+#define HASHED_ENTRY 24
+#define ENTRY        16
+
+static bool read_bytes(const struct py_reader *r, uint64_t addr, void *out, size_t size)
+{
+	return addr && !r->memory->read(r->memory->source, addr, out, size);
+}
+
+bool py_read_u64(const struct py_reader *r, uint64_t addr, uint64_t *out)
+{
+	return read_bytes(r, addr, out, sizeof(*out));
+}
+
+uint32_t py_header_size(const struct py_reader *r)
+{
+	return r->layout->code_type + 8u;
+}
+
+static bool is_since(const struct py_reader *r, int minor)
+{
+	return r->layout->major == 3 && r->layout->minor >= minor;
+}
+
+bool py_is_a(const struct py_reader *r, uint64_t object, enum py_kind kind)
+{
+	uint64_t type, flags;
+
+	return object && py_read_u64(r, object + r->layout->code_type, &type) && type &&
+	       py_read_u64(r, type + py_header_size(r) + TYPE_FLAGS, &flags) && (flags & (unsigned)kind);
+}
+
+/* 2.7: PyDictObject has the table itself, with unused entries in between. */
+static bool open_old_dict(const struct py_reader *r, uint64_t object, struct py_dict *dict)
+{
+	struct {
+		uint64_t fill, used, mask, table;
+	} fields;
+
+	if (!read_bytes(r, object + py_header_size(r), &fields, sizeof(fields)) || fields.mask >= MAX_ENTRIES)
+		return false;
+	*dict = (struct py_dict){.entries = fields.table, .count = (uint32_t)fields.mask + 1, .hashed = true};
+	return true;
+}
+
+/* Opens a PyDictKeysObject; values: of a split table, or 0. */
+static bool open_keys(const struct py_reader *r, uint64_t keys, uint64_t values, struct py_dict *dict)
+{
+	uint64_t used, size, indices;
+	uint8_t head[40];
+
+	if (!read_bytes(r, keys, head, sizeof(head)))
+		return false;
+	*dict = (struct py_dict){.values = values, .hashed = true};
+	if (is_since(r, 11)) { /* refcnt, log2 of the size, log2 of the indices' bytes, kind; nentries at 24 */
+		if (head[9] > 32)
+			return false;
+		memcpy(&used, head + 24, sizeof(used));
+		indices = 1ull << head[9];
+		dict->hashed = head[10] == KEYS_GENERAL;
+		dict->entries = keys + 32 + indices;
+	} else { /* refcnt, size, lookup, usable, nentries; an index has as many bytes as the size needs */
+		memcpy(&size, head + 8, sizeof(size));
+		memcpy(&used, head + 32, sizeof(used));
+		if (size > UINT32_MAX)
+			return false;
+		dict->entries = keys + 40 + size * (size <= 0xff ? 1 : size <= 0xffff ? 2 : 4);
+	}
+	if (used > MAX_ENTRIES)
+		return false;
+	dict->count = (uint32_t)used;
+	return true;
+}
+
+bool py_open_dict(const struct py_reader *r, uint64_t object, struct py_dict *dict)
+{
+	uint64_t keys, values, at = object + py_header_size(r);
+
+	if (!py_is_a(r, object, PY_KIND_DICT))
+		return false;
+	if (r->layout->major == 2)
+		return open_old_dict(r, object, dict);
+	/* ma_used, a version or a tag, ma_keys, ma_values. */
+	if (!py_read_u64(r, at + 16, &keys) || !py_read_u64(r, at + 24, &values))
+		return false;
+	/* 3.13+: PyDictValues has 4 counters before the values, in 8 bytes. */
+	return open_keys(r, keys, values && is_since(r, 13) ? values + 8 : values, dict);
+}
+
+/* PyHeapTypeObject.ht_cached_keys (3.11+), from the end of the object's header on. */
+static uint32_t cached_keys_at(const struct py_reader *r)
+{
+	return is_since(r, 15) ? 872 : is_since(r, 12) ? 864 : 856;
+}
+
+/*
+ * 3.11+: a pointer before the object leads to its dict, if it has one; else its values are in an array, in the order of
+ * the keys that its type has.
+ */
+static bool open_managed(const struct py_reader *r, uint64_t object, uint64_t type, uint64_t flags,
+			 struct py_dict *dict)
+{
+	uint64_t pointer = 0, values = 0, keys, size;
+	uint8_t counters[4];
+
+	/* In free-threaded builds it comes right before the object, else before the collector's two words. */
+	if (!py_read_u64(r, object - (r->layout->free_threaded ? 8 : 24), &pointer))
+		return false;
+	if (!is_since(r, 12)) {
+		if (!py_read_u64(r, object - 32, &values))
+			return false;
+	} else if (!is_since(r, 13)) { /* a tagged union */
+		values = pointer & 1 ? pointer + 1 : 0;
+	} else if (!pointer && (flags & FLAG_INLINE_VALUES)) { /* capacity, size, embedded, valid */
+		if (!py_read_u64(r, type + py_header_size(r) + TYPE_BASICSIZE, &size) ||
+		    !read_bytes(r, object + size, counters, sizeof(counters)) || !counters[3])
+			return false;
+		values = object + size + 8;
+	}
+	if (!values)
+		return py_open_dict(r, pointer, dict);
+	return py_read_u64(r, type + py_header_size(r) + cached_keys_at(r), &keys) && open_keys(r, keys, values, dict);
+}
+
+bool py_open_attributes(const struct py_reader *r, uint64_t object, struct py_dict *dict)
+{
+	uint64_t type, flags, at, attributes;
+
+	if (r->layout->minor > NEWEST_MINOR || !py_read_u64(r, object + r->layout->code_type, &type) ||
+	    !py_read_u64(r, type + py_header_size(r) + TYPE_FLAGS, &flags))
+		return false;
+	if (is_since(r, 11) && (flags & FLAG_MANAGED_DICT))
+		return open_managed(r, object, type, flags, dict);
+	/* Objects of variable size count from their end: they are not met here. */
+	return py_read_u64(r, type + py_header_size(r) + TYPE_DICTOFFSET, &at) && at && at < 4096 &&
+	       py_read_u64(r, object + at, &attributes) && py_open_dict(r, attributes, dict);
+}
+
+static bool is_text(const struct py_reader *r, uint64_t object, const char *text)
+{
+	char *found = NULL;
+	bool same;
+
+	if (py_is_a(r, object, r->layout->major == 2 ? PY_KIND_BYTES : PY_KIND_TEXT))
+		found = pysym_read_string(r->memory, r->layout, object);
+	same = found && !strcmp(found, text);
+	free(found);
+	return same;
+}
+
+/* Finds the entry whose key is this text, or NULL: whose key has this hash. */
+static bool find_entry(const struct py_reader *r, const struct py_dict *dict, const char *text, uint64_t hash,
+		       uint64_t *value)
+{
+	uint32_t size = dict->hashed ? HASHED_ENTRY : ENTRY, words = size / 8;
+	uint64_t batch[BATCH * HASHED_ENTRY / 8];
+
+	for (uint32_t i = 0; i < dict->count && (!text || i < MAX_TEXT_ENTRIES); i++) {
+		const uint64_t *entry = &batch[(size_t)(i % BATCH) * words];
+		uint32_t left = dict->count - i;
+		uint64_t key, found;
+
+		if (i % BATCH == 0 && !read_bytes(r, dict->entries + (uint64_t)i * size, batch,
+						  (size_t)(left < BATCH ? left : BATCH) * size))
+			return false;
+		key = entry[words - 2];
+		found = entry[words - 1];
+		if (dict->values && !py_read_u64(r, dict->values + 8ull * i, &found))
+			return false;
+		if (!key || !found || (text ? !is_text(r, key, text) : entry[0] != hash))
+			continue;
+		*value = found;
+		return true;
+	}
+	return false;
+}
+
+bool py_find_text(const struct py_reader *r, const struct py_dict *dict, const char *key, uint64_t *value)
+{
+	return find_entry(r, dict, key, 0, value);
+}
+
+bool py_find_int(const struct py_reader *r, const struct py_dict *dict, uint64_t key, uint64_t *value)
+{
+	return dict->hashed && find_entry(r, dict, NULL, key, value);
+}
+
+bool py_read_int(const struct py_reader *r, uint64_t object, uint64_t *out)
+{
+	uint64_t at = object + py_header_size(r), size;
+	uint32_t digits[2] = {0};
+
+	if (r->layout->major == 2 && py_is_a(r, object, PY_KIND_INT))
+		return py_read_u64(r, at, out);
+	if (!py_is_a(r, object, PY_KIND_LONG) || !py_read_u64(r, at, &size))
+		return false;
+	/* 3.12+: lv_tag has the sign, 0 if positive, in the lowest 3 bits. A digit has 30 bits. */
+	if (is_since(r, 12))
+		size = size & 3 ? UINT64_MAX : size >> 3;
+	if (size < 1 || size > 2 || !read_bytes(r, at + 8, digits, size * sizeof(digits[0])))
+		return false;
+	*out = digits[0] | (uint64_t)digits[1] << 30;
+	return true;
+}

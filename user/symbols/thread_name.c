@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From an interpreter through sys.modules to threading._active, and from there to the name of a Thread. */
+#include "symbols/thread_name.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/py_dict.h"
+#include "symbols/read.h"
+
+uint64_t pysym_find_threads(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t interp)
+{
+	const struct py_reader r = {memory, layout};
+	uint64_t modules, module, names, threads = 0;
+	struct py_dict dict;
+
+	if (!layout->interp_modules || !py_read_u64(&r, interp + layout->interp_modules, &modules) ||
+	    !py_open_dict(&r, modules, &dict) || !py_find_text(&r, &dict, "threading", &module))
+		return 0;
+	/* A module's first field is its dict. */
+	if (!py_read_u64(&r, module + py_header_size(&r), &names) || !py_open_dict(&r, names, &dict) ||
+	    !py_find_text(&r, &dict, "_active", &threads) || !py_is_a(&r, threads, PY_KIND_DICT))
+		return 0;
+	return threads;
+}
+
+/* Cuts a text of UTF-8 before the character that does not fit. */
+static void cut(char *text, size_t size)
+{
+	if (strlen(text) <= size)
+		return;
+	while (size && ((unsigned char)text[size] & 0xc0) == 0x80)
+		size--;
+	text[size] = '\0';
+}
+
+char *pysym_read_thread_name(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t threads,
+			     uint64_t thread_id)
+{
+	const struct py_reader r = {memory, layout};
+	bool old = layout->major == 2; /* there attributes of two underscores have the class in their names */
+	struct py_dict dict, attributes;
+	uint64_t thread, ident, number, text;
+	char *name = NULL;
+
+	if (!py_open_dict(&r, threads, &dict) || !py_find_int(&r, &dict, thread_id, &thread) ||
+	    !py_open_attributes(&r, thread, &attributes))
+		return NULL;
+	/* The dict may have changed meanwhile: the object itself says whose it is. */
+	if (!py_find_text(&r, &attributes, old ? "_Thread__ident" : "_ident", &ident) ||
+	    !py_read_int(&r, ident, &number) || number != thread_id)
+		return NULL;
+	if (py_find_text(&r, &attributes, old ? "_Thread__name" : "_name", &text) &&
+	    py_is_a(&r, text, old ? PY_KIND_BYTES : PY_KIND_TEXT))
+		name = pysym_read_string(memory, layout, text);
+	if (name)
+		cut(name, PYSYM_THREAD_NAME_MAX);
+	return name;
+}
