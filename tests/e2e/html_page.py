@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program whose report is looked at in a browser, and what tests of that page share."""
+import json
 import re
 import sys
 from dataclasses import replace
@@ -21,6 +22,9 @@ import threading, time
 END = %d  # seconds of CPU time: as many samples on a machine that has little to give
 
 def leaf(n):
+    '''Adds up squares: "i" by "i".
+
+    def is no keyword here, and # begins no comment.'''
     total = 0
     for i in range(n):
         total += i * i
@@ -73,6 +77,46 @@ HARM = [
     ("{{7*7}}${7*7}__proto__", "constructor"),
 ]
 
+# Recursion, of one function and of two in turn; names that are long, or not of Latin letters.
+DEPTH = 5000
+LONG = "long_" + "x" * 4000 + "_end"
+NAMES = [LONG, "حساب_المجموع", "計算する関数_合計", "control\x01\x1b[31m\u202eevil"]
+DEEP = r"""
+import sys, time
+
+sys.setrecursionlimit(20000)
+END = %d
+
+def leaf(n):
+    total = 0
+    for i in range(n):
+        total += i * i
+    return total
+
+def again(depth):
+    return leaf(30000) if depth == 0 else again(depth - 1)
+
+def even(depth):
+    return leaf(30000) if depth == 0 else odd(depth - 1)
+
+def odd(depth):
+    return even(depth - 1)
+
+def renamed(name):
+    code = (lambda: leaf(30000)).__code__.replace(co_name=name)
+    if hasattr(code, "co_qualname"):
+        code = code.replace(co_qualname=name)
+    return type(leaf)(code, globals())
+
+NAMED = [renamed(name) for name in %r]
+
+while time.process_time() < END:
+    again(%d)
+    even(400)
+    for function in NAMED:
+        function()
+"""
+
 # Where the middle of the first node with that label is drawn, on the page.
 PLACE = r"""
 (label) => {
@@ -102,11 +146,11 @@ def report(profile, path, *options):
 
 def plain(text):
     """A name whose bytes the folded stacks have as \\xNN, which the harness takes for characters."""
-    return text.encode("latin-1").decode("utf-8")
+    return re.sub("[\x80-\xff]+", lambda m: m.group().encode("latin-1").decode("utf-8"), text)
 
 
 def folded(path):
-    stacks = harness.parse(path.read_text(encoding="utf-8"))
+    stacks = harness.parse_all(path.read_text(encoding="utf-8"))
     return [([replace(f, name=plain(f.name), text=plain(f.text)) for f in stack], n) for stack, n in stacks]
 
 
@@ -135,11 +179,41 @@ def saved(tmp_path_factory, profiler, chromium):
     program = folder / "program.py"
     program.write_text(PROGRAM % (SECONDS, HARM), encoding="utf-8")
     profile = folder / "report.pybpf"
-    run = harness.pybpf("-o", profile, "--timestamps", "-F", 999, "--", "/usr/bin/python3", program)
+    # Samples from before the interpreter ran have neither time nor thread.
+    run = harness.pybpf("-o", profile, "--timestamps", "--python-only", "-F", 999, "--", "/usr/bin/python3", program)
     assert run.code == 0, run.err
     report(profile, folder / "report.html")
     report(profile, folder / "report.folded")
     return folder
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory, profiler, chromium):
+    """A folder with a recording of DEEP with its command line, deep.pybpf, and deep.html and deep.folded of it."""
+    folder = tmp_path_factory.mktemp("deep")
+    program = folder / "deep.py"
+    program.write_text(DEEP % (SECONDS, NAMES, DEPTH), encoding="utf-8")
+    profile = folder / "deep.pybpf"
+    run = harness.pybpf(
+        "-o", profile, "--timestamps", "--cmdline", "-F", 499, "--", "/usr/bin/python3", program, "--token=s3cret"
+    )
+    assert run.code == 0, run.err
+    report(profile, folder / "deep.html")
+    report(profile, folder / "deep.folded")
+    return folder
+
+
+def timed(profile, path):
+    """[(microseconds, stack as [(name, file, line)], thread)] of each sample, as the JSON lines of the profile say."""
+    found = []
+    for text in report(profile, path).read_text(encoding="utf-8").splitlines():
+        line = json.loads(text)
+        if line["type"] != "sample":
+            continue
+        stack = [(f["name"], f["file"], f["line"]) for f in line["stack"]]
+        for time_ns, value in line["events"]:
+            found += [(time_ns // 1000, stack, line["thread"]["tid"])] * value
+    return found
 
 
 @pytest.fixture(scope="module")

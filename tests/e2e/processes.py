@@ -99,6 +99,7 @@ def sampling(*args, rate=RATE, ends=False):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
+        run.pid = process.pid
         beat = subprocess.Popen([BEAT], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
             harness.wait_for(lambda: process.poll() is not None or is_sampling(process.pid))

@@ -66,21 +66,78 @@ def test_times_of_processes_that_end(tmp_path):
     """What they left in the kernel is taken while the run goes on: with their times."""
     path = tmp_path / "forks.pybpf"
     python = harness.default_python()
-    run = harness.pybpf("-F", RATE, "--timestamps", "-o", path, "--", *python.command("forks.py", "20", "10", "40"))
+    counted = tmp_path / "stats.json"
+    options = ["-F", RATE, "--timestamps", "--json-stats", counted, "-o", path]
+    run = harness.pybpf(*options, "--", *python.command("forks.py", "20", "10", "40"))
     assert run.code == 0, run.err
     profile = as_json(path)
     assert len(profile["processes"]) > 15
-    assert sum(event[2] for event in profile["events"]) == sum(sample["value"] for sample in profile["samples"])
+    samples, timed = profile["samples"], [0] * len(profile["samples"])
+    for _, sample, value in profile["events"]:
+        timed[sample] += value
+    # A copy that was sampled before its interpreter was known has no times: counted, and in a row without Python.
+    early = [profile["stacks"][s["stack"]] for s, value in zip(samples, timed) if value < s["value"]]
+    untimed = json.loads(counted.read_text(encoding="utf-8"))["incomplete"]["untimed"]
+    assert sum(timed) + untimed == sum(sample["value"] for sample in samples) and untimed <= 5
+    assert {profile["frames"][stack["frame"]]["name"] for stack in early} <= {"[no interpreter]"}
 
 
-def test_no_times_unless_asked_for(spinning, tmp_path):
+def test_saved_profiles_have_times(spinning, tmp_path):
+    """So that a later report has them; unless they are not wanted. Other formats have them only where they are used."""
     path = tmp_path / "spin.pybpf"
-    record(spinning.pid, path, seconds=0.3)
+    run = record(spinning.pid, path, seconds=0.3)
+    profile = as_json(path)
+    assert sum(event[2] for event in profile["events"]) == sum(sample["value"] for sample in profile["samples"]) > 0
+    assert "the time of" in run.err
+    later = harness.pybpf("report", path, "-o", tmp_path / "later.html")
+    assert later.code == 0 and "does not say when" not in later.err
+    record(spinning.pid, path, "--no-timestamps", seconds=0.3)
     assert not as_json(path).get("events")
+    later = harness.pybpf("report", path, "-o", tmp_path / "later.html")
+    assert later.code == 0 and "does not say when" in later.err
+    again = harness.pybpf("report", path, "-o", tmp_path / "again.pybpf")
+    assert again.code == 0 and "does not say when" not in again.err
     run = record(spinning.pid, tmp_path / "spin.speedscope.json", seconds=0.3)
     assert "the time of" in run.err
     run = record(spinning.pid, tmp_path / "spin.speedscope.json", "--no-timestamps", seconds=0.3)
     assert "the time of" not in run.err
+    run = record(spinning.pid, tmp_path / "spin.folded", seconds=0.3)
+    assert "the time of" not in run.err
+
+
+FLAT = "import time\nend = time.process_time() + %s\nwhile time.process_time() < end: pass"
+
+
+@pytest.mark.parametrize("limit", [40, 34], ids=["by their share", "by what else there is"])
+def test_times_are_bounded(limit, tmp_path):
+    """Times take a quarter of the memory at most: beyond it no sample is lost, and each is counted as without time."""
+    path, stats = tmp_path / "long.pybpf", tmp_path / "stats.json"
+    most = limit * 2**20 // 4 // 64
+    # Few stacks leave the memory to times, and this rate fills it in some 5 s of CPU time.
+    rate, python = 40000, [*harness.default_python().argv, "-S"]
+    command = [*python, "-c", FLAT % (1.4 * most / rate)]
+    limits = ["--max-memory", limit, "--max-stacks", 1024]
+    run = harness.pybpf("-F", rate, *limits, "--json-stats", stats, "-o", path, "--", *command)
+    assert run.code == 0, run.err
+    profile, counted = as_json(path), json.loads(stats.read_text(encoding="utf-8"))
+    events, samples = len(profile["events"]), sum(sample["value"] for sample in profile["samples"])
+    untimed = counted["incomplete"]["untimed"]
+    assert samples >= counted["samples"]["python"] > 1.1 * most
+    assert events + untimed == samples
+    # A busy machine reads the ring buffer late, which costs times, too.
+    assert 0.3 * most < events <= most
+    assert "further samples are counted without their time" in run.err
+    assert "%d without their time" % untimed in run.err
+    # No stack is lost for the sake of times.
+    assert not counted["lost"]["memory_limit"]
+    # The first ones are those that have times.
+    last = profile["events"][-1][0] / 1e9
+    assert last < float(profile["facts"]["duration_s"])
+    # A timeline has those with times where they were, and the others aside.
+    timeline = tmp_path / "long.speedscope.json"
+    assert harness.pybpf("report", "-q", path, "-o", timeline).code == 0
+    names = [profile["name"] for profile in json.loads(timeline.read_text(encoding="utf-8"))["profiles"]]
+    assert {True, False} == {"times unknown" in name for name in names}
 
 
 def test_threads_are_known_and_stand_only_where_wanted(tmp_path):
@@ -91,8 +148,8 @@ def test_threads_are_known_and_stand_only_where_wanted(tmp_path):
     assert len({thread["tid"] for thread in profile["threads"]}) > 1
     assert {profile["processes"][thread["process"]]["pid"] for thread in profile["threads"]} == {running.pid}
     total = sum(sample["value"] for sample in profile["samples"])
-    plain = harness.parse(report(path, "folded").decode())
-    told_apart = harness.parse(report(path, "folded", "--threads").decode())
+    plain = harness.parse_all(report(path, "folded").decode())
+    told_apart = harness.parse_all(report(path, "folded", "--threads").decode())
     assert harness.total(plain) == harness.total(told_apart) == total
     tids = {"(%d)" % thread["tid"] for thread in profile["threads"]}
     assert all(stack[0].text.rpartition(" ")[2] in tids for stack, _ in told_apart)

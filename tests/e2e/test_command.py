@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pybpf [options] -- COMMAND ARGUMENTS…: it must not notice, and nothing of it must be missed."""
 
+import collections
 import json
 import os
 import pty
@@ -11,6 +12,7 @@ import time
 import pytest
 
 import harness
+import processes
 import pythons
 from harness import Expectation, pybpf, total
 
@@ -87,6 +89,19 @@ def test_precedence_is_not_the_commands(python, started_with, runs_with):
         timeout=harness.PATIENCE,
     )
     assert (run.returncode, run.stdout) == (0, "%d %d\n" % (started_with, runs_with)), run.stderr
+
+
+def test_the_verifier_has_no_precedence(tmp_path):
+    """It takes as much as a second of a CPU before the first sample, which others would miss."""
+    stats = tmp_path / "stats.json"
+    words = ["--mode=wall", "--all", "-d", "1", "-q", "-o", os.devnull, "--json-stats", str(stats)]
+    seen = collections.Counter()
+    with harness.started([harness.PYBPF, *words]) as process:
+        while not processes.is_sampling(process.pid) and process.poll() is None:
+            seen[os.getpriority(os.PRIO_PROCESS, process.pid)] += 1
+        assert process.poll() is None and os.getpriority(os.PRIO_PROCESS, process.pid) == -20
+        process.wait(harness.PATIENCE)
+    assert seen[0] > 0.5 * sum(seen.values()) > 0, seen
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGUSR2])

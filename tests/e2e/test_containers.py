@@ -6,6 +6,7 @@ import os
 import secrets
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -105,8 +106,92 @@ def test_a_prefix_of_two_is_ambiguous(web):
 
 
 def test_no_such_container(web):
+    """The sentence names those that run, and those with a name near it first."""
+    _, one, other = web
     run = pybpf("--container", "nosuchcontainer", "-d", 1)
-    assert run.code != 0 and "nosuchcontainer" in one_sentence(run.err)
+    sentence = one_sentence(run.err)
+    assert run.code != 0 and "nosuchcontainer" in sentence
+    assert "running are" in sentence and one.id + " (crun)" in sentence and other.id + " (runc)" in sentence
+    typo = one.id[:-2] + ("x" if one.id[-2] != "x" else "y") + one.id[-1]
+    run = pybpf("--container", typo, "-d", 1)
+    sentence = one_sentence(run.err)
+    assert run.code != 0 and "did you mean %s (crun)" % one.id in sentence and other.id not in sentence
+
+
+def test_a_pattern(web):
+    """All that match, also one that starts during the run; not those that do not match."""
+    _, one, other = web
+    with sampling("--container", one.id[:4] + "*", "--by=container", "-v") as run:
+        with container("web", command("spin.py")) as late, container("db", command("spin.py")) as apart:
+            time.sleep(3)
+            pid, apart_pid = late.pid, apart.pid
+    found = by_process(run, container=True)
+    assert {one.pid, other.pid, pid} <= set(found) and apart_pid not in found, sorted(found)
+    assert found[pid][0].container == late.id and spinning(found[pid][1])
+
+
+def test_a_container_that_starts_again():
+    """Under its name, in a control group of its own: it is followed, and so is the next one."""
+    need()
+    ident = "again-" + secrets.token_hex(4)
+    pids = []
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(container("", command("spin.py"), ident=ident))
+        with sampling("--container", ident) as run:
+            for _ in range(3):
+                pids.append(first.pid)
+                time.sleep(1.5)
+                first.stop()
+                first = stack.enter_context(container("", command("spin.py"), ident=ident))
+    found = by_process(run)
+    for pid in pids:
+        assert pid in found and spinning(found[pid][1], 0.9), (pids, sorted(found), run.err)
+    assert "stopped" in run.err or len(found) == 3
+
+
+def test_one_name_in_two_runtimes():
+    """Two rows in ps and in a profile; RUNTIME:NAME chooses one, the name alone is ambiguous."""
+    for runtime in containers.RUNTIMES:
+        need(runtime)
+    ident = "twin-" + secrets.token_hex(4)
+    with contextlib.ExitStack() as stack:
+        twins = {
+            runtime: stack.enter_context(container("", command("spin.py"), runtime, ident=ident))
+            for runtime in containers.RUNTIMES
+        }
+        run = pybpf("ps")
+        for runtime, twin in twins.items():
+            row = next(row.split() for row in run.out.splitlines() if row.split()[:1] == [str(twin.pid)])
+            assert "%s:%s" % (runtime, ident) in row, row
+        run = pybpf("--container", ident, "-d", 1)
+        assert run.code != 0 and all("%s, %s" % (ident, runtime) in one_sentence(run.err) for runtime in twins)
+        for runtime, twin in twins.items():
+            run = pybpf("--container", "%s:%s" % (runtime, ident), "-d", 1, "-F", RATE)
+            assert list(by_process(run)) == [twin.pid], run.err
+        with sampling("--container", "twin-*", "--by=container") as run:
+            time.sleep(1)
+        found = by_process(run, container=True)
+        pids = {runtime: twin.pid for runtime, twin in twins.items()}
+    for runtime, pid in pids.items():
+        assert found[pid][0].container == "%s:%s" % (runtime, ident)
+
+
+def test_a_name_that_only_conmon_knows(tmp_path):
+    """podman with another root: no list says the name, its conmon's command line does."""
+    ident, name = secrets.token_hex(32), "elsewhere-" + secrets.token_hex(4)
+    conmon = tmp_path / "conmon"
+    conmon.write_text('#!/bin/sh\nprocs=$5 && shift 5 && (echo 0 >"$procs"; exec "$@") & wait\n')
+    conmon.chmod(0o755)
+    with cgroups.directory("libpod_parent/libpod-" + ident) as place:
+        spin = harness.default_python().command("spin.py")
+        argv = [conmon, "-c", ident, "-n", name, place.path / "cgroup.procs", *spin]
+        with harness.started(list(map(str, argv)), stdout=subprocess.PIPE, bufsize=0) as process:
+            pid = harness.read_ready_line(process)["pid"]
+            row = next(row.split() for row in pybpf("ps").out.splitlines() if row.split()[:1] == [str(pid)])
+            run = pybpf("--container", name, "-d", 1, "-F", RATE)
+            os.kill(pid, 9)
+    assert name in row, row
+    assert list(by_process(run)) == [pid] and spinning(by_process(run)[pid][1])
 
 
 def test_control_group_of_a_container(web):
@@ -214,7 +299,7 @@ def test_empty_container():
         assert ident[:12] in one_sentence(run.err)
         # A control group may get processes later.
         run = pybpf("--cgroup", empty.path, "-d", 1)
-        assert run.code == 0 and run.out == "" and "no process" in run.err
+        assert run.code == 0 and run.out == "" and "no Python process was found" in run.err
 
 
 @pytest.mark.parametrize("path", ["/usr", "/nonexistent/group", "/dev/null", "no/such/group", ""])
@@ -263,11 +348,14 @@ def test_a_process_that_moves(how, tmp_path):
         processes.agree(run, samples, 0.3, 60, what="samples in " + name)
 
 
-def run_inside(name, *args, **options):
-    """pybpf as the program of a privileged container of this very machine's file system."""
+def run_inside(name, *args, more=None, without=(), **options):
+    """pybpf as the program of a privileged container of this very machine's file system, without some of its folders."""
     argv = ["/usr/local/bin/pybpf", *map(str, args)]
     options.update(root="/", user_namespace=False, privileged=True, ready=False)
-    with container(name, argv, binds={harness.PYBPF: argv[0]}, **options) as around:
+    if without:
+        # What is mounted there hides the folder.
+        argv = ["/bin/sh", "-ec", "for f in %s; do mount -t tmpfs none $f; done; exec \"$@\"" % " ".join(without), "sh", *argv]
+    with container(name, argv, binds={harness.PYBPF: "/usr/local/bin/pybpf", **(more or {})}, **options) as around:
         out = around.process.stdout.read()
         status = around.process.wait(harness.PATIENCE)
         return harness.Run(status, out.decode("utf-8", "surrogateescape"), around.messages())
@@ -281,6 +369,15 @@ def test_from_inside_of_a_privileged_container(web):
     found = by_process(run, container=True)
     assert found[host.pid][0].container == "[host]" and spinning(found[host.pid][1])
     assert check_inside(found, one).container == one.id
+
+
+def test_names_from_inside_of_a_container(web):
+    """Where the container has files of its own, the host's root is mounted at /host, as docs/containers.md has it."""
+    _, one, _ = web
+    assert "-v /:/host:ro" in (Path(__file__).parents[2] / "docs" / "containers.md").read_text(encoding="utf-8")
+    for words, wanted in (["ps"], one.id), (["doctor"], "each with its name"):
+        run = run_inside("names", *words, host_pids=True, more={"/": "/host"}, without=["/run"])
+        assert wanted in run.out, (run.out[run.out.find("container names"):], run.err)
 
 
 def test_inside_a_container_with_its_own_pids_it_says_what_is_missing():

@@ -36,21 +36,21 @@ def either(name, recorded, made):
     return recorded if name == "recorded" else made / (name + ".pybpf")
 
 
-def annotate(path, *options):
+def annotate(path, *options, show="samples"):
     program = shutil.which("callgrind_annotate")
     if not program:
         pytest.skip("callgrind_annotate is not installed (Debian's valgrind); tools/install-deps --test installs it")
     # Paths below the working folder would be shortened.
-    argv = [program, "--show-percs=no", "--show=samples", "--threshold=100", *options, str(path)]
+    argv = [program, "--show-percs=no", "--show=" + show, "--threshold=100", *options, str(path)]
     done = subprocess.run(argv, capture_output=True, timeout=harness.PATIENCE, cwd="/")
     assert done.returncode == 0 and not done.stderr, done.stderr.decode()
     return done.stdout.decode()
 
 
-def rows(text):
+def rows(text, show="samples"):
     """"FILE:FUNCTION" -> cost; and what they say is the cost of all."""
     found = {}
-    head, table = re.split(r"\n *samples +file:function\n-+\n", text, maxsplit=1)
+    head, table = re.split(r"\n *" + show + r" +file:function\n-+\n", text, maxsplit=1)
     for row in table.split("\n\n")[0].splitlines():
         cost, name = re.fullmatch(r" *([\d,.]+) +(.*)", row).groups()
         found[name] = number(cost)
@@ -70,10 +70,28 @@ def test_callgrind_has_the_totals(name, recorded, made):
     for column, inclusive in ((0, "no"), (1, "yes")):
         found, everything = rows(annotate(path, "--auto=no", "--inclusive=" + inclusive))
         assert everything == sums.all
-        want = {"%s:%s" % (file, function): both[column] for (function, file), both in sums.functions().items()}
-        processes = {row: cost for row, cost in found.items() if row.startswith("???:")}
+        # Notes and processes have no file.
+        functions = sums.functions().items()
+        want = {"%s:%s" % (file or "???", function): both[column] for (function, file), both in functions}
+        processes = {row: cost for row, cost in found.items() if row.startswith("???:") and row not in want}
         assert {row: cost for row, cost in found.items() if row not in processes} == want
         assert sum(processes.values()) == (sums.all if inclusive == "yes" else 0)
+
+
+@pytest.mark.parametrize("name", ["recorded", "recursive"])
+def test_callgrind_costs_are_microseconds(name, recorded, made):
+    """Of CPU time: own costs and inclusive ones are the samples' times their period, and are what readers show first."""
+    saved = either(name, recorded, made)
+    path = formats.report(saved, ".callgrind")
+    period_us = json.loads(formats.report(saved, ".json").read_text(encoding="utf-8"))["measure"]["period_ns"] / 1000
+    sums = formats.totals(formats.folded(saved))
+    assert re.search(r"^events: cpu_us samples$", path.read_text(encoding="utf-8"), re.M)
+    for column, inclusive in ((0, "no"), (1, "yes")):
+        found, everything = rows(annotate(path, "--auto=no", "--inclusive=" + inclusive, show="cpu_us"), "cpu_us")
+        assert everything == pytest.approx(sums.all * period_us, abs=1)
+        for (function, file), both in sums.functions().items():
+            # Each line and each call is rounded.
+            assert found["%s:%s" % (file or "???", function)] == pytest.approx(both[column] * period_us, rel=1e-5, abs=20)
 
 
 def test_callgrind_annotates_source(recorded):
@@ -128,7 +146,7 @@ def counted(samples):
 
 
 def told(stacks):
-    return counted(([(frame.name, frame.file, frame.line) for frame in stack], count) for stack, count in stacks)
+    return counted(([(frame.name, frame.file or None, frame.line) for frame in stack], count) for stack, count in stacks)
 
 
 @pytest.mark.parametrize("name", ["recorded", "recursive"])
@@ -151,7 +169,9 @@ def test_json_tells_threads_and_the_run(recording):
     account = json.loads(stats.read_text(encoding="utf-8"))
     assert {thread["name"] for thread in document["threads"]} >= {"boss", "worker"}
     (python,) = [entry["value"] for entry in document["account"] if entry["key"] == "python"]
-    assert python == account["samples"]["python"] == sum(sample["value"] for sample in document["samples"])
+    without = sum(entry["value"] for entry in document["account"] if entry["group"] == "without")
+    assert python == account["samples"]["python"] and without == sum(account["without_python"].values()) > 0
+    assert python + without == sum(sample["value"] for sample in document["samples"])
     period = document["measure"]["period_ns"]
     assert abs(period - 1e9 / account["freq_hz"]) < 1
     assert all(frame["first_line"] <= frame["line"] for frame in document["frames"] if frame["line"])
@@ -205,10 +225,12 @@ def test_text(name, recorded, made):
     saved = either(name, recorded, made)
     sums = formats.totals(formats.folded(saved))
     functions = table(formats.report(saved, ".txt").read_text(encoding="utf-8"))
-    want = {"%s (%s)" % key: value for key, value in sums.functions().items()}
+    want = {"%s (%s)" % key if key[1] else key[0]: value for key, value in sums.functions().items()}
     assert functions.items() <= want.items() and len(functions) == min(40, len(want))
     lines = table(formats.report(saved, ".txt", "--by=line").read_text(encoding="utf-8"))
-    want = {"%s:%d  %s" % (file, line, function): value for (function, file, line), value in sums.lines().items()}
+    want = {}
+    for (function, file, line), value in sums.lines().items():
+        want["%s:%d  %s" % (file, line, function) if file else function] = value
     assert lines.items() <= want.items() and len(lines) == min(40, len(want))
     # The hottest come first, so what is left out has less.
     assert min(own for own, _ in lines.values()) >= max([0] + [own for row, (own, _) in want.items() if row not in lines])

@@ -4,11 +4,11 @@
 A program is recorded once; every format is made of the saved profile, and holds the samples of the folded stacks.
 """
 
-import contextlib
 import json
-import os
+import re
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -16,15 +16,17 @@ from pathlib import Path
 import pytest
 
 import harness
+import pythons
+from firefox import firefox
 
 sys.path.insert(0, str(harness.TOP / "tests"))
 
 import node_peers  # noqa: E402
+import peers  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
 RATE = 199
-LOAD_AGAIN = 5
 FEWEST = 60  # samples of a recording that is to tell something
 PERIOD_NS = 10**9 // RATE
 SVG = "{http://www.w3.org/2000/svg}"
@@ -68,7 +70,7 @@ class Recording:
     def threads(self):
         """TID -> Counter of stacks, root first, of (name, file, line), of the folded output."""
         found = defaultdict(Counter)
-        for (_, thread, *frames), count in harness.parse(self.text("folded", "--by", "process", "--threads")):
+        for (_, thread, *frames), count in harness.parse_all(self.text("folded", "--by", "process", "--threads")):
             # "name (TID)" reads like a function and its file.
             found[int(thread.file)][tuple((frame.name, frame.file, frame.line) for frame in frames)] += count
         return found
@@ -157,32 +159,95 @@ def speedscope_app(*paths):
     return [result["file"] for result in results]
 
 
-def evented_stacks(file, profile):
-    """Counter of stacks with their values, of a profile of begins and ends."""
+def intervals(file, profile):
+    """[(begin, end, stack)] of a profile of begins and ends, gaps left out; a stack is (name, file, line), root first."""
     frames = file["shared"]["frames"]
-    stacks, stack, last = Counter(), [], None
+    found, stack, last = [], [], None
     for event in profile["events"]:
         if stack and event["at"] > last:
-            stacks[tuple((f["name"], f.get("file", ""), f.get("line")) for f in stack)] += event["at"] - last
+            names = tuple((f["name"], f.get("file", ""), f.get("line")) for f in stack)
+            if found and found[-1][1:] == (last, names):
+                found[-1] = (found[-1][0], event["at"], names)
+            else:
+                found.append((last, event["at"], names))
         last = event["at"]
         if event["type"] == "O":
             stack.append(frames[event["frame"]])
         else:
             assert stack.pop() == frames[event["frame"]]
     assert not stack
+    return found
+
+
+def evented_stacks(file, profile):
+    """Counter of stacks with their values."""
+    stacks = Counter()
+    for begin, end, stack in intervals(file, profile):
+        stacks[stack] += end - begin
     return stacks
 
 
+def tid_of(profile):
+    return int(profile["name"].rpartition("(")[2][:-1])
+
+
 def test_speedscope(recording):
-    """Its application shows each thread with the stacks and the CPU time that the folded output has."""
+    """Its application shows at the time of each sample its stack, nothing where there is no sample, and the whole run."""
     (file,) = speedscope_app(recording.path("speedscope"))
-    wanted = recording.threads()
-    assert len(file["profiles"]) == len(wanted)
+    samples = defaultdict(list)
+    for tid, time_ns, names in records_of(recording.text("perf-script")):
+        samples[tid].append((time_ns, names))
+    assert {tid_of(profile) for profile in file["profiles"]} == set(samples) == set(recording.threads())
+    assert len({profile["endValue"] for profile in file["profiles"]}) == 1
     for profile in file["profiles"]:
-        tid = int(profile["name"].rpartition("(")[2][:-1])
-        assert profile["unit"] == "nanoseconds"
-        stacks = {stack: value / PERIOD_NS for stack, value in evented_stacks(file, profile).items()}
-        assert stacks == pytest.approx(dict(wanted[tid]), rel=1e-6)
+        taken = samples[tid_of(profile)]
+        assert profile["unit"] == "nanoseconds" and profile["startValue"] == 0
+        shown = intervals(file, profile)
+        for time_ns, names in taken:
+            assert [[name for name, _, _ in stack] for begin, end, stack in shown if begin <= time_ns < end] == [names]
+        # Each moment that is shown is at most one and a half periods behind a sample.
+        times = [time_ns for time_ns, _ in taken]
+        for begin, end, _ in shown:
+            inside = [time_ns for time_ns in times if begin <= time_ns < end] + [end]
+            assert inside[0] == begin
+            assert max(b - a for a, b in zip(inside, inside[1:])) <= 1.5 * PERIOD_NS
+        assert set(evented_stacks(file, profile)) == set(recording.threads()[tid_of(profile)])
+
+
+BURSTS = """
+import sys, threading, time
+def burst(until):
+    while time.thread_time() < until:
+        pass
+def scattered():
+    print("{}", flush=True)
+    for turn in range(16):
+        burst(0.02 * (turn + 1))
+        time.sleep(0.25)
+scattered()
+"""
+
+
+def test_speedscope_shows_gaps(tmp_path):
+    """16 bursts of 20 ms in 4 s are bursts in 4 s, and not one block of 320 ms."""
+    script = tmp_path / "bursts.py"
+    script.write_text(BURSTS, encoding="utf-8")
+    path = tmp_path / "bursts.speedscope.json"
+    begin = time.monotonic()
+    run = harness.pybpf("-F", RATE, "-o", path, "--", *harness.default_python().argv, script)
+    took_s = time.monotonic() - begin
+    assert run.code == 0, run.err
+    (file,) = speedscope_app(path)
+    (profile,) = file["profiles"]
+    shown = [(start, end) for start, end, stack in intervals(file, profile) if stack[-1][0] == "burst"]
+    # The sleeps between the bursts; a burst may be met by no sample, and a busy machine interrupts one.
+    assert 12 <= sum(after - end >= 0.2e9 for (_, end), (after, _) in zip(shown, shown[1:])) <= 15
+    assert 3.5 < (shown[-1][1] - shown[0][0]) / 1e9 < took_s
+    assert 4 < (profile["endValue"] - profile["startValue"]) / 1e9 <= took_s
+    # The CPU time is that of the samples, as near as the timer is exact.
+    spent = sum(evented_stacks(file, profile).values())
+    taken = int(run.err.split(" with Python frames")[0].split()[-1])
+    assert spent == pytest.approx(taken * PERIOD_NS, rel=0.2)
 
 
 SCHEMA = r"""
@@ -202,59 +267,6 @@ def test_speedscope_schema(which, request):
 
 
 # ------------------------------------------------------------------------------------------------ Firefox Profiler
-
-
-class Firefox:
-    """Firefox Profiler's own code, at work on a file: a session of its command line."""
-
-    def __init__(self, folder):
-        self.environment = {**os.environ, "PROFILER_CLI_SESSION_DIR": str(folder)}
-        self.program = str(node_peers.package("@firefox-devtools/profiler-cli") / "dist" / "profiler-cli.js")
-
-    def run(self, *args):
-        done = subprocess.run(
-            # It gives itself 500 ms to start, which takes it a CPU of its own.
-            ["nice", "-n", "-19", node_peers.program("node"), self.program, *map(str, args)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=self.environment,
-            timeout=harness.PATIENCE,
-        )
-        return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-    def ask(self, *args):
-        code, out, err = self.run(*args, "--json")
-        assert code == 0, err or out
-        return json.loads(out)
-
-    def threads(self):
-        """TID as it is written -> (name, process's name, Counter of self samples by function, handle)."""
-        found = {}
-        for thread in self.ask("thread", "list", "--limit", 0)["threads"]:
-            functions = self.ask("thread", "functions", "--thread", thread["threadHandle"], "--limit", 0)
-            leaves = Counter()
-            for function in functions["functions"]:
-                leaves[function["name"]] += function["selfSamples"]
-            found[str(thread["tid"])] = (thread["name"], thread["processName"], +leaves, thread["threadHandle"])
-        return found
-
-
-@contextlib.contextmanager
-def firefox(path, folder):
-    needs(node_peers.node_modules)
-    session = Firefox(folder)
-    try:
-        code, out, err = session.run("load", path)
-        for _ in range(LOAD_AGAIN):
-            if "did not become ready" not in err:
-                break
-            session.run("stop", "--all")
-            code, out, err = session.run("load", path)
-        assert code == 0, err or out
-        yield session
-    finally:
-        session.run("stop", "--all")
 
 
 def assert_self(found, wanted):
@@ -305,10 +317,86 @@ def test_gecko_lines(recording):
 def test_perf_script(recording, tmp_path):
     """Firefox Profiler reads perf script's text: as many samples for each thread's functions."""
     with firefox(recording.path("perf-script"), tmp_path) as session:
-        assert_self(session.threads(), recording.threads())
+        found = session.threads()
+    for tid, (name, process, functions, handle) in found.items():
+        leaves = Counter()
+        for function, count in functions.items():
+            leaves[without_file(function)] += count
+        found[tid] = name, process, leaves, handle
+    assert_self(found, recording.threads())
+
+
+NAMESAKES = """
+import sys, time
+sys.path.insert(0, "FOLDER")
+import other
+def spin(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+class One:
+    def run(self):
+        spin(SECONDS)
+        other.burn(SECONDS)
+        spin(SECONDS)
+run_one = One().run
+class Two:
+    def run(self):
+        spin(SECONDS)
+run_one()
+Two().run()
+other.run(spin, SECONDS)
+"""
+OTHER = """
+import time
+def burn(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+def run(spin, seconds):
+    spin(seconds)
+"""
+
+
+def test_perf_script_tells_namesakes_apart(tmp_path):
+    """gprof2dot has a node for each function, also where functions of one or of two files have the same name."""
+    try:
+        reader = peers.readers() / "gprof2dot"
+    except peers.Missing as why:
+        pytest.skip(str(why))
+    (tmp_path / "other.py").write_text(OTHER, encoding="utf-8")
+    script = tmp_path / "app.py"
+    script.write_text(NAMESAKES.replace("FOLDER", str(tmp_path)).replace("SECONDS", "0.3"), encoding="utf-8")
+    # 3.10: names are not qualified, so that the methods are two functions named run in one file.
+    python = pythons.one(name="pyenv-3.10.13")
+    if not python:
+        pytest.skip("there is no Python 3.10.13 of pyenv's")
+    path = tmp_path / "run.perf"
+    run = harness.pybpf("-F", RATE, "-o", path, "--", *python.argv, script)
+    assert run.code == 0, run.err
+    made = subprocess.run(
+        [reader, "-f", "perf", "-n0", "-e0", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True
+    )
+    nodes = re.findall(r'^\t"(.*?)" \[.*label="(.*?)"\]', made.stdout, re.M)
+    shares = {}
+    for name, label in nodes:
+        if "->" not in name:
+            shares[name] = float(re.search(r"\\n([\d.]+)%", label).group(1))
+    source = script.read_text(encoding="utf-8").splitlines()
+    first, second = [number for number, line in enumerate(source, 1) if "def run" in line]
+    runs = {name: share for name, share in shares.items() if name.startswith("run")}
+    both = {"run [app.py:%d]:app.py" % first: 60, "run [app.py:%d]:app.py" % second: 20, "run [other.py]:other.py": 20}
+    # 0.9 s, 0.3 s and 0.3 s of 1.5 s. Each is one node, whatever its lines.
+    assert runs == {name: pytest.approx(share, abs=12) for name, share in both.items()}
+    assert [name for name in shares if name.startswith("spin")] == ["spin:app.py"]
 
 
 # ------------------------------------------------------------------------------------------------ trace events
+
+
+def without_file(name):
+    """Of a name that several functions have the part before the file that tells them apart."""
+    return re.sub(r" \[[^ ]*\.py(:\d+)?\]$", "", name)
 
 
 def records_of(text):
@@ -320,7 +408,7 @@ def records_of(text):
         words = head.split()
         assert words[-1] == "cpu-clock:" and int(words[-2]) == PERIOD_NS
         seconds, _, nanoseconds = words[-3].rstrip(":").partition(".")
-        names = [line.strip().partition(" ")[2].rpartition(" (")[0] for line in frames]
+        names = [without_file(line.strip().partition(" ")[2].rpartition(" (")[0]) for line in frames]
         tid = int(head.split("/")[1].split()[0])
         yield tid, int(seconds) * 10**9 + int(nanoseconds), names[::-1]
 
@@ -448,7 +536,7 @@ def tooltips(root):
     for group in root.iter(SVG + "g"):
         lines = group.find(SVG + "title").text.split("\n")
         words = lines[-1].split()
-        assert words[1] == "samples", lines
+        assert words[1] in ("sample", "samples"), lines
         own = lines[-1].split(", ")[1].split()[0]
         yield lines[0], int(words[0]), int(own)
 
@@ -477,8 +565,8 @@ def test_hostile_names(hostile, tmp_path):
     total = sum(sum(stacks.values()) for stacks in hostile.threads().values())
     assert total > 20
     (file,) = speedscope_app(hostile.path("speedscope"))
-    spent = sum(sum(evented_stacks(file, profile).values()) for profile in file["profiles"])
-    assert spent == pytest.approx(total * PERIOD_NS, rel=1e-6)
+    shown = set().union(*(evented_stacks(file, profile) for profile in file["profiles"]))
+    assert len(shown) == len(set().union(*hostile.threads().values()))
     for name in ("gecko", "perf-script"):
         with firefox(hostile.path(name), tmp_path / name) as session:
             assert sum(sum(leaves.values()) for _, _, leaves, _ in session.threads().values()) == total

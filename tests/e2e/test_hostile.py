@@ -57,7 +57,7 @@ PATHS = ["/pretender/%s.py" % name for name in NAMES]
 # A path may stand where a name should, and the other way round; a pointer beside an object may meet an empty string.
 KNOWN_NAMES = {"", "[unnamed]", *NAMES, *PATHS}
 KNOWN_FILES = {"", *NAMES, *(os.path.basename(path) for path in PATHS)}
-MARK = re.compile(r"\[(incomplete|root not reached|\d+ frames cut|unnamed)\]")
+MARK = re.compile(r"\[(incomplete|root not reached|\d+ frames? cut|unnamed)\]")
 
 
 def offsets_of(version, path=None):

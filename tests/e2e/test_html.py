@@ -75,7 +75,7 @@ def test_search_tells_the_matched_share(page, stacks):
         assert number(text.split("samples, ")[1]) == found
         assert abs(float(re.match(r"([\d.]+) %", text).group(1)) - 100 * found / everything) < 0.06
     assert number(told[2].split("samples, ")[1]) == number(told[3].split("samples, ")[1]) == 0
-    assert told[4] == "no regular expression"
+    assert told[4].startswith("Not a regular expression: unterminated group") and told[4].endswith(r"\(")
     assert told[5] == ""
 
 
@@ -189,7 +189,7 @@ def test_table_and_callers(page, stacks):
     name: row.querySelector("b").textContent,
     self: row.querySelectorAll("small")[0].textContent,
     total: row.querySelectorAll("small")[1].textContent,
-    place: row.querySelector(".place").textContent,
+    place: row.querySelector(".place")?.textContent ?? "",
   })));
   const bySelf = await rows();
   await page.click("button.total");
@@ -266,13 +266,13 @@ def test_time_line_and_sources(page, stacks, saved):
   const linked = await other.evaluate(() => document.querySelector(".host").timeline.view);
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => !location.hash.includes("t="));
-  await page.keyboard.press("5");
+  await page.keyboard.press("6");
   await page.waitForSelector("[data-testid=code] .line");
   await page.click("[data-testid=sources] nav button:has-text('program.py')");
   await page.waitForSelector("[data-testid=code] .head code:has-text('program.py')");
   await page.waitForTimeout(100);
   const code = await page.$$eval("[data-testid=code] .rows .line", (all) => all.map((l) => [...l.children].map((c) => c.textContent)));
-  await page.keyboard.press("6");
+  await page.keyboard.press("7");
   const run = await page.textContent("[data-testid=run]");
   return { whole, zoomed, linked, code, run };
 """

@@ -110,7 +110,7 @@ def test_a_terminal_gets_what_fits():
         os.close(theirs)
         text = os.read(ours, 1 << 16).decode()
         os.close(ours)
-        whole = pybpf("ps", "-p", process.pid).out
+        whole = rows("-p", process.pid)[process.pid]["command"]
     assert done.returncode == 0
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     assert len(lines) == 2 and len(lines[1]) == 70, text
@@ -380,3 +380,76 @@ def test_files_made_to_cost_time(tmp_path):
     assert took < 30, "%.1f s" % took
     told = found.get(process.pid)
     assert told and re.search(r"take too long to read: after \d+ of 10\d", told["not_supported"]), told
+
+
+def without_ptrace(*args):
+    """As root, without the right to read processes that have more rights."""
+    return ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", *args]
+
+
+def test_unreadable_processes_are_named_with_the_true_reason():
+    argv = without_ptrace(harness.PYBPF, "ps")
+    with harness.started(["sleep", "300"]) as process:
+        pid = process.pid
+        done = subprocess.run([*argv, "-v"], capture_output=True, text=True)
+        assert re.search(r"process %d \(sleep\).* without CAP_SYS_PTRACE" % pid, done.stderr), done.stderr
+        few = subprocess.run(argv, capture_output=True, text=True).stderr.splitlines()[-1]
+        # Eight are named.
+        assert len(re.findall(r"\d+ \([^)]*\)[, ]", few.partition("; of the first")[0])) in range(1, 9)
+        assert "run as root" not in few and "CAP_SYS_PTRACE" in few
+        alone = subprocess.run([*argv, "-p", str(pid)], capture_output=True, text=True)
+        assert alone.returncode == 1 and "without CAP_SYS_PTRACE" in one_sentence(alone.stderr)
+
+
+def test_unreadable_processes_of_a_user_without_rights():
+    with harness.started(["sleep", "300"]) as process, public_copy() as binary:
+        done = subprocess.run(as_nobody(binary, "ps", "-p", str(process.pid)), capture_output=True, text=True)
+    assert done.returncode == 1 and "run as root" in one_sentence(done.stderr)
+
+
+def test_root_of_a_user_namespace_only():
+    with harness.started(["sleep", "300"]) as process:
+        done = subprocess.run(
+            ["unshare", "-U", "-r", harness.PYBPF, "ps", "-p", str(process.pid)], capture_output=True, text=True
+        )
+    if "unshare:" in done.stderr:
+        pytest.skip("user namespaces are missing: " + done.stderr.strip())
+    assert done.returncode == 1 and "in a user namespace only" in one_sentence(done.stderr)
+
+
+# A process in a domain of Landlock cannot read processes outside of it, whatever its capabilities.
+LANDLOCKED = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+rules = libc.syscall(444, struct.pack("Q", 1 << 12), 8, 0)  # LANDLOCK_ACCESS_FS_MAKE_SYM
+if rules < 0 or libc.syscall(446, rules, 0):
+    sys.exit("landlock: " + os.strerror(ctypes.get_errno()))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("command", [["ps"], ["record", "-d", "1"]], ids=" ".join)
+def test_denied_by_a_security_module(command):
+    python = harness.default_python().argv[0]
+    with sleeping() as (process,):
+        done = subprocess.run(
+            [python, "-c", LANDLOCKED, harness.PYBPF, *command, "-p", str(process.pid)], capture_output=True, text=True
+        )
+    if done.stderr.startswith("landlock:"):
+        pytest.skip("Landlock is missing: " + done.stderr.strip())
+    # ps lists it: its name says Python.
+    assert done.returncode == (command != ["ps"]), done
+    sentence = done.stdout + done.stderr
+    assert "CAP_SYS_PTRACE does not help" in sentence and "security module" in sentence
+    assert "run as root" not in sentence
+
+
+def test_long_commands_in_a_pipe():
+    """A hundred arguments are not printed; --json has them all."""
+    argv = [harness.default_python().argv[0], "-c", SLEEP, *("argument-%d" % i for i in range(100))]
+    with sleeping(argv=argv) as (process,):
+        harness.wait_for(lambda: rows("-p", process.pid))
+        (row,) = [line for line in pybpf("ps").out.splitlines() if line.split()[:1] == [str(process.pid)]]
+        assert row.endswith("...") and "argument-0" in row and len(row) < 250
+        assert rows("-p", process.pid)[process.pid]["command"].endswith("argument-99")

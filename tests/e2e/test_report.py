@@ -4,10 +4,8 @@
 import contextlib
 import gzip
 import os
-import pty
 import pwd
 import re
-import select
 import shutil
 import socket
 import subprocess
@@ -20,6 +18,7 @@ import pytest
 import containers
 import harness
 from harness import Expectation, one_sentence, parse, pybpf, total
+from terminal import Terminal
 
 pytestmark = pytest.mark.usefixtures("profiler")
 RATE = 499
@@ -53,12 +52,12 @@ def threads(folder):
 
 @pytest.fixture(scope="module")
 def spin(folder):
-    return save(folder, "spin", "spin.py")
+    return save(folder, "spin", "spin.py", "--no-timestamps")
 
 
 @pytest.fixture(scope="module")
 def timed(folder):
-    return save(folder, "timed", "threads.py", "--timestamps")
+    return save(folder, "timed", "threads.py")
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +126,7 @@ def test_table_and_account(spin):
     assert rows[head + 1].endswith("inner (spin.py)")
     assert rows[head + 1].split()[0] == str(sum(n for stack, n in folded(spin.path) if stack[-1].name == "inner"))
     assert "%d in the profiled processes" % spin.stats["samples"]["asked"] in run.err
-    assert "%d samples here" % spin.stats["samples"]["python"] in run.err
+    assert "%d samples here" % (spin.stats["samples"]["python"] + harness.in_rows(spin.stats)) in run.err
     assert socket.gethostname() in run.err
     quiet = report("-q", spin.path)
     assert (quiet.out, quiet.err) == (run.out, "")
@@ -217,7 +216,21 @@ def test_under(spin):
     assert {stack[0].name for stack, _ in stacks} == {"inner"}
     assert total(stacks) == total(wanted) > 0
     assert total(folded(spin.path, "--under", "i*r")) == total(wanted)
-    assert folded(spin.path, "--under", "inn") == []
+    assert pybpf("report", "--under", "inn", spin.path).code == 1
+
+
+def test_under_a_name_that_is_not_there(threads, spin, tmp_path):
+    """A typo makes no empty report: near names are told, and no file is made."""
+    path = tmp_path / "under.txt"
+    for typed, wanted in {"iner": "inner", "OUTER": "outer", "in": None, "nowhere": None, "n?wh*": None}.items():
+        run = pybpf("report", "--under", typed, "-o", path, spin.path)
+        sentence = one_sentence(run.err)
+        assert run.code == 1 and typed in sentence and not path.exists()
+        assert sentence.endswith("did you mean %s?" % wanted) if wanted else "did you mean" not in sentence
+    # One of several files is enough, and a filter that leaves nothing is no typo.
+    assert names(folded(threads.path, spin.path, "--under", "inner")) == {"inner"}
+    run = report("--under", "inner", "--pid", 1, "-f", "folded", spin.path)
+    assert run.out == "" and "no sample is left" in run.err
 
 
 def test_focus_and_ignore(threads):
@@ -262,7 +275,7 @@ def test_anonymized_in_every_format(threads, tmp_path):
             assert word not in run.err
         assert b"\0" + host + b"\0" not in data and host.decode() not in re.sub(r"pybpf: [0-9.]+ s at ", "", run.err)
         sums.add(re.search(r"(\d+) samples here", run.err).group(1))
-    assert sums == {str(threads.stats["samples"]["python"])}
+    assert sums == {str(threads.stats["samples"]["python"] + harness.in_rows(threads.stats))}
     # What is left is still a profile: the same counts on as many stacks.
     hidden, open_ = folded(threads.path, "--anonymize"), folded(threads.path)
     assert sorted(count for _, count in hidden) == sorted(count for _, count in open_)
@@ -298,32 +311,6 @@ def test_times(timed, spin):
     assert both == sorted(both) and sorted(2 * [time for _, time in times(timed.path)]) == both
     assert "does not say when" in report(spin.path, "-f", "perf-script").err
     assert "does not say when" not in report(timed.path, "-f", "perf-script").err
-
-
-class Terminal:
-    """Runs pybpf with its stdout on a terminal, and keeps what it shows."""
-
-    def __init__(self, *args, **environment):
-        self.shown = b""
-        keyboard, terminal = pty.openpty()
-        try:
-            process = subprocess.Popen(
-                [harness.PYBPF, *map(str, args)], stdin=terminal, stdout=terminal, stderr=subprocess.PIPE,
-                env={"PATH": os.environ["PATH"], "TERM": "dumb", **environment}, close_fds=False,
-            )
-            os.close(terminal)
-            while select.select([keyboard], [], [], harness.PATIENCE)[0]:
-                try:
-                    part = os.read(keyboard, 65536)
-                except OSError:  # nobody has the terminal open any more
-                    break
-                if not part:
-                    break
-                self.shown += part
-            self.err = process.communicate(timeout=harness.PATIENCE)[1].decode()
-            self.code = process.returncode
-        finally:
-            os.close(keyboard)
 
 
 def test_pager(spin, tmp_path):
@@ -465,9 +452,11 @@ def test_wrong_options(spin, tmp_path):
         ("--ignore", "[z-a]"): "--ignore [z-a]",
         ("--focus", ""): "found nothing", ("--under", ""): "found nothing",
         ("--under", "a", "--under", "b"): "one root",
-        ("--by", "weather"): "process, container or line",
+        ("--by", "weather"): "process, container, line or state",
         ("--by", "line"): "--by=line: folded has no lines",
         ("-f", "jpeg"): "there are folded, ", ("--nonsense",): "--nonsense", ("--thread",): "needs a value",
+        ("--full-filenames",): "give it to `pybpf record`", ("--lines=first",): "give it to `pybpf record`",
+        ("--cmdline",): "give it to `pybpf record`", ("--mode", "wall"): "give it to `pybpf record`",
     }
     for options, words in cases.items():
         before = [] if options == ("--thread",) else out

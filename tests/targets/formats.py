@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work with a shape for readers of profiles: recursion, circles of calls, lambdas of one name, two named threads."""
+"""Work with a shape for readers of profiles: recursion, circles of calls, lambdas of one name, two named threads,
+and a thread that Python does not know."""
+import ctypes
 import sys
 import threading
 import time
@@ -49,6 +51,8 @@ def work(end, name):
 
 def main():
     end = time.time() + float(sys.argv[1])
+    if len(sys.argv) > 2:  # build/native.so: a thread without Python
+        ctypes.CDLL(sys.argv[2]).native_start(b"pool 1", int(300 * float(sys.argv[1])), 0)
     worker = threading.Thread(target=work, args=(end, "worker"))
     worker.start()
     work(end, "boss")

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--async-block: callbacks that block their event loop, by task and line; none is listed that did not."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+import harness
+import pythons
+from harness import pybpf
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+RATE = 499
+PYTHONS = [item for item in pythons.interpreters() if item.version >= (3, 14) and item.kind != "debug"]
+every_python = pytest.mark.parametrize("python", PYTHONS, ids=lambda item: item.name)
+one_python = pytest.mark.parametrize("python", PYTHONS[:1], ids=lambda item: item.name)
+
+
+def run_blocks(python, kind, tmp_path, *options):
+    """What the program says, the list in the JSON by task, and stderr."""
+    stats = tmp_path / "stats.json"
+    done = subprocess.run(
+        [harness.PYBPF, "--async", "-o", "/dev/null", "-F", str(RATE), "--json-stats", str(stats), *options, "--"]
+        + python.command("blocks.py", kind),
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=harness.PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    account = json.loads(stats.read_text(encoding="utf-8"))["loop_blocks"]
+    assert account["count"] == sum(place["count"] for place in account["longest"])
+    assert account["places"] == len(account["longest"])
+    return json.loads(done.stdout), {place["task"]: place for place in account["longest"]}, done.stderr
+
+
+def check(says, listed, name, function):
+    """As many callbacks, as long, and at that line."""
+    place = listed["[task: %s]" % name if name else ""]
+    took = says["took"][name]
+    assert place["where"] == "%s (blocks.py:%d)" % (function, says["lines"][name]), place
+    assert place["count"] == len(took), (place, took)
+    # Of a callback that runs, what comes before the first and after the last sample is not seen: a period each, on CPU.
+    least = [seconds - 0.015 for seconds in says["ran"].get(name, took)]
+    assert sum(least) < place["total_s"] < sum(took) + 0.005 * len(took), (place, says)
+    assert max(least) < place["longest_s"] < max(took) + 0.005, (place, says)
+
+
+def short(says):
+    """The task whose callbacks are short, if one was long because other processes had the CPU."""
+    return {"[task: short]"} if max(says["took"]["short"]) > 0.04 else set()
+
+
+@every_python
+def test_what_blocks_is_listed(python, tmp_path):
+    says, listed, told = run_blocks(python, "known", tmp_path, "--mode=wall")
+    assert set(listed) - short(says) == {"[task: sleeps]", "[task: burns]", ""}, listed
+    check(says, listed, "sleeps", "sleep")
+    check(says, listed, "burns", "burn")
+    check(says, listed, "", "sleep")
+    assert re.search(r"callbacks blocked their event loop for 50 ms or longer \d times, \d\.\d{3} s", told), told
+    line = r"pybpf:   \[task: sleeps\] in sleep \(blocks\.py:%d\): 2 times, 0\.\d\d\d s, longest \d\d\d\.\d ms$"
+    assert re.search(line % says["lines"]["sleeps"], told, re.MULTILINE), told
+
+
+@every_python
+def test_on_cpu_samples_tell(python, tmp_path):
+    """In CPU mode a callback that sleeps is not seen."""
+    says, listed, _ = run_blocks(python, "known", tmp_path)
+    assert set(listed) - short(says) == {"[task: burns]"}, listed
+    check(says, listed, "burns", "burn")
+
+
+@one_python
+def test_kernels_without_bpf_loop(python, tmp_path):
+    says, listed, _ = run_blocks(python, "known", tmp_path, "--without-kernel-feature=bpf_loop")
+    assert set(listed) - short(says) == {"[task: burns]"}, listed
+    check(says, listed, "burns", "burn")
+
+
+def check_steps(says, listed, limit):
+    """A step takes its 10 ms, or longer when other processes have the CPU; 40 of them take 400 ms."""
+    place = listed.pop("[task: Task-1]", {"longest_s": 0, "count": 0})
+    took = says["took"]["steps"]
+    assert place["longest_s"] < max(took) + 0.005 < sum(took), (place, took)
+    assert place["count"] <= sum(seconds > limit - 0.005 for seconds in took), (place, took)
+
+
+@every_python
+def test_short_callbacks_do_not_add_up(python, tmp_path):
+    """A loop that is busy with short callbacks is not blocked by any of them."""
+    says, listed, told = run_blocks(python, "steps", tmp_path, "--mode=wall")
+    assert listed or "no callback blocked its event loop for 50 ms or longer" in told
+    check_steps(says, listed, 0.05)
+    assert not listed, listed
+    says, listed, _ = run_blocks(python, "steps", tmp_path, "--mode=wall", "--async-block", "15ms")
+    check_steps(says, listed, 0.015)
+    assert set(listed) == {"[task: t%d]" % i for i in range(5)}, listed
+    for name in ("t0", "t4"):
+        check(says, listed, name, "sleep")
+
+
+@every_python
+def test_two_loops_in_two_threads(python, tmp_path):
+    says, listed, _ = run_blocks(python, "loops", tmp_path, "--mode=wall")
+    assert set(listed) == {"[task: one]", "[task: two]"}, listed
+    for name in ("one", "two"):
+        place = listed["[task: %s]" % name]
+        assert place["count"] == 2 and abs(place["total_s"] - sum(says["took"][name])) < 0.02, (place, says)
+
+
+@one_python
+def test_one_that_goes_on(python, tmp_path):
+    """It counts until the end of the run."""
+    says, listed, _ = run_blocks(python, "unfinished", tmp_path, "--mode=wall", "-d", "1.5")
+    place = listed.pop("[task: hangs]")
+    assert not listed and place["count"] == 1 and 0.5 < place["total_s"] < 1.5, place
+    assert place["where"] == "unfinished (blocks.py:%d)" % says["lines"]["hangs"]
+
+
+def test_bad_input():
+    run = pybpf("--async-block", "20ms", "-p", "1")
+    assert run.code == 2 and "with --async" in harness.one_sentence(run.err)
+    for wrong in ("abc", "0", "-1", "10us"):
+        run = pybpf("--async", "--async-block=" + wrong, "-p", "1")
+        assert run.code == 2 and "not a length of callbacks" in harness.one_sentence(run.err), run.err

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chosen processes that no sample met in Python code: what the account says that they did is what they did."""
+
+import contextlib
+import os
+import re
+import signal
+import time
+
+import pytest
+
+import cgroups
+import harness
+from harness import pybpf
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+SLEEPS = "import time; time.sleep(300)"
+BLINKS = "import time\nwhile True: time.sleep(0.02)"
+SPINS = "while True: pass"
+# A thread that jumps to itself for ever, and that Python does not know.
+C_THREAD = """
+import ctypes, mmap, time
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(b"\\xeb\\xfe")
+code = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+ctypes.CDLL(None).pthread_create(ctypes.byref(ctypes.c_ulong()), None, code, None)
+time.sleep(300)
+"""
+WORKERS = """
+import ctypes, multiprocessing
+def work():
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG: it ends with the test
+    while True: sum(range(1000))
+workers = [multiprocessing.Process(target=work) for _ in range(2)]
+for worker in workers: worker.start()
+for worker in workers: worker.join()
+"""
+
+
+def cpu_s(pid):
+    return time.clock_gettime(~pid << 3 | 2)  # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED), as clock_getcpuclockid(3)
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as text:
+        return list(map(int, text.read().split()))
+
+
+@contextlib.contextmanager
+def python(script, wait_state=None):
+    """A Python that runs the script, once it does: its first statements are done when its CPU time comes to rest."""
+    with harness.started(harness.tied([harness.default_python().argv[0], "-c", script])) as process:
+        if wait_state:
+            last = [-1.0]
+
+            def at_rest():
+                before, last[0] = last[0], cpu_s(process.pid)
+                return before == last[0] and harness.state(process.pid) == wait_state
+
+            harness.wait_for(at_rest, step=0.2)
+        try:
+            yield process.pid
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGCONT)
+
+
+def account(*args, seconds=1):
+    run = pybpf(*args, "-d", seconds, "-o", os.devnull, "-f", "folded")
+    assert run.code == 0, run.err
+    return run.err.splitlines()
+
+
+def lines_about(pid, lines):
+    return [line for line in lines if re.search(r"\b%d\b" % pid, line)]
+
+
+def test_asleep():
+    with python(SLEEPS, "S") as pid:
+        before = cpu_s(pid)
+        lines = account("-p", pid)
+        assert cpu_s(pid) == before, "it was woken: the test is void"
+    (line,) = lines_about(pid, lines)
+    assert line.endswith(") was asleep throughout")
+    assert any("running threads only" in line for line in lines)
+    assert not any("no Python process" in line for line in lines)
+
+
+def test_stopped():
+    with python(SPINS) as pid:
+        time.sleep(0.5)
+        os.kill(pid, signal.SIGSTOP)
+        harness.wait_for(lambda: harness.state(pid) == "T")
+        (line,) = lines_about(pid, account("-p", pid))
+    assert "was stopped throughout" in line and "SIGCONT" in line
+
+
+def test_stopped_in_the_middle_is_not_stopped_throughout():
+    with python(BLINKS) as pid:
+        argv = [harness.PYBPF, "-F", "1", "-p", str(pid), "-d", "3"]
+        with harness.started(argv, stdout=-1, stderr=-1) as run:
+            time.sleep(1.5)
+            os.kill(pid, signal.SIGSTOP)
+            out, err = run.communicate(timeout=harness.PATIENCE)
+    if out:
+        pytest.fail("a sample at 1 Hz met 1 ms of work: %r" % out)
+    (line,) = lines_about(pid, err.decode().splitlines())
+    assert "throughout" not in line and line.endswith("; it is stopped now"), line
+    assert 0 < float(re.search(r"took ([\d.]+) s", line).group(1)) < 1
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_frozen(version):
+    try:
+        mount = cgroups.unified() if version == "v2" else cgroups.with_controller("freezer")
+    except cgroups.Missing as missing:
+        pytest.skip(str(missing))
+    name, freeze, thaw = ("cgroup.freeze", "1", "0") if version == "v2" else ("freezer.state", "FROZEN", "THAWED")
+    with cgroups.directory("pybpf-idle-%d/inner" % os.getpid(), mount) as place, python(SPINS) as pid:
+        place.add(pid)
+        # The group above is frozen, not the one that the process is in.
+        switch = place.path.parent / name
+        switch.write_text(freeze)
+        try:
+            before = harness.wait_for(lambda: cpu_at_rest(pid))
+            chosen = [account("-p", pid), account("--cgroup", place.path)]
+            assert cpu_s(pid) == before
+        finally:
+            switch.write_text(thaw)
+        for lines in chosen:
+            (line,) = lines_about(pid, lines)
+            assert "is frozen by its control group" in line, lines
+            assert not any("no Python process" in line for line in lines)
+        os.kill(pid, signal.SIGKILL)
+
+
+def cpu_at_rest(pid):
+    before = cpu_s(pid)
+    time.sleep(0.3)
+    return before if cpu_s(pid) == before else None
+
+
+def test_too_little_for_a_sample():
+    with python(BLINKS) as pid:
+        before = cpu_s(pid)
+        lines = account("-p", pid, "-F", 1, seconds=2)
+        took = cpu_s(pid) - before
+    if any("1 with Python frames" in line for line in lines):
+        pytest.skip("the one sample a second happened to meet it")
+    (line,) = lines_about(pid, lines)
+    said = float(re.search(r"took ([\d.]+) s of CPU time", line).group(1))
+    assert 0 < said <= took + 0.0001 and "throughout" not in line
+
+
+def test_only_threads_of_c():
+    with python(C_THREAD) as pid:
+        harness.wait_for(lambda: cpu_s(pid) > 0.3)
+        before = cpu_s(pid)
+        lines = account("-p", pid, "-F", 499, seconds=3)
+        took = cpu_s(pid) - before
+    (line,) = lines_about(pid, lines)
+    assert "no sample met process %d" % pid in line
+    said = float(re.search(r"took ([\d.]+) s of CPU time", line).group(1))
+    # Before and after the run pybpf itself starts and ends; a busy machine leaves little CPU time.
+    assert 0.01 < said <= took + 0.0001
+    assert not any("running threads only" in line for line in lines), "it did run"
+
+
+def test_children_do_the_work():
+    with python(WORKERS) as pid:
+        workers = harness.wait_for(lambda: len(children(pid)) == 2 and children(pid))
+        harness.wait_for(lambda: all(cpu_s(worker) > 0.2 for worker in workers))
+        alone, one, all_of_them = (
+            account("-p", pid),
+            account("-p", pid, "-p", workers[0]),
+            account("-p", pid, "--children"),
+        )
+        (hint,) = [line for line in alone if "--children" in line]
+        assert hint.endswith("which --children samples, too"), hint
+        assert all(re.search(r"\b%d \(" % worker, hint) for worker in workers), hint
+        (hint,) = [line for line in one if "--children" in line]
+        assert not lines_about(workers[0], [hint]) and lines_about(workers[1], [hint])
+        assert not any("--children" in line for line in all_of_them)
+        assert not any(lines_about(worker, all_of_them) for worker in workers)
+
+
+def test_ended_without_a_sample():
+    with python(SLEEPS, "S") as pid:
+        argv = [harness.PYBPF, "-p", str(pid), "-d", "30"]
+        with harness.started(argv, stdout=-1, stderr=-1) as run:
+            time.sleep(1.5)
+            os.kill(pid, signal.SIGKILL)
+            _, err = run.communicate(timeout=harness.PATIENCE)
+    lines = err.decode().splitlines()
+    assert any("ended; it took 0.0" in line or "and it ended" in line for line in lines_about(pid, lines)), lines
+
+
+def test_command_that_is_over_too_soon():
+    argv = [harness.default_python().argv[0], "-c", "import time; time.sleep(2)"]
+    for _ in range(5):
+        run = pybpf("-F", 1, "-o", os.devnull, "-f", "folded", "--", *argv)
+        # The one sample a second may happen to meet its start.
+        if ", 0 with Python" in run.err:
+            break
+    assert "in Python code, and it ended; it took 0.0" in run.err, run.err
+
+
+def test_several_are_told_apart():
+    """One that works is not named; the others are, each for what it did."""
+    with python(SLEEPS, "S") as asleep, python(SPINS) as stopped, python(SPINS) as busy:
+        time.sleep(0.5)
+        os.kill(stopped, signal.SIGSTOP)
+        harness.wait_for(lambda: harness.state(stopped) == "T")
+        for choice in (["-p", "%d,%d,%d" % (asleep, stopped, busy)], ["--all"], ["--user", "root"]):
+            lines = account(*choice, seconds=2)
+            assert any("asleep throughout" in line for line in lines_about(asleep, lines)) or choice[0] != "-p", lines
+            assert any("stopped throughout" in line for line in lines_about(stopped, lines)), lines
+            assert not lines_about(busy, lines), lines
+            # A line names eight at most; whoever is asleep is in it or in "and N more".
+            assert any("asleep throughout" in line and (str(asleep) in line or " more" in line) for line in lines), lines
+
+
+def test_a_process_is_not_unsampled_because_it_executed_another_program():
+    """Its samples are those of the program before: it was met."""
+    script = "import os, time\nend = time.process_time() + 1\nwhile time.process_time() < end: sum(range(999))\n" + (
+        "os.execv(%r, ['python', '-c', %r])" % (harness.default_python().argv[0], SLEEPS)
+    )
+    with python(script) as pid:
+        lines = account("-p", pid, seconds=4)
+    assert not lines_about(pid, lines), lines
+
+
+def test_quiet_says_nothing():
+    with python(SLEEPS, "S") as pid:
+        assert pybpf("-q", "-p", pid, "-d", 1).err == ""

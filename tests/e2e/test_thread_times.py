@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Short waits that --min-block leaves out, and the time of threads that a run in CPU mode tells."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+import harness
+import pythons
+from harness import pybpf
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+US = 1e6
+VERSIONS = [(2, 7), (3, 8), (3, 11), (3, 12), (3, 13), (3, 15)]
+
+
+def differing():
+    """One Python of each kind of frames and threads."""
+    found = {}
+    for item in pythons.interpreters():
+        if item.version[:2] in VERSIONS and (item.kind != "free-threaded" or item.version[:2] == (3, 13)):
+            found.setdefault((item.version[:2], item.kind == "free-threaded"), item)
+    return list(found.values())
+
+
+some_pythons = pytest.mark.parametrize("python", differing(), ids=lambda item: item.name)
+
+# Both kinds of wait, with their number and the seconds that the program measures around them.
+WAITS = """
+import json, os, sys, time
+clock = getattr(time, "perf_counter", time.time)
+waits = {"brief": [0, 0.0], "extended": [0, 0.0]}
+def brief(count):
+    for _ in range(count):
+        begin = clock()
+        time.sleep(0.002)
+        waits["brief"][1] += clock() - begin
+        waits["brief"][0] += 1
+def extended():
+    begin = clock()
+    time.sleep(0.06)
+    waits["extended"][1] += clock() - begin
+    waits["extended"][0] += 1
+def main():
+    for _ in range(8):
+        brief(20)
+        extended()
+main()
+sys.stdout.write(json.dumps(waits) + "\\n")
+"""
+
+
+def run_of(*args):
+    """A run with its statistics; its stacks are in a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        stats, out = os.path.join(folder, "stats"), os.path.join(folder, "out.folded")
+        run = pybpf("--json-stats", stats, "-o", out, *args)
+        assert run.code == 0, run.err
+        with open(stats, encoding="utf-8") as file:
+            run.stats = json.load(file)
+        with open(out, encoding="utf-8") as file:
+            return run, harness.parse(file.read())
+
+
+def asleep_in(stacks, function):
+    return sum(us for stack, us in stacks if stack[-1].name == "[sleep]" and function in {frame.name for frame in stack}) / US
+
+
+@some_pythons
+def test_short_waits_are_left_out_and_counted(python):
+    run, stacks = run_of("--mode=wall", "--min-block", "30ms", "--", *python.argv, "-S", "-c", WAITS)
+    says = json.loads(run.out)
+    # On a busy machine a brief sleep may be a long one, or be over before it began.
+    assert asleep_in(stacks, "brief") < 0.1 * says["brief"][1], stacks
+    assert abs(asleep_in(stacks, "extended") - says["extended"][1]) < 0.1 * says["extended"][1]
+    # The start and the end of a program have short waits of their own, such as for a disk.
+    short = run.stats["waits"]
+    assert 0.95 * says["brief"][0] <= short["short"] < says["brief"][0] + 100
+    assert 0.95 * 0.002 * says["brief"][0] <= short["short_s"] < says["brief"][1] + 0.2
+    line = re.search(r"^pybpf: ([\d,]+) waits shorter than 30 ms are left out: ([\d.]+) s$", run.err, re.M)
+    assert int(line.group(1).replace(",", "")) == short["short"] and abs(float(line.group(2)) - short["short_s"]) < 0.006
+
+
+ENDLESS = WAITS.split("def main")[0] + "while True:\n    brief(20)\n    extended()\n"
+
+
+def test_a_thread_adds_up_to_the_run_with_what_is_left_out():
+    with harness.started([*harness.default_python().argv, "-S", "-c", ENDLESS]) as process:
+        harness.wait_for(lambda: harness.program_runs(process.pid))
+        run = harness.record(process.pid, "--mode=wall", "--idle", "--min-block", "30ms", seconds=2, rate=99)
+    seconds, short = run.stats["duration_s"], run.stats["waits"]["short_s"]
+    # A wait that began before the run, and one that goes on at its end, may be kept although they are brief.
+    assert asleep_in(run.stacks(), "brief") < 0.02
+    assert short > 0.1
+    assert abs(harness.total(run.stacks()) / US + short - seconds) < max(0.005 * seconds, 0.005)
+
+
+def test_a_long_wait_for_the_gil_is_not_short_as_its_parts_are():
+    """A thread sleeps for the GIL for 5 ms at most, and then again."""
+    with harness.target(harness.default_python(), "holds.py", "keeps") as target:
+        run = harness.record(target.pid, "--mode=wall", "--min-block", "20ms", rate=99)
+    waited = sum(us for stack, us in run.stacks() if stack[-1].name.startswith("[GIL") and "suffers" in {f.name for f in stack})
+    assert waited > 0.02 * US, run.stacks()
+
+
+@pytest.mark.parametrize("value", ["abc", "0", "-1ms", "1e3", ""])
+def test_bad_length_of_waits(value):
+    run = pybpf("-p", 1, "--mode=wall", "--min-block=" + value)
+    assert run.code == 2
+    assert "500us, 1ms" in harness.one_sentence(run.err)
+
+
+def test_short_waits_are_of_modes_with_waits():
+    run = pybpf("-p", 1, "--min-block=1ms")
+    assert run.code == 2
+    assert "--mode=wall" in harness.one_sentence(run.err)
+
+
+SPINS = """
+import sys, threading, time
+def sleeps():
+    time.sleep(1000)
+def spins():
+    while True:
+        pass
+for work in [sleeps] * int(sys.argv[1]) + [spins]:
+    thread = threading.Thread(target=work)
+    thread.daemon = True
+    thread.start()
+print("ready")
+sys.stdout.flush()
+sleeps()
+"""
+
+
+def on_one_cpu(script, *args):
+    argv = ["taskset", "-c", "0", *harness.default_python().argv, "-S", "-c", script, *args]
+    return harness.started(argv, stdout=subprocess.PIPE)
+
+
+def test_cpu_mode_tells_the_time_of_threads():
+    """A thread that would run all the time and shares its CPU with another process, and four that sleep."""
+    with on_one_cpu(SPINS, "3") as process, on_one_cpu(SPINS, "0") as other:
+        assert process.stdout.readline() and other.stdout.readline()
+        run = harness.record(process.pid, seconds=2, rate=99)
+    seconds, states = run.stats["duration_s"], run.stats["state_s"]
+    assert run.stats["threads"]["counted"] == 5
+    # A wait for a CPU that has not ended is not counted yet, and on a busy machine it can be long.
+    assert -0.1 * seconds < states["asleep"] - 4 * seconds < 0.5 * seconds, states
+    assert -0.5 * seconds < states["on CPU"] + states["waiting for a CPU"] - seconds < 0.1 * seconds, states
+    assert states["waiting for a CPU"] > 0.25 * seconds and states["on CPU"] > 0.02 * seconds, states
+    line = re.search(r"^pybpf: ([\d.]+) thread-seconds: ([\d.]+) % on CPU, ([\d.]+) % waiting for a CPU, ([\d.]+) % asleep ", run.err, re.M)
+    assert abs(float(line.group(1)) - 5 * seconds) < 0.1 * seconds
+    assert abs(sum(map(float, line.groups()[1:])) - 100) < 0.3
+    assert "that is without" not in run.err
+
+
+BEGINS = """
+import sys, threading, time
+def sleeps():
+    time.sleep(1000)
+def ends():
+    time.sleep(1)
+    while time.thread_time() < 0.3:
+        pass
+def begins():
+    for _ in range(int(sys.argv[1])):
+        thread = threading.Thread(target=sleeps)
+        thread.daemon = True
+        thread.start()
+old = threading.Thread(target=ends)
+old.start()
+print("ready")
+sys.stdout.flush()
+old.join()
+begins()
+sleeps()
+"""
+
+
+def test_threads_that_begin_or_end_during_the_run():
+    argv = [*harness.default_python().argv, "-S", "-c", BEGINS, "4"]
+    with harness.started(argv, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline()
+        run = harness.record(process.pid, seconds=4, rate=99)
+        lived = sum(age(process.pid, tid) for tid in os.listdir("/proc/%d/task" % process.pid) if int(tid) != process.pid)
+    seconds, threads, states = run.stats["duration_s"], run.stats["threads"], run.stats["state_s"]
+    assert threads["counted"] == 5 and threads["ended"] == 1, threads
+    # The new threads began after the run and are a little older now than they were at its end.
+    all_s = states["asleep"] + states["on CPU"] + states["waiting for a CPU"]
+    assert seconds < all_s <= seconds + lived + 0.1, (all_s, lived)
+    assert states["on CPU"] < 0.2, "the thread that ended is not among them"
+    assert abs(threads["ended_cpu_s"] - 0.3) < 0.05, threads
+    assert re.search(r"^pybpf: that is without threads that ended, which took 0\.\d+ s of CPU time \(", run.err, re.M)
+
+
+def age(pid, tid):
+    with open("/proc/%d/task/%s/stat" % (pid, tid), encoding="ascii") as file:
+        ticks = int(file.read().rsplit(")", 1)[1].split()[19])
+    with open("/proc/uptime", encoding="ascii") as file:
+        return float(file.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
+
+
+def test_nothing_is_said_of_a_process_that_ended():
+    run, _ = run_of("--", sys.executable, "-S", "-c", "sum(range(10000000))")
+    assert run.stats["threads"]["counted"] == 0 and run.stats["processes"]["ended"] == 1
+    assert "thread-seconds" not in run.err

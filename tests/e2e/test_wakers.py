@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--wakers puts who ended a wait behind it; --kernel where in the kernel the wait was."""
+
+import collections
+import re
+
+import pytest
+
+import harness
+import pythons
+from harness import pybpf
+from test_events import some_pythons
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+# Pairs of threads of which one ends the waits of the other, beside a process that does nothing but system calls, so that
+# timers hit those.
+TARGET = """
+import os, signal, socket, subprocess, threading, time
+N = 60
+lock, event = threading.Lock(), threading.Event()
+there, here = os.pipe()
+listener = socket.socket()
+listener.bind(("127.0.0.1", 0))
+listener.listen(1)
+near = socket.create_connection(listener.getsockname())
+far = listener.accept()[0]
+def takes():
+    for _ in range(N):
+        lock.acquire()
+def releases():
+    for _ in range(N):
+        time.sleep(0.01)
+        while not lock.locked():
+            time.sleep(0.001)
+        lock.release()
+def reads():
+    for _ in range(N):
+        os.read(there, 1)
+def writes():
+    for _ in range(N):
+        time.sleep(0.01)
+        os.write(here, b"x")
+def receives():
+    for _ in range(N):
+        near.recv(1)
+def sends():
+    for _ in range(N):
+        time.sleep(0.01)
+        far.send(b"x")
+def awaits():
+    event.wait()
+def sets():
+    time.sleep(0.5)
+    event.set()
+def busy():
+    signal.alarm(20)
+    while True:
+        os.getpid()
+lock.acquire()
+child = os.fork()
+if not child:
+    busy()
+threads = [threading.Thread(target=run) for run in (takes, releases, reads, writes, receives, sends, awaits, sets)]
+for thread in threads: thread.start()
+subprocess.call(["sleep", "0.3"])
+for thread in threads: thread.join()
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+"""
+# Who ends the waits of a function, and their leaf.
+PAIRS = {
+    "takes": ("releases", "[lock]"),
+    "reads": ("writes", "[pipe: read]"),
+    "receives": ("sends", "[network"),
+    "awaits": ("sets", "[lock]"),
+}
+
+
+def run(python, *options):
+    done = pybpf("--wakers", *options, "--", *python.argv, "-c", TARGET)
+    assert done.code == 0, done.err
+    return [([frame.text for frame in stack], us) for stack, us in done.stacks()]
+
+
+def waits_in(stacks, function, leaf):
+    """Microseconds by what follows the leaf of the waits in a function."""
+    found = collections.Counter()
+    for texts, us in stacks:
+        if any(text.startswith(function + " (") for text in texts):
+            at = next((i for i, text in enumerate(texts) if text.startswith(leaf)), None)
+            if at is not None:
+                found[tuple(texts[at + 1 :])] += us
+    return found
+
+
+def functions(behind):
+    """The functions of TARGET in a waker's frames."""
+    names = (re.match(r"\[waker: (\w+) \(<string>", text) for text in behind)
+    return [name.group(1) for name in names if name and name.group(1) != "<module>"]
+
+
+@pytest.mark.parametrize("python", some_pythons(), ids=lambda item: item.name)
+def test_the_waker_is_the_thread_that_did_it(python):
+    stacks = run(python, "--mode=wall")
+    tells_gil = python.version >= (3, 7) and python.kind != "free-threaded"
+    for function, (waker, leaf) in PAIRS.items():
+        found = waits_in(stacks, function, leaf)
+        right = sum(us for behind, us in found.items() if functions(behind) == [waker])
+        assert right >= 0.99 * sum(found.values()) > 10000, (function, found)
+        # Elsewhere a wait for the GIL is a lock, too.
+        if tells_gil or leaf != "[lock]":
+            assert not [behind for behind in found if functions(behind) not in ([], [waker])], (function, found)
+    for function in ("releases", "writes", "sends", "sets"):
+        found = waits_in(stacks, function, "[sleep]")
+        assert set(found) <= {("[woken by a timer]",), ("[waker not known]",)}, found
+        assert found[("[woken by a timer]",)] >= 0.97 * sum(found.values()) > 400000, found
+    children = [texts for texts, us in stacks if us > 200000 and any(text.startswith("[child: ") for text in texts)]
+    assert children
+    for texts in children:
+        at = next(i for i, text in enumerate(texts) if text.startswith("[child: "))
+        assert texts[at + 1] == "[woken by: sleep (%s)]" % texts[at][8:-1], texts
+    # The process that timers hit ends nothing but the wait for its own end.
+    busy = [texts for texts, _ in stacks if any(text.startswith("[waker: busy") for text in texts)]
+    assert all(any(text.startswith(("[child", "[other")) for text in texts) for texts in busy), busy
+
+
+def test_other_modes():
+    python = harness.default_python()
+    found = waits_in(run(python, "--mode=offcpu", "--wait-detail=none"), "reads", "[pipe]")
+    assert {behind[0] for behind in found} <= {"[woken by a thread]", "[waker not known]"}, found
+    assert sum(us for behind, us in found.items() if functions(behind) == ["writes"]) > 400000, found
+    gil = run(python, "--mode=gil")
+    assert gil and all(text.startswith(("[wake", "[woken")) for texts, _ in gil for text in texts[-1:]), gil[:3]
+
+
+def test_names_are_hidden():
+    text = str(run(harness.default_python(), "--mode=wall", "--anonymize"))
+    assert "[woken by: w" in text and "[waker: w" in text
+    assert not [name for name in ("releases", "writes", "sleep (", "python") if name in text]
+
+
+def test_a_table_has_the_function_that_waits():
+    done = pybpf("--mode=wall", "--wakers", "--kernel", "-f", "text", "--", *harness.default_python().argv, "-c", TARGET)
+    assert re.search(r"\[waker: writes \(<string>:\d+\)\] in reads \(<string>\)", done.out), done.out[:2000]
+
+
+def test_a_wait_has_its_functions_in_the_kernel():
+    stacks = run(pythons.one((3, 12)), "--mode=wall", "--kernel")
+    reads = [(texts, us) for texts, us in stacks if "[pipe: read]" in texts]
+    in_pipe = [us for texts, us in reads if re.search(r"pipe_read_\[k\].*\b__schedule_\[k\] \[pipe: read\]", " ".join(texts))]
+    assert sum(in_pipe) > 0.99 * sum(us for _, us in reads) > 0, reads
+    assert not [texts for texts, _ in stacks for text in texts if re.match("bpf_|__bpf_|__traceiter", text)]
+
+
+@pytest.mark.parametrize("options", [[], ["--mode=gil", "--gil-holders"]])
+def test_where_there_is_no_waker(options):
+    done = pybpf("--wakers", *options, "--", "/bin/true")
+    assert done.code == 2 and "--wakers" in harness.one_sentence(done.err)

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--mode=wall and --mode=offcpu: every moment of every thread has one cause and one stack."""
+
+import collections
+import functools
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+import harness
+import pythons
+from harness import pybpf
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+# What the leaf says in each function of tests/targets/waits.py, %d: the port.
+CAUSES = {
+    "sleep": "[sleep]",
+    "lock": "[lock]",
+    "pipe": "[pipe: read]",
+    "tcp": "[network: tcp 127.0.0.1:%(tcp)d]",
+    "timeout": "[network: tcp 127.0.0.1:%(tcp)d]",
+    "unix": "[network: unix]",
+    "udp": "[network: udp 0.0.0.0:0]",
+    "poll": "[poll: 2 descriptors]",
+    "epoll": "[poll: epoll]",
+    "select": "[poll: select]",
+    "child": "[child: N]",
+    "flock": "[lock: file N]",
+}
+US = 1e6
+every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
+
+
+def leaf(stack):
+    text = stack[-1].text
+    return re.sub(r"^\[(child:|lock: file) [^]]+\]$", r"[\1 N]", text)
+
+
+def by_function(stacks):
+    """
+    Microseconds by leaf of the waits in each wait_ function; and of its thread those on a CPU, for one or the GIL
+    elsewhere, such as between a look at the clock and the call, and without a stack.
+    """
+    found, threads = collections.defaultdict(collections.Counter), {}
+    for stack, us in stacks:
+        for frame in stack:
+            if frame.name.startswith("wait_"):
+                threads[stack[0].text] = frame.name[5:]
+                if leaf(stack).startswith("["):
+                    found[frame.name[5:]][leaf(stack)] += us
+                break
+    elsewhere = collections.Counter()
+    for stack, us in stacks:
+        waits = any(frame.name.startswith("wait_") for frame in stack)
+        if not leaf(stack).startswith("[") or {frame.name for frame in stack} & UNKNOWN:
+            elsewhere[threads.get(stack[0].text)] += us
+        elif leaf(stack).startswith(OTHERS) and not waits:
+            elsewhere[threads.get(stack[0].text)] += us
+    return found, elsewhere
+
+
+def run_waits(python, seconds, *kinds, options=()):
+    command = python.command("waits.py", str(seconds), *kinds)
+    done = subprocess.run(
+        [harness.PYBPF, "--mode=wall", "-o", "/dev/stderr", "-q", "-F", "999", "--threads", "--no-children", *options, "--", *command],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=harness.PATIENCE + seconds,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout), harness.parse(done.stderr)
+
+
+@functools.lru_cache(maxsize=None)
+def waits_of(python):
+    return run_waits(python, 2)
+
+
+@every_python
+def test_waits_are_as_long_as_the_program_measures(python):
+    """Of its thread's time elsewhere, the program's clock has a part that is not known exactly."""
+    says, stacks = waits_of(python)
+    found, elsewhere = by_function(stacks)
+    wrong = []
+    for kind, seconds in says["seconds"].items():
+        have, more = sum(found[kind].values()) / US, elsewhere[kind] / US
+        if not have - 0.005 <= seconds <= have + more + 0.005 or more > 0.35 * seconds:
+            wrong.append("%s: %.4f s and %.4f s on a CPU of %.4f s: %s" % (kind, have, more, seconds, dict(found[kind])))
+    assert not wrong
+
+
+@every_python
+def test_each_wait_has_its_cause(python):
+    says, stacks = waits_of(python)
+    found, _ = by_function(stacks)
+    for kind, cause in CAUSES.items():
+        cause = cause % says["ports"] if "%(" in cause else cause
+        waits = collections.Counter(
+            {name: us for name, us in found[kind].items() if name.startswith("[") and not name.startswith(OTHERS)}
+        )
+        assert waits[cause] >= 0.95 * sum(waits.values()) > 0, (kind, waits)
+
+
+# In place of a stack: time on a CPU that no sample met, and a switch in the middle of a change of frames.
+UNKNOWN = {"[on CPU, not sampled]", "[stack not readable]"}
+# What happens to any thread beside its wait.
+OTHERS = ("[waiting for a CPU]", "[GIL", "[on CPU, not sampled]")
+THREAD = re.compile(r".*\((\d+)\)", re.S)
+
+
+def thread_times(stacks):
+    """Microseconds by TID, of a run with --threads."""
+    found = collections.Counter()
+    for stack, us in stacks:
+        found[int(THREAD.fullmatch(stack[0].text).group(1))] += us
+    return found
+
+
+def record_threads(pid, *options):
+    run = harness.record(pid, "--mode=wall", "--threads", *options, seconds=1, rate=99)
+    return thread_times(run.stacks()), run
+
+
+@every_python
+def test_the_time_of_each_thread_is_that_of_the_run(python):
+    """Those that have slept since long before the run included."""
+    with harness.target(python, "crowd.py", "10") as target:
+        times, run = record_threads(target.pid, "--idle")
+        alive = {int(tid) for tid in os.listdir("/proc/%d/task" % target.process.pid)}
+    seconds = run.stats["duration_s"]
+    assert set(times) == alive
+    wrong = {tid: us / US for tid, us in times.items() if abs(us / US - seconds) > max(0.005 * seconds, 0.005)}
+    assert not wrong, (wrong, seconds)
+
+
+@pytest.mark.parametrize("version", [(2, 7), (3, 8), (3, 12), (3, 13)], ids=lambda version: "%d.%d" % version)
+def test_five_hundred_threads_that_are_switched_while_they_are_found(version):
+    """On another CPU a switch may have begun before a thread is found, and go on after that."""
+    python = pythons.one(version=version)
+    if not python:
+        pytest.skip("not here")
+    for _ in range(2):
+        with harness.target(python, "naps.py", "500") as target:
+            times, run = record_threads(target.pid, "--idle")
+            alive = {int(tid) for tid in os.listdir("/proc/%d/task" % target.process.pid)}
+        seconds = run.stats["duration_s"]
+        assert set(times) == alive and len(alive) == 501
+        assert max(times.values()) / US <= 1.005 * seconds, (max(times.values()), seconds)
+        # A thread's time begins when it is found, which takes some milliseconds, longer beside a load.
+        assert sum(times.values()) / US >= 0.97 * seconds * len(alive)
+
+
+def test_threads_that_sleep_throughout_are_left_out_and_named():
+    with harness.target(harness.default_python(), "crowd.py", "10") as target:
+        times, run = record_threads(target.pid)
+    assert len(times) == 1
+    assert "10 threads slept throughout and are left out (--idle keeps them)" in run.err
+    assert "9 in asleep" in run.err, run.err
+
+
+def test_a_process_that_only_sleeps_is_shown():
+    """Its sleep is what one wants to know of it."""
+    script = "import time\ndef hangs():\n    time.sleep(1000)\nhangs()"
+    with harness.started([harness.default_python().argv[0], "-c", script]) as process:
+        harness.wait_for(lambda: "hrtimer" in open("/proc/%d/wchan" % process.pid).read())
+        run = harness.record(process.pid, "--mode=wall", rate=99)
+    stacks = run.stacks()
+    assert [[frame.name for frame in stack] for stack, _ in stacks] == [["<module>", "hangs", "[sleep]"]]
+    assert abs(stacks[0][1] / US - run.stats["duration_s"]) < 0.005
+
+
+def test_offcpu_leaves_time_on_cpu_out():
+    with harness.target(harness.default_python(), "crowd.py", "2") as target:
+        wall, _ = record_threads(target.pid)
+        run = pybpf("-p", target.pid, "-d", 1, "--mode=offcpu", "--idle")
+    assert sum(wall.values()) > 0.9 * US
+    leaves = {stack[-1].name for stack, _ in run.stacks()}
+    assert leaves <= {"[lock]", "[waiting for a CPU]", "[GIL]", "[other: signal]"}, leaves
+    assert "0.0 % on CPU" not in run.err and "on CPU" not in run.err.split("thread-seconds")[1].splitlines()[0]
+
+
+@every_python
+def test_the_gil_is_told_from_a_lock(python):
+    """Two threads compute in turns; a third one waits for a lock that nobody gives back."""
+    if python.version < (3, 7) or python.kind == "free-threaded":
+        pytest.skip("2.7 and 3.6 do not say where their GIL is, free-threaded builds have none")
+    with harness.target(python, "gil.py") as target:
+        run = pybpf("-p", target.pid, "-d", 1, "--mode=wall", "--idle", "--wait-detail=none")
+    found = collections.defaultdict(collections.Counter)
+    for stack, us in run.stacks():
+        for frame in stack:
+            if frame.name in ("computes", "locked"):
+                found[frame.name][leaf(stack)] += us
+    assert found["locked"]["[lock]"] > 0.99 * sum(found["locked"].values())
+    computes = found["computes"]
+    assert computes["[GIL]"] > 0.01 * sum(computes.values()), computes
+    # With musl, the futex of a wait that began before the run does not say whose it is.
+    before = 0.01 * US if "musl" in python.name else 0
+    assert computes["[lock]"] < 0.001 * sum(computes.values()) + before, computes
+
+
+def holders(python, which):
+    """Microseconds that `suffers` of tests/targets/holds.py waited for the GIL, by the function that held it."""
+    if python.version < (3, 7) or python.kind == "free-threaded":
+        pytest.skip("2.7 and 3.6 do not say where their GIL is, free-threaded builds have none")
+    with harness.target(python, "holds.py", which) as target:
+        run = harness.record(target.pid, "--mode=wall", rate=99)
+    found = collections.Counter()
+    for stack, us in run.stacks():
+        held = re.fullmatch(r"\[GIL(?:: held in (.*))?\]", leaf(stack))
+        if held and any(frame.name == "suffers" for frame in stack):
+            found[held.group(1)] += us
+    return found
+
+
+@every_python
+def test_the_holder_of_the_gil_is_named(python):
+    found = holders(python, "keeps")
+    assert found["keeps"] >= 0.9 * sum(found.values()) > 0, found
+
+
+@every_python
+def test_a_holder_that_changes_frames_is_named_or_not_known(python):
+    """Reading a thread that runs: never a function that it was not in."""
+    found = holders(python, "changes")
+    assert set(found) <= {"changer", "changes", "first", "second", "third", None}, found
+
+
+def test_wait_detail_none():
+    _, stacks = run_waits(harness.default_python(), 1, "tcp", "pipe", options=["--wait-detail=none"])
+    leaves = {leaf(stack) for stack, _ in stacks if leaf(stack).startswith("[")}
+    assert {"[network]", "[pipe]"} <= leaves
+    assert not [name for name in leaves if ":" in name]
+
+
+def test_bad_mode():
+    run = pybpf("-p", 1, "--mode=clock")
+    assert run.code == 2
+    assert "cpu, wall, offcpu, gil, exception or memory" in harness.one_sentence(run.err)
+
+
+def test_cycles_and_waits_exclude_each_other():
+    with harness.target(harness.default_python(), "spin.py") as target:
+        run = pybpf("-p", target.pid, "-d", 1, "--mode=wall", "-e", "cycles")
+    assert run.code == 1
+    assert "leave -e out" in harness.one_sentence(run.err)
+
+
+def waits_of_script(script, *options):
+    """Microseconds by leaf, of a script that is run to its end."""
+    argv = [harness.default_python().argv[0], "-c", script]
+    run = pybpf("--mode=wall", "--idle", "-q", *options, "--", *argv)
+    assert run.code == 0, run.err
+    found = collections.Counter()
+    for stack, us in run.stacks():
+        found[leaf(stack)] += us
+    return found
+
+
+ABSTRACT = """
+import socket, threading, time
+near, far = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+far.bind("\\0x")
+far.listen(1)
+near.connect("\\0x")
+there = far.accept()[0]
+threading.Timer(0.5, there.send, [b"x"]).start()
+near.recv(1)
+"""
+
+
+def test_the_name_of_an_abstract_socket_ends_where_it_ends():
+    """It has no NUL at its end, and what the kernel has behind it is nobody's."""
+    found = waits_of_script(ABSTRACT)
+    assert found["[network: unix @x]"] > 0.4 * US, found
+
+
+PEERS = """
+import socket, threading, time
+bound = threading.Semaphore(0)
+def name(number):
+    return "\\0peer-%d-%s" % (number, begin)
+def sends():
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for number in range(5000):
+        bound.acquire()
+        time.sleep(0.0002)
+        sender.sendto(b"x", name(number))
+begin = time.time()
+threading.Thread(target=sends).start()
+for number in range(5000):
+    receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    receiver.bind(name(number))
+    bound.release()
+    receiver.recv(1)
+    receiver.close()
+"""
+
+
+def test_more_peers_than_names_keep_their_state():
+    """A server has a new address for each connection: those without room for a name are no other kind of wait."""
+    found = waits_of_script(PEERS)
+    assert not found["[other]"], found
+    named = sum(name.startswith("[network: unix @peer-") for name in found)
+    assert 3000 < named <= 4096, named
+    assert found["[network]"] > 0.05 * sum(us for name, us in found.items() if name.startswith("[network")), found
+
+
+STOPPED = """
+import os, subprocess, sys, time
+other = "import os, time\\nfor _ in range(3): time.sleep(0.2); os.kill(%d, 19); time.sleep(0.2); os.kill(%d, 18)"
+pid = os.getpid()
+child = subprocess.Popen([sys.executable, "-S", "-c", other % (pid, pid)])
+end = time.time() + 1.5
+while time.time() < end: pass
+child.wait()
+"""
+
+
+def test_stopped_while_it_ran():
+    found = waits_of_script(STOPPED)
+    assert 0.57 * US < found["[stopped]"] < 0.65 * US, found
+
+
+EXECUTES = """
+import os, sys, threading, time
+def executes():
+    time.sleep(0.5)
+    os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(0.5)"])
+threading.Thread(target=executes).start()
+time.sleep(10)
+"""
+
+
+def test_an_exec_by_another_thread():
+    """It takes its leader's TID: what it waited for before is its own, with its name."""
+    argv = [harness.default_python().argv[0], "-c", EXECUTES]
+    run = pybpf("--mode=wall", "--idle", "-q", "--threads", "--", *argv)
+    slept = collections.defaultdict(int)
+    for stack, us in run.stacks():
+        if leaf(stack) == "[sleep]":
+            slept[stack[0].text, stack[-2].name] += us
+    assert {name for _, name in slept} == {"executes", "<module>"}, slept
+    for (thread, name), us in slept.items():
+        assert re.fullmatch(r"\S.* \(\d+\)", thread), slept
+        seconds = 0.5 if name == "executes" else 1  # the main thread until then, and after
+        assert seconds * US <= us < (seconds + 0.1) * US, slept

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What formats and the report have of --mode=wall: time and how many waits, states, the function that waits."""
+
+import collections
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import harness
+import html_page
+import pythons
+from browser import browse
+from html_page import READY, steps
+from test_html_access import CONTRAST, LEAST, axe
+
+chromium = html_page.chromium  # a fixture
+pytestmark = pytest.mark.usefixtures("profiler")
+
+KINDS = ("sleep", "pipe", "tcp")
+STATES = {"sleep": "sleep", "pipe": "pipe", "tcp": "network"}
+VERSIONS = ((2, 7), (3, 8), (3, 11), (3, 13), (3, 15))
+PYTHONS = pythons.interpreters()
+
+
+def chosen():
+    """One of each version that differs in its frames or its GIL, and one without a GIL."""
+    firsts = [next((p for p in PYTHONS if p.version == v and p.kind != "free-threaded"), None) for v in VERSIONS]
+    free = next((p for p in PYTHONS if p.kind == "free-threaded"), None)
+    return [p for p in firsts + [free] if p]
+
+
+class Recorded:
+    def __init__(self, python, folder):
+        self.saved = folder / "wall.pybpf"
+        command = python.command("waits.py", "1", *KINDS)
+        stats = folder / "stats.json"
+        self.run = harness.pybpf(
+            "--mode=wall", "--no-children", "--json-stats", stats, "-o", self.saved, "--", *command
+        )
+        assert self.run.code == 0, self.run.err
+        self.says = json.loads(self.run.out)
+        self.stats = json.loads(stats.read_text())
+
+    def report(self, *options):
+        run = harness.pybpf("report", self.saved, *options)
+        assert run.code == 0, run.err
+        return run
+
+
+@pytest.fixture(scope="module", params=chosen(), ids=lambda item: item.name)
+def recorded(request, tmp_path_factory, profiler):
+    return Recorded(request.param, tmp_path_factory.mktemp("wall"))
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory, profiler):
+    return Recorded(harness.default_python(), tmp_path_factory.mktemp("wall"))
+
+
+def waits_of(profile):
+    """{function: {state: [microseconds, count]}} of a profile in json; "": it runs."""
+    frames, stacks = profile["frames"], profile["stacks"]
+    found = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
+    for sample in profile["samples"]:
+        names, at = [], sample["stack"]
+        state = frames[stacks[at]["frame"]].get("state", "")
+        while at is not None:
+            names.append(frames[stacks[at]["frame"]]["name"])
+            at = stacks[at]["parent"]
+        for function in {name for name in names if name.startswith("wait_")} or {""}:
+            found[function][state][0] += sample["value"]
+            found[function][state][1] += sample["count"]
+    return found
+
+
+def thread_seconds(text):
+    lines = [line for line in text.splitlines() if "thread-seconds" in line]
+    assert len(lines) == 1, text
+    return lines[0]
+
+
+def test_waits_are_counted_and_have_states(recorded):
+    profile = json.loads(recorded.report("-q", "-f", "json").out)
+    found = waits_of(profile)
+    assert profile["measure"] == {"name": "wall", "unit": "microseconds", "period_ns": None}
+    for kind in KINDS:
+        us, count = found["wait_" + kind][STATES[kind]]
+        # The last call of a thread may be after the end of the program's own count. What has come before a thread reads
+        # it is not waited for. A first sleep may begin before the process is known.
+        calls = recorded.says["calls"][kind]
+        assert (calls - 2 if kind == "sleep" else calls / 2) <= count <= calls + 1, (kind, calls, dict(found["wait_" + kind]))
+        assert us / 1e6 <= recorded.says["seconds"][kind] + 0.05
+    states = collections.Counter()
+    for by_state in found.values():
+        for state, (us, _) in by_state.items():
+            states[state or "on CPU"] += us
+    for state, seconds in recorded.stats["state_s"].items():
+        assert abs(states[state] / 1e6 - seconds) < 0.001, state
+    assert sum(count for by_state in found.values() for count in [by_state[""][1]]) <= recorded.stats["samples"]["taken"]
+
+
+def test_report_tells_the_states_of_the_run(recorded):
+    told = thread_seconds(recorded.run.err)
+    assert "sleep" in told and "network" in told
+    again = recorded.report("-f", "folded")
+    assert thread_seconds(again.err) == told
+    twice = harness.pybpf("report", recorded.saved, recorded.saved, "-f", "folded")
+    assert thread_seconds(twice.err).split(": ")[2] == told.split(": ")[2]
+    part = recorded.report("-f", "folded", "--focus", "^wait_sleep ")
+    seconds = sum(count for _, count in harness.parse(part.out)) / 1e6
+    assert abs(float(re.search(r"([\d.]+) thread-seconds", thread_seconds(part.err)).group(1)) - seconds) < 0.006
+    assert "network" not in thread_seconds(part.err)
+
+
+def test_text_shows_the_function_that_waits(recorded):
+    assert re.search(r"^ *\d+ +[\d.]+% +\d+ +[\d.]+%  \[sleep\] in wait_sleep \(waits\.py\)$", recorded.report("-q").out, re.M)
+    lines = recorded.report("-q", "--by=state", "--limit", "200").out.splitlines()
+    columns = re.split(r" {2,}", lines[0].strip())
+    assert columns[:2] == ["own", "on CPU"] and columns[-1] == "function" and {"sleep", "pipe", "network"} <= set(columns)
+    rows = {re.split(r" {2,}", line.strip())[-1]: re.split(r" {2,}", line.strip())[:-1] for line in lines[1:]}
+    for kind in KINDS:
+        cells = dict(zip(columns, rows["wait_%s (waits.py)" % kind]))
+        others = [cells[STATES[other]] for other in KINDS if other != kind]
+        assert others == ["-", "-"] and float(cells[STATES[kind]].rstrip("%")) > 5, cells
+
+
+def test_pprof_has_time_and_counts(one, tmp_path):
+    go = shutil.which("go")
+    if not go:
+        pytest.skip("there is no go")
+    path = tmp_path / "wall.pb.gz"
+    one.report("-q", "-o", path)
+    raw = subprocess.run([go, "tool", "pprof", "-raw", path], capture_output=True, text=True, check=True).stdout
+    assert "samples/count waits/count wall/microseconds[dflt]" in raw
+    top = subprocess.run(
+        [go, "tool", "pprof", "-top", "-cum", "-sample_index=waits", "-tagfocus=state=^sleep$", path],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    cumulated = int(re.search(r"(\d+) +[\d.]+% +wait_sleep\b", top).group(1))
+    assert -2 <= cumulated - one.says["calls"]["sleep"] <= 1, top
+
+
+def test_refusals(one):
+    for options, words in (
+        (["report", one.saved, "-f", "svg", "--by=state"], "text has"),
+        (["-p", "1", "-f", "text", "--by=state"], "--mode=wall"),
+    ):
+        run = harness.pybpf(*options)
+        assert run.code == 2 and words in harness.one_sentence(run.err)
+
+
+@pytest.fixture(scope="module")
+def page(one, chromium):
+    path = one.saved.with_suffix(".html")
+    one.report("-q", "-o", path)
+    return path
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_report_has_colours_and_columns_of_states(one, page, dark):
+    told = browse(
+        page,
+        steps(
+            CONTRAST
+            + """
+  await page.goto(address);
+  %s
+  const out = { colour: await page.inputValue("[aria-label=Colour]"), chips: await page.$$eval("[data-testid=states] .chip", (all) => all.map((c) => c.firstChild.textContent)) };
+  const colours = await page.evaluate(() => {
+    const { tree, look } = document.querySelector(".host").flame;
+    const of = {}, pairs = new Set();
+    for (let i = 1; i < tree.count; i++) {
+      const state = tree.key[i] >= 0 && tree.keys.state[tree.key[i]];
+      if (state) (of[state] ??= new Set()).add(look.fill(i));
+      pairs.add(JSON.stringify([look.ink(i), look.fill(i)]));
+    }
+    for (const chip of document.querySelectorAll("[data-testid=states] .chip")) pairs.add(JSON.stringify([getComputedStyle(chip).color, getComputedStyle(chip).backgroundColor]));
+    return { of: Object.fromEntries(Object.entries(of).map(([s, set]) => [s, [...set]])), pairs: [...pairs].map(JSON.parse) };
+  });
+  out.of = colours.of;
+  out.least = Math.min(...(await Promise.all(colours.pairs.map((pair) => page.evaluate(contrast, pair)))));
+  await page.selectOption("[aria-label=Colour]", "module");
+  out.module = await page.$$eval("[data-testid=states]", (all) => all.length);
+  await page.selectOption("[aria-label=Colour]", "state");
+  const at = await page.evaluate(place, "[sleep]");
+  await page.mouse.click(at.x, at.y);
+  out.details = await page.textContent("[data-testid=details]");
+  await page.keyboard.press("Escape");
+  await page.click("#tab-states");
+  await page.waitForSelector("[data-testid='state table'] .rows .row");
+  const rows = () => page.$$eval("[data-testid='state table'] .row", (all) => all.map((row) => [...row.children].map((c) => c.textContent.trim())));
+  out.rows = await rows();
+  await page.click("text=pipe");
+  out.sorted = await rows();
+  out.address = await page.evaluate(() => location.hash);
+  await page.selectOption("[aria-label=Time]", "total");
+  out.total = await rows();
+  await page.evaluate(argument.axe);
+  out.faults = [];
+  for (const width of [1280, 390]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.waitForTimeout(200);
+    const { violations } = await page.evaluate(() => axe.run(document));
+    out.faults.push(...violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => [width, v.id, v.nodes[0].html]));
+  }
+  return out;
+"""
+            % READY
+        ),
+        argument={"axe": axe()},
+        dark=dark,
+    )
+    assert told["colour"] == "state" and told["module"] == 0
+    assert {"on CPU", "sleep", "pipe", "network"} <= {chip.strip() for chip in told["chips"]}
+    assert all(len(colours) == 1 for colours in told["of"].values()), "a state has one colour"
+    assert len({colours[0] for colours in told["of"].values()}) == len(told["of"]) >= 3
+    assert told["least"] >= LEAST
+    assert abs(html_page.number(re.search(r"waits([\d,]+)", told["details"]).group(1)) - one.says["calls"]["sleep"]) <= 60
+    head = [re.sub(r"\W+$", "", text) for text in told["rows"][0]]
+    cells = {row[-1].split()[0].split("waits.py")[0]: dict(zip(head, row)) for row in told["rows"][1:]}
+    for kind in KINDS:
+        row = cells["wait_" + kind]
+        assert [row[STATES[other]] for other in KINDS if other != kind] == ["", ""] and row[STATES[kind]], row
+    assert told["sorted"][1][-1].startswith("wait_pipe") and "column=pipe" in told["address"]
+    most = [max(float(row[0].strip(" %<")) for row in told[table][1:]) for table in ("rows", "total")]
+    assert most[1] > 1.5 * most[0], "what starts threads has the time of several functions"
+    assert told["faults"] == []
+
+
+def test_a_profile_without_waits_has_neither(profiler, chromium, tmp_path):
+    run = harness.pybpf("-o", tmp_path / "cpu.pybpf", "--", "/usr/bin/python3", "-c", "sum(range(20000000))")
+    assert run.code == 0, run.err
+    profile = json.loads(harness.pybpf("report", tmp_path / "cpu.pybpf", "-q", "-f", "json").out)
+    assert profile["samples"] and not any("count" in sample for sample in profile["samples"])
+    assert not [entry for entry in profile["account"] if entry["group"] == "thread_ns"]
+    page = html_page.report(tmp_path / "cpu.pybpf", tmp_path / "cpu.html")
+    told = browse(
+        page,
+        steps(
+            """
+  await page.goto(address + "#view=states&color=state");
+  %s
+  return { view: await page.getAttribute("main", "data-view"), tabs: await page.$$eval("[role=tab]", (all) => all.length), colour: await page.inputValue("[aria-label=Colour]") };
+"""
+            % READY
+        ),
+    )
+    assert told == {"view": "graph", "tabs": 7, "colour": "module"}

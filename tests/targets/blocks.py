@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Callbacks that block their event loop, at known lines and for known times: `blocks.py KIND`. Python 3.14+.
+
+The JSON on stdout has for each task the seconds of its callbacks that block, and the line where each does.
+"""
+
+import asyncio
+import collections
+import json
+import sys
+import threading
+import time
+
+took = collections.defaultdict(list)
+ran = collections.defaultdict(list)  # on a CPU
+lines = {}
+
+
+def sleep(name, seconds):
+    begin = time.monotonic()
+    lines[name] = sys._getframe().f_lineno + 1
+    time.sleep(seconds)
+    took[name].append(time.monotonic() - begin)
+
+
+def burn(name, seconds):
+    begin, cpu = time.monotonic(), time.thread_time()
+    lines[name] = sys._getframe().f_lineno + 1
+    while time.thread_time() - cpu < seconds: pass
+    took[name].append(time.monotonic() - begin)
+    ran[name].append(time.thread_time() - cpu)
+
+
+async def blocks(name, function, seconds, times):
+    for _ in range(times):
+        await asyncio.sleep(0.03)
+        function(name, seconds)
+
+
+def start(name, *arguments):
+    return asyncio.create_task(blocks(name, *arguments), name=name)
+
+
+async def known():
+    """Two tasks that block, and a callback without a task; others are short, or wait without blocking."""
+    asyncio.get_running_loop().call_later(0.1, sleep, "", 0.15)
+    await asyncio.gather(start("sleeps", sleep, 0.2, 2), start("burns", burn, 0.1, 2), start("short", sleep, 0.01, 9))
+    await asyncio.sleep(0.2)
+
+
+async def steps():
+    """One task that never lets its loop wait, and whose steps are short; and callbacks of a pass that add up."""
+    for _ in range(40):
+        burn("steps", 0.01)
+        await asyncio.sleep(0)
+    await asyncio.gather(*[start("t%d" % i, sleep, 0.02, 3) for i in range(5)])
+
+
+async def unfinished():
+    asyncio.current_task().set_name("hangs")
+    lines["hangs"] = sys._getframe().f_lineno + 1
+    time.sleep(2)
+
+
+def loops():
+    """Two threads with a loop each, and a third one that blocks none."""
+
+    async def main(name):
+        await start(name, sleep, 0.2, 2)
+
+    threads = [threading.Thread(target=asyncio.run, args=(main(name),)) for name in ("one", "two")]
+    threads.append(threading.Thread(target=sleep, args=("none", 0.4)))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+if __name__ == "__main__":
+    kind = globals()[sys.argv[1]]
+    time.sleep(0.3)  # the profiler sees that asyncio was loaded
+    if kind is loops:
+        loops()
+    else:
+        asyncio.run(kind())
+    print(json.dumps({"took": took, "ran": ran, "lines": lines}))

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+One thread sleeps in C code that keeps the GIL, and others measure how long they wait for it: from the moment at which C
+code without the GIL reads the clock to the moment at which Python goes on. argv: seconds, threads that wait.
+"""
+
+import ctypes
+import json
+import sys
+import threading
+import time
+
+ASLEEP_US = 20000
+
+
+class Timespec(ctypes.Structure):
+    _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long)]
+
+
+keeps_gil, gives_gil = ctypes.PyDLL(None), ctypes.CDLL(None)
+CLOCK_MONOTONIC = 1
+end = time.monotonic() + 0.3 + float(sys.argv[1])
+sleeps, waits = [], []
+
+
+def asleep():
+    keeps_gil.usleep(ASLEEP_US)
+
+
+def sleeper():
+    while time.monotonic() < end:
+        begin = time.monotonic()
+        asleep()
+        sleeps.append(time.monotonic() - begin)
+        time.sleep(0.02)
+
+
+def reads(clock, pointer):
+    clock(CLOCK_MONOTONIC, pointer)
+
+
+def suffers():
+    now, total, after = Timespec(), 0, 0
+    pointer, clock = ctypes.byref(now), gives_gil.clock_gettime
+    while after < end:
+        reads(clock, pointer)
+        after = time.monotonic()
+        total += after - now.seconds - now.nanoseconds / 1e9
+    waits.append(total)
+
+
+time.sleep(0.3)  # until the profiler knows what this is
+threads = [threading.Thread(target=work) for work in [sleeper] + [suffers] * int(sys.argv[2])]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+sys.stdout.write(json.dumps({"asleep": sleeps, "waited": sum(waits)}) + "\n")

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads one after the other, which may get the same pthread_self(); prints it for each, and ends with the last."""
+
+import threading
+import time
+
+SECONDS = 0.6
+
+
+def burn(name):
+    print("%s %d" % (name, threading.current_thread().ident))
+    end = time.time() + SECONDS
+    while time.time() < end:
+        sum(range(2000))
+
+
+def first():
+    burn("one")
+
+
+def second():
+    burn("two")
+
+
+for function, name in ((first, "one"), (second, "two")):
+    thread = threading.Thread(target=function, name=name)
+    thread.start()
+    thread.join()
+    time.sleep(0.1)  # the kernel lets go of its stack a little later
