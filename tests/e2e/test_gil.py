@@ -112,6 +112,26 @@ def test_stacks_of_holders(python, tmp_path):
     assert sum(blocks.values()) <= float(run.err.split("waits for the GIL, ")[1].split(" s,")[0]) + 0.001
 
 
+@pytest.mark.parametrize("python", of_versions((3, 11), (3, 15)), ids=ids)
+def test_both_sides_of_a_wait(python, tmp_path):
+    path = tmp_path / "gil.folded"
+    run = pybpf("--mode=gil", "--gil-pairs", "--no-children", "-o", path, "--", *python.command("gilwaits.py", "1", "7"))
+    assert run.code == 0, run.err
+    pairs = collections.Counter()
+    for stack, us in harness.parse(path.read_text()):
+        names = [frame.text for frame in stack]
+        wait = next(i for i, name in enumerate(names) if name.startswith(("[GIL", "[asleep with the GIL")))
+        held = re.fullmatch(r"\[GIL: held in (.*)\]", names[wait])
+        behind = [re.fullmatch(r"\[holder: (\S+) \((\S+):\d+\)\]", name).group(1, 2) for name in names[wait + 1 :]]
+        assert bool(held) == bool(behind), names
+        if held:
+            assert behind[0][0] == held.group(1)
+            # Threads begin in threading.py, the main one in the module.
+            assert behind[-1] in (("Thread._bootstrap", "threading.py"), ("<module>", "gilwaits.py")), behind
+            pairs[stack[wait - 1].name, behind[0][0]] += us
+    assert sum(us for (_, holder), us in pairs.items() if holder == "asleep") > 0.3 * sum(pairs.values()), pairs
+
+
 HANGS = """
 import ctypes, threading, time
 def hangs():

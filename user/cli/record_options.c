@@ -266,6 +266,11 @@ static const struct cli_option sampling_options[] = {
 	{"gil-holders", 0, NULL,
 	 "with --mode=gil: the stacks of the threads that held the GIL, in place of those that waited for it",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil_holders)},
+	{"gil-pairs", 0, NULL,
+	 "with --mode=gil: behind each wait, the functions of the thread that held the GIL, the innermost one first, "
+	 "so "
+	 "that a flame graph has both sides",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil_pairs)},
 	{"async", 0, NULL,
 	 "put the asyncio task that runs into the stacks, and the tasks that await it, as [task: NAME]; Python 3.14 "
 	 "and "
@@ -474,7 +479,10 @@ static int refuse_contradictions(const struct cli_record_options *r)
 		 "--gil, --gc and --opcodes are about threads that run on a CPU: with --mode=cpu or --mode=exception"},
 		{r->event.memory && (s->gil || s->gc),
 		 "--gil and --gc are about threads that run on a CPU, and --mode=memory is about memory"},
-		{s->gil_holders && !gil, "--gil-holders is about the GIL: with --mode=gil"},
+		{(s->gil_holders || s->gil_pairs) && !gil,
+		 "--gil-holders and --gil-pairs are about the GIL: with --mode=gil"},
+		{s->gil_pairs && (s->gil_holders || s->wakers), "--gil-pairs, --gil-holders and --wakers exclude each "
+								"other: each puts something else at a wait's end"},
 		{s->gil_holders && s->roots & PROFILE_ROOT_THREAD,
 		 "--gil-holders and --threads exclude each other: a holder's stack is read in the thread that waits, "
 		 "which does not know the other's TID"},

@@ -46,6 +46,7 @@ struct session_options {
 	bool no_wait_detail;   /* likewise: without what each wait is for */
 	uint64_t min_block_ns; /* likewise: shorter waits are left out */
 	bool wakers;           /* of SESSION_WALL, _OFFCPU and _GIL: who ended each wait */
+	bool gil_pairs;        /* of SESSION_GIL: the stacks of those who held the GIL behind those who waited */
 	bool gil_holders;      /* of SESSION_GIL: the stacks of those who held the GIL in place of those who waited */
 	bool all;              /* every process that the filters let pass; else those given to session_follow */
 	bool follow;           /* and their children */

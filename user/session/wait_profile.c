@@ -8,6 +8,7 @@
 
 #include "kernel/counts.h"
 #include "session/internal.h"
+#include "session/remarks.h"
 #include "session/wait_name.h"
 
 #define NS_PER_US 1000
@@ -106,12 +107,13 @@ uint32_t session_push_wait(struct session *s, uint32_t stack, uint64_t wait_id, 
 {
 	struct pybpf_wait wait = {.state = (uint8_t)PYBPF_WAIT_STATE_OF(wait_id)};
 	char text[SESSION_WAIT_NAME];
-	uint32_t holder, frame;
+	const char *state = session_state_name((enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id));
+	uint32_t holder = stacks_find(s->stacks, holder_stack_id);
+	bool held = holder_stack_id >= PYBPF_HOLDERS && holder != PROFILE_NONE;
 
 	session_find_wait(s, wait_id, &wait);
 	if (s->options.gil_holders && !(wait.flags & PYBPF_WAIT_HAND_OVER)) {
-		holder = stacks_find(s->stacks, holder_stack_id);
-		if (holder_stack_id < PYBPF_HOLDERS || holder == PROFILE_NONE)
+		if (!held)
 			holder = session_push_note(s->profile, PROFILE_ROOT,
 						   holder_stack_id == PYBPF_HOLDER_NONE ? "[no holder]"
 											: "[holder not known]");
@@ -122,9 +124,10 @@ uint32_t session_push_wait(struct session *s, uint32_t stack, uint64_t wait_id, 
 		session_name_wait(&wait, text, sizeof(text));
 	if (wait_id & PYBPF_WAIT_WITH_GIL)
 		session_gil_name_asleep(text, sizeof(text));
-	frame = profile_add_wait(s->profile, session_state_name((enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id)), text);
-	return frame == PROFILE_NONE || stack == PROFILE_NONE ? PROFILE_NONE
-							      : profile_add_stack(s->profile, stack, frame);
+	stack = session_remark(s->profile, stack, state, text);
+	if (s->options.gil_pairs && held)
+		stack = session_remark_from_leaf(s->profile, stack, state, "holder", holder);
+	return stack;
 }
 
 int session_add_thread_time(struct session *s, const struct pybpf_thread_key *thread, uint32_t stack,

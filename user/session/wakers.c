@@ -7,15 +7,13 @@
 #include <stdio.h>
 
 #include "session/internal.h"
+#include "session/remarks.h"
 #include "session/wait_name.h"
 
 struct named_waker {
 	uint64_t id;
 	struct pybpf_waker waker;
 };
-
-/* Bytes of a frame's text: a qualname, a path and a line; longer ones are cut. */
-#define FRAME_TEXT 1024
 
 void session_wakers_init(struct session_wakers *w)
 {
@@ -37,45 +35,6 @@ int session_wakers_add(struct session_wakers *w, const struct pybpf_waker_event 
 		return -EBADMSG;
 	named = (struct named_waker){.id = event->waker_id, .waker = event->waker};
 	return intern_add(&w->named, &named, &fresh) == INTERN_NONE ? -ENOMEM : 0;
-}
-
-static uint32_t push(struct profile *profile, uint32_t stack, const char *state, const char *text)
-{
-	uint32_t frame = profile_add_wait(profile, state, text);
-
-	return frame == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(profile, stack, frame);
-}
-
-static uint32_t push_frame(struct profile *profile, uint32_t stack, const char *state, uint32_t of)
-{
-	const struct profile_frame *frame = profile_frame_at(profile, of);
-	const char *name = profile_string(profile, frame->name), *file = profile_string(profile, frame->file);
-	char text[FRAME_TEXT];
-
-	if (!*file)
-		snprintf(text, sizeof(text), "[waker: %s]", name);
-	else if (frame->line == PROFILE_NO_LINE)
-		snprintf(text, sizeof(text), "[waker: %s (%s)]", name, file);
-	else
-		snprintf(text, sizeof(text), "[waker: %s (%s:%" PRId32 ")]", name, file, frame->line);
-	return push(profile, stack, state, text);
-}
-
-/* Puts the functions of a stack, from its root on, behind another one. */
-static uint32_t push_stack(struct profile *profile, uint32_t stack, const char *state, uint32_t from)
-{
-	uint32_t depth = 0;
-
-	for (uint32_t i = from; i != PROFILE_ROOT; i = profile_stack_at(profile, i)->parent)
-		depth++;
-	for (; depth && stack != PROFILE_NONE; depth--) {
-		uint32_t i = from;
-
-		for (uint32_t above = 1; above < depth; above++)
-			i = profile_stack_at(profile, i)->parent;
-		stack = push_frame(profile, stack, state, profile_stack_at(profile, i)->frame);
-	}
-	return stack;
 }
 
 static void name_waker(const struct session *s, const struct pybpf_waker *waker, char *out, size_t size)
@@ -105,12 +64,12 @@ uint32_t session_wakers_push(struct session *s, uint32_t stack, const struct pyb
 	if (!s->options.wakers || in == PYBPF_STATE_QUEUED || stack == PROFILE_ROOT || stack == PROFILE_NONE)
 		return stack;
 	if (key->waker_id < PYBPF_WAKERS)
-		return push(s->profile, stack, state, words[key->waker_id] ?: "[waker not known]");
+		return session_remark(s->profile, stack, state, words[key->waker_id] ?: "[waker not known]");
 	if (i == INTERN_NONE)
-		return push(s->profile, stack, state, words[PYBPF_WAKER_UNNAMED]);
+		return session_remark(s->profile, stack, state, words[PYBPF_WAKER_UNNAMED]);
 	named = *(const struct named_waker *)intern_item(&s->waits.wakers.named, i);
 	name_waker(s, &named.waker, text, sizeof(text));
-	stack = push(s->profile, stack, state, text);
+	stack = session_remark(s->profile, stack, state, text);
 	from = named.waker.stack_id ? stacks_find(s->stacks, named.waker.stack_id) : PROFILE_NONE;
-	return from == PROFILE_NONE ? stack : push_stack(s->profile, stack, state, from);
+	return from == PROFILE_NONE ? stack : session_remark_from_root(s->profile, stack, state, "waker", from);
 }

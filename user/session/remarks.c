@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Puts functions of other threads behind the leaf of a wait. */
+#include "session/remarks.h"
+
+#include <stdio.h>
+
+#include "profile/profile.h"
+#include "session/place_name.h"
+
+/* Bytes of a remark: a qualname, a path and a line; longer ones are cut. */
+#define REMARK_SIZE 1024
+
+uint32_t session_remark(struct profile *profile, uint32_t stack, const char *state, const char *text)
+{
+	uint32_t frame = profile_add_wait(profile, state, text);
+
+	return frame == PROFILE_NONE || stack == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(profile, stack, frame);
+}
+
+static uint32_t push_frame(struct profile *profile, uint32_t stack, const char *state, const char *who, uint32_t of)
+{
+	char place[REMARK_SIZE - 32], text[REMARK_SIZE];
+
+	session_name_place(profile, of, place, sizeof(place));
+	snprintf(text, sizeof(text), "[%s: %s]", who, place);
+	return session_remark(profile, stack, state, text);
+}
+
+uint32_t session_remark_from_root(struct profile *profile, uint32_t stack, const char *state, const char *who,
+				  uint32_t from)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t i = from; i != PROFILE_ROOT; i = profile_stack_at(profile, i)->parent)
+		depth++;
+	for (; depth && stack != PROFILE_NONE; depth--) {
+		uint32_t i = from;
+
+		for (uint32_t above = 1; above < depth; above++)
+			i = profile_stack_at(profile, i)->parent;
+		stack = push_frame(profile, stack, state, who, profile_stack_at(profile, i)->frame);
+	}
+	return stack;
+}
+
+uint32_t session_remark_from_leaf(struct profile *profile, uint32_t stack, const char *state, const char *who,
+				  uint32_t from)
+{
+	while (from != PROFILE_ROOT && stack != PROFILE_NONE) {
+		stack = push_frame(profile, stack, state, who, profile_stack_at(profile, from)->frame);
+		from = profile_stack_at(profile, from)->parent;
+	}
+	return stack;
+}

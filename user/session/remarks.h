@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Functions of other threads behind the leaf of a wait, as remarks on it: "[waker: f (app.py:7)]". */
+#ifndef SESSION_REMARKS_H
+#define SESSION_REMARKS_H
+
+#include <stdint.h>
+
+struct profile;
+
+/*
+ * Each takes a stack of the profile and the name of the wait's state, which the remarks have, too, and returns the new
+ * stack, or PROFILE_NONE without memory.
+ */
+uint32_t session_remark(struct profile *profile, uint32_t stack, const char *state, const char *text);
+/* who: what the thread whose stack is `from` is to the wait. */
+uint32_t session_remark_from_root(struct profile *profile, uint32_t stack, const char *state, const char *who,
+				  uint32_t from);
+uint32_t session_remark_from_leaf(struct profile *profile, uint32_t stack, const char *state, const char *who,
+				  uint32_t from);
+
+#endif
