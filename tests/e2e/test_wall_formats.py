@@ -13,6 +13,7 @@ import harness
 import html_page
 import pythons
 from browser import browse
+from firefox import firefox
 from html_page import READY, steps
 from test_html_access import CONTRAST, LEAST, axe
 
@@ -125,6 +126,39 @@ def test_text_shows_the_function_that_waits(recorded):
         cells = dict(zip(columns, rows["wait_%s (waits.py)" % kind]))
         others = [cells[STATES[other]] for other in KINDS if other != kind]
         assert others == ["-", "-"] and float(cells[STATES[kind]].rstrip("%")) > 5, cells
+
+
+def test_firefox_profiler_has_time_and_markers(one, tmp_path):
+    """By its own code: each wait of the recording is a marker as long, and sums are milliseconds."""
+    path = tmp_path / "wall.gecko.json"
+    one.report("-q", "-o", path)
+    waits, total = collections.Counter(), 0
+    for stack, us in harness.parse_all(one.report("-q", "-f", "folded").out):
+        total += us
+        waits[stack[-1].name.strip("[]").split(":")[0]] += us / 1e6
+    written = json.loads(path.read_text(encoding="utf-8"))
+    names = written["shared"]["stringArray"]
+    seconds = collections.Counter()
+    for thread in written["threads"]:
+        assert thread["samples"]["weightType"] == "tracing-ms"
+        markers = thread["markers"]
+        for i in range(markers["length"]):
+            assert names[markers["data"][i]["cause"]].startswith("[")
+            assert written["meta"]["categories"][markers["category"][i]]["name"] == "Waiting"
+            seconds[names[markers["name"][i]]] += (markers["endTime"][i] - markers["startTime"][i]) / 1e3
+    # Waits below 1 ms have no times.
+    for kind in KINDS:
+        assert 0.9 * one.says["seconds"][kind] - 0.05 < seconds[STATES[kind]] < waits[STATES[kind]] + 0.01, seconds
+    with firefox(path, tmp_path / "session") as session:
+        shown, marked = 0, ""
+        # Of a thread, those without times are another one.
+        for thread in session.ask("thread", "list", "--limit", 0)["threads"]:
+            chosen = "--thread", thread["threadHandle"]
+            functions = session.ask("thread", "functions", *chosen, "--limit", 0)["functions"]
+            shown += sum(function["selfSamples"] for function in functions)
+            marked += session.run("thread", "markers", *chosen)[1]
+        assert abs(shown - total / 1e3) < 0.001 * total / 1e3, (shown, total)
+    assert all(re.search(r"^  %s +\d+ markers" % state, marked, re.M) for state in STATES.values()), marked
 
 
 def test_pprof_has_time_and_counts(one, tmp_path):

@@ -14,9 +14,11 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/intern.h"
 #include "base/json.h"
+#include "output/gecko_waits.h"
 #include "output/tracks.h"
 
 /* Versions of the processed format, and of the Gecko format that the file states as its origin. */
@@ -28,6 +30,7 @@ enum category {
 	CATEGORY_OTHER,
 	CATEGORY_PYTHON,
 	CATEGORY_KERNEL,
+	CATEGORY_WAIT,
 };
 
 struct function {
@@ -44,6 +47,8 @@ struct writer {
 
 static enum category category_of(const struct profile_frame *frame)
 {
+	if (frame->state)
+		return CATEGORY_WAIT;
 	return frame->kind == PROFILE_PYTHON   ? CATEGORY_PYTHON
 	       : frame->kind == PROFILE_KERNEL ? CATEGORY_KERNEL
 					       : CATEGORY_OTHER;
@@ -270,6 +275,23 @@ static bool next_row(struct rows *rows, struct row *row)
 #define FOR_EACH_ROW(rows, row, tracks_, track_)                                                                       \
 	for (struct rows rows = {.tracks = (tracks_), .track = (track_)}; next_row(&(rows), &(row));)
 
+/* Writes the rows' values and their unit. Firefox Profiler knows no microseconds: time is in milliseconds. */
+static void write_weights(struct writer *w, const struct output_tracks *tracks, const struct output_track *track)
+{
+	const char *unit = profile_get_measure(w->p).unit;
+	struct json *j = &w->j;
+	struct row row;
+
+	json_begin_array(j, "weight");
+	FOR_EACH_ROW(rows, row, tracks, track)
+	json_decimal(j, NULL, row.value, strcmp(unit, PROFILE_UNIT_TIME) == 0 ? 3 : 0);
+	json_end_array(j);
+	json_string(j, "weightType",
+		    strcmp(unit, PROFILE_UNIT_TIME) == 0 ? "tracing-ms"
+		    : strcmp(unit, "bytes") == 0         ? "bytes"
+							 : "samples");
+}
+
 static void write_samples(struct writer *w, const struct output_tracks *tracks, const struct output_track *track)
 {
 	struct json *j = &w->j;
@@ -291,11 +313,7 @@ static void write_samples(struct writer *w, const struct output_tracks *tracks, 
 	FOR_EACH_ROW(rows, row, tracks, track)
 	json_decimal(j, NULL, row.time_ns, 6);
 	json_end_array(j);
-	json_begin_array(j, "weight");
-	FOR_EACH_ROW(rows, row, tracks, track)
-	json_uint(j, NULL, row.value);
-	json_end_array(j);
-	json_string(j, "weightType", "samples");
+	write_weights(w, tracks, track);
 	/* CPU time in ns since the previous row, which its samples represent. Readers ignore the first row's. */
 	if (track->timed && tracks->period_ns && !tracks->has_waits) {
 		uint64_t before = 0;
@@ -322,7 +340,6 @@ struct identity {
 static void write_thread(struct writer *w, const struct identity *id, const struct output_tracks *tracks,
 			 const struct output_track *track)
 {
-	static const char *const marker[] = {"data", "name", "startTime", "endTime", "phase", "category", NULL};
 	struct json *j = &w->j;
 
 	json_begin_object(j, NULL);
@@ -339,7 +356,8 @@ static void write_thread(struct writer *w, const struct identity *id, const stru
 	json_string(j, "pid", id->pid);
 	json_int(j, "tid", id->tid);
 	write_samples(w, tracks, track);
-	write_empty_table(j, "markers", marker);
+	json_bool(j, "showMarkersInTimeline", tracks->has_waits);
+	gecko_write_waits(j, w->p, track, CATEGORY_WAIT);
 	json_end_object(j);
 }
 
@@ -400,6 +418,7 @@ static void write_categories(struct json *j)
 	write_category(j, "Other", "grey");
 	write_category(j, "Python", "yellow");
 	write_category(j, "Kernel", "orange");
+	write_category(j, "Waiting", "lightblue");
 	json_end_array(j);
 }
 
@@ -481,8 +500,7 @@ static void write_meta(struct writer *w, const struct output_tracks *tracks)
 	json_bool(j, "symbolicationNotSupported", true);
 	json_bool(j, "usesOnlyOneStackType", true);
 	json_bool(j, "sourceCodeIsNotOnSearchfox", true);
-	json_begin_array(j, "markerSchema");
-	json_end_array(j);
+	gecko_write_schema(j, tracks);
 	write_extra(w, tracks);
 	json_end_object(j);
 }
