@@ -75,6 +75,13 @@ def test_on_cpu_samples_tell(python, tmp_path):
 
 
 @one_python
+def test_a_file_to_be_shown_has_no_names(python, tmp_path):
+    _, listed, told = run_blocks(python, "known", tmp_path, "--anonymize")
+    assert {(place["task"], place["where"]) for place in listed.values()} == {("", "")}, listed
+    assert "[task: burns]" in told
+
+
+@one_python
 def test_kernels_without_bpf_loop(python, tmp_path):
     says, listed, _ = run_blocks(python, "known", tmp_path, "--without-kernel-feature=bpf_loop")
     assert set(listed) - short(says) == {"[task: burns]"}, listed

@@ -96,6 +96,39 @@ def test_all(forger):
     hold(run.out)
 
 
+# Threads that hold the GIL, wait for it and sleep, in functions whose names are not plain.
+NAMES = """
+import sys, threading, time
+evil = bytes.fromhex(sys.argv[1]).decode("utf-8", "surrogatepass")
+def sleeps():
+    time.sleep(600)
+def spins():
+    while True: sum(range(20))
+def forged(function):
+    function.__code__ = function.__code__.replace(co_name=evil, co_filename=evil)
+    function.__qualname__ = function.__name__ = evil
+    return threading.Thread(target=function, name=evil[:15], daemon=True)
+for function in sleeps, spins:
+    forged(function).start()
+forged(spins).start()
+print("ready", flush=True)
+while True:
+    pass
+"""
+PLAIN_TOO = ["\npybpf: all is well".encode(), b"\x1b[2J\r\xc2\x9b1m", "x\u202ey\u2066\u061cz".encode()]
+
+
+@pytest.mark.parametrize("mode", ["gil", "wall", "offcpu"])
+@pytest.mark.parametrize("name", PLAIN_TOO, ids=["newline", "controls", "directions"])
+def test_names_of_functions(name, mode):
+    with stranger(["/usr/bin/python3", "-S", "-c", NAMES, name.hex()]) as pid:
+        run = pybpf("-p", pid, "-d", 0.5, "--mode", mode, "--threads", timeout=LIMIT_S)
+    assert run.code == 0, run.err
+    hold(run.err, "pybpf: ")
+    hold(run.out)
+    assert ("blocked" if mode == "gil" else "slept throughout") in run.err
+
+
 @pytest.mark.parametrize("form", ["text", "folded", "perf-script"])
 def test_report(forger, form, tmp_path):
     saved = tmp_path / "saved.pybpf"

@@ -124,8 +124,11 @@ static int finish(struct record *r, struct session *session)
 		log_warn("no Python was found in process %u, nor in what it started", r->options.filter.pids.items[0]);
 	if (!r->options.quiet)
 		tell_account(r, session, &account, profile);
-	if (r->options.json_path)
+	if (r->options.json_path) {
+		if (r->options.anonymize)
+			session_account_hide(&account);
 		code = write_json(r, &account) ?: code;
+	}
 	return code;
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "output/output.h"
 #include "session/account_threads.h"
 #include "session/blocks.h"
@@ -230,10 +231,12 @@ static void print_processes(const struct processes_counts *c, FILE *out)
 /* Prints which threads, and which of their time, are not in the profile. */
 static void print_sleepers(const struct session_account *a, FILE *out)
 {
-	if (a->idle_threads)
-		fprintf(out, "pybpf: %" PRIu64 " thread%s slept throughout and %s left out (--idle keeps them): %s\n",
-			a->idle_threads, a->idle_threads == 1 ? "" : "s", a->idle_threads == 1 ? "is" : "are",
-			a->idle_where);
+	if (a->idle_threads) {
+		fprintf(out, "pybpf: %" PRIu64 " thread%s slept throughout and %s left out (--idle keeps them): ",
+			a->idle_threads, a->idle_threads == 1 ? "" : "s", a->idle_threads == 1 ? "is" : "are");
+		text_print(a->idle_where, out);
+		fputc('\n', out);
+	}
 	session_print_short(a, out);
 	session_print_undrawn(a, out);
 	if (a->lost_time_ns || a->lost_threads)
@@ -319,6 +322,11 @@ int session_account_keep(const struct session_account *a, struct profile *p)
 			err = profile_set_fact(p, e->fact, text);
 	}
 	return err;
+}
+
+void session_account_hide(struct session_account *a)
+{
+	session_blocks_hide(&a->blocks);
 }
 
 static void write_member(const struct session_account *a, const struct entry *e, FILE *out)

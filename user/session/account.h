@@ -15,6 +15,8 @@ uint64_t session_account_lost(const struct session_account *account);
 int session_account_keep(const struct session_account *account, struct profile *profile);
 /* Prints the account that the profile keeps, and more, on out. cost: also the CPU time and memory of the run. */
 void session_account_print(const struct session_account *account, const struct profile *profile, bool cost, FILE *out);
+/* Empties the names of tasks and places that session_account_json() would write, for a run with --anonymize. */
+void session_account_hide(struct session_account *account);
 /* Writes the account as one JSON object. */
 void session_account_json(const struct session_account *account, FILE *out);
 

@@ -232,6 +232,12 @@ void session_blocks_print(const struct session_blocks_account *a, FILE *out)
 			a->lost == 1 ? "" : "s");
 }
 
+void session_blocks_hide(struct session_blocks_account *a)
+{
+	for (size_t i = 0; i < SESSION_BLOCKS_LISTED; i++)
+		a->listed[i].task[0] = a->listed[i].where[0] = '\0';
+}
+
 static void write_times(struct json *j, const struct session_block *block)
 {
 	json_uint(j, "count", block->count);

@@ -27,6 +27,8 @@ int session_blocks_settle(struct session *s, bool (*is_due)(uint64_t proc_id, vo
 
 /* Puts the places into the account. */
 void session_blocks_tell(const struct session *s, struct session_blocks_account *account);
+/* Empties the names that were listed. */
+void session_blocks_hide(struct session_blocks_account *account);
 void session_blocks_print(const struct session_blocks_account *account, FILE *out);
 /* Writes the member "loop_blocks" of the account's JSON, with a comma before it; null if they were not looked for. */
 void session_blocks_json(const struct session_blocks_account *account, FILE *out);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/remote.h"
+#include "base/text.h"
 #include "discovery/discovery.h"
 #include "kernel/procs.h"
 #include "kernel/waits.h"
@@ -240,7 +241,9 @@ static const char *plural(uint64_t n)
 
 static void print_holder(const struct session_gil_place *holder, const char *where, FILE *out)
 {
-	fprintf(out, "pybpf:   %s blocked %" PRIu64 " wait%s, ", where, holder->count, plural(holder->count));
+	fputs("pybpf:   ", out);
+	text_print(where, out);
+	fprintf(out, " blocked %" PRIu64 " wait%s, ", holder->count, plural(holder->count));
 	print_time(holder, out);
 	fputc('\n', out);
 }
@@ -265,7 +268,9 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 		fprintf(out, "pybpf: asleep with the GIL held: %" PRIu64 " time%s, ", a->asleep.count,
 			plural(a->asleep.count));
 		print_time(&a->asleep, out);
-		fprintf(out, "%s%s\n", *a->asleep.where ? ", in " : "", a->asleep.where);
+		fputs(*a->asleep.where ? ", in " : "", out);
+		text_print(a->asleep.where, out);
+		fputc('\n', out);
 	}
 	if (a->queued_ns >= 1000000)
 		fprintf(out, "pybpf: threads that held the GIL waited for a CPU for %.3f s\n",
