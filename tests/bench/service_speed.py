@@ -66,19 +66,20 @@ def profiled(pid, options, folder):
 
 
 def one_round(bench, number, server, folder):
-    """Requests a second alone, and in each mode."""
+    """Requests a second (alone, profiled) in each mode: alone just before, as a machine's speed comes and goes."""
     port = harness.free_port()
     with serving(bench.cpu, SERVERS[server](port), port) as pid:
         requests(port)  # what is imported at the first ones
-        alone, found = requests(port), {}
+        found = {}
         for name in list(MODES)[:: -1 if number % 2 else 1]:
+            alone = requests(port)
             with profiled(pid, MODES[name], folder):
-                found[name] = requests(port)
-        return alone, found
+                found[name] = alone, requests(port)
+        return found
 
 
 def measure(bench):
-    section = Section("requests that a service answers", ["server", "pybpf", "requests/s", "% of alone"])
+    section = Section("requests that a service answers", ["server", "pybpf", "alone, /s", "profiled, /s", "% of alone"])
     results = defaultdict(list)
     try:
         peers.services()
@@ -92,10 +93,9 @@ def measure(bench):
             for server in SERVERS:
                 results[server].append(bench.attempt(server, one_round, bench, number, server, Path(folder)))
     for server, rounds in results.items():
-        alone = each(rounds, lambda one: one[0])
-        section.add(server, "none", Figure(alone, 0), "")
         for name in MODES:
-            speeds = each(rounds, lambda one: one[1][name])
-            section.add(server, name, Figure(speeds, 0), Figure(ratios(speeds, alone, 100), 1))
+            alone = each(rounds, lambda one: one[name][0])
+            speeds = each(rounds, lambda one: one[name][1])
+            section.add(server, name, Figure(alone, 0), Figure(speeds, 0), Figure(ratios(speeds, alone, 100), 1))
     section.notes += ["8 connections of wrk; the service has one CPU, wrk and pybpf the others"]
     return [section]

@@ -3,6 +3,7 @@
 #include "session/remarks.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "profile/profile.h"
 #include "session/place_name.h"
@@ -29,17 +30,18 @@ static uint32_t push_frame(struct profile *profile, uint32_t stack, const char *
 uint32_t session_remark_from_root(struct profile *profile, uint32_t stack, const char *state, const char *who,
 				  uint32_t from)
 {
-	uint32_t depth = 0;
+	uint32_t depth = 0, *frames;
 
 	for (uint32_t i = from; i != PROFILE_ROOT; i = profile_stack_at(profile, i)->parent)
 		depth++;
-	for (; depth && stack != PROFILE_NONE; depth--) {
-		uint32_t i = from;
-
-		for (uint32_t above = 1; above < depth; above++)
-			i = profile_stack_at(profile, i)->parent;
-		stack = push_frame(profile, stack, state, who, profile_stack_at(profile, i)->frame);
-	}
+	frames = calloc((size_t)depth + 1, sizeof(*frames));
+	if (!frames)
+		return PROFILE_NONE;
+	for (uint32_t i = from, at = depth; i != PROFILE_ROOT; i = profile_stack_at(profile, i)->parent)
+		frames[--at] = profile_stack_at(profile, i)->frame;
+	for (uint32_t i = 0; i < depth && stack != PROFILE_NONE; i++)
+		stack = push_frame(profile, stack, state, who, frames[i]);
+	free(frames);
 	return stack;
 }
 
