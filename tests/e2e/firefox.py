@@ -61,6 +61,6 @@ def firefox(path, folder):
     folder.mkdir(parents=True, exist_ok=True)
     session = Firefox(folder)
     with session.daemon(path) as daemon:
-        harness.wait_for(lambda: daemon.poll() is not None or session.run("status")[0] == 0)
+        harness.wait_for(lambda: daemon.poll() is not None or session.run("status")[0] == 0, 3 * harness.PATIENCE)
         assert daemon.poll() is None, "Firefox Profiler cannot read %s" % path
         yield session

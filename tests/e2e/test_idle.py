@@ -96,16 +96,22 @@ def test_stopped():
     assert "was stopped throughout" in line and "SIGCONT" in line
 
 
+def stopped_in_the_middle(pid):
+    """What a run that took no sample says of a process that is stopped half way; None if it took one."""
+    argv = [harness.PYBPF, "-F", "1", "-p", str(pid), "-d", "3"]
+    with harness.started(argv, stdout=-1, stderr=-1) as run:
+        time.sleep(1.5)
+        os.kill(pid, signal.SIGSTOP)
+        out, err = run.communicate(timeout=harness.PATIENCE)
+    os.kill(pid, signal.SIGCONT)
+    return None if out else err.decode().splitlines()
+
+
 def test_stopped_in_the_middle_is_not_stopped_throughout():
     with python(BLINKS) as pid:
-        argv = [harness.PYBPF, "-F", "1", "-p", str(pid), "-d", "3"]
-        with harness.started(argv, stdout=-1, stderr=-1) as run:
-            time.sleep(1.5)
-            os.kill(pid, signal.SIGSTOP)
-            out, err = run.communicate(timeout=harness.PATIENCE)
-    if out:
-        pytest.fail("a sample at 1 Hz met 1 ms of work: %r" % out)
-    (line,) = lines_about(pid, err.decode().splitlines())
+        # Now and then a sample at 1 Hz meets the millisecond of work.
+        err = stopped_in_the_middle(pid) or stopped_in_the_middle(pid) or stopped_in_the_middle(pid)
+    (line,) = lines_about(pid, err)
     assert "throughout" not in line and line.endswith("; it is stopped now"), line
     assert 0 < float(re.search(r"took ([\d.]+) s", line).group(1)) < 1
 

@@ -240,5 +240,5 @@ for i in range(int(sys.argv[1])):
     check_sums(run)
     assert run.stats["samples"]["python"] > count * 100
     # It is looked for again after 64 samples in any case, which each thread had to wait for. Its end costs some, too:
-    # its thread state is deleted before it ends.
-    assert run.stats["without_python"]["no_thread_state"] < 4 * count, run.stats
+    # its thread state is deleted before it ends, and more on a machine whose system calls are dear.
+    assert run.stats["without_python"]["no_thread_state"] < 16 * count, run.stats
