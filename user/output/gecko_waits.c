@@ -44,16 +44,13 @@ static size_t find_wait(const struct output_track *track, size_t i)
 	return i;
 }
 
-#define FOR_EACH_WAIT(track, i) for (size_t i = 0; (i = find_wait((track), i)) < (track)->count; i++)
-
 void gecko_write_waits(struct json *j, const struct profile *p, const struct output_track *track, int category)
 {
 	size_t count = 0;
 
 	json_begin_object(j, "markers");
 	json_begin_array(j, "data");
-	FOR_EACH_WAIT(track, i)
-	{
+	for (size_t i = find_wait(track, 0); i < track->count; i = find_wait(track, i + 1)) {
 		json_begin_object(j, NULL);
 		json_string(j, "type", WAIT);
 		json_uint(j, "cause", profile_frame_at(p, profile_stack_at(p, track->ticks[i].stack)->frame)->name);
@@ -62,16 +59,16 @@ void gecko_write_waits(struct json *j, const struct profile *p, const struct out
 	}
 	json_end_array(j);
 	json_begin_array(j, "name");
-	FOR_EACH_WAIT(track, i)
-	json_uint(j, NULL, profile_state_of(p, track->ticks[i].stack));
+	for (size_t i = find_wait(track, 0); i < track->count; i = find_wait(track, i + 1))
+		json_uint(j, NULL, profile_state_of(p, track->ticks[i].stack));
 	json_end_array(j);
 	json_begin_array(j, "startTime");
-	FOR_EACH_WAIT(track, i)
-	json_decimal(j, NULL, track->ticks[i].time_ns, 6);
+	for (size_t i = find_wait(track, 0); i < track->count; i = find_wait(track, i + 1))
+		json_decimal(j, NULL, track->ticks[i].time_ns, 6);
 	json_end_array(j);
 	json_begin_array(j, "endTime");
-	FOR_EACH_WAIT(track, i)
-	json_decimal(j, NULL, track->ticks[i].time_ns + track->ticks[i].length_ns, 6);
+	for (size_t i = find_wait(track, 0); i < track->count; i = find_wait(track, i + 1))
+		json_decimal(j, NULL, track->ticks[i].time_ns + track->ticks[i].length_ns, 6);
 	json_end_array(j);
 	json_begin_array(j, "phase");
 	for (size_t i = 0; i < count; i++)
