@@ -114,3 +114,20 @@ done:
 	free(u);
 	return err;
 }
+
+struct pybpf_stack_event *walk_stack_event(const struct walk_stack *stack, uint64_t proc_id, uint32_t runtime)
+{
+	size_t kept = stack->depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : stack->depth;
+	size_t size = sizeof(struct pybpf_stack_event) + kept * sizeof(*stack->frames);
+	struct pybpf_stack_event *event = kept ? calloc(1, size) : NULL;
+
+	if (!event)
+		return NULL;
+	event->event = (struct pybpf_event){
+		.type = PYBPF_EVENT_STACK, .runtime = (uint8_t)runtime, .size = (uint32_t)size};
+	event->proc_id = proc_id;
+	event->depth = stack->depth;
+	event->flags = stack->flags;
+	memcpy(event + 1, stack->frames, kept * sizeof(*stack->frames));
+	return event;
+}

@@ -48,4 +48,10 @@ struct walk_stack {
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
 		const struct pybpf_runtime *runtime, uint64_t thread_id, struct walk_stack *out);
 
+/*
+ * Makes a stack the record that the kernel would send. runtime: the index of the Python in its process. Returns it, for
+ * the caller to free, or NULL without memory or frames.
+ */
+struct pybpf_stack_event *walk_stack_event(const struct walk_stack *stack, uint64_t proc_id, uint32_t runtime);
+
 #endif
