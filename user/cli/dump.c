@@ -41,6 +41,12 @@ static const struct cli_option options[] = {
 	{0},
 };
 
+static bool is_anything_chosen(const struct discovery_filter *filter)
+{
+	return filter->all || filter->pids.count || filter->containers.count || filter->cgroups.count ||
+	       filter->users.count || filter->not_users.count || discovery_filter_has_names(filter);
+}
+
 static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 {
 	struct discovery_filter *filter = &dump->filter;
@@ -69,10 +75,10 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 		return code;
 	if (optind < argc)
 		return cli_usage("dump takes no argument, and found %s; see `pybpf dump --help`", argv[optind]);
-	code = cli_select_check(filter, NULL);
-	if (!code && !filter->all && !filter->pids.count && !filter->containers.count && !filter->cgroups.count)
-		return cli_usage("which process: -p PID, --all, --container NAME, --cgroup PATH? See `pybpf dump --help`");
-	return code;
+	if (!is_anything_chosen(filter))
+		return cli_usage("which process: -p PID, --all, --container NAME, --cgroup PATH? See `pybpf dump "
+				 "--help`");
+	return cli_select_check(filter, NULL);
 }
 
 static int print_one(const struct dump_command *dump, const struct ps_row *row, bool first)
@@ -109,7 +115,8 @@ static int print_all(const struct dump_command *dump, const struct ps_list *list
 		else
 			first = false;
 	}
-	if (!list->count && !list->missing)
+	/* A process that -p names has had a sentence of its own. */
+	if (!list->count && !dump->filter.pids.count)
 		log_error("no Python process was found among the %zu that were looked at%s", list->looked_at,
 			  list->denied ? ", of which some cannot be read: run as root, or as their user" : "");
 	return missed || !list->count ? CLI_FAILED : CLI_OK;

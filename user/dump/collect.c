@@ -43,6 +43,7 @@ struct collector {
 	struct pysym *pysym;
 	struct stacks *stacks;
 	struct dump_sources sources;
+	uint64_t last_stack_id;
 	struct dump_known_list known;
 	/* threading._active of the interpreter that was asked last. */
 	uint64_t names_interp, names;
@@ -206,12 +207,6 @@ static int read_until_proved(struct collector *c, const struct dump_known *known
 	return err;
 }
 
-/* The ids of stacks are those of their threads in the list, from 1 on. */
-static uint64_t stack_id_of(const struct collector *c, const struct dump_thread *thread)
-{
-	return (uint64_t)(thread - c->out->threads) + 1;
-}
-
 static int keep_stack(struct collector *c, const struct dump_known *known, struct dump_thread *thread,
 		      const struct walk_stack *stack)
 {
@@ -221,10 +216,10 @@ static int keep_stack(struct collector *c, const struct dump_known *known, struc
 	thread->gil = stack->gil;
 	if (thread->gil && thread->state.futex - thread->gil < PYBPF_GIL_SIZE)
 		thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_GIL};
-	thread->has_gil = stack->has_gil && thread->state.wait.state != PYBPF_STATE_GIL;
+	thread->tstate = stack->tstate;
 	if (!event)
 		return 0;
-	event->stack_id = stack_id_of(c, thread);
+	thread->stack_id = event->stack_id = ++c->last_stack_id;
 	event->rights = c->sources.rights;
 	err = stacks_add(c->stacks, event, event->event.size);
 	free(event);
@@ -237,7 +232,6 @@ static int read_python(struct collector *c, const struct dump_known *known, stru
 	int err;
 
 	thread->is_python = true;
-	thread->pthread = known->thread_id;
 	read_name(c, known, thread);
 	err = read_until_proved(c, known, thread, &stack);
 	if (!err)
@@ -256,6 +250,62 @@ static const struct dump_known *find_known(const struct collector *c, const stru
 	return NULL;
 }
 
+/* Returns the index of the thread that holds the GIL, which is the one that `thread` needs; -1: none that is known. */
+static ssize_t find_holder(const struct collector *c, const struct dump_thread *thread)
+{
+	const struct dump_known *known = find_known(c, thread);
+	uint64_t holder =
+		known ? walk_gil_holder(&c->memory, c->runtimes[known->runtime].layout, thread->gil) : 0;
+
+	for (size_t i = 0; holder && i < c->out->count; i++) {
+		if (c->out->threads[i].tstate == holder && c->out->threads[i].gil == thread->gil)
+			return (ssize_t)i;
+	}
+	return -1;
+}
+
+/*
+ * Finds the holder of a GIL when all threads have been read. It changes hands all the time: a holder that waited for it
+ * when it was read is read once more, until it holds it before and after.
+ */
+static int mark_holder(struct collector *c, const struct dump_thread *needs)
+{
+	ssize_t holder = find_holder(c, needs);
+	int err = 0;
+
+	for (int i = 0; i < ATTEMPTS && holder >= 0 && !err; i++) {
+		struct dump_thread *thread = &c->out->threads[holder];
+		ssize_t now;
+
+		if (thread->state.wait.state != PYBPF_STATE_GIL) {
+			thread->has_gil = true;
+			break;
+		}
+		err = read_python(c, find_known(c, thread), thread);
+		now = find_holder(c, needs);
+		thread->has_gil = now == holder && thread->state.wait.state != PYBPF_STATE_GIL;
+		if (thread->has_gil)
+			break;
+		holder = now;
+	}
+	return err;
+}
+
+static int mark_holders(struct collector *c)
+{
+	uint64_t gil = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < c->out->count && !err; i++) {
+		const struct dump_thread *thread = &c->out->threads[i];
+
+		if (thread->gil && thread->gil != gil)
+			err = mark_holder(c, thread);
+		gil = thread->gil ?: gil;
+	}
+	return err;
+}
+
 static int read_threads(struct collector *c)
 {
 	int err = 0;
@@ -271,7 +321,7 @@ static int read_threads(struct collector *c)
 		if (c->frozen && !is_running(&thread->state))
 			thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
 	}
-	return err ?: stacks_finish(c->stacks);
+	return err ?: mark_holders(c) ?: stacks_finish(c->stacks);
 }
 
 static void remove_ended(struct dump_process *out)
@@ -307,9 +357,10 @@ static int describe_sockets(const struct collector *c)
 static void find_stacks(const struct collector *c)
 {
 	for (size_t i = 0; i < c->out->count; i++) {
-		uint32_t stack = stacks_find(c->stacks, i + 1);
+		struct dump_thread *thread = &c->out->threads[i];
+		uint32_t stack = thread->stack_id ? stacks_find(c->stacks, thread->stack_id) : PROFILE_NONE;
 
-		c->out->threads[i].stack = stack == PROFILE_NONE ? PROFILE_ROOT : stack;
+		thread->stack = stack == PROFILE_NONE ? PROFILE_ROOT : stack;
 	}
 }
 

@@ -18,12 +18,13 @@ struct dump_thread {
 	pid_t tid, inside; /* inside: in its own PID namespace */
 	char *name;        /* Python's, else the kernel's; any bytes */
 	struct dump_state state;
+	uint64_t stack_id;
 	uint32_t stack;   /* of dump_process.stacks; PROFILE_ROOT: without Python frames */
 	bool is_python;   /* an interpreter knows the thread */
-	bool has_gil;     /* it holds the GIL that it needs */
-	uint64_t gil;     /* address of that GIL; 0: none, or not known */
+	uint64_t gil;     /* address of the GIL that it needs; 0: none, or not known */
+	bool has_gil;     /* it held that GIL when all threads had been read */
 	bool is_moving;   /* it ran while its stack was read: the stack may be none that it had */
-	uint64_t pthread; /* its pthread_self() */
+	uint64_t tstate;  /* its PyThreadState */
 };
 
 struct dump_process {
