@@ -208,6 +208,7 @@ def frozen_group(pid, version):
 def test_stopped_and_frozen(version):
     with run_python(RECURSES) as process:
         harness.read_ready_line(process)
+        harness.wait_for(lambda: harness.state(process.pid) == "S")
         os.kill(process.pid, signal.SIGSTOP)
         harness.wait_for(lambda: harness.state(process.pid) == "T")
         stopped = dump(process.pid)

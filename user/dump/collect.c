@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Reads the threads of a process: state, stack, and state once more. A thread that sleeps and has not left a CPU
- * meanwhile had that stack all the time; one that runs had it if two reads of it agree.
- */
+/* Reads the threads of a process, and who holds the GIL. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +12,7 @@
 #include "discovery/ask.h"
 #include "dump/dump.h"
 #include "dump/sources.h"
+#include "dump/stack.h"
 #include "dump/threads.h"
 #include "session/source_file.h"
 #include "symbols/pysym.h"
@@ -23,7 +21,7 @@
 
 /* The only process of these tables. */
 #define PROC_ID 1
-/* A thread that runs all the time changes its stack all the time: so often two reads of it are tried to agree. */
+/* So often the holder of a GIL is looked for. */
 #define ATTEMPTS 4
 
 struct runtime {
@@ -143,70 +141,6 @@ static void read_name(struct collector *c, const struct dump_known *known, struc
 	thread->name = name;
 }
 
-static bool is_running(const struct dump_state *state)
-{
-	return state->wait.state == PYBPF_STATE_RUNNING;
-}
-
-static bool is_same_stack(const struct walk_stack *a, const struct walk_stack *b)
-{
-	size_t kept = a->depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : a->depth;
-
-	return a->depth == b->depth && a->flags == b->flags &&
-	       !memcmp(a->frames, b->frames, kept * sizeof(*a->frames));
-}
-
-static int walk(struct collector *c, const struct dump_known *known, struct walk_stack *stack)
-{
-	const struct runtime *runtime = &c->runtimes[known->runtime];
-
-	return walk_thread(&c->memory, runtime->layout, &runtime->place, known->thread_id, stack);
-}
-
-/*
- * Reads stack and state of a thread once. *proved: it had this stack in this state. Returns 0, -ENOENT when no
- * interpreter has the thread any more, or another negative errno.
- */
-static int read_once(struct collector *c, const struct dump_known *known, struct dump_thread *thread,
-		     struct walk_stack *stack, bool *proved)
-{
-	struct dump_state before, *after = &thread->state;
-	struct walk_stack again;
-	int err = dump_read_state(c->pid, thread->tid, &before) ?: walk(c, known, stack);
-
-	*proved = false;
-	if (err)
-		return err;
-	err = dump_read_state(c->pid, thread->tid, after);
-	if (err || (is_running(&before) != is_running(after)))
-		return err;
-	if (!is_running(after)) {
-		*proved = before.switches == after->switches && before.wait.state == after->wait.state;
-		return 0;
-	}
-	if (walk(c, known, &again))
-		return 0;
-	*proved = is_same_stack(stack, &again);
-	free(again.frames);
-	return 0;
-}
-
-/* Reads stack and state until they are proved to belong together. Returns as read_once(). */
-static int read_until_proved(struct collector *c, const struct dump_known *known, struct dump_thread *thread,
-			     struct walk_stack *stack)
-{
-	bool proved = false;
-	int err = 0;
-
-	for (int i = 0; i < ATTEMPTS && !proved && !err; i++) {
-		free(stack->frames);
-		*stack = (struct walk_stack){0};
-		err = read_once(c, known, thread, stack, &proved);
-	}
-	thread->is_moving = !proved;
-	return err;
-}
-
 static int keep_stack(struct collector *c, const struct dump_known *known, struct dump_thread *thread,
 		      const struct walk_stack *stack)
 {
@@ -226,19 +160,38 @@ static int keep_stack(struct collector *c, const struct dump_known *known, struc
 	return err;
 }
 
+static void read_state(const struct collector *c, struct dump_thread *thread)
+{
+	if (dump_read_state(c->pid, thread->tid, &thread->state))
+		thread->state.ended = true;
+}
+
 static int read_python(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
 {
+	const struct dump_stack_of of = {
+		.pid = c->pid,
+		.tid = thread->tid,
+		.thread_id = known->thread_id,
+		.runtime = c->runtimes[known->runtime].place,
+		.layout = *c->runtimes[known->runtime].layout,
+	};
 	struct walk_stack stack = {0};
+	bool proved = false;
 	int err;
 
 	thread->is_python = true;
 	read_name(c, known, thread);
-	err = read_until_proved(c, known, thread, &stack);
+	err = dump_read_stack(&of, &stack, &thread->state, &proved);
+	thread->is_moving = !proved;
 	if (!err)
 		err = keep_stack(c, known, thread, &stack);
 	free(stack.frames);
+	if (!err || err == -ENOMEM)
+		return err;
 	/* The thread has ended meanwhile, or the interpreter has forgotten it. */
-	return err == -ENOMEM ? err : 0;
+	thread->is_python = false;
+	read_state(c, thread);
+	return 0;
 }
 
 static const struct dump_known *find_known(const struct collector *c, const struct dump_thread *thread)
@@ -316,9 +269,9 @@ static int read_threads(struct collector *c)
 
 		if (known)
 			err = read_python(c, known, thread);
-		else if (dump_read_state(c->pid, thread->tid, &thread->state))
-			thread->state.ended = true;
-		if (c->frozen && !is_running(&thread->state))
+		else
+			read_state(c, thread);
+		if (c->frozen && thread->state.wait.state != PYBPF_STATE_RUNNING)
 			thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
 	}
 	return err ?: mark_holders(c) ?: stacks_finish(c->stacks);

@@ -144,21 +144,14 @@ static int read_switches(const struct caller *thread, uint64_t *switches)
 	return 0;
 }
 
-static int serve_state(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int dump_look_at_state(pid_t pid, pid_t tid, struct dump_state *out)
 {
-	const struct question *q = question;
-	struct dump_state *out = answer;
+	struct caller thread = {.pid = pid, .tid = tid};
 	struct procfs_stat stat;
-	struct caller thread;
 	int err;
 
-	(void)state;
-	if (question_size != sizeof(*q))
-		return -EINVAL;
-	*size = sizeof(*out);
 	memset(out, 0, sizeof(*out));
-	thread = (struct caller){.pid = q->pid, .tid = q->tid};
-	err = procfs_read_task_stat(q->pid, q->tid, &stat) ?: read_switches(&thread, &out->switches);
+	err = procfs_read_task_stat(pid, tid, &stat) ?: read_switches(&thread, &out->switches);
 	if (err)
 		return err;
 	out->ended = strchr("ZXx", stat.state);
@@ -168,6 +161,17 @@ static int serve_state(void *state, const void *question, size_t question_size, 
 	else if (stat.state == 'R' || read_call(&thread, out))
 		out->wait = (struct pybpf_wait){.state = PYBPF_STATE_RUNNING};
 	return 0;
+}
+
+static int serve_state(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct question *q = question;
+
+	(void)state;
+	if (question_size != sizeof(*q))
+		return -EINVAL;
+	*size = sizeof(struct dump_state);
+	return dump_look_at_state(q->pid, q->tid, answer);
 }
 
 int dump_read_state(pid_t pid, pid_t tid, struct dump_state *out)

@@ -18,7 +18,9 @@ struct dump_state {
 	bool ended;
 };
 
-/* Reads the state of a thread, in a helper process (foreign.h). Returns 0 or negative errno. */
+/* Reads the state of a thread; to be called in a helper process (foreign.h). Returns 0 or negative errno. */
+int dump_look_at_state(pid_t pid, pid_t tid, struct dump_state *out);
+/* As dump_look_at_state(), by a helper. */
 int dump_read_state(pid_t pid, pid_t tid, struct dump_state *out);
 
 /*

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads a thread: its state, its stack, and its state once more. */
+#include "dump/stack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "foreign/foreign.h"
+
+/* A thread that runs changes its stack all the time: so often two reads of it are tried to agree. */
+#define ATTEMPTS 8
+/* Longest wait for an answer: it takes some milliseconds in a process with thousands of threads. */
+#define PATIENCE_S 2.0
+
+struct answer {
+	struct dump_state state;
+	uint64_t gil, tstate;
+	uint32_t depth, flags;
+	uint32_t proved, pad;
+	struct pybpf_frame frames[PYBPF_MAX_FRAMES];
+};
+_Static_assert(sizeof(struct answer) <= FOREIGN_ANSWER_MAX, "an answer holds all frames");
+
+static size_t kept_frames(uint32_t depth)
+{
+	return depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
+}
+
+static bool is_same_stack(const struct walk_stack *a, const struct walk_stack *b)
+{
+	return a->depth == b->depth && a->flags == b->flags &&
+	       !memcmp(a->frames, b->frames, kept_frames(a->depth) * sizeof(*a->frames));
+}
+
+static bool is_running(const struct dump_state *state)
+{
+	return state->wait.state == PYBPF_STATE_RUNNING;
+}
+
+static int walk(const struct dump_stack_of *of, struct walk_stack *stack)
+{
+	struct walk_memory memory;
+
+	walk_process_memory(&memory, &of->pid);
+	return walk_thread(&memory, &of->layout, &of->runtime, of->thread_id, stack);
+}
+
+/* Reads the thread once. Returns as dump_read_stack(). */
+static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, struct dump_state *after, bool *proved)
+{
+	struct walk_stack again;
+	struct dump_state before;
+	int err = dump_look_at_state(of->pid, of->tid, &before) ?: walk(of, stack);
+
+	*proved = false;
+	if (err)
+		return err;
+	err = dump_look_at_state(of->pid, of->tid, after);
+	if (err || is_running(&before) != is_running(after))
+		return err;
+	if (!is_running(after)) {
+		*proved = before.switches == after->switches && before.wait.state == after->wait.state;
+		return 0;
+	}
+	if (walk(of, &again))
+		return 0;
+	*proved = is_same_stack(stack, &again);
+	free(again.frames);
+	return 0;
+}
+
+static int serve_stack(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct dump_stack_of *of = question;
+	struct walk_stack stack = {0};
+	struct answer *out = answer;
+	bool proved = false;
+	int err = 0;
+
+	(void)state;
+	if (question_size != sizeof(*of))
+		return -EINVAL;
+	memset(out, 0, offsetof(struct answer, frames));
+	for (int i = 0; i < ATTEMPTS && !proved && !err; i++) {
+		free(stack.frames);
+		stack = (struct walk_stack){0};
+		err = read_once(of, &stack, &out->state, &proved);
+	}
+	if (!err) {
+		out->gil = stack.gil;
+		out->tstate = stack.tstate;
+		out->depth = stack.depth;
+		out->flags = stack.flags;
+		out->proved = proved;
+		memcpy(out->frames, stack.frames, kept_frames(stack.depth) * sizeof(*stack.frames));
+		*size = offsetof(struct answer, frames) + kept_frames(stack.depth) * sizeof(*stack.frames);
+	}
+	free(stack.frames);
+	return err;
+}
+
+static bool is_sound(const struct answer *answer, size_t size)
+{
+	return size >= offsetof(struct answer, frames) &&
+	       size == offsetof(struct answer, frames) + kept_frames(answer->depth) * sizeof(answer->frames[0]) &&
+	       answer->state.wait.state < PYBPF_NR_STATES;
+}
+
+int dump_read_stack(const struct dump_stack_of *of, struct walk_stack *stack, struct dump_state *state, bool *proved)
+{
+	struct answer *answer = malloc(sizeof(*answer));
+	size_t size, kept;
+	int err = -ENOMEM;
+
+	if (answer)
+		err = foreign_call(serve_stack, (struct foreign_subject){.pid = of->pid}, of, sizeof(*of), answer,
+				   sizeof(*answer), &size, PATIENCE_S);
+	if (!err && !is_sound(answer, size))
+		err = -EPROTO;
+	if (!err) {
+		kept = kept_frames(answer->depth) * sizeof(*stack->frames);
+		*state = answer->state;
+		*proved = answer->proved;
+		*stack = (struct walk_stack){
+			.depth = answer->depth, .flags = answer->flags, .gil = answer->gil, .tstate = answer->tstate};
+		stack->frames = malloc(kept ? kept : 1);
+		if (stack->frames)
+			memcpy(stack->frames, answer->frames, kept);
+		else
+			err = -ENOMEM;
+	}
+	free(answer);
+	return err;
+}
