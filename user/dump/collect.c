@@ -43,7 +43,7 @@ struct collector {
 	struct dump_sources sources;
 	uint64_t last_stack_id;
 	struct dump_known_list known;
-	/* threading._active of the interpreter that was asked last. */
+	/* threading._active of the interpreter that was met last. */
 	uint64_t names_interp, names;
 };
 
@@ -122,23 +122,29 @@ static int list_tasks(struct collector *c)
 	return 0;
 }
 
-/* Replaces the thread's name by the one that Python has for it, if it has one. */
-static void read_name(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
+/* Returns the address of threading._active of the thread's interpreter, or 0. */
+static uint64_t find_names(struct collector *c, const struct dump_known *known)
 {
-	const struct pybpf_layout *layout = c->runtimes[known->runtime].layout;
-	char *name;
-
 	if (c->names_interp != known->interp) {
 		c->names_interp = known->interp;
-		c->names = pysym_find_threads(&c->memory, layout, known->interp);
+		c->names = pysym_find_threads(&c->memory, c->runtimes[known->runtime].layout, known->interp);
 	}
-	name = c->names ? pysym_read_thread_name(&c->memory, layout, c->names, known->thread_id) : NULL;
-	if (!name || !*name) {
-		free(name);
-		return;
-	}
+	return c->names;
+}
+
+/* Replaces the thread's name by the one that Python has for it, if it has one. */
+static int take_name(struct dump_thread *thread, const char *name)
+{
+	char *copy;
+
+	if (!*name)
+		return 0;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
 	free(thread->name);
-	thread->name = name;
+	thread->name = copy;
+	return 0;
 }
 
 static int keep_stack(struct collector *c, const struct dump_known *known, struct dump_thread *thread,
@@ -172,20 +178,19 @@ static int read_python(struct collector *c, const struct dump_known *known, stru
 		.pid = c->pid,
 		.tid = thread->tid,
 		.thread_id = known->thread_id,
+		.names = find_names(c, known),
 		.runtime = c->runtimes[known->runtime].place,
 		.layout = *c->runtimes[known->runtime].layout,
 	};
-	struct walk_stack stack = {0};
-	bool proved = false;
-	int err;
+	struct dump_stack stack;
+	int err = dump_read_stack(&of, &stack);
 
 	thread->is_python = true;
-	read_name(c, known, thread);
-	err = dump_read_stack(&of, &stack, &thread->state, &proved);
-	thread->is_moving = !proved;
+	thread->is_moving = !stack.proved;
+	thread->state = stack.state;
 	if (!err)
-		err = keep_stack(c, known, thread, &stack);
-	free(stack.frames);
+		err = take_name(thread, stack.name) ?: keep_stack(c, known, thread, &stack.walk);
+	free(stack.walk.frames);
 	if (!err || err == -ENOMEM)
 		return err;
 	/* The thread has ended meanwhile, or the interpreter has forgotten it. */

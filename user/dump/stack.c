@@ -3,6 +3,7 @@
 #include "dump/stack.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct answer {
 	uint64_t gil, tstate;
 	uint32_t depth, flags;
 	uint32_t proved, pad;
+	char name[PYSYM_THREAD_NAME_MAX + 1];
 	struct pybpf_frame frames[PYBPF_MAX_FRAMES];
 };
 _Static_assert(sizeof(struct answer) <= FOREIGN_ANSWER_MAX, "an answer holds all frames");
@@ -70,6 +72,17 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 	return 0;
 }
 
+static void read_name(const struct dump_stack_of *of, char *out, size_t size)
+{
+	struct walk_memory memory;
+	char *name;
+
+	walk_process_memory(&memory, &of->pid);
+	name = of->names ? pysym_read_thread_name(&memory, &of->layout, of->names, of->thread_id) : NULL;
+	snprintf(out, size, "%s", name ? name : "");
+	free(name);
+}
+
 static int serve_stack(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct dump_stack_of *of = question;
@@ -93,6 +106,7 @@ static int serve_stack(void *state, const void *question, size_t question_size, 
 		out->depth = stack.depth;
 		out->flags = stack.flags;
 		out->proved = proved;
+		read_name(of, out->name, sizeof(out->name));
 		memcpy(out->frames, stack.frames, kept_frames(stack.depth) * sizeof(*stack.frames));
 		*size = offsetof(struct answer, frames) + kept_frames(stack.depth) * sizeof(*stack.frames);
 	}
@@ -104,32 +118,41 @@ static bool is_sound(const struct answer *answer, size_t size)
 {
 	return size >= offsetof(struct answer, frames) &&
 	       size == offsetof(struct answer, frames) + kept_frames(answer->depth) * sizeof(answer->frames[0]) &&
-	       answer->state.wait.state < PYBPF_NR_STATES;
+	       answer->state.wait.state < PYBPF_NR_STATES && memchr(answer->name, '\0', sizeof(answer->name));
 }
 
-int dump_read_stack(const struct dump_stack_of *of, struct walk_stack *stack, struct dump_state *state, bool *proved)
+static int take_answer(const struct answer *answer, struct dump_stack *out)
+{
+	size_t kept = kept_frames(answer->depth) * sizeof(*out->walk.frames);
+
+	*out = (struct dump_stack){
+		.state = answer->state,
+		.proved = answer->proved,
+		.walk = {.depth = answer->depth,
+			 .flags = answer->flags,
+			 .gil = answer->gil,
+			 .tstate = answer->tstate,
+			 .frames = malloc(kept ? kept : 1)},
+	};
+	memcpy(out->name, answer->name, sizeof(out->name));
+	if (!out->walk.frames)
+		return -ENOMEM;
+	memcpy(out->walk.frames, answer->frames, kept);
+	return 0;
+}
+
+int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out)
 {
 	struct answer *answer = malloc(sizeof(*answer));
-	size_t size, kept;
+	size_t size;
 	int err = -ENOMEM;
 
+	*out = (struct dump_stack){.proved = false};
 	if (answer)
 		err = foreign_call(serve_stack, (struct foreign_subject){.pid = of->pid}, of, sizeof(*of), answer,
 				   sizeof(*answer), &size, PATIENCE_S);
-	if (!err && !is_sound(answer, size))
-		err = -EPROTO;
-	if (!err) {
-		kept = kept_frames(answer->depth) * sizeof(*stack->frames);
-		*state = answer->state;
-		*proved = answer->proved;
-		*stack = (struct walk_stack){
-			.depth = answer->depth, .flags = answer->flags, .gil = answer->gil, .tstate = answer->tstate};
-		stack->frames = malloc(kept ? kept : 1);
-		if (stack->frames)
-			memcpy(stack->frames, answer->frames, kept);
-		else
-			err = -ENOMEM;
-	}
+	if (!err)
+		err = is_sound(answer, size) ? take_answer(answer, out) : -EPROTO;
 	free(answer);
 	return err;
 }
