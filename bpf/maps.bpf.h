@@ -176,6 +176,9 @@ const volatile bool cfg_async;
 const volatile bool cfg_opcodes;
 #define WALK_OPCODES cfg_opcodes
 
+#include "current_task.bpf.h"
+#define WALK_CURRENT_TASK(w, tstate) current_task((w)->layout, (w)->asyncio.current_tasks, tstate)
+
 #include "walk.h"
 
 /* Offsets of the copies are masked so that the verifier sees them inside their buffer. */

@@ -149,19 +149,22 @@ _Static_assert(sizeof(struct pybpf_layout) == 128, "pybpf_layout has no hidden p
 #define PYBPF_TSTATE_ACTIVE (1u << 4)
 
 /*
- * Offsets of asyncio's structs as the module _asyncio gives them (3.14+, section .AsyncioDebug,
- * Py_AsyncioModuleDebugOffsets in Modules/_asynciomodule.c), in bytes.
+ * Where asyncio's tasks are. From 3.14 on the module _asyncio gives the offsets (section .AsyncioDebug,
+ * Py_AsyncioModuleDebugOffsets in Modules/_asynciomodule.c); from 3.7 to 3.13 user space has them in a table, and looks
+ * for the module's dict {loop: task}. Offsets in bytes.
  */
 struct pybpf_asyncio {
-	__u16 running_task; /* _PyThreadStateImpl.asyncio_running_task; 0: asyncio is not loaded, or not known */
+	__u64 current_tasks; /* address of the dict _asyncio._current_tasks (3.7 to 3.13); 0: not found (yet) */
+	__u16 running_task;  /* _PyThreadStateImpl.asyncio_running_task (3.14+); 0: not known */
 	/* Fields of TaskObj; those but name and coroutine are FutureObj's, too. */
-	__u8 task_name;
+	__u8 task_name; /* 0: tasks have no names (3.7) */
 	__u8 task_coro;
-	__u8 awaited_by;        /* one task or future, or a set of them */
+	__u8 awaited_by;        /* 3.14+: one task or future, or a set of them */
 	__u8 awaited_by_is_set; /* a char: whether it is a set */
-	__u8 pad[2];
+	__u8 loaded;            /* the process has the module */
+	__u8 pad;
 };
-_Static_assert(sizeof(struct pybpf_asyncio) == 8, "pybpf_asyncio has no hidden padding");
+_Static_assert(sizeof(struct pybpf_asyncio) == 16, "pybpf_asyncio has no hidden padding");
 
 /* One CPython in a process: a library or a program with its own interpreters, threads and types. */
 struct pybpf_runtime {
@@ -187,7 +190,7 @@ struct pybpf_proc {
 	__u32 told;  /* user space knows proc_id */
 	__u32 pad;
 };
-_Static_assert(sizeof(struct pybpf_proc) == 200, "pybpf_proc has no hidden padding");
+_Static_assert(sizeof(struct pybpf_proc) == 232, "pybpf_proc has no hidden padding");
 
 enum pybpf_proc_state {
 	PYBPF_PROC_CLAIMED = 1, /* user space asks for this process: process_find fills it in */

@@ -100,8 +100,10 @@ static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_l
 	s->current = current;
 	s->walk.interp_head = runtime->interp_head;
 	s->walk.code_type = runtime->code_type;
-	if (cfg_async)
+	if (cfg_async) {
 		s->walk.asyncio = runtime->asyncio;
+		s->walk.layout = runtime->layout;
+	}
 	s->walk.nr_candidates = s->nr_registers;
 	walk_start(&s->walk, l, current, known);
 	return 1;

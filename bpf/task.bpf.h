@@ -8,74 +8,31 @@
 #define PYBPF_TASK_BPF_H
 
 #include "announce.bpf.h"
+#include "awaiter.bpf.h"
 
 /* Tasks and futures that are looked at: between a task and the one that awaits it, gather() has a future. */
 #define TASK_STEPS (2 * PYBPF_TASKS)
-/* Classes between that of an object and _asyncio's. */
-#define TASK_BASES 4
 
-/* From the end of a type's PyObject_HEAD (struct _typeobject, Include/cpython/object.h, the same in 3.14 and 3.15). */
-#define TYPE_NAME  8
+/* From the end of a type's PyObject_HEAD (struct _typeobject, Include/cpython/object.h, the same in 3.7 to 3.15). */
 #define TYPE_FLAGS 152
-#define TYPE_BASE  240
 /* Include/object.h */
 #define TPFLAGS_LONG_SUBCLASS    (1ULL << 24)
 #define TPFLAGS_UNICODE_SUBCLASS (1ULL << 28)
 
 /*
- * From the end of an int's PyObject_HEAD (struct _PyLongValue, Include/cpython/longintrepr.h): a tag, whose two lowest
- * bits are 0 for a positive number and that has the number of digits from bit 3 on, and digits of 30 bits.
+ * From the end of an int's PyObject_HEAD (struct _PyLongValue, Include/cpython/longintrepr.h of 3.12+): a tag, whose
+ * two lowest bits are 0 for a positive number and that has the number of digits from bit 3 on, and digits of 30 bits.
  */
 #define LONG_TAG    0
 #define LONG_DIGITS 8
 #define LONG_SIGN   3
 #define DIGIT_BITS  30
 
+/* From the end of a coroutine's PyObject_HEAD (PyCoroObject, Include/genobject.h of 3.7). */
+#define CORO_QUALNAME 40
+
 /* Longest name that is taken as one, in bytes. */
 #define TASK_NAME_MAX (1 << 20)
-
-enum task_type {
-	TASK_TYPE_OTHER, /* a task that is written in Python, for one */
-	TASK_TYPE_FUTURE,
-	TASK_TYPE_TASK,
-};
-
-#define EIGHT(a, b, c, d, e, f, g, h)                                                                                  \
-	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | (__u64)(f) << 40 |    \
-	 (__u64)(g) << 48 | (__u64)(h) << 56)
-
-static __always_inline __u32 head_size(const struct pybpf_layout *l)
-{
-	return l->code_type + (__u32)sizeof(__u64);
-}
-
-static __always_inline __u64 read_u64(__u64 addr)
-{
-	__u64 value = 0;
-
-	return compat_read_user(&value, sizeof(value), addr) ? 0 : value;
-}
-
-/* Returns what the object is: its type, or a base of that, is named _asyncio.Task or _asyncio.Future. */
-static __always_inline enum task_type type_of(const struct pybpf_layout *l, __u64 object)
-{
-	__u64 type = read_u64(object + l->code_type);
-
-	for (int i = 0; i < TASK_BASES && type; i++) {
-		__u64 name[2] = {};
-
-		type += head_size(l);
-		if (!compat_read_user(name, sizeof(name), read_u64(type + TYPE_NAME)) &&
-		    name[0] == EIGHT('_', 'a', 's', 'y', 'n', 'c', 'i', 'o')) {
-			if (name[1] == EIGHT('.', 'F', 'u', 't', 'u', 'r', 'e', 0))
-				return TASK_TYPE_FUTURE;
-			if (name[1] << 16 == EIGHT(0, 0, '.', 'T', 'a', 's', 'k', 0))
-				return TASK_TYPE_TASK;
-		}
-		type = read_u64(type + TYPE_BASE);
-	}
-	return TASK_TYPE_OTHER;
-}
 
 /* Takes a name that asyncio gave and that nobody asked for: it is still a number. */
 static __always_inline void take_number(struct pybpf_task_name *out, __u64 digits, __u64 tag)
@@ -130,6 +87,17 @@ static __always_inline void take_name(struct walk *w, const struct pybpf_layout 
 		take_number(out, walk_u64(w, head_size(l) + LONG_DIGITS), walk_u64(w, head_size(l) + LONG_TAG));
 }
 
+/*
+ * Returns the address of the object that names a task. Those of 3.7 have no names: they are named after their coroutine
+ * (PyCoroObject.cr_qualname).
+ */
+static __always_inline __u64 name_of(const struct walk *w, const struct pybpf_layout *l, __u64 task)
+{
+	if (w->asyncio.task_name)
+		return read_u64(task + w->asyncio.task_name);
+	return read_u64(read_u64(task + w->asyncio.task_coro) + head_size(l) + CORO_QUALNAME);
+}
+
 static __always_inline __u64 mix_name(__u64 hash, const struct pybpf_task_name *name)
 {
 	const __u64 *text = (const __u64 *)name->text;
@@ -164,15 +132,18 @@ __noinline int take_task(__u32 context)
 	}
 	type = type_of(l, object);
 	if (type != TASK_TYPE_FUTURE) {
-		__u64 name = type == TASK_TYPE_TASK ? read_u64(object + s->walk.asyncio.task_name) : 0;
 		struct pybpf_task_name *out = &s->tasks.tasks[i & (PYBPF_TASKS - 1)];
 
-		take_name(&s->walk, l, name, out);
+		take_name(&s->walk, l, type == TASK_TYPE_TASK ? name_of(&s->walk, l, object) : 0, out);
 		s->walk.stack.task_id = mix_name(s->walk.stack.task_id, out);
 		s->tasks.count = i + 1;
 	}
 	if (type == TASK_TYPE_OTHER)
 		return 1;
+	if (!s->walk.asyncio.awaited_by) {
+		s->next_task = object;
+		return find_awaiter(context);
+	}
 	s->next_task = read_u64(object + s->walk.asyncio.awaited_by);
 	if (!s->next_task)
 		return 1;
@@ -189,7 +160,9 @@ static __always_inline void take_tasks(struct scratch *s, enum pybpf_context con
 	int i;
 
 	stack->task_id = 0;
-	if (!s->walk.asyncio.running_task || !s->walk.task)
+	if (stack->task_depth > stack->depth)
+		stack->task_depth = 0;
+	if (!s->walk.task)
 		return;
 	s->next_task = s->walk.task;
 	s->tasks.count = 0;
@@ -202,8 +175,6 @@ static __always_inline void take_tasks(struct scratch *s, enum pybpf_context con
 		s->tasks.flags |= PYBPF_TASKS_MORE;
 	stack->task_id = walk_mix(walk_mix(stack->task_id, s->tasks.count), s->tasks.flags) | 1;
 	s->tasks.task_id = stack->task_id;
-	if (stack->task_depth > stack->depth)
-		stack->task_depth = 0;
 }
 
 #endif

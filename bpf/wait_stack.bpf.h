@@ -88,7 +88,7 @@ static __always_inline __u64 walk_other(struct loop_context *c, __u64 tstate)
 	w->stack_pointer = 0;
 	c->s->nr_kernel = 0;
 	/* Its tasks may end while they are read. */
-	w->asyncio.running_task = 0;
+	w->asyncio = (struct pybpf_asyncio){0};
 	w->stack.task_id = 0;
 	if (c->l->tstate_status && c->l->tstate_datastack_top)
 		compat_read_user(&known.id, sizeof(known.id), tstate + c->l->tstate_datastack_top - 16);

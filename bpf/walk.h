@@ -14,29 +14,8 @@
 #define PYBPF_WALK_H
 
 #include "walk_code.h"
+#include "walk_task.h"
 #include "walk_thread.h"
-
-/*
- * Greatest distance from a coroutine to the frame inside it, and less than from there to the coroutine's end:
- * PyCoroObject.cr_iframe is at 72 in 3.14 and 3.15, at 88 in free-threaded builds, and a frame has 80 bytes and more.
- */
-#define WALK_INSIDE_CORO 128
-
-/*
- * Finds the task that the event loop of the thread runs. The thread state is in the buffer: 3.11 to 3.15 have
- * context_ver, id, datastack_chunk and datastack_top one after the other (Include/cpython/pystate.h).
- */
-static __always_inline void walk_find_task(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
-{
-	w->contexts = l->tstate_datastack_top ? walk_u64(w, l->tstate_datastack_top - 24) : 0;
-	w->task = 0;
-	w->task_coro = 0;
-	w->stack.task_depth = 0;
-	if (!w->asyncio.running_task || walk_read(w, &w->task, sizeof(w->task), tstate + w->asyncio.running_task) ||
-	    !w->task)
-		return;
-	walk_read(w, &w->task_coro, sizeof(w->task_coro), w->task + w->asyncio.task_coro);
-}
 
 /* Goes from the thread state in the buffer to its first frame. */
 static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
@@ -257,7 +236,7 @@ static __always_inline enum walk_stop walk_look_at_frame(struct walk *w, const s
 		return WALK_WRONG;
 	if (verdict == WALK_NOT_ONE)
 		return WALK_GOES_ON;
-	if (WALK_TASKS && frame - w->task_coro < WALK_INSIDE_CORO)
+	if (WALK_TASKS && frame - w->task_frame < WALK_INSIDE_CORO)
 		w->stack.task_depth = w->stack.depth + 1;
 	w->code = walk_frame_u64(w, at, l->frame_code) & ~(__u64)l->code_tag_mask;
 	memo = walk_memo_of(w, w->code);

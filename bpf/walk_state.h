@@ -168,6 +168,8 @@ struct walk {
 	__u64 stack_pointer; /* or 0: not known */
 	__u64 proc_id;       /* as struct pybpf_proc has it; 0: nothing is kept for a later walk */
 	struct pybpf_asyncio asyncio;
+	__u32 layout; /* its index, with WALK_TASKS */
+	__u32 layout_pad;
 
 	__u64 tstate;        /* the thread state that is being examined, or 0 */
 	__u64 interp;        /* likewise, in the lists */
@@ -218,7 +220,7 @@ struct walk {
 	__u64 chunk_base; /* address of chunk[0] */
 	__u64 chunk_size; /* bytes of the chunk that have been read */
 	__u64 task;       /* the task that the thread's event loop runs, or 0; with WALK_TASKS, as the next */
-	__u64 task_coro;  /* its coroutine, or 0 */
+	__u64 task_frame; /* its coroutine, in which the frame is (3.11+), or the frame of that; or 0 */
 	__u64 leaf_instr; /* 3.11+: address of the last frame's instruction; with WALK_OPCODES */
 	__u64 contexts;   /* how often the thread has entered or left a context (contextvars); 0: not known */
 	/* The code object whose signature is being made, and where the frame is in it. */

@@ -18,8 +18,9 @@ pytestmark = pytest.mark.usefixtures("profiler")
 RATE = 999
 SECONDS = 0.6
 MANY = 0.9  # seconds, so that some hundred tasks are met
-TASKS = [item for item in pythons.interpreters() if item.version >= (3, 14)]
-OLD = [pythons.one(version) for version in ((2, 7), (3, 13))]
+TASKS = [item for item in pythons.interpreters() if item.version >= (3, 8)]
+NAMELESS = [item for item in pythons.interpreters() if item.version == (3, 7)]
+OLD = [pythons.one(version) for version in ((2, 7), (3, 6))]
 
 
 def on(pythons):
@@ -27,7 +28,20 @@ def on(pythons):
 
 
 every_build = on(TASKS)
-every_python = on([item for item in TASKS if item.kind != "debug"])
+every_python = on([item for item in TASKS if item.kind not in ("debug", "stripped")])
+
+
+def since(*version):
+    return on([item for item in TASKS if item.kind not in ("debug", "stripped") and item.version >= version])
+
+
+def until(*version):
+    return on([item for item in TASKS + NAMELESS if item.version <= version])
+
+
+def chains_are_told(python):
+    """From 3.14 on each task points to what awaits it. Before, a task does that awaits it alone, and gather() does."""
+    return python.version >= (3, 14)
 
 
 @functools.lru_cache(maxsize=None)
@@ -87,7 +101,7 @@ def test_each_task_has_its_share(python):
     check_gather(python)
 
 
-@on(TASKS[:1])
+@on([item for item in (pythons.one((3, 8)), pythons.one((3, 12)), pythons.one((3, 14))) if item])
 def test_kernels_without_bpf_loop(python):
     check_gather(python, "--without-kernel-feature=bpf_loop")
 
@@ -97,8 +111,9 @@ def test_the_chain_of_groups_is_whole(python):
     """Names beyond ASCII are whole, longer ones than 64 bytes are cut; a class made of Task is one."""
     says, stacks = run_tasks(python, "nested")
     long = "x" * 80
+    in_group = not chains_are_told(python) and python.version >= (3, 11)
     expected = {
-        "\u20acuro": tasks("main", "inner", "\u20acuro"),
+        "\u20acuro": tasks("\u20acuro") if in_group else tasks("main", "inner", "\u20acuro"),
         "inner": tasks("main", "inner"),
         long: tasks("main", "x" * 64 + "..."),
     }
@@ -117,7 +132,7 @@ def test_tasks_stand_between_the_loop_and_the_coroutine(python):
         at = names.index("_run") if "_run" in names else names.index("Handle._run")
         kinds = [is_task(frame) for frame in stack]
         assert kinds[at + 1] and not any(kinds[: at + 1]), names
-        assert names[len(kinds) - kinds[::-1].index(True)] in ("work", "nested.<locals>.inner"), names
+        assert names[len(kinds) - kinds[::-1].index(True)] in ("work", "inner", "nested.<locals>.inner"), names
     assert checked > 0.8 * SECONDS * RATE
 
 
@@ -132,6 +147,9 @@ def test_names_that_asyncio_gave(python):
 def test_a_task_that_several_await(python):
     says, stacks = run_tasks(python, "several")
     found = burnt(stacks)
+    if not chains_are_told(python):
+        assert set(found) == {tasks("shared")}, found
+        return
     both = found[("[several tasks]",) + tasks("shared")]
     assert both >= 0.7 * sum(found.values()) > 0, found
     # Its first part runs before the others await it.
@@ -140,20 +158,29 @@ def test_a_task_that_several_await(python):
 
 
 @every_python
+def test_a_task_that_nobody_awaits(python):
+    says, stacks = run_tasks(python, "beside")
+    check_shares(says, burnt(stacks), {"inside": tasks("main", "inside"), "watch": tasks("watch")})
+
+
+@since(3, 12)
 def test_eager_tasks(python):
     """An eager task begins within the one that makes it, which goes on afterwards."""
     says, stacks = run_tasks(python, "eager")
-    check_shares(says, burnt(stacks), {name: tasks(name) for name in ("main", "e0", "e1")})
+    # To 3.13 the loop names a task after it made it, and so after its first step.
+    names = {"main": "main", "e0": "e0", "e1": "e1"}
+    if python.version < (3, 14):
+        names.update(e0="Task-2", e1="Task-3")
+    check_shares(says, burnt(stacks), {function: tasks(name) for function, name in names.items()})
     for stack, _ in stacks:
-        if chain(stack) == tasks("e0") and stack[-1].name == "burn":
-            names = [frame.name for frame in stack]
-            assert names.index("eager") < [frame.text for frame in stack].index("[task: e0]"), names
+        if chain(stack) == tasks(names["e0"]) and stack[-1].name == "burn":
+            functions = [frame.name for frame in stack]
+            assert functions.index("eager") < [frame.text for frame in stack].index(chain(stack)[0]), functions
 
 
-@every_build
-def test_tasks_that_come_and_go_are_never_confused(python):
-    """Each task runs a function of its name; addresses of tasks and of names are used over and over."""
-    says, stacks = run_tasks(python, "many", seconds=MANY)
+def check_names(python, kind, share):
+    """Each task runs a function of its name. share: of samples without a task, at most."""
+    says, stacks = run_tasks(python, kind, seconds=MANY)
     met = collections.Counter()
     for stack, count in stacks:
         functions = [frame.name for frame in stack if frame.name.startswith("name_")]
@@ -163,7 +190,68 @@ def test_tasks_that_come_and_go_are_never_confused(python):
         # On a loaded machine asyncio may be seen late: then there is no task, but never another one.
         assert chain(stack) in ((), tasks("main", functions[0][5:])), harness.show(stack)
         met[functions[0] if chain(stack) else None] += count
-    assert says["tasks"] > 200 and len(met) > 60 and met[None] < 0.3 * sum(met.values()), (says, len(met), met[None])
+    assert says["tasks"] > 200 and len(met) > 60, (says, len(met))
+    assert met[None] < share * sum(met.values()), (len(met), met[None])
+    return stacks
+
+
+@every_build
+def test_tasks_that_come_and_go_are_never_confused(python):
+    """Addresses of tasks and of names are used over and over."""
+    check_names(python, "many", 0.3)
+
+
+@every_python
+def test_loops_of_several_threads_are_never_confused(python):
+    stacks = check_names(python, "loops", 0.3)
+    alone = [chain(stack) for stack, _ in stacks if any(frame.name == "plain" for frame in stack)]
+    assert alone and set(alone) == {()}
+
+
+@on([item for item in TASKS if item.version <= (3, 13) and item.kind != "stripped"])
+def test_a_dict_of_running_tasks_that_the_program_mangles(python):
+    """To 3.13 the tasks that run are in a dict that any code can change."""
+    check_names(python, "mangled", 0.8)
+
+
+@on(NAMELESS)
+def test_tasks_without_names_have_those_of_their_coroutines(python):
+    says, stacks = run_tasks(python, "plain")
+    expected = {
+        "main": tasks("plain"),
+        "first": tasks("plain", "plain.<locals>.first"),
+        "second": tasks("plain", "plain.<locals>.second"),
+    }
+    check_shares(says, burnt(stacks), expected)
+
+
+@on(NAMELESS)
+def test_coroutines_that_come_and_go_are_never_confused(python):
+    _, stacks = run_tasks(python, "many", seconds=MANY)
+    expected = tasks("many", "many.<locals>.short")
+    found = collections.Counter()
+    for stack, count in stacks:
+        if any(frame.name.startswith("name_") for frame in stack):
+            found[chain(stack)] += count
+    assert set(found) <= {(), expected} and found[()] < 0.3 * found[expected], found
+
+
+@until(3, 13)
+def test_asyncio_that_is_imported_late(python):
+    done = subprocess.run(
+        [harness.PYBPF, "--async", "-o", "/dev/stderr", "-q", "-F", str(RATE), "--"]
+        + python.command("late_tasks.py", "0.7", "0.7"),
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=harness.PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = burnt(harness.parse(done.stderr), "spin")
+    name = tasks("Task-1" if python.version >= (3, 8) else "run.<locals>.main")
+    assert set(found) == {(), name}, found
+    # On a loaded machine it is found late.
+    assert found[name] > 0.5 * found[()] and abs(sum(found.values()) - 1.4 * RATE) < 0.15 * 1.4 * RATE, found
 
 
 @every_python
@@ -197,7 +285,7 @@ def test_waits_of_tasks(python):
         assert abs(found[tasks("main", name)] / 1e6 - says[name]) < 0.02
 
 
-@every_python
+@on([item for item in TASKS if item.kind not in ("debug", "stripped") and "musl" not in item.name])  # it has no ctypes
 def test_a_process_that_runs_already(python):
     """Its asyncio is found by the first look, also after a fork; names are hashed with --anonymize."""
     with harness.target(python, "tasks.py", "forked", "30") as target:
@@ -215,4 +303,4 @@ def test_older_pythons_are_refused(python):
     with harness.target(python, "spin.py") as target:
         run = pybpf("--async", "-p", str(target.pid), "-d", "0.2")
     assert run.code == 1 and run.out == ""
-    assert re.search(r"runs Python %d\.%d.*from Python 3\.14 on" % python.version, harness.one_sentence(run.err))
+    assert re.search(r"runs Python %d\.%d.*from Python 3\.7 on" % python.version, harness.one_sentence(run.err))

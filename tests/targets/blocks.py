@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks that block their event loop, at known lines and for known times: `blocks.py KIND`. Python 3.14+.
+"""Callbacks that block their event loop, at known lines and for known times: `blocks.py KIND`. Python 3.7+.
 
 The JSON on stdout has for each task the seconds of its callbacks that block, and the line where each does.
 """
@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 
+NAMED = sys.version_info >= (3, 8)
 took = collections.defaultdict(list)
 ran = collections.defaultdict(list)  # on a CPU
 lines = {}
@@ -38,7 +39,8 @@ async def blocks(name, function, seconds, times):
 
 
 def start(name, *arguments):
-    return asyncio.create_task(blocks(name, *arguments), name=name)
+    coroutine = blocks(name, *arguments)
+    return asyncio.create_task(coroutine, name=name) if NAMED else asyncio.create_task(coroutine)
 
 
 async def known():
@@ -57,7 +59,8 @@ async def steps():
 
 
 async def unfinished():
-    asyncio.current_task().set_name("hangs")
+    if NAMED:
+        asyncio.current_task().set_name("hangs")
     lines["hangs"] = sys._getframe().f_lineno + 1
     time.sleep(2)
 

@@ -272,7 +272,7 @@ static const struct cli_option sampling_options[] = {
 	 "that a flame graph has both sides",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil_pairs)},
 	{"async", 0, NULL,
-	 "put the asyncio task that runs into the stacks, and the tasks that await it, as [task: NAME]; Python 3.14 "
+	 "put the asyncio task that runs into the stacks, and the tasks that await it, as [task: NAME]; Python 3.7 "
 	 "and "
 	 "later",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.tasks)},

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads where the module _asyncio has its fields: from a section of its file, or of the program that has it inside. */
+/*
+ * Finds the module _asyncio in its file, or in the program that has it inside, and reads where it has its fields, which
+ * that file tells from 3.14 on.
+ */
 #include <errno.h>
 
 #include "discovery/internal.h"
@@ -26,8 +29,9 @@ void discovery_read_asyncio(struct elf_file *elf, struct pybpf_asyncio *out)
 {
 	struct asyncio_table table;
 	struct elf_section section;
+	struct elf_symbol init;
 
-	*out = (struct pybpf_asyncio){0};
+	*out = (struct pybpf_asyncio){.loaded = !elf_file_symbol(elf, "PyInit__asyncio", &init)};
 	if (elf_file_section(elf, ".AsyncioDebug", &section) || section.size < sizeof(table) ||
 	    elf_file_read(elf, section.addr, &table, sizeof(table)) != sizeof(table))
 		return;
@@ -45,17 +49,18 @@ void discovery_read_asyncio(struct elf_file *elf, struct pybpf_asyncio *out)
 		.task_coro = (uint8_t)table.task.coro,
 		.awaited_by = (uint8_t)table.task.awaited_by,
 		.awaited_by_is_set = (uint8_t)table.task.awaited_by_is_set,
+		.loaded = true,
 	};
 }
 
 int discovery_check_tasks(const struct discovery_python *python, struct error *error)
 {
-	if (python->version_major == 3 && python->version_minor >= 14)
+	if (python->version_major == 3 && python->version_minor >= 7)
 		return 0;
 	if (error)
 		error_set(error, -ENOTSUP,
-			  "process %d (%s) runs Python %s, and asyncio tells which task runs from Python 3.14 on: "
-			  "leave out --async",
+			  "process %d (%s) runs Python %s, and asyncio's tasks can be named from Python 3.7 on: leave "
+			  "out --async",
 			  python->pid, python->comm, python->version);
 	return -ENOTSUP;
 }

@@ -324,13 +324,19 @@ static enum discovery_result add_python(struct search *search, const struct disc
 	return result;
 }
 
+/* Returns whether the module _asyncio may be of this Python: those of 3.14 and later tell offsets. */
+static bool may_have_asyncio(const struct discovery_python *python, const struct pybpf_asyncio *asyncio)
+{
+	return !discovery_check_tasks(python, NULL) && (python->version_minor >= 14) == (asyncio->running_task != 0);
+}
+
 /* Gives the offsets of the module _asyncio to the Python that it is of, if the process has only one that may be. */
 static void place_asyncio(struct search *search)
 {
 	struct discovery_python *of = NULL;
 
 	for (size_t i = 0; i < search->found && i < search->room; i++) {
-		if (discovery_check_tasks(&search->out[i], NULL))
+		if (!may_have_asyncio(&search->out[i], &search->asyncio))
 			continue;
 		if (of)
 			return;
@@ -383,7 +389,7 @@ static enum discovery_result search_files(struct search *search)
 				  inside_path(search, mapped->map.path), file->refusal);
 			search->refused = true;
 		}
-		if (file->asyncio.running_task)
+		if (file->asyncio.loaded)
 			search->asyncio = file->asyncio;
 		else if (file->kind == DISCOVERY_FILE_OTHER && !file->copied_runtime && !file->copied_tstate_current &&
 			 !file->copied_code_type)
@@ -534,7 +540,7 @@ int discovery_mapped_file(struct discovery *discovery, pid_t pid, uint64_t start
 	if (err || !file)
 		return err ?: -ENOENT;
 	*what = file->kind != DISCOVERY_FILE_OTHER ? DISCOVERY_MAPPED_PYTHON
-		: file->asyncio.running_task       ? DISCOVERY_MAPPED_ASYNCIO
+		: file->asyncio.loaded             ? DISCOVERY_MAPPED_ASYNCIO
 						   : DISCOVERY_MAPPED_NOTHING;
 	*id = file->id;
 	return 0;

@@ -28,7 +28,7 @@ struct discovery_python {
 	uint64_t start_time; /* clock ticks since boot */
 	char comm[64];
 	struct layout_build build;
-	struct pybpf_asyncio asyncio; /* running_task 0: not loaded (yet) */
+	struct pybpf_asyncio asyncio; /* loaded is 0: not loaded (yet) */
 	int version_major, version_minor, version_micro;
 	char version[32]; /* as the binary spells it: "3.11.2", "3.15.0a1" */
 	bool debug_build, free_threaded;
@@ -82,8 +82,8 @@ enum discovery_result discovery_runtimes(struct discovery *discovery, pid_t pid,
 					 size_t room, size_t *count, struct error *error);
 
 /*
- * Checks that this version of Python says which asyncio task each thread runs, and where a task's fields are. Returns
- * 0, or -ENOTSUP with one sentence in *error, which may be NULL.
+ * Checks that it can be known which asyncio task each thread of this version of Python runs. Returns 0, or -ENOTSUP
+ * with one sentence in *error, which may be NULL.
  */
 int discovery_check_tasks(const struct discovery_python *python, struct error *error);
 

@@ -55,7 +55,7 @@ struct discovery_file {
 	 * the library uses that one. Addresses as linked, 0 for none.
 	 */
 	uint64_t copied_runtime, copied_tstate_current, copied_code_type;
-	struct pybpf_asyncio asyncio;      /* of a file with the module _asyncio; running_task 0: of another */
+	struct pybpf_asyncio asyncio;      /* of a file with the module _asyncio; loaded is 0: of another */
 	struct discovery_runtime *runtime; /* DISCOVERY_FILE_PYTHON */
 	char *refusal;                     /* DISCOVERY_FILE_REFUSED: a sentence, without the file's name */
 };
@@ -81,7 +81,7 @@ int discovery_find_version(const struct discovery_symbols *symbols, uint32_t off
 /* Fills out (zeroed) from an ELF file. Returns 0 or -ENOMEM. */
 int discovery_analyse(struct elf_file *elf, struct discovery_file *out);
 void discovery_file_clear(struct discovery_file *file);
-/* asyncio.c: reads the offsets that the module _asyncio has (3.14+); running_task 0: it is not in the file. */
+/* asyncio.c: reads the offsets that the module _asyncio has (3.14+); loaded is 0: it is not in the file. */
 void discovery_read_asyncio(struct elf_file *elf, struct pybpf_asyncio *out);
 /* Writes the PyPy release of a libpypy to out, as "7.3.11"; "" when it is not found. */
 void discovery_pypy_version(struct elf_file *elf, char *out, size_t size);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/remote.h"
 #include "discovery/ask.h"
@@ -81,6 +82,8 @@ void processes_become_python(struct processes *p, struct processes_record *proce
 		p->error = err;
 	/* It may have been taken for another Python while it was being loaded. */
 	pysym_add_runtime(p->pysym, process->proc_id, 0, kernel_get_layout(p->kernel, layout));
+	if (p->options.tasks)
+		processes_schedule_look(p, process, clock_s(CLOCK_MONOTONIC));
 }
 
 void processes_make_ready(struct processes *p, struct processes_record *process, const struct pybpf_runtime *place)

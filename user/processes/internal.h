@@ -160,6 +160,14 @@ void processes_tell_doubted(struct processes *p, struct processes_record *proces
 /* Called when the process or the run has ended: if the doubt lasted long enough for a refusal, reports why. */
 void processes_report_doubt(struct processes *p, struct processes_record *process);
 
+/* tasks.c */
+
+/*
+ * With options.tasks: looks where the process's asyncio has its tasks, if that is not known yet, and schedules the next
+ * look if it cannot be found. now: CLOCK_MONOTONIC seconds.
+ */
+void processes_find_tasks(struct processes *p, struct processes_record *process, double now);
+
 /* runtimes.c */
 
 /* Returns whether the Python is sampled already; also true if the process runs another program by now or has ended. */
@@ -172,7 +180,7 @@ bool processes_has_runtime(const struct processes *p, const struct processes_rec
  */
 int processes_add_runtime(struct processes *p, struct processes_record *process, const struct pybpf_runtime *place);
 /* Tells the kernel where the fields of a Python's asyncio are, which has been loaded since. */
-void processes_place_asyncio(const struct processes *p, const struct processes_record *process,
+void processes_place_asyncio(const struct processes *p, struct processes_record *process,
 			     const struct pybpf_runtime *place);
 /* Gives a process made by fork the Pythons of its parent. */
 void processes_copy_runtimes(struct processes *p, struct processes_record *process,

@@ -265,6 +265,7 @@ static void validate_pythons(struct processes *p, struct processes_record *proce
 	if (waits)
 		processes_schedule_look(p, process,
 					now + (now < process->added_at + YOUNG_S ? VALIDATE_S : VALIDATE_LATER_S));
+	processes_find_tasks(p, process, now);
 }
 
 void processes_look_at_due(struct processes *p, double now)

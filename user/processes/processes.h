@@ -15,6 +15,7 @@
 #include "discovery/filter.h"
 #include "kernel/watch.h"
 #include "pybpf.h"
+#include "symbols/current_tasks.h"
 
 enum processes_state {
 	PROCESSES_LOOKING, /* still being searched for an interpreter */
@@ -66,6 +67,8 @@ struct processes_record {
 	double doubt_since;
 	bool refusal_said;
 	char *doubt;                            /* the sentence that reports the doubt; NULL once reported */
+	struct pysym_modules modules;           /* when its asyncio was looked for (3.7 to 3.13) */
+	double tasks_since;                     /* when it was looked for first, since it was mapped */
 	double added_at, look_since, next_look; /* CLOCK_MONOTONIC seconds; next_look: 0 if no look is due */
 	struct processes_record *next, *prev;   /* in the list of processes to look at */
 };

@@ -93,15 +93,16 @@ int processes_add_runtime(struct processes *p, struct processes_record *process,
 	return index;
 }
 
-void processes_place_asyncio(const struct processes *p, const struct processes_record *process,
+void processes_place_asyncio(const struct processes *p, struct processes_record *process,
 			     const struct pybpf_runtime *place)
 {
 	struct pybpf_proc entry;
 
-	if (!place->asyncio.running_task || processes_get_entry(p, process, &entry))
+	if (!place->asyncio.loaded || processes_get_entry(p, process, &entry))
 		return;
+	process->tasks_since = 0;
 	for (uint32_t i = 0; i < entry.nr_runtimes; i++) {
-		if (entry.runtimes[i].interp_head == place->interp_head)
+		if (entry.runtimes[i].interp_head == place->interp_head && !entry.runtimes[i].asyncio.current_tasks)
 			entry.runtimes[i].asyncio = place->asyncio;
 	}
 	processes_put_entry(p, process, &entry);

@@ -46,6 +46,15 @@ static uint32_t find_task(const struct profile *profile, uint32_t stack)
 	return PROFILE_NONE;
 }
 
+/* Returns whether it is Handle._run of Lib/asyncio/events.py; names have their class since 3.11. */
+static bool is_run_of_handle(const struct profile *profile, const struct profile_frame *frame)
+{
+	const char *name = profile_string(profile, frame->name);
+
+	return strcmp(name, "Handle._run") == 0 ||
+	       (strcmp(name, "_run") == 0 && strcmp(profile_string(profile, frame->file), "asyncio/events.py") == 0);
+}
+
 /* Returns whether the stack is that of a callback without a task, and not of the loop itself. */
 static bool is_callback(const struct profile *profile, uint32_t stack)
 {
@@ -53,8 +62,7 @@ static bool is_callback(const struct profile *profile, uint32_t stack)
 		const struct profile_stack *node = profile_stack_at(profile, stack);
 		const struct profile_frame *frame = profile_frame_at(profile, node->frame);
 
-		/* Lib/asyncio/events.py, with the class since 3.11 */
-		if (strcmp(profile_string(profile, frame->name), "Handle._run") == 0)
+		if (is_run_of_handle(profile, frame))
 			return true;
 		stack = node->parent;
 	}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Which asyncio task a thread of Python 3.7 to 3.13 runs, found as asyncio.current_task() does: the thread has a
+ * running event loop, and the module _asyncio a dict of the tasks that all loops run. No other thread changes what is
+ * there for this thread's loop. maps.bpf.h includes this before the walk.
+ */
+#ifndef PYBPF_CURRENT_TASK_BPF_H
+#define PYBPF_CURRENT_TASK_BPF_H
+
+#include "compat.bpf.h"
+
+/* Most entries of a dict that are looked at: those of deleted keys count. */
+#define DICT_ENTRIES 64
+
+/*
+ * From PyThreadState.thread_id to other fields (Include/cpython/pystate.h): back to dict (3.7 to 3.12), and on to
+ * _PyThreadStateImpl.asyncio_running_loop (3.13): it is at 304 in 3.13.0 and 3.13.5, and at 312 in 3.13.18. The other
+ * one of these is no event loop, and no key in the dict of tasks.
+ */
+#define DICT_BEFORE_ID         24
+#define RUNNING_LOOP_313       152
+#define RUNNING_LOOP_313_LATER 160
+
+/* Eight characters as a word of memory. */
+#define EIGHT(a, b, c, d, e, f, g, h)                                                                                  \
+	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | (__u64)(f) << 40 |    \
+	 (__u64)(g) << 48 | (__u64)(h) << 56)
+
+static __always_inline __u64 read_u64(__u64 addr)
+{
+	__u64 value = 0;
+
+	return compat_read_user(&value, sizeof(value), addr) ? 0 : value;
+}
+
+/* Returns the bytes of an object before its own fields. */
+static __always_inline __u32 head_size(const struct pybpf_layout *l)
+{
+	return l->code_type + (__u32)sizeof(__u64);
+}
+
+/* Returns whether the string is the one by which a thread's dict has the running loop. */
+static __always_inline int is_loop_key(const struct pybpf_layout *l, __u64 string)
+{
+	__u64 text[4] = {};
+
+	return !compat_read_user(text, sizeof(text), string + l->str_ascii_data) &&
+	       text[0] == EIGHT('_', '_', 'a', 's', 'y', 'n', 'c', 'i') &&
+	       text[1] == EIGHT('o', '_', 'r', 'u', 'n', 'n', 'i', 'n') &&
+	       text[2] == EIGHT('g', '_', 'e', 'v', 'e', 'n', 't', '_') &&
+	       text[3] << 8 == EIGHT(0, 'l', 'o', 'o', 'p', '_', '_', 0);
+}
+
+/* The table of a dict. */
+struct dict_table {
+	__u64 entries; /* their address, or 0 */
+	__u64 count;
+	__u64 size; /* of an entry: hash, key, value; the hash is left out where all keys are strings (3.11+) */
+};
+
+/* Finds the entries in a table of keys (3.7 to 3.13; struct _dictkeysobject). */
+static __always_inline void open_table(const struct pybpf_layout *l, __u64 keys, struct dict_table *out)
+{
+	__u64 head[5] = {};
+
+	if (!keys || compat_read_user(head, sizeof(head), keys))
+		return;
+	if (l->minor <= 10) { /* refcnt, size, lookup, usable, nentries; an index has one byte */
+		out->count = head[4];
+		out->entries = head[1] <= 128 ? keys + 40 + head[1] : 0;
+		out->size = 24;
+	} else { /* refcnt; log2 of the size, log2 of the indices' bytes, kind: 0 is any keys, version; usable, nentries
+		  */
+		out->count = head[3];
+		out->entries = keys + 32 + (1ULL << (head[1] >> 8 & 7));
+		out->size = head[1] >> 16 & 0xff ? 16 : 24;
+	}
+}
+
+/*
+ * Returns the value of a key that is this object, or, with 0, the string of is_loop_key; 0 if there is none. Other
+ * threads may change the dict meanwhile: then there may be none, but never another key's. A global function with
+ * numbers for arguments (kernel 5.6), so that the verifier checks it once, and not for each path that leads to it.
+ */
+__noinline __u64 find_in_dict(__u32 layout, __u64 dict, __u64 object)
+{
+	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &layout);
+	struct dict_table table = {};
+	__u64 keys, value = 0;
+
+	if (!l)
+		return 0;
+	/* PyDictObject: ma_used, a version, ma_keys, ma_values, which only dicts of objects' attributes have. */
+	dict += head_size(l);
+	keys = read_u64(dict + 16);
+	open_table(l, keys, &table);
+	if (!table.entries || read_u64(dict + 24))
+		return 0;
+	for (__u32 i = 0; i < DICT_ENTRIES && i < table.count; i++) {
+		__u64 entry[2] = {}; /* key and value */
+
+		if (compat_read_user(entry, sizeof(entry), table.entries + table.size * (i + 1) - sizeof(entry)))
+			break;
+		if (entry[0] && (object ? entry[0] == object : is_loop_key(l, entry[0]))) {
+			value = entry[1];
+			break;
+		}
+	}
+	/* If it has another table by now, this one's memory may have been anything. */
+	return read_u64(dict + 16) == keys ? value : 0;
+}
+
+/* Returns the task that the running loop of a thread runs, or 0. tasks: the dict of the tasks that run. */
+__noinline __u64 current_task(__u32 layout, __u64 tasks, __u64 tstate)
+{
+	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &layout);
+	__u64 thread_id, loop, task;
+
+	if (!l)
+		return 0;
+	thread_id = tstate + l->tstate_thread_id;
+	if (l->minor >= 13) {
+		loop = read_u64(thread_id + RUNNING_LOOP_313);
+		task = loop ? find_in_dict(layout, tasks, loop) : 0;
+		if (task)
+			return task;
+		loop = read_u64(thread_id + RUNNING_LOOP_313_LATER);
+	} else {
+		loop = find_in_dict(layout, read_u64(thread_id - DICT_BEFORE_ID), 0);
+	}
+	/* PyRunningLoopHolder.rl_loop */
+	if (loop && l->minor <= 11)
+		loop = read_u64(loop + head_size(l));
+	return loop ? find_in_dict(layout, tasks, loop) : 0;
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Which asyncio task the thread runs, and where its coroutine is. */
+#ifndef PYBPF_WALK_TASK_H
+#define PYBPF_WALK_TASK_H
+
+#include "walk_state.h"
+
+/* How the task of a thread of Python 3.7 to 3.13 is found, who includes this says: 0, or its address. */
+#ifndef WALK_CURRENT_TASK
+#define WALK_CURRENT_TASK(w, tstate) 0ULL
+#endif
+
+/*
+ * Greatest distance from a coroutine to the frame inside it (3.11+), and less than from there to the coroutine's end:
+ * PyCoroObject.cr_iframe is at 72 in 3.14 and 3.15, at 88 in free-threaded builds, and a frame has 80 bytes and more.
+ * To 3.10 a frame is an object of its own, which is larger.
+ */
+#define WALK_INSIDE_CORO 128
+
+/* From PyThreadState.thread_id to context_ver (Include/cpython/pystate.h): 3.7, and 3.8 to 3.10. */
+#define WALK_CONTEXTS_37     88
+#define WALK_CONTEXTS_TO_310 72
+
+/*
+ * Finds the task that the event loop of the thread runs. The thread state is in the buffer: 3.11 to 3.15 have
+ * context_ver, id, datastack_chunk and datastack_top one after the other (Include/cpython/pystate.h).
+ */
+static __always_inline void walk_find_task(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
+{
+	w->contexts = l->tstate_datastack_top ? walk_u64(w, l->tstate_datastack_top - 24) : 0;
+	w->task = 0;
+	w->task_frame = 0;
+	w->stack.task_depth = 0;
+	if (w->asyncio.current_tasks) {
+		if (l->minor <= 10)
+			walk_read(w, &w->contexts, sizeof(w->contexts),
+				  tstate + l->tstate_thread_id +
+					  (l->minor == 7 ? WALK_CONTEXTS_37 : WALK_CONTEXTS_TO_310));
+		w->task = WALK_CURRENT_TASK(w, tstate);
+	} else if (w->asyncio.running_task) {
+		walk_read(w, &w->task, sizeof(w->task), tstate + w->asyncio.running_task);
+	}
+	if (!w->task || walk_read(w, &w->task_frame, sizeof(w->task_frame), w->task + w->asyncio.task_coro))
+		return;
+	/* To 3.10 a coroutine's first field, after its type, is its frame (PyCoroObject.cr_frame), which is elsewhere.
+	 */
+	if (l->minor <= 10 && w->task_frame)
+		walk_read(w, &w->task_frame, sizeof(w->task_frame), w->task_frame + l->code_type + 8);
+}
+
+#endif
