@@ -49,6 +49,7 @@ struct kernel_options {
 	enum kernel_source source;         /* of the timer */
 	const struct kernel_event *events; /* sampled in place of the timer */
 	size_t nr_events;
+	bool held;           /* with a memory event: send where memory is touched, given back and moved */
 	const char *without; /* names of features not to be used although this kernel has them, or NULL */
 };
 
