@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/host_kernel.h"
 #include "pybpf.h"
 
 #define TRACEPOINT "tracepoint:"
@@ -90,8 +91,13 @@ const struct kernel_point kernel_memory_points[KERNEL_MEMORY_POINTS] = {
 
 int kernel_check_memory_points(struct error *error)
 {
+	struct host_kernel host;
 	int err = 0;
 
+	/* Before (f1a7941243c1) it gathers changes, and tells them at one of many faults. */
+	host_kernel_look(&host);
+	if (!host_kernel_at_least(&host, 6, 2))
+		return error_set(error, -ENOTSUP, "only Linux 6.2 and newer tell each change of a process's memory");
 	for (size_t i = 0; i < KERNEL_MEMORY_POINTS && !err; i++) {
 		const struct kernel_event event = {
 			.category = kernel_memory_points[i].category,

@@ -38,7 +38,7 @@ void kernel_choose_memory(bool held, struct kernel_event *event);
 extern const struct kernel_point {
 	const char *category, *name;
 } kernel_memory_points[KERNEL_MEMORY_POINTS];
-/* Returns whether this kernel has them: 0, or a negative errno with a sentence in *error. */
+/* Returns whether this kernel has them, and tells each change of memory: 0, or a negative errno with a sentence. */
 int kernel_check_memory_points(struct error *error);
 
 /* Returns whether this kernel has the event: 0, or a negative errno with a sentence in *error. */

@@ -53,6 +53,8 @@ static const struct entry {
 	{"memory", "given_back_bytes", COUNT, AT(given_back)},
 	{"memory", "held_bytes", COUNT, AT(held)},
 	{"memory", "held_at_most_bytes", COUNT, AT(held_at_most)},
+	{"memory", "unknown_touched_bytes", COUNT, AT(unknown_touched)},
+	{"memory", "unknown_given_back_bytes", COUNT, AT(unknown_given_back)},
 	{"memory", "refused_bytes", COUNT, AT(refused_memory)},
 	{"memory", "lost_records", COUNT, AT(unsent_memory)},
 	{"samples", "asked", COUNTED(ASKED)},
@@ -267,40 +269,35 @@ static void print_run(const struct session_account *a, FILE *out)
 		a->stacks, a->stacks == 1 ? "" : "s");
 }
 
-static double mib(int64_t bytes)
+static double mib(uint64_t bytes)
 {
 	return (double)bytes / (1 << 20);
 }
 
 static void print_memory(const struct session_account *a, FILE *out)
 {
-	int64_t grown = (int64_t)(a->touched - a->given_back), unknown = grown - (int64_t)a->held;
-
-	fprintf(out, "pybpf: %.1f MiB of resident memory became new, and %.1f MiB were given back",
-		mib((int64_t)a->touched), mib((int64_t)a->given_back));
+	fprintf(out, "pybpf: %.1f MiB of resident memory became new, and %.1f MiB were given back", mib(a->touched),
+		mib(a->given_back));
 	if (!a->has_held) {
 		fputs(", which are not subtracted from the stacks\n", out);
 		return;
 	}
-	fprintf(out, ": it grew by %.1f MiB, of which stacks hold %.1f MiB", mib(grown), mib((int64_t)a->held));
-	if (unknown >= 0)
-		fprintf(out, "; whose the other %.1f MiB are is not known\n", mib(unknown));
-	else
-		fprintf(out, "; %.1f MiB were given back that were there before, or whose stack is not known\n",
-			mib(-unknown));
+	fprintf(out,
+		": stacks hold %.1f MiB of the difference; not known whose are %.1f MiB of what became new, and %.1f "
+		"MiB of what was given back\n",
+		mib(a->held), mib(a->unknown_touched), mib(a->unknown_given_back));
 	if (a->held_at_most)
 		fprintf(out,
-			"pybpf: processes that have ended are shown with the %.1f MiB that they held when each held "
-			"most\n",
-			mib((int64_t)a->held_at_most));
+			"pybpf: processes that have ended are shown with what they held when each held most, in sum "
+			"%.1f MiB\n",
+			mib(a->held_at_most));
 	if (a->refused_memory)
 		fprintf(out, "pybpf: whose %.1f MiB are could not be kept: the memory was used up (see --max-memory)\n",
-			mib((int64_t)a->refused_memory));
+			mib(a->refused_memory));
 	if (a->unsent_memory)
 		fprintf(out,
-			"pybpf: %" PRIu64
-			" change%s of memory %s lost, as a buffer of the kernel was full: what stacks "
-			"hold is uncertain by as much\n",
+			"pybpf: %" PRIu64 " change%s of memory %s lost, as a buffer of the kernel was full: stacks may "
+			"hold more or less than shown\n",
 			a->unsent_memory, a->unsent_memory == 1 ? "" : "s", a->unsent_memory == 1 ? "was" : "were");
 }
 

@@ -322,12 +322,24 @@ static void own_cost(struct session_account *account)
 			      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+static uint64_t beyond(uint64_t all, uint64_t part)
+{
+	return all > part ? all - part : 0;
+}
+
 static void tell_memory(const struct session *s, struct session_account *account)
 {
+	uint64_t given, taken;
+
 	account->touched = s->touched;
 	account->given_back = kernel_get_given_back(s->kernel);
 	account->has_held = s->options.held;
-	account->held = session_held_total(&s->held);
+	if (!account->has_held)
+		return;
+	session_held_tell(&s->held, &given, &taken);
+	account->held = given - taken;
+	account->unknown_touched = beyond(account->touched, given);
+	account->unknown_given_back = beyond(account->given_back, taken);
 	account->unsent_memory = kernel_get_memory_unsent(s->kernel);
 	account->refused_memory = s->held.refused;
 	account->held_at_most = s->held_at_most;

@@ -135,7 +135,8 @@ static int set_owner(struct session_held *h, struct process *p, struct group *gr
 		return 0;
 	group->owners[at] = owner;
 	group->used += !!owner - !!before;
-	h->pages += (uint64_t) !!owner - !!before;
+	h->given += !!owner;
+	h->taken += !!before;
 	if (before)
 		err = change_owner(p, before - 1, -1);
 	return owner && !err ? change_owner(p, owner - 1, 1) : err;
@@ -435,9 +436,10 @@ uint64_t session_held_get(const struct session_held *h, const struct pybpf_count
 	return (most && owner->changed ? owner->at_most : owner->pages) * h->page;
 }
 
-uint64_t session_held_total(const struct session_held *h)
+void session_held_tell(const struct session_held *h, uint64_t *given, uint64_t *given_back)
 {
-	return h->pages * h->page;
+	*given = h->given * h->page;
+	*given_back = h->taken * h->page;
 }
 
 void session_held_forget(struct session_held *h, uint64_t proc_id)

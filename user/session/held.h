@@ -14,7 +14,7 @@ struct session_held {
 	struct intern processes; /* by proc_id */
 	uint64_t page;           /* bytes of a page */
 	uint64_t mix;            /* random and odd: processes cannot choose where their pages are in tables */
-	uint64_t pages;          /* that have an owner, also those of forgotten processes */
+	uint64_t given, taken;   /* pages that got an owner, and that lost one */
 	uint64_t refused;        /* bytes that were touched and for which there was no memory */
 };
 
@@ -32,8 +32,11 @@ int session_held_take(struct session_held *h, const struct pybpf_memory_event *e
  * when the process held most.
  */
 uint64_t session_held_get(const struct session_held *h, const struct pybpf_count_key *key, bool most);
-/* Returns the bytes that have an owner, those of ended processes as they were at the end. */
-uint64_t session_held_total(const struct session_held *h);
+/*
+ * Tells how many bytes stacks were given and have given back, with those of forgotten processes; what remains is held
+ * now, or was when its process ended.
+ */
+void session_held_tell(const struct session_held *h, uint64_t *given, uint64_t *given_back);
 
 /* Forgets a process. */
 void session_held_forget(struct session_held *h, uint64_t proc_id);

@@ -138,10 +138,11 @@ struct session_account {
 	/* With --mode=memory, bytes. */
 	uint64_t touched, given_back;
 	bool has_held;
-	uint64_t held;           /* by stacks at the end of the run, or of their process */
-	uint64_t held_at_most;   /* by those of processes that have ended, when each held most */
-	uint64_t unsent_memory;  /* number of changes of memory that are not known */
-	uint64_t refused_memory; /* bytes for which there was no memory to keep whose they are */
+	uint64_t held;                                /* by stacks at the end of the run, or of their process */
+	uint64_t unknown_touched, unknown_given_back; /* of the above: not known where, or there before */
+	uint64_t held_at_most;                        /* by those of processes that have ended, when each held most */
+	uint64_t unsent_memory;                       /* number of changes of memory that are not known */
+	uint64_t refused_memory;                      /* bytes for which there was no memory to keep whose they are */
 	enum kernel_source source;
 	unsigned freq; /* 0: there is no timer */
 };
