@@ -230,7 +230,7 @@ static const struct cli_option sampling_options[] = {
 	 "cpu: where threads use CPUs (default); wall: all the time of all threads, with what they wait for; offcpu: "
 	 "that without the time on CPUs; gil: the time that threads wait for the GIL, with who holds it, or sleep "
 	 "with it; times are in microseconds; exception: as cpu, only of threads that raise or handle an exception; "
-	 "memory: bytes of memory that became resident",
+	 "memory: bytes of resident memory, by the stack that touched it first, less what was given back",
 	 .take = take_mode, .words = mode_words},
 	{"gil", 0, NULL, "only threads that hold the GIL, or, in free-threaded builds, that are attached to Python",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil)},
