@@ -18,8 +18,12 @@
  * them at once at 10 kHz needs some 2 MiB until user space runs; one that does not fit is sent at its next sample.
  */
 #define RING_BYTES (4u << 20)
-/* Each page that is touched is a record of 88 bytes: those of 0.8 s of a thread that does nothing else. */
+/*
+ * With records of memory. Each page that is touched is one of 88 bytes: those of a second of a thread that does nothing
+ * else, unless that is more than one part in RING_SHARE of the memory limit.
+ */
 #define MEMORY_RING_BYTES (16u << 20)
+#define RING_SHARE        16
 /* Room for a thousand starts in a second, each with some events, while pybpf has to wait for a CPU. */
 #define PROCESS_RING_BYTES (1u << 20)
 #define MAX_THREAD_NAMES   16384
@@ -46,6 +50,16 @@
 static uint32_t filter_size(const struct kernel_filter *filter)
 {
 	return (uint32_t)(filter->nr_included + filter->nr_excluded) ?: 1;
+}
+
+/* A power of two, as the kernel wants it. */
+static uint32_t ring_bytes(const struct kernel_options *options)
+{
+	uint32_t bytes = RING_BYTES;
+
+	while (options->held && bytes < MEMORY_RING_BYTES && bytes * 2 <= options->max_memory / RING_SHARE)
+		bytes *= 2;
+	return bytes;
 }
 
 static int size_maps(struct kernel *k)
@@ -85,7 +99,7 @@ static int size_maps(struct kernel *k)
 						  (uint32_t)cpus *
 							  (k->options.waits ? PYBPF_CONTEXTS : PYBPF_CONTEXT_SWITCH));
 	err = err ?: bpf_map__set_max_entries(skel->maps.bounces, (uint32_t)cpus);
-	err = err ?: bpf_map__set_max_entries(skel->maps.events, k->options.held ? MEMORY_RING_BYTES : RING_BYTES);
+	err = err ?: bpf_map__set_max_entries(skel->maps.events, ring_bytes(&k->options));
 	return err;
 }
 

@@ -50,6 +50,7 @@ static struct kernel *new_kernel(const struct session_options *options)
 		.cgroup_subsystem = options->cgroup_subsystem,
 		.max_processes = options->max_processes,
 		.max_stacks = options->max_stacks,
+		.max_memory = options->max_memory,
 		.source = options->source,
 		.events = options->events,
 		.nr_events = options->nr_events,
