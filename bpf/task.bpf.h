@@ -9,28 +9,6 @@
 
 #include "announce.bpf.h"
 
-/* Tasks and futures that are looked at: between a task and the one that awaits it, gather() has a future. */
-#define TASK_STEPS (2 * PYBPF_TASKS)
-/* Classes between that of an object and _asyncio's. */
-#define TASK_BASES 4
-
-/* From the end of a type's PyObject_HEAD (struct _typeobject, Include/cpython/object.h, the same in 3.14 and 3.15). */
-#define TYPE_NAME  8
-#define TYPE_FLAGS 152
-#define TYPE_BASE  240
-/* Include/object.h */
-#define TPFLAGS_LONG_SUBCLASS    (1ULL << 24)
-#define TPFLAGS_UNICODE_SUBCLASS (1ULL << 28)
-
-/*
- * From the end of an int's PyObject_HEAD (struct _PyLongValue, Include/cpython/longintrepr.h): a tag, whose two lowest
- * bits are 0 for a positive number and that has the number of digits from bit 3 on, and digits of 30 bits.
- */
-#define LONG_TAG    0
-#define LONG_DIGITS 8
-#define LONG_SIGN   3
-#define DIGIT_BITS  30
-
 /* Longest name that is taken as one, in bytes. */
 #define TASK_NAME_MAX (1 << 20)
 
@@ -61,18 +39,18 @@ static __always_inline enum task_type type_of(const struct pybpf_layout *l, __u6
 {
 	__u64 type = read_u64(object + l->code_type);
 
-	for (int i = 0; i < TASK_BASES && type; i++) {
+	for (int i = 0; i < PYBPF_TASK_BASES && type; i++) {
 		__u64 name[2] = {};
 
 		type += head_size(l);
-		if (!compat_read_user(name, sizeof(name), read_u64(type + TYPE_NAME)) &&
+		if (!compat_read_user(name, sizeof(name), read_u64(type + PYBPF_TYPE_NAME)) &&
 		    name[0] == EIGHT('_', 'a', 's', 'y', 'n', 'c', 'i', 'o')) {
 			if (name[1] == EIGHT('.', 'F', 'u', 't', 'u', 'r', 'e', 0))
 				return TASK_TYPE_FUTURE;
 			if (name[1] << 16 == EIGHT(0, 0, '.', 'T', 'a', 's', 'k', 0))
 				return TASK_TYPE_TASK;
 		}
-		type = read_u64(type + TYPE_BASE);
+		type = read_u64(type + PYBPF_TYPE_BASE);
 	}
 	return TASK_TYPE_OTHER;
 }
@@ -80,9 +58,9 @@ static __always_inline enum task_type type_of(const struct pybpf_layout *l, __u6
 /* Takes a name that asyncio gave and that nobody asked for: it is still a number. */
 static __always_inline void take_number(struct pybpf_task_name *out, __u64 digits, __u64 tag)
 {
-	__u64 low = (__u32)digits, high = tag >> 3 > 1 ? digits >> 32 : 0, number = low | high << DIGIT_BITS;
+	__u64 low = (__u32)digits, high = tag >> 3 > 1 ? digits >> 32 : 0, number = low | high << PYBPF_DIGIT_BITS;
 
-	if (tag & LONG_SIGN || tag >> 3 > 2)
+	if (tag & PYBPF_LONG_SIGN || tag >> 3 > 2)
 		return;
 	out->form = PYBPF_TASK_NUMBER;
 	out->size = sizeof(number);
@@ -123,11 +101,12 @@ static __always_inline void take_name(struct walk *w, const struct pybpf_layout 
 	__builtin_memset(out, 0, sizeof(*out));
 	if (!name || walk_read(w, w->buffer, STRING_HEADER, name))
 		return;
-	flags = read_u64(walk_u64(w, l->code_type) + head_size(l) + TYPE_FLAGS);
-	if (flags & TPFLAGS_UNICODE_SUBCLASS)
+	flags = read_u64(walk_u64(w, l->code_type) + head_size(l) + PYBPF_TYPE_FLAGS);
+	if (flags & PYBPF_TPFLAGS_UNICODE_SUBCLASS)
 		take_text(w, l, name, out);
-	else if (flags & TPFLAGS_LONG_SUBCLASS)
-		take_number(out, walk_u64(w, head_size(l) + LONG_DIGITS), walk_u64(w, head_size(l) + LONG_TAG));
+	else if (flags & PYBPF_TPFLAGS_LONG_SUBCLASS)
+		take_number(out, walk_u64(w, head_size(l) + PYBPF_LONG_DIGITS),
+			    walk_u64(w, head_size(l) + PYBPF_LONG_TAG));
 }
 
 static __always_inline __u64 mix_name(__u64 hash, const struct pybpf_task_name *name)
@@ -194,11 +173,11 @@ static __always_inline void take_tasks(struct scratch *s, enum pybpf_context con
 	s->next_task = s->walk.task;
 	s->tasks.count = 0;
 	s->tasks.flags = 0;
-	for (i = 0; i < TASK_STEPS; i++) {
+	for (i = 0; i < PYBPF_TASK_STEPS; i++) {
 		if (take_task(context))
 			break;
 	}
-	if (i == TASK_STEPS)
+	if (i == PYBPF_TASK_STEPS)
 		s->tasks.flags |= PYBPF_TASKS_MORE;
 	stack->task_id = walk_mix(walk_mix(stack->task_id, s->tasks.count), s->tasks.flags) | 1;
 	s->tasks.task_id = stack->task_id;
