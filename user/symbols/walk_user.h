@@ -48,4 +48,23 @@ struct walk_stack {
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
 		const struct pybpf_runtime *runtime, uint64_t thread_id, struct walk_stack *out);
 
+/* Reads frames one by one, and remembers code objects as long as the walk would. */
+struct walk_frames;
+
+struct walk_frames *walk_frames_new(void);
+/* Accepts NULL. */
+void walk_frames_free(struct walk_frames *frames);
+
+/*
+ * To be called before the frames of one moment are read. All arguments outlive these reads. proc_id: as in struct
+ * pybpf_proc; interp: address of the interpreter that the frames are of.
+ */
+void walk_frames_begin(struct walk_frames *frames, const struct walk_memory *memory, const struct pybpf_layout *layout,
+		       const struct pybpf_runtime *runtime, uint64_t proc_id, uint64_t interp);
+/*
+ * Reads the frame at that address inside a generator that does not run. Returns 0, or -EFAULT when it is not readable
+ * or no such frame.
+ */
+int walk_frames_read(struct walk_frames *frames, uint64_t addr, struct pybpf_frame *out);
+
 #endif
