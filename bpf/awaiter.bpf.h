@@ -8,13 +8,6 @@
 
 #include "maps.bpf.h"
 
-/* Classes between that of an object and _asyncio's. */
-#define TASK_BASES 4
-
-/* From the end of a type's PyObject_HEAD (struct _typeobject, Include/cpython/object.h, the same in 3.7 to 3.15). */
-#define TYPE_NAME 8
-#define TYPE_BASE 240
-
 /* From the end of a FutureObj's PyObject_HEAD (Modules/_asynciomodule.c, the same in 3.7 to 3.13). */
 #define FUTURE_CALLBACK0 8
 #define FUTURE_CALLBACKS 24
@@ -45,18 +38,18 @@ static __always_inline enum task_type type_of(const struct pybpf_layout *l, __u6
 {
 	__u64 type = read_u64(object + l->code_type);
 
-	for (int i = 0; i < TASK_BASES && type; i++) {
+	for (int i = 0; i < PYBPF_TASK_BASES && type; i++) {
 		__u64 name[2] = {};
 
 		type += head_size(l);
-		if (!compat_read_user(name, sizeof(name), read_u64(type + TYPE_NAME)) &&
+		if (!compat_read_user(name, sizeof(name), read_u64(type + PYBPF_TYPE_NAME)) &&
 		    name[0] == EIGHT('_', 'a', 's', 'y', 'n', 'c', 'i', 'o')) {
 			if (name[1] == EIGHT('.', 'F', 'u', 't', 'u', 'r', 'e', 0))
 				return TASK_TYPE_FUTURE;
 			if (name[1] << 16 == EIGHT(0, 0, '.', 'T', 'a', 's', 'k', 0))
 				return TASK_TYPE_TASK;
 		}
-		type = read_u64(type + TYPE_BASE);
+		type = read_u64(type + PYBPF_TYPE_BASE);
 	}
 	return TASK_TYPE_OTHER;
 }
@@ -104,7 +97,7 @@ static __always_inline __u64 gathering_future(const struct pybpf_layout *l, __u6
 			break;
 		object = read_u64(read_u64(cells + head + 8 + 8 * i) + head);
 		if (!compat_read_user(name, sizeof(name),
-				      read_u64(read_u64(object + l->code_type) + head + TYPE_NAME)) &&
+				      read_u64(read_u64(object + l->code_type) + head + PYBPF_TYPE_NAME)) &&
 		    name[0] == EIGHT('_', 'G', 'a', 't', 'h', 'e', 'r', 'i') &&
 		    name[1] == EIGHT('n', 'g', 'F', 'u', 't', 'u', 'r', 'e') && !(name[2] & 0xff)) {
 			future = object;

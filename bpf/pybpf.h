@@ -94,6 +94,11 @@ struct pybpf_layout {
 	__u16 frame_entry;      /* is_entry (3.11); in 3.12 the owner tells */
 	__u16 frame_tlbc_index; /* free-threaded 3.14+ */
 	__u16 frame_mark;       /* see walk_is_compiled: f_trace (to 3.10), frame_obj (3.11, 3.12), f_funcobj (3.13+) */
+	__u16 frame_stack;      /* stackpointer (3.14+), which is valid while no evaluation loop runs the frame */
+
+	/* PyGenObject, and those of coroutines and asynchronous generators (3.14+); 0 in others */
+	__u16 gen_frame; /* gi_iframe: the frame itself */
+	__u16 gen_state; /* gi_frame_state, a char */
 
 	/* PyCodeObject; code_window covers all but co_code_adaptive and co_tlbc, which may lie beyond */
 	__u16 code_window;
@@ -133,9 +138,8 @@ struct pybpf_layout {
 	 * were made (3.13), and are 0 once they have run out. */
 	__u8 code_guard_size;
 	__u8 code_bytecode; /* PyCodeObject.co_code (to 3.10); 0 where there is none */
-	__u8 pad[2];
 };
-_Static_assert(sizeof(struct pybpf_layout) == 128, "pybpf_layout has no hidden padding");
+_Static_assert(sizeof(struct pybpf_layout) == 132, "pybpf_layout has no hidden padding");
 
 /*
  * Bits of PyThreadState._status (3.12 to 3.15, cpython/pystate.h). A thread state that was deleted keeps its thread_id
@@ -161,10 +165,13 @@ struct pybpf_asyncio {
 	__u8 task_coro;
 	__u8 awaited_by;        /* 3.14+: one task or future, or a set of them */
 	__u8 awaited_by_is_set; /* a char: whether it is a set */
+	__u8 task_node;         /* 3.14+: TaskObj.task_node: next and previous of the list of tasks that it is in */
 	__u8 loaded;            /* the process has the module */
-	__u8 pad;
+	__u16 thread_tasks; /* _PyThreadStateImpl.asyncio_tasks_head: the list of the tasks that a thread has made */
+	__u16 pad;
+	__u32 interp_tasks; /* PyInterpreterState.asyncio_tasks_head: of those whose threads have ended */
 };
-_Static_assert(sizeof(struct pybpf_asyncio) == 16, "pybpf_asyncio has no hidden padding");
+_Static_assert(sizeof(struct pybpf_asyncio) == 24, "pybpf_asyncio has no hidden padding");
 
 /* One CPython in a process: a library or a program with its own interpreters, threads and types. */
 struct pybpf_runtime {
@@ -190,7 +197,7 @@ struct pybpf_proc {
 	__u32 told;  /* user space knows proc_id */
 	__u32 pad;
 };
-_Static_assert(sizeof(struct pybpf_proc) == 232, "pybpf_proc has no hidden padding");
+_Static_assert(sizeof(struct pybpf_proc) == 264, "pybpf_proc has no hidden padding");
 
 enum pybpf_proc_state {
 	PYBPF_PROC_CLAIMED = 1, /* user space asks for this process: process_find fills it in */
@@ -331,6 +338,27 @@ struct pybpf_stack_event {
 };
 _Static_assert(sizeof(struct pybpf_stack_event) == 96, "pybpf_stack_event has no hidden padding");
 
+/* From the end of a type's PyObject_HEAD (struct _typeobject, Include/cpython/object.h, the same in 3.7 to 3.15). */
+#define PYBPF_TYPE_NAME  8
+#define PYBPF_TYPE_FLAGS 152
+#define PYBPF_TYPE_BASE  240
+/* Include/object.h */
+#define PYBPF_TPFLAGS_HEAPTYPE         (1ULL << 9)
+#define PYBPF_TPFLAGS_LONG_SUBCLASS    (1ULL << 24)
+#define PYBPF_TPFLAGS_UNICODE_SUBCLASS (1ULL << 28)
+
+/*
+ * From the end of an int's PyObject_HEAD (struct _PyLongValue, Include/cpython/longintrepr.h of 3.12+): a tag, whose
+ * two lowest bits are 0 for a positive number and that has the number of digits from bit 3 on, and digits of 30 bits.
+ */
+#define PYBPF_LONG_TAG    0
+#define PYBPF_LONG_DIGITS 8
+#define PYBPF_LONG_SIGN   3
+#define PYBPF_DIGIT_BITS  30
+
+/* Classes between that of an object and _asyncio's that are looked at. */
+#define PYBPF_TASK_BASES 4
+
 /* How the name of a task is written. */
 enum pybpf_task_form {
 	PYBPF_TASK_UNKNOWN, /* no task of _asyncio's, or not readable */
@@ -352,6 +380,8 @@ struct pybpf_task_name {
 
 /* Most tasks of a chain. */
 #define PYBPF_TASKS 8
+/* Tasks and futures that are looked at: between a task and the one that awaits it, gather() has a future. */
+#define PYBPF_TASK_STEPS (2 * PYBPF_TASKS)
 
 enum pybpf_tasks_flags {
 	PYBPF_TASKS_MORE = 1u << 0,    /* the chain is longer */

@@ -10,24 +10,6 @@
 #include "announce.bpf.h"
 #include "awaiter.bpf.h"
 
-/* Tasks and futures that are looked at: between a task and the one that awaits it, gather() has a future. */
-#define TASK_STEPS (2 * PYBPF_TASKS)
-
-/* From the end of a type's PyObject_HEAD (struct _typeobject, Include/cpython/object.h, the same in 3.7 to 3.15). */
-#define TYPE_FLAGS 152
-/* Include/object.h */
-#define TPFLAGS_LONG_SUBCLASS    (1ULL << 24)
-#define TPFLAGS_UNICODE_SUBCLASS (1ULL << 28)
-
-/*
- * From the end of an int's PyObject_HEAD (struct _PyLongValue, Include/cpython/longintrepr.h of 3.12+): a tag, whose
- * two lowest bits are 0 for a positive number and that has the number of digits from bit 3 on, and digits of 30 bits.
- */
-#define LONG_TAG    0
-#define LONG_DIGITS 8
-#define LONG_SIGN   3
-#define DIGIT_BITS  30
-
 /* From the end of a coroutine's PyObject_HEAD (PyCoroObject, Include/genobject.h of 3.7). */
 #define CORO_QUALNAME 40
 
@@ -37,9 +19,9 @@
 /* Takes a name that asyncio gave and that nobody asked for: it is still a number. */
 static __always_inline void take_number(struct pybpf_task_name *out, __u64 digits, __u64 tag)
 {
-	__u64 low = (__u32)digits, high = tag >> 3 > 1 ? digits >> 32 : 0, number = low | high << DIGIT_BITS;
+	__u64 low = (__u32)digits, high = tag >> 3 > 1 ? digits >> 32 : 0, number = low | high << PYBPF_DIGIT_BITS;
 
-	if (tag & LONG_SIGN || tag >> 3 > 2)
+	if (tag & PYBPF_LONG_SIGN || tag >> 3 > 2)
 		return;
 	out->form = PYBPF_TASK_NUMBER;
 	out->size = sizeof(number);
@@ -80,11 +62,12 @@ static __always_inline void take_name(struct walk *w, const struct pybpf_layout 
 	__builtin_memset(out, 0, sizeof(*out));
 	if (!name || walk_read(w, w->buffer, STRING_HEADER, name))
 		return;
-	flags = read_u64(walk_u64(w, l->code_type) + head_size(l) + TYPE_FLAGS);
-	if (flags & TPFLAGS_UNICODE_SUBCLASS)
+	flags = read_u64(walk_u64(w, l->code_type) + head_size(l) + PYBPF_TYPE_FLAGS);
+	if (flags & PYBPF_TPFLAGS_UNICODE_SUBCLASS)
 		take_text(w, l, name, out);
-	else if (flags & TPFLAGS_LONG_SUBCLASS)
-		take_number(out, walk_u64(w, head_size(l) + LONG_DIGITS), walk_u64(w, head_size(l) + LONG_TAG));
+	else if (flags & PYBPF_TPFLAGS_LONG_SUBCLASS)
+		take_number(out, walk_u64(w, head_size(l) + PYBPF_LONG_DIGITS),
+			    walk_u64(w, head_size(l) + PYBPF_LONG_TAG));
 }
 
 /*
@@ -167,11 +150,11 @@ static __always_inline void take_tasks(struct scratch *s, enum pybpf_context con
 	s->next_task = s->walk.task;
 	s->tasks.count = 0;
 	s->tasks.flags = 0;
-	for (i = 0; i < TASK_STEPS; i++) {
+	for (i = 0; i < PYBPF_TASK_STEPS; i++) {
 		if (take_task(context))
 			break;
 	}
-	if (i == TASK_STEPS)
+	if (i == PYBPF_TASK_STEPS)
 		s->tasks.flags |= PYBPF_TASKS_MORE;
 	stack->task_id = walk_mix(walk_mix(stack->task_id, s->tasks.count), s->tasks.flags) | 1;
 	s->tasks.task_id = stack->task_id;

@@ -188,6 +188,10 @@ static void put_debug_offsets(void)
 	PUT("executor", offsetof(PyThreadState, current_executor) - offsetof(PyThreadState, datastack_chunk));
 	FIELD(interpreter_frame.tlbc_index);
 	FIELD(code_object.co_tlbc);
+	FIELD(interpreter_frame.stackpointer);
+	FIELD(gen_object.size);
+	FIELD(gen_object.gi_iframe);
+	FIELD(gen_object.gi_frame_state);
 #endif
 #if PY_VERSION_HEX >= 0x030f0000
 	FIELD(unicode_object.compactunicodeobject_size);

@@ -60,7 +60,9 @@ static int make_table(const struct cli_options *options, struct table *t)
 		for (option = g->options; option->name; option++, t->count++) {
 			t->rows[t->count] = (struct row){option, g->target};
 			t->names[t->count].name = option->name;
-			t->names[t->count].has_arg = option->value ? required_argument : no_argument;
+			t->names[t->count].has_arg = !option->value     ? no_argument
+						     : option->optional ? optional_argument
+									: required_argument;
 			t->names[t->count].val = FIRST_NAME + (int)t->count;
 			if (option->letter)
 				*letter++ = option->letter;
@@ -201,7 +203,7 @@ static const struct cli_option *print_option(const struct cli_option *option)
 			at += (size_t)snprintf(left + at, sizeof(left) - at, "%s--%s", comma, o->name);
 	}
 	if (o->value && at < sizeof(left))
-		snprintf(left + at, sizeof(left) - at, " %s", o->value);
+		snprintf(left + at, sizeof(left) - at, o->optional ? "[=%s]" : " %s", o->value);
 	cli_print_entry(left, HELP_COLUMN, option->help);
 	if (option->list)
 		option->list();

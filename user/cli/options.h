@@ -30,6 +30,7 @@ struct cli_option {
 	int (*take)(const struct cli_option *option, const char *value, void *target);
 	size_t offset;                /* in bytes, of the field of the target that cli_take_... sets */
 	const struct cli_word *words; /* for cli_take_word; ended by an entry without a word */
+	bool optional;                /* the value, which then follows =; take gets NULL where it is missing */
 };
 
 #define CLI_OPTION_HELP                                                                                                \

@@ -164,10 +164,12 @@ static void tell_python(const struct discovery_python *python)
 		 "the interpreters' lists, matched by pthread_self()");
 }
 
-static int check_tasks(const struct discovery_python *python)
+static int check_tasks(const struct discovery_python *python, bool suspended)
 {
 	struct error error;
-	int err = discovery_check_tasks(python, &error);
+	int err = suspended ? discovery_check_suspended(python, &error) : 0;
+
+	err = err ?: discovery_check_tasks(python, &error);
 
 	if (err)
 		log_error("%s", error.text);
@@ -210,7 +212,7 @@ static int check_pids(const struct discovery_numbers *pids, const struct cli_rec
 		for (size_t k = 0; k < count && !err; k++)
 			tell_python(&pythons[k]);
 		if (options->session.tasks && !children && count && !err)
-			err = check_tasks(&pythons[0]);
+			err = check_tasks(&pythons[0], options->session.suspended);
 		/* Of several processes, some may have a GIL: the account counts the others. */
 		if (!err && options->session.mode == SESSION_GIL && pids->count == 1 && !children)
 			err = check_gil(pythons, count);

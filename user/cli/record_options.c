@@ -117,6 +117,17 @@ static int take_min_block(const struct cli_option *option, const char *value, vo
 	return 0;
 }
 
+static int take_async(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_record_options *r = target;
+
+	if (value && strcmp(value, "all") != 0)
+		return cli_usage("%s=%s: it takes all, or no value", cli_option_spelling(option), value);
+	r->session.tasks = true;
+	r->session.suspended |= value != NULL;
+	return 0;
+}
+
 static int take_async_block(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_record_options *r = target;
@@ -273,11 +284,11 @@ static const struct cli_option sampling_options[] = {
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil_pairs)},
 	{"touched", 0, NULL, "with --mode=memory: all memory that became resident, also what was given back since",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.touched)},
-	{"async", 0, NULL,
-	 "put the asyncio task that runs into the stacks, and the tasks that await it, as [task: NAME]; Python 3.7 "
-	 "and "
-	 "later",
-	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.tasks)},
+	{"async", 0, "all",
+	 "put the asyncio task that runs into the stacks, and the tasks that await it, as [task: NAME]; =all, with "
+	 "--mode=wall and offcpu: also the time of suspended tasks, with the functions in which they are and what they "
+	 "await; Python 3.7 and later, =all 3.14 and later",
+	 .take = take_async, .optional = true},
 	{"async-block", 0, "TIME",
 	 "with --async: the account lists callbacks that block their event loop for this time or longer, by task and "
 	 "line (default 50ms)",
@@ -489,6 +500,8 @@ static int refuse_contradictions(const struct cli_record_options *r)
 		{s->gil_holders && s->roots & PROFILE_ROOT_THREAD,
 		 "--gil-holders and --threads exclude each other: a holder's stack is read in the thread that waits, "
 		 "which does not know the other's TID"},
+		{s->suspended && (cpu || gil), "--async=all gives suspended tasks their time, which is no time on a "
+					       "CPU: with --mode=wall or --mode=offcpu"},
 		{s->loop_block_ns && !s->tasks, "--async-block is about callbacks of event loops: with --async"},
 		{(gil || r->event.memory) && r->timestamps,
 		 "--timestamps keeps the times of samples and waits: not with --mode=gil or --mode=memory"},

@@ -51,6 +51,13 @@ void discovery_read_asyncio(struct elf_file *elf, struct pybpf_asyncio *out)
 		.awaited_by_is_set = (uint8_t)table.task.awaited_by_is_set,
 		.loaded = true,
 	};
+	if (!is_pointer_inside(table.task.node, table.task.size) || table.interpreter.size > UINT32_MAX ||
+	    !is_pointer_inside(table.interpreter.tasks_head, table.interpreter.size) ||
+	    !is_pointer_inside(table.thread.tasks_head, table.thread.size))
+		return;
+	out->task_node = (uint8_t)table.task.node;
+	out->thread_tasks = (uint16_t)table.thread.tasks_head;
+	out->interp_tasks = (uint32_t)table.interpreter.tasks_head;
 }
 
 int discovery_check_tasks(const struct discovery_python *python, struct error *error)
@@ -63,4 +70,14 @@ int discovery_check_tasks(const struct discovery_python *python, struct error *e
 			  "out --async",
 			  python->pid, python->comm, python->version);
 	return -ENOTSUP;
+}
+
+int discovery_check_suspended(const struct discovery_python *python, struct error *error)
+{
+	if (python->version_major == 3 && python->version_minor >= 14)
+		return 0;
+	return error_set(error, -ENOTSUP,
+			 "process %d (%s) runs Python %s, and asyncio says where all its tasks are from Python 3.14 "
+			 "on: leave out --async=all",
+			 python->pid, python->comm, python->version);
 }

@@ -164,3 +164,29 @@ int debug_read_function(const struct debug_reader *reader, struct pybpf_layout *
 	layout->frame_mark = layout->frame_previous + 8;
 	return 0;
 }
+
+int debug_read_generator(const struct debug_reader *reader, struct pybpf_layout *layout)
+{
+	uint64_t size, frame_size = debug_value(reader, DEBUG_INTERPRETER_FRAME_SIZE), frame, state, stack;
+
+	layout->frame_stack = 0;
+	layout->gen_frame = 0;
+	layout->gen_state = 0;
+	if (!reader->table->at[DEBUG_GEN_OBJECT_SIZE])
+		return 0;
+	size = debug_value(reader, DEBUG_GEN_OBJECT_SIZE);
+	frame = debug_value(reader, DEBUG_GEN_OBJECT_GI_IFRAME);
+	state = debug_value(reader, DEBUG_GEN_OBJECT_GI_FRAME_STATE);
+	stack = debug_value(reader, DEBUG_INTERPRETER_FRAME_STACKPOINTER);
+	if (size >= PYBPF_NO_OFFSET || !offset_is_inside(frame, size, 8, 8) || !offset_is_inside(state, size, 1, 1) ||
+	    state < debug_value(reader, DEBUG_PYOBJECT_SIZE) || !frame || !offset_is_inside(stack, frame_size, 8, 8))
+		return refuse(reader,
+			      "a generator of %llu bytes has its frame at %llu and its state at %llu, and a frame its "
+			      "stack at %llu, which cannot be",
+			      (unsigned long long)size, (unsigned long long)frame, (unsigned long long)state,
+			      (unsigned long long)stack);
+	layout->frame_stack = (uint16_t)stack;
+	layout->gen_frame = (uint16_t)frame;
+	layout->gen_state = (uint16_t)state;
+	return 0;
+}

@@ -162,6 +162,8 @@ int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_bu
 	if (!err)
 		err = debug_read_function(&reader, &build.layout);
 	if (!err)
+		err = debug_read_generator(&reader, &build.layout);
+	if (!err)
 		err = debug_set_windows(&reader, &build.layout);
 	if (!err)
 		err = debug_read_interp_head(&reader, &build.runtime_interp_head);

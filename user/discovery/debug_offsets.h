@@ -58,6 +58,10 @@ enum debug_field {
 	DEBUG_GC_SIZE,
 	DEBUG_GC_COLLECTING,
 	DEBUG_GC_FRAME,
+	DEBUG_INTERPRETER_FRAME_STACKPOINTER,
+	DEBUG_GEN_OBJECT_SIZE,
+	DEBUG_GEN_OBJECT_GI_IFRAME,
+	DEBUG_GEN_OBJECT_GI_FRAME_STATE,
 	DEBUG_FIELDS,
 };
 
@@ -171,6 +175,8 @@ int debug_read_exception(const struct debug_reader *reader, struct pybpf_layout 
  * executor.
  */
 int debug_read_datastack(const struct debug_reader *reader, struct pybpf_layout *layout);
+/* Reads where a generator has its frame, and a suspended frame the end of its stack, from 3.14 on. */
+int debug_read_generator(const struct debug_reader *reader, struct pybpf_layout *layout);
 /* Derives likewise the offset of a frame's function, which follows its previous frame. */
 int debug_read_function(const struct debug_reader *reader, struct pybpf_layout *layout);
 

@@ -120,7 +120,9 @@ static bool refuse_without_tasks(struct processes *p, struct processes_record *p
 {
 	struct error why;
 
-	if (!p->options.tasks || p->options.all || process->nr_runtimes || !discovery_check_tasks(python, &why))
+	if (!p->options.tasks || p->options.all || process->nr_runtimes)
+		return false;
+	if (!discovery_check_tasks(python, &why) && (!p->options.suspended || !discovery_check_suspended(python, &why)))
 		return false;
 	refuse_process(p, process, why.text);
 	return true;

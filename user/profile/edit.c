@@ -413,7 +413,7 @@ static int add_states(struct edit *e, const bool *passes)
 		const char *name = state ? profile_string(e->from, state) : PROFILE_STATE_RUNNING;
 		uint64_t ns;
 
-		if (!passes[i])
+		if (!passes[i] || strcmp(name, PROFILE_STATE_SUSPENDED) == 0)
 			continue;
 		if (__builtin_mul_overflow(samples[i].value, 1000, &ns))
 			return -EOVERFLOW;

@@ -115,6 +115,8 @@ struct profile_fact {
 #define PROFILE_UNIT_TIME "microseconds"
 /* The state of a stack whose leaf has none. */
 #define PROFILE_STATE_RUNNING "on CPU"
+/* The state of stacks whose time is that of a suspended task, and of no thread. */
+#define PROFILE_STATE_SUSPENDED "awaits"
 
 /* Keys of facts that pybpf sets; numbers are decimal. Each may be missing. */
 #define PROFILE_FACT_VERSION  "pybpf"      /* version of the pybpf that sampled */

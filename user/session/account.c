@@ -11,6 +11,7 @@
 #include "session/account_threads.h"
 #include "session/blocks.h"
 #include "session/gil.h"
+#include "session/suspended.h"
 
 /* How a number is stored and written. */
 enum kind {
@@ -86,6 +87,23 @@ static const struct entry {
 	{"gil", "asleep_with_it_s", NS, AT(gil.asleep.ns)},
 	{"gil", "longest_asleep_with_it_s", NS, AT(gil.asleep.longest_ns)},
 	{"gil", "holder_waited_for_cpu_s", NS, AT(gil.queued_ns)},
+	{"suspended_tasks", "time_s", NS, AT(suspended.ns)},
+	{"suspended_tasks", "snapshots", COUNT, AT(suspended.snapshots), "suspended tasks", "snapshots of them"},
+	{"suspended_tasks", "failed", COUNT, AT(suspended.failed)},
+	{"suspended_tasks", "interval_s", NS, AT(suspended.interval_ns)},
+	{"suspended_tasks", "longest_interval_s", NS, AT(suspended.longest_ns)},
+	{"suspended_tasks", "cost_s", NS, AT(suspended.cost_ns)},
+	{"suspended_tasks", "suspended", COUNT, AT(suspended.suspended)},
+	{"suspended_tasks", "running", COUNT, AT(suspended.running)},
+	{"suspended_tasks", "ended", COUNT, AT(suspended.ended)},
+	{"suspended_tasks", "moving", COUNT, AT(suspended.moving), "suspended tasks",
+	 "tasks left out of one, as they changed while they were read"},
+	{"suspended_tasks", "torn_lists", COUNT, AT(suspended.torn), "suspended tasks",
+	 "lists of tasks that were not read to their ends, as they changed meanwhile"},
+	{"suspended_tasks", "beyond", COUNT, AT(suspended.beyond), "suspended tasks",
+	 "snapshots with more tasks than are read"},
+	{"suspended_tasks", "most", COUNT, AT(suspended.most)},
+	{"suspended_tasks", "unkept_s", NS, AT(suspended.unkept_ns)},
 	{"threads", "lost_time_s", NS, AT(lost_time_ns)},
 	{"code_objects", "seen", COUNT, AT(names.codes)},
 	{"code_objects", "unnamed", COUNT, AT(names.unnamed)},
@@ -313,6 +331,7 @@ void session_account_print(const struct session_account *a, const struct profile
 	print_sleepers(a, out);
 	if (a->has_gil)
 		session_gil_print(&a->gil, a->state_ns[PYBPF_STATE_GIL], out);
+	session_suspended_print(&a->suspended, out);
 	session_blocks_print(&a->blocks, out);
 	output_account_group(p, "without", "pybpf: ", "without Python frames", out);
 	output_account_group(p, "lost", "pybpf: ", "lost", out);

@@ -182,7 +182,10 @@ static bool is_process_of_pass(uint64_t proc_id, void *arg)
 /* In the modes that measure time. */
 static int settle_waits(struct session *s, struct pass *pass)
 {
-	return s->options.mode == SESSION_CPU ? 0 : session_waits_settle(s, is_process_of_pass, pass, pass->all);
+	if (s->options.mode == SESSION_CPU)
+		return 0;
+	return session_waits_settle(s, is_process_of_pass, pass, pass->all)
+		       ?: session_suspended_settle(s, is_process_of_pass, pass);
 }
 
 static int note_taken(struct pass *pass, const struct pybpf_count_key *key)
@@ -402,6 +405,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	session_waits_tell(s, account);
 	session_sched_tell(s, account);
 	session_blocks_tell(s, &account->blocks);
+	session_suspended_tell(s, &account->suspended);
 	account->source = kernel_get_source(s->kernel);
 	if (s->options.nr_events) {
 		account->event = s->options.events->title ?: "events";

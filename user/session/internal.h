@@ -14,6 +14,7 @@
 #include "symbols/stacks.h"
 #include "session/times.h"
 #include "session/sched.h"
+#include "session/suspended.h"
 #include "session/waits.h"
 
 struct session {
@@ -27,6 +28,7 @@ struct session {
 	struct session_waits waits;
 	struct session_sched sched;
 	struct session_blocks blocks;
+	struct session_suspended suspended;
 	struct session_thread_names thread_names;
 	struct session_carry carry;
 	struct session_held held;

@@ -70,6 +70,7 @@ static struct processes *new_processes(const struct session *s)
 			    s->options.cgroups.nr_included || s->options.cgroups.nr_excluded,
 		.names = s->options.names,
 		.tasks = s->options.tasks,
+		.suspended = s->options.suspended,
 		.merge = s->options.merge,
 		.cmdline = s->options.cmdline,
 		.containers = s->options.containers,
@@ -110,6 +111,7 @@ struct session *session_new(const struct session_options *options)
 	session_waits_init(&s->waits);
 	session_sched_init(&s->sched);
 	session_blocks_init(&s->blocks);
+	session_suspended_init(&s->suspended);
 	session_thread_names_init(&s->thread_names);
 	session_held_init(&s->held);
 	session_carry_init(&s->carry);
@@ -159,6 +161,7 @@ void session_free(struct session *s)
 	session_waits_free(&s->waits);
 	session_sched_free(&s->sched);
 	session_blocks_free(&s->blocks);
+	session_suspended_free(&s->suspended);
 	session_thread_names_free(&s->thread_names);
 	session_held_free(&s->held);
 	session_carry_free(&s->carry);
@@ -201,6 +204,8 @@ void session_detach(struct session *s)
 {
 	bool first = s->attach_ns && !s->detach_ns;
 
+	if (first)
+		session_suspended_end(s);
 	if (s->kernel)
 		kernel_start_waits(s->kernel, false);
 	if (first && s->options.mode == SESSION_CPU)
@@ -223,7 +228,7 @@ void session_fds(const struct session *s, int fds[SESSION_FDS])
 
 double session_tend(struct session *s)
 {
-	double now = clock_s(CLOCK_MONOTONIC), next;
+	double now = clock_s(CLOCK_MONOTONIC), next, snapshot;
 
 	processes_look_at_due(s->processes, now);
 	processes_label_young(s->processes, now);
@@ -235,8 +240,13 @@ double session_tend(struct session *s)
 		if (err)
 			return err;
 	}
+	snapshot = session_suspended_look(s, clock_s(CLOCK_MONOTONIC));
+	if (snapshot < 0)
+		return snapshot;
 	next = processes_get_next_look(s->processes);
-	return next < s->next_collect ? next : s->next_collect;
+	if (s->next_collect < next)
+		next = s->next_collect;
+	return snapshot < next ? snapshot : next;
 }
 
 bool session_all_ended(const struct session *s)

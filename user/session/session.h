@@ -15,6 +15,7 @@
 #include "kernel/kernel.h"
 #include "session/blocks_account.h"
 #include "session/gil_account.h"
+#include "session/suspended_account.h"
 #include "processes/processes.h"
 
 /* Number of distinct stacks (per thread, if threads are told apart); it determines the memory of the kernel's maps. */
@@ -67,6 +68,7 @@ struct session_options {
 	bool threads;           /* tell threads apart */
 	bool kernel_stacks;     /* put the kernel's functions behind the leaf of samples */
 	bool tasks;             /* put the asyncio tasks that run into the stacks */
+	bool suspended;         /* with tasks, of SESSION_WALL and _OFFCPU: give suspended tasks their time */
 	uint64_t loop_block_ns; /* with tasks: list callbacks that take this long; 0: none */
 	bool times;             /* keep the time of each sample */
 	bool gil;               /* of SESSION_CPU: only threads that hold the GIL, or are attached */
@@ -131,6 +133,7 @@ struct session_account {
 	bool has_gil;
 	struct session_gil_account gil; /* of SESSION_GIL */
 	struct session_blocks_account blocks;
+	struct session_suspended_account suspended;
 	double time_to_first_sample_ms; /* negative if no sample was taken */
 	const char *event; /* what is counted in place of time, or NULL: the timer counts source at freq Hz */
 	uint64_t period;   /* events per sample; 0: values are of another unit */

@@ -142,9 +142,12 @@ uint32_t stacks_add_row(struct stacks *t, const struct pybpf_row *row)
 	return push_text(t, stack, PROFILE_THREAD, name);
 }
 
-/* Puts a frame on top of *stack. Returns 0, -ENOENT when its code object is not known, -ENOMEM. */
+/*
+ * Puts a frame on top of *stack. rights: those with which its source may be read, or NULL. Returns 0, -ENOENT when its
+ * code object is not known, -ENOMEM.
+ */
 static int push_frame(struct stacks *t, const struct pybpf_stack_event *event, const struct pybpf_frame *frame,
-		      uint32_t *stack)
+		      const struct pybpf_rights *rights, uint32_t *stack)
 {
 	struct pysym_frame named;
 	int err = pysym_resolve(t->pysym, event->proc_id, event->event.runtime, frame, &named);
@@ -156,7 +159,7 @@ static int push_frame(struct stacks *t, const struct pybpf_stack_event *event, c
 	if (*named.cookie == PROFILE_NONE) {
 		*named.cookie = profile_add_frame(t->profile, PROFILE_PYTHON, named.name, named.file, named.line,
 						  named.first_line);
-		if (t->met && t->met(t->met_arg, event->proc_id, &event->rights, named.file, named.path))
+		if (t->met && rights && t->met(t->met_arg, event->proc_id, rights, named.file, named.path))
 			return -ENOMEM;
 	}
 	if (*named.cookie == PROFILE_NONE)
@@ -274,7 +277,7 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 		if (frame->kind == PYBPF_FRAME_MARKER)
 			stack = push_note(t, stack, "[another interpreter]");
 		else
-			err = push_frame(t, event, frame, &stack);
+			err = push_frame(t, event, frame, &event->rights, &stack);
 		if (err == -ENOENT && last) {
 			stack = push_note(t, stack, "[unnamed]");
 			err = 0;
@@ -303,6 +306,24 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 		stack = push_kernel(t, event, stack);
 	*out = stack;
 	return stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+int stacks_push_suspended(struct stacks *t, const struct pybpf_stack_event *event, const struct pybpf_frame *frames,
+			  uint32_t *stack)
+{
+	int err = 0;
+
+	if (!pysym_has_process(t->pysym, event->proc_id))
+		return -ENOENT;
+	*stack = tasks_push(&t->tasks, event->task_id, t->profile, *stack);
+	for (uint32_t i = 0; i < event->depth && *stack != PROFILE_NONE && !err; i++) {
+		err = push_frame(t, event, &frames[i], NULL, stack);
+		if (err == -ENOENT) {
+			*stack = push_note(t, *stack, "[unnamed]");
+			err = 0;
+		}
+	}
+	return *stack == PROFILE_NONE ? -ENOMEM : err;
 }
 
 int stacks_add_tasks(struct stacks *t, const struct pybpf_task_event *event, size_t size)

@@ -39,21 +39,7 @@ static uint32_t add_frame(struct profile *profile, const char *text)
 	return profile_add_frame(profile, PROFILE_NOTE, text, "", PROFILE_NO_LINE, PROFILE_NO_LINE);
 }
 
-static uint32_t add_text(struct profile *profile, const char *name, bool cut)
-{
-	size_t size = strlen(name) + sizeof(TASK "...]");
-	char *text = malloc(size);
-	uint32_t frame = PROFILE_NONE;
-
-	if (text) {
-		snprintf(text, size, TASK "%s%s]", name, cut ? "..." : "");
-		frame = add_frame(profile, text);
-	}
-	free(text);
-	return frame;
-}
-
-static uint32_t add_string(struct profile *profile, const struct pybpf_task_name *task)
+static char *name_of_string(const struct pybpf_task_name *task)
 {
 	const struct pysym_string_shape shape = {
 		.data_size = task->size < PYBPF_TASK_TEXT ? task->size : PYBPF_TASK_TEXT,
@@ -62,31 +48,46 @@ static uint32_t add_string(struct profile *profile, const struct pybpf_task_name
 							: 1,
 		.latin1 = task->form == PYBPF_TASK_LATIN1,
 	};
-	char *name = pysym_string_decode(&shape, task->text, shape.data_size);
-	uint32_t frame = name ? add_text(profile, name, task->size > PYBPF_TASK_TEXT) : PROFILE_NONE;
+	char *text = pysym_string_decode(&shape, task->text, shape.data_size), *name = NULL;
 
-	free(name);
-	return frame;
+	if (text && asprintf(&name, "%s%s", text, task->size > PYBPF_TASK_TEXT ? "..." : "") < 0)
+		name = NULL;
+	free(text);
+	return name;
 }
 
-static uint32_t add_task(struct profile *profile, const struct pybpf_task_name *task)
+char *tasks_name(const struct pybpf_task_name *task)
 {
 	uint64_t number;
-	char name[32];
+	char *name = NULL;
 
 	switch (task->form) {
 	case PYBPF_TASK_NUMBER:
 		memcpy(&number, task->text, sizeof(number));
-		snprintf(name, sizeof(name), "Task-%" PRIu64, number);
-		return add_text(profile, name, false);
+		return asprintf(&name, "Task-%" PRIu64, number) < 0 ? NULL : name;
 	case PYBPF_TASK_ASCII:
 	case PYBPF_TASK_LATIN1:
 	case PYBPF_TASK_UCS2:
 	case PYBPF_TASK_UCS4:
-		return add_string(profile, task);
+		return name_of_string(task);
 	default:
-		return add_frame(profile, unknown);
+		return NULL;
 	}
+}
+
+static uint32_t add_task(struct profile *profile, const struct pybpf_task_name *task)
+{
+	char *name, *text = NULL;
+	uint32_t frame = PROFILE_NONE;
+
+	if (task->form == PYBPF_TASK_UNKNOWN || task->form > PYBPF_TASK_UCS4)
+		return add_frame(profile, unknown);
+	name = tasks_name(task);
+	if (name && asprintf(&text, TASK "%s]", name) >= 0)
+		frame = add_frame(profile, text);
+	free(text);
+	free(name);
+	return frame;
 }
 
 int tasks_add(struct tasks *t, const struct pybpf_task_event *event, size_t size, struct profile *profile)

@@ -27,6 +27,9 @@ int tasks_add(struct tasks *t, const struct pybpf_task_event *event, size_t size
  */
 uint32_t tasks_push(const struct tasks *t, uint64_t task_id, struct profile *profile, uint32_t stack);
 
+/* Returns the task's name in a new string (caller frees), or NULL if it is not known or memory is exhausted. */
+char *tasks_name(const struct pybpf_task_name *task);
+
 /* Returns whether the name of a note's frame is that of a task. */
 bool tasks_is_task(const char *name);
 

@@ -126,11 +126,68 @@ struct pybpf_stack_event *walk_stack_event(const struct walk_stack *stack, uint6
 
 	if (!event)
 		return NULL;
-	event->event = (struct pybpf_event){
-		.type = PYBPF_EVENT_STACK, .runtime = (uint8_t)runtime, .size = (uint32_t)size};
+	event->event =
+		(struct pybpf_event){.type = PYBPF_EVENT_STACK, .runtime = (uint8_t)runtime, .size = (uint32_t)size};
 	event->proc_id = proc_id;
 	event->depth = stack->depth;
 	event->flags = stack->flags;
 	memcpy(event + 1, stack->frames, kept * sizeof(*stack->frames));
 	return event;
+}
+
+struct walk_frames {
+	struct user_walk u;
+	const struct pybpf_layout *layout;
+};
+
+struct walk_frames *walk_frames_new(void)
+{
+	return calloc(1, sizeof(struct walk_frames));
+}
+
+void walk_frames_free(struct walk_frames *frames)
+{
+	free(frames);
+}
+
+void walk_frames_begin(struct walk_frames *frames, const struct walk_memory *memory, const struct pybpf_layout *layout,
+		       const struct pybpf_runtime *runtime, uint64_t proc_id, uint64_t interp)
+{
+	struct walk *w = &frames->u.walk;
+
+	frames->u.memory = memory;
+	frames->layout = layout;
+	w->code_type = runtime->code_type;
+	w->proc_id = proc_id;
+	w->tstate_interp = interp;
+	walk_trust_codes(w, layout);
+}
+
+int walk_frames_read(struct walk_frames *frames, uint64_t addr, struct pybpf_frame *out)
+{
+	const struct pybpf_layout *layout = frames->layout;
+	struct walk *w = &frames->u.walk;
+	uint32_t sig, flag;
+	uint64_t code;
+
+	w->steps = 0;
+	w->stack.depth = 1; /* it is not the frame that runs */
+	if (layout->frame_window > PYBPF_FRAME_WINDOW || walk_read(w, w->chunk, layout->frame_window, addr) ||
+	    walk_frame_u8(w, 0, layout->frame_owner) != WALK_OWNED_BY_GENERATOR)
+		return -EFAULT;
+	code = walk_frame_u64(w, 0, layout->frame_code) & ~(uint64_t)layout->code_tag_mask;
+	flag = walk_code(w, layout, code, &sig);
+	if (flag == WALK_CODE_GOES_ON) {
+		while (!walk_texts_more(w)) {
+			if (w->steps > PYBPF_MAX_WALK)
+				return -EFAULT;
+		}
+		sig = walk_code_end(w, code);
+	} else if (flag) {
+		return -EFAULT;
+	}
+	out->word = code;
+	out->sig = sig;
+	out->position = walk_position(w, layout, code, addr, 0, walk_tlbc_index(w, layout, 0));
+	return 0;
 }

@@ -36,9 +36,9 @@ int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *
 struct walk_stack {
 	struct pybpf_frame *frames; /* leaf first, as many as min(depth, PYBPF_MAX_FRAMES); caller frees */
 	uint32_t depth;
-	uint32_t flags; /* enum pybpf_stack_flags */
-	uint64_t gil;   /* address of the GIL that the thread needs, or 0 */
-	bool has_gil;   /* it held it after the walk */
+	uint32_t flags;  /* enum pybpf_stack_flags */
+	uint64_t gil;    /* address of the GIL that the thread needs, or 0 */
+	bool has_gil;    /* it held it after the walk */
 	uint64_t tstate; /* its PyThreadState */
 };
 
@@ -57,5 +57,24 @@ uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_la
  * the caller to free, or NULL without memory or frames.
  */
 struct pybpf_stack_event *walk_stack_event(const struct walk_stack *stack, uint64_t proc_id, uint32_t runtime);
+
+/* Reads frames one by one, and remembers code objects as long as the walk would. */
+struct walk_frames;
+
+struct walk_frames *walk_frames_new(void);
+/* Accepts NULL. */
+void walk_frames_free(struct walk_frames *frames);
+
+/*
+ * To be called before the frames of one moment are read. All arguments outlive these reads. proc_id: as in struct
+ * pybpf_proc; interp: address of the interpreter that the frames are of.
+ */
+void walk_frames_begin(struct walk_frames *frames, const struct walk_memory *memory, const struct pybpf_layout *layout,
+		       const struct pybpf_runtime *runtime, uint64_t proc_id, uint64_t interp);
+/*
+ * Reads the frame at that address inside a generator that does not run. Returns 0, or -EFAULT when it is not readable
+ * or no such frame.
+ */
+int walk_frames_read(struct walk_frames *frames, uint64_t addr, struct pybpf_frame *out);
 
 #endif

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads asyncio's tasks of a process in a helper process, which reads its memory and may be killed. */
+#ifndef DISCOVERY_ASK_TASKS_H
+#define DISCOVERY_ASK_TASKS_H
+
+#include <sys/types.h>
+
+#include "symbols/task_read.h"
+
+/*
+ * Calls visit with each suspended task of the process, until it returns non-zero. Adds to *counts. Returns 0, the value
+ * of visit, -ETIMEDOUT when there was no answer in time, or another negative errno.
+ */
+int discovery_ask_tasks(pid_t pid, const struct task_read_place *place,
+			int (*visit)(const struct task_read *task, void *arg), void *arg,
+			struct task_read_counts *counts);
+
+#endif
