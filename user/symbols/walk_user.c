@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/remote.h"
-#include "pybpf_wait.h"
 
 struct walk;
 static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr);
 
 #include "walk.h"
+#include "walk_gil.h"
 
 struct user_walk {
 	struct walk walk; /* first, so that walk_read finds the rest */
@@ -65,19 +65,12 @@ done:
 	return err;
 }
 
-static bool has_gil(struct walk *w, const struct pybpf_layout *layout, uint64_t gil)
-{
-	uint64_t owner[2]; /* last_holder, locked */
-
-	gil += PYBPF_GIL_LAST_HOLDER + (layout->free_threaded ? 8 : 0);
-	return !walk_read(w, owner, sizeof(owner), gil) && owner[0] == w->tstate && (uint32_t)owner[1] == 1;
-}
-
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
-		const struct pybpf_runtime *runtime, uint64_t thread_id, struct walk_stack *out)
+		const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t futex, struct walk_stack *out)
 {
 	struct user_walk *u = calloc(1, sizeof(*u));
-	uint64_t current = 0;
+	struct gil_owner owner = {0};
+	uint64_t current = 0, gil;
 	uint32_t kept, steps = 0;
 	int err = -ENOENT;
 
@@ -107,8 +100,9 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	memcpy(out->frames, u->walk.frames, kept * sizeof(*out->frames));
 	out->depth = u->walk.stack.depth;
 	out->flags = u->walk.stack.flags;
-	out->gil = walk_find_gil(&u->walk, layout);
-	out->has_gil = out->gil && has_gil(&u->walk, layout, out->gil);
+	gil = walk_find_gil(&u->walk, layout);
+	out->wants_gil = find_gil_futex(&u->walk, layout, gil, futex) != GIL_FUTEX_NONE;
+	out->has_gil = gil && read_owner(&u->walk, layout, gil, &owner) && owner.last_holder == u->walk.tstate;
 	err = 0;
 done:
 	free(u);
