@@ -80,7 +80,7 @@ def test_the_right_holder_has_the_wait(python, tmp_path_factory):
 
 
 @pytest.mark.parametrize("waiting", [1, 7, 49], ids=["2 threads", "8 threads", "50 threads"])
-@pytest.mark.parametrize("python", of_versions((3, 6), (3, 8), (3, 12)), ids=ids)
+@pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 8), (3, 12)), ids=ids)
 def test_waits_are_as_long_as_the_programs_own_clock_says(python, waiting, tmp_path_factory):
     """
     It measures from C code without the GIL to Python that has it: waits for a holder, and the time until a CPU was
