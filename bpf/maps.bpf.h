@@ -180,6 +180,7 @@ const volatile bool cfg_opcodes;
 #define WALK_CURRENT_TASK(w, tstate) current_task((w)->layout, (w)->asyncio.current_tasks, tstate)
 
 #include "walk.h"
+#include "walk_gil.h"
 
 /* Offsets of the copies are masked so that the verifier sees them inside their buffer. */
 #define COPY_MASK 4095
@@ -206,13 +207,6 @@ struct last_thread {
 	__u64 start;
 	__u64 proc_id;
 	struct walk_states states; /* count is 0 when they are to be looked up */
-};
-
-/* The words of the GIL's struct that say who holds it. */
-struct gil_owner {
-	__u64 last_holder;
-	__u64 locked;
-	__u64 switch_number;
 };
 
 /*

@@ -50,6 +50,23 @@ enum pybpf_line_kind {
 };
 
 /*
+ * Where the GIL's variables are to 3.6, in bytes from the variable interp_head on: each build has its own order.
+ * last_holder is 0 where they are not known, or the GIL is a struct; lock is 0 in 3.6, and all that follow it are
+ * in 2.7.
+ */
+struct pybpf_gil_variables {
+	__s32 last_holder; /* 3.6: gil_last_holder; 2.7: _PyThreadState_Current */
+	__s32 lock; /* 2.7: interpreter_lock, a pointer to a semaphore (PyThread_type_lock); NULL without threads */
+	/* 3.6: static variables of Python/ceval_gil.h, whose names begin with gil_ but for the last two's. */
+	__s32 locked;
+	__s32 switch_number;
+	__s32 cond;
+	__s32 mutex;
+	__s32 switch_cond;
+	__s32 switch_mutex;
+};
+
+/*
  * Offsets of the fields of one build of CPython, in bytes from the start of the struct that the prefix names;
  * PYBPF_NO_OFFSET where the build has no such field.
  */
@@ -61,10 +78,11 @@ struct pybpf_layout {
 	__u32 interp_code_guard; /* a counter, see walk_trust_codes; 0 where none is known */
 	__u32 interp_gil;        /* 3.12+: ceval.gil, a pointer; 0: no such field */
 	__s32 gil_from_head;     /* 3.7-3.11: _PyRuntime.ceval.gil, from the variable at interp_head on; 0: unknown */
-	__u32 interp_modules;    /* sys.modules, a pointer to a dict; 0: unknown */
-	__u32 interp_collecting; /* 3.9+: gc.collecting, an int; 0: unknown */
-	__s32 collecting_from_head; /* 3.7, 3.8: _PyRuntime.gc.collecting, as gil_from_head */
-	__u32 interp_gc_frame;      /* 3.15+: gc.frame, the frame that set off the collection; 0: no such field */
+	struct pybpf_gil_variables gil; /* to 3.6 */
+	__u32 interp_modules;           /* sys.modules, a pointer to a dict; 0: unknown */
+	__u32 interp_collecting;        /* 3.9+: gc.collecting, an int; 0: unknown */
+	__s32 collecting_from_head;     /* 3.7, 3.8: _PyRuntime.gc.collecting, as gil_from_head */
+	__u32 interp_gc_frame;          /* 3.15+: gc.frame, the frame that set off the collection; 0: no such field */
 	__u16 interp_next;
 	__u16 interp_threads_head;
 
@@ -139,7 +157,7 @@ struct pybpf_layout {
 	__u8 code_guard_size;
 	__u8 code_bytecode; /* PyCodeObject.co_code (to 3.10); 0 where there is none */
 };
-_Static_assert(sizeof(struct pybpf_layout) == 132, "pybpf_layout has no hidden padding");
+_Static_assert(sizeof(struct pybpf_layout) == 164, "pybpf_layout has no hidden padding");
 
 /*
  * Bits of PyThreadState._status (3.12 to 3.15, cpython/pystate.h). A thread state that was deleted keeps its thread_id

@@ -64,7 +64,8 @@ static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __
 		callback_unseen(pid);
 	leaving->with_gil = 0;
 	leaving->holder_stack_id = PYBPF_HOLDER_UNKNOWN;
-	if (cfg_gil_waits && gil && c.s && c.l && read_owner(c.l, gil, &owner) && owner.last_holder == c.s->walk.tstate)
+	if (cfg_gil_waits && gil && c.s && c.l && read_owner(&c.s->walk, c.l, gil, &owner) &&
+	    owner.last_holder == c.s->walk.tstate)
 		leaving->with_gil = PYBPF_WAIT_WITH_GIL;
 	leaving->owner = owner;
 	thread->since_ns = now;
@@ -80,7 +81,7 @@ static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __
 	describe_wait(&wait, task, state, true, &futex);
 	leaving->wait = wait;
 	leaving->futex = futex;
-	leaving->use = c.l ? find_gil_futex(c.l, gil, leaving->futex) : GIL_FUTEX_NONE;
+	leaving->use = c.s && c.l ? find_gil_futex(&c.s->walk, c.l, gil, leaving->futex) : GIL_FUTEX_NONE;
 	if (leaving->use) {
 		leaving->wait.state = PYBPF_STATE_GIL;
 		leaving->wait.flags = leaving->use == GIL_FUTEX_HAND_OVER ? PYBPF_WAIT_HAND_OVER : 0;

@@ -125,7 +125,7 @@ static long loop_find_holder(__u32 i, void *data)
 	if (!c->l || !c->s)
 		return 1;
 	leaving = &c->s->leaving;
-	if (!read_owner(c->l, search->gil, &before) || before.last_holder == search->own_tstate) {
+	if (!read_owner(&c->s->walk, c->l, search->gil, &before) || before.last_holder == search->own_tstate) {
 		leaving->holder_stack_id = before.locked ? PYBPF_HOLDER_UNKNOWN : PYBPF_HOLDER_NONE;
 		return 1;
 	}
@@ -133,8 +133,8 @@ static long loop_find_holder(__u32 i, void *data)
 		leaving->seen_stack_id = 0;
 	leaving->seen = before;
 	id = walk_other(c, before.last_holder);
-	if (!id || !read_owner(c->l, search->gil, &after) || after.last_holder != leaving->seen.last_holder ||
-	    after.switch_number != leaving->seen.switch_number)
+	if (!id || !read_owner(&c->s->walk, c->l, search->gil, &after) ||
+	    after.last_holder != leaving->seen.last_holder || after.switch_number != leaving->seen.switch_number)
 		return 0;
 	last = leaving->seen_stack_id;
 	leaving->seen_stack_id = id;

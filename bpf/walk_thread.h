@@ -15,22 +15,6 @@ enum walk_owner {
 	WALK_OURS_LAST, /* the state that this thread attached last, or the build does not say */
 };
 
-/*
- * Returns the address of the GIL of the thread whose walk is done, or 0. Interpreters with a GIL of their own and those
- * that share the main one's both point to it (3.12+).
- */
-static __always_inline __u64 walk_find_gil(struct walk *w, const struct pybpf_layout *l)
-{
-	__u64 gil = 0;
-
-	if (l->gil_from_head)
-		return w->interp_head + l->gil_from_head;
-	if (l->interp_gil && w->tstate && w->tstate_interp &&
-	    walk_read(w, &gil, sizeof(gil), w->tstate_interp + l->interp_gil))
-		return 0;
-	return gil;
-}
-
 /* Reads a thread state into the buffer. */
 static __always_inline enum walk_owner walk_read_tstate(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
 {

@@ -20,7 +20,7 @@ ASLEEP_S = 0.02  # ASLEEP_US of tests/targets/gilwaits.py
 
 
 def one_of_each_version():
-    found = [pythons.one(version=version) for version in pythons.SUPPORTED if version >= (3, 7)]
+    found = [pythons.one(version=version) for version in pythons.SUPPORTED]
     return [item for item in found if item]
 
 
@@ -80,7 +80,7 @@ def test_the_right_holder_has_the_wait(python, tmp_path_factory):
 
 
 @pytest.mark.parametrize("waiting", [1, 7, 49], ids=["2 threads", "8 threads", "50 threads"])
-@pytest.mark.parametrize("python", of_versions((3, 8), (3, 12)), ids=ids)
+@pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 8), (3, 12)), ids=ids)
 def test_waits_are_as_long_as_the_programs_own_clock_says(python, waiting, tmp_path_factory):
     """
     It measures from C code without the GIL to Python that has it: waits for a holder, and the time until a CPU was
@@ -96,7 +96,7 @@ def test_waits_are_as_long_as_the_programs_own_clock_says(python, waiting, tmp_p
     assert least > 0.2
 
 
-@pytest.mark.parametrize("python", of_versions((3, 11), (3, 15)), ids=ids)
+@pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 11), (3, 15)), ids=ids)
 def test_stacks_of_holders(python, tmp_path):
     path = tmp_path / "gil.folded"
     command = python.command("gilwaits.py", "1", "7")
@@ -112,7 +112,7 @@ def test_stacks_of_holders(python, tmp_path):
     assert sum(blocks.values()) <= float(run.err.split("waits for the GIL, ")[1].split(" s,")[0]) + 0.001
 
 
-@pytest.mark.parametrize("python", of_versions((3, 11), (3, 15)), ids=ids)
+@pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 11), (3, 15)), ids=ids)
 def test_both_sides_of_a_wait(python, tmp_path):
     path = tmp_path / "gil.folded"
     run = pybpf("--mode=gil", "--gil-pairs", "--no-children", "-o", path, "--", *python.command("gilwaits.py", "1", "7"))
@@ -127,7 +127,8 @@ def test_both_sides_of_a_wait(python, tmp_path):
         if held:
             assert behind[0][0] == held.group(1)
             # Threads begin in threading.py, the main one in the module.
-            assert behind[-1] in (("Thread._bootstrap", "threading.py"), ("<module>", "gilwaits.py")), behind
+            first = ("__bootstrap" if python.version < (3,) else "_bootstrap", "threading.py")
+            assert (behind[-1][0].split(".")[-1], behind[-1][1]) in (first, ("<module>", "gilwaits.py")), behind
             pairs[stack[wait - 1].name, behind[0][0]] += us
     assert sum(us for (_, holder), us in pairs.items() if holder == "asleep") > 0.3 * sum(pairs.values()), pairs
 
@@ -180,12 +181,65 @@ def test_a_free_threaded_build_with_its_gil_on_is_like_any_other(monkeypatch):
     assert "free-threaded" in run.err
 
 
-@pytest.mark.parametrize("version", [(2, 7), (3, 6)], ids=["2.7", "3.6"])
-def test_a_python_that_does_not_say_where_its_gil_is(version):
-    python = pythons.one(version=version)
-    if not python:
-        pytest.skip("not here")
-    assert "does not say where its GIL is" in refused(python)
+def stripped(version):
+    python = pythons.one(version=version, kind="stripped")
+    return python or pytest.skip("not here")
+
+
+def test_a_python_that_does_not_say_where_its_gil_is():
+    """3.6 has its GIL in static variables."""
+    assert "does not say where its GIL is" in refused(stripped((3, 6)))
+
+
+def test_a_gil_that_is_found_without_its_symbol(tmp_path_factory):
+    """2.7's has a short function that reads it."""
+    test_a_sleep_with_the_gil_is_counted_and_measured(stripped((2, 7)), tmp_path_factory)
+    test_the_right_holder_has_the_wait(stripped((2, 7)), tmp_path_factory)
+
+
+# One thread that was never another's: 2.7 and 3.6 make no GIL for it.
+ALONE = "import time; end = time.time() + 1\nwhile time.time() < end: time.sleep(0.01); sum(range(10000))"
+
+
+@pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 8)), ids=ids)
+def test_a_program_without_threads_has_no_waits(python):
+    run = pybpf("--mode=gil", "--no-children", "--", *python.argv, "-c", ALONE)
+    assert run.code == 0, run.err
+    assert "pybpf: 0 waits for the GIL, 0.000 s" in run.err
+
+
+# Waits of a known number: the main thread wants the GIL each time when a sleep with the GIL has begun.
+TURNS = """
+import ctypes, threading, time
+keeps, gives = ctypes.PyDLL(None), ctypes.CDLL(None)
+turn, over = threading.Semaphore(0), []
+def keeper():
+    for i in range(20):
+        turn.acquire()
+        keeps.usleep(30000)
+thread = threading.Thread(target=keeper)
+thread.start()
+time.sleep(0.3)
+def waits():
+    gives.usleep(10000)
+for i in range(20):
+    turn.release()
+    waits()
+    time.sleep(0.05)
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 8), (3, 12)), ids=ids)
+def test_a_wait_counts_once(python, tmp_path):
+    stats = tmp_path / "gil.json"
+    run = pybpf("--mode=gil", "--no-children", "--json-stats", stats, "--", *python.argv, "-c", TURNS)
+    assert run.code == 0, run.err
+    found = re.search(r"keeper \(.*\) blocked (\d+) waits?, ([\d.]+) s, longest ([\d.]+) ms", run.err)
+    # The first sleep of 10 ms is over when the other one has 20 ms to go.
+    assert found and 18 <= int(found.group(1)) <= 22, run.err
+    assert 0.3 <= float(found.group(2)) <= 0.5 and 15 <= float(found.group(3)) <= 60, run.err
+    assert json.loads(stats.read_text())["gil"]["waits"] <= 70, run.err
 
 
 @pytest.mark.parametrize(

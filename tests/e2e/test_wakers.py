@@ -103,7 +103,7 @@ def functions(behind):
 @pytest.mark.parametrize("python", some_pythons(), ids=lambda item: item.name)
 def test_the_waker_is_the_thread_that_did_it(python):
     stacks = run(python, "--mode=wall")
-    tells_gil = python.version >= (3, 7) and python.kind != "free-threaded"
+    tells_gil = python.kind != "free-threaded"
     for function, (waker, leaf) in PAIRS.items():
         found = waits_in(stacks, function, leaf)
         right = sum(us for behind, us in found.items() if functions(behind) == [waker])

@@ -236,8 +236,12 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 	out->code_type_addr = runtime->code_type ? bias + runtime->code_type : 0;
 	if (main && main->copied_code_type)
 		out->code_type_addr = search->main_bias + main->copied_code_type;
-	if (main && main->copied_tstate_current && runtime->tstate_current)
+	if (main && main->copied_tstate_current && runtime->tstate_current) {
 		out->tstate_current_addr = search->main_bias + main->copied_tstate_current;
+		/* 2.7 has its GIL's holder there, which may be too far away for the layout. */
+		if (version->major == 2)
+			out->build.layout.gil = (struct pybpf_gil_variables){0};
+	}
 	if (main && main->copied_runtime && !runtime->tstate_current)
 		out->runtime_addr = search->main_bias + main->copied_runtime;
 	if (runtime->build_in_memory)
@@ -247,7 +251,12 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 	out->interp_head_addr = out->runtime_addr;
 	if (!runtime->tstate_current) {
 		out->interp_head_addr += out->build.runtime_interp_head;
-		/* Up to 3.7.3 the variable is elsewhere (see layout_from_table); the thread lists serve instead. */
+		/*
+		 * Up to 3.7.3 the variable and the GIL are elsewhere (see layout_from_table). The thread lists serve
+		 * instead of the variable.
+		 */
+		if (before_374(out))
+			out->build.layout.gil_from_head = 0;
 		if (out->build.runtime_tstate_current != LAYOUT_NONE && !before_374(out))
 			out->tstate_current_addr = out->runtime_addr + out->build.runtime_tstate_current;
 	}

@@ -114,73 +114,6 @@ static bool find_anchor(struct elf_file *elf, struct discovery_file *file, struc
 	return out->source;
 }
 
-#if defined(__x86_64__)
-/* Bytes of PyInterpreterState_New that are read; the function has some 150 to 260 bytes in 2.7 and 3.6. */
-#define NEW_INTERP_CODE_MAX 1024
-
-/*
- * Returns whether PyInterpreterState_New(), which has "interp_head = interp;" in 2.7 and 3.6, stores to that address.
- */
-static bool is_stored_to(const struct discovery_symbols *symbols, uint64_t addr)
-{
-	uint8_t code[NEW_INTERP_CODE_MAX];
-	struct elf_symbol function;
-	int32_t distance;
-	ssize_t n;
-
-	if (!discovery_symbol(symbols, "PyInterpreterState_New", &function))
-		return false;
-	n = elf_file_read(symbols->elf, function.value, code,
-			  function.size < sizeof(code) ? function.size : sizeof(code));
-	/* mov [rip + disp32], any register */
-	for (ssize_t at = 0; at + 7 <= n; at++) {
-		if ((code[at] & 0xfb) != 0x48 || code[at + 1] != 0x89 || (code[at + 2] & 0xc7) != 0x05)
-			continue;
-		memcpy(&distance, code + at + 3, sizeof(distance));
-		if (function.value + at + 7 + (int64_t)distance == addr)
-			return true;
-	}
-	return false;
-}
-
-/* Decodes the load in PyInterpreterState_Head(), which is "return interp_head;" in 2.7 and 3.6. */
-static int decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out)
-{
-	static const struct {
-		uint8_t size, bytes[4];
-	} prologue[] = {
-		{4, {0xf3, 0x0f, 0x1e, 0xfa}}, /* endbr64 */
-		{1, {0x55}},                   /* push rbp */
-		{3, {0x48, 0x89, 0xe5}},       /* mov rbp, rsp */
-	};
-	struct elf_symbol function;
-	uint8_t code[16];
-	size_t at = 0;
-	int32_t distance;
-
-	if (!discovery_symbol(symbols, "PyInterpreterState_Head", &function) ||
-	    elf_file_read(symbols->elf, function.value, code, sizeof(code)) != sizeof(code))
-		return -ENOENT;
-	for (size_t i = 0; i < sizeof(prologue) / sizeof(prologue[0]); i++)
-		if (!memcmp(code + at, prologue[i].bytes, prologue[i].size))
-			at += prologue[i].size;
-	/* mov rax, [rip + disp32] */
-	if (at + 7 > sizeof(code) || memcmp(code + at, "\x48\x8b\x05", 3))
-		return -ENOENT;
-	memcpy(&distance, code + at + 3, sizeof(distance));
-	*out = function.value + at + 7 + (int64_t)distance;
-	return is_stored_to(symbols, *out) ? 0 : -ENOENT;
-}
-#else
-/* Not written for arm64, whose code would be adrp + ldr. */
-static int decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out)
-{
-	(void)symbols;
-	(void)out;
-	return -ENOTSUP;
-}
-#endif
-
 /* 2.7 and 3.6: no _PyRuntime; interp_head is a static variable. */
 static int find_old_runtime(const struct anchor *anchor, struct discovery_runtime *out, struct error *error)
 {
@@ -190,18 +123,17 @@ static int find_old_runtime(const struct anchor *anchor, struct discovery_runtim
 	if (!elf_file_symbol(anchor->symbols.elf, "interp_head", &head)) {
 		out->runtime = head.value;
 		snprintf(out->source, sizeof(out->source), "%s, .symtab interp_head", anchor->source);
-		return 0;
-	}
-	if (!decode_interp_head(&anchor->symbols, &out->runtime)) {
+	} else if (!discovery_decode_interp_head(&anchor->symbols, &out->runtime)) {
 		snprintf(out->source, sizeof(out->source), "%s, PyInterpreterState_Head's code", anchor->source);
-		return 0;
+	} else {
+		return error_set(error, -ENOTSUP,
+				 "Python %s keeps its interpreters in the variable interp_head, which was stripped "
+				 "from it, and the code of PyInterpreterState_Head and PyInterpreterState_New does not "
+				 "show it; use an interpreter that is not stripped",
+				 out->version.text);
 	}
-	return error_set(error, -ENOTSUP,
-			 "Python %s keeps its interpreters in the variable interp_head, which was stripped from it, "
-			 "and "
-			 "the code of PyInterpreterState_Head and PyInterpreterState_New does not show it; use an "
-			 "interpreter that is not stripped",
-			 out->version.text);
+	discovery_find_gil(&anchor->symbols, out);
+	return 0;
 }
 
 static int find_table(const struct anchor *anchor, struct discovery_runtime *out, struct error *error)

@@ -71,6 +71,14 @@ struct discovery_symbols {
 bool discovery_symbol(const struct discovery_symbols *symbols, const char *name, struct elf_symbol *out);
 
 /*
+ * variables.c: decodes the load in PyInterpreterState_Head(), which is "return interp_head;" in 2.7 and 3.6. Returns 0,
+ * or a negative errno.
+ */
+int discovery_decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out);
+/* Fills the layout's gil of a 2.7 or 3.6 whose interp_head is known; leaves it 0 if not all of it is found. */
+void discovery_find_gil(const struct discovery_symbols *symbols, struct discovery_runtime *runtime);
+
+/*
  * Finds the version from at least two sources that agree, or one that carries its own proof. offsets_hex is
  * the version in the debug offsets, or 0; old is true for an interpreter without _PyRuntime. Returns 0, or
  * -ENOTSUP with one sentence in *error.

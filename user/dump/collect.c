@@ -155,7 +155,7 @@ static int keep_stack(struct collector *c, const struct dump_known *known, struc
 	int err;
 
 	thread->gil = stack->gil;
-	if (thread->gil && thread->state.futex - thread->gil < PYBPF_GIL_SIZE)
+	if (stack->wants_gil)
 		thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_GIL};
 	thread->tstate = stack->tstate;
 	if (!event)

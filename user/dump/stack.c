@@ -18,7 +18,7 @@ struct answer {
 	struct dump_state state;
 	uint64_t gil, tstate;
 	uint32_t depth, flags;
-	uint32_t proved, pad;
+	uint32_t proved, wants_gil;
 	char name[PYSYM_THREAD_NAME_MAX + 1];
 	struct pybpf_frame frames[PYBPF_MAX_FRAMES];
 };
@@ -40,12 +40,12 @@ static bool is_running(const struct dump_state *state)
 	return state->wait.state == PYBPF_STATE_RUNNING;
 }
 
-static int walk(const struct dump_stack_of *of, struct walk_stack *stack)
+static int walk(const struct dump_stack_of *of, uint64_t futex, struct walk_stack *stack)
 {
 	struct walk_memory memory;
 
 	walk_process_memory(&memory, &of->pid);
-	return walk_thread(&memory, &of->layout, &of->runtime, of->thread_id, stack);
+	return walk_thread(&memory, &of->layout, &of->runtime, of->thread_id, futex, stack);
 }
 
 /* Reads the thread once. Returns as dump_read_stack(). */
@@ -53,7 +53,7 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 {
 	struct walk_stack again;
 	struct dump_state before;
-	int err = dump_look_at_state(of->pid, of->tid, &before) ?: walk(of, stack);
+	int err = dump_look_at_state(of->pid, of->tid, &before) ?: walk(of, before.futex, stack);
 
 	*proved = false;
 	if (err)
@@ -65,7 +65,7 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 		*proved = before.switches == after->switches && before.wait.state == after->wait.state;
 		return 0;
 	}
-	if (walk(of, &again))
+	if (walk(of, 0, &again))
 		return 0;
 	*proved = is_same_stack(stack, &again);
 	free(again.frames);
@@ -102,6 +102,7 @@ static int serve_stack(void *state, const void *question, size_t question_size, 
 	}
 	if (!err) {
 		out->gil = stack.gil;
+		out->wants_gil = stack.wants_gil;
 		out->tstate = stack.tstate;
 		out->depth = stack.depth;
 		out->flags = stack.flags;
@@ -131,6 +132,7 @@ static int take_answer(const struct answer *answer, struct dump_stack *out)
 		.walk = {.depth = answer->depth,
 			 .flags = answer->flags,
 			 .gil = answer->gil,
+			 .wants_gil = answer->wants_gil,
 			 .tstate = answer->tstate,
 			 .frames = malloc(kept ? kept : 1)},
 	};

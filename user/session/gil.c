@@ -125,6 +125,12 @@ static bool has_gil(const struct discovery_python *python)
 	return remote_read(python->pid, gil, &enabled, sizeof(enabled)) || enabled;
 }
 
+/* Returns whether it is known where a Python's GIL is. */
+static bool layout_tells_gil(const struct pybpf_layout *layout)
+{
+	return layout->gil_from_head || layout->interp_gil || layout->gil.last_holder;
+}
+
 bool session_gil_is_told(const struct discovery_python *python, struct error *error)
 {
 	error->text[0] = '\0';
@@ -133,10 +139,11 @@ bool session_gil_is_told(const struct discovery_python *python, struct error *er
 			 "process %d runs a free-threaded Python %s with its GIL off: no thread waits for a GIL; "
 			 "--mode=wall shows the locks that its threads wait for",
 			 python->pid, python->version);
-	else if (!python->build.layout.gil_from_head && !python->build.layout.interp_gil)
+	else if (!layout_tells_gil(&python->build.layout))
 		snprintf(error->text, sizeof(error->text),
-			 "process %d runs Python %s, which does not say where its GIL is (3.7.4 and newer do): "
-			 "--mode=wall shows waits for it as [lock]",
+			 "process %d runs Python %s, which does not say where its GIL is (3.7.4 and newer do, and "
+			 "older ones that are not stripped but 3.7.0 to 3.7.3): --mode=wall shows waits for it as "
+			 "[lock]",
 			 python->pid, python->version);
 	return !error->text[0];
 }
@@ -208,7 +215,7 @@ static void count_process(struct processes_record *process, void *arg)
 	layout = kernel_get_layout(a->session->kernel, process->layouts[0]);
 	if (layout->free_threaded)
 		a->account->without++;
-	else if (!layout->gil_from_head && !layout->interp_gil)
+	else if (!layout_tells_gil(layout))
 		a->account->unrecognized++;
 }
 
@@ -282,7 +289,7 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 			a->without, a->without == 1 ? " is" : "es are");
 	if (a->unrecognized)
 		fprintf(out,
-			"pybpf: %" PRIu64 " process%s a Python before 3.7.4, which does not say where its GIL is: its "
+			"pybpf: %" PRIu64 " process%s a Python before 3.7.4 that does not say where its GIL is: its "
 			"waits for it are not in the profile\n",
 			a->unrecognized, a->unrecognized == 1 ? " runs" : "es run");
 }

@@ -68,10 +68,11 @@ static struct pybpf_stack_event *walk_sleeper(const struct session *s, const str
 	struct walk_stack stack;
 
 	walk_process_memory(&memory, &pid);
-	if (walk_thread(&memory, kernel_get_layout(s->kernel, runtime->layout), runtime, found->thread_id, &stack))
+	if (walk_thread(&memory, kernel_get_layout(s->kernel, runtime->layout), runtime, found->thread_id, found->futex,
+			&stack))
 		return NULL;
-	earlier->gil = stack.gil && found->futex - stack.gil < PYBPF_GIL_SIZE;
-	earlier->with_gil = stack.has_gil && !earlier->gil && s->options.mode == SESSION_GIL;
+	earlier->gil = stack.wants_gil;
+	earlier->with_gil = stack.has_gil && !stack.wants_gil && s->options.mode == SESSION_GIL;
 	event = walk_stack_event(&stack, found->proc_id, index);
 	free(stack.frames);
 	return event;

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/remote.h"
-#include "pybpf_wait.h"
 
 struct walk;
 static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr);
 
 #include "walk.h"
+#include "walk_gil.h"
 
 struct user_walk {
 	struct walk walk; /* first, so that walk_read finds the rest */
@@ -67,18 +67,24 @@ done:
 
 uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t gil)
 {
-	uint64_t owner[2]; /* last_holder, locked */
+	struct user_walk *u = calloc(1, sizeof(*u));
+	struct gil_owner owner = {0};
+	uint64_t holder = 0;
 
-	gil += PYBPF_GIL_LAST_HOLDER + (layout->free_threaded ? 8 : 0);
-	if (memory->read(memory->source, gil, owner, sizeof(owner)) || (uint32_t)owner[1] != 1)
+	if (!u)
 		return 0;
-	return owner[0];
+	u->memory = memory;
+	if (read_owner(&u->walk, layout, gil, &owner))
+		holder = owner.last_holder;
+	free(u);
+	return holder;
 }
 
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
-		const struct pybpf_runtime *runtime, uint64_t thread_id, struct walk_stack *out)
+		const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t futex, struct walk_stack *out)
 {
 	struct user_walk *u = calloc(1, sizeof(*u));
+	struct gil_owner owner = {0};
 	uint64_t current = 0;
 	uint32_t kept, steps = 0;
 	int err = -ENOENT;
@@ -111,7 +117,9 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	out->flags = u->walk.stack.flags;
 	out->gil = walk_find_gil(&u->walk, layout);
 	out->tstate = u->walk.tstate;
-	out->has_gil = out->gil && walk_gil_holder(memory, layout, out->gil) == out->tstate;
+	out->wants_gil = find_gil_futex(&u->walk, layout, out->gil, futex) != GIL_FUTEX_NONE;
+	out->has_gil =
+		out->gil && read_owner(&u->walk, layout, out->gil, &owner) && owner.last_holder == u->walk.tstate;
 	err = 0;
 done:
 	free(u);

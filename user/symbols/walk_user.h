@@ -38,16 +38,17 @@ struct walk_stack {
 	uint32_t depth;
 	uint32_t flags;  /* enum pybpf_stack_flags */
 	uint64_t gil;    /* address of the GIL that the thread needs, or 0 */
-	bool has_gil;    /* it held it after the walk */
+	bool wants_gil;  /* the futex is that GIL's */
+	bool has_gil;    /* it held its GIL after the walk */
 	uint64_t tstate; /* its PyThreadState */
 };
 
 /*
- * Walks the stack of the thread whose pthread_self() is thread_id, as the kernel would. Returns 0, -ENOENT when no
- * interpreter has such a thread, -ENOMEM.
+ * Walks the stack of the thread whose pthread_self() is thread_id, as the kernel would. futex: on which it sleeps, or
+ * 0. Returns 0, -ENOENT when no interpreter has such a thread, -ENOMEM.
  */
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
-		const struct pybpf_runtime *runtime, uint64_t thread_id, struct walk_stack *out);
+		const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t futex, struct walk_stack *out);
 
 /* Returns the PyThreadState that holds the GIL at this moment, or 0. */
 uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t gil);

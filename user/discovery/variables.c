@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Finds static variables of 2.7 and 3.6: by their symbols, or in the code of short functions that read them. */
+#include <errno.h>
+#include <string.h>
+
+#include "discovery/internal.h"
+
+#if defined(__x86_64__)
+/* Bytes of a function that are read; PyInterpreterState_New has some 150 to 260 bytes in 2.7 and 3.6. */
+#define STORING_CODE_MAX 1024
+
+/* Returns whether the function stores a register to that address. */
+static bool is_stored_to(const struct discovery_symbols *symbols, const char *name, uint64_t addr)
+{
+	uint8_t code[STORING_CODE_MAX];
+	struct elf_symbol function;
+	int32_t distance;
+	ssize_t n;
+
+	if (!discovery_symbol(symbols, name, &function))
+		return false;
+	n = elf_file_read(symbols->elf, function.value, code,
+			  function.size < sizeof(code) ? function.size : sizeof(code));
+	/* mov [rip + disp32], any register */
+	for (ssize_t at = 0; at + 7 <= n; at++) {
+		if ((code[at] & 0xfb) != 0x48 || code[at + 1] != 0x89 || (code[at + 2] & 0xc7) != 0x05)
+			continue;
+		memcpy(&distance, code + at + 3, sizeof(distance));
+		if (function.value + at + 7 + (int64_t)distance == addr)
+			return true;
+	}
+	return false;
+}
+
+/* The first instruction of a function that reads a variable, whose address is relative to the next instruction. */
+struct load {
+	uint8_t bytes[3]; /* before the distance */
+	uint8_t rest;     /* bytes of the instruction after it */
+};
+
+/* Decodes the load of a variable at the begin of a function. Returns 0, or -ENOENT. */
+static int decode_load(const struct discovery_symbols *symbols, const char *name, const struct load *load,
+		       uint64_t *out)
+{
+	static const struct {
+		uint8_t size, bytes[4];
+	} prologue[] = {
+		{4, {0xf3, 0x0f, 0x1e, 0xfa}}, /* endbr64 */
+		{1, {0x55}},                   /* push rbp */
+		{3, {0x48, 0x89, 0xe5}},       /* mov rbp, rsp */
+		{2, {0x31, 0xc0}},             /* xor eax, eax */
+	};
+	struct elf_symbol function;
+	uint8_t code[24];
+	size_t at = 0;
+	int32_t distance;
+
+	if (!discovery_symbol(symbols, name, &function) ||
+	    elf_file_read(symbols->elf, function.value, code, sizeof(code)) != sizeof(code))
+		return -ENOENT;
+	for (size_t i = 0; i < sizeof(prologue) / sizeof(prologue[0]); i++)
+		if (!memcmp(code + at, prologue[i].bytes, prologue[i].size))
+			at += prologue[i].size;
+	if (memcmp(code + at, load->bytes, sizeof(load->bytes)))
+		return -ENOENT;
+	at += sizeof(load->bytes);
+	memcpy(&distance, code + at, sizeof(distance));
+	*out = function.value + at + sizeof(distance) + load->rest + (int64_t)distance;
+	return 0;
+}
+
+int discovery_decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out)
+{
+	/* mov rax, [rip + disp32], in "return interp_head;" */
+	static const struct load load = {{0x48, 0x8b, 0x05}, 0};
+
+	if (decode_load(symbols, "PyInterpreterState_Head", &load, out))
+		return -ENOENT;
+	/* "interp_head = interp;" */
+	return is_stored_to(symbols, "PyInterpreterState_New", *out) ? 0 : -ENOENT;
+}
+
+/* Finds 2.7's interpreter_lock in the code of two functions. Returns 0, or -ENOENT. */
+static int decode_interpreter_lock(const struct discovery_symbols *symbols, uint64_t *out)
+{
+	/* cmp qword [rip + disp32], 0 or mov rax, [rip + disp32], in "return interpreter_lock != 0;" */
+	static const struct load loads[] = {{{0x48, 0x83, 0x3d}, 1}, {{0x48, 0x8b, 0x05}, 0}};
+
+	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+		/* "interpreter_lock = PyThread_allocate_lock();" */
+		if (!decode_load(symbols, "PyEval_ThreadsInitialized", &loads[i], out) &&
+		    is_stored_to(symbols, "PyEval_InitThreads", *out))
+			return 0;
+	}
+	return -ENOENT;
+}
+#else
+/* Not written for arm64, whose code would be adrp + ldr. */
+int discovery_decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out)
+{
+	(void)symbols;
+	(void)out;
+	return -ENOTSUP;
+}
+
+static int decode_interpreter_lock(const struct discovery_symbols *symbols, uint64_t *out)
+{
+	(void)symbols;
+	(void)out;
+	return -ENOTSUP;
+}
+#endif
+
+/* Writes how far the variable is from interp_head. Returns 0, or -ERANGE: no build is that large. */
+static int put_distance(const struct discovery_runtime *runtime, uint64_t addr, int32_t *out)
+{
+	int64_t distance = (int64_t)(addr - runtime->runtime);
+
+	*out = (int32_t)distance;
+	return distance && *out == distance ? 0 : -ERANGE;
+}
+
+static int find_gil_27(const struct discovery_symbols *symbols, const struct discovery_runtime *runtime,
+		       struct pybpf_gil_variables *out)
+{
+	struct elf_symbol lock;
+
+	if (elf_file_symbol(symbols->elf, "interpreter_lock", &lock) && decode_interpreter_lock(symbols, &lock.value))
+		return -ENOENT;
+	return put_distance(runtime, lock.value, &out->lock)
+		       ?: put_distance(runtime, runtime->tstate_current, &out->last_holder);
+}
+
+static int find_gil_36(const struct discovery_symbols *symbols, const struct discovery_runtime *runtime,
+		       struct pybpf_gil_variables *out)
+{
+	const struct {
+		const char *name;
+		int32_t *out;
+		uint64_t size; /* at least */
+	} variables[] = {
+		{"gil_last_holder", &out->last_holder, 8},
+		{"gil_locked", &out->locked, 4},
+		{"gil_switch_number", &out->switch_number, 8},
+		{"gil_cond", &out->cond, 48},
+		{"gil_mutex", &out->mutex, 40},
+		{"switch_cond", &out->switch_cond, 48},
+		{"switch_mutex", &out->switch_mutex, 40},
+	};
+	struct elf_symbol found;
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		if (elf_file_symbol(symbols->elf, variables[i].name, &found) || found.size < variables[i].size ||
+		    put_distance(runtime, found.value, variables[i].out))
+			return -ENOENT;
+	}
+	return 0;
+}
+
+void discovery_find_gil(const struct discovery_symbols *symbols, struct discovery_runtime *runtime)
+{
+	struct pybpf_gil_variables found = {0};
+
+	if (!(runtime->version.major == 2 ? find_gil_27 : find_gil_36)(symbols, runtime, &found))
+		runtime->build.layout.gil = found;
+}
