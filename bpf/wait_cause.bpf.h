@@ -3,8 +3,15 @@
 #ifndef PYBPF_WAIT_CAUSE_BPF_H
 #define PYBPF_WAIT_CAUSE_BPF_H
 
-#include "pybpf_wait.h"
 #include "maps.bpf.h"
+
+/* A thread that goes to sleep. */
+struct waiting {
+	struct task_struct *task;
+	bool current; /* it is the current thread, whose memory can be read */
+};
+#define WAIT_THREAD struct waiting
+#include "wait_call.h"
 
 /* include/linux/sched.h; the same since 4.14. */
 #define TASK_UNINTERRUPTIBLE 0x0002
@@ -122,10 +129,10 @@ static __always_inline void describe_file(struct pybpf_wait *wait, struct file *
 	bpf_probe_read_kernel_str(wait->text, sizeof(wait->text), name);
 }
 
-/* Describes a descriptor of the current thread. */
-static __always_inline void describe_descriptor(struct pybpf_wait *wait, struct task_struct *task, __u32 fd)
+/* Describes a descriptor of the thread. */
+static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, struct waiting *thread, __u32 fd)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct fdtable *table = BPF_CORE_READ(thread->task, files, fdt);
 	struct file **open = BPF_CORE_READ(table, fd), *file = NULL;
 
 	if (fd >= BPF_CORE_READ(table, max_fds))
@@ -135,22 +142,17 @@ static __always_inline void describe_descriptor(struct pybpf_wait *wait, struct 
 		describe_file(wait, file);
 }
 
-/* Describes the descriptors of a poll(): by the first if it is the only one. current: as describe_wait has it. */
-static __always_inline void describe_poll(struct pybpf_wait *wait, struct task_struct *task,
-					  const struct compat_syscall *call, bool current)
+static __always_inline __s32 wait_first_polled(struct waiting *thread, __u64 array)
 {
 	__s32 fd = -1;
 
-	wait->state = PYBPF_STATE_POLL;
-	wait->number = (__u32)call->args[1];
-	if (!wait->number)
-		wait->state = PYBPF_STATE_SLEEP;
 	/* struct pollfd begins with the descriptor. */
-	if (wait->number != 1 || !current || compat_read_user(&fd, sizeof(fd), call->args[0]) || fd < 0)
-		return;
-	wait->number = 0;
-	wait->state = PYBPF_STATE_OTHER;
-	describe_descriptor(wait, task, (__u32)fd);
+	return thread->current && !compat_read_user(&fd, sizeof(fd), array) ? fd : -1;
+}
+
+static __always_inline bool wait_is_for_disk(struct waiting *thread)
+{
+	return compat_waits_for_disk(thread->task);
 }
 
 /*
@@ -160,68 +162,19 @@ static __always_inline void describe_poll(struct pybpf_wait *wait, struct task_s
 static __always_inline void describe_wait(struct pybpf_wait *wait, struct task_struct *task, __u32 state, bool current,
 					  __u64 *futex)
 {
+	struct waiting thread = {.task = task, .current = current};
 	struct compat_syscall call;
 
 	*futex = 0;
-	wait->state = PYBPF_STATE_OTHER;
 	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN)) {
 		wait->state = PYBPF_STATE_STOPPED;
 		return;
 	}
 	compat_read_syscall(task, &call);
-	if (call.number < 0) {
-		wait->call = PYBPF_CALL_FAULT;
-		if (compat_waits_for_disk(task))
-			wait->state = PYBPF_STATE_DISK;
-		return;
-	}
-	wait->call = PYBPF_CALL_OTHER;
-	if (call.number <= PYBPF_MAX_SYSCALL)
+	wait->call = call.number < 0 ? PYBPF_CALL_FAULT : PYBPF_CALL_OTHER;
+	if (call.number >= 0 && call.number <= PYBPF_MAX_SYSCALL)
 		wait->call = cfg_calls[call.number & PYBPF_MAX_SYSCALL];
-	switch (wait->call) {
-	case PYBPF_CALL_FUTEX:
-		wait->state = PYBPF_STATE_LOCK;
-		*futex = call.args[0];
-		break;
-	case PYBPF_CALL_SLEEP:
-		wait->state = PYBPF_STATE_SLEEP;
-		break;
-	case PYBPF_CALL_POLL:
-		describe_poll(wait, task, &call, current);
-		break;
-	case PYBPF_CALL_SELECT:
-	case PYBPF_CALL_EPOLL:
-		/* select() without descriptors is the sleep of old programs. */
-		wait->state = wait->call == PYBPF_CALL_SELECT && !call.args[0] ? PYBPF_STATE_SLEEP : PYBPF_STATE_POLL;
-		break;
-	case PYBPF_CALL_READ:
-	case PYBPF_CALL_WRITE:
-	case PYBPF_CALL_RECEIVE:
-	case PYBPF_CALL_SEND:
-	case PYBPF_CALL_ACCEPT:
-	case PYBPF_CALL_CONNECT:
-	case PYBPF_CALL_SYNC:
-		describe_descriptor(wait, task, (__u32)call.args[0]);
-		break;
-	case PYBPF_CALL_LOCK:
-		describe_descriptor(wait, task, (__u32)call.args[0]);
-		wait->state = PYBPF_STATE_LOCK;
-		break;
-	case PYBPF_CALL_CHILD:
-		wait->state = PYBPF_STATE_CHILD;
-		if ((__s32)call.args[0] > 0)
-			wait->number = (__u32)call.args[0];
-		break;
-	case PYBPF_CALL_ANY_CHILD:
-		wait->state = PYBPF_STATE_CHILD;
-		break;
-	case PYBPF_CALL_PATH:
-		wait->state = PYBPF_STATE_DISK;
-		break;
-	default:
-		if (compat_waits_for_disk(task))
-			wait->state = PYBPF_STATE_DISK;
-	}
+	wait_describe_call(wait, &thread, call.args, futex);
 }
 
 static __always_inline __u64 wait_id_of(const struct pybpf_wait *wait)

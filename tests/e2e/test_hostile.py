@@ -167,6 +167,26 @@ def test_all_lies(version, tmp_path):
     assert run.stats["samples"]["asked"] > 50, run.stats
 
 
+@pytest.mark.parametrize("version, lie", [(v, lie) for v in ("3.8", "3.14") for lie in [*LIES, "all"]])
+def test_dump(version, lie):
+    """Nothing is invented, and pybpf ends, whatever the memory says."""
+    with pretender(version, lie) as process:
+        before = harness.pybpf("dump", "-p", process.pid, "--json")
+        assert before.code == 0 and '"alpha"' in before.out, before
+        process.send_signal(signal.SIGUSR1)
+        for _ in range(2):
+            run = harness.pybpf("dump", "-p", process.pid, "--json")
+            assert run.code in (0, 1) and "\x1b" not in run.out + run.err, run
+            assert run.out or run.err.startswith("pybpf: "), run
+            threads = json.loads(run.out)["threads"] if run.out else []
+            for frame in (frame for thread in threads for frame in thread["frames"]):
+                if frame["kind"] == "note":
+                    assert MARK.fullmatch(frame["function"]), frame
+                    continue
+                assert frame["function"] in KNOWN_NAMES and frame["file"] in {"", *NAMES, *PATHS}, frame
+        assert process.poll() is None, "the target was harmed"
+
+
 def word(number):
     return number.to_bytes(8, "little")
 

@@ -12,7 +12,7 @@ import harness
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pybpf.1"
 # The subsections of commands with filters of their own; all others are about recording and listing.
 OWN_SECTIONS = {"report": ["Saved profiles"], "diff": ["Comparing", "Saved profiles"]}
-COMMANDS = ("record", "ps", "report", "diff", "doctor")
+COMMANDS = ("record", "ps", "dump", "report", "diff", "doctor")
 
 
 def help_of(command):
@@ -59,7 +59,7 @@ def test_every_option_is_in_the_manual(command):
         assert "--" + name in marked or letter and "-" + letter in marked, "the page does not have --%s of %s" % (name, command)
 
 
-@pytest.mark.parametrize("commands", [("record", "ps"), ("report",), ("diff", "report")], ids="-".join)
+@pytest.mark.parametrize("commands", [("record", "ps", "dump"), ("report",), ("diff", "report")], ids="-".join)
 def test_every_option_of_the_manual_is_there(commands):
     known = {}
     for command in commands:

@@ -27,6 +27,7 @@ extern uint64_t cli_start_ns;
 int cli_record(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_ps(int argc, char **argv);
+int cli_dump(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_diff(int argc, char **argv);
 /* pybpf version: as pybpf --version. */

@@ -63,28 +63,16 @@ static struct pybpf_stack_event *walk_sleeper(const struct session *s, const str
 					      pid_t pid, const struct pybpf_runtime *runtime, uint32_t index,
 					      struct session_sleeper *earlier)
 {
-	struct pybpf_stack_event *event = NULL;
+	struct pybpf_stack_event *event;
 	struct walk_memory memory;
 	struct walk_stack stack;
-	size_t kept, size;
 
 	walk_process_memory(&memory, &pid);
 	if (walk_thread(&memory, kernel_get_layout(s->kernel, runtime->layout), runtime, found->thread_id, &stack))
 		return NULL;
 	earlier->gil = stack.gil && found->futex - stack.gil < PYBPF_GIL_SIZE;
 	earlier->with_gil = stack.has_gil && !earlier->gil && s->options.mode == SESSION_GIL;
-	kept = stack.depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : stack.depth;
-	size = sizeof(*event) + kept * sizeof(*stack.frames);
-	if (kept)
-		event = calloc(1, size);
-	if (event) {
-		event->event = (struct pybpf_event){
-			.type = PYBPF_EVENT_STACK, .runtime = (uint8_t)index, .size = (uint32_t)size};
-		event->proc_id = found->proc_id;
-		event->depth = stack.depth;
-		event->flags = stack.flags;
-		memcpy(event + 1, stack.frames, kept * sizeof(*stack.frames));
-	}
+	event = walk_stack_event(&stack, found->proc_id, index);
 	free(stack.frames);
 	return event;
 }

@@ -65,12 +65,14 @@ done:
 	return err;
 }
 
-static bool has_gil(struct walk *w, const struct pybpf_layout *layout, uint64_t gil)
+uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t gil)
 {
 	uint64_t owner[2]; /* last_holder, locked */
 
 	gil += PYBPF_GIL_LAST_HOLDER + (layout->free_threaded ? 8 : 0);
-	return !walk_read(w, owner, sizeof(owner), gil) && owner[0] == w->tstate && (uint32_t)owner[1] == 1;
+	if (memory->read(memory->source, gil, owner, sizeof(owner)) || (uint32_t)owner[1] != 1)
+		return 0;
+	return owner[0];
 }
 
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
@@ -108,9 +110,27 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	out->depth = u->walk.stack.depth;
 	out->flags = u->walk.stack.flags;
 	out->gil = walk_find_gil(&u->walk, layout);
-	out->has_gil = out->gil && has_gil(&u->walk, layout, out->gil);
+	out->tstate = u->walk.tstate;
+	out->has_gil = out->gil && walk_gil_holder(memory, layout, out->gil) == out->tstate;
 	err = 0;
 done:
 	free(u);
 	return err;
+}
+
+struct pybpf_stack_event *walk_stack_event(const struct walk_stack *stack, uint64_t proc_id, uint32_t runtime)
+{
+	size_t kept = stack->depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : stack->depth;
+	size_t size = sizeof(struct pybpf_stack_event) + kept * sizeof(*stack->frames);
+	struct pybpf_stack_event *event = kept ? calloc(1, size) : NULL;
+
+	if (!event)
+		return NULL;
+	event->event = (struct pybpf_event){
+		.type = PYBPF_EVENT_STACK, .runtime = (uint8_t)runtime, .size = (uint32_t)size};
+	event->proc_id = proc_id;
+	event->depth = stack->depth;
+	event->flags = stack->flags;
+	memcpy(event + 1, stack->frames, kept * sizeof(*stack->frames));
+	return event;
 }

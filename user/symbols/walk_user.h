@@ -39,6 +39,7 @@ struct walk_stack {
 	uint32_t flags; /* enum pybpf_stack_flags */
 	uint64_t gil;   /* address of the GIL that the thread needs, or 0 */
 	bool has_gil;   /* it held it after the walk */
+	uint64_t tstate; /* its PyThreadState */
 };
 
 /*
@@ -47,5 +48,14 @@ struct walk_stack {
  */
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
 		const struct pybpf_runtime *runtime, uint64_t thread_id, struct walk_stack *out);
+
+/* Returns the PyThreadState that holds the GIL at this moment, or 0. */
+uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t gil);
+
+/*
+ * Makes a stack the record that the kernel would send. runtime: the index of the Python in its process. Returns it, for
+ * the caller to free, or NULL without memory or frames.
+ */
+struct pybpf_stack_event *walk_stack_event(const struct walk_stack *stack, uint64_t proc_id, uint32_t runtime);
 
 #endif

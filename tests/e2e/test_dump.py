@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pybpf dump: what every thread does now, compared with what programs say of themselves."""
+
+import contextlib
+import json
+import os
+import pwd
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import cgroups
+import harness
+import pythons
+from harness import pybpf
+
+every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
+
+
+def dump(pid, *args, code=0):
+    run = pybpf("dump", "-p", pid, "--json", *args)
+    assert run.code == code and not run.err, run
+    (line,) = run.out.splitlines()
+    return json.loads(line)
+
+
+def by_name(picture):
+    return {thread["name"]: thread for thread in picture["threads"]}
+
+
+def stack(thread):
+    return [[frame["function"], frame["file"], frame["line"]] for frame in thread["frames"]]
+
+
+@every_python
+def test_threads_that_stand(python):
+    """Each thread has the stack that sys._current_frames() told, with the same lines, and waits for what it waits for."""
+    with harness.target(python, "standing.py") as target:
+        picture = dump(target.pid)
+        says = target.says
+    causes = {
+        "t-lock": "[lock]",
+        "t-pipe": "[pipe: read]",
+        "t-tcp": "[network: tcp 127.0.0.1:%d]" % says["port"],
+        "t-accept": "[network: tcp on 127.0.0.1:%d]" % says["port"],
+        "t-unix": "[network: unix %s]" % says["unix"],
+        "t-udp": "[network: udp 0.0.0.0:0]",
+        "t-epoll": "[poll: epoll]",
+        "t-select": "[poll: select]",
+        "t-flock": "[lock: file %s.lock]" % os.path.basename(says["unix"]),
+        "t-child": "[child: %d]" % says["child"],
+        "MainThread": "[sleep]",
+    }
+    threads = by_name(picture)
+    assert {name: thread["cause"] for name, thread in threads.items()} == causes
+    for name, chain in says["stacks"].items():
+        assert stack(threads[name]) == chain, name
+    assert [frame["function"] for frame in threads["MainThread"]["frames"]] == ["<module>", "main", "outer", "middle", "stand_sleep"]
+    assert not any(thread["moving"] or thread["has_gil"] for thread in picture["threads"])
+    assert all(thread["python"] for thread in picture["threads"])
+
+
+def test_source_lines_are_those_of_the_frames():
+    with harness.target(harness.default_python(), "standing.py") as target:
+        picture = dump(target.pid)
+        bare = dump(target.pid, "--no-source")
+    frames = [frame for thread in picture["threads"] for frame in thread["frames"]]
+    for frame in frames:
+        with open(frame["file"], encoding="utf-8") as source:
+            assert frame["source"] == source.readlines()[frame["line"] - 1].strip()
+    assert len(frames) > 50
+    assert not any(frame["source"] for thread in bare["threads"] for frame in thread["frames"])
+
+
+def test_text_reads_as_a_traceback():
+    with harness.target(harness.default_python(), "standing.py") as target:
+        down = pybpf("dump", "-p", target.pid)
+        up = pybpf("dump", "-p", target.pid, "--reverse")
+    assert not down.code and not down.err and not up.code and not up.err
+    for out, last in ((down.out, -1), (up.out, 0)):
+        (main,) = [part for part in out.split("\n\n") if ' "MainThread": [sleep]' in part]
+        frames = re.findall(r'  File "(.+)", line (\d+), in (\w+|<module>)\n    (.+)', main)
+        assert frames[last][2:] == ("stand_sleep", "time.sleep(1000)"), main
+        assert len(frames) == 5
+
+
+RECURSES = """
+import sys, time
+def down(n):
+    if n:
+        down(n - 1)
+    time.sleep(1000)
+print("[]"); sys.stdout.flush()
+down(200)
+"""
+
+
+def run_python(code, *args):
+    return harness.started([sys.executable, "-c", code, *args], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+
+
+def test_recursion_is_folded():
+    with run_python(RECURSES) as process:
+        harness.read_ready_line(process)
+        harness.wait_for(lambda: harness.state(process.pid) == "S")
+        run = pybpf("dump", "-p", process.pid)
+        picture = dump(process.pid)
+    assert run.out.count(", in down\n") == 4 and "  [Previous line repeated 197 more times]\n" in run.out
+    assert [frame["function"] for frame in picture["threads"][0]["frames"]].count("down") == 201
+
+
+# Calls whose names tell which may call which: a_1 calls b_1 calls c_1, and never another number.
+MIXES = """
+import sys, threading
+names = {}
+for i in range(40):
+    exec("def c_%d():\\n    return sum(range(30))\\ndef b_%d():\\n    return c_%d()\\ndef a_%d():\\n    return b_%d()" % ((i,) * 5), names)
+calls = [names["a_%d" % i] for i in range(40)]
+def work():
+    while True:
+        for call in calls:
+            call()
+threading.Thread(target=work, daemon=True).start()
+print("[]"); sys.stdout.flush()
+work()
+"""
+
+
+@pytest.mark.parametrize("python", [p for p in pythons.interpreters() if p.version[0] == 3], ids=lambda item: item.name)
+def test_threads_that_run_show_no_stack_that_they_never_had(python):
+    """Of threads that change their stacks all the time, what is not marked as moving is true, and one at most has the GIL."""
+    proved = 0
+    argv = [*python.argv, "-c", MIXES]
+    with harness.started(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        harness.read_ready_line(process)
+        for _ in range(12):
+            picture = dump(process.pid)
+            assert sum(thread["has_gil"] for thread in picture["threads"]) <= 1
+            for thread in picture["threads"]:
+                names = [frame["function"] for frame in thread["frames"]]
+                numbers = {name[2:] for name in names if re.fullmatch(r"[abc]_\d+", name)}
+                if not thread["moving"]:
+                    proved += 1
+                    assert len(numbers) <= 1, names
+                    order = "".join(name[0] for name in names if re.fullmatch(r"[abc]_\d+", name))
+                    assert "abc".startswith(order), names
+    assert proved > 0
+
+
+def test_waits_for_the_gil_name_its_holder():
+    with harness.target(harness.default_python(), "states.py", "gil") as target:
+        met = 0
+        for _ in range(20):
+            picture = dump(target.pid)
+            tids = {thread["tid"] for thread in picture["threads"]}
+            for thread in picture["threads"]:
+                if thread["gil_holder"]:
+                    assert thread["state"] == "GIL" and thread["gil_holder"] in tids - {thread["tid"]}
+                    met += 1
+    assert met or len(tids) == 1
+
+
+def test_one_of_ones_own_without_root():
+    nobody = pwd.getpwnam("nobody").pw_uid
+    argv = ["setpriv", "--reuid", str(nobody), "--clear-groups", "--inh-caps=-all"]
+    with harness.started([*argv, "/usr/bin/python3", "-c", RECURSES], stdout=subprocess.PIPE) as process:
+        harness.read_ready_line(process)
+        harness.wait_for(lambda: harness.state(process.pid) == "S")
+        done = subprocess.run([*argv, harness.PYBPF, "dump", "-p", str(process.pid)], capture_output=True, text=True)
+        assert done.returncode == 0 and ", in down\n" in done.stdout, done
+        denied = subprocess.run([*argv, harness.PYBPF, "dump", "-p", "1"], capture_output=True, text=True)
+        assert denied.returncode == 1 and denied.stderr.count("\n") == 1 and not denied.stdout, denied
+
+
+def test_in_another_pid_namespace():
+    argv = ["unshare", "--pid", "--fork", "--kill-child", sys.executable, "-c", RECURSES]
+    with harness.started(argv, stdout=subprocess.PIPE) as process:
+        harness.read_ready_line(process)
+        with open("/proc/%d/task/%d/children" % (process.pid, process.pid), encoding="ascii") as children:
+            (pid,) = children.read().split()
+        picture = dump(pid)
+    (thread,) = picture["threads"]
+    assert picture["inside_pid"] == thread["inside_tid"] == 1 and thread["tid"] == int(pid)
+    assert thread["frames"][-1]["function"] == "down"
+
+
+@contextlib.contextmanager
+def frozen_group(pid, version):
+    try:
+        mount = cgroups.unified() if version == "v2" else cgroups.with_controller("freezer")
+    except cgroups.Missing as missing:
+        pytest.skip(str(missing))
+    name, freeze, thaw = ("cgroup.freeze", "1", "0") if version == "v2" else ("freezer.state", "FROZEN", "THAWED")
+    with cgroups.directory("pybpf-dump-%d" % os.getpid(), mount) as place:
+        place.add(pid)
+        (place.path / name).write_text(freeze)
+        try:
+            yield
+        finally:
+            (place.path / name).write_text(thaw)
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_stopped_and_frozen(version):
+    with run_python(RECURSES) as process:
+        harness.read_ready_line(process)
+        harness.wait_for(lambda: harness.state(process.pid) == "S")
+        os.kill(process.pid, signal.SIGSTOP)
+        harness.wait_for(lambda: harness.state(process.pid) == "T")
+        stopped = dump(process.pid)
+        os.kill(process.pid, signal.SIGCONT)
+        with frozen_group(process.pid, version):
+            frozen = dump(process.pid)
+    for picture in (stopped, frozen):
+        (thread,) = picture["threads"]
+        assert thread["cause"] == "[stopped]" and thread["frames"][-1]["function"] == "down"
+
+
+NAMED = r"""
+import sys, threading, time
+exec(compile("def f():\n    time.sleep(1000)", "/tmp/\x1b[2J\nThread 1", "exec"))
+t = threading.Thread(target=f, name="\x1b[31m\nProcess 1: evil")
+t.daemon = True
+t.start()
+time.sleep(0.2)
+print("[]"); sys.stdout.flush()
+f()
+"""
+
+
+def test_names_do_not_write_on_the_terminal():
+    with run_python(NAMED) as process:
+        harness.read_ready_line(process)
+        run = pybpf("dump", "-p", process.pid)
+    assert "\x1b" not in run.out and r"\x1b[31m\x0aProcess 1: evil" in run.out
+    assert len(re.findall(r"^Process ", run.out, re.M)) == 1 and len(re.findall(r"^Thread ", run.out, re.M)) == 2
+
+
+def test_several_processes():
+    python = harness.default_python()
+    with harness.target(python, "spin.py") as one, harness.target(python, "standing.py") as two:
+        run = pybpf("dump", "-p", one.pid, "-p", two.pid, "--json")
+    assert not run.code
+    assert {json.loads(line)["pid"] for line in run.out.splitlines()} == {one.pid, two.pid}
+
+
+@pytest.mark.parametrize(
+    "args, words, code",
+    [
+        ([], "which process: -p PID, --all", 2),
+        (["-p", str(1 << 22)], "there is no process 4194304", 1),
+        (["-p", "1", "more"], "dump takes no argument, and found more", 2),
+        (["-p", "x"], "not a process ID", 2),
+        (["--jsn", "-p", "1"], "--json", 2),
+    ],
+)
+def test_bad_input(args, words, code):
+    run = pybpf("dump", *args)
+    assert run.code == code and words in harness.one_sentence(run.err) and not run.out
+
+
+def test_no_python():
+    with harness.started(["sleep", "60"]) as process:
+        run = pybpf("dump", "-p", process.pid)
+    assert run.code == 1 and "sleep" in run.err and not run.out

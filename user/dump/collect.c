@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads the threads of a process, and who holds the GIL. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "container/cgroup.h"
+#include "discovery/ask.h"
+#include "dump/dump.h"
+#include "dump/sources.h"
+#include "dump/stack.h"
+#include "dump/threads.h"
+#include "session/source_file.h"
+#include "symbols/pysym.h"
+#include "symbols/stacks.h"
+#include "symbols/thread_name.h"
+
+/* The only process of these tables. */
+#define PROC_ID 1
+/* So often the holder of a GIL is looked for. */
+#define ATTEMPTS 4
+
+struct runtime {
+	struct pybpf_runtime place;
+	const struct pybpf_layout *layout;
+};
+
+struct collector {
+	struct dump_process *out;
+	pid_t pid;
+	bool inside_differs; /* the process is in another PID namespace */
+	bool frozen;
+	struct discovery_python *pythons;
+	struct runtime runtimes[PYBPF_MAX_RUNTIMES];
+	size_t nr_runtimes;
+	struct walk_memory memory;
+	struct pysym *pysym;
+	struct stacks *stacks;
+	struct dump_sources sources;
+	uint64_t last_stack_id;
+	struct dump_known_list known;
+	/* threading._active of the interpreter that was met last. */
+	uint64_t names_interp, names;
+};
+
+static int find_pythons(struct collector *c, struct error *error)
+{
+	enum discovery_result result;
+	size_t count = 0;
+
+	c->pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*c->pythons));
+	if (!c->pythons)
+		return error_set(error, -ENOMEM, "cannot look at process %d: %s", c->pid, strerror(ENOMEM));
+	result = discovery_wait_runtimes(c->pid, false, c->pythons, PYBPF_MAX_RUNTIMES, &count, error);
+	if (result != DISCOVERY_OK && !(result == DISCOVERY_CONTRADICTED && count))
+		return -ENOENT;
+	for (size_t i = 0; i < count && i < PYBPF_MAX_RUNTIMES; i++) {
+		const struct discovery_python *python = &c->pythons[i];
+
+		if (!discovery_is_running(python))
+			continue;
+		c->runtimes[c->nr_runtimes++] = (struct runtime){
+			.place = {.interp_head = python->interp_head_addr,
+				  .tstate_current = python->tstate_current_addr,
+				  .code_type = python->code_type_addr},
+			.layout = &python->build.layout,
+		};
+	}
+	return 0;
+}
+
+static int add_runtimes(struct collector *c)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < c->nr_runtimes && !err; i++) {
+		if (i)
+			pysym_add_runtime(c->pysym, PROC_ID, (uint32_t)i, c->runtimes[i].layout);
+		else
+			err = pysym_add_process(c->pysym, PROC_ID, c->pid, c->runtimes[i].layout);
+		err = err ?: dump_list_threads(&c->memory, c->runtimes[i].layout, &c->runtimes[i].place, (uint32_t)i,
+					       &c->known);
+	}
+	return err;
+}
+
+static int add_thread(pid_t tid, void *arg)
+{
+	struct collector *c = arg;
+	struct dump_process *out = c->out;
+	struct procfs_status status;
+	struct procfs_stat stat;
+
+	if (procfs_read_task_stat(c->pid, tid, &stat))
+		return 0;
+	if (array_reserve(&out->threads, &out->room, out->count + 1, sizeof(*out->threads)))
+		return -ENOMEM;
+	out->threads[out->count] = (struct dump_thread){.tid = tid, .inside = tid, .name = strdup(stat.comm)};
+	if (c->inside_differs && !procfs_read_status(tid, &status))
+		out->threads[out->count].inside = status.inside;
+	return out->threads[out->count++].name ? 0 : -ENOMEM;
+}
+
+static int list_tasks(struct collector *c)
+{
+	pid_t *inside;
+	int err = procfs_each_task(c->pid, add_thread, c);
+
+	if (err)
+		return err;
+	inside = calloc(c->out->count + 1, sizeof(*inside));
+	if (!inside)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->out->count; i++)
+		inside[i] = c->out->threads[i].inside;
+	dump_find_tids(&c->memory, inside, c->out->count, &c->known);
+	free(inside);
+	return 0;
+}
+
+/* Returns the address of threading._active of the thread's interpreter, or 0. */
+static uint64_t find_names(struct collector *c, const struct dump_known *known)
+{
+	if (c->names_interp != known->interp) {
+		c->names_interp = known->interp;
+		c->names = pysym_find_threads(&c->memory, c->runtimes[known->runtime].layout, known->interp);
+	}
+	return c->names;
+}
+
+/* Replaces the thread's name by the one that Python has for it, if it has one. */
+static int take_name(struct dump_thread *thread, const char *name)
+{
+	char *copy;
+
+	if (!*name)
+		return 0;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	free(thread->name);
+	thread->name = copy;
+	return 0;
+}
+
+static int keep_stack(struct collector *c, const struct dump_known *known, struct dump_thread *thread,
+		      const struct walk_stack *stack)
+{
+	struct pybpf_stack_event *event = walk_stack_event(stack, PROC_ID, known->runtime);
+	int err;
+
+	thread->gil = stack->gil;
+	if (thread->gil && thread->state.futex - thread->gil < PYBPF_GIL_SIZE)
+		thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_GIL};
+	thread->tstate = stack->tstate;
+	if (!event)
+		return 0;
+	thread->stack_id = event->stack_id = ++c->last_stack_id;
+	event->rights = c->sources.rights;
+	err = stacks_add(c->stacks, event, event->event.size);
+	free(event);
+	return err;
+}
+
+static void read_state(const struct collector *c, struct dump_thread *thread)
+{
+	if (dump_read_state(c->pid, thread->tid, &thread->state))
+		thread->state.ended = true;
+}
+
+static int read_python(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
+{
+	const struct dump_stack_of of = {
+		.pid = c->pid,
+		.tid = thread->tid,
+		.thread_id = known->thread_id,
+		.names = find_names(c, known),
+		.runtime = c->runtimes[known->runtime].place,
+		.layout = *c->runtimes[known->runtime].layout,
+	};
+	struct dump_stack stack;
+	int err = dump_read_stack(&of, &stack);
+
+	thread->is_python = true;
+	thread->is_moving = !stack.proved;
+	thread->state = stack.state;
+	if (!err)
+		err = take_name(thread, stack.name) ?: keep_stack(c, known, thread, &stack.walk);
+	free(stack.walk.frames);
+	if (!err || err == -ENOMEM)
+		return err;
+	/* The thread has ended meanwhile, or the interpreter has forgotten it. */
+	thread->is_python = false;
+	read_state(c, thread);
+	return 0;
+}
+
+static const struct dump_known *find_known(const struct collector *c, const struct dump_thread *thread)
+{
+	for (size_t i = 0; i < c->known.count; i++) {
+		if (c->known.items[i].inside == thread->inside)
+			return &c->known.items[i];
+	}
+	return NULL;
+}
+
+/* Returns the index of the thread that holds the GIL, which is the one that `thread` needs; -1: none that is known. */
+static ssize_t find_holder(const struct collector *c, const struct dump_thread *thread)
+{
+	const struct dump_known *known = find_known(c, thread);
+	uint64_t holder =
+		known ? walk_gil_holder(&c->memory, c->runtimes[known->runtime].layout, thread->gil) : 0;
+
+	for (size_t i = 0; holder && i < c->out->count; i++) {
+		if (c->out->threads[i].tstate == holder && c->out->threads[i].gil == thread->gil)
+			return (ssize_t)i;
+	}
+	return -1;
+}
+
+/*
+ * Finds the holder of a GIL when all threads have been read. It changes hands all the time: a holder that waited for it
+ * when it was read is read once more, until it holds it before and after.
+ */
+static int mark_holder(struct collector *c, const struct dump_thread *needs)
+{
+	ssize_t holder = find_holder(c, needs);
+	int err = 0;
+
+	for (int i = 0; i < ATTEMPTS && holder >= 0 && !err; i++) {
+		struct dump_thread *thread = &c->out->threads[holder];
+		ssize_t now;
+
+		if (thread->state.wait.state != PYBPF_STATE_GIL) {
+			thread->has_gil = true;
+			break;
+		}
+		err = read_python(c, find_known(c, thread), thread);
+		now = find_holder(c, needs);
+		thread->has_gil = now == holder && thread->state.wait.state != PYBPF_STATE_GIL;
+		if (thread->has_gil)
+			break;
+		holder = now;
+	}
+	return err;
+}
+
+static int mark_holders(struct collector *c)
+{
+	uint64_t gil = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < c->out->count && !err; i++) {
+		const struct dump_thread *thread = &c->out->threads[i];
+
+		if (thread->gil && thread->gil != gil)
+			err = mark_holder(c, thread);
+		gil = thread->gil ?: gil;
+	}
+	return err;
+}
+
+static int read_threads(struct collector *c)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < c->out->count && !err; i++) {
+		struct dump_thread *thread = &c->out->threads[i];
+		const struct dump_known *known = find_known(c, thread);
+
+		if (known)
+			err = read_python(c, known, thread);
+		else
+			read_state(c, thread);
+		if (c->frozen && thread->state.wait.state != PYBPF_STATE_RUNNING)
+			thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
+	}
+	return err ?: mark_holders(c) ?: stacks_finish(c->stacks);
+}
+
+static void remove_ended(struct dump_process *out)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < out->count; i++) {
+		if (out->threads[i].state.ended)
+			free(out->threads[i].name);
+		else
+			out->threads[kept++] = out->threads[i];
+	}
+	out->count = kept;
+}
+
+static int describe_sockets(const struct collector *c)
+{
+	struct dump_state **states = calloc(c->out->count + 1, sizeof(struct dump_state *));
+	size_t count = 0;
+
+	if (!states)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->out->count; i++) {
+		if (c->out->threads[i].state.socket)
+			states[count++] = &c->out->threads[i].state;
+	}
+	/* What cannot be described is a network wait without a name. */
+	dump_describe_sockets(c->pid, states, count);
+	free(states);
+	return 0;
+}
+
+static void find_stacks(const struct collector *c)
+{
+	for (size_t i = 0; i < c->out->count; i++) {
+		struct dump_thread *thread = &c->out->threads[i];
+		uint32_t stack = thread->stack_id ? stacks_find(c->stacks, thread->stack_id) : PROFILE_NONE;
+
+		thread->stack = stack == PROFILE_NONE ? PROFILE_ROOT : stack;
+	}
+}
+
+static void read_head(struct collector *c)
+{
+	const double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
+	struct cgroup_mounts mounts;
+	struct procfs_stat stat;
+
+	if (!procfs_read_stat(c->pid, &stat)) {
+		c->out->age_s = clock_s(CLOCK_BOOTTIME) - (double)stat.start_time * tick_s;
+		c->out->cpu_s = (double)(stat.utime + stat.stime) * tick_s;
+	}
+	procfs_rss(c->pid, &c->out->rss_kib);
+	if (cgroup_mounts_read(&mounts))
+		return;
+	c->frozen = cgroup_is_frozen(&mounts, c->pid);
+	cgroup_mounts_free(&mounts);
+}
+
+static int collect(struct collector *c)
+{
+	int err;
+
+	c->out->stacks = profile_new();
+	c->pysym = pysym_new(PYSYM_LINES_CURRENT, true);
+	c->stacks = c->out->stacks && c->pysym ? stacks_new(c->pysym, c->out->stacks) : NULL;
+	if (!c->stacks)
+		return -ENOMEM;
+	pysym_look_at_paths_by(c->pysym, source_file_shown_at);
+	if (c->sources.wanted)
+		stacks_tell_files(c->stacks, dump_sources_met, &c->sources);
+	err = add_runtimes(c) ?: list_tasks(c) ?: read_threads(c);
+	if (err)
+		return err;
+	find_stacks(c);
+	remove_ended(c->out);
+	return describe_sockets(c) ?: dump_cut_lines(c->out);
+}
+
+int dump_collect(const struct ps_row *row, bool sources, struct dump_process *out, struct error *error)
+{
+	struct collector *c = calloc(1, sizeof(*c));
+	int err;
+
+	*out = (struct dump_process){.row = row};
+	if (!c)
+		return error_set(error, -ENOMEM, "cannot look at process %d: %s", row->process.pid, strerror(ENOMEM));
+	c->out = out;
+	c->pid = row->process.pid;
+	c->inside_differs = row->process.inside != row->process.pid;
+	walk_process_memory(&c->memory, &c->pid);
+	err = find_pythons(c, error);
+	if (!err) {
+		read_head(c);
+		dump_sources_init(&c->sources, sources, row, out);
+		err = collect(c);
+		if (err)
+			error_set(error, err, "cannot read process %d: %s", c->pid, strerror(-err));
+	}
+	dump_sources_free(&c->sources);
+	stacks_free(c->stacks);
+	pysym_free(c->pysym);
+	free(c->known.items);
+	free(c->pythons);
+	free(c);
+	return err;
+}
+
+void dump_free(struct dump_process *process)
+{
+	for (size_t i = 0; i < process->count; i++)
+		free(process->threads[i].name);
+	free(process->threads);
+	for (uint32_t i = 0; process->lines && i < profile_frame_count(process->stacks); i++)
+		free(process->lines[i]);
+	free(process->lines);
+	profile_free(process->stacks);
+	*process = (struct dump_process){0};
+}

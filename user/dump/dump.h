@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A picture of what every thread of a Python process does now. The process is not stopped. */
+#ifndef DUMP_H
+#define DUMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "discovery/list.h"
+#include "dump/state.h"
+#include "profile/profile.h"
+
+struct dump_thread {
+	pid_t tid, inside; /* inside: in its own PID namespace */
+	char *name;        /* Python's, else the kernel's; any bytes */
+	struct dump_state state;
+	uint64_t stack_id;
+	uint32_t stack;   /* of dump_process.stacks; PROFILE_ROOT: without Python frames */
+	bool is_python;   /* an interpreter knows the thread */
+	uint64_t gil;     /* address of the GIL that it needs; 0: none, or not known */
+	bool has_gil;     /* it held that GIL when all threads had been read */
+	bool is_moving;   /* it ran while its stack was read: the stack may be none that it had */
+	uint64_t tstate;  /* its PyThreadState */
+};
+
+struct dump_process {
+	const struct ps_row *row;
+	double age_s, cpu_s; /* since its start */
+	uint64_t rss_kib;
+	struct profile *stacks;
+	char **lines; /* the source's line of each frame of stacks, without blanks around it; NULL: not known */
+	struct dump_thread *threads;
+	size_t count, room;
+};
+
+/*
+ * Reads what the threads of a process do, as the list of processes has it. sources: also the texts of the lines. Returns
+ * 0, or negative errno with one sentence in *error. dump_free() frees what it filled, in any case.
+ */
+int dump_collect(const struct ps_row *row, bool sources, struct dump_process *out, struct error *error);
+void dump_free(struct dump_process *process);
+
+/* Returns a stack's frames, as indexes, from the root to the leaf; the caller frees them. NULL without memory. */
+uint32_t *dump_frames(const struct dump_process *process, uint32_t stack, size_t *count);
+/* Writes what the thread does, such as "[network: tcp 10.0.0.5:5432]". */
+void dump_name_state(const struct dump_thread *thread, char *out, size_t size);
+/* Returns the thread that holds the GIL for which this one waits; NULL: it does not, or the holder is not known. */
+const struct dump_thread *dump_find_holder(const struct dump_process *process, const struct dump_thread *thread);
+
+/* Prints the process as tracebacks of its threads. reverse: the most recent call comes first. */
+void dump_text(const struct dump_process *process, bool reverse, FILE *out);
+
+struct json;
+/* Writes the process as an object; docs/dump.md describes it. */
+void dump_json(const struct dump_process *process, struct json *json);
+
+#endif

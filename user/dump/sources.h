@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The source files of a process's functions, read with its rights. */
+#ifndef DUMP_SOURCES_H
+#define DUMP_SOURCES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "dump/dump.h"
+#include "pybpf.h"
+
+struct dump_sources {
+	bool wanted;
+	struct dump_process *out;
+	struct pybpf_rights rights; /* of the process */
+	struct intern files;        /* those that were looked at, by path */
+};
+
+void dump_sources_init(struct dump_sources *sources, bool wanted, const struct ps_row *row, struct dump_process *out);
+void dump_sources_free(struct dump_sources *sources);
+
+/*
+ * Reads the source of a file that a function is new of; a stacks_met. A file that was changed after the process began is
+ * left out: its lines may be others by now.
+ */
+int dump_sources_met(void *sources, uint64_t proc_id, const struct pybpf_rights *rights, const char *file,
+		     const char *path);
+
+/* Cuts the lines of all frames out of the sources. Returns 0 or -ENOMEM. */
+int dump_cut_lines(struct dump_process *process);
+
+#endif

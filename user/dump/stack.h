@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The stack of a thread together with its state. */
+#ifndef DUMP_STACK_H
+#define DUMP_STACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dump/state.h"
+#include "pybpf.h"
+#include "symbols/thread_name.h"
+#include "symbols/walk_user.h"
+
+/* The thread to read. */
+struct dump_stack_of {
+	pid_t pid, tid;
+	uint64_t thread_id; /* its pthread_self() */
+	uint64_t names;     /* threading._active of its interpreter: pysym_find_threads() */
+	struct pybpf_runtime runtime;
+	struct pybpf_layout layout;
+};
+
+struct dump_stack {
+	struct dump_state state;
+	struct walk_stack walk; /* its frames are the caller's to free */
+	bool proved;            /* the thread had this stack in this state */
+	char name[PYSYM_THREAD_NAME_MAX + 1]; /* that Python has for the thread; "": none */
+};
+
+/*
+ * Reads stack and state of a thread, in a helper process (foreign.h), until they are proved to belong together: a thread
+ * that sleeps and has not left a CPU meanwhile had that stack all the time; one that runs had it if two reads of it
+ * agree. Returns 0; -ENOENT when no interpreter has the thread any more, or another negative errno.
+ */
+int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out);
+
+#endif

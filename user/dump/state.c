@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads what a thread does from its files in /proc: stat, syscall, status, and the descriptor of its system call. */
+#include "dump/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/procfs.h"
+#include "base/remote.h"
+#include "foreign/foreign.h"
+#include "kernel/calls.h"
+
+/* The thread whose system call is described. */
+struct caller {
+	pid_t pid, tid;
+	bool uninterruptible;
+	uint64_t socket;
+};
+#define WAIT_THREAD struct caller
+#include "wait_call.h"
+
+/* Longest wait for an answer: it takes a fraction of a millisecond, unless the machine is very busy. */
+#define PATIENCE_S 1.0
+/* Room for /proc/PID/task/TID/status: its longest lines are of CPUs and memory nodes. */
+#define STATUS_MAX (64 * 1024)
+
+struct question {
+	pid_t pid, tid;
+};
+
+static void copy_text(struct pybpf_wait *wait, const char *text)
+{
+	size_t len = strnlen(text, sizeof(wait->text) - 1);
+
+	memcpy(wait->text, text, len);
+}
+
+/* Writes the name of a file from the target of its link: without folders, and without the kernel's "anon_inode:". */
+static void describe_name(struct pybpf_wait *wait, const char *target)
+{
+	static const char anonymous[] = "anon_inode:";
+	const char *slash = strrchr(target, '/');
+
+	if (slash)
+		target = slash + 1;
+	else if (!strncmp(target, anonymous, sizeof(anonymous) - 1))
+		target += sizeof(anonymous) - 1;
+	copy_text(wait, target);
+}
+
+static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, struct caller *thread, __u32 fd)
+{
+	char path[64], target[4096];
+	struct stat st;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%u", thread->pid, thread->tid, fd);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0 || stat(path, &st))
+		return;
+	target[n] = '\0';
+	if (S_ISSOCK(st.st_mode)) {
+		wait->state = PYBPF_STATE_NETWORK;
+		thread->socket = st.st_ino;
+	} else if (S_ISFIFO(st.st_mode)) {
+		wait->state = PYBPF_STATE_PIPE;
+		wait->file = PYBPF_FILE_PIPE;
+	} else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode)) {
+		wait->state = PYBPF_STATE_DISK;
+		wait->file = PYBPF_FILE_REGULAR;
+		describe_name(wait, target);
+	} else if (S_ISCHR(st.st_mode)) {
+		wait->state = PYBPF_STATE_PIPE;
+		wait->file = PYBPF_FILE_DEVICE;
+		describe_name(wait, target);
+	} else {
+		wait->file = PYBPF_FILE_ANONYMOUS;
+		describe_name(wait, target);
+	}
+}
+
+static __always_inline __s32 wait_first_polled(struct caller *thread, __u64 array)
+{
+	__s32 fd;
+
+	return remote_read(thread->pid, array, &fd, sizeof(fd)) ? -1 : fd;
+}
+
+static __always_inline bool wait_is_for_disk(struct caller *thread)
+{
+	return thread->uninterruptible;
+}
+
+/* Reads the system call that the thread sleeps in. Returns 0, or -EAGAIN if it runs. */
+static int read_call(struct caller *thread, struct dump_state *out)
+{
+	uint8_t calls[PYBPF_MAX_SYSCALL + 1];
+	unsigned long long args[2] = {0}, futex = 0; /* __u64 of both sides */
+	char name[64], text[256];
+	long number;
+
+	snprintf(name, sizeof(name), "task/%d/syscall", thread->tid);
+	if (procfs_read_some(thread->pid, name, text, sizeof(text)) < 0) {
+		out->wait.state = PYBPF_STATE_OTHER;
+		return 0;
+	}
+	if (sscanf(text, "%ld %llx %llx", &number, &args[0], &args[1]) < 1)
+		return -EAGAIN; /* "running" */
+	kernel_fill_calls(calls);
+	out->wait.call = number < 0                    ? PYBPF_CALL_FAULT
+			 : number > PYBPF_MAX_SYSCALL ? PYBPF_CALL_OTHER
+						      : calls[number];
+	wait_describe_call(&out->wait, thread, args, &futex);
+	out->futex = futex;
+	out->socket = thread->socket;
+	return 0;
+}
+
+static uint64_t number_after(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+static int read_switches(const struct caller *thread, uint64_t *switches)
+{
+	char name[64], *text;
+	int err;
+
+	snprintf(name, sizeof(name), "task/%d/status", thread->tid);
+	err = procfs_read(thread->pid, name, STATUS_MAX, &text, NULL);
+	if (err)
+		return err;
+	*switches = number_after(text, "\nvoluntary_ctxt_switches:") +
+		    number_after(text, "\nnonvoluntary_ctxt_switches:");
+	free(text);
+	return 0;
+}
+
+int dump_look_at_state(pid_t pid, pid_t tid, struct dump_state *out)
+{
+	struct caller thread = {.pid = pid, .tid = tid};
+	struct procfs_stat stat;
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	err = procfs_read_task_stat(pid, tid, &stat) ?: read_switches(&thread, &out->switches);
+	if (err)
+		return err;
+	out->ended = strchr("ZXx", stat.state);
+	thread.uninterruptible = stat.state == 'D';
+	if (strchr("Tt", stat.state))
+		out->wait.state = PYBPF_STATE_STOPPED;
+	else if (stat.state == 'R' || read_call(&thread, out))
+		out->wait = (struct pybpf_wait){.state = PYBPF_STATE_RUNNING};
+	return 0;
+}
+
+static int serve_state(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct question *q = question;
+
+	(void)state;
+	if (question_size != sizeof(*q))
+		return -EINVAL;
+	*size = sizeof(struct dump_state);
+	return dump_look_at_state(q->pid, q->tid, answer);
+}
+
+int dump_read_state(pid_t pid, pid_t tid, struct dump_state *out)
+{
+	const struct question q = {.pid = pid, .tid = tid};
+	size_t size;
+	int err = foreign_call(serve_state, (struct foreign_subject){.pid = pid}, &q, sizeof(q), out, sizeof(*out), &size,
+			       PATIENCE_S);
+
+	if (!err && (size != sizeof(*out) || out->wait.state >= PYBPF_NR_STATES))
+		err = -EPROTO;
+	return err;
+}
+
+/* Most sockets of one question. */
+#define SOCKETS_MAX 1024
+
+struct sockets_question {
+	pid_t pid;
+	uint32_t count;
+	uint64_t inodes[SOCKETS_MAX];
+};
+_Static_assert(sizeof(struct sockets_question) <= FOREIGN_QUESTION_MAX, "a question holds all sockets");
+
+/* A file of /proc/PID/net that lists sockets. */
+struct table {
+	const char *name;
+	uint8_t file;  /* enum pybpf_file_type */
+	uint8_t flags; /* enum pybpf_wait_flags */
+};
+
+static const struct table tables[] = {
+	{"net/tcp", PYBPF_FILE_INET, 0},
+	{"net/tcp6", PYBPF_FILE_INET6, 0},
+	{"net/udp", PYBPF_FILE_INET, PYBPF_WAIT_DATAGRAM},
+	{"net/udp6", PYBPF_FILE_INET6, PYBPF_WAIT_DATAGRAM},
+	{"net/unix", PYBPF_FILE_UNIX, 0},
+};
+
+/* TCP_LISTEN of include/net/tcp_states.h. */
+#define LISTENS 10
+
+/* Reads an address as /proc/net/tcp has it: words of 32 bits in hexadecimal, each in the machine's byte order. */
+static bool parse_address(const char *text, bool six, struct pybpf_wait *out)
+{
+	size_t words = six ? 4 : 1;
+
+	if (strlen(text) != words * 8)
+		return false;
+	for (size_t i = 0; i < words; i++) {
+		char word[9] = "";
+		uint32_t value;
+
+		memcpy(word, text + 8 * i, 8);
+		value = (uint32_t)strtoul(word, NULL, 16);
+		memcpy(out->address + 4 * i, &value, sizeof(value));
+	}
+	return true;
+}
+
+/* net/tcp6_sock.c and its like: "sl local:port remote:port st queues timer retransmits uid timeout inode ...". */
+static bool parse_inet(const char *line, const struct table *table, uint64_t *inode, struct pybpf_wait *out)
+{
+	char local[33], remote[33];
+	unsigned local_port, remote_port, state;
+	bool listens;
+
+	if (sscanf(line, "%*u: %32[0-9A-F]:%x %32[0-9A-F]:%x %x %*s %*s %*s %*u %*u %" SCNu64, local, &local_port,
+		   remote, &remote_port, &state, inode) != 6)
+		return false;
+	listens = state == LISTENS;
+	out->file = table->file;
+	out->flags = (uint8_t)(table->flags | (listens ? PYBPF_WAIT_LISTENING : 0));
+	out->number = listens ? local_port : remote_port;
+	return parse_address(listens ? local : remote, table->file == PYBPF_FILE_INET6, out);
+}
+
+/* net/unix/af_unix.c: "Num RefCount Protocol Flags Type St Inode Path"; the path may be missing or have blanks. */
+static bool parse_unix(const char *line, uint64_t *inode, struct pybpf_wait *out)
+{
+	int end = 0;
+
+	if (sscanf(line, "%*x: %*x %*x %*x %*x %*x %" SCNu64 "%n", inode, &end) != 1 || !end)
+		return false;
+	out->file = PYBPF_FILE_UNIX;
+	line += end;
+	line += strspn(line, " ");
+	/* An abstract name begins with NUL, for which the kernel writes @. */
+	if (line[0] == '@')
+		memcpy(out->text + 1, line + 1, strnlen(line + 1, sizeof(out->text) - 2));
+	else
+		copy_text(out, line);
+	return true;
+}
+
+static void find_in_table(const struct sockets_question *q, const struct table *table, struct pybpf_wait *found)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	ssize_t len;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", q->pid, table->name);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	while ((len = getline(&line, &room, file)) > 0) {
+		struct pybpf_wait wait = {0};
+		uint64_t inode = 0;
+
+		if (line[len - 1] == '\n')
+			line[len - 1] = '\0';
+		if (table->file == PYBPF_FILE_UNIX ? !parse_unix(line, &inode, &wait)
+						   : !parse_inet(line, table, &inode, &wait))
+			continue;
+		for (uint32_t i = 0; i < q->count; i++) {
+			if (q->inodes[i] == inode)
+				found[i] = wait;
+		}
+	}
+	free(line);
+	fclose(file);
+}
+
+static int serve_sockets(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	const struct sockets_question *q = question;
+
+	(void)state;
+	if (question_size != sizeof(*q) || q->count > SOCKETS_MAX)
+		return -EINVAL;
+	*size = q->count * sizeof(struct pybpf_wait);
+	memset(answer, 0, *size);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		find_in_table(q, &tables[i], answer);
+	return 0;
+}
+
+static int describe_some(pid_t pid, struct dump_state *const *states, uint32_t count)
+{
+	struct sockets_question *q = calloc(1, sizeof(*q));
+	struct pybpf_wait *found = calloc(count, sizeof(*found));
+	size_t size;
+	int err = -ENOMEM;
+
+	if (q && found) {
+		q->pid = pid;
+		q->count = count;
+		for (uint32_t i = 0; i < count; i++)
+			q->inodes[i] = states[i]->socket;
+		err = foreign_call(serve_sockets, (struct foreign_subject){.pid = pid}, q, sizeof(*q), found,
+				   count * sizeof(*found), &size, PATIENCE_S);
+	}
+	for (uint32_t i = 0; !err && size == count * sizeof(*found) && i < count; i++) {
+		struct pybpf_wait *wait = &states[i]->wait;
+		const struct pybpf_wait own = *wait;
+
+		if (!found[i].file)
+			continue;
+		*wait = found[i];
+		wait->state = own.state;
+		wait->call = own.call;
+	}
+	free(q);
+	free(found);
+	return err;
+}
+
+int dump_describe_sockets(pid_t pid, struct dump_state *const *states, size_t count)
+{
+	int err = 0;
+
+	for (size_t done = 0; done < count && !err; done += SOCKETS_MAX) {
+		size_t some = count - done < SOCKETS_MAX ? count - done : SOCKETS_MAX;
+
+		err = describe_some(pid, states + done, (uint32_t)some);
+	}
+	return err;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a thread does at this moment, as /proc tells it: runs, or sleeps and what for. */
+#ifndef DUMP_STATE_H
+#define DUMP_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "pybpf_wait.h"
+
+struct dump_state {
+	struct pybpf_wait wait; /* state and cause, as a wait in --mode=wall has them */
+	uint64_t futex;         /* address of the futex on which it sleeps, or 0 */
+	uint64_t socket;        /* inode of the socket for which it waits and which is not described yet, or 0 */
+	uint64_t switches;      /* how often it has left a CPU: as long as that is the same, a sleeper has not run */
+	bool ended;
+};
+
+/* Reads the state of a thread; to be called in a helper process (foreign.h). Returns 0 or negative errno. */
+int dump_look_at_state(pid_t pid, pid_t tid, struct dump_state *out);
+/* As dump_look_at_state(), by a helper. */
+int dump_read_state(pid_t pid, pid_t tid, struct dump_state *out);
+
+/*
+ * Describes the sockets for which threads of the process wait: whom each is connected to. Those that are not found
+ * stay as they are. Returns 0 or negative errno.
+ */
+int dump_describe_sockets(pid_t pid, struct dump_state *const *states, size_t count);
+
+#endif
