@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Records sent to user space: code objects, with copies of their names and lines, and stacks, once each; and times. */
+/* Records sent to user space: code objects, with copies of their names and lines, and stacks, once each; times; and
+ * memory. */
 #ifndef PYBPF_ANNOUNCE_BPF_H
 #define PYBPF_ANNOUNCE_BPF_H
 
@@ -177,6 +178,29 @@ static __always_inline void send_thread(const struct pybpf_thread_key *thread)
 	};
 
 	send(&record, sizeof(record));
+}
+
+/* Changes of memory are sent, so that user space knows whose memory is held (--mode=memory). */
+const volatile bool cfg_held;
+/* Changes of memory that found no room in the ring buffer. */
+__u64 memory_unsent;
+
+static __always_inline void send_memory(struct pybpf_memory_event *record)
+{
+	record->event.type = PYBPF_EVENT_MEMORY;
+	record->event.size = sizeof(*record);
+	if (send(record, sizeof(*record)))
+		__sync_fetch_and_add(&memory_unsent, 1);
+}
+
+/* Sends where the memory is whose sample is being counted, if that is known. */
+static __always_inline void send_touch(struct scratch *s, const struct pybpf_count_key *key)
+{
+	if (!cfg_held || !s->touch.what)
+		return;
+	s->touch.event.sets = (__u8)s->sets;
+	s->touch.key = *key;
+	send_memory(&s->touch);
 }
 
 /* Sends the time of the sample that is being counted. Returns 1 when the ring buffer is full. */

@@ -279,10 +279,18 @@ static __always_inline __u32 compat_registers(const void *ctx, __u64 *room, __u6
 	return COMPAT_REGISTERS;
 }
 
+#if defined(__TARGET_ARCH_arm64)
+/* The tracepoints of page faults, where there are any, have the fields of those of x86. */
+struct trace_event_raw_exceptions {
+	struct trace_entry ent;
+	unsigned long address;
+} __attribute__((preserve_access_index));
+#endif
+
 /* The system call that a thread is in. */
 struct compat_syscall {
 	__s64 number; /* negative: none, as after a page fault */
-	__u64 args[2];
+	__u64 args[4];
 };
 
 /* cfg_task_regs is set: user space does not load what calls this without it. */
@@ -294,10 +302,14 @@ static __always_inline void compat_read_syscall(struct task_struct *task, struct
 	call->number = BPF_CORE_READ(regs, orig_ax);
 	call->args[0] = BPF_CORE_READ(regs, di);
 	call->args[1] = BPF_CORE_READ(regs, si);
+	call->args[2] = BPF_CORE_READ(regs, dx);
+	call->args[3] = BPF_CORE_READ(regs, r10);
 #elif defined(__TARGET_ARCH_arm64)
 	call->number = BPF_CORE_READ(regs, syscallno);
 	call->args[0] = BPF_CORE_READ(regs, orig_x0);
 	call->args[1] = BPF_CORE_READ(regs, regs[1]);
+	call->args[2] = BPF_CORE_READ(regs, regs[2]);
+	call->args[3] = BPF_CORE_READ(regs, regs[3]);
 #endif
 }
 

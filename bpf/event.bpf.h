@@ -40,17 +40,46 @@ int sample_memory(struct trace_event_raw_rss_stat *ctx)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	struct scratch *s = scratch_get(CONTEXT);
+	struct memory_size *seen;
 	__s64 growth;
+	bool touched;
 
 	if (!s || !proc || proc->state == PYBPF_PROC_OTHER || proc->state == PYBPF_PROC_UNWANTED)
 		return 0;
-	growth = memory_growth(proc->proc_id, ctx);
-	if (growth > 0) {
-		s->value = growth;
-		return take_sample(ctx, SOURCE_MEMORY);
+	seen = memory_find(proc->proc_id, ctx);
+	if (!seen || !memory_grow(seen, ctx, &growth))
+		return 0;
+	touched = growth > 0;
+	s->touch.what = 0;
+	if (proc->state == PYBPF_PROC_READY && filter_passes()) {
+		if (growth < 0)
+			__sync_fetch_and_add(&memory_given_back, -growth);
+		if (cfg_held)
+			touched = memory_locate(s, proc->proc_id, seen, ctx->member, growth);
 	}
-	if (growth < 0 && proc->state == PYBPF_PROC_READY && filter_passes())
-		__sync_fetch_and_add(&memory_given_back, -growth);
+	s->value = growth > 0 ? growth : 0;
+	return touched ? take_sample(ctx, SOURCE_MEMORY) : 0;
+}
+
+SEC("?tracepoint")
+int memory_fault(struct trace_event_raw_exceptions *ctx)
+{
+	memory_keep_fault(ctx->address, false);
+	return 0;
+}
+
+SEC("?tracepoint")
+int memory_fault_kernel(struct trace_event_raw_exceptions *ctx)
+{
+	memory_keep_fault(ctx->address, true);
+	return 0;
+}
+
+/* At the end of mmap() and mremap(). */
+SEC("?tracepoint")
+int memory_mapped(struct trace_event_raw_sys_exit *ctx)
+{
+	memory_map(ctx->ret);
 	return 0;
 }
 

@@ -249,8 +249,9 @@ struct scratch {
 	__u32 chain_calls;      /* tail calls that this sample has made */
 	struct leaving leaving; /* of PYBPF_CONTEXT_SWITCH */
 	struct compat_addresses addresses;
-	struct runtime_turns turns; /* valid if nr_runtimes is more than 1 */
-	__u64 next_task;            /* the task or future to look at next, or 0 */
+	struct pybpf_memory_event touch; /* valid with cfg_held; what is 0 if the place is not known */
+	struct runtime_turns turns;      /* valid if nr_runtimes is more than 1 */
+	__u64 next_task;                 /* the task or future to look at next, or 0 */
 	struct pybpf_task_event tasks;
 	struct pybpf_code_event code;
 	__u8 copies[COPY_MASK + 1 + PYBPF_COPY_LINES];

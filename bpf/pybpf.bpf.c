@@ -285,6 +285,7 @@ __noinline int count_without(__u32 without)
 	if (fresh && key.tid)
 		name_thread(key.proc_id, key.tid, key.tid_start_ms);
 	count(CONTEXT, without);
+	send_touch(s, &key);
 	if (lose_time(s->sets, &key))
 		count(CONTEXT, PYBPF_COUNT_UNTIMED);
 	if (send && send_stack(s))
@@ -461,6 +462,7 @@ static __always_inline int sample_count(struct scratch *s)
 	}
 	if (fresh && cfg_threads)
 		name_thread(key.proc_id, key.tid, key.tid_start_ms);
+	send_touch(s, &key);
 	count_python(&s->walk, lose_time(s->sets, &key));
 	if (!first_sample_ns)
 		first_sample_ns = compat_monotonic_ns();

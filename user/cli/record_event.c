@@ -46,7 +46,12 @@ static int choose_memory(struct session_options *session, struct cli_record_even
 	if (freq || event->period)
 		return cli_usage("--mode=memory has no rate: -F is about the timer, and --period about events that are "
 				 "counted");
-	kernel_choose_memory(&event->event);
+	session->held = !session->touched;
+	if (session->held && kernel_check_memory_points(&error)) {
+		log_warn("--mode=memory: %s; stacks have all bytes that they touched, as with --touched", error.text);
+		session->held = false;
+	}
+	kernel_choose_memory(session->held, &event->event);
 	if (kernel_check_event(&event->event, &error)) {
 		log_error("--mode=memory: %s", error.text);
 		return CLI_FAILED;

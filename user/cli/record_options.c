@@ -230,7 +230,7 @@ static const struct cli_option sampling_options[] = {
 	 "cpu: where threads use CPUs (default); wall: all the time of all threads, with what they wait for; offcpu: "
 	 "that without the time on CPUs; gil: the time that threads wait for the GIL, with who holds it, or sleep "
 	 "with it; times are in microseconds; exception: as cpu, only of threads that raise or handle an exception; "
-	 "memory: bytes of memory that became resident",
+	 "memory: bytes of resident memory, by the stack that touched it first, less what was given back",
 	 .take = take_mode, .words = mode_words},
 	{"gil", 0, NULL, "only threads that hold the GIL, or, in free-threaded builds, that are attached to Python",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil)},
@@ -271,6 +271,8 @@ static const struct cli_option sampling_options[] = {
 	 "so "
 	 "that a flame graph has both sides",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil_pairs)},
+	{"touched", 0, NULL, "with --mode=memory: all memory that became resident, also what was given back since",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.touched)},
 	{"async", 0, NULL,
 	 "put the asyncio task that runs into the stacks, and the tasks that await it, as [task: NAME]; Python 3.14 "
 	 "and "
@@ -479,6 +481,7 @@ static int refuse_contradictions(const struct cli_record_options *r)
 		 "--gil, --gc and --opcodes are about threads that run on a CPU: with --mode=cpu or --mode=exception"},
 		{r->event.memory && (s->gil || s->gc),
 		 "--gil and --gc are about threads that run on a CPU, and --mode=memory is about memory"},
+		{s->touched && !r->event.memory, "--touched is about memory: with --mode=memory"},
 		{(s->gil_holders || s->gil_pairs) && !gil,
 		 "--gil-holders and --gil-pairs are about the GIL: with --mode=gil"},
 		{s->gil_pairs && (s->gil_holders || s->wakers), "--gil-pairs, --gil-holders and --wakers exclude each "

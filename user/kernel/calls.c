@@ -105,6 +105,16 @@ static const struct {
 	{SYS_io_uring_enter, PYBPF_CALL_IO},
 };
 
+const struct pybpf_memory_calls kernel_memory_calls = {
+	.mmap = SYS_mmap,
+	.munmap = SYS_munmap,
+	.mremap = SYS_mremap,
+	.madvise = SYS_madvise,
+	.brk = SYS_brk,
+	.mlock = SYS_mlock,
+	.mlock2 = SYS_mlock2,
+};
+
 void kernel_fill_calls(uint8_t calls[PYBPF_MAX_SYSCALL + 1])
 {
 	memset(calls, PYBPF_CALL_OTHER, PYBPF_MAX_SYSCALL + 1);

@@ -10,4 +10,7 @@
 /* Fills the table by the numbers of this machine: values of enum pybpf_call. */
 void kernel_fill_calls(uint8_t calls[PYBPF_MAX_SYSCALL + 1]);
 
+/* The calls that change the memory of their process. */
+extern const struct pybpf_memory_calls kernel_memory_calls;
+
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/host_kernel.h"
 #include "pybpf.h"
 
 #define TRACEPOINT "tracepoint:"
@@ -81,10 +82,37 @@ int kernel_parse_event(const char *name, uint64_t period, struct kernel_event_te
 	return -EINVAL;
 }
 
-void kernel_choose_memory(struct kernel_event *event)
+const struct kernel_point kernel_memory_points[KERNEL_MEMORY_POINTS] = {
+	{"exceptions", "page_fault_user"},
+	{"exceptions", "page_fault_kernel"},
+	{"syscalls", "sys_exit_mmap"},
+	{"syscalls", "sys_exit_mremap"},
+};
+
+int kernel_check_memory_points(struct error *error)
+{
+	struct host_kernel host;
+	int err = 0;
+
+	/* Before (f1a7941243c1) it gathers changes, and tells them at one of many faults. */
+	host_kernel_look(&host);
+	if (!host_kernel_at_least(&host, 6, 2))
+		return error_set(error, -ENOTSUP, "only Linux 6.2 and newer tell each change of a process's memory");
+	for (size_t i = 0; i < KERNEL_MEMORY_POINTS && !err; i++) {
+		const struct kernel_event event = {
+			.category = kernel_memory_points[i].category,
+			.name = kernel_memory_points[i].name,
+		};
+
+		err = kernel_check_event(&event, error);
+	}
+	return err;
+}
+
+void kernel_choose_memory(bool held, struct kernel_event *event)
 {
 	*event = (struct kernel_event){
-		.title = "memory-bytes",
+		.title = held ? "memory-bytes" : "touched-bytes",
 		.unit = "bytes",
 		.category = "kmem",
 		.name = "rss_stat",

@@ -4,6 +4,7 @@
 #define KERNEL_EVENT_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -29,8 +30,16 @@ struct kernel_event_text {
  */
 int kernel_parse_event(const char *name, uint64_t period, struct kernel_event_text *text, struct kernel_event *event);
 
-/* Fills *event with the growth of the resident memory of processes, in bytes. */
-void kernel_choose_memory(struct kernel_event *event);
+/* Fills *event with the growth of the resident memory of processes, in bytes. held: less what is given back. */
+void kernel_choose_memory(bool held, struct kernel_event *event);
+
+/* Tracepoints that kernel_options.held needs besides: where memory is touched, and moved. */
+#define KERNEL_MEMORY_POINTS 4
+extern const struct kernel_point {
+	const char *category, *name;
+} kernel_memory_points[KERNEL_MEMORY_POINTS];
+/* Returns whether this kernel has them, and tells each change of memory: 0, or a negative errno with a sentence. */
+int kernel_check_memory_points(struct error *error);
 
 /* Returns whether this kernel has the event: 0, or a negative errno with a sentence in *error. */
 int kernel_check_event(const struct kernel_event *event, struct error *error);

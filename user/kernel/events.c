@@ -48,6 +48,11 @@ uint64_t kernel_get_given_back(const struct kernel *k)
 	return k->skel->bss->memory_given_back;
 }
 
+uint64_t kernel_get_memory_unsent(const struct kernel *k)
+{
+	return k->skel->bss->memory_unsent;
+}
+
 uint64_t kernel_get_first_sample_ns(const struct kernel *k)
 {
 	return k->skel->bss->first_sample_ns;

@@ -29,5 +29,7 @@ void kernel_refuse_times(struct kernel *k, bool refuse);
 uint64_t kernel_get_first_sample_ns(const struct kernel *k);
 /* Returns the bytes of memory that the sampled processes gave back, with a memory event (kernel/event.h). */
 uint64_t kernel_get_given_back(const struct kernel *k);
+/* Returns the number of records of memory that found no room in the ring buffer, with options.held. */
+uint64_t kernel_get_memory_unsent(const struct kernel *k);
 
 #endif

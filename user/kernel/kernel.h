@@ -46,9 +46,11 @@ struct kernel_options {
 	struct kernel_filter users, cgroups;
 	int cgroup_subsystem; /* kernel's number of the v1 hierarchy that the cgroups are in; -1: v2 */
 	uint32_t max_processes, max_stacks;
+	uint64_t max_memory;               /* bytes that user space and the maps may take */
 	enum kernel_source source;         /* of the timer */
 	const struct kernel_event *events; /* sampled in place of the timer */
 	size_t nr_events;
+	bool held;           /* with a memory event: send where memory is touched, given back and moved */
 	const char *without; /* names of features not to be used although this kernel has them, or NULL */
 };
 

@@ -18,6 +18,12 @@
  * them at once at 10 kHz needs some 2 MiB until user space runs; one that does not fit is sent at its next sample.
  */
 #define RING_BYTES (4u << 20)
+/*
+ * With records of memory. Each page that is touched is one of 88 bytes: those of a second of a thread that does nothing
+ * else, unless that is more than one part in RING_SHARE of the memory limit.
+ */
+#define MEMORY_RING_BYTES (16u << 20)
+#define RING_SHARE        16
 /* Room for a thousand starts in a second, each with some events, while pybpf has to wait for a CPU. */
 #define PROCESS_RING_BYTES (1u << 20)
 #define MAX_THREAD_NAMES   16384
@@ -27,6 +33,8 @@
 #define MORE_CGROUPS 1024
 /* Executable files that the kernel's map remembers. */
 #define MAX_FILES 8192
+/* Threads that touch memory; of others that run at the same time, the page of a fault may be unknown. */
+#define MAX_MEMORY_THREADS 8192
 /* Threads of the wanted processes, and what they wait for, with their stacks. */
 #define MAX_THREADS    32768
 #define WAITS_OF_STACK 4
@@ -44,6 +52,16 @@ static uint32_t filter_size(const struct kernel_filter *filter)
 	return (uint32_t)(filter->nr_included + filter->nr_excluded) ?: 1;
 }
 
+/* A power of two, as the kernel wants it. */
+static uint32_t ring_bytes(const struct kernel_options *options)
+{
+	uint32_t bytes = RING_BYTES;
+
+	while (options->held && bytes < MEMORY_RING_BYTES && bytes * 2 <= options->max_memory / RING_SHARE)
+		bytes *= 2;
+	return bytes;
+}
+
 static int size_maps(struct kernel *k)
 {
 	struct pybpf_bpf *skel = k->skel;
@@ -54,6 +72,7 @@ static int size_maps(struct kernel *k)
 		return cpus;
 	err = err ?: bpf_map__set_max_entries(skel->maps.procs, k->options.max_processes);
 	err = err ?: bpf_map__set_max_entries(skel->maps.memory_sizes, k->options.max_processes);
+	err = err ?: bpf_map__set_max_entries(skel->maps.memory_threads, MAX_MEMORY_THREADS);
 	err = err ?: bpf_map__set_max_entries(skel->maps.layouts, KERNEL_MAX_LAYOUTS);
 	err = err ?: bpf_map__set_max_entries(skel->maps.files, MAX_FILES);
 	err = err ?: bpf_map__set_max_entries(skel->maps.users, filter_size(&k->options.users));
@@ -80,7 +99,7 @@ static int size_maps(struct kernel *k)
 						  (uint32_t)cpus *
 							  (k->options.waits ? PYBPF_CONTEXTS : PYBPF_CONTEXT_SWITCH));
 	err = err ?: bpf_map__set_max_entries(skel->maps.bounces, (uint32_t)cpus);
-	err = err ?: bpf_map__set_max_entries(skel->maps.events, RING_BYTES);
+	err = err ?: bpf_map__set_max_entries(skel->maps.events, ring_bytes(&k->options));
 	return err;
 }
 
@@ -107,6 +126,23 @@ static int choose_waits(struct kernel *k)
 	err = err ?: bpf_program__set_autoload(skel->progs.wait_waking, k->options.wakers);
 	err = err ?: bpf_map__set_autocreate(skel->maps.wakers, k->options.waits);
 	return err ?: bpf_map__set_autocreate(skel->maps.gil_waits, k->options.waits);
+}
+
+/* The programs and maps of the growth of memory. */
+static int choose_memory(struct kernel *k, bool memory)
+{
+	struct pybpf_bpf *skel = k->skel;
+	bool held = memory && k->options.held;
+	int err = 0;
+
+	skel->rodata->cfg_held = held;
+	skel->rodata->cfg_memory_calls = kernel_memory_calls;
+	err = err ?: bpf_program__set_autoload(skel->progs.sample_memory, memory);
+	err = err ?: bpf_program__set_autoload(skel->progs.memory_fault, held);
+	err = err ?: bpf_program__set_autoload(skel->progs.memory_fault_kernel, held);
+	err = err ?: bpf_program__set_autoload(skel->progs.memory_mapped, held);
+	err = err ?: bpf_map__set_autocreate(skel->maps.memory_threads, memory);
+	return err ?: bpf_map__set_autocreate(skel->maps.memory_sizes, memory);
 }
 
 static int choose_programs(struct kernel *k)
@@ -159,8 +195,7 @@ static int choose_programs(struct kernel *k)
 	err = err ?: bpf_program__set_autoload(skel->progs.cgroup_made, k->options.cgroups.nr_included);
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_tracepoint, needs.tracepoints);
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_uprobe, needs.functions);
-	err = err ?: bpf_program__set_autoload(skel->progs.sample_memory, needs.memory);
-	err = err ?: bpf_map__set_autocreate(skel->maps.memory_sizes, needs.memory);
+	err = err ?: choose_memory(k, needs.memory);
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_chain, !loop);
 	err = err ?: bpf_program__set_autoload(skel->progs.chain_walk, !loop);
 	err = err ?: bpf_program__set_autoload(skel->progs.chain_finish, !loop);

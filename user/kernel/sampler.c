@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "kernel/event.h"
 #include "kernel/internal.h"
 
 /* Greatest deviation of the rate, as a share: in JITTER_TICKS ticks it shifts the timer by several of its own periods.
@@ -120,22 +121,46 @@ int kernel_check_events(const struct kernel *k, struct kernel_event_needs *needs
 	return 0;
 }
 
-static int attach_tracepoint(struct kernel *k, const struct kernel_event *event)
+static int attach_program(struct kernel *k, struct bpf_program *program, uint32_t kind, const char *category,
+			  const char *name)
 {
-	const struct bpf_tracepoint_opts opts = {.sz = sizeof(opts), .bpf_cookie = event->kind};
+	const struct bpf_tracepoint_opts opts = {.sz = sizeof(opts), .bpf_cookie = kind};
 	struct kernel_sampler *sampler = &k->sampler;
-	struct bpf_link *link = bpf_program__attach_tracepoint_opts(program_of(k, event), event->category, event->name,
-								    k->features.cookies ? &opts : NULL);
+	struct bpf_link *link =
+		bpf_program__attach_tracepoint_opts(program, category, name, k->features.cookies ? &opts : NULL);
 	int err;
 
 	if (!link) {
 		err = -errno;
-		log_error("cannot attach the sampler to tracepoint %s:%s: %s", event->category, event->name,
-			  strerror(-err));
+		log_error("cannot attach the sampler to tracepoint %s:%s: %s", category, name, strerror(-err));
 		return err;
 	}
 	sampler->attached[sampler->count++] = (struct kernel_attached){.link = link, .fd = -1};
 	return 0;
+}
+
+/* Attaches what says where memory is touched and moved, in the order of kernel_memory_points. */
+static int attach_memory(struct kernel *k)
+{
+	struct bpf_program *programs[KERNEL_MEMORY_POINTS] = {
+		k->skel->progs.memory_fault,
+		k->skel->progs.memory_fault_kernel,
+		k->skel->progs.memory_mapped,
+		k->skel->progs.memory_mapped,
+	};
+	int err = 0;
+
+	for (int i = 0; i < KERNEL_MEMORY_POINTS && !err; i++)
+		err = attach_program(k, programs[i], PYBPF_KIND_EVENTS, kernel_memory_points[i].category,
+				     kernel_memory_points[i].name);
+	return err;
+}
+
+static int attach_tracepoint(struct kernel *k, const struct kernel_event *event)
+{
+	int err = event->memory && k->options.held ? attach_memory(k) : 0;
+
+	return err ?: attach_program(k, program_of(k, event), event->kind, event->category, event->name);
 }
 
 static int attach_function(struct kernel *k, const struct kernel_event *event)
@@ -229,7 +254,8 @@ int kernel_attach_sampler(struct kernel *k, unsigned freq)
 		return cpus;
 	*sampler = (struct kernel_sampler){.freq = freq};
 	choose_events(k);
-	sampler->attached = calloc(sampler->nr_events * (size_t)cpus, sizeof(*sampler->attached));
+	sampler->attached =
+		calloc(sampler->nr_events * (size_t)cpus + KERNEL_MEMORY_POINTS, sizeof(*sampler->attached));
 	if (!sampler->attached) {
 		log_error("out of memory while starting");
 		return -ENOMEM;

@@ -49,7 +49,14 @@ static const struct entry {
 	{"", "freq_hz", RATE, AT(freq), .fact = PROFILE_FACT_FREQ},
 	{"", "source", EVENT, AT(source), .fact = PROFILE_FACT_EVENT},
 	{"", "events_per_sample", PERIOD, AT(period)},
+	{"memory", "touched_bytes", COUNT, AT(touched)},
 	{"memory", "given_back_bytes", COUNT, AT(given_back)},
+	{"memory", "held_bytes", COUNT, AT(held)},
+	{"memory", "held_at_most_bytes", COUNT, AT(held_at_most)},
+	{"memory", "unknown_touched_bytes", COUNT, AT(unknown_touched)},
+	{"memory", "unknown_given_back_bytes", COUNT, AT(unknown_given_back)},
+	{"memory", "refused_bytes", COUNT, AT(refused_memory)},
+	{"memory", "lost_records", COUNT, AT(unsent_memory)},
 	{"samples", "asked", COUNTED(ASKED)},
 	{"samples", "taken", COUNT, AT(taken)},
 	{"samples", "python", COUNT, AT(python)},
@@ -262,6 +269,38 @@ static void print_run(const struct session_account *a, FILE *out)
 		a->stacks, a->stacks == 1 ? "" : "s");
 }
 
+static double mib(uint64_t bytes)
+{
+	return (double)bytes / (1 << 20);
+}
+
+static void print_memory(const struct session_account *a, FILE *out)
+{
+	fprintf(out, "pybpf: %.1f MiB of resident memory became new, and %.1f MiB were given back", mib(a->touched),
+		mib(a->given_back));
+	if (!a->has_held) {
+		fputs(", which are not subtracted from the stacks\n", out);
+		return;
+	}
+	fprintf(out,
+		": stacks hold %.1f MiB of the difference; not known whose are %.1f MiB of what became new, and %.1f "
+		"MiB of what was given back\n",
+		mib(a->held), mib(a->unknown_touched), mib(a->unknown_given_back));
+	if (a->held_at_most)
+		fprintf(out,
+			"pybpf: processes that have ended are shown with what they held when each held most, in sum "
+			"%.1f MiB\n",
+			mib(a->held_at_most));
+	if (a->refused_memory)
+		fprintf(out, "pybpf: whose %.1f MiB are could not be kept: the memory was used up (see --max-memory)\n",
+			mib(a->refused_memory));
+	if (a->unsent_memory)
+		fprintf(out,
+			"pybpf: %" PRIu64 " change%s of memory %s lost, as a buffer of the kernel was full: stacks may "
+			"hold more or less than shown\n",
+			a->unsent_memory, a->unsent_memory == 1 ? "" : "s", a->unsent_memory == 1 ? "was" : "were");
+}
+
 void session_account_print(const struct session_account *a, const struct profile *p, bool cost, FILE *out)
 {
 	print_run(a, out);
@@ -270,10 +309,7 @@ void session_account_print(const struct session_account *a, const struct profile
 	else
 		session_print_sched(a, out);
 	if (a->unit)
-		fprintf(out,
-			"pybpf: %.1f MiB of resident memory became new, and %.1f MiB were given back, which are not "
-			"subtracted from the stacks\n",
-			(double)profile_total(p) / (1 << 20), (double)a->given_back / (1 << 20));
+		print_memory(a, out);
 	print_sleepers(a, out);
 	if (a->has_gil)
 		session_gil_print(&a->gil, a->state_ns[PYBPF_STATE_GIL], out);

@@ -105,6 +105,20 @@ static uint64_t value_of(const struct pybpf_count_key *key, const struct pybpf_c
 	return key->kind == PYBPF_KIND_CPU ? count->count : count->value;
 }
 
+/* Adds what a stack holds: of a process that has ended, when it held most. */
+static int add_held(struct session *s, const struct pybpf_count_key *key, struct processes_record *process,
+		    uint32_t stack)
+{
+	uint64_t bytes = session_held_get(&s->held, key, process->ended);
+	uint32_t owner, thread;
+
+	if (!bytes)
+		return 0;
+	s->held_at_most += process->ended ? bytes : 0;
+	return session_find_owners(s, key, process, &owner, &thread)
+		       ?: profile_add_sample(s->profile, stack, owner, thread, bytes);
+}
+
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
 	struct processes_record *process = processes_find_record(s->processes, key->proc_id);
@@ -125,6 +139,9 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 	}
 	if (s->options.mode != SESSION_CPU)
 		return session_running_add_samples(&s->waits.running, key, stack, count->count);
+	s->touched += count->value;
+	if (s->options.held)
+		return add_held(s, key, process, stack);
 	err = session_find_owners(s, key, process, &owner, &thread);
 	err = err ?: profile_add_sample(s->profile, stack, owner, thread, value_of(key, count));
 	if (err || !s->options.times)
@@ -238,6 +255,7 @@ static void forget_process(struct processes_record *process, void *arg)
 
 	pysym_each_code(s->pysym, process->proc_id, delete_code, &codes);
 	pysym_remove_process(s->pysym, process->proc_id);
+	session_held_forget(&s->held, process->proc_id);
 	processes_forget_record(s->processes, process);
 }
 
@@ -259,9 +277,13 @@ int session_collect_ended(struct session *s, double now)
 	s->next_collect = now + COLLECT_LEAST_S;
 	if (!processes_have_ended(s->processes, pass.before))
 		return 0;
+	/* What the ended processes have done to their memory must be known by now. */
+	do
+		err = s->options.held ? session_consume(s) : 0;
+	while (err > 0);
 	processes_settle_ended(s->processes);
 	processes_visit_ended(s->processes, pass.before, finish_process, s);
-	err = s->error ?: kernel_visit_counts(s->kernel, take_count, &pass);
+	err = err ?: s->error ?: kernel_visit_counts(s->kernel, take_count, &pass);
 	err = err ?: session_settle_carried(&s->carry, is_of_pass, add_count, &pass);
 	err = err ?: settle_waits(s, &pass);
 	err = err ?: session_blocks_settle(s, is_process_of_pass, &pass, false);
@@ -298,6 +320,29 @@ static void own_cost(struct session_account *account)
 	getrusage(RUSAGE_SELF, &usage);
 	account->user_cpu_s = foreign_cpu_s() + (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
 			      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static uint64_t beyond(uint64_t all, uint64_t part)
+{
+	return all > part ? all - part : 0;
+}
+
+static void tell_memory(const struct session *s, struct session_account *account)
+{
+	uint64_t given, taken;
+
+	account->touched = s->touched;
+	account->given_back = kernel_get_given_back(s->kernel);
+	account->has_held = s->options.held;
+	if (!account->has_held)
+		return;
+	session_held_tell(&s->held, &given, &taken);
+	account->held = given - taken;
+	account->unknown_touched = beyond(account->touched, given);
+	account->unknown_given_back = beyond(account->given_back, taken);
+	account->unsent_memory = kernel_get_memory_unsent(s->kernel);
+	account->refused_memory = s->held.refused;
+	account->held_at_most = s->held_at_most;
 }
 
 /* Moves samples whose stack never came from what the kernel counted them as to the lost ones. */
@@ -362,7 +407,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 		account->event = s->options.events->title ?: "events";
 		account->period = s->options.events->period;
 		account->unit = s->options.events->unit;
-		account->given_back = kernel_get_given_back(s->kernel);
+		tell_memory(s, account);
 	} else {
 		account->freq = s->options.freq;
 	}

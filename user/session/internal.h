@@ -5,6 +5,7 @@
 
 #include "session/blocks.h"
 #include "session/carry.h"
+#include "session/held.h"
 #include "session/session.h"
 #include "kernel/kernel.h"
 #include "processes/processes.h"
@@ -28,6 +29,9 @@ struct session {
 	struct session_blocks blocks;
 	struct session_thread_names thread_names;
 	struct session_carry carry;
+	struct session_held held;
+	uint64_t touched;                /* bytes of all counts of a memory event */
+	uint64_t held_at_most;           /* bytes in the profile of processes that have ended */
 	struct session_sources *sources; /* NULL unless asked for */
 	struct processes *processes;
 	uint64_t attach_ns, detach_ns;         /* CLOCK_MONOTONIC */

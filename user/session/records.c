@@ -44,6 +44,8 @@ int session_take_event(struct session *s, const struct pybpf_event *event)
 	case PYBPF_EVENT_INTERVAL:
 		return session_intervals_take(&s->waits.intervals, (const void *)event, event->size,
 					      !session_may_keep_time(s));
+	case PYBPF_EVENT_MEMORY:
+		return session_held_take(&s->held, (const void *)event, event->size, !s->memory_full);
 	case PYBPF_EVENT_TIME:
 		return take_time(s, event);
 	default:

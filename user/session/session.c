@@ -50,9 +50,11 @@ static struct kernel *new_kernel(const struct session_options *options)
 		.cgroup_subsystem = options->cgroup_subsystem,
 		.max_processes = options->max_processes,
 		.max_stacks = options->max_stacks,
+		.max_memory = options->max_memory,
 		.source = options->source,
 		.events = options->events,
 		.nr_events = options->nr_events,
+		.held = options->held,
 		.without = options->without,
 	};
 
@@ -109,6 +111,7 @@ struct session *session_new(const struct session_options *options)
 	session_sched_init(&s->sched);
 	session_blocks_init(&s->blocks);
 	session_thread_names_init(&s->thread_names);
+	session_held_init(&s->held);
 	session_carry_init(&s->carry);
 	s->kernel = new_kernel(options);
 	if (!s->kernel || kernel_load(s->kernel))
@@ -157,6 +160,7 @@ void session_free(struct session *s)
 	session_sched_free(&s->sched);
 	session_blocks_free(&s->blocks);
 	session_thread_names_free(&s->thread_names);
+	session_held_free(&s->held);
 	session_carry_free(&s->carry);
 	session_sources_free(s->sources);
 	pysym_free(s->pysym);

@@ -62,6 +62,8 @@ struct session_options {
 	enum kernel_source source;
 	const struct kernel_event *events; /* sampled in place of the timer */
 	size_t nr_events;
+	bool touched;           /* of a memory event: stacks keep what was given back */
+	bool held;              /* of a memory event: they do not */
 	bool threads;           /* tell threads apart */
 	bool kernel_stacks;     /* put the kernel's functions behind the leaf of samples */
 	bool tasks;             /* put the asyncio tasks that run into the stacks */
@@ -130,10 +132,17 @@ struct session_account {
 	struct session_gil_account gil; /* of SESSION_GIL */
 	struct session_blocks_account blocks;
 	double time_to_first_sample_ms; /* negative if no sample was taken */
-	const char *event;   /* what is counted in place of time, or NULL: the timer counts source at freq Hz */
-	uint64_t period;     /* events per sample; 0: values are of another unit */
-	const char *unit;    /* of values, if they are not numbers of events; else NULL */
-	uint64_t given_back; /* bytes; with --mode=memory */
+	const char *event; /* what is counted in place of time, or NULL: the timer counts source at freq Hz */
+	uint64_t period;   /* events per sample; 0: values are of another unit */
+	const char *unit;  /* of values, if they are not numbers of events; else NULL */
+	/* With --mode=memory, bytes. */
+	uint64_t touched, given_back;
+	bool has_held;
+	uint64_t held;                                /* by stacks at the end of the run, or of their process */
+	uint64_t unknown_touched, unknown_given_back; /* of the above: not known where, or there before */
+	uint64_t held_at_most;                        /* by those of processes that have ended, when each held most */
+	uint64_t unsent_memory;                       /* number of changes of memory that are not known */
+	uint64_t refused_memory;                      /* bytes for which there was no memory to keep whose they are */
 	enum kernel_source source;
 	unsigned freq; /* 0: there is no timer */
 };
