@@ -132,7 +132,9 @@ static __always_inline void describe_file(struct pybpf_wait *wait, struct file *
 /* Describes a descriptor of the thread. */
 static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, struct waiting *thread, __u32 fd)
 {
-	struct fdtable *table = BPF_CORE_READ(thread->task, files, fdt);
+	/* BPF_CORE_READ would relocate a field of our own struct, too. */
+	struct task_struct *task = thread->task;
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 	struct file **open = BPF_CORE_READ(table, fd), *file = NULL;
 
 	if (fd >= BPF_CORE_READ(table, max_fds))
