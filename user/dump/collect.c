@@ -82,8 +82,9 @@ static int add_runtimes(struct collector *c)
 			pysym_add_runtime(c->pysym, PROC_ID, (uint32_t)i, c->runtimes[i].layout);
 		else
 			err = pysym_add_process(c->pysym, PROC_ID, c->pid, c->runtimes[i].layout);
-		err = err ?: dump_list_threads(&c->memory, c->runtimes[i].layout, &c->runtimes[i].place, (uint32_t)i,
-					       &c->known);
+		err = err
+			      ?: dump_list_threads(&c->memory, c->runtimes[i].layout, &c->runtimes[i].place,
+						   (uint32_t)i, &c->known);
 	}
 	return err;
 }
@@ -212,8 +213,7 @@ static const struct dump_known *find_known(const struct collector *c, const stru
 static ssize_t find_holder(const struct collector *c, const struct dump_thread *thread)
 {
 	const struct dump_known *known = find_known(c, thread);
-	uint64_t holder =
-		known ? walk_gil_holder(&c->memory, c->runtimes[known->runtime].layout, thread->gil) : 0;
+	uint64_t holder = known ? walk_gil_holder(&c->memory, c->runtimes[known->runtime].layout, thread->gil) : 0;
 
 	for (size_t i = 0; holder && i < c->out->count; i++) {
 		if (c->out->threads[i].tstate == holder && c->out->threads[i].gil == thread->gil)

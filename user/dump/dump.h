@@ -19,12 +19,12 @@ struct dump_thread {
 	char *name;        /* Python's, else the kernel's; any bytes */
 	struct dump_state state;
 	uint64_t stack_id;
-	uint32_t stack;   /* of dump_process.stacks; PROFILE_ROOT: without Python frames */
-	bool is_python;   /* an interpreter knows the thread */
-	uint64_t gil;     /* address of the GIL that it needs; 0: none, or not known */
-	bool has_gil;     /* it held that GIL when all threads had been read */
-	bool is_moving;   /* it ran while its stack was read: the stack may be none that it had */
-	uint64_t tstate;  /* its PyThreadState */
+	uint32_t stack;  /* of dump_process.stacks; PROFILE_ROOT: without Python frames */
+	bool is_python;  /* an interpreter knows the thread */
+	uint64_t gil;    /* address of the GIL that it needs; 0: none, or not known */
+	bool has_gil;    /* it held that GIL when all threads had been read */
+	bool is_moving;  /* it ran while its stack was read: the stack may be none that it had */
+	uint64_t tstate; /* its PyThreadState */
 };
 
 struct dump_process {
@@ -38,8 +38,8 @@ struct dump_process {
 };
 
 /*
- * Reads what the threads of a process do, as the list of processes has it. sources: also the texts of the lines. Returns
- * 0, or negative errno with one sentence in *error. dump_free() frees what it filled, in any case.
+ * Reads what the threads of a process do, as the list of processes has it. sources: also the texts of the lines.
+ * Returns 0, or negative errno with one sentence in *error. dump_free() frees what it filled, in any case.
  */
 int dump_collect(const struct ps_row *row, bool sources, struct dump_process *out, struct error *error);
 void dump_free(struct dump_process *process);

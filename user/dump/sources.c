@@ -81,8 +81,7 @@ static int read_source(const struct dump_sources *sources, const struct pybpf_ri
 	return err;
 }
 
-int dump_sources_met(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file,
-		     const char *path)
+int dump_sources_met(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file, const char *path)
 {
 	struct dump_sources *sources = arg;
 	char *key = strdup(path);

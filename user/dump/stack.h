@@ -23,15 +23,15 @@ struct dump_stack_of {
 
 struct dump_stack {
 	struct dump_state state;
-	struct walk_stack walk; /* its frames are the caller's to free */
-	bool proved;            /* the thread had this stack in this state */
+	struct walk_stack walk;               /* its frames are the caller's to free */
+	bool proved;                          /* the thread had this stack in this state */
 	char name[PYSYM_THREAD_NAME_MAX + 1]; /* that Python has for the thread; "": none */
 };
 
 /*
- * Reads stack and state of a thread, in a helper process (foreign.h), until they are proved to belong together: a thread
- * that sleeps and has not left a CPU meanwhile had that stack all the time; one that runs had it if two reads of it
- * agree. Returns 0; -ENOENT when no interpreter has the thread any more, or another negative errno.
+ * Reads stack and state of a thread, in a helper process (foreign.h), until they are proved to belong together: a
+ * thread that sleeps and has not left a CPU meanwhile had that stack all the time; one that runs had it if two reads of
+ * it agree. Returns 0; -ENOENT when no interpreter has the thread any more, or another negative errno.
  */
 int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out);
 

@@ -113,9 +113,7 @@ static int read_call(struct caller *thread, struct dump_state *out)
 	if (sscanf(text, "%ld %llx %llx", &number, &args[0], &args[1]) < 1)
 		return -EAGAIN; /* "running" */
 	kernel_fill_calls(calls);
-	out->wait.call = number < 0                    ? PYBPF_CALL_FAULT
-			 : number > PYBPF_MAX_SYSCALL ? PYBPF_CALL_OTHER
-						      : calls[number];
+	out->wait.call = number < 0 ? PYBPF_CALL_FAULT : number > PYBPF_MAX_SYSCALL ? PYBPF_CALL_OTHER : calls[number];
 	wait_describe_call(&out->wait, thread, args, &futex);
 	out->futex = futex;
 	out->socket = thread->socket;
@@ -138,8 +136,8 @@ static int read_switches(const struct caller *thread, uint64_t *switches)
 	err = procfs_read(thread->pid, name, STATUS_MAX, &text, NULL);
 	if (err)
 		return err;
-	*switches = number_after(text, "\nvoluntary_ctxt_switches:") +
-		    number_after(text, "\nnonvoluntary_ctxt_switches:");
+	*switches =
+		number_after(text, "\nvoluntary_ctxt_switches:") + number_after(text, "\nnonvoluntary_ctxt_switches:");
 	free(text);
 	return 0;
 }
@@ -178,8 +176,8 @@ int dump_read_state(pid_t pid, pid_t tid, struct dump_state *out)
 {
 	const struct question q = {.pid = pid, .tid = tid};
 	size_t size;
-	int err = foreign_call(serve_state, (struct foreign_subject){.pid = pid}, &q, sizeof(q), out, sizeof(*out), &size,
-			       PATIENCE_S);
+	int err = foreign_call(serve_state, (struct foreign_subject){.pid = pid}, &q, sizeof(q), out, sizeof(*out),
+			       &size, PATIENCE_S);
 
 	if (!err && (size != sizeof(*out) || out->wait.state >= PYBPF_NR_STATES))
 		err = -EPROTO;

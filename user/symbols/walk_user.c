@@ -126,8 +126,8 @@ struct pybpf_stack_event *walk_stack_event(const struct walk_stack *stack, uint6
 
 	if (!event)
 		return NULL;
-	event->event = (struct pybpf_event){
-		.type = PYBPF_EVENT_STACK, .runtime = (uint8_t)runtime, .size = (uint32_t)size};
+	event->event =
+		(struct pybpf_event){.type = PYBPF_EVENT_STACK, .runtime = (uint8_t)runtime, .size = (uint32_t)size};
 	event->proc_id = proc_id;
 	event->depth = stack->depth;
 	event->flags = stack->flags;

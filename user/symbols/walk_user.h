@@ -36,9 +36,9 @@ int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *
 struct walk_stack {
 	struct pybpf_frame *frames; /* leaf first, as many as min(depth, PYBPF_MAX_FRAMES); caller frees */
 	uint32_t depth;
-	uint32_t flags; /* enum pybpf_stack_flags */
-	uint64_t gil;   /* address of the GIL that the thread needs, or 0 */
-	bool has_gil;   /* it held it after the walk */
+	uint32_t flags;  /* enum pybpf_stack_flags */
+	uint64_t gil;    /* address of the GIL that the thread needs, or 0 */
+	bool has_gil;    /* it held it after the walk */
 	uint64_t tstate; /* its PyThreadState */
 };
 
