@@ -171,6 +171,14 @@ _Static_assert(sizeof(struct pybpf_layout) == 164, "pybpf_layout has no hidden p
 #define PYBPF_TSTATE_ACTIVE (1u << 4)
 
 /*
+ * From PyThreadState.context_ver, which counts the contexts entered and left, to datastack_top: context_ver, id,
+ * datastack_chunk and datastack_top stand one after the other in 3.12 to 3.15 (Include/cpython/pystate.h), and 3.11 has
+ * trace_info, of 48 bytes, after id.
+ */
+#define PYBPF_CONTEXT_VER      24
+#define PYBPF_CONTEXT_VER_3_11 72
+
+/*
  * Where asyncio's tasks are. From 3.14 on the module _asyncio gives the offsets (section .AsyncioDebug,
  * Py_AsyncioModuleDebugOffsets in Modules/_asynciomodule.c); from 3.7 to 3.13 user space has them in a table, and looks
  * for the module's dict {loop: task}. Offsets in bytes.

@@ -21,13 +21,13 @@
 #define WALK_CONTEXTS_37     88
 #define WALK_CONTEXTS_TO_310 72
 
-/*
- * Finds the task that the event loop of the thread runs. The thread state is in the buffer: 3.11 to 3.15 have
- * context_ver, id, datastack_chunk and datastack_top one after the other (Include/cpython/pystate.h).
- */
+/* Finds the task that the event loop of the thread runs. The thread state is in the buffer. */
 static __always_inline void walk_find_task(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
 {
-	w->contexts = l->tstate_datastack_top ? walk_u64(w, l->tstate_datastack_top - 24) : 0;
+	w->contexts = l->tstate_datastack_top
+			      ? walk_u64(w, l->tstate_datastack_top -
+						    (l->minor == 11 ? PYBPF_CONTEXT_VER_3_11 : PYBPF_CONTEXT_VER))
+			      : 0;
 	w->task = 0;
 	w->task_frame = 0;
 	w->stack.task_depth = 0;

@@ -193,3 +193,11 @@ def one(version=None, kind=None, name=None):
         if name in (None, item.name):
             return item
     return None
+
+
+def of_each_version(items: List[Interpreter]) -> List[Interpreter]:
+    """The first of them of each version, and the first free-threaded one."""
+    chosen = {}
+    for item in items:
+        chosen.setdefault((item.version, item.kind == "free-threaded"), item)
+    return list(chosen.values())

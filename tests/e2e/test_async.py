@@ -28,15 +28,11 @@ def on(pythons):
 
 
 every_build = on(TASKS)
-every_python = on([item for item in TASKS if item.kind not in ("debug", "stripped")])
+every_version = on(pythons.of_each_version(TASKS))
 
 
 def since(*version):
-    return on([item for item in TASKS if item.kind not in ("debug", "stripped") and item.version >= version])
-
-
-def until(*version):
-    return on([item for item in TASKS + NAMELESS if item.version <= version])
+    return on([item for item in pythons.of_each_version(TASKS) if item.version >= version])
 
 
 def chains_are_told(python):
@@ -106,7 +102,7 @@ def test_kernels_without_bpf_loop(python):
     check_gather(python, "--without-kernel-feature=bpf_loop")
 
 
-@every_python
+@every_version
 def test_the_chain_of_groups_is_whole(python):
     """Names beyond ASCII are whole, longer ones than 64 bytes are cut; a class made of Task is one."""
     says, stacks = run_tasks(python, "nested")
@@ -120,7 +116,7 @@ def test_the_chain_of_groups_is_whole(python):
     check_shares(says, burnt(stacks), expected)
 
 
-@every_python
+@every_version
 def test_tasks_stand_between_the_loop_and_the_coroutine(python):
     _, stacks = run_tasks(python, "nested")
     checked = 0
@@ -136,14 +132,14 @@ def test_tasks_stand_between_the_loop_and_the_coroutine(python):
     assert checked > 0.8 * SECONDS * RATE
 
 
-@every_python
+@every_version
 def test_names_that_asyncio_gave(python):
     """They are numbers until somebody asks for them."""
     says, stacks = run_tasks(python, "automatic")
     check_shares(says, burnt(stacks), {name: tasks("Task-1", name) for name in says})
 
 
-@every_python
+@every_version
 def test_a_task_that_several_await(python):
     says, stacks = run_tasks(python, "several")
     found = burnt(stacks)
@@ -157,7 +153,7 @@ def test_a_task_that_several_await(python):
     assert set(says) == {"shared"}
 
 
-@every_python
+@every_version
 def test_a_task_that_nobody_awaits(python):
     says, stacks = run_tasks(python, "beside")
     check_shares(says, burnt(stacks), {"inside": tasks("main", "inside"), "watch": tasks("watch")})
@@ -201,14 +197,14 @@ def test_tasks_that_come_and_go_are_never_confused(python):
     check_names(python, "many", 0.3)
 
 
-@every_python
+@every_version
 def test_loops_of_several_threads_are_never_confused(python):
     stacks = check_names(python, "loops", 0.3)
     alone = [chain(stack) for stack, _ in stacks if any(frame.name == "plain" for frame in stack)]
     assert alone and set(alone) == {()}
 
 
-@on([item for item in TASKS if item.version <= (3, 13) and item.kind != "stripped"])
+@on([item for item in pythons.of_each_version(TASKS) if item.version <= (3, 13)])
 def test_a_dict_of_running_tasks_that_the_program_mangles(python):
     """To 3.13 the tasks that run are in a dict that any code can change."""
     check_names(python, "mangled", 0.8)
@@ -236,7 +232,7 @@ def test_coroutines_that_come_and_go_are_never_confused(python):
     assert set(found) <= {(), expected} and found[()] < 0.3 * found[expected], found
 
 
-@until(3, 13)
+@on([item for item in TASKS + NAMELESS if item.version <= (3, 13) and item.kind not in ("debug", "stripped")])
 def test_asyncio_that_is_imported_late(python):
     done = subprocess.run(
         [harness.PYBPF, "--async", "-o", "/dev/stderr", "-q", "-F", str(RATE), "--"]
@@ -254,7 +250,7 @@ def test_asyncio_that_is_imported_late(python):
     assert found[name] > 0.5 * found[()] and abs(sum(found.values()) - 1.4 * RATE) < 0.15 * 1.4 * RATE, found
 
 
-@every_python
+@every_version
 def test_no_task_where_there_is_none(python):
     """A thread of the pool is in no task, whatever the loop's thread runs; nor is a task written in Python named."""
     says, stacks = run_tasks(python, "threads")
@@ -264,7 +260,7 @@ def test_no_task_where_there_is_none(python):
     assert set(says) == {"foreign"}
 
 
-@every_python
+@every_version
 def test_a_long_chain_is_cut_where_it_says_so(python):
     _, stacks = run_tasks(python, "deep")
     expected = ("[more tasks]",) + tasks(*("d%d" % i for i in range(8, 0, -1)))
@@ -272,7 +268,7 @@ def test_a_long_chain_is_cut_where_it_says_so(python):
     assert set(found) == {expected}, found
 
 
-@every_python
+@every_version
 def test_waits_of_tasks(python):
     """--mode=wall: what a task waits for on its loop's thread is its own; microseconds."""
     says, stacks = run_tasks(python, "blocks", "--mode=wall")
@@ -285,7 +281,7 @@ def test_waits_of_tasks(python):
         assert abs(found[tasks("main", name)] / 1e6 - says[name]) < 0.02
 
 
-@on([item for item in TASKS if item.kind not in ("debug", "stripped") and "musl" not in item.name])  # it has no ctypes
+@on([item for item in pythons.of_each_version(TASKS) if "musl" not in item.name])  # it has no ctypes
 def test_a_process_that_runs_already(python):
     """Its asyncio is found by the first look, also after a fork; names are hashed with --anonymize."""
     with harness.target(python, "tasks.py", "forked", "30") as target:

@@ -14,8 +14,7 @@ from harness import pybpf
 pytestmark = pytest.mark.usefixtures("profiler")
 
 RATE = 499
-KINDS = ("shared", "static", "free-threaded")
-PYTHONS = [item for item in pythons.interpreters() if item.version >= (3, 8) and item.kind in KINDS]
+PYTHONS = pythons.of_each_version([item for item in pythons.interpreters() if item.version >= (3, 8)])
 SOME = [item for item in (pythons.one((3, 10)), pythons.one((3, 13)), pythons.one((3, 14))) if item]
 NAMELESS = [item for item in pythons.interpreters() if item.version == (3, 7)]
 every_python = pytest.mark.parametrize("python", PYTHONS, ids=lambda item: item.name)

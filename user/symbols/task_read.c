@@ -422,7 +422,7 @@ static bool is_same(const struct task_read *a, const struct task_read *b)
 
 /* What a thread's loop does at a moment. */
 struct moment {
-	uint64_t contexts; /* entered and left so far; PyThreadState.context_ver, see walk_find_task() in bpf/walk.h */
+	uint64_t contexts; /* entered and left so far; PyThreadState.context_ver, see walk_find_task() */
 	uint64_t running;  /* the task that it runs */
 	uint32_t status;
 	bool known;
@@ -435,12 +435,12 @@ static struct moment look_at_thread(struct task_reader *r, uint64_t tstate)
 {
 	const struct pybpf_layout *l = &r->place->layout;
 	uint32_t running = r->place->runtime.asyncio.running_task, end = running + (uint32_t)sizeof(uint64_t);
-	uint32_t contexts = l->tstate_datastack_top - 24u;
+	uint32_t contexts = l->tstate_datastack_top - PYBPF_CONTEXT_VER;
 	struct moment moment = {0};
 	uint8_t fields[MOMENT_BYTES];
 
 	/* One read, so that it is one moment. */
-	if (!tstate || l->tstate_datastack_top < 24 || contexts + sizeof(uint64_t) > end ||
+	if (!tstate || l->tstate_datastack_top < PYBPF_CONTEXT_VER || contexts + sizeof(uint64_t) > end ||
 	    l->tstate_status + sizeof(uint32_t) > end || end > sizeof(fields) ||
 	    r->memory->read(r->memory->source, tstate, fields, end))
 		return moment;
