@@ -268,6 +268,6 @@ def test_helpers_that_are_killed(folder, seed, which):
                 assert not path.exists()
                 continue
             for stack, _ in harness.parse(path.read_text()):
-                if stack[-1].name == "spin":
+                if "victim.py" in stack[-1].text:
                     assert [frame.name for frame in stack][-2:] == ["<module>", "spin"], harness.show(stack)
             path.unlink()

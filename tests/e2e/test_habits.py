@@ -55,7 +55,6 @@ SENTENCES = {
     "-x 10 -p 1": "-d SECONDS",
     "--nonblocking -p 1": "never stops",
     "top -p 1": "-f text",
-    "dump --pid 1": "--mode=wall",
     "stat -p 1": "-f text",
     "run app.py": "-- python3 app.py",
     "flamegraph x.bin": "pybpf report",

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maps a file executable, from argv[1], N times in processes of its own, and works: a library that nobody asked for."""
+"""
+Maps a file executable, from argv[1], N times in processes of its own, which end with their parent, and works, or sleeps if
+told so: a library that nobody asked for.
+"""
 import ctypes
 import os
+import signal
 import sys
 import time
 
 PROT_READ, PROT_EXEC, MAP_PRIVATE = 1, 4, 2
+PR_SET_PDEATHSIG = 1
 
 
 def mapped(path):
@@ -28,9 +33,11 @@ children = int(sys.argv[2])
 mapped(sys.argv[1])
 for _ in range(children - 1):
     if os.fork() == 0:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         break
 else:
     print("ready", flush=True)
 if len(sys.argv) > 3:
     time.sleep(120)
-work()
+else:
+    work()
