@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import os
+import signal
 import stat
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +42,34 @@ def profiler():
     if os.geteuid() != 0:
         pytest.skip("root is missing: BPF programs cannot be loaded")
     return harness.PYBPF
+
+
+def marked(mark):
+    """Command lines by PID of the processes that have the mark in their environment, but for this one."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if int(pid) != os.getpid() and mark in Path("/proc", pid, "environ").read_bytes().split(b"\0"):
+                found[int(pid)] = Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_goes_on(request):
+    """What a file of tests started ends with it: the tests after it would share their CPUs with what does not."""
+    name, value = "PYBPF_TESTS_OF", "%s-%d" % (request.module.__name__, os.getpid())
+    os.environ[name] = value
+    yield
+    del os.environ[name]
+    mark = ("%s=%s" % (name, value)).encode()
+    end = time.monotonic() + harness.PATIENCE / 3
+    while marked(mark) and time.monotonic() < end:
+        time.sleep(0.1)
+    left = marked(mark)
+    for pid in left:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert not left, left
 
 
 @pytest.fixture

@@ -191,7 +191,7 @@ def check_names(python, kind, share):
     return stacks
 
 
-@every_build
+@every_version
 def test_tasks_that_come_and_go_are_never_confused(python):
     """Addresses of tasks and of names are used over and over."""
     check_names(python, "many", 0.3)

@@ -18,7 +18,7 @@ PYTHONS = pythons.of_each_version([item for item in pythons.interpreters() if it
 SOME = [item for item in (pythons.one((3, 10)), pythons.one((3, 13)), pythons.one((3, 14))) if item]
 NAMELESS = [item for item in pythons.interpreters() if item.version == (3, 7)]
 every_python = pytest.mark.parametrize("python", PYTHONS, ids=lambda item: item.name)
-one_python = pytest.mark.parametrize("python", SOME, ids=lambda item: item.name)
+some_pythons = pytest.mark.parametrize("python", SOME, ids=lambda item: item.name)
 
 
 def run_blocks(python, kind, tmp_path, *options):
@@ -76,14 +76,14 @@ def test_on_cpu_samples_tell(python, tmp_path):
     check(says, listed, "burns", "burn")
 
 
-@one_python
+@some_pythons
 def test_a_file_to_be_shown_has_no_names(python, tmp_path):
     _, listed, told = run_blocks(python, "known", tmp_path, "--anonymize")
     assert {(place["task"], place["where"]) for place in listed.values()} == {("", "")}, listed
     assert "[task: burns]" in told
 
 
-@one_python
+@some_pythons
 def test_kernels_without_bpf_loop(python, tmp_path):
     says, listed, _ = run_blocks(python, "known", tmp_path, "--without-kernel-feature=bpf_loop")
     assert set(listed) - short(says) == {"[task: burns]"}, listed
@@ -98,7 +98,7 @@ def check_steps(says, listed, limit):
     assert place["count"] <= sum(seconds > limit - 0.005 for seconds in took), (place, took)
 
 
-@every_python
+@some_pythons
 def test_short_callbacks_do_not_add_up(python, tmp_path):
     """A loop that is busy with short callbacks is not blocked by any of them."""
     says, listed, told = run_blocks(python, "steps", tmp_path, "--mode=wall")
@@ -112,7 +112,7 @@ def test_short_callbacks_do_not_add_up(python, tmp_path):
         check(says, listed, name, "sleep")
 
 
-@every_python
+@some_pythons
 def test_two_loops_in_two_threads(python, tmp_path):
     says, listed, _ = run_blocks(python, "loops", tmp_path, "--mode=wall")
     assert set(listed) == {"[task: one]", "[task: two]"}, listed

@@ -142,7 +142,7 @@ def test_interrupt_reaches_the_command_and_the_profile_is_written(python, tmp_pa
     assert total(harness.parse(path.read_text())) > 0
 
 
-@pytest.mark.parametrize("interpreter", pythons.interpreters(), ids=lambda item: item.name)
+@pytest.mark.parametrize("interpreter", pythons.of_each_version(pythons.interpreters()), ids=lambda item: item.name)
 def test_from_the_first_instruction_to_the_end(interpreter, tmp_path):
     """A short program: its samples, with its start and its last function, are all there."""
     stats, path = tmp_path / "stats.json", tmp_path / "profile.folded"

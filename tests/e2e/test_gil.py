@@ -72,7 +72,8 @@ def test_the_right_holder_has_the_wait(python, tmp_path_factory):
     assert held["[GIL]"] <= 0.01 * sum(held.values()), held
     blocked = re.search(r"asleep \(.*gilwaits\.py:\d+\) blocked \d+ waits?, ([\d.]+) s, longest ([\d.]+) ms", err)
     assert blocked, err
-    assert abs(float(blocked.group(1)) - everybody) < 0.001
+    # A thread that has no function yet waits, too.
+    assert -0.001 < float(blocked.group(1)) - everybody < ASLEEP_S + 0.002
     assert float(blocked.group(2)) <= 1000 * max(says["asleep"]) + 1
     # It waits for all of most sleeps: but for the time that it queued for a CPU every 5 ms.
     sleeping = len(says["asleep"]) * ASLEEP_S

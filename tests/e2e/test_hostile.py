@@ -167,7 +167,7 @@ def test_all_lies(version, tmp_path):
     assert run.stats["samples"]["asked"] > 50, run.stats
 
 
-@pytest.mark.parametrize("version, lie", [(v, lie) for v in ("3.8", "3.14") for lie in [*LIES, "all"]])
+@pytest.mark.parametrize("version, lie", [("3.14", lie) for lie in [*LIES, "all"]] + [("3.8", "all")])
 def test_dump(version, lie):
     """Nothing is invented, and pybpf ends, whatever the memory says."""
     with pretender(version, lie) as process:

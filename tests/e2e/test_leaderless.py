@@ -15,11 +15,7 @@ SOURCE = (pythons.TARGETS / TARGET).read_text().split("\n")
 
 
 def with_ctypes():
-    chosen = {}
-    for item in pythons.interpreters():
-        if item.version >= (3, 6) or item.kind == "shared":
-            chosen.setdefault((item.version, item.kind), item)
-    return list(chosen.values())
+    return pythons.of_each_version([item for item in pythons.interpreters() if item.version >= (3, 6) or item.kind == "shared"])
 
 
 def line(text, first=0):

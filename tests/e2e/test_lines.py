@@ -27,8 +27,11 @@ def has_ctypes(python):
     return subprocess.run(probe, stderr=subprocess.DEVNULL).returncode == 0
 
 
-@pytest.mark.parametrize("truth", ["dis", "addr2line"])
-@pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda python: python.name)
+EVERY_PYTHON = pythons.interpreters()
+TRUTHS = [(python, "dis") for python in EVERY_PYTHON] + [(python, "addr2line") for python in pythons.of_each_version(EVERY_PYTHON)]
+
+
+@pytest.mark.parametrize("python, truth", TRUTHS, ids=["%s-%s" % (python.name, truth) for python, truth in TRUTHS])
 def test_lines(linecheck, python, truth):
     if truth == "addr2line" and not has_ctypes(python):
         pytest.skip(python.name + " is built without ctypes")

@@ -23,7 +23,7 @@ from harness import PYBPF, TOP
 
 LIMIT_S = 30  # of one run, which takes milliseconds
 # For the runs that sample, of which there are some thousand: those that are not reached in this time are another day's.
-SECONDS = float(os.environ.get("PYBPF_MEMORY_SECONDS", "60"))
+SECONDS = float(os.environ.get("PYBPF_MEMORY_SECONDS", "30"))
 SEEDS = TOP / "tests" / "fuzz" / "seeds" / "fuzz_saved"
 FORMATS = (
     "folded text html pybpf pprof callgrind pstats json jsonl svg speedscope gecko chrometrace perf-script".split()

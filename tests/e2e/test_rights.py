@@ -237,7 +237,7 @@ def as_stranger(interpreter, folder):
     return [*private, *become, *environment, python, "-B", main]
 
 
-STRANGERS = [item for item in pythons.interpreters() if item.kind != "stripped" and item.argv[0] != "env"]
+STRANGERS = pythons.of_each_version([item for item in pythons.interpreters() if item.argv[0] != "env"])
 
 
 @pytest.mark.parametrize("interpreter", STRANGERS, ids=[item.name for item in STRANGERS])
