@@ -30,6 +30,14 @@ export class Strips extends Timeline {
     for (const lane of shown.lanes) this.byTid.set(lane.order[1], [...(this.byTid.get(lane.order[1]) ?? []), lane]);
   }
 
+  // The leaf of a wait, without the remarks behind it: what it was for.
+  waitOf(node) {
+    const { tree } = this;
+    const waits = (i) => tree.key[i] >= 0 && tree.keys.state[tree.key[i]];
+    while (waits(node) && waits(tree.parent[node])) node = tree.parent[node];
+    return node;
+  }
+
   // The strip of the thread that had a TID at a time, of several one after the other that had it.
   laneAt(tid, time) {
     const found = this.byTid.get(tid) ?? [];
@@ -96,7 +104,7 @@ export class Strips extends Timeline {
         this.boxes.push({ node, from, to, lane, event, left, right: left + w, top });
         c.fillStyle = look.strip(node);
         c.fillRect(left, top, Math.max(w - (w > 3 ? 1 : 0), 0.5), ROW - 1);
-        if (w > 20) this.surface.text(look.label(node), left, top, w, look.ink(node));
+        if (w > 20) this.surface.text(look.label(this.waitOf(node)), left, top, w, look.ink(node));
       }
     };
     events.forEach((i, e) => {
