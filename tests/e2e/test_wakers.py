@@ -2,16 +2,21 @@
 """--wakers puts who ended a wait behind it; --kernel where in the kernel the wait was."""
 
 import collections
+import json
 import re
 
 import pytest
 
 import harness
+import html_page
 import pythons
+from browser import browse
 from harness import pybpf
+from html_page import steps
 from test_events import some_pythons
 
 pytestmark = pytest.mark.usefixtures("profiler")
+chromium = html_page.chromium  # a fixture
 
 # Pairs of threads of which one ends the waits of the other, beside a process that does nothing but system calls, so that
 # timers hit those.
@@ -132,6 +137,73 @@ def test_other_modes():
     assert sum(us for behind, us in found.items() if functions(behind) == ["writes"]) > 400000, found
     gil = run(python, "--mode=gil")
     assert gil and all(text.startswith(("[wake", "[woken")) for texts, _ in gil for text in texts[-1:]), gil[:3]
+
+
+def threads_of(trace):
+    """TIDs by the function that a thread runs, as its name tells from 3.10 on."""
+    named = [e for e in trace if e["ph"] == "M" and e["name"] == "thread_name"]
+    return {re.sub(r".*\((\w+)\)$", r"\1", e["args"]["name"]): e["tid"] for e in named}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("wakers") / "wakers.pybpf"
+    run(pythons.one((3, 12)) or pythons.one((3, 11)), "--mode=wall", "-F", "999", "-o", path)
+    return path
+
+
+def test_flows_lead_from_wakers_to_waits(saved):
+    trace = json.loads(pybpf("report", saved, "-f", "chrometrace").out)["traceEvents"]
+    tids = threads_of(trace)
+    flows = collections.defaultdict(dict)
+    for event in trace:
+        if event["ph"] in "sf":
+            flows[event["id"]][event["ph"]] = event
+    slices = collections.defaultdict(list)
+    for event in trace:
+        if event["ph"] == "X":
+            slices[event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+    pairs = collections.Counter()
+    for flow in flows.values():
+        assert flow["s"]["ts"] == flow["f"]["ts"] and flow["f"]["bp"] == "e"
+        for event in flow.values():
+            assert any(begin <= event["ts"] <= end for begin, end in slices[event["tid"]]), event
+        pairs[flow["s"]["tid"], flow["f"]["tid"]] += 1
+    for waiter, (waker, _) in PAIRS.items():
+        if waiter != "awaits":  # who ends its one wait may not be seen then
+            assert pairs[tids[waker], tids[waiter]] >= 20, (waiter, pairs, tids)
+    assert sum(n for (_, to), n in pairs.items() if to == tids["reads"]) == pairs[tids["writes"], tids["reads"]]
+
+
+def test_the_report_joins_waits_to_their_wakers(saved, chromium, tmp_path):
+    path = tmp_path / "wakers.html"
+    assert pybpf("report", "-q", saved, "-o", path).code == 0
+    told = browse(
+        path,
+        steps("""
+  const lines = () => page.evaluate(() => document.querySelector(".host").timeline.lines.map(({ lane, waker, strong }) => [lane.label, waker.label, strong]));
+  await page.goto(address + "#view=time&t=200000-300000");
+  await page.waitForFunction(() => document.querySelector(".host")?.timeline?.lines?.length > 5);
+  const out = { drawn: await lines() };
+  const at = await page.evaluate(() => {
+    const { boxes, canvas } = document.querySelector(".host").timeline, { left, top } = canvas.getBoundingClientRect();
+    const box = boxes.find((b) => b.lane.label.includes("reads") && b.lane.wakers[b.event] && b.right - b.left > 8 && b.left > 0);
+    return { x: left + (box.left + box.right) / 2, y: top + box.top + 8 };
+  });
+  await page.mouse.move(at.x, at.y);
+  await page.waitForFunction(() => document.querySelector(".host").timeline.lines.some((line) => line.strong));
+  out.over = (await lines()).filter((line) => line[2]);
+  out.tip = await page.textContent(".tip");
+  return out;
+"""),
+    )
+    joined = collections.Counter(tuple(re.search(r"\((\w+)\) \(", label).group(1) for label in line[:2]) for line in told["drawn"] if "(" in line[0])
+    for waiter, (waker, _) in PAIRS.items():
+        if waiter != "awaits":
+            assert joined[waiter, waker] >= 3, joined
+    assert {waker for waiter, waker in joined if waiter == "reads"} == {"writes"}, joined
+    ((waiter, waker, _),) = told["over"]
+    assert "(reads)" in waiter and "(writes)" in waker and "ended by" in told["tip"] and "(writes)" in told["tip"], told
 
 
 def test_names_are_hidden():

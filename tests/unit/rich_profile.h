@@ -36,7 +36,7 @@ static inline void add_rows(struct profile *p, uint64_t *state)
 		char name[64];
 
 		snprintf(name, sizeof(name), "%s", draw_text(state));
-		profile_add_wait(p, i % 2 ? "network" : "lock", name);
+		profile_add_wait(p, i % 2 ? "network" : "lock", name, i % 3 ? 0 : (int32_t)draw(state, INT32_MAX));
 	}
 	profile_add_frame(p, PROFILE_PYTHON, "last", "line.py", INT32_MAX, INT32_MAX);
 	for (int i = 0; i < 2000; i++)
@@ -114,6 +114,7 @@ static inline void assert_same_rows(const struct profile *a, const struct profil
 		assert_int_equal(x->first_line, y->first_line);
 		assert_int_equal(x->kind, y->kind);
 		assert_same_text(a, x->state, b, y->state);
+		assert_int_equal(x->waker, y->waker);
 	}
 	assert_int_equal(profile_stack_count(a), profile_stack_count(b));
 	for (uint32_t i = 1; i < profile_stack_count(a); i++)

@@ -3,7 +3,9 @@
  * Trace events as chrome://tracing and Perfetto read them ("Trace Event Format", the JSON object form). The frames of a
  * thread's samples become nested slices (X events, outer slices before inner ones). Consecutive samples share the
  * slices of the frames that they have in common, whatever their lines. Where a sample is missing the thread was not on
- * a CPU, and its slices end; see output_tick_end().
+ * a CPU, and its slices end; see output_tick_end(). A flow (s and f events) leads to a wait from who ended it. Flows
+ * are between slices, and a thread that wakes another need not have been sampled then: so it has a slice of a
+ * microsecond, the last one of the wait. Slices begin and end with microseconds; this one is in others or beside them.
  *
  * Strings are bare JSON: Perfetto before v53 (its commit 763f0056d4) shows \u003c as it stands where a string holds no
  * escaped quote, and refuses a file in which a string ends with an escaped backslash.
@@ -26,6 +28,7 @@ struct writer {
 	const struct profile *p;
 	struct json j;
 	int64_t pid, tid;
+	uint64_t flows;   /* so far */
 	char **arguments; /* JSON text by frame; NULL until the frame is first written */
 };
 
@@ -204,18 +207,69 @@ static int write_slices(struct writer *w, const struct output_tracks *tracks, co
 	return err;
 }
 
+/* The events that follow are of that track. */
+static void turn_to(struct writer *w, const struct output_track *track)
+{
+	w->pid =
+		track->again ? CHROMETRACE_PIDS + (int64_t)track->again : profile_process_at(w->p, track->process)->pid;
+	w->tid = track->thread == PROFILE_NONE ? w->pid : profile_thread_at(w->p, track->thread)->tid;
+}
+
+static void begin_flow_event(struct writer *w, const char *phase, uint64_t time_ns)
+{
+	begin_event(w, phase, time_ns);
+	json_string(&w->j, "cat", "waker");
+	json_string(&w->j, "name", "wakes");
+}
+
+static void write_flow(struct writer *w, const struct output_track *waker, const struct output_track *waits,
+		       uint64_t time_ns)
+{
+	w->flows++;
+	turn_to(w, waker);
+	begin_flow_event(w, "X", time_ns);
+	json_uint(&w->j, "dur", 1);
+	json_begin_object(&w->j, "args");
+	json_string(&w->j, "thread", profile_string(w->p, profile_thread_at(w->p, waits->thread)->name));
+	json_int(&w->j, "tid", profile_thread_at(w->p, waits->thread)->tid);
+	json_end_object(&w->j);
+	json_end_object(&w->j);
+	begin_flow_event(w, "s", time_ns);
+	json_uint(&w->j, "id", w->flows);
+	json_end_object(&w->j);
+	turn_to(w, waits);
+	begin_flow_event(w, "f", time_ns);
+	json_string(&w->j, "bp", "e"); /* to the slice that is there, not to the next one */
+	json_uint(&w->j, "id", w->flows);
+	json_end_object(&w->j);
+}
+
+/* Writes a flow to each wait of a thread's track from who ended it, if that has a track. */
+static void write_flows(struct writer *w, const struct output_tracks *tracks, const struct output_track *track)
+{
+	for (size_t i = 0; i < track->count && track->thread != PROFILE_NONE; i++) {
+		int32_t tid = track->ticks[i].length_ns ? profile_waker_of(w->p, track->ticks[i].stack) : 0;
+		uint64_t time_ns = tid ? output_tick_end(tracks, track, i) - 1000 : 0;
+		const struct output_track *waker = tid ? output_track_at(w->p, tracks, tid, time_ns) : NULL;
+
+		if (waker && waker != track && time_ns >= track->ticks[i].time_ns)
+			write_flow(w, waker, track, time_ns);
+	}
+}
+
 static int write_track(struct writer *w, const struct output_tracks *tracks, const struct output_track *track)
 {
-	const struct profile_process *process = profile_process_at(w->p, track->process);
 	int err;
 
-	w->pid = track->again ? CHROMETRACE_PIDS + (int64_t)track->again : process->pid;
-	w->tid = track->thread == PROFILE_NONE ? w->pid : profile_thread_at(w->p, track->thread)->tid;
+	turn_to(w, track);
 	err = write_names(w, tracks, track);
 	if (err)
 		return err;
-	if (track->timed)
-		return write_slices(w, tracks, track);
+	if (track->timed) {
+		err = write_slices(w, tracks, track);
+		write_flows(w, tracks, track);
+		return err;
+	}
 	write_remark(w, "samples that are not shown, for it is not known when they were taken", track->total);
 	return 0;
 }

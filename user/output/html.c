@@ -129,6 +129,8 @@ static void write_stacks(const struct profile *p, struct json *j)
 	COLUMN(j, "kind", frames, kind_of(profile_frame_at(p, i)));
 	if (profile_has_states(p))
 		COLUMN(j, "state", frames, profile_frame_at(p, i)->state);
+	if (profile_has_wakers(p))
+		COLUMN(j, "waker", frames, profile_frame_at(p, i)->waker);
 	json_end_object(j);
 
 	json_begin_object(j, "stacks");

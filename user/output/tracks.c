@@ -284,6 +284,19 @@ uint64_t output_tick_end(const struct output_tracks *t, const struct output_trac
 	return tick->time_ns + length;
 }
 
+const struct output_track *output_track_at(const struct profile *p, const struct output_tracks *t, int32_t tid,
+					   uint64_t time_ns)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct output_track *track = &t->tracks[i];
+
+		if (track->timed && track->thread != PROFILE_NONE && profile_thread_at(p, track->thread)->tid == tid &&
+		    track->ticks[0].time_ns <= time_ns && time_ns < output_tick_end(t, track, track->count - 1))
+			return track;
+	}
+	return NULL;
+}
+
 uint64_t output_tracks_end(const struct profile *p, const struct output_tracks *t)
 {
 	const char *fact = profile_find_fact(p, PROFILE_FACT_DURATION);

@@ -64,6 +64,13 @@ char *output_track_label(const struct profile *p, const struct output_tracks *tr
 uint64_t output_tick_end(const struct output_tracks *tracks, const struct output_track *track, size_t i);
 
 /*
+ * Returns the timed track of the thread that had that TID on the host at time_ns, between its first stack and its last;
+ * NULL: there is none.
+ */
+const struct output_track *output_track_at(const struct profile *p, const struct output_tracks *tracks, int32_t tid,
+					   uint64_t time_ns);
+
+/*
  * Returns the time until which the run lasted, in ns since it began: its duration, or the end of the last sample if
  * that is later, for the CPUs' timers are stopped one after the other, after the end that the profile tells.
  */

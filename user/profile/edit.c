@@ -207,7 +207,7 @@ static uint32_t move_frame(struct edit *e, uint32_t index)
 		file = hidden_file;
 	}
 	if (name && frame->state)
-		moved = profile_add_wait(e->to, profile_string(e->from, frame->state), name);
+		moved = profile_add_wait(e->to, profile_string(e->from, frame->state), name, frame->waker);
 	else if (name && file)
 		moved = profile_add_frame(e->to, (enum profile_frame_kind)frame->kind, name, file, frame->line,
 					  frame->first_line);

@@ -106,7 +106,7 @@ uint32_t profile_add_frame(struct profile *p, enum profile_frame_kind kind, cons
 			    });
 }
 
-uint32_t profile_add_wait(struct profile *p, const char *state, const char *name)
+uint32_t profile_add_wait(struct profile *p, const char *state, const char *name, int32_t waker)
 {
 	return add_frame(p, &(struct profile_frame){
 				    .name = profile_add_string(p, name),
@@ -114,6 +114,7 @@ uint32_t profile_add_wait(struct profile *p, const char *state, const char *name
 				    .first_line = PROFILE_NO_LINE,
 				    .kind = PROFILE_NOTE,
 				    .state = profile_add_string(p, state),
+				    .waker = waker,
 			    });
 }
 
@@ -124,7 +125,7 @@ uint32_t profile_add_frame_of(struct profile *p, const struct profile *from, uin
 	const char *name = profile_string(from, f->name);
 
 	if (f->state)
-		return profile_add_wait(p, profile_string(from, f->state), name);
+		return profile_add_wait(p, profile_string(from, f->state), name, f->waker);
 	return profile_add_frame(p, (enum profile_frame_kind)f->kind, name, profile_string(from, f->file), line,
 				 first_line);
 }
@@ -408,6 +409,15 @@ bool profile_has_states(const struct profile *p)
 	return false;
 }
 
+bool profile_has_wakers(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->frames.count; i++) {
+		if (profile_frame_at(p, i)->waker)
+			return true;
+	}
+	return false;
+}
+
 uint32_t profile_state_of(const struct profile *p, uint32_t stack)
 {
 	return stack == PROFILE_ROOT ? 0 : profile_frame_at(p, profile_stack_at(p, stack)->frame)->state;
@@ -425,6 +435,15 @@ uint32_t profile_waiter_of(const struct profile *p, uint32_t stack)
 	while (profile_state_of(p, stack) || is_of_kernel(p, stack))
 		stack = profile_stack_at(p, stack)->parent;
 	return stack;
+}
+
+int32_t profile_waker_of(const struct profile *p, uint32_t stack)
+{
+	int32_t waker = 0;
+
+	for (; !waker && profile_state_of(p, stack); stack = profile_stack_at(p, stack)->parent)
+		waker = profile_frame_at(p, profile_stack_at(p, stack)->frame)->waker;
+	return waker;
 }
 
 int profile_by_roots(const struct profile *p, struct profile_sample **samples, size_t *count)

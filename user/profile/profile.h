@@ -33,6 +33,7 @@ struct profile_frame {
 	int32_t first_line;  /* of the function, its decorators included; PROFILE_NO_LINE where unknown */
 	uint32_t kind;       /* enum profile_frame_kind */
 	uint32_t state;      /* string: the state of a thread that waits, "network" for one; 0 (empty): it does not */
+	int32_t waker;       /* of a wait's note that names who ended it: its TID on the host; 0: it does not */
 };
 
 /* A stack: its leaf frame, and the stack below it. */
@@ -140,8 +141,8 @@ uint32_t profile_add_string(struct profile *p, const char *text);
 /* file: "": no file. */
 uint32_t profile_add_frame(struct profile *p, enum profile_frame_kind kind, const char *name, const char *file,
 			   int32_t line, int32_t first_line);
-/* Adds the leaf of a stack that waits, a PROFILE_NOTE; state: not empty. */
-uint32_t profile_add_wait(struct profile *p, const char *state, const char *name);
+/* Adds the leaf of a stack that waits, a PROFILE_NOTE; state: not empty. waker: 0, or as in struct profile_frame. */
+uint32_t profile_add_wait(struct profile *p, const char *state, const char *name, int32_t waker);
 /* Adds a frame of another profile, in which it has that index, with other lines. */
 uint32_t profile_add_frame_of(struct profile *p, const struct profile *from, uint32_t frame, int32_t line,
 			      int32_t first_line);
@@ -204,6 +205,8 @@ uint64_t profile_total(const struct profile *p);
 bool profile_has_counts(const struct profile *p);
 /* Returns whether a frame has a state: the profile tells how threads wait. */
 bool profile_has_states(const struct profile *p);
+/* Returns whether a frame has a waker. */
+bool profile_has_wakers(const struct profile *p);
 /* Returns the string of the state that a stack's leaf has; 0 (the empty string): the thread runs. */
 uint32_t profile_state_of(const struct profile *p, uint32_t stack);
 /*
@@ -211,6 +214,9 @@ uint32_t profile_state_of(const struct profile *p, uint32_t stack);
  * stack itself if it runs.
  */
 uint32_t profile_waiter_of(const struct profile *p, uint32_t stack);
+
+/* Returns the TID of the thread that ended the waits of a stack, or 0 where that is not known or the stack runs. */
+int32_t profile_waker_of(const struct profile *p, uint32_t stack);
 
 /*
  * Makes the samples with frames as the roots distinguish them: process and thread are PROFILE_NONE unless they are

@@ -91,13 +91,18 @@ static bool is_wait(const struct reader *r, size_t i)
 	       *text(r, m->frame_state[i]);
 }
 
+static uint32_t waker_of(const Pybpf__SavedProfile *m, size_t i)
+{
+	return m->n_frame_waker ? m->frame_waker[i] : 0;
+}
+
 static uint32_t add_frame(struct reader *r, size_t i)
 {
 	const Pybpf__SavedProfile *m = r->m;
 	const char *name = text(r, m->frame_name[i]);
 
 	if (m->n_frame_state && m->frame_state[i])
-		return profile_add_wait(r->p, text(r, m->frame_state[i]), name);
+		return profile_add_wait(r->p, text(r, m->frame_state[i]), name, (int32_t)waker_of(m, i));
 	return profile_add_frame(r->p, (enum profile_frame_kind)m->frame_kind[i], name, text(r, m->frame_file[i]),
 				 m->frame_line[i], m->frame_first_line[i]);
 }
@@ -108,7 +113,8 @@ static int read_frames(struct reader *r)
 	int err = 0;
 
 	if (!SAME_LENGTH(m->n_frame_name, m->n_frame_file, m->n_frame_line, m->n_frame_first_line, m->n_frame_kind) ||
-	    (m->n_frame_state && m->n_frame_state != m->n_frame_name))
+	    (m->n_frame_state && m->n_frame_state != m->n_frame_name) ||
+	    (m->n_frame_waker && m->n_frame_waker != m->n_frame_name))
 		return saved_damaged(r->error, "the columns of its frames differ in length");
 	for (size_t i = 0; i < m->n_frame_name && !err; i++) {
 		if (m->frame_name[i] >= r->nr_texts || m->frame_file[i] >= r->nr_texts)
@@ -118,6 +124,8 @@ static int read_frames(struct reader *r)
 			return saved_damaged(r->error, "a frame has a line or a kind that there cannot be");
 		if (m->n_frame_state && m->frame_state[i] && !is_wait(r, i))
 			return saved_damaged(r->error, "a frame has a state that there cannot be");
+		if (waker_of(m, i) > INT32_MAX || (waker_of(m, i) && !(m->n_frame_state && m->frame_state[i])))
+			return saved_damaged(r->error, "a frame has a waker that there cannot be");
 		err = placed(r, add_frame(r, i), i, "a frame is there twice");
 	}
 	return err;

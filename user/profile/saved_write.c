@@ -78,6 +78,12 @@ static int take_frames(const struct profile *p, Pybpf__SavedProfile *m)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		m->frame_state[i] = profile_frame_at(p, i)->state;
+	if (!profile_has_wakers(p))
+		return 0;
+	if (!COLUMN(m, frame_waker, count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		m->frame_waker[i] = (uint32_t)profile_frame_at(p, i)->waker;
 	return 0;
 }
 

@@ -11,11 +11,16 @@
 /* Bytes of a remark: a qualname, a path and a line; longer ones are cut. */
 #define REMARK_SIZE 1024
 
-uint32_t session_remark(struct profile *profile, uint32_t stack, const char *state, const char *text)
+uint32_t session_remark_waker(struct profile *profile, uint32_t stack, const char *state, const char *text, int32_t tid)
 {
-	uint32_t frame = profile_add_wait(profile, state, text);
+	uint32_t frame = profile_add_wait(profile, state, text, tid);
 
 	return frame == PROFILE_NONE || stack == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(profile, stack, frame);
+}
+
+uint32_t session_remark(struct profile *profile, uint32_t stack, const char *state, const char *text)
+{
+	return session_remark_waker(profile, stack, state, text, 0);
 }
 
 static uint32_t push_frame(struct profile *profile, uint32_t stack, const char *state, const char *who, uint32_t of)

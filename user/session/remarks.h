@@ -12,6 +12,9 @@ struct profile;
  * stack, or PROFILE_NONE without memory.
  */
 uint32_t session_remark(struct profile *profile, uint32_t stack, const char *state, const char *text);
+/* The text names the thread that ended the wait; tid: on the host. */
+uint32_t session_remark_waker(struct profile *profile, uint32_t stack, const char *state, const char *text,
+			      int32_t tid);
 /* who: what the thread whose stack is `from` is to the wait. */
 uint32_t session_remark_from_root(struct profile *profile, uint32_t stack, const char *state, const char *who,
 				  uint32_t from);

@@ -69,7 +69,8 @@ uint32_t session_wakers_push(struct session *s, uint32_t stack, const struct pyb
 		return session_remark(s->profile, stack, state, words[PYBPF_WAKER_UNNAMED]);
 	named = *(const struct named_waker *)intern_item(&s->waits.wakers.named, i);
 	name_waker(s, &named.waker, text, sizeof(text));
-	stack = session_remark(s->profile, stack, state, text);
+	stack = session_remark_waker(s->profile, stack, state, text,
+				     s->options.no_wait_detail ? 0 : (int32_t)named.waker.tid);
 	from = named.waker.stack_id ? stacks_find(s->stacks, named.waker.stack_id) : PROFILE_NONE;
 	return from == PROFILE_NONE ? stack : session_remark_from_root(s->profile, stack, state, "waker", from);
 }

@@ -50,6 +50,12 @@ static void assert_metadata(const json_t *file, const char *name, json_int_t pid
 	assert_int_equal(found, 1);
 }
 
+/* Returns whether an event is the slice of a frame. */
+static bool is_of_stack(const json_t *event)
+{
+	return *text_of(event, "ph") == 'X' && strcmp(text_of(event, "cat"), "waker") != 0;
+}
+
 /* Each event is one; slices of a thread lie inside each other, or beside. */
 static void check(const json_t *file)
 {
@@ -58,15 +64,15 @@ static void check(const json_t *file)
 	for (size_t i = 0; i < json_array_size(events); i++) {
 		const json_t *a = json_array_get(events, i);
 
-		assert_non_null(strpbrk(text_of(a, "ph"), "XMi"));
+		assert_non_null(strpbrk(text_of(a, "ph"), "XMisf"));
 		text_of(a, "name");
-		if (*text_of(a, "ph") != 'X')
+		if (!is_of_stack(a))
 			continue;
 		assert_true(at(a, "dur") >= 0);
 		for (size_t k = i + 1; k < json_array_size(events); k++) {
 			const json_t *b = json_array_get(events, k);
 
-			if (*text_of(b, "ph") != 'X' || number_of(a, "tid") != number_of(b, "tid") ||
+			if (!is_of_stack(b) || number_of(a, "tid") != number_of(b, "tid") ||
 			    number_of(a, "pid") != number_of(b, "pid"))
 				continue;
 			assert_true(at(b, "ts") >= at(a, "ts"));
@@ -96,6 +102,55 @@ static void test_timeline(void **unused)
 	assert_slice(slices[5], "f", 100000, 10000);
 	assert_int_equal(slices_of(file, 43, slices), 2);
 	assert_slice(slices[1], "w", 5000, 20000);
+	json_decref(file);
+	profile_free(p);
+}
+
+/* A flow leads from who ended a wait to the wait, in its last microsecond; none from who had no stacks yet. */
+static void test_flows(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3");
+	uint32_t waiter = profile_add_thread(p, owner, 42, "waits"), waker = profile_add_thread(p, owner, 43, "wakes");
+	uint32_t f = on(p, PROFILE_ROOT, "f", "app.py", 3);
+	uint32_t lock = profile_add_stack(p, f, profile_add_wait(p, "lock", "[lock]", 0));
+	uint32_t woken = profile_add_stack(p, lock, profile_add_wait(p, "lock", "[woken by: wakes (43)]", 43));
+	uint32_t remark = profile_add_stack(p, woken, profile_add_wait(p, "lock", "[waker: f (app.py)]", 0));
+	uint32_t sample;
+	json_t *file, *events;
+	size_t flows = 0;
+
+	(void)unused;
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"time", PROFILE_UNIT_TIME, 0}), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_FREQ, "100"), 0);
+	assert_int_equal(profile_add_sample(p, remark, owner, waiter, 10000), 0);
+	sample = profile_find_sample(p, remark, owner, waiter);
+	assert_int_equal(profile_add_event(p, 0, sample, 5000), 0);
+	assert_int_equal(profile_add_event(p, 100 * MS, sample, 5000), 0);
+	assert_int_equal(profile_add_sample(p, f, owner, waker, 10000), 0);
+	assert_int_equal(profile_add_event(p, 100 * MS, profile_find_sample(p, f, owner, waker), 10000), 0);
+	assert_int_equal(profile_waker_of(p, remark), 43);
+	assert_int_equal(profile_waker_of(p, lock), 0);
+	assert_int_equal(profile_waker_of(p, f), 0);
+	assert_int_equal(profile_waker_of(p, PROFILE_ROOT), 0);
+	file = parsed(p, output_chrometrace);
+	check(file);
+	events = member(file, "traceEvents");
+	for (size_t i = 0; i < json_array_size(events); i++) {
+		const json_t *event = json_array_get(events, i);
+		bool is_end = strcmp(text_of(event, "ph"), "f") == 0;
+
+		if (*text_of(event, "ph") == 'M' || strcmp(text_of(event, "cat"), "waker") != 0)
+			continue;
+		flows++;
+		assert_int_equal(number_of(event, "tid"), is_end ? 42 : 43);
+		assert_true(at(event, "ts") == 104999);
+		if (*text_of(event, "ph") == 'X')
+			assert_int_equal(number_of(member(event, "args"), "tid"), 42);
+		else
+			assert_int_equal(number_of(event, "id"), 1);
+	}
+	assert_int_equal(flows, 3);
 	json_decref(file);
 	profile_free(p);
 }
@@ -163,10 +218,8 @@ static void test_hostile(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_timeline),
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_without_times),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_timeline),      cmocka_unit_test(test_flows),   cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_without_times), cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,7 +178,7 @@ static void test_waits(void **unused)
 	static const char *const types[] = {"samples", "waits", "wall"};
 	struct profile *p = new_profile();
 	uint32_t f = on(p, PROFILE_ROOT, "f", "a.py", 1), owner = process(p, 1, "x");
-	uint32_t wait = profile_add_stack(p, f, profile_add_wait(p, "lock", "[lock]"));
+	uint32_t wait = profile_add_stack(p, f, profile_add_wait(p, "lock", "[lock]", 0));
 	Pprof__Profile *got;
 
 	(void)unused;

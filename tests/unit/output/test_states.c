@@ -4,7 +4,7 @@
 
 static uint32_t waiting(struct profile *p, uint32_t stack, const char *state, const char *name)
 {
-	return profile_add_stack(p, stack, profile_add_wait(p, state, name));
+	return profile_add_stack(p, stack, profile_add_wait(p, state, name, 0));
 }
 
 /* f runs 100, sleeps 400, waits for a lock 50; g, called by f, sleeps 300; 150 is a wait without a function. */

@@ -103,6 +103,32 @@ static void test_processes(void **unused)
 	profile_free(p);
 }
 
+/* Of two threads that had a TID one after the other, the one that had a stack then. */
+static void test_at(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 9, "old"), other = process(p, 10, "new");
+	uint32_t one = profile_add_thread(p, owner, 43, "one"), two = profile_add_thread(p, other, 43, "two");
+	uint32_t s = on(p, PROFILE_ROOT, "f", "app.py", 3);
+	struct output_tracks t;
+
+	(void)unused;
+	measure_cpu(p);
+	tick(p, 10, s, owner, one);
+	tick(p, 20, s, owner, one);
+	tick(p, 100, s, other, two);
+	assert_int_equal(output_tracks_make(p, &t), 0);
+	assert_null(output_track_at(p, &t, 43, 10 * MS - 1));
+	assert_int_equal(output_track_at(p, &t, 43, 10 * MS)->thread, one);
+	assert_int_equal(output_track_at(p, &t, 43, 30 * MS - 1)->thread, one);
+	assert_null(output_track_at(p, &t, 43, 30 * MS));
+	assert_int_equal(output_track_at(p, &t, 43, 109 * MS)->thread, two);
+	assert_int_equal(output_track_at(p, &t, 43, 15 * MS)->thread, one);
+	assert_null(output_track_at(p, &t, 42, 10 * MS));
+	output_tracks_free(&t);
+	profile_free(p);
+}
+
 static void test_empty(void **unused)
 {
 	struct profile *p = new_profile();
@@ -119,10 +145,8 @@ static void test_empty(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_timeline),
-		cmocka_unit_test(test_times_missing),
-		cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_timeline), cmocka_unit_test(test_times_missing), cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_at),       cmocka_unit_test(test_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -483,7 +483,7 @@ static void test_hidden_notes(void **unused)
 
 static uint32_t waiting(struct profile *p, uint32_t stack, const char *state, const char *name)
 {
-	return profile_add_stack(p, stack, profile_add_wait(p, state, name));
+	return profile_add_stack(p, stack, profile_add_wait(p, state, name, 0));
 }
 
 /* Counts and states go with their samples; the time by state is that of the samples that pass. */

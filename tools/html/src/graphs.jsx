@@ -171,7 +171,14 @@ function boxFacts(profile, tree, { node, from, to }) {
   if (!profile.intervals) return [here];
   const callers = [];
   for (let i = tree.parent[node]; i > 0 && callers.length < CALLERS; i = tree.parent[i]) callers.push(nodeLabel(tree, i));
-  return [["state", stateName(profile.stateOf(tree.stack[node]))], here, ...(callers.length ? [["in", callers.join(" \u2039 ")]] : [])];
+  const tid = profile.wakerOf(tree.stack[node]);
+  const waker = tid && profile.threads.find((thread) => thread.tid === tid);
+  return [
+    ["state", stateName(profile.stateOf(tree.stack[node]))],
+    here,
+    ...(waker ? [["ended by", waker.label]] : []),
+    ...(callers.length ? [["in", callers.join(" \u2039 ")]] : []),
+  ];
 }
 
 // Why a profile has no time line.

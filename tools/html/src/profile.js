@@ -121,6 +121,7 @@ export class Profile {
     this.roots = data.roots;
     this.waits = data.frames.state !== undefined;
     this.frameLine = Int32Array.from(data.frames.line);
+    this.frameWaker = data.frames.waker && Int32Array.from(data.frames.waker); // TID of who ended a wait; 0: not told
     this.functions = new Keys(data, strings, "function");
     this.lines = new Keys(data, strings, "line");
     this.places = new Keys(data, strings, "place");
@@ -187,6 +188,15 @@ export class Profile {
   // The state in which a stack's leaf waits; "": it runs.
   stateOf(stack) {
     return stack ? this.functions.state[this.functions.ofFrame[this.stackFrame[stack]]] : "";
+  }
+
+  // The TID of the thread that ended the waits of a stack; 0: not known.
+  wakerOf(stack) {
+    for (; this.frameWaker && this.stateOf(stack); stack = this.stackParent[stack]) {
+      const tid = this.frameWaker[this.stackFrame[stack]];
+      if (tid) return tid;
+    }
+    return 0;
   }
 
   // The share of an event that is in a range of time, in microseconds.

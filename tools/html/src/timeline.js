@@ -23,7 +23,7 @@ export function duration(us) {
 // The lanes of a tree (mergedTree without roots) of what passed the filters, those with most samples first; with waits,
 // which fill all of the time, one row high and in the order of the threads.
 export function lanes(profile, tree) {
-  const { eventTime, eventSample, eventLength, intervals, sampleProcess, sampleThread, processes, threads } = profile;
+  const { eventTime, eventSample, eventLength, intervals, sampleStack, sampleProcess, sampleThread, processes, threads } = profile;
   const byThread = new Map();
   const order = Uint32Array.from(eventTime.keys()).sort((x, y) => eventTime[x] - eventTime[y]);
   for (const e of order) {
@@ -34,12 +34,13 @@ export function lanes(profile, tree) {
     if (!byThread.has(id)) {
       const process = processes[sampleProcess[sample]]?.label ?? "";
       const thread = threads[sampleThread[sample]]?.label;
-      byThread.set(id, { label: short(thread ? `${process} \u203a ${thread}` : process, LABEL), order: [sampleProcess[sample], threads[sampleThread[sample]]?.tid ?? 0], times: [], lengths: [], nodes: [], depth: 0 });
+      byThread.set(id, { label: short(thread ? `${process} \u203a ${thread}` : process, LABEL), order: [sampleProcess[sample], threads[sampleThread[sample]]?.tid ?? 0], times: [], lengths: [], nodes: [], wakers: [], depth: 0 });
     }
     const lane = byThread.get(id);
     lane.times.push(eventTime[e]);
     lane.lengths.push(eventLength[e]);
     lane.nodes.push(node);
+    if (intervals) lane.wakers.push(eventLength[e] ? profile.wakerOf(sampleStack[sample]) : 0);
     lane.depth = intervals ? 1 : Math.max(lane.depth, tree.depth[node]);
   }
   const byOrder = (x, y) => x.order[0] - y.order[0] || x.order[1] - y.order[1];
