@@ -158,10 +158,14 @@ THREADED = ("nogil", "crowd", "threads", "deep")
 def matrix(self_check=False):
     """(interpreter, program) pairs.
 
-    Stripping changes how the runtime is found, not the frames: stripped ones run one program.
+    Stripping changes how the runtime is found, not the frames: stripped ones run one program. So do further builds of a
+    version.
     """
     pairs, narrow_seen = [], set()
+    builds = {}
     for interpreter in pythons.interpreters():
+        kind = interpreter.kind if interpreter.kind in ("debug", "free-threaded", "stripped") else "release"
+        first = builds.setdefault((interpreter.version, kind), interpreter) is interpreter
         for program in PROGRAMS:
             key = (program.name, interpreter.version)
             # A target's word for itself depends on the version alone.
@@ -169,7 +173,7 @@ def matrix(self_check=False):
                 continue
             if interpreter.version < program.oldest:
                 continue
-            if interpreter.kind == "stripped" and (program.name != "calls" or self_check):
+            if (kind == "stripped" or not first) and (program.name != "calls" or self_check):
                 continue
             if program.narrow and (key in narrow_seen or self_check):
                 continue

@@ -22,7 +22,9 @@ import wheels  # noqa: E402
 pytestmark = pytest.mark.usefixtures("profiler")
 ROW, OUTSIDE, NO_INTERPRETER = harness.ROWS
 NATIVE = ("blas-0", "omp; x")  # what native.py's threads call themselves
-every_python = pytest.mark.parametrize("python", [pytest.param(item, id=item.name) for item in pythons.interpreters()])
+every_version = pytest.mark.parametrize(
+    "python", [pytest.param(item, id=item.name) for item in pythons.of_each_version(pythons.interpreters())]
+)
 
 
 def clocks(pid):
@@ -78,7 +80,7 @@ def check_all(run):
         assert printed == stats["without_python"][cause], (name, stats)
 
 
-@every_python
+@every_version
 def test_each_thread_has_its_cpu_time(python):
     run, threads = sample(python, "threads", "--threads")
     check_all(run)
@@ -114,7 +116,7 @@ def test_rows_are_by_name():
     assert rows[ROW + ";[thread blas-0]"] > rows[ROW + ";[thread omp; x]"] > 0, rows
 
 
-@every_python
+@every_version
 def test_thread_state_without_functions(python):
     """A thread that C made and that called PyGILState_Ensure: Python knows it."""
     run, threads = sample(python, "state", "--threads")
@@ -125,7 +127,7 @@ def test_thread_state_without_functions(python):
     processes.agree(run, outside, cpu_s, stretches)
 
 
-@every_python
+@every_version
 def test_python_threads_that_start_and_end(python):
     """Whatever they do before their first and after their last function, it is in the profile."""
     run, threads = sample(python, "short")
@@ -185,9 +187,7 @@ time.sleep(60)
 """
 
 
-@pytest.mark.parametrize(
-    "python", [pytest.param(item, id=item.name) for item in pythons.interpreters() if item.kind not in ("stripped", "debug")]
-)
+@every_version
 def test_numpy(python):
     """OpenBLAS shares a product among its threads."""
     folder, why = wheels.find(python, "numpy")

@@ -14,7 +14,7 @@ import cpu_time  # noqa: E402
 import rules  # noqa: E402
 import stacks  # noqa: E402
 
-SAMPLES = 1500
+SAMPLES = 900
 SECONDS = 5  # 500 samples in step with the timer
 # One of each way in which CPython has kept its frames, the newest, and one without a GIL.
 WANTED = [{"version": version} for version in ((2, 7), (3, 8), (3, 11), (3, 12), max(pythons.SUPPORTED))]
