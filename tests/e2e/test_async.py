@@ -27,7 +27,6 @@ def on(pythons):
     return pytest.mark.parametrize("python", pythons, ids=lambda item: item.name)
 
 
-every_build = on(TASKS)
 every_version = on(pythons.of_each_version(TASKS))
 
 
@@ -91,7 +90,7 @@ def check_gather(python, *options):
     check_shares(says, burnt(stacks), {"main": tasks("main"), **{name: tasks("main", name) for name in names}})
 
 
-@every_build
+@every_version
 def test_each_task_has_its_share(python):
     """Between a task and the one that awaits it is the future of gather()."""
     check_gather(python)

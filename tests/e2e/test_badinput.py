@@ -473,11 +473,9 @@ def test_target_is_killed_in_the_middle(tmp_path):
     harness.Expectation(running.says).check(harness.parse(path.read_text()))
 
 
-HOSTILE_PYTHONS = [
-    item
-    for item in pythons.interpreters()
-    if item.version >= (3, 8) and item.kind in ("shared", "static") and "built" not in item.name
-]
+# One of each way in which frames are chained and switched.
+HOSTILE_VERSIONS = ((3, 8), (3, 10), (3, 11), (3, 12), (3, 13), max(pythons.SUPPORTED))
+HOSTILE_PYTHONS = [item for item in map(pythons.one, HOSTILE_VERSIONS) if item]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def nuitka(item, folder):
     (folder / "compiled.py").unlink()
 
 
-@pytest.mark.parametrize("version", [(3, 8), (3, 11), (3, 13)], ids=lambda v: "%d.%d" % v)
+@pytest.mark.parametrize("version", [(3, 11), (3, 13)], ids=lambda v: "%d.%d" % v)
 def test_nuitka(version, tmp_path):
     item = next((i for i in pythons.interpreters() if i.version == version and i.name.startswith("pyenv")), None)
     if not item:
