@@ -118,7 +118,9 @@ def test_the_waker_is_the_thread_that_did_it(python):
             assert not [behind for behind in found if functions(behind) not in ([], [waker])], (function, found)
     for function in ("releases", "writes", "sends", "sets"):
         found = waits_in(stacks, function, "[sleep]")
-        assert set(found) <= {("[woken by a timer]",), ("[waker not known]",)}, found
+        # A page of the call's arguments may have to wait until a fork has copied the page table.
+        others = [behind for behind in found if len(behind) == 1 and behind[0] not in ("[woken by a timer]", "[waker not known]")]
+        assert not others, found
         assert found[("[woken by a timer]",)] >= 0.97 * sum(found.values()) > 400000, found
     children = [texts for texts, us in stacks if us > 200000 and any(text.startswith("[child: ") for text in texts)]
     assert children

@@ -312,7 +312,7 @@ static int describe_some(pid_t pid, struct dump_state *const *states, uint32_t c
 {
 	struct sockets_question *q = calloc(1, sizeof(*q));
 	struct pybpf_wait *found = calloc(count, sizeof(*found));
-	size_t size;
+	size_t size = 0;
 	int err = -ENOMEM;
 
 	if (q && found) {
