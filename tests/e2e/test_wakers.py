@@ -112,7 +112,9 @@ def test_the_waker_is_the_thread_that_did_it(python):
     for function, (waker, leaf) in PAIRS.items():
         found = waits_in(stacks, function, leaf)
         right = sum(us for behind, us in found.items() if functions(behind) == [waker])
-        assert right >= 0.99 * sum(found.values()) > 10000, (function, found)
+        assert right > 10000, (function, found)
+        # A stop of all threads, for garbage for one, is a lock in free-threaded builds; who began it ends it.
+        assert right >= 0.99 * sum(found.values()) or (leaf == "[lock]" and not tells_gil), (function, found)
         # Elsewhere a wait for the GIL is a lock, too.
         if tells_gil or leaf != "[lock]":
             assert not [behind for behind in found if functions(behind) not in ([], [waker])], (function, found)

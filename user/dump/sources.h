@@ -21,8 +21,8 @@ void dump_sources_init(struct dump_sources *sources, bool wanted, const struct p
 void dump_sources_free(struct dump_sources *sources);
 
 /*
- * Reads the source of a file that a function is new of; a stacks_met; arg: the struct dump_sources. A file that was changed after the process began
- * is left out: its lines may be others by now.
+ * Reads the source of a file that a function is new of; a stacks_met; arg: the struct dump_sources. A file that was
+ * changed after the process began is left out: its lines may be others by now.
  */
 int dump_sources_met(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file,
 		     const char *path);
