@@ -358,6 +358,7 @@ static char *status_value(const char *text, const char *name)
 int procfs_parse_status(const char *text, struct procfs_status *out)
 {
 	char *uid = status_value(text, "Uid:"), *inside = status_value(text, "NSpid:");
+	char *tracer = status_value(text, "TracerPid:");
 	uint64_t number;
 
 	*out = (struct procfs_status){.inside = 0};
@@ -366,6 +367,8 @@ int procfs_parse_status(const char *text, struct procfs_status *out)
 	    number > UINT32_MAX)
 		return -EBADMSG;
 	out->uid = number;
+	if (tracer && parse_number(&tracer, 10, &number) && number <= INT_MAX)
+		out->tracer = number;
 	/* PIDs from the reader's namespace down to the process's own (kernel 4.1). */
 	for (; inside && parse_number(&inside, 10, &number) && number <= INT_MAX; inside++) {
 		out->inside = number;

@@ -85,6 +85,7 @@ int procfs_rss(pid_t pid, uint64_t *kib);
 struct procfs_status {
 	uid_t uid;    /* effective, as the user namespace of the reader calls it */
 	pid_t inside; /* the PID in the process's own namespace */
+	pid_t tracer; /* who traces it (ptrace(2)); 0: nobody whom the reader can see */
 };
 /* Parses the text of /proc/PID/status. Returns 0, or -EBADMSG. */
 int procfs_parse_status(const char *text, struct procfs_status *out);

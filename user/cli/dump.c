@@ -17,12 +17,13 @@
 
 struct dump_command {
 	struct discovery_filter filter;
-	bool json, reverse, no_source;
+	bool json, reverse, no_source, freeze;
 	int verbose;
 };
 
 static const struct cli_example examples[] = {
 	{"sudo pybpf dump -p PID", "every thread: what it waits for, and its stack as a traceback"},
+	{"sudo pybpf dump -p PID --freeze", "all threads at one moment: the process stands still for it"},
 	{"sudo pybpf dump --container web", "every Python process in a container"},
 	{"pybpf dump -p PID --json", "a process of one's own, for another program"},
 	{0},
@@ -33,6 +34,8 @@ static const struct cli_option options[] = {
 	 .offset = offsetof(struct dump_command, json)},
 	{"reverse", 0, NULL, "print the most recent call first", .take = cli_take_flag,
 	 .offset = offsetof(struct dump_command, reverse)},
+	{"freeze", 0, NULL, "stop the process while it is read (milliseconds), so that all threads show one moment",
+	 .take = cli_take_flag, .offset = offsetof(struct dump_command, freeze)},
 	{"no-source", 0, NULL, "do not read source files, and print no lines of them", .take = cli_take_flag,
 	 .offset = offsetof(struct dump_command, no_source)},
 	{"verbose", 'v', NULL, "print how each process was found; given twice: everything", .take = cli_take_count,
@@ -59,7 +62,7 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 	const struct cli_options command = {
 		.command = "pybpf dump",
 		.about = "pybpf dump prints what every thread of a Python process does now, and its stack. The process "
-			 "is not stopped.",
+			 "is not stopped, unless --freeze is given.",
 		.examples = examples,
 		.usage = "  pybpf dump -p PID | --all | --container C [options]\n",
 		.groups = groups,
@@ -83,6 +86,7 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 
 static int print_one(const struct dump_command *dump, const struct ps_row *row, bool first)
 {
+	const struct dump_wanted wanted = {.sources = !dump->no_source, .freeze = dump->freeze};
 	struct json json = {.out = stdout};
 	struct dump_process process;
 	struct error error;
@@ -92,7 +96,7 @@ static int print_one(const struct dump_command *dump, const struct ps_row *row, 
 		log_error("%s", row->refusal);
 		return -ENOTSUP;
 	}
-	err = dump_collect(row, !dump->no_source, &process, &error);
+	err = dump_collect(row, &wanted, &process, &error);
 	if (err) {
 		log_error("%s", error.text);
 	} else if (dump->json) {
@@ -124,7 +128,7 @@ static int print_all(const struct dump_command *dump, const struct ps_list *list
 
 int cli_dump(int argc, char **argv)
 {
-	const struct rights_wanted rights = {.level = RIGHTS_LIST};
+	struct rights_wanted rights = {.level = RIGHTS_LIST};
 	struct ps_list list = {0};
 	struct dump_command dump = {.json = false};
 	struct error error;
@@ -135,6 +139,8 @@ int cli_dump(int argc, char **argv)
 		goto done;
 	cli_set_verbosity(dump.verbose);
 	code = CLI_FAILED;
+	if (dump.freeze)
+		rights.level = RIGHTS_FREEZE;
 	if (cli_start_helpers() || cli_drop_rights(&rights))
 		goto done;
 	if (discovery_filter_resolve(&dump.filter, &error)) {

@@ -11,6 +11,7 @@
 #include "container/cgroup.h"
 #include "discovery/ask.h"
 #include "dump/dump.h"
+#include "dump/freeze.h"
 #include "dump/sources.h"
 #include "dump/stack.h"
 #include "dump/threads.h"
@@ -33,7 +34,9 @@ struct collector {
 	struct dump_process *out;
 	pid_t pid;
 	bool inside_differs; /* the process is in another PID namespace */
-	bool frozen;
+	bool frozen;         /* by its control group */
+	bool standing;       /* by freeze */
+	struct dump_freeze freeze;
 	struct discovery_python *pythons;
 	struct runtime runtimes[PYBPF_MAX_RUNTIMES];
 	size_t nr_runtimes;
@@ -169,7 +172,7 @@ static int keep_stack(struct collector *c, const struct dump_known *known, struc
 
 static void read_state(const struct collector *c, struct dump_thread *thread)
 {
-	if (dump_read_state(c->pid, thread->tid, &thread->state))
+	if (dump_read_state(c->pid, thread->tid, dump_standing_of(&c->freeze, thread->tid), &thread->state))
 		thread->state.ended = true;
 }
 
@@ -180,6 +183,7 @@ static int read_python(struct collector *c, const struct dump_known *known, stru
 		.tid = thread->tid,
 		.thread_id = known->thread_id,
 		.names = find_names(c, known),
+		.standing = dump_standing_of(&c->freeze, thread->tid),
 		.runtime = c->runtimes[known->runtime].place,
 		.layout = *c->runtimes[known->runtime].layout,
 	};
@@ -339,6 +343,19 @@ static void read_head(struct collector *c)
 	cgroup_mounts_free(&mounts);
 }
 
+/* Reads all that is to be of one moment. */
+static int read_moment(struct collector *c)
+{
+	return add_runtimes(c) ?: list_tasks(c) ?: read_threads(c);
+}
+
+static void thaw(struct collector *c)
+{
+	if (c->standing)
+		c->out->stood_s = (double)dump_thaw(&c->freeze) / 1e9;
+	c->standing = false;
+}
+
 static int collect(struct collector *c)
 {
 	int err;
@@ -351,7 +368,8 @@ static int collect(struct collector *c)
 	pysym_look_at_paths_by(c->pysym, source_file_shown_at);
 	if (c->sources.wanted)
 		stacks_tell_files(c->stacks, dump_sources_met, &c->sources);
-	err = add_runtimes(c) ?: list_tasks(c) ?: read_threads(c);
+	err = read_moment(c);
+	thaw(c);
 	if (err)
 		return err;
 	find_stacks(c);
@@ -359,7 +377,16 @@ static int collect(struct collector *c)
 	return describe_sockets(c) ?: dump_cut_lines(c->out);
 }
 
-int dump_collect(const struct ps_row *row, bool sources, struct dump_process *out, struct error *error)
+static int freeze(struct collector *c, struct error *error)
+{
+	int err = dump_freeze(c->pid, &c->freeze, error);
+
+	c->standing = !err;
+	return err;
+}
+
+int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, struct dump_process *out,
+		 struct error *error)
 {
 	struct collector *c = calloc(1, sizeof(*c));
 	int err;
@@ -374,11 +401,16 @@ int dump_collect(const struct ps_row *row, bool sources, struct dump_process *ou
 	err = find_pythons(c, error);
 	if (!err) {
 		read_head(c);
-		dump_sources_init(&c->sources, sources, row, out);
+		dump_sources_init(&c->sources, wanted->sources, row, out);
+		/* What its control group has frozen stands already. */
+		err = wanted->freeze && !c->frozen ? freeze(c, error) : 0;
+	}
+	if (!err) {
 		err = collect(c);
 		if (err)
 			error_set(error, err, "cannot read process %d: %s", c->pid, strerror(-err));
 	}
+	thaw(c);
 	dump_sources_free(&c->sources);
 	stacks_free(c->stacks);
 	pysym_free(c->pysym);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A picture of what every thread of a Python process does now. The process is not stopped. */
+/* A picture of what every thread of a Python process does now. */
 #ifndef DUMP_H
 #define DUMP_H
 
@@ -30,6 +30,7 @@ struct dump_thread {
 struct dump_process {
 	const struct ps_row *row;
 	double age_s, cpu_s; /* since its start */
+	double stood_s;      /* for how long it was stopped; 0: it was not */
 	uint64_t rss_kib;
 	struct profile *stacks;
 	char **lines; /* the source's line of each frame of stacks, without blanks around it; NULL: not known */
@@ -37,11 +38,17 @@ struct dump_process {
 	size_t count, room;
 };
 
+struct dump_wanted {
+	bool sources; /* also the texts of the lines */
+	bool freeze;  /* stop the process meanwhile; else its threads are read one after the other as they run */
+};
+
 /*
- * Reads what the threads of a process do, as the list of processes has it. sources: also the texts of the lines.
- * Returns 0, or negative errno with one sentence in *error. dump_free() frees what it filled, in any case.
+ * Reads what the threads of a process do, as the list of processes has it. Returns 0, or negative errno with one
+ * sentence in *error. dump_free() frees what it filled, in any case.
  */
-int dump_collect(const struct ps_row *row, bool sources, struct dump_process *out, struct error *error);
+int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, struct dump_process *out,
+		 struct error *error);
 void dump_free(struct dump_process *process);
 
 /* Returns a stack's frames, as indexes, from the root to the leaf; the caller frees them. NULL without memory. */

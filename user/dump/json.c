@@ -75,6 +75,10 @@ void dump_json(const struct dump_process *process, struct json *j)
 	json_double(j, "age_s", process->age_s);
 	json_double(j, "cpu_s", process->cpu_s);
 	json_uint(j, "resident_bytes", process->rss_kib * 1024);
+	if (process->stood_s > 0)
+		json_double(j, "stood_still_s", process->stood_s);
+	else
+		json_null(j, "stood_still_s");
 	json_begin_array(j, "threads");
 	for (size_t i = 0; i < process->count; i++)
 		write_thread(process, &process->threads[i], j);

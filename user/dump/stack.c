@@ -53,12 +53,13 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 {
 	struct walk_stack again;
 	struct dump_state before;
-	int err = dump_look_at_state(of->pid, of->tid, &before) ?: walk(of, before.futex, stack);
+	int err = dump_look_at_state(of->pid, of->tid, of->standing, &before) ?: walk(of, before.futex, stack);
 
-	*proved = false;
-	if (err)
+	*proved = of->standing != DUMP_GOES_ON;
+	*after = before;
+	if (err || *proved)
 		return err;
-	err = dump_look_at_state(of->pid, of->tid, after);
+	err = dump_look_at_state(of->pid, of->tid, of->standing, after);
 	if (err || is_running(&before) != is_running(after))
 		return err;
 	if (!is_running(after)) {

@@ -32,6 +32,7 @@ struct caller {
 
 struct question {
 	pid_t pid, tid;
+	enum dump_standing standing;
 };
 
 static void copy_text(struct pybpf_wait *wait, const char *text)
@@ -142,7 +143,18 @@ static int read_switches(const struct caller *thread, uint64_t *switches)
 	return 0;
 }
 
-int dump_look_at_state(pid_t pid, pid_t tid, struct dump_state *out)
+/* Returns whether the thread runs; what a tracer has stopped would do so if it were not. */
+static bool runs(enum dump_standing standing, char state)
+{
+	return standing == DUMP_GOES_ON ? state == 'R' : standing == DUMP_STANDS_RUNNING;
+}
+
+static bool is_stopped(enum dump_standing standing, char state)
+{
+	return standing == DUMP_GOES_ON ? state == 'T' || state == 't' : standing == DUMP_STANDS_STOPPED;
+}
+
+int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out)
 {
 	struct caller thread = {.pid = pid, .tid = tid};
 	struct procfs_stat stat;
@@ -154,9 +166,9 @@ int dump_look_at_state(pid_t pid, pid_t tid, struct dump_state *out)
 		return err;
 	out->ended = strchr("ZXx", stat.state);
 	thread.uninterruptible = stat.state == 'D';
-	if (strchr("Tt", stat.state))
+	if (is_stopped(standing, stat.state))
 		out->wait.state = PYBPF_STATE_STOPPED;
-	else if (stat.state == 'R' || read_call(&thread, out))
+	else if (runs(standing, stat.state) || read_call(&thread, out))
 		out->wait = (struct pybpf_wait){.state = PYBPF_STATE_RUNNING};
 	return 0;
 }
@@ -169,12 +181,12 @@ static int serve_state(void *state, const void *question, size_t question_size, 
 	if (question_size != sizeof(*q))
 		return -EINVAL;
 	*size = sizeof(struct dump_state);
-	return dump_look_at_state(q->pid, q->tid, answer);
+	return dump_look_at_state(q->pid, q->tid, q->standing, answer);
 }
 
-int dump_read_state(pid_t pid, pid_t tid, struct dump_state *out)
+int dump_read_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out)
 {
-	const struct question q = {.pid = pid, .tid = tid};
+	const struct question q = {.pid = pid, .tid = tid, .standing = standing};
 	size_t size;
 	int err = foreign_call(serve_state, (struct foreign_subject){.pid = pid}, &q, sizeof(q), out, sizeof(*out),
 			       &size, PATIENCE_S);

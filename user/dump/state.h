@@ -18,10 +18,18 @@ struct dump_state {
 	bool ended;
 };
 
+/* How a thread stands that freeze.h has stopped, or has not. */
+enum dump_standing {
+	DUMP_GOES_ON,
+	DUMP_STANDS_RUNNING, /* it was on a CPU, or ready for one */
+	DUMP_STANDS_ASLEEP,  /* it was in the sleep of a system call */
+	DUMP_STANDS_STOPPED, /* a signal had stopped it */
+};
+
 /* Reads the state of a thread; to be called in a helper process (foreign.h). Returns 0 or negative errno. */
-int dump_look_at_state(pid_t pid, pid_t tid, struct dump_state *out);
+int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out);
 /* As dump_look_at_state(), by a helper. */
-int dump_read_state(pid_t pid, pid_t tid, struct dump_state *out);
+int dump_read_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out);
 
 /*
  * Describes the sockets for which threads of the process wait: whom each is connected to. Those that are not found

@@ -46,6 +46,8 @@ static void print_head(const struct dump_process *process, FILE *out)
 		fputs(", container ", out);
 		text_print(row->container.name, out);
 	}
+	if (process->stood_s > 0)
+		fprintf(out, ", stood still for %.1f ms", process->stood_s * 1000);
 	fputc('\n', out);
 }
 

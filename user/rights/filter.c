@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -40,7 +41,8 @@
 #define BY_SECCOMP 1
 
 #define S RIGHTS_IN(RIGHTS_SAMPLE)
-#define L RIGHTS_IN(RIGHTS_LIST)
+#define F RIGHTS_IN(RIGHTS_FREEZE)
+#define L (RIGHTS_IN(RIGHTS_LIST) | F)
 #define R RIGHTS_IN(RIGHTS_REPORT)
 #define K RIGHTS_IN(RIGHTS_KEEP)
 /* A helper's filter comes on top of its maker's. */
@@ -173,6 +175,12 @@ static const struct rule rules[] = {
 	{SYS_mprotect, L, 0, 0, 0},
 	{SYS_socket, L, 0, 0, 0},
 	{SYS_connect, L, 0, 0, 0},
+
+	/* Stops threads and reads how they stopped: what they do is not changed. */
+	{SYS_ptrace, F, 0, ~0u, PTRACE_SEIZE},
+	{SYS_ptrace, F, 0, ~0u, PTRACE_INTERRUPT},
+	{SYS_ptrace, F, 0, ~0u, PTRACE_GETREGSET},
+	{SYS_ptrace, F, 0, ~0u, PTRACE_DETACH},
 
 	{SYS_setitimer, H, 0, 0, 0},
 	/* Set again after taking over another user's rights, which undoes it. */

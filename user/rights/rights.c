@@ -66,6 +66,8 @@ static const struct {
 } kept[] = {
 	/* process_vm_readv(2) and /proc/PID/{maps,root,exe,cwd} of other users' processes. */
 	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
+	/* Stops processes of other users by ptrace(2). */
+	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_FREEZE), NULL, 0},
 	/* /proc/PID of every process, where /proc hides those of other users (hidepid). */
 	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_SAMPLE) | RIGHTS_IN(RIGHTS_LIST), proc_hides, 0},
 	/* /proc/PID/map_files: a mapped file that was deleted or replaced. */

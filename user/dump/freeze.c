@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Stops all threads of a process by ptrace(2), and tells which of them slept. */
+#include "dump/freeze.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/procfs.h"
+
+/* Longest wait for threads to stop: all but uninterruptible ones take less than a millisecond on an idle machine. */
+#define PATIENCE_NS 1000000000ull
+#define PAUSE_NS    20000
+
+/*
+ * What a system call that was interrupted in its sleep has as its result, until the kernel has decided whether to begin
+ * it anew: ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND and ERESTART_RESTARTBLOCK of include/linux/errno.h.
+ */
+#define RESTARTS(result) ((result) == -512 || (result) == -513 || (result) == -514 || (result) == -516)
+
+struct dump_frozen {
+	pid_t tid;
+	enum dump_standing standing;
+	int signal; /* that was to be delivered when it stopped, or 0 */
+	bool gone;
+};
+
+static struct dump_frozen *find(const struct dump_freeze *f, pid_t tid)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		if (f->threads[i].tid == tid)
+			return &f->threads[i];
+	}
+	return NULL;
+}
+
+static int seize(pid_t tid, void *arg)
+{
+	struct dump_freeze *f = arg;
+	struct procfs_stat stat;
+
+	if (find(f, tid))
+		return 0;
+	if (array_reserve(&f->threads, &f->room, f->count + 1, sizeof(*f->threads)))
+		return -ENOMEM;
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+		int err = errno;
+
+		/* A thread that has ended cannot be traced. */
+		if (err == ESRCH || procfs_read_task_stat(f->pid, tid, &stat) || strchr("ZXx", stat.state))
+			return 0;
+		return -err;
+	}
+	f->threads[f->count++] = (struct dump_frozen){.tid = tid};
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL); /* fails if it has ended, which waitpid() tells */
+	return 0;
+}
+
+/* Returns whether a stopped thread was woken from the sleep of a system call to stop. */
+static bool slept(pid_t tid)
+{
+	struct user_regs_struct regs;
+	struct iovec io = {.iov_base = &regs, .iov_len = sizeof(regs)};
+	long result;
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io))
+		return false;
+#if defined(__x86_64__)
+	if ((long)regs.orig_rax < 0)
+		return false;
+	result = (long)regs.rax;
+#elif defined(__aarch64__)
+	result = (long)regs.regs[0];
+#endif
+	/* Some calls are never begun anew: epoll_wait(), receiving with a timeout (signal(7)). */
+	return RESTARTS(result) || result == -EINTR;
+}
+
+static void note_stop(struct dump_frozen *thread, int status)
+{
+	bool by_event = status >> 16 == PTRACE_EVENT_STOP;
+
+	if (!WIFSTOPPED(status)) {
+		thread->gone = true;
+	} else if (by_event && WSTOPSIG(status) != SIGTRAP) {
+		thread->standing = DUMP_STANDS_STOPPED; /* by SIGSTOP and its like */
+	} else {
+		thread->standing = slept(thread->tid) ? DUMP_STANDS_ASLEEP : DUMP_STANDS_RUNNING;
+		thread->signal = by_event ? 0 : WSTOPSIG(status);
+	}
+}
+
+/* Waits until all threads stand, or the time is over. */
+static void wait_for_stops(struct dump_freeze *f, uint64_t until_ns)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	size_t waiting;
+
+	do {
+		waiting = 0;
+		for (size_t i = 0; i < f->count; i++) {
+			struct dump_frozen *thread = &f->threads[i];
+			int status;
+			pid_t found;
+
+			if (thread->gone || thread->standing != DUMP_GOES_ON)
+				continue;
+			found = waitpid(thread->tid, &status, __WALL | WNOHANG);
+			if (found == thread->tid)
+				note_stop(thread, status);
+			else if (found < 0 && errno != EINTR)
+				thread->gone = true;
+			else
+				waiting++;
+		}
+		if (waiting)
+			nanosleep(&pause, NULL);
+	} while (waiting && clock_ns(CLOCK_MONOTONIC) < until_ns);
+}
+
+static int refuse(const struct dump_freeze *f, int err, struct error *error)
+{
+	struct procfs_status status;
+
+	if (err == -EPERM && !procfs_read_status(f->pid, &status) && status.tracer)
+		return error_set(error, err,
+				 "cannot stop process %d for --freeze: process %d traces it already (a debugger?); leave "
+				 "out --freeze, or end that",
+				 f->pid, status.tracer);
+	return error_set(error, err, "cannot stop process %d for --freeze: %s; leave out --freeze", f->pid, strerror(-err));
+}
+
+int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error)
+{
+	size_t known;
+	int err;
+
+	*f = (struct dump_freeze){.pid = pid, .began_ns = clock_ns(CLOCK_MONOTONIC)};
+	/* A thread that has not stopped yet may begin another one. */
+	do {
+		known = f->count;
+		err = procfs_each_task(pid, seize, f);
+		if (!err)
+			wait_for_stops(f, f->began_ns + PATIENCE_NS);
+	} while (!err && f->count > known && clock_ns(CLOCK_MONOTONIC) < f->began_ns + PATIENCE_NS);
+	if (!err)
+		return 0;
+	dump_thaw(f);
+	return refuse(f, err, error);
+}
+
+enum dump_standing dump_standing_of(const struct dump_freeze *f, pid_t tid)
+{
+	const struct dump_frozen *thread = find(f, tid);
+
+	return thread ? thread->standing : DUMP_GOES_ON;
+}
+
+static void let_go(struct dump_freeze *f)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		struct dump_frozen *thread = &f->threads[i];
+
+		if (thread->gone || thread->standing == DUMP_GOES_ON)
+			continue;
+		ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
+		thread->gone = true;
+	}
+}
+
+uint64_t dump_thaw(struct dump_freeze *f)
+{
+	uint64_t ns = clock_ns(CLOCK_MONOTONIC) - f->began_ns;
+
+	let_go(f);
+	/* Only one that stands can be let go: the kernel lets go what is left when pybpf ends. */
+	wait_for_stops(f, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS);
+	let_go(f);
+	free(f->threads);
+	*f = (struct dump_freeze){.pid = f->pid};
+	return ns;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Stops a process while it is looked at: --freeze. Each of its threads is traced (ptrace(2), PTRACE_SEIZE); whenever the
+ * tracer ends, even by SIGKILL, the kernel lets its threads go on.
+ */
+#ifndef DUMP_FREEZE_H
+#define DUMP_FREEZE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "dump/state.h"
+
+struct dump_frozen;
+
+struct dump_freeze {
+	pid_t pid;
+	struct dump_frozen *threads;
+	size_t count, room;
+	uint64_t began_ns;
+};
+
+/*
+ * Stops all threads of the process. One in an uninterruptible sleep is left as it is after a second: it stops when it
+ * leaves that. Returns 0, or negative errno with a sentence in *error and nothing stopped.
+ */
+int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error);
+
+/* Returns how a thread stands. */
+enum dump_standing dump_standing_of(const struct dump_freeze *f, pid_t tid);
+
+/* Lets the threads go on, with the signals that came meanwhile. Returns for how many nanoseconds the process stood. */
+uint64_t dump_thaw(struct dump_freeze *f);
+
+#endif
