@@ -33,7 +33,8 @@ epoll.register(reading, select.EPOLLIN)
 locked = open(path + ".lock", "w")
 again = open(path + ".lock", "w")
 fcntl.flock(locked, fcntl.LOCK_EX)
-sleeper = subprocess.Popen(["sleep", "60"], stdout=open(os.devnull, "w"))
+# It ends with this process, whose end of the pipe is the only one.
+sleeper = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=open(os.devnull, "w"))
 
 
 def stand_sleep():
