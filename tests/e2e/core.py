@@ -17,6 +17,7 @@ TESTS = {
     "diff": "what_grew_is_named_and_nothing_else by_line html_has_what_was_compared truncated",
     "doctor": "doctor_says_what_the_host_offers",
     "dump": "threads_that_stand text_reads_as_a_traceback stopped_and_frozen bad_input",
+    "dump_freeze": "signals_arrive_as_often_as_they_were_sent what_a_signal_had_stopped_stays_stopped one_that_is_traced_already",
     "formats_text": "callgrind_with_names_made_to_harm json_with_names_made_to_harm text",
     "limits": "process_table_is_full",
     "ps": "every_version_at_once table what_is_not_supported_is_listed_with_the_reason deleted_interpreter",

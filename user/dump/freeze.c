@@ -132,11 +132,13 @@ static int refuse(const struct dump_freeze *f, int err, struct error *error)
 	struct procfs_status status;
 
 	if (err == -EPERM && !procfs_read_status(f->pid, &status) && status.tracer)
-		return error_set(error, err,
-				 "cannot stop process %d for --freeze: process %d traces it already (a debugger?); leave "
-				 "out --freeze, or end that",
-				 f->pid, status.tracer);
-	return error_set(error, err, "cannot stop process %d for --freeze: %s; leave out --freeze", f->pid, strerror(-err));
+		return error_set(
+			error, err,
+			"cannot stop process %d for --freeze: process %d traces it already (a debugger?); leave "
+			"out --freeze, or end that",
+			f->pid, status.tracer);
+	return error_set(error, err, "cannot stop process %d for --freeze: %s; leave out --freeze", f->pid,
+			 strerror(-err));
 }
 
 int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Stops a process while it is looked at: --freeze. Each of its threads is traced (ptrace(2), PTRACE_SEIZE); whenever the
- * tracer ends, even by SIGKILL, the kernel lets its threads go on.
+ * Stops a process while it is looked at: --freeze. Each of its threads is traced (ptrace(2), PTRACE_SEIZE); whenever
+ * the tracer ends, even by SIGKILL, the kernel lets its threads go on.
  */
 #ifndef DUMP_FREEZE_H
 #define DUMP_FREEZE_H

@@ -113,6 +113,21 @@ static const struct attempt report_refused[] = {
 	{"unlink", SYS_unlinkat, {AT_FDCWD, (long)"/nowhere/a", 0}, EPERM},
 };
 
+/* What changes a thread that is stopped. There is no process 0. */
+static const struct attempt freezing_refused[] = {
+	{"ptrace, memory", SYS_ptrace, {PTRACE_POKEDATA, 0}, EPERM},
+	{"ptrace, registers", SYS_ptrace, {PTRACE_SETREGSET, 0}, EPERM},
+	{"ptrace, attach", SYS_ptrace, {PTRACE_ATTACH, 0}, EPERM},
+	{"ptrace, kill", SYS_ptrace, {PTRACE_KILL, 0}, EPERM},
+	{"socket pair", SYS_socketpair, {AF_UNIX, SOCK_STREAM, 0, (long)page}, EPERM},
+};
+
+static const struct attempt freezing_allowed[] = {
+	{"ptrace, seize", SYS_ptrace, {PTRACE_SEIZE, 0}, ESRCH},
+	{"ptrace, interrupt", SYS_ptrace, {PTRACE_INTERRUPT, 0}, ESRCH},
+	{"ptrace, detach", SYS_ptrace, {PTRACE_DETACH, 0}, ESRCH},
+};
+
 /* Without the sanitizers' own work at the end, which takes calls that are refused. */
 static void __attribute__((noreturn)) end(int status)
 {
@@ -186,6 +201,18 @@ static int try_sampling(void)
 	       try(sampling_allowed, COUNT(sampling_allowed) - (geteuid() != 0));
 }
 
+static int try_freezing(void)
+{
+	return try(freezing_refused, COUNT(freezing_refused)) | try(freezing_allowed, COUNT(freezing_allowed));
+}
+
+static int try_listing(void)
+{
+	const struct attempt attempt = {"ptrace, seize", SYS_ptrace, {PTRACE_SEIZE, 0}, EPERM};
+
+	return try(&attempt, 1);
+}
+
 static int try_report(void)
 {
 	return try(report_refused, COUNT(report_refused));
@@ -208,6 +235,8 @@ static void test_refused_by_arguments(void **unused)
 	(void)unused;
 	assert_int_equal(in_child(RIGHTS_SAMPLE, try_sampling), 0);
 	assert_int_equal(in_child(RIGHTS_REPORT, try_report), 0);
+	assert_int_equal(in_child(RIGHTS_FREEZE, try_freezing), 0);
+	assert_int_equal(in_child(RIGHTS_LIST, try_listing), 0);
 }
 
 static int look(void)
