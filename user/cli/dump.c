@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -14,22 +16,42 @@
 #include "discovery/list.h"
 #include "dump/dump.h"
 #include "foreign/foreign.h"
+#include "rights/priority.h"
 
 struct dump_command {
 	struct discovery_filter filter;
 	bool json, reverse, no_source, freeze;
+	double watch_s, diff_after_s; /* 0: not asked for */
 	int verbose;
 };
 
+#define INTERVAL_LEAST_S 0.01
+#define INTERVAL_MOST_S  86400
+
 static const struct cli_example examples[] = {
 	{"sudo pybpf dump -p PID", "every thread: what it waits for, and its stack as a traceback"},
+	{"sudo pybpf dump -p PID --diff-after 5", "does it hang? Which threads have not run for 5 seconds"},
 	{"sudo pybpf dump -p PID --freeze", "all threads at one moment: the process stands still for it"},
 	{"sudo pybpf dump --container web", "every Python process in a container"},
 	{"pybpf dump -p PID --json", "a process of one's own, for another program"},
 	{0},
 };
 
+static int take_interval(const struct cli_option *option, const char *value, void *target)
+{
+	double *seconds = (double *)((char *)target + option->offset);
+
+	if (cli_duration(value, seconds) || *seconds < INTERVAL_LEAST_S || *seconds > INTERVAL_MOST_S)
+		return cli_usage("%s %s: not a time from 10ms to 1d; it takes seconds, such as 5 or 0.5, or 500ms, 2m",
+				 cli_option_spelling(option), value);
+	return 0;
+}
+
 static const struct cli_option options[] = {
+	{"diff-after", 0, "TIME", "look twice, TIME apart, and print which threads have not run or moved meanwhile",
+	 .take = take_interval, .offset = offsetof(struct dump_command, diff_after_s)},
+	{"watch", 0, "TIME", "look again every TIME, until Ctrl-C, and print what each thread did since",
+	 .take = take_interval, .offset = offsetof(struct dump_command, watch_s)},
 	{"json", 0, NULL, "print a line of JSON for each process", .take = cli_take_flag,
 	 .offset = offsetof(struct dump_command, json)},
 	{"reverse", 0, NULL, "print the most recent call first", .take = cli_take_flag,
@@ -81,49 +103,139 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 	if (!is_anything_chosen(filter))
 		return cli_usage("which process: -p PID, --all, --container NAME, --cgroup PATH? See `pybpf dump "
 				 "--help`");
+	if (dump->watch_s > 0 && dump->diff_after_s > 0)
+		return cli_usage(
+			"--watch and --diff-after exclude each other: --watch goes on, --diff-after looks twice");
 	return cli_select_check(filter, NULL);
 }
 
-static int print_one(const struct dump_command *dump, const struct ps_row *row, bool first)
+/* Pictures of the processes that were chosen, one of each; `read` tells which are there. */
+struct pictures {
+	struct dump_process *processes;
+	bool *read;
+	bool missed; /* one could not be read */
+};
+
+static void free_pictures(struct pictures *p, size_t count)
+{
+	for (size_t i = 0; p->read && i < count; i++) {
+		if (p->read[i])
+			dump_free(&p->processes[i]);
+	}
+	free(p->processes);
+	free(p->read);
+	*p = (struct pictures){0};
+}
+
+/* Returns whether there is a picture of the row. */
+static bool take_picture(const struct dump_command *dump, const struct ps_row *row, struct dump_process *out)
 {
 	const struct dump_wanted wanted = {.sources = !dump->no_source, .freeze = dump->freeze};
-	struct json json = {.out = stdout};
-	struct dump_process process;
 	struct error error;
-	int err;
 
 	if (!row->supported) {
 		log_error("%s", row->refusal);
-		return -ENOTSUP;
+		return false;
 	}
-	err = dump_collect(row, &wanted, &process, &error);
-	if (err) {
-		log_error("%s", error.text);
-	} else if (dump->json) {
-		dump_json(&process, &json);
-	} else {
-		fputs(first ? "" : "\n", stdout);
-		dump_text(&process, dump->reverse, stdout);
-	}
-	dump_free(&process);
-	return err;
+	if (!dump_collect(row, &wanted, out, &error))
+		return true;
+	log_error("%s", error.text);
+	dump_free(out);
+	return false;
 }
 
+static void print_picture(const struct dump_command *dump, const struct dump_process *process,
+			  const struct dump_process *before)
+{
+	static bool again;
+	struct json json = {.out = stdout};
+
+	if (dump->json) {
+		dump_json(process, before, &json);
+	} else {
+		fputs(again ? "\n" : "", stdout);
+		dump_text(process, before, dump->reverse, stdout);
+	}
+	again = true;
+	fflush(stdout);
+}
+
+/*
+ * Takes a picture of each process, and prints it as soon as it is there, if it is wanted. before: earlier ones, of
+ * which those that are missing are not tried again; or NULL. Returns 0 or -ENOMEM.
+ */
+static int take_pictures(const struct dump_command *dump, const struct ps_list *list, const struct pictures *before,
+			 bool print, struct pictures *out)
+{
+	*out = (struct pictures){
+		.processes = calloc(list->count + 1, sizeof(*out->processes)),
+		.read = calloc(list->count + 1, sizeof(*out->read)),
+	};
+	if (!out->processes || !out->read)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->count && !foreign_is_interrupted(); i++) {
+		if (before && !before->read[i])
+			continue;
+		out->read[i] = take_picture(dump, &list->rows[i], &out->processes[i]);
+		if (!out->read[i])
+			out->missed = true;
+		else if (print)
+			print_picture(dump, &out->processes[i], before ? &before->processes[i] : NULL);
+	}
+	return 0;
+}
+
+static bool is_any_read(const struct pictures *p, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (p->read[i])
+			return true;
+	}
+	return false;
+}
+
+static void wait_for(double seconds)
+{
+	struct timespec time = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (time_t)seconds) * 1e9)};
+
+	while (nanosleep(&time, &time) && errno == EINTR && !foreign_is_interrupted())
+		;
+}
+
+/* Returns the exit status. */
 static int print_all(const struct dump_command *dump, const struct ps_list *list)
 {
-	bool missed = list->missing, first = true;
+	double interval_s = dump->watch_s > 0 ? dump->watch_s : dump->diff_after_s;
+	struct pictures now, before = {0};
+	bool missed = list->missing;
+	int err = take_pictures(dump, list, NULL, dump->diff_after_s <= 0, &now);
 
-	for (size_t i = 0; i < list->count && !foreign_is_interrupted(); i++) {
-		if (print_one(dump, &list->rows[i], first))
-			missed = true;
-		else
-			first = false;
+	missed = missed || now.missed;
+	while (!err && interval_s > 0 && is_any_read(&now, list->count) && !foreign_is_interrupted()) {
+		free_pictures(&before, list->count);
+		before = now;
+		wait_for(interval_s);
+		err = take_pictures(dump, list, &before, true, &now);
+		missed = missed || now.missed;
+		if (dump->diff_after_s > 0)
+			break;
 	}
+	free_pictures(&before, list->count);
+	free_pictures(&now, list->count);
+	if (err)
+		log_error("cannot look at the processes: %s", strerror(-err));
+	return err || missed ? CLI_FAILED : CLI_OK;
+}
+
+static int print_list(const struct dump_command *dump, const struct ps_list *list)
+{
+	if (list->count)
+		return print_all(dump, list);
 	/* A process that -p names has had a sentence of its own. */
-	if (!list->count && !dump->filter.pids.count)
+	if (!dump->filter.pids.count)
 		log_error("no Python process was found among the %zu that were looked at%s", list->looked_at,
 			  list->denied ? ", of which some cannot be read: run as root, or as their user" : "");
-	return missed || !list->count ? CLI_FAILED : CLI_OK;
+	return CLI_FAILED;
 }
 
 int cli_dump(int argc, char **argv)
@@ -141,6 +253,7 @@ int cli_dump(int argc, char **argv)
 	code = CLI_FAILED;
 	if (dump.freeze)
 		rights.level = RIGHTS_FREEZE;
+	priority_raise(); /* of the helpers, too: what is to be seen may be over before a busy machine lets them look */
 	if (cli_start_helpers() || cli_drop_rights(&rights))
 		goto done;
 	if (discovery_filter_resolve(&dump.filter, &error)) {
@@ -151,7 +264,7 @@ int cli_dump(int argc, char **argv)
 	if (err)
 		log_error("cannot list the processes: %s", strerror(-err));
 	else
-		code = print_all(&dump, &list);
+		code = print_list(&dump, &list);
 done:
 	ps_free(&list);
 	discovery_filter_free(&dump.filter);

@@ -15,6 +15,7 @@
 #include "dump/sources.h"
 #include "dump/stack.h"
 #include "dump/threads.h"
+#include "rights/priority.h"
 #include "session/source_file.h"
 #include "symbols/pysym.h"
 #include "symbols/stacks.h"
@@ -103,7 +104,8 @@ static int add_thread(pid_t tid, void *arg)
 		return 0;
 	if (array_reserve(&out->threads, &out->room, out->count + 1, sizeof(*out->threads)))
 		return -ENOMEM;
-	out->threads[out->count] = (struct dump_thread){.tid = tid, .inside = tid, .name = strdup(stat.comm)};
+	out->threads[out->count] = (struct dump_thread){
+		.tid = tid, .inside = tid, .name = strdup(stat.comm), .start_time = stat.start_time};
 	if (c->inside_differs && !procfs_read_status(tid, &status))
 		out->threads[out->count].inside = status.inside;
 	return out->threads[out->count++].name ? 0 : -ENOMEM;
@@ -276,6 +278,7 @@ static int read_threads(struct collector *c)
 		struct dump_thread *thread = &c->out->threads[i];
 		const struct dump_known *known = find_known(c, thread);
 
+		priority_check();
 		if (known)
 			err = read_python(c, known, thread);
 		else
@@ -336,6 +339,7 @@ static void read_head(struct collector *c)
 		c->out->age_s = clock_s(CLOCK_BOOTTIME) - (double)stat.start_time * tick_s;
 		c->out->cpu_s = (double)(stat.utime + stat.stime) * tick_s;
 	}
+	c->out->at_s = clock_s(CLOCK_MONOTONIC);
 	procfs_rss(c->pid, &c->out->rss_kib);
 	if (cgroup_mounts_read(&mounts))
 		return;

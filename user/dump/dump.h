@@ -13,24 +13,27 @@
 #include "discovery/list.h"
 #include "dump/state.h"
 #include "profile/profile.h"
+#include "session/wait_name.h"
 
 struct dump_thread {
 	pid_t tid, inside; /* inside: in its own PID namespace */
 	char *name;        /* Python's, else the kernel's; any bytes */
 	struct dump_state state;
 	uint64_t stack_id;
-	uint32_t stack;  /* of dump_process.stacks; PROFILE_ROOT: without Python frames */
-	bool is_python;  /* an interpreter knows the thread */
-	uint64_t gil;    /* address of the GIL that it needs; 0: none, or not known */
-	bool has_gil;    /* it held that GIL when all threads had been read */
-	bool is_moving;  /* it ran while its stack was read: the stack may be none that it had */
-	uint64_t tstate; /* its PyThreadState */
+	uint32_t stack;      /* of dump_process.stacks; PROFILE_ROOT: without Python frames */
+	bool is_python;      /* an interpreter knows the thread */
+	uint64_t gil;        /* address of the GIL that it needs; 0: none, or not known */
+	bool has_gil;        /* it held that GIL when all threads had been read */
+	bool is_moving;      /* it ran while its stack was read: the stack may be none that it had */
+	uint64_t tstate;     /* its PyThreadState */
+	uint64_t start_time; /* in clock ticks since the system started: tells it from another one with its TID */
 };
 
 struct dump_process {
 	const struct ps_row *row;
 	double age_s, cpu_s; /* since its start */
 	double stood_s;      /* for how long it was stopped; 0: it was not */
+	double at_s;         /* when it was read, on CLOCK_MONOTONIC */
 	uint64_t rss_kib;
 	struct profile *stacks;
 	char **lines; /* the source's line of each frame of stacks, without blanks around it; NULL: not known */
@@ -53,16 +56,32 @@ void dump_free(struct dump_process *process);
 
 /* Returns a stack's frames, as indexes, from the root to the leaf; the caller frees them. NULL without memory. */
 uint32_t *dump_frames(const struct dump_process *process, uint32_t stack, size_t *count);
-/* Writes what the thread does, such as "[network: tcp 10.0.0.5:5432]". */
+/* Writes what the thread does, such as "[network: tcp 10.0.0.5:5432]", into DUMP_STATE_NAME bytes. */
+#define DUMP_STATE_NAME SESSION_WAIT_NAME
 void dump_name_state(const struct dump_thread *thread, char *out, size_t size);
 /* Returns the thread that holds the GIL for which this one waits; NULL: it does not, or the holder is not known. */
 const struct dump_thread *dump_find_holder(const struct dump_process *process, const struct dump_thread *thread);
 
-/* Prints the process as tracebacks of its threads. reverse: the most recent call comes first. */
-void dump_text(const struct dump_process *process, bool reverse, FILE *out);
+/* What became of a thread since an earlier picture. */
+enum dump_change {
+	DUMP_CHANGE_NONE,       /* it slept, and has not run since */
+	DUMP_CHANGE_SAME_PLACE, /* the same functions at the same lines, for the same cause; but it may have run */
+	DUMP_CHANGE_MOVED,
+	DUMP_CHANGE_NEW,
+};
+enum dump_change dump_compare(const struct dump_process *before, const struct dump_process *now,
+			      const struct dump_thread *thread);
+/* Returns how many threads of the earlier picture are not there any more. */
+size_t dump_count_ended(const struct dump_process *before, const struct dump_process *now);
+
+/*
+ * Prints the process as tracebacks of its threads. before: an earlier picture, for what changed since, or NULL.
+ * reverse: the most recent call comes first.
+ */
+void dump_text(const struct dump_process *process, const struct dump_process *before, bool reverse, FILE *out);
 
 struct json;
-/* Writes the process as an object; docs/dump.md describes it. */
-void dump_json(const struct dump_process *process, struct json *json);
+/* Writes the process as an object; docs/dump.md describes it. before: as above. */
+void dump_json(const struct dump_process *process, const struct dump_process *before, struct json *json);
 
 #endif

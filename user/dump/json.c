@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "dump/dump.h"
-#include "session/wait_name.h"
 
 static void write_frame(const struct dump_process *process, uint32_t index, struct json *j)
 {
@@ -29,11 +28,28 @@ static void write_frame(const struct dump_process *process, uint32_t index, stru
 	json_end_object(j);
 }
 
-static void write_thread(const struct dump_process *process, const struct dump_thread *thread, struct json *j)
+static void write_change(const struct dump_process *process, const struct dump_process *before,
+			 const struct dump_thread *thread, struct json *j)
+{
+	static const char *const words[] = {
+		[DUMP_CHANGE_NONE] = "none",
+		[DUMP_CHANGE_SAME_PLACE] = "same place",
+		[DUMP_CHANGE_MOVED] = "moved",
+		[DUMP_CHANGE_NEW] = "new",
+	};
+
+	if (before)
+		json_string(j, "change", words[dump_compare(before, process, thread)]);
+	else
+		json_null(j, "change");
+}
+
+static void write_thread(const struct dump_process *process, const struct dump_process *before,
+			 const struct dump_thread *thread, struct json *j)
 {
 	const struct dump_thread *holder = dump_find_holder(process, thread);
 	bool running = thread->state.wait.state == PYBPF_STATE_RUNNING;
-	char cause[SESSION_WAIT_NAME];
+	char cause[DUMP_STATE_NAME];
 	size_t count;
 	uint32_t *frames = dump_frames(process, thread->stack, &count);
 
@@ -51,6 +67,7 @@ static void write_thread(const struct dump_process *process, const struct dump_t
 		json_null(j, "gil_holder");
 	json_bool(j, "python", thread->is_python);
 	json_bool(j, "moving", thread->is_moving);
+	write_change(process, before, thread, j);
 	json_begin_array(j, "frames");
 	for (size_t i = 0; frames && i < count; i++)
 		write_frame(process, frames[i], j);
@@ -59,7 +76,7 @@ static void write_thread(const struct dump_process *process, const struct dump_t
 	free(frames);
 }
 
-void dump_json(const struct dump_process *process, struct json *j)
+void dump_json(const struct dump_process *process, const struct dump_process *before, struct json *j)
 {
 	const struct ps_row *row = process->row;
 
@@ -79,9 +96,16 @@ void dump_json(const struct dump_process *process, struct json *j)
 		json_double(j, "stood_still_s", process->stood_s);
 	else
 		json_null(j, "stood_still_s");
+	if (before) {
+		json_double(j, "since_s", process->at_s - before->at_s);
+		json_uint(j, "ended", dump_count_ended(before, process));
+	} else {
+		json_null(j, "since_s");
+		json_null(j, "ended");
+	}
 	json_begin_array(j, "threads");
 	for (size_t i = 0; i < process->count; i++)
-		write_thread(process, &process->threads[i], j);
+		write_thread(process, before, &process->threads[i], j);
 	json_end_array(j);
 	json_end_object(j);
 	json_line(j);

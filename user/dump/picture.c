@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "dump/dump.h"
-#include "session/wait_name.h"
 
 uint32_t *dump_frames(const struct dump_process *process, uint32_t stack, size_t *count)
 {

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "dump/dump.h"
-#include "session/wait_name.h"
 
 /* As many equal frames are printed as Python's traceback module does (_RECURSIVE_CUTOFF), then how many follow. */
 #define EQUAL_FRAMES 3
@@ -95,10 +94,27 @@ static void print_stack(const struct dump_process *process, uint32_t stack, bool
 	free(frames);
 }
 
-static void print_thread(const struct dump_process *process, const struct dump_thread *thread, bool reverse, FILE *out)
+static void print_change(const struct dump_process *process, const struct dump_process *before,
+			 const struct dump_thread *thread, FILE *out)
+{
+	static const char *const words[] = {
+		[DUMP_CHANGE_NONE] = ", has not run for ",
+		[DUMP_CHANGE_SAME_PLACE] = ", where it was",
+		[DUMP_CHANGE_MOVED] = ", moved",
+		[DUMP_CHANGE_NEW] = ", new",
+	};
+	enum dump_change change = dump_compare(before, process, thread);
+
+	fputs(words[change], out);
+	if (change == DUMP_CHANGE_NONE)
+		print_seconds(process->at_s - before->at_s, out);
+}
+
+static void print_thread(const struct dump_process *process, const struct dump_process *before,
+			 const struct dump_thread *thread, bool reverse, FILE *out)
 {
 	const struct dump_thread *holder = dump_find_holder(process, thread);
-	char state[SESSION_WAIT_NAME];
+	char state[DUMP_STATE_NAME];
 
 	fprintf(out, "\nThread %d", thread->tid);
 	if (thread->inside != thread->tid)
@@ -116,6 +132,8 @@ static void print_thread(const struct dump_process *process, const struct dump_t
 		fputs(", not a thread of Python", out);
 	else if (thread->is_moving)
 		fputs(", moving: it ran while its stack was read, which may mix two moments", out);
+	if (before)
+		print_change(process, before, thread, out);
 	fputc('\n', out);
 	if (thread->is_python && thread->stack == PROFILE_ROOT)
 		fputs("  no Python function\n", out);
@@ -123,9 +141,25 @@ static void print_thread(const struct dump_process *process, const struct dump_t
 		print_stack(process, thread->stack, reverse, out);
 }
 
-void dump_text(const struct dump_process *process, bool reverse, FILE *out)
+/* Says how many threads are in which way what they were. */
+static void print_changes(const struct dump_process *process, const struct dump_process *before, FILE *out)
+{
+	size_t counts[DUMP_CHANGE_NEW + 1] = {0};
+
+	for (size_t i = 0; i < process->count; i++)
+		counts[dump_compare(before, process, &process->threads[i])]++;
+	fputs("Since the picture ", out);
+	print_seconds(process->at_s - before->at_s, out);
+	fprintf(out, " ago: %zu not run, %zu in the same place, %zu moved, %zu new, %zu ended\n",
+		counts[DUMP_CHANGE_NONE], counts[DUMP_CHANGE_SAME_PLACE], counts[DUMP_CHANGE_MOVED],
+		counts[DUMP_CHANGE_NEW], dump_count_ended(before, process));
+}
+
+void dump_text(const struct dump_process *process, const struct dump_process *before, bool reverse, FILE *out)
 {
 	print_head(process, out);
+	if (before)
+		print_changes(process, before, out);
 	for (size_t i = 0; i < process->count; i++)
-		print_thread(process, &process->threads[i], reverse, out);
+		print_thread(process, before, &process->threads[i], reverse, out);
 }
