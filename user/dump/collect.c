@@ -25,6 +25,9 @@
 #define PROC_ID 1
 /* So often the holder of a GIL is looked for. */
 #define ATTEMPTS 4
+/* So long names and lines are read, which takes some milliseconds; a process that lies about them can make it longer.
+ */
+#define NAMING_NS 10000000000ull
 
 struct runtime {
 	struct pybpf_runtime place;
@@ -370,6 +373,7 @@ static int collect(struct collector *c)
 	if (!c->stacks)
 		return -ENOMEM;
 	pysym_look_at_paths_by(c->pysym, source_file_shown_at);
+	pysym_read_until(c->pysym, clock_ns(CLOCK_MONOTONIC) + NAMING_NS);
 	if (c->sources.wanted)
 		stacks_tell_files(c->stacks, dump_sources_met, &c->sources);
 	err = read_moment(c);

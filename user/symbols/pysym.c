@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/procfs.h"
 #include "symbols/function.h"
 
@@ -46,6 +47,7 @@ struct pysym {
 	struct process *last;    /* the last one looked up: frames come by stacks */
 	struct pysym_functions functions;
 	struct pysym_counters counters;
+	uint64_t until_ns; /* 0: always */
 };
 
 struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames)
@@ -59,6 +61,11 @@ struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames)
 	s->full_filenames = full_filenames;
 	s->shown_at = pysym_shown_at;
 	return s;
+}
+
+void pysym_read_until(struct pysym *s, uint64_t time_ns)
+{
+	s->until_ns = time_ns;
 }
 
 void pysym_look_at_paths_by(struct pysym *s, int (*shown_at)(pid_t pid, const char *path))
@@ -289,6 +296,8 @@ static int find_code(struct pysym *s, struct process *process, const struct pybp
 		*out = intern_item(&process->codes, i);
 		return 0;
 	}
+	if (s->until_ns && clock_ns(CLOCK_MONOTONIC) > s->until_ns)
+		return -ENOENT;
 	read_missing(s, process, layout, &code, &content);
 	if (!content.name) {
 		err = -ENOENT;
