@@ -5,18 +5,21 @@ import contextlib
 import json
 import os
 import subprocess
+import time
 from collections import Counter
 
 import harness
 from known import needs, node_peers
 
 SESSION = "tests"
+TRIES = 3  # now and then the daemon and the first question miss each other, and it never answers
 
 
 class Firefox:
     """A session of the command line, whose daemon the caller runs."""
 
     def __init__(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
         self.environment = {**os.environ, "PROFILER_CLI_SESSION_DIR": str(folder)}
         program = node_peers.package("@firefox-devtools/profiler-cli") / "dist" / "profiler-cli.js"
         self.argv = [node_peers.program("node"), str(program)]
@@ -58,9 +61,13 @@ class Firefox:
 @contextlib.contextmanager
 def firefox(path, folder):
     needs(node_peers.node_modules)
-    folder.mkdir(parents=True, exist_ok=True)
-    session = Firefox(folder)
-    with session.daemon(path) as daemon:
-        harness.wait_for(lambda: daemon.poll() is not None or session.run("status")[0] == 0, 3 * harness.PATIENCE)
-        assert daemon.poll() is None, "Firefox Profiler cannot read %s" % path
-        yield session
+    for attempt in range(TRIES):
+        session = Firefox(folder / str(attempt))
+        with session.daemon(path) as daemon:
+            end = time.monotonic() + harness.PATIENCE
+            while daemon.poll() is None and time.monotonic() < end:
+                if session.run("status")[0] == 0:
+                    yield session
+                    return
+            assert daemon.poll() is None, "Firefox Profiler cannot read %s" % path
+    raise AssertionError("Firefox Profiler does not answer: %d times in vain" % TRIES)
