@@ -39,7 +39,8 @@ static const struct cli_example examples[] = {
 
 static int take_interval(const struct cli_option *option, const char *value, void *target)
 {
-	double *seconds = (double *)((char *)target + option->offset);
+	void *field = (char *)target + option->offset;
+	double *seconds = field;
 
 	if (cli_duration(value, seconds) || *seconds < INTERVAL_LEAST_S || *seconds > INTERVAL_MOST_S)
 		return cli_usage("%s %s: not a time from 10ms to 1d; it takes seconds, such as 5 or 0.5, or 500ms, 2m",
