@@ -27,7 +27,7 @@
 #define ATTEMPTS 4
 /* So long names and lines are read, which takes some milliseconds; a process that lies about them can make it longer.
  */
-#define NAMING_NS 10000000000ull
+#define NAMING_NS 5000000000ull
 
 struct runtime {
 	struct pybpf_runtime place;
