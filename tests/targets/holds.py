@@ -7,11 +7,22 @@ import sys
 import threading
 import time
 
-numbers = list(range(400000))
+KEPT_S = 0.03  # for longer than the interval after which a thread that waits asks for the GIL (5 ms)
+numbers = list(range(200000))
 
 
 def keeps():
     sorted(numbers, reverse=True)
+
+
+def length():
+    begin = time.time()
+    keeps()
+    return time.time() - begin
+
+
+while min(length(), length()) < KEPT_S:
+    numbers += numbers
 
 
 def keeper():
