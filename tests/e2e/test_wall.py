@@ -33,6 +33,9 @@ CAUSES = {
 }
 US = 1e6
 every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
+every_version = pytest.mark.parametrize(
+    "python", pythons.of_each_version(pythons.interpreters()), ids=lambda item: item.name
+)
 
 
 def leaf(stack):
@@ -126,7 +129,7 @@ def record_threads(pid, *options):
     return thread_times(run.stacks()), run
 
 
-@every_python
+@every_version
 def test_the_time_of_each_thread_is_that_of_the_run(python):
     """Those that have slept since long before the run included."""
     with harness.target(python, "crowd.py", "10") as target:
@@ -221,13 +224,13 @@ def holders(python, which):
     return found
 
 
-@every_python
+@every_version
 def test_the_holder_of_the_gil_is_named(python):
     found = holders(python, "keeps")
     assert found["keeps"] >= 0.9 * sum(found.values()) > 0, found
 
 
-@every_python
+@every_version
 def test_a_holder_that_changes_frames_is_named_or_not_known(python):
     """Reading a thread that runs: never a function that it was not in."""
     found = holders(python, "changes")
