@@ -59,6 +59,9 @@ int session_take_event(struct session *s, const struct pybpf_event *event);
 /* Likewise, in the ring buffer of a struct session. Returns -EAGAIN when other work is due first (kernel/events.h). */
 int session_on_record(void *ctx, void *data, size_t size);
 
+/* Large arrays need no second copy while they grow: a jump of several MiB would pass the memory limit unseen. */
+void session_let_blocks_grow_in_place(void);
+
 /* Returns whether there is memory for the time of one more sample; else the kernel sends no further ones. */
 bool session_may_keep_time(struct session *s);
 

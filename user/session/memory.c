@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Keeps to the memory limit: first times of samples are no longer kept, then new stacks. */
+#include <malloc.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -16,6 +17,16 @@
  */
 #define TIMES_SHARE   4
 #define TIMES_RESERVE 16
+
+/* Blocks of this size have pages of their own, which grow in place and go back when they are freed. */
+#define OWN_PAGES_BYTES (1 << 20)
+
+void session_let_blocks_grow_in_place(void)
+{
+	/* A fixed threshold: mallopt(3), M_MMAP_THRESHOLD. Else arrays are copied as they grow, and both copies count.
+	 */
+	mallopt(M_MMAP_THRESHOLD, OWN_PAGES_BYTES);
+}
 
 static void stop_times(struct session *s)
 {
