@@ -108,13 +108,13 @@ def test_saved_profiles_have_times(spinning, tmp_path):
 FLAT = "import time\nend = time.process_time() + %s\nwhile time.process_time() < end: pass"
 
 
-@pytest.mark.parametrize("limit", [40, 34], ids=["by their share", "by what else there is"])
+@pytest.mark.parametrize("limit", [48, 38], ids=["by their share", "by what else there is"])
 def test_times_are_bounded(limit, tmp_path):
     """Times take a quarter of the memory at most: beyond it no sample is lost, and each is counted as without time."""
     path, stats = tmp_path / "long.pybpf", tmp_path / "stats.json"
     most = limit * 2**20 // 4 // 64
-    # Few stacks leave the memory to times, and this rate fills it in some 5 s of CPU time.
-    rate, python = 40000, [*harness.default_python().argv, "-S"]
+    # Few stacks leave the memory to times, and this rate fills it in some 8 s of CPU time.
+    rate, python = 20000, [*harness.default_python().argv, "-S"]
     command = [*python, "-c", FLAT % (1.4 * most / rate)]
     limits = ["--max-memory", limit, "--max-stacks", 1024]
     run = harness.pybpf("-F", rate, *limits, "--json-stats", stats, "-o", path, "--", *command)
@@ -125,7 +125,7 @@ def test_times_are_bounded(limit, tmp_path):
     assert samples >= counted["samples"]["python"] > 1.1 * most
     assert events + untimed == samples
     # A busy machine reads the ring buffer late, which costs times, too.
-    assert 0.3 * most < events <= most
+    assert 0.1 * most < events <= most
     assert "further samples are counted without their time" in run.err
     assert "%d without their time" % untimed in run.err
     # No stack is lost for the sake of times.

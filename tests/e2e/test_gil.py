@@ -56,7 +56,9 @@ def test_a_sleep_with_the_gil_is_counted_and_measured(python, tmp_path_factory):
     assert ASLEEP_S <= gil["longest_asleep_with_it_s"] <= max(says["asleep"]) + 0.05, (gil, says)
     # Now and then one sleep of a run is not recognized. Imports that read a disk are sleeps with the GIL, too.
     assert sleeps - 1 <= gil["asleep_with_it"] <= sleeps + 100, (gil, says)
-    assert re.search(r"asleep with the GIL held: \d+ times?, .* in asleep \(.*gilwaits\.py:\d+\)", err), err
+    place = re.search(r"asleep with the GIL held: \d+ times?, .*, in (\S+) \(", err)
+    # An import that reads a slow disk may be the longest.
+    assert place and (place.group(1) == "asleep" or gil["longest_asleep_with_it_s"] > max(says["asleep"])), err
 
 
 @pytest.mark.parametrize("python", one_of_each_version(), ids=ids)
@@ -74,7 +76,7 @@ def test_the_right_holder_has_the_wait(python, tmp_path_factory):
     blocked = re.search(r"asleep \(.*gilwaits\.py:\d+\) blocked \d+ waits?, ([\d.]+) s, longest ([\d.]+) ms", err)
     assert blocked, err
     # A thread that has no function yet waits, too.
-    assert -0.001 < float(blocked.group(1)) - everybody < ASLEEP_S + 0.002
+    assert abs(float(blocked.group(1)) - everybody) < ASLEEP_S + 0.002
     assert float(blocked.group(2)) <= 1000 * max(says["asleep"]) + 1
     # It waits for all of most sleeps: but for the time that it queued for a CPU every 5 ms.
     sleeping = len(says["asleep"]) * ASLEEP_S
@@ -95,7 +97,7 @@ def test_waits_are_as_long_as_the_programs_own_clock_says(python, waiting, tmp_p
             most += us / US
             least += us / US if stack[-1].name.startswith("[GIL: held in") else 0
     assert 0.98 * least - 0.01 <= says["waited"] <= 1.02 * most + 0.02, (least, says["waited"], most)
-    assert least > 0.2
+    assert least > 0.05
 
 
 @pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 11), (3, 15)), ids=ids)
