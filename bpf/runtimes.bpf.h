@@ -109,6 +109,17 @@ static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_l
 	return 1;
 }
 
+/*
+ * A thread that began later than this before its sample may be one of Python's that has not said so: to 3.11 its thread
+ * state names the thread that made it until then (new_threadstate, t_bootstrap), and the list's head may be another.
+ */
+#define YOUNG_NS 1000000000ull
+
+static __always_inline bool is_young(void)
+{
+	return bpf_ktime_get_boot_ns() < compat_thread_start(compat_task()) + YOUNG_NS;
+}
+
 /* Caches what the walk found out about the thread, for its next samples. */
 static __always_inline void remember_thread(struct scratch *s)
 {
@@ -121,7 +132,8 @@ static __always_inline void remember_thread(struct scratch *s)
 	if (!cache)
 		return;
 	cache->states = s->walk.states;
-	cache->lists = cache->states.count || s->walk.unbound ? 0 : thread_lists(s->layout, s->walk.interp_head);
+	cache->lists =
+		cache->states.count || s->walk.unbound || is_young() ? 0 : thread_lists(s->layout, s->walk.interp_head);
 	cache->proc_id = s->walk.proc_id;
 	cache->age = 0;
 }

@@ -34,6 +34,9 @@ static __always_inline enum walk_owner walk_read_tstate(struct walk *w, const st
 	if (!l->tstate_status)
 		return WALK_OURS_LAST;
 	status = walk_u32(w, l->tstate_status);
+	/* The thread is about to say that the state is its own: it has set its id (bind_tstate(), 3.12 to 3.15). */
+	if (!(status & (PYBPF_TSTATE_BOUND | PYBPF_TSTATE_UNBOUND)))
+		w->unbound = 1;
 	if ((status & (PYBPF_TSTATE_BOUND | PYBPF_TSTATE_UNBOUND)) != PYBPF_TSTATE_BOUND)
 		return WALK_NOT_OURS;
 	return status & PYBPF_TSTATE_GILSTATE ? WALK_OURS_LAST : WALK_OURS;
