@@ -231,6 +231,7 @@ static __always_inline bool compat_is_kernel_worker(struct task_struct *task)
 /* Indices of registers in struct bpf_perf_event_data, which begins with them in the UAPI's order (asm/ptrace.h). */
 #if defined(__TARGET_ARCH_x86)
 #define COMPAT_REGISTERS 15 /* r15 to rdi of struct pt_regs */
+#define COMPAT_IP        16 /* ip */
 #define COMPAT_MODE      17 /* cs */
 #define COMPAT_STACK     19 /* sp */
 #define COMPAT_MODE_MASK 3
@@ -238,6 +239,7 @@ static __always_inline bool compat_is_kernel_worker(struct task_struct *task)
 #elif defined(__TARGET_ARCH_arm64)
 #define COMPAT_REGISTERS 31 /* x0 to x30 of struct user_pt_regs */
 #define COMPAT_STACK     31 /* sp */
+#define COMPAT_IP        32 /* pc */
 #define COMPAT_MODE      33 /* pstate */
 #define COMPAT_MODE_MASK 0xf
 #define COMPAT_MODE_USER 0
@@ -277,6 +279,14 @@ static __always_inline __u32 compat_registers(const void *ctx, __u64 *room, __u6
 	for (int i = 0; i < COMPAT_REGISTERS; i++)
 		room[i] = registers[i];
 	return COMPAT_REGISTERS;
+}
+
+/* Returns the address of the program's instruction that a perf event interrupted, or 0 if that was in the kernel. */
+static __always_inline __u64 compat_user_ip(const void *ctx)
+{
+	const volatile __u64 *registers = ctx;
+
+	return (registers[COMPAT_MODE] & COMPAT_MODE_MASK) == COMPAT_MODE_USER ? registers[COMPAT_IP] : 0;
 }
 
 #if defined(__TARGET_ARCH_arm64)

@@ -239,6 +239,7 @@ struct scratch {
 	__u64 hits;        /* of tracepoints or of a function since the last sample; only with a period */
 	__u64 busy;        /* a program on a uprobe uses it, and may have been preempted */
 	__u64 value;       /* in the kind's unit, if the kind has values */
+	__u64 user_ip;     /* of the program's interrupted instruction, 0 in the kernel; valid with cfg_gil_waits */
 	__u64 kernel_hash; /* of the addresses in kernel; with none it is 0 */
 	__u64 kernel[PYBPF_KERNEL_FRAMES];
 	__u32 nr_kernel;

@@ -165,6 +165,8 @@ static __always_inline void begin_program(struct pybpf_proc *proc, const struct 
 	proc->runtimes[0].tstate_current = file->tstate_current ? file->tstate_current + bias : 0;
 	proc->runtimes[0].code_type = file->code_type ? file->code_type + bias : 0;
 	proc->runtimes[0].layout = file->layout;
+	proc->runtimes[0].code_before = file->code_before;
+	proc->runtimes[0].code_size = file->code_size;
 	proc->runtimes[0].asyncio = file->asyncio;
 	proc->nr_runtimes = 1;
 	proc->state = cfg_hold ? PYBPF_PROC_UNDECIDED : PYBPF_PROC_READY;

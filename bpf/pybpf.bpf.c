@@ -162,6 +162,8 @@ static __always_inline void take_source(struct scratch *s, void *ctx, enum sourc
 						       : cfg_tracepoint_period;
 	s->nr_registers = source == SOURCE_PERF_EVENT ? compat_registers(ctx, w->candidates, &w->stack_pointer)
 						      : compat_entry_registers(w->candidates, &w->stack_pointer);
+	if (cfg_gil_waits && source == SOURCE_PERF_EVENT)
+		s->user_ip = compat_user_ip(ctx);
 	take_kernel(s, ctx, CONTEXT);
 }
 
@@ -260,7 +262,7 @@ __noinline int count_without(__u32 without)
 	int fresh, send;
 	long err;
 
-	if (!s || without >= PYBPF_NR_COUNTERS)
+	if (!s || without >= PYBPF_NR_COUNTERS || cfg_gil_waits)
 		return 0;
 	if (cfg_python_only) {
 		count(CONTEXT, without);
@@ -334,6 +336,8 @@ static __always_inline struct scratch *sample_begin(void *ctx, enum source sourc
 	enum verdict verdict;
 	struct scratch *s;
 
+	if (cfg_gil_waits && !(proc && proc->state == PYBPF_PROC_READY && proc->mm == compat_current_mm(task)))
+		return NULL;
 	if (!proc) {
 		sample_unknown(task);
 		return NULL;
@@ -431,6 +435,10 @@ static __always_inline int sample_count(struct scratch *s)
 
 	if (s->nr_runtimes < 2)
 		remember_thread(s);
+	if (cfg_gil_waits) {
+		state_count_holder(s);
+		return 0;
+	}
 	if (outcome == PYBPF_COUNT_UNREADABLE) {
 		count(CONTEXT, outcome);
 		return 0;

@@ -206,6 +206,8 @@ struct pybpf_runtime {
 	__u64 code_type;      /* &PyCode_Type, or 0 */
 	__u32 layout;         /* index into map layouts */
 	__u32 refused;        /* the memory of one of several contradicts its layout: it is not sampled */
+	__u32 code_before;    /* the interpreter's machine code begins so many bytes before interp_head */
+	__u32 code_size;      /* its bytes; 0: not known */
 	struct pybpf_asyncio asyncio;
 };
 
@@ -223,7 +225,7 @@ struct pybpf_proc {
 	__u32 told;  /* user space knows proc_id */
 	__u32 pad;
 };
-_Static_assert(sizeof(struct pybpf_proc) == 264, "pybpf_proc has no hidden padding");
+_Static_assert(sizeof(struct pybpf_proc) == 296, "pybpf_proc has no hidden padding");
 
 enum pybpf_proc_state {
 	PYBPF_PROC_CLAIMED = 1, /* user space asks for this process: process_find fills it in */
@@ -246,7 +248,8 @@ struct pybpf_file {
 	__u64 code_start; /* of its first executable segment: mm_struct.start_code less the load bias */
 	__u64 interp_head, tstate_current, code_type;
 	__u32 layout;
-	__u32 kind; /* enum pybpf_file_kind */
+	__u32 kind;                   /* enum pybpf_file_kind */
+	__u32 code_before, code_size; /* as in struct pybpf_runtime */
 	struct pybpf_asyncio asyncio;
 };
 
@@ -627,7 +630,8 @@ struct pybpf_bounce_key {
  * What becomes of a sample. Every sample that hits a wanted process is in exactly one of LOST, WITHOUT and PYTHON: LOST
  * ones have nothing to show, WITHOUT ones met no Python frame and are counted in a row of the profile (OTHER_PROGRAM:
  * in none), PYTHON is counted with its stack. INCOMPLETE ones are among the latter two. ASKED is the sum of all, which
- * user space makes. OTHER ones are left out because an option asks for threads in a state, and are in no sum.
+ * user space makes. OTHER ones are left out because an option asks for threads in a state, and are in no sum; nor are
+ * GIL ones, which are all that --mode=gil counts.
  * X(name, class, key in --json-stats, how people are told of it after a number of samples)
  */
 #define PYBPF_COUNTERS(X)                                                                                              \
@@ -648,6 +652,10 @@ struct pybpf_bounce_key {
 	X(OTHER_STATE, OTHER, "other_state", "of threads that --gil or --mode=exception does not ask for")             \
 	X(STATE_UNKNOWN, OTHER, "state_unknown",                                                                       \
 	  "of Pythons that do not tell what --gil or --mode=exception asks for")                                       \
+	X(GIL_INTERPRETER, GIL, "interpreter", "in the interpreter, with the GIL")                                     \
+	X(GIL_OTHER_CODE, GIL, "other_code", "in code of other files, with the GIL")                                   \
+	X(GIL_UNKNOWN_CODE, GIL, "unknown_code", "in code that is not told from the interpreter's, with the GIL")      \
+	X(GIL_KERNEL, GIL, "kernel", "in the kernel, with the GIL")                                                    \
 	X(CUT, INCOMPLETE, "cut", "deeper than 8,192 frames: leaf and root kept")                                      \
 	X(NO_ROOT, INCOMPLETE, "no_root", "so deep that the root was not reached")                                     \
 	X(FAULT, INCOMPLETE, "fault", "with a frame that could not be read")                                           \

@@ -8,6 +8,11 @@
 
 /* Only samples of threads that hold the GIL, or that are attached in a free-threaded build. */
 const volatile bool cfg_gil;
+/*
+ * --mode=gil: waits for the GIL are told from each other, and other waits with the GIL from those without; samples of
+ * threads that hold it are counted, and no others.
+ */
+const volatile bool cfg_gil_waits;
 /* Only samples of threads that raise or handle an exception. */
 const volatile bool cfg_exception;
 /* Samples within a garbage collection are told apart. */
@@ -27,21 +32,47 @@ enum state_answer {
 	STATE_UNKNOWN, /* this Python does not tell, or the memory could not be read */
 };
 
+/* Returns the runtime that was walked, or NULL. */
+static __always_inline const struct pybpf_runtime *state_runtime(const struct scratch *s)
+{
+	__u32 tgid = compat_pid_tgid(compat_task()) >> 32;
+	const struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+
+	return proc ? &proc->runtimes[s->runtime & (PYBPF_MAX_RUNTIMES - 1)] : NULL;
+}
+
 /*
  * To 3.11 a variable says which thread state holds the GIL, from 3.12 on each thread state says whether it is attached:
  * a thread sets both after it took the GIL, and clears them before it lets it go.
  */
 static __always_inline enum state_answer state_holds_gil(const struct scratch *s, const struct pybpf_layout *l)
 {
-	__u32 tgid = compat_pid_tgid(compat_task()) >> 32;
-	const struct pybpf_proc *proc;
+	const struct pybpf_runtime *runtime;
 
 	if (l->tstate_status)
 		return s->walk.attached ? STATE_YES : STATE_NO;
-	proc = bpf_map_lookup_elem(&procs, &tgid);
-	if (!proc || !proc->runtimes[s->runtime & (PYBPF_MAX_RUNTIMES - 1)].tstate_current)
+	runtime = state_runtime(s);
+	if (!runtime || !runtime->tstate_current)
 		return STATE_UNKNOWN;
 	return s->walk.current ? STATE_YES : STATE_NO;
+}
+
+/* Counts a sample of a thread that holds the GIL by whose machine code it ran. */
+static __always_inline void state_count_holder(const struct scratch *s)
+{
+	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &s->layout);
+	const struct pybpf_runtime *runtime = state_runtime(s);
+	enum pybpf_counter whose = PYBPF_COUNT_GIL_OTHER_CODE;
+
+	if (!l || !runtime || l->free_threaded || state_holds_gil(s, l) != STATE_YES)
+		return;
+	if (!s->user_ip)
+		whose = PYBPF_COUNT_GIL_KERNEL;
+	else if (!runtime->code_size)
+		whose = PYBPF_COUNT_GIL_UNKNOWN_CODE;
+	else if (s->walk.in_jit || s->user_ip - (runtime->interp_head - runtime->code_before) < runtime->code_size)
+		whose = PYBPF_COUNT_GIL_INTERPRETER;
+	count(PYBPF_CONTEXT_EVENT, whose);
 }
 
 /* Returns whether the object is an exception: where none is handled there is NULL or None. */

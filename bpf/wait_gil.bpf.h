@@ -8,9 +8,7 @@
 
 #include "maps.bpf.h"
 #include "pybpf_wait.h"
-
-/* Waits for the GIL are told from each other, and other waits with the GIL from those without (--mode=gil). */
-const volatile bool cfg_gil_waits;
+#include "state.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -100,6 +100,28 @@ def test_waits_are_as_long_as_the_programs_own_clock_says(python, waiting, tmp_p
     assert least > 0.05
 
 
+# A stripped 3.6 does not say where its GIL is, and musl's Python has no ctypes.
+WITHOUT = ("stripped-shared3.6", "built-python3.13-musl")
+WITH_GIL = [item for item in pythons.interpreters() if item.kind != "free-threaded" and item.name not in WITHOUT]
+
+
+@pytest.mark.parametrize("python", WITH_GIL, ids=ids)
+def test_what_the_holder_did(python, tmp_path):
+    """Also while nobody waits for the GIL: an interpreter in a library or in the program, with symbols or without."""
+    stats, seconds = tmp_path / "stats.json", 0.4
+    run = pybpf("--mode=gil", "-F", 999, "--json-stats", stats, "--", *python.command("gilheld.py", str(seconds)))
+    assert run.code == 0, run.err
+    counted = json.loads(stats.read_text())
+    gil, samples = counted["gil"], counted["gil_samples"]
+    elsewhere, kernel = gil["held_in_other_code_s"], gil["held_in_kernel_s"]
+    # The interpreter starts and ends, too.
+    assert samples["unknown_code"] == 0 and abs(elsewhere - seconds) < 0.1 * seconds + kernel, gil
+    assert 0.9 * seconds - kernel < gil["held_on_cpu_s"] - elsewhere - kernel < 2 * seconds, gil
+    assert gil["held_on_cpu_s"] <= 1.05 * counted["state_s"]["on CPU"], counted
+    assert seconds <= gil["asleep_with_it_s"] < 1.5 * seconds, gil
+    assert re.search(r"the GIL was held for [\d.]+ s: [\d.]+ s in the interpreter, [\d.]+ s in other code, .* s asleep$", run.err, re.M)
+
+
 @pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 11), (3, 15)), ids=ids)
 def test_stacks_of_holders(python, tmp_path):
     path = tmp_path / "gil.folded"

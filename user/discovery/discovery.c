@@ -202,6 +202,17 @@ static uint64_t lowest_code(const struct discovery_file *file)
 	return lowest;
 }
 
+/* Where a Python whose data is far from its code has the latter is not told: a copy of its variable in a program. */
+static void place_code(struct discovery_python *out)
+{
+	uint64_t size = out->map.end - out->map.start, before = out->interp_head_addr - out->map.start;
+
+	if (before > UINT32_MAX || size > UINT32_MAX)
+		return;
+	out->code_before = (uint32_t)before;
+	out->code_size = (uint32_t)size;
+}
+
 static bool has_copies(const struct discovery_file *main)
 {
 	return main->copied_runtime || main->copied_tstate_current || main->copied_code_type;
@@ -260,6 +271,7 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 		if (out->build.runtime_tstate_current != LAYOUT_NONE && !before_374(out))
 			out->tstate_current_addr = out->runtime_addr + out->build.runtime_tstate_current;
 	}
+	place_code(out);
 	out->free_threaded = out->build.layout.free_threaded;
 	out->build.layout.debug_build = out->debug_build;
 	log_debug("process %d (%s): Python %s%s%s in %s, %s at %#" PRIx64 ", version from %s, layout from %s", out->pid,

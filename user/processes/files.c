@@ -96,6 +96,8 @@ bool processes_files_add_python(struct processes_files *f, const struct pybpf_fi
 		.tstate_current = as_linked(python->tstate_current_addr, python),
 		.code_type = as_linked(python->code_type_addr, python),
 		.layout = layout,
+		.code_before = python->code_before,
+		.code_size = python->code_size,
 		.asyncio = python->asyncio,
 	};
 	program = runtime->addresses;
@@ -180,6 +182,8 @@ enum processes_mapped processes_files_classify_mapping(struct processes_files *f
 		.tstate_current = runtime->addresses.tstate_current ? runtime->addresses.tstate_current + bias : 0,
 		.code_type = runtime->addresses.code_type ? runtime->addresses.code_type + bias : 0,
 		.layout = runtime->addresses.layout,
+		.code_before = runtime->addresses.code_before,
+		.code_size = runtime->addresses.code_size,
 		.asyncio = runtime->addresses.asyncio,
 	};
 	return PROCESSES_MAPPED_PLACED;

@@ -43,6 +43,8 @@ static const struct entry {
 /* Excludes samples whose stack never came through the ring buffer. */
 #define PYTHON_ENTRY(key, name)       NULL, key, COUNT, AT(python), "python"
 #define OTHER_ENTRY(key, name)        "other_states", key, COUNTED(name), "states"
+/* Samples, whose time is in gil's entries, too. */
+#define GIL_ENTRY(key, name)          "gil_samples", key, COUNTED(name), NULL
 #define INCOMPLETE_ENTRY(key, name)   "incomplete", key, COUNTED(name), "incomplete"
 #define ENTRY(name, class, key, text) {class##_ENTRY(key, name), text},
 
@@ -87,6 +89,9 @@ static const struct entry {
 	{"gil", "asleep_with_it_s", NS, AT(gil.asleep.ns)},
 	{"gil", "longest_asleep_with_it_s", NS, AT(gil.asleep.longest_ns)},
 	{"gil", "holder_waited_for_cpu_s", NS, AT(gil.queued_ns)},
+	{"gil", "held_on_cpu_s", NS, AT(gil.held_ns)},
+	{"gil", "held_in_other_code_s", NS, AT(gil.held_elsewhere_ns)},
+	{"gil", "held_in_kernel_s", NS, AT(gil.held_kernel_ns)},
 	{"suspended_tasks", "time_s", NS, AT(suspended.ns)},
 	{"suspended_tasks", "snapshots", COUNT, AT(suspended.snapshots), "suspended tasks", "snapshots of them"},
 	{"suspended_tasks", "failed", COUNT, AT(suspended.failed)},
@@ -185,6 +190,7 @@ uint64_t session_account_asked(const struct session_account *a)
 		WITHOUT_ADDS = 1,
 		PYTHON_ADDS = 1,
 		OTHER_ADDS = 0,
+		GIL_ADDS = 0,
 		INCOMPLETE_ADDS = 0
 	};
 	uint64_t asked = 0;

@@ -219,7 +219,20 @@ static void count_process(struct processes_record *process, void *arg)
 		a->account->unrecognized++;
 }
 
-void session_gil_tell(const struct session *s, struct session_gil_account *account)
+/* Each sample stands for the time between two of them. */
+static void tell_held(const struct session *s, const uint64_t *counters, struct session_gil_account *account)
+{
+	const double period_ns = 1e9 / s->options.freq;
+	const uint64_t elsewhere = counters[PYBPF_COUNT_GIL_OTHER_CODE], kernel = counters[PYBPF_COUNT_GIL_KERNEL];
+	const uint64_t all = elsewhere + kernel + counters[PYBPF_COUNT_GIL_INTERPRETER] +
+			     counters[PYBPF_COUNT_GIL_UNKNOWN_CODE];
+
+	account->held_ns = (uint64_t)((double)all * period_ns);
+	account->held_elsewhere_ns = (uint64_t)((double)elsewhere * period_ns);
+	account->held_kernel_ns = (uint64_t)((double)kernel * period_ns);
+}
+
+void session_gil_tell(const struct session *s, const uint64_t *counters, struct session_gil_account *account)
 {
 	struct {
 		const struct session *session;
@@ -231,6 +244,7 @@ void session_gil_tell(const struct session *s, struct session_gil_account *accou
 	account->waits = waits.count;
 	account->longest_ns = waits.longest_ns > s->waits.gil.longest_ns ? waits.longest_ns : s->waits.gil.longest_ns;
 	account->queued_ns = s->waits.gil.queued_ns;
+	tell_held(s, counters, account);
 	tell_holders(s, account);
 	tell_asleep(s, account);
 	processes_visit_all(s->processes, count_process, &counting);
@@ -252,6 +266,33 @@ static void print_holder(const struct session_gil_place *holder, const char *whe
 	text_print(where, out);
 	fprintf(out, " blocked %" PRIu64 " wait%s, ", holder->count, plural(holder->count));
 	print_time(holder, out);
+	fputc('\n', out);
+}
+
+static void print_held(const struct session_gil_account *a, FILE *out)
+{
+	const struct {
+		uint64_t ns;
+		const char *what;
+	} parts[] = {
+		{a->held_ns - a->held_elsewhere_ns - a->held_kernel_ns, "in the interpreter"},
+		{a->held_elsewhere_ns, "in other code"},
+		{a->held_kernel_ns, "in the kernel"},
+		{a->queued_ns, "waiting for a CPU"},
+		{a->asleep.ns, "asleep"},
+	};
+	uint64_t sum = a->held_ns + a->queued_ns + a->asleep.ns;
+	const char *between = ": ";
+
+	if (!sum)
+		return;
+	fprintf(out, "pybpf: the GIL was held for %.3f s", (double)sum / 1e9);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (parts[i].ns < 1000000)
+			continue;
+		fprintf(out, "%s%.3f s %s", between, (double)parts[i].ns / 1e9, parts[i].what);
+		between = ", ";
+	}
 	fputc('\n', out);
 }
 
@@ -279,9 +320,7 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 		text_print(a->asleep.where, out);
 		fputc('\n', out);
 	}
-	if (a->queued_ns >= 1000000)
-		fprintf(out, "pybpf: threads that held the GIL waited for a CPU for %.3f s\n",
-			(double)a->queued_ns / 1e9);
+	print_held(a, out);
 	if (a->without)
 		fprintf(out,
 			"pybpf: %" PRIu64 " process%s of a free-threaded build: such a build waits for a GIL only when "

@@ -49,8 +49,8 @@ void session_gil_name_blocked(const struct profile *profile, uint32_t stack, cha
  */
 bool session_gil_is_told(const struct discovery_python *python, struct error *error);
 
-/* Puts the tables into the account. */
-void session_gil_tell(const struct session *s, struct session_gil_account *account);
+/* Puts the tables and the kernel's counters, one per enum pybpf_counter, into the account. */
+void session_gil_tell(const struct session *s, const uint64_t *counters, struct session_gil_account *account);
 void session_gil_print(const struct session_gil_account *account, uint64_t waited_ns, FILE *out);
 
 #endif

@@ -191,9 +191,7 @@ int session_attach(struct session *s)
 		if (err)
 			return err;
 	}
-	return s->options.mode == SESSION_OFFCPU || s->options.mode == SESSION_GIL
-		       ? 0
-		       : kernel_attach_sampler(s->kernel, s->options.freq);
+	return s->options.mode == SESSION_OFFCPU ? 0 : kernel_attach_sampler(s->kernel, s->options.freq);
 }
 
 double session_jitter(struct session *s)

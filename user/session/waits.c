@@ -337,7 +337,7 @@ void session_waits_tell(const struct session *s, struct session_account *account
 	account->idle_threads = w->idle_threads;
 	account->has_gil = s->options.mode == SESSION_GIL;
 	if (account->has_gil)
-		session_gil_tell(s, &account->gil);
+		session_gil_tell(s, account->counters, &account->gil);
 	if (w->idle.count)
 		qsort(idle, w->idle.count, sizeof(*idle), compare_idle);
 	for (uint32_t i = 0; i < w->idle.count && i < IDLE_NAMED && used < sizeof(account->idle_where); i++) {

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the GIL alone, for CPU time in argv: in the C library, in the interpreter; then as long asleep in C code."""
+
+import ctypes
+import resource
+import sys
+import threading
+import time
+
+SECONDS = float(sys.argv[1])
+libc = ctypes.PyDLL(None)
+text = ctypes.create_string_buffer(b"x" * 10000000)
+
+
+def used():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def in_other_code():
+    end = used() + SECONDS
+    while used() < end:
+        libc.memrchr(text, 1, len(text) - 1)
+
+
+def in_interpreter():
+    end = used() + SECONDS
+    while used() < end:
+        sum(range(20000))
+
+
+def asleep():
+    libc.usleep(int(SECONDS * 1e6))
+
+
+# 2.7 and 3.6 have a GIL from the first thread on.
+thread = threading.Thread(target=len, args=("",))
+thread.start()
+thread.join()
+time.sleep(0.3)  # until the profiler knows what this is
+in_other_code()
+in_interpreter()
+asleep()
