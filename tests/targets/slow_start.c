@@ -27,6 +27,7 @@ static void *run_later(void *arg)
 	return start.run(start.arg);
 }
 
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the header's names are reserved.
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *arg), void *arg)
 {
 	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
@@ -40,6 +41,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	return create(thread, attributes, run_later, start);
 }
 
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the header's names are reserved.
 long syscall(long number, ...)
 {
 	long (*call)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");

@@ -35,15 +35,15 @@ struct discovery_python {
 	bool is_static;  /* the interpreter is in the executable itself */
 	char path[4096]; /* the ELF file that holds the runtime, as the process sees it */
 	uint64_t load_bias;
-	uint64_t runtime_addr;        /* _PyRuntime (3.7+) or interp_head, in the process */
-	uint64_t interp_head_addr;    /* address of the variable that holds the first PyInterpreterState * */
-	uint64_t tstate_current_addr; /* address of the variable that holds the GIL's owner (to 3.11), else 0
-				       */
-	uint64_t code_type_addr;      /* &PyCode_Type; 0: no symbol for it */
-	uint64_t file_id;             /* identifies the file with the runtime, in its present state */
-	struct procfs_map map;        /* that file's first executable mapping; path is "" */
-	bool follows_file;            /* less the bias, the addresses are the same wherever the file is mapped */
-	uint64_t code_start;          /* link-time address of that file's first executable segment */
+	uint64_t runtime_addr;           /* _PyRuntime (3.7+) or interp_head, in the process */
+	uint64_t interp_head_addr;       /* address of the variable that holds the first PyInterpreterState * */
+	uint64_t tstate_current_addr;    /* address of the variable that holds the GIL's owner (to 3.11), else 0
+					  */
+	uint64_t code_type_addr;         /* &PyCode_Type; 0: no symbol for it */
+	uint64_t file_id;                /* identifies the file with the runtime, in its present state */
+	struct procfs_map map;           /* that file's first executable mapping; path is "" */
+	bool follows_file;               /* less the bias, the addresses are the same wherever the file is mapped */
+	uint64_t code_start;             /* link-time address of that file's first executable segment */
 	uint32_t code_before, code_size; /* of that mapping, as in struct pybpf_runtime */
 	char version_source[64], runtime_source[64]; /* for -v: "Py_Version", ".dynsym _PyRuntime" */
 };

@@ -41,8 +41,8 @@ static const struct entry {
 #define LOST_ENTRY(key, name)    "lost", key, COUNTED(name), "lost"
 #define WITHOUT_ENTRY(key, name) "without_python", key, COUNTED(name), "without"
 /* Excludes samples whose stack never came through the ring buffer. */
-#define PYTHON_ENTRY(key, name)       NULL, key, COUNT, AT(python), "python"
-#define OTHER_ENTRY(key, name)        "other_states", key, COUNTED(name), "states"
+#define PYTHON_ENTRY(key, name) NULL, key, COUNT, AT(python), "python"
+#define OTHER_ENTRY(key, name)  "other_states", key, COUNTED(name), "states"
 /* Samples, whose time is in gil's entries, too. */
 #define GIL_ENTRY(key, name)          "gil_samples", key, COUNTED(name), NULL
 #define INCOMPLETE_ENTRY(key, name)   "incomplete", key, COUNTED(name), "incomplete"

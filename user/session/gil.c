@@ -224,8 +224,8 @@ static void tell_held(const struct session *s, const uint64_t *counters, struct 
 {
 	const double period_ns = 1e9 / s->options.freq;
 	const uint64_t elsewhere = counters[PYBPF_COUNT_GIL_OTHER_CODE], kernel = counters[PYBPF_COUNT_GIL_KERNEL];
-	const uint64_t all = elsewhere + kernel + counters[PYBPF_COUNT_GIL_INTERPRETER] +
-			     counters[PYBPF_COUNT_GIL_UNKNOWN_CODE];
+	const uint64_t all =
+		elsewhere + kernel + counters[PYBPF_COUNT_GIL_INTERPRETER] + counters[PYBPF_COUNT_GIL_UNKNOWN_CODE];
 
 	account->held_ns = (uint64_t)((double)all * period_ns);
 	account->held_elsewhere_ns = (uint64_t)((double)elsewhere * period_ns);

@@ -26,7 +26,7 @@ struct session_gil_account {
 	uint64_t queued_ns;              /* holders waited for a CPU */
 	/* Estimated by samples: CPU time of holders in all, and of it that in other code than the interpreter's. */
 	uint64_t held_ns, held_elsewhere_ns, held_kernel_ns;
-	uint64_t without, unrecognized;  /* processes of free-threaded builds; of builds whose waits are not told */
+	uint64_t without, unrecognized; /* processes of free-threaded builds; of builds whose waits are not told */
 };
 
 #endif
