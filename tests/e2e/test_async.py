@@ -277,7 +277,8 @@ def test_waits_of_tasks(python):
             found[chain(stack)] += us
     assert set(found) == {tasks("main", name) for name in ("b1", "b2")}, found
     for name in ("b1", "b2"):
-        assert abs(found[tasks("main", name)] / 1e6 - says[name]) < 0.02
+        # The time until it has a CPU again, after each of its sleeps, is no sleep.
+        assert -0.01 < says[name] - found[tasks("main", name)] / 1e6 < 0.1
 
 
 @on([item for item in pythons.of_each_version(TASKS) if "musl" not in item.name])  # it has no ctypes

@@ -156,7 +156,7 @@ def test_both_sides_of_a_wait(python, tmp_path):
             first = ("__bootstrap" if python.version < (3,) else "_bootstrap", "threading.py")
             assert (behind[-1][0].split(".")[-1], behind[-1][1]) in (first, ("<module>", "gilwaits.py")), behind
             pairs[stack[wait - 1].name, behind[0][0]] += us
-    assert sum(us for (_, holder), us in pairs.items() if holder == "asleep") > 0.3 * sum(pairs.values()), pairs
+    assert sum(us for (_, holder), us in pairs.items() if holder == "asleep") > 0.1 * sum(pairs.values()), pairs
 
 
 HANGS = """

@@ -173,7 +173,7 @@ def test_waiting_for_a_command_that_goes_on(tmp_path):
     argv = [harness.PYBPF, "-d", "1", "-o", str(path), "--", harness.default_python().argv[0], "-c", BUSY % 60]
     with harness.started(argv, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as run:
         said = b""
-        while b"waiting for" not in said:
+        while not re.search(rb"\(process \d+\)[^\n]*\n", said):
             part = os.read(run.stderr.fileno(), 65536)
             assert part, "it ended without saying that it waits: %r" % said
             said += part
