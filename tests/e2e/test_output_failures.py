@@ -129,7 +129,9 @@ def below(pid):
 
 
 def groups():
-    return {path for path in glob.glob("/sys/fs/cgroup/**/", recursive=True)}
+    """But for those of tests that run beside."""
+    others = re.compile(r"/pybpf-(runc|crun|starts|parent|test)")
+    return {path for path in glob.glob("/sys/fs/cgroup/**/", recursive=True) if not others.search(path)}
 
 
 def start(pid, folder, *args):
