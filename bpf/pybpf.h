@@ -652,10 +652,6 @@ struct pybpf_bounce_key {
 	X(OTHER_STATE, OTHER, "other_state", "of threads that --gil or --mode=exception does not ask for")             \
 	X(STATE_UNKNOWN, OTHER, "state_unknown",                                                                       \
 	  "of Pythons that do not tell what --gil or --mode=exception asks for")                                       \
-	X(GIL_INTERPRETER, GIL, "interpreter", "in the interpreter, with the GIL")                                     \
-	X(GIL_OTHER_CODE, GIL, "other_code", "in code of other files, with the GIL")                                   \
-	X(GIL_UNKNOWN_CODE, GIL, "unknown_code", "in code that is not told from the interpreter's, with the GIL")      \
-	X(GIL_KERNEL, GIL, "kernel", "in the kernel, with the GIL")                                                    \
 	X(CUT, INCOMPLETE, "cut", "deeper than 8,192 frames: leaf and root kept")                                      \
 	X(NO_ROOT, INCOMPLETE, "no_root", "so deep that the root was not reached")                                     \
 	X(FAULT, INCOMPLETE, "fault", "with a frame that could not be read")                                           \
@@ -668,7 +664,11 @@ struct pybpf_bounce_key {
 	X(BESIDE, INCOMPLETE, "other_python_beside",                                                                   \
 	  "in functions of two Pythons at once, of which one is shown: which of them ran is not known")                \
 	X(UNTIMED, INCOMPLETE, "untimed",                                                                              \
-	  "without their time: the ring buffer or the memory for times was full, or the process was not known yet")
+	  "without their time: the ring buffer or the memory for times was full, or the process was not known yet")    \
+	X(GIL_INTERPRETER, GIL, "interpreter", "in the interpreter, with the GIL")                                     \
+	X(GIL_OTHER_CODE, GIL, "other_code", "in code of other files, with the GIL")                                   \
+	X(GIL_UNKNOWN_CODE, GIL, "unknown_code", "in code that is not told from the interpreter's, with the GIL")      \
+	X(GIL_KERNEL, GIL, "kernel", "in the kernel, with the GIL")
 
 enum pybpf_counter {
 #define X(name, class, key, text) PYBPF_COUNT_##name,
