@@ -300,3 +300,30 @@ def test_paper_is_light_and_whole(deep, saved, tmp_path):
     assert told["source"]["during"]["rows"] == len(lines) > told["source"]["before"]["rows"]
     pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", paper.read_bytes()))
     assert pages >= len(sheets) > 100, "Chromium printed %d pages" % pages
+
+
+def test_the_focus_stays_on_rows_that_scroll(page):
+    """Rows come and go above the one that has the focus, with any number of them in sight."""
+    told = browse(
+        page,
+        steps(
+            """
+  await page.goto(address + "#view=table");
+  await page.waitForSelector(".rows .row");
+  const count = Number(await page.getAttribute("[role=table]", "aria-rowcount")) - 1;
+  const out = [];
+  for (let height = 500; height < 1500; height += 100) {
+    await page.setViewportSize({ width: 1280, height });
+    await page.focus("[data-row='0']");
+    for (const [key, row] of [["ArrowDown", 1], ["ArrowDown", 2], ["End", count - 1], ["Home", 0], ["End", count - 1], ["ArrowUp", count - 2], ["Home", 0]]) {
+      await page.keyboard.press(key);
+      for (let frames = 0; frames < 6; frames++) await page.evaluate(() => new Promise(requestAnimationFrame));
+      const at = await page.evaluate(() => document.activeElement.dataset.row);
+      if (at !== String(row)) out.push([height, key, at]);
+    }
+  }
+  return [count, out];
+"""
+        ),
+    )
+    assert told[0] > 30 and told[1] == []
