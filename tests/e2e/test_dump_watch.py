@@ -51,7 +51,7 @@ def start(work):
 for work in none, same_place, moved:
     start(work)
 leaves = start(gone)
-time.sleep(0.2)
+time.sleep(0.5)
 print("[]")
 sys.stdout.flush()
 while not any(thread.name == "added" for thread in threading.enumerate()):

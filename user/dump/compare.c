@@ -6,7 +6,7 @@
 #include "dump/dump.h"
 
 /* Times that a sleeping thread leaves a CPU if it is stopped twice and let go between: to sleep anew, and to stop. */
-#define SWITCHES_BY_STOPS 2
+#define SLEEPS_BY_STOPS 2
 
 static const struct dump_thread *find(const struct dump_process *process, const struct dump_thread *thread)
 {
@@ -63,14 +63,15 @@ enum dump_change dump_compare(const struct dump_process *before, const struct du
 			      const struct dump_thread *thread)
 {
 	const struct dump_thread *was = find(before, thread);
-	uint64_t stops = before->stood_s > 0 && now->stood_s > 0 ? SWITCHES_BY_STOPS : 0, switches;
+	uint64_t stops = before->stood_s > 0 && now->stood_s > 0 ? SLEEPS_BY_STOPS : 0, sleeps;
 
 	if (!was)
 		return DUMP_CHANGE_NEW;
 	if (!is_same_stack(before, was->stack, now, thread->stack) || !is_same_cause(was, thread))
 		return DUMP_CHANGE_MOVED;
-	switches = thread->state.switches - was->state.switches;
-	return is_asleep(thread) && (!switches || switches == stops) ? DUMP_CHANGE_NONE : DUMP_CHANGE_SAME_PLACE;
+	/* Who is stopped and goes on may be preempted on its way back to sleep. */
+	sleeps = thread->state.sleeps - was->state.sleeps;
+	return is_asleep(thread) && (!sleeps || sleeps == stops) ? DUMP_CHANGE_NONE : DUMP_CHANGE_SAME_PLACE;
 }
 
 size_t dump_count_ended(const struct dump_process *before, const struct dump_process *now)

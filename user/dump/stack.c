@@ -67,7 +67,8 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 	if (err || is_running(&before) != is_running(after))
 		return err;
 	if (!is_running(after)) {
-		*proved = before.switches == after->switches && before.wait.state == after->wait.state;
+		*proved = before.sleeps == after->sleeps && before.preemptions == after->preemptions &&
+			  before.wait.state == after->wait.state;
 		return 0;
 	}
 	if (walk(of, 0, &again))

@@ -128,7 +128,7 @@ static uint64_t number_after(const char *text, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-static int read_switches(const struct caller *thread, uint64_t *switches)
+static int read_switches(const struct caller *thread, struct dump_state *out)
 {
 	char name[64], *text;
 	int err;
@@ -137,8 +137,8 @@ static int read_switches(const struct caller *thread, uint64_t *switches)
 	err = procfs_read(thread->pid, name, STATUS_MAX, &text, NULL);
 	if (err)
 		return err;
-	*switches =
-		number_after(text, "\nvoluntary_ctxt_switches:") + number_after(text, "\nnonvoluntary_ctxt_switches:");
+	out->sleeps = number_after(text, "\nvoluntary_ctxt_switches:");
+	out->preemptions = number_after(text, "\nnonvoluntary_ctxt_switches:");
 	free(text);
 	return 0;
 }
@@ -161,7 +161,7 @@ int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	err = procfs_read_task_stat(pid, tid, &stat) ?: read_switches(&thread, &out->switches);
+	err = procfs_read_task_stat(pid, tid, &stat) ?: read_switches(&thread, out);
 	if (err)
 		return err;
 	out->ended = strchr("ZXx", stat.state);

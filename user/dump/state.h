@@ -14,7 +14,8 @@ struct dump_state {
 	struct pybpf_wait wait; /* state and cause, as a wait in --mode=wall has them */
 	uint64_t futex;         /* address of the futex on which it sleeps, or 0 */
 	uint64_t socket;        /* inode of the socket for which it waits and which is not described yet, or 0 */
-	uint64_t switches;      /* how often it has left a CPU: as long as that is the same, a sleeper has not run */
+	/* How often it has left a CPU to wait, and because another one was to have it. */
+	uint64_t sleeps, preemptions;
 	bool ended;
 };
 
