@@ -7,6 +7,7 @@
 #include <linux/limits.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /*
@@ -28,6 +29,9 @@ struct kernel_mappings {
 	struct perf_buffer *buffer;
 	void (*visit)(const struct kernel_mapping *mapping, void *arg);
 	void *arg;
+	/* The mapping that was read last and has not been handed out: see take(). */
+	struct kernel_mapping last;
+	bool has_last;
 	size_t consumed; /* bytes of one buffer, in one go */
 	bool told_lost;  /* in this go */
 	/* What the kernel says of each buffer when it is asked, which it can from Linux 6.0 on; NULL before. */
@@ -61,6 +65,31 @@ static uint64_t hash_path(const struct mmap2_record *record)
 	return hash;
 }
 
+static void hand_out_last(struct kernel_mappings *m)
+{
+	if (m->has_last)
+		m->visit(&m->last, m->arg);
+	m->has_last = false;
+}
+
+static bool is_same(const struct kernel_mapping *a, const struct kernel_mapping *b)
+{
+	return a->pid == b->pid && a->start == b->start && a->size == b->size && a->offset == b->offset &&
+	       !memcmp(&a->file, &b->file, sizeof(a->file));
+}
+
+/*
+ * Of mappings that a program makes in one place over and over, only what became of the last one can still be seen:
+ * looking at each, which takes some 50 us, would leave others unread.
+ */
+static void take(struct kernel_mappings *m, const struct kernel_mapping *mapping)
+{
+	if (m->has_last && !is_same(&m->last, mapping))
+		hand_out_last(m);
+	m->last = *mapping;
+	m->has_last = true;
+}
+
 static enum bpf_perf_event_ret on_record(void *ctx, int cpu, struct perf_event_header *header)
 {
 	const struct mmap2_record *record = (const void *)header;
@@ -73,7 +102,7 @@ static enum bpf_perf_event_ret on_record(void *ctx, int cpu, struct perf_event_h
 		if (!m->lost_of_buffer)
 			m->lost += ((const struct lost_record *)header)->lost;
 	} else if (header->type == PERF_RECORD_MMAP2 && header->size >= sizeof(*record) && record->ino) {
-		struct kernel_mapping mapping = {
+		const struct kernel_mapping mapping = {
 			.pid = (pid_t)record->pid,
 			.start = record->addr,
 			.size = record->len,
@@ -81,7 +110,7 @@ static enum bpf_perf_event_ret on_record(void *ctx, int cpu, struct perf_event_h
 			.file = {record->maj, record->min, record->ino, record->ino_generation, hash_path(record)},
 		};
 
-		m->visit(&mapping, m->arg);
+		take(m, &mapping);
 	}
 	return LIBBPF_PERF_EVENT_CONT;
 }
@@ -174,6 +203,7 @@ int kernel_mappings_consume(struct kernel_mappings *m)
 		m->consumed = 0;
 		m->told_lost = false;
 		err = perf_buffer__consume_buffer(m->buffer, i);
+		hand_out_last(m);
 		if (err < 0 && err != -EINTR)
 			return err;
 		if (m->lost_of_buffer && perf_buffer__buffer(m->buffer, (int)i, &memory, &size) == 0 &&
