@@ -114,8 +114,8 @@ def test_what_the_holder_did(python, tmp_path):
     counted = json.loads(stats.read_text())
     gil, samples = counted["gil"], counted["gil_samples"]
     elsewhere, kernel = gil["held_in_other_code_s"], gil["held_in_kernel_s"]
-    # The interpreter starts and ends, too.
-    assert samples["unknown_code"] == 0 and abs(elsewhere - seconds) < 0.1 * seconds + kernel, gil
+    # The interpreter starts and ends, too, for which it calls the C library.
+    assert samples["unknown_code"] == 0 and 0.9 * seconds - kernel < elsewhere < 1.5 * seconds, gil
     assert 0.9 * seconds - kernel < gil["held_on_cpu_s"] - elsewhere - kernel < 2 * seconds, gil
     assert gil["held_on_cpu_s"] <= 1.05 * counted["state_s"]["on CPU"], counted
     assert seconds <= gil["asleep_with_it_s"] < 1.5 * seconds, gil

@@ -92,6 +92,7 @@ static const struct entry {
 	{"gil", "held_on_cpu_s", NS, AT(gil.held_ns)},
 	{"gil", "held_in_other_code_s", NS, AT(gil.held_elsewhere_ns)},
 	{"gil", "held_in_kernel_s", NS, AT(gil.held_kernel_ns)},
+	{"gil", "held_in_unknown_code_s", NS, AT(gil.held_unknown_ns)},
 	{"suspended_tasks", "time_s", NS, AT(suspended.ns)},
 	{"suspended_tasks", "snapshots", COUNT, AT(suspended.snapshots), "suspended tasks", "snapshots of them"},
 	{"suspended_tasks", "failed", COUNT, AT(suspended.failed)},

@@ -224,12 +224,13 @@ static void tell_held(const struct session *s, const uint64_t *counters, struct 
 {
 	const double period_ns = 1e9 / s->options.freq;
 	const uint64_t elsewhere = counters[PYBPF_COUNT_GIL_OTHER_CODE], kernel = counters[PYBPF_COUNT_GIL_KERNEL];
-	const uint64_t all =
-		elsewhere + kernel + counters[PYBPF_COUNT_GIL_INTERPRETER] + counters[PYBPF_COUNT_GIL_UNKNOWN_CODE];
+	const uint64_t unknown = counters[PYBPF_COUNT_GIL_UNKNOWN_CODE];
+	const uint64_t all = elsewhere + kernel + unknown + counters[PYBPF_COUNT_GIL_INTERPRETER];
 
 	account->held_ns = (uint64_t)((double)all * period_ns);
 	account->held_elsewhere_ns = (uint64_t)((double)elsewhere * period_ns);
 	account->held_kernel_ns = (uint64_t)((double)kernel * period_ns);
+	account->held_unknown_ns = (uint64_t)((double)unknown * period_ns);
 }
 
 void session_gil_tell(const struct session *s, const uint64_t *counters, struct session_gil_account *account)
@@ -275,9 +276,10 @@ static void print_held(const struct session_gil_account *a, FILE *out)
 		uint64_t ns;
 		const char *what;
 	} parts[] = {
-		{a->held_ns - a->held_elsewhere_ns - a->held_kernel_ns, "in the interpreter"},
+		{a->held_ns - a->held_elsewhere_ns - a->held_kernel_ns - a->held_unknown_ns, "in the interpreter"},
 		{a->held_elsewhere_ns, "in other code"},
 		{a->held_kernel_ns, "in the kernel"},
+		{a->held_unknown_ns, "in the interpreter or other code"},
 		{a->queued_ns, "waiting for a CPU"},
 		{a->asleep.ns, "asleep"},
 	};

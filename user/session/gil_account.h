@@ -24,8 +24,11 @@ struct session_gil_account {
 	struct session_gil_place nobody; /* waits while nobody held it: the next holder did not run yet */
 	struct session_gil_place asleep; /* sleeps with the GIL, and the place of the longest of them */
 	uint64_t queued_ns;              /* holders waited for a CPU */
-	/* Estimated by samples: CPU time of holders in all, and of it that in other code than the interpreter's. */
-	uint64_t held_ns, held_elsewhere_ns, held_kernel_ns;
+	/*
+	 * Estimated by samples: CPU time of holders in all, and of it that in other code than the interpreter's, in the
+	 * kernel, and in code of which neither is known.
+	 */
+	uint64_t held_ns, held_elsewhere_ns, held_kernel_ns, held_unknown_ns;
 	uint64_t without, unrecognized; /* processes of free-threaded builds; of builds whose waits are not told */
 };
 
