@@ -10,13 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/activity.h"
-#include "base/path_below.h"
+#include "base/procfs_internal.h"
+#include "base/stand_in.h"
 
 /* comm is at most 64 bytes (workqueue names); 52 numbers of at most 20 digits follow it. */
 #define STAT_MAX 2048
@@ -25,9 +22,7 @@
 /* include/linux/sched.h; unchanged since 2.6. */
 #define PF_KTHREAD 0x00200000
 
-/* Parses a number of digits in base, stops at the first other character; false if there is none or it
- * overflows. */
-static bool parse_number(char **text, int base, uint64_t *out)
+bool procfs_parse_number(char **text, int base, uint64_t *out)
 {
 	char *end;
 
@@ -42,99 +37,12 @@ static bool parse_number(char **text, int base, uint64_t *out)
 	return true;
 }
 
-static bool skip(char **text, char expected)
+bool procfs_skip(char **text, char expected)
 {
 	if (**text != expected)
 		return false;
 	(*text)++;
 	return true;
-}
-
-/* seq_file_path() in fs/proc/task_mmu.c escapes a newline alone: a backslash in a name stands for itself. */
-static void unescape_newlines(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from; to++) {
-		if (!strncmp(from, "\\012", 4)) {
-			*to = '\n';
-			from += 4;
-		} else {
-			*to = *from++;
-		}
-	}
-	*to = '\0';
-}
-
-int procfs_parse_map(char *line, struct procfs_map *out)
-{
-	static const char deleted[] = " (deleted)";
-	uint64_t dev_major, dev_minor;
-	char *p = line;
-	size_t len;
-
-	*out = (struct procfs_map){.path = ""};
-	if (!parse_number(&p, 16, &out->start) || !skip(&p, '-') || !parse_number(&p, 16, &out->end) || !skip(&p, ' '))
-		return -EBADMSG;
-	if (strnlen(p, 5) < 5 || out->end < out->start)
-		return -EBADMSG;
-	if ((p[0] != 'r' && p[0] != '-') || (p[1] != 'w' && p[1] != '-') || (p[2] != 'x' && p[2] != '-') ||
-	    (p[3] != 'p' && p[3] != 's') || p[4] != ' ')
-		return -EBADMSG;
-	out->readable = p[0] == 'r';
-	out->writable = p[1] == 'w';
-	out->executable = p[2] == 'x';
-	p += 5;
-	if (!parse_number(&p, 16, &out->offset) || !skip(&p, ' ') || !parse_number(&p, 16, &dev_major) ||
-	    !skip(&p, ':') || !parse_number(&p, 16, &dev_minor) || !skip(&p, ' ') || !parse_number(&p, 10, &out->inode))
-		return -EBADMSG;
-	if (dev_major > UINT32_MAX || dev_minor > UINT32_MAX)
-		return -EBADMSG;
-	out->dev_major = dev_major;
-	out->dev_minor = dev_minor;
-	if (!*p)
-		return 0;
-	if (*p != ' ')
-		return -EBADMSG;
-	p += strspn(p, " ");
-	len = strlen(p);
-	if (len >= strlen(deleted) && !strcmp(p + len - strlen(deleted), deleted)) {
-		out->deleted = true;
-		p[len - strlen(deleted)] = '\0';
-	}
-	unescape_newlines(p);
-	out->path = p;
-	return 0;
-}
-
-int procfs_each_map(pid_t pid, int (*visit)(const struct procfs_map *map, void *arg), void *arg)
-{
-	struct procfs_map map;
-	char path[64], *line = NULL;
-	size_t size = 0;
-	int ret = 0;
-	ssize_t n;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return errno == ENOENT ? -ESRCH : -errno;
-	errno = 0;
-	while (!ret && (n = getline(&line, &size, file)) > 0) {
-		if (line[n - 1] == '\n')
-			line[n - 1] = '\0';
-		ret = procfs_parse_map(line, &map);
-		if (!ret)
-			ret = visit(&map, arg);
-		errno = 0;
-	}
-	/* getline() also stops for lack of memory. */
-	if (!ret && !feof(file))
-		ret = errno ? -errno : -EIO;
-	free(line);
-	fclose(file);
-	return ret;
 }
 
 int procfs_parse_stat(const char *text, struct procfs_stat *out)
@@ -167,7 +75,7 @@ int procfs_parse_stat(const char *text, struct procfs_stat *out)
 
 		if (negative)
 			p++;
-		if (!parse_number(&p, 10, &fields[field]) || (field < 22 && !skip(&p, ' ')))
+		if (!procfs_parse_number(&p, 10, &fields[field]) || (field < 22 && !procfs_skip(&p, ' ')))
 			return -EBADMSG;
 		if (negative && (field == 4 || field == 14 || field == 15 || field == 22))
 			return -EBADMSG;
@@ -209,22 +117,54 @@ ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size)
 	return n < 0 ? n : (ssize_t)len;
 }
 
+/* Of what stands in for a process little is known. */
+static int stat_stand_in(const struct stand_in *other, struct procfs_stat *out)
+{
+	*out = (struct procfs_stat){.state = 'S'};
+	snprintf(out->comm, sizeof(out->comm), "%s", other->comm);
+	return 0;
+}
+
 int procfs_read_stat(pid_t pid, struct procfs_stat *out)
 {
+	const struct stand_in *other = stand_in_for(pid);
 	char text[STAT_MAX];
-	ssize_t n = procfs_read_some(pid, "stat", text, sizeof(text));
+	ssize_t n;
 
+	if (other)
+		return stat_stand_in(other, out);
+	n = procfs_read_some(pid, "stat", text, sizeof(text));
 	return n < 0 ? (int)n : procfs_parse_stat(text, out);
 }
 
 int procfs_read_task_stat(pid_t pid, pid_t tid, struct procfs_stat *out)
 {
+	const struct stand_in *other = stand_in_for(pid);
 	char name[48], text[STAT_MAX];
 	ssize_t n;
 
+	if (other)
+		return stat_stand_in(other, out);
 	snprintf(name, sizeof(name), "task/%d/stat", tid);
 	n = procfs_read_some(pid, name, text, sizeof(text));
 	return n < 0 ? (int)n : procfs_parse_stat(text, out);
+}
+
+int procfs_read_call(pid_t pid, pid_t tid, struct procfs_call *out)
+{
+	const struct stand_in *other = stand_in_for(pid);
+	char name[64], text[256];
+	ssize_t n;
+
+	if (other)
+		return other->call(other->of, tid, out);
+	*out = (struct procfs_call){.number = -1};
+	snprintf(name, sizeof(name), "task/%d/syscall", tid);
+	n = procfs_read_some(pid, name, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	/* Else it is "running". */
+	return sscanf(text, "%ld %" SCNx64 " %" SCNx64, &out->number, &out->args[0], &out->args[1]) < 1 ? -EAGAIN : 0;
 }
 
 int procfs_read_sched(pid_t pid, pid_t tid, struct procfs_sched *out)
@@ -298,7 +238,7 @@ static int line_number(const char *path, const char *name, uint64_t *out)
 		if (strncmp(line, name, strlen(name)))
 			continue;
 		value += strspn(value, " \t");
-		if (parse_number(&value, 10, out))
+		if (procfs_parse_number(&value, 10, out))
 			ret = 0;
 		break;
 	}
@@ -363,14 +303,14 @@ int procfs_parse_status(const char *text, struct procfs_status *out)
 
 	*out = (struct procfs_status){.inside = 0};
 	/* Real, effective, saved and file-system user ID. */
-	if (!uid || !parse_number(&uid, 10, &number) || !skip(&uid, '\t') || !parse_number(&uid, 10, &number) ||
-	    number > UINT32_MAX)
+	if (!uid || !procfs_parse_number(&uid, 10, &number) || !procfs_skip(&uid, '\t') ||
+	    !procfs_parse_number(&uid, 10, &number) || number > UINT32_MAX)
 		return -EBADMSG;
 	out->uid = number;
-	if (tracer && parse_number(&tracer, 10, &number) && number <= INT_MAX)
+	if (tracer && procfs_parse_number(&tracer, 10, &number) && number <= INT_MAX)
 		out->tracer = number;
 	/* PIDs from the reader's namespace down to the process's own (kernel 4.1). */
-	for (; inside && parse_number(&inside, 10, &number) && number <= INT_MAX; inside++) {
+	for (; inside && procfs_parse_number(&inside, 10, &number) && number <= INT_MAX; inside++) {
 		out->inside = number;
 		if (*inside != '\t')
 			break;
@@ -419,129 +359,4 @@ int procfs_read(pid_t pid, const char *name, size_t max, char **text, size_t *le
 int procfs_peak_rss(pid_t pid, uint64_t *kib)
 {
 	return status_number(pid, "VmHWM:", kib);
-}
-
-/* Reopens an O_PATH descriptor (consumed) for reading, if it is a regular file's. */
-static int reopen_regular(int handle, struct stat *st)
-{
-	char path[64];
-	int fd;
-
-	if (handle < 0)
-		return -errno;
-	if (fstat(handle, st)) {
-		fd = -errno;
-	} else if (!S_ISREG(st->st_mode)) {
-		fd = -ENOEXEC;
-	} else {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		if (fd < 0)
-			fd = -errno;
-	}
-	close(handle);
-	return fd;
-}
-
-struct own_map {
-	uintptr_t addr;
-	const struct procfs_map *wanted;
-	bool same;
-};
-
-static int compare_own_map(const struct procfs_map *map, void *arg)
-{
-	struct own_map *own = arg;
-
-	if (own->addr < map->start || own->addr >= map->end)
-		return 0;
-	own->same = map->inode == own->wanted->inode && map->dev_major == own->wanted->dev_major &&
-		    map->dev_minor == own->wanted->dev_minor;
-	return 1;
-}
-
-/*
- * Returns whether fd is the file that map shows. On btrfs and overlayfs stat and maps give different devices for one
- * file (and overlayfs, to 6.8, different inodes), so where they differ the file is mapped here and both maps are
- * compared. PROT_NONE: nothing is read, so nothing can fault.
- */
-static bool is_mapped_file(int fd, const struct stat *st, const struct procfs_map *map)
-{
-	struct own_map own = {.wanted = map};
-	void *page;
-
-	if (st->st_ino == map->inode && major(st->st_dev) == map->dev_major && minor(st->st_dev) == map->dev_minor)
-		return true;
-	page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE, fd, 0);
-	if (page == MAP_FAILED)
-		return false;
-	own.addr = (uintptr_t)page;
-	procfs_each_map(getpid(), compare_own_map, &own);
-	munmap(page, 1);
-	return own.same;
-}
-
-int procfs_open_root(pid_t pid, const char **path)
-{
-	char root_path[64], root_target[PATH_MAX];
-	ssize_t n;
-	int root;
-
-	snprintf(root_path, sizeof(root_path), "/proc/%d/root", procfs_task(pid, NULL) ?: pid);
-	/* maps shows a chroot's files from outside. */
-	n = readlink(root_path, root_target, sizeof(root_target) - 1);
-	if (n > 1 && !strncmp(*path, root_target, n) && (*path)[n] == '/')
-		*path += n;
-	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* cppcheck-suppress resourceLeak; it is handed on. */
-	return root < 0 ? -errno : root;
-}
-
-int procfs_open_below(int root, const char *path, struct stat *st)
-{
-	int handle;
-
-	activity_set(path);
-	handle = path_below_open(root, path, O_PATH);
-	return handle < 0 ? handle : reopen_regular(handle, st);
-}
-
-static int open_in_root(pid_t pid, const char *path, struct stat *st)
-{
-	int root = procfs_open_root(pid, &path), fd;
-
-	if (root < 0)
-		return root;
-	fd = procfs_open_below(root, path, st);
-	close(root);
-	return fd;
-}
-
-int procfs_open_map(pid_t pid, const struct procfs_map *map)
-{
-	struct stat st = {0};
-	char path[96];
-	int fd, err;
-
-	activity_set(map->path);
-	/* The kernel resolves this link through the mapping itself: deleted and replaced files work. */
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
-	fd = reopen_regular(open(path, O_PATH | O_CLOEXEC), &st);
-	if (fd >= 0)
-		return fd;
-	/* map_files needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the first user namespace. */
-	err = fd;
-	if (map->path[0] != '/')
-		return err;
-	if (map->deleted) {
-		snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-		fd = reopen_regular(open(path, O_PATH | O_CLOEXEC), &st);
-	} else {
-		fd = open_in_root(pid, map->path, &st);
-	}
-	if (fd >= 0 && !is_mapped_file(fd, &st, map)) {
-		close(fd);
-		fd = -ESTALE;
-	}
-	return fd < 0 && err != -ENOENT && fd == -ENOENT ? err : fd;
 }

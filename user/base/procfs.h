@@ -54,6 +54,13 @@ int procfs_read_state(pid_t pid, char *state);
 int procfs_each_task(pid_t pid, int (*visit)(pid_t tid, void *arg), void *arg);
 /* As procfs_read_stat, of one thread of the process: start time, state and CPU time are its own. */
 int procfs_read_task_stat(pid_t pid, pid_t tid, struct procfs_stat *out);
+/* The system call that a thread sleeps in. */
+struct procfs_call {
+	long number; /* -1: it sleeps in none, such as for a page */
+	uint64_t args[2];
+};
+/* Returns 0, -EAGAIN if the thread does not sleep, or another negative errno where that is not told. */
+int procfs_read_call(pid_t pid, pid_t tid, struct procfs_call *out);
 /* What the scheduler has counted of a thread since its start. */
 struct procfs_sched {
 	uint64_t running_ns; /* what it has run since the last tick may be missing */

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include "base/procfs.h"
+#include "base/stand_in.h"
 
 static int (*reader)(pid_t pid, uint64_t addr, void *buf, size_t size);
 
@@ -16,11 +17,14 @@ void remote_read_by(int (*read)(pid_t pid, uint64_t addr, void *buf, size_t size
 
 int remote_read(pid_t pid, uint64_t addr, void *buf, size_t size)
 {
+	const struct stand_in *other = stand_in_for(pid);
 	size_t done = 0;
 	pid_t task = pid;
 
 	if (reader)
 		return reader(pid, addr, buf, size);
+	if (other)
+		return other->read(other->of, addr, buf, size);
 	while (done < size) {
 		struct iovec local = {.iov_base = (char *)buf + done, .iov_len = size - done};
 		struct iovec remote = {.iov_base = (void *)(uintptr_t)(addr + done), .iov_len = size - done};
