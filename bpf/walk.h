@@ -5,7 +5,8 @@
  * saved memory.
  *
  * Whoever includes this defines walk_read(w, dst, size, addr): copies size bytes of the target's memory, returns 0
- * or a negative number.
+ * or a negative number. Where WALK_NOTES_FRAMES is defined, walk_note_frame(w, slot) is called for each frame that is
+ * kept in frames[slot]; its address is then last_frame.
  *
  * The walk is a machine of small steps so that the kernel may run it in bpf_loop, or, where there is none, in tail
  * calls: walk_start, then walk_step until it returns 1, WALK_STEPS times at most, and walk_no_stack if it did not.
@@ -136,6 +137,9 @@ static __always_inline void walk_push_word(struct walk *w, __u64 word, __u32 sig
 	w->frames[i].position = position;
 	w->stack.depth++;
 	w->hash = walk_mix(walk_mix(w->hash, word), (__u64)sig << 32 | (__u32)position);
+#ifdef WALK_NOTES_FRAMES
+	walk_note_frame(w, i);
+#endif
 }
 
 /* Keeps a function's frame, which the walk has just looked at. */

@@ -14,15 +14,19 @@
 #include "cli/options.h"
 #include "cli/select.h"
 #include "discovery/list.h"
+#include "dump/core.h"
 #include "dump/dump.h"
 #include "foreign/foreign.h"
 #include "rights/priority.h"
 
 struct dump_command {
 	struct discovery_filter filter;
-	bool json, reverse, no_source, freeze;
+	bool json, reverse, no_source, freeze, tasks, native;
 	double watch_s, diff_after_s; /* 0: not asked for */
-	int verbose;
+	int verbose, locals;
+	bool show_secrets;
+	struct dump_core_files files;
+	struct dump_core *core; /* NULL: of processes */
 };
 
 #define INTERVAL_LEAST_S 0.01
@@ -31,7 +35,10 @@ struct dump_command {
 static const struct cli_example examples[] = {
 	{"sudo pybpf dump -p PID", "every thread: what it waits for, and its stack as a traceback"},
 	{"sudo pybpf dump -p PID --diff-after 5", "does it hang? Which threads have not run for 5 seconds"},
+	{"sudo pybpf dump -p PID --async", "asyncio's tasks as a tree: who awaits whom, and in which line"},
 	{"sudo pybpf dump -p PID --freeze", "all threads at one moment: the process stands still for it"},
+	{"sudo pybpf dump -p PID --locals", "with arguments and local variables; passwords and the like are hidden"},
+	{"pybpf dump --core core.4711", "what every thread did when the process died, or gcore(1) was called"},
 	{"sudo pybpf dump --container web", "every Python process in a container"},
 	{"pybpf dump -p PID --json", "a process of one's own, for another program"},
 	{0},
@@ -53,10 +60,20 @@ static const struct cli_option options[] = {
 	 .take = take_interval, .offset = offsetof(struct dump_command, diff_after_s)},
 	{"watch", 0, "TIME", "look again every TIME, until Ctrl-C, and print what each thread did since",
 	 .take = take_interval, .offset = offsetof(struct dump_command, watch_s)},
+	{"async", 0, NULL, "print asyncio's tasks, too: who awaits whom, and where each is suspended",
+	 .take = cli_take_flag, .offset = offsetof(struct dump_command, tasks)},
 	{"json", 0, NULL, "print a line of JSON for each process", .take = cli_take_flag,
 	 .offset = offsetof(struct dump_command, json)},
 	{"reverse", 0, NULL, "print the most recent call first", .take = cli_take_flag,
 	 .offset = offsetof(struct dump_command, reverse)},
+	{"locals", 'l', NULL, "print arguments and local variables; given twice or three times: longer values",
+	 .take = cli_take_count, .offset = offsetof(struct dump_command, locals)},
+	{"show-secrets", 0, NULL,
+	 "with --locals: also print values whose names are those of passwords, tokens, keys and the like",
+	 .take = cli_take_flag, .offset = offsetof(struct dump_command, show_secrets)},
+	{"native", 0, NULL,
+	 "print native frames, too: C code between Python's functions; the process is stopped as by --freeze",
+	 .take = cli_take_flag, .offset = offsetof(struct dump_command, native)},
 	{"freeze", 0, NULL, "stop the process while it is read (milliseconds), so that all threads show one moment",
 	 .take = cli_take_flag, .offset = offsetof(struct dump_command, freeze)},
 	{"no-source", 0, NULL, "do not read source files, and print no lines of them", .take = cli_take_flag,
@@ -67,10 +84,31 @@ static const struct cli_option options[] = {
 	{0},
 };
 
+static const struct cli_option core_options[] = {
+	{"core", 0, "FILE", "a core file in place of a process, of the kernel or of gcore(1)", .take = cli_take_text,
+	 .offset = offsetof(struct dump_command, files.core)},
+	{"executable", 0, "FILE", "the program that wrote it, if it is not where it was", .take = cli_take_text,
+	 .offset = offsetof(struct dump_command, files.executable)},
+	{"sysroot", 0, "DIR", "where the program and its libraries are, such as the root of a container's image",
+	 .take = cli_take_text, .offset = offsetof(struct dump_command, files.sysroot)},
+	{0},
+};
+
 static bool is_anything_chosen(const struct discovery_filter *filter)
 {
 	return filter->all || filter->pids.count || filter->containers.count || filter->cgroups.count ||
 	       filter->users.count || filter->not_users.count || discovery_filter_has_names(filter);
+}
+
+static int check_core(const struct dump_command *dump)
+{
+	const char *not = is_anything_chosen(&dump->filter) ? "an option that chooses processes"
+			  : dump->freeze                    ? "--freeze"
+			  : dump->watch_s > 0               ? "--watch"
+			  : dump->diff_after_s > 0          ? "--diff-after"
+							    : NULL;
+
+	return not ? cli_usage("--core and %s exclude each other: a core file is of one moment", not ) : 0;
 }
 
 static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
@@ -79,6 +117,7 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 	const struct cli_option_group groups[] = {
 		{"Which processes", cli_select_options, filter},
 		{"Only some of those, or of all (may be repeated)", cli_select_among_options, filter},
+		{"Core files", core_options, dump},
 		{"What to print", options, dump},
 		{0},
 	};
@@ -87,7 +126,7 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 		.about = "pybpf dump prints what every thread of a Python process does now, and its stack. The process "
 			 "is not stopped, unless --freeze is given.",
 		.examples = examples,
-		.usage = "  pybpf dump -p PID | --all | --container C [options]\n",
+		.usage = "  pybpf dump -p PID | --all | --container C | --core FILE [options]\n",
 		.groups = groups,
 		.notes = "A stack is read until it is certain that the thread had it: because it slept meanwhile, or "
 			 "because two reads agree. Where that fails, the thread is marked as moving.\n"
@@ -101,6 +140,14 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 		return code;
 	if (optind < argc)
 		return cli_usage("dump takes no argument, and found %s; see `pybpf dump --help`", argv[optind]);
+	if (dump->show_secrets && !dump->locals)
+		return cli_usage("--show-secrets goes with --locals");
+	if (dump->locals > PY_VALUE_LEVELS)
+		dump->locals = PY_VALUE_LEVELS;
+	if (dump->files.core)
+		return check_core(dump);
+	if (dump->files.executable || dump->files.sysroot)
+		return cli_usage("%s goes with --core", dump->files.executable ? "--executable" : "--sysroot");
 	if (!is_anything_chosen(filter))
 		return cli_usage("which process: -p PID, --all, --container NAME, --cgroup PATH? See `pybpf dump "
 				 "--help`");
@@ -131,7 +178,13 @@ static void free_pictures(struct pictures *p, size_t count)
 /* Returns whether there is a picture of the row. */
 static bool take_picture(const struct dump_command *dump, const struct ps_row *row, struct dump_process *out)
 {
-	const struct dump_wanted wanted = {.sources = !dump->no_source, .freeze = dump->freeze};
+	const struct dump_wanted wanted = {
+		.sources = !dump->no_source,
+		.tasks = dump->tasks,
+		.native = dump->native,
+		.freeze = dump->freeze || (dump->native && !dump->core),
+		.core = dump->core,
+		.locals = {.level = (unsigned)dump->locals, .show_secrets = dump->show_secrets}};
 	struct error error;
 
 	if (!row->supported) {
@@ -239,6 +292,32 @@ static int print_list(const struct dump_command *dump, const struct ps_list *lis
 	return CLI_FAILED;
 }
 
+static int dump_core(const struct dump_command *dump, struct ps_list *list)
+{
+	struct error error;
+
+	if (!dump_core_list(dump->core, list, &error))
+		return print_list(dump, list);
+	log_error("%s", error.text);
+	return CLI_FAILED;
+}
+
+static int dump_processes(struct dump_command *dump, struct ps_list *list)
+{
+	struct error error;
+	int err;
+
+	if (discovery_filter_resolve(&dump->filter, &error)) {
+		log_error("%s", error.text);
+		return CLI_FAILED;
+	}
+	err = ps_collect(&dump->filter, list);
+	if (!err)
+		return print_list(dump, list);
+	log_error("cannot list the processes: %s", strerror(-err));
+	return CLI_FAILED;
+}
+
 int cli_dump(int argc, char **argv)
 {
 	struct rights_wanted rights = {.level = RIGHTS_LIST};
@@ -246,27 +325,24 @@ int cli_dump(int argc, char **argv)
 	struct dump_command dump = {.json = false};
 	struct error error;
 	bool helped;
-	int code = parse(&dump, argc, argv, &helped), err;
+	int code = parse(&dump, argc, argv, &helped);
 
 	if (code || helped)
 		goto done;
 	cli_set_verbosity(dump.verbose);
 	code = CLI_FAILED;
-	if (dump.freeze)
+	if (dump.freeze || dump.native)
 		rights.level = RIGHTS_FREEZE;
-	priority_raise(); /* of the helpers, too: what is to be seen may be over before a busy machine lets them look */
-	if (cli_start_helpers() || cli_drop_rights(&rights))
-		goto done;
-	if (discovery_filter_resolve(&dump.filter, &error)) {
+	if (dump.files.core && dump_core_open(&dump.files, &dump.core, &error)) {
 		log_error("%s", error.text);
 		goto done;
 	}
-	err = ps_collect(&dump.filter, &list);
-	if (err)
-		log_error("cannot list the processes: %s", strerror(-err));
-	else
-		code = print_list(&dump, &list);
+	priority_raise(); /* of the helpers, too: what is to be seen may be over before a busy machine lets them look */
+	if (cli_start_helpers() || cli_drop_rights(&rights))
+		goto done;
+	code = dump.core ? dump_core(&dump, &list) : dump_processes(&dump, &list);
 done:
+	dump_core_close(dump.core);
 	ps_free(&list);
 	discovery_filter_free(&dump.filter);
 	foreign_stop();

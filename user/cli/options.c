@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/near.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -333,5 +334,21 @@ int cli_option_whole(const struct cli_option *option, const char *value, uint64_
 		return cli_usage("%s %s: it takes a whole number from %llu to %llu", cli_option_spelling(option), value,
 				 (unsigned long long)least, (unsigned long long)most);
 	*out = (uint64_t)number;
+	return 0;
+}
+
+int cli_option_rate(const struct cli_option *option, const char *value, unsigned *out)
+{
+	int64_t limit = host_max_sample_rate();
+	double freq;
+
+	if (cli_number(value, 1, UINT32_MAX, &freq) || freq != (unsigned)freq)
+		return cli_usage("%s %s: not a sampling rate; it takes a whole number of Hz from 1 up",
+				 cli_option_spelling(option), value);
+	if ((int64_t)freq > limit)
+		return cli_usage("%s %s: above this kernel's limit of %lld Hz; ask for less, or raise it with "
+				 "`sysctl " HOST_MAX_RATE_SYSCTL "=%u`",
+				 cli_option_spelling(option), value, (long long)limit, (unsigned)freq);
+	*out = (unsigned)freq;
 	return 0;
 }

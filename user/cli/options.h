@@ -99,4 +99,7 @@ int cli_option_word(const struct cli_option *option, const char *value, int *num
 /* Parses a whole number from least to most. Returns 0, or CLI_USAGE after one sentence on stderr. */
 int cli_option_whole(const struct cli_option *option, const char *value, uint64_t least, uint64_t most, uint64_t *out);
 
+/* Parses a sampling rate that this kernel allows, in Hz. Returns as cli_option_whole(). */
+int cli_option_rate(const struct cli_option *option, const char *value, unsigned *out);
+
 #endif

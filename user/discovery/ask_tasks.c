@@ -9,9 +9,8 @@
 #include "base/clock.h"
 #include "foreign/foreign.h"
 
-/* Seconds that one answer may take, and after which the helper answers with what it has: the main loop waits. */
-#define PATIENCE_S 0.5
-#define ANSWER_S   0.1
+/* Seconds after which the helper answers with what it has. */
+#define ANSWER_S 0.1
 /* Most answers for one process. */
 #define MAX_ANSWERS 64
 
@@ -117,7 +116,7 @@ static int take_answer(const char *answer, size_t size, int (*visit)(const struc
 	return err;
 }
 
-int discovery_ask_tasks(pid_t pid, const struct task_read_place *place,
+int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double patience_s,
 			int (*visit)(const struct task_read *task, void *arg), void *arg,
 			struct task_read_counts *counts)
 {
@@ -131,7 +130,7 @@ int discovery_ask_tasks(pid_t pid, const struct task_read_place *place,
 	number++;
 	for (; a.more && !err && question.part < MAX_ANSWERS; question.part++) {
 		err = foreign_call(serve_tasks, (struct foreign_subject){.pid = pid}, &question, sizeof(question),
-				   answer, FOREIGN_ANSWER_MAX, &size, PATIENCE_S);
+				   answer, FOREIGN_ANSWER_MAX, &size, patience_s);
 		err = err ?: take_answer(answer, size, visit, arg, &a);
 		if (!err)
 			add_counts(counts, &a.counts);

@@ -16,6 +16,7 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "base/procfs.h"
+#include "base/stand_in.h"
 #include "base/remote.h"
 
 /* Most distinct executable files of one process that are analysed. Large scientific programs map some 700. */
@@ -99,9 +100,14 @@ static int collect_file(const struct procfs_map *map, void *arg)
 static void read_link(pid_t pid, const char *name, char *out, size_t size)
 {
 	static const char deleted[] = " (deleted)";
+	const struct stand_in *other = stand_in_for(pid);
 	char path[64];
 	ssize_t n;
 
+	if (other) {
+		snprintf(out, size, "%s", !strcmp(name, "exe") ? other->exe : "");
+		return;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	n = readlink(path, out, size - 1);
 	out[n > 0 ? n : 0] = '\0';

@@ -74,19 +74,18 @@ static int fill_python(const struct discovery_python *python, struct ps_python *
 	return out->path ? 0 : -ENOMEM;
 }
 
-/* Fills in the Pythons that run; one that is mapped but does not run only where no other runs. */
-static int fill_pythons(const struct collector *c, struct ps_row *row)
+int ps_fill_pythons(const struct discovery_python *pythons, size_t count, struct ps_row *row)
 {
 	bool first = true;
 	int err = 0;
 
-	for (size_t i = 0; i < c->nr_pythons && !err; i++) {
-		if (!discovery_is_running(&c->pythons[i]))
+	for (size_t i = 0; i < count && !err; i++) {
+		if (!discovery_is_running(&pythons[i]))
 			continue;
-		err = fill_python(&c->pythons[i], first ? &row->python : &row->more[row->nr_more++]);
+		err = fill_python(&pythons[i], first ? &row->python : &row->more[row->nr_more++]);
 		first = false;
 	}
-	return first ? fill_python(&c->pythons[0], &row->python) : err;
+	return first ? fill_python(&pythons[0], &row->python) : err;
 }
 
 static int fill_row(const struct collector *c, const struct scan_process *process, bool supported, const char *refusal,
@@ -101,7 +100,7 @@ static int fill_row(const struct collector *c, const struct scan_process *proces
 	row->command = command_of(process);
 	if (!row->user || !row->command || (!supported && !row->refusal))
 		return -ENOMEM;
-	return supported ? fill_pythons(c, row) : 0;
+	return supported ? ps_fill_pythons(c->pythons, c->nr_pythons, row) : 0;
 }
 
 static bool is_wanted(const struct discovery_filter *filter, const struct scan_process *process)

@@ -48,6 +48,12 @@ int ps_collect(const struct discovery_filter *filter, struct ps_list *list);
 void ps_free(struct ps_list *list);
 
 /*
+ * Fills in the Pythons of a row: those that run, and one that is mapped but does not run only where no other runs.
+ * Returns 0 or -ENOMEM.
+ */
+int ps_fill_pythons(const struct discovery_python *pythons, size_t count, struct ps_row *row);
+
+/*
  * Writes a table, with the processes that are not supported below it. width: columns of the terminal, 0: no terminal.
  * Returns 0 or -ENOMEM.
  */

@@ -8,12 +8,16 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/stand_in.h"
 #include "container/cgroup.h"
 #include "discovery/ask.h"
+#include "dump/deadlock.h"
 #include "dump/dump.h"
 #include "dump/freeze.h"
 #include "dump/sources.h"
 #include "dump/stack.h"
+#include "dump/thread_locals.h"
 #include "dump/threads.h"
 #include "rights/priority.h"
 #include "session/source_file.h"
@@ -32,6 +36,7 @@
 struct runtime {
 	struct pybpf_runtime place;
 	const struct pybpf_layout *layout;
+	const struct discovery_python *python;
 };
 
 struct collector {
@@ -40,6 +45,10 @@ struct collector {
 	bool inside_differs; /* the process is in another PID namespace */
 	bool frozen;         /* by its control group */
 	bool standing;       /* by freeze */
+	bool tasks;          /* asyncio's are wanted */
+	bool native;         /* native frames are wanted */
+	const struct dump_core *core;
+	struct dump_locals_wanted locals;
 	struct dump_freeze freeze;
 	struct discovery_python *pythons;
 	struct runtime runtimes[PYBPF_MAX_RUNTIMES];
@@ -73,9 +82,13 @@ static int find_pythons(struct collector *c, struct error *error)
 		c->runtimes[c->nr_runtimes++] = (struct runtime){
 			.place = {.interp_head = python->interp_head_addr,
 				  .tstate_current = python->tstate_current_addr,
-				  .code_type = python->code_type_addr},
+				  .code_type = python->code_type_addr,
+				  .asyncio = c->tasks ? python->asyncio : (struct pybpf_asyncio){.loaded = false}},
 			.layout = &python->build.layout,
+			.python = python,
 		};
+		if (c->tasks)
+			dump_find_tasks(&c->memory, &python->build.layout, &c->runtimes[c->nr_runtimes - 1].place);
 	}
 	return 0;
 }
@@ -107,11 +120,26 @@ static int add_thread(pid_t tid, void *arg)
 		return 0;
 	if (array_reserve(&out->threads, &out->room, out->count + 1, sizeof(*out->threads)))
 		return -ENOMEM;
-	out->threads[out->count] = (struct dump_thread){
-		.tid = tid, .inside = tid, .name = strdup(stat.comm), .start_time = stat.start_time};
+	out->threads[out->count] = (struct dump_thread){.tid = tid,
+							.inside = tid,
+							.name = strdup(stat.comm),
+							.task_stack = PROFILE_ROOT,
+							.start_time = stat.start_time};
 	if (c->inside_differs && !procfs_read_status(tid, &status))
 		out->threads[out->count].inside = status.inside;
 	return out->threads[out->count++].name ? 0 : -ENOMEM;
+}
+
+/* By their registers, since gcore(1) leaves out stacks of which it cannot read a page. Returns whether any is known. */
+static bool match_registers(struct collector *c)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < c->known.count && c->core; i++) {
+		c->known.items[i].inside = dump_core_find_thread(c->core, c->known.items[i].thread_id);
+		any = any || c->known.items[i].inside;
+	}
+	return any;
 }
 
 static int list_tasks(struct collector *c)
@@ -119,7 +147,7 @@ static int list_tasks(struct collector *c)
 	pid_t *inside;
 	int err = procfs_each_task(c->pid, add_thread, c);
 
-	if (err)
+	if (err || match_registers(c))
 		return err;
 	inside = calloc(c->out->count + 1, sizeof(*inside));
 	if (!inside)
@@ -166,18 +194,33 @@ static int keep_stack(struct collector *c, const struct dump_known *known, struc
 	if (stack->wants_gil)
 		thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_GIL};
 	thread->tstate = stack->tstate;
+	thread->task = stack->task;
+	thread->contexts = stack->contexts;
 	if (!event)
 		return 0;
 	thread->stack_id = event->stack_id = ++c->last_stack_id;
 	event->rights = c->sources.rights;
 	err = stacks_add(c->stacks, event, event->event.size);
+	if (!err && stack->task)
+		err = dump_push_running(c->stacks, event, stack, &thread->task_stack);
 	free(event);
 	return err;
 }
 
+static enum dump_standing standing_of(const struct collector *c, pid_t tid)
+{
+	return c->core ? dump_core_standing(c->core, tid) : dump_standing_of(&c->freeze, tid);
+}
+
+/* Returns whether the process cannot change while it is read. */
+static bool stands(const struct collector *c)
+{
+	return c->core || c->standing || c->frozen;
+}
+
 static void read_state(const struct collector *c, struct dump_thread *thread)
 {
-	if (dump_read_state(c->pid, thread->tid, dump_standing_of(&c->freeze, thread->tid), &thread->state))
+	if (dump_read_state(c->pid, thread->tid, standing_of(c, thread->tid), &thread->state))
 		thread->state.ended = true;
 }
 
@@ -188,7 +231,8 @@ static int read_python(struct collector *c, const struct dump_known *known, stru
 		.tid = thread->tid,
 		.thread_id = known->thread_id,
 		.names = find_names(c, known),
-		.standing = dump_standing_of(&c->freeze, thread->tid),
+		.standing = standing_of(c, thread->tid),
+		.locals = c->locals,
 		.runtime = c->runtimes[known->runtime].place,
 		.layout = *c->runtimes[known->runtime].layout,
 	};
@@ -198,9 +242,15 @@ static int read_python(struct collector *c, const struct dump_known *known, stru
 	thread->is_python = true;
 	thread->is_moving = !stack.proved;
 	thread->state = stack.state;
+	thread->ident = known->thread_id;
+	thread->locks = stack.locks;
 	if (!err)
 		err = take_name(thread, stack.name) ?: keep_stack(c, known, thread, &stack.walk);
+	dump_forget_locals(thread);
+	if (!err && (c->locals.level || c->native))
+		dump_keep_locals(thread, known->runtime, &stack);
 	free(stack.walk.frames);
+	free(stack.locals.bytes);
 	if (!err || err == -ENOMEM)
 		return err;
 	/* The thread has ended meanwhile, or the interpreter has forgotten it. */
@@ -273,6 +323,27 @@ static int mark_holders(struct collector *c)
 	return err;
 }
 
+/* Native frames that cannot be read are left out: what is known of Python does not depend on them. */
+static int read_native(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
+{
+	const struct runtime *runtime = &c->runtimes[known ? known->runtime : 0];
+	bool two = runtime->python && runtime->python->version_major == 2;
+	struct unwind_registers registers;
+	int err;
+
+	if (c->core ? !dump_core_registers(c->core, thread->tid, &registers)
+		    : !dump_registers_of(&c->freeze, thread->tid, &registers))
+		return 0;
+	err = dump_read_native(c->pid, c->core ? 1 : c->freeze.began_ns, &registers, two, &thread->native);
+	if (!err || err == -ENOMEM)
+		return err;
+	/* Another thread's would take as long. */
+	c->native = false;
+	log_warn("process %d: native frames are left out from thread %d on: %s", c->out->row->process.pid, thread->tid,
+		 strerror(-err));
+	return 0;
+}
+
 static int read_threads(struct collector *c)
 {
 	int err = 0;
@@ -282,14 +353,25 @@ static int read_threads(struct collector *c)
 		const struct dump_known *known = find_known(c, thread);
 
 		priority_check();
-		if (known)
+		thread->is_missing = c->core && !dump_core_has_stack(c->core, thread->tid);
+		thread->is_python = known && thread->is_missing;
+		if (known && !thread->is_missing)
 			err = read_python(c, known, thread);
 		else
 			read_state(c, thread);
+		if (!err && c->native && !thread->is_missing)
+			err = read_native(c, known, thread);
 		if (c->frozen && thread->state.wait.state != PYBPF_STATE_RUNNING)
 			thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
 	}
 	return err ?: mark_holders(c) ?: stacks_finish(c->stacks);
+}
+
+static void free_thread(struct dump_thread *thread)
+{
+	free(thread->name);
+	dump_native_free(&thread->native);
+	dump_forget_locals(thread);
 }
 
 static void remove_ended(struct dump_process *out)
@@ -298,7 +380,7 @@ static void remove_ended(struct dump_process *out)
 
 	for (size_t i = 0; i < out->count; i++) {
 		if (out->threads[i].state.ended)
-			free(out->threads[i].name);
+			free_thread(&out->threads[i]);
 		else
 			out->threads[kept++] = out->threads[i];
 	}
@@ -322,14 +404,21 @@ static int describe_sockets(const struct collector *c)
 	return 0;
 }
 
-static void find_stacks(const struct collector *c)
+static int find_stacks(const struct collector *c)
 {
-	for (size_t i = 0; i < c->out->count; i++) {
+	int err = 0;
+
+	for (size_t i = 0; i < c->out->count && !err; i++) {
 		struct dump_thread *thread = &c->out->threads[i];
 		uint32_t stack = thread->stack_id ? stacks_find(c->stacks, thread->stack_id) : PROFILE_NONE;
 
 		thread->stack = stack == PROFILE_NONE ? PROFILE_ROOT : stack;
+		if (thread->walked)
+			err = dump_number_frames(c->out, c->pysym, PROC_ID, thread);
+		if (!err)
+			dump_native_merge(thread);
 	}
+	return err;
 }
 
 static void read_head(struct collector *c)
@@ -338,6 +427,8 @@ static void read_head(struct collector *c)
 	struct cgroup_mounts mounts;
 	struct procfs_stat stat;
 
+	if (c->core)
+		return;
 	if (!procfs_read_stat(c->pid, &stat)) {
 		c->out->age_s = clock_s(CLOCK_BOOTTIME) - (double)stat.start_time * tick_s;
 		c->out->cpu_s = (double)(stat.utime + stat.stime) * tick_s;
@@ -350,10 +441,38 @@ static void read_head(struct collector *c)
 	cgroup_mounts_free(&mounts);
 }
 
+static int read_tasks(struct collector *c)
+{
+	struct dump_tasks_of *of = calloc(1, sizeof(*of));
+	int err = of ? 0 : -ENOMEM;
+
+	for (size_t i = 0; c->tasks && i < c->nr_runtimes && !err; i++) {
+		*of = (struct dump_tasks_of){
+			.pid = c->pid,
+			.runtime = (uint32_t)i,
+			.stands = stands(c),
+			.place = {.layout = *c->runtimes[i].layout,
+				  .runtime = c->runtimes[i].place,
+				  .proc_id = PROC_ID,
+				  .whole_tree = 1},
+			.python = c->runtimes[i].python,
+			.stacks = c->stacks,
+			.rights = c->sources.wanted ? &c->sources.rights : NULL,
+		};
+		err = dump_read_tasks(of, c->out);
+	}
+	free(of);
+	return err;
+}
+
 /* Reads all that is to be of one moment. */
 static int read_moment(struct collector *c)
 {
-	return add_runtimes(c) ?: list_tasks(c) ?: read_threads(c);
+	int err = add_runtimes(c) ?: list_tasks(c) ?: read_threads(c);
+
+	if (!err)
+		dump_find_deadlocks(c->out, stands(c));
+	return err ?: read_tasks(c);
 }
 
 static void thaw(struct collector *c)
@@ -380,9 +499,9 @@ static int collect(struct collector *c)
 	thaw(c);
 	if (err)
 		return err;
-	find_stacks(c);
+	err = find_stacks(c);
 	remove_ended(c->out);
-	return describe_sockets(c) ?: dump_cut_lines(c->out);
+	return err ?: describe_sockets(c) ?: dump_cut_lines(c->out);
 }
 
 static int freeze(struct collector *c, struct error *error)
@@ -399,17 +518,22 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	struct collector *c = calloc(1, sizeof(*c));
 	int err;
 
-	*out = (struct dump_process){.row = row};
+	*out = (struct dump_process){.row = row, .core = wanted->core, .tasks.wanted = wanted->tasks};
 	if (!c)
 		return error_set(error, -ENOMEM, "cannot look at process %d: %s", row->process.pid, strerror(ENOMEM));
 	c->out = out;
-	c->pid = row->process.pid;
+	c->core = wanted->core;
+	c->pid = c->core ? STAND_IN_PID : row->process.pid;
+	c->tasks = wanted->tasks;
+	c->locals = wanted->locals;
+	c->native = out->with_native = wanted->native;
+	out->with_locals = wanted->locals.level > 0;
 	c->inside_differs = row->process.inside != row->process.pid;
 	walk_process_memory(&c->memory, &c->pid);
 	err = find_pythons(c, error);
 	if (!err) {
 		read_head(c);
-		dump_sources_init(&c->sources, wanted->sources, row, out);
+		dump_sources_init(&c->sources, wanted->sources && !c->core, row, out);
 		/* What its control group has frozen stands already. */
 		err = wanted->freeze && !c->frozen ? freeze(c, error) : 0;
 	}
@@ -418,6 +542,8 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 		if (err)
 			error_set(error, err, "cannot read process %d: %s", c->pid, strerror(-err));
 	}
+	if (err && c->core)
+		dump_core_retell(c->core, error);
 	thaw(c);
 	dump_sources_free(&c->sources);
 	stacks_free(c->stacks);
@@ -431,8 +557,9 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 void dump_free(struct dump_process *process)
 {
 	for (size_t i = 0; i < process->count; i++)
-		free(process->threads[i].name);
+		free_thread(&process->threads[i]);
 	free(process->threads);
+	dump_tasks_free(&process->tasks);
 	for (uint32_t i = 0; process->lines && i < profile_frame_count(process->stacks); i++)
 		free(process->lines[i]);
 	free(process->lines);

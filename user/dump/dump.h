@@ -11,7 +11,12 @@
 
 #include "base/error.h"
 #include "discovery/list.h"
+#include "dump/core.h"
+#include "dump/locals.h"
+#include "dump/locks.h"
+#include "dump/native.h"
 #include "dump/state.h"
+#include "dump/tasks.h"
 #include "profile/profile.h"
 #include "session/wait_name.h"
 
@@ -24,26 +29,51 @@ struct dump_thread {
 	bool is_python;      /* an interpreter knows the thread */
 	uint64_t gil;        /* address of the GIL that it needs; 0: none, or not known */
 	bool has_gil;        /* it held that GIL when all threads had been read */
+	bool is_missing;     /* the core file does not have its C stack, so that nothing is known of its stack */
 	bool is_moving;      /* it ran while its stack was read: the stack may be none that it had */
 	uint64_t tstate;     /* its PyThreadState */
+	uint64_t task;       /* address of the asyncio task that it runs; 0: none, or not asked for */
+	uint64_t contexts;   /* as in struct task_read, when its stack was read */
+	uint32_t task_stack; /* the functions of that task; PROFILE_ROOT: not known */
 	uint64_t start_time; /* in clock ticks since the system started: tells it from another one with its TID */
+	uint64_t ident;      /* its pthread_self(), as the interpreter has it; 0: not a thread of Python */
+	struct dump_locks locks;
+	uint32_t circle; /* number of the deadlock that it is part of; 0: none */
+	struct dump_locals locals;
+	struct dump_native native;
+	/* Frames as the walk has them, the leaf first, whose numbers the locals have; NULL without locals and native.
+	 */
+	struct pybpf_frame *walked;
+	uint32_t nr_walked, runtime;
+	/* Of each frame of dump_frames() the number in walked, DUMP_NO_FRAME for a note; NULL as walked. */
+	uint32_t *numbers;
+	size_t nr_numbers;
 };
+#define DUMP_NO_FRAME UINT32_MAX
 
 struct dump_process {
 	const struct ps_row *row;
-	double age_s, cpu_s; /* since its start */
-	double stood_s;      /* for how long it was stopped; 0: it was not */
-	double at_s;         /* when it was read, on CLOCK_MONOTONIC */
+	const struct dump_core *core; /* that it was read from, or NULL: age, CPU time and memory are not known then */
+	double age_s, cpu_s;          /* since its start */
+	double stood_s;               /* for how long it was stopped; 0: it was not */
+	double at_s;                  /* when it was read, on CLOCK_MONOTONIC */
 	uint64_t rss_kib;
 	struct profile *stacks;
 	char **lines; /* the source's line of each frame of stacks, without blanks around it; NULL: not known */
 	struct dump_thread *threads;
 	size_t count, room;
+	struct dump_tasks tasks;
+	bool with_locals, with_native;
 };
 
 struct dump_wanted {
 	bool sources; /* also the texts of the lines */
-	bool freeze;  /* stop the process meanwhile; else its threads are read one after the other as they run */
+	bool tasks;   /* also asyncio's tasks */
+	struct dump_locals_wanted locals;
+	/* Read from a core file, which stands in for the process; or NULL. */
+	const struct dump_core *core;
+	bool native; /* also the native frames, where the process stands */
+	bool freeze; /* stop the process meanwhile; else its threads are read one after the other as they run */
 };
 
 /*
@@ -59,8 +89,18 @@ uint32_t *dump_frames(const struct dump_process *process, uint32_t stack, size_t
 /* Writes what the thread does, such as "[network: tcp 10.0.0.5:5432]", into DUMP_STATE_NAME bytes. */
 #define DUMP_STATE_NAME SESSION_WAIT_NAME
 void dump_name_state(const struct dump_thread *thread, char *out, size_t size);
-/* Returns the thread that holds the GIL for which this one waits; NULL: it does not, or the holder is not known. */
+/*
+ * Returns the thread that has the GIL or the lock for which this one waits, which may be this one itself; NULL: it
+ * waits for none, or who has it is not known.
+ */
 const struct dump_thread *dump_find_holder(const struct dump_process *process, const struct dump_thread *thread);
+
+/*
+ * Calls take for each variable of a frame, or the mark in place of them. position: of the frame in dump_frames().
+ * Returns whether there was any.
+ */
+typedef void dump_take_local(void *arg, const struct dump_local *local);
+bool dump_each_local(const struct dump_thread *thread, size_t position, dump_take_local *take, void *arg);
 
 /* What became of a thread since an earlier picture. */
 enum dump_change {

@@ -65,14 +65,20 @@ static int seize(pid_t tid, void *arg)
 	return 0;
 }
 
+static bool read_registers(pid_t tid, struct user_regs_struct *regs)
+{
+	struct iovec io = {.iov_base = regs, .iov_len = sizeof(*regs)};
+
+	return !ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io);
+}
+
 /* Returns whether a stopped thread was woken from the sleep of a system call to stop. */
 static bool slept(pid_t tid)
 {
 	struct user_regs_struct regs;
-	struct iovec io = {.iov_base = &regs, .iov_len = sizeof(regs)};
 	long result;
 
-	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io))
+	if (!read_registers(tid, &regs))
 		return false;
 #if defined(__x86_64__)
 	if ((long)regs.orig_rax < 0)
@@ -165,6 +171,16 @@ enum dump_standing dump_standing_of(const struct dump_freeze *f, pid_t tid)
 	const struct dump_frozen *thread = find(f, tid);
 
 	return thread ? thread->standing : DUMP_GOES_ON;
+}
+
+bool dump_registers_of(const struct dump_freeze *f, pid_t tid, struct unwind_registers *out)
+{
+	struct user_regs_struct regs;
+
+	if (dump_standing_of(f, tid) == DUMP_GOES_ON || !read_registers(tid, &regs))
+		return false;
+	*out = unwind_registers_from(&regs);
+	return true;
 }
 
 static void let_go(struct dump_freeze *f)

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "dump/state.h"
+#include "symbols/unwind.h"
 
 struct dump_frozen;
 
@@ -30,6 +31,9 @@ int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error);
 
 /* Returns how a thread stands. */
 enum dump_standing dump_standing_of(const struct dump_freeze *f, pid_t tid);
+
+/* Fills in the registers of a thread that stands. Returns whether it does. */
+bool dump_registers_of(const struct dump_freeze *f, pid_t tid, struct unwind_registers *out);
 
 /* Lets the threads go on, with the signals that came meanwhile. Returns for how many nanoseconds the process stood. */
 uint64_t dump_thaw(struct dump_freeze *f);

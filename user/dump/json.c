@@ -5,8 +5,51 @@
 #include <stdlib.h>
 
 #include "dump/dump.h"
+#include "dump/print.h"
 
-static void write_frame(const struct dump_process *process, uint32_t index, struct json *j)
+/* Where the variables of a frame are written. */
+struct locals {
+	struct json *json;
+	bool shown; /* all of them so far */
+};
+
+static void write_local(void *arg, const struct dump_local *local)
+{
+	static const char *const kinds[DUMP_LOCAL_KINDS] = {
+		[DUMP_LOCAL_ARGUMENT] = "argument",
+		[DUMP_LOCAL_LOCAL] = "local",
+		[DUMP_LOCAL_CELL] = "cell",
+		[DUMP_LOCAL_FREE] = "free",
+	};
+	struct locals *to = arg;
+
+	if (!kinds[local->kind]) {
+		to->shown = false;
+		return;
+	}
+	json_begin_object(to->json, NULL);
+	json_string(to->json, "name", local->name);
+	json_string(to->json, "kind", kinds[local->kind]);
+	json_string(to->json, "value", local->text);
+	json_end_object(to->json);
+}
+
+/* Frames that are not Python's, or of which nothing is known, have no variables to show. */
+static void write_locals(const struct dump_thread *thread, size_t position, struct json *j)
+{
+	struct locals to = {
+		.json = j,
+		.shown = position < thread->nr_numbers && thread->numbers[position] != DUMP_NO_FRAME,
+	};
+
+	json_begin_array(j, "locals");
+	dump_each_local(thread, position, write_local, &to);
+	json_end_array(j);
+	json_bool(j, "locals_complete", to.shown);
+}
+
+static void write_frame(const struct dump_process *process, const struct dump_thread *thread, size_t position,
+			uint32_t index, struct json *j)
 {
 	const struct profile_frame *frame = profile_frame_at(process->stacks, index);
 	bool known = frame->line != PROFILE_NO_LINE;
@@ -24,8 +67,56 @@ static void write_frame(const struct dump_process *process, uint32_t index, stru
 			json_string(j, "source", process->lines[index]);
 		else
 			json_null(j, "source");
+		if (process->with_locals && thread)
+			write_locals(thread, position, j);
 	}
 	json_end_object(j);
+}
+
+void dump_write_frames(const struct dump_process *process, const struct dump_thread *thread, uint32_t stack,
+		       struct json *j)
+{
+	size_t count;
+	uint32_t *frames = dump_frames(process, stack, &count);
+
+	json_begin_array(j, "frames");
+	for (size_t i = 0; frames && i < count; i++)
+		write_frame(process, thread, i, frames[i], j);
+	json_end_array(j);
+	free(frames);
+}
+
+static void write_native(const struct dump_process *process, const struct dump_thread *thread, struct json *j)
+{
+	const struct dump_native *native = &thread->native;
+	bool caller_known;
+
+	json_begin_array(j, "native_frames");
+	for (size_t i = native->count; i-- > 0;) {
+		const struct dump_native_frame *frame = &native->frames[i];
+
+		json_begin_object(j, NULL);
+		if (frame->name[0])
+			json_string(j, "function", frame->name);
+		else
+			json_null(j, "function");
+		if (frame->file[0])
+			json_string(j, "file", frame->file);
+		else
+			json_null(j, "file");
+		json_uint(j, "address", frame->pc);
+		json_bool(j, "interpreter", dump_is_interpreter(process, frame));
+		json_bool(j, "python", frame->is_loop);
+		caller_known = native->fits && frame->after != DUMP_NO_FRAME;
+		if (caller_known)
+			json_uint(j, "caller", frame->after);
+		else
+			json_null(j, "caller");
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_bool(j, "native_whole", native->is_whole);
+	json_bool(j, "native_fits", native->fits);
 }
 
 static void write_change(const struct dump_process *process, const struct dump_process *before,
@@ -44,14 +135,21 @@ static void write_change(const struct dump_process *process, const struct dump_p
 		json_null(j, "change");
 }
 
+static void write_holder(const char *name, const struct dump_thread *holder, struct json *j)
+{
+	if (holder)
+		json_int(j, name, holder->tid);
+	else
+		json_null(j, name);
+}
+
 static void write_thread(const struct dump_process *process, const struct dump_process *before,
 			 const struct dump_thread *thread, struct json *j)
 {
 	const struct dump_thread *holder = dump_find_holder(process, thread);
 	bool running = thread->state.wait.state == PYBPF_STATE_RUNNING;
+	bool waits_for_gil = thread->state.wait.state == PYBPF_STATE_GIL;
 	char cause[DUMP_STATE_NAME];
-	size_t count;
-	uint32_t *frames = dump_frames(process, thread->stack, &count);
 
 	json_begin_object(j, NULL);
 	json_int(j, "tid", thread->tid);
@@ -61,19 +159,83 @@ static void write_thread(const struct dump_process *process, const struct dump_p
 	dump_name_state(thread, cause, sizeof(cause));
 	json_string(j, "cause", cause);
 	json_bool(j, "has_gil", thread->has_gil);
-	if (holder)
-		json_int(j, "gil_holder", holder->tid);
-	else
-		json_null(j, "gil_holder");
+	write_holder("gil_holder", waits_for_gil ? holder : NULL, j);
+	write_holder("lock_holder", waits_for_gil ? NULL : holder, j);
 	json_bool(j, "python", thread->is_python);
 	json_bool(j, "moving", thread->is_moving);
+	json_bool(j, "missing", thread->is_missing);
 	write_change(process, before, thread, j);
-	json_begin_array(j, "frames");
-	for (size_t i = 0; frames && i < count; i++)
-		write_frame(process, frames[i], j);
-	json_end_array(j);
+	dump_write_frames(process, thread, thread->stack, j);
+	if (process->with_native)
+		write_native(process, thread, j);
 	json_end_object(j);
-	free(frames);
+}
+
+/* Writes each circle as the TIDs of its threads, each of which waits for the next one. */
+static void write_deadlocks(const struct dump_process *process, struct json *j)
+{
+	uint32_t written = 0;
+
+	json_begin_array(j, "deadlocks");
+	for (size_t i = 0; i < process->count; i++) {
+		const struct dump_thread *first = &process->threads[i], *at = first;
+
+		if (first->circle <= written)
+			continue;
+		json_begin_array(j, NULL);
+		do {
+			json_int(j, NULL, at->tid);
+			at = dump_find_holder(process, at);
+		} while (at && at != first);
+		json_end_array(j);
+		written = first->circle;
+	}
+	json_end_array(j);
+}
+
+static void write_usage(const struct dump_process *process, struct json *j)
+{
+	if (process->core) {
+		json_null(j, "age_s");
+		json_null(j, "cpu_s");
+		json_null(j, "resident_bytes");
+		return;
+	}
+	json_double(j, "age_s", process->age_s);
+	json_double(j, "cpu_s", process->cpu_s);
+	json_uint(j, "resident_bytes", process->rss_kib * 1024);
+}
+
+static void write_core(const struct dump_process *process, struct json *j)
+{
+	struct dump_core_facts core;
+	char name[16];
+
+	if (!process->core) {
+		json_null(j, "core");
+		return;
+	}
+	core = dump_core_facts(process->core);
+	json_begin_object(j, "core");
+	json_string(j, "file", core.file);
+	if (core.signal)
+		json_int(j, "signal", core.signal);
+	else
+		json_null(j, "signal");
+	if (core.signal && dump_core_signal_name(core.signal, name, sizeof(name)))
+		json_string(j, "signal_name", name);
+	else
+		json_null(j, "signal_name");
+	if (core.signal)
+		json_int(j, "signal_tid", core.signalled);
+	else
+		json_null(j, "signal_tid");
+	if (core.has_address)
+		json_uint(j, "address", core.address);
+	else
+		json_null(j, "address");
+	json_uint(j, "missing_bytes", core.missing);
+	json_end_object(j);
 }
 
 void dump_json(const struct dump_process *process, const struct dump_process *before, struct json *j)
@@ -89,9 +251,8 @@ void dump_json(const struct dump_process *process, const struct dump_process *be
 		json_string(j, "container", row->container.name);
 	else
 		json_null(j, "container");
-	json_double(j, "age_s", process->age_s);
-	json_double(j, "cpu_s", process->cpu_s);
-	json_uint(j, "resident_bytes", process->rss_kib * 1024);
+	write_core(process, j);
+	write_usage(process, j);
 	if (process->stood_s > 0)
 		json_double(j, "stood_still_s", process->stood_s);
 	else
@@ -103,10 +264,12 @@ void dump_json(const struct dump_process *process, const struct dump_process *be
 		json_null(j, "since_s");
 		json_null(j, "ended");
 	}
+	write_deadlocks(process, j);
 	json_begin_array(j, "threads");
 	for (size_t i = 0; i < process->count; i++)
 		write_thread(process, before, &process->threads[i], j);
 	json_end_array(j);
+	dump_write_tasks(process, j);
 	json_end_object(j);
 	json_line(j);
 }

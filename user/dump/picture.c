@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "dump/dump.h"
+#include "dump/print.h"
 
 uint32_t *dump_frames(const struct dump_process *process, uint32_t stack, size_t *count)
 {
@@ -28,15 +29,69 @@ void dump_name_state(const struct dump_thread *thread, char *out, size_t size)
 		session_name_wait(&thread->state.wait, out, size);
 }
 
+static bool holds(const struct dump_thread *thread, uint64_t lock)
+{
+	for (uint32_t i = 0; i < thread->locks.nr_held; i++) {
+		if (thread->locks.held[i] == lock)
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether the thread has the lock or the GIL that the other one waits for. */
+static bool has_what_is_wanted(const struct dump_thread *thread, const struct dump_thread *by)
+{
+	if (by->state.wait.state == PYBPF_STATE_GIL)
+		return thread->has_gil && thread->gil == by->gil;
+	if (by->locks.owner)
+		return thread->ident == by->locks.owner;
+	if (by->locks.mutex_owner)
+		return thread->inside == by->locks.mutex_owner;
+	return by->locks.wanted && holds(thread, by->locks.wanted);
+}
+
 const struct dump_thread *dump_find_holder(const struct dump_process *process, const struct dump_thread *thread)
 {
-	if (thread->state.wait.state != PYBPF_STATE_GIL)
+	enum pybpf_state state = thread->state.wait.state;
+	const struct dump_thread *holder = NULL;
+
+	if (state != PYBPF_STATE_GIL && state != PYBPF_STATE_LOCK)
 		return NULL;
 	for (size_t i = 0; i < process->count; i++) {
 		const struct dump_thread *other = &process->threads[i];
 
-		if (other->has_gil && other->gil == thread->gil)
-			return other;
+		if (!has_what_is_wanted(other, thread))
+			continue;
+		/* Threads are read one after the other: a lock that two have had went from one to the other. */
+		if (holder)
+			return NULL;
+		holder = other;
 	}
-	return NULL;
+	return holder;
+}
+
+int dump_task_tid(const struct dump_process *process, const struct dump_task *task)
+{
+	for (size_t i = 0; task->tstate && i < process->count; i++) {
+		if (process->threads[i].tstate == task->tstate)
+			return process->threads[i].tid;
+	}
+	return 0;
+}
+
+bool dump_each_local(const struct dump_thread *thread, size_t position, dump_take_local *take, void *arg)
+{
+	uint32_t frame = position < thread->nr_numbers ? thread->numbers[position] : DUMP_NO_FRAME;
+	struct dump_local local;
+	bool any = false;
+
+	for (size_t at = 0; frame != DUMP_NO_FRAME && dump_locals_next(&thread->locals, &at, &local);) {
+		if (local.frame > frame)
+			break;
+		if (local.frame != frame)
+			continue;
+		take(arg, &local);
+		any = true;
+	}
+	return any;
 }

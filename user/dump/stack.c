@@ -9,33 +9,48 @@
 
 #include "base/clock.h"
 #include "foreign/foreign.h"
+#include "symbols/page_cache.h"
 
 /* A thread that runs changes its stack all the time: so often two reads of it are tried to agree. */
 #define ATTEMPTS 8
 /* But no further one is begun after this: a stack of 8,192 frames takes some 30 ms, and lies about one may take more.
  */
 #define ATTEMPTS_NS 200000000ull
+/* Variables are read no longer than this for each level of their length: most threads have theirs within 5 ms. */
+#define LOCALS_NS 500000000ull
+/* Locks are read no longer than this: some microseconds for each function. */
+#define LOCKS_NS 100000000ull
 /* Longest wait for an answer: it takes some milliseconds in a process with thousands of threads. */
 #define PATIENCE_S 2.0
 
 struct answer {
 	struct dump_state state;
-	uint64_t gil, tstate;
+	uint64_t gil, tstate, task, contexts;
 	uint32_t depth, flags;
 	uint32_t proved, wants_gil;
+	uint32_t task_depth;
+	uint32_t locals_size; /* of what follows the frames */
 	char name[PYSYM_THREAD_NAME_MAX + 1];
+	struct dump_locks locks;
 	struct pybpf_frame frames[PYBPF_MAX_FRAMES];
 };
-_Static_assert(sizeof(struct answer) <= FOREIGN_ANSWER_MAX, "an answer holds all frames");
+#define ANSWER_MAX (sizeof(struct answer) + DUMP_LOCALS_MAX)
+_Static_assert(ANSWER_MAX <= FOREIGN_ANSWER_MAX, "an answer holds all frames");
 
 static size_t kept_frames(uint32_t depth)
 {
 	return depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
 }
 
+static size_t size_of(const struct answer *answer)
+{
+	return offsetof(struct answer, frames) + kept_frames(answer->depth) * sizeof(answer->frames[0]) +
+	       answer->locals_size;
+}
+
 static bool is_same_stack(const struct walk_stack *a, const struct walk_stack *b)
 {
-	return a->depth == b->depth && a->flags == b->flags &&
+	return a->depth == b->depth && a->flags == b->flags && a->task == b->task && a->task_depth == b->task_depth &&
 	       !memcmp(a->frames, b->frames, kept_frames(a->depth) * sizeof(*a->frames));
 }
 
@@ -44,12 +59,36 @@ static bool is_running(const struct dump_state *state)
 	return state->wait.state == PYBPF_STATE_RUNNING;
 }
 
-static int walk(const struct dump_stack_of *of, uint64_t futex, struct walk_stack *stack)
-{
-	struct walk_memory memory;
+/* The process's memory; of a process that stands, or a thread that sleeps, each page is read once. */
+struct memory {
+	struct walk_memory own, any;
+	struct page_cache *cache;
+};
 
-	walk_process_memory(&memory, &of->pid);
-	return walk_thread(&memory, &of->layout, &of->runtime, of->thread_id, futex, stack);
+/* stands: what is read does not change meanwhile, or it is found out afterwards whether it did. */
+static void open_memory(struct memory *m, const struct dump_stack_of *of, bool stands)
+{
+	walk_process_memory(&m->own, &of->pid);
+	m->any = m->own;
+	m->cache = stands ? page_cache_new(&m->own) : NULL;
+	if (m->cache)
+		page_cache_memory(m->cache, &m->any);
+}
+
+static void close_memory(struct memory *m)
+{
+	page_cache_free(m->cache);
+}
+
+static int walk(const struct dump_stack_of *of, uint64_t futex, bool stands, struct walk_stack *stack)
+{
+	struct memory m;
+	int err;
+
+	open_memory(&m, of, stands);
+	err = walk_thread(&m.any, &of->layout, &of->runtime, of->thread_id, futex, stack);
+	close_memory(&m);
+	return err;
 }
 
 /* Reads the thread once. Returns as dump_read_stack(). */
@@ -57,9 +96,13 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 {
 	struct walk_stack again;
 	struct dump_state before;
-	int err = dump_look_at_state(of->pid, of->tid, of->standing, &before) ?: walk(of, before.futex, stack);
+	int err = dump_look_at_state(of->pid, of->tid, of->standing, &before);
+	bool stands = of->standing != DUMP_GOES_ON;
 
-	*proved = of->standing != DUMP_GOES_ON;
+	/* Whether a thread has slept all the time is looked at below. */
+	err = err ?: walk(of, before.futex, stands || !is_running(&before), stack);
+
+	*proved = stands;
 	*after = before;
 	if (err || *proved)
 		return err;
@@ -67,11 +110,10 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 	if (err || is_running(&before) != is_running(after))
 		return err;
 	if (!is_running(after)) {
-		*proved = before.sleeps == after->sleeps && before.preemptions == after->preemptions &&
-			  before.wait.state == after->wait.state;
+		*proved = dump_is_same_sleep(&before, after);
 		return 0;
 	}
-	if (walk(of, 0, &again))
+	if (walk(of, 0, false, &again))
 		return 0;
 	*proved = is_same_stack(stack, &again);
 	free(again.frames);
@@ -80,13 +122,77 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 
 static void read_name(const struct dump_stack_of *of, char *out, size_t size)
 {
-	struct walk_memory memory;
+	struct memory m;
 	char *name;
 
-	walk_process_memory(&memory, &of->pid);
-	name = of->names ? pysym_read_thread_name(&memory, &of->layout, of->names, of->thread_id) : NULL;
+	open_memory(&m, of, of->standing != DUMP_GOES_ON);
+	name = of->names ? pysym_read_thread_name(&m.any, &of->layout, of->names, of->thread_id) : NULL;
 	snprintf(out, size, "%s", name ? name : "");
 	free(name);
+	close_memory(&m);
+}
+
+static bool slept_since(const struct dump_stack_of *of, const struct dump_state *before)
+{
+	struct dump_state now;
+
+	return !is_running(before) && !dump_look_at_state(of->pid, of->tid, of->standing, &now) &&
+	       dump_is_same_sleep(before, &now);
+}
+
+/* Reads the variables of a stack that was read in that state; proved: the thread had it. Returns their bytes. */
+static size_t read_locals(const struct dump_stack_of *of, const struct walk_stack *stack,
+			  const struct dump_state *state, bool proved, void *out)
+{
+	struct memory m;
+	struct walk_stack again;
+	size_t size;
+	const struct py_values_of values = {
+		.memory = &m.any,
+		.layout = &of->layout,
+		.runtime = &of->runtime,
+		.level = of->locals.level,
+		.show_secrets = of->locals.show_secrets,
+		.until_ns = clock_ns(CLOCK_MONOTONIC) + of->locals.level * LOCALS_NS,
+	};
+
+	/* Values that may change meanwhile are read twice. */
+	open_memory(&m, of, of->standing != DUMP_GOES_ON);
+	size = dump_locals_read(&values, stack, out, DUMP_LOCALS_MAX);
+	close_memory(&m);
+	if (of->standing != DUMP_GOES_ON || (proved && slept_since(of, state)))
+		return size;
+	if (walk(of, 0, false, &again))
+		return 0;
+	size = dump_locals_keep_same(out, size, stack, &again);
+	free(again.frames);
+	return size;
+}
+
+/* Reads the locks of a thread whose stack was proved. */
+static void read_locks(const struct dump_stack_of *of, const struct walk_stack *stack, const struct dump_state *state,
+		       struct dump_locks *out)
+{
+	struct memory m;
+	struct walk_stack again;
+	const struct py_values_of values = {
+		.memory = &m.any,
+		.layout = &of->layout,
+		.runtime = &of->runtime,
+		.until_ns = clock_ns(CLOCK_MONOTONIC) + LOCKS_NS,
+	};
+
+	open_memory(&m, of, of->standing != DUMP_GOES_ON || !is_running(state));
+	dump_locks_read(&values, stack, state->wait.state == PYBPF_STATE_LOCK ? state->futex : 0, out);
+	close_memory(&m);
+	if (of->standing != DUMP_GOES_ON || slept_since(of, state))
+		return;
+	if (walk(of, 0, false, &again)) {
+		memset(out, 0, sizeof(*out));
+		return;
+	}
+	dump_locks_keep_same(out, stack, &again);
+	free(again.frames);
 }
 
 static int serve_stack(void *state, const void *question, size_t question_size, void *answer, size_t *size)
@@ -113,12 +219,20 @@ static int serve_stack(void *state, const void *question, size_t question_size, 
 		out->gil = stack.gil;
 		out->wants_gil = stack.wants_gil;
 		out->tstate = stack.tstate;
+		out->task = stack.task;
+		out->contexts = stack.contexts;
+		out->task_depth = stack.task_depth;
 		out->depth = stack.depth;
 		out->flags = stack.flags;
 		out->proved = proved;
 		read_name(of, out->name, sizeof(out->name));
+		if (proved)
+			read_locks(of, &stack, &out->state, &out->locks);
 		memcpy(out->frames, stack.frames, kept_frames(stack.depth) * sizeof(*stack.frames));
-		*size = offsetof(struct answer, frames) + kept_frames(stack.depth) * sizeof(*stack.frames);
+		if (of->locals.level)
+			out->locals_size = (uint32_t)read_locals(of, &stack, &out->state, proved,
+								 out->frames + kept_frames(stack.depth));
+		*size = size_of(out);
 	}
 	free(stack.frames);
 	return err;
@@ -126,8 +240,8 @@ static int serve_stack(void *state, const void *question, size_t question_size, 
 
 static bool is_sound(const struct answer *answer, size_t size)
 {
-	return size >= offsetof(struct answer, frames) &&
-	       size == offsetof(struct answer, frames) + kept_frames(answer->depth) * sizeof(answer->frames[0]) &&
+	return size >= offsetof(struct answer, frames) && size == size_of(answer) &&
+	       answer->locals_size <= DUMP_LOCALS_MAX && answer->locks.nr_held <= DUMP_LOCKS_MAX &&
 	       answer->state.wait.state < PYBPF_NR_STATES && memchr(answer->name, '\0', sizeof(answer->name));
 }
 
@@ -138,30 +252,37 @@ static int take_answer(const struct answer *answer, struct dump_stack *out)
 	*out = (struct dump_stack){
 		.state = answer->state,
 		.proved = answer->proved,
+		.locks = answer->locks,
 		.walk = {.depth = answer->depth,
 			 .flags = answer->flags,
 			 .gil = answer->gil,
 			 .wants_gil = answer->wants_gil,
 			 .tstate = answer->tstate,
+			 .task = answer->task,
+			 .contexts = answer->contexts,
+			 .task_depth = answer->task_depth,
 			 .frames = malloc(kept ? kept : 1)},
 	};
 	memcpy(out->name, answer->name, sizeof(out->name));
-	if (!out->walk.frames)
+	out->locals.bytes = malloc(answer->locals_size + 1u);
+	if (!out->walk.frames || !out->locals.bytes)
 		return -ENOMEM;
 	memcpy(out->walk.frames, answer->frames, kept);
+	memcpy(out->locals.bytes, (const char *)answer->frames + kept, answer->locals_size);
+	out->locals.size = answer->locals_size;
 	return 0;
 }
 
 int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out)
 {
-	struct answer *answer = malloc(sizeof(*answer));
+	struct answer *answer = malloc(ANSWER_MAX);
 	size_t size;
 	int err = -ENOMEM;
 
 	*out = (struct dump_stack){.proved = false};
 	if (answer)
 		err = foreign_call(serve_stack, (struct foreign_subject){.pid = of->pid}, of, sizeof(*of), answer,
-				   sizeof(*answer), &size, PATIENCE_S);
+				   ANSWER_MAX, &size, PATIENCE_S);
 	if (!err)
 		err = is_sound(answer, size) ? take_answer(answer, out) : -EPROTO;
 	free(answer);

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "dump/locals.h"
+#include "dump/locks.h"
 #include "dump/state.h"
 #include "pybpf.h"
 #include "symbols/thread_name.h"
@@ -18,13 +20,16 @@ struct dump_stack_of {
 	uint64_t thread_id; /* its pthread_self() */
 	uint64_t names;     /* threading._active of its interpreter: pysym_find_threads() */
 	enum dump_standing standing;
+	struct dump_locals_wanted locals;
 	struct pybpf_runtime runtime;
 	struct pybpf_layout layout;
 };
 
 struct dump_stack {
 	struct dump_state state;
-	struct walk_stack walk;               /* its frames are the caller's to free */
+	struct walk_stack walk;    /* its frames are the caller's to free; it has no addresses */
+	struct dump_locals locals; /* of its frames; the bytes are the caller's to free */
+	struct dump_locks locks;
 	bool proved;                          /* the thread had this stack in this state */
 	char name[PYSYM_THREAD_NAME_MAX + 1]; /* that Python has for the thread; "": none */
 };

@@ -13,6 +13,7 @@
 
 #include "base/procfs.h"
 #include "base/remote.h"
+#include "base/stand_in.h"
 #include "foreign/foreign.h"
 #include "kernel/calls.h"
 
@@ -102,19 +103,22 @@ static __always_inline bool wait_is_for_disk(struct caller *thread)
 static int read_call(struct caller *thread, struct dump_state *out)
 {
 	uint8_t calls[PYBPF_MAX_SYSCALL + 1];
-	unsigned long long args[2] = {0}, futex = 0; /* __u64 of both sides */
-	char name[64], text[256];
-	long number;
+	unsigned long long args[2], futex = 0; /* __u64 of both sides */
+	struct procfs_call call;
+	int err = procfs_read_call(thread->pid, thread->tid, &call);
 
-	snprintf(name, sizeof(name), "task/%d/syscall", thread->tid);
-	if (procfs_read_some(thread->pid, name, text, sizeof(text)) < 0) {
+	if (err == -EAGAIN)
+		return err;
+	if (err) {
 		out->wait.state = PYBPF_STATE_OTHER;
 		return 0;
 	}
-	if (sscanf(text, "%ld %llx %llx", &number, &args[0], &args[1]) < 1)
-		return -EAGAIN; /* "running" */
+	args[0] = call.args[0];
+	args[1] = call.args[1];
 	kernel_fill_calls(calls);
-	out->wait.call = number < 0 ? PYBPF_CALL_FAULT : number > PYBPF_MAX_SYSCALL ? PYBPF_CALL_OTHER : calls[number];
+	out->wait.call = call.number < 0                   ? PYBPF_CALL_FAULT
+			 : call.number > PYBPF_MAX_SYSCALL ? PYBPF_CALL_OTHER
+							   : calls[call.number];
 	wait_describe_call(&out->wait, thread, args, &futex);
 	out->futex = futex;
 	out->socket = thread->socket;
@@ -133,6 +137,9 @@ static int read_switches(const struct caller *thread, struct dump_state *out)
 	char name[64], *text;
 	int err;
 
+	/* A thread of the past does not run meanwhile. */
+	if (stand_in_for(thread->pid))
+		return 0;
 	snprintf(name, sizeof(name), "task/%d/status", thread->tid);
 	err = procfs_read(thread->pid, name, STATUS_MAX, &text, NULL);
 	if (err)
@@ -194,6 +201,11 @@ int dump_read_state(pid_t pid, pid_t tid, enum dump_standing standing, struct du
 	if (!err && (size != sizeof(*out) || out->wait.state >= PYBPF_NR_STATES))
 		err = -EPROTO;
 	return err;
+}
+
+bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b)
+{
+	return a->sleeps == b->sleeps && a->preemptions == b->preemptions && a->wait.state == b->wait.state;
 }
 
 /* Most sockets of one question. */

@@ -32,6 +32,9 @@ int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct
 /* As dump_look_at_state(), by a helper. */
 int dump_read_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out);
 
+/* Returns whether a thread that waited at two looks cannot have run between them. */
+bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b);
+
 /*
  * Describes the sockets for which threads of the process wait: whom each is connected to. Those that are not found
  * stay as they are. Returns 0 or negative errno.

@@ -2,9 +2,11 @@
 /* Prints a picture of a process as tracebacks, one for each thread. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "dump/dump.h"
+#include "dump/print.h"
 
 /* As many equal frames are printed as Python's traceback module does (_RECURSIVE_CUTOFF), then how many follow. */
 #define EQUAL_FRAMES 3
@@ -23,11 +25,46 @@ static void print_seconds(double seconds, FILE *out)
 		fprintf(out, "%.2f s", seconds > 0 ? seconds : 0);
 }
 
+static void print_core(const struct dump_process *process, FILE *out)
+{
+	const struct dump_core_facts core = dump_core_facts(process->core);
+	char name[16];
+
+	fprintf(out, ", %zu thread%s", process->count, process->count == 1 ? "" : "s");
+	if (!core.signal)
+		fputs(", not ended by a signal", out);
+	else if (dump_core_signal_name(core.signal, name, sizeof(name)))
+		fprintf(out, ", thread %d had %s", core.signalled, name);
+	else
+		fprintf(out, ", thread %d had signal %d", core.signalled, core.signal);
+	if (core.has_address)
+		fprintf(out, " at address %#" PRIx64, core.address);
+	if (core.missing)
+		fprintf(out, "\nThe file is cut off: the last %" PRIu64 " bytes of what it had are missing",
+			core.missing);
+}
+
+static void print_usage(const struct dump_process *process, FILE *out)
+{
+	fputs(", up ", out);
+	print_seconds(process->age_s, out);
+	fputs(", CPU time ", out);
+	print_seconds(process->cpu_s, out);
+	fprintf(out, ", %.1f MiB resident, %zu thread%s", (double)process->rss_kib / 1024, process->count,
+		process->count == 1 ? "" : "s");
+}
+
 static void print_head(const struct dump_process *process, FILE *out)
 {
 	const struct ps_row *row = process->row;
 
-	fprintf(out, "Process %d: ", row->process.pid);
+	if (process->core) {
+		fputs("Core file ", out);
+		text_print(dump_core_facts(process->core).file, out);
+		fprintf(out, " of process %d: ", row->process.pid);
+	} else {
+		fprintf(out, "Process %d: ", row->process.pid);
+	}
 	text_print(row->command, out);
 	fputs("\nPython ", out);
 	text_print(row->python.version, out);
@@ -35,12 +72,10 @@ static void print_head(const struct dump_process *process, FILE *out)
 		fputs(" and ", out);
 		text_print(row->more[i].version, out);
 	}
-	fputs(", up ", out);
-	print_seconds(process->age_s, out);
-	fputs(", CPU time ", out);
-	print_seconds(process->cpu_s, out);
-	fprintf(out, ", %.1f MiB resident, %zu thread%s", (double)process->rss_kib / 1024, process->count,
-		process->count == 1 ? "" : "s");
+	if (process->core)
+		print_core(process, out);
+	else
+		print_usage(process, out);
 	if (row->container.id[0]) {
 		fputs(", container ", out);
 		text_print(row->container.name, out);
@@ -50,12 +85,31 @@ static void print_head(const struct dump_process *process, FILE *out)
 	fputc('\n', out);
 }
 
-static void print_frame(const struct dump_process *process, uint32_t index, FILE *out)
+static void print_local(void *arg, const struct dump_local *local)
+{
+	FILE *out = arg;
+
+	fputs("      ", out);
+	if (local->kind == DUMP_LOCAL_MOVING) {
+		fputs("[variables not shown: the function ended, or may have, while they were read]\n", out);
+		return;
+	}
+	if (local->kind == DUMP_LOCAL_BEYOND) {
+		fputs("[further variables not shown: limit of size or time reached]\n", out);
+		return;
+	}
+	text_print(local->name, out);
+	fputs(" = ", out);
+	text_print(local->text, out);
+	fputc('\n', out);
+}
+
+static void print_frame(const struct dump_process *process, uint32_t index, int indent, FILE *out)
 {
 	const struct profile_frame *frame = profile_frame_at(process->stacks, index);
 	const char *name = profile_string(process->stacks, frame->name);
 
-	fputs("  ", out);
+	fprintf(out, "%*s", indent, "");
 	if (frame->kind == PROFILE_PYTHON) {
 		fputs("File \"", out);
 		text_print(profile_string(process->stacks, frame->file), out);
@@ -67,30 +121,90 @@ static void print_frame(const struct dump_process *process, uint32_t index, FILE
 	text_print(name, out);
 	fputc('\n', out);
 	if (process->lines[index]) {
-		fputs("    ", out);
+		fprintf(out, "%*s", indent + 2, "");
 		text_print(process->lines[index], out);
 		fputc('\n', out);
 	}
 }
 
-static void print_stack(const struct dump_process *process, uint32_t stack, bool reverse, FILE *out)
+/* The interpreter's own are marked, and the files of others named without their folders. */
+static void print_native(const struct dump_process *process, const struct dump_native_frame *frame, int indent,
+			 FILE *out)
+{
+	const char *slash = strrchr(frame->file, '/');
+	char address[24];
+
+	snprintf(address, sizeof(address), "%#" PRIx64, frame->pc);
+	fprintf(out, "%*sC ", indent, "");
+	text_print(frame->name[0] ? frame->name : address, out);
+	if (dump_is_interpreter(process, frame)) {
+		fputs(" [interpreter]", out);
+	} else {
+		fputs(" in ", out);
+		text_print(!frame->file[0] ? "no file" : slash ? slash + 1 : frame->file, out);
+	}
+	fputc('\n', out);
+}
+
+/* Prints the native frames that a frame of Python called; with the innermost last, as those. */
+static void print_called(const struct dump_process *process, const struct dump_thread *thread, uint32_t after,
+			 bool reverse, int indent, FILE *out)
+{
+	const struct dump_native *native = &thread->native;
+
+	for (size_t i = 0; i < native->count; i++) {
+		const struct dump_native_frame *frame = &native->frames[reverse ? i : native->count - 1 - i];
+
+		if (!frame->is_loop && frame->after == after)
+			print_native(process, frame, indent, out);
+	}
+}
+
+static void print_unmatched(const struct dump_process *process, const struct dump_thread *thread, bool reverse,
+			    FILE *out)
+{
+	const struct dump_native *native = &thread->native;
+
+	fputs(native->is_whole ? "  Native stack, which does not fit Python's:\n"
+			       : "  Native stack, as far as it could be followed:\n",
+	      out);
+	for (size_t i = 0; i < native->count; i++)
+		print_native(process, &native->frames[reverse ? i : native->count - 1 - i], 4, out);
+}
+
+void dump_print_stack(const struct dump_process *process, const struct dump_thread *thread, uint32_t stack,
+		      bool reverse, int indent, FILE *out)
 {
 	size_t count, equal = 0;
 	uint32_t *frames = dump_frames(process, stack, &count);
+	bool merged = thread && thread->native.fits;
 
+	if (merged && !reverse)
+		print_called(process, thread, DUMP_NO_FRAME, false, indent, out);
 	for (size_t i = 0; frames && i < count; i++) {
 		size_t at = reverse ? count - 1 - i : i;
 		bool last = i + 1 == count || frames[reverse ? at - 1 : at + 1] != frames[at];
 
-		if (equal++ < EQUAL_FRAMES)
-			print_frame(process, frames[at], out);
+		if (equal++ < EQUAL_FRAMES) {
+			if (merged && reverse)
+				print_called(process, thread, (uint32_t)at, true, indent, out);
+			print_frame(process, frames[at], indent, out);
+			if (thread)
+				dump_each_local(thread, at, print_local, out);
+			if (merged && !reverse)
+				print_called(process, thread, (uint32_t)at, false, indent, out);
+		}
 		if (!last)
 			continue;
 		if (equal > EQUAL_FRAMES)
-			fprintf(out, "  [Previous line repeated %zu more time%s]\n", equal - EQUAL_FRAMES,
+			fprintf(out, "%*s[Previous line repeated %zu more time%s]\n", indent, "", equal - EQUAL_FRAMES,
 				equal == EQUAL_FRAMES + 1 ? "" : "s");
 		equal = 0;
 	}
+	if (merged && reverse)
+		print_called(process, thread, DUMP_NO_FRAME, true, indent, out);
+	else if (thread && thread->native.count && !merged)
+		print_unmatched(process, thread, reverse, out);
 	free(frames);
 }
 
@@ -124,7 +238,9 @@ static void print_thread(const struct dump_process *process, const struct dump_p
 	fputs("\": ", out);
 	dump_name_state(thread, state, sizeof(state));
 	text_print(state, out);
-	if (holder)
+	if (holder == thread)
+		fputs(", which it has itself", out);
+	else if (holder)
 		fprintf(out, ", which thread %d has", holder->tid);
 	if (thread->has_gil)
 		fputs(", has the GIL", out);
@@ -135,10 +251,12 @@ static void print_thread(const struct dump_process *process, const struct dump_p
 	if (before)
 		print_change(process, before, thread, out);
 	fputc('\n', out);
-	if (thread->is_python && thread->stack == PROFILE_ROOT)
+	if (thread->is_missing)
+		fputs("  [stack not shown: the core file does not have the thread's memory]\n", out);
+	else if (thread->is_python && thread->stack == PROFILE_ROOT)
 		fputs("  no Python function\n", out);
 	else
-		print_stack(process, thread->stack, reverse, out);
+		dump_print_stack(process, thread, thread->stack, reverse, 2, out);
 }
 
 /* Says how many threads are in which way what they were. */
@@ -155,11 +273,60 @@ static void print_changes(const struct dump_process *process, const struct dump_
 		counts[DUMP_CHANGE_NEW], dump_count_ended(before, process));
 }
 
+static void print_one_of_circle(const struct dump_thread *thread, FILE *out)
+{
+	fprintf(out, "thread %d \"", thread->tid);
+	text_print(thread->name, out);
+	fputs("\"", out);
+}
+
+static const char *name_wanted(const struct dump_thread *thread)
+{
+	return thread->state.wait.state == PYBPF_STATE_GIL ? "the GIL" : "a lock";
+}
+
+static void print_deadlock(const struct dump_process *process, const struct dump_thread *first, FILE *out)
+{
+	const struct dump_thread *at = first, *next;
+
+	fputs("Deadlock: ", out);
+	print_one_of_circle(at, out);
+	while ((next = dump_find_holder(process, at))) {
+		fprintf(out, "%s waits for %s that ", at == first ? "" : ", which", name_wanted(at));
+		if (next == at)
+			fputs("it has itself", out);
+		else if (next == first)
+			fprintf(out, "thread %d has", first->tid);
+		else
+			print_one_of_circle(next, out);
+		if (next == first)
+			break;
+		fputs(" has", out);
+		at = next;
+	}
+	fputc('\n', out);
+}
+
+/* Prints each circle once, from its first thread on. */
+static void print_deadlocks(const struct dump_process *process, FILE *out)
+{
+	uint32_t printed = 0;
+
+	for (size_t i = 0; i < process->count; i++) {
+		if (process->threads[i].circle <= printed)
+			continue;
+		print_deadlock(process, &process->threads[i], out);
+		printed = process->threads[i].circle;
+	}
+}
+
 void dump_text(const struct dump_process *process, const struct dump_process *before, bool reverse, FILE *out)
 {
 	print_head(process, out);
 	if (before)
 		print_changes(process, before, out);
+	print_deadlocks(process, out);
 	for (size_t i = 0; i < process->count; i++)
 		print_thread(process, before, &process->threads[i], reverse, out);
+	dump_print_tasks(process, reverse, out);
 }

@@ -103,6 +103,10 @@ static const struct rule rules[] = {
 	{SYS_fcntl, ANY, 1, ~0u, F_DUPFD_CLOEXEC},
 	{SYS_ioctl, ANY, 1, ~0u, TCGETS},
 	{SYS_ioctl, ANY, 1, ~0u, TIOCGWINSZ},
+	/* top takes a terminal, and gives it back as it was. */
+	{SYS_ioctl, S, 1, ~0u, TCSETS},
+	{SYS_ioctl, S, 1, ~0u, TCSETSW},
+	{SYS_ioctl, S, 1, ~0u, TCSETSF},
 	{SYS_ioctl, S, 1, ~0u, PERF_EVENT_IOC_PERIOD},
 	{SYS_ioctl, S, 1, ~0u, PERF_EVENT_IOC_DISABLE},
 
@@ -127,6 +131,7 @@ static const struct rule rules[] = {
 	{SYS_bpf, S, 0, ~0u, BPF_MAP_DELETE_ELEM},
 	{SYS_bpf, S, 0, ~0u, BPF_MAP_GET_NEXT_KEY},
 	{SYS_bpf, S, 0, ~0u, BPF_MAP_LOOKUP_BATCH},
+	{SYS_bpf, S, 0, ~0u, BPF_MAP_LOOKUP_AND_DELETE_BATCH},
 	{SYS_bpf, S, 0, ~0u, BPF_OBJ_GET_INFO_BY_FD},
 
 	/* No memory becomes code. */

@@ -357,6 +357,19 @@ static void take_unsent(const struct session *s, struct session_account *account
 	}
 }
 
+int session_count_samples(struct session *s, uint64_t *asked, uint64_t *lost)
+{
+	struct session_account account = {0};
+	int err = kernel_read_counters(s->kernel, account.counters);
+
+	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
+		account.counters[i] += s->counters[i];
+	*asked = session_account_asked(&account);
+	take_unsent(s, &account);
+	*lost = session_account_lost(&account);
+	return err;
+}
+
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)
 {
 	struct pass all = {.session = s, .all = true};

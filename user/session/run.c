@@ -28,7 +28,7 @@
 
 struct loop {
 	struct session_run *run;
-	double begin, deadline, next_tend, next_jitter, next_progress, next_ask;
+	double begin, deadline, next_tend, next_jitter, next_progress, next_ask, next_interval;
 	bool shown; /* the terminal shows a progress line */
 };
 
@@ -107,6 +107,8 @@ static int wait_ms(const struct loop *l, double now)
 	until = min(until, l->next_tend);
 	if (l->run->progress)
 		until = min(until, l->next_progress);
+	if (l->run->on_interval)
+		until = min(until, l->next_interval);
 	return until <= now ? 0 : (int)((until - now) * 1000) + 1;
 }
 
@@ -122,8 +124,20 @@ static bool target_gone(struct loop *l, double now)
 	return !l->run->goes_on(l->run->goes_on_arg);
 }
 
+/* Returns 0 or negative errno. */
+static int end_interval(struct loop *l, double now)
+{
+	if (!l->run->on_interval || now < l->next_interval)
+		return 0;
+	l->next_interval += l->run->interval_s;
+	/* After a stop (SIGSTOP, a suspended machine) intervals begin anew. */
+	if (l->next_interval < now)
+		l->next_interval = now + l->run->interval_s;
+	return l->run->on_interval(l->run->watcher);
+}
+
 /* One turn of the loop: handles records, events and due work. Returns true when the run has ended; *end says how. */
-static bool turn(struct loop *l, int signal_fd, bool *more, enum session_end *end)
+static bool turn(struct loop *l, int signal_fd, bool input, bool *more, enum session_end *end)
 {
 	struct session *s = l->run->session;
 	double now = clock_s(CLOCK_MONOTONIC);
@@ -139,7 +153,9 @@ static bool turn(struct loop *l, int signal_fd, bool *more, enum session_end *en
 	l->next_tend = session_tend(s);
 	if (l->next_tend < 0)
 		return true;
-	if (on_signal(l, signal_fd))
+	if (end_interval(l, now) < 0)
+		return true;
+	if (on_signal(l, signal_fd) || (input && l->run->on_input && l->run->on_input(l->run->watcher) > 0))
 		*end = SESSION_END_SIGNAL;
 	else if (target_gone(l, now))
 		*end = SESSION_END_TARGET;
@@ -158,7 +174,7 @@ enum session_end session_run(struct session_run *run)
 {
 	struct loop l = {.run = run, .begin = clock_s(CLOCK_MONOTONIC)};
 	enum session_end end = SESSION_END_ERROR;
-	struct pollfd fds[SESSION_FDS + 1];
+	struct pollfd fds[SESSION_FDS + 2];
 	int ring_fds[SESSION_FDS], signal_fd;
 	bool more = false;
 	sigset_t signals;
@@ -173,19 +189,21 @@ enum session_end session_run(struct session_run *run)
 	for (int i = 0; i < SESSION_FDS; i++)
 		fds[i] = (struct pollfd){.fd = ring_fds[i], .events = POLLIN};
 	fds[SESSION_FDS] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
+	fds[SESSION_FDS + 1] = (struct pollfd){.fd = run->on_input ? run->input_fd : -1, .events = POLLIN};
+	l.next_interval = l.begin + run->interval_s;
 	if (run->duration_s > 0)
 		l.deadline = l.begin + run->duration_s;
 	l.next_progress = l.begin + PROGRESS_S;
 	if (run->progress)
 		log_set_before_message(erase_progress);
 	while (1) {
-		int n = poll(fds, SESSION_FDS + 1, more ? 0 : wait_ms(&l, clock_s(CLOCK_MONOTONIC)));
+		int n = poll(fds, SESSION_FDS + 2, more ? 0 : wait_ms(&l, clock_s(CLOCK_MONOTONIC)));
 
 		if (n < 0 && errno != EINTR) {
 			log_error("cannot wait for events: %s", strerror(errno));
 			break;
 		}
-		if (turn(&l, signal_fd, &more, &end))
+		if (turn(&l, signal_fd, n > 0 && fds[SESSION_FDS + 1].revents, &more, &end))
 			break;
 	}
 	log_set_before_message(NULL);

@@ -25,6 +25,14 @@ struct session_run {
 	/* Returns whether there is still something to sample; polled. NULL: the run lasts as long as a target lives. */
 	bool (*goes_on)(void *arg);
 	void *goes_on_arg;
+	/* Called each interval_s; a negative errno ends the run as an error, after the callee has reported it. NULL:
+	 * none. */
+	int (*on_interval)(void *arg);
+	double interval_s;
+	/* Called when input_fd polls readable; a positive result ends the run as a signal does. NULL: no input. */
+	int (*on_input)(void *arg);
+	int input_fd;
+	void *watcher; /* the argument of both */
 };
 
 /* Fills *set with the signals that a run handles: to be blocked before a command is started. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "session/internal.h"
+#include "session/unsampled.h"
 
 #define NS_PER_S 1000000000u
 
@@ -174,6 +175,47 @@ void session_sched_end(struct session *s)
 	if (s->sched.known)
 		processes_visit_all(s->processes, end_process, &reading);
 	s->sched.known &= !reading.err;
+}
+
+struct visiting {
+	int (*visit)(const struct session_sched_thread *thread, void *arg);
+	void *arg;
+	pid_t pid;
+	int err;
+};
+
+static int visit_thread(pid_t tid, void *arg)
+{
+	struct visiting *v = arg;
+	struct session_sched_thread thread = {.pid = v->pid, .tid = tid, .at_ns = clock_ns(CLOCK_BOOTTIME)};
+	struct procfs_stat stat;
+
+	if (procfs_read_task_stat(v->pid, tid, &stat) || stat.state == 'Z' || stat.state == 'X' ||
+	    procfs_read_sched(v->pid, tid, &thread.sched))
+		return 0;
+	thread.start_ticks = stat.start_time;
+	thread.comm = stat.comm;
+	return v->visit(&thread, v->arg);
+}
+
+static void visit_process(struct processes_record *process, void *arg)
+{
+	struct visiting *v = arg;
+
+	if (v->err || process->ended || process->state != PROCESSES_PYTHON || !process->wanted)
+		return;
+	v->pid = process->pid;
+	v->err = procfs_each_task(process->pid, visit_thread, v);
+}
+
+int session_sched_visit(struct session *s, int (*visit)(const struct session_sched_thread *thread, void *arg),
+			void *arg)
+{
+	struct visiting v = {.visit = visit, .arg = arg};
+
+	session_note_wanted(s);
+	processes_visit_all(s->processes, visit_process, &v);
+	return v.err;
 }
 
 /* The record of a process that is in the profile, or could be; NULL: it is not, or is forgotten. */

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/intern.h"
+#include "base/procfs.h"
 
 struct session;
 struct session_account;
@@ -39,5 +40,21 @@ void session_sched_end(struct session *s);
  * the run is in none of them.
  */
 void session_sched_tell(const struct session *s, struct session_account *account);
+
+/* What the scheduler has counted of a thread that lives. */
+struct session_sched_thread {
+	pid_t pid, tid;
+	uint64_t start_ticks; /* clock ticks since boot */
+	uint64_t at_ns;       /* CLOCK_BOOTTIME: when it was read */
+	struct procfs_sched sched;
+	const char *comm;
+};
+
+/*
+ * Calls visit for each living thread of the processes that are sampled. Returns 0, or the first negative errno of a
+ * visit.
+ */
+int session_sched_visit(struct session *s, int (*visit)(const struct session_sched_thread *thread, void *arg),
+			void *arg);
 
 #endif

@@ -203,6 +203,12 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);
 
 /*
+ * Counts the samples that were asked for and that were lost so far, by any cause that is known by now. Returns 0 or
+ * negative errno.
+ */
+int session_count_samples(struct session *s, uint64_t *asked, uint64_t *lost);
+
+/*
  * After session_detach: takes the remaining records and counts and adds everything up. Fills *account; *profile belongs
  * to the session. Returns 0 or negative errno.
  */

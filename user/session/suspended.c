@@ -18,11 +18,13 @@
 #include "session/internal.h"
 #include "session/remarks.h"
 #include "session/wait_profile.h"
-#include "symbols/tasks.h"
+#include "symbols/task_awaits.h"
 
 /* Mean time between two snapshots, and the share of one CPU's time that they take at most. */
 #define INTERVAL_S 0.05
 #define COST_SHARE 0.02
+/* Seconds that an answer may take: the main loop waits. */
+#define PATIENCE_S 0.5
 /* Seconds after which no further snapshot is begun in one turn of the main loop. */
 #define TURN_S 0.05
 /* Seconds for which the end of a run waits for the last snapshots. */
@@ -30,9 +32,6 @@
 #define NEVER_S   1e18
 #define NS        1e9
 #define NS_PER_US 1000
-
-/* The module of asyncio's own types, which their names begin with. */
-#define MODULE "_asyncio."
 
 /* The last snapshot of a process. */
 struct snapshot {
@@ -102,30 +101,9 @@ static uint64_t stack_id(const struct task_read *task)
 /* Writes the leaf of a suspended task. Returns 0 or -ENOMEM. */
 static int name_awaited(const struct task_read *task, char **out)
 {
-	const char *type = strncmp(task->type, MODULE, strlen(MODULE)) ? task->type : task->type + strlen(MODULE);
-	char *name = NULL;
-	int n = -1;
+	char *name = task_awaits_name(task);
+	int n = name ? asprintf(out, "[awaits: %s]", name) : -1;
 
-	switch (task->awaits) {
-	case TASK_AWAITS_TASK:
-		name = tasks_name(&task->awaited);
-		n = asprintf(out, "[awaits: task %s]", name ?: "unknown");
-		break;
-	case TASK_AWAITS_OBJECT:
-		n = asprintf(out, "[awaits: %s]", *type ? type : "unknown");
-		break;
-	case TASK_AWAITS_INSIDE:
-		n = asprintf(out, "[awaits: inside %s]", *type ? type : "unknown");
-		break;
-	case TASK_AWAITS_FIRST_STEP:
-		n = asprintf(out, "[awaits: first step]");
-		break;
-	case TASK_AWAITS_YIELD:
-		n = asprintf(out, "[awaits: yield]");
-		break;
-	default:
-		n = asprintf(out, "[awaits: more functions]");
-	}
 	free(name);
 	return n < 0 ? -ENOMEM : 0;
 }
@@ -147,7 +125,7 @@ static int make_stack(struct session *s, uint64_t proc_id, const struct task_rea
 		return -ENOMEM;
 	memcpy(chain.tasks, task->tasks, task->nr_tasks * sizeof(*task->tasks));
 	err = stacks_add_tasks(s->stacks, &chain, sizeof(chain));
-	err = err ?: stacks_push_suspended(s->stacks, &event, task->frames, stack);
+	err = err ?: stacks_push_suspended(s->stacks, &event, NULL, task->frames, stack);
 	err = err ?: name_awaited(task, &awaited);
 	if (!err) {
 		*stack = session_remark(s->profile, *stack, PROFILE_STATE_SUSPENDED, awaited);
@@ -231,8 +209,9 @@ static int read_tasks(struct session *s, const struct processes_record *process,
 			continue;
 		found = true;
 		looking.runtime = i;
-		*place = (struct task_read_place){*layout, entry.runtimes[i], process->proc_id};
-		err = discovery_ask_tasks(process->pid, place, take_task, &looking, counts);
+		*place = (struct task_read_place){
+			.layout = *layout, .runtime = entry.runtimes[i], .proc_id = process->proc_id};
+		err = discovery_ask_tasks(process->pid, place, PATIENCE_S, take_task, &looking, counts);
 	}
 	free(place);
 	return err || found ? err : -ENOENT;

@@ -78,3 +78,90 @@ bool pysym_find_tasks(const struct walk_memory *memory, const struct pybpf_layou
 	out->task_name = of->name ? head + of->name : 0;
 	return true;
 }
+
+size_t pysym_find_all_tasks(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t interp,
+			    uint64_t sets[PYSYM_TASK_SETS])
+{
+	/* To 3.11; since 3.12. Tasks that are eager are in another set until they first wait. */
+	static const char *const names[] = {"_all_tasks", "_scheduled_tasks", "_eager_tasks"};
+	const struct py_reader r = {memory, layout};
+	uint64_t modules, module, dict_at;
+	struct py_dict dict;
+	size_t count = 0;
+
+	if (!layout->interp_modules || !py_read_u64(&r, interp + layout->interp_modules, &modules) ||
+	    !py_open_dict(&r, modules, &dict) || !py_find_text(&r, &dict, "_asyncio", &module) ||
+	    !py_read_u64(&r, module + py_header_size(&r), &dict_at) || !py_open_dict(&r, dict_at, &dict))
+		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && count < PYSYM_TASK_SETS; i++)
+		count += py_find_text(&r, &dict, names[i], &sets[count]);
+	return count;
+}
+
+/*
+ * From PyThreadState.thread_id to other fields, as in bpf/current_task.bpf.h: back to dict (3.7 to 3.12), and on to
+ * _PyThreadStateImpl.asyncio_running_loop (3.13), which has two places.
+ */
+#define DICT_BEFORE_ID         24
+#define RUNNING_LOOP_313       152
+#define RUNNING_LOOP_313_LATER 160
+
+/* 3.13: returns whether the object is an event loop, as far as it can be told: it has attributes of one. */
+static bool is_loop(const struct py_reader *r, uint64_t object)
+{
+	struct py_dict attributes;
+	uint64_t value;
+
+	return py_open_attributes(r, object, &attributes) && py_find_text(r, &attributes, "_thread_id", &value);
+}
+
+uint64_t pysym_running_loop(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t tasks,
+			    uint64_t tstate)
+{
+	const struct py_reader r = {memory, layout};
+	uint64_t thread_id = tstate + layout->tstate_thread_id, names, loop = 0, later = 0;
+	struct py_dict dict;
+
+	if (layout->minor >= 13) {
+		py_read_u64(&r, thread_id + RUNNING_LOOP_313, &loop);
+		py_read_u64(&r, thread_id + RUNNING_LOOP_313_LATER, &later);
+		if (pysym_current_task(memory, layout, tasks, loop) || is_loop(&r, loop))
+			return loop;
+		return pysym_current_task(memory, layout, tasks, later) || is_loop(&r, later) ? later : 0;
+	}
+	if (!py_read_u64(&r, thread_id - DICT_BEFORE_ID, &names) || !py_open_dict(&r, names, &dict) ||
+	    !py_find_text(&r, &dict, "__asyncio_running_event_loop__", &loop))
+		return 0;
+	/* PyRunningLoopHolder.rl_loop */
+	if (layout->minor <= 11 && !py_read_u64(&r, loop + py_header_size(&r), &loop))
+		return 0;
+	return loop;
+}
+
+uint64_t pysym_current_task(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t tasks,
+			    uint64_t loop)
+{
+	const struct py_reader r = {memory, layout};
+	struct py_dict dict;
+	uint64_t task = 0;
+
+	return py_open_dict(&r, tasks, &dict) && py_find_object(&r, &dict, loop, &task) ? task : 0;
+}
+
+/* Most interpreters of a list. */
+#define MAX_INTERPRETERS 1024
+
+uint64_t pysym_main_interpreter(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t head)
+{
+	const struct py_reader r = {memory, layout};
+	uint64_t next = 0, interp = 0;
+
+	if (!py_read_u64(&r, head, &next))
+		return 0;
+	for (int i = 0; next && i < MAX_INTERPRETERS; i++) {
+		interp = next;
+		if (!py_read_u64(&r, interp + layout->interp_next, &next))
+			return 0;
+	}
+	return next ? 0 : interp;
+}

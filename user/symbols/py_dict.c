@@ -12,14 +12,16 @@
 
 /* Newest 3.x whose structs are known. */
 #define NEWEST_MINOR 15
-/* Most entries of a dict that are looked at. */
+/* Most entries of a dict that are searched. */
 #define MAX_ENTRIES 65536
 /* Likewise, where each key is a string to be read: sys.modules has modules in the order of their import. */
 #define MAX_TEXT_ENTRIES 8192
+/* Farther from an object's start its dict is not looked for. */
+#define MAX_OFFSET (1u << 20)
 /* Entries that are read at once. */
 #define BATCH 64
 
-/* PyTypeObject, from the end of the object's header on (2.7 to 3.15). */
+/* PyTypeObject, from the end of the object's header on (2.7 to 3.15); tp_itemsize follows tp_basicsize. */
 #define TYPE_BASICSIZE  16
 #define TYPE_FLAGS      152
 #define TYPE_DICTOFFSET 272
@@ -70,7 +72,7 @@ static bool open_old_dict(const struct py_reader *r, uint64_t object, struct py_
 		uint64_t fill, used, mask, table;
 	} fields;
 
-	if (!read_bytes(r, object + py_header_size(r), &fields, sizeof(fields)) || fields.mask >= MAX_ENTRIES)
+	if (!read_bytes(r, object + py_header_size(r), &fields, sizeof(fields)) || fields.mask >= UINT32_MAX)
 		return false;
 	*dict = (struct py_dict){.entries = fields.table, .count = (uint32_t)fields.mask + 1, .hashed = true};
 	return true;
@@ -99,7 +101,7 @@ static bool open_keys(const struct py_reader *r, uint64_t keys, uint64_t values,
 			return false;
 		dict->entries = keys + 40 + size * (size <= 0xff ? 1 : size <= 0xffff ? 2 : 4);
 	}
-	if (used > MAX_ENTRIES)
+	if (used > UINT32_MAX)
 		return false;
 	dict->count = (uint32_t)used;
 	return true;
@@ -126,69 +128,129 @@ static uint32_t cached_keys_at(const struct py_reader *r)
 	return is_since(r, 15) ? 872 : is_since(r, 12) ? 864 : 856;
 }
 
+static enum py_found found_if(bool done)
+{
+	return done ? PY_FOUND : PY_UNREADABLE;
+}
+
+/* 3.13+: finds the values behind the object's own fields; capacity, size, embedded and valid stand before them. */
+static bool find_inline(const struct py_reader *r, uint64_t object, uint64_t type, uint64_t *values)
+{
+	uint8_t counters[4];
+	uint64_t size;
+
+	if (!py_read_u64(r, type + py_header_size(r) + TYPE_BASICSIZE, &size) ||
+	    !read_bytes(r, object + size, counters, sizeof(counters)) || !counters[3])
+		return false;
+	*values = object + size + 8;
+	return true;
+}
+
 /*
  * 3.11+: a pointer before the object leads to its dict, if it has one; else its values are in an array, in the order of
  * the keys that its type has.
  */
-static bool open_managed(const struct py_reader *r, uint64_t object, uint64_t type, uint64_t flags,
-			 struct py_dict *dict)
+static enum py_found open_managed(const struct py_reader *r, uint64_t object, uint64_t type, uint64_t flags,
+				  struct py_dict *dict)
 {
-	uint64_t pointer = 0, values = 0, keys, size;
-	uint8_t counters[4];
+	uint64_t pointer = 0, values = 0, keys;
 
 	/* In free-threaded builds it comes right before the object, else before the collector's two words. */
 	if (!py_read_u64(r, object - (r->layout->free_threaded ? 8 : 24), &pointer))
-		return false;
+		return PY_UNREADABLE;
 	if (!is_since(r, 12)) {
 		if (!py_read_u64(r, object - 32, &values))
-			return false;
+			return PY_UNREADABLE;
 	} else if (!is_since(r, 13)) { /* a tagged union */
 		values = pointer & 1 ? pointer + 1 : 0;
-	} else if (!pointer && (flags & FLAG_INLINE_VALUES)) { /* capacity, size, embedded, valid */
-		if (!py_read_u64(r, type + py_header_size(r) + TYPE_BASICSIZE, &size) ||
-		    !read_bytes(r, object + size, counters, sizeof(counters)) || !counters[3])
-			return false;
-		values = object + size + 8;
+	} else if (!pointer && (flags & FLAG_INLINE_VALUES) && !find_inline(r, object, type, &values)) {
+		return PY_UNREADABLE;
 	}
 	if (!values)
-		return py_open_dict(r, pointer, dict);
-	return py_read_u64(r, type + py_header_size(r) + cached_keys_at(r), &keys) && open_keys(r, keys, values, dict);
+		return pointer ? found_if(py_open_dict(r, pointer, dict)) : PY_NOTHING;
+	return found_if(py_read_u64(r, type + py_header_size(r) + cached_keys_at(r), &keys) &&
+			open_keys(r, keys, values, dict));
 }
 
-bool py_open_attributes(const struct py_reader *r, uint64_t object, struct py_dict *dict)
+/*
+ * Objects of variable size, such as an int of a class of its own, have the pointer to their dict at their end: makes an
+ * offset from there one from the start (_PyObject_GetDictPtr to 3.11).
+ */
+static bool from_end(const struct py_reader *r, uint64_t object, uint64_t type, uint64_t *at)
+{
+	uint64_t sizes[2], count, end;
+
+	if (!read_bytes(r, type + py_header_size(r) + TYPE_BASICSIZE, sizes, sizeof(sizes)) ||
+	    !py_read_u64(r, object + py_header_size(r), &count))
+		return false;
+	/* The sign of an int is that of its number of digits. */
+	count = (int64_t)count < 0 ? 0 - count : count;
+	if (sizes[0] > MAX_OFFSET || sizes[1] > MAX_OFFSET || count > MAX_OFFSET)
+		return false;
+	end = (sizes[0] + count * sizes[1] + 7) & ~7ull;
+	*at += end;
+	return *at < end;
+}
+
+enum py_found py_find_attributes(const struct py_reader *r, uint64_t object, struct py_dict *dict)
 {
 	uint64_t type, flags, at, attributes;
 
 	if (r->layout->minor > NEWEST_MINOR || !py_read_u64(r, object + r->layout->code_type, &type) ||
 	    !py_read_u64(r, type + py_header_size(r) + TYPE_FLAGS, &flags))
-		return false;
+		return PY_UNREADABLE;
 	if (is_since(r, 11) && (flags & FLAG_MANAGED_DICT))
 		return open_managed(r, object, type, flags, dict);
-	/* Objects of variable size count from their end: they are not met here. */
-	return py_read_u64(r, type + py_header_size(r) + TYPE_DICTOFFSET, &at) && at && at < 4096 &&
-	       py_read_u64(r, object + at, &attributes) && py_open_dict(r, attributes, dict);
+	if (!py_read_u64(r, type + py_header_size(r) + TYPE_DICTOFFSET, &at) ||
+	    ((int64_t)at < 0 && !from_end(r, object, type, &at)) || at >= MAX_OFFSET)
+		return PY_UNREADABLE;
+	if (!at)
+		return PY_NOTHING;
+	if (!py_read_u64(r, object + at, &attributes))
+		return PY_UNREADABLE;
+	return attributes ? found_if(py_open_dict(r, attributes, dict)) : PY_NOTHING;
+}
+
+bool py_open_attributes(const struct py_reader *r, uint64_t object, struct py_dict *dict)
+{
+	return py_find_attributes(r, object, dict) == PY_FOUND;
 }
 
 static bool is_text(const struct py_reader *r, uint64_t object, const char *text)
 {
 	char *found = NULL;
+	uint64_t length;
 	bool same;
 
-	if (py_is_a(r, object, r->layout->major == 2 ? PY_KIND_BYTES : PY_KIND_TEXT))
+	/* Not to decode long ones: what is looked for is ASCII. */
+	if (py_is_a(r, object, r->layout->major == 2 ? PY_KIND_BYTES : PY_KIND_TEXT) &&
+	    py_read_u64(r, object + r->layout->str_length, &length) && length == strlen(text))
 		found = pysym_read_string(r->memory, r->layout, object);
 	same = found && !strcmp(found, text);
 	free(found);
 	return same;
 }
 
-/* Finds the entry whose key is this text, or NULL: whose key has this hash. */
-static bool find_entry(const struct py_reader *r, const struct py_dict *dict, const char *text, uint64_t hash,
+/* What the key of an entry is: this text; or without it this object; or without that it has this hash. */
+struct wanted {
+	const char *text;
+	uint64_t object, hash;
+};
+
+static bool is_wanted(const struct py_reader *r, const struct wanted *wanted, uint64_t key, uint64_t hash)
+{
+	if (wanted->text)
+		return is_text(r, key, wanted->text);
+	return wanted->object ? key == wanted->object : hash == wanted->hash;
+}
+
+static bool find_entry(const struct py_reader *r, const struct py_dict *dict, const struct wanted *wanted,
 		       uint64_t *value)
 {
 	uint32_t size = dict->hashed ? HASHED_ENTRY : ENTRY, words = size / 8;
 	uint64_t batch[BATCH * HASHED_ENTRY / 8];
 
-	for (uint32_t i = 0; i < dict->count && (!text || i < MAX_TEXT_ENTRIES); i++) {
+	for (uint32_t i = 0; i < dict->count && i < (wanted->text ? MAX_TEXT_ENTRIES : MAX_ENTRIES); i++) {
 		const uint64_t *entry = &batch[(size_t)(i % BATCH) * words];
 		uint32_t left = dict->count - i;
 		uint64_t key, found;
@@ -200,7 +262,7 @@ static bool find_entry(const struct py_reader *r, const struct py_dict *dict, co
 		found = entry[words - 1];
 		if (dict->values && !py_read_u64(r, dict->values + 8ull * i, &found))
 			return false;
-		if (!key || !found || (text ? !is_text(r, key, text) : entry[0] != hash))
+		if (!key || !found || !is_wanted(r, wanted, key, entry[0]))
 			continue;
 		*value = found;
 		return true;
@@ -210,12 +272,17 @@ static bool find_entry(const struct py_reader *r, const struct py_dict *dict, co
 
 bool py_find_text(const struct py_reader *r, const struct py_dict *dict, const char *key, uint64_t *value)
 {
-	return find_entry(r, dict, key, 0, value);
+	return find_entry(r, dict, &(struct wanted){.text = key}, value);
 }
 
 bool py_find_int(const struct py_reader *r, const struct py_dict *dict, uint64_t key, uint64_t *value)
 {
-	return dict->hashed && find_entry(r, dict, NULL, key, value);
+	return dict->hashed && find_entry(r, dict, &(struct wanted){.hash = key}, value);
+}
+
+bool py_find_object(const struct py_reader *r, const struct py_dict *dict, uint64_t key, uint64_t *value)
+{
+	return key && find_entry(r, dict, &(struct wanted){.object = key}, value);
 }
 
 bool py_read_int(const struct py_reader *r, uint64_t object, uint64_t *out)
@@ -227,10 +294,10 @@ bool py_read_int(const struct py_reader *r, uint64_t object, uint64_t *out)
 		return py_read_u64(r, at, out);
 	if (!py_is_a(r, object, PY_KIND_LONG) || !py_read_u64(r, at, &size))
 		return false;
-	/* 3.12+: lv_tag has the sign, 0 if positive, in the lowest 3 bits. A digit has 30 bits. */
+	/* 3.12+: lv_tag has the sign, 0 if positive and 1 for zero, in the lowest 2 bits. A digit has 30 bits. */
 	if (is_since(r, 12))
-		size = size & 3 ? UINT64_MAX : size >> 3;
-	if (size < 1 || size > 2 || !read_bytes(r, at + 8, digits, size * sizeof(digits[0])))
+		size = size & 2 ? UINT64_MAX : size >> 3;
+	if (size > 2 || (size && !read_bytes(r, at + 8, digits, size * sizeof(digits[0]))))
 		return false;
 	*out = digits[0] | (uint64_t)digits[1] << 30;
 	return true;

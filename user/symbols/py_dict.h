@@ -38,12 +38,20 @@ bool py_read_u64(const struct py_reader *r, uint64_t addr, uint64_t *out);
 uint32_t py_header_size(const struct py_reader *r);
 bool py_is_a(const struct py_reader *r, uint64_t object, enum py_kind kind);
 bool py_open_dict(const struct py_reader *r, uint64_t object, struct py_dict *dict);
-/* Opens the attributes of an instance of a class without __slots__. */
+enum py_found {
+	PY_UNREADABLE,
+	PY_NOTHING, /* it has none */
+	PY_FOUND,
+};
+/* Opens the attributes that an object has in a dict, or in place of one. */
+enum py_found py_find_attributes(const struct py_reader *r, uint64_t object, struct py_dict *dict);
 bool py_open_attributes(const struct py_reader *r, uint64_t object, struct py_dict *dict);
 /* Finds the value of a string; *value is not 0. */
 bool py_find_text(const struct py_reader *r, const struct py_dict *dict, const char *key, uint64_t *value);
 /* Finds the value of an int from 0 to 2^61 - 2, whose hash is the int itself, in a dict of ints only. */
 bool py_find_int(const struct py_reader *r, const struct py_dict *dict, uint64_t key, uint64_t *value);
+/* Finds the value of a key that is this object. */
+bool py_find_object(const struct py_reader *r, const struct py_dict *dict, uint64_t key, uint64_t *value);
 /* Reads an int from 0 to 2^60 - 1. */
 bool py_read_int(const struct py_reader *r, uint64_t object, uint64_t *out);
 

@@ -308,8 +308,8 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 	return stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-int stacks_push_suspended(struct stacks *t, const struct pybpf_stack_event *event, const struct pybpf_frame *frames,
-			  uint32_t *stack)
+int stacks_push_suspended(struct stacks *t, const struct pybpf_stack_event *event, const struct pybpf_rights *rights,
+			  const struct pybpf_frame *frames, uint32_t *stack)
 {
 	int err = 0;
 
@@ -317,7 +317,7 @@ int stacks_push_suspended(struct stacks *t, const struct pybpf_stack_event *even
 		return -ENOENT;
 	*stack = tasks_push(&t->tasks, event->task_id, t->profile, *stack);
 	for (uint32_t i = 0; i < event->depth && *stack != PROFILE_NONE && !err; i++) {
-		err = push_frame(t, event, &frames[i], NULL, stack);
+		err = push_frame(t, event, &frames[i], rights, stack);
 		if (err == -ENOENT) {
 			*stack = push_note(t, *stack, "[unnamed]");
 			err = 0;

@@ -35,10 +35,11 @@ int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t s
 
 /*
  * Puts the tasks of a record that was taken and the functions of a suspended task on top of a stack, the first of the
- * frames first. Returns 0, -ENOENT when pysym does not know the process, -ENOMEM.
+ * frames first. rights: with which stacks_tell_files()'s function is called; NULL: it is not. Returns 0, -ENOENT when
+ * pysym does not know the process, -ENOMEM.
  */
-int stacks_push_suspended(struct stacks *t, const struct pybpf_stack_event *event, const struct pybpf_frame *frames,
-			  uint32_t *stack);
+int stacks_push_suspended(struct stacks *t, const struct pybpf_stack_event *event, const struct pybpf_rights *rights,
+			  const struct pybpf_frame *frames, uint32_t *stack);
 
 /* Takes a record of tasks, to which records of stacks refer. Returns 0, -EBADMSG or -ENOMEM. */
 int stacks_add_tasks(struct stacks *t, const struct pybpf_task_event *event, size_t size);

@@ -7,9 +7,17 @@
 #include <string.h>
 
 #include "base/remote.h"
+#include "symbols/current_tasks.h"
 
 struct walk;
 static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr);
+#define WALK_NOTES_FRAMES
+static void walk_note_frame(struct walk *w, uint32_t slot);
+
+/* Tasks are looked for where the runtime says where they are. */
+#define WALK_TASKS 1
+static uint64_t current_task(struct walk *w, uint64_t tstate);
+#define WALK_CURRENT_TASK(w, tstate) current_task(w, tstate)
 
 #include "walk.h"
 #include "walk_gil.h"
@@ -17,7 +25,27 @@ static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr);
 struct user_walk {
 	struct walk walk; /* first, so that walk_read finds the rest */
 	const struct walk_memory *memory;
+	const struct pybpf_layout *layout;
+	uint32_t compiled;                    /* as walk.compiled when the last frame was noted */
+	uint64_t addresses[PYBPF_MAX_FRAMES]; /* of the frames in walk.frames; 0: it has no variables of Python's */
 };
+
+/* Returns the task that a thread of Python 3.7 to 3.13 runs, or 0. */
+static uint64_t current_task(struct walk *w, uint64_t tstate)
+{
+	const struct user_walk *u = (const struct user_walk *)w;
+	uint64_t tasks = w->asyncio.current_tasks, loop = pysym_running_loop(u->memory, u->layout, tasks, tstate);
+
+	return loop ? pysym_current_task(u->memory, u->layout, tasks, loop) : 0;
+}
+
+static void walk_note_frame(struct walk *w, uint32_t slot)
+{
+	struct user_walk *u = (struct user_walk *)w;
+
+	u->addresses[slot] = w->compiled == u->compiled ? w->last_frame : 0;
+	u->compiled = w->compiled;
+}
 
 static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr)
 {
@@ -96,6 +124,8 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	u->walk.thread_id = thread_id;
 	u->walk.interp_head = runtime->interp_head;
 	u->walk.code_type = runtime->code_type;
+	u->walk.asyncio = runtime->asyncio;
+	u->layout = layout;
 	if (runtime->tstate_current)
 		walk_read(&u->walk, &current, sizeof(current), runtime->tstate_current);
 	walk_start(&u->walk, layout, current, NULL);
@@ -108,15 +138,20 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	if (u->walk.result != WALK_OK)
 		goto done;
 	kept = u->walk.stack.depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : u->walk.stack.depth;
-	out->frames = malloc((kept ? kept : 1) * sizeof(*out->frames));
+	out->frames = malloc((kept ? kept : 1) * (sizeof(*out->frames) + sizeof(*out->addresses)));
 	err = -ENOMEM;
 	if (!out->frames)
 		goto done;
 	memcpy(out->frames, u->walk.frames, kept * sizeof(*out->frames));
+	out->addresses = (uint64_t *)(out->frames + kept);
+	memcpy(out->addresses, u->addresses, kept * sizeof(*out->addresses));
 	out->depth = u->walk.stack.depth;
 	out->flags = u->walk.stack.flags;
 	out->gil = walk_find_gil(&u->walk, layout);
 	out->tstate = u->walk.tstate;
+	out->task = u->walk.task;
+	out->contexts = u->walk.contexts;
+	out->task_depth = u->walk.stack.task_depth;
 	out->wants_gil = find_gil_futex(&u->walk, layout, out->gil, futex) != GIL_FUTEX_NONE;
 	out->has_gil =
 		out->gil && read_owner(&u->walk, layout, out->gil, &owner) && owner.last_holder == u->walk.tstate;
@@ -180,8 +215,10 @@ int walk_frames_read(struct walk_frames *frames, uint64_t addr, struct pybpf_fra
 
 	w->steps = 0;
 	w->stack.depth = 1; /* it is not the frame that runs */
-	if (layout->frame_window > PYBPF_FRAME_WINDOW || walk_read(w, w->chunk, layout->frame_window, addr) ||
-	    walk_frame_u8(w, 0, layout->frame_owner) != WALK_OWNED_BY_GENERATOR)
+	if (layout->frame_window > PYBPF_FRAME_WINDOW || walk_read(w, w->chunk, layout->frame_window, addr))
+		return -EFAULT;
+	/* Frames of 3.11 have an owner, too, which its layout leaves out. */
+	if (layout->minor >= 12 && walk_frame_u8(w, 0, layout->frame_owner) != WALK_OWNED_BY_GENERATOR)
 		return -EFAULT;
 	code = walk_frame_u64(w, 0, layout->frame_code) & ~(uint64_t)layout->code_tag_mask;
 	flag = walk_code(w, layout, code, &sig);

@@ -35,12 +35,16 @@ int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *
 
 struct walk_stack {
 	struct pybpf_frame *frames; /* leaf first, as many as min(depth, PYBPF_MAX_FRAMES); caller frees */
+	uint64_t *addresses;        /* of these, freed with them; 0: a frame without variables of Python's */
 	uint32_t depth;
-	uint32_t flags;  /* enum pybpf_stack_flags */
-	uint64_t gil;    /* address of the GIL that the thread needs, or 0 */
-	bool wants_gil;  /* the futex is that GIL's */
-	bool has_gil;    /* it held its GIL after the walk */
-	uint64_t tstate; /* its PyThreadState */
+	uint32_t flags;      /* enum pybpf_stack_flags */
+	uint64_t gil;        /* address of the GIL that the thread needs, or 0 */
+	bool wants_gil;      /* the futex is that GIL's */
+	bool has_gil;        /* it held its GIL after the walk */
+	uint64_t tstate;     /* its PyThreadState */
+	uint64_t task;       /* the asyncio task that its loop runs, if the runtime says where that is; else 0 */
+	uint64_t contexts;   /* that it has entered and left (contextvars); 0: not known */
+	uint32_t task_depth; /* frames from the leaf to the one of the task's coroutine; 0: not met */
 };
 
 /*

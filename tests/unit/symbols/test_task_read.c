@@ -16,6 +16,7 @@ struct loop {
 	struct task_read_place place;
 	struct task_read_counts counts;
 	const struct task_read *task;
+	bool whole_tree;
 };
 
 static uint32_t head_size(const struct world *w)
@@ -177,7 +178,8 @@ static uint64_t make_future(struct loop *loop, uint64_t type)
 static void find_with(struct loop *loop, const struct walk_memory *memory)
 {
 	loop->counts = (struct task_read_counts){0};
-	loop->place = (struct task_read_place){.layout = loop->w->l, .runtime = loop->w->proc, .proc_id = 7};
+	loop->place = (struct task_read_place){
+		.layout = loop->w->l, .runtime = loop->w->proc, .proc_id = 7, .whole_tree = loop->whole_tree};
 	assert_int_equal(task_reader_find(loop->reader, memory, &loop->place, &loop->counts), 0);
 }
 
@@ -454,6 +456,118 @@ static void chains_that_lie(struct world *w)
 }
 LAYOUT_TEST(chains_that_lie)
 
+static uint64_t make_set(struct loop *loop, const uint64_t *keys, size_t count)
+{
+	struct world *w = loop->w;
+	uint64_t set = make_object(w, make_type(w, "set", 0, 0), 200), table = make(w, 8 * 16),
+		 fields = set + head_size(w);
+
+	put_ptr(w, fields, 16, 7);
+	put_ptr(w, fields, 24, table);
+	for (size_t i = 0; i < 8; i++) {
+		put_ptr(w, table + 16 * i, 0, i < count ? keys[i] : 0);
+		put_ptr(w, table + 16 * i, 8, i < count ? i + 1 : 0);
+	}
+	/* One that was removed. */
+	put_ptr(w, table + 16 * 7, 0, loop->task_type);
+	put_ptr(w, table + 16 * 7, 8, UINT64_MAX);
+	return set;
+}
+
+/* Finds the tasks and reads the last one of them, which is awaited. */
+static void read_tree(struct loop *loop)
+{
+	int got = read_first(loop);
+
+	assert_int_equal(got, 1);
+	while (task_reader_next(loop->reader, &loop->task, &loop->counts) == 1)
+		;
+}
+
+/* A task that is awaited by another one, by a future that a third one awaits, and by something else. */
+static void trees(struct world *w)
+{
+	uint64_t code, task[3], future, set;
+	struct loop loop;
+
+	if (!has_tasks(w))
+		return;
+	begin(&loop, w);
+	loop.whole_tree = true;
+	code = make_code(w, 10);
+	for (size_t i = 0; i < ARRAY_SIZE(task); i++)
+		task[i] = make_task(&loop, make_gen(&loop, loop.coro_type, code, YIELDED, 0));
+	future = make_object(w, loop.future_type, TASK_ROOM);
+	put_ptr(w, future, w->proc.asyncio.awaited_by, task[1]);
+	put(w, future, w->proc.asyncio.awaited_by_is_set, 0, 1);
+	read_tree(&loop);
+	assert_int_equal(loop.task->address, task[2]);
+	assert_int_equal(loop.task->nr_awaiters, 0);
+	assert_int_equal(loop.task->nr_tasks, 1);
+	assert_int_equal(loop.task->tstate, loop.tstate);
+	assert_true(loop.task->tree == 0 || loop.task->tree == TASK_TREE_STEADY);
+	put_ptr(w, task[2], w->proc.asyncio.awaited_by, future);
+	read_tree(&loop);
+	assert_int_equal(loop.task->nr_awaiters, 1);
+	assert_int_equal(loop.task->awaiters[0].address, task[1]);
+	set = make_set(&loop, (uint64_t[]){task[0], future, loop.coro_type, future}, 4);
+	put_ptr(w, task[2], w->proc.asyncio.awaited_by, set);
+	put(w, task[2], w->proc.asyncio.awaited_by_is_set, 1, 1);
+	read_tree(&loop);
+	assert_int_equal(loop.task->nr_awaiters, 2);
+	assert_int_equal(loop.task->awaiters[0].address, task[0]);
+	assert_int_equal(loop.task->awaiters[1].address, task[1]);
+	assert_true(loop.task->tree & TASK_TREE_OTHERS);
+	/* A future that awaits itself. */
+	put_ptr(w, future, w->proc.asyncio.awaited_by, future);
+	read_tree(&loop);
+	assert_int_equal(loop.task->nr_awaiters, 1);
+	/* No set any more, and lies. */
+	for (size_t i = 0; i < ARRAY_SIZE(wild_pointers); i++) {
+		put_ptr(w, task[2], w->proc.asyncio.awaited_by, wild_pointers[i]);
+		read_first(&loop);
+		put_ptr(w, task[2], w->proc.asyncio.awaited_by, set);
+		put_ptr(w, set + head_size(w), 24, wild_pointers[i]);
+		read_first(&loop);
+		put_ptr(w, set + head_size(w), 16, UINT64_MAX - i);
+		read_first(&loop);
+	}
+	end(&loop);
+}
+LAYOUT_TEST(trees)
+
+/* A running task is in the tree, also if no list has it, and its identity tells it from a later one at its place. */
+static void trees_with_a_task_that_runs(struct world *w)
+{
+	uint64_t code, task, gen, first;
+	struct loop loop;
+
+	if (!has_tasks(w))
+		return;
+	begin(&loop, w);
+	loop.whole_tree = true;
+	code = make_code(w, 10);
+	gen = make_gen(&loop, loop.coro_type, code, RUNS, 0);
+	task = make_task(&loop, gen);
+	put_ptr(w, loop.tstate, w->proc.asyncio.running_task, task);
+	assert_int_equal(read_first(&loop), 1);
+	assert_int_equal(loop.task->awaits, TASK_AWAITS_RUNS);
+	assert_int_equal(loop.task->nr_frames, 0);
+	assert_int_equal(loop.counts.running, 1);
+	first = loop.task->identity;
+	assert_int_equal(task_reader_next(loop.reader, &loop.task, &loop.counts), -ENOENT);
+	put_ptr(w, loop.thread_list, 0, loop.thread_list);
+	put_ptr(w, loop.thread_list, 8, loop.thread_list);
+	assert_int_equal(read_first(&loop), 1);
+	assert_int_equal(loop.task->address, task);
+	assert_int_equal(loop.task->identity, first);
+	put_ptr(w, task, w->proc.asyncio.task_coro, make_gen(&loop, loop.coro_type, code, RUNS, 0));
+	assert_int_equal(read_first(&loop), 1);
+	assert_true(loop.task->identity != first);
+	end(&loop);
+}
+LAYOUT_TEST(trees_with_a_task_that_runs)
+
 static void packed(void **unused)
 {
 	static struct task_read task, back;
@@ -461,14 +575,17 @@ static void packed(void **unused)
 	size_t size;
 
 	(void)unused;
-	task = (struct task_read){.address = 5, .nr_tasks = 2, .nr_frames = 3, .awaits = TASK_AWAITS_TASK};
+	task = (struct task_read){
+		.address = 5, .nr_tasks = 2, .nr_frames = 3, .nr_awaiters = 1, .awaits = TASK_AWAITS_TASK};
 	task.tasks[1].size = 9;
+	task.awaiters[0].identity = 13;
 	task.frames[2].sig = 11;
 	size = task_read_packed_size(&task);
 	assert_true(size < 600);
 	task_read_pack(&task, bytes);
 	assert_int_equal(task_read_unpack(bytes, size, &back), size);
 	assert_int_equal(back.tasks[1].size, 9);
+	assert_int_equal(back.awaiters[0].identity, 13);
 	assert_int_equal(back.frames[2].sig, 11);
 	for (size_t i = 0; i < size; i++)
 		assert_int_equal(task_read_unpack(bytes, i, &back), 0);
@@ -480,10 +597,16 @@ static void packed(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions_and_future), cmocka_unit_test(test_other_awaitables),
-		cmocka_unit_test(test_tasks_that_await),     cmocka_unit_test(test_tasks_that_are_not_suspended),
-		cmocka_unit_test(test_a_task_that_moves),    cmocka_unit_test(test_lists_that_lie),
-		cmocka_unit_test(test_chains_that_lie),      cmocka_unit_test(packed),
+		cmocka_unit_test(test_functions_and_future),
+		cmocka_unit_test(test_other_awaitables),
+		cmocka_unit_test(test_tasks_that_await),
+		cmocka_unit_test(test_tasks_that_are_not_suspended),
+		cmocka_unit_test(test_a_task_that_moves),
+		cmocka_unit_test(test_lists_that_lie),
+		cmocka_unit_test(test_chains_that_lie),
+		cmocka_unit_test(packed),
+		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_trees_with_a_task_that_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

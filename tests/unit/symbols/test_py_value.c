@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Texts of objects in memory that the test makes, which lies and changes: of every layout. */
+#include "walk_world.h"
+
+#include "symbols/py_secret.h"
+#include "symbols/py_value.h"
+
+/* PyTypeObject from the end of the object's header on, as py_value_internal.h has it. */
+#define TYPE_SIZE       0
+#define TYPE_NAME       8
+#define TYPE_BASICSIZE  16
+#define TYPE_FLAGS      152
+#define TYPE_BASE       240
+#define TYPE_DICT       248
+#define TYPE_DICTOFFSET 272
+#define TYPE_ROOM       400
+
+#define READY   (1ull << 12)
+#define HEAP    (1ull << 9)
+#define IS_INT  (1ull << 24)
+#define IS_LIST (1ull << 25)
+#define IS_TYPE (1ull << 31)
+
+struct made {
+	struct world *w;
+	struct walk_memory memory;
+	uint64_t meta, of_int, of_list;
+	uint64_t change_at, change_to; /* a word that the process changes after so many reads */
+	unsigned change_after, reads;
+	bool again; /* and then at each read */
+};
+
+static int changing_read(void *source, uint64_t addr, void *dst, size_t size)
+{
+	struct made *m = source;
+
+	m->reads++;
+	if (m->change_at && (m->reads == m->change_after || (m->again && m->reads > m->change_after)))
+		put_ptr(m->w, m->change_at, 0, m->change_to + (m->again ? m->reads : 0));
+	return world_read(m->w, addr, dst, size);
+}
+
+static uint32_t head(const struct made *m)
+{
+	return m->w->l.code_type + 8u;
+}
+
+static uint64_t make_name(struct world *w, const char *text)
+{
+	uint64_t addr = make(w, strlen(text) + 64);
+
+	memcpy(bytes_at(w, addr, strlen(text) + 1), text, strlen(text) + 1);
+	return addr;
+}
+
+static uint64_t make_type(struct made *m, const char *name, uint64_t flags, uint64_t base)
+{
+	struct world *w = m->w;
+	uint64_t type = make(w, head(m) + TYPE_ROOM), fields = type + head(m);
+
+	memset(bytes_at(w, type, head(m) + TYPE_ROOM), 0, head(m) + TYPE_ROOM);
+	put_ptr(w, type, w->l.code_type, m->meta ?: type);
+	put_ptr(w, fields, TYPE_NAME, make_name(w, name));
+	put_ptr(w, fields, TYPE_BASICSIZE, 64);
+	put_ptr(w, fields, TYPE_FLAGS, flags | READY);
+	put_ptr(w, fields, TYPE_BASE, base);
+	return type;
+}
+
+static uint64_t make_object(struct made *m, uint64_t type, const uint64_t *words, size_t count)
+{
+	uint64_t object = make(m->w, head(m) + 8 * count + 64);
+
+	put_ptr(m->w, object, m->w->l.code_type, type);
+	for (size_t i = 0; i < count; i++)
+		put_ptr(m->w, object + head(m), (uint16_t)(8 * i), words[i]);
+	return object;
+}
+
+static uint64_t make_int(struct made *m, uint32_t number)
+{
+	uint64_t size = m->w->l.major == 3 && m->w->l.minor >= 12 ? 1 << 3 : 1;
+
+	return make_object(m, m->of_int, (uint64_t[]){size, number}, 2);
+}
+
+static uint64_t make_list(struct made *m, const uint64_t *items, uint64_t count)
+{
+	uint64_t array = make(m->w, 8 * count + 64);
+
+	for (uint64_t i = 0; i < count; i++)
+		put_ptr(m->w, array, (uint16_t)(8 * i), items[i]);
+	return make_object(m, m->of_list, (uint64_t[]){count, array, count}, 3);
+}
+
+static void begin(struct made *m, struct world *w)
+{
+	*m = (struct made){.w = w};
+	m->memory = (struct walk_memory){changing_read, m};
+	m->meta = make_type(m, "type", IS_TYPE, 0);
+	m->of_int = make_type(m, w->l.major == 2 ? "long" : "int", IS_INT, 0);
+	m->of_list = make_type(m, "list", IS_LIST, 0);
+}
+
+static void assert_value(struct made *m, const char *name, uint64_t object, const char *expected)
+{
+	const struct py_values_of of = {.memory = &m->memory, .layout = &m->w->l, .runtime = &m->w->proc, .level = 1};
+	struct py_values *values = py_values_new(&of);
+	size_t size;
+	const char *text;
+
+	assert_non_null(values);
+	text = py_values_text(values, name, object, &size);
+	assert_string_equal(text, expected);
+	assert_int_equal(size, strlen(expected));
+	py_values_free(values);
+}
+
+static void check_plain(struct world *w)
+{
+	struct made m;
+	uint64_t items[2];
+
+	begin(&m, w);
+	items[0] = make_int(&m, 7);
+	items[1] = make_list(&m, items, 1);
+	assert_value(&m, "x", make_list(&m, items, 2), w->l.major == 2 ? "[7L, [7L]]" : "[7, [7]]");
+	assert_value(&m, "db_password", items[0], PY_VALUE_HIDDEN);
+}
+
+static void check_lies(struct world *w)
+{
+	struct made m;
+	uint64_t seven, object, no_type;
+
+	begin(&m, w);
+	seven = make_int(&m, 7);
+	assert_value(&m, "x", 0, PY_VALUE_UNREADABLE);
+	assert_value(&m, "x", UNMAPPED, PY_VALUE_UNREADABLE);
+	assert_value(&m, "x", seven + 4, PY_VALUE_UNREADABLE);
+	/* A type whose type makes no types: some other object. */
+	no_type = make_type(&m, "int", IS_INT, 0);
+	put_ptr(w, no_type, w->l.code_type, m.of_int);
+	assert_value(&m, "x", make_object(&m, no_type, (uint64_t[]){8, 7}, 2), PY_VALUE_UNREADABLE);
+	/* A digit has 30 bits. */
+	assert_value(&m, "x", make_int(&m, 0xffffffff), PY_VALUE_UNREADABLE);
+	/* More items than there is room for, and more than there is memory. */
+	object = make_list(&m, &seven, 1);
+	put_ptr(w, object + head(&m), 0, 5);
+	assert_value(&m, "x", object, PY_VALUE_UNREADABLE);
+	put_ptr(w, object + head(&m), 0, 1ull << 60);
+	put_ptr(w, object + head(&m), 16, 1ull << 60);
+	assert_value(&m, "x", object, PY_VALUE_UNREADABLE);
+	object = make_list(&m, (uint64_t[]){seven, UNMAPPED}, 2);
+	assert_value(&m, "x", object, w->l.major == 2 ? "[7L, <unreadable>]" : "[7, <unreadable>]");
+}
+
+static void check_circles(struct world *w)
+{
+	struct made m;
+	uint64_t list, deep;
+
+	begin(&m, w);
+	list = make_list(&m, (uint64_t[]){0}, 1);
+	deep = make_list(&m, &list, 1);
+	for (int i = 0; i < 100; i++)
+		deep = make_list(&m, &deep, 1);
+	assert_value(&m, "x", deep, "[[[[...]]]]");
+}
+
+/* A base that is its own base, and a name without an end. */
+static void check_types(struct world *w)
+{
+	struct made m;
+	uint64_t type, text;
+
+	begin(&m, w);
+	type = make_type(&m, "Thing", HEAP, 0);
+	put_ptr(w, type + head(&m), TYPE_BASE, type);
+	assert_value(&m, "x", make_object(&m, type, (uint64_t[]){0}, 1), "<Thing object>");
+	text = make(w, 4096);
+	memset(bytes_at(w, text, 4096), 'n', 4096);
+	type = make_type(&m, "", HEAP, 0);
+	put_ptr(w, type + head(&m), TYPE_NAME, text);
+	assert_value(&m, "x", make_object(&m, type, (uint64_t[]){0}, 1),
+		     "<nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn object>");
+}
+
+/* Whenever an item changes once, the list is read anew; if it always does, it cannot be read. */
+static void check_changes(struct world *w)
+{
+	const char *before = w->l.major == 2 ? "[7L]" : "[7]", *after = w->l.major == 2 ? "[8L]" : "[8]";
+
+	for (unsigned i = 1; i < 40; i++) {
+		const struct py_values_of of = {
+			.memory = &(struct walk_memory){0}, .layout = &w->l, .runtime = &w->proc, .level = 1};
+		struct py_values_of with = of;
+		struct py_values *values;
+		uint64_t items[2], list, array;
+		const char *text;
+		struct made m;
+		size_t size;
+
+		world_clear(w);
+		begin(&m, w);
+		items[0] = make_int(&m, 7);
+		items[1] = make_int(&m, 8);
+		list = make_list(&m, items, 1);
+		memcpy(&array, bytes_at(w, list + head(&m) + 8, 8), 8);
+		m.change_at = array;
+		m.change_to = items[1];
+		m.change_after = i;
+		with.memory = &m.memory;
+		values = py_values_new(&with);
+		assert_non_null(values);
+		text = py_values_text(values, "x", list, &size);
+		assert_true(!strcmp(text, before) || !strcmp(text, after));
+		py_values_free(values);
+		m.reads = 0;
+		m.change_after = 0;
+		m.again = true;
+		assert_value(&m, "x", list, PY_VALUE_UNREADABLE);
+	}
+}
+
+static void test_plain(void **state)
+{
+	(void)state;
+	each_layout(check_plain);
+}
+
+static void test_lies(void **state)
+{
+	(void)state;
+	each_layout(check_lies);
+}
+
+static void test_circles(void **state)
+{
+	(void)state;
+	each_layout(check_circles);
+}
+
+static void test_types(void **state)
+{
+	(void)state;
+	each_layout(check_types);
+}
+
+static void test_changes(void **state)
+{
+	(void)state;
+	each_layout(check_changes);
+}
+
+static void test_secrets(void **state)
+{
+	static const char *const hidden[] = {
+		"password", "PASSWORD",     "dbPassword",    "api_key",       "apiKey",
+		"key",      "X-Auth-Token", "Authorization", "client_secret", "AWS_SECRET_ACCESS_KEY",
+		"pwd",      "sessionid"};
+	static const char *const shown[] = {"monkey", "keyboard", "author", "compass", "name", "", "x", "keynote"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
+		assert_true(py_is_secret(hidden[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+		assert_false(py_is_secret(shown[i]));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_plain), cmocka_unit_test(test_lies),    cmocka_unit_test(test_circles),
+		cmocka_unit_test(test_types), cmocka_unit_test(test_changes), cmocka_unit_test(test_secrets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

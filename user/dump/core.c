@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Reads a core file in place of a process. The kernel leaves out of it what a mapped file has unchanged, so that is
+ * read from the file: a path in a core is that of another machine or another time, or was made up, so only ELF files
+ * are read, and only those whose pages are those that the core has of them.
+ */
+#include "dump/core.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/core_file.h"
+#include "base/elf_file.h"
+#include "base/log.h"
+#include "base/procfs.h"
+#include "base/remote.h"
+#include "base/stand_in.h"
+#include "base/text.h"
+#include "discovery/ask.h"
+#include "foreign/foreign.h"
+
+/* So much of each mapping is compared with its file. */
+#define COMPARED 4096
+/* Most segments of code of a file: linkers make one or two. */
+#define CODE_SEGMENTS 8
+/* So many files are open at a time: a helper may have few. */
+#define FILES_OPEN 8
+/* Longest wait for an answer about the files: each takes some microseconds. */
+#define PATIENCE_S 10.0
+/* What the kernel adds to the path of a file that was removed. */
+#define DELETED " (deleted)"
+
+struct dump_core {
+	struct core_file file;
+	struct stand_in stand_in;
+	char *name, *executable, *sysroot;
+	char exe[PATH_MAX];
+	/* Of each mapping the first one with its path. */
+	size_t *firsts;
+	/* Of each of those the descriptor of its file, in a helper; NOT_OPEN, or negative errno. */
+	int *fds;
+	/* Those whose files were opened last, in a circle of which next is to be used next. */
+	size_t opened[FILES_OPEN], next;
+};
+#define NOT_OPEN INT_MIN
+#define NO_FILE  SIZE_MAX
+
+static size_t path_size(const char *path)
+{
+	size_t len = strlen(path), cut = strlen(DELETED);
+
+	return len >= cut && !strcmp(path + len - cut, DELETED) ? len - cut : len;
+}
+
+static bool is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) && !memcmp(magic, ELFMAG, SELFMAG);
+}
+
+/*
+ * Returns whether the file begins as the core has it, if it has that: the headers, and usually the build ID, which the
+ * process does not change.
+ */
+static bool is_same(const struct dump_core *core, const struct core_map *map, int fd)
+{
+	char ours[COMPARED], theirs[COMPARED];
+	size_t size = map->kept < COMPARED ? map->kept : COMPARED, done;
+	const struct core_map *absent;
+	ssize_t n;
+
+	if (map->offset || map->writable || !size)
+		return true;
+	n = pread(fd, theirs, size, 0);
+	return n > 0 && !core_file_read(&core->file, map->start, ours, (size_t)n, &absent, &done) &&
+	       !memcmp(ours, theirs, (size_t)n);
+}
+
+static int check_file(const struct dump_core *core, const char *path, int fd)
+{
+	if (!is_elf(fd))
+		return -ENOEXEC;
+	for (size_t i = 0; i < core->file.nr_maps; i++) {
+		if (!strcmp(core->file.maps[i].path, path) && !is_same(core, &core->file.maps[i], fd))
+			return -ESTALE;
+	}
+	return 0;
+}
+
+/* Opens the file that had this path. Returns a descriptor or negative errno. */
+static int open_path(const struct dump_core *core, const char *path)
+{
+	char name[PATH_MAX];
+	struct stat st;
+	int root, fd, err;
+	bool given;
+
+	if (path[0] != '/' || path_size(path) >= sizeof(name))
+		return -ENOENT;
+	snprintf(name, sizeof(name), "%.*s", (int)path_size(path), path);
+	given = core->executable && !strcmp(name, core->exe);
+	root = open(core->sysroot && !given ? core->sysroot : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	fd = procfs_open_below(root, given ? core->executable : name, &st);
+	close(root);
+	err = fd < 0 ? fd : check_file(core, path, fd);
+	if (err && fd >= 0)
+		close(fd);
+	return err ?: fd;
+}
+
+/* Returns the file of a mapping, as a descriptor that stays open until the next call, or negative errno. */
+static int file_of(struct dump_core *core, const struct core_map *map)
+{
+	size_t first = core->firsts[map - core->file.maps], *place = &core->opened[core->next];
+
+	if (core->fds[first] != NOT_OPEN)
+		return core->fds[first];
+	core->fds[first] = open_path(core, map->path);
+	if (core->fds[first] < 0)
+		return core->fds[first];
+	if (*place != NO_FILE) {
+		close(core->fds[*place]);
+		core->fds[*place] = NOT_OPEN;
+	}
+	*place = first;
+	core->next = (core->next + 1) % FILES_OPEN;
+	return core->fds[first];
+}
+
+/* Reads what the core was never to hold. Returns the number of bytes, at least 1, or negative errno. */
+static ssize_t read_mapped(struct dump_core *core, const struct core_map *map, uint64_t addr, void *buf, size_t size)
+{
+	int fd = file_of(core, map);
+	ssize_t n;
+
+	if (fd < 0)
+		return -EFAULT;
+	if (size > map->end - addr)
+		size = map->end - addr;
+	n = pread(fd, buf, size, (off_t)(map->offset + (addr - map->start)));
+	return n > 0 ? n : -EFAULT;
+}
+
+static int read_core(void *of, uint64_t addr, void *buf, size_t size)
+{
+	struct dump_core *core = of;
+	char *to = buf;
+
+	while (size) {
+		const struct core_map *map;
+		size_t done;
+		ssize_t n;
+		int err = core_file_read(&core->file, addr, to, size, &map, &done);
+
+		if (err != -ENODATA)
+			return err;
+		n = read_mapped(core, map, addr + done, to + done, size - done);
+		if (n < 0)
+			return (int)n;
+		done += (size_t)n;
+		addr += done;
+		to += done;
+		size -= done;
+	}
+	return 0;
+}
+
+static bool is_code(struct dump_core *core, const struct core_map *map)
+{
+	struct elf_segment code[CODE_SEGMENTS];
+	struct elf_file *elf = NULL;
+	bool found = false;
+	size_t count;
+	int fd;
+
+	if (!map->listed)
+		return map->executable;
+	fd = file_of(core, map);
+	if (fd < 0 || elf_file_open(fd, &elf))
+		return false;
+	count = elf_file_code_segments(elf, code, CODE_SEGMENTS);
+	for (size_t i = 0; i < count && !found; i++)
+		found = map->offset < code[i].offset + code[i].size &&
+			map->offset + (map->end - map->start) > code[i].offset;
+	elf_file_free(elf);
+	return found;
+}
+
+/* A mapping as /proc/PID/maps would tell it; files have numbers in place of inodes. path has room for PATH_MAX bytes.
+ */
+static void tell_map(struct dump_core *core, size_t index, char *path, struct procfs_map *out)
+{
+	const struct core_map *map = &core->file.maps[index];
+
+	snprintf(path, PATH_MAX, "%.*s", (int)path_size(map->path), map->path);
+	*out = (struct procfs_map){
+		.start = map->start,
+		.end = map->end,
+		.offset = map->offset,
+		.inode = map->path[0] ? core->firsts[index] + 1 : 0,
+		.readable = map->readable || map->listed,
+		.writable = map->writable,
+		.executable = is_code(core, map),
+		.deleted = map->path[path_size(map->path)],
+		.path = path,
+	};
+}
+
+static int each_map(void *of, int (*visit)(const struct procfs_map *map, void *arg), void *arg)
+{
+	struct dump_core *core = of;
+	struct procfs_map map;
+	char path[PATH_MAX];
+	int ret = 0;
+
+	for (size_t i = 0; i < core->file.nr_maps && !ret; i++) {
+		tell_map(core, i, path, &map);
+		ret = visit(&map, arg);
+	}
+	return ret;
+}
+
+static int open_map(void *of, const struct procfs_map *map)
+{
+	const struct dump_core *core = of;
+
+	for (size_t i = 0; i < core->file.nr_maps; i++) {
+		if (core->file.maps[i].start == map->start)
+			return open_path(core, core->file.maps[i].path);
+	}
+	return -ENOENT;
+}
+
+static int each_task(void *of, int (*visit)(pid_t tid, void *arg), void *arg)
+{
+	const struct dump_core *core = of;
+	int ret = 0;
+
+	for (size_t i = 0; i < core->file.nr_threads && !ret; i++)
+		ret = visit(core->file.threads[i].tid, arg);
+	return ret;
+}
+
+static const struct core_thread *find_thread(const struct dump_core *core, pid_t tid)
+{
+	for (size_t i = 0; i < core->file.nr_threads; i++) {
+		if (core->file.threads[i].tid == tid)
+			return &core->file.threads[i];
+	}
+	return NULL;
+}
+
+static int read_call(void *of, pid_t tid, struct procfs_call *out)
+{
+	const struct core_thread *thread = find_thread(of, tid);
+
+	if (!thread || thread->call < 0)
+		return -EAGAIN;
+	*out = (struct procfs_call){.number = thread->call, .args = {thread->args[0], thread->args[1]}};
+	return 0;
+}
+
+pid_t dump_core_find_thread(const struct dump_core *core, uint64_t thread_id)
+{
+	for (size_t i = 0; i < core->file.nr_threads; i++) {
+		if (thread_id && core->file.threads[i].thread_id == thread_id)
+			return core->file.threads[i].tid;
+	}
+	return 0;
+}
+
+bool dump_core_registers(const struct dump_core *core, pid_t tid, struct unwind_registers *out)
+{
+	const struct core_thread *thread = find_thread(core, tid);
+
+	if (thread)
+		*out = unwind_registers_from(&thread->registers);
+	return thread;
+}
+
+bool dump_core_has_stack(const struct dump_core *core, pid_t tid)
+{
+#if defined(__x86_64__)
+	const struct core_thread *thread = find_thread(core, tid);
+	uint64_t self;
+
+	/* System V ABI, AMD64 supplement, ELF Handling For Thread-Local Storage: %fs:0 is the address of itself. */
+	return !thread || !thread->thread_id ||
+	       (!remote_read(STAND_IN_PID, thread->thread_id, &self, sizeof(self)) && self == thread->thread_id);
+#else
+	(void)core;
+	(void)tid;
+	return true;
+#endif
+}
+
+enum dump_standing dump_core_standing(const struct dump_core *core, pid_t tid)
+{
+	const struct core_thread *thread = find_thread(core, tid);
+
+	return thread && thread->call >= 0 ? DUMP_STANDS_ASLEEP : DUMP_STANDS_RUNNING;
+}
+
+/* The file of the mapping in which the program began; the loader's own first one, if the core does not tell. */
+static void find_exe(struct dump_core *core)
+{
+	for (size_t i = 0; i < core->file.nr_maps; i++) {
+		const struct core_map *map = &core->file.maps[i];
+
+		if (!map->path[0] || path_size(map->path) >= sizeof(core->exe))
+			continue;
+		if (!core->exe[0] || (core->file.entry >= map->start && core->file.entry < map->end))
+			snprintf(core->exe, sizeof(core->exe), "%.*s", (int)path_size(map->path), map->path);
+	}
+}
+
+static int compare_paths(const void *a, const void *b, void *arg)
+{
+	const struct core_map *maps = arg;
+	size_t one = *(const size_t *)a, other = *(const size_t *)b;
+
+	return strcmp(maps[one].path, maps[other].path) ?: (one > other) - (one < other);
+}
+
+static int number_files(struct dump_core *core)
+{
+	size_t count = core->file.nr_maps, *order = malloc((count + 1) * sizeof(*order));
+
+	core->firsts = malloc((count + 1) * sizeof(*core->firsts));
+	core->fds = malloc((count + 1) * sizeof(*core->fds));
+	if (!order || !core->firsts || !core->fds) {
+		free(order);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++) {
+		order[i] = i;
+		core->fds[i] = NOT_OPEN;
+	}
+	for (size_t i = 0; i < FILES_OPEN; i++)
+		core->opened[i] = NO_FILE;
+	qsort_r(order, count, sizeof(*order), compare_paths, core->file.maps);
+	for (size_t i = 0; i < count; i++) {
+		bool same = i && !strcmp(core->file.maps[order[i - 1]].path, core->file.maps[order[i]].path);
+
+		core->firsts[order[i]] = same ? core->firsts[order[i - 1]] : order[i];
+	}
+	free(order);
+	return 0;
+}
+
+/* Makes a path that a helper can open. Returns NULL with one sentence in *error. */
+static char *find_given(const char *path, struct error *error)
+{
+	char *real = realpath(path, NULL);
+
+	if (!real)
+		error_set(error, -errno, "cannot open %s: %s", path, strerror(errno));
+	return real;
+}
+
+static int open_core(struct dump_core *core, const struct dump_core_files *files, struct error *error)
+{
+	int fd = open(files->core, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+
+	if (fd < 0)
+		return error_set(error, -errno, "cannot open %s: %s", files->core, strerror(errno));
+	err = core_file_open(fd, files->core, &core->file, error);
+	close(fd);
+	if (err)
+		return err;
+	if (files->executable && !(core->executable = find_given(files->executable, error)))
+		return error->code;
+	if (files->sysroot && !(core->sysroot = find_given(files->sysroot, error)))
+		return error->code;
+	core->name = strdup(files->core);
+	if (!core->name || number_files(core))
+		return error_set(error, -ENOMEM, "cannot read %s: %s", files->core, strerror(ENOMEM));
+	return 0;
+}
+
+int dump_core_open(const struct dump_core_files *files, struct dump_core **out, struct error *error)
+{
+	struct dump_core *core = calloc(1, sizeof(*core));
+	int err;
+
+	*out = core;
+	if (!core)
+		return error_set(error, -ENOMEM, "cannot read %s: %s", files->core, strerror(ENOMEM));
+	err = open_core(core, files, error);
+	if (err)
+		return err;
+	find_exe(core);
+	core->stand_in = (struct stand_in){
+		.comm = core->file.comm,
+		.exe = core->exe,
+		.of = core,
+		.read = read_core,
+		.each_map = each_map,
+		.open_map = open_map,
+		.each_task = each_task,
+		.call = read_call,
+	};
+	stand_in_set(&core->stand_in);
+	return 0;
+}
+
+void dump_core_close(struct dump_core *core)
+{
+	if (!core)
+		return;
+	stand_in_set(NULL);
+	core_file_close(&core->file);
+	free(core->name);
+	free(core->executable);
+	free(core->sysroot);
+	free(core->firsts);
+	free(core->fds);
+	free(core);
+}
+
+struct files_answer {
+	uint64_t count, absent;
+	int err;              /* of the first one */
+	char first[PATH_MAX]; /* that is absent */
+};
+
+/* Counts the ELF files, and the files that may have been some, and how many are not there. */
+static int serve_files(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	struct dump_core *core = stand_in_for(STAND_IN_PID)->of;
+	struct files_answer *out = answer;
+
+	(void)state;
+	(void)question;
+	(void)question_size;
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < core->file.nr_maps; i++) {
+		const struct core_map *map = &core->file.maps[i];
+		int fd;
+
+		if (map->path[0] != '/' || core->firsts[i] != i)
+			continue;
+		fd = file_of(core, map);
+		if (fd == -ENOEXEC)
+			continue;
+		out->count++;
+		if (fd >= 0)
+			continue;
+		if (!out->absent++) {
+			out->err = fd;
+			snprintf(out->first, sizeof(out->first), "%.*s", (int)path_size(map->path), map->path);
+		}
+	}
+	*size = sizeof(*out);
+	return 0;
+}
+
+static void warn_of_files(const struct dump_core *core)
+{
+	const struct foreign_subject subject = {.pid = STAND_IN_PID};
+	struct files_answer answer;
+	size_t size;
+	int err = foreign_call(serve_files, subject, "", 1, &answer, sizeof(answer), &size, PATIENCE_S);
+
+	if (err || size != sizeof(answer) || !answer.absent || memchr(answer.first, '\0', PATH_MAX) == NULL)
+		return;
+	log_warn("%" PRIu64 " of the %" PRIu64
+		 " programs and libraries that process %d had mapped cannot be used, so that "
+		 "parts of its memory are unknown: %s%s%s%s; see --sysroot and --executable",
+		 answer.absent, answer.count, core->file.pid, core->sysroot ? "below the sysroot, " : "", answer.first,
+		 answer.err == -ESTALE ? "" : ": ",
+		 answer.err == -ESTALE ? " is another file than the one that was mapped"
+				       : strerror(answer.err < 0 ? -answer.err : EIO));
+}
+
+static int fill_row(const struct dump_core *core, const struct discovery_python *pythons, size_t count,
+		    struct ps_row *row)
+{
+	const struct core_file *file = &core->file;
+
+	row->process.pid = row->process.inside = file->pid;
+	snprintf(row->process.comm, sizeof(row->process.comm), "%s", file->comm);
+	row->process.threads = (unsigned)file->nr_threads;
+	row->supported = true;
+	row->command = text_printable(file->command[0] ? file->command : file->comm);
+	row->user = strdup("");
+	if (!row->command || !row->user)
+		return -ENOMEM;
+	return ps_fill_pythons(pythons, count, row);
+}
+
+int dump_core_list(const struct dump_core *core, struct ps_list *list, struct error *error)
+{
+	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
+	enum discovery_result result = DISCOVERY_UNSUPPORTED;
+	size_t count = 0;
+	int err = -ENOMEM;
+
+	*list = (struct ps_list){.rows = calloc(1, sizeof(*list->rows))};
+	warn_of_files(core);
+	if (pythons && list->rows) {
+		list->count = list->looked_at = 1;
+		result = discovery_wait_runtimes(STAND_IN_PID, false, pythons, PYBPF_MAX_RUNTIMES, &count, error);
+		count = count > PYBPF_MAX_RUNTIMES ? PYBPF_MAX_RUNTIMES : count;
+		err = result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && count) ? 0 : -ENOENT;
+		if (!err)
+			err = fill_row(core, pythons, count, list->rows);
+		else
+			dump_core_retell(core, error);
+	}
+	if (err == -ENOMEM)
+		error_set(error, err, "cannot read %s: %s", core->name, strerror(ENOMEM));
+	free(pythons);
+	return err;
+}
+
+void dump_core_retell(const struct dump_core *core, struct error *error)
+{
+	char number[16], text[sizeof(error->text) + PATH_MAX];
+	char *at;
+
+	snprintf(number, sizeof(number), "%d", STAND_IN_PID);
+	at = strstr(error->text, number);
+	if (!at)
+		return;
+	*at = '\0';
+	snprintf(text, sizeof(text), "%s: %s%d%s", core->name, error->text, core->file.pid, at + strlen(number));
+	error_write(error, error->code, "%s", text);
+}
+
+struct dump_core_facts dump_core_facts(const struct dump_core *core)
+{
+	return (struct dump_core_facts){
+		.file = core->name,
+		.signal = core->file.signal,
+		.signalled = core->file.signal ? core->file.threads[0].tid : 0,
+		.has_address = core->file.has_address,
+		.address = core->file.address,
+		.missing = core->file.missing,
+	};
+}
+
+const char *dump_core_signal_name(int signal, char *out, size_t size)
+{
+	const char *name = sigabbrev_np(signal);
+
+	if (!name)
+		return NULL;
+	snprintf(out, size, "SIG%s", name);
+	return out;
+}

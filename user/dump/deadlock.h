@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Threads that wait for each other in a circle. */
+#ifndef DUMP_DEADLOCK_H
+#define DUMP_DEADLOCK_H
+
+#include "dump/dump.h"
+
+/*
+ * Finds circles of threads each of which waits for a lock or the GIL that the next one has, and numbers them in
+ * dump_thread.circle, from 1 on. stands: the threads cannot have moved since they were read; else each is looked at
+ * once more, and a circle with one that has run since is none. To be called when all threads have been read.
+ */
+void dump_find_deadlocks(struct dump_process *process, bool stands);
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads the variables of frames. A slot is read before and after its value: if it is the same, it had that value. */
+#include "dump/locals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Readings of a variable that changes meanwhile. */
+#define ATTEMPTS 3
+
+/* A variable as it is packed: a name and a text follow, each with its NUL. */
+struct packed {
+	uint32_t frame;
+	uint8_t kind;
+	uint8_t pad[3];
+	uint32_t name_size, text_size;
+};
+
+struct reader {
+	struct py_values *values;
+	const struct pybpf_layout *layout;
+	struct dump_variables variables; /* of the code object that was met last */
+	bool has_variables;
+	char *out;
+	size_t size, room;
+	size_t reserve; /* of the room, for one mark behind the last variable */
+	bool full;
+};
+
+static void pack(struct reader *r, const struct dump_local *local, size_t text_size)
+{
+	struct packed head = {.frame = local->frame,
+			      .kind = (uint8_t)local->kind,
+			      .name_size = (uint32_t)strlen(local->name),
+			      .text_size = (uint32_t)text_size};
+	size_t size = sizeof(head) + head.name_size + 1 + text_size + 1;
+
+	if (size + (local->name[0] ? r->reserve : 0) > r->room - r->size) {
+		r->full = true;
+		return;
+	}
+	memcpy(r->out + r->size, &head, sizeof(head));
+	memcpy(r->out + r->size + sizeof(head), local->name, head.name_size + 1);
+	memcpy(r->out + r->size + sizeof(head) + head.name_size + 1, local->text, text_size);
+	r->out[r->size + size - 1] = '\0';
+	r->size += size;
+}
+
+/* Reads the object of a slot, and of the cell in it; 0: the variable has no value. */
+static bool read_object(struct reader *r, const struct dump_variable *variable, uint64_t slot, uint64_t *object)
+{
+	uint64_t word, content;
+
+	if (py_values_read(r->values, slot, &word, sizeof(word)))
+		return false;
+	*object = dump_variables_object(r->layout, word);
+	if (*object && variable->is_in_cell && py_values_open_cell(r->values, *object, &content))
+		*object = content;
+	return true;
+}
+
+static void read_variable(struct reader *r, uint32_t frame, const struct dump_variable *variable, uint64_t slot)
+{
+	struct dump_local local = {.frame = frame, .kind = variable->kind, .name = variable->name};
+	size_t size = strlen(PY_VALUE_UNREADABLE);
+
+	local.text = PY_VALUE_UNREADABLE;
+	for (int i = 0; i < ATTEMPTS; i++) {
+		uint64_t object, again;
+		const char *text;
+		size_t text_size;
+
+		if (!read_object(r, variable, slot, &object)) {
+			if (py_values_are_over(r->values))
+				return;
+			break;
+		}
+		if (!object)
+			return;
+		text = py_values_text(r->values, variable->name, object, &text_size);
+		/* A part of it may be missing. */
+		if (py_values_are_over(r->values))
+			return;
+		if (!read_object(r, variable, slot, &again) || again != object)
+			continue;
+		local.text = text;
+		size = text_size;
+		break;
+	}
+	pack(r, &local, size);
+}
+
+static void read_frame(struct reader *r, uint32_t frame, uint64_t code, uint64_t address)
+{
+	uint64_t first = address + dump_variables_at(r->layout);
+
+	if (!r->has_variables || r->variables.code != code)
+		r->has_variables = dump_variables_read(r->values, r->layout, code, &r->variables);
+	for (size_t i = 0; r->has_variables && i < r->variables.count && !r->full; i++)
+		read_variable(r, frame, &r->variables.items[i], first + 8ull * r->variables.items[i].slot);
+}
+
+size_t dump_locals_read(const struct py_values_of *of, const struct walk_stack *stack, void *out, size_t room)
+{
+	struct reader *r = calloc(1, sizeof(*r));
+	/* Of a stack that was cut, the frames nearest to the leaf are where they were. */
+	uint32_t count = stack->depth > PYBPF_MAX_FRAMES ? PYBPF_HALF_FRAMES : stack->depth;
+	size_t size = 0;
+
+	if (!r)
+		return 0;
+	r->values = py_values_new(of);
+	r->layout = of->layout;
+	r->out = out;
+	r->room = room;
+	r->reserve = sizeof(struct packed) + 2;
+	for (uint32_t i = 0; i < count && r->values; i++) {
+		const struct dump_local beyond = {.frame = i, .kind = DUMP_LOCAL_BEYOND, .name = "", .text = ""};
+
+		if (stack->frames[i].kind == PYBPF_FRAME_MARKER || !stack->addresses[i])
+			continue;
+		if (!r->full && !py_values_are_over(r->values))
+			read_frame(r, i, stack->frames[i].code, stack->addresses[i]);
+		if (r->full || py_values_are_over(r->values)) {
+			r->full = false;
+			pack(r, &beyond, 0);
+			break;
+		}
+	}
+	size = r->size;
+	dump_variables_free(&r->variables);
+	py_values_free(r->values);
+	free(r);
+	return size;
+}
+
+/* Returns how many frames from the root on are the same in both. */
+static uint32_t same_frames(const struct walk_stack *a, const struct walk_stack *b)
+{
+	uint32_t most = a->depth < b->depth ? a->depth : b->depth, same = 0;
+
+	if (a->depth > PYBPF_MAX_FRAMES || b->depth > PYBPF_MAX_FRAMES)
+		return 0;
+	while (same < most) {
+		uint32_t i = a->depth - 1 - same, j = b->depth - 1 - same;
+
+		if (a->addresses[i] != b->addresses[j] || a->frames[i].word != b->frames[j].word ||
+		    a->frames[i].sig != b->frames[j].sig)
+			break;
+		same++;
+	}
+	return same;
+}
+
+size_t dump_locals_keep_same(void *bytes, size_t size, const struct walk_stack *stack, const struct walk_stack *again)
+{
+	uint32_t left = stack->depth - same_frames(stack, again);
+	struct dump_locals locals = {.bytes = malloc(size + 1), .size = size};
+	struct reader to = {.out = bytes, .room = size};
+	struct dump_local local;
+	uint32_t marked = UINT32_MAX;
+
+	if (!locals.bytes)
+		return 0;
+	memcpy(locals.bytes, bytes, size);
+	for (size_t at = 0; dump_locals_next(&locals, &at, &local);) {
+		const struct dump_local moving = {
+			.frame = local.frame, .kind = DUMP_LOCAL_MOVING, .name = "", .text = ""};
+
+		if (local.frame >= left)
+			pack(&to, &local, strlen(local.text));
+		else if (marked != local.frame)
+			pack(&to, &moving, 0);
+		marked = local.frame;
+	}
+	free(locals.bytes);
+	return to.size;
+}
+
+bool dump_locals_next(const struct dump_locals *locals, size_t *at, struct dump_local *out)
+{
+	const char *bytes = locals->bytes;
+	size_t left = locals->size - *at;
+	struct packed head;
+
+	if (!bytes || *at > locals->size || left < sizeof(head))
+		return false;
+	memcpy(&head, bytes + *at, sizeof(head));
+	left -= sizeof(head);
+	if (head.kind >= DUMP_LOCAL_KINDS || head.name_size >= left || head.text_size >= left - head.name_size - 1)
+		return false;
+	*out = (struct dump_local){.frame = head.frame, .kind = head.kind, .name = bytes + *at + sizeof(head)};
+	out->text = out->name + head.name_size + 1;
+	*at += sizeof(head) + head.name_size + head.text_size + 2;
+	return !out->name[head.name_size] && !out->text[head.text_size];
+}

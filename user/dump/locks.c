@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Reads locks off the evaluation stacks of frames. Inside a with statement the method that leaves it stays on the stack
+ * below whatever the body does: to 3.10 the frame's stack of blocks says how far that reaches, from 3.11 on the code
+ * object's table of exceptions. The method comes on the stack before the lock is there, but is below that mark only
+ * after it.
+ */
+#include "dump/locks.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/variables.h"
+#include "symbols/exception_table.h"
+#include "symbols/py_lock.h"
+#include "symbols/read.h"
+
+/* Most items of a stack, and bytes of a table, that are looked at. */
+#define STACK_MAX 256
+#define TABLE_MAX 16384
+
+/*
+ * PyFrameObject of 2.7 to 3.10 (Include/frameobject.h): f_valuestack is the fifth pointer from f_code on. Before
+ * f_localsplus stand f_iblock, a char in 3.x, and f_blockstack: so many PyTryBlock of three ints, whose third is the
+ * level.
+ */
+#define VALUESTACK_FROM_CODE 32
+#define COUNT_FROM_LOCALS    248
+#define BLOCKS               20
+#define BLOCK_SIZE           12
+#define BLOCK_LEVEL          8
+
+/* PyCodeObject from 3.11 on (Include/cpython/code.h), behind its header. */
+#define CODE_EXCEPTION_TABLE 24
+
+/* pthread_mutex_t of glibc: __lock, __count, __owner, __nusers, __kind. Threads wait where __lock is 2. */
+struct mutex {
+	uint32_t lock, count, owner, users, kind;
+};
+#define MUTEX_CONTENDED 2
+/* __kind: PTHREAD_MUTEX_ADAPTIVE_NP is the last of the types, which stand in the two lowest bits. */
+#define MUTEX_KINDS 4
+
+struct reader {
+	struct py_values *v;
+	const struct pybpf_layout *layout;
+	const struct walk_stack *stack;
+	struct dump_locks *out;
+	uint8_t table[TABLE_MAX];
+};
+
+/* Where the items of a frame's evaluation stack are; how many of them are surely there; how many there may be. */
+struct items {
+	uint64_t at;
+	uint32_t sure, most;
+};
+
+static bool is_since(const struct pybpf_layout *layout, int minor)
+{
+	return layout->major == 3 && layout->minor >= minor;
+}
+
+static bool get(struct reader *r, uint64_t at, void *dst, size_t size)
+{
+	return !py_values_read(r->v, at, dst, size);
+}
+
+/* Reads an int of the code object: to 3.10 by its place behind co_argcount, see count_arguments() of variables.c. */
+static bool read_stack_size(struct reader *r, uint64_t code, uint32_t *out)
+{
+	const struct pybpf_layout *l = r->layout;
+	uint32_t at = is_since(l, 12) ? 48 : is_since(l, 11) ? 52 : is_since(l, 8) ? 16 : l->major == 3 ? 12 : 8;
+
+	return get(r, code + l->code_type + 8u + at, out, sizeof(*out));
+}
+
+static bool find_old_items(struct reader *r, uint64_t frame, struct items *out)
+{
+	uint64_t count_at = frame + dump_variables_at(r->layout) - COUNT_FROM_LOCALS;
+	uint64_t blocks = count_at + (r->layout->major == 2 ? 4 : 8);
+	int32_t count, level;
+
+	out->sure = 0;
+	if (!get(r, frame + r->layout->frame_code + VALUESTACK_FROM_CODE, &out->at, sizeof(out->at)) ||
+	    !get(r, count_at, &count, sizeof(count)) || count < 0 || count > BLOCKS)
+		return false;
+	if (!count)
+		return true;
+	if (!get(r, blocks + (uint64_t)(count - 1) * BLOCK_SIZE + BLOCK_LEVEL, &level, sizeof(level)) || level < 0)
+		return false;
+	out->sure = (uint32_t)level;
+	return true;
+}
+
+static bool find_new_items(struct reader *r, const struct pybpf_frame *frame, uint64_t address, struct items *out)
+{
+	const struct pybpf_layout *l = r->layout;
+	uint64_t fields = frame->code + l->code_type + 8u, table, size;
+	uint32_t variables;
+
+	if (!get(r, fields + CODE_EXCEPTION_TABLE, &table, sizeof(table)) ||
+	    !get(r, fields + (is_since(l, 12) ? 56 : 60), &variables, sizeof(variables)) ||
+	    !get(r, table + l->bytes_size, &size, sizeof(size)) || size > TABLE_MAX ||
+	    !get(r, table + l->bytes_data, r->table, size))
+		return false;
+	out->at = address + dump_variables_at(l) + 8ull * variables;
+	out->sure = 0;
+	if (frame->position != PYBPF_NO_POSITION && frame->position >= l->code_adaptive)
+		out->sure = py_exception_depth(r->table, size, (uint32_t)(frame->position - l->code_adaptive) / 2);
+	return true;
+}
+
+static bool find_items(struct reader *r, uint32_t index, struct items *out)
+{
+	const struct pybpf_frame *frame = &r->stack->frames[index];
+	uint64_t address = r->stack->addresses[index];
+
+	if (frame->kind == PYBPF_FRAME_MARKER || !address || !dump_variables_at(r->layout) ||
+	    !read_stack_size(r, frame->code, &out->most))
+		return false;
+	if (!(is_since(r->layout, 11) ? find_new_items(r, frame, address, out) : find_old_items(r, address, out)))
+		return false;
+	if (out->most > STACK_MAX)
+		out->most = STACK_MAX;
+	return out->sure <= out->most;
+}
+
+/* Condition.wait() gives the lock back that its caller's with statement has taken, until it returns. */
+static bool is_wait(struct reader *r, uint32_t index)
+{
+	const struct pybpf_layout *l = r->layout;
+	uint64_t name_at;
+	char *name = NULL;
+	bool waits;
+
+	if (r->stack->frames[index].kind != PYBPF_FRAME_MARKER &&
+	    get(r, r->stack->frames[index].code + l->code_name, &name_at, sizeof(name_at)))
+		name = py_values_name(r->v, name_at);
+	waits = name && (!strcmp(name, "wait") || !strcmp(name, "wait_for"));
+	free(name);
+	return waits;
+}
+
+static bool is_known(const struct dump_locks *locks, uint64_t place)
+{
+	for (uint32_t i = 0; i < locks->nr_held; i++) {
+		if (locks->held[i] == place)
+			return true;
+	}
+	return false;
+}
+
+static void read_held(struct reader *r, uint32_t index, const struct items *items)
+{
+	struct dump_locks *out = r->out;
+	uint64_t words[STACK_MAX + 1] = {0};
+	struct py_lock lock;
+
+	if (!items->sure || !get(r, items->at, words, items->sure * sizeof(*words)))
+		return;
+	for (uint32_t i = 0; i < items->sure && out->nr_held < DUMP_LOCKS_MAX; i++) {
+		uint64_t item = dump_variables_object(r->layout, words[i]);
+		uint64_t next = dump_variables_object(r->layout, words[i + 1]);
+
+		if (!py_lock_of_with(r->v, item, next, &lock) || !lock.is_locked || is_known(out, lock.place))
+			continue;
+		out->held_in[out->nr_held] = index;
+		out->held[out->nr_held++] = lock.place;
+	}
+}
+
+/* Finds the lock that the leaf waits for among all that its frame may have, and so who has it if it is an RLock. */
+static void read_owner(struct reader *r, const struct items *items)
+{
+	uint64_t first = r->stack->addresses[0] + dump_variables_at(r->layout), words[STACK_MAX * 2];
+	uint64_t before = is_since(r->layout, 11) && items->at > first ? (items->at - first) / 8 : 0;
+	uint64_t from = before > STACK_MAX ? items->at - 8 * STACK_MAX : items->at - 8 * before;
+	size_t count = (items->at - from) / 8 + items->most;
+	struct py_lock lock;
+
+	if (!get(r, from, words, count * sizeof(*words)))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t object = dump_variables_object(r->layout, words[i]);
+
+		if (!object ||
+		    (!py_lock_read(r->v, object, &lock) && !py_lock_read(r->v, py_lock_bound_to(r->v, object), &lock)))
+			continue;
+		if (lock.place == r->out->wanted && lock.owner) {
+			r->out->owner = lock.owner;
+			return;
+		}
+	}
+}
+
+static void read_mutex(struct reader *r, uint64_t futex)
+{
+	struct mutex mutex;
+
+	if (get(r, futex, &mutex, sizeof(mutex)) && mutex.lock == MUTEX_CONTENDED && mutex.users &&
+	    (mutex.kind & 0x7f) < MUTEX_KINDS)
+		r->out->mutex_owner = (pid_t)mutex.owner;
+}
+
+void dump_locks_read(const struct py_values_of *of, const struct walk_stack *stack, uint64_t futex,
+		     struct dump_locks *out)
+{
+	uint32_t count = stack->depth > PYBPF_MAX_FRAMES ? PYBPF_HALF_FRAMES : stack->depth;
+	struct reader *r = calloc(1, sizeof(*r));
+	struct items items;
+	bool waits = false;
+
+	memset(out, 0, sizeof(*out));
+	if (!r)
+		return;
+	*r = (struct reader){.v = py_values_new(of), .layout = of->layout, .stack = stack, .out = out};
+	if (r->v && futex) {
+		out->wanted = py_lock_wanted(r->v, futex);
+		read_mutex(r, futex);
+	}
+	for (uint32_t i = 0; i < count && r->v && !py_values_are_over(r->v); i++) {
+		if (find_items(r, i, &items)) {
+			if (!i && out->wanted)
+				read_owner(r, &items);
+			if (!waits)
+				read_held(r, i, &items);
+		}
+		waits = waits || is_wait(r, i);
+	}
+	py_values_free(r->v);
+	free(r);
+}
+
+static bool is_same_frame(const struct walk_stack *a, uint32_t i, const struct walk_stack *b, uint32_t j)
+{
+	return a->addresses[i] == b->addresses[j] && !memcmp(&a->frames[i], &b->frames[j], sizeof(*a->frames));
+}
+
+void dump_locks_keep_same(struct dump_locks *locks, const struct walk_stack *stack, const struct walk_stack *again)
+{
+	uint32_t same = 0, kept = 0;
+
+	if (stack->depth <= PYBPF_MAX_FRAMES && again->depth <= PYBPF_MAX_FRAMES) {
+		while (same < stack->depth && same < again->depth &&
+		       is_same_frame(stack, stack->depth - 1 - same, again, again->depth - 1 - same))
+			same++;
+	}
+	for (uint32_t i = 0; i < locks->nr_held; i++) {
+		if (locks->held_in[i] < stack->depth - same)
+			continue;
+		locks->held[kept] = locks->held[i];
+		locks->held_in[kept++] = locks->held_in[i];
+	}
+	locks->nr_held = kept;
+	locks->wanted = 0;
+	locks->owner = 0;
+	locks->mutex_owner = 0;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Unwinds threads in a helper, and lays their frames between those of Python. */
+#include "dump/native.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/dump.h"
+#include "dump/print.h"
+#include "foreign/foreign.h"
+
+/*
+ * Longest wait for an answer: tables of call frames are searched, some 50 ms for the first stack of a process. Files
+ * that were made to be slow are not charged to the process, whose other questions are to have their answers.
+ */
+#define PATIENCE_S 2.0
+
+struct question {
+	pid_t pid;
+	uint64_t moment;
+	struct unwind_registers registers;
+	bool two;
+};
+
+struct answer {
+	uint32_t count;
+	bool is_whole;
+	struct dump_native_frame frames[DUMP_NATIVE_MAX];
+};
+_Static_assert(sizeof(struct answer) <= FOREIGN_ANSWER_MAX, "an answer holds all frames");
+
+/*
+ * Names of the evaluation loop: ceval.c of 2.7, and of 3.6 to 3.15. Compilers split functions and put what they made
+ * behind a dot.
+ */
+static bool is_loop(const char *name, bool two)
+{
+	const char *wanted = two ? "PyEval_EvalFrameEx" : "_PyEval_EvalFrameDefault";
+	size_t len = strlen(wanted);
+
+	return !strncmp(name, wanted, len) && (!name[len] || name[len] == '.');
+}
+
+struct taker {
+	struct answer *answer;
+	bool two;
+};
+
+static bool take(void *arg, const struct unwind_frame *frame)
+{
+	struct taker *t = arg;
+	struct dump_native_frame *out = &t->answer->frames[t->answer->count++];
+
+	*out = (struct dump_native_frame){.pc = frame->pc, .after = DUMP_NO_FRAME};
+	snprintf(out->name, sizeof(out->name), "%s", frame->name ? frame->name : "");
+	snprintf(out->file, sizeof(out->file), "%s", frame->file ? frame->file : "");
+	out->is_loop = is_loop(out->name, t->two);
+	return t->answer->count < DUMP_NATIVE_MAX;
+}
+
+static int serve_native(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	/* Kept from one thread to the next one of the same process, while it stands. */
+	static struct unwind *unwind;
+	static uint64_t moment;
+	const struct question *q = question;
+	struct answer *out = answer;
+	struct taker taker = {.answer = out, .two = q->two};
+
+	(void)state;
+	if (question_size != sizeof(*q))
+		return -EINVAL;
+	if (moment != q->moment) {
+		unwind_free(unwind);
+		unwind = unwind_new(q->pid);
+		moment = unwind ? q->moment : 0;
+	}
+	if (!unwind)
+		return -ENOMEM;
+	out->count = 0;
+	out->is_whole = unwind_thread(unwind, &q->registers, take, &taker) == UNWIND_WHOLE;
+	*size = offsetof(struct answer, frames) + out->count * sizeof(out->frames[0]);
+	return 0;
+}
+
+static bool is_sound(struct answer *answer, size_t size)
+{
+	if (size < offsetof(struct answer, frames) || answer->count > DUMP_NATIVE_MAX ||
+	    size != offsetof(struct answer, frames) + answer->count * sizeof(answer->frames[0]))
+		return false;
+	for (uint32_t i = 0; i < answer->count; i++) {
+		struct dump_native_frame *frame = &answer->frames[i];
+
+		frame->name[sizeof(frame->name) - 1] = '\0';
+		frame->file[sizeof(frame->file) - 1] = '\0';
+		frame->after = DUMP_NO_FRAME;
+	}
+	return true;
+}
+
+int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, bool two,
+		     struct dump_native *out)
+{
+	const struct question q = {.pid = pid, .moment = moment, .registers = *registers, .two = two};
+	struct answer *answer = malloc(sizeof(*answer));
+	size_t size = 0;
+	int err = -ENOMEM;
+
+	*out = (struct dump_native){.count = 0};
+	if (answer)
+		err = foreign_call(serve_native, (struct foreign_subject){.pid = 0}, &q, sizeof(q), answer,
+				   sizeof(*answer), &size, PATIENCE_S);
+	if (!err && !is_sound(answer, size))
+		err = -EPROTO;
+	if (!err) {
+		out->frames = malloc((answer->count + 1u) * sizeof(*out->frames));
+		err = out->frames ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		memcpy(out->frames, answer->frames, answer->count * sizeof(*out->frames));
+		out->count = answer->count;
+		out->is_whole = answer->is_whole;
+	}
+	free(answer);
+	return err;
+}
+
+void dump_native_free(struct dump_native *native)
+{
+	free(native->frames);
+	*native = (struct dump_native){.count = 0};
+}
+
+/* Mappings may be told by paths from outside of the process's root, whose end is the path inside. */
+static bool is_file(const char *mapped, const char *inside)
+{
+	size_t len = strlen(mapped), end = strlen(inside);
+
+	return end && len >= end && !strcmp(mapped + len - end, inside);
+}
+
+bool dump_is_interpreter(const struct dump_process *process, const struct dump_native_frame *frame)
+{
+	const struct ps_row *row = process->row;
+	bool found = is_file(frame->file, row->python.path);
+
+	for (size_t i = 0; i < row->nr_more && !found; i++)
+		found = is_file(frame->file, row->more[i].path);
+	return found;
+}
+
+/* Returns the frame of dump_frames() that is the walked one, or the first one further out that is any. */
+static uint32_t position_of(const struct dump_thread *thread, uint32_t walked)
+{
+	uint32_t best = DUMP_NO_FRAME;
+
+	for (size_t i = 0; i < thread->nr_numbers; i++) {
+		if (thread->numbers[i] != DUMP_NO_FRAME && thread->numbers[i] >= walked)
+			best = (uint32_t)i;
+	}
+	return best;
+}
+
+void dump_native_merge(struct dump_thread *thread)
+{
+	struct dump_native *native = &thread->native;
+	uint32_t walked = 0;
+	bool fits = native->is_whole;
+
+	for (size_t i = 0; i < native->count && fits; i++) {
+		struct dump_native_frame *frame = &native->frames[i];
+		bool begins = false;
+
+		if (!frame->is_loop) {
+			frame->after = position_of(thread, walked);
+			continue;
+		}
+		/* A run of the loop has the functions up to the one that C code called. */
+		fits = walked < thread->nr_walked;
+		while (walked < thread->nr_walked && !begins) {
+			fits = fits && thread->walked[walked].kind != PYBPF_FRAME_MARKER;
+			begins = thread->walked[walked++].entry;
+		}
+	}
+	native->fits = fits && walked == thread->nr_walked;
+}

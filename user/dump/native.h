@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The native frames of threads that stand, between the functions of Python that they belong to. */
+#ifndef DUMP_NATIVE_H
+#define DUMP_NATIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "symbols/unwind.h"
+
+/* Most frames of a thread; the rest, its outermost ones, are missing then. */
+#define DUMP_NATIVE_MAX 1024
+
+struct dump_native_frame {
+	uint64_t pc;
+	char name[120]; /* of the function, cut off there; "": not known */
+	char file[512]; /* path of the file that it is in; "": in none */
+	bool is_loop;   /* of the interpreter: it runs functions of Python, and stands for them */
+	uint32_t after; /* the frame of dump_frames() that called it, DUMP_NO_FRAME: none did */
+};
+
+struct dump_native {
+	struct dump_native_frame *frames; /* the innermost first */
+	size_t count;
+	bool is_whole; /* up to the thread's first function */
+	bool fits;     /* each run of the loop has its functions of Python, and each of these has one */
+};
+
+struct dump_thread;
+
+/*
+ * Reads the frames of a thread that stands with these registers, in a helper. moment: differs between two times at
+ * which the process stood. two: it runs Python 2. Returns 0 or negative errno; dump_native_free() in any case.
+ */
+int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, bool two,
+		     struct dump_native *out);
+void dump_native_free(struct dump_native *native);
+
+/*
+ * Finds the function of Python that called each frame: the thread's frames as walked, with their numbers, are known.
+ * Where it does not fit, nothing is said of callers.
+ */
+void dump_native_merge(struct dump_thread *thread);
+
+#endif

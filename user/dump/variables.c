@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Reads the names of a code object's variables. To 3.10 it has a tuple of each kind, from 3.11 on one of all, and a
+ * byte with the kind of each.
+ */
+#include "dump/variables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* co_flags (Include/cpython/code.h). */
+#define CO_VARARGS     4
+#define CO_VARKEYWORDS 8
+
+/* Bits of co_localspluskinds (Include/internal/pycore_code.h of 3.11 to 3.15). */
+#define FAST_HIDDEN 0x10 /* 3.12+: of a comprehension */
+#define FAST_CELL   0x40
+#define FAST_FREE   0x80
+
+/* A _PyStackRef of 3.14+ has tags in its lowest bits; with both set it is a number and not a pointer. */
+#define STACKREF_TAGS 3
+
+struct code {
+	struct py_values *v;
+	const struct pybpf_layout *layout;
+	uint64_t at, fields; /* fields: behind its header */
+	uint32_t arguments;
+	struct dump_variables *out;
+};
+
+static bool is_since(const struct pybpf_layout *layout, int minor)
+{
+	return layout->major == 3 && layout->minor >= minor;
+}
+
+uint32_t dump_variables_at(const struct pybpf_layout *l)
+{
+	/* PyFrameObject.f_localsplus with an object's header of 16 bytes (Include/frameobject.h). */
+	static const uint16_t by_minor[] = {[6] = 376, [7] = 360, [8] = 360, [9] = 360, [10] = 352};
+	static const uint16_t of_2_7 = 376;
+
+	/* _PyInterpreterFrame: localsplus follows the owner, and bytes that fill up (3.13+: debug offsets agree). */
+	if (l->major == 3 && l->minor == 11)
+		return 72;
+	if (is_since(l, 12))
+		return (l->frame_owner + 8u) & ~7u;
+	if (l->major == 3 && l->minor < 6)
+		return 0;
+	return (l->major == 2 ? of_2_7 : by_minor[l->minor]) + l->code_type - 8u;
+}
+
+uint64_t dump_variables_object(const struct pybpf_layout *layout, uint64_t word)
+{
+	if (!is_since(layout, 14))
+		return word;
+	return (word & STACKREF_TAGS) == STACKREF_TAGS ? 0 : word & ~(uint64_t)STACKREF_TAGS;
+}
+
+static bool read_u32(const struct code *c, uint32_t offset, uint32_t *out)
+{
+	return !py_values_read(c->v, c->fields + offset, out, sizeof(*out));
+}
+
+/* co_argcount comes first to 3.10, then behind co_flags and, in 3.11, co_warmup; co_posonlyargcount is since 3.8. */
+static bool count_arguments(struct code *c)
+{
+	const struct pybpf_layout *l = c->layout;
+	uint32_t first = is_since(l, 12) ? 36 : is_since(l, 11) ? 40 : 0, keyword = first + (is_since(l, 8) ? 8 : 4);
+	uint32_t flags_at = is_since(l, 11) ? 32 : is_since(l, 8) ? 20 : l->major == 3 ? 16 : 12;
+	uint32_t positional, keywords = 0, flags;
+
+	if (!read_u32(c, first, &positional) || (l->major == 3 && !read_u32(c, keyword, &keywords)) ||
+	    !read_u32(c, flags_at, &flags) || positional > DUMP_VARIABLES_MAX || keywords > DUMP_VARIABLES_MAX)
+		return false;
+	c->arguments = positional + keywords + !!(flags & CO_VARARGS) + !!(flags & CO_VARKEYWORDS);
+	return true;
+}
+
+/* Reads the addresses of a tuple's items. Returns how many, or -1. */
+static int read_tuple(const struct code *c, uint64_t field, uint64_t items[DUMP_VARIABLES_MAX])
+{
+	uint32_t head = c->layout->code_type + 8u;
+	uint64_t tuple, count;
+
+	if (py_values_read(c->v, c->at + field, &tuple, sizeof(tuple)) ||
+	    py_values_read(c->v, tuple + head, &count, sizeof(count)) || count > DUMP_VARIABLES_MAX)
+		return -1;
+	/* 3.14+: ob_hash stands before the items. */
+	if (count && py_values_read(c->v, tuple + head + (is_since(c->layout, 14) ? 16 : 8), items, count * 8))
+		return -1;
+	return (int)count;
+}
+
+/* Adds a variable, unless it has no name of Python's: ".0", the iterator of a comprehension. */
+static bool add(struct code *c, uint64_t name, uint32_t slot, enum dump_local_kind kind, bool is_in_cell)
+{
+	struct dump_variable *item = &c->out->items[c->out->count];
+	char *text = py_values_name(c->v, name);
+
+	if (!text || c->out->count == DUMP_VARIABLES_MAX) {
+		free(text);
+		return false;
+	}
+	if (text[0] == '.') {
+		free(text);
+		return true;
+	}
+	*item = (struct dump_variable){.name = text, .slot = slot, .kind = (uint8_t)kind, .is_in_cell = is_in_cell};
+	c->out->count++;
+	return true;
+}
+
+/* 3.11+: co_localsplusnames and co_localspluskinds come right before co_filename. */
+static bool read_new(struct code *c)
+{
+	const struct pybpf_layout *l = c->layout;
+	uint64_t names[DUMP_VARIABLES_MAX], kinds_at, size;
+	uint8_t kinds[DUMP_VARIABLES_MAX];
+	int count = read_tuple(c, l->code_filename - 16u, names);
+
+	if (count < 0 || py_values_read(c->v, c->at + l->code_filename - 8u, &kinds_at, sizeof(kinds_at)) ||
+	    py_values_read(c->v, kinds_at + l->bytes_size, &size, sizeof(size)) || size != (uint64_t)count ||
+	    (count && py_values_read(c->v, kinds_at + l->bytes_data, kinds, (size_t)count)))
+		return false;
+	for (int i = 0; i < count; i++) {
+		enum dump_local_kind kind = (uint32_t)i < c->arguments ? DUMP_LOCAL_ARGUMENT
+					    : kinds[i] & FAST_FREE     ? DUMP_LOCAL_FREE
+					    : kinds[i] & FAST_CELL     ? DUMP_LOCAL_CELL
+								       : DUMP_LOCAL_LOCAL;
+
+		if (!(kinds[i] & FAST_HIDDEN) &&
+		    !add(c, names[i], (uint32_t)i, kind, kinds[i] & (FAST_CELL | FAST_FREE)))
+			return false;
+	}
+	return true;
+}
+
+static int find(const uint64_t *names, int count, uint64_t name)
+{
+	for (int i = 0; i < count; i++) {
+		if (names[i] == name)
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * To 3.10: co_varnames, co_freevars, co_cellvars; in the frame cells follow the locals, and free variables the cells.
+ * An argument that is in a cell has a slot of each kind (names are interned, so that they are the same object).
+ */
+static bool read_old(struct code *c)
+{
+	uint32_t first = c->layout->code_type + 8u + (c->layout->major == 2 ? 40 : is_since(c->layout, 8) ? 56 : 48);
+	uint64_t locals[DUMP_VARIABLES_MAX], free_[DUMP_VARIABLES_MAX], cells[DUMP_VARIABLES_MAX];
+	int nr_locals = read_tuple(c, first, locals), nr_free = read_tuple(c, first + 8, free_);
+	int nr_cells = read_tuple(c, first + 16, cells);
+
+	if (nr_locals < 0 || nr_free < 0 || nr_cells < 0)
+		return false;
+	for (int i = 0; i < nr_locals; i++) {
+		int cell = find(cells, nr_cells, locals[i]);
+		enum dump_local_kind kind = (uint32_t)i < c->arguments ? DUMP_LOCAL_ARGUMENT : DUMP_LOCAL_LOCAL;
+
+		if (!add(c, locals[i], (uint32_t)(cell < 0 ? i : nr_locals + cell), kind, cell >= 0))
+			return false;
+	}
+	for (int i = 0; i < nr_cells; i++) {
+		if (find(locals, nr_locals, cells[i]) < 0 &&
+		    !add(c, cells[i], (uint32_t)(nr_locals + i), DUMP_LOCAL_CELL, true))
+			return false;
+	}
+	for (int i = 0; i < nr_free; i++) {
+		if (!add(c, free_[i], (uint32_t)(nr_locals + nr_cells + i), DUMP_LOCAL_FREE, true))
+			return false;
+	}
+	return true;
+}
+
+bool dump_variables_read(struct py_values *v, const struct pybpf_layout *layout, uint64_t code,
+			 struct dump_variables *out)
+{
+	struct code c = {.v = v, .layout = layout, .at = code, .fields = code + layout->code_type + 8u, .out = out};
+
+	dump_variables_free(out);
+	out->code = code;
+	return dump_variables_at(layout) && count_arguments(&c) && (is_since(layout, 11) ? read_new(&c) : read_old(&c));
+}
+
+void dump_variables_free(struct dump_variables *variables)
+{
+	for (size_t i = 0; i < variables->count; i++)
+		free(variables->items[i].name);
+	variables->count = 0;
+	variables->code = 0;
+}

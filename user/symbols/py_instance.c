@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Writes objects by their attributes: in their dicts, inline, and in __slots__. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/py_secret.h"
+#include "symbols/py_value_internal.h"
+
+/* Most bases of an object's type whose __slots__ are looked at. */
+#define SLOT_BASES 16
+/* Most members of a type: more are no __slots__ that anybody wrote. */
+#define MAX_MEMBERS 1024
+
+/* PyMemberDef (Include/structmember.h, descrobject.h from 3.12 on): name, type, offset, flags, doc. */
+#define MEMBER_WORDS  5
+#define MEMBER_NAME   0
+#define MEMBER_TYPE   1
+#define MEMBER_OFFSET 2
+/* T_OBJECT_EX, which __slots__ have. */
+#define MEMBER_OBJECT 16
+/* Slots are within the object, and no object of fixed size is this large. */
+#define MAX_OFFSET (1u << 20)
+
+struct slot {
+	char name[PY_TYPE_NAME];
+	uint64_t value;
+};
+
+/* Reads slot i of the type; returns false if it is not one, or has no value. */
+static bool read_slot(struct py_values *v, const struct py_object *o, const struct py_type *type, uint64_t i,
+		      struct slot *slot)
+{
+	uint64_t member[MEMBER_WORDS];
+
+	memset(slot, 0, sizeof(*slot));
+	if (!py_get(v, type->members + i * sizeof(member), member, sizeof(member)) ||
+	    (uint32_t)member[MEMBER_TYPE] != MEMBER_OBJECT || member[MEMBER_OFFSET] > MAX_OFFSET)
+		return false;
+	for (size_t size = sizeof(slot->name) - 1; size && !py_get(v, member[MEMBER_NAME], slot->name, size); size /= 2)
+		slot->name[0] = '\0';
+	return py_get(v, o->at + member[MEMBER_OFFSET], &slot->value, sizeof(slot->value)) && slot->value;
+}
+
+/* Reads the type and its bases, the type first. Returns how many. */
+static size_t read_bases(struct py_values *v, const struct py_type *type, struct py_type bases[SLOT_BASES])
+{
+	size_t count = 1;
+
+	bases[0] = *type;
+	while (count < SLOT_BASES && bases[count - 1].base && py_type_at(v, bases[count - 1].base, &bases[count]) &&
+	       bases[count].flags & PY_FLAG_HEAP)
+		count++;
+	return count;
+}
+
+bool py_class_has(struct py_values *v, const struct py_type *type, const char *name)
+{
+	struct py_type bases = *type;
+	struct py_dict dict;
+	uint64_t value, next;
+
+	for (int i = 0; i < PY_BASES && bases.flags & PY_FLAG_HEAP; i++) {
+		uint64_t fields;
+
+		if (py_open_dict(&v->r, bases.dict, &dict) && py_find_text(&v->r, &dict, name, &value))
+			return true;
+		next = bases.base;
+		fields = next + py_header_size(&v->r);
+		/* Not by py_type_at(), which calls this. */
+		if (!next || !py_get(v, fields + PY_TYPE_FLAGS, &bases.flags, sizeof(bases.flags)) ||
+		    !py_get(v, fields + PY_TYPE_BASE, &bases.base, sizeof(bases.base)) ||
+		    !py_get(v, fields + PY_TYPE_DICT, &bases.dict, sizeof(bases.dict)))
+			return false;
+	}
+	return false;
+}
+
+bool py_attribute(struct py_values *v, const struct py_object *o, const char *name, uint64_t *value)
+{
+	struct py_type bases[SLOT_BASES];
+	size_t count = read_bases(v, &o->type, bases);
+	struct py_dict dict;
+	struct slot slot;
+
+	for (size_t i = 0; i < count; i++) {
+		for (uint64_t j = 0; j < bases[i].nr_members && j < MAX_MEMBERS; j++) {
+			if (read_slot(v, o, &bases[i], j, &slot) && !strcmp(slot.name, name)) {
+				*value = slot.value;
+				return true;
+			}
+		}
+	}
+	return py_open_attributes(&v->r, o->at, &dict) && py_find_text(&v->r, &dict, name, value);
+}
+
+static bool write_slot(struct py_values *v, const struct slot *slot, bool *first)
+{
+	py_out_text(&v->out, *first ? "" : ", ");
+	*first = false;
+	py_out_text(&v->out, slot->name);
+	py_out_text(&v->out, "=");
+	if (!v->of.show_secrets && py_is_secret(slot->name))
+		py_out_text(&v->out, PY_VALUE_HIDDEN);
+	else
+		py_write(v, slot->value);
+	return true;
+}
+
+/* The slots of the bases come first, as their arguments do in a dataclass. */
+static bool write_slots(struct py_values *v, const struct py_object *o, bool *first)
+{
+	struct py_type bases[SLOT_BASES];
+	size_t count = read_bases(v, &o->type, bases);
+	struct slot slot, again;
+	uint32_t written = 0;
+
+	for (size_t i = count; i-- > 0;) {
+		for (uint64_t j = 0; j < bases[i].nr_members && j < MAX_MEMBERS && written < v->limits->items; j++) {
+			if (!read_slot(v, o, &bases[i], j, &slot))
+				continue;
+			write_slot(v, &slot, first);
+			written++;
+			if (!read_slot(v, o, &bases[i], j, &again) || again.value != slot.value)
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool write_attributes(struct py_values *v, const struct py_object *o, bool *first)
+{
+	struct py_dict dict, again;
+	enum py_found found = py_find_attributes(&v->r, o->at, &dict);
+
+	if (found == PY_UNREADABLE || !write_slots(v, o, first))
+		return false;
+	if (found == PY_NOTHING)
+		return py_find_attributes(&v->r, o->at, &again) == PY_NOTHING;
+	return py_write_pairs(v, &dict, PY_COUNT_UNKNOWN, PY_PAIRS_NAMES, first) &&
+	       py_open_attributes(&v->r, o->at, &again) && again.entries == dict.entries && again.values == dict.values;
+}
+
+bool py_write_instance(struct py_values *v, const struct py_object *o)
+{
+	size_t size = v->out.size;
+	bool first = true, done;
+
+	py_out_text(&v->out, o->type.is_dataclass ? "" : "<");
+	py_out_text(&v->out, o->type.name);
+	py_out_text(&v->out, o->type.is_dataclass ? "(" : " ");
+	done = write_attributes(v, o, &first);
+	if (done && first && !o->type.is_dataclass) {
+		py_out_return(&v->out, size);
+		py_out_print(&v->out, "<%s object>", o->type.name);
+	} else {
+		py_out_text(&v->out, o->type.is_dataclass ? ")" : ">");
+	}
+	return done;
+}
+
+/* 2.7: PyInstanceObject: in_class, in_dict; PyClassObject: cl_bases, cl_dict, cl_name. */
+static bool write_old_instance(struct py_values *v, const struct py_object *o)
+{
+	uint64_t parts[2], name_at;
+	struct py_dict dict;
+	bool first = true, done;
+	char *name;
+
+	if (!py_get(v, o->fields, parts, sizeof(parts)) ||
+	    !py_get(v, parts[0] + py_header_size(&v->r) + 16, &name_at, sizeof(name_at)) ||
+	    !py_open_dict(&v->r, parts[1], &dict))
+		return false;
+	name = py_values_name(v, name_at);
+	py_out_print(&v->out, "<%s ", name ? name : "instance");
+	free(name);
+	done = py_write_pairs(v, &dict, PY_COUNT_UNKNOWN, PY_PAIRS_NAMES, &first);
+	py_out_text(&v->out, first ? "object>" : ">");
+	return done;
+}
+
+/* Members of enum.Enum: the class makes _name_ and _value_. A combination of flags may have no name. */
+bool py_write_enum(struct py_values *v, const struct py_object *o)
+{
+	uint64_t name, value;
+	char *text;
+
+	if (!py_attribute(v, o, "_value_", &value))
+		return false;
+	text = py_attribute(v, o, "_name_", &name) ? py_values_name(v, name) : NULL;
+	py_out_print(&v->out, "<%s", o->type.name);
+	if (text) {
+		py_out_text(&v->out, ".");
+		py_out_text(&v->out, text);
+	}
+	free(text);
+	py_out_text(&v->out, ": ");
+	py_write(v, value);
+	py_out_text(&v->out, ">");
+	return true;
+}
+
+/* PyBaseExceptionObject: dict, args (a tuple). */
+bool py_write_exception(struct py_values *v, const struct py_object *o)
+{
+	struct py_object args;
+	uint64_t at, count;
+	const char *name = strrchr(o->type.name, '.');
+
+	if (!py_get(v, o->fields + 8, &at, sizeof(at)) || !py_look_at(v, at, &args) ||
+	    !(args.type.flags & PY_FLAG_TUPLE) || !py_get(v, args.fields, &count, sizeof(count)))
+		return false;
+	py_out_text(&v->out, name ? name + 1 : o->type.name);
+	if (count != 1 || !py_since(v, 7)) {
+		py_write(v, at);
+		return true;
+	}
+	if (!py_get(v, args.fields + (py_since(v, 14) ? 16 : 8), &at, sizeof(at)))
+		return false;
+	py_out_text(&v->out, "(");
+	py_write(v, at);
+	py_out_text(&v->out, ")");
+	return true;
+}
+
+/* 2.7: types that have no base. */
+const struct py_known py_known_instances[] = {
+	{"instance", write_old_instance},
+	{NULL, NULL},
+};

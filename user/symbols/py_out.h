@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Text of bounded length, and the quoted texts of Python's repr(). */
+#ifndef SYMBOLS_PY_OUT_H
+#define SYMBOLS_PY_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Longest text; it is UTF-8. */
+#define PY_OUT_MAX (32 * 1024)
+/* What stands for that which is left out at the end. */
+#define PY_OUT_MORE "..."
+
+struct py_out {
+	size_t size, room; /* room: at most PY_OUT_MAX */
+	bool full;         /* something found no room: nothing is added any more */
+	char bytes[PY_OUT_MAX + sizeof(PY_OUT_MORE)];
+};
+
+void py_out_begin(struct py_out *out, size_t room);
+void py_out_add(struct py_out *out, const char *bytes, size_t size);
+void py_out_text(struct py_out *out, const char *text);
+void py_out_print(struct py_out *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Takes back what was added since it had that size. */
+void py_out_return(struct py_out *out, size_t size);
+/* Adds PY_OUT_MORE if something found no room, and the NUL. */
+void py_out_end(struct py_out *out);
+
+/* What repr() escapes. */
+enum py_quote {
+	PY_QUOTE_TEXT,  /* str: what cannot be printed */
+	PY_QUOTE_ASCII, /* 2.7's unicode: all but ASCII */
+	PY_QUOTE_BYTES, /* bytes: likewise, as \xNN */
+	PY_QUOTE_UTF8,  /* a str that is UTF-8 here: no byte beyond ASCII is escaped */
+};
+
+/*
+ * Adds units (each of 1, 2 or 4 bytes, little-endian) in quotes, as repr() does, of which there may be more than these
+ * (cut).
+ */
+void py_out_quoted(struct py_out *out, const uint8_t *units, size_t count, unsigned unit, enum py_quote quote,
+		   bool cut);
+/* Adds a number as repr() does: the shortest text that is this number. with_point: "1.0" and not "1". */
+void py_out_double(struct py_out *out, double number, bool with_point);
+/* Likewise for a number of single precision. */
+void py_out_float(struct py_out *out, float number);
+/* Adds an integer of digits of 30 bits, the lowest first, which this changes. */
+void py_out_integer(struct py_out *out, bool negative, uint32_t *digits, size_t count);
+
+#endif

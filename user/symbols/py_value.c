@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Chooses who writes an object, by its type, and keeps the limits. */
+#include "symbols/py_value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "symbols/py_secret.h"
+#include "symbols/py_value_internal.h"
+#include "symbols/read.h"
+
+/* Readings of an object that changes meanwhile. */
+#define ATTEMPTS 3
+/*
+ * Most of what may be read for the variables of a thread at each level, in units of a read and of UNIT bytes: some
+ * 0.4 seconds', if the clock does not end it before. The clock is looked at once in so many.
+ */
+#define MAX_COST      (1u << 18)
+#define COST_PER_LOOK 64
+#define UNIT          64
+/* Longest string that is a name, or a path. */
+#define MAX_NAME 4096
+
+static const struct py_limits levels[PY_VALUE_LEVELS] = {
+	{.text = 400, .string = 100, .items = 10, .depth = 3},
+	{.text = 4000, .string = 1000, .items = 100, .depth = 5},
+	{.text = PY_OUT_MAX, .string = 10000, .items = 1000, .depth = PY_DEPTH_MAX},
+};
+
+static int read_within_time(void *source, uint64_t addr, void *dst, size_t size)
+{
+	struct py_values *v = source;
+
+	v->cost += 1 + (unsigned)(size / UNIT);
+	if (v->cost / COST_PER_LOOK != v->looked_at) {
+		v->looked_at = v->cost / COST_PER_LOOK;
+		v->is_over = v->is_over || v->cost > v->max_cost ||
+			     (v->of.until_ns && clock_ns(CLOCK_MONOTONIC) > v->of.until_ns);
+	}
+	return v->is_over ? -1 : v->of.memory->read(v->of.memory->source, addr, dst, size);
+}
+
+struct py_values *py_values_new(const struct py_values_of *of)
+{
+	struct py_values *v = calloc(1, sizeof(*v));
+	unsigned level = of->level < 1 ? 1 : of->level > PY_VALUE_LEVELS ? PY_VALUE_LEVELS : of->level;
+
+	if (!v)
+		return NULL;
+	v->of = *of;
+	v->memory = (struct walk_memory){read_within_time, v};
+	v->r = (struct py_reader){&v->memory, of->layout};
+	v->limits = &levels[level - 1];
+	v->max_cost = level * MAX_COST;
+	return v;
+}
+
+void py_values_free(struct py_values *v)
+{
+	free(v);
+}
+
+bool py_values_are_over(const struct py_values *v)
+{
+	return v->is_over;
+}
+
+int py_values_read(struct py_values *v, uint64_t addr, void *dst, size_t size)
+{
+	return addr ? read_within_time(v, addr, dst, size) : -1;
+}
+
+bool py_get(struct py_values *v, uint64_t addr, void *dst, size_t size)
+{
+	return !py_values_read(v, addr, dst, size);
+}
+
+bool py_since(const struct py_values *v, int minor)
+{
+	return v->of.layout->major == 3 && v->of.layout->minor >= minor;
+}
+
+bool py_part_read(struct py_values *v, struct py_part *part, uint64_t at, size_t words)
+{
+	*part = (struct py_part){
+		.at = at, .size = words * sizeof(uint64_t), .words = calloc(words + 1, sizeof(uint64_t))};
+	return part->words && (!words || py_get(v, at, part->words, part->size));
+}
+
+bool py_part_same(struct py_values *v, const struct py_part *part)
+{
+	struct py_part now;
+	bool same = py_part_read(v, &now, part->at, part->size / sizeof(uint64_t)) &&
+		    !memcmp(now.words, part->words, part->size);
+
+	py_part_free(&now);
+	return same;
+}
+
+void py_part_free(struct py_part *part)
+{
+	free(part->words);
+	part->words = NULL;
+}
+
+static bool read_name(struct py_values *v, uint64_t addr, char name[PY_TYPE_NAME])
+{
+	memset(name, 0, PY_TYPE_NAME);
+	/* It may end shortly before memory that is not there. */
+	for (size_t size = PY_TYPE_NAME - 1; size && !py_get(v, addr, name, size); size /= 2)
+		memset(name, 0, PY_TYPE_NAME);
+	name[strnlen(name, PY_TYPE_NAME - 1)] = '\0';
+	return name[0] != '\0';
+}
+
+static py_writer *find_in(const struct py_known *table, const char *name)
+{
+	while (table->name && strcmp(table->name, name) != 0)
+		table++;
+	return table->write;
+}
+
+/*
+ * Returns the writer of a builtin type, of a type of an extension module, or of a class: classes have no point in their
+ * names, and heap types of extension modules do.
+ */
+static py_writer *find_known(const struct py_type *type)
+{
+	static const struct py_known *const tables[] = {py_known_scalars,   py_known_containers, py_known_library,
+							py_known_callables, py_known_instances,  py_known_numpy};
+
+	py_writer *write = NULL;
+
+	if ((type->flags & PY_FLAG_HEAP) && !strchr(type->name, '.'))
+		return find_in(py_known_classes, type->name);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !write; i++)
+		write = find_in(tables[i], type->name);
+	return write;
+}
+
+/* Reads the fields of a type that say what its objects are. Only a type has a type that makes types. */
+static bool read_type(struct py_values *v, uint64_t at, struct py_type *out)
+{
+	uint64_t fields = at + py_header_size(&v->r), metatype, meta_flags, words[PY_TYPE_DICT / 8 + 1];
+
+	*out = (struct py_type){.address = at};
+	if (at % 8 || !py_get(v, at + v->of.layout->code_type, &metatype, sizeof(metatype)) ||
+	    !py_get(v, metatype + py_header_size(&v->r) + PY_TYPE_FLAGS, &meta_flags, sizeof(meta_flags)) ||
+	    !(meta_flags & PY_FLAG_TYPE) || !py_get(v, fields, words, sizeof(words)))
+		return false;
+	out->flags = words[PY_TYPE_FLAGS / 8];
+	out->base = words[PY_TYPE_BASE / 8];
+	out->dict = words[PY_TYPE_DICT / 8];
+	out->members = words[PY_TYPE_MEMBERS / 8];
+	out->nr_members = out->flags & PY_FLAG_HEAP ? words[PY_TYPE_SIZE / 8] : 0;
+	return (out->flags & PY_FLAG_READY) && words[PY_TYPE_BASICSIZE / 8] >= py_header_size(&v->r) &&
+	       read_name(v, words[PY_TYPE_NAME_AT / 8], out->name);
+}
+
+/* Returns whether the type's type is one of enum's, which is written in Python. */
+static bool has_enum_type(struct py_values *v, uint64_t type)
+{
+	struct py_type meta;
+	uint64_t at;
+
+	if (!py_get(v, type + v->of.layout->code_type, &at, sizeof(at)))
+		return false;
+	for (int i = 0; i < PY_BASES && at && read_type(v, at, &meta) && (meta.flags & PY_FLAG_HEAP); i++) {
+		if (!strcmp(meta.name, "EnumMeta") || !strcmp(meta.name, "EnumType"))
+			return true;
+		at = meta.base;
+	}
+	return false;
+}
+
+static void choose_writer(struct py_values *v, struct py_type *type)
+{
+	struct py_type base = *type;
+
+	for (int i = 0; i < PY_BASES; i++) {
+		type->write = find_known(&base);
+		if (type->write || !base.base || !read_type(v, base.base, &base))
+			break;
+		type->derived = true;
+	}
+	if (type->flags & PY_FLAG_HEAP)
+		type->is_enum = has_enum_type(v, type->address);
+	if (type->is_enum)
+		type->write = py_write_enum;
+	else if (type->flags & PY_FLAG_TYPE)
+		type->write = py_write_class;
+	else if (type->flags & PY_FLAG_EXCEPTION)
+		type->write = py_write_exception;
+	else if (type->derived && (type->flags & PY_FLAG_TUPLE) && py_class_has(v, type, "_fields"))
+		type->write = py_write_namedtuple;
+	else if (!type->write || type->write == py_write_instance)
+		type->is_dataclass = py_class_has(v, type, "__dataclass_fields__");
+	if (!type->write)
+		type->write = py_write_instance;
+	for (const struct py_known *known = py_known_scalars; known->name; known++)
+		type->is_single = type->is_single || known->write == type->write;
+}
+
+bool py_type_at(struct py_values *v, uint64_t at, struct py_type *out)
+{
+	struct py_type *kept = &v->types[(at * 0x9e3779b97f4a7c15u) >> 56];
+
+	if (kept->address != at || !at) {
+		if (!read_type(v, at, out))
+			return false;
+		choose_writer(v, out);
+		*kept = *out;
+	}
+	*out = *kept;
+	return true;
+}
+
+bool py_look_at(struct py_values *v, uint64_t object, struct py_object *o)
+{
+	uint64_t type;
+
+	o->at = object;
+	o->fields = object + py_header_size(&v->r);
+	return object % 8 == 0 && py_get(v, object + v->of.layout->code_type, &type, sizeof(type)) &&
+	       py_type_at(v, type, &o->type);
+}
+
+void py_begin_derived(struct py_values *v, const struct py_object *o)
+{
+	if (!o->type.derived)
+		return;
+	py_out_text(&v->out, o->type.name);
+	py_out_text(&v->out, "(");
+}
+
+void py_end_derived(struct py_values *v, const struct py_object *o)
+{
+	if (o->type.derived)
+		py_out_text(&v->out, ")");
+}
+
+static bool is_in_path(const struct py_values *v, uint64_t object)
+{
+	for (unsigned i = 0; i < v->depth; i++) {
+		if (v->path[i] == object)
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether it was written; if not, nothing was. */
+static bool try_to_write(struct py_values *v, uint64_t object)
+{
+	size_t size = v->out.size;
+	struct py_object o;
+	uint64_t type;
+	bool done;
+
+	if (!py_look_at(v, object, &o))
+		return false;
+	v->path[v->depth++] = object;
+	done = o.type.write(v, &o);
+	v->depth--;
+	/* What was freed meanwhile may be another object now. */
+	if (done && py_get(v, object + v->of.layout->code_type, &type, sizeof(type)) && type == o.type.address)
+		return true;
+	py_out_return(&v->out, size);
+	return false;
+}
+
+/* Writes what stands for an object that is inside itself, or that has parts and is nested too deep. */
+static bool write_beyond(struct py_values *v, uint64_t object)
+{
+	struct py_object o;
+
+	if (!is_in_path(v, object) && v->depth < v->limits->depth)
+		return false;
+	if (!py_look_at(v, object, &o) || (o.type.is_single && v->depth <= v->limits->depth))
+		return false;
+	py_out_text(&v->out, o.type.flags & PY_KIND_DICT    ? "{...}"
+			     : o.type.flags & PY_FLAG_LIST  ? "[...]"
+			     : o.type.flags & PY_FLAG_TUPLE ? "(...)"
+							    : PY_OUT_MORE);
+	return true;
+}
+
+void py_write(struct py_values *v, uint64_t object)
+{
+	if (v->out.full || write_beyond(v, object))
+		return;
+	for (int i = 0; i < ATTEMPTS && !v->is_over; i++) {
+		if (try_to_write(v, object))
+			return;
+	}
+	py_out_text(&v->out, PY_VALUE_UNREADABLE);
+}
+
+const char *py_values_text(struct py_values *v, const char *name, uint64_t object, size_t *size)
+{
+	py_out_begin(&v->out, v->limits->text);
+	if (!v->of.show_secrets && py_is_secret(name))
+		py_out_text(&v->out, PY_VALUE_HIDDEN);
+	else
+		py_write(v, object);
+	py_out_end(&v->out);
+	*size = v->out.size;
+	return v->out.bytes;
+}
+
+bool py_values_open_cell(struct py_values *v, uint64_t object, uint64_t *content)
+{
+	struct py_object o;
+
+	return py_look_at(v, object, &o) && !strcmp(o.type.name, "cell") && !(o.type.flags & PY_FLAG_HEAP) &&
+	       py_get(v, o.fields, content, sizeof(*content));
+}
+
+char *py_values_name(struct py_values *v, uint64_t object)
+{
+	uint64_t length;
+
+	if (!py_is_a(&v->r, object, v->of.layout->major == 2 ? PY_KIND_BYTES : PY_KIND_TEXT) ||
+	    !py_get(v, object + v->of.layout->str_length, &length, sizeof(length)) || length > MAX_NAME)
+		return NULL;
+	return pysym_read_string(&v->memory, v->of.layout, object);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the files that write the text of objects share: py_value.c chooses, the others each know some types. */
+#ifndef SYMBOLS_PY_VALUE_INTERNAL_H
+#define SYMBOLS_PY_VALUE_INTERNAL_H
+
+#include "symbols/py_dict.h"
+#include "symbols/py_out.h"
+#include "symbols/py_value.h"
+
+/* Deepest nesting of any level: what is deeper is "...". */
+#define PY_DEPTH_MAX 8
+/* Bytes of a type's name that are kept, with its NUL. */
+#define PY_TYPE_NAME 64
+/* Most bases of a type that are looked at. */
+#define PY_BASES 32
+
+/* PyTypeObject, from the end of the object's header on (2.7 to 3.15, Include/object.h); the first is ob_size. */
+#define PY_TYPE_SIZE       0
+#define PY_TYPE_NAME_AT    8
+#define PY_TYPE_BASICSIZE  16
+#define PY_TYPE_ITEMSIZE   24
+#define PY_TYPE_FLAGS      152
+#define PY_TYPE_MEMBERS    224
+#define PY_TYPE_BASE       240
+#define PY_TYPE_DICT       248
+#define PY_TYPE_DICTOFFSET 272
+
+/* Bits of tp_flags. */
+#define PY_FLAG_HEAP      (1ull << 9)
+#define PY_FLAG_READY     (1ull << 12)
+#define PY_FLAG_LIST      (1ull << 25)
+#define PY_FLAG_TUPLE     (1ull << 26)
+#define PY_FLAG_EXCEPTION (1ull << 30)
+#define PY_FLAG_TYPE      (1ull << 31)
+
+struct py_object;
+
+/* Writes an object; returns false if it cannot be read, or changed meanwhile. */
+typedef bool py_writer(struct py_values *v, const struct py_object *o);
+
+struct py_type {
+	uint64_t address, flags, base, dict;
+	uint64_t members, nr_members; /* of a heap type: its __slots__ (PyMemberDef) */
+	py_writer *write;
+	bool is_single; /* its objects have no parts */
+	bool derived;   /* from the type that the writer knows */
+	bool is_enum, is_dataclass;
+	char name[PY_TYPE_NAME];
+};
+
+struct py_object {
+	uint64_t at, fields; /* fields: behind its header */
+	struct py_type type;
+};
+
+struct py_limits {
+	uint32_t text, string, items, depth;
+};
+
+#define PY_TYPES 256
+
+struct py_values {
+	struct py_values_of of;
+	struct walk_memory memory; /* the process's, within the limits of time */
+	struct py_reader r;
+	const struct py_limits *limits;
+	unsigned cost, max_cost, looked_at; /* of what was read; when the clock was looked at, in units of it */
+	unsigned unit;                      /* bytes of a character of 2.7's unicode; 0: not looked for yet */
+	bool is_over;                       /* the time is */
+	unsigned depth;
+	uint64_t path[PY_DEPTH_MAX + 1]; /* objects that are being written: one inside itself is a circle */
+	struct py_type types[PY_TYPES];
+	struct py_out out;
+};
+
+/* py_value.c */
+
+bool py_get(struct py_values *v, uint64_t addr, void *dst, size_t size);
+/* Adds the text of an object, or PY_VALUE_UNREADABLE. */
+void py_write(struct py_values *v, uint64_t object);
+/* Reads an object's type. Returns false if it is none. */
+bool py_look_at(struct py_values *v, uint64_t object, struct py_object *o);
+bool py_type_at(struct py_values *v, uint64_t type, struct py_type *out);
+/* Returns whether the version is 3.minor or later. */
+bool py_since(const struct py_values *v, int minor);
+/* Adds "Name(" and ")" around what a type derived from a known one writes. */
+void py_begin_derived(struct py_values *v, const struct py_object *o);
+void py_end_derived(struct py_values *v, const struct py_object *o);
+
+/* What was read of an object, to see later whether it changed. */
+struct py_part {
+	uint64_t at;
+	size_t size;
+	uint64_t *words;
+};
+/* Reads that many words; py_part_free() is to be called in any case. */
+bool py_part_read(struct py_values *v, struct py_part *part, uint64_t at, size_t words);
+/* Reads the part again. Returns whether it is the same. */
+bool py_part_same(struct py_values *v, const struct py_part *part);
+void py_part_free(struct py_part *part);
+
+/* py_scalar.c */
+
+/* Writes the two doubles behind the object's header. Returns as a writer. */
+bool py_write_complex_parts(struct py_values *v, const struct py_object *o);
+
+/* py_container.c */
+
+/* Adds the objects behind one another, as many as the limits allow, of `count` in all. */
+void py_write_items(struct py_values *v, const uint64_t *items, size_t have, size_t count);
+/* Adds "N more" if not all of count items were written. */
+void py_write_more(struct py_values *v, size_t written, size_t count);
+enum py_pairs {
+	PY_PAIRS_KEYS,  /* key: value */
+	PY_PAIRS_NAMES, /* name=value, where the names are strings */
+};
+/* How many entries a dict has is not known without counting them. */
+#define PY_COUNT_UNKNOWN UINT64_MAX
+/* Adds the entries of a dict, of which there are `used`. first: nothing stands before them. Returns as a writer. */
+bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t used, enum py_pairs form, bool *first);
+/* Returns whether the key names a secret that is not to be shown. */
+bool py_hides(struct py_values *v, uint64_t key);
+
+/* py_instance.c */
+
+/* Finds an attribute in __slots__ or in the object's dict; *value is not 0. */
+bool py_attribute(struct py_values *v, const struct py_object *o, const char *name, uint64_t *value);
+bool py_class_has(struct py_values *v, const struct py_type *type, const char *name);
+
+/* The writers of each file, by the name of the type. */
+struct py_known {
+	const char *name;
+	py_writer *write;
+};
+extern const struct py_known py_known_scalars[];    /* py_scalar.c */
+extern const struct py_known py_known_containers[]; /* py_container.c */
+extern const struct py_known py_known_library[];    /* py_library.c */
+extern const struct py_known py_known_classes[];    /* likewise */
+extern const struct py_known py_known_callables[];  /* py_callable.c */
+extern const struct py_known py_known_instances[];  /* py_instance.c */
+extern const struct py_known py_known_numpy[];      /* py_numpy.c */
+
+/* Of classes that are written in Python: py_known_classes. */
+py_writer py_write_path, py_write_frame, py_write_series, py_write_index, py_write_tensor;
+py_writer py_write_instance, py_write_enum, py_write_exception, py_write_class, py_write_namedtuple;
+
+#endif

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Has libdw walk stacks: tells it mappings, memory and registers. */
+#include "symbols/unwind.h"
+
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/procfs.h"
+#include "base/remote.h"
+
+/* A file that is mapped, from its first mapping to the end of its last one. */
+struct mapped {
+	uint64_t start, end;
+	struct procfs_map map; /* the first one; path is owned */
+};
+
+struct unwind {
+	pid_t pid;
+	Dwfl *dwfl;
+	struct mapped *files;
+	size_t count, room;
+	const struct unwind_registers *registers;
+	bool (*take)(void *arg, const struct unwind_frame *frame);
+	void *arg;
+	enum unwind_end end;
+};
+
+struct unwind_registers unwind_registers_from(const struct user_regs_struct *regs)
+{
+	struct unwind_registers out;
+#if defined(__x86_64__)
+	const uint64_t values[UNWIND_REGISTERS] = {
+		regs->rax, regs->rdx, regs->rcx, regs->rbx, regs->rsi, regs->rdi, regs->rbp, regs->rsp, regs->r8,
+		regs->r9,  regs->r10, regs->r11, regs->r12, regs->r13, regs->r14, regs->r15, regs->rip,
+	};
+
+	memcpy(out.values, values, sizeof(values));
+#elif defined(__aarch64__)
+	memcpy(out.values, regs->regs, 31 * sizeof(uint64_t));
+	out.values[31] = regs->sp;
+	out.values[32] = regs->pc;
+#endif
+	return out;
+}
+
+/* Mappings of one file follow each other, but for what lies between its segments. */
+static int collect(const struct procfs_map *map, void *arg)
+{
+	struct unwind *u = arg;
+	struct mapped *last = u->count ? &u->files[u->count - 1] : NULL;
+
+	if (!map->inode || map->path[0] != '/')
+		return 0;
+	if (last && last->map.inode == map->inode && last->map.dev_major == map->dev_major &&
+	    last->map.dev_minor == map->dev_minor && map->offset) {
+		last->end = map->end;
+		return 0;
+	}
+	if (array_reserve(&u->files, &u->room, u->count + 1, sizeof(*u->files)))
+		return -ENOMEM;
+	u->files[u->count] = (struct mapped){.start = map->start, .end = map->end, .map = *map};
+	u->files[u->count].map.path = strdup(map->path);
+	return u->files[u->count++].map.path ? 0 : -ENOMEM;
+}
+
+/* The module's file; its place among the files was given to it as its name. */
+static const struct mapped *file_of(const struct unwind *u, const char *name)
+{
+	size_t index = strtoul(name, NULL, 10);
+
+	return index < u->count ? &u->files[index] : NULL;
+}
+
+/*
+ * Called when a frame lies in the file, which most files never have. libdw closes the descriptor with the module. The
+ * search is told by a variable, since the callback is told the module only.
+ */
+static const struct unwind *searching;
+
+static int open_file(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **path, Elf **elf)
+{
+	const struct mapped *file = file_of(searching, name);
+	int fd = file ? procfs_open_map(searching->pid, &file->map) : -ENOENT;
+
+	(void)module;
+	(void)userdata;
+	(void)base;
+	*elf = NULL;
+	*path = NULL;
+	return fd < 0 ? -1 : fd;
+}
+
+/* Call frame information and names are those of the file itself: others are for another day, and another's disk. */
+static int no_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *file,
+			const char *link, GElf_Word crc, char **path)
+{
+	(void)module;
+	(void)userdata;
+	(void)name;
+	(void)base;
+	(void)file;
+	(void)link;
+	(void)crc;
+	(void)path;
+	return -1;
+}
+
+static const Dwfl_Callbacks callbacks = {.find_elf = open_file, .find_debuginfo = no_debuginfo};
+
+/* All questions are about one thread, whose number is that of the process. */
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+	const struct unwind *u = arg;
+
+	(void)dwfl;
+	if (*thread_arg)
+		return 0;
+	*thread_arg = arg;
+	return u->pid;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
+{
+	(void)dwfl;
+	(void)tid;
+	*thread_arg = arg;
+	return true;
+}
+
+static bool read_word(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *out, void *arg)
+{
+	const struct unwind *u = arg;
+
+	(void)dwfl;
+	return !remote_read(u->pid, addr, out, sizeof(*out));
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+	const struct unwind *u = arg;
+
+#if defined(__aarch64__)
+	dwfl_thread_state_register_pc(thread, u->registers->values[UNWIND_REGISTERS - 1]);
+	return dwfl_thread_state_registers(thread, 0, UNWIND_REGISTERS - 1, u->registers->values);
+#else
+	return dwfl_thread_state_registers(thread, 0, UNWIND_REGISTERS, u->registers->values);
+#endif
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_word,
+	.set_initial_registers = set_registers,
+};
+
+struct unwind *unwind_new(pid_t pid)
+{
+	struct unwind *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return NULL;
+	u->pid = pid;
+	searching = u;
+	u->dwfl = dwfl_begin(&callbacks);
+	if (!u->dwfl || procfs_each_map(pid, collect, u))
+		goto failed;
+	for (size_t i = 0; i < u->count; i++) {
+		char name[24];
+
+		snprintf(name, sizeof(name), "%zu", i);
+		if (!dwfl_report_module(u->dwfl, name, u->files[i].start, u->files[i].end))
+			goto failed;
+	}
+	if (dwfl_report_end(u->dwfl, NULL, NULL) || !dwfl_attach_state(u->dwfl, NULL, pid, &thread_callbacks, u))
+		goto failed;
+	return u;
+failed:
+	unwind_free(u);
+	return NULL;
+}
+
+void unwind_free(struct unwind *u)
+{
+	if (!u)
+		return;
+	if (u->dwfl)
+		dwfl_end(u->dwfl);
+	for (size_t i = 0; i < u->count; i++)
+		free((char *)u->files[i].map.path);
+	free(u->files);
+	free(u);
+}
+
+/* Returns the name of the function that has the address within its size: what merely lies before it is another one. */
+static const char *name_of(Dwfl_Module *module, uint64_t addr)
+{
+	GElf_Off offset;
+	GElf_Sym symbol;
+	const char *name = dwfl_module_addrinfo(module, addr, &offset, &symbol, NULL, NULL, NULL);
+
+	return name && offset < symbol.st_size ? name : NULL;
+}
+
+static int take_frame(Dwfl_Frame *state, void *arg)
+{
+	struct unwind *u = arg;
+	struct unwind_frame frame = {.pc = 0};
+	const struct mapped *file;
+	Dwfl_Module *module;
+	bool is_innermost;
+	Dwarf_Addr pc;
+
+	if (!dwfl_frame_pc(state, &pc, &is_innermost))
+		return -1;
+	frame.pc = pc;
+	/* A call can be the last instruction of its function. */
+	module = dwfl_addrmodule(u->dwfl, pc - !is_innermost);
+	file = module ? file_of(u, dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL)) : NULL;
+	if (file) {
+		frame.file = file->map.path;
+		frame.name = name_of(module, pc - !is_innermost);
+	}
+	if (!u->take(u->arg, &frame)) {
+		u->end = UNWIND_LIMIT;
+		return DWARF_CB_ABORT;
+	}
+	/* Without call frame information libdw would follow frame pointers, which are anything. */
+	if (!file) {
+		u->end = UNWIND_BROKEN;
+		return DWARF_CB_ABORT;
+	}
+	return DWARF_CB_OK;
+}
+
+enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *registers,
+			      bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
+{
+	u->registers = registers;
+	u->take = take;
+	u->arg = arg;
+	u->end = UNWIND_WHOLE;
+	searching = u;
+	if (dwfl_getthread_frames(u->dwfl, u->pid, take_frame, u) < 0)
+		u->end = UNWIND_BROKEN;
+	return u->end;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Native stacks of a process that stands, by the call frame information of the files that it maps (libdw). To be used
+ * in a helper process (foreign.h): the files are not trusted.
+ */
+#ifndef SYMBOLS_UNWIND_H
+#define SYMBOLS_UNWIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#if defined(__x86_64__)
+#define UNWIND_REGISTERS 17
+#elif defined(__aarch64__)
+#define UNWIND_REGISTERS 33
+#endif
+
+/* By DWARF's numbers: on x86-64 rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip; on arm64 x0 to x30, sp, pc. */
+struct unwind_registers {
+	uint64_t values[UNWIND_REGISTERS];
+};
+/* Takes them from what ptrace(2) and core files have, NT_PRSTATUS. */
+struct unwind_registers unwind_registers_from(const struct user_regs_struct *regs);
+
+struct unwind_frame {
+	uint64_t pc;      /* where the frame stands; behind a call, of all but the first */
+	const char *name; /* of the function; NULL: not known */
+	const char *file; /* that it is in, as mapped; NULL: in none, as code that was made at run time */
+};
+
+/* How the search for frames ended. */
+enum unwind_end {
+	UNWIND_WHOLE,  /* the outermost frame was reached */
+	UNWIND_BROKEN, /* how a frame was called is not known: outer ones are missing */
+	UNWIND_LIMIT,  /* the taker wanted no more */
+};
+
+struct unwind;
+/* Reads the mappings of a process. Returns NULL without memory, or where they cannot be read. */
+struct unwind *unwind_new(pid_t pid);
+void unwind_free(struct unwind *u);
+
+/*
+ * Hands the frames of a thread with these registers to take, the innermost first, until it returns false. Texts live
+ * until the next call.
+ */
+enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *registers,
+			      bool (*take)(void *arg, const struct unwind_frame *frame), void *arg);
+
+#endif
