@@ -11,36 +11,23 @@
 
 #include "cli/as.h"
 #include "cli/record_options.h"
+#include "cli/targets.h"
 #include "foreign/foreign.h"
-#include "base/host.h"
 #include "base/log.h"
 #include "rights/priority.h"
 #include "profile/edit.h"
 #include "session/account.h"
 #include "session/command.h"
-#include "session/gil.h"
 #include "session/groups.h"
-#include "kernel/features.h"
 #include "session/run.h"
 #include "session/unsampled.h"
 
 struct record {
 	struct cli_record_options options;
-	uint64_t *groups, *users, *not_users; /* the filter's cgroup IDs and UIDs, for the session */
+	struct cli_targets targets;
 	struct output_file json;
 	struct caller as; /* of --as */
 };
-
-static int check_host(void)
-{
-	struct error error;
-
-	if (host_check_privilege(&error) || host_check_btf(&error) || host_check_bpf(&error)) {
-		log_error("%s", error.text);
-		return CLI_FAILED;
-	}
-	return 0;
-}
 
 static int open_json(struct record *r)
 {
@@ -152,142 +139,6 @@ static void say_end(const struct record *r, enum session_end end)
 			 filter->containers.count ? filter->containers.items[0] : filter->cgroups.items[0]);
 }
 
-static void tell_python(const struct discovery_python *python)
-{
-	log_info("process %d (%s): Python %s%s%s, %s", python->pid, python->comm, python->version,
-		 python->free_threaded ? ", free-threaded" : "", python->debug_build ? ", debug build" : "",
-		 python->is_static ? "static" : "shared library");
-	log_info("runtime: %s in %s (load bias 0x%llx), at 0x%llx", python->runtime_source, python->path,
-		 (unsigned long long)python->load_bias, (unsigned long long)python->runtime_addr);
-	log_info("version from %s; offsets from %s", python->version_source, python->build.origin);
-	log_info("thread states: by thread, from %s%s", python->tstate_current_addr ? "the GIL's owner, then " : "",
-		 "the interpreters' lists, matched by pthread_self()");
-}
-
-static int check_tasks(const struct discovery_python *python, bool suspended)
-{
-	struct error error;
-	int err = suspended ? discovery_check_suspended(python, &error) : 0;
-
-	err = err ?: discovery_check_tasks(python, &error);
-
-	if (err)
-		log_error("%s", error.text);
-	return err;
-}
-
-/*
- * With --mode=gil: checks that waits for the GIL can be told in one of a process's Pythons. Returns 0, or CLI_FAILED
- * after one sentence on stderr.
- */
-static int check_gil(const struct discovery_python *pythons, size_t count)
-{
-	struct error error = {0};
-
-	for (size_t i = 0; i < count; i++) {
-		if (session_gil_is_told(&pythons[i], &error))
-			return CLI_OK;
-	}
-	if (count)
-		log_error("%s", error.text);
-	return count ? CLI_FAILED : CLI_OK;
-}
-
-/*
- * Checks that each PID is a Python process that can be sampled as wanted, unless its children are wanted, and that the
- * mode has something to show of one of its Pythons, which it logs. Returns 0, or non-zero after one sentence on stderr.
- */
-static int check_pids(const struct discovery_numbers *pids, const struct cli_record_options *options)
-{
-	const bool children = options->filter.children;
-	struct discovery_python *pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*pythons));
-	int err = pythons ? 0 : -ENOMEM;
-
-	if (err)
-		log_error("out of memory while starting");
-	for (size_t i = 0; i < pids->count && !err; i++) {
-		size_t count = 0;
-
-		err = session_find_pythons((pid_t)pids->items[i], children, pythons, PYBPF_MAX_RUNTIMES, &count);
-		for (size_t k = 0; k < count && !err; k++)
-			tell_python(&pythons[k]);
-		if (options->session.tasks && !children && count && !err)
-			err = check_tasks(&pythons[0], options->session.suspended);
-		/* Of several processes, some may have a GIL: the account counts the others. */
-		if (!err && options->session.mode == SESSION_GIL && pids->count == 1 && !children)
-			err = check_gil(pythons, count);
-	}
-	free(pythons);
-	return err;
-}
-
-/* Copies numbers to 64 bits for the session's filters, which hold cgroup IDs or UIDs. Returns NULL without memory. */
-static uint64_t *wide_numbers(const struct discovery_numbers *numbers)
-{
-	uint64_t *wide = calloc(numbers->count + 1, sizeof(*wide));
-
-	for (size_t i = 0; wide && i < numbers->count; i++)
-		wide[i] = numbers->items[i];
-	return wide;
-}
-
-/*
- * Translates the command line's filters into the session's options: cgroup IDs, UIDs, roots. Returns 0, or CLI_FAILED
- * after one sentence on stderr.
- */
-static int choose(struct record *r)
-{
-	struct discovery_filter *filter = &r->options.filter;
-	struct session_options *options = &r->options.session;
-	struct error error;
-
-	if (discovery_filter_resolve(filter, &error) ||
-	    cgroup_check_hierarchy(filter->groups, filter->group_count, &error)) {
-		log_error("%s", error.text);
-		return CLI_FAILED;
-	}
-	options->all = filter->all || filter->group_count;
-	options->follow = r->options.command ? !r->options.no_children : filter->children;
-	if ((options->all || filter->children || filter->pids.count > 1) && options->roots & PROFILE_ROOT_BY_COUNT)
-		options->roots = (options->roots & ~(unsigned)PROFILE_ROOT_BY_COUNT) | PROFILE_ROOT_PROCESS;
-	options->filter = r->options.command ? NULL : filter;
-	if (discovery_filter_has_names(filter))
-		options->names = filter;
-	r->groups = calloc(filter->group_count + 1, sizeof(*r->groups));
-	r->users = wide_numbers(&filter->users);
-	r->not_users = wide_numbers(&filter->not_users);
-	if (!r->groups || !r->users || !r->not_users) {
-		log_error("out of memory while starting");
-		return CLI_FAILED;
-	}
-	for (size_t i = 0; i < filter->group_count; i++)
-		r->groups[i] = filter->groups[i].id;
-	options->cgroups = (struct kernel_filter){.included = r->groups, .nr_included = filter->group_count};
-	options->users = (struct kernel_filter){
-		.included = r->users,
-		.nr_included = filter->users.count,
-		.excluded = r->not_users,
-		.nr_excluded = filter->not_users.count,
-	};
-	if (!filter->group_count || !filter->groups[0].v1)
-		return 0;
-	options->cgroup_subsystem = kernel_get_cgroup_subsystem(filter->groups[0].controller);
-	if (options->cgroup_subsystem >= 0)
-		return 0;
-	log_error("cgroup %s is in the v1 hierarchy of %s, which this kernel's BTF does not tell of",
-		  filter->groups[0].path, filter->groups[0].controller);
-	return CLI_FAILED;
-}
-
-/* In a container with its own PID namespace, pybpf cannot see the host's processes. A warning: this may be intended. */
-static void warn_of_namespace(const struct record *r)
-{
-	if (r->options.session.all && !r->options.quiet && host_pid_namespace())
-		log_warn("pybpf runs in a PID namespace of its own and sees only the processes there; for those of the "
-			 "host "
-			 "start its container with the host's PIDs (docker run --pid=host, hostPID: true)");
-}
-
 static bool groups_go_on(void *groups)
 {
 	return session_groups_go_on(groups);
@@ -315,9 +166,10 @@ static int record_targets(struct record *r)
 	enum session_end end;
 	int code = CLI_FAILED;
 
-	if (check_pids(pids, &r->options))
+	if (cli_targets_check(pids, &r->options.session, r->options.filter.children))
 		goto done;
-	warn_of_namespace(r);
+	if (!r->options.quiet)
+		cli_targets_warn(&r->options.session);
 	session = new_session(r);
 	if (!session || session_follow(session, pids->items, pids->count) || session_attach(session) ||
 	    cli_drop_rights(&rights))
@@ -412,8 +264,9 @@ int cli_record(int argc, char **argv)
 	priority_raise(); /* of the helpers, too */
 	code = code ?: cli_start_helpers();
 	priority_restore();
-	code = code ?: check_host();
-	code = code ?: choose(&r);
+	code = code ?: cli_targets_check_host();
+	r.options.session.follow = r.options.command ? !r.options.no_children : r.options.filter.children;
+	code = code ?: cli_targets_choose(&r.targets, &r.options.filter, &r.options.session, r.options.command);
 	code = code ?: cli_output_open(&r.options.output);
 	code = code ?: open_json(&r);
 	code = code ?: cli_output_entrust(&r.options.output, &r.json);
@@ -422,9 +275,7 @@ int cli_record(int argc, char **argv)
 	output_file_discard(&r.json);
 	cli_output_discard(&r.options.output);
 	caller_free(&r.as);
-	free(r.groups);
-	free(r.users);
-	free(r.not_users);
+	cli_targets_free(&r.targets);
 	discovery_filter_free(&r.options.filter);
 	foreign_stop();
 	return code;

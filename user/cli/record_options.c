@@ -10,7 +10,6 @@
 #include "cli/options.h"
 #include "cli/select.h"
 #include "cli/strangers.h"
-#include "base/host.h"
 #include "base/log.h"
 
 enum by {
@@ -90,19 +89,10 @@ static int take_duration(const struct cli_option *option, const char *value, voi
 static int take_freq(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_record_options *r = target;
-	int64_t limit = host_max_sample_rate();
-	double freq;
+	int code = cli_option_rate(option, value, &r->session.freq);
 
-	if (cli_number(value, 1, UINT32_MAX, &freq) || freq != (unsigned)freq)
-		return cli_usage("%s %s: not a sampling rate; it takes a whole number of Hz from 1 up",
-				 cli_option_spelling(option), value);
-	if ((int64_t)freq > limit)
-		return cli_usage("%s %s: above this kernel's limit of %lld Hz; ask for less, or raise it with "
-				 "`sysctl " HOST_MAX_RATE_SYSCTL "=%u`",
-				 cli_option_spelling(option), value, (long long)limit, (unsigned)freq);
-	r->session.freq = (unsigned)freq;
-	r->freq_given = true;
-	return 0;
+	r->freq_given = !code;
+	return code;
 }
 
 static int take_min_block(const struct cli_option *option, const char *value, void *target)

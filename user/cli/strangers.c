@@ -41,7 +41,6 @@ struct word {
 };
 
 static const struct word words[] = {
-	{"top", "`pybpf -p PID -d 5 -f text` prints the hottest functions of 5 s"},
 	{"live", "`pybpf -p PID -d 5 -f text` prints the hottest functions of 5 s"},
 	{"run", "`pybpf -o FILE -- python3 app.py` starts a program and samples it to its end"},
 	{"stat", "`pybpf -p PID -d 5 -f text` prints the CPU time by function"},
