@@ -28,6 +28,7 @@ int cli_record(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_ps(int argc, char **argv);
 int cli_dump(int argc, char **argv);
+int cli_top(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_diff(int argc, char **argv);
 /* pybpf version: as pybpf --version. */

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What intervals of a made profile become in the tables of top, and what a screen of them shows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "top/model.h"
+#include "top/view.h"
+
+/* A profile whose process 7 has spent `self` samples in leaf(), called by main(), and `other` in main() itself. */
+static struct profile *make(uint64_t self, uint64_t other, const char *leaf)
+{
+	struct profile *p = profile_new();
+	const struct profile_process_info info = {.pid = 7, .name = "app", .container = "web"};
+	uint32_t main_frame = profile_add_frame(p, PROFILE_PYTHON, "main", "app.py", 10, 1);
+	uint32_t leaf_frame = profile_add_frame(p, PROFILE_PYTHON, leaf, "app.py", 20, 18);
+	uint32_t process = profile_add_process(p, &info), thread = profile_add_thread(p, process, 8, "worker");
+	uint32_t outer = profile_add_stack(p, PROFILE_ROOT, main_frame);
+	/* leaf() calls itself: its total counts a sample once. */
+	uint32_t inner = profile_add_stack(p, profile_add_stack(p, outer, leaf_frame), leaf_frame);
+
+	if (self)
+		assert_int_equal(profile_add_sample(p, inner, process, thread, self), 0);
+	if (other)
+		assert_int_equal(profile_add_sample(p, outer, process, thread, other), 0);
+	return p;
+}
+
+static void interval(struct top_model *m, uint64_t self, uint64_t other, const char *leaf)
+{
+	const struct top_sums sums = {.duration_s = 1, .asked = self + other + 2, .lost = 2};
+	const struct top_states states = {.running = 600000000, .queued = 100000000, .asleep = 300000000};
+	struct profile *p = make(self, other, leaf);
+
+	assert_int_equal(top_model_begin(m, &sums), 0);
+	assert_int_equal(top_model_add(m, p), 0);
+	assert_int_equal(top_model_add_thread(m, 7, 8, "comm", &states), 0);
+	assert_int_equal(top_model_end(m), 0);
+	profile_free(p);
+}
+
+static const struct top_row *first(const struct top_model *m, enum top_table table, enum top_order order, size_t *count)
+{
+	const struct top_row **rows = top_model_rows(m, table, order, NULL, count), *row;
+
+	assert_non_null(rows);
+	assert_true(*count > 0);
+	row = rows[0];
+	free(rows);
+	return row;
+}
+
+static void test_sums(void **unused)
+{
+	struct top_model *m = top_model_new();
+	const struct top_row *row;
+	size_t count;
+	(void)unused;
+
+	interval(m, 30, 10, "leaf");
+	interval(m, 5, 1, "leaf");
+	row = first(m, TOP_FUNCTIONS, TOP_BY_SELF, &count);
+	assert_int_equal(count, 2);
+	assert_string_equal(top_model_string(m, row->key.name), "leaf");
+	assert_int_equal(row->self, 5);
+	assert_int_equal(row->total, 5);
+	assert_int_equal(row->all_self, 35);
+	assert_int_equal(row->all_total, 35);
+	row = first(m, TOP_FUNCTIONS, TOP_BY_ALL_TOTAL, &count);
+	assert_string_equal(top_model_string(m, row->key.name), "main");
+	assert_int_equal(row->all_self, 11);
+	assert_int_equal(row->all_total, 46);
+	row = first(m, TOP_THREADS, TOP_BY_SELF, &count);
+	assert_string_equal(top_model_string(m, row->title), "worker");
+	assert_int_equal(row->total, 6);
+	assert_int_equal(row->states.running, 600000000);
+	assert_int_equal(row->strip[TOP_STRIP - 1], TOP_MARK_RUNNING);
+	row = first(m, TOP_CONTAINERS, TOP_BY_SELF, &count);
+	assert_string_equal(top_model_string(m, row->title), "web");
+	assert_int_equal(row->all_total, 46);
+	assert_int_equal(top_model_last(m)->samples, 6);
+	assert_int_equal(top_model_all(m)->samples, 46);
+	assert_int_equal(top_model_all(m)->lost, 4);
+	top_model_free(m);
+}
+
+static void test_filter(void **unused)
+{
+	struct top_model *m = top_model_new();
+	const struct top_row **rows;
+	size_t count;
+	(void)unused;
+
+	interval(m, 3, 3, "leaf");
+	rows = top_model_rows(m, TOP_FUNCTIONS, TOP_BY_SELF, "LEA", &count);
+	assert_int_equal(count, 1);
+	free(rows);
+	rows = top_model_rows(m, TOP_FUNCTIONS, TOP_BY_SELF, "app.py", &count);
+	assert_int_equal(count, 2);
+	free(rows);
+	rows = top_model_rows(m, TOP_FUNCTIONS, TOP_BY_SELF, "absent", &count);
+	assert_int_equal(count, 0);
+	free(rows);
+	top_model_free(m);
+}
+
+/* 50 after 50 is chance, and so is 60; 200 is not. */
+static void test_change(void **unused)
+{
+	static const struct {
+		uint64_t before, now;
+		int change;
+	} cases[] = {{50, 50, 0},   {50, 60, 0}, {50, 80, 0}, {50, 200, 1},
+		     {200, 50, -1}, {0, 9, 0},   {0, 30, 1},  {30, 0, -1}};
+	(void)unused;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct top_model *m = top_model_new();
+		size_t count;
+
+		interval(m, cases[i].before, 0, "leaf");
+		interval(m, cases[i].now, 0, "leaf");
+		assert_int_equal(top_model_change(m, first(m, TOP_FUNCTIONS, TOP_BY_ALL_SELF, &count)),
+				 cases[i].change);
+		top_model_free(m);
+	}
+}
+
+/* Samples of `count` functions that no other interval has. */
+static void interval_of_many(struct top_model *m, unsigned from, unsigned count)
+{
+	const struct top_sums sums = {.duration_s = 1};
+	struct profile *p = make(0, 5, "leaf");
+	const struct profile_process_info info = {.pid = 7, .name = "app", .container = "web"};
+	uint32_t process = profile_add_process(p, &info);
+
+	for (unsigned i = from; i < from + count; i++) {
+		char name[32];
+		uint32_t frame;
+
+		snprintf(name, sizeof(name), "made_%u", i);
+		frame = profile_add_frame(p, PROFILE_PYTHON, name, "made.py", 1, 1);
+		profile_add_sample(p, profile_add_stack(p, PROFILE_ROOT, frame), process, PROFILE_NONE, 1);
+	}
+	assert_int_equal(top_model_begin(m, &sums), 0);
+	assert_int_equal(top_model_add(m, p), 0);
+	assert_int_equal(top_model_end(m), 0);
+	profile_free(p);
+}
+
+/* Ever new functions: the hot one is kept, and cold ones are forgotten and counted. */
+static void test_rows_are_bounded(void **unused)
+{
+	const unsigned count = TOP_ROWS_MAX / 4, intervals = 20;
+	struct top_model *m = top_model_new();
+	size_t rows;
+	(void)unused;
+
+	for (unsigned i = 0; i < intervals; i++) {
+		interval_of_many(m, i * count, count);
+		first(m, TOP_FUNCTIONS, TOP_BY_SELF, &rows);
+		assert_true(rows <= TOP_ROWS_MAX);
+		assert_int_equal(rows + top_model_forgotten(m, TOP_FUNCTIONS), (i + 1) * count + 1);
+	}
+	assert_true(top_model_forgotten(m, TOP_FUNCTIONS) > 0);
+	assert_string_equal(top_model_string(m, first(m, TOP_FUNCTIONS, TOP_BY_ALL_TOTAL, &rows)->key.name), "main");
+	assert_int_equal(first(m, TOP_FUNCTIONS, TOP_BY_ALL_TOTAL, &rows)->all_total, 5 * intervals);
+	assert_int_equal(top_model_all(m)->samples, (5 + count) * intervals);
+	top_model_free(m);
+}
+
+/* Every page at every size, with names that would write on the terminal: lines fit, and are printable. */
+static void test_screens(void **unused)
+{
+	struct top_model *m = top_model_new();
+	struct profile *all = make(3, 4, "\x1b[2Jleaf\n\xff\xc2\x9b");
+	const struct top_facts facts = {
+		.target = "process 7\x1b]0;title\a", .freq = 99, .uptime_s = 3, .all = all, .all_s = 3};
+	(void)unused;
+
+	interval(m, 3, 4, "\x1b[2Jleaf\n\xff\xc2\x9b");
+	for (size_t columns = 1; columns < 320; columns += 13) {
+		for (size_t lines = 1; lines < 60; lines += 7) {
+			for (int page = 0; page < 3 * TOP_TABLES; page++) {
+				struct top_choice choice = {.page = (enum top_page)(page / TOP_TABLES),
+							    .table = (enum top_table)(page % TOP_TABLES),
+							    .cursor = 1000,
+							    .scroll = 2};
+				struct top_view view;
+
+				choice.cursor = 0;
+				top_view_row(m, &choice, &choice.of);
+				choice.cursor = 1000;
+				assert_int_equal(top_view_draw(m, &facts, &choice, columns, lines, &view), 0);
+				assert_true(view.count <= lines);
+				for (size_t i = 0; i < view.count; i++) {
+					char *printable = text_printable(view.lines[i].text);
+
+					assert_string_equal(printable, view.lines[i].text);
+					assert_true(text_width(view.lines[i].text) <= columns);
+					free(printable);
+				}
+				top_view_free(&view);
+			}
+		}
+	}
+	profile_free(all);
+	top_model_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sums),    cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_change),  cmocka_unit_test(test_rows_are_bounded),
+		cmocka_unit_test(test_screens),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Takes what a session has sampled in each interval, and gives it to the model. */
+#ifndef TOP_FEED_H
+#define TOP_FEED_H
+
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "session/session.h"
+#include "top/model.h"
+
+struct top_feed {
+	struct session *session; /* rolling; attached when the first interval begins */
+	struct top_model *model;
+	struct profile *all; /* everything since the start, or since it grew too large: for stacks */
+	double all_since;    /* CLOCK_MONOTONIC seconds */
+	uint64_t max_stacks; /* of the session */
+	double begin;        /* of the run, and of the interval, CLOCK_MONOTONIC seconds */
+	double since;
+	uint64_t asked, lost;  /* at the end of the interval before */
+	struct intern threads; /* what the scheduler had counted then */
+};
+
+/* To be called when sampling begins. Returns 0 or negative errno; top_feed_free() in both cases. */
+int top_feed_init(struct top_feed *feed, struct session *session, struct top_model *model, uint64_t max_stacks);
+void top_feed_free(struct top_feed *feed);
+/* Ends the interval. Returns 0, or negative errno after reporting what failed. */
+int top_feed_interval(struct top_feed *feed);
+/* Adds the last profile, which session_collect() returned. Returns 0 or negative errno. */
+int top_feed_finish(struct top_feed *feed, const struct profile *profile, const struct session_account *account);
+
+#endif

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Counts the samples of intervals by function, line, thread, process and container. */
+#include "top/model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/intern.h"
+
+/* Two-sided: 0.001 of the normal distribution. */
+#define CHANCE_Z 3.29
+/* Fewer samples than this in two intervals tell nothing. */
+#define CHANCE_LEAST 10
+
+/* Distinct names and paths. */
+#define TOP_TEXTS_MAX 262144
+
+struct text {
+	char *text;
+};
+
+struct top_model {
+	struct intern texts;
+	struct intern tables[TOP_TABLES];
+	uint64_t forgotten[TOP_TABLES];
+	struct top_sums last, before, all;
+	uint32_t intervals;
+	uint32_t met; /* number of the sample that is counted */
+	uint32_t begun_anew;
+};
+
+struct top_model *top_model_new(void)
+{
+	struct top_model *m = calloc(1, sizeof(*m));
+	struct text none = {.text = strdup("")};
+	bool fresh;
+
+	if (!m || !none.text) {
+		free(none.text);
+		free(m);
+		return NULL;
+	}
+	intern_init(&m->texts, sizeof(struct text), INTERN_TEXT);
+	for (int i = 0; i < TOP_TABLES; i++)
+		intern_init(&m->tables[i], sizeof(struct top_row), sizeof(struct top_row_key));
+	if (intern_add(&m->texts, &none, &fresh) != INTERN_NONE)
+		return m;
+	free(none.text);
+	free(m);
+	return NULL;
+}
+
+void top_model_free(struct top_model *m)
+{
+	if (!m)
+		return;
+	for (uint32_t i = 0; i < m->texts.count; i++)
+		free(((struct text *)intern_item(&m->texts, i))->text);
+	intern_free(&m->texts);
+	for (int i = 0; i < TOP_TABLES; i++)
+		intern_free(&m->tables[i]);
+	free(m);
+}
+
+/* Returns INTERN_NONE without memory. */
+static uint32_t add_text(struct top_model *m, const char *text)
+{
+	struct text item = {.text = (char *)text};
+	uint32_t i = intern_find(&m->texts, &item);
+	bool fresh;
+
+	if (i != INTERN_NONE)
+		return i;
+	item.text = strdup(text);
+	i = item.text ? intern_add(&m->texts, &item, &fresh) : INTERN_NONE;
+	if (i == INTERN_NONE)
+		free(item.text);
+	return i;
+}
+
+const char *top_model_string(const struct top_model *m, uint32_t index)
+{
+	return ((const struct text *)intern_item(&m->texts, index))->text;
+}
+
+static struct top_row *add_row(struct top_model *m, enum top_table table, const struct top_row_key *key)
+{
+	const struct top_row row = {.key = *key, .title = key->name};
+	bool fresh;
+	uint32_t i = intern_add(&m->tables[table], &row, &fresh);
+
+	return i == INTERN_NONE ? NULL : intern_item(&m->tables[table], i);
+}
+
+/* Counts a sample for a row, once however often it is met in the stack. */
+static void count(const struct top_model *m, struct top_row *row, uint64_t value, bool leaf)
+{
+	if (leaf) {
+		row->self += value;
+		row->all_self += value;
+	}
+	if (row->met == m->met)
+		return;
+	row->met = m->met;
+	row->total += value;
+	row->all_total += value;
+}
+
+static int add_frame(struct top_model *m, const struct profile *p, const struct profile_frame *frame, uint64_t value,
+		     bool leaf)
+{
+	struct top_row_key key = {
+		.kind = frame->kind,
+		.name = add_text(m, profile_string(p, frame->name)),
+		.file = add_text(m, profile_string(p, frame->file)),
+		.first_line = frame->first_line,
+	};
+	struct top_row *row;
+
+	if (key.name == INTERN_NONE || key.file == INTERN_NONE)
+		return -ENOMEM;
+	row = add_row(m, TOP_FUNCTIONS, &key);
+	if (!row)
+		return -ENOMEM;
+	count(m, row, value, leaf);
+	if (frame->line == PROFILE_NO_LINE)
+		return 0;
+	key.line = frame->line;
+	row = add_row(m, TOP_LINES, &key);
+	if (!row)
+		return -ENOMEM;
+	count(m, row, value, leaf);
+	return 0;
+}
+
+/* Finds a thread's or a process's row, and gives it its name. */
+static struct top_row *add_named(struct top_model *m, enum top_table table, const struct top_row_key *key,
+				 const char *name, const char *container)
+{
+	struct top_row *row = add_row(m, table, key);
+	uint32_t title = add_text(m, name), in = add_text(m, container);
+
+	if (!row || title == INTERN_NONE || in == INTERN_NONE)
+		return NULL;
+	row->title = title ?: row->title;
+	row->container = in ?: row->container;
+	return row;
+}
+
+static int add_owners(struct top_model *m, const struct profile *p, const struct profile_sample *sample)
+{
+	const struct profile_process *process = profile_process_at(p, sample->process);
+	const char *container = profile_string(p, process->container);
+	struct top_row_key key = {.pid = process->pid};
+	struct top_row *row = add_named(m, TOP_PROCESSES, &key, profile_string(p, process->name), container);
+
+	if (!row)
+		return -ENOMEM;
+	count(m, row, sample->value, true);
+	if (sample->thread != PROFILE_NONE) {
+		const struct profile_thread *thread = profile_thread_at(p, sample->thread);
+
+		key.tid = thread->tid;
+		row = add_named(m, TOP_THREADS, &key, profile_string(p, thread->name), container);
+		if (!row)
+			return -ENOMEM;
+		count(m, row, sample->value, true);
+	}
+	if (!container[0])
+		return 0;
+	key = (struct top_row_key){.name = add_text(m, container)};
+	row = key.name == INTERN_NONE ? NULL : add_row(m, TOP_CONTAINERS, &key);
+	if (!row)
+		return -ENOMEM;
+	count(m, row, sample->value, true);
+	return 0;
+}
+
+int top_model_begin(struct top_model *m, const struct top_sums *sums)
+{
+	for (int t = 0; t < TOP_TABLES; t++) {
+		for (uint32_t i = 0; i < m->tables[t].count; i++) {
+			struct top_row *row = intern_item(&m->tables[t], i);
+
+			row->before_total = row->total;
+			row->self = 0;
+			row->total = 0;
+			row->lives = false;
+			row->states = (struct top_states){0};
+			memmove(row->strip, row->strip + 1, sizeof(row->strip) - 1);
+			row->strip[TOP_STRIP - 1] = TOP_MARK_NONE;
+		}
+	}
+	m->before = m->last;
+	m->last = (struct top_sums){.duration_s = sums->duration_s, .asked = sums->asked, .lost = sums->lost};
+	m->all.duration_s += sums->duration_s;
+	m->all.asked += sums->asked;
+	m->all.lost += sums->lost;
+	m->intervals++;
+	return 0;
+}
+
+int top_model_add(struct top_model *m, const struct profile *profile)
+{
+	size_t nr_samples;
+	const struct profile_sample *samples = profile_samples(profile, &nr_samples);
+	int err = 0;
+
+	for (size_t i = 0; i < nr_samples && !err; i++) {
+		uint32_t stack = samples[i].stack;
+
+		if (stack == PROFILE_ROOT || !samples[i].value)
+			continue;
+		m->met++;
+		m->last.samples += samples[i].value;
+		m->all.samples += samples[i].value;
+		err = add_owners(m, profile, &samples[i]);
+		for (bool leaf = true; stack != PROFILE_ROOT && !err; leaf = false) {
+			const struct profile_stack *at = profile_stack_at(profile, stack);
+
+			err = add_frame(m, profile, profile_frame_at(profile, at->frame), samples[i].value, leaf);
+			stack = at->parent;
+		}
+	}
+	return err;
+}
+
+static enum top_mark mark_of(const struct top_states *s)
+{
+	uint64_t all = s->running + s->queued + s->asleep;
+
+	if (s->queued * 2 > all)
+		return TOP_MARK_QUEUED;
+	if (s->running * 2 > all)
+		return TOP_MARK_RUNNING;
+	return (s->running + s->queued) * 10 >= all ? TOP_MARK_MIXED : TOP_MARK_ASLEEP;
+}
+
+static void add_states(struct top_states *sum, const struct top_states *states)
+{
+	sum->running += states->running;
+	sum->queued += states->queued;
+	sum->asleep += states->asleep;
+}
+
+int top_model_add_thread(struct top_model *m, int32_t pid, int32_t tid, const char *name,
+			 const struct top_states *states)
+{
+	const struct top_row_key key = {.pid = pid, .tid = tid};
+	struct top_row *row = add_row(m, TOP_THREADS, &key);
+
+	/* Samples know its name in Python. */
+	if (row && !row->title)
+		row = add_named(m, TOP_THREADS, &key, name, "");
+	if (!row)
+		return -ENOMEM;
+	row->lives = true;
+	row->states = *states;
+	row->strip[TOP_STRIP - 1] = (char)mark_of(states);
+	add_states(&m->last.states, states);
+	add_states(&m->all.states, states);
+	m->last.threads++;
+	m->all.threads = m->last.threads;
+	return 0;
+}
+
+struct cold {
+	uint32_t index;
+	uint64_t value;
+};
+
+static int compare_cold(const void *a, const void *b)
+{
+	const struct cold *one = a, *other = b;
+
+	return (one->value > other->value) - (one->value < other->value);
+}
+
+static int compare_index(const void *a, const void *b)
+{
+	const struct cold *one = a, *other = b;
+
+	return (one->index < other->index) - (one->index > other->index);
+}
+
+/* Leaves three quarters of the most rows: forgets those with the fewest samples that had none lately. */
+static int forget_coldest(struct top_model *m, enum top_table table)
+{
+	struct intern *rows = &m->tables[table];
+	struct cold *cold = calloc(rows->count, sizeof(*cold));
+	size_t found = 0, most = rows->count - TOP_ROWS_MAX / 4 * 3;
+
+	if (!cold)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < rows->count; i++) {
+		const struct top_row *row = intern_item(rows, i);
+
+		if (!row->total && !row->before_total && !row->lives)
+			cold[found++] = (struct cold){i, row->all_total};
+	}
+	qsort(cold, found, sizeof(*cold), compare_cold);
+	if (found > most)
+		found = most;
+	/* The last row takes the place of one that is removed: from the last to the first. */
+	qsort(cold, found, sizeof(*cold), compare_index);
+	for (size_t i = 0; i < found; i++)
+		intern_remove(rows, cold[i].index);
+	m->forgotten[table] += found;
+	free(cold);
+	return 0;
+}
+
+/* Texts are not forgotten one by one: a program that makes ever new names has all begin anew. */
+static int begin_anew(struct top_model *m)
+{
+	struct top_model *fresh = top_model_new(), old = *m;
+
+	if (!fresh)
+		return -ENOMEM;
+	*m = *fresh;
+	m->intervals = old.intervals;
+	m->begun_anew = old.begun_anew + 1;
+	*fresh = old;
+	top_model_free(fresh);
+	return 0;
+}
+
+int top_model_end(struct top_model *m)
+{
+	int err = 0;
+
+	if (m->texts.count > TOP_TEXTS_MAX)
+		return begin_anew(m);
+	for (int t = 0; t < TOP_TABLES && !err; t++) {
+		if (m->tables[t].count > TOP_ROWS_MAX)
+			err = forget_coldest(m, (enum top_table)t);
+	}
+	return err;
+}
+
+uint32_t top_model_intervals(const struct top_model *m)
+{
+	return m->intervals;
+}
+
+const struct top_sums *top_model_last(const struct top_model *m)
+{
+	return &m->last;
+}
+
+const struct top_sums *top_model_all(const struct top_model *m)
+{
+	return &m->all;
+}
+
+uint32_t top_model_begun_anew(const struct top_model *m)
+{
+	return m->begun_anew;
+}
+
+uint64_t top_model_forgotten(const struct top_model *m, enum top_table table)
+{
+	return m->forgotten[table];
+}
+
+static uint64_t value_by(const struct top_row *row, enum top_order order)
+{
+	switch (order) {
+	case TOP_BY_TOTAL:
+		return row->total;
+	case TOP_BY_ALL_SELF:
+		return row->all_self;
+	case TOP_BY_ALL_TOTAL:
+		return row->all_total;
+	default:
+		return row->self;
+	}
+}
+
+struct ranked {
+	const struct top_row *row;
+	uint64_t value, then;
+	uint32_t index;
+};
+
+/* Equal rows keep the order in which they were met. */
+static int compare_ranked(const void *a, const void *b)
+{
+	const struct ranked *one = a, *other = b;
+
+	if (one->value != other->value)
+		return one->value < other->value ? 1 : -1;
+	if (one->then != other->then)
+		return one->then < other->then ? 1 : -1;
+	return (one->index > other->index) - (one->index < other->index);
+}
+
+static bool passes(const struct top_model *m, const struct top_row *row, const char *filter)
+{
+	return !filter || !filter[0] || strcasestr(top_model_string(m, row->title), filter) ||
+	       strcasestr(top_model_string(m, row->key.file), filter) ||
+	       strcasestr(top_model_string(m, row->container), filter);
+}
+
+const struct top_row **top_model_rows(const struct top_model *m, enum top_table table, enum top_order order,
+				      const char *filter, size_t *found)
+{
+	const struct intern *rows = &m->tables[table];
+	struct ranked *ranked = calloc(rows->count + 1, sizeof(*ranked));
+	const struct top_row **out = calloc(rows->count + 1, sizeof(const struct top_row *));
+
+	*found = 0;
+	for (uint32_t i = 0; ranked && out && i < rows->count; i++) {
+		const struct top_row *row = intern_item(rows, i);
+		bool shown = table == TOP_THREADS ? row->lives || row->total : row->all_total;
+
+		if (shown && passes(m, row, filter))
+			ranked[(*found)++] = (struct ranked){row, value_by(row, order), row->all_total, i};
+	}
+	if (!ranked || !out) {
+		free(ranked);
+		free(out);
+		return NULL;
+	}
+	qsort(ranked, *found, sizeof(*ranked), compare_ranked);
+	for (size_t i = 0; i < *found; i++)
+		out[i] = ranked[i].row;
+	free(ranked);
+	return out;
+}
+
+int top_model_change(const struct top_model *m, const struct top_row *row)
+{
+	double n = (double)(row->total + row->before_total), now = m->last.duration_s, before = m->before.duration_s;
+	double share, expected;
+
+	if (n < CHANCE_LEAST || now <= 0 || before <= 0)
+		return 0;
+	share = now / (now + before);
+	expected = n * share;
+	if (fabs((double)row->total - expected) <= CHANCE_Z * sqrt(n * share * (1 - share)))
+		return 0;
+	return (double)row->total > expected ? 1 : -1;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What `pybpf top` knows: of each function, line, thread, process and container the samples of the last interval, of
+ * the one before, and since the start. It is fed with a profile for each interval, and knows no terminal and no
+ * process.
+ */
+#ifndef TOP_MODEL_H
+#define TOP_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+enum top_table {
+	TOP_FUNCTIONS,
+	TOP_LINES,
+	TOP_THREADS,
+	TOP_PROCESSES,
+	TOP_CONTAINERS,
+	TOP_TABLES,
+};
+
+/* Rows of a table that are kept; beyond, the coldest ones are forgotten and counted. */
+#define TOP_ROWS_MAX 16384
+/* Intervals of a thread's strip. */
+#define TOP_STRIP 60
+
+/* A thread's time in an interval, by the scheduler's counters, in ns. */
+struct top_states {
+	uint64_t running, queued, asleep;
+};
+
+struct top_row {
+	struct top_row_key {
+		uint32_t kind;       /* of functions and lines: enum profile_frame_kind */
+		uint32_t name, file; /* strings of the model, of functions, lines and containers; 0: none */
+		int32_t first_line;  /* of functions and lines: as in struct profile_frame */
+		int32_t line;        /* of lines */
+		int32_t pid, tid;    /* of threads and processes */
+	} key;
+	uint32_t title;               /* string: the name of a thread or process; of others key.name */
+	uint32_t container;           /* string, of threads and processes; 0: none */
+	uint64_t self, total;         /* samples of the last interval; equal but for functions and lines */
+	uint64_t before_total;        /* of the interval before */
+	uint64_t all_self, all_total; /* since the start */
+	uint32_t met;                 /* the sample that was counted last for it */
+	struct top_states states;     /* of threads: of the last interval */
+	bool lives;                   /* of threads: was there in the last interval */
+	char strip[TOP_STRIP];        /* of threads: enum top_mark of each interval, the last at the end */
+};
+
+/* What a thread did most of an interval, as characters of its strip. */
+enum top_mark {
+	TOP_MARK_NONE = 0, /* it was not there */
+	TOP_MARK_RUNNING = '#',
+	TOP_MARK_QUEUED = '!',
+	TOP_MARK_MIXED = '+', /* it ran for a tenth and more, but not most of the time */
+	TOP_MARK_ASLEEP = '.',
+};
+
+/* Sums over an interval, or since the start. */
+struct top_sums {
+	double duration_s;
+	uint64_t samples; /* with a stack, as the rows have them */
+	uint64_t asked, lost;
+	struct top_states states;
+	uint64_t threads; /* that were there at the end */
+};
+
+struct top_model;
+
+/* Returns NULL without memory. */
+struct top_model *top_model_new(void);
+/* Accepts NULL. */
+void top_model_free(struct top_model *m);
+
+/*
+ * Begins the next interval. Samples are added by top_model_add(), threads by top_model_add_thread(); sums->samples,
+ * ->states and ->threads are counted here. Returns 0 or -ENOMEM.
+ */
+int top_model_begin(struct top_model *m, const struct top_sums *sums);
+int top_model_add(struct top_model *m, const struct profile *profile);
+/* name: in the kernel, for a thread that had no samples yet. */
+int top_model_add_thread(struct top_model *m, int32_t pid, int32_t tid, const char *name,
+			 const struct top_states *states);
+/*
+ * Ends it: forgets the coldest rows of tables that have grown too large, and begins anew after too many names. Returns
+ * 0 or -ENOMEM.
+ */
+int top_model_end(struct top_model *m);
+
+uint32_t top_model_intervals(const struct top_model *m);
+const struct top_sums *top_model_last(const struct top_model *m);
+const struct top_sums *top_model_all(const struct top_model *m);
+const char *top_model_string(const struct top_model *m, uint32_t index);
+/* Returns how often all was forgotten, so that sums since the start are since then. */
+uint32_t top_model_begun_anew(const struct top_model *m);
+/* Returns how many rows of the table were forgotten. */
+uint64_t top_model_forgotten(const struct top_model *m, enum top_table table);
+
+enum top_order {
+	TOP_BY_SELF,
+	TOP_BY_TOTAL,
+	TOP_BY_ALL_SELF, /* since the start */
+	TOP_BY_ALL_TOTAL,
+	TOP_ORDERS,
+};
+
+/*
+ * Returns the rows of a table in that order, the first the largest, that have samples since the start or, of threads,
+ * live. filter: only those in whose texts it is, in upper or lower case; NULL or "": all. The caller frees the array;
+ * NULL without memory. Valid until the next interval.
+ */
+const struct top_row **top_model_rows(const struct top_model *m, enum top_table table, enum top_order order,
+				      const char *filter, size_t *found);
+
+/*
+ * Returns 1 if the row's time on CPUs has grown from the interval before to the last one by more than chance, -1 if it
+ * has shrunk, else 0: samples of two intervals are compared as a binomial test does (z above 3.29: once in 1,000 rows
+ * that do not change, if samples are independent).
+ */
+int top_model_change(const struct top_model *m, const struct top_row *row);
+
+#endif

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Draws with ncurses, and turns keys into choices. */
+#include "top/screen.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* Escape alone is told from the beginning of a key's sequence after this time. */
+#define ESCAPE_MS  25
+#define KEY_ESCAPE 27
+#define KEY_DELETE 127
+
+enum pair {
+	PAIR_GREW = 1,
+	PAIR_SHRANK,
+};
+
+struct top_screen {
+	SCREEN *terminal;
+	struct top_choice choice;
+	bool utf8, coloured;
+	size_t rows, page; /* that the last view had, and that fit */
+};
+
+static void before_message(void)
+{
+	if (!isendwin())
+		endwin();
+}
+
+/* tigetstr() returns -1 for what is no capability of that kind. */
+static bool has_capability(const char *name)
+{
+	const char *text = tigetstr(name);
+
+	return text && text != (const char *)-1;
+}
+
+struct top_screen *top_screen_open(struct error *error)
+{
+	struct top_screen *s = calloc(1, sizeof(*s));
+	const char *term = getenv("TERM") ?: "";
+
+	if (!s) {
+		error_set(error, -ENOMEM, "out of memory while starting");
+		return NULL;
+	}
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+		error_set(error, -ENOTTY,
+			  "top shows its view in a terminal, and stdin or stdout is none; --output=jsonl prints lines");
+		goto fail;
+	}
+	setlocale(LC_CTYPE, "");
+	s->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	s->terminal = newterm(NULL, stdout, stdin);
+	if (!s->terminal || !has_capability("cup")) {
+		if (s->terminal)
+			endwin();
+		error_set(error, -ENOTTY,
+			  "the terminal (TERM=%s) is not known, or cannot move its cursor; --output=jsonl prints lines",
+			  term);
+		goto fail;
+	}
+	set_escdelay(ESCAPE_MS);
+	cbreak();
+	noecho();
+	nodelay(stdscr, TRUE);
+	keypad(stdscr, TRUE);
+	curs_set(0);
+	s->coloured = has_colors() && start_color() == OK;
+	if (s->coloured) {
+		use_default_colors();
+		init_pair(PAIR_GREW, COLOR_RED, -1);
+		init_pair(PAIR_SHRANK, COLOR_GREEN, -1);
+	}
+	log_set_before_message(before_message);
+	return s;
+fail:
+	if (s->terminal)
+		delscreen(s->terminal);
+	free(s);
+	return NULL;
+}
+
+void top_screen_close(struct top_screen *s)
+{
+	if (!s)
+		return;
+	log_set_before_message(NULL);
+	if (!isendwin())
+		endwin();
+	delscreen(s->terminal);
+	free(s);
+}
+
+bool top_screen_is_frozen(const struct top_screen *s)
+{
+	return s->choice.frozen;
+}
+
+static attr_t attributes(const struct top_screen *s, enum top_style style)
+{
+	switch (style) {
+	case TOP_BOLD:
+		return A_BOLD;
+	case TOP_CHOSEN:
+	case TOP_HEAD:
+		return A_REVERSE;
+	case TOP_GREW:
+		return s->coloured ? (attr_t)COLOR_PAIR(PAIR_GREW) : A_NORMAL;
+	case TOP_SHRANK:
+		return s->coloured ? (attr_t)COLOR_PAIR(PAIR_SHRANK) : A_NORMAL;
+	default:
+		return A_NORMAL;
+	}
+}
+
+/* Without UTF-8, each character that is not ASCII is a question mark. */
+static void make_ascii(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++) {
+		unsigned char byte = (unsigned char)*text;
+
+		if (byte < 0x80)
+			*to++ = *text;
+		else if (byte >= 0xc0)
+			*to++ = '?';
+	}
+	*to = '\0';
+}
+
+/* Follows the terminal's size: signals are taken by the session's loop, and not by ncurses. */
+static void follow_size(void)
+{
+	struct winsize size;
+
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row && size.ws_col &&
+	    (size.ws_row != LINES || size.ws_col != COLS))
+		resizeterm(size.ws_row, size.ws_col);
+}
+
+int top_screen_draw(struct top_screen *s, const struct top_model *m, const struct top_facts *facts)
+{
+	struct top_view view;
+	int err;
+
+	follow_size();
+	err = top_view_draw(m, facts, &s->choice, (size_t)COLS, (size_t)LINES, &view);
+	erase();
+	for (size_t i = 0; !err && i < view.count; i++) {
+		attr_t style = attributes(s, view.lines[i].style);
+
+		if (!s->utf8)
+			make_ascii(view.lines[i].text);
+		attrset((int)style);
+		mvaddstr((int)i, 0, view.lines[i].text);
+		if (style & A_REVERSE)
+			hline(' ' | A_REVERSE, COLS);
+	}
+	attrset(A_NORMAL);
+	s->rows = view.rows;
+	s->page = LINES > TOP_LEAST_LINES ? (size_t)LINES - 6 : 1;
+	top_view_free(&view);
+	refresh();
+	return err;
+}
+
+static void show(struct top_choice *c, enum top_page page)
+{
+	c->page = page;
+	c->scroll = 0;
+}
+
+static void choose_table(struct top_choice *c, int table)
+{
+	c->table = (enum top_table)table;
+	c->cursor = 0;
+	show(c, TOP_PAGE_TABLE);
+}
+
+static void move_by(struct top_screen *s, long by)
+{
+	struct top_choice *c = &s->choice;
+	size_t *at = c->page == TOP_PAGE_TABLE ? &c->cursor : &c->scroll;
+
+	if (by < 0)
+		*at -= *at < (size_t)-by ? *at : (size_t)-by;
+	else
+		*at += (size_t)by;
+	if (*at >= s->rows)
+		*at = s->rows ? s->rows - 1 : 0;
+}
+
+/* Takes a key while the filter is typed. */
+static void type(struct top_choice *c, int key)
+{
+	size_t len = strlen(c->filter);
+
+	if (key == '\n' || key == '\r' || key == KEY_ENTER) {
+		c->typing = false;
+	} else if (key == KEY_ESCAPE) {
+		c->typing = false;
+		c->filter[0] = '\0';
+	} else if (key == KEY_BACKSPACE || key == KEY_DELETE || key == '\b') {
+		/* All bytes of a character of UTF-8. */
+		while (len && ((unsigned char)c->filter[len - 1] & 0xc0) == 0x80)
+			len--;
+		c->filter[len ? len - 1 : 0] = '\0';
+	} else if (key >= ' ' && key < 256 && len + 1 < sizeof(c->filter)) {
+		c->filter[len] = (char)key;
+		c->filter[len + 1] = '\0';
+	}
+}
+
+static void show_stacks(struct top_screen *s, const struct top_model *m)
+{
+	struct top_choice *c = &s->choice;
+	bool is_function = c->table == TOP_FUNCTIONS || c->table == TOP_LINES;
+
+	if (c->page == TOP_PAGE_TABLE && is_function && top_view_row(m, c, &c->of))
+		show(c, TOP_PAGE_STACKS);
+}
+
+static int take_key(struct top_screen *s, const struct top_model *m, int key)
+{
+	struct top_choice *c = &s->choice;
+
+	if (c->typing) {
+		type(c, key);
+		return 0;
+	}
+	if (key >= '1' && key < '1' + TOP_TABLES) {
+		choose_table(c, key - '1');
+		return 0;
+	}
+	switch (key) {
+	case 'q':
+		return 1;
+	case '\t':
+		choose_table(c, (c->table + 1) % TOP_TABLES);
+		break;
+	case 's':
+		c->order = (enum top_order)((c->order + 1) % TOP_ORDERS);
+		break;
+	case '/':
+		c->typing = true;
+		show(c, TOP_PAGE_TABLE);
+		break;
+	case ' ':
+		c->frozen = !c->frozen;
+		break;
+	case '?':
+	case 'h':
+		show(c, TOP_PAGE_HELP);
+		break;
+	case '\n':
+	case '\r':
+	case KEY_ENTER:
+		show_stacks(s, m);
+		break;
+	case KEY_ESCAPE:
+	case KEY_BACKSPACE:
+	case KEY_DELETE:
+		show(c, TOP_PAGE_TABLE);
+		break;
+	case KEY_UP:
+	case 'k':
+		move_by(s, -1);
+		break;
+	case KEY_DOWN:
+	case 'j':
+		move_by(s, 1);
+		break;
+	case KEY_PPAGE:
+		move_by(s, -(long)s->page);
+		break;
+	case KEY_NPAGE:
+		move_by(s, (long)s->page);
+		break;
+	case KEY_HOME:
+		move_by(s, -(long)s->rows);
+		break;
+	case KEY_END:
+		move_by(s, (long)s->rows);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+int top_screen_keys(struct top_screen *s, const struct top_model *m)
+{
+	int key, ends = 0;
+
+	while (!ends && (key = getch()) != ERR)
+		ends = take_key(s, m, key);
+	return ends;
+}

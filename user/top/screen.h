@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The terminal of `pybpf top`: keys in, lines out. Only this room's screen.c knows ncurses. */
+#ifndef TOP_SCREEN_H
+#define TOP_SCREEN_H
+
+#include "base/error.h"
+#include "top/view.h"
+
+struct top_screen;
+
+/*
+ * Takes the terminal. To be called before rights are dropped: it reads the terminal's description. Returns NULL with
+ * one sentence in *error where stdin or stdout is no terminal, or one that cannot move its cursor.
+ */
+struct top_screen *top_screen_open(struct error *error);
+/* Gives the terminal back as it was. Accepts NULL. */
+void top_screen_close(struct top_screen *screen);
+
+/* Draws; frozen choices draw what they drew before. Returns 0 or -ENOMEM. */
+int top_screen_draw(struct top_screen *screen, const struct top_model *m, const struct top_facts *facts);
+/* Handles the keys that were pressed. Returns 1 if one of them ends the program, else 0. */
+int top_screen_keys(struct top_screen *screen, const struct top_model *m);
+/* Returns whether intervals are not to be shown now. */
+bool top_screen_is_frozen(const struct top_screen *screen);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the screen of `pybpf top` shows, as lines of text: from the model and what the user has chosen. */
+#ifndef TOP_VIEW_H
+#define TOP_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "top/model.h"
+
+/* The least columns and lines of a terminal in which anything is shown. */
+#define TOP_LEAST_COLUMNS 40
+#define TOP_LEAST_LINES   8
+#define TOP_FILTER_MAX    64
+
+enum top_page {
+	TOP_PAGE_TABLE,
+	TOP_PAGE_STACKS, /* of the row at the cursor */
+	TOP_PAGE_HELP,
+};
+
+/* What the user has chosen. */
+struct top_choice {
+	enum top_page page;
+	enum top_table table;
+	enum top_order order;
+	bool frozen;
+	bool typing; /* the filter */
+	char filter[TOP_FILTER_MAX];
+	size_t cursor;         /* row of the table */
+	size_t scroll;         /* first row, or line of a page, that is shown */
+	struct top_row_key of; /* of TOP_PAGE_STACKS */
+};
+
+struct top_facts {
+	const char *target; /* what is watched, as the user named it */
+	unsigned freq;
+	double uptime_s;
+	const struct profile *all; /* for stacks */
+	double all_s;              /* of what time that is */
+};
+
+enum top_style {
+	TOP_PLAIN,
+	TOP_BOLD,
+	TOP_CHOSEN, /* the cursor's row */
+	TOP_HEAD,   /* of a table */
+	TOP_GREW,
+	TOP_SHRANK,
+};
+
+struct top_line {
+	char *text; /* printable UTF-8 of at most that many columns */
+	enum top_style style;
+};
+
+struct top_view {
+	struct top_line *lines;
+	size_t count;
+	size_t rows; /* of the table or page that could be shown */
+};
+
+/*
+ * Draws as many lines as the terminal has, and keeps the choice's cursor and scroll within what there is. Returns 0 or
+ * -ENOMEM; top_view_free() in both cases.
+ */
+int top_view_draw(const struct top_model *m, const struct top_facts *facts, struct top_choice *choice, size_t columns,
+		  size_t lines, struct top_view *out);
+void top_view_free(struct top_view *view);
+
+/* Returns the key of the row at the cursor; false: there is none. */
+bool top_view_row(const struct top_model *m, const struct top_choice *choice, struct top_row_key *key);
+
+#endif
