@@ -16,6 +16,7 @@ import pythons
 
 PYTHON = "/usr/bin/python3"
 PACKAGES = ("py-spy==0.4.3", "austin-dist==4.0.0", "austin-python==2.4.0")
+DUMPERS = ("pystack==1.7.2",)
 READERS = (
     "snakeviz==2.2.2",
     "gprof2dot==2025.4.14",
@@ -119,6 +120,12 @@ def linked_in_root(program):
 @functools.lru_cache(maxsize=None)
 def py_spy():
     return [str(environment() / "py-spy")]
+
+
+@functools.lru_cache(maxsize=None)
+def pystack():
+    """Prints stacks, and samples nothing."""
+    return [str(virtual_environment("dumpers", DUMPERS) / "pystack")]
 
 
 @functools.lru_cache(maxsize=None)

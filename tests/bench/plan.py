@@ -42,6 +42,9 @@ class Plan:
     idle_s: int = 10
     starts: int = 300
     copies: int = 30
+    # pictures of threads
+    stands: Tuple = (1, 50, 500)
+    quiet_s: float = 1.0
 
 
 SHORT = Plan(
@@ -58,6 +61,8 @@ SHORT = Plan(
     idle_s=2,
     starts=30,
     copies=5,
+    stands=(1, 50),
+    quiet_s=0.3,
 )
 
 

@@ -17,6 +17,8 @@ TESTS = {
     "diff": "what_grew_is_named_and_nothing_else by_line html_has_what_was_compared truncated",
     "doctor": "doctor_says_what_the_host_offers",
     "dump": "threads_that_stand text_reads_as_a_traceback stopped_and_frozen bad_input",
+    "dump_core": "truncated no_python deadlocks a_crash_tells_its_address_and_its_variables",
+    "dump_native": "what_runs_is_whole_or_says_so reversed_is_the_same_from_its_end",
     "dump_freeze": "signals_arrive_as_often_as_they_were_sent what_a_signal_had_stopped_stays_stopped one_that_is_traced_already",
     "formats_text": "callgrind_with_names_made_to_harm json_with_names_made_to_harm text",
     "limits": "process_table_is_full",

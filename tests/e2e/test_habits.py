@@ -54,7 +54,6 @@ SENTENCES = {
     "-C -p 1": "--children",
     "-x 10 -p 1": "-d SECONDS",
     "--nonblocking -p 1": "never stops",
-    "top -p 1": "-f text",
     "stat -p 1": "-f text",
     "run app.py": "-- python3 app.py",
     "flamegraph x.bin": "pybpf report",

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pybpf dump: who has the lock that a thread waits for, and circles of such threads."""
+
+import json
+import time
+
+import pytest
+
+import harness
+import pythons
+from harness import pybpf
+
+every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
+# A stripped 3.6 does not say where its GIL is, and musl's Python has no ctypes.
+WITHOUT = ("stripped-shared3.6", "built-python3.13-musl")
+with_gil = pytest.mark.parametrize(
+    "python",
+    [item for item in pythons.interpreters() if item.kind != "free-threaded" and item.name not in WITHOUT],
+    ids=lambda item: item.name,
+)
+PATIENCE = 10  # seconds
+
+
+def dump(pid, *args):
+    run = pybpf("dump", "-p", pid, "--json", "--no-source", *args)
+    assert run.code == 0 and not run.err, run
+    (line,) = run.out.splitlines()
+    return json.loads(line)
+
+
+def names(picture):
+    return {thread["tid"]: thread["name"] for thread in picture["threads"]}
+
+
+def holders(picture, says):
+    """{name of a thread: name of the one that has what it waits for, or None}"""
+    called = names(picture)
+    return {
+        thread["name"]: called.get(thread["gil_holder"] or thread["lock_holder"])
+        for thread in picture["threads"]
+        if thread["name"] in says
+    }
+
+
+def circles(waits):
+    """The circles that follow from who waits for whom, as sets of names."""
+    found = set()
+    for name in waits:
+        path = [name]
+        while waits.get(path[-1]) and waits[path[-1]] not in path:
+            path.append(waits[path[-1]])
+        if waits.get(path[-1]) == name:
+            found.add(frozenset(path))
+    return found
+
+
+@every_python
+@pytest.mark.parametrize("frozen", [False, True], ids=["running", "frozen"])
+def test_who_has_the_lock(python, frozen):
+    """Each thread that waits is told who has its lock, as the program knows it, and each circle is named once."""
+    with harness.target(python, "deadlocks.py") as target:
+        picture = dump(target.pid, *(["--freeze"] if frozen else []))
+        says = target.says["waits"]
+    assert holders(picture, says) == says
+    called = names(picture)
+    named = [frozenset(called[tid] for tid in circle) for circle in picture["deadlocks"]]
+    assert len(named) == len(set(named)) and set(named) == circles(says)
+    for circle in picture["deadlocks"]:
+        for tid, after in zip(circle, circle[1:] + circle[:1]):
+            assert says[called[tid]] == called[after]
+
+
+@with_gil
+def test_a_mutex_and_the_gil(python):
+    """One thread has the GIL and waits for a mutex of C, whose owner waits for the GIL."""
+    with harness.target(python, "deadlocks.py", "mutex") as target:
+        until = time.monotonic() + PATIENCE
+        while True:
+            picture = dump(target.pid)
+            if picture["deadlocks"] or time.monotonic() > until:
+                break
+            time.sleep(0.1)
+        says = target.says["waits"]
+    assert holders(picture, says) == says
+    ((one, other),) = picture["deadlocks"]
+    assert {names(picture)[one], names(picture)[other]} == set(says)
+
+
+def test_text_says_what_the_circle_is():
+    with harness.target(harness.default_python(), "deadlocks.py") as target:
+        run = pybpf("dump", "-p", target.pid, "--no-source")
+        picture = dump(target.pid)
+    tids = {thread["name"]: thread["tid"] for thread in picture["threads"]}
+    lines = run.out.splitlines()
+    first, second = tids["with-0"], tids["with-1"]
+    assert (
+        'Deadlock: thread %d "with-0" waits for a lock that thread %d "with-1" has, '
+        "which waits for a lock that thread %d has" % (first, second, first)
+    ) in lines
+    assert 'Deadlock: thread %d "twice" waits for a lock that it has itself' % tids["twice"] in lines
+    assert 'Thread %d "asks-holder": [lock], which thread %d has' % (tids["asks-holder"], tids["holder"]) in lines
+    assert 'Thread %d "twice": [lock], which it has itself' % tids["twice"] in lines
+    assert sum(line.startswith("Deadlock: ") for line in lines) == len(picture["deadlocks"])
+
+
+def test_threads_that_go_on_are_no_deadlock():
+    """Locks that are taken in both orders, but given back in time: no dump may call that a deadlock."""
+    with harness.target(harness.default_python(), "busy_locks.py") as target:
+        pictures = [dump(target.pid, *(["--freeze"] if i % 2 else [])) for i in range(40)]
+    assert not any(picture["deadlocks"] for picture in pictures)
+    assert any(thread["lock_holder"] for picture in pictures for thread in picture["threads"])

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pybpf dump --native: the C frames between Python's functions, compared with gdb and with programs that are known."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+import harness
+import pythons
+from harness import pybpf
+from test_dump import MIXES, by_name, dump, stack
+from test_dump_core import gcore
+
+every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
+HERE = [python for python in pythons.of_each_version(pythons.interpreters()) if python.runs_here()]
+every_version = pytest.mark.parametrize("python", HERE, ids=lambda item: item.name)
+
+
+def gdb_addresses(pid):
+    """Of each thread the addresses of its frames, the innermost first; inlined functions have none of their own."""
+    done = subprocess.run(
+        ["gdb", "-batch", "-nx", "-p", str(pid), "-ex", "set backtrace past-main on", "-ex", "set print address on",
+         "-ex", "thread apply all bt -frame-info location-and-address"],
+        capture_output=True, text=True, errors="replace", check=False, timeout=harness.PATIENCE,
+    )
+    threads = {}
+    for line in done.stdout.splitlines():
+        thread = re.match(r"Thread .*\(LWP (\d+)\)", line)
+        frame = re.match(r"#\d+ +(0x[0-9a-f]+) in ", line)
+        if thread:
+            addresses = threads.setdefault(int(thread[1]), [])
+        elif frame and int(frame[1], 16) not in addresses[-1:]:
+            addresses.append(int(frame[1], 16))
+    assert threads, done
+    return threads
+
+
+@every_version
+def test_as_gdb_has_it(python):
+    with harness.target(python, "standing.py") as target:
+        harness.wait_for(lambda: harness.state(target.pid) == "S")
+        picture = dump(target.pid, "--native")
+        others = gdb_addresses(target.pid)
+    # A wait that a stop ends early ends the thread in 2.7 (docs/dump.md, --freeze).
+    threads = [thread for thread in picture["threads"] if thread["tid"] in others]
+    assert len(threads) >= len(picture["threads"]) - (python.version[0] == 2)
+    for thread in threads:
+        ours = []
+        for frame in reversed(thread["native_frames"]):
+            ours += [frame["address"]] if frame["address"] not in ours[-1:] else []
+        theirs = others[thread["tid"]]
+        # gdb adds functions that debugging symbols tell of jumps (tail calls); the loader's first ones it may leave out.
+        same = [address for address in theirs if address in ours]
+        assert len(same) > 5 and ours[:len(same)] == same, thread["name"]
+        assert len(ours) - len(same) <= 2, thread["name"]
+
+
+@every_python
+def test_each_run_of_the_loop_has_its_functions(python):
+    """The Python stack is the one that is told without it, and the innermost function of C is the one that waits."""
+    with harness.target(python, "standing.py") as target:
+        harness.wait_for(lambda: harness.state(target.pid) == "S")
+        picture = dump(target.pid, "--native")
+        says = target.says
+    threads = by_name(picture)
+    for name, chain in says["stacks"].items():
+        assert stack(threads[name]) == chain, name
+    if "musl" in python.name:
+        # Debian's musl tells nothing of its frames; but it is said, and no function gets the name of another one.
+        assert not any(thread["native_fits"] or thread["native_whole"] for thread in picture["threads"])
+        return
+    assert all(thread["native_whole"] for thread in picture["threads"])
+    if python.root:
+        return  # A loop of which a part has no name: see docs/dump.md.
+    assert all(thread["native_fits"] for thread in picture["threads"])
+    for thread in picture["threads"]:
+        last = thread["native_frames"][-1]
+        assert last["caller"] == len(thread["frames"]) - 1
+        assert not last["interpreter"] or python.kind == "static" or last["function"] is None, last
+        callers = [-1 if frame["caller"] is None else frame["caller"] for frame in thread["native_frames"] if not frame["python"]]
+        assert callers == sorted(callers) and callers[0] == -1
+        assert any(frame["python"] for frame in thread["native_frames"])
+
+
+# The same functions again and again, now called by Python and now by C.
+CALLS = """
+import sys, time
+def leaf(_):
+    print("[]"); sys.stdout.flush(); time.sleep(1000)
+def by_c(n):
+    sorted([n], key=by_python if n else leaf)
+def by_python(n):
+    plain(n)
+def plain(n):
+    by_c(n - 1)
+by_c(3)
+"""
+
+
+@every_version
+def test_functions_of_c_stand_between_those_that_they_connect(python):
+    with harness.started([*python.argv, "-c", CALLS], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        harness.read_ready_line(process)
+        harness.wait_for(lambda: harness.state(process.pid) == "S")
+        (thread,) = dump(process.pid, "--native")["threads"]
+        text = pybpf("dump", "-p", process.pid, "--native").out
+    names = [frame["function"] for frame in thread["frames"]]
+    assert names == ["<module>"] + ["by_c", "by_python", "plain"] * 3 + ["by_c", "leaf"]
+    called = {i: [frame["function"] for frame in thread["native_frames"] if frame["caller"] == i and not frame["python"]]
+              for i in range(len(names))}
+    for i, name in enumerate(names):
+        assert ("builtin_sorted" in called[i]) == (name == "by_c"), (name, called[i])
+        # From 3.11 on the loop runs functions that Python calls without C in between.
+        if name in ("by_python", "plain", "<module>") and python.version >= (3, 11):
+            assert not called[i], (name, called[i])
+    order = re.findall(r"in (\w+)\n|^  C (builtin_sorted)", text, re.M)
+    order = [one or other for one, other in order if (one or other) in ("by_c", "by_python", "plain", "leaf", "builtin_sorted")]
+    assert order == ["by_c", "builtin_sorted", "by_python", "plain"] * 3 + ["by_c", "builtin_sorted", "leaf"]
+
+
+def test_reversed_is_the_same_from_its_end():
+    with harness.started([*harness.default_python().argv, "-c", CALLS], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        harness.read_ready_line(process)
+        harness.wait_for(lambda: harness.state(process.pid) == "S")
+        down, up = (pybpf("dump", "-p", process.pid, "--native", "--no-source", *args).out for args in ((), ("--reverse",)))
+    lines = [[line for line in text.splitlines() if line.startswith("  ")] for text in (down, up)]
+    assert len(lines[0]) > 20 and lines[0] == lines[1][::-1]
+
+
+@every_version
+def test_of_a_core_file(python):
+    with tempfile.TemporaryDirectory() as folder:
+        with harness.target(python, "standing.py") as target:
+            harness.wait_for(lambda: harness.state(target.pid) == "S")
+            live = by_name(dump(target.pid, "--native"))
+            path, _ = gcore(target.pid, folder)
+        run = pybpf("dump", "--core", path, "--native", "--json")
+    assert not run.code and not run.err, run
+    for name, thread in by_name(json.loads(run.out)).items():
+        assert thread["native_frames"] == live[name]["native_frames"], name
+
+
+def test_what_runs_is_whole_or_says_so():
+    """Where the loop is between two functions, the two stacks need not fit; Python's is told all the same."""
+    fits = 0
+    with harness.started([sys.executable, "-c", MIXES], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        harness.read_ready_line(process)
+        for _ in range(20):
+            picture = dump(process.pid, "--native")
+            assert picture["stood_still_s"] > 0
+            for thread in picture["threads"]:
+                assert thread["frames"] and thread["native_frames"]
+                fits += thread["native_fits"]
+                if not thread["native_fits"]:
+                    assert all(frame["caller"] is None for frame in thread["native_frames"])
+    assert fits > 10
+
+
+def test_a_stack_without_end():
+    """A thread whose stack pointer is anywhere: its native stack is told to be cut off, and Python's is whole."""
+    code = "import ctypes, os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"
+    with harness.started([sys.executable, "-c", code], stdin=subprocess.DEVNULL) as process:
+        harness.wait_for(lambda: harness.state(process.pid) == "T")
+        picture = dump(process.pid, "--native")
+        os.kill(process.pid, signal.SIGCONT)
+    (thread,) = picture["threads"]
+    assert [frame["function"] for frame in thread["frames"]] == ["<module>"]
+    assert thread["native_fits"]

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pybpf top: lines of JSON against known programs, and the view in a terminal."""
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+import harness
+import pythons
+from harness import pybpf
+
+every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
+
+
+def watch(*args, code=0):
+    """The lines, one of each interval, and the last one, of what came after it."""
+    run = pybpf("top", "--output", "jsonl", *args)
+    assert run.code == code, run
+    return [json.loads(line) for line in run.out.splitlines()], run.err
+
+
+def by_name(rows):
+    return {row["name"].rsplit(".", 1)[-1]: row for row in rows}
+
+
+@every_python
+def test_shares_of_a_known_program(python):
+    """Functions have their shares of all samples, and every sum is that of its parts."""
+    with harness.target(python, "shares.py") as target:
+        lines, err = watch("-p", target.pid, "-d", 4, "-F", 499, "--rows", 1000)
+    assert not err
+    assert len(lines) >= 4 and [line["interval"] for line in lines] == list(range(1, len(lines) + 1))
+    last = lines[-1]  # of no interval, or a short one; but it has the sums of all
+    functions = by_name(last["functions"])
+    total = functions["work"]["all_total"]
+    assert total > 300
+    assert functions["large"]["all_total"] / total == pytest.approx(0.75, abs=0.08)
+    assert functions["small"]["all_total"] / total == pytest.approx(0.25, abs=0.08)
+    for line in lines:
+        sums = line["last"]
+        for table in "functions", "lines":
+            assert sum(row["self"] for row in line[table]) <= sums["samples"]
+            assert all(row["self"] <= row["total"] <= sums["samples"] for row in line[table])
+        assert sum(row["self"] for row in line["functions"]) == sums["samples"]
+        for table in "threads", "processes":
+            assert sum(row["total"] for row in line[table]) == sums["samples"]
+        assert sums["asked"] - sums["lost"] == pytest.approx(sums["samples"], abs=3)
+        states = sums["states"]
+        assert states and sum(states.values()) == pytest.approx(sums["threads"] * sums["duration_s"], rel=0.1, abs=0.1)
+    assert sum(line["last"]["samples"] for line in lines) == last["all"]["samples"]
+    assert last["all"]["duration_s"] == pytest.approx(4, abs=1)
+
+
+def test_threads_have_their_states():
+    with harness.target(harness.default_python(), "shares.py") as target:
+        lines, _ = watch("-p", target.pid, "-d", 3)
+    for line in lines[:3]:
+        spins, rests = sorted(line["threads"], key=lambda row: -row["states"]["running_s"])
+        assert rests["states"]["asleep_s"] == pytest.approx(line["last"]["duration_s"], rel=0.1)
+        awake = spins["states"]["running_s"] + spins["states"]["waiting_for_cpu_s"]
+        assert awake == pytest.approx(line["last"]["duration_s"], rel=0.15)
+
+
+def test_change_is_told_only_beyond_chance():
+    """A program that works evenly changes nothing; one that begins to spin grows."""
+    with harness.target(harness.default_python(), "shares.py") as target:
+        lines, _ = watch("-p", target.pid, "-d", 5, "-i", "0.5")
+        os.kill(target.pid, signal.SIGSTOP)
+        watcher = subprocess.Popen(
+            [harness.PYBPF, "top", "--output", "jsonl", "-p", str(target.pid), "-i", "0.5", "-d", "4"],
+            stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        )
+        time.sleep(2.5)
+        os.kill(target.pid, signal.SIGCONT)
+        out, _ = watcher.communicate(timeout=harness.PATIENCE)
+    told = [row["change"] for line in lines[1:] for row in line["functions"]]
+    assert told.count("none") >= 0.9 * len(told)
+    woken = [json.loads(line) for line in out.splitlines()]
+    grown = [row["name"].rsplit(".", 1)[-1] for line in woken for row in line["functions"] if row["change"] == "grew"]
+    assert "work" in grown
+
+
+def test_a_process_that_ends():
+    with harness.target(harness.default_python(), "shares.py") as target:
+        watcher = subprocess.Popen(
+            [harness.PYBPF, "top", "--output", "jsonl", "-p", str(target.pid)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        )
+        watcher.stdout.readline()
+        os.kill(target.pid, signal.SIGKILL)
+        out, err = watcher.communicate(timeout=harness.PATIENCE)
+    assert watcher.returncode == 0
+    assert json.loads(out.splitlines()[-1])["last"]["threads"] == 0
+    assert err.decode() == "pybpf: process %d ended, or stopped\n" % target.pid
+
+
+@pytest.mark.parametrize("name", ["INT", "TERM"])
+def test_a_signal_ends_it_with_a_last_line(name):
+    with harness.target(harness.default_python(), "shares.py") as target:
+        watcher = subprocess.Popen(
+            [harness.PYBPF, "top", "--output", "jsonl", "-p", str(target.pid)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        )
+        watcher.stdout.readline()
+        watcher.send_signal(getattr(signal, "SIG" + name))
+        out, err = watcher.communicate(timeout=harness.PATIENCE)
+    assert watcher.returncode == 0 and not err
+    assert json.loads(out.splitlines()[-1])["interval"] >= 2
+
+
+def test_bad_input():
+    for args, sentence in [
+        ((), "which process"),
+        (("-p", "1", "-i", "0"), "not a time from 0.1"),
+        (("-p", "1", "--rows", "0"), "--rows"),
+        (("-p", "1", "x"), "takes no argument"),
+    ]:
+        run = pybpf("top", *args)
+        assert run.code == 2 and sentence in run.err and run.err.count("\n") == 1, run
+    with harness.target(harness.default_python(), "shares.py") as target:
+        run = pybpf("top", "-p", target.pid)
+        assert run.code == 1 and "--output=jsonl" in run.err and run.err.count("\n") == 1, run
+        full = subprocess.run(
+            "%s top -p %d --output jsonl -d 2 > /dev/full" % (shlex.quote(harness.PYBPF), target.pid),
+            shell=True, stderr=subprocess.PIPE, timeout=harness.PATIENCE,
+        )
+        assert full.returncode == 1 and full.stderr.count(b"\n") == 1 and b"No space left" in full.stderr
+
+
+class Tmux:
+    """A terminal of tmux with a shell's command in it."""
+
+    def __init__(self, socket, command, columns=100, lines=24, environment=""):
+        self.socket = socket
+        self.tmux("new-session", "-d", "-x", columns, "-y", lines, "-s", "t", "%s %s; echo exit $?; stty -a; exec sleep 1000" % (environment, command))
+
+    def tmux(self, *args):
+        done = subprocess.run(
+            ["tmux", "-f", "/dev/null", "-S", self.socket, *map(str, args)],
+            stdout=subprocess.PIPE, env={**os.environ, "LC_ALL": "C.UTF-8"}, timeout=harness.PATIENCE, check=True,
+        )
+        return done.stdout.decode()
+
+    def keys(self, *keys):
+        self.tmux("send-keys", "-t", "t", *keys)
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p", "-t", "t").split("\n")[:-1]
+
+    def until(self, what, patience=harness.PATIENCE):
+        """The screen's lines when what(lines) holds."""
+        end = time.monotonic() + patience
+        while True:
+            lines = self.screen()
+            if what(lines):
+                return lines
+            assert time.monotonic() < end, "\n".join(lines)
+            time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def terminal(*args, **options):
+    with tempfile.TemporaryDirectory() as folder:
+        command = " ".join(shlex.quote(str(word)) for word in (harness.PYBPF, "top", *args))
+        screen = Tmux(os.path.join(folder, "tmux"), command, **options)
+        try:
+            yield screen
+        finally:
+            screen.tmux("kill-server")
+
+
+def shows(text, at=None):
+    def holds(lines):
+        return any(text in line for line in (lines if at is None else lines[at:at + 1]))
+    return holds
+
+
+@pytest.fixture
+def busy():
+    with harness.target(harness.default_python(), "shares.py") as target:
+        yield target
+
+
+def test_keys(busy):
+    with terminal("-p", busy.pid, "-i", "0.3") as screen:
+        lines = screen.until(shows("large (shares.py"))
+        assert lines[0].startswith("pybpf top: process %d" % busy.pid)
+        assert "functions, by self" in lines[3]
+        screen.keys("s")
+        screen.until(shows("functions, by total", at=3))
+        screen.keys("Tab")
+        screen.until(shows("lines, by total", at=3))
+        screen.keys("3")
+        screen.until(shows("threads", at=3))
+        screen.until(lambda lines: shows("##")(lines) and shows("....")(lines))
+        screen.keys("4")
+        screen.until(shows("processes", at=3))
+        screen.keys("1", "/")
+        screen.until(shows("show only rows with: _"))
+        screen.keys("SMALL", "Enter")
+        lines = screen.until(lambda lines: shows("small (")(lines) and not shows("large (")(lines))
+        assert "/ filter (SMALL)" in lines[-1]
+        screen.keys("Enter")
+        lines = screen.until(shows("with small", at=3))
+        assert [line.split(" (")[0].strip() for line in lines[5:8]] == ["<module>", "work", "small"]
+        screen.keys("Escape")
+        screen.until(shows("functions", at=3))
+        screen.keys("?")
+        screen.until(shows("in 1,000 rows"))
+        screen.keys("BSpace", "/", "Escape")
+        screen.until(shows("large ("))
+        screen.keys("Space")
+        frozen = screen.until(shows("[frozen]", at=0))
+        time.sleep(1)
+        assert screen.screen()[1:] == frozen[1:]
+        screen.keys("Space")
+        screen.until(lambda lines: lines[1] != frozen[1])
+        screen.keys("Home", "Down", "q")
+        screen.until(shows("exit 0"))
+
+
+def test_sizes(busy):
+    with terminal("-p", busy.pid, "-i", "0.3", columns=80, lines=24) as screen:
+        screen.until(shows("large ("))
+        for columns, rows in (200, 50), (300, 60), (80, 24), (41, 9):
+            screen.tmux("resize-window", "-t", "t", "-x", columns, "-y", rows)
+            lines = screen.until(lambda lines: len(lines) == rows and "? help" in lines[-1] and "pybpf top" in lines[0])
+            assert all(len(line) <= columns for line in lines)
+        screen.tmux("resize-window", "-t", "t", "-x", 39, "-y", 9)
+        screen.until(shows("too small: 40 x 8 are needed"))
+        screen.tmux("resize-window", "-t", "t", "-x", 80, "-y", 24)
+        screen.until(shows("large ("))
+
+
+@pytest.mark.parametrize("end", ["q", "C-c", "TERM", "target"])
+def test_the_terminal_is_given_back(busy, end):
+    with tempfile.TemporaryDirectory() as folder:
+        probe = Tmux(os.path.join(folder, "tmux"), "true")
+        before = probe.until(shows("speed"))
+        probe.tmux("kill-server")
+    with terminal("-p", busy.pid, "-i", "0.3") as screen:
+        screen.until(shows("large ("))
+        if end == "target":
+            os.kill(busy.pid, signal.SIGKILL)
+        elif end == "TERM":
+            pane = screen.tmux("list-panes", "-t", "t", "-F", "#{pane_pid}").strip()
+            (top,) = subprocess.check_output(["pgrep", "-P", pane, "-x", "pybpf"]).split()
+            os.kill(int(top), signal.SIGTERM)
+        else:
+            screen.keys(end)
+        lines = screen.until(lambda lines: shows("exit 0")(lines) and shows("speed")(lines))
+    settings = [line for line in lines if line and "exit" not in line and not line.startswith("pybpf:")]
+    assert settings == [line for line in before if line and "exit" not in line]
+    assert any("ended, or stopped" in line for line in lines) == (end == "target")
+
+
+@pytest.mark.parametrize("environment", ["LC_ALL=C", "TERM=vt100", "TERM=xterm-256color", "TERM=linux LC_ALL=C.UTF-8"])
+def test_terminals_and_locales(busy, environment):
+    with terminal("-p", busy.pid, "-i", "0.3", environment="env " + environment) as screen:
+        lines = screen.until(shows("large ("))
+        assert "functions, by self" in lines[3]
+        screen.keys("q")
+        screen.until(shows("exit 0"))
+
+
+def test_a_terminal_that_cannot_move_its_cursor(busy):
+    with terminal("-p", busy.pid, environment="env TERM=dumb") as screen:
+        lines = screen.until(shows("exit 1"))
+        assert any("TERM=dumb" in line for line in lines)

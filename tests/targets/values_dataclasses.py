@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dataclasses for values.py; Python 2.7 and 3.6 have none."""
+
+import dataclasses
+import sys
+
+
+@dataclasses.dataclass
+class Data:
+    a: int
+    b: str = "b"
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    a: int = 1
+
+
+if sys.version_info >= (3, 10):
+
+    @dataclasses.dataclass(slots=True)
+    class Slotted:
+        a: int = 1
+        b: list = dataclasses.field(default_factory=list)
+
+else:
+    Slotted = Frozen
+
+
+@dataclasses.dataclass
+class Inherited(Data):
+    c: float = 0.5
+
+
+def make():
+    return Data(1), Frozen(2), Slotted(3), Inherited(1, "c")
