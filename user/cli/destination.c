@@ -83,8 +83,7 @@ const struct cli_option cli_output_format_options[] = {
 	{0},
 };
 
-/* Returns the first suffix of each format, separated by commas, in a static buffer. */
-static const char *format_suffixes(void)
+const char *cli_format_suffixes(void)
 {
 	static char suffixes[512];
 	size_t at = 0;
@@ -101,7 +100,7 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 		output->format = output->path ? output_by_path(output->path) : output_by_name(fallback);
 	if (!output->format)
 		return cli_usage("-o %s: no format has that suffix; there are %s, and -f chooses one for any name",
-				 output->path, format_suffixes());
+				 output->path, cli_format_suffixes());
 	if (output->format->needs & OUTPUT_BINARY && !output->path && isatty(STDOUT_FILENO))
 		return cli_usage("-f %s: a binary format, which is not written to a terminal; give -o FILE, or send it "
 				 "to a file or a program",

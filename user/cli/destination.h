@@ -25,6 +25,9 @@ extern const struct cli_option cli_output_path_options[], cli_output_format_opti
 /* Prints one entry of the list of formats below -f in --help. */
 void cli_print_format(const struct output_format *format, const char *help);
 
+/* Returns the first suffix of each format, separated by commas, in a static buffer. */
+const char *cli_format_suffixes(void);
+
 /*
  * Chooses the format, after all options were parsed: the one of -f, else by the path's suffix, else the format named
  * `fallback` if there is no path. Rejects a binary format on a terminal. Returns 0, or CLI_USAGE after one sentence on

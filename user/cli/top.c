@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "cli/options.h"
 #include "cli/select.h"
+#include "cli/snapshots.h"
 #include "cli/targets.h"
 #include "foreign/foreign.h"
 #include "rights/priority.h"
@@ -55,6 +56,8 @@ struct top_command {
 	struct top_model *model;
 	struct top_feed feed;
 	struct top_screen *screen; /* NULL: lines of JSON */
+	const char *path;          /* of profiles; NULL: no -o */
+	struct cli_snapshots snapshots;
 	char target[TARGET_MAX];
 };
 
@@ -113,6 +116,11 @@ static const struct cli_option options[] = {
 	 .take = take_duration},
 	{"output", 0, "WAY", "screen: in the terminal (default); jsonl: a line of JSON on stdout for each interval",
 	 .take = cli_take_word, .offset = offsetof(struct top_command, way), .words = way_words},
+	{"write", 'o', "FILE",
+	 "the profile that the key w writes, and the end of the run if w did not; the suffix chooses the format "
+	 "(default: "
+	 "w writes pybpf-top-TIME.pybpf)",
+	 .take = cli_take_text, .offset = offsetof(struct top_command, path)},
 	{"rows", 0, "N",
 	 "with --output=jsonl: most rows of each table (default " CLI_NUMBER(
 		 ROWS_DEFAULT) "), those with the most time "
@@ -180,20 +188,40 @@ static int write_interval(struct top_command *top)
 	return -EIO;
 }
 
-static int draw(struct top_command *top)
+static struct top_facts facts_of(struct top_command *top)
 {
 	double now = clock_s(CLOCK_MONOTONIC);
-	const struct top_facts facts = {
+
+	return (struct top_facts){
 		.target = top->target,
 		.freq = top->session.freq,
 		.uptime_s = now - top->feed.begin,
 		.all = top->feed.all,
 		.all_s = now - top->feed.all_since,
+		.source = top_feed_source(&top->feed, top_screen_source(top->screen, top->model)),
 	};
+}
+
+static int draw(struct top_command *top)
+{
+	const struct top_facts facts = facts_of(top);
 	int err = top_screen_draw(top->screen, top->model, &facts);
 
 	if (err)
 		log_error("cannot draw: %s", strerror(-err));
+	return err;
+}
+
+/* Writes a profile. Returns 0 or negative errno, with one sentence in both cases. */
+static int write_profile(struct top_command *top, struct error *told)
+{
+	struct profile *profile = top_feed_profile(&top->feed);
+	int err;
+
+	if (!profile)
+		return error_set(told, -ENOMEM, "out of memory while a profile was made");
+	err = cli_snapshots_write(&top->snapshots, profile, told);
+	profile_free(profile);
 	return err;
 }
 
@@ -211,7 +239,17 @@ static int on_input(void *arg)
 {
 	struct top_command *top = arg;
 
-	return top_screen_keys(top->screen, top->model) || draw(top);
+	const struct top_facts facts = facts_of(top);
+	enum top_wish wish = top_screen_keys(top->screen, top->model, &facts);
+	struct error told;
+
+	if (wish == TOP_WISH_END)
+		return 1;
+	if (wish == TOP_WISH_WRITE) {
+		write_profile(top, &told);
+		top_screen_say(top->screen, told.text);
+	}
+	return draw(top);
 }
 
 /* What the head of the screen calls the processes: the options that chose them. */
@@ -236,6 +274,21 @@ static void say_end(const struct top_command *top, enum session_end end)
 		log_warn("%s ended, or stopped", top->target);
 }
 
+/* Writes what -o asks for, unless the key has. */
+static int write_at_end(struct top_command *top)
+{
+	struct error told;
+
+	if (!top->path || top->snapshots.written)
+		return CLI_OK;
+	if (!write_profile(top, &told)) {
+		log_info("%s", told.text);
+		return CLI_OK;
+	}
+	log_error("%s", told.text);
+	return CLI_FAILED;
+}
+
 /* The samples since the last interval. */
 static int finish(struct top_command *top, struct session *session)
 {
@@ -244,7 +297,9 @@ static int finish(struct top_command *top, struct session *session)
 
 	if (session_collect(session, &profile, &account) || top_feed_finish(&top->feed, profile, &account))
 		return CLI_FAILED;
-	return top->way == WAY_JSONL && write_interval(top) ? CLI_FAILED : CLI_OK;
+	if (top->way == WAY_JSONL && write_interval(top))
+		return CLI_FAILED;
+	return write_at_end(top);
 }
 
 static int open_screen(struct top_command *top)
@@ -338,6 +393,9 @@ int cli_top(int argc, char **argv)
 	code = code ?: cli_targets_check_host();
 	top.session.follow = top.filter.children;
 	code = code ?: cli_targets_choose(&top.targets, &top.filter, &top.session, false);
+	if (!code && (top.path || top.way == WAY_SCREEN))
+		code = cli_snapshots_open(&top.snapshots, top.path);
+	top.session.sources = top.way == WAY_SCREEN || top.path;
 	name_target(&top);
 	top.model = code ? NULL : top_model_new();
 	if (top.model)
@@ -345,6 +403,7 @@ int cli_top(int argc, char **argv)
 	else if (!code)
 		code = CLI_FAILED;
 done:
+	cli_snapshots_close(&top.snapshots);
 	top_feed_free(&top.feed);
 	top_model_free(top.model);
 	cli_targets_free(&top.targets);

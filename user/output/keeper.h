@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "output/file.h"
 
-#define OUTPUT_KEEPER_FILES 2
+#define OUTPUT_KEEPER_FILES 9
 
 /* Zeroed: no keeper. */
 struct output_keeper {

@@ -357,17 +357,40 @@ static void take_unsent(const struct session *s, struct session_account *account
 	}
 }
 
-int session_count_samples(struct session *s, uint64_t *asked, uint64_t *lost)
+/* Adds up the samples by what became of them. account->counters: as the kernel has counted them. */
+static void sum_up(const struct session *s, struct session_account *account)
 {
-	struct session_account account = {0};
-	int err = kernel_read_counters(s->kernel, account.counters);
-
 	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
-		account.counters[i] += s->counters[i];
-	*asked = session_account_asked(&account);
-	take_unsent(s, &account);
-	*lost = session_account_lost(&account);
+		account->counters[i] += s->counters[i];
+	account->counters[PYBPF_COUNT_ASKED] = session_account_asked(account);
+	take_unsent(s, account);
+	account->lost = session_account_lost(account);
+	account->taken = account->counters[PYBPF_COUNT_ASKED] - account->lost;
+	account->python = account->counters[PYBPF_COUNT_PYTHON];
+	account->source = kernel_get_source(s->kernel);
+}
+
+int session_count_samples(struct session *s, struct session_account *account)
+{
+	int err;
+
+	memset(account, 0, sizeof(*account));
+	err = kernel_read_counters(s->kernel, account->counters);
+	sum_up(s, account);
+	account->freq = s->options.freq;
 	return err;
+}
+
+int session_describe_epochs(struct session *s, const struct session_account *account, struct profile *profile)
+{
+	int err = account ? session_describe(s, account, profile) : 0;
+
+	return err || !s->sources ? err : session_sources_collect(s->sources, profile);
+}
+
+char *session_read_source(struct session *s, const char *file)
+{
+	return s->sources ? session_sources_read(s->sources, file) : NULL;
 }
 
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)
@@ -399,15 +422,9 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 			log_error("cannot read the counts from the kernel: %s", strerror(-err));
 		return err;
 	}
-	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
-		account->counters[i] += s->counters[i];
-	account->counters[PYBPF_COUNT_ASKED] = session_account_asked(account);
-	take_unsent(s, account);
+	sum_up(s, account);
 	session_note_wanted(s);
 	processes_get_counts(s->processes, &account->processes);
-	account->lost = session_account_lost(account);
-	account->taken = account->counters[PYBPF_COUNT_ASKED] - account->lost;
-	account->python = account->counters[PYBPF_COUNT_PYTHON];
 	account->stacks = stacks_count(s->stacks);
 	account->names = *pysym_get_counters(s->pysym);
 	account->duration_s = (double)(s->detach_ns - s->attach_ns) / 1e9;
@@ -419,7 +436,6 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	session_sched_tell(s, account);
 	session_blocks_tell(s, &account->blocks);
 	session_suspended_tell(s, &account->suspended);
-	account->source = kernel_get_source(s->kernel);
 	if (s->options.nr_events) {
 		account->event = s->options.events->title ?: "events";
 		account->period = s->options.events->period;
@@ -432,7 +448,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	profile_events(s->profile, &timed);
 	account->timed = timed;
 	account->timed_bytes = timed * SESSION_TIME_BYTES;
-	err = session_describe(s, account);
+	err = session_describe(s, account, s->profile);
 	if (err) {
 		log_error("cannot finish the profile: %s", strerror(-err));
 		return err;

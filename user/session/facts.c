@@ -9,7 +9,7 @@
 
 #define NS_PER_S 1000000000u
 
-int session_describe(struct session *s, const struct session_account *account)
+int session_describe(const struct session *s, const struct session_account *account, struct profile *profile)
 {
 	const struct profile_measure events = {.name = account->event, .unit = account->unit ?: "count"};
 	/* The kernel keeps a timer of cycles to the given frequency, too, so the period holds for both timers. */
@@ -34,14 +34,14 @@ int session_describe(struct session *s, const struct session_account *account)
 		{PROFILE_FACT_CPUS, cpus},
 		{PROFILE_FACT_START, start},
 	};
-	int err = profile_set_measure(s->profile, account->event                   ? &events
-						  : s->options.mode == SESSION_CPU ? &samples
-										   : &time);
+	int err = profile_set_measure(profile, account->event                   ? &events
+					       : s->options.mode == SESSION_CPU ? &samples
+										: &time);
 
 	uname(&host);
 	snprintf(cpus, sizeof(cpus), "%d", kernel_get_sampled_cpus(s->kernel));
 	snprintf(start, sizeof(start), "%" PRIu64, s->start_ns);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts) && !err; i++)
-		err = profile_set_fact(s->profile, facts[i][0], facts[i][1]);
-	return err ?: session_account_keep(account, s->profile);
+		err = profile_set_fact(profile, facts[i][0], facts[i][1]);
+	return err ?: session_account_keep(account, profile);
 }

@@ -78,8 +78,8 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 int session_find_owners(struct session *s, const struct pybpf_count_key *key, struct processes_record *process,
 			uint32_t *owner, uint32_t *thread);
 
-/* Puts the facts, the measure and the account of the run into the profile. Returns 0 or -ENOMEM. */
-int session_describe(struct session *s, const struct session_account *account);
+/* Puts the facts, the measure and the account of the run into a profile. Returns 0 or -ENOMEM. */
+int session_describe(const struct session *s, const struct session_account *account, struct profile *profile);
 
 /*
  * Takes the counts of ended processes out of the kernel's maps, and forgets the processes. now: CLOCK_MONOTONIC

@@ -203,10 +203,21 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);
 
 /*
- * Counts the samples that were asked for and that were lost so far, by any cause that is known by now. Returns 0 or
- * negative errno.
+ * Counts the samples by what became of them so far, as it is known by now: fills counters, lost, taken, python, source
+ * and freq of *account, and zeroes the rest. Returns 0 or negative errno.
  */
-int session_count_samples(struct session *s, uint64_t *asked, uint64_t *lost);
+int session_count_samples(struct session *s, struct session_account *account);
+
+/*
+ * Puts an account of those into a profile of epochs, and host, measure and, with options.sources, source texts.
+ * account NULL: the last of the epochs was described by session_collect(). Returns 0 or -ENOMEM.
+ */
+int session_describe_epochs(struct session *s, const struct session_account *account, struct profile *profile);
+/*
+ * With options.sources: returns the text of a file of the profile, which the caller frees; NULL if it cannot be read,
+ * or may not be the one that ran.
+ */
+char *session_read_source(struct session *s, const char *file);
 
 /*
  * After session_detach: takes the remaining records and counts and adds everything up. Fills *account; *profile belongs

@@ -113,10 +113,15 @@ int session_sources_met(struct session_sources *t, uint64_t proc_id, const struc
 	return 0;
 }
 
-static char *text_of(const struct file *file)
+char *session_sources_read(const struct session_sources *t, const char *shown)
 {
-	const struct source_file source = {.pid = file->pid, .start = file->start, .path = file->path};
+	uint32_t at = intern_find(&t->files, &shown);
+	const struct file *file = at == INTERN_NONE ? NULL : intern_item(&t->files, at);
+	struct source_file source;
 
+	if (!file || !file->usable)
+		return NULL;
+	source = (struct source_file){.pid = file->pid, .start = file->start, .path = file->path};
 	return source_file_text(&source, &file->rights, &file->identity);
 }
 
@@ -171,9 +176,7 @@ int session_sources_collect(struct session_sources *t, struct profile *profile)
 
 	for (uint32_t i = 0; !err && i < strings && i < FILES_MAX && heat[i].value; i++) {
 		const char *shown = profile_string(profile, heat[i].file);
-		uint32_t at = intern_find(&t->files, &shown);
-		const struct file *file = at == INTERN_NONE ? NULL : intern_item(&t->files, at);
-		char *text = file && file->usable ? text_of(file) : NULL;
+		char *text = session_sources_read(t, shown);
 
 		if (text)
 			err = profile_set_source(profile, shown, text);

@@ -25,6 +25,9 @@ void session_sources_free(struct session_sources *t);
 int session_sources_met(struct session_sources *t, uint64_t proc_id, const struct pybpf_rights *rights,
 			const char *file, const char *path);
 
+/* Returns the text of the file that profiles show so, which the caller frees; NULL: there is none that is certain. */
+char *session_sources_read(const struct session_sources *t, const char *shown);
+
 /* Puts the texts into the profile, once all samples are there. Returns 0 or -ENOMEM. */
 int session_sources_collect(struct session_sources *t, struct profile *profile);
 

@@ -29,6 +29,8 @@ void top_feed_free(struct top_feed *feed)
 {
 	profile_free(feed->all);
 	intern_free(&feed->threads);
+	free(feed->source_file);
+	free(feed->source);
 	*feed = (struct top_feed){0};
 }
 
@@ -153,21 +155,23 @@ static int add_threads(struct top_feed *feed)
 	return err;
 }
 
-static int begin(struct top_feed *feed, uint64_t asked, uint64_t lost)
+static int begin(struct top_feed *feed, const struct session_account *account)
 {
-	double now = clock_s(CLOCK_MONOTONIC);
+	const struct session_account *before = &feed->account;
 	const struct top_sums sums = {
-		.duration_s = now - feed->since, .asked = since(asked, feed->asked), .lost = since(lost, feed->lost)};
+		.duration_s = clock_s(CLOCK_MONOTONIC) - feed->since,
+		.asked = since(account->counters[PYBPF_COUNT_ASKED], before->counters[PYBPF_COUNT_ASKED]),
+		.lost = since(account->lost, before->lost)};
 
-	feed->asked = asked;
-	feed->lost = lost;
+	feed->account = *account;
 	return top_model_begin(feed->model, &sums);
 }
 
 int top_feed_interval(struct top_feed *feed)
 {
-	uint64_t samples, stacks, asked, lost;
-	int err = session_count_samples(feed->session, &asked, &lost) ?: begin(feed, asked, lost);
+	struct session_account account;
+	uint64_t samples, stacks;
+	int err = session_count_samples(feed->session, &account) ?: begin(feed, &account);
 
 	session_progress(feed->session, &samples, &stacks);
 	/* It reports its errors. */
@@ -182,8 +186,41 @@ int top_feed_interval(struct top_feed *feed)
 
 int top_feed_finish(struct top_feed *feed, const struct profile *profile, const struct session_account *account)
 {
-	return begin(feed, account->counters[PYBPF_COUNT_ASKED], account->lost)
-		       ?: top_model_add(feed->model, profile)
-		       ?: add_threads(feed)
-		       ?: top_model_end(feed->model);
+	/* Its measure is complete, and those of the epochs before were not. */
+	const struct profile_measure measure = profile_get_measure(profile);
+	int err = profile_set_measure(feed->all, &measure) ?: begin(feed, account);
+
+	err = err ?: take(profile, feed) ?: add_threads(feed) ?: top_model_end(feed->model);
+
+	feed->since = clock_s(CLOCK_MONOTONIC);
+	feed->finished = true;
+	return err;
+}
+
+struct profile *top_feed_profile(const struct top_feed *feed)
+{
+	/* The account is of the whole run: what was begun anew since has none. */
+	struct session_account account = {.source = feed->account.source, .freq = feed->account.freq};
+	struct profile *out = profile_new();
+	struct error error;
+
+	if (feed->all_since <= feed->begin)
+		account = feed->account;
+	account.duration_s = feed->since - feed->all_since;
+	if (out && !profile_edit_add(out, feed->all, NULL, &error) &&
+	    !session_describe_epochs(feed->session, feed->finished ? NULL : &account, out))
+		return out;
+	profile_free(out);
+	return NULL;
+}
+
+const char *top_feed_source(struct top_feed *feed, const char *file)
+{
+	if (!file || (feed->source_file && !strcmp(feed->source_file, file)))
+		return file ? feed->source : NULL;
+	free(feed->source_file);
+	free(feed->source);
+	feed->source_file = strdup(file);
+	feed->source = session_read_source(feed->session, file);
+	return feed->source;
 }

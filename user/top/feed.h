@@ -17,8 +17,11 @@ struct top_feed {
 	uint64_t max_stacks; /* of the session */
 	double begin;        /* of the run, and of the interval, CLOCK_MONOTONIC seconds */
 	double since;
-	uint64_t asked, lost;  /* at the end of the interval before */
-	struct intern threads; /* what the scheduler had counted then */
+	bool finished;                  /* the last profile is in it, with the run's account */
+	struct session_account account; /* at the end of the interval before */
+	struct intern threads;          /* what the scheduler had counted then */
+	char *source_file;              /* the file whose text was read last; NULL: none */
+	char *source;                   /* its text; NULL: it is not known */
 };
 
 /* To be called when sampling begins. Returns 0 or negative errno; top_feed_free() in both cases. */
@@ -28,5 +31,13 @@ void top_feed_free(struct top_feed *feed);
 int top_feed_interval(struct top_feed *feed);
 /* Adds the last profile, which session_collect() returned. Returns 0 or negative errno. */
 int top_feed_finish(struct top_feed *feed, const struct profile *profile, const struct session_account *account);
+
+/*
+ * Makes a profile of all samples that are kept, as `pybpf` writes it, which the caller frees. Returns NULL without
+ * memory.
+ */
+struct profile *top_feed_profile(const struct top_feed *feed);
+/* Returns the source text of a file of the rows, or NULL; valid until the next call. file NULL: none is wanted. */
+const char *top_feed_source(struct top_feed *feed, const char *file);
 
 #endif

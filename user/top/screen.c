@@ -166,6 +166,9 @@ int top_screen_draw(struct top_screen *s, const struct top_model *m, const struc
 		mvaddstr((int)i, 0, view.lines[i].text);
 		if (style & A_REVERSE)
 			hline(' ' | A_REVERSE, COLS);
+		if (view.lines[i].chosen_columns)
+			mvchgat((int)i, (int)view.lines[i].chosen_from, (int)view.lines[i].chosen_columns, A_REVERSE, 0,
+				NULL);
 	}
 	attrset(A_NORMAL);
 	s->rows = view.rows;
@@ -222,30 +225,85 @@ static void type(struct top_choice *c, int key)
 	}
 }
 
-static void show_stacks(struct top_screen *s, const struct top_model *m)
+/* Goes further in: from a row to its stacks, from there to its source and back; into a node of the flame graph. */
+static void enter(struct top_screen *s, const struct top_model *m)
 {
 	struct top_choice *c = &s->choice;
 	bool is_function = c->table == TOP_FUNCTIONS || c->table == TOP_LINES;
 
 	if (c->page == TOP_PAGE_TABLE && is_function && top_view_row(m, c, &c->of))
 		show(c, TOP_PAGE_STACKS);
+	else if (c->page == TOP_PAGE_SOURCE)
+		show(c, TOP_PAGE_STACKS);
+	else if (c->page == TOP_PAGE_STACKS)
+		show(c, TOP_PAGE_SOURCE);
+	else if (c->page == TOP_PAGE_FLAME)
+		c->flame.zoomed = c->flame.depth;
+	c->seek = c->page == TOP_PAGE_SOURCE;
 }
 
-static int take_key(struct top_screen *s, const struct top_model *m, int key)
+/* Goes back out. */
+static void leave(struct top_choice *c)
+{
+	if (c->page == TOP_PAGE_FLAME && c->flame.zoomed)
+		c->flame.zoomed = 0;
+	else
+		show(c, TOP_PAGE_TABLE);
+}
+
+/* Takes a key that moves within the flame graph. Returns false if it is none. */
+static bool take_flame_key(struct top_flame *flame, const struct profile *profile, int key)
+{
+	switch (key) {
+	case KEY_UP:
+	case 'k':
+		top_flame_move(flame, profile, TOP_FLAME_CALLER);
+		return true;
+	case KEY_DOWN:
+	case 'j':
+		top_flame_move(flame, profile, TOP_FLAME_CALLED);
+		return true;
+	case KEY_LEFT:
+		top_flame_move(flame, profile, TOP_FLAME_LEFT);
+		return true;
+	case KEY_RIGHT:
+		top_flame_move(flame, profile, TOP_FLAME_RIGHT);
+		return true;
+	case KEY_HOME:
+		flame->depth = flame->zoomed;
+		return true;
+	case KEY_END:
+	case KEY_PPAGE:
+	case KEY_NPAGE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static enum top_wish take_key(struct top_screen *s, const struct top_model *m, const struct profile *profile, int key)
 {
 	struct top_choice *c = &s->choice;
 
+	c->message[0] = '\0';
 	if (c->typing) {
 		type(c, key);
-		return 0;
+		return TOP_WISH_NONE;
 	}
 	if (key >= '1' && key < '1' + TOP_TABLES) {
 		choose_table(c, key - '1');
-		return 0;
+		return TOP_WISH_NONE;
 	}
+	if (c->page == TOP_PAGE_FLAME && take_flame_key(&c->flame, profile, key))
+		return TOP_WISH_NONE;
 	switch (key) {
 	case 'q':
-		return 1;
+		return TOP_WISH_END;
+	case 'w':
+		return TOP_WISH_WRITE;
+	case 'f':
+		show(c, TOP_PAGE_FLAME);
+		break;
 	case '\t':
 		choose_table(c, (c->table + 1) % TOP_TABLES);
 		break;
@@ -266,12 +324,12 @@ static int take_key(struct top_screen *s, const struct top_model *m, int key)
 	case '\n':
 	case '\r':
 	case KEY_ENTER:
-		show_stacks(s, m);
+		enter(s, m);
 		break;
 	case KEY_ESCAPE:
 	case KEY_BACKSPACE:
 	case KEY_DELETE:
-		show(c, TOP_PAGE_TABLE);
+		leave(c);
 		break;
 	case KEY_UP:
 	case 'k':
@@ -296,14 +354,25 @@ static int take_key(struct top_screen *s, const struct top_model *m, int key)
 	default:
 		break;
 	}
-	return 0;
+	return TOP_WISH_NONE;
 }
 
-int top_screen_keys(struct top_screen *s, const struct top_model *m)
+enum top_wish top_screen_keys(struct top_screen *s, const struct top_model *m, const struct top_facts *facts)
 {
-	int key, ends = 0;
+	enum top_wish wish = TOP_WISH_NONE;
+	int key;
 
-	while (!ends && (key = getch()) != ERR)
-		ends = take_key(s, m, key);
-	return ends;
+	while (wish == TOP_WISH_NONE && (key = getch()) != ERR)
+		wish = take_key(s, m, facts->all, key);
+	return wish;
+}
+
+void top_screen_say(struct top_screen *s, const char *text)
+{
+	snprintf(s->choice.message, sizeof(s->choice.message), "%s", text);
+}
+
+const char *top_screen_source(const struct top_screen *s, const struct top_model *m)
+{
+	return s->choice.page == TOP_PAGE_SOURCE ? top_model_string(m, s->choice.of.file) : NULL;
 }

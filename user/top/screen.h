@@ -18,8 +18,18 @@ void top_screen_close(struct top_screen *screen);
 
 /* Draws; frozen choices draw what they drew before. Returns 0 or -ENOMEM. */
 int top_screen_draw(struct top_screen *screen, const struct top_model *m, const struct top_facts *facts);
-/* Handles the keys that were pressed. Returns 1 if one of them ends the program, else 0. */
-int top_screen_keys(struct top_screen *screen, const struct top_model *m);
+enum top_wish {
+	TOP_WISH_NONE,
+	TOP_WISH_WRITE, /* a profile */
+	TOP_WISH_END,   /* of the program */
+};
+
+/* Handles the keys that were pressed, up to one that the caller has to fulfil. */
+enum top_wish top_screen_keys(struct top_screen *screen, const struct top_model *m, const struct top_facts *facts);
+/* Shows a sentence until the next key. */
+void top_screen_say(struct top_screen *screen, const char *text);
+/* Returns the file whose source is to be shown, or NULL: none. */
+const char *top_screen_source(const struct top_screen *screen, const struct top_model *m);
 /* Returns whether intervals are not to be shown now. */
 bool top_screen_is_frozen(const struct top_screen *screen);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "top/view_internal.h"
 
 /* Lines above and below the table: three of the head, the table's heading; the last line. */
 #define LINES_ABOVE 4
@@ -27,7 +28,9 @@ static const char *const help[] = {
 	"s                sort by: self, total, self and total since the start",
 	"/                show only rows with a text in them; an empty text shows all",
 	"Up Down PgUp PgDn Home End   move",
-	"Enter            the stacks with the row's function; of a line, those of its function",
+	"Enter            the stacks with the row's function; again: its source, with the time in each line",
+	"f                flame graph: arrows move, Enter zooms in, Esc out",
+	"w                write a profile of all samples to a file",
 	"space            freeze what is shown; sampling goes on",
 	"Esc, Backspace   back",
 	"q, Ctrl-C        end",
@@ -38,19 +41,7 @@ static const char *const help[] = {
 	"Threads: # ran most of an interval, + some of it, ! waited for a CPU, . slept.",
 };
 
-struct drawing {
-	const struct top_model *m;
-	const struct top_facts *facts;
-	struct top_choice *choice;
-	size_t columns, lines;
-	struct top_view *out;
-	int err;
-};
-
-/* Adds a line, cut to the terminal's columns. */
-static void add(struct drawing *d, enum top_style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
-static void add(struct drawing *d, enum top_style style, const char *fmt, ...)
+void top_add(struct top_drawing *d, enum top_style style, const char *fmt, ...)
 {
 	char *text = NULL, *printable;
 	va_list args;
@@ -72,35 +63,36 @@ static void add(struct drawing *d, enum top_style style, const char *fmt, ...)
 	d->out->lines[d->out->count++] = (struct top_line){.text = printable, .style = style};
 }
 
-static double percent(uint64_t part, uint64_t all)
+double top_percent(uint64_t part, uint64_t all)
 {
 	return all ? 100.0 * (double)part / (double)all : 0;
 }
 
 /* Returns the samples of a time as percent of one CPU's. */
-static double cpu_percent(const struct drawing *d, uint64_t samples, double duration_s)
+static double cpu_percent(const struct top_drawing *d, uint64_t samples, double duration_s)
 {
 	return duration_s > 0 ? 100.0 * (double)samples / (d->facts->freq * duration_s) : 0;
 }
 
-static void draw_head(struct drawing *d)
+static void draw_head(struct top_drawing *d)
 {
 	const struct top_sums *last = top_model_last(d->m), *all = top_model_all(d->m);
 	const struct top_states *s = &last->states;
 	uint64_t time = s->running + s->queued + s->asleep;
 
-	add(d, TOP_BOLD, "pybpf top: %s  %.0f s  %u Hz%s%s", d->facts->target, d->facts->uptime_s, d->facts->freq,
-	    d->choice->frozen ? "  [frozen]" : "", top_model_intervals(d->m) ? "" : "  [first interval]");
-	add(d, TOP_PLAIN,
-	    "last %.1f s: %.1f %%CPU, %" PRIu64 " samples, %" PRIu64 " lost; all: %" PRIu64 " samples, %" PRIu64
-	    " lost",
-	    last->duration_s, cpu_percent(d, last->samples, last->duration_s), last->samples, last->lost, all->samples,
-	    all->lost);
+	top_add(d, TOP_BOLD, "pybpf top: %s  %.0f s  %u Hz%s%s", d->facts->target, d->facts->uptime_s, d->facts->freq,
+		d->choice->frozen ? "  [frozen]" : "", top_model_intervals(d->m) ? "" : "  [first interval]");
+	top_add(d, TOP_PLAIN,
+		"last %.1f s: %.1f %%CPU, %" PRIu64 " samples, %" PRIu64 " lost; all: %" PRIu64 " samples, %" PRIu64
+		" lost",
+		last->duration_s, cpu_percent(d, last->samples, last->duration_s), last->samples, last->lost,
+		all->samples, all->lost);
 	if (time)
-		add(d, TOP_PLAIN, "%" PRIu64 " threads: %.1f %% on CPU, %.1f %% waiting for a CPU, %.1f %% asleep",
-		    last->threads, percent(s->running, time), percent(s->queued, time), percent(s->asleep, time));
+		top_add(d, TOP_PLAIN, "%" PRIu64 " threads: %.1f %% on CPU, %.1f %% waiting for a CPU, %.1f %% asleep",
+			last->threads, top_percent(s->running, time), top_percent(s->queued, time),
+			top_percent(s->asleep, time));
 	else
-		add(d, TOP_PLAIN, "%" PRIu64 " threads", last->threads);
+		top_add(d, TOP_PLAIN, "%" PRIu64 " threads", last->threads);
 }
 
 static bool has_self(enum top_table table)
@@ -108,18 +100,18 @@ static bool has_self(enum top_table table)
 	return table == TOP_FUNCTIONS || table == TOP_LINES;
 }
 
-static void draw_heading(struct drawing *d)
+static void draw_heading(struct top_drawing *d)
 {
 	const struct top_choice *c = d->choice;
 
 	if (has_self(c->table))
-		add(d, TOP_HEAD, "%6s %6s %9s %9s   %s, by %s", "%self", "%total", "self s", "total s",
-		    table_names[c->table], order_names[c->order]);
+		top_add(d, TOP_HEAD, "%6s %6s %9s %9s   %s, by %s", "%self", "%total", "self s", "total s",
+			table_names[c->table], order_names[c->order]);
 	else if (c->table == TOP_THREADS)
-		add(d, TOP_HEAD, "%6s %9s  %-*s %s", "%CPU", "CPU s", STRIP_COLUMNS, "last intervals",
-		    table_names[c->table]);
+		top_add(d, TOP_HEAD, "%6s %9s  %-*s %s", "%CPU", "CPU s", STRIP_COLUMNS, "last intervals",
+			table_names[c->table]);
 	else
-		add(d, TOP_HEAD, "%6s %9s   %s", "%CPU", "CPU s", table_names[c->table]);
+		top_add(d, TOP_HEAD, "%6s %9s   %s", "%CPU", "CPU s", table_names[c->table]);
 }
 
 static char mark_of_change(int change)
@@ -127,7 +119,7 @@ static char mark_of_change(int change)
 	return change > 0 ? '+' : change < 0 ? '-' : ' ';
 }
 
-static void name_row(const struct drawing *d, const struct top_row *row, char *out, size_t size)
+static void name_row(const struct top_drawing *d, const struct top_row *row, char *out, size_t size)
 {
 	const char *title = top_model_string(d->m, row->title), *file = top_model_string(d->m, row->key.file);
 
@@ -153,7 +145,7 @@ static void draw_strip(const struct top_row *row, char out[STRIP_COLUMNS + 1])
 	out[STRIP_COLUMNS] = '\0';
 }
 
-static void draw_row(struct drawing *d, const struct top_row *row, bool chosen)
+static void draw_row(struct top_drawing *d, const struct top_row *row, bool chosen)
 {
 	double duration = top_model_last(d->m)->duration_s, freq = d->facts->freq;
 	int change = top_model_change(d->m, row);
@@ -162,16 +154,16 @@ static void draw_row(struct drawing *d, const struct top_row *row, bool chosen)
 
 	name_row(d, row, name, sizeof(name));
 	if (has_self(d->choice->table)) {
-		add(d, style, "%6.1f %6.1f %9.2f %9.2f %c %s", cpu_percent(d, row->self, duration),
-		    cpu_percent(d, row->total, duration), (double)row->all_self / freq, (double)row->all_total / freq,
-		    mark_of_change(change), name);
+		top_add(d, style, "%6.1f %6.1f %9.2f %9.2f %c %s", cpu_percent(d, row->self, duration),
+			cpu_percent(d, row->total, duration), (double)row->all_self / freq,
+			(double)row->all_total / freq, mark_of_change(change), name);
 	} else if (d->choice->table == TOP_THREADS) {
 		draw_strip(row, strip);
-		add(d, style, "%6.1f %9.2f  %s %c %s", cpu_percent(d, row->total, duration),
-		    (double)row->all_total / freq, strip, mark_of_change(change), name);
+		top_add(d, style, "%6.1f %9.2f  %s %c %s", cpu_percent(d, row->total, duration),
+			(double)row->all_total / freq, strip, mark_of_change(change), name);
 	} else {
-		add(d, style, "%6.1f %9.2f %c %s", cpu_percent(d, row->total, duration), (double)row->all_total / freq,
-		    mark_of_change(change), name);
+		top_add(d, style, "%6.1f %9.2f %c %s", cpu_percent(d, row->total, duration),
+			(double)row->all_total / freq, mark_of_change(change), name);
 	}
 }
 
@@ -186,7 +178,7 @@ static void keep_in_sight(struct top_choice *c, size_t rows, size_t room)
 		c->scroll = c->cursor - room + 1;
 }
 
-static void draw_table(struct drawing *d)
+static void draw_table(struct top_drawing *d)
 {
 	struct top_choice *c = d->choice;
 	size_t room = d->lines - LINES_ABOVE - LINES_BELOW, count;
@@ -202,7 +194,7 @@ static void draw_table(struct drawing *d)
 	for (size_t i = c->scroll; i < count && i < c->scroll + room; i++)
 		draw_row(d, rows[i], i == c->cursor);
 	if (!count)
-		add(d, TOP_PLAIN, "%s", c->filter[0] ? "no row has that text" : "no samples yet");
+		top_add(d, TOP_PLAIN, "%s", c->filter[0] ? "no row has that text" : "no samples yet");
 	free(rows);
 }
 
@@ -218,131 +210,60 @@ bool top_view_row(const struct top_model *m, const struct top_choice *choice, st
 	return found;
 }
 
-static bool is_of(const struct drawing *d, uint32_t stack)
-{
-	const struct top_row_key *of = &d->choice->of;
-	const struct profile *p = d->facts->all;
-	const char *name = top_model_string(d->m, of->name), *file = top_model_string(d->m, of->file);
-
-	for (; stack != PROFILE_ROOT; stack = profile_stack_at(p, stack)->parent) {
-		const struct profile_frame *frame = profile_frame_at(p, profile_stack_at(p, stack)->frame);
-
-		if (frame->first_line == of->first_line && !strcmp(profile_string(p, frame->name), name) &&
-		    !strcmp(profile_string(p, frame->file), file))
-			return true;
-	}
-	return false;
-}
-
-static int compare_samples(const void *a, const void *b)
-{
-	const struct profile_sample *one = a, *other = b;
-
-	return (one->value < other->value) - (one->value > other->value);
-}
-
-/* Draws a stack, the outermost function first, each further in; skips what is scrolled over. */
-static void draw_stack(struct drawing *d, uint32_t stack, uint64_t value, uint64_t all, size_t *line)
-{
-	const struct profile *p = d->facts->all;
-	size_t depth = 0, at;
-	uint32_t *frames;
-
-	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack_at(p, s)->parent)
-		depth++;
-	frames = calloc(depth + 1, sizeof(*frames));
-	if (!frames) {
-		d->err = -ENOMEM;
-		return;
-	}
-	at = depth;
-	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack_at(p, s)->parent)
-		frames[--at] = profile_stack_at(p, s)->frame;
-	if ((*line)++ >= d->choice->scroll)
-		add(d, TOP_BOLD, "%.2f s, %.1f %%", (double)value / d->facts->freq, percent(value, all));
-	for (size_t i = 0; i < depth; i++) {
-		const struct profile_frame *frame = profile_frame_at(p, frames[i]);
-		bool known = frame->line != PROFILE_NO_LINE;
-		char number[16] = "";
-
-		if (known)
-			snprintf(number, sizeof(number), ":%d", frame->line);
-		if ((*line)++ >= d->choice->scroll)
-			add(d, TOP_PLAIN, "  %s%s%s%s%s", profile_string(p, frame->name), frame->file ? " (" : "",
-			    profile_string(p, frame->file), frame->file ? number : "", frame->file ? ")" : "");
-	}
-	free(frames);
-}
-
-static void draw_stacks(struct drawing *d)
-{
-	const struct profile *p = d->facts->all;
-	struct profile_sample *found;
-	size_t count, kept = 0, line = 0;
-	const struct profile_sample *samples = profile_samples(p, &count);
-	uint64_t all = 0;
-
-	found = calloc(count + 1, sizeof(*found));
-	if (!found) {
-		d->err = -ENOMEM;
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (is_of(d, samples[i].stack)) {
-			found[kept++] = samples[i];
-			all += samples[i].value;
-		}
-	}
-	qsort(found, kept, sizeof(*found), compare_samples);
-	add(d, TOP_HEAD, "stacks of the last %.0f s with %s, the most frequent first", d->facts->all_s,
-	    top_model_string(d->m, d->choice->of.name));
-	for (size_t i = 0; i < kept && !d->err; i++)
-		draw_stack(d, found[i].stack, found[i].value, all, &line);
-	d->out->rows = line;
-	free(found);
-}
-
-static void draw_help(struct drawing *d)
+static void draw_help(struct top_drawing *d)
 {
 	const size_t count = sizeof(help) / sizeof(*help);
 
 	d->out->rows = count;
 	for (size_t i = d->choice->scroll; i < count; i++)
-		add(d, TOP_PLAIN, "%s", help[i]);
+		top_add(d, TOP_PLAIN, "%s", help[i]);
 }
 
-static void draw_foot(struct drawing *d)
+static void draw_foot(struct top_drawing *d)
 {
+	static const char *const foots[] = {
+		[TOP_PAGE_STACKS] = "Enter source  Esc back  w write  q quit",
+		[TOP_PAGE_SOURCE] = "Enter stacks  Esc back  w write  q quit",
+		[TOP_PAGE_FLAME] = "arrows move  Enter zoom in  Esc zoom out, back  w write  q quit",
+		[TOP_PAGE_HELP] = "Esc back  q quit",
+	};
+	const struct top_choice *c = d->choice;
+
 	while (!d->err && d->out->count < d->lines - 1)
-		add(d, TOP_PLAIN, "%s", "");
-	if (d->choice->typing)
-		add(d, TOP_BOLD, "show only rows with: %s_", d->choice->filter);
-	else if (d->choice->page != TOP_PAGE_TABLE)
-		add(d, TOP_HEAD, "%s", "Esc back  q quit");
+		top_add(d, TOP_PLAIN, "%s", "");
+	if (c->typing)
+		top_add(d, TOP_BOLD, "show only rows with: %s_", c->filter);
+	else if (c->message[0])
+		top_add(d, TOP_BOLD, "%s", c->message);
+	else if (c->page != TOP_PAGE_TABLE)
+		top_add(d, TOP_HEAD, "%s", foots[c->page]);
 	else
-		add(d, TOP_HEAD, "? help  Tab view  s sort  / filter%s%s%s  space freeze  Enter stacks  q quit",
-		    d->choice->filter[0] ? " (" : "", d->choice->filter, d->choice->filter[0] ? ")" : "");
+		top_add(d, TOP_HEAD,
+			"? help  Tab view  s sort  / filter%s%s%s  f flames  space freeze  Enter stacks  w write  q "
+			"quit",
+			c->filter[0] ? " (" : "", c->filter, c->filter[0] ? ")" : "");
 }
+
+static void (*const pages[])(struct top_drawing *d) = {
+	[TOP_PAGE_TABLE] = draw_table,     [TOP_PAGE_STACKS] = top_draw_stacks, [TOP_PAGE_SOURCE] = top_draw_source,
+	[TOP_PAGE_FLAME] = top_draw_flame, [TOP_PAGE_HELP] = draw_help,
+};
 
 int top_view_draw(const struct top_model *m, const struct top_facts *facts, struct top_choice *choice, size_t columns,
 		  size_t lines, struct top_view *out)
 {
-	struct drawing d = {.m = m, .facts = facts, .choice = choice, .columns = columns, .lines = lines, .out = out};
+	struct top_drawing d = {
+		.m = m, .facts = facts, .choice = choice, .columns = columns, .lines = lines, .out = out};
 
 	*out = (struct top_view){.lines = calloc(lines + 1, sizeof(*out->lines))};
 	if (!out->lines)
 		return -ENOMEM;
 	if (columns < TOP_LEAST_COLUMNS || lines < TOP_LEAST_LINES) {
-		add(&d, TOP_PLAIN, "too small: %d x %d are needed", TOP_LEAST_COLUMNS, TOP_LEAST_LINES);
+		top_add(&d, TOP_PLAIN, "too small: %d x %d are needed", TOP_LEAST_COLUMNS, TOP_LEAST_LINES);
 		return d.err;
 	}
 	draw_head(&d);
-	if (choice->page == TOP_PAGE_HELP)
-		draw_help(&d);
-	else if (choice->page == TOP_PAGE_STACKS)
-		draw_stacks(&d);
-	else
-		draw_table(&d);
+	pages[choice->page](&d);
 	draw_foot(&d);
 	return d.err;
 }

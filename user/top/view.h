@@ -16,7 +16,21 @@
 enum top_page {
 	TOP_PAGE_TABLE,
 	TOP_PAGE_STACKS, /* of the row at the cursor */
+	TOP_PAGE_SOURCE, /* the file of that row */
+	TOP_PAGE_FLAME,
 	TOP_PAGE_HELP,
+};
+
+/* The deepest frame of the flame graph that the cursor reaches. */
+#define TOP_FLAME_DEPTH 1024
+
+/* Where the cursor is in the flame graph: the nodes from the root's child on, which stay the same as samples come. */
+struct top_flame {
+	struct top_flame_node {
+		uint32_t kind, what; /* of struct profile_tree_node */
+	} path[TOP_FLAME_DEPTH];
+	size_t depth;  /* of the cursor; 0: at the root */
+	size_t zoomed; /* so many nodes of the path fill the width */
 };
 
 /* What the user has chosen. */
@@ -29,7 +43,10 @@ struct top_choice {
 	char filter[TOP_FILTER_MAX];
 	size_t cursor;         /* row of the table */
 	size_t scroll;         /* first row, or line of a page, that is shown */
-	struct top_row_key of; /* of TOP_PAGE_STACKS */
+	struct top_row_key of; /* of TOP_PAGE_STACKS and _SOURCE */
+	bool seek;             /* of TOP_PAGE_SOURCE: to scroll to the row's function */
+	struct top_flame flame;
+	char message[512]; /* in place of the last line; empty: none */
 };
 
 struct top_facts {
@@ -38,6 +55,7 @@ struct top_facts {
 	double uptime_s;
 	const struct profile *all; /* for stacks */
 	double all_s;              /* of what time that is */
+	const char *source;        /* the text of the file of TOP_PAGE_SOURCE; NULL: it is not known */
 };
 
 enum top_style {
@@ -52,6 +70,7 @@ enum top_style {
 struct top_line {
 	char *text; /* printable UTF-8 of at most that many columns */
 	enum top_style style;
+	size_t chosen_from, chosen_columns; /* the part at the cursor; none: 0 columns */
 };
 
 struct top_view {
@@ -67,6 +86,16 @@ struct top_view {
 int top_view_draw(const struct top_model *m, const struct top_facts *facts, struct top_choice *choice, size_t columns,
 		  size_t lines, struct top_view *out);
 void top_view_free(struct top_view *view);
+
+enum top_flame_step {
+	TOP_FLAME_CALLER,
+	TOP_FLAME_CALLED, /* the function that was called most */
+	TOP_FLAME_LEFT,
+	TOP_FLAME_RIGHT,
+};
+
+/* Moves the cursor of the flame graph, where there is something. Returns 0 or -ENOMEM. */
+int top_flame_move(struct top_flame *flame, const struct profile *profile, enum top_flame_step step);
 
 /* Returns the key of the row at the cursor; false: there is none. */
 bool top_view_row(const struct top_model *m, const struct top_choice *choice, struct top_row_key *key);
