@@ -16,6 +16,8 @@ import harness
 import pythons
 from harness import pybpf
 
+SHARES = pythons.TARGETS / "shares.py"
+
 every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
 
 
@@ -223,6 +225,136 @@ def test_keys(busy):
         screen.keys("Space")
         screen.until(lambda lines: lines[1] != frozen[1])
         screen.keys("Home", "Down", "q")
+        screen.until(shows("exit 0"))
+
+
+def test_flame_graph(busy):
+    """Cells are as wide as their share; the heading tells the one at the cursor; Enter zooms in and Escape out."""
+    with terminal("-p", busy.pid, "-i", "0.3", columns=101) as screen:
+        screen.until(lambda lines: shows("large (shares.py")(lines) and int(lines[1].split("all: ")[1].split()[0]) > 150)
+        screen.keys("f")
+        lines = screen.until(lambda lines: "self: all" in lines[3] and shows("|small")(lines))
+        assert [line.strip() for line in lines[4:7]] == ["all", "<module>", "work"]
+        row = next(line for line in lines if "|small" in line)
+        assert row.lstrip().startswith("large") and row.index("|small") == pytest.approx(0.75 * 101, abs=12)
+        assert lines[lines.index(row) + 1].count("spin") == 2
+        for name in "<module>", "work", "large":
+            screen.keys("Down")
+            lines = screen.until(shows("self: %s (shares.py)" % name, at=3))
+        assert float(lines[3].split(": ")[1].split()[0]) == pytest.approx(75, abs=12)
+        screen.keys("Right")
+        lines = screen.until(shows("self: small (shares.py)", at=3))
+        assert float(lines[3].split(": ")[1].split()[0]) == pytest.approx(25, abs=12)
+        screen.keys("Enter")
+        lines = screen.until(lambda lines: not shows("large")(lines))
+        assert [line.strip() for line in lines[4:9]] == ["all", "<module>", "work", "small", "spin"]
+        screen.keys("Up", "Escape")
+        screen.until(lambda lines: shows("large")(lines) and "self: work" in lines[3])
+        screen.keys("Escape")
+        screen.until(shows("functions", at=3))
+
+
+def test_source_with_the_time_of_each_line(busy):
+    with terminal("-p", busy.pid, "-i", "0.3", lines=60) as screen:
+        screen.until(lambda lines: shows("large (shares.py")(lines) and int(lines[1].split("all: ")[1].split()[0]) > 150)
+        screen.keys("/")
+        screen.until(shows("show only rows with: _"))
+        screen.keys("large", "Enter", "Enter", "Enter")
+        lines = screen.until(shows("since the start, shares.py", at=3))
+        source = SHARES.read_text().split("\n")
+        heat = {}
+        for line in filter(str.strip, lines[4:-1]):
+            number, text = int(line[29:34]), line[36:]
+            assert text == source[number - 1][:100 - 36].rstrip()
+            if line[:19].strip():
+                heat[source[number - 1].strip()] = [float(field) for field in line[:19].split()]
+        large, small = heat["spin(0.06)"], heat["spin(0.02)"]
+        assert large[0] == 0 and large[1] / (large[1] + small[1]) == pytest.approx(0.75, abs=0.12)
+        inner = heat["for _ in range(200):"], heat["while cpu_time() < end:"], heat.get("pass", [0, 0])
+        assert sum(line[0] for line in inner) == pytest.approx(large[1] + small[1], abs=0.05)
+
+
+def test_a_source_that_changed_is_not_shown(tmp_path):
+    script = tmp_path / "changes.py"
+    script.write_text(SHARES.read_text())
+    with harness.target(harness.default_python(), script) as target:
+        time.sleep(0.1)  # a change at the process's start is not told from one before it
+        script.write_text("# another\n" * 40)
+        with terminal("-p", target.pid, "-i", "0.3", lines=50) as screen:
+            screen.until(shows("large (changes.py"))
+            screen.keys("Enter", "Enter")
+            lines = screen.until(shows("its text is not shown"))
+            assert not shows("another")(lines)
+            heat = {int(line.split()[3]): line.split() for line in lines[5:-1] if line.strip()}
+            called = next(i for i, line in enumerate(SHARES.read_text().split("\n"), 1) if line.strip() == "work()")
+            assert {16, called} <= set(heat) and heat[called][0] == "0.00" and heat[called][2] == "########"
+
+
+def folded(path):
+    run = pybpf("report", "-f", "folded", path)
+    assert run.code == 0, run
+    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in run.out.splitlines()}
+
+
+def test_profiles_written_meanwhile(busy, tmp_path):
+    """Each w writes all samples until then to a file of its own; without a folder to write to, it says so."""
+    with terminal("-p", busy.pid, "-i", "0.3", environment="cd %s;" % shlex.quote(str(tmp_path))) as screen:
+        totals = []
+        for _ in range(3):
+            before = screen.until(shows("large (shares.py"))[1]
+            screen.until(lambda lines: lines[1] != before)
+            screen.keys("w")
+            lines = screen.until(shows("wrote pybpf-top-"))
+            totals.append(int(lines[-1].split()[-2]))
+            screen.keys("1")
+            screen.until(shows("? help"))
+        assert len(os.listdir(tmp_path)) == 3
+        screen.keys("q")
+        screen.until(shows("exit 0"))
+    written = sorted(os.listdir(tmp_path), key=lambda name: os.stat(tmp_path / name).st_mtime_ns)
+    assert [name.count("-") for name in written] == [3, 4, 4] and [name[-7:-6] for name in written[1:]] == ["2", "3"]
+    for name, total in zip(written, totals):
+        stacks = folded(tmp_path / name)
+        assert sum(stacks.values()) == total
+        assert all(";work" in stack for stack in stacks)
+        account = pybpf("report", tmp_path / name).err
+        assert "%d samples here" % total in account and "99 Hz" in account
+    assert totals == sorted(totals) and totals[0] < totals[2]
+
+
+@pytest.mark.parametrize("way", [(), ("--output", "jsonl")])
+def test_a_profile_at_the_end(busy, tmp_path, way):
+    path = tmp_path / "live.pybpf"
+    if way:
+        lines, _ = watch("-p", busy.pid, "-d", 2, "-o", path)
+        total = lines[-1]["all"]["samples"]
+    else:
+        with terminal("-p", busy.pid, "-d", 2, "-o", path) as screen:
+            screen.until(shows("exit 0"))
+        total = None
+    assert os.listdir(tmp_path) == ["live.pybpf"] and os.stat(path).st_mode & 0o777 == 0o600
+    stacks = folded(path)
+    assert sum(stacks.values()) == (total or sum(stacks.values())) > 100
+    err = pybpf("report", path).err
+    assert "asked: %d " % sum(stacks.values()) in err and "lost" not in err
+
+
+def test_places_that_cannot_be_written(busy, tmp_path):
+    for path, code, sentence in [
+        (tmp_path / "x.foo", 2, "no format has that suffix"),
+        (tmp_path / "none" / "x.html", 1, "No such file or directory"),
+        ("/dev/null", 1, "it is no file"),
+    ]:
+        run = pybpf("top", "-p", busy.pid, "--output", "jsonl", "-d", 1, "-o", path)
+        assert run.code == code and sentence in run.err and run.err.count("\n") == 1, run
+        assert not run.out
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with terminal("-p", busy.pid, "-i", "0.3", environment="cd %s; rmdir ../gone;" % shlex.quote(str(gone))) as screen:
+        screen.until(shows("large ("))
+        screen.keys("w")
+        screen.until(shows("cannot write to pybpf-top-"))
+        screen.keys("q")
         screen.until(shows("exit 0"))
 
 
