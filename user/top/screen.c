@@ -21,7 +21,10 @@
 enum pair {
 	PAIR_GREW = 1,
 	PAIR_SHRANK,
+	PAIR_CELL,
 };
+
+static const short cell_colours[TOP_CELLS_END - TOP_CELL] = {COLOR_YELLOW, COLOR_CYAN, COLOR_GREEN, COLOR_MAGENTA};
 
 struct top_screen {
 	SCREEN *terminal;
@@ -80,6 +83,8 @@ struct top_screen *top_screen_open(struct error *error)
 		use_default_colors();
 		init_pair(PAIR_GREW, COLOR_RED, -1);
 		init_pair(PAIR_SHRANK, COLOR_GREEN, -1);
+		for (short i = 0; i < TOP_CELLS_END - TOP_CELL; i++)
+			init_pair((short)(PAIR_CELL + i), COLOR_BLACK, cell_colours[i]);
 	}
 	log_set_before_message(before_message);
 	return s;
@@ -121,6 +126,14 @@ static attr_t attributes(const struct top_screen *s, enum top_style style)
 	default:
 		return A_NORMAL;
 	}
+}
+
+static void draw_span(const struct top_screen *s, int line, const struct top_span *span)
+{
+	bool chosen = span->style == TOP_CHOSEN;
+	short pair = chosen || !s->coloured ? 0 : (short)(PAIR_CELL + (span->style - TOP_CELL));
+
+	mvchgat(line, (int)span->from, (int)span->columns, chosen ? A_REVERSE | A_BOLD : A_NORMAL, pair, NULL);
 }
 
 /* Without UTF-8, each character that is not ASCII is a question mark. */
@@ -166,9 +179,8 @@ int top_screen_draw(struct top_screen *s, const struct top_model *m, const struc
 		mvaddstr((int)i, 0, view.lines[i].text);
 		if (style & A_REVERSE)
 			hline(' ' | A_REVERSE, COLS);
-		if (view.lines[i].chosen_columns)
-			mvchgat((int)i, (int)view.lines[i].chosen_from, (int)view.lines[i].chosen_columns, A_REVERSE, 0,
-				NULL);
+		for (size_t k = 0; k < view.lines[i].nr_spans; k++)
+			draw_span(s, (int)i, &view.lines[i].spans[k]);
 	}
 	attrset(A_NORMAL);
 	s->rows = view.rows;

@@ -88,11 +88,11 @@ static void draw_head(struct top_drawing *d)
 		last->duration_s, cpu_percent(d, last->samples, last->duration_s), last->samples, last->lost,
 		all->samples, all->lost);
 	if (time)
-		top_add(d, TOP_PLAIN, "%" PRIu64 " threads: %.1f %% on CPU, %.1f %% waiting for a CPU, %.1f %% asleep",
-			last->threads, top_percent(s->running, time), top_percent(s->queued, time),
-			top_percent(s->asleep, time));
+		top_add(d, TOP_PLAIN, "%" PRIu64 " thread%s: %.1f %% on CPU, %.1f %% waiting for a CPU, %.1f %% asleep",
+			last->threads, last->threads == 1 ? "" : "s", top_percent(s->running, time),
+			top_percent(s->queued, time), top_percent(s->asleep, time));
 	else
-		top_add(d, TOP_PLAIN, "%" PRIu64 " threads", last->threads);
+		top_add(d, TOP_PLAIN, "%" PRIu64 " thread%s", last->threads, last->threads == 1 ? "" : "s");
 }
 
 static bool has_self(enum top_table table)
@@ -270,8 +270,10 @@ int top_view_draw(const struct top_model *m, const struct top_facts *facts, stru
 
 void top_view_free(struct top_view *view)
 {
-	for (size_t i = 0; view->lines && i < view->count; i++)
+	for (size_t i = 0; view->lines && i < view->count; i++) {
 		free(view->lines[i].text);
+		free(view->lines[i].spans);
+	}
 	free(view->lines);
 	*view = (struct top_view){0};
 }

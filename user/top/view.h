@@ -65,12 +65,21 @@ enum top_style {
 	TOP_HEAD,   /* of a table */
 	TOP_GREW,
 	TOP_SHRANK,
+	TOP_CELL, /* of the flame graph; the next ones differ from it in colour only */
+	TOP_CELLS_END = TOP_CELL + 4,
+};
+
+/* A part of a line that has a style of its own. */
+struct top_span {
+	size_t from, columns;
+	enum top_style style;
 };
 
 struct top_line {
 	char *text; /* printable UTF-8 of at most that many columns */
 	enum top_style style;
-	size_t chosen_from, chosen_columns; /* the part at the cursor; none: 0 columns */
+	struct top_span *spans;
+	size_t nr_spans;
 };
 
 struct top_view {

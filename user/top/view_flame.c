@@ -153,15 +153,33 @@ static int write_cell(const struct graph *g, const struct cell *cell, size_t fro
 	return 0;
 }
 
+/* Returns the style of a cell: files differ in colour. */
+static enum top_style style_of(const struct graph *g, uint32_t node)
+{
+	const struct profile_tree_node *at = &g->tree->nodes[node];
+	const char *file;
+	uint32_t hash = 0;
+
+	if (node == g->way->at[g->way->depth])
+		return TOP_CHOSEN;
+	if (at->kind != PROFILE_TREE_FRAME)
+		return TOP_CELL;
+	file = profile_string(g->d->facts->all, profile_frame_at(g->d->facts->all, at->what)->file);
+	for (; *file; file++)
+		hash = hash * 31 + (unsigned char)*file;
+	return (enum top_style)(TOP_CELL + hash % (TOP_CELLS_END - TOP_CELL));
+}
+
 /* Draws the cells of a line, which are in their order from the left. */
-static void draw_cells(struct graph *g, bool has_cursor)
+static void draw_cells(struct graph *g)
 {
 	struct top_drawing *d = g->d;
-	size_t size, at = 0, chosen_from = 0, chosen_columns = 0;
+	struct top_span *spans = calloc(g->count, sizeof(*spans));
+	size_t size, at = 0, nr_spans = 0;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
 
-	for (size_t i = 0; out && i < g->count && !d->err; i++) {
+	for (size_t i = 0; out && spans && i < g->count && !d->err; i++) {
 		size_t from = column_of(g, g->cells[i].start);
 		size_t end = column_of(g, g->cells[i].start + g->tree->nodes[g->cells[i].node].total);
 
@@ -170,20 +188,19 @@ static void draw_cells(struct graph *g, bool has_cursor)
 		fprintf(out, "%*s", (int)(from - at), "");
 		d->err = write_cell(g, &g->cells[i], from, end - from, out);
 		at = end;
-		if (has_cursor && g->cells[i].node == g->way->at[g->way->depth]) {
-			chosen_from = from;
-			chosen_columns = end - from;
-		}
+		spans[nr_spans++] = (struct top_span){from, end - from, style_of(g, g->cells[i].node)};
 	}
-	if (!out || fclose(out))
+	if (!out || fclose(out) || !spans)
 		d->err = -ENOMEM;
 	if (!d->err)
 		top_add(d, TOP_PLAIN, "%s", text);
-	if (!d->err && chosen_columns) {
-		d->out->lines[d->out->count - 1].chosen_from = chosen_from;
-		d->out->lines[d->out->count - 1].chosen_columns = chosen_columns;
-	}
 	free(text);
+	if (d->err) {
+		free(spans);
+		return;
+	}
+	d->out->lines[d->out->count - 1].spans = spans;
+	d->out->lines[d->out->count - 1].nr_spans = nr_spans;
 }
 
 /* Goes on to what the cells' functions call: those that are wide enough to be seen. */
@@ -221,7 +238,7 @@ static void draw_rows(struct graph *g)
 			g->count = 1;
 		}
 		if (depth >= c->scroll)
-			draw_cells(g, depth == flame->depth);
+			draw_cells(g);
 		descend(g);
 	}
 }
