@@ -63,6 +63,8 @@ static __always_inline __u64 take_stack(struct loop_context *c)
 
 	if (c->s->nr_runtimes < 2)
 		remember_thread(c->s);
+	if (cfg_states_only)
+		return PYBPF_STACK_ID_SHORT;
 	if (outcome == PYBPF_COUNT_NO_THREAD_STATE)
 		return PYBPF_STACK_ID_NO_THREAD;
 	if (outcome == PYBPF_COUNT_NO_INTERPRETER)

@@ -43,6 +43,9 @@ const volatile bool cfg_wait_detail;
 /* Shorter waits are only added up by thread and state. */
 const volatile __u64 cfg_min_block_ns;
 
+/* Time is added up by thread and state, without stacks. */
+const volatile bool cfg_states_only;
+
 /* Set by user space during the run: before it, no thread is known, and after it, no state changes. */
 bool waits_on;
 

@@ -53,6 +53,7 @@ struct top_command {
 	int way; /* enum way */
 	int verbose;
 	bool quiet;
+	bool no_states;
 	struct top_model *model;
 	struct top_feed feed;
 	struct top_screen *screen; /* NULL: lines of JSON */
@@ -126,6 +127,9 @@ static const struct cli_option options[] = {
 		 ROWS_DEFAULT) "), those with the most time "
 			       "of their own",
 	 .take = take_rows},
+	{"no-wait-states", 0, NULL,
+	 "do not measure at each switch what threads wait for: they are asleep, whatever for", .take = cli_take_flag,
+	 .offset = offsetof(struct top_command, no_states)},
 	{"full-filenames", 0, NULL, "whole paths of files", .take = cli_take_flag,
 	 .offset = offsetof(struct top_command, session.full_filenames)},
 	{"verbose", 'v', NULL, "print what was found: Python, runtime, offsets", .take = cli_take_count,
@@ -383,6 +387,7 @@ int cli_top(int argc, char **argv)
 	top.session.rolling = true;
 	top.session.threads = true;
 	top.session.containers = true;
+	top.session.states = !top.no_states;
 	cli_set_verbosity(top.verbose);
 	signal(SIGPIPE, SIG_IGN);
 	session_run_signals(&signals);

@@ -43,6 +43,8 @@ static int choose_for_waits(struct kernel *k)
 
 static int choose_source(struct kernel *k)
 {
+	k->options.states &= k->features.bpf_loop && k->features.task_regs;
+	k->options.waits |= k->options.states;
 	if (k->options.waits)
 		return choose_for_waits(k);
 	if (k->options.source == KERNEL_SOURCE_CPU_CLOCK || kernel_takes_cycles(&k->features))

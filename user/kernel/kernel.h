@@ -31,6 +31,7 @@ struct kernel_options {
 	bool times;             /* send the time of each sample */
 	bool kernel_stacks;     /* samples have their stack in the kernel */
 	bool waits;             /* keep the time of threads, see kernel/waits.h */
+	bool states;            /* keep the time of threads by state only, if the kernel can: see kernel_has_states() */
 	bool wait_detail;       /* with waits: say what each is for */
 	uint64_t min_block_ns;  /* with waits: shorter ones are only added up by thread and state */
 	bool gil_waits;         /* with waits: which threads hold the GIL, and which sleeps are one wait for it */

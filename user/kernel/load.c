@@ -118,6 +118,7 @@ static int choose_waits(struct kernel *k)
 	skel->rodata->cfg_wait_detail = k->options.wait_detail;
 	skel->rodata->cfg_min_block_ns = k->options.min_block_ns;
 	skel->rodata->cfg_gil_waits = k->options.gil_waits;
+	skel->rodata->cfg_states_only = k->options.states;
 	kernel_fill_calls((uint8_t *)skel->rodata->cfg_calls);
 	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs) && !err; i++)
 		err = bpf_program__set_autoload(programs[i], k->options.waits);

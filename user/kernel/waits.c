@@ -7,6 +7,11 @@
 
 #include "kernel/internal.h"
 
+bool kernel_has_states(const struct kernel *k)
+{
+	return k->options.states;
+}
+
 int kernel_attach_waits(struct kernel *k)
 {
 	/* A thread must be in the map before its first switch is seen, and leave it last. */

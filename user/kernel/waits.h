@@ -10,7 +10,11 @@
 
 struct kernel;
 
-/* Needs kernel_options.waits, as all of these. Returns 0, or negative errno after reporting what failed. */
+/* Returns whether time is kept by state, as kernel_options.states asks for: on older kernels it is not. */
+bool kernel_has_states(const struct kernel *k);
+
+/* Needs kernel_options.waits or kernel_has_states(), as all of these. Returns 0, or negative errno after reporting what
+ * failed. */
 int kernel_attach_waits(struct kernel *k);
 /*
  * on: time begins with the next switch of each thread, and with kernel_find_threads() for those that sleep; else no

@@ -14,6 +14,7 @@
 #include "symbols/stacks.h"
 #include "session/times.h"
 #include "session/sched.h"
+#include "session/states.h"
 #include "session/suspended.h"
 #include "session/waits.h"
 
@@ -27,6 +28,7 @@ struct session {
 	struct session_times times;
 	struct session_waits waits;
 	struct session_sched sched;
+	struct session_states states;
 	struct session_blocks blocks;
 	struct session_suspended suspended;
 	struct session_thread_names thread_names;

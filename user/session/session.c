@@ -31,7 +31,8 @@ static struct kernel *new_kernel(const struct session_options *options)
 		.hold = options->names != NULL,
 		.threads = options->threads || options->mode != SESSION_CPU,
 		.waits = options->mode != SESSION_CPU,
-		.wait_detail = !options->no_wait_detail,
+		.states = options->states,
+		.wait_detail = !options->no_wait_detail && !options->states,
 		.min_block_ns = options->min_block_ns,
 		.gil_waits = options->mode == SESSION_GIL,
 		.wakers = options->wakers,
@@ -109,6 +110,7 @@ struct session *session_new(const struct session_options *options)
 	s->options = *options;
 	session_times_init(&s->times);
 	session_waits_init(&s->waits);
+	session_states_init(&s->states);
 	session_sched_init(&s->sched);
 	session_blocks_init(&s->blocks);
 	session_suspended_init(&s->suspended);
@@ -160,6 +162,7 @@ void session_free(struct session *s)
 	kernel_names_free(s->kernel_names);
 	session_times_free(&s->times);
 	session_waits_free(&s->waits);
+	session_states_free(&s->states);
 	session_sched_free(&s->sched);
 	session_blocks_free(&s->blocks);
 	session_suspended_free(&s->suspended);
@@ -184,6 +187,10 @@ int session_attach(struct session *s)
 	s->start_ns = clock_ns(CLOCK_REALTIME);
 	processes_begin_cpu(s->processes);
 	if (s->options.mode == SESSION_CPU) {
+		int err = session_states_attach(s);
+
+		if (err)
+			return err;
 		session_sched_begin(s);
 	} else {
 		int err = session_waits_attach(s);

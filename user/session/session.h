@@ -76,10 +76,11 @@ struct session_options {
 	bool gc;                /* likewise: mark samples within a garbage collection */
 	bool opcodes;           /* with SESSION_CPU: add the instruction that the last function executes */
 	bool python_only;       /* leave samples without Python frames out of the profile */
-	bool rolling;           /* session_end_epoch takes the profile in parts: for a run without end */
-	bool containers;        /* record the container of each process */
-	bool sources;           /* keep the source text of the files that samples are in most */
-	bool measure_kernel;    /* have the kernel measure its programs' time */
+	bool states;     /* of SESSION_CPU: keep the time of threads by state (session/states.h), if the kernel can */
+	bool rolling;    /* session_end_epoch takes the profile in parts: for a run without end */
+	bool containers; /* record the container of each process */
+	bool sources;    /* keep the source text of the files that samples are in most */
+	bool measure_kernel; /* have the kernel measure its programs' time */
 	bool full_filenames;
 	enum pysym_line_mode lines;
 	uint32_t max_stacks;

@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-#include "base/intern.h"
 #include "session/session.h"
 #include "top/model.h"
+#include "top/threads.h"
 
 struct top_feed {
 	struct session *session; /* rolling; attached when the first interval begins */
@@ -19,9 +19,9 @@ struct top_feed {
 	double since;
 	bool finished;                  /* the last profile is in it, with the run's account */
 	struct session_account account; /* at the end of the interval before */
-	struct intern threads;          /* what the scheduler had counted then */
-	char *source_file;              /* the file whose text was read last; NULL: none */
-	char *source;                   /* its text; NULL: it is not known */
+	struct top_threads threads;
+	char *source_file; /* the file whose text was read last; NULL: none */
+	char *source;      /* its text; NULL: it is not known */
 };
 
 /* To be called when sampling begins. Returns 0 or negative errno; top_feed_free() in both cases. */

@@ -10,16 +10,20 @@
 
 static void write_states(const char *key, const struct top_states *states, struct json *j)
 {
-	uint64_t all = states->running + states->queued + states->asleep;
-
-	if (!all) {
+	if (!top_states_sum(states)) {
 		json_null(j, key);
 		return;
 	}
 	json_begin_object(j, key);
-	json_double(j, "running_s", (double)states->running / NS_PER_S);
-	json_double(j, "waiting_for_cpu_s", (double)states->queued / NS_PER_S);
-	json_double(j, "asleep_s", (double)states->asleep / NS_PER_S);
+	json_double(j, "running_s", (double)states->ns[PYBPF_STATE_RUNNING] / NS_PER_S);
+	json_double(j, "waiting_for_cpu_s", (double)states->ns[PYBPF_STATE_QUEUED] / NS_PER_S);
+	json_double(j, "asleep_s", (double)top_states_asleep(states) / NS_PER_S);
+	json_begin_object(j, "causes");
+	for (int i = PYBPF_STATE_QUEUED + 1; i < TOP_NR_STATES; i++) {
+		if (states->ns[i] && i != TOP_ASLEEP)
+			json_double(j, top_state_name(i), (double)states->ns[i] / NS_PER_S);
+	}
+	json_end_object(j);
 	json_end_object(j);
 }
 

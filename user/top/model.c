@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/intern.h"
+#include "session/wait_name.h"
 
 /* Two-sided: 0.001 of the normal distribution. */
 #define CHANCE_Z 3.29
@@ -228,22 +229,63 @@ int top_model_add(struct top_model *m, const struct profile *profile)
 	return err;
 }
 
-static enum top_mark mark_of(const struct top_states *s)
+uint64_t top_states_sum(const struct top_states *states)
 {
-	uint64_t all = s->running + s->queued + s->asleep;
+	uint64_t sum = 0;
 
-	if (s->queued * 2 > all)
-		return TOP_MARK_QUEUED;
-	if (s->running * 2 > all)
-		return TOP_MARK_RUNNING;
-	return (s->running + s->queued) * 10 >= all ? TOP_MARK_MIXED : TOP_MARK_ASLEEP;
+	for (int i = 0; i < TOP_NR_STATES; i++)
+		sum += states->ns[i];
+	return sum;
+}
+
+uint64_t top_states_asleep(const struct top_states *states)
+{
+	return top_states_sum(states) - states->ns[PYBPF_STATE_RUNNING] - states->ns[PYBPF_STATE_QUEUED];
+}
+
+const char *top_state_name(int state)
+{
+	return state == TOP_ASLEEP ? "asleep" : session_state_name((enum pybpf_state)state);
+}
+
+char top_mark_of(int state)
+{
+	static const char marks[TOP_NR_STATES] = {
+		[PYBPF_STATE_RUNNING] = '#', [PYBPF_STATE_QUEUED] = '!',  [PYBPF_STATE_GIL] = 'G',
+		[PYBPF_STATE_LOCK] = 'L',    [PYBPF_STATE_DISK] = 'D',    [PYBPF_STATE_NETWORK] = 'N',
+		[PYBPF_STATE_PIPE] = 'P',    [PYBPF_STATE_POLL] = 'E',    [PYBPF_STATE_CHILD] = 'C',
+		[PYBPF_STATE_SLEEP] = 'z',   [PYBPF_STATE_STOPPED] = 'T', [PYBPF_STATE_OTHER] = 'o',
+		[TOP_ASLEEP] = '.',
+	};
+
+	return marks[state];
+}
+
+/* Threads in these states are held up by others, however much they run besides. */
+static bool is_held_up(int state)
+{
+	return state == PYBPF_STATE_QUEUED || state == PYBPF_STATE_GIL || state == PYBPF_STATE_LOCK ||
+	       state == PYBPF_STATE_DISK;
+}
+
+static char mark_most(const struct top_states *s)
+{
+	uint64_t awake = s->ns[PYBPF_STATE_RUNNING] + s->ns[PYBPF_STATE_QUEUED];
+	int most = TOP_ASLEEP;
+
+	for (int i = 0; i < TOP_NR_STATES; i++) {
+		if (s->ns[i] > s->ns[most])
+			most = i;
+	}
+	if (most == PYBPF_STATE_RUNNING || is_held_up(most))
+		return top_mark_of(most);
+	return awake * 10 >= top_states_sum(s) && awake ? TOP_MARK_MIXED : top_mark_of(most);
 }
 
 static void add_states(struct top_states *sum, const struct top_states *states)
 {
-	sum->running += states->running;
-	sum->queued += states->queued;
-	sum->asleep += states->asleep;
+	for (int i = 0; i < TOP_NR_STATES; i++)
+		sum->ns[i] += states->ns[i];
 }
 
 int top_model_add_thread(struct top_model *m, int32_t pid, int32_t tid, const char *name,
@@ -259,11 +301,18 @@ int top_model_add_thread(struct top_model *m, int32_t pid, int32_t tid, const ch
 		return -ENOMEM;
 	row->lives = true;
 	row->states = *states;
-	row->strip[TOP_STRIP - 1] = (char)mark_of(states);
+	row->strip[TOP_STRIP - 1] = mark_most(states);
 	add_states(&m->last.states, states);
 	add_states(&m->all.states, states);
 	m->last.threads++;
 	m->all.threads = m->last.threads;
+	return 0;
+}
+
+int top_model_add_ended(struct top_model *m, const struct top_states *states)
+{
+	add_states(&m->last.states, states);
+	add_states(&m->all.states, states);
 	return 0;
 }
 

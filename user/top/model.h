@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "profile/profile.h"
+#include "pybpf_wait.h"
 
 enum top_table {
 	TOP_FUNCTIONS,
@@ -27,10 +28,22 @@ enum top_table {
 /* Intervals of a thread's strip. */
 #define TOP_STRIP 60
 
-/* A thread's time in an interval, by the scheduler's counters, in ns. */
-struct top_states {
-	uint64_t running, queued, asleep;
+/* States are those of enum pybpf_state, and one for a sleep of which no more is known. */
+enum {
+	TOP_ASLEEP = PYBPF_NR_STATES,
+	TOP_NR_STATES,
 };
+
+/* The time of a thread, or of several. */
+struct top_states {
+	uint64_t ns[TOP_NR_STATES];
+};
+
+uint64_t top_states_sum(const struct top_states *states);
+/* Returns the time in which they were neither on a CPU nor waiting for one. */
+uint64_t top_states_asleep(const struct top_states *states);
+/* Returns what people are told of a state. */
+const char *top_state_name(int state);
 
 struct top_row {
 	struct top_row_key {
@@ -48,17 +61,17 @@ struct top_row {
 	uint32_t met;                 /* the sample that was counted last for it */
 	struct top_states states;     /* of threads: of the last interval */
 	bool lives;                   /* of threads: was there in the last interval */
-	char strip[TOP_STRIP];        /* of threads: enum top_mark of each interval, the last at the end */
+	char strip[TOP_STRIP];        /* of threads: a mark of each interval, the last at the end */
 };
 
-/* What a thread did most of an interval, as characters of its strip. */
-enum top_mark {
-	TOP_MARK_NONE = 0, /* it was not there */
-	TOP_MARK_RUNNING = '#',
-	TOP_MARK_QUEUED = '!',
-	TOP_MARK_MIXED = '+', /* it ran for a tenth and more, but not most of the time */
-	TOP_MARK_ASLEEP = '.',
-};
+/*
+ * What a thread did most of an interval, as characters of its strip: of a state, that of top_mark_of(); of a thread
+ * that sleeps most of it for others, but ran for a tenth and more, TOP_MARK_MIXED.
+ */
+#define TOP_MARK_NONE  '\0' /* it was not there */
+#define TOP_MARK_MIXED '+'
+
+char top_mark_of(int state);
 
 /* Sums over an interval, or since the start. */
 struct top_sums {
@@ -85,6 +98,8 @@ int top_model_add(struct top_model *m, const struct profile *profile);
 /* name: in the kernel, for a thread that had no samples yet. */
 int top_model_add_thread(struct top_model *m, int32_t pid, int32_t tid, const char *name,
 			 const struct top_states *states);
+/* Adds the time of a thread that has ended in the interval. */
+int top_model_add_ended(struct top_model *m, const struct top_states *states);
 /*
  * Ends it: forgets the coldest rows of tables that have grown too large, and begins anew after too many names. Returns
  * 0 or -ENOMEM.

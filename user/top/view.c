@@ -38,7 +38,9 @@ static const char *const help[] = {
 	"%CPU of 100 is one CPU. self: in the function itself; total: with what it called.",
 	"+ and - before a name: its time on CPUs grew or shrank since the interval before by",
 	"more than chance (once in 1,000 rows that do not change).",
-	"Threads: # ran most of an interval, + some of it, ! waited for a CPU, . slept.",
+	"Threads, most of an interval: # ran, ! waited for a CPU, G for the GIL, L a lock, D disk,",
+	"N network, P a pipe, E events (poll), C a child, z slept, T was stopped, o other, . asleep;",
+	"+ slept, but ran for a tenth and more.",
 };
 
 void top_add(struct top_drawing *d, enum top_style style, const char *fmt, ...)
@@ -74,11 +76,31 @@ static double cpu_percent(const struct top_drawing *d, uint64_t samples, double 
 	return duration_s > 0 ? 100.0 * (double)samples / (d->facts->freq * duration_s) : 0;
 }
 
+/* The line of the states in which the threads were. */
+static void draw_states(struct top_drawing *d, const struct top_sums *last)
+{
+	uint64_t time = top_states_sum(&last->states);
+	const char *separator = ": ";
+	char text[512];
+	size_t used = (size_t)snprintf(text, sizeof(text), "%" PRIu64 " thread%s", last->threads,
+				       last->threads == 1 ? "" : "s");
+
+	for (int i = 0; i < TOP_NR_STATES && time && used < sizeof(text); i++) {
+		uint64_t ns = last->states.ns[i];
+
+		/* What would be 0.0. */
+		if (i > PYBPF_STATE_QUEUED && ns * 2000 < time)
+			continue;
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.1f %% %s", separator,
+					 top_percent(ns, time), top_state_name(i));
+		separator = ", ";
+	}
+	top_add(d, TOP_PLAIN, "%s", text);
+}
+
 static void draw_head(struct top_drawing *d)
 {
 	const struct top_sums *last = top_model_last(d->m), *all = top_model_all(d->m);
-	const struct top_states *s = &last->states;
-	uint64_t time = s->running + s->queued + s->asleep;
 
 	top_add(d, TOP_BOLD, "pybpf top: %s  %.0f s  %u Hz%s%s", d->facts->target, d->facts->uptime_s, d->facts->freq,
 		d->choice->frozen ? "  [frozen]" : "", top_model_intervals(d->m) ? "" : "  [first interval]");
@@ -87,12 +109,7 @@ static void draw_head(struct top_drawing *d)
 		" lost",
 		last->duration_s, cpu_percent(d, last->samples, last->duration_s), last->samples, last->lost,
 		all->samples, all->lost);
-	if (time)
-		top_add(d, TOP_PLAIN, "%" PRIu64 " thread%s: %.1f %% on CPU, %.1f %% waiting for a CPU, %.1f %% asleep",
-			last->threads, last->threads == 1 ? "" : "s", top_percent(s->running, time),
-			top_percent(s->queued, time), top_percent(s->asleep, time));
-	else
-		top_add(d, TOP_PLAIN, "%" PRIu64 " thread%s", last->threads, last->threads == 1 ? "" : "s");
+	draw_states(d, last);
 }
 
 static bool has_self(enum top_table table)

@@ -35,7 +35,9 @@ static struct profile *make(uint64_t self, uint64_t other, const char *leaf)
 static void interval(struct top_model *m, uint64_t self, uint64_t other, const char *leaf)
 {
 	const struct top_sums sums = {.duration_s = 1, .asked = self + other + 2, .lost = 2};
-	const struct top_states states = {.running = 600000000, .queued = 100000000, .asleep = 300000000};
+	const struct top_states states = {.ns = {[PYBPF_STATE_RUNNING] = 600000000,
+						 [PYBPF_STATE_QUEUED] = 100000000,
+						 [PYBPF_STATE_GIL] = 300000000}};
 	struct profile *p = make(self, other, leaf);
 
 	assert_int_equal(top_model_begin(m, &sums), 0);
@@ -79,7 +81,7 @@ static void test_sums(void **unused)
 	row = first(m, TOP_THREADS, TOP_BY_SELF, &count);
 	assert_string_equal(top_model_string(m, row->title), "worker");
 	assert_int_equal(row->total, 6);
-	assert_int_equal(row->states.running, 600000000);
+	assert_int_equal(row->states.ns[PYBPF_STATE_RUNNING], 600000000);
 	assert_int_equal(row->strip[TOP_STRIP - 1], TOP_MARK_RUNNING);
 	row = first(m, TOP_CONTAINERS, TOP_BY_SELF, &count);
 	assert_string_equal(top_model_string(m, row->title), "web");

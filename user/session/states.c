@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Adds up the time of threads by state from the kernel's maps, which change meanwhile: a thread's map entry has the
+ * state that it is in, another map the time of those that have ended. The threads are read, then the times, then the
+ * threads again. What a thread's time lacks then is of a state that has ended in between: that in which it was at
+ * first.
+ */
+#include "session/states.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/host.h"
+#include "base/procfs.h"
+#include "kernel/waits.h"
+#include "session/internal.h"
+#include "session/unsampled.h"
+
+struct state_thread {
+	struct pybpf_thread_key key;
+	char comm[16];
+	uint64_t first_ns, first_sum; /* when it was met, in the kernel's clock, and its time until then */
+	uint64_t told[PYBPF_NR_STATES];
+	/* Of one reading: */
+	uint64_t ended_ns[PYBPF_NR_STATES]; /* of states that have ended */
+	struct pybpf_thread then, now;      /* at its begin and its end */
+	bool was, is;                       /* it was there at its begin, and at its end */
+};
+
+void session_states_init(struct session_states *states)
+{
+	memset(states, 0, sizeof(*states));
+	intern_init(&states->threads, sizeof(struct state_thread), sizeof(struct pybpf_thread_key));
+}
+
+void session_states_free(struct session_states *states)
+{
+	intern_free(&states->threads);
+	free(states->ended);
+	session_states_init(states);
+}
+
+static void ignore_found(const struct pybpf_thread_found *found, void *arg)
+{
+	(void)found;
+	(void)arg;
+}
+
+int session_states_attach(struct session *s)
+{
+	int err;
+
+	if (!kernel_has_states(s->kernel))
+		return 0;
+	err = kernel_attach_waits(s->kernel);
+	if (err)
+		return err;
+	kernel_start_waits(s->kernel, true);
+	s->states.on = true;
+	return kernel_find_threads(s->kernel, ignore_found, NULL);
+}
+
+bool session_states_known(const struct session *s)
+{
+	return s->states.on;
+}
+
+/* Returns NULL without memory. */
+static struct state_thread *add(struct session *s, uint64_t proc_id, uint32_t tid, uint32_t start_ms)
+{
+	const struct state_thread fresh = {.key = {proc_id, tid, start_ms}};
+	bool is_fresh;
+	uint32_t i = intern_add(&s->states.threads, &fresh, &is_fresh);
+
+	return i == INTERN_NONE ? NULL : intern_item(&s->states.threads, i);
+}
+
+static void begin_reading(struct session *s)
+{
+	for (uint32_t i = 0; i < s->states.threads.count; i++) {
+		struct state_thread *thread = intern_item(&s->states.threads, i);
+
+		memset(thread->ended_ns, 0, sizeof(thread->ended_ns));
+		thread->was = thread->is = false;
+	}
+	s->states.nr_ended = 0;
+}
+
+static int note_then(const struct pybpf_thread *thread, void *arg)
+{
+	struct state_thread *known = add(arg, thread->proc_id, thread->tid, thread->tid_start_ms);
+
+	if (!known)
+		return -ENOMEM;
+	known->then = *thread;
+	known->was = true;
+	return 0;
+}
+
+static int note_now(const struct pybpf_thread *thread, void *arg)
+{
+	struct state_thread *known = add(arg, thread->proc_id, thread->tid, thread->tid_start_ms);
+
+	if (!known)
+		return -ENOMEM;
+	known->now = *thread;
+	known->is = true;
+	return 0;
+}
+
+static int note_ended(const struct pybpf_wait_key *key, const struct pybpf_wait_time *time, void *arg)
+{
+	struct session *s = arg;
+	struct state_thread *known = add(s, key->proc_id, key->tid, key->tid_start_ms);
+
+	if (!known)
+		return -ENOMEM;
+	known->ended_ns[PYBPF_WAIT_STATE_OF(key->wait_id)] += time->ns;
+	if (known->was)
+		return 0;
+	if (array_reserve(&s->states.ended, &s->states.ended_room, s->states.nr_ended + 1, sizeof(*s->states.ended)))
+		return -ENOMEM;
+	s->states.ended[s->states.nr_ended++] = *key;
+	return 0;
+}
+
+static uint64_t since(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* Adds the state that the thread is in, until now_ns. */
+static void add_present(const struct pybpf_thread *thread, uint64_t now_ns, uint64_t ns[PYBPF_NR_STATES])
+{
+	uint64_t left = since(now_ns, thread->since_ns), queued = 0;
+
+	ns[PYBPF_STATE_RUNNING] += thread->running_ns;
+	if (thread->state != PYBPF_STATE_RUNNING && thread->state != PYBPF_STATE_QUEUED &&
+	    thread->woken_ns >= thread->since_ns)
+		queued = since(now_ns, thread->woken_ns);
+	ns[PYBPF_STATE_QUEUED] += queued;
+	ns[thread->state < PYBPF_NR_STATES ? thread->state : PYBPF_STATE_OTHER] += since(left, queued);
+}
+
+static uint64_t sum_of(const uint64_t ns[PYBPF_NR_STATES])
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < PYBPF_NR_STATES; i++)
+		sum += ns[i];
+	return sum;
+}
+
+static void name_thread(struct state_thread *thread)
+{
+	struct procfs_stat stat;
+
+	if (thread->comm[0] || procfs_read_stat((pid_t)thread->key.tid, &stat))
+		return;
+	memcpy(thread->comm, stat.comm, strnlen(stat.comm, sizeof(thread->comm) - 1));
+}
+
+/* Brings what is told of a thread up to now_ns. */
+static void add_up(struct state_thread *thread, uint64_t now_ns)
+{
+	uint64_t ns[PYBPF_NR_STATES], sum;
+
+	memcpy(ns, thread->ended_ns, sizeof(ns));
+	if (thread->is)
+		add_present(&thread->now, now_ns, ns);
+	sum = sum_of(ns);
+	if (!thread->first_ns) {
+		thread->first_ns = now_ns;
+		thread->first_sum = sum;
+	} else if (thread->is && thread->was && thread->then.state < PYBPF_NR_STATES) {
+		ns[thread->then.state] += since(thread->first_sum + (now_ns - thread->first_ns), sum);
+	}
+	for (int i = 0; i < PYBPF_NR_STATES; i++)
+		thread->told[i] = ns[i] > thread->told[i] ? ns[i] : thread->told[i];
+}
+
+/* Tells a thread. Returns 1 if it is to be forgotten, as it has ended; 0, or a negative errno of the visit. */
+static int tell(struct session *s, struct state_thread *thread, uint64_t now_ns,
+		int (*visit)(const struct session_states_thread *thread, void *arg), void *arg)
+{
+	const struct processes_record *process = processes_find_record(s->processes, thread->key.proc_id);
+	struct session_states_thread out = {.tid = (pid_t)thread->key.tid,
+					    .start_ms = thread->key.tid_start_ms,
+					    .lives = thread->is || thread->was};
+	int err;
+
+	if (!process || process->state != PROCESSES_PYTHON || !process->wanted)
+		return !thread->is && !thread->was;
+	add_up(thread, now_ns);
+	name_thread(thread);
+	out.pid = process->pid;
+	memcpy(out.comm, thread->comm, sizeof(out.comm));
+	memcpy(out.ns, thread->told, sizeof(out.ns));
+	err = visit(&out, arg);
+	return err ?: !out.lives;
+}
+
+/* Deletes the times of threads that have ended. */
+static void delete_ended(struct session *s)
+{
+	for (size_t i = 0; i < s->states.nr_ended; i++) {
+		const struct pybpf_wait_key *key = &s->states.ended[i];
+		const struct pybpf_thread_key of = {key->proc_id, key->tid, key->tid_start_ms};
+		uint32_t at = intern_find(&s->states.threads, &of);
+
+		if (at != INTERN_NONE && !((const struct state_thread *)intern_item(&s->states.threads, at))->is)
+			kernel_delete_wait_time(s->kernel, key);
+	}
+}
+
+int session_states_visit(struct session *s, int (*visit)(const struct session_states_thread *thread, void *arg),
+			 void *arg)
+{
+	struct session_states *states = &s->states;
+	struct host_clock_offsets offsets;
+	uint64_t now_ns = 0;
+	int err = host_read_clock_offsets(&offsets);
+
+	begin_reading(s);
+	session_note_wanted(s);
+	err = err ?: kernel_visit_threads(s->kernel, note_then, s);
+	err = err ?: kernel_visit_wait_times(s->kernel, note_ended, s);
+	if (!err)
+		now_ns = (s->detach_ns ?: clock_ns(CLOCK_MONOTONIC)) - (uint64_t)offsets.monotonic;
+	err = err ?: kernel_visit_threads(s->kernel, note_now, s);
+	if (!err)
+		delete_ended(s);
+	for (uint32_t i = states->threads.count; i-- > 0 && err >= 0;) {
+		err = tell(s, intern_item(&states->threads, i), now_ns, visit, arg);
+		if (err > 0)
+			intern_remove(&states->threads, i);
+	}
+	return err < 0 ? err : 0;
+}
