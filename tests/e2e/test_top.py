@@ -70,6 +70,44 @@ def test_threads_have_their_states():
         assert awake == pytest.approx(line["last"]["duration_s"], rel=0.15)
 
 
+@every_python
+def test_threads_and_what_they_wait_for(python):
+    """Each thread's time is that of its state, and all states together are the interval."""
+    with harness.target(python, "states.py") as target:
+        lines, err = watch("-p", target.pid, "-d", 2.4, "-i", 0.8)
+    assert not err
+    for line in lines[1:3]:
+        duration = line["last"]["duration_s"]
+        threads = {row["name"]: row["states"] for row in line["threads"]}
+        for name, states in threads.items():
+            assert states["running_s"] + states["waiting_for_cpu_s"] + states["asleep_s"] == pytest.approx(duration, rel=0.1)
+            assert states["asleep_s"] == pytest.approx(sum(states["causes"].values()), abs=1e-6)
+        for name in "lock", "network", "pipe", "poll", "child", "sleep":
+            assert threads[name]["causes"].get(name, 0) > 0.9 * duration, (name, threads)
+        spins = [threads[name] for name in ("spin-1", "spin-2")]
+        waits = sum(states["causes"].get("GIL", 0) for states in spins)
+        if python.kind == "free-threaded":
+            assert waits == 0
+        else:
+            assert 0.4 * duration < waits + sum(states["waiting_for_cpu_s"] for states in spins) < 1.6 * duration
+            # 2.7 is on one CPU: a thread that could have the GIL waits for the CPU.
+            assert waits > 0.1 * duration or python.version[0] == 2, threads
+        assert sum(states["running_s"] for states in spins) > 0.2 * duration
+        whole = line["last"]["states"]["causes"]
+        assert whole["sleep"] == pytest.approx(2 * duration, rel=0.1)
+        assert whole.get("GIL", 0) >= waits
+
+
+def test_without_wait_states():
+    """As on a kernel that cannot measure them: threads are asleep, whatever for."""
+    for option in ("--no-wait-states",), ("--without-kernel-feature", "bpf_loop"):
+        with harness.target(harness.default_python(), "states.py") as target:
+            lines, err = watch("-p", target.pid, "-d", 2, *option)
+        assert not err
+        states = [row["states"] for row in lines[1]["threads"]]
+        assert sum(row["asleep_s"] > 0.9 for row in states) == 7 and not any(row["causes"] for row in states)
+
+
 def test_change_is_told_only_beyond_chance():
     """A program that works evenly changes nothing; one that begins to spin grows."""
     with harness.target(harness.default_python(), "shares.py") as target:
@@ -201,7 +239,7 @@ def test_keys(busy):
         screen.until(shows("lines, by total", at=3))
         screen.keys("3")
         screen.until(shows("threads", at=3))
-        screen.until(lambda lines: shows("##")(lines) and shows("....")(lines))
+        screen.until(lambda lines: shows("##")(lines) and shows("zzzz")(lines))
         screen.keys("4")
         screen.until(shows("processes", at=3))
         screen.keys("1", "/")

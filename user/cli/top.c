@@ -130,6 +130,8 @@ static const struct cli_option options[] = {
 	{"no-wait-states", 0, NULL,
 	 "do not measure at each switch what threads wait for: they are asleep, whatever for", .take = cli_take_flag,
 	 .offset = offsetof(struct top_command, no_states)},
+	{"without-kernel-feature", 0, "LIST", "as of `pybpf record`", .take = cli_take_text,
+	 .offset = offsetof(struct top_command, session.without)},
 	{"full-filenames", 0, NULL, "whole paths of files", .take = cli_take_flag,
 	 .offset = offsetof(struct top_command, session.full_filenames)},
 	{"verbose", 'v', NULL, "print what was found: Python, runtime, offsets", .take = cli_take_count,

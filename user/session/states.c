@@ -8,6 +8,7 @@
 #include "session/states.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +20,16 @@
 #include "session/internal.h"
 #include "session/unsampled.h"
 
+/* Bytes of a name that are kept. */
+#define NAME_ROOM 64
+/* A thread is named so often: when it is met first, its interpreter may not be known yet. */
+#define NAME_LOOKS 3
+
 struct state_thread {
 	struct pybpf_thread_key key;
 	char comm[16];
+	char name[NAME_ROOM];
+	unsigned looks;               /* at its name */
 	uint64_t first_ns, first_sum; /* when it was met, in the kernel's clock, and its time until then */
 	uint64_t told[PYBPF_NR_STATES];
 	/* Of one reading: */
@@ -43,10 +51,18 @@ void session_states_free(struct session_states *states)
 	session_states_init(states);
 }
 
-static void ignore_found(const struct pybpf_thread_found *found, void *arg)
+/* Keeps what finds a thread's name in Python. */
+static void note_found(const struct pybpf_thread_found *found, void *arg)
 {
-	(void)found;
-	(void)arg;
+	struct session *s = arg;
+	struct pybpf_thread thread;
+	struct pybpf_thread_key key;
+
+	if (kernel_get_thread(s->kernel, found->pid, &thread))
+		return;
+	key = (struct pybpf_thread_key){thread.proc_id, thread.tid, thread.tid_start_ms};
+	if (session_thread_names_note(s, &key, found->thread_id))
+		s->error = -ENOMEM;
 }
 
 int session_states_attach(struct session *s)
@@ -60,7 +76,7 @@ int session_states_attach(struct session *s)
 		return err;
 	kernel_start_waits(s->kernel, true);
 	s->states.on = true;
-	return kernel_find_threads(s->kernel, ignore_found, NULL);
+	return kernel_find_threads(s->kernel, note_found, s) ?: s->error;
 }
 
 bool session_states_known(const struct session *s)
@@ -154,13 +170,17 @@ static uint64_t sum_of(const uint64_t ns[PYBPF_NR_STATES])
 	return sum;
 }
 
-static void name_thread(struct state_thread *thread)
+static void name_thread(struct session *s, const struct processes_record *process, struct state_thread *thread)
 {
 	struct procfs_stat stat;
 
-	if (thread->comm[0] || procfs_read_stat((pid_t)thread->key.tid, &stat))
+	if (thread->looks >= NAME_LOOKS)
 		return;
-	memcpy(thread->comm, stat.comm, strnlen(stat.comm, sizeof(thread->comm) - 1));
+	thread->looks++;
+	if (!procfs_read_stat((pid_t)thread->key.tid, &stat))
+		snprintf(thread->comm, sizeof(thread->comm), "%.15s", stat.comm);
+	snprintf(thread->name, sizeof(thread->name), "%s",
+		 session_find_thread_name(s, process, &thread->key, thread->comm));
 }
 
 /* Brings what is told of a thread up to now_ns. */
@@ -195,9 +215,9 @@ static int tell(struct session *s, struct state_thread *thread, uint64_t now_ns,
 	if (!process || process->state != PROCESSES_PYTHON || !process->wanted)
 		return !thread->is && !thread->was;
 	add_up(thread, now_ns);
-	name_thread(thread);
+	name_thread(s, process, thread);
 	out.pid = process->pid;
-	memcpy(out.comm, thread->comm, sizeof(out.comm));
+	out.name = thread->name;
 	memcpy(out.ns, thread->told, sizeof(out.ns));
 	err = visit(&out, arg);
 	return err ?: !out.lives;

@@ -157,25 +157,36 @@ static void refresh(struct session *s, const struct processes_record *process, s
 	named->name = name;
 }
 
-int session_thread_names_add(struct session *s, const struct pybpf_thread_event *event, size_t size)
+static struct named_thread *add(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id)
 {
-	const struct processes_record *process;
-	struct named_thread fresh = {0};
+	const struct named_thread fresh = {.thread = *thread, .thread_id = thread_id};
 	bool is_fresh;
 	uint32_t i;
 
-	if (size < sizeof(*event))
-		return -EBADMSG;
 	if (s->thread_names.threads.count >= MAX_NAMES)
 		session_thread_names_free(&s->thread_names);
-	fresh.thread = event->thread;
-	fresh.thread_id = event->thread_id;
 	i = intern_add(&s->thread_names.threads, &fresh, &is_fresh);
-	if (i == INTERN_NONE)
+	return i == INTERN_NONE ? NULL : intern_item(&s->thread_names.threads, i);
+}
+
+int session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id)
+{
+	return add(s, thread, thread_id) ? 0 : -ENOMEM;
+}
+
+int session_thread_names_add(struct session *s, const struct pybpf_thread_event *event, size_t size)
+{
+	const struct processes_record *process;
+	struct named_thread *named;
+
+	if (size < sizeof(*event))
+		return -EBADMSG;
+	named = add(s, &event->thread, event->thread_id);
+	if (!named)
 		return -ENOMEM;
 	process = processes_find_record(s->processes, event->thread.proc_id);
 	if (process)
-		refresh(s, process, intern_item(&s->thread_names.threads, i));
+		refresh(s, process, named);
 	return 0;
 }
 

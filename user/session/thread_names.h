@@ -22,6 +22,9 @@ void session_thread_names_free(struct session_thread_names *names);
 /* Takes the record of a thread that is seen for the first time, and reads its name. Returns 0, -EBADMSG or -ENOMEM. */
 int session_thread_names_add(struct session *s, const struct pybpf_thread_event *event, size_t size);
 
+/* Notes a thread that was there when the run began; its name is read when it is asked for. Returns 0 or -ENOMEM. */
+int session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id);
+
 /*
  * Returns the thread's name in Python, read once more if it lives, or `kernel`, its name in the kernel: where Python's
  * is not known, or is one that Python made up while the kernel's was given. Valid until the next call.

@@ -34,7 +34,7 @@ static int keep(struct top_feed *feed, const struct profile *profile)
 			return -ENOMEM;
 		profile_free(feed->all);
 		feed->all = fresh;
-		feed->all_since = feed->since;
+		feed->all_since = feed->before;
 	}
 	return profile_edit_add(feed->all, profile, NULL, &error);
 }
@@ -65,13 +65,16 @@ int top_feed_init(struct top_feed *feed, struct session *session, struct top_mod
 static int begin(struct top_feed *feed, const struct session_account *account)
 {
 	const struct session_account *before = &feed->account;
+	double now = clock_s(CLOCK_MONOTONIC);
 	const struct top_sums sums = {
-		.duration_s = clock_s(CLOCK_MONOTONIC) - feed->since,
+		.duration_s = now - feed->since,
 		.asked = since(account->counters[PYBPF_COUNT_ASKED], before->counters[PYBPF_COUNT_ASKED]),
 		.lost = since(account->lost, before->lost)};
 
 	feed->account = *account;
-	return top_model_begin(feed->model, &sums);
+	feed->before = feed->since;
+	feed->since = now;
+	return top_model_begin(feed->model, &sums) ?: top_threads_add(&feed->threads);
 }
 
 int top_feed_interval(struct top_feed *feed)
@@ -84,8 +87,7 @@ int top_feed_interval(struct top_feed *feed)
 	/* It reports its errors. */
 	if (!err && session_end_epoch(feed->session, stacks * 2 > feed->max_stacks, take, feed))
 		return -EIO;
-	err = err ?: top_threads_add(&feed->threads) ?: top_model_end(feed->model);
-	feed->since = clock_s(CLOCK_MONOTONIC);
+	err = err ?: top_model_end(feed->model);
 	if (err)
 		log_error("cannot count what was sampled: %s", strerror(-err));
 	return err;
@@ -97,9 +99,7 @@ int top_feed_finish(struct top_feed *feed, const struct profile *profile, const 
 	const struct profile_measure measure = profile_get_measure(profile);
 	int err = profile_set_measure(feed->all, &measure) ?: begin(feed, account);
 
-	err = err ?: take(profile, feed) ?: top_threads_add(&feed->threads) ?: top_model_end(feed->model);
-
-	feed->since = clock_s(CLOCK_MONOTONIC);
+	err = err ?: take(profile, feed) ?: top_model_end(feed->model);
 	feed->finished = true;
 	return err;
 }

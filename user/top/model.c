@@ -294,8 +294,8 @@ int top_model_add_thread(struct top_model *m, int32_t pid, int32_t tid, const ch
 	const struct top_row_key key = {.pid = pid, .tid = tid};
 	struct top_row *row = add_row(m, TOP_THREADS, &key);
 
-	/* Samples know its name in Python. */
-	if (row && !row->title)
+	/* Samples know its name as it is by now. */
+	if (row && !row->total && name[0])
 		row = add_named(m, TOP_THREADS, &key, name, "");
 	if (!row)
 		return -ENOMEM;

@@ -91,7 +91,7 @@ static int add_states(const struct session_states_thread *thread, void *arg)
 	met->interval = top_model_intervals(t->model);
 	if (!met->interval)
 		return 0;
-	return thread->lives ? top_model_add_thread(t->model, thread->pid, thread->tid, thread->comm, &states)
+	return thread->lives ? top_model_add_thread(t->model, thread->pid, thread->tid, thread->name, &states)
 			     : top_model_add_ended(t->model, &states);
 }
 

@@ -76,23 +76,41 @@ static double cpu_percent(const struct top_drawing *d, uint64_t samples, double 
 	return duration_s > 0 ? 100.0 * (double)samples / (d->facts->freq * duration_s) : 0;
 }
 
+struct share {
+	int state;
+	uint64_t ns;
+};
+
+/* Those that are always told come first, then those with the most time. */
+static int compare_shares(const void *a, const void *b)
+{
+	const struct share *one = a, *other = b;
+	bool first = one->state <= PYBPF_STATE_QUEUED, second = other->state <= PYBPF_STATE_QUEUED;
+
+	if (first || second)
+		return first && second ? one->state - other->state : second - first;
+	return (one->ns < other->ns) - (one->ns > other->ns);
+}
+
 /* The line of the states in which the threads were. */
 static void draw_states(struct top_drawing *d, const struct top_sums *last)
 {
 	uint64_t time = top_states_sum(&last->states);
 	const char *separator = ": ";
+	struct share shares[TOP_NR_STATES];
 	char text[512];
 	size_t used = (size_t)snprintf(text, sizeof(text), "%" PRIu64 " thread%s", last->threads,
 				       last->threads == 1 ? "" : "s");
 
+	for (int i = 0; i < TOP_NR_STATES; i++)
+		shares[i] = (struct share){i, last->states.ns[i]};
+	qsort(shares, TOP_NR_STATES, sizeof(*shares), compare_shares);
 	for (int i = 0; i < TOP_NR_STATES && time && used < sizeof(text); i++) {
-		uint64_t ns = last->states.ns[i];
-
 		/* What would be 0.0. */
-		if (i > PYBPF_STATE_QUEUED && ns * 2000 < time)
-			continue;
+		if (shares[i].state > PYBPF_STATE_QUEUED && shares[i].ns * 2000 < time)
+			break;
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.1f %% %s", separator,
-					 top_percent(ns, time), top_state_name(i));
+					 top_percent(shares[i].ns, time), top_state_name(shares[i].state));
 		separator = ", ";
 	}
 	top_add(d, TOP_PLAIN, "%s", text);
