@@ -17,7 +17,7 @@ struct top_feed {
 	uint64_t max_stacks; /* of the session */
 	double begin;        /* of the run, and of the interval, CLOCK_MONOTONIC seconds */
 	double since;
-	double before;       /* begin of the interval that ended last */
+	double before;                  /* begin of the interval that ended last */
 	bool finished;                  /* the last profile is in it, with the run's account */
 	struct session_account account; /* at the end of the interval before */
 	struct top_threads threads;

@@ -82,7 +82,7 @@ static void test_sums(void **unused)
 	assert_string_equal(top_model_string(m, row->title), "worker");
 	assert_int_equal(row->total, 6);
 	assert_int_equal(row->states.ns[PYBPF_STATE_RUNNING], 600000000);
-	assert_int_equal(row->strip[TOP_STRIP - 1], TOP_MARK_RUNNING);
+	assert_int_equal(row->strip[TOP_STRIP - 1], '#');
 	row = first(m, TOP_CONTAINERS, TOP_BY_SELF, &count);
 	assert_string_equal(top_model_string(m, row->title), "web");
 	assert_int_equal(row->all_total, 46);
@@ -90,6 +90,37 @@ static void test_sums(void **unused)
 	assert_int_equal(top_model_all(m)->samples, 46);
 	assert_int_equal(top_model_all(m)->lost, 4);
 	top_model_free(m);
+}
+
+/* The mark of a strip: of the state with the most time, but of sleepers that ran a tenth of it. */
+static void test_marks(void **unused)
+{
+	static const struct {
+		char mark;
+		struct top_states states;
+	} rows[] = {
+		{'#', {{[PYBPF_STATE_RUNNING] = 5, [PYBPF_STATE_GIL] = 4}}},
+		{'G', {{[PYBPF_STATE_RUNNING] = 4, [PYBPF_STATE_GIL] = 5}}},
+		{'!', {{[PYBPF_STATE_QUEUED] = 4, [PYBPF_STATE_LOCK] = 3, [PYBPF_STATE_RUNNING] = 3}}},
+		{'N', {{[PYBPF_STATE_NETWORK] = 100, [PYBPF_STATE_RUNNING] = 9}}},
+		{'+', {{[PYBPF_STATE_NETWORK] = 90, [PYBPF_STATE_RUNNING] = 10}}},
+		{'+', {{[TOP_ASLEEP] = 90, [PYBPF_STATE_QUEUED] = 10}}},
+		{'L', {{[PYBPF_STATE_LOCK] = 60, [PYBPF_STATE_RUNNING] = 40}}},
+		{'z', {{[PYBPF_STATE_SLEEP] = 1}}},
+		{'.', {{[TOP_ASLEEP] = 1}}},
+	};
+	(void)unused;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct top_model *m = top_model_new();
+		size_t count;
+
+		assert_int_equal(top_model_begin(m, &(struct top_sums){.duration_s = 1}), 0);
+		assert_int_equal(top_model_add_thread(m, 1, 1, "one", &rows[i].states), 0);
+		assert_int_equal(top_model_end(m), 0);
+		assert_int_equal(first(m, TOP_THREADS, TOP_BY_SELF, &count)->strip[TOP_STRIP - 1], rows[i].mark);
+		top_model_free(m);
+	}
 }
 
 static void test_filter(void **unused)
@@ -219,8 +250,11 @@ static void test_screens(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sums),    cmocka_unit_test(test_filter),
-		cmocka_unit_test(test_change),  cmocka_unit_test(test_rows_are_bounded),
+		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_rows_are_bounded),
 		cmocka_unit_test(test_screens),
 	};
 
