@@ -55,7 +55,7 @@ def test_shares_of_a_known_program(python):
             assert sum(row["total"] for row in line[table]) == sums["samples"]
         assert sums["asked"] - sums["lost"] == pytest.approx(sums["samples"], abs=3)
         states = sums["states"]
-        assert states and sum(states.values()) == pytest.approx(sums["threads"] * sums["duration_s"], rel=0.1, abs=0.1)
+        assert states and sum(value for name, value in states.items() if name != "causes") == pytest.approx(sums["threads"] * sums["duration_s"], rel=0.1, abs=0.1)
     assert sum(line["last"]["samples"] for line in lines) == last["all"]["samples"]
     assert last["all"]["duration_s"] == pytest.approx(4, abs=1)
 
@@ -85,7 +85,9 @@ def test_threads_and_what_they_wait_for(python):
         for name in "lock", "network", "pipe", "poll", "child", "sleep":
             assert threads[name]["causes"].get(name, 0) > 0.9 * duration, (name, threads)
         spins = [threads[name] for name in ("spin-1", "spin-2")]
-        waits = sum(states["causes"].get("GIL", 0) for states in spins)
+        # A stripped 3.6 does not say where its GIL is.
+        gil = "lock" if python.kind == "stripped" and python.version[:2] == (3, 6) else "GIL"
+        waits = sum(states["causes"].get(gil, 0) for states in spins)
         if python.kind == "free-threaded":
             assert waits == 0
         else:
@@ -95,7 +97,7 @@ def test_threads_and_what_they_wait_for(python):
         assert sum(states["running_s"] for states in spins) > 0.2 * duration
         whole = line["last"]["states"]["causes"]
         assert whole["sleep"] == pytest.approx(2 * duration, rel=0.1)
-        assert whole.get("GIL", 0) >= waits
+        assert whole.get(gil, 0) >= waits - 1e-6
 
 
 def test_without_wait_states():

@@ -295,13 +295,13 @@ static int write_at_end(struct top_command *top)
 	return CLI_FAILED;
 }
 
-/* The samples since the last interval. */
-static int finish(struct top_command *top, struct session *session)
+/* The samples since the last interval; end: CLOCK_MONOTONIC seconds. */
+static int finish(struct top_command *top, struct session *session, double end)
 {
 	const struct profile *profile;
 	struct session_account account;
 
-	if (session_collect(session, &profile, &account) || top_feed_finish(&top->feed, profile, &account))
+	if (session_collect(session, &profile, &account) || top_feed_finish(&top->feed, profile, &account, end))
 		return CLI_FAILED;
 	if (top->way == WAY_JSONL && write_interval(top))
 		return CLI_FAILED;
@@ -336,6 +336,7 @@ static int watch(struct top_command *top)
 	const struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
 	struct session *session = NULL;
 	enum session_end end;
+	double ended;
 	int code = CLI_FAILED;
 
 	if (cli_targets_check(pids, &top->session, top->filter.children))
@@ -363,11 +364,12 @@ static int watch(struct top_command *top)
 	}
 	end = session_run(&run);
 	session_detach(session);
+	ended = clock_s(CLOCK_MONOTONIC);
 	priority_restore();
 	top_screen_close(top->screen);
 	top->screen = NULL;
 	say_end(top, end);
-	code = end == SESSION_END_ERROR ? CLI_FAILED : finish(top, session);
+	code = end == SESSION_END_ERROR ? CLI_FAILED : finish(top, session, ended);
 done:
 	top_screen_close(top->screen);
 	top->screen = NULL;

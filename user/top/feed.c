@@ -62,27 +62,32 @@ int top_feed_init(struct top_feed *feed, struct session *session, struct top_mod
 	return feed->all ? top_threads_init(&feed->threads, session, model) : -ENOMEM;
 }
 
-static int begin(struct top_feed *feed, const struct session_account *account)
+/* Begins the model's interval that ends now. */
+static int begin(struct top_feed *feed, double now)
 {
-	const struct session_account *before = &feed->account;
-	double now = clock_s(CLOCK_MONOTONIC);
-	const struct top_sums sums = {
-		.duration_s = now - feed->since,
-		.asked = since(account->counters[PYBPF_COUNT_ASKED], before->counters[PYBPF_COUNT_ASKED]),
-		.lost = since(account->lost, before->lost)};
-
-	feed->account = *account;
+	top_model_begin(feed->model, now - feed->since);
 	feed->before = feed->since;
 	feed->since = now;
-	return top_model_begin(feed->model, &sums) ?: top_threads_add(&feed->threads);
+	return top_threads_add(&feed->threads);
+}
+
+static void count(struct top_feed *feed, const struct session_account *account)
+{
+	const struct session_account *before = &feed->account;
+
+	top_model_count(feed->model, since(account->counters[PYBPF_COUNT_ASKED], before->counters[PYBPF_COUNT_ASKED]),
+			since(account->lost, before->lost));
+	feed->account = *account;
 }
 
 int top_feed_interval(struct top_feed *feed)
 {
 	struct session_account account;
 	uint64_t samples, stacks;
-	int err = session_count_samples(feed->session, &account) ?: begin(feed, &account);
+	int err = begin(feed, clock_s(CLOCK_MONOTONIC)) ?: session_count_samples(feed->session, &account);
 
+	if (!err)
+		count(feed, &account);
 	session_progress(feed->session, &samples, &stacks);
 	/* It reports its errors. */
 	if (!err && session_end_epoch(feed->session, stacks * 2 > feed->max_stacks, take, feed))
@@ -93,12 +98,14 @@ int top_feed_interval(struct top_feed *feed)
 	return err;
 }
 
-int top_feed_finish(struct top_feed *feed, const struct profile *profile, const struct session_account *account)
+int top_feed_finish(struct top_feed *feed, const struct profile *profile, const struct session_account *account,
+		    double end)
 {
 	/* Its measure is complete, and those of the epochs before were not. */
 	const struct profile_measure measure = profile_get_measure(profile);
-	int err = profile_set_measure(feed->all, &measure) ?: begin(feed, account);
+	int err = profile_set_measure(feed->all, &measure) ?: begin(feed, end);
 
+	count(feed, account);
 	err = err ?: take(profile, feed) ?: top_model_end(feed->model);
 	feed->finished = true;
 	return err;

@@ -30,8 +30,12 @@ int top_feed_init(struct top_feed *feed, struct session *session, struct top_mod
 void top_feed_free(struct top_feed *feed);
 /* Ends the interval. Returns 0, or negative errno after reporting what failed. */
 int top_feed_interval(struct top_feed *feed);
-/* Adds the last profile, which session_collect() returned. Returns 0 or negative errno. */
-int top_feed_finish(struct top_feed *feed, const struct profile *profile, const struct session_account *account);
+/*
+ * Adds the last profile, which session_collect() returned. end: when sampling ended, CLOCK_MONOTONIC seconds. Returns 0
+ * or negative errno.
+ */
+int top_feed_finish(struct top_feed *feed, const struct profile *profile, const struct session_account *account,
+		    double end);
 
 /*
  * Makes a profile of all samples that are kept, as `pybpf` writes it, which the caller frees. Returns NULL without

@@ -180,7 +180,7 @@ static int add_owners(struct top_model *m, const struct profile *p, const struct
 	return 0;
 }
 
-int top_model_begin(struct top_model *m, const struct top_sums *sums)
+void top_model_begin(struct top_model *m, double duration_s)
 {
 	for (int t = 0; t < TOP_TABLES; t++) {
 		for (uint32_t i = 0; i < m->tables[t].count; i++) {
@@ -196,12 +196,17 @@ int top_model_begin(struct top_model *m, const struct top_sums *sums)
 		}
 	}
 	m->before = m->last;
-	m->last = (struct top_sums){.duration_s = sums->duration_s, .asked = sums->asked, .lost = sums->lost};
-	m->all.duration_s += sums->duration_s;
-	m->all.asked += sums->asked;
-	m->all.lost += sums->lost;
+	m->last = (struct top_sums){.duration_s = duration_s};
+	m->all.duration_s += duration_s;
 	m->intervals++;
-	return 0;
+}
+
+void top_model_count(struct top_model *m, uint64_t asked, uint64_t lost)
+{
+	m->last.asked += asked;
+	m->last.lost += lost;
+	m->all.asked += asked;
+	m->all.lost += lost;
 }
 
 int top_model_add(struct top_model *m, const struct profile *profile)

@@ -89,11 +89,11 @@ struct top_model *top_model_new(void);
 /* Accepts NULL. */
 void top_model_free(struct top_model *m);
 
-/*
- * Begins the next interval. Samples are added by top_model_add(), threads by top_model_add_thread(); sums->samples,
- * ->states and ->threads are counted here. Returns 0 or -ENOMEM.
- */
-int top_model_begin(struct top_model *m, const struct top_sums *sums);
+/* Begins the next interval, which took so long. Samples are added by top_model_add(), threads by the next functions. */
+void top_model_begin(struct top_model *m, double duration_s);
+/* Adds samples that were asked for, and those of them that were lost. */
+void top_model_count(struct top_model *m, uint64_t asked, uint64_t lost);
+/* Returns 0 or -ENOMEM. */
 int top_model_add(struct top_model *m, const struct profile *profile);
 /* name: in the kernel, for a thread that had no samples yet. */
 int top_model_add_thread(struct top_model *m, int32_t pid, int32_t tid, const char *name,

@@ -34,13 +34,13 @@ static struct profile *make(uint64_t self, uint64_t other, const char *leaf)
 
 static void interval(struct top_model *m, uint64_t self, uint64_t other, const char *leaf)
 {
-	const struct top_sums sums = {.duration_s = 1, .asked = self + other + 2, .lost = 2};
 	const struct top_states states = {.ns = {[PYBPF_STATE_RUNNING] = 600000000,
 						 [PYBPF_STATE_QUEUED] = 100000000,
 						 [PYBPF_STATE_GIL] = 300000000}};
 	struct profile *p = make(self, other, leaf);
 
-	assert_int_equal(top_model_begin(m, &sums), 0);
+	top_model_begin(m, 1);
+	top_model_count(m, self + other + 2, 2);
 	assert_int_equal(top_model_add(m, p), 0);
 	assert_int_equal(top_model_add_thread(m, 7, 8, "comm", &states), 0);
 	assert_int_equal(top_model_end(m), 0);
@@ -115,7 +115,7 @@ static void test_marks(void **unused)
 		struct top_model *m = top_model_new();
 		size_t count;
 
-		assert_int_equal(top_model_begin(m, &(struct top_sums){.duration_s = 1}), 0);
+		top_model_begin(m, 1);
 		assert_int_equal(top_model_add_thread(m, 1, 1, "one", &rows[i].states), 0);
 		assert_int_equal(top_model_end(m), 0);
 		assert_int_equal(first(m, TOP_THREADS, TOP_BY_SELF, &count)->strip[TOP_STRIP - 1], rows[i].mark);
@@ -168,7 +168,6 @@ static void test_change(void **unused)
 /* Samples of `count` functions that no other interval has. */
 static void interval_of_many(struct top_model *m, unsigned from, unsigned count)
 {
-	const struct top_sums sums = {.duration_s = 1};
 	struct profile *p = make(0, 5, "leaf");
 	const struct profile_process_info info = {.pid = 7, .name = "app", .container = "web"};
 	uint32_t process = profile_add_process(p, &info);
@@ -181,7 +180,7 @@ static void interval_of_many(struct top_model *m, unsigned from, unsigned count)
 		frame = profile_add_frame(p, PROFILE_PYTHON, name, "made.py", 1, 1);
 		profile_add_sample(p, profile_add_stack(p, PROFILE_ROOT, frame), process, PROFILE_NONE, 1);
 	}
-	assert_int_equal(top_model_begin(m, &sums), 0);
+	top_model_begin(m, 1);
 	assert_int_equal(top_model_add(m, p), 0);
 	assert_int_equal(top_model_end(m), 0);
 	profile_free(p);
