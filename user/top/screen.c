@@ -83,7 +83,7 @@ struct top_screen *top_screen_open(struct error *error)
 		use_default_colors();
 		init_pair(PAIR_GREW, COLOR_RED, -1);
 		init_pair(PAIR_SHRANK, COLOR_GREEN, -1);
-		for (short i = 0; i < TOP_CELLS_END - TOP_CELL; i++)
+		for (int i = 0; i < TOP_CELLS_END - TOP_CELL; i++)
 			init_pair((short)(PAIR_CELL + i), COLOR_BLACK, cell_colours[i]);
 	}
 	log_set_before_message(before_message);
@@ -243,9 +243,7 @@ static void enter(struct top_screen *s, const struct top_model *m)
 	struct top_choice *c = &s->choice;
 	bool is_function = c->table == TOP_FUNCTIONS || c->table == TOP_LINES;
 
-	if (c->page == TOP_PAGE_TABLE && is_function && top_view_row(m, c, &c->of))
-		show(c, TOP_PAGE_STACKS);
-	else if (c->page == TOP_PAGE_SOURCE)
+	if (c->page == TOP_PAGE_SOURCE || (c->page == TOP_PAGE_TABLE && is_function && top_view_row(m, c, &c->of)))
 		show(c, TOP_PAGE_STACKS);
 	else if (c->page == TOP_PAGE_STACKS)
 		show(c, TOP_PAGE_SOURCE);

@@ -270,7 +270,7 @@ void top_draw_flame(struct top_drawing *d)
 {
 	struct top_flame *flame = &d->choice->flame;
 	struct profile_tree tree = {0};
-	struct way way;
+	struct way way = {.depth = 0};
 	struct graph g = {.d = d,
 			  .tree = &tree,
 			  .way = &way,
