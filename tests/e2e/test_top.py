@@ -73,7 +73,7 @@ def test_threads_have_their_states():
 @every_python
 def test_threads_and_what_they_wait_for(python):
     """Each thread's time is that of its state, and all states together are the interval."""
-    with harness.target(python, "states.py") as target:
+    with harness.target(python, "all_states.py") as target:
         lines, err = watch("-p", target.pid, "-d", 2.4, "-i", 0.8)
     assert not err
     for line in lines[1:3]:
@@ -103,7 +103,7 @@ def test_threads_and_what_they_wait_for(python):
 def test_without_wait_states():
     """As on a kernel that cannot measure them: threads are asleep, whatever for."""
     for option in ("--no-wait-states",), ("--without-kernel-feature", "bpf_loop"):
-        with harness.target(harness.default_python(), "states.py") as target:
+        with harness.target(harness.default_python(), "all_states.py") as target:
             lines, err = watch("-p", target.pid, "-d", 2, *option)
         assert not err
         states = [row["states"] for row in lines[1]["threads"]]

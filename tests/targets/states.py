@@ -1,62 +1,111 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread in each state, which has the state's name; two of them, spin-1 and spin-2, take turns with the GIL."""
+"""Threads in states that their functions' names tell: with the GIL and without, in handlers, in garbage collections."""
 
-import json
-import os
-import select
-import socket
-import subprocess
+import gc
 import sys
 import threading
 import time
+import zlib
 
-lock = threading.Lock()
-server = socket.socket()
-reads, writes = os.pipe()
-child = None
+import expect
+
+heap = []
 
 
-def spin():
+def with_gil():
+    sum(range(2000))
+
+
+def without_gil(data):
+    zlib.compress(data, 9)  # lets go of the GIL
+
+
+def hold():
     while True:
-        sum(range(1000))
+        with_gil()
 
 
-def take_lock():
-    lock.acquire()
+def hold_at_times():
+    while True:
+        for _ in range(50):
+            with_gil()
+        time.sleep(0.01)
 
 
-def accept():
-    server.accept()
+def let_go():
+    data = b"abcdefgh" * (1 << 18)
+    while True:
+        without_gil(data)
+        if sys.version_info[0] == 2:
+            time.sleep(0.0005)  # else the others starve
 
 
-def read_pipe():
-    os.read(reads, 1)
+def burn():
+    for _ in range(20):
+        sum(range(2000))
 
 
-def poll():
-    select.select([reads], [], [])
+def in_handler():
+    burn()
 
 
-def wait_child():
-    child.wait()
+def after_handler():
+    burn()
 
 
-def sleep():
-    time.sleep(1000)
+def in_generator():
+    yield burn()
+
+
+def in_finally():
+    burn()
+
+
+def handle():
+    while True:
+        try:
+            raise ValueError("x")
+        except ValueError:
+            in_handler()
+            for _ in in_generator():
+                pass
+        after_handler()
+        try:
+            try:
+                raise KeyError("y")
+            finally:
+                in_finally()
+        except KeyError:
+            pass
+
+
+def collects():
+    gc.collect()
+
+
+def does_not_collect():
+    for _ in range(20):
+        burn()
+
+
+def collect():
+    while heap:
+        collects()
+        does_not_collect()
+
+
+def main():
+    wanted = expect.describe(__file__)
+    functions = {"gil": (hold, let_go), "exception": (handle, hold_at_times), "gc": (collect, hold_at_times)}[sys.argv[1]]
+    if sys.argv[1] == "gc":
+        heap.extend([i] for i in range(100000))
+    for function in functions:
+        thread = threading.Thread(target=function)
+        thread.daemon = True
+        thread.start()
+    expect.ready(wanted)
+    expect.park()
 
 
 if __name__ == "__main__":
-    lock.acquire()
-    server.bind(("127.0.0.1", 0))
-    server.listen(1)
-    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
-    for name, function in [
-        ("lock", take_lock), ("network", accept), ("pipe", read_pipe), ("poll", poll), ("child", wait_child),
-        ("sleep", sleep), ("spin-1", spin), ("spin-2", spin),
-    ]:
-        thread = threading.Thread(target=function, name=name)
-        thread.daemon = True
-        thread.start()
-    print(json.dumps({"pid": os.getpid()}))
-    sys.stdout.flush()
-    time.sleep(1000)
+    main()
