@@ -91,10 +91,11 @@ def test_threads_and_what_they_wait_for(python):
         if python.kind == "free-threaded":
             assert waits == 0
         else:
-            assert 0.4 * duration < waits + sum(states["waiting_for_cpu_s"] for states in spins) < 1.6 * duration
+            # Beside other programs the one with the GIL waits for a CPU, and the other one still for the GIL.
+            assert waits + sum(states["waiting_for_cpu_s"] for states in spins) > 0.4 * duration, threads
             # 2.7 is on one CPU: a thread that could have the GIL waits for the CPU.
             assert waits > 0.1 * duration or python.version[0] == 2, threads
-        assert sum(states["running_s"] for states in spins) > 0.2 * duration
+        assert sum(states["running_s"] for states in spins) > 0.1 * duration, threads
         whole = line["last"]["states"]["causes"]
         assert whole["sleep"] == pytest.approx(2 * duration, rel=0.1)
         assert whole.get(gil, 0) >= waits - 1e-6
