@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What a thread does besides its stack, for after its walk: handles an exception, collects garbage. */
+#ifndef PYBPF_WALK_STATUS_H
+#define PYBPF_WALK_STATUS_H
+
+#include "walk.h"
+
+/* Most exceptions being handled, one within the other, that are looked at: each generator has one of its own. */
+#define WALK_HANDLED 16
+
+/* PyTypeObject.tp_flags from the end of the object's header on, and Py_TPFLAGS_BASE_EXC_SUBCLASS (2.7 to 3.15). */
+#define WALK_TYPE_FLAGS    152
+#define WALK_EXCEPTION_BIT (1ull << 30)
+
+/* What is known of a thread's state. */
+enum walk_answer {
+	WALK_NO,
+	WALK_YES,
+	WALK_UNKNOWN, /* this Python does not tell, or the memory could not be read */
+};
+
+/* Returns whether the object is an exception: where none is handled there is NULL or None. */
+static __always_inline bool walk_is_exception(struct walk *w, const struct pybpf_layout *l, __u64 object)
+{
+	__u64 type = 0, flags = 0;
+
+	return object && !walk_read(w, &type, sizeof(type), object + l->code_type) &&
+	       !walk_read(w, &flags, sizeof(flags), type + l->code_type + 8 + WALK_TYPE_FLAGS) &&
+	       (flags & WALK_EXCEPTION_BIT);
+}
+
+/* The thread's innermost thread state, after the walk. */
+static __always_inline __u64 walk_innermost_tstate(const struct walk *w)
+{
+	return w->states.count ? w->states.tstate[0] : w->tstate;
+}
+
+/*
+ * Returns whether the thread raises or handles an exception. *exception: that one or, of one that is raised, its class
+ * (to 3.11); of several the innermost.
+ */
+static __always_inline enum walk_answer walk_find_exception(struct walk *w, const struct pybpf_layout *l,
+							    __u64 *exception)
+{
+	__u64 tstate = walk_innermost_tstate(w), item = 0;
+	struct {
+		__u64 value, second, previous; /* to 3.10 a traceback is the second, from 3.11 on previous is */
+	} handled;
+
+	*exception = 0;
+	if (!l->tstate_handled || !l->tstate_raised)
+		return WALK_UNKNOWN;
+	if (walk_read(w, exception, sizeof(*exception), tstate + l->tstate_raised) ||
+	    walk_read(w, &item, sizeof(item), tstate + l->tstate_handled))
+		return WALK_UNKNOWN;
+	if (*exception)
+		return WALK_YES;
+	for (int i = 0; i < WALK_HANDLED && item; i++) {
+		__u32 size = l->handled_value ? 24 : 16;
+
+		if (walk_read(w, &handled, size, item + l->handled_value))
+			return WALK_UNKNOWN;
+		if (walk_is_exception(w, l, handled.value)) {
+			*exception = handled.value;
+			return WALK_YES;
+		}
+		item = l->handled_value ? handled.previous : handled.second;
+	}
+	return WALK_NO;
+}
+
+/* Whose a garbage collection is. */
+enum walk_collection {
+	WALK_NO_COLLECTION,
+	WALK_A_COLLECTION,      /* one runs in the thread's interpreter; which thread runs it is not told */
+	WALK_OTHERS_COLLECTION, /* another thread's, or this one's before it called what runs now */
+	WALK_OWN_COLLECTION,    /* this thread runs one, and no Python function in it */
+};
+
+/*
+ * Tells whether garbage is collected in the thread's interpreter. 3.15+ has the frame that set off the collection in
+ * *frame, which is 0 before.
+ */
+static __always_inline enum walk_collection walk_find_collection(struct walk *w, const struct pybpf_layout *l,
+								 __u64 *frame)
+{
+	__u64 tstate = walk_innermost_tstate(w), interp = 0, own = 0, addr = 0;
+	__u32 collecting = 0;
+
+	*frame = 0;
+	if (l->interp_collecting && walk_read(w, &interp, sizeof(interp), tstate + l->tstate_interp))
+		return WALK_NO_COLLECTION;
+	if (l->collecting_from_head)
+		addr = w->interp_head + l->collecting_from_head;
+	else if (interp)
+		addr = interp + l->interp_collecting;
+	if (!addr || walk_read(w, &collecting, sizeof(collecting), addr) || collecting != 1)
+		return WALK_NO_COLLECTION;
+	if (!l->interp_gc_frame)
+		return WALK_A_COLLECTION;
+	if (walk_read(w, frame, sizeof(*frame), interp + l->interp_gc_frame) ||
+	    walk_read(w, &own, sizeof(own), tstate + l->tstate_frame))
+		return WALK_NO_COLLECTION;
+	return *frame && *frame == own ? WALK_OWN_COLLECTION : WALK_OTHERS_COLLECTION;
+}
+
+/*
+ * Returns whether this thread collects garbage. To 3.14 it is a thread that holds the GIL meanwhile; a free-threaded
+ * build lets other threads run during a collection, and does not tell whose it is.
+ */
+static __always_inline bool walk_is_collecting(struct walk *w, const struct pybpf_layout *l, bool holds_gil)
+{
+	enum walk_collection found;
+	__u64 frame;
+
+	if (!holds_gil)
+		return false;
+	found = walk_find_collection(w, l, &frame);
+	return found == WALK_OWN_COLLECTION || (found == WALK_A_COLLECTION && !l->free_threaded);
+}
+
+#endif
