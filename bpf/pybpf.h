@@ -66,6 +66,14 @@ struct pybpf_gil_variables {
 	__s32 switch_mutex;
 };
 
+/* Whose garbage collection runs in the interpreter of a thread. */
+enum pybpf_collection {
+	PYBPF_COLLECTION_NONE,
+	PYBPF_COLLECTION_SOMEBODYS, /* there is one, and this Python does not tell whose */
+	PYBPF_COLLECTION_OTHERS,    /* another thread's, or the thread's own below a function of Python */
+	PYBPF_COLLECTION_OWN,       /* the thread's innermost function has set it off */
+};
+
 /*
  * Offsets of the fields of one build of CPython, in bytes from the start of the struct that the prefix names;
  * PYBPF_NO_OFFSET where the build has no such field.

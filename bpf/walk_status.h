@@ -69,39 +69,31 @@ static __always_inline enum walk_answer walk_find_exception(struct walk *w, cons
 	return WALK_NO;
 }
 
-/* Whose a garbage collection is. */
-enum walk_collection {
-	WALK_NO_COLLECTION,
-	WALK_A_COLLECTION,      /* one runs in the thread's interpreter; which thread runs it is not told */
-	WALK_OTHERS_COLLECTION, /* another thread's, or this one's before it called what runs now */
-	WALK_OWN_COLLECTION,    /* this thread runs one, and no Python function in it */
-};
-
 /*
  * Tells whether garbage is collected in the thread's interpreter. 3.15+ has the frame that set off the collection in
  * *frame, which is 0 before.
  */
-static __always_inline enum walk_collection walk_find_collection(struct walk *w, const struct pybpf_layout *l,
-								 __u64 *frame)
+static __always_inline enum pybpf_collection walk_find_collection(struct walk *w, const struct pybpf_layout *l,
+								  __u64 *frame)
 {
 	__u64 tstate = walk_innermost_tstate(w), interp = 0, own = 0, addr = 0;
 	__u32 collecting = 0;
 
 	*frame = 0;
 	if (l->interp_collecting && walk_read(w, &interp, sizeof(interp), tstate + l->tstate_interp))
-		return WALK_NO_COLLECTION;
+		return PYBPF_COLLECTION_NONE;
 	if (l->collecting_from_head)
 		addr = w->interp_head + l->collecting_from_head;
 	else if (interp)
 		addr = interp + l->interp_collecting;
 	if (!addr || walk_read(w, &collecting, sizeof(collecting), addr) || collecting != 1)
-		return WALK_NO_COLLECTION;
+		return PYBPF_COLLECTION_NONE;
 	if (!l->interp_gc_frame)
-		return WALK_A_COLLECTION;
+		return PYBPF_COLLECTION_SOMEBODYS;
 	if (walk_read(w, frame, sizeof(*frame), interp + l->interp_gc_frame) ||
 	    walk_read(w, &own, sizeof(own), tstate + l->tstate_frame))
-		return WALK_NO_COLLECTION;
-	return *frame && *frame == own ? WALK_OWN_COLLECTION : WALK_OTHERS_COLLECTION;
+		return PYBPF_COLLECTION_NONE;
+	return *frame && *frame == own ? PYBPF_COLLECTION_OWN : PYBPF_COLLECTION_OTHERS;
 }
 
 /*
@@ -110,13 +102,13 @@ static __always_inline enum walk_collection walk_find_collection(struct walk *w,
  */
 static __always_inline bool walk_is_collecting(struct walk *w, const struct pybpf_layout *l, bool holds_gil)
 {
-	enum walk_collection found;
+	enum pybpf_collection found;
 	__u64 frame;
 
 	if (!holds_gil)
 		return false;
 	found = walk_find_collection(w, l, &frame);
-	return found == WALK_OWN_COLLECTION || (found == WALK_A_COLLECTION && !l->free_threaded);
+	return found == PYBPF_COLLECTION_OWN || (found == PYBPF_COLLECTION_SOMEBODYS && !l->free_threaded);
 }
 
 #endif

@@ -244,6 +244,11 @@ static int read_python(struct collector *c, const struct dump_known *known, stru
 	thread->state = stack.state;
 	thread->ident = known->thread_id;
 	thread->locks = stack.locks;
+	thread->facts = stack.facts;
+	if (thread->is_moving) {
+		thread->facts.has_exception = false;
+		thread->facts.collection = PYBPF_COLLECTION_NONE;
+	}
 	if (!err)
 		err = take_name(thread, stack.name) ?: keep_stack(c, known, thread, &stack.walk);
 	dump_forget_locals(thread);
@@ -266,6 +271,19 @@ static const struct dump_known *find_known(const struct collector *c, const stru
 			return &c->known.items[i];
 	}
 	return NULL;
+}
+
+/* Tells which threads run a function of another interpreter than the main one. */
+static void mark_subinterpreters(struct collector *c)
+{
+	for (size_t i = 0; i < c->out->count; i++) {
+		struct dump_thread *thread = &c->out->threads[i];
+		const struct dump_known *known = find_known(c, thread);
+
+		thread->in_subinterpreter = known && thread->is_python && thread->facts.interp &&
+					    thread->facts.interp != c->known.main_interps[known->runtime];
+	}
+	c->out->nr_interps = c->known.nr_interps;
 }
 
 /* Returns the index of the thread that holds the GIL, which is the one that `thread` needs; -1: none that is known. */
@@ -364,7 +382,10 @@ static int read_threads(struct collector *c)
 		if (c->frozen && thread->state.wait.state != PYBPF_STATE_RUNNING)
 			thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
 	}
-	return err ?: mark_holders(c) ?: stacks_finish(c->stacks);
+	if (!err)
+		err = mark_holders(c) ?: stacks_finish(c->stacks);
+	mark_subinterpreters(c);
+	return err;
 }
 
 static void free_thread(struct dump_thread *thread)

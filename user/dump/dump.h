@@ -17,6 +17,7 @@
 #include "dump/native.h"
 #include "dump/state.h"
 #include "dump/tasks.h"
+#include "dump/threads.h"
 #include "profile/profile.h"
 #include "session/wait_name.h"
 
@@ -38,6 +39,8 @@ struct dump_thread {
 	uint64_t start_time; /* in clock ticks since the system started: tells it from another one with its TID */
 	uint64_t ident;      /* its pthread_self(), as the interpreter has it; 0: not a thread of Python */
 	struct dump_locks locks;
+	struct dump_facts facts; /* without exception and collection if is_moving */
+	bool in_subinterpreter;
 	uint32_t circle; /* number of the deadlock that it is part of; 0: none */
 	struct dump_locals locals;
 	struct dump_native native;
@@ -58,6 +61,7 @@ struct dump_process {
 	double stood_s;               /* for how long it was stopped; 0: it was not */
 	double at_s;                  /* when it was read, on CLOCK_MONOTONIC */
 	uint64_t rss_kib;
+	unsigned nr_interps; /* of all its Pythons */
 	struct profile *stacks;
 	char **lines; /* the source's line of each frame of stacks, without blanks around it; NULL: not known */
 	struct dump_thread *threads;
@@ -94,6 +98,11 @@ void dump_name_state(const struct dump_thread *thread, char *out, size_t size);
  * waits for none, or who has it is not known.
  */
 const struct dump_thread *dump_find_holder(const struct dump_process *process, const struct dump_thread *thread);
+
+/* Returns whether the thread collects garbage; *known: whether that can be told. */
+bool dump_collects(const struct dump_process *process, const struct dump_thread *thread, bool *known);
+/* Returns whether garbage is collected in an interpreter of the process. */
+bool dump_is_collecting(const struct dump_process *process);
 
 /*
  * Calls take for each variable of a frame, or the mark in place of them. position: of the frame in dump_frames().

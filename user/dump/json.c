@@ -143,6 +143,27 @@ static void write_holder(const char *name, const struct dump_thread *holder, str
 		json_null(j, name);
 }
 
+static void write_facts(const struct dump_process *process, const struct dump_thread *thread, struct json *j)
+{
+	const struct dump_facts *facts = &thread->facts;
+	bool known, collects = dump_collects(process, thread, &known);
+
+	if (facts->daemon_known)
+		json_bool(j, "daemon", facts->is_daemon);
+	else
+		json_null(j, "daemon");
+	json_bool(j, "handles_exception", facts->has_exception);
+	if (facts->has_exception && facts->exception[0])
+		json_string(j, "exception", facts->exception);
+	else
+		json_null(j, "exception");
+	if (known)
+		json_bool(j, "collecting", collects);
+	else
+		json_null(j, "collecting");
+	json_bool(j, "subinterpreter", thread->in_subinterpreter);
+}
+
 static void write_thread(const struct dump_process *process, const struct dump_process *before,
 			 const struct dump_thread *thread, struct json *j)
 {
@@ -164,6 +185,7 @@ static void write_thread(const struct dump_process *process, const struct dump_p
 	json_bool(j, "python", thread->is_python);
 	json_bool(j, "moving", thread->is_moving);
 	json_bool(j, "missing", thread->is_missing);
+	write_facts(process, thread, j);
 	write_change(process, before, thread, j);
 	dump_write_frames(process, thread, thread->stack, j);
 	if (process->with_native)
@@ -264,6 +286,8 @@ void dump_json(const struct dump_process *process, const struct dump_process *be
 		json_null(j, "since_s");
 		json_null(j, "ended");
 	}
+	json_uint(j, "interpreters", process->nr_interps);
+	json_bool(j, "collecting", dump_is_collecting(process));
 	write_deadlocks(process, j);
 	json_begin_array(j, "threads");
 	for (size_t i = 0; i < process->count; i++)

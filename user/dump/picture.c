@@ -70,6 +70,39 @@ const struct dump_thread *dump_find_holder(const struct dump_process *process, c
 	return holder;
 }
 
+/* Returns whether the thread is the only one that runs functions of its interpreter. */
+static bool is_only_one(const struct dump_process *process, const struct dump_thread *thread)
+{
+	for (size_t i = 0; i < process->count; i++) {
+		const struct dump_thread *other = &process->threads[i];
+
+		if (other != thread && other->is_python && other->facts.interp == thread->facts.interp)
+			return false;
+	}
+	return true;
+}
+
+bool dump_collects(const struct dump_process *process, const struct dump_thread *thread, bool *known)
+{
+	enum pybpf_collection collection = thread->facts.collection;
+
+	/*
+	 * To 3.14 it is mostly the thread with the GIL, but one that collects lets go of the GIL in a finalizer that
+	 * waits for something, for as long as that takes.
+	 */
+	*known = collection != PYBPF_COLLECTION_SOMEBODYS || is_only_one(process, thread);
+	return *known && (collection == PYBPF_COLLECTION_OWN || collection == PYBPF_COLLECTION_SOMEBODYS);
+}
+
+bool dump_is_collecting(const struct dump_process *process)
+{
+	for (size_t i = 0; i < process->count; i++) {
+		if (process->threads[i].facts.collection != PYBPF_COLLECTION_NONE)
+			return true;
+	}
+	return false;
+}
+
 int dump_task_tid(const struct dump_process *process, const struct dump_task *task)
 {
 	for (size_t i = 0; task->tstate && i < process->count; i++) {

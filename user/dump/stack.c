@@ -20,6 +20,8 @@
 #define LOCALS_NS 500000000ull
 /* Locks are read no longer than this: some microseconds for each function. */
 #define LOCKS_NS 100000000ull
+/* The class of an exception is read no longer than this: some microseconds. */
+#define EXCEPTION_NS 20000000ull
 /* Longest wait for an answer: it takes some milliseconds in a process with thousands of threads. */
 #define PATIENCE_S 2.0
 
@@ -32,6 +34,7 @@ struct answer {
 	uint32_t locals_size; /* of what follows the frames */
 	char name[PYSYM_THREAD_NAME_MAX + 1];
 	struct dump_locks locks;
+	struct dump_facts facts;
 	struct pybpf_frame frames[PYBPF_MAX_FRAMES];
 };
 #define ANSWER_MAX (sizeof(struct answer) + DUMP_LOCALS_MAX)
@@ -51,6 +54,7 @@ static size_t size_of(const struct answer *answer)
 static bool is_same_stack(const struct walk_stack *a, const struct walk_stack *b)
 {
 	return a->depth == b->depth && a->flags == b->flags && a->task == b->task && a->task_depth == b->task_depth &&
+	       a->interp == b->interp && a->exception == b->exception && a->collection == b->collection &&
 	       !memcmp(a->frames, b->frames, kept_frames(a->depth) * sizeof(*a->frames));
 }
 
@@ -80,19 +84,40 @@ static void close_memory(struct memory *m)
 	page_cache_free(m->cache);
 }
 
-static int walk(const struct dump_stack_of *of, uint64_t futex, bool stands, struct walk_stack *stack)
+static void read_exception(const struct dump_stack_of *of, const struct memory *m, uint64_t exception,
+			   char name[DUMP_EXCEPTION_NAME])
+{
+	const struct py_values_of values = {
+		.memory = &m->any,
+		.layout = &of->layout,
+		.runtime = &of->runtime,
+		.level = 1,
+		.until_ns = clock_ns(CLOCK_MONOTONIC) + EXCEPTION_NS,
+	};
+	struct py_values *v = exception ? py_values_new(&values) : NULL;
+
+	if (!v || !py_values_exception(v, exception, name, DUMP_EXCEPTION_NAME))
+		name[0] = '\0';
+	py_values_free(v);
+}
+
+/* exception: gets the class's name of the one that the thread raises or handles; may be NULL. */
+static int walk(const struct dump_stack_of *of, uint64_t futex, bool stands, struct walk_stack *stack, char *exception)
 {
 	struct memory m;
 	int err;
 
 	open_memory(&m, of, stands);
 	err = walk_thread(&m.any, &of->layout, &of->runtime, of->thread_id, futex, stack);
+	if (!err && exception)
+		read_exception(of, &m, stack->exception, exception);
 	close_memory(&m);
 	return err;
 }
 
 /* Reads the thread once. Returns as dump_read_stack(). */
-static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, struct dump_state *after, bool *proved)
+static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, struct dump_state *after,
+		     char *exception, bool *proved)
 {
 	struct walk_stack again;
 	struct dump_state before;
@@ -100,7 +125,7 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 	bool stands = of->standing != DUMP_GOES_ON;
 
 	/* Whether a thread has slept all the time is looked at below. */
-	err = err ?: walk(of, before.futex, stands || !is_running(&before), stack);
+	err = err ?: walk(of, before.futex, stands || !is_running(&before), stack, exception);
 
 	*proved = stands;
 	*after = before;
@@ -113,22 +138,26 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 		*proved = dump_is_same_sleep(&before, after);
 		return 0;
 	}
-	if (walk(of, 0, false, &again))
+	if (walk(of, 0, false, &again, NULL))
 		return 0;
 	*proved = is_same_stack(stack, &again);
 	free(again.frames);
 	return 0;
 }
 
-static void read_name(const struct dump_stack_of *of, char *out, size_t size)
+/* Reads what the thread's threading.Thread says. */
+static void read_thread(const struct dump_stack_of *of, struct answer *out)
 {
+	struct pysym_thread thread = {.name = NULL};
 	struct memory m;
-	char *name;
 
 	open_memory(&m, of, of->standing != DUMP_GOES_ON);
-	name = of->names ? pysym_read_thread_name(&m.any, &of->layout, of->names, of->thread_id) : NULL;
-	snprintf(out, size, "%s", name ? name : "");
-	free(name);
+	if (of->names)
+		pysym_read_thread(&m.any, &of->layout, of->names, of->thread_id, &thread);
+	snprintf(out->name, sizeof(out->name), "%s", thread.name ?: "");
+	out->facts.is_daemon = thread.is_daemon;
+	out->facts.daemon_known = thread.daemon_known;
+	free(thread.name);
 	close_memory(&m);
 }
 
@@ -162,7 +191,7 @@ static size_t read_locals(const struct dump_stack_of *of, const struct walk_stac
 	close_memory(&m);
 	if (of->standing != DUMP_GOES_ON || (proved && slept_since(of, state)))
 		return size;
-	if (walk(of, 0, false, &again))
+	if (walk(of, 0, false, &again, NULL))
 		return 0;
 	size = dump_locals_keep_same(out, size, stack, &again);
 	free(again.frames);
@@ -187,7 +216,7 @@ static void read_locks(const struct dump_stack_of *of, const struct walk_stack *
 	close_memory(&m);
 	if (of->standing != DUMP_GOES_ON || slept_since(of, state))
 		return;
-	if (walk(of, 0, false, &again)) {
+	if (walk(of, 0, false, &again, NULL)) {
 		memset(out, 0, sizeof(*out));
 		return;
 	}
@@ -213,7 +242,7 @@ static int serve_stack(void *state, const void *question, size_t question_size, 
 			break;
 		free(stack.frames);
 		stack = (struct walk_stack){0};
-		err = read_once(of, &stack, &out->state, &proved);
+		err = read_once(of, &stack, &out->state, out->facts.exception, &proved);
 	}
 	if (!err) {
 		out->gil = stack.gil;
@@ -225,7 +254,10 @@ static int serve_stack(void *state, const void *question, size_t question_size, 
 		out->depth = stack.depth;
 		out->flags = stack.flags;
 		out->proved = proved;
-		read_name(of, out->name, sizeof(out->name));
+		out->facts.interp = stack.interp;
+		out->facts.has_exception = stack.exception != 0;
+		out->facts.collection = stack.collection;
+		read_thread(of, out);
 		if (proved)
 			read_locks(of, &stack, &out->state, &out->locks);
 		memcpy(out->frames, stack.frames, kept_frames(stack.depth) * sizeof(*stack.frames));
@@ -242,7 +274,9 @@ static bool is_sound(const struct answer *answer, size_t size)
 {
 	return size >= offsetof(struct answer, frames) && size == size_of(answer) &&
 	       answer->locals_size <= DUMP_LOCALS_MAX && answer->locks.nr_held <= DUMP_LOCKS_MAX &&
-	       answer->state.wait.state < PYBPF_NR_STATES && memchr(answer->name, '\0', sizeof(answer->name));
+	       answer->state.wait.state < PYBPF_NR_STATES && memchr(answer->name, '\0', sizeof(answer->name)) &&
+	       memchr(answer->facts.exception, '\0', sizeof(answer->facts.exception)) &&
+	       answer->facts.collection <= PYBPF_COLLECTION_OWN;
 }
 
 static int take_answer(const struct answer *answer, struct dump_stack *out)
@@ -253,6 +287,7 @@ static int take_answer(const struct answer *answer, struct dump_stack *out)
 		.state = answer->state,
 		.proved = answer->proved,
 		.locks = answer->locks,
+		.facts = answer->facts,
 		.walk = {.depth = answer->depth,
 			 .flags = answer->flags,
 			 .gil = answer->gil,

@@ -10,6 +10,7 @@
 #include "dump/locals.h"
 #include "dump/locks.h"
 #include "dump/state.h"
+#include "dump/threads.h"
 #include "pybpf.h"
 #include "symbols/thread_name.h"
 #include "symbols/walk_user.h"
@@ -30,6 +31,7 @@ struct dump_stack {
 	struct walk_stack walk;    /* its frames are the caller's to free; it has no addresses */
 	struct dump_locals locals; /* of its frames; the bytes are the caller's to free */
 	struct dump_locks locks;
+	struct dump_facts facts;
 	bool proved;                          /* the thread had this stack in this state */
 	char name[PYSYM_THREAD_NAME_MAX + 1]; /* that Python has for the thread; "": none */
 };

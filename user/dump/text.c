@@ -52,6 +52,22 @@ static void print_usage(const struct dump_process *process, FILE *out)
 	print_seconds(process->cpu_s, out);
 	fprintf(out, ", %.1f MiB resident, %zu thread%s", (double)process->rss_kib / 1024, process->count,
 		process->count == 1 ? "" : "s");
+	if (process->nr_interps > 1)
+		fprintf(out, ", %u interpreters", process->nr_interps);
+}
+
+/* Says what dump_collects() does not tell of any thread. */
+static void print_collection(const struct dump_process *process, FILE *out)
+{
+	bool known;
+
+	if (!dump_is_collecting(process))
+		return;
+	for (size_t i = 0; i < process->count; i++) {
+		if (dump_collects(process, &process->threads[i], &known))
+			return;
+	}
+	fputs("Garbage is being collected; this Python does not tell by which thread\n", out);
 }
 
 static void print_head(const struct dump_process *process, FILE *out)
@@ -224,6 +240,22 @@ static void print_change(const struct dump_process *process, const struct dump_p
 		print_seconds(process->at_s - before->at_s, out);
 }
 
+static void print_facts(const struct dump_process *process, const struct dump_thread *thread, FILE *out)
+{
+	bool known;
+
+	if (thread->facts.is_daemon)
+		fputs(", daemon", out);
+	if (thread->in_subinterpreter)
+		fputs(", in a subinterpreter", out);
+	if (thread->facts.has_exception) {
+		fputs(", handling ", out);
+		text_print(thread->facts.exception[0] ? thread->facts.exception : "an exception", out);
+	}
+	if (dump_collects(process, thread, &known))
+		fputs(", collecting garbage", out);
+}
+
 static void print_thread(const struct dump_process *process, const struct dump_process *before,
 			 const struct dump_thread *thread, bool reverse, FILE *out)
 {
@@ -244,6 +276,7 @@ static void print_thread(const struct dump_process *process, const struct dump_p
 		fprintf(out, ", which thread %d has", holder->tid);
 	if (thread->has_gil)
 		fputs(", has the GIL", out);
+	print_facts(process, thread, out);
 	if (!thread->is_python)
 		fputs(", not a thread of Python", out);
 	else if (thread->is_moving)
@@ -325,6 +358,7 @@ void dump_text(const struct dump_process *process, const struct dump_process *be
 	print_head(process, out);
 	if (before)
 		print_changes(process, before, out);
+	print_collection(process, out);
 	print_deadlocks(process, out);
 	for (size_t i = 0; i < process->count; i++)
 		print_thread(process, before, &process->threads[i], reverse, out);

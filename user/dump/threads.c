@@ -17,19 +17,24 @@ static uint64_t read_pointer(const struct walk_memory *memory, uint64_t addr)
 	return memory->read(memory->source, addr, &value, sizeof(value)) ? 0 : value;
 }
 
-static bool has_thread(const struct dump_known_list *list, uint64_t thread_id)
+static struct dump_known *find_thread(const struct dump_known_list *list, uint64_t thread_id)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->items[i].thread_id == thread_id)
-			return true;
+			return &list->items[i];
 	}
-	return false;
+	return NULL;
 }
 
 static int add_thread(struct dump_known_list *list, const struct dump_known *known)
 {
+	struct dump_known *same = find_thread(list, known->thread_id);
+
+	/* Interpreters are listed from the newest to the main one, whose threading has the thread's own name. */
+	if (same && same->runtime == known->runtime)
+		same->interp = known->interp;
 	/* 3.12+ makes a thread state before it gives it to a thread. */
-	if (!known->thread_id || has_thread(list, known->thread_id))
+	if (!known->thread_id || same)
 		return 0;
 	if (array_reserve(&list->items, &list->room, list->count + 1, sizeof(*list->items)))
 		return -ENOMEM;
@@ -47,6 +52,8 @@ int dump_list_threads(const struct walk_memory *memory, const struct pybpf_layou
 	for (unsigned i = 0; interp && i < MAX_INTERPRETERS && !err; i++) {
 		uint64_t tstate = read_pointer(memory, interp + layout->interp_threads_head);
 
+		list->nr_interps++;
+		list->main_interps[index] = interp;
 		for (; tstate && seen < MAX_THREADS && !err; seen++) {
 			const struct dump_known known = {
 				.thread_id = read_pointer(memory, tstate + layout->tstate_thread_id),

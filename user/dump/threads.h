@@ -3,6 +3,7 @@
 #ifndef DUMP_THREADS_H
 #define DUMP_THREADS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -10,10 +11,22 @@
 #include "pybpf.h"
 #include "symbols/walk_user.h"
 
+/* Bytes of the name of an exception's class that are kept, with its NUL. */
+#define DUMP_EXCEPTION_NAME 64
+
+/* What Python says of a thread besides its stack; read with it, so that it is of the same moment. */
+struct dump_facts {
+	uint64_t interp;                     /* the interpreter whose function is the leaf; 0: not known */
+	char exception[DUMP_EXCEPTION_NAME]; /* class of the one that it raises or handles; "": none, or not known */
+	uint32_t collection;                 /* enum pybpf_collection */
+	bool is_daemon, daemon_known;
+	bool has_exception; /* also if its class is not known */
+};
+
 /* A thread as an interpreter knows it. */
 struct dump_known {
 	uint64_t thread_id; /* pthread_self() */
-	uint64_t interp;    /* address of the interpreter */
+	uint64_t interp;    /* the oldest interpreter that has it, which is the main one if that does */
 	uint32_t runtime;   /* index of the Python in its process */
 	pid_t inside;       /* TID in the process's PID namespace; 0: not found */
 };
@@ -21,9 +34,11 @@ struct dump_known {
 struct dump_known_list {
 	struct dump_known *items;
 	size_t count, room;
+	unsigned nr_interps;                       /* of all runtimes */
+	uint64_t main_interps[PYBPF_MAX_RUNTIMES]; /* the main interpreter of each runtime */
 };
 
-/* Adds the threads of a runtime, each once. Returns 0 or -ENOMEM. */
+/* Adds the interpreters of a runtime, and their threads, each once. Returns 0 or -ENOMEM. */
 int dump_list_threads(const struct walk_memory *memory, const struct pybpf_layout *layout,
 		      const struct pybpf_runtime *runtime, uint32_t index, struct dump_known_list *list);
 

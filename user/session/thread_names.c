@@ -100,7 +100,8 @@ static char *read_of_runtime(struct session *s, const struct processes_record *p
 {
 	const struct pybpf_layout *layout = kernel_get_layout(s->kernel, runtime->layout);
 	struct walk_memory memory;
-	char *name = NULL, *found;
+	struct pysym_thread found;
+	char *name = NULL;
 	uint64_t interp = 0;
 
 	walk_process_memory(&memory, &process->pid);
@@ -109,10 +110,9 @@ static char *read_of_runtime(struct session *s, const struct processes_record *p
 	for (int i = 0; interp && i < MAX_INTERPRETERS; i++) {
 		uint64_t threads = threads_of(&s->thread_names, &memory, layout, process->proc_id, interp);
 
-		found = threads ? pysym_read_thread_name(&memory, layout, threads, thread_id) : NULL;
-		if (found) {
+		if (threads && pysym_read_thread(&memory, layout, threads, thread_id, &found) && found.name) {
 			free(name);
-			name = found;
+			name = found.name;
 		}
 		if (remote_read(process->pid, interp + layout->interp_next, &interp, sizeof(interp)))
 			break;

@@ -2,6 +2,7 @@
 /* Chooses who writes an object, by its type, and keeps the limits. */
 #include "symbols/py_value.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -314,6 +315,20 @@ bool py_values_open_cell(struct py_values *v, uint64_t object, uint64_t *content
 
 	return py_look_at(v, object, &o) && !strcmp(o.type.name, "cell") && !(o.type.flags & PY_FLAG_HEAP) &&
 	       py_get(v, o.fields, content, sizeof(*content));
+}
+
+bool py_values_exception(struct py_values *v, uint64_t object, char *name, size_t size)
+{
+	struct py_object o;
+	struct py_type type;
+
+	if (!py_look_at(v, object, &o))
+		return false;
+	type = o.type;
+	if ((type.flags & PY_FLAG_TYPE) && !py_type_at(v, object, &type))
+		return false;
+	snprintf(name, size, "%s", type.name);
+	return type.flags & PY_FLAG_EXCEPTION;
 }
 
 char *py_values_name(struct py_values *v, uint64_t object)

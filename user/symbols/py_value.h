@@ -47,6 +47,8 @@ bool py_values_are_over(const struct py_values *v);
 int py_values_read(struct py_values *v, uint64_t addr, void *dst, size_t size);
 /* Returns whether the object is a cell, and then what it has in *content, 0 for nothing. */
 bool py_values_open_cell(struct py_values *v, uint64_t object, uint64_t *content);
+/* Writes the name of an exception's class, or of the class if the object is one. Returns false if it is neither. */
+bool py_values_exception(struct py_values *v, uint64_t object, char *name, size_t size);
 /* Returns a string as UTF-8, which the caller frees, or NULL. */
 char *py_values_name(struct py_values *v, uint64_t object);
 

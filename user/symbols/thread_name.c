@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From an interpreter through sys.modules to threading._active, and from there to the name of a Thread. */
+/* From an interpreter through sys.modules to threading._active, and from there to a Thread's attributes. */
 #include "symbols/thread_name.h"
 
 #include <stdlib.h>
@@ -34,26 +34,31 @@ static void cut(char *text, size_t size)
 	text[size] = '\0';
 }
 
-char *pysym_read_thread_name(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t threads,
-			     uint64_t thread_id)
+bool pysym_read_thread(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t threads,
+		       uint64_t thread_id, struct pysym_thread *out)
 {
 	const struct py_reader r = {memory, layout};
 	bool old = layout->major == 2; /* there attributes of two underscores have the class in their names */
 	struct py_dict dict, attributes;
-	uint64_t thread, ident, number, text;
-	char *name = NULL;
+	uint64_t thread, ident, number, text, daemon;
 
+	*out = (struct pysym_thread){.name = NULL};
 	if (!py_open_dict(&r, threads, &dict) || !py_find_int(&r, &dict, thread_id, &thread) ||
 	    !py_open_attributes(&r, thread, &attributes))
-		return NULL;
+		return false;
 	/* The dict may have changed meanwhile: the object itself says whose it is. */
 	if (!py_find_text(&r, &attributes, old ? "_Thread__ident" : "_ident", &ident) ||
 	    !py_read_int(&r, ident, &number) || number != thread_id)
-		return NULL;
+		return false;
 	if (py_find_text(&r, &attributes, old ? "_Thread__name" : "_name", &text) &&
 	    py_is_a(&r, text, old ? PY_KIND_BYTES : PY_KIND_TEXT))
-		name = pysym_read_string(memory, layout, text);
-	if (name)
-		cut(name, PYSYM_THREAD_NAME_MAX);
-	return name;
+		out->name = pysym_read_string(memory, layout, text);
+	if (out->name)
+		cut(out->name, PYSYM_THREAD_NAME_MAX);
+	if (py_find_text(&r, &attributes, old ? "_Thread__daemonic" : "_daemonic", &daemon) &&
+	    py_read_int(&r, daemon, &number)) {
+		out->daemon_known = true;
+		out->is_daemon = number != 0;
+	}
+	return true;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads the names that Python's module threading gives to threads, from a process that runs meanwhile. */
+/* Reads what Python's module threading knows of threads, from a process that runs meanwhile. */
 #ifndef SYMBOLS_THREAD_NAME_H
 #define SYMBOLS_THREAD_NAME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "pybpf.h"
@@ -17,12 +18,18 @@
  */
 uint64_t pysym_find_threads(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t interp);
 
+/* What a threading.Thread says of its thread. */
+struct pysym_thread {
+	char *name; /* UTF-8, the caller's to free; NULL: not known */
+	bool is_daemon, daemon_known;
+};
+
 /*
- * Returns the name of the thread whose pthread_self() is thread_id, as UTF-8 in a new string (caller frees); NULL if
- * the dict at `threads` does not have the thread, or it cannot be read. The name is of a thread that was in the dict
- * during the call: whether it was this one, the caller knows if it lives afterwards.
+ * Reads what the dict at `threads` has of the thread whose pthread_self() is thread_id. Returns false if it does not
+ * have the thread, or that cannot be read. It is of a thread that was in the dict during the call: whether it was this
+ * one, the caller knows if it lives afterwards.
  */
-char *pysym_read_thread_name(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t threads,
-			     uint64_t thread_id);
+bool pysym_read_thread(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t threads,
+		       uint64_t thread_id, struct pysym_thread *out);
 
 #endif

@@ -21,6 +21,7 @@ static uint64_t current_task(struct walk *w, uint64_t tstate);
 
 #include "walk.h"
 #include "walk_gil.h"
+#include "walk_status.h"
 
 struct user_walk {
 	struct walk walk; /* first, so that walk_read finds the rest */
@@ -108,12 +109,26 @@ uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_la
 	return holder;
 }
 
+/* Returns whose a collection is, also if the thread runs a finalizer in it. */
+static enum pybpf_collection find_collection(struct user_walk *u, uint32_t kept)
+{
+	__u64 frame;
+	enum pybpf_collection found = walk_find_collection(&u->walk, u->layout, &frame);
+
+	for (uint32_t i = 0; found == PYBPF_COLLECTION_OTHERS && i < kept; i++) {
+		if (u->addresses[i] == frame)
+			return PYBPF_COLLECTION_OWN;
+	}
+	return found;
+}
+
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
 		const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t futex, struct walk_stack *out)
 {
 	struct user_walk *u = calloc(1, sizeof(*u));
 	struct gil_owner owner = {0};
 	uint64_t current = 0;
+	__u64 exception;
 	uint32_t kept, steps = 0;
 	int err = -ENOENT;
 
@@ -152,6 +167,10 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	out->task = u->walk.task;
 	out->contexts = u->walk.contexts;
 	out->task_depth = u->walk.stack.task_depth;
+	walk_read(&u->walk, &out->interp, sizeof(out->interp), walk_innermost_tstate(&u->walk) + layout->tstate_interp);
+	if (walk_find_exception(&u->walk, layout, &exception) == WALK_YES)
+		out->exception = exception;
+	out->collection = find_collection(u, kept);
 	out->wants_gil = find_gil_futex(&u->walk, layout, out->gil, futex) != GIL_FUTEX_NONE;
 	out->has_gil =
 		out->gil && read_owner(&u->walk, layout, out->gil, &owner) && owner.last_holder == u->walk.tstate;

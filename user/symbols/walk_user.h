@@ -45,6 +45,9 @@ struct walk_stack {
 	uint64_t task;       /* the asyncio task that its loop runs, if the runtime says where that is; else 0 */
 	uint64_t contexts;   /* that it has entered and left (contextvars); 0: not known */
 	uint32_t task_depth; /* frames from the leaf to the one of the task's coroutine; 0: not met */
+	uint64_t interp;     /* the interpreter whose function is the leaf */
+	uint64_t exception;  /* that it raises or handles, or its class; 0: none, or not known */
+	enum pybpf_collection collection; /* OWN: it collects garbage, in whichever of its functions */
 };
 
 /*
