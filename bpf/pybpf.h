@@ -68,6 +68,7 @@ struct pybpf_gil_variables {
 
 /* Whose garbage collection runs in the interpreter of a thread. */
 enum pybpf_collection {
+	PYBPF_COLLECTION_UNKNOWN, /* this Python does not tell, or the memory could not be read */
 	PYBPF_COLLECTION_NONE,
 	PYBPF_COLLECTION_SOMEBODYS, /* there is one, and this Python does not tell whose */
 	PYBPF_COLLECTION_OTHERS,    /* another thread's, or the thread's own below a function of Python */

@@ -81,18 +81,20 @@ static __always_inline enum pybpf_collection walk_find_collection(struct walk *w
 
 	*frame = 0;
 	if (l->interp_collecting && walk_read(w, &interp, sizeof(interp), tstate + l->tstate_interp))
-		return PYBPF_COLLECTION_NONE;
+		return PYBPF_COLLECTION_UNKNOWN;
 	if (l->collecting_from_head)
 		addr = w->interp_head + l->collecting_from_head;
 	else if (interp)
 		addr = interp + l->interp_collecting;
-	if (!addr || walk_read(w, &collecting, sizeof(collecting), addr) || collecting != 1)
+	if (!addr || walk_read(w, &collecting, sizeof(collecting), addr))
+		return PYBPF_COLLECTION_UNKNOWN;
+	if (collecting != 1)
 		return PYBPF_COLLECTION_NONE;
 	if (!l->interp_gc_frame)
 		return PYBPF_COLLECTION_SOMEBODYS;
 	if (walk_read(w, frame, sizeof(*frame), interp + l->interp_gc_frame) ||
 	    walk_read(w, &own, sizeof(own), tstate + l->tstate_frame))
-		return PYBPF_COLLECTION_NONE;
+		return PYBPF_COLLECTION_UNKNOWN;
 	return *frame && *frame == own ? PYBPF_COLLECTION_OWN : PYBPF_COLLECTION_OTHERS;
 }
 

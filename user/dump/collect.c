@@ -15,6 +15,7 @@
 #include "dump/deadlock.h"
 #include "dump/dump.h"
 #include "dump/freeze.h"
+#include "dump/on_cpu.h"
 #include "dump/sources.h"
 #include "dump/stack.h"
 #include "dump/thread_locals.h"
@@ -246,8 +247,8 @@ static int read_python(struct collector *c, const struct dump_known *known, stru
 	thread->locks = stack.locks;
 	thread->facts = stack.facts;
 	if (thread->is_moving) {
-		thread->facts.has_exception = false;
-		thread->facts.collection = PYBPF_COLLECTION_NONE;
+		thread->facts.has_exception = thread->facts.exception_known = false;
+		thread->facts.collection = PYBPF_COLLECTION_UNKNOWN;
 	}
 	if (!err)
 		err = take_name(thread, stack.name) ?: keep_stack(c, known, thread, &stack.walk);
@@ -491,6 +492,8 @@ static int read_moment(struct collector *c)
 {
 	int err = add_runtimes(c) ?: list_tasks(c) ?: read_threads(c);
 
+	if (!err && !stands(c))
+		dump_tell_on_cpu(c->pid, c->out);
 	if (!err)
 		dump_find_deadlocks(c->out, stands(c));
 	return err ?: read_tasks(c);

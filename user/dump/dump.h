@@ -21,10 +21,18 @@
 #include "profile/profile.h"
 #include "session/wait_name.h"
 
+/* Where a thread is that runs. */
+enum dump_cpu {
+	DUMP_CPU_UNKNOWN,
+	DUMP_ON_CPU,
+	DUMP_WAITS_FOR_CPU,
+};
+
 struct dump_thread {
 	pid_t tid, inside; /* inside: in its own PID namespace */
 	char *name;        /* Python's, else the kernel's; any bytes */
 	struct dump_state state;
+	enum dump_cpu cpu;
 	uint64_t stack_id;
 	uint32_t stack;      /* of dump_process.stacks; PROFILE_ROOT: without Python frames */
 	bool is_python;      /* an interpreter knows the thread */
@@ -90,6 +98,8 @@ void dump_free(struct dump_process *process);
 
 /* Returns a stack's frames, as indexes, from the root to the leaf; the caller frees them. NULL without memory. */
 uint32_t *dump_frames(const struct dump_process *process, uint32_t stack, size_t *count);
+/* Returns the name of the thread's state, as docs/dump.md lists them. */
+const char *dump_state_name(const struct dump_thread *thread);
 /* Writes what the thread does, such as "[network: tcp 10.0.0.5:5432]", into DUMP_STATE_NAME bytes. */
 #define DUMP_STATE_NAME SESSION_WAIT_NAME
 void dump_name_state(const struct dump_thread *thread, char *out, size_t size);
@@ -101,8 +111,8 @@ const struct dump_thread *dump_find_holder(const struct dump_process *process, c
 
 /* Returns whether the thread collects garbage; *known: whether that can be told. */
 bool dump_collects(const struct dump_process *process, const struct dump_thread *thread, bool *known);
-/* Returns whether garbage is collected in an interpreter of the process. */
-bool dump_is_collecting(const struct dump_process *process);
+/* Returns whether garbage is collected in an interpreter of the process; *known as above. */
+bool dump_is_collecting(const struct dump_process *process, bool *known);
 
 /*
  * Calls take for each variable of a frame, or the mark in place of them. position: of the frame in dump_frames().

@@ -143,6 +143,14 @@ static void write_holder(const char *name, const struct dump_thread *holder, str
 		json_null(j, name);
 }
 
+static void write_collecting(bool collecting, bool known, struct json *j)
+{
+	if (known)
+		json_bool(j, "collecting", collecting);
+	else
+		json_null(j, "collecting");
+}
+
 static void write_facts(const struct dump_process *process, const struct dump_thread *thread, struct json *j)
 {
 	const struct dump_facts *facts = &thread->facts;
@@ -152,15 +160,15 @@ static void write_facts(const struct dump_process *process, const struct dump_th
 		json_bool(j, "daemon", facts->is_daemon);
 	else
 		json_null(j, "daemon");
-	json_bool(j, "handles_exception", facts->has_exception);
+	if (facts->exception_known || !thread->is_python)
+		json_bool(j, "handles_exception", facts->has_exception);
+	else
+		json_null(j, "handles_exception");
 	if (facts->has_exception && facts->exception[0])
 		json_string(j, "exception", facts->exception);
 	else
 		json_null(j, "exception");
-	if (known)
-		json_bool(j, "collecting", collects);
-	else
-		json_null(j, "collecting");
+	write_collecting(collects, known, j);
 	json_bool(j, "subinterpreter", thread->in_subinterpreter);
 }
 
@@ -168,7 +176,6 @@ static void write_thread(const struct dump_process *process, const struct dump_p
 			 const struct dump_thread *thread, struct json *j)
 {
 	const struct dump_thread *holder = dump_find_holder(process, thread);
-	bool running = thread->state.wait.state == PYBPF_STATE_RUNNING;
 	bool waits_for_gil = thread->state.wait.state == PYBPF_STATE_GIL;
 	char cause[DUMP_STATE_NAME];
 
@@ -176,7 +183,7 @@ static void write_thread(const struct dump_process *process, const struct dump_p
 	json_int(j, "tid", thread->tid);
 	json_int(j, "inside_tid", thread->inside);
 	json_string(j, "name", thread->name);
-	json_string(j, "state", running ? "running" : session_state_name(thread->state.wait.state));
+	json_string(j, "state", dump_state_name(thread));
 	dump_name_state(thread, cause, sizeof(cause));
 	json_string(j, "cause", cause);
 	json_bool(j, "has_gil", thread->has_gil);
@@ -263,6 +270,7 @@ static void write_core(const struct dump_process *process, struct json *j)
 void dump_json(const struct dump_process *process, const struct dump_process *before, struct json *j)
 {
 	const struct ps_row *row = process->row;
+	bool collecting, known;
 
 	json_begin_object(j, NULL);
 	json_int(j, "pid", row->process.pid);
@@ -287,7 +295,8 @@ void dump_json(const struct dump_process *process, const struct dump_process *be
 		json_null(j, "ended");
 	}
 	json_uint(j, "interpreters", process->nr_interps);
-	json_bool(j, "collecting", dump_is_collecting(process));
+	collecting = dump_is_collecting(process, &known);
+	write_collecting(collecting, known, j);
 	write_deadlocks(process, j);
 	json_begin_array(j, "threads");
 	for (size_t i = 0; i < process->count; i++)

@@ -20,11 +20,19 @@ uint32_t *dump_frames(const struct dump_process *process, uint32_t stack, size_t
 	return frames;
 }
 
+const char *dump_state_name(const struct dump_thread *thread)
+{
+	if (thread->state.wait.state != PYBPF_STATE_RUNNING)
+		return session_state_name(thread->state.wait.state);
+	if (thread->cpu == DUMP_CPU_UNKNOWN)
+		return "running";
+	return session_state_name(thread->cpu == DUMP_ON_CPU ? PYBPF_STATE_RUNNING : PYBPF_STATE_QUEUED);
+}
+
 void dump_name_state(const struct dump_thread *thread, char *out, size_t size)
 {
-	/* /proc does not tell a thread on a CPU from one that waits for a CPU. */
 	if (thread->state.wait.state == PYBPF_STATE_RUNNING)
-		snprintf(out, size, "[running]");
+		snprintf(out, size, "[%s]", dump_state_name(thread));
 	else
 		session_name_wait(&thread->state.wait, out, size);
 }
@@ -90,15 +98,22 @@ bool dump_collects(const struct dump_process *process, const struct dump_thread 
 	 * To 3.14 it is mostly the thread with the GIL, but one that collects lets go of the GIL in a finalizer that
 	 * waits for something, for as long as that takes.
 	 */
-	*known = collection != PYBPF_COLLECTION_SOMEBODYS || is_only_one(process, thread);
+	*known = collection == PYBPF_COLLECTION_SOMEBODYS
+			 ? is_only_one(process, thread)
+			 : collection != PYBPF_COLLECTION_UNKNOWN || !thread->is_python;
 	return *known && (collection == PYBPF_COLLECTION_OWN || collection == PYBPF_COLLECTION_SOMEBODYS);
 }
 
-bool dump_is_collecting(const struct dump_process *process)
+bool dump_is_collecting(const struct dump_process *process, bool *known)
 {
+	*known = true;
 	for (size_t i = 0; i < process->count; i++) {
-		if (process->threads[i].facts.collection != PYBPF_COLLECTION_NONE)
-			return true;
+		const struct dump_thread *thread = &process->threads[i];
+
+		if (thread->facts.collection > PYBPF_COLLECTION_NONE)
+			return *known = true;
+		if (thread->is_python && thread->facts.collection == PYBPF_COLLECTION_UNKNOWN)
+			*known = false;
 	}
 	return false;
 }

@@ -256,6 +256,7 @@ static int serve_stack(void *state, const void *question, size_t question_size, 
 		out->proved = proved;
 		out->facts.interp = stack.interp;
 		out->facts.has_exception = stack.exception != 0;
+		out->facts.exception_known = stack.exception_known;
 		out->facts.collection = stack.collection;
 		read_thread(of, out);
 		if (proved)

@@ -61,7 +61,7 @@ static void print_collection(const struct dump_process *process, FILE *out)
 {
 	bool known;
 
-	if (!dump_is_collecting(process))
+	if (!dump_is_collecting(process, &known))
 		return;
 	for (size_t i = 0; i < process->count; i++) {
 		if (dump_collects(process, &process->threads[i], &known))

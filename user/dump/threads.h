@@ -20,7 +20,7 @@ struct dump_facts {
 	char exception[DUMP_EXCEPTION_NAME]; /* class of the one that it raises or handles; "": none, or not known */
 	uint32_t collection;                 /* enum pybpf_collection */
 	bool is_daemon, daemon_known;
-	bool has_exception; /* also if its class is not known */
+	bool has_exception, exception_known; /* also if its class is not known */
 };
 
 /* A thread as an interpreter knows it. */

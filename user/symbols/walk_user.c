@@ -128,6 +128,7 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	struct user_walk *u = calloc(1, sizeof(*u));
 	struct gil_owner owner = {0};
 	uint64_t current = 0;
+	enum walk_answer answer;
 	__u64 exception;
 	uint32_t kept, steps = 0;
 	int err = -ENOENT;
@@ -168,8 +169,9 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	out->contexts = u->walk.contexts;
 	out->task_depth = u->walk.stack.task_depth;
 	walk_read(&u->walk, &out->interp, sizeof(out->interp), walk_innermost_tstate(&u->walk) + layout->tstate_interp);
-	if (walk_find_exception(&u->walk, layout, &exception) == WALK_YES)
-		out->exception = exception;
+	answer = walk_find_exception(&u->walk, layout, &exception);
+	out->exception_known = answer != WALK_UNKNOWN;
+	out->exception = answer == WALK_YES ? exception : 0;
 	out->collection = find_collection(u, kept);
 	out->wants_gil = find_gil_futex(&u->walk, layout, out->gil, futex) != GIL_FUTEX_NONE;
 	out->has_gil =

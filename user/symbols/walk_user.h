@@ -47,6 +47,7 @@ struct walk_stack {
 	uint32_t task_depth; /* frames from the leaf to the one of the task's coroutine; 0: not met */
 	uint64_t interp;     /* the interpreter whose function is the leaf */
 	uint64_t exception;  /* that it raises or handles, or its class; 0: none, or not known */
+	bool exception_known;
 	enum pybpf_collection collection; /* OWN: it collects garbage, in whichever of its functions */
 };
 
