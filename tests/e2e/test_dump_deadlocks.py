@@ -98,8 +98,8 @@ def test_text_says_what_the_circle_is():
         "which waits for a lock that thread %d has" % (first, second, first)
     ) in lines
     assert 'Deadlock: thread %d "twice" waits for a lock that it has itself' % tids["twice"] in lines
-    assert 'Thread %d "asks-holder": [lock], which thread %d has' % (tids["asks-holder"], tids["holder"]) in lines
-    assert 'Thread %d "twice": [lock], which it has itself' % tids["twice"] in lines
+    assert 'Thread %d "asks-holder": [lock], which thread %d has, daemon' % (tids["asks-holder"], tids["holder"]) in lines
+    assert 'Thread %d "twice": [lock], which it has itself, daemon' % tids["twice"] in lines
     assert sum(line.startswith("Deadlock: ") for line in lines) == len(picture["deadlocks"])
 
 

@@ -91,7 +91,7 @@ def test_text():
         run = pybpf("dump", "-p", process.pid, "--diff-after", "300ms")
     assert run.code == 0 and not run.err
     assert re.search(r"^Since the picture [\d.]+ s ago: 3 not run, \d in the same place, \d moved, 0 new, 0 ended$", run.out, re.M), run.out
-    assert re.search(r'^Thread \d+ "none": \[lock\], has not run for [\d.]+ s$', run.out, re.M), run.out
+    assert re.search(r'^Thread \d+ "none": \[lock\], daemon, has not run for [\d.]+ s$', run.out, re.M), run.out
 
 
 def test_watching_goes_on_until_it_is_interrupted():
