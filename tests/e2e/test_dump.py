@@ -63,6 +63,15 @@ def test_threads_that_stand(python):
     assert all(thread["python"] for thread in picture["threads"])
 
 
+def test_a_process_whose_first_thread_has_ended():
+    with harness.target(harness.default_python(), "leaderless.py") as target:
+        harness.wait_for(lambda: harness.state(target.pid) == "Z")
+        picture = dump(target.pid)
+    assert any(frame["function"] == "work" for thread in picture["threads"] for frame in thread["frames"])
+    assert all(thread["tid"] != target.pid for thread in picture["threads"])
+    assert picture["resident_bytes"] > 4 << 20
+
+
 def test_source_lines_are_those_of_the_frames():
     with harness.target(harness.default_python(), "standing.py") as target:
         picture = dump(target.pid)

@@ -279,7 +279,9 @@ int procfs_thread_group(pid_t tid, pid_t *out)
 
 int procfs_rss(pid_t pid, uint64_t *kib)
 {
-	return status_number(pid, "VmRSS:", kib);
+	pid_t task = procfs_task(pid, NULL);
+
+	return task ? status_number(task, "VmRSS:", kib) : -ESRCH;
 }
 
 /*
