@@ -64,6 +64,11 @@ DIFFERS = {
     "config": "{'Password': <hidden>, 'user': 'u', b'secret': <hidden>}",
     "headers": "[('Authorization', <hidden>), ('Accept', 'y')]",
     "holder": "<Plain first=1, second='two', db_password=<hidden>>",
+    "subclassed": "{MyStr('password'): <hidden>}",
+    "pairs": "[(MyStr('cookie'), <hidden>)]",
+    "wide": {"secrets": "{MyStr('\u20actoken'): <hidden>}"},
+    "members": "{<Secret.PASSWORD: 1>: <hidden>}",
+    "far": "{b'%stoken': <hidden>}" % ("x" * 80),
 }
 OF_2 = {
     "my_wide": "MyStr('mine')",

@@ -78,6 +78,9 @@ if PY3:
     class Color(enum.Enum):
         RED = 1
 
+    class Secret(enum.Enum):
+        PASSWORD = 1
+
     class Number(enum.IntEnum):
         ONE = 1
 
@@ -189,6 +192,9 @@ def secrets(password, api_key):
     token, monkey, config, headers = "tok", "banana", {"Password": "p", "user": "u", b"secret": 1}, [("Authorization", "Bearer x"), ("Accept", "y")]
     holder = Plain()
     holder.db_password = "p"
+    subclassed, pairs = {MyStr("password"): "p"}, [(MyStr("cookie"), "c")]
+    if PY3:
+        wide, members, far = {MyStr(u"\u20actoken"): "t"}, {Secret.PASSWORD: "p"}, {b"x" * 80 + b"token": "t"}
     locals()
     wait()
 

@@ -11,6 +11,8 @@
 
 /* Slots of a set's table, and entries of a dict's, that are read for each item that the limits allow. */
 #define SLOTS_PER_ITEM 16
+/* Bytes of a key of bytes in which the name of a secret is looked for. */
+#define KEY_TEXT 1024
 /* An entry of a dict: its key's hash in hashed tables, the key, the value. */
 #define HASHED_WORDS 3
 #define WORDS        2
@@ -207,18 +209,29 @@ static bool write_set(struct py_values *v, const struct py_object *o)
 	return done;
 }
 
+/* The name of a member of an enum, which is a key like a text. */
+static char *enum_name(struct py_values *v, uint64_t key)
+{
+	struct py_object o;
+	uint64_t name;
+
+	return py_look_at(v, key, &o) && o.type.is_enum && py_attribute(v, &o, "_name_", &name)
+		       ? py_values_name(v, name)
+		       : NULL;
+}
+
 bool py_hides(struct py_values *v, uint64_t key)
 {
-	char text[64] = "", *name;
+	char text[KEY_TEXT] = "", *name;
 	uint64_t size;
 	bool hides;
 
 	if (v->of.show_secrets)
 		return false;
-	name = py_values_name(v, key);
+	name = py_values_name(v, key) ?: enum_name(v, key);
 	if (!name && py_is_a(&v->r, key, PY_KIND_BYTES) &&
-	    py_get(v, key + v->of.layout->bytes_size, &size, sizeof(size)) && size < sizeof(text))
-		py_get(v, key + v->of.layout->bytes_data, text, (size_t)size);
+	    py_get(v, key + v->of.layout->bytes_size, &size, sizeof(size)))
+		py_get(v, key + v->of.layout->bytes_data, text, at_most(size, sizeof(text) - 1));
 	hides = py_is_secret(name ? name : text);
 	free(name);
 	return hides;

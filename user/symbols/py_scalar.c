@@ -165,32 +165,34 @@ static bool write_bytes(struct py_values *v, const struct py_object *o)
 	return done;
 }
 
-/*
- * PEP 393. A string of a class of its own, and to 3.11 an old one, is not compact: PyUnicodeObject.data follows
- * PyCompactUnicodeObject.
- */
-static bool write_str(struct py_values *v, const struct py_object *o)
+bool py_find_units(struct py_values *v, uint64_t object, struct py_units *out)
 {
 	const struct pybpf_layout *l = v->of.layout;
-	uint64_t length, data;
 	uint32_t state;
-	unsigned unit;
-	bool done;
 
-	if (l->major == 2)
-		return write_bytes(v, o);
-	if (!py_get(v, o->at + l->str_length, &length, sizeof(length)) ||
-	    !py_get(v, o->at + l->str_state, &state, sizeof(state)))
+	if (!py_get(v, object + l->str_length, &out->count, sizeof(out->count)) ||
+	    !py_get(v, object + l->str_state, &state, sizeof(state)))
 		return false;
 	state >>= l->str_kind_shift;
-	unit = state & 7;
-	if (unit != 1 && unit != 2 && unit != 4)
+	out->unit = state & 7;
+	if (out->unit != 1 && out->unit != 2 && out->unit != 4)
 		return false;
-	data = o->at + (state & 16 ? l->str_ascii_data : l->str_compact_data);
-	if (!(state & 8) && !py_get(v, o->at + l->str_compact_data, &data, sizeof(data)))
+	out->at = object + (state & 16 ? l->str_ascii_data : l->str_compact_data);
+	/* A string of a class of its own, and to 3.11 an old one: PyUnicodeObject.data is behind what others have. */
+	return (state & 8) || py_get(v, object + l->str_compact_data, &out->at, sizeof(out->at));
+}
+
+static bool write_str(struct py_values *v, const struct py_object *o)
+{
+	struct py_units units;
+	bool done;
+
+	if (v->of.layout->major == 2)
+		return write_bytes(v, o);
+	if (!py_find_units(v, o->at, &units))
 		return false;
 	py_begin_derived(v, o);
-	done = write_units(v, data, length, unit, PY_QUOTE_TEXT);
+	done = write_units(v, units.at, units.count, units.unit, PY_QUOTE_TEXT);
 	py_end_derived(v, o);
 	return done;
 }

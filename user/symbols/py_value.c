@@ -10,6 +10,7 @@
 #include "symbols/py_secret.h"
 #include "symbols/py_value_internal.h"
 #include "symbols/read.h"
+#include "symbols/string.h"
 
 /* Readings of an object that changes meanwhile. */
 #define ATTEMPTS 3
@@ -331,12 +332,30 @@ bool py_values_exception(struct py_values *v, uint64_t object, char *name, size_
 	return type.flags & PY_FLAG_EXCEPTION;
 }
 
+/* Decodes a str that is not compact, as those of classes derived from str are. */
+static char *read_own_string(struct py_values *v, uint64_t object)
+{
+	uint8_t data[MAX_NAME * sizeof(uint32_t)];
+	struct pysym_string_shape shape = {.latin1 = true};
+	struct py_units units;
+
+	if (!py_find_units(v, object, &units) || units.count > MAX_NAME)
+		return NULL;
+	shape.unit = (uint8_t)units.unit;
+	shape.data_size = (uint32_t)(units.count * units.unit);
+	if (shape.data_size && !py_get(v, units.at, data, shape.data_size))
+		return NULL;
+	return pysym_string_decode(&shape, data, shape.data_size);
+}
+
 char *py_values_name(struct py_values *v, uint64_t object)
 {
 	uint64_t length;
+	char *name;
 
 	if (!py_is_a(&v->r, object, v->of.layout->major == 2 ? PY_KIND_BYTES : PY_KIND_TEXT) ||
 	    !py_get(v, object + v->of.layout->str_length, &length, sizeof(length)) || length > MAX_NAME)
 		return NULL;
-	return pysym_read_string(&v->memory, v->of.layout, object);
+	name = pysym_read_string(&v->memory, v->of.layout, object);
+	return name || v->of.layout->major == 2 ? name : read_own_string(v, object);
 }

@@ -101,6 +101,12 @@ void py_part_free(struct py_part *part);
 
 /* py_scalar.c */
 
+/* Where the characters of a str of 3.x are (PEP 393). */
+struct py_units {
+	uint64_t at, count;
+	unsigned unit; /* bytes of each */
+};
+bool py_find_units(struct py_values *v, uint64_t object, struct py_units *out);
 /* Writes the two doubles behind the object's header. Returns as a writer. */
 bool py_write_complex_parts(struct py_values *v, const struct py_object *o);
 
