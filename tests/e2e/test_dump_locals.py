@@ -65,6 +65,7 @@ DIFFERS = {
     "headers": "[('Authorization', <hidden>), ('Accept', 'y')]",
     "holder": "<Plain first=1, second='two', db_password=<hidden>>",
     "subclassed": "{MyStr('password'): <hidden>}",
+    "account": "Account(password=<hidden>, %s, ... 2 more)" % ", ".join("%s='%s'" % (i, i) for i in "bcdefghij"),
     "pairs": "[(MyStr('cookie'), <hidden>)]",
     "wide": {"secrets": "{MyStr('\u20actoken'): <hidden>}"},
     "members": "{<Secret.PASSWORD: 1>: <hidden>}",

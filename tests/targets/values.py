@@ -65,6 +65,7 @@ class MyError(Exception):
 
 
 Point = collections.namedtuple("Point", "x y")
+Account = collections.namedtuple("Account", "password b c d e f g h i j k l")
 
 
 def function():
@@ -193,6 +194,7 @@ def secrets(password, api_key):
     holder = Plain()
     holder.db_password = "p"
     subclassed, pairs = {MyStr("password"): "p"}, [(MyStr("cookie"), "c")]
+    account = Account(*"pbcdefghijkl")
     if PY3:
         wide, members, far = {MyStr(u"\u20actoken"): "t"}, {Secret.PASSWORD: "p"}, {b"x" * 80 + b"token": "t"}
     locals()

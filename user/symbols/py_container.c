@@ -107,6 +107,7 @@ bool py_write_namedtuple(struct py_values *v, const struct py_object *o)
 	struct py_part names = {0}, items = {0};
 	struct py_object fields;
 	uint64_t object = 0, counts[2];
+	size_t have;
 	bool done;
 
 	for (int i = 0; i < PY_BASES && !object; i++) {
@@ -118,12 +119,13 @@ bool py_write_namedtuple(struct py_values *v, const struct py_object *o)
 	}
 	if (!py_look_at(v, object, &fields) || !(fields.type.flags & PY_FLAG_TUPLE) ||
 	    !py_get(v, o->fields, &counts[0], 8) || !py_get(v, fields.fields, &counts[1], 8) ||
-	    counts[0] != counts[1] || counts[0] > v->limits->items)
+	    counts[0] != counts[1] || counts[0] >> 48)
 		return write_tuple(v, o);
-	done = py_part_read(v, &names, tuple_items(v, &fields), counts[0]) &&
-	       py_part_read(v, &items, tuple_items(v, o), counts[0]);
+	have = at_most(counts[0], v->limits->items);
+	done = py_part_read(v, &names, tuple_items(v, &fields), have) &&
+	       py_part_read(v, &items, tuple_items(v, o), have);
 	py_out_print(&v->out, "%s(", o->type.name);
-	for (size_t i = 0; i < counts[0] && done; i++) {
+	for (size_t i = 0; i < have && done; i++) {
 		char *name = py_values_name(v, names.words[i]);
 
 		py_out_print(&v->out, "%s%s=", i ? ", " : "", name ? name : "?");
@@ -133,6 +135,7 @@ bool py_write_namedtuple(struct py_values *v, const struct py_object *o)
 		else
 			py_write(v, items.words[i]);
 	}
+	py_write_more(v, have, (size_t)counts[0]);
 	py_out_text(&v->out, ")");
 	done = done && py_part_same(v, &items);
 	py_part_free(&names);
