@@ -47,6 +47,16 @@ static size_t word_size(const char *text)
 	return size;
 }
 
+/* Returns the size of the capitals of a word such as "SSHKey", which is two: all but the last one. Else 0. */
+static size_t acronym_size(const char *text, size_t size)
+{
+	size_t capitals = 0;
+
+	while (capitals < size && isupper((unsigned char)text[capitals]))
+		capitals++;
+	return capitals > 1 && capitals < size ? capitals - 1 : 0;
+}
+
 bool py_is_secret(const char *name)
 {
 	size_t size;
@@ -54,8 +64,11 @@ bool py_is_secret(const char *name)
 	if (has_part(name))
 		return true;
 	for (const char *at = name; *at; at += size ? size : 1) {
+		size_t first;
+
 		size = word_size(at);
-		if (size && is_word(at, size))
+		first = acronym_size(at, size);
+		if (is_word(at, size) || is_word(at, first) || is_word(at + first, size - first))
 			return true;
 	}
 	return false;

@@ -258,8 +258,10 @@ static void test_secrets(void **state)
 	static const char *const hidden[] = {
 		"password", "PASSWORD",     "dbPassword",    "api_key",       "apiKey",
 		"key",      "X-Auth-Token", "Authorization", "client_secret", "AWS_SECRET_ACCESS_KEY",
-		"pwd",      "sessionid"};
-	static const char *const shown[] = {"monkey", "keyboard", "author", "compass", "name", "", "x", "keynote"};
+		"pwd",      "sessionid",    "SSHKey",        "JWTAuth",       "dbAPIKeys",
+		"DBPass1",  "KEYs"};
+	static const char *const shown[] = {"monkey", "keyboard", "author",  "compass",     "name",
+					    "",       "x",        "keynote", "SSHKeyboard", "K"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
