@@ -105,7 +105,7 @@ def numbers(arg, *args, **kwargs):
 def texts():
     empty, ascii, quote, both, escape = "", "abc", "it's", "it's \"both\"", "a\n\t\r\\\x00\x7f"
     latin, wide, wider, mixed = u"\xe9t\xe9\xa0\xad", u"\u20ac\u4e2d\u200b", u"\U0001f600\U0010ffff", u"a\u0100'"
-    surrogate = u"\ud800"
+    surrogate, formats = u"\ud800", u"\u0890\u0891\U000110cd\U00013430\U0001343f"
     data, array, none = b"\x00ab'\xff", bytearray(b"ab\x01"), bytearray()
     long, long_data = "x" * 500, b"y" * 500
     my_str = MyStr("mine")
