@@ -163,6 +163,25 @@ void py_out_quoted(struct py_out *out, const uint8_t *units, size_t count, unsig
 		py_out_text(out, PY_OUT_MORE);
 }
 
+static bool is_number(const char *text, double number, bool single)
+{
+	return single ? strtof(text, NULL) == (float)number : strtod(text, NULL) == number;
+}
+
+/* Adds one to the last of the digits before the exponent. Returns false where that needs one digit more. */
+static bool increment(char *text)
+{
+	for (char *at = strchr(text, 'e'); at && at-- > text;) {
+		if (*at >= '0' && *at < '9') {
+			(*at)++;
+			return true;
+		}
+		if (*at == '9')
+			*at = '0';
+	}
+	return false;
+}
+
 static void add_number(struct py_out *out, double number, bool single, bool with_point)
 {
 	char text[32], digits[DOUBLE_DIGITS + 1] = "", *mark;
@@ -175,7 +194,13 @@ static void add_number(struct py_out *out, double number, bool single, bool with
 	}
 	for (int i = 0; i < DOUBLE_DIGITS; i++) {
 		snprintf(text, sizeof(text), "%.*e", i, number);
-		if (single ? strtof(text, NULL) == (float)number : strtod(text, NULL) == number)
+		if (is_number(text, number, single))
+			break;
+		/*
+		 * Above a power of two the doubles are twice as far apart as below: the next decimal can be this
+		 * number, though it is not the nearest of its length (2**89 is 6.189700196426902e+26).
+		 */
+		if (increment(text) && is_number(text, number, single))
 			break;
 	}
 	mark = strchr(text, 'e');
