@@ -154,7 +154,7 @@ def objects():
     point = Point(1, "y")
     error, error2, lookup_error, os_error, my_error = ValueError("bad"), ValueError(), KeyError("k"), OSError(2, "No"), MyError(1, 2)
     dec, dec_exp, dec_neg, dec_big = (decimal.Decimal(text) for text in ("1.10", "1E+7", "-0.00000012", "123456789012345678901234567890.5"))
-    dec_nan, dec_inf = decimal.Decimal("NaN"), decimal.Decimal("-Infinity")
+    dec_nan, dec_inf, dec_payload, dec_snan = (decimal.Decimal(text) for text in ("NaN", "-Infinity", "NaN123", "-sNaN77"))
     day, moment, micro = datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1, 2), datetime.datetime(1, 2, 3, 4, 5, 6, 7)
     clock, clock_s = datetime.time(1, 2), datetime.time(1, 2, 3)
     delta, delta0, delta_neg = datetime.timedelta(1, 2, 3), datetime.timedelta(0), datetime.timedelta(-1)

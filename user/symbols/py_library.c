@@ -63,18 +63,22 @@ static bool write_decimal(struct py_values *v, const struct py_object *o)
 	char digits[MAX_WORDS * (WORD_DIGITS + 1) + 1] = "";
 	uint64_t f[7];
 	uint8_t flags;
-	bool special;
+	bool special, has_digits;
 
 	if (!py_get(v, o->fields, f, sizeof(f)))
 		return false;
 	flags = (uint8_t)f[1];
 	special = flags & (MPD_INF | MPD_NAN | MPD_SNAN);
-	if (!special && !read_coefficient(v, f[6], f[4], digits))
+	/* What is not a number can have some as its diagnostic information. */
+	has_digits = !special || (!(flags & MPD_INF) && f[4]);
+	if (has_digits && !read_coefficient(v, f[6], f[4], digits))
 		return false;
 	py_out_text(&v->out, o->type.derived ? o->type.name : "Decimal");
 	py_out_text(&v->out, flags & MPD_NEG ? "('-" : "('");
 	if (special)
 		py_out_text(&v->out, flags & MPD_INF ? "Infinity" : flags & MPD_NAN ? "NaN" : "sNaN");
+	if (special)
+		py_out_text(&v->out, digits);
 	else
 		write_scientific(&v->out, digits, (int64_t)f[2]);
 	py_out_text(&v->out, "')");
@@ -85,26 +89,31 @@ static bool write_decimal(struct py_values *v, const struct py_object *o)
 static bool write_python_decimal(struct py_values *v, const struct py_object *o)
 {
 	uint64_t sign, digits, exponent, is_special, at;
-	char *text = NULL;
+	char *kind = NULL, *text = NULL;
+	bool done;
 
 	if (v->of.layout->major != 2 || !py_attribute(v, o, "_is_special", &at) ||
 	    !py_read_int(&v->r, at, &is_special) || !py_attribute(v, o, "_sign", &at) ||
 	    !py_read_int(&v->r, at, &sign) || !py_attribute(v, o, "_exp", &exponent) ||
 	    !py_attribute(v, o, "_int", &digits))
 		return py_write_instance(v, o);
-	text = py_values_name(v, is_special ? exponent : digits);
-	if (!text || (!is_special && !py_read_int(&v->r, exponent, &exponent))) {
-		free(text);
-		return false;
-	}
-	py_out_print(&v->out, "%s('%s", o->type.name, sign ? "-" : "");
+	text = py_values_name(v, digits);
 	if (is_special)
-		py_out_text(&v->out, *text == 'F' ? "Infinity" : *text == 'n' ? "NaN" : "sNaN");
-	else
-		write_scientific(&v->out, text, (int64_t)exponent);
-	py_out_text(&v->out, "')");
+		kind = py_values_name(v, exponent);
+	done = text && (is_special ? kind != NULL : py_read_int(&v->r, exponent, &exponent));
+	if (done) {
+		py_out_print(&v->out, "%s('%s", o->type.name, sign ? "-" : "");
+		if (!is_special)
+			write_scientific(&v->out, text, (int64_t)exponent);
+		else
+			py_out_text(&v->out, *kind == 'F' ? "Infinity" : *kind == 'n' ? "NaN" : "sNaN");
+		if (is_special && *kind != 'F')
+			py_out_text(&v->out, text);
+		py_out_text(&v->out, "')");
+	}
+	free(kind);
 	free(text);
-	return true;
+	return done;
 }
 
 /* hashcode, hastzinfo (a char), then bytes: the year in two, month, day, hour, minute, second, microsecond in three. */
