@@ -163,6 +163,7 @@ def objects():
     if PY3:
         red, number, perm = Color.RED, Number.ONE, Perm.R
         zone, utc, east = datetime.datetime(2024, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), datetime.timezone.utc, datetime.timezone(datetime.timedelta(hours=1))
+        fold, fold_time = datetime.datetime(2024, 1, 1, fold=1, tzinfo=utc), datetime.time(1, fold=1, tzinfo=east)
         path, path_rel, path_odd, path_str = pathlib.Path("/a/b"), pathlib.Path("a") / "b", pathlib.Path("a//b/./c/"), pathlib.Path("/s")
         str(path_str)
         pure = pathlib.PurePosixPath("x")

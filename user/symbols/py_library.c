@@ -146,8 +146,17 @@ static void write_clock(struct py_values *v, const uint8_t *data)
 		py_out_print(&v->out, ", %d", micro);
 }
 
-/* The bytes end at `end`; they are followed by fold (3.6+) and, where hastzinfo is not 0, by the time zone. */
-static bool write_zone(struct py_values *v, const struct py_object *o, uint64_t end)
+static void write_fold(struct py_values *v, uint8_t fold)
+{
+	if (fold == 1)
+		py_out_text(&v->out, ", fold=1");
+}
+
+/*
+ * The bytes end at `end`; they are followed by fold (3.6+) and, where hastzinfo is not 0, by the time zone. repr() has
+ * fold first of a datetime, and last of a time.
+ */
+static bool write_zone(struct py_values *v, const struct py_object *o, uint64_t end, bool fold_last)
 {
 	uint8_t has_zone, fold = 0;
 	uint64_t zone;
@@ -155,8 +164,8 @@ static bool write_zone(struct py_values *v, const struct py_object *o, uint64_t 
 	if (!py_get(v, o->fields + DATE_DATA - 1, &has_zone, 1) ||
 	    (py_since(v, 6) && !py_get(v, o->fields + end, &fold, 1)))
 		return false;
-	if (fold == 1)
-		py_out_text(&v->out, ", fold=1");
+	if (!fold_last)
+		write_fold(v, fold);
 	if (has_zone) {
 		/* Behind fold, aligned as a pointer is. */
 		if (!py_get(v, o->fields + ((end + 1 + 7) & ~7ull), &zone, sizeof(zone)))
@@ -164,6 +173,8 @@ static bool write_zone(struct py_values *v, const struct py_object *o, uint64_t 
 		py_out_text(&v->out, ", tzinfo=");
 		py_write(v, zone);
 	}
+	if (fold_last)
+		write_fold(v, fold);
 	return true;
 }
 
@@ -175,7 +186,7 @@ static bool write_datetime(struct py_values *v, const struct py_object *o)
 		return false;
 	py_out_print(&v->out, "%s(%d, %d, %d, ", o->type.name, data[0] << 8 | data[1], data[2], data[3]);
 	write_clock(v, data + 4);
-	if (!write_zone(v, o, DATE_DATA + sizeof(data)))
+	if (!write_zone(v, o, DATE_DATA + sizeof(data), false))
 		return false;
 	py_out_text(&v->out, ")");
 	return true;
@@ -189,7 +200,7 @@ static bool write_time(struct py_values *v, const struct py_object *o)
 		return false;
 	py_out_print(&v->out, "%s(", o->type.name);
 	write_clock(v, data);
-	if (!write_zone(v, o, DATE_DATA + sizeof(data)))
+	if (!write_zone(v, o, DATE_DATA + sizeof(data), true))
 		return false;
 	py_out_text(&v->out, ")");
 	return true;
