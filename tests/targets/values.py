@@ -166,7 +166,10 @@ def objects():
         fold, fold_time = datetime.datetime(2024, 1, 1, fold=1, tzinfo=utc), datetime.time(1, fold=1, tzinfo=east)
         path, path_rel, path_odd, path_str = pathlib.Path("/a/b"), pathlib.Path("a") / "b", pathlib.Path("a//b/./c/"), pathlib.Path("/s")
         str(path_str)
-        pure = pathlib.PurePosixPath("x")
+        pure, pure_windows = pathlib.PurePosixPath("x"), pathlib.PureWindowsPath("c:\\a\\b")
+        path_byte, path_signs, path_slash = pathlib.Path("a\udcff"), pathlib.Path("b\u202e", "\\'\n"), pathlib.Path("//s", "..", "")
+        path_byte_str = pathlib.Path("a\udcff\xe9")
+        str(path_byte_str), str(pure_windows)
     locals()
     classes()
 

@@ -121,11 +121,8 @@ static void add_utf8(struct py_out *out, uint32_t cp)
 static void add_character(struct py_out *out, uint32_t cp, char mark, enum py_quote quote)
 {
 	bool wide = cp >= 0x80 && quote != PY_QUOTE_TEXT;
-	char byte = (char)cp;
 
-	if (wide && quote == PY_QUOTE_UTF8)
-		py_out_add(out, &byte, 1);
-	else if (cp == '\\' || cp == (uint32_t)mark)
+	if (cp == '\\' || cp == (uint32_t)mark)
 		py_out_print(out, "\\%c", (int)cp);
 	else if (cp == '\n')
 		py_out_text(out, "\\n");

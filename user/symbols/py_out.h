@@ -32,7 +32,6 @@ enum py_quote {
 	PY_QUOTE_TEXT,  /* str: what cannot be printed */
 	PY_QUOTE_ASCII, /* 2.7's unicode: all but ASCII */
 	PY_QUOTE_BYTES, /* bytes: likewise, as \xNN */
-	PY_QUOTE_UTF8,  /* a str that is UTF-8 here: no byte beyond ASCII is escaped */
 };
 
 /*
