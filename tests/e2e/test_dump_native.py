@@ -172,3 +172,21 @@ def test_a_stack_without_end():
     (thread,) = picture["threads"]
     assert [frame["function"] for frame in thread["frames"]] == ["<module>"]
     assert thread["native_fits"]
+
+
+LEADERLESS = """
+import ctypes, sys, threading, time
+threading.Thread(target=time.sleep, args=(1000,), name="other").start()
+print("[]"); sys.stdout.flush()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_first_thread_has_ended():
+    with harness.started([harness.default_python().argv[0], "-c", LEADERLESS], stdout=-1) as process:
+        harness.read_ready_line(process)
+        harness.wait_for(lambda: harness.state(process.pid) == "Z")
+        picture = dump(process.pid, "--native")
+    thread = by_name(picture)["other"]
+    assert thread["native_whole"] and thread["native_fits"], thread
+    assert any("sleep" in (frame["function"] or "") for frame in thread["native_frames"]), thread

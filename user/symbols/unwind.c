@@ -164,10 +164,11 @@ struct unwind *unwind_new(pid_t pid)
 
 	if (!u)
 		return NULL;
-	u->pid = pid;
+	/* If the first thread has ended, only others show the mappings and the files. */
+	u->pid = procfs_task(pid, NULL) ?: pid;
 	searching = u;
 	u->dwfl = dwfl_begin(&callbacks);
-	if (!u->dwfl || procfs_each_map(pid, collect, u))
+	if (!u->dwfl || procfs_each_map(u->pid, collect, u))
 		goto failed;
 	for (size_t i = 0; i < u->count; i++) {
 		char name[24];
@@ -176,7 +177,7 @@ struct unwind *unwind_new(pid_t pid)
 		if (!dwfl_report_module(u->dwfl, name, u->files[i].start, u->files[i].end))
 			goto failed;
 	}
-	if (dwfl_report_end(u->dwfl, NULL, NULL) || !dwfl_attach_state(u->dwfl, NULL, pid, &thread_callbacks, u))
+	if (dwfl_report_end(u->dwfl, NULL, NULL) || !dwfl_attach_state(u->dwfl, NULL, u->pid, &thread_callbacks, u))
 		goto failed;
 	return u;
 failed:
