@@ -210,3 +210,35 @@ def test_of_ones_own_without_root_and_several():
             pictures = [json.loads(line) for line in run.out.splitlines()]
             assert {picture["pid"] for picture in pictures} == {own.pid, other.pid} and not run.code
             assert all(picture["stood_still_s"] > 0 for picture in pictures)
+
+
+# The file object writes the rest of what the call did not take, and the plain call does not.
+WRITES = """
+import io, os, sys, threading, time
+def plain():
+    print(os.write(pipes[0][1], bytes(200000)), flush=True)
+def whole():
+    with open(pipes[1][1], "wb", buffering=0) as raw, io.BufferedWriter(raw) as out:
+        out.write(bytes(200000))
+pipes = [os.pipe(), os.pipe()]
+for work in plain, whole:
+    threading.Thread(target=work, daemon=True).start()
+print("[]", flush=True)
+sys.stdin.read(1)
+read = 0
+while read < 200000:
+    read += len(os.read(pipes[1][0], 200000))
+print(read, flush=True)
+"""
+
+
+def test_a_write_that_waits_ends_early():
+    """As docs/dump.md says."""
+    with harness.started([sys.executable, "-c", WRITES], stdout=subprocess.PIPE, stdin=subprocess.PIPE) as process:
+        harness.read_ready_line(process)
+        harness.wait_for(lambda: [thread["cause"] for thread in dump(process.pid)["threads"]].count("[pipe: write]") == 2)
+        dump(process.pid, "--freeze")
+        assert 0 < int(process.stdout.readline()) < 200000
+        process.stdin.write(b"x")
+        process.stdin.flush()
+        assert int(process.stdout.readline()) == 200000
