@@ -60,6 +60,14 @@ class Old:
         self.a = 1
 
 
+LongName = type("Long" * 40, (object,), {})
+LongerName = type("Long" * 60, (object,), {})
+
+
+class LongSlot(object):
+    __slots__ = ("s" * 100,)
+
+
 class MyError(Exception):
     pass
 
@@ -150,7 +158,8 @@ def objects():
     if PY3:
         dictionary = Plain()
         dictionary.__dict__["x y"] = 1
-    old = Old()
+    old, long_name, longer_name, long_slot = Old(), LongName(), LongerName(), LongSlot()
+    setattr(long_slot, "s" * 100, 1)
     point = Point(1, "y")
     error, error2, lookup_error, os_error, my_error = ValueError("bad"), ValueError(), KeyError("k"), OSError(2, "No"), MyError(1, 2)
     dec, dec_exp, dec_neg, dec_big = (decimal.Decimal(text) for text in ("1.10", "1E+7", "-0.00000012", "123456789012345678901234567890.5"))

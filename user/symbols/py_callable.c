@@ -5,9 +5,6 @@
 
 #include "symbols/py_value_internal.h"
 
-/* Most bytes of a C function's name. */
-#define CALLABLE_NAME 64
-
 /*
  * PyFunctionObject.func_qualname: after func_name from 3.10 on, the last field before; 2.7 has func_name only
  * (Include/funcobject.h, Include/cpython/funcobject.h).
@@ -20,18 +17,15 @@ static uint32_t qualname_at(const struct py_values *v)
 /* Adds the name of a function, a builtin function, or whatever else can be called. */
 static void write_name(struct py_values *v, const struct py_object *o)
 {
-	char text[CALLABLE_NAME] = "", *name = NULL;
+	char text[PY_TYPE_NAME] = "", *name = NULL;
 	uint64_t at;
 
 	if (!strcmp(o->type.name, "function") && py_get(v, o->fields + qualname_at(v), &at, sizeof(at)))
 		name = py_values_name(v, at);
 	/* PyCFunctionObject.m_ml, whose first field is ml_name. */
 	if (!strcmp(o->type.name, "builtin_function_or_method") && py_get(v, o->fields, &at, sizeof(at)) &&
-	    py_get(v, at, &at, sizeof(at))) {
-		for (size_t size = sizeof(text) - 1; size && !py_get(v, at, text, size); size /= 2)
-			text[0] = '\0';
-		text[strnlen(text, sizeof(text) - 1)] = '\0';
-	}
+	    py_get(v, at, &at, sizeof(at)) && !py_read_name(v, at, text))
+		text[0] = '\0';
 	py_out_text(&v->out, name ? name : text[0] ? text : PY_VALUE_UNREADABLE);
 	free(name);
 }

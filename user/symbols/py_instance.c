@@ -36,7 +36,7 @@ static bool read_slot(struct py_values *v, const struct py_object *o, const stru
 	if (!py_get(v, type->members + i * sizeof(member), member, sizeof(member)) ||
 	    (uint32_t)member[MEMBER_TYPE] != MEMBER_OBJECT || member[MEMBER_OFFSET] > MAX_OFFSET)
 		return false;
-	for (size_t size = sizeof(slot->name) - 1; size && !py_get(v, member[MEMBER_NAME], slot->name, size); size /= 2)
+	if (!py_read_name(v, member[MEMBER_NAME], slot->name))
 		slot->name[0] = '\0';
 	return py_get(v, o->at + member[MEMBER_OFFSET], &slot->value, sizeof(slot->value)) && slot->value;
 }

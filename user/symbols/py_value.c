@@ -21,6 +21,8 @@
 #define MAX_COST      (1u << 18)
 #define COST_PER_LOOK 64
 #define UNIT          64
+/* Bytes of a name that are read at once: no page ends within them. */
+#define NAME_PART 64
 /* Longest string that is a name, or a path. */
 #define MAX_NAME 4096
 
@@ -106,14 +108,28 @@ void py_part_free(struct py_part *part)
 	part->words = NULL;
 }
 
-static bool read_name(struct py_values *v, uint64_t addr, char name[PY_TYPE_NAME])
+bool py_read_name(struct py_values *v, uint64_t addr, char name[PY_TYPE_NAME])
 {
-	memset(name, 0, PY_TYPE_NAME);
-	/* It may end shortly before memory that is not there. */
-	for (size_t size = PY_TYPE_NAME - 1; size && !py_get(v, addr, name, size); size /= 2)
-		memset(name, 0, PY_TYPE_NAME);
-	name[strnlen(name, PY_TYPE_NAME - 1)] = '\0';
-	return name[0] != '\0';
+	const size_t most = PY_TYPE_NAME - sizeof(PY_OUT_MORE);
+	size_t size = 0, part;
+
+	/* It may end shortly before memory that is not there, which begins with a page. */
+	for (; size < most && strnlen(name, size) == size; size += part) {
+		part = NAME_PART - (addr + size) % NAME_PART;
+		part = part < most - size ? part : most - size;
+		if (!py_get(v, addr + size, name + size, part))
+			return false;
+	}
+	size = strnlen(name, size);
+	name[size] = '\0';
+	if (size < most)
+		return size > 0;
+	/* Not a part of a character. */
+	while (size && ((unsigned char)name[size - 1] & 0xc0) == 0x80)
+		size--;
+	size -= size && (unsigned char)name[size - 1] >= 0xc0;
+	memcpy(name + size, PY_OUT_MORE, sizeof(PY_OUT_MORE));
+	return true;
 }
 
 static py_writer *find_in(const struct py_known *table, const char *name)
@@ -157,7 +173,7 @@ static bool read_type(struct py_values *v, uint64_t at, struct py_type *out)
 	out->members = words[PY_TYPE_MEMBERS / 8];
 	out->nr_members = out->flags & PY_FLAG_HEAP ? words[PY_TYPE_SIZE / 8] : 0;
 	return (out->flags & PY_FLAG_READY) && words[PY_TYPE_BASICSIZE / 8] >= py_header_size(&v->r) &&
-	       read_name(v, words[PY_TYPE_NAME_AT / 8], out->name);
+	       py_read_name(v, words[PY_TYPE_NAME_AT / 8], out->name);
 }
 
 /* Returns whether the type's type is one of enum's, which is written in Python. */

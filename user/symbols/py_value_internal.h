@@ -9,8 +9,8 @@
 
 /* Deepest nesting of any level: what is deeper is "...". */
 #define PY_DEPTH_MAX 8
-/* Bytes of a type's name that are kept, with its NUL. */
-#define PY_TYPE_NAME 64
+/* Bytes of a name of C that are kept, with its NUL, such as that of a type: py_out_print() has room for more. */
+#define PY_TYPE_NAME 192
 /* Most bases of a type that are looked at. */
 #define PY_BASES 32
 
@@ -76,6 +76,8 @@ struct py_values {
 /* py_value.c */
 
 bool py_get(struct py_values *v, uint64_t addr, void *dst, size_t size);
+/* Reads a name that ends with a NUL. A longer one is cut and ends with PY_OUT_MORE. Returns false if there is none. */
+bool py_read_name(struct py_values *v, uint64_t addr, char name[PY_TYPE_NAME]);
 /* Adds the text of an object, or PY_VALUE_UNREADABLE. */
 void py_write(struct py_values *v, uint64_t object);
 /* Reads an object's type. Returns false if it is none. */

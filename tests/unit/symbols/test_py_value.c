@@ -183,7 +183,10 @@ static void check_types(struct world *w)
 	type = make_type(&m, "", HEAP, 0);
 	put_ptr(w, type + head(&m), TYPE_NAME, text);
 	assert_value(&m, "x", make_object(&m, type, (uint64_t[]){0}, 1),
-		     "<nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn object>");
+		     "<nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+		     "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+		     "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+		     "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn... object>");
 }
 
 /* Whenever an item changes once, the list is read anew; if it always does, it cannot be read. */
