@@ -187,7 +187,7 @@ def classes():
     if sys.version_info >= (3, 7):
         from values_dataclasses import make
 
-        data, frozen, slotted, inherited = make()
+        data, frozen, slotted, inherited, hides = make()
     locals()
     cells(1, 2)
 

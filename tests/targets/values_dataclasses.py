@@ -3,6 +3,7 @@
 
 import dataclasses
 import sys
+import typing
 
 
 @dataclasses.dataclass
@@ -32,5 +33,20 @@ class Inherited(Data):
     c: float = 0.5
 
 
+@dataclasses.dataclass
+class Hides(Data):
+    """repr() shows its fields, but not that one, and what else it has neither; in the order of the class."""
+
+    shared: typing.ClassVar[int] = 1
+    hidden: str = dataclasses.field(default="h", repr=False)
+    given: dataclasses.InitVar[int] = 5
+    late: int = dataclasses.field(init=False)
+
+    def __post_init__(self, given):
+        self.cache = given
+        self.late = given
+        self.b = self.__dict__.pop("b")
+
+
 def make():
-    return Data(1), Frozen(2), Slotted(3), Inherited(1, "c")
+    return Data(1), Frozen(2), Slotted(3), Inherited(1, "c"), Hides(1)

@@ -53,16 +53,17 @@ static size_t read_bases(struct py_values *v, const struct py_type *type, struct
 	return count;
 }
 
-bool py_class_has(struct py_values *v, const struct py_type *type, const char *name)
+/* Finds an attribute of the class or of its bases. */
+static bool find_in_class(struct py_values *v, const struct py_type *type, const char *name, uint64_t *value)
 {
 	struct py_type bases = *type;
 	struct py_dict dict;
-	uint64_t value, next;
+	uint64_t next;
 
 	for (int i = 0; i < PY_BASES && bases.flags & PY_FLAG_HEAP; i++) {
 		uint64_t fields;
 
-		if (py_open_dict(&v->r, bases.dict, &dict) && py_find_text(&v->r, &dict, name, &value))
+		if (py_open_dict(&v->r, bases.dict, &dict) && py_find_text(&v->r, &dict, name, value))
 			return true;
 		next = bases.base;
 		fields = next + py_header_size(&v->r);
@@ -73,6 +74,13 @@ bool py_class_has(struct py_values *v, const struct py_type *type, const char *n
 			return false;
 	}
 	return false;
+}
+
+bool py_class_has(struct py_values *v, const struct py_type *type, const char *name)
+{
+	uint64_t value;
+
+	return find_in_class(v, type, name, &value);
 }
 
 bool py_attribute(struct py_values *v, const struct py_object *o, const char *name, uint64_t *value)
@@ -140,20 +148,97 @@ static bool write_attributes(struct py_values *v, const struct py_object *o, boo
 	       py_open_attributes(&v->r, o->at, &again) && again.entries == dict.entries && again.values == dict.values;
 }
 
+/* Returns whether the class wants the field in its repr(): dataclasses.Field has slots. */
+static bool is_shown_field(struct py_values *v, uint64_t at, bool *shown)
+{
+	struct py_object field;
+	uint64_t flag, number;
+
+	if (!py_look_at(v, at, &field) || !py_attribute(v, &field, "repr", &flag) || !py_read_int(&v->r, flag, &number))
+		return false;
+	*shown = number != 0;
+	return true;
+}
+
+/* Writes a field, unless it is one of the class only. Returns as a writer. */
+static bool write_field(struct py_values *v, const struct py_object *o, uint64_t key, bool *first)
+{
+	char *name = py_values_name(v, key);
+	uint64_t value, again;
+	bool done = name != NULL;
+
+	if (done && py_attribute(v, o, name, &value)) {
+		py_out_text(&v->out, *first ? "" : ", ");
+		*first = false;
+		py_out_text(&v->out, name);
+		py_out_text(&v->out, "=");
+		if (py_hides(v, key))
+			py_out_text(&v->out, PY_VALUE_HIDDEN);
+		else
+			py_write(v, value);
+		done = py_attribute(v, o, name, &again) && again == value;
+	}
+	free(name);
+	return done;
+}
+
+/*
+ * Writes the fields that repr() shows, in its order: those with repr=False may be secret, and what else is in the
+ * object's dict is no field.
+ */
+static bool write_fields(struct py_values *v, const struct py_object *o, uint64_t fields, bool *first)
+{
+	struct py_dict dict;
+	struct py_part entries = {0};
+	size_t words, written = 0, left = 0;
+	bool shown = false, done = py_open_dict(&v->r, fields, &dict) && !dict.values && dict.count <= MAX_MEMBERS;
+
+	words = done && dict.hashed ? 3 : 2;
+	done = done && py_part_read(v, &entries, dict.entries, dict.count * words);
+	for (size_t i = 0; done && i < dict.count && !v->out.full; i++) {
+		const uint64_t *entry = entries.words + (i + 1) * words - 2;
+
+		if (!entry[0] || !entry[1])
+			continue;
+		done = is_shown_field(v, entry[1], &shown);
+		if (!done || !shown)
+			continue;
+		if (written == v->limits->items)
+			left++;
+		else if ((done = write_field(v, o, entry[0], first)))
+			written++;
+	}
+	py_write_more(v, written, written + left);
+	py_part_free(&entries);
+	return done;
+}
+
+static bool write_dataclass(struct py_values *v, const struct py_object *o)
+{
+	uint64_t fields;
+	bool first = true, done;
+
+	py_out_text(&v->out, o->type.name);
+	py_out_text(&v->out, "(");
+	done = find_in_class(v, &o->type, "__dataclass_fields__", &fields) && write_fields(v, o, fields, &first);
+	py_out_text(&v->out, ")");
+	return done;
+}
+
 bool py_write_instance(struct py_values *v, const struct py_object *o)
 {
 	size_t size = v->out.size;
 	bool first = true, done;
 
-	py_out_text(&v->out, o->type.is_dataclass ? "" : "<");
-	py_out_text(&v->out, o->type.name);
-	py_out_text(&v->out, o->type.is_dataclass ? "(" : " ");
+	if (o->type.is_dataclass)
+		return write_dataclass(v, o);
+	py_out_print(&v->out, "<%s ", o->type.name);
 	done = write_attributes(v, o, &first);
-	if (done && first && !o->type.is_dataclass) {
+	if (done && first) {
 		py_out_return(&v->out, size);
 		py_out_print(&v->out, "<%s object>", o->type.name);
 	} else {
-		py_out_text(&v->out, o->type.is_dataclass ? ")" : ">");
+		py_out_text(&v->out, ">");
 	}
 	return done;
 }
