@@ -41,6 +41,8 @@ DIFFERS = {
     "grown": "<Plain first=1, second='two', third=3>",
     "dictionary": "<Plain first=1, second='two', x y=1>",
     "old": "<Old a=1>",
+    "turned": "<Plain second=2, first=1>",
+    "anew": "<Plain second='two', first=5>",
     "long_name": "<%s object>" % ("Long" * 40),
     "longer_name": "<%s... object>" % ("Long" * 47),
     "long_slot": "<LongSlot %s=1>" % ("s" * 100),
@@ -82,6 +84,9 @@ OF_2 = {
     "counter": None,
     "ordered": None,  # 2.7 has it in Python
     "plain": None,
+    "turned": None,
+    "turned_dict": None,
+    "anew": None,
     "grown": None,
     "holder": None,
     "slots_dict": None,

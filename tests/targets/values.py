@@ -158,6 +158,11 @@ def objects():
     if PY3:
         dictionary = Plain()
         dictionary.__dict__["x y"] = 1
+    turned = Plain.__new__(Plain)
+    turned.second, turned.first = 2, 1
+    turned_dict, anew = turned.__dict__, Plain()
+    del anew.first
+    anew.first = 5
     old, long_name, longer_name, long_slot = Old(), LongName(), LongerName(), LongSlot()
     setattr(long_slot, "s" * 100, 1)
     point = Point(1, "y")

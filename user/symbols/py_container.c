@@ -267,16 +267,22 @@ bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t us
 {
 	size_t words = dict->hashed ? HASHED_WORDS : WORDS, written = 0, left = 0;
 	size_t have = at_most(dict->count, (uint64_t)v->limits->items * SLOTS_PER_ITEM);
-	struct py_part entries, values = {0};
-	bool done = py_part_read(v, &entries, dict->entries, have * words);
+	struct py_part entries = {0}, values = {0};
+	struct py_order order, again;
+	bool done = py_read_order(&v->r, dict, &order) && py_part_read(v, &entries, dict->entries, have * words);
 
 	if (dict->values)
 		done = py_part_read(v, &values, dict->values, have) && done;
-	for (size_t i = 0; done && i < have; i++) {
-		size_t end = (i + 1) * words;
-		uint64_t key = entries.words[end - 2];
-		uint64_t value = dict->values ? values.words[i] : entries.words[end - 1];
+	for (size_t i = 0; done && i < (order.count ? order.count : have); i++) {
+		size_t at = order.count ? order.entries[i] : i, end = (at + 1) * words;
+		uint64_t key, value;
 
+		/* More entries came meanwhile. */
+		done = at < have;
+		if (!done)
+			break;
+		key = entries.words[end - 2];
+		value = dict->values ? values.words[at] : entries.words[end - 1];
 		if (!key || !value)
 			continue;
 		if (written == v->limits->items)
@@ -292,7 +298,8 @@ bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t us
 		used = written + left + (dict->count - have);
 	py_write_more(v, written, (size_t)used);
 	/* Keys that are added later to the table that objects of a class share are no change. */
-	done = done && (dict->values ? py_part_same(v, &values) : py_part_same(v, &entries));
+	done = done && (dict->values ? py_part_same(v, &values) : py_part_same(v, &entries)) &&
+	       py_read_order(&v->r, dict, &again) && !memcmp(&again, &order, sizeof(order));
 	py_part_free(&entries);
 	py_part_free(&values);
 	return done;

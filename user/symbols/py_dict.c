@@ -146,6 +146,35 @@ static bool find_inline(const struct py_reader *r, uint64_t object, uint64_t typ
 	return true;
 }
 
+bool py_read_order(const struct py_reader *r, const struct py_dict *dict, struct py_order *out)
+{
+	uint8_t counters[2];
+
+	*out = (struct py_order){0};
+	if (!dict->values || !is_since(r, 11))
+		return true;
+	/* 3.13+: capacity and size are 8 bytes before the values, and the indices follow them. */
+	if (is_since(r, 13)) {
+		if (!read_bytes(r, dict->values - 8, counters, sizeof(counters)) || counters[1] > PY_ORDER_MAX)
+			return false;
+		out->count = counters[1];
+		return !out->count || read_bytes(r, dict->values + 8ull * counters[0], out->entries, out->count);
+	}
+	/* The size is 2 bytes before the values, and the indices before it, the first one last (pycore_dict.h). */
+	if (!read_bytes(r, dict->values - 2, counters, 1) || counters[0] > PY_ORDER_MAX)
+		return false;
+	out->count = counters[0];
+	if (out->count && !read_bytes(r, dict->values - 2 - out->count, out->entries, out->count))
+		return false;
+	for (uint8_t i = 0; i < out->count / 2; i++) {
+		uint8_t entry = out->entries[i];
+
+		out->entries[i] = out->entries[out->count - 1 - i];
+		out->entries[out->count - 1 - i] = entry;
+	}
+	return true;
+}
+
 /*
  * 3.11+: a pointer before the object leads to its dict, if it has one; else its values are in an array, in the order of
  * the keys that its type has.

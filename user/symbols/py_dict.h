@@ -46,6 +46,16 @@ enum py_found {
 /* Opens the attributes that an object has in a dict, or in place of one. */
 enum py_found py_find_attributes(const struct py_reader *r, uint64_t object, struct py_dict *dict);
 bool py_open_attributes(const struct py_reader *r, uint64_t object, struct py_dict *dict);
+/* Most attributes of an object whose order is read (SHARED_KEYS_MAX_SIZE is 30). */
+#define PY_ORDER_MAX 64
+struct py_order {
+	uint8_t count, entries[PY_ORDER_MAX]; /* indices of the table's entries */
+};
+/*
+ * Reads the order in which the entries of a split table were set, which objects of a class have each of their own from
+ * 3.11 on. The entries of others are in the order of the table: count is 0.
+ */
+bool py_read_order(const struct py_reader *r, const struct py_dict *dict, struct py_order *out);
 /* Finds the value of a string; *value is not 0. */
 bool py_find_text(const struct py_reader *r, const struct py_dict *dict, const char *key, uint64_t *value);
 /* Finds the value of an int from 0 to 2^61 - 2, whose hash is the int itself, in a dict of ints only. */
