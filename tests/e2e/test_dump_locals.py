@@ -34,6 +34,8 @@ def values(picture):
 DIFFERS = {
     "long": "'" + "x" * 100 + "'...",
     "longest": "<int of about 70020 bits>",
+    "not_pandas": "<Index _range=7>",
+    "not_decimal": "<Decimal _int='12'>",
     "plain": {"objects": "<Plain first=1, second='two'>"},
     "empty": {"objects": "<Empty object>"},
     "slots": "<Slots left=1, right=[2]>",

@@ -21,6 +21,20 @@ class Plain(object):
         self.second = "two"
 
 
+class Index(object):
+    """As a class of pandas that is written by its shape."""
+
+    def __init__(self):
+        self._range = 7
+
+
+class Decimal(object):
+    """As the module decimal's in Python."""
+
+    def __init__(self):
+        self._int = "12"
+
+
 class Empty(object):
     pass
 
@@ -153,6 +167,7 @@ def containers():
 
 
 def objects():
+    not_pandas, not_decimal = Index(), Decimal()
     plain, empty, slots, slots_dict, grown = Plain(), Empty(), Slots(), SlotsAndDict(), Plain()
     grown.third = 3
     if PY3:

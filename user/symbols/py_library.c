@@ -265,10 +265,10 @@ const struct py_known py_known_library[] = {
 };
 
 /* Classes that are written in Python. */
-const struct py_known py_known_classes[] = {
-	{"Decimal", write_python_decimal},  {"PosixPath", py_write_path},
-	{"PurePosixPath", py_write_path},   {"WindowsPath", py_write_path},
-	{"PureWindowsPath", py_write_path}, {"DataFrame", py_write_frame},
-	{"Series", py_write_series},        {"Index", py_write_index},
-	{"Tensor", py_write_tensor},        {NULL, NULL},
+const struct py_known_class py_known_classes[] = {
+	{{"Decimal", write_python_decimal}, "decimal"},  {{"PosixPath", py_write_path}, "pathlib"},
+	{{"PurePosixPath", py_write_path}, "pathlib"},   {{"WindowsPath", py_write_path}, "pathlib"},
+	{{"PureWindowsPath", py_write_path}, "pathlib"}, {{"DataFrame", py_write_frame}, "pandas"},
+	{{"Series", py_write_series}, "pandas"},         {{"Index", py_write_index}, "pandas"},
+	{{"Tensor", py_write_tensor}, "torch"},          {{NULL, NULL}, NULL},
 };

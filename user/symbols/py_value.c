@@ -139,19 +139,41 @@ static py_writer *find_in(const struct py_known *table, const char *name)
 	return table->write;
 }
 
+/* Returns whether a class is of this module, or of one in this package. */
+static bool is_of_module(struct py_values *v, const struct py_type *type, const char *module)
+{
+	size_t len = strlen(module);
+	struct py_dict dict;
+	uint64_t value;
+	char *name;
+	bool is_of;
+
+	if (!py_open_dict(&v->r, type->dict, &dict) || !py_find_text(&v->r, &dict, "__module__", &value))
+		return false;
+	name = py_values_name(v, value);
+	is_of = name && !strncmp(name, module, len) && (name[len] == '\0' || name[len] == '.');
+	free(name);
+	return is_of;
+}
+
 /*
  * Returns the writer of a builtin type, of a type of an extension module, or of a class: classes have no point in their
  * names, and heap types of extension modules do.
  */
-static py_writer *find_known(const struct py_type *type)
+static py_writer *find_known(struct py_values *v, const struct py_type *type)
 {
 	static const struct py_known *const tables[] = {py_known_scalars,   py_known_containers, py_known_library,
 							py_known_callables, py_known_instances,  py_known_numpy};
 
 	py_writer *write = NULL;
 
-	if ((type->flags & PY_FLAG_HEAP) && !strchr(type->name, '.'))
-		return find_in(py_known_classes, type->name);
+	if ((type->flags & PY_FLAG_HEAP) && !strchr(type->name, '.')) {
+		const struct py_known_class *class = py_known_classes;
+
+		while (class->known.name && strcmp(class->known.name, type->name) != 0)
+			class ++;
+		return class->module && is_of_module(v, type, class->module) ? class->known.write : NULL;
+	}
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !write; i++)
 		write = find_in(tables[i], type->name);
 	return write;
@@ -197,7 +219,7 @@ static void choose_writer(struct py_values *v, struct py_type *type)
 	struct py_type base = *type;
 
 	for (int i = 0; i < PY_BASES; i++) {
-		type->write = find_known(&base);
+		type->write = find_known(v, &base);
 		if (type->write || !base.base || !read_type(v, base.base, &base))
 			break;
 		type->derived = true;

@@ -140,13 +140,17 @@ struct py_known {
 	const char *name;
 	py_writer *write;
 };
-extern const struct py_known py_known_scalars[];    /* py_scalar.c */
-extern const struct py_known py_known_containers[]; /* py_container.c */
-extern const struct py_known py_known_library[];    /* py_library.c */
-extern const struct py_known py_known_classes[];    /* likewise */
-extern const struct py_known py_known_callables[];  /* py_callable.c */
-extern const struct py_known py_known_instances[];  /* py_instance.c */
-extern const struct py_known py_known_numpy[];      /* py_numpy.c */
+struct py_known_class {
+	struct py_known known;
+	const char *module; /* its own, or a package around it */
+};
+extern const struct py_known py_known_scalars[];       /* py_scalar.c */
+extern const struct py_known py_known_containers[];    /* py_container.c */
+extern const struct py_known py_known_library[];       /* py_library.c */
+extern const struct py_known_class py_known_classes[]; /* likewise */
+extern const struct py_known py_known_callables[];     /* py_callable.c */
+extern const struct py_known py_known_instances[];     /* py_instance.c */
+extern const struct py_known py_known_numpy[];         /* py_numpy.c */
 
 /* Of classes that are written in Python: py_known_classes. */
 py_writer py_write_path, py_write_frame, py_write_series, py_write_index, py_write_tensor;
