@@ -434,6 +434,31 @@ def test_the_terminal_is_given_back(busy, end):
     assert any("ended, or stopped" in line for line in lines) == (end == "target")
 
 
+def test_stopped_by_ctrl_z_and_continued(busy):
+    """The shell has its terminal meanwhile; without a shell that could continue it, top goes on."""
+    with terminal("-p", busy.pid, "-i", "0.3") as screen:
+        screen.until(shows("large ("))
+        screen.keys("C-z")
+        before = screen.screen()[0]
+        screen.until(lambda lines: lines[0] != before and "pybpf top" in lines[0])
+    with tempfile.TemporaryDirectory() as folder:
+        screen = Tmux(os.path.join(folder, "tmux"), "exec env PS1='$ ' bash --norc --noprofile -i")
+        try:
+            screen.keys("%s top -p %d -i 0.3" % (shlex.quote(harness.PYBPF), busy.pid), "Enter")
+            for _ in range(2):
+                screen.until(shows("large ("))
+                screen.keys("C-z")
+                screen.until(shows("Stopped"))
+                screen.keys("stty -a", "Enter")
+                screen.until(lambda lines: shows(" echo ")(lines) and shows("susp = ^Z")(lines))
+                screen.keys("fg", "Enter")
+            screen.until(lambda lines: lines[0].startswith("pybpf top") and shows("large (")(lines))
+            screen.keys("q")
+            screen.until(shows("$ fg"))
+        finally:
+            screen.tmux("kill-server")
+
+
 @pytest.mark.parametrize("environment", ["LC_ALL=C", "TERM=vt100", "TERM=xterm-256color", "TERM=linux LC_ALL=C.UTF-8"])
 def test_terminals_and_locales(busy, environment):
     with terminal("-p", busy.pid, "-i", "0.3", environment="env " + environment) as screen:

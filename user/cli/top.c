@@ -251,6 +251,8 @@ static int on_input(void *arg)
 
 	if (wish == TOP_WISH_END)
 		return 1;
+	if (wish == TOP_WISH_STOP)
+		top_screen_stop();
 	if (wish == TOP_WISH_WRITE) {
 		write_profile(top, &told);
 		top_screen_say(top->screen, told.text);

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -17,6 +19,8 @@
 #define ESCAPE_MS  25
 #define KEY_ESCAPE 27
 #define KEY_DELETE 127
+#define KEY_STOP   26 /* Ctrl-Z */
+#define KEY_REDRAW 12 /* Ctrl-L */
 
 enum pair {
 	PAIR_GREW = 1,
@@ -45,6 +49,22 @@ static bool has_capability(const char *name)
 	const char *text = tigetstr(name);
 
 	return text && text != (const char *)-1;
+}
+
+/*
+ * Has Ctrl-Z come as a key: as a signal, it would stop the helpers, too, for which this process may be waiting. The
+ * handler of ncurses is of no use: it needs system calls that are given up.
+ */
+static void take_stop_key(void)
+{
+	struct termios mode;
+
+	if (!tcgetattr(STDIN_FILENO, &mode)) {
+		mode.c_cc[VSUSP] = _POSIX_VDISABLE;
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
+		def_prog_mode();
+	}
+	signal(SIGTSTP, SIG_DFL);
 }
 
 struct top_screen *top_screen_open(struct error *error)
@@ -78,6 +98,7 @@ struct top_screen *top_screen_open(struct error *error)
 	nodelay(stdscr, TRUE);
 	keypad(stdscr, TRUE);
 	curs_set(0);
+	take_stop_key();
 	s->coloured = has_colors() && start_color() == OK;
 	if (s->coloured) {
 		use_default_colors();
@@ -296,7 +317,7 @@ static enum top_wish take_key(struct top_screen *s, const struct top_model *m, c
 	struct top_choice *c = &s->choice;
 
 	c->message[0] = '\0';
-	if (c->typing) {
+	if (c->typing && key != KEY_STOP) {
 		type(c, key);
 		return TOP_WISH_NONE;
 	}
@@ -311,6 +332,11 @@ static enum top_wish take_key(struct top_screen *s, const struct top_model *m, c
 		return TOP_WISH_END;
 	case 'w':
 		return TOP_WISH_WRITE;
+	case KEY_STOP:
+		return TOP_WISH_STOP;
+	case KEY_REDRAW:
+		clearok(curscr, TRUE);
+		break;
 	case 'f':
 		show(c, TOP_PAGE_FLAME);
 		break;
@@ -375,6 +401,13 @@ enum top_wish top_screen_keys(struct top_screen *s, const struct top_model *m, c
 	while (wish == TOP_WISH_NONE && (key = getch()) != ERR)
 		wish = take_key(s, m, facts->all, key);
 	return wish;
+}
+
+void top_screen_stop(void)
+{
+	if (!isendwin())
+		endwin();
+	raise(SIGTSTP);
 }
 
 void top_screen_say(struct top_screen *s, const char *text)

@@ -21,11 +21,17 @@ int top_screen_draw(struct top_screen *screen, const struct top_model *m, const 
 enum top_wish {
 	TOP_WISH_NONE,
 	TOP_WISH_WRITE, /* a profile */
+	TOP_WISH_STOP,  /* the program, as Ctrl-Z does */
 	TOP_WISH_END,   /* of the program */
 };
 
 /* Handles the keys that were pressed, up to one that the caller has to fulfil. */
 enum top_wish top_screen_keys(struct top_screen *screen, const struct top_model *m, const struct top_facts *facts);
+/*
+ * Gives the terminal back, and stops the process as Ctrl-Z does, until it is continued; the next drawing takes the
+ * terminal again. Without a shell that could continue it, nothing stops.
+ */
+void top_screen_stop(void);
 /* Shows a sentence until the next key. */
 void top_screen_say(struct top_screen *screen, const char *text);
 /* Returns the file whose source is to be shown, or NULL: none. */

@@ -33,7 +33,7 @@ static const char *const help[] = {
 	"w                write a profile of all samples to a file",
 	"space            freeze what is shown; sampling goes on",
 	"Esc, Backspace   back",
-	"q, Ctrl-C        end",
+	"q, Ctrl-C        end; Ctrl-Z: stop until `fg`; Ctrl-L: draw all again",
 	"",
 	"%CPU of 100 is one CPU. self: in the function itself; total: with what it called.",
 	"+ and - before a name: its time on CPUs grew or shrank since the interval before by",
