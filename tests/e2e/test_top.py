@@ -410,6 +410,11 @@ def test_sizes(busy):
         screen.until(shows("too small: 40 x 8 are needed"))
         screen.tmux("resize-window", "-t", "t", "-x", 80, "-y", 24)
         screen.until(shows("large ("))
+        screen.keys("Space")
+        screen.until(shows("[frozen]", at=0))
+        for columns, rows in (100, 30), (60, 10), (80, 24):
+            screen.tmux("resize-window", "-t", "t", "-x", columns, "-y", rows)
+            screen.until(lambda lines: len(lines) == rows and "? help" in lines[-1] and "[frozen]" in lines[0], patience=10)
 
 
 @pytest.mark.parametrize("end", ["q", "C-c", "TERM", "target"])

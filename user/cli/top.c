@@ -397,6 +397,7 @@ int cli_top(int argc, char **argv)
 	cli_set_verbosity(top.verbose);
 	signal(SIGPIPE, SIG_IGN);
 	session_run_signals(&signals);
+	sigaddset(&signals, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	priority_raise(); /* of the helpers, too */
 	code = cli_start_helpers();

@@ -67,8 +67,8 @@ static void pass_on(const struct session_command *command, int signo, int code)
 		session_command_signal(command, signo);
 }
 
-/* Reads and handles a signal. Returns true when it ends the run. */
-static bool on_signal(struct loop *l, int signal_fd)
+/* Reads and handles a signal. Returns true when it ends the run. *input: set if the terminal has another size. */
+static bool on_signal(struct loop *l, int signal_fd, bool *input)
 {
 	struct signalfd_siginfo info;
 
@@ -76,6 +76,10 @@ static bool on_signal(struct loop *l, int signal_fd)
 		return false;
 	if (l->run->command) {
 		pass_on(l->run->command, (int)info.ssi_signo, info.ssi_code);
+		return false;
+	}
+	if (info.ssi_signo == SIGWINCH) {
+		*input = true;
 		return false;
 	}
 	return info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2;
@@ -155,7 +159,7 @@ static bool turn(struct loop *l, int signal_fd, bool input, bool *more, enum ses
 		return true;
 	if (end_interval(l, now) < 0)
 		return true;
-	if (on_signal(l, signal_fd) || (input && l->run->on_input && l->run->on_input(l->run->watcher) > 0))
+	if (on_signal(l, signal_fd, &input) || (input && l->run->on_input && l->run->on_input(l->run->watcher) > 0))
 		*end = SESSION_END_SIGNAL;
 	else if (target_gone(l, now))
 		*end = SESSION_END_TARGET;
@@ -180,6 +184,8 @@ enum session_end session_run(struct session_run *run)
 	sigset_t signals;
 
 	session_run_signals(&signals);
+	if (run->on_input)
+		sigaddset(&signals, SIGWINCH);
 	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signal_fd < 0) {
 		log_error("cannot wait for signals: %s", strerror(errno));

@@ -29,7 +29,10 @@ struct session_run {
 	 * none. */
 	int (*on_interval)(void *arg);
 	double interval_s;
-	/* Called when input_fd polls readable; a positive result ends the run as a signal does. NULL: no input. */
+	/*
+	 * Called when input_fd polls readable, and at SIGWINCH, which must be blocked, too; a positive result ends the
+	 * run as a signal does. NULL: no input.
+	 */
 	int (*on_input)(void *arg);
 	int input_fd;
 	void *watcher; /* the argument of both */
