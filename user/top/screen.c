@@ -264,7 +264,7 @@ static void enter(struct top_screen *s, const struct top_model *m)
 	struct top_choice *c = &s->choice;
 	bool is_function = c->table == TOP_FUNCTIONS || c->table == TOP_LINES;
 
-	if (c->page == TOP_PAGE_SOURCE || (c->page == TOP_PAGE_TABLE && is_function && top_view_row(m, c, &c->of)))
+	if (c->page == TOP_PAGE_SOURCE || (c->page == TOP_PAGE_TABLE && is_function && top_view_choose(m, c)))
 		show(c, TOP_PAGE_STACKS);
 	else if (c->page == TOP_PAGE_STACKS)
 		show(c, TOP_PAGE_SOURCE);
@@ -417,5 +417,7 @@ void top_screen_say(struct top_screen *s, const char *text)
 
 const char *top_screen_source(const struct top_screen *s, const struct top_model *m)
 {
-	return s->choice.page == TOP_PAGE_SOURCE ? top_model_string(m, s->choice.of.file) : NULL;
+	return s->choice.page == TOP_PAGE_SOURCE && !top_view_is_stale(m, &s->choice)
+		       ? top_model_string(m, s->choice.of.file)
+		       : NULL;
 }

@@ -233,16 +233,23 @@ static void draw_table(struct top_drawing *d)
 	free(rows);
 }
 
-bool top_view_row(const struct top_model *m, const struct top_choice *choice, struct top_row_key *key)
+bool top_view_choose(const struct top_model *m, struct top_choice *choice)
 {
 	size_t count;
 	const struct top_row **rows = top_model_rows(m, choice->table, choice->order, choice->filter, &count);
 	bool found = rows && choice->cursor < count;
 
 	if (found)
-		*key = rows[choice->cursor]->key;
+		choice->of = rows[choice->cursor]->key;
+	choice->begun_anew = top_model_begun_anew(m);
 	free(rows);
 	return found;
+}
+
+bool top_view_is_stale(const struct top_model *m, const struct top_choice *choice)
+{
+	return (choice->page == TOP_PAGE_STACKS || choice->page == TOP_PAGE_SOURCE) &&
+	       choice->begun_anew != top_model_begun_anew(m);
 }
 
 static void draw_help(struct top_drawing *d)
@@ -296,6 +303,10 @@ int top_view_draw(const struct top_model *m, const struct top_facts *facts, stru
 	if (columns < TOP_LEAST_COLUMNS || lines < TOP_LEAST_LINES) {
 		top_add(&d, TOP_PLAIN, "too small: %d x %d are needed", TOP_LEAST_COLUMNS, TOP_LEAST_LINES);
 		return d.err;
+	}
+	if (top_view_is_stale(m, choice)) {
+		choice->page = TOP_PAGE_TABLE;
+		choice->scroll = 0;
 	}
 	draw_head(&d);
 	pages[choice->page](&d);

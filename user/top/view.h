@@ -44,6 +44,7 @@ struct top_choice {
 	size_t cursor;         /* row of the table */
 	size_t scroll;         /* first row, or line of a page, that is shown */
 	struct top_row_key of; /* of TOP_PAGE_STACKS and _SOURCE */
+	uint32_t begun_anew;   /* top_model_begun_anew() when it was chosen: its strings are of that time */
 	bool seek;             /* of TOP_PAGE_SOURCE: to scroll to the row's function */
 	struct top_flame flame;
 	char message[512]; /* in place of the last line; empty: none */
@@ -106,7 +107,9 @@ enum top_flame_step {
 /* Moves the cursor of the flame graph, where there is something. Returns 0 or -ENOMEM. */
 int top_flame_move(struct top_flame *flame, const struct profile *profile, enum top_flame_step step);
 
-/* Returns the key of the row at the cursor; false: there is none. */
-bool top_view_row(const struct top_model *m, const struct top_choice *choice, struct top_row_key *key);
+/* Chooses the row at the cursor for the pages that are of a row. Returns false if there is none. */
+bool top_view_choose(const struct top_model *m, struct top_choice *choice);
+/* Returns whether the page is of a row that the model has forgotten with all else. */
+bool top_view_is_stale(const struct top_model *m, const struct top_choice *choice);
 
 #endif

@@ -207,6 +207,37 @@ static void test_rows_are_bounded(void **unused)
 	top_model_free(m);
 }
 
+/* After too many names all begins anew: a page of a row that was forgotten gives way to the table. */
+static void test_pages_of_forgotten_rows(void **unused)
+{
+	const unsigned count = TOP_ROWS_MAX / 4;
+	struct top_model *m = top_model_new();
+	struct profile *all = make(3, 4, "leaf");
+	const struct top_facts facts = {.target = "process 7", .freq = 99, .all = all};
+	struct top_choice stacks = {.cursor = 4000}, source;
+	struct top_view view;
+	(void)unused;
+
+	interval_of_many(m, 0, count);
+	assert_true(top_view_choose(m, &stacks));
+	source = stacks;
+	stacks.page = TOP_PAGE_STACKS;
+	source.page = TOP_PAGE_SOURCE;
+	assert_int_equal(top_view_draw(m, &facts, &stacks, 80, 24, &view), 0);
+	assert_int_equal(stacks.page, TOP_PAGE_STACKS);
+	top_view_free(&view);
+	for (unsigned i = 1; !top_model_begun_anew(m); i++)
+		interval_of_many(m, i * count, count);
+	assert_int_equal(top_view_draw(m, &facts, &stacks, 80, 24, &view), 0);
+	assert_int_equal(stacks.page, TOP_PAGE_TABLE);
+	top_view_free(&view);
+	assert_int_equal(top_view_draw(m, &facts, &source, 80, 24, &view), 0);
+	assert_int_equal(source.page, TOP_PAGE_TABLE);
+	top_view_free(&view);
+	profile_free(all);
+	top_model_free(m);
+}
+
 /* Every page at every size, with names that would write on the terminal: lines fit, and are printable. */
 static void test_screens(void **unused)
 {
@@ -219,7 +250,7 @@ static void test_screens(void **unused)
 	interval(m, 3, 4, "\x1b[2Jleaf\n\xff\xc2\x9b");
 	for (size_t columns = 1; columns < 320; columns += 13) {
 		for (size_t lines = 1; lines < 60; lines += 7) {
-			for (int page = 0; page < 3 * TOP_TABLES; page++) {
+			for (int page = 0; page < (TOP_PAGE_HELP + 1) * TOP_TABLES; page++) {
 				struct top_choice choice = {.page = (enum top_page)(page / TOP_TABLES),
 							    .table = (enum top_table)(page % TOP_TABLES),
 							    .cursor = 1000,
@@ -227,7 +258,7 @@ static void test_screens(void **unused)
 				struct top_view view;
 
 				choice.cursor = 0;
-				top_view_row(m, &choice, &choice.of);
+				top_view_choose(m, &choice);
 				choice.cursor = 1000;
 				assert_int_equal(top_view_draw(m, &facts, &choice, columns, lines, &view), 0);
 				assert_true(view.count <= lines);
@@ -254,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_filter),
 		cmocka_unit_test(test_change),
 		cmocka_unit_test(test_rows_are_bounded),
+		cmocka_unit_test(test_pages_of_forgotten_rows),
 		cmocka_unit_test(test_screens),
 	};
 
