@@ -269,6 +269,62 @@ def test_keys(busy):
         screen.until(shows("exit 0"))
 
 
+def stacks_shown(lines):
+    """The stacks of the page, each as its share and its functions with their lines."""
+    stacks = []
+    for line in lines[4:-1]:
+        if line.rstrip().endswith("%"):
+            stacks.append((float(line.split(", ")[1].split()[0]), []))
+        elif line.strip() and stacks:
+            stacks[-1][1].append(line.strip())
+    return stacks
+
+
+def test_stacks_of_each_table(busy):
+    """Enter shows the stacks of a line, a thread and a process; those without a source have none."""
+    with terminal("-p", busy.pid, "-i", "0.3", lines=60) as screen:
+        screen.until(lambda lines: shows("large (shares.py")(lines) and int(lines[1].split("all: ")[1].split()[0]) > 100)
+        number = next(i for i, line in enumerate(SHARES.read_text().split("\n"), 1) if line.strip() == "spin(0.02)")
+        screen.keys("2", "/")
+        screen.until(shows("show only rows with: _"))
+        screen.keys("small", "Enter", "Enter")
+        lines = screen.until(shows("with line %d of small" % number, at=3))
+        stacks = stacks_shown(lines)
+        assert stacks and all("small (shares.py:%d)" % number in stack for _, stack in stacks)
+        screen.keys("Escape", "/", "Escape", "3")
+        screen.until(shows("threads", at=3))
+        screen.keys("Enter")
+        lines = screen.until(shows("of thread ", at=3))
+        assert " %d, the most frequent first" % busy.pid in lines[3]
+        threads = stacks_shown(lines)
+        assert len({tuple(stack) for _, stack in threads}) == len(threads) > 1
+        assert {stack[2].split(" (")[0] for _, stack in threads} == {"large", "small"}
+        assert sum(share for share, _ in threads) == pytest.approx(100, abs=2)
+        screen.keys("Enter")
+        time.sleep(0.5)
+        assert "of thread" in screen.screen()[3] and "source" not in screen.screen()[-1]
+        screen.keys("Escape")
+        screen.until(shows("threads", at=3))
+        screen.keys("Down", "Enter")
+        screen.until(shows("no samples: it was not on a CPU"))
+        screen.keys("4")
+        screen.until(shows("processes", at=3))
+        screen.keys("Enter")
+        lines = screen.until(lambda lines: "of process" in lines[3] and shows("large (shares.py")(lines))
+        assert " %d, the most frequent first" % busy.pid in lines[3]
+
+
+def test_threads_with_one_stack_have_one_entry():
+    """What two threads do alike is added up."""
+    with harness.target(harness.default_python(), "states.py") as target, terminal("-p", target.pid, "-i", "0.3", lines=40) as screen:
+        screen.until(lambda lines: shows("spin (states.py")(lines) and int(lines[1].split("all: ")[1].split()[0]) > 60)
+        screen.keys("/")
+        screen.until(shows("show only rows with: _"))
+        screen.keys("spin", "Enter", "Enter")
+        stacks = [stack for _, stack in stacks_shown(screen.until(shows("with spin", at=3)))]
+        assert len(stacks) == len({tuple(stack) for stack in stacks})
+
+
 def test_flame_graph(busy):
     """Cells are as wide as their share; the heading tells the one at the cursor; Enter zooms in and Escape out."""
     with terminal("-p", busy.pid, "-i", "0.3", columns=101) as screen:

@@ -262,11 +262,10 @@ static void type(struct top_choice *c, int key)
 static void enter(struct top_screen *s, const struct top_model *m)
 {
 	struct top_choice *c = &s->choice;
-	bool is_function = c->table == TOP_FUNCTIONS || c->table == TOP_LINES;
 
-	if (c->page == TOP_PAGE_SOURCE || (c->page == TOP_PAGE_TABLE && is_function && top_view_choose(m, c)))
+	if (c->page == TOP_PAGE_SOURCE || (c->page == TOP_PAGE_TABLE && top_view_choose(m, c)))
 		show(c, TOP_PAGE_STACKS);
-	else if (c->page == TOP_PAGE_STACKS)
+	else if (c->page == TOP_PAGE_STACKS && top_view_has_source(c->of_table))
 		show(c, TOP_PAGE_SOURCE);
 	else if (c->page == TOP_PAGE_FLAME)
 		c->flame.zoomed = c->flame.depth;

@@ -28,7 +28,7 @@ static const char *const help[] = {
 	"s                sort by: self, total, self and total since the start",
 	"/                show only rows with a text in them; an empty text shows all",
 	"Up Down PgUp PgDn Home End   move",
-	"Enter            the stacks with the row's function; again: its source, with the time in each line",
+	"Enter            the row's stacks; again: its source, with the time in each line",
 	"f                flame graph: arrows move, Enter zooms in, Esc out",
 	"w                write a profile of all samples to a file",
 	"space            freeze what is shown; sampling goes on",
@@ -130,7 +130,7 @@ static void draw_head(struct top_drawing *d)
 	draw_states(d, last);
 }
 
-static bool has_self(enum top_table table)
+bool top_view_has_source(enum top_table table)
 {
 	return table == TOP_FUNCTIONS || table == TOP_LINES;
 }
@@ -139,7 +139,7 @@ static void draw_heading(struct top_drawing *d)
 {
 	const struct top_choice *c = d->choice;
 
-	if (has_self(c->table))
+	if (top_view_has_source(c->table))
 		top_add(d, TOP_HEAD, "%6s %6s %9s %9s   %s, by %s", "%self", "%total", "self s", "total s",
 			table_names[c->table], order_names[c->order]);
 	else if (c->table == TOP_THREADS)
@@ -188,7 +188,7 @@ static void draw_row(struct top_drawing *d, const struct top_row *row, bool chos
 	char name[4096], strip[STRIP_COLUMNS + 1];
 
 	name_row(d, row, name, sizeof(name));
-	if (has_self(d->choice->table)) {
+	if (top_view_has_source(d->choice->table)) {
 		top_add(d, style, "%6.1f %6.1f %9.2f %9.2f %c %s", cpu_percent(d, row->self, duration),
 			cpu_percent(d, row->total, duration), (double)row->all_self / freq,
 			(double)row->all_total / freq, mark_of_change(change), name);
@@ -239,8 +239,11 @@ bool top_view_choose(const struct top_model *m, struct top_choice *choice)
 	const struct top_row **rows = top_model_rows(m, choice->table, choice->order, choice->filter, &count);
 	bool found = rows && choice->cursor < count;
 
-	if (found)
+	if (found) {
 		choice->of = rows[choice->cursor]->key;
+		choice->of_title = rows[choice->cursor]->title;
+		choice->of_table = choice->table;
+	}
 	choice->begun_anew = top_model_begun_anew(m);
 	free(rows);
 	return found;
@@ -264,6 +267,7 @@ static void draw_help(struct top_drawing *d)
 static void draw_foot(struct top_drawing *d)
 {
 	static const char *const foots[] = {
+		[TOP_PAGE_TABLE] = "Esc back  w write  q quit", /* of a row without a source */
 		[TOP_PAGE_STACKS] = "Enter source  Esc back  w write  q quit",
 		[TOP_PAGE_SOURCE] = "Enter stacks  Esc back  w write  q quit",
 		[TOP_PAGE_FLAME] = "arrows move  Enter zoom in  Esc zoom out, back  w write  q quit",
@@ -277,6 +281,8 @@ static void draw_foot(struct top_drawing *d)
 		top_add(d, TOP_BOLD, "show only rows with: %s_", c->filter);
 	else if (c->message[0])
 		top_add(d, TOP_BOLD, "%s", c->message);
+	else if (c->page == TOP_PAGE_STACKS && !top_view_has_source(c->of_table))
+		top_add(d, TOP_HEAD, "%s", foots[TOP_PAGE_TABLE]);
 	else if (c->page != TOP_PAGE_TABLE)
 		top_add(d, TOP_HEAD, "%s", foots[c->page]);
 	else

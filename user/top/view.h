@@ -44,6 +44,8 @@ struct top_choice {
 	size_t cursor;         /* row of the table */
 	size_t scroll;         /* first row, or line of a page, that is shown */
 	struct top_row_key of; /* of TOP_PAGE_STACKS and _SOURCE */
+	uint32_t of_title;     /* string: its title */
+	enum top_table of_table;
 	uint32_t begun_anew;   /* top_model_begun_anew() when it was chosen: its strings are of that time */
 	bool seek;             /* of TOP_PAGE_SOURCE: to scroll to the row's function */
 	struct top_flame flame;
@@ -109,6 +111,8 @@ int top_flame_move(struct top_flame *flame, const struct profile *profile, enum 
 
 /* Chooses the row at the cursor for the pages that are of a row. Returns false if there is none. */
 bool top_view_choose(const struct top_model *m, struct top_choice *choice);
+/* Returns whether rows of the table are in a source file. */
+bool top_view_has_source(enum top_table table);
 /* Returns whether the page is of a row that the model has forgotten with all else. */
 bool top_view_is_stale(const struct top_model *m, const struct top_choice *choice);
 

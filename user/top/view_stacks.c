@@ -7,7 +7,8 @@
 
 #include "top/view_internal.h"
 
-static bool is_of(const struct top_drawing *d, uint32_t stack)
+/* Returns whether the row's function, or its line, is in the stack. */
+static bool is_met(const struct top_drawing *d, uint32_t stack)
 {
 	const struct top_row_key *of = &d->choice->of;
 	const struct profile *p = d->facts->all;
@@ -16,11 +17,71 @@ static bool is_of(const struct top_drawing *d, uint32_t stack)
 	for (; stack != PROFILE_ROOT; stack = profile_stack_at(p, stack)->parent) {
 		const struct profile_frame *frame = profile_frame_at(p, profile_stack_at(p, stack)->frame);
 
-		if (frame->first_line == of->first_line && !strcmp(profile_string(p, frame->name), name) &&
+		if (frame->first_line == of->first_line && frame->kind == of->kind &&
+		    (d->choice->of_table != TOP_LINES || frame->line == of->line) && !strcmp(profile_string(p, frame->name), name) &&
 		    !strcmp(profile_string(p, frame->file), file))
 			return true;
 	}
 	return false;
+}
+
+static bool is_of(const struct top_drawing *d, const struct profile_sample *sample)
+{
+	const struct top_row_key *of = &d->choice->of;
+	const struct profile *p = d->facts->all;
+	const struct profile_process *process = profile_process_at(p, sample->process);
+
+	switch (d->choice->of_table) {
+	case TOP_THREADS:
+		return process->pid == of->pid && sample->thread != PROFILE_NONE &&
+		       profile_thread_at(p, sample->thread)->tid == of->tid;
+	case TOP_PROCESSES:
+		return process->pid == of->pid;
+	case TOP_CONTAINERS:
+		return !strcmp(profile_string(p, process->container), top_model_string(d->m, of->name));
+	default:
+		return is_met(d, sample->stack);
+	}
+}
+
+/* Tells whose stacks they are. */
+static void draw_heading(struct top_drawing *d)
+{
+	const struct top_choice *c = d->choice;
+	const char *title = top_model_string(d->m, c->of_title);
+	char whose[1024];
+
+	if (c->of_table == TOP_LINES)
+		snprintf(whose, sizeof(whose), "with line %d of %s", c->of.line, title);
+	else if (c->of_table == TOP_THREADS)
+		snprintf(whose, sizeof(whose), "of thread %s %d", title, c->of.tid);
+	else if (c->of_table == TOP_PROCESSES)
+		snprintf(whose, sizeof(whose), "of process %s %d", title, c->of.pid);
+	else
+		snprintf(whose, sizeof(whose), "%s %s", c->of_table == TOP_CONTAINERS ? "in" : "with", title);
+	top_add(d, TOP_HEAD, "stacks of the last %.0f s %s, the most frequent first", d->facts->all_s, whose);
+}
+
+static int compare_stacks(const void *a, const void *b)
+{
+	const struct profile_sample *one = a, *other = b;
+
+	return (one->stack > other->stack) - (one->stack < other->stack);
+}
+
+/* Adds up the samples of threads and processes that have the same stack. Returns how many are left. */
+static size_t merge(struct profile_sample *samples, size_t count)
+{
+	size_t kept = 0;
+
+	qsort(samples, count, sizeof(*samples), compare_stacks);
+	for (size_t i = 0; i < count; i++) {
+		if (kept && samples[kept - 1].stack == samples[i].stack)
+			samples[kept - 1].value += samples[i].value;
+		else
+			samples[kept++] = samples[i];
+	}
+	return kept;
 }
 
 static int compare_samples(const void *a, const void *b)
@@ -77,16 +138,18 @@ void top_draw_stacks(struct top_drawing *d)
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (is_of(d, samples[i].stack)) {
+		if (is_of(d, &samples[i])) {
 			found[kept++] = samples[i];
 			all += samples[i].value;
 		}
 	}
+	kept = merge(found, kept);
 	qsort(found, kept, sizeof(*found), compare_samples);
-	top_add(d, TOP_HEAD, "stacks of the last %.0f s with %s, the most frequent first", d->facts->all_s,
-		top_model_string(d->m, d->choice->of.name));
+	draw_heading(d);
 	for (size_t i = 0; i < kept && !d->err; i++)
 		draw_stack(d, found[i].stack, found[i].value, all, &line);
+	if (!kept)
+		top_add(d, TOP_PLAIN, "no samples: it was not on a CPU");
 	d->out->rows = line;
 	free(found);
 }

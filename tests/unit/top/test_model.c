@@ -238,6 +238,46 @@ static void test_pages_of_forgotten_rows(void **unused)
 	top_model_free(m);
 }
 
+/* The stacks of the first row of each table: only its own, and those of several threads added up. */
+static void test_stacks_of_rows(void **unused)
+{
+	static const char *const expected[TOP_TABLES][2] = {
+		{"with leaf", "0.08 s, 100.0 %"},          {"with line 20 of leaf", "0.08 s, 100.0 %"},
+		{"of thread other 9", "0.05 s, 100.0 %"},  {"of process app 7", "0.08 s, 66.7 %"},
+		{"in web", "0.08 s, 66.7 %"},
+	};
+	struct top_model *m = top_model_new();
+	struct profile *all = make(3, 4, "leaf");
+	const struct profile_process_info elsewhere = {.pid = 6, .name = "app", .container = "db"};
+	uint32_t other = profile_add_thread(all, 0, 9, "other"), process = profile_add_process(all, &elsewhere);
+	size_t count;
+	const struct profile_sample *samples = profile_samples(all, &count);
+	uint32_t inner = samples[0].stack, outer = samples[1].stack;
+	const struct top_facts facts = {.target = "process 7", .freq = 99, .all = all, .all_s = 1};
+	(void)unused;
+
+	assert_int_equal(profile_add_sample(all, inner, 0, other, 5), 0);
+	assert_int_equal(profile_add_sample(all, outer, process, PROFILE_NONE, 1), 0);
+	top_model_begin(m, 1);
+	assert_int_equal(top_model_add(m, all), 0);
+	assert_int_equal(top_model_end(m), 0);
+	for (int table = 0; table < TOP_TABLES; table++) {
+		struct top_choice choice = {.table = (enum top_table)table};
+		struct top_view view;
+
+		/* Of threads, the one with 5 samples comes after that with 7. */
+		choice.cursor = table == TOP_THREADS;
+		assert_true(top_view_choose(m, &choice));
+		choice.page = TOP_PAGE_STACKS;
+		assert_int_equal(top_view_draw(m, &facts, &choice, 100, 24, &view), 0);
+		assert_non_null(strstr(view.lines[3].text, expected[table][0]));
+		assert_string_equal(view.lines[4].text, expected[table][1]);
+		top_view_free(&view);
+	}
+	profile_free(all);
+	top_model_free(m);
+}
+
 /* Every page at every size, with names that would write on the terminal: lines fit, and are printable. */
 static void test_screens(void **unused)
 {
@@ -286,6 +326,7 @@ int main(void)
 		cmocka_unit_test(test_change),
 		cmocka_unit_test(test_rows_are_bounded),
 		cmocka_unit_test(test_pages_of_forgotten_rows),
+		cmocka_unit_test(test_stacks_of_rows),
 		cmocka_unit_test(test_screens),
 	};
 
