@@ -529,6 +529,55 @@ def test_terminals_and_locales(busy, environment):
         screen.until(shows("exit 0"))
 
 
+@pytest.mark.parametrize("environment, grew, shrank", [("LC_ALL=C.UTF-8", "\u2191", "\u2193"), ("LC_ALL=C", "+", "-")])
+def test_arrows(busy, environment, grew, shrank):
+    """What stops shrinks, and what goes on grows; on a terminal without UTF-8, too."""
+    with terminal("-p", busy.pid, "-i", "1", "-F", 299, environment="env " + environment) as screen:
+        screen.until(lambda lines: shows("   large (shares.py")(lines) and int(lines[1].split("%CPU, ")[1].split()[0]) > 40)
+        os.kill(busy.pid, signal.SIGSTOP)
+        screen.until(shows(" %s large (shares.py" % shrank))
+        screen.until(shows("   large (shares.py"))
+        os.kill(busy.pid, signal.SIGCONT)
+        screen.until(shows(" %s large (shares.py" % grew))
+        screen.keys("?")
+        screen.until(shows("%s and %s before a name" % (grew, shrank)))
+
+
+WIDE = """
+import json, os, time
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+def \u6f22\u5b57():
+    spin(0.03)
+def gr\u00f6\u00dfe():
+    spin(0.03)
+print(json.dumps({"pid": os.getpid()}), flush=True)
+while True:
+    \u6f22\u5b57()
+    gr\u00f6\u00dfe()
+"""
+
+
+@pytest.mark.parametrize("environment, names", [
+    ("LC_ALL=C.UTF-8", ("\u6f22\u5b57", "gr\u00f6\u00dfe")), ("LC_ALL=C", ("????", "gr??e")),
+])
+def test_wide_names(tmp_path, environment, names):
+    """Wide characters take two columns in each locale: cells of the flame graph stand below each other."""
+    script = tmp_path / "wide.py"
+    script.write_text(WIDE, encoding="utf-8")
+    with harness.target(harness.default_python(), script) as target:
+        with terminal("-p", target.pid, "-i", "0.3", environment="env " + environment) as screen:
+            screen.until(lambda lines: all(shows(name + " (wide.py")(lines) for name in names))
+            screen.keys("f")
+            lines = screen.until(shows("|spin"))
+            at = next(i for i, line in enumerate(lines) if names[0] in line)
+            wide = 1 if names[0] == "\u6f22\u5b57" and lines[at].index(names[0]) < lines[at].index("|") else 0
+            assert lines[at + 1].index("|") == lines[at].index("|") + 2 * wide
+            assert all(name in lines[at] for name in names)
+
+
 def test_a_terminal_that_cannot_move_its_cursor(busy):
     with terminal("-p", busy.pid, environment="env TERM=dumb") as screen:
         lines = screen.until(shows("exit 1"))

@@ -159,8 +159,7 @@ static bool is_wide(unsigned c)
 	return false;
 }
 
-/* Returns the bytes of the character that the text begins with. *columns: those that it takes. */
-static size_t measure(const char *text, size_t *columns)
+size_t text_measure(const char *text, size_t *columns)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	size_t len = sequence(p);
@@ -174,7 +173,7 @@ size_t text_width(const char *text)
 	size_t width = 0, columns;
 
 	for (; *text; width += columns)
-		text += measure(text, &columns);
+		text += text_measure(text, &columns);
 	return width;
 }
 
@@ -183,7 +182,7 @@ size_t text_fit(const char *text, size_t width)
 	size_t len = 0, columns;
 
 	while (text[len]) {
-		size_t next = measure(text + len, &columns);
+		size_t next = text_measure(text + len, &columns);
 
 		if (columns > width)
 			break;
@@ -199,7 +198,7 @@ static const char *fitting_end(const char *text, size_t width)
 	size_t over = text_width(text), columns;
 
 	while (over > width) {
-		text += measure(text, &columns);
+		text += text_measure(text, &columns);
 		over -= columns;
 	}
 	return text;

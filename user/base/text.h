@@ -22,6 +22,8 @@ char *text_printable(const char *text);
 void text_print(const char *text, FILE *out);
 /* Returns the columns that printable UTF-8 takes on a terminal: two for a wide character of East Asia, else one. */
 size_t text_width(const char *text);
+/* Returns the bytes of the character that printable, not empty UTF-8 begins with. *columns: those that it takes. */
+size_t text_measure(const char *text, size_t *columns);
 /* Returns the bytes of the text's beginning that fill at most that many columns. */
 size_t text_fit(const char *text, size_t width);
 /* Stands for what is left out of a text: in ASCII, as the width of U+2026 depends on the terminal. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 
 /* Escape alone is told from the beginning of a key's sequence after this time. */
 #define ESCAPE_MS  25
@@ -157,18 +158,23 @@ static void draw_span(const struct top_screen *s, int line, const struct top_spa
 	mvchgat(line, (int)span->from, (int)span->columns, chosen ? A_REVERSE | A_BOLD : A_NORMAL, pair, NULL);
 }
 
-/* Without UTF-8, each character that is not ASCII is a question mark. */
+/* Without UTF-8, arrows are signs, and each other character that is not ASCII as many question marks as its columns. */
 static void make_ascii(char *text)
 {
 	char *to = text;
+	size_t size, columns;
 
-	for (; *text; text++) {
-		unsigned char byte = (unsigned char)*text;
-
-		if (byte < 0x80)
+	for (; *text; text += size) {
+		size = text_measure(text, &columns);
+		if ((unsigned char)*text < 0x80)
 			*to++ = *text;
-		else if (byte >= 0xc0)
-			*to++ = '?';
+		else if (!strncmp(text, TOP_UP, size))
+			*to++ = '+';
+		else if (!strncmp(text, TOP_DOWN, size))
+			*to++ = '-';
+		else
+			for (size_t i = 0; i < columns; i++)
+				*to++ = '?';
 	}
 	*to = '\0';
 }

@@ -36,7 +36,7 @@ static const char *const help[] = {
 	"q, Ctrl-C        end; Ctrl-Z: stop until `fg`; Ctrl-L: draw all again",
 	"",
 	"%CPU of 100 is one CPU. self: in the function itself; total: with what it called.",
-	"+ and - before a name: its time on CPUs grew or shrank since the interval before by",
+	TOP_UP " and " TOP_DOWN " before a name: its time on CPUs grew or shrank since the interval before by",
 	"more than chance (once in 1,000 rows that do not change).",
 	"Threads, most of an interval: # ran, ! waited for a CPU, G for the GIL, L a lock, D disk,",
 	"N network, P a pipe, E events (poll), C a child, z slept, T was stopped, o other, . asleep;",
@@ -149,9 +149,9 @@ static void draw_heading(struct top_drawing *d)
 		top_add(d, TOP_HEAD, "%6s %9s   %s", "%CPU", "CPU s", table_names[c->table]);
 }
 
-static char mark_of_change(int change)
+static const char *mark_of_change(int change)
 {
-	return change > 0 ? '+' : change < 0 ? '-' : ' ';
+	return change > 0 ? TOP_UP : change < 0 ? TOP_DOWN : " ";
 }
 
 static void name_row(const struct top_drawing *d, const struct top_row *row, char *out, size_t size)
@@ -189,15 +189,15 @@ static void draw_row(struct top_drawing *d, const struct top_row *row, bool chos
 
 	name_row(d, row, name, sizeof(name));
 	if (top_view_has_source(d->choice->table)) {
-		top_add(d, style, "%6.1f %6.1f %9.2f %9.2f %c %s", cpu_percent(d, row->self, duration),
+		top_add(d, style, "%6.1f %6.1f %9.2f %9.2f %s %s", cpu_percent(d, row->self, duration),
 			cpu_percent(d, row->total, duration), (double)row->all_self / freq,
 			(double)row->all_total / freq, mark_of_change(change), name);
 	} else if (d->choice->table == TOP_THREADS) {
 		draw_strip(row, strip);
-		top_add(d, style, "%6.1f %9.2f  %s %c %s", cpu_percent(d, row->total, duration),
+		top_add(d, style, "%6.1f %9.2f  %s %s %s", cpu_percent(d, row->total, duration),
 			(double)row->all_total / freq, strip, mark_of_change(change), name);
 	} else {
-		top_add(d, style, "%6.1f %9.2f %c %s", cpu_percent(d, row->total, duration),
+		top_add(d, style, "%6.1f %9.2f %s %s", cpu_percent(d, row->total, duration),
 			(double)row->all_total / freq, mark_of_change(change), name);
 	}
 }

@@ -61,6 +61,10 @@ struct top_facts {
 	const char *source;        /* the text of the file of TOP_PAGE_SOURCE; NULL: it is not known */
 };
 
+/* Arrows, U+2191 and U+2193: it grew, or shrank. */
+#define TOP_UP	 "\xe2\x86\x91"
+#define TOP_DOWN "\xe2\x86\x93"
+
 enum top_style {
 	TOP_PLAIN,
 	TOP_BOLD,
@@ -79,7 +83,7 @@ struct top_span {
 };
 
 struct top_line {
-	char *text; /* printable UTF-8 of at most that many columns */
+	char *text; /* printable UTF-8 of at most that many columns, with TOP_UP and TOP_DOWN */
 	enum top_style style;
 	struct top_span *spans;
 	size_t nr_spans;
