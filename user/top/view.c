@@ -15,32 +15,33 @@
 /* Lines above and below the table: three of the head, the table's heading; the last line. */
 #define LINES_ABOVE 4
 #define LINES_BELOW 1
-/* Columns of numbers before a row's name. */
-#define STRIP_COLUMNS 30
+/* Narrower terminals show the numbers of the order only, so that some columns are left for names. */
+#define WIDE_COLUMNS 64
+/* Columns of a thread's row without the strip: numbers, and the name with its TID. */
+#define THREAD_COLUMNS 50
+#define STRIP_LEAST    10
 
 static const char *const table_names[TOP_TABLES] = {"functions", "lines", "threads", "processes", "containers"};
 static const char *const order_names[TOP_ORDERS] = {"self", "total", "self since the start", "total since the start"};
 
 static const char *const help[] = {
-	"pybpf top: samples of Python processes, interval by interval",
-	"",
 	"1 2 3 4 5, Tab   functions, lines, threads, processes, containers",
-	"s                sort by: self, total, self and total since the start",
+	"s                sort by self, total, self and total since the start",
 	"/                show only rows with a text in them; an empty text shows all",
 	"Up Down PgUp PgDn Home End   move",
-	"Enter            the row's stacks; again: its source, with the time in each line",
+	"Enter            the row's stacks; again: its source, with each line's time",
 	"f                flame graph: arrows move, Enter zooms in, Esc out",
 	"w                write a profile of all samples to a file",
 	"space            freeze what is shown; sampling goes on",
 	"Esc, Backspace   back",
 	"q, Ctrl-C        end; Ctrl-Z: stop until `fg`; Ctrl-L: draw all again",
 	"",
-	"%CPU of 100 is one CPU. self: in the function itself; total: with what it called.",
-	TOP_UP " and " TOP_DOWN " before a name: its time on CPUs grew or shrank since the interval before by",
-	"more than chance (once in 1,000 rows that do not change).",
-	"Threads, most of an interval: # ran, ! waited for a CPU, G for the GIL, L a lock, D disk,",
-	"N network, P a pipe, E events (poll), C a child, z slept, T was stopped, o other, . asleep;",
-	"+ slept, but ran for a tenth and more.",
+	"%CPU of 100 is one CPU. self: in the function itself; total: with what it",
+	"called. " TOP_UP " and " TOP_DOWN " before a name: its time on CPUs grew or shrank since the",
+	"interval before, by more than chance (once in 1,000 rows that do not change).",
+	"Threads, most of an interval: # ran, ! waited for a CPU, G the GIL, L a lock,",
+	"D disk, N network, P a pipe, E events (poll), C a child; z slept, T stopped,",
+	"o other, . asleep; + slept, but ran for a tenth and more.",
 };
 
 void top_add(struct top_drawing *d, enum top_style style, const char *fmt, ...)
@@ -116,6 +117,11 @@ static void draw_states(struct top_drawing *d, const struct top_sums *last)
 	top_add(d, TOP_PLAIN, "%s", text);
 }
 
+static bool is_wide(const struct top_drawing *d)
+{
+	return d->columns >= WIDE_COLUMNS;
+}
+
 static void draw_head(struct top_drawing *d)
 {
 	const struct top_sums *last = top_model_last(d->m), *all = top_model_all(d->m);
@@ -123,10 +129,10 @@ static void draw_head(struct top_drawing *d)
 	top_add(d, TOP_BOLD, "pybpf top: %s  %.0f s  %u Hz%s%s", d->facts->target, d->facts->uptime_s, d->facts->freq,
 		d->choice->frozen ? "  [frozen]" : "", top_model_intervals(d->m) ? "" : "  [first interval]");
 	top_add(d, TOP_PLAIN,
-		"last %.1f s: %.1f %%CPU, %" PRIu64 " samples, %" PRIu64 " lost; all: %" PRIu64 " samples, %" PRIu64
+		"%s%.1f s: %.1f %%CPU, %" PRIu64 " samples, %" PRIu64 " lost; all: %" PRIu64 " samples, %" PRIu64
 		" lost",
-		last->duration_s, cpu_percent(d, last->samples, last->duration_s), last->samples, last->lost,
-		all->samples, all->lost);
+		is_wide(d) ? "last " : "", last->duration_s, cpu_percent(d, last->samples, last->duration_s),
+		last->samples, last->lost, all->samples, all->lost);
 	draw_states(d, last);
 }
 
@@ -135,18 +141,43 @@ bool top_view_has_source(enum top_table table)
 	return table == TOP_FUNCTIONS || table == TOP_LINES;
 }
 
+/* Returns how many intervals a strip shows. */
+static int strip_columns(const struct top_drawing *d)
+{
+	size_t room = d->columns < THREAD_COLUMNS + STRIP_LEAST ? STRIP_LEAST : d->columns - THREAD_COLUMNS;
+
+	return (int)(room < TOP_STRIP ? room : TOP_STRIP);
+}
+
+static bool is_since_the_start(const struct top_drawing *d)
+{
+	return d->choice->order == TOP_BY_ALL_SELF || d->choice->order == TOP_BY_ALL_TOTAL;
+}
+
+/* Writes the texts of a row's columns that are shown: of the last interval, and since the start. */
+static void write_columns(const struct top_drawing *d, const char *last, const char *all, char *out, size_t size)
+{
+	if (is_wide(d))
+		snprintf(out, size, "%s %s", last, all);
+	else
+		snprintf(out, size, "%s", is_since_the_start(d) ? all : last);
+}
+
 static void draw_heading(struct top_drawing *d)
 {
 	const struct top_choice *c = d->choice;
+	char columns[64];
 
-	if (top_view_has_source(c->table))
-		top_add(d, TOP_HEAD, "%6s %6s %9s %9s   %s, by %s", "%self", "%total", "self s", "total s",
-			table_names[c->table], order_names[c->order]);
-	else if (c->table == TOP_THREADS)
-		top_add(d, TOP_HEAD, "%6s %9s  %-*s %s", "%CPU", "CPU s", STRIP_COLUMNS, "last intervals",
-			table_names[c->table]);
+	if (top_view_has_source(c->table)) {
+		write_columns(d, " %self %total", "   self s   total s", columns, sizeof(columns));
+		top_add(d, TOP_HEAD, "%s   %s, by %s", columns, table_names[c->table], order_names[c->order]);
+		return;
+	}
+	write_columns(d, "  %CPU", "    CPU s", columns, sizeof(columns));
+	if (c->table == TOP_THREADS)
+		top_add(d, TOP_HEAD, "%s  %-*s   %s", columns, strip_columns(d), "intervals", table_names[c->table]);
 	else
-		top_add(d, TOP_HEAD, "%6s %9s   %s", "%CPU", "CPU s", table_names[c->table]);
+		top_add(d, TOP_HEAD, "%s   %s", columns, table_names[c->table]);
 }
 
 static const char *mark_of_change(int change)
@@ -173,33 +204,42 @@ static void name_row(const struct top_drawing *d, const struct top_row *row, cha
 		snprintf(out, size, "%s", title);
 }
 
-static void draw_strip(const struct top_row *row, char out[STRIP_COLUMNS + 1])
+static void draw_strip(const struct top_row *row, int intervals, char out[TOP_STRIP + 1])
 {
-	for (int i = 0; i < STRIP_COLUMNS; i++)
-		out[i] = row->strip[TOP_STRIP - STRIP_COLUMNS + i] ?: ' ';
-	out[STRIP_COLUMNS] = '\0';
+	for (int i = 0; i < intervals; i++)
+		out[i] = row->strip[TOP_STRIP - intervals + i] ?: ' ';
+	out[intervals] = '\0';
+}
+
+/* Writes the numbers of a row. */
+static void write_numbers(const struct top_drawing *d, const struct top_row *row, char *out, size_t size)
+{
+	double duration = top_model_last(d->m)->duration_s, freq = d->facts->freq;
+	double self = cpu_percent(d, row->self, duration), total = cpu_percent(d, row->total, duration);
+	char last[32], all[64];
+
+	if (top_view_has_source(d->choice->table)) {
+		snprintf(last, sizeof(last), "%6.1f %6.1f", self, total);
+		snprintf(all, sizeof(all), "%9.2f %9.2f", (double)row->all_self / freq, (double)row->all_total / freq);
+	} else {
+		snprintf(last, sizeof(last), "%6.1f", total);
+		snprintf(all, sizeof(all), "%9.2f", (double)row->all_total / freq);
+	}
+	write_columns(d, last, all, out, size);
 }
 
 static void draw_row(struct top_drawing *d, const struct top_row *row, bool chosen)
 {
-	double duration = top_model_last(d->m)->duration_s, freq = d->facts->freq;
 	int change = top_model_change(d->m, row);
 	enum top_style style = chosen ? TOP_CHOSEN : change > 0 ? TOP_GREW : change < 0 ? TOP_SHRANK : TOP_PLAIN;
-	char name[4096], strip[STRIP_COLUMNS + 1];
+	char name[4096], numbers[128], strip[TOP_STRIP + 1] = "";
+	bool has_strip = d->choice->table == TOP_THREADS;
 
 	name_row(d, row, name, sizeof(name));
-	if (top_view_has_source(d->choice->table)) {
-		top_add(d, style, "%6.1f %6.1f %9.2f %9.2f %s %s", cpu_percent(d, row->self, duration),
-			cpu_percent(d, row->total, duration), (double)row->all_self / freq,
-			(double)row->all_total / freq, mark_of_change(change), name);
-	} else if (d->choice->table == TOP_THREADS) {
-		draw_strip(row, strip);
-		top_add(d, style, "%6.1f %9.2f  %s %s %s", cpu_percent(d, row->total, duration),
-			(double)row->all_total / freq, strip, mark_of_change(change), name);
-	} else {
-		top_add(d, style, "%6.1f %9.2f %s %s", cpu_percent(d, row->total, duration),
-			(double)row->all_total / freq, mark_of_change(change), name);
-	}
+	write_numbers(d, row, numbers, sizeof(numbers));
+	if (has_strip)
+		draw_strip(row, strip_columns(d), strip);
+	top_add(d, style, "%s%s%s %s %s", numbers, has_strip ? "  " : "", strip, mark_of_change(change), name);
 }
 
 /* Keeps the cursor in the rows, and the cursor's row on the screen. */
@@ -264,13 +304,31 @@ static void draw_help(struct top_drawing *d)
 		top_add(d, TOP_PLAIN, "%s", help[i]);
 }
 
+/* Draws keys and what they do, two blanks between them: as many as fit whole. */
+static void __attribute__((format(printf, 2, 3))) draw_keys(struct top_drawing *d, const char *fmt, ...)
+{
+	char keys[256];
+	size_t fits, end;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(keys, sizeof(keys), fmt, args);
+	va_end(args);
+	fits = end = text_fit(keys, d->columns);
+	while (keys[fits] && end > 2 && strncmp(keys + end - 2, "  ", 2))
+		end--;
+	if (end > 2)
+		keys[end] = '\0';
+	top_add(d, TOP_HEAD, "%s", keys);
+}
+
 static void draw_foot(struct top_drawing *d)
 {
 	static const char *const foots[] = {
-		[TOP_PAGE_TABLE] = "Esc back  w write  q quit", /* of a row without a source */
-		[TOP_PAGE_STACKS] = "Enter source  Esc back  w write  q quit",
-		[TOP_PAGE_SOURCE] = "Enter stacks  Esc back  w write  q quit",
-		[TOP_PAGE_FLAME] = "arrows move  Enter zoom in  Esc zoom out, back  w write  q quit",
+		[TOP_PAGE_TABLE] = "Esc back  q quit  w write", /* of a row without a source */
+		[TOP_PAGE_STACKS] = "Esc back  q quit  Enter source  w write",
+		[TOP_PAGE_SOURCE] = "Esc back  q quit  Enter stacks  w write",
+		[TOP_PAGE_FLAME] = "Esc zoom out, back  q quit  arrows move  Enter zoom in  w write",
 		[TOP_PAGE_HELP] = "Esc back  q quit",
 	};
 	const struct top_choice *c = d->choice;
@@ -282,14 +340,14 @@ static void draw_foot(struct top_drawing *d)
 	else if (c->message[0])
 		top_add(d, TOP_BOLD, "%s", c->message);
 	else if (c->page == TOP_PAGE_STACKS && !top_view_has_source(c->of_table))
-		top_add(d, TOP_HEAD, "%s", foots[TOP_PAGE_TABLE]);
+		draw_keys(d, "%s", foots[TOP_PAGE_TABLE]);
 	else if (c->page != TOP_PAGE_TABLE)
-		top_add(d, TOP_HEAD, "%s", foots[c->page]);
+		draw_keys(d, "%s", foots[c->page]);
 	else
-		top_add(d, TOP_HEAD,
-			"? help  Tab view  s sort  / filter%s%s%s  f flames  space freeze  Enter stacks  w write  q "
-			"quit",
-			c->filter[0] ? " (" : "", c->filter, c->filter[0] ? ")" : "");
+		draw_keys(d,
+			  "? help  q quit  Tab view  s sort  / filter%s%s%s  Enter stacks  f flames  w write  space "
+			  "freeze",
+			  c->filter[0] ? " (" : "", c->filter, c->filter[0] ? ")" : "");
 }
 
 static void (*const pages[])(struct top_drawing *d) = {

@@ -46,8 +46,8 @@ struct top_choice {
 	struct top_row_key of; /* of TOP_PAGE_STACKS and _SOURCE */
 	uint32_t of_title;     /* string: its title */
 	enum top_table of_table;
-	uint32_t begun_anew;   /* top_model_begun_anew() when it was chosen: its strings are of that time */
-	bool seek;             /* of TOP_PAGE_SOURCE: to scroll to the row's function */
+	uint32_t begun_anew; /* top_model_begun_anew() when it was chosen: its strings are of that time */
+	bool seek;           /* of TOP_PAGE_SOURCE: to scroll to the row's function */
 	struct top_flame flame;
 	char message[512]; /* in place of the last line; empty: none */
 };
@@ -62,7 +62,7 @@ struct top_facts {
 };
 
 /* Arrows, U+2191 and U+2193: it grew, or shrank. */
-#define TOP_UP	 "\xe2\x86\x91"
+#define TOP_UP   "\xe2\x86\x91"
 #define TOP_DOWN "\xe2\x86\x93"
 
 enum top_style {

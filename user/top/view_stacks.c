@@ -18,8 +18,8 @@ static bool is_met(const struct top_drawing *d, uint32_t stack)
 		const struct profile_frame *frame = profile_frame_at(p, profile_stack_at(p, stack)->frame);
 
 		if (frame->first_line == of->first_line && frame->kind == of->kind &&
-		    (d->choice->of_table != TOP_LINES || frame->line == of->line) && !strcmp(profile_string(p, frame->name), name) &&
-		    !strcmp(profile_string(p, frame->file), file))
+		    (d->choice->of_table != TOP_LINES || frame->line == of->line) &&
+		    !strcmp(profile_string(p, frame->name), name) && !strcmp(profile_string(p, frame->file), file))
 			return true;
 	}
 	return false;

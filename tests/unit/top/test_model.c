@@ -242,8 +242,10 @@ static void test_pages_of_forgotten_rows(void **unused)
 static void test_stacks_of_rows(void **unused)
 {
 	static const char *const expected[TOP_TABLES][2] = {
-		{"with leaf", "0.08 s, 100.0 %"},          {"with line 20 of leaf", "0.08 s, 100.0 %"},
-		{"of thread other 9", "0.05 s, 100.0 %"},  {"of process app 7", "0.08 s, 66.7 %"},
+		{"with leaf", "0.08 s, 100.0 %"},
+		{"with line 20 of leaf", "0.08 s, 100.0 %"},
+		{"of thread other 9", "0.05 s, 100.0 %"},
+		{"of process app 7", "0.08 s, 66.7 %"},
 		{"in web", "0.08 s, 66.7 %"},
 	};
 	struct top_model *m = top_model_new();
@@ -273,6 +275,41 @@ static void test_stacks_of_rows(void **unused)
 		assert_non_null(strstr(view.lines[3].text, expected[table][0]));
 		assert_string_equal(view.lines[4].text, expected[table][1]);
 		top_view_free(&view);
+	}
+	profile_free(all);
+	top_model_free(m);
+}
+
+/* The last line has whole keys, and some columns are left for names, down to the least width. */
+static void test_narrow_screens(void **unused)
+{
+	struct top_model *m = top_model_new();
+	struct profile *all = make(3, 4, "leaf_function");
+	const struct top_facts facts = {.target = "process 7", .freq = 99, .all = all};
+	(void)unused;
+
+	interval(m, 3, 4, "leaf_function");
+	for (size_t columns = TOP_LEAST_COLUMNS; columns < 130; columns++) {
+		for (int table = 0; table < TOP_TABLES; table++) {
+			for (int order = 0; order < TOP_ORDERS; order++) {
+				struct top_choice choice = {.table = (enum top_table)table,
+							    .order = (enum top_order)order};
+				static const char *const names[] = {"leaf_function", "leaf_function", "worker", "app",
+								    "web"};
+				struct top_view view;
+				const char *foot;
+				bool found = false;
+
+				assert_int_equal(top_view_draw(m, &facts, &choice, columns, 24, &view), 0);
+				for (size_t i = 4; i < view.count; i++)
+					found |= strstr(view.lines[i].text, names[table]) != NULL;
+				assert_true(found);
+				foot = view.lines[view.count - 1].text;
+				assert_non_null(strstr(foot, "? help  q quit"));
+				assert_true(strstr(foot, "  space freeze") || foot[strlen(foot) - 1] == ' ');
+				top_view_free(&view);
+			}
+		}
 	}
 	profile_free(all);
 	top_model_free(m);
@@ -327,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_rows_are_bounded),
 		cmocka_unit_test(test_pages_of_forgotten_rows),
 		cmocka_unit_test(test_stacks_of_rows),
+		cmocka_unit_test(test_narrow_screens),
 		cmocka_unit_test(test_screens),
 	};
 
