@@ -196,14 +196,12 @@ static int write_interval(struct top_command *top)
 
 static struct top_facts facts_of(struct top_command *top)
 {
-	double now = clock_s(CLOCK_MONOTONIC);
-
 	return (struct top_facts){
 		.target = top->target,
 		.freq = top->session.freq,
-		.uptime_s = now - top->feed.begin,
+		.uptime_s = clock_s(CLOCK_MONOTONIC) - top->feed.begin,
 		.all = top->feed.all,
-		.all_s = now - top->feed.all_since,
+		.all_s = top->feed.since - top->feed.all_since,
 		.source = top_feed_source(&top->feed, top_screen_source(top->screen, top->model)),
 	};
 }
