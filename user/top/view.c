@@ -253,6 +253,16 @@ static void keep_in_sight(struct top_choice *c, size_t rows, size_t room)
 		c->scroll = c->cursor - room + 1;
 }
 
+/* Returns why a table has no row. */
+static const char *tell_empty(const struct top_drawing *d)
+{
+	if (d->choice->filter[0])
+		return "no row has that text";
+	if (d->choice->table == TOP_CONTAINERS && top_model_all(d->m)->samples)
+		return "no sample was in a container";
+	return "no samples yet";
+}
+
 static void draw_table(struct top_drawing *d)
 {
 	struct top_choice *c = d->choice;
@@ -269,7 +279,7 @@ static void draw_table(struct top_drawing *d)
 	for (size_t i = c->scroll; i < count && i < c->scroll + room; i++)
 		draw_row(d, rows[i], i == c->cursor);
 	if (!count)
-		top_add(d, TOP_PLAIN, "%s", c->filter[0] ? "no row has that text" : "no samples yet");
+		top_add(d, TOP_PLAIN, "%s", tell_empty(d));
 	free(rows);
 }
 
