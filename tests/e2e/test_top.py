@@ -111,6 +111,16 @@ def test_without_wait_states():
         assert sum(row["asleep_s"] > 0.9 for row in states) == 7 and not any(row["causes"] for row in states)
 
 
+def test_a_long_interval_loses_nothing():
+    """More stacks than the kernel's table has room for come in one interval."""
+    with harness.target(harness.default_python(), "many_stacks.py") as target:
+        lines, _ = watch("-p", target.pid, "-d", 14, "-i", 12, "-F", 9999)
+    first = lines[0]["last"]
+    assert first["duration_s"] == pytest.approx(12, abs=1)
+    assert first["samples"] > 40000 or pytest.skip("the machine is too busy for so many stacks")
+    assert lines[-1]["all"]["lost"] <= 0.01 * lines[-1]["all"]["asked"]
+
+
 def test_change_is_told_only_beyond_chance():
     """A program that works evenly changes nothing; one that begins to spin grows."""
     with harness.target(harness.default_python(), "shares.py") as target:

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,9 +28,11 @@
 #define INTERVAL_DEFAULT_S 1.0
 #define INTERVAL_LEAST_S   0.1
 #define INTERVAL_MOST_S    3600
-#define DURATION_MOST_S    1e9
-#define ROWS_DEFAULT       50
-#define ROWS_MOST          TOP_ROWS_MAX
+/* Longest time between looks at whether the kernel has room for more stacks. */
+#define TICK_MOST_S     1.0
+#define DURATION_MOST_S 1e9
+#define ROWS_DEFAULT    50
+#define ROWS_MOST       TOP_ROWS_MAX
 /* Bytes of what the head calls the processes. */
 #define TARGET_MAX 128
 
@@ -50,7 +53,8 @@ struct top_command {
 	struct cli_targets targets;
 	double interval_s, duration_s;
 	uint64_t rows;
-	int way; /* enum way */
+	unsigned ticks, interval_ticks; /* parts of the interval: that have passed, and all of them */
+	int way;                        /* enum way */
 	int verbose;
 	bool quiet;
 	bool no_states;
@@ -229,13 +233,14 @@ static int write_profile(struct top_command *top, struct error *told)
 	return err;
 }
 
-static int on_interval(void *arg)
+static int on_tick(void *arg)
 {
 	struct top_command *top = arg;
 
 	/* What is not taken now is part of the next interval. */
-	if (top->screen && top_screen_is_frozen(top->screen))
-		return 0;
+	if (++top->ticks < top->interval_ticks || (top->screen && top_screen_is_frozen(top->screen)))
+		return top_feed_hold(&top->feed);
+	top->ticks = 0;
 	return top_feed_interval(&top->feed) ?: top->screen ? draw(top) : write_interval(top);
 }
 
@@ -329,8 +334,8 @@ static int watch(struct top_command *top)
 {
 	const struct discovery_numbers *pids = &top->filter.pids;
 	struct session_run run = {.duration_s = top->duration_s,
-				  .interval_s = top->interval_s,
-				  .on_interval = on_interval,
+				  .interval_s = top->interval_s / top->interval_ticks,
+				  .on_interval = on_tick,
 				  .watcher = top};
 	struct session_groups groups = {.filter = &top->filter, .quiet = true};
 	const struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
@@ -406,6 +411,7 @@ int cli_top(int argc, char **argv)
 	if (!code && (top.path || top.way == WAY_SCREEN))
 		code = cli_snapshots_open(&top.snapshots, top.path);
 	top.session.sources = top.way == WAY_SCREEN || top.path;
+	top.interval_ticks = (unsigned)ceil(top.interval_s / TICK_MOST_S);
 	name_target(&top);
 	top.model = code ? NULL : top_model_new();
 	if (top.model)

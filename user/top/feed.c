@@ -16,6 +16,7 @@
 void top_feed_free(struct top_feed *feed)
 {
 	profile_free(feed->all);
+	profile_free(feed->held);
 	top_threads_free(&feed->threads);
 	free(feed->source_file);
 	free(feed->source);
@@ -44,6 +45,44 @@ static int take(const struct profile *profile, void *arg)
 	struct top_feed *feed = arg;
 
 	return top_model_add(feed->model, profile) ?: keep(feed, profile);
+}
+
+/* Takes what was held back; none of it again, also if that fails. */
+static int take_held(struct top_feed *feed)
+{
+	struct profile *held = feed->held;
+	int err = held ? take(held, feed) : 0;
+
+	feed->held = NULL;
+	profile_free(held);
+	return err;
+}
+
+static int hold(const struct profile *profile, void *arg)
+{
+	struct top_feed *feed = arg;
+	struct error error;
+
+	feed->held = feed->held ?: profile_new();
+	return feed->held ? profile_edit_add(feed->held, profile, NULL, &error) : -ENOMEM;
+}
+
+/* Returns whether the kernel's table of stacks is half full, beyond which some of them find no place. */
+static bool is_half_full(const struct top_feed *feed)
+{
+	uint64_t samples, stacks;
+
+	session_progress(feed->session, &samples, &stacks);
+	return stacks * 2 > feed->max_stacks;
+}
+
+int top_feed_hold(struct top_feed *feed)
+{
+	/* Beyond, samples are lost, and counted, as memory is bounded. */
+	if (!is_half_full(feed) || (feed->held && profile_stack_count(feed->held) > ALL_STACKS_MAX))
+		return 0;
+	/* It reports its errors. */
+	return session_end_epoch(feed->session, true, hold, feed) ? -EIO : 0;
 }
 
 static uint64_t since(uint64_t now, uint64_t before)
@@ -83,14 +122,12 @@ static void count(struct top_feed *feed, const struct session_account *account)
 int top_feed_interval(struct top_feed *feed)
 {
 	struct session_account account;
-	uint64_t samples, stacks;
-	int err = begin(feed, clock_s(CLOCK_MONOTONIC)) ?: session_count_samples(feed->session, &account);
+	int err = begin(feed, clock_s(CLOCK_MONOTONIC)) ?: take_held(feed) ?: session_count_samples(feed->session, &account);
 
 	if (!err)
 		count(feed, &account);
-	session_progress(feed->session, &samples, &stacks);
 	/* It reports its errors. */
-	if (!err && session_end_epoch(feed->session, stacks * 2 > feed->max_stacks, take, feed))
+	if (!err && session_end_epoch(feed->session, is_half_full(feed), take, feed))
 		return -EIO;
 	err = err ?: top_model_end(feed->model);
 	if (err)
@@ -103,11 +140,13 @@ int top_feed_finish(struct top_feed *feed, const struct profile *profile, const 
 {
 	/* Its measure is complete, and those of the epochs before were not. */
 	const struct profile_measure measure = profile_get_measure(profile);
-	int err = profile_set_measure(feed->all, &measure) ?: begin(feed, end);
+	int err = begin(feed, end) ?: take_held(feed) ?: profile_set_measure(feed->all, &measure);
 
 	count(feed, account);
 	err = err ?: take(profile, feed) ?: top_model_end(feed->model);
 	feed->finished = true;
+	if (err)
+		log_error("cannot count what was sampled last: %s", strerror(-err));
 	return err;
 }
 

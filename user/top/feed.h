@@ -12,10 +12,11 @@
 struct top_feed {
 	struct session *session; /* rolling; attached when the first interval begins */
 	struct top_model *model;
-	struct profile *all; /* everything since the start, or since it grew too large: for stacks */
-	double all_since;    /* CLOCK_MONOTONIC seconds */
-	uint64_t max_stacks; /* of the session */
-	double begin;        /* of the run, and of the interval, CLOCK_MONOTONIC seconds */
+	struct profile *all;  /* everything since the start, or since it grew too large: for stacks */
+	double all_since;     /* CLOCK_MONOTONIC seconds */
+	struct profile *held; /* of the interval that goes on: what the kernel has no room for; NULL: nothing */
+	uint64_t max_stacks;  /* of the session */
+	double begin;         /* of the run, and of the interval, CLOCK_MONOTONIC seconds */
 	double since;
 	double before;                  /* begin of the interval that ended last */
 	bool finished;                  /* the last profile is in it, with the run's account */
@@ -28,11 +29,16 @@ struct top_feed {
 /* To be called when sampling begins. Returns 0 or negative errno; top_feed_free() in both cases. */
 int top_feed_init(struct top_feed *feed, struct session *session, struct top_model *model, uint64_t max_stacks);
 void top_feed_free(struct top_feed *feed);
+/*
+ * Takes what was sampled in the interval from the kernel when it has much: an interval can be long, and lasts while the
+ * view is frozen. To be called each second or so. Returns 0, or negative errno after reporting what failed.
+ */
+int top_feed_hold(struct top_feed *feed);
 /* Ends the interval. Returns 0, or negative errno after reporting what failed. */
 int top_feed_interval(struct top_feed *feed);
 /*
- * Adds the last profile, which session_collect() returned. end: when sampling ended, CLOCK_MONOTONIC seconds. Returns 0
- * or negative errno.
+ * Adds the last profile, which session_collect() returned. end: when sampling ended, CLOCK_MONOTONIC seconds. Returns
+ * 0, or negative errno after reporting what failed.
  */
 int top_feed_finish(struct top_feed *feed, const struct profile *profile, const struct session_account *account,
 		    double end);
