@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
+import dump_schema
 import pythons
 
 TOP = Path(__file__).resolve().parent.parent.parent
@@ -214,6 +215,8 @@ def pybpf(*args, timeout=PATIENCE, **options):
         **options,
     )
     out = (done.stdout or b"").decode("utf-8", "surrogateescape")
+    if "dump" in args[:1] and "--json" in args:
+        dump_schema.check(out)
     return Run(done.returncode, out, done.stderr.decode("utf-8", "replace"))
 
 

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+import dump_schema
 import harness
 import pythons
 from harness import pybpf
@@ -76,8 +77,10 @@ def test_each_thread_is_told(python, options):
             run.stdout.readline()
             process.stdin.write(b"\n")
             process.stdin.flush()
-            picture = json.loads(run.stdout.readline())
+            line = run.stdout.readline()
             run.terminate()
+    dump_schema.check(line)
+    picture = json.loads(line)
     assert picture["ended"] == 1 and 2 <= picture["since_s"] < 20
     changes = {thread["name"]: thread["change"] for thread in picture["threads"] if thread["name"] != "MainThread"}
     same_place = changes.pop("same_place")  # it has left its sleep for a moment every 10 ms
@@ -101,7 +104,9 @@ def test_watching_goes_on_until_it_is_interrupted():
         with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as run:
             pictures = [json.loads(run.stdout.readline()) for _ in range(5)]
             run.send_signal(signal.SIGINT)
-            rest = [json.loads(line) for line in run.stdout.read().splitlines()]
+            rest = run.stdout.read()
+            dump_schema.check(rest)
+            rest = [json.loads(line) for line in rest.splitlines()]
         assert run.returncode == -signal.SIGINT
     assert pictures[0]["since_s"] is None and {thread["change"] for thread in pictures[0]["threads"]} == {None}
     for picture in pictures[1:] + rest:
