@@ -28,13 +28,17 @@ static struct dump_known *find_thread(const struct dump_known_list *list, uint64
 
 static int add_thread(struct dump_known_list *list, const struct dump_known *known)
 {
-	struct dump_known *same = find_thread(list, known->thread_id);
+	struct dump_known *there = find_thread(list, known->thread_id);
 
-	/* Interpreters are listed from the newest to the main one, whose threading has the thread's own name. */
-	if (same && same->runtime == known->runtime)
-		same->interp = known->interp;
+	/*
+	 * A thread that runs code of another interpreter has a state in each. The list of interpreters begins with the
+	 * newest (PyInterpreterState_New()), and the thread's own, which has its name, is the oldest: to the others it
+	 * came later, and if they have a name for it, it is Dummy-1 or, to 3.12, MainThread.
+	 */
+	if (there && there->runtime == known->runtime)
+		there->interp = known->interp;
 	/* 3.12+ makes a thread state before it gives it to a thread. */
-	if (!known->thread_id || same)
+	if (!known->thread_id || there)
 		return 0;
 	if (array_reserve(&list->items, &list->room, list->count + 1, sizeof(*list->items)))
 		return -ENOMEM;
