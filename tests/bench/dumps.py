@@ -11,32 +11,44 @@ from figures import Figure, Section, each, ratios
 from machine import NUMBER
 
 # Places in the target's memory, as targets/stands.py has them.
-ASKED, SEEN, GAP = 8, 16, 24
+DONE, ASKED, SEEN, GAP = 0, 8, 16, 24
 VERSIONS = ("default",)
 OURS = "pybpf dump"
 PATIENCE = 60  # seconds
+READINGS = 20
 WAYS = {
     OURS: lambda pid: [harness.PYBPF, "dump", "-p", pid],
     "pybpf dump --locals": lambda pid: [harness.PYBPF, "dump", "-p", pid, "--locals"],
     "pybpf dump --freeze": lambda pid: [harness.PYBPF, "dump", "-p", pid, "--freeze"],
     "pybpf dump --freeze --locals": lambda pid: [harness.PYBPF, "dump", "-p", pid, "--freeze", "--locals"],
+    "pybpf dump --native": lambda pid: [harness.PYBPF, "dump", "-p", pid, "--native"],
     "py-spy dump": lambda pid: [*peers.py_spy(), "dump", "-p", pid],
     "py-spy dump --nonblocking": lambda pid: [*peers.py_spy(), "dump", "--nonblocking", "-p", pid],
     "py-spy dump --locals": lambda pid: [*peers.py_spy(), "dump", "--locals", "-p", pid],
+    "py-spy dump --native": lambda pid: [*peers.py_spy(), "dump", "--native", "-p", pid],
     "pystack remote": lambda pid: [*peers.pystack(), "remote", pid],
     "pystack remote --locals": lambda pid: [*peers.pystack(), "remote", "--locals", pid],
+    "pystack remote --native": lambda pid: [*peers.pystack(), "remote", "--native", pid],
 }
+
+
+def number(running, place):
+    """What the target has written there, which only grows: struct's pack_into() writes zeros before the number."""
+    return max(NUMBER.unpack_from(running.memory, place)[0] for _ in range(READINGS))
 
 
 def ask(running):
     """Has the target forget its largest gap."""
-    (asked,) = NUMBER.unpack_from(running.memory, ASKED)
+    asked = number(running, ASKED)
     NUMBER.pack_into(running.memory, ASKED, asked + 1)
     harness.wait_for(lambda: NUMBER.unpack_from(running.memory, SEEN)[0] == asked + 1, step=0.001)
 
 
 def gap_ms(running):
-    return NUMBER.unpack_from(running.memory, GAP)[0] / 1e6
+    """Its largest gap. One that has just ended is known when it has looked at the clock once more."""
+    done = number(running, DONE)
+    harness.wait_for(lambda: number(running, DONE) > done + 1, step=0.001)
+    return number(running, GAP) / 1e6
 
 
 def one(running, way, count):
