@@ -30,7 +30,9 @@
 #define PROC_ID 1
 /* So often the holder of a GIL is looked for. */
 #define ATTEMPTS 4
-/* So long names and lines are read, which takes some milliseconds; a process that lies about them can make it longer.
+/*
+ * So long names and lines are read, in sum and without what is read between them: it takes some milliseconds. A process
+ * that lies about them can make it longer.
  */
 #define NAMING_NS 5000000000ull
 
@@ -516,7 +518,7 @@ static int collect(struct collector *c)
 	if (!c->stacks)
 		return -ENOMEM;
 	pysym_look_at_paths_by(c->pysym, source_file_shown_at);
-	pysym_read_until(c->pysym, clock_ns(CLOCK_MONOTONIC) + NAMING_NS);
+	pysym_read_for(c->pysym, NAMING_NS);
 	if (c->sources.wanted)
 		stacks_tell_files(c->stacks, dump_sources_met, &c->sources);
 	err = read_moment(c);

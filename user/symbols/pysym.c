@@ -47,7 +47,8 @@ struct pysym {
 	struct process *last;    /* the last one looked up: frames come by stacks */
 	struct pysym_functions functions;
 	struct pysym_counters counters;
-	uint64_t until_ns; /* 0: always */
+	bool is_limited;
+	uint64_t left_ns; /* of the time to read code objects in, if that is limited */
 };
 
 struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames)
@@ -63,9 +64,10 @@ struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames)
 	return s;
 }
 
-void pysym_read_until(struct pysym *s, uint64_t time_ns)
+void pysym_read_for(struct pysym *s, uint64_t time_ns)
 {
-	s->until_ns = time_ns;
+	s->is_limited = true;
+	s->left_ns = time_ns;
 }
 
 void pysym_look_at_paths_by(struct pysym *s, int (*shown_at)(pid_t pid, const char *path))
@@ -290,15 +292,19 @@ static int find_code(struct pysym *s, struct process *process, const struct pybp
 	struct code code = {.addr = frame->code, .sig = frame->sig};
 	uint32_t i = intern_find(&process->codes, &code);
 	struct pysym_content content = {0};
+	uint64_t begin_ns, took_ns;
 	int err = 0;
 
 	if (i != INTERN_NONE) {
 		*out = intern_item(&process->codes, i);
 		return 0;
 	}
-	if (s->until_ns && clock_ns(CLOCK_MONOTONIC) > s->until_ns)
+	if (s->is_limited && !s->left_ns)
 		return -ENOENT;
+	begin_ns = clock_ns(CLOCK_MONOTONIC);
 	read_missing(s, process, layout, &code, &content);
+	took_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	s->left_ns -= took_ns < s->left_ns ? took_ns : s->left_ns;
 	if (!content.name) {
 		err = -ENOENT;
 	} else {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Code objects of which the rest is read from a live process. */
+#include <time.h>
+
 #include "pysym_records.h"
 
 /* A live process has what the kernel could not copy. This test is its own: objects in its memory. */
@@ -104,6 +106,30 @@ static void test_unannounced_code_is_read(void **unused)
 	pysym_free(s);
 }
 
+/* Only the time that reading takes is limited: a caller may take long between two code objects. */
+static void test_time_to_read(void **unused)
+{
+	const struct timespec longer = {.tv_nsec = 60000000};
+	struct pybpf_layout l = layout_of(8);
+	struct pysym *s = symbols(PYSYM_LINES_CURRENT, false, 8, getpid());
+	struct pybpf_frame frame = {.code = (uint64_t)(uintptr_t)live.code.bytes};
+	uint32_t sig = live_code(&l, "f", 30);
+	struct pysym_frame out;
+
+	(void)unused;
+	pysym_read_for(s, 50000000);
+	nanosleep(&longer, NULL);
+	assert_live(s, sig, "f");
+	/* The first one uses it up; what is known stays known. */
+	pysym_read_for(s, 1);
+	frame.sig = live_code(&l, "g", 31);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), 0);
+	frame.sig = live_code(&l, "h", 32);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), -ENOENT);
+	assert_live(s, sig, "f");
+	pysym_free(s);
+}
+
 /* The address holds another code object by now: its name would be a lie. */
 static void test_reused_address(void **unused)
 {
@@ -170,9 +196,8 @@ static void test_hostile_process(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_missing_parts_are_read),
-		cmocka_unit_test(test_unannounced_code_is_read),
-		cmocka_unit_test(test_reused_address),
+		cmocka_unit_test(test_missing_parts_are_read), cmocka_unit_test(test_unannounced_code_is_read),
+		cmocka_unit_test(test_time_to_read),           cmocka_unit_test(test_reused_address),
 		cmocka_unit_test(test_hostile_process),
 	};
 
