@@ -43,6 +43,15 @@ def code_name(code):
     return code.co_qualname if QUALIFIED else code.co_name
 
 
+def chain(frame):
+    """[function, file, line], the outermost first."""
+    found = []
+    while frame:
+        found.insert(0, [code_name(frame.f_code), frame.f_code.co_filename, frame.f_lineno])
+        frame = frame.f_back
+    return found
+
+
 def code_lines(code):
     """Every line that a frame of this code can be at, CPython's own word for it."""
     import dis

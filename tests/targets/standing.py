@@ -89,15 +89,6 @@ def outer(work):
     middle(work)
 
 
-def chain(frame):
-    """[function, file, line], the outermost first."""
-    found = []
-    while frame:
-        found.insert(0, [expect.code_name(frame.f_code), frame.f_code.co_filename, frame.f_lineno])
-        frame = frame.f_back
-    return found
-
-
 def main():
     works = [work for name, work in sorted(globals().items()) if name.startswith("stand_") and name != "stand_sleep"]
     threads = [threading.Thread(target=outer, args=(work,), name="t-" + work.__name__[6:]) for work in works]
@@ -106,7 +97,7 @@ def main():
         thread.start()
     time.sleep(0.3)  # all of them stand
     frames = sys._current_frames()
-    stacks = dict((thread.name, chain(frames[thread.ident])) for thread in threads)
+    stacks = dict((thread.name, expect.chain(frames[thread.ident])) for thread in threads)
     print(json.dumps({"pid": os.getpid(), "stacks": stacks, "port": server.getsockname()[1], "child": sleeper.pid, "unix": path}))
     sys.stdout.flush()
     outer(stand_sleep)
