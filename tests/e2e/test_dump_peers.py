@@ -111,7 +111,7 @@ def stopped(pid):
         os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
+@pytest.mark.parametrize("python", pythons.of_each_version(pythons.interpreters()), ids=lambda item: item.name)
 @pytest.mark.parametrize("peer, find", [(py_spy, peers.py_spy), (pystack, peers.pystack)], ids=["py-spy", "pystack"])
 def test_a_moment_of_a_program_that_runs(python, peer, find):
     """It is stopped by a signal, so that all see the same moment; py-spy itself cannot stop one that a signal stops."""

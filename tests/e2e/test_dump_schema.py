@@ -21,8 +21,6 @@ from test_dump_core import gcore
 PAGE = harness.TOP / "docs" / "dump.md"
 # Only with --locals and --native.
 OF_OPTIONS = {"locals", "locals_complete", "native_frames", "native_whole", "native_fits"}
-# Of a version of pybpf that is to come: they may be there.
-LATER = {"interpreters", "daemon", "collecting", "exception", "subinterpreter"}
 # What only some machines have.
 NOT_HERE = {"container"}
 
@@ -75,7 +73,7 @@ def test_the_schema_is_one_and_leaves_nothing_open():
     assert len(found) == 9
     for path, node in found.items():
         assert node["additionalProperties"] is False, path
-        assert set(node["properties"]) - set(node["required"]) <= OF_OPTIONS | LATER, path
+        assert set(node["properties"]) - set(node["required"]) <= OF_OPTIONS, path
         for key, inner in node["properties"].items():
             assert {"$ref", "type", "enum", "const", "oneOf"} & set(inner), (path, key)
 
@@ -86,7 +84,7 @@ def test_the_page_tells_of_each_key():
     assert len(re.findall(r"\n\n\|", table)) == 1, "the table is in parts"
     told = set(re.findall(r"`(\w+)`", table))
     for path, node in objects(dump_schema.schema()):
-        assert set(node["properties"]) - LATER <= told, path
+        assert set(node["properties"]) <= told, path
     (states,) = [words for words in re.findall(r"\| \.\.\. `state` \|(.*)\|", table) if "GIL" in words]
     assert set(re.findall(r"`(.+?)`", states)) <= set(dump_schema.schema()["$defs"]["thread"]["properties"]["state"]["enum"])
 
@@ -121,6 +119,8 @@ def pictures(tmp_path_factory):
         path, _ = gcore(target.pid, str(tmp_path_factory.mktemp("core")))
     for what in "", "--locals", "--native", "--async":
         (found["--core " + what],) = dump("--core", path, *what.split())
+    with harness.target(python, "besides.py") as target:
+        (found["exceptions"],) = dump("-p", target.pid)
     with harness.target(python, "states.py", "gil") as target:
         found["GIL"] = next(
             picture
@@ -141,7 +141,7 @@ def test_pictures_of_all_kinds(pictures):
     met = {path for picture in pictures.values() for path in paths(picture)}
     # A process that a signal ended is in tests of core files.
     gone = {".core.signal", ".core.signal_name", ".core.signal_tid", ".core.address"}
-    missing = {path for path in described() - met - gone if path.rpartition(".")[2] not in LATER | NOT_HERE}
+    missing = {path for path in described() - met - gone if path.rpartition(".")[2] not in NOT_HERE}
     # Tasks have no variables.
     assert {path for path in missing if not re.match(r"\.tasks\[\]\.frames\[\]\.locals", path)} == set()
 

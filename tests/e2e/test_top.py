@@ -18,7 +18,7 @@ from harness import pybpf
 
 SHARES = pythons.TARGETS / "shares.py"
 
-every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
+every_version = pytest.mark.parametrize("python", pythons.of_each_version(pythons.interpreters()), ids=lambda item: item.name)
 
 
 def watch(*args, code=0):
@@ -32,7 +32,7 @@ def by_name(rows):
     return {row["name"].rsplit(".", 1)[-1]: row for row in rows}
 
 
-@every_python
+@every_version
 def test_shares_of_a_known_program(python):
     """Functions have their shares of all samples, and every sum is that of its parts."""
     with harness.target(python, "shares.py") as target:
@@ -70,7 +70,7 @@ def test_threads_have_their_states():
         assert awake == pytest.approx(line["last"]["duration_s"], rel=0.15)
 
 
-@every_python
+@every_version
 def test_threads_and_what_they_wait_for(python):
     """Each thread's time is that of its state, and all states together are the interval."""
     with harness.target(python, "all_states.py") as target:
