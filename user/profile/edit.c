@@ -422,6 +422,18 @@ static int add_states(struct edit *e, const bool *passes)
 	return err;
 }
 
+/* Adds the account and the facts of the run. left_out: the value of the samples that do not pass. */
+static int describe(struct edit *e, const bool *passes, uint64_t left_out)
+{
+	int err = edit_add_account(e->to, e->from, left_out != 0);
+
+	if (!err && left_out)
+		err = add_states(e, passes)
+			      ?: profile_add_account(e->to, "left out", "filters", "that the filters did not let pass",
+						     left_out);
+	return err ?: edit_add_facts(e->to, e->from, e->edit);
+}
+
 static int move(struct edit *e)
 {
 	uint64_t left_out = 0, to_start = start_of(e->to);
@@ -439,13 +451,10 @@ static int move(struct edit *e)
 	err = move_stacks(e) ?: move_samples(e, passes) ?: move_events(e, to_start);
 	if (!err && !e->edit->anonymize && !e->edit->no_sources)
 		err = move_sources(e);
-	err = err ?: edit_add_account(e->to, e->from, left_out != 0);
-	if (!err && left_out)
-		err = add_states(e, passes);
+	if (!err && !e->edit->no_account)
+		err = describe(e, passes, left_out);
 	free(passes);
-	if (!err && left_out)
-		err = profile_add_account(e->to, "left out", "filters", "that the filters did not let pass", left_out);
-	return err ?: edit_add_facts(e->to, e->from, e->edit);
+	return err;
 }
 
 int profile_edit_add(struct profile *to, const struct profile *from, const struct profile_edit *edit,

@@ -37,6 +37,7 @@ struct profile_edit {
 	struct profile_edit_texts ignore;     /* none may match; both match "qualname (file.py:LINE)" */
 	bool merge_processes;                 /* those with the same name and container become one, without PID */
 	bool no_sources;                      /* no source text */
+	bool no_account;                      /* neither the account nor the facts of the run */
 	bool anonymize;            /* names become hashes; facts, other than numbers, and sources are dropped */
 	uint8_t salt[SIPHASH_KEY]; /* key of these hashes: profile_edit_check draws it at random */
 };

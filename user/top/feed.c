@@ -26,6 +26,7 @@ void top_feed_free(struct top_feed *feed)
 /* Keeps the profile for what shows stacks. */
 static int keep(struct top_feed *feed, const struct profile *profile)
 {
+	struct profile_edit edit = {.no_account = false};
 	struct error error;
 
 	if (profile_stack_count(feed->all) > ALL_STACKS_MAX) {
@@ -37,7 +38,9 @@ static int keep(struct top_feed *feed, const struct profile *profile)
 		feed->all = fresh;
 		feed->all_since = feed->before;
 	}
-	return profile_edit_add(feed->all, profile, NULL, &error);
+	/* The last one has the account of the whole run. */
+	edit.no_account = feed->all_since > feed->begin;
+	return profile_edit_add(feed->all, profile, &edit, &error);
 }
 
 static int take(const struct profile *profile, void *arg)
@@ -155,13 +158,14 @@ struct profile *top_feed_profile(const struct top_feed *feed)
 	/* The account is of the whole run: what was begun anew since has none. */
 	struct session_account account = {.source = feed->account.source, .freq = feed->account.freq};
 	struct profile *out = profile_new();
+	bool is_whole = feed->all_since <= feed->begin;
 	struct error error;
 
-	if (feed->all_since <= feed->begin)
+	if (is_whole)
 		account = feed->account;
 	account.duration_s = feed->since - feed->all_since;
 	if (out && !profile_edit_add(out, feed->all, NULL, &error) &&
-	    !session_describe_epochs(feed->session, feed->finished ? NULL : &account, out))
+	    !session_describe_epochs(feed->session, feed->finished && is_whole ? NULL : &account, out))
 		return out;
 	profile_free(out);
 	return NULL;

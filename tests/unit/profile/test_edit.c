@@ -243,6 +243,14 @@ static void test_nothing_stays(void **unused)
 	profile_sources(to, &count);
 	assert_int_equal(count, 0);
 	profile_free(to);
+	edit.no_account = true;
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, "here"), 0);
+	to = edited(p, &edit);
+	assert_int_equal(told(to, "lost", "ring"), 0);
+	assert_int_equal(told(to, "left out", "filters"), 0);
+	assert_null(profile_find_fact(to, PROFILE_FACT_HOST));
+	assert_true(profile_total(to) > 0);
+	profile_free(to);
 	profile_edit_free(&edit);
 	profile_free(p);
 }
