@@ -344,8 +344,11 @@ static int mark_holders(struct collector *c)
 	return err;
 }
 
-/* Native frames that cannot be read are left out: what is known of Python does not depend on them. */
-static int read_native(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
+/*
+ * Native frames that cannot be read, as of files too large for a helper's memory, are left out: what is known of Python
+ * does not depend on them.
+ */
+static void read_native(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
 {
 	const struct runtime *runtime = &c->runtimes[known ? known->runtime : 0];
 	bool two = runtime->python && runtime->python->version_major == 2;
@@ -354,15 +357,14 @@ static int read_native(struct collector *c, const struct dump_known *known, stru
 
 	if (c->core ? !dump_core_registers(c->core, thread->tid, &registers)
 		    : !dump_registers_of(&c->freeze, thread->tid, &registers))
-		return 0;
+		return;
 	err = dump_read_native(c->pid, c->core ? 1 : c->freeze.began_ns, &registers, two, &thread->native);
-	if (!err || err == -ENOMEM)
-		return err;
+	if (!err)
+		return;
 	/* Another thread's would take as long. */
 	c->native = false;
 	log_warn("process %d: native frames are left out from thread %d on: %s", c->out->row->process.pid, thread->tid,
 		 strerror(-err));
-	return 0;
 }
 
 static int read_threads(struct collector *c)
@@ -381,7 +383,7 @@ static int read_threads(struct collector *c)
 		else
 			read_state(c, thread);
 		if (!err && c->native && !thread->is_missing)
-			err = read_native(c, known, thread);
+			read_native(c, known, thread);
 		if (c->frozen && thread->state.wait.state != PYBPF_STATE_RUNNING)
 			thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
 	}
