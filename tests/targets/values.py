@@ -168,6 +168,13 @@ def containers():
 
 def objects():
     not_pandas, not_decimal = Index(), Decimal()
+    fifo = collections.OrderedDict() if not PY3 else {}
+    for number in range(3000):
+        fifo[number] = number
+        if number > 2:
+            del fifo[number - 3]
+    fifo = dict(fifo) if not PY3 else fifo
+    del number
     plain, empty, slots, slots_dict, grown = Plain(), Empty(), Slots(), SlotsAndDict(), Plain()
     grown.third = 3
     if PY3:

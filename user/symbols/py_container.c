@@ -11,6 +11,9 @@
 
 /* Slots of a set's table, and entries of a dict's, that are read for each item that the limits allow. */
 #define SLOTS_PER_ITEM 16
+/* Entries that are looked at in search for the first one that is not deleted: some milliseconds; and at a time. */
+#define DELETED_MAX   65536
+#define DELETED_CHUNK 128
 /* Bytes of a key of bytes in which the name of a secret is looked for. */
 #define KEY_TEXT 1024
 /* An entry of a dict: its key's hash in hashed tables, the key, the value. */
@@ -263,13 +266,36 @@ static bool write_pair(struct py_values *v, enum py_pairs form, uint64_t key, ui
 	return true;
 }
 
+/*
+ * Returns how many entries before the first one have been deleted: most of the table, where a program adds at its end
+ * and takes from its begin, as a cache does.
+ */
+static size_t count_deleted(struct py_values *v, const struct py_dict *dict, size_t words)
+{
+	uint64_t chunk[DELETED_CHUNK * HASHED_WORDS];
+
+	for (size_t done = 0; !dict->values && done < DELETED_MAX; done += DELETED_CHUNK) {
+		size_t count = at_most(dict->count - at_most(done, dict->count), DELETED_CHUNK);
+
+		if (!count || !py_get(v, dict->entries + done * words * 8, chunk, count * words * 8))
+			break;
+		for (size_t i = 0; i < count; i++) {
+			if (chunk[(i + 1) * words - 1])
+				return done + i;
+		}
+	}
+	return 0;
+}
+
 bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t used, enum py_pairs form, bool *first)
 {
 	size_t words = dict->hashed ? HASHED_WORDS : WORDS, written = 0, left = 0;
-	size_t have = at_most(dict->count, (uint64_t)v->limits->items * SLOTS_PER_ITEM);
+	size_t deleted = count_deleted(v, dict, words);
+	size_t have = at_most(dict->count - deleted, (uint64_t)v->limits->items * SLOTS_PER_ITEM);
 	struct py_part entries = {0}, values = {0};
 	struct py_order order, again;
-	bool done = py_read_order(&v->r, dict, &order) && py_part_read(v, &entries, dict->entries, have * words);
+	bool done = py_read_order(&v->r, dict, &order) &&
+		    py_part_read(v, &entries, dict->entries + deleted * words * 8, have * words);
 
 	if (dict->values)
 		done = py_part_read(v, &values, dict->values, have) && done;
@@ -295,7 +321,7 @@ bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t us
 			done = false;
 	}
 	if (used == PY_COUNT_UNKNOWN)
-		used = written + left + (dict->count - have);
+		used = written + left + (dict->count - deleted - have);
 	py_write_more(v, written, (size_t)used);
 	/* Keys that are added later to the table that objects of a class share are no change. */
 	done = done && (dict->values ? py_part_same(v, &values) : py_part_same(v, &entries)) &&
