@@ -3,12 +3,17 @@
 
 import json
 import re
+import sys
 
 import pytest
 
 import harness
 import pythons
 from harness import pybpf
+
+sys.path[:0] = [str(harness.TOP / "tests/judge")]
+
+import wheels  # noqa: E402
 
 every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
 
@@ -130,6 +135,26 @@ def test_values_are_those_of_repr(python):
     assert not wrong, "\n".join(map(str, wrong))
     assert shown["secrets"]["token"] == "'tok'" and "'p'" in shown["secrets"]["config"]
     assert "'Bearer x'" in shown["secrets"]["headers"] and "<hidden>" not in str(shown)
+
+
+EVERY = pythons.of_each_version(pythons.interpreters())
+
+
+@pytest.mark.parametrize(
+    "python, library",
+    [(python, "numpy") for python in EVERY] + [(python, "pandas") for python in EVERY if python.version in ((3, 9), (3, 13))],
+    ids=lambda item: getattr(item, "name", item),
+)
+def test_numpy_and_pandas(python, library):
+    """Scalars by their value, arrays and tables by their shape."""
+    folder, why = wheels.find(python, library)
+    if why:
+        pytest.skip("%s has no %s: %s" % (python.name, library, why))
+    with harness.target(python, "tables.py", library, folder) as target:
+        found = values(dump(target.pid, "--locals"))["stand_" + library]
+        said = target.says["said"]
+    assert len(said) >= 10
+    assert {name: found.get(name) for name in said} == said
 
 
 # All that values of mutates.py can consist of.

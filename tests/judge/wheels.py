@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""numpy, greenlet and gevent for the Pythons that are profiled, from PyPI's wheels, in the cache folder of
+"""numpy, pandas, greenlet and gevent for the Pythons that are profiled, from PyPI's wheels, in the cache folder of
 tests/e2e/pythons.py.
 
 One folder for each ABI; a Python that lives in another root file system has its own inside of that.
@@ -22,6 +22,7 @@ USE = "import sys, warnings; sys.path.append(sys.argv[1]); warnings.simplefilter
 # What each folder has, and what shows that it can be used.
 WHEELS = {
     "numpy": (("numpy",), "import numpy; numpy.ones(9).sort()"),
+    "pandas": (("pandas", "numpy", "python-dateutil", "pytz", "tzdata", "six"), "import pandas; pandas.Series([1])"),
     "greenlet": (("greenlet",), "import greenlet; greenlet.greenlet(id).switch(1)"),
     "gevent": (("gevent", "greenlet", "zope.event", "zope.interface"), "import gevent; gevent.sleep(0)"),
 }

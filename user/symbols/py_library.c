@@ -266,9 +266,15 @@ const struct py_known py_known_library[] = {
 
 /* Classes that are written in Python. */
 const struct py_known_class py_known_classes[] = {
-	{{"Decimal", write_python_decimal}, "decimal"},  {{"PosixPath", py_write_path}, "pathlib"},
-	{{"PurePosixPath", py_write_path}, "pathlib"},   {{"WindowsPath", py_write_path}, "pathlib"},
-	{{"PureWindowsPath", py_write_path}, "pathlib"}, {{"DataFrame", py_write_frame}, "pandas"},
-	{{"Series", py_write_series}, "pandas"},         {{"Index", py_write_index}, "pandas"},
-	{{"Tensor", py_write_tensor}, "torch"},          {{NULL, NULL}, NULL},
+	{{"Decimal", write_python_decimal}, "decimal"},
+	{{"PosixPath", py_write_path}, "pathlib"},
+	{{"PurePosixPath", py_write_path}, "pathlib"},
+	{{"WindowsPath", py_write_path}, "pathlib"},
+	{{"PureWindowsPath", py_write_path}, "pathlib"},
+	{{"DataFrame", py_write_frame}, "pandas"},
+	{{"Series", py_write_series}, "pandas"},
+	{{"Index", py_write_index}, "pandas"},
+	{{"NaTType", py_write_nat}, "pandas"},
+	{{"Tensor", py_write_tensor}, "torch"},
+	{{NULL, NULL}, NULL},
 };

@@ -125,6 +125,14 @@ bool py_write_index(struct py_values *v, const struct py_object *o)
 	return true;
 }
 
+/* It is a datetime, of no date. */
+bool py_write_nat(struct py_values *v, const struct py_object *o)
+{
+	(void)o;
+	py_out_text(&v->out, "NaT");
+	return true;
+}
+
 /* Reads the sizes that begin at this word; false unless their product is the number of elements. */
 static bool read_sizes(struct py_values *v, const uint64_t *words, uint64_t *count, uint64_t sizes[MAX_DIMENSION])
 {

@@ -153,7 +153,7 @@ extern const struct py_known py_known_instances[];     /* py_instance.c */
 extern const struct py_known py_known_numpy[];         /* py_numpy.c */
 
 /* Of classes that are written in Python: py_known_classes. */
-py_writer py_write_path, py_write_frame, py_write_series, py_write_index, py_write_tensor;
+py_writer py_write_path, py_write_frame, py_write_series, py_write_index, py_write_nat, py_write_tensor;
 py_writer py_write_instance, py_write_enum, py_write_exception, py_write_class, py_write_namedtuple;
 
 #endif
