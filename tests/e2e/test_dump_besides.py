@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import cgroups
 import harness
 import pythons
 from harness import pybpf
@@ -102,3 +103,18 @@ def test_threads_on_a_cpu_and_waiting_for_one():
             time.sleep(0.005)
     assert len(seen["on CPU"]) >= 5 and len(seen["waiting for a CPU"]) >= 30, {k: len(v) for k, v in seen.items()}
     assert "running" not in seen or len(seen["running"]) <= 5, seen
+
+
+def test_a_control_group_whose_share_is_used_up():
+    """It gets 1 ms in 100 ms of a CPU: its threads are ready, and wait."""
+    try:
+        mount = cgroups.with_controller("cpu")
+    except cgroups.Missing as missing:
+        pytest.skip(str(missing))
+    with cgroups.directory("pybpf-besides-%d" % os.getpid(), mount) as place:
+        (place.path / "cpu.cfs_quota_us").write_text("1000")
+        with harness.target(default(), "crowded.py") as target:
+            place.add(target.pid)
+            time.sleep(0.3)
+            states = [thread["state"] for _ in range(5) for thread in dump(target.pid)["threads"] if thread["state"] != "sleep"]
+    assert len(states) == 20 and states.count("waiting for a CPU") >= 15, states
