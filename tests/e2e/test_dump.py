@@ -241,6 +241,27 @@ f()
 """
 
 
+SHORT = """
+import subprocess, sys
+print("[]", flush=True)
+while True:
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.02)"])
+    subprocess.run([sys.executable, "-S", "-c", ""])
+"""
+
+
+def test_children_that_end_meanwhile_are_not_missed():
+    ended = 0
+    with run_python(SHORT) as process:
+        harness.read_ready_line(process)
+        for _ in range(30):
+            run = pybpf("dump", "-p", process.pid, "--children", "--json", "-v")
+            assert run.code == 0, run.err
+            assert process.pid in [json.loads(line)["pid"] for line in run.out.splitlines()]
+            ended += len(re.findall(r"^pybpf: process \d+ ended before it was read$", run.err, re.M))
+    assert ended > 0
+
+
 def test_names_do_not_write_on_the_terminal():
     with run_python(NAMED) as process:
         harness.read_ready_line(process)

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/procfs.h"
 #include "cli/options.h"
 #include "cli/select.h"
 #include "discovery/list.h"
@@ -175,8 +176,20 @@ static void free_pictures(struct pictures *p, size_t count)
 	*p = (struct pictures){0};
 }
 
-/* Returns whether there is a picture of the row. */
-static bool take_picture(const struct dump_command *dump, const struct ps_row *row, struct dump_process *out)
+/* Returns whether -p names the process. */
+static bool is_named(const struct dump_command *dump, pid_t pid)
+{
+	const struct discovery_numbers *pids = &dump->filter.pids;
+
+	for (size_t i = 0; i < pids->count; i++) {
+		if ((pid_t)pids->items[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Sets whether there is a picture of the row, and whether one is missed. */
+static void take_picture(const struct dump_command *dump, const struct ps_row *row, size_t i, struct pictures *out)
 {
 	const struct dump_wanted wanted = {
 		.sources = !dump->no_source,
@@ -189,13 +202,20 @@ static bool take_picture(const struct dump_command *dump, const struct ps_row *r
 
 	if (!row->supported) {
 		log_error("%s", row->refusal);
-		return false;
+		out->missed = true;
+		return;
 	}
-	if (!dump_collect(row, &wanted, out, &error))
-		return true;
+	out->read[i] = !dump_collect(row, &wanted, &out->processes[i], &error);
+	if (out->read[i])
+		return;
+	dump_free(&out->processes[i]);
+	/* On a machine where processes come and go some end meanwhile. */
+	if (!dump->core && !is_named(dump, row->process.pid) && !procfs_task(row->process.pid, NULL)) {
+		log_info("process %d ended before it was read", row->process.pid);
+		return;
+	}
 	log_error("%s", error.text);
-	dump_free(out);
-	return false;
+	out->missed = true;
 }
 
 static void print_picture(const struct dump_command *dump, const struct dump_process *process,
@@ -230,10 +250,8 @@ static int take_pictures(const struct dump_command *dump, const struct ps_list *
 	for (size_t i = 0; i < list->count && !foreign_is_interrupted(); i++) {
 		if (before && !before->read[i])
 			continue;
-		out->read[i] = take_picture(dump, &list->rows[i], &out->processes[i]);
-		if (!out->read[i])
-			out->missed = true;
-		else if (print)
+		take_picture(dump, &list->rows[i], i, out);
+		if (out->read[i] && print)
 			print_picture(dump, &out->processes[i], before ? &before->processes[i] : NULL);
 	}
 	return 0;
