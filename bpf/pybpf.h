@@ -203,7 +203,7 @@ struct pybpf_asyncio {
 	__u8 task_node;         /* 3.14+: TaskObj.task_node: next and previous of the list of tasks that it is in */
 	__u8 loaded;            /* the process has the module */
 	__u16 thread_tasks; /* _PyThreadStateImpl.asyncio_tasks_head: the list of the tasks that a thread has made */
-	__u16 pad;
+	__u16 running_loop; /* _PyThreadStateImpl.asyncio_running_loop (3.14+); 0: not known */
 	__u32 interp_tasks; /* PyInterpreterState.asyncio_tasks_head: of those whose threads have ended */
 };
 _Static_assert(sizeof(struct pybpf_asyncio) == 24, "pybpf_asyncio has no hidden padding");

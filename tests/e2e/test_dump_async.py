@@ -186,6 +186,7 @@ def test_an_eager_task(python):
     # Its name comes after its first step, as docs/asyncio.md says.
     (eager,) = [task for name, task in tasks.items() if name != "Task-1"]
     assert functions(eager) == ["eager.<locals>.outer"] and functions(tasks["Task-1"]) == []
+    assert not any(task["moving"] for task in tasks.values())
 
 
 @every_python
@@ -223,6 +224,24 @@ def test_loops_of_several_threads(python):
     assert tasks["left"]["tid"] is None and len(tasks) == 5
     assert 'Task "left": awaits Future, no thread runs it\n' in out
     assert re.search(r'^Task "Task-\d+": awaits task in-main, of thread %d$' % target.pid, out, re.M)
+
+
+@with_names
+@pytest.mark.parametrize("options", [[], ["--freeze"]], ids=str)
+def test_tasks_that_another_thread_made(python, options):
+    """A task is of the thread that runs its loop, whoever made it."""
+    with harness.target(python, "task_tree.py", "made_elsewhere") as target:
+        asleep(target)
+        picture = dump(target.pid, *options)
+        out = text(target.pid)
+    tasks = by_name(picture)
+    (second,) = [thread["tid"] for thread in picture["threads"] if thread["name"] == "second"]
+    assert {name: task["tid"] for name, task in tasks.items()} == {
+        "by-ended": target.pid, "by-living": target.pid, "by-first": second, "stuck": second,
+    }
+    assert [name for name, task in tasks.items() if task["state"] == "running"] == ["stuck"]
+    assert [name.split(".")[-1] for name in functions(tasks["stuck"])] == ["stuck"]
+    assert not any(task["moving"] for task in picture["tasks"]) and "no thread runs it" not in out
 
 
 def check_churn(picture):

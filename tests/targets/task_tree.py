@@ -195,6 +195,35 @@ def loops():
     asyncio.run(main("in-main", True))
 
 
+def made_elsewhere():
+    """Tasks of two loops that other threads have made: one that has ended, one that lives on, the first thread."""
+    first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
+
+    async def waits():
+        await asyncio.sleep(1000)
+
+    async def stuck():
+        await asyncio.sleep(0)
+        time.sleep(1000)
+
+    def make(loop, coroutine, name):
+        task = loop.create_task(coroutine, name=name)
+        kept.append(task)
+
+    kept, lives = [], threading.Event()
+    for name, goes_on in ("by-ended", False), ("by-living", True):
+        thread = threading.Thread(target=lambda: (make(first, waits(), name), lives.set(), goes_on and time.sleep(1000)))
+        thread.daemon = True
+        thread.start()
+        lives.wait() if goes_on else thread.join()
+        lives.clear()
+    make(second, waits(), "by-first")
+    make(second, stuck(), "stuck")
+    threading.Thread(target=second.run_forever, name="second", daemon=True).start()
+    first.call_later(0.3, say, [])
+    first.run_forever()
+
+
 def frames_of(graph):
     return [
         [entry.frame.f_code.co_qualname, entry.frame.f_code.co_filename, entry.frame.f_lineno]
@@ -244,7 +273,7 @@ def say(tell):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "loops":
-        loops()
+    if sys.argv[1] in ("loops", "made_elsewhere"):
+        globals()[sys.argv[1]]()
     else:
         asyncio.run(globals()[sys.argv[1]]())

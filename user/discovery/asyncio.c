@@ -53,10 +53,12 @@ void discovery_read_asyncio(struct elf_file *elf, struct pybpf_asyncio *out)
 	};
 	if (!is_pointer_inside(table.task.node, table.task.size) || table.interpreter.size > UINT32_MAX ||
 	    !is_pointer_inside(table.interpreter.tasks_head, table.interpreter.size) ||
-	    !is_pointer_inside(table.thread.tasks_head, table.thread.size))
+	    !is_pointer_inside(table.thread.tasks_head, table.thread.size) ||
+	    !is_pointer_inside(table.thread.running_loop, table.thread.size))
 		return;
 	out->task_node = (uint8_t)table.task.node;
 	out->thread_tasks = (uint16_t)table.thread.tasks_head;
+	out->running_loop = (uint16_t)table.thread.running_loop;
 	out->interp_tasks = (uint32_t)table.interpreter.tasks_head;
 }
 

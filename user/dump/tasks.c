@@ -137,10 +137,10 @@ static void take_running(const struct task_read *read, const struct dump_process
 
 		if (!thread->tstate || thread->tstate != read->tstate)
 			continue;
-		if (thread->task == read->address && !thread->is_moving && thread->contexts == read->contexts)
+		task->is_moving = thread->is_moving || thread->contexts != read->contexts;
+		/* While an eager task takes its first step, the one that made it runs, too. */
+		if (!task->is_moving && thread->task == read->address)
 			task->stack = thread->task_stack;
-		else
-			task->is_moving = true;
 		return;
 	}
 	task->is_moving = true;

@@ -36,29 +36,43 @@ struct task_moment task_look_at_thread(struct task_reader *r, uint64_t tstate)
 	return moment;
 }
 
+/* FutureObj.fut_loop, from the end of the object's header on (3.7 to 3.15, Modules/_asynciomodule.c). */
+#define FUTURE_LOOP 0
+
 struct links {
 	uint64_t next, prev; /* struct llist_node (pycore_llist.h) */
 };
 
-int task_add_listed(struct task_reader *r, const struct task_listed *listed)
+bool task_add_loop(struct task_reader *r, uint64_t interp, uint64_t tstate, uint64_t loop)
 {
+	if (r->nr_loops == TASK_LOOPS)
+		return false;
+	r->loops[r->nr_loops++] = (struct task_loop){.tstate = tstate, .loop = loop, .interp = interp};
+	return true;
+}
+
+int task_add_listed(struct task_reader *r, uint64_t interp, uint64_t task)
+{
+	struct task_listed listed = {.task = task, .interp = interp};
+	uint64_t loop = 0;
+
 	if (r->nr_listed == TASK_READ_TASKS)
 		return -E2BIG;
 	if (array_reserve(&r->listed, &r->listed_room, r->nr_listed + 1, sizeof(*r->listed)))
 		return -ENOMEM;
-	r->listed[r->nr_listed++] = *listed;
+	r->memory->read(r->memory->source, task + task_head_size(r) + FUTURE_LOOP, &loop, sizeof(loop));
+	for (size_t i = 0; loop && i < r->nr_loops; i++) {
+		if (r->loops[i].loop != loop)
+			continue;
+		listed.tstate = r->loops[i].tstate;
+		listed.since = r->loops[i].since;
+	}
+	r->listed[r->nr_listed++] = listed;
 	return 0;
 }
 
-static int add_listed(struct task_reader *r, uint64_t task, const struct task_listed *of)
-{
-	const struct task_listed listed = {task, of->tstate, of->interp, of->since};
-
-	return task_add_listed(r, &listed);
-}
-
 /* Goes through a list once. Returns 0, -ENOMEM, -EAGAIN if the list changed meanwhile, -E2BIG. */
-static int go_through(struct task_reader *r, uint64_t head, const struct task_listed *of)
+static int go_through(struct task_reader *r, uint64_t head, uint64_t interp)
 {
 	struct links links, next;
 	uint64_t node = head;
@@ -70,7 +84,7 @@ static int go_through(struct task_reader *r, uint64_t head, const struct task_li
 	while (links.next != head && links.next) {
 		if (task_read_at(r, links.next, &next, sizeof(next)) || next.prev != node)
 			return -EAGAIN;
-		err = add_listed(r, links.next - r->place->runtime.asyncio.task_node, of);
+		err = task_add_listed(r, interp, links.next - r->place->runtime.asyncio.task_node);
 		if (err)
 			return err;
 		node = links.next;
@@ -79,39 +93,19 @@ static int go_through(struct task_reader *r, uint64_t head, const struct task_li
 	return links.next || node == head ? 0 : -EAGAIN;
 }
 
-/*
- * Adds the task that the thread runs, if its list, from `begin` on, does not have it: an eager task is in none until it
- * first waits.
- */
-static int add_running(struct task_reader *r, const struct task_listed *of, size_t begin)
-{
-	if (!r->place->whole_tree || !of->since.running)
-		return 0;
-	for (size_t i = begin; i < r->nr_listed; i++) {
-		if (r->listed[i].task == of->since.running)
-			return 0;
-	}
-	return add_listed(r, of->since.running, of);
-}
-
-/* Finds the tasks in a list: a thread's, or with 0 the interpreter's. */
-static int find_in_list(struct task_reader *r, uint64_t head, uint64_t tstate, uint64_t interp,
-			struct task_read_counts *counts)
+/* Finds the tasks in a list: of those that a thread has made, or an interpreter's, of those whose makers have ended. */
+static int find_in_list(struct task_reader *r, uint64_t head, uint64_t interp, struct task_read_counts *counts)
 {
 	size_t begin = r->nr_listed;
-	struct task_listed of = {.tstate = tstate, .interp = interp};
 	int err = -EAGAIN;
 
 	r->window_size = 0;
 	for (int i = 0; i < TASK_ATTEMPTS && err == -EAGAIN; i++) {
 		r->nr_listed = begin;
-		of.since = task_look_at_thread(r, tstate);
-		err = go_through(r, head, &of);
+		err = go_through(r, head, interp);
 	}
 	counts->torn += err == -EAGAIN;
 	counts->beyond += err == -E2BIG;
-	if (err != -ENOMEM)
-		err = add_running(r, &of, begin);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -120,14 +114,70 @@ static int find_in_interpreter(struct task_reader *r, uint64_t interp, struct ta
 	const struct pybpf_layout *l = &r->place->layout;
 	const struct pybpf_asyncio *asyncio = &r->place->runtime.asyncio;
 	uint64_t tstate = task_pointer_at(r, interp + l->interp_threads_head);
-	int err = find_in_list(r, interp + asyncio->interp_tasks, 0, interp, counts);
+	int err = find_in_list(r, interp + asyncio->interp_tasks, interp, counts);
 
 	while (r->nr_threads < MAX_THREADS && tstate && !err) {
 		r->nr_threads++;
-		err = find_in_list(r, tstate + asyncio->thread_tasks, tstate, interp, counts);
+		err = find_in_list(r, tstate + asyncio->thread_tasks, interp, counts);
 		tstate = task_pointer_at(r, tstate + l->tstate_next);
 	}
 	return err;
+}
+
+static int find_loops(struct task_reader *r, uint64_t interp, struct task_read_counts *counts)
+{
+	const struct pybpf_layout *l = &r->place->layout;
+	uint64_t tstate = task_pointer_at(r, interp + l->interp_threads_head);
+
+	for (; tstate && r->nr_threads < MAX_THREADS; r->nr_threads++) {
+		uint64_t loop = task_pointer_at(r, tstate + r->place->runtime.asyncio.running_loop);
+
+		if (loop && !task_add_loop(r, interp, tstate, loop)) {
+			counts->beyond++;
+			break;
+		}
+		tstate = task_pointer_at(r, tstate + l->tstate_next);
+	}
+	return 0;
+}
+
+/* Calls find with each interpreter until it returns an error. */
+static int each_interpreter(struct task_reader *r, struct task_read_counts *counts,
+			    int (*find)(struct task_reader *r, uint64_t interp, struct task_read_counts *counts))
+{
+	uint64_t interp = task_pointer_at(r, r->place->runtime.interp_head);
+	int err = 0;
+
+	r->nr_threads = 0;
+	for (int i = 0; i < MAX_INTERPRETERS && interp && !err; i++) {
+		err = find(r, interp, counts);
+		interp = task_pointer_at(r, interp + r->place->layout.interp_next);
+	}
+	return err;
+}
+
+static bool is_listed(const struct task_reader *r, uint64_t task)
+{
+	for (size_t i = 0; i < r->nr_listed; i++) {
+		if (r->listed[i].task == task)
+			return true;
+	}
+	return false;
+}
+
+/* Adds the tasks that threads run and that are in no list, as an eager task is until it first waits. */
+static int add_running(struct task_reader *r, struct task_read_counts *counts)
+{
+	int err = 0;
+
+	for (size_t i = 0; r->place->whole_tree && i < r->nr_loops && !err; i++) {
+		const struct task_loop *loop = &r->loops[i];
+
+		if (loop->since.running && !is_listed(r, loop->since.running))
+			err = task_add_listed(r, loop->interp, loop->since.running);
+	}
+	counts->beyond += err == -E2BIG;
+	return err == -ENOMEM ? err : 0;
 }
 
 int task_reader_find(struct task_reader *r, const struct walk_memory *memory, const struct task_read_place *place,
@@ -141,7 +191,7 @@ int task_reader_find(struct task_reader *r, const struct walk_memory *memory, co
 	r->window_memory = (struct walk_memory){task_read_window, r};
 	r->window_size = 0;
 	r->nr_listed = 0;
-	r->nr_threads = 0;
+	r->nr_loops = 0;
 	r->next = 0;
 	/* A type may be freed, and another one made at its address. */
 	intern_free(&r->types);
@@ -149,10 +199,8 @@ int task_reader_find(struct task_reader *r, const struct walk_memory *memory, co
 		interp = pysym_main_interpreter(memory, &place->layout, place->runtime.interp_head);
 		return task_find_old(r, interp, counts);
 	}
-	interp = task_pointer_at(r, place->runtime.interp_head);
-	for (int i = 0; i < MAX_INTERPRETERS && interp && !err; i++) {
-		err = find_in_interpreter(r, interp, counts);
-		interp = task_pointer_at(r, interp + place->layout.interp_next);
-	}
-	return err;
+	err = each_interpreter(r, counts, find_loops);
+	for (size_t i = 0; i < r->nr_loops; i++)
+		r->loops[i].since = task_look_at_thread(r, r->loops[i].tstate);
+	return err ?: each_interpreter(r, counts, find_in_interpreter) ?: add_running(r, counts);
 }

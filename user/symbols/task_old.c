@@ -11,9 +11,8 @@
 #include "symbols/py_dict.h"
 #include "symbols/task_reader.h"
 
-/* PyWeakReference.wr_object and FutureObj.fut_loop, from the end of the object's header on. */
+/* PyWeakReference.wr_object, from the end of the object's header on. */
 #define WEAKREF_OBJECT 0
-#define FUTURE_LOOP    0
 
 /* From PyThreadState.thread_id to context_ver (Include/cpython/pystate.h): 3.7, and 3.8 to 3.10. */
 #define CONTEXTS_37     88
@@ -82,7 +81,7 @@ static void find_loops(struct task_reader *r, uint64_t interp)
 		uint64_t loop = pysym_running_loop(r->memory, l, r->place->runtime.asyncio.current_tasks, tstate);
 
 		if (loop)
-			r->loops[r->nr_loops++] = (struct task_loop){.tstate = tstate, .loop = loop};
+			task_add_loop(r, interp, tstate, loop);
 		tstate = read_u64(r, tstate + l->tstate_next);
 	}
 	for (size_t i = 0; i < r->nr_loops; i++)
@@ -98,21 +97,9 @@ static int add_entry(struct task_reader *r, uint64_t key, void *arg)
 {
 	const struct filling *filling = arg;
 	uint32_t head = task_head_size(r);
-	struct task_listed listed = {.interp = filling->interp, .task = key};
-	uint64_t loop;
+	uint64_t task = filling->weak ? read_u64(r, key + head + WEAKREF_OBJECT) : key;
 
-	if (filling->weak)
-		listed.task = read_u64(r, key + head + WEAKREF_OBJECT);
-	if (!listed.task)
-		return 0;
-	loop = read_u64(r, listed.task + head + FUTURE_LOOP);
-	for (size_t i = 0; i < r->nr_loops; i++) {
-		if (r->loops[i].loop != loop)
-			continue;
-		listed.tstate = r->loops[i].tstate;
-		listed.since = r->loops[i].since;
-	}
-	return task_add_listed(r, &listed);
+	return task ? task_add_listed(r, filling->interp, task) : 0;
 }
 
 /* Adds the tasks of a set, or of a WeakSet. Returns 0, -ENOMEM, -EAGAIN if it changed meanwhile, -E2BIG. */

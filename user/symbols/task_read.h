@@ -49,7 +49,7 @@ struct task_read_awaiter {
 struct task_read {
 	uint64_t address;
 	uint64_t identity; /* a hash of its address, coroutine and name: another one for a later task at its place */
-	uint64_t tstate;   /* the thread that made it, to 3.13 that runs its loop, by its PyThreadState; 0: none does */
+	uint64_t tstate;   /* the thread that runs its loop, by its PyThreadState; 0: none does */
 	uint64_t contexts; /* that this thread had entered and left when a step would have shown; 0: it began one */
 	uint64_t objects;  /* a hash of the addresses of all that was read: another one if it awaits another object */
 	uint32_t awaits;   /* enum task_read_awaits */

@@ -42,17 +42,17 @@ struct task_moment {
 
 struct task_listed {
 	uint64_t task;
-	uint64_t tstate; /* whose list it is in; 0: the interpreter's */
 	uint64_t interp;
-	struct task_moment since; /* of that thread, before the list was read */
+	uint64_t tstate;          /* the thread that runs its loop; 0: none does */
+	struct task_moment since; /* of that thread, before any task was found */
 };
 
-/* Most threads whose loops are told apart in Python 3.7 to 3.13. */
+/* Most threads whose loops are told apart. */
 #define TASK_LOOPS 256
 
-/* A thread of Python 3.7 to 3.13 with a running loop. */
+/* A thread with a running loop. */
 struct task_loop {
-	uint64_t tstate, loop;
+	uint64_t tstate, loop, interp;
 	struct task_moment since; /* before the tasks were found */
 };
 
@@ -131,8 +131,13 @@ int task_read_coroutines(struct task_reader *r, uint64_t object, struct task_rea
 /* task_find.c */
 
 struct task_moment task_look_at_thread(struct task_reader *r, uint64_t tstate);
-/* Returns 0, -ENOMEM, or -E2BIG if there are as many as are read. */
-int task_add_listed(struct task_reader *r, const struct task_listed *listed);
+/* Adds a thread with a running loop, before any task is looked for. Returns false if there are too many. */
+bool task_add_loop(struct task_reader *r, uint64_t interp, uint64_t tstate, uint64_t loop);
+/*
+ * Adds a task that was found. Whichever thread made it, its steps are taken by the one that runs its loop. Returns 0,
+ * -ENOMEM, or -E2BIG if there are as many as are read.
+ */
+int task_add_listed(struct task_reader *r, uint64_t interp, uint64_t task);
 
 /* task_old.c: the same for Python 3.7 to 3.13. */
 
