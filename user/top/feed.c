@@ -107,10 +107,11 @@ int top_feed_init(struct top_feed *feed, struct session *session, struct top_mod
 /* Begins the model's interval that ends now. */
 static int begin(struct top_feed *feed, double now)
 {
-	top_model_begin(feed->model, now - feed->since);
+	int err = top_model_begin(feed->model, now - feed->since);
+
 	feed->before = feed->since;
 	feed->since = now;
-	return top_threads_add(&feed->threads);
+	return err ?: top_threads_add(&feed->threads);
 }
 
 static void count(struct top_feed *feed, const struct session_account *account)

@@ -180,8 +180,27 @@ static int add_owners(struct top_model *m, const struct profile *p, const struct
 	return 0;
 }
 
-void top_model_begin(struct top_model *m, double duration_s)
+/* Texts are not forgotten one by one: a program that makes ever new names has all begin anew. */
+static int begin_anew(struct top_model *m)
 {
+	struct top_model *fresh = top_model_new(), old = *m;
+
+	if (!fresh)
+		return -ENOMEM;
+	*m = *fresh;
+	m->intervals = old.intervals;
+	m->begun_anew = old.begun_anew + 1;
+	*fresh = old;
+	top_model_free(fresh);
+	return 0;
+}
+
+int top_model_begin(struct top_model *m, double duration_s)
+{
+	int err = m->texts.count > TOP_TEXTS_MAX ? begin_anew(m) : 0;
+
+	if (err)
+		return err;
 	for (int t = 0; t < TOP_TABLES; t++) {
 		for (uint32_t i = 0; i < m->tables[t].count; i++) {
 			struct top_row *row = intern_item(&m->tables[t], i);
@@ -199,6 +218,7 @@ void top_model_begin(struct top_model *m, double duration_s)
 	m->last = (struct top_sums){.duration_s = duration_s};
 	m->all.duration_s += duration_s;
 	m->intervals++;
+	return 0;
 }
 
 void top_model_count(struct top_model *m, uint64_t asked, uint64_t lost)
@@ -367,27 +387,10 @@ static int forget_coldest(struct top_model *m, enum top_table table)
 	return 0;
 }
 
-/* Texts are not forgotten one by one: a program that makes ever new names has all begin anew. */
-static int begin_anew(struct top_model *m)
-{
-	struct top_model *fresh = top_model_new(), old = *m;
-
-	if (!fresh)
-		return -ENOMEM;
-	*m = *fresh;
-	m->intervals = old.intervals;
-	m->begun_anew = old.begun_anew + 1;
-	*fresh = old;
-	top_model_free(fresh);
-	return 0;
-}
-
 int top_model_end(struct top_model *m)
 {
 	int err = 0;
 
-	if (m->texts.count > TOP_TEXTS_MAX)
-		return begin_anew(m);
 	for (int t = 0; t < TOP_TABLES && !err; t++) {
 		if (m->tables[t].count > TOP_ROWS_MAX)
 			err = forget_coldest(m, (enum top_table)t);

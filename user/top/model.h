@@ -89,8 +89,11 @@ struct top_model *top_model_new(void);
 /* Accepts NULL. */
 void top_model_free(struct top_model *m);
 
-/* Begins the next interval, which took so long. Samples are added by top_model_add(), threads by the next functions. */
-void top_model_begin(struct top_model *m, double duration_s);
+/*
+ * Begins the next interval, which took so long; after too many names all begins anew with it. Samples are added by
+ * top_model_add(), threads by the next functions. Returns 0 or -ENOMEM.
+ */
+int top_model_begin(struct top_model *m, double duration_s);
 /* Adds samples that were asked for, and those of them that were lost. */
 void top_model_count(struct top_model *m, uint64_t asked, uint64_t lost);
 /* Returns 0 or -ENOMEM. */
@@ -100,10 +103,7 @@ int top_model_add_thread(struct top_model *m, int32_t pid, int32_t tid, const ch
 			 const struct top_states *states);
 /* Adds the time of a thread that has ended in the interval. */
 int top_model_add_ended(struct top_model *m, const struct top_states *states);
-/*
- * Ends it: forgets the coldest rows of tables that have grown too large, and begins anew after too many names. Returns
- * 0 or -ENOMEM.
- */
+/* Ends it: forgets the coldest rows of tables that have grown too large. Returns 0 or -ENOMEM. */
 int top_model_end(struct top_model *m);
 
 uint32_t top_model_intervals(const struct top_model *m);

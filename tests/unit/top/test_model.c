@@ -39,7 +39,7 @@ static void interval(struct top_model *m, uint64_t self, uint64_t other, const c
 						 [PYBPF_STATE_GIL] = 300000000}};
 	struct profile *p = make(self, other, leaf);
 
-	top_model_begin(m, 1);
+	assert_int_equal(top_model_begin(m, 1), 0);
 	top_model_count(m, self + other + 2, 2);
 	assert_int_equal(top_model_add(m, p), 0);
 	assert_int_equal(top_model_add_thread(m, 7, 8, "comm", &states), 0);
@@ -115,7 +115,7 @@ static void test_marks(void **unused)
 		struct top_model *m = top_model_new();
 		size_t count;
 
-		top_model_begin(m, 1);
+		assert_int_equal(top_model_begin(m, 1), 0);
 		assert_int_equal(top_model_add_thread(m, 1, 1, "one", &rows[i].states), 0);
 		assert_int_equal(top_model_end(m), 0);
 		assert_int_equal(first(m, TOP_THREADS, TOP_BY_SELF, &count)->strip[TOP_STRIP - 1], rows[i].mark);
@@ -180,7 +180,7 @@ static void interval_of_many(struct top_model *m, unsigned from, unsigned count)
 		frame = profile_add_frame(p, PROFILE_PYTHON, name, "made.py", 1, 1);
 		profile_add_sample(p, profile_add_stack(p, PROFILE_ROOT, frame), process, PROFILE_NONE, 1);
 	}
-	top_model_begin(m, 1);
+	assert_int_equal(top_model_begin(m, 1), 0);
 	assert_int_equal(top_model_add(m, p), 0);
 	assert_int_equal(top_model_end(m), 0);
 	profile_free(p);
@@ -216,9 +216,12 @@ static void test_pages_of_forgotten_rows(void **unused)
 	const struct top_facts facts = {.target = "process 7", .freq = 99, .all = all};
 	struct top_choice stacks = {.cursor = 4000}, source;
 	struct top_view view;
+	struct top_sums one;
 	(void)unused;
 
 	interval_of_many(m, 0, count);
+	one = *top_model_last(m);
+	assert_true(one.samples > 0);
 	assert_true(top_view_choose(m, &stacks));
 	source = stacks;
 	stacks.page = TOP_PAGE_STACKS;
@@ -228,6 +231,9 @@ static void test_pages_of_forgotten_rows(void **unused)
 	top_view_free(&view);
 	for (unsigned i = 1; !top_model_begun_anew(m); i++)
 		interval_of_many(m, i * count, count);
+	/* The interval with which it begins is whole. */
+	assert_int_equal(top_model_last(m)->samples, one.samples);
+	assert_int_equal(top_model_all(m)->samples, one.samples);
 	assert_int_equal(top_view_draw(m, &facts, &stacks, 80, 24, &view), 0);
 	assert_int_equal(stacks.page, TOP_PAGE_TABLE);
 	top_view_free(&view);
@@ -260,7 +266,7 @@ static void test_stacks_of_rows(void **unused)
 
 	assert_int_equal(profile_add_sample(all, inner, 0, other, 5), 0);
 	assert_int_equal(profile_add_sample(all, outer, process, PROFILE_NONE, 1), 0);
-	top_model_begin(m, 1);
+	assert_int_equal(top_model_begin(m, 1), 0);
 	assert_int_equal(top_model_add(m, all), 0);
 	assert_int_equal(top_model_end(m), 0);
 	for (int table = 0; table < TOP_TABLES; table++) {
