@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/procfs.h"
@@ -36,6 +37,14 @@ static uint64_t tick_ns(void)
 	return clock_getres(CLOCK_MONOTONIC_COARSE, &tick)
 		       ? 0
 		       : (uint64_t)tick.tv_sec * 1000000000u + (uint64_t)tick.tv_nsec;
+}
+
+/* Returns whether the kernel counts the time of threads; one that does not says 0 of each (kernel.task_delayacct). */
+static bool kernel_counts(void)
+{
+	struct procfs_sched own;
+
+	return !procfs_read_sched(getpid(), getpid(), &own) && own.running_ns;
 }
 
 static bool is_ready(pid_t pid, const struct dump_thread *thread)
@@ -89,6 +98,7 @@ void dump_tell_on_cpu(pid_t pid, struct dump_process *process)
 	uint64_t tick = tick_ns(), until_ns;
 	struct timespec step = {.tv_nsec = STEP_NS};
 	size_t count;
+	bool told;
 
 	if (!watched)
 		return;
@@ -98,7 +108,8 @@ void dump_tell_on_cpu(pid_t pid, struct dump_process *process)
 		nanosleep(&step, NULL);
 		count = look(pid, watched, count);
 	}
-	for (size_t i = 0; i < count && tick && cpus_tick(); i++) {
+	told = count && cpus_tick() && kernel_counts();
+	for (size_t i = 0; i < count && tick && told; i++) {
 		if (is_ready(pid, watched[i].thread))
 			watched[i].thread->cpu = DUMP_WAITS_FOR_CPU;
 	}
