@@ -5,8 +5,13 @@
 
 #include "walk.h"
 
-/* Most exceptions being handled, one within the other, that are looked at: each generator has one of its own. */
-#define WALK_HANDLED 16
+/*
+ * Most items of exceptions being handled, one within the other, that are looked at: each generator and coroutine on the
+ * stack has one of its own. The kernel's verifier follows each; user space sets more.
+ */
+#ifndef WALK_HANDLED
+#define WALK_HANDLED 32
+#endif
 
 /* PyTypeObject.tp_flags from the end of the object's header on, and Py_TPFLAGS_BASE_EXC_SUBCLASS (2.7 to 3.15). */
 #define WALK_TYPE_FLAGS    152
@@ -66,7 +71,7 @@ static __always_inline enum walk_answer walk_find_exception(struct walk *w, cons
 		}
 		item = l->handled_value ? handled.previous : handled.second;
 	}
-	return WALK_NO;
+	return item ? WALK_UNKNOWN : WALK_NO;
 }
 
 /*

@@ -66,18 +66,28 @@ static __always_inline int walk_on_stack(const struct walk *w, __u64 addr)
 }
 
 /*
- * Returns where the cframe of the innermost evaluation loop of the thread state in the buffer is; 1 in versions without
- * cframes; 0 for a state without frames on this thread. To 3.12.0 a subinterpreter may run on another thread than the
- * one that its thread state names (_run_script_in_interpreter; gh-109860).
+ * Returns where the cframe of the innermost evaluation loop of the thread state in the buffer is, on whichever thread;
+ * 1 in versions without cframes; 0 for a state without frames.
  */
-static __always_inline __u64 walk_innermost(const struct walk *w, const struct pybpf_layout *l, __u64 tstate)
+static __always_inline __u64 walk_innermost_anywhere(const struct walk *w, const struct pybpf_layout *l, __u64 tstate)
 {
 	__u64 frame = walk_u64(w, l->tstate_frame), cframe;
 
 	if (!walk_has_cframes(l)) /* 3.15's last frame, base_frame, is in the thread state */
 		return frame && frame - tstate >= WALK_TSTATE_SIZE;
 	cframe = walk_u64(w, l->tstate_cframe);
-	return frame && cframe - tstate >= WALK_TSTATE_SIZE && walk_on_stack(w, cframe) ? cframe : 0;
+	return frame && cframe - tstate >= WALK_TSTATE_SIZE ? cframe : 0;
+}
+
+/*
+ * The same, and 0 for a state whose frames are on another thread: to 3.12.1 a subinterpreter may run on another one than
+ * its thread state names (_run_script_in_interpreter(); gh-109860).
+ */
+static __always_inline __u64 walk_innermost(const struct walk *w, const struct pybpf_layout *l, __u64 tstate)
+{
+	__u64 innermost = walk_innermost_anywhere(w, l, tstate);
+
+	return walk_has_cframes(l) && !walk_on_stack(w, innermost) ? 0 : innermost;
 }
 
 /* Returns the id of the thread state in the buffer (3.12+), which comes right before the data stack's chunk. */
@@ -114,6 +124,9 @@ static __always_inline void walk_keep_state(struct walk *w, const struct pybpf_l
 
 	if (w->tstate == w->current)
 		return;
+	/* It was another thread that attached this one last. */
+	if (!innermost && walk_innermost_anywhere(w, l, w->tstate))
+		owner = WALK_OURS;
 	if (count == 1 && !w->last && !w->innermost[0])
 		count = 0; /* a state without frames is useless beside others */
 	if (owner == WALK_OURS_LAST && l->tstate_status) {

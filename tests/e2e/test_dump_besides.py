@@ -28,7 +28,7 @@ def test_exceptions_and_daemons(python, options):
     with harness.target(python, "besides.py") as target:
         threads = by_name(dump(target.pid, *options))
         stood = target.says["stood"]
-    assert len(stood) == 5 and not threads["MainThread"]["daemon"]
+    assert len(stood) == 6 and not threads["MainThread"]["daemon"]
     for name, says in stood.items():
         thread = threads[name]
         assert thread["daemon"] is says["daemon"], name

@@ -54,3 +54,42 @@ def test_threads_in_other_interpreters(python, options):
         assert threads[name]["python"] and not threads[name]["moving"]
         assert threads[name]["cause"] == ("[lock]" if name.startswith("inner") else "[sleep]"), name
     assert threads["MainThread"]["tid"] == target.pid
+
+
+lends = pytest.mark.parametrize(
+    "python",
+    [
+        item
+        for item in pythons.interpreters()
+        if item.version >= (3, 8) and any(pythons.has_module(item, module) for module in MODULES[:2])
+    ],
+    ids=lambda item: item.name,
+)
+
+
+@lends
+@pytest.mark.parametrize("options", [[], ["--freeze"]], ids=["running", "frozen"])
+def test_a_thread_has_no_functions_of_another_one(python, options):
+    """The C stack proves whose they are; to 3.9, where nothing does, they are marked as incomplete."""
+    with harness.target(python, "lent.py") as target:
+        harness.wait_for(lambda: stands(target.pid))
+        threads = by_name(dump(target.pid, *options))
+    main, lends = functions(threads["MainThread"]), functions(threads["lends"])
+    if python.version < PROVED:
+        assert main in (["<module>", "stands"], ["[incomplete]", "<module>", "inside"]), main
+    else:
+        assert main == ["<module>", "stands"]
+    # The state of what it runs may say that it is the first thread's.
+    assert lends in (["lends"], ["lends", MARK, "<module>", "inside"]), lends
+    assert python.version < (3, 13) or len(lends) == 4
+
+
+@lends
+def test_whose_collection_it_is(python):
+    """To 3.8 one flag is of all interpreters: of two threads none can be told."""
+    with harness.target(python, "lent.py", "collects") as target:
+        harness.wait_for(lambda: stands(target.pid))
+        picture = dump(target.pid)
+    collecting = {name: thread["collecting"] for name, thread in by_name(picture).items()}
+    assert picture["collecting"] is True and collecting["lends"] is not True
+    assert collecting["MainThread"] in ((None,) if python.version < (3, 9) else (None, True))

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (err)
 		return 0;
 	check_layout(&build.layout);
-	if (!walk_thread(&memory, &build.layout, &proc, 0, 0, &stack)) {
+	if (!walk_thread(&memory, &build.layout, &proc, 0, 0, 0, &stack)) {
 		fuzz_check_stack(&stack);
 		free(stack.frames);
 	}

@@ -91,7 +91,7 @@ static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[N
 	FILE *out;
 
 	walk_as_kernel(layout, numbers, registers);
-	if (walk_thread(&source, layout, &proc, numbers[NUMBER_THREAD_ID], 0, &stack))
+	if (walk_thread(&source, layout, &proc, numbers[NUMBER_THREAD_ID], 0, 0, &stack))
 		return;
 	fuzz_check_stack(&stack);
 	free(stack.frames);

@@ -58,7 +58,7 @@ static int walk(struct discovery *discovery, pid_t pid, uint64_t thread, struct 
 	proc.tstate_current = python.tstate_current_addr;
 	proc.code_type = python.code_type_addr;
 	walk_process_memory(&memory, &pid);
-	if (walk_thread(&memory, &python.build.layout, &proc, thread, 0, &stack)) {
+	if (walk_thread(&memory, &python.build.layout, &proc, thread, 0, 0, &stack)) {
 		error_set(error, ESRCH, "no such thread");
 		return 1;
 	}

@@ -65,6 +65,23 @@ def in_generator():
         next(numbers)
 
 
+def descend(depth):
+    yield 1
+    for number in descend(depth - 1) if depth else ():
+        yield number
+    if not depth:
+        stand()
+
+
+def below_generators():
+    """Each has a place of its own for an exception that it handles, and none handles one."""
+    try:
+        raise Mine("outer")
+    except Mine:
+        for _ in descend(40):
+            pass
+
+
 def in_finally():
     try:
         raise Mine("passes through")
@@ -97,7 +114,7 @@ def main():
         # Says that it is ready from inside of the finalizer.
         Finalized.__del__ = lambda self: (sys.stdout.write(json.dumps({"pid": os.getpid()}) + "\n"), sys.stdout.flush(), stand())
         gc.collect()
-    threads = [in_handler, in_nested_handler, in_generator, in_finally, after_handler]
+    threads = [in_handler, in_nested_handler, in_generator, in_finally, after_handler, below_generators]
     if sys.argv[1:] == ["collects"]:
         threads.append(in_finalizer)
     for number, function in enumerate(threads):

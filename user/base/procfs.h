@@ -58,8 +58,12 @@ int procfs_read_task_stat(pid_t pid, pid_t tid, struct procfs_stat *out);
 struct procfs_call {
 	long number; /* -1: it sleeps in none, such as for a page */
 	uint64_t args[2];
+	uint64_t stack_pointer; /* of the program; 0: not known */
 };
-/* Returns 0, -EAGAIN if the thread does not sleep, or another negative errno where that is not told. */
+/*
+ * Returns 0, -EAGAIN if the thread does not sleep (of a core file with the stack pointer), or another negative errno
+ * where that is not told.
+ */
 int procfs_read_call(pid_t pid, pid_t tid, struct procfs_call *out);
 /* What the scheduler has counted of a thread since its start. */
 struct procfs_sched {

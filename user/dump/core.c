@@ -265,10 +265,12 @@ static int read_call(void *of, pid_t tid, struct procfs_call *out)
 {
 	const struct core_thread *thread = find_thread(of, tid);
 
-	if (!thread || thread->call < 0)
+	if (!thread)
 		return -EAGAIN;
-	*out = (struct procfs_call){.number = thread->call, .args = {thread->args[0], thread->args[1]}};
-	return 0;
+	*out = (struct procfs_call){.number = thread->call,
+				    .args = {thread->args[0], thread->args[1]},
+				    .stack_pointer = unwind_registers_from(&thread->registers).values[UNWIND_SP]};
+	return thread->call < 0 ? -EAGAIN : 0;
 }
 
 pid_t dump_core_find_thread(const struct dump_core *core, uint64_t thread_id)

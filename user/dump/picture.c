@@ -78,7 +78,7 @@ const struct dump_thread *dump_find_holder(const struct dump_process *process, c
 	return holder;
 }
 
-/* Returns whether the thread is the only one that runs functions of its interpreter. */
+/* Returns whether no other thread can have set off the collection of which its interpreter tells. */
 static bool is_only_one(const struct dump_process *process, const struct dump_thread *thread)
 {
 	for (size_t i = 0; i < process->count; i++) {
@@ -98,6 +98,9 @@ bool dump_collects(const struct dump_process *process, const struct dump_thread 
 	 * To 3.14 it is mostly the thread with the GIL, but one that collects lets go of the GIL in a finalizer that
 	 * waits for something, for as long as that takes.
 	 */
+	*known = false;
+	if (thread->is_python && thread->facts.is_interp_unsure && process->nr_interps > 1)
+		return false;
 	*known = collection == PYBPF_COLLECTION_SOMEBODYS
 			 ? is_only_one(process, thread)
 			 : collection != PYBPF_COLLECTION_UNKNOWN || !thread->is_python;

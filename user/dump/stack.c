@@ -101,14 +101,18 @@ static void read_exception(const struct dump_stack_of *of, const struct memory *
 	py_values_free(v);
 }
 
+/* Of which neither a futex nor the stack pointer is known. */
+static const struct dump_state running = {.wait = {.state = PYBPF_STATE_RUNNING}};
+
 /* exception: gets the class's name of the one that the thread raises or handles; may be NULL. */
-static int walk(const struct dump_stack_of *of, uint64_t futex, bool stands, struct walk_stack *stack, char *exception)
+static int walk(const struct dump_stack_of *of, const struct dump_state *state, bool stands, struct walk_stack *stack,
+		char *exception)
 {
 	struct memory m;
 	int err;
 
 	open_memory(&m, of, stands);
-	err = walk_thread(&m.any, &of->layout, &of->runtime, of->thread_id, futex, stack);
+	err = walk_thread(&m.any, &of->layout, &of->runtime, of->thread_id, state->futex, state->stack_pointer, stack);
 	if (!err && exception)
 		read_exception(of, &m, stack->exception, exception);
 	close_memory(&m);
@@ -125,7 +129,7 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 	bool stands = of->standing != DUMP_GOES_ON;
 
 	/* Whether a thread has slept all the time is looked at below. */
-	err = err ?: walk(of, before.futex, stands || !is_running(&before), stack, exception);
+	err = err ?: walk(of, &before, stands || !is_running(&before), stack, exception);
 
 	*proved = stands;
 	*after = before;
@@ -138,7 +142,7 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 		*proved = dump_is_same_sleep(&before, after);
 		return 0;
 	}
-	if (walk(of, 0, false, &again, NULL))
+	if (walk(of, &running, false, &again, NULL))
 		return 0;
 	*proved = is_same_stack(stack, &again);
 	free(again.frames);
@@ -191,7 +195,7 @@ static size_t read_locals(const struct dump_stack_of *of, const struct walk_stac
 	close_memory(&m);
 	if (of->standing != DUMP_GOES_ON || (proved && slept_since(of, state)))
 		return size;
-	if (walk(of, 0, false, &again, NULL))
+	if (walk(of, &running, false, &again, NULL))
 		return 0;
 	size = dump_locals_keep_same(out, size, stack, &again);
 	free(again.frames);
@@ -216,7 +220,7 @@ static void read_locks(const struct dump_stack_of *of, const struct walk_stack *
 	close_memory(&m);
 	if (of->standing != DUMP_GOES_ON || slept_since(of, state))
 		return;
-	if (walk(of, 0, false, &again, NULL)) {
+	if (walk(of, &running, false, &again, NULL)) {
 		memset(out, 0, sizeof(*out));
 		return;
 	}
@@ -258,6 +262,7 @@ static int serve_stack(void *state, const void *question, size_t question_size, 
 		out->facts.has_exception = stack.exception != 0;
 		out->facts.exception_known = stack.exception_known;
 		out->facts.collection = stack.collection;
+		out->facts.is_interp_unsure = of->layout.major == 3 && of->layout.minor < 10;
 		read_thread(of, out);
 		if (proved)
 			read_locks(of, &stack, &out->state, &out->locks);

@@ -113,6 +113,7 @@ static int read_call(struct caller *thread, struct dump_state *out)
 		out->wait.state = PYBPF_STATE_OTHER;
 		return 0;
 	}
+	out->stack_pointer = call.stack_pointer;
 	args[0] = call.args[0];
 	args[1] = call.args[1];
 	kernel_fill_calls(calls);
@@ -164,6 +165,7 @@ static bool is_stopped(enum dump_standing standing, char state)
 int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out)
 {
 	struct caller thread = {.pid = pid, .tid = tid};
+	struct procfs_call call = {.stack_pointer = 0};
 	struct procfs_stat stat;
 	int err;
 
@@ -177,6 +179,11 @@ int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct
 		out->wait.state = PYBPF_STATE_STOPPED;
 	else if (runs(standing, stat.state) || read_call(&thread, out))
 		out->wait = (struct pybpf_wait){.state = PYBPF_STATE_RUNNING};
+	/* What has been stopped is in no system call, but stands, too. */
+	if (!out->stack_pointer && standing != DUMP_GOES_ON) {
+		procfs_read_call(pid, tid, &call);
+		out->stack_pointer = call.stack_pointer;
+	}
 	return 0;
 }
 

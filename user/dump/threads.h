@@ -19,6 +19,7 @@ struct dump_facts {
 	uint64_t interp;                     /* the interpreter whose function is the leaf; 0: not known */
 	char exception[DUMP_EXCEPTION_NAME]; /* class of the one that it raises or handles; "": none, or not known */
 	uint32_t collection;                 /* enum pybpf_collection */
+	bool is_interp_unsure; /* nothing proves which interpreter a thread is in, if there are several (to 3.9) */
 	bool is_daemon, daemon_known;
 	bool has_exception, exception_known; /* also if its class is not known */
 };

@@ -66,10 +66,13 @@ static struct pybpf_stack_event *walk_sleeper(const struct session *s, const str
 	struct pybpf_stack_event *event;
 	struct walk_memory memory;
 	struct walk_stack stack;
+	struct procfs_call call = {.stack_pointer = 0};
 
 	walk_process_memory(&memory, &pid);
+	if (procfs_read_call(pid, found->pid, &call))
+		call.stack_pointer = 0;
 	if (walk_thread(&memory, kernel_get_layout(s->kernel, runtime->layout), runtime, found->thread_id, found->futex,
-			&stack))
+			call.stack_pointer, &stack))
 		return NULL;
 	earlier->gil = stack.wants_gil;
 	earlier->with_gil = stack.has_gil && !stack.wants_gil && s->options.mode == SESSION_GIL;

@@ -13,8 +13,10 @@
 
 #if defined(__x86_64__)
 #define UNWIND_REGISTERS 17
+#define UNWIND_SP        7
 #elif defined(__aarch64__)
 #define UNWIND_REGISTERS 33
+#define UNWIND_SP        31
 #endif
 
 /* By DWARF's numbers: on x86-64 rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip; on arm64 x0 to x30, sp, pc. */

@@ -21,6 +21,8 @@ static uint64_t current_task(struct walk *w, uint64_t tstate);
 
 #include "walk.h"
 #include "walk_gil.h"
+/* A stack of coroutines has one for each function. */
+#define WALK_HANDLED PYBPF_MAX_FRAMES
 #include "walk_status.h"
 
 struct user_walk {
@@ -123,7 +125,8 @@ static enum pybpf_collection find_collection(struct user_walk *u, uint32_t kept)
 }
 
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
-		const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t futex, struct walk_stack *out)
+		const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t futex, uint64_t stack_pointer,
+		struct walk_stack *out)
 {
 	struct user_walk *u = calloc(1, sizeof(*u));
 	struct gil_owner owner = {0};
@@ -138,6 +141,7 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 		return -ENOMEM;
 	u->memory = memory;
 	u->walk.thread_id = thread_id;
+	u->walk.stack_pointer = stack_pointer;
 	u->walk.interp_head = runtime->interp_head;
 	u->walk.code_type = runtime->code_type;
 	u->walk.asyncio = runtime->asyncio;

@@ -53,10 +53,12 @@ struct walk_stack {
 
 /*
  * Walks the stack of the thread whose pthread_self() is thread_id, as the kernel would. futex: on which it sleeps, or
- * 0. Returns 0, -ENOENT when no interpreter has such a thread, -ENOMEM.
+ * 0. stack_pointer: 0 if it is not known; it proves what is on the thread's C stack. Returns 0, -ENOENT when no
+ * interpreter has such a thread, -ENOMEM.
  */
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
-		const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t futex, struct walk_stack *out);
+		const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t futex, uint64_t stack_pointer,
+		struct walk_stack *out);
 
 /* Returns the PyThreadState that holds the GIL at this moment, or 0. */
 uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t gil);

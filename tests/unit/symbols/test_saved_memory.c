@@ -102,10 +102,10 @@ static void test_missing_memory_invents_no_frame(void **state)
 	const struct walk_memory memory = {.read = saved_read, .source = saved};
 	struct walk_stack whole, part;
 
-	assert_int_equal(walk_thread(&memory, &saved->layout, &saved->proc, saved->header.thread_id, 0, &whole), 0);
+	assert_int_equal(walk_thread(&memory, &saved->layout, &saved->proc, saved->header.thread_id, 0, 0, &whole), 0);
 	assert_int_equal(whole.flags, 0);
 	for (saved->missing = 0; saved->missing < saved->header.ranges; saved->missing++) {
-		int err = walk_thread(&memory, &saved->layout, &saved->proc, saved->header.thread_id, 0, &part);
+		int err = walk_thread(&memory, &saved->layout, &saved->proc, saved->header.thread_id, 0, 0, &part);
 		uint32_t at = 0;
 
 		if (err) {
@@ -161,7 +161,7 @@ static void test_frames_tell_whom_c_code_called(void **state)
 	struct walk_stack stack;
 	int told = 0;
 
-	assert_int_equal(walk_thread(&memory, &saved->layout, &saved->proc, saved->header.thread_id, 0, &stack), 0);
+	assert_int_equal(walk_thread(&memory, &saved->layout, &saved->proc, saved->header.thread_id, 0, 0, &stack), 0);
 	for (uint32_t i = 0; i < stack.depth; i++, line = strchr(line, '\n') + 1) {
 		size_t size = strcspn(line, "\t");
 		int from_c = always ? 1 : is_called_from_c(line, size);
