@@ -114,10 +114,11 @@ def test_without_wait_states():
 def test_a_long_interval_loses_nothing():
     """More stacks than the kernel's table has room for come in one interval."""
     with harness.target(harness.default_python(), "many_stacks.py") as target:
-        lines, _ = watch("-p", target.pid, "-d", 14, "-i", 12, "-F", 9999)
+        lines, _ = watch("-p", target.pid, "-d", 14, "-i", 12, "-F", 4999)
     first = lines[0]["last"]
     assert first["duration_s"] == pytest.approx(12, abs=1)
-    assert first["samples"] > 40000 or pytest.skip("the machine is too busy for so many stacks")
+    if first["samples"] < 40000:
+        pytest.skip("the machine is too busy for more stacks than the table of 32,768: %d" % first["samples"])
     assert lines[-1]["all"]["lost"] <= 0.01 * lines[-1]["all"]["asked"]
 
 
@@ -334,8 +335,8 @@ def test_stacks_of_each_table(busy):
 
 def test_threads_with_one_stack_have_one_entry():
     """What two threads do alike is added up."""
-    with harness.target(harness.default_python(), "states.py") as target, terminal("-p", target.pid, "-i", "0.3", lines=40) as screen:
-        screen.until(lambda lines: shows("spin (states.py")(lines) and int(lines[1].split("all: ")[1].split()[0]) > 60)
+    with harness.target(harness.default_python(), "all_states.py") as target, terminal("-p", target.pid, "-i", "0.3", lines=40) as screen:
+        screen.until(lambda lines: shows("spin (all_states.py")(lines) and int(lines[1].split("all: ")[1].split()[0]) > 60)
         screen.keys("/")
         screen.until(shows("show only rows with: _"))
         screen.keys("spin", "Enter", "Enter")
