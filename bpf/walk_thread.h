@@ -80,8 +80,8 @@ static __always_inline __u64 walk_innermost_anywhere(const struct walk *w, const
 }
 
 /*
- * The same, and 0 for a state whose frames are on another thread: to 3.12.1 a subinterpreter may run on another one than
- * its thread state names (_run_script_in_interpreter(); gh-109860).
+ * The same, and 0 for a state whose frames are on another thread: to 3.12.1 a subinterpreter may run on another one
+ * than its thread state names (_run_script_in_interpreter(); gh-109860).
  */
 static __always_inline __u64 walk_innermost(const struct walk *w, const struct pybpf_layout *l, __u64 tstate)
 {

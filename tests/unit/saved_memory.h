@@ -293,7 +293,7 @@ static inline int saved_print(const struct walk_memory *memory, const struct pyb
 	struct pysym *names = NULL;
 	struct walk_stack stack;
 	uint32_t kept;
-	int err = walk_thread(memory, layout, proc, thread_id, 0, &stack);
+	int err = walk_thread(memory, layout, proc, thread_id, 0, 0, &stack);
 
 	if (err)
 		return err;

@@ -279,7 +279,7 @@ static inline int walk(struct world *w, uint64_t thread_id, struct walk_stack *s
 	const struct walk_memory memory = {.read = world_read, .source = w};
 
 	w->reads = 0;
-	return walk_thread(&memory, &w->l, &w->proc, thread_id, 0, stack);
+	return walk_thread(&memory, &w->l, &w->proc, thread_id, 0, 0, stack);
 }
 
 static inline void assert_walk(struct world *w, uint64_t thread_id, struct walk_stack *stack)
