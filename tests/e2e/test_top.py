@@ -496,7 +496,8 @@ def test_sizes(busy):
 def test_the_terminal_is_given_back(busy, end):
     with tempfile.TemporaryDirectory() as folder:
         probe = Tmux(os.path.join(folder, "tmux"), "true")
-        before = probe.until(shows("speed"))
+        # The last word of what stty prints.
+        before = probe.until(shows("extproc"))
         probe.tmux("kill-server")
     with terminal("-p", busy.pid, "-i", "0.3") as screen:
         screen.until(shows("large ("))
@@ -508,7 +509,7 @@ def test_the_terminal_is_given_back(busy, end):
             os.kill(int(top), signal.SIGTERM)
         else:
             screen.keys(end)
-        lines = screen.until(lambda lines: shows("exit 0")(lines) and shows("speed")(lines))
+        lines = screen.until(lambda lines: shows("exit 0")(lines) and shows("extproc")(lines))
     settings = [line for line in lines if line and "exit" not in line and not line.startswith("pybpf:")]
     assert settings == [line for line in before if line and "exit" not in line]
     assert any("ended, or stopped" in line for line in lines) == (end == "target")
