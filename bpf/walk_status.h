@@ -41,8 +41,8 @@ static __always_inline __u64 walk_innermost_tstate(const struct walk *w)
 }
 
 /*
- * Returns whether the thread raises or handles an exception. *exception: that one or, of one that is raised, its class
- * (to 3.11); of several the innermost.
+ * Returns whether the thread raises or handles an exception. *exception gets the innermost one; to 3.11 its class,
+ * while it is raised.
  */
 static __always_inline enum walk_answer walk_find_exception(struct walk *w, const struct pybpf_layout *l,
 							    __u64 *exception)

@@ -11,7 +11,7 @@
 
 /* Slots of a set's table, and entries of a dict's, that are read for each item that the limits allow. */
 #define SLOTS_PER_ITEM 16
-/* Entries that are looked at in search for the first one that is not deleted: some milliseconds; and at a time. */
+/* Deleted entries at the begin of a dict that are skipped, which takes some milliseconds, and how many per read. */
 #define DELETED_MAX   65536
 #define DELETED_CHUNK 128
 /* Bytes of a key of bytes in which the name of a secret is looked for. */

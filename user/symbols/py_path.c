@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Writes the paths of pathlib, which is written in Python. They are kept as characters and not as UTF-8, which cannot
- * say what the names of files can have: a byte that is none of UTF-8 is a surrogate in Python's text.
+ * say what the names of files can have: a byte that is not UTF-8 is a surrogate in Python's text.
  */
 #include <stdlib.h>
 #include <string.h>

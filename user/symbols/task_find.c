@@ -93,7 +93,7 @@ static int go_through(struct task_reader *r, uint64_t head, uint64_t interp)
 	return links.next || node == head ? 0 : -EAGAIN;
 }
 
-/* Finds the tasks in a list: of those that a thread has made, or an interpreter's, of those whose makers have ended. */
+/* Finds the tasks in a thread's list, of the tasks that it made, or in an interpreter's, of those of ended threads. */
 static int find_in_list(struct task_reader *r, uint64_t head, uint64_t interp, struct task_read_counts *counts)
 {
 	size_t begin = r->nr_listed;
