@@ -85,6 +85,19 @@ def test_a_thread_has_no_functions_of_another_one(python, options):
 
 
 @lends
+def test_nor_has_one_that_runs(python):
+    """Its stack pointer is not known; where its stack is, is."""
+    with harness.target(python, "lent.py", "runs") as target:
+        found = [by_name(dump(target.pid))["MainThread"] for _ in range(10)]
+    ran = [functions(thread) for thread in found if thread["state"] in ("on CPU", "waiting for a CPU", "running")]
+    assert len(ran) >= 5
+    for main in ran:
+        assert python.version < PROVED or main == ["<module>", "runs"], main
+        # Where nothing is proved, what is not the thread's own is marked.
+        assert main[-1] == "runs" or main == ["[incomplete]", "<module>", "inside"], main
+
+
+@lends
 def test_whose_collection_it_is(python):
     """To 3.8 one flag is of all interpreters: of two threads none can be told."""
     with harness.target(python, "lent.py", "collects") as target:

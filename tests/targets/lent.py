@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The first thread makes a subinterpreter, another one runs it. To 3.12.0 the code of it runs in a thread state that says
-it is the first one's. With "collects" the first thread stands in a finalizer of a garbage collection.
+it is the first one's. With "collects" the first thread stands in a finalizer of a garbage collection, with "runs" it
+hashes without the GIL.
 """
 
 import gc
+import hashlib
 import json
 import os
 import sys
@@ -34,6 +36,13 @@ def stands():
     time.sleep(1000)
 
 
+def runs():
+    print(json.dumps({"pid": os.getpid()}), flush=True)
+    data = b"x" * (64 << 20)
+    while True:
+        hashlib.sha256(data).digest()
+
+
 if __name__ == "__main__":
     threading.Thread(target=lends, name="lends", daemon=True).start()
     time.sleep(0.3)
@@ -42,4 +51,4 @@ if __name__ == "__main__":
         one.me = one
         del one
         gc.collect()
-    stands()
+    runs() if sys.argv[1:] == ["runs"] else stands()

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/procfs.h"
 #include "foreign/foreign.h"
 #include "symbols/page_cache.h"
 
@@ -104,6 +105,37 @@ static void read_exception(const struct dump_stack_of *of, const struct memory *
 /* Of which neither a futex nor the stack pointer is known. */
 static const struct dump_state running = {.wait = {.state = PYBPF_STATE_RUNNING}};
 
+struct stack_search {
+	const struct dump_stack_of *of;
+	uint64_t begin;
+};
+
+/* The first thread's stack has a name; that of others is below their struct, in one mapping with it. */
+static int look_for_stack(const struct procfs_map *map, void *arg)
+{
+	struct stack_search *search = arg;
+	const struct dump_stack_of *of = search->of;
+	bool found = of->tid == of->pid ? !strcmp(map->path, "[stack]")
+					: map->start <= of->thread_id && of->thread_id < map->end;
+
+	if (found)
+		search->begin = map->start;
+	return found;
+}
+
+/*
+ * Returns the lowest address of the thread's C stack where the walk needs one (3.10 to 3.12), or 0. In place of the
+ * stack pointer, which is not known of a thread that runs, it tells the frames of other threads as well.
+ */
+static uint64_t find_stack(const struct dump_stack_of *of)
+{
+	struct stack_search search = {.of = of};
+
+	if (of->standing == DUMP_GOES_ON && of->layout.tstate_cframe != PYBPF_NO_OFFSET)
+		procfs_each_map(of->pid, look_for_stack, &search);
+	return search.begin;
+}
+
 /* exception: gets the class's name of the one that the thread raises or handles; may be NULL. */
 static int walk(const struct dump_stack_of *of, const struct dump_state *state, bool stands, struct walk_stack *stack,
 		char *exception)
@@ -112,7 +144,8 @@ static int walk(const struct dump_stack_of *of, const struct dump_state *state, 
 	int err;
 
 	open_memory(&m, of, stands);
-	err = walk_thread(&m.any, &of->layout, &of->runtime, of->thread_id, state->futex, state->stack_pointer, stack);
+	err = walk_thread(&m.any, &of->layout, &of->runtime, of->thread_id, state->futex,
+			  state->stack_pointer ?: find_stack(of), stack);
 	if (!err && exception)
 		read_exception(of, &m, stack->exception, exception);
 	close_memory(&m);

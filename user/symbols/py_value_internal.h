@@ -76,7 +76,8 @@ struct py_values {
 /* py_value.c */
 
 bool py_get(struct py_values *v, uint64_t addr, void *dst, size_t size);
-/* Reads a name that ends with a NUL. A longer one is cut and ends with PY_OUT_MORE. Returns false if there is none. */
+/* Reads a name that ends with a NUL. A longer one is cut and ends with PY_OUT_MORE. Returns false if it cannot be read.
+ */
 bool py_read_name(struct py_values *v, uint64_t addr, char name[PY_TYPE_NAME]);
 /* Adds the text of an object, or PY_VALUE_UNREADABLE. */
 void py_write(struct py_values *v, uint64_t object);

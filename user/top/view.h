@@ -113,7 +113,7 @@ enum top_flame_step {
 /* Moves the cursor of the flame graph, where there is something. Returns 0 or -ENOMEM. */
 int top_flame_move(struct top_flame *flame, const struct profile *profile, enum top_flame_step step);
 
-/* Chooses the row at the cursor for the pages that are of a row. Returns false if there is none. */
+/* Keeps the row at the cursor for the pages about one row. Returns false if the table is empty there. */
 bool top_view_choose(const struct top_model *m, struct top_choice *choice);
 /* Returns whether rows of the table are in a source file. */
 bool top_view_has_source(enum top_table table);
