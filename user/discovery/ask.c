@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "container/cgroup.h"
+#include "base/clock.h"
 #include "base/scan.h"
 #include "discovery/internal.h"
 #include "foreign/foreign.h"
@@ -130,6 +131,7 @@ static bool is_sound(const struct runtimes_answer *answer, pid_t pid, size_t roo
 			return false;
 		break;
 	case DISCOVERY_NOT_PYTHON:
+	case DISCOVERY_UNMAPPED:
 	case DISCOVERY_UNSUPPORTED:
 	case DISCOVERY_CONTRADICTED:
 	case DISCOVERY_DENIED:
@@ -177,15 +179,27 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 	return result;
 }
 
+/*
+ * Longest wait for a process that maps no executable file, unless it is one of many: exec and exit take microseconds,
+ * and seconds only where a file system does not answer.
+ */
+#define UNMAPPED_WAIT_S 1.0
+
 enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct discovery_python *out, size_t room,
 					      size_t *count, struct error *error)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
+	double until = clock_s(CLOCK_MONOTONIC) + (many ? 0 : UNMAPPED_WAIT_S);
 	enum discovery_result result;
 
-	while ((result = discovery_ask_runtimes(pid, 0, many, out, room, count, error)) == DISCOVERY_PENDING) {
-		if (foreign_is_interrupted())
+	while (1) {
+		result = discovery_ask_runtimes(pid, 0, many, out, room, count, error);
+		if (result != DISCOVERY_PENDING && (result != DISCOVERY_UNMAPPED || clock_s(CLOCK_MONOTONIC) >= until))
 			break;
+		if (foreign_is_interrupted()) {
+			result = DISCOVERY_PENDING;
+			break;
+		}
 		nanosleep(&pause, NULL);
 	}
 	return result == DISCOVERY_LATER ? DISCOVERY_UNSUPPORTED : result;

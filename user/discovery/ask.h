@@ -20,7 +20,8 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 					     size_t room, size_t *count, struct error *error);
 /*
  * As discovery_ask_runtimes(), but waits for the answer. Returns DISCOVERY_PENDING only when a signal that ends a run
- * is pending, and DISCOVERY_UNSUPPORTED instead of DISCOVERY_LATER.
+ * is pending, and DISCOVERY_UNSUPPORTED instead of DISCOVERY_LATER. Waits up to 1 s for a process that maps no
+ * executable file, but not when it is one of many.
  */
 enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct discovery_python *out, size_t room,
 					      size_t *count, struct error *error);

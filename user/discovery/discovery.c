@@ -43,7 +43,7 @@ struct search {
 	size_t count, files_room;
 	size_t unreadable;
 	int unreadable_error;
-	bool foreign_main, refused, contradicted;
+	bool foreign_main, refused, contradicted, kernel_thread;
 	struct pybpf_asyncio asyncio; /* of the file that has the module */
 	struct discovery_python *out;
 	size_t room, found;
@@ -310,6 +310,18 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 			  search->pid, comm, inside_path(search, search->exe));
 		return DISCOVERY_UNSUPPORTED;
 	}
+	if (search->kernel_thread) {
+		error_set(search->error, -ENOEXEC, "process %d (%s) is a thread of the kernel, and runs no Python",
+			  search->pid, comm);
+		return DISCOVERY_NOT_PYTHON;
+	}
+	if (!search->count && !stand_in_for(search->pid)) {
+		error_set(
+			search->error, -EAGAIN,
+			"process %d (%s) maps no executable file: it is just starting a program, or ending; try again",
+			search->pid, comm);
+		return DISCOVERY_UNMAPPED;
+	}
 	if (search->unreadable && (search->unreadable_error == -EPERM || search->unreadable_error == -EACCES)) {
 		error_set(search->error, search->unreadable_error,
 			  "%zu of the %zu file%s that process %d (%s) maps cannot be opened: %s%s", search->unreadable,
@@ -460,6 +472,7 @@ static enum discovery_result look_once(struct search *search, bool *retry)
 	if (err)
 		goto failed;
 	out->start_time = stat.start_time;
+	search->kernel_thread = stat.kernel_thread;
 	snprintf(out->comm, sizeof(out->comm), "%s", stat.comm);
 	search->task = procfs_task(pid, &stat);
 	if (!search->task) {

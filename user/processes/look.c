@@ -22,6 +22,8 @@
 #define PENDING_S 0.005
 /* Interval between attempts at a process whose user's processes are not looked at for a while. */
 #define LATER_S 5.0
+/* Until the next look at a process that starts a program and has not mapped it yet. */
+#define UNMAPPED_S 0.02
 /* Longest time of one call of processes_look_at_due: stacks wait in their buffer meanwhile. */
 #define LOOK_BUDGET_S 0.02
 
@@ -194,6 +196,11 @@ static bool look_for_python(struct processes *p, struct processes_record *proces
 		break;
 	case DISCOVERY_NOT_PYTHON:
 		take_no_python(p, process, now);
+		break;
+	case DISCOVERY_UNMAPPED:
+		processes_stop_looking(p, process);
+		processes_schedule_look(p, process,
+					now + (now < process->look_since + STARTING_S ? UNMAPPED_S : LATER_S));
 		break;
 	case DISCOVERY_GONE:
 	case DISCOVERY_ZOMBIE:

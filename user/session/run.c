@@ -294,7 +294,8 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 		}
 		if (*count > room)
 			*count = room;
-		if (children && (result == DISCOVERY_NOT_PYTHON || result == DISCOVERY_UNSUPPORTED)) {
+		if (children && (result == DISCOVERY_NOT_PYTHON || result == DISCOVERY_UNMAPPED ||
+				 result == DISCOVERY_UNSUPPORTED)) {
 			*count = 0;
 			return 0;
 		}

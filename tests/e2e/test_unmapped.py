@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that maps no executable file is between exec and its first mapping, or ends: it is never called no Python."""
+
+import contextlib
+import os
+import platform
+import json
+
+import pytest
+
+import harness
+from harness import one_sentence, pybpf
+
+pytestmark = [
+    pytest.mark.usefixtures("profiler"),
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="targets/unmapped.py has machine code for x86-64 only"),
+]
+
+WORDS = "maps no executable file: it is just starting a program, or ending; try again"
+PF_KTHREAD = 0x00200000  # include/linux/sched.h
+
+
+def maps_code(pid):
+    with open("/proc/%d/maps" % pid) as maps:
+        return any("x" in line.split()[1] and line.split()[4] != "0" for line in maps)
+
+
+@contextlib.contextmanager
+def unmapped():
+    with harness.target(harness.default_python(), "unmapped.py") as process:
+        assert harness.wait_for(lambda: not maps_code(process.pid))
+        yield process
+
+
+@pytest.mark.parametrize("command", [["-d", "1"], ["dump"], ["top", "-d", "1"]], ids=["record", "dump", "top"])
+def test_it_is_refused_by_what_is_known(command):
+    with unmapped() as process:
+        run = pybpf(*command, "-p", process.pid)
+    assert run.code == 1 and not run.out and WORDS in one_sentence(run.err)
+
+
+def test_ps_warns_of_one_that_is_named():
+    with unmapped() as process:
+        run = pybpf("ps", "-p", process.pid)
+    assert not run.code and WORDS in one_sentence(run.err)
+
+
+def test_its_children_are_sampled():
+    with unmapped() as process:
+        run = pybpf("-p", process.pid, "--children", "-d", "1")
+    assert "maps no Python" not in run.err and "it is no Python" not in run.err
+
+
+def test_it_is_left_out_among_others():
+    with unmapped() as process:
+        rows = json.loads(pybpf("ps", "--json").out)
+        run = pybpf("dump", "--all", "--json", "-v")
+    assert process.pid not in [row["pid"] for row in rows]
+    assert process.pid not in [json.loads(line)["pid"] for line in run.out.splitlines()]
+    assert not [line for line in run.err.splitlines() if str(process.pid) in line and "no Python" in line]
+
+
+def kernel_thread():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open("/proc/%s/stat" % pid) as stat:
+            if int(stat.read().rsplit(") ", 1)[1].split()[6]) & PF_KTHREAD:
+                return int(pid)
+    pytest.skip("no kernel thread is in this PID namespace")
+
+
+def test_a_kernel_thread_is_called_so():
+    run = pybpf("dump", "-p", kernel_thread())
+    assert run.code == 1 and "is a thread of the kernel, and runs no Python" in one_sentence(run.err)
