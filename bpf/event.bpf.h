@@ -33,9 +33,8 @@ int sample_tracepoint(void *ctx)
 	return take_sample(ctx, SOURCE_TRACEPOINT);
 }
 
-/* Takes a sample of a process that has grown, and whose value is the bytes by which it has. */
-SEC("?tracepoint")
-int sample_memory(struct trace_event_raw_rss_stat *ctx)
+/* Returns whether the process has grown, or its memory was touched: its value is the bytes by which it has grown. */
+static __noinline int memory_touches(struct trace_event_raw_rss_stat *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
@@ -58,7 +57,13 @@ int sample_memory(struct trace_event_raw_rss_stat *ctx)
 			touched = memory_locate(s, proc->proc_id, seen, ctx->member, growth);
 	}
 	s->value = growth > 0 ? growth : 0;
-	return touched ? take_sample(ctx, SOURCE_MEMORY) : 0;
+	return touched;
+}
+
+SEC("?tracepoint")
+int sample_memory(struct trace_event_raw_rss_stat *ctx)
+{
+	return memory_touches(ctx) ? take_sample(ctx, SOURCE_MEMORY) : 0;
 }
 
 SEC("?tracepoint")

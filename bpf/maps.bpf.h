@@ -215,6 +215,7 @@ struct last_thread {
  */
 struct leaving {
 	__u64 stack_id;
+	__u64 gil;      /* address of its GIL, or 0 */
 	__u64 with_gil; /* PYBPF_WAIT_WITH_GIL or 0 */
 	__u64 futex;
 	__u64 use; /* enum gil_futex */

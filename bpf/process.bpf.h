@@ -42,6 +42,37 @@ enum proc_id_row {
 	PROC_IDS_ROWS
 };
 
+/* An entry of map procs and its event while they are made: together they are larger than a program's stack. */
+struct making {
+	struct pybpf_proc proc;
+	struct pybpf_process_event event;
+};
+
+/* By program, for the same reason as proc_ids. */
+enum making_row {
+	MAKING_FORKED,
+	MAKING_EXECED,
+	MAKING_FOUND,
+	MAKING_ROWS
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MAKING_ROWS);
+	__type(key, __u32);
+	__type(value, struct making);
+} makings SEC(".maps");
+
+/* Returns the program's own room on this CPU, all zero; NULL never comes to pass, but the verifier asks. */
+static __always_inline struct making *begin_making(__u32 row)
+{
+	struct making *making = bpf_map_lookup_elem(&makings, &row);
+
+	if (making)
+		__builtin_memset(making, 0, sizeof(*making));
+	return making;
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, PROC_IDS_ROWS);
@@ -109,8 +140,8 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 parent_tgid, tgid;
-	struct pybpf_process_event event = {};
-	struct pybpf_proc *known, proc = {};
+	struct pybpf_proc *known;
+	struct making *making;
 
 	/* Ignores new threads and kernel threads. */
 	if (child->pid != child->tgid || !child->mm)
@@ -120,23 +151,26 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	known = bpf_map_lookup_elem(&procs, &parent_tgid);
 	if (!tgid || parent_tgid == cfg_self || (known ? !cfg_all && !cfg_follow : !cfg_all))
 		return 0;
+	making = begin_making(MAKING_FORKED);
+	if (!making)
+		return 0;
 	/* An answer for the program before an exec may have replaced the parent's entry, which is then not valid. */
 	if (known && known->mm == (__u64)parent->mm) {
-		proc = *known;
-		event.other_id = known->proc_id;
+		making->proc = *known;
+		making->event.other_id = known->proc_id;
 	}
-	if (!event.other_id || proc.state == PYBPF_PROC_CLAIMED)
-		proc.state = PYBPF_PROC_UNDECIDED;
-	proc.mm = (__u64)child->mm;
-	proc.start = compat_start(child);
-	proc.proc_id = new_proc_id(PROC_IDS_FORKED);
-	proc.told = worth_telling(&proc);
+	if (!making->event.other_id || making->proc.state == PYBPF_PROC_CLAIMED)
+		making->proc.state = PYBPF_PROC_UNDECIDED;
+	making->proc.mm = (__u64)child->mm;
+	making->proc.start = compat_start(child);
+	making->proc.proc_id = new_proc_id(PROC_IDS_FORKED);
+	making->proc.told = worth_telling(&making->proc);
 	/* BPF_ANY, as user space may already have claimed the process of a command that it has just forked. */
-	if (put_process(tgid, &proc, BPF_ANY) || !proc.told)
+	if (put_process(tgid, &making->proc, BPF_ANY) || !making->proc.told)
 		return 0;
-	describe(&event, PYBPF_PROCESS_FORKED, child, tgid, &proc);
-	event.wanted = filter_passes();
-	tell(&event);
+	describe(&making->event, PYBPF_PROCESS_FORKED, child, tgid, &making->proc);
+	making->event.wanted = filter_passes();
+	tell(&making->event);
 	return 0;
 }
 
@@ -177,30 +211,33 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_binprm *binary)
 {
 	__u32 tgid = compat_task_tgid(task);
-	struct pybpf_process_event event = {};
-	struct pybpf_proc *known = bpf_map_lookup_elem(&procs, &tgid), proc = {};
+	struct pybpf_proc *known = bpf_map_lookup_elem(&procs, &tgid);
 	const struct pybpf_file *file;
 	struct mm_struct *mm = task->mm;
+	struct making *making;
 
 	if (!tgid || (!known && !cfg_all))
 		return 0;
+	making = begin_making(MAKING_EXECED);
+	if (!making)
+		return 0;
 	if (known)
-		event.other_id = known->proc_id;
-	file_key(&event.file, mm);
-	file = bpf_map_lookup_elem(&files, &event.file);
-	begin_program(&proc, file, mm);
-	proc.mm = (__u64)mm;
-	proc.start = compat_start(task);
-	proc.proc_id = new_proc_id(PROC_IDS_EXECED);
+		making->event.other_id = known->proc_id;
+	file_key(&making->event.file, mm);
+	file = bpf_map_lookup_elem(&files, &making->event.file);
+	begin_program(&making->proc, file, mm);
+	making->proc.mm = (__u64)mm;
+	making->proc.start = compat_start(task);
+	making->proc.proc_id = new_proc_id(PROC_IDS_EXECED);
 	/* If user space knows the program before the exec, it gets the events of this one, in any state, and of its
 	 * end. */
-	proc.told = worth_telling(&proc) || (known && known->told);
-	if (put_process(tgid, &proc, BPF_ANY) || !proc.told)
+	making->proc.told = worth_telling(&making->proc) || (known && known->told);
+	if (put_process(tgid, &making->proc, BPF_ANY) || !making->proc.told)
 		return 0;
-	event.kind = file ? file->kind : 0;
-	describe(&event, PYBPF_PROCESS_EXECED, task, tgid, &proc);
-	event.wanted = filter_passes();
-	tell(&event);
+	making->event.kind = file ? file->kind : 0;
+	describe(&making->event, PYBPF_PROCESS_EXECED, task, tgid, &making->proc);
+	making->event.wanted = filter_passes();
+	tell(&making->event);
 	return 0;
 }
 
@@ -245,8 +282,8 @@ SEC("iter/task")
 int process_find(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct pybpf_process_event event = {};
-	struct pybpf_proc *known, proc = {};
+	struct pybpf_proc *known;
+	struct making *making;
 	__u32 tgid;
 
 	/* A leader can have ended before its threads: then another thread represents the process. */
@@ -256,22 +293,25 @@ int process_find(struct bpf_iter__task *ctx)
 	known = bpf_map_lookup_elem(&procs, &tgid);
 	if (!tgid || (known ? known->state != PYBPF_PROC_CLAIMED : !cfg_all || tgid == cfg_self))
 		return 0;
-	proc.mm = (__u64)task->mm;
-	proc.start = compat_start(task);
-	proc.proc_id = found_proc_id();
-	proc.state = PYBPF_PROC_UNDECIDED;
-	proc.told = true;
-	if (put_process(tgid, &proc, known ? BPF_EXIST : BPF_NOEXIST))
+	making = begin_making(MAKING_FOUND);
+	if (!making)
 		return 0;
-	file_key(&event.file, task->mm);
-	describe(&event, PYBPF_PROCESS_FOUND, task, tgid, &proc);
+	making->proc.mm = (__u64)task->mm;
+	making->proc.start = compat_start(task);
+	making->proc.proc_id = found_proc_id();
+	making->proc.state = PYBPF_PROC_UNDECIDED;
+	making->proc.told = true;
+	if (put_process(tgid, &making->proc, known ? BPF_EXIST : BPF_NOEXIST))
+		return 0;
+	file_key(&making->event.file, task->mm);
+	describe(&making->event, PYBPF_PROCESS_FOUND, task, tgid, &making->proc);
 	/* The filters check the current thread, which is pybpf here: they are applied to samples later. */
-	event.wanted = !cfg_users && !cfg_cgroups;
-	if (!bpf_seq_write(ctx->meta->seq, &event, sizeof(event)))
+	making->event.wanted = !cfg_users && !cfg_cgroups;
+	if (!bpf_seq_write(ctx->meta->seq, &making->event, sizeof(making->event)))
 		return 0;
 	/* The buffer is full: the kernel empties it and calls the program for this task once more. */
-	proc.state = PYBPF_PROC_CLAIMED;
-	bpf_map_update_elem(&procs, &tgid, &proc, BPF_EXIST);
+	making->proc.state = PYBPF_PROC_CLAIMED;
+	bpf_map_update_elem(&procs, &tgid, &making->proc, BPF_EXIST);
 	return 0;
 }
 

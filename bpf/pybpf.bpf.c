@@ -322,11 +322,19 @@ static __always_inline int walk_begin(struct scratch *s, const struct pybpf_proc
 	return begun;
 }
 
+/* A sample on its way. It is on the stack of the program, whose functions are called one after the other. */
+struct loop_context {
+	struct scratch *s;
+	const struct pybpf_layout *l;
+	int full;
+};
+
 /*
- * Does everything before the walk. Returns the scratch memory with the walk started, or NULL if the sample ends here;
- * it is then counted if it was wanted.
+ * Does everything before the walk. Returns 1 with the walk started, or 0 if the sample ends here; it is then counted if
+ * it was wanted. It is out of line, as sample_describe and sample_count are: their stacks are used one after the other,
+ * and not with that of the walk.
  */
-static __always_inline struct scratch *sample_begin(void *ctx, enum source source, const struct pybpf_layout **layout)
+static __noinline int sample_begin(void *ctx, enum source source, struct loop_context *c)
 {
 	struct task_struct *task = compat_task();
 	__u64 pid_tgid = compat_pid_tgid(task);
@@ -337,34 +345,37 @@ static __always_inline struct scratch *sample_begin(void *ctx, enum source sourc
 	struct scratch *s;
 
 	if (cfg_gil_waits && !(proc && proc->state == PYBPF_PROC_READY && proc->mm == compat_current_mm(task)))
-		return NULL;
+		return 0;
 	if (!proc) {
 		sample_unknown(task);
-		return NULL;
+		return 0;
 	}
 	verdict = judge_sample(proc, task);
 	if (verdict == SAMPLE_DONE)
-		return NULL;
+		return 0;
 	s = scratch_get(CONTEXT);
 	l = bpf_map_lookup_elem(&layouts, &proc->runtimes[0].layout);
 	if (!s || !l) {
 		count(CONTEXT, PYBPF_COUNT_NO_SCRATCH);
-		return NULL;
+		return 0;
 	}
 	prepare_walk(s, proc, task, (__u32)pid_tgid);
 	take_source(s, ctx, source);
 	if (verdict == SAMPLE_ENDING || compat_is_kernel_worker(task)) {
 		count_without(verdict == SAMPLE_ENDING ? PYBPF_COUNT_NO_INTERPRETER : PYBPF_COUNT_NO_THREAD_STATE);
-		return NULL;
+		return 0;
 	}
 	if (!walk_begin(s, proc, task, &l)) {
 		count_without(s->nr_runtimes > 1 && s->turns.rank == RUNTIME_NO_INTERPRETER
 				      ? PYBPF_COUNT_NO_INTERPRETER
 				      : PYBPF_COUNT_NO_THREAD_STATE);
-		return NULL;
+		return 0;
 	}
-	*layout = l;
-	return s;
+	if (!l)
+		return 0;
+	c->s = s;
+	c->l = l;
+	return 1;
 }
 
 /* Returns the counter for a sample whose walk is finished; PYBPF_COUNT_PYTHON if it has a stack. */
@@ -423,15 +434,12 @@ static __always_inline void count_python(const struct walk *w, int untimed)
 }
 
 /*
- * Counts the finished walk. Returns 1 when its stack has to be sent now: then this caller, and no other one on any CPU,
- * announces its code objects, sends it, and calls stack_unsent if that fails.
+ * Looks at the finished walk. Returns 1 when the sample has a stack, which is then numbered; else it has been counted,
+ * if it was wanted.
  */
-static __always_inline int sample_count(struct scratch *s)
+static __noinline int sample_describe(struct scratch *s)
 {
 	enum pybpf_counter outcome = classify(&s->walk);
-	struct pybpf_count_key key;
-	int fresh, send;
-	long err;
 
 	if (s->nr_runtimes < 2)
 		remember_thread(s);
@@ -459,6 +467,19 @@ static __always_inline int sample_count(struct scratch *s)
 	if (cfg_opcodes)
 		take_opcode();
 	number_stack(s);
+	return 1;
+}
+
+/*
+ * Counts the stack. Returns 1 when it has to be sent now: then this caller, and no other one on any CPU, announces its
+ * code objects, sends it, and calls stack_unsent if that fails.
+ */
+static __noinline int sample_count(struct scratch *s)
+{
+	struct pybpf_count_key key;
+	int fresh, send;
+	long err;
+
 	if (cfg_loop_block_ns)
 		callback_see(CONTEXT, 0);
 	make_key(s, &key);
@@ -477,27 +498,60 @@ static __always_inline int sample_count(struct scratch *s)
 	return send;
 }
 
+static __noinline int find_task(struct scratch *s, const struct pybpf_layout *l)
+{
+	walk_find_task(&s->walk, l);
+	return 0;
+}
+
+/*
+ * Does what is due between two steps of the walk, whose stack must not be below a step's. Returns 1 when the walk is
+ * done; else s->layout is that of the runtime to walk.
+ */
+static __always_inline int walk_pause(struct scratch *s, const struct pybpf_layout *l)
+{
+	if (cfg_async && s->walk.task_due)
+		return find_task(s, l);
+	return s->nr_runtimes < 2 || !next_runtime(s);
+}
+
 /* With bpf_loop (Linux 5.17, e6f2dd0f8067), one program takes the whole sample. */
 
-struct loop_context {
-	struct scratch *s;
-	const struct pybpf_layout *l;
-	int full;
-};
+/*
+ * Pauses of a walk: each runtime is walked once, and the best one once more, and a walk that begins with remembered
+ * thread states may begin anew, each time with a task to find.
+ */
+#define WALK_PAUSES (4 * (PYBPF_MAX_RUNTIMES + 1))
 
 static long loop_walk(__u32 i, struct loop_context *c)
 {
+	if (cfg_async && c->s->walk.task_due)
+		return 1;
+	return walk_step(&c->s->walk, c->l);
+}
+
+static long loop_pause(__u32 i, struct loop_context *c)
+{
 	const struct pybpf_layout *l;
 
-	if (!walk_step(&c->s->walk, c->l))
-		return 0;
-	if (c->s->nr_runtimes < 2 || !next_runtime(c->s))
+	if (bpf_loop(WALK_STEPS, loop_walk, c, 0) == WALK_STEPS)
+		return walk_no_stack(&c->s->walk);
+	if (walk_pause(c->s, c->l))
 		return 1;
+	if (c->s->nr_runtimes < 2)
+		return 0;
 	l = bpf_map_lookup_elem(&layouts, &c->s->layout);
 	if (!l)
 		return walk_no_stack(&c->s->walk);
 	c->l = l;
 	return 0;
+}
+
+/* Walks to the end. */
+static __always_inline void loop_to_end(struct loop_context *c)
+{
+	if (bpf_loop(WALK_PAUSES, loop_pause, c, 0) == WALK_PAUSES)
+		walk_no_stack(&c->s->walk);
 }
 
 static long loop_announce(__u32 i, struct loop_context *c)
@@ -510,12 +564,10 @@ static __always_inline int take_sample(void *ctx, enum source source)
 {
 	struct loop_context c = {};
 
-	c.s = sample_begin(ctx, source, &c.l);
-	if (!c.s || !c.l)
+	if (!sample_begin(ctx, source, &c) || !c.s || !c.l)
 		return 0;
-	if (bpf_loop(WALK_STEPS, loop_walk, &c, 0) == WALK_STEPS)
-		walk_no_stack(&c.s->walk);
-	if (!sample_count(c.s))
+	loop_to_end(&c);
+	if (!sample_describe(c.s) || !sample_count(c.s))
 		return 0;
 	bpf_loop(frames_kept(c.s), loop_announce, &c, 0);
 	if (c.full || send_stack(c.s))
@@ -564,12 +616,22 @@ static __always_inline struct scratch *chain_get(const struct pybpf_layout **l)
 	return *l ? s : NULL;
 }
 
+/* Returns 1 when chain_pause is to be called before the next step. */
 __noinline int chain_step(void)
 {
 	const struct pybpf_layout *l;
 	struct scratch *s = chain_get(&l);
 
-	return !s || (walk_step(&s->walk, l) && (s->nr_runtimes < 2 || !next_runtime(s)));
+	return !s || (cfg_async && s->walk.task_due) || walk_step(&s->walk, l);
+}
+
+/* Returns 1 when the walk is done. */
+__noinline int chain_pause(void)
+{
+	const struct pybpf_layout *l;
+	struct scratch *s = chain_get(&l);
+
+	return !s || walk_pause(s, l);
 }
 
 __noinline int chain_announce(__u32 i)
@@ -583,12 +645,11 @@ __noinline int chain_announce(__u32 i)
 SEC("?perf_event")
 int sample_chain(void *ctx)
 {
-	const struct pybpf_layout *l = NULL;
-	struct scratch *s = sample_begin(ctx, SOURCE_PERF_EVENT, &l);
+	struct loop_context c = {};
 
-	if (!s)
+	if (!sample_begin(ctx, SOURCE_PERF_EVENT, &c) || !c.s)
 		return 0;
-	s->chain_calls = 0;
+	c.s->chain_calls = 0;
 	return chain_next(ctx, PYBPF_CHAIN_WALK);
 }
 
@@ -600,7 +661,7 @@ int chain_walk(void *ctx)
 	if (!s)
 		return 0;
 	for (int i = 0; i < CHAIN_STEPS; i++) {
-		if (chain_step())
+		if (chain_step() && chain_pause())
 			return chain_next(ctx, PYBPF_CHAIN_FINISH);
 	}
 	if (++s->chain_calls < CHAIN_CALLS)
@@ -621,7 +682,7 @@ int chain_finish(void *ctx)
 	struct scratch *s = chain_get(&l);
 	int full = 0;
 
-	if (!s || !sample_count(s))
+	if (!s || !sample_describe(s) || !sample_count(s))
 		return 0;
 	for (__u32 i = 0; i < CHAIN_ANNOUNCED && !full; i++)
 		full = chain_announce(i);

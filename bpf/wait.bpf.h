@@ -16,32 +16,40 @@
 #include "wait_stack.bpf.h"
 #include "wait_time.bpf.h"
 
-static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __u32 state, __u64 now)
+/* A thread that leaves its CPU. It is on the stack of the program, whose functions are called one after the other. */
+struct leave {
+	struct loop_context c;
+	const struct pybpf_proc *proc;
+	struct pybpf_thread *thread;
+	__u64 now;
+};
+
+/* Returns the thread's entry, made if need be; NULL without room for one, and for a thread that ends. */
+static __noinline struct pybpf_thread *find_thread(struct task_struct *task, const struct pybpf_proc *proc, __u64 now)
 {
-	__u32 tgid = compat_task_tgid(task), pid = task->pid;
+	struct pybpf_thread fresh = {.state = PYBPF_STATE_RUNNING};
+	__u32 pid = task->pid;
+	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
+
+	if (thread || task->flags & PF_EXITING)
+		return thread;
+	init_thread(&fresh, task, proc->proc_id, now);
+	return add_thread(pid, &fresh);
+}
+
+/* Adds the time for which the thread has run. Returns 0 if its time is not wanted. */
+static __noinline int leave_begin(struct task_struct *task, __u64 now, struct leave *leave)
+{
+	__u32 tgid = compat_task_tgid(task);
 	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	struct pybpf_thread *thread;
-	struct scratch *s = scratch_get(PYBPF_CONTEXT_SWITCH);
-	struct pybpf_wait wait = {};
-	struct loop_context c = {};
-	struct gil_owner owner = {};
-	struct leaving *leaving;
-	__u64 futex = 0, gil = 0;
-	bool pushed = ctx[0];
 
-	if (!s || !time_is_wanted(proc) || !filter_passes())
-		return;
-	thread = bpf_map_lookup_elem(&threads, &pid);
-	if (!thread) {
-		struct pybpf_thread fresh = {.state = PYBPF_STATE_RUNNING};
-
-		if (task->flags & PF_EXITING)
-			return;
-		init_thread(&fresh, task, proc->proc_id, now);
-		thread = add_thread(pid, &fresh);
-		if (!thread)
-			return;
-	}
+	leave->c.s = scratch_get(PYBPF_CONTEXT_SWITCH);
+	if (!leave->c.s || !time_is_wanted(proc) || !filter_passes())
+		return 0;
+	thread = find_thread(task, proc, now);
+	if (!thread)
+		return 0;
 	/* An exec has begun another program. */
 	thread->proc_id = proc->proc_id;
 	/* User space reads the names of threads that live to the end; an exec gives its thread another one. */
@@ -56,40 +64,50 @@ static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __
 	if (thread->state != PYBPF_STATE_RUNNING && thread->woken_ns > thread->since_ns && thread->woken_ns < now)
 		run_since(thread, thread->woken_ns);
 	thread->running_ns += now - thread->since_ns;
-	leaving = &s->leaving;
-	leaving->stack_id = walk_leaving(&c, proc, task, thread->tid, &gil, ctx);
-	if (cfg_loop_block_ns && leaving->stack_id >= PYBPF_STACK_ID_STACKS)
-		callback_see(PYBPF_CONTEXT_SWITCH, 1);
-	else if (cfg_loop_block_ns)
-		callback_unseen(pid);
+	leave->proc = proc;
+	leave->thread = thread;
+	leave->now = now;
+	return 1;
+}
+
+/* Notes whether the walked thread has the GIL. */
+static __noinline int leave_gil(struct loop_context *c)
+{
+	struct leaving *leaving = &c->s->leaving;
+	struct gil_owner owner = {};
+
 	leaving->with_gil = 0;
 	leaving->holder_stack_id = PYBPF_HOLDER_UNKNOWN;
-	if (cfg_gil_waits && gil && c.s && c.l && read_owner(&c.s->walk, c.l, gil, &owner) &&
-	    owner.last_holder == c.s->walk.tstate)
+	if (cfg_gil_waits && leaving->gil && c->l && read_owner(&c->s->walk, c->l, leaving->gil, &owner) &&
+	    owner.last_holder == c->s->walk.tstate)
 		leaving->with_gil = PYBPF_WAIT_WITH_GIL;
 	leaving->owner = owner;
-	thread->since_ns = now;
-	thread->woken_ns = 0;
-	thread->waker_id = PYBPF_WAKER_UNKNOWN;
-	if (pushed || !state) {
-		thread->stack_id = leaving->stack_id;
-		thread->holder_stack_id = 0;
-		thread->wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED) | leaving->with_gil;
-		thread->state = PYBPF_STATE_QUEUED;
-		return;
-	}
+	return 0;
+}
+
+/* Notes what the thread waits for. state: in which it leaves its CPU. */
+static __noinline int leave_wait(struct loop_context *c, struct task_struct *task, __u32 state)
+{
+	struct leaving *leaving = &c->s->leaving;
+	struct pybpf_wait wait = {};
+	__u64 futex = 0;
+
 	describe_wait(&wait, task, state, true, &futex);
 	leaving->wait = wait;
 	leaving->futex = futex;
-	leaving->use = c.s && c.l ? find_gil_futex(&c.s->walk, c.l, gil, leaving->futex) : GIL_FUTEX_NONE;
-	if (leaving->use) {
-		leaving->wait.state = PYBPF_STATE_GIL;
-		leaving->wait.flags = leaving->use == GIL_FUTEX_HAND_OVER ? PYBPF_WAIT_HAND_OVER : 0;
-		/* The GIL's own mutex is taken with the GIL held, too (drop_gil()). */
-		leaving->with_gil = 0;
-	}
-	if (cfg_wait_detail && c.s && c.l && leaving->use == GIL_FUTEX_TAKE)
-		find_holder(&c, gil, c.s->walk.tstate);
+	leaving->use = c->l ? find_gil_futex(&c->s->walk, c->l, leaving->gil, leaving->futex) : GIL_FUTEX_NONE;
+	if (!leaving->use)
+		return 0;
+	leaving->wait.state = PYBPF_STATE_GIL;
+	leaving->wait.flags = leaving->use == GIL_FUTEX_HAND_OVER ? PYBPF_WAIT_HAND_OVER : 0;
+	/* The GIL's own mutex is taken with the GIL held, too (drop_gil()). */
+	leaving->with_gil = 0;
+	return 0;
+}
+
+/* The thread sleeps from now on. */
+static __noinline int leave_asleep(struct pybpf_thread *thread, struct leaving *leaving)
+{
 	if (cfg_gil_waits)
 		gil_wait_begins(thread, leaving);
 	thread->stack_id = leaving->stack_id;
@@ -97,6 +115,42 @@ static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __
 	thread->wait_id = cfg_wait_detail ? announce_wait(&leaving->wait) : PYBPF_WAIT_ID(leaving->wait.state);
 	thread->wait_id |= leaving->with_gil;
 	thread->state = leaving->wait.state;
+	return 0;
+}
+
+static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __u32 state, __u64 now)
+{
+	struct leave leave = {};
+	struct pybpf_thread *thread;
+	struct leaving *leaving;
+	__u64 stack_id;
+
+	if (!leave_begin(task, now, &leave) || !leave.c.s || !leave.proc || !leave.thread)
+		return;
+	leaving = &leave.c.s->leaving;
+	thread = leave.thread;
+	stack_id = walk_leaving(&leave.c, begin_leaving(&leave.c, leave.proc, task, thread->tid, ctx));
+	leaving->stack_id = stack_id;
+	if (cfg_loop_block_ns && stack_id >= PYBPF_STACK_ID_STACKS)
+		callback_see(PYBPF_CONTEXT_SWITCH, 1);
+	else if (cfg_loop_block_ns)
+		callback_unseen(task->pid);
+	leave_gil(&leave.c);
+	thread->since_ns = leave.now;
+	thread->woken_ns = 0;
+	thread->waker_id = PYBPF_WAKER_UNKNOWN;
+	/* ctx[0]: it was preempted. */
+	if (ctx[0] || !state) {
+		thread->stack_id = leaving->stack_id;
+		thread->holder_stack_id = 0;
+		thread->wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED) | leaving->with_gil;
+		thread->state = PYBPF_STATE_QUEUED;
+		return;
+	}
+	leave_wait(&leave.c, task, state);
+	if (cfg_wait_detail && leave.c.l && leaving->use == GIL_FUTEX_TAKE)
+		find_holder(&leave.c);
+	leave_asleep(thread, leaving);
 }
 
 SEC("?tp_btf/sched_switch")

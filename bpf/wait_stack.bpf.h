@@ -36,14 +36,12 @@ static __always_inline __u64 announce_wait(const struct pybpf_wait *wait)
 }
 
 /* Sends the walked stack, which has its number, unless it was sent already. Returns its number. */
-static __always_inline __u64 announce_stack(struct loop_context *c)
+static __noinline __u64 announce_stack(struct loop_context *c)
 {
 	__u64 *id = &c->s->walk.stack.stack_id;
 	__u8 mark = 1;
 	void *sent;
 
-	if (cfg_async)
-		take_tasks(c->s, PYBPF_CONTEXT_SWITCH);
 	number_stack(c->s);
 	c->s->sets = sets_now();
 	sent = stacks_of(c->s->sets);
@@ -55,14 +53,13 @@ static __always_inline __u64 announce_stack(struct loop_context *c)
 	return *id;
 }
 
-/* Announces the stack of a finished walk. Returns its id, or the enum pybpf_stack_id that says why there is no stack.
- */
-static __always_inline __u64 take_stack(struct loop_context *c)
+/* Returns why the finished walk has no stack, an enum pybpf_stack_id; 0 when it has one, whose tasks are then known. */
+static __noinline __u64 find_no_stack(struct scratch *s)
 {
-	enum pybpf_counter outcome = classify(&c->s->walk);
+	enum pybpf_counter outcome = classify(&s->walk);
 
-	if (c->s->nr_runtimes < 2)
-		remember_thread(c->s);
+	if (s->nr_runtimes < 2)
+		remember_thread(s);
 	if (cfg_states_only)
 		return PYBPF_STACK_ID_SHORT;
 	if (outcome == PYBPF_COUNT_NO_THREAD_STATE)
@@ -73,14 +70,13 @@ static __always_inline __u64 take_stack(struct loop_context *c)
 		return PYBPF_STACK_ID_NO_FRAMES;
 	if (outcome != PYBPF_COUNT_PYTHON)
 		return PYBPF_STACK_ID_UNREADABLE;
-	return announce_stack(c);
+	if (cfg_async)
+		take_tasks(s, PYBPF_CONTEXT_SWITCH);
+	return 0;
 }
 
-/*
- * Walks a thread state of another thread, which may run meanwhile. Returns the stack's number, or 0 when what was read
- * may be of several moments: only a chain that leads to its root at the first attempt is taken.
- */
-static __always_inline __u64 walk_other(struct loop_context *c, __u64 tstate)
+/* Begins the walk of a thread state of another thread, which may run meanwhile. Returns whether it has begun. */
+static __noinline int begin_other(struct loop_context *c, __u64 tstate)
 {
 	struct walk_states known = {.tstate = {tstate}, .count = 1};
 	struct walk *w = &c->s->walk;
@@ -95,11 +91,20 @@ static __always_inline __u64 walk_other(struct loop_context *c, __u64 tstate)
 	if (c->l->tstate_status && c->l->tstate_datastack_top)
 		compat_read_user(&known.id, sizeof(known.id), tstate + c->l->tstate_datastack_top - 16);
 	walk_start(w, c->l, c->l->tstate_status ? 0 : tstate, &known);
-	if (!w->thread_id || !w->remembered || bpf_loop(WALK_STEPS, loop_walk, c, 0) == WALK_STEPS)
-		return 0;
+	return w->thread_id && w->remembered;
+}
+
+/*
+ * Returns the number of the stack of begin_other's walk, or 0 when what was read may be of several moments: only a
+ * chain that leads to its root at the first attempt is taken.
+ */
+static __noinline __u64 number_other(struct scratch *s)
+{
+	const struct walk *w = &s->walk;
+
 	if (w->result != WALK_OK || w->attempt != WALK_FIRST || w->unproved || w->stack.flags || !w->stack.depth)
 		return 0;
-	number_stack(c->s);
+	number_stack(s);
 	return w->stack.stack_id;
 }
 
@@ -108,9 +113,43 @@ static __always_inline __u64 walk_other(struct loop_context *c, __u64 tstate)
 
 struct holder_search {
 	struct loop_context c;
-	__u64 gil;
 	__u64 own_tstate;
 };
+
+/* Reads who holds the GIL before the holder is walked. Returns whether it is another thread. */
+static __noinline int see_holder(struct holder_search *search)
+{
+	struct gil_owner before = {.locked = 1};
+	struct leaving *leaving = &search->c.s->leaving;
+
+	if (!read_owner(&search->c.s->walk, search->c.l, leaving->gil, &before) ||
+	    before.last_holder == search->own_tstate) {
+		leaving->holder_stack_id = before.locked ? PYBPF_HOLDER_UNKNOWN : PYBPF_HOLDER_NONE;
+		return 0;
+	}
+	if (before.switch_number != leaving->seen.switch_number || before.last_holder != leaving->seen.last_holder)
+		leaving->seen_stack_id = 0;
+	leaving->seen = before;
+	return 1;
+}
+
+/* Returns whether the walk has led to a stack of the thread that held the GIL all the time. */
+static __noinline int check_holder(struct holder_search *search)
+{
+	struct leaving *leaving = &search->c.s->leaving;
+	__u64 id = number_other(search->c.s), last;
+	struct gil_owner after;
+
+	if (!id || !read_owner(&search->c.s->walk, search->c.l, leaving->gil, &after) ||
+	    after.last_holder != leaving->seen.last_holder || after.switch_number != leaving->seen.switch_number)
+		return 0;
+	last = leaving->seen_stack_id;
+	leaving->seen_stack_id = id;
+	if (!walk_has_entries(search->c.l) && id != last)
+		return 0;
+	leaving->holder_stack_id = id;
+	return 1;
+}
 
 /*
  * Looks once at the thread that holds the GIL, from outside while it may run: it must hold the GIL before and after,
@@ -120,36 +159,18 @@ static long loop_find_holder(__u32 i, void *data)
 {
 	struct holder_search *search = data;
 	struct loop_context *c = &search->c;
-	struct gil_owner before = {.locked = 1}, after;
-	struct leaving *leaving;
-	__u64 id, last;
 
-	if (!c->l || !c->s)
+	if (!c->l || !c->s || !see_holder(search))
 		return 1;
-	leaving = &c->s->leaving;
-	if (!read_owner(&c->s->walk, c->l, search->gil, &before) || before.last_holder == search->own_tstate) {
-		leaving->holder_stack_id = before.locked ? PYBPF_HOLDER_UNKNOWN : PYBPF_HOLDER_NONE;
-		return 1;
-	}
-	if (before.switch_number != leaving->seen.switch_number || before.last_holder != leaving->seen.last_holder)
-		leaving->seen_stack_id = 0;
-	leaving->seen = before;
-	id = walk_other(c, before.last_holder);
-	if (!id || !read_owner(&c->s->walk, c->l, search->gil, &after) ||
-	    after.last_holder != leaving->seen.last_holder || after.switch_number != leaving->seen.switch_number)
+	if (!begin_other(c, c->s->leaving.seen.last_holder) || bpf_loop(WALK_STEPS, loop_walk, c, 0) == WALK_STEPS)
 		return 0;
-	last = leaving->seen_stack_id;
-	leaving->seen_stack_id = id;
-	if (!walk_has_entries(c->l) && id != last)
-		return 0;
-	leaving->holder_stack_id = id;
-	return 1;
+	return check_holder(search);
 }
 
 /* Finds the number of the stack of the thread that holds the GIL, which is announced, or an enum pybpf_holder. */
-static __always_inline void find_holder(struct loop_context *c, __u64 gil, __u64 own_tstate)
+static __always_inline void find_holder(struct loop_context *c)
 {
-	struct holder_search search = {.c = *c, .gil = gil, .own_tstate = own_tstate};
+	struct holder_search search = {.c = *c, .own_tstate = c->s->walk.tstate};
 
 	if (c->s->nr_runtimes > 1)
 		return;
@@ -160,11 +181,11 @@ static __always_inline void find_holder(struct loop_context *c, __u64 gil, __u64
 }
 
 /*
- * Walks the current thread, which is about to leave its CPU. Returns the id of its stack, or an enum pybpf_stack_id;
- * *gil is the address of its GIL, or 0. ctx: the program's, to take the stack in the kernel; NULL: not wanted.
+ * Begins the walk of the current thread, which is about to leave its CPU. Returns 0, or the enum pybpf_stack_id that
+ * says why there is nothing to walk. ctx: the program's, to take the stack in the kernel; NULL: not wanted.
  */
-static __always_inline __u64 walk_leaving(struct loop_context *c, const struct pybpf_proc *proc,
-					  struct task_struct *task, __u32 tid, __u64 *gil, void *ctx)
+static __noinline __u64 begin_leaving(struct loop_context *c, const struct pybpf_proc *proc, struct task_struct *task,
+				      __u32 tid, void *ctx)
 {
 	if (proc->state == PYBPF_PROC_READY && !compat_current_mm(task))
 		return PYBPF_STACK_ID_NO_INTERPRETER; /* the thread is ending */
@@ -172,7 +193,6 @@ static __always_inline __u64 walk_leaving(struct loop_context *c, const struct p
 		return PYBPF_STACK_ID_UNDECIDED;
 	if (compat_is_kernel_worker(task))
 		return PYBPF_STACK_ID_NO_THREAD;
-	c->s = scratch_get(PYBPF_CONTEXT_SWITCH);
 	c->l = bpf_map_lookup_elem(&layouts, &proc->runtimes[0].layout);
 	if (!c->s || !c->l)
 		return PYBPF_STACK_ID_UNREADABLE;
@@ -184,10 +204,20 @@ static __always_inline __u64 walk_leaving(struct loop_context *c, const struct p
 	c->s->nr_registers = compat_entry_registers(c->s->walk.candidates, &c->s->walk.stack_pointer);
 	if (!walk_begin(c->s, proc, task, &c->l) || !c->l)
 		return PYBPF_STACK_ID_NO_THREAD;
-	if (bpf_loop(WALK_STEPS, loop_walk, c, 0) == WALK_STEPS)
-		walk_no_stack(&c->s->walk);
-	*gil = walk_find_gil(&c->s->walk, c->l);
-	return take_stack(c);
+	return 0;
+}
+
+/*
+ * Walks on to the end. Returns the id of the stack, or an enum pybpf_stack_id. begun: what begin_leaving has returned.
+ */
+static __always_inline __u64 walk_leaving(struct loop_context *c, __u64 begun)
+{
+	c->s->leaving.gil = 0;
+	if (begun || !c->l)
+		return begun;
+	loop_to_end(c);
+	c->s->leaving.gil = walk_find_gil(&c->s->walk, c->l);
+	return find_no_stack(c->s) ?: announce_stack(c);
 }
 
 #endif

@@ -175,13 +175,13 @@ static __always_inline void run_since(struct pybpf_thread *thread, __u64 now)
 	thread->moved = 1;
 }
 
-static __always_inline void begin_running(struct task_struct *task, __u64 now)
+static __noinline int begin_running(struct task_struct *task, __u64 now)
 {
 	__u32 pid = task->pid;
 	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
 
 	if (!thread || thread->state == PYBPF_STATE_RUNNING)
-		return;
+		return 0;
 	now = not_before(thread, now);
 	end_wait(thread, now);
 	if (cfg_loop_block_ns)
@@ -189,6 +189,7 @@ static __always_inline void begin_running(struct task_struct *task, __u64 now)
 	thread->state = PYBPF_STATE_RUNNING;
 	thread->since_ns = now;
 	thread->moved = 1;
+	return 0;
 }
 
 /* Returns whether the time of this process's threads is to be kept. */

@@ -81,22 +81,27 @@ static __always_inline __u64 announce_waker(struct pybpf_waker_event *event)
 	return PYBPF_WAKER_UNNAMED;
 }
 
-/* Describes the current thread as a waker, with its stack if it is of a Python that is sampled. Returns its id. */
-static __always_inline __u64 take_waker(struct task_struct *task)
+/* Describes the current thread as a waker. stack_id: what its walk has led to. Returns its id. */
+static __noinline __u64 name_waker(struct task_struct *task, __u64 stack_id)
 {
 	struct pybpf_waker_event event = {.event = {.type = PYBPF_EVENT_WAKER, .size = sizeof(event)}};
-	__u32 tgid = compat_task_tgid(task);
-	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
-	struct loop_context c = {};
-	__u64 gil = 0;
 
 	event.waker.tid = tid_of(task);
-	if (proc && proc->state == PYBPF_PROC_READY && filter_passes())
-		event.waker.stack_id = walk_leaving(&c, proc, task, event.waker.tid, &gil, NULL);
-	if (event.waker.stack_id < PYBPF_STACK_ID_STACKS)
-		event.waker.stack_id = 0;
+	event.waker.stack_id = stack_id < PYBPF_STACK_ID_STACKS ? 0 : stack_id;
 	bpf_get_current_comm(&event.waker.comm, sizeof(event.waker.comm));
 	return announce_waker(&event);
+}
+
+/* Begins the walk of the current thread if it is of a Python that is sampled. Returns as begin_leaving does. */
+static __noinline __u64 begin_waker(struct loop_context *c, struct task_struct *task)
+{
+	__u32 tgid = compat_task_tgid(task);
+	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+
+	c->s = scratch_get(PYBPF_CONTEXT_SWITCH);
+	if (!c->s || !proc || proc->state != PYBPF_PROC_READY || !filter_passes())
+		return PYBPF_STACK_ID_NO_THREAD;
+	return begin_leaving(c, proc, task, tid_of(task), NULL);
 }
 
 /* Returns whether the current thread is no thread: a CPU without work, or the kernel thread of soft interrupts. */
@@ -108,30 +113,46 @@ static __always_inline bool is_of_interrupts(struct task_struct *task)
 	return !task->pid || (task->flags & PF_KTHREAD && !bpf_strncmp(comm, sizeof("ksoftirqd/") - 1, "ksoftirqd/"));
 }
 
+/* Returns whether the current thread has woken the other one, and no interrupt that hit it. */
+static __noinline int is_waker(void *ctx, struct task_struct *waker, struct task_struct *task, bool timed)
+{
+	struct scratch *s = scratch_get(PYBPF_CONTEXT_SWITCH);
+	struct compat_syscall call;
+
+	if (!s)
+		return 0;
+	compat_read_syscall(waker, &call);
+	if (compat_works_for(waker, ctx, call.number, &s->addresses) && !is_of_interrupts(waker))
+		return 1;
+	return !timed && sends_to(waker, task);
+}
+
 SEC("?tp_btf/sched_waking")
 int wait_waking(__u64 *ctx)
 {
 	struct task_struct *waker = bpf_get_current_task_btf(), *task = (void *)ctx[0];
-	struct scratch *s = scratch_get(PYBPF_CONTEXT_SWITCH);
 	__u32 pid = task->pid;
 	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
-	struct compat_syscall call;
+	struct loop_context c = {};
+	__u64 stack_id;
 	__u32 state;
 	bool timed;
 
-	if (!s || !thread || !waits_on || thread->woken_ns)
+	if (!thread || !waits_on || thread->woken_ns)
 		return 0;
 	state = thread->state;
 	if (state == PYBPF_STATE_RUNNING || state == PYBPF_STATE_QUEUED)
 		return 0;
-	compat_read_syscall(waker, &call);
 	/* No device has a futex, or ends a sleep. */
 	timed = state == PYBPF_STATE_SLEEP || state == PYBPF_STATE_LOCK || state == PYBPF_STATE_GIL;
-	if ((compat_works_for(waker, ctx, call.number, &s->addresses) && !is_of_interrupts(waker)) ||
-	    (!timed && sends_to(waker, task)))
-		thread->waker_id = take_waker(waker);
-	else
+	if (!is_waker(ctx, waker, task, timed)) {
 		thread->waker_id = timed ? PYBPF_WAKER_TIMER : PYBPF_WAKER_INTERRUPT;
+		return 0;
+	}
+	stack_id = begin_waker(&c, waker);
+	if (c.s)
+		stack_id = walk_leaving(&c, stack_id);
+	thread->waker_id = name_waker(waker, stack_id);
 	return 0;
 }
 

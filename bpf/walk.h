@@ -10,6 +10,8 @@
  *
  * The walk is a machine of small steps so that the kernel may run it in bpf_loop, or, where there is none, in tail
  * calls: walk_start, then walk_step until it returns 1, WALK_STEPS times at most, and walk_no_stack if it did not.
+ * Where task_due is set, with WALK_TASKS, walk_find_task comes before the next step: in the kernel, a step that called
+ * what finds the task would take more stack than a program has.
  */
 #ifndef PYBPF_WALK_H
 #define PYBPF_WALK_H
@@ -34,7 +36,7 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	/* Taken from the first thread state: callers in another interpreter are further out. */
 	if (!w->stack.depth) {
 		if (WALK_TASKS)
-			walk_find_task(w, l, tstate);
+			walk_expect_task(w, l);
 		w->run = w->outermost;
 		w->attached = l->tstate_status && (walk_u32(w, l->tstate_status) & PYBPF_TSTATE_ACTIVE);
 		/*
@@ -79,6 +81,8 @@ static __always_inline void walk_look_for_states(struct walk *w)
 	w->attached = 0;
 	w->phase = WALK_INTERP;
 	w->result = WALK_NO_INTERPRETER;
+	if (WALK_TASKS)
+		w->task_due = 0;
 }
 
 /*

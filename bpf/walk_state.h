@@ -168,8 +168,8 @@ struct walk {
 	__u64 stack_pointer; /* or 0: not known */
 	__u64 proc_id;       /* as struct pybpf_proc has it; 0: nothing is kept for a later walk */
 	struct pybpf_asyncio asyncio;
-	__u32 layout; /* its index, with WALK_TASKS */
-	__u32 layout_pad;
+	__u32 layout;   /* its index, with WALK_TASKS */
+	__u32 task_due; /* walk_find_task is to be called before the next step; with WALK_TASKS */
 
 	__u64 tstate;        /* the thread state that is being examined, or 0 */
 	__u64 interp;        /* likewise, in the lists */

@@ -21,8 +21,8 @@
 #define WALK_CONTEXTS_37     88
 #define WALK_CONTEXTS_TO_310 72
 
-/* Finds the task that the event loop of the thread runs. The thread state is in the buffer. */
-static __always_inline void walk_find_task(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
+/* The walk begins with a thread state, which is in the buffer: its task is to be found before the next step. */
+static __always_inline void walk_expect_task(struct walk *w, const struct pybpf_layout *l)
 {
 	w->contexts = l->tstate_datastack_top
 			      ? walk_u64(w, l->tstate_datastack_top -
@@ -31,14 +31,21 @@ static __always_inline void walk_find_task(struct walk *w, const struct pybpf_la
 	w->task = 0;
 	w->task_frame = 0;
 	w->stack.task_depth = 0;
+	w->task_due = w->asyncio.current_tasks || w->asyncio.running_task;
+}
+
+/* Finds the task that the event loop of the thread runs; called between two steps where task_due is set. */
+static __always_inline void walk_find_task(struct walk *w, const struct pybpf_layout *l)
+{
+	w->task_due = 0;
 	if (w->asyncio.current_tasks) {
 		if (l->minor <= 10)
 			walk_read(w, &w->contexts, sizeof(w->contexts),
-				  tstate + l->tstate_thread_id +
+				  w->tstate + l->tstate_thread_id +
 					  (l->minor == 7 ? WALK_CONTEXTS_37 : WALK_CONTEXTS_TO_310));
-		w->task = WALK_CURRENT_TASK(w, tstate);
-	} else if (w->asyncio.running_task) {
-		walk_read(w, &w->task, sizeof(w->task), tstate + w->asyncio.running_task);
+		w->task = WALK_CURRENT_TASK(w, w->tstate);
+	} else {
+		walk_read(w, &w->task, sizeof(w->task), w->tstate + w->asyncio.running_task);
 	}
 	if (!w->task || walk_read(w, &w->task_frame, sizeof(w->task_frame), w->task + w->asyncio.task_coro))
 		return;

@@ -134,7 +134,7 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	enum walk_answer answer;
 	__u64 exception;
 	uint32_t kept, steps = 0;
-	int err = -ENOENT;
+	int err = -ENOENT, done = 0;
 
 	memset(out, 0, sizeof(*out));
 	if (!u)
@@ -149,12 +149,13 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	if (runtime->tstate_current)
 		walk_read(&u->walk, &current, sizeof(current), runtime->tstate_current);
 	walk_start(&u->walk, layout, current, NULL);
-	while (!walk_step(&u->walk, layout)) {
-		if (++steps == WALK_STEPS) {
-			walk_no_stack(&u->walk);
-			break;
-		}
+	for (; !done && steps < WALK_STEPS; steps++) {
+		if (u->walk.task_due)
+			walk_find_task(&u->walk, layout);
+		done = walk_step(&u->walk, layout);
 	}
+	if (!done)
+		walk_no_stack(&u->walk);
 	if (u->walk.result != WALK_OK)
 		goto done;
 	kept = u->walk.stack.depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : u->walk.stack.depth;
