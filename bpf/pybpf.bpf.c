@@ -306,20 +306,17 @@ static __always_inline void prepare_walk(struct scratch *s, const struct pybpf_p
 }
 
 /*
- * Starts the walk of the current thread, after prepare_walk; its registers are there. Returns 1 with its layout in
- * *layout, or 0 when it is known to have no frames.
+ * Starts the walk of the current thread, after prepare_walk; its registers are there. l: of the first runtime. Returns
+ * 0 when the thread is known to have no frames.
  */
 static __always_inline int walk_begin(struct scratch *s, const struct pybpf_proc *proc, struct task_struct *task,
-				      const struct pybpf_layout **layout)
+				      const struct pybpf_layout *l)
 {
-	int begun;
-
 	sample_thread(s, task);
 	if (s->nr_runtimes < 2)
-		return begin_runtime(s, *layout, &proc->runtimes[0], 0);
-	begun = first_runtime(s, proc);
-	*layout = bpf_map_lookup_elem(&layouts, &s->layout);
-	return begun;
+		return begin_runtime(s, l, &proc->runtimes[0], 0);
+	prepare_turns(s, proc);
+	return 1;
 }
 
 /* A sample on its way. It is on the stack of the program, whose functions are called one after the other. */
@@ -365,14 +362,10 @@ static __noinline int sample_begin(void *ctx, enum source source, struct loop_co
 		count_without(verdict == SAMPLE_ENDING ? PYBPF_COUNT_NO_INTERPRETER : PYBPF_COUNT_NO_THREAD_STATE);
 		return 0;
 	}
-	if (!walk_begin(s, proc, task, &l)) {
-		count_without(s->nr_runtimes > 1 && s->turns.rank == RUNTIME_NO_INTERPRETER
-				      ? PYBPF_COUNT_NO_INTERPRETER
-				      : PYBPF_COUNT_NO_THREAD_STATE);
+	if (!walk_begin(s, proc, task, l)) {
+		count_without(PYBPF_COUNT_NO_THREAD_STATE);
 		return 0;
 	}
-	if (!l)
-		return 0;
 	c->s = s;
 	c->l = l;
 	return 1;
@@ -534,7 +527,7 @@ static long loop_pause(__u32 i, struct loop_context *c)
 {
 	const struct pybpf_layout *l;
 
-	if (bpf_loop(WALK_STEPS, loop_walk, c, 0) == WALK_STEPS)
+	if (has_walk(c->s) && bpf_loop(WALK_STEPS, loop_walk, c, 0) == WALK_STEPS)
 		return walk_no_stack(&c->s->walk);
 	if (walk_pause(c->s, c->l))
 		return 1;
@@ -622,7 +615,7 @@ __noinline int chain_step(void)
 	const struct pybpf_layout *l;
 	struct scratch *s = chain_get(&l);
 
-	return !s || (cfg_async && s->walk.task_due) || walk_step(&s->walk, l);
+	return !s || !has_walk(s) || (cfg_async && s->walk.task_due) || walk_step(&s->walk, l);
 }
 
 /* Returns 1 when the walk is done. */

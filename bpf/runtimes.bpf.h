@@ -198,6 +198,8 @@ static __always_inline void settle_runtimes(struct scratch *s)
 
 	if (turns->rank < RUNTIME_UNREADABLE) {
 		walk_clear_stack(&s->walk);
+		s->walk.attached = 0;
+		s->walk.current = 0;
 		s->walk.result = turns->rank == RUNTIME_NO_INTERPRETER    ? WALK_NO_INTERPRETER
 				 : turns->rank == RUNTIME_NO_THREAD_STATE ? WALK_NO_THREAD_STATE
 									  : WALK_OK;
@@ -257,8 +259,8 @@ static __noinline int next_runtime(struct scratch *s)
 	return 0;
 }
 
-/* Begins with the first of several runtimes. Returns as next_runtime does. */
-static __always_inline int first_runtime(struct scratch *s, const struct pybpf_proc *proc)
+/* Prepares the turns of several runtimes: next_runtime comes before the first walk. */
+static __always_inline void prepare_turns(struct scratch *s, const struct pybpf_proc *proc)
 {
 	const struct thread_cache *cache = compat_thread_cache(0);
 	struct runtime_turns *turns = &s->turns;
@@ -274,7 +276,14 @@ static __always_inline int first_runtime(struct scratch *s, const struct pybpf_p
 	turns->attached = 0;
 	turns->flags = 0;
 	s->runtime = 0;
-	return next_runtime(s);
+	s->layout = proc->runtimes[0].layout;
+	s->walk.task_due = 0;
+}
+
+/* Returns whether there is a walk to do before next_runtime is called. */
+static __always_inline bool has_walk(const struct scratch *s)
+{
+	return s->nr_runtimes < 2 || s->turns.turn;
 }
 
 #endif

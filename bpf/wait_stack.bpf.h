@@ -202,7 +202,7 @@ static __noinline __u64 begin_leaving(struct loop_context *c, const struct pybpf
 	else
 		c->s->nr_kernel = 0;
 	c->s->nr_registers = compat_entry_registers(c->s->walk.candidates, &c->s->walk.stack_pointer);
-	if (!walk_begin(c->s, proc, task, &c->l) || !c->l)
+	if (!walk_begin(c->s, proc, task, c->l))
 		return PYBPF_STACK_ID_NO_THREAD;
 	return 0;
 }
