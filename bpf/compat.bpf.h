@@ -297,6 +297,27 @@ struct trace_event_raw_exceptions {
 } __attribute__((preserve_access_index));
 #endif
 
+/* To 6.14 x86 had a name of its own for them. */
+struct trace_event_raw_x86_exceptions {
+	unsigned long address;
+} __attribute__((preserve_access_index));
+
+/* Returns the address that was touched; ctx: of a page fault's tracepoint. */
+static __always_inline __u64 compat_fault_address(void *ctx)
+{
+	const struct trace_event_raw_exceptions *generic = ctx;
+	const struct trace_event_raw_x86_exceptions *old = ctx;
+
+	__u64 address = 0;
+
+	/* Not read directly: the compiler would choose between two addresses, and no context may be read by one. */
+	if (bpf_core_type_exists(struct trace_event_raw_exceptions))
+		bpf_core_read(&address, sizeof(address), &generic->address);
+	else
+		bpf_core_read(&address, sizeof(address), &old->address);
+	return address;
+}
+
 /* The system call that a thread is in. */
 struct compat_syscall {
 	__s64 number; /* negative: none, as after a page fault */

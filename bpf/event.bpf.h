@@ -67,16 +67,16 @@ int sample_memory(struct trace_event_raw_rss_stat *ctx)
 }
 
 SEC("?tracepoint")
-int memory_fault(struct trace_event_raw_exceptions *ctx)
+int memory_fault(void *ctx)
 {
-	memory_keep_fault(ctx->address, false);
+	memory_keep_fault(compat_fault_address(ctx), false);
 	return 0;
 }
 
 SEC("?tracepoint")
-int memory_fault_kernel(struct trace_event_raw_exceptions *ctx)
+int memory_fault_kernel(void *ctx)
 {
-	memory_keep_fault(ctx->address, true);
+	memory_keep_fault(compat_fault_address(ctx), true);
 	return 0;
 }
 

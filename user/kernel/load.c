@@ -317,20 +317,28 @@ static int load_verbosely(struct kernel *k)
 	return err && debug ? load_with(k, 0) : err;
 }
 
+/* Returns whether the run can do without bpf_loop: only the timer's program has a second form. */
+static bool works_in_chain(const struct kernel *k)
+{
+	for (size_t i = 0; i < k->options.nr_events; i++) {
+		if (k->options.events[i].category || k->options.events[i].path)
+			return false;
+	}
+	return !k->options.waits || k->options.states;
+}
+
 int kernel_load(struct kernel *k)
 {
 	struct utsname host = {0};
 	int err = load_verbosely(k);
 
-	/*
-	 * A verifier may refuse the walk as one program and accept it in parts: the stack of bpf_loop's callback
-	 * counts on top of the caller's (512 bytes for all, on Linux 6.1).
-	 */
-	if (err && err != -EPERM && err != -ENOMEM && k->features.bpf_loop) {
+	/* A verifier may refuse the walk as one program and accept it in parts. */
+	if (err && err != -EPERM && err != -ENOMEM && k->features.bpf_loop && works_in_chain(k)) {
 		log_info("kernel: its verifier does not take the program with bpf_loop (%s): a chain of programs is "
 			 "used",
 			 strerror(-err));
 		k->features.bpf_loop = false;
+		k->options.states = k->options.waits = false;
 		err = load_verbosely(k);
 	}
 	if (!err)
