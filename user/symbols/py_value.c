@@ -26,10 +26,10 @@
 /* Longest string that is a name, or a path. */
 #define MAX_NAME 4096
 
-static const struct py_limits levels[PY_VALUE_LEVELS] = {
-	{.text = 400, .string = 100, .items = 10, .depth = 3},
-	{.text = 4000, .string = 1000, .items = 100, .depth = 5},
-	{.text = PY_OUT_MAX, .string = 10000, .items = 1000, .depth = PY_DEPTH_MAX},
+static const struct py_limits limits[PY_VALUE_LEVELS] = {
+	{.text = 400, .string = 100, .items = 10, .levels = 4},
+	{.text = 4000, .string = 1000, .items = 100, .levels = 6},
+	{.text = PY_OUT_MAX, .string = 10000, .items = 1000, .levels = 9},
 };
 
 static int read_within_time(void *source, uint64_t addr, void *dst, size_t size)
@@ -55,7 +55,7 @@ struct py_values *py_values_new(const struct py_values_of *of)
 	v->of = *of;
 	v->memory = (struct walk_memory){read_within_time, v};
 	v->r = (struct py_reader){&v->memory, of->layout};
-	v->limits = &levels[level - 1];
+	v->limits = &limits[level - 1];
 	v->max_cost = level * MAX_COST;
 	return v;
 }
@@ -280,13 +280,44 @@ void py_end_derived(struct py_values *v, const struct py_object *o)
 		py_out_text(&v->out, ")");
 }
 
-static bool is_in_path(const struct py_values *v, uint64_t object)
+static bool is_inside_itself(const struct py_nest *nest, uint64_t object)
 {
-	for (unsigned i = 0; i < v->depth; i++) {
-		if (v->path[i] == object)
+	for (; nest; nest = nest->outer) {
+		if (nest->object == object)
 			return true;
 	}
 	return false;
+}
+
+/* Writes what stands for an object that is inside itself, or that has parts and is nested too deep. */
+static void write_beyond(struct py_values *v, const struct py_object *o)
+{
+	py_out_text(&v->out, o->type.flags & PY_KIND_DICT    ? "{...}"
+			     : o->type.flags & PY_FLAG_LIST  ? "[...]"
+			     : o->type.flags & PY_FLAG_TUPLE ? "(...)"
+							     : PY_OUT_MORE);
+}
+
+/*
+ * Writes an object by what it was at one look: at the next one it may be something else, which has parts. So each
+ * object takes one of the levels, whatever it is.
+ */
+static bool write_nested(struct py_values *v, const struct py_object *o)
+{
+	const struct py_nest *outer = v->nest;
+	uint32_t left = outer ? outer->levels : v->limits->levels;
+	struct py_nest nest = {.object = o->at, .outer = outer};
+	bool done;
+
+	if (!left || (left == 1 && !o->type.is_single) || is_inside_itself(outer, o->at)) {
+		write_beyond(v, o);
+		return true;
+	}
+	nest.levels = left - 1;
+	v->nest = &nest;
+	done = o->type.write(v, o);
+	v->nest = outer;
+	return done;
 }
 
 /* Returns whether it was written; if not, nothing was. */
@@ -295,41 +326,20 @@ static bool try_to_write(struct py_values *v, uint64_t object)
 	size_t size = v->out.size;
 	struct py_object o;
 	uint64_t type;
-	bool done;
 
 	if (!py_look_at(v, object, &o))
 		return false;
-	v->path[v->depth++] = object;
-	done = o.type.write(v, &o);
-	v->depth--;
 	/* What was freed meanwhile may be another object now. */
-	if (done && py_get(v, object + v->of.layout->code_type, &type, sizeof(type)) && type == o.type.address)
+	if (write_nested(v, &o) && py_get(v, object + v->of.layout->code_type, &type, sizeof(type)) &&
+	    type == o.type.address)
 		return true;
 	py_out_return(&v->out, size);
 	return false;
 }
 
-/* Writes what stands for an object that is inside itself, or that has parts and is nested too deep. */
-static bool write_beyond(struct py_values *v, uint64_t object)
-{
-	struct py_object o;
-
-	if (!is_in_path(v, object) && v->depth < v->limits->depth)
-		return false;
-	if (!py_look_at(v, object, &o) || (o.type.is_single && v->depth <= v->limits->depth))
-		return false;
-	py_out_text(&v->out, o.type.flags & PY_KIND_DICT    ? "{...}"
-			     : o.type.flags & PY_FLAG_LIST  ? "[...]"
-			     : o.type.flags & PY_FLAG_TUPLE ? "(...)"
-							    : PY_OUT_MORE);
-	return true;
-}
-
 void py_write(struct py_values *v, uint64_t object)
 {
-	if (v->out.full || write_beyond(v, object))
-		return;
-	for (int i = 0; i < ATTEMPTS && !v->is_over; i++) {
+	for (int i = 0; i < ATTEMPTS && !v->is_over && !v->out.full; i++) {
 		if (try_to_write(v, object))
 			return;
 	}

@@ -7,8 +7,6 @@
 #include "symbols/py_out.h"
 #include "symbols/py_value.h"
 
-/* Deepest nesting of any level: what is deeper is "...". */
-#define PY_DEPTH_MAX 8
 /* Bytes of a name of C that are kept, with its NUL, such as that of a type: py_out_print() has room for more. */
 #define PY_TYPE_NAME 192
 /* Most bases of a type that are looked at. */
@@ -54,10 +52,18 @@ struct py_object {
 };
 
 struct py_limits {
-	uint32_t text, string, items, depth;
+	uint32_t text, string, items;
+	uint32_t levels; /* of objects within each other; on the last one only those without parts are written */
 };
 
 #define PY_TYPES 256
+
+/* An object that is being written, in the one that it is a part of: one that is inside itself is a circle. */
+struct py_nest {
+	uint64_t object;
+	const struct py_nest *outer; /* NULL: it is a variable's own */
+	uint32_t levels;             /* that are left for its parts */
+};
 
 struct py_values {
 	struct py_values_of of;
@@ -67,8 +73,7 @@ struct py_values {
 	unsigned cost, max_cost, looked_at; /* of what was read; when the clock was looked at, in units of it */
 	unsigned unit;                      /* bytes of a character of 2.7's unicode; 0: not looked for yet */
 	bool is_over;                       /* the time is */
-	unsigned depth;
-	uint64_t path[PY_DEPTH_MAX + 1]; /* objects that are being written: one inside itself is a circle */
+	const struct py_nest *nest;         /* what is being written now */
 	struct py_type types[PY_TYPES];
 	struct py_out out;
 };

@@ -226,6 +226,84 @@ static void check_changes(struct world *w)
 	}
 }
 
+/* Memory in which the type of an object is one thing at its first look, and another one from then on. */
+struct flipping {
+	struct made *m;
+	uint64_t first, step, count; /* the objects: so many, from this address on, so far from each other */
+	uint64_t type, looks[100];   /* what their types are at the first look; how often each was looked at */
+};
+
+static int flipping_read(void *source, uint64_t addr, void *dst, size_t size)
+{
+	struct flipping *f = source;
+	uint64_t at = addr - f->m->w->l.code_type - f->first, i = at / f->step;
+	bool is_type = size == sizeof(f->type) && at % f->step == 0 && i < f->count;
+
+	if (is_type && !f->looks[i]++) {
+		memcpy(dst, &f->type, sizeof(f->type));
+		return 0;
+	}
+	return world_read(f->m->w, addr, dst, size);
+}
+
+/* A hundred lists, each in the one before, that are something else, of that type, at the first look. */
+static void check_depth(struct world *w, uint64_t (*type)(const struct made *m), unsigned level)
+{
+	struct made m;
+	struct flipping f = {.m = &m, .count = ARRAY_SIZE(f.looks)};
+	const struct walk_memory memory = {flipping_read, &f};
+	const struct py_values_of of = {.memory = &memory, .layout = &w->l, .runtime = &w->proc, .level = level};
+	struct py_values *values = py_values_new(&of);
+	uint64_t object, array, items[ARRAY_SIZE(f.looks)];
+	size_t size, depth = 0;
+	const char *text;
+
+	assert_non_null(values);
+	world_clear(w);
+	begin(&m, w);
+	array = make(w, sizeof(items));
+	for (size_t i = 0; i < f.count; i++) {
+		object = make_object(&m, m.of_list, (uint64_t[]){1, array + 8 * ((i + 1) % f.count), 1}, 3);
+		items[i] = object;
+		f.first = i ? f.first : object;
+		f.step = i == 1 ? object - f.first : f.step;
+	}
+	memcpy(bytes_at(w, array, sizeof(items)), items, sizeof(items));
+	f.type = type(&m);
+	text = py_values_text(values, "x", f.first, &size);
+	while (text[depth] == '[')
+		depth++;
+	/* At the most the lists of all levels, and what stands for one that is nested too deep. */
+	assert_in_range(depth, 0, level == 1 ? 4 : level == 2 ? 6 : 9);
+	py_values_free(values);
+}
+
+static uint64_t no_type(const struct made *m)
+{
+	(void)m;
+	return UNMAPPED;
+}
+
+/* Of a type without parts, which may be nested one level deeper. */
+static uint64_t int_type(const struct made *m)
+{
+	return m->of_int;
+}
+
+static void check_depths(struct world *w)
+{
+	for (unsigned level = 1; level <= PY_VALUE_LEVELS; level++) {
+		check_depth(w, no_type, level);
+		check_depth(w, int_type, level);
+	}
+}
+
+static void test_depths(void **state)
+{
+	(void)state;
+	each_layout(check_depths);
+}
+
 static void test_plain(void **state)
 {
 	(void)state;
@@ -276,8 +354,9 @@ static void test_secrets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain), cmocka_unit_test(test_lies),    cmocka_unit_test(test_circles),
-		cmocka_unit_test(test_types), cmocka_unit_test(test_changes), cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_plain),  cmocka_unit_test(test_lies),    cmocka_unit_test(test_circles),
+		cmocka_unit_test(test_types),  cmocka_unit_test(test_changes), cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_depths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
