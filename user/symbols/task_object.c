@@ -144,14 +144,16 @@ static void take_number(struct task_reader *r, uint64_t object, struct pybpf_tas
 
 static void take_text(struct task_reader *r, uint64_t object, struct pybpf_task_name *out)
 {
+	/* Offsets come from the process, too, and may be beyond what is read of a header. */
+	size_t need = r->place->layout.str_state + 4u;
 	uint8_t header[PYSYM_STRING_HEADER] = {0};
 	struct pysym_string_shape shape;
 	uint32_t kept;
 
 	/* A short string is smaller than the header of a long one. */
-	if (task_read_at(r, object, header, r->place->layout.str_ascii_data))
+	if (task_read_at(r, object, header, sizeof(header)) &&
+	    (need > sizeof(header) || task_read_at(r, object, header, need)))
 		return;
-	task_read_at(r, object, header, sizeof(header));
 	if (pysym_string_read_shape(&r->place->layout, header, &shape))
 		return;
 	kept = shape.data_size < PYBPF_TASK_TEXT ? shape.data_size : PYBPF_TASK_TEXT;

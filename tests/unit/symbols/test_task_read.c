@@ -456,6 +456,25 @@ static void chains_that_lie(struct world *w)
 }
 LAYOUT_TEST(chains_that_lie)
 
+/* Debug offsets that say that characters are far behind the beginning of a string, as no Python has them. */
+static void names_that_are_far_away(struct world *w)
+{
+	struct loop loop;
+
+	if (!has_tasks(w))
+		return;
+	for (uint16_t at = w->l.str_ascii_data; at < 256; at += 8) {
+		world_clear(w);
+		w->l.str_ascii_data = at;
+		begin(&loop, w);
+		make_task(&loop, make_gen(&loop, loop.coro_type, make_code(w, 10), YIELDED, 0));
+		assert_int_equal(read_first(&loop), 1);
+		assert_memory_equal(loop.task->tasks[0].text, "aaaa", 5);
+		end(&loop);
+	}
+}
+LAYOUT_TEST(names_that_are_far_away)
+
 static uint64_t make_set(struct loop *loop, const uint64_t *keys, size_t count)
 {
 	struct world *w = loop->w;
@@ -604,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_a_task_that_moves),
 		cmocka_unit_test(test_lists_that_lie),
 		cmocka_unit_test(test_chains_that_lie),
+		cmocka_unit_test(test_names_that_are_far_away),
 		cmocka_unit_test(packed),
 		cmocka_unit_test(test_trees),
 		cmocka_unit_test(test_trees_with_a_task_that_runs),
