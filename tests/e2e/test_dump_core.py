@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -251,6 +252,45 @@ def test_truncated(dead, tmp_path):
             seen.add(len(shown) == len(chain))
             assert all(frame in chain for frame in shown if not frame[0].startswith("[")), (name, shown)
     assert seen
+
+
+def has_children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
+        return bool(file.read())
+
+
+def full_pipe():
+    """Its two ends: what is written to it waits until it is read."""
+    ends = os.pipe()
+    os.set_blocking(ends[1], False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(ends[1], b"\n" * 4096)
+    os.set_blocking(ends[1], True)
+    return ends
+
+
+@pytest.mark.parametrize("moment_ms", range(0, 20, 2))
+def test_cut_meanwhile(dead, tmp_path, moment_ms):
+    """Made shorter while helpers read it, or before the end: a sentence and status 1, and nobody dies of it."""
+    cut = str(tmp_path / "cut")
+    shutil.copy(dead[0], cut)
+    inlet, outlet = full_pipe()
+    options = {"stdout": outlet, "stderr": subprocess.PIPE, "text": True}
+    with harness.started([harness.PYBPF, "dump", "--core", cut], **options) as process:
+        os.close(outlet)
+        # It has opened the file before it starts them, and cannot end before its output is read.
+        harness.wait_for(lambda: has_children(process.pid), step=0.0005)
+        time.sleep(moment_ms / 1000)
+        os.truncate(cut, 4096)
+        with open(inlet, "rb") as file:
+            file.read()
+        _, err = process.communicate(timeout=harness.PATIENCE)
+    assert process.returncode == 1
+    *before, last = err.splitlines()
+    assert last.startswith("pybpf: %s was changed while it was read" % cut), err
+    assert all(sentence.startswith("pybpf: ") for sentence in before)
+    assert "took too long" not in err and "did not answer" not in err
 
 
 @pytest.mark.parametrize("args, code, says", [

@@ -4,10 +4,10 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,7 +69,6 @@ static bool is_end_of_sleep(int64_t result)
 _Static_assert(REG_COUNT * sizeof(uint64_t) == sizeof(struct user_regs_struct), "a core has what ptrace(2) has");
 
 struct parser {
-	int fd;
 	struct core_file *out;
 	const char *name;
 	struct error *error;
@@ -85,11 +84,11 @@ static int refuse(struct parser *p, const char *why)
 	return error_set(p->error, -EINVAL, "%s is no core file that pybpf can read: %s", p->name, why);
 }
 
-/* Not from the mapping: the file may be made shorter meanwhile. */
-static bool read_file(const struct parser *p, uint64_t at, void *dst, size_t size)
+/* Returns whether the file has these bytes: it may be made shorter at any time. */
+static bool read_file(const struct core_file *core, uint64_t at, void *dst, size_t size)
 {
 	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(p->fd, (char *)dst + done, size - done, (off_t)(at + done));
+		ssize_t n = pread(core->fd, (char *)dst + done, size - done, (off_t)(at + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -352,14 +351,14 @@ static int read_segments(struct parser *p, const Elf64_Ehdr *head)
 
 	/* More than the field can hold. */
 	if (count == PN_XNUM) {
-		if (!read_file(p, head->e_shoff, &section, sizeof(section)))
+		if (!read_file(p->out, head->e_shoff, &section, sizeof(section)))
 			return refuse(p, "it is cut off before the number of its segments");
 		count = section.sh_info;
 	}
 	if (head->e_phentsize != sizeof(segment) || count > SEGMENTS_MAX)
 		return refuse(p, "its headers are not those of a core file");
 	for (uint64_t i = 0; i < count && !err; i++) {
-		if (!read_file(p, head->e_phoff + i * sizeof(segment), &segment, sizeof(segment)))
+		if (!read_file(p->out, head->e_phoff + i * sizeof(segment), &segment, sizeof(segment)))
 			return refuse(p, "it is cut off within its headers");
 		if (segment.p_type == PT_LOAD)
 			err = add_map(p, &segment);
@@ -373,7 +372,7 @@ static int read_segments(struct parser *p, const Elf64_Ehdr *head)
 		out->notes = malloc(notes_size + 1);
 		if (!out->notes)
 			return -ENOMEM;
-		if (!read_file(p, segment.p_offset, out->notes, notes_size))
+		if (!read_file(p->out, segment.p_offset, out->notes, notes_size))
 			return refuse(p, "it is cut off before the registers of its threads");
 	}
 	if (err)
@@ -399,25 +398,25 @@ static int check_head(struct parser *p, const Elf64_Ehdr *head)
 
 int core_file_open(int fd, const char *name, struct core_file *out, struct error *error)
 {
-	struct parser p = {.fd = fd, .out = out, .name = name, .error = error};
+	struct parser p = {.out = out, .name = name, .error = error};
 	Elf64_Ehdr head;
 	struct stat st;
 	int err;
 
-	*out = (struct core_file){.bytes = NULL};
+	*out = (struct core_file){.fd = 0};
 	if (fstat(fd, &st))
 		return error_set(error, -errno, "cannot read %s: %s", name, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return refuse(&p, "it is no regular file");
-	if (st.st_size) {
-		void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-
-		if (bytes == MAP_FAILED)
-			return error_set(error, -errno, "cannot read %s: %s", name, strerror(errno));
-		out->bytes = bytes;
-		out->size = (uint64_t)st.st_size;
+	/* Never one of the standard streams, so that 0 is none. */
+	out->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (out->fd < 0) {
+		out->fd = 0;
+		return error_set(error, -errno, "cannot read %s: %s", name, strerror(errno));
 	}
-	if (!read_file(&p, 0, &head, sizeof(head)))
+	out->size = (uint64_t)st.st_size;
+	out->modified = st.st_mtim;
+	if (!read_file(out, 0, &head, sizeof(head)))
 		return refuse(&p, "it is shorter than the header of one");
 	err = check_head(&p, &head) ?: read_segments(&p, &head);
 	if (err == -ENOMEM)
@@ -438,12 +437,20 @@ int core_file_open(int fd, const char *name, struct core_file *out, struct error
 
 void core_file_close(struct core_file *core)
 {
-	if (core->bytes)
-		munmap((void *)core->bytes, core->size);
+	if (core->fd)
+		close(core->fd);
 	free(core->maps);
 	free(core->threads);
 	free(core->notes);
 	*core = (struct core_file){0};
+}
+
+bool core_file_is_changed(const struct core_file *core)
+{
+	struct stat st;
+
+	return fstat(core->fd, &st) || (uint64_t)st.st_size != core->size ||
+	       st.st_mtim.tv_sec != core->modified.tv_sec || st.st_mtim.tv_nsec != core->modified.tv_nsec;
 }
 
 int core_file_read(const struct core_file *core, uint64_t addr, void *dst, size_t size, const struct core_map **map,
@@ -466,7 +473,8 @@ int core_file_read(const struct core_file *core, uint64_t addr, void *dst, size_
 			return -EFAULT;
 		if (part > at->kept - offset)
 			part = at->kept - offset;
-		memcpy((char *)dst + *done, core->bytes + at->at + offset, part);
+		if (!read_file(core, at->at + offset, (char *)dst + *done, part))
+			return -EFAULT;
 		*done += part;
 	}
 	return 0;

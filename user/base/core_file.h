@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
+#include <time.h>
 
 #include "base/error.h"
 
@@ -37,8 +38,9 @@ struct core_thread {
 };
 
 struct core_file {
-	const char *bytes; /* the file, mapped: a fork has it without a descriptor */
+	int fd; /* 0: none; not mapped, as the file may be made shorter meanwhile, and a mapping then ends its reader */
 	uint64_t size;
+	struct timespec modified; /* when it was opened */
 	struct core_map *maps;
 	size_t nr_maps;
 	struct core_thread *threads; /* the one that had the signal first, as the kernel writes them */
@@ -54,12 +56,15 @@ struct core_file {
 };
 
 /*
- * Maps and parses a core file of this machine's architecture; the descriptor may be closed afterwards. name: for
+ * Parses a core file of this machine's architecture; the descriptor may be closed afterwards. name: for
  * messages. Returns 0, or negative errno with one sentence in *error; core_file_close() in both cases.
  */
 int core_file_open(int fd, const char *name, struct core_file *out, struct error *error);
 /* May be called on a zeroed struct. */
 void core_file_close(struct core_file *core);
+
+/* Returns whether the file was written to, or made shorter, since it was opened. */
+bool core_file_is_changed(const struct core_file *core);
 
 /*
  * Reads exactly size bytes at addr. Returns 0; -EFAULT where nothing was mapped, or the core is truncated; -ENODATA

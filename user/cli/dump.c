@@ -318,9 +318,14 @@ static int print_list(const struct dump_command *dump, const struct ps_list *lis
 static int dump_core(const struct dump_command *dump, struct ps_list *list)
 {
 	struct error error;
+	int code = CLI_FAILED;
 
-	if (!dump_core_list(dump->core, list, &error))
-		return print_list(dump, list);
+	if (dump_core_list(dump->core, list, &error))
+		log_error("%s", error.text);
+	else
+		code = print_list(dump, list);
+	if (!dump_core_check(dump->core, &error))
+		return code;
 	log_error("%s", error.text);
 	return CLI_FAILED;
 }

@@ -414,7 +414,19 @@ int dump_core_open(const struct dump_core_files *files, struct dump_core **out, 
 		.call = read_call,
 	};
 	stand_in_set(&core->stand_in);
+	foreign_keep_open(core->file.fd);
 	return 0;
+}
+
+int dump_core_check(const struct dump_core *core, struct error *error)
+{
+	if (!core_file_is_changed(&core->file))
+		return 0;
+	return error_set(
+		error, -ESTALE,
+		"%s was changed while it was read, so that what is shown of it may be wrong: dump it anew once "
+		"it is whole",
+		core->name);
 }
 
 void dump_core_close(struct dump_core *core)

@@ -26,6 +26,8 @@ struct dump_core_files {
  */
 int dump_core_open(const struct dump_core_files *files, struct dump_core **out, struct error *error);
 void dump_core_close(struct dump_core *core);
+/* Returns 0, or -ESTALE with one sentence in *error if the file was changed since it was opened. */
+int dump_core_check(const struct dump_core *core, struct error *error);
 
 /*
  * Finds the Pythons of the process, by a helper, and makes it the only row of the list. Warns if files that were mapped

@@ -106,20 +106,29 @@ static void set_limits(void)
 	set_limit(RLIMIT_CPU, 2 * FOREIGN_HELPER_CPU_S);
 }
 
+static int kept = -1;
+
+void foreign_keep_open(int fd)
+{
+	kept = fd;
+}
+
 /*
- * Closes everything inherited from the program that started it. A helper that waits for a file server in user space
- * cannot even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads pybpf's output
- * waits for its last writer.
+ * Closes everything inherited from the program that started it, but what helpers read by. A helper that waits for a
+ * file server in user space cannot even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and
+ * whoever reads pybpf's output waits for its last writer.
  */
 static void detach(int fd)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), last = fd > kept ? fd : kept;
 
 	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
 		dup2(null, i);
-	for (int i = STDERR_FILENO + 1; i < fd; i++)
-		close(i);
-	if (close_range((unsigned)fd + 1, ~0u, 0))
+	for (int i = STDERR_FILENO + 1; i < last; i++) {
+		if (i != fd && i != kept)
+			close(i);
+	}
+	if (close_range((unsigned)last + 1, ~0u, 0))
 		_exit(1);
 	if (chdir("/"))
 		_exit(1);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -196,6 +197,37 @@ static void test_reads(void **unused)
 	core_file_close(&core);
 }
 
+/* Made shorter after it was opened: what it had is not there any more, and what it still has is. */
+static void test_cut_meanwhile(void **unused)
+{
+	const size_t sizes[] = {3 * PAGE, 4 * PAGE - 8, 2 * PAGE + 16, 2 * PAGE, 100, 0};
+	const struct core_map *map;
+	struct core_file core;
+	struct error error;
+	struct made m;
+	char bytes[PAGE];
+	size_t done;
+	(void)unused;
+
+	make(&m);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		const bool has_some = sizes[i] > 2 * PAGE, has_more = sizes[i] > 2 * PAGE + 16;
+		int fd = memfd_create("core", MFD_CLOEXEC);
+
+		assert_int_equal(write(fd, m.bytes, m.size), m.size);
+		assert_int_equal(core_file_open(fd, "a.core", &core, &error), 0);
+		assert_int_equal(core_file_read(&core, LIBRARY, bytes, PAGE, &map, &done), 0);
+		assert_false(core_file_is_changed(&core));
+		assert_int_equal(ftruncate(fd, (off_t)sizes[i]), 0);
+		assert_int_equal(core_file_read(&core, LIBRARY, bytes, PAGE, &map, &done), -EFAULT);
+		assert_int_equal(core_file_read(&core, ANON, bytes, 16, &map, &done), has_some ? 0 : -EFAULT);
+		assert_int_equal(core_file_read(&core, ANON, bytes, 17, &map, &done), has_more ? 0 : -EFAULT);
+		assert_true(core_file_is_changed(&core));
+		core_file_close(&core);
+		close(fd);
+	}
+}
+
 /* Cut off anywhere: refused in one sentence, or open with what is missing counted. */
 static void test_truncated(void **unused)
 {
@@ -252,9 +284,8 @@ static void test_damaged(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_in_it),
-		cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_what_is_in_it), cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_cut_meanwhile), cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_damaged),
 	};
 
