@@ -12,10 +12,18 @@
 /* A mpd_t's words have 19 decimal digits each (libmpdec, 64 bits). */
 #define WORD_DIGITS 19
 #define MAX_WORDS   64
+/* MPD_MAX_EMAX and MPD_MIN_ETINY: no number has another exponent. */
+#define MPD_MAX_EXP 999999999999999999
+#define MPD_MIN_EXP (-1999999999999999997)
 #define MPD_NEG     1
 #define MPD_INF     2
 #define MPD_NAN     4
 #define MPD_SNAN    8
+
+static bool is_exponent(int64_t exponent)
+{
+	return exponent >= MPD_MIN_EXP && exponent <= MPD_MAX_EXP;
+}
 
 /* Adds the digits with a point or an exponent, as Decimal's to-scientific-string says (General Decimal Arithmetic). */
 static void write_scientific(struct py_out *out, const char *digits, int64_t exponent)
@@ -71,7 +79,7 @@ static bool write_decimal(struct py_values *v, const struct py_object *o)
 	special = flags & (MPD_INF | MPD_NAN | MPD_SNAN);
 	/* What is not a number can have some as its diagnostic information. */
 	has_digits = !special || (!(flags & MPD_INF) && f[4]);
-	if (has_digits && !read_coefficient(v, f[6], f[4], digits))
+	if ((has_digits && !read_coefficient(v, f[6], f[4], digits)) || (!special && !is_exponent((int64_t)f[2])))
 		return false;
 	py_out_text(&v->out, o->type.derived ? o->type.name : "Decimal");
 	py_out_text(&v->out, flags & MPD_NEG ? "('-" : "('");
@@ -100,7 +108,8 @@ static bool write_python_decimal(struct py_values *v, const struct py_object *o)
 	text = py_values_name(v, digits);
 	if (is_special)
 		kind = py_values_name(v, exponent);
-	done = text && (is_special ? kind != NULL : py_read_int(&v->r, exponent, &exponent));
+	done = text &&
+	       (is_special ? kind != NULL : py_read_int(&v->r, exponent, &exponent) && is_exponent((int64_t)exponent));
 	if (done) {
 		py_out_print(&v->out, "%s('%s", o->type.name, sign ? "-" : "");
 		if (!is_special)

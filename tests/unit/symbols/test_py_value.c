@@ -15,11 +15,13 @@
 #define TYPE_DICTOFFSET 272
 #define TYPE_ROOM       400
 
-#define READY   (1ull << 12)
-#define HEAP    (1ull << 9)
-#define IS_INT  (1ull << 24)
-#define IS_LIST (1ull << 25)
-#define IS_TYPE (1ull << 31)
+#define READY    (1ull << 12)
+#define HEAP     (1ull << 9)
+#define IS_INT   (1ull << 24)
+#define IS_LIST  (1ull << 25)
+#define IS_BYTES (1ull << 27)
+#define IS_DICT  (1ull << 29)
+#define IS_TYPE  (1ull << 31)
 
 struct made {
 	struct world *w;
@@ -153,6 +155,75 @@ static void check_lies(struct world *w)
 	assert_value(&m, "x", object, PY_VALUE_UNREADABLE);
 	object = make_list(&m, (uint64_t[]){seven, UNMAPPED}, 2);
 	assert_value(&m, "x", object, w->l.major == 2 ? "[7L, <unreadable>]" : "[7, <unreadable>]");
+}
+
+/* Decimals with exponents that the module decimal does not let them have. */
+static void check_exponents(struct world *w)
+{
+	static const int64_t exponents[] = {INT64_MAX, INT64_MAX - 1, INT64_MIN, 1000000000000000000};
+	struct made m;
+	uint64_t type, digits;
+
+	begin(&m, w);
+	type = make_type(&m, "decimal.Decimal", 0, 0);
+	digits = make(w, 64);
+	put_ptr(w, digits, 0, 123);
+	assert_value(&m, "x", make_object(&m, type, (uint64_t[]){0, 0, 5, 3, 1, 4, digits}, 7), "Decimal('1.23E+7')");
+	for (size_t i = 0; i < ARRAY_SIZE(exponents); i++) {
+		const uint64_t words[] = {0, 0, (uint64_t)exponents[i], 3, 1, 4, digits};
+
+		assert_value(&m, "x", make_object(&m, type, words, 7), PY_VALUE_UNREADABLE);
+	}
+}
+
+static uint64_t make_key(struct made *m, const char *text)
+{
+	uint64_t string = make_text(m->w, strlen(text));
+
+	put_ptr(m->w, string, m->w->l.code_type, make_type(m, "str", IS_BYTES, 0));
+	memcpy(bytes_at(m->w, string + m->w->l.str_ascii_data, strlen(text)), text, strlen(text));
+	return string;
+}
+
+/* A dict of 2.7 of as many as 8 entries: fill, used, mask, table. */
+static uint64_t make_old_dict(struct made *m, const char *const *keys, const uint64_t *values, size_t count)
+{
+	uint64_t table = make(m->w, 8 * 24);
+
+	memset(bytes_at(m->w, table, 8 * 24), 0, 8 * 24);
+	for (size_t i = 0; i < count; i++) {
+		put_ptr(m->w, table + 24 * i, 8, make_key(m, keys[i]));
+		put_ptr(m->w, table + 24 * i, 16, values[i]);
+	}
+	return make_object(m, make_type(m, "dict", IS_DICT, 0), (uint64_t[]){count, count, 7, table}, 4);
+}
+
+/* 2.7 has the module decimal in Python, and its exponents are C longs. */
+static void check_old_exponents(struct world *w)
+{
+	static const char *const module[] = {"__module__"}, *const names[] = {"_is_special", "_sign", "_exp", "_int"};
+	static const uint64_t exponents[] = {5, INT64_MAX, (uint64_t)INT64_MIN};
+
+	if (w->l.major != 2)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(exponents); i++) {
+		uint64_t type, of_int, zero, words[4];
+		struct made m;
+
+		world_clear(w);
+		begin(&m, w);
+		of_int = make_type(&m, "int", 1 << 23, 0);
+		zero = make_object(&m, of_int, (uint64_t[]){0}, 1);
+		words[0] = words[1] = zero;
+		words[2] = make_object(&m, of_int, &exponents[i], 1);
+		words[3] = make_key(&m, "123");
+		type = make_type(&m, "Decimal", HEAP, 0);
+		put_ptr(w, type + head(&m), TYPE_DICT,
+			make_old_dict(&m, module, (uint64_t[]){make_key(&m, "decimal")}, 1));
+		put_ptr(w, type + head(&m), TYPE_DICTOFFSET, head(&m));
+		words[0] = make_old_dict(&m, names, words, ARRAY_SIZE(words));
+		assert_value(&m, "x", make_object(&m, type, words, 1), i ? PY_VALUE_UNREADABLE : "Decimal('1.23E+7')");
+	}
 }
 
 static void check_circles(struct world *w)
@@ -316,6 +387,13 @@ static void test_lies(void **state)
 	each_layout(check_lies);
 }
 
+static void test_exponents(void **state)
+{
+	(void)state;
+	each_layout(check_exponents);
+	each_layout(check_old_exponents);
+}
+
 static void test_circles(void **state)
 {
 	(void)state;
@@ -354,9 +432,9 @@ static void test_secrets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),  cmocka_unit_test(test_lies),    cmocka_unit_test(test_circles),
-		cmocka_unit_test(test_types),  cmocka_unit_test(test_changes), cmocka_unit_test(test_secrets),
-		cmocka_unit_test(test_depths),
+		cmocka_unit_test(test_plain),  cmocka_unit_test(test_lies),      cmocka_unit_test(test_circles),
+		cmocka_unit_test(test_types),  cmocka_unit_test(test_changes),   cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_depths), cmocka_unit_test(test_exponents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
