@@ -40,6 +40,16 @@ static inline void fuzz_take(struct fuzz_input *in, void *dst, size_t size)
 	in->size -= have;
 }
 
+/* Copies the last bytes of the input, and takes them away from it. */
+static inline void fuzz_take_end(struct fuzz_input *in, void *dst, size_t size)
+{
+	size_t have = size < in->size ? size : in->size;
+
+	memset(dst, 0, size);
+	in->size -= have;
+	memcpy(dst, in->data + in->size, have);
+}
+
 static inline uint8_t fuzz_take_u8(struct fuzz_input *in)
 {
 	uint8_t value;
@@ -48,44 +58,93 @@ static inline uint8_t fuzz_take_u8(struct fuzz_input *in)
 	return value;
 }
 
+/* The debug offsets in tests/data, of one Python each. */
+static const char *const fuzz_offsets[] = {"3.13", "3.13-debug", "3.14", "3.14t", "3.15", "3.15t"};
+#define FUZZ_OFFSETS (sizeof(fuzz_offsets) / sizeof(fuzz_offsets[0]))
+
+static inline size_t fuzz_read_offsets(size_t which, uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX])
+{
+	char path[128];
+	size_t len;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "tests/data/debug-offsets-%s.bin", fuzz_offsets[which]);
+	f = fopen(path, "rb");
+	if (!f) {
+		fprintf(stderr, "%s is missing: run it in the project's folder\n", path);
+		exit(1);
+	}
+	len = fread(bytes, 1, LAYOUT_DEBUG_OFFSETS_MAX, f);
+	fclose(f);
+	return len;
+}
+
 /* A layout of any kind there is: the tables', and what the debug offsets in tests/data give. */
 static inline void fuzz_layout(uint8_t which, struct pybpf_layout *out)
 {
 	static const int tables[][2] = {{2, 7}, {3, 6}, {3, 7}, {3, 8}, {3, 9}, {3, 10}, {3, 11}, {3, 12}};
-	static const char *const files[] = {"3.13", "3.13-debug", "3.14", "3.14t", "3.15", "3.15t"};
 	enum {
 		TABLES = 2 * sizeof(tables) / sizeof(tables[0]),
-		FILES = sizeof(files) / sizeof(files[0])
+		LAYOUTS = TABLES + FUZZ_OFFSETS
 	};
-	static struct pybpf_layout known[TABLES + FILES];
+	static struct pybpf_layout known[LAYOUTS];
 	static bool ready;
 
-	for (int i = 0; !ready && i < TABLES + FILES; i++) {
+	for (int i = 0; !ready && i < LAYOUTS; i++) {
 		struct layout_build build;
 
 		if (i < TABLES) {
 			FUZZ_CHECK(!layout_from_table(tables[i / 2][0], tables[i / 2][1], i % 2, &build));
 		} else {
 			uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
-			char path[128];
+			size_t len = fuzz_read_offsets(i - TABLES, bytes);
 			struct error error;
-			size_t len;
-			FILE *f;
 
-			snprintf(path, sizeof(path), "tests/data/debug-offsets-%s.bin", files[i - TABLES]);
-			f = fopen(path, "rb");
-			if (!f) {
-				fprintf(stderr, "%s is missing: run it in the project's folder\n", path);
-				exit(1);
-			}
-			len = fread(bytes, 1, sizeof(bytes), f);
-			fclose(f);
 			FUZZ_CHECK(!layout_from_debug_offsets(bytes, len, &build, &error));
 		}
 		known[i] = build.layout;
 	}
 	ready = true;
-	*out = known[which % (TABLES + FILES)];
+	*out = known[which % LAYOUTS];
+}
+
+/*
+ * Likewise, of the first byte of the input; with its highest bit set, what debug offsets give that lie: so many of
+ * their words, each by its place and its value, are what the process made of them. Returns false where they are
+ * refused.
+ */
+#define FUZZ_LIES 0x80
+static inline bool fuzz_take_layout(struct fuzz_input *in, struct pybpf_layout *out)
+{
+	static uint8_t known[FUZZ_OFFSETS][LAYOUT_DEBUG_OFFSETS_MAX];
+	static size_t sizes[FUZZ_OFFSETS];
+	uint8_t which = fuzz_take_u8(in), *bytes;
+	uint8_t copy[LAYOUT_DEBUG_OFFSETS_MAX];
+	struct layout_build build;
+	struct error error;
+	size_t words;
+
+	if (!(which & FUZZ_LIES)) {
+		fuzz_layout(which, out);
+		return true;
+	}
+	which = (which & ~FUZZ_LIES) % FUZZ_OFFSETS;
+	bytes = known[which];
+	if (!sizes[which])
+		sizes[which] = fuzz_read_offsets(which, bytes);
+	memcpy(copy, bytes, sizes[which]);
+	words = sizes[which] / sizeof(uint64_t);
+	for (uint8_t i = fuzz_take_u8(in) % 8; i; i--) {
+		uint8_t at = fuzz_take_u8(in);
+		uint16_t value;
+
+		fuzz_take(in, &value, sizeof(value));
+		memcpy(copy + at % words * sizeof(uint64_t), &(uint64_t){value}, sizeof(uint64_t));
+	}
+	if (layout_from_debug_offsets(copy, sizes[which], &build, &error))
+		return false;
+	*out = build.layout;
+	return true;
 }
 
 /*
@@ -95,6 +154,7 @@ static inline void fuzz_layout(uint8_t which, struct pybpf_layout *out)
 struct fuzz_memory {
 	const uint8_t *data;
 	size_t size;
+	uint64_t base; /* address of its first byte */
 };
 
 #define FUZZ_UNMAPPED (1ULL << 60)
@@ -107,12 +167,75 @@ static inline int fuzz_read(void *source, uint64_t addr, void *dst, size_t size)
 	if (addr & FUZZ_UNMAPPED || !memory->size)
 		return -EFAULT;
 	while (size) {
-		size_t at = addr % memory->size, some = memory->size - at < size ? memory->size - at : size;
+		size_t at = (addr - memory->base) % memory->size,
+		       some = memory->size - at < size ? memory->size - at : size;
 
 		memcpy(to, memory->data + at, some);
 		to += some;
 		addr += some;
 		size -= some;
+	}
+	return 0;
+}
+
+/*
+ * Memory that its process changes while it is read: a read can answer otherwise than the one before. What it answers
+ * depends on its number and on the seed alone, so that an input that fails fails again.
+ */
+#define FUZZ_WORDS 64
+#define FUZZ_ODDS  64
+struct fuzz_changing {
+	struct walk_memory below;
+	uint64_t seed;
+	uint32_t odds;              /* so many of FUZZ_ODDS reads are changed */
+	uint32_t reads, most;       /* after most reads the process has ended; 0: it does not end */
+	uint64_t words[FUZZ_WORDS]; /* that were read lately: other pointers, sizes and flags of this process */
+};
+
+static inline uint64_t fuzz_mix(uint64_t value)
+{
+	value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+	value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+	return value ^ value >> 31;
+}
+
+/* Returns what is in place of a word. */
+static inline uint64_t fuzz_change(const struct fuzz_changing *memory, uint64_t hash, uint64_t word)
+{
+	switch (hash & 7) {
+	case 0:
+		return 0;
+	case 1:
+		return UINT64_MAX;
+	case 2:
+		return word + (hash & 8 ? 1 : UINT64_MAX);
+	case 3:
+		return word ^ 1ull << (hash >> 4 & 63);
+	case 4:
+		return hash >> 4 & 0xfff;
+	default:
+		return memory->words[hash >> 4 & (FUZZ_WORDS - 1)];
+	}
+}
+
+static inline int fuzz_read_changing(void *source, uint64_t addr, void *dst, size_t size)
+{
+	struct fuzz_changing *memory = (struct fuzz_changing *)source;
+	uint64_t hash = fuzz_mix(memory->seed + ++memory->reads), word = 0;
+	size_t part = size < sizeof(word) ? size : sizeof(word), at;
+	bool changes = hash % FUZZ_ODDS < memory->odds;
+
+	if ((memory->most && memory->reads > memory->most) ||
+	    memory->below.read(memory->below.source, addr, dst, size) || (changes && !(hash >> 8 & 7)))
+		return -EFAULT;
+	at = (hash >> 16) % (size / sizeof(word) + 1) * sizeof(word);
+	at = at + part > size ? 0 : at;
+	memcpy(&word, (uint8_t *)dst + at, part);
+	if (changes) {
+		word = fuzz_change(memory, hash >> 32, word);
+		memcpy((uint8_t *)dst + at, &word, part);
+	} else if (part == sizeof(word)) {
+		memory->words[memory->reads % FUZZ_WORDS] = word;
 	}
 	return 0;
 }

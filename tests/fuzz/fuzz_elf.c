@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/elf_file.h"
+#include "discovery/internal.h"
 #include "fuzz.h"
 
 #define STRING_MIN 4
@@ -28,6 +29,7 @@ static void look_up(struct elf_file *elf)
 	uint8_t bytes[READ_MAX];
 	struct elf_symbol symbol;
 	struct elf_section section;
+	struct pybpf_asyncio asyncio;
 
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
 		if (!elf_file_symbol(elf, symbols[i], &symbol)) {
@@ -40,6 +42,8 @@ static void look_up(struct elf_file *elf)
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
 		if (!elf_file_section(elf, sections[i], &section))
 			elf_file_read(elf, section.addr, bytes, sizeof(bytes));
+	discovery_read_asyncio(elf, &asyncio);
+	FUZZ_CHECK(!asyncio.running_task == !asyncio.task_coro && (!asyncio.running_loop || asyncio.running_task));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Objects in memory that is the input: a byte for the layout, one for the length of texts, then all memory. */
+/*
+ * Objects in memory that is the input: the layout, a byte for the length of texts and how often the memory changes,
+ * then all memory, whose last bytes say how it changes.
+ */
 #include "fuzz.h"
 #include "symbols/py_value.h"
 
@@ -13,16 +16,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input in = {data, size};
 	struct pybpf_layout layout;
 	struct fuzz_memory bytes;
-	const struct walk_memory memory = {fuzz_read, &bytes};
+	struct fuzz_changing changing = {.below = {fuzz_read, &bytes}};
+	const struct walk_memory memory = {fuzz_read_changing, &changing};
 	const struct pybpf_runtime runtime = {.interp_head = 8};
 	struct py_values_of of = {.memory = &memory, .layout = &layout, .runtime = &runtime};
 	struct py_values *values;
+	uint8_t options;
 
-	fuzz_layout(fuzz_take_u8(&in), &layout);
-	of.level = fuzz_take_u8(&in);
+	if (!fuzz_take_layout(&in, &layout))
+		return 0;
+	options = fuzz_take_u8(&in);
+	of.level = options & 3;
+	changing.odds = options >> 2;
 	if (in.size < LEAST)
 		return 0;
-	bytes = (struct fuzz_memory){in.data, in.size};
+	memcpy(&changing.seed, in.data + in.size - sizeof(changing.seed), sizeof(changing.seed));
+	bytes = (struct fuzz_memory){.data = in.data, .size = in.size};
 	values = py_values_new(&of);
 	FUZZ_CHECK(values);
 	for (uint64_t object = 32; object < 4096 && object < in.size; object += 32) {

@@ -2,7 +2,8 @@
 /*
  * The walk over arbitrary memory. An input that begins as a file of tests/data/memory is one, with its bytes changed;
  * any other is a byte for the layout, one for what the kernel remembers, five 64-bit numbers, then memory that repeats
- * itself over the whole address space.
+ * itself over the whole address space. The highest bits of the byte for what the kernel remembers, or of the file's
+ * debug_build, say how often the memory changes, and the last bytes of the input how.
  */
 #include "fuzz.h"
 #include "saved_memory.h"
@@ -78,6 +79,16 @@ static void walk_as_kernel(const struct pybpf_layout *layout, const uint64_t num
 	fuzz_check_stack(&stack);
 }
 
+/* The memory from here on, which changes at so many of FUZZ_ODDS reads. */
+static struct fuzz_changing changing;
+
+static void change_memory(uint32_t odds, const uint8_t *data, size_t size)
+{
+	changing = (struct fuzz_changing){.below = source, .odds = odds};
+	memcpy(&changing.seed, data + size - sizeof(changing.seed), sizeof(changing.seed));
+	source = (struct walk_memory){.read = fuzz_read_changing, .source = &changing};
+}
+
 static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[NUMBERS], uint32_t registers)
 {
 	const struct pybpf_runtime proc = {
@@ -89,6 +100,7 @@ static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[N
 	char *text = NULL;
 	size_t size;
 	FILE *out;
+	int err;
 
 	walk_as_kernel(layout, numbers, registers);
 	if (walk_thread(&source, layout, &proc, numbers[NUMBER_THREAD_ID], 0, 0, &stack))
@@ -100,7 +112,9 @@ static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[N
 		return;
 	out = open_memstream(&text, &size);
 	FUZZ_CHECK(out);
-	FUZZ_CHECK(!saved_print(&source, layout, &proc, numbers[NUMBER_THREAD_ID], out));
+	/* It walks the thread anew, of which there may be nothing any more. */
+	err = saved_print(&source, layout, &proc, numbers[NUMBER_THREAD_ID], out);
+	FUZZ_CHECK(!err || (err == -ENOENT && changing.odds));
 	fclose(out);
 	FUZZ_CHECK(fuzz_is_utf8(text));
 	free(text);
@@ -108,6 +122,7 @@ static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[N
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const uint8_t odds[] = {0, 1, 8, FUZZ_ODDS / 2};
 	struct fuzz_input in = {data, size};
 	struct saved_memory saved;
 	uint64_t numbers[NUMBERS];
@@ -125,6 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		       (uint64_t[NUMBERS]){saved.header.interp_head, saved.header.tstate_current,
 					   saved.header.code_type, saved.header.thread_id, tstate},
 		       sizeof(numbers));
+		change_memory(saved.header.debug_build >> 26, data, size);
 		walk_all(&saved.layout, numbers, saved.header.debug_build >> 2);
 		saved_free(&saved);
 		return 0;
@@ -132,10 +148,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_layout(fuzz_take_u8(&in), &layout);
 	options = fuzz_take_u8(&in);
 	fuzz_take(&in, numbers, sizeof(numbers));
+	if (in.size < sizeof(changing.seed))
+		return 0;
 	source = (struct walk_memory){
 		.read = fuzz_read,
 		.source = &(struct fuzz_memory){.data = in.data, .size = in.size},
 	};
+	change_memory(odds[options >> 6], data, size);
 	walk_all(&layout, numbers, options & 0x3f);
 	return 0;
 }
