@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/procfs.h"
@@ -77,7 +78,8 @@ static const struct mapped *file_of(const struct unwind *u, const char *name)
 
 /*
  * Called when a frame lies in the file, which most files never have. libdw closes the descriptor with the module. The
- * search is told by a variable, since the callback is told the module only.
+ * search is told by a variable, since the callback is told the module only. libdw would map the file, which its owner
+ * may make shorter meanwhile: whoever reads the mapping then dies of it.
  */
 static const struct unwind *searching;
 
@@ -89,9 +91,11 @@ static int open_file(Dwfl_Module *module, void **userdata, const char *name, Dwa
 	(void)module;
 	(void)userdata;
 	(void)base;
-	*elf = NULL;
+	*elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ, NULL);
 	*path = NULL;
-	return fd < 0 ? -1 : fd;
+	if (fd >= 0 && !*elf)
+		close(fd);
+	return *elf ? fd : -1;
 }
 
 /* Call frame information and names are those of the file itself: others are for another day, and another's disk. */
