@@ -27,7 +27,8 @@ struct dump_command {
 	int verbose, locals;
 	bool show_secrets;
 	struct dump_core_files files;
-	struct dump_core *core; /* NULL: of processes */
+	struct dump_core *core;   /* NULL: of processes */
+	struct dump_peers *peers; /* NULL: of a core file */
 };
 
 #define INTERVAL_LEAST_S 0.01
@@ -197,6 +198,7 @@ static void take_picture(const struct dump_command *dump, const struct ps_row *r
 		.native = dump->native,
 		.freeze = dump->freeze || (dump->native && !dump->core),
 		.core = dump->core,
+		.peers = dump->peers,
 		.locals = {.level = (unsigned)dump->locals, .show_secrets = dump->show_secrets}};
 	struct error error;
 
@@ -346,6 +348,16 @@ static int dump_processes(struct dump_command *dump, struct ps_list *list)
 	return CLI_FAILED;
 }
 
+static int open_peers(struct dump_command *dump)
+{
+	const struct discovery_numbers *pids = &dump->filter.pids;
+	int err = dump->core ? 0 : dump_peers_open(pids->items, pids->count, &dump->peers);
+
+	if (err)
+		log_error("cannot ask for the peers of sockets: %s", strerror(-err));
+	return err;
+}
+
 int cli_dump(int argc, char **argv)
 {
 	struct rights_wanted rights = {.level = RIGHTS_LIST};
@@ -366,11 +378,13 @@ int cli_dump(int argc, char **argv)
 		goto done;
 	}
 	priority_raise(); /* of the helpers, too: what is to be seen may be over before a busy machine lets them look */
-	if (cli_start_helpers() || cli_drop_rights(&rights))
+	/* Helpers are not to have the sockets, and without rights there are none of other networks. */
+	if (cli_start_helpers() || open_peers(&dump) || cli_drop_rights(&rights))
 		goto done;
 	code = dump.core ? dump_core(&dump, &list) : dump_processes(&dump, &list);
 done:
 	dump_core_close(dump.core);
+	dump_peers_close(dump.peers);
 	ps_free(&list);
 	discovery_filter_free(&dump.filter);
 	foreign_stop();

@@ -51,6 +51,7 @@ struct collector {
 	bool tasks;          /* asyncio's are wanted */
 	bool native;         /* native frames are wanted */
 	const struct dump_core *core;
+	const struct dump_peers *peers;
 	struct dump_locals_wanted locals;
 	struct dump_freeze freeze;
 	struct discovery_python *pythons;
@@ -425,7 +426,7 @@ static int describe_sockets(const struct collector *c)
 			states[count++] = &c->out->threads[i].state;
 	}
 	/* What cannot be described is a network wait without a name. */
-	dump_describe_sockets(c->pid, states, count);
+	dump_describe_sockets(c->pid, c->peers, states, count);
 	free(states);
 	return 0;
 }
@@ -551,6 +552,7 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 		return error_set(error, -ENOMEM, "cannot look at process %d: %s", row->process.pid, strerror(ENOMEM));
 	c->out = out;
 	c->core = wanted->core;
+	c->peers = wanted->peers;
 	c->pid = c->core ? STAND_IN_PID : row->process.pid;
 	c->tasks = wanted->tasks;
 	c->locals = wanted->locals;

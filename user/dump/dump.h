@@ -84,7 +84,8 @@ struct dump_wanted {
 	struct dump_locals_wanted locals;
 	/* Read from a core file, which stands in for the process; or NULL. */
 	const struct dump_core *core;
-	bool native; /* also the native frames, where the process stands */
+	const struct dump_peers *peers; /* for names of unix sockets; or NULL */
+	bool native;                    /* also the native frames, where the process stands */
 	bool freeze; /* stop the process meanwhile; else its threads are read one after the other as they run */
 };
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/procfs.h"
 #include "base/remote.h"
 #include "base/stand_in.h"
@@ -28,6 +29,11 @@ struct caller {
 
 /* Longest wait for an answer: it takes a fraction of a millisecond, unless the machine is very busy. */
 #define PATIENCE_S 1.0
+/*
+ * Longest time for the peers of a process's unix sockets: one takes microseconds, unless somebody has made very many
+ * sockets, which the kernel goes through one by one.
+ */
+#define PEERS_NS 500000000ull
 /* Room for /proc/PID/task/TID/status: its longest lines are of CPUs and memory nodes. */
 #define STATUS_MAX (64 * 1024)
 
@@ -225,7 +231,7 @@ struct sockets_question {
 };
 _Static_assert(sizeof(struct sockets_question) <= FOREIGN_QUESTION_MAX, "a question holds all sockets");
 
-/* A file of /proc/PID/net that lists sockets. */
+/* A file of /proc/PID/net that lists sockets, in numbers only: nobody can add a line. Unix sockets have peers.h. */
 struct table {
 	const char *name;
 	uint8_t file;  /* enum pybpf_file_type */
@@ -237,7 +243,6 @@ static const struct table tables[] = {
 	{"net/tcp6", PYBPF_FILE_INET6, 0},
 	{"net/udp", PYBPF_FILE_INET, PYBPF_WAIT_DATAGRAM},
 	{"net/udp6", PYBPF_FILE_INET6, PYBPF_WAIT_DATAGRAM},
-	{"net/unix", PYBPF_FILE_UNIX, 0},
 };
 
 /* TCP_LISTEN of include/net/tcp_states.h. */
@@ -278,43 +283,21 @@ static bool parse_inet(const char *line, const struct table *table, uint64_t *in
 	return parse_address(listens ? local : remote, table->file == PYBPF_FILE_INET6, out);
 }
 
-/* net/unix/af_unix.c: "Num RefCount Protocol Flags Type St Inode Path"; the path may be missing or have blanks. */
-static bool parse_unix(const char *line, uint64_t *inode, struct pybpf_wait *out)
-{
-	int end = 0;
-
-	if (sscanf(line, "%*x: %*x %*x %*x %*x %*x %" SCNu64 "%n", inode, &end) != 1 || !end)
-		return false;
-	out->file = PYBPF_FILE_UNIX;
-	line += end;
-	line += strspn(line, " ");
-	/* An abstract name begins with NUL, for which the kernel writes @. */
-	if (line[0] == '@')
-		memcpy(out->text + 1, line + 1, strnlen(line + 1, sizeof(out->text) - 2));
-	else
-		copy_text(out, line);
-	return true;
-}
-
 static void find_in_table(const struct sockets_question *q, const struct table *table, struct pybpf_wait *found)
 {
 	char path[64], *line = NULL;
 	size_t room = 0;
-	ssize_t len;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", q->pid, table->name);
 	file = fopen(path, "re");
 	if (!file)
 		return;
-	while ((len = getline(&line, &room, file)) > 0) {
+	while (getline(&line, &room, file) > 0) {
 		struct pybpf_wait wait = {0};
 		uint64_t inode = 0;
 
-		if (line[len - 1] == '\n')
-			line[len - 1] = '\0';
-		if (table->file == PYBPF_FILE_UNIX ? !parse_unix(line, &inode, &wait)
-						   : !parse_inet(line, table, &inode, &wait))
+		if (!parse_inet(line, table, &inode, &wait))
 			continue;
 		for (uint32_t i = 0; i < q->count; i++) {
 			if (q->inodes[i] == inode)
@@ -369,14 +352,20 @@ static int describe_some(pid_t pid, struct dump_state *const *states, uint32_t c
 	return err;
 }
 
-int dump_describe_sockets(pid_t pid, struct dump_state *const *states, size_t count)
+int dump_describe_sockets(pid_t pid, const struct dump_peers *peers, struct dump_state *const *states, size_t count)
 {
+	uint64_t until_ns;
 	int err = 0;
 
 	for (size_t done = 0; done < count && !err; done += SOCKETS_MAX) {
 		size_t some = count - done < SOCKETS_MAX ? count - done : SOCKETS_MAX;
 
 		err = describe_some(pid, states + done, (uint32_t)some);
+	}
+	until_ns = clock_ns(CLOCK_MONOTONIC) + PEERS_NS;
+	for (size_t i = 0; i < count && peers; i++) {
+		if (!states[i]->wait.file)
+			dump_peers_describe(peers, states[i]->socket, until_ns, &states[i]->wait);
 	}
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "dump/peers.h"
 #include "pybpf_wait.h"
 
 struct dump_state {
@@ -38,8 +39,8 @@ bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b);
 
 /*
  * Describes the sockets for which threads of the process wait: whom each is connected to. Those that are not found
- * stay as they are. Returns 0 or negative errno.
+ * stay as they are; so do unix sockets without peers, which may be NULL. Returns 0 or negative errno.
  */
-int dump_describe_sockets(pid_t pid, struct dump_state *const *states, size_t count);
+int dump_describe_sockets(pid_t pid, const struct dump_peers *peers, struct dump_state *const *states, size_t count);
 
 #endif
