@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/py_secret.h"
 #include "symbols/py_value_internal.h"
 
 /* Slots of a set's table, and entries of a dict's, that are read for each item that the limits allow. */
@@ -14,8 +13,6 @@
 /* Deleted entries at the begin of a dict that are skipped, which takes some milliseconds, and how many per read. */
 #define DELETED_MAX   65536
 #define DELETED_CHUNK 128
-/* Bytes of a key of bytes in which the name of a secret is looked for. */
-#define KEY_TEXT 1024
 /* An entry of a dict: its key's hash in hashed tables, the key, the value. */
 #define HASHED_WORDS 3
 #define WORDS        2
@@ -31,23 +28,14 @@ void py_write_more(struct py_values *v, size_t written, size_t count)
 		py_out_print(&v->out, "%s%s%zu more", written ? ", " : "", PY_OUT_MORE " ", count - written);
 }
 
-/* Returns whether these are a name and a value, as in a list of HTTP headers, whose value is to be hidden. */
-static bool is_secret_pair(struct py_values *v, const uint64_t *items, size_t count)
-{
-	return count == 2 && py_hides(v, items[0]);
-}
-
 void py_write_items(struct py_values *v, const uint64_t *items, size_t have, size_t count)
 {
-	bool hide = have == count && is_secret_pair(v, items, count);
+	bool hide = false;
 
 	for (size_t i = 0; i < have && !v->out.full; i++) {
 		if (i)
 			py_out_text(&v->out, ", ");
-		if (i && hide)
-			py_out_text(&v->out, PY_VALUE_HIDDEN);
-		else
-			py_write(v, items[i]);
+		py_write_item(v, items[i], &hide);
 	}
 	py_write_more(v, have, count);
 }
@@ -132,11 +120,11 @@ bool py_write_namedtuple(struct py_values *v, const struct py_object *o)
 		char *name = py_values_name(v, names.words[i]);
 
 		py_out_print(&v->out, "%s%s=", i ? ", " : "", name ? name : "?");
-		free(name);
-		if (py_hides(v, names.words[i]))
+		if (py_hides(v, name))
 			py_out_text(&v->out, PY_VALUE_HIDDEN);
 		else
 			py_write(v, items.words[i]);
+		free(name);
 	}
 	py_write_more(v, have, (size_t)counts[0]);
 	py_out_text(&v->out, ")");
@@ -215,57 +203,6 @@ static bool write_set(struct py_values *v, const struct py_object *o)
 	return done;
 }
 
-/* The name of a member of an enum, which is a key like a text. */
-static char *enum_name(struct py_values *v, uint64_t key)
-{
-	struct py_object o;
-	uint64_t name;
-
-	return py_look_at(v, key, &o) && o.type.is_enum && py_attribute(v, &o, "_name_", &name)
-		       ? py_values_name(v, name)
-		       : NULL;
-}
-
-bool py_hides(struct py_values *v, uint64_t key)
-{
-	char text[KEY_TEXT] = "", *name;
-	uint64_t size;
-	bool hides;
-
-	if (v->of.show_secrets)
-		return false;
-	name = py_values_name(v, key) ?: enum_name(v, key);
-	if (!name && py_is_a(&v->r, key, PY_KIND_BYTES) &&
-	    py_get(v, key + v->of.layout->bytes_size, &size, sizeof(size)))
-		py_get(v, key + v->of.layout->bytes_data, text, at_most(size, sizeof(text) - 1));
-	hides = py_is_secret(name ? name : text);
-	free(name);
-	return hides;
-}
-
-static bool write_pair(struct py_values *v, enum py_pairs form, uint64_t key, uint64_t value, bool *first)
-{
-	char *name = form == PY_PAIRS_NAMES ? py_values_name(v, key) : NULL;
-
-	if (form == PY_PAIRS_NAMES && !name)
-		return false;
-	py_out_text(&v->out, *first ? "" : ", ");
-	*first = false;
-	if (name) {
-		py_out_text(&v->out, name);
-		py_out_text(&v->out, "=");
-	} else {
-		py_write(v, key);
-		py_out_text(&v->out, ": ");
-	}
-	free(name);
-	if (py_hides(v, key))
-		py_out_text(&v->out, PY_VALUE_HIDDEN);
-	else
-		py_write(v, value);
-	return true;
-}
-
 /*
  * Returns how many entries before the first one have been deleted: most of the table, where a program adds at its end
  * and takes from its begin, as a cache does.
@@ -287,6 +224,14 @@ static size_t count_deleted(struct py_values *v, const struct py_dict *dict, siz
 	return 0;
 }
 
+static bool write_pair(struct py_values *v, enum py_pairs form, const uint64_t pair[2], bool *first,
+		       struct py_entries *said)
+{
+	py_out_text(&v->out, *first ? "" : ", ");
+	*first = false;
+	return py_write_entry(v, form, pair[0], pair[1], said);
+}
+
 bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t used, enum py_pairs form, bool *first)
 {
 	size_t words = dict->hashed ? HASHED_WORDS : WORDS, written = 0, left = 0;
@@ -294,6 +239,7 @@ bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t us
 	size_t have = at_most(dict->count - deleted, (uint64_t)v->limits->items * SLOTS_PER_ITEM);
 	struct py_part entries = {0}, values = {0};
 	struct py_order order, again;
+	struct py_entries said = {.is_named = false};
 	bool done = py_read_order(&v->r, dict, &order) &&
 		    py_part_read(v, &entries, dict->entries + deleted * words * 8, have * words);
 
@@ -315,7 +261,7 @@ bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t us
 			left++;
 		else if (v->out.full)
 			break;
-		else if (write_pair(v, form, key, value, first))
+		else if (write_pair(v, form, (uint64_t[]){key, value}, first, &said))
 			written++;
 		else
 			done = false;
@@ -404,6 +350,7 @@ static bool write_deque(struct py_values *v, const struct py_object *o)
 	uint64_t count = done ? (old ? f[4] : f[0]) : 0, at = done ? (old ? f[0] : f[1]) : 0,
 		 i = done ? (old ? f[2] : f[3]) : 0;
 	uint64_t most = done ? f[6] : 0;
+	bool hide = false;
 	size_t wanted = at_most(count, v->limits->items);
 
 	done = done && !(count >> 48) && i < per_block;
@@ -415,7 +362,7 @@ static bool write_deque(struct py_values *v, const struct py_object *o)
 		done = py_part_read(v, &block, at, per_block + 2);
 		for (; done && i < per_block && have < wanted && !v->out.full; i++, have++) {
 			py_out_text(&v->out, have ? ", " : "");
-			py_write(v, block.words[before + i]);
+			py_write_item(v, block.words[before + i], &hide);
 		}
 		at = done ? block.words[link] : 0;
 		i = 0;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/py_secret.h"
 #include "symbols/py_value_internal.h"
 
 /* Most bases of an object's type whose __slots__ are looked at. */
@@ -107,7 +106,8 @@ static bool write_slot(struct py_values *v, const struct slot *slot, bool *first
 	*first = false;
 	py_out_text(&v->out, slot->name);
 	py_out_text(&v->out, "=");
-	if (!v->of.show_secrets && py_is_secret(slot->name))
+	/* Of a name that was cut the end may be what tells. */
+	if (py_hides(v, slot->name[0] && !strstr(slot->name, PY_OUT_MORE) ? slot->name : NULL))
 		py_out_text(&v->out, PY_VALUE_HIDDEN);
 	else
 		py_write(v, slot->value);
@@ -172,7 +172,7 @@ static bool write_field(struct py_values *v, const struct py_object *o, uint64_t
 		*first = false;
 		py_out_text(&v->out, name);
 		py_out_text(&v->out, "=");
-		if (py_hides(v, key))
+		if (py_hides(v, name))
 			py_out_text(&v->out, PY_VALUE_HIDDEN);
 		else
 			py_write(v, value);

@@ -65,6 +65,27 @@ void py_out_return(struct py_out *out, size_t size)
 	out->full = false;
 }
 
+void py_out_replace(struct py_out *out, size_t from, size_t to, const char *text)
+{
+	size_t size = strlen(text), behind, end;
+
+	if (from > to || to > out->size)
+		return;
+	size = size < out->room - from ? size : out->room - from;
+	behind = out->size - to;
+	end = from + size;
+	if (behind > out->room - end) {
+		out->full = true;
+		behind = out->room - end;
+		/* Not a part of a character. */
+		while (behind && ((unsigned char)out->bytes[to + behind] & 0xc0) == 0x80)
+			behind--;
+	}
+	memmove(out->bytes + end, out->bytes + to, behind);
+	memcpy(out->bytes + from, text, size);
+	out->size = end + behind;
+}
+
 void py_out_end(struct py_out *out)
 {
 	if (out->full) {
@@ -140,23 +161,27 @@ static void add_character(struct py_out *out, uint32_t cp, char mark, enum py_qu
 		py_out_print(out, "\\U%08x", cp);
 }
 
-void py_out_quoted(struct py_out *out, const uint8_t *units, size_t count, unsigned unit, enum py_quote quote, bool cut)
+void py_out_quoted(struct py_out *out, const struct py_text *text, enum py_quote quote)
 {
 	bool single = false, both = false;
 	char mark;
 
-	for (size_t i = 0; i < count; i++) {
-		uint32_t cp = unit_at(units, i, unit);
+	for (size_t i = 0; i < text->count; i++) {
+		uint32_t cp = unit_at(text->units, i, text->unit);
 
-		single = single || cp == '\'';
-		both = both || cp == '"';
+		single = single || (cp == '\'' && !text->hidden[i]);
+		both = both || (cp == '"' && !text->hidden[i]);
 	}
 	mark = single && !both ? '"' : '\'';
 	py_out_add(out, &mark, 1);
-	for (size_t i = 0; i < count && !out->full; i++)
-		add_character(out, unit_at(units, i, unit), mark, quote);
+	for (size_t i = 0; i < text->count && !out->full; i++) {
+		if (!text->hidden[i])
+			add_character(out, unit_at(text->units, i, text->unit), mark, quote);
+		else if (!i || !text->hidden[i - 1])
+			py_out_text(out, PY_OUT_HIDDEN);
+	}
 	py_out_add(out, &mark, 1);
-	if (cut)
+	if (text->cut)
 		py_out_text(out, PY_OUT_MORE);
 }
 

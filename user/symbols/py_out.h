@@ -24,6 +24,8 @@ void py_out_text(struct py_out *out, const char *text);
 void py_out_print(struct py_out *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Takes back what was added since it had that size. */
 void py_out_return(struct py_out *out, size_t size);
+/* Puts a text in place of what was added from one size to another. */
+void py_out_replace(struct py_out *out, size_t from, size_t to, const char *text);
 /* Adds PY_OUT_MORE if something found no room, and the NUL. */
 void py_out_end(struct py_out *out);
 
@@ -34,12 +36,17 @@ enum py_quote {
 	PY_QUOTE_BYTES, /* bytes: likewise, as \xNN */
 };
 
-/*
- * Adds units (each of 1, 2 or 4 bytes, little-endian) in quotes, as repr() does, of which there may be more than these
- * (cut).
- */
-void py_out_quoted(struct py_out *out, const uint8_t *units, size_t count, unsigned unit, enum py_quote quote,
-		   bool cut);
+struct py_text {
+	const uint8_t *units;
+	const uint8_t *hidden; /* a byte for each unit, not 0: PY_OUT_HIDDEN stands for it and those beside it */
+	size_t count;
+	unsigned unit; /* bytes of each, 1, 2 or 4, little-endian */
+	bool cut;      /* there are more than these */
+};
+#define PY_OUT_HIDDEN "<hidden>"
+
+/* Adds a text in quotes, as repr() does. */
+void py_out_quoted(struct py_out *out, const struct py_text *text, enum py_quote quote);
 /* Adds a number as repr() does: the shortest text that is this number. with_point: "1.0" and not "1". */
 void py_out_double(struct py_out *out, double number, bool with_point);
 /* Likewise for a number of single precision. */

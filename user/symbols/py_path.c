@@ -132,8 +132,8 @@ bool py_write_path(struct py_values *v, const struct py_object *o)
 		if (windows)
 			use_slashes(path);
 		py_out_print(&v->out, "%s(", o->type.name);
-		py_out_quoted(&v->out, (const uint8_t *)path->units, path->count, sizeof(path->units[0]),
-			      v->of.layout->major == 2 ? PY_QUOTE_BYTES : PY_QUOTE_TEXT, false);
+		py_write_text(v, (const uint8_t *)path->units, path->count, path->count, false, sizeof(path->units[0]),
+			      v->of.layout->major == 2 ? PY_QUOTE_BYTES : PY_QUOTE_TEXT);
 		py_out_text(&v->out, ")");
 	}
 	free(path);

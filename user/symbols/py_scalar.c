@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/py_secret.h"
 #include "symbols/py_value_internal.h"
 #include "symbols/string.h"
 
@@ -12,6 +13,8 @@
 #define DIGIT_BITS 30
 /* Longer than any text of a program: a header with more is not a text's. */
 #define MAX_LENGTH (1ull << 40)
+/* Units behind those that are shown, which tell what these are: the @ of a URL, the sign behind a name. */
+#define LOOK_AHEAD 1024
 
 static bool write_none(struct py_values *v, const struct py_object *o)
 {
@@ -137,15 +140,46 @@ static bool write_complex(struct py_values *v, const struct py_object *o)
 	return done;
 }
 
+/* What is told of a text in ASCII: its secrets, to be hidden. */
+static void find_secrets(struct py_values *v, const uint8_t *units, size_t count, bool cut, unsigned unit, char *text,
+			 uint8_t *hidden)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t sign = 0;
+
+		memcpy(&sign, units + i * unit, unit);
+		text[i] = (char)(sign < 0x80 ? sign : 0x80);
+	}
+	v->has_secret_name = v->has_secret_name || cut || py_secret_is_name(text, count);
+	py_secret_mark(text, count, cut, hidden);
+}
+
+void py_write_text(struct py_values *v, const uint8_t *units, size_t kept, size_t count, bool cut, unsigned unit,
+		   enum py_quote quote)
+{
+	uint8_t *hidden = calloc(count + 1, 1);
+	char *text = malloc(count + 1);
+
+	if (!hidden || !text)
+		py_out_text(&v->out, PY_VALUE_HIDDEN);
+	else if (!v->of.show_secrets)
+		find_secrets(v, units, count, cut, unit, text, hidden);
+	if (hidden && text)
+		py_out_quoted(&v->out, &(struct py_text){units, hidden, kept, unit, count > kept || cut}, quote);
+	free(hidden);
+	free(text);
+}
+
 /* Writes that many units at addr, in quotes, as many as the limits allow. */
 static bool write_units(struct py_values *v, uint64_t addr, uint64_t count, unsigned unit, enum py_quote quote)
 {
 	size_t kept = count < v->limits->string ? (size_t)count : v->limits->string;
-	uint8_t *units = malloc(kept * unit + 1);
-	bool done = units && count < MAX_LENGTH && (!kept || py_get(v, addr, units, kept * unit));
+	size_t have = count - kept < LOOK_AHEAD ? (size_t)count : kept + LOOK_AHEAD;
+	uint8_t *units = malloc(have * unit + 1);
+	bool done = units && count < MAX_LENGTH && (!have || py_get(v, addr, units, have * unit));
 
 	if (done)
-		py_out_quoted(&v->out, units, kept, unit, quote, count > kept);
+		py_write_text(v, units, kept, have, count > have, unit, quote);
 	free(units);
 	return done;
 }

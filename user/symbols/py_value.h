@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 #include "pybpf.h"
+#include "symbols/py_out.h"
 #include "symbols/walk_user.h"
 
 #define PY_VALUE_UNREADABLE "<unreadable>"
-#define PY_VALUE_HIDDEN     "<hidden>"
+#define PY_VALUE_HIDDEN     PY_OUT_HIDDEN
 
 /* How long texts may be: from 1 to PY_VALUE_LEVELS. */
 #define PY_VALUE_LEVELS 3

@@ -70,6 +70,7 @@ struct py_values {
 	struct walk_memory memory; /* the process's, within the limits of time */
 	struct py_reader r;
 	const struct py_limits *limits;
+	bool has_secret_name; /* a text that was written has the name of a secret in it, or a part that was not read */
 	unsigned cost, max_cost, looked_at; /* of what was read; when the clock was looked at, in units of it */
 	unsigned unit;                      /* bytes of a character of 2.7's unicode; 0: not looked for yet */
 	bool is_over;                       /* the time is */
@@ -115,6 +116,10 @@ struct py_units {
 	unsigned unit; /* bytes of each */
 };
 bool py_find_units(struct py_values *v, uint64_t object, struct py_units *out);
+/* Adds the first `kept` of so many units in quotes, with what is secret in them hidden; cut: there are more than
+ * `count`. */
+void py_write_text(struct py_values *v, const uint8_t *units, size_t kept, size_t count, bool cut, unsigned unit,
+		   enum py_quote quote);
 /* Writes the two doubles behind the object's header. Returns as a writer. */
 bool py_write_complex_parts(struct py_values *v, const struct py_object *o);
 
@@ -132,8 +137,22 @@ enum py_pairs {
 #define PY_COUNT_UNKNOWN UINT64_MAX
 /* Adds the entries of a dict, of which there are `used`. first: nothing stands before them. Returns as a writer. */
 bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t used, enum py_pairs form, bool *first);
-/* Returns whether the key names a secret that is not to be shown. */
-bool py_hides(struct py_values *v, uint64_t key);
+/* py_hide.c */
+
+/* What entries of a dict or of an object say of each other: {"name": "password", "value": "x"}. */
+struct py_entries {
+	bool is_named;           /* one says that the value is a secret's */
+	size_t value, value_end; /* where the value was written */
+};
+
+/* Returns whether what has this name is not to be shown; NULL: the name cannot be read. */
+bool py_hides(const struct py_values *v, const char *name);
+/* Adds an item of a sequence, or that it is hidden. *hide: the item before names a secret; set for the next one. */
+void py_write_item(struct py_values *v, uint64_t item, bool *hide);
+/*
+ * Adds a name and its value, which may be hidden. Returns as a writer. entries: all zero for the first one.
+ */
+bool py_write_entry(struct py_values *v, enum py_pairs form, uint64_t key, uint64_t value, struct py_entries *entries);
 
 /* py_instance.c */
 

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Hides what stands beside the name of a secret: the value of an attribute or of a key, the item after it. Names are
+ * taken from what was written of them, so that they may be of any type. Without a whole name the value is hidden, too.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "symbols/py_secret.h"
+#include "symbols/py_value_internal.h"
+
+/* A part of the text that was written. */
+struct part {
+	const char *text;
+	size_t size;
+};
+
+static struct part written_since(const struct py_values *v, size_t begin)
+{
+	return (struct part){v->out.bytes + begin, v->out.size > begin ? v->out.size - begin : 0};
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/*
+ * Finds the characters of a text as repr() has it, perhaps of a class of its own ("MyStr('x')"), or the name of a
+ * member of an enum ("<Color.RED: 1>"). Returns false if the part is none of these.
+ */
+static bool open_text(struct part part, struct part *out)
+{
+	size_t i = 0, end = part.size;
+	const char *point;
+
+	if (end && part.text[0] == '<') {
+		for (i = 1; i < end && (is_letter(part.text[i]) || strchr("0123456789.", part.text[i])); i++)
+			;
+		end = i < end && part.text[i] == ':' ? i : 0;
+		point = memrchr(part.text, '.', end);
+		i = point ? (size_t)(point - part.text) + 1 : end;
+	} else {
+		while (i < end && (is_letter(part.text[i]) || (part.text[i] == '(' && i)))
+			i++;
+		while (end > i && (part.text[end - 1] == ')' || part.text[end - 1] == '.'))
+			end--;
+		if (i + 2 > end || (part.text[i] != '\'' && part.text[i] != '"') || part.text[end - 1] != part.text[i])
+			return false;
+		i++;
+		end--;
+	}
+	*out = (struct part){part.text + i, end - i};
+	return i < end;
+}
+
+/* Nothing but signs that come between a name and its value. */
+static bool is_sign(struct part part)
+{
+	for (size_t i = 0; i < part.size; i++) {
+		if (!memchr("=:>-", part.text[i], 4))
+			return false;
+	}
+	return part.size > 0;
+}
+
+static bool is_unreadable(struct part part)
+{
+	return memmem(part.text, part.size, PY_VALUE_UNREADABLE, strlen(PY_VALUE_UNREADABLE));
+}
+
+/* Returns whether what was written names a secret that comes next, or may do so, as it could not be read. */
+static bool names_next(struct part part)
+{
+	const size_t unreadable = strlen(PY_VALUE_UNREADABLE);
+	struct part text;
+
+	if (part.size == unreadable && is_unreadable(part))
+		return true;
+	return open_text(part, &text) && py_secret_stands_before(text.text, text.size);
+}
+
+static void hide_since(struct py_values *v, size_t begin)
+{
+	py_out_return(&v->out, begin);
+	py_out_text(&v->out, PY_VALUE_HIDDEN);
+}
+
+bool py_hides(const struct py_values *v, const char *name)
+{
+	return !v->of.show_secrets && (!name || py_is_secret(name));
+}
+
+void py_write_item(struct py_values *v, uint64_t item, bool *hide)
+{
+	size_t begin = v->out.size;
+	bool hidden = *hide;
+	struct part text;
+
+	py_write(v, item);
+	if (v->of.show_secrets)
+		return;
+	/* A sign is shown, and the value is what comes after it. */
+	if (hidden && open_text(written_since(v, begin), &text) && is_sign(text))
+		return;
+	*hide = names_next(written_since(v, begin));
+	if (hidden)
+		hide_since(v, begin);
+}
+
+/* Returns whether a dict or an object has the name of something in this entry, or what it is. */
+static bool is_one_of(struct part name, const char *const words[])
+{
+	for (size_t i = 0; words[i]; i++) {
+		if (strlen(words[i]) == name.size && !strncasecmp(words[i], name.text, name.size))
+			return true;
+	}
+	return false;
+}
+
+/* Writes a key. Returns whether it, or anything in it, names a secret, or has not been looked at whole. */
+static bool write_key(struct py_values *v, uint64_t key)
+{
+	size_t begin = v->out.size;
+	bool outer = v->has_secret_name, hides;
+	struct part part, text;
+
+	v->has_secret_name = false;
+	py_write(v, key);
+	part = written_since(v, begin);
+	hides = v->has_secret_name || py_secret_is_name(part.text, part.size) || is_unreadable(part) ||
+		(!open_text(part, &text) && memmem(part.text, part.size, PY_OUT_MORE, strlen(PY_OUT_MORE)));
+	v->has_secret_name = outer || hides;
+	return hides && !v->of.show_secrets;
+}
+
+bool py_write_entry(struct py_values *v, enum py_pairs form, uint64_t key, uint64_t value, struct py_entries *entries)
+{
+	static const char *const names[] = {"name", "key", "header", "field", "option", "param", "parameter", NULL};
+	static const char *const values[] = {"value", "val", "values", "content", "data", "default", "secret", NULL};
+	char *name = form == PY_PAIRS_NAMES ? py_values_name(v, key) : NULL;
+	size_t begin = v->out.size;
+	struct part field;
+	bool hides, names_value, is_value;
+
+	if (form == PY_PAIRS_NAMES && !name)
+		return false;
+	if (name)
+		py_out_text(&v->out, name);
+	hides = name ? py_hides(v, name) : write_key(v, key);
+	field = written_since(v, begin);
+	if (!name && !open_text(field, &field))
+		field.size = 0;
+	is_value = !v->of.show_secrets && is_one_of(field, values);
+	names_value = !v->of.show_secrets && is_one_of(field, names);
+	py_out_text(&v->out, name ? "=" : ": ");
+	begin = v->out.size;
+	py_write(v, value);
+	names_value = names_value && names_next(written_since(v, begin));
+	entries->is_named = entries->is_named || names_value;
+	/* "key" names a secret, too: what says that another one does is shown. */
+	if (!names_value && (hides || (is_value && entries->is_named)))
+		hide_since(v, begin);
+	else if (names_value && entries->value_end)
+		py_out_replace(&v->out, entries->value, entries->value_end, PY_VALUE_HIDDEN);
+	if (is_value) {
+		entries->value = begin;
+		entries->value_end = v->out.size;
+	}
+	free(name);
+	return true;
+}
