@@ -71,7 +71,7 @@ static const struct cli_option options[] = {
 	{"locals", 'l', NULL, "print arguments and local variables; given twice or three times: longer values",
 	 .take = cli_take_count, .offset = offsetof(struct dump_command, locals)},
 	{"show-secrets", 0, NULL,
-	 "with --locals: also print values whose names are those of passwords, tokens, keys and the like",
+	 "with --locals: also print what looks like a password, a token, a key or another secret",
 	 .take = cli_take_flag, .offset = offsetof(struct dump_command, show_secrets)},
 	{"native", 0, NULL,
 	 "print native frames, too: C code between Python's functions; the process is stopped as by --freeze",

@@ -30,12 +30,12 @@ void py_write_more(struct py_values *v, size_t written, size_t count)
 
 void py_write_items(struct py_values *v, const uint64_t *items, size_t have, size_t count)
 {
-	bool hide = false;
+	enum py_next next = PY_NEXT_ANY;
 
 	for (size_t i = 0; i < have && !v->out.full; i++) {
 		if (i)
 			py_out_text(&v->out, ", ");
-		py_write_item(v, items[i], &hide);
+		py_write_item(v, items[i], &next);
 	}
 	py_write_more(v, have, count);
 }
@@ -350,7 +350,7 @@ static bool write_deque(struct py_values *v, const struct py_object *o)
 	uint64_t count = done ? (old ? f[4] : f[0]) : 0, at = done ? (old ? f[0] : f[1]) : 0,
 		 i = done ? (old ? f[2] : f[3]) : 0;
 	uint64_t most = done ? f[6] : 0;
-	bool hide = false;
+	enum py_next next = PY_NEXT_ANY;
 	size_t wanted = at_most(count, v->limits->items);
 
 	done = done && !(count >> 48) && i < per_block;
@@ -362,7 +362,7 @@ static bool write_deque(struct py_values *v, const struct py_object *o)
 		done = py_part_read(v, &block, at, per_block + 2);
 		for (; done && i < per_block && have < wanted && !v->out.full; i++, have++) {
 			py_out_text(&v->out, have ? ", " : "");
-			py_write_item(v, block.words[before + i], &hide);
+			py_write_item(v, block.words[before + i], &next);
 		}
 		at = done ? block.words[link] : 0;
 		i = 0;

@@ -70,15 +70,30 @@ static bool is_unreadable(struct part part)
 	return memmem(part.text, part.size, PY_VALUE_UNREADABLE, strlen(PY_VALUE_UNREADABLE));
 }
 
-/* Returns whether what was written names a secret that comes next, or may do so, as it could not be read. */
-static bool names_next(struct part part)
+/* Returns whether it is one of these words, in small or in capital letters. */
+static bool is_one_of(struct part name, const char *const words[])
 {
+	for (size_t i = 0; words[i]; i++) {
+		if (strlen(words[i]) == name.size && !strncasecmp(words[i], name.text, name.size))
+			return true;
+	}
+	return false;
+}
+
+/* Returns what the text that was written says of what comes next, or may say, as it could not be read. */
+static enum py_next say_next(struct part part)
+{
+	static const char *const users[] = {"-u", "--user", "--proxy-user", NULL};
 	const size_t unreadable = strlen(PY_VALUE_UNREADABLE);
 	struct part text;
 
 	if (part.size == unreadable && is_unreadable(part))
-		return true;
-	return open_text(part, &text) && py_secret_stands_before(text.text, text.size);
+		return PY_NEXT_SECRET;
+	if (!open_text(part, &text))
+		return PY_NEXT_ANY;
+	if (is_one_of(text, users))
+		return PY_NEXT_USER;
+	return py_secret_stands_before(text.text, text.size) ? PY_NEXT_SECRET : PY_NEXT_ANY;
 }
 
 static void hide_since(struct py_values *v, size_t begin)
@@ -92,31 +107,23 @@ bool py_hides(const struct py_values *v, const char *name)
 	return !v->of.show_secrets && (!name || py_is_secret(name));
 }
 
-void py_write_item(struct py_values *v, uint64_t item, bool *hide)
+void py_write_item(struct py_values *v, uint64_t item, enum py_next *next)
 {
 	size_t begin = v->out.size;
-	bool hidden = *hide;
-	struct part text;
+	bool hides = *next == PY_NEXT_SECRET;
+	struct part part, text;
 
 	py_write(v, item);
 	if (v->of.show_secrets)
 		return;
+	part = written_since(v, begin);
 	/* A sign is shown, and the value is what comes after it. */
-	if (hidden && open_text(written_since(v, begin), &text) && is_sign(text))
+	if (hides && open_text(part, &text) && is_sign(text))
 		return;
-	*hide = names_next(written_since(v, begin));
-	if (hidden)
+	hides = hides || (*next == PY_NEXT_USER && memchr(part.text, ':', part.size));
+	*next = say_next(part);
+	if (hides)
 		hide_since(v, begin);
-}
-
-/* Returns whether a dict or an object has the name of something in this entry, or what it is. */
-static bool is_one_of(struct part name, const char *const words[])
-{
-	for (size_t i = 0; words[i]; i++) {
-		if (strlen(words[i]) == name.size && !strncasecmp(words[i], name.text, name.size))
-			return true;
-	}
-	return false;
 }
 
 /* Writes a key. Returns whether it, or anything in it, names a secret, or has not been looked at whole. */
@@ -157,7 +164,7 @@ bool py_write_entry(struct py_values *v, enum py_pairs form, uint64_t key, uint6
 	py_out_text(&v->out, name ? "=" : ": ");
 	begin = v->out.size;
 	py_write(v, value);
-	names_value = names_value && names_next(written_since(v, begin));
+	names_value = names_value && say_next(written_since(v, begin)) == PY_NEXT_SECRET;
 	entries->is_named = entries->is_named || names_value;
 	/* "key" names a secret, too: what says that another one does is shown. */
 	if (!names_value && (hides || (is_value && entries->is_named)))

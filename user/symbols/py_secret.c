@@ -29,7 +29,7 @@ static bool is_secret_word(uint32_t before, uint32_t says, uint32_t after)
 		{PY_WORD_SECRET, 0, 0},
 		{PY_WORD_KEY, PY_WORD_BEFORE_KEY, PY_WORD_AFTER_KEY | PY_WORD_AFTER_FIRST_KEY},
 		{PY_WORD_PASS, PY_WORD_BEFORE_PASS, PY_WORD_AFTER_PASS},
-		{PY_WORD_TOKEN, PY_WORD_BEFORE_TOKEN, 0},
+		{PY_WORD_TOKEN, PY_WORD_BEFORE_TOKEN, PY_WORD_AFTER_TOKEN},
 		{PY_WORD_TOKENS, PY_WORD_BEFORE_TOKENS | PY_WORD_BEFORE_TOKEN, 0},
 		{PY_WORD_PIN, PY_WORD_BESIDE_PIN, PY_WORD_BESIDE_PIN},
 		{PY_WORD_SIGNATURE, PY_WORD_BEFORE_SIGNATURE, 0},
@@ -145,7 +145,7 @@ static bool is_secret_in_digits(const char *text, size_t size)
 		within = within || (digit && i && i + 1 < size);
 		word[i] = digit ? letters[text[i] - '0'] : py_secret_lower(text[i]);
 	}
-	return within && py_word_has_secret(word, size);
+	return within && ((py_word_find(word, size) & PY_WORD_SECRETS) || py_word_has_secret(word, size));
 }
 
 bool py_secret_is_name(const char *name, size_t size)

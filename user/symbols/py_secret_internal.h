@@ -24,6 +24,7 @@ enum py_word {
 	PY_WORD_AFTER_PASS = 1u << 10,
 	PY_WORD_BEFORE_TOKEN = 1u << 11,
 	PY_WORD_BEFORE_TOKENS = 1u << 12,
+	PY_WORD_AFTER_TOKEN = 1u << 29,
 	PY_WORD_BESIDE_PIN = 1u << 13,
 	PY_WORD_BEFORE_SIGNATURE = 1u << 14,
 
@@ -59,7 +60,10 @@ uint32_t py_word_find(const char *word, size_t size);
  * if it cannot be split so.
  */
 size_t py_word_split(const char *word, size_t size, uint32_t parts[PY_WORD_MAX]);
-/* Returns whether a part of the word, of small letters, is in no harmless one: "password" in "xpasswordx". */
+/*
+ * Returns whether a part of the word, of small letters, is in no harmless one ("password" in "xpasswordx"), or its end
+ * is that of such a word.
+ */
 bool py_word_has_secret(const char *word, size_t size);
 
 /* Returns the size of a token that begins there and is known by its shape, or 0. The text before is no part of it. */

@@ -7,208 +7,16 @@
 #include <string.h>
 #include <strings.h>
 
-#include "symbols/py_secret_internal.h"
+#include "symbols/py_secret_text.h"
 
 /* Longest name that is looked at, by its end. */
 #define NAME_MAX 128
 /* Signs between a name and its value: quotes, their backslashes, blanks. */
 #define GAP_MAX 24
+/* Shorter than a password that stands alone behind that word: "pass 2 of 3". */
+#define PASSWORD_LEAST 6
 /* Longest user part of a URL. */
 #define USER_MAX 2048
-
-struct text {
-	const char *at;
-	size_t size;
-	bool cut;
-	uint8_t *mask;
-};
-
-/* The byte there, or NUL behind the end. */
-static char sign(const struct text *t, size_t i)
-{
-	return i < t->size ? t->at[i] : '\0';
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool is_space(char c)
-{
-	return is_blank(c) || c == '\n' || c == '\r';
-}
-
-static bool is_quote(char c)
-{
-	return c == '"' || c == '\'' || c == '`';
-}
-
-static bool is_name_sign(char c)
-{
-	return py_secret_is_alnum(c) || c == '_' || c == '-' || c == '.';
-}
-
-static size_t skip_blanks(const struct text *t, size_t i)
-{
-	while (is_blank(sign(t, i)))
-		i++;
-	return i;
-}
-
-static void hide(const struct text *t, size_t from, size_t to)
-{
-	if (from < to)
-		memset(t->mask + from, 1, to - from);
-}
-
-static bool has_word(const struct text *t, size_t i, const char *word)
-{
-	size_t len = strlen(word);
-
-	return i + len <= t->size && !strncasecmp(t->at + i, word, len);
-}
-
-static size_t to_space(const struct text *t, size_t i)
-{
-	while (i < t->size && !is_space(t->at[i]))
-		i++;
-	return i;
-}
-
-static size_t to_line_end(const struct text *t, size_t i)
-{
-	while (i < t->size && t->at[i] != '\n' && t->at[i] != '\r')
-		i++;
-	return i;
-}
-
-/* Returns where the quotes that begin behind so many backslashes end: before the same ones, or at the text's end. */
-static size_t to_quote(const struct text *t, size_t i, char quote, size_t backslashes)
-{
-	size_t count = 0;
-
-	for (; i < t->size; i++) {
-		if (t->at[i] == '\\') {
-			count++;
-			continue;
-		}
-		/* Within quotes a backslash and what follows it are doubled by each further quoting. */
-		if (t->at[i] == quote && (backslashes ? count <= backslashes : count % 2 == 0))
-			return i - (count < backslashes ? count : backslashes);
-		count = 0;
-	}
-	return i;
-}
-
-static size_t to_bracket(const struct text *t, size_t i)
-{
-	const char open = t->at[i], close = open == '(' ? ')' : open == '[' ? ']' : '}';
-	size_t depth = 0;
-
-	for (; i < t->size; i++) {
-		depth += t->at[i] == open;
-		if (t->at[i] == close && !--depth)
-			return i;
-	}
-	return i;
-}
-
-/* Values that tell nothing, and what stands for one. */
-static bool is_no_value(const struct text *t, size_t from, size_t to)
-{
-	static const char *const none[] = {"None",  "null", "nil", "true", "false", "True",
-					   "False", "?",    "%s",  "''",   "\"\""};
-
-	while (to > from && strchr(",;)]}", t->at[to - 1]))
-		to--;
-	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-		if (strlen(none[i]) == to - from && !memcmp(t->at + from, none[i], to - from))
-			return true;
-	}
-	return from == to;
-}
-
-enum ends {
-	AT_SPACE,
-	AT_LINE,
-	AT_TAG, /* before < */
-};
-
-/* A value such as "Password=my secret;Server=x", or "token=x&user=y" of a URL. */
-static size_t to_next_name(const struct text *t, size_t i)
-{
-	size_t space = to_space(t, i), end = i;
-
-	for (; end < space; end++) {
-		size_t name = end + 1;
-
-		if (t->at[end] == ';' || t->at[end] == '&') {
-			while (is_name_sign(sign(t, name)) || sign(t, name) == '%')
-				name++;
-			if (sign(t, name) == '=' && name > end + 1)
-				return end;
-		}
-	}
-	/* Blanks within it: up to a semicolon, if nothing else is set before that. */
-	for (; end < t->size && is_blank(t->at[end]); end = to_space(t, end + 1)) {
-		const char *semicolon = memchr(t->at + end, ';', to_line_end(t, end) - end);
-
-		if (!semicolon || memchr(t->at + end, '=', (size_t)(semicolon - (t->at + end))))
-			return space;
-		return (size_t)(semicolon - t->at);
-	}
-	return space;
-}
-
-/* A block of YAML: the lines that are indented. */
-static size_t to_block_end(const struct text *t, size_t i)
-{
-	size_t end = to_line_end(t, i);
-
-	for (i = end; i < t->size; i = to_line_end(t, i)) {
-		while (sign(t, i) == '\n' || sign(t, i) == '\r')
-			i++;
-		if (i < t->size && !is_blank(t->at[i]))
-			return end;
-		end = to_line_end(t, i);
-	}
-	return t->size;
-}
-
-/* Hides a value that begins there. Returns where it ends. */
-static size_t hide_value(const struct text *t, size_t i, enum ends ends)
-{
-	size_t backslashes = 0, end, from;
-
-	/* b'..', u".." */
-	for (from = i; from < i + 2 && strchr("bBuUrRfF", sign(t, from) ?: '\n'); from++)
-		;
-	if (!is_quote(sign(t, from)))
-		from = i;
-	while (sign(t, from + backslashes) == '\\')
-		backslashes++;
-	if (is_quote(sign(t, from + backslashes))) {
-		from += backslashes + 1;
-		end = to_quote(t, from, t->at[from - 1], backslashes);
-	} else if (strchr("{[(", sign(t, i) ?: '\n')) {
-		from = i + 1;
-		end = to_bracket(t, i);
-	} else if (strchr("|>", sign(t, i) ?: '\n') && to_line_end(t, i) <= i + 2) {
-		end = to_block_end(t, i);
-		from = to_line_end(t, i);
-	} else {
-		end = ends == AT_SPACE ? to_next_name(t, i) : to_line_end(t, i);
-		for (from = i; ends == AT_TAG && from < end && t->at[from] != '<'; from++)
-			;
-		end = ends == AT_TAG ? from : end;
-		from = i;
-		if (is_no_value(t, i, to_space(t, i) < end ? to_space(t, i) : end))
-			return i;
-	}
-	hide(t, from, end);
-	return end > i ? end : i;
-}
 
 static bool is_header(const struct text *t, size_t from, size_t to)
 {
@@ -243,44 +51,128 @@ static bool is_in_netrc(const struct text *t, size_t from)
 	return false;
 }
 
+/* Returns whether the text is no word of a language: long, or with signs or digits or capitals in it. */
+static bool is_token(const struct text *t, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++) {
+		char c = t->at[i];
+
+		if (py_secret_is_digit(c) || (i > from && i + 1 < to && strchr("_=+/.~", c ?: '\n')) ||
+		    (i > from && c >= 'A' && c <= 'Z'))
+			return true;
+	}
+	return to - from >= 20;
+}
+
 /* A name, and what is between it and its value. */
 struct assignment {
 	size_t from, to; /* the name */
 	size_t value;
-	enum ends ends;
+	enum py_secret_end ends;
 };
 
-/* Finds a sign that makes what follows the value of a name. */
-static bool find_sign(const struct text *t, struct assignment *a)
+/* Returns where the value begins that a field such as "value" has, in JSON and in attributes of XML; 0: there is none.
+ */
+static size_t skip_field(const struct text *t, size_t i)
 {
-	bool quoted = false, option = t->at[a->from] == '-';
-	size_t i = a->to, after;
+	static const char *const fields[] = {"value", "val", "content", "data", "default"};
 
-	for (; i < a->to + GAP_MAX && (is_quote(sign(t, i)) || (sign(t, i) && strchr("\\])", t->at[i]))); i++)
-		quoted = quoted || is_quote(t->at[i]);
+	i += py_secret_quote(t, i);
+	for (size_t k = 0; k < sizeof(fields) / sizeof(fields[0]); k++) {
+		size_t behind = i + strlen(fields[k]);
+
+		if (!has_word(t, i, fields[k]))
+			continue;
+		behind = skip_blanks(t, behind + py_secret_quote(t, behind));
+		return sign(t, behind) == ':' || sign(t, behind) == '=' ? skip_blanks(t, behind + 1) : 0;
+	}
+	return 0;
+}
+
+/* Returns whether a sign makes what follows the value of the name, and then where it begins. */
+static bool find_sign(const struct text *t, size_t i, struct assignment *a)
+{
+	static const char *const assigns[] = {":=", "==", "=>", "=~", "->", "%3d", "="}, *const colons[] = {"%3a", ":"};
+	bool header = is_header(t, a->from, a->to);
+
+	for (size_t k = 0; k < sizeof(assigns) / sizeof(assigns[0]); k++) {
+		if (has_word(t, i, assigns[k])) {
+			i += strlen(assigns[k]);
+			a->ends = is_blank(sign(t, i)) || header ? AT_LINE : AT_SPACE;
+			a->value = skip_blanks(t, i + (sign(t, i) == '>'));
+			return true;
+		}
+	}
+	for (size_t k = 0; k < sizeof(colons) / sizeof(colons[0]) && !has_word(t, i, "://"); k++) {
+		if (has_word(t, i, colons[k])) {
+			i += strlen(colons[k]);
+			i += sign(t, i) == ':';
+			a->ends = is_blank(sign(t, i)) || header ? AT_LINE : AT_SPACE;
+			a->value = skip_blanks(t, i + (sign(t, i) == '>'));
+			return true;
+		}
+	}
+	if (sign(t, i) == '>' && a->from && t->at[a->from - 1] == '<') {
+		a->ends = AT_TAG;
+		a->value = i + 1;
+		return true;
+	}
+	return false;
+}
+
+/* What may follow a name in quotes: the other one of a pair, another field of a form or an element. */
+static bool find_beside(const struct text *t, size_t i, struct assignment *a)
+{
+	size_t next = skip_blanks(t, sign(t, i) == ',' ? i + 1 : i), field = skip_field(t, next), end;
+
+	a->value = field;
+	if (field || !py_secret_quote(t, next + (sign(t, next) == 'b' || sign(t, next) == 'u'))) {
+		/* multipart/form-data */
+		for (end = i; sign(t, end) == '\r' || sign(t, end) == '\n'; end++)
+			;
+		a->value = field ?: end > i + 1 ? end : 0;
+		a->ends = field ? AT_SPACE : AT_LINE;
+		return a->value;
+	}
+	a->value = next;
+	return sign(t, i) == ',';
+}
+
+/* What may follow a name with nothing but a blank between. */
+static bool find_after_blank(const struct text *t, size_t i, struct assignment *a)
+{
+	/* "Pass it on" is no password. */
+	bool password = is_password(t, a->from, a->to) && !(a->to - a->from == 4 && has_word(t, a->from, "pass"));
+
+	if (has_word(t, i, "is ") || has_word(t, i, "was "))
+		i = skip_blanks(t, to_space(t, i));
+	a->value = i;
+	if (t->at[a->from] == '-')
+		return true;
+	return password && (is_quote(sign(t, i)) || is_in_netrc(t, a->from) ||
+			    (to_space(t, i) >= i + PASSWORD_LEAST && is_token(t, i, to_space(t, i))));
+}
+
+/* Finds the value of the name, if anything says that there is one. */
+static bool find_value(const struct text *t, struct assignment *a)
+{
+	size_t i = a->to, quote, after;
+	bool quoted = false;
+
+	for (; i < a->to + GAP_MAX; i += quote ?: 1) {
+		quote = py_secret_quote(t, i);
+		quoted = quoted || quote;
+		if (!quote && (!sign(t, i) || !strchr("\\])", t->at[i])))
+			break;
+	}
 	after = i;
 	i = skip_blanks(t, i);
 	a->ends = AT_SPACE;
-	if (sign(t, i) == '=' || has_word(t, i, "%3d") || has_word(t, i, ":=")) {
-		i += sign(t, i) == '=' ? 1 : sign(t, i) == '%' ? 3 : 2;
-		i += sign(t, i) == '=' || sign(t, i) == '>' || sign(t, i) == '~';
-		a->ends = is_blank(sign(t, i)) ? AT_LINE : AT_SPACE;
-	} else if ((sign(t, i) == ':' && !has_word(t, i, "://")) || has_word(t, i, "%3a")) {
-		i += sign(t, i) == ':' ? 1 : 3;
-		a->ends = is_blank(sign(t, i)) || is_header(t, a->from, a->to) ? AT_LINE : AT_SPACE;
-	} else if (sign(t, i) == '>' && a->from && t->at[a->from - 1] == '<') {
-		i++;
-		a->ends = AT_TAG;
-	} else if (sign(t, i) == ',' && quoted && i == after) {
-		i++;
-		a->value = skip_blanks(t, i);
-		return is_quote(sign(t, a->value)) || is_quote(sign(t, a->value + 1));
-	} else if (i == after || quoted ||
-		   !(option || is_in_netrc(t, a->from) || (is_quote(sign(t, i)) && is_password(t, a->from, a->to)))) {
-		return false;
-	}
-	a->value = skip_blanks(t, i);
-	return true;
+	if (find_sign(t, i, a))
+		return true;
+	if (quoted)
+		return find_beside(t, i, a);
+	return i > after && find_after_blank(t, i, a);
 }
 
 /* Returns whether the name, with the word before it ("API key: x"), is that of a secret. */
@@ -298,16 +190,58 @@ static bool is_secret(const struct text *t, const struct assignment *a)
 	       (is_quote(sign(t, a->value)) && is_password(t, a->from, a->to));
 }
 
+static bool is_port(const struct text *t, size_t from, size_t to)
+{
+	while (from < to && py_secret_is_digit(t->at[from]))
+		from++;
+	return from == to;
+}
+
+/* "-u user:password", as of curl: not "-u 1000:1000". Returns where the user's part begins, or 0. */
+static size_t skip_user_option(const struct text *t, size_t from, size_t to)
+{
+	static const char *const options[] = {"-u", "--user", "--proxy-user"};
+	size_t user = skip_blanks(t, to + (sign(t, to) == '=')), end, colon;
+
+	for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
+		if (strlen(options[k]) != to - from || !has_word(t, from, options[k]))
+			continue;
+		user += py_secret_quote(t, user);
+		end = to_space(t, user);
+		for (colon = user; colon < end && t->at[colon] != ':'; colon++)
+			;
+		return colon < end && !is_port(t, user, colon) ? user : 0;
+	}
+	return 0;
+}
+
+/* <add key="password" value="x"/>: the key is not a secret, but the name of one. */
+static bool names_another(const struct text *t, const struct assignment *a)
+{
+	size_t from = a->value + py_secret_quote(t, a->value), end = from;
+
+	while (is_name_sign(sign(t, end)))
+		end++;
+	return a->to - a->from == 3 && has_word(t, a->from, "key") && from > a->value && py_secret_quote(t, end) &&
+	       py_secret_stands_before(t->at + from, end - from);
+}
+
 /* Looks at the name that begins there. Returns where to go on. */
 static size_t look_at_name(const struct text *t, size_t i)
 {
 	struct assignment a = {.from = i, .to = i};
+	size_t user;
 
 	while (is_name_sign(sign(t, a.to)))
 		a.to++;
-	if (!find_sign(t, &a) || !is_secret(t, &a))
+	user = skip_user_option(t, a.from, a.to);
+	if (user) {
+		hide(t, user, to_space(t, user));
+		return to_space(t, user);
+	}
+	if (!find_value(t, &a) || !is_secret(t, &a) || names_another(t, &a))
 		return i;
-	return hide_value(t, a.value, a.ends);
+	return py_secret_hide_value(t, a.value, a.ends);
 }
 
 /* Returns whether a quote within a URL is one that ends it. */
@@ -317,13 +251,6 @@ static bool ends_url(const struct text *t, size_t i)
 
 	return is_space(c) || c == '<' || c == '>' ||
 	       (is_quote(c) && (!next || is_space(next) || strchr(",)]}:;", next)));
-}
-
-static bool is_port(const struct text *t, size_t from, size_t to)
-{
-	while (from < to && py_secret_is_digit(t->at[from]))
-		from++;
-	return from == to;
 }
 
 /*
@@ -373,19 +300,6 @@ static size_t look_at_user(const struct text *t, size_t i)
 	return end;
 }
 
-/* Returns whether the text is no word of a language: long, or with signs or digits or capitals in it. */
-static bool is_token(const struct text *t, size_t from, size_t to)
-{
-	for (size_t i = from; i < to; i++) {
-		char c = t->at[i];
-
-		if (py_secret_is_digit(c) || (i > from && i + 1 < to && strchr("_=+/.~", c ?: '\n')) ||
-		    (i > from && c >= 'A' && c <= 'Z'))
-			return true;
-	}
-	return to - from >= 20;
-}
-
 /* What is behind "Bearer", "Basic" and the like, where it is all of the text or looks like a token. */
 static size_t look_at_scheme(const struct text *t, size_t i)
 {
@@ -393,8 +307,8 @@ static size_t look_at_scheme(const struct text *t, size_t i)
 		const char *word;
 		bool alone; /* whatever follows, if nothing else does */
 		size_t least;
-	} schemes[] = {{"bearer ", true, 1},  {"basic ", false, 4},      {"token ", false, 16},
-		       {"apikey ", false, 8}, {"negotiate ", false, 12}, {"digest ", false, 40}};
+	} schemes[] = {{"bearer ", true, 1},      {"basic ", false, 4},   {"token ", false, 16}, {"apikey ", false, 8},
+		       {"negotiate ", false, 12}, {"digest ", false, 40}, {"auth ", false, 6}};
 
 	for (size_t k = 0; k < sizeof(schemes) / sizeof(schemes[0]); k++) {
 		size_t from, end;

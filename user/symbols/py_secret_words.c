@@ -21,7 +21,8 @@ static const struct {
 	 "passphrases passwd passwds password passwords passwort pem pfx privkey psk pw pwd pwds salt secret "
 	 "secrets senha sesskey sid ssn totp xsrf"},
 	{W(SECRET),
-	 "cardpin mypin pincode pinhash simpin userpin"},
+	 "cardpin clave contrase creditcard dek dockerconfigjson haslo heslo iban kek mypin netrc parol "
+	 "parola pincode pinhash psw pswd pswrd puk simpin userpin wachtwoord"},
 	{W(KEY) | W(PART),
 	 "key keys"},
 	{W(PASS) | W(PART),
@@ -52,8 +53,11 @@ static const struct {
 	{W(AFTER_PASS),
 	 "along band fail failed fails filter interception mark number over rate ratio through thru"},
 	{W(BEFORE_TOKEN),
-	 "begin bos cls comment end eos identifier keyword lexer mask operator pad padding parser "
-	 "punctuation sep separator special start stop string sub subword syntax unk unknown whitespace word"},
+	 "begin bos cls comment end eos identifier keyword lexer mask next operator pad padding parser "
+	 "punctuation sep separator special start stop string sub subword syntax unk unknown vocab "
+	 "whitespace word"},
+	{W(AFTER_TOKEN),
+	 "embedding embeddings ids indices kind kinds logits mask probs span spans stream"},
 	{W(BEFORE_TOKENS),
 	 "bos cached completion eos generated input lexer new output pad parser prompt reasoning remaining "
 	 "special stop sub syntax total used word"},
@@ -66,21 +70,21 @@ static const struct {
 	 "allow allows avg count disable disabled enable enabled had has have is max mean median min n need "
 	 "needs no nr num per require requires skip total without"},
 	{W(LAST),
-	 "age alg algorithm attempts backend backends bucket budget class classes cls count counts created "
-	 "decoder dir directory disabled domain enabled encoder encoding endpoint endpoints error errors "
-	 "exception exceptions expiration expire expired expires expiring expiry factory file filename "
-	 "filenames files flow folder form format generator handler handlers hasher hashers httponly idx "
-	 "index invalid kind len length level lifetime limit limits manager max method methods middleware "
-	 "min mode name names page parser path paths pattern policies policy pos position prefix provider "
-	 "providers rate realm regex required retries rotation router samesite scheme secure size sizes "
-	 "status strength suffix timeout total tries ttl type types updated usage valid validator validators "
-	 "version view warning warnings widget"},
+	 "age alg algorithm attempts audience backend backends banner bucket budget class classes cls count "
+	 "counts created day decoder dir directory disabled domain enabled encoder encoding endpoint "
+	 "endpoints error errors exception exceptions expiration expire expired expires expiring expiry "
+	 "factory file filename filenames files flow folder form format generator handler handlers hasher "
+	 "hashers hour httponly idx index invalid issuer kind len length level lifetime limit limits manager "
+	 "max method methods middleware min minute mode name names page parser path paths pattern policies "
+	 "policy pos position prefix provider providers rate realm regex required retries rotation router "
+	 "samesite scheme second secure seen size sizes status strength suffix timeout total tries ttl type "
+	 "types updated usage used valid validator validators version view warning warnings widget"},
 	{W(SERVER) | W(PART),
 	 "amqp broker celery clickhouse conn connect connection database db elasticsearch hook jdbc kafka "
 	 "ldap mariadb memcached mongo mongodb mssql mysql odbc oracle pg postgres postgresql rabbit "
 	 "rabbitmq redis sentry smtp snowflake sql sqlalchemy webhook"},
 	{W(CONNECTION),
-	 "conn connect connection database db jdbc odbc"},
+	 "community conn connect connection database db jdbc odbc"},
 	{W(ADDRESS) | W(PART),
 	 "uri uris url urls"},
 	{W(STRING) | W(PART),
@@ -90,14 +94,16 @@ static const struct {
 	{W(ID) | W(PART),
 	 "id ids"},
 	{W(PROVES) | W(PART),
-	 "access activation backup confirmation invite recovery reset security seed sms unlock verification "
-	 "verify"},
+	 "access activation backup bitbucket confirmation gh github gitlab invite recovery reset security "
+	 "seed sms unlock verification verify wallet"},
 	{W(CODE) | W(PART),
-	 "code codes phrase"},
+	 "code codes pat phrase seed"},
 	{W(CARD) | W(PART),
-	 "card creditcard"},
+	 "card credit creditcard"},
+	{W(CARD),
+	 "cc"},
 	{W(NUMBER),
-	 "no num number"},
+	 "card no num number"},
 	{W(PART),
 	 "acc account acct admin administrator aes anthropic api app application asp aspnet aws azure bank "
 	 "base bitbucket bot bytes cert cipher clear client company count crypt crypto csr cur current "
@@ -124,18 +130,44 @@ static struct known {
 } known[KNOWN_MAX];
 static size_t nr_known;
 
-/* Parts that are in no harmless word but before these letters: "secretary", "tokenizer". */
+/* Parts that are in no harmless word but before these letters: "secretary". */
 static const struct {
 	const char *part;
 	const char *const harmless[5];
 } inner[] = {
-	{"password", {"less"}}, {"passwd", {NULL}},     {"passwrd", {NULL}},
-	{"passphrase", {NULL}}, {"passcode", {NULL}},   {"secret", {"ar", "i", "e", "o", "ly"}},
-	{"token", {"i", "om"}}, {"credential", {NULL}}, {"authorization", {NULL}},
-	{"cookie", {"cutter"}}, {"signature", {NULL}},  {"apikey", {NULL}},
-	{"privatekey", {NULL}}, {"secretkey", {NULL}},  {"accesskey", {NULL}},
-	{"sessionid", {NULL}},  {"sessid", {NULL}},     {"csrf", {NULL}},
-	{"xsrf", {NULL}},       {"pwd", {NULL}},
+	{"password", {"less"}},  {"passwd", {NULL}},        {"passwrd", {NULL}},
+	{"passphrase", {NULL}},  {"passcode", {NULL}},      {"secret", {"ar", "i", "e", "o", "ly"}},
+	{"credential", {NULL}},  {"authorization", {NULL}}, {"signature", {NULL}},
+	{"apikey", {NULL}},      {"privatekey", {NULL}},    {"accesskey", {NULL}},
+	{"accesstoken", {NULL}}, {"sessionid", {NULL}},     {"sessid", {NULL}},
+	{"csrf", {NULL}},        {"xsrf", {NULL}},          {"pwd", {NULL}},
+};
+
+/*
+ * Ends that make a word that of a secret, whatever is before ("bindpw", "storepass"), unless that says what else it is
+ * ("sortkey"). English has a few words that end so.
+ */
+static const struct {
+	const char *end;
+	uint32_t harmless; /* of what is before */
+} ends[] = {
+	{"key", PY_WORD_BEFORE_KEY},
+	{"keys", PY_WORD_BEFORE_KEY},
+	{"pass", PY_WORD_BEFORE_PASS},
+	{"token", PY_WORD_BEFORE_TOKEN},
+	{"tokens", PY_WORD_BEFORE_TOKEN | PY_WORD_BEFORE_TOKENS | PY_WORD_FIRST},
+	{"cookie", PY_WORD_FIRST},
+	{"cookies", PY_WORD_FIRST},
+	{"auth", PY_WORD_FIRST},
+	{"pw", 0},
+};
+static const char *const english[] = {
+	"betoken",   "betokens",  "bypass",   "compass",   "dickey",   "dickeys",  "donkey",   "donkeys",
+	"doohickey", "encompass", "flukey",   "flunkey",   "flunkeys", "hickey",   "hickeys",  "hockey",
+	"hokey",     "hookey",    "hotkey",   "hotkeys",   "jockey",   "jockeys",  "lackey",   "lackeys",
+	"latchkey",  "leakey",    "lowkey",   "malarkey",  "mickey",   "monkey",   "monkeys",  "outpass",
+	"overpass",  "pokey",     "rickey",   "smokey",    "starkey",  "surpass",  "trespass", "turkey",
+	"turkeys",   "turnkey",   "turnkeys", "underpass", "whiskey",  "whiskeys",
 };
 
 static bool begins_with(const char *text, size_t size, const char *with)
@@ -229,6 +261,26 @@ static bool is_harmless(const char *after, size_t size, const char *const harmle
 	return false;
 }
 
+static bool is_english(const char *word, size_t size)
+{
+	for (size_t i = 0; i < sizeof(english) / sizeof(english[0]); i++) {
+		if (strlen(english[i]) == size && !memcmp(word, english[i], size))
+			return true;
+	}
+	return false;
+}
+
+static bool ends_as_secret(const char *word, size_t size)
+{
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t len = strlen(ends[i].end);
+
+		if (size > len && !memcmp(word + size - len, ends[i].end, len))
+			return !(py_word_find(word, size - len) & ends[i].harmless) && !is_english(word, size);
+	}
+	return false;
+}
+
 bool py_word_has_secret(const char *word, size_t size)
 {
 	for (size_t at = 0; at < size; at++) {
@@ -240,5 +292,5 @@ bool py_word_has_secret(const char *word, size_t size)
 				return true;
 		}
 	}
-	return false;
+	return ends_as_secret(word, size);
 }

@@ -147,8 +147,14 @@ struct py_entries {
 
 /* Returns whether what has this name is not to be shown; NULL: the name cannot be read. */
 bool py_hides(const struct py_values *v, const char *name);
-/* Adds an item of a sequence, or that it is hidden. *hide: the item before names a secret; set for the next one. */
-void py_write_item(struct py_values *v, uint64_t item, bool *hide);
+/* What an item of a sequence says of the next one. */
+enum py_next {
+	PY_NEXT_ANY,
+	PY_NEXT_SECRET,
+	PY_NEXT_USER, /* it is a user, perhaps with a password: "bob:x" */
+};
+/* Adds an item of a sequence, or that it is hidden. *next: what the item before says, PY_NEXT_ANY for the first one. */
+void py_write_item(struct py_values *v, uint64_t item, enum py_next *next);
 /*
  * Adds a name and its value, which may be hidden. Returns as a writer. entries: all zero for the first one.
  */
