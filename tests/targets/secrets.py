@@ -27,6 +27,10 @@ class Slots(object):
     __slots__ = ("db_password", "author")
 
 
+class NamedSlots(object):
+    __slots__ = ("value", "name")
+
+
 class MyStr(str):
     pass
 
@@ -36,6 +40,8 @@ class PasswordField(object):
 
 
 Login = collections.namedtuple("Login", "user api_key author")
+
+Parameter = collections.namedtuple("Parameter", "name value")
 
 if PY3:
     import enum
@@ -116,6 +122,9 @@ def forms():
     before, behind = u"\u20ac\u4e2d password=" + SECRET, u"password=" + SECRET + u"\u20ac"
     held = Holder()
     held.name, held.value = "DB_PASSWORD", SECRET
+    parameter, reverse, basic = Parameter("DB_PASSWORD", SECRET), {"value": SECRET, "name": "DB_PASSWORD"}, ["Authorization:", "Basic", SECRET]
+    named_slots, several_options = NamedSlots(), ["--password", "--token", SECRET, "token", "=", SECRET]
+    named_slots.value, named_slots.name = SECRET, "api_key"
     numbers, deep = {"pin": 4711471147, "otp": [4711471147]}, {"a": [{"b": ("password", SECRET)}]}
     unreadable = {Holder(): SECRET, 1: "shown"}
     pair = [Holder(), SECRET]

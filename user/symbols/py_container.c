@@ -96,6 +96,7 @@ bool py_write_namedtuple(struct py_values *v, const struct py_object *o)
 	struct py_type type = o->type;
 	struct py_dict dict;
 	struct py_part names = {0}, items = {0};
+	struct py_entries said = {.is_named = false};
 	struct py_object fields;
 	uint64_t object = 0, counts[2];
 	size_t have;
@@ -119,11 +120,8 @@ bool py_write_namedtuple(struct py_values *v, const struct py_object *o)
 	for (size_t i = 0; i < have && done; i++) {
 		char *name = py_values_name(v, names.words[i]);
 
-		py_out_print(&v->out, "%s%s=", i ? ", " : "", name ? name : "?");
-		if (py_hides(v, name))
-			py_out_text(&v->out, PY_VALUE_HIDDEN);
-		else
-			py_write(v, items.words[i]);
+		py_out_text(&v->out, i ? ", " : "");
+		py_write_named(v, name, items.words[i], &said);
 		free(name);
 	}
 	py_write_more(v, have, (size_t)counts[0]);
@@ -227,9 +225,18 @@ static size_t count_deleted(struct py_values *v, const struct py_dict *dict, siz
 static bool write_pair(struct py_values *v, enum py_pairs form, const uint64_t pair[2], bool *first,
 		       struct py_entries *said)
 {
+	char *name = form == PY_PAIRS_NAMES ? py_values_name(v, pair[0]) : NULL;
+
+	if (form == PY_PAIRS_NAMES && !name)
+		return false;
 	py_out_text(&v->out, *first ? "" : ", ");
 	*first = false;
-	return py_write_entry(v, form, pair[0], pair[1], said);
+	if (name)
+		py_write_named(v, name, pair[1], said);
+	else
+		py_write_entry(v, pair[0], pair[1], said);
+	free(name);
+	return true;
 }
 
 bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t used, enum py_pairs form, bool *first)

@@ -96,33 +96,41 @@ static enum py_next say_next(struct part part)
 	return py_secret_stands_before(text.text, text.size) ? PY_NEXT_SECRET : PY_NEXT_ANY;
 }
 
-static void hide_since(struct py_values *v, size_t begin)
+/* Where something is written next. */
+struct place {
+	size_t at;
+	bool full; /* nothing is written there any more */
+};
+
+static struct place here(const struct py_values *v)
 {
-	py_out_return(&v->out, begin);
-	py_out_text(&v->out, PY_VALUE_HIDDEN);
+	return (struct place){v->out.size, v->out.full};
 }
 
-bool py_hides(const struct py_values *v, const char *name)
+static void hide_since(struct py_values *v, struct place begin)
 {
-	return !v->of.show_secrets && (!name || py_is_secret(name));
+	if (begin.full)
+		return;
+	py_out_return(&v->out, begin.at);
+	py_out_text(&v->out, PY_VALUE_HIDDEN);
 }
 
 void py_write_item(struct py_values *v, uint64_t item, enum py_next *next)
 {
-	size_t begin = v->out.size;
-	bool hides = *next == PY_NEXT_SECRET;
-	struct part part, text;
+	static const char *const schemes[] = {"basic", "digest", "negotiate", NULL};
+	const struct place begin = here(v);
+	bool hides = *next == PY_NEXT_SECRET, user = *next == PY_NEXT_USER;
+	struct part part, text = {.size = 0};
 
 	py_write(v, item);
 	if (v->of.show_secrets)
 		return;
-	part = written_since(v, begin);
+	part = written_since(v, begin.at);
 	/* A sign is shown, and the value is what comes after it. */
-	if (hides && open_text(part, &text) && is_sign(text))
+	if (open_text(part, &text) && hides && is_sign(text))
 		return;
-	hides = hides || (*next == PY_NEXT_USER && memchr(part.text, ':', part.size));
-	*next = say_next(part);
-	if (hides)
+	*next = hides && is_one_of(text, schemes) ? PY_NEXT_SECRET : say_next(part);
+	if (hides || (user && memchr(part.text, ':', part.size)))
 		hide_since(v, begin);
 }
 
@@ -139,32 +147,21 @@ static bool write_key(struct py_values *v, uint64_t key)
 	hides = v->has_secret_name || py_secret_is_name(part.text, part.size) || is_unreadable(part) ||
 		(!open_text(part, &text) && memmem(part.text, part.size, PY_OUT_MORE, strlen(PY_OUT_MORE)));
 	v->has_secret_name = outer || hides;
-	return hides && !v->of.show_secrets;
+	return hides;
 }
 
-bool py_write_entry(struct py_values *v, enum py_pairs form, uint64_t key, uint64_t value, struct py_entries *entries)
+/* Adds the value of an entry. field: its name, if that is a text. */
+static void write_value(struct py_values *v, struct part field, bool hides, uint64_t value, struct py_entries *entries)
 {
 	static const char *const names[] = {"name", "key", "header", "field", "option", "param", "parameter", NULL};
 	static const char *const values[] = {"value", "val", "values", "content", "data", "default", "secret", NULL};
-	char *name = form == PY_PAIRS_NAMES ? py_values_name(v, key) : NULL;
-	size_t begin = v->out.size;
-	struct part field;
-	bool hides, names_value, is_value;
+	bool is_value = is_one_of(field, values), names_value = is_one_of(field, names);
+	const struct place begin = here(v);
 
-	if (form == PY_PAIRS_NAMES && !name)
-		return false;
-	if (name)
-		py_out_text(&v->out, name);
-	hides = name ? py_hides(v, name) : write_key(v, key);
-	field = written_since(v, begin);
-	if (!name && !open_text(field, &field))
-		field.size = 0;
-	is_value = !v->of.show_secrets && is_one_of(field, values);
-	names_value = !v->of.show_secrets && is_one_of(field, names);
-	py_out_text(&v->out, name ? "=" : ": ");
-	begin = v->out.size;
 	py_write(v, value);
-	names_value = names_value && say_next(written_since(v, begin)) == PY_NEXT_SECRET;
+	if (v->of.show_secrets)
+		return;
+	names_value = names_value && say_next(written_since(v, begin.at)) == PY_NEXT_SECRET;
 	entries->is_named = entries->is_named || names_value;
 	/* "key" names a secret, too: what says that another one does is shown. */
 	if (!names_value && (hides || (is_value && entries->is_named)))
@@ -172,9 +169,29 @@ bool py_write_entry(struct py_values *v, enum py_pairs form, uint64_t key, uint6
 	else if (names_value && entries->value_end)
 		py_out_replace(&v->out, entries->value, entries->value_end, PY_VALUE_HIDDEN);
 	if (is_value) {
-		entries->value = begin;
+		entries->value = begin.at;
 		entries->value_end = v->out.size;
 	}
-	free(name);
-	return true;
+}
+
+void py_write_named(struct py_values *v, const char *name, uint64_t value, struct py_entries *entries)
+{
+	/* Of a name that was cut the end may be what tells. */
+	bool hides = !name || strstr(name, PY_OUT_MORE) || py_is_secret(name);
+
+	py_out_text(&v->out, name ?: "?");
+	py_out_text(&v->out, "=");
+	write_value(v, (struct part){name, name ? strlen(name) : 0}, hides, value, entries);
+}
+
+void py_write_entry(struct py_values *v, uint64_t key, uint64_t value, struct py_entries *entries)
+{
+	const size_t begin = v->out.size;
+	bool hides = write_key(v, key);
+	struct part field;
+
+	if (!open_text(written_since(v, begin), &field))
+		field.size = 0;
+	py_out_text(&v->out, ": ");
+	write_value(v, field, hides, value, entries);
 }

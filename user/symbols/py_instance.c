@@ -100,25 +100,12 @@ bool py_attribute(struct py_values *v, const struct py_object *o, const char *na
 	return py_open_attributes(&v->r, o->at, &dict) && py_find_text(&v->r, &dict, name, value);
 }
 
-static bool write_slot(struct py_values *v, const struct slot *slot, bool *first)
-{
-	py_out_text(&v->out, *first ? "" : ", ");
-	*first = false;
-	py_out_text(&v->out, slot->name);
-	py_out_text(&v->out, "=");
-	/* Of a name that was cut the end may be what tells. */
-	if (py_hides(v, slot->name[0] && !strstr(slot->name, PY_OUT_MORE) ? slot->name : NULL))
-		py_out_text(&v->out, PY_VALUE_HIDDEN);
-	else
-		py_write(v, slot->value);
-	return true;
-}
-
 /* The slots of the bases come first, as their arguments do in a dataclass. */
 static bool write_slots(struct py_values *v, const struct py_object *o, bool *first)
 {
 	struct py_type bases[SLOT_BASES];
 	size_t count = read_bases(v, &o->type, bases);
+	struct py_entries said = {.is_named = false};
 	struct slot slot, again;
 	uint32_t written = 0;
 
@@ -126,7 +113,9 @@ static bool write_slots(struct py_values *v, const struct py_object *o, bool *fi
 		for (uint64_t j = 0; j < bases[i].nr_members && j < MAX_MEMBERS && written < v->limits->items; j++) {
 			if (!read_slot(v, o, &bases[i], j, &slot))
 				continue;
-			write_slot(v, &slot, first);
+			py_out_text(&v->out, *first ? "" : ", ");
+			*first = false;
+			py_write_named(v, slot.name[0] ? slot.name : NULL, slot.value, &said);
 			written++;
 			if (!read_slot(v, o, &bases[i], j, &again) || again.value != slot.value)
 				return false;
@@ -161,7 +150,8 @@ static bool is_shown_field(struct py_values *v, uint64_t at, bool *shown)
 }
 
 /* Writes a field, unless it is one of the class only. Returns as a writer. */
-static bool write_field(struct py_values *v, const struct py_object *o, uint64_t key, bool *first)
+static bool write_field(struct py_values *v, const struct py_object *o, uint64_t key, bool *first,
+			struct py_entries *said)
 {
 	char *name = py_values_name(v, key);
 	uint64_t value, again;
@@ -170,12 +160,7 @@ static bool write_field(struct py_values *v, const struct py_object *o, uint64_t
 	if (done && py_attribute(v, o, name, &value)) {
 		py_out_text(&v->out, *first ? "" : ", ");
 		*first = false;
-		py_out_text(&v->out, name);
-		py_out_text(&v->out, "=");
-		if (py_hides(v, name))
-			py_out_text(&v->out, PY_VALUE_HIDDEN);
-		else
-			py_write(v, value);
+		py_write_named(v, name, value, said);
 		done = py_attribute(v, o, name, &again) && again == value;
 	}
 	free(name);
@@ -191,6 +176,7 @@ static bool write_fields(struct py_values *v, const struct py_object *o, uint64_
 	struct py_dict dict;
 	struct py_part entries = {0};
 	size_t words, written = 0, left = 0;
+	struct py_entries said = {.is_named = false};
 	bool shown = false, done = py_open_dict(&v->r, fields, &dict) && !dict.values && dict.count <= MAX_MEMBERS;
 
 	words = done && dict.hashed ? 3 : 2;
@@ -205,7 +191,7 @@ static bool write_fields(struct py_values *v, const struct py_object *o, uint64_
 			continue;
 		if (written == v->limits->items)
 			left++;
-		else if ((done = write_field(v, o, entry[0], first)))
+		else if ((done = write_field(v, o, entry[0], first, &said)))
 			written++;
 	}
 	py_write_more(v, written, written + left);

@@ -145,8 +145,6 @@ struct py_entries {
 	size_t value, value_end; /* where the value was written */
 };
 
-/* Returns whether what has this name is not to be shown; NULL: the name cannot be read. */
-bool py_hides(const struct py_values *v, const char *name);
 /* What an item of a sequence says of the next one. */
 enum py_next {
 	PY_NEXT_ANY,
@@ -155,10 +153,11 @@ enum py_next {
 };
 /* Adds an item of a sequence, or that it is hidden. *next: what the item before says, PY_NEXT_ANY for the first one. */
 void py_write_item(struct py_values *v, uint64_t item, enum py_next *next);
-/*
- * Adds a name and its value, which may be hidden. Returns as a writer. entries: all zero for the first one.
+/* Adds an attribute, name=value, whose value may be hidden; NULL: the name cannot be read. entries: all zero at first.
  */
-bool py_write_entry(struct py_values *v, enum py_pairs form, uint64_t key, uint64_t value, struct py_entries *entries);
+void py_write_named(struct py_values *v, const char *name, uint64_t value, struct py_entries *entries);
+/* Likewise an entry of a dict, key: value. */
+void py_write_entry(struct py_values *v, uint64_t key, uint64_t value, struct py_entries *entries);
 
 /* py_instance.c */
 
