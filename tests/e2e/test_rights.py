@@ -499,3 +499,15 @@ def test_doctor_tells_what_remains():
     assert "no_new_privs" in rows["further rights"] and "bounding set is empty" in rows["further rights"]
     assert "seccomp" in rows["system calls"]
     assert "Landlock" in rows["putting files"]
+
+
+WITHOUT_NULL = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount -t tmpfs none /dev && exec "$@"', "sh"]
+
+
+@pytest.mark.parametrize("words", [["ps"], ["dump"], ["-d", "1", "-F", "199"]], ids=["ps", "dump", "record"])
+def test_a_container_without_dev_null(spinning, words):
+    done = subprocess.run(
+        [*WITHOUT_NULL, harness.PYBPF, *words, "-p", str(spinning.pid)], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "spin" in done.stdout, done.stderr
+    assert "was refused" not in done.stderr

@@ -114,22 +114,38 @@ void foreign_keep_open(int fd)
 }
 
 /*
- * Closes everything inherited from the program that started it, but what helpers read by. A helper that waits for a
- * file server in user space cannot even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and
- * whoever reads pybpf's output waits for its last writer.
+ * Closes everything but the standard streams, fd and what helpers read by: a helper that waits for a file server in user
+ * space cannot even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads pybpf's
+ * output waits for its last writer.
  */
-static void detach(int fd)
+static void keep_only(int fd)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), last = fd > kept ? fd : kept;
+	int last = fd > kept ? fd : kept;
 
-	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
-		dup2(null, i);
 	for (int i = STDERR_FILENO + 1; i < last; i++) {
 		if (i != fd && i != kept)
 			close(i);
 	}
 	if (close_range((unsigned)last + 1, ~0u, 0))
 		_exit(1);
+}
+
+/*
+ * Lets go of what pybpf was started with: its streams, too, and its folder. Helpers inherit what stands in for the
+ * streams, since their maker may not open files for writing any more. A container may have no /dev/null: reads and
+ * writes of a descriptor that is only a path fail, so nothing gets into another file, either.
+ */
+static void detach(int fd)
+{
+	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (none < 0)
+		none = open("/", O_PATH | O_CLOEXEC);
+	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {
+		if (dup2(none, i) < 0)
+			_exit(1);
+	}
+	keep_only(fd);
 	if (chdir("/"))
 		_exit(1);
 }
@@ -249,7 +265,7 @@ static int make_helper(int fd, char *note, void *state)
 	child = fork();
 	if (child == 0) {
 		foreign_tie_helper();
-		detach(ends[1]);
+		keep_only(ends[1]);
 		activity_show(note, FOREIGN_NOTE_MAX);
 		prctl(PR_SET_NAME, "pybpf-helper");
 		set_limits();

@@ -292,7 +292,7 @@ static void build(struct filter *f, const struct rights_wanted *wanted)
 			allow(f, &rules[i]);
 	}
 	allow(f, &self);
-	if (RIGHTS_IN(wanted->level) & (S | H))
+	if (RIGHTS_IN(wanted->level) & (S | L | H))
 		allow_own_priority(f);
 	if (wanted->command && wanted->level == RIGHTS_SAMPLE)
 		allow(f, &command);

@@ -128,6 +128,13 @@ static const struct attempt freezing_allowed[] = {
 	{"ptrace, detach", SYS_ptrace, {PTRACE_DETACH, 0}, ESRCH},
 };
 
+/* Who raised its priority before must be able to give it back: `dump` does when it takes long. */
+static const struct attempt own_priority[] = {
+	{"setpriority, own", SYS_setpriority, {PRIO_PROCESS, 0, 19}, 0},
+	{"setpriority, another's", SYS_setpriority, {PRIO_PROCESS, 1, 19}, EPERM},
+	{"setpriority, a user's", SYS_setpriority, {PRIO_USER, 0, 19}, EPERM},
+};
+
 /* Without the sanitizers' own work at the end, which takes calls that are refused. */
 static void __attribute__((noreturn)) end(int status)
 {
@@ -213,6 +220,11 @@ static int try_listing(void)
 	return try(&attempt, 1);
 }
 
+static int try_priority(void)
+{
+	return try(own_priority, COUNT(own_priority));
+}
+
 static int try_report(void)
 {
 	return try(report_refused, COUNT(report_refused));
@@ -237,6 +249,15 @@ static void test_refused_by_arguments(void **unused)
 	assert_int_equal(in_child(RIGHTS_REPORT, try_report), 0);
 	assert_int_equal(in_child(RIGHTS_FREEZE, try_freezing), 0);
 	assert_int_equal(in_child(RIGHTS_LIST, try_listing), 0);
+}
+
+static void test_own_priority(void **unused)
+{
+	static const enum rights_level levels[] = {RIGHTS_SAMPLE, RIGHTS_LIST, RIGHTS_FREEZE, RIGHTS_MAKE, RIGHTS_HELP};
+
+	(void)unused;
+	for (size_t i = 0; i < COUNT(levels); i++)
+		assert_int_equal(in_child(levels[i], try_priority), 0);
 }
 
 static int look(void)
@@ -417,6 +438,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refused_at_every_level),
 		cmocka_unit_test(test_refused_by_arguments),
+		cmocka_unit_test(test_own_priority),
 		cmocka_unit_test(test_what_is_left),
 		cmocka_unit_test(test_refusal_is_told),
 		cmocka_unit_test(test_signals_for_the_command),
