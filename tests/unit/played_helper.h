@@ -150,17 +150,20 @@ int discovery_ask_container_of(pid_t pid, struct container *out)
 	return 0;
 }
 
-void discovery_ask_cmdline(pid_t pid, char *buf, size_t size)
+int discovery_ask_cmdline(pid_t pid, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s", process_of(pid)->cmdline ?: "");
+	const struct machine_process *process = process_of(pid);
+
+	snprintf(buf, size, "%s", process->cmdline && !process->cmdline_err ? process->cmdline : "");
+	return process->cmdline_err;
 }
 
 bool discovery_filter_passes_names(const struct discovery_filter *filter, pid_t pid, const char *comm,
 				   const struct container *container)
 {
-	(void)filter;
 	(void)pid;
-	(void)container;
+	if (container && filter->not_containers.count)
+		return false;
 	return !machine.unwanted || strcmp(comm, machine.unwanted) != 0;
 }
 

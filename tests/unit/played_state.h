@@ -91,7 +91,7 @@ struct machine_process {
 	const char *cmdline;   /* NULL: "" */
 	const char *container; /* NULL: in none */
 	const char *runtime;   /* of the container; NULL: docker */
-	int container_err;
+	int container_err, cmdline_err;
 };
 
 struct kernel {

@@ -106,7 +106,7 @@ static enum discovery_result unanswered(pid_t pid, int err, struct error *error)
 	if (err == -EBUSY) {
 		error_set(error, err,
 			  "process %d (%s) is left out: questions about it, or about its user's other processes, took "
-			  "too long a moment ago; a file system there may not answer",
+			  "too long or ended a helper a moment ago; a file system there may not answer",
 			  pid, stat.comm);
 		return DISCOVERY_LATER;
 	}
@@ -117,8 +117,8 @@ static enum discovery_result unanswered(pid_t pid, int err, struct error *error)
 			  pid, stat.comm, FOREIGN_SLOW_S, at[0] ? ", the last of which was " : "", at);
 	else
 		error_set(error, err,
-			  "process %d (%s) is left out: the helper that looked at the files it maps failed%s%s: %s",
-			  pid, stat.comm, at[0] ? " at " : "", at, strerror(-err));
+			  "process %d (%s) is left out: the files that it maps could not be looked at%s%s: %s", pid,
+			  stat.comm, at[0] ? ", the last of which was " : "", at, foreign_describe(err));
 	return DISCOVERY_UNSUPPORTED;
 }
 
@@ -227,9 +227,11 @@ int discovery_ask_validate(const struct discovery_python *python, struct error *
 	int err = foreign_call(serve_validate, (struct foreign_subject){.pid = python->pid}, python, sizeof(*python),
 			       &said, sizeof(said), &size, SHORT_S);
 
-	if (err || size != sizeof(said))
-		return error_set(error, -EIO, "the memory of process %d (%s) cannot be read: no answer", python->pid,
-				 python->comm);
+	if (!err && size != sizeof(said))
+		err = -EPROTO;
+	if (err)
+		return error_set(error, -EIO, "the memory of process %d (%s) cannot be read: %s", python->pid,
+				 python->comm, foreign_describe(err));
 	return take_error(error, &said);
 }
 
@@ -367,7 +369,7 @@ int discovery_ask_container_find(const char *query, double patience_s, struct co
 	if (err) {
 		const char *at = foreign_stuck_at();
 
-		error_set(error, err, "container %s: cannot look for it: %s%s%s", query, strerror(-err),
+		error_set(error, err, "container %s: cannot look for it: %s%s%s", query, foreign_describe(err),
 			  err == -ETIMEDOUT && at[0] ? ", at " : "", err == -ETIMEDOUT ? at : "");
 	} else {
 		err = take_error(error, &found->error);
@@ -422,15 +424,18 @@ static int serve_cmdline(void *state, const void *question, size_t question_size
 	return 0;
 }
 
-void discovery_ask_cmdline(pid_t pid, char *buf, size_t size)
+int discovery_ask_cmdline(pid_t pid, char *buf, size_t size)
 {
 	const uint32_t question[2] = {(uint32_t)pid, (uint32_t)size};
 	size_t got;
+	int err = foreign_call(serve_cmdline, (struct foreign_subject){.pid = pid}, question, sizeof(question), buf,
+			       size, &got, SHORT_S);
 
-	if (foreign_call(serve_cmdline, (struct foreign_subject){.pid = pid}, question, sizeof(question), buf, size,
-			 &got, SHORT_S) ||
-	    !got || buf[got - 1])
+	if (!err && (!got || buf[got - 1]))
+		err = -EPROTO;
+	if (err)
 		buf[0] = '\0';
+	return err;
 }
 
 struct memory_question {
@@ -459,10 +464,13 @@ static int read_memory(pid_t pid, uint64_t addr, void *buf, size_t size)
 		int err = foreign_call(serve_memory, (struct foreign_subject){.pid = pid}, &question, sizeof(question),
 				       (char *)buf + done, part, &got, SHORT_S);
 
-		if (err == -EPERM || err == -ESRCH || err == -ENOSYS)
+		/* Without an answer nothing is known of the memory, not even that it is not mapped. */
+		if (err == -EPERM || err == -ESRCH || err == -ENOSYS || foreign_has_no_answer(err))
 			return err;
-		if (err || got != part)
+		if (err)
 			return -EFAULT;
+		if (got != part)
+			return -EPROTO;
 		done += part;
 	}
 	return 0;

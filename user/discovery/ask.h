@@ -44,8 +44,8 @@ int discovery_ask_container_find(const char *query, double patience_s, struct co
 /* As container_count_names(). */
 int discovery_ask_container_names(struct container_names *out);
 
-/* As scan_read_cmdline(). */
-void discovery_ask_cmdline(pid_t pid, char *buf, size_t size);
+/* As scan_read_cmdline(). Returns 0, or negative errno when it is not known, with "" in buf. */
+int discovery_ask_cmdline(pid_t pid, char *buf, size_t size);
 
 /* Makes remote_read() read through a helper from now on. */
 void discovery_ask_memory(void);

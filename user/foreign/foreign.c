@@ -13,6 +13,8 @@
 #define NO_HELPER_S 2.0
 
 static struct foreign_lane lanes[FOREIGN_LANES];
+static unsigned long calls_in_vain;
+static int last_in_vain;
 
 int foreign_start(void *state)
 {
@@ -40,8 +42,8 @@ void foreign_stop(void)
 	foreign_accounts_free();
 }
 
-int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
-		 void *answer, size_t room, size_t *size, double patience_s)
+static int call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
+		void *answer, size_t room, size_t *size, double patience_s)
 {
 	struct foreign_lane *lane = &lanes[FOREIGN_LANE_LONG];
 	int ret;
@@ -69,6 +71,28 @@ int foreign_call(foreign_service *service, struct foreign_subject subject, const
 	else
 		foreign_lane_give_up(lane, !ret);
 	return ret ?: -ETIMEDOUT;
+}
+
+int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
+		 void *answer, size_t room, size_t *size, double patience_s)
+{
+	int ret = call(service, subject, question, question_size, answer, room, size, patience_s);
+
+	if (foreign_has_no_answer(ret)) {
+		calls_in_vain++;
+		last_in_vain = ret;
+	}
+	return ret;
+}
+
+int foreign_last_in_vain(void)
+{
+	return last_in_vain;
+}
+
+unsigned long foreign_calls_in_vain(void)
+{
+	return calls_in_vain;
 }
 
 /* Returns the lane that works on a question of that kind about the process, or NULL. */

@@ -48,11 +48,24 @@ void foreign_stop(void);
 /*
  * Asks and waits for the answer, at most patience_s seconds. Returns what the service returns, or -ETIMEDOUT when it
  * did not answer, -ECONNRESET when it crashed, -EINTR when a signal that ends a run is pending, -ENOTCONN before
- * foreign_start(), -EBUSY at once when questions about the process or its user took too long within the last minute, or
- * another negative errno.
+ * foreign_start() and where no helper can be made, -EBUSY at once when questions about the process or its user took too
+ * long within the last minute, or another negative errno.
  */
 int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
 		 void *answer, size_t room, size_t *size, double patience_s);
+
+/*
+ * Returns whether this error of foreign_call() or foreign_ask() says that there was no answer: nothing is known of what
+ * was asked. A service cannot return these; all others are its own, and facts. -EPROTO is also the error of a caller
+ * that got an answer which no service gives.
+ */
+bool foreign_has_no_answer(int err);
+/* Returns why there was no answer, as a part of a sentence; of another error its usual text. */
+const char *foreign_describe(int err);
+/* Number of calls of foreign_call() that had no answer, those included that were refused at once. */
+unsigned long foreign_calls_in_vain(void);
+/* Returns the error of the last one of them; 0: each call has had its answer. */
+int foreign_last_in_vain(void);
 
 /*
  * As foreign_call(), for questions that may take long: waits at most slice_s seconds and then returns -EINPROGRESS.

@@ -64,7 +64,7 @@ int foreign_lane_need_helper(struct foreign_lane *lane)
 		return 0;
 	err = foreign_maker_get_helper(fds, &lane->slot);
 	if (err)
-		return err;
+		return -ENOTCONN;
 	lane->fd = fds[0];
 	lane->pidfd = fds[1];
 	lane->pid = procfs_fdinfo(lane->pidfd, "Pid:", &pid) ? 0 : (pid_t)pid;
@@ -265,16 +265,9 @@ static void say_all(const char *said, size_t size)
 /* Returns the service's result. Results that only this side may return are replaced by -EPROTO. */
 static int result_of(const struct foreign_lane *lane)
 {
-	switch (lane->head.result) {
-	case -EINPROGRESS:
-	case -EINTR:
-	case -ETIMEDOUT:
-	case -EBUSY:
-	case -ENOTCONN:
+	if (lane->head.result == -EINPROGRESS || foreign_has_no_answer(lane->head.result))
 		return -EPROTO;
-	default:
-		return lane->head.result;
-	}
+	return lane->head.result;
 }
 
 int foreign_lane_take(struct foreign_lane *lane, void *answer, size_t room, size_t *size)

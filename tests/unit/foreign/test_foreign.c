@@ -213,12 +213,14 @@ static void test_answer_that_waits(void **state)
 /* A process that has cost a helper its life is left alone; others get a new one. */
 static void test_crash(void **state)
 {
+	unsigned long in_vain = foreign_calls_in_vain();
 	int got;
 
 	(void)state;
 	assert_int_equal(call(serve_crash, getppid(), 0, &got), -ECONNRESET);
 	assert_int_equal(foreign_unanswered(), 1);
 	assert_int_equal(call(serve_echo, getppid(), 1, &got), -EBUSY);
+	assert_int_equal(foreign_calls_in_vain(), in_vain + 2);
 	expect_echo(2);
 }
 
@@ -294,13 +296,64 @@ static void test_answers_in_advance(void **state)
 /* What only the side that asks can say. */
 static void test_results(void **state)
 {
-	static const int lies[] = {-EINPROGRESS, -EINTR, -ETIMEDOUT, -EBUSY, -ENOTCONN};
+	static const int lies[] = {-EINPROGRESS, -EINTR, -ETIMEDOUT, -EBUSY, -ENOTCONN, -ECONNRESET, -EPROTO};
+	unsigned long before = foreign_calls_in_vain();
 	int got;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++)
 		assert_int_equal(call(serve_result, getpid(), lies[i], &got), -EPROTO);
+	assert_int_equal(foreign_calls_in_vain(), before + sizeof(lies) / sizeof(*lies));
 	assert_int_equal(call(serve_result, getpid(), -ENOENT, &got), -ENOENT);
+	assert_int_equal(foreign_calls_in_vain(), before + sizeof(lies) / sizeof(*lies));
+}
+
+/* What is said of an error is either a fact, of the service, or that there was no answer. */
+static void test_errors(void **state)
+{
+	static const int none[] = {-ETIMEDOUT, -ECONNRESET, -EPROTO, -EBUSY, -EINTR, -ENOTCONN};
+	static const int facts[] = {0, -ENOENT, -ESRCH, -EFAULT, -EPERM, -EACCES, -ENOMEM, -EINVAL, -ENOSYS, -ESTALE};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		assert_true(foreign_has_no_answer(none[i]));
+		assert_string_not_equal(foreign_describe(none[i]), strerror(-none[i]));
+	}
+	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
+		assert_false(foreign_has_no_answer(facts[i]));
+		assert_string_equal(foreign_describe(facts[i]), strerror(-facts[i]));
+	}
+}
+
+/* This process has one child. */
+static pid_t maker(void)
+{
+	char path[64];
+	pid_t found = 0;
+	FILE *list;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", getpid(), getpid());
+	list = fopen(path, "re");
+	assert_non_null(list);
+	if (fscanf(list, "%d", &found) != 1)
+		found = 0;
+	fclose(list);
+	return found;
+}
+
+/* No helper can be made: nothing is known, whatever the error of the maker's socket is. */
+static void test_dead_maker(void **state)
+{
+	siginfo_t info;
+	pid_t pid = maker();
+	int got;
+
+	(void)state;
+	assert_true(pid > 1);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_true(foreign_has_no_answer(call(serve_crash, getppid(), 0, &got)));
+	assert_int_equal(call(serve_echo, getpid(), 1, &got), -ENOTCONN);
 }
 
 /* A helper begins with the state that foreign_start() was given, and keeps what its services make of it. */
@@ -345,6 +398,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_death_between_questions, start, stop),
 		cmocka_unit_test_setup_teardown(test_answers_in_advance, start, stop),
 		cmocka_unit_test_setup_teardown(test_results, start, stop),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test_setup_teardown(test_dead_maker, start, stop),
 		cmocka_unit_test_setup_teardown(test_state_of_a_helper, start, stop),
 		cmocka_unit_test_setup_teardown(test_priority_of_others, start, stop),
 	};

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which errors say that there was no answer, and why. */
+#include <errno.h>
+#include <string.h>
+
+#include "foreign/foreign.h"
+
+bool foreign_has_no_answer(int err)
+{
+	switch (err) {
+	case -ETIMEDOUT:
+	case -ECONNRESET:
+	case -EPROTO:
+	case -EBUSY:
+	case -EINTR:
+	case -ENOTCONN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+const char *foreign_describe(int err)
+{
+	switch (err) {
+	case -ETIMEDOUT:
+		return "the helper process gave no answer in time";
+	case -ECONNRESET:
+		return "the helper process crashed or was killed";
+	case -EPROTO:
+		return "the helper process gave an answer that is none";
+	case -EBUSY:
+		return "left alone for a minute, after a helper process crashed or took too long at it";
+	case -EINTR:
+		return "stopped by a signal";
+	case -ENOTCONN:
+		return "no helper process could be made";
+	default:
+		return strerror(-err);
+	}
+}
