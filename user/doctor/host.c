@@ -16,6 +16,7 @@
 #include "base/host.h"
 #include "base/remote.h"
 #include "discovery/ask.h"
+#include "foreign/foreign.h"
 
 /* Inodes of the initial namespaces (include/linux/proc_ns.h: PROC_PID_INIT_INO, PROC_USER_INIT_INO). */
 #define PID_NS_INITIAL  0xEFFFFFFCu
@@ -275,6 +276,11 @@ static void look_remote_read(const struct doctor *d, struct doctor_item *item)
 		doctor_found(item, DOCTOR_OK, "works");
 		return;
 	}
+	if (foreign_has_no_answer(err)) {
+		doctor_found(item, DOCTOR_FAIL, "not known: %s", foreign_describe(err));
+		doctor_advise(item, "a process named pybpf-helper reads for pybpf: does something kill it or stop it?");
+		return;
+	}
 	doctor_found(item, DOCTOR_FAIL, "%s", strerror(err ? -err : EIO));
 	doctor_advise(item,
 		      "process_vm_readv(2) does not work even on pybpf itself: a seccomp filter may hide it, or the "
@@ -323,7 +329,8 @@ static void look_containers(const struct doctor *d, struct doctor_item *item)
 
 	(void)d;
 	if (err) {
-		doctor_found(item, DOCTOR_SKIP, "cannot look for containers: %s", strerror(-err));
+		doctor_found(item, foreign_has_no_answer(err) ? DOCTOR_WARN : DOCTOR_SKIP,
+			     "cannot look for containers: %s", foreign_describe(err));
 		return;
 	}
 	if (names.nameless) {

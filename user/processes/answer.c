@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/remote.h"
 #include "discovery/ask.h"
+#include "foreign/foreign.h"
 #include "processes/internal.h"
 
 int processes_get_entry(const struct processes *p, const struct processes_record *process, struct pybpf_proc *entry)
@@ -105,12 +106,17 @@ bool processes_reject_unwanted(struct processes *p, struct processes_record *pro
 {
 	const struct discovery_filter *names = p->options.names;
 	struct container container;
-	bool contained;
+	int err = -ENOENT;
 
 	if (!names)
 		return false;
-	contained = names->not_containers.count && !discovery_ask_container_of(process->pid, &container);
-	if (discovery_filter_passes_names(names, process->pid, process->comm, contained ? &container : NULL))
+	if (names->not_containers.count)
+		err = discovery_ask_container_of(process->pid, &container);
+	if (err && err != -ENOENT && err != -ESRCH)
+		log_warn("process %d (%.16s) is left out: whether it is in a container that was excluded is not known: "
+			 "%s",
+			 process->pid, process->comm, foreign_describe(err));
+	else if (discovery_filter_passes_names(names, process->pid, process->comm, err ? NULL : &container))
 		return false;
 	processes_stop_looking(p, process);
 	process->state = PROCESSES_UNWANTED;

@@ -7,6 +7,7 @@
 
 #include "discovery/ask.h"
 #include "discovery/program.h"
+#include "foreign/foreign.h"
 #include "base/array.h"
 #include "base/procfs.h"
 #include "processes/internal.h"
@@ -110,19 +111,26 @@ static void set_container(const struct processes *p, struct processes_record *pr
 	}
 }
 
+/* Sets what it runs. Without its arguments that is its own name, until they can be read. */
+static void set_command(struct processes_record *process, const struct processes_record *before)
+{
+	char cmdline[CMDLINE_MAX], program[sizeof(process->comm) + CMDLINE_MAX];
+	int err = discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
+
+	process->command_unread = foreign_has_no_answer(err);
+	set_text(process, &process->cmdline, cmdline[0] ? cmdline : NULL);
+	discovery_program_name(process->comm, cmdline, program, sizeof(program));
+	set_text(process, &process->program,
+		 before && before->program && discovery_program_is_worker(cmdline) ? before->program : program);
+}
+
 void processes_label_record(const struct processes *p, struct processes_record *process,
 			    const struct processes_record *before)
 {
 	const struct processes_options *options = &p->options;
-	char cmdline[CMDLINE_MAX], program[sizeof(process->comm) + CMDLINE_MAX];
 
-	if (options->cmdline || options->merge) {
-		discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
-		set_text(process, &process->cmdline, cmdline[0] ? cmdline : NULL);
-		discovery_program_name(process->comm, cmdline, program, sizeof(program));
-		set_text(process, &process->program,
-			 before && before->program && discovery_program_is_worker(cmdline) ? before->program : program);
-	}
+	if (options->cmdline || options->merge)
+		set_command(process, before);
 	if (options->containers) {
 		process->place = before ? before->place : 0;
 		set_container(p, process, before ? before->container : NULL);
@@ -131,6 +139,8 @@ void processes_label_record(const struct processes *p, struct processes_record *
 
 void processes_label_again(const struct processes *p, struct processes_record *process)
 {
+	if (process->command_unread)
+		set_command(process, NULL);
 	if (p->options.containers && (!process->container || strcmp(process->container, UNKNOWN) == 0))
 		set_container(p, process, NULL);
 }

@@ -35,6 +35,7 @@ struct processes_record {
 	uint32_t place;             /* number of the container's name and runtime, see labels.c; 0: not known */
 	char *program;              /* its name with --merge; NULL likewise */
 	bool nameless;              /* pybpf had no memory for its names */
+	bool command_unread;        /* its arguments could not be read (yet) */
 	struct pybpf_file_key file; /* the program's file */
 	uint32_t kind;              /* enum pybpf_file_kind: what the kernel knew of the file */
 	uid_t user;                 /* valid if user_known */

@@ -251,21 +251,21 @@ static void refuse(pid_t pid, enum discovery_result result, const char *why)
 		log_error("%s", why);
 }
 
-/* Keeps the Pythons that run and fit their layout. Returns 0 if there is one; else keeps all and returns the last
- * error. */
+/*
+ * Keeps the Pythons that run and fit their layout. Returns 0 if there is one; else keeps all and returns the last
+ * error, -EIO where there was no answer.
+ */
 static int validate_pythons(struct discovery_python *out, size_t *count, struct error *error)
 {
 	size_t valid = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < *count; i++) {
+	for (size_t i = 0; i < *count && err != -EIO; i++) {
 		struct discovery_python here = out[i];
 
 		err = discovery_ask_validate(&here, error);
 		if (!err)
 			out[valid++] = here;
-		else if (err == -EIO)
-			err = -EAGAIN;
 	}
 	if (!valid)
 		return err;
@@ -280,7 +280,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 	enum discovery_result result;
 	struct error error;
 	pid_t process;
-	int err;
+	int err = 0;
 
 	if (procfs_thread_group(pid, &process) == 0 && process != pid) {
 		log_error("%d is a thread of process %d: give -p %d", pid, process, process);
@@ -297,6 +297,8 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 		if (children && (result == DISCOVERY_NOT_PYTHON || result == DISCOVERY_UNMAPPED ||
 				 result == DISCOVERY_UNSUPPORTED)) {
 			*count = 0;
+			if (foreign_has_no_answer(error.code))
+				log_warn("%s", error.text);
 			return 0;
 		}
 		if (result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && *count)) {
@@ -305,14 +307,14 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 				return 0;
 			if (err == -EINVAL)
 				result = DISCOVERY_CONTRADICTED;
-			else if (err != -EAGAIN)
+			else if (err != -EAGAIN && err != -EIO)
 				break;
 		} else if (result != DISCOVERY_NOT_PYTHON && result != DISCOVERY_CONTRADICTED) {
 			break;
 		}
 		if (age_of(pid) > INTERPRETER_WAIT_S &&
 		    (result != DISCOVERY_CONTRADICTED || clock_s(CLOCK_MONOTONIC) - begin > CONTRADICTED_WAIT_S)) {
-			if (result != DISCOVERY_OK)
+			if (result != DISCOVERY_OK || err == -EIO)
 				break;
 			/* An embedding program may start its interpreter at any later time. */
 			log_warn("process %d has the code of Python %s, but no interpreter runs there yet", pid,

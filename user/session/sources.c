@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/intern.h"
 #include "base/log.h"
+#include "foreign/foreign.h"
 #include "session/internal.h"
 #include "session/source_file.h"
 
@@ -24,7 +25,7 @@ struct file {
 	char *path;
 	pid_t pid; /* of the first process that had it */
 	uint64_t start;
-	bool usable;
+	int err; /* why its text is not usable; 0: it is */
 	struct source_rights rights;
 	struct source_identity identity; /* when it was met */
 };
@@ -67,15 +68,22 @@ static double start_of(const struct processes_record *process)
 	return boot_s + (double)process->start / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* Identifies the file as it is now. Returns whether its text is usable: unchanged since before the process started. */
-static bool look(const struct processes_record *process, const struct pybpf_rights *thread, const char *path,
-		 struct source_rights *rights, struct source_identity *identity)
+/*
+ * Identifies the file as it is now. Returns 0 if its text is usable: unchanged since before the process started; else
+ * negative errno.
+ */
+static int look(const struct processes_record *process, const struct pybpf_rights *thread, const char *path,
+		struct source_rights *rights, struct source_identity *identity)
 {
 	const struct source_file file = {.pid = process->pid, .start = process->start, .path = path};
 
-	if (path[0] != '/' || source_file_look(&file, thread, rights, identity))
-		return false;
-	return (double)identity->modified_s + (double)identity->modified_ns / 1e9 <= start_of(process) + CLOCKS_S;
+	int err = path[0] == '/' ? source_file_look(&file, thread, rights, identity) : -ENOENT;
+
+	if (err)
+		return err;
+	return (double)identity->modified_s + (double)identity->modified_ns / 1e9 <= start_of(process) + CLOCKS_S
+		       ? 0
+		       : -ESTALE;
 }
 
 static int add(struct session_sources *t, const struct processes_record *process, const struct pybpf_rights *rights,
@@ -84,7 +92,7 @@ static int add(struct session_sources *t, const struct processes_record *process
 	struct file file = {.shown = strdup(shown), .path = strdup(path), .pid = process->pid, .start = process->start};
 	bool fresh;
 
-	file.usable = look(process, rights, path, &file.rights, &file.identity);
+	file.err = look(process, rights, path, &file.rights, &file.identity);
 	if (file.shown && file.path && intern_add(&t->files, &file, &fresh) != INTERN_NONE)
 		return 0;
 	free(file.shown);
@@ -106,10 +114,14 @@ int session_sources_met(struct session_sources *t, uint64_t proc_id, const struc
 	if (i == INTERN_NONE)
 		return add(t, process, rights, file, path);
 	known = intern_item(&t->files, i);
-	if (!known->usable || (known->pid == process->pid && strcmp(known->path, path) == 0))
+	/* A helper that gave no answer has not said that the text is not usable. */
+	if (foreign_has_no_answer(known->err) && known->pid == process->pid && strcmp(known->path, path) == 0)
+		known->err = look(process, rights, path, &known->rights, &known->identity);
+	if (known->err || (known->pid == process->pid && strcmp(known->path, path) == 0))
 		return 0;
-	known->usable = look(process, rights, path, &ignored, &identity) &&
-			!memcmp(&known->identity, &identity, sizeof(identity));
+	known->err = look(process, rights, path, &ignored, &identity);
+	if (!known->err && memcmp(&known->identity, &identity, sizeof(identity)) != 0)
+		known->err = -ESTALE;
 	return 0;
 }
 
@@ -119,7 +131,7 @@ char *session_sources_read(const struct session_sources *t, const char *shown)
 	const struct file *file = at == INTERN_NONE ? NULL : intern_item(&t->files, at);
 	struct source_file source;
 
-	if (!file || !file->usable)
+	if (!file || file->err)
 		return NULL;
 	source = (struct source_file){.pid = file->pid, .start = file->start, .path = file->path};
 	return source_file_text(&source, &file->rights, &file->identity);
@@ -181,7 +193,7 @@ int session_sources_collect(struct session_sources *t, struct profile *profile)
 		if (text)
 			err = profile_set_source(profile, shown, text);
 		else
-			log_info("%s: its source was not there, or not as it ran", shown);
+			log_info("%s: its source was not there, not as it ran, or could not be read", shown);
 		free(text);
 	}
 	free(heat);

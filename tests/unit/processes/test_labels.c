@@ -130,6 +130,21 @@ static void test_container_without_answer(void **state)
 	assert_string_equal(shown_container(FIRST), "web");
 }
 
+/* No answer in time: its own name until then, as a process without arguments has; and asked for again. */
+static void test_command_line_without_answer(void **state)
+{
+	(void)state;
+	machine.options.cmdline = true;
+	start_unseen(FIRST, &static_python);
+	process_of(FIRST)->cmdline = "python3.11 app.py";
+	process_of(FIRST)->cmdline_err = -ECONNRESET;
+	follow_all();
+	assert_string_equal(shown_name(FIRST), "python3.11");
+	process_of(FIRST)->cmdline_err = 0;
+	run_for(0.3);
+	assert_string_equal(shown_name(FIRST), "python3.11 app.py");
+}
+
 /* A copy has its parent's labels, an exec keeps the container of the program before. */
 static void test_labels_are_handed_on(void **state)
 {
@@ -186,6 +201,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container_comes_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container_without_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_command_line_without_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_labels_are_handed_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same_name_in_two_runtimes, setup, teardown),
 	};

@@ -181,6 +181,27 @@ static void test_known_program_by_name(void **state)
 	assert_int_equal(sampled_minor(SECOND), 11);
 }
 
+/* Of a process whose container is not known nobody can say that it is not the one that was excluded. */
+static void test_excluded_container_without_answer(void **state)
+{
+	static const struct discovery_filter names = {.not_containers.count = 1};
+
+	(void)state;
+	machine.options.names = &names;
+	start_unseen(FIRST, &static_python);
+	process_of(FIRST)->container = "web";
+	process_of(FIRST)->container_err = -ETIMEDOUT;
+	start_unseen(SECOND, &static_python);
+	process_of(SECOND)->container_err = -ENOENT;
+	start_unseen(THIRD, &static_python);
+	process_of(THIRD)->container = "web";
+	follow_all();
+	run_for(0.1);
+	assert_int_equal(kernel_state(FIRST), PYBPF_PROC_UNWANTED);
+	assert_int_equal(sampled_minor(SECOND), 11);
+	assert_int_equal(kernel_state(THIRD), PYBPF_PROC_UNWANTED);
+}
+
 /* The library comes by dlopen long after the start; the next process that maps it needs no look. */
 static void test_loaded_later(void **state)
 {
@@ -352,6 +373,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_two_execs_at_once, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_known_program, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_known_program_by_name, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_excluded_container_without_answer, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_loaded_later, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_pid_is_used_again, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_known_by_mapping_and_ended, turn_on, turn_off),
