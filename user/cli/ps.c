@@ -57,8 +57,8 @@ static int parse(struct ps *ps, int argc, char **argv, bool *helped)
 			 "for a free-threaded build, in d for a debug build; a process with several Pythons has one of "
 			 "each, separated by commas.\n"
 			 "Without a selection all processes are looked at.\n"
-			 "Exit status: 0 done, also when there is no such process; 1 it failed, or nothing could be "
-			 "read; 2 wrong command line.",
+			 "Exit status: 0 done, also when there is no such process; 1 it failed, nothing could be "
+			 "read, or something that the list says could not (the list says what); 2 wrong command line.",
 		.command_follows = true,
 	};
 	int code = cli_options_parse(&command, argc, argv, helped);
@@ -105,7 +105,8 @@ static int tell(const struct ps *ps, const struct ps_list *list)
 		log_warn("no Python process was found among the %zu that were looked at", list->looked_at);
 	if (err)
 		log_error("cannot write the list: %s", strerror(-err));
-	return err || list->missing || (!list->count && (list->denied || list->hidden)) ? CLI_FAILED : CLI_OK;
+	return err || list->missing || list->unread || (!list->count && (list->denied || list->hidden)) ? CLI_FAILED
+													: CLI_OK;
 }
 
 int cli_ps(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "discovery/ask.h"
+#include "foreign/foreign.h"
 #include "base/array.h"
 #include "base/log.h"
 #include "base/procfs.h"
@@ -50,11 +51,12 @@ static char *user_name(uid_t uid)
 	return text_printable(user ? user->pw_name : number);
 }
 
-static char *command_of(const struct scan_process *process)
+static char *command_of(const struct scan_process *process, int *unread)
 {
 	char text[COMMAND_MAX];
+	int err = discovery_ask_cmdline(process->pid, text, sizeof(text));
 
-	discovery_ask_cmdline(process->pid, text, sizeof(text));
+	*unread = foreign_has_no_answer(err) ? err : 0;
 	if (!text[0])
 		snprintf(text, sizeof(text), "[%s]", process->comm);
 	return text_printable(text);
@@ -88,27 +90,46 @@ int ps_fill_pythons(const struct discovery_python *pythons, size_t count, struct
 	return first ? fill_python(&pythons[0], &row->python) : err;
 }
 
+/* Returns the error, or 0 where it is a fact: the process is in no container, or gone. */
+static int find_container(const struct scan_process *process, struct container *out)
+{
+	int err = discovery_ask_container_of(process->pid, out);
+
+	if (err)
+		out->id[0] = '\0';
+	return err == -ENOENT || err == -ESRCH ? 0 : err;
+}
+
 static int fill_row(const struct collector *c, const struct scan_process *process, bool supported, const char *refusal,
 		    struct ps_row *row)
 {
 	row->process = *process;
 	row->supported = supported;
-	if (discovery_ask_container_of(process->pid, &row->container))
-		row->container.id[0] = '\0';
+	row->container_unread = find_container(process, &row->container);
 	row->refusal = supported ? NULL : text_printable(refusal);
 	row->user = user_name(process->uid);
-	row->command = command_of(process);
+	row->command = command_of(process, &row->command_unread);
+	c->list->unread = c->list->unread || row->container_unread || row->command_unread;
 	if (!row->user || !row->command || (!supported && !row->refusal))
 		return -ENOMEM;
 	return supported ? ps_fill_pythons(c->pythons, c->nr_pythons, row) : 0;
 }
 
-static bool is_wanted(const struct discovery_filter *filter, const struct scan_process *process)
+static bool is_wanted(const struct collector *c, const struct scan_process *process)
 {
+	const struct discovery_filter *filter = c->filter;
 	struct container container;
-	bool inside = filter->not_containers.count && !discovery_ask_container_of(process->pid, &container);
+	int err;
 
-	return discovery_filter_matches(filter, process, inside ? &container : NULL);
+	if (!filter->not_containers.count)
+		return discovery_filter_matches(filter, process, NULL);
+	err = find_container(process, &container);
+	if (err && discovery_filter_matches(filter, process, NULL)) {
+		c->list->unread = true;
+		log_warn("process %d (%s) is left out: whether it is in a container that was excluded is not known: %s",
+			 process->pid, process->comm, foreign_describe(err));
+	}
+	return !err && discovery_filter_matches(filter, process, container.id[0] ? &container : NULL);
 }
 
 static void note_denied(struct ps_list *list, const struct scan_process *process, const struct error *error)
@@ -134,7 +155,7 @@ static int visit(const struct scan_process *process, void *arg)
 
 	if (named && discovery_numbers_add(&c->met, process->pid))
 		return -ENOMEM;
-	if (!is_wanted(c->filter, process) || (!named && (process->kernel_thread || process->ended)))
+	if (!is_wanted(c, process) || (!named && (process->kernel_thread || process->ended)))
 		return 0;
 	c->list->looked_at++;
 	result = discovery_wait_runtimes(process->pid, !named, c->pythons, PYBPF_MAX_RUNTIMES, &c->nr_pythons, &error);
@@ -142,6 +163,8 @@ static int visit(const struct scan_process *process, void *arg)
 		return -EINTR;
 	if (c->nr_pythons > PYBPF_MAX_RUNTIMES)
 		c->nr_pythons = PYBPF_MAX_RUNTIMES;
+	if (result == DISCOVERY_UNSUPPORTED && foreign_has_no_answer(error.code))
+		c->list->unread = true;
 	supported = result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && c->nr_pythons);
 	if (!supported && result != DISCOVERY_UNSUPPORTED && result != DISCOVERY_CONTRADICTED &&
 	    !(result == DISCOVERY_DENIED && has_python_name(process))) {
@@ -228,12 +251,19 @@ static bool is_shared_name(const struct ps_list *list, const struct container *c
 	return false;
 }
 
+static const char *unread_parts(const struct ps_row *row)
+{
+	return !row->container_unread ? "arguments" : row->command_unread ? "container and arguments" : "container";
+}
+
 static int make_cells(const struct ps_list *list, const struct ps_row *row, struct cells *out)
 {
 	char place[sizeof(row->container.name) + sizeof(row->container.runtime)] = "-";
 	const struct scan_process *process = &row->process;
 	size_t len;
 
+	if (row->container_unread)
+		snprintf(place, sizeof(place), "?");
 	snprintf(out->pid, sizeof(out->pid), "%d", process->pid);
 	snprintf(out->inside, sizeof(out->inside), "%d", process->inside);
 	snprintf(out->threads, sizeof(out->threads), "%u", process->threads);
@@ -279,6 +309,23 @@ static void write_row(const char *const *texts, const size_t *widths, size_t wid
 	write_command(texts[COMMAND], !width ? COMMAND_COLUMNS : width > used ? width - used : 1, out);
 }
 
+/* Writes a sentence for each row of which something could not be read. */
+static void write_unread(const struct ps_list *list, FILE *out)
+{
+	bool head = false;
+
+	for (size_t n = 0; n < list->count; n++) {
+		const struct ps_row *row = &list->rows[n];
+
+		if (!row->container_unread && !row->command_unread)
+			continue;
+		fputs(head ? "" : "\nNot read:\n", out);
+		fprintf(out, "  process %d: its %s: %s\n", row->process.pid, unread_parts(row),
+			foreign_describe(row->container_unread ?: row->command_unread));
+		head = true;
+	}
+}
+
 int ps_table(const struct ps_list *list, size_t width, FILE *out)
 {
 	struct cells *cells = calloc(list->count ? list->count : 1, sizeof(*cells));
@@ -307,6 +354,8 @@ int ps_table(const struct ps_list *list, size_t width, FILE *out)
 		fprintf(out, "  %s\n", list->rows[n].refusal);
 		head = true;
 	}
+	if (!err)
+		write_unread(list, out);
 	for (size_t n = 0; cells && n < list->count; n++)
 		free(cells[n].container);
 	free(cells);
@@ -353,6 +402,8 @@ void ps_json(const struct ps_list *list, FILE *out)
 		json_member("path", row->python.path, out);
 		json_more_pythons(row, out);
 		json_member("not_supported", row->refusal, out);
+		if (row->container_unread || row->command_unread)
+			json_member("not_read", unread_parts(row), out);
 		if (!container->id[0]) {
 			fputs(", \"container\": null}", out);
 			continue;

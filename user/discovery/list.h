@@ -20,13 +20,15 @@ struct ps_python {
 
 struct ps_row {
 	struct scan_process process;
-	struct container container; /* id is "" for none */
+	struct container container; /* id is "" for none, and where it is not known */
+	/* Errors with which its container and its arguments could not be read; 0: they were. */
+	int container_unread, command_unread;
 	bool supported;
 	struct ps_python python;
 	struct ps_python more[PYBPF_MAX_RUNTIMES - 1]; /* the process's other Pythons, if it has any */
 	size_t nr_more;
 	char *refusal;        /* one sentence, where the process is not supported */
-	char *user, *command; /* command: the arguments, or "[comm]" without any */
+	char *user, *command; /* command: the arguments, or "[comm]" without any, and where they are not known */
 };
 
 struct ps_list {
@@ -38,6 +40,7 @@ struct ps_list {
 	struct error denial;    /* of the first one */
 	bool hidden;            /* /proc does not show every process (proc(5), hidepid) */
 	bool missing;           /* a PID that was asked for does not exist (any more) */
+	bool unread;            /* something that the list says could not be read: a helper gave no answer */
 };
 
 /*
@@ -54,8 +57,8 @@ void ps_free(struct ps_list *list);
 int ps_fill_pythons(const struct discovery_python *pythons, size_t count, struct ps_row *row);
 
 /*
- * Writes a table, with the processes that are not supported below it. width: columns of the terminal, 0: no terminal.
- * Returns 0 or -ENOMEM.
+ * Writes a table, with the processes that are not supported, and what could not be read, below it. width: columns of
+ * the terminal, 0: no terminal. Returns 0 or -ENOMEM.
  */
 int ps_table(const struct ps_list *list, size_t width, FILE *out);
 void ps_json(const struct ps_list *list, FILE *out);
