@@ -133,7 +133,7 @@ def test_a_mapped_file_whose_server_does_not_answer(folder, library):
             begin = time.monotonic()
             listed = harness.pybpf("ps", timeout=60)
             took = time.monotonic() - begin
-            assert listed.code == 0 and str(victim.pid) in listed.out, listed.err
+            assert listed.code == 1 and str(victim.pid) in listed.out, listed.err
             assert "/mnt/file" in listed.out + listed.err and "left out" in listed.out + listed.err
             run = harness.pybpf("--all", "-d", 2, "-F", 499, timeout=30)
             assert run.code == 0, run.err

@@ -130,10 +130,11 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 		.examples = examples,
 		.usage = "  pybpf dump -p PID | --all | --container C | --core FILE [options]\n",
 		.groups = groups,
-		.notes = "A stack is read until it is certain that the thread had it: because it slept meanwhile, or "
-			 "because two reads agree. Where that fails, the thread is marked as moving.\n"
-			 "Exit status: 0 done; 1 there was no such process, or one could not be read; 2 wrong command "
-			 "line.",
+		.notes =
+			"A stack is read until it is certain that the thread had it: because it slept meanwhile, or "
+			"because two reads agree. Where that fails, the thread is marked as moving.\n"
+			"Exit status: 0 done; 1 there was no such process, or one could not be read, or not all of it; "
+			"2 wrong command line.",
 		.command_follows = true,
 	};
 	int code = cli_options_parse(&command, argc, argv, helped);
@@ -208,9 +209,18 @@ static void take_picture(const struct dump_command *dump, const struct ps_row *r
 		return;
 	}
 	out->read[i] = !dump_collect(row, &wanted, &out->processes[i], &error);
-	if (out->read[i])
+	if (out->read[i] && !out->processes[i].incomplete)
 		return;
+	if (out->read[i]) {
+		log_error("process %d: not all of it could be read: %s", row->process.pid,
+			  foreign_describe(out->processes[i].incomplete));
+		out->missed = true;
+		return;
+	}
 	dump_free(&out->processes[i]);
+	/* A watch is ended by a signal, also while it looks. */
+	if (error.code == -EINTR && dump->watch_s > 0)
+		return;
 	/* On a machine where processes come and go some end meanwhile. */
 	if (!dump->core && !is_named(dump, row->process.pid) && !procfs_task(row->process.pid, NULL)) {
 		log_info("process %d ended before it was read", row->process.pid);
@@ -254,7 +264,12 @@ static int take_pictures(const struct dump_command *dump, const struct ps_list *
 	};
 	if (!out->processes || !out->read)
 		return -ENOMEM;
-	for (size_t i = 0; i < list->count && !foreign_is_interrupted(); i++) {
+	for (size_t i = 0; i < list->count; i++) {
+		/* A signal ends a watch, and cuts off everything else. */
+		if (foreign_is_interrupted()) {
+			out->missed = out->missed || dump->watch_s <= 0;
+			break;
+		}
 		if (before && !before->read[i])
 			continue;
 		take_picture(dump, &list->rows[i], i, out);
@@ -286,7 +301,7 @@ static int print_all(const struct dump_command *dump, const struct ps_list *list
 {
 	double interval_s = dump->watch_s > 0 ? dump->watch_s : dump->diff_after_s;
 	struct pictures now, before = {0};
-	bool missed = list->missing;
+	bool missed = list->missing || list->unread;
 	int err = take_pictures(dump, list, NULL, dump->diff_after_s <= 0, &now);
 
 	missed = missed || now.missed;

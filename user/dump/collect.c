@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/remote.h"
 #include "base/stand_in.h"
 #include "container/cgroup.h"
 #include "discovery/ask.h"
@@ -16,10 +17,12 @@
 #include "dump/dump.h"
 #include "dump/freeze.h"
 #include "dump/on_cpu.h"
+#include "dump/reading.h"
 #include "dump/sources.h"
 #include "dump/stack.h"
 #include "dump/thread_locals.h"
 #include "dump/threads.h"
+#include "foreign/foreign.h"
 #include "rights/priority.h"
 #include "session/source_file.h"
 #include "symbols/pysym.h"
@@ -58,6 +61,7 @@ struct collector {
 	struct runtime runtimes[PYBPF_MAX_RUNTIMES];
 	size_t nr_runtimes;
 	struct walk_memory memory;
+	int silent; /* error with which a read of the memory had no answer; 0: each had one */
 	struct pysym *pysym;
 	struct stacks *stacks;
 	struct dump_sources sources;
@@ -66,6 +70,25 @@ struct collector {
 	/* threading._active of the interpreter that was met last. */
 	uint64_t names_interp, names;
 };
+
+/* Notes that a part could not be read. The first reason is the one to tell: others follow from it. */
+static void note_unread(struct collector *c, int err)
+{
+	c->out->incomplete = c->out->incomplete ?: err;
+}
+
+/* Reads the process's memory. What has no answer looks like the end of a list to those who walk one. */
+static int read_memory(void *source, uint64_t addr, void *dst, size_t size)
+{
+	struct collector *c = source;
+	int err = remote_read(c->pid, addr, dst, size);
+
+	if (foreign_has_no_answer(err)) {
+		note_unread(c, err);
+		c->silent = c->silent ?: err;
+	}
+	return err;
+}
 
 static int find_pythons(struct collector *c, struct error *error)
 {
@@ -110,7 +133,8 @@ static int add_runtimes(struct collector *c)
 			      ?: dump_list_threads(&c->memory, c->runtimes[i].layout, &c->runtimes[i].place,
 						   (uint32_t)i, &c->known);
 	}
-	return err;
+	/* Without the whole list, a thread that is missing in it would seem to be none of Python. */
+	return err ?: c->silent;
 }
 
 static int add_thread(pid_t tid, void *arg)
@@ -160,7 +184,7 @@ static int list_tasks(struct collector *c)
 		inside[i] = c->out->threads[i].inside;
 	dump_find_tids(&c->memory, inside, c->out->count, &c->known);
 	free(inside);
-	return 0;
+	return c->silent;
 }
 
 /* Returns the address of threading._active of the thread's interpreter, or 0. */
@@ -222,12 +246,49 @@ static bool stands(const struct collector *c)
 	return c->core || c->standing || c->frozen;
 }
 
-static void read_state(const struct collector *c, struct dump_thread *thread)
+static int read_state(struct collector *c, struct dump_thread *thread)
 {
-	if (dump_read_state(c->pid, thread->tid, standing_of(c, thread->tid), &thread->state))
+	int err = dump_read_state(c->pid, thread->tid, standing_of(c, thread->tid), &thread->state);
+
+	switch (dump_judge_reading(err)) {
+	case DUMP_READ:
+		return 0;
+	case DUMP_GONE:
 		thread->state.ended = true;
+		return 0;
+	case DUMP_UNREAD:
+		thread->unread = thread->unread ?: err;
+		thread->state_unread = true;
+		note_unread(c, err);
+		return 0;
+	case DUMP_FAILED:
+		break;
+	}
+	return err;
 }
 
+static int keep_python(struct collector *c, const struct dump_known *known, struct dump_stack *stack,
+		       struct dump_thread *thread)
+{
+	int err;
+
+	thread->is_moving = !stack->proved;
+	thread->state = stack->state;
+	thread->ident = known->thread_id;
+	thread->locks = stack->locks;
+	thread->facts = stack->facts;
+	if (thread->is_moving) {
+		thread->facts.has_exception = thread->facts.exception_known = false;
+		thread->facts.collection = PYBPF_COLLECTION_UNKNOWN;
+	}
+	err = take_name(thread, stack->name) ?: keep_stack(c, known, thread, &stack->walk);
+	dump_forget_locals(thread);
+	if (!err && (c->locals.level || c->native))
+		dump_keep_locals(thread, known->runtime, stack);
+	return err;
+}
+
+/* Reads a thread of Python, perhaps once more; what an earlier read has told stays where this one has no answer. */
 static int read_python(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
 {
 	const struct dump_stack_of of = {
@@ -240,32 +301,30 @@ static int read_python(struct collector *c, const struct dump_known *known, stru
 		.runtime = c->runtimes[known->runtime].place,
 		.layout = *c->runtimes[known->runtime].layout,
 	};
+	bool again = thread->is_python;
 	struct dump_stack stack;
 	int err = dump_read_stack(&of, &stack);
 
 	thread->is_python = true;
-	thread->is_moving = !stack.proved;
-	thread->state = stack.state;
-	thread->ident = known->thread_id;
-	thread->locks = stack.locks;
-	thread->facts = stack.facts;
-	if (thread->is_moving) {
-		thread->facts.has_exception = thread->facts.exception_known = false;
-		thread->facts.collection = PYBPF_COLLECTION_UNKNOWN;
+	switch (dump_judge_reading(err)) {
+	case DUMP_READ:
+		err = keep_python(c, known, &stack, thread);
+		break;
+	case DUMP_GONE:
+		thread->is_python = false;
+		err = read_state(c, thread);
+		break;
+	case DUMP_UNREAD:
+		note_unread(c, err);
+		thread->unread = again ? thread->unread : err;
+		err = again ? 0 : read_state(c, thread);
+		break;
+	case DUMP_FAILED:
+		break;
 	}
-	if (!err)
-		err = take_name(thread, stack.name) ?: keep_stack(c, known, thread, &stack.walk);
-	dump_forget_locals(thread);
-	if (!err && (c->locals.level || c->native))
-		dump_keep_locals(thread, known->runtime, &stack);
 	free(stack.walk.frames);
 	free(stack.locals.bytes);
-	if (!err || err == -ENOMEM)
-		return err;
-	/* The thread has ended meanwhile, or the interpreter has forgotten it. */
-	thread->is_python = false;
-	read_state(c, thread);
-	return 0;
+	return err;
 }
 
 static const struct dump_known *find_known(const struct collector *c, const struct dump_thread *thread)
@@ -364,8 +423,9 @@ static void read_native(struct collector *c, const struct dump_known *known, str
 		return;
 	/* Another thread's would take as long. */
 	c->native = false;
+	note_unread(c, err);
 	log_warn("process %d: native frames are left out from thread %d on: %s", c->out->row->process.pid, thread->tid,
-		 strerror(-err));
+		 foreign_describe(err));
 }
 
 static int read_threads(struct collector *c)
@@ -382,9 +442,10 @@ static int read_threads(struct collector *c)
 		if (known && !thread->is_missing)
 			err = read_python(c, known, thread);
 		else
-			read_state(c, thread);
+			err = read_state(c, thread);
 		if (!err && c->native && !thread->is_missing)
 			read_native(c, known, thread);
+		thread->native_unread = c->out->with_native && !c->native && !thread->is_missing;
 		if (c->frozen && thread->state.wait.state != PYBPF_STATE_RUNNING)
 			thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
 	}
@@ -414,7 +475,7 @@ static void remove_ended(struct dump_process *out)
 	out->count = kept;
 }
 
-static int describe_sockets(const struct collector *c)
+static int describe_sockets(struct collector *c)
 {
 	struct dump_state **states = calloc(c->out->count + 1, sizeof(struct dump_state *));
 	size_t count = 0;
@@ -426,7 +487,7 @@ static int describe_sockets(const struct collector *c)
 			states[count++] = &c->out->threads[i].state;
 	}
 	/* What cannot be described is a network wait without a name. */
-	dump_describe_sockets(c->pid, c->peers, states, count);
+	note_unread(c, dump_describe_sockets(c->pid, c->peers, states, count));
 	free(states);
 	return 0;
 }
@@ -513,6 +574,7 @@ static void thaw(struct collector *c)
 
 static int collect(struct collector *c)
 {
+	unsigned long in_vain = foreign_calls_in_vain();
 	int err;
 
 	c->out->stacks = profile_new();
@@ -530,7 +592,11 @@ static int collect(struct collector *c)
 		return err;
 	err = find_stacks(c);
 	remove_ended(c->out);
-	return err ?: describe_sockets(c) ?: dump_cut_lines(c->out);
+	err = err ?: describe_sockets(c) ?: dump_cut_lines(c->out);
+	/* Names, lines and sources that had no answer are missing, and nobody has said why. */
+	if (foreign_calls_in_vain() != in_vain)
+		note_unread(c, foreign_last_in_vain());
+	return err;
 }
 
 static int freeze(struct collector *c, struct error *error)
@@ -547,7 +613,10 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	struct collector *c = calloc(1, sizeof(*c));
 	int err;
 
-	*out = (struct dump_process){.row = row, .core = wanted->core, .tasks.wanted = wanted->tasks};
+	*out = (struct dump_process){.row = row,
+				     .core = wanted->core,
+				     .tasks.wanted = wanted->tasks,
+				     .incomplete = row->container_unread ?: row->command_unread};
 	if (!c)
 		return error_set(error, -ENOMEM, "cannot look at process %d: %s", row->process.pid, strerror(ENOMEM));
 	c->out = out;
@@ -559,7 +628,7 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	c->native = out->with_native = wanted->native;
 	out->with_locals = wanted->locals.level > 0;
 	c->inside_differs = row->process.inside != row->process.pid;
-	walk_process_memory(&c->memory, &c->pid);
+	c->memory = (struct walk_memory){.read = read_memory, .source = c};
 	err = find_pythons(c, error);
 	if (!err) {
 		read_head(c);
@@ -570,7 +639,7 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	if (!err) {
 		err = collect(c);
 		if (err)
-			error_set(error, err, "cannot read process %d: %s", c->pid, strerror(-err));
+			error_set(error, err, "cannot read process %d: %s", c->pid, foreign_describe(err));
 	}
 	if (err && c->core)
 		dump_core_retell(c->core, error);

@@ -67,6 +67,8 @@ enum dump_change dump_compare(const struct dump_process *before, const struct du
 
 	if (!was)
 		return DUMP_CHANGE_NEW;
+	if (was->unread || thread->unread)
+		return DUMP_CHANGE_UNKNOWN;
 	if (!is_same_stack(before, was->stack, now, thread->stack) || !is_same_cause(was, thread))
 		return DUMP_CHANGE_MOVED;
 	/* Who is stopped and goes on may be preempted on its way back to sleep. */

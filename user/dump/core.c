@@ -487,6 +487,9 @@ static void warn_of_files(const struct dump_core *core)
 	size_t size;
 	int err = foreign_call(serve_files, subject, "", 1, &answer, sizeof(answer), &size, PATIENCE_S);
 
+	if (foreign_has_no_answer(err))
+		log_warn("whether the programs and libraries that process %d had mapped can be used is not known: %s",
+			 core->file.pid, foreign_describe(err));
 	if (err || size != sizeof(answer) || !answer.absent || memchr(answer.first, '\0', PATH_MAX) == NULL)
 		return;
 	log_warn("%" PRIu64 " of the %" PRIu64

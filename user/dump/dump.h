@@ -40,6 +40,9 @@ struct dump_thread {
 	bool has_gil;        /* it held that GIL when all threads had been read */
 	bool is_missing;     /* the core file does not have its C stack, so that nothing is known of its stack */
 	bool is_moving;      /* it ran while its stack was read: the stack may be none that it had */
+	int unread;          /* error with which reading it failed: it has no stack then; 0: it was read */
+	bool state_unread;   /* what it does is not known, either */
+	bool native_unread;  /* its native frames could not be read */
 	uint64_t tstate;     /* its PyThreadState */
 	uint64_t task;       /* address of the asyncio task that it runs; 0: none, or not asked for */
 	uint64_t contexts;   /* as in struct task_read, when its stack was read */
@@ -76,6 +79,7 @@ struct dump_process {
 	size_t count, room;
 	struct dump_tasks tasks;
 	bool with_locals, with_native;
+	int incomplete; /* error with which a part of it could not be read; 0: all that was asked for is there */
 };
 
 struct dump_wanted {
@@ -90,8 +94,9 @@ struct dump_wanted {
 };
 
 /*
- * Reads what the threads of a process do, as the list of processes has it. Returns 0, or negative errno with one
- * sentence in *error. dump_free() frees what it filled, in any case.
+ * Reads what the threads of a process do, as the list of processes has it. Returns 0, also where parts of it could not
+ * be read (dump_process.incomplete), or negative errno with one sentence in *error. dump_free() frees what it filled,
+ * in any case.
  */
 int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, struct dump_process *out,
 		 struct error *error);
@@ -128,6 +133,8 @@ enum dump_change {
 	DUMP_CHANGE_SAME_PLACE, /* the same functions at the same lines, for the same cause; but it may have run */
 	DUMP_CHANGE_MOVED,
 	DUMP_CHANGE_NEW,
+	DUMP_CHANGE_UNKNOWN, /* one of the pictures has not read it */
+	DUMP_CHANGES,
 };
 enum dump_change dump_compare(const struct dump_process *before, const struct dump_process *now,
 			      const struct dump_thread *thread);

@@ -6,6 +6,7 @@
 
 #include "dump/dump.h"
 #include "dump/print.h"
+#include "foreign/foreign.h"
 
 /* Where the variables of a frame are written. */
 struct locals {
@@ -91,6 +92,12 @@ static void write_native(const struct dump_process *process, const struct dump_t
 	const struct dump_native *native = &thread->native;
 	bool caller_known;
 
+	if (thread->native_unread) {
+		json_null(j, "native_frames");
+		json_null(j, "native_whole");
+		json_null(j, "native_fits");
+		return;
+	}
 	json_begin_array(j, "native_frames");
 	for (size_t i = native->count; i-- > 0;) {
 		const struct dump_native_frame *frame = &native->frames[i];
@@ -123,14 +130,14 @@ static void write_change(const struct dump_process *process, const struct dump_p
 			 const struct dump_thread *thread, struct json *j)
 {
 	static const char *const words[] = {
-		[DUMP_CHANGE_NONE] = "none",
-		[DUMP_CHANGE_SAME_PLACE] = "same place",
-		[DUMP_CHANGE_MOVED] = "moved",
-		[DUMP_CHANGE_NEW] = "new",
+		[DUMP_CHANGE_NONE] = "none",   [DUMP_CHANGE_SAME_PLACE] = "same place",
+		[DUMP_CHANGE_MOVED] = "moved", [DUMP_CHANGE_NEW] = "new",
+		[DUMP_CHANGE_UNKNOWN] = NULL,
 	};
+	const char *word = before ? words[dump_compare(before, process, thread)] : NULL;
 
-	if (before)
-		json_string(j, "change", words[dump_compare(before, process, thread)]);
+	if (word)
+		json_string(j, "change", word);
 	else
 		json_null(j, "change");
 }
@@ -192,6 +199,10 @@ static void write_thread(const struct dump_process *process, const struct dump_p
 	json_bool(j, "python", thread->is_python);
 	json_bool(j, "moving", thread->is_moving);
 	json_bool(j, "missing", thread->is_missing);
+	if (thread->unread)
+		json_string(j, "unread", foreign_describe(thread->unread));
+	else
+		json_null(j, "unread");
 	write_facts(process, thread, j);
 	write_change(process, before, thread, j);
 	dump_write_frames(process, thread, thread->stack, j);
@@ -294,6 +305,7 @@ void dump_json(const struct dump_process *process, const struct dump_process *be
 		json_null(j, "since_s");
 		json_null(j, "ended");
 	}
+	json_bool(j, "complete", !process->incomplete);
 	json_uint(j, "interpreters", process->nr_interps);
 	collecting = dump_is_collecting(process, &known);
 	write_collecting(collecting, known, j);

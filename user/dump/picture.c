@@ -22,6 +22,8 @@ uint32_t *dump_frames(const struct dump_process *process, uint32_t stack, size_t
 
 const char *dump_state_name(const struct dump_thread *thread)
 {
+	if (thread->state_unread)
+		return "unknown";
 	if (thread->state.wait.state != PYBPF_STATE_RUNNING)
 		return session_state_name(thread->state.wait.state);
 	if (thread->cpu == DUMP_CPU_UNKNOWN)
@@ -31,7 +33,7 @@ const char *dump_state_name(const struct dump_thread *thread)
 
 void dump_name_state(const struct dump_thread *thread, char *out, size_t size)
 {
-	if (thread->state.wait.state == PYBPF_STATE_RUNNING)
+	if (thread->state_unread || thread->state.wait.state == PYBPF_STATE_RUNNING)
 		snprintf(out, size, "[%s]", dump_state_name(thread));
 	else
 		session_name_wait(&thread->state.wait, out, size);

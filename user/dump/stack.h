@@ -39,8 +39,8 @@ struct dump_stack {
 /*
  * Reads stack and state of a thread, in a helper process (foreign.h), until they are proved to belong together: a
  * thread that sleeps and has not left a CPU meanwhile had that stack all the time; one that runs had it if two reads of
- * it agree. That of one which stands is read once. Returns 0; -ENOENT when no interpreter has the thread any more, or
- * another negative errno.
+ * it agree. That of one which stands is read once. Returns 0, or negative errno, of which dump_judge_reading() says
+ * what it means for the thread.
  */
 int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out);
 

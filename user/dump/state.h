@@ -31,7 +31,7 @@ enum dump_standing {
 
 /* Reads the state of a thread; to be called in a helper process (foreign.h). Returns 0 or negative errno. */
 int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out);
-/* As dump_look_at_state(), by a helper. */
+/* As dump_look_at_state(), by a helper: dump_judge_reading() says what an error means for the thread. */
 int dump_read_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out);
 
 /* Returns whether a thread that waited at two looks cannot have run between them. */

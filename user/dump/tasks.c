@@ -324,8 +324,9 @@ int dump_read_tasks(const struct dump_tasks_of *of, struct dump_process *process
 	if (!err) {
 		add_counts(&process->tasks.counts, &last.counts);
 		err = add_tasks(of, &last, &before, process);
-	} else if (err != -ENOMEM) {
-		err = note(process, "they could not be read: %s", strerror(-err));
+	} else if (err != -ENOMEM && err != -EINTR) {
+		process->incomplete = process->incomplete ?: err;
+		err = note(process, "they could not be read: %s", foreign_describe(err));
 	}
 	reading_free(&last);
 	reading_free(&before);

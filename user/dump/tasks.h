@@ -55,8 +55,9 @@ struct dump_tasks_of {
 };
 
 /*
- * Adds the tasks of a Python to the process, whose threads have been read, or a note why there are none. Returns 0 or
- * -ENOMEM.
+ * Adds the tasks of a Python to the process, whose threads have been read, or a note why there are none; the process is
+ * incomplete where they could not be read. Returns 0, -ENOMEM, or -EINTR when a signal that ends the command is
+ * pending.
  */
 int dump_read_tasks(const struct dump_tasks_of *of, struct dump_process *process);
 /* To 3.13: finds where asyncio has its tasks, if it is imported. */

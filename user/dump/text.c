@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "dump/dump.h"
 #include "dump/print.h"
+#include "foreign/foreign.h"
 
 /* As many equal frames are printed as Python's traceback module does (_RECURSIVE_CUTOFF), then how many follow. */
 #define EQUAL_FRAMES 3
@@ -92,6 +93,8 @@ static void print_head(const struct dump_process *process, FILE *out)
 		print_core(process, out);
 	else
 		print_usage(process, out);
+	if (row->container_unread)
+		fputs(", container not known", out);
 	if (row->container.id[0]) {
 		fputs(", container ", out);
 		text_print(row->container.name, out);
@@ -232,6 +235,7 @@ static void print_change(const struct dump_process *process, const struct dump_p
 		[DUMP_CHANGE_SAME_PLACE] = ", where it was",
 		[DUMP_CHANGE_MOVED] = ", moved",
 		[DUMP_CHANGE_NEW] = ", new",
+		[DUMP_CHANGE_UNKNOWN] = "",
 	};
 	enum dump_change change = dump_compare(before, process, thread);
 
@@ -281,29 +285,38 @@ static void print_thread(const struct dump_process *process, const struct dump_p
 		fputs(", not a thread of Python", out);
 	else if (thread->is_moving)
 		fputs(", moving: it ran while its stack was read, which may mix two moments", out);
+	if (thread->unread)
+		fprintf(out, ", not read: %s", foreign_describe(thread->unread));
 	if (before)
 		print_change(process, before, thread, out);
 	fputc('\n', out);
 	if (thread->is_missing)
 		fputs("  [stack not shown: the core file does not have the thread's memory]\n", out);
+	else if (thread->is_python && thread->unread)
+		fputs("  [stack not shown: it could not be read]\n", out);
 	else if (thread->is_python && thread->stack == PROFILE_ROOT)
 		fputs("  no Python function\n", out);
 	else
 		dump_print_stack(process, thread, thread->stack, reverse, 2, out);
+	if (thread->native_unread)
+		fputs("  [native frames not shown: they could not be read]\n", out);
 }
 
 /* Says how many threads are in which way what they were. */
 static void print_changes(const struct dump_process *process, const struct dump_process *before, FILE *out)
 {
-	size_t counts[DUMP_CHANGE_NEW + 1] = {0};
+	size_t counts[DUMP_CHANGES] = {0};
 
 	for (size_t i = 0; i < process->count; i++)
 		counts[dump_compare(before, process, &process->threads[i])]++;
 	fputs("Since the picture ", out);
 	print_seconds(process->at_s - before->at_s, out);
-	fprintf(out, " ago: %zu not run, %zu in the same place, %zu moved, %zu new, %zu ended\n",
+	fprintf(out, " ago: %zu not run, %zu in the same place, %zu moved, %zu new, %zu ended",
 		counts[DUMP_CHANGE_NONE], counts[DUMP_CHANGE_SAME_PLACE], counts[DUMP_CHANGE_MOVED],
 		counts[DUMP_CHANGE_NEW], dump_count_ended(before, process));
+	if (counts[DUMP_CHANGE_UNKNOWN])
+		fprintf(out, ", of %zu it is not known", counts[DUMP_CHANGE_UNKNOWN]);
+	fputc('\n', out);
 }
 
 static void print_one_of_circle(const struct dump_thread *thread, FILE *out)
@@ -356,6 +369,8 @@ static void print_deadlocks(const struct dump_process *process, FILE *out)
 void dump_text(const struct dump_process *process, const struct dump_process *before, bool reverse, FILE *out)
 {
 	print_head(process, out);
+	if (process->incomplete)
+		fprintf(out, "Not all of it could be read: %s\n", foreign_describe(process->incomplete));
 	if (before)
 		print_changes(process, before, out);
 	print_collection(process, out);

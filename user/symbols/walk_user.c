@@ -156,6 +156,8 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	}
 	if (!done)
 		walk_no_stack(&u->walk);
+	if (u->walk.result == WALK_UNREADABLE)
+		err = -EFAULT;
 	if (u->walk.result != WALK_OK)
 		goto done;
 	kept = u->walk.stack.depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : u->walk.stack.depth;

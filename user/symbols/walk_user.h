@@ -54,7 +54,7 @@ struct walk_stack {
 /*
  * Walks the stack of the thread whose pthread_self() is thread_id, as the kernel would. futex: on which it sleeps, or
  * 0. stack_pointer: 0 if it is not known; it proves what is on the thread's C stack. Returns 0, -ENOENT when no
- * interpreter has such a thread, -ENOMEM.
+ * interpreter has such a thread, -EFAULT when none was found and some could not be read, -ENOMEM.
  */
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
 		const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t futex, uint64_t stack_pointer,
