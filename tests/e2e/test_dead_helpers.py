@@ -14,10 +14,9 @@ import time
 import pytest
 
 import dump_schema
-import fuse
 import harness
 from harness import pybpf
-from test_foreign import folder, helpers_of, silent_file_system  # noqa: F401
+from test_foreign import SPIN, as_user, folder, helpers_of, silent_file_system  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("profiler")
 PYTHON = "/usr/bin/python3"
@@ -98,6 +97,23 @@ def test_a_helper_that_gets_a_signal_while_it_reads(folder, number, why, options
     dump_schema.check(out)
     assert dump.returncode == 1 and why in err
     check_picture(json.loads(out), tids, why)
+
+
+def test_a_source_that_has_no_answer(folder):  # noqa: F811
+    """The stack is there; the lines are not, for a reason that is not the program's."""
+    text = (SPIN % ("", "import time\nprint('ready', flush=True)\ntime.sleep(1000)")).encode()
+    with silent_file_system(folder, text) as server, as_user([PYTHON, folder / "mnt" / "file"]) as process:
+        harness.wait_for(lambda: harness.state(process.pid) == "S")
+        whole = pybpf("dump", "-p", process.pid, "--json")
+        server.silence()
+        run = pybpf("dump", "-p", process.pid, "--json")
+        bare = pybpf("dump", "-p", process.pid, "--json", "--no-source")
+    for done, code, source in (whole, 0, "time.sleep(1000)"), (run, 1, None), (bare, 0, None):
+        picture = json.loads(done.out)
+        assert done.code == code and picture["complete"] is (code == 0), done
+        (thread,) = picture["threads"]
+        assert thread["unread"] is None
+        assert [(frame["function"], frame["source"]) for frame in thread["frames"]] == [("<module>", source)]
 
 
 def run_beside(chance, number, *args):
