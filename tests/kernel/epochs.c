@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "cli/services.h"
 #include "discovery/discovery.h"
 #include "foreign/foreign.h"
 #include "session/account.h"
@@ -84,7 +85,7 @@ int main(int argc, char **argv)
 	options.max_stacks = (uint32_t)atoi(argv[6]);
 	options.without = argv[7];
 	known = discovery_new();
-	if (!known || foreign_start(known))
+	if (!known || foreign_start(&cli_services, known))
 		return 1;
 	discovery_free(known);
 	s = session_new(&options);

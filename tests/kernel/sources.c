@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/services.h"
 #include "discovery/discovery.h"
 #include "foreign/foreign.h"
 #include "kernel/counts.h"
@@ -124,7 +125,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	known = discovery_new();
-	if (!known || foreign_start(known))
+	if (!known || foreign_start(&cli_services, known))
 		return 1;
 	discovery_free(known);
 	s = session_new(&options);

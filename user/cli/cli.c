@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/services.h"
 #include "discovery/ask.h"
 #include "foreign/foreign.h"
 #include "base/log.h"
@@ -99,7 +100,7 @@ int cli_drop_rights(const struct rights_wanted *wanted)
 int cli_start_helpers(void)
 {
 	struct discovery *known = discovery_new();
-	int err = known ? foreign_start(known) : -ENOMEM;
+	int err = known ? foreign_start(&cli_services, known) : -ENOMEM;
 
 	/* Each helper has its own copy. */
 	discovery_free(known);

@@ -55,7 +55,7 @@ static int take_error(struct error *error, const struct error *said)
 	return error->code;
 }
 
-static int serve_runtimes(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int discovery_serve_runtimes(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct runtimes_question *q = question;
 	struct runtimes_answer *a = answer;
@@ -161,8 +161,8 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 	memset(out, 0, room * sizeof(*out));
 	error_clear(error);
 	if (answer)
-		err = foreign_ask(serve_runtimes, (struct foreign_subject){pid, life}, &question, sizeof(question),
-				  answer, sizeof(*answer), &size, SLICE_S);
+		err = foreign_ask(discovery_serve_runtimes, (struct foreign_subject){pid, life}, &question,
+				  sizeof(question), answer, sizeof(*answer), &size, SLICE_S);
 	if (!err && (size != sizeof(*answer) || !is_sound(answer, pid, room)))
 		err = -EPROTO;
 	if (err) {
@@ -205,7 +205,7 @@ enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct disco
 	return result == DISCOVERY_LATER ? DISCOVERY_UNSUPPORTED : result;
 }
 
-static int serve_validate(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int discovery_serve_validate(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	struct error *error = answer;
 	struct discovery_python python;
@@ -224,8 +224,8 @@ int discovery_ask_validate(const struct discovery_python *python, struct error *
 {
 	struct error said;
 	size_t size;
-	int err = foreign_call(serve_validate, (struct foreign_subject){.pid = python->pid}, python, sizeof(*python),
-			       &said, sizeof(said), &size, SHORT_S);
+	int err = foreign_call(discovery_serve_validate, (struct foreign_subject){.pid = python->pid}, python,
+			       sizeof(*python), &said, sizeof(said), &size, SHORT_S);
 
 	if (!err && size != sizeof(said))
 		err = -EPROTO;
@@ -245,7 +245,7 @@ struct mapped_answer {
 	uint64_t id;
 };
 
-static int serve_mapped_file(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int discovery_serve_mapped_file(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct mapped_question *q = question;
 	struct mapped_answer *a = answer;
@@ -262,15 +262,15 @@ int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, enum disc
 	const struct mapped_question question = {.pid = pid, .start = start, .end = end};
 	struct mapped_answer answer = {.id = 0};
 	size_t size;
-	int err = foreign_call(serve_mapped_file, (struct foreign_subject){.pid = pid}, &question, sizeof(question),
-			       &answer, sizeof(answer), &size, SHORT_S);
+	int err = foreign_call(discovery_serve_mapped_file, (struct foreign_subject){.pid = pid}, &question,
+			       sizeof(question), &answer, sizeof(answer), &size, SHORT_S);
 
 	*what = answer.what;
 	*id = answer.id;
 	return err ?: size == sizeof(answer) ? 0 : -EPROTO;
 }
 
-static int serve_container_of(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int discovery_serve_container_of(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct discovery *discovery = state;
 	const pid_t *pid = question;
@@ -284,8 +284,8 @@ static int serve_container_of(void *state, const void *question, size_t question
 int discovery_ask_container_of(pid_t pid, struct container *out)
 {
 	size_t size;
-	int err = foreign_call(serve_container_of, (struct foreign_subject){.pid = pid}, &pid, sizeof(pid), out,
-			       sizeof(*out), &size, SHORT_S);
+	int err = foreign_call(discovery_serve_container_of, (struct foreign_subject){.pid = pid}, &pid, sizeof(pid),
+			       out, sizeof(*out), &size, SHORT_S);
 
 	if (!err && size != sizeof(*out))
 		err = -EPROTO;
@@ -301,7 +301,7 @@ struct found_containers {
 };
 _Static_assert(sizeof(struct found_containers) <= FOREIGN_ANSWER_MAX, "an answer holds all containers");
 
-static int serve_container_find(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int discovery_serve_container_find(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct discovery *discovery = state;
 	struct found_containers *found = answer;
@@ -362,8 +362,8 @@ int discovery_ask_container_find(const char *query, double patience_s, struct co
 
 	*count = 0;
 	if (found)
-		err = foreign_call(serve_container_find, (struct foreign_subject){.pid = 0}, query, strlen(query) + 1,
-				   found, sizeof(*found), &size, patience_s);
+		err = foreign_call(discovery_serve_container_find, (struct foreign_subject){.pid = 0}, query,
+				   strlen(query) + 1, found, sizeof(*found), &size, patience_s);
 	if (!err && !is_sound_find(found, size))
 		err = -EPROTO;
 	if (err) {
@@ -382,7 +382,7 @@ int discovery_ask_container_find(const char *query, double patience_s, struct co
 	return err;
 }
 
-static int serve_container_names(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int discovery_serve_container_names(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct discovery *discovery = state;
 
@@ -396,8 +396,8 @@ static int serve_container_names(void *state, const void *question, size_t quest
 int discovery_ask_container_names(struct container_names *out)
 {
 	size_t size;
-	int err = foreign_call(serve_container_names, (struct foreign_subject){.pid = 0}, "", 1, out, sizeof(*out),
-			       &size, DISCOVERY_PATIENCE_S);
+	int err = foreign_call(discovery_serve_container_names, (struct foreign_subject){.pid = 0}, "", 1, out,
+			       sizeof(*out), &size, DISCOVERY_PATIENCE_S);
 
 	if (!err && size != sizeof(*out))
 		err = -EPROTO;
@@ -406,7 +406,7 @@ int discovery_ask_container_names(struct container_names *out)
 	return err;
 }
 
-static int serve_cmdline(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int discovery_serve_cmdline(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	struct {
 		pid_t pid;
@@ -428,7 +428,7 @@ int discovery_ask_cmdline(pid_t pid, char *buf, size_t size)
 {
 	const uint32_t question[2] = {(uint32_t)pid, (uint32_t)size};
 	size_t got;
-	int err = foreign_call(serve_cmdline, (struct foreign_subject){.pid = pid}, question, sizeof(question), buf,
+	int err = foreign_call(discovery_serve_cmdline, (struct foreign_subject){.pid = pid}, question, sizeof(question), buf,
 			       size, &got, SHORT_S);
 
 	if (!err && (!got || buf[got - 1]))
@@ -443,7 +443,7 @@ struct memory_question {
 	uint64_t addr, size;
 };
 
-static int serve_memory(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int discovery_serve_memory(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct memory_question *q = question;
 	int err;
@@ -461,8 +461,8 @@ static int read_memory(pid_t pid, uint64_t addr, void *buf, size_t size)
 	for (size_t done = 0; done < size;) {
 		size_t part = size - done < FOREIGN_ANSWER_MAX ? size - done : FOREIGN_ANSWER_MAX, got;
 		const struct memory_question question = {.pid = pid, .addr = addr + done, .size = part};
-		int err = foreign_call(serve_memory, (struct foreign_subject){.pid = pid}, &question, sizeof(question),
-				       (char *)buf + done, part, &got, SHORT_S);
+		int err = foreign_call(discovery_serve_memory, (struct foreign_subject){.pid = pid}, &question,
+				       sizeof(question), (char *)buf + done, part, &got, SHORT_S);
 
 		/* Without an answer nothing is known of the memory, not even that it is not mapped. */
 		if (err == -EPERM || err == -ESRCH || err == -ENOSYS || foreign_has_no_answer(err))

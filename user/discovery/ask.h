@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "discovery/discovery.h"
 #include "container/container.h"
+#include "foreign/foreign.h"
 
 /*
  * As discovery_runtimes(). Returns DISCOVERY_PENDING when the answer is not there yet: ask for the same some
@@ -49,5 +50,10 @@ int discovery_ask_cmdline(pid_t pid, char *buf, size_t size);
 
 /* Makes remote_read() read through a helper from now on. */
 void discovery_ask_memory(void);
+
+/* How helpers answer: rows of the table in cli/services.c. */
+foreign_service discovery_serve_runtimes, discovery_serve_validate, discovery_serve_mapped_file;
+foreign_service discovery_serve_container_of, discovery_serve_container_find, discovery_serve_container_names;
+foreign_service discovery_serve_cmdline, discovery_serve_memory;
 
 #endif

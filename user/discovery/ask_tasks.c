@@ -50,7 +50,7 @@ static int begin_serving(struct serving *s, const struct tasks_question *q, stru
 	return task_reader_find(s->reader, &s->memory, &s->place, counts);
 }
 
-static int serve_tasks(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int discovery_serve_tasks(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	static struct serving serving;
 	const struct tasks_question *q = question;
@@ -129,8 +129,8 @@ int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double p
 
 	number++;
 	for (; a.more && !err && question.part < MAX_ANSWERS; question.part++) {
-		err = foreign_call(serve_tasks, (struct foreign_subject){.pid = pid}, &question, sizeof(question),
-				   answer, FOREIGN_ANSWER_MAX, &size, patience_s);
+		err = foreign_call(discovery_serve_tasks, (struct foreign_subject){.pid = pid}, &question,
+				   sizeof(question), answer, FOREIGN_ANSWER_MAX, &size, patience_s);
 		err = err ?: take_answer(answer, size, visit, arg, &a);
 		if (!err)
 			add_counts(counts, &a.counts);

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include "foreign/foreign.h"
 #include "symbols/task_read.h"
 
 /*
@@ -15,5 +16,8 @@
 int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double patience_s,
 			int (*visit)(const struct task_read *task, void *arg), void *arg,
 			struct task_read_counts *counts);
+
+/* How helpers answer: a row of the table in cli/services.c. */
+foreign_service discovery_serve_tasks;
 
 #endif

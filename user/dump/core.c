@@ -450,14 +450,17 @@ struct files_answer {
 };
 
 /* Counts the ELF files, and the files that may have been some, and how many are not there. */
-static int serve_files(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int dump_serve_core_files(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
-	struct dump_core *core = stand_in_for(STAND_IN_PID)->of;
+	const struct stand_in *stands = stand_in_for(STAND_IN_PID);
+	struct dump_core *core = stands ? stands->of : NULL;
 	struct files_answer *out = answer;
 
 	(void)state;
 	(void)question;
 	(void)question_size;
+	if (!core)
+		return -EINVAL;
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < core->file.nr_maps; i++) {
 		const struct core_map *map = &core->file.maps[i];
@@ -485,7 +488,7 @@ static void warn_of_files(const struct dump_core *core)
 	const struct foreign_subject subject = {.pid = STAND_IN_PID};
 	struct files_answer answer;
 	size_t size;
-	int err = foreign_call(serve_files, subject, "", 1, &answer, sizeof(answer), &size, PATIENCE_S);
+	int err = foreign_call(dump_serve_core_files, subject, "", 1, &answer, sizeof(answer), &size, PATIENCE_S);
 
 	if (foreign_has_no_answer(err))
 		log_warn("whether the programs and libraries that process %d had mapped can be used is not known: %s",

@@ -60,7 +60,7 @@ static bool take(void *arg, const struct unwind_frame *frame)
 	return t->answer->count < DUMP_NATIVE_MAX;
 }
 
-static int serve_native(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int dump_serve_native(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	/* Kept from one thread to the next one of the same process, while it stands. */
 	static struct unwind *unwind;
@@ -110,7 +110,7 @@ int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *
 
 	*out = (struct dump_native){.count = 0};
 	if (answer)
-		err = foreign_call(serve_native, (struct foreign_subject){.pid = 0}, &q, sizeof(q), answer,
+		err = foreign_call(dump_serve_native, (struct foreign_subject){.pid = 0}, &q, sizeof(q), answer,
 				   sizeof(*answer), &size, PATIENCE_S);
 	if (!err && !is_sound(answer, size))
 		err = -EPROTO;

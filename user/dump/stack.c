@@ -261,7 +261,7 @@ static void read_locks(const struct dump_stack_of *of, const struct walk_stack *
 	free(again.frames);
 }
 
-static int serve_stack(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int dump_serve_stack(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct dump_stack_of *of = question;
 	struct walk_stack stack = {0};
@@ -356,7 +356,7 @@ int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out)
 
 	*out = (struct dump_stack){.proved = false};
 	if (answer)
-		err = foreign_call(serve_stack, (struct foreign_subject){.pid = of->pid}, of, sizeof(*of), answer,
+		err = foreign_call(dump_serve_stack, (struct foreign_subject){.pid = of->pid}, of, sizeof(*of), answer,
 				   ANSWER_MAX, &size, PATIENCE_S);
 	if (!err)
 		err = is_sound(answer, size) ? take_answer(answer, out) : -EPROTO;

@@ -11,6 +11,7 @@
 #include "dump/locks.h"
 #include "dump/state.h"
 #include "dump/threads.h"
+#include "foreign/foreign.h"
 #include "pybpf.h"
 #include "symbols/thread_name.h"
 #include "symbols/walk_user.h"
@@ -43,5 +44,8 @@ struct dump_stack {
  * what it means for the thread.
  */
 int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out);
+
+/* How helpers answer: a row of the table in cli/services.c. */
+foreign_service dump_serve_stack;
 
 #endif

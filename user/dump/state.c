@@ -193,7 +193,7 @@ int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct
 	return 0;
 }
 
-static int serve_state(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int dump_serve_state(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct question *q = question;
 
@@ -208,7 +208,7 @@ int dump_read_state(pid_t pid, pid_t tid, enum dump_standing standing, struct du
 {
 	const struct question q = {.pid = pid, .tid = tid, .standing = standing};
 	size_t size;
-	int err = foreign_call(serve_state, (struct foreign_subject){.pid = pid}, &q, sizeof(q), out, sizeof(*out),
+	int err = foreign_call(dump_serve_state, (struct foreign_subject){.pid = pid}, &q, sizeof(q), out, sizeof(*out),
 			       &size, PATIENCE_S);
 
 	if (!err && (size != sizeof(*out) || out->wait.state >= PYBPF_NR_STATES))
@@ -308,7 +308,7 @@ static void find_in_table(const struct sockets_question *q, const struct table *
 	fclose(file);
 }
 
-static int serve_sockets(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int dump_serve_sockets(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct sockets_question *q = question;
 
@@ -334,7 +334,7 @@ static int describe_some(pid_t pid, struct dump_state *const *states, uint32_t c
 		q->count = count;
 		for (uint32_t i = 0; i < count; i++)
 			q->inodes[i] = states[i]->socket;
-		err = foreign_call(serve_sockets, (struct foreign_subject){.pid = pid}, q, sizeof(*q), found,
+		err = foreign_call(dump_serve_sockets, (struct foreign_subject){.pid = pid}, q, sizeof(*q), found,
 				   count * sizeof(*found), &size, PATIENCE_S);
 	}
 	for (uint32_t i = 0; !err && size == count * sizeof(*found) && i < count; i++) {

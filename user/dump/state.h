@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "dump/peers.h"
+#include "foreign/foreign.h"
 #include "pybpf_wait.h"
 
 struct dump_state {
@@ -42,5 +43,8 @@ bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b);
  * stay as they are; so do unix sockets without peers, which may be NULL. Returns 0 or negative errno.
  */
 int dump_describe_sockets(pid_t pid, const struct dump_peers *peers, struct dump_state *const *states, size_t count);
+
+/* How helpers answer: rows of the table in cli/services.c. */
+foreign_service dump_serve_state, dump_serve_sockets;
 
 #endif

@@ -16,13 +16,13 @@ static struct foreign_lane lanes[FOREIGN_LANES];
 static unsigned long calls_in_vain;
 static int last_in_vain;
 
-int foreign_start(void *state)
+int foreign_start(const struct foreign_services *services, void *state)
 {
 	int err;
 
 	for (size_t i = 0; i < FOREIGN_LANES; i++)
 		lanes[i] = (struct foreign_lane){.fd = -1, .pidfd = -1};
-	err = foreign_maker_start(state);
+	err = foreign_maker_start(services, state);
 	/*
 	 * Made early, so that the helper is there when the first process is to be analysed; if this fails, it is tried
 	 * again then.

@@ -17,11 +17,22 @@
 #define FOREIGN_ANSWER_MAX   ((1 << 20) + 4096)
 
 /*
- * A kind of question: a function that runs in the helper, which is a fork and so has the function at the same address.
- * It reads the question, writes at most FOREIGN_ANSWER_MAX bytes to answer and their number to *size. Returns 0, or a
- * negative errno, which the asking function returns. state: the helper's copy of what foreign_start() was given.
+ * A kind of question: a function that runs in the helper. It reads the question, writes at most FOREIGN_ANSWER_MAX
+ * bytes to answer and their number to *size. Returns 0, or a negative errno, which the asking function returns. state:
+ * the helper's copy of what foreign_start() was given. A question is not trusted, either: whoever has taken over the
+ * asking process can write anything into it.
  */
 typedef int foreign_service(void *state, const void *question, size_t question_size, void *answer, size_t *size);
+
+/*
+ * All kinds of questions. A question names its kind by the index in this table, of which each helper has a copy: an
+ * address would let whoever writes to a helper's socket run any code of the helper. It is constant, and outlives the
+ * helpers.
+ */
+struct foreign_services {
+	foreign_service *const *items;
+	uint32_t count;
+};
 
 /* The process that a question is about: the cost of the question is charged to it, and to its user. */
 struct foreign_subject {
@@ -41,15 +52,15 @@ void foreign_keep_open(int fd);
  * what services remember between questions, or NULL; each helper begins with the state as it is now, and the caller may
  * free it afterwards. Returns 0 or negative errno.
  */
-int foreign_start(void *state);
+int foreign_start(const struct foreign_services *services, void *state);
 /* Kills the helpers and their maker. May be called at any time, also twice. */
 void foreign_stop(void);
 
 /*
  * Asks and waits for the answer, at most patience_s seconds. Returns what the service returns, or -ETIMEDOUT when it
  * did not answer, -ECONNRESET when it crashed, -EINTR when a signal that ends a run is pending, -ENOTCONN before
- * foreign_start() and where no helper can be made, -EBUSY at once when questions about the process or its user took too
- * long within the last minute, or another negative errno.
+ * foreign_start() and where no helper can be made, -ENOSYS for a kind that its table does not have, -EBUSY at once when
+ * questions about the process or its user took too long within the last minute, or another negative errno.
  */
 int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
 		 void *answer, size_t room, size_t *size, double patience_s);

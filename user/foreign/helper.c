@@ -179,7 +179,7 @@ static uint64_t queued_ns(int fd)
 	return sscanf(text, "%*u %llu", &queued) == 1 ? queued : 0;
 }
 
-static void serve(int fd, void *state)
+static void serve(int fd, const struct foreign_services *services, void *state)
 {
 	char *question = malloc(FOREIGN_QUESTION_MAX), *answer = malloc(FOREIGN_ANSWER_MAX);
 	int schedstat = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
@@ -196,7 +196,9 @@ static void serve(int fd, void *state)
 		if (head.size > FOREIGN_QUESTION_MAX || read_fully(fd, question, head.size))
 			break;
 		priority_watch();
-		head.result = head.service(state, question, head.size, answer, &size);
+		head.result = -ENOSYS;
+		if (head.service < services->count)
+			head.result = services->items[head.service](state, question, head.size, answer, &size);
 		head.size = (uint32_t)size;
 		head.said = (uint32_t)said_size;
 		head.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -255,7 +257,7 @@ static int send_fds(int over, const int fds[2])
 	return sendmsg(over, &message, MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }
 
-static int make_helper(int fd, char *note, void *state)
+static int make_helper(int fd, char *note, const struct foreign_services *services, void *state)
 {
 	pid_t child;
 	int ends[2], fds[2], err;
@@ -270,7 +272,7 @@ static int make_helper(int fd, char *note, void *state)
 		prctl(PR_SET_NAME, "pybpf-helper");
 		set_limits();
 		confine(RIGHTS_HELP);
-		serve(ends[1], state);
+		serve(ends[1], services, state);
 	}
 	close(ends[1]);
 	fds[0] = ends[0];
@@ -283,7 +285,7 @@ static int make_helper(int fd, char *note, void *state)
 	return err;
 }
 
-void foreign_make_helpers(int fd, struct foreign_notes *notes, void *state)
+void foreign_make_helpers(int fd, struct foreign_notes *notes, const struct foreign_services *services, void *state)
 {
 	const struct sigaction gone = {.sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT};
 	unsigned char slot;
@@ -296,7 +298,7 @@ void foreign_make_helpers(int fd, struct foreign_notes *notes, void *state)
 	sigaction(SIGCHLD, &gone, NULL);
 	while (!read_fully(fd, &slot, 1) && slot < FOREIGN_SLOTS) {
 		/* Making a helper can fail for a moment, for lack of processes or memory. */
-		if (make_helper(fd, notes->text[slot], state) && send(fd, "", 1, MSG_NOSIGNAL) != 1)
+		if (make_helper(fd, notes->text[slot], services, state) && send(fd, "", 1, MSG_NOSIGNAL) != 1)
 			break;
 	}
 	_exit(0);

@@ -19,7 +19,7 @@ enum {
 
 /* Header of a question and of an answer; the bytes follow. */
 struct foreign_head {
-	foreign_service *service;
+	uint32_t service; /* index in the table of foreign_start(); of a question only */
 	uint32_t size;
 	/*
 	 * In an answer: what the service returned, and the bytes of log behind the answer's own; then, in nanoseconds,
@@ -49,7 +49,8 @@ struct foreign_notes {
  * Runs the maker: for each byte that it receives, the number of a slot, it forks a helper. It replies with one byte,
  * which carries the helper's socket and pidfd, or nothing when it could not make one.
  */
-void foreign_make_helpers(int fd, struct foreign_notes *notes, void *state) __attribute__((noreturn));
+void foreign_make_helpers(int fd, struct foreign_notes *notes, const struct foreign_services *services, void *state)
+	__attribute__((noreturn));
 
 /*
  * A helper that has used this many seconds of CPU time gets no further question; the kernel kills it at twice as many.
@@ -58,8 +59,10 @@ void foreign_make_helpers(int fd, struct foreign_notes *notes, void *state) __at
 
 /* maker.c: the process that makes helpers, as the asking process uses it. */
 
-/* Forks the maker. state: as of foreign_start(). Returns 0 or negative errno. */
-int foreign_maker_start(void *state);
+/* Forks the maker. As foreign_start(). Returns 0 or negative errno. */
+int foreign_maker_start(const struct foreign_services *services, void *state);
+/* Returns the index in the table of foreign_maker_start(), or -ENOSYS. */
+int foreign_maker_index_of(foreign_service *service);
 void foreign_maker_stop(void);
 bool foreign_maker_is_on(void);
 /* Has a helper made. fds: its socket and its pidfd; *slot: the slot of its notes. Returns 0 or negative errno. */

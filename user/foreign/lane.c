@@ -156,21 +156,22 @@ static int send_question(const struct foreign_lane *lane, const void *message, s
 int foreign_lane_post(struct foreign_lane *lane, foreign_service *service, struct foreign_subject subject,
 		      const void *question, size_t size)
 {
-	const struct foreign_head head = {.service = service, .size = (uint32_t)size};
 	struct {
 		struct foreign_head head;
 		char bytes[FOREIGN_QUESTION_MAX];
-	} message = {.head = head};
-	int err = size > sizeof(message.bytes) ? -E2BIG : foreign_lane_need_helper(lane);
+	} message = {.head = {.size = (uint32_t)size}};
+	int kind = foreign_maker_index_of(service);
+	int err = kind < 0 ? kind : size > sizeof(message.bytes) ? -E2BIG : foreign_lane_need_helper(lane);
 
 	if (err)
 		return err;
+	message.head.service = (uint32_t)kind;
 	memcpy(message.bytes, question, size);
-	err = send_question(lane, &message, sizeof(head) + size);
+	err = send_question(lane, &message, sizeof(message.head) + size);
 	if (err) {
 		/* The helper ended after its last answer, which is not this subject's fault. */
 		foreign_lane_drop(lane);
-		err = foreign_lane_need_helper(lane) ?: send_question(lane, &message, sizeof(head) + size);
+		err = foreign_lane_need_helper(lane) ?: send_question(lane, &message, sizeof(message.head) + size);
 	}
 	if (err)
 		return err;

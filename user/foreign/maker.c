@@ -16,6 +16,7 @@ static struct {
 	pid_t pid;
 	int fd;
 	struct foreign_notes *notes;
+	const struct foreign_services *services;
 	bool used[FOREIGN_SLOTS];
 	double no_helper_since; /* 0: the last attempt succeeded */
 } maker = {.fd = -1};
@@ -25,7 +26,7 @@ bool foreign_maker_is_on(void)
 	return maker.fd >= 0;
 }
 
-int foreign_maker_start(void *state)
+int foreign_maker_start(const struct foreign_services *services, void *state)
 {
 	pid_t self = getpid();
 	int ends[2];
@@ -46,11 +47,21 @@ int foreign_maker_start(void *state)
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != self)
 			_exit(0);
 		close(ends[0]);
-		foreign_make_helpers(ends[1], maker.notes, state);
+		foreign_make_helpers(ends[1], maker.notes, services, state);
 	}
 	close(ends[1]);
 	maker.fd = ends[0];
+	maker.services = services;
 	return 0;
+}
+
+int foreign_maker_index_of(foreign_service *service)
+{
+	for (uint32_t i = 0; i < maker.services->count; i++) {
+		if (maker.services->items[i] == service)
+			return (int)i;
+	}
+	return -ENOSYS;
 }
 
 void foreign_maker_stop(void)

@@ -353,6 +353,16 @@ static int reach_disk(FILE *stream)
 	return 0;
 }
 
+size_t output_file_descriptors(const struct output_file *file, int out[OUTPUT_FILE_DESCRIPTORS])
+{
+	if (!*file->name)
+		return 0;
+	out[0] = file->folder;
+	out[1] = file->inode;
+	out[2] = fileno(file->stream);
+	return OUTPUT_FILE_DESCRIPTORS;
+}
+
 void output_file_entrust(struct output_file *file)
 {
 	if (!*file->name)

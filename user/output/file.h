@@ -43,6 +43,11 @@ bool output_file_same(const struct output_file *a, const struct output_file *b);
 bool output_file_needs_override(const struct output_file *file);
 bool output_file_needs_fowner(const struct output_file *file);
 
+/* Most descriptors of a file. */
+#define OUTPUT_FILE_DESCRIPTORS 3
+/* Writes the descriptors of a file that gets a name later to out. Returns their number, 0 for any other file. */
+size_t output_file_descriptors(const struct output_file *file, int out[OUTPUT_FILE_DESCRIPTORS]);
+
 /* Leaves the naming or removal of the file to another process, which has a copy of *file; the caller only writes. */
 void output_file_entrust(struct output_file *file);
 

@@ -13,7 +13,10 @@
 #include "rights/priority.h"
 #include "rights/rights.h"
 
-/* Commits files on request, until the other process ends, which closes the socket; then discards the rest. */
+/*
+ * Commits files on request, until the other process ends, which closes the socket; then discards the rest. Those
+ * without a name are the other process's.
+ */
 static void serve(int fd, struct output_file *const files[], size_t count)
 {
 	unsigned char index;
@@ -24,8 +27,27 @@ static void serve(int fd, struct output_file *const files[], size_t count)
 		if (send(fd, &err, sizeof(err), MSG_NOSIGNAL) != (ssize_t)sizeof(err))
 			break;
 	}
+	for (size_t i = 0; i < count; i++) {
+		if (*files[i]->name)
+			output_file_discard(files[i]);
+	}
+}
+
+/*
+ * Keeps stderr, the socket, and the files that get their names here. Others are those of the process that was forked:
+ * its sockets to helpers, which read any process's memory, and what its caller left open.
+ */
+static int keep_descriptors(int fd, struct output_file *const files[], size_t count)
+{
+	int kept[1 + OUTPUT_KEEPER_FILES * OUTPUT_FILE_DESCRIPTORS] = {fd};
+	size_t kept_count = 1;
+
+	/* Stdout's reader does not wait for this process. */
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
 	for (size_t i = 0; i < count; i++)
-		output_file_discard(files[i]);
+		kept_count += output_file_descriptors(files[i], kept + kept_count);
+	return rights_keep_descriptors(kept, kept_count);
 }
 
 static void run_keeper(int fd, struct output_file *const files[], size_t count)
@@ -34,13 +56,12 @@ static void run_keeper(int fd, struct output_file *const files[], size_t count)
 	struct rights_wanted wanted = {.level = RIGHTS_KEEP, .folders = folders};
 	struct error answer;
 	sigset_t all;
+	int err;
 
 	priority_restore();
-	/* Ctrl-C is meant for the other process. Stdout is closed, so that its reader does not wait for this one. */
+	/* Ctrl-C is meant for the other process. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	close(STDIN_FILENO);
-	close(STDOUT_FILENO);
 	for (size_t i = 0; i < count; i++) {
 		wanted.override |= output_file_needs_override(files[i]);
 		wanted.sticky |= output_file_needs_fowner(files[i]);
@@ -48,7 +69,11 @@ static void run_keeper(int fd, struct output_file *const files[], size_t count)
 			folders[wanted.nr_folders++] = files[i]->folder;
 	}
 	error_clear(&answer);
-	rights_drop(&wanted, &answer);
+	err = keep_descriptors(fd, files, count);
+	if (err)
+		error_set(&answer, err, "cannot close descriptors: %s", strerror(-err));
+	else
+		rights_drop(&wanted, &answer);
 	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) == (ssize_t)sizeof(answer) && !answer.code)
 		serve(fd, files, count);
 	_exit(0);

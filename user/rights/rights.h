@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Gives up what a part of the work no longer needs: capabilities, system calls, folders. Neither the process nor a
- * program that it executes can get back what was given up.
+ * Gives up what a part of the work no longer needs: capabilities, system calls, folders, descriptors. Neither the
+ * process nor a program that it executes can get back what was given up.
  */
 #ifndef RIGHTS_H
 #define RIGHTS_H
@@ -44,6 +44,12 @@ struct rights_wanted {
  * sentence in *error.
  */
 int rights_drop(const struct rights_wanted *wanted, struct error *error);
+
+/*
+ * Closes all descriptors but the standard streams and the kept ones, which it sorts. To be called before rights_drop().
+ * Returns 0 or negative errno.
+ */
+int rights_keep_descriptors(int *kept, size_t count);
 
 /*
  * In a child, before it executes a program as another user: empties the sets of capabilities, so that the program has

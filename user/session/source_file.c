@@ -190,7 +190,7 @@ static const struct question *checked(const void *question, size_t size)
 	return size == sizeof(*q) && !q->path[sizeof(q->path) - 1] && q->path[0] == '/' ? q : NULL;
 }
 
-static int serve_look(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int source_file_serve_look(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct question *q = checked(question, question_size);
 	struct look_answer *a = answer;
@@ -247,7 +247,7 @@ static int text_below(const struct question *q, pid_t root_of, char *text, size_
 	return err;
 }
 
-static int serve_text(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int source_file_serve_text(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct question *q = checked(question, question_size);
 	int err = q ? -ESRCH : -EINVAL;
@@ -286,7 +286,7 @@ int source_file_look(const struct source_file *file, const struct pybpf_rights *
 	if (!q)
 		return -ENOMEM;
 	q->rights.thread = *thread;
-	err = foreign_call(serve_look, (struct foreign_subject){.pid = file->pid}, q, sizeof(*q), &answer,
+	err = foreign_call(source_file_serve_look, (struct foreign_subject){.pid = file->pid}, q, sizeof(*q), &answer,
 			   sizeof(answer), &size, PATIENCE_S);
 	free(q);
 	/* The helper's answer determines how much memory the text gets, so its sizes are checked. */
@@ -311,8 +311,8 @@ char *source_file_text(const struct source_file *file, const struct source_right
 	if (text) {
 		q->rights = *rights;
 		q->identity = *identity;
-		err = foreign_call(serve_text, (struct foreign_subject){.pid = file->pid}, q, sizeof(*q), text,
-				   identity->size, &size, PATIENCE_S);
+		err = foreign_call(source_file_serve_text, (struct foreign_subject){.pid = file->pid}, q, sizeof(*q),
+				   text, identity->size, &size, PATIENCE_S);
 	}
 	free(q);
 	if (!err && size == identity->size) {
@@ -323,7 +323,7 @@ char *source_file_text(const struct source_file *file, const struct source_right
 	return NULL;
 }
 
-static int serve_shown_at(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int source_file_serve_shown_at(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct question *q = checked(question, question_size);
 
@@ -342,8 +342,8 @@ int source_file_shown_at(pid_t pid, const char *path)
 	if (!pysym_path_needs_look(path))
 		return (int)(pysym_short_path(path, NULL) - path);
 	q = make_question(&(struct source_file){.pid = pid, .path = path});
-	from = q ? foreign_call(serve_shown_at, (struct foreign_subject){.pid = pid}, q, sizeof(*q), NULL, 0, &size,
-				PATIENCE_S)
+	from = q ? foreign_call(source_file_serve_shown_at, (struct foreign_subject){.pid = pid}, q, sizeof(*q), NULL,
+				0, &size, PATIENCE_S)
 		 : -ENOMEM;
 	free(q);
 	return from < (int)strlen(path) ? from : -EPROTO;

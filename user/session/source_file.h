@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "foreign/foreign.h"
 #include "pybpf.h"
 
 /* Longest text that is kept. */
@@ -56,5 +57,8 @@ char *source_file_text(const struct source_file *file, const struct source_right
 
 /* As pysym_shown_at(). */
 int source_file_shown_at(pid_t pid, const char *path);
+
+/* How helpers answer: rows of the table in cli/services.c. */
+foreign_service source_file_serve_look, source_file_serve_text, source_file_serve_shown_at;
 
 #endif

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "discovery/ask.h"
 #include "discovery/discovery.h"
 #include "discovery/filter.h"
 #include "foreign/foreign.h"
@@ -113,13 +114,15 @@ static void excludes(void **state)
 
 static void says_what_cannot_be_resolved(void **state)
 {
+	static foreign_service *const items[] = {discovery_serve_container_find};
+	static const struct foreign_services services = {items, 1};
 	struct discovery_filter filter = {.all = false};
 	struct discovery *known = discovery_new();
 	struct error error;
 
 	(void)state;
 	assert_non_null(known);
-	assert_int_equal(foreign_start(known), 0);
+	assert_int_equal(foreign_start(&services, known), 0);
 	discovery_free(known);
 	assert_int_equal(discovery_filter_resolve(&filter, &error), 0);
 	assert_int_equal(discovery_texts_add(&filter.cgroups, "/no/such/group"), 0);

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "foreign/internal.h"
 
 /* A helper has no more descriptors: one of them is its socket. */
 #define FDS_MOST      64
@@ -113,6 +114,23 @@ static int serve_sum(void *state, const void *question, size_t question_size, vo
 	return 0;
 }
 
+/* Not in the table. */
+#define INTRUDED 77
+
+static int intrude(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	(void)state;
+	(void)question;
+	(void)question_size;
+	(void)answer;
+	*size = 0;
+	return INTRUDED;
+}
+
+static foreign_service *const items[] = {serve_echo,   serve_late,       serve_crash,    serve_late_crash,
+					 serve_result, serve_in_advance, serve_priority, serve_sum};
+static const struct foreign_services services = {items, sizeof(items) / sizeof(*items)};
+
 #define SUM_AT_START 40
 
 static int sum;
@@ -123,7 +141,7 @@ static int start(void **state)
 
 	(void)state;
 	sum = SUM_AT_START;
-	err = foreign_start(&sum);
+	err = foreign_start(&services, &sum);
 	sum = 0;
 	return err;
 }
@@ -372,6 +390,53 @@ static void test_state_of_a_helper(void **state)
 	assert_int_equal(got, SUM_AT_START + 4);
 }
 
+/* Sends a question of that head to a helper, past the side that asks. Returns what the helper answers. */
+static int send_raw(int fd, const struct foreign_head *question)
+{
+	struct foreign_head answer;
+	size_t done = 0;
+
+	assert_int_equal(send(fd, question, sizeof(*question), MSG_NOSIGNAL), sizeof(*question));
+	while (done < sizeof(answer)) {
+		ssize_t n = recv(fd, (char *)&answer + done, sizeof(answer) - done, 0);
+
+		assert_true(n > 0);
+		done += (size_t)n;
+	}
+	assert_int_equal(answer.size, 0);
+	return answer.result;
+}
+
+/* Whoever has the other end of a helper's socket chooses among the questions of the table, and nothing else. */
+static void test_question_that_is_none(void **state)
+{
+	foreign_service *address = intrude;
+	struct foreign_head head = {.size = 0};
+	const uint32_t beyond[] = {services.count, services.count + 1, INT32_MAX, UINT32_MAX};
+	int fds[2], got = 0;
+	unsigned slot;
+
+	(void)state;
+	assert_int_equal(call(intrude, getpid(), 0, &got), -ENOSYS);
+	assert_int_equal(foreign_maker_get_helper(fds, &slot), 0);
+	/* An address in place of the index, as the head begins with it. */
+	memcpy(&head, &address, sizeof(address));
+	head.size = 0;
+	assert_int_equal(send_raw(fds[0], &head), -ENOSYS);
+	for (size_t i = 0; i < sizeof(beyond) / sizeof(*beyond); i++) {
+		memset(&head, 0, sizeof(head));
+		memcpy(&head, &beyond[i], sizeof(beyond[i]));
+		assert_int_equal(send_raw(fds[0], &head), -ENOSYS);
+	}
+	/* The helper goes on. */
+	memset(&head, 0, sizeof(head));
+	assert_int_equal(send_raw(fds[0], &head), 0);
+	close(fds[0]);
+	close(fds[1]);
+	foreign_maker_free_slot(slot);
+	expect_echo(1);
+}
+
 static void test_priority_of_others(void **state)
 {
 	pid_t other = fork();
@@ -401,6 +466,7 @@ int main(void)
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test_setup_teardown(test_dead_maker, start, stop),
 		cmocka_unit_test_setup_teardown(test_state_of_a_helper, start, stop),
+		cmocka_unit_test_setup_teardown(test_question_that_is_none, start, stop),
 		cmocka_unit_test_setup_teardown(test_priority_of_others, start, stop),
 	};
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The table of questions that helpers answer, and so of all that a main process which was taken over could have them
+ * do: SECURITY.md says what that is.
+ */
+#include "cli/services.h"
+
+#include "discovery/ask.h"
+#include "discovery/ask_tasks.h"
+#include "dump/core.h"
+#include "dump/native.h"
+#include "dump/stack.h"
+#include "dump/state.h"
+#include "session/source_file.h"
+
+static foreign_service *const items[] = {
+	discovery_serve_cmdline,
+	discovery_serve_container_find,
+	discovery_serve_container_names,
+	discovery_serve_container_of,
+	discovery_serve_mapped_file,
+	discovery_serve_memory,
+	discovery_serve_runtimes,
+	discovery_serve_tasks,
+	discovery_serve_validate,
+	dump_serve_core_files,
+	dump_serve_native,
+	dump_serve_sockets,
+	dump_serve_stack,
+	dump_serve_state,
+	source_file_serve_look,
+	source_file_serve_shown_at,
+	source_file_serve_text,
+};
+
+const struct foreign_services cli_services = {.items = items, .count = sizeof(items) / sizeof(*items)};
