@@ -170,6 +170,11 @@ $(BUILD)/made-profiles: tests/unit/made_profiles.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a -lcmocka $(LDLIBS)
 
+# Profiles in which one thing is there very often.
+$(BUILD)/grown-profiles: tests/unit/grown_profiles.c $(BUILD)/libuser.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a -lcmocka $(LDLIBS)
+
 $(BUILD)/make-profile: tools/gen/make-profile.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
@@ -279,7 +284,7 @@ fuzz: fuzz-programs
 fuzz-programs: $(FUZZ_BIN)
 
 test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/linecheck \
-	$(BUILD)/made-profiles $(BUILD)/epochs $(BUILD)/sources $(BUILD)/walker \
+	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/sources $(BUILD)/walker \
 	$(BUILD)/pybpf-san
 
 kernels:

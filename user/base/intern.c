@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tables of unique items, by open addressing. */
+/*
+ * Tables of unique items, by open addressing. Most keys are chosen by strangers: the hash has a key, so that they cannot
+ * choose items for one place, which would be compared with each other.
+ */
 #include "base/intern.h"
 
 #include <errno.h>
@@ -7,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/siphash.h"
 
 #define FIRST_SLOTS 4
 
@@ -38,13 +42,8 @@ static struct intern_bytes key_of(const struct intern *t, const void *item)
 static uint64_t hash_of(const struct intern *t, const void *item)
 {
 	struct intern_bytes key = key_of(t, item);
-	const unsigned char *p = key.bytes;
-	uint64_t hash = 0xcbf29ce484222325ULL; /* FNV-1a */
 
-	for (size_t i = 0; i < key.size; i++)
-		/* Keys have no padding. NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
-		hash = (hash ^ p[i]) * 0x100000001b3ULL;
-	return hash ^ (hash >> 32);
+	return siphash(siphash_process_key(), key.bytes, key.size);
 }
 
 static bool equal(const struct intern *t, const void *a, const void *b)

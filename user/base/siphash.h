@@ -10,4 +10,10 @@
 
 uint64_t siphash(const uint8_t key[SIPHASH_KEY], const void *data, size_t size);
 
+/*
+ * Returns the key for hashes that do not leave this process and its forks: it is drawn at random at the first call. Who
+ * chooses what is hashed does not know it, and so cannot choose texts that have one hash.
+ */
+const uint8_t *siphash_process_key(void);
+
 #endif

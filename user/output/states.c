@@ -13,6 +13,11 @@
 /* The least width of a column: "100.0%". */
 #define COLUMN_WIDTH 6
 #define BETWEEN      2
+/*
+ * Most columns; the states with the least time are added up in one. pybpf itself tells some ten states, but a saved
+ * profile can have one for each function, and a table of all by all.
+ */
+#define COLUMNS_MAX 32
 
 void output_states(const struct profile *p, const char *prefix, FILE *out)
 {
@@ -44,7 +49,7 @@ void output_states(const struct profile *p, const char *prefix, FILE *out)
 struct column {
 	uint32_t state; /* string; 0: on a CPU */
 	uint64_t total;
-	uint32_t place; /* where it was found: that of its values in cells */
+	uint32_t place; /* that of its values in cells: the first has the most time */
 };
 
 struct table {
@@ -52,6 +57,8 @@ struct table {
 	struct output_options options;
 	struct profile_groups groups;
 	struct intern columns; /* struct column */
+	struct column *sorted; /* by their time */
+	uint32_t width;        /* cells of a group: COLUMNS_MAX, and one for all states beyond */
 	uint64_t *cells;       /* by group and column */
 	uint32_t *order;       /* groups, by their time */
 	uint64_t *own;         /* time by group */
@@ -82,8 +89,8 @@ static int find_columns(struct table *t)
 	bool fresh;
 
 	for (size_t i = 0; i < count; i++) {
-		struct column column = {.state = profile_state_of(t->profile, samples[i].stack),
-					.place = t->columns.count};
+		const struct column column = {.state = profile_state_of(t->profile, samples[i].stack),
+					      .place = t->columns.count};
 		uint32_t at;
 
 		if (samples[i].stack == PROFILE_ROOT || !samples[i].value)
@@ -96,13 +103,44 @@ static int find_columns(struct table *t)
 	return 0;
 }
 
+/* On a CPU, and then the states that have the most time. */
+static int by_total(const void *a, const void *b)
+{
+	const struct column *x = a, *y = b;
+
+	if (!x->state != !y->state)
+		return x->state ? 1 : -1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static int sort_columns(struct table *t)
+{
+	uint32_t count = t->columns.count;
+
+	t->width = count > COLUMNS_MAX ? COLUMNS_MAX + 1 : count;
+	t->sorted = calloc((size_t)count + 1, sizeof(*t->sorted));
+	if (!t->sorted)
+		return -ENOMEM;
+	if (count)
+		memcpy(t->sorted, t->columns.items, count * sizeof(*t->sorted));
+	qsort(t->sorted, count, sizeof(*t->sorted), by_total);
+	for (uint32_t i = 0; i < count; i++) {
+		struct column *column = intern_item(&t->columns, t->sorted[i].place);
+
+		column->place = i < COLUMNS_MAX ? i : COLUMNS_MAX;
+	}
+	return 0;
+}
+
 static int add_up(struct table *t)
 {
 	uint32_t groups = t->groups.table.count;
 	size_t count;
 	const struct profile_sample *samples = profile_samples(t->profile, &count);
 
-	t->cells = calloc((size_t)groups * t->columns.count + 1, sizeof(*t->cells));
+	t->cells = calloc((size_t)groups * t->width + 1, sizeof(*t->cells));
 	t->own = calloc((size_t)groups + 1, sizeof(*t->own));
 	t->order = calloc((size_t)groups + 1, sizeof(*t->order));
 	if (!t->cells || !t->own || !t->order)
@@ -110,13 +148,14 @@ static int add_up(struct table *t)
 	for (uint32_t i = 0; i < groups; i++)
 		t->order[i] = i;
 	for (size_t i = 0; i < count; i++) {
-		const struct column column = {.state = profile_state_of(t->profile, samples[i].stack)};
+		const struct column key = {.state = profile_state_of(t->profile, samples[i].stack)}, *column;
 		uint32_t owner;
 
 		if (samples[i].stack == PROFILE_ROOT || !samples[i].value)
 			continue;
 		owner = owner_of(t, samples[i].stack);
-		t->cells[(size_t)owner * t->columns.count + intern_find(&t->columns, &column)] += samples[i].value;
+		column = intern_item(&t->columns, intern_find(&t->columns, &key));
+		t->cells[(size_t)owner * t->width + column->place] += samples[i].value;
 		t->own[owner] += samples[i].value;
 		t->all += samples[i].value;
 	}
@@ -133,18 +172,6 @@ static int by_own(const void *a, const void *b, void *arg)
 	return x < y ? -1 : x > y;
 }
 
-/* On a CPU, and then the states that have the most time. */
-static int by_total(const void *a, const void *b)
-{
-	const struct column *x = a, *y = b;
-
-	if (!x->state != !y->state)
-		return x->state ? 1 : -1;
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
-}
-
 static size_t column_width(const char *name)
 {
 	size_t width = text_width(name);
@@ -153,14 +180,14 @@ static size_t column_width(const char *name)
 }
 
 /* Chooses the columns that leave room for functions. */
-static void fit_columns(struct table *t, const struct column *columns)
+static void fit_columns(struct table *t)
 {
 	const size_t fixed = COLUMN_WIDTH + BETWEEN, rest = column_width("rest") + BETWEEN;
 	size_t room = t->options.width > OUTPUT_FIT_LEAST ? t->options.width - OUTPUT_FIT_LEAST : 0;
 
 	t->used = fixed;
-	for (t->shown = 0; t->shown < t->columns.count; t->shown++) {
-		size_t width = column_width(column_name(t, &columns[t->shown])) + BETWEEN;
+	for (t->shown = 0; t->shown < t->columns.count && t->shown < COLUMNS_MAX; t->shown++) {
+		size_t width = column_width(column_name(t, &t->sorted[t->shown])) + BETWEEN;
 		size_t behind = t->shown + 1 < t->columns.count ? rest : 0;
 
 		if (t->options.width && t->used + width + behind > room)
@@ -179,18 +206,18 @@ static void write_cell(const struct table *t, size_t width, uint64_t value, FILE
 		fprintf(out, "%*s  ", (int)width, "-");
 }
 
-static int write_row(const struct table *t, const struct column *columns, uint32_t group, FILE *out)
+static int write_row(const struct table *t, uint32_t group, FILE *out)
 {
-	const uint64_t *cells = t->cells + (size_t)group * t->columns.count;
+	const uint64_t *cells = t->cells + (size_t)group * t->width;
 	size_t room = 0;
 	uint64_t rest = 0;
 
 	write_cell(t, COLUMN_WIDTH, t->own[group], out);
-	for (uint32_t i = 0; i < t->columns.count; i++) {
+	for (uint32_t i = 0; i < t->width; i++) {
 		if (i < t->shown)
-			write_cell(t, column_width(column_name(t, &columns[i])), cells[columns[i].place], out);
+			write_cell(t, column_width(column_name(t, &t->sorted[i])), cells[i], out);
 		else
-			rest += cells[columns[i].place];
+			rest += cells[i];
 	}
 	if (t->shown < t->columns.count)
 		write_cell(t, column_width("rest"), rest, out);
@@ -201,19 +228,14 @@ static int write_row(const struct table *t, const struct column *columns, uint32
 
 static int write_table(struct table *t, FILE *out)
 {
-	struct column *columns = calloc(t->columns.count + 1, sizeof(*columns));
 	uint32_t rows = 0;
 	int err = 0;
 
-	if (!columns)
-		return -ENOMEM;
-	memcpy(columns, t->columns.items, t->columns.count * sizeof(*columns));
-	qsort(columns, t->columns.count, sizeof(*columns), by_total);
 	qsort_r(t->order, t->groups.table.count, sizeof(*t->order), by_own, t->own);
-	fit_columns(t, columns);
+	fit_columns(t);
 	fprintf(out, "%*s  ", COLUMN_WIDTH, "own");
 	for (uint32_t i = 0; i < t->shown; i++) {
-		const char *name = column_name(t, &columns[i]);
+		const char *name = column_name(t, &t->sorted[i]);
 
 		fprintf(out, "%*s", (int)(column_width(name) - text_width(name)), "");
 		text_print(name, out);
@@ -224,13 +246,12 @@ static int write_table(struct table *t, FILE *out)
 	fprintf(out, "%s\n", t->options.by_line ? "line" : "function");
 	for (uint32_t i = 0; i < t->groups.table.count && t->own[t->order[i]] && !err; i++) {
 		if (i < t->options.rows)
-			err = write_row(t, columns, t->order[i], out);
+			err = write_row(t, t->order[i], out);
 		else
 			rows++;
 	}
 	if (rows)
 		fprintf(out, "and %u more (--limit)\n", rows);
-	free(columns);
 	return err;
 }
 
@@ -242,12 +263,13 @@ int output_text_states(const struct profile *p, const struct output_options *opt
 	intern_init(&t.columns, sizeof(struct column), sizeof(uint32_t));
 	if (!t.options.rows)
 		t.options.rows = OUTPUT_ROWS_DEFAULT;
-	err = err ?: find_columns(&t) ?: add_up(&t);
+	err = err ?: find_columns(&t) ?: sort_columns(&t) ?: add_up(&t);
 	if (!err && !t.all)
 		fputs("No sample has Python frames: there is no function to show.\n", out);
 	else if (!err)
 		err = write_table(&t, out);
 	intern_free(&t.columns);
+	free(t.sorted);
 	profile_groups_free(&t.groups);
 	free(t.cells);
 	free(t.order);

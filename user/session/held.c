@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -27,7 +26,6 @@ struct owner {
 };
 
 struct group {
-	uint64_t place; /* the number, mixed */
 	uint64_t number;
 	uint32_t used;
 	uint32_t owners[GROUP]; /* index of the owner + 1; 0: none is known */
@@ -55,9 +53,6 @@ void session_held_init(struct session_held *h)
 	memset(h, 0, sizeof(*h));
 	intern_init(&h->processes, sizeof(struct process), sizeof(uint64_t));
 	h->page = (uint64_t)sysconf(_SC_PAGESIZE);
-	if (getrandom(&h->mix, sizeof(h->mix), GRND_NONBLOCK) != sizeof(h->mix))
-		h->mix = (uint64_t)getpid();
-	h->mix |= 1;
 }
 
 static void free_process(struct process *p)
@@ -95,17 +90,16 @@ static struct process *add_process(struct session_held *h, uint64_t proc_id)
 	return i == INTERN_NONE ? NULL : intern_item(&h->processes, i);
 }
 
-static struct group *find_group(const struct session_held *h, const struct process *p, uint64_t number)
+static struct group *find_group(const struct process *p, uint64_t number)
 {
-	const uint64_t place = number * h->mix;
-	uint32_t i = intern_find(&p->groups, &place);
+	uint32_t i = intern_find(&p->groups, &number);
 
 	return i == INTERN_NONE ? NULL : intern_item(&p->groups, i);
 }
 
-static uint32_t owner_of(const struct session_held *h, const struct process *p, uint64_t page)
+static uint32_t owner_of(const struct process *p, uint64_t page)
 {
-	const struct group *group = find_group(h, p, page / GROUP);
+	const struct group *group = find_group(p, page / GROUP);
 
 	return group ? group->owners[page % GROUP] : 0;
 }
@@ -145,8 +139,8 @@ static int set_owner(struct session_held *h, struct process *p, struct group *gr
 /* Gives a page an owner. Without memory for it, the page is counted as refused. */
 static int put_page(struct session_held *h, struct process *p, uint64_t page, uint32_t owner, bool may_grow)
 {
-	struct group fresh = {.number = page / GROUP, .place = page / GROUP * h->mix};
-	struct group *group = find_group(h, p, fresh.number);
+	struct group fresh = {.number = page / GROUP};
+	struct group *group = find_group(p, fresh.number);
 	uint32_t i;
 
 	if (!group) {
@@ -198,8 +192,7 @@ static bool meets(const struct group *group, const struct range *range)
 }
 
 /* Finds the numbers of all groups in a range, however large it is. The caller frees *numbers. */
-static int list_groups(const struct session_held *h, const struct process *p, const struct range *range,
-		       uint64_t **numbers, size_t *count)
+static int list_groups(const struct process *p, const struct range *range, uint64_t **numbers, size_t *count)
 {
 	uint64_t first = range->first / GROUP, end = (range->end + GROUP - 1) / GROUP;
 	bool few = range->first < range->end && end - first < p->groups.count;
@@ -210,7 +203,7 @@ static int list_groups(const struct session_held *h, const struct process *p, co
 	if (!*numbers)
 		return -ENOMEM;
 	for (size_t i = 0; i < room; i++) {
-		const struct group *group = few ? find_group(h, p, first + i) : intern_item(&p->groups, (uint32_t)i);
+		const struct group *group = few ? find_group(p, first + i) : intern_item(&p->groups, (uint32_t)i);
 
 		if (group && meets(group, range))
 			(*numbers)[(*count)++] = group->number;
@@ -222,7 +215,7 @@ static int list_groups(const struct session_held *h, const struct process *p, co
 static int take_pages(struct session_held *h, struct process *p, uint64_t number, const struct range *range,
 		      uint32_t taken[GROUP])
 {
-	struct group *group = find_group(h, p, number);
+	struct group *group = find_group(p, number);
 	int err = 0;
 
 	memset(taken, 0, GROUP * sizeof(*taken));
@@ -246,7 +239,7 @@ static int give_back(struct session_held *h, struct process *p, const struct ran
 	uint32_t taken[GROUP];
 	uint64_t *numbers;
 	size_t count;
-	int err = list_groups(h, p, range, &numbers, &count);
+	int err = list_groups(p, range, &numbers, &count);
 
 	for (size_t i = 0; i < count && !err; i++)
 		err = take_pages(h, p, numbers[i], range, taken);
@@ -262,7 +255,7 @@ static int move(struct session_held *h, struct process *p, const struct range *f
 	size_t count;
 	int err = give_back(h, p, &to);
 
-	err = err ?: list_groups(h, p, from, &numbers, &count);
+	err = err ?: list_groups(p, from, &numbers, &count);
 	if (err)
 		return err;
 	for (size_t i = 0; i < count && !err; i++) {
@@ -286,7 +279,7 @@ static int fill(struct session_held *h, struct process *p, const struct range *r
 	int err = 0;
 
 	for (; page < range->end && pages && !err; page++) {
-		if (owner_of(h, p, page))
+		if (owner_of(p, page))
 			continue;
 		err = put_page(h, p, page, owner, may_grow);
 		pages--;
@@ -295,10 +288,10 @@ static int fill(struct session_held *h, struct process *p, const struct range *r
 	return err;
 }
 
-static bool is_free(const struct session_held *h, const struct process *p, const struct range *range)
+static bool is_free(const struct process *p, const struct range *range)
 {
 	for (uint64_t page = range->first; page < range->end; page++) {
-		if (owner_of(h, p, page))
+		if (owner_of(p, page))
 			return false;
 	}
 	return true;
@@ -334,7 +327,7 @@ static int touch(struct session_held *h, struct process *p, const struct pybpf_m
 	around.end = around.first + block;
 	if (pages < 2 || block > MOST_FOLIO)
 		return put_page(h, p, page, owner, may_grow);
-	if (event->anonymous && (block != pages || pages < LEAST_FOLIO || !is_free(h, p, &around)))
+	if (event->anonymous && (block != pages || pages < LEAST_FOLIO || !is_free(p, &around)))
 		return put_page(h, p, page, owner, may_grow);
 	err = put_page(h, p, page, owner, may_grow);
 	return err ?: fill(h, p, &around, pages - 1, owner, may_grow, &end);

@@ -13,7 +13,6 @@
 struct session_held {
 	struct intern processes; /* by proc_id */
 	uint64_t page;           /* bytes of a page */
-	uint64_t mix;            /* random and odd: processes cannot choose where their pages are in tables */
 	uint64_t given, taken;   /* pages that got an owner, and that lost one */
 	uint64_t refused;        /* bytes that were touched and for which there was no memory */
 };

@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "base/intern.h"
 #include "allocated.h"
+
+#define NAME 16
 
 struct item {
 	uint64_t key;
@@ -199,13 +202,77 @@ static void test_memory(void **unused)
 	assert_int_equal(allocated_bytes(), before);
 }
 
+/* Adds names and finds each; returns the seconds of CPU time that it took. */
+static double add_names(char (*names)[NAME], uint32_t count)
+{
+	struct intern t;
+	clock_t begin = clock();
+	bool fresh;
+
+	intern_init(&t, sizeof(char *), INTERN_TEXT);
+	for (uint32_t i = 0; i < count; i++) {
+		const char *name = names[i];
+
+		assert_int_not_equal(intern_add(&t, &name, &fresh), INTERN_NONE);
+		assert_true(fresh);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		const char *name = names[i];
+
+		assert_int_equal(intern_find(&t, &name), i);
+	}
+	intern_free(&t);
+	return (double)(clock() - begin) / CLOCKS_PER_SEC;
+}
+
+/* The place that FNV-1a without a key gives a name in a table of 65,536. */
+static uint32_t place_by_fnv(const char *name)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+	return (uint32_t)(hash ^ hash >> 32) & 0xffff;
+}
+
+/*
+ * Whoever chooses the names does not choose their places. All of the crafted names have a place in the first 256th of
+ * the table by a hash that everybody can compute: each is compared with all before, 1,000 times the work.
+ */
+static void test_crafted_names(void **unused)
+{
+	enum {
+		COUNT = 20000,
+		PART = 256,
+		TIMES = 30
+	};
+	char(*crafted)[NAME] = calloc(COUNT, NAME), (*plain)[NAME] = calloc(COUNT, NAME);
+	uint32_t found = 0;
+	double usual;
+
+	(void)unused;
+	assert_non_null(crafted);
+	assert_non_null(plain);
+	for (uint32_t i = 0; found < COUNT; i++) {
+		snprintf(crafted[found], NAME, "f%u", i);
+		if (place_by_fnv(crafted[found]) < 65536 / PART)
+			found++;
+	}
+	for (uint32_t i = 0; i < COUNT; i++)
+		snprintf(plain[i], NAME, "f%u", i * PART);
+	usual = add_names(plain, COUNT) + add_names(plain, COUNT) + add_names(plain, COUNT);
+	assert_true(add_names(crafted, COUNT) < TIMES * usual / 3);
+	free(crafted);
+	free(plain);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty),       cmocka_unit_test(test_first_value_stands),
 		cmocka_unit_test(test_text),        cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_oldest_goes), cmocka_unit_test(test_come_and_go),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_memory),      cmocka_unit_test(test_crafted_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,11 +100,43 @@ static void test_line(void **unused)
 	profile_free(p);
 }
 
+/* As many states as functions, as only a file can have them: the table does not become one of all by all. */
+static void test_more_states_than_there_are(void **unused)
+{
+	enum {
+		COUNT = 3000
+	};
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 1, "x");
+	char name[16], *text, *head;
+	size_t columns = 0;
+
+	(void)unused;
+	for (unsigned i = 0; i < COUNT; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		take_in(p, waiting(p, on(p, PROFILE_ROOT, name, "a.py", 1), name, "[wait]"), owner, COUNT + 10 - i);
+	}
+	text = shown(p, &(struct output_options){.by_state = true, .rows = COUNT});
+	/* Each with its time: those that have a column of their own, and the others in the one of the rest. */
+	assert_non_null(strstr(text, "  rest  function\n"));
+	head = strndup(text, strcspn(text, "\n"));
+	assert_non_null(head);
+	for (const char *at = strtok(head, " "); at; at = strtok(NULL, " "))
+		columns++;
+	free(head);
+	assert_in_range(columns, 10, 100);
+	assert_true(strlen(text) < COUNT * 1000ul);
+	assert_non_null(strstr(text, "  s2999 (a.py)\n"));
+	free(text);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits_have_their_functions),
 		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_more_states_than_there_are),
 		cmocka_unit_test(test_line),
 	};
 
