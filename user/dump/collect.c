@@ -45,6 +45,12 @@ struct runtime {
 	const struct discovery_python *python;
 };
 
+struct by_state {
+	uint64_t tstate, gil;
+	uint32_t index;
+	uint32_t pad;
+};
+
 struct collector {
 	struct dump_process *out;
 	pid_t pid;
@@ -67,6 +73,7 @@ struct collector {
 	struct dump_sources sources;
 	uint64_t last_stack_id;
 	struct dump_known_list known;
+	struct intern by_state; /* struct by_state: threads that have been read */
 	/* threading._active of the interpreter that was met last. */
 	uint64_t names_interp, names;
 };
@@ -163,9 +170,11 @@ static bool match_registers(struct collector *c)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < c->known.count && c->core; i++) {
-		c->known.items[i].inside = dump_core_find_thread(c->core, c->known.items[i].thread_id);
-		any = any || c->known.items[i].inside;
+	for (uint32_t i = 0; i < c->known.threads.count && c->core; i++) {
+		struct dump_known *known = dump_known_at(&c->known, i);
+
+		known->inside = dump_core_find_thread(c->core, known->thread_id);
+		any = any || known->inside;
 	}
 	return any;
 }
@@ -175,16 +184,18 @@ static int list_tasks(struct collector *c)
 	pid_t *inside;
 	int err = procfs_each_task(c->pid, add_thread, c);
 
-	if (err || match_registers(c))
+	if (err)
 		return err;
+	if (match_registers(c))
+		return dump_index_tids(&c->known);
 	inside = calloc(c->out->count + 1, sizeof(*inside));
 	if (!inside)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->out->count; i++)
 		inside[i] = c->out->threads[i].inside;
-	dump_find_tids(&c->memory, inside, c->out->count, &c->known);
+	err = dump_find_tids(&c->memory, inside, c->out->count, &c->known) ?: dump_index_tids(&c->known);
 	free(inside);
-	return c->silent;
+	return err ?: c->silent;
 }
 
 /* Returns the address of threading._active of the thread's interpreter, or 0. */
@@ -291,20 +302,23 @@ static int keep_python(struct collector *c, const struct dump_known *known, stru
 /* Reads a thread of Python, perhaps once more; what an earlier read has told stays where this one has no answer. */
 static int read_python(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
 {
-	const struct dump_stack_of of = {
+	struct dump_stack_of of = {
 		.pid = c->pid,
 		.tid = thread->tid,
 		.thread_id = known->thread_id,
 		.names = find_names(c, known),
 		.standing = standing_of(c, thread->tid),
+		.states = known->states,
 		.locals = c->locals,
 		.runtime = c->runtimes[known->runtime].place,
 		.layout = *c->runtimes[known->runtime].layout,
 	};
 	bool again = thread->is_python;
 	struct dump_stack stack;
-	int err = dump_read_stack(&of, &stack);
+	int err;
 
+	of.states.exact = of.standing != DUMP_GOES_ON;
+	err = dump_read_stack(&of, &stack);
 	thread->is_python = true;
 	switch (dump_judge_reading(err)) {
 	case DUMP_READ:
@@ -329,11 +343,7 @@ static int read_python(struct collector *c, const struct dump_known *known, stru
 
 static const struct dump_known *find_known(const struct collector *c, const struct dump_thread *thread)
 {
-	for (size_t i = 0; i < c->known.count; i++) {
-		if (c->known.items[i].inside == thread->inside)
-			return &c->known.items[i];
-	}
-	return NULL;
+	return dump_known_by_tid(&c->known, thread->inside);
 }
 
 /* Tells which threads run a function of another interpreter than the main one. */
@@ -355,11 +365,16 @@ static ssize_t find_holder(const struct collector *c, const struct dump_thread *
 	const struct dump_known *known = find_known(c, thread);
 	uint64_t holder = known ? walk_gil_holder(&c->memory, c->runtimes[known->runtime].layout, thread->gil) : 0;
 
-	for (size_t i = 0; holder && i < c->out->count; i++) {
-		if (c->out->threads[i].tstate == holder && c->out->threads[i].gil == thread->gil)
-			return (ssize_t)i;
-	}
-	return -1;
+	const struct by_state key = {.tstate = holder, .gil = thread->gil};
+	uint32_t at = holder ? intern_find(&c->by_state, &key) : INTERN_NONE;
+	const struct dump_thread *found;
+
+	if (at == INTERN_NONE)
+		return -1;
+	at = ((const struct by_state *)intern_item(&c->by_state, at))->index;
+	found = &c->out->threads[at];
+	/* It may have been read once more since. */
+	return found->tstate == holder && found->gil == thread->gil ? (ssize_t)at : -1;
 }
 
 /*
@@ -389,18 +404,37 @@ static int mark_holder(struct collector *c, const struct dump_thread *needs)
 	return err;
 }
 
+static int index_states(struct collector *c)
+{
+	bool fresh;
+
+	for (size_t i = 0; i < c->out->count; i++) {
+		const struct dump_thread *thread = &c->out->threads[i];
+		const struct by_state entry = {.tstate = thread->tstate, .gil = thread->gil, .index = (uint32_t)i};
+
+		if (intern_add(&c->by_state, &entry, &fresh) == INTERN_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Each GIL once: every interpreter may have its own, and a process that lies has one for each thread. */
 static int mark_holders(struct collector *c)
 {
-	uint64_t gil = 0;
-	int err = 0;
+	struct intern gils = INTERN_INIT(sizeof(uint64_t), sizeof(uint64_t));
+	int err = index_states(c);
 
 	for (size_t i = 0; i < c->out->count && !err; i++) {
 		const struct dump_thread *thread = &c->out->threads[i];
+		bool fresh;
 
-		if (thread->gil && thread->gil != gil)
+		if (!thread->gil)
+			continue;
+		err = intern_add(&gils, &thread->gil, &fresh) == INTERN_NONE ? -ENOMEM : 0;
+		if (!err && fresh)
 			err = mark_holder(c, thread);
-		gil = thread->gil ?: gil;
 	}
+	intern_free(&gils);
 	return err;
 }
 
@@ -556,13 +590,11 @@ static int read_tasks(struct collector *c)
 /* Reads all that is to be of one moment. */
 static int read_moment(struct collector *c)
 {
-	int err = add_runtimes(c) ?: list_tasks(c) ?: read_threads(c);
+	int err = add_runtimes(c) ?: list_tasks(c) ?: read_threads(c) ?: dump_index_make(c->out);
 
 	if (!err && !stands(c))
 		dump_tell_on_cpu(c->pid, c->out);
-	if (!err)
-		dump_find_deadlocks(c->out, stands(c));
-	return err ?: read_tasks(c);
+	return err ?: dump_find_deadlocks(c->out, stands(c)) ?: read_tasks(c);
 }
 
 static void thaw(struct collector *c)
@@ -592,7 +624,7 @@ static int collect(struct collector *c)
 		return err;
 	err = find_stacks(c);
 	remove_ended(c->out);
-	err = err ?: describe_sockets(c) ?: dump_cut_lines(c->out);
+	err = err ?: dump_index_make(c->out) ?: describe_sockets(c) ?: dump_cut_lines(c->out);
 	/* Names, lines and sources that had no answer are missing, and nobody has said why. */
 	if (foreign_calls_in_vain() != in_vain)
 		note_unread(c, foreign_last_in_vain());
@@ -628,6 +660,8 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	c->native = out->with_native = wanted->native;
 	out->with_locals = wanted->locals.level > 0;
 	c->inside_differs = row->process.inside != row->process.pid;
+	dump_known_init(&c->known);
+	intern_init(&c->by_state, sizeof(struct by_state), offsetof(struct by_state, index));
 	c->memory = (struct walk_memory){.read = read_memory, .source = c};
 	err = find_pythons(c, error);
 	if (!err) {
@@ -647,7 +681,8 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	dump_sources_free(&c->sources);
 	stacks_free(c->stacks);
 	pysym_free(c->pysym);
-	free(c->known.items);
+	dump_known_free(&c->known);
+	intern_free(&c->by_state);
 	free(c->pythons);
 	free(c);
 	return err;
@@ -659,6 +694,7 @@ void dump_free(struct dump_process *process)
 		free_thread(&process->threads[i]);
 	free(process->threads);
 	dump_tasks_free(&process->tasks);
+	dump_index_free(&process->index);
 	for (uint32_t i = 0; process->lines && i < profile_frame_count(process->stacks); i++)
 		free(process->lines[i]);
 	free(process->lines);

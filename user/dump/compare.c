@@ -10,13 +10,11 @@
 
 static const struct dump_thread *find(const struct dump_process *process, const struct dump_thread *thread)
 {
-	for (size_t i = 0; process && i < process->count; i++) {
-		const struct dump_thread *other = &process->threads[i];
+	size_t count = 0, at = 0;
 
-		if (other->tid == thread->tid && other->start_time == thread->start_time)
-			return other;
-	}
-	return NULL;
+	if (process)
+		at = dump_index_find(&process->index, DUMP_BY_TID, (uint64_t)thread->tid, &count);
+	return count && process->threads[at].start_time == thread->start_time ? &process->threads[at] : NULL;
 }
 
 static bool is_asleep(const struct dump_thread *thread)

@@ -2,6 +2,10 @@
 /* Finds threads that wait for each other in a circle. */
 #include "dump/deadlock.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 /* Returns whether the thread has slept since it was read. */
 static bool sleeps_still(const struct dump_process *process, const struct dump_thread *thread)
 {
@@ -14,17 +18,24 @@ static bool sleeps_still(const struct dump_process *process, const struct dump_t
 	       dump_is_same_sleep(&thread->state, &now);
 }
 
-/* Returns how many threads the circle has that leads from this one back to it; 0: there is none. */
-static size_t count_circle(const struct dump_process *process, const struct dump_thread *from)
+/*
+ * Follows the threads that wait for each other from this one on, and notes in `met` when each was met. Returns how many
+ * the circle has that begins anew at *from, the first of it that was met; 0: there is none, or it was met before.
+ */
+static size_t find_circle(const struct dump_process *process, uint32_t *met, uint32_t *clock,
+			  const struct dump_thread **from)
 {
-	const struct dump_thread *at = from;
+	const uint32_t begin = *clock;
+	const struct dump_thread *at = *from;
 
-	for (size_t count = 1; count <= process->count; count++) {
+	while (at && !met[at - process->threads]) {
+		met[at - process->threads] = ++*clock;
 		at = dump_find_holder(process, at);
-		if (!at || at == from)
-			return at ? count : 0;
 	}
-	return 0;
+	if (!at || met[at - process->threads] <= begin)
+		return 0;
+	*from = at;
+	return *clock - met[at - process->threads] + 1;
 }
 
 static bool is_proved(const struct dump_process *process, const struct dump_thread *from, size_t count)
@@ -41,22 +52,40 @@ static bool is_proved(const struct dump_process *process, const struct dump_thre
 	return gil < count;
 }
 
-void dump_find_deadlocks(struct dump_process *process, bool stands)
+/* Numbers the circles by their first threads, as they are printed. numbers: room for one of each thread. */
+static void number_in_order(struct dump_process *process, uint32_t *numbers)
 {
-	uint32_t circles = 0;
+	uint32_t count = 0;
 
+	memset(numbers, 0, (process->count + 1) * sizeof(*numbers));
 	for (size_t i = 0; i < process->count; i++) {
-		struct dump_thread *from = &process->threads[i], *at = from;
-		size_t count = from->circle ? 0 : count_circle(process, from);
+		uint32_t *circle = &process->threads[i].circle;
+
+		if (*circle && !numbers[*circle])
+			numbers[*circle] = ++count;
+		*circle = numbers[*circle];
+	}
+}
+
+int dump_find_deadlocks(struct dump_process *process, bool stands)
+{
+	uint32_t *met = calloc(process->count + 1, sizeof(*met)), clock = 0, circles = 0;
+
+	if (!met)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->count; i++) {
+		const struct dump_thread *from = &process->threads[i];
+		size_t count = find_circle(process, met, &clock, &from);
 
 		if (!count || !(stands || is_proved(process, from, count)))
 			continue;
 		circles++;
 		for (size_t k = 0; k < count; k++) {
-			const struct dump_thread *next = dump_find_holder(process, at);
-
-			at->circle = circles;
-			at = &process->threads[next - process->threads];
+			process->threads[from - process->threads].circle = circles;
+			from = dump_find_holder(process, from);
 		}
 	}
+	number_in_order(process, met);
+	free(met);
+	return 0;
 }

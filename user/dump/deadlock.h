@@ -8,8 +8,9 @@
 /*
  * Finds circles of threads each of which waits for a lock or the GIL that the next one has, and numbers them in
  * dump_thread.circle, from 1 on. stands: the threads cannot have moved since they were read; else each is looked at
- * once more, and a circle with one that has run since is none. To be called when all threads have been read.
+ * once more, and a circle with one that has run since is none. To be called when all threads have been read, and the
+ * index of them made. Returns 0 or -ENOMEM.
  */
-void dump_find_deadlocks(struct dump_process *process, bool stands);
+int dump_find_deadlocks(struct dump_process *process, bool stands);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "discovery/list.h"
 #include "dump/core.h"
+#include "dump/index.h"
 #include "dump/locals.h"
 #include "dump/locks.h"
 #include "dump/native.h"
@@ -77,6 +78,7 @@ struct dump_process {
 	char **lines; /* the source's line of each frame of stacks, without blanks around it; NULL: not known */
 	struct dump_thread *threads;
 	size_t count, room;
+	struct dump_index index; /* of these threads */
 	struct dump_tasks tasks;
 	bool with_locals, with_native;
 	int incomplete; /* error with which a part of it could not be read; 0: all that was asked for is there */

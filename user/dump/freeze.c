@@ -6,14 +6,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/procfs.h"
 
@@ -34,24 +32,20 @@ struct dump_frozen {
 	bool gone;
 };
 
-static struct dump_frozen *find(const struct dump_freeze *f, pid_t tid)
+static struct dump_frozen *frozen_at(const struct dump_freeze *f, uint32_t i)
 {
-	for (size_t i = 0; i < f->count; i++) {
-		if (f->threads[i].tid == tid)
-			return &f->threads[i];
-	}
-	return NULL;
+	return intern_item(&f->threads, i);
 }
 
 static int seize(pid_t tid, void *arg)
 {
 	struct dump_freeze *f = arg;
+	const struct dump_frozen frozen = {.tid = tid};
 	struct procfs_stat stat;
+	bool fresh;
 
-	if (find(f, tid))
+	if (intern_find(&f->threads, &tid) != INTERN_NONE)
 		return 0;
-	if (array_reserve(&f->threads, &f->room, f->count + 1, sizeof(*f->threads)))
-		return -ENOMEM;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
 		int err = errno;
 
@@ -60,7 +54,9 @@ static int seize(pid_t tid, void *arg)
 			return 0;
 		return -err;
 	}
-	f->threads[f->count++] = (struct dump_frozen){.tid = tid};
+	/* Not known, it goes on, and the kernel lets go of it when pybpf ends. */
+	if (intern_add(&f->threads, &frozen, &fresh) == INTERN_NONE)
+		return -ENOMEM;
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL); /* fails if it has ended, which waitpid() tells */
 	return 0;
 }
@@ -113,8 +109,8 @@ static void wait_for_stops(struct dump_freeze *f, uint64_t until_ns)
 
 	do {
 		waiting = 0;
-		for (size_t i = 0; i < f->count; i++) {
-			struct dump_frozen *thread = &f->threads[i];
+		for (uint32_t i = 0; i < f->threads.count; i++) {
+			struct dump_frozen *thread = frozen_at(f, i);
 			int status;
 			pid_t found;
 
@@ -149,17 +145,18 @@ static int refuse(const struct dump_freeze *f, int err, struct error *error)
 
 int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error)
 {
-	size_t known;
+	uint32_t known;
 	int err;
 
 	*f = (struct dump_freeze){.pid = pid, .began_ns = clock_ns(CLOCK_MONOTONIC)};
+	intern_init(&f->threads, sizeof(struct dump_frozen), sizeof(pid_t));
 	/* A thread that has not stopped yet may begin another one. */
 	do {
-		known = f->count;
+		known = f->threads.count;
 		err = procfs_each_task(pid, seize, f);
 		if (!err)
 			wait_for_stops(f, f->began_ns + PATIENCE_NS);
-	} while (!err && f->count > known && clock_ns(CLOCK_MONOTONIC) < f->began_ns + PATIENCE_NS);
+	} while (!err && f->threads.count > known && clock_ns(CLOCK_MONOTONIC) < f->began_ns + PATIENCE_NS);
 	if (!err)
 		return 0;
 	dump_thaw(f);
@@ -168,9 +165,9 @@ int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error)
 
 enum dump_standing dump_standing_of(const struct dump_freeze *f, pid_t tid)
 {
-	const struct dump_frozen *thread = find(f, tid);
+	uint32_t i = intern_find(&f->threads, &tid);
 
-	return thread ? thread->standing : DUMP_GOES_ON;
+	return i == INTERN_NONE ? DUMP_GOES_ON : frozen_at(f, i)->standing;
 }
 
 bool dump_registers_of(const struct dump_freeze *f, pid_t tid, struct unwind_registers *out)
@@ -185,8 +182,8 @@ bool dump_registers_of(const struct dump_freeze *f, pid_t tid, struct unwind_reg
 
 static void let_go(struct dump_freeze *f)
 {
-	for (size_t i = 0; i < f->count; i++) {
-		struct dump_frozen *thread = &f->threads[i];
+	for (uint32_t i = 0; i < f->threads.count; i++) {
+		struct dump_frozen *thread = frozen_at(f, i);
 
 		if (thread->gone || thread->standing == DUMP_GOES_ON)
 			continue;
@@ -203,7 +200,7 @@ uint64_t dump_thaw(struct dump_freeze *f)
 	/* Only one that stands can be let go: the kernel lets go what is left when pybpf ends. */
 	wait_for_stops(f, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS);
 	let_go(f);
-	free(f->threads);
+	intern_free(&f->threads);
 	*f = (struct dump_freeze){.pid = f->pid};
 	return ns;
 }

@@ -11,15 +11,13 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/intern.h"
 #include "dump/state.h"
 #include "symbols/unwind.h"
 
-struct dump_frozen;
-
 struct dump_freeze {
 	pid_t pid;
-	struct dump_frozen *threads;
-	size_t count, room;
+	struct intern threads; /* struct dump_frozen, by TID */
 	uint64_t began_ns;
 };
 

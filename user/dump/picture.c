@@ -39,57 +39,32 @@ void dump_name_state(const struct dump_thread *thread, char *out, size_t size)
 		session_name_wait(&thread->state.wait, out, size);
 }
 
-static bool holds(const struct dump_thread *thread, uint64_t lock)
-{
-	for (uint32_t i = 0; i < thread->locks.nr_held; i++) {
-		if (thread->locks.held[i] == lock)
-			return true;
-	}
-	return false;
-}
-
-/* Returns whether the thread has the lock or the GIL that the other one waits for. */
-static bool has_what_is_wanted(const struct dump_thread *thread, const struct dump_thread *by)
-{
-	if (by->state.wait.state == PYBPF_STATE_GIL)
-		return thread->has_gil && thread->gil == by->gil;
-	if (by->locks.owner)
-		return thread->ident == by->locks.owner;
-	if (by->locks.mutex_owner)
-		return thread->inside == by->locks.mutex_owner;
-	return by->locks.wanted && holds(thread, by->locks.wanted);
-}
-
 const struct dump_thread *dump_find_holder(const struct dump_process *process, const struct dump_thread *thread)
 {
 	enum pybpf_state state = thread->state.wait.state;
-	const struct dump_thread *holder = NULL;
+	size_t holder, count;
 
-	if (state != PYBPF_STATE_GIL && state != PYBPF_STATE_LOCK)
+	if (state == PYBPF_STATE_GIL)
+		holder = dump_index_find(&process->index, DUMP_BY_GIL_HELD, thread->gil, &count);
+	else if (state != PYBPF_STATE_LOCK)
 		return NULL;
-	for (size_t i = 0; i < process->count; i++) {
-		const struct dump_thread *other = &process->threads[i];
-
-		if (!has_what_is_wanted(other, thread))
-			continue;
-		/* Threads are read one after the other: a lock that two have had went from one to the other. */
-		if (holder)
-			return NULL;
-		holder = other;
-	}
-	return holder;
+	else if (thread->locks.owner)
+		holder = dump_index_find(&process->index, DUMP_BY_IDENT, thread->locks.owner, &count);
+	else if (thread->locks.mutex_owner)
+		holder = dump_index_find(&process->index, DUMP_BY_INSIDE, (uint64_t)thread->locks.mutex_owner, &count);
+	else
+		holder = dump_index_find(&process->index, DUMP_BY_LOCK_HELD, thread->locks.wanted, &count);
+	/* Threads are read one after the other: a lock that two have had went from one to the other. */
+	return count == 1 ? &process->threads[holder] : NULL;
 }
 
 /* Returns whether no other thread can have set off the collection of which its interpreter tells. */
 static bool is_only_one(const struct dump_process *process, const struct dump_thread *thread)
 {
-	for (size_t i = 0; i < process->count; i++) {
-		const struct dump_thread *other = &process->threads[i];
+	size_t count;
 
-		if (other != thread && other->is_python && other->facts.interp == thread->facts.interp)
-			return false;
-	}
-	return true;
+	dump_index_find(&process->index, DUMP_BY_INTERPRETER, thread->facts.interp, &count);
+	return count - thread->is_python == 0;
 }
 
 bool dump_collects(const struct dump_process *process, const struct dump_thread *thread, bool *known)
@@ -125,11 +100,9 @@ bool dump_is_collecting(const struct dump_process *process, bool *known)
 
 int dump_task_tid(const struct dump_process *process, const struct dump_task *task)
 {
-	for (size_t i = 0; task->tstate && i < process->count; i++) {
-		if (process->threads[i].tstate == task->tstate)
-			return process->threads[i].tid;
-	}
-	return 0;
+	size_t count, at = dump_index_find(&process->index, DUMP_BY_TSTATE, task->tstate, &count);
+
+	return count ? process->threads[at].tid : 0;
 }
 
 bool dump_each_local(const struct dump_thread *thread, size_t position, dump_take_local *take, void *arg)

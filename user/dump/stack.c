@@ -144,8 +144,8 @@ static int walk(const struct dump_stack_of *of, const struct dump_state *state, 
 	int err;
 
 	open_memory(&m, of, stands);
-	err = walk_thread(&m.any, &of->layout, &of->runtime, of->thread_id, state->futex,
-			  state->stack_pointer ?: find_stack(of), stack);
+	err = walk_known_thread(&m.any, &of->layout, &of->runtime, of->thread_id, &of->states, state->futex,
+				state->stack_pointer ?: find_stack(of), stack);
 	if (!err && exception)
 		read_exception(of, &m, stack->exception, exception);
 	close_memory(&m);

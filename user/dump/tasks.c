@@ -132,18 +132,13 @@ static bool is_same(const struct packed *task, const struct reading *before)
 /* Gives a running task the functions that its thread had in the same step of it. */
 static void take_running(const struct task_read *read, const struct dump_process *process, struct dump_task *task)
 {
-	for (size_t i = 0; i < process->count; i++) {
-		const struct dump_thread *thread = &process->threads[i];
+	size_t count, at = dump_index_find(&process->index, DUMP_BY_TSTATE, read->tstate, &count);
+	const struct dump_thread *thread = count ? &process->threads[at] : NULL;
 
-		if (!thread->tstate || thread->tstate != read->tstate)
-			continue;
-		task->is_moving = thread->is_moving || thread->contexts != read->contexts;
-		/* While an eager task takes its first step, the one that made it runs, too. */
-		if (!task->is_moving && thread->task == read->address)
-			task->stack = thread->task_stack;
-		return;
-	}
-	task->is_moving = true;
+	task->is_moving = !thread || thread->is_moving || thread->contexts != read->contexts;
+	/* While an eager task takes its first step, the one that made it runs, too. */
+	if (!task->is_moving && thread->task == read->address)
+		task->stack = thread->task_stack;
 }
 
 static int push_functions(const struct dump_tasks_of *of, const struct task_read *read, uint32_t *stack)

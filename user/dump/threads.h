@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/intern.h"
 #include "pybpf.h"
 #include "symbols/walk_user.h"
 
@@ -30,14 +31,23 @@ struct dump_known {
 	uint64_t interp;    /* the oldest interpreter that has it, which is the main one if that does */
 	uint32_t runtime;   /* index of the Python in its process */
 	pid_t inside;       /* TID in the process's PID namespace; 0: not found */
+	struct walk_known_states states;
 };
 
 struct dump_known_list {
-	struct dump_known *items;
-	size_t count, room;
+	struct intern threads;                     /* struct dump_known, by its thread_id */
+	struct intern inside;                      /* of them, by TID */
 	unsigned nr_interps;                       /* of all runtimes */
 	uint64_t main_interps[PYBPF_MAX_RUNTIMES]; /* the main interpreter of each runtime */
 };
+
+void dump_known_init(struct dump_known_list *list);
+void dump_known_free(struct dump_known_list *list);
+
+static inline struct dump_known *dump_known_at(const struct dump_known_list *list, uint32_t i)
+{
+	return intern_item(&list->threads, i);
+}
 
 /* Adds the interpreters of a runtime, and their threads, each once. Returns 0 or -ENOMEM. */
 int dump_list_threads(const struct walk_memory *memory, const struct pybpf_layout *layout,
@@ -45,8 +55,13 @@ int dump_list_threads(const struct walk_memory *memory, const struct pybpf_layou
 
 /*
  * Finds the TIDs of the threads in the C library's struct of each. inside: the TIDs of the process's threads, as its
- * own PID namespace calls them.
+ * own PID namespace calls them. Returns 0 or -ENOMEM.
  */
-void dump_find_tids(const struct walk_memory *memory, const pid_t *inside, size_t count, struct dump_known_list *list);
+int dump_find_tids(const struct walk_memory *memory, const pid_t *inside, size_t count, struct dump_known_list *list);
+
+/* To be called when the TIDs are known. Returns 0 or -ENOMEM. */
+int dump_index_tids(struct dump_known_list *list);
+/* Returns the first thread with that TID, or NULL. */
+const struct dump_known *dump_known_by_tid(const struct dump_known_list *list, pid_t inside);
 
 #endif

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/siphash.h"
+
 /*
  * Pages of each CPU's buffer, a power of two: room for 4,000 records. The start of a program makes some 5, and programs
  * with a JIT may map as much without any start: 20,000 records a second leave 0.4 s until they are read. It is as much
@@ -54,15 +56,12 @@ struct lost_record {
 	uint64_t id, lost;
 };
 
-/* Returns the FNV-1a hash of the file name that follows the record. */
+/* Returns a hash of the file name that follows the record: nobody can choose a name that passes for another one. */
 static uint64_t hash_path(const struct mmap2_record *record)
 {
-	const char *path = (const char *)(record + 1), *end = (const char *)record + record->header.size;
-	uint64_t hash = 0xcbf29ce484222325;
+	const char *path = (const char *)(record + 1);
 
-	for (; path < end && *path; path++)
-		hash = (hash ^ (unsigned char)*path) * 0x100000001b3;
-	return hash;
+	return siphash(siphash_process_key(), path, strnlen(path, record->header.size - sizeof(*record)));
 }
 
 static void hand_out_last(struct kernel_mappings *m)

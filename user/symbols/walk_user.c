@@ -124,9 +124,40 @@ static enum pybpf_collection find_collection(struct user_walk *u, uint32_t kept)
 	return found;
 }
 
+/*
+ * Takes the known states as if a search had come to them. Returns whether the thread can have no others: one that it
+ * attached since would be the last one, which 3.12+ tell, and so would be a second interpreter before.
+ */
+static bool take_states(struct user_walk *u, const struct walk_known_states *known)
+{
+	struct walk *w = &u->walk;
+
+	if (!known || !known->count || known->count > WALK_STATES ||
+	    (!known->exact && walk_may_have_swapped(w, u->layout)))
+		return false;
+	for (uint32_t i = 0; i < known->count; i++) {
+		enum walk_owner owner = walk_read_tstate(w, u->layout, known->tstates[i]);
+
+		w->tstate = known->tstates[i];
+		if (owner != WALK_NOT_OURS)
+			walk_keep_state(w, u->layout, owner);
+	}
+	if (known->exact || (w->states.count && (w->last || !u->layout->tstate_status)))
+		return true;
+	walk_look_for_states(w);
+	return false;
+}
+
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
 		const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t futex, uint64_t stack_pointer,
 		struct walk_stack *out)
+{
+	return walk_known_thread(memory, layout, runtime, thread_id, NULL, futex, stack_pointer, out);
+}
+
+int walk_known_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
+		      const struct pybpf_runtime *runtime, uint64_t thread_id, const struct walk_known_states *known,
+		      uint64_t futex, uint64_t stack_pointer, struct walk_stack *out)
 {
 	struct user_walk *u = calloc(1, sizeof(*u));
 	struct gil_owner owner = {0};
@@ -149,6 +180,10 @@ int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *lay
 	if (runtime->tstate_current)
 		walk_read(&u->walk, &current, sizeof(current), runtime->tstate_current);
 	walk_start(&u->walk, layout, current, NULL);
+	if (take_states(u, known)) {
+		u->walk.result = WALK_NO_THREAD_STATE;
+		done = walk_end_of_lists(&u->walk, layout);
+	}
 	for (; !done && steps < WALK_STEPS; steps++) {
 		if (u->walk.task_due)
 			walk_find_task(&u->walk, layout);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "pybpf.h"
+#include "walk_states.h"
 
 /* The source of bytes: copies exactly size bytes at addr and returns 0, or returns negative errno. */
 struct walk_memory {
@@ -59,6 +60,21 @@ struct walk_stack {
 int walk_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
 		const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t futex, uint64_t stack_pointer,
 		struct walk_stack *out);
+
+/* The thread states that a thread has, in the order of the interpreters' lists. */
+struct walk_known_states {
+	uint64_t tstates[WALK_STATES];
+	uint32_t count; /* may be more than WALK_STATES: they are searched for then */
+	bool exact;     /* the process has stood still since */
+};
+
+/*
+ * As walk_thread(), without a search through the lists of all threads where the thread has no other states than the
+ * known ones: for many threads of one process.
+ */
+int walk_known_thread(const struct walk_memory *memory, const struct pybpf_layout *layout,
+		      const struct pybpf_runtime *runtime, uint64_t thread_id, const struct walk_known_states *known,
+		      uint64_t futex, uint64_t stack_pointer, struct walk_stack *out);
 
 /* Returns the PyThreadState that holds the GIL at this moment, or 0. */
 uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t gil);
