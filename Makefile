@@ -199,7 +199,7 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 
 # Changes when the compilers or their options do, so that nothing is linked from two kinds of build; and the place
 # to notice, before anything is compiled, that something to build with is missing.
-HEADERS := bpf/libbpf.h libelf.h elfutils/libdwfl.h zlib.h jansson.h protobuf-c/protobuf-c.h
+HEADERS := bpf/libbpf.h libelf.h elfutils/libdwfl.h zlib.h jansson.h protobuf-c/protobuf-c.h curses.h
 .PHONY: FORCE
 $(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(LIBBPF_LIBS) $(LINK_HARDENING) $(LDFLAGS)
 $(BUILD)/flags: FORCE

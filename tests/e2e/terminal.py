@@ -16,14 +16,14 @@ import harness
 class Terminal:
     """Runs pybpf with its stdout on a terminal, and keeps what it shows."""
 
-    def __init__(self, *args, columns=0, **environment):
+    def __init__(self, *args, columns=0, command=(harness.PYBPF,), **environment):
         self.shown = b""
         keyboard, terminal = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))
         complaints = tempfile.TemporaryFile()  # a pipe could fill up while only the terminal is read
         try:
             process = subprocess.Popen(
-                [harness.PYBPF, *map(str, args)], stdin=terminal, stdout=terminal, stderr=complaints,
+                [*command, *map(str, args)], stdin=terminal, stdout=terminal, stderr=complaints,
                 env={"PATH": os.environ["PATH"], "TERM": "dumb", **environment}, close_fds=False,
             )
             os.close(terminal)

@@ -93,7 +93,7 @@ def test_versions():
     for line in run.out.splitlines()[1:]:
         name, version, how = re.fullmatch(r"  (\S+) +(\S+), (shared|linked in)", line).groups()
         said[name] = version, how
-    assert set(said) == {"libbpf", "libelf", "zlib", "jansson", "protobuf-c"}
+    assert set(said) == {"libbpf", "libelf", "zlib", "jansson", "protobuf-c", "ncurses"}
     needed = readelf("-d")
     for name, (version, how) in said.items():
         assert re.search(r"\d+\.\d+", version), (name, version)

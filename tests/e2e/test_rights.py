@@ -17,6 +17,7 @@ import containers
 import harness
 import pythons
 from harness import one_sentence, pybpf, total
+from terminal import Terminal
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -489,6 +490,30 @@ def test_capabilities_of_the_file(spinning):
             assert b"refused" not in process.stderr.read()
         with open(path, encoding="utf-8") as file:
             assert total(harness.parse(file.read())) > 0
+
+
+@pytest.mark.parametrize("variable", ["TERMINFO", "TERMINFO_DIRS", "HOME"])
+def test_terminals_that_a_user_describes(spinning, variable):
+    """With capabilities of its file, top reads no description of a terminal that its caller chose; root chooses."""
+    if not shutil.which("setcap"):
+        pytest.skip("setcap is missing")
+    with folder_of(STRANGER) as folder:
+        binary = capabilities_file(folder, ["bpf", "perfmon", "sys_ptrace"])
+        described = os.path.join(folder, ".terminfo")
+        source = subprocess.run(["infocmp", "-1", "xterm"], stdout=subprocess.PIPE, check=True, timeout=60).stdout
+        # The first line that is no comment has the names.
+        lines = [line for line in source.decode().splitlines(keepends=True) if not line.startswith("#")]
+        source = "mine|described by its user,\n" + "".join(lines[1:])
+        subprocess.run(["tic", "-x", "-o", described, "-"], input=source.encode(), check=True, timeout=60)
+        environment = {"TERM": "mine", variable: folder if variable == "HOME" else described}
+        args = ["top", "-p", spinning.pid, "-d", "1"]
+        plain = Terminal(*args, columns=80, **environment)
+        assert plain.code == 0, plain.err
+        user = ["setpriv", "--reuid=%d" % STRANGER, "--regid=%d" % STRANGER, "--clear-groups"]
+        lent = Terminal(*args, columns=80, command=[*user, binary], **environment)
+        assert lent.code == 1 and "TERM=mine" in one_sentence(lent.err)
+        known = Terminal(*args, columns=80, command=[*user, binary], **{**environment, "TERM": "xterm"})
+        assert known.code == 0, known.err
 
 
 def test_doctor_tells_what_remains():

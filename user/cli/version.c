@@ -4,6 +4,7 @@
  * update of the system does not change them.
  */
 #include <bpf/libbpf.h>
+#include <curses.h>
 #include <dlfcn.h>
 #include <jansson.h>
 #include <libelf.h>
@@ -42,6 +43,8 @@ void cli_version(bool libraries)
 	print_library("zlib", zlibVersion(), (void (*)(void))zlibVersion);
 	print_library("jansson", JANSSON_VERSION, (void (*)(void))json_loads);
 	print_library("protobuf-c", protobuf_c_version(), (void (*)(void))protobuf_c_version);
+	/* With terminfo's library, which is of the same source. */
+	print_library("ncurses", NCURSES_VERSION, (void (*)(void))curses_version);
 }
 
 int cli_print_version(int argc, char **argv)

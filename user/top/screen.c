@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -68,6 +69,35 @@ static void take_stop_key(void)
 	signal(SIGTSTP, SIG_DFL);
 }
 
+/*
+ * Where pybpf has capabilities that its caller has not (getauxval(3), AT_SECURE), terminals are those that the system
+ * describes: ncurses would open files of the caller's choice with these capabilities, and parse what he wrote. glibc
+ * removes the variables of its own.
+ */
+static void forget_descriptions(void)
+{
+	/* Those of ncurses(3) and terminfo(5) that are more than a number; HOME has .terminfo. */
+	static const char *const names[] = {
+		"TERMINFO",
+		"TERMINFO_DIRS",
+		"TERMPATH",
+		"TERMCAP",
+		"HOME",
+		"NCURSES_ASSUMED_COLORS",
+		"NCURSES_CONSOLE2",
+		"NCURSES_GPM_TERMS",
+		"NCURSES_NO_HARD_TABS",
+		"NCURSES_NO_MAGIC_COOKIE",
+		"NCURSES_NO_PADDING",
+		"NCURSES_NO_SETBUF",
+		"NCURSES_NO_UTF8_ACS",
+		"NCURSES_TRACE",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && getauxval(AT_SECURE); i++)
+		unsetenv(names[i]);
+}
+
 struct top_screen *top_screen_open(struct error *error)
 {
 	struct top_screen *s = calloc(1, sizeof(*s));
@@ -82,6 +112,7 @@ struct top_screen *top_screen_open(struct error *error)
 			  "top shows its view in a terminal, and stdin or stdout is none; --output=jsonl prints lines");
 		goto fail;
 	}
+	forget_descriptions();
 	setlocale(LC_CTYPE, "");
 	s->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	s->terminal = newterm(NULL, stdout, stdin);
