@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/intern.h"
 #include "base/procfs.h"
 
 int scan_read_process(pid_t pid, struct scan_process *out)
@@ -73,14 +74,8 @@ int scan_each_process(int (*visit)(const struct scan_process *process, void *arg
 	return ret;
 }
 
-/* A process and its parent. */
-struct kinship {
-	uint32_t pid, parent;
-	bool below;
-};
-
 struct kin {
-	struct kinship *items;
+	struct scan_kinship *items;
 	size_t count, room;
 };
 
@@ -92,66 +87,108 @@ static int add_kin(const struct scan_process *process, void *arg)
 		return 0;
 	if (array_reserve(&kin->items, &kin->room, kin->count + 1, sizeof(*kin->items)))
 		return -ENOMEM;
-	kin->items[kin->count++] = (struct kinship){.pid = (uint32_t)process->pid, .parent = (uint32_t)process->ppid};
+	kin->items[kin->count++] =
+		(struct scan_kinship){.pid = (uint32_t)process->pid, .parent = (uint32_t)process->ppid};
 	return 0;
 }
 
-static int by_pid(const void *a, const void *b)
-{
-	const struct kinship *x = a, *y = b;
+/* Whether a process is below one of the given ones. */
+enum kin_state {
+	KIN_UNKNOWN,
+	KIN_ON_WAY,
+	KIN_BELOW,
+	KIN_ELSEWHERE,
+};
 
-	return (x->pid > y->pid) - (x->pid < y->pid);
-}
+struct kin_search {
+	struct intern processes; /* struct scan_kinship, by PID */
+	struct intern given;     /* PIDs */
+	uint8_t *states;         /* enum kin_state, of the processes */
+	uint32_t *way;           /* indexes: from a process up to one that is known */
+};
 
-static bool has_number(const uint32_t *numbers, size_t count, uint32_t number)
+/* Goes from a process up to the first ancestor that is known: each process is passed once, in whatever order. */
+static enum kin_state find_state(struct kin_search *k, uint32_t at)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (numbers[i] == number)
-			return true;
+	enum kin_state state = KIN_UNKNOWN;
+	size_t len = 0;
+
+	while (state == KIN_UNKNOWN) {
+		const struct scan_kinship *one = intern_item(&k->processes, at);
+
+		k->states[at] = KIN_ON_WAY;
+		k->way[len++] = at;
+		at = intern_find(&k->processes, &one->parent);
+		if (intern_find(&k->given, &one->parent) != INTERN_NONE)
+			state = KIN_BELOW;
+		else
+			state = at == INTERN_NONE ? KIN_ELSEWHERE : (enum kin_state)k->states[at];
 	}
-	return false;
+	/* Processes are listed one after the other: a PID that was used again can make a circle. */
+	if (state == KIN_ON_WAY)
+		state = KIN_ELSEWHERE;
+	while (len)
+		k->states[k->way[--len]] = (uint8_t)state;
+	return state;
 }
 
-/* Returns whether the parent is one of the given processes, or known to descend from them. */
-static bool parent_is_one(const struct kin *kin, const struct kinship *one, const uint32_t *pids, size_t count)
+static int fill_search(struct kin_search *k, const struct scan_kinship *kin, size_t kin_count, const uint32_t *pids,
+		       size_t count)
 {
-	const struct kinship key = {.pid = one->parent}, *parent;
+	bool fresh;
 
-	if (has_number(pids, count, one->parent))
-		return true;
-	parent = bsearch(&key, kin->items, kin->count, sizeof(key), by_pid);
-	return parent && parent->below;
+	for (size_t i = 0; i < kin_count; i++) {
+		if (intern_add(&k->processes, &kin[i], &fresh) == INTERN_NONE)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (intern_add(&k->given, &pids[i], &fresh) == INTERN_NONE)
+			return -ENOMEM;
+	}
+	k->states = calloc((size_t)k->processes.count + 1, sizeof(*k->states));
+	k->way = calloc((size_t)k->processes.count + 1, sizeof(*k->way));
+	return k->states && k->way ? 0 : -ENOMEM;
+}
+
+int scan_below_among(const struct scan_kinship *kin, size_t kin_count, const uint32_t *pids, size_t count,
+		     uint32_t **below, size_t *below_count)
+{
+	struct kin_search k = {.processes = INTERN_INIT(sizeof(struct scan_kinship), sizeof(uint32_t)),
+			       .given = INTERN_INIT(sizeof(uint32_t), sizeof(uint32_t))};
+	uint32_t *numbers = calloc(kin_count + 1, sizeof(*numbers));
+	int err = numbers ? fill_search(&k, kin, kin_count, pids, count) : -ENOMEM;
+	size_t found = 0;
+
+	for (uint32_t i = 0; i < k.processes.count && !err; i++) {
+		const struct scan_kinship *one = intern_item(&k.processes, i);
+		enum kin_state state = (enum kin_state)k.states[i];
+
+		if (state == KIN_UNKNOWN)
+			state = find_state(&k, i);
+		if (state == KIN_BELOW && intern_find(&k.given, &one->pid) == INTERN_NONE)
+			numbers[found++] = one->pid;
+	}
+	intern_free(&k.processes);
+	intern_free(&k.given);
+	free(k.states);
+	free(k.way);
+	if (err) {
+		free(numbers);
+		return err;
+	}
+	*below = numbers;
+	*below_count = found;
+	return 0;
 }
 
 int scan_find_below(const uint32_t *pids, size_t count, uint32_t **below, size_t *below_count)
 {
 	struct kin kin = {0};
-	size_t found = 0, before;
-	uint32_t *numbers;
 	int err = scan_each_process(add_kin, &kin, NULL);
 
-	if (kin.count)
-		qsort(kin.items, kin.count, sizeof(*kin.items), by_pid);
-	numbers = err ? NULL : calloc(kin.count + 1, sizeof(*numbers));
-	if (!numbers) {
-		free(kin.items);
-		return err ?: -ENOMEM;
-	}
-	do {
-		before = found;
-		for (size_t i = 0; i < kin.count; i++) {
-			struct kinship *one = &kin.items[i];
-
-			if (one->below || has_number(pids, count, one->pid) || !parent_is_one(&kin, one, pids, count))
-				continue;
-			one->below = true;
-			numbers[found++] = one->pid;
-		}
-	} while (found > before);
+	err = err ?: scan_below_among(kin.items, kin.count, pids, count, below, below_count);
 	free(kin.items);
-	*below = numbers;
-	*below_count = found;
-	return 0;
+	return err;
 }
 
 void scan_read_cmdline(pid_t pid, char *buf, size_t size)

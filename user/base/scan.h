@@ -41,6 +41,15 @@ int scan_each_process(int (*visit)(const struct scan_process *process, void *arg
  */
 int scan_find_below(const uint32_t *pids, size_t count, uint32_t **below, size_t *below_count);
 
+/* A process and its parent. */
+struct scan_kinship {
+	uint32_t pid, parent;
+};
+
+/* As scan_find_below(), among these processes. */
+int scan_below_among(const struct scan_kinship *kin, size_t kin_count, const uint32_t *pids, size_t count,
+		     uint32_t **below, size_t *below_count);
+
 /*
  * Reads the arguments, joined by blanks, as far as they fit; "" when the process has none (a kernel thread) or they
  * cannot be read. They hold anything that the process put there, also control characters.

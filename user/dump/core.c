@@ -19,6 +19,7 @@
 
 #include "base/core_file.h"
 #include "base/elf_file.h"
+#include "base/intern.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "base/remote.h"
@@ -49,6 +50,8 @@ struct dump_core {
 	int *fds;
 	/* Those whose files were opened last, in a circle of which next is to be used next. */
 	size_t opened[FILES_OPEN], next;
+	/* struct thread_key */
+	struct intern by_tid, by_id;
 };
 #define NOT_OPEN INT_MIN
 #define NO_FILE  SIZE_MAX
@@ -252,13 +255,39 @@ static int each_task(void *of, int (*visit)(pid_t tid, void *arg), void *arg)
 	return ret;
 }
 
+/* A thread's TID or pthread_self(), and its index. */
+struct thread_key {
+	uint64_t key;
+	size_t index;
+};
+
+static int index_threads(struct dump_core *core)
+{
+	bool fresh;
+
+	intern_init(&core->by_tid, sizeof(struct thread_key), sizeof(uint64_t));
+	intern_init(&core->by_id, sizeof(struct thread_key), sizeof(uint64_t));
+	for (size_t i = 0; i < core->file.nr_threads; i++) {
+		const struct core_thread *thread = &core->file.threads[i];
+		const struct thread_key tid = {(uint64_t)thread->tid, i}, id = {thread->thread_id, i};
+
+		if (intern_add(&core->by_tid, &tid, &fresh) == INTERN_NONE ||
+		    intern_add(&core->by_id, &id, &fresh) == INTERN_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static const struct core_thread *look_up(const struct dump_core *core, const struct intern *table, uint64_t key)
+{
+	uint32_t i = intern_find(table, &key);
+
+	return i == INTERN_NONE ? NULL : &core->file.threads[((struct thread_key *)intern_item(table, i))->index];
+}
+
 static const struct core_thread *find_thread(const struct dump_core *core, pid_t tid)
 {
-	for (size_t i = 0; i < core->file.nr_threads; i++) {
-		if (core->file.threads[i].tid == tid)
-			return &core->file.threads[i];
-	}
-	return NULL;
+	return look_up(core, &core->by_tid, (uint64_t)tid);
 }
 
 static int read_call(void *of, pid_t tid, struct procfs_call *out)
@@ -275,11 +304,9 @@ static int read_call(void *of, pid_t tid, struct procfs_call *out)
 
 pid_t dump_core_find_thread(const struct dump_core *core, uint64_t thread_id)
 {
-	for (size_t i = 0; i < core->file.nr_threads; i++) {
-		if (thread_id && core->file.threads[i].thread_id == thread_id)
-			return core->file.threads[i].tid;
-	}
-	return 0;
+	const struct core_thread *thread = thread_id ? look_up(core, &core->by_id, thread_id) : NULL;
+
+	return thread ? thread->tid : 0;
 }
 
 bool dump_core_registers(const struct dump_core *core, pid_t tid, struct unwind_registers *out)
@@ -386,7 +413,7 @@ static int open_core(struct dump_core *core, const struct dump_core_files *files
 	if (files->sysroot && !(core->sysroot = find_given(files->sysroot, error)))
 		return error->code;
 	core->name = strdup(files->core);
-	if (!core->name || number_files(core))
+	if (!core->name || number_files(core) || index_threads(core))
 		return error_set(error, -ENOMEM, "cannot read %s: %s", files->core, strerror(ENOMEM));
 	return 0;
 }
@@ -440,6 +467,8 @@ void dump_core_close(struct dump_core *core)
 	free(core->sysroot);
 	free(core->firsts);
 	free(core->fds);
+	intern_free(&core->by_tid);
+	intern_free(&core->by_id);
 	free(core);
 }
 

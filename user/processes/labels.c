@@ -8,7 +8,7 @@
 #include "discovery/ask.h"
 #include "discovery/program.h"
 #include "foreign/foreign.h"
-#include "base/array.h"
+#include "base/intern.h"
 #include "base/procfs.h"
 #include "processes/internal.h"
 #include "profile/profile.h"
@@ -28,51 +28,79 @@ static void set_text(struct processes_record *process, char **text, const char *
 		process->nameless = true;
 }
 
+struct place_name {
+	char *text;
+	uint32_t places; /* runtimes that have a container of the name */
+};
+
 /* A container's name in one runtime. Another runtime may have a container of the same name. */
 struct place {
-	char *name;
+	uint32_t name; /* index */
 	char runtime[sizeof(((struct container *)NULL)->runtime)];
 	/* Its label was used: it stays. Else it has the runtime's name in it if another runtime has that name, too. */
 	bool used, with_runtime;
 };
 
 struct processes_places {
-	struct place *list;
-	size_t count, room;
+	struct intern names; /* struct place_name */
+	struct intern list;  /* struct place, by name and runtime */
 };
 
 struct processes_places *processes_places_new(void)
 {
-	return calloc(1, sizeof(struct processes_places));
+	struct processes_places *places = calloc(1, sizeof(*places));
+
+	if (!places)
+		return NULL;
+	intern_init(&places->names, sizeof(struct place_name), INTERN_TEXT);
+	intern_init(&places->list, sizeof(struct place), offsetof(struct place, used));
+	return places;
+}
+
+static struct place_name *name_at(const struct processes_places *places, uint32_t i)
+{
+	return intern_item(&places->names, i);
 }
 
 void processes_places_free(struct processes_places *places)
 {
-	for (size_t i = 0; places && i < places->count; i++)
-		free(places->list[i].name);
-	if (places)
-		free(places->list);
+	if (!places)
+		return;
+	for (uint32_t i = 0; i < places->names.count; i++)
+		free(name_at(places, i)->text);
+	intern_free(&places->names);
+	intern_free(&places->list);
 	free(places);
+}
+
+/* Returns the number of the name, or INTERN_NONE without memory. */
+static uint32_t number_name(struct processes_places *places, const char *text)
+{
+	struct place_name name = {.text = strdup(text)};
+	bool fresh = false;
+	uint32_t i = name.text ? intern_add(&places->names, &name, &fresh) : INTERN_NONE;
+
+	if (!fresh)
+		free(name.text);
+	return i;
 }
 
 /* Returns the number of the container's name and runtime, from 1 on; 0 without memory. */
 static uint32_t number_place(struct processes_places *places, const struct container *container)
 {
-	struct place *place;
+	struct place place = {.name = number_name(places, container->name)};
+	bool fresh;
+	uint32_t i;
 
-	for (size_t i = 0; i < places->count; i++) {
-		place = &places->list[i];
-		if (!strcmp(place->name, container->name) && !strcmp(place->runtime, container->runtime))
-			return (uint32_t)i + 1;
-	}
-	if (array_reserve(&places->list, &places->room, places->count + 1, sizeof(*places->list)))
+	if (place.name == INTERN_NONE)
 		return 0;
-	place = &places->list[places->count];
-	*place = (struct place){.name = strdup(container->name)};
-	if (!place->name)
+	/* What is behind its end is a part of the key, and zeroed. */
+	snprintf(place.runtime, sizeof(place.runtime), "%s", container->runtime);
+	i = intern_add(&places->list, &place, &fresh);
+	if (i == INTERN_NONE)
 		return 0;
-	memcpy(place->runtime, container->runtime, sizeof(place->runtime));
-	return (uint32_t)++places->count;
+	name_at(places, place.name)->places += fresh;
+	return i + 1;
 }
 
 /* Returns what the process's container is called in the profile: NAME, or RUNTIME:NAME; NULL for none. */
@@ -83,13 +111,13 @@ static const char *label_container(struct processes_places *places, const struct
 
 	if (!process->container || !process->place)
 		return process->container;
-	place = &places->list[process->place - 1];
-	for (size_t i = 0; i < places->count && !place->used; i++)
-		place->with_runtime |= i != process->place - 1 && !strcmp(places->list[i].name, place->name);
+	place = intern_item(&places->list, process->place - 1);
+	if (!place->used)
+		place->with_runtime = name_at(places, place->name)->places > 1;
 	place->used = true;
 	if (!place->with_runtime)
 		return process->container;
-	snprintf(out, size, "%s:%s", place->runtime, place->name);
+	snprintf(out, size, "%s:%s", place->runtime, name_at(places, place->name)->text);
 	return out;
 }
 
