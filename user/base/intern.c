@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Tables of unique items, by open addressing. Most keys are chosen by strangers: the hash has a key, so that they cannot
- * choose items for one place, which would be compared with each other.
+ * Tables of unique items, by open addressing. Most keys are chosen by strangers: the hash has a key, so that they
+ * cannot choose items for one place, which would be compared with each other.
  */
 #include "base/intern.h"
 
