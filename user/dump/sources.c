@@ -16,40 +16,12 @@
 /* Uncertainty of both clocks: a process's start is rounded down to a clock tick, and a file's time is about as coarse.
  */
 #define CLOCKS_S 0.02
-/* Room for /proc/PID/status: a process may have 65,536 groups. */
-#define STATUS_MAX (1 << 20)
-
-static const char *line_of(const char *status, const char *name)
-{
-	const char *at = strstr(status, name);
-
-	return at ? at + strlen(name) : "";
-}
-
-/* Reads the rights with which the process opens files. Returns whether they are known. */
-static bool read_rights(pid_t pid, struct pybpf_rights *rights)
-{
-	unsigned uid, gid;
-	uint64_t effective;
-	char *status;
-	bool known;
-
-	if (procfs_read(pid, "status", STATUS_MAX, &status, NULL))
-		return false;
-	known = sscanf(line_of(status, "\nUid:"), "%*u %*u %*u %u", &uid) == 1 &&
-		sscanf(line_of(status, "\nGid:"), "%*u %*u %*u %u", &gid) == 1 &&
-		sscanf(line_of(status, "\nCapEff:"), "%" SCNx64, &effective) == 1;
-	if (known)
-		*rights = (struct pybpf_rights){.fsuid = uid, .fsgid = gid, .capabilities = effective};
-	free(status);
-	return known;
-}
 
 void dump_sources_init(struct dump_sources *sources, bool wanted, const struct ps_row *row, struct dump_process *out)
 {
 	sources->out = out;
 	intern_init(&sources->files, sizeof(char *), INTERN_TEXT);
-	sources->wanted = wanted && read_rights(row->process.pid, &sources->rights);
+	sources->wanted = wanted && source_read_rights(row->process.pid, &sources->rights);
 }
 
 void dump_sources_free(struct dump_sources *sources)

@@ -34,7 +34,7 @@ void processes_schedule_look(struct processes *p, struct processes_record *proce
 	p->last_looking = process;
 }
 
-static uid_t get_user(struct processes_record *process)
+uid_t processes_get_user(struct processes_record *process)
 {
 	struct procfs_status status;
 
@@ -73,7 +73,7 @@ struct processes_record *processes_choose_due(const struct processes *p, double 
 		if (process->next_look > now)
 			continue;
 		if (foreign_any_used())
-			used = foreign_used(get_user(process)) - AGED_PER_S * (now - process->next_look);
+			used = foreign_used(processes_get_user(process)) - AGED_PER_S * (now - process->next_look);
 		if (!found || used < least) {
 			found = process;
 			least = used;

@@ -142,6 +142,9 @@ bool processes_have_python(const struct processes *p);
 
 /* Returns the record of a proc_id, or NULL. */
 struct processes_record *processes_find_record(const struct processes *p, uint64_t proc_id);
+/* Returns the user of the process, 0 if that cannot be read any more. */
+uid_t processes_get_user(struct processes_record *process);
+
 /* Returns whether a record ended before the given time (CLOCK_MONOTONIC seconds). */
 bool processes_have_ended(const struct processes *p, double before);
 /* Calls visit for each record that ended before the given time; visit may forget it. */

@@ -75,6 +75,9 @@ static const struct entry {
 	{"threads", "ended_cpu_s", NS, AT(sched.ended_threads_ns)},
 	{"threads", "found_late", COUNT, AT(sched.unread_threads)},
 	{"threads", "idle", COUNT, AT(idle_threads)},
+	{"threads", "unread", COUNT, AT(unread_sleepers)},
+	{"threads", "woke_unread", COUNT, AT(late_sleepers)},
+	{"threads", "unread_s", NS, AT(unread_sleepers_ns)},
 	{"waits", "short", COUNT, AT(short_waits)},
 	{"waits", "short_s", NS, AT(short_ns)},
 	{"waits", "undrawn", COUNT, AT(undrawn_waits)},
@@ -269,6 +272,7 @@ static void print_sleepers(const struct session_account *a, FILE *out)
 		text_print(a->idle_where, out);
 		fputc('\n', out);
 	}
+	session_print_unread(a, out);
 	session_print_short(a, out);
 	session_print_undrawn(a, out);
 	if (a->lost_time_ns || a->lost_threads)

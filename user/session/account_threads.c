@@ -77,6 +77,26 @@ static void print_waits(uint64_t count, FILE *out)
 	fprintf(out, " wait%s ", count == 1 ? "" : "s");
 }
 
+/* The part of all time from which on threads that woke before their stacks were read are told of. */
+#define LATE_SHARE 0.01
+
+void session_print_unread(const struct session_account *a, FILE *out)
+{
+	uint64_t threads = a->unread_sleepers + a->late_sleepers, total_ns = 0;
+
+	for (int i = 0; i < PYBPF_NR_STATES; i++)
+		total_ns += a->state_ns[i];
+	if (!threads || (!a->unread_sleepers && (double)a->unread_sleepers_ns < LATE_SHARE * (double)total_ns))
+		return;
+	fputs("pybpf: the stack", out);
+	fputs(threads == 1 ? " of " : "s of ", out);
+	print_grouped(threads, out);
+	fprintf(out,
+		" thread%s that slept when the run began %s not read before the run ended or the thread woke: %.2f "
+		"thread-seconds are in [asleep since before the run]\n",
+		threads == 1 ? "" : "s", threads == 1 ? "was" : "were", (double)a->unread_sleepers_ns / 1e9);
+}
+
 void session_print_undrawn(const struct session_account *a, FILE *out)
 {
 	if (a->undrawn_waits) {

@@ -181,24 +181,39 @@ int session_follow(struct session *s, const uint32_t *pids, size_t count)
 	return processes_follow(s->processes, pids, count);
 }
 
-int session_attach(struct session *s)
+/* Attaches what keeps the time of threads. */
+static int attach_states(struct session *s)
 {
-	s->attach_ns = clock_ns(CLOCK_MONOTONIC);
-	s->start_ns = clock_ns(CLOCK_REALTIME);
-	processes_begin_cpu(s->processes);
 	if (s->options.mode == SESSION_CPU) {
 		int err = session_states_attach(s);
 
 		if (err)
 			return err;
-		session_sched_begin(s);
 	} else {
 		int err = session_waits_attach(s);
 
 		if (err)
 			return err;
 	}
-	return s->options.mode == SESSION_OFFCPU ? 0 : kernel_attach_sampler(s->kernel, s->options.freq);
+	return 0;
+}
+
+int session_attach(struct session *s)
+{
+	int err;
+
+	s->attach_ns = clock_ns(CLOCK_MONOTONIC);
+	s->start_ns = clock_ns(CLOCK_REALTIME);
+	processes_begin_cpu(s->processes);
+	err = attach_states(s);
+	if (!err && s->options.mode != SESSION_OFFCPU)
+		err = kernel_attach_sampler(s->kernel, s->options.freq);
+	/* No sample waits for what takes some microseconds for each thread. */
+	if (!err && s->options.mode == SESSION_CPU)
+		session_sched_begin(s);
+	else if (!err)
+		err = session_sleepers_find(s);
+	return err;
 }
 
 double session_jitter(struct session *s)
@@ -234,12 +249,12 @@ void session_fds(const struct session *s, int fds[SESSION_FDS])
 
 double session_tend(struct session *s)
 {
-	double now = clock_s(CLOCK_MONOTONIC), next, snapshot;
+	double now = clock_s(CLOCK_MONOTONIC), next, snapshot, sleepers;
 
 	processes_look_at_due(s->processes, now);
 	processes_label_young(s->processes, now);
 	session_keep_memory(s, now);
-	session_sleepers_look(s);
+	sleepers = session_sleepers_look(s, clock_s(CLOCK_MONOTONIC));
 	if (now >= s->next_collect) {
 		int err = session_collect_ended(s, now);
 
@@ -252,6 +267,8 @@ double session_tend(struct session *s)
 	next = processes_get_next_look(s->processes);
 	if (s->next_collect < next)
 		next = s->next_collect;
+	if (sleepers < next)
+		next = sleepers;
 	return snapshot < next ? snapshot : next;
 }
 

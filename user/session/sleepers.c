@@ -1,27 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads the stacks of threads that sleep when the run begins, from their memory. */
+/*
+ * Reads the stacks of threads that sleep when the run begins, from their memory. There may be many thousands: each turn
+ * of the run's loop reads some, and users take turns, so that a user with many threads delays nobody else's.
+ */
 #include "session/sleepers.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/array.h"
+#include "base/clock.h"
+#include "discovery/ask_threads.h"
 #include "kernel/procs.h"
 #include "kernel/waits.h"
 #include "session/internal.h"
-#include "symbols/walk_user.h"
+#include "session/source_file.h"
+
+/* Longest time of a turn, and of one question in it. As long as it took, the loop then does nothing of this. */
+#define TURN_S     0.01
+#define QUESTION_S 0.005
+/* Interval between looks at processes of which it is not known yet what they run. */
+#define LOOKING_S 0.05
+/*
+ * Time for all threads of a user, and what is added with each second of the run: some 10,000 threads take a second, but
+ * a process can make each walk of its threads a thousand times longer.
+ */
+#define USER_S     2.0
+#define USER_SHARE 0.1
+#define NEVER_S    1e18
+#define NONE       UINT32_MAX
+
+struct user {
+	uid_t uid;
+	uint32_t first, last; /* processes; NONE: no process is left */
+	uint32_t pad;
+	double used_s;
+};
+
+/* A stack that was read, which many threads may have. */
+struct known_stack {
+	uint64_t proc_id, hash;
+	uint64_t stack_id;
+};
 
 void session_sleepers_init(struct session_sleepers *l)
 {
 	memset(l, 0, sizeof(*l));
 	intern_init(&l->stacks, sizeof(struct session_sleeper), offsetof(struct session_sleeper, gil));
+	intern_init(&l->known, sizeof(struct known_stack), offsetof(struct known_stack, stack_id));
+	intern_init(&l->users, sizeof(struct user), sizeof(uid_t));
+}
+
+static void free_queues(struct session_sleepers *l)
+{
+	intern_free(&l->users);
+	free(l->found);
+	free(l->processes);
+	l->found = NULL;
+	l->processes = NULL;
+	l->nr_found = l->found_room = 0;
+	l->nr_processes = l->placed = 0;
 }
 
 void session_sleepers_free(struct session_sleepers *l)
 {
 	intern_free(&l->stacks);
-	free(l->found);
+	intern_free(&l->known);
+	free_queues(l);
 	session_sleepers_init(l);
 }
 
@@ -37,13 +84,34 @@ static void note_found(const struct pybpf_thread_found *found, void *arg)
 	l->found[l->nr_found++] = *found;
 }
 
-int session_sleepers_find(struct session *s)
+static int compare_found(const void *a, const void *b)
 {
-	int err = kernel_find_threads(s->kernel, note_found, s) ?: s->error;
+	const struct pybpf_thread_found *one = a, *other = b;
 
-	if (!err)
-		session_sleepers_look(s);
-	return err;
+	if (one->proc_id != other->proc_id)
+		return one->proc_id < other->proc_id ? -1 : 1;
+	return one->pid < other->pid ? -1 : one->pid > other->pid;
+}
+
+static int list_processes(struct session_sleepers *l)
+{
+	size_t room = 0;
+
+	if (l->nr_found)
+		qsort(l->found, l->nr_found, sizeof(*l->found), compare_found);
+	for (size_t i = 0; i < l->nr_found; i++) {
+		struct session_sleeping *last = l->nr_processes ? &l->processes[l->nr_processes - 1] : NULL;
+
+		if (last && last->proc_id == l->found[i].proc_id) {
+			last->end = i + 1;
+			continue;
+		}
+		if (array_reserve(&l->processes, &room, l->nr_processes + 1u, sizeof(*l->processes)))
+			return -ENOMEM;
+		l->processes[l->nr_processes++] =
+			(struct session_sleeping){.proc_id = l->found[i].proc_id, .next = i, .end = i + 1};
+	}
+	return 0;
 }
 
 /* Returns whether the thread still sleeps as it did when the run began, so that its stack was the same all the time. */
@@ -55,83 +123,289 @@ static bool still_sleeps(const struct session *s, const struct pybpf_thread_foun
 	       thread.proc_id == found->proc_id && thread.state != PYBPF_STATE_RUNNING;
 }
 
-/*
- * Walks a sleeping thread of a runtime. Returns its stack as the kernel would send it, or NULL if there is none;
- * *earlier: whether it waits for the GIL, or has it.
- */
-static struct pybpf_stack_event *walk_sleeper(const struct session *s, const struct pybpf_thread_found *found,
-					      pid_t pid, const struct pybpf_runtime *runtime, uint32_t index,
-					      struct session_sleeper *earlier)
+int session_sleepers_find(struct session *s)
 {
-	struct pybpf_stack_event *event;
-	struct walk_memory memory;
-	struct walk_stack stack;
-	struct procfs_call call = {.stack_pointer = 0};
+	struct session_sleepers *l = &s->waits.sleepers;
+	int err = kernel_find_threads(s->kernel, note_found, s) ?: s->error;
+	size_t asleep = 0;
 
-	walk_process_memory(&memory, &pid);
-	if (procfs_read_call(pid, found->pid, &call))
-		call.stack_pointer = 0;
-	if (walk_thread(&memory, kernel_get_layout(s->kernel, runtime->layout), runtime, found->thread_id, found->futex,
-			call.stack_pointer, &stack))
-		return NULL;
-	earlier->gil = stack.wants_gil;
-	earlier->with_gil = stack.has_gil && !stack.wants_gil && s->options.mode == SESSION_GIL;
-	event = walk_stack_event(&stack, found->proc_id, index);
-	free(stack.frames);
-	return event;
+	for (size_t i = 0; i < l->nr_found; i++) {
+		if (still_sleeps(s, &l->found[i]))
+			l->found[asleep++] = l->found[i];
+	}
+	l->nr_found = asleep;
+	if (getrandom(l->key, sizeof(l->key), GRND_NONBLOCK) != sizeof(l->key))
+		l->key[0] = (uint8_t)clock_ns(CLOCK_MONOTONIC);
+	l->begin = clock_s(CLOCK_MONOTONIC);
+	return err ?: list_processes(l);
+}
+
+static void push_process(struct session_sleepers *l, struct user *user, uint32_t process)
+{
+	l->processes[process].after = NONE;
+	if (user->first == NONE)
+		user->first = process;
+	else
+		l->processes[user->last].after = process;
+	user->last = process;
+}
+
+static uint32_t pop_process(const struct session_sleepers *l, struct user *user)
+{
+	uint32_t process = user->first;
+
+	user->first = l->processes[process].after;
+	return process;
+}
+
+/* Puts the processes into the queues of their users. */
+static int place_processes(struct session *s, double until)
+{
+	struct session_sleepers *l = &s->waits.sleepers;
+
+	for (; l->placed < l->nr_processes && clock_s(CLOCK_MONOTONIC) < until; l->placed++) {
+		struct processes_record *process = processes_find_record(s->processes, l->processes[l->placed].proc_id);
+		const struct user fresh = {
+			.uid = process ? processes_get_user(process) : 0, .first = NONE, .last = NONE};
+		bool is_fresh;
+		uint32_t i = intern_add(&l->users, &fresh, &is_fresh);
+
+		if (i == INTERN_NONE)
+			return -ENOMEM;
+		push_process(l, intern_item(&l->users, i), l->placed);
+	}
+	return 0;
+}
+
+/* Returns the user with a process to be looked at in this turn that has taken the least time, or NULL. */
+static struct user *choose_user(const struct session_sleepers *l, double now)
+{
+	double allowed_s = USER_S + USER_SHARE * (now - l->begin);
+	struct user *least = NULL;
+
+	for (uint32_t i = 0; i < l->users.count; i++) {
+		struct user *user = intern_item(&l->users, i);
+
+		/* Processes go to the end when they have been looked at. */
+		if (user->first == NONE || l->processes[user->first].turn == l->turn || user->used_s > allowed_s)
+			continue;
+		if (!least || user->used_s < least->used_s)
+			least = user;
+	}
+	return least;
 }
 
 /* Ids for stacks that user space has walked: the kernel's are hashes, and never have these upper bits but by chance. */
 #define OWN_STACK_IDS 0xf00d000000000000u
 
-static int keep_earlier(struct session *s, struct pybpf_stack_event *event, struct session_sleeper *earlier)
+/* A question, and the threads that it is about. */
+struct asking {
+	struct session *session;
+	struct ask_threads asked;
+	size_t at[ASK_THREADS_MAX]; /* their places in session_sleepers.found */
+	size_t scanned;             /* the place after the last one */
+	size_t answered;
+};
+
+/* Adds the stack to the profile's. Returns 0 or -ENOMEM. */
+static int add_stack(struct session *s, const struct pybpf_thread_found *found, const struct ask_threads_stack *stack,
+		     uint64_t stack_id)
 {
-	bool fresh;
+	size_t bytes = stack->kept * sizeof(*stack->frames), size = sizeof(struct pybpf_stack_event) + bytes;
+	struct pybpf_stack_event *event = calloc(1, size);
 	int err;
 
-	event->stack_id = OWN_STACK_IDS + s->waits.sleepers.stacks.count;
-	earlier->stack_id = event->stack_id;
-	err = stacks_add(s->stacks, event, event->event.size);
-	if (err)
-		return err;
-	return intern_add(&s->waits.sleepers.stacks, earlier, &fresh) == INTERN_NONE ? -ENOMEM : 0;
+	if (!event)
+		return -ENOMEM;
+	event->event = (struct pybpf_event){
+		.type = PYBPF_EVENT_STACK, .runtime = (uint8_t)stack->runtime, .size = (uint32_t)size};
+	event->stack_id = stack_id;
+	event->proc_id = found->proc_id;
+	event->depth = stack->depth;
+	event->flags = stack->flags;
+	if (s->sources)
+		source_read_rights((pid_t)found->tid, &event->rights);
+	memcpy(event + 1, stack->frames, bytes);
+	err = stacks_add(s->stacks, event, size);
+	free(event);
+	/* -ENOENT: the process is not known any more. */
+	return err == -ENOENT ? 0 : err;
 }
 
-/* Returns whether the thread is done with: its stack was read, or never will be. */
-static bool look_at_thread(struct session *s, const struct pybpf_thread_found *found)
+/* Finds the id of the stack, which is added if no thread of the process had it before. Returns 0 or -ENOMEM. */
+static int find_stack(struct session *s, const struct pybpf_thread_found *found, const struct ask_threads_stack *stack,
+		      uint64_t *stack_id)
 {
-	const struct processes_record *process = processes_find_record(s->processes, found->proc_id);
-	struct pybpf_stack_event *event = NULL;
-	struct session_sleeper earlier = {.proc_id = found->proc_id, .tid = found->tid};
+	struct session_sleepers *l = &s->waits.sleepers;
+	const uint64_t parts[] = {siphash(l->key, stack->frames, stack->kept * sizeof(*stack->frames)), stack->depth,
+				  stack->flags, stack->runtime};
+	const struct known_stack fresh = {.proc_id = found->proc_id,
+					  .hash = siphash(l->key, parts, sizeof(parts)),
+					  .stack_id = OWN_STACK_IDS + l->known.count};
+	bool is_fresh;
+	uint32_t i = intern_add(&l->known, &fresh, &is_fresh);
+
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	*stack_id = ((const struct known_stack *)intern_item(&l->known, i))->stack_id;
+	return is_fresh ? add_stack(s, found, stack, *stack_id) : 0;
+}
+
+static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, void *arg)
+{
+	struct asking *asking = arg;
+	struct session *s = asking->session;
+	struct session_sleepers *l = &s->waits.sleepers;
+	const struct pybpf_thread_found *found = &l->found[asking->at[thread]];
+	struct session_sleeper sleeper = {
+		.proc_id = found->proc_id, .tid = found->tid, .stack_id = PYBPF_STACK_ID_EARLIER};
+	bool fresh;
+	int err = 0;
+
+	/* If it was woken meanwhile, what was read is no stack of its sleep. */
+	if (stack->outcome == ASK_THREADS_TOO_LONG || !still_sleeps(s, found))
+		return 0;
+	if (stack->outcome == ASK_THREADS_STACK) {
+		sleeper.gil = stack->wants_gil;
+		sleeper.with_gil = stack->has_gil && !stack->wants_gil && s->options.mode == SESSION_GIL;
+		err = find_stack(s, found, stack, &sleeper.stack_id);
+	}
+	if (err || intern_add(&l->stacks, &sleeper, &fresh) == INTERN_NONE)
+		return -ENOMEM;
+	asking->answered += fresh;
+	return 0;
+}
+
+static int take_code(const struct pybpf_code_event *event, size_t size, void *arg)
+{
+	const struct asking *asking = arg;
+	int err = pysym_add_read_code(asking->session->pysym, event, size);
+
+	return err == -ENOENT ? 0 : err;
+}
+
+/* Puts the threads that still sleep into the question. */
+static void choose_threads(struct asking *asking, const struct session_sleeping *process)
+{
+	const struct session_sleepers *l = &asking->session->waits.sleepers;
+	struct ask_threads *asked = &asking->asked;
+	size_t i;
+
+	for (i = process->next; i < process->end && asked->count < ASK_THREADS_MAX; i++) {
+		const struct pybpf_thread_found *found = &l->found[i];
+
+		if (!still_sleeps(asking->session, found))
+			continue;
+		asking->at[asked->count] = i;
+		asked->threads[asked->count++] = (struct ask_thread){
+			.thread_id = found->thread_id, .futex = found->futex, .tid = (int32_t)found->tid};
+	}
+	asking->scanned = i;
+}
+
+/* Returns whether the process's runtimes are known. */
+static bool choose_runtimes(struct asking *asking, const struct processes_record *process)
+{
+	const struct session *s = asking->session;
+	struct ask_threads *asked = &asking->asked;
 	struct pybpf_proc entry;
 
-	if (!process || process->ended || !still_sleeps(s, found))
-		return true;
-	if (process->state != PROCESSES_PYTHON)
-		return process->state != PROCESSES_LOOKING;
-	if (kernel_get_process(s->kernel, process->pid, &entry) || entry.proc_id != found->proc_id)
-		return true;
-	for (uint32_t i = 0; i < entry.nr_runtimes && i < PYBPF_MAX_RUNTIMES && !event; i++) {
-		if (!entry.runtimes[i].refused)
-			event = walk_sleeper(s, found, process->pid, &entry.runtimes[i], i, &earlier);
+	if (kernel_get_process(s->kernel, process->pid, &entry) || entry.proc_id != process->proc_id)
+		return false;
+	asked->life = process->proc_id;
+	asked->pid = process->pid;
+	asked->nr_runtimes = entry.nr_runtimes < PYBPF_MAX_RUNTIMES ? entry.nr_runtimes : PYBPF_MAX_RUNTIMES;
+	for (uint32_t i = 0; i < asked->nr_runtimes; i++) {
+		asked->runtimes[i] = entry.runtimes[i];
+		asked->layouts[i] = *kernel_get_layout(s->kernel, entry.runtimes[i].layout);
 	}
-	/* If it was woken meanwhile, what was read is no stack of its sleep. */
-	if (event && still_sleeps(s, found) && keep_earlier(s, event, &earlier) == -ENOMEM)
-		s->error = s->error ?: -ENOMEM;
-	free(event);
 	return true;
 }
 
-void session_sleepers_look(struct session *s)
+/* Reads the stacks of some threads of the process. Returns 0, or negative errno when it is not to be asked any more. */
+static int ask(struct session *s, struct session_sleeping *process, const struct processes_record *record)
+{
+	struct asking *asking = calloc(1, sizeof(*asking));
+	const struct ask_threads_taker taker = {.code = take_code, .stack = take_stack, .arg = asking};
+	size_t first = process->next;
+	uint32_t done = 0;
+	int err = -ESRCH;
+
+	if (!asking)
+		return -ENOMEM;
+	asking->session = s;
+	if (choose_runtimes(asking, record)) {
+		choose_threads(asking, process);
+		err = asking->asked.count ? discovery_ask_threads(&asking->asked, QUESTION_S, &taker, &done) : 0;
+		process->next = done < asking->asked.count ? asking->at[done] : asking->scanned;
+		s->waits.sleepers.late += process->next - first - asking->answered;
+	}
+	free(asking);
+	/* A signal ends the run. */
+	return err == -EINTR ? 0 : err;
+}
+
+/* Looks at the first process of the user. */
+static void look_at_process(struct session *s, struct user *user)
 {
 	struct session_sleepers *l = &s->waits.sleepers;
-	size_t kept = 0;
+	uint32_t at = pop_process(l, user);
+	struct session_sleeping *process = &l->processes[at];
+	const struct processes_record *record = processes_find_record(s->processes, process->proc_id);
+	int err = -ESRCH;
 
-	for (size_t i = 0; i < l->nr_found; i++) {
-		if (!look_at_thread(s, &l->found[i]))
-			l->found[kept++] = l->found[i];
+	if (record && !record->ended && record->state == PROCESSES_LOOKING) {
+		process->turn = l->turn;
+		push_process(l, user, at);
+		return;
 	}
-	l->nr_found = kept;
+	if (record && !record->ended && record->state == PROCESSES_PYTHON)
+		err = ask(s, process, record);
+	if (err == -ENOMEM)
+		s->error = s->error ?: err;
+	if (!err && process->next < process->end) {
+		push_process(l, user, at);
+		return;
+	}
+	if (record && record->state == PROCESSES_PYTHON)
+		l->late += process->end - process->next;
+	process->next = process->end;
+}
+
+static bool is_done(const struct session_sleepers *l)
+{
+	if (l->placed < l->nr_processes)
+		return false;
+	for (uint32_t i = 0; i < l->users.count; i++) {
+		if (((const struct user *)intern_item(&l->users, i))->first != NONE)
+			return false;
+	}
+	return true;
+}
+
+double session_sleepers_look(struct session *s, double now)
+{
+	struct session_sleepers *l = &s->waits.sleepers;
+	double before = now, until = now + TURN_S;
+	struct user *user = NULL;
+
+	if (!l->nr_processes || s->memory_full)
+		return NEVER_S;
+	if (now < l->next)
+		return l->next;
+	l->turn++;
+	if (place_processes(s, until))
+		s->error = s->error ?: -ENOMEM;
+	while (before < until && !s->error && (user = choose_user(l, before))) {
+		look_at_process(s, user);
+		now = clock_s(CLOCK_MONOTONIC);
+		user->used_s += now - before;
+		before = now;
+	}
+	if (is_done(l))
+		free_queues(l);
+	l->next = now + (user ? before - (until - TURN_S) : LOOKING_S);
+	return l->next;
 }
 
 const struct session_sleeper *session_sleepers_get(const struct session_sleepers *l, const struct pybpf_wait_key *key)
@@ -140,4 +414,24 @@ const struct session_sleeper *session_sleepers_get(const struct session_sleepers
 	uint32_t i = key->stack_id == PYBPF_STACK_ID_EARLIER ? intern_find(&l->stacks, &wanted) : INTERN_NONE;
 
 	return i == INTERN_NONE ? NULL : intern_item(&l->stacks, i);
+}
+
+void session_sleepers_note(struct session_sleepers *l, const struct pybpf_wait_key *key, uint64_t ns)
+{
+	if (key->stack_id == PYBPF_STACK_ID_EARLIER && !session_sleepers_get(l, key))
+		l->unread_ns += ns;
+}
+
+void session_sleepers_tell(const struct session *s, struct session_account *account)
+{
+	const struct session_sleepers *l = &s->waits.sleepers;
+
+	account->late_sleepers = l->late;
+	account->unread_sleepers_ns = l->unread_ns;
+	for (uint32_t i = 0; i < l->nr_processes; i++) {
+		const struct processes_record *record = processes_find_record(s->processes, l->processes[i].proc_id);
+
+		if (record && record->state == PROCESSES_PYTHON)
+			account->unread_sleepers += l->processes[i].end - l->processes[i].next;
+	}
 }

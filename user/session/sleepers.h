@@ -8,32 +8,59 @@
 #include <stdint.h>
 
 #include "base/intern.h"
+#include "base/siphash.h"
 #include "pybpf_wait.h"
 
 struct session;
+struct session_account;
 
 struct session_sleeper {
 	uint64_t proc_id;
 	uint32_t tid;
 	bool gil, with_gil; /* it waits for the GIL, or has it */
-	uint64_t stack_id;
+	uint64_t stack_id;  /* PYBPF_STACK_ID_EARLIER: Python does not know the thread */
+};
+
+/* A process with threads whose stacks are still to be read. */
+struct session_sleeping {
+	uint64_t proc_id;
+	size_t next, end; /* these threads, places in session_sleepers.found */
+	uint32_t after;   /* the process after it in its user's queue */
+	uint64_t turn;    /* in which it was looked at last */
 };
 
 struct session_sleepers {
 	struct intern stacks;             /* struct session_sleeper, by process and thread */
-	struct pybpf_thread_found *found; /* threads whose stacks are still to be read */
+	struct intern known;              /* stacks by process and content */
+	struct pybpf_thread_found *found; /* threads that slept when the run began, by process */
 	size_t nr_found, found_room;
+	struct session_sleeping *processes;
+	uint32_t nr_processes, placed; /* placed: the first so many are in the queues of their users */
+	struct intern users;           /* queues of processes */
+	uint64_t turn;
+	double begin, next; /* of the reading, and of its next turn, CLOCK_MONOTONIC seconds */
+	uint64_t late;      /* threads that woke, or ended, before their stacks were read, or could not be read */
+	uint64_t unread_ns; /* time of threads in the profile whose stacks were not read */
+	uint8_t key[SIPHASH_KEY];
 };
 
 void session_sleepers_init(struct session_sleepers *l);
 void session_sleepers_free(struct session_sleepers *l);
 
-/* Finds the threads that sleep, and reads the stacks of those whose processes are known. Returns 0 or negative errno.
- */
+/* Finds the threads that sleep, which needs rights; their stacks are read later. Returns 0 or negative errno. */
 int session_sleepers_find(struct session *s);
-/* Reads the stacks of threads that have slept since the start, of processes that are known by now. */
-void session_sleepers_look(struct session *s);
+/*
+ * Reads the stacks of threads that have slept since the start, of processes that are known by now, for some
+ * milliseconds at most; users take turns. now: CLOCK_MONOTONIC seconds. Returns when to call it next, a large number
+ * for never.
+ */
+double session_sleepers_look(struct session *s, double now);
 /* Returns what was read of the thread of a wait that began before the run, or NULL. */
 const struct session_sleeper *session_sleepers_get(const struct session_sleepers *l, const struct pybpf_wait_key *key);
+
+/* Notes a wait that is in the profile. */
+void session_sleepers_note(struct session_sleepers *l, const struct pybpf_wait_key *key, uint64_t ns);
+/* Puts the threads whose stacks were not read into the account. */
+void session_sleepers_tell(const struct session *s, struct session_account *account);
 
 #endif

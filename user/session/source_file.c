@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -260,6 +261,33 @@ int source_file_serve_text(void *state, const void *question, size_t question_si
 	if (err)
 		*size = 0;
 	return err;
+}
+
+static const char *line_of(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+
+	return at ? at + strlen(name) : "";
+}
+
+bool source_read_rights(pid_t task, struct pybpf_rights *rights)
+{
+	/* setfsuid(2) takes this user for none. */
+	unsigned uid = UINT32_MAX, gid = UINT32_MAX;
+	uint64_t effective = 0;
+	char *status;
+	bool known;
+
+	*rights = (struct pybpf_rights){.fsuid = uid, .fsgid = gid};
+	if (procfs_read(task, "status", STATUS_MAX, &status, NULL))
+		return false;
+	known = sscanf(line_of(status, "\nUid:"), "%*u %*u %*u %u", &uid) == 1 &&
+		sscanf(line_of(status, "\nGid:"), "%*u %*u %*u %u", &gid) == 1 &&
+		sscanf(line_of(status, "\nCapEff:"), "%" SCNx64, &effective) == 1;
+	if (known)
+		*rights = (struct pybpf_rights){.fsuid = uid, .fsgid = gid, .capabilities = effective};
+	free(status);
+	return known;
 }
 
 /* Returns NULL without memory, or where the path is too long. */

@@ -55,6 +55,12 @@ int source_file_look(const struct source_file *file, const struct pybpf_rights *
 char *source_file_text(const struct source_file *file, const struct source_rights *rights,
 		       const struct source_identity *identity);
 
+/*
+ * Reads the rights with which a process, or a thread, opens files. Returns whether they are known; if not, they are
+ * such that no file can be read with them.
+ */
+bool source_read_rights(pid_t task, struct pybpf_rights *rights);
+
 /* As pysym_shown_at(). */
 int source_file_shown_at(pid_t pid, const char *path);
 

@@ -55,7 +55,7 @@ int session_waits_attach(struct session *s)
 	s->attach_ns = clock_ns(CLOCK_MONOTONIC);
 	s->start_ns = clock_ns(CLOCK_REALTIME);
 	kernel_start_waits(s->kernel, true);
-	return session_sleepers_find(s);
+	return 0;
 }
 
 static bool is_python(const struct session *s, uint64_t proc_id)
@@ -108,6 +108,8 @@ static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct 
 
 	if (!time.ns || (s->options.python_only && session_wait_is_row(key)))
 		return 0;
+	if (is_python(s, key->proc_id))
+		session_sleepers_note(&s->waits.sleepers, key, time.ns);
 	if (earlier && earlier->gil && (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id) == PYBPF_STATE_LOCK)
 		wait_id = PYBPF_WAIT_ID(PYBPF_STATE_GIL);
 	if (key->wait_id == PYBPF_WAIT_ID(PYBPF_STATE_RUNNING))
@@ -335,6 +337,7 @@ void session_waits_tell(const struct session *s, struct session_account *account
 	account->short_waits = w->short_waits;
 	account->short_ns = w->short_ns;
 	account->idle_threads = w->idle_threads;
+	session_sleepers_tell(s, account);
 	account->has_gil = s->options.mode == SESSION_GIL;
 	if (account->has_gil)
 		session_gil_tell(s, account->counters, &account->gil);

@@ -256,7 +256,8 @@ static void read_missing(const struct pysym *s, const struct process *process, c
 	pysym_content_read(content, layout, process->pid, code->addr, code->sig, pysym_lines_room(&s->functions));
 }
 
-int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t size)
+/* read: what the record lacks is read from the process. */
+static int add_code(struct pysym *s, const struct pybpf_code_event *event, size_t size, bool read)
 {
 	const struct pybpf_layout *layout;
 	struct pysym_content content;
@@ -277,12 +278,22 @@ int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t
 	err = pysym_content_copy(&content, layout, event, size, pysym_lines_room(&s->functions));
 	if (err)
 		return err;
-	if (!content.name || !content.file || !content.lines)
+	if (read && (!content.name || !content.file || !content.lines))
 		read_missing(s, process, layout, &code, &content);
 	if (!enter_code(s, process, layout, code, &content))
 		err = -ENOMEM;
 	pysym_content_free(&content);
 	return err;
+}
+
+int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t size)
+{
+	return add_code(s, event, size, true);
+}
+
+int pysym_add_read_code(struct pysym *s, const struct pybpf_code_event *event, size_t size)
+{
+	return add_code(s, event, size, false);
 }
 
 /* Finds the code object, or reads it from the process. Returns 0, -ENOENT or -ENOMEM. */

@@ -79,6 +79,8 @@ void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void
  * unknown process; -ENOMEM.
  */
 int pysym_add_code(struct pysym *s, const struct pybpf_code_event *event, size_t size);
+/* The same for a record of pysym_record_code(): what it lacks could not be read from the process. */
+int pysym_add_read_code(struct pysym *s, const struct pybpf_code_event *event, size_t size);
 
 /*
  * Names a frame of a runtime. A code object that the kernel has not announced is read from the process. Returns 0;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/string.h"
 #include "symbols/walk_user.h"
 
 void pysym_content_free(struct pysym_content *content)
@@ -60,22 +59,29 @@ int pysym_content_copy(struct pysym_content *content, const struct pybpf_layout 
 	return 0;
 }
 
+/*
+ * Reads the header of a string object, PYSYM_STRING_HEADER bytes. A short string near the end of a mapping can have
+ * fewer; only its header must be readable.
+ */
+static int read_header(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr,
+		       uint8_t *header)
+{
+	size_t need = layout->string_kind == PYBPF_STR_BYTES ? layout->str_ascii_data : layout->str_state + 4u;
+
+	memset(header, 0, PYSYM_STRING_HEADER);
+	if (!memory->read(memory->source, addr, header, PYSYM_STRING_HEADER))
+		return 0;
+	return need > PYSYM_STRING_HEADER ? -EFAULT : memory->read(memory->source, addr, header, need);
+}
+
 char *pysym_read_string(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr)
 {
-	/*
-	 * A short string near the end of a mapping can have fewer than PYSYM_STRING_HEADER bytes; only its header must
-	 * be readable.
-	 */
-	size_t need = layout->string_kind == PYBPF_STR_BYTES ? layout->str_ascii_data : layout->str_state + 4u;
-	uint8_t header[PYSYM_STRING_HEADER] = {0};
+	uint8_t header[PYSYM_STRING_HEADER];
 	struct pysym_string_shape shape;
 	char *text = NULL;
 	uint8_t *data;
 
-	if (memory->read(memory->source, addr, header, sizeof(header)) &&
-	    (need > sizeof(header) || memory->read(memory->source, addr, header, need)))
-		return NULL;
-	if (pysym_string_read_shape(layout, header, &shape))
+	if (read_header(memory, layout, addr, header) || pysym_string_read_shape(layout, header, &shape))
 		return NULL;
 	data = malloc(shape.data_size + 1u);
 	if (!data)
@@ -134,4 +140,61 @@ void pysym_content_read(struct pysym_content *content, const struct pybpf_layout
 		content->lines = fresh.lines;
 		content->lines_size = fresh.lines_size;
 	}
+}
+
+/* Copies a string object, as much of it as is decoded. Returns its bytes, 0 if it cannot be read. */
+static uint32_t copy_string(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr,
+			    uint8_t *out)
+{
+	struct pysym_string_shape shape;
+
+	if (read_header(memory, layout, addr, out) || pysym_string_read_shape(layout, out, &shape) ||
+	    memory->read(memory->source, addr, out, shape.data_offset + shape.data_size))
+		return 0;
+	return shape.data_offset + shape.data_size;
+}
+
+/* Returns the bytes of the line table, or PYBPF_SIZE_UNKNOWN if it cannot be read or is too long. */
+static uint32_t copy_lines(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr,
+			   uint8_t *out)
+{
+	uint64_t size;
+
+	if (memory->read(memory->source, addr + layout->bytes_size, &size, sizeof(size)) || size > PYSYM_RECORD_LINES ||
+	    memory->read(memory->source, addr + layout->bytes_data, out, size))
+		return PYBPF_SIZE_UNKNOWN;
+	return (uint32_t)size;
+}
+
+size_t pysym_record_code(const struct walk_memory *memory, const struct pybpf_layout *layout,
+			 const struct pybpf_frame *frame, void *out)
+{
+	struct pybpf_code_event event = {.code = frame->code, .sig = frame->sig, .first_line = -1};
+	const struct pybpf_code_event none = event;
+	struct walk_code before, after;
+	uint8_t *at = (uint8_t *)out + sizeof(event);
+	uint32_t *copied = event.part_copied, *sizes = event.part_size;
+	bool texts = frame->sig & PYBPF_SIG_TEXTS;
+
+	if (walk_read_code(memory, layout, frame->code, texts, &before) || before.sig != frame->sig)
+		goto unreadable;
+	event.first_line = before.first_line;
+	event.part_addr[PYBPF_CODE_NAME] = before.name;
+	event.part_addr[PYBPF_CODE_FILE] = before.file;
+	sizes[PYBPF_CODE_NAME] = copied[PYBPF_CODE_NAME] = copy_string(memory, layout, before.name, at);
+	at += copied[PYBPF_CODE_NAME];
+	sizes[PYBPF_CODE_FILE] = copied[PYBPF_CODE_FILE] = copy_string(memory, layout, before.file, at);
+	at += copied[PYBPF_CODE_FILE];
+	sizes[PYBPF_CODE_LINES] = copy_lines(memory, layout, before.lines, at);
+	copied[PYBPF_CODE_LINES] = sizes[PYBPF_CODE_LINES] == PYBPF_SIZE_UNKNOWN ? 0 : sizes[PYBPF_CODE_LINES];
+	at += copied[PYBPF_CODE_LINES];
+	if (walk_read_code(memory, layout, frame->code, texts, &after) || after.sig != frame->sig)
+		goto unreadable;
+	memcpy(out, &event, sizeof(event));
+	return (size_t)(at - (uint8_t *)out);
+unreadable:
+	event = none;
+	sizes[PYBPF_CODE_LINES] = PYBPF_SIZE_UNKNOWN;
+	memcpy(out, &event, sizeof(event));
+	return sizeof(event);
 }

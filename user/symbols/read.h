@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "pybpf.h"
+#include "symbols/string.h"
 #include "symbols/walk_user.h"
 
 /* The content of a code object; unknown members are NULL. */
@@ -36,6 +37,19 @@ int pysym_content_copy(struct pysym_content *content, const struct pybpf_layout 
  */
 void pysym_content_read(struct pysym_content *content, const struct pybpf_layout *layout, pid_t pid, uint64_t code,
 			uint32_t sig, size_t lines_room);
+
+/* Longest line table of a record that pysym_record_code() makes: some 50,000 lines of one function. */
+#define PYSYM_RECORD_LINES (256 * 1024)
+#define PYSYM_RECORD_MAX                                                                                               \
+	(sizeof(struct pybpf_code_event) + 2 * (PYSYM_STRING_HEADER + PYSYM_STRING_MAX) + PYSYM_RECORD_LINES)
+
+/*
+ * Makes the record of a frame's code object that the kernel would send, with its parts as far as they can be read. The
+ * object may have been freed since: then, as its signature tells, there are no parts. out: has room for
+ * PYSYM_RECORD_MAX bytes. Returns the bytes of the record. The fields event and proc_id are left to the caller.
+ */
+size_t pysym_record_code(const struct walk_memory *memory, const struct pybpf_layout *layout,
+			 const struct pybpf_frame *frame, void *out);
 
 /* Reads a string object as UTF-8 in a new string (caller frees). Returns NULL when that fails. */
 char *pysym_read_string(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr);

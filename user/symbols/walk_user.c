@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/remote.h"
 #include "symbols/current_tasks.h"
 
@@ -124,6 +126,77 @@ static enum pybpf_collection find_collection(struct user_walk *u, uint32_t kept)
 	return found;
 }
 
+static void prepare(struct user_walk *u, const struct walk_memory *memory, const struct pybpf_layout *layout,
+		    const struct pybpf_runtime *runtime, uint64_t thread_id, uint64_t stack_pointer)
+{
+	u->memory = memory;
+	u->layout = layout;
+	u->compiled = 0;
+	u->walk.thread_id = thread_id;
+	u->walk.stack_pointer = stack_pointer;
+	u->walk.interp_head = runtime->interp_head;
+	u->walk.code_type = runtime->code_type;
+	u->walk.asyncio = runtime->asyncio;
+}
+
+static void start(struct user_walk *u, const struct pybpf_runtime *runtime)
+{
+	uint64_t current = 0;
+
+	if (runtime->tstate_current)
+		walk_read(&u->walk, &current, sizeof(current), runtime->tstate_current);
+	walk_start(&u->walk, u->layout, current, NULL);
+}
+
+static uint32_t kept_frames(const struct user_walk *u)
+{
+	return u->walk.stack.depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : u->walk.stack.depth;
+}
+
+/* Copies the stack of a walk that is done, and what the thread does with the GIL. Returns as walk_thread(). */
+static int keep_stack(struct user_walk *u, uint64_t futex, struct walk_stack *out)
+{
+	const struct pybpf_layout *layout = u->layout;
+	uint32_t kept = kept_frames(u);
+	struct gil_owner owner = {0};
+
+	if (u->walk.result == WALK_UNREADABLE)
+		return -EFAULT;
+	if (u->walk.result != WALK_OK)
+		return -ENOENT;
+	out->frames = malloc((kept ? kept : 1) * (sizeof(*out->frames) + sizeof(*out->addresses)));
+	if (!out->frames)
+		return -ENOMEM;
+	memcpy(out->frames, u->walk.frames, kept * sizeof(*out->frames));
+	out->addresses = (uint64_t *)(out->frames + kept);
+	memcpy(out->addresses, u->addresses, kept * sizeof(*out->addresses));
+	out->depth = u->walk.stack.depth;
+	out->flags = u->walk.stack.flags;
+	out->tstate = u->walk.tstate;
+	out->gil = walk_find_gil(&u->walk, layout);
+	out->wants_gil = find_gil_futex(&u->walk, layout, out->gil, futex) != GIL_FUTEX_NONE;
+	out->has_gil =
+		out->gil && read_owner(&u->walk, layout, out->gil, &owner) && owner.last_holder == u->walk.tstate;
+	return 0;
+}
+
+/* Reads what the thread does beside its stack. */
+static void read_facts(struct user_walk *u, struct walk_stack *out)
+{
+	const struct pybpf_layout *layout = u->layout;
+	enum walk_answer answer;
+	__u64 exception;
+
+	out->task = u->walk.task;
+	out->contexts = u->walk.contexts;
+	out->task_depth = u->walk.stack.task_depth;
+	walk_read(&u->walk, &out->interp, sizeof(out->interp), walk_innermost_tstate(&u->walk) + layout->tstate_interp);
+	answer = walk_find_exception(&u->walk, layout, &exception);
+	out->exception_known = answer != WALK_UNKNOWN;
+	out->exception = answer == WALK_YES ? exception : 0;
+	out->collection = find_collection(u, kept_frames(u));
+}
+
 /*
  * Takes the known states as if a search had come to them. Returns whether the thread can have no others: one that it
  * attached since would be the last one, which 3.12+ tell, and so would be a second interpreter before.
@@ -160,26 +233,14 @@ int walk_known_thread(const struct walk_memory *memory, const struct pybpf_layou
 		      uint64_t futex, uint64_t stack_pointer, struct walk_stack *out)
 {
 	struct user_walk *u = calloc(1, sizeof(*u));
-	struct gil_owner owner = {0};
-	uint64_t current = 0;
-	enum walk_answer answer;
-	__u64 exception;
-	uint32_t kept, steps = 0;
-	int err = -ENOENT, done = 0;
+	uint32_t steps = 0;
+	int err, done = 0;
 
 	memset(out, 0, sizeof(*out));
 	if (!u)
 		return -ENOMEM;
-	u->memory = memory;
-	u->walk.thread_id = thread_id;
-	u->walk.stack_pointer = stack_pointer;
-	u->walk.interp_head = runtime->interp_head;
-	u->walk.code_type = runtime->code_type;
-	u->walk.asyncio = runtime->asyncio;
-	u->layout = layout;
-	if (runtime->tstate_current)
-		walk_read(&u->walk, &current, sizeof(current), runtime->tstate_current);
-	walk_start(&u->walk, layout, current, NULL);
+	prepare(u, memory, layout, runtime, thread_id, stack_pointer);
+	start(u, runtime);
 	if (take_states(u, known)) {
 		u->walk.result = WALK_NO_THREAD_STATE;
 		done = walk_end_of_lists(&u->walk, layout);
@@ -191,37 +252,193 @@ int walk_known_thread(const struct walk_memory *memory, const struct pybpf_layou
 	}
 	if (!done)
 		walk_no_stack(&u->walk);
-	if (u->walk.result == WALK_UNREADABLE)
-		err = -EFAULT;
-	if (u->walk.result != WALK_OK)
-		goto done;
-	kept = u->walk.stack.depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : u->walk.stack.depth;
-	out->frames = malloc((kept ? kept : 1) * (sizeof(*out->frames) + sizeof(*out->addresses)));
-	err = -ENOMEM;
-	if (!out->frames)
-		goto done;
-	memcpy(out->frames, u->walk.frames, kept * sizeof(*out->frames));
-	out->addresses = (uint64_t *)(out->frames + kept);
-	memcpy(out->addresses, u->addresses, kept * sizeof(*out->addresses));
-	out->depth = u->walk.stack.depth;
-	out->flags = u->walk.stack.flags;
-	out->gil = walk_find_gil(&u->walk, layout);
-	out->tstate = u->walk.tstate;
-	out->task = u->walk.task;
-	out->contexts = u->walk.contexts;
-	out->task_depth = u->walk.stack.task_depth;
-	walk_read(&u->walk, &out->interp, sizeof(out->interp), walk_innermost_tstate(&u->walk) + layout->tstate_interp);
-	answer = walk_find_exception(&u->walk, layout, &exception);
-	out->exception_known = answer != WALK_UNKNOWN;
-	out->exception = answer == WALK_YES ? exception : 0;
-	out->collection = find_collection(u, kept);
-	out->wants_gil = find_gil_futex(&u->walk, layout, out->gil, futex) != GIL_FUTEX_NONE;
-	out->has_gil =
-		out->gil && read_owner(&u->walk, layout, out->gil, &owner) && owner.last_holder == u->walk.tstate;
-	err = 0;
-done:
+	err = keep_stack(u, futex, out);
+	if (!err)
+		read_facts(u, out);
 	free(u);
 	return err;
+}
+
+/* A thread state in the lists. */
+struct listed {
+	uint64_t thread_id, tstate;
+	size_t place;
+};
+
+struct walk_list {
+	struct user_walk u;
+	struct walk_memory memory;
+	struct pybpf_layout layout;
+	struct pybpf_runtime runtime;
+	uint64_t interp, tstate; /* where the reading is; tstate: 0 at the end of an interpreter's list */
+	uint32_t visited;        /* interpreters and thread states */
+	bool read, torn;
+	struct listed *items; /* by thread and place, once all are read */
+	size_t count, room;
+};
+
+/* Interpreters and thread states beyond are left out: a process can make a list that has no end. */
+#define LIST_MAX 65536
+/* Reads between looks at the clock. */
+#define LIST_READS 64
+/* Steps of a walk between looks at the clock: some 0.3 ms. */
+#define CLOCK_STEPS 256
+
+struct walk_list *walk_list_new(void)
+{
+	return calloc(1, sizeof(struct walk_list));
+}
+
+void walk_list_free(struct walk_list *list)
+{
+	if (!list)
+		return;
+	free(list->items);
+	free(list);
+}
+
+void walk_list_begin(struct walk_list *list, const struct walk_memory *memory, const struct pybpf_layout *layout,
+		     const struct pybpf_runtime *runtime)
+{
+	list->memory = *memory;
+	list->layout = *layout;
+	list->runtime = *runtime;
+	/* Nobody asks for tasks here, and to find them takes longer than the walk. */
+	list->runtime.asyncio = (struct pybpf_asyncio){.loaded = false};
+	list->interp = list->tstate = 0;
+	list->read = list->torn = false;
+	list->visited = 0;
+	list->count = 0;
+	prepare(&list->u, &list->memory, &list->layout, &list->runtime, 0, 0);
+}
+
+static int compare_listed(const void *a, const void *b)
+{
+	const struct listed *one = a, *other = b;
+
+	if (one->thread_id != other->thread_id)
+		return one->thread_id < other->thread_id ? -1 : 1;
+	return one->place < other->place ? -1 : one->place > other->place;
+}
+
+static void end_list(struct walk_list *list, bool torn)
+{
+	list->read = true;
+	list->torn = torn;
+	if (list->count)
+		qsort(list->items, list->count, sizeof(*list->items), compare_listed);
+}
+
+static void read_interpreter(struct walk_list *list)
+{
+	uint64_t next = 0, addr = list->interp ? list->interp + list->layout.interp_next : list->runtime.interp_head;
+	int err = walk_read(&list->u.walk, &next, sizeof(next), addr);
+
+	if (err || !next || ++list->visited > LIST_MAX) {
+		end_list(list, next || (err && list->interp));
+		return;
+	}
+	list->interp = next;
+	list->tstate = next + list->layout.interp_threads_head - list->layout.tstate_next;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int read_state(struct walk_list *list)
+{
+	const struct pybpf_layout *l = &list->layout;
+	struct walk *w = &list->u.walk;
+	uint64_t next = 0;
+
+	if (walk_read(w, &next, sizeof(next), list->tstate + l->tstate_next)) {
+		end_list(list, true);
+		return 0;
+	}
+	list->tstate = next;
+	if (!next)
+		return 0;
+	/* One that was freed meanwhile has no next. */
+	if (++list->visited > LIST_MAX || walk_window(w, next, l->tstate_window, PYBPF_TSTATE_WINDOW) ||
+	    walk_u64(w, l->tstate_interp) != list->interp) {
+		end_list(list, true);
+		return 0;
+	}
+	if (array_reserve(&list->items, &list->room, list->count + 1, sizeof(*list->items)))
+		return -ENOMEM;
+	list->items[list->count] =
+		(struct listed){.thread_id = walk_u64(w, l->tstate_thread_id), .tstate = next, .place = list->count};
+	list->count++;
+	return 0;
+}
+
+int walk_list_read(struct walk_list *list, uint64_t until_ns)
+{
+	int err = 0;
+
+	for (uint32_t reads = 1; !list->read && !err; reads++) {
+		if (list->tstate)
+			err = read_state(list);
+		else
+			read_interpreter(list);
+		if (!err && !list->read && reads % LIST_READS == 0 && clock_ns(CLOCK_MONOTONIC) > until_ns)
+			err = -ETIMEDOUT;
+	}
+	return err ?: list->torn ? -EAGAIN : 0;
+}
+
+/* Returns the place of the thread's first state in the list, or of what comes after it. */
+static size_t find_listed(const struct walk_list *list, uint64_t thread_id)
+{
+	size_t first = 0, end = list->count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (list->items[middle].thread_id < thread_id)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+/* Does what walk_step() does until it has found the thread's states. Returns 1 when the walk is done. */
+static int find_states(struct walk_list *list, uint64_t thread_id, uint64_t until_ns)
+{
+	const struct pybpf_layout *l = &list->layout;
+	struct walk *w = &list->u.walk;
+
+	w->result = list->interp ? WALK_NO_THREAD_STATE : WALK_NO_INTERPRETER;
+	w->unreadable = list->torn;
+	for (size_t i = find_listed(list, thread_id); i < list->count && list->items[i].thread_id == thread_id; i++) {
+		enum walk_owner owner;
+
+		w->tstate = list->items[i].tstate;
+		owner = walk_read_tstate(w, l, w->tstate);
+		if (owner != WALK_NOT_OURS)
+			walk_keep_state(w, l, owner);
+		if (i % LIST_READS == 0 && clock_ns(CLOCK_MONOTONIC) > until_ns)
+			break;
+	}
+	return walk_end_of_lists(w, l);
+}
+
+int walk_listed_thread(struct walk_list *list, uint64_t thread_id, uint64_t futex, uint64_t stack_pointer,
+		       uint64_t until_ns, struct walk_stack *out)
+{
+	struct user_walk *u = &list->u;
+	uint32_t steps = 0;
+	int done;
+
+	memset(out, 0, sizeof(*out));
+	prepare(u, &list->memory, &list->layout, &list->runtime, thread_id, stack_pointer);
+	start(u, &list->runtime);
+	done = find_states(list, thread_id, until_ns);
+	while (!done) {
+		done = walk_step(&u->walk, &list->layout);
+		if (++steps % CLOCK_STEPS == 0 && clock_ns(CLOCK_MONOTONIC) > until_ns)
+			return -ETIMEDOUT;
+	}
+	return keep_stack(u, futex, out);
 }
 
 struct pybpf_stack_event *walk_stack_event(const struct walk_stack *stack, uint64_t proc_id, uint32_t runtime)

@@ -76,6 +76,27 @@ int walk_known_thread(const struct walk_memory *memory, const struct pybpf_layou
 		      const struct pybpf_runtime *runtime, uint64_t thread_id, const struct walk_known_states *known,
 		      uint64_t futex, uint64_t stack_pointer, struct walk_stack *out);
 
+/* The thread states of a runtime, for the walks of many of its threads: each walk would search all of them. */
+struct walk_list;
+
+struct walk_list *walk_list_new(void);
+/* Accepts NULL. */
+void walk_list_free(struct walk_list *list);
+/* Forgets what was read before. The source of *memory outlives the reading and all walks; the rest is copied. */
+void walk_list_begin(struct walk_list *list, const struct walk_memory *memory, const struct pybpf_layout *layout,
+		     const struct pybpf_runtime *runtime);
+/*
+ * Reads the thread states. Returns 0; -ETIMEDOUT when the time is up (CLOCK_MONOTONIC), to be called again; -EAGAIN
+ * when the end of a list changed while it was read, so that threads may be missing; -ENOMEM.
+ */
+int walk_list_read(struct walk_list *list, uint64_t until_ns);
+/*
+ * As walk_thread(), for a thread that was there when the list was read and has not run since. Leaves task, contexts,
+ * interp, exception and collection empty. Also returns -ETIMEDOUT.
+ */
+int walk_listed_thread(struct walk_list *list, uint64_t thread_id, uint64_t futex, uint64_t stack_pointer,
+		       uint64_t until_ns, struct walk_stack *out);
+
 /* Returns the PyThreadState that holds the GIL at this moment, or 0. */
 uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t gil);
 

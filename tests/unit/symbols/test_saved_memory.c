@@ -128,6 +128,34 @@ static void test_missing_memory_invents_no_frame(void **state)
 	free(whole.frames);
 }
 
+/* Threads of one process may be walked by one reading of its thread states: each stack is the same. */
+static void test_listed_thread_has_the_same_stack(void **state)
+{
+	struct file *file = *state;
+	struct saved_memory *saved = &file->saved;
+	const struct walk_memory memory = {.read = saved_read, .source = saved};
+	struct walk_list *list = walk_list_new();
+	struct walk_stack one, listed;
+
+	assert_non_null(list);
+	assert_int_equal(walk_thread(&memory, &saved->layout, &saved->proc, saved->header.thread_id, 0, 0, &one), 0);
+	walk_list_begin(list, &memory, &saved->layout, &saved->proc);
+	assert_int_not_equal(walk_list_read(list, UINT64_MAX), -ETIMEDOUT);
+	/* Twice, as a walk leaves its memory to the next one. */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(walk_listed_thread(list, saved->header.thread_id, 0, 0, UINT64_MAX, &listed), 0);
+		assert_int_equal(listed.depth, one.depth);
+		assert_int_equal(listed.flags, one.flags);
+		assert_int_equal(listed.tstate, one.tstate);
+		assert_int_equal(listed.gil, one.gil);
+		assert_memory_equal(listed.frames, one.frames, one.depth * sizeof(*one.frames));
+		free(listed.frames);
+	}
+	assert_int_equal(walk_listed_thread(list, 1, 0, 0, UINT64_MAX, &listed), -ENOENT);
+	free(one.frames);
+	walk_list_free(list);
+}
+
 /* Whom C code called, in the target that was saved: 1; 0: whom a Python function called; -1: versions differ. */
 static int is_called_from_c(const char *name, size_t size)
 {
@@ -206,16 +234,16 @@ static void test_nothing_is_missing(void **unused)
 	}
 }
 
-#define TESTS_PER_FILE 4
+#define TESTS_PER_FILE 5
 
 int main(void)
 {
 	static const CMUnitTestFunction checks[TESTS_PER_FILE] = {
 		test_stack_is_what_the_target_said, test_missing_memory_invents_no_frame,
-		test_frames_tell_whom_c_code_called, test_cut_file_is_refused};
-	static const char *const names[TESTS_PER_FILE] = {"the stack is what the target said",
-							  "missing memory invents no frame",
-							  "frames tell whom C code called", "a cut file is refused"};
+		test_frames_tell_whom_c_code_called, test_cut_file_is_refused, test_listed_thread_has_the_same_stack};
+	static const char *const names[TESTS_PER_FILE] = {
+		"the stack is what the target said", "missing memory invents no frame",
+		"frames tell whom C code called", "a cut file is refused", "a listed thread has the same stack"};
 	struct CMUnitTest *tests;
 	glob_t files;
 	size_t n = 0;
