@@ -32,8 +32,7 @@ struct procfs_stat {
 	char comm[64];
 	char state; /* R S D Z T … */
 	pid_t ppid;
-	uint64_t start_time;   /* clock ticks since boot (field 22) */
-	uint64_t utime, stime; /* clock ticks */
+	uint64_t start_time; /* clock ticks since boot (field 22) */
 	unsigned threads;
 	bool kernel_thread;
 };
@@ -52,7 +51,7 @@ int procfs_read_state(pid_t pid, char *state);
  * Returns that; 0 at the end, and if there is no such process.
  */
 int procfs_each_task(pid_t pid, int (*visit)(pid_t tid, void *arg), void *arg);
-/* As procfs_read_stat, of one thread of the process: start time, state and CPU time are its own. */
+/* As procfs_read_stat, of one thread of the process: start time and state are its own. */
 int procfs_read_task_stat(pid_t pid, pid_t tid, struct procfs_stat *out);
 /* The system call that a thread sleeps in. */
 struct procfs_call {

@@ -548,13 +548,14 @@ static void read_head(struct collector *c)
 	const double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
 	struct cgroup_mounts mounts;
 	struct procfs_stat stat;
+	uint64_t cpu_ns;
 
 	if (c->core)
 		return;
-	if (!procfs_read_stat(c->pid, &stat)) {
+	if (!procfs_read_stat(c->pid, &stat))
 		c->out->age_s = clock_s(CLOCK_BOOTTIME) - (double)stat.start_time * tick_s;
-		c->out->cpu_s = (double)(stat.utime + stat.stime) * tick_s;
-	}
+	if (!procfs_cpu_ns(c->pid, &cpu_ns))
+		c->out->cpu_s = (double)cpu_ns / 1e9;
 	c->out->at_s = clock_s(CLOCK_MONOTONIC);
 	procfs_rss(c->pid, &c->out->rss_kib);
 	if (cgroup_mounts_read(&mounts))

@@ -8,6 +8,7 @@
 #include "discovery/ask.h"
 #include "discovery/program.h"
 #include "foreign/foreign.h"
+#include "base/clock.h"
 #include "base/intern.h"
 #include "base/procfs.h"
 #include "processes/internal.h"
@@ -18,6 +19,9 @@
 
 /* Name of a container whose look-up got no answer in time; such a process is not attributed to the host. */
 #define UNKNOWN "[unknown]"
+
+/* Seconds for which a process's name is taken to be the same. */
+#define NAME_FRESH_S 0.05
 
 /* Without memory for a part of its name the process stays nameless: it must not be merged with another one. */
 static void set_text(struct processes_record *process, char **text, const char *value)
@@ -198,17 +202,27 @@ static int add_versions(const struct processes *p, const struct processes_record
 	return err;
 }
 
+/* The process may have renamed itself. It may be asked for once for each of thousands of threads. */
+static void rename_process(struct processes_record *process)
+{
+	double now = clock_s(CLOCK_MONOTONIC);
+	struct procfs_stat stat;
+
+	if (process->ended || now < process->named_at + NAME_FRESH_S)
+		return;
+	process->named_at = now;
+	if (!procfs_read_stat(process->pid, &stat) && stat.start_time == process->start)
+		snprintf(process->comm, sizeof(process->comm), "%.15s", stat.comm);
+}
+
 uint32_t processes_add_to_profile(const struct processes *p, struct processes_record *process, struct profile *profile)
 {
 	char container[sizeof(((struct container *)NULL)->name) + sizeof(((struct place *)NULL)->runtime)];
 	struct profile_process_info info = {0};
-	struct procfs_stat stat;
 
 	if (process->nameless)
 		return PROFILE_NONE;
-	/* The process may have renamed itself. */
-	if (!process->ended && !procfs_read_stat(process->pid, &stat) && stat.start_time == process->start)
-		snprintf(process->comm, sizeof(process->comm), "%.15s", stat.comm);
+	rename_process(process);
 	info.container = label_container(p->places, process, container, sizeof(container));
 	info.name = process->comm;
 	if (add_versions(p, process, profile))

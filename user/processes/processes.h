@@ -31,6 +31,7 @@ struct processes_record {
 	uint64_t start;       /* clock ticks since boot */
 	enum processes_state state;
 	char comm[16];
+	double named_at;            /* CLOCK_MONOTONIC seconds: when comm was read for the profile; 0: not yet */
 	char *cmdline, *container;  /* NULL unless the options ask for it */
 	uint32_t place;             /* number of the container's name and runtime, see labels.c; 0: not known */
 	char *program;              /* its name with --merge; NULL likewise */

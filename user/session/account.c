@@ -84,6 +84,7 @@ static const struct entry {
 	{"waits", "undrawn_s", NS, AT(undrawn_ns)},
 	{"waits", "untimed", COUNT, AT(refused_waits)},
 	{"waits", "untimed_s", NS, AT(refused_ns)},
+	{"threads", "unnamed", COUNT, AT(unread_names)},
 	{"threads", "lost", COUNT, AT(lost_threads)},
 	{"gil", "waits", COUNT, AT(gil.waits)},
 	{"gil", "longest_wait_s", NS, AT(gil.longest_ns)},
@@ -273,6 +274,7 @@ static void print_sleepers(const struct session_account *a, FILE *out)
 		fputc('\n', out);
 	}
 	session_print_unread(a, out);
+	session_print_unnamed(a, out);
 	session_print_short(a, out);
 	session_print_undrawn(a, out);
 	if (a->lost_time_ns || a->lost_threads)

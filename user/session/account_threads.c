@@ -26,8 +26,9 @@ static void print_left_out(const struct session_account_sched *sched, FILE *out)
 		separator = and;
 	}
 	if (sched->unread_threads)
-		fprintf(out, "%s%" PRIu64 " thread%s that %s found during the run", separator, sched->unread_threads,
-			sched->unread_threads == 1 ? "" : "s", sched->unread_threads == 1 ? "was" : "were");
+		fprintf(out, "%s%" PRIu64 " thread%s that %s found during the run, or not read in time", separator,
+			sched->unread_threads, sched->unread_threads == 1 ? "" : "s",
+			sched->unread_threads == 1 ? "was" : "were");
 	if (sched->ended_processes || sched->ended_threads_ns || sched->ended_threads || sched->unread_threads)
 		fputs(" (--mode=wall has all)\n", out);
 }
@@ -95,6 +96,16 @@ void session_print_unread(const struct session_account *a, FILE *out)
 		" thread%s that slept when the run began %s not read before the run ended or the thread woke: %.2f "
 		"thread-seconds are in [asleep since before the run]\n",
 		threads == 1 ? "" : "s", threads == 1 ? "was" : "were", (double)a->unread_sleepers_ns / 1e9);
+}
+
+void session_print_unnamed(const struct session_account *a, FILE *out)
+{
+	if (!a->unread_names)
+		return;
+	fputs("pybpf: ", out);
+	print_grouped(a->unread_names, out);
+	fprintf(out, " thread%s of the kernel: the name%s in Python could not be read in time\n",
+		a->unread_names == 1 ? " has the name" : "s have the names", a->unread_names == 1 ? "" : "s");
 }
 
 void session_print_undrawn(const struct session_account *a, FILE *out)

@@ -305,6 +305,9 @@ int session_collect_ended(struct session *s, double now)
 	return err;
 }
 
+/* Time for the names of threads at the end of a run. */
+#define NAMES_S 0.15
+
 static double kernel_time(const struct session *s, uint64_t asked)
 {
 	int64_t ns = asked ? kernel_get_sampler_ns(s->kernel) : -1;
@@ -323,6 +326,11 @@ static void own_cost(struct session_account *account)
 	getrusage(RUSAGE_SELF, &usage);
 	account->user_cpu_s = foreign_cpu_s() + (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
 			      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+double session_used_s(void)
+{
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + foreign_cpu_s();
 }
 
 static uint64_t beyond(uint64_t all, uint64_t part)
@@ -401,6 +409,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	int err;
 
 	memset(account, 0, sizeof(*account));
+	session_thread_names_read_until(&s->thread_names, session_used_s() + NAMES_S);
 	do
 		err = session_consume(s);
 	while (err > 0);
@@ -434,6 +443,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	account->time_to_first_sample_ms = first_ns ? (double)(int64_t)(first_ns - s->options.start_ns) / 1e6 : -1;
 	session_waits_tell(s, account);
 	session_sched_tell(s, account);
+	account->unread_names = s->thread_names.unread;
 	session_blocks_tell(s, &account->blocks);
 	session_suspended_tell(s, &account->suspended);
 	if (s->options.nr_events) {

@@ -56,6 +56,12 @@ struct session {
 /* Replaces the profile and the table of its stacks by new ones. Returns 0 or -ENOMEM. */
 int session_new_profile(struct session *s);
 
+/*
+ * Returns the CPU time in seconds that pybpf and its helpers have taken: what may take only so long is measured by it,
+ * so that a busy machine does not make it less.
+ */
+double session_used_s(void);
+
 /* Handles a record that the kernel sent. Returns 0 or negative errno. */
 int session_take_event(struct session *s, const struct pybpf_event *event);
 /* Likewise, in the ring buffer of a struct session. Returns -EAGAIN when other work is due first (kernel/events.h). */

@@ -236,13 +236,16 @@ static double age_of(pid_t pid)
  */
 #define CONTRADICTED_WAIT_S 1.0
 
+/* Longest search for Pythons below a process: its user may have made thousands, and files that are slow to read. */
+#define LOOK_BELOW_S 1.0
+
 static void refuse(pid_t pid, enum discovery_result result, const char *why)
 {
 	const uint32_t top = (uint32_t)pid;
 	char below[512] = "";
 
 	if (result == DISCOVERY_NOT_PYTHON)
-		session_name_pythons_below(&top, 1, NULL, below, sizeof(below));
+		session_name_pythons_below(&top, 1, NULL, LOOK_BELOW_S, below, sizeof(below));
 	if (below[0])
 		log_error("%s; below it Python runs in %s: give -p %d --children for all that it has started and "
 			  "starts, or the PIDs of those",

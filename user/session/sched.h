@@ -16,7 +16,7 @@ struct session_account;
 /* The time of the threads of one process that were alive at the end of the run. */
 struct session_sched_process {
 	uint64_t proc_id;
-	uint64_t threads, unread; /* unread: began before the run, and were not known then */
+	uint64_t threads, unread; /* unread: for lack of time, or not known when the run began */
 	uint64_t running_ns, queued_ns, asleep_ns;
 };
 

@@ -8,6 +8,7 @@
 #include "session/states.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,8 @@
 #define NAME_ROOM 64
 /* A thread is named so often: when it is met first, its interpreter may not be known yet. */
 #define NAME_LOOKS 3
+/* Time for names in one reading; the next one goes on. */
+#define NAMES_S 0.05
 
 struct state_thread {
 	struct pybpf_thread_key key;
@@ -176,9 +179,11 @@ static void name_thread(struct session *s, const struct processes_record *proces
 
 	if (thread->looks >= NAME_LOOKS)
 		return;
-	thread->looks++;
-	if (!procfs_read_stat((pid_t)thread->key.tid, &stat))
+	if (!procfs_read_task_stat(process->pid, (pid_t)thread->key.tid, &stat))
 		snprintf(thread->comm, sizeof(thread->comm), "%.15s", stat.comm);
+	/* In time for Python's name, too. */
+	if (session_used_s() < s->thread_names.until_s)
+		thread->looks++;
 	snprintf(thread->name, sizeof(thread->name), "%s",
 		 session_find_thread_name(s, process, &thread->key, thread->comm));
 }
@@ -246,6 +251,7 @@ int session_states_visit(struct session *s, int (*visit)(const struct session_st
 
 	begin_reading(s);
 	session_note_wanted(s);
+	session_thread_names_read_until(&s->thread_names, session_used_s() + NAMES_S);
 	err = err ?: kernel_visit_threads(s->kernel, note_then, s);
 	err = err ?: kernel_visit_wait_times(s->kernel, note_ended, s);
 	if (!err)
@@ -258,5 +264,6 @@ int session_states_visit(struct session *s, int (*visit)(const struct session_st
 		if (err > 0)
 			intern_remove(&states->threads, i);
 	}
+	session_thread_names_read_until(&s->thread_names, HUGE_VAL);
 	return err < 0 ? err : 0;
 }

@@ -246,12 +246,6 @@ static double vary(struct session_suspended *u)
 	return 0.5 + (double)(u->seed >> 11) / 9007199254740992.0; /* 2^53 */
 }
 
-/* Returns the CPU time in seconds that pybpf and its helpers have taken. */
-static double used_s(void)
-{
-	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + foreign_cpu_s();
-}
-
 /* Returns when the next snapshot of a process is due of which one costs that many seconds of CPU time. */
 static double next_after(struct session_suspended *u, double cost)
 {
@@ -290,12 +284,12 @@ static int look_at_process(struct session *s, const struct processes_record *pro
 	struct session_suspended *u = &s->suspended;
 	struct snapshot fresh = {.proc_id = process->proc_id, .time_ns = clock_ns(CLOCK_MONOTONIC)};
 	struct task_read_counts counts = {0};
-	double before = used_s(), next;
+	double before = session_used_s(), next;
 	int err = read_tasks(s, process, &fresh, &counts);
 	uint32_t last = intern_find(&u->processes, &fresh);
 
 	fresh.time_ns += (clock_ns(CLOCK_MONOTONIC) - fresh.time_ns) / 2;
-	next = next_after(u, used_s() - before);
+	next = next_after(u, session_used_s() - before);
 	if (!err) {
 		fresh.next = next;
 		count_tasks(&u->account, &counts);

@@ -3,6 +3,7 @@
 #include "session/thread_names.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,7 +33,8 @@
 struct named_thread {
 	struct pybpf_thread_key thread;
 	uint64_t thread_id; /* pthread_self() */
-	uint64_t read_ns;   /* CLOCK_MONOTONIC */
+	uint64_t read_ns;   /* CLOCK_MONOTONIC; 0: it was not read */
+	bool missed;        /* for lack of time */
 	char *name;         /* NULL: Python has none, or it could not be read */
 };
 
@@ -44,27 +46,38 @@ struct interpreter {
 
 void session_thread_names_init(struct session_thread_names *names)
 {
+	*names = (struct session_thread_names){.until_s = HUGE_VAL};
 	intern_init(&names->threads, sizeof(struct named_thread), sizeof(struct pybpf_thread_key));
 	intern_init(&names->interpreters, sizeof(struct interpreter), 2 * sizeof(uint64_t));
 }
 
-void session_thread_names_free(struct session_thread_names *names)
+static void forget(struct session_thread_names *names)
 {
 	for (uint32_t i = 0; i < names->threads.count; i++)
 		free(((struct named_thread *)intern_item(&names->threads, i))->name);
 	intern_free(&names->threads);
 	intern_free(&names->interpreters);
+}
+
+void session_thread_names_free(struct session_thread_names *names)
+{
+	forget(names);
 	session_thread_names_init(names);
 }
 
+void session_thread_names_read_until(struct session_thread_names *names, double used_s)
+{
+	names->until_s = used_s;
+}
+
 /* Returns whether it is this thread that has the TID now. */
-static bool is_alive(const struct pybpf_thread_key *thread)
+static bool is_alive(const struct processes_record *process, const struct pybpf_thread_key *thread)
 {
 	uint64_t tick_ms = 1000u / (uint64_t)sysconf(_SC_CLK_TCK), start_ms;
 	struct host_clock_offsets offsets;
 	struct procfs_stat stat;
 
-	if (host_read_clock_offsets(&offsets) || procfs_read_stat((pid_t)thread->tid, &stat))
+	if (host_read_clock_offsets(&offsets) || procfs_read_task_stat(process->pid, (pid_t)thread->tid, &stat))
 		return false;
 	/* The key has the kernel's own clock. */
 	start_ms = thread->tid_start_ms + (uint64_t)(offsets.boottime / 1000000);
@@ -135,7 +148,7 @@ static char *read_name(struct session *s, const struct processes_record *process
 			name = read_of_runtime(s, process, &entry.runtimes[i], thread_id);
 	}
 	/* A later thread may have the same pthread_self(). */
-	if (name && !is_alive(thread)) {
+	if (name && !is_alive(process, thread)) {
 		free(name);
 		return NULL;
 	}
@@ -149,6 +162,11 @@ static void refresh(struct session *s, const struct processes_record *process, s
 
 	if (named->read_ns && now - named->read_ns < FRESH_NS)
 		return;
+	if (session_used_s() > s->thread_names.until_s) {
+		s->thread_names.unread += !named->read_ns && !named->missed;
+		named->missed = true;
+		return;
+	}
 	named->read_ns = now;
 	name = read_name(s, process, &named->thread, named->thread_id);
 	if (!name)
@@ -164,7 +182,7 @@ static struct named_thread *add(struct session *s, const struct pybpf_thread_key
 	uint32_t i;
 
 	if (s->thread_names.threads.count >= MAX_NAMES)
-		session_thread_names_free(&s->thread_names);
+		forget(&s->thread_names);
 	i = intern_add(&s->thread_names.threads, &fresh, &is_fresh);
 	return i == INTERN_NONE ? NULL : intern_item(&s->thread_names.threads, i);
 }

@@ -14,10 +14,18 @@ struct session;
 struct session_thread_names {
 	struct intern threads;      /* their names */
 	struct intern interpreters; /* where they have their threads */
+	double until_s;             /* no name is read when session_used_s() is beyond */
+	uint64_t unread;            /* threads whose names were not read at all for that */
 };
 
 void session_thread_names_init(struct session_thread_names *names);
 void session_thread_names_free(struct session_thread_names *names);
+
+/*
+ * From now on no name is read when session_used_s() is beyond that: each takes up to a millisecond, and there may be
+ * thousands. What was read before stays.
+ */
+void session_thread_names_read_until(struct session_thread_names *names, double used_s);
 
 /* Takes the record of a thread that is seen for the first time, and reads its name. Returns 0, -EBADMSG or -ENOMEM. */
 int session_thread_names_add(struct session *s, const struct pybpf_thread_event *event, size_t size);

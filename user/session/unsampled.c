@@ -20,8 +20,8 @@
 #define NAMED_MAX 8
 /* A process that took less than this share of one CPU has others do its work, if it has children that run Python. */
 #define IDLE_SHARE 0.1
-/* Longest search for Pythons below a process: its user may have made thousands, and files that are slow to read. */
-#define LOOK_BELOW_S 1.0
+/* Longest search for Pythons below a process at the end of a run. */
+#define LOOK_BELOW_S 0.2
 
 /* What an unsampled process did. Those up to DID_READY took no CPU time at all. */
 enum did {
@@ -246,12 +246,12 @@ static void print_kind(const struct finding *f, enum did did, double duration_s,
 	fputc('\n', out);
 }
 
-void session_name_pythons_below(const uint32_t *pids, size_t count, const struct discovery_numbers *chosen, char *text,
-				size_t size)
+void session_name_pythons_below(const uint32_t *pids, size_t count, const struct discovery_numbers *chosen,
+				double patience_s, char *text, size_t size)
 {
 	struct discovery_python *python = calloc(1, sizeof(*python));
 	size_t below_count = 0, found = 0, used = 0, pythons;
-	double until = clock_s(CLOCK_MONOTONIC) + LOOK_BELOW_S;
+	double until = clock_s(CLOCK_MONOTONIC) + patience_s;
 	uint32_t *below = NULL;
 	struct error error;
 
@@ -281,7 +281,7 @@ static void print_below(const struct finding *f, FILE *out)
 
 	if (!filter || f->session->options.all || f->session->options.follow || !f->nr_idle)
 		return;
-	session_name_pythons_below(f->idle, f->nr_idle, &filter->pids, below, sizeof(below));
+	session_name_pythons_below(f->idle, f->nr_idle, &filter->pids, LOOK_BELOW_S, below, sizeof(below));
 	if (!below[0])
 		return;
 	if (f->nr_idle == 1)

@@ -154,14 +154,18 @@ static int take_time(const struct pybpf_wait_key *key, const struct pybpf_wait_t
 	return 0;
 }
 
-/* Threads that the sampler has not met have no name in the kernel's map yet. */
+/*
+ * Threads that the sampler has not met have no name in the kernel's map yet. One that is told in the profile needs it.
+ */
 static void name_living(struct session *s, const struct pybpf_thread *thread)
 {
+	const struct processes_record *process = processes_find_record(s->processes, thread->proc_id);
 	const struct pybpf_thread_key key = {thread->proc_id, thread->tid, thread->tid_start_ms};
 	struct pybpf_thread_name name = {0};
 	struct procfs_stat stat;
 
-	if (procfs_read_stat((pid_t)thread->tid, &stat))
+	if ((!s->options.threads && thread->stack_id != PYBPF_STACK_ID_NO_THREAD) || !process ||
+	    procfs_read_task_stat(process->pid, (pid_t)thread->tid, &stat))
 		return;
 	memcpy(name.comm, stat.comm, strnlen(stat.comm, sizeof(name.comm)));
 	kernel_put_thread_name(s->kernel, &key, &name);
@@ -172,7 +176,6 @@ static int note_moved(const struct pybpf_thread *thread, void *arg)
 	struct settling *settling = arg;
 	bool fresh;
 
-	name_living(settling->session, thread);
 	if (!thread->moved && thread->state != PYBPF_STATE_RUNNING)
 		return 0;
 	return intern_add(&settling->moved, &thread->proc_id, &fresh) == INTERN_NONE ? -ENOMEM : 0;
@@ -225,13 +228,14 @@ static int take_living(const struct pybpf_thread *thread, void *arg)
 
 	if (!is_python(s, thread->proc_id))
 		return 0;
+	if (thread->state != PYBPF_STATE_RUNNING && !thread->moved && !s->options.idle_threads &&
+	    intern_find(&settling->moved, &thread->proc_id) != INTERN_NONE)
+		return note_idle(s, &key);
+	name_living(s, thread);
 	if (thread->running_ns)
 		err = session_running_add(s, &named, thread->running_ns);
 	if (err || thread->state == PYBPF_STATE_RUNNING)
 		return err ?: session_running_add(s, &named, left);
-	if (!thread->moved && !s->options.idle_threads &&
-	    intern_find(&settling->moved, &thread->proc_id) != INTERN_NONE)
-		return note_idle(s, &key);
 	if (thread->state != PYBPF_STATE_QUEUED && thread->woken_ns >= thread->since_ns &&
 	    thread->woken_ns < settling->end_ns) {
 		queued = settling->end_ns - thread->woken_ns;

@@ -272,6 +272,8 @@ struct walk_list {
 	struct pybpf_runtime runtime;
 	uint64_t interp, tstate; /* where the reading is; tstate: 0 at the end of an interpreter's list */
 	uint32_t visited;        /* interpreters and thread states */
+	uint64_t first_number;   /* walk.number as each walk begins: they are walks of one moment */
+	uint64_t last_number;    /* the greatest that a walk has left */
 	bool read, torn;
 	struct listed *items; /* by thread and place, once all are read */
 	size_t count, room;
@@ -308,6 +310,7 @@ void walk_list_begin(struct walk_list *list, const struct walk_memory *memory, c
 	list->interp = list->tstate = 0;
 	list->read = list->torn = false;
 	list->visited = 0;
+	list->first_number = ++list->last_number;
 	list->count = 0;
 	prepare(&list->u, &list->memory, &list->layout, &list->runtime, 0, 0);
 }
@@ -427,17 +430,23 @@ int walk_listed_thread(struct walk_list *list, uint64_t thread_id, uint64_t fute
 {
 	struct user_walk *u = &list->u;
 	uint32_t steps = 0;
+	bool late = false;
 	int done;
 
 	memset(out, 0, sizeof(*out));
 	prepare(u, &list->memory, &list->layout, &list->runtime, thread_id, stack_pointer);
+	/* The thread's frames have kept its code objects alive since: what earlier walks know of them is true. */
+	u->walk.number = list->first_number;
 	start(u, &list->runtime);
 	done = find_states(list, thread_id, until_ns);
-	while (!done) {
+	while (!done && !late) {
 		done = walk_step(&u->walk, &list->layout);
-		if (++steps % CLOCK_STEPS == 0 && clock_ns(CLOCK_MONOTONIC) > until_ns)
-			return -ETIMEDOUT;
+		late = ++steps % CLOCK_STEPS == 0 && clock_ns(CLOCK_MONOTONIC) > until_ns;
 	}
+	if (u->walk.number > list->last_number)
+		list->last_number = u->walk.number;
+	if (!done)
+		return -ETIMEDOUT;
 	return keep_stack(u, futex, out);
 }
 
