@@ -93,7 +93,7 @@ void session_print_unread(const struct session_account *a, FILE *out)
 	fputs(threads == 1 ? " of " : "s of ", out);
 	print_grouped(threads, out);
 	fprintf(out,
-		" thread%s that slept when the run began %s not read before the run ended or the thread woke: %.2f "
+		" thread%s that did not run when pybpf began %s not read before they ran or pybpf ended: %.2f "
 		"thread-seconds are in [asleep since before the run]\n",
 		threads == 1 ? "" : "s", threads == 1 ? "was" : "were", (double)a->unread_sleepers_ns / 1e9);
 }
