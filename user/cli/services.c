@@ -7,6 +7,7 @@
 
 #include "discovery/ask.h"
 #include "discovery/ask_tasks.h"
+#include "discovery/ask_threads.h"
 #include "dump/core.h"
 #include "dump/native.h"
 #include "dump/stack.h"
@@ -22,6 +23,7 @@ static foreign_service *const items[] = {
 	discovery_serve_memory,
 	discovery_serve_runtimes,
 	discovery_serve_tasks,
+	discovery_serve_threads,
 	discovery_serve_validate,
 	dump_serve_core_files,
 	dump_serve_native,

@@ -116,7 +116,13 @@ static int take_answer(const char *answer, size_t size, int (*visit)(const struc
 	return err;
 }
 
-int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double patience_s,
+/* Returns the CPU time in seconds that pybpf and its helpers have taken. */
+static double used_s(void)
+{
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + foreign_cpu_s();
+}
+
+int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double patience_s, double cpu_s,
 			int (*visit)(const struct task_read *task, void *arg), void *arg,
 			struct task_read_counts *counts)
 {
@@ -125,12 +131,15 @@ int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double p
 	struct tasks_answer a = {.more = 1};
 	char *answer = malloc(FOREIGN_ANSWER_MAX);
 	int err = answer ? 0 : -ENOMEM;
+	const double until = used_s() + cpu_s;
 	size_t size;
 
 	number++;
 	for (; a.more && !err && question.part < MAX_ANSWERS; question.part++) {
-		err = foreign_call(discovery_serve_tasks, (struct foreign_subject){.pid = pid}, &question,
-				   sizeof(question), answer, FOREIGN_ANSWER_MAX, &size, patience_s);
+		err = used_s() < until ? 0 : -ETIMEDOUT;
+		err = err
+			      ?: foreign_call(discovery_serve_tasks, (struct foreign_subject){.pid = pid}, &question,
+					      sizeof(question), answer, FOREIGN_ANSWER_MAX, &size, patience_s);
 		err = err ?: take_answer(answer, size, visit, arg, &a);
 		if (!err)
 			add_counts(counts, &a.counts);

@@ -153,13 +153,19 @@ static int walk(struct serving *s, const struct ask_threads *q, uint32_t runtime
 				  clock_ns(CLOCK_MONOTONIC) + WALK_NS, stack);
 }
 
+/* err: of walk(). */
+static bool has_no_stack(int err)
+{
+	return err == -ENOENT || err == -EFAULT;
+}
+
 static int answer_thread(struct serving *s, const struct ask_threads *q, uint32_t at, struct writing *out)
 {
 	struct record record = {.thread = at, .outcome = ASK_THREADS_NO_STACK};
 	struct walk_stack stack = {.depth = 0};
 	int err = -ENOENT;
 
-	for (uint32_t i = 0; i < s->nr_lists && (err == -ENOENT || (!err && !stack.depth)); i++) {
+	for (uint32_t i = 0; i < s->nr_lists && (has_no_stack(err) || (!err && !stack.depth)); i++) {
 		free(stack.frames);
 		stack = (struct walk_stack){.depth = 0};
 		if (!q->runtimes[i].refused)
@@ -175,7 +181,7 @@ static int answer_thread(struct serving *s, const struct ask_threads *q, uint32_
 		record.wants_gil = stack.wants_gil;
 		record.has_gil = stack.has_gil;
 	}
-	err = err == -ENOENT || err == -ETIMEDOUT ? 0 : err;
+	err = has_no_stack(err) || err == -ETIMEDOUT ? 0 : err;
 	for (uint32_t i = 0; i < stack.depth && i < PYBPF_MAX_FRAMES && !err; i++)
 		err = write_code(s, q, record.runtime, &stack.frames[i], out);
 	err = err ?: write_stack(out, record, &stack);
@@ -195,7 +201,7 @@ static bool is_sound_question(const struct question *q, size_t size)
 	return size == sizeof(*q) && q->asked.nr_runtimes <= PYBPF_MAX_RUNTIMES && q->asked.count <= ASK_THREADS_MAX;
 }
 
-static int serve_threads(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int discovery_serve_threads(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	static struct serving serving = {.told = INTERN_INIT(sizeof(struct told), sizeof(struct told))};
 	const struct question *q = question;
@@ -301,7 +307,7 @@ int discovery_ask_threads(const struct ask_threads *asked, double slice_s, const
 
 	*done = 0;
 	err = err
-		      ?: foreign_call(serve_threads, (struct foreign_subject){.pid = asked->pid, .life = asked->life},
+		      ?: foreign_call(discovery_serve_threads, (struct foreign_subject){.pid = asked->pid, .life = asked->life},
 				      &question, sizeof(question), answer, FOREIGN_ANSWER_MAX, &size, PATIENCE_S);
 	err = err ?: take_answer(answer, size, asked, taker, done);
 	free(answer);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "foreign/foreign.h"
 #include "pybpf.h"
 
 /* Most threads of one question. */
@@ -61,5 +62,8 @@ struct ask_threads_taker {
  */
 int discovery_ask_threads(const struct ask_threads *asked, double slice_s, const struct ask_threads_taker *taker,
 			  uint32_t *done);
+
+/* How helpers answer: a row of the table in cli/services.c. */
+foreign_service discovery_serve_threads;
 
 #endif

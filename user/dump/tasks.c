@@ -6,6 +6,7 @@
 #include "dump/tasks.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,8 @@ static int read_once(const struct dump_tasks_of *of, struct reading *reading)
 	for (int i = 0; i < HELPERS && err == -ESTALE; i++) {
 		reading_free(reading);
 		reading->steady = true;
-		err = discovery_ask_tasks(of->pid, &of->place, PATIENCE_S, take_task, reading, &reading->counts);
+		err = discovery_ask_tasks(of->pid, &of->place, PATIENCE_S, HUGE_VAL, take_task, reading,
+					  &reading->counts);
 	}
 	return err;
 }

@@ -74,6 +74,7 @@ static const struct entry {
 	{"threads", "ended", COUNT, AT(sched.ended_threads)},
 	{"threads", "ended_cpu_s", NS, AT(sched.ended_threads_ns)},
 	{"threads", "found_late", COUNT, AT(sched.unread_threads)},
+	{"threads", "not_in_time", COUNT, AT(sched.late_threads)},
 	{"threads", "idle", COUNT, AT(idle_threads)},
 	{"threads", "unread", COUNT, AT(unread_sleepers)},
 	{"threads", "woke_unread", COUNT, AT(late_sleepers)},

@@ -25,11 +25,17 @@ static void print_left_out(const struct session_account_sched *sched, FILE *out)
 			sched->ended_threads == 1 ? "" : "s");
 		separator = and;
 	}
-	if (sched->unread_threads)
-		fprintf(out, "%s%" PRIu64 " thread%s that %s found during the run, or not read in time", separator,
-			sched->unread_threads, sched->unread_threads == 1 ? "" : "s",
-			sched->unread_threads == 1 ? "was" : "were");
-	if (sched->ended_processes || sched->ended_threads_ns || sched->ended_threads || sched->unread_threads)
+	if (sched->unread_threads) {
+		fprintf(out, "%s%" PRIu64 " thread%s that %s found during the run", separator, sched->unread_threads,
+			sched->unread_threads == 1 ? "" : "s", sched->unread_threads == 1 ? "was" : "were");
+		separator = and;
+	}
+	if (sched->late_threads) {
+		fprintf(out, "%s%" PRIu64 " thread%s that could not be read in time", separator, sched->late_threads,
+			sched->late_threads == 1 ? "" : "s");
+		separator = and;
+	}
+	if (separator == and)
 		fputs(" (--mode=wall has all)\n", out);
 }
 
@@ -89,13 +95,13 @@ void session_print_unread(const struct session_account *a, FILE *out)
 		total_ns += a->state_ns[i];
 	if (!threads || (!a->unread_sleepers && (double)a->unread_sleepers_ns < LATE_SHARE * (double)total_ns))
 		return;
-	fputs("pybpf: the stack", out);
-	fputs(threads == 1 ? " of " : "s of ", out);
+	fputs(threads == 1 ? "pybpf: the stack of " : "pybpf: the stacks of ", out);
 	print_grouped(threads, out);
 	fprintf(out,
-		" thread%s that did not run when pybpf began %s not read before they ran or pybpf ended: %.2f "
+		" thread%s that did not run when pybpf began %s not read before %s ran or pybpf ended: %.2f "
 		"thread-seconds are in [asleep since before the run]\n",
-		threads == 1 ? "" : "s", threads == 1 ? "was" : "were", (double)a->unread_sleepers_ns / 1e9);
+		threads == 1 ? "" : "s", threads == 1 ? "was" : "were", threads == 1 ? "it" : "they",
+		(double)a->unread_sleepers_ns / 1e9);
 }
 
 void session_print_unnamed(const struct session_account *a, FILE *out)
@@ -104,8 +110,10 @@ void session_print_unnamed(const struct session_account *a, FILE *out)
 		return;
 	fputs("pybpf: ", out);
 	print_grouped(a->unread_names, out);
-	fprintf(out, " thread%s of the kernel: the name%s in Python could not be read in time\n",
-		a->unread_names == 1 ? " has the name" : "s have the names", a->unread_names == 1 ? "" : "s");
+	if (a->unread_names == 1)
+		fputs(" thread has the name of the kernel: that in Python could not be read in time\n", out);
+	else
+		fputs(" threads have the names of the kernel: those in Python could not be read in time\n", out);
 }
 
 void session_print_undrawn(const struct session_account *a, FILE *out)

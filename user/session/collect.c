@@ -305,8 +305,9 @@ int session_collect_ended(struct session *s, double now)
 	return err;
 }
 
-/* Time for the names of threads at the end of a run. */
-#define NAMES_S 0.15
+/* CPU time at the end of a run for what is missing of code objects, and for the names of threads. */
+#define CODES_NS 200000000u
+#define NAMES_S  0.15
 
 static double kernel_time(const struct session *s, uint64_t asked)
 {
@@ -409,6 +410,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	int err;
 
 	memset(account, 0, sizeof(*account));
+	pysym_read_for(s->pysym, CODES_NS);
 	session_thread_names_read_until(&s->thread_names, session_used_s() + NAMES_S);
 	do
 		err = session_consume(s);

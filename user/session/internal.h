@@ -45,6 +45,7 @@ struct session {
 	bool times_full;                       /* no further times of samples are taken */
 	uint32_t consumed;                     /* bytes of events in this session_consume */
 	uint64_t consume_until_ns;             /* CLOCK_MONOTONIC: when this session_consume has to return */
+	double end_at;                         /* when the run ends, CLOCK_MONOTONIC seconds; a large number: open */
 	int error;                             /* first failure in a callback */
 	double next_memory_look, next_collect; /* CLOCK_MONOTONIC seconds */
 	/* Counted by user space: samples of undecided processes, by what the processes turned out to be, and more. */

@@ -197,8 +197,10 @@ enum session_end session_run(struct session_run *run)
 	fds[SESSION_FDS] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
 	fds[SESSION_FDS + 1] = (struct pollfd){.fd = run->on_input ? run->input_fd : -1, .events = POLLIN};
 	l.next_interval = l.begin + run->interval_s;
-	if (run->duration_s > 0)
+	if (run->duration_s > 0) {
 		l.deadline = l.begin + run->duration_s;
+		session_end_at(run->session, l.deadline);
+	}
 	l.next_progress = l.begin + PROGRESS_S;
 	if (run->progress)
 		log_set_before_message(erase_progress);

@@ -65,8 +65,10 @@ static int read_begin(pid_t tid, void *arg)
 	struct begun_thread thread = {.proc_id = r->process->proc_id, .pid = r->process->pid, .tid = tid};
 	bool fresh;
 
-	if (is_late(r))
+	if (is_late(r)) {
+		r->session->sched.cut = true;
 		return 1;
+	}
 	thread.read_ns = clock_ns(CLOCK_BOOTTIME);
 	if (procfs_read_sched(thread.pid, tid, &thread.sched))
 		return 0;
@@ -149,7 +151,7 @@ static int read_end(pid_t tid, void *arg)
 
 	if (is_late(r)) {
 		note_alive(r, tid);
-		sum->unread++;
+		sum->late++;
 		return 0;
 	}
 	if (procfs_read_task_stat(r->process->pid, tid, &stat) || procfs_read_sched(r->process->pid, tid, &now))
@@ -168,7 +170,7 @@ static int read_end(pid_t tid, void *arg)
 		return 0;
 	}
 	if (stat.start_time < r->session->sched.begin_ticks) {
-		sum->unread++;
+		*(r->session->sched.cut ? &sum->late : &sum->unread) += 1;
 		return 0;
 	}
 	/* It began somewhere in its tick. */
@@ -187,10 +189,10 @@ static void end_process(struct processes_record *process, void *arg)
 	r->process = process;
 	r->sum = (struct session_sched_process){.proc_id = process->proc_id};
 	r->err = procfs_each_task(process->pid, read_end, r);
-	if (!r->err && (r->sum.threads || r->sum.unread))
+	if (!r->err && (r->sum.threads || r->sum.unread || r->sum.late))
 		r->err = array_reserve(&sched->processes, &sched->room, sched->nr_processes + 1,
 				       sizeof(*sched->processes));
-	if (!r->err && (r->sum.threads || r->sum.unread))
+	if (!r->err && (r->sum.threads || r->sum.unread || r->sum.late))
 		sched->processes[sched->nr_processes++] = r->sum;
 }
 
@@ -285,6 +287,7 @@ void session_sched_tell(const struct session *s, struct session_account *account
 		out->processes++;
 		out->threads += sum->threads;
 		out->unread_threads += sum->unread;
+		out->late_threads += sum->late;
 		out->asleep_ns += sum->asleep_ns;
 		account->state_ns[PYBPF_STATE_RUNNING] += sum->running_ns;
 		account->state_ns[PYBPF_STATE_QUEUED] += sum->queued_ns;

@@ -16,12 +16,15 @@ struct session_account;
 /* The time of the threads of one process that were alive at the end of the run. */
 struct session_sched_process {
 	uint64_t proc_id;
-	uint64_t threads, unread; /* unread: for lack of time, or not known when the run began */
+	uint64_t threads;
+	uint64_t unread; /* began before the run, and were not known then */
+	uint64_t late;   /* not read for lack of time, now or when the run began */
 	uint64_t running_ns, queued_ns, asleep_ns;
 };
 
 struct session_sched {
-	bool known;           /* this kernel counts, and all was read */
+	bool known;           /* this kernel counts, and there was memory for it */
+	bool cut;             /* there was no time for all threads when the run began */
 	uint64_t begin_ticks; /* clock ticks since boot */
 	struct intern begun;  /* threads that were there when the run began */
 	struct session_sched_process *processes;

@@ -3,6 +3,7 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -108,6 +109,7 @@ struct session *session_new(const struct session_options *options)
 	if (!s)
 		goto no_memory;
 	s->options = *options;
+	s->end_at = HUGE_VAL;
 	session_times_init(&s->times);
 	session_waits_init(&s->waits);
 	session_states_init(&s->states);
@@ -214,6 +216,11 @@ int session_attach(struct session *s)
 	else if (!err)
 		err = session_sleepers_find(s);
 	return err;
+}
+
+void session_end_at(struct session *s, double when)
+{
+	s->end_at = when;
 }
 
 double session_jitter(struct session *s)

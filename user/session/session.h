@@ -104,6 +104,7 @@ struct session_account_sched {
 	uint64_t ended_threads;    /* of other processes, without those that began during the run */
 	uint64_t ended_threads_ns; /* CPU time of all of those; 0: little */
 	uint64_t unread_threads;   /* began before the run, and were found during it */
+	uint64_t late_threads;     /* not read for lack of time */
 };
 
 /* What became of the samples. taken + lost = asked. */
@@ -170,6 +171,8 @@ int session_follow(struct session *s, const uint32_t *pids, size_t count);
 
 /* Starts sampling. Returns 0, or negative errno after reporting what failed. */
 int session_attach(struct session *s);
+/* Says when the run will end, CLOCK_MONOTONIC seconds: nothing is begun then that takes long. */
+void session_end_at(struct session *s, double when);
 /* Varies the rate, so that the timer does not stay in step with a program. Returns as kernel_vary_rate does. */
 double session_jitter(struct session *s);
 /* Stops sampling. May be called twice. */

@@ -27,8 +27,9 @@
 #define PATIENCE_S 0.5
 /* Seconds after which no further snapshot is begun in one turn of the main loop. */
 #define TURN_S 0.05
-/* Seconds for which the end of a run waits for the last snapshots. */
-#define LAST_S    0.5
+/* CPU time in seconds for the last snapshots, at the end of the run, and for one that was begun before, from then on.
+ */
+#define LAST_S    0.15
 #define NEVER_S   1e18
 #define NS        1e9
 #define NS_PER_US 1000
@@ -150,6 +151,7 @@ struct looking {
 	struct session *session;
 	struct snapshot *snapshot;
 	uint32_t runtime;
+	double cpu_s; /* that it may take */
 };
 
 static int take_task(const struct task_read *task, void *arg)
@@ -187,11 +189,25 @@ static void give_time(struct session_suspended *u, const struct snapshot *snapsh
 		((struct suspended_stack *)intern_item(&u->stacks, snapshot->stacks[i]))->ns += ns;
 }
 
+/*
+ * Returns the CPU time that a snapshot may take: so that it does not keep the run from ending. It is no time of a
+ * clock, as a busy machine would leave no snapshot at all.
+ */
+static double allowed_s(const struct session *s)
+{
+	const struct session_suspended *u = &s->suspended;
+	double left = s->end_at - clock_s(CLOCK_MONOTONIC);
+
+	if (u->end_ns)
+		return u->last_until_s - session_used_s();
+	return (left > 0 ? left : 0) + LAST_S;
+}
+
 /* Reads the tasks of all runtimes of the process. Returns 0 or negative errno. */
 static int read_tasks(struct session *s, const struct processes_record *process, struct snapshot *snapshot,
 		      struct task_read_counts *counts)
 {
-	struct looking looking = {.session = s, .snapshot = snapshot};
+	struct looking looking = {.session = s, .snapshot = snapshot, .cpu_s = allowed_s(s)};
 	struct task_read_place *place;
 	struct pybpf_proc entry;
 	bool found = false;
@@ -211,7 +227,7 @@ static int read_tasks(struct session *s, const struct processes_record *process,
 		looking.runtime = i;
 		*place = (struct task_read_place){
 			.layout = *layout, .runtime = entry.runtimes[i], .proc_id = process->proc_id};
-		err = discovery_ask_tasks(process->pid, place, PATIENCE_S, take_task, &looking, counts);
+		err = discovery_ask_tasks(process->pid, place, PATIENCE_S, looking.cpu_s, take_task, &looking, counts);
 	}
 	free(place);
 	return err || found ? err : -ENOENT;
@@ -349,27 +365,34 @@ static void look_last(struct processes_record *process, void *arg)
 	struct session *s = arg;
 
 	if (process->state == PROCESSES_PYTHON && !process->ended && !s->error &&
-	    clock_s(CLOCK_MONOTONIC) < s->suspended.until && look_at_process(s, process))
+	    session_used_s() < s->suspended.last_until_s && look_at_process(s, process))
 		s->error = -ENOMEM;
 }
 
 int session_suspended_end(struct session *s)
 {
-	s->suspended.until = clock_s(CLOCK_MONOTONIC) + LAST_S;
+	s->suspended.end_ns = clock_ns(CLOCK_MONOTONIC);
+	s->suspended.last_until_s = session_used_s() + LAST_S;
 	if (s->options.suspended && s->attach_ns)
 		processes_visit_all(s->processes, look_last, s);
 	return s->error;
 }
 
 /*
- * A process that ended: until then its tasks count as they were last seen, but not for much longer than until the
- * snapshot that was due next.
+ * A process that ended, or that has too many tasks for a last snapshot: until the end its tasks count as they were last
+ * seen, but not for much longer than until the snapshot that was due next.
  */
 static void give_rest(struct session *s, const struct snapshot *snapshot)
 {
+	bool had_last = snapshot->time_ns >= s->suspended.end_ns;
 	const struct processes_record *process = processes_find_record(s->processes, snapshot->proc_id);
 	double seen = (double)snapshot->time_ns / NS, most = snapshot->next - seen + TURN_S;
-	double left = process && process->ended ? process->ended_at - seen : 0;
+	double left = 0;
+
+	if (process && process->ended)
+		left = process->ended_at - seen;
+	else if (process && s->suspended.end_ns && !had_last)
+		left = (double)s->suspended.end_ns / NS - seen;
 
 	if (left > 0)
 		give_time(&s->suspended, snapshot, (uint64_t)((left < most ? left : most) * NS));

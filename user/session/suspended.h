@@ -17,6 +17,8 @@ struct session_suspended {
 	struct intern stacks;    /* time by process and stack */
 	double next;             /* CLOCK_MONOTONIC seconds of the next look at the processes */
 	double until;            /* likewise, of the end of this one */
+	uint64_t end_ns;         /* of the run, CLOCK_MONOTONIC; 0: it goes on */
+	double last_until_s;     /* session_used_s() after which no last snapshot is taken */
 	uint64_t seed;
 	uint64_t intervals, intervals_ns;
 	struct session_suspended_account account;

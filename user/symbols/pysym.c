@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/procfs.h"
+#include "foreign/foreign.h"
 #include "symbols/function.h"
 
 struct code {
@@ -188,17 +189,39 @@ void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void
 	}
 }
 
+static uint64_t used_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) + (uint64_t)(foreign_cpu_s() * 1e9);
+}
+
+static bool may_read(const struct pysym *s)
+{
+	return !s->is_limited || s->left_ns;
+}
+
+/* Takes what was used since then from the time that is left. */
+static void charge(struct pysym *s, uint64_t begin_ns)
+{
+	uint64_t took_ns = used_ns() - begin_ns;
+
+	s->left_ns -= took_ns < s->left_ns ? took_ns : s->left_ns;
+}
+
 /*
  * Returns the offset in a path of the part that is printed. The directories of a process that has ended cannot be
  * looked at any more: the result for the same path in another process is used then.
  */
-static uint32_t shown_from(const struct pysym *s, const struct process *process, struct pysym_path *path)
+static uint32_t shown_from(struct pysym *s, const struct process *process, struct pysym_path *path)
 {
-	int from;
+	uint64_t begin_ns = used_ns();
+	int from = -ETIMEDOUT;
 
 	if (s->full_filenames)
 		return 0;
-	from = s->shown_at(process->pid, path->text);
+	if (may_read(s)) {
+		from = s->shown_at(process->pid, path->text);
+		charge(s, begin_ns);
+	}
 	if (from >= 0)
 		path->shown = from;
 	else if (path->shown < 0)
@@ -250,10 +273,15 @@ static const struct code *enter_code(struct pysym *s, struct process *process, c
 	return intern_item(&process->codes, i);
 }
 
-static void read_missing(const struct pysym *s, const struct process *process, const struct pybpf_layout *layout,
+static void read_missing(struct pysym *s, const struct process *process, const struct pybpf_layout *layout,
 			 const struct code *code, struct pysym_content *content)
 {
+	uint64_t begin_ns = used_ns();
+
+	if (!may_read(s))
+		return;
 	pysym_content_read(content, layout, process->pid, code->addr, code->sig, pysym_lines_room(&s->functions));
+	charge(s, begin_ns);
 }
 
 /* read: what the record lacks is read from the process. */
@@ -303,19 +331,13 @@ static int find_code(struct pysym *s, struct process *process, const struct pybp
 	struct code code = {.addr = frame->code, .sig = frame->sig};
 	uint32_t i = intern_find(&process->codes, &code);
 	struct pysym_content content = {0};
-	uint64_t begin_ns, took_ns;
 	int err = 0;
 
 	if (i != INTERN_NONE) {
 		*out = intern_item(&process->codes, i);
 		return 0;
 	}
-	if (s->is_limited && !s->left_ns)
-		return -ENOENT;
-	begin_ns = clock_ns(CLOCK_MONOTONIC);
 	read_missing(s, process, layout, &code, &content);
-	took_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
-	s->left_ns -= took_ns < s->left_ns ? took_ns : s->left_ns;
 	if (!content.name) {
 		err = -ENOENT;
 	} else {

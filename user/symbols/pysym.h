@@ -49,8 +49,9 @@ struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames);
 void pysym_look_at_paths_by(struct pysym *s, int (*shown_at)(pid_t pid, const char *path));
 
 /*
- * Reads code objects that were not added for that long in sum, and then no more of them: a process could make each of
- * them costly. What its caller does in between does not count. Without it there is no such limit.
+ * From now on what is missing of code objects is read, and their paths are looked at, for that long in sum, and then no
+ * more: a process could make each of them costly. It is CPU time, of the helpers, too. What its caller does in between
+ * does not count. Without it there is no such limit.
  */
 void pysym_read_for(struct pysym *s, uint64_t time_ns);
 void pysym_free(struct pysym *s);

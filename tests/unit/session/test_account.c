@@ -290,10 +290,39 @@ static void test_lines_of_cpu_mode(void **state)
 	assert_prints(&a,
 		      "without 1 process that ended, and without threads that ended, which took 0.25 s of CPU time, "
 		      "and without 1 thread that was found during the run (--mode=wall has all)\n");
+	a.sched.late_threads = 2000;
+	assert_prints(&a, "found during the run, and without 2000 threads that could not be read in time (--mode=wall "
+			  "has all)\n");
 	a = (struct session_account){.sched = {.ended_processes = 1}};
 	text = print(&a);
 	assert_null(strstr(text, "thread-seconds"));
 	free(text);
+}
+
+static void test_lines_of_unread_threads(void **state)
+{
+	struct session_account a = {.freq = 99, .has_states = true, .state_ns = {[PYBPF_STATE_SLEEP] = 100000000000}};
+	char *text;
+
+	(void)state;
+	a.late_sleepers = 3;
+	a.unread_sleepers_ns = 900000000;
+	text = print(&a);
+	assert_null(strstr(text, "not read"));
+	free(text);
+	a.unread_sleepers_ns = 1100000000;
+	assert_prints(&a,
+		      "\npybpf: the stacks of 3 threads that did not run when pybpf began were not read before they "
+		      "ran or pybpf ended: 1.10 thread-seconds are in [asleep since before the run]\n");
+	a.late_sleepers = 0;
+	a.unread_sleepers = 1;
+	a.unread_sleepers_ns = 0;
+	assert_prints(&a,
+		      "\npybpf: the stack of 1 thread that did not run when pybpf began was not read before it ran or "
+		      "pybpf ended: 0.00 thread-seconds are in [asleep since before the run]\n");
+	a.unread_names = 1234;
+	assert_prints(&a, "\npybpf: 1,234 threads have the names of the kernel: those in Python could not be read in "
+			  "time\n");
 }
 
 int main(void)
@@ -303,6 +332,7 @@ int main(void)
 		cmocka_unit_test(test_profile_keeps_it),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_lines_of_cpu_mode),
+		cmocka_unit_test(test_lines_of_unread_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
