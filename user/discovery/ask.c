@@ -428,8 +428,8 @@ int discovery_ask_cmdline(pid_t pid, char *buf, size_t size)
 {
 	const uint32_t question[2] = {(uint32_t)pid, (uint32_t)size};
 	size_t got;
-	int err = foreign_call(discovery_serve_cmdline, (struct foreign_subject){.pid = pid}, question, sizeof(question), buf,
-			       size, &got, SHORT_S);
+	int err = foreign_call(discovery_serve_cmdline, (struct foreign_subject){.pid = pid}, question,
+			       sizeof(question), buf, size, &got, SHORT_S);
 
 	if (!err && (!got || buf[got - 1]))
 		err = -EPROTO;

@@ -307,8 +307,9 @@ int discovery_ask_threads(const struct ask_threads *asked, double slice_s, const
 
 	*done = 0;
 	err = err
-		      ?: foreign_call(discovery_serve_threads, (struct foreign_subject){.pid = asked->pid, .life = asked->life},
-				      &question, sizeof(question), answer, FOREIGN_ANSWER_MAX, &size, PATIENCE_S);
+		      ?: foreign_call(discovery_serve_threads,
+				      (struct foreign_subject){.pid = asked->pid, .life = asked->life}, &question,
+				      sizeof(question), answer, FOREIGN_ANSWER_MAX, &size, PATIENCE_S);
 	err = err ?: take_answer(answer, size, asked, taker, done);
 	free(answer);
 	return err;

@@ -114,9 +114,9 @@ void foreign_keep_open(int fd)
 }
 
 /*
- * Closes everything but the standard streams, fd and what helpers read by: a helper that waits for a file server in user
- * space cannot even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads pybpf's
- * output waits for its last writer.
+ * Closes everything but the standard streams, fd and what helpers read by: a helper that waits for a file server in
+ * user space cannot even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads
+ * pybpf's output waits for its last writer.
  */
 static void keep_only(int fd)
 {
