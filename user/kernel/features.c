@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/host_kernel.h"
+#include "base/log.h"
 
 static const struct {
 	const char *name;
@@ -78,6 +79,22 @@ static bool has_run_queue(void)
 bool kernel_takes_cycles(const struct kernel_features *features)
 {
 	return features->checked_reads || has_run_queue();
+}
+
+int kernel_refuse_without_loop(const char *what, const char *without)
+{
+	struct host_kernel host;
+
+	host_kernel_look(&host);
+	if (!host_kernel_at_least(&host, 5, 17))
+		log_error("%s Linux 5.17 or newer, for bpf_loop; this is %s", what, host.release);
+	else if (without)
+		log_error("%s bpf_loop and task_regs; leave them out of --without-kernel-feature %s", what, without);
+	else
+		log_error("%s bpf_loop and the registers of a task, which this kernel (%s) does not let pybpf use; see "
+			  "`pybpf doctor`",
+			  what, host.release);
+	return -ENOTSUP;
 }
 
 int kernel_disable_features(struct kernel_features *features, const char *names)

@@ -25,6 +25,12 @@ void kernel_probe_features(struct kernel_features *features);
 bool kernel_takes_cycles(const struct kernel_features *features);
 
 /*
+ * Reports why a run cannot be that takes bpf_loop and task_regs. what, for the message: who needs them, with "needs" or
+ * "need"; without: the names of features that were switched off, or NULL. Returns -ENOTSUP.
+ */
+int kernel_refuse_without_loop(const char *what, const char *without);
+
+/*
  * Switches features off by a comma-separated list of their names ("bpf_loop,task_storage"), so that one kernel can
  * run what an older one would. Returns 0, or -EINVAL for an unknown name.
  */

@@ -98,6 +98,9 @@ struct kernel_event_needs {
 	uint64_t tracepoint_period; /* hits of tracepoints or functions per sample */
 };
 
+/* Returns whether their programs take bpf_loop: only the timer's can also be a chain. */
+bool kernel_event_needs_loop(const struct kernel_event_needs *needs);
+
 /* Fills *needs. Returns 0, or negative errno after reporting what this kernel lacks. */
 int kernel_check_events(const struct kernel *k, struct kernel_event_needs *needs);
 

@@ -28,10 +28,9 @@ __attribute__((format(printf, 2, 0))) static int libbpf_says(enum libbpf_print_l
  */
 static int choose_for_waits(struct kernel *k)
 {
-	if (!k->features.bpf_loop || !k->features.task_regs) {
-		log_error("the time of threads (--mode=wall, --mode=offcpu) needs Linux 5.17 or newer");
-		return -ENOTSUP;
-	}
+	if (!k->features.bpf_loop || !k->features.task_regs)
+		return kernel_refuse_without_loop("the time of threads (--mode=wall, offcpu and gil) needs",
+						  k->options.without);
 	if (k->options.source == KERNEL_SOURCE_CYCLES) {
 		log_error("-e cycles: with the time of threads (--mode=wall, --mode=offcpu) samples are taken by the "
 			  "CPU clock; leave -e out");

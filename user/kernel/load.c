@@ -317,30 +317,46 @@ static int load_verbosely(struct kernel *k)
 	return err && debug ? load_with(k, 0) : err;
 }
 
-/* Returns whether the run can do without bpf_loop: only the timer's program has a second form. */
-static bool works_in_chain(const struct kernel *k)
+/* Whether the verifier may have refused a program. */
+static bool may_be_refused(int err)
 {
-	for (size_t i = 0; i < k->options.nr_events; i++) {
-		if (k->options.events[i].category || k->options.events[i].path)
-			return false;
+	return err && err != -EPERM && err != -ENOMEM;
+}
+
+/*
+ * Chooses what to load after a refusal. A verifier may refuse the walk as one program and accept it in parts: the stack
+ * of bpf_loop's callback counts on top of the caller's (512 bytes for all, on Linux 6.1). Returns whether there is a
+ * choice.
+ */
+static bool choose_less(struct kernel *k, const struct kernel_event_needs *needs, int err)
+{
+	if (k->options.states) {
+		log_info("kernel: its verifier does not take the programs that keep threads' states (%s): the states "
+			 "are not measured",
+			 strerror(-err));
+		k->options.states = false;
+		k->options.waits = false;
+		return true;
 	}
-	return !k->options.waits || k->options.states;
+	if (!k->features.bpf_loop || k->options.waits || kernel_event_needs_loop(needs))
+		return false;
+	log_info("kernel: its verifier does not take the program with bpf_loop (%s): a chain of programs is used",
+		 strerror(-err));
+	k->features.bpf_loop = false;
+	return true;
 }
 
 int kernel_load(struct kernel *k)
 {
+	struct kernel_event_needs needs;
 	struct utsname host = {0};
-	int err = load_verbosely(k);
+	int err = kernel_check_events(k, &needs);
 
-	/* A verifier may refuse the walk as one program and accept it in parts. */
-	if (err && err != -EPERM && err != -ENOMEM && k->features.bpf_loop && works_in_chain(k)) {
-		log_info("kernel: its verifier does not take the program with bpf_loop (%s): a chain of programs is "
-			 "used",
-			 strerror(-err));
-		k->features.bpf_loop = false;
-		k->options.states = k->options.waits = false;
+	if (err)
+		return err;
+	err = load_verbosely(k);
+	while (may_be_refused(err) && choose_less(k, &needs, err))
 		err = load_verbosely(k);
-	}
 	if (!err)
 		return 0;
 	uname(&host);

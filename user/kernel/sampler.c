@@ -94,6 +94,11 @@ static uint64_t period_of(const struct kernel_event *event)
 	return event->period ?: 1;
 }
 
+bool kernel_event_needs_loop(const struct kernel_event_needs *needs)
+{
+	return needs->tracepoints || needs->functions || needs->memory;
+}
+
 int kernel_check_events(const struct kernel *k, struct kernel_event_needs *needs)
 {
 	*needs = (struct kernel_event_needs){.tracepoint_period = 1};
@@ -112,12 +117,9 @@ int kernel_check_events(const struct kernel *k, struct kernel_event_needs *needs
 		log_error("samples of several kinds at once need Linux 5.15 or newer");
 		return -ENOTSUP;
 	}
-	if ((needs->tracepoints || needs->functions || needs->memory) && !k->features.bpf_loop) {
-		log_error("samples of tracepoints and of functions need Linux 5.17 or newer, whose verifier takes the "
-			  "program in one "
-			  "part");
-		return -ENOTSUP;
-	}
+	if (kernel_event_needs_loop(needs) && !k->features.bpf_loop)
+		return kernel_refuse_without_loop("samples of tracepoints, of functions and of memory need",
+						  k->options.without);
 	return 0;
 }
 
