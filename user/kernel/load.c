@@ -2,6 +2,7 @@
 /* From options to loaded programs: sizes of maps, constants, which programs are loaded, what maps hold at first. */
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -146,6 +147,21 @@ static int choose_memory(struct kernel *k, bool memory)
 	return err ?: bpf_map__set_autocreate(skel->maps.memory_sizes, memory);
 }
 
+/*
+ * The kernel counts these itself, in the thread that caused them and with its memory: also a switch of threads, at
+ * which the run queue has the next one already (perf_event_task_sched_out(), before switch_mm_irqs_off()).
+ */
+static bool counts_in_software(const struct kernel *k)
+{
+	for (size_t i = 0; i < k->options.nr_events; i++) {
+		const struct kernel_event *event = &k->options.events[i];
+
+		if (event->category || event->path || event->type != PERF_TYPE_SOFTWARE)
+			return false;
+	}
+	return k->options.nr_events > 0;
+}
+
 static int choose_programs(struct kernel *k)
 {
 	struct pybpf_bpf *skel = k->skel;
@@ -159,7 +175,7 @@ static int choose_programs(struct kernel *k)
 		return err;
 
 	skel->rodata->cfg_direct_reads = k->features.direct_reads;
-	skel->rodata->cfg_checked_reads = k->features.checked_reads;
+	skel->rodata->cfg_checked_reads = k->features.checked_reads || counts_in_software(k);
 	skel->rodata->cfg_rolling = k->options.rolling;
 	skel->rodata->cfg_kind = needs.kind;
 	skel->rodata->cfg_tracepoint_period = needs.tracepoint_period;
