@@ -539,6 +539,9 @@ static __always_inline __u64 compat_ctime(struct inode *inode)
 /* Number of the v1 controller whose hierarchy the filter is for (enum cgroup_subsys_id); -1: v2. */
 const volatile int cfg_cgroup_subsystem = -1;
 
+/* bpf_get_current_ancestor_cgroup_id() for programs of these types: Linux 5.15 (95b861a7935b). It tells of v2. */
+const volatile bool cfg_ancestor_cgroups;
+
 /* From 6.1 on pointers, before it ids (cgroup.ancestor_ids, include/linux/cgroup-defs.h). */
 struct cgroup___to_6_0 {
 	__u64 ancestor_ids[0];
@@ -550,8 +553,7 @@ struct cgroup___to_6_0 {
  */
 static __always_inline __u64 compat_cgroup_ancestor(int level)
 {
-	/* 5.6 (0f09abd105da) */
-	if (cfg_cgroup_subsystem < 0)
+	if (cfg_cgroup_subsystem < 0 && cfg_ancestor_cgroups)
 		return bpf_get_current_ancestor_cgroup_id(level);
 
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -560,8 +562,12 @@ static __always_inline __u64 compat_cgroup_ancestor(int level)
 	struct cgroup *cgroup;
 	__u64 id = 0;
 
-	bpf_core_read(&state, sizeof(state), &set->subsys[cfg_cgroup_subsystem & 31]);
-	cgroup = BPF_CORE_READ(state, cgroup);
+	if (cfg_cgroup_subsystem < 0) {
+		cgroup = BPF_CORE_READ(set, dfl_cgrp);
+	} else {
+		bpf_core_read(&state, sizeof(state), &set->subsys[cfg_cgroup_subsystem & 31]);
+		cgroup = BPF_CORE_READ(state, cgroup);
+	}
 	if (level > BPF_CORE_READ(cgroup, level))
 		return 0;
 	if (bpf_core_field_exists(cgroup->ancestors)) {

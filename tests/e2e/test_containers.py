@@ -205,6 +205,24 @@ def test_control_group_of_a_container(web):
         check_inside(found, one)
 
 
+@pytest.mark.parametrize("options", [(), ("--without-kernel-feature", "ancestor_cgroups")], ids="".join)
+def test_control_groups_below_one(options):
+    """Also where no helper tells a group's ancestors (before 5.15): not a process in a group beside it."""
+    python = harness.default_python()
+    with contextlib.ExitStack() as stack:
+        started = {}
+        for path in "pybpf-outer", "pybpf-outer/middle/inner", "pybpf-outer-beside":
+            where, process = stack.enter_context(
+                cgroups.inside(path, python.command("spin.py"), stdout=subprocess.PIPE, bufsize=0)
+            )
+            harness.read_ready_line(process)
+            started[path] = (where, process.pid)
+        run = pybpf("--cgroup", started["pybpf-outer"][0].path, "-d", 1, "-F", RATE, *options)
+        assert run.code == 0, run.err
+        inside = {started[path][1] for path in ("pybpf-outer", "pybpf-outer/middle/inner")}
+        assert set(by_process(run)) == inside, by_process(run)
+
+
 def test_listed_with_both_pids(web):
     host, one, other = web
     run = pybpf("ps")

@@ -360,8 +360,8 @@ static const struct cli_option limit_options[] = {
 					     "stack are counted and reported",
 	 .take = take_max_memory},
 	{"without-kernel-feature", 0, "LIST",
-	 "run as on a kernel without bpf_loop (before 5.17), task_regs (before 5.15), task_storage, direct_reads or "
-	 "checked_reads (before 6.4), separated by commas",
+	 "run as on a kernel without bpf_loop (before 5.17), task_regs or ancestor_cgroups (before 5.15), "
+	 "task_storage, direct_reads or checked_reads (before 6.4), separated by commas",
 	 .take = cli_take_text, .offset = offsetof(struct cli_record_options, session.without)},
 	{0},
 };

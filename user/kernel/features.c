@@ -20,6 +20,8 @@ static const struct {
 	{"bpf_loop", offsetof(struct kernel_features, bpf_loop), BPF_FUNC_loop},
 	{"task_storage", offsetof(struct kernel_features, task_storage), BPF_FUNC_task_storage_get},
 	{"task_regs", offsetof(struct kernel_features, task_regs), BPF_FUNC_task_pt_regs},
+	{"ancestor_cgroups", offsetof(struct kernel_features, ancestor_cgroups),
+	 BPF_FUNC_get_current_ancestor_cgroup_id},
 	{"cookies", offsetof(struct kernel_features, cookies), BPF_FUNC_get_attach_cookie},
 	{"direct_reads", offsetof(struct kernel_features, direct_reads), 0},
 	{"checked_reads", offsetof(struct kernel_features, checked_reads), 0},

@@ -71,8 +71,8 @@ struct kernel *kernel_new(const struct kernel_options *options)
 	libbpf_set_print(libbpf_says);
 	kernel_probe_features(&k->features);
 	if (options->without && kernel_disable_features(&k->features, options->without)) {
-		log_error("--without-kernel-feature %s: the features are bpf_loop, checked_reads, cookies, "
-			  "direct_reads, task_regs and task_storage",
+		log_error("--without-kernel-feature %s: the features are ancestor_cgroups, bpf_loop, checked_reads, "
+			  "cookies, direct_reads, task_regs and task_storage",
 			  options->without);
 		goto failed;
 	}

@@ -206,6 +206,7 @@ static int choose_programs(struct kernel *k)
 	skel->rodata->cfg_include_users = k->options.users.nr_included;
 	skel->rodata->cfg_include_cgroups = k->options.cgroups.nr_included;
 	skel->rodata->cfg_cgroup_subsystem = k->options.cgroup_subsystem;
+	skel->rodata->cfg_ancestor_cgroups = k->features.ancestor_cgroups;
 	err = err ?: choose_waits(k);
 	skel->rodata->cfg_loop_block_ns = k->options.loop_block_ns;
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_loop, loop);
