@@ -5,7 +5,8 @@
 # make truth      programs whose stacks obey a rule, on every Python; TRUTH= hands on options (TRUTH=--short)
 # make test       every test; make unit and make lint are the part that needs no root
 # make fuzz       the parsers of foreign bytes on made-up ones, FUZZ_SECONDS=300 each; make test has the inputs that are kept
-# make kernels    profile a known program on Debian's stock kernels, emulated; KERNELS="5.10 sid" chooses some
+# make kernels    profile known programs in every mode on Debian's stock kernels, emulated; KERNELS="5.10 sid" chooses some
+# make roots      build and run make demo in clean roots of Debian 12, 13 and sid; ROOTS="13 sid" chooses some
 # make bench      what pybpf costs, in one table, beside other profilers; BENCH= hands on options (BENCH=--short)
 # make soak       ten minutes of processes that come and go: is anything of them left? SOAK="--seconds 60"
 # make starts     1,000 Pythons started beside a load: is any of them lost? STARTS="--count 100"
@@ -265,7 +266,7 @@ starts:
 	@tests/soak/run-starts --pybpf '$(BUILD)/pybpf' $(STARTS)
 
 # What make test runs is in tests/run-tests; test-programs is its share of the build.
-.PHONY: test unit fuzz fuzz-programs test-programs unit-programs kernels lint format clean
+.PHONY: test unit fuzz fuzz-programs test-programs unit-programs kernels roots lint format clean
 test:
 	@tools/install-deps --test
 	@env MAKE='$(MAKE)' tests/run-tests --build '$(BUILD)' all
@@ -291,6 +292,10 @@ kernels:
 	@tools/install-deps --kernels
 	@$(MAKE) --no-print-directory -s all $(BUILD)/watch-reads
 	@tests/vm/run-kernels --build '$(BUILD)' $(KERNELS)
+
+roots:
+	@tools/install-deps --roots
+	@tests/roots/run-roots --build '$(BUILD)' $(ROOTS)
 
 # The checkers see the skeleton, which is generated, as a system's header.
 lint: export USER_FLAGS := $(filter-out -DPYBPF_VERSION=% -I$(BUILD),$(USER_CFLAGS)) -isystem $(BUILD)
