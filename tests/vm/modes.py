@@ -1,0 +1,406 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every mode and option of pybpf that loads another program into the kernel, each with a known answer.
+
+    tests/vm/modes.py table [NAME...]     the rows for tests/vm/run-modes, of these modes or of all
+    tests/vm/modes.py judge FOLDER        what came of them: a line for each mode, and FOLDER/modes.json
+    tests/vm/modes.py compare FOLDER...   the table, mode by kernel, of several such folders
+
+A mode is ok if the program's own words agree with the profile; refused if pybpf says that this kernel cannot, if that
+is known of the kernel, and if the sentence is true of it. Everything else has FAILED. Runs in the Python that the
+machine ran, since bytecode differs between versions.
+"""
+
+import dis
+import json
+import os
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import Callable, Tuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[1:1] = [HERE, os.path.join(HERE, "..", "e2e")]
+
+import harness  # noqa: E402
+import outcomes  # noqa: E402
+
+RATE = 99
+# Of the samples that a second of CPU time has. On a busy machine the emulated timers come late, and several as one.
+SAMPLES = (0.15, 1.3)
+FEWEST = 20  # samples in two seconds
+OLDEST_LOOP = (5, 17)  # Linux with bpf_loop
+NEEDS_LOOP = r"needs? Linux 5\.17 or newer"
+SID = "chroot /sid /usr/bin/python3.14"
+TRACEPOINT = "-e tracepoint:syscalls:sys_enter_openat"
+
+
+def names(stack):
+    return [frame.name for frame in stack]
+
+
+def value(stacks, *wanted):
+    """The sum of the stacks that have all these frames; a name may be the begin of one: "[GIL"."""
+    return sum(
+        count
+        for stack, count in stacks
+        if all(any(name == want or want[0] == "[" and name.startswith(want) for name in names(stack)) for want in wanted)
+    )
+
+
+def near(what, found, wanted, low, high):
+    assert low * wanted <= found <= high * wanted, "%s: %g, and the program says %g" % (what, found, wanted)
+
+
+def check_spins(outcome):
+    near("samples in spins()", value(outcome.stacks, "part_spins", "spins"), outcome.said["cpu_s"] * RATE, *SAMPLES)
+
+
+def check_chain(outcome):
+    check_spins(outcome)
+    loaded = {name for name, _, _ in outcome.programs()}
+    assert {"sample_chain", "chain_walk", "chain_finish"} <= loaded, "there is no chain in %s" % sorted(loaded)
+
+
+def check_holders(outcome):
+    """Two threads that compute: each sample of a holder is in one of them, together as many as one CPU's."""
+    for name in ("first", "second"):
+        near("samples of holders in %s()" % name, value(outcome.stacks, name, "spins"), 0.6 * RATE, *SAMPLES)
+
+
+def check_exception(outcome):
+    near("samples in handles()", value(outcome.stacks, "handles"), outcome.said["handled_s"] * RATE, *SAMPLES)
+    for stack, count in harness.parse(outcome.read("folded")):
+        if "part_raises" in names(stack):
+            assert "handles" in names(stack), "%d samples without an exception: %s" % (count, harness.show(stack))
+
+
+def check_gc(outcome):
+    near("samples in [gc]", value(outcome.stacks, "collects", "[gc]"), outcome.said["collected_s"] * RATE, *SAMPLES)
+    assert not value(outcome.stacks, "spins", "[gc]"), "spins() has %d samples of [gc]" % value(
+        outcome.stacks, "spins", "[gc]"
+    )
+
+
+def check_opcodes(outcome):
+    """The loop of spins() is made of few instructions, which 3.11 specializes."""
+    known = set(dis.opmap) | set(getattr(dis, "_all_opmap", {})) | set(getattr(dis, "_specialized_instructions", ()))
+    found = Counter()
+    for stack, count in outcome.stacks:
+        if names(stack)[-2:-1] == ["spins"]:
+            found[names(stack)[-1]] += count
+    near("samples with an opcode", sum(found.values()), outcome.said["cpu_s"] * RATE, *SAMPLES)
+    assert set(found) <= known, "%s are no instructions" % sorted(set(found) - known)
+    loop = sum(count for name, count in found.items() if name.startswith(("FOR_ITER", "BINARY_OP", "STORE", "JUMP", "LOAD")))
+    assert loop >= 0.8 * sum(found.values()), "too few samples are in the loop's instructions: %s" % found
+
+
+def check_kernel(outcome):
+    in_kernel = Counter()
+    for stack, count in outcome.stacks:
+        if "opens" in names(stack) and names(stack)[-1].endswith("_[k]"):
+            in_kernel.update({name: count for name in set(names(stack)) if name.endswith("_[k]")})
+    calls = sum(count for name, count in in_kernel.items() if re.search("open|close", name))
+    assert calls, "no sample of opens() is in the kernel's open or close: %s" % in_kernel.most_common(9)
+
+
+def check_most(outcome, found):
+    """Of all samples, whatever share of a CPU the program had: as good as all are in these stacks."""
+    assert found >= FEWEST, "only %d samples are where the program is" % found
+    near("samples where the program is", found, outcome.stats["samples"]["python"], 0.9, 1)
+
+
+def check_threads(outcome):
+    thread = "miller (%d)" % outcome.said["tid"]
+    check_most(outcome, sum(count for stack, count in outcome.stacks if stack[0].text == thread and "spins" in names(stack)))
+
+
+def check_times(outcome):
+    """Each sample has its moment, but those before the process was known: in order, and within the run."""
+    profile = json.loads(outcome.read("folded"))
+    moments = [moment for moment, _, _ in profile["events"]]
+    timed = outcome.stats["samples"]["taken"] - outcome.stats["incomplete"]["untimed"]
+    without = sum(outcome.stats["without_python"].values())
+    near("samples with a moment", len(moments), timed, 0.9 - without / timed, 1)
+    assert moments == sorted(moments) and moments[-1] < 60e9, moments[-3:]
+    span_s = (moments[-1] - moments[0]) / 1e9
+    assert span_s >= 0.8 * outcome.said["cpu_s"], "the samples lie within %.2f s" % span_s
+
+
+def check_faults(outcome):
+    for name in ("keeps", "returns"):
+        near("page faults in %s()" % name, value(outcome.stacks, name, "map_pages"), outcome.said["pages"], 1, 1.05)
+
+
+def check_no_faults(outcome):
+    """All files are in memory, and there is no swap."""
+    assert not harness.total(outcome.stacks), "there are major faults: %s" % outcome.stacks
+
+
+def check_switches(outcome):
+    near("switches in naps()", value(outcome.stacks, "naps"), outcome.said["naps"], 1, 3)
+
+
+def check_calls(name, period=1):
+    def check(outcome):
+        near("calls in %s()" % name, value(outcome.stacks, name), outcome.said["calls"], 1 - 0.05 * (period > 1), 1 + 0.05 * (period > 1))
+
+    return check
+
+
+def check_held(outcome):
+    if any("--mode=memory: only Linux 6.2 and newer" in line for line in outcome.words):
+        assert outcome.kernel < (6, 2), "this kernel is newer than 6.2"
+        check_touched(outcome)
+        return "as --touched"
+    near("bytes of keeps()", value(outcome.stacks, "keeps"), outcome.said["bytes"], 0.9, 1.1)
+    near("bytes of returns()", value(outcome.stacks, "returns"), outcome.said["bytes"], 0, 0.1)
+    return None
+
+
+def check_touched(outcome):
+    """Before 6.2 the kernel gathers changes, and tells them when they cross a boundary of 512 KiB."""
+    off = 0.1 if outcome.kernel >= (6, 2) else (512 << 10) / outcome.said["bytes"]
+    for name in ("keeps", "returns"):
+        near("bytes of %s()" % name, value(outcome.stacks, name), outcome.said["bytes"], 1 - off, 1 + off)
+
+
+def check_async(outcome):
+    """In CPU mode a callback is known from its samples; it may have too few to be known for long."""
+    in_task = value(outcome.stacks, "[task: mill]", "spins")
+    near("samples in the task", in_task, outcome.said["cpu_s"] * RATE, *SAMPLES)
+    near("samples of them with their task", in_task, value(outcome.stacks, "spins"), 0.95, 1)
+    check_blocks(outcome, 1 / outcome.said["blocks"])
+
+
+def check_blocks(outcome, least):
+    """Callbacks that blocked their loop: none but those, for no longer than the program says."""
+    found = [place for place in outcome.stats["loop_blocks"]["longest"] if place["task"] == "[task: mill]"]
+    near("callbacks that blocked their loop", sum(place["count"] for place in found), outcome.said["blocks"], least, 1)
+    total_s = sum(place["total_s"] for place in found)
+    near("s for which they did", total_s, outcome.said["wall_s"], 0.7 * least, 1.01)
+
+
+def check_sleep(outcome):
+    """A nap is never shorter than asked for; how much later the thread gets a CPU depends on others."""
+    asleep = value(outcome.stacks, "naps", "[sleep]")
+    near("us of sleep in naps()", asleep, outcome.said["asked_us"], 0.98, outcome.said["slept_us"] / outcome.said["asked_us"])
+    ready = value(outcome.stacks, "naps", "[waiting for a CPU]")
+    near("us of naps() without a CPU", asleep + ready, outcome.said["slept_us"], 0.9, 1.01)
+
+
+def check_wall(outcome):
+    check_sleep(outcome)
+    spent = harness.total(outcome.stacks)
+    assert spent >= outcome.said["slept_us"], "all time is %d us" % spent
+
+
+def check_offcpu(outcome):
+    """One thread naps for all the run, the other one computes."""
+    run_us = outcome.stats["duration_s"] * 1e6
+    near("us of sleep in naps()", value(outcome.stacks, "naps", "[sleep]"), run_us, 0.5, 1.01)
+    assert not value(outcome.stacks, "spins", "[sleep]"), "spins() sleeps"
+
+
+def check_gil(outcome):
+    for name, other in (("first", "second"), ("second", "first")):
+        waited = value(outcome.stacks, name, "[GIL")
+        least, most = outcome.said[name + "_least_us"], outcome.said[name + "_most_us"]
+        near("us of waits for the GIL in %s()" % name, waited, least, 0.7, 1.05 * most / least)
+        held = value(outcome.stacks, name, "[GIL: held in spins]") + value(outcome.stacks, name, "[GIL: held in %s]" % other)
+        assert held >= 0.3 * waited, "the holder is known of %d of %d us" % (held, waited)
+
+
+def check_wakers(outcome):
+    stacks = outcome.stacks
+    near("us of reads in answers()", value(stacks, "answers", "[pipe: read]"), outcome.said["waited_us"], 0.8, 1.01)
+    woken = value(stacks, "answers", "[pipe: read]", "[woken by: python (%d)]" % outcome.said["tid"], "[waker: asks")
+    near("us of reads that asks() ended", woken, outcome.said["waited_us"], 0.7, 1.01)
+
+
+def check_wall_kernel(outcome):
+    check_sleep(outcome)
+    asleep = sum(
+        count
+        for stack, count in outcome.stacks
+        if "naps" in names(stack) and re.search("nanosleep.*_\\[k\\]", " ".join(names(stack)))
+    )
+    near("us in the kernel's nanosleep", asleep, outcome.said["slept_us"], 0.8, 1.01)
+
+
+def check_wall_async(outcome):
+    """The time on a CPU is shared by samples: that of the start, too, if no sample met it."""
+    start_us = (outcome.said["process_cpu_s"] - outcome.said["cpu_s"]) * 1e6
+    wall_us = outcome.said["wall_s"] * 1e6
+    near("us in the task", value(outcome.stacks, "[task: mill]", "spins"), wall_us, 0.4, 1.05 + start_us / wall_us)
+    check_blocks(outcome, 0.5)
+
+
+def check_everything(outcome):
+    """All that can be asked for at once: the most that one program has to do."""
+    tid = "(%d)" % outcome.said["tid"]
+    read = value(outcome.stacks, "answers", "[pipe: read]", "[woken by: python (%d)]" % outcome.said["tid"], "[waker: asks")
+    near("us of reads that asks() ended", read, outcome.said["waited_us"], 0.7, 1.01)
+    asleep = sum(
+        count
+        for stack, count in outcome.stacks
+        if stack[0].text.endswith(tid) and {"asks", "[sleep]"} <= set(names(stack))
+    )
+    near("us of sleep in asks()", asleep, outcome.said["waited_us"], 0.7, 1.1)
+
+
+def check_suspended(outcome):
+    """How often tasks are looked at depends on what that costs: time between two looks, within the run."""
+    suspended = value(outcome.stacks, "[suspended tasks]", "[task: rests]", "part_suspends.<locals>.dozes", "sleep", "[awaits: Future]")
+    near("us of suspension of the task", suspended, outcome.stats["duration_s"] * 1e6, 0.01, 1.01)
+    assert suspended == value(outcome.stacks, "[suspended tasks]", "[task: rests]"), "the task was elsewhere, too"
+
+
+def check_stands(outcome):
+    check_most(outcome, value(outcome.stacks, "part_stands", "spins"))
+
+
+def check_top(outcome):
+    intervals = [json.loads(line) for line in outcome.read("folded").splitlines()]
+    last = intervals[-1]
+    totals = {function["name"]: function["all_total"] for function in last["functions"]}
+    assert totals.get("spins", 0) >= FEWEST, totals
+    near("samples in spins()", totals["spins"], last["all"]["samples"], 0.9, 1)
+    return last["all"]
+
+
+def check_top_states(outcome):
+    states = check_top(outcome)["states"]
+    if not states.get("causes"):
+        assert outcome.kernel < OLDEST_LOOP, "top does not tell what the threads wait for: %s" % states
+        return "without causes of waits"
+    near("s of sleep", states["causes"]["sleep"], states["asleep_s"], 0.6, 1.01)
+    return None
+
+
+def check_top_without_states(outcome):
+    states = check_top(outcome)["states"]
+    assert not states.get("causes"), states
+
+
+def check_dump(outcome):
+    process = json.loads(outcome.read("folded"))
+    threads = {thread["name"]: thread for thread in process["threads"]}
+    assert set(threads) == {"MainThread", "napper"}, sorted(threads)
+    functions = {name: [frame["function"] for frame in thread["frames"]] for name, thread in threads.items()}
+    assert "part_stands" in functions["MainThread"], functions
+    assert "naps" in functions["napper"], functions
+
+
+def check_ps(outcome):
+    process = json.loads(outcome.read("folded"))[0]
+    assert process["version"] == "%d.%d.%d" % sys.version_info[:3] and not process["not_supported"], process
+
+
+def check_doctor(outcome):
+    """Its trial loads the sampler and takes samples of pybpf itself."""
+    assert re.search(r"^ok +trial +works", outcome.read("folded"), re.M), outcome.read("folded")
+
+
+@dataclass
+class Mode:
+    name: str
+    part: str
+    options: str
+    check: Callable
+    # The first kernel that can, and what is said on an older one.
+    least: Tuple[int, int] = (5, 10)
+    refusal: str = ""
+    how: str = "command"
+    python: str = "python"
+    account: bool = True  # leaves the account of samples
+
+    @property
+    def key(self):
+        """A name for files."""
+        return re.sub(r"\W+", "-", self.name).strip("-")
+
+
+def loop(*row, **more):
+    """A mode that takes bpf_loop."""
+    return Mode(*row, least=OLDEST_LOOP, refusal=NEEDS_LOOP, **more)
+
+
+NEVER = (1 << 16, 0)
+
+MODES = [
+    Mode("cpu", "spins", "", check_spins),
+    Mode("cpu, by tail calls", "spins", "--without-kernel-feature bpf_loop", check_chain),
+    Mode("-e cpu-clock", "spins", "-e cpu-clock", check_spins),
+    # The emulated CPU counts no cycles.
+    Mode("-e cycles", "spins", "-e cycles", check_spins, NEVER, r"-e cycles: .*use -e cpu-clock|cannot open a perf event"),
+    Mode("--cgroup", "stands", "--cgroup {cgroup} -d 2", check_stands, how="cgroup"),
+    Mode("--threads", "mills", "-p {pid} -d 2 --threads", check_threads, how="attach"),
+    Mode("--timestamps", "spins", "--timestamps -f json", check_times),
+    Mode("--gil", "contends", "--gil", check_holders),
+    Mode("--gc", "collects", "--gc", check_gc),
+    Mode("--opcodes", "spins", "--opcodes", check_opcodes),
+    Mode("--kernel", "opens_long", "--kernel", check_kernel),
+    Mode("--async, --async-block", "blocks", "--async --async-block 80ms", check_async),
+    Mode("--mode=exception", "raises", "--mode=exception", check_exception),
+    Mode("-e page-faults", "maps", "-e page-faults", check_faults),
+    Mode("-e minor-faults", "maps", "-e minor-faults", check_faults),
+    Mode("-e major-faults", "maps", "-e major-faults", check_no_faults),
+    Mode("-e context-switches", "sleeps", "-e context-switches", check_switches),
+    loop("-e tracepoint", "opens", TRACEPOINT, check_calls("opens")),
+    loop("-e tracepoint, --period", "opens", TRACEPOINT + " --period 10", check_calls("opens", 10)),
+    loop("-e uprobe", "asks_parent", "-e uprobe:{libc}:getppid", check_calls("asks_parent")),
+    loop("--mode=memory", "maps", "--mode=memory", check_held),
+    loop("--mode=memory --touched", "maps", "--mode=memory --touched", check_touched),
+    loop("--mode=wall", "sleeps", "--mode=wall", check_wall),
+    loop("--mode=wall --kernel", "sleeps", "--mode=wall --kernel", check_wall_kernel),
+    loop("--mode=wall --async, --async-block", "blocks", "--mode=wall --async --async-block 80ms", check_wall_async),
+    loop("--mode=wall --async=all", "suspends", "-p {pid} -d 12 --mode=wall --async=all", check_suspended, how="attach", python=SID),
+    loop("--mode=wall --wakers", "pipes", "--mode=wall --wakers", check_wakers),
+    loop(
+        "--mode=wall, all at once",
+        "pipes",
+        "--mode=wall --wakers --threads --kernel --async --timestamps --min-block 1us -f folded",
+        check_everything,
+    ),
+    loop("--mode=offcpu", "stands", "-p {pid} -d 2 --mode=offcpu", check_offcpu, how="attach"),
+    loop("--mode=gil", "contends", "--mode=gil", check_gil),
+    Mode("top", "stands", "top -p {pid} -d 2 --output jsonl", check_top_states, how="look", account=False),
+    Mode(
+        "top --no-wait-states",
+        "stands",
+        "top -p {pid} -d 2 --output jsonl --no-wait-states",
+        check_top_without_states,
+        how="look",
+        account=False,
+    ),
+    Mode("dump", "stands", "dump -p {pid} --json", check_dump, how="look", account=False),
+    Mode("dump --freeze", "stands", "dump -p {pid} --json --freeze", check_dump, how="look", account=False),
+    Mode("ps", "stands", "ps -p {pid} --json", check_ps, how="look", account=False),
+    Mode("doctor", "stands", "doctor", check_doctor, how="look", account=False),
+]
+
+
+def print_table(chosen):
+    unknown = set(chosen) - {mode.name for mode in MODES} - {mode.key for mode in MODES}
+    if unknown:
+        sys.exit("modes.py: there is no mode %s; there are: %s" % (sorted(unknown), ", ".join(mode.key for mode in MODES)))
+    for mode in MODES:
+        if not chosen or mode.name in chosen or mode.key in chosen:
+            print("|".join([mode.key, mode.how, mode.python, mode.part, mode.options]))
+
+
+def main():
+    if sys.argv[1:2] == ["table"]:
+        print_table(sys.argv[2:])
+    elif sys.argv[1:2] == ["judge"] and len(sys.argv) == 3:
+        sys.exit(1 if outcomes.judge(MODES, sys.argv[2]) else 0)
+    elif sys.argv[1:2] == ["compare"] and len(sys.argv) > 2:
+        outcomes.compare(MODES, sys.argv[2:])
+    else:
+        sys.exit("usage: tests/vm/modes.py table [NAME...] | judge FOLDER | compare FOLDER...")
+
+
+if __name__ == "__main__":
+    main()
