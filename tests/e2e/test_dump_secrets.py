@@ -7,7 +7,6 @@ import pytest
 
 import harness
 import pythons
-from harness import pybpf
 from test_dump_locals import dump, values
 
 CORPUS = harness.TOP / "tests/data/secrets.jsonl"

@@ -137,6 +137,7 @@ def forms():
         path = pathlib.PurePosixPath("/v1/gh" + "p_0123456789abcdefghij" + SECRET)
         shown_member = {Kind.AUTHOR: "shown"}
     shown_name, shown_tuple, shown_login = {"monkey": "shown"}, {("a", "b"): "shown"}, Login("shown", None, "shown")
+    locals()
     stand()
 
 

@@ -43,19 +43,23 @@ static int open_socket(void)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 /* Opens the file of the process's network, and says which one it is. */
 static int open_network(const char *path, struct stat *st)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 
-	if (fd >= 0 && fstat(fd, st)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, st))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
 }
 
 static int add_network(struct dump_peers *peers, const struct stat *st, int fd)
