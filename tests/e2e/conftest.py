@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import os
+import shutil
 import signal
 import stat
 import subprocess
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -79,6 +81,15 @@ def spinning():
     """A simple busy Python program."""
     with harness.target(harness.default_python(), "spin.py") as running:
         yield running
+
+
+@pytest.fixture
+def folder():
+    """A folder that every user may go through, unlike pytest's."""
+    path = Path(tempfile.mkdtemp(prefix="pybpf-foreign-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ import pytest
 import dump_schema
 import harness
 from harness import pybpf
-from test_foreign import SPIN, as_user, folder, helpers_of, silent_file_system  # noqa: F401
+from test_foreign import SPIN, as_user, helpers_of, silent_file_system
 
 pytestmark = pytest.mark.usefixtures("profiler")
 PYTHON = "/usr/bin/python3"
@@ -27,7 +27,7 @@ CRASHED, LATE = "the helper process crashed or was killed", "the helper process 
 
 
 @contextlib.contextmanager
-def late_value(folder):  # noqa: F811
+def late_value(folder):
     """A process of whose second thread a variable is late, and the server of it."""
     with silent_file_system(folder, b"\0" * 4096, LATE_S) as server:
         argv = [PYTHON, shutil.copy(TARGETS / "late_value.py", folder), str(folder / "mnt" / "file")]
@@ -65,7 +65,7 @@ def check_picture(picture, tids, why):
             assert functions[-1] in ("stand_plain", "<module>"), functions
 
 
-def test_an_answer_that_does_not_come(folder):  # noqa: F811
+def test_an_answer_that_does_not_come(folder):
     with late_value(folder) as (process, server):
         tids = {int(tid) for tid in os.listdir("/proc/%d/task" % process.pid)}
         whole = pybpf("dump", "-p", process.pid, "--json")
@@ -85,7 +85,7 @@ def test_an_answer_that_does_not_come(folder):  # noqa: F811
 
 @pytest.mark.parametrize("number,why", [(signal.SIGKILL, CRASHED), (signal.SIGSEGV, CRASHED), (signal.SIGSTOP, LATE)])
 @pytest.mark.parametrize("options", [[], ["--freeze"], ["--native"]], ids=["", "frozen", "native"])
-def test_a_helper_that_gets_a_signal_while_it_reads(folder, number, why, options):  # noqa: F811
+def test_a_helper_that_gets_a_signal_while_it_reads(folder, number, why, options):
     with late_value(folder) as (process, server):
         tids = {int(tid) for tid in os.listdir("/proc/%d/task" % process.pid)}
         server.delay()
@@ -99,7 +99,7 @@ def test_a_helper_that_gets_a_signal_while_it_reads(folder, number, why, options
     check_picture(json.loads(out), tids, why)
 
 
-def test_a_source_that_has_no_answer(folder):  # noqa: F811
+def test_a_source_that_has_no_answer(folder):
     """The stack is there; the lines are not, for a reason that is not the program's."""
     text = (SPIN % ("", "import time\nprint('ready', flush=True)\ntime.sleep(1000)")).encode()
     with silent_file_system(folder, text) as server, as_user([PYTHON, folder / "mnt" / "file"]) as process:
@@ -189,6 +189,22 @@ def test_a_list_beside_helpers_that_die(spinning, number):
         assert not any(lie in err for lie in LIES), err
         assert (code == 0) is (row["version"] is not None and "not_read" not in row), (code, row)
         assert row["version"] or "is left out" in row["not_supported"]
+
+
+RUN = ["-d", "0.5", "-F", "199"]
+LIVE = ["top", "--output", "jsonl", "-i", "0.2", "-d", "0.5", "--no-wait-states"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGSTOP])
+@pytest.mark.parametrize("words", [RUN, [*RUN, "--children"], LIVE], ids=["record", "children", "top"])
+def test_a_run_beside_helpers_that_die(spinning, words, number):
+    """It samples the program, or says why it cannot: never that there is no Python, or none that runs."""
+    chance = random.Random(number)
+    for _ in range(4 if number != signal.SIGSTOP else 1):
+        code, out, err = run_beside(chance, number, *words, "-p", spinning.pid)
+        assert not any(lie in err for lie in (*LIES, "no interpreter runs there yet")), err
+        assert "spin" in out or str(spinning.pid) in out + err, (code, out, err)
+        assert code or "is not known" not in err, err
 
 
 def test_a_doctor_beside_helpers_that_stand_still():

@@ -8,7 +8,6 @@ import random
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 import zlib
 
@@ -34,15 +33,6 @@ import sys
 text = "def spin():\\n  while True: pass\\nprint('ready', flush=True)\\nspin()\\n"
 exec(compile(text, sys.argv[1], "exec"), {})
 """
-
-
-@pytest.fixture
-def folder():
-    """One that everybody may go through, unlike pytest's."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="pybpf-foreign-"))
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -64,7 +64,7 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 		++*count;
 	}
 	if (process->why)
-		error_write(error, -ENOTSUP, "%s", process->why);
+		error_write(error, process->why_err ?: -ENOTSUP, "%s", process->why);
 	else if (result == DISCOVERY_NOT_PYTHON)
 		error_write(error, -ENOENT, "no Python");
 	machine.while_looking = NULL;

@@ -88,6 +88,7 @@ struct machine_process {
 	bool kept_out;         /* by the kernel's filters */
 	bool left_alone;       /* the helper does not look at it now */
 	const char *why;       /* its Pythons are refused, for this reason */
+	int why_err;           /* error that goes with it; 0: -ENOTSUP */
 	const char *cmdline;   /* NULL: "" */
 	const char *container; /* NULL: in none */
 	const char *runtime;   /* of the container; NULL: docker */

@@ -104,7 +104,9 @@ static int finish(struct record *r, struct session *session)
 	if (code)
 		return code;
 	code = write_profile(r, profile);
-	if (r->options.command && !session_python_found(session))
+	if (cli_targets_tell_undecided(session))
+		code = r->options.command ? code : code ?: CLI_FAILED;
+	else if (r->options.command && !session_python_found(session))
 		log_warn("no Python was found in %s: it may be another program, or have ended too early",
 			 r->options.command[0]);
 	else if (r->options.filter.children && !session_python_found(session))

@@ -156,3 +156,15 @@ void cli_targets_warn(const struct session_options *options)
 			 "host "
 			 "start its container with the host's PIDs (docker run --pid=host, hostPID: true)");
 }
+
+bool cli_targets_tell_undecided(const struct session *session)
+{
+	size_t count = session_count_undecided(session);
+
+	if (!count || session_python_found(session))
+		return false;
+	log_error(
+		"whether Python runs in %zu process%s is not known: no helper process answered in time, or it crashed",
+		count, count == 1 ? "" : "es");
+	return true;
+}

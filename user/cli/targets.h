@@ -32,4 +32,10 @@ int cli_targets_check(const struct discovery_numbers *pids, const struct session
 /* In a container with its own PID namespace, pybpf cannot see the host's processes: warns, as this may be intended. */
 void cli_targets_warn(const struct session_options *options);
 
+/*
+ * After a run: says if no Python was found in it because helpers gave no answer, which is not that there is none.
+ * Returns whether it said so.
+ */
+bool cli_targets_tell_undecided(const struct session *session);
+
 #endif

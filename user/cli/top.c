@@ -310,7 +310,7 @@ static int finish(struct top_command *top, struct session *session, double end)
 		return CLI_FAILED;
 	if (top->way == WAY_JSONL && write_interval(top))
 		return CLI_FAILED;
-	return write_at_end(top);
+	return write_at_end(top) ?: cli_targets_tell_undecided(session) ? CLI_FAILED : CLI_OK;
 }
 
 static int open_screen(struct top_command *top)

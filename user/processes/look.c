@@ -207,6 +207,7 @@ static bool look_for_python(struct processes *p, struct processes_record *proces
 		processes_stop_looking(p, process);
 		break;
 	default:
+		process->unanswered = foreign_has_no_answer(error.code);
 		refuse_process(p, process, error.text);
 	}
 	free(pythons);

@@ -363,6 +363,23 @@ size_t processes_count_living(const struct processes *p)
 	return p->living;
 }
 
+static bool is_undecided(const struct processes_record *process)
+{
+	if (!process->wanted || process->ended)
+		return false;
+	return process->state == PROCESSES_LOOKING ? !process->looked
+						   : process->state == PROCESSES_REFUSED && process->unanswered;
+}
+
+size_t processes_count_undecided(const struct processes *p)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < p->records.count && !p->options.all; i++)
+		count += is_undecided(processes_record_at(p, i));
+	return count;
+}
+
 bool processes_have_python(const struct processes *p)
 {
 	return p->python_found;
@@ -401,5 +418,6 @@ void processes_get_counts(const struct processes *p, struct processes_counts *ou
 	out->lost_others = p->losses.others;
 	/* Processes that were given by PID are known, and were looked at once more. */
 	out->lost_mappings = p->options.all ? p->losses.mappings : 0;
+	out->undecided = processes_count_undecided(p);
 	out->unanswered = foreign_unanswered();
 }

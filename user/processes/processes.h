@@ -37,6 +37,7 @@ struct processes_record {
 	char *program;              /* its name with --merge; NULL likewise */
 	bool nameless;              /* pybpf had no memory for its names */
 	bool command_unread;        /* its arguments could not be read (yet) */
+	bool unanswered;            /* it is refused, as a helper gave no answer: it may be a Python or not */
 	struct pybpf_file_key file; /* the program's file */
 	uint32_t kind;              /* enum pybpf_file_kind: what the kernel knew of the file */
 	uid_t user;                 /* valid if user_known */
@@ -82,6 +83,7 @@ struct processes_counts {
 	uint64_t several;     /* with more than one Python in them */
 	char versions[64];    /* of those Pythons: "3.10 and 3.12", of one such process */
 	uint64_t refused;     /* processes whose Python is not supported or not readable */
+	uint64_t undecided;   /* processes_count_undecided() */
 	uint64_t unanswered;  /* questions about files or memory that had no answer */
 	uint64_t missed;      /* processes that ended before pybpf knew what they run */
 	uint64_t missed_ns;   /* CPU time of those */
@@ -138,6 +140,11 @@ void processes_label_young(struct processes *p, double now);
 
 /* Returns how many of the wanted processes are alive; meaningful only where they were given by PID. */
 size_t processes_count_living(const struct processes *p);
+/*
+ * Returns the number of living processes that were given by PID, or are below one, and of which it is not known what
+ * they run: a helper has given no answer (yet).
+ */
+size_t processes_count_undecided(const struct processes *p);
 /* Returns whether a Python was found at any time of the run. */
 bool processes_have_python(const struct processes *p);
 

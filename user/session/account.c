@@ -228,7 +228,7 @@ static void print_processes(const struct processes_counts *c, FILE *out)
 	if (c->seen > 1 || c->started)
 		fprintf(out, "pybpf: %" PRIu64 " Python process%s, %" PRIu64 " of them started during the run\n",
 			c->seen, plural(c->seen), c->started);
-	else if (!c->seen)
+	else if (!c->seen && !c->undecided)
 		fputs("pybpf: no Python process was found\n", out);
 	if (c->several)
 		fprintf(out, "pybpf: %" PRIu64 " process%s had more than one Python%s: %s\n", c->several,

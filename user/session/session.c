@@ -289,6 +289,11 @@ bool session_uses_bpf_loop(const struct session *s)
 	return kernel_uses_bpf_loop(s->kernel);
 }
 
+size_t session_count_undecided(const struct session *s)
+{
+	return processes_count_undecided(s->processes);
+}
+
 bool session_python_found(const struct session *s)
 {
 	return processes_have_python(s->processes);

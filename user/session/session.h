@@ -196,6 +196,8 @@ double session_tend(struct session *s);
 bool session_all_ended(const struct session *s);
 /* Returns whether a Python was found at any time of the run. */
 bool session_python_found(const struct session *s);
+/* As processes_count_undecided(). */
+size_t session_count_undecided(const struct session *s);
 /* Returns whether the walk uses bpf_loop; else it is a chain of programs. */
 bool session_uses_bpf_loop(const struct session *s);
 

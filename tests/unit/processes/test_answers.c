@@ -28,6 +28,48 @@ static void test_pending(void **state)
 	assert_int_equal(sampled_minor(FIRST), 11);
 }
 
+/* As long as there is no answer it is not known what it runs: that is not a process without Python. */
+static void test_undecided(void **state)
+{
+	(void)state;
+	start_unseen(FIRST, &static_python);
+	machine.busy_until = machine.now + 3;
+	follow_pid(FIRST);
+	run_for(1);
+	assert_int_equal(processes_count_undecided(machine.table), 1);
+	assert_false(processes_have_python(machine.table));
+	run_for(3);
+	assert_int_equal(processes_count_undecided(machine.table), 0);
+	assert_true(processes_have_python(machine.table));
+	/* No Python, which is known. */
+	fork_process(FIRST, SECOND);
+	exec_program(SECOND, &shell);
+	run_for(1);
+	assert_int_equal(processes_count_undecided(machine.table), 0);
+}
+
+/* It was refused: for what it is, or because a helper crashed at it. */
+static void test_refused_without_answer(void **state)
+{
+	static const int no_answer[] = {-ECONNRESET, -ETIMEDOUT, -EPROTO, -ENOTCONN};
+
+	(void)state;
+	start_unseen(FIRST, &shell);
+	follow_pid(FIRST);
+	run_for(1);
+	for (size_t i = 0; i <= sizeof(no_answer) / sizeof(*no_answer); i++) {
+		pid_t pid = SECOND + (pid_t)i;
+
+		fork_process(FIRST, pid);
+		process_of(pid)->why = "it is left out";
+		process_of(pid)->why_err = i ? no_answer[i - 1] : -ENOTSUP;
+		exec_program(pid, &static_python);
+		run_for(1);
+		assert_int_equal(record_of(pid)->state, PROCESSES_REFUSED);
+		assert_int_equal(processes_count_undecided(machine.table), i);
+	}
+}
+
 /* The answer is there before it would be asked for: it is taken at once. */
 static void test_answered(void **state)
 {
@@ -439,6 +481,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_pending, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_undecided, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_refused_without_answer, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_answered, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_answered_too_late, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_left_alone, turn_on, turn_off),
