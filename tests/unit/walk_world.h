@@ -364,6 +364,15 @@ static inline void assert_no_thread(struct world *w, uint64_t thread_id)
 	assert_null(stack.frames);
 }
 
+/* A list of threads leads to memory that is not there: whether the thread is in it is not known. */
+static inline void assert_unreadable(struct world *w, uint64_t thread_id)
+{
+	struct walk_stack stack;
+
+	assert_int_equal(walk(w, thread_id, &stack), -EFAULT);
+	assert_null(stack.frames);
+}
+
 /* Walks as the kernel does, with what it has besides memory. */
 static inline struct walk *kernel_walk(struct world *w, uint64_t cached, const uint64_t *registers,
 				       uint32_t nr_registers)
