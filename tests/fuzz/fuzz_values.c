@@ -8,6 +8,8 @@
 
 /* Less memory is read byte by byte, over and over, which takes long and finds nothing. */
 #define LEAST 256
+/* The process ends then: reads take longer than anything else. */
+#define MOST_READS (1u << 14)
 /* PY_OUT_MAX, and what stands for the rest. */
 #define MOST (32 * 1024 + 3)
 
@@ -16,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input in = {data, size};
 	struct pybpf_layout layout;
 	struct fuzz_memory bytes;
-	struct fuzz_changing changing = {.below = {fuzz_read, &bytes}};
+	struct fuzz_changing changing = {.below = {fuzz_read, &bytes}, .most = MOST_READS};
 	const struct walk_memory memory = {fuzz_read_changing, &changing};
 	const struct pybpf_runtime runtime = {.interp_head = 8};
 	struct py_values_of of = {.memory = &memory, .layout = &layout, .runtime = &runtime};
