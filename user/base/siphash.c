@@ -34,12 +34,21 @@ static void rounds(struct state *s, int count)
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are loaded as the machine has them");
 
-/* Loads up to 8 bytes as a little-endian number. */
-static uint64_t word(const uint8_t *bytes, size_t size)
+static uint64_t word(const uint8_t *bytes)
+{
+	uint64_t w;
+
+	memcpy(&w, bytes, sizeof(w));
+	return w;
+}
+
+/* Loads less than 8 bytes as a little-endian number. */
+static uint64_t rest(const uint8_t *bytes, size_t size)
 {
 	uint64_t w = 0;
 
-	memcpy(&w, bytes, size);
+	for (size_t i = 0; i < size; i++)
+		w |= (uint64_t)bytes[i] << 8 * i;
 	return w;
 }
 
@@ -52,7 +61,7 @@ static void take(struct state *s, uint64_t w)
 
 uint64_t siphash(const uint8_t key[SIPHASH_KEY], const void *data, size_t size)
 {
-	const uint64_t k0 = word(key, 8), k1 = word(key + 8, 8);
+	const uint64_t k0 = word(key), k1 = word(key + 8);
 	/* The paper's constants: "somepseudorandomlygeneratedbytes". */
 	struct state s = {
 		.v0 = k0 ^ 0x736f6d6570736575u,
@@ -64,8 +73,8 @@ uint64_t siphash(const uint8_t key[SIPHASH_KEY], const void *data, size_t size)
 	size_t at = 0;
 
 	for (; size - at >= 8; at += 8)
-		take(&s, word(bytes + at, 8));
-	take(&s, word(bytes + at, size - at) | (uint64_t)(uint8_t)size << 56);
+		take(&s, word(bytes + at));
+	take(&s, rest(bytes + at, size - at) | (uint64_t)(uint8_t)size << 56);
 	s.v2 ^= 0xff;
 	rounds(&s, 4);
 	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
