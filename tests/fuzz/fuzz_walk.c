@@ -8,6 +8,12 @@
 #include "fuzz.h"
 #include "saved_memory.h"
 
+#include "base/clock.h"
+#include "symbols/read.h"
+
+/* Time for a list, and for a walk by it: both can be endless. */
+#define LISTED_NS 5000000
+
 /* walk.h itself, for what walk_thread has no argument for: registers, and what an earlier sample remembered. */
 struct walk;
 static struct walk_memory source;
@@ -89,6 +95,26 @@ static void change_memory(uint32_t odds, const uint8_t *data, size_t size)
 	source = (struct walk_memory){.read = fuzz_read_changing, .source = &changing};
 }
 
+/* By a list of the thread states, and with the records of the code objects that are met. */
+static void walk_listed(const struct pybpf_layout *layout, const struct pybpf_runtime *proc, uint64_t thread_id)
+{
+	static struct walk_list *list;
+	static uint8_t record[PYSYM_RECORD_MAX];
+	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + LISTED_NS;
+	struct walk_stack stack;
+
+	list = list ?: walk_list_new();
+	FUZZ_CHECK(list);
+	walk_list_begin(list, &source, layout, proc);
+	if (walk_list_read(list, until_ns) == -ETIMEDOUT ||
+	    walk_listed_thread(list, thread_id, 0, 0, until_ns + LISTED_NS, &stack))
+		return;
+	fuzz_check_stack(&stack);
+	for (uint32_t i = 0; i < stack.depth && i < 16; i++)
+		FUZZ_CHECK(pysym_record_code(&source, layout, &stack.frames[i], record) <= sizeof(record));
+	free(stack.frames);
+}
+
 static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[NUMBERS], uint32_t registers)
 {
 	const struct pybpf_runtime proc = {
@@ -103,6 +129,7 @@ static void walk_all(const struct pybpf_layout *layout, const uint64_t numbers[N
 	int err;
 
 	walk_as_kernel(layout, numbers, registers);
+	walk_listed(layout, &proc, numbers[NUMBER_THREAD_ID]);
 	if (walk_thread(&source, layout, &proc, numbers[NUMBER_THREAD_ID], 0, 0, &stack))
 		return;
 	fuzz_check_stack(&stack);

@@ -149,6 +149,7 @@ static uint32_t copy_string(const struct walk_memory *memory, const struct pybpf
 	struct pysym_string_shape shape;
 
 	if (read_header(memory, layout, addr, out) || pysym_string_read_shape(layout, out, &shape) ||
+	    shape.data_offset > PYSYM_RECORD_HEADER ||
 	    memory->read(memory->source, addr, out, shape.data_offset + shape.data_size))
 		return 0;
 	return shape.data_offset + shape.data_size;

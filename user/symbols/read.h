@@ -40,8 +40,10 @@ void pysym_content_read(struct pysym_content *content, const struct pybpf_layout
 
 /* Longest line table of a record that pysym_record_code() makes: some 50,000 lines of one function. */
 #define PYSYM_RECORD_LINES (256 * 1024)
+/* Most bytes before a string's characters: 72 in a build that traces references. */
+#define PYSYM_RECORD_HEADER 128
 #define PYSYM_RECORD_MAX                                                                                               \
-	(sizeof(struct pybpf_code_event) + 2 * (PYSYM_STRING_HEADER + PYSYM_STRING_MAX) + PYSYM_RECORD_LINES)
+	(sizeof(struct pybpf_code_event) + 2 * (PYSYM_RECORD_HEADER + PYSYM_STRING_MAX) + PYSYM_RECORD_LINES)
 
 /*
  * Makes the record of a frame's code object that the kernel would send, with its parts as far as they can be read. The
