@@ -108,12 +108,9 @@ void session_print_unnamed(const struct session_account *a, FILE *out)
 {
 	if (!a->unread_names)
 		return;
-	fputs("pybpf: ", out);
+	fputs(a->unread_names == 1 ? "pybpf: the name of " : "pybpf: the names of ", out);
 	print_grouped(a->unread_names, out);
-	if (a->unread_names == 1)
-		fputs(" thread has the name of the kernel: that in Python could not be read in time\n", out);
-	else
-		fputs(" threads have the names of the kernel: those in Python could not be read in time\n", out);
+	fprintf(out, " thread%s could not be read in time\n", a->unread_names == 1 ? "" : "s");
 }
 
 void session_print_undrawn(const struct session_account *a, FILE *out)

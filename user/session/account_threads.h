@@ -11,7 +11,7 @@ struct session_account;
 void session_print_sched(const struct session_account *a, FILE *out);
 /* Prints how many threads are in the profile without the stacks that they had when the run began. */
 void session_print_unread(const struct session_account *a, FILE *out);
-/* Prints how many threads are without their names in Python. */
+/* Prints how many threads are without names, or without those that they have in Python. */
 void session_print_unnamed(const struct session_account *a, FILE *out);
 /* Prints how many waits were left out for being short, if that was asked for. */
 void session_print_short(const struct session_account *a, FILE *out);

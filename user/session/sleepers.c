@@ -114,13 +114,21 @@ static int list_processes(struct session_sleepers *l)
 	return 0;
 }
 
-/* Returns whether the thread still sleeps as it did when the run began, so that its stack was the same all the time. */
+/*
+ * Finds the thread in the kernel's map. Returns whether it still sleeps as it did when the run began, so that its stack
+ * was the same all the time.
+ */
+static bool find_sleeper(const struct session *s, const struct pybpf_thread_found *found, struct pybpf_thread *thread)
+{
+	return !kernel_get_thread(s->kernel, found->pid, thread) && !thread->moved && !thread->woken_ns &&
+	       thread->proc_id == found->proc_id && thread->state != PYBPF_STATE_RUNNING;
+}
+
 static bool still_sleeps(const struct session *s, const struct pybpf_thread_found *found)
 {
 	struct pybpf_thread thread;
 
-	return !kernel_get_thread(s->kernel, found->pid, &thread) && !thread.moved && !thread.woken_ns &&
-	       thread.proc_id == found->proc_id && thread.state != PYBPF_STATE_RUNNING;
+	return find_sleeper(s, found, &thread);
 }
 
 int session_sleepers_find(struct session *s)
@@ -259,12 +267,15 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 	const struct pybpf_thread_found *found = &l->found[asking->at[thread]];
 	struct session_sleeper sleeper = {
 		.proc_id = found->proc_id, .tid = found->tid, .stack_id = PYBPF_STACK_ID_EARLIER};
+	struct pybpf_thread now;
 	bool fresh;
 	int err = 0;
 
 	/* If it was woken meanwhile, what was read is no stack of its sleep. */
-	if (stack->outcome == ASK_THREADS_TOO_LONG || !still_sleeps(s, found))
+	if (stack->outcome == ASK_THREADS_TOO_LONG || !find_sleeper(s, found, &now))
 		return 0;
+	/* At the end there would be no time for all names. */
+	session_waits_name(s, &now);
 	if (stack->outcome == ASK_THREADS_STACK) {
 		sleeper.gil = stack->wants_gil;
 		sleeper.with_gil = stack->has_gil && !stack->wants_gil && s->options.mode == SESSION_GIL;

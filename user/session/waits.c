@@ -154,18 +154,21 @@ static int take_time(const struct pybpf_wait_key *key, const struct pybpf_wait_t
 	return 0;
 }
 
-/*
- * Threads that the sampler has not met have no name in the kernel's map yet. One that is told in the profile needs it.
- */
-static void name_living(struct session *s, const struct pybpf_thread *thread)
+void session_waits_name(struct session *s, const struct pybpf_thread *thread)
 {
 	const struct processes_record *process = processes_find_record(s->processes, thread->proc_id);
 	const struct pybpf_thread_key key = {thread->proc_id, thread->tid, thread->tid_start_ms};
-	struct pybpf_thread_name name = {0};
+	struct pybpf_thread_name name;
 	struct procfs_stat stat;
 
-	if ((!s->options.threads && thread->stack_id != PYBPF_STACK_ID_NO_THREAD) || !process ||
-	    procfs_read_task_stat(process->pid, (pid_t)thread->tid, &stat))
+	kernel_get_thread_name(s->kernel, &key, &name);
+	if ((!s->options.threads && thread->stack_id != PYBPF_STACK_ID_NO_THREAD) || name.comm[0] || !process)
+		return;
+	if (session_used_s() > s->thread_names.until_s) {
+		s->thread_names.unread++;
+		return;
+	}
+	if (procfs_read_task_stat(process->pid, (pid_t)thread->tid, &stat))
 		return;
 	memcpy(name.comm, stat.comm, strnlen(stat.comm, sizeof(name.comm)));
 	kernel_put_thread_name(s->kernel, &key, &name);
@@ -231,7 +234,7 @@ static int take_living(const struct pybpf_thread *thread, void *arg)
 	if (thread->state != PYBPF_STATE_RUNNING && !thread->moved && !s->options.idle_threads &&
 	    intern_find(&settling->moved, &thread->proc_id) != INTERN_NONE)
 		return note_idle(s, &key);
-	name_living(s, thread);
+	session_waits_name(s, thread);
 	if (thread->running_ns)
 		err = session_running_add(s, &named, thread->running_ns);
 	if (err || thread->state == PYBPF_STATE_RUNNING)

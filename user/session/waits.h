@@ -50,6 +50,12 @@ int session_waits_attach(struct session *s);
  */
 int session_waits_settle(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg, bool last);
 
+/*
+ * Gives the thread a name in the kernel's map, where the sampler and the scheduler have met it not yet, if the profile
+ * needs its name.
+ */
+void session_waits_name(struct session *s, const struct pybpf_thread *thread);
+
 /* Puts the time by state, and what is not in the profile, into the account. */
 void session_waits_tell(const struct session *s, struct session_account *account);
 
