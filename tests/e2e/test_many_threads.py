@@ -167,6 +167,19 @@ def test_strangers_threads_delay_nobody_else():
     assert len(read) == 50, (len(read), run.err)
 
 
+def test_processes_with_many_threads_do_not_hinder_each_other():
+    """The list of a process's threads is not read anew each time that another's were read."""
+    python = harness.default_python()
+    with harness.target(python, "sleepers.py", str(4 * MANY)) as one, harness.target(python, "sleepers.py", str(4 * MANY)) as other:
+        run = pybpf("-p", "%d,%d" % (one.pid, other.pid), "-d", 5, "--mode=wall", "--idle", "--threads")
+    assert run.code == 0, run.err
+    read = {one.pid: set(), other.pid: set()}
+    for stack, _ in harness.parse_all(run.out):
+        if "wait_for_work" in [frame.name for frame in stack]:
+            read[next(pid for pid in read if str(pid) in stack[0].text)].add(stack[1].text)
+    assert min(map(len, read.values())) > 100, ({pid: len(read[pid]) for pid in read}, run.err)
+
+
 @pytest.mark.parametrize("args", [["ps"], ["dump"]], ids=" ".join)
 def test_other_commands_end(args):
     with harness.target(harness.default_python(), "sleepers.py", str(MANY)) as target:

@@ -29,8 +29,13 @@
  */
 #define USER_S     2.0
 #define USER_SHARE 0.1
-#define NEVER_S    1e18
-#define NONE       UINT32_MAX
+/*
+ * A user's turn lasts until that has taken so much more time than the other's: a helper keeps the list of one process,
+ * and it takes up to a tenth of a second to read a long one.
+ */
+#define QUANTUM_S 0.2
+#define NEVER_S   1e18
+#define NONE      UINT32_MAX
 
 struct user {
 	uid_t uid;
@@ -158,6 +163,14 @@ static void push_process(struct session_sleepers *l, struct user *user, uint32_t
 	user->last = process;
 }
 
+static void push_first(struct session_sleepers *l, struct user *user, uint32_t process)
+{
+	l->processes[process].after = user->first;
+	if (user->first == NONE)
+		user->last = process;
+	user->first = process;
+}
+
 static uint32_t pop_process(const struct session_sleepers *l, struct user *user)
 {
 	uint32_t process = user->first;
@@ -185,11 +198,11 @@ static int place_processes(struct session *s, double until)
 	return 0;
 }
 
-/* Returns the user with a process to be looked at in this turn that has taken the least time, or NULL. */
-static struct user *choose_user(const struct session_sleepers *l, double now)
+/* Returns the user with a process to be looked at in this turn whose turn it is, or NULL. */
+static struct user *choose_user(struct session_sleepers *l, double now)
 {
 	double allowed_s = USER_S + USER_SHARE * (now - l->begin);
-	struct user *least = NULL;
+	struct user *least = NULL, *last = NULL;
 
 	for (uint32_t i = 0; i < l->users.count; i++) {
 		struct user *user = intern_item(&l->users, i);
@@ -199,7 +212,13 @@ static struct user *choose_user(const struct session_sleepers *l, double now)
 			continue;
 		if (!least || user->used_s < least->used_s)
 			least = user;
+		if (user->uid == l->last_uid)
+			last = user;
 	}
+	if (last && last->used_s < least->used_s + QUANTUM_S)
+		return last;
+	if (least)
+		l->last_uid = least->uid;
 	return least;
 }
 
@@ -375,7 +394,7 @@ static void look_at_process(struct session *s, struct user *user)
 	if (err == -ENOMEM)
 		s->error = s->error ?: err;
 	if (!err && process->next < process->end) {
-		push_process(l, user, at);
+		push_first(l, user, at);
 		return;
 	}
 	if (record && record->state == PROCESSES_PYTHON)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/intern.h"
 #include "base/siphash.h"
@@ -37,6 +38,7 @@ struct session_sleepers {
 	struct session_sleeping *processes;
 	uint32_t nr_processes, placed; /* placed: the first so many are in the queues of their users */
 	struct intern users;           /* queues of processes */
+	uid_t last_uid;                /* the user whose threads were read last */
 	uint64_t turn;
 	double begin, next; /* of the reading, and of its next turn, CLOCK_MONOTONIC seconds */
 	uint64_t late;      /* threads that woke, or ended, before their stacks were read, or could not be read */

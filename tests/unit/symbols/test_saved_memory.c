@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "saved_memory.h"
+#include "symbols/read.h"
 
 #define MEMORY "tests/data/memory/"
 
@@ -156,6 +157,43 @@ static void test_listed_thread_has_the_same_stack(void **state)
 	walk_list_free(list);
 }
 
+/* Code objects as a helper sends them have all that the target said. */
+static void test_records_of_code_have_the_names(void **state)
+{
+	struct file *file = *state;
+	struct saved_memory *saved = &file->saved;
+	const struct walk_memory memory = {.read = saved_read, .source = saved};
+	struct pybpf_code_event *record = malloc(PYSYM_RECORD_MAX);
+	struct pysym *names = pysym_new(PYSYM_LINES_CURRENT, true);
+	char *said = said_by(file), *text = NULL;
+	struct walk_stack stack;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(record);
+	assert_non_null(out);
+	assert_int_equal(pysym_add_process(names, SAVED_PROC_ID, 0, &saved->layout), 0);
+	assert_int_equal(walk_thread(&memory, &saved->layout, &saved->proc, saved->header.thread_id, 0, 0, &stack), 0);
+	for (uint32_t i = 0; i < stack.depth; i++) {
+		size_t bytes = pysym_record_code(&memory, &saved->layout, &stack.frames[i], record);
+		struct pysym_frame frame;
+
+		record->event = (struct pybpf_event){.type = PYBPF_EVENT_CODE, .size = (uint32_t)bytes};
+		record->proc_id = SAVED_PROC_ID;
+		assert_int_equal(pysym_add_read_code(names, record, bytes), 0);
+		assert_int_equal(pysym_resolve(names, SAVED_PROC_ID, 0, &stack.frames[i], &frame), 0);
+		if (!frame.hidden)
+			fprintf(out, "%s\t%s\t%d\n", frame.name, frame.file, frame.line);
+	}
+	fclose(out);
+	assert_string_equal(text, said);
+	free(text);
+	free(said);
+	free(stack.frames);
+	free(record);
+	pysym_free(names);
+}
+
 /* Whom C code called, in the target that was saved: 1; 0: whom a Python function called; -1: versions differ. */
 static int is_called_from_c(const char *name, size_t size)
 {
@@ -234,16 +272,18 @@ static void test_nothing_is_missing(void **unused)
 	}
 }
 
-#define TESTS_PER_FILE 5
+#define TESTS_PER_FILE 6
 
 int main(void)
 {
 	static const CMUnitTestFunction checks[TESTS_PER_FILE] = {
-		test_stack_is_what_the_target_said, test_missing_memory_invents_no_frame,
-		test_frames_tell_whom_c_code_called, test_cut_file_is_refused, test_listed_thread_has_the_same_stack};
+		test_stack_is_what_the_target_said,    test_missing_memory_invents_no_frame,
+		test_frames_tell_whom_c_code_called,   test_cut_file_is_refused,
+		test_listed_thread_has_the_same_stack, test_records_of_code_have_the_names};
 	static const char *const names[TESTS_PER_FILE] = {
-		"the stack is what the target said", "missing memory invents no frame",
-		"frames tell whom C code called", "a cut file is refused", "a listed thread has the same stack"};
+		"the stack is what the target said",  "missing memory invents no frame",
+		"frames tell whom C code called",     "a cut file is refused",
+		"a listed thread has the same stack", "records of code have the names"};
 	struct CMUnitTest *tests;
 	glob_t files;
 	size_t n = 0;
