@@ -27,9 +27,7 @@ import harness  # noqa: E402
 import outcomes  # noqa: E402
 
 RATE = 99
-# Of the samples that a second of CPU time has. On a busy machine the emulated timers come late, and several as one.
-SAMPLES = (0.15, 1.3)
-FEWEST = 20  # samples in two seconds
+FEWEST = 5  # samples: on a busy machine the emulated timers come late, and many as one
 OLDEST_LOOP = (5, 17)  # Linux with bpf_loop
 NEEDS_LOOP = r"needs? Linux 5\.17 or newer"
 SID = "chroot /sid /usr/bin/python3.14"
@@ -53,8 +51,20 @@ def near(what, found, wanted, low, high):
     assert low * wanted <= found <= high * wanted, "%s: %g, and the program says %g" % (what, found, wanted)
 
 
+def check_samples(what, found, cpu_s):
+    """Of a part that took so much CPU time."""
+    assert FEWEST <= found <= 1.3 * cpu_s * RATE, "%s: %d, and the program says %.2f s" % (what, found, cpu_s)
+
+
+def check_share(what, outcome, found, cpu_s):
+    """The same; and of however many there are, the part has its share of the process's CPU time."""
+    check_samples(what, found, cpu_s)
+    expected = outcome.stats["samples"]["asked"] * cpu_s / outcome.said["process_cpu_s"]
+    assert found >= 0.4 * expected, "%s: %d, and by its CPU time the program should have %d" % (what, found, expected)
+
+
 def check_spins(outcome):
-    near("samples in spins()", value(outcome.stacks, "part_spins", "spins"), outcome.said["cpu_s"] * RATE, *SAMPLES)
+    check_share("samples in spins()", outcome, value(outcome.stacks, "part_spins", "spins"), outcome.said["cpu_s"])
 
 
 def check_chain(outcome):
@@ -66,18 +76,18 @@ def check_chain(outcome):
 def check_holders(outcome):
     """Two threads that compute: each sample of a holder is in one of them, together as many as one CPU's."""
     for name in ("first", "second"):
-        near("samples of holders in %s()" % name, value(outcome.stacks, name, "spins"), 0.6 * RATE, *SAMPLES)
+        check_samples("samples of holders in %s()" % name, value(outcome.stacks, name, "spins"), 0.6)
 
 
 def check_exception(outcome):
-    near("samples in handles()", value(outcome.stacks, "handles"), outcome.said["handled_s"] * RATE, *SAMPLES)
+    check_samples("samples in handles()", value(outcome.stacks, "handles"), outcome.said["handled_s"])
     for stack, count in harness.parse(outcome.read("folded")):
         if "part_raises" in names(stack):
             assert "handles" in names(stack), "%d samples without an exception: %s" % (count, harness.show(stack))
 
 
 def check_gc(outcome):
-    near("samples in [gc]", value(outcome.stacks, "collects", "[gc]"), outcome.said["collected_s"] * RATE, *SAMPLES)
+    check_share("samples in [gc]", outcome, value(outcome.stacks, "collects", "[gc]"), outcome.said["collected_s"])
     assert not value(outcome.stacks, "spins", "[gc]"), "spins() has %d samples of [gc]" % value(
         outcome.stacks, "spins", "[gc]"
     )
@@ -90,7 +100,7 @@ def check_opcodes(outcome):
     for stack, count in outcome.stacks:
         if names(stack)[-2:-1] == ["spins"]:
             found[names(stack)[-1]] += count
-    near("samples with an opcode", sum(found.values()), outcome.said["cpu_s"] * RATE, *SAMPLES)
+    check_share("samples with an opcode", outcome, sum(found.values()), outcome.said["cpu_s"])
     assert set(found) <= known, "%s are no instructions" % sorted(set(found) - known)
     loop = sum(count for name, count in found.items() if name.startswith(("FOR_ITER", "BINARY_OP", "STORE", "JUMP", "LOAD")))
     assert loop >= 0.8 * sum(found.values()), "too few samples are in the loop's instructions: %s" % found
@@ -108,7 +118,7 @@ def check_kernel(outcome):
 def check_most(outcome, found):
     """Of all samples, whatever share of a CPU the program had: as good as all are in these stacks."""
     assert found >= FEWEST, "only %d samples are where the program is" % found
-    near("samples where the program is", found, outcome.stats["samples"]["python"], 0.9, 1)
+    near("samples where the program is", found, outcome.stats["samples"]["python"], 0.8, 1)
 
 
 def check_threads(outcome):
@@ -169,7 +179,7 @@ def check_touched(outcome):
 def check_async(outcome):
     """In CPU mode a callback is known from its samples; it may have too few to be known for long."""
     in_task = value(outcome.stacks, "[task: mill]", "spins")
-    near("samples in the task", in_task, outcome.said["cpu_s"] * RATE, *SAMPLES)
+    check_share("samples in the task", outcome, in_task, outcome.said["cpu_s"])
     near("samples of them with their task", in_task, value(outcome.stacks, "spins"), 0.95, 1)
     check_blocks(outcome, 1 / outcome.said["blocks"])
 
@@ -266,7 +276,7 @@ def check_top(outcome):
     last = intervals[-1]
     totals = {function["name"]: function["all_total"] for function in last["functions"]}
     assert totals.get("spins", 0) >= FEWEST, totals
-    near("samples in spins()", totals["spins"], last["all"]["samples"], 0.9, 1)
+    near("samples in spins()", totals["spins"], last["all"]["samples"], 0.8, 1)
     return last["all"]
 
 
