@@ -97,7 +97,7 @@ def test_the_timer_does_with_a_chain(spinning, tmp_path):
 @pytest.mark.parametrize(
     "options", [["--mode=wall"], ["--mode=gil"], ["--mode=memory"], ["-e", "tracepoint:sched:sched_switch"]], ids="".join
 )
-def test_what_was_left_out_is_not_asked_for(spinning, options):
+def test_what_was_left_out_is_not_asked_for(spinning, options, tracefs):
     """Without a feature that the user has left out, no newer kernel helps."""
     run = pybpf("-p", spinning.pid, "-d", "0.2", *options, "--without-kernel-feature", "bpf_loop")
     assert run.code == 1, run.err

@@ -174,6 +174,8 @@ static void test_change(void **state)
 	make_picture(&before);
 	make_picture(&now);
 	before.process.at_s = 1;
+	assert_int_equal(dump_index_make(&before.process), 0);
+	assert_int_equal(dump_index_make(&now.process), 0);
 	assert_int_equal(dump_compare(&before.process, &now.process, &now.threads[READ]), DUMP_CHANGE_NONE);
 	for (int i = UNREAD; i <= ALL_UNREAD; i++)
 		assert_int_equal(dump_compare(&before.process, &now.process, &now.threads[i]), DUMP_CHANGE_UNKNOWN);
@@ -189,6 +191,8 @@ static void test_change(void **state)
 	text = text_of(&now.process, &before.process, true);
 	assert_int_equal(count(text, "\"change\":null"), 1);
 	free(text);
+	dump_index_free(&before.process.index);
+	dump_index_free(&now.process.index);
 	profile_free(before.process.stacks);
 	profile_free(now.process.stacks);
 }

@@ -152,8 +152,10 @@ static void test_listed_thread_has_the_same_stack(void **state)
 		assert_memory_equal(listed.frames, one.frames, one.depth * sizeof(*one.frames));
 		free(listed.frames);
 	}
-	assert_int_equal(walk_listed_thread(list, 1, 0, 0, UINT64_MAX, &listed), -ENOENT);
 	free(one.frames);
+	/* A thread that nobody knows: -EFAULT where a part of the lists was not saved. */
+	assert_int_equal(walk_listed_thread(list, 1, 0, 0, UINT64_MAX, &listed),
+			 walk_thread(&memory, &saved->layout, &saved->proc, 1, 0, 0, &one));
 	walk_list_free(list);
 }
 
