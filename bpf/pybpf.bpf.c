@@ -527,7 +527,9 @@ static long loop_pause(__u32 i, struct loop_context *c)
 {
 	const struct pybpf_layout *l;
 
-	if (has_walk(c->s) && bpf_loop(WALK_STEPS, loop_walk, c, 0) == WALK_STEPS)
+	if (has_walk(c->s))
+		c->s->steps_left -= bpf_loop(c->s->steps_left, loop_walk, c, 0);
+	if (!c->s->steps_left)
 		return walk_no_stack(&c->s->walk);
 	if (walk_pause(c->s, c->l))
 		return 1;
@@ -543,6 +545,7 @@ static long loop_pause(__u32 i, struct loop_context *c)
 /* Walks to the end. */
 static __always_inline void loop_to_end(struct loop_context *c)
 {
+	c->s->steps_left = WALK_STEPS;
 	if (bpf_loop(WALK_PAUSES, loop_pause, c, 0) == WALK_PAUSES)
 		walk_no_stack(&c->s->walk);
 }

@@ -278,6 +278,10 @@ static __always_inline void prepare_turns(struct scratch *s, const struct pybpf_
 	s->runtime = 0;
 	s->layout = proc->runtimes[0].layout;
 	s->walk.task_due = 0;
+	/* Where no runtime is walked, nothing of an earlier sample's thread is taken for this one's. */
+	s->walk.interp_head = proc->runtimes[0].interp_head;
+	s->walk.tstate = 0;
+	s->walk.tstate_interp = 0;
 }
 
 /* Returns whether there is a walk to do before next_runtime is called. */

@@ -80,7 +80,7 @@ DIFFERS = {
     "account": "Account(password=<hidden>, %s, ... 2 more)" % ", ".join("%s='%s'" % (i, i) for i in "bcdefghij"),
     "pairs": "[(MyStr('cookie'), <hidden>)]",
     "wide": {"secrets": "{MyStr('\u20actoken'): <hidden>}"},
-    "members": "{<Secret.PASSWORD: 1>: <hidden>}",
+    "members": "{<Secret.PASSWORD: <hidden>>: <hidden>}",
     "far": "{b'%stoken': <hidden>}" % ("x" * 80),
 }
 OF_2 = {

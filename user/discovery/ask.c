@@ -26,7 +26,6 @@
  * work for ten times its CPUs.
  */
 #define SHORT_S 0.25
-/* Seconds that a question which is asked once, before the run, may take. */
 
 struct runtimes_question {
 	pid_t pid;
@@ -214,6 +213,7 @@ int discovery_serve_validate(void *state, const void *question, size_t question_
 	if (question_size != sizeof(python))
 		return -EINVAL;
 	memcpy(&python, question, sizeof(python));
+	end_texts(&python);
 	error_clear(error);
 	discovery_validate(&python, error);
 	*size = sizeof(*error);
@@ -417,7 +417,7 @@ int discovery_serve_cmdline(void *state, const void *question, size_t question_s
 	if (question_size != sizeof(q))
 		return -EINVAL;
 	memcpy(&q, question, sizeof(q));
-	if (q.size > FOREIGN_ANSWER_MAX)
+	if (!q.size || q.size > FOREIGN_ANSWER_MAX)
 		return -EINVAL;
 	scan_read_cmdline(q.pid, answer, q.size);
 	*size = strlen(answer) + 1;

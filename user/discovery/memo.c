@@ -6,6 +6,10 @@
  */
 #include "discovery/internal.h"
 
+#include <string.h>
+
+#include "base/siphash.h"
+
 /* Device and inode alone are not enough: btrfs shows one device for all subvolumes, whose inodes have the same numbers.
  */
 struct memo_key {
@@ -21,12 +25,9 @@ static void make_key(struct memo_key *key, const struct procfs_map *map)
 	*key = (struct memo_key){.inode = map->inode,
 				 .offset = map->offset,
 				 .length = map->end - map->start,
-				 .path = 0xcbf29ce484222325,
+				 .path = siphash(siphash_process_key(), map->path, strlen(map->path)),
 				 .dev_major = map->dev_major,
 				 .dev_minor = map->dev_minor};
-	/* FNV-1a. */
-	for (const char *p = map->path; *p; p++)
-		key->path = (key->path ^ (unsigned char)*p) * 0x100000001b3;
 }
 
 void discovery_memo_init(struct discovery_memo *memo)

@@ -37,6 +37,7 @@ struct network {
 struct dump_peers {
 	struct network networks[NETWORKS_MAX];
 	size_t count;
+	bool moved; /* this process may be in another network than its own */
 };
 
 static int open_socket(void)
@@ -98,8 +99,10 @@ static int add_network_of(struct dump_peers *peers, pid_t pid)
 		;
 	else if (setns(fd, CLONE_NEWNET))
 		err = -errno;
-	else
+	else {
+		peers->moved = true;
 		err = add_network(peers, &st, open_socket());
+	}
 	close(fd);
 	return err;
 }
@@ -128,7 +131,7 @@ int dump_peers_open(const uint32_t *pids, size_t count, struct dump_peers **out)
 	if (!err)
 		scan_each_process(add_process, peers, NULL);
 	/* Names of users may be looked up in the network. */
-	err = peers->count > 1 && setns(own, CLONE_NEWNET) ? -errno : 0;
+	err = setns(own, CLONE_NEWNET) && peers->moved ? -errno : 0;
 done:
 	if (own >= 0)
 		close(own);

@@ -44,9 +44,6 @@ struct foreign_subject {
 /* Has helpers keep this descriptor of the caller's, by which services read. To be called before foreign_start(). */
 void foreign_keep_open(int fd);
 
-/* Lets helpers keep a descriptor, by which services read. To be called before foreign_start(). */
-void foreign_keep_open(int fd);
-
 /*
  * Forks the process that makes helpers. To be called before anything is opened, by a process with one thread. state:
  * what services remember between questions, or NULL; each helper begins with the state as it is now, and the caller may

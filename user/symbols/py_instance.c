@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/py_secret.h"
 #include "symbols/py_value_internal.h"
 
 /* Most bases of an object's type whose __slots__ are looked at. */
@@ -249,15 +250,32 @@ static bool write_old_instance(struct py_values *v, const struct py_object *o)
 	return done;
 }
 
-/* Members of enum.Enum: the class makes _name_ and _value_. A combination of flags may have no name. */
+/* Returns whether the value of an enum's member is hidden: its name says so, or cannot be read. text: the name, or
+ * NULL. */
+static bool hides_member(struct py_values *v, bool named, uint64_t name, const char *text)
+{
+	struct py_object none;
+
+	if (v->of.show_secrets)
+		return false;
+	if (text)
+		return py_is_secret(text);
+	/* A combination of flags may have no name. */
+	return !named || !py_look_at(v, name, &none) || strcmp(none.type.name, "NoneType") != 0;
+}
+
+/* Members of enum.Enum: the class makes _name_ and _value_. */
 bool py_write_enum(struct py_values *v, const struct py_object *o)
 {
-	uint64_t name, value;
+	uint64_t name = 0, value;
+	bool named, hides;
 	char *text;
 
 	if (!py_attribute(v, o, "_value_", &value))
 		return false;
-	text = py_attribute(v, o, "_name_", &name) ? py_values_name(v, name) : NULL;
+	named = py_attribute(v, o, "_name_", &name);
+	text = named ? py_values_name(v, name) : NULL;
+	hides = hides_member(v, named, name, text);
 	py_out_print(&v->out, "<%s", o->type.name);
 	if (text) {
 		py_out_text(&v->out, ".");
@@ -265,7 +283,10 @@ bool py_write_enum(struct py_values *v, const struct py_object *o)
 	}
 	free(text);
 	py_out_text(&v->out, ": ");
-	py_write(v, value);
+	if (hides)
+		py_out_text(&v->out, PY_VALUE_HIDDEN);
+	else
+		py_write(v, value);
 	py_out_text(&v->out, ">");
 	return true;
 }

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "discovery/ask.h"
 #include "discovery/discovery.h"
 #include "base/remote.h"
 
@@ -256,6 +257,18 @@ static void says_when_the_process_is_gone(void **state)
 	assert_non_null(strstr(error.text, "has ended"));
 }
 
+/* What a main process that was taken over could ask a helper. */
+static void questions_without_room_are_refused(void **state)
+{
+	const uint32_t question[2] = {(uint32_t)getpid(), 0};
+	char answer[16];
+	size_t size = 0;
+
+	(void)state;
+	assert_int_equal(discovery_serve_cmdline(NULL, question, sizeof(question), answer, &size), -EINVAL);
+	assert_int_equal(discovery_serve_cmdline(NULL, question, sizeof(question) - 1, answer, &size), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +279,7 @@ int main(void)
 		cmocka_unit_test(reads_memory_of_another_process),
 		cmocka_unit_test(validates_a_model),
 		cmocka_unit_test(says_when_the_process_is_gone),
+		cmocka_unit_test(questions_without_room_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
