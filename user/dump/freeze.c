@@ -4,7 +4,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ptrace.h>

@@ -3,14 +3,11 @@
 #include "dump/sources.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/procfs.h"
 #include "session/source_file.h"
 
 /* Uncertainty of both clocks: a process's start is rounded down to a clock tick, and a file's time is about as coarse.

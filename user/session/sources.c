@@ -76,7 +76,6 @@ static int look(const struct processes_record *process, const struct pybpf_right
 		struct source_rights *rights, struct source_identity *identity)
 {
 	const struct source_file file = {.pid = process->pid, .start = process->start, .path = path};
-
 	int err = path[0] == '/' ? source_file_look(&file, thread, rights, identity) : -ENOENT;
 
 	if (err)

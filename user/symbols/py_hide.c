@@ -3,7 +3,6 @@
  * Hides what stands beside the name of a secret: the value of an attribute or of a key, the item after it. Names are
  * taken from what was written of them, so that they may be of any type. Without a whole name the value is hidden, too.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
