@@ -51,6 +51,10 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 		error_write(error, -ESRCH, "there is no process %d", pid);
 		return DISCOVERY_GONE;
 	}
+	if (process->unmapped) {
+		error_write(error, -EAGAIN, "process %d maps no executable file", pid);
+		return DISCOVERY_UNMAPPED;
+	}
 	for (size_t i = 0; i < process->nr_loaded; i++) {
 		if (!process->loaded[i].python)
 			continue;

@@ -87,6 +87,7 @@ struct machine_process {
 	bool early_copy;
 	bool kept_out;         /* by the kernel's filters */
 	bool left_alone;       /* the helper does not look at it now */
+	bool unmapped;         /* it maps no executable file */
 	const char *why;       /* its Pythons are refused, for this reason */
 	int why_err;           /* error that goes with it; 0: -ENOTSUP */
 	const char *cmdline;   /* NULL: "" */

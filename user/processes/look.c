@@ -20,6 +20,11 @@
 #define YOUNG_S          3.0
 /* Interval between polls for the answer of a busy helper. */
 #define PENDING_S 0.005
+/*
+ * An answer that takes longer is missing: it usually takes a millisecond, and 0.1 s on a machine with work for ten
+ * times its CPUs. Less than START_S, so that the shortest run tells of a helper that stands still from its begin on.
+ */
+#define MISSING_S 0.4
 /* Interval between attempts at a process whose user's processes are not looked at for a while. */
 #define LATER_S 5.0
 /* Until the next look at a process that starts a program and has not mapped it yet. */
@@ -147,6 +152,22 @@ static void take_no_python(struct processes *p, struct processes_record *process
 		processes_files_add_other(p->files, &process->file);
 }
 
+/* Notes whether the question what the process runs has had an answer. */
+static void note_answer(struct processes_record *process, enum discovery_result result, const struct error *error)
+{
+	double now = clock_s(CLOCK_MONOTONIC);
+
+	if (result != DISCOVERY_PENDING) {
+		process->pending_since = 0;
+		process->unanswered = result == DISCOVERY_LATER ||
+				      (result == DISCOVERY_UNSUPPORTED && foreign_has_no_answer(error->code));
+		return;
+	}
+	if (process->pending_since <= 0)
+		process->pending_since = now;
+	process->unanswered |= now - process->pending_since > MISSING_S;
+}
+
 /* Asks for the Pythons of the process. Returns whether there was an answer. */
 static bool look_for_python(struct processes *p, struct processes_record *process, double now)
 {
@@ -161,6 +182,7 @@ static bool look_for_python(struct processes *p, struct processes_record *proces
 	}
 	result = discovery_ask_runtimes(process->pid, process->proc_id, p->starting, pythons, PYBPF_MAX_RUNTIMES,
 					&count, &error);
+	note_answer(process, result, &error);
 	if (result == DISCOVERY_PENDING) {
 		free(pythons);
 		processes_stop_looking(p, process);
@@ -207,7 +229,6 @@ static bool look_for_python(struct processes *p, struct processes_record *proces
 		processes_stop_looking(p, process);
 		break;
 	default:
-		process->unanswered = foreign_has_no_answer(error.code);
 		refuse_process(p, process, error.text);
 	}
 	free(pythons);

@@ -365,10 +365,8 @@ size_t processes_count_living(const struct processes *p)
 
 static bool is_undecided(const struct processes_record *process)
 {
-	if (!process->wanted || process->ended)
-		return false;
-	return process->state == PROCESSES_LOOKING ? !process->looked
-						   : process->state == PROCESSES_REFUSED && process->unanswered;
+	return process->wanted && !process->ended && process->unanswered &&
+	       (process->state == PROCESSES_LOOKING || process->state == PROCESSES_REFUSED);
 }
 
 size_t processes_count_undecided(const struct processes *p)

@@ -37,7 +37,8 @@ struct processes_record {
 	char *program;              /* its name with --merge; NULL likewise */
 	bool nameless;              /* pybpf had no memory for its names */
 	bool command_unread;        /* its arguments could not be read (yet) */
-	bool unanswered;            /* it is refused, as a helper gave no answer: it may be a Python or not */
+	bool unanswered;            /* the last question what it runs has no answer: it may be a Python or not */
+	double pending_since;       /* CLOCK_MONOTONIC seconds: when that answer was first waited for; 0: it is not */
 	struct pybpf_file_key file; /* the program's file */
 	uint32_t kind;              /* enum pybpf_file_kind: what the kernel knew of the file */
 	uid_t user;                 /* valid if user_known */
@@ -142,7 +143,7 @@ void processes_label_young(struct processes *p, double now);
 size_t processes_count_living(const struct processes *p);
 /*
  * Returns the number of living processes that were given by PID, or are below one, and of which it is not known what
- * they run: a helper has given no answer (yet).
+ * they run, as a helper gave no answer. One that was asked about a moment ago is not counted.
  */
 size_t processes_count_undecided(const struct processes *p);
 /* Returns whether a Python was found at any time of the run. */

@@ -31,7 +31,7 @@ enum did {
 	DID_FROZEN,
 	DID_WAIT,
 	DID_READY,
-	DID_UNKNOWN, /* it was not looked at in time */
+	DID_UNKNOWN, /* it was not looked at in time, or maps nothing */
 	DID_RUN,
 	DID_END,
 	DID_KINDS,
@@ -51,8 +51,11 @@ static const char *const sentences[DID_KINDS][2] = {
 			"are frozen by their control groups, as paused containers are, and took no CPU time"},
 	[DID_WAIT] = {"waited throughout in the kernel (state D: for a disk, a network file system, a lock)",
 		      "waited throughout in the kernel (state D: for a disk, a network file system, a lock)"},
-	[DID_UNKNOWN] = {"was not looked at before the run ended: whether it runs Python is not known",
-			 "were not looked at before the run ended: whether they run Python is not known"},
+	[DID_UNKNOWN] =
+		{"was not looked at before the run ended, or maps no executable file: whether it runs Python is "
+		 "not known",
+		 "were not looked at before the run ended, or map no executable file: whether they run Python is "
+		 "not known"},
 	[DID_READY] = {"took no CPU time, and is ready to run", "took no CPU time, and are ready to run"},
 };
 

@@ -48,6 +48,58 @@ static void test_undecided(void **state)
 	assert_int_equal(processes_count_undecided(machine.table), 0);
 }
 
+/* The helper has answered: that it maps no file yet. Only an answer that is missing is nobody's. */
+static void test_unmapped(void **state)
+{
+	(void)state;
+	start_unseen(FIRST, &shell);
+	process_of(FIRST)->unmapped = true;
+	follow_pid(FIRST);
+	run_for(1);
+	assert_int_equal(record_of(FIRST)->state, PROCESSES_LOOKING);
+	assert_int_equal(processes_count_undecided(machine.table), 0);
+}
+
+/* The end of the run finds a process that started a moment ago: its answer is not late. */
+static void test_just_asked(void **state)
+{
+	(void)state;
+	start_unseen(FIRST, &shell);
+	follow_pid(FIRST);
+	run_for(1);
+	machine.busy_until = machine.now + 30;
+	fork_process(FIRST, SECOND);
+	exec_program(SECOND, &static_python);
+	run_for(0.1);
+	assert_int_equal(record_of(SECOND)->state, PROCESSES_LOOKING);
+	assert_int_equal(processes_count_undecided(machine.table), 0);
+	run_for(2);
+	assert_int_equal(processes_count_undecided(machine.table), 1);
+	/* The answer comes in the end, and the next question has waited for nothing yet. */
+	process_of(SECOND)->unmapped = true;
+	machine.busy_until = 0;
+	run_for(0.1);
+	assert_int_equal(processes_count_undecided(machine.table), 0);
+	machine.busy_until = machine.now + 30;
+	run_for(0.2);
+	assert_int_equal(processes_count_undecided(machine.table), 0);
+}
+
+/* It is not asked about, as a helper gave no answer about its user's processes: that is no answer, either. */
+static void test_undecided_while_left_alone(void **state)
+{
+	(void)state;
+	start_unseen(FIRST, &static_python);
+	process_of(FIRST)->left_alone = true;
+	follow_pid(FIRST);
+	run_for(1);
+	assert_int_equal(processes_count_undecided(machine.table), 1);
+	process_of(FIRST)->left_alone = false;
+	run_for(6);
+	assert_int_equal(processes_count_undecided(machine.table), 0);
+	assert_int_equal(sampled_minor(FIRST), 11);
+}
+
 /* It was refused: for what it is, or because a helper crashed at it. */
 static void test_refused_without_answer(void **state)
 {
@@ -482,6 +534,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_pending, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_undecided, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_unmapped, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_just_asked, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_undecided_while_left_alone, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_refused_without_answer, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_answered, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_answered_too_late, turn_on, turn_off),
