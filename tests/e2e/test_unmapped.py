@@ -3,8 +3,9 @@
 
 import contextlib
 import os
-import platform
 import json
+import platform
+import re
 
 import pytest
 
@@ -26,8 +27,8 @@ def maps_code(pid):
 
 
 @contextlib.contextmanager
-def unmapped():
-    with harness.target(harness.default_python(), "unmapped.py") as process:
+def unmapped(*args):
+    with harness.target(harness.default_python(), "unmapped.py", *args) as process:
         assert harness.wait_for(lambda: not maps_code(process.pid))
         yield process
 
@@ -46,9 +47,18 @@ def test_ps_warns_of_one_that_is_named():
 
 
 def test_its_children_are_sampled():
+    with unmapped("parent") as process:
+        run = pybpf("-p", process.pid, "--children", "-d", "1")
+    assert run.code == 0 and "spin_in_child" in run.out, run
+    assert not re.search("maps no Python|is no Python|no Python was found|helper", run.err), run.err
+
+
+def test_it_has_no_children():
+    """Its helper has answered: nobody says that none has."""
     with unmapped() as process:
         run = pybpf("-p", process.pid, "--children", "-d", "1")
-    assert "maps no Python" not in run.err and "it is no Python" not in run.err
+    assert run.code == 0 and not run.out, run
+    assert "helper" not in run.err and "maps no executable file: whether it runs Python is not known" in run.err
 
 
 def test_it_is_left_out_among_others():

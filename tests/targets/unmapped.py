@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unmaps every executable file of its own and sleeps, as a process between exec and its first mapping has none. x86-64."""
+"""
+Unmaps every executable file of its own and sleeps, as a process between exec and its first mapping has none. x86-64.
+"parent": a child, which keeps its files, spins meanwhile and ends with it.
+"""
 
 import ctypes
 import mmap
 import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
 
 # Calls munmap() for each of the addresses and sizes at rdi, of which there are rsi, and then pause() without end.
 CODE = bytes.fromhex(
@@ -22,6 +29,20 @@ CODE = bytes.fromhex(
     "0f05"  # syscall
     "ebf7"  # jmp done
 )
+
+
+def spin_in_child():
+    while True:
+        pass
+
+
+parent = os.getpid()
+child = os.fork() if "parent" in sys.argv else None
+if child == 0:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() == parent:
+        spin_in_child()
+    os._exit(1)
 access = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
 page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=access)
 page.write(CODE)
@@ -31,5 +52,5 @@ with open("/proc/self/maps") as maps:
 spans = [[int(end, 16) for end in line[0].split("-")] for line in lines if "x" in line[1] and line[4] != "0"]
 numbers = [number for begin, end in spans for number in (begin, end - begin)]
 table = (ctypes.c_long * len(numbers))(*numbers)
-print("{\"pid\": %d}" % os.getpid(), flush=True)
+print("{\"pid\": %d}" % parent, flush=True)
 code(ctypes.addressof(table), len(spans))
