@@ -2,10 +2,15 @@
 """A process that maps no executable file is between exec and its first mapping, or ends: it is never called no Python."""
 
 import contextlib
-import os
+import fcntl
 import json
+import mmap
+import os
 import platform
 import re
+import select
+import signal
+import tempfile
 
 import pytest
 
@@ -68,6 +73,33 @@ def test_it_is_left_out_among_others():
     assert process.pid not in [row["pid"] for row in rows]
     assert process.pid not in [json.loads(line)["pid"] for line in run.out.splitlines()]
     assert not [line for line in run.err.splitlines() if str(process.pid) in line and "no Python" in line]
+
+
+CHILDREN = 30
+
+
+def test_those_that_unmap_after_they_were_listed():
+    """They are not named: each is told as what it is. The dump waits meanwhile for its reader."""
+    with harness.target(harness.default_python(), "unmapped.py", "parent", str(CHILDREN)) as target:
+        argv = harness.tied([harness.PYBPF, "dump", "-p", str(target.pid), "--children", "--json", "-v"], "TERM")
+        reader, writer = map(os.fdopen, os.pipe(), ("rb", "wb"))
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, mmap.PAGESIZE)
+        with reader, tempfile.TemporaryFile() as err, harness.started(argv, stdout=writer, stderr=err) as dump:
+            writer.close()
+            assert select.select([reader], [], [], harness.PATIENCE)[0]
+            for pid in target.says["children"]:
+                os.kill(pid, signal.SIGUSR1)
+            assert harness.wait_for(lambda: not any(map(maps_code, target.says["children"])))
+            out = reader.read()
+            assert dump.wait(harness.PATIENCE) == 0
+            err.seek(0)
+            said = err.read().decode()
+    pictures = [json.loads(line)["pid"] for line in out.splitlines()]
+    # The one that was being read as it unmapped may have lost anything.
+    told = [pid for pid in target.says["children"] if re.search(r"process %d \(.*\) %s" % (pid, WORDS), said)]
+    assert target.pid in pictures and not set(told) & set(pictures)
+    assert len(told) >= CHILDREN / 2 and len(told) + len(pictures) >= CHILDREN, said
+    assert "executed another program" not in said
 
 
 def kernel_thread():

@@ -226,9 +226,13 @@ static void take_picture(const struct dump_command *dump, const struct ps_row *r
 		log_info("process %d ended before it was read", row->process.pid);
 		return;
 	}
-	/* Or execute a program that is not Python, as children of a Python do right after their fork. */
+	/* Or execute a program that is not Python, as children of a Python do right after their fork, or are about to.
+	 */
 	if (!dump->core && !is_named(dump, row->process.pid) && (error.code == -ENOEXEC || error.code == -EAGAIN)) {
-		log_info("process %d executed another program before it was read", row->process.pid);
+		if (error.code == -EAGAIN)
+			log_info("%s", error.text);
+		else
+			log_info("process %d executed another program before it was read", row->process.pid);
 		return;
 	}
 	log_error("%s", error.text);
