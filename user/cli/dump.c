@@ -194,6 +194,7 @@ static bool is_named(const struct dump_command *dump, pid_t pid)
 static void take_picture(const struct dump_command *dump, const struct ps_row *row, size_t i, struct pictures *out)
 {
 	const struct dump_wanted wanted = {
+		.named = is_named(dump, row->process.pid),
 		.sources = !dump->no_source,
 		.tasks = dump->tasks,
 		.native = dump->native,

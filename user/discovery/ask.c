@@ -178,17 +178,11 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 	return result;
 }
 
-/*
- * Longest wait for a process that maps no executable file, unless it is one of many: exec and exit take microseconds,
- * and seconds only where a file system does not answer.
- */
-#define UNMAPPED_WAIT_S 1.0
-
-enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct discovery_python *out, size_t room,
-					      size_t *count, struct error *error)
+enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, double unmapped_s, struct discovery_python *out,
+					      size_t room, size_t *count, struct error *error)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	double until = clock_s(CLOCK_MONOTONIC) + (many ? 0 : UNMAPPED_WAIT_S);
+	double until = clock_s(CLOCK_MONOTONIC) + unmapped_s;
 	enum discovery_result result;
 
 	while (1) {

@@ -21,11 +21,16 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 					     size_t room, size_t *count, struct error *error);
 /*
  * As discovery_ask_runtimes(), but waits for the answer. Returns DISCOVERY_PENDING only when a signal that ends a run
- * is pending, and DISCOVERY_UNSUPPORTED instead of DISCOVERY_LATER. Waits up to 1 s for a process that maps no
- * executable file, but not when it is one of many.
+ * is pending, and DISCOVERY_UNSUPPORTED instead of DISCOVERY_LATER. unmapped_s: for how long it waits for a process
+ * that maps no executable file.
  */
-enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, struct discovery_python *out, size_t room,
-					      size_t *count, struct error *error);
+enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, double unmapped_s, struct discovery_python *out,
+					      size_t room, size_t *count, struct error *error);
+/*
+ * Longest such wait, for a process that somebody named; others are not waited for. exec and exit take microseconds, and
+ * seconds only where a file system does not answer.
+ */
+#define DISCOVERY_UNMAPPED_S 1.0
 
 /* As discovery_validate(); also -EIO when the helper did not answer in time. */
 int discovery_ask_validate(const struct discovery_python *python, struct error *error);

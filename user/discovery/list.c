@@ -158,7 +158,8 @@ static int visit(const struct scan_process *process, void *arg)
 	if (!is_wanted(c, process) || (!named && (process->kernel_thread || process->ended)))
 		return 0;
 	c->list->looked_at++;
-	result = discovery_wait_runtimes(process->pid, !named, c->pythons, PYBPF_MAX_RUNTIMES, &c->nr_pythons, &error);
+	result = discovery_wait_runtimes(process->pid, !named, named ? DISCOVERY_UNMAPPED_S : 0, c->pythons,
+					 PYBPF_MAX_RUNTIMES, &c->nr_pythons, &error);
 	if (result == DISCOVERY_PENDING)
 		return -EINTR;
 	if (c->nr_pythons > PYBPF_MAX_RUNTIMES)

@@ -97,7 +97,7 @@ static int read_memory(void *source, uint64_t addr, void *dst, size_t size)
 	return err;
 }
 
-static int find_pythons(struct collector *c, struct error *error)
+static int find_pythons(struct collector *c, bool named, struct error *error)
 {
 	enum discovery_result result;
 	size_t count = 0;
@@ -105,7 +105,8 @@ static int find_pythons(struct collector *c, struct error *error)
 	c->pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*c->pythons));
 	if (!c->pythons)
 		return error_set(error, -ENOMEM, "cannot look at process %d: %s", c->pid, strerror(ENOMEM));
-	result = discovery_wait_runtimes(c->pid, false, c->pythons, PYBPF_MAX_RUNTIMES, &count, error);
+	result = discovery_wait_runtimes(c->pid, false, named ? DISCOVERY_UNMAPPED_S : 0, c->pythons,
+					 PYBPF_MAX_RUNTIMES, &count, error);
 	if (result != DISCOVERY_OK && !(result == DISCOVERY_CONTRADICTED && count))
 		return -ENOENT;
 	for (size_t i = 0; i < count && i < PYBPF_MAX_RUNTIMES; i++) {
@@ -664,7 +665,7 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	dump_known_init(&c->known);
 	intern_init(&c->by_state, sizeof(struct by_state), offsetof(struct by_state, index));
 	c->memory = (struct walk_memory){.read = read_memory, .source = c};
-	err = find_pythons(c, error);
+	err = find_pythons(c, wanted->named, error);
 	if (!err) {
 		read_head(c);
 		dump_sources_init(&c->sources, wanted->sources && !c->core, row, out);

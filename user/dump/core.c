@@ -560,7 +560,7 @@ int dump_core_list(const struct dump_core *core, struct ps_list *list, struct er
 	warn_of_files(core);
 	if (pythons && list->rows) {
 		list->count = list->looked_at = 1;
-		result = discovery_wait_runtimes(STAND_IN_PID, false, pythons, PYBPF_MAX_RUNTIMES, &count, error);
+		result = discovery_wait_runtimes(STAND_IN_PID, false, 0, pythons, PYBPF_MAX_RUNTIMES, &count, error);
 		count = count > PYBPF_MAX_RUNTIMES ? PYBPF_MAX_RUNTIMES : count;
 		err = result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && count) ? 0 : -ENOENT;
 		if (!err)

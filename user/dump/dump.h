@@ -85,6 +85,7 @@ struct dump_process {
 };
 
 struct dump_wanted {
+	bool named;   /* somebody asked for this very process: it is waited for where it starts a program */
 	bool sources; /* also the texts of the lines */
 	bool tasks;   /* also asyncio's tasks */
 	struct dump_locals_wanted locals;

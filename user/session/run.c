@@ -292,7 +292,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 		return -EINVAL;
 	}
 	while (1) {
-		result = discovery_wait_runtimes(pid, false, out, room, count, &error);
+		result = discovery_wait_runtimes(pid, false, DISCOVERY_UNMAPPED_S, out, room, count, &error);
 		if (result == DISCOVERY_PENDING || foreign_is_interrupted()) {
 			log_error("stopped by a signal while process %d was looked at; nothing was sampled", pid);
 			return -EINTR;

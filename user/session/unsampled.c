@@ -264,7 +264,7 @@ void session_name_pythons_below(const uint32_t *pids, size_t count, const struct
 	for (size_t i = 0; i < below_count && !foreign_is_interrupted() && clock_s(CLOCK_MONOTONIC) < until; i++) {
 		if (chosen && discovery_numbers_have(chosen, below[i]))
 			continue;
-		if (discovery_wait_runtimes((pid_t)below[i], true, python, 1, &pythons, &error) != DISCOVERY_OK)
+		if (discovery_wait_runtimes((pid_t)below[i], true, 0, python, 1, &pythons, &error) != DISCOVERY_OK)
 			continue;
 		if (found++ < NAMED_MAX && used < size)
 			used += (size_t)snprintf(text + used, size - used, "%s%u (%.15s)", used ? ", " : "", below[i],
