@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads the stacks of many threads. The helper keeps the list of a process's thread states from one question to the
- * next, and which code objects it has sent. An answer is a row of records.
+ * Reads the stacks of many threads. The helper keeps the lists of some processes' thread states from one question to
+ * the next, and which code objects it has sent. An answer is a row of records.
  */
 #include "discovery/ask_threads.h"
 
@@ -24,6 +24,11 @@
 #define LIST_TRIES 3
 /* Most code objects of an answer: whoever takes them may have to look at the path of each. */
 #define CODES_MAX 256
+/*
+ * Processes of which a helper keeps what it has read. They are asked for in turn, and each list would be read anew. A
+ * list of 65,536 thread states takes 2 MiB.
+ */
+#define SERVINGS 8
 
 struct answer_head {
 	uint32_t done; /* threads */
@@ -42,9 +47,10 @@ struct record {
 
 #define PADDED(size) (((size) + 7) & ~(size_t)7)
 
-/* The helper's own. */
+/* What a helper keeps of a process. */
 struct serving {
 	uint64_t life;
+	uint64_t question; /* number of the last one about the process; 0: there is no process */
 	pid_t pid;
 	uint32_t nr_lists;
 	unsigned tries;
@@ -82,6 +88,49 @@ static int begin_serving(struct serving *s, const struct ask_threads *q)
 		s->nr_lists++;
 	}
 	return 0;
+}
+
+/* The helper's own. */
+static struct serving servings[SERVINGS];
+
+static bool is_of(const struct serving *s, const struct ask_threads *q)
+{
+	return s->question && s->life == q->life && s->pid == q->pid;
+}
+
+/* Returns what is kept of the process, or the place that was used least recently. */
+static struct serving *choose_serving(const struct ask_threads *q)
+{
+	static uint64_t questions;
+	struct serving *chosen = &servings[0];
+
+	for (size_t i = 0; i < SERVINGS && !is_of(chosen, q); i++) {
+		if (is_of(&servings[i], q) || servings[i].question < chosen->question)
+			chosen = &servings[i];
+	}
+	if (!is_of(chosen, q))
+		chosen->nr_lists = 0;
+	chosen->question = ++questions;
+	return chosen;
+}
+
+/* Frees what is kept of other processes. Returns whether there was anything. */
+static bool forget_others(const struct serving *s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < SERVINGS; i++) {
+		struct serving *other = &servings[i];
+
+		if (other == s || !other->question)
+			continue;
+		for (size_t j = 0; j < PYBPF_MAX_RUNTIMES; j++)
+			walk_list_free(other->lists[j]);
+		intern_free(&other->told);
+		memset(other, 0, sizeof(*other));
+		any = true;
+	}
+	return any;
 }
 
 /* Reads the lists. Returns 0, -ETIMEDOUT when there is more to read, or -ENOMEM. */
@@ -203,24 +252,30 @@ static bool is_sound_question(const struct question *q, size_t size)
 
 int discovery_serve_threads(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
-	static struct serving serving = {.told = INTERN_INIT(sizeof(struct told), sizeof(struct told))};
 	const struct question *q = question;
 	struct writing out = {.answer = answer, .used = sizeof(struct answer_head)};
 	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC);
+	struct serving *serving;
 	int err = 0;
 
 	(void)state;
 	if (!is_sound_question(q, question_size))
 		return -EINVAL;
 	until_ns += q->slice_us * 1000u;
-	if (serving.life != q->asked.life || serving.pid != q->asked.pid || serving.nr_lists != q->asked.nr_runtimes)
-		err = begin_serving(&serving, &q->asked);
-	err = err ?: read_lists(&serving, &q->asked, until_ns);
+	serving = choose_serving(&q->asked);
+	if (!serving->nr_lists || serving->nr_lists != q->asked.nr_runtimes)
+		err = begin_serving(serving, &q->asked);
+	err = err ?: read_lists(serving, &q->asked, until_ns);
 	while (!err && out.head.done < q->asked.count) {
-		err = answer_thread(&serving, &q->asked, out.head.done, &out);
+		err = answer_thread(serving, &q->asked, out.head.done, &out);
 		out.head.done += !err;
 		if (!err && clock_ns(CLOCK_MONOTONIC) > until_ns)
 			break;
+	}
+	/* The next question has the room of the others. A list whose reading failed lacks a thread state. */
+	if (err == -ENOMEM && forget_others(serving)) {
+		serving->nr_lists = 0;
+		err = 0;
 	}
 	memcpy(answer, &out.head, sizeof(out.head));
 	*size = out.used;

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Questions about many threads, and what is taken from the answers of a helper that was made to say anything. Stands in
+ * for foreign.c and for the walk: the lists of played processes take some questions to read.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "discovery/ask_threads.h"
+#include "foreign/foreign.h"
+#include "symbols/read.h"
+#include "symbols/walk_user.h"
+
+#define SLICE_S 0.005
+/* Questions that it takes to read the list of a process. */
+#define LIST_QUESTIONS 3
+#define THREADS        4
+
+struct walk_list {
+	unsigned reads; /* since its begin */
+};
+
+static struct {
+	const void *bytes; /* the helper's answer; NULL: that of the service */
+	size_t size;
+	int err;         /* the helper's */
+	unsigned begins; /* of lists */
+	bool full;       /* the helper's memory: it has none for a list */
+} played;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&played, 0, sizeof(played));
+	return 0;
+}
+
+int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
+		 void *answer, size_t room, size_t *size, double patience_s)
+{
+	(void)subject;
+	(void)patience_s;
+	if (played.err)
+		return played.err;
+	if (!played.bytes)
+		return service(NULL, question, question_size, answer, size);
+	assert_in_range(played.size, 0, room);
+	memcpy(answer, played.bytes, played.size);
+	*size = played.size;
+	return 0;
+}
+
+void walk_process_memory(struct walk_memory *memory, const pid_t *pid)
+{
+	*memory = (struct walk_memory){.source = (void *)pid};
+}
+
+struct walk_list *walk_list_new(void)
+{
+	return calloc(1, sizeof(struct walk_list));
+}
+
+void walk_list_free(struct walk_list *list)
+{
+	free(list);
+}
+
+void walk_list_begin(struct walk_list *list, const struct walk_memory *memory, const struct pybpf_layout *layout,
+		     const struct pybpf_runtime *runtime)
+{
+	(void)memory;
+	(void)layout;
+	(void)runtime;
+	list->reads = 0;
+	played.begins++;
+}
+
+int walk_list_read(struct walk_list *list, uint64_t until_ns)
+{
+	(void)until_ns;
+	if (played.full)
+		return -ENOMEM;
+	return ++list->reads < LIST_QUESTIONS ? -ETIMEDOUT : 0;
+}
+
+/* Each thread is in one function of its own. */
+int walk_listed_thread(struct walk_list *list, uint64_t thread_id, uint64_t futex, uint64_t stack_pointer,
+		       uint64_t until_ns, struct walk_stack *out)
+{
+	(void)list;
+	(void)futex;
+	(void)stack_pointer;
+	(void)until_ns;
+	*out = (struct walk_stack){.depth = 1, .frames = calloc(1, sizeof(*out->frames))};
+	assert_non_null(out->frames);
+	out->frames[0] = (struct pybpf_frame){.kind = PYBPF_FRAME_PYTHON, .code = thread_id};
+	return 0;
+}
+
+size_t pysym_record_code(const struct walk_memory *memory, const struct pybpf_layout *layout,
+			 const struct pybpf_frame *frame, void *out)
+{
+	const struct pybpf_code_event event = {.code = frame->code};
+
+	(void)memory;
+	(void)layout;
+	memcpy(out, &event, sizeof(event));
+	return sizeof(event);
+}
+
+/* What was taken. */
+struct taken {
+	unsigned codes, stacks;
+	int code_err; /* to be returned by the taker */
+};
+
+static int take_code(const struct pybpf_code_event *event, size_t size, void *arg)
+{
+	struct taken *taken = arg;
+
+	assert_int_equal(event->event.size, size);
+	taken->codes++;
+	return taken->code_err;
+}
+
+static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, void *arg)
+{
+	struct taken *taken = arg;
+
+	assert_in_range(thread, 0, THREADS - 1);
+	assert_true(stack->kept <= PYBPF_MAX_FRAMES);
+	taken->stacks++;
+	return 0;
+}
+
+/* Asks for the threads of the process. *taken: what was taken of the answer. */
+static int ask(uint64_t life, uint32_t *done, struct taken *taken)
+{
+	static struct ask_threads asked;
+	const struct ask_threads_taker taker = {.code = take_code, .stack = take_stack, .arg = taken};
+
+	asked = (struct ask_threads){.life = life, .pid = (pid_t)life, .nr_runtimes = 1, .count = THREADS};
+	asked.layouts[0].tstate_cframe = PYBPF_NO_OFFSET;
+	for (uint32_t i = 0; i < THREADS; i++)
+		asked.threads[i] = (struct ask_thread){.thread_id = life * THREADS + i, .tid = (int32_t)i + 1};
+	return discovery_ask_threads(&asked, SLICE_S, &taker, done);
+}
+
+/* Both have long lists; they are asked for in turn. */
+static void test_two_processes_in_turn(void **state)
+{
+	uint32_t done[2] = {0, 0};
+	struct taken taken = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < LIST_QUESTIONS; i++) {
+		assert_int_equal(ask(1, &done[0], &taken), 0);
+		assert_int_equal(ask(2, &done[1], &taken), 0);
+	}
+	assert_in_range(done[0], 1, THREADS);
+	assert_in_range(done[1], 1, THREADS);
+	assert_int_equal(played.begins, 2);
+}
+
+/* A helper does not keep the lists of all processes of a machine: that of the least recent question is given up. */
+static void test_lists_are_bounded(void **state)
+{
+	const uint64_t first = 100, last = 140;
+	struct taken taken = {0};
+	uint32_t done;
+
+	(void)state;
+	for (uint64_t life = first; life < last; life++)
+		assert_int_equal(ask(life, &done, &taken), 0);
+	assert_int_equal(played.begins, last - first);
+	assert_int_equal(ask(last - 1, &done, &taken), 0);
+	assert_int_equal(ask(last - 2, &done, &taken), 0);
+	assert_int_equal(played.begins, last - first);
+	assert_int_equal(ask(first, &done, &taken), 0);
+	assert_int_equal(played.begins, last - first + 1);
+}
+
+/* Processes with long lists take the helper's memory: those of others are given up. */
+static void test_full_helper_forgets_others(void **state)
+{
+	struct taken taken = {0};
+	uint32_t done;
+
+	(void)state;
+	assert_int_equal(ask(201, &done, &taken), 0);
+	played.full = true;
+	assert_int_equal(ask(202, &done, &taken), 0);
+	assert_int_equal(done, 0);
+	/* There are no others now. */
+	assert_true(ask(202, &done, &taken) < 0);
+	played = (typeof(played)){.begins = 0};
+	assert_int_equal(ask(201, &done, &taken), 0);
+	assert_int_equal(played.begins, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_two_processes_in_turn, setup),
+		cmocka_unit_test_setup(test_lists_are_bounded, setup),
+		cmocka_unit_test_setup(test_full_helper_forgets_others, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
