@@ -30,8 +30,9 @@
 #define USER_S     2.0
 #define USER_SHARE 0.1
 /*
- * A user's turn lasts until that has taken so much more time than the other's: a helper keeps the list of one process,
- * and it takes up to a tenth of a second to read a long one.
+ * A user's turn lasts until that has taken so much more time than the other's, and a process's turn among its user's
+ * lasts so long: a helper keeps the lists of some processes only, and takes up to a tenth of a second to read a long
+ * one.
  */
 #define QUANTUM_S 0.2
 #define NEVER_S   1e18
@@ -207,7 +208,7 @@ static struct user *choose_user(struct session_sleepers *l, double now)
 	for (uint32_t i = 0; i < l->users.count; i++) {
 		struct user *user = intern_item(&l->users, i);
 
-		/* Processes go to the end when they have been looked at. */
+		/* Processes of which it is not known yet what they run go to the end when they have been looked at. */
 		if (user->first == NONE || l->processes[user->first].turn == l->turn || user->used_s > allowed_s)
 			continue;
 		if (!least || user->used_s < least->used_s)
@@ -375,8 +376,22 @@ static int ask(struct session *s, struct session_sleeping *process, const struct
 	return err == -EINTR ? 0 : err;
 }
 
-/* Looks at the first process of the user. */
-static void look_at_process(struct session *s, struct user *user)
+/* Puts the process back into its user's queue, after a look that began at that time. */
+static void put_back(struct session_sleepers *l, struct user *user, uint32_t at, double before)
+{
+	struct session_sleeping *process = &l->processes[at];
+
+	process->front_s += clock_s(CLOCK_MONOTONIC) - before;
+	if (process->front_s < QUANTUM_S) {
+		push_first(l, user, at);
+	} else {
+		process->front_s = 0;
+		push_process(l, user, at);
+	}
+}
+
+/* Looks at the first process of the user. now: CLOCK_MONOTONIC seconds. */
+static void look_at_process(struct session *s, struct user *user, double now)
 {
 	struct session_sleepers *l = &s->waits.sleepers;
 	uint32_t at = pop_process(l, user);
@@ -394,7 +409,7 @@ static void look_at_process(struct session *s, struct user *user)
 	if (err == -ENOMEM)
 		s->error = s->error ?: err;
 	if (!err && process->next < process->end) {
-		push_first(l, user, at);
+		put_back(l, user, at, now);
 		return;
 	}
 	if (record && record->state == PROCESSES_PYTHON)
@@ -427,7 +442,7 @@ double session_sleepers_look(struct session *s, double now)
 	if (place_processes(s, until))
 		s->error = s->error ?: -ENOMEM;
 	while (before < until && !s->error && (user = choose_user(l, before))) {
-		look_at_process(s, user);
+		look_at_process(s, user, before);
 		now = clock_s(CLOCK_MONOTONIC);
 		user->used_s += now - before;
 		before = now;

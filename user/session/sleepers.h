@@ -27,7 +27,8 @@ struct session_sleeping {
 	uint64_t proc_id;
 	size_t next, end; /* these threads, places in session_sleepers.found */
 	uint32_t after;   /* the process after it in its user's queue */
-	uint64_t turn;    /* in which it was looked at last */
+	uint64_t turn;    /* in which it was not known yet what it runs */
+	double front_s;   /* time that it has taken since it is the first of the queue */
 };
 
 struct session_sleepers {
