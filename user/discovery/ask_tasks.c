@@ -140,6 +140,8 @@ int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double p
 		err = err
 			      ?: foreign_call(discovery_serve_tasks, (struct foreign_subject){.pid = pid}, &question,
 					      sizeof(question), answer, FOREIGN_ANSWER_MAX, &size, patience_s);
+		/* The helper's memory is full, because of this process: it is no error of the run. */
+		err = err == -ENOMEM ? -ENOBUFS : err;
 		err = err ?: take_answer(answer, size, visit, arg, &a);
 		if (!err)
 			add_counts(counts, &a.counts);

@@ -12,7 +12,7 @@
  * Calls visit with each suspended task of the process (with whole_tree each task), until it returns non-zero.
  * patience_s: longest wait for an answer, of which there may be 64, but none is asked for when pybpf and its helpers
  * have taken cpu_s seconds of CPU time for the tasks. Adds to *counts. Returns 0, the value of visit, -ETIMEDOUT when
- * there was no answer in time, or another negative errno.
+ * there was no answer in time, -ENOBUFS when the helper's memory is full, or another negative errno.
  */
 int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double patience_s, double cpu_s,
 			int (*visit)(const struct task_read *task, void *arg), void *arg,

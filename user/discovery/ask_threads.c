@@ -365,6 +365,8 @@ int discovery_ask_threads(const struct ask_threads *asked, double slice_s, const
 		      ?: foreign_call(discovery_serve_threads,
 				      (struct foreign_subject){.pid = asked->pid, .life = asked->life}, &question,
 				      sizeof(question), answer, FOREIGN_ANSWER_MAX, &size, PATIENCE_S);
+	/* The helper's memory is full, because of this process: it is no error of the run. */
+	err = answer && err == -ENOMEM ? -ENOBUFS : err;
 	err = err ?: take_answer(answer, size, asked, taker, done);
 	free(answer);
 	return err;

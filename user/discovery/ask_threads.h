@@ -58,7 +58,8 @@ struct ask_threads_taker {
  * Asks for the stacks of the threads, and hands over those that were read within about slice_s seconds. *done: how many
  * threads of the question, from the first on, have an answer; the others are to be asked for again. It may be 0, as the
  * list of the process's thread states is read first, over several questions if it is long. Returns 0, a taker's errno,
- * or another negative errno when the process had no answer: it is not to be asked again.
+ * or another negative errno when the process had no answer: it is not to be asked again. -ENOMEM is this process's;
+ * that of a helper is -ENOBUFS.
  */
 int discovery_ask_threads(const struct ask_threads *asked, double slice_s, const struct ask_threads_taker *taker,
 			  uint32_t *done);

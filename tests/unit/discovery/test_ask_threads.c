@@ -199,10 +199,29 @@ static void test_full_helper_forgets_others(void **state)
 	assert_int_equal(ask(202, &done, &taken), 0);
 	assert_int_equal(done, 0);
 	/* There are no others now. */
-	assert_true(ask(202, &done, &taken) < 0);
+	assert_int_equal(ask(202, &done, &taken), -ENOBUFS);
 	played = (typeof(played)){.begins = 0};
 	assert_int_equal(ask(201, &done, &taken), 0);
 	assert_int_equal(played.begins, 1);
+}
+
+/* A process whose threads do not fit into a helper's memory does not end the run, as an error of its own memory would.
+ */
+static void test_full_helper_is_no_error_of_the_run(void **state)
+{
+	struct taken taken = {0};
+	uint32_t done = 1;
+
+	(void)state;
+	played.err = -ENOMEM;
+	assert_int_equal(ask(301, &done, &taken), -ENOBUFS);
+	assert_int_equal(done, 0);
+	/* The taker's own is one. */
+	played.err = 0;
+	taken.code_err = -ENOMEM;
+	for (unsigned i = 0; i < LIST_QUESTIONS - 1; i++)
+		assert_int_equal(ask(302, &done, &taken), 0);
+	assert_int_equal(ask(302, &done, &taken), -ENOMEM);
 }
 
 int main(void)
@@ -211,6 +230,7 @@ int main(void)
 		cmocka_unit_test_setup(test_two_processes_in_turn, setup),
 		cmocka_unit_test_setup(test_lists_are_bounded, setup),
 		cmocka_unit_test_setup(test_full_helper_forgets_others, setup),
+		cmocka_unit_test_setup(test_full_helper_is_no_error_of_the_run, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

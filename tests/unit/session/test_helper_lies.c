@@ -12,12 +12,15 @@
 #include <cmocka.h>
 
 #include "discovery/ask.h"
+#include "discovery/ask_tasks.h"
 #include "foreign/foreign.h"
 #include "pybpf.h"
 #include "session/source_file.h"
 
 /* Every byte of an answer, as many as there is room for. */
 static unsigned char byte;
+/* The helper's error; 0: it answers. */
+static int helper_err;
 
 int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
 		 void *answer, size_t room, size_t *size, double patience_s)
@@ -27,6 +30,8 @@ int foreign_call(foreign_service *service, struct foreign_subject subject, const
 	(void)question;
 	(void)question_size;
 	(void)patience_s;
+	if (helper_err)
+		return helper_err;
 	memset(answer, byte, room);
 	*size = room;
 	return 0;
@@ -41,6 +46,11 @@ int foreign_ask(foreign_service *service, struct foreign_subject subject, const 
 bool foreign_is_interrupted(void)
 {
 	return false;
+}
+
+double foreign_cpu_s(void)
+{
+	return 0;
 }
 
 const char *foreign_stuck_at(void)
@@ -98,12 +108,34 @@ static void test_size_of_a_source(void **state)
 	assert_int_equal(source_file_look(&file, &thread, &rights, &identity), 0);
 }
 
+static int take_task(const struct task_read *task, void *arg)
+{
+	(void)task;
+	(void)arg;
+	return 0;
+}
+
+/* Memory that a helper lacks is no error of the run. */
+static void test_full_helper(void **state)
+{
+	static const struct task_read_place place;
+	struct task_read_counts counts = {0};
+
+	(void)state;
+	helper_err = -ENOMEM;
+	assert_int_equal(discovery_ask_tasks(getpid(), &place, 1, 10, take_task, NULL, &counts), -ENOBUFS);
+	helper_err = 0;
+	byte = 0xff;
+	assert_int_equal(discovery_ask_tasks(getpid(), &place, 1, 10, take_task, NULL, &counts), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts_of_a_container),
 		cmocka_unit_test(test_texts_of_pythons),
 		cmocka_unit_test(test_size_of_a_source),
+		cmocka_unit_test(test_full_helper),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
