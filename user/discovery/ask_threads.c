@@ -265,6 +265,8 @@ int discovery_serve_threads(void *state, const void *question, size_t question_s
 	serving = choose_serving(&q->asked);
 	if (!serving->nr_lists || serving->nr_lists != q->asked.nr_runtimes)
 		err = begin_serving(serving, &q->asked);
+	if (q->asked.tell_again)
+		intern_free(&serving->told);
 	err = err ?: read_lists(serving, &q->asked, until_ns);
 	while (!err && out.head.done < q->asked.count) {
 		err = answer_thread(serving, &q->asked, out.head.done, &out);
@@ -337,7 +339,7 @@ static int take_answer(const char *answer, size_t size, const struct ask_threads
 	memcpy(&head, answer, sizeof(head));
 	if (head.done > asked->count)
 		return -EBADMSG;
-	for (uint32_t i = 0; i < head.records && !err; i++) {
+	for (uint32_t i = 0; i < head.records; i++) {
 		const struct record *record = record_at(answer, size, at);
 
 		if (!record)
@@ -346,10 +348,14 @@ static int take_answer(const char *answer, size_t size, const struct ask_threads
 			err = take_code(record, asked->life, taker);
 		else
 			err = take_stack(record, head.done, taker);
+		if (err)
+			return err;
+		if (!record->is_code)
+			*done = record->thread + 1;
 		at += record->size;
 	}
 	*done = head.done;
-	return err;
+	return 0;
 }
 
 int discovery_ask_threads(const struct ask_threads *asked, double slice_s, const struct ask_threads_taker *taker,

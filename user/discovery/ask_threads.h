@@ -25,6 +25,7 @@ struct ask_threads {
 	uint64_t life; /* number of the program that the process runs, never used twice */
 	pid_t pid;
 	uint32_t nr_runtimes, count;
+	bool tell_again; /* the taker has not taken all code objects of the last answer */
 	struct pybpf_runtime runtimes[PYBPF_MAX_RUNTIMES];
 	struct pybpf_layout layouts[PYBPF_MAX_RUNTIMES]; /* of these */
 	struct ask_thread threads[ASK_THREADS_MAX];
@@ -45,7 +46,10 @@ struct ask_threads_stack {
 	const struct pybpf_frame *frames;
 };
 
-/* Takes the answer. The functions return 0 or a negative errno, which ends the taking. */
+/*
+ * Takes the answer. The functions return 0 or a negative errno, which ends the taking: the next question about the
+ * process is to have tell_again then.
+ */
 struct ask_threads_taker {
 	/* A code object of the stacks that follow, as the kernel would announce it; what is missing cannot be read. */
 	int (*code)(const struct pybpf_code_event *event, size_t size, void *arg);

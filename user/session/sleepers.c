@@ -21,6 +21,11 @@
 /* Longest time of a turn, and of one question in it. As long as it took, the loop then does nothing of this. */
 #define TURN_S     0.01
 #define QUESTION_S 0.005
+/*
+ * Time in which the code objects of an answer are taken: as the path of each may be looked at, some hundreds take long
+ * where a file system is slow. The rest comes with the next answer.
+ */
+#define CODES_S 0.05
 /* Interval between looks at processes of which it is not known yet what they run. */
 #define LOOKING_S 0.05
 /*
@@ -233,6 +238,7 @@ struct asking {
 	size_t at[ASK_THREADS_MAX]; /* their places in session_sleepers.found */
 	size_t scanned;             /* the place after the last one */
 	size_t answered;
+	double codes_until; /* CLOCK_MONOTONIC seconds; 0: no code object has come yet */
 };
 
 /* Adds the stack to the profile's. Returns 0 or -ENOMEM. */
@@ -307,11 +313,18 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 	return 0;
 }
 
+/* Returns -ETIME when no more are to be taken of this answer. */
 static int take_code(const struct pybpf_code_event *event, size_t size, void *arg)
 {
-	const struct asking *asking = arg;
-	int err = pysym_add_read_code(asking->session->pysym, event, size);
+	struct asking *asking = arg;
+	double now = clock_s(CLOCK_MONOTONIC);
+	int err;
 
+	if (!asking->codes_until)
+		asking->codes_until = now + CODES_S;
+	else if (now > asking->codes_until)
+		return -ETIME;
+	err = pysym_add_read_code(asking->session->pysym, event, size);
 	return err == -ENOENT ? 0 : err;
 }
 
@@ -367,13 +380,15 @@ static int ask(struct session *s, struct session_sleeping *process, const struct
 	asking->session = s;
 	if (choose_runtimes(asking, record)) {
 		choose_threads(asking, process);
+		asking->asked.tell_again = process->cut;
 		err = asking->asked.count ? discovery_ask_threads(&asking->asked, QUESTION_S, &taker, &done) : 0;
 		process->next = done < asking->asked.count ? asking->at[done] : asking->scanned;
+		process->cut = err == -ETIME;
 		s->waits.sleepers.late += process->next - first - asking->answered;
 	}
 	free(asking);
 	/* A signal ends the run. */
-	return err == -EINTR ? 0 : err;
+	return err == -EINTR || err == -ETIME ? 0 : err;
 }
 
 /* Puts the process back into its user's queue, after a look that began at that time. */

@@ -28,6 +28,7 @@ struct session_sleeping {
 	size_t next, end; /* these threads, places in session_sleepers.found */
 	uint32_t after;   /* the process after it in its user's queue */
 	uint64_t turn;    /* in which it was not known yet what it runs */
+	bool cut;         /* not all code objects of its last answer were taken */
 	double front_s;   /* time that it has taken since it is the first of the queue */
 };
 

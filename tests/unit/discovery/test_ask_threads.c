@@ -118,7 +118,9 @@ size_t pysym_record_code(const struct walk_memory *memory, const struct pybpf_la
 /* What was taken. */
 struct taken {
 	unsigned codes, stacks;
-	int code_err; /* to be returned by the taker */
+	int code_err;    /* to be returned by the taker */
+	unsigned spared; /* after so many code objects */
+	bool tell_again; /* to be asked */
 };
 
 static int take_code(const struct pybpf_code_event *event, size_t size, void *arg)
@@ -126,8 +128,10 @@ static int take_code(const struct pybpf_code_event *event, size_t size, void *ar
 	struct taken *taken = arg;
 
 	assert_int_equal(event->event.size, size);
+	if (taken->code_err && taken->codes >= taken->spared)
+		return taken->code_err;
 	taken->codes++;
-	return taken->code_err;
+	return 0;
 }
 
 static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, void *arg)
@@ -147,6 +151,7 @@ static int ask(uint64_t life, uint32_t *done, struct taken *taken)
 	const struct ask_threads_taker taker = {.code = take_code, .stack = take_stack, .arg = taken};
 
 	asked = (struct ask_threads){.life = life, .pid = (pid_t)life, .nr_runtimes = 1, .count = THREADS};
+	asked.tell_again = taken->tell_again;
 	asked.layouts[0].tstate_cframe = PYBPF_NO_OFFSET;
 	for (uint32_t i = 0; i < THREADS; i++)
 		asked.threads[i] = (struct ask_thread){.thread_id = life * THREADS + i, .tid = (int32_t)i + 1};
@@ -224,6 +229,27 @@ static void test_full_helper_is_no_error_of_the_run(void **state)
 	assert_int_equal(ask(302, &done, &taken), -ENOMEM);
 }
 
+/* What a taker has refused comes again. */
+static void test_refused_codes_are_told_again(void **state)
+{
+	struct taken taken = {.code_err = -ETIME, .spared = 2}, rest = {.tell_again = true}, again = {0};
+	uint32_t done;
+
+	(void)state;
+	for (unsigned i = 0; i < LIST_QUESTIONS - 1; i++)
+		assert_int_equal(ask(401, &done, &taken), 0);
+	assert_int_equal(ask(401, &done, &taken), -ETIME);
+	assert_int_equal(taken.codes, taken.spared);
+	assert_int_equal(taken.stacks, done);
+	assert_in_range(done, 1, THREADS - 1);
+	assert_int_equal(ask(401, &done, &rest), 0);
+	assert_int_equal(rest.codes, THREADS);
+	assert_int_equal(done, THREADS);
+	assert_int_equal(ask(401, &done, &again), 0);
+	assert_int_equal(again.codes, 0);
+	assert_int_equal(again.stacks, THREADS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +257,7 @@ int main(void)
 		cmocka_unit_test_setup(test_lists_are_bounded, setup),
 		cmocka_unit_test_setup(test_full_helper_forgets_others, setup),
 		cmocka_unit_test_setup(test_full_helper_is_no_error_of_the_run, setup),
+		cmocka_unit_test_setup(test_refused_codes_are_told_again, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

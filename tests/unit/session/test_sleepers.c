@@ -39,6 +39,7 @@ struct process {
 	int err;                      /* the answer; 0: stacks */
 	double first_read, last_read; /* 0: not yet */
 	uint32_t read;
+	bool cut;   /* not all were taken */
 	bool awake; /* its threads have run */
 };
 
@@ -129,8 +130,10 @@ int discovery_ask_threads(const struct ask_threads *asked, double slice_s, const
 	(void)slice_s;
 	*done = 0;
 	played.now += process->question_s;
-	for (unsigned i = 0; i < process->codes && !err; i++)
+	assert_int_equal(asked->tell_again, process->cut);
+	while (process->codes && !err)
 		err = taker->code(&code, sizeof(code), taker->arg);
+	process->cut = process->codes;
 	while (!err && *done < process->per_answer && *done < asked->count) {
 		err = taker->stack(*done, &stack, taker->arg);
 		++*done;
@@ -147,6 +150,7 @@ int pysym_add_read_code(struct pysym *s, const struct pybpf_code_event *event, s
 	(void)event;
 	(void)size;
 	played.now += played.asked->code_s;
+	played.asked->codes--;
 	return 0;
 }
 
@@ -296,6 +300,20 @@ static void test_time_is_bounded(void **state)
 	assert_int_equal(account_of(s).unread_sleepers, MANY - slow->read);
 }
 
+/* Each code object's path is looked at on a file system that takes its time. */
+static void test_slow_paths_do_not_hold_a_turn(void **state)
+{
+	struct session *s = *state;
+	struct process *slow = add(1, FEW);
+
+	slow->codes = 50;
+	slow->code_s = 0.02;
+	assert_int_equal(session_sleepers_find(s), 0);
+	assert_true(run(s, 10) < 0.2);
+	assert_int_equal(slow->read, FEW);
+	assert_int_equal(account_of(s).unread_sleepers + account_of(s).late_sleepers, 0);
+}
+
 static void test_those_that_woke_are_counted(void **state)
 {
 	struct session *s = *state;
@@ -332,6 +350,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_turn_is_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_users_take_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_time_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_slow_paths_do_not_hold_a_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_those_that_woke_are_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_those_of_a_process_without_an_answer_are_counted, setup, teardown),
 	};
