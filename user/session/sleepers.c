@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/siphash.h"
 #include "discovery/ask_threads.h"
 #include "kernel/procs.h"
 #include "kernel/waits.h"
@@ -153,8 +153,6 @@ int session_sleepers_find(struct session *s)
 			l->found[asleep++] = l->found[i];
 	}
 	l->nr_found = asleep;
-	if (getrandom(l->key, sizeof(l->key), GRND_NONBLOCK) != sizeof(l->key))
-		l->key[0] = (uint8_t)clock_ns(CLOCK_MONOTONIC);
 	l->begin = clock_s(CLOCK_MONOTONIC);
 	return err ?: list_processes(l);
 }
@@ -271,10 +269,11 @@ static int find_stack(struct session *s, const struct pybpf_thread_found *found,
 		      uint64_t *stack_id)
 {
 	struct session_sleepers *l = &s->waits.sleepers;
-	const uint64_t parts[] = {siphash(l->key, stack->frames, stack->kept * sizeof(*stack->frames)), stack->depth,
+	const uint8_t *key = siphash_process_key();
+	const uint64_t parts[] = {siphash(key, stack->frames, stack->kept * sizeof(*stack->frames)), stack->depth,
 				  stack->flags, stack->runtime};
 	const struct known_stack fresh = {.proc_id = found->proc_id,
-					  .hash = siphash(l->key, parts, sizeof(parts)),
+					  .hash = siphash(key, parts, sizeof(parts)),
 					  .stack_id = OWN_STACK_IDS + l->known.count};
 	bool is_fresh;
 	uint32_t i = intern_add(&l->known, &fresh, &is_fresh);

@@ -9,7 +9,6 @@
 #include <sys/types.h>
 
 #include "base/intern.h"
-#include "base/siphash.h"
 #include "pybpf_wait.h"
 
 struct session;
@@ -45,7 +44,6 @@ struct session_sleepers {
 	double begin, next; /* of the reading, and of its next turn, CLOCK_MONOTONIC seconds */
 	uint64_t late;      /* threads that woke, or ended, before their stacks were read, or could not be read */
 	uint64_t unread_ns; /* time of threads in the profile whose stacks were not read */
-	uint8_t key[SIPHASH_KEY];
 };
 
 void session_sleepers_init(struct session_sleepers *l);
