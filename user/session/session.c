@@ -186,18 +186,7 @@ int session_follow(struct session *s, const uint32_t *pids, size_t count)
 /* Attaches what keeps the time of threads. */
 static int attach_states(struct session *s)
 {
-	if (s->options.mode == SESSION_CPU) {
-		int err = session_states_attach(s);
-
-		if (err)
-			return err;
-	} else {
-		int err = session_waits_attach(s);
-
-		if (err)
-			return err;
-	}
-	return 0;
+	return s->options.mode == SESSION_CPU ? session_states_attach(s) : session_waits_attach(s);
 }
 
 int session_attach(struct session *s)
