@@ -227,7 +227,8 @@ static int take_name(struct dump_thread *thread, const char *name)
 static int keep_stack(struct collector *c, const struct dump_known *known, struct dump_thread *thread,
 		      const struct walk_stack *stack)
 {
-	struct pybpf_stack_event *event = walk_stack_event(stack, PROC_ID, known->runtime);
+	struct pybpf_stack_event *event =
+		walk_stack_event(stack->frames, stack->depth, stack->flags, PROC_ID, known->runtime);
 	int err;
 
 	thread->gil = stack->gil;

@@ -17,6 +17,7 @@
 #include "kernel/waits.h"
 #include "session/internal.h"
 #include "session/source_file.h"
+#include "symbols/walk_user.h"
 
 /* Longest time of a turn, and of one question in it. As long as it took, the loop then does nothing of this. */
 #define TURN_S     0.01
@@ -243,22 +244,16 @@ struct asking {
 static int add_stack(struct session *s, const struct pybpf_thread_found *found, const struct ask_threads_stack *stack,
 		     uint64_t stack_id)
 {
-	size_t bytes = stack->kept * sizeof(*stack->frames), size = sizeof(struct pybpf_stack_event) + bytes;
-	struct pybpf_stack_event *event = calloc(1, size);
+	struct pybpf_stack_event *event =
+		walk_stack_event(stack->frames, stack->depth, stack->flags, found->proc_id, stack->runtime);
 	int err;
 
 	if (!event)
 		return -ENOMEM;
-	event->event = (struct pybpf_event){
-		.type = PYBPF_EVENT_STACK, .runtime = (uint8_t)stack->runtime, .size = (uint32_t)size};
 	event->stack_id = stack_id;
-	event->proc_id = found->proc_id;
-	event->depth = stack->depth;
-	event->flags = stack->flags;
 	if (s->sources)
 		source_read_rights((pid_t)found->tid, &event->rights);
-	memcpy(event + 1, stack->frames, bytes);
-	err = stacks_add(s->stacks, event, size);
+	err = stacks_add(s->stacks, event, event->event.size);
 	free(event);
 	/* -ENOENT: the process is not known any more. */
 	return err == -ENOENT ? 0 : err;

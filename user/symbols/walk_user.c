@@ -450,10 +450,11 @@ int walk_listed_thread(struct walk_list *list, uint64_t thread_id, uint64_t fute
 	return keep_stack(u, futex, out);
 }
 
-struct pybpf_stack_event *walk_stack_event(const struct walk_stack *stack, uint64_t proc_id, uint32_t runtime)
+struct pybpf_stack_event *walk_stack_event(const struct pybpf_frame *frames, uint32_t depth, uint32_t flags,
+					   uint64_t proc_id, uint32_t runtime)
 {
-	size_t kept = stack->depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : stack->depth;
-	size_t size = sizeof(struct pybpf_stack_event) + kept * sizeof(*stack->frames);
+	size_t kept = depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
+	size_t size = sizeof(struct pybpf_stack_event) + kept * sizeof(*frames);
 	struct pybpf_stack_event *event = kept ? calloc(1, size) : NULL;
 
 	if (!event)
@@ -461,9 +462,9 @@ struct pybpf_stack_event *walk_stack_event(const struct walk_stack *stack, uint6
 	event->event =
 		(struct pybpf_event){.type = PYBPF_EVENT_STACK, .runtime = (uint8_t)runtime, .size = (uint32_t)size};
 	event->proc_id = proc_id;
-	event->depth = stack->depth;
-	event->flags = stack->flags;
-	memcpy(event + 1, stack->frames, kept * sizeof(*stack->frames));
+	event->depth = depth;
+	event->flags = flags;
+	memcpy(event + 1, frames, kept * sizeof(*frames));
 	return event;
 }
 

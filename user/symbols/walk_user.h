@@ -101,10 +101,12 @@ int walk_listed_thread(struct walk_list *list, uint64_t thread_id, uint64_t fute
 uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t gil);
 
 /*
- * Makes a stack the record that the kernel would send. runtime: the index of the Python in its process. Returns it, for
- * the caller to free, or NULL without memory or frames.
+ * Makes a stack the record that the kernel would send. frames: min(depth, PYBPF_MAX_FRAMES); flags: enum
+ * pybpf_stack_flags; runtime: the index of the Python in its process. Returns it, for the caller to free, or NULL
+ * without memory or frames.
  */
-struct pybpf_stack_event *walk_stack_event(const struct walk_stack *stack, uint64_t proc_id, uint32_t runtime);
+struct pybpf_stack_event *walk_stack_event(const struct pybpf_frame *frames, uint32_t depth, uint32_t flags,
+					   uint64_t proc_id, uint32_t runtime);
 
 /* Reads frames one by one, and remembers code objects as long as the walk would. */
 struct walk_frames;
