@@ -27,6 +27,8 @@
  * where a file system is slow. The rest comes with the next answer.
  */
 #define CODES_S 0.05
+/* Time in which the record of a process comes that started as the run began: its event waits in a buffer. */
+#define RECORD_S 0.5
 /* Interval between looks at processes of which it is not known yet what they run. */
 #define LOOKING_S 0.05
 /*
@@ -184,23 +186,49 @@ static uint32_t pop_process(const struct session_sleepers *l, struct user *user)
 	return process;
 }
 
-/* Puts the processes into the queues of their users. */
+/* Puts the process into the queue of its user. Returns 0 or -ENOMEM. */
+static int place_process(struct session_sleepers *l, uint32_t at, struct processes_record *record)
+{
+	const struct user fresh = {.uid = processes_get_user(record), .first = NONE, .last = NONE};
+	bool is_fresh;
+	uint32_t i = intern_add(&l->users, &fresh, &is_fresh);
+
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	push_process(l, intern_item(&l->users, i), at);
+	return 0;
+}
+
+/* Gives up a process whose record has not come, as its event was lost. */
+static void give_up(struct session *s, struct session_sleeping *process)
+{
+	for (; process->next < process->end; process->next++)
+		s->waits.sleepers.late += still_sleeps(s, &s->waits.sleepers.found[process->next]);
+}
+
+/* Puts the processes into the queues of their users; those whose records have not come stay behind. */
 static int place_processes(struct session *s, double until)
 {
 	struct session_sleepers *l = &s->waits.sleepers;
+	double now = clock_s(CLOCK_MONOTONIC);
+	int err = 0;
 
-	for (; l->placed < l->nr_processes && clock_s(CLOCK_MONOTONIC) < until; l->placed++) {
-		struct processes_record *process = processes_find_record(s->processes, l->processes[l->placed].proc_id);
-		const struct user fresh = {
-			.uid = process ? processes_get_user(process) : 0, .first = NONE, .last = NONE};
-		bool is_fresh;
-		uint32_t i = intern_add(&l->users, &fresh, &is_fresh);
+	for (uint32_t i = l->placed; i < l->nr_processes && now < until && !err; i++) {
+		struct session_sleeping process = l->processes[i];
+		struct processes_record *record = processes_find_record(s->processes, process.proc_id);
 
-		if (i == INTERN_NONE)
-			return -ENOMEM;
-		push_process(l, intern_item(&l->users, i), l->placed);
+		if (!record && now < l->begin + RECORD_S)
+			continue;
+		l->processes[i] = l->processes[l->placed];
+		l->processes[l->placed] = process;
+		if (record)
+			err = place_process(l, l->placed, record);
+		else
+			give_up(s, &l->processes[l->placed]);
+		l->placed++;
+		now = clock_s(CLOCK_MONOTONIC);
 	}
-	return 0;
+	return err;
 }
 
 /* Returns the user with a process to be looked at in this turn whose turn it is, or NULL. */

@@ -329,6 +329,38 @@ static void test_those_that_woke_are_counted(void **state)
 	assert_int_equal(account_of(s).unread_sleepers, 0);
 }
 
+/* The kernel's event of a process that has just started may come later than its threads. */
+static void test_a_record_may_come_later(void **state)
+{
+	struct session *s = *state;
+	struct process *late = add(1, FEW);
+	const struct process *other = add(2, FEW);
+
+	late->known_at = 0.2;
+	assert_int_equal(session_sleepers_find(s), 0);
+	run(s, 10);
+	assert_int_equal(late->read, FEW);
+	assert_int_equal(other->read, FEW);
+	assert_true(other->last_read < BEGIN_S + late->known_at);
+	assert_int_equal(account_of(s).unread_sleepers + account_of(s).late_sleepers, 0);
+}
+
+/* Or never: the event is lost. Where the process has ended meanwhile, nothing is. */
+static void test_a_record_may_never_come(void **state)
+{
+	struct session *s = *state;
+	struct process *lost = add(1, FEW), *ended = add(1, FEW);
+	const struct process *other = add(1, FEW);
+
+	lost->known_at = ended->known_at = 1e9;
+	ended->awake = true;
+	assert_int_equal(session_sleepers_find(s), 0);
+	run(s, 10);
+	assert_int_equal(other->read, FEW);
+	assert_int_equal(lost->read + ended->read, 0);
+	assert_int_equal(account_of(s).unread_sleepers + account_of(s).late_sleepers, FEW);
+}
+
 static void test_those_of_a_process_without_an_answer_are_counted(void **state)
 {
 	struct session *s = *state;
@@ -352,6 +384,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_time_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_slow_paths_do_not_hold_a_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_those_that_woke_are_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_record_may_come_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_record_may_never_come, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_those_of_a_process_without_an_answer_are_counted, setup, teardown),
 	};
 
