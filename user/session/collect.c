@@ -305,10 +305,6 @@ int session_collect_ended(struct session *s, double now)
 	return err;
 }
 
-/* CPU time at the end of a run for what is missing of code objects, and for the names of threads. */
-#define CODES_NS 200000000u
-#define NAMES_S  0.15
-
 static double kernel_time(const struct session *s, uint64_t asked)
 {
 	int64_t ns = asked ? kernel_get_sampler_ns(s->kernel) : -1;
@@ -402,6 +398,15 @@ char *session_read_source(struct session *s, const char *file)
 	return s->sources ? session_sources_read(s->sources, file) : NULL;
 }
 
+/* Limits the time for what is missing of code objects, and for the names of threads. */
+static void limit_reading(struct session *s)
+{
+	double left = s->ended_used_s + SESSION_END_CODES_S - session_used_s();
+
+	pysym_read_for(s->pysym, left > 0 ? (uint64_t)(left * 1e9) : 0);
+	session_thread_names_read_until(&s->thread_names, s->ended_used_s + SESSION_END_NAMES_S);
+}
+
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)
 {
 	struct pass all = {.session = s, .all = true};
@@ -410,8 +415,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	int err;
 
 	memset(account, 0, sizeof(*account));
-	pysym_read_for(s->pysym, CODES_NS);
-	session_thread_names_read_until(&s->thread_names, session_used_s() + NAMES_S);
+	limit_reading(s);
 	do
 		err = session_consume(s);
 	while (err > 0);

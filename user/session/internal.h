@@ -45,6 +45,7 @@ struct session {
 	bool times_full;                       /* no further times of samples are taken */
 	uint32_t consumed;                     /* bytes of events in this session_consume */
 	uint64_t consume_until_ns;             /* CLOCK_MONOTONIC: when this session_consume has to return */
+	double ended_used_s;                   /* session_used_s() when sampling ended */
 	double end_at;                         /* when the run ends, CLOCK_MONOTONIC seconds; a large number: open */
 	int error;                             /* first failure in a callback */
 	double next_memory_look, next_collect; /* CLOCK_MONOTONIC seconds */
@@ -62,6 +63,16 @@ int session_new_profile(struct session *s);
  * so that a busy machine does not make it less.
  */
 double session_used_s(void);
+
+/*
+ * What is read when sampling has ended, in seconds of CPU time since then: the profile is there half a second later.
+ * What one leaves over is the next one's. A run has either last snapshots of tasks, and one that was begun before, or
+ * what the scheduler has counted.
+ */
+#define SESSION_END_SNAPSHOTS_S 0.15
+#define SESSION_END_SCHED_S     0.15
+#define SESSION_END_CODES_S     0.3
+#define SESSION_END_NAMES_S     0.4
 
 /* Handles a record that the kernel sent. Returns 0 or negative errno. */
 int session_take_event(struct session *s, const struct pybpf_event *event);

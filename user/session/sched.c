@@ -46,17 +46,16 @@ struct reading {
 	struct session *session;
 	const struct processes_record *process;
 	struct session_sched_process sum;
-	uint64_t until_ns; /* CLOCK_PROCESS_CPUTIME_ID */
+	double until_s; /* session_used_s() */
 	int err;
 };
 
-/* CPU time for all threads when the run begins, and when it ends: each takes some 10 microseconds. */
-#define BEGIN_NS 100000000u
-#define END_NS   200000000u
+/* CPU time for all threads when the run begins: each takes some 10 microseconds. */
+#define BEGIN_S 0.1
 
 static bool is_late(const struct reading *r)
 {
-	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) > r->until_ns;
+	return session_used_s() > r->until_s;
 }
 
 static int read_begin(pid_t tid, void *arg)
@@ -87,7 +86,7 @@ static void begin_process(struct processes_record *process, void *arg)
 
 void session_sched_begin(struct session *s)
 {
-	struct reading reading = {.session = s, .until_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + BEGIN_NS};
+	struct reading reading = {.session = s, .until_s = session_used_s() + BEGIN_S};
 	struct procfs_sched own;
 
 	/* A kernel that does not count says 0 of every thread. */
@@ -198,7 +197,7 @@ static void end_process(struct processes_record *process, void *arg)
 
 void session_sched_end(struct session *s)
 {
-	struct reading reading = {.session = s, .until_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + END_NS};
+	struct reading reading = {.session = s, .until_s = s->ended_used_s + SESSION_END_SCHED_S};
 
 	if (s->sched.known)
 		processes_visit_all(s->processes, end_process, &reading);

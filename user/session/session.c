@@ -221,8 +221,10 @@ void session_detach(struct session *s)
 {
 	bool first = s->attach_ns && !s->detach_ns;
 
-	if (first)
+	if (first) {
+		s->ended_used_s = session_used_s();
 		session_suspended_end(s);
+	}
 	if (s->kernel)
 		kernel_start_waits(s->kernel, false);
 	if (first && s->options.mode == SESSION_CPU)

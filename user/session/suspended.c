@@ -26,10 +26,7 @@
 /* Seconds that an answer may take: the main loop waits. */
 #define PATIENCE_S 0.5
 /* Seconds after which no further snapshot is begun in one turn of the main loop. */
-#define TURN_S 0.05
-/* CPU time in seconds for the last snapshots, at the end of the run, and for one that was begun before, from then on.
- */
-#define LAST_S    0.15
+#define TURN_S    0.05
 #define NEVER_S   1e18
 #define NS        1e9
 #define NS_PER_US 1000
@@ -200,7 +197,7 @@ static double allowed_s(const struct session *s)
 
 	if (u->end_ns)
 		return u->last_until_s - session_used_s();
-	return (left > 0 ? left : 0) + LAST_S;
+	return (left > 0 ? left : 0) + SESSION_END_SNAPSHOTS_S;
 }
 
 /* Reads the tasks of all runtimes of the process. Returns 0 or negative errno. */
@@ -372,7 +369,7 @@ static void look_last(struct processes_record *process, void *arg)
 int session_suspended_end(struct session *s)
 {
 	s->suspended.end_ns = clock_ns(CLOCK_MONOTONIC);
-	s->suspended.last_until_s = session_used_s() + LAST_S;
+	s->suspended.last_until_s = s->ended_used_s + SESSION_END_SNAPSHOTS_S;
 	if (s->options.suspended && s->attach_ns)
 		processes_visit_all(s->processes, look_last, s);
 	return s->error;

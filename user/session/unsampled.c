@@ -20,8 +20,8 @@
 #define NAMED_MAX 8
 /* A process that took less than this share of one CPU has others do its work, if it has children that run Python. */
 #define IDLE_SHARE 0.1
-/* Longest search for Pythons below a process at the end of a run. */
-#define LOOK_BELOW_S 0.2
+/* Longest search for Pythons below a process at the end of a run, besides what SESSION_END_NAMES_S is for. */
+#define LOOK_BELOW_S 0.1
 
 /* What an unsampled process did. Those up to DID_READY took no CPU time at all. */
 enum did {
