@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "session/internal.h"
+#include "session/shares.h"
 #include "session/unsampled.h"
 
 #define NS_PER_S 1000000000u
@@ -50,7 +51,7 @@ struct reading {
 	int err;
 };
 
-/* CPU time for all threads when the run begins: each takes some 10 microseconds. */
+/* CPU time for all users' threads when the run begins: each takes some 10 microseconds. */
 #define BEGIN_S 0.1
 
 static bool is_late(const struct reading *r)
@@ -74,26 +75,35 @@ static int read_begin(pid_t tid, void *arg)
 	return intern_add(&r->session->sched.begun, &thread, &fresh) == INTERN_NONE ? -ENOMEM : 0;
 }
 
-static void begin_process(struct processes_record *process, void *arg)
+static bool is_to_begin(const struct processes_record *process, void *arg)
 {
-	struct reading *r = arg;
+	const struct reading *r = arg;
 	bool chosen = !r->session->options.all || process->state == PROCESSES_PYTHON;
 
+	return !process->ended && (chosen || process->state == PROCESSES_LOOKING);
+}
+
+static void begin_process(struct processes_record *process, double until_s, void *arg)
+{
+	struct reading *r = arg;
+
 	r->process = process;
-	if (!r->err && !process->ended && (chosen || process->state == PROCESSES_LOOKING))
+	r->until_s = until_s;
+	if (!r->err)
 		r->err = procfs_each_task(process->pid, read_begin, r) < 0 ? -ENOMEM : 0;
 }
 
 void session_sched_begin(struct session *s)
 {
-	struct reading reading = {.session = s, .until_s = session_used_s() + BEGIN_S};
+	struct reading reading = {.session = s};
 	struct procfs_sched own;
 
 	/* A kernel that does not count says 0 of every thread. */
 	s->sched.known = !procfs_read_sched(getpid(), getpid(), &own) && own.running_ns;
 	s->sched.begin_ticks = clock_ns(CLOCK_BOOTTIME) / tick_ns();
-	if (s->sched.known)
-		processes_visit_all(s->processes, begin_process, &reading);
+	if (s->sched.known &&
+	    session_visit_by_user(s, session_used_s() + BEGIN_S, is_to_begin, begin_process, &reading))
+		reading.err = -ENOMEM;
 	s->sched.known &= !reading.err;
 }
 
@@ -178,14 +188,21 @@ static int read_end(pid_t tid, void *arg)
 	return 0;
 }
 
-static void end_process(struct processes_record *process, void *arg)
+static bool is_to_end(const struct processes_record *process, void *arg)
+{
+	(void)arg;
+	return !process->ended && process->state == PROCESSES_PYTHON;
+}
+
+static void end_process(struct processes_record *process, double until_s, void *arg)
 {
 	struct reading *r = arg;
 	struct session_sched *sched = &r->session->sched;
 
-	if (r->err || process->ended || process->state != PROCESSES_PYTHON)
+	if (r->err)
 		return;
 	r->process = process;
+	r->until_s = until_s;
 	r->sum = (struct session_sched_process){.proc_id = process->proc_id};
 	r->err = procfs_each_task(process->pid, read_end, r);
 	if (!r->err && (r->sum.threads || r->sum.unread || r->sum.late))
@@ -197,10 +214,11 @@ static void end_process(struct processes_record *process, void *arg)
 
 void session_sched_end(struct session *s)
 {
-	struct reading reading = {.session = s, .until_s = s->ended_used_s + SESSION_END_SCHED_S};
+	struct reading reading = {.session = s};
 
-	if (s->sched.known)
-		processes_visit_all(s->processes, end_process, &reading);
+	if (s->sched.known &&
+	    session_visit_by_user(s, s->ended_used_s + SESSION_END_SCHED_S, is_to_end, end_process, &reading))
+		reading.err = -ENOMEM;
 	s->sched.known &= !reading.err;
 }
 

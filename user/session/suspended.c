@@ -16,6 +16,7 @@
 #include "foreign/foreign.h"
 #include "kernel/procs.h"
 #include "session/internal.h"
+#include "session/shares.h"
 #include "session/remarks.h"
 #include "session/wait_profile.h"
 #include "symbols/task_awaits.h"
@@ -357,21 +358,27 @@ double session_suspended_look(struct session *s, double now)
 	return s->error ? s->error : u->next;
 }
 
-static void look_last(struct processes_record *process, void *arg)
+static bool is_due_last(const struct processes_record *process, void *arg)
+{
+	(void)arg;
+	return process->state == PROCESSES_PYTHON && !process->ended;
+}
+
+static void look_last(struct processes_record *process, double until_s, void *arg)
 {
 	struct session *s = arg;
 
-	if (process->state == PROCESSES_PYTHON && !process->ended && !s->error &&
-	    session_used_s() < s->suspended.last_until_s && look_at_process(s, process))
+	s->suspended.last_until_s = until_s;
+	if (!s->error && session_used_s() < until_s && look_at_process(s, process))
 		s->error = -ENOMEM;
 }
 
 int session_suspended_end(struct session *s)
 {
 	s->suspended.end_ns = clock_ns(CLOCK_MONOTONIC);
-	s->suspended.last_until_s = s->ended_used_s + SESSION_END_SNAPSHOTS_S;
-	if (s->options.suspended && s->attach_ns)
-		processes_visit_all(s->processes, look_last, s);
+	if (s->options.suspended && s->attach_ns &&
+	    session_visit_by_user(s, s->ended_used_s + SESSION_END_SNAPSHOTS_S, is_due_last, look_last, s))
+		s->error = s->error ?: -ENOMEM;
 	return s->error;
 }
 
