@@ -2,6 +2,7 @@
 """A process with thousands of threads: a run begins and ends in time, and what it could not read is in its account."""
 
 import json
+import os
 import pwd
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 import harness
 import pythons
 from harness import pybpf
+from test_foreign import helpers_of
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -141,11 +143,20 @@ def test_signal_ends_the_run(after, tmp_path):
 
 
 def test_rights_are_given_up_before_sleepers_are_read():
-    with harness.target(harness.default_python(), "sleepers.py", str(4 * MANY)) as target:
+    """The helpers, which read them, are stopped from the load of the programs on."""
+    with harness.target(harness.default_python(), "sleepers.py", str(MANY)) as target:
         argv = [harness.PYBPF, "-p", str(target.pid), "--mode=wall", "-q", "-o", "/dev/null"]
         with harness.started(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
             harness.wait_for(lambda: has_programs(run.pid))
-            harness.wait_for(lambda: not capabilities(run.pid) & (CAP_SYS_PTRACE | CAP_BPF), timeout=LONGER_S)
+            helpers = helpers_of(run.pid)
+            assert helpers
+            for helper in helpers:
+                os.kill(helper, signal.SIGSTOP)
+            try:
+                harness.wait_for(lambda: not capabilities(run.pid) & (CAP_SYS_PTRACE | CAP_BPF), timeout=LONGER_S)
+            finally:
+                for helper in helpers:
+                    os.kill(helper, signal.SIGCONT)
 
 
 def test_strangers_threads_delay_nobody_else():

@@ -241,6 +241,18 @@ static void test_all_are_read(void **state)
 	assert_int_equal(account_of(s).unread_sleepers + account_of(s).late_sleepers, 0);
 }
 
+/* Rights are given up when the threads are found: before, no other process's memory is read for them. */
+static void test_nothing_is_read_before_the_run(void **state)
+{
+	struct session *s = *state;
+
+	add(1, FEW);
+	assert_int_equal(session_sleepers_find(s), 0);
+	assert_null(played.asked);
+	run(s, 10);
+	assert_non_null(played.asked);
+}
+
 /* A user's process with many threads leaves time for the others. */
 static void test_processes_of_a_user_take_turns(void **state)
 {
@@ -378,6 +390,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_all_are_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_is_read_before_the_run, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_processes_of_a_user_take_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_turn_is_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_users_take_turns, setup, teardown),
