@@ -250,6 +250,130 @@ static void test_refused_codes_are_told_again(void **state)
 	assert_int_equal(again.stacks, THREADS);
 }
 
+/* An answer as a helper writes it: a code object, a stack of one frame, and a thread without a stack. */
+struct said {
+	uint32_t done, records;
+	struct said_record {
+		uint32_t size, is_code, thread, outcome, wants_gil, has_gil, runtime, depth, flags, bytes;
+	} code;
+	struct pybpf_code_event event;
+	struct said_record stack;
+	struct pybpf_frame frame;
+	struct said_record none;
+};
+_Static_assert(sizeof(struct said_record) % 8 == 0 && sizeof(struct pybpf_code_event) % 8 == 0, "records are padded");
+
+static struct said sound_answer(void)
+{
+	return (struct said){
+		.done = 2,
+		.records = 3,
+		.code = {.size = sizeof(struct said_record) + sizeof(struct pybpf_code_event),
+			 .is_code = 1,
+			 .bytes = sizeof(struct pybpf_code_event)},
+		.stack = {.size = sizeof(struct said_record) + sizeof(struct pybpf_frame),
+			  .outcome = ASK_THREADS_STACK,
+			  .depth = 1,
+			  .bytes = sizeof(struct pybpf_frame)},
+		.none = {.size = sizeof(struct said_record), .thread = 1, .outcome = ASK_THREADS_NO_STACK},
+	};
+}
+
+static int ask_liar(const struct said *said, size_t size, uint32_t *done, struct taken *taken)
+{
+	*taken = (struct taken){0};
+	played.bytes = said;
+	played.size = size;
+	return ask(501, done, taken);
+}
+
+static void test_sound_answer_is_taken(void **state)
+{
+	struct said said = sound_answer();
+	struct taken taken;
+	uint32_t done;
+
+	(void)state;
+	assert_int_equal(ask_liar(&said, sizeof(said), &done, &taken), 0);
+	assert_int_equal(done, 2);
+	assert_int_equal(taken.codes, 1);
+	assert_int_equal(taken.stacks, 2);
+}
+
+static void test_cut_answers_are_refused(void **state)
+{
+	struct said said = sound_answer();
+	struct taken taken;
+	uint32_t done;
+
+	(void)state;
+	for (size_t size = 0; size < sizeof(said); size++) {
+		/* An end that a sanitizer sees. */
+		struct said *cut = malloc(size + 1);
+
+		assert_non_null(cut);
+		memcpy(cut, &said, size);
+		assert_int_equal(ask_liar(cut, size, &done, &taken), -EBADMSG);
+		assert_in_range(done, 0, 1);
+		free(cut);
+	}
+}
+
+#define LIE(field, value)                                                                                              \
+	{                                                                                                              \
+		offsetof(struct said, field), value                                                                    \
+	}
+
+/* One number of a sound answer is another. */
+static void test_lies_are_refused(void **state)
+{
+	static const struct {
+		size_t at;
+		uint32_t value;
+	} lies[] = {
+		LIE(done, THREADS + 1),
+		LIE(done, UINT32_MAX),
+		LIE(records, 4),
+		LIE(records, UINT32_MAX),
+		LIE(code.size, 0),
+		LIE(code.size, sizeof(struct said_record) - 8),
+		LIE(code.size, sizeof(struct said_record) + sizeof(struct pybpf_code_event) + 4),
+		LIE(code.size, UINT32_MAX),
+		LIE(code.bytes, sizeof(struct pybpf_code_event) - 1),
+		LIE(code.bytes, sizeof(struct pybpf_code_event) + 1),
+		LIE(code.bytes, UINT32_MAX),
+		LIE(code.runtime, PYBPF_MAX_RUNTIMES),
+		LIE(code.is_code, 0),
+		LIE(stack.is_code, 1),
+		LIE(stack.thread, 2),
+		LIE(stack.thread, UINT32_MAX),
+		LIE(stack.outcome, ASK_THREADS_NO_STACK),
+		LIE(stack.outcome, ASK_THREADS_TOO_LONG + 1),
+		LIE(stack.depth, 0),
+		LIE(stack.depth, 2),
+		LIE(stack.depth, UINT32_MAX),
+		LIE(stack.bytes, 0),
+		LIE(stack.bytes, UINT32_MAX),
+		LIE(stack.runtime, UINT32_MAX),
+		LIE(none.outcome, ASK_THREADS_STACK),
+		LIE(none.depth, 1),
+		LIE(none.bytes, 8),
+	};
+	struct taken taken;
+	uint32_t done;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		struct said said = sound_answer();
+
+		memcpy((char *)&said + lies[i].at, &lies[i].value, sizeof(lies[i].value));
+		if (ask_liar(&said, sizeof(said), &done, &taken) != -EBADMSG)
+			fail_msg("lie %zu was taken", i);
+		/* Threads without an answer are asked for again. */
+		assert_in_range(done, 0, taken.stacks);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +382,9 @@ int main(void)
 		cmocka_unit_test_setup(test_full_helper_forgets_others, setup),
 		cmocka_unit_test_setup(test_full_helper_is_no_error_of_the_run, setup),
 		cmocka_unit_test_setup(test_refused_codes_are_told_again, setup),
+		cmocka_unit_test_setup(test_sound_answer_is_taken, setup),
+		cmocka_unit_test_setup(test_cut_answers_are_refused, setup),
+		cmocka_unit_test_setup(test_lies_are_refused, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
