@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads the stacks of threads that sleep when the run begins, from their memory. There may be many thousands: each turn
- * of the run's loop reads some, and users take turns, so that a user with many threads delays nobody else's.
+ * Decides whose sleeping threads' stacks are read next. There may be many thousands: each turn of the run's loop reads
+ * some, and users take turns, so that a user with many threads delays nobody else's.
  */
 #include "session/sleepers.h"
 
@@ -11,22 +11,12 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/siphash.h"
-#include "discovery/ask_threads.h"
-#include "kernel/procs.h"
 #include "kernel/waits.h"
 #include "session/internal.h"
-#include "session/source_file.h"
-#include "symbols/walk_user.h"
+#include "session/sleeper_stacks.h"
 
-/* Longest time of a turn, and of one question in it. As long as it took, the loop then does nothing of this. */
-#define TURN_S     0.01
-#define QUESTION_S 0.005
-/*
- * Time in which the code objects of an answer are taken: as the path of each may be looked at, some hundreds take long
- * where a file system is slow. The rest comes with the next answer.
- */
-#define CODES_S 0.05
+/* Longest time of a turn. As long as it took, the loop then does nothing of this. */
+#define TURN_S 0.01
 /* Time in which the record of a process comes that started as the run began: its event waits in a buffer. */
 #define RECORD_S 0.5
 /* Interval between looks at processes of which it is not known yet what they run. */
@@ -53,17 +43,11 @@ struct user {
 	double used_s;
 };
 
-/* A stack that was read, which many threads may have. */
-struct known_stack {
-	uint64_t proc_id, hash;
-	uint64_t stack_id;
-};
-
 void session_sleepers_init(struct session_sleepers *l)
 {
 	memset(l, 0, sizeof(*l));
 	intern_init(&l->stacks, sizeof(struct session_sleeper), offsetof(struct session_sleeper, gil));
-	intern_init(&l->known, sizeof(struct known_stack), offsetof(struct known_stack, stack_id));
+	intern_init(&l->known, sizeof(struct session_known_stack), offsetof(struct session_known_stack, stack_id));
 	intern_init(&l->users, sizeof(struct user), sizeof(uid_t));
 }
 
@@ -128,23 +112,6 @@ static int list_processes(struct session_sleepers *l)
 	return 0;
 }
 
-/*
- * Finds the thread in the kernel's map. Returns whether it still sleeps as it did when the run began, so that its stack
- * was the same all the time.
- */
-static bool find_sleeper(const struct session *s, const struct pybpf_thread_found *found, struct pybpf_thread *thread)
-{
-	return !kernel_get_thread(s->kernel, found->pid, thread) && !thread->moved && !thread->woken_ns &&
-	       thread->proc_id == found->proc_id && thread->state != PYBPF_STATE_RUNNING;
-}
-
-static bool still_sleeps(const struct session *s, const struct pybpf_thread_found *found)
-{
-	struct pybpf_thread thread;
-
-	return find_sleeper(s, found, &thread);
-}
-
 int session_sleepers_find(struct session *s)
 {
 	struct session_sleepers *l = &s->waits.sleepers;
@@ -152,7 +119,7 @@ int session_sleepers_find(struct session *s)
 	size_t asleep = 0;
 
 	for (size_t i = 0; i < l->nr_found; i++) {
-		if (still_sleeps(s, &l->found[i]))
+		if (session_sleeper_still_sleeps(s, &l->found[i]))
 			l->found[asleep++] = l->found[i];
 	}
 	l->nr_found = asleep;
@@ -203,7 +170,7 @@ static int place_process(struct session_sleepers *l, uint32_t at, struct process
 static void give_up(struct session *s, struct session_sleeping *process)
 {
 	for (; process->next < process->end; process->next++)
-		s->waits.sleepers.late += still_sleeps(s, &s->waits.sleepers.found[process->next]);
+		s->waits.sleepers.late += session_sleeper_still_sleeps(s, &s->waits.sleepers.found[process->next]);
 }
 
 /* Puts the processes into the queues of their users; those whose records have not come stay behind. */
@@ -255,164 +222,6 @@ static struct user *choose_user(struct session_sleepers *l, double now)
 	return least;
 }
 
-/* Ids for stacks that user space has walked: the kernel's are hashes, and never have these upper bits but by chance. */
-#define OWN_STACK_IDS 0xf00d000000000000u
-
-/* A question, and the threads that it is about. */
-struct asking {
-	struct session *session;
-	struct ask_threads asked;
-	size_t at[ASK_THREADS_MAX]; /* their places in session_sleepers.found */
-	size_t scanned;             /* the place after the last one */
-	size_t answered;
-	double codes_until; /* CLOCK_MONOTONIC seconds; 0: no code object has come yet */
-};
-
-/* Adds the stack to the profile's. Returns 0 or -ENOMEM. */
-static int add_stack(struct session *s, const struct pybpf_thread_found *found, const struct ask_threads_stack *stack,
-		     uint64_t stack_id)
-{
-	struct pybpf_stack_event *event =
-		walk_stack_event(stack->frames, stack->depth, stack->flags, found->proc_id, stack->runtime);
-	int err;
-
-	if (!event)
-		return -ENOMEM;
-	event->stack_id = stack_id;
-	if (s->sources)
-		source_read_rights((pid_t)found->tid, &event->rights);
-	err = stacks_add(s->stacks, event, event->event.size);
-	free(event);
-	/* -ENOENT: the process is not known any more. */
-	return err == -ENOENT ? 0 : err;
-}
-
-/* Finds the id of the stack, which is added if no thread of the process had it before. Returns 0 or -ENOMEM. */
-static int find_stack(struct session *s, const struct pybpf_thread_found *found, const struct ask_threads_stack *stack,
-		      uint64_t *stack_id)
-{
-	struct session_sleepers *l = &s->waits.sleepers;
-	const uint8_t *key = siphash_process_key();
-	const uint64_t parts[] = {siphash(key, stack->frames, stack->kept * sizeof(*stack->frames)), stack->depth,
-				  stack->flags, stack->runtime};
-	const struct known_stack fresh = {.proc_id = found->proc_id,
-					  .hash = siphash(key, parts, sizeof(parts)),
-					  .stack_id = OWN_STACK_IDS + l->known.count};
-	bool is_fresh;
-	uint32_t i = intern_add(&l->known, &fresh, &is_fresh);
-
-	if (i == INTERN_NONE)
-		return -ENOMEM;
-	*stack_id = ((const struct known_stack *)intern_item(&l->known, i))->stack_id;
-	return is_fresh ? add_stack(s, found, stack, *stack_id) : 0;
-}
-
-static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, void *arg)
-{
-	struct asking *asking = arg;
-	struct session *s = asking->session;
-	struct session_sleepers *l = &s->waits.sleepers;
-	const struct pybpf_thread_found *found = &l->found[asking->at[thread]];
-	struct session_sleeper sleeper = {
-		.proc_id = found->proc_id, .tid = found->tid, .stack_id = PYBPF_STACK_ID_EARLIER};
-	struct pybpf_thread now;
-	bool fresh;
-	int err = 0;
-
-	/* If it was woken meanwhile, what was read is no stack of its sleep. */
-	if (stack->outcome == ASK_THREADS_TOO_LONG || !find_sleeper(s, found, &now))
-		return 0;
-	/* At the end there would be no time for all names. */
-	session_waits_name(s, &now);
-	if (stack->outcome == ASK_THREADS_STACK) {
-		sleeper.gil = stack->wants_gil;
-		sleeper.with_gil = stack->has_gil && !stack->wants_gil && s->options.mode == SESSION_GIL;
-		err = find_stack(s, found, stack, &sleeper.stack_id);
-	}
-	if (err || intern_add(&l->stacks, &sleeper, &fresh) == INTERN_NONE)
-		return -ENOMEM;
-	asking->answered += fresh;
-	return 0;
-}
-
-/* Returns -ETIME when no more are to be taken of this answer. */
-static int take_code(const struct pybpf_code_event *event, size_t size, void *arg)
-{
-	struct asking *asking = arg;
-	double now = clock_s(CLOCK_MONOTONIC);
-	int err;
-
-	if (!asking->codes_until)
-		asking->codes_until = now + CODES_S;
-	else if (now > asking->codes_until)
-		return -ETIME;
-	err = pysym_add_read_code(asking->session->pysym, event, size);
-	return err == -ENOENT ? 0 : err;
-}
-
-/* Puts the threads that still sleep into the question. */
-static void choose_threads(struct asking *asking, const struct session_sleeping *process)
-{
-	const struct session_sleepers *l = &asking->session->waits.sleepers;
-	struct ask_threads *asked = &asking->asked;
-	size_t i;
-
-	for (i = process->next; i < process->end && asked->count < ASK_THREADS_MAX; i++) {
-		const struct pybpf_thread_found *found = &l->found[i];
-
-		if (!still_sleeps(asking->session, found))
-			continue;
-		asking->at[asked->count] = i;
-		asked->threads[asked->count++] = (struct ask_thread){
-			.thread_id = found->thread_id, .futex = found->futex, .tid = (int32_t)found->tid};
-	}
-	asking->scanned = i;
-}
-
-/* Returns whether the process's runtimes are known. */
-static bool choose_runtimes(struct asking *asking, const struct processes_record *process)
-{
-	const struct session *s = asking->session;
-	struct ask_threads *asked = &asking->asked;
-	struct pybpf_proc entry;
-
-	if (kernel_get_process(s->kernel, process->pid, &entry) || entry.proc_id != process->proc_id)
-		return false;
-	asked->life = process->proc_id;
-	asked->pid = process->pid;
-	asked->nr_runtimes = entry.nr_runtimes < PYBPF_MAX_RUNTIMES ? entry.nr_runtimes : PYBPF_MAX_RUNTIMES;
-	for (uint32_t i = 0; i < asked->nr_runtimes; i++) {
-		asked->runtimes[i] = entry.runtimes[i];
-		asked->layouts[i] = *kernel_get_layout(s->kernel, entry.runtimes[i].layout);
-	}
-	return true;
-}
-
-/* Reads the stacks of some threads of the process. Returns 0, or negative errno when it is not to be asked any more. */
-static int ask(struct session *s, struct session_sleeping *process, const struct processes_record *record)
-{
-	struct asking *asking = calloc(1, sizeof(*asking));
-	const struct ask_threads_taker taker = {.code = take_code, .stack = take_stack, .arg = asking};
-	size_t first = process->next;
-	uint32_t done = 0;
-	int err = -ESRCH;
-
-	if (!asking)
-		return -ENOMEM;
-	asking->session = s;
-	if (choose_runtimes(asking, record)) {
-		choose_threads(asking, process);
-		asking->asked.tell_again = process->cut;
-		err = asking->asked.count ? discovery_ask_threads(&asking->asked, QUESTION_S, &taker, &done) : 0;
-		process->next = done < asking->asked.count ? asking->at[done] : asking->scanned;
-		process->cut = err == -ETIME;
-		s->waits.sleepers.late += process->next - first - asking->answered;
-	}
-	free(asking);
-	/* A signal ends the run. */
-	return err == -EINTR || err == -ETIME ? 0 : err;
-}
-
 /* Puts the process back into its user's queue, after a look that began at that time. */
 static void put_back(struct session_sleepers *l, struct user *user, uint32_t at, double before)
 {
@@ -442,7 +251,7 @@ static void look_at_process(struct session *s, struct user *user, double now)
 		return;
 	}
 	if (record && !record->ended && record->state == PROCESSES_PYTHON)
-		err = ask(s, process, record);
+		err = session_sleeper_stacks_read(s, process, record);
 	if (err == -ENOMEM)
 		s->error = s->error ?: err;
 	if (!err && process->next < process->end) {
