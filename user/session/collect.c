@@ -17,6 +17,7 @@
 #include "pybpf.h"
 #include "session/account.h"
 #include "session/internal.h"
+#include "session/shares.h"
 #include "session/unsampled.h"
 
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
@@ -398,6 +399,12 @@ char *session_read_source(struct session *s, const char *file)
 	return s->sources ? session_sources_read(s->sources, file) : NULL;
 }
 
+static bool runs_python(const struct processes_record *process, void *arg)
+{
+	(void)arg;
+	return !process->ended && process->state == PROCESSES_PYTHON;
+}
+
 /* Limits the time for what is missing of code objects, and for the names of threads. */
 static void limit_reading(struct session *s)
 {
@@ -405,6 +412,7 @@ static void limit_reading(struct session *s)
 
 	pysym_read_for(s->pysym, left > 0 ? (uint64_t)(left * 1e9) : 0);
 	session_thread_names_read_until(&s->thread_names, s->ended_used_s + SESSION_END_NAMES_S);
+	session_thread_names_share(&s->thread_names, session_count_users(s, runs_python, NULL));
 }
 
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)

@@ -44,19 +44,37 @@ static bool is_first_of_user(const struct gathering *g, size_t at)
 	return !at || g->items[at].user != g->items[at - 1].user;
 }
 
+/* Gathers the processes by user. Returns the number of users. The caller frees g->items. */
+static size_t gather_by_user(struct session *s, struct gathering *g)
+{
+	size_t users = 0;
+
+	processes_visit_all(s->processes, gather, g);
+	if (g->count)
+		qsort(g->items, g->count, sizeof(*g->items), compare_users);
+	for (size_t i = 0; i < g->count; i++)
+		users += is_first_of_user(g, i);
+	return users;
+}
+
+size_t session_count_users(struct session *s, bool (*is_due)(const struct processes_record *process, void *arg),
+			   void *arg)
+{
+	struct gathering g = {.is_due = is_due, .arg = arg};
+	size_t users = gather_by_user(s, &g);
+
+	free(g.items);
+	return g.failed ? 0 : users;
+}
+
 int session_visit_by_user(struct session *s, double until_s,
 			  bool (*is_due)(const struct processes_record *process, void *arg),
 			  void (*visit)(struct processes_record *process, double until_s, void *arg), void *arg)
 {
 	struct gathering g = {.is_due = is_due, .arg = arg};
+	size_t users = gather_by_user(s, &g);
 	double share_until_s = until_s;
-	size_t users = 0;
 
-	processes_visit_all(s->processes, gather, &g);
-	if (g.count)
-		qsort(g.items, g.count, sizeof(*g.items), compare_users);
-	for (size_t i = 0; i < g.count; i++)
-		users += is_first_of_user(&g, i);
 	for (size_t i = 0; i < g.count && !g.failed; i++) {
 		if (is_first_of_user(&g, i)) {
 			double now = session_used_s();

@@ -4,6 +4,7 @@
 #define SESSION_SHARES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "processes/processes.h"
 
@@ -17,5 +18,9 @@ struct session;
 int session_visit_by_user(struct session *s, double until_s,
 			  bool (*is_due)(const struct processes_record *process, void *arg),
 			  void (*visit)(struct processes_record *process, double until_s, void *arg), void *arg);
+
+/* Returns the number of users that have such a process, 0 without memory. */
+size_t session_count_users(struct session *s, bool (*is_due)(const struct processes_record *process, void *arg),
+			   void *arg);
 
 #endif

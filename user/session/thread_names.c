@@ -44,11 +44,19 @@ struct interpreter {
 	uint64_t next_ns; /* of the next look, CLOCK_MONOTONIC */
 };
 
+/* A user, and the time that reading the names of that user's threads has taken. */
+struct reader {
+	uid_t user;
+	uint32_t pad;
+	double used_s;
+};
+
 void session_thread_names_init(struct session_thread_names *names)
 {
-	*names = (struct session_thread_names){.until_s = HUGE_VAL};
+	*names = (struct session_thread_names){.until_s = HUGE_VAL, .share_s = HUGE_VAL};
 	intern_init(&names->threads, sizeof(struct named_thread), sizeof(struct pybpf_thread_key));
 	intern_init(&names->interpreters, sizeof(struct interpreter), 2 * sizeof(uint64_t));
+	intern_init(&names->users, sizeof(struct reader), sizeof(uid_t));
 }
 
 static void forget(struct session_thread_names *names)
@@ -62,12 +70,39 @@ static void forget(struct session_thread_names *names)
 void session_thread_names_free(struct session_thread_names *names)
 {
 	forget(names);
+	intern_free(&names->users);
 	session_thread_names_init(names);
 }
 
 void session_thread_names_read_until(struct session_thread_names *names, double used_s)
 {
 	names->until_s = used_s;
+}
+
+void session_thread_names_share(struct session_thread_names *names, size_t users)
+{
+	names->share_s = (names->until_s - session_used_s()) / (double)(users ?: 1);
+}
+
+/* Returns whether a name of the process's user may be read now. */
+static bool may_read(const struct session_thread_names *names, const struct processes_record *process)
+{
+	const struct reader key = {.user = process->user};
+	uint32_t i = intern_find(&names->users, &key);
+
+	return session_used_s() <= names->until_s &&
+	       (i == INTERN_NONE || ((const struct reader *)intern_item(&names->users, i))->used_s < names->share_s);
+}
+
+/* Charges the user with the time since then. Without memory it is free. */
+static void charge(struct session_thread_names *names, const struct processes_record *process, double since_s)
+{
+	const struct reader fresh = {.user = process->user};
+	bool is_fresh;
+	uint32_t i = intern_add(&names->users, &fresh, &is_fresh);
+
+	if (i != INTERN_NONE)
+		((struct reader *)intern_item(&names->users, i))->used_s += session_used_s() - since_s;
 }
 
 /* Returns whether it is this thread that has the TID now. */
@@ -158,17 +193,21 @@ static char *read_name(struct session *s, const struct processes_record *process
 static void refresh(struct session *s, const struct processes_record *process, struct named_thread *named)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	double since_s;
 	char *name;
 
 	if (named->read_ns && now - named->read_ns < FRESH_NS)
 		return;
-	if (session_used_s() > s->thread_names.until_s) {
+	if (!may_read(&s->thread_names, process)) {
 		s->thread_names.unread += !named->read_ns && !named->missed;
 		named->missed = true;
 		return;
 	}
 	named->read_ns = now;
+	since_s = session_used_s();
 	name = read_name(s, process, &named->thread, named->thread_id);
+	if (s->thread_names.share_s < HUGE_VAL)
+		charge(&s->thread_names, process, since_s);
 	if (!name)
 		return;
 	free(named->name);

@@ -14,7 +14,9 @@ struct session;
 struct session_thread_names {
 	struct intern threads;      /* their names */
 	struct intern interpreters; /* where they have their threads */
+	struct intern users;        /* what reading has taken, where users share the time */
 	double until_s;             /* no name is read when session_used_s() is beyond */
+	double share_s;             /* of each user's threads, until then */
 	uint64_t unread;            /* threads whose names were not read at all for that */
 };
 
@@ -26,6 +28,8 @@ void session_thread_names_free(struct session_thread_names *names);
  * thousands. What was read before stays.
  */
 void session_thread_names_read_until(struct session_thread_names *names, double used_s);
+/* Gives each of so many users an equal share of the time until then, so that nobody's threads take all of it. */
+void session_thread_names_share(struct session_thread_names *names, size_t users);
 
 /* Takes the record of a thread that is seen for the first time, and reads its name. Returns 0, -EBADMSG or -ENOMEM. */
 int session_thread_names_add(struct session *s, const struct pybpf_thread_event *event, size_t size);
