@@ -101,7 +101,7 @@ MODES = [
 
 
 @pytest.mark.parametrize("options", MODES, ids=" ".join)
-def test_run_ends_in_time_in_every_mode(options):
+def test_run_ends_in_time_in_every_mode(options, tracefs):
     base = alone(*options)
     with harness.target(harness.default_python(), "sleepers.py", str(MANY)) as target:
         run, took = timed(target.pid, *options)

@@ -131,7 +131,7 @@ struct session_account {
 	uint64_t refused_waits, refused_ns;           /* no events either, as there was no room */
 	uint64_t idle_threads;                        /* asleep throughout, and left out */
 	char idle_where[256];                         /* the functions in which most of them were */
-	uint64_t unread_names; /* threads whose names in Python were not read for lack of time */
+	uint64_t unread_names;                        /* threads whose names in Python were not read for lack of time */
 	/* Threads that slept when the run began and whose stacks were not read: those that slept on to the end of the
 	   run, and the others; the time of both in the profile. */
 	uint64_t unread_sleepers, late_sleepers, unread_sleepers_ns;
