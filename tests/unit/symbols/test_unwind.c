@@ -40,7 +40,7 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *arg)
 static void copy_file(const char *from, const char *to)
 {
 	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-	struct stat st;
+	struct stat st = {.st_size = 0};
 
 	assert_true(in >= 0 && out >= 0 && !fstat(in, &st));
 	assert_int_equal(sendfile(out, in, NULL, (size_t)st.st_size), st.st_size);
