@@ -177,8 +177,8 @@ SHAPES = {
 
 
 def rest(value):
-    """What of the value is none of what it can consist of."""
-    return TOKEN.sub("", value.replace("<unreadable>", ""))
+    """What the value cannot consist of. The second of two whose first cannot be read is hidden: that may be its name."""
+    return TOKEN.sub("", value.replace("<unreadable>, <hidden>", "").replace("<unreadable>", ""))
 
 
 @every_python
