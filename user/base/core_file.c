@@ -408,7 +408,7 @@ int core_file_open(int fd, const char *name, struct core_file *out, struct error
 		return error_set(error, -errno, "cannot read %s: %s", name, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return refuse(&p, "it is no regular file");
-	/* Never one of the standard streams, so that 0 is none. */
+	/* Never one of the standard streams: 0 stands for no descriptor. */
 	out->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (out->fd < 0) {
 		out->fd = 0;

@@ -104,7 +104,7 @@ struct kin_search {
 	struct intern processes; /* struct scan_kinship, by PID */
 	struct intern given;     /* PIDs */
 	uint8_t *states;         /* enum kin_state, of the processes */
-	uint32_t *way;           /* indexes: from a process up to one that is known */
+	uint32_t *way;           /* indexes of a process and its ancestors, up to the first known one */
 };
 
 /* Goes from a process up to the first ancestor that is known: each process is passed once, in whatever order. */

@@ -33,7 +33,7 @@ int cli_targets_check(const struct discovery_numbers *pids, const struct session
 void cli_targets_warn(const struct session_options *options);
 
 /*
- * After a run: says if no Python was found in it because helpers gave no answer, which is not that there is none.
+ * After a run: says that it is not known whether Python runs in some processes, if helpers gave no answer about them.
  * Returns whether it said so.
  */
 bool cli_targets_tell_undecided(const struct session *session);

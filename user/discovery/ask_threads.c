@@ -20,7 +20,7 @@
 #define PATIENCE_S 0.25
 /* Longest walk of one thread: 65,536 frames take some 30 ms. */
 #define WALK_NS 50000000u
-/* So often the list of thread states is read when its end has changed meanwhile. */
+/* Attempts to read the list of thread states while its end changes. */
 #define LIST_TRIES 3
 /* Most code objects of an answer: whoever takes them may have to look at the path of each. */
 #define CODES_MAX 256

@@ -50,7 +50,7 @@ static void test_circles(void **unused)
 	assert_below(kin, 6, &(uint32_t){3}, 1, of_3, 3);
 }
 
-/* A row in which each is the child of the one that is listed behind it, and half of them are given. */
+/* A chain of processes: each is the child of the next one in the list. Every second one is given. */
 static double time_row(uint32_t count)
 {
 	struct scan_kinship *kin = calloc(count, sizeof(*kin));

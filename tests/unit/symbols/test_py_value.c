@@ -344,7 +344,7 @@ static void check_depth(struct world *w, uint64_t (*type)(const struct made *m),
 	text = py_values_text(values, "x", f.first, &size);
 	while (text[depth] == '[')
 		depth++;
-	/* At the most the lists of all levels, and what stands for one that is nested too deep. */
+	/* At most the lists of all levels, and the text that replaces a list that is nested too deeply. */
 	assert_in_range(depth, 0, level == 1 ? 4 : level == 2 ? 6 : 9);
 	py_values_free(values);
 }
