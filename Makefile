@@ -137,9 +137,13 @@ $(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/fuzz/libuser.a
 	$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< \
 		$(BUILD)/fuzz/libuser.a $(LDLIBS)
 
-$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/san/libuser.a
+# Compiled apart from being linked: what changes is mostly the library.
+$(BUILD)/unit/%.o: tests/unit/%.c $(BUILD)/flags | $(PROTO_C) $(BUILD)/pybpf.skel.h
 	@mkdir -p $(@D)
-	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/san/libuser.a -lcmocka $(LDLIBS)
+	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -c -o $@ $<
+
+$(BUILD)/unit/%: $(BUILD)/unit/%.o $(BUILD)/san/libuser.a
+	$(CC) $(SAN_CFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 # The same program as each of these minor versions; its symbols are to be seen as an interpreter's are.
 $(BUILD)/hostile/pretender-3.%: $(wildcard tests/hostile/*.[ch]) $(BUILD)/libuser.a
