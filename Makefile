@@ -3,7 +3,9 @@
 # make install    to $(DESTDIR)$(PREFIX)
 # make demo       install what is missing, build, and profile a bundled program
 # make truth      programs whose stacks obey a rule, on every Python; TRUTH= hands on options (TRUTH=--short)
-# make test       every test; make unit and make lint are the part that needs no root
+# make test       what a change must pass, in some 15 minutes; T="wall and not memory" PY="3.12 3.13t" choose some tests
+# make test-all   every test; goes on where it was interrupted (FRESH=1: from the start), PART=2/4 is a quarter of it
+# make check      what a change of some files must pass, in 3 minutes; make unit and make lint need no root
 # make fuzz       the parsers of foreign bytes on made-up ones, FUZZ_SECONDS=300 each; make test has the inputs that are kept
 # make kernels    profile known programs in every mode on Debian's stock kernels, emulated; KERNELS="5.10 sid" chooses some
 # make roots      build and run make demo in clean roots of Debian 12, 13 and sid; ROOTS="13 sid" chooses some
@@ -85,6 +87,7 @@ SAN_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/san/%.o) $(PROTO_C:.c=.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 FUZZ_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/fuzz/user/%.o) $(PROTO_C:.c=.o)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+REPLAY_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/replay/%)
 HOSTILE_BIN := $(addprefix $(BUILD)/hostile/pretender-3.,8 11 12 14)
 
 .PHONY: all
@@ -136,6 +139,10 @@ $(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/fuzz/libuser.a
 	@mkdir -p $(@D)
 	$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< \
 		$(BUILD)/fuzz/libuser.a $(LDLIBS)
+
+$(BUILD)/replay/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(BUILD)/san/libuser.a
+	@mkdir -p $(@D)
+	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $(filter %.c %.a,$^) $(LDLIBS)
 
 # Compiled apart from being linked: what changes is mostly the library.
 $(BUILD)/unit/%.o: tests/unit/%.c $(BUILD)/flags | $(PROTO_C) $(BUILD)/pybpf.skel.h
@@ -269,11 +276,20 @@ starts:
 	@tools/setup-pythons
 	@tests/soak/run-starts --pybpf '$(BUILD)/pybpf' $(STARTS)
 
-# What make test runs is in tests/run-tests; test-programs is its share of the build.
-.PHONY: test unit fuzz fuzz-programs test-programs unit-programs kernels roots lint format clean
+# What make test and make test-all run is in tests/runner; test-programs is their share of the build.
+.PHONY: test test-all check unit fuzz fuzz-programs replay-programs test-programs unit-programs kernels roots lint format clean
 test:
 	@tools/install-deps --test
-	@env MAKE='$(MAKE)' tests/run-tests --build '$(BUILD)' all
+	@env MAKE='$(MAKE)' tests/run-tests --build '$(BUILD)' test --expression '$(T)' --pythons '$(PY)'
+
+PART ?= 1/1
+test-all:
+	@tools/install-deps --test --kernels
+	@env MAKE='$(MAKE)' tests/run-tests --build '$(BUILD)' test-all --part '$(PART)' $(if $(FRESH),--fresh)
+
+check:
+	@tools/install-deps --test
+	@env MAKE='$(MAKE)' tests/run-tests --build '$(BUILD)' check
 
 unit: unit-programs
 	@tests/run-tests --build '$(BUILD)' unit
@@ -287,6 +303,8 @@ fuzz: fuzz-programs
 	@tests/fuzz/run-fuzz '$(BUILD)/fuzz' '$(FUZZ_SECONDS)'
 
 fuzz-programs: $(FUZZ_BIN)
+
+replay-programs: $(REPLAY_BIN)
 
 test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/linecheck \
 	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/sources $(BUILD)/walker \
@@ -323,5 +341,5 @@ clean:
 
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(wildcard $(BUILD)/*.d $(BUILD)/fuzz/*.d \
+-include $(wildcard $(BUILD)/*.d $(BUILD)/fuzz/*.d $(BUILD)/replay/*.d \
 	$(foreach folder,user san unit fuzz/user,$(BUILD)/$(folder)/*.d $(BUILD)/$(folder)/*/*.d))

@@ -220,7 +220,7 @@ def pybpf(*args, timeout=PATIENCE, **options):
     return Run(done.returncode, out, done.stderr.decode("utf-8", "replace"))
 
 
-def record(pid, *args, seconds=1, rate=999, **options):
+def record(pid, *args, seconds=0.4, rate=2999, **options):
     """Profiles a process that must be profilable, and returns the run with its statistics."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "stats.json")

@@ -14,7 +14,7 @@ class Program:
     name: str
     file: str
     args: Tuple[str, ...] = ()
-    seconds: int = 1
+    seconds: float = 0.4
     oldest: Tuple[int, int] = (2, 7)
     needs: Optional[str] = None  # a module that a partial build may lack
     hot: bool = True
@@ -124,7 +124,7 @@ class NoRules:
 
 
 PROGRAMS = [
-    Program("calls", "calls.py", seconds=2),
+    Program("calls", "calls.py", seconds=0.8),
     Program("rungs", "rungs.py", also=check_rungs),
     Program("coroutines", "awaiting.py", oldest=(3, 6)),
     Program("imports", "imports.py", needs="zipfile", also=check_frozen),

@@ -125,7 +125,7 @@ def with_subinterpreters(least=(2, 7)):
     return [pytest.param(item, id=item.name) for item in found]
 
 
-def measure(interpreter, source, seconds=1.5):
+def measure(interpreter, source, seconds=0.8):
     with running(interpreter, source) as target:
         run = harness.record(target.pid, rate=1999, seconds=seconds)
     samples = run.stats["samples"]

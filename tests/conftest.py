@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For tests of the kernel side and from end to end: which of them run, and a journal of what they said.
+
+tests/run-tests says what it wants by the environment; pytest alone runs everything.
+
+    PYBPF_TIER=gate       without what tiers.py leaves to make test-all
+    PYBPF_PYTHONS=...     of tests that profile a Python, those with one of these (tiers.chosen())
+    PYBPF_JOURNAL=FILE    a line of JSON for each test that ended is added to it
+    PYBPF_PASSED=FILE     a journal whose passed and skipped tests are left out
+"""
+import json
+import os
+import sys
+
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "e2e")]
+
+import pythons  # noqa: E402
+import tiers  # noqa: E402
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "timed: its verdict depends on clocks; it runs when no other test does")
+
+
+def interpreters(item):
+    callspec = getattr(item, "callspec", None)
+    found = []
+    for value in callspec.params.values() if callspec else ():
+        # A parameter may be a tuple that has one.
+        for part in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(part, pythons.Interpreter):
+                found.append(part)
+    return found
+
+
+def names_of(item):
+    """test_file::test, which tiers.py uses, and the parameters' names."""
+    name, _, parameters = item.name.partition("[")
+    return "%s::%s" % (item.path.stem, name), parameters.rstrip("]")
+
+
+def passed_before():
+    path = os.environ.get("PYBPF_PASSED")
+    if not path or not os.path.exists(path):
+        return set()
+    with open(path, encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return {row["test"] for row in rows if row["outcome"] in ("passed", "skipped")} - {
+        row["test"] for row in rows if row["outcome"] == "failed"
+    }
+
+
+def pytest_collection_modifyitems(config, items):
+    rows = [(item, *names_of(item), interpreters(item)) for item in items]
+    keep = {item.nodeid for item in items}
+    if os.environ.get("PYBPF_TIER") == "gate":
+        keep &= tiers.gate([(item.nodeid, name, parameters, found) for item, name, parameters, found in rows])
+    if os.environ.get("PYBPF_PYTHONS"):
+        wanted = tiers.chosen(os.environ["PYBPF_PYTHONS"])
+        keep &= {item.nodeid for item, _, _, found in rows if found and all(one in wanted for one in found)}
+    keep -= passed_before()
+    left = [item for item in items if item.nodeid not in keep]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item.nodeid in keep]
+
+
+class Journal:
+    """Of one process: the one that xdist's workers report to."""
+
+    def __init__(self, path):
+        self.path = path
+        self.begun = {}
+
+    def pytest_runtest_logreport(self, report):
+        row = self.begun.setdefault(report.nodeid, {"test": report.nodeid, "outcome": "passed", "seconds": 0, "why": ""})
+        row["seconds"] += report.duration
+        if report.failed:
+            row["outcome"] = "failed"
+            row["why"] += report.longreprtext
+        elif report.skipped and row["outcome"] == "passed":
+            row["outcome"] = "skipped"
+            row["why"] = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+        if report.when == "teardown":
+            with open(self.path, "a", encoding="utf-8") as out:
+                out.write(json.dumps(self.begun.pop(report.nodeid)) + "\n")
+
+
+def pytest_sessionstart(session):
+    path = os.environ.get("PYBPF_JOURNAL")
+    if path and not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(Journal(path))

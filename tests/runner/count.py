@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What passed, failed and was skipped."""
+import re
+
+from runner.commands import say
+
+TEXT = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
+RESULT = "== result, after"
+MOST_SECOND_TRIES = 3
+SLOWEST = 40
+
+
+class Count:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+        self.failures = []  # names
+        self.second_tries = []  # names of tests that failed beside others, and passed alone
+        self.times = []  # (seconds, name)
+
+    def fail(self, name, number=1):
+        self.failed += number
+        self.failures.append(name)
+
+    def add(self, lines, status, name):
+        """Lines of another run of the tests, whose last one is its count."""
+        told = TEXT.fullmatch(lines[-1]) if lines else None
+        passed, failed, skipped = map(int, told.groups()) if told else (0, 0, 0)
+        self.passed += passed
+        self.failed += failed
+        self.skipped += skipped
+        self.failures += [line[len("FAILED "):] for line in lines if line.startswith("FAILED ")]
+        if not told or (status and not failed):
+            self.fail("%s %s" % (name, "took too long" if status is None else "ended with status %d" % status))
+
+    def text(self):
+        return "%d passed, %d failed, %d skipped" % (self.passed, self.failed, self.skipped)
+
+    def tell(self, seconds, slowest=0):
+        """The end of a run. Returns the exit status."""
+        for took, name in sorted(self.times, reverse=True)[:slowest]:
+            say("%7.1f s  %s" % (took, name))
+        say(RESULT + " %d min %d s" % divmod(seconds, 60))
+        if self.second_tries:
+            say("%d passed on a second try:" % len(self.second_tries))
+            for name in self.second_tries:
+                say("  " + name)
+            if len(self.second_tries) > MOST_SECOND_TRIES:
+                self.fail("more than %d tests needed a second try" % MOST_SECOND_TRIES)
+        for name in self.failures:
+            say("FAILED " + name)
+        if not self.passed + self.failed:
+            say("no test ran")
+        say(self.text())
+        return 0 if self.passed and not self.failed else 1

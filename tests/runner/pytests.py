@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the kernel side and from end to end, by pytest: many at a time, then those that need the machine for themselves."""
+import glob
+import json
+import os
+import sys
+
+from runner.commands import TOP, environment, run, say
+
+PYTHON = "/usr/bin/python3"  # Debian's: the one that python3-pytest is for
+LIMIT_S = 5400
+LANES = 5  # on two CPUs: most tests wait most of the time
+
+
+def seconds_of_files():
+    """What each file of tests takes (tests/seconds)."""
+    with open(os.path.join(TOP, "tests/seconds"), encoding="ascii") as rows:
+        return {name: float(seconds) for seconds, name in (row.split() for row in rows if not row.startswith("#"))}
+
+
+def files(*folders):
+    """The files of tests, those first that take longest: one that begins last has a lane for itself."""
+    seconds = seconds_of_files()
+    found = [path for folder in folders for path in sorted(glob.glob(folder + "/test_*.py", root_dir=TOP))]
+    return sorted(found, key=lambda path: -seconds.get(path, 0))
+
+
+def rows_of(journal):
+    if not os.path.exists(journal):
+        return []
+    with open(journal, encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+class Suite:
+    """One binary's tests. Its journal: a row for each test that ended, as tests/conftest.py writes it."""
+
+    def __init__(self, build, journal, tier, binary="pybpf", pythons="", expression="", passed=None):
+        self.build, self.journal, self.binary, self.expression = build, journal, binary, expression
+        self.variables = {"PYBPF_TIER": tier, "PYBPF_PYTHONS": pythons, "PYBPF_PASSED": passed or "",
+                          "PYBPF": os.path.abspath(os.path.join(TOP, build, binary))}
+
+    def run(self, arguments, count, again=False):
+        """Runs pytest, shows what failed, counts what did not. Returns the rows of what failed."""
+        journal = self.journal + ".now"
+        if os.path.exists(journal):
+            os.unlink(journal)
+        # -p no:cacheprovider: root leaves nothing of its own in the tree.
+        command = [PYTHON, "-B", "-m", "pytest", "-q", "-rsR", "--tb=no", "-p", "no:cacheprovider",
+                   *(["-k", self.expression] if self.expression else []), *arguments]
+        status = run(command, LIMIT_S, env=environment(PYBPF_JOURNAL=journal, **self.variables))
+        rows = rows_of(journal)
+        for row in rows:
+            row["binary"] = self.binary
+        bad = [row for row in rows if row["outcome"] == "failed"]
+        for row in rows:
+            count.times.append((row["seconds"], self.name(row)))
+            if row["outcome"] == "skipped":
+                count.skipped += 1
+            elif row["outcome"] == "passed":
+                count.passed += 1
+                if again:
+                    count.second_tries.append(self.name(row))
+        for row in bad:
+            say("---- %s\n%s" % (self.name(row), row["why"].strip()))
+        if status is None:
+            count.fail("pytest took more than %d s" % LIMIT_S)
+        elif status not in (0, 1, 5) or (status == 1 and not bad):
+            count.fail("pytest ended with status %d" % status)
+        with open(self.journal, "a", encoding="utf-8") as out:
+            for row in rows:
+                if row["outcome"] != "failed":
+                    out.write(json.dumps(row) + "\n")
+        return bad
+
+    def name(self, row):
+        return row["test"] + ("" if self.binary == "pybpf" else " (%s)" % self.binary)
+
+    def beside_others(self, tests, count, lanes=LANES):
+        return self.run(["-m", "not timed", "-n", str(lanes), "--dist", "loadfile", *tests], count)
+
+    def alone(self, tests, count):
+        return self.run(["-m", "timed", *tests], count)
+
+    def second_try(self, bad, count):
+        """Of what failed, when nothing else runs. What fails again has failed."""
+        if not bad:
+            return
+        if len(bad) > len(count.second_tries) + 20:
+            for row in bad:  # no load makes so many fail
+                count.fail(self.name(row))
+            return
+        say("-- again, alone: %d" % len(bad))
+        again = self.run([row["test"] for row in bad], count, again=True)
+        for row in again:
+            count.fail(self.name(row))
+        told = {row["test"] for row in rows_of(self.journal + ".now")}
+        for row in bad:
+            if row["test"] not in told:
+                count.fail(self.name(row))
+
+
+def core():
+    """What is run with sanitizers, too."""
+    sys.path.insert(0, os.path.join(TOP, "tests/e2e"))
+    import core as chosen  # noqa: E402
+
+    return chosen.names()

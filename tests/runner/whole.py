@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""make test-all: every test, in parts that are done once. What passed is kept until a file of the tree changes."""
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from typing import Callable
+
+from runner import programs, pytests, stages
+from runner.commands import TOP, headline, run, say
+from runner.count import Count
+
+KERNELS = ["5.10", "6.1", "6.12", "sid"]
+ROUNDS_BESIDE_LOOPS = 10
+LIMIT_S = 5400
+# The full sweeps of tests/e2e/test_lines.py and test_hostile.py.
+THOROUGH = {"PYBPF_LINES_EVERY": "1", "PYBPF_HOSTILE_SECONDS": "5"}
+
+
+@dataclass
+class Part:
+    name: str
+    seconds: float  # about, on two CPUs, to cut all parts in even shares
+    do: Callable = None  # takes the count; None: a file of tests, or of the core with sanitizers
+
+
+def part(text):
+    """I/N as (I, N)."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise argparse.ArgumentTypeError('"%s" is no part: 2/4 is the second of four' % text)
+    return int(match[1]), int(match[2])
+
+
+def tree():
+    """A digest of all files that git knows or would add."""
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=TOP, capture_output=True, check=True)
+    found = hashlib.sha256()
+    for name in sorted(names.stdout.split(b"\0")):
+        with contextlib.suppress(OSError), open(os.path.join(os.fsencode(TOP), name), "rb") as file:
+            found.update(name + b"\0" + hashlib.sha256(file.read()).digest())
+    return found.hexdigest()
+
+
+class Kept:
+    """The folder of what passed: FOLDER/tree has the digest of the tree that it is of."""
+
+    def __init__(self, build, fresh):
+        self.folder = os.path.join(TOP, build, "test-all")
+        os.makedirs(self.folder, exist_ok=True)
+        now, path = tree(), self.path("tree")
+        before = open(path, encoding="ascii").read() if os.path.exists(path) else now
+        if fresh or before != now:
+            say("everything is run: %s" % ("FRESH=1" if fresh else "files changed since the last run"))
+            for name in os.listdir(self.folder):
+                os.unlink(self.path(name))
+        with open(path, "w", encoding="ascii") as out:
+            out.write(now)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def part(self, name):
+        path = self.path("part-" + name.replace("/", "-").replace(" ", "-"))
+        if not os.path.exists(path):
+            return None
+        with open(path, encoding="utf-8") as row:
+            return json.load(row)
+
+    def keep(self, name, count):
+        with open(self.path("part-" + name.replace("/", "-").replace(" ", "-")), "w", encoding="utf-8") as out:
+            json.dump({"passed": count.passed, "skipped": count.skipped, "times": count.times}, out)
+
+
+def command(name, *arguments):
+    """A part that is one test: a program that says by its exit status whether it passed."""
+
+    def do(count):
+        if run([os.path.join(TOP, arguments[0]), *arguments[1:]], LIMIT_S) == 0:
+            count.passed += 1
+        else:
+            count.fail(name)
+
+    return do
+
+
+def parts(build):
+    pybpf = ["--pybpf", os.path.join(build, "pybpf")]
+    found = [
+        Part("lint", 250, stages.lint),
+        Part("unit", 40, lambda count: programs.unit(build, count)),
+        Part("fuzz", 10, lambda count: programs.fuzz(build, count)),
+        Part("truth", 900, command("truth", "tests/truth/run-truth", *pybpf, "--short")),
+        Part("soak", 150, command("soak", "tests/soak/run-soak", *pybpf, "--seconds", "60")),
+        Part("starts", 120, command("starts", "tests/soak/run-starts", *pybpf, "--count", "100")),
+        Part("mutants", 1500, command("mutants", "tests/mutants/run-mutants")),
+    ]
+    found += [Part("kernel " + name, 400, lambda count, name=name: stages.tell_kernels(stages.kernels(build, name), count))
+              for name in KERNELS]
+    found += [Part("beside two loops, %d" % number, 200, lambda count: beside_loops(build, count))
+              for number in range(1, ROUNDS_BESIDE_LOOPS + 1)]
+    seconds = pytests.seconds_of_files()
+    # Several of these run at a time.
+    found += [Part(path, seconds.get(path, 30) / pytests.LANES) for path in pytests.files("tests/kernel", "tests/e2e")]
+    found.append(Part("sanitizers", 200))
+    return found
+
+
+def share(found, number, of):
+    """The parts of one share, in their order: the longest first, each to the share that has least."""
+    loads, shares = [0.0] * of, [[] for _ in range(of)]
+    for one in sorted(found, key=lambda one: -one.seconds):
+        least = loads.index(min(loads))
+        loads[least] += one.seconds
+        shares[least].append(one)
+    return [one for one in found if one in shares[number - 1]]
+
+
+def beside_loops(build, count):
+    suite = pytests.Suite(build, os.path.join(TOP, build, "tests-loops.jsonl"), "all")
+    with stages.busy_loops():
+        for row in suite.alone(["tests/kernel", "tests/e2e"], count):
+            count.fail("beside two busy loops: " + suite.name(row))
+
+
+def run_suite(build, kept, count, binary, tests):
+    path = kept.path("tests-%s.jsonl" % binary)
+    wanted = {test.partition("::")[0] for test in tests}
+    before = [row for row in pytests.rows_of(path) if row["test"].partition("::")[0] in wanted]
+    for row in before:
+        count.times.append((row["seconds"], row["test"]))
+        count.passed += row["outcome"] == "passed"
+        count.skipped += row["outcome"] == "skipped"
+    if before:
+        say("%d ended well in an earlier run" % len(before))
+    suite = pytests.Suite(build, path, "all", binary=binary, passed=path)
+    bad = suite.beside_others(tests, count)
+    if binary == "pybpf":
+        bad += suite.alone(tests, count)
+    suite.second_try(bad, count)
+
+
+def test(build, count, which, fresh):
+    if not stages.build_all(count) or not stages.may_be_root(count):
+        return
+    os.environ.update(THOROUGH)
+    kept = Kept(build, fresh)
+    stages.pythons(count)
+    mine = share(parts(build), *which)
+    for one in (one for one in mine if one.do):
+        result = kept.part(one.name)
+        if result:
+            say("== %s: passed in an earlier run" % one.name)
+            count.passed += result["passed"]
+            count.skipped += result["skipped"]
+            continue
+        headline(one.name)
+        alone = Count()
+        one.do(alone)
+        if not alone.failed:
+            kept.keep(one.name, alone)
+        for name in ("passed", "failed", "skipped", "failures", "times"):
+            setattr(count, name, getattr(count, name) + getattr(alone, name))
+    files = [one.name for one in mine if one.name.endswith(".py")]
+    if files:
+        headline("tests of the kernel side and from end to end")
+        run_suite(build, kept, count, "pybpf", files)
+    if any(one.name == "sanitizers" for one in mine):
+        headline("the core of the end-to-end tests, under ASan and UBSan")
+        run_suite(build, kept, count, "pybpf-san", pytests.core())
+    write_seconds(kept.path("seconds"), count)
+
+
+def write_seconds(path, count):
+    """As tests/seconds has them."""
+    files = {}
+    for seconds, name in count.times:
+        if name.startswith("tests/") and not name.endswith(")"):
+            file = name.partition("::")[0]
+            files[file] = files.get(file, 0) + seconds
+    with open(path, "w", encoding="ascii") as out:
+        out.write("# What a file of tests takes, all its tests together, in seconds; make test-all writes it anew.\n")
+        for file, seconds in sorted(files.items(), key=lambda item: (-item[1], item[0])):
+            out.write("%6.1f %s\n" % (seconds, file))

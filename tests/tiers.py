@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What make test runs of the tests of the kernel side and from end to end; make test-all runs all.
+
+A test is in make test unless it is named here. One that is there for many Pythons runs on SOME of them: what tells the
+others from these, to pybpf, are offsets and how they were built. Tests of EACH_VERSION show the former, tests of
+EACH_BUILD the latter.
+"""
+import fnmatch
+
+import pythons
+
+# Frames on the heap; in chunks, reached from a struct of C's; from the thread state; and without the GIL.
+SOME = [(3, 8), (3, 12), (3, 15)]
+
+# A name, or a name and parameters as fnmatch takes them.
+EACH_VERSION = [
+    "test_dump::test_threads_that_stand",
+    "test_dump_async::test_the_tree_of_older_pythons",
+    "test_dump_deadlocks::test_who_has_the_lock",
+    "test_dump_locals::test_values_are_those_of_repr",
+    "test_dump_subinterpreters::test_a_thread_has_no_functions_of_another_one",
+    "test_lines::test_lines",
+    "test_stacks::test_stacks *-deep",
+    "test_gil::test_the_right_holder_has_the_wait",
+    "test_wall::test_the_holder_of_the_gil_is_named",
+    "test_states::test_exception_mode_keeps_handlers",
+    "test_truth::test_stacks_are_possible",
+    "test_walk_agrees::test_same_frames",
+]
+EACH_BUILD = [
+    "test_stacks::test_stacks *-calls",
+    "test_wall::test_the_gil_is_told_from_a_lock",
+    "test_young::test_a_loader_at_work_is_waited_for",
+]
+
+# Left to make test-all, but for the parameters that are named.
+THOROUGH = {
+    # The whole of something, of which others show a part.
+    "test_bench": None,
+    "test_docker_podman": None,
+    "test_readers_desktop": None,
+    "test_readers_firefox": None,
+    "test_readers_flamegraphs": None,
+    "test_readers_pages": None,
+    "test_soak": None,
+    "test_targets": None,
+    "test_truth::test_stacks_are_possible": ["pyenv-3.12*", "*3.14-*"],
+    "test_hostile::test_dump": ["*all*"],
+    "test_hostile::test_lie": ["3.12*", "3.14*"],
+    "test_hostile::test_debug_offsets_are_refused": ["*3.14*", "*3.13.bin*"],
+    "test_hostile::test_one_debug_offset_is_wrong": ["3", "31", "59", "87"],
+    # Of many threads, processes or files.
+    "test_churn::test_pid_used_again": None,
+    "test_churn::test_scripts_by_the_hundred": ["*0*"],
+    "test_growth": None,
+    "test_many_threads::test_every_sleeper_has_its_stack_or_is_counted": None,
+    "test_collected::test_times_are_bounded": None,
+    "test_dump_server": ["pyenv-3.12*"],
+    "test_losses::test_losses_of_others": None,
+    "test_losses::test_nothing_is_lost": ["-p-maps*", "--all-forks*"],
+    "test_losses::test_what_was_lost_is_found": ["maps*"],
+    "test_out_of_memory::test_run": None,
+    "test_out_of_memory::test_report": ["*folded*", "*html*"],
+    "test_foreign::test_helpers_that_are_killed": ["*0"],
+    "test_many_threads::test_run_ends_in_time_in_every_mode": ["*wall*", "*gil*"],
+    "test_wall::test_five_hundred_threads_that_are_switched_while_they_are_found": None,
+    "test_young::test_none_is_lost_beside_a_load": None,
+    # Slow to build or to draw.
+    "test_hardening::test_folder": None,
+    "test_html_access": ["*dark*"],
+    "test_html_cases": ["*dark*"],
+    "test_unknown_lines::test_nuitka": None,
+    "test_threads_without_python::test_numpy": ["pyenv-3.12*"],
+    "test_dump_locals::test_numpy_and_pandas": ["pyenv-3.8*numpy*", "pyenv-3.12*"],
+}
+
+
+def is_named(patterns, name, parameters):
+    return any(
+        name == pattern or fnmatch.fnmatch(name + " " + parameters, pattern) for pattern in patterns
+    )
+
+
+def is_left(name, parameters):
+    """Does make test leave a test to make test-all?"""
+    for key in (name, name.partition("::")[0]):
+        if key in THOROUGH:
+            return not any(fnmatch.fnmatch(parameters, pattern) for pattern in THOROUGH[key] or ())
+    return False
+
+
+def is_release(python):
+    return python.kind in ("shared", "static") and "musl" not in python.name
+
+
+def first_of_each(found, key):
+    chosen = {}
+    for python in found:
+        chosen.setdefault(key(python), python)
+    return set(chosen.values())
+
+
+def versions():
+    """One release build of each version, and the first free-threaded, debug and musl one."""
+    found = pythons.interpreters()
+    chosen = first_of_each([python for python in found if is_release(python)], lambda python: python.version)
+    for kind in ("free-threaded", "debug"):
+        chosen |= set([python for python in found if python.kind == kind][-1:])
+    return chosen | {python for python in found if "musl" in python.name}
+
+
+def some():
+    """A release build of each version of SOME, and the free-threaded one."""
+    return {python for python in versions() if python.kind == "free-threaded" or (is_release(python) and python.version in SOME)}
+
+
+def chosen(words):
+    """The Pythons that a person names: 3.12 (release builds), 3.13t, or the name that tests have for one, as fnmatch takes it."""
+    found = set()
+    for word in words.split():
+        number, free = word.rstrip("t"), word.endswith("t")
+        some = {
+            python
+            for python in pythons.interpreters()
+            if fnmatch.fnmatch(python.name, word)
+            or ("%d.%d" % python.version == number and (python.kind == "free-threaded" if free else is_release(python)))
+        }
+        if not some:
+            raise SystemExit("PY: there is no Python \"%s\" here; there are %s" % (word, names()))
+        found |= some
+    return found
+
+
+def names():
+    return " ".join(python.name for python in pythons.interpreters())
+
+
+def gate(rows):
+    """rows: (id, test_file::test, parameters, interpreters). The ids that make test runs."""
+    of_some, of_versions = some(), versions()
+    kept, groups = set(), {}
+    for row in rows:
+        if not is_left(row[1], row[2]):
+            groups.setdefault(row[1], []).append(row)
+    for name, group in groups.items():
+        these = []
+        for row in group:
+            each_build, each_version = (is_named(patterns, name, row[2]) for patterns in (EACH_BUILD, EACH_VERSION))
+            allowed = of_versions if each_version else of_some
+            if each_build or all(python in allowed for python in row[3]):
+                these.append(row)
+        # A test of other versions alone is not lost: it runs on the newest of them.
+        newest = max((python.version for row in group for python in row[3]), default=None)
+        kept |= {row[0] for row in these or [row for row in group if all(python.version == newest for python in row[3])]}
+    return kept
