@@ -150,7 +150,7 @@ $(BUILD)/unit/%.o: tests/unit/%.c $(BUILD)/flags | $(PROTO_C) $(BUILD)/pybpf.ske
 	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -c -o $@ $<
 
 $(BUILD)/unit/%: $(BUILD)/unit/%.o $(BUILD)/san/libuser.a
-	$(CC) $(SAN_CFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(CC) $(SAN_CFLAGS) -o $@ $(filter %.o %.a,$^) -lcmocka $(LDLIBS)
 
 # The same program as each of these minor versions; its symbols are to be seen as an interpreter's are.
 $(BUILD)/hostile/pretender-3.%: $(wildcard tests/hostile/*.[ch]) $(BUILD)/libuser.a
