@@ -138,7 +138,7 @@ def check(version, lie, seconds, folder):
 def test_truth(version, tmp_path):
     """Before it lies it is as good as a Python: what the lies are met with is the same code."""
     with pretender(version, "all") as process:
-        run = harness.record(process.pid, "-F", RATE, seconds=SECONDS)
+        run = harness.record_busy(process.pid, "-F", RATE, seconds=SECONDS)
     check_account(run)
     minor = int(version.split(".")[1])
     # From 3.12 on the frame nearest the root is none of Python's.

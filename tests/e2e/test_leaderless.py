@@ -53,7 +53,7 @@ def test_first_thread_has_ended(interpreter):
         pytest.skip("%s has no ctypes" % interpreter.name)
     with harness.target(interpreter, TARGET) as running:
         harness.wait_for(lambda: harness.state(running.pid) == "Z")
-        run = harness.record(running.pid)
+        run = harness.record_busy(running.pid)
     harness.check_account(run)
     number, lines = check_stacks(run.stacks(), running.says["lines"])
     assert number >= 0.3 * run.stats["samples"]["python"], run.stats

@@ -17,7 +17,7 @@ from typing import Optional, Tuple
 import harness
 import pytest
 import pythons
-from harness import pybpf, record, total
+from harness import pybpf, record_busy, total
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -176,7 +176,7 @@ def check_account(run, pair):
 def test_a_thread_for_each(program, pair):
     """The kernel gives two threads what it likes; each has its own name, and all of its samples have frames."""
     with running(program, "apart", pair) as target:
-        run = record(target.pid, "--threads", "-v", seconds=0.8)
+        run = record_busy(target.pid, "--threads", "-v", seconds=0.8)
     found = count_by_names(run.stacks())
     by_name = Counter()
     for stack, count in found.items():
@@ -191,7 +191,7 @@ def test_a_thread_for_each(program, pair):
 def test_one_thread_by_turns(program, pair):
     with running(program, "turns", pair) as target:
         before = target.spent()
-        run = record(target.pid, seconds=0.8)
+        run = record_busy(target.pid, seconds=0.8)
         expected = share(target.spent() - before)
     found = count_by_names(run.stacks())
     assert set(found) == {("alpha",), ("beta",)}, found
@@ -204,7 +204,7 @@ def test_a_copy_by_fork(program, pair):
         with open("/proc/%d/task/%d/children" % (target.pid, target.pid), encoding="ascii") as file:
             child = int(file.read())
         before = target.spent()
-        run = record(child, seconds=0.8)
+        run = record_busy(child, seconds=0.8)
         expected = share(target.spent() - before)
     found = count_by_names(run.stacks())
     assert set(found) == {("alpha",), ("beta",)}, found
@@ -231,7 +231,7 @@ def without_marks(found):
 def test_one_calls_the_other(program, pair, mode):
     with running(program, mode, pair) as target:
         before = target.spent()
-        run = record(target.pid, seconds=0.8)
+        run = record_busy(target.pid, seconds=0.8)
         expected = share(target.spent() - before)
     found = count_by_names(run.stacks())
     check_losses(run)
@@ -257,7 +257,7 @@ def test_each_calls_the_other(program, pair):
     """alpha's loop calls turn() of the second Python, which calls gamma() of the first."""
     with running(program, "woven", pair) as target:
         before = target.spent()
-        run = record(target.pid, seconds=0.8)
+        run = record_busy(target.pid, seconds=0.8)
         expected = share(target.spent() - before)
     found = count_by_names(run.stacks())
     check_losses(run)
@@ -396,7 +396,7 @@ def test_a_library_that_is_not_used():
         pytest.skip("no shared libpython")
     with mapping_python([spare.path]) as process:
         harness.read_ready_line(process)
-        run = record(process.pid)
+        run = record_busy(process.pid)
         rows = json.loads(pybpf("ps", "--json", "-p", process.pid).out)
     harness.check_account(run)
     assert "more than one Python" not in run.err
@@ -410,5 +410,5 @@ def test_more_than_are_sampled():
         pytest.skip("five shared libpythons are needed")
     with mapping_python(paths[:5]) as process:
         harness.read_ready_line(process)
-        run = record(process.pid)
+        run = record_busy(process.pid)
     assert re.search(r"has [56] Pythons in it; pybpf samples 4 of them", run.err), run.err

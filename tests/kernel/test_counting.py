@@ -74,7 +74,7 @@ RING_HOLDS = (4 << 20) // (8000 * 16)
 def test_full_table(room):
     """Stacks that find no room are counted under that name; those that found room are counted on."""
     with running(newest(), TREE) as target:
-        run = harness.record(target.pid, "--max-stacks", room, rate=4999, seconds=1.5)
+        run = harness.record_busy(target.pid, "--max-stacks", room, fewest=1000, rate=4999)
     stacks = check_sums(run)
     lost = run.stats["lost"]
     assert lost["stack_table_full"] > 0, run.stats
@@ -87,7 +87,7 @@ def test_full_table(room):
 
 def test_room_for_all():
     with running(newest(), TREE) as target:
-        run = harness.record(target.pid, rate=4999, seconds=2)
+        run = harness.record_busy(target.pid, fewest=4000, rate=9999)
     stacks = check_sums(run)
     assert len(stacks) > 500, run.stats
     assert run.stats["samples"]["lost"] == 0, run.stats
@@ -103,7 +103,7 @@ def test_room_for_all():
 @pytest.mark.parametrize("threads", [False, True])
 def test_high_rate(threads):
     with running(newest(), TREE) as target:
-        run = harness.record(target.pid, *["--threads"] * threads, rate=9999, seconds=2)
+        run = harness.record_busy(target.pid, *["--threads"] * threads, fewest=2000, rate=9999)
     stacks = check_sums(run)
     assert run.stats["freq_hz"] == 9999
     assert run.stats["samples"]["lost"] == 0, run.stats
@@ -118,7 +118,7 @@ def test_new_deep_stacks_at_every_sample(depth, features):
     """More than the ring buffer holds, all the time: what was counted is printed or said to be missing."""
     options = ["--without-kernel-feature", features] if features else []
     with running(newest(), YOYO, depth) as target:
-        run = harness.record(target.pid, *options, rate=1999)
+        run = harness.record_busy(target.pid, *options, rate=1999)
     check_account(run)
     deepest = printed = 0
     for stack, _ in rows(run):

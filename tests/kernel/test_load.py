@@ -82,7 +82,7 @@ def interpreters():
 @pytest.mark.parametrize("features", WITHOUT)
 def test_true_stacks(interpreter, features):
     with running(interpreter, STEADY) as target:
-        run = harness.record(target.pid, *without(features))
+        run = harness.record_busy(target.pid, *without(features))
     stacks = check_sums(run)
     seen = set()
     for stack, count in stacks:
@@ -105,7 +105,7 @@ def test_true_stacks(interpreter, features):
 @pytest.mark.parametrize("features", WITHOUT)
 def test_new_stacks_keep_coming(interpreter, features):
     with running(interpreter, STEPS) as target:
-        run = harness.record(target.pid, *without(features), rate=1999)
+        run = harness.record_busy(target.pid, *without(features), rate=1999)
     steps = set()
     for stack, _ in check_sums(run):
         own = names(stack)
@@ -134,7 +134,7 @@ def check_dive(dive, first):
 @pytest.mark.parametrize("depth", [1, 3000, 7000])
 def test_recursion(interpreter, features, depth):
     with running(interpreter, DEEP, depth) as target:
-        run = harness.record(target.pid, *without(features), rate=199)
+        run = harness.record_busy(target.pid, *without(features), fewest=50, rate=399)
     stacks = [stack for stack, _ in check_sums(run) if "dive" in names(stack)]
     assert stacks
     for stack in stacks:
@@ -150,7 +150,7 @@ def test_deeper_than_is_kept(interpreter):
     """Leaf and root stay, the cut between them is marked with its length, and the account tells of it."""
     depth = 20000
     with running(interpreter, DEEP, depth) as target:
-        run = harness.record(target.pid, rate=199)
+        run = harness.record_busy(target.pid, fewest=50, rate=399)
     stacks = [item for item in check_sums(run) if "dive" in names(item[0])]
     assert stacks
     for stack, _ in stacks:
@@ -173,7 +173,7 @@ def test_deeper_than_tail_calls_reach(interpreter):
     # From 3.11 on a step takes several frames: then it is the limit of any walk, 65,536, that is met.
     depth = 60000 if interpreter.version < (3, 11) else 70000
     with running(interpreter, DEEP, depth) as target:
-        run = harness.record(target.pid, *without("bpf_loop"), rate=199)
+        run = harness.record_busy(target.pid, *without("bpf_loop"), fewest=50, rate=399)
     stacks = [item for item in check_sums(run) if "dive" in names(item[0])]
     assert stacks
     for stack, _ in stacks:

@@ -127,7 +127,7 @@ def with_subinterpreters(least=(2, 7)):
 
 def measure(interpreter, source, seconds=0.8):
     with running(interpreter, source) as target:
-        run = harness.record(target.pid, rate=1999, seconds=seconds)
+        run = harness.record_busy(target.pid, rate=1999, seconds=seconds)
     samples = run.stats["samples"]
     assert samples["taken"] >= 100, run.stats
     assert samples["lost"] <= 0.02 * samples["taken"], run.stats

@@ -279,7 +279,7 @@ def check_called(run):
 def test_called_from_threads_that_c_made(interpreter, library):
     """Each call has a thread state of its own, often where the one before was."""
     with running(interpreter, CALLED, library, 2) as target:
-        run = harness.record(target.pid, rate=1999)
+        run = harness.record_busy(target.pid, rate=1999)
     check_called(run)
 
 
@@ -287,7 +287,7 @@ def test_called_from_threads_that_c_made(interpreter, library):
 def test_called_beside_an_idle_interpreter(interpreter, library):
     """The thread states are made in an interpreter that is not the newest one."""
     with running(interpreter, CALLED, library, 3, "idle") as target:
-        run = harness.record(target.pid, rate=1999)
+        run = harness.record_busy(target.pid, rate=1999)
     check_called(run)
 
 
@@ -300,7 +300,7 @@ def may_swap(parameter):
 @pytest.mark.parametrize("interpreter", filter(may_swap, with_ctypes((3, 8))))
 def test_two_thread_states_in_turn(interpreter, library):
     with running(interpreter, SWAPPED, library) as target:
-        run = harness.record(target.pid, rate=1999)
+        run = harness.record_busy(target.pid, rate=1999)
     seen = {"first": 0, "second": 0}
     for stack, count in check_sums(run):
         own = names(stack)
@@ -316,7 +316,7 @@ def test_two_thread_states_in_turn(interpreter, library):
 def test_callers_in_another_thread_state(interpreter, library):
     """Of the same interpreter: they belong together without a mark."""
     with running(interpreter, CALLERS, library) as target:
-        run = harness.record(target.pid, rate=1999)
+        run = harness.record_busy(target.pid, rate=1999)
     inside = 0
     for stack, count in check_sums(run):
         own = names(stack)
@@ -332,7 +332,7 @@ def test_callers_in_another_thread_state(interpreter, library):
 def test_callers_that_alternate(interpreter, library):
     """Where a thread state's frames are on both sides of another's, these are left out, and that is said."""
     with running(interpreter, CALLERS, library, "again") as target:
-        run = harness.record(target.pid, rate=1999)
+        run = harness.record_busy(target.pid, rate=1999)
     inside = cut = 0
     for stack, count in check_sums(run):
         own = names(stack)

@@ -184,7 +184,7 @@ def test_many_threads(count):
     if not interpreter:
         pytest.skip("no Python of 3.8 or later here")
     with running(interpreter, CROWD, count) as target:
-        run = harness.record(target.pid, "--threads", rate=1999, seconds=2)
+        run = harness.record_busy(target.pid, "--threads", fewest=1000, rate=1999, seconds=2)
     stacks = check_sums(run)
     samples = run.stats["samples"]
     owners = {int(tid): n for tid, n in target.says["threads"].items()}
@@ -208,7 +208,7 @@ def test_many_threads(count):
 
 def test_threads_are_merged_unless_asked_for():
     with running(newest(), CROWD, 2) as target:
-        run = harness.record(target.pid)
+        run = harness.record_busy(target.pid)
     for stack, _ in check_sums(run):
         assert not stack[0].file.isdigit(), harness.show(stack)
 
@@ -228,7 +228,7 @@ def helper(tmp_path_factory):
 @pytest.mark.parametrize("interpreter", [pytest.param(item, id=item.name) for item in two()])
 def test_threads_without_python(interpreter, helper):
     with running(interpreter, NATIVE, helper) as target:
-        run = harness.record(target.pid, rate=1999)
+        run = harness.record_busy(target.pid, rate=1999)
     stacks = check_sums(run)
     foreign = run.stats["without_python"]["no_thread_state"]
     samples = run.stats["samples"]
@@ -261,7 +261,7 @@ def test_thread_of_the_kernel(interpreter, feature):
         if target.says["failed"]:
             pytest.skip("no io_uring with a poller here: " + target.says["failed"])
         before = cpu_time_of(target.pid, "iou-sqp")
-        run = harness.record(target.pid, *without, rate=4000, seconds=2)
+        run = harness.record_busy(target.pid, *without, fewest=1000, rate=4000)
         polled = cpu_time_of(target.pid, "iou-sqp") - before
     if polled < 0.2:
         pytest.skip("the poller ran %.2f s of 2" % polled)
