@@ -49,6 +49,7 @@ def run_tasks(python, kind, *options, seconds=SECONDS):
         text=True,
         stdin=subprocess.DEVNULL,
         timeout=harness.PATIENCE,
+        **harness.eager(python),
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout), harness.parse(done.stderr)

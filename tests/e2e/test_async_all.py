@@ -67,6 +67,7 @@ def run_all(python, tmp_path, kind, *options, seconds=SECONDS, words=()):
         text=True,
         stdin=subprocess.DEVNULL,
         timeout=harness.PATIENCE,
+        **harness.eager(python),
     )
     assert done.returncode == 0, done.stderr[-2000:]
     account = json.loads(stats.read_text(encoding="utf-8"))

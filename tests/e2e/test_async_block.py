@@ -31,6 +31,7 @@ def run_blocks(python, kind, tmp_path, *options):
         text=True,
         stdin=subprocess.DEVNULL,
         timeout=harness.PATIENCE,
+        **harness.eager(python),
     )
     assert done.returncode == 0, done.stderr[-2000:]
     account = json.loads(stats.read_text(encoding="utf-8"))["loop_blocks"]

@@ -74,6 +74,7 @@ def run_waits(python, seconds, *kinds, options=()):
         text=True,
         stdin=subprocess.DEVNULL,
         timeout=harness.PATIENCE + seconds,
+        **harness.eager(python),
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout), harness.parse(done.stderr)

@@ -46,6 +46,7 @@ def running(interpreter, source, *args):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         bufsize=0,
+        **harness.eager(interpreter),
     )
     try:
         yield harness.Target(process, harness.read_ready_line(process))
