@@ -12,6 +12,7 @@
 # make bench      what pybpf costs, in one table, beside other profilers; BENCH= hands on options (BENCH=--short)
 # make soak       ten minutes of processes that come and go: is anything of them left? SOAK="--seconds 60"
 # make starts     1,000 Pythons started beside a load: is any of them lost? STARTS="--count 100"
+# make mutants    do the tests find some hundred faults? MUTANTS="bpf symbols/pep657-sign" chooses rooms and mutants
 # make format     lay out all C code
 # make html-app   user/output/html.asset, the page of the HTML report, of tools/html; it is checked in, and needs Node.js
 #
@@ -309,6 +310,12 @@ replay-programs: $(REPLAY_BIN)
 test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/linecheck \
 	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/sources $(BUILD)/walker \
 	$(BUILD)/pybpf-san
+
+.PHONY: mutants
+mutants:
+	@tools/install-deps --test
+	@tools/setup-pythons stripped sid python3.13t python3.13-musl
+	@tests/mutants/run-mutants $(MUTANTS)
 
 kernels:
 	@tools/install-deps --kernels
