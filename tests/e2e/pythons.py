@@ -78,21 +78,52 @@ def pyenv_root():
         return Path.home() / ".pyenv"
 
 
-def probe(argv):
-    """The version that an interpreter says it has, or None when it does not run."""
-    try:
-        out = subprocess.run(
-            [*argv, "-c", PROBE], capture_output=True, text=True, timeout=60
-        ).stdout
-        return tuple(int(part) for part in out.split("."))
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
+def file_of(argv):
+    """The interpreter's own file, from here."""
+    return os.path.realpath(argv[1] + argv[2] if argv[0] == "chroot" else argv[-1])
 
 
 @functools.lru_cache(maxsize=None)
+def answer(argv, code):
+    """(exit status, stdout) of an interpreter that runs some code, whose answer depends on nothing else.
+
+    It is kept in the cache folder for as long as the interpreter's file is the same: each process that collects tests asks
+    some hundred such questions.
+    """
+    try:
+        status = os.stat(file_of(argv))
+    except OSError:
+        return 127, ""
+    key = hashlib.sha256(repr((argv, code, status.st_ino, status.st_size, status.st_mtime_ns)).encode()).hexdigest()
+    path = cache() / "answers" / key
+    if path.exists():
+        number, _, out = path.read_text().partition("\n")
+        return int(number), out
+    try:
+        done = subprocess.run([*argv, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return 127, ""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as out:
+        out.write("%d\n%s" % (done.returncode, done.stdout))
+    os.rename(out.name, path)
+    return done.returncode, done.stdout
+
+
+def can_run(interpreter, code):
+    return answer(interpreter.argv, code)[0] == 0
+
+
+def probe(argv):
+    """The version that an interpreter says it has, or None when it does not run."""
+    try:
+        return tuple(int(part) for part in answer(tuple(argv), PROBE)[1].split("."))
+    except ValueError:
+        return None
+
+
 def has_module(interpreter, module):
-    command = [*interpreter.argv, "-c", "import " + module]
-    return subprocess.run(command, capture_output=True).returncode == 0
+    return can_run(interpreter, "import " + module)
 
 
 def is_shared(path):

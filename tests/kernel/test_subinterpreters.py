@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interpreters that are run from a Python function: the callers are in another thread state of the same thread."""
-import subprocess
 
 import harness
 import pythons
@@ -114,10 +113,7 @@ main()
 
 
 def can(interpreter):
-    probe = subprocess.run(
-        [*interpreter.argv, "-c", RUN + "run('import threading')"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    return probe.returncode == 0
+    return pythons.can_run(interpreter, RUN + "run('import threading')")
 
 
 def with_subinterpreters(least=(2, 7)):
@@ -222,8 +218,7 @@ def test_threads_of_a_subinterpreter(interpreter):
 @pytest.mark.parametrize("interpreter", with_subinterpreters())
 def test_a_subinterpreter_without_the_gil(interpreter):
     """To 3.11 a thread that has released the GIL does not say which of its states it attached last."""
-    probe = subprocess.run([*interpreter.argv, "-c", "import zlib\n" + RUN + "execute(make(), 'import zlib')"], stderr=subprocess.DEVNULL)
-    if probe.returncode:
+    if not pythons.can_run(interpreter, "import zlib\n" + RUN + "execute(make(), 'import zlib')"):
         pytest.skip("%s has no zlib, or keeps no interpreter" % interpreter.name)
     run = measure(interpreter, RELEASED)
     packs = sum(count for stack, count in check_sums(run) if "sub_pack" in names(stack))

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 
 import harness
+import pythons
 import pytest
 from inline import Source, check_sums, names, native, running
 
@@ -250,15 +251,11 @@ def library(tmp_path_factory):
     return made
 
 
-def has(interpreter, module):
-    return subprocess.run([*interpreter.argv, "-c", module], stderr=subprocess.DEVNULL).returncode == 0
-
-
 def with_ctypes(least=(2, 7), module="import ctypes"):
     return [
         pytest.param(item, id=item.name)
         for item in native()
-        if item.version >= least and has(item, module)
+        if item.version >= least and pythons.can_run(item, module)
     ]
 
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import harness
+import pythons
 import pytest
 from inline import (
     Source,
@@ -358,8 +359,7 @@ def has_subinterpreters(interpreter):
         "except ImportError: import _xxsubinterpreters as _interpreters\n"
         "i = _interpreters.create(); (getattr(_interpreters, 'exec', 0) or _interpreters.run_string)(i, 'pass')"
     )
-    done = subprocess.run([*interpreter.argv, "-c", probe], stderr=subprocess.DEVNULL)
-    return done.returncode == 0
+    return pythons.can_run(interpreter, probe)
 
 
 @pytest.mark.parametrize("interpreter", with_subinterpreters())
