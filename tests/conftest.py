@@ -10,12 +10,17 @@ tests/run-tests says what it wants by the environment; pytest alone runs everyth
 """
 import json
 import os
+import resource
 import sys
+
+import pytest
 
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "e2e")]
 
 import pythons  # noqa: E402
 import tiers  # noqa: E402
+
+CPU_BEFORE = pytest.StashKey()
 
 
 def pytest_configure(config):
@@ -65,6 +70,25 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item.nodeid in keep]
 
 
+def children_cpu_s():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """A test's CPU time is that of the programs that it started, as far as it waited for them."""
+    item.stash[CPU_BEFORE] = children_cpu_s()
+    yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    if call.when == "teardown":
+        outcome.get_result().user_properties.append(("cpu_s", children_cpu_s() - item.stash[CPU_BEFORE]))
+
+
 class Journal:
     """Of one process: the one that xdist's workers report to."""
 
@@ -82,6 +106,7 @@ class Journal:
             row["outcome"] = "skipped"
             row["why"] = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
         if report.when == "teardown":
+            row["cpu_s"] = round(dict(report.user_properties).get("cpu_s", 0), 3)
             with open(self.path, "a", encoding="utf-8") as out:
                 out.write(json.dumps(self.begun.pop(report.nodeid)) + "\n")
 
