@@ -6,7 +6,7 @@ import os
 from runner import programs, pytests, stages
 from runner.commands import TOP, headline
 
-KERNEL = ["--modes", "cpu", "5.10"]  # the oldest that pybpf runs on; the others: make kernels
+KERNEL = ["--modes", "cpu,cpu-by-tail-calls,threads,kernel", "5.10"]  # the oldest that pybpf runs on; the others: make kernels
 PYTHONS = ["stripped", "sid", "python3.13t", "python3.13-musl"]
 SMOKE = "test_stacks and calls and (3.8 or 3.12 or 13t)"
 
