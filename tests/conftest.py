@@ -25,7 +25,7 @@ CPU_BEFORE = pytest.StashKey()
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "timed: its verdict depends on clocks; it runs when no other test does")
+    config.addinivalue_line("markers", "timed: runs when no other test does (tiers.TIMED)")
 
 
 def interpreters(item):
@@ -56,8 +56,12 @@ def passed_before():
     }
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m is looked at
 def pytest_collection_modifyitems(config, items):
     rows = [(item, *names_of(item), interpreters(item)) for item in items]
+    for item, name, _, _ in rows:
+        if tiers.is_timed(name):
+            item.add_marker("timed")
     keep = {item.nodeid for item in items}
     if os.environ.get("PYBPF_TIER") == "gate":
         keep &= tiers.gate([(item.nodeid, name, parameters, found) for item, name, parameters, found in rows])

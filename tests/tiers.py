@@ -20,7 +20,6 @@ EACH_VERSION = [
     "test_dump_locals::test_values_are_those_of_repr",
     "test_dump_subinterpreters::test_a_thread_has_no_functions_of_another_one",
     "test_lines::test_lines",
-    "test_gil::test_the_right_holder_has_the_wait",
     "test_states::test_exception_mode_keeps_handlers",
     "test_wall::test_the_gil_is_told_from_a_lock",
     "test_truth::test_stacks_are_possible",
@@ -30,6 +29,29 @@ EACH_BUILD = [
     "test_stacks::test_stacks *-calls",
     "test_young::test_a_loader_at_work_is_waited_for",
 ]
+
+# Their verdict depends on clocks: they run when no other test does, in make test on two Pythons. make test-all runs them ten
+# times beside two busy loops as well.
+TIMED = [
+    "test_async::test_waits_of_tasks",
+    "test_collected::test_times_are_bounded",
+    "test_gil::test_a_sleep_with_the_gil_is_counted_and_measured",
+    "test_gil::test_a_wait_counts_once",
+    "test_gil::test_the_right_holder_has_the_wait",
+    "test_gil::test_waits_are_as_long_as_the_programs_own_clock_says",
+    "test_growth",
+    "test_idle",
+    "test_thread_times",
+    "test_top::test_change_is_told_only_beyond_chance",
+    "test_top::test_shares_of_a_known_program",
+    "test_top::test_threads_and_what_they_wait_for",
+    "test_top::test_threads_have_their_states",
+    "test_wakers",
+    "test_wall::test_waits_are_as_long_as_the_program_measures",
+    "test_wall_times",
+    "test_wall_truth",
+]
+TIMED_SOME = [(3, 12), (3, 15)]
 
 # Left to make test-all, but for the parameters that are named.
 THOROUGH = {
@@ -71,7 +93,11 @@ THOROUGH = {
     "test_out_of_memory::test_run": None,
     "test_out_of_memory::test_report": ["*folded*", "*html*"],
     "test_foreign::test_helpers_that_are_killed": ["*0"],
-    "test_many_threads::test_run_ends_in_time_in_every_mode": ["*wall*", "*gil*"],
+    "test_many_threads::test_run_ends_in_time_in_every_mode": ["*wall*"],
+    "test_many_threads::test_processes_with_many_threads_do_not_hinder_each_other": None,
+    "test_threads_without_python::test_many_native_threads_leave_room": ["threads0"],
+    "test_top::test_a_long_interval_loses_nothing": None,
+    "test_young::test_one_that_ends_after_the_refusal": None,
     "test_wall::test_five_hundred_threads_that_are_switched_while_they_are_found": None,
     "test_young::test_none_is_lost_beside_a_load": None,
     # Slow to build or to draw.
@@ -88,6 +114,10 @@ def is_named(patterns, name, parameters):
     return any(
         name == pattern or fnmatch.fnmatch(name + " " + parameters, pattern) for pattern in patterns
     )
+
+
+def is_timed(name):
+    return name in TIMED or name.partition("::")[0] in TIMED
 
 
 def is_left(name, parameters):
@@ -118,9 +148,13 @@ def versions():
     return chosen | {python for python in found if "musl" in python.name}
 
 
+def releases(wanted):
+    return {python for python in versions() if is_release(python) and python.version in wanted}
+
+
 def some():
     """A release build of each version of SOME, and the free-threaded one."""
-    return {python for python in versions() if python.kind == "free-threaded" or (is_release(python) and python.version in SOME)}
+    return releases(SOME) | {python for python in versions() if python.kind == "free-threaded"}
 
 
 def chosen(words):
@@ -146,7 +180,7 @@ def names():
 
 def gate(rows):
     """rows: (id, test_file::test, parameters, interpreters). The ids that make test runs."""
-    of_some, of_versions = some(), versions()
+    of_some, of_versions, of_timed = some(), versions(), releases(TIMED_SOME)
     kept, groups = set(), {}
     for row in rows:
         if not is_left(row[1], row[2]):
@@ -155,7 +189,7 @@ def gate(rows):
         these = []
         for row in group:
             each_build, each_version = (is_named(patterns, name, row[2]) for patterns in (EACH_BUILD, EACH_VERSION))
-            allowed = of_versions if each_version else of_some
+            allowed = of_versions if each_version else of_timed if is_timed(row[1]) else of_some
             if each_build or all(python in allowed for python in row[3]):
                 these.append(row)
         # A test of other versions alone is not lost: it runs on the newest of them.
