@@ -81,7 +81,7 @@ def test_without_children_the_pythons_are_named(name):
         sentence = harness.one_sentence(run.err)
         assert "give -p %d --children" % pid in sentence
         (below,) = re.findall(r"Python runs in (\d+) \(python[\d.]*\):", sentence)
-        found = harness.record(below)
+        found = harness.record_busy(below)
         finish(running)
     assert processes.burnt(found.stacks()) >= 20
 

@@ -51,7 +51,7 @@ def test_rate_above_the_limit_names_limit_and_sysctl(spinning):
     name = "kernel.perf_event_max_sample_rate"
     with open("/proc/sys/" + name.replace(".", "/"), encoding="ascii") as sysctl:
         limit = sysctl.read().strip()
-    run = pybpf("-p", spinning.pid, "-d", 1, "-F", int(limit) + 1)
+    run = pybpf("-p", spinning.pid, "-d", 0.4, "-F", int(limit) + 1)
     assert limit in run.err and "perf_event_max_sample_rate" in run.err
     assert run.code != 0
 
@@ -64,18 +64,18 @@ def test_duration(spinning):
 
 
 def test_record_may_be_spelt_out(spinning):
-    run = pybpf("record", "-p", spinning.pid, "-d", 1)
+    run = pybpf("record", "-p", spinning.pid, "-d", 0.4)
     assert run.code == 0 and total(run.stacks()) > 0
 
 
 def test_lines_none(spinning):
-    stacks = pybpf("-p", spinning.pid, "-d", 1, "--lines=none").stacks()
+    stacks = pybpf("-p", spinning.pid, "-d", 0.4, "--lines=none").stacks()
     assert [f.name for f in stacks[0][0]][:2] == ["<module>", "outer"]
     assert all(frame.line is None for stack, _ in stacks for frame in stack)
 
 
 def test_lines_first(spinning):
-    stacks = pybpf("-p", spinning.pid, "-d", 1, "--lines=first").stacks()
+    stacks = pybpf("-p", spinning.pid, "-d", 0.4, "--lines=first").stacks()
     first = {"<module>": 1, "outer": 10, "inner": 6}
     with open(pythons.TARGETS / "spin.py", encoding="utf-8") as source:
         for number, line in enumerate(source, 1):
@@ -96,15 +96,15 @@ def test_lines_current_is_the_default(spinning):
 
 def test_full_filenames(spinning):
     path = str(pythons.TARGETS / "spin.py")
-    stacks = pybpf("-p", spinning.pid, "-d", 1, "--full-filenames").stacks()
+    stacks = pybpf("-p", spinning.pid, "-d", 0.4, "--full-filenames").stacks()
     assert {frame.file for stack, _ in stacks for frame in stack} == {path}
 
 
 def test_paths_are_shortened_to_what_is_imported():
     interpreter = harness.default_python()
     with harness.target(interpreter, "threads.py") as running:
-        short = pybpf("-p", running.pid, "-d", 1).stacks()
-        whole = pybpf("-p", running.pid, "-d", 1, "--full-filenames").stacks()
+        short = pybpf("-p", running.pid, "-d", 0.4).stacks()
+        whole = pybpf("-p", running.pid, "-d", 0.4, "--full-filenames").stacks()
     assert {f.file for stack, _ in short for f in stack} == {"threading.py", "threads.py"}
     files = {f.file for stack, _ in whole for f in stack}
     assert all(os.path.isabs(name) for name in files), files
@@ -133,7 +133,7 @@ def test_without_threads_no_thread_is_named():
 
 def test_output_file(spinning, tmp_path):
     path = tmp_path / "profile.folded"
-    run = pybpf("-p", spinning.pid, "-d", 1, "-o", path)
+    run = pybpf("-p", spinning.pid, "-d", 0.4, "-o", path)
     assert run.code == 0 and run.out == ""
     Expectation(spinning.says).check(harness.parse(path.read_text()))
     assert os.listdir(tmp_path) == ["profile.folded"]
@@ -150,7 +150,7 @@ def test_output_replaces_a_file_only_at_the_end(spinning, tmp_path):
 
 
 def test_format_text_is_a_table(spinning):
-    run = pybpf("-p", spinning.pid, "-d", 1, "-f", "text")
+    run = pybpf("-p", spinning.pid, "-d", 0.4, "-f", "text")
     assert run.code == 0
     rows = [row for row in run.out.splitlines() if "inner" in row]
     assert rows and "%" in run.out
@@ -158,24 +158,24 @@ def test_format_text_is_a_table(spinning):
 
 def test_format_folded_whatever_the_suffix(spinning, tmp_path):
     path = tmp_path / "profile.txt"
-    assert pybpf("-p", spinning.pid, "-d", 1, "-f", "folded", "-o", path).code == 0
+    assert pybpf("-p", spinning.pid, "-d", 0.4, "-f", "folded", "-o", path).code == 0
     assert total(harness.parse(path.read_text())) > 0
 
 
 def test_account(spinning):
-    run = pybpf("-p", spinning.pid, "-d", 1, "--stats")
+    run = pybpf("-p", spinning.pid, "-d", 0.4, "--stats")
     for word in ("asked", "taken", "stack", "ns", "CPU"):
         assert word in run.err, run.err
     assert len(run.err.strip().splitlines()) <= 12
 
 
 def test_quiet(spinning):
-    run = pybpf("-p", spinning.pid, "-d", 1, "-q")
+    run = pybpf("-p", spinning.pid, "-d", 0.4, "-q")
     assert run.code == 0 and run.err == "" and total(run.stacks()) > 0
 
 
 def test_verbose_tells_what_was_found(spinning):
-    run = pybpf("-p", spinning.pid, "-d", 1, "-v")
+    run = pybpf("-p", spinning.pid, "-d", 0.4, "-v")
     version = "%d.%d" % tuple(spinning.says["version"][:2])
     assert version in run.err
     assert "thread" in run.err and "offsets" in run.err

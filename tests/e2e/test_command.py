@@ -87,6 +87,7 @@ def test_precedence_is_not_the_commands(python, started_with, runs_with):
         text=True,
         stdin=subprocess.DEVNULL,
         timeout=harness.PATIENCE,
+        preexec_fn=harness.ordinary,
     )
     assert (run.returncode, run.stdout) == (0, "%d %d\n" % (started_with, runs_with)), run.stderr
 

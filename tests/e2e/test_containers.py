@@ -80,7 +80,7 @@ def test_containers_are_told_apart(web):
 def test_one_of_two(web):
     host, one, other = web
     for words in ["--container", one.id], ["--container", one.id[:7]], ["--all", "--exclude-container", other.id]:
-        run = pybpf(*words, "-d", 1, "-F", RATE)
+        run = pybpf(*words, "-d", 0.4, "-F", RATE)
         assert run.code == 0, run.err
         found = by_process(run)
         assert one.pid in found and other.pid not in found, (words, sorted(found))
@@ -90,7 +90,7 @@ def test_one_of_two(web):
 
 def test_both_of_two(web):
     host, one, other = web
-    run = pybpf("--container", one.id, "--container", other.id, "-d", 1, "-F", RATE, "--merge")
+    run = pybpf("--container", one.id, "--container", other.id, "-d", 0.4, "-F", RATE, "--merge")
     assert run.code == 0, run.err
     found = processes.by_name(run)
     assert list(found) == ["python3.13 spin.py"], "the same program has one root: %s" % list(found)
@@ -99,7 +99,7 @@ def test_both_of_two(web):
 
 def test_a_prefix_of_two_is_ambiguous(web):
     _, one, other = web
-    run = pybpf("--container", "web-", "-d", 1)
+    run = pybpf("--container", "web-", "-d", 0.4)
     assert run.code != 0 and run.out == ""
     sentence = one_sentence(run.err)
     assert one.id in sentence and other.id in sentence
@@ -108,12 +108,12 @@ def test_a_prefix_of_two_is_ambiguous(web):
 def test_no_such_container(web):
     """The sentence names those that run, and those with a name near it first."""
     _, one, other = web
-    run = pybpf("--container", "nosuchcontainer", "-d", 1)
+    run = pybpf("--container", "nosuchcontainer", "-d", 0.4)
     sentence = one_sentence(run.err)
     assert run.code != 0 and "nosuchcontainer" in sentence
     assert "running are" in sentence and one.id + " (crun)" in sentence and other.id + " (runc)" in sentence
     typo = one.id[:-2] + ("x" if one.id[-2] != "x" else "y") + one.id[-1]
-    run = pybpf("--container", typo, "-d", 1)
+    run = pybpf("--container", typo, "-d", 0.4)
     sentence = one_sentence(run.err)
     assert run.code != 0 and "did you mean %s (crun)" % one.id in sentence and other.id not in sentence
 
@@ -163,10 +163,10 @@ def test_one_name_in_two_runtimes():
         for runtime, twin in twins.items():
             row = next(row.split() for row in run.out.splitlines() if row.split()[:1] == [str(twin.pid)])
             assert "%s:%s" % (runtime, ident) in row, row
-        run = pybpf("--container", ident, "-d", 1)
+        run = pybpf("--container", ident, "-d", 0.4)
         assert run.code != 0 and all("%s, %s" % (ident, runtime) in one_sentence(run.err) for runtime in twins)
         for runtime, twin in twins.items():
-            run = pybpf("--container", "%s:%s" % (runtime, ident), "-d", 1, "-F", RATE)
+            run = pybpf("--container", "%s:%s" % (runtime, ident), "-d", 0.4, "-F", RATE)
             assert list(by_process(run)) == [twin.pid], run.err
         with sampling("--container", "twin-*", "--by=container") as run:
             time.sleep(1)
@@ -188,7 +188,7 @@ def test_a_name_that_only_conmon_knows(tmp_path):
         with harness.started(list(map(str, argv)), stdout=subprocess.PIPE, bufsize=0) as process:
             pid = harness.read_ready_line(process)["pid"]
             row = next(row.split() for row in pybpf("ps").out.splitlines() if row.split()[:1] == [str(pid)])
-            run = pybpf("--container", name, "-d", 1, "-F", RATE)
+            run = pybpf("--container", name, "-d", 0.4, "-F", RATE)
             os.kill(pid, 9)
     assert name in row, row
     assert list(by_process(run)) == [pid] and spinning(by_process(run)[pid][1])
@@ -198,7 +198,7 @@ def test_control_group_of_a_container(web):
     _, one, other = web
     inside_hierarchy = "/" + str(one.cgroup.path.relative_to(cgroups.unified()))
     for path in one.cgroup.path, inside_hierarchy:
-        run = pybpf("--cgroup", path, "-d", 1, "-F", RATE)
+        run = pybpf("--cgroup", path, "-d", 0.4, "-F", RATE)
         assert run.code == 0, run.err
         found = by_process(run)
         assert list(found) == [one.pid]
@@ -217,7 +217,7 @@ def test_control_groups_below_one(options):
             )
             harness.read_ready_line(process)
             started[path] = (where, process.pid)
-        run = pybpf("--cgroup", started["pybpf-outer"][0].path, "-d", 1, "-F", RATE, *options)
+        run = pybpf("--cgroup", started["pybpf-outer"][0].path, "-d", 0.4, "-F", RATE, *options)
         assert run.code == 0, run.err
         inside = {started[path][1] for path in ("pybpf-outer", "pybpf-outer/middle/inner")}
         assert set(by_process(run)) == inside, by_process(run)
@@ -274,7 +274,7 @@ def test_control_groups_of_other_runtimes(version):
         for name in list(started)[:2]:
             place, pid, ident = started[name]
             for words in ["--container", ident[:8]], ["--cgroup", place.path]:
-                run = pybpf(*words, "-d", 1, "-F", RATE)
+                run = pybpf(*words, "-d", 0.4, "-F", RATE)
                 assert run.code == 0, run.err
                 assert list(by_process(run)) == [pid], (name, words)
 @pytest.mark.parametrize("words", [["--all", "--by=container"], ["--cgroup", "PARENT", "--by=container"]])
@@ -312,17 +312,17 @@ def test_empty_container():
     """All its processes are gone, and its directory is still there."""
     ident = secrets.token_hex(32)
     with cgroups.directory("docker/" + ident) as empty:
-        run = pybpf("--container", ident[:12], "-d", 1)
+        run = pybpf("--container", ident[:12], "-d", 0.4)
         assert run.code != 0 and run.out == ""
         assert ident[:12] in one_sentence(run.err)
         # A control group may get processes later.
-        run = pybpf("--cgroup", empty.path, "-d", 1)
+        run = pybpf("--cgroup", empty.path, "-d", 0.4)
         assert run.code == 0 and run.out == "" and "no Python process was found" in run.err
 
 
 @pytest.mark.parametrize("path", ["/usr", "/nonexistent/group", "/dev/null", "no/such/group", ""])
 def test_control_group_outside_of_the_hierarchy(path):
-    run = pybpf("--cgroup", path, "-d", 1)
+    run = pybpf("--cgroup", path, "-d", 0.4)
     assert run.code != 0 and run.out == ""
     assert path in one_sentence(run.err)
 
@@ -382,7 +382,7 @@ def run_inside(name, *args, more=None, without=(), **options):
 def test_from_inside_of_a_privileged_container(web):
     """With the host's PIDs, it profiles the host and other containers."""
     host, one, _ = web
-    run = run_inside("profiler", "--all", "--by=container", "-d", 1, "-F", RATE, host_pids=True)
+    run = run_inside("profiler", "--all", "--by=container", "-d", 0.4, "-F", RATE, host_pids=True)
     assert run.code == 0, run.err
     found = by_process(run, container=True)
     assert found[host.pid][0].container == "[host]" and spinning(found[host.pid][1])
@@ -400,6 +400,6 @@ def test_names_from_inside_of_a_container(web):
 
 def test_inside_a_container_with_its_own_pids_it_says_what_is_missing():
     need()
-    run = run_inside("blind", "--all", "-d", 1)
+    run = run_inside("blind", "--all", "-d", 0.4)
     assert run.code == 0 and run.out == ""
     assert "PID namespace" in run.err and "--pid=host" in run.err

@@ -50,7 +50,9 @@ def children(pid):
 @contextlib.contextmanager
 def python(script, wait_state=None):
     """A Python that runs the script, once it does: its first statements are done when its CPU time comes to rest."""
-    with harness.started(harness.tied([harness.default_python().argv[0], "-c", script])) as process:
+    program = harness.default_python().argv[0]
+    with harness.started(harness.tied([program, "-c", script])) as process:
+        harness.wait_for(lambda: os.path.samefile("/proc/%d/exe" % process.pid, program))  # setpriv is first
         if wait_state:
             last = [-1.0]
 

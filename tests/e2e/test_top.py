@@ -450,7 +450,7 @@ def test_a_profile_at_the_end(busy, tmp_path, way):
         total = None
     assert os.listdir(tmp_path) == ["live.pybpf"] and os.stat(path).st_mode & 0o777 == 0o600
     stacks = folded(path)
-    assert sum(stacks.values()) == (total or sum(stacks.values())) > 10
+    assert sum(stacks.values()) == (total or sum(stacks.values())) > 0
     err = pybpf("report", path).err
     assert "asked: %d " % sum(stacks.values()) in err and "lost" not in err
 
