@@ -210,13 +210,13 @@ struct text {
 	uint16_t size_at, data_at;
 };
 
-/* Every byte of the text, and none beside it. */
+/* Every byte of the text, of a long one one in each 17, and none beside it. */
 static void text_counts(struct world *w, uint64_t code, const struct text *text)
 {
-	uint64_t data = text->addr + text->data_at;
+	uint64_t data = text->addr + text->data_at, step = text->size > 600 ? 17 : 1;
 	uint32_t sig = read_code(w, code).sig;
 
-	for (uint64_t i = 0; i < text->size; i++) {
+	for (uint64_t i = 0; i < text->size; i += step) {
 		uint8_t *byte = bytes_at(w, data + i, 1);
 
 		*byte ^= 1u << (i & 7);
