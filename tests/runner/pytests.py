@@ -9,6 +9,7 @@ from runner.commands import TOP, environment, run, say
 
 PYTHON = "/usr/bin/python3"  # Debian's: the one that python3-pytest is for
 LIMIT_S = 5400
+MOST_AGAIN = 10  # failures: no load makes more
 LANES = 5  # on two CPUs: most tests wait most of the time
 
 
@@ -84,20 +85,14 @@ class Suite:
 
     def second_try(self, bad, count):
         """Of what failed, when nothing else runs. What fails again has failed."""
-        if not bad:
-            return
-        if len(bad) > len(count.second_tries) + 20:
-            for row in bad:  # no load makes so many fail
-                count.fail(self.name(row))
-            return
-        say("-- again, alone: %d" % len(bad))
-        again = self.run([row["test"] for row in bad], count, again=True)
+        again = bad
+        if 0 < len(bad) <= MOST_AGAIN:
+            say("-- again, alone: %d" % len(bad))
+            again = self.run([row["test"] for row in bad], count, again=True)
+            told = {row["test"] for row in rows_of(self.journal + ".now")}
+            again += [row for row in bad if row["test"] not in told]  # pytest ended before
         for row in again:
             count.fail(self.name(row))
-        told = {row["test"] for row in rows_of(self.journal + ".now")}
-        for row in bad:
-            if row["test"] not in told:
-                count.fail(self.name(row))
 
 
 def core():
