@@ -37,6 +37,7 @@ EACH_BUILD = [
 TIMED = [
     "test_async::test_waits_of_tasks",
     "test_collected::test_times_are_bounded",
+    "test_gil::test_a_gil_that_is_found_without_its_symbol",
     "test_gil::test_a_sleep_with_the_gil_is_counted_and_measured",
     "test_gil::test_a_wait_counts_once",
     "test_gil::test_the_right_holder_has_the_wait",

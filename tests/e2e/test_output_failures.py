@@ -64,7 +64,7 @@ def test_closed_streams_are_no_place_for_files(tmp_path, closed):
     with harness.target(harness.default_python(), "spin.py") as running:
         done = with_closed(closed, "-p", running.pid, "-d", 1, "-F", 499, "-o", path)
         assert done.returncode == 0, done.stderr
-        assert harness.total(harness.parse(path.read_text())) > 50
+        assert harness.total(harness.parse(path.read_text())) > 0
         # Without a sample there is nothing to be written.
         seconds = 0.2
         while (unwritten := with_closed(">&-", "-p", running.pid, "-d", seconds)).returncode == 0 and seconds < SECONDS / 2:

@@ -24,6 +24,7 @@ pytestmark = [
 ]
 
 WORDS = "maps no executable file: it is just starting a program, or ending; try again"
+BETWEEN = "maps no Python any more: it executed another program, or is ending"  # met between two of its calls
 PF_KTHREAD = 0x00200000  # include/linux/sched.h
 
 
@@ -99,10 +100,9 @@ def test_those_that_unmap_after_they_were_listed():
             said = err.read().decode()
     pictures = [json.loads(line)["pid"] for line in out.splitlines()]
     # The one that was being read as it unmapped may have lost anything.
-    told = [pid for pid in target.says["children"] if re.search(r"process %d \(.*\) %s" % (pid, WORDS), said)]
+    told = [pid for pid in target.says["children"] if re.search(r"process %d (\(.*\) %s|%s)" % (pid, WORDS, BETWEEN), said)]
     assert target.pid in pictures and not set(told) & set(pictures)
     assert len(told) >= CHILDREN / 2 and len(told) + len(pictures) >= CHILDREN, said
-    assert "executed another program" not in said
     # A second for each was waited.
     assert took_s < len(told) / 2, (took_s, len(told))
 

@@ -233,7 +233,8 @@ static void take_picture(const struct dump_command *dump, const struct ps_row *r
 		if (error.code == -EAGAIN)
 			log_info("%s", error.text);
 		else
-			log_info("process %d executed another program before it was read", row->process.pid);
+			log_info("process %d maps no Python any more: it executed another program, or is ending",
+				 row->process.pid);
 		return;
 	}
 	log_error("%s", error.text);
