@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What make test runs a second time, with build/pybpf-san: of each room of user/ the way it is used most, and foreign bytes
+What make test-all runs a second time, with build/pybpf-san: of each room of user/ the way it is used most, and foreign bytes
 that were made to harm. Left out are tests that count memory, samples or time, of which the sanitizers take much, those that
 take resources away (allocations, address space, system calls), of which ASan needs more than pybpf, and those that drop
 rights, since an unprivileged user's ASan cannot look for leaks.
@@ -36,8 +36,15 @@ TESTS = {
 }
 
 
-def names():
+# Foreign bytes, and the ways of each command: what make test has; make test-all has all.
+SHORT = "badinput cli diff dump dump_async dump_core dump_deadlocks dump_locals dump_native formats_text ps report runtimes wall".split()
+
+
+def names(short=False):
     """As pytest takes them, in the project's folder."""
     return [
-        "tests/e2e/test_%s.py::test_%s" % (file, test) for file, tests in TESTS.items() for test in tests.split()
+        "tests/e2e/test_%s.py::test_%s" % (file, test)
+        for file, tests in TESTS.items()
+        for test in tests.split()
+        if not short or file in SHORT
     ]

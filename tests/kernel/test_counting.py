@@ -74,7 +74,7 @@ RING_HOLDS = (4 << 20) // (8000 * 16)
 def test_full_table(room):
     """Stacks that find no room are counted under that name; those that found room are counted on."""
     with running(newest(), TREE) as target:
-        run = harness.record_busy(target.pid, "--max-stacks", room, fewest=1000, rate=4999)
+        run = harness.record_busy(target.pid, "--max-stacks", room, fewest=10, rate=4999, seconds=1.5)
     stacks = check_sums(run)
     lost = run.stats["lost"]
     assert lost["stack_table_full"] > 0, run.stats

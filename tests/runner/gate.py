@@ -32,7 +32,7 @@ def test(build, count):
         sanitized = pytests.Suite(build, journal(build, "tests-san.jsonl"), "gate", binary="pybpf-san")
         with concurrent.futures.ThreadPoolExecutor() as beside:
             emulated = beside.submit(stages.kernels, build, *KERNEL)
-            bad_sanitized = sanitized.beside_others(pytests.core(), count)
+            bad_sanitized = sanitized.beside_others(pytests.core(short=True), count)
             stages.tell_kernels(emulated.result(), count)
     headline("tests that need the machine for themselves")
     bad += plain.alone(["tests/kernel", "tests/e2e"], count)

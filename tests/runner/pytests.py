@@ -95,9 +95,9 @@ class Suite:
             count.fail(self.name(row))
 
 
-def core():
-    """What is run with sanitizers, too."""
+def core(short=False):
+    """What is run with sanitizers, too; short: in make test."""
     sys.path.insert(0, os.path.join(TOP, "tests/e2e"))
     import core as chosen  # noqa: E402
 
-    return chosen.names()
+    return chosen.names(short)
