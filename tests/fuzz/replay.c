@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Gives a fuzz target the inputs that are named, one after the other: what make test does, with the library that the unit
- * tests have, since building one for libFuzzer takes longer than all the rest. Takes libFuzzer's options -timeout=SECONDS and
- * -rss_limit_mb=MIB. A crash or what takes too much ends it; the last line of the output names the input.
+ * Gives a fuzz target the inputs that are named, one after the other: what make test does, with the library that the
+ * unit tests have, since building one for libFuzzer takes longer than all the rest. Takes libFuzzer's options
+ * -timeout=SECONDS and -rss_limit_mb=MIB. A crash or what takes too much ends it; the last line of the output names the
+ * input.
  */
 #include <stddef.h>
 #include <stdint.h>
