@@ -59,15 +59,14 @@ def digest(*paths):
     return found.hexdigest()
 
 
-def unit(build, count, names=None, changed=False):
-    """The unit tests, or those of names; with changed, those that are not the same program as when they last passed."""
+def unit(build, count, changed=False):
+    """All unit tests; with changed, those that are not the same program as when they last passed."""
     headline("unit tests, under ASan and UBSan")
     folder = os.path.join(TOP, build, "unit")
-    names = unit_names() if names is None else names
-    keys = {}
+    names = unit_names()
+    data = digest(os.path.join(TOP, "tests/data"))
+    keys = {name: data + digest(os.path.join(folder, name)) for name in names}
     if changed:
-        data = digest(os.path.join(TOP, "tests/data"))
-        keys = {name: data + digest(os.path.join(folder, name)) for name in names}
         same = [name for name in names if passed_as(folder, name) == keys[name]]
         names = [name for name in names if name not in same]
         say("%d programs are what they were when they passed" % len(same))
@@ -83,7 +82,7 @@ def unit(build, count, names=None, changed=False):
                 say(text)
             else:
                 with open(os.path.join(folder, name + ".passed"), "w", encoding="ascii") as out:
-                    out.write(keys.get(name, ""))
+                    out.write(keys[name])
             say("%-36s %s%d passed%s (%.1f s)" % (
                 name, "FAILED, " if failures else "", passed, ", %d skipped" % skipped if skipped else "", seconds))
 
