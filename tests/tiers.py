@@ -184,13 +184,23 @@ def chosen(words):
             or ("%d.%d" % python.version == number and (python.kind == "free-threaded" if free else is_release(python)))
         }
         if not some:
-            raise SystemExit("PY: there is no Python \"%s\" here; there are %s" % (word, names()))
+            raise ValueError('there is no Python "%s" here; there are %s' % (word, names(pythons.interpreters())))
         found |= some
     return found
 
 
-def names():
-    return " ".join(python.name for python in pythons.interpreters())
+def names(found):
+    return " ".join(python.name for python in found)
+
+
+def used(tier, words):
+    """The names of the Pythons that some test may run on."""
+    wanted = set(pythons.interpreters())
+    if words:
+        wanted = chosen(words)
+    elif tier == "gate":
+        wanted = versions() | {python for python in wanted if python.kind == "stripped"}
+    return names(python for python in pythons.interpreters() if python in wanted)
 
 
 def gate(rows):

@@ -15,6 +15,7 @@ import pytest
 import harness
 import known as knowledge
 import pythons
+import tiers
 
 TRACEFS = "/sys/kernel/tracing"
 
@@ -27,7 +28,7 @@ def pytest_sessionstart():
 
 def pytest_terminal_summary(terminalreporter):
     terminalreporter.section("Pythons")
-    names = ", ".join(item.name for item in pythons.interpreters())
+    names = tiers.used(os.environ.get("PYBPF_TIER"), os.environ.get("PYBPF_PYTHONS"))
     terminalreporter.write_line("tested with: " + (names or "none"))
     missing = pythons.missing()
     for name, why in missing:

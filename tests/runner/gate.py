@@ -2,9 +2,10 @@
 """make test: what a change must pass. make check: what one may run after each."""
 import concurrent.futures
 import os
+import sys
 
 from runner import programs, pytests, stages
-from runner.commands import TOP, headline
+from runner.commands import TOP, headline, say
 
 KERNEL = ["--modes", "cpu,cpu-by-tail-calls,threads,kernel", "5.10"]  # the oldest that pybpf runs on; the others: make kernels
 PYTHONS = ["stripped", "sid", "python3.13t", "python3.13-musl"]
@@ -42,6 +43,15 @@ def test(build, count):
 
 def some(build, count, expression, wanted):
     """Those tests of the kernel side and from end to end that the expression of pytest's -k and the Pythons choose."""
+    sys.path.insert(0, os.path.join(TOP, "tests/e2e"))
+    import tiers  # noqa: E402
+
+    try:
+        tiers.chosen(wanted)
+    except ValueError as wrong:
+        say("PY: %s" % wrong)
+        count.fail("PY=%s" % wanted)
+        return
     if not stages.build_all(count) or not stages.may_be_root(count):
         return
     suite = pytests.Suite(build, journal(build, "tests-some.jsonl"), "all", pythons=wanted, expression=expression)
