@@ -143,6 +143,62 @@ static void finds_its_own_symbols(void **state)
 	assert_int_equal(test_elf_known_function(1), (int)(1 + test_elf_known_variable));
 }
 
+/* gdb and extension modules import _PyRuntime as this program does cmocka's functions. */
+static void takes_no_import_for_a_symbol(void **state)
+{
+	struct elf_symbol symbol;
+	struct elf_file *elf;
+
+	(void)state;
+	assert_int_equal(open_path("/proc/self/exe", &elf), 0);
+	assert_int_equal(elf_file_symbol(elf, "main", &symbol), 0);
+	assert_int_equal(elf_file_symbol(elf, "_cmocka_run_group_tests", &symbol), -ENOENT);
+	elf_file_free(elf);
+}
+
+/* A string table is read in pieces of 64 KiB: a name may begin in one and end in the next. */
+static void finds_names_at_the_end_of_a_piece(void **state)
+{
+	static const char name[] = "name_of_a_symbol";
+	static struct {
+		Elf64_Ehdr header;
+		Elf64_Shdr sections[3];
+		Elf64_Sym symbols[2];
+		char strings[3 * 65536];
+	} file;
+	struct elf_symbol symbol;
+	struct elf_file *elf;
+
+	(void)state;
+	memcpy(&file.header, self, sizeof(file.header));
+	file.header.e_phnum = 0;
+	file.header.e_shoff = offsetof(__typeof__(file), sections);
+	file.header.e_shentsize = sizeof(Elf64_Shdr);
+	file.header.e_shnum = 3;
+	file.header.e_shstrndx = 0;
+	file.sections[1] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
+					.sh_offset = offsetof(__typeof__(file), symbols),
+					.sh_size = sizeof(file.symbols),
+					.sh_entsize = sizeof(Elf64_Sym),
+					.sh_link = 2};
+	file.sections[2] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+					.sh_offset = offsetof(__typeof__(file), strings),
+					.sh_size = sizeof(file.strings)};
+	for (size_t at = 2 * 65536 - sizeof(name) - 1; at <= 2 * 65536 + 1; at++) {
+		int fd;
+
+		memset(file.strings, 'x', sizeof(file.strings));
+		strcpy(file.strings + at, name);
+		file.symbols[1] = (Elf64_Sym){.st_name = (Elf64_Word)at, .st_shndx = 1, .st_value = 4711};
+		fd = file_of(&file, sizeof(file));
+		assert_int_equal(elf_file_open(fd, &elf), 0);
+		assert_int_equal(elf_file_symbol(elf, name, &symbol), 0);
+		assert_int_equal(symbol.value, 4711);
+		elf_file_free(elf);
+		close(fd);
+	}
+}
+
 static void finds_strings_and_sections(void **state)
 {
 	struct elf_section section;
@@ -374,11 +430,12 @@ static void bounds_what_it_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_its_own_symbols),     cmocka_unit_test(finds_strings_and_sections),
-		cmocka_unit_test(looks_up_in_the_c_library), cmocka_unit_test(refuses_what_is_no_elf),
-		cmocka_unit_test(survives_truncation),       cmocka_unit_test(survives_a_file_that_shrinks),
-		cmocka_unit_test(survives_mutated_headers),  cmocka_unit_test(survives_mutated_sections),
-		cmocka_unit_test(survives_random_damage),    cmocka_unit_test(bounds_what_it_reads),
+		cmocka_unit_test(finds_its_own_symbols),        cmocka_unit_test(finds_strings_and_sections),
+		cmocka_unit_test(looks_up_in_the_c_library),    cmocka_unit_test(refuses_what_is_no_elf),
+		cmocka_unit_test(survives_truncation),          cmocka_unit_test(survives_a_file_that_shrinks),
+		cmocka_unit_test(survives_mutated_headers),     cmocka_unit_test(survives_mutated_sections),
+		cmocka_unit_test(survives_random_damage),       cmocka_unit_test(bounds_what_it_reads),
+		cmocka_unit_test(takes_no_import_for_a_symbol), cmocka_unit_test(finds_names_at_the_end_of_a_piece),
 	};
 
 	return cmocka_run_group_tests(tests, read_self, free_self);

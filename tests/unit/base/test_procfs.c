@@ -273,6 +273,10 @@ static void opens_by_path_only_the_same_file(void **state)
 	map.inode++;
 	assert_int_equal(procfs_open_map(getpid(), &map), -ESTALE);
 	map.inode--;
+	/* Another file system has a file of that inode. */
+	map.dev_minor++;
+	assert_int_equal(procfs_open_map(getpid(), &map), -ESTALE);
+	map.dev_minor--;
 	/* A relative climb ends at the root, as it does for the process. */
 	snprintf(other, sizeof(other), "/../../../..%s", path);
 	map.path = other;
