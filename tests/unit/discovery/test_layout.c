@@ -400,6 +400,24 @@ static void test_refusals(void **state)
 	assert_refused(v14, OFFSET_FREE, 1, "tlbc_index");
 }
 
+/* Include/patchlevel.h: alpha, beta, release candidate, final. */
+static void test_release_levels(void **state)
+{
+	static const uint64_t versions[] = {0x030f00a1, 0x030f00b2, 0x030f00c3, 0x030f00f0};
+	const struct saved *v15 = &saved_tables[5];
+	uint8_t *bytes = saved_read(v15);
+	struct layout_build build;
+	struct error error = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		put_u64(bytes, OFFSET_VERSION, versions[i]);
+		assert_int_equal(layout_from_debug_offsets(bytes, v15->size, &build, &error), 0);
+		assert_int_equal(build.version_hex, versions[i]);
+	}
+	free(bytes);
+}
+
 /* 3.13 has no thread-local bytecode, free-threaded or not. */
 static void test_free_threaded_3_13(void **state)
 {
@@ -453,6 +471,7 @@ int main(void)
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_corrupted),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_release_levels),
 		cmocka_unit_test(test_free_threaded_3_13),
 		cmocka_unit_test(test_newer_minor),
 	};
