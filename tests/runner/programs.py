@@ -18,7 +18,7 @@ def unit_names():
     return sorted(path[:-2] for path in glob.glob("*/test_*.c", root_dir=os.path.join(TOP, "tests/unit")))
 
 
-def cmocka(folder, name):
+def cmocka(folder, name, limit_s=PROGRAM_LIMIT_S):
     """Runs one program. Returns (passed, skipped, failures, seconds, text).
 
     A test that was announced and has no result failed: the program crashed.
@@ -29,7 +29,7 @@ def cmocka(folder, name):
     start = time.monotonic()
     log = path + ".log"
     with open(log, "wb") as out:
-        status = run([os.path.abspath(path)], PROGRAM_LIMIT_S, stdout=out, stderr=subprocess.STDOUT,
+        status = run([os.path.abspath(path)], limit_s, stdout=out, stderr=subprocess.STDOUT,
                      env=environment(CMOCKA_MESSAGE_OUTPUT="TAP"))
     with open(log, errors="replace") as out:
         text = out.read()
@@ -38,7 +38,7 @@ def cmocka(folder, name):
     skipped = sum(1 for _, _, skip in results if skip)
     failures = ["%s: %s" % (name, test) for wrong, test, skip in results if wrong and not skip]
     passed = len(results) - skipped - len(failures)
-    why = "exit status %d" % status if status is not None else "took more than %d s" % PROGRAM_LIMIT_S
+    why = "exit status %d" % status if status is not None else "took more than %d s" % limit_s
     if status is not None and status < 0:
         why = "ended by signal %d" % -status
     lost = announced - passed - skipped - len(failures)
