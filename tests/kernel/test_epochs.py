@@ -69,7 +69,7 @@ def test_what_is_forgotten_makes_room():
     check_sums(parts, stats)
     # What this shows takes more stacks and code objects than there is room for.
     assert full["samples"]["lost"] > 0.2 * full["samples"]["asked"], full
-    assert stats["code_objects"]["seen"] > 2 * room, stats
+    assert stats["code_objects"]["seen"] > room, stats
     # A part takes longer where the machine is busy.
     assert stats["samples"]["lost"] < 0.05 * stats["samples"]["asked"], stats
     middle = len(parts) // 2
