@@ -326,9 +326,9 @@ roots:
 	@tools/install-deps --roots
 	@tests/roots/run-roots --build '$(BUILD)' $(ROOTS)
 
-# The checkers see the skeleton, which is generated, as a system's header.
-lint: export USER_FLAGS := $(filter-out -DPYBPF_VERSION=% -I$(BUILD),$(USER_CFLAGS)) -isystem $(BUILD)
-lint: export BPF_FLAGS := $(BPF_CFLAGS)
+# The checkers see the skeleton, which is generated, as a system's header. What they found is remembered for any folder.
+lint: export USER_FLAGS := $(filter-out -DPYBPF_VERSION=% -I$(BUILD) $(SAME_PATHS),$(USER_CFLAGS)) -isystem $(BUILD)
+lint: export BPF_FLAGS := $(filter-out $(SAME_PATHS),$(BPF_CFLAGS))
 lint: export CC := $(CC)
 lint: export CLANG_FORMAT := $(CLANG_FORMAT)
 lint: $(BUILD)/pybpf.skel.h $(PROTO_C)
