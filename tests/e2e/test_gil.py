@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("profiler")
 
 US = 1e6
 ASLEEP_S = 0.02  # ASLEEP_US of tests/targets/gilwaits.py
+WOKEN_S = 0.03  # every 5 ms a thread that waits for the GIL is on a CPU, to ask for it
 
 
 def one_of_each_version():
@@ -36,51 +37,72 @@ def functions(stack):
     return {frame.name for frame in stack}
 
 
+class Waits:
+    """A run of tests/targets/gilwaits.py: what it says of itself, the stacks, the statistics and the account."""
+
+    def __init__(self, python, mode, waiting, folder):
+        saved, stats = os.path.join(folder, "gil.pybpf"), os.path.join(folder, "gil.json")
+        command = python.command("gilwaits.py", "0.6", str(waiting))
+        run = pybpf("--mode=" + mode, "-F", 999, "--no-children", "-o", saved, "--json-stats", stats, "--", *command)
+        assert run.code == 0, run.err
+        self.says, self.err = json.loads(run.out), run.err
+        with open(stats, encoding="utf-8") as numbers:
+            self.stats = json.load(numbers)
+        profile = json.loads(pybpf("report", "-q", "-f", "json", saved).out)
+        self.stacks = [(names_of(profile, sample["stack"]), sample["value"], sample["count"]) for sample in profile["samples"]]
+
+    def where(self, leaf, function):
+        """Seconds and number of the waits of that name in a function, which "" leaves open."""
+        found = [(us, count) for names, us, count in self.stacks if names[-1] == leaf and (not function or function in names)]
+        return sum(us for us, _ in found) / US, sum(count for _, count in found)
+
+
+def names_of(profile, stack):
+    """The names of a stack's frames, root first."""
+    names = []
+    while stack is not None:
+        names.append(profile["frames"][profile["stacks"][stack]["frame"]]["name"])
+        stack = profile["stacks"][stack]["parent"]
+    return names[::-1]
+
+
 @functools.lru_cache(maxsize=None)
 def run_waits(python, mode, waiting, tmp):
-    """What tests/targets/gilwaits.py says of itself, the stacks, the statistics and the account."""
-    path, stats = os.path.join(tmp, "gil.folded"), os.path.join(tmp, "gil.json")
-    command = python.command("gilwaits.py", "1", str(waiting))
-    run = pybpf("--mode=" + mode, "-F", 999, "--no-children", "-o", path, "--json-stats", stats, "--", *command)
-    assert run.code == 0, run.err
-    with open(path, encoding="utf-8") as folded, open(stats, encoding="utf-8") as numbers:
-        return json.loads(run.out), harness.parse(folded.read()), json.load(numbers), run.err
+    return Waits(python, mode, waiting, tmp)
 
 
 @pytest.mark.parametrize("python", one_of_each_version(), ids=ids)
 def test_a_sleep_with_the_gil_is_counted_and_measured(python, tmp_path_factory):
-    says, stacks, stats, err = run_waits(python, "gil", 1, str(tmp_path_factory.getbasetemp()))
-    sleeps, gil = len(says["asleep"]), stats["gil"]
-    seconds = sum(us for stack, us in stacks if stack[-1].name == "[asleep with the GIL: sleep]" and stack[-2].name == "asleep") / US
-    assert sleeps >= 5 and (sleeps - 1) * ASLEEP_S <= seconds <= sum(says["asleep"]) + 0.001, (seconds, says)
-    assert ASLEEP_S <= gil["longest_asleep_with_it_s"] <= max(says["asleep"]) + 0.05, (gil, says)
-    # Now and then one sleep of a run is not recognized. Imports that read a disk are sleeps with the GIL, too.
-    assert sleeps - 1 <= gil["asleep_with_it"] <= sleeps + 100, (gil, says)
-    place = re.search(r"asleep with the GIL held: \d+ times?, .*, in (\S+) \(", err)
-    # An import that reads a slow disk may be the longest.
-    assert place and (place.group(1) == "asleep" or gil["longest_asleep_with_it_s"] > max(says["asleep"])), err
+    run = run_waits(python, "gil", 1, str(tmp_path_factory.getbasetemp()))
+    asleep, gil = run.says["asleep"], run.stats["gil"]
+    seconds, count = run.where("[asleep with the GIL: sleep]", "asleep")
+    # Now and then one sleep of a run is not recognized.
+    assert len(asleep) - 1 <= count <= len(asleep) and len(asleep) >= 5, (count, asleep)
+    # The program's clock goes on while its thread waits for a CPU afterwards.
+    assert count * ASLEEP_S <= seconds <= sum(asleep), (seconds, count, asleep)
+    assert ASLEEP_S <= gil["longest_asleep_with_it_s"] and count <= gil["asleep_with_it"], gil
+    place = re.search(r"asleep with the GIL held: \d+ times?, .*, in (\S+) \(", run.err)
+    # An import that reads a slow disk is a sleep with the GIL, too, and may be the longest.
+    assert place and (place.group(1) == "asleep") == (gil["longest_asleep_with_it_s"] <= max(asleep)), (run.err, gil, asleep)
 
 
 @pytest.mark.parametrize("python", one_of_each_version(), ids=ids)
 def test_the_right_holder_has_the_wait(python, tmp_path_factory):
     """While one thread sleeps with the GIL, the other waits for it; else nobody keeps it for long."""
-    says, stacks, stats, err = run_waits(python, "gil", 1, str(tmp_path_factory.getbasetemp()))
-    held = collections.Counter()
-    everybody = sum(us for stack, us in stacks if stack[-1].name == "[GIL: held in asleep]") / US
-    for stack, us in stacks:
-        match = re.fullmatch(r"\[GIL: held in (.*)\]", stack[-1].name)
-        if "reads" in functions(stack):
-            held[match.group(1) if match else stack[-1].name] += us
+    run = run_waits(python, "gil", 1, str(tmp_path_factory.getbasetemp()))
+    asleep, longest = run.says["asleep"], run.says["longest"]
     # While the first threads begin, a holder may not be certain, for one wait.
-    assert held["[GIL]"] <= (ASLEEP_S + 0.002) * US, held
-    blocked = re.search(r"asleep \(.*gilwaits\.py:\d+\) blocked \d+ waits?, ([\d.]+) s, longest ([\d.]+) ms", err)
-    assert blocked, err
-    # A thread that has no function yet waits, too.
-    assert abs(float(blocked.group(1)) - everybody) < ASLEEP_S + 0.002
-    assert float(blocked.group(2)) <= 1000 * max(says["asleep"]) + 1
-    # It waits for all of most sleeps: but for the time that it queued for a CPU every 5 ms.
-    sleeping = len(says["asleep"]) * ASLEEP_S
-    assert sleeping - float(stats["state_s"]["waiting for a CPU"]) - 0.05 <= held["asleep"] / US <= sum(says["asleep"])
+    assert run.where("[GIL]", "reads")[0] <= longest, (run.stacks, run.says)
+    blocked = re.search(r"asleep \(.*gilwaits\.py:\d+\) blocked (\d+) waits?, ([\d.]+) s, longest ([\d.]+) ms", run.err)
+    assert blocked, run.err
+    # The account and the stacks say the same; a thread that has no function yet waits, too.
+    seconds, waits = run.where("[GIL: held in asleep]", "")
+    assert int(blocked.group(1)) == waits and abs(float(blocked.group(2)) - seconds) < 0.0006, (run.err, run.stacks)
+    assert float(blocked.group(3)) <= 1000 * longest + 0.1, (run.err, longest)
+    # Somebody waits for all of each sleep, but while it queues for a CPU. The last sleep may find nobody who still wants it.
+    queued = run.stats["state_s"]["waiting for a CPU"]
+    assert seconds >= (len(asleep) - 1) * ASLEEP_S - queued - WOKEN_S, (run.stacks, run.stats, asleep)
+    assert 0.98 * run.where("[GIL: held in asleep]", "reads")[0] - 0.01 <= run.says["missed"], (run.stacks, run.says)
 
 
 @pytest.mark.parametrize("waiting", [1, 7, 49], ids=["2 threads", "8 threads", "50 threads"])
@@ -88,16 +110,18 @@ def test_the_right_holder_has_the_wait(python, tmp_path_factory):
 def test_waits_are_as_long_as_the_programs_own_clock_says(python, waiting, tmp_path_factory):
     """
     It measures from C code without the GIL to Python that has it: waits for a holder, and the time until a CPU was
-    there. What the thread waited for before that C code read the clock, while it let the GIL go, is not in it.
+    there. What the thread waited for before that C code read the clock, while it let the GIL go, is not in it, but in
+    what it missed.
     """
-    says, stacks, _, _ = run_waits(python, "wall", waiting, str(tmp_path_factory.getbasetemp()))
+    run = run_waits(python, "wall", waiting, str(tmp_path_factory.getbasetemp()))
     least, most = 0, 0
-    for stack, us in stacks:
-        if "reads" in functions(stack):
+    for names, us, _ in run.stacks:
+        if "reads" in names or names[-1] == "[on CPU, not sampled]":
             most += us / US
-            least += us / US if stack[-1].name.startswith("[GIL: held in") else 0
-    assert 0.98 * least - 0.01 <= says["waited"] <= 1.02 * most + 0.02, (least, says["waited"], most)
-    assert least > 0.05
+        if "reads" in names:
+            least += us / US if names[-1].startswith("[GIL: held in") else 0
+    assert 0.98 * least - 0.01 <= run.says["missed"] and run.says["waited"] <= 1.02 * most + 0.02, (least, run.says, most)
+    assert least > 0
 
 
 # A stripped 3.6 does not say where its GIL is, and musl's Python has no ctypes.
@@ -108,24 +132,29 @@ WITH_GIL = [item for item in pythons.interpreters() if item.kind != "free-thread
 @pytest.mark.parametrize("python", WITH_GIL, ids=ids)
 def test_what_the_holder_did(python, tmp_path):
     """Also while nobody waits for the GIL: an interpreter in a library or in the program, with symbols or without."""
-    stats, seconds = tmp_path / "stats.json", 0.4
-    run = pybpf("--mode=gil", "-F", 999, "--json-stats", stats, "--", *python.command("gilheld.py", str(seconds)))
+    stats, folded, seconds = tmp_path / "stats.json", tmp_path / "gil.folded", 0.4
+    command = python.command("gilheld.py", str(seconds))
+    run = pybpf("--mode=gil", "-F", 999, "--json-stats", stats, "-o", folded, "--", *command)
     assert run.code == 0, run.err
-    counted = json.loads(stats.read_text())
+    says, counted = json.loads(run.out), json.loads(stats.read_text())
     gil, samples = counted["gil"], counted["gil_samples"]
-    elsewhere, kernel = gil["held_in_other_code_s"], gil["held_in_kernel_s"]
+    other, kernel = gil["held_in_other_code_s"], gil["held_in_kernel_s"]
+    interpreter = gil["held_on_cpu_s"] - other - kernel
     # The interpreter starts and ends, too, for which it calls the C library.
-    assert samples["unknown_code"] == 0 and 0.9 * seconds - kernel < elsewhere < 1.5 * seconds, gil
-    assert 0.9 * seconds - kernel < gil["held_on_cpu_s"] - elsewhere - kernel < 2 * seconds, gil
+    assert samples["unknown_code"] == 0, samples
+    assert 0.9 * says["other"] - kernel < other < 1.1 * (says["all"] - says["interpreter"]) + 0.1, (gil, says)
+    assert 0.9 * says["interpreter"] - kernel < interpreter < 1.1 * (says["all"] - says["other"]) + 0.1, (gil, says)
     assert gil["held_on_cpu_s"] <= 1.05 * counted["state_s"]["on CPU"], counted
-    assert seconds <= gil["asleep_with_it_s"] < 1.5 * seconds, gil
+    stacks = harness.parse(folded.read_text())
+    asleep = sum(us for stack, us in stacks if "asleep" in functions(stack) and stack[-1].name.startswith("[asleep")) / US
+    assert seconds <= asleep <= says["asleep"] + 0.0001 and asleep <= gil["asleep_with_it_s"] + 0.0001, (asleep, says, gil)
     assert re.search(r"the GIL was held for [\d.]+ s: [\d.]+ s in the interpreter, [\d.]+ s in other code, .* s asleep$", run.err, re.M)
 
 
 @pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 11), (3, 15)), ids=ids)
 def test_stacks_of_holders(python, tmp_path):
     path = tmp_path / "gil.folded"
-    command = python.command("gilwaits.py", "1", "7")
+    command = python.command("gilwaits.py", "0.6", "7")
     run = pybpf("--mode=gil", "--gil-holders", "--no-children", "-o", path, "--", *command)
     assert run.code == 0, run.err
     sleeping = sum(len(json.loads(run.out)["asleep"]) * [ASLEEP_S])
@@ -141,7 +170,7 @@ def test_stacks_of_holders(python, tmp_path):
 @pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 11), (3, 15)), ids=ids)
 def test_both_sides_of_a_wait(python, tmp_path):
     path = tmp_path / "gil.folded"
-    run = pybpf("--mode=gil", "--gil-pairs", "--no-children", "-o", path, "--", *python.command("gilwaits.py", "1", "7"))
+    run = pybpf("--mode=gil", "--gil-pairs", "--no-children", "-o", path, "--", *python.command("gilwaits.py", "0.6", "7"))
     assert run.code == 0, run.err
     pairs = collections.Counter()
     for stack, us in harness.parse(path.read_text()):
@@ -236,9 +265,10 @@ def test_a_program_without_threads_has_no_waits(python):
 
 # Waits of a known number: the main thread wants the GIL each time when a sleep with the GIL has begun.
 TURNS = """
+from __future__ import print_function
 import ctypes, threading, time
 keeps, gives = ctypes.PyDLL(None), ctypes.CDLL(None)
-turn, over = threading.Semaphore(0), []
+clock, turn, took = getattr(time, "monotonic", time.time), threading.Semaphore(0), []
 def keeper():
     for i in range(20):
         turn.acquire()
@@ -249,22 +279,29 @@ time.sleep(0.3)
 def waits():
     gives.usleep(10000)
 for i in range(20):
+    begin = clock()
     turn.release()
     waits()
+    took.append(clock() - begin)
     time.sleep(0.05)
 thread.join()
+print(max(took))
 """
 
 
 @pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 8), (3, 12)), ids=ids)
 def test_a_wait_counts_once(python, tmp_path):
     stats = tmp_path / "gil.json"
-    run = pybpf("--mode=gil", "--no-children", "--json-stats", stats, "--", *python.argv, "-c", TURNS)
+    options = ["--no-children", "--json-stats", stats, "-o", tmp_path / "gil.folded"]
+    run = pybpf("--mode=gil", *options, "--", *python.argv, "-c", TURNS)
     assert run.code == 0, run.err
     found = re.search(r"keeper \(.*\) blocked (\d+) waits?, ([\d.]+) s, longest ([\d.]+) ms", run.err)
-    # The first sleep of 10 ms is over when the other one has 20 ms to go.
-    assert found and 18 <= int(found.group(1)) <= 22, run.err
-    assert 0.2 <= float(found.group(2)) <= 0.5 and 15 <= float(found.group(3)) <= 60, run.err
+    assert found, run.err
+    count, seconds, longest = int(found.group(1)), float(found.group(2)), float(found.group(3)) / 1000
+    # The first sleep of 10 ms is over when the other one has 20 ms to go; beside a load it may last as long as that.
+    assert 1 <= count <= 22 and count * longest >= seconds - 0.001, run.err
+    # Most are longer than the 5 ms after which a thread asks for the GIL and waits on, by the program's own clock or less.
+    assert 0.015 <= longest <= float(run.out) + 0.0001, (run.err, run.out)
     assert json.loads(stats.read_text())["gil"]["waits"] <= 70, run.err
 
 
