@@ -2,8 +2,9 @@
 """make test: what a change must pass. make check: what one may run after each."""
 import concurrent.futures
 import os
-import sys
 
+import core
+import tiers
 from runner import programs, pytests, stages
 from runner.commands import TOP, headline, say
 
@@ -33,7 +34,7 @@ def test(build, count):
         sanitized = pytests.Suite(build, journal(build, "tests-san.jsonl"), "gate", binary="pybpf-san")
         with concurrent.futures.ThreadPoolExecutor() as beside:
             emulated = beside.submit(stages.kernels, build, *KERNEL)
-            bad_sanitized = sanitized.beside_others(pytests.core(short=True), count)
+            bad_sanitized = sanitized.beside_others(core.names(short=True), count)
             stages.tell_kernels(emulated.result(), count)
     headline("tests that need the machine for themselves")
     bad += plain.alone(["tests/kernel", "tests/e2e"], count)
@@ -43,9 +44,6 @@ def test(build, count):
 
 def some(build, count, expression, wanted):
     """Those tests of the kernel side and from end to end that the expression of pytest's -k and the Pythons choose."""
-    sys.path.insert(0, os.path.join(TOP, "tests/e2e"))
-    import tiers  # noqa: E402
-
     try:
         tiers.chosen(wanted)
     except ValueError as wrong:

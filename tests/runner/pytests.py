@@ -3,7 +3,6 @@
 import glob
 import json
 import os
-import sys
 
 from runner.commands import TOP, environment, run, say
 
@@ -93,11 +92,3 @@ class Suite:
             again += [row for row in bad if row["test"] not in told]  # pytest ended before
         for row in again:
             count.fail(self.name(row))
-
-
-def core(short=False):
-    """What is run with sanitizers, too; short: in make test."""
-    sys.path.insert(0, os.path.join(TOP, "tests/e2e"))
-    import core as chosen  # noqa: E402
-
-    return chosen.names(short)

@@ -10,6 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import Callable
 
+import core
 from runner import programs, pytests, stages
 from runner.commands import TOP, headline, run, say
 from runner.count import Count
@@ -171,7 +172,7 @@ def test(build, count, which, fresh):
         run_suite(build, kept, count, "pybpf", files)
     if any(one.name == "sanitizers" for one in mine):
         headline("the core of the end-to-end tests, under ASan and UBSan")
-        run_suite(build, kept, count, "pybpf-san", pytests.core())
+        run_suite(build, kept, count, "pybpf-san", core.names())
     write_seconds(kept.path("seconds"), count)
 
 
