@@ -24,6 +24,16 @@ def record(pid, path, *args, seconds=1):
     return run
 
 
+def record_busy(pid, path, *args, fewest=100):
+    """As record(), of a program that always has something to do, for as long as it takes to meet it that often."""
+    for seconds in 0.5, 2, 8, 32:
+        record(pid, path, *args, seconds=seconds)
+        profile = as_json(path)
+        if account(profile)["python", "python"] >= fewest:
+            break
+    return profile
+
+
 def report(path, name, *args):
     done = subprocess.run(
         [harness.PYBPF, "report", "-q", str(path), "-f", name, *args], stdout=subprocess.PIPE, check=True
@@ -42,20 +52,18 @@ def account(profile):
 def test_times_of_all_samples(spinning, tmp_path):
     path = tmp_path / "spin.pybpf"
     before = time.time()
-    record(spinning.pid, path, "--timestamps")
-    profile = as_json(path)
+    profile = record_busy(spinning.pid, path, "--timestamps")
+    after = time.time()
     events, samples = profile["events"], profile["samples"]
     total = sum(sample["value"] for sample in samples)
-    # The machine may have other work.
-    assert total > 0.1 * RATE
     assert sum(event[2] for event in events) == total == account(profile)["python", "python"]
     assert account(profile)["incomplete", "untimed"] == 0
     times = [event[0] for event in events]
-    duration_ns = float(profile["facts"]["duration_s"]) * 1e9
-    # The last are taken while the timers are stopped, one after the other.
-    assert times == sorted(times) and 0 <= times[0] and times[-1] <= duration_ns + 0.05e9
     start = int(profile["facts"]["start_ns"]) / 1e9
-    assert before <= start <= time.time()
+    # Some are taken after the end of the run: timers are stopped one after the other.
+    assert times == sorted(times) and 0 <= times[0]
+    assert before <= start <= start + times[-1] / 1e9 <= after
+    assert before <= start + float(profile["facts"]["duration_s"]) <= after
     by_sample = [0] * len(samples)
     for _, sample, value in events:
         by_sample[sample] += value
@@ -78,7 +86,7 @@ def test_times_of_processes_that_end(tmp_path):
     # A copy that was sampled before its interpreter was known has no times: counted, and in a row without Python.
     early = [profile["stacks"][s["stack"]] for s, value in zip(samples, timed) if value < s["value"]]
     untimed = json.loads(counted.read_text(encoding="utf-8"))["incomplete"]["untimed"]
-    assert sum(timed) + untimed == sum(sample["value"] for sample in samples) and untimed <= 5
+    assert sum(timed) + untimed == sum(sample["value"] for sample in samples) and untimed < 0.1 * sum(timed)
     assert {profile["frames"][stack["frame"]]["name"] for stack in early} <= {"[no interpreter]"}
 
 
@@ -158,11 +166,13 @@ def test_threads_are_known_and_stand_only_where_wanted(tmp_path):
 
 def test_facts(spinning, tmp_path):
     path = tmp_path / "spin.pybpf"
-    record(spinning.pid, path)
+    begin = time.monotonic()
+    record(spinning.pid, path, seconds=0.5)
+    took = time.monotonic() - begin
     profile = as_json(path)
     facts = profile["facts"]
     assert facts["host"] == socket.gethostname() and facts["kernel"] == os.uname().release
-    assert facts["freq_hz"] == str(RATE) and 0.9 < float(facts["duration_s"]) < 2
+    assert facts["freq_hz"] == str(RATE) and 0.5 <= float(facts["duration_s"]) <= took
     assert profile["measure"] == {"name": "samples", "unit": "count", "period_ns": 10**9 // RATE}
     entries = account(profile)
     lost = sum(value for (group, _), value in entries.items() if group == "lost")
