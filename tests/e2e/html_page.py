@@ -134,8 +134,25 @@ PLACE = r"""
 READY = "await page.waitForFunction(() => window.pybpf && window.pybpf.drawn_ms > 0);"
 
 
+# Waits until nothing moves any more, and what look() finds stays as it is.
+CALM = """
+async (look = () => null) => {
+  await page.evaluate(() => {
+    const ends = document.getAnimations().filter((one) => one.effect?.getComputedTiming().endTime < Infinity);
+    return Promise.allSettled(ends.map((one) => one.finished)).then(() => null);
+  });
+  for (let last, same = 0; same < 5; ) {
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0))));
+    const now = JSON.stringify(await look());
+    same = now === last ? same + 1 : 0;
+    last = now;
+  }
+}
+"""
+
+
 def steps(body):
-    return "async (page, { address, context, argument }) => {\nconst place = %s;\n%s\n}" % (PLACE, body)
+    return "async (page, { address, context, argument }) => {\nconst place = %s;\nconst calm = %s;\n%s\n}" % (PLACE, CALM, body)
 
 
 def report(profile, path, *options):

@@ -46,7 +46,7 @@ def test_axe_finds_no_serious_fault(page, dark, width, height):
         steps(
             """
   const found = async (state) => {
-    await page.waitForTimeout(250);
+    await calm();
     const { violations, passes } = await page.evaluate(() => axe.run(document));
     return [state, passes.length, violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => [v.id, v.nodes.slice(0, 3).map((n) => n.html)])];
   };
@@ -123,11 +123,11 @@ def test_tabs_and_rows_by_keyboard(page):
   out.moves = [];
   for (const key of ["ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp", "End", "Home", "PageDown"]) {
     await page.keyboard.press(key);
-    await page.waitForTimeout(60);
+    await calm(focused);
     out.moves.push(names.indexOf(await focused()));
   }
   await page.keyboard.press("Home");
-  await page.waitForTimeout(60);
+  await calm(focused);
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector("main").dataset.view === "graph");
   out.opened = await page.textContent(".chip.on");
@@ -161,8 +161,9 @@ def test_moves_in_the_graph_are_announced(page, stacks):
   await page.focus(".host");
   out.heard = [];
   for (let i = 0; i < 4; i++) {
+    const before = await said();
     await page.keyboard.press("ArrowDown");
-    await page.waitForTimeout(40);
+    await page.waitForFunction((text) => document.querySelector("[data-testid=said]").textContent !== text, before);
     const name = await page.evaluate(() => {
       const { tree, selected } = document.querySelector(".host").flame;
       return [tree.key[selected] < 0 ? "all" : tree.keys.name[tree.key[selected]], tree.total[selected], tree.depth[selected]];
@@ -171,7 +172,7 @@ def test_moves_in_the_graph_are_announced(page, stacks):
   }
   const at = await page.evaluate(place, "main");
   await page.mouse.click(at.x, at.y);
-  await page.waitForTimeout(300);
+  await page.waitForFunction(() => document.querySelector("[data-testid=said]").textContent.includes("Zoomed"));
   out.zoomed = await said();
   out.total = await page.evaluate((node) => document.querySelector(".host").flame.tree.total[node], at.node);
   out.host = await page.getAttribute(".host", "aria-label");
@@ -203,7 +204,7 @@ def test_text_has_contrast(page, saved, dark):
     await page.goto("about:blank");
     await page.goto(address + "#" + hash);
     %s
-    await page.waitForTimeout(200);
+    await calm();
     const pairs = await page.evaluate(() => {
       const { tree, look } = document.querySelector(".host").flame;
       const found = new Set();
@@ -265,14 +266,14 @@ def test_paper_is_light_and_whole(deep, saved, tmp_path):
     await page.goto("about:blank");
     await page.goto(address + "#theme=dark&view=" + view);
     await page.waitForSelector("main > *");
-    await page.waitForTimeout(300);
+    await calm(shown);
     const before = await shown();
     await page.emulateMedia({ media: "print" });
     await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
     const during = await shown();
     await page.evaluate(() => dispatchEvent(new Event("afterprint")));
     await page.emulateMedia({ media: null });
-    await page.waitForTimeout(100);
+    await calm(shown);
     out[view.split("&")[0]] = { before, during, after: await shown() };
   }
   await page.goto("about:blank");
