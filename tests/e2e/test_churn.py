@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that come and go: none is missed, and each has as many samples as it took CPU time."""
 
+import json
 from collections import Counter
 
 import pytest
@@ -165,12 +166,16 @@ def test_idle_and_busy():
 def test_children_of_a_command(tmp_path):
     """pybpf -- COMMAND follows them, with --no-children it does not."""
     python = harness.default_python()
-    argv = python.command("forks.py", "20", "50", "%g" % LONG_MS)
-    counts = {}
+    argv = python.command("forks.py", "10", "50", "%g" % LONG_MS)
     for option in (), ("--no-children",):
         path = tmp_path / "profile.folded"
         run = harness.pybpf("-q", "-F", processes.RATE, *option, "-o", path, "--", *argv)
         assert run.code == 0, run.err
-        counts[option] = burnt(harness.parse(path.read_text()))
-    assert counts[()] >= 0.9 * 20 * LONG_S * processes.RATE
-    assert counts["--no-children",] == 0
+        children = {pid for pid, *_ in json.loads(run.out.splitlines()[-1])["children"]}
+        run.out = path.read_text()
+        if option:
+            assert not burnt(run.stacks())
+        else:
+            # Each took as much CPU time as a hundred samples take.
+            assert {pid for pid, (_, stacks) in processes.by_process(run).items() if burnt(stacks)} == children
+            assert len(children) == 10
