@@ -12,7 +12,7 @@ import pytest
 
 import cgroups
 import harness
-from harness import pybpf
+from harness import cpu_s, pybpf
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -44,10 +44,6 @@ workers = [multiprocessing.Process(target=work) for _ in range(2)]
 for worker in workers: worker.start()
 for worker in workers: worker.join()
 """
-
-
-def cpu_s(pid):
-    return time.clock_gettime(~pid << 3 | 2)  # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED), as clock_getcpuclockid(3)
 
 
 def children(pid):
@@ -86,8 +82,7 @@ def account(*args, seconds=0.4):
 def recording(*args):
     """pybpf, once it samples; and what ends it and returns what it wrote and said."""
     with harness.started([harness.PYBPF, *map(str, args)], stdout=-1, stderr=-1) as run:
-        # It gives up its rights when all is attached.
-        harness.wait_for(lambda: "\nSeccomp:\t2\n" in Path("/proc/%d/status" % run.pid).read_text(encoding="utf-8"))
+        harness.wait_for(lambda: harness.samples_now(run.pid))
 
         def finish(interrupts=True):
             if interrupts:

@@ -16,7 +16,7 @@ import pytest
 
 import harness
 import pythons
-from harness import pybpf
+from harness import cpu_s, pybpf
 
 SHARES = pythons.TARGETS / "shares.py"
 
@@ -65,10 +65,6 @@ def lines_of_shares(python):
             target.pid, "-i", 0.4, "-F", 499, "--rows", 1000,
         )
         return lines, cpu_s(target.pid) - before
-
-
-def cpu_s(pid):
-    return time.clock_gettime(~pid << 3 | 2)  # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED), as clock_getcpuclockid(3)
 
 
 def thread_states(lines):
