@@ -33,14 +33,26 @@ def start(*args, **options):
     return harness.started([harness.PYBPF, *map(str, args)], **options)
 
 
+def works(run, target):
+    """Waits until pybpf samples, and the target has had the CPU meanwhile."""
+    harness.wait_for(lambda: harness.samples_now(run.pid))
+    end = harness.cpu_s(target.pid) + 0.2
+    harness.wait_for(lambda: harness.cpu_s(target.pid) > end)
+
+
 @pytest.mark.parametrize("option", ["-F", "--freq", "-r", "--rate"])
 def test_rate(spinning, option):
-    slow, fast = (
-        pybpf("-p", spinning.pid, "-d", 1, option, hertz, "-q").stacks() for hertz in (20, 500)
-    )
-    # The rate is that of a CPU's time: a busy machine leaves the target less of it.
-    assert 1 <= total(slow) <= 30
-    assert 3 * total(slow) <= total(fast) <= 600
+    """The rate is that of the target's CPU time, which its own clock has from before the run until after it."""
+    found = {}
+    for hertz in (20, 500):
+        for seconds in (1, 4, 16):
+            before = harness.cpu_s(spinning.pid)
+            found[hertz] = total(pybpf("-p", spinning.pid, "-d", seconds, option, hertz, "-q").stacks())
+            took = harness.cpu_s(spinning.pid) - before
+            if found[hertz]:
+                break
+        assert 0 < found[hertz] <= 1.1 * hertz * took + 5, (found, took)
+    assert found[500] > 2 * 20 * took, (found, took)
 
 
 def test_default_rate_is_99(spinning):
@@ -58,9 +70,8 @@ def test_rate_above_the_limit_names_limit_and_sysctl(spinning):
 
 def test_duration(spinning):
     begin = time.monotonic()
-    run = record(spinning.pid, seconds=3)
-    assert 2.9 <= run.stats["duration_s"] <= 4
-    assert time.monotonic() - begin < 15
+    run = record(spinning.pid, seconds=1)
+    assert 1 <= run.stats["duration_s"] <= time.monotonic() - begin
 
 
 def test_record_may_be_spelt_out(spinning):
@@ -142,9 +153,10 @@ def test_output_file(spinning, tmp_path):
 def test_output_replaces_a_file_only_at_the_end(spinning, tmp_path):
     path = tmp_path / "profile.folded"
     path.write_text("before")
-    with start("-p", spinning.pid, "-d", 3, "-o", path, stderr=subprocess.PIPE) as run:
-        time.sleep(1.5)
-        assert run.poll() is None and path.read_text() == "before"
+    with start("-p", spinning.pid, "-o", path, stderr=subprocess.PIPE) as run:
+        works(run, spinning)
+        assert path.read_text() == "before"
+        harness.interrupt(run)
         assert run.wait(harness.PATIENCE) == 0
     assert total(harness.parse(path.read_text())) > 0
 
@@ -223,7 +235,7 @@ def test_interrupt_writes_what_was_collected(spinning, tmp_path, interrupts):
 def test_terminate_writes_what_was_collected(spinning, tmp_path):
     path = tmp_path / "profile.folded"
     with start("-p", spinning.pid, "-o", path, stderr=subprocess.PIPE) as run:
-        time.sleep(2)
+        works(run, spinning)
         run.send_signal(signal.SIGTERM)
         assert run.wait(harness.PATIENCE) == 0
     assert total(harness.parse(path.read_text())) > 0
