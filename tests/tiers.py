@@ -105,7 +105,7 @@ THOROUGH = {
     "test_collected::test_times_are_bounded": None,
     "test_dump_server": ["pyenv-3.12*"],
     "test_losses::test_losses_of_others": None,
-    "test_losses::test_nothing_is_lost": ["-p-maps*", "--all-forks*"],
+    "test_losses::test_nothing_is_lost": ["--all*"],
     "test_losses::test_what_was_lost_is_found": ["maps*"],
     "test_out_of_memory::test_run": None,
     "test_out_of_memory::test_report": ["*folded*", "*html*"],
