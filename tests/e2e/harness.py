@@ -165,13 +165,19 @@ def set_nice(nice):
 ordinary = set_nice(0)
 
 
-def eager(interpreter):
-    """Options of subprocess for a program that an interpreter runs: a free-threaded one has to be nicer to itself.
+def priority_of(argv):
+    """For subprocess's preexec_fn. A free-threaded Python among the words has to be nicer to itself.
 
     Its threads yield the CPU while they wait for one of its short locks, and the scheduler then puts whatever else is to be
     run before them, for seconds where the machine has much to do.
     """
-    return {"preexec_fn": set_nice(-10) if interpreter.kind == "free-threaded" else ordinary}
+    free_threaded = {item.argv[-1] for item in pythons.interpreters() if item.kind == "free-threaded"}
+    return set_nice(-10) if free_threaded & set(map(str, argv)) else ordinary
+
+
+def eager(interpreter):
+    """priority_of() as an option of subprocess, for a program that the interpreter runs."""
+    return {"preexec_fn": priority_of(interpreter.argv)}
 
 
 def stop(process):
@@ -213,7 +219,7 @@ def target(interpreter, name, *args):
 @contextlib.contextmanager
 def started(argv, **options):
     """Any process; killed at the end if it still runs."""
-    options.setdefault("preexec_fn", ordinary)
+    options.setdefault("preexec_fn", priority_of(argv))
     process = subprocess.Popen(argv, **options)
     try:
         yield process
@@ -229,7 +235,7 @@ def tied(argv, signal_name="KILL"):
 def pybpf(*args, timeout=PATIENCE, **options):
     """Runs pybpf to its end, or to ours: it hands TERM on to its command."""
     options.setdefault("stdin", subprocess.DEVNULL)
-    options.setdefault("preexec_fn", ordinary)
+    options.setdefault("preexec_fn", priority_of(args))
     done = subprocess.run(
         tied([PYBPF, *map(str, args)], "TERM"),
         stdout=options.pop("stdout", subprocess.PIPE),

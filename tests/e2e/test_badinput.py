@@ -135,7 +135,7 @@ def test_first_milliseconds(tmp_path):
         with harness.started(argv, stdout=subprocess.DEVNULL) as process:
             run = pybpf("-p", process.pid, "-d", 1, "-F", 199)
             assert run.code == 0, run.err
-            assert total(run.stacks()) > 10
+            assert total(run.stacks()) > 0
 
 
 def test_interpreter_that_never_comes_up(tmp_path):

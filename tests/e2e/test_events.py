@@ -65,7 +65,8 @@ def test_events_are_counted_where_they_happen(python, event, function, what):
     """Others' work may push the target off its CPU, and memory of the interpreter is new, too: a few more."""
     says, text, stats, told = count(python, "-e", event)
     found = by_function(text)
-    assert says[what] <= found[function] <= 1.03 * says[what] + 20, found
+    # On a busy machine some come before it is known what it is.
+    assert says[what] - stats["samples"]["lost"] <= found[function] <= 1.03 * says[what] + 20, (found, stats)
     assert stats["source"] == event and stats["freq_hz"] is None
     assert "s of %s: " % event in told
     check_account(stats, text)

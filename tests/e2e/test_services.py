@@ -144,11 +144,14 @@ def test_uwsgi_with_workers(tmp_path):
     if not uwsgi:
         pytest.skip("uwsgi-core is missing")
     port = harness.free_port()
-    argv = [uwsgi, "--plugin", "python3", "--http-socket", "127.0.0.1:%d" % port, "--wsgi-file", "app.py"]
+    # Other tests have an uwsgi as well.
+    own = tmp_path / "uwsgi-pool"
+    own.symlink_to(uwsgi)
+    argv = [own, "--plugin", "python3", "--http-socket", "127.0.0.1:%d" % port, "--wsgi-file", "app.py"]
     argv += ["--master", "--processes", "3", "--need-app"]
     with serving(argv, port, tmp_path) as (place, _):
         before = place.cpu_s()
-        with sampling("--all", "--comm", "uwsgi*") as run:
+        with sampling("--all", "--comm", own.name) as run:
             load(port)
             cpu_s = place.cpu_s() - before
         with sampling("--cgroup", place.path, "--merge") as merged:

@@ -51,8 +51,7 @@ class Recorded:
         stats = folder / "stats.json"
         command = python.command("intervals.py")
         self.run = harness.pybpf(
-            "--mode=wall", "-F", 199, "--no-children", "--json-stats", stats, "-o", self.saved, "--", *command,
-            **harness.eager(python),
+            "--mode=wall", "-F", 199, "--no-children", "--json-stats", stats, "-o", self.saved, "--", *command
         )
         assert self.run.code == 0, self.run.err
         self.says = json.loads(self.run.out)

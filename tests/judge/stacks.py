@@ -55,7 +55,7 @@ def started(program, interpreter):
     """The program's process, which ends with us."""
     arguments = [wheels.find(interpreter, program.wheel)[0]] if program.wheel else []
     argv = harness.tied(interpreter.command(program.file, *arguments, folder=rules.PROGRAMS))
-    return harness.started(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0, **harness.eager(interpreter))
+    return harness.started(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
 
 
 def cpu_time(pid):
