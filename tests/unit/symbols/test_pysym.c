@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Code objects that the kernel announced whole, and frames that are named by them. */
 #include "pysym_records.h"
+#include "symbols/function.h"
 
 static void test_complete_copy(void **unused)
 {
@@ -146,6 +147,55 @@ static void test_same_address(void **unused)
 	pysym_free(s);
 }
 
+/* Two functions of one name and line, such as lambdas, have each its own line table. */
+static void test_same_name(void **unused)
+{
+	static const uint8_t others[] = {4, 5, 4, 5};
+	struct pysym *s = symbols(PYSYM_LINES_CURRENT, true, 8, gone_pid());
+	struct pybpf_layout l = layout_of(8);
+	struct record r = new_record(10);
+	struct pybpf_frame frame = {.code = CODE + 64, .sig = SIG, .position = 4};
+	struct pysym_frame other;
+
+	(void)unused;
+	add(s, whole_record(10, "f", "/app.py"));
+	append_text(&r, &l, PYBPF_CODE_NAME, "f");
+	append_text(&r, &l, PYBPF_CODE_FILE, "/app.py");
+	append(&r, PYBPF_CODE_LINES, others, sizeof(others), sizeof(others));
+	r.event->code = frame.code;
+	add(s, r);
+	assert_int_equal(resolved(s, 4).line, 11);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &other), 0);
+	assert_int_equal(other.line, 15);
+	pysym_free(s);
+}
+
+/* The room that line tables take is there again when their functions are gone: a run may see any number of them. */
+static void test_room_for_lines(void **unused)
+{
+	struct pysym_functions functions;
+	struct pybpf_layout l = layout_of(8);
+	struct pysym_content content = {.name = "f", .lines = (uint8_t *)lnotab, .lines_size = sizeof(lnotab)};
+	struct pysym_path *path;
+	size_t before;
+	(void)unused;
+
+	pysym_functions_init(&functions, PYSYM_LINES_CURRENT);
+	before = pysym_lines_room(&functions);
+	path = pysym_path_take(&functions, "/app.py");
+	assert_non_null(path);
+	for (int i = 0; i < 2; i++) {
+		struct pysym_function *function = pysym_function_take(&functions, &content, &l, path, 0);
+
+		assert_non_null(function);
+		assert_int_equal(pysym_lines_room(&functions), before - sizeof(lnotab));
+		pysym_function_drop(&functions, function);
+		assert_int_equal(pysym_lines_room(&functions), before);
+	}
+	pysym_path_drop(&functions, path);
+	pysym_functions_free(&functions);
+}
+
 static void test_unknown(void **unused)
 {
 	struct pysym *s = symbols(PYSYM_LINES_CURRENT, false, 8, gone_pid());
@@ -193,7 +243,8 @@ int main(void)
 		cmocka_unit_test(test_complete_copy),  cmocka_unit_test(test_line_modes),
 		cmocka_unit_test(test_full_filenames), cmocka_unit_test(test_cookie),
 		cmocka_unit_test(test_many_codes),     cmocka_unit_test(test_announced_twice),
-		cmocka_unit_test(test_same_address),   cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_same_address),   cmocka_unit_test(test_same_name),
+		cmocka_unit_test(test_room_for_lines), cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_trampoline),
 	};
 
