@@ -491,6 +491,8 @@ static void test_wrong_values(void **unused)
 	WRONG(r->sample[1] = 2, "of no sample");
 	WRONG(r->taken[0] = 4, "of no sample");
 	WRONG(r->sample[1] = 0, "of no sample");
+	/* Each has no more than the sample's value, but both have. */
+	WRONG((r->sample[1] = r->sample[0], r->value[0] = 3, r->taken[0] = r->taken[1] = 2), "of no sample");
 	WRONG(r->m.n_event_value = 1, "events differ in length");
 	WRONG(r->m.n_event_sample = 1, "events differ in length");
 	WRONG(r->group[0] = 4, "its account has a text");

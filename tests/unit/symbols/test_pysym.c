@@ -147,6 +147,22 @@ static void test_same_address(void **unused)
 	pysym_free(s);
 }
 
+/* Frames come by processes, so that the last one is remembered: not once it is removed. */
+static void test_removed_process(void **unused)
+{
+	struct pysym *s = symbols(PYSYM_LINES_CURRENT, false, 8, gone_pid());
+	struct pybpf_frame frame = {.code = CODE, .sig = SIG};
+	struct pysym_frame out;
+
+	(void)unused;
+	add(s, whole_record(10, "one", "/a/b.py"));
+	assert_string_equal(resolved(s, 0).name, "one");
+	pysym_remove_process(s, PROC);
+	assert_false(pysym_has_process(s, PROC));
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), -ENOENT);
+	pysym_free(s);
+}
+
 /* Two functions of one name and line, such as lambdas, have each its own line table. */
 static void test_same_name(void **unused)
 {
@@ -240,12 +256,12 @@ static void test_trampoline(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_complete_copy),  cmocka_unit_test(test_line_modes),
-		cmocka_unit_test(test_full_filenames), cmocka_unit_test(test_cookie),
-		cmocka_unit_test(test_many_codes),     cmocka_unit_test(test_announced_twice),
-		cmocka_unit_test(test_same_address),   cmocka_unit_test(test_same_name),
-		cmocka_unit_test(test_room_for_lines), cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_trampoline),
+		cmocka_unit_test(test_complete_copy),   cmocka_unit_test(test_line_modes),
+		cmocka_unit_test(test_full_filenames),  cmocka_unit_test(test_cookie),
+		cmocka_unit_test(test_many_codes),      cmocka_unit_test(test_announced_twice),
+		cmocka_unit_test(test_same_address),    cmocka_unit_test(test_same_name),
+		cmocka_unit_test(test_removed_process), cmocka_unit_test(test_room_for_lines),
+		cmocka_unit_test(test_unknown),         cmocka_unit_test(test_trampoline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
