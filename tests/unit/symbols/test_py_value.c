@@ -229,7 +229,7 @@ static void check_old_exponents(struct world *w)
 static void check_circles(struct world *w)
 {
 	struct made m;
-	uint64_t list, deep;
+	uint64_t list, deep, array;
 
 	begin(&m, w);
 	list = make_list(&m, (uint64_t[]){0}, 1);
@@ -237,6 +237,10 @@ static void check_circles(struct world *w)
 	for (int i = 0; i < 100; i++)
 		deep = make_list(&m, &deep, 1);
 	assert_value(&m, "x", deep, "[[[[...]]]]");
+	/* What is inside itself ends as in repr(), before the limit. */
+	memcpy(&array, bytes_at(w, list + head(&m) + 8, 8), 8);
+	put_ptr(w, array, 0, list);
+	assert_value(&m, "x", list, "[[...]]");
 }
 
 /* A base that is its own base, and a name without an end. */

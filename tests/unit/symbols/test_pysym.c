@@ -163,6 +163,38 @@ static void test_removed_process(void **unused)
 	pysym_free(s);
 }
 
+static pid_t lives;
+
+/* The first folder is not shown, where there still is a process whose folders can be looked at. */
+static int look_at_paths(pid_t pid, const char *path)
+{
+	(void)path;
+	return pid == lives ? (int)strlen("/a/") : -ENOENT;
+}
+
+/* A file of a process that has ended is shown as that of another one. */
+static void test_path_of_an_ended_process(void **unused)
+{
+	struct pybpf_layout layout = layout_of(8);
+	struct pysym *s;
+	struct pybpf_frame frame = {.code = CODE, .sig = SIG};
+	struct pysym_frame out;
+	struct record r = whole_record(10, "two", "/a/b/c.py");
+
+	(void)unused;
+	lives = getpid();
+	s = symbols(PYSYM_LINES_CURRENT, false, 8, lives);
+	pysym_look_at_paths_by(s, look_at_paths);
+	assert_int_equal(pysym_add_process(s, PROC + 1, gone_pid(), &layout), 0);
+	add(s, whole_record(10, "one", "/a/b/c.py"));
+	r.event->proc_id++;
+	add(s, r);
+	assert_string_equal(resolved(s, 0).file, "b/c.py");
+	assert_int_equal(pysym_resolve(s, PROC + 1, 0, &frame, &out), 0);
+	assert_string_equal(out.file, "b/c.py");
+	pysym_free(s);
+}
+
 /* Two functions of one name and line, such as lambdas, have each its own line table. */
 static void test_same_name(void **unused)
 {
@@ -260,8 +292,9 @@ int main(void)
 		cmocka_unit_test(test_full_filenames),  cmocka_unit_test(test_cookie),
 		cmocka_unit_test(test_many_codes),      cmocka_unit_test(test_announced_twice),
 		cmocka_unit_test(test_same_address),    cmocka_unit_test(test_same_name),
-		cmocka_unit_test(test_removed_process), cmocka_unit_test(test_room_for_lines),
-		cmocka_unit_test(test_unknown),         cmocka_unit_test(test_trampoline),
+		cmocka_unit_test(test_removed_process), cmocka_unit_test(test_path_of_an_ended_process),
+		cmocka_unit_test(test_room_for_lines),  cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_trampoline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
