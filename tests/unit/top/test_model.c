@@ -299,6 +299,7 @@ static void test_rows_are_bounded(void **unused)
 static void test_pages_of_forgotten_rows(void **unused)
 {
 	const unsigned count = TOP_ROWS_MAX / 4;
+	unsigned intervals = 1;
 	struct top_model *m = top_model_new();
 	struct profile *all = make(3, 4, "leaf");
 	const struct top_facts facts = {.target = "process 7", .freq = 99, .all = all};
@@ -317,8 +318,9 @@ static void test_pages_of_forgotten_rows(void **unused)
 	assert_int_equal(top_view_draw(m, &facts, &stacks, 80, 24, &view), 0);
 	assert_int_equal(stacks.page, TOP_PAGE_STACKS);
 	top_view_free(&view);
-	for (unsigned i = 1; !top_model_begun_anew(m); i++)
-		interval_of_many(m, i * count, count);
+	for (; !top_model_begun_anew(m); intervals++)
+		interval_of_many(m, intervals * count, count);
+	assert_int_equal(top_model_intervals(m), intervals);
 	/* The interval with which it begins is whole. */
 	assert_int_equal(top_model_last(m)->samples, one.samples);
 	assert_int_equal(top_model_all(m)->samples, one.samples);
