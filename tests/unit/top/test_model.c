@@ -295,6 +295,34 @@ static void test_rows_are_bounded(void **unused)
 	top_model_free(m);
 }
 
+/* Those that had more samples are kept, wherever they are among the cold ones. */
+static void test_the_coldest_are_forgotten(void **unused)
+{
+	const unsigned count = TOP_ROWS_MAX / 4, intervals = 8;
+	struct top_model *m = top_model_new();
+	const struct top_row **rows;
+	size_t found;
+	(void)unused;
+
+	for (unsigned i = 0; i < intervals; i++) {
+		char name[32];
+		struct profile *p;
+
+		snprintf(name, sizeof(name), "warm_%u", i);
+		p = make(100, 0, name);
+		interval_of_many(m, i * count, count);
+		assert_int_equal(top_model_begin(m, 1), 0);
+		assert_int_equal(top_model_add(m, p), 0);
+		assert_int_equal(top_model_end(m), 0);
+		profile_free(p);
+	}
+	assert_true(top_model_forgotten(m, TOP_FUNCTIONS) > 0);
+	rows = top_model_rows(m, TOP_FUNCTIONS, TOP_BY_ALL_SELF, "warm_", &found);
+	assert_int_equal(found, intervals);
+	free(rows);
+	top_model_free(m);
+}
+
 /* After too many names all begins anew: a page of a row that was forgotten gives way to the table. */
 static void test_pages_of_forgotten_rows(void **unused)
 {
@@ -462,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_change),
 		cmocka_unit_test(test_change_in_a_longer_interval),
 		cmocka_unit_test(test_rows_are_bounded),
+		cmocka_unit_test(test_the_coldest_are_forgotten),
 		cmocka_unit_test(test_pages_of_forgotten_rows),
 		cmocka_unit_test(test_stacks_of_rows),
 		cmocka_unit_test(test_narrow_screens),
