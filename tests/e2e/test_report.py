@@ -6,6 +6,7 @@ import gzip
 import os
 import pwd
 import re
+import resource
 import shutil
 import socket
 import subprocess
@@ -163,6 +164,18 @@ def test_two_are_added_up(threads, spin):
     assert "asked: %d " % asked in run.err
     twice = folded(spin.path, spin.path)
     assert total(twice) == 2 * total(folded(spin.path))
+
+
+def few_descriptors():
+    harness.ordinary()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (20, 100))
+
+
+def test_more_files_than_descriptors(spin):
+    """The usual limit is for programs that use select(2): all files are open at once."""
+    run = pybpf("report", "-f", "folded", *[spin.path] * 40, preexec_fn=few_descriptors)
+    assert run.code == 0, run.err
+    assert total(parse(run.out)) == 40 * total(folded(spin.path))
 
 
 def test_by_pid(threads, spin):

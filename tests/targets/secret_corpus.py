@@ -118,6 +118,8 @@ def forms():
     data, array, error = b"Authorization: Bearer " + SECRET.encode(), bytearray(b"password=" + SECRET.encode()), ValueError("password=" + SECRET)
     several, frozen, lines = {"password=" + SECRET}, frozenset(["token: " + SECRET]), [b"--password", SECRET.encode(), 7]
     cut, cut_url = "x" * 85 + " password=" + SECRET, "postgres://bob:" + SECRET * 30 + "@db/x"
+    # Digits alone could be a port, until the @ behind what is shown.
+    cut_digits = "x" * 60 + " https://bob:" + "4711" * 15 + "@example.org/"
     cut_json, cut_block = '{"password": "' + SECRET * 200, "-----BEGIN PRIVATE KEY-----\n" + SECRET * 200
     before, behind = u"\u20ac\u4e2d password=" + SECRET, u"password=" + SECRET + u"\u20ac"
     held = Holder()

@@ -119,7 +119,7 @@ def numbers(arg, *args, **kwargs):
     half, tenth, whole, large, small, minus_zero = 0.5, 0.1, 3.0, 1e22, 1.5e-7, -0.0
     edge, edge2, third, inf, nan = 1e16, 123456789012345.6, 1 / 3.0, float("inf"), float("nan")
     power, power_small, power_neg, tiny, most = 2.0**89, 2.0**-44, -(2.0**-1017), 5e-324, 1.7976931348623157e308
-    imaginary, both, negative = 2j, 1.5 - 2.25j, complex(-0.0, 1)
+    imaginary, both, negative, with_nan = 2j, 1.5 - 2.25j, complex(-0.0, 1), complex(1, -nan)
     my_int = MyInt(5)
     locals()
     texts()

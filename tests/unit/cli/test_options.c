@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/host.h"
 #include "base/log.h"
 
 enum colour {
@@ -79,6 +80,15 @@ static void hear(enum log_level level, const char *text)
 }
 
 #define WORDS_MAX 16
+
+static char operands[64]; /* in a row, each in brackets */
+
+static int take_operand(const char *operand, void *target)
+{
+	(void)target;
+	snprintf(operands + strlen(operands), sizeof(operands) - strlen(operands), "[%s]", operand);
+	return 0;
+}
 
 /* Parses the words; *end is the first operand. */
 static int parse_words(struct kitchen *kitchen, bool command_follows, bool *helped, int *end, const char *const *words)
@@ -177,6 +187,44 @@ static void test_options_behind_an_operand(void **state)
 	assert_int_equal(parse_words(&k, false, &helped, &end, WORDS("soup", "--hot", "--", "-Z")), 0);
 	assert_int_equal(end, 3);
 	assert_true(k.hot);
+}
+
+/* Operands may come between options; behind -- all are. */
+static void test_operands(void **state)
+{
+	struct kitchen k = {0};
+	const struct cli_option_group groups[] = {{"The kitchen", kitchen_options, &k}, {0}};
+	const struct cli_options command = {.command = "kitchen", .groups = groups, .take_operand = take_operand};
+	char *argv[] = {"kitchen", "soup", "--hot", "tea", "--", "-l", "--cook", NULL};
+	bool helped;
+
+	(void)state;
+	*operands = '\0';
+	assert_int_equal(cli_options_parse(&command, 7, argv, &helped), 0);
+	assert_true(k.hot);
+	assert_int_equal(k.loud, 0);
+	assert_string_equal(operands, "[soup][tea][-l][--cook]");
+}
+
+/* The kernel's highest rate is taken, and none above it. */
+static void test_rates(void **state)
+{
+	const struct cli_option option = {.name = "freq", .letter = 'F'};
+	int64_t limit = host_max_sample_rate();
+	char value[32];
+	unsigned rate = 0;
+
+	(void)state;
+	assert_true(limit >= 1 && limit < UINT32_MAX);
+	log_set_sink(hear);
+	snprintf(value, sizeof(value), "%lld", (long long)limit);
+	assert_int_equal(cli_option_rate(&option, value, &rate), 0);
+	assert_int_equal(rate, limit);
+	snprintf(value, sizeof(value), "%lld", (long long)limit + 1);
+	assert_int_equal(cli_option_rate(&option, value, &rate), 2);
+	assert_non_null(strstr(said, "above this kernel's limit"));
+	log_set_sink(NULL);
+	assert_int_equal(rate, limit);
 }
 
 static void test_wrong_ones_are_refused(void **state)
@@ -279,6 +327,8 @@ int main(void)
 		cmocka_unit_test(test_the_last_value_counts),
 		cmocka_unit_test(test_an_unambiguous_beginning_is_enough),
 		cmocka_unit_test(test_options_behind_an_operand),
+		cmocka_unit_test(test_operands),
+		cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_wrong_ones_are_refused),
 		cmocka_unit_test(test_help_is_printed_from_the_table),
 	};

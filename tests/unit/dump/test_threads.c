@@ -107,6 +107,24 @@ static void several_states(struct world *w)
 }
 LAYOUT_TEST(several_states)
 
+/* A thread that runs code of newer interpreters is the oldest one's: that one has its name. */
+static void own_interpreter(struct world *w)
+{
+	uint64_t oldest = make_interp(w), code = make_code(w, 1);
+	struct dump_known_list known;
+
+	make_thread(w, oldest, THREAD, make_chain(w, code, 2));
+	for (int i = 0; i < 2; i++)
+		make_thread(w, make_interp(w), THREAD, make_chain(w, code, 1));
+	dump_known_init(&known);
+	assert_int_equal(dump_list_threads(memory_of(w), &w->l, &w->proc, 0, &known), 0);
+	assert_int_equal(known.nr_interps, 3);
+	assert_int_equal(known.threads.count, 1);
+	assert_int_equal(dump_known_at(&known, 0)->interp, oldest);
+	dump_known_free(&known);
+}
+LAYOUT_TEST(own_interpreter)
+
 /* The thread has ended, and its state is another one's. */
 static void gone(struct world *w)
 {
@@ -125,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads_of_a_thread),
 		cmocka_unit_test(test_several_states),
+		cmocka_unit_test(test_own_interpreter),
 		cmocka_unit_test(test_gone),
 	};
 

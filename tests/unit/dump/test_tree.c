@@ -170,6 +170,22 @@ static void tasks_that_are_alike(void **unused)
 	drop(made);
 }
 
+/* Those of another thread's loop are told apart. */
+static void alike_in_other_loops(void **unused)
+{
+	struct made *made = make(5);
+
+	(void)unused;
+	for (uint32_t i = 1; i < 5; i++) {
+		free(made->tasks.items[i].awaits);
+		made->tasks.items[i].awaits = strdup("one");
+		made->tasks.items[i].tstate = i % 2 ? 0x1000 : 0x2000;
+	}
+	visit(made);
+	assert_string_equal(made->told.text, "0 1+3 2+4");
+	drop(made);
+}
+
 static void a_long_way(void **unused)
 {
 	struct made *made = make(MOST);
@@ -211,6 +227,7 @@ int main(void)
 		cmocka_unit_test(behind_a_cycle),
 		cmocka_unit_test(a_long_way),
 		cmocka_unit_test(tasks_that_are_alike),
+		cmocka_unit_test(alike_in_other_loops),
 		cmocka_unit_test(everything_awaits_everything),
 	};
 

@@ -176,6 +176,37 @@ static void test_lines(void **unused)
 	profile_free(p);
 }
 
+/* One that ended, and one that got its PID later, are two: a reader tells them apart by the number alone. */
+static void test_processes_of_one_pid(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t former = process(p, 9, "former"), later = process(p, 9, "later");
+	uint32_t s = on(p, PROFILE_ROOT, "f", "app.py", 3);
+	json_int_t pids[2];
+	size_t found = 0;
+	json_t *file, *events;
+
+	(void)unused;
+	measure_cpu(p);
+	tick(p, 0, s, former, profile_add_thread(p, former, 9, "one"));
+	tick(p, 10, s, later, profile_add_thread(p, later, 9, "two"));
+	file = parsed(p, output_chrometrace);
+	check(file);
+	events = member(file, "traceEvents");
+	for (size_t i = 0; i < json_array_size(events); i++) {
+		const json_t *event = json_array_get(events, i);
+
+		if (!is_of_stack(event))
+			continue;
+		assert_true(found < 2);
+		pids[found++] = number_of(event, "pid");
+	}
+	assert_int_equal(found, 2);
+	assert_int_not_equal(pids[0], pids[1]);
+	json_decref(file);
+	profile_free(p);
+}
+
 static void test_without_times(void **unused)
 {
 	struct profile *p = new_profile();
@@ -218,7 +249,8 @@ static void test_hostile(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_timeline),      cmocka_unit_test(test_flows),   cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_timeline),      cmocka_unit_test(test_flows),
+		cmocka_unit_test(test_lines),         cmocka_unit_test(test_processes_of_one_pid),
 		cmocka_unit_test(test_without_times), cmocka_unit_test(test_hostile),
 	};
 

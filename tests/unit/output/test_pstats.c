@@ -273,6 +273,27 @@ static void test_large_numbers_and_units(void **unused)
 	}
 }
 
+/* Times are seconds, whatever unit of time the measure has; other values stay what they are. */
+static void test_units_of_time(void **unused)
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} units[] = {{"nanoseconds", 7e-9}, {"microseconds", 7e-6}, {"milliseconds", 7e-3}, {"bytes", 7}};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		struct profile *p = new_profile();
+
+		take_in(p, framed(p, PROFILE_ROOT, "f", 1, 1), process(p, 1, "x"), 7);
+		assert_int_equal(profile_set_measure(p, &(struct profile_measure){"values", units[i].unit, 0}), 0);
+		read_back(p);
+		assert_values(&entry("app.py", 1, "f")->values, 7, units[i].seconds, units[i].seconds);
+		forget();
+		profile_free(p);
+	}
+}
+
 /* pstats refuses a dict without entries. */
 static void test_empty(void **unused)
 {
@@ -308,8 +329,11 @@ static void test_hostile_names(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times_and_callers),       cmocka_unit_test(test_recursion),
-		cmocka_unit_test(test_large_numbers_and_units), cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_times_and_callers),
+		cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_large_numbers_and_units),
+		cmocka_unit_test(test_units_of_time),
+		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_hostile_names),
 	};
 

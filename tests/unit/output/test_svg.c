@@ -103,6 +103,26 @@ static void test_long_names(void **unused)
 	profile_free(p);
 }
 
+/* A name that is cut has room for its ellipsis: 161 characters of 7.25 pixels fit into the width of all. */
+static void test_cut_names_fit(void **unused)
+{
+	struct profile *p = new_profile();
+	char name[400], *svg;
+	const char *at;
+
+	(void)unused;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	take_in(p, on(p, PROFILE_ROOT, name, "app.py", 1), process(p, 1, "x"), 1);
+	svg = written(p, output_svg);
+	at = strstr(svg, "\">xxx");
+	assert_non_null(at);
+	assert_int_equal(strspn(at + 2, "x"), 160);
+	assert_memory_equal(at + 2 + 160, "\xe2\x80\xa6</text>", 10);
+	free(svg);
+	profile_free(p);
+}
+
 static void test_deep_and_empty(void **unused)
 {
 	struct profile *deep = new_profile(), *empty = new_profile();
@@ -142,9 +162,9 @@ static void test_hostile(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),       cmocka_unit_test(test_graph),
-		cmocka_unit_test(test_long_names), cmocka_unit_test(test_deep_and_empty),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_text),           cmocka_unit_test(test_graph),
+		cmocka_unit_test(test_long_names),     cmocka_unit_test(test_cut_names_fit),
+		cmocka_unit_test(test_deep_and_empty), cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

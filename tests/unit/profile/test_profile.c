@@ -140,6 +140,24 @@ static void test_samples_add_up(void **unused)
 	profile_free(p);
 }
 
+/* Who waits is the function of Python's, below the kernel's functions that it waits in. */
+static void test_who_waits(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t f = on(p, PROFILE_ROOT, "f", "app.py", 3);
+	uint32_t outer = profile_add_stack(p, f, profile_add_frame(p, PROFILE_KERNEL, "sys_read_[k]", "", -1, -1));
+	uint32_t inner = profile_add_stack(p, outer, profile_add_frame(p, PROFILE_KERNEL, "schedule_[k]", "", -1, -1));
+	uint32_t waits = profile_add_stack(p, inner, profile_add_wait(p, "pipe", "[pipe: read]", 0));
+	uint32_t remark = profile_add_stack(p, waits, profile_add_wait(p, "pipe", "[woken by: g (7)]", 7));
+
+	(void)unused;
+	assert_int_equal(profile_waiter_of(p, remark), f);
+	assert_int_equal(profile_waiter_of(p, waits), f);
+	assert_int_equal(profile_waiter_of(p, inner), inner);
+	assert_int_equal(profile_waiter_of(p, f), f);
+	profile_free(p);
+}
+
 /* Counts of a long run at a high rate on many CPUs go beyond 32 bits. */
 static void test_large_counts(void **unused)
 {
@@ -321,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_stacks_share_their_roots),
 		cmocka_unit_test(test_samples_add_up),
 		cmocka_unit_test(test_large_counts),
+		cmocka_unit_test(test_who_waits),
 		cmocka_unit_test(test_processes_and_threads),
 		cmocka_unit_test(test_processes_in_containers),
 		cmocka_unit_test(test_roots),

@@ -372,6 +372,19 @@ static void assert_rows_refused(struct rows *r, const char *words)
 		assert_rows_refused(r, words);                                                                         \
 	} while (0)
 
+/* Adds a process, to which the sample belongs, and not its thread. */
+static void second_process(struct rows *r)
+{
+	static uint32_t pids[] = {42, 44}, inner[] = {1, 2}, names[] = {1, 2}, containers[] = {0, 0};
+
+	r->m.process_pid = pids;
+	r->m.process_inner_pid = inner;
+	r->m.process_name = names;
+	r->m.process_container = containers;
+	r->m.n_process_pid = r->m.n_process_inner_pid = r->m.n_process_name = r->m.n_process_container = 2;
+	r->process[0] = 1;
+}
+
 /* Makes the second frame the leaf of a wait, and counts samples. */
 static void wait_rows(struct rows *r)
 {
@@ -479,6 +492,7 @@ static void test_wrong_values(void **unused)
 	WRONG(r->stack[1] = INT32_MIN, "a stack that is not there");
 	WRONG(r->process[0] = 1, "a process that is not there");
 	WRONG(r->thread[0] = 2, "a thread that its process has not");
+	WRONG(second_process(r), "a thread that its process has not");
 	WRONG(r->m.n_sample_thread = 1, "samples differ in length");
 	WRONG((r->thread[0] = 0, r->stack[1] = 0), "a sample is there twice");
 	WRONG(r->value[0] = UINT64_MAX, "more than there can be");
@@ -491,6 +505,8 @@ static void test_wrong_values(void **unused)
 	WRONG(r->sample[1] = 2, "of no sample");
 	WRONG(r->taken[0] = 4, "of no sample");
 	WRONG(r->sample[1] = 0, "of no sample");
+	/* Each has no more than the sample's value, but both have. */
+	WRONG((r->sample[1] = r->sample[0], r->value[0] = 3, r->taken[0] = r->taken[1] = 2), "of no sample");
 	WRONG(r->m.n_event_value = 1, "events differ in length");
 	WRONG(r->m.n_event_sample = 1, "events differ in length");
 	WRONG(r->group[0] = 4, "its account has a text");

@@ -43,9 +43,13 @@ static void test_functions(void **state)
 					      "ffffffff81000000 t first\n"
 					      "ffffffff81000080 d data\n"
 					      "ffffffff81000100 W alias\n"
+					      "ffffffff81000200 W weak\n"
+					      "ffffffff81000300 w weak_local\n"
 					      "ffffffffc0000000 t late\t[module]\n");
 
 	(void)state;
+	assert_name(names, 0xffffffff81000210, "weak_[k]");
+	assert_name(names, 0xffffffff81000310, "weak_local_[k]");
 	assert_name(names, 0xffffffff81000000, "first_[k]");
 	assert_name(names, 0xffffffff810000ff, "first_[k]");
 	assert_name(names, 0xffffffff81000100, "second_[k]");

@@ -147,6 +147,9 @@ static void test_what_stays(void **state)
 {
 	(void)state;
 	assert_shown("postgres://bob:x@db:5432/app?a=1", "postgres://#@db:5432/app?a=1");
+	assert_shown("postgres://bob:p@ss@w@db:5432/app", "postgres://#@db:5432/app");
+	assert_shown("Cookie:theme=dark; session=b1946ac9", "Cookie:#");
+	assert_shown("Bearer abc", "Bearer #");
 	assert_shown("GET / HTTP/1.1\r\nAuthorization: Bearer x\r\nHost: y",
 		     "GET / HTTP/1.1\r\nAuthorization: #\r\nHost: y");
 	assert_shown("mysql --password=x -h db", "mysql --password=# -h db");

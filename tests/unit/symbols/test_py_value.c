@@ -229,7 +229,7 @@ static void check_old_exponents(struct world *w)
 static void check_circles(struct world *w)
 {
 	struct made m;
-	uint64_t list, deep;
+	uint64_t list, deep, array;
 
 	begin(&m, w);
 	list = make_list(&m, (uint64_t[]){0}, 1);
@@ -237,6 +237,10 @@ static void check_circles(struct world *w)
 	for (int i = 0; i < 100; i++)
 		deep = make_list(&m, &deep, 1);
 	assert_value(&m, "x", deep, "[[[[...]]]]");
+	/* What is inside itself ends as in repr(), before the limit. */
+	memcpy(&array, bytes_at(w, list + head(&m) + 8, 8), 8);
+	put_ptr(w, array, 0, list);
+	assert_value(&m, "x", list, "[[...]]");
 }
 
 /* A base that is its own base, and a name without an end. */
@@ -258,6 +262,26 @@ static void check_types(struct world *w)
 		     "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 		     "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 		     "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn... object>");
+}
+
+/* A name that is cut ends with a whole character, wherever its characters begin. */
+static void check_cut_names(struct world *w)
+{
+	for (int begin_at = 0; begin_at < 2; begin_at++) {
+		char name[600] = "x", expected[600] = "<x";
+		struct made m;
+		uint64_t type;
+
+		begin(&m, w);
+		for (int i = 0; i < 250; i++)
+			memcpy(name + begin_at + 2 * i, "\xc3\xa9", 2);
+		/* 188 bytes have room; a character of which the last byte is there may be cut, too. */
+		for (int i = 0; i < 93; i++)
+			memcpy(expected + 1 + begin_at + 2 * i, "\xc3\xa9", 2);
+		strcat(expected, "... object>");
+		type = make_type(&m, name, HEAP, 0);
+		assert_value(&m, "v", make_object(&m, type, (uint64_t[]){0}, 1), expected);
+	}
 }
 
 /* Whenever an item changes once, the list is read anew; if it always does, it cannot be read. */
@@ -406,6 +430,12 @@ static void test_types(void **state)
 	each_layout(check_types);
 }
 
+static void test_cut_names(void **state)
+{
+	(void)state;
+	each_layout(check_cut_names);
+}
+
 static void test_changes(void **state)
 {
 	(void)state;
@@ -432,9 +462,9 @@ static void test_secrets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),  cmocka_unit_test(test_lies),      cmocka_unit_test(test_circles),
-		cmocka_unit_test(test_types),  cmocka_unit_test(test_changes),   cmocka_unit_test(test_secrets),
-		cmocka_unit_test(test_depths), cmocka_unit_test(test_exponents),
+		cmocka_unit_test(test_plain),   cmocka_unit_test(test_lies),      cmocka_unit_test(test_circles),
+		cmocka_unit_test(test_types),   cmocka_unit_test(test_cut_names), cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_secrets), cmocka_unit_test(test_depths),    cmocka_unit_test(test_exponents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Code objects that the kernel announced whole, and frames that are named by them. */
 #include "pysym_records.h"
+#include "symbols/function.h"
 
 static void test_complete_copy(void **unused)
 {
@@ -146,6 +147,103 @@ static void test_same_address(void **unused)
 	pysym_free(s);
 }
 
+/* Frames come by processes, so that the last one is remembered: not once it is removed. */
+static void test_removed_process(void **unused)
+{
+	struct pysym *s = symbols(PYSYM_LINES_CURRENT, false, 8, gone_pid());
+	struct pybpf_frame frame = {.code = CODE, .sig = SIG};
+	struct pysym_frame out;
+
+	(void)unused;
+	add(s, whole_record(10, "one", "/a/b.py"));
+	assert_string_equal(resolved(s, 0).name, "one");
+	pysym_remove_process(s, PROC);
+	assert_false(pysym_has_process(s, PROC));
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &out), -ENOENT);
+	pysym_free(s);
+}
+
+static pid_t lives;
+
+/* The first folder is not shown, where there still is a process whose folders can be looked at. */
+static int look_at_paths(pid_t pid, const char *path)
+{
+	(void)path;
+	return pid == lives ? (int)strlen("/a/") : -ENOENT;
+}
+
+/* A file of a process that has ended is shown as that of another one. */
+static void test_path_of_an_ended_process(void **unused)
+{
+	struct pybpf_layout layout = layout_of(8);
+	struct pysym *s;
+	struct pybpf_frame frame = {.code = CODE, .sig = SIG};
+	struct pysym_frame out;
+	struct record r = whole_record(10, "two", "/a/b/c.py");
+
+	(void)unused;
+	lives = getpid();
+	s = symbols(PYSYM_LINES_CURRENT, false, 8, lives);
+	pysym_look_at_paths_by(s, look_at_paths);
+	assert_int_equal(pysym_add_process(s, PROC + 1, gone_pid(), &layout), 0);
+	add(s, whole_record(10, "one", "/a/b/c.py"));
+	r.event->proc_id++;
+	add(s, r);
+	assert_string_equal(resolved(s, 0).file, "b/c.py");
+	assert_int_equal(pysym_resolve(s, PROC + 1, 0, &frame, &out), 0);
+	assert_string_equal(out.file, "b/c.py");
+	pysym_free(s);
+}
+
+/* Two functions of one name and line, such as lambdas, have each its own line table. */
+static void test_same_name(void **unused)
+{
+	static const uint8_t others[] = {4, 5, 4, 5};
+	struct pysym *s = symbols(PYSYM_LINES_CURRENT, true, 8, gone_pid());
+	struct pybpf_layout l = layout_of(8);
+	struct record r = new_record(10);
+	struct pybpf_frame frame = {.code = CODE + 64, .sig = SIG, .position = 4};
+	struct pysym_frame other;
+
+	(void)unused;
+	add(s, whole_record(10, "f", "/app.py"));
+	append_text(&r, &l, PYBPF_CODE_NAME, "f");
+	append_text(&r, &l, PYBPF_CODE_FILE, "/app.py");
+	append(&r, PYBPF_CODE_LINES, others, sizeof(others), sizeof(others));
+	r.event->code = frame.code;
+	add(s, r);
+	assert_int_equal(resolved(s, 4).line, 11);
+	assert_int_equal(pysym_resolve(s, PROC, 0, &frame, &other), 0);
+	assert_int_equal(other.line, 15);
+	pysym_free(s);
+}
+
+/* The room that line tables take is there again when their functions are gone: a run may see any number of them. */
+static void test_room_for_lines(void **unused)
+{
+	struct pysym_functions functions;
+	struct pybpf_layout l = layout_of(8);
+	struct pysym_content content = {.name = "f", .lines = (uint8_t *)lnotab, .lines_size = sizeof(lnotab)};
+	struct pysym_path *path;
+	size_t before;
+	(void)unused;
+
+	pysym_functions_init(&functions, PYSYM_LINES_CURRENT);
+	before = pysym_lines_room(&functions);
+	path = pysym_path_take(&functions, "/app.py");
+	assert_non_null(path);
+	for (int i = 0; i < 2; i++) {
+		struct pysym_function *function = pysym_function_take(&functions, &content, &l, path, 0);
+
+		assert_non_null(function);
+		assert_int_equal(pysym_lines_room(&functions), before - sizeof(lnotab));
+		pysym_function_drop(&functions, function);
+		assert_int_equal(pysym_lines_room(&functions), before);
+	}
+	pysym_path_drop(&functions, path);
+	pysym_functions_free(&functions);
+}
+
 static void test_unknown(void **unused)
 {
 	struct pysym *s = symbols(PYSYM_LINES_CURRENT, false, 8, gone_pid());
@@ -190,10 +288,12 @@ static void test_trampoline(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_complete_copy),  cmocka_unit_test(test_line_modes),
-		cmocka_unit_test(test_full_filenames), cmocka_unit_test(test_cookie),
-		cmocka_unit_test(test_many_codes),     cmocka_unit_test(test_announced_twice),
-		cmocka_unit_test(test_same_address),   cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_complete_copy),   cmocka_unit_test(test_line_modes),
+		cmocka_unit_test(test_full_filenames),  cmocka_unit_test(test_cookie),
+		cmocka_unit_test(test_many_codes),      cmocka_unit_test(test_announced_twice),
+		cmocka_unit_test(test_same_address),    cmocka_unit_test(test_same_name),
+		cmocka_unit_test(test_removed_process), cmocka_unit_test(test_path_of_an_ended_process),
+		cmocka_unit_test(test_room_for_lines),  cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_trampoline),
 	};
 

@@ -140,10 +140,33 @@ static void stand(void **state)
 		pause();
 }
 
+/* DWARF counts registers in the order of the platform's ABI (x86-64: figure 3.36; arm64: x0 to x30, sp, pc). */
+static void test_registers(void **state)
+{
+	struct user_regs_struct in = {0};
+	struct unwind_registers out;
+
+	(void)state;
+#if defined(__x86_64__)
+	in.rax = 0, in.rdx = 1, in.rcx = 2, in.rbx = 3, in.rsi = 4, in.rdi = 5, in.rbp = 6, in.rsp = 7;
+	in.r8 = 8, in.r9 = 9, in.r10 = 10, in.r11 = 11, in.r12 = 12, in.r13 = 13, in.r14 = 14, in.r15 = 15;
+	in.rip = 16;
+#elif defined(__aarch64__)
+	for (int i = 0; i < 31; i++)
+		in.regs[i] = (uint64_t)i;
+	in.sp = 31;
+	in.pc = 32;
+#endif
+	out = unwind_registers_from(&in);
+	for (uint64_t i = 0; i < UNWIND_REGISTERS; i++)
+		assert_int_equal(out.values[i], i);
+}
+
 int main(void)
 {
 	const struct CMUnitTest standing[] = {cmocka_unit_test(stand)};
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_library_that_shrinks)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_registers),
+					   cmocka_unit_test(test_library_that_shrinks)};
 
 	return getenv(STANDS) ? cmocka_run_group_tests(standing, NULL, NULL)
 			      : cmocka_run_group_tests(tests, NULL, NULL);

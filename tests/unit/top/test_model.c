@@ -92,6 +92,66 @@ static void test_sums(void **unused)
 	top_model_free(m);
 }
 
+/* A thread that ended within an interval, and had samples in it: what it waited for before is not told anew. */
+static void test_states_are_of_the_interval(void **unused)
+{
+	struct top_model *m = top_model_new();
+	struct profile *p = make(3, 0, "leaf");
+	const struct top_row *row;
+	size_t count;
+	(void)unused;
+
+	interval(m, 30, 10, "leaf");
+	assert_int_equal(top_model_begin(m, 1), 0);
+	assert_int_equal(top_model_add(m, p), 0);
+	assert_int_equal(top_model_end(m), 0);
+	row = first(m, TOP_THREADS, TOP_BY_SELF, &count);
+	assert_int_equal(row->total, 3);
+	assert_int_equal(top_states_sum(&row->states), 0);
+	profile_free(p);
+	top_model_free(m);
+}
+
+/* Threads that are counted when they end are in the sums of the interval, and in those since the start. */
+static void test_ended_threads(void **unused)
+{
+	const struct top_states states = {.ns = {[PYBPF_STATE_GIL] = 5}};
+	struct top_model *m = top_model_new();
+	(void)unused;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(top_model_begin(m, 1), 0);
+		assert_int_equal(top_model_add_ended(m, &states), 0);
+		assert_int_equal(top_model_end(m), 0);
+	}
+	assert_int_equal(top_model_last(m)->states.ns[PYBPF_STATE_GIL], 5);
+	assert_int_equal(top_model_all(m)->states.ns[PYBPF_STATE_GIL], 10);
+	top_model_free(m);
+}
+
+/* However many threads there were: one that lives is kept, though it sleeps all the time. */
+static void test_sleepers_are_kept(void **unused)
+{
+	const struct top_states asleep = {.ns = {[TOP_ASLEEP] = 1}};
+	struct top_model *m = top_model_new();
+	const struct top_row **rows;
+	size_t count;
+	(void)unused;
+
+	for (int32_t round = 0; round < 3; round++) {
+		assert_int_equal(top_model_begin(m, 1), 0);
+		assert_int_equal(top_model_add_thread(m, 1, 1, "sleeper", &asleep), 0);
+		for (int32_t i = 0; i < TOP_ROWS_MAX; i++)
+			assert_int_equal(top_model_add_thread(m, 1, 2 + round * TOP_ROWS_MAX + i, "brief", &asleep), 0);
+		assert_int_equal(top_model_end(m), 0);
+		rows = top_model_rows(m, TOP_THREADS, TOP_BY_SELF, "sleeper", &count);
+		assert_int_equal(count, 1);
+		free(rows);
+	}
+	assert_true(top_model_forgotten(m, TOP_THREADS) > 0);
+	top_model_free(m);
+}
+
 /* The mark of a strip: of the state with the most time, but of sleepers that ran a tenth of it. */
 static void test_marks(void **unused)
 {
@@ -137,6 +197,9 @@ static void test_filter(void **unused)
 	rows = top_model_rows(m, TOP_FUNCTIONS, TOP_BY_SELF, "app.py", &count);
 	assert_int_equal(count, 2);
 	free(rows);
+	rows = top_model_rows(m, TOP_THREADS, TOP_BY_SELF, "Web", &count);
+	assert_int_equal(count, 1);
+	free(rows);
 	rows = top_model_rows(m, TOP_FUNCTIONS, TOP_BY_SELF, "absent", &count);
 	assert_int_equal(count, 0);
 	free(rows);
@@ -161,6 +224,31 @@ static void test_change(void **unused)
 		interval(m, cases[i].now, 0, "leaf");
 		assert_int_equal(top_model_change(m, first(m, TOP_FUNCTIONS, TOP_BY_ALL_SELF, &count)),
 				 cases[i].change);
+		top_model_free(m);
+	}
+}
+
+/* As many samples a second in an interval that was four times as long are no change. */
+static void test_change_in_a_longer_interval(void **unused)
+{
+	static const struct {
+		uint64_t before, now;
+		int change;
+	} cases[] = {{50, 200, 0}, {50, 50, -1}, {50, 400, 1}};
+	(void)unused;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct top_model *m = top_model_new();
+		struct profile *p = make(cases[i].now, 0, "leaf");
+		size_t count;
+
+		interval(m, cases[i].before, 0, "leaf");
+		assert_int_equal(top_model_begin(m, 4), 0);
+		assert_int_equal(top_model_add(m, p), 0);
+		assert_int_equal(top_model_end(m), 0);
+		assert_int_equal(top_model_change(m, first(m, TOP_FUNCTIONS, TOP_BY_ALL_SELF, &count)),
+				 cases[i].change);
+		profile_free(p);
 		top_model_free(m);
 	}
 }
@@ -207,10 +295,39 @@ static void test_rows_are_bounded(void **unused)
 	top_model_free(m);
 }
 
+/* Those that had more samples are kept, wherever they are among the cold ones. */
+static void test_the_coldest_are_forgotten(void **unused)
+{
+	const unsigned count = TOP_ROWS_MAX / 4, intervals = 8;
+	struct top_model *m = top_model_new();
+	const struct top_row **rows;
+	size_t found;
+	(void)unused;
+
+	for (unsigned i = 0; i < intervals; i++) {
+		char name[32];
+		struct profile *p;
+
+		snprintf(name, sizeof(name), "warm_%u", i);
+		p = make(100, 0, name);
+		interval_of_many(m, i * count, count);
+		assert_int_equal(top_model_begin(m, 1), 0);
+		assert_int_equal(top_model_add(m, p), 0);
+		assert_int_equal(top_model_end(m), 0);
+		profile_free(p);
+	}
+	assert_true(top_model_forgotten(m, TOP_FUNCTIONS) > 0);
+	rows = top_model_rows(m, TOP_FUNCTIONS, TOP_BY_ALL_SELF, "warm_", &found);
+	assert_int_equal(found, intervals);
+	free(rows);
+	top_model_free(m);
+}
+
 /* After too many names all begins anew: a page of a row that was forgotten gives way to the table. */
 static void test_pages_of_forgotten_rows(void **unused)
 {
 	const unsigned count = TOP_ROWS_MAX / 4;
+	unsigned intervals = 1;
 	struct top_model *m = top_model_new();
 	struct profile *all = make(3, 4, "leaf");
 	const struct top_facts facts = {.target = "process 7", .freq = 99, .all = all};
@@ -229,8 +346,9 @@ static void test_pages_of_forgotten_rows(void **unused)
 	assert_int_equal(top_view_draw(m, &facts, &stacks, 80, 24, &view), 0);
 	assert_int_equal(stacks.page, TOP_PAGE_STACKS);
 	top_view_free(&view);
-	for (unsigned i = 1; !top_model_begun_anew(m); i++)
-		interval_of_many(m, i * count, count);
+	for (; !top_model_begun_anew(m); intervals++)
+		interval_of_many(m, intervals * count, count);
+	assert_int_equal(top_model_intervals(m), intervals);
 	/* The interval with which it begins is whole. */
 	assert_int_equal(top_model_last(m)->samples, one.samples);
 	assert_int_equal(top_model_all(m)->samples, one.samples);
@@ -364,10 +482,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_states_are_of_the_interval),
+		cmocka_unit_test(test_ended_threads),
+		cmocka_unit_test(test_sleepers_are_kept),
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_filter),
 		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_change_in_a_longer_interval),
 		cmocka_unit_test(test_rows_are_bounded),
+		cmocka_unit_test(test_the_coldest_are_forgotten),
 		cmocka_unit_test(test_pages_of_forgotten_rows),
 		cmocka_unit_test(test_stacks_of_rows),
 		cmocka_unit_test(test_narrow_screens),
