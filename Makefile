@@ -171,7 +171,7 @@ $(BUILD)/linecheck: tools/linecheck.c user/symbols/lines.c user/symbols/lines.h 
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $(filter %.c,$^)
 
 # What tests/kernel does by the session's own calls.
-$(BUILD)/epochs $(BUILD)/sources $(BUILD)/walker: $(BUILD)/%: tests/kernel/%.c $(BUILD)/libuser.a
+$(BUILD)/epochs $(BUILD)/sources $(BUILD)/stepper $(BUILD)/walker: $(BUILD)/%: tests/kernel/%.c $(BUILD)/libuser.a
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
 
 $(BUILD)/save-memory: tools/gen/save-memory.c $(BUILD)/libuser.a
@@ -308,7 +308,8 @@ fuzz-programs: $(FUZZ_BIN)
 replay-programs: $(REPLAY_BIN)
 
 test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/linecheck \
-	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/sources $(BUILD)/walker \
+	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/sources $(BUILD)/stepper \
+	$(BUILD)/walker \
 	$(BUILD)/pybpf-san
 
 .PHONY: mutants

@@ -290,6 +290,9 @@ static __always_inline enum walk_stop walk_step_frames(struct walk *w, const str
 		w->stack.flags |= PYBPF_STACK_FAULT;
 		return WALK_TORN;
 	}
+	if (!w->steps && w->unproved && w->attempt == WALK_FIRST && w->frame && walk_has_cframe(l) &&
+	    !walk_is_linked(w, l, w->frame, at))
+		return WALK_WRONG;
 	for (int i = 0; i < WALK_STEP_FRAMES; i++) {
 		if (!w->frame)
 			return WALK_ROOT;

@@ -108,10 +108,13 @@ static __always_inline int walk_measure_begin(struct walk *w, const struct pybpf
 	return header[0] && !walk_measure_before(w) && w->proof.measure_end == top ? 0 : -1;
 }
 
-/*
- * The frame at the top has been pushed, and its evaluation loop is about to begin: no link leads to it yet. Until the
- * frame has begun, prev_instr is the code unit before the first one.
- */
+/* Until a frame has begun, prev_instr is the code unit before the first one. */
+static __always_inline int walk_has_begun(const struct pybpf_layout *l, __u64 code, __u64 instr)
+{
+	return instr >= code + l->code_adaptive;
+}
+
+/* The frame at the top has been pushed, and its evaluation loop is about to begin: no link leads to it yet. */
 static __always_inline int walk_top_has_begun(struct walk *w, const struct pybpf_layout *l, int *begun)
 {
 	__u64 code = 0, instr = 0;
@@ -119,25 +122,37 @@ static __always_inline int walk_top_has_begun(struct walk *w, const struct pybpf
 	if (walk_read(w, &code, sizeof(code), w->proof.top_frame + l->frame_code) ||
 	    walk_read(w, &instr, sizeof(instr), w->proof.top_frame + l->frame_position))
 		return -1;
-	*begun = instr >= code + l->code_adaptive;
+	*begun = walk_has_begun(l, code, instr);
 	return 0;
+}
+
+/* Reads how long a frame of this code object is on the data stack. Returns a negative number when it cannot be. */
+static __always_inline __s64 walk_frame_size(struct walk *w, const struct pybpf_layout *l, __u64 code)
+{
+	__u32 sizes[3]; /* co_stacksize, co_firstlineno, co_nlocalsplus */
+
+	if (walk_read(w, sizes, sizeof(sizes), code + l->code_firstlineno - 4) || sizes[0] > WALK_FRAME_WORDS ||
+	    sizes[2] > WALK_FRAME_WORDS)
+		return -1;
+	return WALK_SPECIALS + ((__s64)sizes[0] + sizes[2]) * 8;
 }
 
 /* One step along the data stack. Returns a negative number when it cannot be read. */
 static __always_inline int walk_measure(struct walk *w, const struct pybpf_layout *l)
 {
 	__u64 code = 0;
-	__u32 sizes[3]; /* co_stacksize, co_firstlineno, co_nlocalsplus */
+	__s64 size;
 	int begun = 1;
 
 	if (w->frame < w->proof.measure_end) {
-		if (walk_read(w, &code, sizeof(code), w->frame + l->frame_code) ||
-		    walk_read(w, sizes, sizeof(sizes), code + l->code_firstlineno - 4) || sizes[0] > WALK_FRAME_WORDS ||
-		    sizes[2] > WALK_FRAME_WORDS)
+		if (walk_read(w, &code, sizeof(code), w->frame + l->frame_code))
+			return -1;
+		size = walk_frame_size(w, l, code);
+		if (size < 0)
 			return -1;
 		w->proof.below_top = w->proof.top_frame;
 		w->proof.top_frame = w->frame;
-		w->frame += WALK_SPECIALS + ((__u64)sizes[0] + sizes[2]) * 8;
+		w->frame += size;
 		return 0;
 	}
 	if (w->frame > w->proof.measure_end || (w->proof.top_frame && walk_top_has_begun(w, l, &begun)))

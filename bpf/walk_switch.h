@@ -209,6 +209,29 @@ static __always_inline int walk_is_entry(const struct walk *w, const struct pybp
 	return walk_is_shim(w, l, at) || (!walk_has_cframe(l) && walk_is_compiled(w, l, frame, at));
 }
 
+/*
+ * Returns whether the cframe's frame, which is in the chunk at offset `at`, is known to be linked to its caller. The
+ * compiler may let the evaluation loop store a new frame in the cframe before it links the frame to its caller (gcc
+ * does so for DISPATCH_INLINED of 3.11 and 3.12): until then the link is that of an earlier frame in the same place. So
+ * of a frame that has not begun, the caller must be the frame right below it, and no generator may run. The first frame
+ * of a run of the evaluation loop needs no proof here: the entry frame has its own.
+ */
+static __always_inline int walk_is_linked(struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 at)
+{
+	__u64 caller = walk_frame_u64(w, at, l->frame_previous), code = 0, item = 0;
+	__u8 owner = 0;
+
+	if (walk_has_begun(l, walk_frame_u64(w, at, l->frame_code), walk_frame_u64(w, at, l->frame_position)) ||
+	    walk_is_entry(w, l, frame, at))
+		return 1;
+	if (l->frame_owner != PYBPF_NO_OFFSET &&
+	    (walk_read(w, &owner, sizeof(owner), caller + l->frame_owner) || owner >= l->owner_not_python))
+		return 1;
+	return !walk_read(w, &item, sizeof(item), w->tstate + l->tstate_exc_info) && walk_in_tstate(w, item) &&
+	       !walk_read(w, &code, sizeof(code), caller + l->frame_code) &&
+	       caller + walk_frame_size(w, l, code) == frame;
+}
+
 enum walk_verdict {
 	WALK_PYTHON,  /* a frame to keep */
 	WALK_NOT_ONE, /* not a Python frame, or a stale one: the chain continues */

@@ -256,6 +256,59 @@ static uint64_t make_generator(struct world *w, const struct stack *s, uint64_t 
 	return begin_run(w, item + 32, outer);
 }
 
+/*
+ * The cframe has a frame that has not begun, and whose link may not have been stored yet: it is believed if it leads to
+ * the frame right below, and no generator runs.
+ */
+static void link_is_late(struct world *w)
+{
+	struct three t;
+	uint64_t d;
+
+	if (!has_cframes(w))
+		return;
+	t = make_three(w);
+	d = push(w, &t.s, t.code_b, t.c);
+	fill_frame(w, d, t.code_b, t.c, false, 0);
+	put_ptr(w, t.s.cframe, w->l.cframe_frame, d);
+	assert_codes(w, THREAD, (const uint64_t[]){t.code_b, t.code_c, t.code_b, t.code_a}, 4, 0);
+	/* The link of an earlier frame there. */
+	put_ptr(w, d, w->l.frame_previous, t.b);
+	assert_three(w, &t);
+	put_ptr(w, d, w->l.frame_previous, t.a);
+	assert_three(w, &t);
+	for (size_t i = 0; i < ARRAY_SIZE(wild_pointers); i++) {
+		put_ptr(w, d, w->l.frame_previous, wild_pointers[i]);
+		assert_three(w, &t);
+	}
+	/* It has begun: the link is its own. */
+	fill_frame(w, d, t.code_b, t.c, true, 0);
+	assert_codes(w, THREAD, (const uint64_t[]){t.code_b, t.code_c, t.code_b, t.code_a}, 4, 0);
+}
+LAYOUT_TEST(link_is_late)
+
+/* The function that called the generator called the one before, whose link still lies where the generator's callee is. */
+static void link_past_a_generator(struct world *w)
+{
+	struct three t;
+	uint64_t d, code_g, g;
+
+	if (!has_cframes(w))
+		return;
+	t = make_three(w);
+	code_g = make_sized_code(w, 4);
+	g = make_generator(w, &t.s, code_g, t.c);
+	put_ptr(w, g, w->l.frame_previous, t.c);
+	put(w, g, w->l.frame_entry, 0, 1);
+	d = push(w, &t.s, t.code_b, t.c);
+	fill_frame(w, d, t.code_b, t.c, false, 0);
+	put_ptr(w, t.s.cframe, w->l.cframe_frame, d);
+	assert_codes(w, THREAD, (const uint64_t[]){code_g, t.code_c, t.code_b, t.code_a}, 4, 0);
+	fill_frame(w, d, t.code_b, g, true, 0);
+	assert_codes(w, THREAD, (const uint64_t[]){t.code_b, code_g, t.code_c, t.code_b, t.code_a}, 5, 0);
+}
+LAYOUT_TEST(link_past_a_generator)
+
 static void generators_run(struct world *w)
 {
 	uint64_t a, g, h, f, first, second, item, foreign, object;
@@ -403,6 +456,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_run_begins),     cmocka_unit_test(test_greenlet_switches),
 		cmocka_unit_test(test_greenlet_cuts),  cmocka_unit_test(test_greenlet_without_frames),
+		cmocka_unit_test(test_link_is_late),
+		cmocka_unit_test(test_link_past_a_generator),
 		cmocka_unit_test(test_generators_run), cmocka_unit_test(test_generator_alone),
 		cmocka_unit_test(test_chunks),         cmocka_unit_test(test_unreadable),
 	};
