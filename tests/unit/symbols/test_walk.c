@@ -67,6 +67,8 @@ static void first_positions(struct world *w)
 	int before = w->l.position_kind == PYBPF_POS_LASTI ? -1 : w->l.code_adaptive - 2;
 	struct walk_stack stack;
 
+	if (w->l.cframe_frame != NO)
+		return; /* see test_walk_data_stack.c */
 	make_thread(w, make_interp(w), THREAD, make_frame(w, code, before, make_frame(w, code, 0, 0)));
 	assert_walk(w, THREAD, &stack);
 	assert_int_equal(stack.frames[0].position, before);
@@ -216,6 +218,19 @@ static uint64_t leaf_with_cache(struct world *w, uint64_t cached, int *result)
 	return leaf;
 }
 
+/* Is what an earlier walk found of a thread state with this id believed? */
+static bool is_remembered(struct world *w, uint64_t cached, uint64_t id)
+{
+	struct walk_states states = {.tstate = {cached}, .count = 1, .id = id};
+	struct walk *k = kernel_walk(w, 0, NULL, 0);
+	bool remembered;
+
+	walk_start(k, &w->l, 0, &states);
+	remembered = k->remembered;
+	free(k);
+	return remembered;
+}
+
 static void remembered_thread_state(struct world *w)
 {
 	static const uint64_t wild[] = {1, UNMAPPED, ARENA_BASE, 1ULL << 63, UINT64_MAX - 7, UINT64_MAX};
@@ -227,6 +242,13 @@ static void remembered_thread_state(struct world *w)
 
 	assert_int_equal(leaf_with_cache(w, first, &result), code);
 	assert_int_equal(result, WALK_OK);
+	/* Freed, and the next thread state of this thread is in its place. */
+	if (w->l.tstate_status && w->l.tstate_datastack_top) {
+		put_ptr(w, first, w->l.tstate_datastack_top - 16, 5);
+		assert_true(is_remembered(w, first, 5));
+		assert_false(is_remembered(w, first, 4));
+		put_ptr(w, first, w->l.tstate_datastack_top - 16, 0xa5a5a5a5a5a5a5a5);
+	}
 	/* Freed, and its memory another thread's by now; or no memory at all. */
 	assert_int_equal(leaf_with_cache(w, foreign, &result), code);
 	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {

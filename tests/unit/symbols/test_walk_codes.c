@@ -212,6 +212,40 @@ static void forked_processes(struct world *w)
 }
 LAYOUT_TEST(forked_processes)
 
+/* Attaches the thread to another interpreter. */
+static void move_thread(struct world *w, struct process *p, uint64_t interp)
+{
+	put_ptr(w, p->interp, w->l.interp_threads_head, 0);
+	put_ptr(w, interp, w->l.interp_threads_head, p->tstate);
+	put_ptr(w, p->tstate, w->l.tstate_interp, interp);
+	p->interp = interp;
+	set_guard(w, p, 5000);
+}
+
+/* Interpreters of one process whose counters are remembered in the same place. */
+static void counters_in_one_place(struct world *w)
+{
+	struct walk *k = new_memory();
+	uint64_t main_interp = make_interp(w), other = 0;
+	struct process p;
+
+	make_process(w, &p);
+	for (int i = 0; i < 64 * WALK_GUARDS && !other; i++) {
+		uint64_t made = make_interp(w);
+
+		if (!((walk_mix(p.id, made) ^ walk_mix(p.id, main_interp)) & (WALK_GUARDS - 1)))
+			other = made;
+	}
+	assert_int_not_equal(other, 0);
+	move_thread(w, &p, main_interp);
+	assert_true_signatures(w, &p, k);
+	move_thread(w, &p, other);
+	replace_root(w, &p);
+	assert_true_signatures(w, &p, k);
+	free(k);
+}
+LAYOUT_TEST(counters_in_one_place)
+
 /* Each interpreter but the main one may have others before and after it at its place, and each counts for itself. */
 static void other_interpreters(struct world *w)
 {
@@ -227,15 +261,9 @@ static void other_interpreters(struct world *w)
 	}
 	/* The thread is attached to the main one, and to the second one again. */
 	second = p.interp;
-	put_ptr(w, second, w->l.interp_threads_head, 0);
-	put_ptr(w, main_interp, w->l.interp_threads_head, p.tstate);
-	put_ptr(w, p.tstate, w->l.tstate_interp, main_interp);
-	p.interp = main_interp;
-	set_guard(w, &p, 5000);
+	move_thread(w, &p, main_interp);
 	assert_true_signatures(w, &p, k);
-	put_ptr(w, second, w->l.interp_threads_head, p.tstate);
-	put_ptr(w, main_interp, w->l.interp_threads_head, 0);
-	put_ptr(w, p.tstate, w->l.tstate_interp, second);
+	move_thread(w, &p, second);
 	replace_root(w, &p);
 	assert_true_signatures(w, &p, k);
 	free(k);
@@ -319,6 +347,7 @@ int main(void)
 		cmocka_unit_test(test_counter_that_has_run_out),
 		cmocka_unit_test(test_counter_comes_back),
 		cmocka_unit_test(test_forked_processes),
+		cmocka_unit_test(test_counters_in_one_place),
 		cmocka_unit_test(test_other_interpreters),
 		cmocka_unit_test(test_unreadable_counter),
 		cmocka_unit_test(test_nameless_process),

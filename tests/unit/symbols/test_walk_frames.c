@@ -80,13 +80,14 @@ static void thread_local_bytecode(struct world *w)
 		return;
 	code = make_code(w, 1);
 	copies = make(w, 1024);
-	array = make(w, 8 + 4 * 8);
+	array = make(w, 8 + 5 * 8);
 	put_ptr(w, code, w->l.code_tlbc, array);
 	put_ptr(w, array, 0, 4);
 	put_ptr(w, array, 8, code + w->l.code_adaptive);
 	put_ptr(w, array, 16, copies);
 	put_ptr(w, array, 24, copies + 512);
 	put_ptr(w, array, 32, 0); /* not made yet */
+	put_ptr(w, array, 40, copies); /* behind the array */
 	frame = make_frame(w, code, 0, 0);
 	make_thread(w, make_interp(w), THREAD, frame);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
