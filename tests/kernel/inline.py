@@ -63,7 +63,8 @@ class Recorder:
 
     def __init__(self, pid, folder, *args, rate=999):
         self.stats = os.path.join(folder, "stats.json")
-        argv = [harness.PYBPF, "-p", pid, "-F", rate, "--json-stats", self.stats, *args]
+        rates = [] if rate is None else ["-F", rate]
+        argv = [harness.PYBPF, "-p", pid, *rates, "--json-stats", self.stats, *args]
         self.process = subprocess.Popen(
             [str(arg) for arg in argv],
             stdin=subprocess.DEVNULL,

@@ -66,6 +66,60 @@ worker.start()
 while True: time.sleep(100)
 """)
 
+# Functions that run when the ring buffer is full of deep stacks, run again, and are gone before anyone could read them.
+LATE = Source("""
+def spin(seconds):
+    until = time.time() + seconds
+    while time.time() < until: sum(range(20000))
+def dive(n):
+    if n: dive(n - 1)
+    else: spin(0.02)
+def make(name):
+    space = {"spin": spin}
+    exec("def %s(): spin(0.02)" % name, space)
+    return space.pop(name)
+def fill():
+    for depth in range(7900, 8000): dive(depth)
+def rounds():
+    go()
+    late = [make("late_%d" % i) for i in range(20)]
+    fill()
+    for function in late: function()
+    ready()
+    go()
+    for function in late: function()
+    del late, function
+    ready()
+    go()
+sys.setrecursionlimit(1000000)
+threading.stack_size(1 << 30)
+worker = threading.Thread(target=rounds)
+worker.daemon = True
+ready()
+worker.start()
+while True: time.sleep(100)
+""")
+
+# Touches memory at each depth, so that each touch has a stack of its own.
+TOUCHES = Source("""
+kept = []
+def dive(n):
+    if n: dive(n - 1)
+    else: kept.append(b"x" * 400000)
+def rounds():
+    go()
+    for depth in range(7900, 8000): dive(depth)
+    ready()
+    go()
+sys.setrecursionlimit(1000000)
+threading.stack_size(1 << 30)
+worker = threading.Thread(target=rounds)
+worker.daemon = True
+ready()
+worker.start()
+while True: time.sleep(100)
+""")
+
 # 4 MiB hold so many stacks of 8,000 frames, 16 bytes each.
 RING_HOLDS = (4 << 20) // (8000 * 16)
 
@@ -182,3 +236,26 @@ def test_unsent_stacks_come_later():
     assert len(missing) <= len(wanted) / 20, sorted(missing)
     # Some positions in the loop are met once and never again.
     assert run.stats["samples"]["lost"] <= 0.05 * run.stats["samples"]["asked"], run.stats
+
+
+def test_unsent_functions_come_later():
+    """A function that found the ring buffer full is sent at its next sample."""
+    with running(newest(), LATE) as target:
+        with recording(target.pid) as recorder:
+            round_of(target, recorder)
+            go(target)
+            harness.read_ready_line(target.process)
+            run = recorder.finish()
+    seen = {name for stack, _ in check_sums(run) for name in names(stack)}
+    missing = {"late_%d" % i for i in range(20)} - seen
+    assert len(missing) <= 1, sorted(missing)
+    assert run.stats["code_objects"]["unnamed"] <= 1, run.stats
+
+
+def test_changes_of_memory_that_were_not_sent_are_counted():
+    with running(newest(), TOUCHES) as target:
+        with recording(target.pid, "--mode=memory", rate=None) as recorder:
+            round_of(target, recorder)
+            run = recorder.finish()
+    assert run.stats["memory"]["lost_records"] > 0, run.stats
+    assert "buffer of the kernel was full" in run.err
