@@ -217,7 +217,7 @@ def test_distinct_stacks_are_counted(spinning):
 def test_interrupt_writes_what_was_collected(spinning, tmp_path, interrupts):
     path = tmp_path / "profile.folded"
     with start("-p", spinning.pid, "-F", 499, "-o", path, stderr=subprocess.PIPE) as run:
-        harness.wait_for(lambda: harness.program_runs(run.pid)[1] > 100)
+        works(run, spinning)
         assert run.poll() is None, run.stderr.read()
         for _ in range(interrupts):
             harness.interrupt(run)

@@ -225,8 +225,7 @@ def test_signals_that_end_a_run(spinning, tmp_path, number):
     argv = [harness.PYBPF, "-p", str(spinning.pid), "-d", "60", "-o", path]
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        harness.wait_for(lambda: harness.program_runs(process.pid)[0] or any(
-            words.get("link_type") for words in harness.fdinfo(process.pid)))
+        harness.wait_for(lambda: harness.samples_now(process.pid))
         time.sleep(0.3)
         process.send_signal(number)
         _, err = process.communicate(timeout=SECONDS)

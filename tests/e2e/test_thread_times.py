@@ -92,7 +92,6 @@ ENDLESS = WAITS.split("def main")[0] + "while True:\n    brief(20)\n    extended
 
 def test_a_thread_adds_up_to_the_run_with_what_is_left_out():
     with harness.started([*harness.default_python().argv, "-S", "-c", ENDLESS]) as process:
-        harness.wait_for(lambda: harness.program_runs(process.pid))
         run = harness.record(process.pid, "--mode=wall", "--idle", "--min-block", "30ms", seconds=2, rate=99)
     seconds, short = run.stats["duration_s"], run.stats["waits"]["short_s"]
     # A wait that began before the run, and one that goes on at its end, may be kept although they are brief.
