@@ -9,7 +9,8 @@
  *     <empty line>
  *
  * Each sample is a record, in the order of their times. The period is as in perf: the CPU time in nanoseconds that the
- * sample represents if that is known, else its value. Samples without times are added up to one record per stack, at
+ * sample represents if that is known, else its value: microseconds where time was measured (EVENT is then wall, offcpu
+ * or gil). Samples without times are added up to one record per stack, at
  * time 0: readers that count records and ignore the period count these wrong, as the remarks in the file say.
  *
  * The CPU field is left out, as perf allows. The module is the file, and the address, which readers take for a place in
@@ -199,13 +200,15 @@ static int make_texts(const struct profile *p, const struct output_tracks *track
 
 static int write_record(const struct profile *p, const struct output_tick *tick, const struct texts *texts, FILE *out)
 {
-	uint64_t period = profile_get_measure(p).period_ns ?: 1;
-	const char *event = profile_find_fact(p, PROFILE_FACT_EVENT) ?: profile_get_measure(p).name;
+	struct profile_measure measure = profile_get_measure(p);
+	uint64_t period = measure.period_ns ?: 1;
+	/* Measured time is none of the timer that only takes stacks. */
+	const char *timer = strcmp(measure.unit, PROFILE_UNIT_TIME) ? profile_find_fact(p, PROFILE_FACT_EVENT) : NULL;
 	int err;
 
 	fprintf(out, "%s %5" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " ", texts->heads[tick->track],
 		tick->time_ns / 1000000000, tick->time_ns % 1000000000, tick->value * period);
-	err = write_field(event, "_", out);
+	err = write_field(timer ?: measure.name, "_", out);
 	fputs(": \n", out);
 	for (uint32_t s = tick->stack; s != PROFILE_ROOT; s = profile_stack_at(p, s)->parent)
 		fputs(texts->lines[profile_stack_at(p, s)->frame], out);

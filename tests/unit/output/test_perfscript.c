@@ -96,6 +96,26 @@ static void test_timeline(void **unused)
 	profile_free(p);
 }
 
+/* The timer takes the stacks of a run in wall mode, too, and its samples are not what is written. */
+static void test_measured_time(void **unused)
+{
+	const struct profile_measure wall = {.name = "wall", .unit = PROFILE_UNIT_TIME};
+	struct profile *p = new_profile();
+	struct record records[4];
+	char *text;
+
+	(void)unused;
+	take_in(p, on(p, PROFILE_ROOT, "f", "", PROFILE_NO_LINE), process(p, 42, "python3"), 17);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_EVENT, "cpu-clock"), 0);
+	assert_int_equal(profile_set_measure(p, &wall), 0);
+	text = written(p, output_perfscript);
+	assert_int_equal(records_of(text, records, 4), 1);
+	assert_string_equal(records[0].event, "wall");
+	assert_int_equal(records[0].period, 17);
+	free(text);
+	profile_free(p);
+}
+
 static void test_without_times(void **unused)
 {
 	struct profile *p = new_profile();
@@ -170,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_timeline),
+		cmocka_unit_test(test_measured_time),
 		cmocka_unit_test(test_without_times),
 		cmocka_unit_test(test_namesakes),
 		cmocka_unit_test(test_hostile),
