@@ -232,6 +232,17 @@ def test_interrupt_writes_what_was_collected(spinning, tmp_path, interrupts):
     assert os.listdir(tmp_path) in (["profile.folded"], [])
 
 
+def test_a_terminal_interrupts_helpers_too(spinning, tmp_path):
+    """Ctrl-C goes to the whole group of processes."""
+    path = tmp_path / "profile.folded"
+    with start("-p", spinning.pid, "-o", path, stderr=subprocess.PIPE, start_new_session=True) as run:
+        works(run, spinning)
+        os.killpg(run.pid, signal.SIGINT)
+        assert run.wait(harness.PATIENCE) == 0, run.stderr.read()
+    assert total(harness.parse(path.read_text())) > 0
+    assert os.listdir(tmp_path) == ["profile.folded"]
+
+
 def test_terminate_writes_what_was_collected(spinning, tmp_path):
     path = tmp_path / "profile.folded"
     with start("-p", spinning.pid, "-o", path, stderr=subprocess.PIPE) as run:

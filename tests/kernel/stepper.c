@@ -52,7 +52,7 @@ struct registers {
 };
 #endif
 
-#define MOST_TOLD 20
+#define MOST_TOLD      20
 #define MOST_FUNCTIONS 256
 
 static struct {

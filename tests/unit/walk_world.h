@@ -323,7 +323,8 @@ static inline void each_layout(void (*check)(struct world *w))
 		assert_int_equal(layout_from_table(tables[i / 2][0], tables[i / 2][1], i % 2, &build), 0);
 		w.l = build.layout;
 		w.origin = build.origin;
-		/* A frame has begun, wherever in its code it is: what becomes of others is in test_walk_data_stack.c. */
+		/* A frame has begun, wherever in its code it is: what becomes of others is in test_walk_data_stack.c.
+		 */
 		if (w.l.cframe_frame != NO)
 			w.l.code_adaptive = 0;
 		world_clear(&w);

@@ -182,7 +182,7 @@ static void test_processes_of_one_pid(void **unused)
 	struct profile *p = new_profile();
 	uint32_t former = process(p, 9, "former"), later = process(p, 9, "later");
 	uint32_t s = on(p, PROFILE_ROOT, "f", "app.py", 3);
-	json_int_t pids[2];
+	json_int_t pids[2] = {0};
 	size_t found = 0;
 	json_t *file, *events;
 

@@ -189,10 +189,8 @@ static void test_hostile(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_timeline),
-		cmocka_unit_test(test_measured_time),
-		cmocka_unit_test(test_without_times),
-		cmocka_unit_test(test_namesakes),
+		cmocka_unit_test(test_timeline),      cmocka_unit_test(test_measured_time),
+		cmocka_unit_test(test_without_times), cmocka_unit_test(test_namesakes),
 		cmocka_unit_test(test_hostile),
 	};
 

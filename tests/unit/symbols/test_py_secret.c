@@ -130,8 +130,8 @@ static void test_names(void **state)
 
 static void test_what_stands_before(void **state)
 {
-	static const char *const before[] = {"password",   "--db-pass", "Authorization",
-					     "X-Api-Key:", "token =",   "api key"};
+	static const char *const before[] = {
+		"password", "--db-pass", "Authorization", "X-Api-Key:", "token =", "api key", "my api key:"};
 	static const char *const not [] = {
 		"", "author", "Enter your password now", "password=x", "--password=x", "'key'", "=", "the monkey"};
 

@@ -287,7 +287,8 @@ static void link_is_late(struct world *w)
 }
 LAYOUT_TEST(link_is_late)
 
-/* The function that called the generator called the one before, whose link still lies where the generator's callee is. */
+/* The function that called the generator called the one before, whose link still lies where the generator's callee is.
+ */
 static void link_past_a_generator(struct world *w)
 {
 	struct three t;
@@ -456,8 +457,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_run_begins),     cmocka_unit_test(test_greenlet_switches),
 		cmocka_unit_test(test_greenlet_cuts),  cmocka_unit_test(test_greenlet_without_frames),
-		cmocka_unit_test(test_link_is_late),
-		cmocka_unit_test(test_link_past_a_generator),
+		cmocka_unit_test(test_link_is_late),   cmocka_unit_test(test_link_past_a_generator),
 		cmocka_unit_test(test_generators_run), cmocka_unit_test(test_generator_alone),
 		cmocka_unit_test(test_chunks),         cmocka_unit_test(test_unreadable),
 	};

@@ -86,7 +86,7 @@ static void thread_local_bytecode(struct world *w)
 	put_ptr(w, array, 8, code + w->l.code_adaptive);
 	put_ptr(w, array, 16, copies);
 	put_ptr(w, array, 24, copies + 512);
-	put_ptr(w, array, 32, 0); /* not made yet */
+	put_ptr(w, array, 32, 0);      /* not made yet */
 	put_ptr(w, array, 40, copies); /* behind the array */
 	frame = make_frame(w, code, 0, 0);
 	make_thread(w, make_interp(w), THREAD, frame);
