@@ -202,7 +202,7 @@ static int write_record(const struct profile *p, const struct output_tick *tick,
 {
 	struct profile_measure measure = profile_get_measure(p);
 	uint64_t period = measure.period_ns ?: 1;
-	/* Measured time is none of the timer that only takes stacks. */
+	/* Time that was measured does not come from the timer. */
 	const char *timer = strcmp(measure.unit, PROFILE_UNIT_TIME) ? profile_find_fact(p, PROFILE_FACT_EVENT) : NULL;
 	int err;
 
