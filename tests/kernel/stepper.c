@@ -4,8 +4,9 @@
  * before each with user space's build of the walk, as the kernel would in a sample there: with registers, and with what
  * earlier walks left. Prints what it found as JSON, and on stderr each wrong stack after the one before it.
  *
- * A sample can come between two stores of the interpreter, but seldom does. In every program, one instruction pushes or pops at most one function, and no other function moves to another line meanwhile. A
- * stack that differs by more from the one before is wrong, or the one before was.
+ * A sample can come between two stores of the interpreter, but seldom does. In every program, one instruction pushes or
+ * pops at most one function, and no other function moves to another line meanwhile. A stack that differs by more from
+ * the one before is wrong, or the one before was.
  */
 #include <errno.h>
 #include <inttypes.h>
