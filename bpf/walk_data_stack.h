@@ -54,6 +54,27 @@ static __always_inline int walk_has_object(struct walk *w, const struct pybpf_la
 	       !walk_read(w, &back, sizeof(back), object + l->code_type + 16) && back == frame;
 }
 
+/* On the C stack beside the cframe: inside the evaluation loop's own frame there. */
+static __always_inline int walk_beside_cframe(const struct walk *w, __u64 addr)
+{
+	return addr - w->proof.cframe + WALK_C_FRAME < 2 * WALK_C_FRAME;
+}
+
+/*
+ * Returns whether greenlet may have changed the link of this generator's frame. It has made a frame object for it then,
+ * as a traceback does, too, and linked it to the next Python frame, or to none if there is none below it
+ * (expose_frames). Until a generator runs it is linked to none (YIELD_VALUE of 3.12), then to its entry frame.
+ */
+static __always_inline int walk_is_exposed_generator(struct walk *w, const struct pybpf_layout *l, __u64 frame)
+{
+	__u64 previous = 0;
+
+	if (!walk_has_object(w, l, frame))
+		return 0;
+	return !w->proof.top_frame || walk_read(w, &previous, sizeof(previous), frame + l->frame_previous) ||
+	       (previous && !walk_beside_cframe(w, previous));
+}
+
 /* Searches this chunk for the last frame below `end`. */
 static __always_inline void walk_measure_chunk(struct walk *w, __u64 chunk, __u64 before, __u64 end)
 {
@@ -147,6 +168,9 @@ static __always_inline int walk_measure(struct walk *w, const struct pybpf_layou
 	if (w->frame < w->proof.measure_end) {
 		if (walk_read(w, &code, sizeof(code), w->frame + l->frame_code))
 			return -1;
+		/* The chunk has been pushed for a frame, which is not there yet. */
+		if (!code && !w->proof.top_frame && w->proof.chunk_before)
+			return walk_measure_before(w);
 		size = walk_frame_size(w, l, code);
 		if (size < 0)
 			return -1;
@@ -191,7 +215,7 @@ static __always_inline int walk_top_end(struct walk *w, const struct pybpf_layou
 	if (whole && w->stack.depth && !w->stack.flags && (w->proof.met || !w->proof.top_frame))
 		return 1;
 	if (walk_read(w, &state, sizeof(state), w->proof.item + WALK_ITEM_STATE) ||
-	    (state == WALK_EXECUTING && walk_has_object(w, l, w->proof.item + WALK_ITEM_FRAME)) ||
+	    (state == WALK_EXECUTING && walk_is_exposed_generator(w, l, w->proof.item + WALK_ITEM_FRAME)) ||
 	    walk_read(w, &w->proof.item, sizeof(w->proof.item), w->proof.item + WALK_ITEM_PREVIOUS))
 		return -1;
 	walk_from_top(w);

@@ -20,12 +20,6 @@ static __always_inline int walk_has_cframe(const struct pybpf_layout *l)
 	return l->cframe_frame != PYBPF_NO_OFFSET;
 }
 
-/* On the C stack beside the cframe: inside the evaluation loop's own frame there. */
-static __always_inline int walk_beside_cframe(const struct walk *w, __u64 addr)
-{
-	return addr - w->proof.cframe + WALK_C_FRAME < 2 * WALK_C_FRAME;
-}
-
 static __always_inline int walk_is_pointer(__u64 value)
 {
 	return !(value & 7) && value > WALK_PAGE_MASK;

@@ -66,7 +66,6 @@ def named(found):
     return {name: function["verdict"] for name, function in found.items() if function["verdict"] in CHANGED}
 
 
-@pytest.mark.flaky(reruns=1)  # one of twenty such comparisons may name one by chance
 def test_same_work_on_both_sides(runs):
     found, told = functions(*sides(runs, "one", "two"), "--compare=time")
     assert named(found) == {}

@@ -23,7 +23,7 @@ import harness
 from harness import pybpf
 from processes import RATE, by_process, sampling
 
-pytestmark = [pytest.mark.usefixtures("profiler"), pytest.mark.flaky(reruns=1)]
+pytestmark = pytest.mark.usefixtures("profiler")
 
 RUNTIMES = ("docker", "podman")
 PYTHON = Path("/usr/bin/python3.11")  # Debian 12's
