@@ -17,7 +17,6 @@ import pythons
 from harness import Expectation, one_sentence, pybpf, total
 from processes import RATE, by_name, by_process
 
-# Held against CPU time, by 99.9 % intervals, on a machine that is shared: wrong is what is so twice.
 pytestmark = pytest.mark.usefixtures("profiler")
 SECONDS = 0.8
 ON = ("-d", SECONDS, "-F", RATE)

@@ -11,7 +11,6 @@ import processes
 import pythons
 from processes import LONG_S, burnt, check_named, end, program, sampling
 
-# Held against CPU time, by 99.9 % intervals, on a machine that is shared: wrong is what is so twice.
 pytestmark = pytest.mark.usefixtures("profiler")
 LONG_MS = 1000 * LONG_S
 

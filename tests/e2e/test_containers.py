@@ -20,7 +20,6 @@ from processes import RATE, by_process, sampling
 
 MARGIN_S = 0.3  # before and after a time that is read while pybpf samples
 
-# Held against CPU time, by 99.9 % intervals, on a machine that is shared: wrong is what is so twice.
 pytestmark = pytest.mark.usefixtures("profiler")
 
 

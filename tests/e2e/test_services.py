@@ -22,7 +22,6 @@ sys.path.insert(0, str(harness.TOP / "tests"))
 
 import peers  # noqa: E402
 
-# Held against CPU time, by 99.9 % intervals, on a machine that is shared: wrong is what is so twice.
 pytestmark = pytest.mark.usefixtures("profiler")
 
 # For WSGI and ASGI. One request takes some milliseconds of Python.
