@@ -15,6 +15,7 @@ NAMED = sys.version_info >= (3, 8)
 took = collections.defaultdict(list)
 ran = collections.defaultdict(list)  # on a CPU
 lines = {}
+spans = []  # from the end of one step to the begin of the next but one: its callback cannot be longer
 
 
 def sleep(name, seconds):
@@ -52,9 +53,14 @@ async def known():
 
 async def steps():
     """One task that never lets its loop wait, and whose steps are short; and callbacks of a pass that add up."""
+    begins, ends = [], [time.monotonic()]
     for _ in range(40):
+        begins.append(time.monotonic())
         burn("steps", 0.01)
+        ends.append(time.monotonic())
         await asyncio.sleep(0)
+    begins.append(time.monotonic())
+    spans.extend(begins[i + 1] - ends[i] for i in range(40))
     await asyncio.gather(*[start("t%d" % i, sleep, 0.02, 3) for i in range(5)])
 
 
@@ -86,4 +92,4 @@ if __name__ == "__main__":
         loops()
     else:
         asyncio.run(kind())
-    print(json.dumps({"took": took, "ran": ran, "lines": lines}))
+    print(json.dumps({"took": took, "ran": ran, "spans": spans, "lines": lines}))
