@@ -74,6 +74,9 @@ def burnt(stacks, function="burn"):
 
 def check_shares(says, found, chains):
     """The samples of each chain are as many as the CPU time of its last task, and there are no others."""
+    if () not in chains.values():
+        # Until the profiler has seen that asyncio was loaded, which takes as long as it takes.
+        assert found.pop((), 0) <= 0.1 * sum(found.values()), found
     assert set(found) == set(chains.values())
     rate = sum(found.values()) / sum(says[name] for name in chains)
     for name, expected in chains.items():

@@ -467,6 +467,7 @@ def test_target_is_killed_in_the_middle(tmp_path):
     with harness.target(harness.default_python(), "spin.py") as running:
         argv = [harness.PYBPF, "-p", str(running.pid), "-d", "30", "-F", "499", "-o", str(path)]
         with harness.started(argv, stderr=subprocess.PIPE) as run:
+            harness.wait_for(lambda: harness.samples_now(run.pid))
             time.sleep(2)
             running.process.kill()
             assert run.wait(10) == 0

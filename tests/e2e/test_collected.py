@@ -251,7 +251,7 @@ def test_anonymous(own_script, tmp_path):
     """Nothing of the program's own words is in the file."""
     _, process = own_script
     path = tmp_path / "out.pybpf"
-    record(process.pid, path, "--anonymize", "--timestamps", seconds=0.5)
+    record(process.pid, path, "--anonymize", "--timestamps", seconds=1.5)
     content = gzip.decompress(path.read_bytes().partition(b"\n")[2])
     host = socket.gethostname().encode()
     for word in b"private_program", b"work", b"python3", b"# the one", str(tmp_path).encode(), host:

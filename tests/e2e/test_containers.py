@@ -381,7 +381,7 @@ def run_inside(name, *args, more=None, without=(), **options):
 def test_from_inside_of_a_privileged_container(web):
     """With the host's PIDs, it profiles the host and other containers."""
     host, one, _ = web
-    run = run_inside("profiler", "--all", "--by=container", "-d", 0.4, "-F", RATE, host_pids=True)
+    run = run_inside("profiler", "--all", "--by=container", "-d", 1.5, "-F", RATE, host_pids=True)
     assert run.code == 0, run.err
     found = by_process(run, container=True)
     assert found[host.pid][0].container == "[host]" and spinning(found[host.pid][1])

@@ -183,7 +183,7 @@ def test_hidden_names_are_told_once(tmp_path):
 
 @pytest.mark.parametrize("content", ["", "\n\n", "zz t f\n", "ffffffff81000000\n", "ffffffff81000000 t \n", "\xff" * 999])
 def test_a_list_that_is_none_does_no_harm(tmp_path, content):
-    done = hidden_by(tmp_path, content, "-q", "-d", "0.1")
+    done = hidden_by(tmp_path, content, "-q", "-d", "0.5")
     assert "addresses of its functions" in harness.one_sentence(done.stderr)
 
 
