@@ -61,18 +61,19 @@ static __always_inline int walk_beside_cframe(const struct walk *w, __u64 addr)
 }
 
 /*
- * Returns whether greenlet may have changed the link of this generator's frame. It has made a frame object for it then,
- * as a traceback does, too, and linked it to the next Python frame, or to none if there is none below it
- * (expose_frames). Until a generator runs it is linked to none (YIELD_VALUE of 3.12), then to its entry frame.
+ * Returns whether the generator with this frame, which is marked as running, does not yet: its frame is linked to none
+ * (YIELD_VALUE of 3.12) or to its entry frame, and the new run's cframe has no frame of now. While greenlet switches,
+ * the cframe has the frame that it has taken the link from or, from the next greenlet, one that it has made an object
+ * for.
  */
-static __always_inline int walk_is_exposed_generator(struct walk *w, const struct pybpf_layout *l, __u64 frame)
+static __always_inline int walk_is_about_to_run(struct walk *w, const struct pybpf_layout *l, __u64 frame)
 {
-	__u64 previous = 0;
+	__u64 previous = 0, own = 0;
 
-	if (!walk_has_object(w, l, frame))
-		return 0;
-	return !w->proof.top_frame || walk_read(w, &previous, sizeof(previous), frame + l->frame_previous) ||
-	       (previous && !walk_beside_cframe(w, previous));
+	return w->proof.top_frame && !walk_read(w, &previous, sizeof(previous), frame + l->frame_previous) &&
+	       (!previous || walk_beside_cframe(w, previous)) &&
+	       !walk_read(w, &own, sizeof(own), w->proof.cframe + l->cframe_frame) && own != frame &&
+	       !walk_has_object(w, l, own);
 }
 
 /* Searches this chunk for the last frame below `end`. */
@@ -198,6 +199,7 @@ static __always_inline int walk_measure(struct walk *w, const struct pybpf_layou
  */
 static __always_inline int walk_top_end(struct walk *w, const struct pybpf_layout *l, int whole)
 {
+	__u64 frame;
 	__u8 state = 0;
 
 	whole = whole && (!w->proof.top_frame || w->proof.at_bottom);
@@ -214,8 +216,10 @@ static __always_inline int walk_top_end(struct walk *w, const struct pybpf_layou
 	}
 	if (whole && w->stack.depth && !w->stack.flags && (w->proof.met || !w->proof.top_frame))
 		return 1;
+	/* Both a traceback and greenlet, which may have changed the link, make an object for the frame. */
+	frame = w->proof.item + WALK_ITEM_FRAME;
 	if (walk_read(w, &state, sizeof(state), w->proof.item + WALK_ITEM_STATE) ||
-	    (state == WALK_EXECUTING && walk_is_exposed_generator(w, l, w->proof.item + WALK_ITEM_FRAME)) ||
+	    (state == WALK_EXECUTING && walk_has_object(w, l, frame) && !walk_is_about_to_run(w, l, frame)) ||
 	    walk_read(w, &w->proof.item, sizeof(w->proof.item), w->proof.item + WALK_ITEM_PREVIOUS))
 		return -1;
 	walk_from_top(w);

@@ -312,7 +312,7 @@ LAYOUT_TEST(link_past_a_generator)
 
 static void generators_run(struct world *w)
 {
-	uint64_t a, g, h, f, first, second, item, foreign, object;
+	uint64_t a, g, h, f, first, second, next, item, foreign, object;
 	struct stack s;
 	uint16_t at;
 
@@ -348,7 +348,26 @@ static void generators_run(struct world *w)
 	at = w->l.frame_entry == NO ? w->l.frame_position - 8 : w->l.frame_previous - 8;
 	put_ptr(w, second, at, object);
 	put_ptr(w, object, w->l.code_type + 16, second);
+	put_ptr(w, s.cframe, w->l.cframe_frame, second);
 	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+	/* And it has stored the cframe of the next greenlet, whose frame it has made an object for. */
+	next = make(w, 256);
+	put_ptr(w, s.cframe, w->l.cframe_frame, next);
+	put_ptr(w, next, w->l.frame_previous, 0);
+	put_ptr(w, next, at, object = make(w, 64));
+	put_ptr(w, object, w->l.code_type + 16, next);
+	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+	/* Or a traceback has been made of it, and it is about to run again. */
+	put_ptr(w, object, w->l.code_type + 16, 0);
+	assert_codes(w, THREAD, (const uint64_t[]){g, a}, 2, 0);
+	put_ptr(w, s.cframe, w->l.cframe_frame, 1);
+	assert_codes(w, THREAD, (const uint64_t[]){g, a}, 2, 0);
+	put_ptr(w, second, w->l.frame_previous, s.cframe + 64);
+	assert_codes(w, THREAD, (const uint64_t[]){g, a}, 2, 0);
+	/* Or it runs, and not every link can be read. */
+	put_ptr(w, second, w->l.frame_previous, UNMAPPED);
+	assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
+	put_ptr(w, second, w->l.frame_previous, 0);
 	/* It has yielded, and has one. */
 	put(w, item, 27, 0xff, 1);
 	assert_codes(w, THREAD, (const uint64_t[]){g, a}, 2, 0);
