@@ -196,8 +196,18 @@ static void write_sources(const struct profile *p, struct json *j)
 
 	sources = profile_sources(p, &count);
 	json_begin_object(j, "sources");
-	COLUMN(j, "file", count, sources[i].file);
-	COLUMN(j, "text", count, sources[i].text);
+	json_begin_array(j, "file");
+	for (size_t i = 0; i < count; i++) {
+		if (*profile_string(p, sources[i].text))
+			json_int(j, NULL, sources[i].file);
+	}
+	json_end_array(j);
+	json_begin_array(j, "text");
+	for (size_t i = 0; i < count; i++) {
+		if (*profile_string(p, sources[i].text))
+			json_int(j, NULL, sources[i].text);
+	}
+	json_end_array(j);
 	json_end_object(j);
 }
 

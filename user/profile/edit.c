@@ -351,6 +351,12 @@ static int move_sources(struct edit *e)
 		if (needed[sources[i].file])
 			err = profile_set_source(e->to, profile_string(e->from, sources[i].file),
 						 profile_string(e->from, sources[i].text));
+		needed[sources[i].file] = false;
+	}
+	/* The text that another profile has for such a file need not be that of this one. */
+	for (uint32_t i = 1; i < texts && !err; i++) {
+		if (needed[i])
+			err = profile_set_source(e->to, profile_string(e->from, i), "");
 	}
 	free(needed);
 	return err;

@@ -250,16 +250,21 @@ int profile_set_fact(struct profile *p, const char *key, const char *value)
 int profile_set_source(struct profile *p, const char *file, const char *text)
 {
 	struct profile_source source = {.file = profile_add_string(p, file), .text = profile_add_string(p, text)};
+	struct profile_source *known;
+	uint32_t i, none;
 	bool fresh;
-	uint32_t i;
 
 	if (source.file == PROFILE_NONE || source.text == PROFILE_NONE)
 		return -ENOMEM;
 	i = intern_add(&p->sources, &source, &fresh);
 	if (i == INTERN_NONE)
 		return -ENOMEM;
-	((struct profile_source *)intern_item(&p->sources, i))->text = source.text;
-	return 0;
+	known = intern_item(&p->sources, i);
+	if (known->text == source.text)
+		return 0;
+	none = profile_add_string(p, "");
+	known->text = none;
+	return none == PROFILE_NONE ? -ENOMEM : 0;
 }
 
 const char *profile_string(const struct profile *p, uint32_t index)

@@ -169,7 +169,10 @@ int profile_add_account(struct profile *p, const char *group, const char *key, c
 int profile_set_fact(struct profile *p, const char *key, const char *value);
 /* Adds a value to a fact that is a list of distinct ones; what does not fit is left out. Returns 0 or -ENOMEM. */
 int profile_join_fact(struct profile *p, const char *key, const char *value);
-/* Replaces the source of a file. Returns 0 or -ENOMEM. */
+/*
+ * Sets the source of a file; "": none is known. A file of which two texts were set has none from then on: nothing says
+ * which samples are of which. Returns 0 or -ENOMEM.
+ */
 int profile_set_source(struct profile *p, const char *file, const char *text);
 
 const char *profile_string(const struct profile *p, uint32_t index);

@@ -213,6 +213,54 @@ static uint64_t told(const struct profile *p, const char *group, const char *key
 	return 0;
 }
 
+/* Returns the source of app.py in a profile of all of these, whose sources of app.py are given; NULL: none. */
+static char *merged_source(const char *const texts[], size_t count)
+{
+	struct profile_edit edit = {.under = NULL};
+	const struct profile_source *sources;
+	struct profile *to = new_profile();
+	struct error error;
+	char *found = NULL;
+	size_t kept;
+
+	for (size_t i = 0; i < count; i++) {
+		struct profile *p = service();
+
+		if (texts[i])
+			assert_int_equal(profile_set_source(p, "app.py", texts[i]), 0);
+		assert_int_equal(profile_edit_add(to, p, &edit, &error), 0);
+		profile_free(p);
+	}
+	sources = profile_sources(to, &kept);
+	for (size_t i = 0; i < kept; i++) {
+		if (strcmp(profile_string(to, sources[i].file), "app.py") == 0)
+			found = strdup(profile_string(to, sources[i].text));
+	}
+	profile_free(to);
+	return found;
+}
+
+/* Samples of one release are not shown at the lines of another. */
+static void test_sources_of_two_releases(void **unused)
+{
+	static const struct {
+		const char *texts[3];
+		size_t count;
+		const char *expected;
+	} cases[] = {
+		{{"a"}, 1, "a"},          {{"a", "a"}, 2, "a"}, {{"a", "b"}, 2, ""},  {{"a", "b", "a"}, 3, ""},
+		{{"a", "b", "b"}, 3, ""}, {{NULL, "b"}, 2, ""}, {{"a", NULL}, 2, ""}, {{NULL}, 1, ""},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *found = merged_source(cases[i].texts, cases[i].count);
+
+		assert_string_equal(found, cases[i].expected);
+		free(found);
+	}
+}
+
 /* Nothing of what is left out comes along, and how much it was is told. */
 static void test_nothing_stays(void **unused)
 {
@@ -540,13 +588,21 @@ static void test_waits(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all),           cmocka_unit_test(test_pids),
-		cmocka_unit_test(test_threads),       cmocka_unit_test(test_containers),
-		cmocka_unit_test(test_under),         cmocka_unit_test(test_patterns),
-		cmocka_unit_test(test_nothing_stays), cmocka_unit_test(test_merge_processes),
-		cmocka_unit_test(test_several),       cmocka_unit_test(test_not_to_be_merged),
-		cmocka_unit_test(test_anonymized),    cmocka_unit_test(test_hidden_names),
-		cmocka_unit_test(test_hidden_notes),  cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_pids),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_under),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_nothing_stays),
+		cmocka_unit_test(test_sources_of_two_releases),
+		cmocka_unit_test(test_merge_processes),
+		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_not_to_be_merged),
+		cmocka_unit_test(test_anonymized),
+		cmocka_unit_test(test_hidden_names),
+		cmocka_unit_test(test_hidden_notes),
+		cmocka_unit_test(test_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
