@@ -26,14 +26,31 @@ struct walk {
 	char passed[2 * PATH_MAX]; /* names from the root to the folder, none of them a link: "/a/b" */
 	char rest[2 * PATH_MAX];   /* the part of the path that is still to be walked */
 	unsigned links, steps;
+	struct timespec placed;
 };
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+/* Notes when the link or folder came to its place. */
+static void note_place(struct walk *w, const struct stat *st)
+{
+	if ((S_ISLNK(st->st_mode) || is_later(&st->st_ctim, &st->st_mtim)) && is_later(&st->st_ctim, &w->placed))
+		w->placed = st->st_ctim;
+}
 
 static int step_to(struct walk *w, int folder)
 {
+	struct stat st;
+
 	if (folder < 0)
 		return -errno;
 	close(w->folder);
 	w->folder = folder;
+	if (!fstat(folder, &st))
+		note_place(w, &st);
 	return ++w->steps > STEPS_MOST ? -ELOOP : 0;
 }
 
@@ -125,6 +142,7 @@ static int step(struct walk *w, const char *name, bool last, int flags, int *out
 	if (fstat(fd, &st)) {
 		err = -errno;
 	} else if (S_ISLNK(st.st_mode)) {
+		note_place(w, &st);
 		err = last && flags & O_NOFOLLOW ? -ELOOP : follow(w, fd);
 	} else if (!last) {
 		/* A folder here is one that may not be entered. */
@@ -137,11 +155,12 @@ static int step(struct walk *w, const char *name, bool last, int flags, int *out
 	return err;
 }
 
-int path_below_open(int root, const char *path, int flags)
+int path_below_open_placed(int root, const char *path, int flags, struct timespec *placed)
 {
 	struct walk w = {.root = root, .folder = -1};
 	int err, fd = -1;
 
+	*placed = (struct timespec){0};
 	if (!*path || strlen(path) >= PATH_MAX)
 		return *path ? -ENAMETOOLONG : -ENOENT;
 	memcpy(w.rest, path, strlen(path) + 1);
@@ -167,5 +186,11 @@ int path_below_open(int root, const char *path, int flags)
 	}
 	if (w.folder >= 0)
 		close(w.folder);
+	*placed = w.placed;
 	return err < 0 ? err : fd;
+}
+
+int path_below_open(int root, const char *path, int flags)
+{
+	return path_below_open_placed(root, path, flags, &(struct timespec){0});
 }

@@ -49,7 +49,7 @@ int procfs_parse_stat(const char *text, struct procfs_stat *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
 	char rest[STAT_MAX], *p = rest;
-	uint64_t fields[23] = {0};
+	uint64_t fields[29] = {0};
 	size_t len;
 
 	*out = (struct procfs_stat){.state = '\0'};
@@ -86,6 +86,12 @@ int procfs_parse_stat(const char *text, struct procfs_stat *out)
 	out->kernel_thread = fields[9] & PF_KTHREAD;
 	out->threads = fields[20];
 	out->start_time = fields[22];
+	for (int field = 23; field <= 28 && *p == ' '; field++) {
+		p++;
+		if (!procfs_parse_number(&p, 10, &fields[field]))
+			return 0;
+	}
+	out->stack_start = fields[28];
 	return 0;
 }
 
@@ -143,6 +149,18 @@ int procfs_read_task_stat(pid_t pid, pid_t tid, struct procfs_stat *out)
 int procfs_read_stat(pid_t pid, struct procfs_stat *out)
 {
 	return procfs_read_task_stat(pid, pid, out);
+}
+
+uint64_t procfs_program_start(pid_t pid, uint64_t start)
+{
+	struct procfs_stat child, parent;
+
+	if (procfs_read_stat(pid, &child) || child.start_time != start)
+		return start;
+	while (child.stack_start && child.ppid > 0 && !procfs_read_stat(child.ppid, &parent) &&
+	       parent.stack_start == child.stack_start && parent.start_time <= child.start_time)
+		child = parent;
+	return child.start_time;
 }
 
 int procfs_read_call(pid_t pid, pid_t tid, struct procfs_call *out)

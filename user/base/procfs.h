@@ -35,11 +35,19 @@ struct procfs_stat {
 	uint64_t start_time; /* clock ticks since boot (field 22) */
 	unsigned threads;
 	bool kernel_thread;
+	/* Where the stack of the program begins (field 28); 0 where the reader may not trace it. */
+	uint64_t stack_start;
 };
 /* Parses the text of /proc/PID/stat; comm may hold spaces and parentheses. Returns 0, or -EBADMSG. */
 int procfs_parse_stat(const char *text, struct procfs_stat *out);
 /* Returns 0, -ESRCH when there is no such process, or another negative errno. */
 int procfs_read_stat(pid_t pid, struct procfs_stat *out);
+/*
+ * Returns the start of the first process that had the memory which this one runs in: it, its parent and so on, as far
+ * as they were forked without an exec in between, which places the stack anew. Clock ticks since boot. start: of the
+ * process, which is returned when it has ended.
+ */
+uint64_t procfs_program_start(pid_t pid, uint64_t start);
 
 /*
  * Reads the state that tells most about the process's threads: R if one can run, else D, t, T, or S if all are asleep.
@@ -120,10 +128,10 @@ int procfs_peak_rss(pid_t pid, uint64_t *kib);
 int procfs_open_root(pid_t pid, const char **path);
 
 /*
- * Opens a regular file for reading below such a root, without leaving it; fills *st. Never blocks on a FIFO or device.
- * Returns a descriptor, or negative errno.
+ * Opens a regular file for reading below such a root, without leaving it; fills *st, and *placed as
+ * path_below_open_placed() does. Never blocks on a FIFO or device. Returns a descriptor, or negative errno.
  */
-int procfs_open_below(int root, const char *path, struct stat *st);
+int procfs_open_below(int root, const char *path, struct stat *st, struct timespec *placed);
 
 /*
  * Opens, for reading, the file that is mapped at [start, end) of the process: through map_files, else through

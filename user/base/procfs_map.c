@@ -188,12 +188,12 @@ int procfs_open_root(pid_t pid, const char **path)
 	return root < 0 ? -errno : root;
 }
 
-int procfs_open_below(int root, const char *path, struct stat *st)
+int procfs_open_below(int root, const char *path, struct stat *st, struct timespec *placed)
 {
 	int handle;
 
 	activity_set(path);
-	handle = path_below_open(root, path, O_PATH);
+	handle = path_below_open_placed(root, path, O_PATH, placed);
 	return handle < 0 ? handle : reopen_regular(handle, st);
 }
 
@@ -203,7 +203,7 @@ static int open_in_root(pid_t pid, const char *path, struct stat *st)
 
 	if (root < 0)
 		return root;
-	fd = procfs_open_below(root, path, st);
+	fd = procfs_open_below(root, path, st, &(struct timespec){0});
 	close(root);
 	return fd;
 }

@@ -114,7 +114,7 @@ static int open_path(const struct dump_core *core, const char *path)
 	root = open(core->sysroot && !given ? core->sysroot : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	fd = procfs_open_below(root, given ? core->executable : name, &st);
+	fd = procfs_open_below(root, given ? core->executable : name, &st, &(struct timespec){0});
 	close(root);
 	err = fd < 0 ? fd : check_file(core, path, fd);
 	if (err && fd >= 0)
