@@ -171,7 +171,7 @@ $(BUILD)/linecheck: tools/linecheck.c user/symbols/lines.c user/symbols/lines.h 
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $(filter %.c,$^)
 
 # What tests/kernel does by the session's own calls.
-$(BUILD)/epochs $(BUILD)/sources $(BUILD)/stepper $(BUILD)/walker: $(BUILD)/%: tests/kernel/%.c $(BUILD)/libuser.a
+$(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper $(BUILD)/walker: $(BUILD)/%: tests/kernel/%.c $(BUILD)/libuser.a
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
 
 $(BUILD)/save-memory: tools/gen/save-memory.c $(BUILD)/libuser.a

@@ -619,6 +619,7 @@ static int collect(struct collector *c)
 		return -ENOMEM;
 	pysym_look_at_paths_by(c->pysym, source_file_shown_at);
 	pysym_read_for(c->pysym, NAMING_NS);
+	c->sources.pysym = c->pysym;
 	if (c->sources.wanted)
 		stacks_tell_files(c->stacks, dump_sources_met, &c->sources);
 	err = read_moment(c);
@@ -627,7 +628,7 @@ static int collect(struct collector *c)
 		return err;
 	err = find_stacks(c);
 	remove_ended(c->out);
-	err = err ?: dump_index_make(c->out) ?: describe_sockets(c) ?: dump_cut_lines(c->out);
+	err = err ?: dump_index_make(c->out) ?: describe_sockets(c) ?: dump_cut_lines(&c->sources);
 	/* Names, lines and sources that had no answer are missing, and nobody has said why. */
 	if (foreign_calls_in_vain() != in_vain)
 		note_unread(c, foreign_last_in_vain());

@@ -5,66 +5,90 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
+#include "session/source_check.h"
 #include "session/source_file.h"
 
-/* Uncertainty of both clocks: a process's start is rounded down to a clock tick, and a file's time is about as coarse.
- */
-#define CLOCKS_S 0.02
+struct file {
+	char *path, *shown, *text; /* text: NULL if it is not usable */
+	struct source_claims claims;
+};
 
 void dump_sources_init(struct dump_sources *sources, bool wanted, const struct ps_row *row, struct dump_process *out)
 {
 	sources->out = out;
-	intern_init(&sources->files, sizeof(char *), INTERN_TEXT);
+	intern_init(&sources->files, sizeof(struct file), INTERN_TEXT);
 	sources->wanted = wanted && source_read_rights(row->process.pid, &sources->rights);
+}
+
+static void free_file(struct file *file)
+{
+	free(file->path);
+	free(file->shown);
+	free(file->text);
+	source_claims_free(&file->claims);
 }
 
 void dump_sources_free(struct dump_sources *sources)
 {
 	for (uint32_t i = 0; i < sources->files.count; i++)
-		free(*(char **)intern_item(&sources->files, i));
+		free_file(intern_item(&sources->files, i));
 	intern_free(&sources->files);
 }
 
-static int read_source(const struct dump_sources *sources, const struct pybpf_rights *rights, const char *file,
-		       const char *path)
+static char *read_text(const struct dump_sources *sources, const struct stacks_function *function)
 {
-	const struct scan_process *process = &sources->out->row->process;
-	const struct source_file source = {.pid = process->pid, .start = process->start_time, .path = path};
-	double began_s = clock_s(CLOCK_REALTIME) - clock_s(CLOCK_BOOTTIME) +
-			 (double)process->start_time / (double)sysconf(_SC_CLK_TCK);
+	const struct ps_row *row = sources->out->row;
+	const struct source_file source = {
+		.pid = row->process.pid, .start = row->process.start_time, .path = function->named->path};
 	struct source_identity identity;
 	struct source_rights as;
-	char *text;
-	int err = 0;
 
-	if (path[0] != '/' || source_file_look(&source, rights, &as, &identity) ||
-	    (double)identity.modified_s + (double)identity.modified_ns / 1e9 > began_s + CLOCKS_S)
-		return 0;
-	text = source_file_text(&source, &as, &identity);
-	if (text)
-		err = profile_set_source(sources->out->stacks, file, text);
-	free(text);
-	return err;
+	if (source.path[0] != '/' || source_file_look(&source, function->rights, &as, &identity))
+		return NULL;
+	return source_file_text(&source, &as, &identity);
 }
 
-int dump_sources_met(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file, const char *path)
+/* Returns the file, or NULL without memory. */
+static struct file *add(struct dump_sources *sources, const struct stacks_function *function)
+{
+	struct file file = {.path = strdup(function->named->path),
+			    .shown = strdup(function->named->file),
+			    .text = read_text(sources, function)};
+	uint32_t i = INTERN_NONE;
+
+	source_claims_init(&file.claims);
+	if (file.path && file.shown)
+		i = intern_add(&sources->files, &file, &(bool){false});
+	if (i != INTERN_NONE)
+		return intern_item(&sources->files, i);
+	free_file(&file);
+	return NULL;
+}
+
+int dump_sources_met(void *arg, const struct stacks_function *function)
 {
 	struct dump_sources *sources = arg;
-	char *key = strdup(path);
-	bool fresh;
+	uint32_t i = intern_find(&sources->files, &function->named->path);
+	struct file *file = i == INTERN_NONE ? add(sources, function) : intern_item(&sources->files, i);
 
-	(void)proc_id;
-	if (!key || intern_add(&sources->files, &key, &fresh) == INTERN_NONE) {
-		free(key);
+	if (!file)
 		return -ENOMEM;
+	return file->text ? source_claims_add(&file->claims, sources->pysym, function) : 0;
+}
+
+/* Puts the texts into the profile. */
+static int keep_texts(const struct dump_sources *sources)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < sources->files.count && !err; i++) {
+		const struct file *file = intern_item(&sources->files, i);
+
+		if (file->text && source_fits_all(file->text, &file->claims))
+			err = profile_set_source(sources->out->stacks, file->shown, file->text);
 	}
-	if (fresh)
-		return read_source(sources, rights, file, path);
-	free(key);
-	return 0;
+	return err;
 }
 
 static const char *source_of(const struct profile *p, uint32_t file)
@@ -91,17 +115,20 @@ static char *cut_line(const char *text, int32_t number)
 	if (!text || number < 1)
 		return NULL;
 	text += strspn(text, " \t\f");
-	len = strcspn(text, "\r\n");
+	len = strcspn(text, "\n");
 	while (len && strchr(" \t", text[len - 1]))
 		len--;
 	return len ? strndup(text, len) : NULL;
 }
 
-int dump_cut_lines(struct dump_process *process)
+int dump_cut_lines(const struct dump_sources *sources)
 {
+	struct dump_process *process = sources->out;
 	const struct profile *p = process->stacks;
 	uint32_t count = profile_frame_count(p);
 
+	if (keep_texts(sources))
+		return -ENOMEM;
 	process->lines = calloc(count + 1, sizeof(*process->lines));
 	if (!process->lines)
 		return -ENOMEM;

@@ -9,25 +9,29 @@
 #include "base/intern.h"
 #include "dump/dump.h"
 #include "pybpf.h"
+#include "symbols/stacks.h"
 
 struct dump_sources {
 	bool wanted;
 	struct dump_process *out;
 	struct pybpf_rights rights; /* of the process */
 	struct intern files;        /* those that were looked at, by path */
+	struct pysym *pysym;
 };
 
 void dump_sources_init(struct dump_sources *sources, bool wanted, const struct ps_row *row, struct dump_process *out);
 void dump_sources_free(struct dump_sources *sources);
 
 /*
- * Reads the source of a file that a function is new of; a stacks_met; arg: the struct dump_sources. A file that was
- * changed after the process began is left out: its lines may be others by now.
+ * Reads the source of a function's file, if it is the first of it; a stacks_met; arg: the struct dump_sources. A file
+ * that was changed after the program began is left out: its lines may be others by now.
  */
-int dump_sources_met(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file,
-		     const char *path);
+int dump_sources_met(void *arg, const struct stacks_function *function);
 
-/* Cuts the lines of all frames out of the sources. Returns 0 or -ENOMEM. */
-int dump_cut_lines(struct dump_process *process);
+/*
+ * Cuts the lines of all frames out of the sources, but of those that do not contain the functions that were met (see
+ * session/source_check.h). Returns 0 or -ENOMEM.
+ */
+int dump_cut_lines(const struct dump_sources *sources);
 
 #endif

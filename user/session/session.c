@@ -16,11 +16,11 @@
 #include "session/internal.h"
 #include "session/source_file.h"
 
-static int met_file(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file, const char *path)
+static int met_function(void *arg, const struct stacks_function *function)
 {
 	struct session *s = arg;
 
-	return session_sources_met(s->sources, proc_id, rights, file, path);
+	return session_sources_met(s->sources, function);
 }
 
 /* Makes the kernel side with the session's options. */
@@ -92,7 +92,7 @@ int session_new_profile(struct session *s)
 	}
 	profile_set_roots(profile, s->options.roots);
 	if (s->options.sources)
-		stacks_tell_files(stacks, met_file, s);
+		stacks_tell_files(stacks, met_function, s);
 	stacks_name_kernel(stacks, s->kernel_names);
 	stacks_free(s->stacks);
 	session_blocks_free(&s->blocks); /* frames of the profile */

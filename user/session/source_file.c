@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "foreign/foreign.h"
+#include "base/clock.h"
 #include "base/procfs.h"
 #include "symbols/pysym.h"
 
@@ -22,6 +23,9 @@
 #define PATIENCE_S 0.25
 /* Room for /proc/PID/status of a process with more than SOURCE_GROUPS_MAX groups. */
 #define STATUS_MAX (1 << 20)
+/* Uncertainty of both clocks: a process's start is rounded down to a clock tick, and a file's time is about as coarse.
+ */
+#define CLOCKS_S 0.02
 
 struct question {
 	pid_t pid;
@@ -33,6 +37,7 @@ struct question {
 
 struct look_answer {
 	struct source_rights rights;
+	struct timespec placed; /* as path_below_open_placed() tells */
 	struct source_identity identity;
 };
 
@@ -170,7 +175,8 @@ static void identify(const struct stat *st, struct source_identity *out)
 }
 
 /* Opens the path below the root of a process, with the rights. Returns a descriptor or negative errno. */
-static int open_as(const struct source_rights *rights, pid_t root_of, const char *path, struct stat *st)
+static int open_as(const struct source_rights *rights, pid_t root_of, const char *path, struct stat *st,
+		   struct timespec *placed)
 {
 	int root = procfs_open_root(root_of, &path), fd;
 
@@ -178,7 +184,7 @@ static int open_as(const struct source_rights *rights, pid_t root_of, const char
 		return root;
 	fd = become(rights);
 	if (!fd)
-		fd = procfs_open_below(root, path, st);
+		fd = procfs_open_below(root, path, st, placed);
 	become_self();
 	close(root);
 	return fd;
@@ -205,7 +211,7 @@ int source_file_serve_look(void *state, const void *question, size_t question_si
 	a->rights.thread = q->rights.thread;
 	a->rights.own_namespace = in_own_namespace(q->pid);
 	read_groups(q->pid, &a->rights);
-	fd = open_as(&a->rights, q->pid, q->path, &st);
+	fd = open_as(&a->rights, q->pid, q->path, &st, &a->placed);
 	/* If the process has ended, the root opened may belong to another process with its PID. */
 	if (fd >= 0 && !is_alive(q)) {
 		close(fd);
@@ -235,7 +241,7 @@ static int text_below(const struct question *q, pid_t root_of, char *text, size_
 {
 	struct source_identity identity;
 	struct stat st;
-	int fd = open_as(&q->rights, root_of, q->path, &st), err = -ESTALE;
+	int fd = open_as(&q->rights, root_of, q->path, &st, &(struct timespec){0}), err = -ESTALE;
 
 	if (fd < 0)
 		return fd;
@@ -303,6 +309,29 @@ static struct question *make_question(const struct source_file *file)
 	return q;
 }
 
+/* Returns the seconds since 1970 at which the program began that the process runs. */
+static double program_start_s(const struct source_file *file)
+{
+	return clock_s(CLOCK_REALTIME) - clock_s(CLOCK_BOOTTIME) +
+	       (double)procfs_program_start(file->pid, file->start) / (double)sysconf(_SC_CLK_TCK);
+}
+
+static double seconds(int64_t s, int64_t ns)
+{
+	return (double)s + (double)ns / 1e9;
+}
+
+/* A file that is moved to its place keeps its time of modification, but not that of its change. */
+static bool is_older(const struct look_answer *found, double start_s)
+{
+	const struct source_identity *file = &found->identity;
+
+	start_s += CLOCKS_S;
+	return seconds(file->modified_s, file->modified_ns) <= start_s &&
+	       seconds(file->changed_s, file->changed_ns) <= start_s &&
+	       seconds(found->placed.tv_sec, found->placed.tv_nsec) <= start_s;
+}
+
 int source_file_look(const struct source_file *file, const struct pybpf_rights *thread, struct source_rights *rights,
 		     struct source_identity *identity)
 {
@@ -325,7 +354,20 @@ int source_file_look(const struct source_file *file, const struct pybpf_rights *
 		return err;
 	*rights = answer.rights;
 	*identity = answer.identity;
-	return 0;
+	return is_older(&answer, program_start_s(file)) ? 0 : -ESTALE;
+}
+
+/* Ends all lines as Python reads them. */
+static void end_lines(char *text)
+{
+	char *out = text;
+
+	for (; *text; text++) {
+		if (*text == '\r' && text[1] == '\n')
+			continue;
+		*out++ = *text == '\r' ? '\n' : *text;
+	}
+	*out = '\0';
 }
 
 char *source_file_text(const struct source_file *file, const struct source_rights *rights,
@@ -345,6 +387,7 @@ char *source_file_text(const struct source_file *file, const struct source_right
 	free(q);
 	if (!err && size == identity->size) {
 		text[size] = '\0';
+		end_lines(text);
 		return text;
 	}
 	free(text);

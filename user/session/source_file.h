@@ -42,15 +42,16 @@ struct source_file {
 
 /*
  * Identifies the regular file of at most SOURCE_FILE_MAX bytes at the path, as a thread of these rights finds it. Fills
- * *identity, and *rights with the thread's rights and groups. Returns 0 or negative errno.
+ * *identity, and *rights with the thread's rights and groups. Returns 0 or negative errno; -ESTALE when the file, or a
+ * link or folder on the way, was changed after the program began, so that its text may be another one.
  */
 int source_file_look(const struct source_file *file, const struct pybpf_rights *thread, struct source_rights *rights,
 		     struct source_identity *identity);
 
 /*
- * Returns the text of the file, which the caller frees. The file is opened below the root of the process or, when that
- * has ended, below pybpf's own. Returns NULL when another file is there by now, when the text contains a NUL, or when
- * it cannot be read with these rights.
+ * Returns the text of the file, which the caller frees, with lines that end in "\n". The file is opened below the root
+ * of the process or, when that has ended, below pybpf's own. Returns NULL when another file is there by now, when the
+ * text contains a NUL, or when it cannot be read with these rights.
  */
 char *source_file_text(const struct source_file *file, const struct source_rights *rights,
 		       const struct source_identity *identity);

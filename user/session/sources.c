@@ -5,20 +5,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/intern.h"
 #include "base/log.h"
 #include "foreign/foreign.h"
 #include "session/internal.h"
+#include "session/source_check.h"
 #include "session/source_file.h"
 
 /* Most files whose text is kept: a report has room for no more. */
 #define FILES_MAX 24
-/* Uncertainty of both clocks: a process's start is rounded down to a clock tick, and a file's time is about as coarse.
- */
-#define CLOCKS_S 0.02
 
 struct file {
 	char *shown; /* the key */
@@ -28,6 +24,7 @@ struct file {
 	int err; /* why its text is not usable; 0: it is */
 	struct source_rights rights;
 	struct source_identity identity; /* when it was met */
+	struct source_claims claims;
 };
 
 struct session_sources {
@@ -55,73 +52,74 @@ void session_sources_free(struct session_sources *t)
 
 		free(file->shown);
 		free(file->path);
+		source_claims_free(&file->claims);
 	}
 	intern_free(&t->files);
 	free(t);
 }
 
-/* Returns the start of the process in seconds since 1970. */
-static double start_of(const struct processes_record *process)
-{
-	double boot_s = clock_s(CLOCK_REALTIME) - clock_s(CLOCK_BOOTTIME);
-
-	return boot_s + (double)process->start / (double)sysconf(_SC_CLK_TCK);
-}
-
-/*
- * Identifies the file as it is now. Returns 0 if its text is usable: unchanged since before the process started; else
- * negative errno.
- */
+/* Identifies the file as it is now. Returns as source_file_look(). */
 static int look(const struct processes_record *process, const struct pybpf_rights *thread, const char *path,
 		struct source_rights *rights, struct source_identity *identity)
 {
 	const struct source_file file = {.pid = process->pid, .start = process->start, .path = path};
-	int err = path[0] == '/' ? source_file_look(&file, thread, rights, identity) : -ENOENT;
 
-	if (err)
-		return err;
-	return (double)identity->modified_s + (double)identity->modified_ns / 1e9 <= start_of(process) + CLOCKS_S
-		       ? 0
-		       : -ESTALE;
+	return path[0] == '/' ? source_file_look(&file, thread, rights, identity) : -ENOENT;
 }
 
-static int add(struct session_sources *t, const struct processes_record *process, const struct pybpf_rights *rights,
-	       const char *shown, const char *path)
+static struct file *add(struct session_sources *t, const struct processes_record *process,
+			const struct stacks_function *function)
 {
-	struct file file = {.shown = strdup(shown), .path = strdup(path), .pid = process->pid, .start = process->start};
-	bool fresh;
+	struct file file = {.shown = strdup(function->named->file),
+			    .path = strdup(function->named->path),
+			    .pid = process->pid,
+			    .start = process->start};
+	uint32_t i = INTERN_NONE;
 
-	file.err = look(process, rights, path, &file.rights, &file.identity);
-	if (file.shown && file.path && intern_add(&t->files, &file, &fresh) != INTERN_NONE)
-		return 0;
+	source_claims_init(&file.claims);
+	file.err = look(process, function->rights, function->named->path, &file.rights, &file.identity);
+	if (file.shown && file.path)
+		i = intern_add(&t->files, &file, &(bool){false});
+	if (i != INTERN_NONE)
+		return intern_item(&t->files, i);
 	free(file.shown);
 	free(file.path);
-	return -ENOMEM;
+	return NULL;
 }
 
-int session_sources_met(struct session_sources *t, uint64_t proc_id, const struct pybpf_rights *rights,
-			const char *file, const char *path)
+/* Looks once more at a file that is known. */
+static void look_again(struct file *known, const struct processes_record *process,
+		       const struct stacks_function *function)
 {
-	const struct processes_record *process = processes_find_record(t->session->processes, proc_id);
-	uint32_t i = intern_find(&t->files, &file);
+	const char *path = function->named->path;
+	bool is_same = known->pid == process->pid && strcmp(known->path, path) == 0;
 	struct source_identity identity;
 	struct source_rights ignored;
+
+	/* A helper that gave no answer has not said that the text is not usable. */
+	if (foreign_has_no_answer(known->err) && is_same)
+		known->err = look(process, function->rights, path, &known->rights, &known->identity);
+	if (known->err || is_same)
+		return;
+	known->err = look(process, function->rights, path, &ignored, &identity);
+	if (!known->err && memcmp(&known->identity, &identity, sizeof(identity)) != 0)
+		known->err = -ESTALE;
+}
+
+int session_sources_met(struct session_sources *t, const struct stacks_function *function)
+{
+	const struct processes_record *process = processes_find_record(t->session->processes, function->proc_id);
+	uint32_t i = intern_find(&t->files, &function->named->file);
 	struct file *known;
 
 	if (!process)
 		return 0;
-	if (i == INTERN_NONE)
-		return add(t, process, rights, file, path);
-	known = intern_item(&t->files, i);
-	/* A helper that gave no answer has not said that the text is not usable. */
-	if (foreign_has_no_answer(known->err) && known->pid == process->pid && strcmp(known->path, path) == 0)
-		known->err = look(process, rights, path, &known->rights, &known->identity);
-	if (known->err || (known->pid == process->pid && strcmp(known->path, path) == 0))
-		return 0;
-	known->err = look(process, rights, path, &ignored, &identity);
-	if (!known->err && memcmp(&known->identity, &identity, sizeof(identity)) != 0)
-		known->err = -ESTALE;
-	return 0;
+	known = i == INTERN_NONE ? add(t, process, function) : intern_item(&t->files, i);
+	if (!known)
+		return -ENOMEM;
+	if (i != INTERN_NONE)
+		look_again(known, process, function);
+	return known->err ? 0 : source_claims_add(&known->claims, t->session->pysym, function);
 }
 
 char *session_sources_read(const struct session_sources *t, const char *shown)
@@ -129,11 +127,16 @@ char *session_sources_read(const struct session_sources *t, const char *shown)
 	uint32_t at = intern_find(&t->files, &shown);
 	const struct file *file = at == INTERN_NONE ? NULL : intern_item(&t->files, at);
 	struct source_file source;
+	char *text;
 
 	if (!file || file->err)
 		return NULL;
 	source = (struct source_file){.pid = file->pid, .start = file->start, .path = file->path};
-	return source_file_text(&source, &file->rights, &file->identity);
+	text = source_file_text(&source, &file->rights, &file->identity);
+	if (!text || source_fits_all(text, &file->claims))
+		return text;
+	free(text);
+	return NULL;
 }
 
 struct heat {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The source text of the files that most samples are in. A text that may not be the one that ran is not kept: if two
- * files have the same shown name, or if the file was changed after its process started, or replaced since it was met. A
- * text that the thread could not have read is not kept either (source_file.h).
+ * files have the same shown name, or if the file was changed after its program began, or replaced since it was met, or
+ * does not contain the functions that were met (source_check.h). A text that the thread could not have read is not kept
+ * either (source_file.h).
  */
 #ifndef SESSION_SOURCES_H
 #define SESSION_SOURCES_H
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include "session/session.h"
+#include "symbols/stacks.h"
 
 struct session_sources;
 
@@ -18,12 +20,8 @@ struct session_sources *session_sources_new(struct session *s);
 /* Accepts NULL. */
 void session_sources_free(struct session_sources *t);
 
-/*
- * Notes the source file of a function that a thread of these rights of the process has run: the profile shows it as
- * `file`, and its code object names it `path`. Returns 0 or -ENOMEM.
- */
-int session_sources_met(struct session_sources *t, uint64_t proc_id, const struct pybpf_rights *rights,
-			const char *file, const char *path);
+/* Notes the source file of a function that has run. Returns 0 or -ENOMEM. */
+int session_sources_met(struct session_sources *t, const struct stacks_function *function);
 
 /* Returns the text of the file that profiles show so, which the caller frees; NULL: there is none that is certain. */
 char *session_sources_read(const struct session_sources *t, const char *shown);

@@ -12,6 +12,7 @@
 #include "base/procfs.h"
 #include "foreign/foreign.h"
 #include "symbols/function.h"
+#include "symbols/words.h"
 
 struct code {
 	uint64_t addr;
@@ -375,6 +376,23 @@ int pysym_resolve(struct pysym *s, uint64_t proc_id, uint32_t runtime, const str
 		.cookie = &position->cookie,
 	};
 	return 0;
+}
+
+char *pysym_read_words(struct pysym *s, uint64_t proc_id, uint32_t runtime, const struct pybpf_frame *frame,
+		       size_t *size)
+{
+	struct process *process = find_process(s, proc_id);
+	uint64_t begin_ns = used_ns();
+	struct walk_memory memory;
+	char *words;
+
+	if (!process || !may_read(s))
+		return NULL;
+	walk_process_memory(&memory, &process->pid);
+	words = pysym_words_read(&memory, &process->layouts[runtime & (PYBPF_MAX_RUNTIMES - 1)], frame->code,
+				 frame->sig, size);
+	charge(s, begin_ns);
+	return words;
 }
 
 const struct pysym_counters *pysym_get_counters(const struct pysym *s)

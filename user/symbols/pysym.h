@@ -90,6 +90,13 @@ int pysym_add_read_code(struct pysym *s, const struct pybpf_code_event *event, s
 int pysym_resolve(struct pysym *s, uint64_t proc_id, uint32_t runtime, const struct pybpf_frame *frame,
 		  struct pysym_frame *out);
 
+/*
+ * Reads the words of a frame's code object from the process (words.h). Returns them, which the caller frees, and the
+ * bytes that they take; NULL when they cannot be read, or the time to read is over.
+ */
+char *pysym_read_words(struct pysym *s, uint64_t proc_id, uint32_t runtime, const struct pybpf_frame *frame,
+		       size_t *size);
+
 const struct pysym_counters *pysym_get_counters(const struct pysym *s);
 /*
  * Returns the bytes that pysym_short_path() cuts off the path of a source file as process pid sees it, or -ESRCH when

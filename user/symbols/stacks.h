@@ -16,12 +16,17 @@ struct stacks;
 struct stacks *stacks_new(struct pysym *pysym, struct profile *profile);
 void stacks_free(struct stacks *t);
 
-/*
- * Called for each function that is new in the profile, with its file and the rights of the thread that ran it. Returns
- * 0 or -ENOMEM.
- */
-typedef int stacks_met(void *arg, uint64_t proc_id, const struct pybpf_rights *rights, const char *file,
-		       const char *path);
+/* A function that ran, and the thread that ran it. */
+struct stacks_function {
+	uint64_t proc_id;
+	uint32_t runtime;
+	const struct pybpf_frame *walked;
+	const struct pysym_frame *named;
+	const struct pybpf_rights *rights; /* the thread's */
+};
+
+/* Called for each function and line that is new in the profile. Returns 0 or -ENOMEM. */
+typedef int stacks_met(void *arg, const struct stacks_function *function);
 void stacks_tell_files(struct stacks *t, stacks_met *met, void *arg);
 
 /* Names addresses in the kernel, which are left out otherwise; kernel stays the caller's, and may be NULL. */

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source text is shown where it is that of the code which runs, however a file was replaced meanwhile; else it is not."""
+
+import contextlib
+import gzip
+import os
+import subprocess
+import time
+
+import pytest
+
+import harness
+import pythons
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+SOME = [item for item in map(pythons.one, ((2, 7), (3, 8), (3, 12), (3, 13))) if item and item.runs_here()]
+some_pythons = pytest.mark.parametrize("python", SOME, ids=lambda item: item.name)
+
+OLD = """import time
+def query_orders(seconds):
+    time.sleep(seconds)  # the old text
+def serve():
+    while True: query_orders(0.01)
+"""
+# Each line is another function's.
+NEW = OLD.replace("query_orders", "delete_orders").replace("old", "new")
+# A line more, in a function whose name is the same.
+LONGER = OLD.replace("(seconds):\n", "(seconds):\n    # a new text\n")
+MAIN = """import os, sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import shop
+def say(): os.write(1, b"%d\\n" % os.getpid())
+say()
+if len(sys.argv) > 2:
+    os.read(0, 1)
+    if os.fork(): os.wait()
+    say()
+shop.serve()
+"""
+
+
+@contextlib.contextmanager
+def serving(python, folder, *more):
+    """A program whose module lies in current/, and what it says: PIDs, a line each."""
+    (folder / "main.py").write_text(MAIN.replace('b"%d\\n" % os.getpid()', '("%d\\n" % os.getpid()).encode()'))
+    argv = [*python.command(str(folder / "main.py")), str(folder / "current"), *more]
+    time.sleep(0.1)  # files are older than the program by more than the grain of the clocks
+    process = subprocess.Popen(["unshare", "--mount", *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    try:
+        yield process, lambda: int(process.stdout.readline())
+    finally:
+        harness.stop(process)
+
+
+def release(folder, name, text):
+    (folder / name).mkdir()
+    (folder / name / "shop.py").write_text(text)
+    os.utime(folder / name / "shop.py", (1500000000, 1500000000))
+    return folder / name / "shop.py"
+
+
+def written(folder, text, _):
+    (folder / "current" / "shop.py").write_text(text)
+
+
+def renamed(folder, text, _):
+    """As dpkg, tar and rsync do: with the times that it had elsewhere."""
+    release(folder, "unpacked", text).rename(folder / "current" / "shop.py")
+
+
+def linked(folder, text, _):
+    release(folder, "next", text)
+    (folder / "link").symlink_to("next")
+    (folder / "link").rename(folder / "current")
+
+
+def swapped(folder, _, __):
+    """The next release has been there for long."""
+    (folder / "current").rename(folder / "last")
+    (folder / "prepared").rename(folder / "current")
+
+
+def mounted(folder, _, pid):
+    """No time tells of it."""
+    argv = ["mount", "--bind", str(folder / "prepared" / "shop.py"), str(folder / "current" / "shop.py")]
+    subprocess.run(["nsenter", "--mount", "--target", str(pid), *argv], check=True)
+
+
+def shown(pid, folder):
+    """The text that dump shows, and that of a recording."""
+    dump = harness.pybpf("dump", "-p", pid)
+    assert dump.code == 0, dump.err
+    assert "query_orders" in dump.out, dump.out
+    path = folder / "out.pybpf"
+    run = harness.pybpf("-p", pid, "-d", 0.5, "--mode=wall", "-o", path)
+    assert run.code == 0, run.err
+    return dump.out + gzip.decompress(path.read_bytes().partition(b"\n")[2]).decode(errors="replace")
+
+
+@some_pythons
+@pytest.mark.parametrize("text", [NEW, LONGER], ids=["other", "longer"])
+@pytest.mark.parametrize("replaces", [written, renamed, linked, swapped, mounted])
+def test_replaced(python, tmp_path, replaces, text):
+    tmp_path.chmod(0o755)
+    release(tmp_path, "first", OLD)
+    release(tmp_path, "prepared", text)
+    if replaces is swapped:
+        (tmp_path / "first").rename(tmp_path / "current")
+    else:
+        (tmp_path / "current").symlink_to("first")
+    with serving(python, tmp_path) as (_, say):
+        pid = say()
+        assert shown(pid, tmp_path).count("# the old text") == 2
+        replaces(tmp_path, text, pid)
+        told = shown(pid, tmp_path)
+        assert "new text" not in told and "delete_orders" not in told
+        assert "the old text" not in told
+
+
+@some_pythons
+def test_forked_after_it_was_replaced(python, tmp_path):
+    """The program that loaded it is older than its worker, and than the file."""
+    release(tmp_path, "current", OLD)
+    with serving(python, tmp_path, "fork") as (process, say):
+        say()
+        written(tmp_path, LONGER, None)
+        time.sleep(0.1)
+        process.stdin.write(b"g")
+        worker = say()
+        assert "a new text" not in shown(worker, tmp_path)
+
+
+@some_pythons
+def test_forked_without_a_change(python, tmp_path):
+    release(tmp_path, "current", OLD)
+    with serving(python, tmp_path, "fork") as (process, say):
+        say()
+        time.sleep(0.1)
+        process.stdin.write(b"g")
+        assert shown(say(), tmp_path).count("# the old text") == 2
+
+
+GENERATED = """
+import os, time
+path = %r
+exec(compile("import time\\ndef root():\\n  time.sleep(0.01)\\ndef query_orders():\\n  while True: root()\\n", path, "exec"))
+os.write(1, ("%%d\\n" %% os.getpid()).encode())
+query_orders()
+"""
+
+
+@some_pythons
+def test_generated_from_a_template(python, tmp_path):
+    """Its lines are those of the code that was made of it, and its file is the template."""
+    template = tmp_path / "page.html"
+    template.write_text("".join("<p>line %d of the template</p>\n" % number for number in range(1, 9)))
+    time.sleep(0.1)
+    process = subprocess.Popen([*python.argv, "-c", GENERATED % str(template)], stdout=subprocess.PIPE, bufsize=0)
+    try:
+        assert "of the template" not in shown(int(process.stdout.readline()), tmp_path)
+    finally:
+        harness.stop(process)
+
+
+@some_pythons
+def test_lone_carriage_returns(python, tmp_path):
+    """They end a line for Python, and so in what is shown."""
+    release(tmp_path, "current", OLD)
+    (tmp_path / "current" / "shop.py").write_bytes(OLD.replace("import time\n", "import time\r\r").encode())
+    with serving(python, tmp_path) as (_, say):
+        dump = harness.pybpf("dump", "-p", say())
+        assert "time.sleep(seconds)  # the old text" in dump.out, dump.out
