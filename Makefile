@@ -308,7 +308,7 @@ fuzz-programs: $(FUZZ_BIN)
 replay-programs: $(REPLAY_BIN)
 
 test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/linecheck \
-	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/sources $(BUILD)/stepper \
+	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper \
 	$(BUILD)/walker \
 	$(BUILD)/pybpf-san
 

@@ -103,7 +103,7 @@ def odd(depth):
     return even(depth - 1)
 
 def renamed(name):
-    code = (lambda: leaf(30000)).__code__.replace(co_name=name)
+    code = (lambda: leaf(30000)).__code__.replace(co_name=name, co_filename="made.py")
     if hasattr(code, "co_qualname"):
         code = code.replace(co_qualname=name)
     return type(leaf)(code, globals())

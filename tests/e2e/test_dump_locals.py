@@ -41,6 +41,7 @@ DIFFERS = {
     "longest": "<int of about 70020 bits>",
     "not_pandas": "<Index _range=7>",
     "not_decimal": "<Decimal _int='12'>",
+    "point_delta": "<datetime.timedelta days=1>",
     "plain": {"objects": "<Plain first=1, second='two'>"},
     "empty": {"objects": "<Empty object>"},
     "slots": "<Slots left=1, right=[2]>",

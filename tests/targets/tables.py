@@ -56,6 +56,7 @@ def stand_pandas():
     mixed = pandas.DataFrame({"a": [1.5, 2], "b": [1, 2], "c": [True, False], "d": ["x", "y"]})
     column, bare = pandas.Series([1, 2], name="n"), pandas.Series([1.0])
     counted, index = frame.index, pandas.Index(["a", "b"])
+    moment, span = pandas.Timestamp("2020-01-02 03:04:05.5"), pandas.Timedelta(5, "s")
     dates, never = pandas.date_range("2020", periods=4), pandas.NaT
     for name, value in list(locals().items()):
         if isinstance(value, pandas.Series):
@@ -63,6 +64,8 @@ def stand_pandas():
         elif isinstance(value, (pandas.DataFrame, pandas.Index)):
             said[name] = "<%s shape=%r>" % (type(value).__name__, value.shape)
     said["never"] = "NaT"
+    # Their values are in fields that pandas adds to those of datetime.
+    said["moment"], said["span"] = "<Timestamp object>", "<Timedelta object>"
     wait()
 
 

@@ -130,6 +130,9 @@ def texts():
     latin, wide, wider, mixed = u"\xe9t\xe9\xa0\xad", u"\u20ac\u4e2d\u200b", u"\U0001f600\U0010ffff", u"a\u0100'"
     surrogate, formats = u"\ud800", u"\u0890\u0891\U000110cd\U00013430\U0001343f"
     data, array, none = b"\x00ab'\xff", bytearray(b"ab\x01"), bytearray()
+    array_single, array_both, array_double = bytearray(b"it's"), bytearray(b"'\""), bytearray(b'"')
+    point_delta = type("datetime.timedelta", (object,), {})()
+    point_delta.days = 1
     long, long_data = "x" * 500, b"y" * 500
     my_str = MyStr("mine")
     my_wide = MyStr("mine") if not PY3 else MyStr(u"\u20acmine")
@@ -200,6 +203,7 @@ def objects():
         red, number, perm = Color.RED, Number.ONE, Perm.R
         zone, utc, east = datetime.datetime(2024, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), datetime.timezone.utc, datetime.timezone(datetime.timedelta(hours=1))
         fold, fold_time = datetime.datetime(2024, 1, 1, fold=1, tzinfo=utc), datetime.time(1, fold=1, tzinfo=east)
+        path_root, path_of_root, path_net, path_new = pathlib.Path("/"), pathlib.Path("/") / "etc", pathlib.Path("//net/x"), pathlib.Path("a") / "/b"
         path, path_rel, path_odd, path_str = pathlib.Path("/a/b"), pathlib.Path("a") / "b", pathlib.Path("a//b/./c/"), pathlib.Path("/s")
         str(path_str)
         pure, pure_windows = pathlib.PurePosixPath("x"), pathlib.PureWindowsPath("c:\\a\\b")
@@ -243,8 +247,16 @@ def secrets(password, api_key):
 
 
 def wait():
-    here = sys._getframe(1)
-    says = {"pid": os.getpid(), "frames": {}}
+    """repr() leaves something in what it was asked for, which no other program has: a child asks."""
+    if not os.fork():
+        say(sys._getframe(1), os.getppid())
+        os._exit(0)
+    os.wait()
+    time.sleep(1000)
+
+
+def say(here, pid):
+    says = {"pid": pid, "frames": {}}
     while here:
         values = {name: repr(value) for name, value in here.f_locals.items() if name != "longest"}
         if not PY3:
@@ -252,11 +264,8 @@ def wait():
         says["frames"][here.f_code.co_name] = values
         here = here.f_back
     says["frames"].pop("<module>")
-    del here, values
     print(json.dumps(says))
     sys.stdout.flush()
-    del says
-    time.sleep(1000)
 
 
 numbers(7, 8, 9, extra=10)

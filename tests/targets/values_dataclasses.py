@@ -44,6 +44,7 @@ class Hides(Data):
 
     def __post_init__(self, given):
         self.cache = given
+        self.shared = 2
         self.late = given
         self.b = self.__dict__.pop("b")
 

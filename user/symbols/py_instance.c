@@ -138,15 +138,31 @@ static bool write_attributes(struct py_values *v, const struct py_object *o, boo
 	       py_open_attributes(&v->r, o->at, &again) && again.entries == dict.entries && again.values == dict.values;
 }
 
+/* Returns whether it is a field, and no ClassVar or InitVar: dataclasses names them _FIELD and others. */
+static bool is_field(struct py_values *v, const struct py_object *field, bool *is)
+{
+	struct py_object kind;
+	uint64_t at, text;
+	char *name = NULL;
+
+	if (py_attribute(v, field, "_field_type", &at) && py_look_at(v, at, &kind) &&
+	    py_attribute(v, &kind, "name", &text))
+		name = py_values_name(v, text);
+	*is = name && strcmp(name, "_FIELD") == 0;
+	free(name);
+	return name != NULL;
+}
+
 /* Returns whether the class wants the field in its repr(): dataclasses.Field has slots. */
 static bool is_shown_field(struct py_values *v, uint64_t at, bool *shown)
 {
 	struct py_object field;
 	uint64_t flag, number;
 
-	if (!py_look_at(v, at, &field) || !py_attribute(v, &field, "repr", &flag) || !py_read_int(&v->r, flag, &number))
+	if (!py_look_at(v, at, &field) || !py_attribute(v, &field, "repr", &flag) ||
+	    !py_read_int(&v->r, flag, &number) || !is_field(v, &field, shown))
 		return false;
-	*shown = number != 0;
+	*shown = *shown && number != 0;
 	return true;
 }
 

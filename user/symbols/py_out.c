@@ -143,7 +143,7 @@ static void add_character(struct py_out *out, uint32_t cp, char mark, enum py_qu
 {
 	bool wide = cp >= 0x80 && quote != PY_QUOTE_TEXT;
 
-	if (cp == '\\' || cp == (uint32_t)mark)
+	if (cp == '\\' || cp == (uint32_t)mark || (cp == '\'' && quote == PY_QUOTE_ARRAY))
 		py_out_print(out, "\\%c", (int)cp);
 	else if (cp == '\n')
 		py_out_text(out, "\\n");

@@ -34,6 +34,7 @@ enum py_quote {
 	PY_QUOTE_TEXT,  /* str: what cannot be printed */
 	PY_QUOTE_ASCII, /* 2.7's unicode: all but ASCII */
 	PY_QUOTE_BYTES, /* bytes: likewise, as \xNN */
+	PY_QUOTE_ARRAY, /* bytearray: as bytes, and "'" in whatever quotes */
 };
 
 struct py_text {

@@ -46,12 +46,12 @@ static bool read_text(struct py_values *v, uint64_t object, struct path *out)
 	return true;
 }
 
-/* Adds a part as pathlib joins them: an absolute one begins anew. */
+/* Adds a part as posixpath.join() does: an absolute one begins anew. */
 static bool join_part(struct path *path, const struct path *part)
 {
 	if (part->count && part->units[0] == '/')
 		path->count = 0;
-	else if (path->count)
+	else if (path->count && path->units[path->count - 1] != '/')
 		path->units[path->count++] = '/';
 	if (path->count + part->count >= MAX_PATH)
 		return false;

@@ -269,10 +269,13 @@ static bool write_bytearray(struct py_values *v, const struct py_object *o)
 {
 	struct py_part head;
 	bool done = py_part_read(v, &head, o->fields, 4);
+	enum py_quote quote;
 
 	py_out_text(&v->out, o->type.name);
 	py_out_text(&v->out, "(b");
-	done = done && write_units(v, head.words[3], head.words[0], 1, PY_QUOTE_BYTES) && py_part_same(v, &head);
+	/* 3.15 has it as bytes have. */
+	quote = py_since(v, 15) ? PY_QUOTE_BYTES : PY_QUOTE_ARRAY;
+	done = done && write_units(v, head.words[3], head.words[0], 1, quote) && py_part_same(v, &head);
 	py_out_text(&v->out, ")");
 	py_part_free(&head);
 	return done;

@@ -157,9 +157,22 @@ static bool is_of_module(struct py_values *v, const struct py_type *type, const 
 }
 
 /*
- * Returns the writer of a builtin type, of a type of an extension module, or of a class: classes have no point in their
- * names, and heap types of extension modules do.
+ * Returns whether the type is a class that a program made. Heap types of extension modules have their module before
+ * their names; a class may have any name, but with another module.
  */
+static bool is_class(struct py_values *v, const struct py_type *type)
+{
+	char module[sizeof(type->name)];
+	char *point;
+
+	memcpy(module, type->name, sizeof(module));
+	point = strrchr(module, '.');
+	if (point)
+		*point = '\0';
+	return (type->flags & PY_FLAG_HEAP) && (!point || !is_of_module(v, type, module));
+}
+
+/* Returns the writer of a builtin type, of a type of an extension module, or of a class. */
 static py_writer *find_known(struct py_values *v, const struct py_type *type)
 {
 	static const struct py_known *const tables[] = {py_known_scalars,   py_known_containers, py_known_library,
@@ -167,7 +180,7 @@ static py_writer *find_known(struct py_values *v, const struct py_type *type)
 
 	py_writer *write = NULL;
 
-	if ((type->flags & PY_FLAG_HEAP) && !strchr(type->name, '.')) {
+	if (is_class(v, type)) {
 		const struct py_known_class *class = py_known_classes;
 
 		while (class->known.name && strcmp(class->known.name, type->name) != 0)
@@ -217,13 +230,20 @@ static bool has_enum_type(struct py_values *v, uint64_t type)
 static void choose_writer(struct py_values *v, struct py_type *type)
 {
 	struct py_type base = *type;
+	bool has_fields = false;
 
 	for (int i = 0; i < PY_BASES; i++) {
 		type->write = find_known(v, &base);
-		if (type->write || !base.base || !read_type(v, base.base, &base))
+		if (type->write)
+			break;
+		has_fields = has_fields || !is_class(v, &base);
+		if (!base.base || !read_type(v, base.base, &base))
 			break;
 		type->derived = true;
 	}
+	/* A type of an extension may have its value in fields of its own, as pandas's Timedelta does. */
+	if (has_fields && !(type->flags & (PY_FLAG_TUPLE | PY_FLAG_LIST | PY_KIND_DICT)))
+		type->write = NULL;
 	if (type->flags & PY_FLAG_HEAP)
 		type->is_enum = has_enum_type(v, type->address);
 	if (type->is_enum)
