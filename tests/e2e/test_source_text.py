@@ -4,6 +4,7 @@
 import contextlib
 import gzip
 import os
+import signal
 import subprocess
 import time
 
@@ -47,10 +48,12 @@ def serving(python, folder, *more):
     (folder / "main.py").write_text(MAIN.replace('b"%d\\n" % os.getpid()', '("%d\\n" % os.getpid()).encode()'))
     argv = [*python.command(str(folder / "main.py")), str(folder / "current"), *more]
     time.sleep(0.1)  # files are older than the program by more than the grain of the clocks
-    process = subprocess.Popen(["unshare", "--mount", *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    argv = ["unshare", "--mount", *argv]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True)
     try:
         yield process, lambda: int(process.stdout.readline())
     finally:
+        os.killpg(process.pid, signal.SIGKILL)
         harness.stop(process)
 
 

@@ -13,7 +13,26 @@
  * What a compiler adds: a name for each assert (to 3.8), a key for the annotation of what a function returns, and the
  * argument of a function for annotations (3.14+).
  */
-static const char *const added[] = {"AssertionError", "return", "format"};
+static const char *const added[] = {
+	"AssertionError",
+	"return",
+	"format",
+	/* And what pytest puts into a test in place of an assert (_pytest/assertion/rewrite.py of 3 to 8). */
+	"_call_assertion_pass",
+	"_call_reprcompare",
+	"_check_if_assertion_pass_impl",
+	"_format_assertmsg",
+	"_format_boolop",
+	"_format_explanation",
+	"_pytest",
+	"_saferepr",
+	"_should_repr_global_name",
+	"append",
+	"assertion",
+	"builtins",
+	"locals",
+	"rewrite",
+};
 
 /* Where a lexer is in a text. */
 struct cursor {
@@ -197,7 +216,9 @@ static bool is_added(const char *word)
 		if (strcmp(word, added[i]) == 0)
 			return true;
 	}
-	return len > 4 && !strncmp(word, "__", 2) && !strcmp(word + len - 2, "__");
+	/* The parts of an assert are "py0", "py2" and so on. */
+	return (len > 4 && !strncmp(word, "__", 2) && !strcmp(word + len - 2, "__")) ||
+	       (!strncmp(word, "py", 2) && len > 2 && strspn(word + 2, "0123456789") == len - 2);
 }
 
 /* Returns whether some quote stands behind, or before, the part of a word. */

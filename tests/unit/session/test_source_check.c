@@ -99,6 +99,19 @@ static void test_what_a_compiler_changes(void **state)
 	assert_false(source_fits(text, &(struct source_claim){"A.f", 2, 3, WORDS("sabxf")}));
 }
 
+/* pytest writes asserts anew. */
+static void test_asserts_of_pytest(void **state)
+{
+	static const char text[] = "def test_f():\n"
+				   "    assert f(1) == 2\n";
+	static const struct source_claim claim = {"test_f", 1, 2,
+						  WORDS("nf\0n_call_reprcompare\0n_saferepr\0nlocals\0spy0\0spy12")};
+
+	(void)state;
+	assert_true(source_fits(text, &claim));
+	assert_false(source_fits(text, &(struct source_claim){"test_f", 1, 2, WORDS("nf\0spyx")}));
+}
+
 /* Only Python ends a line at a lone CR; a form feed begins the columns anew. */
 static void test_ends_of_lines(void **state)
 {
@@ -139,8 +152,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_source_itself),       cmocka_unit_test(test_another_source),
-		cmocka_unit_test(test_what_a_compiler_changes), cmocka_unit_test(test_ends_of_lines),
-		cmocka_unit_test(test_strings_and_brackets),
+		cmocka_unit_test(test_what_a_compiler_changes), cmocka_unit_test(test_asserts_of_pytest),
+		cmocka_unit_test(test_ends_of_lines),           cmocka_unit_test(test_strings_and_brackets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
