@@ -9,6 +9,9 @@
 #include "session/source_check.h"
 #include "session/source_file.h"
 
+/* Longest check of all texts, in CPU time. */
+#define CHECK_NS 1000000000
+
 struct file {
 	char *path, *shown, *text; /* text: NULL if it is not usable */
 	struct source_claims claims;
@@ -80,12 +83,13 @@ int dump_sources_met(void *arg, const struct stacks_function *function)
 /* Puts the texts into the profile. */
 static int keep_texts(const struct dump_sources *sources)
 {
+	uint64_t left_ns = CHECK_NS;
 	int err = 0;
 
 	for (uint32_t i = 0; i < sources->files.count && !err; i++) {
 		const struct file *file = intern_item(&sources->files, i);
 
-		if (file->text && source_fits_all(file->text, &file->claims))
+		if (file->text && source_fits_all(file->text, &file->claims, &left_ns))
 			err = profile_set_source(sources->out->stacks, file->shown, file->text);
 	}
 	return err;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "symbols/words.h"
 
 /*
@@ -233,10 +234,13 @@ static bool has_quoted(const char *begin, const char *end, const char *part, siz
 	return false;
 }
 
+/* Longest text in which that is looked for: it takes some eighty looks at it. */
+#define PARTS_MAX (256 * 1024)
+
 /* A compiler puts strings together that stand one behind the other, or are added. */
 static bool has_two_parts(const char *begin, const char *end, const char *word)
 {
-	size_t len = strlen(word);
+	size_t len = end - begin <= PARTS_MAX ? strlen(word) : 0;
 
 	for (size_t i = 1; i < len; i++) {
 		if (has_quoted(begin, end, word, i, true) && has_quoted(begin, end, word + i, len - i, false))
@@ -256,19 +260,20 @@ static bool has(const char *begin, const char *end, char kind, const char *word)
 	return plain && has_word(begin, end, plain, true);
 }
 
-static bool has_words(const char *begin, const char *end, const struct source_claim *claim)
+/* until_ns: CPU time of this thread at which it is given up. */
+static bool has_words(const char *begin, const char *end, const struct source_claim *claim, uint64_t until_ns)
 {
 	const char *at = claim->words;
 
 	for (size_t left = claim->words ? claim->words_size : 0, size; left; left -= size, at += size) {
 		size = strlen(at) + 1;
-		if (!has(begin, end, *at, at + 1))
+		if (!has(begin, end, *at, at + 1) || clock_ns(CLOCK_THREAD_CPUTIME_ID) > until_ns)
 			return false;
 	}
 	return true;
 }
 
-bool source_fits(const char *text, const struct source_claim *claim)
+static bool fits(const char *text, const struct source_claim *claim, uint64_t until_ns)
 {
 	const char *name = last_name(claim->name), *end = text + strlen(text);
 	struct cursor c = {.at = text, .line = 1};
@@ -285,7 +290,12 @@ bool source_fits(const char *text, const struct source_claim *claim)
 		return false;
 	if (claim->line >= block.end_line || (claim->line > claim->first_line && !go_to(&c, claim->line)))
 		return false;
-	return has_words(block.begin, block.end, claim);
+	return has_words(block.begin, block.end, claim, until_ns);
+}
+
+bool source_fits(const char *text, const struct source_claim *claim)
+{
+	return fits(text, claim, UINT64_MAX);
 }
 
 /* A code object, and its claim; name and words are its own. */
@@ -324,13 +334,20 @@ int source_claims_add(struct source_claims *claims, struct pysym *pysym, const s
 	return -ENOMEM;
 }
 
-bool source_fits_all(const char *text, const struct source_claims *claims)
+bool source_fits_all(const char *text, const struct source_claims *claims, uint64_t *left_ns)
 {
-	for (uint32_t i = 0; i < claims->functions.count; i++) {
-		if (!source_fits(text, &((const struct function *)intern_item(&claims->functions, i))->claim))
-			return false;
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), took_ns;
+	bool all = true;
+
+	for (uint32_t i = 0; i < claims->functions.count && all; i++) {
+		const struct function *function = intern_item(&claims->functions, i);
+
+		all = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns <= *left_ns &&
+		      fits(text, &function->claim, begin_ns + *left_ns);
 	}
-	return true;
+	took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+	*left_ns -= took_ns < *left_ns ? took_ns : *left_ns;
+	return all;
 }
 
 void source_claims_free(struct source_claims *claims)

@@ -34,7 +34,11 @@ struct source_claims {
 void source_claims_init(struct source_claims *claims);
 /* Takes what a function says that has run, reading its words. Returns 0 or -ENOMEM. */
 int source_claims_add(struct source_claims *claims, struct pysym *pysym, const struct stacks_function *met);
-bool source_fits_all(const char *text, const struct source_claims *claims);
+/*
+ * Returns whether the text can be the source of all. It is CPU time that is limited, since a program could make it take
+ * long: *left_ns is what is left, from which it is taken; without any it is said that the text cannot.
+ */
+bool source_fits_all(const char *text, const struct source_claims *claims, uint64_t *left_ns);
 void source_claims_free(struct source_claims *claims);
 
 #endif
