@@ -29,7 +29,7 @@ void dump_sources_free(struct dump_sources *sources);
 int dump_sources_met(void *arg, const struct stacks_function *function);
 
 /*
- * Cuts the lines of all frames out of the sources, but of those that do not contain the functions that were met (see
+ * Gives each frame its line of source. Sources that do not contain the functions that were met are not used (see
  * session/source_check.h). Returns 0 or -ENOMEM.
  */
 int dump_cut_lines(const struct dump_sources *sources);

@@ -54,7 +54,8 @@ static size_t line_end(const char *at)
 	return *at == '\n' ? 1 : *at == '\r' ? 1 + (at[1] == '\n') : 0;
 }
 
-/* Goes on behind a string that begins here. One that is not closed ends with its line, unless it has three quotes. */
+/* Skips the string that begins here. One without its closing quote ends at the end of the line, unless it has three
+ * quotes. */
 static void skip_string(struct cursor *c)
 {
 	char quote = *c->at;
@@ -147,18 +148,30 @@ static const char *last_name(const char *name)
 	return last ? last + 1 : name;
 }
 
+/* A name that is not ASCII may be written otherwise: in another encoding, or with other characters (PEP 3131). */
+static bool is_ascii(const char *name)
+{
+	for (; *name; name++) {
+		if (*name & 0x80)
+			return false;
+	}
+	return true;
+}
+
 /* Returns whether the line defines that name: "def", "class", "type", and what languages that compile to Python have.
  */
 static bool defines(const char *line, const char *name)
 {
-	const char *end = line + strcspn(line, "\r\n"), *at = find_word(line, end, name, strlen(name), true);
+	const char *end = line + strcspn(line, "\r\n");
+	const char *at = is_ascii(name) ? find_word(line, end, name, strlen(name), true) : end;
 	static const char *const words[] = {"def", "class", "type"};
 
 	for (size_t i = 0; at && i < sizeof(words) / sizeof(words[0]); i++) {
 		const char *word = memmem(line, (size_t)(at - line), words[i], strlen(words[i]));
 
 		/* Arguments are defined by no word. */
-		if (word && !is_word_char(word[strlen(words[i])]) && !memchr(word, '(', (size_t)(at - word)))
+		if (word && !is_word_char(word[strlen(words[i])]) &&
+		    (at == end || !memchr(word, '(', (size_t)(at - word))))
 			return true;
 	}
 	return false;

@@ -120,6 +120,9 @@ static void test_ends_of_lines(void **state)
 	(void)state;
 	assert_true(source_fits("a = 1\rdef f():\r\n  g()\n", &(struct source_claim){"f", 2, 3, WORDS("ng")}));
 	assert_true(source_fits(text, &(struct source_claim){"f", 4, 4, NO_WORDS}));
+	/* In Latin-1, and with a character that Python replaces. */
+	assert_true(source_fits("def caf\xe9(): pass\n", &(struct source_claim){"caf\xc3\xa9", 1, 1, NO_WORDS}));
+	assert_false(source_fits("caf\xe9()\n", &(struct source_claim){"caf\xc3\xa9", 1, 1, NO_WORDS}));
 	assert_false(source_fits(text, &(struct source_claim){"f", 3, 3, NO_WORDS}));
 }
 
