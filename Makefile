@@ -115,8 +115,14 @@ $(BUILD)/proto/%.pb-c.c: user/%.proto $(BUILD)/flags
 $(BUILD)/proto/%.o: $(BUILD)/proto/%.c
 	$(CC) $(HARDENING) $(CFLAGS) $(SAME_PATHS) -I$(BUILD)/proto -c -o $@ $<
 
+# The names of this machine's system calls: the C library has none.
+$(BUILD)/syscall_names.h: $(BUILD)/flags
+	echo '#include <sys/syscall.h>' | $(CC) -E -dM - | \
+		sed -n 's/^#define __NR_\([a-z0-9_]*\) .*/[__NR_\1] = "\1",/p' | LC_ALL=C sort >$@.tmp
+	mv $@.tmp $@
+
 # Whatever includes a generated header finds it there.
-$(LIB_OBJ) $(SAN_OBJ) $(FUZZ_OBJ): | $(PROTO_C) $(BUILD)/pybpf.skel.h
+$(LIB_OBJ) $(SAN_OBJ) $(FUZZ_OBJ): | $(PROTO_C) $(BUILD)/pybpf.skel.h $(BUILD)/syscall_names.h
 
 $(BUILD)/user/%.o: user/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -332,7 +338,7 @@ lint: export USER_FLAGS := $(filter-out -DPYBPF_VERSION=% -I$(BUILD) $(SAME_PATH
 lint: export BPF_FLAGS := $(filter-out $(SAME_PATHS),$(BPF_CFLAGS))
 lint: export CC := $(CC)
 lint: export CLANG_FORMAT := $(CLANG_FORMAT)
-lint: $(BUILD)/pybpf.skel.h $(PROTO_C)
+lint: $(BUILD)/pybpf.skel.h $(BUILD)/syscall_names.h $(PROTO_C)
 	@tools/lint
 
 format:

@@ -12,6 +12,7 @@
 #define PYBPF_STATES(X)                                                                                                \
 	X(RUNNING, "on CPU")                                                                                           \
 	X(QUEUED, "waiting for a CPU") /* woken, or pushed off by others */                                            \
+	X(THROTTLED, "throttled")      /* likewise, but its control group has used up its share of the CPUs */         \
 	X(GIL, "GIL")                                                                                                  \
 	X(LOCK, "lock")                                                                                                \
 	X(DISK, "disk")                                                                                                \
@@ -29,6 +30,12 @@ enum pybpf_state {
 #undef X
 	PYBPF_NR_STATES,
 };
+
+/* Returns whether a thread in this state has no CPU, and is not asleep. */
+static inline int pybpf_state_is_ready(__u32 state)
+{
+	return state == PYBPF_STATE_QUEUED || state == PYBPF_STATE_THROTTLED;
+}
 
 /*
  * What a system call does, as far as a wait in it is concerned. User space makes the table of numbers, which differ by
@@ -49,6 +56,9 @@ enum pybpf_state {
 	X(ACCEPT, "accept")                                                                                            \
 	X(CONNECT, "connect")                                                                                          \
 	X(SYNC, "sync")                                                                                                \
+	X(METADATA, "metadata") /* fstat, fchmod, and so on */                                                         \
+	X(SENDFILE, "")         /* of two descriptors: the written one, the read one */                                \
+	X(SPLICE, "")           /* likewise, the read one, an offset, the written one */                               \
 	X(LOCK, "file")                                                                                                \
 	X(PATH, "") /* of a path: open, stat, rename, and so on */                                                     \
 	X(CHILD, "")                                                                                                   \
@@ -56,8 +66,9 @@ enum pybpf_state {
 	X(IPC, "System V IPC")                                                                                         \
 	X(SIGNAL, "signal")                                                                                            \
 	X(IO, "asynchronous I/O")                                                                                      \
-	X(FAULT, "page fault") /* no system call: memory that was not there */                                         \
-	X(OTHER, "")
+	X(FAULT, "page fault") /* no system call, or memory of its arguments that was not there */                     \
+	X(RESTART, "")         /* the rest of a wait that a signal broke off */                                        \
+	X(OTHER, "")           /* number: the system call */
 
 enum pybpf_call {
 #define X(name, text) PYBPF_CALL_##name,
@@ -78,11 +89,15 @@ enum pybpf_file_type {
 	PYBPF_FILE_ANONYMOUS, /* an eventfd, a timerfd, and so on; text: its name */
 	PYBPF_FILE_INET,      /* address: of the peer, or the own one of a socket that listens; number: the port */
 	PYBPF_FILE_INET6,
-	PYBPF_FILE_UNIX,   /* text: the path of the socket, or of its peer; an abstract one begins with NUL */
-	PYBPF_FILE_SOCKET, /* of another family, in number */
+	PYBPF_FILE_UNIX,    /* text: the path of the socket, or of its peer; an abstract one begins with NUL */
+	PYBPF_FILE_SOCKET,  /* of another family, in number */
+	PYBPF_FILE_PROCESS, /* number: its PID, or 0 */
 };
 
 #define PYBPF_WAIT_TEXT 48
+/* Of a text that is longer: so much of its beginning, then what has room of its end. */
+#define PYBPF_WAIT_HEAD 20
+#define PYBPF_WAIT_TAIL (PYBPF_WAIT_TEXT - 1 - PYBPF_WAIT_HEAD)
 
 /* What a thread waits for. Equal ones have equal ids, made of all bytes. */
 struct pybpf_wait {
@@ -91,7 +106,8 @@ struct pybpf_wait {
 	__u8 file;    /* enum pybpf_file_type: of the descriptor */
 	__u8 flags;   /* enum pybpf_wait_flags */
 	__u32 number; /* a port; with PYBPF_CALL_POLL and _SELECT how many descriptors; with _CHILD the PID, or 0 for
-			 any */
+			 any; with _OTHER the number of the system call; of PYBPF_STATE_THROTTLED the quota, in
+			 thousandths of a CPU */
 	union {
 		__u8 address[16];
 		char text[PYBPF_WAIT_TEXT];
@@ -100,9 +116,10 @@ struct pybpf_wait {
 _Static_assert(sizeof(struct pybpf_wait) == 56, "pybpf_wait has no hidden padding, and is made of whole words");
 
 enum pybpf_wait_flags {
-	PYBPF_WAIT_DATAGRAM = 1u << 0, /* a UDP socket, for one */
-	PYBPF_WAIT_LISTENING = 1u << 1,
+	PYBPF_WAIT_DATAGRAM = 1u << 0,  /* a UDP socket, for one */
+	PYBPF_WAIT_LISTENING = 1u << 1, /* also a datagram socket without a peer: address and port are its own */
 	PYBPF_WAIT_HAND_OVER = 1u << 2, /* not for the GIL: until another thread has taken it */
+	PYBPF_WAIT_CUT = 1u << 3, /* the text is cut; number: its full length, or 0: the text is only its beginning */
 };
 
 /*
@@ -225,6 +242,7 @@ struct pybpf_thread {
 	__u64 woken_ns; /* when the thread was woken since then, or 0 */
 	__u64 stack_id;
 	__u64 wait_id;
+	__u64 ready_id;        /* of the wait for a CPU after woken_ns */
 	__u64 holder_stack_id; /* as in struct pybpf_wait_key; so is the next */
 	__u64 waker_id;
 	__u64 running_ns; /* time on a CPU until since_ns */
@@ -235,10 +253,10 @@ struct pybpf_thread {
 	__u64 gil_blocked_ns; /* of it, since the holder has had the stack that it had then */
 	__u32 tid;
 	__u32 tid_start_ms;
-	__u32 state; /* enum pybpf_state; RUNNING, QUEUED, or any other while wait_id is what it waits for */
+	__u32 state; /* enum pybpf_state; RUNNING, or any other while wait_id is what it waits for */
 	__u32 moved; /* it has run since it was first seen */
 };
-_Static_assert(sizeof(struct pybpf_thread) == 112, "pybpf_thread has no hidden padding");
+_Static_assert(sizeof(struct pybpf_thread) == 120, "pybpf_thread has no hidden padding");
 
 /*
  * struct _gil_runtime_state of 3.7 to 3.15 (pycore_gil.h): 208 bytes; a free-threaded build has 8 more before them.
@@ -263,6 +281,7 @@ struct pybpf_thread_found {
 	__u64 proc_id;
 	__u64 thread_id; /* pthread_self() */
 	__u64 futex;     /* on which it sleeps, or 0 */
+	__u64 polled;    /* address of the struct pollfd for which it waits alone, or 0 */
 	__u32 pid;       /* in the initial PID namespace: the key in map threads */
 	__u32 tid;
 };

@@ -56,14 +56,7 @@ static __noinline int leave_begin(struct task_struct *task, __u64 now, struct le
 	if (!thread->running_ns)
 		name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
 	now = not_before(thread, now);
-	/*
-	 * It was running, though wait_find, which takes no lock, may have noted another state just before. And now and
-	 * then a switch from the idle task to a thread is not told (1 to 5 of 1,000 on a virtual machine with
-	 * Linux 6.18, to ftrace and perf neither): what woke the thread has ended its wait then.
-	 */
-	if (thread->state != PYBPF_STATE_RUNNING && thread->woken_ns > thread->since_ns && thread->woken_ns < now)
-		run_since(thread, thread->woken_ns);
-	thread->running_ns += now - thread->since_ns;
+	thread->running_ns += run_until(thread, task->pid, now);
 	leave->proc = proc;
 	leave->thread = thread;
 	leave->now = now;
@@ -89,12 +82,12 @@ static __noinline int leave_gil(struct loop_context *c)
 static __noinline int leave_wait(struct loop_context *c, struct task_struct *task, __u32 state)
 {
 	struct leaving *leaving = &c->s->leaving;
+	struct waiting thread = {.task = task, .current = true};
 	struct pybpf_wait wait = {};
-	__u64 futex = 0;
 
-	describe_wait(&wait, task, state, true, &futex);
+	describe_wait(&wait, &thread, state);
 	leaving->wait = wait;
-	leaving->futex = futex;
+	leaving->futex = thread.futex;
 	leaving->use = c->l ? find_gil_futex(&c->s->walk, c->l, leaving->gil, leaving->futex) : GIL_FUTEX_NONE;
 	if (!leaving->use)
 		return 0;
@@ -138,13 +131,14 @@ static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __
 	leave_gil(&leave.c);
 	thread->since_ns = leave.now;
 	thread->woken_ns = 0;
+	thread->ready_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED);
 	thread->waker_id = PYBPF_WAKER_UNKNOWN;
 	/* ctx[0]: it was preempted. */
 	if (ctx[0] || !state) {
 		thread->stack_id = leaving->stack_id;
 		thread->holder_stack_id = 0;
-		thread->wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED) | leaving->with_gil;
-		thread->state = PYBPF_STATE_QUEUED;
+		thread->wait_id = ready_id(task) | leaving->with_gil;
+		thread->state = PYBPF_WAIT_STATE_OF(thread->wait_id);
 		return;
 	}
 	leave_wait(&leave.c, task, state);
@@ -175,8 +169,10 @@ int BPF_PROG(wait_wakeup, struct task_struct *task)
 	__u32 pid = task->pid;
 	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
 
-	if (thread && !thread->woken_ns && waits_on)
-		thread->woken_ns = bpf_ktime_get_ns();
+	if (!thread || thread->woken_ns || !waits_on)
+		return 0;
+	thread->woken_ns = bpf_ktime_get_ns();
+	thread->ready_id = ready_id(task);
 	return 0;
 }
 
@@ -209,7 +205,8 @@ int BPF_PROG(wait_exit, struct task_struct *task)
 	if (!thread || !waits_on)
 		return 0;
 	now = not_before(thread, now);
-	add_time(thread, 0, PYBPF_WAIT_ID(PYBPF_STATE_RUNNING), 0, 0, thread->running_ns + (now - thread->since_ns), 0);
+	add_time(thread, 0, PYBPF_WAIT_ID(PYBPF_STATE_RUNNING), 0, 0, thread->running_ns + run_until(thread, pid, now),
+		 0);
 	name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
 	bpf_map_delete_elem(&threads, &pid);
 	return 0;
@@ -238,6 +235,7 @@ int wait_find(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct pybpf_thread fresh = {.stack_id = PYBPF_STACK_ID_EARLIER};
 	struct pybpf_thread_found found = {};
+	struct waiting thread = {.task = task};
 	struct pybpf_wait wait = {};
 	struct pybpf_proc *proc;
 	__u32 tgid, state;
@@ -255,7 +253,9 @@ int wait_find(struct bpf_iter__task *ctx)
 	found.pid = task->pid;
 	found.tid = fresh.tid;
 	if (state) {
-		describe_wait(&wait, task, state, false, &found.futex);
+		describe_wait(&wait, &thread, state);
+		found.futex = thread.futex;
+		found.polled = thread.polled;
 		fresh.wait_id = cfg_wait_detail ? announce_wait(&wait) : PYBPF_WAIT_ID(wait.state);
 		fresh.state = wait.state;
 	} else {
@@ -265,6 +265,44 @@ int wait_find(struct bpf_iter__task *ctx)
 	if (!bpf_map_lookup_elem(&threads, &found.pid))
 		add_thread(found.pid, &fresh);
 	bpf_seq_write(ctx->meta->seq, &found, sizeof(found));
+	return 0;
+}
+
+/* The descriptor that a thread polls alone, as user space has read it. Key: as of map threads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} polled SEC(".maps");
+
+/*
+ * Describes these descriptors in place of the poll(). A thread that wakes up meanwhile keeps what it notes itself: its
+ * new wait has another id, and what is exchanged here must have the old one.
+ */
+SEC("?iter/task")
+int wait_see_polled(struct bpf_iter__task *ctx)
+{
+	struct waiting waiting = {.task = ctx->task};
+	struct pybpf_wait wait = {.state = PYBPF_STATE_OTHER, .call = PYBPF_CALL_POLL};
+	struct pybpf_thread *thread;
+	__u64 before, after;
+	__u32 pid, *fd;
+
+	if (!waiting.task)
+		return 0;
+	pid = BPF_CORE_READ(ctx, task, pid);
+	fd = bpf_map_lookup_elem(&polled, &pid);
+	thread = fd ? bpf_map_lookup_elem(&threads, &pid) : NULL;
+	if (!thread || thread->moved || thread->state != PYBPF_STATE_POLL)
+		return 0;
+	before = thread->wait_id;
+	wait_describe_descriptor(&wait, &waiting, *fd);
+	if (wait.file == PYBPF_FILE_NONE)
+		return 0;
+	after = cfg_wait_detail ? announce_wait(&wait) : PYBPF_WAIT_ID(wait.state);
+	if (__sync_val_compare_and_swap(&thread->wait_id, before, after) == before)
+		__sync_val_compare_and_swap(&thread->state, PYBPF_STATE_POLL, wait.state);
 	return 0;
 }
 

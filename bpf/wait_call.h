@@ -17,7 +17,10 @@
 static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, WAIT_THREAD *thread, __u32 fd);
 /* Returns the first descriptor of an array of struct pollfd in the thread's memory, or -1. */
 static __always_inline __s32 wait_first_polled(WAIT_THREAD *thread, __u64 array);
+/* Returns whether the thread waits for a disk: for pages of a file, whatever its system call does. */
 static __always_inline bool wait_is_for_disk(WAIT_THREAD *thread);
+/* Returns whether the PIDs that the thread knows are those of pybpf's own namespace. */
+static __always_inline bool wait_has_our_pids(WAIT_THREAD *thread);
 
 /* Describes the descriptors of a poll(): by the first if it is the only one. */
 static __always_inline void wait_describe_poll(struct pybpf_wait *wait, WAIT_THREAD *thread, const __u64 *args)
@@ -39,13 +42,59 @@ static __always_inline void wait_describe_poll(struct pybpf_wait *wait, WAIT_THR
 }
 
 /*
- * Says what a thread waits for that sleeps in wait->call, with these first two arguments; the rest of *wait is all
- * zero. The address of a futex is in *futex, which is 0 before.
+ * Describes the descriptor of a call. Who waits for a disk while it sends, or fills a pipe, waits for the pages that it
+ * sends: those of a mapped file, for one.
  */
-static __always_inline void wait_describe_call(struct pybpf_wait *wait, WAIT_THREAD *thread, const __u64 *args,
-					       __u64 *futex)
+static __always_inline void wait_describe_transfer(struct pybpf_wait *wait, WAIT_THREAD *thread, __u32 fd)
+{
+	wait_describe_descriptor(wait, thread, fd);
+	if (wait->state != PYBPF_STATE_DISK && wait_is_for_disk(thread))
+		*wait = (struct pybpf_wait){.state = PYBPF_STATE_DISK, .call = PYBPF_CALL_FAULT};
+}
+
+/* Describes that one of two descriptors for which the thread waits: reading from a disk is what it waits for there. */
+static __always_inline void wait_describe_copy(struct pybpf_wait *wait, WAIT_THREAD *thread, __u64 read, __u64 written)
+{
+	bool reads = wait_is_for_disk(thread);
+
+	wait->call = reads ? PYBPF_CALL_READ : PYBPF_CALL_WRITE;
+	wait_describe_descriptor(wait, thread, (__u32)(reads ? read : written));
+}
+
+/* CLOCK_TAI is the last clock of include/uapi/linux/time.h. */
+#define WAIT_CLOCKS 12
+/* No address of a program is less, nor are so many descriptors in an array that a program polls. */
+#define WAIT_PAGE 4096
+/* FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, also with FUTEX_CLOCK_REALTIME: include/uapi/linux/futex.h */
+#define WAIT_FUTEX_MONOTONIC 0x89
+#define WAIT_FUTEX_REALTIME  0x189
+
+/*
+ * Returns which system call goes on as restart_syscall(). After SIGSTOP and SIGCONT, or another signal without a
+ * handler, a wait with a time limit has that number, and the arguments that it had before: of a futex, of poll(), of
+ * clock_nanosleep() with a clock, or of nanosleep() (include/linux/restart_block.h lists who uses it).
+ */
+static __always_inline __u8 wait_call_of_restart(const __u64 *args)
+{
+	__u32 second = (__u32)args[1];
+
+	if ((second == WAIT_FUTEX_MONOTONIC || second == WAIT_FUTEX_REALTIME) && args[0] >= WAIT_PAGE && !(args[0] & 3))
+		return PYBPF_CALL_FUTEX;
+	if (args[0] < WAIT_CLOCKS && args[1] <= 1 && args[2] >= WAIT_PAGE)
+		return PYBPF_CALL_SLEEP;
+	return args[1] && args[1] < WAIT_PAGE ? PYBPF_CALL_POLL : PYBPF_CALL_SLEEP;
+}
+
+/*
+ * Says what a thread waits for that sleeps in wait->call, with these first three arguments; the rest of *wait is all
+ * zero. number: of the system call. The address of a futex is in *futex, which is 0 before.
+ */
+static __always_inline void wait_describe_call(struct pybpf_wait *wait, WAIT_THREAD *thread, __s64 number,
+					       const __u64 *args, __u64 *futex)
 {
 	wait->state = PYBPF_STATE_OTHER;
+	if (wait->call == PYBPF_CALL_RESTART)
+		wait->call = wait_call_of_restart(args);
 	switch (wait->call) {
 	case PYBPF_CALL_FAULT:
 		if (wait_is_for_disk(thread))
@@ -73,7 +122,14 @@ static __always_inline void wait_describe_call(struct pybpf_wait *wait, WAIT_THR
 	case PYBPF_CALL_ACCEPT:
 	case PYBPF_CALL_CONNECT:
 	case PYBPF_CALL_SYNC:
-		wait_describe_descriptor(wait, thread, (__u32)args[0]);
+	case PYBPF_CALL_METADATA:
+		wait_describe_transfer(wait, thread, (__u32)args[0]);
+		break;
+	case PYBPF_CALL_SENDFILE:
+		wait_describe_copy(wait, thread, args[1], args[0]);
+		break;
+	case PYBPF_CALL_SPLICE:
+		wait_describe_copy(wait, thread, args[0], args[2]);
 		break;
 	case PYBPF_CALL_LOCK:
 		wait_describe_descriptor(wait, thread, (__u32)args[0]);
@@ -81,7 +137,7 @@ static __always_inline void wait_describe_call(struct pybpf_wait *wait, WAIT_THR
 		break;
 	case PYBPF_CALL_CHILD:
 		wait->state = PYBPF_STATE_CHILD;
-		if ((__s32)args[0] > 0)
+		if ((__s32)args[0] > 0 && wait_has_our_pids(thread))
 			wait->number = (__u32)args[0];
 		break;
 	case PYBPF_CALL_ANY_CHILD:
@@ -91,6 +147,7 @@ static __always_inline void wait_describe_call(struct pybpf_wait *wait, WAIT_THR
 		wait->state = PYBPF_STATE_DISK;
 		break;
 	default:
+		wait->number = (__u32)number;
 		if (wait_is_for_disk(thread))
 			wait->state = PYBPF_STATE_DISK;
 	}

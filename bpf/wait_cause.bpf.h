@@ -9,6 +9,9 @@
 struct waiting {
 	struct task_struct *task;
 	bool current; /* it is the current thread, whose memory can be read */
+	/* What describe_wait finds: addresses of the program, or 0. */
+	__u64 futex;
+	__u64 polled; /* of a struct pollfd that could not be read */
 };
 #define WAIT_THREAD struct waiting
 #include "wait_call.h"
@@ -18,8 +21,6 @@ struct waiting {
 #define TASK_STOPPED         0x0004
 #define TASK_TRACED          0x0008
 #define TASK_DEAD            0x0080
-/* Since 6.1 (f5d39b020809): a thread that a cgroup's freezer holds. */
-#define TASK_FROZEN 0x8000
 
 /* include/uapi/linux/stat.h */
 #define S_IFMT   0170000
@@ -46,14 +47,38 @@ struct waiting {
 /* What each system call does (enum pybpf_call), by its number; filled by user space. */
 const volatile __u8 cfg_calls[PYBPF_MAX_SYSCALL + 1];
 
-/* The name of an abstract socket has no NUL at its end, and nothing behind a name belongs to it. */
+static __always_inline void copy_name(struct pybpf_wait *wait, const char *name, __u32 size)
+{
+	if (size < sizeof(wait->text)) {
+		bpf_probe_read_kernel(wait->text, size, name);
+		return;
+	}
+	wait->flags |= PYBPF_WAIT_CUT;
+	wait->number = size;
+	bpf_probe_read_kernel(wait->text, PYBPF_WAIT_HEAD, name);
+	bpf_probe_read_kernel(wait->text + PYBPF_WAIT_HEAD, PYBPF_WAIT_TAIL, name + size - PYBPF_WAIT_TAIL);
+}
+
+/* The name of an abstract socket begins with NUL, and has none at its end; nothing behind a name belongs to it. */
 static __always_inline void copy_unix_name(struct pybpf_wait *wait, struct unix_address *name)
 {
+	const char *text = (const char *)&name->name + SUN_PATH;
 	__u32 size = (__u32)BPF_CORE_READ(name, len) - SUN_PATH;
+	char first = '\0', last = '\0';
 
-	if (size > sizeof(wait->text) - 1)
-		size = sizeof(wait->text) - 1;
-	bpf_probe_read_kernel(wait->text, size, (const char *)&name->name + SUN_PATH);
+	if (!size)
+		return;
+	bpf_probe_read_kernel(&first, sizeof(first), text);
+	bpf_probe_read_kernel(&last, sizeof(last), text + size - 1);
+	if (first) {
+		copy_name(wait, text, size - 1);
+	} else if (last || size < sizeof(wait->text)) {
+		copy_name(wait, text, size);
+	} else {
+		/* The program has padded it. */
+		bpf_probe_read_kernel(wait->text, sizeof(wait->text) - 1, text);
+		wait->flags |= wait->text[sizeof(wait->text) - 2] ? PYBPF_WAIT_CUT : 0;
+	}
 }
 
 /* Describes a socket: whom it talks to or, while it listens, where. */
@@ -66,7 +91,9 @@ static __always_inline void describe_socket(struct pybpf_wait *wait, struct file
 	wait->state = PYBPF_STATE_NETWORK;
 	if (BPF_CORE_READ(socket, type) == SOCK_DGRAM)
 		wait->flags |= PYBPF_WAIT_DATAGRAM;
-	if (BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_LISTEN)
+	if (BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_LISTEN ||
+	    (wait->flags & PYBPF_WAIT_DATAGRAM && (family == AF_INET || family == AF_INET6) &&
+	     !BPF_CORE_READ(sk, __sk_common.skc_dport)))
 		wait->flags |= PYBPF_WAIT_LISTENING;
 	if (family == AF_INET) {
 		wait->file = PYBPF_FILE_INET;
@@ -102,11 +129,55 @@ static __always_inline void describe_socket(struct pybpf_wait *wait, struct file
 	}
 }
 
-static __always_inline void describe_file(struct pybpf_wait *wait, struct file *file)
-{
-	__u16 mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
-	const unsigned char *name;
+/* include/uapi/linux/magic.h, since 6.9 (cb12fd8e0dab) */
+#define PID_FS_MAGIC 0x50494446
+/* To 6.8 the name of an anonymous inode says it (pidfd_prepare(), kernel/fork.c). */
+static const char pidfd_name[] = "[pidfd]";
 
+/* Returns the process that a pidfd is for, or NULL for another descriptor. */
+static __always_inline struct pid *pid_of_file(struct file *file)
+{
+	const unsigned char *name;
+	char text[sizeof(pidfd_name)] = "";
+
+	if (BPF_CORE_READ(file, f_inode, i_sb, s_magic) == PID_FS_MAGIC)
+		return BPF_CORE_READ(file, f_inode, i_private);
+	if (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT)
+		return NULL;
+	name = BPF_CORE_READ(file, f_path.dentry, d_name.name);
+	bpf_probe_read_kernel_str(text, sizeof(text), name);
+	return bpf_strncmp(text, sizeof(text), pidfd_name) ? NULL : BPF_CORE_READ(file, private_data);
+}
+
+/* Describes a process whose end the thread waits for: a child of its own process, or any other. */
+static __always_inline void describe_process(struct pybpf_wait *wait, struct task_struct *task, struct pid *pid)
+{
+	struct hlist_node *first = BPF_CORE_READ(pid, tasks[PIDTYPE_TGID].first);
+	struct task_struct *leader;
+	struct upid upid;
+
+	wait->file = PYBPF_FILE_PROCESS;
+	if (cfg_pidns_inum)
+		wait->number = pid_in_namespace(pid);
+	else if (!bpf_core_read(&upid, sizeof(upid), &pid->numbers[0]))
+		wait->number = (__u32)upid.nr;
+	if (!first)
+		return;
+	leader = (void *)((__u64)first - bpf_core_field_offset(struct task_struct, pid_links) -
+			  PIDTYPE_TGID * sizeof(*first));
+	if (BPF_CORE_READ(leader, real_parent, tgid) == BPF_CORE_READ(task, tgid))
+		wait->state = PYBPF_STATE_CHILD;
+}
+
+static __always_inline void describe_file(struct pybpf_wait *wait, struct task_struct *task, struct file *file)
+{
+	struct pid *pid = pid_of_file(file);
+	__u16 mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
+
+	if (pid) {
+		describe_process(wait, task, pid);
+		return;
+	}
 	if (mode == S_IFSOCK) {
 		describe_socket(wait, file);
 		return;
@@ -125,8 +196,8 @@ static __always_inline void describe_file(struct pybpf_wait *wait, struct file *
 	} else {
 		wait->file = PYBPF_FILE_ANONYMOUS;
 	}
-	name = BPF_CORE_READ(file, f_path.dentry, d_name.name);
-	bpf_probe_read_kernel_str(wait->text, sizeof(wait->text), name);
+	copy_name(wait, (const char *)BPF_CORE_READ(file, f_path.dentry, d_name.name),
+		  BPF_CORE_READ(file, f_path.dentry, d_name.len));
 }
 
 /* Describes a descriptor of the thread. */
@@ -141,15 +212,19 @@ static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, st
 		return;
 	bpf_probe_read_kernel(&file, sizeof(file), open + fd);
 	if (file)
-		describe_file(wait, file);
+		describe_file(wait, task, file);
 }
 
 static __always_inline __s32 wait_first_polled(struct waiting *thread, __u64 array)
 {
 	__s32 fd = -1;
 
+	if (!thread->current) {
+		thread->polled = array;
+		return -1;
+	}
 	/* struct pollfd begins with the descriptor. */
-	return thread->current && !compat_read_user(&fd, sizeof(fd), array) ? fd : -1;
+	return compat_read_user(&fd, sizeof(fd), array) ? -1 : fd;
 }
 
 static __always_inline bool wait_is_for_disk(struct waiting *thread)
@@ -157,18 +232,27 @@ static __always_inline bool wait_is_for_disk(struct waiting *thread)
 	return compat_waits_for_disk(thread->task);
 }
 
-/*
- * Says what a thread waits for, which sleeps with the given state; *wait is all zero. current: it is the current
- * thread, whose memory can be read. The address of a futex is in *futex, else 0.
- */
-static __always_inline void describe_wait(struct pybpf_wait *wait, struct task_struct *task, __u32 state, bool current,
-					  __u64 *futex)
+static __always_inline bool wait_has_our_pids(struct waiting *thread)
 {
-	struct waiting thread = {.task = task, .current = current};
+	struct task_struct *task = thread->task;
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level);
+	struct upid upid;
+
+	if (!cfg_pidns_inum)
+		return !level;
+	return level < MAX_PID_NS_LEVEL && !bpf_core_read(&upid, sizeof(upid), &pid->numbers[level]) &&
+	       BPF_CORE_READ(upid.ns, ns.inum) == cfg_pidns_inum;
+}
+
+/* Says what a thread waits for, which sleeps with the given state; *wait is all zero. */
+static __always_inline void describe_wait(struct pybpf_wait *wait, struct waiting *thread, __u32 state)
+{
+	/* BPF_CORE_READ would relocate a field of our own struct, too. */
+	struct task_struct *task = thread->task;
 	struct compat_syscall call;
 
-	*futex = 0;
-	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN)) {
+	if (state & (TASK_STOPPED | TASK_TRACED) || compat_is_frozen(task, state)) {
 		wait->state = PYBPF_STATE_STOPPED;
 		return;
 	}
@@ -176,7 +260,7 @@ static __always_inline void describe_wait(struct pybpf_wait *wait, struct task_s
 	wait->call = call.number < 0 ? PYBPF_CALL_FAULT : PYBPF_CALL_OTHER;
 	if (call.number >= 0 && call.number <= PYBPF_MAX_SYSCALL)
 		wait->call = cfg_calls[call.number & PYBPF_MAX_SYSCALL];
-	wait_describe_call(wait, &thread, call.args, futex);
+	wait_describe_call(wait, thread, call.number, call.args, &thread->futex);
 }
 
 static __always_inline __u64 wait_id_of(const struct pybpf_wait *wait)

@@ -35,6 +35,19 @@ static __always_inline __u64 announce_wait(const struct pybpf_wait *wait)
 	return PYBPF_WAIT_ID(wait->state);
 }
 
+/* Returns the id of the wait of a thread that is ready to run: for others, or until its control group has its share. */
+static __noinline __u64 ready_id(struct task_struct *task)
+{
+	struct pybpf_wait wait = {.state = PYBPF_STATE_THROTTLED};
+
+	if (!compat_is_throttled(task))
+		return PYBPF_WAIT_ID(PYBPF_STATE_QUEUED);
+	if (!cfg_wait_detail)
+		return PYBPF_WAIT_ID(PYBPF_STATE_THROTTLED);
+	wait.number = compat_quota(task);
+	return announce_wait(&wait);
+}
+
 /* Sends the walked stack, which has its number, unless it was sent already. Returns its number. */
 static __noinline __u64 announce_stack(struct loop_context *c)
 {

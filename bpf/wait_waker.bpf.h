@@ -141,7 +141,7 @@ int wait_waking(__u64 *ctx)
 	if (!thread || !waits_on || thread->woken_ns)
 		return 0;
 	state = thread->state;
-	if (state == PYBPF_STATE_RUNNING || state == PYBPF_STATE_QUEUED)
+	if (state == PYBPF_STATE_RUNNING || pybpf_state_is_ready(state))
 		return 0;
 	/* No device has a futex, or ends a sleep. */
 	timed = state == PYBPF_STATE_SLEEP || state == PYBPF_STATE_LOCK || state == PYBPF_STATE_GIL;

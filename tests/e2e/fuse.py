@@ -112,6 +112,7 @@ def mounted(folder, content, late_s=0.3):
     )
     os.close(fd)
     try:
+        os.stat(folder / os.fsdecode(NAME))  # the server answers, and so takes signals
         yield Server(process)
     finally:
         # The kernel ends what waits for an answer when the last descriptor is closed.

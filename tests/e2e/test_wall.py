@@ -24,7 +24,7 @@ CAUSES = {
     "tcp": "[network: tcp 127.0.0.1:%(tcp)d]",
     "timeout": "[network: tcp 127.0.0.1:%(tcp)d]",
     "unix": "[network: unix]",
-    "udp": "[network: udp 0.0.0.0:0]",
+    "udp": "[network: udp on 127.0.0.1:%(udp)d]",
     "poll": "[poll: 2 descriptors]",
     "epoll": "[poll: epoll]",
     "select": "[poll: select]",

@@ -98,6 +98,7 @@ def end_unix():
 
 datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 datagrams.bind(("127.0.0.1", 0))
+says["ports"]["udp"] = datagrams.getsockname()[1]
 
 
 def wait_udp():

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/intern.h"
 #include "base/procfs.h"
+#include "base/remote.h"
 #include "foreign/foreign.h"
 #include "symbols/read.h"
 #include "symbols/walk_user.h"
@@ -43,6 +44,8 @@ struct record {
 	uint32_t wants_gil, has_gil;
 	uint32_t runtime, depth;
 	uint32_t flags, bytes; /* bytes: that follow, without padding */
+	int32_t polled;
+	uint32_t pad;
 };
 
 #define PADDED(size) (((size) + 7) & ~(size_t)7)
@@ -208,9 +211,19 @@ static bool has_no_stack(int err)
 	return err == -ENOENT || err == -EFAULT;
 }
 
+/* Returns the descriptor that the thread polls, or -1. */
+static int32_t read_polled(const struct serving *s, const struct ask_thread *thread)
+{
+	int32_t fd;
+
+	/* struct pollfd begins with the descriptor. */
+	return thread->polled && !remote_read(s->pid, thread->polled, &fd, sizeof(fd)) && fd >= 0 ? fd : -1;
+}
+
 static int answer_thread(struct serving *s, const struct ask_threads *q, uint32_t at, struct writing *out)
 {
-	struct record record = {.thread = at, .outcome = ASK_THREADS_NO_STACK};
+	struct record record = {
+		.thread = at, .outcome = ASK_THREADS_NO_STACK, .polled = read_polled(s, &q->threads[at])};
 	struct walk_stack stack = {.depth = 0};
 	int err = -ENOENT;
 
@@ -314,6 +327,7 @@ static int take_stack(const struct record *record, uint32_t threads, const struc
 		.outcome = (enum ask_threads_outcome)record->outcome,
 		.wants_gil = record->wants_gil,
 		.has_gil = record->has_gil,
+		.polled = record->polled,
 		.runtime = record->runtime,
 		.depth = record->depth,
 		.flags = record->flags,

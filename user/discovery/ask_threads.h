@@ -17,6 +17,7 @@
 struct ask_thread {
 	uint64_t thread_id; /* pthread_self() */
 	uint64_t futex;     /* on which it sleeps, or 0 */
+	uint64_t polled;    /* address of the struct pollfd for which it waits alone, or 0 */
 	int32_t tid;
 	uint32_t pad;
 };
@@ -40,6 +41,7 @@ enum ask_threads_outcome {
 struct ask_threads_stack {
 	enum ask_threads_outcome outcome;
 	bool wants_gil, has_gil;
+	int32_t polled; /* descriptor in that struct pollfd; -1: none */
 	uint32_t runtime;
 	uint32_t depth, flags; /* as in struct pybpf_stack_event */
 	size_t kept;           /* frames */

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/scan.h"
+#include "session/wait_name.h"
 
 /*
  * Most networks. A process may have 1,024 descriptors by default, and a host has about one network per container. What
@@ -145,12 +146,15 @@ void dump_peers_close(struct dump_peers *peers)
 	free(peers);
 }
 
+/* Longest name of a unix socket: sun_path of include/uapi/linux/un.h. */
+#define SOCKET_NAME_MAX 108
+
 /* What the kernel says of a socket. */
 struct answer {
 	struct unix_diag_msg head;
-	char name[PYBPF_WAIT_TEXT];
-	bool has_name;
-	uint32_t peer; /* inode; 0: none */
+	char name[SOCKET_NAME_MAX];
+	size_t name_size; /* 0: it has none */
+	uint32_t peer;    /* inode; 0: none */
 };
 
 static int send_question(int fd, uint32_t inode)
@@ -180,8 +184,10 @@ static void take_attribute(const struct nlattr *attribute, struct answer *out)
 	size_t size = attribute->nla_len - NLA_HDRLEN;
 
 	if (attribute->nla_type == UNIX_DIAG_NAME) {
-		out->has_name = size > 0;
-		memcpy(out->name, data, size < sizeof(out->name) - 1 ? size : sizeof(out->name) - 1);
+		out->name_size = size < sizeof(out->name) ? size : sizeof(out->name);
+		memcpy(out->name, data, out->name_size);
+		if (size && out->name[0] && !out->name[out->name_size - 1])
+			out->name_size--;
 	} else if (attribute->nla_type == UNIX_DIAG_PEER && size >= sizeof(out->peer)) {
 		memcpy(&out->peer, data, sizeof(out->peer));
 	}
@@ -246,9 +252,9 @@ bool dump_peers_describe(const struct dump_peers *peers, uint64_t inode, uint64_
 	out->flags = (uint8_t)((own.head.udiag_type == SOCK_DGRAM ? PYBPF_WAIT_DATAGRAM : 0) |
 			       (own.head.udiag_state == LISTENS ? PYBPF_WAIT_LISTENING : 0));
 	memset(out->text, 0, sizeof(out->text));
-	if (own.has_name)
-		memcpy(out->text, own.name, sizeof(out->text));
+	if (own.name_size)
+		session_set_wait_text(out, own.name, own.name_size);
 	else if (own.peer && ask_all(peers, own.peer, until_ns, &peer))
-		memcpy(out->text, peer.name, sizeof(out->text));
+		session_set_wait_text(out, peer.name, peer.name_size);
 	return true;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "base/stand_in.h"
 #include "foreign/foreign.h"
 #include "kernel/calls.h"
+#include "session/wait_name.h"
 
 /* The thread whose system call is described. */
 struct caller {
@@ -42,13 +44,6 @@ struct question {
 	enum dump_standing standing;
 };
 
-static void copy_text(struct pybpf_wait *wait, const char *text)
-{
-	size_t len = strnlen(text, sizeof(wait->text) - 1);
-
-	memcpy(wait->text, text, len);
-}
-
 /* Writes the name of a file from the target of its link: without folders, and without the kernel's "anon_inode:". */
 static void describe_name(struct pybpf_wait *wait, const char *target)
 {
@@ -59,7 +54,35 @@ static void describe_name(struct pybpf_wait *wait, const char *target)
 		target = slash + 1;
 	else if (!strncmp(target, anonymous, sizeof(anonymous) - 1))
 		target += sizeof(anonymous) - 1;
-	copy_text(wait, target);
+	session_set_wait_text(wait, target, strlen(target));
+}
+
+/*
+ * Describes the process of a pidfd, as a child if it is one. Its PID is that in /proc's own namespace; a negative one
+ * that of a process that is gone.
+ */
+static void describe_process(struct pybpf_wait *wait, const struct caller *thread, unsigned fd)
+{
+	char name[64], text[1024];
+	struct procfs_stat stat;
+	const char *line;
+	long pid;
+
+	wait->file = PYBPF_FILE_PROCESS;
+	snprintf(name, sizeof(name), "task/%d/fdinfo/%u", thread->tid, fd);
+	line = procfs_read_some(thread->pid, name, text, sizeof(text)) > 0 ? strstr(text, "\nPid:") : NULL;
+	pid = line ? strtol(line + strlen("\nPid:"), NULL, 10) : 0;
+	if (pid <= 0 || pid > INT_MAX)
+		return;
+	wait->number = (uint32_t)pid;
+	if (!procfs_read_stat((pid_t)pid, &stat) && stat.ppid == thread->pid)
+		wait->state = PYBPF_STATE_CHILD;
+}
+
+static bool is_pidfd(const char *target)
+{
+	/* A file system of its own since Linux 6.9 (cb12fd8e0dab). */
+	return !strncmp(target, "pidfd:[", strlen("pidfd:[")) || !strcmp(target, "anon_inode:[pidfd]");
 }
 
 static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, struct caller *thread, __u32 fd)
@@ -73,7 +96,9 @@ static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, st
 	if (n < 0 || stat(path, &st))
 		return;
 	target[n] = '\0';
-	if (S_ISSOCK(st.st_mode)) {
+	if (is_pidfd(target)) {
+		describe_process(wait, thread, fd);
+	} else if (S_ISSOCK(st.st_mode)) {
 		wait->state = PYBPF_STATE_NETWORK;
 		thread->socket = st.st_ino;
 	} else if (S_ISFIFO(st.st_mode)) {
@@ -105,11 +130,22 @@ static __always_inline bool wait_is_for_disk(struct caller *thread)
 	return thread->uninterruptible;
 }
 
+static __always_inline bool wait_has_our_pids(struct caller *thread)
+{
+	struct stat own, its;
+	char path[64];
+
+	if (stand_in_for(thread->pid))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", thread->pid);
+	return !stat("/proc/self/ns/pid", &own) && !stat(path, &its) && own.st_ino == its.st_ino;
+}
+
 /* Reads the system call that the thread sleeps in. Returns 0, or -EAGAIN if it runs. */
 static int read_call(struct caller *thread, struct dump_state *out)
 {
 	uint8_t calls[PYBPF_MAX_SYSCALL + 1];
-	unsigned long long args[2], futex = 0; /* __u64 of both sides */
+	unsigned long long args[3], futex = 0; /* __u64 of both sides */
 	struct procfs_call call;
 	int err = procfs_read_call(thread->pid, thread->tid, &call);
 
@@ -120,15 +156,15 @@ static int read_call(struct caller *thread, struct dump_state *out)
 		return 0;
 	}
 	out->stack_pointer = call.stack_pointer;
-	args[0] = call.args[0];
-	args[1] = call.args[1];
+	for (size_t i = 0; i < sizeof(args) / sizeof(*args); i++)
+		args[i] = call.args[i];
 	kernel_fill_calls(calls);
 	out->wait.call = call.number < 0                   ? PYBPF_CALL_FAULT
 			 : call.number > PYBPF_MAX_SYSCALL ? PYBPF_CALL_OTHER
 							   : calls[call.number];
-	wait_describe_call(&out->wait, thread, args, &futex);
+	wait_describe_call(&out->wait, thread, call.number, args, &futex);
 	out->futex = futex;
-	out->socket = thread->socket;
+	out->socket = out->wait.state == PYBPF_STATE_NETWORK ? thread->socket : 0;
 	return 0;
 }
 
@@ -276,7 +312,7 @@ static bool parse_inet(const char *line, const struct table *table, uint64_t *in
 	if (sscanf(line, "%*u: %32[0-9A-F]:%x %32[0-9A-F]:%x %x %*s %*s %*s %*u %*u %" SCNu64, local, &local_port,
 		   remote, &remote_port, &state, inode) != 6)
 		return false;
-	listens = state == LISTENS;
+	listens = state == LISTENS || (table->flags & PYBPF_WAIT_DATAGRAM && !remote_port);
 	out->file = table->file;
 	out->flags = (uint8_t)(table->flags | (listens ? PYBPF_WAIT_LISTENING : 0));
 	out->number = listens ? local_port : remote_port;

@@ -9,6 +9,12 @@
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
@@ -51,7 +57,11 @@ static const struct {
 	{SYS_pwritev2, PYBPF_CALL_WRITE},
 	{SYS_ftruncate, PYBPF_CALL_WRITE},
 	{SYS_fallocate, PYBPF_CALL_WRITE},
-	{SYS_sendfile, PYBPF_CALL_WRITE}, /* its first argument is the descriptor that is written */
+	{SYS_readahead, PYBPF_CALL_READ},
+	{SYS_sendfile, PYBPF_CALL_SENDFILE},
+	{SYS_tee, PYBPF_CALL_SENDFILE}, /* two pipes, and no disk */
+	{SYS_splice, PYBPF_CALL_SPLICE},
+	{SYS_copy_file_range, PYBPF_CALL_SPLICE},
 	{SYS_recvfrom, PYBPF_CALL_RECEIVE},
 	{SYS_recvmsg, PYBPF_CALL_RECEIVE},
 	{SYS_recvmmsg, PYBPF_CALL_RECEIVE},
@@ -64,6 +74,16 @@ static const struct {
 	{SYS_fsync, PYBPF_CALL_SYNC},
 	{SYS_fdatasync, PYBPF_CALL_SYNC},
 	{SYS_sync_file_range, PYBPF_CALL_SYNC},
+	{SYS_syncfs, PYBPF_CALL_SYNC},
+	{SYS_fstat, PYBPF_CALL_METADATA},
+	{SYS_fstatfs, PYBPF_CALL_METADATA},
+	{SYS_fchmod, PYBPF_CALL_METADATA},
+	{SYS_fchown, PYBPF_CALL_METADATA},
+	{SYS_fgetxattr, PYBPF_CALL_METADATA},
+	{SYS_fsetxattr, PYBPF_CALL_METADATA},
+	{SYS_flistxattr, PYBPF_CALL_METADATA},
+	{SYS_fremovexattr, PYBPF_CALL_METADATA},
+	{SYS_lseek, PYBPF_CALL_METADATA}, /* SEEK_END asks a network file system for the size */
 	{SYS_flock, PYBPF_CALL_LOCK},
 	{SYS_fcntl, PYBPF_CALL_LOCK}, /* of its commands only F_SETLKW waits */
 #ifdef SYS_open
@@ -74,11 +94,44 @@ static const struct {
 	{SYS_unlink, PYBPF_CALL_PATH},
 	{SYS_mkdir, PYBPF_CALL_PATH},
 	{SYS_rmdir, PYBPF_CALL_PATH},
+	{SYS_creat, PYBPF_CALL_PATH},
+	{SYS_access, PYBPF_CALL_PATH},
+	{SYS_readlink, PYBPF_CALL_PATH},
+	{SYS_chmod, PYBPF_CALL_PATH},
+	{SYS_chown, PYBPF_CALL_PATH},
+	{SYS_lchown, PYBPF_CALL_PATH},
+	{SYS_link, PYBPF_CALL_PATH},
+	{SYS_symlink, PYBPF_CALL_PATH},
+	{SYS_mknod, PYBPF_CALL_PATH},
+	{SYS_utime, PYBPF_CALL_PATH},
+	{SYS_utimes, PYBPF_CALL_PATH},
 #endif
+#ifdef SYS_renameat
+	{SYS_renameat, PYBPF_CALL_PATH},
+#endif
+	{SYS_openat2, PYBPF_CALL_PATH},
+	{SYS_faccessat, PYBPF_CALL_PATH},
+	{SYS_faccessat2, PYBPF_CALL_PATH},
+	{SYS_readlinkat, PYBPF_CALL_PATH},
+	{SYS_fchmodat, PYBPF_CALL_PATH},
+	{SYS_fchownat, PYBPF_CALL_PATH},
+	{SYS_linkat, PYBPF_CALL_PATH},
+	{SYS_symlinkat, PYBPF_CALL_PATH},
+	{SYS_mknodat, PYBPF_CALL_PATH},
+	{SYS_utimensat, PYBPF_CALL_PATH},
+	{SYS_statfs, PYBPF_CALL_PATH},
+	{SYS_chdir, PYBPF_CALL_PATH},
+	{SYS_getxattr, PYBPF_CALL_PATH},
+	{SYS_lgetxattr, PYBPF_CALL_PATH},
+	{SYS_setxattr, PYBPF_CALL_PATH},
+	{SYS_lsetxattr, PYBPF_CALL_PATH},
+	{SYS_listxattr, PYBPF_CALL_PATH},
+	{SYS_llistxattr, PYBPF_CALL_PATH},
+	{SYS_removexattr, PYBPF_CALL_PATH},
+	{SYS_lremovexattr, PYBPF_CALL_PATH},
 	{SYS_openat, PYBPF_CALL_PATH},
 	{SYS_newfstatat, PYBPF_CALL_PATH},
 	{SYS_statx, PYBPF_CALL_PATH},
-	{SYS_renameat, PYBPF_CALL_PATH},
 	{SYS_renameat2, PYBPF_CALL_PATH},
 	{SYS_unlinkat, PYBPF_CALL_PATH},
 	{SYS_mkdirat, PYBPF_CALL_PATH},
@@ -103,6 +156,7 @@ static const struct {
 #endif
 	{SYS_io_getevents, PYBPF_CALL_IO},
 	{SYS_io_uring_enter, PYBPF_CALL_IO},
+	{SYS_restart_syscall, PYBPF_CALL_RESTART},
 };
 
 const struct pybpf_memory_calls kernel_memory_calls = {
@@ -114,6 +168,15 @@ const struct pybpf_memory_calls kernel_memory_calls = {
 	.mlock = SYS_mlock,
 	.mlock2 = SYS_mlock2,
 };
+
+const char *kernel_call_name(uint32_t number)
+{
+	static const char *const names[] = {
+#include "syscall_names.h"
+	};
+
+	return number < sizeof(names) / sizeof(*names) && names[number] ? names[number] : "";
+}
 
 void kernel_fill_calls(uint8_t calls[PYBPF_MAX_SYSCALL + 1])
 {

@@ -50,24 +50,32 @@ static int read_records(int fd, char *records, size_t size, void (*visit)(const 
 	return 0;
 }
 
+static int report(const char *what, int err)
+{
+	log_error("cannot go through the %s (iter/task): %s; see `pybpf doctor`", what, strerror(-err));
+	return err;
+}
+
+int kernel_open_tasks(struct bpf_program *iterator, const char *what)
+{
+	struct bpf_link *link = bpf_program__attach_iter(iterator, NULL);
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -errno;
+
+	bpf_link__destroy(link);
+	return fd < 0 ? report(what, fd) : fd;
+}
+
 int kernel_read_tasks(struct bpf_program *iterator, const char *what, size_t size,
 		      void (*visit)(const void *record, void *arg), void *arg)
 {
-	struct bpf_link *link = bpf_program__attach_iter(iterator, NULL);
-	char *records = calloc(READ_RECORDS, size);
-	int fd, err;
+	int fd = kernel_open_tasks(iterator, what), err;
+	char *records;
 
-	if (!link || !records) {
-		err = link ? -ENOMEM : -errno;
-	} else if ((fd = bpf_iter_create(bpf_link__fd(link))) < 0) {
-		err = fd;
-	} else {
-		err = read_records(fd, records, size, visit, arg);
-		close(fd);
-	}
-	if (err)
-		log_error("cannot go through the %s (iter/task): %s; see `pybpf doctor`", what, strerror(-err));
-	bpf_link__destroy(link);
+	if (fd < 0)
+		return fd;
+	records = calloc(READ_RECORDS, size);
+	err = records ? read_records(fd, records, size, visit, arg) : -ENOMEM;
+	close(fd);
 	free(records);
-	return err;
+	return err ? report(what, err) : 0;
 }

@@ -53,6 +53,7 @@ struct kernel {
 	struct kernel_mappings *mappings;
 	struct bpf_link *hooks[KERNEL_NR_HOOKS];
 	struct bpf_link *wait_hooks[KERNEL_NR_WAIT_HOOKS];
+	int polled_fd;                /* iterator that describes polled descriptors; 0: there is none, or it was used */
 	struct bpf_link *cgroup_hook; /* NULL where no cgroups are wanted */
 	struct kernel_sampler sampler;
 	int sampled_cpus;
@@ -83,6 +84,12 @@ struct kernel_hook {
 
 /* Attaches all of them, in order. Returns 0, or negative errno after reporting. The caller destroys the links. */
 int kernel_attach_hooks(const struct kernel_hook *hooks, size_t count, struct bpf_link **links);
+
+/*
+ * Opens an iterator over the tasks, whose program runs once for each of them when the descriptor is read. what, for
+ * messages: "threads". Returns a descriptor, or negative errno after reporting.
+ */
+int kernel_open_tasks(struct bpf_program *iterator, const char *what);
 
 /*
  * Calls visit for each record, of `size` bytes, that the iterator's program writes. what, for messages: "threads".

@@ -41,6 +41,8 @@
 #define WAITS_OF_STACK 4
 /* Distinct peers, files and processes that are waited for; those of further waits are not named. */
 #define MAX_WAITS 4096
+/* Threads that poll one descriptor when the run begins. */
+#define MAX_POLLED 8192
 /* Threads with event loops, and places where these are blocked. */
 #define MAX_LOOPS  4096
 #define MAX_BLOCKS 4096
@@ -92,6 +94,7 @@ static int size_maps(struct kernel *k)
 	err = err ?: bpf_map__set_max_entries(skel->maps.threads, MAX_THREADS);
 	err = err ?: bpf_map__set_max_entries(skel->maps.wait_times, stacks * WAITS_OF_STACK);
 	err = err ?: bpf_map__set_max_entries(skel->maps.waits, MAX_WAITS);
+	err = err ?: bpf_map__set_max_entries(skel->maps.polled, MAX_POLLED);
 	err = err ?: bpf_map__set_max_entries(skel->maps.callbacks, k->options.loop_block_ns ? MAX_LOOPS : 1);
 	err = err ?: bpf_map__set_max_entries(skel->maps.blocks, k->options.loop_block_ns ? MAX_BLOCKS : 1);
 	err = err ?: bpf_map__set_max_entries(skel->maps.wakers, k->options.wakers ? stacks : 1);
@@ -108,9 +111,10 @@ static int size_maps(struct kernel *k)
 static int choose_waits(struct kernel *k)
 {
 	struct pybpf_bpf *skel = k->skel;
-	struct bpf_program *programs[] = {skel->progs.wait_switch, skel->progs.wait_wakeup, skel->progs.wait_new,
-					  skel->progs.wait_exit,   skel->progs.wait_exec,   skel->progs.wait_find};
-	struct bpf_map *maps[] = {skel->maps.threads, skel->maps.wait_times, skel->maps.waits};
+	struct bpf_program *programs[] = {skel->progs.wait_switch,    skel->progs.wait_wakeup, skel->progs.wait_new,
+					  skel->progs.wait_exit,      skel->progs.wait_exec,   skel->progs.wait_find,
+					  skel->progs.wait_see_polled};
+	struct bpf_map *maps[] = {skel->maps.threads, skel->maps.wait_times, skel->maps.waits, skel->maps.polled};
 	struct host_kernel host;
 	int err = 0;
 

@@ -4,6 +4,8 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
+#include <unistd.h>
 
 #include "kernel/internal.h"
 
@@ -24,7 +26,20 @@ int kernel_attach_waits(struct kernel *k)
 		{k->skel->progs.wait_waking, "who wakes threads (tp_btf/sched_waking)"},
 	};
 
-	return kernel_attach_hooks(hooks, KERNEL_NR_WAIT_HOOKS - !k->options.wakers, k->wait_hooks);
+	int err = kernel_attach_hooks(hooks, KERNEL_NR_WAIT_HOOKS - !k->options.wakers, k->wait_hooks);
+
+	if (err || k->options.states)
+		return err;
+	/* Later pybpf has no right to open one. */
+	k->polled_fd = kernel_open_tasks(k->skel->progs.wait_see_polled, "threads");
+	return k->polled_fd < 0 ? k->polled_fd : 0;
+}
+
+static void close_polled(struct kernel *k)
+{
+	if (k->polled_fd > 0)
+		close(k->polled_fd);
+	k->polled_fd = 0;
 }
 
 void kernel_start_waits(struct kernel *k, bool on)
@@ -39,6 +54,7 @@ void kernel_detach_waits(struct kernel *k)
 		bpf_link__destroy(k->wait_hooks[i]);
 		k->wait_hooks[i] = NULL;
 	}
+	close_polled(k);
 }
 
 struct found_visit {
@@ -59,6 +75,21 @@ int kernel_find_threads(struct kernel *k, void (*visit)(const struct pybpf_threa
 
 	return kernel_read_tasks(k->skel->progs.wait_find, "threads", sizeof(struct pybpf_thread_found), visit_found,
 				 &v);
+}
+
+int kernel_note_polled(struct kernel *k, uint32_t pid, uint32_t fd)
+{
+	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.polled), &pid, &fd, BPF_ANY);
+}
+
+void kernel_see_polled(struct kernel *k)
+{
+	char none;
+
+	/* The program writes nothing: the first read goes through all tasks. */
+	while (k->polled_fd && read(k->polled_fd, &none, sizeof(none)) < 0 && (errno == EINTR || errno == EAGAIN))
+		;
+	close_polled(k);
 }
 
 int kernel_get_thread(const struct kernel *k, uint32_t pid, struct pybpf_thread *thread)

@@ -29,6 +29,16 @@ void kernel_detach_waits(struct kernel *k);
  * be a Python. Returns 0, or negative errno after reporting what failed.
  */
 int kernel_find_threads(struct kernel *k, void (*visit)(const struct pybpf_thread_found *found, void *arg), void *arg);
+
+/*
+ * Notes the only descriptor that a thread polls, which has slept since it was found. pid: in the initial PID namespace.
+ * Returns 0, or -E2BIG when there is no room for more.
+ */
+int kernel_note_polled(struct kernel *k, uint32_t pid, uint32_t fd);
+
+/* Makes the noted descriptors what these threads wait for, once in a run. */
+void kernel_see_polled(struct kernel *k);
+
 /* Fills *thread. pid: in the initial PID namespace. Returns 0 or negative errno. */
 int kernel_get_thread(const struct kernel *k, uint32_t pid, struct pybpf_thread *thread);
 

@@ -94,6 +94,7 @@ static const struct entry {
 	{"gil", "asleep_with_it_s", NS, AT(gil.asleep.ns)},
 	{"gil", "longest_asleep_with_it_s", NS, AT(gil.asleep.longest_ns)},
 	{"gil", "holder_waited_for_cpu_s", NS, AT(gil.queued_ns)},
+	{"gil", "holder_throttled_s", NS, AT(gil.throttled_ns)},
 	{"gil", "held_on_cpu_s", NS, AT(gil.held_ns)},
 	{"gil", "held_in_other_code_s", NS, AT(gil.held_elsewhere_ns)},
 	{"gil", "held_in_kernel_s", NS, AT(gil.held_kernel_ns)},

@@ -48,7 +48,7 @@ static enum pybpf_state state_of(uint64_t wait_id)
 bool session_gil_shows(uint64_t wait_id)
 {
 	if (wait_id & PYBPF_WAIT_WITH_GIL)
-		return state_of(wait_id) != PYBPF_STATE_QUEUED;
+		return !pybpf_state_is_ready(state_of(wait_id));
 	return state_of(wait_id) == PYBPF_STATE_GIL;
 }
 
@@ -81,9 +81,12 @@ int session_gil_add(struct session_gil *g, const struct profile *profile, uint64
 		return add_place(&g->holders, profile, holder, time);
 	if (!(wait_id & PYBPF_WAIT_WITH_GIL))
 		return 0;
-	if (state_of(wait_id) != PYBPF_STATE_QUEUED)
+	if (!pybpf_state_is_ready(state_of(wait_id)))
 		return add_place(&g->asleep, profile, stack, time);
-	g->queued_ns += time->ns;
+	if (state_of(wait_id) == PYBPF_STATE_THROTTLED)
+		g->throttled_ns += time->ns;
+	else
+		g->queued_ns += time->ns;
 	return 0;
 }
 
@@ -245,6 +248,7 @@ void session_gil_tell(const struct session *s, const uint64_t *counters, struct 
 	account->waits = waits.count;
 	account->longest_ns = waits.longest_ns > s->waits.gil.longest_ns ? waits.longest_ns : s->waits.gil.longest_ns;
 	account->queued_ns = s->waits.gil.queued_ns;
+	account->throttled_ns = s->waits.gil.throttled_ns;
 	tell_held(s, counters, account);
 	tell_holders(s, account);
 	tell_asleep(s, account);
@@ -281,9 +285,10 @@ static void print_held(const struct session_gil_account *a, FILE *out)
 		{a->held_kernel_ns, "in the kernel"},
 		{a->held_unknown_ns, "in the interpreter or other code"},
 		{a->queued_ns, "waiting for a CPU"},
+		{a->throttled_ns, "throttled"},
 		{a->asleep.ns, "asleep"},
 	};
-	uint64_t sum = a->held_ns + a->queued_ns + a->asleep.ns;
+	uint64_t sum = a->held_ns + a->queued_ns + a->throttled_ns + a->asleep.ns;
 	const char *between = ": ";
 
 	if (!sum)

@@ -20,7 +20,8 @@ struct session;
 struct session_gil {
 	struct intern holders; /* by frame of the profile, as asleep */
 	struct intern asleep;
-	uint64_t queued_ns;  /* holders waited for a CPU */
+	uint64_t queued_ns; /* holders waited for a CPU */
+	uint64_t throttled_ns;
 	uint64_t longest_ns; /* of the waits that the end of the run found */
 };
 

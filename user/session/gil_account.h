@@ -24,6 +24,7 @@ struct session_gil_account {
 	struct session_gil_place nobody; /* waits while nobody held it: the next holder did not run yet */
 	struct session_gil_place asleep; /* sleeps with the GIL, and the place of the longest of them */
 	uint64_t queued_ns;              /* holders waited for a CPU */
+	uint64_t throttled_ns;           /* their control group had used up its quota */
 	/*
 	 * Estimated by samples: CPU time of holders in all, and of it that in other code than the interpreter's, in the
 	 * kernel, and in code of which neither is known.

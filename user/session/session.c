@@ -224,6 +224,8 @@ void session_detach(struct session *s)
 	if (first) {
 		s->ended_used_s = session_used_s();
 		session_suspended_end(s);
+		if (s->kernel)
+			kernel_see_polled(s->kernel);
 	}
 	if (s->kernel)
 		kernel_start_waits(s->kernel, false);

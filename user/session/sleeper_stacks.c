@@ -106,8 +106,15 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 	/* If it was woken meanwhile, what was read is no stack of its sleep. */
 	if (stack->outcome == ASK_THREADS_TOO_LONG || !find_sleeper(s, found, &now))
 		return 0;
+	/* Where there is no room it stays "1 descriptor". */
+	if (stack->polled >= 0)
+		kernel_note_polled(s->kernel, found->pid, (uint32_t)stack->polled);
 	/* At the end there would be no time for all names. */
 	session_waits_name(s, &now);
+	if (s->options.threads &&
+	    session_thread_names_note(s, &(struct pybpf_thread_key){now.proc_id, now.tid, now.tid_start_ms},
+				      found->thread_id))
+		return -ENOMEM;
 	if (stack->outcome == ASK_THREADS_STACK) {
 		sleeper.gil = stack->wants_gil;
 		sleeper.with_gil = stack->has_gil && !stack->wants_gil && s->options.mode == SESSION_GIL;
@@ -147,8 +154,10 @@ static void choose_threads(struct asking *asking, const struct session_sleeping 
 		if (!session_sleeper_still_sleeps(asking->session, found))
 			continue;
 		asking->at[asked->count] = i;
-		asked->threads[asked->count++] = (struct ask_thread){
-			.thread_id = found->thread_id, .futex = found->futex, .tid = (int32_t)found->tid};
+		asked->threads[asked->count++] = (struct ask_thread){.thread_id = found->thread_id,
+								     .futex = found->futex,
+								     .polled = found->polled,
+								     .tid = (int32_t)found->tid};
 	}
 	asking->scanned = i;
 }

@@ -293,8 +293,10 @@ double session_sleepers_look(struct session *s, double now)
 		user->used_s += now - before;
 		before = now;
 	}
-	if (is_done(l))
+	if (is_done(l)) {
+		kernel_see_polled(s->kernel);
 		free_queues(l);
+	}
 	l->next = now + (user ? before - (until - TURN_S) : LOOKING_S);
 	return l->next;
 }

@@ -157,10 +157,10 @@ static void add_present(const struct pybpf_thread *thread, uint64_t now_ns, uint
 	uint64_t left = since(now_ns, thread->since_ns), queued = 0;
 
 	ns[PYBPF_STATE_RUNNING] += thread->running_ns;
-	if (thread->state != PYBPF_STATE_RUNNING && thread->state != PYBPF_STATE_QUEUED &&
+	if (thread->state != PYBPF_STATE_RUNNING && !pybpf_state_is_ready(thread->state) &&
 	    thread->woken_ns >= thread->since_ns)
 		queued = since(now_ns, thread->woken_ns);
-	ns[PYBPF_STATE_QUEUED] += queued;
+	ns[PYBPF_WAIT_STATE_OF(thread->ready_id)] += queued;
 	ns[thread->state < PYBPF_NR_STATES ? thread->state : PYBPF_STATE_OTHER] += since(left, queued);
 }
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/calls.h"
+
 const char *session_state_name(enum pybpf_state state)
 {
 	static const char *const names[] = {
@@ -42,30 +44,76 @@ static void name_inet(const struct pybpf_wait *wait, char *out, size_t size)
 		 wait->number);
 }
 
+void session_set_wait_text(struct pybpf_wait *wait, const char *name, size_t size)
+{
+	if (size < sizeof(wait->text)) {
+		memcpy(wait->text, name, size);
+		return;
+	}
+	/* The program has padded it. */
+	if (!name[size - 1]) {
+		memcpy(wait->text, name, sizeof(wait->text) - 1);
+		wait->flags |= wait->text[sizeof(wait->text) - 2] ? PYBPF_WAIT_CUT : 0;
+		return;
+	}
+	wait->flags |= PYBPF_WAIT_CUT;
+	wait->number = (uint32_t)size;
+	memcpy(wait->text, name, PYBPF_WAIT_HEAD);
+	memcpy(wait->text + PYBPF_WAIT_HEAD, name + size - PYBPF_WAIT_TAIL, PYBPF_WAIT_TAIL);
+}
+
+/* Room for a text with what stands for its middle. */
+#define TEXT_MAX (PYBPF_WAIT_TEXT + 8)
+
+/* Writes the text but for its first bytes, and "..." in place of what is cut. Returns out. */
+static const char *read_text(const struct pybpf_wait *wait, size_t skipped, char out[TEXT_MAX])
+{
+	if (wait->flags & PYBPF_WAIT_CUT && wait->number)
+		snprintf(out, TEXT_MAX, "%.*s...%.*s", (int)(PYBPF_WAIT_HEAD - skipped), wait->text + skipped,
+			 (int)PYBPF_WAIT_TAIL, wait->text + PYBPF_WAIT_HEAD);
+	else
+		snprintf(out, TEXT_MAX, "%.*s%s", (int)(PYBPF_WAIT_TEXT - skipped), wait->text + skipped,
+			 wait->flags & PYBPF_WAIT_CUT ? "..." : "");
+	return out;
+}
+
 /* An abstract socket's name begins with NUL, and is written with @ as ss and /proc/net/unix do. */
 static void name_unix(const struct pybpf_wait *wait, char *out, size_t size)
 {
 	const bool abstract = !wait->text[0] && wait->text[1];
+	char text[TEXT_MAX];
 
-	snprintf(out, size, "unix%s%s%.*s", wait->text[0] || abstract ? " " : "", abstract ? "@" : "",
-		 (int)sizeof(wait->text) - 2, wait->text + abstract);
+	snprintf(out, size, "unix%s%s%s", wait->text[0] || abstract ? " " : "", abstract ? "@" : "",
+		 read_text(wait, abstract, text));
+}
+
+/* A child is no news where its state says so. */
+static void name_process(const struct pybpf_wait *wait, char *out, size_t size)
+{
+	const char *what = wait->state == PYBPF_STATE_CHILD ? "" : "process ";
+
+	if (wait->number)
+		snprintf(out, size, "%s%" PRIu32, what, wait->number);
+	else
+		snprintf(out, size, "%s", wait->state == PYBPF_STATE_CHILD ? "" : "a process");
 }
 
 /* Writes what the descriptor is, or "". */
 static void name_file(const struct pybpf_wait *wait, char *out, size_t size)
 {
 	const char *call = call_name(wait->call);
+	char text[TEXT_MAX];
 
 	out[0] = '\0';
 	switch (wait->file) {
 	case PYBPF_FILE_DEVICE:
 		/* Only terminals, in /dev/pts, have numbers as names. */
-		snprintf(out, size, "%s%s%s%.*s", call, *call ? " " : "",
-			 isdigit((unsigned char)wait->text[0]) ? "pts/" : "", (int)sizeof(wait->text), wait->text);
+		snprintf(out, size, "%s%s%s%s", call, *call ? " " : "",
+			 isdigit((unsigned char)wait->text[0]) ? "pts/" : "", read_text(wait, 0, text));
 		break;
 	case PYBPF_FILE_REGULAR:
 	case PYBPF_FILE_ANONYMOUS:
-		snprintf(out, size, "%s%s%.*s", call, *call ? " " : "", (int)sizeof(wait->text), wait->text);
+		snprintf(out, size, "%s%s%s", call, *call ? " " : "", read_text(wait, 0, text));
 		break;
 	case PYBPF_FILE_PIPE:
 		snprintf(out, size, "%s", call);
@@ -80,6 +128,9 @@ static void name_file(const struct pybpf_wait *wait, char *out, size_t size)
 	case PYBPF_FILE_SOCKET:
 		snprintf(out, size, "socket of family %u", wait->number);
 		break;
+	case PYBPF_FILE_PROCESS:
+		name_process(wait, out, size);
+		break;
 	default:
 		break;
 	}
@@ -92,6 +143,9 @@ void session_name_wait(const struct pybpf_wait *wait, char *out, size_t size)
 
 	if (wait->file != PYBPF_FILE_NONE)
 		name_file(wait, detail, sizeof(detail));
+	else if (wait->state == PYBPF_STATE_THROTTLED && wait->number)
+		snprintf(detail, sizeof(detail), "quota of %g CPU%s", wait->number / 1000.0,
+			 wait->number == 1000 ? "" : "s");
 	else if (wait->call == PYBPF_CALL_EPOLL)
 		snprintf(detail, sizeof(detail), "epoll");
 	else if (wait->call == PYBPF_CALL_POLL && wait->number)
@@ -103,6 +157,8 @@ void session_name_wait(const struct pybpf_wait *wait, char *out, size_t size)
 		snprintf(detail, sizeof(detail), "handing over");
 	else if (wait->state == PYBPF_STATE_CHILD && wait->number)
 		snprintf(detail, sizeof(detail), "%" PRIu32, wait->number);
+	else if (wait->call == PYBPF_CALL_OTHER)
+		snprintf(detail, sizeof(detail), "%s", kernel_call_name(wait->number));
 	else if (wait->state == PYBPF_STATE_OTHER || wait->state == PYBPF_STATE_DISK)
 		snprintf(detail, sizeof(detail), "%s", call_name(wait->call));
 	snprintf(out, size, "[%s%s%s]", state, *detail ? ": " : "", detail);

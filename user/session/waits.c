@@ -239,7 +239,7 @@ static int take_living(const struct pybpf_thread *thread, void *arg)
 		err = session_running_add(s, &named, thread->running_ns);
 	if (err || thread->state == PYBPF_STATE_RUNNING)
 		return err ?: session_running_add(s, &named, left);
-	if (thread->state != PYBPF_STATE_QUEUED && thread->woken_ns >= thread->since_ns &&
+	if (!pybpf_state_is_ready(thread->state) && thread->woken_ns >= thread->since_ns &&
 	    thread->woken_ns < settling->end_ns) {
 		queued = settling->end_ns - thread->woken_ns;
 		left -= queued;
@@ -252,7 +252,7 @@ static int take_living(const struct pybpf_thread *thread, void *arg)
 		session_gil_note_unfinished(&s->waits.gil, thread->gil_waited_ns + left);
 	}
 	err = add_wait(s, &key, time) ?: add_unfinished(settling, &key, thread->since_ns, left);
-	key.wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED) | (thread->wait_id & PYBPF_WAIT_WITH_GIL);
+	key.wait_id = thread->ready_id | (thread->wait_id & PYBPF_WAIT_WITH_GIL);
 	key.holder_stack_id = 0;
 	err = err ?: add_wait(s, &key, (struct pybpf_wait_time){.count = 1, .ns = queued, .longest_ns = queued});
 	return err ?: add_unfinished(settling, &key, thread->woken_ns, queued);

@@ -61,7 +61,7 @@ uint32_t session_wakers_push(struct session *s, uint32_t stack, const struct pyb
 	struct named_waker named;
 	char text[64];
 
-	if (!s->options.wakers || in == PYBPF_STATE_QUEUED || stack == PROFILE_ROOT || stack == PROFILE_NONE)
+	if (!s->options.wakers || pybpf_state_is_ready(in) || stack == PROFILE_ROOT || stack == PROFILE_NONE)
 		return stack;
 	if (key->waker_id < PYBPF_WAKERS)
 		return session_remark(s->profile, stack, state, words[key->waker_id] ?: "[waker not known]");

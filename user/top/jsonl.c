@@ -17,9 +17,10 @@ static void write_states(const char *key, const struct top_states *states, struc
 	json_begin_object(j, key);
 	json_double(j, "running_s", (double)states->ns[PYBPF_STATE_RUNNING] / NS_PER_S);
 	json_double(j, "waiting_for_cpu_s", (double)states->ns[PYBPF_STATE_QUEUED] / NS_PER_S);
+	json_double(j, "throttled_s", (double)states->ns[PYBPF_STATE_THROTTLED] / NS_PER_S);
 	json_double(j, "asleep_s", (double)top_states_asleep(states) / NS_PER_S);
 	json_begin_object(j, "causes");
-	for (int i = PYBPF_STATE_QUEUED + 1; i < TOP_NR_STATES; i++) {
+	for (int i = PYBPF_STATE_THROTTLED + 1; i < TOP_NR_STATES; i++) {
 		if (states->ns[i] && i != TOP_ASLEEP)
 			json_double(j, top_state_name(i), (double)states->ns[i] / NS_PER_S);
 	}

@@ -118,6 +118,7 @@ size_t pysym_record_code(const struct walk_memory *memory, const struct pybpf_la
 /* What was taken. */
 struct taken {
 	unsigned codes, stacks;
+	int polled;      /* sum of the descriptors */
 	int code_err;    /* to be returned by the taker */
 	unsigned spared; /* after so many code objects */
 	bool tell_again; /* to be asked */
@@ -141,6 +142,7 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 	assert_in_range(thread, 0, THREADS - 1);
 	assert_true(stack->kept <= PYBPF_MAX_FRAMES);
 	taken->stacks++;
+	taken->polled += stack->polled;
 	return 0;
 }
 
@@ -255,6 +257,8 @@ struct said {
 	uint32_t done, records;
 	struct said_record {
 		uint32_t size, is_code, thread, outcome, wants_gil, has_gil, runtime, depth, flags, bytes;
+		int32_t polled;
+		uint32_t pad;
 	} code;
 	struct pybpf_code_event event;
 	struct said_record stack;
@@ -274,8 +278,12 @@ static struct said sound_answer(void)
 		.stack = {.size = sizeof(struct said_record) + sizeof(struct pybpf_frame),
 			  .outcome = ASK_THREADS_STACK,
 			  .depth = 1,
-			  .bytes = sizeof(struct pybpf_frame)},
-		.none = {.size = sizeof(struct said_record), .thread = 1, .outcome = ASK_THREADS_NO_STACK},
+			  .bytes = sizeof(struct pybpf_frame),
+			  .polled = 7},
+		.none = {.size = sizeof(struct said_record),
+			 .thread = 1,
+			 .outcome = ASK_THREADS_NO_STACK,
+			 .polled = -1},
 	};
 }
 
@@ -298,6 +306,7 @@ static void test_sound_answer_is_taken(void **state)
 	assert_int_equal(done, 2);
 	assert_int_equal(taken.codes, 1);
 	assert_int_equal(taken.stacks, 2);
+	assert_int_equal(taken.polled, 7 - 1);
 }
 
 static void test_cut_answers_are_refused(void **state)

@@ -96,6 +96,27 @@ int kernel_get_process(const struct kernel *k, pid_t pid, struct pybpf_proc *ent
 	return 0;
 }
 
+int kernel_note_polled(struct kernel *k, uint32_t pid, uint32_t fd)
+{
+	(void)k;
+	(void)pid;
+	(void)fd;
+	return 0;
+}
+
+int session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id)
+{
+	(void)s;
+	(void)thread;
+	(void)thread_id;
+	return 0;
+}
+
+void kernel_see_polled(struct kernel *k)
+{
+	(void)k;
+}
+
 const struct pybpf_layout *kernel_get_layout(const struct kernel *k, uint32_t index)
 {
 	static const struct pybpf_layout layout;

@@ -5,7 +5,9 @@
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
@@ -43,7 +45,18 @@ static void test_states_alone(void **state)
 	assert_name((struct pybpf_wait){.state = PYBPF_STATE_LOCK, .call = PYBPF_CALL_FUTEX}, "[lock]");
 	assert_name((struct pybpf_wait){.state = PYBPF_STATE_SLEEP, .call = PYBPF_CALL_SELECT}, "[sleep]");
 	assert_name((struct pybpf_wait){.state = PYBPF_STATE_STOPPED}, "[stopped]");
-	assert_name((struct pybpf_wait){.state = PYBPF_STATE_OTHER, .call = PYBPF_CALL_OTHER}, "[other]");
+	assert_name((struct pybpf_wait){.state = PYBPF_STATE_OTHER, .call = PYBPF_CALL_OTHER, .number = SYS_close},
+		    "[other: close]");
+	assert_name((struct pybpf_wait){.state = PYBPF_STATE_DISK, .call = PYBPF_CALL_OTHER, .number = SYS_msync},
+		    "[disk: msync]");
+	assert_name((struct pybpf_wait){.state = PYBPF_STATE_OTHER, .call = PYBPF_CALL_OTHER, .number = 9999},
+		    "[other]");
+	assert_name((struct pybpf_wait){.state = PYBPF_STATE_OTHER, .call = PYBPF_CALL_OTHER, .number = UINT32_MAX},
+		    "[other]");
+	assert_name((struct pybpf_wait){.state = PYBPF_STATE_THROTTLED}, "[throttled]");
+	assert_name((struct pybpf_wait){.state = PYBPF_STATE_THROTTLED, .number = 1000}, "[throttled: quota of 1 CPU]");
+	assert_name((struct pybpf_wait){.state = PYBPF_STATE_THROTTLED, .number = 250},
+		    "[throttled: quota of 0.25 CPUs]");
 	assert_name((struct pybpf_wait){.state = PYBPF_STATE_OTHER, .call = PYBPF_CALL_SIGNAL}, "[other: signal]");
 	assert_name((struct pybpf_wait){.state = PYBPF_STATE_DISK, .call = PYBPF_CALL_FAULT}, "[disk: page fault]");
 	assert_string_equal(session_state_name(PYBPF_NR_STATES), "");
@@ -55,6 +68,8 @@ static void test_sockets(void **state)
 	assert_name(on_socket("10.0.0.5", 5432, 0), "[network: tcp 10.0.0.5:5432]");
 	assert_name(on_socket("0.0.0.0", 80, PYBPF_WAIT_LISTENING), "[network: tcp on 0.0.0.0:80]");
 	assert_name(on_socket("9.9.9.9", 53, PYBPF_WAIT_DATAGRAM), "[network: udp 9.9.9.9:53]");
+	assert_name(on_socket("0.0.0.0", 53, PYBPF_WAIT_DATAGRAM | PYBPF_WAIT_LISTENING),
+		    "[network: udp on 0.0.0.0:53]");
 	assert_name(on_socket("2001:db8::7", 443, 0), "[network: tcp [2001:db8::7]:443]");
 	assert_name((struct pybpf_wait){.state = PYBPF_STATE_NETWORK, .file = PYBPF_FILE_SOCKET, .number = 16},
 		    "[network: socket of family 16]");
@@ -71,10 +86,31 @@ static void test_unix_sockets(void **state)
 	assert_name(abstract, "[network: unix @bus]");
 	assert_name(on_file(PYBPF_STATE_NETWORK, PYBPF_CALL_RECEIVE, PYBPF_FILE_UNIX, "/run/x.sock"),
 		    "[network: unix /run/x.sock]");
-	/* A path that fills its room has no NUL. */
-	memset(long_name.text, 'a', sizeof(long_name.text));
-	long_name.text[0] = '/';
-	assert_name(long_name, "[network: unix /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]");
+	session_set_wait_text(&long_name, "/run/of-47-bytes/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 47);
+	assert_name(long_name, "[network: unix /run/of-47-bytes/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]");
+}
+
+static void test_names_that_are_cut(void **state)
+{
+	static const char path[] = "/run/postgresql/a-cluster-with-a-long-name/socket.d/.s.PGSQL.5432";
+	struct pybpf_wait one = on_file(PYBPF_STATE_NETWORK, PYBPF_CALL_RECEIVE, PYBPF_FILE_UNIX, ""), other = one;
+	char abstract[108] = "";
+
+	(void)state;
+	session_set_wait_text(&one, path, strlen(path));
+	assert_name(one, "[network: unix /run/postgresql/a-cl...name/socket.d/.s.PGSQL.5432]");
+	assert_int_equal(one.number, strlen(path));
+	memset(abstract + 1, 'b', sizeof(abstract) - 1);
+	session_set_wait_text(&other, abstract, sizeof(abstract));
+	assert_name(other, "[network: unix @bbbbbbbbbbbbbbbbbbb...bbbbbbbbbbbbbbbbbbbbbbbbbbb]");
+	memset(abstract + 60, 0, sizeof(abstract) - 60);
+	other = on_file(PYBPF_STATE_NETWORK, PYBPF_CALL_RECEIVE, PYBPF_FILE_UNIX, "");
+	session_set_wait_text(&other, abstract, sizeof(abstract));
+	assert_name(other, "[network: unix @bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb...]");
+	memset(abstract + 4, 0, sizeof(abstract) - 4);
+	other = on_file(PYBPF_STATE_NETWORK, PYBPF_CALL_RECEIVE, PYBPF_FILE_UNIX, "");
+	session_set_wait_text(&other, abstract, sizeof(abstract));
+	assert_name(other, "[network: unix @bbb]");
 }
 
 static void test_files(void **state)
@@ -88,6 +124,20 @@ static void test_files(void **state)
 	assert_name(on_file(PYBPF_STATE_PIPE, PYBPF_CALL_WRITE, PYBPF_FILE_PIPE, ""), "[pipe: write]");
 	assert_name(on_file(PYBPF_STATE_OTHER, PYBPF_CALL_READ, PYBPF_FILE_ANONYMOUS, "[eventfd]"),
 		    "[other: read [eventfd]]");
+}
+
+static void test_processes(void **state)
+{
+	struct pybpf_wait wait = on_file(PYBPF_STATE_CHILD, PYBPF_CALL_POLL, PYBPF_FILE_PROCESS, "");
+
+	(void)state;
+	assert_name(wait, "[child]");
+	wait.number = 4711;
+	assert_name(wait, "[child: 4711]");
+	wait.state = PYBPF_STATE_OTHER;
+	assert_name(wait, "[other: process 4711]");
+	wait.number = 0;
+	assert_name(wait, "[other: a process]");
 }
 
 static void test_descriptors_and_children(void **state)
@@ -128,7 +178,9 @@ int main(void)
 		cmocka_unit_test(test_states_alone),
 		cmocka_unit_test(test_sockets),
 		cmocka_unit_test(test_unix_sockets),
+		cmocka_unit_test(test_names_that_are_cut),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_descriptors_and_children),
 		cmocka_unit_test(test_bytes_that_make_no_sense),
 	};

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""causes.py KIND [FILE]: waits of KIND in a function of that name, again and again. FILE: on a slow file system."""
+
+import ctypes
+import json
+import mmap
+import os
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+FOREVER = 100000
+kind = sys.argv[1]
+says = {"pid": os.getpid()}
+
+
+def sendfile_to_socket():
+    left, right = socket.socketpair()
+    reader = threading.Thread(target=lambda: [None for _ in iter(lambda: right.recv(1 << 20), b"")])
+    reader.daemon = True
+    reader.start()
+
+    def wait_sendfile():
+        while True:
+            with open(sys.argv[2], "rb") as file:
+                os.sendfile(left.fileno(), file.fileno(), 0, 65536)
+
+    return wait_sendfile
+
+
+def send_of_mapped_file():
+    left, right = socket.socketpair()
+    reader = threading.Thread(target=lambda: [None for _ in iter(lambda: right.recv(1 << 20), b"")])
+    reader.daemon = True
+    reader.start()
+
+    def wait_send():
+        while True:
+            with open(sys.argv[2], "rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+                left.sendall(mapped)
+                mapped.close()
+
+    return wait_send
+
+
+def copy_to_fast_disk():
+    fast = os.path.join(tempfile.mkdtemp(), "fast")
+
+    def wait_copy():
+        while True:
+            shutil.copyfile(sys.argv[2], fast)
+
+    return wait_copy
+
+
+def descriptor_of(pid):
+    """pidfd_open(), which Python has since 3.9."""
+    fd = ctypes.CDLL(None, use_errno=True).syscall(434, pid, 0)
+    assert fd >= 0, os.strerror(ctypes.get_errno())
+    return fd
+
+
+def wait_for_descriptor(fd):
+    def wait_pidfd():
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        poll.poll()
+
+    return wait_pidfd
+
+
+def child_by_descriptor():
+    child = subprocess.Popen(["sleep", "1000"])
+    says["child"] = child.pid
+    return wait_for_descriptor(descriptor_of(child.pid))
+
+
+def other_by_descriptor():
+    says["other"] = os.getppid()
+    return wait_for_descriptor(descriptor_of(os.getppid()))
+
+
+def child_by_number():
+    child = subprocess.Popen(["sleep", "1000"])
+    says["child"] = child.pid
+
+    def wait_child():
+        os.waitpid(child.pid, 0)
+
+    return wait_child
+
+
+def lock_with_limit():
+    lock = threading.Lock()
+    lock.acquire()
+
+    def wait_lock():
+        lock.acquire(True, FOREVER)
+
+    return wait_lock
+
+
+def poll_with_limit():
+    read, _ = os.pipe()
+
+    def wait_poll():
+        poll = select.poll()
+        poll.register(read, select.POLLIN)
+        poll.poll(FOREVER * 1000)
+
+    return wait_poll
+
+
+def polls_with_limit():
+    read, _ = os.pipe()
+    other, _ = os.pipe()
+
+    def wait_polls():
+        poll = select.poll()
+        poll.register(read, select.POLLIN)
+        poll.register(other, select.POLLIN)
+        poll.poll(FOREVER * 1000)
+
+    return wait_polls
+
+
+def receive_with_limit():
+    """In a thread with a name."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(1)
+    client = socket.create_connection(listening.getsockname(), FOREVER)
+    server = listening.accept()[0]
+    says["port"] = listening.getsockname()[1]
+
+    def wait_receive():
+        client.recv(1)
+        server.close()
+
+    def wait_thread():
+        thread = threading.Thread(target=wait_receive, name="asks-for-it")
+        thread.start()
+        thread.join()
+
+    return wait_thread
+
+
+def nap():
+    def wait_sleep():
+        time.sleep(FOREVER)
+
+    return wait_sleep
+
+
+def close_that_lingers():
+    """The other side takes nothing, and what is sent lingers."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(1)
+    client = socket.create_connection(listening.getsockname())
+    server = listening.accept()[0]
+    client.setblocking(False)
+    try:
+        while client.send(b"x" * 65536):
+            pass
+    except BlockingIOError:
+        pass
+    client.setblocking(True)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 1000))
+
+    def wait_close():
+        client.close()
+        server.close()
+
+    return wait_close
+
+
+def datagram():
+    local = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    local.bind(("127.0.0.1", 0))
+    says["port"] = local.getsockname()[1]
+
+    def wait_datagram():
+        local.recv(1)
+
+    return wait_datagram
+
+
+def long_name():
+    """Of the socket of a peer."""
+    folder = tempfile.mkdtemp()
+    path = os.path.join(folder, sys.argv[2].rjust(80, "x"))
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(path)
+    listening.listen(1)
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(path)
+    server = listening.accept()[0]
+    says["path"] = path
+
+    def wait_name():
+        client.recv(1)
+        server.close()
+
+    return wait_name
+
+
+def work():
+    def compute():
+        while True:
+            sum(range(1000))
+
+    return compute
+
+
+wait = globals()[kind]()
+sys.stdout.write(json.dumps(says) + "\n")
+sys.stdout.flush()
+wait()
