@@ -17,7 +17,6 @@ import known as knowledge
 import pythons
 import tiers
 
-TRACEFS = "/sys/kernel/tracing"
 
 
 def pytest_sessionstart():
@@ -102,9 +101,4 @@ def known(profiler, tmp_path_factory):
 @pytest.fixture(scope="module")
 def tracefs():
     """Mounted for tests of tracepoints."""
-    mounted = os.path.isdir(os.path.join(TRACEFS, "events"))
-    if not mounted:
-        subprocess.run(["mount", "-t", "tracefs", "nodev", TRACEFS], check=True)
-    yield
-    if not mounted:
-        subprocess.run(["umount", TRACEFS], check=True)
+    harness.mount_tracefs()

@@ -27,6 +27,7 @@ PYBPF = os.environ.get("PYBPF") or str(TOP / "build" / "pybpf")
 LINE = re.compile(r"(.*) (\d+)", re.S)
 FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.S)
 ESCAPE = re.compile(r"\\(\\|x[0-9a-f]{2})")
+TRACEFS = "/sys/kernel/tracing"
 # Seconds for all that a run does beside sampling. Generous: machines are shared.
 PATIENCE = 60
 PERF_EVENT = "7"  # BPF_PROG_TYPE_PERF_EVENT
@@ -424,6 +425,12 @@ def wait_for(condition, timeout=PATIENCE, step=0.02):
             return found
         time.sleep(step)
     raise AssertionError("waited %d s in vain" % timeout)
+
+
+def mount_tracefs():
+    """It stays: tests beside this one use it, and most systems have it mounted from their start."""
+    if not os.path.isdir(os.path.join(TRACEFS, "events")):
+        subprocess.run(["mount", "-t", "tracefs", "nodev", TRACEFS], check=True)
 
 
 def fdinfo(pid):

@@ -159,7 +159,7 @@ def test_what_cannot_be_counted_is_refused(options, told, tracefs):
 
 def test_a_host_without_tracefs_is_told_how_to_mount_it():
     """In a mount namespace where both of its places are empty."""
-    hide = "mount -t tmpfs none /sys/kernel/debug && umount -l /sys/kernel/tracing; exec \"$@\""
+    hide = "mount -t tmpfs none /sys/kernel/debug && mount -t tmpfs none /sys/kernel/tracing; exec \"$@\""
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", hide, "sh", harness.PYBPF, "-e", GETPPID, "--", "/bin/true"],
         capture_output=True,

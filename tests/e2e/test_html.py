@@ -290,7 +290,6 @@ def test_time_line_and_sources(page, stacks, saved):
     assert all(abs(x - y) < 2 for x, y in zip(told["zoomed"]["view"], told["linked"]))
     text = (saved / "program.py").read_text(encoding="utf-8").split("\n")
     lines = {int(n): (self_share, code) for self_share, _, n, code in told["code"]}
-    assert len(lines) > 20
     for n, (_, code) in lines.items():
         assert code == text[n - 1].replace("\t", "    ")
     hot = {}
@@ -298,6 +297,7 @@ def test_time_line_and_sources(page, stacks, saved):
         leaf = stack[-1]
         if leaf.file.endswith("program.py"):
             hot[leaf.line] = hot.get(leaf.line, 0) + count
+    assert set(hot) <= set(lines) and len(hot) > 3, (hot, lines)
     n = max(hot, key=hot.get)
     assert abs(float(lines[n][0].split()[0]) - 100 * hot[n] / everything) < 0.06
     assert "999 Hz" in told["run"] and "With Python frames" in told["run"]

@@ -93,13 +93,17 @@ def mounted(folder, _, pid):
 
 def shown(pid, folder):
     """The text that dump shows, and that of a recording."""
-    dump = harness.pybpf("dump", "-p", pid)
-    assert dump.code == 0, dump.err
-    assert "query_orders" in dump.out, dump.out
+
+    def dumped():
+        dump = harness.pybpf("dump", "-p", pid)
+        assert dump.code == 0, dump.err
+        return dump.out if "query_orders" in dump.out else None
+
+    dump = harness.wait_for(dumped)
     path = folder / "out.pybpf"
     run = harness.pybpf("-p", pid, "-d", 0.5, "--mode=wall", "-o", path)
     assert run.code == 0, run.err
-    return dump.out + gzip.decompress(path.read_bytes().partition(b"\n")[2]).decode(errors="replace")
+    return dump + gzip.decompress(path.read_bytes().partition(b"\n")[2]).decode(errors="replace")
 
 
 @some_pythons

@@ -9,7 +9,6 @@ import pytest
 from inline import Source, go, newest, running
 
 SOURCES = os.path.join(os.path.dirname(harness.PYBPF), "sources")
-TRACEFS = "/sys/kernel/tracing"
 # include/uapi/linux/perf_event.h
 CPU_CLOCK = "1:0"
 PAGE_FAULTS = "1:2"
@@ -45,12 +44,7 @@ main()
 
 @pytest.fixture(scope="module")
 def tracefs():
-    mounted = os.path.isdir(os.path.join(TRACEFS, "events"))
-    if not mounted:
-        subprocess.run(["mount", "-t", "tracefs", "nodev", TRACEFS], check=True)
-    yield
-    if not mounted:
-        subprocess.run(["umount", TRACEFS], check=True)
+    harness.mount_tracefs()
 
 
 def sample(*events, rounds=1, rate=999):
