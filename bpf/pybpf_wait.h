@@ -197,7 +197,7 @@ struct pybpf_waker_event {
 _Static_assert(sizeof(struct pybpf_waker_event) == 48, "pybpf_waker_event has no hidden padding");
 
 struct pybpf_wait_time {
-	__u64 count; /* with --mode=gil, a wait for the GIL that went on counts once: see wait_gil.bpf.h */
+	__u64 count; /* a wait for the GIL that went on counts once for each holder: see wait_gil.bpf.h */
 	__u64 ns;
 	__u64 longest_ns;
 };
@@ -246,17 +246,22 @@ struct pybpf_thread {
 	__u64 holder_stack_id; /* as in struct pybpf_wait_key; so is the next */
 	__u64 waker_id;
 	__u64 running_ns; /* time on a CPU until since_ns */
-	/* With --mode=gil, of the wait for the GIL that the thread is in, or has just left; see wait_gil.bpf.h. */
+	/* Of the wait for the GIL that the thread is in, or has just left; see wait_gil.bpf.h. */
 	__u64 gil_switches;   /* how often the GIL had changed hands when the thread last went to sleep */
 	__u64 gil_running_ns; /* running_ns at that time */
 	__u64 gil_waited_ns;  /* of this wait until then */
 	__u64 gil_blocked_ns; /* of it, since the holder has had the stack that it had then */
+	/* Those of its sleeps that are not in map wait_times yet: when the first began, their sum, and their key there.
+	 */
+	__u64 gil_begin_ns;
+	__u64 gil_ns;
+	struct pybpf_wait_key gil_key;
 	__u32 tid;
 	__u32 tid_start_ms;
 	__u32 state; /* enum pybpf_state; RUNNING, or any other while wait_id is what it waits for */
 	__u32 moved; /* it has run since it was first seen */
 };
-_Static_assert(sizeof(struct pybpf_thread) == 120, "pybpf_thread has no hidden padding");
+_Static_assert(sizeof(struct pybpf_thread) == 184, "pybpf_thread has no hidden padding");
 
 /*
  * struct _gil_runtime_state of 3.7 to 3.15 (pycore_gil.h): 208 bytes; a free-threaded build has 8 more before them.
@@ -269,12 +274,6 @@ _Static_assert(sizeof(struct pybpf_thread) == 120, "pybpf_thread has no hidden p
 #define PYBPF_GIL_SWITCH_COND 120
 /* last_holder, locked (an int) and switch_number come one after the other, likewise 8 further. */
 #define PYBPF_GIL_LAST_HOLDER 8
-/*
- * A thread sleeps for the GIL until it has it, or until the switch interval is over (DEFAULT_INTERVAL in ceval_gil.h,
- * 5 ms), and then again. So a sleep of about that length, less what the thread ran between taking the time and
- * sleeping, is a part of a wait whose length is not known.
- */
-#define PYBPF_GIL_PART_NS 4000000
 
 /* What the iterator says of a thread that was there before. */
 struct pybpf_thread_found {

@@ -91,6 +91,12 @@ static __noinline int leave_wait(struct loop_context *c, struct task_struct *tas
 	leaving->use = c->l ? find_gil_futex(&c->s->walk, c->l, leaving->gil, leaving->futex) : GIL_FUTEX_NONE;
 	if (!leaving->use)
 		return 0;
+	if (!cfg_gil_waits && leaving->use == GIL_FUTEX_TAKE) {
+		struct gil_owner owner = {};
+
+		read_owner(&c->s->walk, c->l, leaving->gil, &owner);
+		leaving->owner = owner;
+	}
 	leaving->wait.state = PYBPF_STATE_GIL;
 	leaving->wait.flags = leaving->use == GIL_FUTEX_HAND_OVER ? PYBPF_WAIT_HAND_OVER : 0;
 	/* The GIL's own mutex is taken with the GIL held, too (drop_gil()). */
@@ -101,8 +107,13 @@ static __noinline int leave_wait(struct loop_context *c, struct task_struct *tas
 /* The thread sleeps from now on. */
 static __noinline int leave_asleep(struct pybpf_thread *thread, struct leaving *leaving)
 {
-	if (cfg_gil_waits)
-		gil_wait_begins(thread, leaving);
+	bool goes_on = gil_wait_goes_on(thread, leaving);
+
+	/* A holder that is there for a shorter time than is wanted is not told. */
+	if (!goes_on ||
+	    (leaving->holder_stack_id != thread->holder_stack_id && thread->gil_waited_ns >= cfg_min_block_ns))
+		add_gil_sleeps(thread);
+	gil_wait_begins(thread, leaving, goes_on);
 	thread->stack_id = leaving->stack_id;
 	thread->holder_stack_id = leaving->holder_stack_id;
 	thread->wait_id = cfg_wait_detail ? announce_wait(&leaving->wait) : PYBPF_WAIT_ID(leaving->wait.state);
@@ -201,12 +212,15 @@ int BPF_PROG(wait_exit, struct task_struct *task)
 	__u64 now = bpf_ktime_get_ns();
 	__u32 pid = task->pid;
 	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
+	struct pybpf_wait_key key;
 
 	if (!thread || !waits_on)
 		return 0;
 	now = not_before(thread, now);
-	add_time(thread, 0, PYBPF_WAIT_ID(PYBPF_STATE_RUNNING), 0, 0, thread->running_ns + run_until(thread, pid, now),
-		 0);
+	thread->running_ns += run_until(thread, pid, now);
+	add_gil_sleeps(thread);
+	init_key(&key, thread, 0, PYBPF_WAIT_ID(PYBPF_STATE_RUNNING));
+	add_time(&key, 0, thread->running_ns, 0);
 	name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
 	bpf_map_delete_elem(&threads, &pid);
 	return 0;

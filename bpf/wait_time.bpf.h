@@ -87,28 +87,17 @@ static __always_inline void send_interval(const struct pybpf_wait_key *key, __u6
 }
 
 /*
- * Adds time of a thread under its present stack. begin_ns: when it began, or 0 if it was no interval. earlier_ns: what
- * was added of the same wait before.
+ * Adds time of a thread. begin_ns: when it began, or 0 if it was no interval. earlier_ns: what was added of the same
+ * wait before.
  */
-static __always_inline void add_time(const struct pybpf_thread *thread, __u64 stack_id, __u64 wait_id, __u64 holder,
-				     __u64 begin_ns, __u64 ns, __u64 earlier_ns)
+static __always_inline void add_time(const struct pybpf_wait_key *key, __u64 begin_ns, __u64 ns, __u64 earlier_ns)
 {
-	const struct pybpf_wait_key key = {
-		.stack_id = stack_id,
-		.proc_id = thread->proc_id,
-		.wait_id = wait_id,
-		.holder_stack_id = holder,
-		/* What is not the wait itself comes after it: the time until a CPU. */
-		.waker_id = wait_id == thread->wait_id ? thread->waker_id : 0,
-		.tid = thread->tid,
-		.tid_start_ms = thread->tid_start_ms,
-	};
 	const struct pybpf_wait_time first = {.count = !earlier_ns, .ns = ns, .longest_ns = earlier_ns + ns};
-	struct pybpf_wait_time *time = bpf_map_lookup_elem(&wait_times, &key);
+	struct pybpf_wait_time *time = bpf_map_lookup_elem(&wait_times, key);
 
 	if (!time) {
 		/* The key is of one thread, which is in one place: nobody else adds it meanwhile. */
-		if (bpf_map_update_elem(&wait_times, &key, &first, BPF_ANY)) {
+		if (bpf_map_update_elem(&wait_times, key, &first, BPF_ANY)) {
 			__sync_fetch_and_add(&wait_lost_ns, ns);
 			return;
 		}
@@ -119,43 +108,97 @@ static __always_inline void add_time(const struct pybpf_thread *thread, __u64 st
 			time->longest_ns = earlier_ns + ns;
 	}
 	if (begin_ns)
-		send_interval(&key, begin_ns, ns);
+		send_interval(key, begin_ns, ns);
 }
 
-/*
- * Returns whether the wait, which lasted for ns, is shorter than wanted. How long a wait was that began before the run
- * is not known.
- */
-static __always_inline bool is_short(const struct pybpf_thread *thread, __u64 ns)
+static __always_inline void init_key(struct pybpf_wait_key *key, const struct pybpf_thread *thread, __u64 stack_id,
+				     __u64 wait_id)
 {
-	if (thread->stack_id == PYBPF_STACK_ID_EARLIER || ns >= cfg_min_block_ns)
-		return false;
-	return thread->state != PYBPF_STATE_GIL || ns < PYBPF_GIL_PART_NS;
+	key->stack_id = stack_id;
+	key->proc_id = thread->proc_id;
+	key->wait_id = wait_id;
+	key->holder_stack_id = 0;
+	key->waker_id = 0;
+	key->tid = thread->tid;
+	key->tid_start_ms = thread->tid_start_ms;
+}
+
+/* Adds a wait that has ended. */
+static __noinline int add_wait(const struct pybpf_thread *thread, __u64 ns)
+{
+	struct pybpf_wait_key key;
+
+	/* How long one was that began before the run is not known. */
+	if (ns < cfg_min_block_ns && thread->stack_id != PYBPF_STACK_ID_EARLIER) {
+		init_key(&key, thread, PYBPF_STACK_ID_SHORT, PYBPF_WAIT_ID(thread->state));
+		add_time(&key, 0, ns, 0);
+		return 0;
+	}
+	init_key(&key, thread, thread->stack_id, thread->wait_id);
+	key.holder_stack_id = thread->holder_stack_id;
+	key.waker_id = thread->waker_id;
+	add_time(&key, thread->since_ns, ns, 0);
+	return 0;
+}
+
+/* Keeps a sleep for the GIL until it is known whether the wait is over: see add_gil_sleeps(). */
+static __always_inline void keep_gil_sleep(struct pybpf_thread *thread, __u64 ns)
+{
+	gil_wait_ends(thread, ns);
+	if (!thread->gil_ns)
+		thread->gil_begin_ns = thread->since_ns;
+	thread->gil_ns += ns;
+	init_key(&thread->gil_key, thread, thread->stack_id, thread->wait_id);
+	thread->gil_key.holder_stack_id = thread->holder_stack_id;
+	thread->gil_key.waker_id = thread->waker_id;
+}
+
+/* Adds the sleeps that were kept, when the wait is over or has another holder. */
+static __noinline int add_gil_sleeps(struct pybpf_thread *thread)
+{
+	__u64 ns = thread->gil_ns;
+
+	if (!ns)
+		return 0;
+	thread->gil_ns = 0;
+	if (thread->gil_waited_ns < cfg_min_block_ns) {
+		init_key(&thread->gil_key, thread, PYBPF_STACK_ID_SHORT, PYBPF_WAIT_ID(PYBPF_STATE_GIL));
+		add_time(&thread->gil_key, 0, ns, 0);
+	} else {
+		add_time(&thread->gil_key, thread->gil_begin_ns, ns,
+			 thread->gil_blocked_ns > ns ? thread->gil_blocked_ns - ns : 0);
+	}
+	return 0;
+}
+
+/* Adds the time for which a thread was ready to run until now. */
+static __noinline int add_ready(const struct pybpf_thread *thread, __u64 wait_id, __u64 since, __u64 now)
+{
+	struct pybpf_wait_key key;
+
+	init_key(&key, thread, thread->stack_id, wait_id);
+	add_time(&key, since, now - since, 0);
+	return 0;
 }
 
 /* Adds the time of a thread that was not running until now. */
 static __always_inline void end_wait(struct pybpf_thread *thread, __u64 now)
 {
-	__u64 woken = thread->woken_ns, ready = thread->ready_id;
+	__u64 woken = thread->woken_ns;
 
-	if (cfg_gil_waits)
-		ready |= thread->wait_id & PYBPF_WAIT_WITH_GIL;
 	if (pybpf_state_is_ready(thread->state)) {
-		add_time(thread, thread->stack_id, thread->wait_id, 0, thread->since_ns, now - thread->since_ns, 0);
+		add_ready(thread, thread->wait_id, thread->since_ns, now);
 		return;
 	}
 	if (woken < thread->since_ns || woken > now)
 		woken = now;
-	if (is_short(thread, woken - thread->since_ns))
-		add_time(thread, PYBPF_STACK_ID_SHORT, PYBPF_WAIT_ID(thread->state), 0, 0, woken - thread->since_ns, 0);
+	if (thread->state == PYBPF_STATE_GIL)
+		keep_gil_sleep(thread, woken - thread->since_ns);
 	else
-		add_time(thread, thread->stack_id, thread->wait_id, thread->holder_stack_id, thread->since_ns,
-			 woken - thread->since_ns,
-			 cfg_gil_waits && thread->state == PYBPF_STATE_GIL ? thread->gil_blocked_ns : 0);
-	if (cfg_gil_waits && thread->state == PYBPF_STATE_GIL)
-		gil_wait_ends(thread, woken - thread->since_ns);
+		add_wait(thread, woken - thread->since_ns);
 	if (now > woken)
-		add_time(thread, thread->stack_id, ready, 0, woken, now - woken, 0);
+		add_ready(thread, thread->ready_id | (cfg_gil_waits ? thread->wait_id & PYBPF_WAIT_WITH_GIL : 0), woken,
+			  now);
 }
 
 /*

@@ -319,3 +319,34 @@ def test_options_that_exclude_each_other(options, says):
     run = pybpf("-p", os.getpid(), *options)
     assert run.code == 2
     assert says in harness.one_sentence(run.err)
+
+
+SHORT_INTERVAL = """
+import sys, threading
+sys.setswitchinterval(0.001)
+numbers = range(2000000)
+def holds():
+    for _ in range(12):
+        sum(numbers)  # does not look whether it should let the GIL go
+holder = threading.Thread(target=holds)
+holder.start()
+while holder.is_alive():
+    pass
+"""
+
+
+@pytest.mark.parametrize("python", pythons.of_each_version(pythons.interpreters()), ids=lambda item: item.name)
+def test_a_wait_is_one_wait_whatever_the_switch_interval(python, tmp_path):
+    """The thread that asks for the GIL wakes up each millisecond for tens of them."""
+    if python.version < (3, 6) or python.kind == "free-threaded":
+        pytest.skip("it has no GIL, or no switch interval")
+    saved, stats = tmp_path / "waits.json", tmp_path / "stats.json"
+    run = pybpf(
+        *("--mode=wall", "--threads", "--min-block", "4ms", "--format", "json", "-o", saved, "--json-stats", stats, "--"),
+        *python.argv,
+        *("-c", SHORT_INTERVAL),
+    )
+    assert run.code == 0, run.err
+    told = json.loads(stats.read_text(encoding="utf-8"))
+    assert told["waits"]["short_s"] < 0.25 * told["state_s"]["GIL"], told["waits"]
+    assert told["state_s"]["GIL"] > 0.05, told["state_s"]

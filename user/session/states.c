@@ -157,6 +157,7 @@ static void add_present(const struct pybpf_thread *thread, uint64_t now_ns, uint
 	uint64_t left = since(now_ns, thread->since_ns), queued = 0;
 
 	ns[PYBPF_STATE_RUNNING] += thread->running_ns;
+	ns[PYBPF_STATE_GIL] += thread->gil_ns;
 	if (thread->state != PYBPF_STATE_RUNNING && !pybpf_state_is_ready(thread->state) &&
 	    thread->woken_ns >= thread->since_ns)
 		queued = since(now_ns, thread->woken_ns);

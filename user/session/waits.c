@@ -202,6 +202,11 @@ static int note_idle(struct session *s, const struct pybpf_wait_key *key)
 	return 0;
 }
 
+static uint64_t beyond(uint64_t all, uint64_t part)
+{
+	return all > part ? all - part : 0;
+}
+
 /* Notes when a wait was that the end of the run cuts off. since_ns: in the kernel's clock. */
 static int add_unfinished(const struct settling *settling, const struct pybpf_wait_key *key, uint64_t since_ns,
 			  uint64_t ns)
@@ -211,6 +216,24 @@ static int add_unfinished(const struct settling *settling, const struct pybpf_wa
 	if (!s->options.times)
 		return 0;
 	return session_intervals_add(&s->waits.intervals, key, since_ns + (s->detach_ns - settling->end_ns), ns);
+}
+
+/* Adds the sleeps of a wait for the GIL that the kernel side has kept, as add_gil_sleeps() of wait_time.bpf.h does. */
+static int add_gil_sleeps(const struct settling *settling, const struct pybpf_thread *thread)
+{
+	struct session *s = settling->session;
+	uint64_t earlier = beyond(thread->gil_blocked_ns, thread->gil_ns);
+	struct pybpf_wait_time time = {.count = !earlier, .ns = thread->gil_ns, .longest_ns = earlier + thread->gil_ns};
+
+	if (!time.ns)
+		return 0;
+	/* How long one is that goes on is not known. */
+	if (thread->state != PYBPF_STATE_GIL && thread->gil_waited_ns < s->options.min_block_ns) {
+		note_short(s, &thread->gil_key, &time);
+		return 0;
+	}
+	return add_wait(s, &thread->gil_key, time)
+		       ?: add_unfinished(settling, &thread->gil_key, thread->gil_begin_ns, thread->gil_ns);
 }
 
 /* Takes the time of a thread that is alive at the end of the run. */
@@ -235,7 +258,8 @@ static int take_living(const struct pybpf_thread *thread, void *arg)
 	    intern_find(&settling->moved, &thread->proc_id) != INTERN_NONE)
 		return note_idle(s, &key);
 	session_waits_name(s, thread);
-	if (thread->running_ns)
+	err = add_gil_sleeps(settling, thread);
+	if (!err && thread->running_ns)
 		err = session_running_add(s, &named, thread->running_ns);
 	if (err || thread->state == PYBPF_STATE_RUNNING)
 		return err ?: session_running_add(s, &named, left);
@@ -306,11 +330,6 @@ static int compare_idle(const void *a, const void *b)
 	const struct idle_function *one = a, *other = b;
 
 	return (one->threads < other->threads) - (one->threads > other->threads);
-}
-
-static uint64_t beyond(uint64_t all, uint64_t part)
-{
-	return all > part ? all - part : 0;
 }
 
 /* Puts the waits that have no events into the account. */
