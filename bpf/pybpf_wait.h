@@ -118,6 +118,7 @@ _Static_assert(sizeof(struct pybpf_wait) == 56, "pybpf_wait has no hidden paddin
 enum pybpf_wait_flags {
 	PYBPF_WAIT_DATAGRAM = 1u << 0,  /* a UDP socket, for one */
 	PYBPF_WAIT_LISTENING = 1u << 1, /* also a datagram socket without a peer: address and port are its own */
+	PYBPF_WAIT_ACCEPTED = 1u << 4,  /* a connection of a server: number is its own port, and there is no address */
 	PYBPF_WAIT_HAND_OVER = 1u << 2, /* not for the GIL: until another thread has taken it */
 	PYBPF_WAIT_CUT = 1u << 3, /* the text is cut; number: its full length, or 0: the text is only its beginning */
 };

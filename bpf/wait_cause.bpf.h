@@ -81,7 +81,23 @@ static __always_inline void copy_unix_name(struct pybpf_wait *wait, struct unix_
 	}
 }
 
-/* Describes a socket: whom it talks to or, while it listens, where. */
+/* The first port that the kernel gives to clients, unless net.ipv4.ip_local_port_range says another one. */
+#define FIRST_CLIENT_PORT 32768
+
+/*
+ * Returns whether a client has connected to the socket: by the ports of both, as nothing in an accepted socket says so.
+ */
+static __always_inline bool is_accepted(struct sock *sk)
+{
+	__u32 own = BPF_CORE_READ(sk, __sk_common.skc_num), peer = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+
+	return own && own < FIRST_CLIENT_PORT && peer >= FIRST_CLIENT_PORT;
+}
+
+/*
+ * Describes a socket: whom it talks to or, while it listens, where. Clients of a server are not told apart: there would
+ * be a name for each.
+ */
 static __always_inline void describe_socket(struct pybpf_wait *wait, struct file *file)
 {
 	struct socket *socket = BPF_CORE_READ(file, private_data);
@@ -95,6 +111,12 @@ static __always_inline void describe_socket(struct pybpf_wait *wait, struct file
 	    (wait->flags & PYBPF_WAIT_DATAGRAM && (family == AF_INET || family == AF_INET6) &&
 	     !BPF_CORE_READ(sk, __sk_common.skc_dport)))
 		wait->flags |= PYBPF_WAIT_LISTENING;
+	if ((family == AF_INET || family == AF_INET6) && !wait->flags && is_accepted(sk)) {
+		wait->file = PYBPF_FILE_INET;
+		wait->flags = PYBPF_WAIT_ACCEPTED;
+		wait->number = BPF_CORE_READ(sk, __sk_common.skc_num);
+		return;
+	}
 	if (family == AF_INET) {
 		wait->file = PYBPF_FILE_INET;
 		if (wait->flags & PYBPF_WAIT_LISTENING) {

@@ -10,10 +10,7 @@
 #include "wait_gil.bpf.h"
 #include "wait_time.bpf.h"
 
-/*
- * Sends what a thread waits for, unless it was sent already. Returns its id; that of the state alone when there is no
- * room: a server has a peer address for each connection that it ever had.
- */
+/* Sends what a thread waits for, unless it was sent already. Returns its id; that of the state alone without room. */
 static __always_inline __u64 announce_wait(const struct pybpf_wait *wait)
 {
 	struct pybpf_wait_event event = {
@@ -27,8 +24,12 @@ static __always_inline __u64 announce_wait(const struct pybpf_wait *wait)
 	if (bpf_map_lookup_elem(&waits, &event.wait_id))
 		return event.wait_id;
 	err = bpf_map_update_elem(&waits, &event.wait_id, &mark, BPF_NOEXIST);
-	if (err)
-		return err == -EEXIST ? event.wait_id : PYBPF_WAIT_ID(wait->state);
+	if (err == -EEXIST)
+		return event.wait_id;
+	if (err) {
+		__sync_fetch_and_add(&waits_unnamed, 1);
+		return PYBPF_WAIT_ID(wait->state);
+	}
 	if (!send(&event, sizeof(event)))
 		return event.wait_id;
 	bpf_map_delete_elem(&waits, &event.wait_id);

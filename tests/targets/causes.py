@@ -152,6 +152,37 @@ def receive_with_limit():
     return wait_thread
 
 
+def clients():
+    """One thread for each of many connections of a server whose port is none of a client."""
+    listening = socket.socket()
+    for port in range(20000, 30000):
+        try:
+            listening.bind(("127.0.0.1", port))
+            break
+        except OSError:
+            pass
+    listening.listen(100)
+    says["port"] = port
+    ends = []
+    for _ in range(20):
+        ends.append(socket.create_connection(listening.getsockname()))
+        ends.append(listening.accept()[0])
+
+    def wait_client(end):
+        while True:
+            end.recv(1)
+
+    def wait_threads():
+        for end in ends[1::2]:
+            threading.Thread(target=wait_client, args=(end,)).start()
+        while True:
+            time.sleep(0.05)
+            for end in ends[0::2]:
+                end.send(b"x")
+
+    return wait_threads
+
+
 def nap():
     def wait_sleep():
         time.sleep(FOREVER)

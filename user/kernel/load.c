@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "kernel/calls.h"
 #include "kernel/internal.h"
+#include "kernel/waits.h"
 #include "symbols/opcodes.h"
 
 /*
@@ -39,8 +40,6 @@
 /* Threads of the wanted processes, and what they wait for, with their stacks. */
 #define MAX_THREADS    32768
 #define WAITS_OF_STACK 4
-/* Distinct peers, files and processes that are waited for; those of further waits are not named. */
-#define MAX_WAITS 4096
 /* Threads that poll one descriptor when the run begins. */
 #define MAX_POLLED 8192
 /* Threads with event loops, and places where these are blocked. */
@@ -93,7 +92,7 @@ static int size_maps(struct kernel *k)
 	err = err ?: bpf_map__set_max_entries(skel->maps.thread_names, k->options.threads ? MAX_THREAD_NAMES : 1);
 	err = err ?: bpf_map__set_max_entries(skel->maps.threads, MAX_THREADS);
 	err = err ?: bpf_map__set_max_entries(skel->maps.wait_times, stacks * WAITS_OF_STACK);
-	err = err ?: bpf_map__set_max_entries(skel->maps.waits, MAX_WAITS);
+	err = err ?: bpf_map__set_max_entries(skel->maps.waits, KERNEL_WAITS_MAX);
 	err = err ?: bpf_map__set_max_entries(skel->maps.polled, MAX_POLLED);
 	err = err ?: bpf_map__set_max_entries(skel->maps.callbacks, k->options.loop_block_ns ? MAX_LOOPS : 1);
 	err = err ?: bpf_map__set_max_entries(skel->maps.blocks, k->options.loop_block_ns ? MAX_BLOCKS : 1);

@@ -170,6 +170,11 @@ void kernel_get_lost_time(const struct kernel *k, uint64_t *ns, uint64_t *thread
 	*threads = k->skel->bss->threads_lost;
 }
 
+uint64_t kernel_get_unnamed_waits(const struct kernel *k)
+{
+	return k->skel->bss->waits_unnamed;
+}
+
 void kernel_get_lost_intervals(const struct kernel *k, struct pybpf_wait_time *lost)
 {
 	*lost = (struct pybpf_wait_time){.count = k->skel->bss->intervals_lost, .ns = k->skel->bss->intervals_lost_ns};

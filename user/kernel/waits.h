@@ -53,6 +53,12 @@ void kernel_delete_wait_time(struct kernel *k, const struct pybpf_wait_key *key)
 /* Adds up the waits for the GIL of all threads, of a run with kernel_options.gil. Returns 0 or negative errno. */
 int kernel_get_gil_waits(const struct kernel *k, struct pybpf_gil_waits *waits);
 
+/* Most distinct peers, files and processes that are waited for; those of further waits are not named. */
+#define KERNEL_WAITS_MAX 4096
+
+/* Returns how many waits there were of which is not told what they were for, since there were more. */
+uint64_t kernel_get_unnamed_waits(const struct kernel *k);
+
 /* Time for which there was no room, in ns, and threads for which there was none. */
 void kernel_get_lost_time(const struct kernel *k, uint64_t *ns, uint64_t *threads);
 /* The number and the time of intervals that were not sent, as there was no room. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "kernel/waits.h"
 #include "output/output.h"
 #include "session/account_threads.h"
 #include "session/blocks.h"
@@ -82,6 +83,7 @@ static const struct entry {
 	{"waits", "short", COUNT, AT(short_waits)},
 	{"waits", "short_s", NS, AT(short_ns)},
 	{"waits", "undrawn", COUNT, AT(undrawn_waits)},
+	{"waits", "unnamed", COUNT, AT(unnamed_waits)},
 	{"waits", "undrawn_s", NS, AT(undrawn_ns)},
 	{"waits", "untimed", COUNT, AT(refused_waits)},
 	{"waits", "untimed_s", NS, AT(refused_ns)},
@@ -279,6 +281,11 @@ static void print_sleepers(const struct session_account *a, FILE *out)
 	session_print_unnamed(a, out);
 	session_print_short(a, out);
 	session_print_undrawn(a, out);
+	if (a->unnamed_waits)
+		fprintf(out,
+			"pybpf: of %" PRIu64 " wait%s only the state is told: there were more than %d peers, files and "
+			"processes\n",
+			a->unnamed_waits, a->unnamed_waits == 1 ? "" : "s", KERNEL_WAITS_MAX);
 	if (a->lost_time_ns || a->lost_threads)
 		fprintf(out,
 			"pybpf: lost: %.3f s of waits that found no room (see --max-stacks), %" PRIu64 " thread%s\n",

@@ -126,6 +126,7 @@ struct session_account {
 	struct session_account_sched sched;           /* of SESSION_CPU */
 	uint64_t state_ns[PYBPF_NR_STATES];           /* of SESSION_WALL and _OFFCPU: of the threads in the profile */
 	bool has_states;                              /* those modes; the rest is what is not in their profile */
+	uint64_t unnamed_waits;                       /* waits of which only the state is told */
 	uint64_t min_block_ns, short_waits, short_ns; /* waits shorter than this are left out: their number and time */
 	uint64_t undrawn_waits, undrawn_ns;           /* too short for an event of the profile, if times are kept */
 	uint64_t refused_waits, refused_ns;           /* no events either, as there was no room */

@@ -38,6 +38,10 @@ static void name_inet(const struct pybpf_wait *wait, char *out, size_t size)
 	const bool six = wait->file == PYBPF_FILE_INET6;
 	char address[INET6_ADDRSTRLEN] = "";
 
+	if (wait->flags & PYBPF_WAIT_ACCEPTED) {
+		snprintf(out, size, "tcp clients of :%" PRIu32, wait->number);
+		return;
+	}
 	inet_ntop(six ? AF_INET6 : AF_INET, wait->address, address, sizeof(address));
 	snprintf(out, size, "%s %s%s%s%s:%u", wait->flags & PYBPF_WAIT_DATAGRAM ? "udp" : "tcp",
 		 wait->flags & PYBPF_WAIT_LISTENING ? "on " : "", six ? "[" : "", address, six ? "]" : "",

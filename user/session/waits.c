@@ -358,6 +358,7 @@ void session_waits_tell(const struct session *s, struct session_account *account
 		return;
 	memcpy(account->state_ns, w->state_ns, sizeof(account->state_ns));
 	kernel_get_lost_time(s->kernel, &account->lost_time_ns, &account->lost_threads);
+	account->unnamed_waits = kernel_get_unnamed_waits(s->kernel);
 	account->min_block_ns = s->options.min_block_ns;
 	tell_undrawn(s, account);
 	account->short_waits = w->short_waits;

@@ -70,6 +70,11 @@ static void test_sockets(void **state)
 	assert_name(on_socket("9.9.9.9", 53, PYBPF_WAIT_DATAGRAM), "[network: udp 9.9.9.9:53]");
 	assert_name(on_socket("0.0.0.0", 53, PYBPF_WAIT_DATAGRAM | PYBPF_WAIT_LISTENING),
 		    "[network: udp on 0.0.0.0:53]");
+	assert_name((struct pybpf_wait){.state = PYBPF_STATE_NETWORK,
+					.file = PYBPF_FILE_INET,
+					.flags = PYBPF_WAIT_ACCEPTED,
+					.number = 8000},
+		    "[network: tcp clients of :8000]");
 	assert_name(on_socket("2001:db8::7", 443, 0), "[network: tcp [2001:db8::7]:443]");
 	assert_name((struct pybpf_wait){.state = PYBPF_STATE_NETWORK, .file = PYBPF_FILE_SOCKET, .number = 16},
 		    "[network: socket of family 16]");
