@@ -197,8 +197,10 @@ def saved(tmp_path_factory, profiler, chromium):
     program.write_text(PROGRAM % (SECONDS, HARM), encoding="utf-8")
     profile = folder / "report.pybpf"
     # Samples from before the interpreter ran have neither time nor thread.
-    run = harness.pybpf("-o", profile, "--timestamps", "--python-only", "-F", 999, "--", "/usr/bin/python3", program)
+    options = ("-v", "--timestamps", "--python-only", "-F", 999)
+    run = harness.pybpf("-o", profile, *options, "--", "/usr/bin/python3", program)
     assert run.code == 0, run.err
+    assert "program.py: its source is left out" not in run.err, run.err
     report(profile, folder / "report.html")
     report(profile, folder / "report.folded")
     return folder

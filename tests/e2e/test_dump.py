@@ -47,7 +47,7 @@ def test_threads_that_stand(python):
         "t-tcp": "[network: tcp 127.0.0.1:%d]" % says["port"],
         "t-accept": "[network: tcp on 127.0.0.1:%d]" % says["port"],
         "t-unix": "[network: unix %s]" % says["unix"],
-        "t-udp": "[network: udp 0.0.0.0:0]",
+        "t-udp": "[network: udp on 127.0.0.1:%d]" % says["udp"],
         "t-epoll": "[poll: epoll]",
         "t-select": "[poll: select]",
         "t-flock": "[lock: file %s.lock]" % os.path.basename(says["unix"]),

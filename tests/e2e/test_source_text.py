@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import fuse
 import harness
 import pythons
 
@@ -179,3 +180,35 @@ def test_lone_carriage_returns(python, tmp_path):
     with serving(python, tmp_path) as (_, say):
         dump = harness.pybpf("dump", "-p", say())
         assert "time.sleep(seconds)  # the old text" in dump.out, dump.out
+
+
+# One function: with each further one that is met the file is looked at anyway.
+LATE = """
+while True:
+    sum(range(1000))  # the text of it
+"""
+
+
+def test_a_file_system_that_answers_late_at_first(tmp_path):
+    """So it is on a machine with much to do, where a helper needs longer than is waited for it."""
+    path = tmp_path / "out.pybpf"
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(fuse.mounted(tmp_path / "mnt", LATE.encode(), 0.3))
+        except fuse.Missing as error:
+            pytest.skip(f"no file system in user space here: {error}")
+        argv = [harness.default_python().argv[0], str(tmp_path / "mnt" / "file")]
+        process = stack.enter_context(harness.started(argv))
+        harness.wait_for(lambda: "sum(range" in harness.pybpf("dump", "-p", process.pid).out)
+        server.delay()
+        run = stack.enter_context(
+            harness.started([harness.PYBPF, "-p", str(process.pid), "-o", str(path), "-F", "199"], stderr=subprocess.PIPE)
+        )
+        harness.wait_for(lambda: harness.samples_now(run.pid))
+        time.sleep(0.5)
+        server.hurry()
+        time.sleep(1.5)
+        run.send_signal(signal.SIGTERM)
+        _, err = run.communicate(timeout=harness.PATIENCE)
+    assert run.returncode == 0, err
+    assert b"# the text of it" in gzip.decompress(path.read_bytes().partition(b"\n")[2])

@@ -98,7 +98,7 @@ def main():
     time.sleep(0.3)  # all of them stand
     frames = sys._current_frames()
     stacks = dict((thread.name, expect.chain(frames[thread.ident])) for thread in threads)
-    print(json.dumps({"pid": os.getpid(), "stacks": stacks, "port": server.getsockname()[1], "child": sleeper.pid, "unix": path}))
+    print(json.dumps({"pid": os.getpid(), "stacks": stacks, "port": server.getsockname()[1], "udp": udp.getsockname()[1], "child": sleeper.pid, "unix": path}))
     sys.stdout.flush()
     outer(stand_sleep)
 

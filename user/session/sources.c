@@ -17,6 +17,12 @@
 #define FILES_MAX 24
 /* Longest check of a text, in CPU time; mostly it takes less than a millisecond. */
 #define CHECK_NS 200000000
+/*
+ * A helper that gave no answer, as it does on a machine with much to do, is asked again while the process lives: so
+ * many times, and not before this time has passed.
+ */
+#define ASK_TRIES   4
+#define ASK_AGAIN_S 0.2
 
 struct file {
 	char *shown; /* the key */
@@ -24,6 +30,8 @@ struct file {
 	pid_t pid; /* of the first process that had it */
 	uint64_t start;
 	int err; /* why its text is not usable; 0: it is */
+	unsigned tries;
+	struct pybpf_rights thread; /* of the first thread that had it */
 	struct source_rights rights;
 	struct source_identity identity; /* when it was met */
 	struct source_claims claims;
@@ -32,6 +40,7 @@ struct file {
 struct session_sources {
 	struct session *session;
 	struct intern files; /* struct file */
+	double next_ask;     /* CLOCK_MONOTONIC seconds */
 };
 
 struct session_sources *session_sources_new(struct session *s)
@@ -61,12 +70,18 @@ void session_sources_free(struct session_sources *t)
 }
 
 /* Identifies the file as it is now. Returns as source_file_look(). */
-static int look(const struct processes_record *process, const struct pybpf_rights *thread, const char *path,
+static int look(pid_t pid, uint64_t start, const struct pybpf_rights *thread, const char *path,
 		struct source_rights *rights, struct source_identity *identity)
 {
-	const struct source_file file = {.pid = process->pid, .start = process->start, .path = path};
+	const struct source_file file = {.pid = pid, .start = start, .path = path};
 
 	return path[0] == '/' ? source_file_look(&file, thread, rights, identity) : -ENOENT;
+}
+
+static void ask(struct file *file)
+{
+	file->tries++;
+	file->err = look(file->pid, file->start, &file->thread, file->path, &file->rights, &file->identity);
 }
 
 static struct file *add(struct session_sources *t, const struct processes_record *process,
@@ -75,13 +90,15 @@ static struct file *add(struct session_sources *t, const struct processes_record
 	struct file file = {.shown = strdup(function->named->file),
 			    .path = strdup(function->named->path),
 			    .pid = process->pid,
-			    .start = process->start};
+			    .start = process->start,
+			    .thread = *function->rights};
 	uint32_t i = INTERN_NONE;
 
 	source_claims_init(&file.claims);
-	file.err = look(process, function->rights, function->named->path, &file.rights, &file.identity);
-	if (file.shown && file.path)
+	if (file.shown && file.path) {
+		ask(&file);
 		i = intern_add(&t->files, &file, &(bool){false});
+	}
 	if (i != INTERN_NONE)
 		return intern_item(&t->files, i);
 	free(file.shown);
@@ -89,21 +106,17 @@ static struct file *add(struct session_sources *t, const struct processes_record
 	return NULL;
 }
 
-/* Looks once more at a file that is known. */
-static void look_again(struct file *known, const struct processes_record *process,
-		       const struct stacks_function *function)
+/* Looks at the file of another process, or at another one that is shown alike: it must be the same one. */
+static void look_at_other(struct file *known, const struct processes_record *process,
+			  const struct stacks_function *function)
 {
 	const char *path = function->named->path;
-	bool is_same = known->pid == process->pid && strcmp(known->path, path) == 0;
 	struct source_identity identity;
 	struct source_rights ignored;
 
-	/* A helper that gave no answer has not said that the text is not usable. */
-	if (foreign_has_no_answer(known->err) && is_same)
-		known->err = look(process, function->rights, path, &known->rights, &known->identity);
-	if (known->err || is_same)
+	if (known->err || (known->pid == process->pid && strcmp(known->path, path) == 0))
 		return;
-	known->err = look(process, function->rights, path, &ignored, &identity);
+	known->err = look(process->pid, process->start, function->rights, path, &ignored, &identity);
 	if (!known->err && memcmp(&known->identity, &identity, sizeof(identity)) != 0)
 		known->err = -ESTALE;
 }
@@ -120,8 +133,33 @@ int session_sources_met(struct session_sources *t, const struct stacks_function 
 	if (!known)
 		return -ENOMEM;
 	if (i != INTERN_NONE)
-		look_again(known, process, function);
-	return known->err ? 0 : source_claims_add(&known->claims, t->session->pysym, function);
+		look_at_other(known, process, function);
+	if (known->err && !foreign_has_no_answer(known->err))
+		return 0;
+	return source_claims_add(&known->claims, t->session->pysym, function);
+}
+
+void session_sources_ask_again(struct session_sources *t, double now)
+{
+	if (!t || now < t->next_ask)
+		return;
+	for (uint32_t i = 0; i < t->files.count; i++) {
+		struct file *file = intern_item(&t->files, i);
+
+		if (!foreign_has_no_answer(file->err) || file->tries >= ASK_TRIES)
+			continue;
+		/* One at a time: the run's other work goes on. */
+		ask(file);
+		break;
+	}
+	t->next_ask = now + ASK_AGAIN_S;
+}
+
+/* Reports why a file has no text. Returns NULL. */
+static char *leave_out(const char *shown, const char *why)
+{
+	log_info("%s: its source is left out: %s", shown, why);
+	return NULL;
 }
 
 char *session_sources_read(const struct session_sources *t, const char *shown)
@@ -131,14 +169,18 @@ char *session_sources_read(const struct session_sources *t, const char *shown)
 	struct source_file source;
 	char *text;
 
-	if (!file || file->err)
-		return NULL;
+	if (!file)
+		return leave_out(shown, "no function of it was met");
+	if (file->err)
+		return leave_out(shown, strerror(-file->err));
 	source = (struct source_file){.pid = file->pid, .start = file->start, .path = file->path};
 	text = source_file_text(&source, &file->rights, &file->identity);
-	if (!text || source_fits_all(text, &file->claims, &(uint64_t){CHECK_NS}))
+	if (!text)
+		return leave_out(shown, "it was changed during the run, or could not be read");
+	if (source_fits_all(text, &file->claims, &(uint64_t){CHECK_NS}))
 		return text;
 	free(text);
-	return NULL;
+	return leave_out(shown, "it does not contain the functions that ran");
 }
 
 struct heat {
@@ -196,8 +238,6 @@ int session_sources_collect(struct session_sources *t, struct profile *profile)
 
 		if (text)
 			err = profile_set_source(profile, shown, text);
-		else
-			log_info("%s: its source was not there, not as it ran, or could not be read", shown);
 		free(text);
 	}
 	free(heat);

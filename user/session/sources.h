@@ -23,6 +23,12 @@ void session_sources_free(struct session_sources *t);
 /* Notes the source file of a function that has run. Returns 0 or -ENOMEM. */
 int session_sources_met(struct session_sources *t, const struct stacks_function *function);
 
+/*
+ * Asks again for a file about which a helper has given no answer. To be called often; now: CLOCK_MONOTONIC seconds. t
+ * may be NULL.
+ */
+void session_sources_ask_again(struct session_sources *t, double now);
+
 /* Returns the text of the file that profiles show so, which the caller frees; NULL: there is none that is certain. */
 char *session_sources_read(const struct session_sources *t, const char *shown);
 
