@@ -103,9 +103,22 @@ def test_text_says_what_the_circle_is():
     assert sum(line.startswith("Deadlock: ") for line in lines) == len(picture["deadlocks"])
 
 
+def test_who_may_have_given_a_lock_back_may_have_it():
+    with harness.target(harness.default_python(), "deadlocks.py") as target:
+        picture = dump(target.pid)
+        text = pybpf("dump", "-p", target.pid, "--no-source").out
+    threads = {thread["name"]: thread for thread in picture["threads"]}
+    gives = threads["acquired-gives"]["tid"]
+    assert threads["acquired-asks"]["unsure_lock_holder"] == gives
+    assert threads["taken-asks"]["unsure_lock_holder"] is None
+    assert 'Thread %d "acquired-asks": [lock], which thread %d may have, daemon' % (threads["acquired-asks"]["tid"], gives) in text
+
+
 def test_threads_that_go_on_are_no_deadlock():
     """Locks that are taken in both orders, but given back in time: no dump may call that a deadlock."""
     with harness.target(harness.default_python(), "busy_locks.py") as target:
         pictures = [dump(target.pid, *(["--freeze"] if i % 2 else [])) for i in range(40)]
     assert not any(picture["deadlocks"] for picture in pictures)
-    assert any(thread["lock_holder"] for picture in pictures for thread in picture["threads"])
+    assert any(
+        thread["lock_holder"] or thread["unsure_lock_holder"] for picture in pictures for thread in picture["threads"]
+    )

@@ -10,12 +10,16 @@ import time
 one, two = threading.Lock(), threading.Lock()
 
 
+def give_back(lock):
+    lock.release()
+
+
 def work(first, second):
     while True:
         with first:
             if second.acquire(False):
                 time.sleep(0.001)
-                second.release()
+                give_back(second)
         with second:
             time.sleep(0.001)
 

@@ -103,6 +103,39 @@ def gives_back(condition, ready):
         condition.wait()
 
 
+def gives_inside(first, second, given, asks):
+    """Has no lock any more when it asks for the other one."""
+    with first:
+        first.release()
+        given.set()
+        asks.wait()
+        with second:
+            pass
+
+
+def asks_back(first, second, has, taken):
+    with second:
+        has.set()
+        taken.wait()
+        with first:
+            pass
+
+
+def given_inside(name, taker):
+    """No circle: a third thread has the lock that the first has given back, and goes on one day."""
+    first, second = threading.Lock(), threading.Lock()
+    given, has, taken = threading.Event(), threading.Event(), threading.Event()
+    start(name + "-gives", name + "-asks", gives_inside, first, second, given, has)
+    given.wait()
+    if taker:
+        start(taker, None, holds, first, taken)
+        taken.wait()
+    else:
+        first.acquire()
+        taken.set()
+    start(name + "-asks", taker, asks_back, first, second, has, taken)
+
+
 def many():
     ready = [threading.Event() for _ in range(4)]
     circle("with", with_both, [threading.Lock(), threading.Lock()])
@@ -130,6 +163,8 @@ def many():
     ready[2].wait()
     lock.acquire()
     start("asks-given-back", None, takes, lock)
+    given_inside("acquired", None)
+    given_inside("taken", "taker")
 
 
 def mutex():

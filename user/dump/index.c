@@ -46,7 +46,8 @@ static int add_thread(struct dump_index *index, const struct dump_thread *thread
 	if (!err && thread->is_python)
 		err = add(index, DUMP_BY_INTERPRETER, thread->facts.interp + 1, i);
 	for (uint32_t k = 0; k < thread->locks.nr_held && !err; k++)
-		err = add(index, DUMP_BY_LOCK_HELD, thread->locks.held[k], i);
+		err = add(index, thread->locks.unsure[k] ? DUMP_BY_LOCK_UNSURE : DUMP_BY_LOCK_HELD,
+			  thread->locks.held[k], i);
 	return err;
 }
 

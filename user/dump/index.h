@@ -17,6 +17,7 @@ enum dump_index_by {
 	DUMP_BY_TSTATE,
 	DUMP_BY_GIL_HELD,
 	DUMP_BY_LOCK_HELD,
+	DUMP_BY_LOCK_UNSURE, /* that they may have given back */
 	DUMP_BY_INTERPRETER, /* of threads of Python */
 	DUMP_INDEXES,
 };

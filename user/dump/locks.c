@@ -15,6 +15,7 @@
 #include "symbols/exception_table.h"
 #include "symbols/py_lock.h"
 #include "symbols/read.h"
+#include "symbols/words.h"
 
 /* Most items of a stack, and bytes of a table, that are looked at. */
 #define STACK_MAX 256
@@ -44,6 +45,7 @@ struct mutex {
 
 struct reader {
 	struct py_values *v;
+	const struct walk_memory *memory;
 	const struct pybpf_layout *layout;
 	const struct walk_stack *stack;
 	struct dump_locks *out;
@@ -151,6 +153,35 @@ static bool is_known(const struct dump_locks *locks, uint64_t place)
 	return false;
 }
 
+/* Returns whether the function's code gives something back by its name, or is not known. */
+static bool may_release(struct reader *r, const struct pybpf_frame *frame)
+{
+	static const char release[] = {PYSYM_WORD_NAME, 'r', 'e', 'l', 'e', 'a', 's', 'e', '\0'};
+	size_t size;
+	char *words;
+	bool found;
+
+	if (frame->kind == PYBPF_FRAME_MARKER)
+		return false;
+	words = pysym_words_read(r->memory, r->layout, frame->code, frame->sig, &size);
+	found = !words || memmem(words, size, release, sizeof(release));
+	free(words);
+	return found;
+}
+
+/*
+ * Returns whether the functions from the one with the with statement to the leaf may have given the lock back that it
+ * has taken: a Lock does not say who has it, and another thread may have taken it since. Only an RLock says it.
+ */
+static bool is_unsure(struct reader *r, uint32_t index, const struct py_lock *lock)
+{
+	for (uint32_t i = 0; i <= index && !lock->owner; i++) {
+		if (may_release(r, &r->stack->frames[i]))
+			return true;
+	}
+	return false;
+}
+
 static void read_held(struct reader *r, uint32_t index, const struct items *items)
 {
 	struct dump_locks *out = r->out;
@@ -166,6 +197,7 @@ static void read_held(struct reader *r, uint32_t index, const struct items *item
 		if (!py_lock_of_with(r->v, item, next, &lock) || !lock.is_locked || is_known(out, lock.place))
 			continue;
 		out->held_in[out->nr_held] = index;
+		out->unsure[out->nr_held] = is_unsure(r, index, &lock);
 		out->held[out->nr_held++] = lock.place;
 	}
 }
@@ -214,7 +246,8 @@ void dump_locks_read(const struct py_values_of *of, const struct walk_stack *sta
 	memset(out, 0, sizeof(*out));
 	if (!r)
 		return;
-	*r = (struct reader){.v = py_values_new(of), .layout = of->layout, .stack = stack, .out = out};
+	*r = (struct reader){
+		.v = py_values_new(of), .memory = of->memory, .layout = of->layout, .stack = stack, .out = out};
 	if (r->v && futex) {
 		out->wanted = py_lock_wanted(r->v, futex);
 		read_mutex(r, futex);
@@ -250,6 +283,7 @@ void dump_locks_keep_same(struct dump_locks *locks, const struct walk_stack *sta
 		if (locks->held_in[i] < stack->depth - same)
 			continue;
 		locks->held[kept] = locks->held[i];
+		locks->unsure[kept] = locks->unsure[i];
 		locks->held_in[kept++] = locks->held_in[i];
 	}
 	locks->nr_held = kept;

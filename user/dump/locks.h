@@ -3,6 +3,7 @@
 #ifndef DUMP_LOCKS_H
 #define DUMP_LOCKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,6 +20,7 @@ struct dump_locks {
 	pid_t mutex_owner; /* TID, inside, of the thread that has the pthread_mutex_t it waits for; else 0 */
 	uint32_t nr_held;  /* locks that it has by a with statement in one of its functions */
 	uint64_t held[DUMP_LOCKS_MAX];
+	bool unsure[DUMP_LOCKS_MAX];      /* of these: it may have given it back inside the with statement */
 	uint32_t held_in[DUMP_LOCKS_MAX]; /* the number of that function's frame, of struct walk_stack */
 };
 

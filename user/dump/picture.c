@@ -58,6 +58,16 @@ const struct dump_thread *dump_find_holder(const struct dump_process *process, c
 	return count == 1 ? &process->threads[holder] : NULL;
 }
 
+const struct dump_thread *dump_find_unsure_holder(const struct dump_process *process, const struct dump_thread *thread)
+{
+	size_t holder, count;
+
+	if (thread->state.wait.state != PYBPF_STATE_LOCK || dump_find_holder(process, thread))
+		return NULL;
+	holder = dump_index_find(&process->index, DUMP_BY_LOCK_UNSURE, thread->locks.wanted, &count);
+	return count == 1 ? &process->threads[holder] : NULL;
+}
+
 /* Returns whether no other thread can have set off the collection of which its interpreter tells. */
 static bool is_only_one(const struct dump_process *process, const struct dump_thread *thread)
 {

@@ -264,6 +264,7 @@ static void print_thread(const struct dump_process *process, const struct dump_p
 			 const struct dump_thread *thread, bool reverse, FILE *out)
 {
 	const struct dump_thread *holder = dump_find_holder(process, thread);
+	const struct dump_thread *unsure = dump_find_unsure_holder(process, thread);
 	char state[DUMP_STATE_NAME];
 
 	fprintf(out, "\nThread %d", thread->tid);
@@ -278,6 +279,8 @@ static void print_thread(const struct dump_process *process, const struct dump_p
 		fputs(", which it has itself", out);
 	else if (holder)
 		fprintf(out, ", which thread %d has", holder->tid);
+	else if (unsure)
+		fprintf(out, ", which thread %d may have", unsure->tid);
 	if (thread->has_gil)
 		fputs(", has the GIL", out);
 	print_facts(process, thread, out);
