@@ -4,6 +4,8 @@
 import contextlib
 import json
 import re
+import shutil
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -14,6 +16,7 @@ import harness
 import native
 import processes
 import pythons
+from harness import pybpf
 from processes import RATE
 
 sys.path.append(str(harness.TOP / "tests" / "judge"))
@@ -209,3 +212,19 @@ def test_numpy(python):
         assert all([frame.text for frame in stack[1:]] == [ROW, "[thread %s]" % name] for stack in of_it)
         count = sum(count for stack, count in run.rows() if stack[0].text.endswith("(%d)" % tid))
         processes.agree(run, count, cpu_s, stretches, "samples of OpenBLAS's thread")
+
+
+def test_valgrind_is_told():
+    """It has a thread pointer of its own."""
+    valgrind = shutil.which("valgrind")
+    python = pythons.one((3, 11))
+    if not valgrind or not python:
+        pytest.skip("valgrind or 3.11 is not here")
+    script = "import sys\nprint('ready', flush=True)\nwhile True:\n    sum(range(1000))"
+    argv = [valgrind, "-q", python.argv[-1], "-S", "-c", script]
+    with harness.started(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout.readline() == b"ready\n"
+        for options in ((), ("--mode=wall",)):
+            run = pybpf("-p", process.pid, "-d", 1, *options)
+            assert "pybpf: process %d runs under valgrind, " % process.pid in run.err, run.err
+        assert "<module>" in pybpf("dump", "-p", process.pid).out

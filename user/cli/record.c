@@ -91,6 +91,7 @@ static void tell_account(const struct record *r, struct session *session, const 
 	/* Why a thread has no CPU time tells nothing of other events. */
 	if (!account->has_states && !account->event)
 		session_print_unsampled(session, account, stderr);
+	session_print_simulated(session, account, stderr);
 	if (profile_total(profile))
 		cli_output_tell_terminal(&r->options.output);
 }

@@ -255,6 +255,7 @@ double session_tend(struct session *s)
 	processes_label_young(s->processes, now);
 	session_keep_memory(s, now);
 	session_sources_ask_again(s->sources, now);
+	session_thread_names_tend(s, now);
 	sleepers = session_sleepers_look(s, clock_s(CLOCK_MONOTONIC));
 	if (now >= s->next_collect) {
 		int err = session_collect_ended(s, now);

@@ -22,7 +22,14 @@
 /* Most interpreters of a process that are asked for a thread. */
 #define MAX_INTERPRETERS 16
 /* A name is not read again before this time has passed. */
-#define FRESH_NS 1000000000u
+#define FRESH_NS 100000000u
+/*
+ * While the run goes on, names are read again to see which threads change theirs: each no sooner than after this time,
+ * and so many at most in a turn, of which there are some ten in a second.
+ */
+#define AGAIN_NS   500000000u
+#define AGAIN_MOST 16
+#define TURN_S     0.1
 /*
  * Likewise, a module that was not imported is not looked for: it takes some reads for each imported module. A process
  * with many does not keep pybpf busy: that takes this many times as long as the look took.
@@ -35,7 +42,11 @@ struct named_thread {
 	uint64_t thread_id; /* pthread_self() */
 	uint64_t read_ns;   /* CLOCK_MONOTONIC; 0: it was not read */
 	bool missed;        /* for lack of time */
+	bool renamed;       /* it has had another name in Python that the program had given it */
+	bool comm_renamed;  /* likewise in the kernel */
+	char comm[16];      /* that was given to it in the kernel, when it was read last */
 	char *name;         /* NULL: Python has none, or it could not be read */
+	char *label;        /* what the profile says of a thread with several names */
 };
 
 struct interpreter {
@@ -61,8 +72,12 @@ void session_thread_names_init(struct session_thread_names *names)
 
 static void forget(struct session_thread_names *names)
 {
-	for (uint32_t i = 0; i < names->threads.count; i++)
-		free(((struct named_thread *)intern_item(&names->threads, i))->name);
+	for (uint32_t i = 0; i < names->threads.count; i++) {
+		struct named_thread *named = intern_item(&names->threads, i);
+
+		free(named->name);
+		free(named->label);
+	}
 	intern_free(&names->threads);
 	intern_free(&names->interpreters);
 }
@@ -105,18 +120,18 @@ static void charge(struct session_thread_names *names, const struct processes_re
 		((struct reader *)intern_item(&names->users, i))->used_s += session_used_s() - since_s;
 }
 
-/* Returns whether it is this thread that has the TID now. */
-static bool is_alive(const struct processes_record *process, const struct pybpf_thread_key *thread)
+/* Reads what the kernel says of the thread. Returns whether it is this one that has the TID now. */
+static bool read_stat(const struct processes_record *process, const struct pybpf_thread_key *thread,
+		      struct procfs_stat *stat)
 {
 	uint64_t tick_ms = 1000u / (uint64_t)sysconf(_SC_CLK_TCK), start_ms;
 	struct host_clock_offsets offsets;
-	struct procfs_stat stat;
 
-	if (host_read_clock_offsets(&offsets) || procfs_read_task_stat(process->pid, (pid_t)thread->tid, &stat))
+	if (host_read_clock_offsets(&offsets) || procfs_read_task_stat(process->pid, (pid_t)thread->tid, stat))
 		return false;
 	/* The key has the kernel's own clock. */
 	start_ms = thread->tid_start_ms + (uint64_t)(offsets.boottime / 1000000);
-	return (uint32_t)(start_ms - stat.start_time * tick_ms) < tick_ms;
+	return (uint32_t)(start_ms - stat->start_time * tick_ms) < tick_ms;
 }
 
 /* Returns the address of threading._active of an interpreter, or 0. */
@@ -168,7 +183,34 @@ static char *read_of_runtime(struct session *s, const struct processes_record *p
 	return name;
 }
 
-/* Reads the thread's name, or returns NULL. */
+/*
+ * Returns whether Python made up the name (threading.py: _newname, _MainThread, _DummyThread): it says less than a name
+ * that the program gave the thread in the kernel.
+ */
+static bool is_made_up(const char *name)
+{
+	return !strcmp(name, "MainThread") || !strncmp(name, "Thread-", 7) || !strncmp(name, "Dummy-", 6);
+}
+
+/* Takes the thread's name in the kernel, unless it is the one of the thread that made it. */
+static void take_comm(struct named_thread *named, const struct processes_record *process, const char *comm)
+{
+	if (!named->comm[0] && !strncmp(comm, process->comm, sizeof(named->comm) - 1))
+		return;
+	named->comm_renamed |= named->comm[0] && strncmp(comm, named->comm, sizeof(named->comm) - 1) != 0;
+	memset(named->comm, 0, sizeof(named->comm));
+	memcpy(named->comm, comm, strnlen(comm, sizeof(named->comm) - 1));
+}
+
+/* Takes the name in Python, which it frees later. */
+static void take_name(struct named_thread *named, char *name)
+{
+	named->renamed |= named->name && !is_made_up(named->name) && strcmp(named->name, name) != 0;
+	free(named->name);
+	named->name = name;
+}
+
+/* Reads the thread's name in Python, or returns NULL. */
 static char *read_name(struct session *s, const struct processes_record *process, const struct pybpf_thread_key *thread,
 		       uint64_t thread_id)
 {
@@ -182,21 +224,18 @@ static char *read_name(struct session *s, const struct processes_record *process
 		if (!entry.runtimes[i].refused)
 			name = read_of_runtime(s, process, &entry.runtimes[i], thread_id);
 	}
-	/* A later thread may have the same pthread_self(). */
-	if (name && !is_alive(process, thread)) {
-		free(name);
-		return NULL;
-	}
 	return name;
 }
 
 static void refresh(struct session *s, const struct processes_record *process, struct named_thread *named)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct procfs_stat stat;
 	double since_s;
 	char *name;
 
-	if (named->read_ns && now - named->read_ns < FRESH_NS)
+	/* Once after the run's end, so that all its samples have one name. */
+	if (named->read_ns && (now - named->read_ns < FRESH_NS || (s->detach_ns && named->read_ns > s->detach_ns)))
 		return;
 	if (!may_read(&s->thread_names, process)) {
 		s->thread_names.unread += !named->read_ns && !named->missed;
@@ -208,10 +247,14 @@ static void refresh(struct session *s, const struct processes_record *process, s
 	name = read_name(s, process, &named->thread, named->thread_id);
 	if (s->thread_names.share_s < HUGE_VAL)
 		charge(&s->thread_names, process, since_s);
-	if (!name)
+	/* A later thread may have the same TID, or the same pthread_self(). */
+	if (!read_stat(process, &named->thread, &stat)) {
+		free(name);
 		return;
-	free(named->name);
-	named->name = name;
+	}
+	take_comm(named, process, stat.comm);
+	if (name)
+		take_name(named, name);
 }
 
 static struct named_thread *add(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id)
@@ -247,13 +290,41 @@ int session_thread_names_add(struct session *s, const struct pybpf_thread_event 
 	return 0;
 }
 
-/*
- * Returns whether Python made up the name (threading.py: _newname, _MainThread, _DummyThread): it says less than a name
- * that the program gave the thread in the kernel.
- */
-static bool is_made_up(const char *name)
+void session_thread_names_tend(struct session *s, double now)
 {
-	return !strcmp(name, "MainThread") || !strncmp(name, "Thread-", 7) || !strncmp(name, "Dummy-", 6);
+	struct session_thread_names *names = &s->thread_names;
+	uint64_t now_ns = (uint64_t)(now * 1e9);
+	uint32_t read = 0;
+
+	if (!s->options.threads || now < names->next_s)
+		return;
+	names->next_s = now + TURN_S;
+	for (uint32_t i = 0; i < names->threads.count && read < AGAIN_MOST; i++) {
+		struct named_thread *named = intern_item(&names->threads, names->turn++ % names->threads.count);
+		const struct processes_record *process = processes_find_record(s->processes, named->thread.proc_id);
+
+		if (!process || process->ended || now_ns < named->read_ns + AGAIN_NS)
+			continue;
+		refresh(s, process, named);
+		read++;
+	}
+}
+
+/* Returns the label of a thread that has had several names, of which this is one; the name without memory. */
+static const char *label_several(struct named_thread *named, const char *name)
+{
+	free(named->label);
+	return asprintf(&named->label, "%s and other names", name) < 0 ? (named->label = NULL, name) : named->label;
+}
+
+/* Returns whether the thread's name in Python says more than the one in the kernel. */
+static bool is_better(const struct named_thread *named, const struct processes_record *process, const char *kernel)
+{
+	if (!named->name || !*named->name)
+		return false;
+	/* A thread that nobody named has the name of the one that made it; 3.14+ gives the kernel Python's, cut. */
+	return !is_made_up(named->name) || !*kernel || !strncmp(named->name, kernel, strlen(kernel)) ||
+	       (named->thread.tid != (uint32_t)process->pid && !strcmp(kernel, process->comm));
 }
 
 const char *session_find_thread_name(struct session *s, const struct processes_record *process,
@@ -267,11 +338,7 @@ const char *session_find_thread_name(struct session *s, const struct processes_r
 		return kernel;
 	named = intern_item(&s->thread_names.threads, i);
 	refresh(s, process, named);
-	if (!named->name || !*named->name)
-		return kernel;
-	/* A thread that nobody named has the name of the one that made it; 3.14+ gives the kernel Python's, cut. */
-	if (is_made_up(named->name) && *kernel && strncmp(named->name, kernel, strlen(kernel)) != 0 &&
-	    (thread->tid == (uint32_t)process->pid || strcmp(kernel, process->comm) != 0))
-		return kernel;
-	return named->name;
+	if (is_better(named, process, kernel))
+		return named->renamed ? label_several(named, named->name) : named->name;
+	return named->comm_renamed ? label_several(named, kernel) : kernel;
 }

@@ -18,6 +18,8 @@ struct session_thread_names {
 	double until_s;             /* no name is read when session_used_s() is beyond */
 	double share_s;             /* of each user's threads, until then */
 	uint64_t unread;            /* threads whose names were not read at all for that */
+	double next_s;              /* when names are read again, CLOCK_MONOTONIC */
+	uint32_t turn;              /* the next of the threads to be read again */
 };
 
 void session_thread_names_init(struct session_thread_names *names);
@@ -37,9 +39,13 @@ int session_thread_names_add(struct session *s, const struct pybpf_thread_event 
 /* Notes a thread that was there when the run began; its name is read when it is asked for. Returns 0 or -ENOMEM. */
 int session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id);
 
+/* Reads some names again, to see which threads change theirs. To be called often; now: CLOCK_MONOTONIC seconds. */
+void session_thread_names_tend(struct session *s, double now);
+
 /*
  * Returns the thread's name in Python, read once more if it lives, or `kernel`, its name in the kernel: where Python's
- * is not known, or is one that Python made up while the kernel's was given. Valid until the next call.
+ * is not known, or is one that Python made up while the kernel's was given. One that has had other names meanwhile is
+ * "NAME and other names". Valid until the next call.
  */
 const char *session_find_thread_name(struct session *s, const struct processes_record *process,
 				     const struct pybpf_thread_key *thread, const char *kernel);

@@ -3,8 +3,10 @@
 #include "session/unsampled.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -247,6 +249,64 @@ static void print_kind(const struct finding *f, enum did did, double duration_s,
 		print_names(f, did, count, out);
 	}
 	fputc('\n', out);
+}
+
+/*
+ * Returns whether the process runs on the CPU that valgrind simulates: its executable is TOOL-PLATFORM in a directory
+ * of valgrind's. One that has ended has its name only, which is cut.
+ */
+static bool is_simulated(const struct processes_record *process)
+{
+	static const char *const tools[] = {"memcheck-", "callgrind-", "cachegrind-", "helgrind-", "massif-",
+					    "dhat-",     "drd-",       "lackey-",     "none-"};
+	char path[64], target[PATH_MAX];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", process->pid);
+	n = process->ended ? -1 : readlink(path, target, sizeof(target) - 1);
+	if (n > 0) {
+		target[n] = '\0';
+		return strstr(target, "/valgrind/");
+	}
+	for (size_t i = 0; i < sizeof(tools) / sizeof(*tools); i++) {
+		if (!strncmp(process->comm, tools[i], strlen(tools[i])))
+			return true;
+	}
+	return false;
+}
+
+struct simulated {
+	pid_t first;
+	uint64_t count;
+};
+
+static void count_simulated(struct processes_record *process, void *arg)
+{
+	struct simulated *found = arg;
+
+	if (process->state != PROCESSES_PYTHON || !is_simulated(process))
+		return;
+	found->first = found->count++ ? found->first : process->pid;
+}
+
+void session_print_simulated(struct session *s, const struct session_account *account, FILE *out)
+{
+	struct simulated found = {0};
+
+	if (!account->counters[PYBPF_COUNT_NO_THREAD_STATE])
+		return;
+	processes_visit_all(s->processes, count_simulated, &found);
+	if (!found.count)
+		return;
+	fprintf(out, "pybpf: process %d", found.first);
+	if (found.count > 1)
+		fprintf(out, " and %" PRIu64 " more run", found.count - 1);
+	else
+		fputs(" runs", out);
+	fputs(" under valgrind, on a CPU that it simulates: no sample tells a thread of Python there; `pybpf dump` "
+	      "shows the "
+	      "stacks\n",
+	      out);
 }
 
 void session_name_pythons_below(const uint32_t *pids, size_t count, const struct discovery_numbers *chosen,

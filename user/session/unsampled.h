@@ -19,6 +19,12 @@ void session_note_wanted(struct session *s);
 void session_print_unsampled(struct session *s, const struct session_account *account, FILE *out);
 
 /*
+ * After session_collect: names the processes that run under valgrind, whose threads no sample can tell: prints nothing
+ * if there are none.
+ */
+void session_print_simulated(struct session *s, const struct session_account *account, FILE *out);
+
+/*
  * Writes the Pythons below the processes into text: "12 (python3), 13 (celery)", or "" if there are none. Those of
  * `chosen` are left out, and those that were not looked at within patience_s seconds.
  */
