@@ -219,6 +219,7 @@ static size_t read_locals(const struct dump_stack_of *of, const struct walk_stac
 		.runtime = &of->runtime,
 		.level = of->locals.level,
 		.show_secrets = of->locals.show_secrets,
+		.stands = of->standing != DUMP_GOES_ON,
 		.until_ns = clock_ns(CLOCK_MONOTONIC) + of->locals.level * LOCALS_NS,
 	};
 

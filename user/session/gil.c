@@ -312,7 +312,7 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 	if (a->nr_holders > SESSION_GIL_HOLDERS)
 		fprintf(out, "; %d of the %" PRIu64 " places that held it:\n", SESSION_GIL_HOLDERS, a->nr_holders);
 	else
-		fputs(a->nr_holders ? "; held in:\n" : "\n", out);
+		fputs(a->nr_holders ? "; held, as each began and after each switch interval, in:\n" : "\n", out);
 	for (uint64_t i = 0; i < a->nr_holders && i < SESSION_GIL_HOLDERS; i++)
 		print_holder(&a->holders[i], a->holders[i].where, out);
 	if (a->nobody.count)

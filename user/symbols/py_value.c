@@ -14,6 +14,8 @@
 
 /* Readings of an object that changes meanwhile. */
 #define ATTEMPTS 3
+/* Writings of a value until two in a row are the same. */
+#define WRITINGS 4
 /*
  * Most of what may be read for the variables of a thread at each level, in units of a read and of UNIT bytes: some
  * 0.4 seconds', if the clock does not end it before. The clock is looked at once in so many.
@@ -56,7 +58,7 @@ struct py_values *py_values_new(const struct py_values_of *of)
 	v->memory = (struct walk_memory){read_within_time, v};
 	v->r = (struct py_reader){&v->memory, of->layout};
 	v->limits = &limits[level - 1];
-	v->max_cost = level * MAX_COST;
+	v->max_cost = level * MAX_COST * (of->stands ? 1 : 2);
 	return v;
 }
 
@@ -366,13 +368,48 @@ void py_write(struct py_values *v, uint64_t object)
 	py_out_text(&v->out, PY_VALUE_UNREADABLE);
 }
 
+static bool is_single(struct py_values *v, uint64_t object)
+{
+	struct py_object o;
+
+	return py_look_at(v, object, &o) && o.type.is_single;
+}
+
+/*
+ * Writes a value of a process that runs. Where the parts of an object are freed and made anew at the same places, its
+ * words are what they were, and what was read is of two moments: so an object with parts is written until two texts in
+ * a row are the same.
+ */
+static void write_settled(struct py_values *v, uint64_t object)
+{
+	char *last = NULL;
+	bool same = false;
+
+	for (int i = 0; i < WRITINGS && !same && !v->is_over; i++) {
+		size_t size = v->out.size;
+
+		free(last);
+		last = i ? strndup(v->out.bytes, size) : NULL;
+		py_out_begin(&v->out, v->limits->text);
+		py_write(v, object);
+		same = is_single(v, object) || (last && size == v->out.size && !memcmp(last, v->out.bytes, size));
+	}
+	free(last);
+	if (same)
+		return;
+	py_out_begin(&v->out, v->limits->text);
+	py_out_text(&v->out, PY_VALUE_UNREADABLE);
+}
+
 const char *py_values_text(struct py_values *v, const char *name, uint64_t object, size_t *size)
 {
 	py_out_begin(&v->out, v->limits->text);
 	if (!v->of.show_secrets && py_is_secret(name))
 		py_out_text(&v->out, PY_VALUE_HIDDEN);
-	else
+	else if (v->of.stands)
 		py_write(v, object);
+	else
+		write_settled(v, object);
 	py_out_end(&v->out);
 	*size = v->out.size;
 	return v->out.bytes;

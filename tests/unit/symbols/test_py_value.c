@@ -28,6 +28,7 @@ struct made {
 	struct walk_memory memory;
 	uint64_t meta, of_int, of_list;
 	uint64_t change_at, change_to; /* a word that the process changes after so many reads */
+	uint64_t also_at, also_to;     /* at the same moment */
 	unsigned change_after, reads;
 	bool again; /* and then at each read */
 };
@@ -39,6 +40,8 @@ static int changing_read(void *source, uint64_t addr, void *dst, size_t size)
 	m->reads++;
 	if (m->change_at && (m->reads == m->change_after || (m->again && m->reads > m->change_after)))
 		put_ptr(m->w, m->change_at, 0, m->change_to + (m->again ? m->reads : 0));
+	if (m->also_at && m->reads == m->change_after)
+		put_ptr(m->w, m->also_at, 0, m->also_to);
 	return world_read(m->w, addr, dst, size);
 }
 
@@ -321,6 +324,42 @@ static void check_changes(struct world *w)
 	}
 }
 
+/* The items of a list are freed, and others made in their places: the list itself is as it was. */
+static void check_parts_made_anew(struct world *w)
+{
+	const char *before = w->l.major == 2 ? "[1L, 2L]" : "[1, 2]", *after = w->l.major == 2 ? "[3L, 4L]" : "[3, 4]";
+	bool changed = false;
+
+	for (unsigned i = 1; i < 60; i++) {
+		uint64_t items[2], list;
+		struct made m;
+		struct py_values_of of = {.layout = &w->l, .runtime = &w->proc, .level = 1};
+		struct py_values *values;
+		const char *text;
+		size_t size;
+
+		world_clear(w);
+		begin(&m, w);
+		items[0] = make_int(&m, 1);
+		items[1] = make_int(&m, 2);
+		list = make_list(&m, items, 2);
+		m.change_at = items[0] + head(&m) + 8;
+		m.change_to = 3;
+		m.also_at = items[1] + head(&m) + 8;
+		m.also_to = 4;
+		m.change_after = i;
+		of.memory = &m.memory;
+		values = py_values_new(&of);
+		assert_non_null(values);
+		text = py_values_text(values, "x", list, &size);
+		changed |= !strcmp(text, after);
+		if (strcmp(text, before) != 0)
+			assert_string_equal(text, after);
+		py_values_free(values);
+	}
+	assert_true(changed);
+}
+
 /* Memory in which the type of an object is one thing at its first look, and another one from then on. */
 struct flipping {
 	struct made *m;
@@ -436,6 +475,12 @@ static void test_cut_names(void **state)
 	each_layout(check_cut_names);
 }
 
+static void test_parts_made_anew(void **state)
+{
+	(void)state;
+	each_layout(check_parts_made_anew);
+}
+
 static void test_changes(void **state)
 {
 	(void)state;
@@ -462,9 +507,11 @@ static void test_secrets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),   cmocka_unit_test(test_lies),      cmocka_unit_test(test_circles),
-		cmocka_unit_test(test_types),   cmocka_unit_test(test_cut_names), cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_secrets), cmocka_unit_test(test_depths),    cmocka_unit_test(test_exponents),
+		cmocka_unit_test(test_plain),           cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_circles),         cmocka_unit_test(test_types),
+		cmocka_unit_test(test_cut_names),       cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_parts_made_anew), cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_depths),          cmocka_unit_test(test_exponents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
