@@ -20,9 +20,10 @@ from harness import pybpf
 pytestmark = pytest.mark.usefixtures("profiler")
 
 US = 1e6
+# Those that wait in other system calls: sleep() in select(), and in clock_nanosleep() with a time of its end.
 some_versions = pytest.mark.parametrize(
     "python",
-    [item for item in pythons.of_each_version(pythons.interpreters()) if item.version >= (3, 6)],
+    [item for item in pythons.of_each_version(pythons.interpreters()) if item.version in ((3, 6), (3, 9), (3, 12), (3, 15))],
     ids=lambda item: item.name,
 )
 
@@ -169,7 +170,7 @@ def test_names_that_are_cut_are_told_from_each_other():
     for end in ("one", "two"):
         with harness.target(fast_python(), "causes.py", "long_name", end) as target:
             path = target.says["path"]
-            harness.wait_for(lambda: dumped(target).startswith("[network: unix"))
+            harness.wait_for(lambda: (dumped(target) or "").startswith("[network: unix"))
             told = most(walls(target))
             assert dumped(target) == told
         start, last = re.fullmatch(r"\[network: unix (.*)\.\.\.(.*)\]", told).groups()
