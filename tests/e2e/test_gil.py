@@ -185,7 +185,8 @@ def test_both_sides_of_a_wait(python, tmp_path):
             first = ("__bootstrap" if python.version < (3,) else "_bootstrap", "threading.py")
             assert (behind[-1][0].split(".")[-1], behind[-1][1]) in (first, ("<module>", "gilwaits.py")), behind
             pairs[stack[wait - 1].name, behind[0][0]] += us
-    assert sum(us for (_, holder), us in pairs.items() if holder == "asleep") > 0.1 * sum(pairs.values()), pairs
+    # Beside a load every thread is kept from the CPU with the GIL, too.
+    assert sum(us for (_, holder), us in pairs.items() if holder == "asleep") > 0.02 * sum(pairs.values()), pairs
 
 
 HANGS = """
