@@ -210,3 +210,17 @@ def test_nothing_is_said_of_a_process_that_ended():
     run, _ = run_of("--", sys.executable, "-S", "-c", "sum(range(10000000))")
     assert run.stats["threads"]["counted"] == 0 and run.stats["processes"]["ended"] == 1
     assert "thread-seconds" not in run.err
+
+
+@pytest.mark.parametrize("microseconds", [50, 50000])
+def test_cpu_time_that_samples_do_not_stand_for_is_told(microseconds):
+    """The kernel's count of the thread's time says whether it has to be."""
+    with harness.target(harness.default_python(), "bursts.py", str(microseconds)) as target:
+        run = harness.record(target.pid, seconds=3, rate=4999)
+    told = re.search(r"^pybpf: process %d took ([\d.]+) s of CPU time, of which its samples stand for ([\d.]+) s" % target.pid, run.err, re.M)
+    took, asked = run.stats["state_s"]["on CPU"], run.stats["samples"]["asked"]
+    if told:
+        assert abs(float(told.group(2)) - asked / 4999) < 0.001 and float(told.group(2)) < 0.95 * float(told.group(1))
+        assert asked / 4999 < took
+    else:
+        assert asked > 0.9 * 4999 * took - 3.29 * (4999 * took) ** 0.5 - 5, (asked, took)

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "container/cgroup.h"
 #include "discovery/ask.h"
 #include "foreign/foreign.h"
+#include "session/account.h"
 #include "session/internal.h"
 
 /* Processes that a line names. */
@@ -356,6 +358,46 @@ static void print_below(const struct finding *f, FILE *out)
 	fputs(", which --children samples, too\n", out);
 }
 
+/* Of a normal distribution, within which 99.9 % are. */
+#define CHANCE 3.29
+
+bool session_samples_are_few(uint64_t samples, double expected)
+{
+	return (double)samples < 0.95 * expected && (double)samples < expected - CHANCE * sqrt(expected) - 1;
+}
+
+static void find_python(struct processes_record *process, void *arg)
+{
+	const struct processes_record **only = arg;
+
+	if (process->state == PROCESSES_PYTHON)
+		*only = process;
+}
+
+/*
+ * A timer does not meet the end of a short time on a CPU, where the kernel has interrupts off, nor a beginning that
+ * another timer's interrupt delays: what runs for tens of microseconds at a time has fewer samples than CPU time. Of
+ * several processes it is not known which.
+ */
+static void print_unmet(const struct finding *f, const struct session_account *account, FILE *out)
+{
+	const struct processes_record *process = NULL;
+	uint64_t asked = session_account_asked(account), cpu_ns;
+
+	if (account->processes.seen != 1 || session_account_lost(account) || !account->freq)
+		return;
+	processes_visit_all(f->session->processes, find_python, &process);
+	if (!process || process->ended || process->started || !processes_get_cpu(process, &cpu_ns) ||
+	    !session_samples_are_few(asked, (double)cpu_ns / 1e9 * account->freq))
+		return;
+	fprintf(out,
+		"pybpf: process %d took %.3f s of CPU time, of which its samples stand for %.3f s: a timer meets work "
+		"in "
+		"moments of less than a millisecond too rarely, as it does what a host takes from a virtual machine; "
+		"--mode=wall measures the time of each thread\n",
+		process->pid, (double)cpu_ns / 1e9, (double)asked / account->freq);
+}
+
 void session_print_unsampled(struct session *s, const struct session_account *account, FILE *out)
 {
 	struct finding f = {.session = s, .idle_ns = (uint64_t)(account->duration_s * IDLE_SHARE * 1e9)};
@@ -372,6 +414,7 @@ void session_print_unsampled(struct session *s, const struct session_account *ac
 			f.count ? "more " : "", forgotten == 1 ? "" : "es");
 	if (!f.failed)
 		print_below(&f, out);
+	print_unmet(&f, account, out);
 	for (size_t i = 0; i < f.count; i++) {
 		const struct unsampled *u = &f.items[i];
 

@@ -3,7 +3,9 @@
 #ifndef SESSION_UNSAMPLED_H
 #define SESSION_UNSAMPLED_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -17,6 +19,12 @@ void session_note_wanted(struct session *s);
 
 /* After session_collect: prints what is known of the chosen Python processes without a sample with Python frames. */
 void session_print_unsampled(struct session *s, const struct session_account *account, FILE *out);
+
+/*
+ * Returns whether so many samples are too few, by more than chance, for a thread time in which a timer of equal periods
+ * would have met `expected`: below the 99.9 % interval of as many independent samples, and by a twentieth at least.
+ */
+bool session_samples_are_few(uint64_t samples, double expected);
 
 /*
  * After session_collect: names the processes that run under valgrind, whose threads no sample can tell: prints nothing
