@@ -72,7 +72,7 @@ static __noinline int leave_gil(struct loop_context *c)
 	leaving->with_gil = 0;
 	leaving->holder_stack_id = PYBPF_HOLDER_UNKNOWN;
 	if (cfg_gil_waits && leaving->gil && c->l && read_owner(&c->s->walk, c->l, leaving->gil, &owner) &&
-	    owner.last_holder == c->s->walk.tstate)
+	    owner.last_holder == walk_innermost_tstate(&c->s->walk))
 		leaving->with_gil = PYBPF_WAIT_WITH_GIL;
 	leaving->owner = owner;
 	return 0;

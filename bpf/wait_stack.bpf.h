@@ -184,7 +184,7 @@ static long loop_find_holder(__u32 i, void *data)
 /* Finds the number of the stack of the thread that holds the GIL, which is announced, or an enum pybpf_holder. */
 static __always_inline void find_holder(struct loop_context *c)
 {
-	struct holder_search search = {.c = *c, .own_tstate = c->s->walk.tstate};
+	struct holder_search search = {.c = *c, .own_tstate = walk_innermost_tstate(&c->s->walk)};
 
 	if (c->s->nr_runtimes > 1)
 		return;

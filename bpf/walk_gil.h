@@ -7,6 +7,7 @@
 #define PYBPF_WALK_GIL_H
 
 #include "pybpf_wait.h"
+#include "walk_status.h"
 #include "walk_thread.h"
 
 /* The words of the GIL that say who holds it, in the order of the struct (3.7+). */
@@ -20,17 +21,19 @@ struct gil_owner {
 #define GIL_UNCOUNTED (~0ULL)
 
 /*
- * Returns the address of the GIL of the thread whose walk is done, or 0. Interpreters with a GIL of their own and those
- * that share the main one's both point to it (3.12+). That of a GIL in variables is what their offsets count from.
+ * Returns the address of the GIL of the thread whose walk is done, or 0: of the interpreter that it is in, which its
+ * innermost thread state has. Interpreters with a GIL of their own and those that share the main one's both point to it
+ * (3.12+). That of a GIL in variables is what their offsets count from.
  */
 static __always_inline __u64 walk_find_gil(struct walk *w, const struct pybpf_layout *l)
 {
-	__u64 gil = 0;
+	__u64 tstate = walk_innermost_tstate(w), interp = 0, gil = 0;
 
 	if (l->gil_from_head)
 		return w->interp_head + l->gil_from_head;
-	if (l->interp_gil && w->tstate && w->tstate_interp &&
-	    walk_read(w, &gil, sizeof(gil), w->tstate_interp + l->interp_gil))
+	if (l->interp_gil && tstate &&
+	    (walk_read(w, &interp, sizeof(interp), tstate + l->tstate_interp) || !interp ||
+	     walk_read(w, &gil, sizeof(gil), interp + l->interp_gil)))
 		return 0;
 	return l->gil.last_holder ? w->interp_head : gil;
 }

@@ -351,3 +351,27 @@ def test_a_wait_is_one_wait_whatever_the_switch_interval(python, tmp_path):
     told = json.loads(stats.read_text(encoding="utf-8"))
     assert told["waits"]["short_s"] < 0.25 * told["state_s"]["GIL"], told["waits"]
     assert told["state_s"]["GIL"] > 0.05, told["state_s"]
+
+
+@pytest.mark.parametrize(
+    "python",
+    [
+        item
+        for item in pythons.of_each_version(pythons.interpreters())
+        if item.version >= (3, 13) and item.kind != "free-threaded"  # 3.12.1 does not end
+    ],
+    ids=lambda item: item.name,
+)
+@pytest.mark.parametrize("mode", ["gil", "wall"])
+def test_a_subinterpreter_with_a_gil_of_its_own(python, mode, tmp_path):
+    """Who waits for it is the thread that runs the interpreter, and has a state of the main one, too."""
+    stats = tmp_path / "stats.json"
+    run = pybpf("--mode=" + mode, "-o", "/dev/null", "--json-stats", stats, "--", *python.command("own_gil.py", "1.5"))
+    assert run.code == 0, run.err
+    told = json.loads(stats.read_text(encoding="utf-8"))
+    states = told["state_s"]
+    # The main thread waits for the runner, who waits for no lock but the other one's end.
+    assert states["lock"] < 1.9, states
+    assert states["GIL"] > 0.3, states
+    if mode == "gil":
+        assert told["gil"]["waits"] > 5 and told["gil"]["held_on_cpu_s"] > 0.5 * states["on CPU"], told["gil"]

@@ -21,10 +21,11 @@ static void walk_note_frame(struct walk *w, uint32_t slot);
 static uint64_t current_task(struct walk *w, uint64_t tstate);
 #define WALK_CURRENT_TASK(w, tstate) current_task(w, tstate)
 
-#include "walk.h"
-#include "walk_gil.h"
 /* A stack of coroutines has one for each function. */
 #define WALK_HANDLED PYBPF_MAX_FRAMES
+
+#include "walk.h"
+#include "walk_gil.h"
 #include "walk_status.h"
 
 struct user_walk {
