@@ -161,7 +161,7 @@ def test_numpy_and_pandas(python, library):
 # All that values of mutates.py can consist of.
 TOKEN = re.compile(
     r"<unreadable>|<hidden>|'(?:v\d*)+'|v\d*=|one=|two=|'v'|\d+(?:\.0)?|Thing|Slotted|deque|set|object|"
-    r"<bound method|\.\.\.(?: \d+ more)?|[][(){}<>,: ]+"
+    r"<bound method|None|\.\.\.(?: \d+ more)?|[][(){}<>,: ]+"
 )
 # What each variable can be.
 SHAPES = {
@@ -174,6 +174,8 @@ SHAPES = {
     "i": r"\d+",
     "text": r"'v\d+'",
     "deep": r"\[.*\]",
+    # All of them of one moment.
+    "equal": r"None|\[(\d+\.0), \1, \1, \1\]",
 }
 
 

@@ -20,7 +20,7 @@ class Slotted(object):
 
 
 def change(numbers, names, both, queue, thing, slotted):
-    i = 0
+    i, equal = 0, None
     while True:
         i = (i + 1) % 1000
         text = "v%d" % i
@@ -45,6 +45,9 @@ def change(numbers, names, both, queue, thing, slotted):
         slotted.two = thing.one
         deep = [[i], {text: [text]}]
         deep[0][0] = deep[1]
+        # Freed and made anew at the same places, with all their items.
+        equal = None
+        equal = [float(i), float(i), float(i), float(i)]
 
 
 def main():

@@ -11,8 +11,8 @@ said = {}
 
 
 def scalar(value):
-    """As numpy of all versions would have it if it used its own name."""
-    return "numpy.%s(%s)" % (type(value).__name__, value)
+    """As numpy of all versions would have it if it used its own name; of a derived class its own."""
+    return "%s%s(%s)" % ("numpy." if type(value).__module__ == "numpy" else "", type(value).__name__, value)
 
 
 def array(value, name="numpy.ndarray"):
@@ -31,6 +31,19 @@ def stand_numpy():
     class Own(numpy.ndarray):
         pass
 
+    class Meters(numpy.float64):
+        pass
+
+    class Ratio(numpy.float32):
+        pass
+
+    class Offset(numpy.int8):
+        pass
+
+    class Further(Offset):
+        pass
+
+    metres, ratio, offset, further = Meters(1.5), Ratio(2.5), Offset(-3), Further(-4)
     small, large, byte = numpy.int8(-5), numpy.uint64(2**63 + 1), numpy.uint8(200)
     single, double, both = numpy.float32(0.1), numpy.float64(-1e300), numpy.complex128(1 - 2j)
     yes, infinite = numpy.bool_(True), numpy.float64("inf")

@@ -7,11 +7,26 @@
 /* Most dimensions of numpy's arrays (NPY_MAXDIMS of numpy 2). */
 #define MAX_DIMENSIONS 64
 
+/* Most classes between a type and the one of numpy's that it is derived from. */
+#define MAX_BASES 16
+
+/* Finds numpy's own type of an object, which may be of a class derived from it. Returns false if it cannot be read. */
+static bool find_own_type(struct py_values *v, const struct py_object *o, struct py_type *own)
+{
+	*own = o->type;
+	for (int i = 0; i < MAX_BASES && own->derived; i++) {
+		if (!own->base || !py_type_at(v, own->base, own))
+			return false;
+	}
+	return !own->derived;
+}
+
 /* The number itself (numpy/arrayscalars.h). */
 static bool write_numpy_scalar(struct py_values *v, const struct py_object *o)
 {
-	const char *name = o->type.name;
-	bool is_unsigned = strstr(name, ".u");
+	struct py_type own;
+	const char *name = own.name;
+	bool is_unsigned;
 	union {
 		uint64_t word;
 		int64_t number;
@@ -23,9 +38,10 @@ static bool write_numpy_scalar(struct py_values *v, const struct py_object *o)
 		float f;
 	} value = {0};
 
-	if (!py_get(v, o->fields, &value, sizeof(value)))
+	if (!find_own_type(v, o, &own) || !py_get(v, o->fields, &value, sizeof(value)))
 		return false;
-	py_out_print(&v->out, "%s(", name);
+	is_unsigned = strstr(name, ".u");
+	py_out_print(&v->out, "%s(", o->type.name);
 	if (strstr(name, "bool"))
 		py_out_text(&v->out, value.bytes[0] ? "True" : "False");
 	else if (strstr(name, "float64"))
