@@ -24,42 +24,45 @@ struct leave {
 	__u64 now;
 };
 
-/* Returns the thread's entry, made if need be; NULL without room for one, and for a thread that ends. */
-static __noinline struct pybpf_thread *find_thread(struct task_struct *task, const struct pybpf_proc *proc, __u64 now)
+/*
+ * Finds what the thread needs, and its entry, made if need be. Returns 0 if its time is not wanted, if it ends, and
+ * without room for it.
+ */
+static __noinline int leave_find(struct task_struct *task, __u64 now, struct leave *leave)
 {
 	struct pybpf_thread fresh = {.state = PYBPF_STATE_RUNNING};
-	__u32 pid = task->pid;
-	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
-
-	if (thread || task->flags & PF_EXITING)
-		return thread;
-	init_thread(&fresh, task, proc->proc_id, now);
-	return add_thread(pid, &fresh);
-}
-
-/* Adds the time for which the thread has run. Returns 0 if its time is not wanted. */
-static __noinline int leave_begin(struct task_struct *task, __u64 now, struct leave *leave)
-{
-	__u32 tgid = compat_task_tgid(task);
+	__u32 tgid = compat_task_tgid(task), pid = task->pid;
 	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
-	struct pybpf_thread *thread;
 
 	leave->c.s = scratch_get(PYBPF_CONTEXT_SWITCH);
 	if (!leave->c.s || !time_is_wanted(proc) || !filter_passes())
 		return 0;
-	thread = find_thread(task, proc, now);
-	if (!thread)
+	leave->proc = proc;
+	leave->thread = bpf_map_lookup_elem(&threads, &pid);
+	if (leave->thread)
+		return 1;
+	if (task->flags & PF_EXITING)
+		return 0;
+	init_thread(&fresh, task, proc->proc_id, now);
+	leave->thread = add_thread(pid, &fresh);
+	return leave->thread != NULL;
+}
+
+/* Adds the time for which the thread has run. */
+static __noinline int leave_begin(struct task_struct *task, __u64 now, struct leave *leave)
+{
+	const struct pybpf_proc *proc = leave->proc;
+	struct pybpf_thread *thread = leave->thread;
+
+	if (!proc || !thread)
 		return 0;
 	/* An exec has begun another program. */
 	thread->proc_id = proc->proc_id;
 	/* User space reads the names of threads that live to the end; an exec gives its thread another one. */
 	if (!thread->running_ns)
 		name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
-	now = not_before(thread, now);
-	thread->running_ns += run_until(thread, task->pid, now);
-	leave->proc = proc;
-	leave->thread = thread;
-	leave->now = now;
+	leave->now = not_before(thread, now);
+	thread->running_ns += run_until(thread, task->pid, leave->now);
 	return 1;
 }
 
@@ -129,7 +132,8 @@ static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __
 	struct leaving *leaving;
 	__u64 stack_id;
 
-	if (!leave_begin(task, now, &leave) || !leave.c.s || !leave.proc || !leave.thread)
+	if (!leave_find(task, now, &leave) || !leave_begin(task, now, &leave) || !leave.c.s || !leave.proc ||
+	    !leave.thread)
 		return;
 	leaving = &leave.c.s->leaving;
 	thread = leave.thread;

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
 import tempfile
 import time
 import warnings

@@ -46,8 +46,8 @@ def change(numbers, names, both, queue, thing, slotted):
         deep = [[i], {text: [text]}]
         deep[0][0] = deep[1]
         # Freed and made anew at the same places, with all their items.
-        equal = None
         equal = [float(i), float(i), float(i), float(i)]
+        del equal
 
 
 def main():
