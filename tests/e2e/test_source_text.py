@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -92,17 +93,17 @@ def mounted(folder, _, pid):
     subprocess.run(["nsenter", "--mount", "--target", str(pid), *argv], check=True)
 
 
-def shown(pid, folder):
+def shown(pid, folder, env=None):
     """The text that dump shows, and that of a recording."""
 
     def dumped():
-        dump = harness.pybpf("dump", "-p", pid)
+        dump = harness.pybpf("dump", "-p", pid, env=env)
         assert dump.code == 0, dump.err
         return dump.out if "query_orders" in dump.out else None
 
     dump = harness.wait_for(dumped)
     path = folder / "out.pybpf"
-    run = harness.pybpf("-p", pid, "-d", 0.5, "--mode=wall", "-o", path)
+    run = harness.pybpf("-p", pid, "-d", 0.5, "--mode=wall", "-o", path, env=env)
     assert run.code == 0, run.err
     return dump + gzip.decompress(path.read_bytes().partition(b"\n")[2]).decode(errors="replace")
 
@@ -125,6 +126,33 @@ def test_replaced(python, tmp_path, replaces, text):
         told = shown(pid, tmp_path)
         assert "new text" not in told and "delete_orders" not in told
         assert "the old text" not in told
+
+
+@pytest.fixture(scope="module")
+def clock_set(tmp_path_factory):
+    """The environment of a pybpf that finds a clock that was set by so many seconds after all that is there began."""
+    if "san" in Path(harness.PYBPF).name:
+        pytest.skip("the sanitizers' library has to be the first")
+    made = tmp_path_factory.mktemp("clock") / "clock_set.so"
+    source = Path(__file__).parents[1] / "targets" / "clock_set.c"
+    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", made, source]
+    subprocess.run(command, check=True)
+    return lambda seconds: {**os.environ, "LD_PRELOAD": str(made), "CLOCK_SET_S": str(seconds)}
+
+
+@some_pythons
+@pytest.mark.parametrize("seconds", [3600, -3600], ids=["forward", "back"])
+@pytest.mark.parametrize("text", [NEW, LONGER], ids=["other", "longer"])
+def test_replaced_before_the_clock_was_set(python, tmp_path, clock_set, text, seconds):
+    """Set forward, the program seems to be younger than the file; set back, than all files."""
+    tmp_path.chmod(0o755)
+    release(tmp_path, "current", OLD)
+    with serving(python, tmp_path) as (_, say):
+        pid = say()
+        assert shown(pid, tmp_path, clock_set(seconds)).count("# the old text") == (2 if seconds > 0 else 0)
+        renamed(tmp_path, text, pid)
+        told = shown(pid, tmp_path, clock_set(seconds))
+        assert "new text" not in told and "delete_orders" not in told
 
 
 @some_pythons

@@ -20,7 +20,7 @@ class Slotted(object):
 
 
 def change(numbers, names, both, queue, thing, slotted):
-    i, equal = 0, None
+    i = 0
     while True:
         i = (i + 1) % 1000
         text = "v%d" % i
@@ -47,7 +47,7 @@ def change(numbers, names, both, queue, thing, slotted):
         deep[0][0] = deep[1]
         # Freed and made anew at the same places, with all their items.
         equal = [float(i), float(i), float(i), float(i)]
-        del equal
+        equal.pop()
 
 
 def main():
