@@ -184,10 +184,14 @@ int BPF_PROG(wait_wakeup, struct task_struct *task)
 	__u32 pid = task->pid;
 	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
 
+	struct pybpf_wait wait = {};
+
 	if (!thread || thread->woken_ns || !waits_on)
 		return 0;
 	thread->woken_ns = bpf_ktime_get_ns();
 	thread->ready_id = ready_id(task);
+	if (cfg_wait_detail && thread->state == PYBPF_STATE_POLL && describe_ready(&wait, task))
+		thread->wait_id = announce_wait(&wait) | (thread->wait_id & PYBPF_WAIT_WITH_GIL);
 	return 0;
 }
 

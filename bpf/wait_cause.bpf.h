@@ -222,19 +222,66 @@ static __always_inline void describe_file(struct pybpf_wait *wait, struct task_s
 		  BPF_CORE_READ(file, f_path.dentry, d_name.len));
 }
 
-/* Describes a descriptor of the thread. */
-static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, struct waiting *thread, __u32 fd)
+/* Returns the file of a descriptor, or NULL. */
+static __always_inline struct file *file_of_descriptor(struct task_struct *task, __u32 fd)
 {
-	/* BPF_CORE_READ would relocate a field of our own struct, too. */
-	struct task_struct *task = thread->task;
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 	struct file **open = BPF_CORE_READ(table, fd), *file = NULL;
 
-	if (fd >= BPF_CORE_READ(table, max_fds))
-		return;
-	bpf_probe_read_kernel(&file, sizeof(file), open + fd);
+	if (fd < BPF_CORE_READ(table, max_fds))
+		bpf_probe_read_kernel(&file, sizeof(file), open + fd);
+	return file;
+}
+
+/* Describes a descriptor of the thread. */
+static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, struct waiting *thread, __u32 fd)
+{
+	struct file *file = file_of_descriptor(thread->task, fd);
+
 	if (file)
-		describe_file(wait, task, file);
+		describe_file(wait, thread->task, file);
+}
+
+/* The name of the anonymous inode of an epoll set (do_epoll_create(), fs/eventpoll.c). */
+static const char epoll_name[] = "[eventpoll]";
+
+/*
+ * Describes what has ended the wait of a thread for an epoll set, which has been woken and does not run yet: the first
+ * file that is ready; *wait is all zero. Returns 0 if none is, as after a timeout, or if it is not known.
+ */
+static __noinline int describe_ready(struct pybpf_wait *wait, struct task_struct *task)
+{
+	char text[sizeof(epoll_name)] = "";
+	const unsigned char *name;
+	struct compat_syscall call;
+	struct eventpoll *set;
+	struct epitem *item;
+	struct file *file;
+	struct list_head *first;
+
+	compat_read_syscall(task, &call);
+	if (call.number < 0 || call.number > PYBPF_MAX_SYSCALL ||
+	    cfg_calls[call.number & PYBPF_MAX_SYSCALL] != PYBPF_CALL_EPOLL)
+		return 0;
+	file = file_of_descriptor(task, (__u32)call.args[0]);
+	name = BPF_CORE_READ(file, f_path.dentry, d_name.name);
+	bpf_probe_read_kernel_str(text, sizeof(text), name);
+	/* Another thread may have closed it meanwhile. */
+	if (bpf_strncmp(text, sizeof(text), epoll_name))
+		return 0;
+	set = BPF_CORE_READ(file, private_data);
+	first = BPF_CORE_READ(set, rdllist.next);
+	item = (void *)((__u64)first - bpf_core_field_offset(struct epitem, rdllink));
+	/* The list's own head is in no item. */
+	if (BPF_CORE_READ(item, ep) != set)
+		return 0;
+	file = BPF_CORE_READ(item, ffd.file);
+	if (!file)
+		return 0;
+	wait->call = PYBPF_CALL_EPOLL;
+	describe_file(wait, task, file);
+	wait->state = PYBPF_STATE_POLL;
+	return wait->file != PYBPF_FILE_NONE;
 }
 
 static __always_inline __s32 wait_first_polled(struct waiting *thread, __u64 array)

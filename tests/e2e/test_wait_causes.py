@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -152,6 +153,15 @@ def test_the_clients_of_a_server_are_one():
     assert len(set(re.findall(r"\[network: tcp 127\.0\.0\.1:\d+\]", told))) > 10
 
 
+@some_versions
+def test_what_ended_a_wait_for_an_epoll_set(python):
+    with harness.target(python, "causes.py", "ready") as target:
+        cause = "[poll: epoll until tcp 127.0.0.1:%d]" % target.says["port"]
+        found = walls(target, 1.0)
+        harness.wait_for(lambda: dumped(target) == "[poll: epoll]")
+    assert {leaf for leaf in found if leaf.startswith("[poll")} == {cause, "[poll: epoll until a pipe]", "[poll: epoll]"}
+
+
 def test_other_calls_are_named():
     with harness.target(fast_python(), "causes.py", "close_that_lingers") as target:
         harness.wait_for(lambda: dumped(target) == "[other: close]")
@@ -233,7 +243,8 @@ def test_a_frozen_control_group_of_version_2_is_stopped(kind):
         with during(process) as run:
             begin = time.monotonic()
             (place.path / "cgroup.freeze").write_text("1")
-            harness.wait_for(lambda: is_frozen(place))
+            # It is called frozen somewhat before it leaves its CPU; what is ready to run has no wchan.
+            harness.wait_for(lambda: is_frozen(place) and Path("/proc/%d/wchan" % process.pid).read_text() != "0")
             frozen = time.monotonic()
             time.sleep(1)
             thawed = time.monotonic()

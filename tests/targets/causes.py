@@ -131,14 +131,19 @@ def polls_with_limit():
     return wait_polls
 
 
-def receive_with_limit():
-    """In a thread with a name."""
+def connection(limit=None):
+    """The ends of a connection, whose port is told."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     listening.listen(1)
-    client = socket.create_connection(listening.getsockname(), FOREVER)
-    server = listening.accept()[0]
+    client = socket.create_connection(listening.getsockname(), limit)
     says["port"] = listening.getsockname()[1]
+    return client, listening.accept()[0]
+
+
+def receive_with_limit():
+    """In a thread with a name."""
+    client, server = connection(FOREVER)
 
     def wait_receive():
         client.recv(1)
@@ -181,6 +186,37 @@ def clients():
                 end.send(b"x")
 
     return wait_threads
+
+
+def ready():
+    """An epoll set, of which now a connection, now a pipe, and now nothing is ready."""
+    client, server = connection()
+    reads, writes = os.pipe()
+    chosen = select.epoll()
+    chosen.register(client.fileno(), select.EPOLLIN)
+    chosen.register(reads, select.EPOLLIN)
+    turns = threading.Semaphore(0)
+
+    def answer():
+        while True:
+            for send in (lambda: server.send(b"x"), lambda: os.write(writes, b"x")):
+                turns.acquire()
+                time.sleep(0.02)
+                send()
+
+    def wait_set():
+        thread = threading.Thread(target=answer)
+        thread.daemon = True
+        thread.start()
+        while True:
+            for take in (lambda: client.recv(1), lambda: os.read(reads, 1)):
+                turns.release()
+                while not chosen.poll(5):
+                    pass
+                take()
+            chosen.poll(0.01)
+
+    return wait_set
 
 
 def nap():

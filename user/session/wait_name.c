@@ -140,12 +140,27 @@ static void name_file(const struct pybpf_wait *wait, char *out, size_t size)
 	}
 }
 
+/* Names what has ended the wait for an epoll set. */
+static void name_ready(const struct pybpf_wait *wait, char *out, size_t size)
+{
+	static const char until[] = "epoll until ";
+	const size_t length = sizeof(until) - 1;
+
+	memcpy(out, until, sizeof(until));
+	if (wait->file == PYBPF_FILE_PIPE)
+		snprintf(out + length, size - length, "a pipe");
+	else
+		name_file(wait, out + length, size - length);
+}
+
 void session_name_wait(const struct pybpf_wait *wait, char *out, size_t size)
 {
 	const char *state = session_state_name(wait->state);
 	char detail[SESSION_WAIT_NAME - 32] = "";
 
-	if (wait->file != PYBPF_FILE_NONE)
+	if (wait->file != PYBPF_FILE_NONE && wait->call == PYBPF_CALL_EPOLL)
+		name_ready(wait, detail, sizeof(detail));
+	else if (wait->file != PYBPF_FILE_NONE)
 		name_file(wait, detail, sizeof(detail));
 	else if (wait->state == PYBPF_STATE_THROTTLED && wait->number)
 		snprintf(detail, sizeof(detail), "quota of %g CPU%s", wait->number / 1000.0,

@@ -149,6 +149,7 @@ static void test_descriptors_and_children(void **state)
 {
 	struct pybpf_wait poll = {.state = PYBPF_STATE_POLL, .call = PYBPF_CALL_POLL, .number = 3};
 	struct pybpf_wait child = {.state = PYBPF_STATE_CHILD, .call = PYBPF_CALL_CHILD, .number = 4711};
+	struct pybpf_wait ready = {.state = PYBPF_STATE_POLL, .call = PYBPF_CALL_EPOLL, .file = PYBPF_FILE_PIPE};
 
 	(void)state;
 	assert_name(poll, "[poll: 3 descriptors]");
@@ -156,6 +157,14 @@ static void test_descriptors_and_children(void **state)
 	assert_name(poll, "[poll: 1 descriptor]");
 	poll.call = PYBPF_CALL_EPOLL;
 	assert_name(poll, "[poll: epoll]");
+	assert_name(ready, "[poll: epoll until a pipe]");
+	ready.file = PYBPF_FILE_ANONYMOUS;
+	strcpy(ready.text, "[eventfd]");
+	assert_name(ready, "[poll: epoll until [eventfd]]");
+	ready.file = PYBPF_FILE_INET;
+	ready.flags = PYBPF_WAIT_ACCEPTED;
+	ready.number = 8000;
+	assert_name(ready, "[poll: epoll until tcp clients of :8000]");
 	poll.call = PYBPF_CALL_SELECT;
 	assert_name(poll, "[poll: select]");
 	assert_name(child, "[child: 4711]");
