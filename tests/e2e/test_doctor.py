@@ -73,6 +73,16 @@ def test_doctor_without_btf(spinning):
     assert "BTF" in done.stdout
 
 
+def test_doctor_without_tracefs(spinning):
+    """The main job can run, and memory cannot be profiled."""
+    empty = "mount -t tmpfs none /sys/kernel/debug && mount -t tmpfs none /sys/kernel/tracing; exec \"$@\""
+    hide = ["unshare", "--mount", "sh", "-c", empty, "sh"]
+    done = doctor(*hide)
+    assert (done.returncode == 0) == works(spinning.pid, *hide)
+    assert "\nwarn  tracefs " in done.stdout
+    assert "tracefs" in done.stdout.splitlines()[-1]
+
+
 @pytest.mark.parametrize("capability", ["bpf", "perfmon", "sys_ptrace"])
 def test_doctor_agrees_with_the_main_job(spinning, capability):
     """Whatever is taken away: doctor says yes exactly when a run works, and names what lacks."""

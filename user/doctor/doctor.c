@@ -38,12 +38,12 @@ void doctor_advise(struct doctor_item *item, const char *fmt, ...)
 	va_end(args);
 }
 
-static void remember_failure(struct doctor *d, const char *name)
+static void remember(unsigned *count, char names[512], const char *name)
 {
-	size_t at = strlen(d->failed);
+	size_t at = strlen(names);
 
-	snprintf(d->failed + at, sizeof(d->failed) - at, "%s%s", d->fails ? ", " : "", name);
-	d->fails++;
+	snprintf(names + at, 512 - at, "%s%s", *count ? ", " : "", name);
+	++*count;
 }
 
 void doctor_run(struct doctor *d, const struct doctor_check *checks)
@@ -62,7 +62,9 @@ void doctor_run(struct doctor *d, const struct doctor_check *checks)
 		}
 		fputc('\n', d->out);
 		if (item.mark == DOCTOR_FAIL)
-			remember_failure(d, c->name);
+			remember(&d->fails, d->failed, c->name);
+		else if (item.mark == DOCTOR_WARN)
+			remember(&d->warnings, d->warned, c->name);
 	}
 }
 
@@ -71,7 +73,8 @@ static void print_verdict(const struct doctor *d)
 	struct error error;
 
 	if (!d->fails)
-		fputs("the main job can run: sudo pybpf -p PID -d 30\n", d->out);
+		fprintf(d->out, "the main job can run: sudo pybpf -p PID -d 30%s%s%s\n",
+			d->warnings ? " (less than everything: see " : "", d->warned, d->warnings ? ")" : "");
 	else if (host_check_privilege(&error))
 		fprintf(d->out,
 			"the main job cannot run from here: start with the privileges, `sudo pybpf doctor` (failed: "

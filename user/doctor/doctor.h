@@ -24,8 +24,9 @@ struct doctor_item {
 
 struct doctor {
 	FILE *out;
-	unsigned fails;
-	char failed[512]; /* names of the failed items, for the verdict */
+	unsigned fails, warnings;
+	/* Names of such items, for the verdict. */
+	char failed[512], warned[512];
 };
 
 struct doctor_check {

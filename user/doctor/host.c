@@ -17,6 +17,7 @@
 #include "base/remote.h"
 #include "discovery/ask.h"
 #include "foreign/foreign.h"
+#include "kernel/event.h"
 
 /* Inodes of the initial namespaces (include/linux/proc_ns.h: PROC_PID_INIT_INO, PROC_USER_INIT_INO). */
 #define PID_NS_INITIAL  0xEFFFFFFCu
@@ -129,6 +130,19 @@ static bool look_namespace(struct doctor_item *item, const char *path, uint32_t 
 	}
 	doctor_found(item, DOCTOR_OK, "%s", initial);
 	return st.st_ino == inode;
+}
+
+static void look_tracefs(const struct doctor *d, struct doctor_item *item)
+{
+	const char *events = kernel_find_tracepoints();
+
+	(void)d;
+	if (events) {
+		doctor_found(item, DOCTOR_OK, "%s", events);
+		return;
+	}
+	doctor_found(item, DOCTOR_WARN, "not to be seen: no --mode=memory, and no tracepoint as --event");
+	doctor_advise(item, "as root, `" KERNEL_MOUNT_TRACEFS "` mounts it");
 }
 
 static void look_user_namespace(const struct doctor *d, struct doctor_item *item)
@@ -356,6 +370,7 @@ const struct doctor_check doctor_host_checks[] = {
 	{"CAP_PERFMON", look_cap_perfmon},
 	{"CAP_SYS_PTRACE", look_cap_ptrace},
 	{"/proc", look_proc},
+	{"tracefs", look_tracefs},
 	{"user namespace", look_user_namespace},
 	{"PID namespace", look_pid_namespace},
 	{"container names", look_containers},

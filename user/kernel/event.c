@@ -121,23 +121,29 @@ void kernel_choose_memory(bool held, struct kernel_event *event)
 	};
 }
 
-int kernel_check_event(const struct kernel_event *event, struct error *error)
+const char *kernel_find_tracepoints(void)
 {
 	/* Where tracefs is mounted, also by debugfs (Documentation/trace/ftrace.rst). */
 	static const char *const places[] = {"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
-	const char *events = NULL;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		if (!access(places[i], X_OK))
+			return places[i];
+	}
+	return NULL;
+}
+
+int kernel_check_event(const struct kernel_event *event, struct error *error)
+{
+	const char *events = kernel_find_tracepoints();
 	char path[512];
 
 	if (!event->category)
 		return 0;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && !events; i++)
-		events = access(places[i], X_OK) ? NULL : places[i];
 	if (!events)
-		return error_set(
-			error, -ENOENT,
-			"tracepoint %s:%s: tracefs is not mounted; `mount -t tracefs nodev /sys/kernel/tracing` "
-			"mounts it",
-			event->category, event->name);
+		return error_set(error, -ENOENT,
+				 "tracepoint %s:%s: tracefs is not mounted; `" KERNEL_MOUNT_TRACEFS "` mounts it",
+				 event->category, event->name);
 	snprintf(path, sizeof(path), "%s/%s/%s/id", events, event->category, event->name);
 	if (access(path, R_OK))
 		return error_set(

@@ -41,6 +41,11 @@ extern const struct kernel_point {
 /* Returns whether this kernel has them, and tells each change of memory: 0, or a negative errno with a sentence. */
 int kernel_check_memory_points(struct error *error);
 
+#define KERNEL_MOUNT_TRACEFS "mount -t tracefs nodev /sys/kernel/tracing"
+
+/* Returns the folder of the kernel's tracepoints, or NULL where tracefs is not mounted or may not be read. */
+const char *kernel_find_tracepoints(void);
+
 /* Returns whether this kernel has the event: 0, or a negative errno with a sentence in *error. */
 int kernel_check_event(const struct kernel_event *event, struct error *error);
 
