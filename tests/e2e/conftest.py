@@ -56,6 +56,18 @@ def marked(mark):
     return found
 
 
+@pytest.fixture(scope="session", autouse=True)
+def open_folders(tmp_path_factory):
+    """
+    Everybody may go through those above the tests' own. It is done at once: source text below a folder that was changed
+    in another way than by its entries, after the program began, is not shown.
+    """
+    base = tmp_path_factory.getbasetemp()
+    for folder in base, *base.parents:
+        if folder.stat().st_mode & 0o055 != 0o055:
+            folder.chmod(folder.stat().st_mode | 0o055)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def nothing_goes_on(request):
     """What a file of tests started ends with it, and is named else: the tests after it would share their CPUs with it."""

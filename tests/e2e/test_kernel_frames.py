@@ -64,7 +64,9 @@ def test_a_sample_in_the_kernel_has_its_functions(python):
     for stack, _ in stacks:
         first = next((i for i, frame in enumerate(stack) if is_kernel(frame)), len(stack))
         assert all(is_kernel(frame) for frame in stack[first:]), harness.show(stack)
-        assert not any(OWN.search(frame.text) for frame in stack[first:]), harness.show(stack)
+        # Another one may count page faults by the kernel's software.
+        names = " ".join(frame.text for frame in stack[first:]).partition(" ___perf_sw_event_[k]")[0]
+        assert not OWN.search(names), harness.show(stack)
 
 
 def test_one_python_stack_has_each_of_its_stacks_in_the_kernel():

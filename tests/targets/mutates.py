@@ -47,7 +47,7 @@ def change(numbers, names, both, queue, thing, slotted):
         deep[0][0] = deep[1]
         # Freed and made anew at the same places, with all their items.
         equal = [float(i), float(i), float(i), float(i)]
-        equal.pop()
+        equal.reverse()
 
 
 def main():
