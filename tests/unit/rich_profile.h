@@ -94,6 +94,7 @@ static inline struct profile *rich_profile(uint64_t seed)
 				 0);
 		assert_int_equal(profile_set_fact(p, text, draw_text(&state)), 0);
 		assert_int_equal(profile_set_source(p, text, draw_text(&state)), 0);
+		assert_int_equal(profile_set_origin(p, text, (enum profile_origin)(i % PROFILE_ORIGINS)), 0);
 	}
 	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"samples", "count", 1000000000 / 99}), 0);
 	profile_set_roots(p, PROFILE_ROOT_THREAD | PROFILE_ROOT_BY_COUNT);
@@ -191,6 +192,9 @@ static inline void assert_same_run(const struct profile *a, const struct profile
 		assert_same_text(a, s[i].file, b, t[i].file);
 		assert_same_text(a, s[i].text, b, t[i].text);
 	}
+	assert_int_equal(profile_string_count(a), profile_string_count(b));
+	for (uint32_t i = 0; i < profile_string_count(a); i++)
+		assert_int_equal(profile_origin_of(a, i), profile_origin_of(b, i));
 	assert_string_equal(v.name, w.name);
 	assert_string_equal(v.unit, w.unit);
 	assert_int_equal(v.period_ns, w.period_ns);

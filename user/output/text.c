@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A table of functions, or of lines, by self samples (it was the leaf) and total samples (it was on the stack). */
-#include "output/output.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/amount.h"
 #include "output/fit.h"
+#include "output/text_table.h"
 #include "profile/groups.h"
 #include "profile/totals.h"
 #include "base/text.h"
@@ -21,85 +21,62 @@
 /* The least width of a column of numbers. */
 #define TEXT_NUMBER_WIDTH 8
 
-/* A function, or a line; or a wait and the function that waits. */
-struct row {
+/* A function, or a line. */
+struct text_row {
 	uint64_t self, total;
 	uint32_t group;
-	uint32_t waiter; /* group; PROFILE_NONE: no wait, or of no function */
-};
-
-struct table {
-	const struct profile *profile;
-	struct profile_totals totals;
-	struct profile_groups groups;
-	struct row *rows;
-	uint32_t count;
-	uint64_t all;
-	int width; /* of numbers */
-	struct output_options options;
 };
 
 static int by_self(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct text_row *x = a, *y = b;
 
 	if (x->self != y->self)
 		return x->self > y->self ? -1 : 1;
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	return x->waiter < y->waiter ? -1 : x->waiter > y->waiter;
+	return x->group < y->group ? -1 : x->group > y->group;
 }
 
-/* What a row is of. */
-struct row_key {
-	uint32_t group, waiter;
-};
-
-static uint32_t group_of(const struct table *t, uint32_t stack)
+/* Finds the row of each stack, in row_of, and makes the rows; that of waits, which have no row here, is the last one.
+ */
+static int make_rows(struct text_table *t, uint32_t *row_of)
 {
-	return t->groups.of_frame[profile_stack_at(t->profile, stack)->frame];
-}
+	uint32_t *row_of_group = malloc((t->groups.table.count + 1) * sizeof(*row_of_group));
 
-/* Finds the row of each stack, in row_of, and makes the rows. Returns 0 or -ENOMEM. */
-static int make_rows(struct table *t, uint32_t *row_of)
-{
-	struct intern keys;
-	bool fresh;
-
-	intern_init(&keys, sizeof(struct row_key), sizeof(struct row_key));
+	t->rows = calloc(t->groups.table.count + 1, sizeof(*t->rows));
+	if (!t->rows || !row_of_group) {
+		free(row_of_group);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < t->groups.table.count; i++)
+		row_of_group[i] = PROFILE_NONE;
 	for (uint32_t s = 1; s < t->totals.count; s++) {
-		uint32_t waiter = profile_waiter_of(t->profile, s);
-		struct row_key key = {group_of(t, s), PROFILE_NONE};
+		uint32_t group = t->groups.of_frame[profile_stack_at(t->profile, s)->frame];
 
-		if (waiter != s && waiter != PROFILE_ROOT)
-			key.waiter = group_of(t, waiter);
-		row_of[s] = intern_add(&keys, &key, &fresh);
-		if (row_of[s] == INTERN_NONE) {
-			intern_free(&keys);
-			return -ENOMEM;
+		row_of[s] = PROFILE_NONE;
+		if (profile_state_of(t->profile, s))
+			continue;
+		if (row_of_group[group] == PROFILE_NONE) {
+			row_of_group[group] = t->count;
+			t->rows[t->count++].group = group;
 		}
+		row_of[s] = row_of_group[group];
 	}
-	t->count = keys.count;
-	t->rows = calloc(t->count + 1, sizeof(*t->rows));
-	for (uint32_t i = 0; i < t->count && t->rows; i++) {
-		const struct row_key *key = intern_item(&keys, i);
-
-		t->rows[i] = (struct row){.group = key->group, .waiter = key->waiter};
-	}
-	intern_free(&keys);
-	return t->rows ? 0 : -ENOMEM;
+	for (uint32_t s = 1; s < t->totals.count; s++)
+		row_of[s] = row_of[s] == PROFILE_NONE ? t->count : row_of[s];
+	free(row_of_group);
+	return 0;
 }
 
 /* Adds up the values of stacks in rows. Returns 0 or negative errno. */
-static int add_up(struct table *t)
+static int add_up(struct text_table *t)
 {
 	uint32_t *row_of = calloc(t->totals.count, sizeof(*row_of));
 	bool *outermost = calloc(t->totals.count, sizeof(*outermost));
 	int err = row_of && outermost ? make_rows(t, row_of) : -ENOMEM;
 
-	err = err ?: profile_totals_outermost(&t->totals, row_of, t->count, outermost);
+	err = err ?: profile_totals_outermost(&t->totals, row_of, t->count + 1, outermost);
 	for (uint32_t s = 1; s < t->totals.count && !err; s++) {
 		t->rows[row_of[s]].self += t->totals.self[s];
 		if (outermost[s])
@@ -110,7 +87,17 @@ static int add_up(struct table *t)
 	return err;
 }
 
-static int make_table(struct table *t, const struct profile *p, const struct output_options *options)
+/* Returns the columns of the largest number; smaller ones with a unit may need one more. */
+static int measured_width(const struct text_table *t)
+{
+	const struct profile_measure measure = profile_get_measure(t->profile);
+	char amount[OUTPUT_AMOUNT_MAX];
+	int width = (int)strlen(output_amount(&measure, t->all, amount)) + output_amount_has_unit(&measure);
+
+	return width < TEXT_NUMBER_WIDTH ? TEXT_NUMBER_WIDTH : width;
+}
+
+static int make_table(struct text_table *t, const struct profile *p, const struct output_options *options)
 {
 	int err = profile_totals_make(&t->totals, p);
 
@@ -125,21 +112,19 @@ static int make_table(struct table *t, const struct profile *p, const struct out
 	if (err)
 		return err;
 	t->all = t->totals.total[PROFILE_ROOT];
-	t->width = snprintf(NULL, 0, "%" PRIu64, t->all);
-	if (t->width < TEXT_NUMBER_WIDTH)
-		t->width = TEXT_NUMBER_WIDTH;
+	t->width = measured_width(t);
 	qsort(t->rows, t->count, sizeof(*t->rows), by_self);
 	return 0;
 }
 
-static void free_table(struct table *t)
+static void free_table(struct text_table *t)
 {
 	profile_totals_free(&t->totals);
 	profile_groups_free(&t->groups);
 	free(t->rows);
 }
 
-static double percent(uint64_t part, uint64_t all)
+double output_text_percent(uint64_t part, uint64_t all)
 {
 	return all ? 100.0 * (double)part / (double)all : 0.0;
 }
@@ -158,18 +143,14 @@ static int by_samples(const void *a, const void *b)
 	return x->process < y->process ? -1 : x->process > y->process;
 }
 
-/*
- * Returns the columns that a line has behind `used` ones, at least OUTPUT_FIT_LEAST; 0: no terminal, any number.
- */
-static size_t room_behind(const struct table *t, size_t used)
+size_t output_text_room(const struct text_table *t, size_t used)
 {
 	if (!t->options.width)
 		return 0;
 	return t->options.width > used + OUTPUT_FIT_LEAST ? t->options.width - used : OUTPUT_FIT_LEAST;
 }
 
-/* Returns an escaped text in at most width columns, which the caller frees; 0: whole. NULL: no memory. */
-static char *printed(const char *text, size_t width)
+char *output_text_printed(const char *text, size_t width)
 {
 	char *escaped = output_escaped_copy(text), *shortened;
 
@@ -182,7 +163,7 @@ static char *printed(const char *text, size_t width)
 
 static char *printed_label(const struct profile *p, uint32_t process, size_t width)
 {
-	char *label = output_process_label(p, process), *shown = label ? printed(label, width) : NULL;
+	char *label = output_process_label(p, process), *shown = label ? output_text_printed(label, width) : NULL;
 
 	free(label);
 	return shown;
@@ -193,15 +174,18 @@ static uint32_t container_of(const struct profile *p, const struct owner *owner)
 	return profile_process_at(p, owner->process)->container;
 }
 
-static int write_owner(const struct table *t, const struct owner *owner, const char *label, int pad, size_t width,
+static int write_owner(const struct text_table *t, const struct owner *owner, const char *label, int pad, size_t width,
 		       FILE *out)
 {
+	const struct profile_measure measure = profile_get_measure(t->profile);
 	uint32_t container = container_of(t->profile, owner);
-	char *name = container ? printed(profile_string(t->profile, container), width) : NULL;
+	char amount[OUTPUT_AMOUNT_MAX];
+	char *name = container ? output_text_printed(profile_string(t->profile, container), width) : NULL;
 
 	if (container && !name)
 		return -ENOMEM;
-	fprintf(out, "%*" PRIu64 " %6.1f%%  %s", t->width, owner->samples, percent(owner->samples, t->all), label);
+	fprintf(out, "%*s %6.1f%%  %s", t->width, output_amount(&measure, owner->samples, amount),
+		output_text_percent(owner->samples, t->all), label);
 	if (name)
 		fprintf(out, "%*s%s", pad + 2, "", name);
 	fputc('\n', out);
@@ -209,13 +193,13 @@ static int write_owner(const struct table *t, const struct owner *owner, const c
 	return 0;
 }
 
-static int write_owners(const struct table *t, const struct owner *owners, uint32_t rows, FILE *out)
+static int write_owners(const struct text_table *t, const struct owner *owners, uint32_t rows, FILE *out)
 {
 	const struct profile *p = t->profile;
 	const char *measure = profile_get_measure(p).name;
 	char *labels[TEXT_PROCESS_ROWS] = {NULL};
 	bool contained = false;
-	size_t width = strlen("process"), room = room_behind(t, (size_t)t->width + strlen("  100.0%  ")), pad;
+	size_t width = strlen("process"), room = output_text_room(t, (size_t)t->width + strlen("  100.0%  ")), pad;
 	int err = 0;
 
 	for (uint32_t i = 0; i < rows; i++)
@@ -252,7 +236,7 @@ done:
 	return err;
 }
 
-static int write_processes(const struct table *t, FILE *out)
+static int write_processes(const struct text_table *t, FILE *out)
 {
 	const struct profile *p = t->profile;
 	uint32_t count = profile_process_count(p), rows = count < TEXT_PROCESS_ROWS ? count : TEXT_PROCESS_ROWS;
@@ -279,32 +263,15 @@ static int write_processes(const struct table *t, FILE *out)
 	return err;
 }
 
-/* Writes what a row is of, in at most width columns; 0: any number. */
-static int write_row(const struct table *t, const struct row *row, size_t width, FILE *out)
-{
-	const struct profile_group *group = profile_group_at(&t->groups, row->group);
-	char *wait;
-
-	if (row->waiter == PROFILE_NONE)
-		return output_group_fitted(t->profile, group, t->options.by_line, width, out);
-	wait = printed(profile_string(t->profile, group->name), width / 2);
-	if (!wait)
-		return -ENOMEM;
-	fprintf(out, "%s in ", wait);
-	if (width)
-		width -= text_width(wait) + strlen(" in ");
-	free(wait);
-	return output_group_fitted(t->profile, profile_group_at(&t->groups, row->waiter), t->options.by_line, width,
-				   out);
-}
-
-static int write_rows(const struct table *t, FILE *out)
+static int write_rows(const struct text_table *t, FILE *out)
 {
 	const char *what = t->options.by_line ? "line" : "function";
 	const size_t percents = 2 * strlen("100.0%  "), wide = percents + 2 * ((size_t)t->width + strlen("  "));
 	/* A narrow terminal has no room for the numbers, which the percents tell as well. */
 	bool narrow = t->options.width && t->options.width < wide + OUTPUT_FIT_LEAST;
-	size_t room = room_behind(t, narrow ? percents : wide);
+	size_t room = output_text_room(t, narrow ? percents : wide);
+	const struct profile_measure measure = profile_get_measure(t->profile);
+	char self_text[OUTPUT_AMOUNT_MAX], total_text[OUTPUT_AMOUNT_MAX];
 	int err = 0;
 
 	if (narrow)
@@ -312,15 +279,17 @@ static int write_rows(const struct table *t, FILE *out)
 	else
 		fprintf(out, "%*s %7s  %*s %7s  %s\n", t->width, "self", "self%", t->width, "total", "total%", what);
 	for (uint32_t i = 0; i < t->count && i < t->options.rows && !err; i++) {
-		const struct row *row = &t->rows[i];
-		double own = percent(row->self, t->all), total = percent(row->total, t->all);
+		const struct text_row *row = &t->rows[i];
+		double own = output_text_percent(row->self, t->all), total = output_text_percent(row->total, t->all);
 
 		if (narrow)
 			fprintf(out, "%5.1f%%  %5.1f%%  ", own, total);
 		else
-			fprintf(out, "%*" PRIu64 " %6.1f%%  %*" PRIu64 " %6.1f%%  ", t->width, row->self, own, t->width,
-				row->total, total);
-		err = write_row(t, row, room, out);
+			fprintf(out, "%*s %6.1f%%  %*s %6.1f%%  ", t->width,
+				output_amount(&measure, row->self, self_text), own, t->width,
+				output_amount(&measure, row->total, total_text), total);
+		err = output_group_fitted(t->profile, profile_group_at(&t->groups, row->group), t->options.by_line,
+					  room, out);
 	}
 	if (t->count > t->options.rows)
 		fprintf(out, "and %u %s%s more (--limit)\n", t->count - t->options.rows, what,
@@ -342,7 +311,7 @@ static void begin_sentence(struct sentence *sentence)
 }
 
 /* Writes the sentence and a line feed, unless it is empty, and frees it. Returns 0 or -ENOMEM. */
-static int end_sentence(const struct table *t, struct sentence *sentence, FILE *out)
+static int end_sentence(const struct text_table *t, struct sentence *sentence, FILE *out)
 {
 	int err = fclose(sentence->out) ? -ENOMEM : 0;
 
@@ -352,10 +321,16 @@ static int end_sentence(const struct table *t, struct sentence *sentence, FILE *
 	return err;
 }
 
+static bool is_memory(const struct profile_measure *measure)
+{
+	return strcmp(measure->name, "memory-bytes") == 0 || strcmp(measure->name, "touched-bytes") == 0;
+}
+
 /* Writes what the numbers measure, unless they are counts of samples. */
-static int write_measure(const struct table *t, FILE *out)
+static int write_measure(const struct text_table *t, FILE *out)
 {
 	struct profile_measure measure = profile_get_measure(t->profile);
+	char amount[OUTPUT_AMOUNT_MAX];
 	struct sentence s;
 	int err;
 
@@ -371,15 +346,22 @@ static int write_measure(const struct table *t, FILE *out)
 			(double)t->all * (double)measure.period_ns / 1e9);
 	} else {
 		output_escaped(measure.name, s.out);
-		fprintf(s.out, ": %" PRIu64 " ", t->all);
-		output_escaped(measure.unit, s.out);
+		fprintf(s.out, ": %s", output_amount(&measure, t->all, amount));
+		if (!output_amount_has_unit(&measure)) {
+			fputc(' ', s.out);
+			output_escaped(measure.unit, s.out);
+		}
+		if (is_memory(&measure))
+			fputs(", by the function that was the first to touch it: also of memory that was freed and is "
+			      "used again",
+			      s.out);
 	}
 	err = end_sentence(t, &s, out);
 	fputc('\n', out);
 	return err;
 }
 
-static int write_nothing(const struct table *t, FILE *out)
+static int write_nothing(const struct text_table *t, FILE *out)
 {
 	struct sentence s;
 
@@ -391,7 +373,7 @@ static int write_nothing(const struct table *t, FILE *out)
 	return end_sentence(t, &s, out);
 }
 
-static int write_note(const struct table *t, const struct profile_account *entry, FILE *out)
+static int write_note(const struct text_table *t, const struct profile_account *entry, FILE *out)
 {
 	struct sentence s;
 
@@ -403,7 +385,7 @@ static int write_note(const struct table *t, const struct profile_account *entry
 }
 
 /* Writes remarks on what the table does not show. */
-static int write_notes(const struct table *t, FILE *out)
+static int write_notes(const struct text_table *t, FILE *out)
 {
 	const struct profile *p = t->profile;
 	const char *separator = "\n";
@@ -425,7 +407,7 @@ static int write_notes(const struct table *t, FILE *out)
 
 int output_text(const struct profile *p, const struct output_options *options, FILE *out)
 {
-	struct table t = {0};
+	struct text_table t = {0};
 	int err;
 
 	if (options->by_state)
@@ -441,6 +423,7 @@ int output_text(const struct profile *p, const struct output_options *options, F
 	err = write_measure(&t, out);
 	if (!err && profile_process_count(p) > 1)
 		err = write_processes(&t, out);
+	err = err ?: output_text_waits(&t, out);
 	err = err ?: write_rows(&t, out);
 	err = err ?: write_notes(&t, out);
 done:

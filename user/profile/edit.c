@@ -211,6 +211,9 @@ static uint32_t move_frame(struct edit *e, uint32_t index)
 	else if (name && file)
 		moved = profile_add_frame(e->to, (enum profile_frame_kind)frame->kind, name, file, frame->line,
 					  frame->first_line);
+	if (moved != PROFILE_NONE && frame->kind == PROFILE_PYTHON &&
+	    profile_set_origin(e->to, file, profile_origin_of(e->from, frame->file)))
+		moved = PROFILE_NONE;
 	free(hidden_name);
 	free(hidden_file);
 	e->frames[index] = moved;

@@ -15,12 +15,17 @@ _Static_assert(PROFILE_NONE == INTERN_NONE, "indexes are handed on as they are")
 struct profile {
 	struct intern strings; /* char * */
 	struct intern frames, stacks, processes, threads, samples;
-	struct intern account, facts, sources;
+	struct intern account, facts, sources, origins;
 	struct profile_event *events;
 	size_t nr_events, events_room;
 	uint32_t measure_name, measure_unit;
 	uint64_t period_ns;
 	unsigned roots; /* bits of enum profile_root */
+};
+
+struct file_origin {
+	uint32_t file; /* string */
+	enum profile_origin origin;
 };
 
 static const struct profile_measure samples_count = {.name = "samples", .unit = "count"};
@@ -41,6 +46,7 @@ struct profile *profile_new(void)
 	intern_init(&p->account, sizeof(struct profile_account), offsetof(struct profile_account, text));
 	intern_init(&p->facts, sizeof(struct profile_fact), sizeof(uint32_t));
 	intern_init(&p->sources, sizeof(struct profile_source), sizeof(uint32_t));
+	intern_init(&p->origins, sizeof(struct file_origin), sizeof(uint32_t));
 	if (profile_add_string(p, "") != 0 || profile_set_measure(p, &samples_count) ||
 	    profile_add_stack(p, PROFILE_NONE, PROFILE_NONE) != PROFILE_ROOT) {
 		profile_free(p);
@@ -64,6 +70,7 @@ void profile_free(struct profile *p)
 	intern_free(&p->account);
 	intern_free(&p->facts);
 	intern_free(&p->sources);
+	intern_free(&p->origins);
 	free(p->events);
 	free(p);
 }
@@ -265,6 +272,30 @@ int profile_set_source(struct profile *p, const char *file, const char *text)
 	none = profile_add_string(p, "");
 	known->text = none;
 	return none == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+int profile_set_origin(struct profile *p, const char *file, enum profile_origin origin)
+{
+	const struct file_origin entry = {.file = profile_add_string(p, file), .origin = origin};
+	struct file_origin *known;
+	uint32_t i = INTERN_NONE;
+	bool fresh;
+
+	if (entry.file != PROFILE_NONE)
+		i = intern_add(&p->origins, &entry, &fresh);
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	known = intern_item(&p->origins, i);
+	if (origin < known->origin)
+		known->origin = origin;
+	return 0;
+}
+
+enum profile_origin profile_origin_of(const struct profile *p, uint32_t file)
+{
+	uint32_t i = intern_find(&p->origins, &file);
+
+	return i == INTERN_NONE ? PROFILE_OWN : ((const struct file_origin *)intern_item(&p->origins, i))->origin;
 }
 
 const char *profile_string(const struct profile *p, uint32_t index)

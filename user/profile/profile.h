@@ -105,6 +105,14 @@ struct profile_source {
 	uint32_t file, text;
 };
 
+/* Whose the functions of a file are, the program's own first. */
+enum profile_origin {
+	PROFILE_OWN,
+	PROFILE_THIRD_PARTY, /* of an installed package */
+	PROFILE_STDLIB,
+	PROFILE_ORIGINS,
+};
+
 /* A fact about the run or its host; both are strings. See PROFILE_FACT_... */
 struct profile_fact {
 	uint32_t key, value;
@@ -174,6 +182,14 @@ int profile_join_fact(struct profile *p, const char *key, const char *value);
  * which samples are of which. Returns 0 or -ENOMEM.
  */
 int profile_set_source(struct profile *p, const char *file, const char *text);
+
+/*
+ * Says whose the functions of a file are. Files are shown alike that are not the same: the first origin in the order of
+ * enum profile_origin stays. Returns 0 or -ENOMEM.
+ */
+int profile_set_origin(struct profile *p, const char *file, enum profile_origin origin);
+/* Returns the origin of a string that is a file; PROFILE_OWN where it was never set. */
+enum profile_origin profile_origin_of(const struct profile *p, uint32_t file);
 
 const char *profile_string(const struct profile *p, uint32_t index);
 const struct profile_frame *profile_frame_at(const struct profile *p, uint32_t index);

@@ -326,6 +326,22 @@ static int read_facts(struct reader *r)
 	return 0;
 }
 
+static int read_origins(struct reader *r)
+{
+	const Pybpf__SavedProfile *m = r->m;
+
+	if (m->n_origin != m->n_origin_file)
+		return saved_damaged(r->error, "the columns of its files' origins differ in length");
+	for (size_t i = 0; i < m->n_origin; i++) {
+		if (m->origin_file[i] >= r->nr_texts)
+			return saved_damaged(r->error, "the origin of a file has a text that is not there");
+		if (m->origin[i] < PROFILE_ORIGINS &&
+		    profile_set_origin(r->p, text(r, m->origin_file[i]), (enum profile_origin)m->origin[i]))
+			return saved_no_memory(r->error);
+	}
+	return 0;
+}
+
 /* An allocator for protobuf-c with a limit: a few bytes of a message can become a large allocation. */
 struct budget {
 	ProtobufCAllocator base;
@@ -358,7 +374,8 @@ static int read_all(struct reader *r)
 {
 	int err = read_texts(r) ?: read_measure(r) ?: read_frames(r) ?: read_stacks(r) ?: read_processes(r);
 
-	return err ?: read_threads(r) ?: read_samples(r) ?: read_events(r) ?: read_account(r) ?: read_facts(r);
+	return err ?: read_threads(r) ?: read_samples(r) ?: read_events(r) ?: read_account(r) ?: read_facts(r) ?:
+	       read_origins(r);
 }
 
 int saved_load_bytes(const void *bytes, size_t size, struct profile **p, struct saved_error *error)

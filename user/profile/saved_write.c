@@ -206,6 +206,25 @@ static int take_run(const struct profile *p, Pybpf__SavedProfile *m)
 	return 0;
 }
 
+static int take_origins(const struct profile *p, Pybpf__SavedProfile *m)
+{
+	const uint32_t count = profile_string_count(p);
+	size_t foreign = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		foreign += profile_origin_of(p, i) != PROFILE_OWN;
+	if (!COLUMN(m, origin_file, foreign) || !COLUMN(m, origin, foreign))
+		return -ENOMEM;
+	foreign = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (profile_origin_of(p, i) == PROFILE_OWN)
+			continue;
+		m->origin_file[foreign] = i;
+		m->origin[foreign++] = profile_origin_of(p, i);
+	}
+	return 0;
+}
+
 int profile_save(const struct profile *p, FILE *out)
 {
 	Pybpf__SavedProfile *m = malloc(sizeof(*m));
@@ -216,7 +235,7 @@ int profile_save(const struct profile *p, FILE *out)
 	pybpf__saved_profile__init(m);
 	m->roots = profile_wanted_roots(p);
 	err = take_measure(p, m) ?: take_texts(p, m) ?: take_frames(p, m) ?: take_stacks(p, m) ?: take_processes(p, m);
-	err = err ?: take_samples(p, m) ?: take_events(p, m) ?: take_run(p, m);
+	err = err ?: take_samples(p, m) ?: take_events(p, m) ?: take_run(p, m) ?: take_origins(p, m);
 	if (!err) {
 		fprintf(out, "%s%d\n", PROFILE_SAVED_MAGIC, PROFILE_SAVED_FORMAT);
 		err = write_message(m, out);

@@ -294,8 +294,10 @@ static void print_sleepers(const struct session_account *a, FILE *out)
 
 static void print_run(const struct session_account *a, FILE *out)
 {
-	fprintf(out, "pybpf: %.2f s ", a->duration_s);
-	if (a->event && a->period > 1)
+	fprintf(out, "pybpf: %.2f s%s ", a->duration_s, a->has_states ? ", waits measured, CPU time sampled" : "");
+	if (a->unit)
+		fputs("of changes of resident memory: ", out);
+	else if (a->event && a->period > 1)
 		fprintf(out, "of %s, one sample for %" PRIu64 " of them: ", a->event, a->period);
 	else if (a->event)
 		fprintf(out, "of %s: ", a->event);

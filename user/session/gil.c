@@ -293,7 +293,7 @@ static void print_held(const struct session_gil_account *a, FILE *out)
 
 	if (!sum)
 		return;
-	fprintf(out, "pybpf: the GIL was held for %.3f s", (double)sum / 1e9);
+	fprintf(out, "pybpf: the GIL was held for some %.3f s, by samples", (double)sum / 1e9);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		if (parts[i].ns < 1000000)
 			continue;
@@ -312,7 +312,10 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 	if (a->nr_holders > SESSION_GIL_HOLDERS)
 		fprintf(out, "; %d of the %" PRIu64 " places that held it:\n", SESSION_GIL_HOLDERS, a->nr_holders);
 	else
-		fputs(a->nr_holders ? "; held, as each began and after each switch interval, in:\n" : "\n", out);
+		fputs(a->nr_holders ? "; held, as each began and after each switch interval (so that one may count for "
+				      "several), in:\n"
+				    : "\n",
+		      out);
 	for (uint64_t i = 0; i < a->nr_holders && i < SESSION_GIL_HOLDERS; i++)
 		print_holder(&a->holders[i], a->holders[i].where, out);
 	if (a->nobody.count)

@@ -10,17 +10,17 @@
 
 #include "base/procfs.h"
 
+static bool ends_with(const char *name, size_t len, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return len > n && memcmp(name + len - n, suffix, n) == 0;
+}
+
 static bool is_archive(const char *name, size_t len)
 {
-	static const char *const suffixes[] = {".zip", ".egg", ".whl", ".pyz"};
-
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
-		size_t n = strlen(suffixes[i]);
-
-		if (len > n && memcmp(name + len - n, suffixes[i], n) == 0)
-			return true;
-	}
-	return false;
+	return ends_with(name, len, ".zip") || ends_with(name, len, ".egg") || ends_with(name, len, ".whl") ||
+	       ends_with(name, len, ".pyz");
 }
 
 /* Matches "python3.11", "python2.7", "python3.13t". */
@@ -41,15 +41,52 @@ static bool is_lib(const char *name, size_t len)
 	return len >= 3 && memcmp(name, "lib", 3) == 0 && strspn(name + 3, "0123456789") >= len - 3;
 }
 
-/* Returns whether Python looks for modules in the directory name. parent: the component before it, with its slash. */
-static bool is_search_dir(const char *parent, const char *name, size_t len)
+/* Matches the directories of installed packages. */
+static bool is_site(const char *name, size_t len)
 {
 	static const char site[] = "site-packages", dist[] = "dist-packages";
 
 	return (len == sizeof(site) - 1 && memcmp(name, site, len) == 0) ||
-	       (len == sizeof(dist) - 1 && memcmp(name, dist, len) == 0) ||
-	       (parent < name && is_lib(parent, (size_t)(name - 1 - parent)) && is_python_lib(name, len)) ||
-	       is_archive(name, len);
+	       (len == sizeof(dist) - 1 && memcmp(name, dist, len) == 0);
+}
+
+/* Matches the directory of the standard library. parent: the component before it, with its slash. */
+static bool is_stdlib(const char *parent, const char *name, size_t len)
+{
+	return parent < name && is_lib(parent, (size_t)(name - 1 - parent)) && is_python_lib(name, len);
+}
+
+/* Matches "python311.zip", which an embedded Python has in place of that directory. */
+static bool is_stdlib_archive(const char *name, size_t len)
+{
+	static const char python[] = "python";
+	const size_t begin = sizeof(python) - 1;
+
+	return len > begin && memcmp(name, python, begin) == 0 && isdigit((unsigned char)name[begin]) &&
+	       ends_with(name, len, ".zip");
+}
+
+/* Returns whether Python looks for modules in the directory name. parent: as above. */
+static bool is_search_dir(const char *parent, const char *name, size_t len)
+{
+	return is_site(name, len) || is_stdlib(parent, name, len) || is_archive(name, len);
+}
+
+enum profile_origin pysym_origin(const char *path)
+{
+	static const char frozen[] = "<frozen ";
+	enum profile_origin origin = strncmp(path, frozen, sizeof(frozen) - 1) == 0 ? PROFILE_STDLIB : PROFILE_OWN;
+	const char *parent = path;
+
+	for (const char *name = path, *slash; (slash = strchr(name, '/')); parent = name, name = slash + 1) {
+		size_t len = (size_t)(slash - name);
+
+		if (is_site(name, len) || ends_with(name, len, ".egg") || ends_with(name, len, ".whl"))
+			origin = PROFILE_THIRD_PARTY;
+		else if (is_stdlib(parent, name, len) || is_stdlib_archive(name, len))
+			origin = PROFILE_STDLIB;
+	}
+	return origin;
 }
 
 /* Returns the rest of the path after the last directory that Python looks for modules in, or NULL. */

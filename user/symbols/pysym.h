@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "profile/profile.h"
 #include "pybpf.h"
 
 /* Selects the line that a frame gets. */
@@ -114,5 +115,11 @@ bool pysym_path_needs_look(const char *path);
  * "<string>" and relative paths stay.
  */
 const char *pysym_short_path(const char *path, const char *root);
+
+/*
+ * Returns whose code is in a source file, by its complete path: of the standard library in lib/pythonX.Y, in its
+ * archive, or frozen; of a package in site-packages, dist-packages, an egg or a wheel; else the program's own.
+ */
+enum profile_origin pysym_origin(const char *path);
 
 #endif

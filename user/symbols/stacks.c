@@ -159,6 +159,8 @@ static int push_frame(struct stacks *t, const struct pybpf_stack_event *event, c
 	if (*named.cookie == PROFILE_NONE) {
 		*named.cookie = profile_add_frame(t->profile, PROFILE_PYTHON, named.name, named.file, named.line,
 						  named.first_line);
+		if (profile_set_origin(t->profile, named.file, pysym_origin(named.path)))
+			return -ENOMEM;
 		if (t->met && rights &&
 		    t->met(t->met_arg,
 			   &(struct stacks_function){event->proc_id, event->event.runtime, frame, &named, rights}))

@@ -35,17 +35,64 @@ static void test_waits_have_their_functions(void **unused)
 	char *text = shown(p, &(struct output_options){0});
 
 	(void)unused;
-	assert_string_equal(text, "wall: 1000 microseconds\n\n"
+	assert_string_equal(text, "wall: 1.0 ms\n\n"
+				  "      time   share  wait\n"
+				  "    400 us   40.0%  [sleep] in f (a.py)\n"
+				  "    300 us   30.0%  [sleep] in g (b.py)\n"
+				  "    150 us   15.0%  [sleep]\n"
+				  "     50 us    5.0%  [lock] in f (a.py)\n\n"
 				  "    self   self%     total  total%  function\n"
-				  "     400   40.0%       400   40.0%  [sleep] in f (a.py)\n"
-				  "     300   30.0%       300   30.0%  [sleep] in g (b.py)\n"
-				  "     150   15.0%       150   15.0%  [sleep]\n"
-				  "     100   10.0%       850   85.0%  f (a.py)\n"
-				  "      50    5.0%        50    5.0%  [lock] in f (a.py)\n"
-				  "       0    0.0%       300   30.0%  g (b.py)\n");
+				  "  100 us   10.0%    850 us   85.0%  f (a.py)\n"
+				  "    0 us    0.0%    300 us   30.0%  g (b.py)\n");
 	free(text);
 	text = shown(p, &(struct output_options){.by_line = true});
 	assert_non_null(strstr(text, "  [sleep] in a.py:1  f\n"));
+	free(text);
+	profile_free(p);
+}
+
+/* main, of the program, calls get of a package, which calls recv of the standard library. */
+static void test_waits_have_the_nearest_own_function(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 1, "x"), main = on(p, PROFILE_ROOT, "main", "app.py", 7), get, recv, idle;
+	uint32_t wait, sample;
+	char *text;
+
+	(void)unused;
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"wall", "microseconds", 0}), 0);
+	get = on(p, main, "get", "requests/api.py", 1);
+	recv = on(p, get, "recv", "socket.py", 1);
+	idle = on(p, on(p, PROFILE_ROOT, "run", "threading.py", 1), "loop", "requests/api.py", 1);
+	assert_int_equal(profile_set_origin(p, "requests/api.py", PROFILE_THIRD_PARTY), 0);
+	assert_int_equal(profile_set_origin(p, "socket.py", PROFILE_STDLIB), 0);
+	assert_int_equal(profile_set_origin(p, "threading.py", PROFILE_STDLIB), 0);
+	wait = waiting(p, recv, "network", "[network: tcp 10.0.0.5:80]");
+	assert_int_equal(profile_add_time(p, wait, owner, PROFILE_NONE, 2500000, 2), 0);
+	sample = profile_find_sample(p, wait, owner, PROFILE_NONE);
+	assert_int_equal(profile_add_event(p, 5, sample, 2000000), 0);
+	assert_int_equal(profile_add_event(p, 9, sample, 500000), 0);
+	assert_int_equal(profile_add_time(p, waiting(p, on(p, idle, "wait", "threading.py", 1), "lock", "[lock]"),
+					  owner, PROFILE_NONE, 900, 1),
+			 0);
+	text = shown(p, &(struct output_options){0});
+	assert_non_null(strstr(
+		text,
+		"\n      time   share     waits        mean     longest  wait\n"
+		"   2.500 s  100.0%         2     1.250 s     2.000 s  [network: tcp 10.0.0.5:80] in main (app.py), "
+		"via recv (socket.py)\n"
+		"    900 us    0.0%         1      900 us              [lock] in loop (requests/api.py), "
+		"via wait (threading.py)\n\n"));
+	free(text);
+	text = shown(p, &(struct output_options){.by_line = true});
+	assert_non_null(strstr(text, " in app.py:7  main, via socket.py:1  recv\n"));
+	free(text);
+	/* So wide that there is room for one place only, or not for the numbers. */
+	text = shown(p, &(struct output_options){.width = 100});
+	assert_non_null(strstr(text, " in main (app.py)\n"));
+	free(text);
+	text = shown(p, &(struct output_options){.width = 50});
+	assert_non_null(strstr(text, "\n  share  wait\n 100.0%  [netw"));
 	free(text);
 	profile_free(p);
 }
@@ -135,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits_have_their_functions),
+		cmocka_unit_test(test_waits_have_the_nearest_own_function),
 		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_more_states_than_there_are),
 		cmocka_unit_test(test_line),

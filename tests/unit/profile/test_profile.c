@@ -290,6 +290,21 @@ static void test_memory(void **unused)
 }
 
 /* Indexes that were given out before the tables grew stay right, and nothing is entered twice. */
+static void test_the_nearest_origin_of_a_file_stays(void **unused)
+{
+	struct profile *p = new_profile();
+
+	(void)unused;
+	assert_int_equal(profile_set_origin(p, "a.py", PROFILE_STDLIB), 0);
+	assert_int_equal(profile_set_origin(p, "b.py", PROFILE_STDLIB), 0);
+	assert_int_equal(profile_set_origin(p, "b.py", PROFILE_THIRD_PARTY), 0);
+	assert_int_equal(profile_set_origin(p, "b.py", PROFILE_STDLIB), 0);
+	assert_int_equal(profile_origin_of(p, profile_add_string(p, "a.py")), PROFILE_STDLIB);
+	assert_int_equal(profile_origin_of(p, profile_add_string(p, "b.py")), PROFILE_THIRD_PARTY);
+	assert_int_equal(profile_origin_of(p, profile_add_string(p, "c.py")), PROFILE_OWN);
+	profile_free(p);
+}
+
 static void test_many(void **unused)
 {
 	enum {
@@ -344,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_processes_in_containers),
 		cmocka_unit_test(test_roots),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_the_nearest_origin_of_a_file_stays),
 		cmocka_unit_test(test_many),
 	};
 

@@ -262,6 +262,7 @@ struct rows {
 	uint32_t name[2], file[2], kind[2], down[3], pid[1], inner[1], process_name[1], container[1];
 	uint32_t thread_process[1], tid[1], thread_name[1], process[2], thread[2], sample[2], taken[2];
 	uint32_t group[2], key[2], text[2], fact_key[2], fact_value[2], source_file[2], source_text[2];
+	uint32_t origin_file[2], origin[2];
 	int32_t line[2], first_line[2], frame[3], stack[2];
 	uint32_t state[2];
 	uint64_t value[2], count[2], told[2];
@@ -303,6 +304,8 @@ static void right(struct rows *r)
 		.fact_value = {3, 3},
 		.source_file = {1, 2},
 		.source_text = {3, 3},
+		.origin_file = {3, 1},
+		.origin = {PROFILE_STDLIB, 77},
 	};
 	pybpf__saved_profile__init(&r->m);
 	r->m.texts = (ProtobufCBinaryData){sizeof(some_texts), (uint8_t *)some_texts};
@@ -337,6 +340,8 @@ static void right(struct rows *r)
 	SET(r, fact_value, fact_value);
 	SET(r, source_file, source_file);
 	SET(r, source_text, source_text);
+	SET(r, origin_file, origin_file);
+	SET(r, origin, origin);
 }
 
 static int load_rows(const struct rows *r, struct profile **p, struct error *error)
@@ -519,6 +524,8 @@ static void test_wrong_values(void **unused)
 	WRONG(r->source_text[1] = 4, "a source has a text");
 	WRONG(r->source_file[1] = 1, "the source of a file is there twice");
 	WRONG(r->m.n_source_text = 1, "facts or sources differ in length");
+	WRONG(r->origin_file[1] = 4, "the origin of a file has a text");
+	WRONG(r->m.n_origin = 1, "files' origins differ in length");
 }
 
 static void test_deepest(void **unused)

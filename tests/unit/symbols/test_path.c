@@ -225,12 +225,31 @@ static void test_packages_of_this_root(void **unused)
 	assert_short_in("", path, "pkg/sub/mod.py");
 }
 
+static void test_whose_code_it_is(void **unused)
+{
+	(void)unused;
+	assert_int_equal(pysym_origin("/usr/lib/python3.11/threading.py"), PROFILE_STDLIB);
+	assert_int_equal(pysym_origin("/opt/py/lib64/python3.14t/asyncio/events.py"), PROFILE_STDLIB);
+	assert_int_equal(pysym_origin("/app/python311.zip/json/decoder.py"), PROFILE_STDLIB);
+	assert_int_equal(pysym_origin("<frozen importlib._bootstrap>"), PROFILE_STDLIB);
+	assert_int_equal(pysym_origin("/usr/lib/python3.11/site-packages/requests/api.py"), PROFILE_THIRD_PARTY);
+	assert_int_equal(pysym_origin("/usr/lib/python3/dist-packages/six.py"), PROFILE_THIRD_PARTY);
+	assert_int_equal(pysym_origin("/srv/eggs/x-1.0.egg/x.py"), PROFILE_THIRD_PARTY);
+	assert_int_equal(pysym_origin("/srv/app/views.py"), PROFILE_OWN);
+	assert_int_equal(pysym_origin("/srv/app.pyz/views.py"), PROFILE_OWN);
+	assert_int_equal(pysym_origin("/srv/lib/python/views.py"), PROFILE_OWN);
+	assert_int_equal(pysym_origin("views.py"), PROFILE_OWN);
+	assert_int_equal(pysym_origin("<string>"), PROFILE_OWN);
+	assert_int_equal(pysym_origin(""), PROFILE_OWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_site_packages),
 		cmocka_unit_test(test_standard_library),
 		cmocka_unit_test(test_archives),
+		cmocka_unit_test(test_whose_code_it_is),
 		cmocka_unit_test(test_look_alikes),
 		cmocka_unit_test(test_no_paths),
 		cmocka_unit_test(test_odd_paths),

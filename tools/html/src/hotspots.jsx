@@ -3,7 +3,7 @@
 
 import { useMemo } from "preact/hooks";
 
-import { amount, cpuTime, finding, percent, short, valueIn } from "./format.js";
+import { amount, cpuTime, finding, isTime, percent, short, valueIn } from "./format.js";
 import { verdictOf } from "./look.js";
 import { Name, Note } from "./parts.jsx";
 import { KIND_NOTE } from "./profile.js";
@@ -58,6 +58,12 @@ function Changed({ row }) {
   return <b class={row.verdict > 0 ? "grew" : "shrank"}>{finding(row)}</b>;
 }
 
+const titleOf = (profile) => {
+  const { name, unit } = profile.measure;
+  if (unit === "bytes") return "Most memory was first touched in";
+  return isTime(profile) || name === "samples" ? "Most time is spent in" : `Most ${name} are in`;
+};
+
 // The first few, above the graph.
 export function Hottest({ model }) {
   const { profile, set } = model;
@@ -67,7 +73,7 @@ export function Hottest({ model }) {
   const list = diff ? changed : spots;
   return (
     <section class="hottest" aria-label="Hotspots" data-testid="hottest">
-      <h2>{diff ? (list.length ? "Changed most" : "No change seen by more than runs differ by.") : "Most time is spent in"}</h2>
+      <h2>{diff ? (list.length ? "Changed most" : "No change seen by more than runs differ by.") : titleOf(profile)}</h2>
       <ol>
         {list.slice(0, FIRST).map(({ key, self, lines, row }) => (
           <li key={key}>

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the parts of the format "text" share. */
+#ifndef OUTPUT_TEXT_TABLE_H
+#define OUTPUT_TEXT_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "output/output.h"
+#include "profile/groups.h"
+#include "profile/totals.h"
+
+struct text_row;
+
+struct text_table {
+	const struct profile *profile;
+	struct profile_totals totals;
+	struct profile_groups groups;
+	struct text_row *rows; /* of functions */
+	uint32_t count;
+	uint64_t all;
+	int width; /* of numbers */
+	struct output_options options;
+};
+
+/* Returns a share in percent. */
+double output_text_percent(uint64_t part, uint64_t all);
+/*
+ * Returns the columns that a line has behind `used` ones, at least OUTPUT_FIT_LEAST; 0: no terminal, any number.
+ */
+size_t output_text_room(const struct text_table *t, size_t used);
+/* Returns an escaped text in at most width columns, which the caller frees; 0: whole. NULL: no memory. */
+char *output_text_printed(const char *text, size_t width);
+
+/*
+ * Writes the table of waits, if there are any, and an empty line: for each wait in the same functions how long, how
+ * often, and in which function of the program's own. Returns 0 or -ENOMEM.
+ */
+int output_text_waits(const struct text_table *t, FILE *out);
+
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A table of waits by their time: how often, how long, and in which function. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/amount.h"
+#include "output/fit.h"
+#include "output/text_table.h"
+#include "base/intern.h"
+#include "base/text.h"
+#include "base/text_stream.h"
+
+/* Groups; PROFILE_NONE: no function. */
+struct wait_key {
+	uint32_t wait;
+	uint32_t own;    /* the nearest function that is the program's own */
+	uint32_t waiter; /* the innermost function */
+};
+
+struct wait_row {
+	struct wait_key key;
+	uint64_t value, count, longest;
+};
+
+struct waits {
+	const struct text_table *table;
+	struct intern rows; /* struct wait_row */
+	uint32_t *of_stack; /* the row of each stack; PROFILE_NONE: it is no wait */
+	struct wait_row *sorted;
+	bool counted, timed; /* it is known how many waits there were, and how long each was */
+};
+
+/*
+ * Returns the stack of the nearest function that the program brings itself, of those from there to the root; where
+ * there is none, that of an installed package, and at last that of the standard library.
+ */
+static uint32_t find_own(const struct profile *p, uint32_t waiter)
+{
+	enum profile_origin best = PROFILE_ORIGINS;
+	uint32_t found = waiter;
+
+	for (uint32_t s = waiter; s != PROFILE_ROOT && best != PROFILE_OWN; s = profile_stack_at(p, s)->parent) {
+		const struct profile_frame *frame = profile_frame_at(p, profile_stack_at(p, s)->frame);
+
+		if (frame->kind != PROFILE_PYTHON || profile_origin_of(p, frame->file) >= best)
+			continue;
+		best = profile_origin_of(p, frame->file);
+		found = s;
+	}
+	return found;
+}
+
+static uint32_t group_of(const struct text_table *t, uint32_t stack)
+{
+	return t->groups.of_frame[profile_stack_at(t->profile, stack)->frame];
+}
+
+/* Returns 0 or -ENOMEM. */
+static int add_stack(struct waits *w, uint32_t stack)
+{
+	const struct text_table *t = w->table;
+	uint32_t waiter = profile_waiter_of(t->profile, stack);
+	struct wait_row row = {.key = {group_of(t, stack), PROFILE_NONE, PROFILE_NONE}};
+	bool fresh;
+
+	if (waiter != PROFILE_ROOT) {
+		row.key.waiter = group_of(t, waiter);
+		row.key.own = group_of(t, find_own(t->profile, waiter));
+	}
+	w->of_stack[stack] = intern_add(&w->rows, &row, &fresh);
+	if (w->of_stack[stack] == INTERN_NONE)
+		return -ENOMEM;
+	((struct wait_row *)intern_item(&w->rows, w->of_stack[stack]))->value += t->totals.self[stack];
+	return 0;
+}
+
+static struct wait_row *row_of(struct waits *w, uint32_t stack)
+{
+	return w->of_stack[stack] == PROFILE_NONE ? NULL : intern_item(&w->rows, w->of_stack[stack]);
+}
+
+/* Adds what the table says of single waits. */
+static void add_single(struct waits *w)
+{
+	const struct profile *p = w->table->profile;
+	const struct profile_sample *samples;
+	const struct profile_event *events;
+	size_t count;
+
+	samples = profile_samples(p, &count);
+	for (size_t i = 0; i < count; i++) {
+		struct wait_row *row = row_of(w, samples[i].stack);
+
+		if (row)
+			row->count += samples[i].count;
+		w->counted |= row && samples[i].count;
+	}
+	events = profile_events(p, &count);
+	for (size_t i = 0; i < count; i++) {
+		struct wait_row *row = row_of(w, samples[events[i].sample].stack);
+
+		if (row && events[i].value > row->longest)
+			row->longest = events[i].value;
+		w->timed |= row != NULL;
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const struct wait_row *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	return memcmp(&x->key, &y->key, sizeof(x->key));
+}
+
+static int collect(struct waits *w)
+{
+	const struct text_table *t = w->table;
+	int err = 0;
+
+	w->of_stack = malloc(t->totals.count * sizeof(*w->of_stack));
+	if (!w->of_stack)
+		return -ENOMEM;
+	w->of_stack[PROFILE_ROOT] = PROFILE_NONE;
+	for (uint32_t s = 1; s < t->totals.count && !err; s++) {
+		w->of_stack[s] = PROFILE_NONE;
+		if (t->totals.self[s] && profile_state_of(t->profile, s))
+			err = add_stack(w, s);
+	}
+	if (err)
+		return err;
+	add_single(w);
+	w->sorted = malloc((w->rows.count + 1) * sizeof(*w->sorted));
+	if (!w->sorted)
+		return -ENOMEM;
+	if (w->rows.count)
+		memcpy(w->sorted, w->rows.items, w->rows.count * sizeof(*w->sorted));
+	qsort(w->sorted, w->rows.count, sizeof(*w->sorted), by_value);
+	return 0;
+}
+
+/* Returns a function, or a line, in at most width columns, which the caller frees; 0: whole. NULL: no memory. */
+static char *place_text(const struct text_table *t, uint32_t group, size_t width)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = text_stream_open(&text, &size);
+	int err = stream ? output_group_fitted(t->profile, profile_group_at(&t->groups, group), t->options.by_line,
+					       width, stream)
+			 : -ENOMEM;
+
+	if (stream && fclose(stream))
+		err = -ENOMEM;
+	if (err) {
+		free(text);
+		return NULL;
+	}
+	if (size)
+		text[size - 1] = '\0';
+	return text;
+}
+
+/* Writes " in FUNCTION, via FUNCTION", the latter where there is room. used: columns of width that are written. */
+static int write_place(const struct text_table *t, const struct wait_key *key, size_t used, size_t width, FILE *out)
+{
+	static const char in[] = " in ", via[] = ", via ";
+	size_t room = 0;
+	char *place;
+
+	if (key->own == PROFILE_NONE)
+		return 0;
+	used += strlen(in);
+	if (width)
+		room = width > used + OUTPUT_FIT_LEAST ? width - used : OUTPUT_FIT_LEAST;
+	place = place_text(t, key->own, room);
+	if (!place)
+		return -ENOMEM;
+	fprintf(out, "%s%s", in, place);
+	used += text_width(place) + strlen(via);
+	free(place);
+	if (key->waiter == key->own || (width && width < used + OUTPUT_FIT_LEAST))
+		return 0;
+	place = place_text(t, key->waiter, width ? width - used : 0);
+	if (!place)
+		return -ENOMEM;
+	fprintf(out, "%s%s", via, place);
+	free(place);
+	return 0;
+}
+
+static int write_wait(const struct text_table *t, const struct wait_key *key, size_t width, FILE *out)
+{
+	const struct profile_group *group = profile_group_at(&t->groups, key->wait);
+	char *wait = output_text_printed(profile_string(t->profile, group->name), width / 2);
+	int err;
+
+	if (!wait)
+		return -ENOMEM;
+	fputs(wait, out);
+	err = write_place(t, key, text_width(wait), width, out);
+	fputc('\n', out);
+	free(wait);
+	return err;
+}
+
+/* The width of "1,234.567 s" without its comma, and of a number of waits. */
+#define AMOUNT_WIDTH 10
+#define COUNT_WIDTH  8
+
+/* Writes the numbers of a row. Returns 0 or -ENOMEM. */
+static int write_row(const struct waits *w, const struct wait_row *row, bool narrow, size_t room, FILE *out)
+{
+	const struct profile_measure measure = profile_get_measure(w->table->profile);
+	char amount[OUTPUT_AMOUNT_MAX];
+
+	if (!narrow)
+		fprintf(out, "%*s ", AMOUNT_WIDTH, output_amount(&measure, row->value, amount));
+	fprintf(out, "%6.1f%%  ", output_text_percent(row->value, w->table->all));
+	if (!narrow && w->counted)
+		fprintf(out, "%*" PRIu64 "  %*s  ", COUNT_WIDTH, row->count, AMOUNT_WIDTH,
+			row->count ? output_amount(&measure, row->value / row->count, amount) : "");
+	if (!narrow && w->timed)
+		fprintf(out, "%*s  ", AMOUNT_WIDTH, row->longest ? output_amount(&measure, row->longest, amount) : "");
+	return write_wait(w->table, &row->key, room, out);
+}
+
+static int write_rows(const struct waits *w, FILE *out)
+{
+	const struct text_table *t = w->table;
+	const size_t percent = strlen(" 100.0%  ");
+	const size_t wide = AMOUNT_WIDTH + percent + (w->counted ? COUNT_WIDTH + AMOUNT_WIDTH + 4 : 0) +
+			    (w->timed ? AMOUNT_WIDTH + 2 : 0);
+	/* A narrow terminal has no room for the numbers. */
+	bool narrow = t->options.width && t->options.width < wide + 2 * OUTPUT_FIT_LEAST;
+	size_t room = output_text_room(t, narrow ? percent : wide);
+	int err = 0;
+
+	if (!narrow)
+		fprintf(out, "%*s ", AMOUNT_WIDTH, "time");
+	fprintf(out, "%7s  ", "share");
+	if (!narrow && w->counted)
+		fprintf(out, "%*s  %*s  ", COUNT_WIDTH, "waits", AMOUNT_WIDTH, "mean");
+	if (!narrow && w->timed)
+		fprintf(out, "%*s  ", AMOUNT_WIDTH, "longest");
+	fputs("wait\n", out);
+	for (uint32_t i = 0; i < w->rows.count && i < t->options.rows && !err; i++)
+		err = write_row(w, &w->sorted[i], narrow, room, out);
+	if (w->rows.count > t->options.rows)
+		fprintf(out, "and %u wait%s more (--limit)\n", w->rows.count - t->options.rows,
+			w->rows.count - t->options.rows == 1 ? "" : "s");
+	fputc('\n', out);
+	return err;
+}
+
+int output_text_waits(const struct text_table *t, FILE *out)
+{
+	struct waits w = {.table = t};
+	int err;
+
+	if (!profile_has_states(t->profile))
+		return 0;
+	intern_init(&w.rows, sizeof(struct wait_row), sizeof(struct wait_key));
+	err = collect(&w);
+	if (!err && w.rows.count)
+		err = write_rows(&w, out);
+	intern_free(&w.rows);
+	free(w.of_stack);
+	free(w.sorted);
+	return err;
+}
