@@ -190,6 +190,9 @@ void session_blocks_tell(const struct session *s, struct session_blocks_account 
 	if (!s->options.loop_block_ns)
 		return;
 	account->limit_ns = s->options.loop_block_ns;
+	account->switches = s->options.mode != SESSION_CPU;
+	if (s->options.mode <= SESSION_WALL && s->options.freq)
+		account->sampled_ns = 1000000000u / s->options.freq;
 	account->nr_places = places->count;
 	account->lost = kernel_count_lost_callbacks(s->kernel);
 	if (places->count)
@@ -218,14 +221,24 @@ static void print_block(const struct session_block *block, FILE *out)
 	fputc('\n', out);
 }
 
+/* What was not looked at is not denied. */
+static void print_none(const struct session_blocks_account *a, FILE *out)
+{
+	fprintf(out, "pybpf: no callback was seen to block its event loop for %g ms or longer",
+		(double)a->limit_ns / 1e6);
+	if (a->sampled_ns)
+		fprintf(out, "; one that computes for less than %.0f ms may be missed (-F)",
+			(double)(a->limit_ns + 2 * a->sampled_ns) / 1e6);
+	fputc('\n', out);
+}
+
 void session_blocks_print(const struct session_blocks_account *a, FILE *out)
 {
 	if (!a->limit_ns)
 		return;
-	if (!a->sum.count)
-		fprintf(out, "pybpf: no callback blocked its event loop for %g ms or longer\n",
-			(double)a->limit_ns / 1e6);
-	else {
+	if (!a->sum.count) {
+		print_none(a, out);
+	} else {
 		fprintf(out, "pybpf: callbacks blocked their event loop for %g ms or longer ",
 			(double)a->limit_ns / 1e6);
 		print_times(&a->sum, out);
@@ -235,6 +248,9 @@ void session_blocks_print(const struct session_blocks_account *a, FILE *out)
 	}
 	for (uint64_t i = 0; i < a->nr_places && i < SESSION_BLOCKS_LISTED; i++)
 		print_block(&a->listed[i], out);
+	if (!a->switches || !a->sampled_ns)
+		fprintf(out, "pybpf: callbacks that %s are not seen without --mode=wall\n",
+			a->switches ? "only compute" : "sleep or wait");
 	if (a->lost)
 		fprintf(out, "pybpf: lost: %" PRIu64 " callback%s that found no room\n", a->lost,
 			a->lost == 1 ? "" : "s");

@@ -3,6 +3,7 @@
 #ifndef SESSION_BLOCKS_ACCOUNT_H
 #define SESSION_BLOCKS_ACCOUNT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Places that are listed, those with the longest time in sum. */
@@ -19,6 +20,10 @@ struct session_block {
 
 struct session_blocks_account {
 	uint64_t limit_ns; /* 0: not looked for */
+	/* What was looked at: samples, with so much CPU time between two of them, or 0 for none; switches between
+	 * threads. */
+	uint64_t sampled_ns;
+	bool switches;
 	struct session_block sum, listed[SESSION_BLOCKS_LISTED];
 	uint64_t nr_places, lost;
 };

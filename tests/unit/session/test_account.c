@@ -191,7 +191,8 @@ static void test_profile_keeps_it(void **state)
 static void test_lines(void **state)
 {
 	static const char *const wanted[] = {
-		"pybpf: 2.50 s, waits measured, CPU time sampled at 99 Hz on the CPU clock: 1000 samples asked, 90 taken, 80 with Python frames; "
+		"pybpf: 2.50 s, waits measured, CPU time sampled at 99 Hz on the CPU clock: 1000 samples asked, 90 "
+		"taken, 80 with Python frames; "
 		"1 distinct stack\n",
 		"pybpf: 2.00 thread-seconds: 25.0 % on CPU, 75.0 % network\n",
 		"pybpf: 1 thread slept throughout and is left out (--idle keeps them): 1 in Queue.get\n",
