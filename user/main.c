@@ -2,6 +2,7 @@
 /* The program's entry point: the table of commands, and the handling of standard streams for all of them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,16 +35,24 @@ static const struct cli_command *find_command(const char *name)
 	return NULL;
 }
 
-/* pybpf help [COMMAND]: as `pybpf COMMAND --help`. */
+/* pybpf help: the first page; pybpf help COMMAND: as `pybpf COMMAND --help`. */
 static int help(int argc, char **argv)
 {
-	const struct cli_command *command = find_command(argc > 1 ? argv[1] : "record");
-	char *asked[] = {argc > 1 ? argv[1] : "record", "--help", NULL};
+	const struct cli_command *command = argc > 1 ? find_command(argv[1]) : NULL;
 
+	if (argc < 2)
+		return cli_print_front(commands);
+	if (!command)
+		return cli_refuse_command(commands, argc - 1, argv + 1);
 	/* Those two have no help of their own. */
-	if (command && (command->run == help || command->run == cli_print_version))
-		command = find_command("record");
-	return command ? command->run(2, asked) : cli_refuse_command(commands, argc - 1, argv + 1);
+	if (command->run == help || command->run == cli_print_version)
+		return cli_print_front(commands);
+	return command->run(2, (char *[]){argv[1], "--help", NULL});
+}
+
+static bool asks_for_help(const char *option)
+{
+	return !strcmp(option, "--help") || !strcmp(option, "-h");
 }
 
 /*
@@ -86,5 +95,7 @@ int main(int argc, char **argv)
 		if (argv[1][0] != '-')
 			return finish(cli_refuse_command(commands, argc - 1, argv + 1));
 	}
+	if (argc == 2 && asks_for_help(argv[1]))
+		return finish(cli_print_front(commands));
 	return finish(cli_record(argc, argv));
 }

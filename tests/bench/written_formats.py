@@ -22,7 +22,7 @@ SEARCH = "Handler1[0-9]\\."
 
 def formats():
     """As --help lists them."""
-    text = subprocess.run([harness.PYBPF, "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
+    text = subprocess.run([harness.PYBPF, "record", "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
     listed = text.partition("--format FORMAT")[2].partition("--by WHAT")[0]
     return re.findall(r"^ {8}([a-z-]+) +\.", listed, re.M)
 

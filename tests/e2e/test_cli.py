@@ -326,11 +326,20 @@ def test_dead_before_its_names_are_read(tmp_path):
         assert "last_words" in leaves
 
 
-def test_help_begins_with_examples():
+def test_the_first_page_of_help_fits_a_terminal():
+    """What people do, and all commands."""
     run = pybpf("--help")
+    assert run.code == 0 and run.err == "" and run.out.count("\n") <= 30
+    assert all(len(line) <= 80 for line in run.out.splitlines()), run.out
+    for word in ("top", "dump", "record", "--mode=wall", "--container", "report", "diff", "doctor"):
+        assert re.search(r"^  (sudo pybpf )?.*%s\b" % word, run.out, re.M), word
+
+
+def test_help_begins_with_examples():
+    run = pybpf("record", "--help")
     assert run.code == 0 and run.err == ""
     assert "xamples" in run.out and run.out.index("-p 1234") < run.out.index("--pid")
-    for option in ("--lines", "--threads", "--json-stats", "--full-filenames", "doctor"):
+    for option in ("--lines", "--threads", "--json-stats", "--full-filenames"):
         assert option in run.out
 
 

@@ -147,8 +147,11 @@ def on_terminal(*args):
     return seen.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def test_folded_stacks_on_a_terminal_say_how_to_get_a_table(spinning):
-    last = on_terminal("-p", spinning.pid, "-d", 2, "-F", 999).strip().splitlines()[-1]
+def test_a_terminal_gets_a_table(spinning):
+    shown = on_terminal("-p", spinning.pid, "-d", 2, "-F", 999).strip().splitlines()
+    assert any(line.split() == ["self", "self%", "total", "total%", "function"] for line in shown), shown
+    assert "-f folded" in shown[-1] and ".html" in shown[-1]
+    last = on_terminal("-p", spinning.pid, "-d", 2, "-F", 999, "-f", "folded").strip().splitlines()[-1]
     assert "-f text" in last and ".html" in last
     assert "-o FILE" in on_terminal("-p", spinning.pid, "-d", 2, "-F", 999, "-f", "json").strip().splitlines()[-1]
     for quiet in (["-q"], ["-f", "text"], ["-o", os.devnull]):

@@ -21,6 +21,9 @@ struct cli_command {
 	int (*run)(int argc, char **argv);
 };
 
+/* Prints the first page of help, with the commands, which end with one without a name. Returns CLI_OK. */
+int cli_print_front(const struct cli_command *commands);
+
 /* CLOCK_MONOTONIC nanoseconds at the start of main. */
 extern uint64_t cli_start_ns;
 

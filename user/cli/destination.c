@@ -76,7 +76,8 @@ const struct cli_option cli_output_path_options[] = {
 };
 
 const struct cli_option cli_output_format_options[] = {
-	{"format", 'f', "FORMAT", "the format, whatever the suffix; without both, folded, and text of saved profiles:",
+	{"format", 'f', "FORMAT",
+	 "the format, whatever the suffix; without both, text on a terminal and of saved profiles, else folded:",
 	 .list = list_formats, .take = take_format},
 	{"limit", 0, "N", "rows of the table that text is (default " CLI_NUMBER(OUTPUT_ROWS_DEFAULT) ")",
 	 .take = take_limit},
@@ -96,6 +97,7 @@ const char *cli_format_suffixes(void)
 
 int cli_output_choose(struct cli_output *output, const char *fallback)
 {
+	output->chosen = output->format || output->path;
 	if (!output->format)
 		output->format = output->path ? output_by_path(output->path) : output_by_name(fallback);
 	if (!output->format)
@@ -214,11 +216,16 @@ int cli_output_write(struct cli_output *output, const struct profile *profile)
 
 void cli_output_tell_terminal(const struct cli_output *output)
 {
-	if (output->path || !isatty(STDOUT_FILENO) || !strcmp(output->format->name, "text"))
+	if (output->path || !isatty(STDOUT_FILENO))
 		return;
-	if (!strcmp(output->format->name, "folded"))
+	if (!output->chosen)
+		fputs("pybpf: -o FILE.html makes a report for the browser, -o FILE.pybpf keeps all for `pybpf report` "
+		      "and "
+		      "`pybpf diff`; -f folded prints stacks\n",
+		      stderr);
+	else if (!strcmp(output->format->name, "folded"))
 		log_warn(
 			"these are folded stacks: -f text prints a table, -o FILE.html makes a report for the browser");
-	else
+	else if (strcmp(output->format->name, "text"))
 		log_warn("this is %s, for other programs: -o FILE writes it to a file", output->format->name);
 }

@@ -15,7 +15,8 @@ struct cli_output {
 	struct output_options options;
 	struct output_file file;
 	struct output_keeper keeper;
-	bool paged; /* text for a terminal goes through a pager */
+	bool chosen; /* by -f or -o */
+	bool paged;  /* text for a terminal goes through a pager */
 	struct cli_pager pager;
 };
 

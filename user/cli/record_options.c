@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -374,10 +375,9 @@ static const struct cli_option other_options[] = {
 };
 
 static const struct cli_example examples[] = {
-	{"sudo pybpf -p 1234 -d 30", "process 1234 for 30 s, folded stacks on stdout"},
+	{"sudo pybpf -p 1234 -d 30", "process 1234 for 30 s: a table, or folded stacks for `> FILE` and programs"},
 	{"sudo pybpf -p 1234", "until Ctrl-C"},
 	{"sudo pybpf -p 1234 -d 30 -o profile.html", "a report to look at in a browser"},
-	{"sudo pybpf -p 1234 -d 30 -f text", "a table of the hottest functions"},
 	{"sudo pybpf -p 1234 --children -d 30 -f text", "a service: each worker's share first"},
 	{"sudo pybpf -p 1234 -d 30 -f text --by=line", "the hottest lines"},
 	{"sudo pybpf -p 1234 -d 30 --threads", "each thread on its own"},
@@ -386,11 +386,7 @@ static const struct cli_example examples[] = {
 	{"sudo pybpf --container web -d 30", "every Python process in a container"},
 	{"sudo pybpf -o app.folded -- python3 app.py", "start a program, sample it and its children to its end"},
 	{"sudo pybpf --as caller -- python3 app.py", "the same, run as you, not as root"},
-	{"sudo pybpf --all -d 30 -o monday.pybpf", "everything, saved"},
-	{"pybpf report monday.pybpf -o monday.html", "any format of a saved profile, filtered"},
-	{"pybpf diff --before a*.pybpf --after b*.pybpf", "what grew or shrank by more than runs differ"},
-	{"sudo pybpf ps", "the Python processes of the machine"},
-	{"sudo pybpf doctor", "what this host offers, and what to change"},
+	{"sudo pybpf --all -d 30 -o monday.pybpf", "everything, saved: `pybpf report` makes any format of it"},
 	{0},
 };
 
@@ -427,17 +423,15 @@ static int parse(struct cli_record_options *r, int argc, char **argv, bool *help
 		{0},
 	};
 	const struct cli_options command = {
-		.command = "pybpf",
-		.about = "pybpf shows where Python processes spend their time, without stopping or changing them.",
+		.command = "pybpf record",
+		.about = "pybpf record, or pybpf alone, shows where Python processes spend their time, without "
+			 "stopping or "
+			 "changing them.",
 		.examples = examples,
 		.usage = "  pybpf [record] [options] -p PID[,PID...] | --all\n"
 			 "  pybpf [record] [options] --container NAME | --cgroup PATH\n"
 			 "  pybpf [record] [options] -- COMMAND [ARGUMENT...]\n"
-			 "  pybpf report [options] FILE.pybpf...            see `pybpf report --help`\n"
-			 "  pybpf diff [options] BEFORE.pybpf AFTER.pybpf   see `pybpf diff --help`\n"
-			 "  pybpf ps [options]                              see `pybpf ps --help`\n"
-			 "  pybpf doctor                                    see `pybpf doctor --help`\n"
-			 "  pybpf help [COMMAND], pybpf version\n",
+			 "  pybpf --help lists the other commands\n",
 		.groups = groups,
 		.notes =
 			"In folded stacks a frame is `qualname (package/module.py:LINE)`; in names and paths a "
@@ -530,7 +524,7 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 			       r->filter.pids.count == 1 ? r->filter.pids.items[0] : 0);
 	if (err)
 		return err;
-	err = cli_output_choose(&r->output, "folded");
+	err = cli_output_choose(&r->output, isatty(STDOUT_FILENO) ? "text" : "folded");
 	if (err)
 		return err;
 	follow_needs(r);
