@@ -393,9 +393,13 @@ struct task_struct___saved_state {
 	unsigned int saved_state;
 } __attribute__((preserve_access_index));
 
+/* include/linux/sched/jobctl.h, since 5.2 (76f969e8948d) */
+#define JOBCTL_TRAP_FREEZE (1ul << 23)
+
 /*
  * Returns whether a thread that leaves its CPU, or is asleep, in this state is frozen. cgroup v2 wakes threads for
  * that, v1 only marks who sleeps: since 6.7 it goes on with its sleep when it is thawed, and nothing tells of that.
+ * For v2, who waits for a vfork() counts as frozen always (wait_for_vfork_done(), kernel/fork.c).
  */
 static __always_inline bool compat_is_frozen(struct task_struct *task, __u32 state)
 {
@@ -403,7 +407,8 @@ static __always_inline bool compat_is_frozen(struct task_struct *task, __u32 sta
 
 	if (state & TASK_FROZEN)
 		return !bpf_core_field_exists(saved->saved_state) || !BPF_CORE_READ(saved, saved_state);
-	return bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
+	return bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD_PROBED(task, frozen) &&
+	       BPF_CORE_READ(task, jobctl) & JOBCTL_TRAP_FREEZE;
 }
 #pragma clang diagnostic pop
 
@@ -628,16 +633,9 @@ struct cgroup___to_6_0 {
 	__u64 ancestor_ids[0];
 } __attribute__((preserve_access_index));
 
-/*
- * Returns the id of the current thread's cgroup at a level of the hierarchy (0: its root); 0 when the cgroup is not
- * that deep.
- */
-static __always_inline __u64 compat_cgroup_ancestor(int level)
+/* Returns the id of a thread's cgroup at a level of the hierarchy (0: its root); 0 when the cgroup is not that deep. */
+static __always_inline __u64 compat_cgroup_ancestor_of(struct task_struct *task, int level)
 {
-	if (cfg_cgroup_subsystem < 0 && cfg_ancestor_cgroups)
-		return bpf_get_current_ancestor_cgroup_id(level);
-
-	struct task_struct *task = (void *)bpf_get_current_task();
 	struct cgroup_subsys_state *state = NULL;
 	struct css_set *set = BPF_CORE_READ(task, cgroups);
 	struct cgroup *cgroup;
@@ -659,6 +657,14 @@ static __always_inline __u64 compat_cgroup_ancestor(int level)
 	}
 	bpf_core_read(&id, sizeof(id), &((struct cgroup___to_6_0 *)cgroup)->ancestor_ids[level & 31]);
 	return id;
+}
+
+/* The same of the current thread. */
+static __always_inline __u64 compat_cgroup_ancestor(int level)
+{
+	if (cfg_cgroup_subsystem < 0 && cfg_ancestor_cgroups)
+		return bpf_get_current_ancestor_cgroup_id(level);
+	return compat_cgroup_ancestor_of((void *)bpf_get_current_task(), level);
 }
 
 /* Fills in the rights of the sampled thread: the files that it names are opened with its rights only. */

@@ -16,20 +16,20 @@ __u64 cgroups_made;
 /* Levels of cgroups that are checked, from the hierarchy's root down: Kubernetes has 4 or 5. */
 #define FILTER_LEVELS 16
 
-static __always_inline bool filter_user(void)
+static __always_inline bool filter_user(__u32 uid)
 {
-	__u32 uid = (__u32)bpf_get_current_uid_gid();
 	__u8 *said = bpf_map_lookup_elem(&users, &uid);
 
 	return said ? *said == PYBPF_FILTER_INCLUDE : !cfg_include_users;
 }
 
-static __always_inline bool filter_cgroup(void)
+/* task: NULL: the current one. */
+static __always_inline bool filter_cgroup(struct task_struct *task)
 {
 	bool included = !cfg_include_cgroups;
 
 	for (int level = 0; level < FILTER_LEVELS; level++) {
-		__u64 id = compat_cgroup_ancestor(level);
+		__u64 id = task ? compat_cgroup_ancestor_of(task, level) : compat_cgroup_ancestor(level);
 		__u8 *said;
 
 		if (!id)
@@ -47,7 +47,13 @@ static __always_inline bool filter_cgroup(void)
 /* Returns whether the filters let the current thread pass. */
 static __always_inline bool filter_passes(void)
 {
-	return (!cfg_users || filter_user()) && (!cfg_cgroups || filter_cgroup());
+	return (!cfg_users || filter_user((__u32)bpf_get_current_uid_gid())) && (!cfg_cgroups || filter_cgroup(NULL));
+}
+
+/* Returns whether they let another thread pass. */
+static __noinline int filter_passes_task(struct task_struct *task)
+{
+	return (!cfg_users || filter_user(BPF_CORE_READ(task, cred, uid.val))) && (!cfg_cgroups || filter_cgroup(task));
 }
 
 SEC("?tp_btf/cgroup_mkdir")

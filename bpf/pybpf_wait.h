@@ -58,7 +58,8 @@ static inline int pybpf_state_is_ready(__u32 state)
 	X(SYNC, "sync")                                                                                                \
 	X(METADATA, "metadata") /* fstat, fchmod, and so on */                                                         \
 	X(SENDFILE, "")         /* of two descriptors: the written one, the read one */                                \
-	X(SPLICE, "")           /* likewise, the read one, an offset, the written one */                               \
+	X(COPY, "")             /* likewise, the read one, an offset, the written one */                               \
+	X(SPLICE, "")           /* likewise; which of them it waits for is told by a disk only */                      \
 	X(LOCK, "file")                                                                                                \
 	X(PATH, "") /* of a path: open, stat, rename, and so on */                                                     \
 	X(CHILD, "")                                                                                                   \

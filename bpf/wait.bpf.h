@@ -24,28 +24,61 @@ struct leave {
 	__u64 now;
 };
 
-/*
- * Finds what the thread needs, and its entry, made if need be. Returns 0 if its time is not wanted, if it ends, and
- * without room for it.
- */
-static __noinline int leave_find(struct task_struct *task, __u64 now, struct leave *leave)
+/* Finds what the thread needs, and its entry, if it has one. Returns 0 if its time is not wanted. */
+static __noinline int leave_find(struct task_struct *task, struct leave *leave)
 {
-	struct pybpf_thread fresh = {.state = PYBPF_STATE_RUNNING};
 	__u32 tgid = compat_task_tgid(task), pid = task->pid;
-	struct pybpf_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 
 	leave->c.s = scratch_get(PYBPF_CONTEXT_SWITCH);
-	if (!leave->c.s || !time_is_wanted(proc) || !filter_passes())
+	leave->proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!leave->c.s || !time_is_wanted(leave->proc) || !filter_passes())
 		return 0;
-	leave->proc = proc;
 	leave->thread = bpf_map_lookup_elem(&threads, &pid);
-	if (leave->thread)
-		return 1;
-	if (task->flags & PF_EXITING)
+	return 1;
+}
+
+/* Makes the thread's entry. Returns 0 without room for one, and for a thread that ends. */
+static __noinline int leave_new(struct task_struct *task, __u64 now, struct leave *leave)
+{
+	struct pybpf_thread fresh = {.state = PYBPF_STATE_RUNNING};
+
+	if (!leave->proc || task->flags & PF_EXITING)
 		return 0;
-	init_thread(&fresh, task, proc->proc_id, now);
-	leave->thread = add_thread(pid, &fresh);
+	init_thread(&fresh, task, leave->proc->proc_id, now);
+	leave->thread = add_thread(task->pid, &fresh);
 	return leave->thread != NULL;
+}
+
+/* Ends the time of a thread until now: it ends, or goes on as another program. */
+static __noinline int end_thread(struct pybpf_thread *thread, __u32 pid, __u64 now)
+{
+	struct pybpf_wait_key key;
+
+	now = not_before(thread, now);
+	thread->running_ns += run_until(thread, pid, now);
+	add_gil_sleeps(thread);
+	init_key(&key, thread, 0, PYBPF_WAIT_ID(PYBPF_STATE_RUNNING));
+	add_time(&key, 0, thread->running_ns, 0);
+	thread->running_ns = 0;
+	thread->since_ns = now;
+	return 0;
+}
+
+/*
+ * The thread's time is wanted no more: another program was executed, of which this is not asked, or another user or
+ * control group is its own.
+ */
+static __noinline int leave_forget(struct task_struct *task, __u64 now, bool same_program)
+{
+	__u32 pid = task->pid;
+	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
+
+	if (!thread)
+		return 0;
+	end_thread(thread, pid, same_program ? now : thread->since_ns);
+	name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
+	bpf_map_delete_elem(&threads, &pid);
+	return 0;
 }
 
 /* Adds the time for which the thread has run. */
@@ -132,8 +165,14 @@ static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __
 	struct leaving *leaving;
 	__u64 stack_id;
 
-	if (!leave_find(task, now, &leave) || !leave_begin(task, now, &leave) || !leave.c.s || !leave.proc ||
-	    !leave.thread)
+	if (!leave_find(task, &leave)) {
+		if (leave.proc)
+			leave_forget(task, now, time_is_wanted(leave.proc));
+		return;
+	}
+	if (!leave.thread && !leave_new(task, now, &leave))
+		return;
+	if (!leave_begin(task, now, &leave) || !leave.c.s || !leave.proc || !leave.thread)
 		return;
 	leaving = &leave.c.s->leaving;
 	thread = leave.thread;
@@ -220,33 +259,61 @@ int BPF_PROG(wait_exit, struct task_struct *task)
 	__u64 now = bpf_ktime_get_ns();
 	__u32 pid = task->pid;
 	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
-	struct pybpf_wait_key key;
 
 	if (!thread || !waits_on)
 		return 0;
-	now = not_before(thread, now);
-	thread->running_ns += run_until(thread, pid, now);
-	add_gil_sleeps(thread);
-	init_key(&key, thread, 0, PYBPF_WAIT_ID(PYBPF_STATE_RUNNING));
-	add_time(&key, 0, thread->running_ns, 0);
+	end_thread(thread, pid, now);
 	name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
 	bpf_map_delete_elem(&threads, &pid);
 	return 0;
 }
 
-/* A thread that is no leader has executed a program, and has its leader's PID from now on (de_thread()). */
+/*
+ * Time before belongs to the program before. A thread that is no leader has its leader's PID and start from now on
+ * (de_thread()).
+ */
 SEC("?tp_btf/sched_process_exec")
 int BPF_PROG(wait_exec, struct task_struct *task, int old_pid)
 {
 	__u32 pid = task->pid, old = old_pid;
 	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &old), moved;
 
-	if (pid == old || !thread)
+	if (!thread)
+		return 0;
+	end_thread(thread, old, bpf_ktime_get_ns());
+	if (pid == old)
 		return 0;
 	moved = *thread;
 	moved.tid = tid_of(task);
+	moved.tid_start_ms = start_ms_of(task);
 	bpf_map_delete_elem(&threads, &old);
 	bpf_map_update_elem(&threads, &pid, &moved, BPF_ANY);
+	return 0;
+}
+
+/* Describes a thread that was there before, and in which state it is. */
+static __noinline int find_state(struct task_struct *task, __u64 proc_id, struct pybpf_thread *fresh,
+				 struct pybpf_thread_found *found)
+{
+	struct waiting thread = {.task = task};
+	struct pybpf_wait_event event = {};
+	__u32 state = compat_state(task);
+
+	init_thread(fresh, task, proc_id, bpf_ktime_get_ns());
+	found->proc_id = proc_id;
+	found->thread_id = compat_thread_pointer(task);
+	found->pid = BPF_CORE_READ(task, pid);
+	found->tid = fresh->tid;
+	if (!state) {
+		fresh->wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED);
+		fresh->state = BPF_CORE_READ(task, on_cpu) ? PYBPF_STATE_RUNNING : PYBPF_STATE_QUEUED;
+		return 0;
+	}
+	describe_wait(&event.wait, &thread, state);
+	found->futex = thread.futex;
+	found->polled = thread.polled;
+	fresh->wait_id = cfg_wait_detail ? announce(&event) : PYBPF_WAIT_ID(event.wait.state);
+	fresh->state = event.wait.state;
 	return 0;
 }
 
@@ -257,33 +324,16 @@ int wait_find(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct pybpf_thread fresh = {.stack_id = PYBPF_STACK_ID_EARLIER};
 	struct pybpf_thread_found found = {};
-	struct waiting thread = {.task = task};
-	struct pybpf_wait wait = {};
 	struct pybpf_proc *proc;
-	__u32 tgid, state;
 
 	if (!task || !task->mm || task->flags & PF_EXITING)
 		return 0;
-	tgid = compat_task_tgid(task);
-	proc = bpf_map_lookup_elem(&procs, &tgid);
-	if (!time_is_wanted(proc))
+	/* The key of a process, and then of its thread. */
+	found.pid = compat_task_tgid(task);
+	proc = bpf_map_lookup_elem(&procs, &found.pid);
+	if (!time_is_wanted(proc) || !filter_passes_task(task))
 		return 0;
-	init_thread(&fresh, task, proc->proc_id, bpf_ktime_get_ns());
-	state = compat_state(task);
-	found.proc_id = proc->proc_id;
-	found.thread_id = compat_thread_pointer(task);
-	found.pid = task->pid;
-	found.tid = fresh.tid;
-	if (state) {
-		describe_wait(&wait, &thread, state);
-		found.futex = thread.futex;
-		found.polled = thread.polled;
-		fresh.wait_id = cfg_wait_detail ? announce_wait(&wait) : PYBPF_WAIT_ID(wait.state);
-		fresh.state = wait.state;
-	} else {
-		fresh.wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED);
-		fresh.state = BPF_CORE_READ(task, on_cpu) ? PYBPF_STATE_RUNNING : PYBPF_STATE_QUEUED;
-	}
+	find_state(task, proc->proc_id, &fresh, &found);
 	if (!bpf_map_lookup_elem(&threads, &found.pid))
 		add_thread(found.pid, &fresh);
 	bpf_seq_write(ctx->meta->seq, &found, sizeof(found));

@@ -129,6 +129,13 @@ static __always_inline void wait_describe_call(struct pybpf_wait *wait, WAIT_THR
 		wait_describe_copy(wait, thread, args[1], args[0]);
 		break;
 	case PYBPF_CALL_SPLICE:
+		if (!wait_is_for_disk(thread)) {
+			wait->call = PYBPF_CALL_OTHER;
+			wait->number = (__u32)number;
+			break;
+		}
+		__attribute__((fallthrough));
+	case PYBPF_CALL_COPY:
 		wait_describe_copy(wait, thread, args[0], args[2]);
 		break;
 	case PYBPF_CALL_LOCK:

@@ -245,14 +245,21 @@ static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, st
 /* The name of the anonymous inode of an epoll set (do_epoll_create(), fs/eventpoll.c). */
 static const char epoll_name[] = "[eventpoll]";
 
+static __always_inline bool is_epoll_set(struct file *file)
+{
+	const unsigned char *name = BPF_CORE_READ(file, f_path.dentry, d_name.name);
+	char text[sizeof(epoll_name)] = "";
+
+	bpf_probe_read_kernel_str(text, sizeof(text), name);
+	return !bpf_strncmp(text, sizeof(text), epoll_name);
+}
+
 /*
  * Describes what has ended the wait of a thread for an epoll set, which has been woken and does not run yet: the first
  * file that is ready; *wait is all zero. Returns 0 if none is, as after a timeout, or if it is not known.
  */
 static __noinline int describe_ready(struct pybpf_wait *wait, struct task_struct *task)
 {
-	char text[sizeof(epoll_name)] = "";
-	const unsigned char *name;
 	struct compat_syscall call;
 	struct eventpoll *set;
 	struct epitem *item;
@@ -264,10 +271,8 @@ static __noinline int describe_ready(struct pybpf_wait *wait, struct task_struct
 	    cfg_calls[call.number & PYBPF_MAX_SYSCALL] != PYBPF_CALL_EPOLL)
 		return 0;
 	file = file_of_descriptor(task, (__u32)call.args[0]);
-	name = BPF_CORE_READ(file, f_path.dentry, d_name.name);
-	bpf_probe_read_kernel_str(text, sizeof(text), name);
 	/* Another thread may have closed it meanwhile. */
-	if (bpf_strncmp(text, sizeof(text), epoll_name))
+	if (!is_epoll_set(file))
 		return 0;
 	set = BPF_CORE_READ(file, private_data);
 	first = BPF_CORE_READ(set, rdllist.next);

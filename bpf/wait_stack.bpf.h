@@ -10,30 +10,38 @@
 #include "wait_gil.bpf.h"
 #include "wait_time.bpf.h"
 
-/* Sends what a thread waits for, unless it was sent already. Returns its id; that of the state alone without room. */
-static __always_inline __u64 announce_wait(const struct pybpf_wait *wait)
+/*
+ * Sends what a thread waits for, event->wait, unless it was sent already; the rest of *event is all zero. Returns its
+ * id; that of the state alone without room.
+ */
+static __always_inline __u64 announce(struct pybpf_wait_event *event)
 {
-	struct pybpf_wait_event event = {
-		.event = {.type = PYBPF_EVENT_WAIT, .size = sizeof(event)},
-		.wait_id = wait_id_of(wait),
-		.wait = *wait,
-	};
 	__u8 mark = 1;
 	long err;
 
-	if (bpf_map_lookup_elem(&waits, &event.wait_id))
-		return event.wait_id;
-	err = bpf_map_update_elem(&waits, &event.wait_id, &mark, BPF_NOEXIST);
+	event->event.type = PYBPF_EVENT_WAIT;
+	event->event.size = sizeof(*event);
+	event->wait_id = wait_id_of(&event->wait);
+	if (bpf_map_lookup_elem(&waits, &event->wait_id))
+		return event->wait_id;
+	err = bpf_map_update_elem(&waits, &event->wait_id, &mark, BPF_NOEXIST);
 	if (err == -EEXIST)
-		return event.wait_id;
+		return event->wait_id;
 	if (err) {
 		__sync_fetch_and_add(&waits_unnamed, 1);
-		return PYBPF_WAIT_ID(wait->state);
+		return PYBPF_WAIT_ID(event->wait.state);
 	}
-	if (!send(&event, sizeof(event)))
-		return event.wait_id;
-	bpf_map_delete_elem(&waits, &event.wait_id);
-	return PYBPF_WAIT_ID(wait->state);
+	if (!send(event, sizeof(*event)))
+		return event->wait_id;
+	bpf_map_delete_elem(&waits, &event->wait_id);
+	return PYBPF_WAIT_ID(event->wait.state);
+}
+
+static __always_inline __u64 announce_wait(const struct pybpf_wait *wait)
+{
+	struct pybpf_wait_event event = {.wait = *wait};
+
+	return announce(&event);
 }
 
 /* Returns the id of the wait of a thread that is ready to run: for others, or until its control group has its share. */

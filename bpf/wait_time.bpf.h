@@ -267,13 +267,18 @@ static __always_inline __u32 tid_of(struct task_struct *task)
 	return cfg_pidns_inum ? pid_in_namespace(BPF_CORE_READ(task, thread_pid)) : (__u32)BPF_CORE_READ(task, pid);
 }
 
+static __always_inline __u32 start_ms_of(struct task_struct *task)
+{
+	return (__u32)(BPF_CORE_READ(task, start_boottime) / NS_PER_MS);
+}
+
 static __always_inline void init_thread(struct pybpf_thread *thread, struct task_struct *task, __u64 proc_id, __u64 now)
 {
 	thread->proc_id = proc_id;
 	thread->since_ns = now;
 	thread->ready_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED);
 	thread->tid = tid_of(task);
-	thread->tid_start_ms = (__u32)(BPF_CORE_READ(task, start_boottime) / NS_PER_MS);
+	thread->tid_start_ms = start_ms_of(task);
 }
 
 #endif

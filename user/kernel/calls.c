@@ -59,9 +59,8 @@ static const struct {
 	{SYS_fallocate, PYBPF_CALL_WRITE},
 	{SYS_readahead, PYBPF_CALL_READ},
 	{SYS_sendfile, PYBPF_CALL_SENDFILE},
-	{SYS_tee, PYBPF_CALL_SENDFILE}, /* two pipes, and no disk */
 	{SYS_splice, PYBPF_CALL_SPLICE},
-	{SYS_copy_file_range, PYBPF_CALL_SPLICE},
+	{SYS_copy_file_range, PYBPF_CALL_COPY},
 	{SYS_recvfrom, PYBPF_CALL_RECEIVE},
 	{SYS_recvmsg, PYBPF_CALL_RECEIVE},
 	{SYS_recvmmsg, PYBPF_CALL_RECEIVE},
