@@ -162,6 +162,22 @@ def test_what_runs_is_whole_or_says_so():
     assert fits > 10
 
 
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the program has machine code of x86-64")
+@pytest.mark.parametrize(
+    "python", [item for item in (pythons.one(name="system-python3.11"), *HERE) if item and item.version > (3, 5)], ids=lambda item: item.name
+)
+def test_code_right_behind_a_library_is_none_of_it(python):
+    """Nothing tells how to go on from there: what comes before it is not guessed."""
+    with harness.target(python, "beside_library.py") as target:
+        pages = target.says["pages"]
+        harness.wait_for(lambda: pybpf("dump", "-p", target.pid).out.count("in stand_python") == len(pages) > 0)
+        threads = [thread for thread in dump(target.pid, "--native")["threads"] if thread["tid"] != target.pid]
+    for thread in threads:
+        made = [frame for frame in thread["native_frames"] if any(0 <= frame["address"] - page < 4096 for page in pages)]
+        assert len(made) == 1 and made[0]["file"] is None, thread["native_frames"]
+        assert thread["native_frames"][0] == made[0] and not thread["native_whole"], thread["native_frames"]
+
+
 def test_a_stack_without_end():
     """A thread whose stack pointer is anywhere: its native stack is told to be cut off, and Python's is whole."""
     code = "import ctypes, os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"

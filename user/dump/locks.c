@@ -157,6 +157,7 @@ static bool is_known(const struct dump_locks *locks, uint64_t place)
 static bool may_release(struct reader *r, const struct pybpf_frame *frame)
 {
 	static const char release[] = {PYSYM_WORD_NAME, 'r', 'e', 'l', 'e', 'a', 's', 'e', '\0'};
+	static const char exits[] = {PYSYM_WORD_NAME, '_', '_', 'e', 'x', 'i', 't', '_', '_', '\0'};
 	size_t size;
 	char *words;
 	bool found;
@@ -164,7 +165,7 @@ static bool may_release(struct reader *r, const struct pybpf_frame *frame)
 	if (frame->kind == PYBPF_FRAME_MARKER)
 		return false;
 	words = pysym_words_read(r->memory, r->layout, frame->code, frame->sig, &size);
-	found = !words || memmem(words, size, release, sizeof(release));
+	found = !words || memmem(words, size, release, sizeof(release)) || memmem(words, size, exits, sizeof(exits));
 	free(words);
 	return found;
 }

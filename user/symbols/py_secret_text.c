@@ -172,6 +172,10 @@ static bool find_value(const struct text *t, struct assignment *a)
 		return true;
 	if (quoted)
 		return find_beside(t, i, a);
+	if (after < t->size && !t->at[after] && i < t->size) {
+		a->value = i;
+		return true;
+	}
 	return i > after && find_after_blank(t, i, a);
 }
 
@@ -351,7 +355,7 @@ void py_secret_mark(const char *text, size_t size, bool cut, uint8_t *mask)
 
 		if (has_word(&t, i, "://") && i && py_secret_is_alnum(text[i - 1]))
 			next = hide_user(&t, i + 3);
-		else if (!i || !py_secret_is_alnum(text[i - 1]))
+		else if (!i || !py_secret_is_alnum(text[i - 1]) || text[i] == '-')
 			next = look_at(&t, i, is_name_sign(text[i]) && (!i || !is_name_sign(text[i - 1])));
 		i = next > i ? next : i + 1;
 	}

@@ -26,9 +26,10 @@ static inline bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
+/* NUL, within a text, is between the words of a command line. */
 static inline bool is_space(char c)
 {
-	return is_blank(c) || c == '\n' || c == '\r';
+	return is_blank(c) || c == '\n' || c == '\r' || c == '\0';
 }
 
 static inline bool is_quote(char c)
@@ -43,7 +44,7 @@ static inline bool is_name_sign(char c)
 
 static inline size_t skip_blanks(const struct text *t, size_t i)
 {
-	while (is_blank(sign(t, i)))
+	while (i < t->size && (is_blank(t->at[i]) || !t->at[i]))
 		i++;
 	return i;
 }
@@ -70,7 +71,7 @@ static inline size_t to_space(const struct text *t, size_t i)
 
 static inline size_t to_line_end(const struct text *t, size_t i)
 {
-	while (i < t->size && t->at[i] != '\n' && t->at[i] != '\r')
+	while (i < t->size && t->at[i] && t->at[i] != '\n' && t->at[i] != '\r')
 		i++;
 	return i;
 }

@@ -132,6 +132,37 @@ static size_t hide_bare(const struct text *t, size_t i, enum py_secret_end ends)
 	return end;
 }
 
+/* Hides what stands between three quotes and the next three. */
+static size_t hide_long(const struct text *t, size_t i)
+{
+	const char *found = memmem(t->at + i + 3, t->size - i - 3, t->at + i, 3);
+	size_t end = found ? (size_t)(found - t->at) : t->size;
+
+	hide(t, i + 3, end);
+	return end;
+}
+
+static bool is_long_quote(const struct text *t, size_t i)
+{
+	return is_quote(sign(t, i)) && sign(t, i + 1) == t->at[i] && sign(t, i + 2) == t->at[i];
+}
+
+/* Hides the lines behind the one that ends there: those that are indented, or one that sets nothing else. */
+static size_t hide_next_line(const struct text *t, size_t i)
+{
+	size_t from = i, end;
+
+	while (sign(t, from) == '\n' || sign(t, from) == '\r')
+		from++;
+	end = to_line_end(t, from);
+	if (is_blank(sign(t, from)))
+		end = to_block_end(t, i);
+	else if (memchr(t->at + from, ':', end - from) || memchr(t->at + from, '=', end - from))
+		return i;
+	hide(t, from, end);
+	return end;
+}
+
 size_t py_secret_hide_value(const struct text *t, size_t i, enum py_secret_end ends)
 {
 	size_t backslashes = 0, from, end;
@@ -141,6 +172,10 @@ size_t py_secret_hide_value(const struct text *t, size_t i, enum py_secret_end e
 		;
 	if (!is_quote(sign(t, from)))
 		from = i;
+	if (is_long_quote(t, from))
+		return hide_long(t, from);
+	if (sign(t, i) == '\n' || sign(t, i) == '\r')
+		return hide_next_line(t, i);
 	if (py_secret_quote(t, from) < 2) {
 		while (sign(t, from + backslashes) == '\\')
 			backslashes++;

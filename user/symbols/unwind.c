@@ -16,7 +16,8 @@
 /* A file that is mapped, from its first mapping to the end of its last one. */
 struct mapped {
 	uint64_t start, end;
-	struct procfs_map map; /* the first one; path is owned */
+	uint64_t code_start, code_end; /* of its executable mappings; both 0: it has none */
+	struct procfs_map map;         /* the first one; path is owned */
 };
 
 struct unwind {
@@ -48,6 +49,15 @@ struct unwind_registers unwind_registers_from(const struct user_regs_struct *reg
 	return out;
 }
 
+static void note_code(struct mapped *file, const struct procfs_map *map)
+{
+	if (!map->executable)
+		return;
+	if (!file->code_end)
+		file->code_start = map->start;
+	file->code_end = map->end;
+}
+
 /* Mappings of one file follow each other, but for what lies between its segments. */
 static int collect(const struct procfs_map *map, void *arg)
 {
@@ -59,11 +69,13 @@ static int collect(const struct procfs_map *map, void *arg)
 	if (last && last->map.inode == map->inode && last->map.dev_major == map->dev_major &&
 	    last->map.dev_minor == map->dev_minor && map->offset) {
 		last->end = map->end;
+		note_code(last, map);
 		return 0;
 	}
 	if (array_reserve(&u->files, &u->room, u->count + 1, sizeof(*u->files)))
 		return -ENOMEM;
 	u->files[u->count] = (struct mapped){.start = map->start, .end = map->end, .map = *map};
+	note_code(&u->files[u->count], map);
 	u->files[u->count].map.path = strdup(map->path);
 	return u->files[u->count++].map.path ? 0 : -ENOMEM;
 }
@@ -226,6 +238,9 @@ static int take_frame(Dwfl_Frame *state, void *arg)
 	/* A call can be the last instruction of its function. */
 	module = dwfl_addrmodule(u->dwfl, pc - !is_innermost);
 	file = module ? file_of(u, dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL)) : NULL;
+	/* libdw takes what lies right behind a file, and between its mappings, for a part of it. */
+	if (file && (pc - !is_innermost < file->code_start || pc - !is_innermost >= file->code_end))
+		file = NULL;
 	if (file) {
 		frame.file = file->map.path;
 		frame.name = name_of(module, pc - !is_innermost);

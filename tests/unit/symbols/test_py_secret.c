@@ -159,8 +159,28 @@ static void test_what_stays(void **state)
 	assert_shown("?token=x&page=2", "?token=#&page=2");
 	assert_shown("password: |\n  x\n  y\nuser: bob", "password: |#\nuser: bob");
 	assert_shown("-----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY-----\nz", "#\nz");
+	/* As json.dumps() and repr() have it, and behind a certificate. */
+	assert_shown("see:\\n-----BEGIN PRIVATE KEY-----\\nMII\\n-----END PRIVATE KEY-----\\nz", "see:\\n#\\nz");
+	assert_shown("x-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\\n-----BEGIN PRIVATE KEY-----\nB\n",
+		     "x#\\n#");
+	assert_shown("password='''a b''' c", "password='''#''' c");
+	assert_shown("password:\n  - a\n  - b\nuser: bob", "password:\n#\nuser: bob");
+	assert_shown("token:\nabc\nuser", "token:\n#\nuser");
+	assert_shown("token:\nuser: bob", "token:\nuser: bob");
 	assert_shown("{\"password\": null, \"token\": true}", "{\"password\": null, \"token\": true}");
 	assert_shown("", "");
+}
+
+/* /proc/PID/cmdline and environ. */
+static void test_words_that_end_with_nul(void **state)
+{
+	static const char line[] = "curl\0--password\0hunter2\0x-api-key\0hunter2\0-v\0TOKEN=hunter2\0HOME=/root\0";
+	static const char expected[] = "curl\0--password\0#\0x-api-key\0#\0-v\0TOKEN=#\0HOME=/root";
+	char *shown = show(line, sizeof(line) - 1, false);
+
+	(void)state;
+	assert_memory_equal(shown, expected, sizeof(expected));
+	free(shown);
 }
 
 /* What would be hidden with the rest of the text is hidden without it. */
@@ -186,6 +206,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_what_stands_before),
 		cmocka_unit_test(test_what_stays),
+		cmocka_unit_test(test_words_that_end_with_nul),
 		cmocka_unit_test(test_cut),
 	};
 
