@@ -48,8 +48,9 @@ def check(says, listed, name, function):
     assert place["count"] == len(took), (place, took)
     # Of a callback that runs, what comes before the first and after the last sample is not seen: a period each, on CPU.
     least = [seconds - 0.015 for seconds in says["ran"].get(name, took)]
-    assert sum(least) < place["total_s"] < sum(took) + 0.005 * len(took), (place, says)
-    assert max(least) < place["longest_s"] < max(took) + 0.005, (place, says)
+    # The callback may wait for a CPU before its clock is read, and after.
+    assert sum(least) < place["total_s"] < 1.2 * sum(took), (place, says)
+    assert max(least) < place["longest_s"] < 1.2 * max(took), (place, says)
 
 
 def short(says):

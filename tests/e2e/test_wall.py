@@ -26,7 +26,7 @@ CAUSES = {
     "unix": "[network: unix]",
     "udp": "[network: udp on 127.0.0.1:%(udp)d]",
     "poll": "[poll: 2 descriptors]",
-    "epoll": "[poll: epoll]",
+    "epoll": "[poll: epoll until a pipe]",
     "select": "[poll: select]",
     "child": "[child: N]",
     "flock": "[lock: file N]",
