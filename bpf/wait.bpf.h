@@ -60,6 +60,7 @@ static __noinline int end_thread(struct pybpf_thread *thread, __u32 pid, __u64 n
 	init_key(&key, thread, 0, PYBPF_WAIT_ID(PYBPF_STATE_RUNNING));
 	add_time(&key, 0, thread->running_ns, 0);
 	thread->running_ns = 0;
+	thread->gil_running_ns = 0;
 	thread->since_ns = now;
 	return 0;
 }
@@ -222,7 +223,6 @@ int BPF_PROG(wait_wakeup, struct task_struct *task)
 {
 	__u32 pid = task->pid;
 	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &pid);
-
 	struct pybpf_wait wait = {};
 
 	if (!thread || thread->woken_ns || !waits_on)
@@ -280,7 +280,8 @@ int BPF_PROG(wait_exec, struct task_struct *task, int old_pid)
 
 	if (!thread)
 		return 0;
-	end_thread(thread, old, bpf_ktime_get_ns());
+	if (waits_on)
+		end_thread(thread, old, bpf_ktime_get_ns());
 	if (pid == old)
 		return 0;
 	moved = *thread;

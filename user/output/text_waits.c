@@ -34,8 +34,8 @@ struct waits {
 };
 
 /*
- * Returns the stack of the nearest function that the program brings itself, of those from there to the root; where
- * there is none, that of an installed package, and at last that of the standard library.
+ * Looks for a function of the program's own, from the one that waits towards the root, and returns the stack of the
+ * first. Without one it returns that of the first function of an installed package, else of the standard library.
  */
 static uint32_t find_own(const struct profile *p, uint32_t waiter)
 {
