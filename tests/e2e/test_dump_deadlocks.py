@@ -59,9 +59,15 @@ def circles(waits):
 def test_who_has_the_lock(python, frozen):
     """Each thread that waits is told who has its lock, as the program knows it, and each circle is named once."""
     with harness.target(python, "deadlocks.py") as target:
-        picture = dump(target.pid, *(["--freeze"] if frozen else []))
         says = target.says["waits"]
-    assert holders(picture, says) == says
+        for _ in range(5):
+            picture = dump(target.pid, *(["--freeze"] if frozen else []))
+            found = holders(picture, says)
+            # The stack of a holder that runs may not be certain at the first look, on a machine with much to do.
+            assert {name: holder or says[name] for name, holder in found.items()} == says, found
+            if frozen or found == says:
+                break
+    assert found == says
     called = names(picture)
     named = [frozenset(called[tid] for tid in circle) for circle in picture["deadlocks"]]
     assert len(named) == len(set(named)) and set(named) == circles(says)

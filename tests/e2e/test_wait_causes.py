@@ -168,6 +168,12 @@ def test_other_calls_are_named():
         assert most(walls(target)) == "[other: close]"
 
 
+def test_nobody_knows_for_which_of_its_pipes_splice_waits():
+    with harness.target(fast_python(), "causes.py", "splice") as target:
+        harness.wait_for(lambda: dumped(target) == "[other: splice]")
+        assert most(walls(target)) == "[other: splice]"
+
+
 def test_a_datagram_socket_without_a_peer_has_its_own_port():
     with harness.target(fast_python(), "causes.py", "datagram") as target:
         cause = "[network: udp on 127.0.0.1:%d]" % target.says["port"]

@@ -249,6 +249,16 @@ def close_that_lingers():
     return wait_close
 
 
+def splice():
+    """From an empty pipe to an empty one."""
+    libc, (reads, _), (_, writes) = ctypes.CDLL(None), os.pipe(), os.pipe()
+
+    def wait_splice():
+        libc.splice(reads, None, writes, None, 100, 0)
+
+    return wait_splice
+
+
 def datagram():
     local = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     local.bind(("127.0.0.1", 0))

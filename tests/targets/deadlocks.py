@@ -113,6 +113,16 @@ def gives_inside(first, second, given, asks):
             pass
 
 
+def exits_inside(first, second, given, asks):
+    """The same by the method that the with statement calls."""
+    with first:
+        first.__exit__(None, None, None)
+        given.set()
+        asks.wait()
+        with second:
+            pass
+
+
 def asks_back(first, second, has, taken):
     with second:
         has.set()
@@ -121,11 +131,11 @@ def asks_back(first, second, has, taken):
             pass
 
 
-def given_inside(name, taker):
+def given_inside(name, taker, gives=gives_inside):
     """No circle: a third thread has the lock that the first has given back, and goes on one day."""
     first, second = threading.Lock(), threading.Lock()
     given, has, taken = threading.Event(), threading.Event(), threading.Event()
-    start(name + "-gives", name + "-asks", gives_inside, first, second, given, has)
+    start(name + "-gives", name + "-asks", gives, first, second, given, has)
     given.wait()
     if taker:
         start(taker, None, holds, first, taken)
@@ -165,6 +175,7 @@ def many():
     start("asks-given-back", None, takes, lock)
     given_inside("acquired", None)
     given_inside("taken", "taker")
+    given_inside("exited", None, exits_inside)
 
 
 def mutex():
