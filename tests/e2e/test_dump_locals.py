@@ -200,6 +200,51 @@ def test_values_that_change_all_the_time(python):
     assert any("<unreadable>" not in value for texts in seen.values() for value in texts), seen
 
 
+# What each variable of replaces.py can be, by its function; a number and what is made of it are of one moment.
+REPLACED = {
+    "texts": {
+        "n": r"\d+",
+        "text": r"'(\d+):\1'",
+        "big": r"[1-9]\d*0{30}L?",
+        "data": r"b'(\d+)\|\1'|'(\d+):\2'",
+        "pair": r"\((\d+), -\1\)",
+        "nested": r"\[\((\d+), \[\1, -\1\]\)\]",
+        "entries": r"\{'[ab]': (\d+), '[ab]': \1\}",
+    },
+    "numbers": {"up": r"\d+", "down": r"0|-\d+", "half": r"\d+\.5"},
+    "parts": {
+        "thing": r"<Thing (up=\d+, down=-\d+|down=-\d+, up=\d+)>",
+        "slotted": r"<Slotted (up=\d+, down=-\d+|down=-\d+, up=\d+)>",
+        "both": r"\[\d+, -\d+\]",
+        "entries": r"\{('up': \d+, 'down': -\d+|'down': -\d+, 'up': \d+)\}",
+        "cell": r"\d+",
+        "inner": r"<function parts\.<locals>\.inner>|<function inner>",
+    },
+}
+
+
+@every_python
+@pytest.mark.parametrize("function", REPLACED)
+def test_no_value_is_that_of_another_variable(python, function):
+    """Memory that is freed and taken again within a microsecond makes no value that never was."""
+    seen = {}
+    with harness.target(python, "replaces.py", function) as target:
+        for _ in range(20):
+            for thread in dump(target.pid, "--locals")["threads"]:
+                for frame in thread["frames"]:
+                    if frame["function"].split(".")[-1] == function:
+                        for variable in frame.get("locals", []):
+                            seen.setdefault(variable["name"], []).append(variable["value"])
+    false = [
+        (name, value)
+        for name, texts in seen.items()
+        for value in texts
+        if value != "<unreadable>" and not re.fullmatch(REPLACED[function][name], value)
+    ]
+    assert not false
+    assert any(value != "<unreadable>" for texts in seen.values() for value in texts), seen
+
+
 def test_longer_values_by_repetition():
     with harness.target(harness.default_python(), "values.py") as target:
         short, longer, longest = (values(dump(target.pid, *["--locals"] * times)) for times in (1, 2, 3))

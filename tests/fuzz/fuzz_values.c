@@ -37,8 +37,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	values = py_values_new(&of);
 	FUZZ_CHECK(values);
 	for (uint64_t object = 32; object < 4096 && object < in.size; object += 32) {
-		const char *text = py_values_text(values, object & 32 ? "password" : "name", object, &size);
+		const char *text;
 
+		py_values_begin(values, object & 64);
+		text = py_values_text(values, object & 32 ? "password" : "name", object, &size);
+		py_values_hold(values);
 		FUZZ_CHECK(size <= MOST && strlen(text) <= size);
 		FUZZ_CHECK(!(object & 32) || !strcmp(text, PY_VALUE_HIDDEN));
 	}

@@ -3,6 +3,7 @@
 #include "base/remote.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sys/uio.h>
 
 #include "base/procfs.h"
@@ -43,6 +44,34 @@ int remote_read(pid_t pid, uint64_t addr, void *buf, size_t size)
 		if (n == 0)
 			return -EFAULT;
 		done += n;
+	}
+	return 0;
+}
+
+int remote_read_parts(pid_t pid, const struct iovec *parts, size_t count, void *buf)
+{
+	size_t at = 0;
+
+	while (count) {
+		size_t nr = count < IOV_MAX ? count : IOV_MAX, size = 0;
+		struct iovec local = {.iov_base = (char *)buf + at};
+		int err = 0;
+
+		for (size_t i = 0; i < nr; i++)
+			size += parts[i].iov_len;
+		local.iov_len = size;
+		/* One by one where they are not a living process's, its first thread has ended, or a page is missing.
+		 */
+		if (reader || stand_in_for(pid) || process_vm_readv(pid, &local, 1, parts, nr, 0) != (ssize_t)size) {
+			for (size_t i = 0, to = at; i < nr && !err; to += parts[i++].iov_len)
+				err = remote_read(pid, (uintptr_t)parts[i].iov_base, (char *)buf + to,
+						  parts[i].iov_len);
+		}
+		if (err)
+			return err;
+		at += size;
+		parts += nr;
+		count -= nr;
 	}
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 /*
  * Reads exactly size bytes at addr of the process (process_vm_readv). Returns 0, -EFAULT when any of them is
@@ -13,6 +14,11 @@
  * foreign_has_no_answer(), which says nothing of the process.
  */
 int remote_read(pid_t pid, uint64_t addr, void *buf, size_t size);
+
+/*
+ * Reads parts of the memory, one behind the other, in as few calls as the kernel permits. Returns as remote_read().
+ */
+int remote_read_parts(pid_t pid, const struct iovec *parts, size_t count, void *buf);
 
 /*
  * Makes remote_read() call read from now on; NULL: read by itself again. A mapped file of a server that does not answer

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads the variables of frames. A slot is read before and after its value: if it is the same, it had that value. */
+/* Reads the variables of frames. */
 #include "dump/locals.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Readings of a variable that changes meanwhile. */
-#define ATTEMPTS 3
 
 /* A variable as it is packed: a name and a text follow, each with its NUL. */
 struct packed {
@@ -65,11 +62,12 @@ static void read_variable(struct reader *r, uint32_t frame, const struct dump_va
 	size_t size = strlen(PY_VALUE_UNREADABLE);
 
 	local.text = PY_VALUE_UNREADABLE;
-	for (int i = 0; i < ATTEMPTS; i++) {
-		uint64_t object, again;
+	for (unsigned i = 0; !i || i < py_values_worth(r->values); i++) {
+		uint64_t object;
 		const char *text;
 		size_t text_size;
 
+		py_values_begin(r->values, i > 0);
 		if (!read_object(r, variable, slot, &object)) {
 			if (py_values_are_over(r->values))
 				return;
@@ -81,7 +79,7 @@ static void read_variable(struct reader *r, uint32_t frame, const struct dump_va
 		/* A part of it may be missing. */
 		if (py_values_are_over(r->values))
 			return;
-		if (!read_object(r, variable, slot, &again) || again != object)
+		if (!py_values_hold(r->values))
 			continue;
 		local.text = text;
 		size = text_size;

@@ -82,21 +82,22 @@ static bool open_old_dict(const struct py_reader *r, uint64_t object, struct py_
 static bool open_keys(const struct py_reader *r, uint64_t keys, uint64_t values, struct py_dict *dict)
 {
 	uint64_t used, size, indices;
-	uint8_t head[40];
+	uint8_t head[32];
 
-	if (!read_bytes(r, keys, head, sizeof(head)))
+	/* Not the count of references, which comes first: objects that share the keys come and go. */
+	if (!keys || !read_bytes(r, keys + 8, head, sizeof(head)))
 		return false;
 	*dict = (struct py_dict){.values = values, .hashed = true};
-	if (is_since(r, 11)) { /* refcnt, log2 of the size, log2 of the indices' bytes, kind; nentries at 24 */
-		if (head[9] > 32)
+	if (is_since(r, 11)) { /* log2 of the size, log2 of the indices' bytes, kind; nentries at 16 */
+		if (head[1] > 32)
 			return false;
-		memcpy(&used, head + 24, sizeof(used));
-		indices = 1ull << head[9];
-		dict->hashed = head[10] == KEYS_GENERAL;
+		memcpy(&used, head + 16, sizeof(used));
+		indices = 1ull << head[1];
+		dict->hashed = head[2] == KEYS_GENERAL;
 		dict->entries = keys + 32 + indices;
-	} else { /* refcnt, size, lookup, usable, nentries; an index has as many bytes as the size needs */
-		memcpy(&size, head + 8, sizeof(size));
-		memcpy(&used, head + 32, sizeof(used));
+	} else { /* size, lookup, usable, nentries; an index has as many bytes as the size needs */
+		memcpy(&size, head, sizeof(size));
+		memcpy(&used, head + 24, sizeof(used));
 		if (size > UINT32_MAX)
 			return false;
 		dict->entries = keys + 40 + size * (size <= 0xff ? 1 : size <= 0xffff ? 2 : 4);

@@ -14,8 +14,6 @@
 
 /* Readings of an object that changes meanwhile. */
 #define ATTEMPTS 3
-/* Writings of a value until two in a row are the same. */
-#define WRITINGS 4
 /*
  * Most of what may be read for the variables of a thread at each level, in units of a read and of UNIT bytes: some
  * 0.4 seconds', if the clock does not end it before. The clock is looked at once in so many.
@@ -34,17 +32,25 @@ static const struct py_limits limits[PY_VALUE_LEVELS] = {
 	{.text = PY_OUT_MAX, .string = 10000, .items = 1000, .levels = 9},
 };
 
-static int read_within_time(void *source, uint64_t addr, void *dst, size_t size)
+static void spend(struct py_values *v, size_t size)
 {
-	struct py_values *v = source;
-
 	v->cost += 1 + (unsigned)(size / UNIT);
 	if (v->cost / COST_PER_LOOK != v->looked_at) {
 		v->looked_at = v->cost / COST_PER_LOOK;
 		v->is_over = v->is_over || v->cost > v->max_cost ||
 			     (v->of.until_ns && clock_ns(CLOCK_MONOTONIC) > v->of.until_ns);
 	}
-	return v->is_over ? -1 : v->of.memory->read(v->of.memory->source, addr, dst, size);
+}
+
+static int read_within_time(void *source, uint64_t addr, void *dst, size_t size)
+{
+	struct py_values *v = source;
+
+	spend(v, size);
+	if (v->is_over)
+		return -1;
+	return v->in_snapshot ? py_snapshot_read(&v->snapshot, v->of.memory, addr, dst, size)
+			      : v->of.memory->read(v->of.memory->source, addr, dst, size);
 }
 
 struct py_values *py_values_new(const struct py_values_of *of)
@@ -55,7 +61,7 @@ struct py_values *py_values_new(const struct py_values_of *of)
 	if (!v)
 		return NULL;
 	v->of = *of;
-	v->memory = (struct walk_memory){read_within_time, v};
+	v->memory = (struct walk_memory){.read = read_within_time, .source = v};
 	v->r = (struct py_reader){&v->memory, of->layout};
 	v->limits = &limits[level - 1];
 	v->max_cost = level * MAX_COST * (of->stands ? 1 : 2);
@@ -64,6 +70,8 @@ struct py_values *py_values_new(const struct py_values_of *of)
 
 void py_values_free(struct py_values *v)
 {
+	if (v)
+		py_snapshot_free(&v->snapshot);
 	free(v);
 }
 
@@ -267,15 +275,30 @@ static void choose_writer(struct py_values *v, struct py_type *type)
 bool py_type_at(struct py_values *v, uint64_t at, struct py_type *out)
 {
 	struct py_type *kept = &v->types[(at * 0x9e3779b97f4a7c15u) >> 56];
+	bool in_snapshot = v->in_snapshot, found = kept->address == at && at;
 
-	if (kept->address != at || !at) {
-		if (!read_type(v, at, out))
-			return false;
-		choose_writer(v, out);
-		*kept = *out;
+	if (!found) {
+		/* Types stay, and change where the values do not: a method is added, a cache filled. */
+		v->in_snapshot = false;
+		found = read_type(v, at, out);
+		if (found) {
+			choose_writer(v, out);
+			*kept = *out;
+		}
+		v->in_snapshot = in_snapshot;
 	}
-	*out = *kept;
-	return true;
+	if (found)
+		*out = *kept;
+	return found;
+}
+
+/* Reads an object's type. Returns false if nobody has a reference to the object: it was freed meanwhile. */
+static bool read_head(struct py_values *v, uint64_t object, uint64_t *type)
+{
+	if (!v->in_snapshot)
+		return py_get(v, object + v->of.layout->code_type, type, sizeof(*type));
+	spend(v, sizeof(*type));
+	return !v->is_over && py_snapshot_type(&v->snapshot, v->of.memory, v->of.layout, object, type);
 }
 
 bool py_look_at(struct py_values *v, uint64_t object, struct py_object *o)
@@ -284,8 +307,7 @@ bool py_look_at(struct py_values *v, uint64_t object, struct py_object *o)
 
 	o->at = object;
 	o->fields = object + py_header_size(&v->r);
-	return object % 8 == 0 && py_get(v, object + v->of.layout->code_type, &type, sizeof(type)) &&
-	       py_type_at(v, type, &o->type);
+	return object % 8 == 0 && read_head(v, object, &type) && py_type_at(v, type, &o->type);
 }
 
 void py_begin_derived(struct py_values *v, const struct py_object *o)
@@ -368,37 +390,13 @@ void py_write(struct py_values *v, uint64_t object)
 	py_out_text(&v->out, PY_VALUE_UNREADABLE);
 }
 
-static bool is_single(struct py_values *v, uint64_t object)
+void py_values_begin(struct py_values *v, bool again)
 {
-	struct py_object o;
-
-	return py_look_at(v, object, &o) && o.type.is_single;
-}
-
-/*
- * Writes a value of a process that runs. Where the parts of an object are freed and made anew at the same places, its
- * words are what they were, and what was read is of two moments: so an object with parts is written until two texts in
- * a row are the same.
- */
-static void write_settled(struct py_values *v, uint64_t object)
-{
-	char *last = NULL;
-	bool same = false;
-
-	for (int i = 0; i < WRITINGS && !same && !v->is_over; i++) {
-		size_t size = v->out.size;
-
-		free(last);
-		last = i ? strndup(v->out.bytes, size) : NULL;
-		py_out_begin(&v->out, v->limits->text);
-		py_write(v, object);
-		same = is_single(v, object) || (last && size == v->out.size && !memcmp(last, v->out.bytes, size));
-	}
-	free(last);
-	if (same)
-		return;
-	py_out_begin(&v->out, v->limits->text);
-	py_out_text(&v->out, PY_VALUE_UNREADABLE);
+	v->in_snapshot = !v->of.stands;
+	if (!again)
+		py_snapshot_forget(&v->snapshot);
+	if (v->in_snapshot)
+		spend(v, py_snapshot_take(&v->snapshot, v->of.memory));
 }
 
 const char *py_values_text(struct py_values *v, const char *name, uint64_t object, size_t *size)
@@ -406,13 +404,24 @@ const char *py_values_text(struct py_values *v, const char *name, uint64_t objec
 	py_out_begin(&v->out, v->limits->text);
 	if (!v->of.show_secrets && py_is_secret(name))
 		py_out_text(&v->out, PY_VALUE_HIDDEN);
-	else if (v->of.stands)
-		py_write(v, object);
 	else
-		write_settled(v, object);
+		py_write(v, object);
 	py_out_end(&v->out);
 	*size = v->out.size;
 	return v->out.bytes;
+}
+
+bool py_values_hold(struct py_values *v)
+{
+	bool in_snapshot = v->in_snapshot;
+
+	v->in_snapshot = false;
+	return !in_snapshot || py_snapshot_holds(&v->snapshot);
+}
+
+unsigned py_values_worth(const struct py_values *v)
+{
+	return py_snapshot_worth(&v->snapshot);
 }
 
 bool py_values_open_cell(struct py_values *v, uint64_t object, uint64_t *content)

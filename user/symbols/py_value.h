@@ -39,10 +39,19 @@ struct py_values *py_values_new(const struct py_values_of *of);
 void py_values_free(struct py_values *v);
 
 /*
+ * Begins with a variable: what is read from now on leads to its object, and is it. again: with the same one as the last
+ * time. The first time only finds out what has to be read.
+ */
+void py_values_begin(struct py_values *v, bool again);
+/*
  * Returns the text of an object, of *size bytes and a NUL, valid until the next call. name: of the variable that has
  * it.
  */
 const char *py_values_text(struct py_values *v, const char *name, uint64_t object, size_t *size);
+/* Returns whether what was read since py_values_begin() was all there at one moment. */
+bool py_values_hold(struct py_values *v);
+/* Returns how often to begin with the variable that was read last, in all, if it never holds. */
+unsigned py_values_worth(const struct py_values *v);
 /* Returns whether the time is over. */
 bool py_values_are_over(const struct py_values *v);
 /* Reads through the limits of time. Returns as struct walk_memory. */

@@ -5,6 +5,7 @@
 
 #include "symbols/py_dict.h"
 #include "symbols/py_out.h"
+#include "symbols/py_snapshot.h"
 #include "symbols/py_value.h"
 
 /* Bytes of a name of C that are kept, with its NUL, such as that of a type: py_out_print() has room for more. */
@@ -74,6 +75,8 @@ struct py_values {
 	unsigned cost, max_cost, looked_at; /* of what was read; when the clock was looked at, in units of it */
 	unsigned unit;                      /* bytes of a character of 2.7's unicode; 0: not looked for yet */
 	bool is_over;                       /* the time is */
+	struct py_snapshot snapshot;        /* of a value of a process that runs */
+	bool in_snapshot;                   /* what is read now is of that value */
 	const struct py_nest *nest;         /* what is being written now */
 	struct py_type types[PY_TYPES];
 	struct py_out out;

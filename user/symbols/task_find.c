@@ -188,7 +188,7 @@ int task_reader_find(struct task_reader *r, const struct walk_memory *memory, co
 
 	r->memory = memory;
 	r->place = place;
-	r->window_memory = (struct walk_memory){task_read_window, r};
+	r->window_memory = (struct walk_memory){.read = task_read_window, .source = r};
 	r->window_size = 0;
 	r->nr_listed = 0;
 	r->nr_loops = 0;

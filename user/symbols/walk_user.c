@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -65,10 +66,34 @@ static int read_process(void *source, uint64_t addr, void *dst, size_t size)
 	return remote_read(*(const pid_t *)source, addr, dst, size);
 }
 
+static int read_process_parts(void *source, const struct walk_part *parts, size_t count, void *dst)
+{
+	struct iovec *remote = calloc(count + 1, sizeof(*remote));
+	int err = -ENOMEM;
+
+	for (size_t i = 0; remote && i < count; i++)
+		remote[i] = (struct iovec){.iov_base = (void *)(uintptr_t)parts[i].addr, .iov_len = parts[i].size};
+	if (remote)
+		err = remote_read_parts(*(const pid_t *)source, remote, count, dst);
+	free(remote);
+	return err;
+}
+
 void walk_process_memory(struct walk_memory *memory, const pid_t *pid)
 {
-	memory->read = read_process;
-	memory->source = (void *)pid;
+	*memory = (struct walk_memory){.read = read_process, .source = (void *)pid, .read_parts = read_process_parts};
+}
+
+int walk_read_parts(const struct walk_memory *memory, const struct walk_part *parts, size_t count, void *dst)
+{
+	uint8_t *to = dst;
+	int err = 0;
+
+	if (memory->read_parts)
+		return memory->read_parts(memory->source, parts, count, dst);
+	for (size_t i = 0; i < count && !err; to += parts[i++].size)
+		err = memory->read(memory->source, parts[i].addr, to, parts[i].size);
+	return err;
 }
 
 int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr, bool texts,

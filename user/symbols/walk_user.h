@@ -11,11 +11,22 @@
 #include "pybpf.h"
 #include "walk_states.h"
 
+/* Bytes of memory. */
+struct walk_part {
+	uint64_t addr;
+	size_t size;
+};
+
 /* The source of bytes: copies exactly size bytes at addr and returns 0, or returns negative errno. */
 struct walk_memory {
 	int (*read)(void *source, uint64_t addr, void *dst, size_t size);
 	void *source;
+	/* Copies many parts, one behind the other, within as short a time as it can; NULL: there is only read. */
+	int (*read_parts)(void *source, const struct walk_part *parts, size_t count, void *dst);
 };
+
+/* Copies parts in their order, one behind the other. Returns as a read of walk_memory. */
+int walk_read_parts(const struct walk_memory *memory, const struct walk_part *parts, size_t count, void *dst);
 
 /* Makes *memory the memory of a live process; pid must outlive the use of *memory. */
 void walk_process_memory(struct walk_memory *memory, const pid_t *pid);
