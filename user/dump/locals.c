@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/py_frame.h"
+
 /* A variable as it is packed: a name and a text follow, each with its NUL. */
 struct packed {
 	uint32_t frame;
@@ -50,7 +52,7 @@ static bool read_object(struct reader *r, const struct dump_variable *variable, 
 
 	if (py_values_read(r->values, slot, &word, sizeof(word)))
 		return false;
-	*object = dump_variables_object(r->layout, word);
+	*object = py_frame_object(r->layout, word);
 	if (*object && variable->is_in_cell && py_values_open_cell(r->values, *object, &content))
 		*object = content;
 	return true;
@@ -90,7 +92,7 @@ static void read_variable(struct reader *r, uint32_t frame, const struct dump_va
 
 static void read_frame(struct reader *r, uint32_t frame, uint64_t code, uint64_t address)
 {
-	uint64_t first = address + dump_variables_at(r->layout);
+	uint64_t first = address + py_frame_locals(r->layout);
 
 	if (!r->has_variables || r->variables.code != code)
 		r->has_variables = dump_variables_read(r->values, r->layout, code, &r->variables);

@@ -13,6 +13,7 @@
 
 #include "dump/variables.h"
 #include "symbols/exception_table.h"
+#include "symbols/py_frame.h"
 #include "symbols/py_lock.h"
 #include "symbols/read.h"
 #include "symbols/words.h"
@@ -79,7 +80,7 @@ static bool read_stack_size(struct reader *r, uint64_t code, uint32_t *out)
 
 static bool find_old_items(struct reader *r, uint64_t frame, struct items *out)
 {
-	uint64_t count_at = frame + dump_variables_at(r->layout) - COUNT_FROM_LOCALS;
+	uint64_t count_at = frame + py_frame_locals(r->layout) - COUNT_FROM_LOCALS;
 	uint64_t blocks = count_at + (r->layout->major == 2 ? 4 : 8);
 	int32_t count, level;
 
@@ -106,7 +107,7 @@ static bool find_new_items(struct reader *r, const struct pybpf_frame *frame, ui
 	    !get(r, table + l->bytes_size, &size, sizeof(size)) || size > TABLE_MAX ||
 	    !get(r, table + l->bytes_data, r->table, size))
 		return false;
-	out->at = address + dump_variables_at(l) + 8ull * variables;
+	out->at = address + py_frame_locals(l) + 8ull * variables;
 	out->sure = 0;
 	if (frame->position != PYBPF_NO_POSITION && frame->position >= l->code_adaptive)
 		out->sure = py_exception_depth(r->table, size, (uint32_t)(frame->position - l->code_adaptive) / 2);
@@ -118,7 +119,7 @@ static bool find_items(struct reader *r, uint32_t index, struct items *out)
 	const struct pybpf_frame *frame = &r->stack->frames[index];
 	uint64_t address = r->stack->addresses[index];
 
-	if (frame->kind == PYBPF_FRAME_MARKER || !address || !dump_variables_at(r->layout) ||
+	if (frame->kind == PYBPF_FRAME_MARKER || !address || !py_frame_locals(r->layout) ||
 	    !read_stack_size(r, frame->code, &out->most))
 		return false;
 	if (!(is_since(r->layout, 11) ? find_new_items(r, frame, address, out) : find_old_items(r, address, out)))
@@ -192,8 +193,8 @@ static void read_held(struct reader *r, uint32_t index, const struct items *item
 	if (!items->sure || !get(r, items->at, words, items->sure * sizeof(*words)))
 		return;
 	for (uint32_t i = 0; i < items->sure && out->nr_held < DUMP_LOCKS_MAX; i++) {
-		uint64_t item = dump_variables_object(r->layout, words[i]);
-		uint64_t next = dump_variables_object(r->layout, words[i + 1]);
+		uint64_t item = py_frame_object(r->layout, words[i]);
+		uint64_t next = py_frame_object(r->layout, words[i + 1]);
 
 		if (!py_lock_of_with(r->v, item, next, &lock) || !lock.is_locked || is_known(out, lock.place))
 			continue;
@@ -206,7 +207,7 @@ static void read_held(struct reader *r, uint32_t index, const struct items *item
 /* Finds the lock that the leaf waits for among all that its frame may have, and so who has it if it is an RLock. */
 static void read_owner(struct reader *r, const struct items *items)
 {
-	uint64_t first = r->stack->addresses[0] + dump_variables_at(r->layout), words[STACK_MAX * 2];
+	uint64_t first = r->stack->addresses[0] + py_frame_locals(r->layout), words[STACK_MAX * 2];
 	uint64_t before = is_since(r->layout, 11) && items->at > first ? (items->at - first) / 8 : 0;
 	uint64_t from = before > STACK_MAX ? items->at - 8 * STACK_MAX : items->at - 8 * before;
 	size_t count = (items->at - from) / 8 + items->most;
@@ -215,7 +216,7 @@ static void read_owner(struct reader *r, const struct items *items)
 	if (!get(r, from, words, count * sizeof(*words)))
 		return;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t object = dump_variables_object(r->layout, words[i]);
+		uint64_t object = py_frame_object(r->layout, words[i]);
 
 		if (!object ||
 		    (!py_lock_read(r->v, object, &lock) && !py_lock_read(r->v, py_lock_bound_to(r->v, object), &lock)))

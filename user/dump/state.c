@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/procfs.h"
+#include "base/procfs_sockets.h"
 #include "base/remote.h"
 #include "base/stand_in.h"
 #include "foreign/foreign.h"
@@ -257,7 +257,7 @@ bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b)
 	return a->sleeps == b->sleeps && a->preemptions == b->preemptions && a->wait.state == b->wait.state;
 }
 
-/* Most sockets of one question. */
+/* Most sockets of one question. Unix sockets have peers.h. */
 #define SOCKETS_MAX 1024
 
 struct sockets_question {
@@ -267,95 +267,28 @@ struct sockets_question {
 };
 _Static_assert(sizeof(struct sockets_question) <= FOREIGN_QUESTION_MAX, "a question holds all sockets");
 
-/* A file of /proc/PID/net that lists sockets, in numbers only: nobody can add a line. Unix sockets have peers.h. */
-struct table {
-	const char *name;
-	uint8_t file;  /* enum pybpf_file_type */
-	uint8_t flags; /* enum pybpf_wait_flags */
-};
-
-static const struct table tables[] = {
-	{"net/tcp", PYBPF_FILE_INET, 0},
-	{"net/tcp6", PYBPF_FILE_INET6, 0},
-	{"net/udp", PYBPF_FILE_INET, PYBPF_WAIT_DATAGRAM},
-	{"net/udp6", PYBPF_FILE_INET6, PYBPF_WAIT_DATAGRAM},
-};
-
-/* TCP_LISTEN of include/net/tcp_states.h. */
-#define LISTENS 10
-
-/* Reads an address as /proc/net/tcp has it: words of 32 bits in hexadecimal, each in the machine's byte order. */
-static bool parse_address(const char *text, bool six, struct pybpf_wait *out)
-{
-	size_t words = six ? 4 : 1;
-
-	if (strlen(text) != words * 8)
-		return false;
-	for (size_t i = 0; i < words; i++) {
-		char word[9] = "";
-		uint32_t value;
-
-		memcpy(word, text + 8 * i, 8);
-		value = (uint32_t)strtoul(word, NULL, 16);
-		memcpy(out->address + 4 * i, &value, sizeof(value));
-	}
-	return true;
-}
-
-/* net/tcp6_sock.c and its like: "sl local:port remote:port st queues timer retransmits uid timeout inode ...". */
-static bool parse_inet(const char *line, const struct table *table, uint64_t *inode, struct pybpf_wait *out)
-{
-	char local[33], remote[33];
-	unsigned local_port, remote_port, state;
-	bool listens;
-
-	if (sscanf(line, "%*u: %32[0-9A-F]:%x %32[0-9A-F]:%x %x %*s %*s %*s %*u %*u %" SCNu64, local, &local_port,
-		   remote, &remote_port, &state, inode) != 6)
-		return false;
-	listens = state == LISTENS || (table->flags & PYBPF_WAIT_DATAGRAM && !remote_port);
-	out->file = table->file;
-	out->flags = (uint8_t)(table->flags | (listens ? PYBPF_WAIT_LISTENING : 0));
-	out->number = listens ? local_port : remote_port;
-	return parse_address(listens ? local : remote, table->file == PYBPF_FILE_INET6, out);
-}
-
-static void find_in_table(const struct sockets_question *q, const struct table *table, struct pybpf_wait *found)
-{
-	char path[64], *line = NULL;
-	size_t room = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", q->pid, table->name);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	while (getline(&line, &room, file) > 0) {
-		struct pybpf_wait wait = {0};
-		uint64_t inode = 0;
-
-		if (!parse_inet(line, table, &inode, &wait))
-			continue;
-		for (uint32_t i = 0; i < q->count; i++) {
-			if (q->inodes[i] == inode)
-				found[i] = wait;
-		}
-	}
-	free(line);
-	fclose(file);
-}
-
 int dump_serve_sockets(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct sockets_question *q = question;
+	struct procfs_socket *sockets;
+	struct pybpf_wait *found = answer;
+	size_t count;
+	int err;
 
 	(void)state;
 	if (question_size != sizeof(*q) || q->count > SOCKETS_MAX)
 		return -EINVAL;
 	*size = q->count * sizeof(struct pybpf_wait);
 	memset(answer, 0, *size);
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
-		find_in_table(q, &tables[i], answer);
-	return 0;
+	err = procfs_read_sockets(q->pid, &sockets, &count);
+	for (uint32_t i = 0; i < q->count; i++) {
+		const struct procfs_socket *socket = procfs_find_socket(sockets, count, q->inodes[i]);
+
+		if (socket)
+			found[i] = socket->wait;
+	}
+	free(sockets);
+	return err;
 }
 
 static int describe_some(pid_t pid, struct dump_state *const *states, uint32_t count)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/py_frame.h"
+
 /* co_flags (Include/cpython/code.h). */
 #define CO_VARARGS     4
 #define CO_VARKEYWORDS 8
@@ -16,9 +18,6 @@
 #define FAST_HIDDEN 0x10 /* 3.12+: of a comprehension */
 #define FAST_CELL   0x40
 #define FAST_FREE   0x80
-
-/* A _PyStackRef of 3.14+ has tags in its lowest bits; with both set it is a number and not a pointer. */
-#define STACKREF_TAGS 3
 
 struct code {
 	struct py_values *v;
@@ -31,29 +30,6 @@ struct code {
 static bool is_since(const struct pybpf_layout *layout, int minor)
 {
 	return layout->major == 3 && layout->minor >= minor;
-}
-
-uint32_t dump_variables_at(const struct pybpf_layout *l)
-{
-	/* PyFrameObject.f_localsplus with an object's header of 16 bytes (Include/frameobject.h). */
-	static const uint16_t by_minor[] = {[6] = 376, [7] = 360, [8] = 360, [9] = 360, [10] = 352};
-	static const uint16_t of_2_7 = 376;
-
-	/* _PyInterpreterFrame: localsplus follows the owner, and bytes that fill up (3.13+: debug offsets agree). */
-	if (l->major == 3 && l->minor == 11)
-		return 72;
-	if (is_since(l, 12))
-		return (l->frame_owner + 8u) & ~7u;
-	if (l->major == 3 && l->minor < 6)
-		return 0;
-	return (l->major == 2 ? of_2_7 : by_minor[l->minor]) + l->code_type - 8u;
-}
-
-uint64_t dump_variables_object(const struct pybpf_layout *layout, uint64_t word)
-{
-	if (!is_since(layout, 14))
-		return word;
-	return (word & STACKREF_TAGS) == STACKREF_TAGS ? 0 : word & ~(uint64_t)STACKREF_TAGS;
 }
 
 static bool read_u32(const struct code *c, uint32_t offset, uint32_t *out)
@@ -183,7 +159,7 @@ bool dump_variables_read(struct py_values *v, const struct pybpf_layout *layout,
 
 	dump_variables_free(out);
 	out->code = code;
-	return dump_variables_at(layout) && count_arguments(&c) && (is_since(layout, 11) ? read_new(&c) : read_old(&c));
+	return py_frame_locals(layout) && count_arguments(&c) && (is_since(layout, 11) ? read_new(&c) : read_old(&c));
 }
 
 void dump_variables_free(struct dump_variables *variables)

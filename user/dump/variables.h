@@ -43,9 +43,4 @@ bool dump_variables_read(struct py_values *v, const struct pybpf_layout *layout,
 /* Frees the names. */
 void dump_variables_free(struct dump_variables *variables);
 
-/* Returns where in a frame its variables are: an array of pointers. */
-uint32_t dump_variables_at(const struct pybpf_layout *layout);
-/* Returns the object that a slot has, 0 for none. */
-uint64_t dump_variables_object(const struct pybpf_layout *layout, uint64_t word);
-
 #endif
