@@ -110,6 +110,23 @@ def test_answers_of_a_peer_through_an_asynchronous_generator(python, tmp_path):
 
 
 @every_python
+def test_peers_of_streams(python, tmp_path):
+    with harness.target(python, "task_peers.py") as target:
+        line, data, room = target.says["ports"]
+        run = pybpf("-p", target.pid, "-d", "2", "--mode=wall", "--async=all", "-f", "folded")
+        assert run.code == 0, run
+    leaves = {
+        next(name for name in stack if name.startswith("wait_for")).split()[0]: stack[-1]
+        for stack in ([frame.text for frame in frames] for frames, _ in harness.parse(run.out))
+        if any(name.startswith("wait_for") for name in stack) and stack[0] == ROOT
+    }
+    assert leaves["wait_for_line"] == f"[awaits: tcp 127.0.0.1:{line}]"
+    assert leaves["wait_for_bytes"] == f"[awaits: tcp [::1]:{data}]"
+    assert leaves["wait_for_room"] == f"[awaits: tcp 127.0.0.1:{room}]"
+    assert leaves["wait_for_own"] == leaves["wait_for_time"] == "[awaits: Future]"
+
+
+@every_python
 def test_time_of_threads_stays_what_it_was(python, tmp_path):
     """States add up to the time of threads; suspended tasks are a sum of their own, in reports as well."""
     run = run_all(python, tmp_path, "sleeps")

@@ -177,6 +177,28 @@ def test_a_task_that_blocks_its_loop(python, options):
         assert (stuck["name"], hangs["name"]) == ("stuck", "hangs")
 
 
+def awaited(tasks):
+    """By the outermost function of a task, what it awaits."""
+    return {task["frames"][0]["function"].split(".")[-1]: task["awaits"] for task in tasks if task["frames"]}
+
+
+@every_version
+@pytest.mark.parametrize("options", [[], ["--freeze"]], ids=str)
+def test_sockets_for_which_tasks_wait(python, options):
+    """Streams, also one whose buffer is full, are told by their peers; a future of somebody else is not."""
+    with harness.target(python, "task_peers.py") as target:
+        line, data, room = target.says["ports"]
+        asleep(target)
+        tasks = dump(target.pid, *options)["tasks"]
+    found = awaited(tasks)
+    assert found["wait_for_line"] == f"tcp 127.0.0.1:{line}"
+    assert found["wait_for_bytes"] == f"tcp [::1]:{data}"
+    assert found["wait_for_room"] == f"tcp 127.0.0.1:{room}"
+    assert {found[name] for name in ("wait_for_own", "wait_for_event", "wait_for_time")} == {"Future"}
+    served = [task["awaits"] for task in tasks if task["frames"] and task["frames"][0]["function"] == "serve"]
+    assert sorted(served) == sorted([f"tcp clients of :{line}"] * 2 + [f"tcp clients of :{data}"])
+
+
 @every_build
 def test_an_eager_task(python):
     with harness.target(python, "task_tree.py", "eager") as target:

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "discovery/task_sockets.h"
 #include "foreign/foreign.h"
 
 /* Seconds after which the helper answers with what it has. */
@@ -35,6 +36,7 @@ struct serving {
 	pid_t pid;
 	struct task_read_place place;
 	struct walk_memory memory;
+	struct task_sockets sockets;
 };
 
 static int begin_serving(struct serving *s, const struct tasks_question *q, struct task_read_counts *counts)
@@ -47,6 +49,7 @@ static int begin_serving(struct serving *s, const struct tasks_question *q, stru
 	s->pid = q->pid;
 	s->place = q->place;
 	walk_process_memory(&s->memory, &s->pid);
+	task_sockets_begin(&s->sockets, q->pid);
 	return task_reader_find(s->reader, &s->memory, &s->place, counts);
 }
 
@@ -55,6 +58,7 @@ int discovery_serve_tasks(void *state, const void *question, size_t question_siz
 	static struct serving serving;
 	const struct tasks_question *q = question;
 	struct tasks_answer a = {.more = 1};
+	struct pybpf_wait peer;
 	const double until = clock_s(CLOCK_MONOTONIC) + ANSWER_S;
 	const struct task_read *task;
 	size_t used = sizeof(a);
@@ -75,6 +79,8 @@ int discovery_serve_tasks(void *state, const void *question, size_t question_siz
 		if (got != 1)
 			continue;
 		task_read_pack(task, (char *)answer + used);
+		if (task->fd >= 0 && task_sockets_find(&serving.sockets, task->fd, &peer))
+			memcpy((char *)answer + used + offsetof(struct task_read, peer), &peer, sizeof(peer));
 		used += task_read_packed_size(task);
 		a.count++;
 	}

@@ -19,9 +19,9 @@
 #include "discovery/discovery.h"
 #include "dump/dump.h"
 #include "foreign/foreign.h"
+#include "session/wait_name.h"
 #include "symbols/current_tasks.h"
 #include "symbols/stacks.h"
-#include "symbols/task_awaits.h"
 #include "symbols/tasks.h"
 
 /* Readings of all tasks. The last one counts; a task of a loop that runs all the time has to be in two of them. */
@@ -167,7 +167,7 @@ static int make_task(const struct dump_tasks_of *of, const struct task_read *rea
 		take_running(read, process, task);
 		return task->name ? 0 : -ENOMEM;
 	}
-	task->awaits = task_awaits_name(read);
+	task->awaits = session_name_awaited(read);
 	return task->name && task->awaits ? push_functions(of, read, &task->stack) : -ENOMEM;
 }
 

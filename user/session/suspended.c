@@ -16,10 +16,10 @@
 #include "foreign/foreign.h"
 #include "kernel/procs.h"
 #include "session/internal.h"
-#include "session/shares.h"
 #include "session/remarks.h"
+#include "session/shares.h"
+#include "session/wait_name.h"
 #include "session/wait_profile.h"
-#include "symbols/task_awaits.h"
 
 /* Mean time between two snapshots, and the share of one CPU's time that they take at most. */
 #define INTERVAL_S 0.05
@@ -93,6 +93,7 @@ static uint64_t stack_id(const struct task_read *task)
 	uint64_t id = mix(chain_id(task), task->frames, task->nr_frames * sizeof(*task->frames));
 
 	id = mix(id, task->type, sizeof(task->type));
+	id = mix(id, &task->peer, sizeof(task->peer));
 	id = mix(id, &task->awaited, sizeof(task->awaited));
 	return mix(id, &task->awaits, sizeof(task->awaits));
 }
@@ -100,7 +101,7 @@ static uint64_t stack_id(const struct task_read *task)
 /* Writes the leaf of a suspended task. Returns 0 or -ENOMEM. */
 static int name_awaited(const struct task_read *task, char **out)
 {
-	char *name = task_awaits_name(task);
+	char *name = session_name_awaited(task);
 	int n = name ? asprintf(out, "[awaits: %s]", name) : -1;
 
 	free(name);

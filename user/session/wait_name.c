@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "kernel/calls.h"
+#include "symbols/task_awaits.h"
+#include "symbols/task_read.h"
 
 const char *session_state_name(enum pybpf_state state)
 {
@@ -181,4 +183,14 @@ void session_name_wait(const struct pybpf_wait *wait, char *out, size_t size)
 	else if (wait->state == PYBPF_STATE_OTHER || wait->state == PYBPF_STATE_DISK)
 		snprintf(detail, sizeof(detail), "%s", call_name(wait->call));
 	snprintf(out, size, "[%s%s%s]", state, *detail ? ": " : "", detail);
+}
+
+char *session_name_awaited(const struct task_read *task)
+{
+	char peer[SESSION_WAIT_NAME];
+
+	if (task->awaits != TASK_AWAITS_OBJECT || !task->peer.file)
+		return task_awaits_name(task);
+	name_file(&task->peer, peer, sizeof(peer));
+	return strdup(peer);
 }

@@ -7,6 +7,8 @@
 
 #include "pybpf_wait.h"
 
+struct task_read;
+
 /* Longest text, with its NUL. */
 #define SESSION_WAIT_NAME 192
 
@@ -18,5 +20,9 @@ void session_set_wait_text(struct pybpf_wait *wait, const char *name, size_t siz
 
 /* Writes the leaf of a stack that waits: "[network: tcp 10.0.0.5:5432]", "[disk: read app.db]", "[lock]". */
 void session_name_wait(const struct pybpf_wait *wait, char *out, size_t size);
+
+/* Returns what a suspended task awaits, which the caller frees, or NULL without memory: "tcp 10.0.0.5:5432", "Future".
+ */
+char *session_name_awaited(const struct task_read *task);
 
 #endif

@@ -23,12 +23,11 @@
 
 struct slot {
 	char name[PY_TYPE_NAME];
-	uint64_t value;
+	uint64_t offset, value;
 };
 
-/* Reads slot i of the type; returns false if it is not one, or has no value. */
-static bool read_slot(struct py_values *v, const struct py_object *o, const struct py_type *type, uint64_t i,
-		      struct slot *slot)
+/* Reads the name and the place of slot i of the type; returns false if it is not one. */
+static bool read_member(struct py_values *v, const struct py_type *type, uint64_t i, struct slot *slot)
 {
 	uint64_t member[MEMBER_WORDS];
 
@@ -38,7 +37,16 @@ static bool read_slot(struct py_values *v, const struct py_object *o, const stru
 		return false;
 	if (!py_read_name(v, member[MEMBER_NAME], slot->name))
 		slot->name[0] = '\0';
-	return py_get(v, o->at + member[MEMBER_OFFSET], &slot->value, sizeof(slot->value)) && slot->value;
+	slot->offset = member[MEMBER_OFFSET];
+	return true;
+}
+
+/* Reads slot i of the type; returns false if it is not one, or has no value. */
+static bool read_slot(struct py_values *v, const struct py_object *o, const struct py_type *type, uint64_t i,
+		      struct slot *slot)
+{
+	return read_member(v, type, i, slot) && py_get(v, o->at + slot->offset, &slot->value, sizeof(slot->value)) &&
+	       slot->value;
 }
 
 /* Reads the type and its bases, the type first. Returns how many. */
@@ -83,21 +91,30 @@ bool py_class_has(struct py_values *v, const struct py_type *type, const char *n
 	return find_in_class(v, type, name, &value);
 }
 
-bool py_attribute(struct py_values *v, const struct py_object *o, const char *name, uint64_t *value)
+bool py_find_slot(struct py_values *v, const struct py_type *type, const char *name, uint64_t *offset)
 {
 	struct py_type bases[SLOT_BASES];
-	size_t count = read_bases(v, &o->type, bases);
-	struct py_dict dict;
+	size_t count = read_bases(v, type, bases);
 	struct slot slot;
 
 	for (size_t i = 0; i < count; i++) {
 		for (uint64_t j = 0; j < bases[i].nr_members && j < MAX_MEMBERS; j++) {
-			if (read_slot(v, o, &bases[i], j, &slot) && !strcmp(slot.name, name)) {
-				*value = slot.value;
+			if (read_member(v, &bases[i], j, &slot) && !strcmp(slot.name, name)) {
+				*offset = slot.offset;
 				return true;
 			}
 		}
 	}
+	return false;
+}
+
+bool py_attribute(struct py_values *v, const struct py_object *o, const char *name, uint64_t *value)
+{
+	struct py_dict dict;
+	uint64_t offset;
+
+	if (py_find_slot(v, &o->type, name, &offset) && py_get(v, o->at + offset, value, sizeof(*value)) && *value)
+		return true;
 	return py_open_attributes(&v->r, o->at, &dict) && py_find_text(&v->r, &dict, name, value);
 }
 

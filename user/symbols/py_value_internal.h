@@ -166,6 +166,8 @@ void py_write_entry(struct py_values *v, uint64_t key, uint64_t value, struct py
 
 /* Finds an attribute in __slots__ or in the object's dict; *value is not 0. */
 bool py_attribute(struct py_values *v, const struct py_object *o, const char *name, uint64_t *value);
+/* Finds a slot of the type, or of a base, and where its value is in an object. */
+bool py_find_slot(struct py_values *v, const struct py_type *type, const char *name, uint64_t *offset);
 bool py_class_has(struct py_values *v, const struct py_type *type, const char *name);
 
 /* The writers of each file, by the name of the type. */

@@ -18,6 +18,8 @@ static void await_object(struct task_reader *r, struct task_read *out, enum task
 	if (!type)
 		return;
 	memcpy(out->type, type->name, sizeof(out->type));
+	if (awaits == TASK_AWAITS_OBJECT && type->kind == TASK_KIND_FUTURE)
+		out->fd = task_find_socket(r, object);
 	if (awaits == TASK_AWAITS_OBJECT && type->kind == TASK_KIND_TASK) {
 		out->awaits = TASK_AWAITS_TASK;
 		task_take_name(r, object, &out->awaited);
@@ -48,6 +50,7 @@ static int read_generator(struct task_reader *r, uint64_t *object, struct task_r
 	err = walk_frames_read(r->frames, generator.frame, &out->frames[out->nr_frames]);
 	if (err)
 		return -EAGAIN;
+	r->inner[r->nr_inner++ % TASK_INNER] = generator.frame;
 	out->nr_frames++;
 	out->awaits = generator.state == TASK_GEN_CREATED ? TASK_AWAITS_FIRST_STEP : TASK_AWAITS_YIELD;
 	if (generator.state != TASK_GEN_AWAITS)
@@ -60,6 +63,7 @@ int task_read_coroutines(struct task_reader *r, uint64_t object, struct task_rea
 {
 	int err;
 
+	r->nr_inner = 0;
 	for (int i = 0; i < MAX_OBJECTS && object; i++) {
 		enum task_kind kind = task_look_at(r, object);
 		uint64_t first;

@@ -190,6 +190,7 @@ int task_reader_find(struct task_reader *r, const struct walk_memory *memory, co
 	r->place = place;
 	r->window_memory = (struct walk_memory){.read = task_read_window, .source = r};
 	r->window_size = 0;
+	task_peer_begin(r);
 	r->nr_listed = 0;
 	r->nr_loops = 0;
 	r->next = 0;

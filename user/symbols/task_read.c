@@ -53,6 +53,7 @@ static int read_once(struct task_reader *r, const struct task_listed *listed, bo
 			  listed->interp);
 	memset(out, 0, offsetof(struct task_read, frames));
 	out->address = listed->task;
+	out->fd = -1;
 	out->tstate = listed->tstate;
 	if (task_look_at(r, listed->task) != TASK_KIND_TASK)
 		return -ENOENT;
@@ -157,6 +158,7 @@ void task_reader_free(struct task_reader *r)
 	if (!r)
 		return;
 	walk_frames_free(r->frames);
+	task_peer_end(r);
 	intern_free(&r->types);
 	free(r->listed);
 	free(r);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "pybpf.h"
+#include "pybpf_wait.h"
 #include "symbols/walk_user.h"
 
 /* Most functions of a task that are kept: the outermost ones. */
@@ -56,8 +57,10 @@ struct task_read {
 	uint32_t flags;    /* enum pybpf_tasks_flags */
 	uint32_t nr_tasks; /* the task itself, the one that awaits it, and so on */
 	uint32_t nr_frames;
-	uint32_t tree;        /* enum task_read_tree */
-	uint32_t nr_awaiters; /* 0 unless a whole tree is read */
+	uint32_t tree;          /* enum task_read_tree */
+	uint32_t nr_awaiters;   /* 0 unless a whole tree is read */
+	int32_t fd;             /* of the socket for which it waits; -1: nothing tells */
+	struct pybpf_wait peer; /* of it, by whoever knows sockets; all zero: not known */
 	char type[TASK_READ_TYPE];
 	struct pybpf_task_name awaited;
 	struct pybpf_task_name tasks[PYBPF_TASKS];

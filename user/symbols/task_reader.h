@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/intern.h"
+#include "symbols/py_names.h"
 #include "symbols/task_read.h"
 
 /* Readings of a task, or of a list, until it is given up as moving. */
@@ -50,6 +51,9 @@ struct task_listed {
 /* Most threads whose loops are told apart. */
 #define TASK_LOOPS 256
 
+/* Innermost functions of a task whose objects are looked at. */
+#define TASK_INNER 3
+
 /* A thread with a running loop. */
 struct task_loop {
 	uint64_t tstate, loop, interp;
@@ -70,6 +74,10 @@ struct task_reader {
 	uint64_t window_addr, window_size; /* what of the memory the window has */
 	uint8_t window[TASK_AHEAD];
 	struct task_read read, again;
+	struct py_values *values; /* reads objects of the snapshot's tasks; NULL without memory */
+	struct py_names names;    /* of attributes that lead to sockets */
+	uint64_t inner[TASK_INNER];
+	size_t nr_inner; /* frames of the task so far, of which inner has the last ones, each at its number's place */
 };
 
 /* task_object.c: reads of memory, some of them ahead, and what objects are. */
@@ -127,6 +135,15 @@ int task_read_gen(struct task_reader *r, uint64_t generator, struct task_gen *ou
  * task, -EINPROGRESS when the task runs, -ENOENT when it has ended.
  */
 int task_read_coroutines(struct task_reader *r, uint64_t object, struct task_read *out);
+
+/* task_peer.c: begins with a snapshot, and ends with it. */
+void task_peer_begin(struct task_reader *r);
+void task_peer_end(struct task_reader *r);
+/*
+ * Returns the descriptor of the socket for which the task waits whose functions were read, or -1 if
+ * nothing tells. awaited: the future that the last one awaits.
+ */
+int task_find_socket(struct task_reader *r, uint64_t awaited);
 
 /* task_find.c */
 
