@@ -15,7 +15,7 @@ class Slotted(object):
     __slots__ = ("up", "down")
 
 
-def fill(n, text, data):
+def fill(n, *values):
     rest = 0
     for i in range(30):
         rest += i
@@ -31,7 +31,7 @@ def texts():
         pair = (n, -n)
         nested = [(n, [n, -n])]
         entries = {"a": n, "b": n}
-        fill(n, text, data)
+        fill(n, text, big, data, pair, nested, entries)
 
 
 def numbers():
