@@ -441,9 +441,18 @@ static int mark_holders(struct collector *c)
 }
 
 /*
- * Native frames that cannot be read, as of files too large for a helper's memory, are left out: what is known of Python
- * does not depend on them.
+ * Native frames that cannot be read are left out from this thread on, since another thread's would take as long or as
+ * much memory: what is known of Python does not depend on them.
  */
+static void leave_native_out(struct collector *c, const struct dump_thread *thread, int err)
+{
+	c->native = false;
+	note_unread(c, err);
+	log_warn("process %d: C functions are left out from thread %d on: %s", c->out->row->process.pid, thread->tid,
+		 err == -ENOMEM ? "the symbols of its libraries leave a helper process no memory"
+				: foreign_describe(err));
+}
+
 static void read_native(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
 {
 	const struct runtime *runtime = &c->runtimes[known ? known->runtime : 0];
@@ -455,13 +464,22 @@ static void read_native(struct collector *c, const struct dump_known *known, str
 		    : !dump_registers_of(&c->freeze, thread->tid, &registers))
 		return;
 	err = dump_read_native(c->pid, c->core ? 1 : c->freeze.began_ns, &registers, two, &thread->native);
-	if (!err)
-		return;
-	/* Another thread's would take as long. */
-	c->native = false;
-	note_unread(c, err);
-	log_warn("process %d: native frames are left out from thread %d on: %s", c->out->row->process.pid, thread->tid,
-		 foreign_describe(err));
+	if (err)
+		leave_native_out(c, thread, err);
+}
+
+static int read_thread(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
+{
+	bool reads_stack = known && !thread->is_missing;
+	int err = reads_stack ? read_python(c, known, thread) : read_state(c, thread);
+
+	/* Native frames of earlier threads may have taken all memory of the helper. */
+	if (err == -ENOMEM && c->native) {
+		dump_end_native();
+		leave_native_out(c, thread, err);
+		err = reads_stack ? read_python(c, known, thread) : read_state(c, thread);
+	}
+	return err;
 }
 
 static int read_threads(struct collector *c)
@@ -475,16 +493,15 @@ static int read_threads(struct collector *c)
 		priority_check();
 		thread->is_missing = c->core && !dump_core_has_stack(c->core, thread->tid);
 		thread->is_python = known && thread->is_missing;
-		if (known && !thread->is_missing)
-			err = read_python(c, known, thread);
-		else
-			err = read_state(c, thread);
+		err = read_thread(c, known, thread);
 		if (!err && c->native && !thread->is_missing)
 			read_native(c, known, thread);
 		thread->native_unread = c->out->with_native && !c->native && !thread->is_missing;
 		if (c->frozen && thread->state.wait.state != PYBPF_STATE_RUNNING)
 			thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
 	}
+	if (c->out->with_native)
+		dump_end_native();
 	if (!err)
 		err = mark_holders(c) ?: stacks_finish(c->stacks);
 	mark_subinterpreters(c);

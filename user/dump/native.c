@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "dump/dump.h"
 #include "dump/print.h"
 #include "foreign/foreign.h"
@@ -60,6 +61,24 @@ static bool take(void *arg, const struct unwind_frame *frame)
 	return t->answer->count < DUMP_NATIVE_MAX;
 }
 
+static void tell_lacks(struct unwind *unwind)
+{
+	const char *file;
+	int err;
+
+	while ((file = unwind_next_lack(unwind, &err))) {
+		if (err == -ENOMEM)
+			log_warn("some C functions of %s have no names: its symbols take more memory than a helper "
+				 "process "
+				 "may have",
+				 file);
+		else
+			log_warn("C functions of %s, and those that called them, are missing: a helper process may "
+				 "have no more files open",
+				 file);
+	}
+}
+
 int dump_serve_native(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	/* Kept from one thread to the next one of the same process, while it stands. */
@@ -68,19 +87,26 @@ int dump_serve_native(void *state, const void *question, size_t question_size, v
 	const struct question *q = question;
 	struct answer *out = answer;
 	struct taker taker = {.answer = out, .two = q->two};
+	enum unwind_end end;
+	int err = 0;
 
 	(void)state;
 	if (question_size != sizeof(*q))
 		return -EINVAL;
 	if (moment != q->moment) {
 		unwind_free(unwind);
-		unwind = unwind_new(q->pid);
+		unwind = NULL;
+		err = q->moment ? unwind_new(q->pid, &unwind) : 0;
 		moment = unwind ? q->moment : 0;
 	}
 	if (!unwind)
-		return -ENOMEM;
+		return err;
 	out->count = 0;
-	out->is_whole = unwind_thread(unwind, &q->registers, take, &taker) == UNWIND_WHOLE;
+	end = unwind_thread(unwind, &q->registers, take, &taker);
+	tell_lacks(unwind);
+	if (end == UNWIND_NO_MEMORY)
+		return -ENOMEM;
+	out->is_whole = end == UNWIND_WHOLE;
 	*size = offsetof(struct answer, frames) + out->count * sizeof(out->frames[0]);
 	return 0;
 }
@@ -125,6 +151,15 @@ int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *
 	}
 	free(answer);
 	return err;
+}
+
+void dump_end_native(void)
+{
+	const struct question q = {.moment = 0};
+	size_t size;
+
+	/* A helper that gives no answer has ended, or does so now, and its memory is free. */
+	foreign_call(dump_serve_native, (struct foreign_subject){.pid = 0}, &q, sizeof(q), NULL, 0, &size, PATIENCE_S);
 }
 
 void dump_native_free(struct dump_native *native)

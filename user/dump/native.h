@@ -37,6 +37,8 @@ struct dump_thread;
  */
 int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, bool two,
 		     struct dump_native *out);
+/* Has the helper let go of what it has read for that. */
+void dump_end_native(void);
 void dump_native_free(struct dump_native *native);
 
 /*

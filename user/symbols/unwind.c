@@ -18,6 +18,8 @@ struct mapped {
 	uint64_t start, end;
 	uint64_t code_start, code_end; /* of its executable mappings; both 0: it has none */
 	struct procfs_map map;         /* the first one; path is owned */
+	int lack;                      /* -ENOMEM or -EMFILE: a part of it was not read for that; 0: none */
+	bool lack_is_told;
 };
 
 struct unwind {
@@ -28,6 +30,7 @@ struct unwind {
 	const struct unwind_registers *registers;
 	bool (*take)(void *arg, const struct unwind_frame *frame);
 	void *arg;
+	struct mapped *last; /* file of the last frame; NULL: none */
 	enum unwind_end end;
 };
 
@@ -81,7 +84,7 @@ static int collect(const struct procfs_map *map, void *arg)
 }
 
 /* The module's file; its place among the files was given to it as its name. */
-static const struct mapped *file_of(const struct unwind *u, const char *name)
+static struct mapped *file_of(const struct unwind *u, const char *name)
 {
 	size_t index = strtoul(name, NULL, 10);
 
@@ -97,7 +100,7 @@ static const struct unwind *searching;
 
 static int open_file(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **path, Elf **elf)
 {
-	const struct mapped *file = file_of(searching, name);
+	struct mapped *file = file_of(searching, name);
 	int fd = file ? procfs_open_map(searching->pid, &file->map) : -ENOENT;
 
 	(void)module;
@@ -105,6 +108,8 @@ static int open_file(Dwfl_Module *module, void **userdata, const char *name, Dwa
 	(void)base;
 	*elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ, NULL);
 	*path = NULL;
+	if (file && (fd == -EMFILE || fd == -ENOMEM))
+		file->lack = fd;
 	if (fd >= 0 && !*elf)
 		close(fd);
 	return *elf ? fd : -1;
@@ -174,31 +179,42 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.set_initial_registers = set_registers,
 };
 
-struct unwind *unwind_new(pid_t pid)
+/* Returns 0 or negative errno. */
+static int report_files(struct unwind *u)
 {
-	struct unwind *u = calloc(1, sizeof(*u));
+	int err = procfs_each_map(u->pid, collect, u);
 
-	if (!u)
-		return NULL;
-	/* If the first thread has ended, only others show the mappings and the files. */
-	u->pid = procfs_task(pid, NULL) ?: pid;
-	searching = u;
-	u->dwfl = dwfl_begin(&callbacks);
-	if (!u->dwfl || procfs_each_map(u->pid, collect, u))
-		goto failed;
-	for (size_t i = 0; i < u->count; i++) {
+	for (size_t i = 0; i < u->count && !err; i++) {
 		char name[24];
 
 		snprintf(name, sizeof(name), "%zu", i);
 		if (!dwfl_report_module(u->dwfl, name, u->files[i].start, u->files[i].end))
-			goto failed;
+			err = -ENOMEM;
 	}
-	if (dwfl_report_end(u->dwfl, NULL, NULL) || !dwfl_attach_state(u->dwfl, NULL, u->pid, &thread_callbacks, u))
-		goto failed;
-	return u;
-failed:
-	unwind_free(u);
-	return NULL;
+	return err;
+}
+
+int unwind_new(pid_t pid, struct unwind **out)
+{
+	struct unwind *u = calloc(1, sizeof(*u));
+	int err;
+
+	*out = NULL;
+	if (!u)
+		return -ENOMEM;
+	/* If the first thread has ended, only others show the mappings and the files. */
+	u->pid = procfs_task(pid, NULL) ?: pid;
+	searching = u;
+	u->dwfl = dwfl_begin(&callbacks);
+	err = u->dwfl ? report_files(u) : -ENOMEM;
+	if (!err &&
+	    (dwfl_report_end(u->dwfl, NULL, NULL) || !dwfl_attach_state(u->dwfl, NULL, u->pid, &thread_callbacks, u)))
+		err = -ENOMEM;
+	if (err)
+		unwind_free(u);
+	else
+		*out = u;
+	return err;
 }
 
 void unwind_free(struct unwind *u)
@@ -214,12 +230,18 @@ void unwind_free(struct unwind *u)
 }
 
 /* Returns the name of the function that has the address within its size: what merely lies before it is another one. */
-static const char *name_of(Dwfl_Module *module, uint64_t addr)
+static const char *name_of(struct mapped *file, Dwfl_Module *module, uint64_t addr)
 {
 	GElf_Off offset;
 	GElf_Sym symbol;
-	const char *name = dwfl_module_addrinfo(module, addr, &offset, &symbol, NULL, NULL, NULL);
+	const char *name;
 
+	/* Where one table of symbols is too large, libdw takes a smaller one, and says nothing of it. */
+	errno = 0;
+	dwfl_module_getsymtab(module);
+	if (errno == ENOMEM)
+		file->lack = -ENOMEM;
+	name = dwfl_module_addrinfo(module, addr, &offset, &symbol, NULL, NULL, NULL);
 	return name && offset < symbol.st_size ? name : NULL;
 }
 
@@ -227,7 +249,7 @@ static int take_frame(Dwfl_Frame *state, void *arg)
 {
 	struct unwind *u = arg;
 	struct unwind_frame frame = {.pc = 0};
-	const struct mapped *file;
+	struct mapped *file;
 	Dwfl_Module *module;
 	bool is_innermost;
 	Dwarf_Addr pc;
@@ -243,7 +265,7 @@ static int take_frame(Dwfl_Frame *state, void *arg)
 		file = NULL;
 	if (file) {
 		frame.file = file->map.path;
-		frame.name = name_of(module, pc - !is_innermost);
+		frame.name = name_of(file, module, pc - !is_innermost);
 	}
 	if (!u->take(u->arg, &frame)) {
 		u->end = UNWIND_LIMIT;
@@ -254,6 +276,8 @@ static int take_frame(Dwfl_Frame *state, void *arg)
 		u->end = UNWIND_BROKEN;
 		return DWARF_CB_ABORT;
 	}
+	u->last = file;
+	errno = 0;
 	return DWARF_CB_OK;
 }
 
@@ -263,9 +287,30 @@ enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *r
 	u->registers = registers;
 	u->take = take;
 	u->arg = arg;
+	u->last = NULL;
 	u->end = UNWIND_WHOLE;
 	searching = u;
-	if (dwfl_getthread_frames(u->dwfl, u->pid, take_frame, u) < 0)
-		u->end = UNWIND_BROKEN;
-	return u->end;
+	errno = 0;
+	if (dwfl_getthread_frames(u->dwfl, u->pid, take_frame, u) >= 0)
+		return u->end;
+	if (errno == ENOMEM && !u->last)
+		return UNWIND_NO_MEMORY;
+	/* Its call frame information was not read. */
+	if (errno == ENOMEM)
+		u->last->lack = -ENOMEM;
+	return UNWIND_BROKEN;
+}
+
+const char *unwind_next_lack(struct unwind *u, int *err)
+{
+	for (size_t i = 0; i < u->count; i++) {
+		struct mapped *file = &u->files[i];
+
+		if (!file->lack || file->lack_is_told)
+			continue;
+		file->lack_is_told = true;
+		*err = file->lack;
+		return file->map.path;
+	}
+	return NULL;
 }

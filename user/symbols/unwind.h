@@ -34,14 +34,15 @@ struct unwind_frame {
 
 /* How the search for frames ended. */
 enum unwind_end {
-	UNWIND_WHOLE,  /* the outermost frame was reached */
-	UNWIND_BROKEN, /* how a frame was called is not known: outer ones are missing */
-	UNWIND_LIMIT,  /* the taker wanted no more */
+	UNWIND_WHOLE,     /* the outermost frame was reached */
+	UNWIND_BROKEN,    /* how a frame was called is not known: outer ones are missing */
+	UNWIND_LIMIT,     /* the taker wanted no more */
+	UNWIND_NO_MEMORY, /* before the first frame */
 };
 
 struct unwind;
-/* Reads the mappings of a process. Returns NULL without memory, or where they cannot be read. */
-struct unwind *unwind_new(pid_t pid);
+/* Reads the mappings of a process. Returns 0 or negative errno. */
+int unwind_new(pid_t pid, struct unwind **out);
 void unwind_free(struct unwind *u);
 
 /*
@@ -50,5 +51,11 @@ void unwind_free(struct unwind *u);
  */
 enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *registers,
 			      bool (*take)(void *arg, const struct unwind_frame *frame), void *arg);
+
+/*
+ * Returns the path of a file whose symbols or call frame information were not read, each file once, or NULL. *err: why,
+ * -ENOMEM or -EMFILE.
+ */
+const char *unwind_next_lack(struct unwind *u, int *err);
 
 #endif

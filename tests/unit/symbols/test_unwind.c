@@ -116,7 +116,7 @@ static void test_library_that_shrinks(void **state)
 	copy_file(path, copy);
 	child = start(folder);
 	registers = stop(child);
-	unwind = unwind_new(child);
+	assert_int_equal(unwind_new(child, &unwind), 0);
 	assert_non_null(unwind);
 	before = after = (struct seen){.library = copy};
 	assert_int_equal(unwind_thread(unwind, &registers, take, &before), UNWIND_WHOLE);
