@@ -357,7 +357,7 @@ SEC("?iter/task")
 int wait_see_polled(struct bpf_iter__task *ctx)
 {
 	struct waiting waiting = {.task = ctx->task};
-	struct pybpf_wait wait = {.state = PYBPF_STATE_OTHER, .call = PYBPF_CALL_POLL};
+	struct pybpf_wait wait = {.call = PYBPF_CALL_POLL};
 	struct pybpf_thread *thread;
 	__u64 before, after;
 	__u32 pid, *fd;
@@ -370,8 +370,8 @@ int wait_see_polled(struct bpf_iter__task *ctx)
 	if (!thread || thread->moved || thread->state != PYBPF_STATE_POLL)
 		return 0;
 	before = thread->wait_id;
-	wait_describe_descriptor(&wait, &waiting, *fd);
-	if (wait.file == PYBPF_FILE_NONE)
+	wait_describe_polled(&wait, &waiting, *fd);
+	if (wait.file == PYBPF_FILE_NONE && wait.state == PYBPF_STATE_OTHER)
 		return 0;
 	after = cfg_wait_detail ? announce_wait(&wait) : PYBPF_WAIT_ID(wait.state);
 	if (__sync_val_compare_and_swap(&thread->wait_id, before, after) == before)

@@ -22,6 +22,28 @@ static __always_inline bool wait_is_for_disk(WAIT_THREAD *thread);
 /* Returns whether the PIDs that the thread knows are those of pybpf's own namespace. */
 static __always_inline bool wait_has_our_pids(WAIT_THREAD *thread);
 
+/* The kernel's name of an epoll set (do_epoll_create(), fs/eventpoll.c). */
+static const char wait_epoll_set[] = "[eventpoll]";
+
+static __always_inline bool wait_is_for_set(const struct pybpf_wait *wait)
+{
+	bool same = wait->file == PYBPF_FILE_ANONYMOUS;
+
+	for (unsigned i = 0; i < sizeof(wait_epoll_set); i++)
+		same = same && wait->text[i] == wait_epoll_set[i];
+	return same;
+}
+
+/* Describes the only descriptor of a poll(): an epoll set is waited for as by epoll_wait(). */
+static __always_inline void wait_describe_polled(struct pybpf_wait *wait, WAIT_THREAD *thread, __u32 fd)
+{
+	wait->number = 0;
+	wait->state = PYBPF_STATE_OTHER;
+	wait_describe_descriptor(wait, thread, fd);
+	if (wait_is_for_set(wait))
+		*wait = (struct pybpf_wait){.state = PYBPF_STATE_POLL, .call = PYBPF_CALL_EPOLL};
+}
+
 /* Describes the descriptors of a poll(): by the first if it is the only one. */
 static __always_inline void wait_describe_poll(struct pybpf_wait *wait, WAIT_THREAD *thread, const __u64 *args)
 {
@@ -34,11 +56,8 @@ static __always_inline void wait_describe_poll(struct pybpf_wait *wait, WAIT_THR
 	if (wait->number != 1)
 		return;
 	fd = wait_first_polled(thread, args[0]);
-	if (fd < 0)
-		return;
-	wait->number = 0;
-	wait->state = PYBPF_STATE_OTHER;
-	wait_describe_descriptor(wait, thread, (__u32)fd);
+	if (fd >= 0)
+		wait_describe_polled(wait, thread, (__u32)fd);
 }
 
 /*

@@ -242,16 +242,13 @@ static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, st
 		describe_file(wait, thread->task, file);
 }
 
-/* The name of the anonymous inode of an epoll set (do_epoll_create(), fs/eventpoll.c). */
-static const char epoll_name[] = "[eventpoll]";
-
 static __always_inline bool is_epoll_set(struct file *file)
 {
 	const unsigned char *name = BPF_CORE_READ(file, f_path.dentry, d_name.name);
-	char text[sizeof(epoll_name)] = "";
+	char text[sizeof(wait_epoll_set)] = "";
 
 	bpf_probe_read_kernel_str(text, sizeof(text), name);
-	return !bpf_strncmp(text, sizeof(text), epoll_name);
+	return !bpf_strncmp(text, sizeof(text), wait_epoll_set);
 }
 
 /*

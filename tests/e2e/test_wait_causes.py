@@ -162,6 +162,15 @@ def test_what_ended_a_wait_for_an_epoll_set(python):
     assert {leaf for leaf in found if leaf.startswith("[poll")} == {cause, "[poll: epoll until a pipe]", "[poll: epoll]"}
 
 
+def test_an_epoll_set_that_is_polled_is_one():
+    with harness.target(fast_python(), "causes.py", "polled_set") as target:
+        harness.wait_for(lambda: dumped(target) == "[poll: epoll]")
+        assert most(walls(target)) == "[poll: epoll]"
+    with harness.target(fast_python(), "causes.py", "polled_set_in_turns") as target:
+        found = walls(target)
+    assert most(found) == "[poll: epoll]" and not any(leaf.startswith("[other") for leaf in found), found
+
+
 def test_other_calls_are_named():
     with harness.target(fast_python(), "causes.py", "close_that_lingers") as target:
         harness.wait_for(lambda: dumped(target) == "[other: close]")

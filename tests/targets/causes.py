@@ -219,6 +219,44 @@ def ready():
     return wait_set
 
 
+def polled_set():
+    """An epoll set that is polled as any other descriptor."""
+    reads, _ = os.pipe()
+    chosen = select.epoll()
+    chosen.register(reads, select.EPOLLIN)
+
+    def wait_set():
+        poll = select.poll()
+        poll.register(chosen.fileno(), select.POLLIN)
+        poll.poll()
+
+    return wait_set
+
+
+def polled_set_in_turns():
+    """The same, ended again and again by a pipe."""
+    reads, writes = os.pipe()
+    chosen = select.epoll()
+    chosen.register(reads, select.EPOLLIN)
+
+    def answer():
+        while True:
+            time.sleep(0.02)
+            os.write(writes, b"x")
+
+    def wait_set():
+        thread = threading.Thread(target=answer)
+        thread.daemon = True
+        thread.start()
+        poll = select.poll()
+        poll.register(chosen.fileno(), select.POLLIN)
+        while True:
+            poll.poll()
+            os.read(reads, 1)
+
+    return wait_set
+
+
 def nap():
     def wait_sleep():
         time.sleep(FOREVER)
