@@ -171,6 +171,13 @@ def test_an_epoll_set_that_is_polled_is_one():
     assert most(found) == "[poll: epoll]" and not any(leaf.startswith("[other") for leaf in found), found
 
 
+@pytest.mark.parametrize("kind", ["netlink", "packet"])
+def test_sockets_of_the_kernel_are_named(kind):
+    with harness.target(fast_python(), "causes.py", kind) as target:
+        harness.wait_for(lambda: dumped(target) == "[network: %s]" % kind)
+        assert most(walls(target)) == "[network: %s]" % kind
+
+
 def test_other_calls_are_named():
     with harness.target(fast_python(), "causes.py", "close_that_lingers") as target:
         harness.wait_for(lambda: dumped(target) == "[other: close]")

@@ -257,6 +257,27 @@ def polled_set_in_turns():
     return wait_set
 
 
+def netlink():
+    """Of no groups: nothing arrives."""
+    local = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+    local.bind((0, 0))
+
+    def wait_netlink():
+        local.recv(1)
+
+    return wait_netlink
+
+
+def packet():
+    """Of no protocol: nothing arrives."""
+    local = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+
+    def wait_packet():
+        local.recv(1)
+
+    return wait_packet
+
+
 def nap():
     def wait_sleep():
         time.sleep(FOREVER)

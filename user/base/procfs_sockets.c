@@ -2,26 +2,31 @@
 /* Reads /proc/PID/net/tcp and its like. */
 #include "base/procfs_sockets.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/array.h"
 
 struct table {
 	const char *name;
-	uint8_t file;  /* enum pybpf_file_type */
-	uint8_t flags; /* enum pybpf_wait_flags */
+	uint8_t file;    /* enum pybpf_file_type */
+	uint8_t flags;   /* enum pybpf_wait_flags */
+	uint32_t family; /* of PYBPF_FILE_SOCKET */
 };
 
 static const struct table tables[] = {
-	{"tcp", PYBPF_FILE_INET, 0},
-	{"tcp6", PYBPF_FILE_INET6, 0},
-	{"udp", PYBPF_FILE_INET, PYBPF_WAIT_DATAGRAM},
-	{"udp6", PYBPF_FILE_INET6, PYBPF_WAIT_DATAGRAM},
+	{"tcp", PYBPF_FILE_INET, 0, 0},
+	{"tcp6", PYBPF_FILE_INET6, 0, 0},
+	{"udp", PYBPF_FILE_INET, PYBPF_WAIT_DATAGRAM, 0},
+	{"udp6", PYBPF_FILE_INET6, PYBPF_WAIT_DATAGRAM, 0},
+	{"netlink", PYBPF_FILE_SOCKET, 0, AF_NETLINK},
+	{"packet", PYBPF_FILE_SOCKET, 0, AF_PACKET},
 };
 
 /* TCP_LISTEN of include/net/tcp_states.h. */
@@ -46,7 +51,7 @@ static bool parse_address(const char *text, bool six, struct pybpf_wait *out)
 }
 
 /* net/tcp6_sock.c and its like: "sl local:port remote:port st queues timer retransmits uid timeout inode ...". */
-static bool parse_line(const char *line, const struct table *table, struct procfs_socket *out)
+static bool parse_inet(const char *line, const struct table *table, struct procfs_socket *out)
 {
 	char local[33], remote[33];
 	unsigned local_port, remote_port, state;
@@ -62,6 +67,20 @@ static bool parse_line(const char *line, const struct table *table, struct procf
 	out->wait.flags = (uint8_t)(table->flags | (listens ? PYBPF_WAIT_LISTENING : 0));
 	out->wait.number = listens ? local_port : remote_port;
 	return parse_address(listens ? local : remote, table->file == PYBPF_FILE_INET6, &out->wait);
+}
+
+/* net/netlink/af_netlink.c, net/packet/af_packet.c: the inode comes last. */
+static bool parse_other(const char *line, const struct table *table, struct procfs_socket *out)
+{
+	size_t end = strlen(line);
+
+	while (end && !isdigit((unsigned char)line[end - 1]))
+		end--;
+	while (end && isdigit((unsigned char)line[end - 1]))
+		end--;
+	*out = (struct procfs_socket){.inode = strtoull(line + end, NULL, 10),
+				      .wait = {.file = table->file, .number = table->family}};
+	return out->inode;
 }
 
 static int by_inode(const void *a, const void *b)
@@ -87,7 +106,7 @@ int procfs_read_sockets(pid_t pid, struct procfs_socket **out, size_t *count)
 		while (file && !err && getline(&line, &line_room, file) > 0) {
 			struct procfs_socket socket;
 
-			if (!parse_line(line, &tables[i], &socket))
+			if (!(tables[i].family ? parse_other : parse_inet)(line, &tables[i], &socket))
 				continue;
 			err = array_reserve(out, &room, *count + 1, sizeof(**out));
 			if (!err)

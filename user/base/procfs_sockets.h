@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The sockets of TCP and UDP in the network of a process, as /proc/PID/net lists them: in numbers only, so that nobody
- * can add a line. (/proc/net/unix has names, which may have newlines.)
+ * The sockets of TCP, UDP, netlink and packets in the network of a process, as /proc/PID/net lists them: in numbers
+ * only, so that nobody can add a line. (/proc/net/unix has names, which may have newlines.)
  */
 #ifndef BASE_PROCFS_SOCKETS_H
 #define BASE_PROCFS_SOCKETS_H

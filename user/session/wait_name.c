@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "kernel/calls.h"
 #include "symbols/task_awaits.h"
@@ -93,6 +94,17 @@ static void name_unix(const struct pybpf_wait *wait, char *out, size_t size)
 		 read_text(wait, abstract, text));
 }
 
+/* Families that have no addresses which say more. */
+static void name_family(uint32_t family, char *out, size_t size)
+{
+	const char *name = family == AF_NETLINK ? "netlink" : family == AF_PACKET ? "packet" : NULL;
+
+	if (name)
+		snprintf(out, size, "%s", name);
+	else
+		snprintf(out, size, "socket of family %" PRIu32, family);
+}
+
 /* A child is no news where its state says so. */
 static void name_process(const struct pybpf_wait *wait, char *out, size_t size)
 {
@@ -132,7 +144,7 @@ static void name_file(const struct pybpf_wait *wait, char *out, size_t size)
 		name_unix(wait, out, size);
 		break;
 	case PYBPF_FILE_SOCKET:
-		snprintf(out, size, "socket of family %u", wait->number);
+		name_family(wait->number, out, size);
 		break;
 	case PYBPF_FILE_PROCESS:
 		name_process(wait, out, size);

@@ -77,7 +77,9 @@ static void test_sockets(void **state)
 		    "[network: tcp clients of :8000]");
 	assert_name(on_socket("2001:db8::7", 443, 0), "[network: tcp [2001:db8::7]:443]");
 	assert_name((struct pybpf_wait){.state = PYBPF_STATE_NETWORK, .file = PYBPF_FILE_SOCKET, .number = 16},
-		    "[network: socket of family 16]");
+		    "[network: netlink]");
+	assert_name((struct pybpf_wait){.state = PYBPF_STATE_NETWORK, .file = PYBPF_FILE_SOCKET, .number = 40},
+		    "[network: socket of family 40]");
 }
 
 static void test_unix_sockets(void **state)
