@@ -48,6 +48,7 @@ DIFFERS = {
     "slots_dict": "<SlotsAndDict left=1, right=[2], more=None>",
     "grown": "<Plain first=1, second='two', third=3>",
     "dictionary": "<Plain first=1, second='two', x y=1>",
+    "keyed": "<Plain first=1, second='two', 5: 6, ('password', <hidden>): <hidden>, mine=3, '%s'...: <hidden>>" % ("n" * 100),
     "old": "<Old a=1>",
     "turned": "<Plain second=2, first=1>",
     "anew": "<Plain second='two', first=5>",

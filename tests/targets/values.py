@@ -183,6 +183,8 @@ def objects():
     if PY3:
         dictionary = Plain()
         dictionary.__dict__["x y"] = 1
+        keyed = Plain()
+        keyed.__dict__.update({5: 6, ("password", 1): 2, MyStr("mine"): 3, "n" * 5000: 4})
     turned = Plain.__new__(Plain)
     turned.second, turned.first = 2, 1
     turned_dict, anew = turned.__dict__, Plain()

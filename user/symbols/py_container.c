@@ -222,13 +222,12 @@ static size_t count_deleted(struct py_values *v, const struct py_dict *dict, siz
 	return 0;
 }
 
-static bool write_pair(struct py_values *v, enum py_pairs form, const uint64_t pair[2], bool *first,
+/* An object's dict can have any keys. */
+static void write_pair(struct py_values *v, enum py_pairs form, const uint64_t pair[2], bool *first,
 		       struct py_entries *said)
 {
 	char *name = form == PY_PAIRS_NAMES ? py_values_name(v, pair[0]) : NULL;
 
-	if (form == PY_PAIRS_NAMES && !name)
-		return false;
 	py_out_text(&v->out, *first ? "" : ", ");
 	*first = false;
 	if (name)
@@ -236,7 +235,6 @@ static bool write_pair(struct py_values *v, enum py_pairs form, const uint64_t p
 	else
 		py_write_entry(v, pair[0], pair[1], said);
 	free(name);
-	return true;
 }
 
 bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t used, enum py_pairs form, bool *first)
@@ -264,14 +262,14 @@ bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t us
 		value = dict->values ? values.words[at] : entries.words[end - 1];
 		if (!key || !value)
 			continue;
-		if (written == v->limits->items)
+		if (written == v->limits->items) {
 			left++;
-		else if (v->out.full)
+			continue;
+		}
+		if (v->out.full)
 			break;
-		else if (write_pair(v, form, (uint64_t[]){key, value}, first, &said))
-			written++;
-		else
-			done = false;
+		write_pair(v, form, (uint64_t[]){key, value}, first, &said);
+		written++;
 	}
 	if (used == PY_COUNT_UNKNOWN)
 		used = written + left + (dict->count - deleted - have);

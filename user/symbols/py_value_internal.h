@@ -134,7 +134,7 @@ void py_write_items(struct py_values *v, const uint64_t *items, size_t have, siz
 void py_write_more(struct py_values *v, size_t written, size_t count);
 enum py_pairs {
 	PY_PAIRS_KEYS,  /* key: value */
-	PY_PAIRS_NAMES, /* name=value, where the names are strings */
+	PY_PAIRS_NAMES, /* name=value, or key: value where a key is no name */
 };
 /* How many entries a dict has is not known without counting them. */
 #define PY_COUNT_UNKNOWN UINT64_MAX
