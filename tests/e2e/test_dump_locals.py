@@ -49,6 +49,7 @@ DIFFERS = {
     "grown": "<Plain first=1, second='two', third=3>",
     "dictionary": "<Plain first=1, second='two', x y=1>",
     "keyed": "<Plain first=1, second='two', 5: 6, ('password', <hidden>): <hidden>, mine=3, '%s'...: <hidden>>" % ("n" * 100),
+    "of_class": "OfClass(a=1, b='b', fixed=3)",
     "old": "<Old a=1>",
     "turned": "<Plain second=2, first=1>",
     "anew": "<Plain second='two', first=5>",

@@ -220,7 +220,7 @@ def classes():
     if sys.version_info >= (3, 7):
         from values_dataclasses import make
 
-        data, frozen, slotted, inherited, hides = make()
+        data, frozen, slotted, inherited, hides, of_class = make()
     locals()
     cells(1, 2)
 

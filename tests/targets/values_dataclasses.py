@@ -49,5 +49,23 @@ class Hides(Data):
         self.b = self.__dict__.pop("b")
 
 
+class Late:
+    """A value that repr() would have to ask for."""
+
+    def __get__(self, instance, owner):
+        return "asked"
+
+
+@dataclasses.dataclass
+class OfClass(Data):
+    """Fields of which the class has the value: of an argument that no object takes, and of those that were deleted."""
+
+    fixed: int = dataclasses.field(init=False, default=3)
+    late: str = dataclasses.field(init=False, default=Late())
+
+    def __post_init__(self):
+        del self.b
+
+
 def make():
-    return Data(1), Frozen(2), Slotted(3), Inherited(1, "c"), Hides(1)
+    return Data(1), Frozen(2), Slotted(3), Inherited(1, "c"), Hides(1), OfClass(1)

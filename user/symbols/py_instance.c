@@ -183,7 +183,26 @@ static bool is_shown_field(struct py_values *v, uint64_t at, bool *shown)
 	return true;
 }
 
-/* Writes a field, unless it is one of the class only. Returns as a writer. */
+/*
+ * Reads what the object has from its class: a default. What has a __get__ is none: a property, a function, or the place
+ * of a slot without a value.
+ */
+static bool read_default(struct py_values *v, const struct py_object *o, const char *name, uint64_t *value)
+{
+	struct py_object found;
+	uint64_t getter;
+
+	return find_in_class(v, &o->type, name, value) && py_look_at(v, *value, &found) &&
+	       py_get(v, found.type.address + py_header_size(&v->r) + PY_TYPE_DESCR_GET, &getter, sizeof(getter)) &&
+	       !getter;
+}
+
+static bool read_field(struct py_values *v, const struct py_object *o, const char *name, uint64_t *value)
+{
+	return py_attribute(v, o, name, value) || read_default(v, o, name, value);
+}
+
+/* Writes a field, unless it has no value. Returns as a writer. */
 static bool write_field(struct py_values *v, const struct py_object *o, uint64_t key, bool *first,
 			struct py_entries *said)
 {
@@ -191,11 +210,11 @@ static bool write_field(struct py_values *v, const struct py_object *o, uint64_t
 	uint64_t value, again;
 	bool done = name != NULL;
 
-	if (done && py_attribute(v, o, name, &value)) {
+	if (done && read_field(v, o, name, &value)) {
 		py_out_text(&v->out, *first ? "" : ", ");
 		*first = false;
 		py_write_named(v, name, value, said);
-		done = py_attribute(v, o, name, &again) && again == value;
+		done = read_field(v, o, name, &again) && again == value;
 	}
 	free(name);
 	return done;

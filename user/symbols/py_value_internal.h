@@ -22,6 +22,7 @@
 #define PY_TYPE_MEMBERS    224
 #define PY_TYPE_BASE       240
 #define PY_TYPE_DICT       248
+#define PY_TYPE_DESCR_GET  256
 #define PY_TYPE_DICTOFFSET 272
 
 /* Bits of tp_flags. */
