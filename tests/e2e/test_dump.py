@@ -250,6 +250,26 @@ while True:
 """
 
 
+def test_a_shell_is_asked_for_its_children():
+    """That it is no Python itself is no news, unless there is none below it."""
+    shell, sleep = ("sh", "-c", '"$0" "$@" & wait', sys.executable, "-c", RECURSES), ("sleep", "1000")
+    with harness.started(shell, stdout=subprocess.PIPE, start_new_session=True) as process, harness.started(sleep) as other:
+        try:
+            harness.read_ready_line(process)
+            run = pybpf("dump", "-p", process.pid, "--children")
+            both = pybpf("dump", "-p", process.pid, "-p", other.pid, "--children")
+            none = pybpf("dump", "-p", other.pid, "--children")
+            alone = pybpf("dump", "-p", process.pid)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert run.code == 0 and not run.err and ", in down\n" in run.out, run
+    assert both.code == 0 and ", in down\n" in both.out and none.code == 1 and not none.out
+    for done in both, none:
+        sentence = harness.one_sentence(done.err)
+        assert "process %d (sleep) maps no Python" % other.pid in sentence and sentence.endswith("nor do those of its children")
+    assert alone.code == 1 and "process %d (sh) maps no Python" % process.pid in harness.one_sentence(alone.err)
+
+
 def test_children_that_end_meanwhile_are_not_missed():
     ended = 0
     with run_python(SHORT) as process:

@@ -111,7 +111,7 @@ int discovery_filter_resolve(struct discovery_filter *filter, struct error *erro
 	return err;
 }
 
-static bool any_ancestor(const struct discovery_numbers *pids, pid_t pid)
+bool discovery_is_below(const struct discovery_numbers *pids, pid_t pid)
 {
 	struct procfs_stat stat;
 
@@ -189,7 +189,8 @@ bool discovery_filter_matches(const struct discovery_filter *filter, const struc
 	if (discovery_numbers_have(&filter->not_users, process->uid))
 		return false;
 	return filter->all || discovery_numbers_have(&filter->pids, process->pid) ||
-	       (filter->children && any_ancestor(&filter->pids, process->ppid)) || in_any_group(filter, process->pid);
+	       (filter->children && discovery_is_below(&filter->pids, process->ppid)) ||
+	       in_any_group(filter, process->pid);
 }
 
 void discovery_filter_free(struct discovery_filter *filter)

@@ -43,6 +43,8 @@ struct discovery_filter {
 /* Returns 0 or -ENOMEM. */
 int discovery_numbers_add(struct discovery_numbers *numbers, uint32_t number);
 bool discovery_numbers_have(const struct discovery_numbers *numbers, uint32_t number);
+/* Returns whether the process is one of these, or a descendant of one. */
+bool discovery_is_below(const struct discovery_numbers *pids, pid_t pid);
 int discovery_texts_add(struct discovery_texts *texts, const char *text);
 
 /* Finds the groups of the containers and cgroups. Returns 0, or negative errno with one sentence in *error. */

@@ -22,11 +22,19 @@
 /* Stands for the rest of a command. */
 #define MORE "..."
 
+/* A process that the filter names and that is no Python. */
+struct stranger {
+	pid_t pid;
+	char *why;
+};
+
 struct collector {
 	const struct discovery_filter *filter;
 	struct ps_list *list;
 	struct discovery_numbers met; /* those of the filter's PIDs that exist */
 	size_t rows_room;
+	struct stranger *strangers; /* with the filter's children: those may be Pythons */
+	size_t nr_strangers, strangers_room;
 	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
 	size_t nr_pythons;
 };
@@ -143,6 +151,33 @@ static void note_denied(struct ps_list *list, const struct scan_process *process
 			 process->pid, process->comm);
 }
 
+static int add_stranger(struct collector *c, pid_t pid, const char *why)
+{
+	struct stranger *stranger;
+
+	if (array_reserve(&c->strangers, &c->strangers_room, c->nr_strangers + 1, sizeof(*c->strangers)))
+		return -ENOMEM;
+	stranger = &c->strangers[c->nr_strangers];
+	*stranger = (struct stranger){.pid = pid, .why = strdup(why)};
+	c->nr_strangers += stranger->why != NULL;
+	return stranger->why ? 0 : -ENOMEM;
+}
+
+/* A shell that has Pythons below it has what was asked for. */
+static void tell_strangers(const struct collector *c)
+{
+	for (size_t i = 0; i < c->nr_strangers; i++) {
+		uint32_t pid = (uint32_t)c->strangers[i].pid;
+		const struct discovery_numbers one = {.items = &pid, .count = 1};
+		bool has_rows = false;
+
+		for (size_t k = 0; k < c->list->count && !has_rows; k++)
+			has_rows = discovery_is_below(&one, c->list->rows[k].process.ppid);
+		if (!has_rows)
+			log_warn("%s, nor do those of its children", c->strangers[i].why);
+	}
+}
+
 static int visit(const struct scan_process *process, void *arg)
 {
 	struct collector *c = arg;
@@ -171,6 +206,8 @@ static int visit(const struct scan_process *process, void *arg)
 	    !(result == DISCOVERY_DENIED && has_python_name(process))) {
 		if (result == DISCOVERY_DENIED)
 			note_denied(c->list, process, &error);
+		if (named && c->filter->children && result == DISCOVERY_NOT_PYTHON)
+			return add_stranger(c, process->pid, error.text);
 		log_printf(named ? LOG_WARN : result == DISCOVERY_DENIED ? LOG_INFO : LOG_DEBUG, "%s", error.text);
 		return 0;
 	}
@@ -199,6 +236,10 @@ int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
 		log_error("there is no process %u%s", filter->pids.items[i],
 			  list->hidden ? ", or /proc hides it (hidepid): run as root, or with CAP_SYS_PTRACE" : "");
 	}
+	tell_strangers(c);
+	for (size_t i = 0; i < c->nr_strangers; i++)
+		free(c->strangers[i].why);
+	free(c->strangers);
 	free(c->met.items);
 	free(c);
 	return err;
