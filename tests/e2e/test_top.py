@@ -217,6 +217,7 @@ def test_bad_input():
         (("-p", "1", "-i", "0"), "not a time from 0.1"),
         (("-p", "1", "--rows", "0"), "--rows"),
         (("-p", "1", "x"), "takes no argument"),
+        (("6311",), "`pybpf top -p 6311`"),
     ]:
         run = pybpf("top", *args)
         assert run.code == 2 and sentence in run.err and run.err.count("\n") == 1, run

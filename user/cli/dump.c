@@ -14,6 +14,7 @@
 #include "base/procfs.h"
 #include "cli/options.h"
 #include "cli/select.h"
+#include "cli/strangers.h"
 #include "discovery/list.h"
 #include "dump/core.h"
 #include "dump/dump.h"
@@ -33,6 +34,13 @@ struct dump_command {
 
 #define INTERVAL_LEAST_S 0.01
 #define INTERVAL_MOST_S  86400
+
+/* Of py-spy's dump. */
+static const struct cli_stranger strangers[] = {
+	{"", 'j', "--json prints JSON"},
+	{"nonblocking", 0, "dump stops no process, unless --freeze is given"},
+	{0},
+};
 
 static const struct cli_example examples[] = {
 	{"sudo pybpf dump -p PID", "every thread: what it waits for, and its stack as a traceback"},
@@ -130,6 +138,7 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 		.examples = examples,
 		.usage = "  pybpf dump -p PID | --all | --container C | --core FILE [options]\n",
 		.groups = groups,
+		.strangers = strangers,
 		.notes =
 			"A stack is read until it is certain that the thread had it: because it slept meanwhile, or "
 			"because two reads agree. Where that fails, the thread is marked as moving.\n"
@@ -142,7 +151,7 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 	if (code || *helped)
 		return code;
 	if (optind < argc)
-		return cli_usage("dump takes no argument, and found %s; see `pybpf dump --help`", argv[optind]);
+		return cli_refuse_argument("dump", argv[optind]);
 	if (dump->show_secrets && !dump->locals)
 		return cli_usage("--show-secrets goes with --locals");
 	if (dump->locals > PY_VALUE_LEVELS)

@@ -11,6 +11,7 @@
 
 #include "cli/options.h"
 #include "cli/select.h"
+#include "cli/strangers.h"
 #include "foreign/foreign.h"
 #include "base/log.h"
 #include "discovery/list.h"
@@ -66,7 +67,7 @@ static int parse(struct ps *ps, int argc, char **argv, bool *helped)
 	if (code || *helped)
 		return code;
 	if (optind < argc)
-		return cli_usage("ps takes no argument, and found %s; see `pybpf ps --help`", argv[optind]);
+		return cli_refuse_argument("ps", argv[optind]);
 	if (!filter->pids.count && !filter->containers.count && !filter->cgroups.count)
 		filter->all = true;
 	return cli_select_check(filter, NULL);

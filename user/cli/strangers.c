@@ -88,6 +88,13 @@ static bool is_pid(const char *text)
 	return *text && strspn(text, "0123456789,") == strlen(text);
 }
 
+int cli_refuse_argument(const char *command, const char *word)
+{
+	if (is_pid(word))
+		return cli_usage("%s: a process ID comes after -p: `pybpf %s -p %s`", word, command, word);
+	return cli_usage("%s takes no argument, and found %s; see `pybpf %s --help`", command, word, command);
+}
+
 static bool ends_with(const char *text, const char *end)
 {
 	size_t len = strlen(text), end_len = strlen(end);

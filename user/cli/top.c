@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/select.h"
 #include "cli/snapshots.h"
+#include "cli/strangers.h"
 #include "cli/targets.h"
 #include "foreign/foreign.h"
 #include "rights/priority.h"
@@ -117,6 +118,7 @@ static const struct cli_option options[] = {
 	 .take = take_interval},
 	{"freq", 'F', "HZ", "samples per second and CPU (default " CLI_NUMBER(SESSION_FREQ_DEFAULT) ")",
 	 .take = take_freq},
+	{"rate", 'r', "HZ", .take = take_freq},
 	{"duration", 'd', "SECONDS", "stop after this time (default: at q or Ctrl-C, or when the processes end)",
 	 .take = take_duration},
 	{"output", 0, "WAY", "screen: in the terminal (default); jsonl: a line of JSON on stdout for each interval",
@@ -174,7 +176,7 @@ static int parse(struct top_command *top, int argc, char **argv, bool *helped)
 	if (code || *helped)
 		return code;
 	if (optind < argc)
-		return cli_usage("top takes no argument, and found %s; see `pybpf top --help`", argv[optind]);
+		return cli_refuse_argument("top", argv[optind]);
 	if (!is_anything_chosen(&top->filter))
 		return cli_usage("which process: -p PID, --all, --container NAME, --cgroup PATH? See `pybpf top "
 				 "--help`");
