@@ -222,6 +222,7 @@ REPLACED = {
         "cell": r"\d+",
         "inner": r"<function parts\.<locals>\.inner>|<function inner>",
     },
+    "naps": {"a%d" % i: r"1\.5" for i in range(150)},
 }
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import threading
+import time
 
 
 class Thing(object):
@@ -70,8 +71,29 @@ def parts():
         cell += 1
 
 
+MANY = 150
+DEFINES = """
+def naps({numbers}):
+    time.sleep(0.0001)
+def others({texts}):
+    return inner()
+def inner({texts}):
+    return [a0]
+""".format(numbers=", ".join("a%d=1.5" % i for i in range(MANY)), texts=", ".join("a%d='t'" % i for i in range(MANY)))
+
+
+def turns():
+    """One function sleeps again and again, and others run between, with their variables in the same place."""
+    names = {"time": time}
+    exec(DEFINES, names)
+    while True:
+        names["naps"]()
+        for _ in range(100):
+            names["others"]()
+
+
 if __name__ == "__main__":
-    run = {"texts": texts, "numbers": numbers, "parts": parts}[sys.argv[1]]
+    run = {"texts": texts, "numbers": numbers, "parts": parts, "naps": turns}[sys.argv[1]]
     thread = threading.Thread(target=run)
     thread.daemon = True
     thread.start()

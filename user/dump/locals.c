@@ -20,6 +20,7 @@ struct reader {
 	const struct pybpf_layout *layout;
 	struct dump_variables variables; /* of the code object that was met last */
 	bool has_variables;
+	uint64_t frame; /* address of the one whose variables are read */
 	char *out;
 	size_t size, room;
 	size_t reserve; /* of the room, for one mark behind the last variable */
@@ -45,15 +46,32 @@ static void pack(struct reader *r, const struct dump_local *local, size_t text_s
 	r->size += size;
 }
 
-/* Reads the object of a slot, and of the cell in it; 0: the variable has no value. */
-static bool read_object(struct reader *r, const struct dump_variable *variable, uint64_t slot, uint64_t *object)
+/*
+ * Returns whether the frame is still one of that function. A thread that slept before and sleeps again may have called
+ * others meanwhile, with frames in the same place.
+ */
+static bool is_in_function(const struct reader *r)
+{
+	uint64_t code;
+
+	return !py_values_read(r->values, r->frame + r->layout->frame_code, &code, sizeof(code)) &&
+	       (code & ~(uint64_t)r->layout->code_tag_mask) == r->variables.code;
+}
+
+/*
+ * Reads the object of a slot, and of the cell in it; 0: the variable has no value. is_own: the slot is of that
+ * function.
+ */
+static bool read_object(struct reader *r, const struct dump_variable *variable, uint64_t slot, uint64_t *object,
+			bool *is_own)
 {
 	uint64_t word, content;
 
 	if (py_values_read(r->values, slot, &word, sizeof(word)))
 		return false;
 	*object = py_frame_object(r->layout, word);
-	if (*object && variable->is_in_cell && py_values_open_cell(r->values, *object, &content))
+	*is_own = is_in_function(r);
+	if (*is_own && *object && variable->is_in_cell && py_values_open_cell(r->values, *object, &content))
 		*object = content;
 	return true;
 }
@@ -68,13 +86,16 @@ static void read_variable(struct reader *r, uint32_t frame, const struct dump_va
 		uint64_t object;
 		const char *text;
 		size_t text_size;
+		bool is_own;
 
 		py_values_begin(r->values, i > 0);
-		if (!read_object(r, variable, slot, &object)) {
+		if (!read_object(r, variable, slot, &object, &is_own)) {
 			if (py_values_are_over(r->values))
 				return;
 			break;
 		}
+		if (!is_own)
+			continue;
 		if (!object)
 			return;
 		text = py_values_text(r->values, variable->name, object, &text_size);
@@ -96,6 +117,7 @@ static void read_frame(struct reader *r, uint32_t frame, uint64_t code, uint64_t
 
 	if (!r->has_variables || r->variables.code != code)
 		r->has_variables = dump_variables_read(r->values, r->layout, code, &r->variables);
+	r->frame = address;
 	for (size_t i = 0; r->has_variables && i < r->variables.count && !r->full; i++)
 		read_variable(r, frame, &r->variables.items[i], first + 8ull * r->variables.items[i].slot);
 }

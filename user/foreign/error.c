@@ -35,8 +35,6 @@ const char *foreign_describe(int err)
 		return "stopped by a signal";
 	case -ENOTCONN:
 		return "no helper process could be made";
-	case -ENOMEM:
-		return "there was too little memory";
 	default:
 		return strerror(-err);
 	}
