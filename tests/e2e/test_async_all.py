@@ -15,7 +15,8 @@ pytestmark = pytest.mark.usefixtures("profiler")
 
 ROOT = "[suspended tasks]"
 TASKS = [item for item in pythons.interpreters() if item.version >= (3, 14)]
-OLD = [pythons.one(version) for version in ((3, 13), (3, 8))]
+# Their tasks are found in other ways. Those of 3.7 have no names.
+OLD = pythons.of_each_version([item for item in pythons.interpreters() if (3, 8) <= item.version < (3, 14)])
 SECONDS = 2.0
 FORMATS = ("json", "jsonl", "html", "gecko", "pprof", "chrometrace", "speedscope", "text", "svg", "perf-script", "pstats",
            "callgrind")
@@ -26,7 +27,7 @@ def on(pythons):
 
 
 every_build = on(TASKS)
-every_python = on([item for item in TASKS if item.kind != "debug"])
+every_python = on([item for item in TASKS if item.kind != "debug"] + OLD)
 one_python = on(TASKS[:1])
 
 
@@ -80,6 +81,11 @@ def task(name):
     return r"^\[task: %s\]$" % re.escape(name)
 
 
+def called(python, function):
+    """Names have their class from 3.11 on."""
+    return function if python.version >= (3, 11) else function.split(".")[-1]
+
+
 @every_build
 def test_each_function_has_its_time(python, tmp_path):
     run = run_all(python, tmp_path, "sleeps")
@@ -97,15 +103,17 @@ def test_each_function_has_its_time(python, tmp_path):
 def test_locks_queues_and_groups(python, tmp_path):
     run = run_all(python, tmp_path, "shared")
     for name, function in (("locker", "Lock.acquire"), ("taker", "Queue.get"), ("waiter", "Event.wait")):
-        run.check(run.says[name], task(name), "^%s " % re.escape(function))
+        run.check(run.says[name], task(name), "^%s " % re.escape(called(python, function)))
     run.check(run.says["holder"], task("holder"))
-    assert all(re.fullmatch(r"\[task: Task-\d+\]", stack[0]) for stack, _ in run.stacks), run.stacks
+    # Before, nothing leads from the tasks of a group to the one that owns it.
+    if python.version >= (3, 14):
+        assert all(re.fullmatch(r"\[task: Task-\d+\]", stack[0]) for stack, _ in run.stacks), run.stacks
 
 
 @every_python
 def test_answers_of_a_peer_through_an_asynchronous_generator(python, tmp_path):
     run = run_all(python, tmp_path, "peer")
-    run.check(run.says["client"], task("client"), r"client \(", r"answers \(", r"^StreamReader\.readexactly \(")
+    run.check(run.says["client"], task("client"), r"client \(", r"answers \(", r"\breadexactly \(")
     run.check(run.says["client"], "^.awaits: task client.$")
 
 
@@ -139,10 +147,11 @@ def test_time_of_threads_stays_what_it_was(python, tmp_path):
 @every_python
 def test_thousands_of_tasks(python, tmp_path):
     run = run_all(python, tmp_path, "many", "--max-stacks=40000", seconds=8.0)
-    assert run.numbers["most"] == 5001, run.numbers
+    # One may be in its step.
+    assert run.numbers["most"] in (5000, 5001), run.numbers
     # 2 % of a CPU, and the last two snapshots.
     assert run.numbers["cost_s"] < 0.05 * run.account["duration_s"] + 1, run.numbers
-    one, other = run.by(r"\.one \("), run.by(r"\.other \(")
+    one, other = run.by(r"\bone \("), run.by(r"\bother \(")
     assert abs(other / (one + other) - 0.25) < 0.01, (one, other)
     mean = (one + other) / 5000
     assert abs(mean - run.says["all"]) < 2 * run.numbers["longest_interval_s"] + 0.5, (mean, run.says, run.numbers)
@@ -273,12 +282,12 @@ def test_filters_and_formats(python, tmp_path):
     assert not re.search(r"naps|task: [ab]\]|Future", hidden.out) and ROOT in hidden.out, hidden.out
 
 
-@on([item for item in OLD if item])
-def test_older_pythons_are_refused(python):
+@on(pythons.of_each_version([item for item in pythons.interpreters() if item.version < (3, 7)]))
+def test_pythons_whose_tasks_cannot_be_read(python):
     with harness.target(python, "spin.py") as target:
         run = pybpf("--async=all", "--mode=wall", "-p", str(target.pid), "-d", "0.2")
     assert run.code == 1 and run.out == ""
-    assert re.search(r"runs Python %d\.%d.*from Python 3\.14 on" % python.version, harness.one_sentence(run.err))
+    assert re.search(r"runs Python %d\.%d.*from Python 3\.7 on" % python.version, harness.one_sentence(run.err))
 
 
 @pytest.mark.parametrize("mode", [[], ["--mode=cpu"], ["--mode=gil"], ["--mode=memory"]], ids=str)

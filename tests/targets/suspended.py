@@ -80,10 +80,17 @@ async def shared(seconds):
         with timed("waiter"):
             await event.wait()
 
-    async with asyncio.TaskGroup() as group:
+    async def begin(make):
         for function, name in ((holds, "holder"), (locks, "locker"), (takes, "taker"), (waits, "waiter")):
-            group.create_task(function(), name=name)
+            yield make(function(), name=name)
             await asyncio.sleep(0)
+
+    if sys.version_info < (3, 11):
+        await asyncio.gather(*[task async for task in begin(asyncio.create_task)])
+        return
+    async with asyncio.TaskGroup() as group:
+        async for _ in begin(group.create_task):
+            pass
 
 
 def answer_late(seconds):

@@ -278,7 +278,7 @@ static const struct cli_option sampling_options[] = {
 	{"async", 0, "all",
 	 "put the asyncio task that runs into the stacks, and the tasks that await it, as [task: NAME]; =all, with "
 	 "--mode=wall and offcpu: also the time of suspended tasks, with the functions in which they are and what they "
-	 "await; Python 3.7 and later, =all 3.14 and later",
+	 "await; Python 3.7 and later",
 	 .take = take_async, .optional = true},
 	{"async-block", 0, "TIME",
 	 "with --async: the account lists callbacks that block their event loop for this time or longer, by task and "

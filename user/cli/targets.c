@@ -37,12 +37,10 @@ static void tell_python(const struct discovery_python *python)
 		 "the interpreters' lists, matched by pthread_self()");
 }
 
-static int check_tasks(const struct discovery_python *python, bool suspended)
+static int check_tasks(const struct discovery_python *python)
 {
 	struct error error;
-	int err = suspended ? discovery_check_suspended(python, &error) : 0;
-
-	err = err ?: discovery_check_tasks(python, &error);
+	int err = discovery_check_tasks(python, &error);
 
 	if (err)
 		log_error("%s", error.text);
@@ -80,7 +78,7 @@ int cli_targets_check(const struct discovery_numbers *pids, const struct session
 		for (size_t k = 0; k < count && !err; k++)
 			tell_python(&pythons[k]);
 		if (options->tasks && !children && count && !err)
-			err = check_tasks(&pythons[0], options->suspended);
+			err = check_tasks(&pythons[0]);
 		/* Of several processes, some may have a GIL: the account counts the others. */
 		if (!err && options->mode == SESSION_GIL && pids->count == 1 && !children)
 			err = check_gil(pythons, count);

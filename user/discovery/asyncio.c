@@ -73,13 +73,3 @@ int discovery_check_tasks(const struct discovery_python *python, struct error *e
 			  python->pid, python->comm, python->version);
 	return -ENOTSUP;
 }
-
-int discovery_check_suspended(const struct discovery_python *python, struct error *error)
-{
-	if (python->version_major == 3 && python->version_minor >= 14)
-		return 0;
-	return error_set(error, -ENOTSUP,
-			 "process %d (%s) runs Python %s, and asyncio says where all its tasks are from Python 3.14 "
-			 "on: leave out --async=all",
-			 python->pid, python->comm, python->version);
-}

@@ -88,8 +88,6 @@ enum discovery_result discovery_runtimes(struct discovery *discovery, pid_t pid,
  * with one sentence in *error, which may be NULL.
  */
 int discovery_check_tasks(const struct discovery_python *python, struct error *error);
-/* Likewise, that it says where all its tasks are. */
-int discovery_check_suspended(const struct discovery_python *python, struct error *error);
 
 /* Returns whether the Python has an interpreter. True also when its memory cannot be read. */
 bool discovery_is_running(const struct discovery_python *python);

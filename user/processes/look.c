@@ -131,7 +131,7 @@ static bool refuse_without_tasks(struct processes *p, struct processes_record *p
 
 	if (!p->options.tasks || p->options.all || process->nr_runtimes)
 		return false;
-	if (!discovery_check_tasks(python, &why) && (!p->options.suspended || !discovery_check_suspended(python, &why)))
+	if (!discovery_check_tasks(python, &why))
 		return false;
 	refuse_process(p, process, why.text);
 	return true;

@@ -106,7 +106,6 @@ struct processes_options {
 	bool follow;   /* and their children */
 	bool filtered; /* the kernel has filters by user or cgroup */
 	bool tasks; /* asyncio's tasks are wanted: a Python that cannot tell them is refused, unless all are wanted */
-	bool suspended;                       /* likewise, those that do not run */
 	const struct discovery_filter *names; /* filters by name; NULL: any name passes */
 	/* Names to record: merge: the program's name; cmdline: the command line; containers: the container's name. */
 	bool merge, cmdline, containers;

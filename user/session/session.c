@@ -72,7 +72,6 @@ static struct processes *new_processes(const struct session *s)
 			    s->options.cgroups.nr_included || s->options.cgroups.nr_excluded,
 		.names = s->options.names,
 		.tasks = s->options.tasks,
-		.suspended = s->options.suspended,
 		.merge = s->options.merge,
 		.cmdline = s->options.cmdline,
 		.containers = s->options.containers,

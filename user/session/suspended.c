@@ -202,6 +202,13 @@ static double allowed_s(const struct session *s)
 	return (left > 0 ? left : 0) + SESSION_END_SNAPSHOTS_S;
 }
 
+/* Returns whether it is known where the tasks of a Python are. */
+static bool has_tasks(const struct pybpf_runtime *runtime, const struct pybpf_layout *layout)
+{
+	return !runtime->refused && (layout->minor < 14 ? runtime->asyncio.current_tasks != 0
+							: runtime->asyncio.thread_tasks && layout->gen_frame);
+}
+
 /* Reads the tasks of all runtimes of the process. Returns 0 or negative errno. */
 static int read_tasks(struct session *s, const struct processes_record *process, struct snapshot *snapshot,
 		      struct task_read_counts *counts)
@@ -220,7 +227,7 @@ static int read_tasks(struct session *s, const struct processes_record *process,
 	for (uint32_t i = 0; i < entry.nr_runtimes && i < PYBPF_MAX_RUNTIMES && !err; i++) {
 		const struct pybpf_layout *layout = kernel_get_layout(s->kernel, entry.runtimes[i].layout);
 
-		if (entry.runtimes[i].refused || !entry.runtimes[i].asyncio.thread_tasks || !layout->gen_frame)
+		if (!has_tasks(&entry.runtimes[i], layout))
 			continue;
 		found = true;
 		looking.runtime = i;

@@ -164,6 +164,29 @@ static int add_awaiters_of(struct task_reader *r, uint64_t object, struct awaite
 	return 0;
 }
 
+void task_read_old_chain(struct task_reader *r, uint64_t object, struct task_read *out)
+{
+	for (int i = 0; i < PYBPF_TASK_STEPS && object; i++) {
+		struct awaiters awaiters = {.count = 0};
+
+		out->objects = task_mix(out->objects, object);
+		if (task_look_at(r, object) == TASK_KIND_TASK) {
+			if (out->nr_tasks == PYBPF_TASKS)
+				break;
+			task_take_name(r, object, &out->tasks[out->nr_tasks++]);
+			task_look_ahead(r, object);
+		}
+		add_old_awaiters_of(r, object, &awaiters);
+		if (awaiters.count > 1 || awaiters.more) {
+			out->flags |= PYBPF_TASKS_SEVERAL;
+			return;
+		}
+		object = awaiters.count ? awaiters.objects[0] : 0;
+	}
+	if (object)
+		out->flags |= PYBPF_TASKS_MORE;
+}
+
 /* Takes the name of a task that was read ahead. Returns its identity. */
 static uint64_t identify(struct task_reader *r, uint64_t task, struct pybpf_task_name *name)
 {

@@ -62,6 +62,8 @@ static int read_once(struct task_reader *r, const struct task_listed *listed, bo
 		return -ENOENT;
 	if (r->place->whole_tree)
 		err = task_read_node(r, listed->task, out);
+	else if (task_is_old(r))
+		task_read_old_chain(r, listed->task, out);
 	else
 		read_chain(r, listed->task, out);
 	if (!err)

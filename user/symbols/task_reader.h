@@ -111,6 +111,8 @@ int task_read_set(struct task_reader *r, uint64_t set, uint64_t most,
 /* task_awaiters.c: reads what a tree has of a task, which was read ahead, beside its functions. Returns 0 or -EAGAIN.
  */
 int task_read_node(struct task_reader *r, uint64_t task, struct task_read *out);
+/* To 3.13: reads the names of the task and of those that await it. */
+void task_read_old_chain(struct task_reader *r, uint64_t object, struct task_read *out);
 
 /* What a generator is at. */
 enum task_gen_state {
