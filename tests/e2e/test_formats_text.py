@@ -237,6 +237,20 @@ def test_text(name, recorded, made):
     assert min(own for own, _ in lines.values()) >= max([0] + [own for row, (own, _) in want.items() if row not in lines])
 
 
+def test_text_of_threads(recorded):
+    """Each thread with its samples, the most first, and the function that has the most of them."""
+    document, _ = read_json(recorded)
+    counts = Counter()
+    for sample in document["samples"]:
+        if sample["stack"] is not None and sample["thread"] is not None:
+            counts[document["threads"][sample["thread"]]["tid"]] += sample["value"]
+    text = formats.report(recorded, ".txt", "-t").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^ *(\d+) +[\d.]+%  (\S.*) \((\d+)\)  +(\S.*)$", text.split("hottest function\n")[1].split("\n\n")[0])
+    assert [int(value) for value, *_ in rows] == sorted(counts.values(), reverse=True)
+    assert {int(tid): int(value) for value, _, tid, _ in rows} == counts
+    assert {"boss", "worker", "pool 1"} == {name for _, name, *_ in rows} and any("formats.py)" in function for *_, function in rows)
+
+
 def test_by_line_while_sampling():
     command = harness.default_python().command(formats.TARGET.name, "1")
     run = pybpf("--by=line", "-f", "text", "-F", 499, "--", *command)

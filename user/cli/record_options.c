@@ -306,7 +306,9 @@ static const struct cli_option output_options[] = {
 	 .offset = offsetof(struct cli_record_options, session.merge)},
 	{"cmdline", 0, NULL, "show a process's command line in place of its name", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.cmdline)},
-	{"threads", 't', NULL, "put each thread's name, Python's own or else the kernel's, and its TID under the root",
+	{"threads", 't', NULL,
+	 "put each thread's name, Python's own or else the kernel's, and its TID under the root; of text, a table of "
+	 "threads",
 	 .take = take_threads},
 	{"lines", 0, "WHICH", "current: the line being executed (default); first: the function's first line; none",
 	 .take = cli_take_word, .offset = offsetof(struct cli_record_options, session.lines), .words = lines_words},

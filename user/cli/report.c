@@ -68,8 +68,8 @@ static const struct cli_option options[] = {
 	 "lines in place of functions, in text and svg; state: a column for each state of threads, in text; may be "
 	 "repeated",
 	 .take = take_by, .words = by_words},
-	{"threads", 't', NULL, "put each thread's name and TID under the root", .take = cli_take_flag,
-	 .offset = offsetof(struct report, threads)},
+	{"threads", 't', NULL, "put each thread's name and TID under the root; of text, a table of threads",
+	 .take = cli_take_flag, .offset = offsetof(struct report, threads)},
 	{"quiet", 'q', NULL, "no account of the run at the end", .take = cli_take_flag,
 	 .offset = offsetof(struct report, quiet)},
 	CLI_OPTION_HELP,

@@ -204,6 +204,7 @@ static struct top_facts facts_of(struct top_command *top)
 {
 	return (struct top_facts){
 		.target = top->target,
+		.one_process = top->filter.pids.count == 1 && !top->filter.children,
 		.freq = top->session.freq,
 		.uptime_s = clock_s(CLOCK_MONOTONIC) - top->feed.begin,
 		.all = top->feed.all,

@@ -193,13 +193,21 @@ static int write_owner(const struct text_table *t, const struct owner *owner, co
 	return 0;
 }
 
+void output_text_measure(const struct text_table *t, FILE *out)
+{
+	const char *name = profile_get_measure(t->profile).name;
+	size_t width = text_width(name);
+
+	fprintf(out, "%*s", width < (size_t)t->width ? t->width - (int)width : 0, "");
+	output_escaped(name, out);
+}
+
 static int write_owners(const struct text_table *t, const struct owner *owners, uint32_t rows, FILE *out)
 {
 	const struct profile *p = t->profile;
-	const char *measure = profile_get_measure(p).name;
 	char *labels[TEXT_PROCESS_ROWS] = {NULL};
 	bool contained = false;
-	size_t width = strlen("process"), room = output_text_room(t, (size_t)t->width + strlen("  100.0%  ")), pad;
+	size_t width = strlen("process"), room = output_text_room(t, (size_t)t->width + strlen("  100.0%  "));
 	int err = 0;
 
 	for (uint32_t i = 0; i < rows; i++)
@@ -216,9 +224,7 @@ static int write_owners(const struct text_table *t, const struct owner *owners, 
 		if (n > width && (n <= TEXT_PROCESS_WIDTH || room))
 			width = n;
 	}
-	pad = text_width(measure);
-	fprintf(out, "%*s", pad < (size_t)t->width ? t->width - (int)pad : 0, "");
-	output_escaped(measure, out);
+	output_text_measure(t, out);
 	if (contained)
 		fprintf(out, " %7s  %-*s  %.*s\n", "share", (int)width, "process",
 			(int)(room > width + 2 ? room - width - 2 : strlen("container")), "container");
@@ -423,6 +429,8 @@ int output_text(const struct profile *p, const struct output_options *options, F
 	err = write_measure(&t, out);
 	if (!err && profile_process_count(p) > 1)
 		err = write_processes(&t, out);
+	if (!err && profile_roots(p) & PROFILE_ROOT_THREAD)
+		err = output_text_threads(&t, out);
 	err = err ?: output_text_waits(&t, out);
 	err = err ?: write_rows(&t, out);
 	err = err ?: write_notes(&t, out);

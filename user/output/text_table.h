@@ -24,6 +24,8 @@ struct text_table {
 	struct output_options options;
 };
 
+/* Writes the name of what is measured, as the head of a column of numbers. */
+void output_text_measure(const struct text_table *t, FILE *out);
 /* Returns a share in percent. */
 double output_text_percent(uint64_t part, uint64_t all);
 /*
@@ -38,5 +40,11 @@ char *output_text_printed(const char *text, size_t width);
  * often, and in which function of the program's own. Returns 0 or -ENOMEM.
  */
 int output_text_waits(const struct text_table *t, FILE *out);
+
+/*
+ * Writes the table of threads, and an empty line, if samples have threads: each with its states and the function with
+ * most of its time, or what its waits are for. Returns 0 or -ENOMEM.
+ */
+int output_text_threads(const struct text_table *t, FILE *out);
 
 #endif

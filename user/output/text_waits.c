@@ -9,6 +9,7 @@
 #include "output/amount.h"
 #include "output/fit.h"
 #include "output/text_table.h"
+#include "profile/own.h"
 #include "base/intern.h"
 #include "base/text.h"
 #include "base/text_stream.h"
@@ -33,26 +34,6 @@ struct waits {
 	bool counted, timed; /* it is known how many waits there were, and how long each was */
 };
 
-/*
- * Looks for a function of the program's own, from the one that waits towards the root, and returns the stack of the
- * first. Without one it returns that of the first function of an installed package, else of the standard library.
- */
-static uint32_t find_own(const struct profile *p, uint32_t waiter)
-{
-	enum profile_origin best = PROFILE_ORIGINS;
-	uint32_t found = waiter;
-
-	for (uint32_t s = waiter; s != PROFILE_ROOT && best != PROFILE_OWN; s = profile_stack_at(p, s)->parent) {
-		const struct profile_frame *frame = profile_frame_at(p, profile_stack_at(p, s)->frame);
-
-		if (frame->kind != PROFILE_PYTHON || profile_origin_of(p, frame->file) >= best)
-			continue;
-		best = profile_origin_of(p, frame->file);
-		found = s;
-	}
-	return found;
-}
-
 static uint32_t group_of(const struct text_table *t, uint32_t stack)
 {
 	return t->groups.of_frame[profile_stack_at(t->profile, stack)->frame];
@@ -68,7 +49,7 @@ static int add_stack(struct waits *w, uint32_t stack)
 
 	if (waiter != PROFILE_ROOT) {
 		row.key.waiter = group_of(t, waiter);
-		row.key.own = group_of(t, find_own(t->profile, waiter));
+		row.key.own = group_of(t, profile_nearest_own(t->profile, stack));
 	}
 	w->of_stack[stack] = intern_add(&w->rows, &row, &fresh);
 	if (w->of_stack[stack] == INTERN_NONE)

@@ -69,6 +69,10 @@ static void write_row(const struct top_model *m, enum top_table table, const str
 	if (table == TOP_THREADS)
 		json_int(j, "tid", row->key.tid);
 	json_string(j, "name", top_model_string(m, row->title));
+	if (table == TOP_THREADS && *top_model_process_of(m, row))
+		json_string(j, "process", top_model_process_of(m, row));
+	else if (table == TOP_THREADS)
+		json_null(j, "process");
 	if (table == TOP_FUNCTIONS || table == TOP_LINES) {
 		json_string(j, "kind", row->key.kind == PROFILE_PYTHON ? "python" : "other");
 		write_text(m, "file", row->key.file, j);

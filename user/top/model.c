@@ -456,11 +456,23 @@ static int compare_ranked(const void *a, const void *b)
 	return (one->index > other->index) - (one->index < other->index);
 }
 
+const char *top_model_process_of(const struct top_model *m, const struct top_row *row)
+{
+	const struct top_row process = {.key.pid = row->key.pid};
+	uint32_t i = row->key.tid ? intern_find(&m->tables[TOP_PROCESSES], &process) : INTERN_NONE;
+
+	return i == INTERN_NONE
+		       ? ""
+		       : top_model_string(m,
+					  ((const struct top_row *)intern_item(&m->tables[TOP_PROCESSES], i))->title);
+}
+
 static bool passes(const struct top_model *m, const struct top_row *row, const char *filter)
 {
 	return !filter || !filter[0] || strcasestr(top_model_string(m, row->title), filter) ||
 	       strcasestr(top_model_string(m, row->key.file), filter) ||
-	       strcasestr(top_model_string(m, row->container), filter);
+	       strcasestr(top_model_string(m, row->container), filter) ||
+	       strcasestr(top_model_process_of(m, row), filter);
 }
 
 const struct top_row **top_model_rows(const struct top_model *m, enum top_table table, enum top_order order,

@@ -110,6 +110,8 @@ uint32_t top_model_intervals(const struct top_model *m);
 const struct top_sums *top_model_last(const struct top_model *m);
 const struct top_sums *top_model_all(const struct top_model *m);
 const char *top_model_string(const struct top_model *m, uint32_t index);
+/* Returns the name of the process that the row of a thread is in; "": it had no samples. */
+const char *top_model_process_of(const struct top_model *m, const struct top_row *row);
 /* Returns how often all was forgotten, so that sums since the start are since then. */
 uint32_t top_model_begun_anew(const struct top_model *m);
 /* Returns how many rows of the table were forgotten. */

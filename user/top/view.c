@@ -19,7 +19,9 @@
 #define WIDE_COLUMNS 64
 /* Columns of a thread's row without the strip: numbers, and the name with its TID. */
 #define THREAD_COLUMNS 50
-#define STRIP_LEAST    10
+/* Likewise of its process's name and PID. */
+#define PROCESS_COLUMNS 20
+#define STRIP_LEAST     10
 
 static const char *const table_names[TOP_TABLES] = {"functions", "lines", "threads", "processes", "containers"};
 static const char *const order_names[TOP_ORDERS] = {"self", "total", "self since the start", "total since the start"};
@@ -144,7 +146,8 @@ bool top_view_has_source(enum top_table table)
 /* Returns how many intervals a strip shows. */
 static int strip_columns(const struct top_drawing *d)
 {
-	size_t room = d->columns < THREAD_COLUMNS + STRIP_LEAST ? STRIP_LEAST : d->columns - THREAD_COLUMNS;
+	size_t others = THREAD_COLUMNS + (d->facts->one_process ? 0 : PROCESS_COLUMNS);
+	size_t room = d->columns < others + STRIP_LEAST ? STRIP_LEAST : d->columns - others;
 
 	return (int)(room < TOP_STRIP ? room : TOP_STRIP);
 }
@@ -185,6 +188,18 @@ static const char *mark_of_change(int change)
 	return change > 0 ? TOP_UP : change < 0 ? TOP_DOWN : " ";
 }
 
+/* Names a thread, with its process where there can be several. */
+static void name_thread(const struct top_drawing *d, const struct top_row *row, char *out, size_t size)
+{
+	const char *title = top_model_string(d->m, row->title), *process = top_model_process_of(d->m, row);
+
+	if (d->facts->one_process)
+		snprintf(out, size, "%s %d", title, row->key.tid);
+	else
+		snprintf(out, size, "%s %d of %s %d", title, row->key.tid, *process ? process : "process",
+			 row->key.pid);
+}
+
 static void name_row(const struct top_drawing *d, const struct top_row *row, char *out, size_t size)
 {
 	const char *title = top_model_string(d->m, row->title), *file = top_model_string(d->m, row->key.file);
@@ -196,7 +211,7 @@ static void name_row(const struct top_drawing *d, const struct top_row *row, cha
 	else if (d->choice->table == TOP_FUNCTIONS && *file)
 		snprintf(out, size, "%s (%s)", title, file);
 	else if (d->choice->table == TOP_THREADS)
-		snprintf(out, size, "%s %d", title, row->key.tid);
+		name_thread(d, row, out, size);
 	else if (d->choice->table == TOP_PROCESSES)
 		snprintf(out, size, "%s %d%s%s", title, row->key.pid, row->container ? " in " : "",
 			 top_model_string(d->m, row->container));

@@ -54,6 +54,7 @@ struct top_choice {
 
 struct top_facts {
 	const char *target; /* what is watched, as the user named it */
+	bool one_process;   /* no other can be shown */
 	unsigned freq;
 	double uptime_s;
 	const struct profile *all; /* for stacks */

@@ -206,6 +206,40 @@ static void test_filter(void **unused)
 	top_model_free(m);
 }
 
+/* Threads of several processes have the name of theirs, or its PID alone while it has no sample. */
+static void test_threads_name_their_process(void **unused)
+{
+	static const struct {
+		bool one;
+		const char *named, *unnamed;
+	} cases[] = {{false, "worker 8 of app 7", "sleeper 10 of process 9"}, {true, "worker 8", "sleeper 10"}};
+	const struct top_states asleep = {.ns = {[TOP_ASLEEP] = 1}};
+	struct top_model *m = top_model_new();
+	const struct top_row **rows;
+	size_t count;
+	(void)unused;
+
+	interval(m, 3, 3, "leaf");
+	assert_int_equal(top_model_add_thread(m, 9, 10, "sleeper", &asleep), 0);
+	for (size_t i = 0; i < 2; i++) {
+		const struct top_facts facts = {.target = "", .freq = 99, .one_process = cases[i].one};
+		struct top_choice choice = {.table = TOP_THREADS};
+		struct top_view view;
+		const char *line;
+
+		assert_int_equal(top_view_draw(m, &facts, &choice, 100, 24, &view), 0);
+		line = view.lines[4].text;
+		assert_string_equal(line + strlen(line) - strlen(cases[i].named), cases[i].named);
+		line = view.lines[5].text;
+		assert_string_equal(line + strlen(line) - strlen(cases[i].unnamed), cases[i].unnamed);
+		top_view_free(&view);
+	}
+	rows = top_model_rows(m, TOP_THREADS, TOP_BY_SELF, "app", &count);
+	assert_int_equal(count, 1);
+	free(rows);
+	top_model_free(m);
+}
+
 /* 50 after 50 is chance, and so is 60; 200 is not. */
 static void test_change(void **unused)
 {
@@ -487,6 +521,7 @@ int main(void)
 		cmocka_unit_test(test_sleepers_are_kept),
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_threads_name_their_process),
 		cmocka_unit_test(test_change),
 		cmocka_unit_test(test_change_in_a_longer_interval),
 		cmocka_unit_test(test_rows_are_bounded),

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The functions of the program's own, among those of libraries. */
+#ifndef PROFILE_OWN_H
+#define PROFILE_OWN_H
+
+#include "profile/profile.h"
+
+/*
+ * Looks for a function of the program's own, from the one that runs or waits towards the root, and returns the stack of
+ * the first. Without one it returns that of the first function of an installed package, else of the standard library,
+ * else the stack that runs or waits: PROFILE_ROOT for a wait without functions.
+ */
+uint32_t profile_nearest_own(const struct profile *p, uint32_t stack);
+
+#endif
