@@ -233,6 +233,38 @@ def test_under(spin):
     assert pybpf("report", "--under", "inn", spin.path).code == 1
 
 
+def test_own(tmp_path):
+    """Of json's time, all is its caller's; with --own-path json's functions are own ones, too."""
+    code = "import json, sys, time\nend = time.time() + 1\nwhile time.time() < end: json.dumps([{'a': str(i)} for i in range(500)], indent=1)\n"
+    program, saved = tmp_path / "dumps.py", tmp_path / "dumps.pybpf"
+    program.write_text(code)
+    python = harness.default_python()
+    command = ("--", *python.argv, program)
+    assert pybpf("-F", 499, "-q", "-o", saved, *command).code == 0
+    everything = folded(saved)
+    assert any((frame.file or "").startswith("json/") for stack, _ in everything for frame in stack)
+    own = folded(saved, "--own")
+    assert total(own) == total(everything)
+    files = {frame.file for stack, _ in own for frame in stack if frame.file}
+    assert {"dumps.py"} <= files <= {"dumps.py", "<string>"}
+    both = folded(saved, "--own", "--own-path", "json/")
+    assert {frame.file.split("/")[0] for stack, _ in both for frame in stack if frame.file} - {"<string>"} == {"dumps.py", "json"}
+    run = report("--own-path", "jso", "-f", "folded", saved)
+    assert run.code == 0 and "--own-path jso: no file is in it" in run.err
+    # While recording whole paths are known.
+    library = subprocess.run([*python.argv, "-c", "import json; print(json.__file__)"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    run = pybpf("-F", 499, "-q", "-f", "folded", "--own", "--own-path", os.path.dirname(library), *command)
+    assert run.code == 0 and "json/encoder.py" in run.out and "dumps.py" in run.out
+    run = pybpf("-F", 499, "-q", "-f", "folded", "--own", *command)
+    assert run.code == 0 and "json/encoder.py" not in run.out and "dumps.py" in run.out
+
+
+def test_hide(threads):
+    everything, hidden = folded(threads.path), folded(threads.path, "--hide", r"^(first|third) \(threads\.py")
+    assert {"first", "third"} <= names(everything) and total(hidden) == total(everything)
+    assert names(hidden) == names(everything) - {"first", "third"}
+
+
 def test_under_a_name_that_is_not_there(threads, spin, tmp_path):
     """A typo makes no empty report: near names are told, and no file is made."""
     path = tmp_path / "under.txt"

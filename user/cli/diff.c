@@ -257,6 +257,7 @@ static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 		{"Output", cli_output_path_options, &diff->to},
 		{NULL, options, diff},
 		{"Filters", cli_filter_options, &diff->edit},
+		{NULL, cli_own_options, &diff->edit},
 		{0},
 	};
 	const struct cli_options command = {

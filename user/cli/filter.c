@@ -3,7 +3,6 @@
 #include "cli/filter.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -65,7 +64,8 @@ const struct cli_option cli_filter_options[] = {
 	{"container", 0, "GLOB|ID", "only the processes in this container", .take = take_text,
 	 .offset = offsetof(struct profile_edit, containers)},
 	{"under", 0, "FUNC",
-	 "only stacks that have this function (a qualname, or a glob of one), which becomes their root",
+	 "only stacks that have this function, which becomes their root: a qualname such as Server.run, its last part, "
+	 "run, or a glob",
 	 .take = take_under},
 	{"focus", 0, "REGEX",
 	 "only stacks with a frame, `qualname (file.py:LINE)`, in which this POSIX extended regular expression is "
@@ -73,6 +73,8 @@ const struct cli_option cli_filter_options[] = {
 	 .take = take_text, .offset = offsetof(struct profile_edit, focus)},
 	{"ignore", 0, "REGEX", "only stacks without such a frame", .take = take_text,
 	 .offset = offsetof(struct profile_edit, ignore)},
+	{"hide", 0, "REGEX", "leave such frames out of the stacks, and add their samples to their callers",
+	 .take = take_text, .offset = offsetof(struct profile_edit, hide)},
 	{"merge", 0, NULL, "put processes of the same name and container together, without PID", .take = cli_take_flag,
 	 .offset = offsetof(struct profile_edit, merge_processes)},
 	{"no-source", 0, NULL, "leave out the text of source files", .take = cli_take_flag,
@@ -80,6 +82,18 @@ const struct cli_option cli_filter_options[] = {
 	{"anonymize", 0, NULL,
 	 "hashes in place of names, paths and the host's name, other ones in each run; no source files",
 	 .take = cli_take_flag, .offset = offsetof(struct profile_edit, anonymize)},
+	{0},
+};
+
+const struct cli_option cli_own_options[] = {
+	{"own", 0, NULL,
+	 "leave out functions of the standard library, of installed packages and of the kernel, and add their samples "
+	 "to the program's own that called them",
+	 .take = cli_take_flag, .offset = offsetof(struct profile_edit, own_only)},
+	{"own-path", 0, "PATH",
+	 "functions of this folder or file are the program's own, too; a saved profile has files as they are shown; "
+	 "may be repeated",
+	 .take = take_text, .offset = offsetof(struct profile_edit, own_paths)},
 	{0},
 };
 
@@ -141,16 +155,17 @@ struct under {
 	char asked[256];
 };
 
-static void look_for_under(struct under *under, const char *pattern, const struct profile *p)
+static void look_for_under(struct under *under, const struct profile_edit *edit, const struct profile *p)
 {
 	struct cli_near near;
 
-	cli_near_begin(&near, pattern);
+	cli_near_begin(&near, edit->under);
 	for (uint32_t i = 0; i < profile_frame_count(p) && !under->met; i++) {
-		const char *function = profile_string(p, profile_frame_at(p, i)->name);
+		const struct profile_frame *frame = profile_frame_at(p, i);
 
-		under->met = !fnmatch(pattern, function, 0);
-		cli_near_try(&near, function);
+		under->met = profile_edit_is_under(edit, p, i);
+		if (frame->kind == PROFILE_PYTHON)
+			cli_near_try(&near, profile_string(p, frame->name));
 	}
 	if (!*under->asked)
 		cli_near_ask(&near, "", under->asked, sizeof(under->asked));
@@ -176,7 +191,7 @@ static struct profile *load(const struct profile_edit *edit, char *const paths[]
 			break;
 		}
 		if (edit->under && under)
-			look_for_under(under, edit->under, one);
+			look_for_under(under, edit, one);
 		err = profile_edit_add(all, one, edit, &error);
 		profile_free(one);
 		if (err && i)

@@ -10,6 +10,8 @@
 
 /* The filter options; their target is a struct profile_edit. */
 extern const struct cli_option cli_filter_options[];
+/* The options of which functions are the program's own, also of record; likewise. */
+extern const struct cli_option cli_own_options[];
 
 /* Checks the filters after all options were parsed. Returns 0, or an exit code after one sentence on stderr. */
 int cli_filter_check(struct profile_edit *edit);

@@ -57,30 +57,30 @@ static int write_json(struct record *r, const struct session_account *account)
 	return CLI_FAILED;
 }
 
-/* Returns a copy of the profile with hashes in place of names, or NULL after one sentence on stderr. */
-static struct profile *anonymous(const struct profile *profile)
+/* Returns a copy of the profile as the options change it, or NULL after one sentence on stderr. */
+static struct profile *edited(const struct profile *profile, struct profile_edit *edit)
 {
-	struct profile_edit edit = {.anonymize = true};
-	struct profile *hidden = profile_new();
+	struct profile *copy = profile_new();
 	struct error error = {.code = -ENOMEM, .text = "out of memory"};
 
-	if (hidden && !profile_edit_check(&edit, &error) && !profile_edit_add(hidden, profile, &edit, &error))
-		return hidden;
-	log_error("cannot hide the names: %s", error.text);
-	profile_free(hidden);
+	if (copy && !profile_edit_check(edit, &error) && !profile_edit_add(copy, profile, edit, &error))
+		return copy;
+	log_error("cannot change the profile as the options ask: %s", error.text);
+	profile_free(copy);
 	return NULL;
 }
 
 static int write_profile(struct record *r, const struct profile *profile)
 {
-	struct profile *hidden;
+	struct profile_edit *edit = &r->options.edit;
+	struct profile *copy;
 	int code;
 
-	if (!r->options.anonymize)
+	if (!edit->anonymize && !edit->own_only)
 		return cli_output_write(&r->options.output, profile);
-	hidden = anonymous(profile);
-	code = hidden ? cli_output_write(&r->options.output, hidden) : CLI_FAILED;
-	profile_free(hidden);
+	copy = edited(profile, edit);
+	code = copy ? cli_output_write(&r->options.output, copy) : CLI_FAILED;
+	profile_free(copy);
 	return code;
 }
 
@@ -115,7 +115,7 @@ static int finish(struct record *r, struct session *session)
 	if (!r->options.quiet)
 		tell_account(r, session, &account, profile);
 	if (r->options.json_path) {
-		if (r->options.anonymize)
+		if (r->options.edit.anonymize)
 			session_account_hide(&account);
 		code = write_json(r, &account) ?: code;
 	}
@@ -280,6 +280,7 @@ int cli_record(int argc, char **argv)
 	caller_free(&r.as);
 	cli_targets_free(&r.targets);
 	discovery_filter_free(&r.options.filter);
+	profile_edit_free(&r.options.edit);
 	foreign_stop();
 	return code;
 }

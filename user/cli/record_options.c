@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/filter.h"
 #include "cli/options.h"
 #include "cli/select.h"
 #include "cli/strangers.h"
@@ -330,7 +331,7 @@ static const struct cli_option output_options[] = {
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, no_source)},
 	{"anonymize", 0, NULL,
 	 "hashes in place of names of functions, files, processes and containers, and no source text",
-	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, anonymize)},
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, edit.anonymize)},
 	{0},
 };
 
@@ -406,7 +407,8 @@ static void follow_needs(struct cli_record_options *r)
 		r->session.idle_threads = true;
 	if (r->session.tasks && !r->session.loop_block_ns)
 		r->session.loop_block_ns = ASYNC_BLOCK_DEFAULT_NS;
-	r->session.sources = needs & OUTPUT_SOURCES && !r->no_source && !r->anonymize;
+	r->session.sources = needs & OUTPUT_SOURCES && !r->no_source && !r->edit.anonymize;
+	r->session.own_paths = &r->edit.own_paths;
 }
 
 static int parse(struct cli_record_options *r, int argc, char **argv, bool *helped)
@@ -419,6 +421,7 @@ static int parse(struct cli_record_options *r, int argc, char **argv, bool *help
 		{"Output", cli_output_path_options, &r->output},
 		{NULL, cli_output_format_options, &r->output},
 		{NULL, output_options, r},
+		{NULL, cli_own_options, &r->edit},
 		{"Messages", message_options, r},
 		{"Limits", limit_options, r},
 		{"Other", other_options, r},

@@ -8,6 +8,7 @@
 #include "discovery/filter.h"
 #include "cli/destination.h"
 #include "cli/record_event.h"
+#include "profile/edit.h"
 #include "session/session.h"
 
 struct cli_record_options {
@@ -16,7 +17,8 @@ struct cli_record_options {
 	struct cli_record_event event;
 	bool freq_given;
 	bool no_children;
-	bool timestamps, no_timestamps, no_source, anonymize;
+	bool timestamps, no_timestamps, no_source;
+	struct profile_edit edit; /* of what is written: anonymize, own_only, own_paths */
 	char **command;
 	const char *as; /* the user that the command runs as; NULL: pybpf's own */
 	double duration_s;

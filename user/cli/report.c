@@ -8,6 +8,7 @@
 #include "cli/destination.h"
 #include "cli/options.h"
 #include "base/log.h"
+#include "profile/own.h"
 
 struct report {
 	struct profile_edit edit;
@@ -20,6 +21,7 @@ static const struct cli_example examples[] = {
 	{"pybpf report app.pybpf", "a table of the hottest functions"},
 	{"pybpf report app.pybpf -o app.html", "in a browser"},
 	{"pybpf report app.pybpf --under Server.run", "what happens in and above one function"},
+	{"pybpf report app.pybpf --own", "functions of the program's own, with the time of libraries that they call"},
 	{"pybpf report mon.pybpf tue.pybpf -o two.pybpf", "two runs as one"},
 	{"pybpf report app.pybpf --anonymize -o share.pybpf", "to show to others"},
 	{0},
@@ -83,6 +85,7 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		{NULL, cli_output_format_options, &r->output},
 		{NULL, options, r},
 		{"Filters", cli_filter_options, &r->edit},
+		{NULL, cli_own_options, &r->edit},
 		{0},
 	};
 	const struct cli_options command = {
@@ -114,6 +117,22 @@ static void set_roots(const struct report *r, struct profile *p)
 	if (r->threads)
 		roots |= PROFILE_ROOT_THREAD;
 	profile_set_roots(p, roots);
+}
+
+/* Warns of paths of --own-path that no function's file is in. */
+static void warn_of_paths(const struct profile_edit *edit, const struct profile *p)
+{
+	for (size_t i = 0; i < edit->own_paths.count; i++) {
+		const struct profile_edit_texts one = {.items = edit->own_paths.items + i, .count = 1};
+		bool met = false;
+
+		for (uint32_t f = 0; f < profile_frame_count(p) && !met; f++)
+			met = profile_is_in(&one, profile_string(p, profile_frame_at(p, f)->file));
+		if (!met)
+			log_warn("--own-path %s: no file is in it; the profile has files as it shows them, such as "
+				 "package/module.py, and whole paths if it was recorded with --full-filenames",
+				 one.items[0]);
+	}
 }
 
 /* Warns if the report is empty, or if its format needs sample times that the profile does not hold. */
@@ -157,6 +176,8 @@ int cli_report(int argc, char **argv)
 	if (code)
 		goto done;
 	warn(&r, profile);
+	if (profile_total(profile) && !r.edit.anonymize)
+		warn_of_paths(&r.edit, profile);
 	if (!r.quiet)
 		output_account(profile, "pybpf: ", stderr);
 done:

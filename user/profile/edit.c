@@ -49,6 +49,8 @@ void profile_edit_free(struct profile_edit *edit)
 	free(edit->containers.items);
 	free(edit->focus.items);
 	free(edit->ignore.items);
+	free(edit->hide.items);
+	free(edit->own_paths.items);
 	*edit = (struct profile_edit){.under = NULL};
 }
 
@@ -212,7 +214,7 @@ static uint32_t move_frame(struct edit *e, uint32_t index)
 		moved = profile_add_frame(e->to, (enum profile_frame_kind)frame->kind, name, file, frame->line,
 					  frame->first_line);
 	if (moved != PROFILE_NONE && frame->kind == PROFILE_PYTHON &&
-	    profile_set_origin(e->to, file, profile_origin_of(e->from, frame->file)))
+	    profile_set_origin(e->to, file, edit_origin_of(e->from, frame, e->edit)))
 		moved = PROFILE_NONE;
 	free(hidden_name);
 	free(hidden_file);
@@ -226,15 +228,19 @@ static int move_stacks(struct edit *e)
 	e->stacks[PROFILE_ROOT] = PROFILE_ROOT;
 	for (uint32_t i = 1; i < profile_stack_count(e->from); i++) {
 		const struct profile_stack *stack = profile_stack_at(e->from, i);
-		uint32_t frame;
+		uint32_t frame, below;
 
 		if (!e->wanted[i])
 			continue;
+		below = is_first(e, i) ? PROFILE_ROOT : e->stacks[stack->parent];
+		if (e->matches[i].hide) {
+			e->stacks[i] = below;
+			continue;
+		}
 		frame = move_frame(e, stack->frame);
 		if (frame == PROFILE_NONE)
 			return -ENOMEM;
-		e->stacks[i] =
-			profile_add_stack(e->to, is_first(e, i) ? PROFILE_ROOT : e->stacks[stack->parent], frame);
+		e->stacks[i] = profile_add_stack(e->to, below, frame);
 		if (e->stacks[i] == PROFILE_NONE)
 			return -ENOMEM;
 	}
@@ -283,23 +289,36 @@ static uint32_t move_thread(struct edit *e, uint32_t index, uint32_t process)
 	return e->threads[index];
 }
 
+/* Returns the stack in the copy: a note's where all of it was hidden. PROFILE_NONE: no memory. */
+static uint32_t moved_stack(struct edit *e, uint32_t stack)
+{
+	const char *hidden = e->edit->own_only ? "[libraries]" : "[hidden]";
+	uint32_t note;
+
+	if (e->stacks[stack] != PROFILE_ROOT || stack == PROFILE_ROOT)
+		return e->stacks[stack];
+	note = profile_add_frame(e->to, PROFILE_NOTE, hidden, "", PROFILE_NO_LINE, PROFILE_NO_LINE);
+	return note == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(e->to, PROFILE_ROOT, note);
+}
+
 static int move_samples(struct edit *e, const bool *passes)
 {
 	size_t count;
 	const struct profile_sample *samples = profile_samples(e->from, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		uint32_t process, thread = PROFILE_NONE, stack = e->stacks[samples[i].stack];
+		uint32_t process, thread = PROFILE_NONE, stack;
 
 		if (!passes[i])
 			continue;
+		stack = moved_stack(e, samples[i].stack);
 		process = move_process(e, samples[i].process);
 		if (process != PROFILE_NONE && samples[i].thread != PROFILE_NONE) {
 			thread = move_thread(e, samples[i].thread, process);
 			if (thread == PROFILE_NONE)
 				return -ENOMEM;
 		}
-		if (process == PROFILE_NONE ||
+		if (process == PROFILE_NONE || stack == PROFILE_NONE ||
 		    profile_add_time(e->to, stack, process, thread, samples[i].value, samples[i].count))
 			return -ENOMEM;
 		e->samples[i] = profile_find_sample(e->to, stack, process, thread);

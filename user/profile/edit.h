@@ -32,12 +32,17 @@ struct profile_edit {
 	struct profile_edit_pids pids;        /* in the host's PID namespace */
 	struct profile_edit_texts threads;    /* TIDs, or globs of thread names */
 	struct profile_edit_texts containers; /* globs of names, or beginnings of IDs */
-	const char *under;                    /* glob of a qualname: its frame nearest to the root becomes the root */
+	const char *under;                    /* glob of a qualname or of its last parts: its frame nearest to the root
+						 becomes the root */
 	struct profile_edit_texts focus;      /* POSIX extended regular expressions: each must match a frame */
-	struct profile_edit_texts ignore;     /* none may match; both match "qualname (file.py:LINE)" */
-	bool merge_processes;                 /* those with the same name and container become one, without PID */
-	bool no_sources;                      /* no source text */
-	bool no_account;                      /* neither the account nor the facts of the run */
+	struct profile_edit_texts ignore;     /* none may match; all match "qualname (file.py:LINE)" */
+	struct profile_edit_texts hide;       /* frames that match are left out: their values are their callers' */
+	struct profile_edit_texts
+		own_paths;         /* folders and files, as files are shown, that are the program's own, too */
+	bool own_only;             /* functions that are not the program's own are left out likewise */
+	bool merge_processes;      /* those with the same name and container become one, without PID */
+	bool no_sources;           /* no source text */
+	bool no_account;           /* neither the account nor the facts of the run */
 	bool anonymize;            /* names become hashes; facts, other than numbers, and sources are dropped */
 	uint8_t salt[SIPHASH_KEY]; /* key of these hashes: profile_edit_check draws it at random */
 };
@@ -47,6 +52,9 @@ int profile_edit_add_pid(struct profile_edit_pids *pids, int32_t pid);
 int profile_edit_add_text(struct profile_edit_texts *texts, const char *text);
 void profile_edit_free(struct profile_edit *edit);
 
+/* Returns whether `under` names the function of a frame. */
+bool profile_edit_is_under(const struct profile_edit *edit, const struct profile *p, uint32_t frame);
+
 /*
  * To be called once, before profiles are added: compiles the regular expressions to find errors in them, and draws the
  * salt if names are to be hashed. Returns 0, or negative errno with one sentence in *error.
@@ -55,7 +63,8 @@ int profile_edit_check(struct profile_edit *edit, struct error *error);
 
 /*
  * Adds to a profile the part of another that passes the edit (NULL: everything). Nothing is copied of the rest: no
- * name, no source. Focus and ignore see the whole stack, also the frames that under cuts off.
+ * name, no source. Focus and ignore see the whole stack, also the frames that under cuts off and those that are hidden.
+ * What a thread waits for is never hidden. A stack of which all is hidden becomes one note.
  *
  * An empty profile takes the other's measure and roots. To a profile that is not empty, roots are added, and a
  * different measure is refused with -EINVAL: samples of different rates cannot be added up. The sentence in *error

@@ -19,10 +19,15 @@ char *edit_hidden_note(const struct profile_edit *edit, const char *note);
 /* Returns the hash of a text without parts; kind is the letter before the hash. The empty text stays empty. */
 char *edit_hidden(const struct profile_edit *edit, char kind, const char *text);
 
+/* Returns whose a frame's file is in the copy. */
+enum profile_origin edit_origin_of(const struct profile *p, const struct profile_frame *frame,
+				   const struct profile_edit *edit);
+
 /* Which filters the frames of a stack match, those of the stacks below it included. */
 struct edit_match {
 	uint64_t focus; /* a bit for each expression that matches a frame */
 	bool ignore, under;
+	bool hide; /* of its leaf alone */
 };
 
 /*

@@ -5,11 +5,13 @@
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/edit_internal.h"
+#include "profile/own.h"
 
 struct patterns {
-	regex_t *regexes; /* those of focus, then those of ignore */
+	regex_t *regexes; /* those of focus, of ignore, of hide */
 	size_t count;
 };
 
@@ -41,7 +43,7 @@ static int compile(struct patterns *patterns, const char *option, const char *te
 
 static int compile_all(struct patterns *patterns, const struct profile_edit *edit, struct error *error)
 {
-	size_t most = edit->focus.count + edit->ignore.count;
+	size_t most = edit->focus.count + edit->ignore.count + edit->hide.count;
 	int err = 0;
 
 	*patterns = (struct patterns){.regexes = calloc(most ? most : 1, sizeof(regex_t))};
@@ -54,6 +56,8 @@ static int compile_all(struct patterns *patterns, const struct profile_edit *edi
 		err = compile(patterns, "--focus", edit->focus.items[i], error);
 	for (size_t i = 0; i < edit->ignore.count && !err; i++)
 		err = compile(patterns, "--ignore", edit->ignore.items[i], error);
+	for (size_t i = 0; i < edit->hide.count && !err; i++)
+		err = compile(patterns, "--hide", edit->hide.items[i], error);
 	return err;
 }
 
@@ -83,13 +87,42 @@ static char *label_frame(const struct profile *p, uint32_t frame)
 	return n < 0 ? NULL : label;
 }
 
+bool profile_edit_is_under(const struct profile_edit *edit, const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = profile_frame_at(p, frame);
+	const char *name = profile_string(p, f->name);
+
+	if (!fnmatch(edit->under, name, 0))
+		return true;
+	for (const char *dot = strchr(name, '.'); dot && f->kind == PROFILE_PYTHON; dot = strchr(dot + 1, '.')) {
+		if (!fnmatch(edit->under, dot + 1, 0))
+			return true;
+	}
+	return false;
+}
+
+enum profile_origin edit_origin_of(const struct profile *p, const struct profile_frame *frame,
+				   const struct profile_edit *edit)
+{
+	return profile_is_in(&edit->own_paths, profile_string(p, frame->file)) ? PROFILE_OWN
+									       : profile_origin_of(p, frame->file);
+}
+
+/* Returns whether the frame is a function, and not the program's own. */
+static bool is_foreign(const struct profile *p, const struct profile_frame *frame, const struct profile_edit *edit)
+{
+	return frame->kind == PROFILE_KERNEL ||
+	       (frame->kind == PROFILE_PYTHON && edit_origin_of(p, frame, edit) != PROFILE_OWN);
+}
+
 static int match_frame(const struct profile *p, uint32_t frame, const struct profile_edit *edit,
 		       const struct patterns *patterns, struct edit_match *match)
 {
 	char *label;
 
 	if (edit->under)
-		match->under = !fnmatch(edit->under, profile_string(p, profile_frame_at(p, frame)->name), 0);
+		match->under = profile_edit_is_under(edit, p, frame);
+	match->hide = edit->own_only && is_foreign(p, profile_frame_at(p, frame), edit);
 	if (!patterns->count)
 		return 0;
 	label = label_frame(p, frame);
@@ -100,8 +133,10 @@ static int match_frame(const struct profile *p, uint32_t frame, const struct pro
 			continue;
 		if (i < edit->focus.count)
 			match->focus |= 1ull << i;
-		else
+		else if (i < edit->focus.count + edit->ignore.count)
 			match->ignore = true;
+		else
+			match->hide |= !profile_frame_at(p, frame)->state;
 	}
 	free(label);
 	return 0;
@@ -130,6 +165,7 @@ int edit_match_stacks(const struct profile *p, const struct profile_edit *edit, 
 			.focus = below->focus | own->focus,
 			.ignore = below->ignore || own->ignore,
 			.under = below->under || own->under,
+			.hide = own->hide,
 		};
 	}
 	free_patterns(&patterns);

@@ -2,6 +2,8 @@
 /* Finds the functions of the program's own. */
 #include "profile/own.h"
 
+#include <string.h>
+
 uint32_t profile_nearest_own(const struct profile *p, uint32_t stack)
 {
 	enum profile_origin best = PROFILE_ORIGINS;
@@ -16,4 +18,18 @@ uint32_t profile_nearest_own(const struct profile *p, uint32_t stack)
 		found = s;
 	}
 	return found;
+}
+
+bool profile_is_in(const struct profile_edit_texts *paths, const char *file)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		const char *path = paths->items[i];
+		size_t len = strlen(path);
+
+		while (len > 1 && path[len - 1] == '/')
+			len--;
+		if (strncmp(file, path, len) == 0 && (file[len] == '\0' || file[len] == '/'))
+			return true;
+	}
+	return false;
 }

@@ -3,6 +3,7 @@
 #ifndef PROFILE_OWN_H
 #define PROFILE_OWN_H
 
+#include "profile/edit.h"
 #include "profile/profile.h"
 
 /*
@@ -11,5 +12,8 @@
  * else the stack that runs or waits: PROFILE_ROOT for a wait without functions.
  */
 uint32_t profile_nearest_own(const struct profile *p, uint32_t stack);
+
+/* Returns whether a file is one of these paths, or in a folder that is. Of the file, only its name is looked at. */
+bool profile_is_in(const struct profile_edit_texts *paths, const char *file);
 
 #endif

@@ -93,6 +93,7 @@ int session_new_profile(struct session *s)
 	if (s->options.sources)
 		stacks_tell_files(stacks, met_function, s);
 	stacks_name_kernel(stacks, s->kernel_names);
+	stacks_set_own(stacks, s->options.own_paths);
 	stacks_free(s->stacks);
 	session_blocks_free(&s->blocks); /* frames of the profile */
 	profile_free(s->profile);

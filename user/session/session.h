@@ -9,6 +9,7 @@
 
 #include "discovery/discovery.h"
 #include "discovery/filter.h"
+#include "profile/edit.h"
 #include "profile/profile.h"
 #include "pybpf_wait.h"
 #include "symbols/pysym.h"
@@ -82,6 +83,7 @@ struct session_options {
 	bool sources;    /* keep the source text of the files that samples are in most */
 	bool measure_kernel; /* have the kernel measure its programs' time */
 	bool full_filenames;
+	const struct profile_edit_texts *own_paths; /* files in these are the program's own, too; NULL: none */
 	enum pysym_line_mode lines;
 	uint32_t max_stacks;
 	const char *without; /* names of features not to be used although this kernel has them, or NULL */

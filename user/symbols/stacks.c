@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "profile/own.h"
 #include "symbols/opcodes.h"
 #include "symbols/tasks.h"
 
@@ -39,6 +40,7 @@ struct stacks {
 	struct kernel_names *kernel;
 	stacks_met *met;
 	void *met_arg;
+	const struct profile_edit_texts *own; /* NULL: none */
 };
 
 struct stacks *stacks_new(struct pysym *pysym, struct profile *profile)
@@ -59,6 +61,18 @@ void stacks_tell_files(struct stacks *t, stacks_met *met, void *arg)
 {
 	t->met = met;
 	t->met_arg = arg;
+}
+
+void stacks_set_own(struct stacks *t, const struct profile_edit_texts *paths)
+{
+	t->own = paths;
+}
+
+static enum profile_origin origin_of(const struct stacks *t, const struct pysym_frame *named)
+{
+	if (t->own && (profile_is_in(t->own, named->path) || profile_is_in(t->own, named->file)))
+		return PROFILE_OWN;
+	return pysym_origin(named->path);
 }
 
 void stacks_name_kernel(struct stacks *t, struct kernel_names *kernel)
@@ -159,7 +173,7 @@ static int push_frame(struct stacks *t, const struct pybpf_stack_event *event, c
 	if (*named.cookie == PROFILE_NONE) {
 		*named.cookie = profile_add_frame(t->profile, PROFILE_PYTHON, named.name, named.file, named.line,
 						  named.first_line);
-		if (profile_set_origin(t->profile, named.file, pysym_origin(named.path)))
+		if (profile_set_origin(t->profile, named.file, origin_of(t, &named)))
 			return -ENOMEM;
 		if (t->met && rights &&
 		    t->met(t->met_arg,

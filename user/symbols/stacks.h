@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/edit.h"
 #include "profile/profile.h"
 #include "pybpf.h"
 #include "symbols/kernel_names.h"
@@ -28,6 +29,9 @@ struct stacks_function {
 /* Called for each function and line that is new in the profile. Returns 0 or -ENOMEM. */
 typedef int stacks_met(void *arg, const struct stacks_function *function);
 void stacks_tell_files(struct stacks *t, stacks_met *met, void *arg);
+
+/* Files in these paths are the program's own, too; they stay the caller's. */
+void stacks_set_own(struct stacks *t, const struct profile_edit_texts *paths);
 
 /* Names addresses in the kernel, which are left out otherwise; kernel stays the caller's, and may be NULL. */
 void stacks_name_kernel(struct stacks *t, struct kernel_names *kernel);
