@@ -274,7 +274,7 @@ def test_filters_and_formats(python, tmp_path):
     alone = pybpf("report", tmp_path / "all.pybpf", "-f", "text", "--under", re.escape(ROOT))
     assert "thread-seconds" not in alone.out + alone.err and "[awaits: Future] in " in alone.out, alone
     table = pybpf("report", tmp_path / "all.pybpf", "--by=state")
-    assert re.search(r"^ +own .*awaits", table.out, re.M), table.out
+    assert re.search(r"^ +self .*awaits", table.out, re.M), table.out
     rest = pybpf("report", tmp_path / "all.pybpf", "-f", "json", "--ignore", re.escape(ROOT))
     seconds = sum(sample["value"] for sample in json.loads(rest.out)["samples"]) / 1e6
     assert abs(seconds - sum(run.account["state_s"].values())) < 0.01, seconds

@@ -212,10 +212,10 @@ def test_json_empty(made):
 
 
 def table(text):
-    """What stands in the last column -> (self, total)."""
+    """What stands in the last column, without callers -> (self, total)."""
     found = {}
     for row in text.splitlines():
-        match = re.fullmatch(r" *(\d+) +[\d.]+% +(\d+) +[\d.]+%  (.*)", row)
+        match = re.fullmatch(r" *(\d+) +[\d.]+% +(\d+) +[\d.]+%  (.*?)(, from .*)?", row)
         if match:
             found[match.group(3)] = int(match.group(1)), int(match.group(2))
     return found

@@ -121,7 +121,7 @@ def test_text_shows_the_function_that_waits(recorded):
     assert re.search(row, recorded.report("-q").out, re.M)
     lines = recorded.report("-q", "--by=state", "--limit", "200").out.splitlines()
     columns = re.split(r" {2,}", lines[0].strip())
-    assert columns[:2] == ["own", "on CPU"] and columns[-1] == "function" and {"sleep", "pipe", "network"} <= set(columns)
+    assert columns[:2] == ["self", "on CPU"] and columns[-1] == "function" and {"sleep", "pipe", "network"} <= set(columns)
     rows = {re.split(r" {2,}", line.strip())[-1]: re.split(r" {2,}", line.strip())[:-1] for line in lines[1:]}
     for kind in KINDS:
         cells = dict(zip(columns, rows["wait_%s (waits.py)" % kind]))

@@ -67,6 +67,14 @@ static int take_limit(const struct cli_option *option, const char *value, void *
 	return code;
 }
 
+static const struct cli_word sort_words[] = {
+	{"self", OUTPUT_SORT_SELF},
+	{"total", OUTPUT_SORT_TOTAL},
+	{"own", OUTPUT_SORT_OWN},
+	{"count", OUTPUT_SORT_COUNT},
+	{0},
+};
+
 const struct cli_option cli_output_path_options[] = {
 	{"output", 'o', "FILE",
 	 "write to FILE at the end, in place of stdout; the suffix chooses the format; a new file has mode 0600, a "
@@ -81,6 +89,10 @@ const struct cli_option cli_output_format_options[] = {
 	 .list = list_formats, .take = take_format},
 	{"limit", 0, "N", "rows of the table that text is (default " CLI_NUMBER(OUTPUT_ROWS_DEFAULT) ")",
 	 .take = take_limit},
+	{"sort", 0, "WHAT",
+	 "order of that table: self (default); total; own: the program's own functions with the libraries that they "
+	 "call, and their waits; count: waits by their number",
+	 .take = cli_take_word, .offset = offsetof(struct cli_output, options.sort), .words = sort_words},
 	{0},
 };
 
@@ -114,6 +126,10 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 		return cli_usage("--by=state: %s has no columns of states; text has", output->format->name);
 	if (output->options.rows && !output->format->rows)
 		return cli_usage("--limit: %s is no table; text is", output->format->name);
+	if (output->options.sort && !output->format->rows)
+		return cli_usage("--sort: %s is no table; text is", output->format->name);
+	if (output->options.sort && output->options.by_state)
+		return cli_usage("--sort and --by=state exclude each other: that table is by the time of all states");
 	return 0;
 }
 

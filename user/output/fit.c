@@ -116,3 +116,46 @@ done:
 	free(place);
 	return err;
 }
+
+/* Returns a function, or a line, in at most width columns, which the caller frees; 0: whole. NULL: no memory. */
+static char *group_text(const struct profile *p, const struct profile_group *group, bool by_line, size_t width)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = text_stream_open(&text, &size);
+	int err = stream ? output_group_fitted(p, group, by_line, width, stream) : -ENOMEM;
+
+	if (stream && fclose(stream))
+		err = -ENOMEM;
+	if (err) {
+		free(text);
+		return NULL;
+	}
+	if (size)
+		text[size - 1] = '\0';
+	return text;
+}
+
+int output_pair_fitted(const struct profile *p, const struct profile_groups *groups, bool by_line,
+		       const struct output_pair *pair, size_t width, FILE *out)
+{
+	char *text = group_text(p, profile_group_at(groups, pair->first), by_line, width);
+	char more[32] = "";
+	size_t used;
+
+	if (!text)
+		return -ENOMEM;
+	fputs(text, out);
+	if (pair->more)
+		snprintf(more, sizeof(more), " and %u more", pair->more);
+	used = text_width(text) + strlen(pair->between) + strlen(more);
+	free(text);
+	if (pair->second == PROFILE_NONE || (width && width < used + OUTPUT_FIT_LEAST))
+		return 0;
+	text = group_text(p, profile_group_at(groups, pair->second), by_line, width ? width - used : 0);
+	if (!text)
+		return -ENOMEM;
+	fprintf(out, "%s%s%s", pair->between, text, more);
+	free(text);
+	return 0;
+}

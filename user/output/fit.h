@@ -32,4 +32,20 @@ int output_frame_fitted(const struct profile *p, uint32_t frame, size_t width, F
 int output_group_fitted(const struct profile *p, const struct profile_group *group, bool by_line, size_t width,
 			FILE *out);
 
+/* Between a function of the program's own and that of a library which it has called, directly or not. */
+#define OUTPUT_VIA ", via "
+
+struct output_pair {
+	uint32_t first, second; /* groups; second may be PROFILE_NONE */
+	const char *between;
+	uint32_t more; /* that are like the second, and not named */
+};
+
+/*
+ * Writes a function or line as output_group_fitted() does, and behind it `between` and another one, if there is one and
+ * width leaves room for it; no line feed. Returns 0 or -ENOMEM.
+ */
+int output_pair_fitted(const struct profile *p, const struct profile_groups *groups, bool by_line,
+		       const struct output_pair *pair, size_t width, FILE *out);
+
 #endif

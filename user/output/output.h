@@ -11,9 +11,18 @@
 /* The rows of a table, unless the options tell another number. */
 #define OUTPUT_ROWS_DEFAULT 40
 
+/* The order of rows of a table. */
+enum output_sort {
+	OUTPUT_SORT_SELF,
+	OUTPUT_SORT_TOTAL,
+	OUTPUT_SORT_OWN,   /* of a function of the program's own: with the libraries that it calls, and their waits */
+	OUTPUT_SORT_COUNT, /* waits by their number */
+};
+
 struct output_options {
 	bool by_line;  /* lines in place of functions, where the format can */
 	bool by_state; /* columns of states, in the format text */
+	int sort;      /* enum output_sort */
 	uint32_t rows; /* of a table; all others are added up in one row; 0: OUTPUT_ROWS_DEFAULT */
 	size_t width;  /* columns of the terminal that text is written to, which is shortened to fit; 0: no terminal */
 };
@@ -37,7 +46,7 @@ struct output_format {
 	unsigned needs; /* of enum output_needs */
 	bool by_line;   /* it can show lines in place of functions */
 	bool by_state;  /* it can have a column for each state */
-	bool rows;      /* it is a table, of as many rows as the options tell */
+	bool rows;      /* it is a table, of as many rows as the options tell, in the order that they tell */
 	/*
 	 * Writes the profile. If it is empty, the result is valid, and says that it is empty if the format allows that.
 	 * Returns 0 or negative errno; a failed write may also show in ferror(out).

@@ -8,6 +8,7 @@
 #include "output/fit.h"
 #include "output/output.h"
 #include "profile/groups.h"
+#include "profile/own.h"
 #include "base/text.h"
 
 /* The least width of a column: "100.0%". */
@@ -52,16 +53,22 @@ struct column {
 	uint32_t place; /* that of its values in cells: the first has the most time */
 };
 
+/* Where time is: groups of the nearest function of the program's own, and of the one that runs or waits. */
+struct owner {
+	uint32_t own, leaf;
+};
+
 struct table {
 	const struct profile *profile;
 	struct output_options options;
 	struct profile_groups groups;
+	struct intern owners;  /* struct owner */
 	struct intern columns; /* struct column */
 	struct column *sorted; /* by their time */
-	uint32_t width;        /* cells of a group: COLUMNS_MAX, and one for all states beyond */
-	uint64_t *cells;       /* by group and column */
-	uint32_t *order;       /* groups, by their time */
-	uint64_t *own;         /* time by group */
+	uint32_t width;        /* cells of an owner: COLUMNS_MAX, and one for all states beyond */
+	uint64_t *cells;       /* by owner and column */
+	uint32_t *order;       /* owners, by their time */
+	uint64_t *self;        /* time by owner */
 	uint64_t all;
 	uint32_t shown; /* columns; those behind them are added up in one */
 	size_t used;    /* columns of the terminal before the function */
@@ -72,16 +79,22 @@ static const char *column_name(const struct table *t, const struct column *colum
 	return column->state ? profile_string(t->profile, column->state) : PROFILE_STATE_RUNNING;
 }
 
-/* Returns the function in which the stack's time is: that of its leaf, or the one that waits. */
-static uint32_t owner_of(const struct table *t, uint32_t stack)
+static uint32_t group_of(const struct table *t, uint32_t stack)
 {
-	uint32_t waiter = profile_waiter_of(t->profile, stack);
-
-	if (waiter != PROFILE_ROOT)
-		stack = waiter;
 	return t->groups.of_frame[profile_stack_at(t->profile, stack)->frame];
 }
 
+/* Returns the functions in which the stack's time is. */
+static struct owner owner_of(const struct table *t, uint32_t stack)
+{
+	uint32_t waiter = profile_waiter_of(t->profile, stack), own = profile_nearest_own(t->profile, stack);
+
+	if (waiter == PROFILE_ROOT)
+		return (struct owner){group_of(t, stack), group_of(t, stack)};
+	return (struct owner){group_of(t, own), group_of(t, waiter)};
+}
+
+/* Finds states and owners. Returns 0 or -ENOMEM. */
 static int find_columns(struct table *t)
 {
 	size_t count;
@@ -91,12 +104,14 @@ static int find_columns(struct table *t)
 	for (size_t i = 0; i < count; i++) {
 		const struct column column = {.state = profile_state_of(t->profile, samples[i].stack),
 					      .place = t->columns.count};
+		struct owner owner;
 		uint32_t at;
 
 		if (samples[i].stack == PROFILE_ROOT || !samples[i].value)
 			continue;
+		owner = owner_of(t, samples[i].stack);
 		at = intern_add(&t->columns, &column, &fresh);
-		if (at == INTERN_NONE)
+		if (at == INTERN_NONE || intern_add(&t->owners, &owner, &fresh) == INTERN_NONE)
 			return -ENOMEM;
 		((struct column *)intern_item(&t->columns, at))->total += samples[i].value;
 	}
@@ -136,39 +151,41 @@ static int sort_columns(struct table *t)
 
 static int add_up(struct table *t)
 {
-	uint32_t groups = t->groups.table.count;
+	uint32_t owners = t->owners.count;
 	size_t count;
 	const struct profile_sample *samples = profile_samples(t->profile, &count);
 
-	t->cells = calloc((size_t)groups * t->width + 1, sizeof(*t->cells));
-	t->own = calloc((size_t)groups + 1, sizeof(*t->own));
-	t->order = calloc((size_t)groups + 1, sizeof(*t->order));
-	if (!t->cells || !t->own || !t->order)
+	t->cells = calloc((size_t)owners * t->width + 1, sizeof(*t->cells));
+	t->self = calloc((size_t)owners + 1, sizeof(*t->self));
+	t->order = calloc((size_t)owners + 1, sizeof(*t->order));
+	if (!t->cells || !t->self || !t->order)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < groups; i++)
+	for (uint32_t i = 0; i < owners; i++)
 		t->order[i] = i;
 	for (size_t i = 0; i < count; i++) {
 		const struct column key = {.state = profile_state_of(t->profile, samples[i].stack)}, *column;
+		struct owner of;
 		uint32_t owner;
 
 		if (samples[i].stack == PROFILE_ROOT || !samples[i].value)
 			continue;
-		owner = owner_of(t, samples[i].stack);
+		of = owner_of(t, samples[i].stack);
+		owner = intern_find(&t->owners, &of);
 		column = intern_item(&t->columns, intern_find(&t->columns, &key));
 		t->cells[(size_t)owner * t->width + column->place] += samples[i].value;
-		t->own[owner] += samples[i].value;
+		t->self[owner] += samples[i].value;
 		t->all += samples[i].value;
 	}
 	return 0;
 }
 
-static int by_own(const void *a, const void *b, void *arg)
+static int by_self(const void *a, const void *b, void *arg)
 {
-	const uint64_t *own = arg;
+	const uint64_t *self = arg;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	if (own[x] != own[y])
-		return own[x] > own[y] ? -1 : 1;
+	if (self[x] != self[y])
+		return self[x] > self[y] ? -1 : 1;
 	return x < y ? -1 : x > y;
 }
 
@@ -206,13 +223,17 @@ static void write_cell(const struct table *t, size_t width, uint64_t value, FILE
 		fprintf(out, "%*s  ", (int)width, "-");
 }
 
-static int write_row(const struct table *t, uint32_t group, FILE *out)
+static int write_row(const struct table *t, uint32_t index, FILE *out)
 {
-	const uint64_t *cells = t->cells + (size_t)group * t->width;
+	const struct owner *owner = intern_item(&t->owners, index);
+	const struct output_pair pair = {owner->own, owner->leaf == owner->own ? PROFILE_NONE : owner->leaf, OUTPUT_VIA,
+					 0};
+	const uint64_t *cells = t->cells + (size_t)index * t->width;
 	size_t room = 0;
 	uint64_t rest = 0;
+	int err;
 
-	write_cell(t, COLUMN_WIDTH, t->own[group], out);
+	write_cell(t, COLUMN_WIDTH, t->self[index], out);
 	for (uint32_t i = 0; i < t->width; i++) {
 		if (i < t->shown)
 			write_cell(t, column_width(column_name(t, &t->sorted[i])), cells[i], out);
@@ -223,7 +244,9 @@ static int write_row(const struct table *t, uint32_t group, FILE *out)
 		write_cell(t, column_width("rest"), rest, out);
 	if (t->options.width)
 		room = t->options.width > t->used + OUTPUT_FIT_LEAST ? t->options.width - t->used : OUTPUT_FIT_LEAST;
-	return output_group_fitted(t->profile, profile_group_at(&t->groups, group), t->options.by_line, room, out);
+	err = output_pair_fitted(t->profile, &t->groups, t->options.by_line, &pair, room, out);
+	fputc('\n', out);
+	return err;
 }
 
 static int write_table(struct table *t, FILE *out)
@@ -231,9 +254,9 @@ static int write_table(struct table *t, FILE *out)
 	uint32_t rows = 0;
 	int err = 0;
 
-	qsort_r(t->order, t->groups.table.count, sizeof(*t->order), by_own, t->own);
+	qsort_r(t->order, t->owners.count, sizeof(*t->order), by_self, t->self);
 	fit_columns(t);
-	fprintf(out, "%*s  ", COLUMN_WIDTH, "own");
+	fprintf(out, "%*s  ", COLUMN_WIDTH, "self");
 	for (uint32_t i = 0; i < t->shown; i++) {
 		const char *name = column_name(t, &t->sorted[i]);
 
@@ -244,7 +267,7 @@ static int write_table(struct table *t, FILE *out)
 	if (t->shown < t->columns.count)
 		fprintf(out, "%*s  ", (int)column_width("rest"), "rest");
 	fprintf(out, "%s\n", t->options.by_line ? "line" : "function");
-	for (uint32_t i = 0; i < t->groups.table.count && t->own[t->order[i]] && !err; i++) {
+	for (uint32_t i = 0; i < t->owners.count && !err; i++) {
 		if (i < t->options.rows)
 			err = write_row(t, t->order[i], out);
 		else
@@ -261,6 +284,7 @@ int output_text_states(const struct profile *p, const struct output_options *opt
 	int err = profile_groups_make(&t.groups, p, options->by_line ? PROFILE_BY_LINE : PROFILE_BY_FUNCTION);
 
 	intern_init(&t.columns, sizeof(struct column), sizeof(uint32_t));
+	intern_init(&t.owners, sizeof(struct owner), sizeof(struct owner));
 	if (!t.options.rows)
 		t.options.rows = OUTPUT_ROWS_DEFAULT;
 	err = err ?: find_columns(&t) ?: sort_columns(&t) ?: add_up(&t);
@@ -269,10 +293,11 @@ int output_text_states(const struct profile *p, const struct output_options *opt
 	else if (!err)
 		err = write_table(&t, out);
 	intern_free(&t.columns);
+	intern_free(&t.owners);
 	free(t.sorted);
 	profile_groups_free(&t.groups);
 	free(t.cells);
 	free(t.order);
-	free(t.own);
+	free(t.self);
 	return err;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +22,6 @@
 /* The least width of a column of numbers. */
 #define TEXT_NUMBER_WIDTH 8
 
-/* A function, or a line. */
-struct text_row {
-	uint64_t self, total;
-	uint32_t group;
-};
-
 static int by_self(const void *a, const void *b)
 {
 	const struct text_row *x = a, *y = b;
@@ -36,6 +31,20 @@ static int by_self(const void *a, const void *b)
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
 	return x->group < y->group ? -1 : x->group > y->group;
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct text_row *x = a, *y = b;
+
+	return x->total != y->total ? (x->total > y->total ? -1 : 1) : by_self(a, b);
+}
+
+static int by_own(const void *a, const void *b)
+{
+	const struct text_row *x = a, *y = b;
+
+	return x->own != y->own ? (x->own > y->own ? -1 : 1) : by_self(a, b);
 }
 
 /* Finds the row of each stack, in row_of, and makes the rows; that of waits, which have no row here, is the last one.
@@ -59,7 +68,8 @@ static int make_rows(struct text_table *t, uint32_t *row_of)
 			continue;
 		if (row_of_group[group] == PROFILE_NONE) {
 			row_of_group[group] = t->count;
-			t->rows[t->count++].group = group;
+			t->rows[t->count].group = group;
+			t->rows[t->count++].from = PROFILE_NONE;
 		}
 		row_of[s] = row_of_group[group];
 	}
@@ -82,6 +92,7 @@ static int add_up(struct text_table *t)
 		if (outermost[s])
 			t->rows[row_of[s]].total += t->totals.total[s];
 	}
+	err = err ?: output_text_add_own(t, row_of);
 	free(row_of);
 	free(outermost);
 	return err;
@@ -99,6 +110,12 @@ static int measured_width(const struct text_table *t)
 
 static int make_table(struct text_table *t, const struct profile *p, const struct output_options *options)
 {
+	static int (*const orders[])(const void *a, const void *b) = {
+		[OUTPUT_SORT_SELF] = by_self,
+		[OUTPUT_SORT_TOTAL] = by_total,
+		[OUTPUT_SORT_OWN] = by_own,
+		[OUTPUT_SORT_COUNT] = by_self,
+	};
 	int err = profile_totals_make(&t->totals, p);
 
 	t->profile = p;
@@ -113,7 +130,7 @@ static int make_table(struct text_table *t, const struct profile *p, const struc
 		return err;
 	t->all = t->totals.total[PROFILE_ROOT];
 	t->width = measured_width(t);
-	qsort(t->rows, t->count, sizeof(*t->rows), by_self);
+	qsort(t->rows, t->count, sizeof(*t->rows), orders[options->sort]);
 	return 0;
 }
 
@@ -269,34 +286,60 @@ static int write_processes(const struct text_table *t, FILE *out)
 	return err;
 }
 
+/* Columns of numbers. */
+struct column {
+	const char *title, *percent;
+	size_t value; /* offset in struct text_row */
+};
+
+static int write_row(const struct text_table *t, const struct column *columns, const struct text_row *row, bool narrow,
+		     size_t room, FILE *out)
+{
+	const struct output_pair pair = {row->group, row->from, ", from ", row->more};
+	const struct profile_measure measure = profile_get_measure(t->profile);
+	char amount[OUTPUT_AMOUNT_MAX];
+	int err;
+
+	for (const struct column *c = columns; c->title; c++) {
+		uint64_t value = *(const uint64_t *)((const char *)row + c->value);
+
+		if (narrow)
+			fprintf(out, "%5.1f%%  ", output_text_percent(value, t->all));
+		else
+			fprintf(out, "%*s %6.1f%%  ", t->width, output_amount(&measure, value, amount),
+				output_text_percent(value, t->all));
+	}
+	err = output_pair_fitted(t->profile, &t->groups, t->options.by_line, &pair, room, out);
+	fputc('\n', out);
+	return err;
+}
+
 static int write_rows(const struct text_table *t, FILE *out)
 {
+	static const struct column columns[] = {
+		{"own", "own%", offsetof(struct text_row, own)},
+		{"self", "self%", offsetof(struct text_row, self)},
+		{"total", "total%", offsetof(struct text_row, total)},
+		{0},
+	};
+	const struct column *shown = columns + (t->options.sort != OUTPUT_SORT_OWN);
 	const char *what = t->options.by_line ? "line" : "function";
-	const size_t percents = 2 * strlen("100.0%  "), wide = percents + 2 * ((size_t)t->width + strlen("  "));
+	const size_t count = sizeof(columns) / sizeof(*columns) - 1 - (size_t)(shown - columns);
+	const size_t percents = count * strlen("100.0%  "), wide = percents + count * ((size_t)t->width + strlen("  "));
 	/* A narrow terminal has no room for the numbers, which the percents tell as well. */
 	bool narrow = t->options.width && t->options.width < wide + OUTPUT_FIT_LEAST;
 	size_t room = output_text_room(t, narrow ? percents : wide);
-	const struct profile_measure measure = profile_get_measure(t->profile);
-	char self_text[OUTPUT_AMOUNT_MAX], total_text[OUTPUT_AMOUNT_MAX];
 	int err = 0;
 
-	if (narrow)
-		fprintf(out, "%6s  %6s  %s\n", "self%", "total%", what);
-	else
-		fprintf(out, "%*s %7s  %*s %7s  %s\n", t->width, "self", "self%", t->width, "total", "total%", what);
-	for (uint32_t i = 0; i < t->count && i < t->options.rows && !err; i++) {
-		const struct text_row *row = &t->rows[i];
-		double own = output_text_percent(row->self, t->all), total = output_text_percent(row->total, t->all);
-
+	for (const struct column *c = shown; c->title; c++) {
 		if (narrow)
-			fprintf(out, "%5.1f%%  %5.1f%%  ", own, total);
+			fprintf(out, "%6s  ", c->percent);
 		else
-			fprintf(out, "%*s %6.1f%%  %*s %6.1f%%  ", t->width,
-				output_amount(&measure, row->self, self_text), own, t->width,
-				output_amount(&measure, row->total, total_text), total);
-		err = output_group_fitted(t->profile, profile_group_at(&t->groups, row->group), t->options.by_line,
-					  room, out);
+			fprintf(out, "%*s %7s  ", t->width, c->title, c->percent);
 	}
+	fprintf(out, "%s\n", what);
+	for (uint32_t i = 0; i < t->count && i < t->options.rows && !err; i++)
+		err = write_row(t, shown, &t->rows[i], narrow, room, out);
 	if (t->count > t->options.rows)
 		fprintf(out, "and %u %s%s more (--limit)\n", t->count - t->options.rows, what,
 			t->count - t->options.rows == 1 ? "" : "s");

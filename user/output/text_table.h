@@ -11,7 +11,13 @@
 #include "profile/groups.h"
 #include "profile/totals.h"
 
-struct text_row;
+/* A function, or a line. */
+struct text_row {
+	uint64_t self, total, own; /* own: as OUTPUT_SORT_OWN says */
+	uint32_t group;
+	uint32_t from, more; /* of a library's function: the group with the program's own function that calls it most
+				(PROFILE_NONE: none), and how many others do */
+};
 
 struct text_table {
 	const struct profile *profile;
@@ -46,5 +52,11 @@ int output_text_waits(const struct text_table *t, FILE *out);
  * most of its time, or what its waits are for. Returns 0 or -ENOMEM.
  */
 int output_text_threads(const struct text_table *t, FILE *out);
+
+/*
+ * Adds each stack's value to the row of the nearest function of the program's own, and finds for rows of libraries
+ * which of these have called them. row_of: the row of each stack. Returns 0 or -ENOMEM.
+ */
+int output_text_add_own(struct text_table *t, const uint32_t *row_of);
 
 #endif

@@ -98,6 +98,15 @@ static int by_value(const void *a, const void *b)
 	return memcmp(&x->key, &y->key, sizeof(x->key));
 }
 
+static int by_count(const void *a, const void *b)
+{
+	const struct wait_row *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return by_value(a, b);
+}
+
 static int collect(struct waits *w)
 {
 	const struct text_table *t = w->table;
@@ -120,57 +129,24 @@ static int collect(struct waits *w)
 		return -ENOMEM;
 	if (w->rows.count)
 		memcpy(w->sorted, w->rows.items, w->rows.count * sizeof(*w->sorted));
-	qsort(w->sorted, w->rows.count, sizeof(*w->sorted), by_value);
+	qsort(w->sorted, w->rows.count, sizeof(*w->sorted), t->options.sort == OUTPUT_SORT_COUNT ? by_count : by_value);
 	return 0;
-}
-
-/* Returns a function, or a line, in at most width columns, which the caller frees; 0: whole. NULL: no memory. */
-static char *place_text(const struct text_table *t, uint32_t group, size_t width)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *stream = text_stream_open(&text, &size);
-	int err = stream ? output_group_fitted(t->profile, profile_group_at(&t->groups, group), t->options.by_line,
-					       width, stream)
-			 : -ENOMEM;
-
-	if (stream && fclose(stream))
-		err = -ENOMEM;
-	if (err) {
-		free(text);
-		return NULL;
-	}
-	if (size)
-		text[size - 1] = '\0';
-	return text;
 }
 
 /* Writes " in FUNCTION, via FUNCTION", the latter where there is room. used: columns of width that are written. */
 static int write_place(const struct text_table *t, const struct wait_key *key, size_t used, size_t width, FILE *out)
 {
-	static const char in[] = " in ", via[] = ", via ";
+	static const char in[] = " in ";
+	const struct output_pair pair = {key->own, key->waiter == key->own ? PROFILE_NONE : key->waiter, OUTPUT_VIA, 0};
 	size_t room = 0;
-	char *place;
 
 	if (key->own == PROFILE_NONE)
 		return 0;
 	used += strlen(in);
 	if (width)
 		room = width > used + OUTPUT_FIT_LEAST ? width - used : OUTPUT_FIT_LEAST;
-	place = place_text(t, key->own, room);
-	if (!place)
-		return -ENOMEM;
-	fprintf(out, "%s%s", in, place);
-	used += text_width(place) + strlen(via);
-	free(place);
-	if (key->waiter == key->own || (width && width < used + OUTPUT_FIT_LEAST))
-		return 0;
-	place = place_text(t, key->waiter, width ? width - used : 0);
-	if (!place)
-		return -ENOMEM;
-	fprintf(out, "%s%s", via, place);
-	free(place);
-	return 0;
+	fputs(in, out);
+	return output_pair_fitted(t->profile, &t->groups, t->options.by_line, &pair, room, out);
 }
 
 static int write_wait(const struct text_table *t, const struct wait_key *key, size_t width, FILE *out)

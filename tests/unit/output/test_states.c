@@ -97,13 +97,102 @@ static void test_waits_have_the_nearest_own_function(void **unused)
 	profile_free(p);
 }
 
+/* main of the program calls load and dump of the standard library, other calls dump; run calls nobody's. */
+static struct profile *libraries(void)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 1, "x"), run = on(p, PROFILE_ROOT, "run", "threading.py", 1);
+	uint32_t main = on(p, run, "main", "app.py", 7), other = on(p, run, "other", "app.py", 9);
+
+	assert_int_equal(profile_set_origin(p, "json.py", PROFILE_STDLIB), 0);
+	assert_int_equal(profile_set_origin(p, "threading.py", PROFILE_STDLIB), 0);
+	take_in(p, on(p, main, "dump", "json.py", 1), owner, 30);
+	take_in(p, on(p, other, "dump", "json.py", 1), owner, 20);
+	take_in(p, on(p, main, "load", "json.py", 2), owner, 15);
+	take_in(p, other, owner, 25);
+	take_in(p, run, owner, 10);
+	return p;
+}
+
+static void test_libraries_have_their_own_callers(void **unused)
+{
+	struct profile *p = libraries();
+	char *text = shown(p, &(struct output_options){0});
+
+	(void)unused;
+	assert_string_equal(text, "    self   self%     total  total%  function\n"
+				  "      50   50.0%        50   50.0%  dump (json.py), from main (app.py) and 1 more\n"
+				  "      25   25.0%        45   45.0%  other (app.py)\n"
+				  "      15   15.0%        15   15.0%  load (json.py), from main (app.py)\n"
+				  "      10   10.0%       100  100.0%  run (threading.py)\n"
+				  "       0    0.0%        45   45.0%  main (app.py)\n");
+	free(text);
+	text = shown(p, &(struct output_options){.by_line = true});
+	assert_non_null(strstr(text, "  json.py:1  dump, from app.py:7  main and 1 more\n"));
+	free(text);
+	text = shown(p, &(struct output_options){.width = 60});
+	assert_non_null(strstr(text, "  dump (json.py)\n"));
+	free(text);
+	text = shown(p, &(struct output_options){.by_state = true});
+	assert_string_equal(text, "  self  on CPU  function\n"
+				  " 30.0%   30.0%  main (app.py), via dump (json.py)\n"
+				  " 25.0%   25.0%  other (app.py)\n"
+				  " 20.0%   20.0%  other (app.py), via dump (json.py)\n"
+				  " 15.0%   15.0%  main (app.py), via load (json.py)\n"
+				  " 10.0%   10.0%  run (threading.py)\n");
+	free(text);
+	profile_free(p);
+}
+
+static void test_orders(void **unused)
+{
+	struct profile *p = libraries();
+	char *text = shown(p, &(struct output_options){.sort = OUTPUT_SORT_OWN, .rows = 3});
+
+	(void)unused;
+	assert_string_equal(text, "     own    own%      self   self%     total  total%  function\n"
+				  "      45   45.0%        25   25.0%        45   45.0%  other (app.py)\n"
+				  "      45   45.0%         0    0.0%        45   45.0%  main (app.py)\n"
+				  "      10   10.0%        10   10.0%       100  100.0%  run (threading.py)\n"
+				  "and 2 functions more (--limit)\n");
+	free(text);
+	text = shown(p, &(struct output_options){.sort = OUTPUT_SORT_OWN, .rows = 1, .width = 50});
+	assert_non_null(strstr(text, "  own%   self%  total%  function\n 45.0%   25.0%   45.0%  other (app.py)\n"));
+	free(text);
+	text = shown(p, &(struct output_options){.sort = OUTPUT_SORT_TOTAL, .rows = 2});
+	assert_non_null(strstr(text, "  total%  function\n"
+				     "      10   10.0%       100  100.0%  run (threading.py)\n"
+				     "      50   50.0%        50   50.0%  dump (json.py)"));
+	free(text);
+	profile_free(p);
+}
+
+static void test_waits_by_their_number(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 1, "x"), f = on(p, PROFILE_ROOT, "f", "a.py", 1);
+	char *text;
+
+	(void)unused;
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"wall", "microseconds", 0}), 0);
+	assert_int_equal(profile_add_time(p, waiting(p, f, "sleep", "[sleep]"), owner, PROFILE_NONE, 900, 1), 0);
+	assert_int_equal(profile_add_time(p, waiting(p, f, "lock", "[lock]"), owner, PROFILE_NONE, 50, 5), 0);
+	text = shown(p, &(struct output_options){.sort = OUTPUT_SORT_COUNT});
+	assert_true(strstr(text, "[lock]") < strstr(text, "[sleep]"));
+	free(text);
+	text = shown(p, &(struct output_options){0});
+	assert_true(strstr(text, "[lock]") > strstr(text, "[sleep]"));
+	free(text);
+	profile_free(p);
+}
+
 static void test_columns(void **unused)
 {
 	struct profile *p = wall();
 	char *text = shown(p, &(struct output_options){.by_state = true});
 
 	(void)unused;
-	assert_string_equal(text, "   own  on CPU   sleep    lock  function\n"
+	assert_string_equal(text, "  self  on CPU   sleep    lock  function\n"
 				  " 55.0%   10.0%   40.0%    5.0%  f (a.py)\n"
 				  " 30.0%       -   30.0%       -  g (b.py)\n"
 				  " 15.0%       -   15.0%       -  [sleep]\n");
@@ -113,7 +202,7 @@ static void test_columns(void **unused)
 	free(text);
 	/* No room for all columns: the last ones are one. */
 	text = shown(p, &(struct output_options){.by_state = true, .width = 42});
-	assert_string_equal(text, "   own  on CPU    rest  function\n"
+	assert_string_equal(text, "  self  on CPU    rest  function\n"
 				  " 55.0%   10.0%   45.0%  f (a.py)\n"
 				  " 30.0%       -   30.0%  g (b.py)\n"
 				  " 15.0%       -   15.0%  [sleep]\n");
@@ -183,6 +272,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits_have_their_functions),
 		cmocka_unit_test(test_waits_have_the_nearest_own_function),
+		cmocka_unit_test(test_libraries_have_their_own_callers),
+		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_waits_by_their_number),
 		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_more_states_than_there_are),
 		cmocka_unit_test(test_line),
