@@ -8,6 +8,7 @@ import subprocess
 import tokenize
 from collections import Counter
 
+import harness
 import html_page
 from browser import browse
 from html_page import DEPTH, LONG, READY, number, report, steps, timed
@@ -220,6 +221,55 @@ def test_hotspots_are_told_in_words(page, saved, stacks):
     name, count = callers.most_common(1)[0]
     assert re.search(r"Called by %s \(%.1f" % (re.escape(name), 100 * count / sum(callers.values())), words)
     assert "Line %d" % int(re.search(r"hottest line is (\d+)", told["all"][0]).group(1)) in told["around"]
+
+
+WAITS = """
+import queue
+def asks(q):
+    for i in range(40):
+        try:
+            q.get(timeout=0.003 if i % 4 else 0.06)
+        except queue.Empty:
+            pass
+asks(queue.Queue())
+"""
+
+
+def test_hotspots_of_waits_name_the_programs_own_function(tmp_path):
+    program, profile = tmp_path / "asks.py", tmp_path / "asks.pybpf"
+    program.write_text(WAITS)
+    run = harness.pybpf("-q", "-o", profile, "--mode=wall", "--", *harness.default_python().argv, program)
+    assert run.code == 0, run.err
+    path = report(profile, tmp_path / "asks.html")
+    told = browse(path, steps("""
+  await page.goto(address + "#view=hot");
+  await page.waitForSelector("[data-testid=hotspots]");
+  const spot = page.locator("[data-testid=hotspots] > ol > li").first();
+  return { text: await spot.textContent(), lengths: await spot.locator("[data-testid=lengths]").getAttribute("aria-label") };
+"""))
+    assert re.search(r"% \[lock\] in asks asks\.py:3[\d.]* m?s of waiting: (\d+) waits, \d+ ms each on average, the longest \d+ ms\.", told["text"]), told
+    assert "hottest line is 6" in told["text"] and "q.get(timeout=" in told["text"] and "Via Condition.wait (100 %)." in told["text"], told
+    counts = [int(n) for n in re.findall(r": (\d+)", told["lengths"])]
+    assert sum(counts) >= 40 and len(counts) > 2, told
+    assert int(re.search(r"50 ms to 100 ms: (\d+)", told["lengths"]).group(1)) > 0, told
+
+
+def test_hotspots_of_libraries_name_the_programs_own_function(tmp_path):
+    program, profile = tmp_path / "dumps.py", tmp_path / "dumps.pybpf"
+    program.write_text("import json, time\ndef exports():\n    end = time.process_time() + 1\n    while time.process_time() < end: json.dumps([{'a': str(i)} for i in range(500)], indent=1)\nexports()\n")
+    run = harness.pybpf("-q", "-F", 499, "-o", profile, "--", *harness.default_python().argv, program)
+    assert run.code == 0, run.err
+    path = report(profile, tmp_path / "dumps.html")
+    told = browse(path, steps("""
+  await page.goto(address);
+  %s
+  const first = await page.$$eval("[data-testid=hottest] li", (all) => all.map((l) => l.textContent));
+  await page.click("[data-testid=hottest] >> text=All hotspots");
+  await page.waitForSelector("[data-testid=hotspots]");
+  return { first, all: await page.$$eval("[data-testid=hotspots] > ol > li", (all) => all.map((l) => l.textContent)) };
+""" % READY))
+    assert any("_iterencode" in words and "from exports" in words for words in told["first"]), told
+    assert any("_iterencode" in words and "From the program's own exports (100 %)." in words for words in told["all"]), told
 
 
 def test_recursion_is_folded_on_request(deep):

@@ -16,6 +16,7 @@
  *   strings   [text]
  *   frames    {name[], file[], line[], first_line[], kind[]}: kind is that of enum profile_frame_kind; state[] too if
  *             stacks wait: the thread's state, of their leaf
+ *   origins   {file[], origin[]}: of files whose functions are not the program's own: that of enum profile_origin
  *   stacks    {down[], frame[]}: the parent's index is the stack's own minus down; stack 0 has no frame: -1
  *   processes {pid[], inner_pid[], name[], container[]}
  *   threads   {process[], tid[], name[]}
@@ -110,6 +111,25 @@ static void write_strings(const struct profile *p, struct json *j)
 	for (uint32_t i = 0; i < count; i++)
 		json_string(j, NULL, profile_string(p, i));
 	json_end_array(j);
+}
+
+/* Writes of texts that have one the text, or the origin. */
+static void write_origin(const struct profile *p, const char *key, bool origin, struct json *j)
+{
+	json_begin_array(j, key);
+	for (uint32_t i = 0; i < profile_string_count(p); i++) {
+		if (profile_origin_of(p, i) != PROFILE_OWN)
+			json_int(j, NULL, origin ? (int64_t)profile_origin_of(p, i) : (int64_t)i);
+	}
+	json_end_array(j);
+}
+
+static void write_origins(const struct profile *p, struct json *j)
+{
+	json_begin_object(j, "origins");
+	write_origin(p, "file", false, j);
+	write_origin(p, "origin", true, j);
+	json_end_object(j);
 }
 
 static enum profile_frame_kind kind_of(const struct profile_frame *frame)
@@ -270,6 +290,7 @@ static void write_data(const struct profile *p, const struct html_diff *diff, FI
 	json_uint(&j, "version", 1);
 	write_run(p, &j);
 	write_strings(p, &j);
+	write_origins(p, &j);
 	write_stacks(p, &j);
 	write_samples(p, diff, &j);
 	write_events(p, &j);

@@ -155,6 +155,7 @@ static void test_everything(void **unused)
 	assert_int_equal(profile_add_event(p, 2000000, 1, 2), 0);
 	assert_int_equal(profile_add_account(p, "lost", "full", "when it was full", 4), 0);
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, "here"), 0);
+	assert_int_equal(profile_set_origin(p, "socket.py", PROFILE_STDLIB), 0);
 	assert_int_equal(profile_set_source(p, "a.py", "def main():\n\t</script>\n"), 0);
 	profile_set_roots(p, PROFILE_ROOT_THREAD | PROFILE_ROOT_CONTAINER);
 	data = data_of(written(p, output_html));
@@ -168,6 +169,9 @@ static void test_everything(void **unused)
 	assert_int_equal(number(data, "frames", "first_line", 0), 1);
 	assert_int_equal(number(data, "frames", "line", 1), -1);
 	assert_int_equal(number(data, "frames", "kind", 1), PROFILE_NOTE);
+	assert_string_equal(text(data, number(data, "origins", "file", 0)), "socket.py");
+	assert_int_equal(number(data, "origins", "origin", 0), PROFILE_STDLIB);
+	assert_int_equal(json_array_size(json_object_get(json_object_get(data, "origins"), "file")), 1);
 	assert_int_equal(number(data, "samples", "value", 0), 5);
 	assert_int_equal(number(data, "samples", "thread", 0), 0);
 	assert_int_equal(number(data, "samples", "thread", 1), -1);

@@ -3,10 +3,11 @@
 
 import { useMemo } from "preact/hooks";
 
-import { amount, cpuTime, finding, isTime, percent, short, valueIn } from "./format.js";
+import { amount, cpuTime, finding, isTime, number, percent, seconds, short, valueIn } from "./format.js";
 import { verdictOf } from "./look.js";
 import { Name, Note } from "./parts.jsx";
-import { KIND_NOTE } from "./profile.js";
+import { KIND_NOTE, OWN } from "./profile.js";
+import { Lengths } from "./lengths.jsx";
 
 const LISTED = 20;
 const FIRST = 3; // above the graph
@@ -17,26 +18,53 @@ const CODE = 100; // letters of a line's text
 const most = (map) => [...map].sort((x, y) => y[1] - x[1]);
 const add = (map, key, value) => map.set(key, (map.get(key) ?? 0) + value);
 
-// The functions with most samples of their own: {key of profile.functions, self, line (the hottest, or -1), callers}.
-export function hotspots({ profile, passes, values }) {
-  const { stackParent, stackFrame, sampleStack, functions, frameLine } = profile;
-  const found = new Map();
-  for (let i = 0; i < sampleStack.length; i++) {
-    if (!sampleStack[i] || !values[i] || !passes(i)) continue;
-    let s = sampleStack[i];
-    const frame = stackFrame[s];
-    const key = functions.ofFrame[frame];
-    if (!found.has(key)) found.set(key, { key, self: 0, lines: new Map(), callers: new Map() });
-    const spot = found.get(key);
-    spot.self += values[i];
-    add(spot.lines, frameLine[frame], values[i]);
-    while (s && functions.ofFrame[stackFrame[s]] === key) s = stackParent[s]; // a recursion's caller is outside of it
-    if (s) add(spot.callers, functions.ofFrame[stackFrame[s]], values[i]);
+// Of a sample that waits, where it does; of one that runs, who called. Each a map of function -> value.
+function addPlace(spot, profile, stack, value) {
+  const { functions, frameLine, stackFrame, stackParent } = profile;
+  const own = profile.nearestOwn(stack);
+  if (spot.waits) {
+    const waiter = profile.waiterOf(stack);
+    if (own) add(spot.lines, frameLine[stackFrame[own]], value);
+    if (waiter && profile.functionOf(waiter) !== spot.own) add(spot.callers, profile.functionOf(waiter), value);
+    return;
   }
+  add(spot.lines, frameLine[stackFrame[stack]], value);
+  let s = stack;
+  while (s && profile.functionOf(s) === spot.key) s = stackParent[s]; // a recursion's caller is outside of it
+  if (!s) return;
+  add(spot.callers, profile.functionOf(s), value);
+  if (own && profile.functionOf(own) !== spot.key && functions.origin[profile.functionOf(own)] === OWN) add(spot.owners, profile.functionOf(own), value);
+}
+
+// Where most time was spent. A function that runs: {key of profile.functions, self, lines and callers, with the most
+// first, owners: those of callers, near or far, that are the program's own}. What is waited for, and in which function
+// of the program's own: {key, own (-1: none), self, lines of own, callers: the functions of libraries that wait, waits:
+// true, count, lengths: of single waits, in microseconds}.
+export function hotspots({ profile, passes, values, waits, range }) {
+  const { sampleStack, functions, eventSample, eventLength } = profile;
+  const found = new Map();
+  const spotOf = [];
+  for (let i = 0; i < sampleStack.length; i++) {
+    const stack = sampleStack[i];
+    if (!stack || !values[i] || !passes(i)) continue;
+    const key = profile.functionOf(stack);
+    const waiting = !!functions.state[key];
+    const own = waiting && profile.nearestOwn(stack) ? profile.functionOf(profile.nearestOwn(stack)) : -1;
+    const id = `${key} ${own}`;
+    if (!found.has(id))
+      found.set(id, { key, own, self: 0, waits: waiting, count: 0, lengths: [], lines: new Map(), callers: new Map(), owners: new Map() });
+    const spot = (spotOf[i] = found.get(id));
+    spot.self += values[i];
+    spot.count += waits?.[i] ?? 0;
+    addPlace(spot, profile, stack, values[i]);
+  }
+  eventSample.forEach((sample, e) => {
+    if (eventLength[e] && spotOf[sample] && (!range || profile.shareWithin(e, ...range))) spotOf[sample].lengths.push(eventLength[e]);
+  });
   return [...found.values()]
-    .sort((x, y) => y.self - x.self || x.key - y.key)
+    .sort((x, y) => y.self - x.self || x.key - y.key || x.own - y.own)
     .slice(0, LISTED)
-    .map((spot) => ({ ...spot, lines: most(spot.lines), callers: most(spot.callers) }));
+    .map((spot) => ({ ...spot, lines: most(spot.lines), callers: most(spot.callers), owners: most(spot.owners) }));
 }
 
 // The functions that changed by more than runs differ by, the largest change first.
@@ -49,7 +77,7 @@ export function changes({ profile }) {
     .slice(0, LISTED);
 }
 
-const useHotspots = (model) => useMemo(() => (model.profile.diff ? [] : hotspots(model)), [model.profile, model.passes, model.values]);
+const useHotspots = (model) => useMemo(() => (model.profile.diff ? [] : hotspots(model)), [model.profile, model.passes, model.values, model.waits]);
 const useChanges = (model) => useMemo(() => (model.profile.diff ? changes(model) : []), [model.profile]);
 const share = (model, value) => percent(value / (model.tree.whole.total || 1));
 const show = (model, key) => model.set({ view: "graph", by: "function", fn: String(key), q: "" });
@@ -75,11 +103,13 @@ export function Hottest({ model }) {
     <section class="hottest" aria-label="Hotspots" data-testid="hottest">
       <h2>{diff ? (list.length ? "Changed most" : "No change seen by more than runs differ by.") : titleOf(profile)}</h2>
       <ol>
-        {list.slice(0, FIRST).map(({ key, self, lines, row }) => (
-          <li key={key}>
+        {list.slice(0, FIRST).map(({ key, own, self, lines, owners, row }) => (
+          <li key={`${key} ${own}`}>
             <button onClick={() => show(model, key)} title="Show in the graph">
               {diff ? <Changed row={row} /> : <b>{share(model, self)}</b>} <Name keys={functions} k={key} />
-              {lines?.[0][0] > 0 && <small>line {lines[0][0]}</small>}
+              {own >= 0 && <small>in {short(functions.label(own), CALLER)}</small>}
+              {owners?.length > 0 && <small>from {short(functions.label(owners[0][0]), CALLER)}</small>}
+              {lines?.[0]?.[0] > 0 && !owners.length && <small>line {lines[0][0]}</small>}
             </button>
           </li>
         ))}
@@ -91,40 +121,65 @@ export function Hottest({ model }) {
   );
 }
 
+// "WORD function (share), function (share) and 2 more."
+function Functions({ model, word, list, all }) {
+  const { functions } = model.profile;
+  return (
+    <p class="words">
+      {word}{" "}
+      {list.slice(0, CALLERS).map(([key, value], i) => (
+        <span key={key}>
+          {i > 0 && ", "}
+          <button class="plain" onClick={() => show(model, key)}>
+            {short(functions.label(key), CALLER)}
+          </button>{" "}
+          ({percent(value / all)})
+        </span>
+      ))}
+      {list.length > CALLERS && ` and ${list.length - CALLERS} more`}.
+    </p>
+  );
+}
+
+function longestOf(lengths) {
+  return lengths.reduce((most, length) => Math.max(most, length), 0);
+}
+
+// How much it is, and of what.
+function told(model, { key, self, waits, count, lengths }) {
+  const { profile } = model;
+  const { functions } = profile;
+  const time = cpuTime(profile, self);
+  const all = `${amount(profile, self)}${time && `, ${time} of CPU time`}`;
+  if (!waits) return `${all} ${functions.kind[key] === KIND_NOTE ? "without Python frames." : "in this function itself."}`;
+  if (!count) return `${all} of waiting.`;
+  const each = count > 1 ? `, ${seconds(self / count / 1e6)} each on average` : "";
+  return `${all} of waiting: ${number(count)} wait${count === 1 ? "" : "s"}${each}${count > 1 && lengths.length ? `, the longest ${seconds(longestOf(lengths) / 1e6)}` : ""}.`;
+}
+
 function Spot({ model, spot }) {
   const { profile, set } = model;
   const { functions } = profile;
-  const { key, self, lines, callers } = spot;
-  const file = functions.file[key];
-  const [line, onLine] = lines[0];
+  const { key, own, self, lines, callers, owners, waits, count, lengths } = spot;
+  const place = waits ? own : key; // the function whose line it is
+  const file = place >= 0 ? functions.file[place] : "";
+  const [line, onLine] = lines[0] ?? [-1, 0];
   const code = profile.sources.get(file)?.[line - 1]?.trim();
-  const time = cpuTime(profile, self);
   return (
     <li>
       <p>
         <b class="share">{share(model, self)}</b> <Name keys={functions} k={key} />
+        {own >= 0 && " in "}
+        {own >= 0 && <Name keys={functions} k={own} />}
       </p>
       <p class="words">
-        {amount(profile, self)}
-        {time && `, ${time} of CPU time`} {functions.state[key] ? "of waiting." : functions.kind[key] === KIND_NOTE ? "without Python frames." : "in this function itself."}
+        {told(model, spot)}
         {line > 0 && ` Its hottest line is ${line}, with ${percent(onLine / self)} of that.`}
       </p>
       {code && <code class="sample">{short(code, CODE)}</code>}
-      {callers.length > 0 && (
-        <p class="words">
-          {functions.state[key] ? "In" : "Called by"}{" "}
-          {callers.slice(0, CALLERS).map(([caller, value], i) => (
-            <span key={caller}>
-              {i > 0 && ", "}
-              <button class="plain" onClick={() => show(model, caller)}>
-                {short(functions.label(caller), CALLER)}
-              </button>{" "}
-              ({percent(value / self)})
-            </span>
-          ))}
-          {callers.length > CALLERS && ` and ${callers.length - CALLERS} more`}.
-        </p>
-      )}
+      {callers.length > 0 && <Functions model={model} word={waits ? "Via" : "Called by"} list={callers} all={self} />}
+      {owners.length > 0 && owners[0][0] !== callers[0][0] && <Functions model={model} word="From the program's own" list={owners} all={self} />}
+      {lengths.length > 1 && <Lengths lengths={lengths} count={model.range ? lengths.length : count} />}
       <div class="actions">
         <button onClick={() => show(model, key)}>Graph</button>
         <button onClick={() => set({ view: "callers", by: "function", fn: String(key) })}>Callers</button>
@@ -155,7 +210,8 @@ function Change({ model, change }) {
 }
 
 export function HotspotsView({ model }) {
-  const { diff } = model.profile;
+  const { profile } = model;
+  const { diff } = profile;
   const spots = useHotspots(model);
   const changed = useChanges(model);
   if (!diff && !spots.length) return <Note title="Nothing here">No sample passes the filters.</Note>;
@@ -166,11 +222,13 @@ export function HotspotsView({ model }) {
       <p class="lead">
         {diff
           ? "The functions whose own samples changed by more than runs of one program differ by."
-          : "The functions in which most time was spent, without what they call. Shares are of all samples that are shown."}
+          : profile.waits
+            ? "What most time was spent in: functions, without what they call, and waits, with the nearest function of the program's own. Shares are of all that is shown."
+            : "The functions in which most time was spent, without what they call. Shares are of all samples that are shown."}
       </p>
       <ol>
         {spots.map((spot) => (
-          <Spot key={spot.key} model={model} spot={spot} />
+          <Spot key={`${spot.key} ${spot.own}`} model={model} spot={spot} />
         ))}
         {changed.map((change) => (
           <Change key={change.key} model={model} change={change} />

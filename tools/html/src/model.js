@@ -101,6 +101,6 @@ export function useModel(profile, state, set, dark, printing) {
   const share = useMemo(() => found && matched(tree, found, foundLabels(tree)), [tree, found]);
   return {
     profile, state, set, dark, printing, tree, bareTree, lineTree, lineSums, sums: totals, modules: shownModules, hues,
-    arrangement: settings, passes, values, range, found, foundLabels, matched: share, error,
+    arrangement: settings, passes, values, waits, range, found, foundLabels, matched: share, error,
   };
 }

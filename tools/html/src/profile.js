@@ -8,6 +8,10 @@ const VERSION = 1;
 
 export const KIND_NOTE = 1;
 export const KINDS = ["Python", "Note"]; // enum profile_frame_kind
+const KIND_PYTHON = 0;
+const KIND_KERNEL = 3;
+export const OWN = 0; // enum profile_origin: the program's own
+const NO_ORIGIN = 3; // of what is no function of Python
 
 // Letters that are written from right to left: a number beside them would be drawn on their other side.
 const LEFTWARD = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
@@ -59,12 +63,14 @@ class Keys {
   constructor(data, strings, what) {
     const { name, file, line, first_line, kind, state } = data.frames;
     const byLine = what !== "function";
+    const origins = new Map(data.origins.file.map((text, i) => [text, data.origins.origin[i]]));
     const known = new Map();
     this.ofFrame = new Int32Array(name.length);
     this.name = [];
     this.file = [];
     this.line = []; // with byLine that line, else the function's first; -1 where unknown
     this.kind = [];
+    this.origin = [];
     this.state = []; // of a thread that waits, in the leaf of its stack; "": it does not
     for (let f = 0; f < name.length; f++) {
       const owner = what === "place" ? "" : `${name[f]}.${kind[f]}.${state?.[f] ?? 0}`;
@@ -76,6 +82,7 @@ class Keys {
         this.file.push(strings[file[f]]);
         this.line.push(byLine ? line[f] : first_line[f]);
         this.kind.push(kind[f]);
+        this.origin.push(kind[f] === KIND_PYTHON ? (origins.get(file[f]) ?? OWN) : NO_ORIGIN);
         this.state.push(state ? strings[state[f]] : "");
       } else if (!byLine && this.line[key] < 0) this.line[key] = first_line[f];
       this.ofFrame[f] = key;
@@ -188,6 +195,29 @@ export class Profile {
   // The state in which a stack's leaf waits; "": it runs.
   stateOf(stack) {
     return stack ? this.functions.state[this.functions.ofFrame[this.stackFrame[stack]]] : "";
+  }
+
+  // The key of the function on top of a stack.
+  functionOf(stack) {
+    return this.functions.ofFrame[this.stackFrame[stack]];
+  }
+
+  // The stack that waits, without what it waits for; the stack itself if it runs.
+  waiterOf(stack) {
+    if (!this.stateOf(stack)) return stack;
+    while (stack && (this.stateOf(stack) || this.functions.kind[this.functionOf(stack)] === KIND_KERNEL)) stack = this.stackParent[stack];
+    return stack;
+  }
+
+  // The nearest function of the program's own below the one that runs or waits, as profile_nearest_own() finds it.
+  nearestOwn(stack) {
+    let found = this.waiterOf(stack);
+    let best = NO_ORIGIN;
+    for (let s = found; s && best !== OWN; s = this.stackParent[s]) {
+      const origin = this.functions.origin[this.functionOf(s)];
+      if (origin < best) [best, found] = [origin, s];
+    }
+    return found;
   }
 
   // The TID of the thread that ended the waits of a stack; 0: not known.
