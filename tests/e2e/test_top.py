@@ -67,6 +67,31 @@ def lines_of_shares(python):
         return lines, cpu_s(target.pid) - before
 
 
+DUMPS = """
+import json
+def exports():
+    while True:
+        json.dumps([{'a': str(i)} for i in range(500)], indent=1)
+exports()
+"""
+
+
+def test_libraries_and_the_programs_own(tmp_path):
+    """A function of json is shown with that of the program which called it; with --own it is left out."""
+    program = tmp_path / "dumps.py"
+    program.write_text(DUMPS)
+    with harness.started([*harness.default_python().argv, str(program)]) as target:
+        lines = watch_until(lambda line: line["all"]["samples"] > 50, target.pid, "-i", 0.5, "-F", 499)
+        rows = [row for line in lines for row in line["functions"] if row["all_self"]]
+        libraries = [row for row in rows if (row["file"] or "").startswith("json/")]
+        assert libraries and all(row["from"] == {"name": "exports", "file": "dumps.py"} for row in libraries), libraries
+        assert all(row["from"] is None for row in rows if row["file"] == "dumps.py" and row["name"] == "exports")
+        lines = watch_until(lambda line: line["all"]["samples"] > 50, target.pid, "-i", 0.5, "-F", 499, "--own")
+        files = {row["file"] for line in lines for row in line["functions"]}
+        assert files <= {"dumps.py", None} and "dumps.py" in files
+        assert lines[-1]["all"]["samples"] == sum(row["all_self"] for row in lines[-1]["functions"])
+
+
 def thread_states(lines):
     """Seconds in the states and for the causes by TID, of all these lines: what one begins in one and ends in another."""
     found = collections.defaultdict(collections.Counter)

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/filter.h"
 #include "cli/options.h"
 #include "cli/select.h"
 #include "cli/snapshots.h"
@@ -52,6 +53,7 @@ struct top_command {
 	struct discovery_filter filter;
 	struct session_options session;
 	struct cli_targets targets;
+	struct profile_edit edit; /* own_only, own_paths */
 	double interval_s, duration_s;
 	uint64_t rows;
 	unsigned ticks, interval_ticks; /* parts of the interval: that have passed, and all of them */
@@ -158,6 +160,7 @@ static int parse(struct top_command *top, int argc, char **argv, bool *helped)
 		{"Which processes", cli_select_options, &top->filter},
 		{"Only some of those, or of all (may be repeated)", cli_select_among_options, &top->filter},
 		{"What to show", options, top},
+		{NULL, cli_own_options, &top->edit},
 		{0},
 	};
 	const struct cli_options command = {
@@ -355,7 +358,7 @@ static int watch(struct top_command *top)
 	if (!session || session_follow(session, pids->items, pids->count) || session_attach(session) ||
 	    open_screen(top) || cli_drop_rights(&rights))
 		goto done;
-	if (top_feed_init(&top->feed, session, top->model, top->session.max_stacks)) {
+	if (top_feed_init(&top->feed, session, top->model, top->session.max_stacks, top->edit.own_only)) {
 		log_error("out of memory while starting");
 		goto done;
 	}
@@ -400,6 +403,7 @@ int cli_top(int argc, char **argv)
 	top.session.threads = true;
 	top.session.containers = true;
 	top.session.states = !top.no_states;
+	top.session.own_paths = &top.edit.own_paths;
 	cli_set_verbosity(top.verbose);
 	signal(SIGPIPE, SIG_IGN);
 	session_run_signals(&signals);
@@ -427,6 +431,7 @@ done:
 	top_model_free(top.model);
 	cli_targets_free(&top.targets);
 	discovery_filter_free(&top.filter);
+	profile_edit_free(&top.edit);
 	foreign_stop();
 	return code;
 }

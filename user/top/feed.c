@@ -45,9 +45,18 @@ static int keep(struct top_feed *feed, const struct profile *profile)
 
 static int take(const struct profile *profile, void *arg)
 {
+	const struct profile_edit edit = {.own_only = true};
 	struct top_feed *feed = arg;
+	struct profile *own = feed->own_only ? profile_new() : NULL;
+	struct error error;
+	int err;
 
-	return top_model_add(feed->model, profile) ?: keep(feed, profile);
+	if (!feed->own_only)
+		return top_model_add(feed->model, profile) ?: keep(feed, profile);
+	err = own ? profile_edit_add(own, profile, &edit, &error) : -ENOMEM;
+	err = err ?: top_model_add(feed->model, own) ?: keep(feed, own);
+	profile_free(own);
+	return err;
 }
 
 /* Takes what was held back; none of it again, also if that fails. */
@@ -93,12 +102,14 @@ static uint64_t since(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-int top_feed_init(struct top_feed *feed, struct session *session, struct top_model *model, uint64_t max_stacks)
+int top_feed_init(struct top_feed *feed, struct session *session, struct top_model *model, uint64_t max_stacks,
+		  bool own_only)
 {
 	*feed = (struct top_feed){.session = session,
 				  .model = model,
 				  .all = profile_new(),
 				  .max_stacks = max_stacks,
+				  .own_only = own_only,
 				  .begin = clock_s(CLOCK_MONOTONIC)};
 	feed->since = feed->all_since = feed->begin;
 	return feed->all ? top_threads_init(&feed->threads, session, model) : -ENOMEM;

@@ -19,6 +19,7 @@ struct top_feed {
 	double begin;         /* of the run, and of the interval, CLOCK_MONOTONIC seconds */
 	double since;
 	double before;                  /* begin of the interval that ended last */
+	bool own_only;                  /* functions that are not the program's own are left out */
 	bool finished;                  /* the last profile is in it, with the run's account */
 	struct session_account account; /* at the end of the interval before */
 	struct top_threads threads;
@@ -27,7 +28,8 @@ struct top_feed {
 };
 
 /* To be called when sampling begins. Returns 0 or negative errno; top_feed_free() in both cases. */
-int top_feed_init(struct top_feed *feed, struct session *session, struct top_model *model, uint64_t max_stacks);
+int top_feed_init(struct top_feed *feed, struct session *session, struct top_model *model, uint64_t max_stacks,
+		  bool own_only);
 void top_feed_free(struct top_feed *feed);
 /*
  * Takes what was sampled in the interval from the kernel when it has much: an interval can be long, and lasts while the

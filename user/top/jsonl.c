@@ -61,6 +61,20 @@ static const char *name_change(int change)
 	return change > 0 ? "grew" : change < 0 ? "shrank" : "none";
 }
 
+static void write_caller(const struct top_model *m, const struct top_row *row, struct json *j)
+{
+	const struct top_caller *caller = top_model_caller(row);
+
+	if (!caller) {
+		json_null(j, "from");
+		return;
+	}
+	json_begin_object(j, "from");
+	json_string(j, "name", top_model_string(m, caller->name));
+	json_string(j, "file", top_model_string(m, caller->file));
+	json_end_object(j);
+}
+
 static void write_row(const struct top_model *m, enum top_table table, const struct top_row *row, struct json *j)
 {
 	json_begin_object(j, NULL);
@@ -79,6 +93,7 @@ static void write_row(const struct top_model *m, enum top_table table, const str
 		write_line("first_line", row->key.first_line, j);
 		if (table == TOP_LINES)
 			write_line("line", row->key.line, j);
+		write_caller(m, row, j);
 		json_uint(j, "self", row->self);
 	} else if (table != TOP_CONTAINERS) {
 		write_text(m, "container", row->container, j);

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/intern.h"
+#include "profile/own.h"
 #include "session/wait_name.h"
 
 /* Two-sided: 0.001 of the normal distribution. */
@@ -110,8 +111,35 @@ static void count(const struct top_model *m, struct top_row *row, uint64_t value
 	row->all_total += value;
 }
 
-static int add_frame(struct top_model *m, const struct profile *p, const struct profile_frame *frame, uint64_t value,
-		     bool leaf)
+/*
+ * Counts a sample for a caller of the row's function. One that is not among those that are kept takes the place, and
+ * the count, of the one with the fewest samples: what has more than a quarter of the samples is among them.
+ */
+static void count_caller(struct top_row *row, const struct top_caller *caller, uint64_t value)
+{
+	struct top_caller *at = row->callers;
+
+	for (int i = 0; i < TOP_CALLERS; i++) {
+		struct top_caller *known = &row->callers[i];
+
+		if (known->all_self && known->name == caller->name && known->file == caller->file) {
+			known->all_self += value;
+			return;
+		}
+		if (known->all_self < at->all_self)
+			at = known;
+	}
+	*at = (struct top_caller){caller->name, caller->file, at->all_self + value};
+}
+
+/* A sample, and the function of the program's own in which it is; all_self 0: its leaf is that, or there is none. */
+struct sample {
+	uint64_t value;
+	struct top_caller own;
+};
+
+static int add_frame(struct top_model *m, const struct profile *p, const struct profile_frame *frame,
+		     const struct sample *sample, bool leaf)
 {
 	struct top_row_key key = {
 		.kind = frame->kind,
@@ -119,22 +147,36 @@ static int add_frame(struct top_model *m, const struct profile *p, const struct 
 		.file = add_text(m, profile_string(p, frame->file)),
 		.first_line = frame->first_line,
 	};
-	struct top_row *row;
 
 	if (key.name == INTERN_NONE || key.file == INTERN_NONE)
 		return -ENOMEM;
-	row = add_row(m, TOP_FUNCTIONS, &key);
-	if (!row)
-		return -ENOMEM;
-	count(m, row, value, leaf);
-	if (frame->line == PROFILE_NO_LINE)
-		return 0;
-	key.line = frame->line;
-	row = add_row(m, TOP_LINES, &key);
-	if (!row)
-		return -ENOMEM;
-	count(m, row, value, leaf);
+	for (enum top_table table = TOP_FUNCTIONS; table <= TOP_LINES; table++) {
+		struct top_row *row;
+
+		if (table == TOP_LINES && frame->line == PROFILE_NO_LINE)
+			break;
+		key.line = table == TOP_LINES ? frame->line : 0;
+		row = add_row(m, table, &key);
+		if (!row)
+			return -ENOMEM;
+		count(m, row, sample->value, leaf);
+		if (leaf && sample->own.all_self)
+			count_caller(row, &sample->own, sample->value);
+	}
 	return 0;
+}
+
+/* Finds the function of the program's own in which the sample is. Returns 0 or -ENOMEM. */
+static int find_own(struct top_model *m, const struct profile *p, uint32_t stack, struct sample *sample)
+{
+	uint32_t own = profile_nearest_own(p, stack);
+	const struct profile_frame *frame = profile_frame_at(p, profile_stack_at(p, own)->frame);
+
+	if (own == stack || frame->kind != PROFILE_PYTHON || profile_origin_of(p, frame->file) != PROFILE_OWN)
+		return 0;
+	sample->own = (struct top_caller){add_text(m, profile_string(p, frame->name)),
+					  add_text(m, profile_string(p, frame->file)), sample->value};
+	return sample->own.name == INTERN_NONE || sample->own.file == INTERN_NONE ? -ENOMEM : 0;
 }
 
 /* Finds a thread's or a process's row, and gives it its name. */
@@ -237,17 +279,18 @@ int top_model_add(struct top_model *m, const struct profile *profile)
 
 	for (size_t i = 0; i < nr_samples && !err; i++) {
 		uint32_t stack = samples[i].stack;
+		struct sample sample = {.value = samples[i].value};
 
 		if (stack == PROFILE_ROOT || !samples[i].value)
 			continue;
 		m->met++;
 		m->last.samples += samples[i].value;
 		m->all.samples += samples[i].value;
-		err = add_owners(m, profile, &samples[i]);
+		err = add_owners(m, profile, &samples[i]) ?: find_own(m, profile, stack, &sample);
 		for (bool leaf = true; stack != PROFILE_ROOT && !err; leaf = false) {
 			const struct profile_stack *at = profile_stack_at(profile, stack);
 
-			err = add_frame(m, profile, profile_frame_at(profile, at->frame), samples[i].value, leaf);
+			err = add_frame(m, profile, profile_frame_at(profile, at->frame), &sample, leaf);
 			stack = at->parent;
 		}
 	}
@@ -465,6 +508,15 @@ const char *top_model_process_of(const struct top_model *m, const struct top_row
 		       ? ""
 		       : top_model_string(m,
 					  ((const struct top_row *)intern_item(&m->tables[TOP_PROCESSES], i))->title);
+}
+
+const struct top_caller *top_model_caller(const struct top_row *row)
+{
+	const struct top_caller *most = row->callers;
+
+	for (int i = 1; i < TOP_CALLERS; i++)
+		most = row->callers[i].all_self > most->all_self ? &row->callers[i] : most;
+	return most->all_self ? most : NULL;
 }
 
 static bool passes(const struct top_model *m, const struct top_row *row, const char *filter)

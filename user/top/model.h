@@ -45,6 +45,15 @@ uint64_t top_states_asleep(const struct top_states *states);
 /* Returns what people are told of a state. */
 const char *top_state_name(int state);
 
+/* A function of the program's own, and the samples that a library's function has had for it; 0: none. */
+struct top_caller {
+	uint32_t name, file; /* strings of the model */
+	uint64_t all_self;
+};
+
+/* Callers that are kept of a row: of so many the samples are exact. */
+#define TOP_CALLERS 4
+
 struct top_row {
 	struct top_row_key {
 		uint32_t kind;       /* of functions and lines: enum profile_frame_kind */
@@ -53,15 +62,16 @@ struct top_row {
 		int32_t line;        /* of lines */
 		int32_t pid, tid;    /* of threads and processes */
 	} key;
-	uint32_t title;               /* string: the name of a thread or process; of others key.name */
-	uint32_t container;           /* string, of threads and processes; 0: none */
-	uint64_t self, total;         /* samples of the last interval; equal but for functions and lines */
-	uint64_t before_total;        /* of the interval before */
-	uint64_t all_self, all_total; /* since the start */
-	uint32_t met;                 /* the sample that was counted last for it */
-	struct top_states states;     /* of threads: of the last interval */
-	bool lives;                   /* of threads: was there in the last interval */
-	char strip[TOP_STRIP];        /* of threads: a mark of each interval, the last at the end */
+	uint32_t title;                         /* string: the name of a thread or process; of others key.name */
+	uint32_t container;                     /* string, of threads and processes; 0: none */
+	uint64_t self, total;                   /* samples of the last interval; equal but for functions and lines */
+	uint64_t before_total;                  /* of the interval before */
+	uint64_t all_self, all_total;           /* since the start */
+	struct top_caller callers[TOP_CALLERS]; /* of functions and lines of libraries */
+	uint32_t met;                           /* the sample that was counted last for it */
+	struct top_states states;               /* of threads: of the last interval */
+	bool lives;                             /* of threads: was there in the last interval */
+	char strip[TOP_STRIP];                  /* of threads: a mark of each interval, the last at the end */
 };
 
 /*
@@ -112,6 +122,8 @@ const struct top_sums *top_model_all(const struct top_model *m);
 const char *top_model_string(const struct top_model *m, uint32_t index);
 /* Returns the name of the process that the row of a thread is in; "": it had no samples. */
 const char *top_model_process_of(const struct top_model *m, const struct top_row *row);
+/* Returns the caller with the most samples, or NULL: it is the program's own, or has none. */
+const struct top_caller *top_model_caller(const struct top_row *row);
 /* Returns how often all was forgotten, so that sums since the start are since then. */
 uint32_t top_model_begun_anew(const struct top_model *m);
 /* Returns how many rows of the table were forgotten. */

@@ -21,7 +21,9 @@
 #define THREAD_COLUMNS 50
 /* Likewise of its process's name and PID. */
 #define PROCESS_COLUMNS 20
-#define STRIP_LEAST     10
+/* Least columns of a name that its caller stands behind. */
+#define NAME_COLUMNS 24
+#define STRIP_LEAST  10
 
 static const char *const table_names[TOP_TABLES] = {"functions", "lines", "threads", "processes", "containers"};
 static const char *const order_names[TOP_ORDERS] = {"self", "total", "self since the start", "total since the start"};
@@ -219,6 +221,41 @@ static void name_row(const struct top_drawing *d, const struct top_row *row, cha
 		snprintf(out, size, "%s", title);
 }
 
+/* Shortens printable text to that many columns. */
+static void shorten(char *text, size_t size, size_t columns)
+{
+	char *shortened = text_shorten(text, columns);
+
+	if (shortened)
+		snprintf(text, size, "%s", shortened);
+	free(shortened);
+}
+
+/*
+ * Writes behind the name of a library's function that of the program's own that it had most samples for. Where not all
+ * has room, the name gives way first, and the caller has no file. room: columns.
+ */
+static void name_caller(const struct top_drawing *d, const struct top_row *row, char *name, size_t size, size_t room)
+{
+	const struct top_caller *caller = top_model_caller(row);
+	char *printable = caller ? text_printable(name) : NULL, from[1024];
+	size_t used, width;
+
+	if (!printable)
+		return;
+	snprintf(name, size, "%s", printable);
+	free(printable);
+	snprintf(from, sizeof(from), ", from %s (%s)", top_model_string(d->m, caller->name),
+		 top_model_string(d->m, caller->file));
+	if (text_width(name) + text_width(from) > room) {
+		snprintf(from, sizeof(from), ", from %s", top_model_string(d->m, caller->name));
+		width = text_width(from);
+		shorten(name, size, room > width + NAME_COLUMNS ? room - width : NAME_COLUMNS);
+	}
+	used = strlen(name);
+	snprintf(name + used, size - used, "%s", from);
+}
+
 static void draw_strip(const struct top_row *row, int intervals, char out[TOP_STRIP + 1])
 {
 	for (int i = 0; i < intervals; i++)
@@ -249,11 +286,14 @@ static void draw_row(struct top_drawing *d, const struct top_row *row, bool chos
 	enum top_style style = chosen ? TOP_CHOSEN : change > 0 ? TOP_GREW : change < 0 ? TOP_SHRANK : TOP_PLAIN;
 	char name[4096], numbers[128], strip[TOP_STRIP + 1] = "";
 	bool has_strip = d->choice->table == TOP_THREADS;
+	size_t used;
 
 	name_row(d, row, name, sizeof(name));
 	write_numbers(d, row, numbers, sizeof(numbers));
 	if (has_strip)
 		draw_strip(row, strip_columns(d), strip);
+	used = text_width(numbers) + 3; /* blanks, and the change */
+	name_caller(d, row, name, sizeof(name), d->columns > used ? d->columns - used : 0);
 	top_add(d, style, "%s%s%s %s %s", numbers, has_strip ? "  " : "", strip, mark_of_change(change), name);
 }
 

@@ -206,6 +206,51 @@ static void test_filter(void **unused)
 	top_model_free(m);
 }
 
+/* dump of a library, called by the program's main, and by five others less often. */
+static void test_libraries_have_their_own_callers(void **unused)
+{
+	const struct top_facts facts = {.target = "", .freq = 99};
+	struct top_choice choice = {.table = TOP_FUNCTIONS};
+	struct top_model *m = top_model_new();
+	struct profile *p = profile_new();
+	uint32_t owner = profile_add_process(p, &(struct profile_process_info){.pid = 7, .name = "app"});
+	const struct top_row *row;
+	struct top_view view;
+	size_t count;
+	(void)unused;
+
+	assert_int_equal(profile_set_origin(p, "json.py", PROFILE_STDLIB), 0);
+	for (int i = 0; i < 6; i++) {
+		const char *names[] = {"one", "two", "three", "four", "main", "five"};
+		uint32_t own = profile_add_frame(p, PROFILE_PYTHON, names[i], "app.py", 10 + i, i);
+		uint32_t dump = profile_add_frame(p, PROFILE_PYTHON, "dump", "json.py", 5, 5);
+		uint32_t stack = profile_add_stack(p, profile_add_stack(p, PROFILE_ROOT, own), dump);
+
+		assert_int_equal(profile_add_sample(p, stack, owner, PROFILE_NONE, i == 4 ? 9 : 2), 0);
+	}
+	assert_int_equal(top_model_begin(m, 1), 0);
+	assert_int_equal(top_model_add(m, p), 0);
+	assert_int_equal(top_model_end(m), 0);
+	row = first(m, TOP_FUNCTIONS, TOP_BY_SELF, &count);
+	assert_string_equal(top_model_string(m, row->title), "dump");
+	assert_string_equal(top_model_string(m, top_model_caller(row)->name), "main");
+	row = first(m, TOP_LINES, TOP_BY_SELF, &count);
+	assert_string_equal(top_model_string(m, top_model_caller(row)->file), "app.py");
+	row = first(m, TOP_FUNCTIONS, TOP_BY_TOTAL, &count);
+	assert_int_equal(count, 7);
+	assert_int_equal(top_view_draw(m, &facts, &choice, 100, 24, &view), 0);
+	assert_non_null(strstr(view.lines[4].text, " dump (json.py:5), from main (app.py)"));
+	assert_non_null(strstr(view.lines[5].text, " main (app.py:4)"));
+	assert_null(strstr(view.lines[5].text, "from"));
+	top_view_free(&view);
+	assert_int_equal(top_view_draw(m, &facts, &choice, 65, 24, &view), 0);
+	assert_non_null(strstr(view.lines[4].text, " dump (json.py:5), from main"));
+	assert_null(strstr(view.lines[4].text, "app.py"));
+	top_view_free(&view);
+	profile_free(p);
+	top_model_free(m);
+}
+
 /* Threads of several processes have the name of theirs, or its PID alone while it has no sample. */
 static void test_threads_name_their_process(void **unused)
 {
@@ -522,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_filter),
 		cmocka_unit_test(test_threads_name_their_process),
+		cmocka_unit_test(test_libraries_have_their_own_callers),
 		cmocka_unit_test(test_change),
 		cmocka_unit_test(test_change_in_a_longer_interval),
 		cmocka_unit_test(test_rows_are_bounded),
