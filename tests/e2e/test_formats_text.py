@@ -258,6 +258,16 @@ def test_by_line_while_sampling():
     assert "of CPU time each" in run.out and any(row.startswith("formats.py:") for row in table(run.out))
 
 
+def test_text_in_other_orders(recorded):
+    rows = list(table(formats.report(recorded, ".txt", "--sort=total").read_text(encoding="utf-8")).values())
+    assert [total for _, total in rows] == sorted((total for _, total in rows), reverse=True)
+    text = formats.report(recorded, ".txt", "--sort=own").read_text(encoding="utf-8")
+    owns = [int(own) for own in re.findall(r"(?m)^ *(\d+) +[\d.]+% +\d+ +[\d.]+% +\d+ +[\d.]+%  ", text)]
+    assert owns and owns == sorted(owns, reverse=True) and " own% " in text
+    assert pybpf("report", "--sort=total", "-f", "folded", recorded).code == 2
+    assert pybpf("report", "--sort=total", "--by=state", recorded).code == 2
+
+
 @pytest.mark.parametrize("options", [("-f", "folded"), ("-o", "x.html"), ()])
 def test_by_line_is_for_text(options):
     run = pybpf("--by=line", "-p", os.getpid(), *options)

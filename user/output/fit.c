@@ -136,26 +136,67 @@ static char *group_text(const struct profile *p, const struct profile_group *gro
 	return text;
 }
 
+/* Returns a group's name in at most width columns, which the caller frees. NULL: no memory. */
+static char *short_name(const struct profile *p, const struct profile_group *group, size_t width)
+{
+	char *name = output_escaped_copy(profile_string(p, group->name));
+	char *shortened = name ? text_shorten(name, width) : NULL;
+
+	free(name);
+	return shortened;
+}
+
+/* A pair as it is written. */
+struct pair_texts {
+	char *first, *second; /* second: NULL: left out */
+	size_t between;       /* columns of what is written beside them */
+};
+
+/* Shortens the texts of a pair, or leaves the second out. Returns 0 or -ENOMEM. */
+static int fit_pair(const struct profile *p, const struct profile_groups *groups, bool by_line,
+		    const struct output_pair *pair, size_t width, struct pair_texts *texts)
+{
+	const struct profile_group *first = profile_group_at(groups, pair->first);
+	const struct profile_group *second = profile_group_at(groups, pair->second);
+	size_t used = text_width(texts->first) + texts->between;
+	int err;
+
+	if (!width || used + text_width(texts->second) <= width)
+		return 0;
+	if (pair->yields && width >= 2 * OUTPUT_FIT_LEAST + texts->between) {
+		err = replace(&texts->second, short_name(p, second, (width - texts->between) / 2));
+		return err
+			       ?: replace(&texts->first,
+					  group_text(p, first, by_line,
+						     width - texts->between - text_width(texts->second)));
+	}
+	if (width >= used + OUTPUT_FIT_LEAST)
+		return replace(&texts->second, group_text(p, second, by_line, width - used));
+	free(texts->second);
+	texts->second = NULL;
+	return 0;
+}
+
 int output_pair_fitted(const struct profile *p, const struct profile_groups *groups, bool by_line,
 		       const struct output_pair *pair, size_t width, FILE *out)
 {
-	char *text = group_text(p, profile_group_at(groups, pair->first), by_line, width);
+	struct pair_texts texts = {.first = group_text(p, profile_group_at(groups, pair->first), by_line, width)};
+	bool has_second = pair->second != PROFILE_NONE;
 	char more[32] = "";
-	size_t used;
+	int err = texts.first ? 0 : -ENOMEM;
 
-	if (!text)
-		return -ENOMEM;
-	fputs(text, out);
 	if (pair->more)
 		snprintf(more, sizeof(more), " and %u more", pair->more);
-	used = text_width(text) + strlen(pair->between) + strlen(more);
-	free(text);
-	if (pair->second == PROFILE_NONE || (width && width < used + OUTPUT_FIT_LEAST))
-		return 0;
-	text = group_text(p, profile_group_at(groups, pair->second), by_line, width ? width - used : 0);
-	if (!text)
-		return -ENOMEM;
-	fprintf(out, "%s%s%s", pair->between, text, more);
-	free(text);
-	return 0;
+	texts.between = strlen(pair->between) + strlen(more);
+	if (!err && has_second) {
+		texts.second = group_text(p, profile_group_at(groups, pair->second), by_line, 0);
+		err = texts.second ? fit_pair(p, groups, by_line, pair, width, &texts) : -ENOMEM;
+	}
+	if (!err)
+		fputs(texts.first, out);
+	if (!err && texts.second)
+		fprintf(out, "%s%s%s", pair->between, texts.second, more);
+	free(texts.first);
+	free(texts.second);
+	return err;
 }

@@ -39,11 +39,12 @@ struct output_pair {
 	uint32_t first, second; /* groups; second may be PROFILE_NONE */
 	const char *between;
 	uint32_t more; /* that are like the second, and not named */
+	bool yields;   /* the first gives way to the name of the second, which is left out otherwise */
 };
 
 /*
  * Writes a function or line as output_group_fitted() does, and behind it `between` and another one, if there is one and
- * width leaves room for it; no line feed. Returns 0 or -ENOMEM.
+ * width has room for it; no line feed. Returns 0 or -ENOMEM.
  */
 int output_pair_fitted(const struct profile *p, const struct profile_groups *groups, bool by_line,
 		       const struct output_pair *pair, size_t width, FILE *out);

@@ -226,8 +226,9 @@ static void write_cell(const struct table *t, size_t width, uint64_t value, FILE
 static int write_row(const struct table *t, uint32_t index, FILE *out)
 {
 	const struct owner *owner = intern_item(&t->owners, index);
-	const struct output_pair pair = {owner->own, owner->leaf == owner->own ? PROFILE_NONE : owner->leaf, OUTPUT_VIA,
-					 0};
+	const struct output_pair pair = {.first = owner->own,
+					 .second = owner->leaf == owner->own ? PROFILE_NONE : owner->leaf,
+					 .between = OUTPUT_VIA};
 	const uint64_t *cells = t->cells + (size_t)index * t->width;
 	size_t room = 0;
 	uint64_t rest = 0;

@@ -295,7 +295,8 @@ struct column {
 static int write_row(const struct text_table *t, const struct column *columns, const struct text_row *row, bool narrow,
 		     size_t room, FILE *out)
 {
-	const struct output_pair pair = {row->group, row->from, ", from ", row->more};
+	const struct output_pair pair = {
+		.first = row->group, .second = row->from, .between = ", from ", .more = row->more, .yields = true};
 	const struct profile_measure measure = profile_get_measure(t->profile);
 	char amount[OUTPUT_AMOUNT_MAX];
 	int err;

@@ -137,7 +137,9 @@ static int collect(struct waits *w)
 static int write_place(const struct text_table *t, const struct wait_key *key, size_t used, size_t width, FILE *out)
 {
 	static const char in[] = " in ";
-	const struct output_pair pair = {key->own, key->waiter == key->own ? PROFILE_NONE : key->waiter, OUTPUT_VIA, 0};
+	const struct output_pair pair = {.first = key->own,
+					 .second = key->waiter == key->own ? PROFILE_NONE : key->waiter,
+					 .between = OUTPUT_VIA};
 	size_t room = 0;
 
 	if (key->own == PROFILE_NONE)
