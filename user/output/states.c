@@ -63,6 +63,7 @@ struct table {
 	struct output_options options;
 	struct profile_groups groups;
 	struct intern owners;  /* struct owner */
+	uint32_t *own;         /* by stack: of profile_nearest_own() */
 	struct intern columns; /* struct column */
 	struct column *sorted; /* by their time */
 	uint32_t width;        /* cells of an owner: COLUMNS_MAX, and one for all states beyond */
@@ -87,11 +88,11 @@ static uint32_t group_of(const struct table *t, uint32_t stack)
 /* Returns the functions in which the stack's time is. */
 static struct owner owner_of(const struct table *t, uint32_t stack)
 {
-	uint32_t waiter = profile_waiter_of(t->profile, stack), own = profile_nearest_own(t->profile, stack);
+	uint32_t waiter = profile_waiter_of(t->profile, stack);
 
 	if (waiter == PROFILE_ROOT)
 		return (struct owner){group_of(t, stack), group_of(t, stack)};
-	return (struct owner){group_of(t, own), group_of(t, waiter)};
+	return (struct owner){group_of(t, t->own[stack]), group_of(t, waiter)};
 }
 
 /* Finds states and owners. Returns 0 or -ENOMEM. */
@@ -281,13 +282,15 @@ static int write_table(struct table *t, FILE *out)
 
 int output_text_states(const struct profile *p, const struct output_options *options, FILE *out)
 {
-	struct table t = {.profile = p, .options = *options};
+	struct table t = {.profile = p, .options = *options, .own = profile_nearest_own(p)};
 	int err = profile_groups_make(&t.groups, p, options->by_line ? PROFILE_BY_LINE : PROFILE_BY_FUNCTION);
 
 	intern_init(&t.columns, sizeof(struct column), sizeof(uint32_t));
 	intern_init(&t.owners, sizeof(struct owner), sizeof(struct owner));
 	if (!t.options.rows)
 		t.options.rows = OUTPUT_ROWS_DEFAULT;
+	if (!t.own)
+		err = -ENOMEM;
 	err = err ?: find_columns(&t) ?: sort_columns(&t) ?: add_up(&t);
 	if (!err && !t.all)
 		fputs("No sample has Python frames: there is no function to show.\n", out);
@@ -297,6 +300,7 @@ int output_text_states(const struct profile *p, const struct output_options *opt
 	intern_free(&t.owners);
 	free(t.sorted);
 	profile_groups_free(&t.groups);
+	free(t.own);
 	free(t.cells);
 	free(t.order);
 	free(t.self);

@@ -11,6 +11,7 @@
 #include "output/fit.h"
 #include "output/text_table.h"
 #include "profile/groups.h"
+#include "profile/own.h"
 #include "profile/totals.h"
 #include "base/text.h"
 #include "base/text_stream.h"
@@ -125,7 +126,8 @@ static int make_table(struct text_table *t, const struct profile *p, const struc
 	err = err ?: profile_groups_make(&t->groups, p, options->by_line ? PROFILE_BY_LINE : PROFILE_BY_FUNCTION);
 	if (err)
 		return err;
-	err = add_up(t);
+	t->own = profile_nearest_own(p);
+	err = t->own ? add_up(t) : -ENOMEM;
 	if (err)
 		return err;
 	t->all = t->totals.total[PROFILE_ROOT];
@@ -138,6 +140,7 @@ static void free_table(struct text_table *t)
 {
 	profile_totals_free(&t->totals);
 	profile_groups_free(&t->groups);
+	free(t->own);
 	free(t->rows);
 }
 

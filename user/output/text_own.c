@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "output/text_table.h"
-#include "profile/own.h"
 #include "base/intern.h"
 
 /* The value that a library's function has for one of the program's own. */
@@ -63,7 +62,7 @@ int output_text_add_own(struct text_table *t, const uint32_t *row_of)
 
 	intern_init(&calls, sizeof(struct call), sizeof(struct call_key));
 	for (uint32_t s = 1; s < t->totals.count && !err; s++) {
-		uint32_t own = profile_nearest_own(p, s);
+		uint32_t own = t->own[s];
 
 		if (!t->totals.self[s] || own == PROFILE_ROOT)
 			continue;

@@ -23,6 +23,7 @@ struct text_table {
 	const struct profile *profile;
 	struct profile_totals totals;
 	struct profile_groups groups;
+	uint32_t *own;         /* by stack: of profile_nearest_own() */
 	struct text_row *rows; /* of functions */
 	uint32_t count;
 	uint64_t all;

@@ -7,7 +7,6 @@
 #include "output/amount.h"
 #include "output/fit.h"
 #include "output/text_table.h"
-#include "profile/own.h"
 #include "base/intern.h"
 #include "base/text.h"
 
@@ -66,7 +65,7 @@ static int add_sample(struct threads *t, const struct profile_sample *sample)
 {
 	const struct text_table *table = t->table;
 	const struct profile *p = table->profile;
-	uint32_t own = profile_nearest_own(p, sample->stack);
+	uint32_t own = table->own[sample->stack];
 	uint32_t frame = profile_stack_at(p, own == PROFILE_ROOT ? sample->stack : own)->frame;
 
 	t->rows[sample->thread].value += sample->value;

@@ -9,7 +9,6 @@
 #include "output/amount.h"
 #include "output/fit.h"
 #include "output/text_table.h"
-#include "profile/own.h"
 #include "base/intern.h"
 #include "base/text.h"
 #include "base/text_stream.h"
@@ -49,7 +48,7 @@ static int add_stack(struct waits *w, uint32_t stack)
 
 	if (waiter != PROFILE_ROOT) {
 		row.key.waiter = group_of(t, waiter);
-		row.key.own = group_of(t, profile_nearest_own(t->profile, stack));
+		row.key.own = group_of(t, t->own[stack]);
 	}
 	w->of_stack[stack] = intern_add(&w->rows, &row, &fresh);
 	if (w->of_stack[stack] == INTERN_NONE)

@@ -2,22 +2,37 @@
 /* Finds the functions of the program's own. */
 #include "profile/own.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-uint32_t profile_nearest_own(const struct profile *p, uint32_t stack)
+uint32_t *profile_nearest_own(const struct profile *p)
 {
-	enum profile_origin best = PROFILE_ORIGINS;
-	uint32_t found = profile_waiter_of(p, stack);
+	uint32_t count = profile_stack_count(p), *own = malloc(count * sizeof(*own));
+	enum profile_origin *best = malloc(count * sizeof(*best));
 
-	for (uint32_t s = found; s != PROFILE_ROOT && best != PROFILE_OWN; s = profile_stack_at(p, s)->parent) {
-		const struct profile_frame *frame = profile_frame_at(p, profile_stack_at(p, s)->frame);
-
-		if (frame->kind != PROFILE_PYTHON || profile_origin_of(p, frame->file) >= best)
-			continue;
-		best = profile_origin_of(p, frame->file);
-		found = s;
+	if (!own || !best) {
+		free(own);
+		free(best);
+		return NULL;
 	}
-	return found;
+	own[PROFILE_ROOT] = PROFILE_ROOT;
+	best[PROFILE_ROOT] = PROFILE_ORIGINS;
+	/* A parent has a smaller index than its children. */
+	for (uint32_t s = 1; s < count; s++) {
+		const struct profile_stack *stack = profile_stack_at(p, s);
+		const struct profile_frame *frame = profile_frame_at(p, stack->frame);
+		enum profile_origin below = best[stack->parent];
+		enum profile_origin origin =
+			frame->kind == PROFILE_PYTHON ? profile_origin_of(p, frame->file) : PROFILE_ORIGINS;
+
+		best[s] = origin < below ? origin : below;
+		if (best[s] == PROFILE_ORIGINS)
+			own[s] = profile_waiter_of(p, s);
+		else
+			own[s] = origin <= below ? s : own[stack->parent];
+	}
+	free(best);
+	return own;
 }
 
 bool profile_is_in(const struct profile_edit_texts *paths, const char *file)

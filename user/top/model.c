@@ -167,9 +167,8 @@ static int add_frame(struct top_model *m, const struct profile *p, const struct 
 }
 
 /* Finds the function of the program's own in which the sample is. Returns 0 or -ENOMEM. */
-static int find_own(struct top_model *m, const struct profile *p, uint32_t stack, struct sample *sample)
+static int find_own(struct top_model *m, const struct profile *p, uint32_t stack, uint32_t own, struct sample *sample)
 {
-	uint32_t own = profile_nearest_own(p, stack);
 	const struct profile_frame *frame = profile_frame_at(p, profile_stack_at(p, own)->frame);
 
 	if (own == stack || frame->kind != PROFILE_PYTHON || profile_origin_of(p, frame->file) != PROFILE_OWN)
@@ -271,29 +270,39 @@ void top_model_count(struct top_model *m, uint64_t asked, uint64_t lost)
 	m->all.lost += lost;
 }
 
+/* own: by stack. Returns 0 or -ENOMEM. */
+static int add_sample(struct top_model *m, const struct profile *p, const uint32_t *own,
+		      const struct profile_sample *taken)
+{
+	struct sample sample = {.value = taken->value};
+	uint32_t stack = taken->stack;
+	int err;
+
+	m->met++;
+	m->last.samples += taken->value;
+	m->all.samples += taken->value;
+	err = add_owners(m, p, taken) ?: find_own(m, p, stack, own[stack], &sample);
+	for (bool leaf = true; stack != PROFILE_ROOT && !err; leaf = false) {
+		const struct profile_stack *at = profile_stack_at(p, stack);
+
+		err = add_frame(m, p, profile_frame_at(p, at->frame), &sample, leaf);
+		stack = at->parent;
+	}
+	return err;
+}
+
 int top_model_add(struct top_model *m, const struct profile *profile)
 {
+	uint32_t *own = profile_nearest_own(profile);
 	size_t nr_samples;
 	const struct profile_sample *samples = profile_samples(profile, &nr_samples);
-	int err = 0;
+	int err = own ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < nr_samples && !err; i++) {
-		uint32_t stack = samples[i].stack;
-		struct sample sample = {.value = samples[i].value};
-
-		if (stack == PROFILE_ROOT || !samples[i].value)
-			continue;
-		m->met++;
-		m->last.samples += samples[i].value;
-		m->all.samples += samples[i].value;
-		err = add_owners(m, profile, &samples[i]) ?: find_own(m, profile, stack, &sample);
-		for (bool leaf = true; stack != PROFILE_ROOT && !err; leaf = false) {
-			const struct profile_stack *at = profile_stack_at(profile, stack);
-
-			err = add_frame(m, profile, profile_frame_at(profile, at->frame), &sample, leaf);
-			stack = at->parent;
-		}
+		if (samples[i].stack != PROFILE_ROOT && samples[i].value)
+			err = add_sample(m, profile, own, &samples[i]);
 	}
+	free(own);
 	return err;
 }
 

@@ -236,7 +236,7 @@ static void test_libraries_have_their_own_callers(void **unused)
 	assert_string_equal(top_model_string(m, top_model_caller(row)->name), "main");
 	row = first(m, TOP_LINES, TOP_BY_SELF, &count);
 	assert_string_equal(top_model_string(m, top_model_caller(row)->file), "app.py");
-	row = first(m, TOP_FUNCTIONS, TOP_BY_TOTAL, &count);
+	first(m, TOP_FUNCTIONS, TOP_BY_TOTAL, &count);
 	assert_int_equal(count, 7);
 	assert_int_equal(top_view_draw(m, &facts, &choice, 100, 24, &view), 0);
 	assert_non_null(strstr(view.lines[4].text, " dump (json.py:5), from main (app.py)"));
