@@ -50,7 +50,7 @@ struct diff_run {
 };
 
 static const struct cli_example examples[] = {
-	{"pybpf diff --before a*.pybpf --after b*.pybpf", "several runs each: a table of what changed"},
+	{"pybpf diff --before a*.pybpf --after b*.pybpf", "several runs each: what changed, and a table"},
 	{"pybpf diff old.pybpf new.pybpf", "one run each: only large changes can be named"},
 	{"pybpf diff old.pybpf new.pybpf -o change.html", "a differential flame graph"},
 	{"pybpf diff old.pybpf new.pybpf --by=line", "lines in place of functions"},
@@ -207,6 +207,8 @@ static const struct cli_option options[] = {
 	 .take = take_tolerance},
 	{"all-rows", 0, NULL, "also list every function that did not change", .take = cli_take_flag,
 	 .offset = offsetof(struct diff_run, output.all)},
+	{"explain", 0, NULL, "text: also how sure the result is, and why", .take = cli_take_flag,
+	 .offset = offsetof(struct diff_run, output.explain)},
 	{"limit", 0, "N", "rows of each table (default " CLI_NUMBER(ROWS_DEFAULT) ")", .take = take_limit},
 	{"quiet", 'q', NULL, "no warnings", .take = cli_take_flag, .offset = offsetof(struct diff_run, quiet)},
 	CLI_OPTION_HELP,
@@ -269,13 +271,16 @@ static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 		.usage = "  pybpf diff [options] BEFORE.pybpf AFTER.pybpf\n"
 			 "  pybpf diff [options] --before FILE.pybpf... --after FILE.pybpf...\n",
 		.groups = groups,
-		.notes = "Record three runs or more of each side, in turns: before, after, before, after. Functions "
+		.notes = "The first line says what changed and how sure that is; then come a table and, with "
+			 "--explain, the "
+			 "reasons. Record three runs or more of each side, in turns: before, after, before, after. "
+			 "Functions "
 			 "of " CLI_NUMBER(
 				 DIFF_LEAST_PERCENT) " % of the samples and more are judged by their own samples, "
-						     "against those of all functions that did not change; CPU time of "
-						     "single functions is shown "
-						     "and not judged. Folded stacks have two numbers, before (scaled "
-						     "to after) and after, for "
+						     "against all functions that did not change; values after are "
+						     "scaled "
+						     "so that these take as long as before. Folded stacks have two "
+						     "numbers, before (scaled to after) and after, for "
 						     "flamegraph.pl; without --all-rows, those of functions that did "
 						     "not change have the same "
 						     "number twice.\n" CLI_PAGER_NOTE "\n"

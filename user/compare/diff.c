@@ -278,6 +278,11 @@ bool diff_is_change(const struct diff_function *function)
 	return function->verdict >= DIFF_GREW;
 }
 
+bool diff_is_told(const struct diff_function *function)
+{
+	return function->verdict >= DIFF_LIKELY;
+}
+
 bool diff_is_single(const struct diff *diff)
 {
 	return diff->runs[DIFF_BEFORE].count == 1 && diff->runs[DIFF_AFTER].count == 1;

@@ -6,10 +6,11 @@
  * Stacks are merged by function (name and file) or by line. Threads of a process are merged, and so are
  * processes of the same name: their numbers differ from run to run.
  *
- * Functions are judged by their own samples, as a share of those of all functions that did not change: judge.c names
- * the surest change, leaves it out of all totals and looks again, so that a function is not named because the share of
- * another grew. CPU time per function is shown and not judged: a factor that is common to all functions makes it differ
- * from run to run. The CPU time of the whole is judged by the spread of the runs' totals.
+ * Functions are judged by their own samples, against those of all functions that did not change (spread.h): judge.c
+ * takes the surest change, leaves it out of what the others are measured against and looks again, so that a function is
+ * not named because the share of another grew. What is likely and not sure is left out, too. CPU time per function is
+ * shown and not judged: a factor that is common to all functions makes it differ from run to run. The CPU time of the
+ * whole is judged by the spread of the runs' totals.
  */
 #ifndef COMPARE_DIFF_H
 #define COMPARE_DIFF_H
@@ -38,6 +39,7 @@ enum diff_verdict {
 	DIFF_UNJUDGED, /* too few samples, or nothing can be judged */
 	DIFF_NOISE,    /* sampling may explain the difference */
 	DIFF_SPREAD,   /* sampling does not explain it, but runs of one program differ by as much */
+	DIFF_LIKELY,   /* it probably grew or shrank, and is not sure enough to be named */
 	DIFF_GREW,
 	DIFF_SHRANK,
 	DIFF_NEW,  /* grew from nothing */
@@ -84,9 +86,9 @@ struct diff_whole {
 	uint64_t total;          /* value of its samples that have frames */
 	double duration_s;       /* of all runs; 0: unknown of one */
 	double period_s;         /* of CPU time that a value of 1 stands for; 0: unknown */
-	double units_per_sample; /* what one of its values stands for, in the unit of the basis; 0: nothing */
+	double units_per_sample; /* what one of its values stands for in diff_amount(); 0: nothing */
 	double time_s;           /* CPU time by run, or with DIFF_RATE by second of a run */
-	double rest;             /* value of the functions that are not named as changed */
+	double rest;             /* value of the functions that are taken for unchanged */
 	bool times;              /* it is known of all runs when samples were taken */
 };
 
@@ -95,8 +97,9 @@ struct diff_function {
 	uint64_t total[DIFF_SIDES]; /* it was anywhere */
 	double bursts;              /* design effect of bursts of its own samples */
 	/* Of its own samples against the functions that did not change; unset where it was not judged: */
-	double change;     /* relative: 0.25 for a quarter more; -1 to INFINITY */
+	double change;     /* relative, of the amounts on both sides: 0.25 for a quarter more; -1 to INFINITY */
 	double low, high;  /* the interval of change, wider for many functions */
+	double chance;     /* part of comparisons without a change in which a function differs as surely as this one */
 	double noticeable; /* the smallest change that would have been named in 80 of 100 such comparisons */
 	uint32_t verdict;  /* enum diff_verdict */
 };
@@ -123,10 +126,12 @@ struct diff {
 	uint64_t *before;                /* the value before, by sample of merged */
 	struct diff_function *functions; /* by frame of merged: a function or a line */
 	enum diff_state state;
-	size_t tested, named;    /* number of functions */
-	uint32_t only_other;     /* the only function that named ones are compared with, or PROFILE_NONE */
-	double spread;           /* standard deviation of a function's own time between runs, as a part of itself */
-	bool assumed;            /* spread is what was assumed: less was measured, or nothing */
+	size_t tested, named; /* number of functions */
+	size_t likely;        /* likewise, of those that probably changed */
+	double pace;         /* what did not change took so many times as much after; amounts after are divided by it */
+	uint32_t only_other; /* the only function that named ones are compared with, or PROFILE_NONE */
+	double spread;       /* standard deviation of a function's own time between runs, as a part of itself */
+	bool assumed;        /* spread is what was assumed: less was measured, or nothing */
 	double least_noticeable; /* of all functions that are judged and not named */
 	double most_noticeable;  /* likewise */
 	struct diff_time time;   /* with DIFF_RATE and DIFF_TIME */
@@ -143,9 +148,14 @@ void diff_free(struct diff *diff);
 
 /* Returns whether the function is named as changed. */
 bool diff_is_change(const struct diff_function *function);
+/* Returns whether it is named as changed, or likely. */
+bool diff_is_told(const struct diff_function *function);
 /* Returns whether there is one run a side, so that runs were not repeated. */
 bool diff_is_single(const struct diff *diff);
-/* Returns the value of a side in the unit of the basis. */
+/*
+ * Returns the value of a side in the unit of the basis. Where functions were judged, those after are scaled so that
+ * what did not change is as large as before.
+ */
 double diff_amount(const struct diff *diff, uint64_t value, enum diff_side side);
 
 #endif

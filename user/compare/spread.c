@@ -11,6 +11,8 @@
 /* A sigma of 100 %: runs that differ by more are not runs of one program. */
 #define SIGMA_MOST 1.0
 #define HALVINGS   50
+/* In standard deviations: of functions without a change, one of seven is as far from the others. */
+#define DOUBT_FROM 1.5
 /* The median of a squared normal deviate: of chi-squared with one degree of freedom. */
 #define MEDIAN_OF_SQUARES 0.4549364
 
@@ -29,9 +31,23 @@ double spread_sum(const struct spread *s, const double *by_run, int side)
 	return sum;
 }
 
-static double total_at(const struct spread *s, const struct spread_row *row, size_t run)
+double spread_total(const struct spread *s, const struct spread_row *row, size_t run)
 {
-	return s->totals[run] + (row->apart ? row->counts[run] : 0);
+	return row->counts[run] + row->scale * (s->reference[run] - row->weight * row->counts[run]);
+}
+
+void spread_set_reference(struct spread *s)
+{
+	for (size_t r = 0; r < nr_runs(s); r++)
+		s->reference[r] = s->small[r];
+	for (size_t i = 0; i < s->nr_rows; i++) {
+		struct spread_row *row = &s->rows[i];
+
+		row->scale = fmax(row->effect, row->bursts);
+		row->weight = row->apart ? 0 : fmin(1, DOUBT_FROM / row->deviate) / row->scale;
+		for (size_t r = 0; r < nr_runs(s); r++)
+			s->reference[r] += row->weight * row->counts[r];
+	}
 }
 
 /* A row over all runs, as it would be without a change. */
@@ -43,18 +59,20 @@ struct pooled {
 
 static struct pooled pool(const struct spread *s, const struct spread_row *row)
 {
-	double counts[SPREAD_SIDES], totals[SPREAD_SIDES], squares = 0;
+	double counts[SPREAD_SIDES] = {0}, totals[SPREAD_SIDES] = {0}, squares = 0;
 	size_t freedom = nr_runs(s) - SPREAD_SIDES, run = 0;
 
-	for (int side = 0; side < SPREAD_SIDES; side++) {
-		counts[side] = spread_sum(s, row->counts, side);
-		totals[side] = spread_sum(s, s->totals, side) + (row->apart ? counts[side] : 0);
+	for (size_t r = 0; r < nr_runs(s); r++) {
+		int side = r >= s->runs[0];
+
+		counts[side] += row->counts[r];
+		totals[side] += spread_total(s, row, r);
 	}
 	for (int side = 0; side < SPREAD_SIDES; side++) {
 		double part = counts[side] / totals[side];
 
 		for (size_t i = 0; i < s->runs[side]; i++, run++) {
-			double total = total_at(s, row, run), apart = row->counts[run] - total * part;
+			double total = spread_total(s, row, run), apart = row->counts[run] - total * part;
 
 			if (part > 0 && part < 1 && total > 0)
 				squares += apart * apart / (total * part * (1 - part));
@@ -85,13 +103,19 @@ static double sampling_effect(const struct spread *s, const struct spread_row *r
 /* The design effect of a row that varies by no more than what is common. */
 static double common_effect(const struct spread *s, const struct spread_row *row, const struct pooled *p)
 {
-	return sampling_effect(s, row) + p->count * p->rest * s->sigma * s->sigma;
+	return sampling_effect(s, row) + p->count * s->sigma * s->sigma;
+}
+
+/* How far one row may vary, in units of what is common, before it is taken for one of another kind. */
+static double most_of_phi(double freedom)
+{
+	return 1 + 4 / sqrt(freedom);
 }
 
 /* Returns whether counts vary by more than what is common; single rows cannot rule it. */
 static bool varies_more(const struct spread *s, const struct pooled *pooled, double freedom)
 {
-	double sum = 0, most = 1 + 4 / sqrt(freedom);
+	double sum = 0, most = most_of_phi(freedom);
 
 	for (size_t i = 0; i < s->nr_rows; i++) {
 		const struct pooled *p = &pooled[i];
@@ -157,7 +181,7 @@ static size_t list_differences(const struct spread *s, const struct pooled *pool
 
 		if (s->rows[i].apart || n[0] <= 0 || n[1] <= 0)
 			continue;
-		d[count].log_ratio = log(n[1] / s->totals[1]) - log(n[0] / s->totals[0]);
+		d[count].log_ratio = log(n[1] / n[0]);
 		/* Both runs vary. */
 		d[count++].variance = sampling_effect(s, &s->rows[i]) * pooled[i].rest * (1 / n[0] + 1 / n[1]) +
 				      2 * s->sigma * s->sigma;
@@ -211,16 +235,19 @@ void spread_set_effects(struct spread *s)
 
 	for (size_t i = 0; i < s->nr_rows; i++)
 		rows_in_common += !s->rows[i].apart;
-	/* Shares add up to one, so that one of two functions is the mirror of the other. */
+	/* Shares add up to one, so that one of two functions is the mirror of the other; and a few say little. */
 	if (freedom > 0)
-		prior = fmin(PRIOR, freedom * fmax(0, (double)rows_in_common - 2));
+		prior = fmin(PRIOR, fmax(0, (double)rows_in_common - 2));
 	for (size_t i = 0; i < s->nr_rows; i++) {
 		struct spread_row *row = &s->rows[i];
 		struct pooled p = pool(s, row);
-		double common = common_effect(s, row, &p), least = 1 + p.count * p.rest * s->assumed * s->assumed;
+		double common = common_effect(s, row, &p), least = 1 + p.count * s->assumed * s->assumed;
+		/* What varies by far more than the others do has less in common with them. */
+		double like = p.phi > 0 ? fmin(1, most_of_phi(freedom) * common / p.phi) : 1;
+		double own_prior = prior * like * like;
 
-		row->freedom = prior + freedom;
+		row->freedom = own_prior + freedom;
 		row->sampling = sampling_effect(s, row);
-		row->effect = fmax(least, (prior * common + freedom * p.phi) / row->freedom);
+		row->effect = fmax(least, (own_prior * common + freedom * p.phi) / row->freedom);
 	}
 }

@@ -12,6 +12,7 @@
 
 struct output_diff_options {
 	bool all;      /* also show what did not change */
+	bool explain;  /* text: how the result was found, and how sure it is */
 	uint32_t rows; /* the most rows of each text table */
 };
 
@@ -27,8 +28,9 @@ const struct output_format *output_diff_by_name(const char *name);
 const struct output_format *output_diff_by_path(const char *path);
 
 /*
- * What changed, what would not have shown, and with options->all every function by own and by total samples. At most 80
- * columns wide. The functions below return 0 or negative errno.
+ * What changed in one line for each change, and a table; with options->explain, how sure that is and why, and with
+ * options->all every function by own and by total samples. At most 80 columns wide. The functions below return 0 or
+ * negative errno.
  */
 int output_diff_text(const struct diff *d, const struct output_diff_options *options, FILE *out);
 /*
@@ -45,7 +47,11 @@ int output_diff_html(const struct diff *d, const struct output_diff_options *opt
 
 /* What the formats share. */
 
-/* Returns what the comparison means in sentences, one per line; the caller frees it. NULL: no memory. */
+/* Writes what was found: a line for each change, or one that says that none was seen. */
+void output_diff_write_headline(const struct diff *d, FILE *out);
+/* Return the headline, what it is based on, and both, one sentence per line; the caller frees it. NULL: no memory. */
+char *output_diff_headline(const struct diff *d);
+char *output_diff_details(const struct diff *d);
 char *output_diff_notes(const struct diff *d);
 /* Returns the verdict in one word. */
 const char *output_diff_verdict(const struct diff_function *function);

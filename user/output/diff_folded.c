@@ -7,17 +7,15 @@
 
 #include "output/output.h"
 
-/* The number of samples after that equals one sample before. */
+/*
+ * The number of samples after that equals one sample before, so that what did not change is as large on both sides, and
+ * what grew is larger by what it grew.
+ */
 static double scale_of(const struct diff *d)
 {
 	const struct diff_whole *whole = d->whole;
 
-	if (d->state == DIFF_EMPTY)
-		return 1;
-	/* So that what did not change is as large on both sides, and what grew is larger by what it grew. */
-	if (d->options.basis == DIFF_SHARE)
-		return whole[DIFF_AFTER].rest / whole[DIFF_BEFORE].rest;
-	return whole[DIFF_BEFORE].units_per_sample / whole[DIFF_AFTER].units_per_sample;
+	return d->state == DIFF_EMPTY ? 1 : whole[DIFF_BEFORE].units_per_sample / whole[DIFF_AFTER].units_per_sample;
 }
 
 int output_diff_folded(const struct diff *d, const struct output_diff_options *options, FILE *out)

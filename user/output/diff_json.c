@@ -50,6 +50,7 @@ static void write_function(const struct diff *d, uint32_t i, struct json *j)
 		json_double(j, "change", f->change);
 		json_double(j, "low", f->low);
 		json_double(j, "high", f->high);
+		json_double(j, "chance", f->chance);
 		json_double(j, "noticeable", f->noticeable);
 	}
 	json_end_object(j);
@@ -105,6 +106,7 @@ int output_diff_json(const struct diff *d, const struct output_diff_options *opt
 	json_bool(&j, "judged", d->state == DIFF_JUDGED);
 	json_double(&j, "spread", d->spread);
 	json_bool(&j, "spread_assumed", d->assumed || diff_is_single(d));
+	json_double(&j, "pace", d->pace);
 	write_side(d, DIFF_BEFORE, &j);
 	write_side(d, DIFF_AFTER, &j);
 	if (d->options.basis != DIFF_SHARE && d->state != DIFF_EMPTY)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A comparison as text: what changed, and what would not have shown. */
+/* A comparison as text: what changed in a line each, a table, and on demand how that was found. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -17,15 +17,15 @@
 
 /* The units and digits in which values of a basis are printed. */
 struct scale {
-	const char *compared, *unit, *change_unit;
+	const char *unit, *change_unit;
 	double factor; /* from the values of compare/diff.h to the unit */
 	int digits;
 };
 
 static const struct scale scales[] = {
-	[DIFF_SHARE] = {"share of all samples", " %", " points", 100, 2},
-	[DIFF_RATE] = {"CPU time per second of the run", " ms/s", " ms/s", 1000, 2},
-	[DIFF_TIME] = {"CPU time of a run", " s", " s", 1, 3},
+	[DIFF_SHARE] = {"%", "points", 100, 2},
+	[DIFF_RATE] = {"ms/s", "ms/s", 1000, 2},
+	[DIFF_TIME] = {"s", "s", 1, 3},
 };
 
 struct table {
@@ -40,18 +40,21 @@ static double amount(const struct table *t, const uint64_t *values, enum diff_si
 	return diff_amount(t->diff, values[side], side) * t->scale->factor;
 }
 
-/* Sorts growth before shrinking before the rest, larger changes first; the rest by samples. */
+/* Sorts what is sure before what is likely before the rest, growth before shrinking, larger changes first; the rest by
+ * samples. */
 static int by_change(const void *a, const void *b, void *table)
 {
 	const struct table *t = table;
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
 	const struct diff_function *x = &t->diff->functions[i], *y = &t->diff->functions[j];
-	bool x_named = diff_is_change(x) && !t->total, y_named = diff_is_change(y) && !t->total;
+	bool x_named = diff_is_told(x) && !t->total, y_named = diff_is_told(y) && !t->total;
 	const uint64_t *x_values = t->total ? x->total : x->self, *y_values = t->total ? y->total : y->self;
 	double x_size = amount(t, x_values, DIFF_AFTER), y_size = amount(t, y_values, DIFF_AFTER);
 
 	if (x_named != y_named)
 		return x_named ? -1 : 1;
+	if (x_named && diff_is_change(x) != diff_is_change(y))
+		return diff_is_change(x) ? -1 : 1;
 	if (x_named && (x->change > 0) != (y->change > 0))
 		return x->change > 0 ? -1 : 1;
 	x_size += (x_named ? -1 : 1) * amount(t, x_values, DIFF_BEFORE);
@@ -77,7 +80,7 @@ static int sort_rows(struct table *t)
 			t->rows[t->count++] = i;
 	}
 	qsort_r(t->rows, t->count, sizeof(*t->rows), by_change, t);
-	for (t->named = 0; t->named < t->count && diff_is_change(&t->diff->functions[t->rows[t->named]]);)
+	for (t->named = 0; t->named < t->count && diff_is_told(&t->diff->functions[t->rows[t->named]]);)
 		t->named++;
 	return 0;
 }
@@ -162,86 +165,108 @@ static void write_side(const struct diff *d, enum diff_side side, FILE *out)
 	}
 }
 
-static int write_change(const struct table *t, uint32_t function, FILE *out)
+/* The first rows are those that changed, then as many as the options want. */
+static uint32_t shown_rows(const struct table *t, const struct output_diff_options *options)
+{
+	uint32_t most = options->rows;
+
+	if (!options->all && t->named + ROWS_OTHERS < most)
+		most = t->named + ROWS_OTHERS;
+	return t->count < most ? t->count : most;
+}
+
+static void write_more(const struct table *t, const struct output_diff_options *options, FILE *out)
+{
+	uint32_t shown = shown_rows(t, options);
+
+	if (shown < t->count)
+		fprintf(out, "and %u more (%s)\n", t->count - shown, shown < options->rows ? "--all-rows" : "--limit");
+}
+
+static int write_row(const struct table *t, uint32_t function, FILE *out)
 {
 	const struct diff_function *f = &t->diff->functions[function];
-	const struct scale *s = t->scale;
-	double before = amount(t, f->self, DIFF_BEFORE), after = amount(t, f->self, DIFF_AFTER);
-	char change[32], low[32], high[32];
-	int at = fprintf(out, "%-8s", output_diff_verdict(f)), err = write_name(t, function, at, out);
+	char change[32] = "";
+	int at;
+
+	if (f->verdict != DIFF_UNJUDGED)
+		output_diff_percent(f->change, true, change, sizeof(change));
+	at = fprintf(out, "%-7s %9.*f %9.*f %9s  ", t->diff->state == DIFF_JUDGED ? output_diff_verdict(f) : "",
+		     t->scale->digits, amount(t, f->self, DIFF_BEFORE), t->scale->digits,
+		     amount(t, f->self, DIFF_AFTER), change);
+	return write_name(t, function, at, out);
+}
+
+/* Writes the functions by own samples: what changed, then those with the most samples. */
+static int write_rows(const struct table *t, const struct output_diff_options *options, FILE *out)
+{
+	uint32_t shown = shown_rows(t, options);
+	int err = 0;
+
+	if (!shown)
+		return 0;
+	fprintf(out, "\n%-7s %9s %9s %9s\n", "", "before", "after", "change");
+	fprintf(out, "%-7s %9s %9s %9s  %s\n", "", t->scale->unit, t->scale->unit, "",
+		t->diff->options.by_line ? "line" : "function");
+	for (uint32_t i = 0; i < shown && !err; i++)
+		err = write_row(t, t->rows[i], out);
+	write_more(t, options, out);
+	return err;
+}
+
+static int write_surety(const struct table *t, uint32_t function, FILE *out)
+{
+	const struct diff_function *f = &t->diff->functions[function];
+	char change[32], low[32], high[32], least[32], interval[72];
+	int at;
 
 	output_diff_percent(f->change, true, change, sizeof(change));
 	output_diff_percent(f->low, true, low, sizeof(low));
 	output_diff_percent(f->high, true, high, sizeof(high));
-	fprintf(out, "        %.*f%s -> %.*f%s, %+.*f%s", s->digits, before, s->unit, s->digits, after, s->unit,
-		s->digits, after - before, s->change_unit);
-	if (f->verdict == DIFF_NEW)
-		fprintf(out, "; from nothing\n");
-	else if (f->verdict == DIFF_GONE)
-		fprintf(out, "; to nothing (at least %s)\n", high);
-	else
-		fprintf(out, "; %s (%s to %s)\n", change, low, high);
-	return err;
-}
-
-static int write_other(const struct table *t, uint32_t function, FILE *out)
-{
-	const struct diff_function *f = &t->diff->functions[function];
-	char change[32] = "", least[32] = "";
-	int at;
-
-	if (f->verdict != DIFF_UNJUDGED) {
-		output_diff_percent(f->change, true, change, sizeof(change));
-		output_diff_percent(f->noticeable, false, least, sizeof(least));
-	}
-	at = fprintf(out, "%-7s %8.*f  %8.*f %9s %9s  ", t->diff->state == DIFF_JUDGED ? output_diff_verdict(f) : "",
-		     t->scale->digits, amount(t, f->self, DIFF_BEFORE), t->scale->digits,
-		     amount(t, f->self, DIFF_AFTER), change, least);
+	output_diff_percent(f->noticeable, false, least, sizeof(least));
+	snprintf(interval, sizeof(interval), "%s to %s", low, high);
+	at = fprintf(out, "%-7s %9s %20s %9.1f %9s  ", output_diff_verdict(f), change, interval, 100 * (1 - f->chance),
+		     least);
 	return write_name(t, function, at, out);
 }
 
-/* Writes the functions that did not change, those with the most samples first. */
-static int write_others(const struct table *t, const struct output_diff_options *options, FILE *out)
+/* Writes how sure the changes of the judged functions are. */
+static int write_sureties(const struct table *t, const struct output_diff_options *options, FILE *out)
 {
-	uint32_t count = t->count - t->named, shown = count < options->rows ? count : options->rows;
-	const char *what = t->diff->options.by_line ? "line" : "function";
+	uint32_t shown = shown_rows(t, options);
+	char interval[32];
 	int err = 0;
 
-	if (!options->all && shown > ROWS_OTHERS)
-		shown = ROWS_OTHERS;
-	if (!shown)
-		return 0;
-	fprintf(out, "\n%s%s, by own samples:\n\n", t->diff->state == DIFF_JUDGED ? "No change seen in " : "",
-		t->diff->options.by_line ? "lines" : "functions");
-	fprintf(out, "%8s%8s  %8s %9s %9s\n", "", "before", "after", "change", "one would");
-	fprintf(out, "%8s%8s  %8s %9s %9s  %s\n", "", t->scale->unit + 1, t->scale->unit + 1, "of own", "show from",
-		what);
-	for (uint32_t i = t->named; i < t->named + shown && !err; i++)
-		err = write_other(t, t->rows[i], out);
-	if (shown < count)
-		fprintf(out, "and %u more (%s)\n", count - shown, options->all ? "--limit" : "--all-rows");
+	snprintf(interval, sizeof(interval), "%g %% interval", 100 * t->diff->options.confidence);
+	fprintf(out, "\n%-7s %9s %20s %9s %9s\n", "", "change", interval, "sure", "seen from");
+	fprintf(out, "%-7s %9s %20s %9s %9s  %s\n", "", "", "", "in 100", "",
+		t->diff->options.by_line ? "line" : "function");
+	for (uint32_t i = 0; i < shown && !err; i++) {
+		if (t->diff->functions[t->rows[i]].verdict != DIFF_UNJUDGED)
+			err = write_surety(t, t->rows[i], out);
+	}
 	return err;
 }
 
-static int write_named(const struct table *t, const struct output_diff_options *options, FILE *out)
+/* Writes how the result was found. */
+static int explain(const struct table *t, const struct output_diff_options *options, FILE *out)
 {
-	const char *what = t->diff->options.by_line ? "line" : "function";
-	uint32_t shown = t->named < options->rows ? t->named : options->rows;
-	int err = 0;
+	const struct diff *d = t->diff;
+	char *notes = output_diff_details(d);
+	int err = notes ? 0 : -ENOMEM;
 
-	if (t->diff->state != DIFF_JUDGED)
-		return 0;
-	fprintf(out, "\n%u %s%s changed, of %zu that have %d %% of the samples or more\n", t->named, what,
-		t->named == 1 ? "" : "s", t->diff->tested, DIFF_LEAST_PERCENT);
-	if (shown)
-		fprintf(out,
-			"Shown: %s; change: of own samples, against\nthose of what did not change "
-			"(%g %% interval, for %zu %ss together).\n\n",
-			t->scale->compared, 100 * t->diff->options.confidence, t->diff->tested, what);
-	for (uint32_t i = 0; i < shown && !err; i++)
-		err = write_change(t, t->rows[i], out);
-	if (shown < t->named)
-		fprintf(out, "and %u more (--limit)\n", t->named - shown);
+	if (err)
+		return err;
+	if (d->state == DIFF_JUDGED)
+		err = write_sureties(t, options, out);
+	fputc('\n', out);
+	for (int i = 0; i < DIFF_SIDES; i++)
+		write_side(d, (enum diff_side)i, out);
+	if (d->state == DIFF_JUDGED)
+		fprintf(out, "%zu %ss have %d %% of the samples or more, and were judged.\n", d->tested,
+			d->options.by_line ? "line" : "function", DIFF_LEAST_PERCENT);
+	write_wrapped(notes, out);
+	free(notes);
 	return err;
 }
 
@@ -253,7 +278,7 @@ static int write_totals(const struct diff *d, const struct output_diff_options *
 
 	fputs("\nOn the stack (own samples and those of what it called; not judged):\n\n", out);
 	fprintf(out, "%8s  %8s %8s  %s\n", "before", "after", "change", d->options.by_line ? "line" : "function");
-	fprintf(out, "%8s  %8s %8s\n", t.scale->unit + 1, t.scale->unit + 1, t.scale->change_unit + 1);
+	fprintf(out, "%8s  %8s %8s\n", t.scale->unit, t.scale->unit, t.scale->change_unit);
 	for (uint32_t i = 0; i < t.count && i < options->rows && !err; i++) {
 		const struct diff_function *f = &d->functions[t.rows[i]];
 		double before = amount(&t, f->total, DIFF_BEFORE), after = amount(&t, f->total, DIFF_AFTER);
@@ -271,23 +296,21 @@ static int write_totals(const struct diff *d, const struct output_diff_options *
 int output_diff_text(const struct diff *d, const struct output_diff_options *options, FILE *out)
 {
 	struct table t = {.diff = d, .scale = &scales[d->options.basis]};
-	char *notes = output_diff_notes(d);
-	int err = notes ? sort_rows(&t) : -ENOMEM;
+	char *headline = output_diff_headline(d);
+	int err = headline ? sort_rows(&t) : -ENOMEM;
 
 	if (!err) {
-		for (int i = 0; i < DIFF_SIDES; i++)
-			write_side(d, (enum diff_side)i, out);
-		err = write_named(&t, options, out);
-	}
-	if (!err) {
-		fputc('\n', out);
-		write_wrapped(notes, out);
+		write_wrapped(headline, out);
 		if (d->state != DIFF_EMPTY || options->all)
-			err = write_others(&t, options, out);
+			err = write_rows(&t, options, out);
 	}
 	if (!err && options->all)
 		err = write_totals(d, options, out);
+	if (!err && options->explain)
+		err = explain(&t, options, out);
+	if (!err && !options->explain && d->state == DIFF_JUDGED)
+		fputs("\n--explain: how sure this is, and why\n", out);
 	free(t.rows);
-	free(notes);
+	free(headline);
 	return err;
 }

@@ -12,8 +12,8 @@
 const char *output_diff_verdict(const struct diff_function *function)
 {
 	static const char *const verdicts[] = {
-		[DIFF_UNJUDGED] = "few",  [DIFF_NOISE] = "noise", [DIFF_SPREAD] = "spread", [DIFF_GREW] = "grew",
-		[DIFF_SHRANK] = "shrank", [DIFF_NEW] = "new",     [DIFF_GONE] = "gone",
+		[DIFF_UNJUDGED] = "few", [DIFF_NOISE] = "noise",   [DIFF_SPREAD] = "spread", [DIFF_LIKELY] = "likely",
+		[DIFF_GREW] = "grew",    [DIFF_SHRANK] = "shrank", [DIFF_NEW] = "new",       [DIFF_GONE] = "gone",
 	};
 
 	return verdicts[function->verdict];
@@ -70,17 +70,13 @@ static void write_total(const struct diff *d, FILE *out)
 	fputs(" -> ", out);
 	write_time(d, DIFF_AFTER, out);
 	if (!t->judged)
-		fprintf(out,
-			", %s: with one run of each it is not known how far totals differ from run to run, so this "
-			"says nothing.\n",
+		fprintf(out, ", %s; with one run on each side it is not known how far totals differ from run to run.\n",
 			change);
 	else if (t->changed)
 		fprintf(out, ": it %s, %s (%s to %s); runs of one side differ by %s.\n",
 			t->change > 0 ? "grew" : "shrank", change, low, high, spread);
 	else
-		fprintf(out,
-			", %s: runs of one side differ by %s, so this says nothing; a change below %s would not "
-			"have shown.\n",
+		fprintf(out, ", %s; runs of one side differ by %s, so that a change below %s could not be seen.\n",
 			change, spread, least);
 }
 
@@ -88,12 +84,10 @@ static void write_total(const struct diff *d, FILE *out)
 static void write_spread(const struct diff *d, FILE *out)
 {
 	if (diff_is_single(d)) {
-		fputs("One run of each: how far two runs of the same program differ was not measured but assumed", out);
-		if (d->assumed)
-			fprintf(out, " (%.3g %%)", 100 * d->spread);
-		else
-			fprintf(out, " (%.3g %%, by what most functions differ)", 100 * d->spread);
-		fputs(". Only large changes can be named; record three runs or more of each.\n", out);
+		fprintf(out,
+			"With one run on each side, how far two runs of the same program differ was not measured but "
+			"assumed: %.3g %%%s.\n",
+			100 * d->spread, d->assumed ? "" : ", as much as most functions differ");
 		return;
 	}
 	if (d->spread < 0.001)
@@ -118,44 +112,49 @@ static unsigned count_verdict(const struct diff *d, enum diff_verdict verdict)
 	return count;
 }
 
-static void write_names(const struct diff *d, FILE *out)
+/* What the numbers of the table are. */
+static void write_reference(const struct diff *d, FILE *out)
 {
-	bool first = true;
+	const char *what = d->options.by_line ? "line" : "function";
 
-	for (uint32_t i = 0; i < profile_frame_count(d->merged); i++) {
-		if (!diff_is_change(&d->functions[i]))
-			continue;
-		fputs(first ? "" : ", ", out);
-		output_escaped(profile_string(d->merged, profile_frame_at(d->merged, i)->name), out);
-		first = false;
-	}
+	fprintf(out, "Each %s is compared with all others, apart from those that changed.\n", what);
+	if (d->options.basis == DIFF_SHARE)
+		fprintf(out,
+			"Values are percent of the whole before; what did not change is as large after, so that the "
+			"values after need not add up to 100 %%.\n");
+	else
+		fprintf(out,
+			"Values after are divided by %.3g: what did not change took so many times as long as before, "
+			"by the machine or by a change of everything.\n",
+			d->pace);
+}
+
+static void write_chances(const struct diff *d, FILE *out)
+{
+	if (d->named)
+		fprintf(out,
+			"At most %.3g %% of the changes that are named grew, shrank, new or gone are expected to be "
+			"chance.\n",
+			100 * (1 - d->options.confidence));
+	if (d->named + d->likely)
+		fputs("\"92 in 100\" means: of 100 comparisons of a program with itself, 8 show a change as clear as "
+		      "this "
+		      "one; less than 1 in 1,000 is called certain.\n",
+		      out);
+	fputs("A smaller change than could be seen may be there: \"seen from\" is the size that would be named in 80 "
+	      "of "
+	      "100 comparisons like this one.\n",
+	      out);
 }
 
 static void write_judged(const struct diff *d, FILE *out)
 {
 	const char *what = d->options.by_line ? "line" : "function";
 	unsigned spread = count_verdict(d, DIFF_SPREAD);
-	char least[32], most[32];
 
 	write_spread(d, out);
-	output_diff_percent(d->least_noticeable, false, least, sizeof(least));
-	output_diff_percent(d->most_noticeable, false, most, sizeof(most));
-	if (d->least_noticeable > 0)
-		fprintf(out,
-			"No change seen does not mean none: one below %s (the surest %s) to %s (the least sure) would "
-			"not have shown.\n",
-			least, what, most);
-	if (d->named) {
-		fputs("Changes and shares of the others are of what is left without ", out);
-		write_names(d, out);
-		fprintf(out, ". At most %.3g %% of the named changes are expected to be chance.\n",
-			100 * (1 - d->options.confidence));
-	}
-	if (d->named && d->only_other != PROFILE_NONE) {
-		fputs("What is left is little more than ", out);
-		output_escaped(profile_string(d->merged, profile_frame_at(d->merged, d->only_other)->name), out);
-		fputs(": shares cannot tell whether that one changed instead.\n", out);
-	}
+	write_reference(d, out);
+	write_chances(d, out);
 	if (spread)
 		fprintf(out,
 			"Sampling does not explain the difference of %u %s%s, but runs of the same program %s by "
@@ -163,41 +162,27 @@ static void write_judged(const struct diff *d, FILE *out)
 			spread, what, spread == 1 ? "" : "s",
 			diff_is_single(d) || d->assumed ? "are assumed to differ" : "differed");
 	if (!d->whole[DIFF_BEFORE].times || !d->whole[DIFF_AFTER].times)
-		fputs("It is not known of all runs when samples were taken (--timestamps keeps it): work in bursts may "
-		      "vary by more than is allowed for.\n",
+		fputs("Not all profiles say when samples were taken (--timestamps keeps it): work in bursts may vary "
+		      "by "
+		      "more than is allowed for.\n",
 		      out);
+}
+
+static void write_details(const struct diff *d, FILE *out)
+{
+	if (d->options.basis != DIFF_SHARE && d->state != DIFF_EMPTY)
+		write_total(d, out);
+	if (d->state == DIFF_JUDGED)
+		write_judged(d, out);
 }
 
 static void write_notes(const struct diff *d, FILE *out)
 {
-	if (d->options.basis != DIFF_SHARE && d->state != DIFF_EMPTY)
-		write_total(d, out);
-	switch (d->state) {
-	case DIFF_EMPTY:
-		for (int side = 0; side < DIFF_SIDES; side++) {
-			for (size_t i = 0; i < d->runs[side].count && !d->whole[side].total; i++) {
-				output_escaped(d->runs[side].names[i], out);
-				fputs(" has no sample with frames: there is nothing to compare with.\n", out);
-			}
-		}
-		break;
-	case DIFF_NO_COUNTS:
-		fputs("These values are no counts, and it is not known when they were taken: how far they differ by "
-		      "chance cannot be told, and no change is named.\n",
-		      out);
-		break;
-	case DIFF_FEW_FUNCTIONS:
-		fprintf(out,
-			"No change can be named: one function has all samples, or none has %d %% of them and %d.\n",
-			DIFF_LEAST_PERCENT, DIFF_LEAST_SAMPLES);
-		break;
-	case DIFF_JUDGED:
-		write_judged(d, out);
-		break;
-	}
+	output_diff_write_headline(d, out);
+	write_details(d, out);
 }
 
-char *output_diff_notes(const struct diff *d)
+static char *written(const struct diff *d, void (*write)(const struct diff *d, FILE *out))
 {
 	char *text = NULL;
 	size_t size;
@@ -205,9 +190,24 @@ char *output_diff_notes(const struct diff *d)
 
 	if (!out)
 		return NULL;
-	write_notes(d, out);
+	write(d, out);
 	if (fclose(out) == 0)
 		return text;
 	free(text);
 	return NULL;
+}
+
+char *output_diff_headline(const struct diff *d)
+{
+	return written(d, output_diff_write_headline);
+}
+
+char *output_diff_details(const struct diff *d)
+{
+	return written(d, write_details);
+}
+
+char *output_diff_notes(const struct diff *d)
+{
+	return written(d, write_notes);
 }

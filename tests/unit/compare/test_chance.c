@@ -17,6 +17,7 @@ struct made {
 	double samples;                 /* of a run, about */
 	double sigma;                   /* of every second function's weight, by run */
 	double other_sigma;             /* of the rest */
+	double unsteady;                /* of the weight of function 2; 0: as every second one's */
 	double grown;                   /* after, the weight of function 1 is multiplied by it; 0: no change */
 	double weights[FUNCTIONS_MOST]; /* the first 0: function i weighs 1 / (i + 1) */
 };
@@ -68,7 +69,10 @@ static struct profile *make_run(const struct made *made, bool is_after)
 		char name[16];
 
 		snprintf(name, sizeof(name), "f%u", i);
-		mean *= exp((i % 2 ? made->sigma : made->other_sigma) * draw_normal());
+		if (i == 2 && made->unsteady > 0)
+			mean *= exp(made->unsteady * draw_normal());
+		else
+			mean *= exp((i % 2 ? made->sigma : made->other_sigma) * draw_normal());
 		if (is_after && made->grown > 0 && i == 1)
 			mean *= made->grown;
 		take_in(p, on(p, PROFILE_ROOT, name, "app.py", 1), owner, draw_count(mean));
@@ -81,6 +85,9 @@ struct said {
 	unsigned any;      /* named something */
 	unsigned right;    /* named f1 as grown */
 	unsigned wrong;    /* named another function */
+	unsigned likely;   /* called f1 likely to have changed */
+	unsigned unlikely; /* likewise of another function */
+	double other;      /* the mean change of f0, as far as it is judged */
 	unsigned held;     /* f1's interval holds what is true */
 	double noticeable; /* of f1, the mean */
 };
@@ -104,6 +111,9 @@ static struct said simulate(const struct made *made, const struct diff_options *
 		said.any += changes(d) > 0;
 		said.right += right;
 		said.wrong += changes(d) > (right ? 1 : 0);
+		said.likely += f->verdict == DIFF_LIKELY;
+		said.unlikely += d->likely > (f->verdict == DIFF_LIKELY ? 1 : 0);
+		said.other += function(d, "f0", PROFILE_NO_LINE)->change / PAIRS;
 		said.held += f->low <= true_change && true_change <= f->high;
 		said.noticeable += f->noticeable / PAIRS;
 		diff_free(d);
@@ -233,6 +243,58 @@ static void test_others_are_not_named(void **unused)
 	print_message("found in %u of %d, others in %u\n", said.right, PAIRS, said.wrong);
 	assert_in_range(said.right, 297, PAIRS);
 	assert_in_range(said.wrong, 0, 26);
+}
+
+/*
+ * Half of the program takes a quarter longer, and runs differ too much for it to be named each time: what the others
+ * are measured against is not moved by it, as the sum of all samples would be, by an eighth.
+ */
+static void test_reference_is_not_moved(void **unused)
+{
+	struct made made = {.functions = 9,
+			    .before = 3,
+			    .after = 3,
+			    .samples = 20000,
+			    .sigma = 0.06,
+			    .other_sigma = 0.06,
+			    .grown = 1.2};
+	struct said said;
+
+	(void)unused;
+	for (unsigned i = 0; i < made.functions; i++)
+		made.weights[i] = i == 1 ? 8 : 1;
+	said = simulate(&made, &shares);
+	print_message("found in %u of %d, likely in %u, others in %u and likely in %u; f0 changed by %.1f %%\n",
+		      said.right, PAIRS, said.likely, said.wrong, said.unlikely, 100 * said.other);
+	assert_in_range(said.right + said.likely, 150, 290);
+	assert_in_range(said.likely, 10, 120);
+	assert_in_range(said.wrong, 0, 15);
+	assert_in_range(said.unlikely, 0, 15);
+	assert_true(fabs(said.other) < 0.03);
+	/* One run a side: nothing is named, and the largest function is the one that stands apart. */
+	made.before = made.after = 1;
+	made.sigma = made.other_sigma = 0.01;
+	made.grown = 1.4;
+	said = simulate(&made, &shares);
+	print_message("one run a side: found in %u, f0 changed by %.1f %%\n", said.right, 100 * said.other);
+	assert_true(fabs(said.other) < 0.03);
+}
+
+/* A few functions, of which some differ far more from run to run than the others do: they are not named for that. */
+static void test_unsteady_functions_are_not_named(void **unused)
+{
+	struct made made = {.functions = 6,
+			    .before = 3,
+			    .after = 3,
+			    .samples = 10000,
+			    .sigma = 0.01,
+			    .other_sigma = 0.01,
+			    .unsteady = 0.15};
+	struct said said = simulate(&made, &shares);
+
+	(void)unused;
+	print_message("named in %u of %d\n", said.any, PAIRS);
+	assert_in_range(said.any, 0, 26);
 }
 
 /* The smallest noticeable change is named in about 80 of 100. */
@@ -447,6 +509,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_chance_is_rarely_named), cmocka_unit_test(test_growth_is_found),
+		cmocka_unit_test(test_reference_is_not_moved), cmocka_unit_test(test_unsteady_functions_are_not_named),
 		cmocka_unit_test(test_others_are_not_named),   cmocka_unit_test(test_what_is_noticeable_is_noticed),
 		cmocka_unit_test(test_bursts_are_chance),      cmocka_unit_test(test_phases_are_no_chance),
 		cmocka_unit_test(test_bursts_of_recursion),    cmocka_unit_test(test_verdicts_agree_with_intervals),

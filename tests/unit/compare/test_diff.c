@@ -116,6 +116,7 @@ static void test_values_are_in_the_unit_of_the_basis(void **unused)
 	/* Of f, by hand: 50 to 60 %; 200 to 240 ms per second; 2 to 3 s by run. */
 	static const double want[][DIFF_SIDES] = {{0.5, 0.6}, {0.2, 0.24}, {2, 3}};
 	struct diff_options options = shares;
+	double before, after, last = 0;
 
 	(void)unused;
 	for (options.basis = DIFF_SHARE; options.basis <= DIFF_TIME; options.basis++) {
@@ -123,10 +124,15 @@ static void test_values_are_in_the_unit_of_the_basis(void **unused)
 		const struct diff_function *f = function(d, "f", PROFILE_NO_LINE);
 
 		assert_values(f->self, 4000, 3000);
-		for (int side = 0; side < DIFF_SIDES; side++)
-			assert_true(fabs(diff_amount(d, f->self[side], side) - want[options.basis][side]) < 1e-9);
-		/* Against g, half as much again, whatever is shown. */
-		assert_true(fabs(f->change - 0.5) < 1e-9);
+		before = diff_amount(d, f->self[DIFF_BEFORE], DIFF_BEFORE);
+		after = diff_amount(d, f->self[DIFF_AFTER], DIFF_AFTER);
+		assert_true(fabs(before - want[options.basis][DIFF_BEFORE]) < 1e-9);
+		assert_true(fabs(after * d->pace - want[options.basis][DIFF_AFTER]) < 1e-9);
+		/* Whatever is shown, the change is that of the two amounts. */
+		assert_true(fabs(f->change - (after / before - 1)) < 1e-9);
+		if (options.basis)
+			assert_true(fabs(f->change - last) < 1e-9);
+		last = f->change;
 		diff_free(d);
 	}
 	for (size_t i = 0; i < 3; i++)

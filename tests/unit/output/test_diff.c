@@ -31,30 +31,81 @@ static void test_text(void **unused)
 	struct profile *runs[4];
 	struct diff *d = twice_as_long(runs);
 	char *text = written_diff(d, &(struct output_diff_options){.rows = 40}, output_diff_text), *row;
-	double before, after, points, change, low, high;
+	double before, after, change, low, high;
 
 	(void)unused;
-	assert_non_null(strstr(text, "before  2 runs, 8005 samples, "));
-	assert_non_null(strstr(text, " s of CPU time in 25.0 s:\n          new\n"));
-	assert_non_null(strstr(text, "\n1 function changed, of 2 that"));
-	row = strstr(text, "\ngrew    f (app.py)\n");
-	assert_non_null(row);
-	assert_int_equal(sscanf(row, "\ngrew f (app.py) %lf %% -> %lf %%, %lf points; %lf %% (%lf %% to %lf %%)",
-				&before, &after, &points, &change, &low, &high),
-			 6);
-	/* By hand: 2005 of 8005 and 4005 of 10005; of g's 6000, 4005 over 2005. */
-	assert_true(before == 25.05 && after == 40.03 && points == 14.98 && change == 100);
-	assert_true(low > 0 && low < 100 && high > 100 && high < 200);
 	/* Two functions: it may be the other one. */
-	assert_non_null(strstr(text, "What is left is little more than g"));
+	assert_ptr_equal(strstr(text, "f (app.py) takes 100 % longer: +25 % of the whole; unless g (app.py) changed\n"),
+			 text);
+	row = strstr(text, "\ngrew ");
+	assert_non_null(row);
+	assert_int_equal(sscanf(row, "\ngrew %lf %lf %lf %%  f (app.py)\n", &before, &after, &change), 3);
+	/* By hand: 2005 and 4005 of 8005, as g takes as many on both sides. */
+	assert_true(before == 25.05 && after == 50.03 && change == 100);
+	assert_null(strstr(text, "25.0 s"));
 	assert_null(strstr(text, "main (app.py)"));
 	free(text);
 	text = written_diff(d, &(struct output_diff_options){.rows = 40, .all = true}, output_diff_text);
 	assert_non_null(strstr(text, "main (app.py)"));
 	free(text);
+	text = written_diff(d, &(struct output_diff_options){.rows = 40, .explain = true}, output_diff_text);
+	assert_non_null(strstr(text, "before  2 runs, 8005 samples, "));
+	assert_non_null(strstr(text, " s of CPU time in 25.0 s:\n          new\n"));
+	assert_non_null(strstr(text, "\n2 functions have 1 % of the samples"));
+	row = strstr(text, "% interval");
+	assert_non_null(row);
+	row = strstr(row, "\ngrew ");
+	assert_non_null(row);
+	assert_int_equal(sscanf(row, "\ngrew %lf %% %lf %% to %lf %% ", &change, &low, &high), 3);
+	assert_true(low > 0 && low < 100 && high > 100 && high < 200);
+	free(text);
 	text = written_diff(d, &(struct output_diff_options){.rows = 1, .all = true}, output_diff_text);
 	assert_non_null(strstr(text, "and 2 more (--limit)"));
 	free(text);
+	diff_free(d);
+	for (size_t i = 0; i < 4; i++)
+		profile_free(runs[i]);
+}
+
+/* Returns the first line for a function with that verdict and chance, of a comparison that has more than two. */
+static char *first_line(struct diff *d, enum diff_verdict verdict, double chance)
+{
+	struct diff_function *f = (struct diff_function *)function(d, "f", PROFILE_NO_LINE);
+	char *text;
+
+	f->verdict = verdict;
+	f->chance = chance;
+	d->only_other = PROFILE_NONE;
+	d->named = diff_is_change(f);
+	d->likely = !d->named;
+	text = written_diff(d, &(struct output_diff_options){.rows = 40}, output_diff_text);
+	*strchr(text, '\n') = 0;
+	return text;
+}
+
+static void test_how_sure_it_is(void **unused)
+{
+	static const struct {
+		enum diff_verdict verdict;
+		double chance;
+		const char *line;
+	} wanted[] = {
+		{DIFF_GREW, 0.0005, "f (app.py) takes 100 % longer: +25 % of the whole; certain"},
+		{DIFF_GREW, 0.002, "f (app.py) takes 100 % longer: +25 % of the whole; 99.8 in 100"},
+		{DIFF_GREW, 0.03, "f (app.py) takes 100 % longer: +25 % of the whole; 97 in 100"},
+		{DIFF_LIKELY, 0.08, "likely: f (app.py) takes 100 % longer: +25 % of the whole; 92 in 100"},
+		{DIFF_LIKELY, 0, "likely: f (app.py) takes 100 % longer: +25 % of the whole; 99.9 in 100"},
+	};
+	struct profile *runs[4];
+	struct diff *d = twice_as_long(runs);
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		char *line = first_line(d, wanted[i].verdict, wanted[i].chance);
+
+		assert_string_equal(line, wanted[i].line);
+		free(line);
+	}
 	diff_free(d);
 	for (size_t i = 0; i < 4; i++)
 		profile_free(runs[i]);
@@ -69,7 +120,7 @@ static void test_text_of_nothing(void **unused)
 	(void)unused;
 	assert_non_null(strstr(text, "new has no sample with frames"));
 	assert_null(strstr(text, "old has no"));
-	assert_null(strstr(text, "changed"));
+	assert_null(strstr(text, "take"));
 	free(text);
 	/* What there is can be asked for. */
 	text = written_diff(d, &(struct output_diff_options){.rows = 40, .all = true}, output_diff_text);
@@ -133,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_how_sure_it_is),
 		cmocka_unit_test(test_text_of_nothing),
 		cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_formats),
