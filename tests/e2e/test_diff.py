@@ -102,7 +102,7 @@ def test_changes_are_those_of_the_numbers_beside_them(runs, what, after):
         named_or_not = function["low"] > 0 or function["high"] < 0
         assert named_or_not == (function["verdict"] in CHANGED), function
         if function["verdict"] in ("noise", "spread"):
-            assert function["name"] not in told["notes"][0] or "No change seen" in told["notes"][0]
+            assert not any(note.startswith(("%(name)s (" % function, "likely: %(name)s (" % function)) for note in told["notes"])
 
 
 def test_one_run_of_each(runs):
@@ -170,10 +170,12 @@ def test_all_formats_say_the_same(runs, tmp_path, what, unit):
 @pytest.mark.parametrize("what", ["share", "rate", "time"])
 def test_the_first_line_says_it(runs, what):
     text = diff(*sides(runs, "one", "more"), "--compare=" + what).out
-    first = re.match(r"grown \(grows\.py\) takes ([\d.]+) times as long: \+[\d.]+ ", text)
+    told_uneven = functions(*sides(runs, "one", "more"))[1]["load_uneven"]
+    assert text.startswith("Not comparable for sure: ") == told_uneven
+    first = re.search(r"^grown \(grows\.py\) takes ([\d.]+) times as long: \+[\d.]+ ", text, re.M)
     assert first and 2.5 < float(first.group(1)) < 3.5, text
     assert "interval" not in text and "--explain" in text
-    assert diff(*sides(runs, "one", "two")).out.startswith("No change seen")
+    assert re.search(r"^(No change seen|Too noisy to compare)", diff(*sides(runs, "one", "two")).out, re.M)
 
 
 def test_units_are_those_of_the_runs(runs):
@@ -200,6 +202,13 @@ def test_units_are_those_of_the_runs(runs):
         assert time[key] == pytest.approx(count / 1997 / 3, rel=0.01)
         assert 0 < rate[key] < 1
     assert share["total_after"] >= share["after"]
+
+
+def test_load_beside_the_runs_is_known(runs):
+    _, told = functions(*sides(runs, "one", "more"))
+    for side in ("before", "after"):
+        assert 0 <= told[side]["load"] <= 1
+    assert any(re.match(r"Other programs took \d+ to \d+ % of the machine", note) for note in told["notes"])
 
 
 def test_shares_add_up(runs):

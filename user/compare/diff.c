@@ -207,6 +207,7 @@ static int compare(struct diff *d, struct diff_map *maps, size_t count)
 	if (err)
 		return err;
 	set_units(d);
+	diff_measure_load(d, maps, count);
 	if (!d->whole[DIFF_BEFORE].total || !d->whole[DIFF_AFTER].total)
 		d->state = DIFF_EMPTY;
 	else if (!counts && !(d->whole[DIFF_BEFORE].times && d->whole[DIFF_AFTER].times))

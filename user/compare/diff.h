@@ -81,6 +81,11 @@ struct diff_runs {
 	size_t count;
 };
 
+/* The part of the machine's CPUs that other programs and other machines took, 0 to 1, of the runs of a side. */
+struct diff_load {
+	double mean, least, most;
+};
+
 /* One side as a whole. */
 struct diff_whole {
 	uint64_t total;          /* value of its samples that have frames */
@@ -89,6 +94,7 @@ struct diff_whole {
 	double units_per_sample; /* what one of its values stands for in diff_amount(); 0: nothing */
 	double time_s;           /* CPU time by run, or with DIFF_RATE by second of a run */
 	double rest;             /* value of the functions that are taken for unchanged */
+	struct diff_load load;   /* beside its runs; unset unless loads_known */
 	bool times;              /* it is known of all runs when samples were taken */
 };
 
@@ -134,7 +140,9 @@ struct diff {
 	bool assumed;        /* spread is what was assumed: less was measured, or nothing */
 	double least_noticeable; /* of all functions that are judged and not named */
 	double most_noticeable;  /* likewise */
-	struct diff_time time;   /* with DIFF_RATE and DIFF_TIME */
+	bool loads_known;        /* all runs say how busy the machine was */
+	bool uneven;           /* the load beside the runs of one side was another one than beside those of the other */
+	struct diff_time time; /* with DIFF_RATE and DIFF_TIME */
 };
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Shared by the parts of the comparison: merge.c merges the profiles, times.c estimates bursts, judge.c names changes,
- * diff.c checks, adds up and calls them.
+ * load.c says how busy the machine was, diff.c checks, adds up and calls them.
  */
 #ifndef COMPARE_DIFF_INTERNAL_H
 #define COMPARE_DIFF_INTERNAL_H
@@ -30,6 +30,9 @@ int diff_estimate_bursts(struct diff *diff, const struct diff_map *maps, size_t 
 
 /* Sets the functions' verdicts and what belongs to them. Returns 0 or -ENOMEM. */
 int diff_judge(struct diff *diff, const struct diff_map *maps, size_t count);
+
+/* Sets the load beside both sides. */
+void diff_measure_load(struct diff *diff, const struct diff_map *maps, size_t count);
 
 /* Sets diff->time. */
 void diff_judge_time(struct diff *diff, const struct diff_map *maps, size_t count);

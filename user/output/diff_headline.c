@@ -76,6 +76,8 @@ static void write_certainty(const struct diff *d, const struct diff_function *f,
 		fputs("; unless ", out);
 		output_frame(d->merged, d->only_other, out);
 		fputs(" changed instead: there is little else to compare with", out);
+	} else if (d->uneven) {
+		fputs("; unless the load did that", out);
 	} else if (diff_is_single(d)) {
 		fprintf(out, "; if two runs of one program differ by no more than %.2g %%", 100 * d->spread);
 	} else if (diff_is_change(f) && f->chance <= CERTAIN_CHANCE) {
@@ -178,6 +180,12 @@ static void write_empty(const struct diff *d, FILE *out)
 	}
 }
 
+static void write_load(const struct diff *d, FILE *out)
+{
+	fprintf(out, "Not comparable for sure: other programs took %.0f %% of the machine before, and %.0f %% after\n",
+		100 * d->whole[DIFF_BEFORE].load.mean, 100 * d->whole[DIFF_AFTER].load.mean);
+}
+
 void output_diff_write_headline(const struct diff *d, FILE *out)
 {
 	switch (d->state) {
@@ -197,6 +205,8 @@ void output_diff_write_headline(const struct diff *d, FILE *out)
 			DIFF_LEAST_PERCENT, DIFF_LEAST_SAMPLES);
 		break;
 	case DIFF_JUDGED:
+		if (d->uneven)
+			write_load(d, out);
 		if (d->named + d->likely)
 			write_changes(d, out);
 		else

@@ -20,6 +20,8 @@ static void write_side(const struct diff *d, enum diff_side side, struct json *j
 	json_double(j, "sample_s", whole->period_s);
 	json_double(j, "duration_s", whole->duration_s);
 	json_double(j, "unchanged_samples", whole->rest);
+	if (d->loads_known)
+		json_double(j, "load", whole->load.mean);
 	json_end_object(j);
 }
 
@@ -107,6 +109,8 @@ int output_diff_json(const struct diff *d, const struct output_diff_options *opt
 	json_double(&j, "spread", d->spread);
 	json_bool(&j, "spread_assumed", d->assumed || diff_is_single(d));
 	json_double(&j, "pace", d->pace);
+	if (d->loads_known)
+		json_bool(&j, "load_uneven", d->uneven);
 	write_side(d, DIFF_BEFORE, &j);
 	write_side(d, DIFF_AFTER, &j);
 	if (d->options.basis != DIFF_SHARE && d->state != DIFF_EMPTY)

@@ -147,12 +147,25 @@ static void write_chances(const struct diff *d, FILE *out)
 	      out);
 }
 
+static void write_load(const struct diff *d, FILE *out)
+{
+	const struct diff_load *before = &d->whole[DIFF_BEFORE].load, *after = &d->whole[DIFF_AFTER].load;
+
+	if (d->loads_known)
+		fprintf(out,
+			"Other programs took %.0f to %.0f %% of the machine beside the runs before, and %.0f to %.0f "
+			"%% "
+			"beside those after.\n",
+			100 * before->least, 100 * before->most, 100 * after->least, 100 * after->most);
+}
+
 static void write_judged(const struct diff *d, FILE *out)
 {
 	const char *what = d->options.by_line ? "line" : "function";
 	unsigned spread = count_verdict(d, DIFF_SPREAD);
 
 	write_spread(d, out);
+	write_load(d, out);
 	write_reference(d, out);
 	write_chances(d, out);
 	if (spread)

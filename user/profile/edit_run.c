@@ -37,6 +37,8 @@ static bool is_one_of(const char *key, const char *const *keys)
 static int add_fact(struct profile *to, const char *key, const char *value)
 {
 	const char *before = profile_find_fact(to, key);
+	static const char *const sums[] = {PROFILE_FACT_DURATION, PROFILE_FACT_OTHERS, PROFILE_FACT_STOLEN,
+					   PROFILE_FACT_WAITED, NULL};
 	char number[64];
 
 	if (!before)
@@ -46,7 +48,7 @@ static int add_fact(struct profile *to, const char *key, const char *value)
 
 		return second < first ? profile_set_fact(to, key, value) : 0;
 	}
-	if (strcmp(key, PROFILE_FACT_DURATION) == 0) {
+	if (is_one_of(key, sums)) {
 		double sum = strtod(before, NULL) + strtod(value, NULL);
 
 		if (!isfinite(sum))
@@ -60,8 +62,19 @@ static int add_fact(struct profile *to, const char *key, const char *value)
 int edit_add_facts(struct profile *to, const struct profile *from, const struct profile_edit *edit)
 {
 	static const char *const nameless[] = {
-		PROFILE_FACT_VERSION,  PROFILE_FACT_KERNEL, PROFILE_FACT_ARCH,  PROFILE_FACT_CPUS,   PROFILE_FACT_START,
-		PROFILE_FACT_DURATION, PROFILE_FACT_FREQ,   PROFILE_FACT_EVENT, PROFILE_FACT_PYTHON, NULL,
+		PROFILE_FACT_VERSION,
+		PROFILE_FACT_KERNEL,
+		PROFILE_FACT_ARCH,
+		PROFILE_FACT_CPUS,
+		PROFILE_FACT_START,
+		PROFILE_FACT_DURATION,
+		PROFILE_FACT_FREQ,
+		PROFILE_FACT_EVENT,
+		PROFILE_FACT_PYTHON,
+		PROFILE_FACT_OTHERS,
+		PROFILE_FACT_STOLEN,
+		PROFILE_FACT_WAITED,
+		NULL,
 	};
 	size_t count;
 	const struct profile_fact *facts = profile_facts(from, &count);

@@ -135,10 +135,14 @@ struct profile_fact {
 #define PROFILE_FACT_CPUS     "cpus"       /* number of CPUs that were sampled */
 #define PROFILE_FACT_START    "start_ns"   /* start of sampling, since 1970 */
 #define PROFILE_FACT_DURATION "duration_s" /* duration of sampling */
-#define PROFILE_FACT_FREQ     "freq_hz"
-#define PROFILE_FACT_EVENT    "event"   /* cpu-clock or cycles */
-#define PROFILE_FACT_PYTHON   "python"  /* versions of the sampled Pythons: "3.10, 3.12" */
-#define PROFILE_FACT_COMMAND  "command" /* command lines of the processes, if --cmdline asked for them */
+/* Of the whole machine while it was sampled, in seconds; all three may be missing. */
+#define PROFILE_FACT_OTHERS  "others_s" /* CPU time of all programs and of the kernel, less that of the samples */
+#define PROFILE_FACT_STOLEN  "stolen_s" /* CPU time that a hypervisor gave to other machines */
+#define PROFILE_FACT_WAITED  "waited_s" /* time in which some thread waited for a CPU */
+#define PROFILE_FACT_FREQ    "freq_hz"
+#define PROFILE_FACT_EVENT   "event"   /* cpu-clock or cycles */
+#define PROFILE_FACT_PYTHON  "python"  /* versions of the sampled Pythons: "3.10, 3.12" */
+#define PROFILE_FACT_COMMAND "command" /* command lines of the processes, if --cmdline asked for them */
 
 struct profile;
 

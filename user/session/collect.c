@@ -473,6 +473,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	account->timed = timed;
 	account->timed_bytes = timed * SESSION_TIME_BYTES;
 	err = session_describe(s, account, s->profile);
+	err = err ?: session_machine_describe(&s->machine_begin, &s->machine_end, s->profile);
 	if (err) {
 		log_error("cannot finish the profile: %s", strerror(-err));
 		return err;

@@ -8,6 +8,7 @@
 #include "session/held.h"
 #include "session/session.h"
 #include "kernel/kernel.h"
+#include "session/machine.h"
 #include "processes/processes.h"
 #include "session/sources.h"
 #include "session/thread_names.h"
@@ -38,8 +39,9 @@ struct session {
 	uint64_t held_at_most;           /* bytes in the profile of processes that have ended */
 	struct session_sources *sources; /* NULL unless asked for */
 	struct processes *processes;
-	uint64_t attach_ns, detach_ns;         /* CLOCK_MONOTONIC */
-	uint64_t start_ns;                     /* start of sampling, ns since 1970 */
+	uint64_t attach_ns, detach_ns; /* CLOCK_MONOTONIC */
+	uint64_t start_ns;             /* start of sampling, ns since 1970 */
+	struct session_machine machine_begin, machine_end;
 	uint64_t map_bytes;                    /* memory of all maps */
 	bool memory_full;                      /* no new stacks are taken */
 	bool times_full;                       /* no further times of samples are taken */

@@ -195,6 +195,7 @@ int session_attach(struct session *s)
 
 	s->attach_ns = clock_ns(CLOCK_MONOTONIC);
 	s->start_ns = clock_ns(CLOCK_REALTIME);
+	s->machine_begin = session_machine_read();
 	processes_begin_cpu(s->processes);
 	err = attach_states(s);
 	if (!err && s->options.mode != SESSION_OFFCPU)
@@ -231,8 +232,10 @@ void session_detach(struct session *s)
 		kernel_start_waits(s->kernel, false);
 	if (first && s->options.mode == SESSION_CPU)
 		session_sched_end(s);
-	if (first)
+	if (first) {
 		s->detach_ns = clock_ns(CLOCK_MONOTONIC);
+		s->machine_end = session_machine_read();
+	}
 	if (s->kernel) {
 		kernel_detach_sampler(s->kernel);
 		kernel_detach_waits(s->kernel);

@@ -210,6 +210,49 @@ static void test_total_time(void **unused)
 		profile_free(runs[i]);
 }
 
+/* A run of 10 s on two CPUs, of which other programs took so many seconds, and other machines one. */
+static struct profile *beside(const char *others_s)
+{
+	struct profile *p = work(1000, 3000, 1000000, "10");
+
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_CPUS, "2"), 0);
+	if (others_s)
+		assert_int_equal(profile_set_fact(p, PROFILE_FACT_OTHERS, others_s), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_STOLEN, "1"), 0);
+	return p;
+}
+
+/* Before: others take 1 and 3 s of 20. */
+static void test_load_beside(void **unused)
+{
+	static const struct {
+		const char *others[2];
+		bool known, uneven;
+		double mean;
+	} afters[] = {
+		{{"0", "2"}, true, false, 0.1},    {{"6", "8"}, true, true, 0.4}, /* 7 and 9 s */
+		{{"1", "14"}, true, false, 0.425}, {{"3", "4"}, true, false, 0.225}, {{"8", NULL}, false, false, 0},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(afters) / sizeof(*afters); i++) {
+		struct profile *runs[] = {beside("0"), beside("2"), beside(afters[i].others[0]),
+					  beside(afters[i].others[1])};
+		struct diff *d = compared_runs(runs, 2, 2, &shares);
+		const struct diff_load *before = &d->whole[DIFF_BEFORE].load, *after = &d->whole[DIFF_AFTER].load;
+
+		assert_int_equal(d->loads_known, afters[i].known);
+		assert_int_equal(d->uneven, afters[i].uneven);
+		if (afters[i].known) {
+			assert_true(fabs(before->mean - 0.1) < 1e-9 && fabs(after->mean - afters[i].mean) < 1e-9);
+			assert_true(fabs(before->least - 0.05) < 1e-9 && fabs(before->most - 0.15) < 1e-9);
+		}
+		diff_free(d);
+		for (size_t r = 0; r < 4; r++)
+			profile_free(runs[r]);
+	}
+}
+
 static void assert_refused(struct profile *const runs[], size_t before, size_t after, enum diff_basis basis,
 			   const char *word, const char *other)
 {
@@ -293,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_rates_may_differ_between_sides),
 		cmocka_unit_test(test_tolerance),
 		cmocka_unit_test(test_total_time),
+		cmocka_unit_test(test_load_beside),
 		cmocka_unit_test(test_what_cannot_be_compared),
 		cmocka_unit_test(test_nothing_to_judge_by),
 	};

@@ -98,14 +98,27 @@ static void test_how_sure_it_is(void **unused)
 	};
 	struct profile *runs[4];
 	struct diff *d = twice_as_long(runs);
+	char *line;
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-		char *line = first_line(d, wanted[i].verdict, wanted[i].chance);
+		line = first_line(d, wanted[i].verdict, wanted[i].chance);
 
 		assert_string_equal(line, wanted[i].line);
 		free(line);
 	}
+	/* Runs that are not alike: nothing is certain. */
+	d->uneven = true;
+	d->whole[DIFF_BEFORE].load.mean = 0.041;
+	d->whole[DIFF_AFTER].load.mean = 0.81;
+	line = written_diff(d, &(struct output_diff_options){.rows = 40}, output_diff_text);
+	assert_ptr_equal(strstr(line,
+				"Not comparable for sure: other programs took 4 % of the machine before, and 81 %\n"
+				"after\n"
+				"likely: f (app.py) takes 100 % longer: +25 % of the whole; unless the load did\n"),
+			 line);
+	assert_null(strstr(line, "certain"));
+	free(line);
 	diff_free(d);
 	for (size_t i = 0; i < 4; i++)
 		profile_free(runs[i]);

@@ -408,6 +408,7 @@ static struct profile *run(const char *start, const char *duration, const char *
 	if (start)
 		assert_int_equal(profile_set_fact(p, PROFILE_FACT_START, start), 0);
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_DURATION, duration), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_OTHERS, duration), 0);
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, host), 0);
 	assert_int_equal(profile_add_account(p, "lost", "ring", "x", 3), 0);
 	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"samples", "count", 1000}), 0);
@@ -433,6 +434,7 @@ static void assert_merged(struct profile *a, struct profile *b, const char *star
 	if (start)
 		assert_string_equal(profile_find_fact(to, PROFILE_FACT_START), start);
 	assert_string_equal(profile_find_fact(to, PROFILE_FACT_DURATION), "3.750");
+	assert_string_equal(profile_find_fact(to, PROFILE_FACT_OTHERS), "3.750");
 	assert_string_equal(profile_find_fact(to, PROFILE_FACT_HOST), "one, two");
 	profile_free(to);
 }
