@@ -325,8 +325,8 @@ static void print_memory(const struct session_account *a, FILE *out)
 		return;
 	}
 	fprintf(out,
-		": stacks hold %.1f MiB of the difference; not known whose are %.1f MiB of what became new, and %.1f "
-		"MiB of what was given back\n",
+		": stacks hold %.1f MiB of the difference; no stack is known for %.1f MiB of what became new and for "
+		"%.1f MiB of what was given back\n",
 		mib(a->held), mib(a->unknown_touched), mib(a->unknown_given_back));
 	if (a->held_at_most)
 		fprintf(out,
