@@ -48,7 +48,7 @@ export function relative(value, signed = true) {
 export function finding(found) {
   if (found.words === "few") return "too few samples to judge";
   if (found.words === "new") return "new";
-  if (found.verdict) return `${found.words} ${relative(found.change)} (${relative(found.low)} to ${relative(found.high)})`;
+  if (found.verdict || found.words === "likely") return `${found.words} ${relative(found.change)} (${relative(found.low)} to ${relative(found.high)})`;
   const why = found.words === "spread" ? "; runs differ by as much" : "";
   return `no change seen${why}; one below ${relative(found.noticeable, false)} would not show`;
 }
