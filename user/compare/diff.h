@@ -81,7 +81,7 @@ struct diff_runs {
 	size_t count;
 };
 
-/* The part of the machine's CPUs that other programs and other machines took, 0 to 1, of the runs of a side. */
+/* A part of the machine or of the time, 0 to 1, of the runs of a side. */
 struct diff_load {
 	double mean, least, most;
 };
@@ -94,7 +94,8 @@ struct diff_whole {
 	double units_per_sample; /* what one of its values stands for in diff_amount(); 0: nothing */
 	double time_s;           /* CPU time by run, or with DIFF_RATE by second of a run */
 	double rest;             /* value of the functions that are taken for unchanged */
-	struct diff_load load;   /* beside its runs; unset unless loads_known */
+	struct diff_load load;   /* of the CPUs: what other programs and machines took; unset unless loads_known */
+	struct diff_load wait;   /* of the time: some thread waited for a CPU; unset unless waits_known */
 	bool times;              /* it is known of all runs when samples were taken */
 };
 
@@ -141,6 +142,7 @@ struct diff {
 	double least_noticeable; /* of all functions that are judged and not named */
 	double most_noticeable;  /* likewise */
 	bool loads_known;        /* all runs say how busy the machine was */
+	bool waits_known;        /* likewise, how long threads waited for a CPU */
 	bool uneven;           /* the load beside the runs of one side was another one than beside those of the other */
 	struct diff_time time; /* with DIFF_RATE and DIFF_TIME */
 };

@@ -29,20 +29,36 @@ static double load_of(const struct profile *p)
 	return fmin(1, others_s / machine_s);
 }
 
-void diff_measure_load(struct diff *d, const struct diff_map *maps, size_t count)
+/* Returns the part of the run in which some thread waited for a CPU; NAN: unknown. */
+static double wait_of(const struct profile *p)
 {
-	struct diff_load *before = &d->whole[DIFF_BEFORE].load, *after = &d->whole[DIFF_AFTER].load;
+	return fact_of(p, PROFILE_FACT_WAITED) / fact_of(p, PROFILE_FACT_DURATION);
+}
 
-	*before = *after = (struct diff_load){.least = INFINITY, .most = -INFINITY};
+/* Adds up what each run says. Returns whether all runs say it. */
+static bool add_up(const struct diff *d, const struct diff_map *maps, size_t count,
+		   double (*part_of)(const struct profile *), struct diff_load *const loads[DIFF_SIDES])
+{
+	for (int side = 0; side < DIFF_SIDES; side++)
+		*loads[side] = (struct diff_load){.least = INFINITY, .most = -INFINITY};
 	for (size_t i = 0; i < count; i++) {
-		struct diff_load *load = &d->whole[maps[i].side].load;
-		double part = load_of(maps[i].p);
+		struct diff_load *load = loads[maps[i].side];
+		double part = part_of(maps[i].p);
 
 		load->mean += part / (double)d->runs[maps[i].side].count;
 		load->least = fmin(load->least, part);
 		load->most = fmax(load->most, part);
 	}
-	d->loads_known = isfinite(before->mean) && isfinite(after->mean);
+	return isfinite(loads[DIFF_BEFORE]->mean) && isfinite(loads[DIFF_AFTER]->mean);
+}
+
+void diff_measure_load(struct diff *d, const struct diff_map *maps, size_t count)
+{
+	struct diff_load *before = &d->whole[DIFF_BEFORE].load, *after = &d->whole[DIFF_AFTER].load;
+
+	d->loads_known = add_up(d, maps, count, load_of, (struct diff_load *[]){before, after});
+	d->waits_known = add_up(d, maps, count, wait_of,
+				(struct diff_load *[]){&d->whole[DIFF_BEFORE].wait, &d->whole[DIFF_AFTER].wait});
 	d->uneven = d->loads_known && fabs(after->mean - before->mean) > UNEVEN &&
 		    (before->least > after->most || after->least > before->most);
 }

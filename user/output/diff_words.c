@@ -147,16 +147,24 @@ static void write_chances(const struct diff *d, FILE *out)
 	      out);
 }
 
+static void write_ranges(const char *what, const struct diff_load *before, const struct diff_load *after, FILE *out)
+{
+	fprintf(out, "%.0f to %.0f %% of the %s beside the runs before, and %.0f to %.0f %% beside those after.\n",
+		100 * before->least, 100 * before->most, what, 100 * after->least, 100 * after->most);
+}
+
 static void write_load(const struct diff *d, FILE *out)
 {
-	const struct diff_load *before = &d->whole[DIFF_BEFORE].load, *after = &d->whole[DIFF_AFTER].load;
+	const struct diff_whole *before = &d->whole[DIFF_BEFORE], *after = &d->whole[DIFF_AFTER];
 
-	if (d->loads_known)
-		fprintf(out,
-			"Other programs took %.0f to %.0f %% of the machine beside the runs before, and %.0f to %.0f "
-			"%% "
-			"beside those after.\n",
-			100 * before->least, 100 * before->most, 100 * after->least, 100 * after->most);
+	if (d->loads_known) {
+		fputs("Other programs took ", out);
+		write_ranges("machine", &before->load, &after->load, out);
+	}
+	if (d->waits_known) {
+		fputs("Threads waited for a CPU for ", out);
+		write_ranges("time", &before->wait, &after->wait, out);
+	}
 }
 
 static void write_judged(const struct diff *d, FILE *out)

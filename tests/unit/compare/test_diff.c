@@ -219,6 +219,7 @@ static struct profile *beside(const char *others_s)
 	if (others_s)
 		assert_int_equal(profile_set_fact(p, PROFILE_FACT_OTHERS, others_s), 0);
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_STOLEN, "1"), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_WAITED, "2.5"), 0);
 	return p;
 }
 
@@ -243,6 +244,7 @@ static void test_load_beside(void **unused)
 
 		assert_int_equal(d->loads_known, afters[i].known);
 		assert_int_equal(d->uneven, afters[i].uneven);
+		assert_true(d->waits_known && fabs(d->whole[DIFF_AFTER].wait.most - 0.25) < 1e-9);
 		if (afters[i].known) {
 			assert_true(fabs(before->mean - 0.1) < 1e-9 && fabs(after->mean - afters[i].mean) < 1e-9);
 			assert_true(fabs(before->least - 0.05) < 1e-9 && fabs(before->most - 0.15) < 1e-9);
