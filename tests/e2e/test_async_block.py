@@ -58,6 +58,14 @@ def short(says):
     return {"[task: Task-1]", *(["[task: short]"] if max(says["took"]["short"]) > 0.04 else [])}
 
 
+def met_by_chance(says, listed):
+    """Callbacks that sleep and were sampled right before and right after: they are told, and as long as they took."""
+    met = {task for task in ("[task: sleeps]", "") if task in listed}
+    for task in met:
+        assert listed[task]["longest_s"] < 1.2 * max(says["took"][task[len("[task: ") : -1]]), (listed, says)
+    return met
+
+
 @every_python
 def test_what_blocks_is_listed(python, tmp_path):
     says, listed, told = run_blocks(python, "known", tmp_path, "--mode=wall")
@@ -72,10 +80,10 @@ def test_what_blocks_is_listed(python, tmp_path):
 
 @every_python
 def test_on_cpu_samples_tell(python, tmp_path):
-    """In CPU mode a callback that sleeps is not seen."""
+    """In CPU mode a callback that sleeps is not seen, but by chance."""
     says, listed, told = run_blocks(python, "known", tmp_path)
     assert "\npybpf: callbacks that sleep or wait are not seen without --mode=wall\n" in told
-    assert set(listed) - short(says) == {"[task: burns]"}, listed
+    assert set(listed) - short(says) - met_by_chance(says, listed) == {"[task: burns]"}, listed
     check(says, listed, "burns", "burn")
 
 
@@ -89,7 +97,7 @@ def test_a_file_to_be_shown_has_no_names(python, tmp_path):
 @some_pythons
 def test_kernels_without_bpf_loop(python, tmp_path):
     says, listed, _ = run_blocks(python, "known", tmp_path, "--without-kernel-feature=bpf_loop")
-    assert set(listed) - short(says) == {"[task: burns]"}, listed
+    assert set(listed) - short(says) - met_by_chance(says, listed) == {"[task: burns]"}, listed
     check(says, listed, "burns", "burn")
 
 
