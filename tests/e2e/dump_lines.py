@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes, for build/linecheck, every line table of this interpreter's standard library with the lines that the
-interpreter itself gives for every instruction. Runs under 2.7 and 3.6 to 3.15, so its syntax suits all.
+interpreter itself gives for every instruction, and from 3.11 on the columns. Runs under 2.7 and 3.6 to 3.15, so its syntax suits all.
 
     python dump_lines.py [--every N] [--truth dis|addr2line] [DIRECTORY] | build/linecheck
 
@@ -74,6 +74,17 @@ def lines_by_addr2line(code, positions):
     return [addr2line(code, position) for position in positions]
 
 
+def spans_of(code, positions):
+    """Last lines, columns and end columns of the expressions, NO_LINE for those that are not known: from 3.11 on."""
+    known = list(code.co_positions())
+    spans = []
+    for position in positions:
+        line, end_line, column, end_column = known[position // 2] if position >= 0 else (None, None, None, None)
+        is_known = line and None not in (end_line, column, end_column)
+        spans.append((end_line, column, end_column) if is_known else (NO_LINE, NO_LINE, NO_LINE))
+    return list(zip(*spans))
+
+
 def code_objects(code):
     pending = [code]
     while pending:
@@ -97,7 +108,7 @@ def write_record(out, code, path, lines_of):
     out.write(struct.pack("=iiIII", KIND, code.co_firstlineno, len(table), len(positions), len(label)))
     out.write(table)
     out.write(label)
-    for numbers in (positions, lines):
+    for numbers in [positions, lines] + (spans_of(code, positions) if KIND == 4 else []):
         packed = array.array("i", numbers)
         out.write(packed.tobytes() if hasattr(packed, "tobytes") else packed.tostring())
 

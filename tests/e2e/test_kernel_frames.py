@@ -30,7 +30,7 @@ spins(2500000)
 """
 RATE = ("-F", "999")
 # What a sample itself goes through in the kernel: the timer of perf's CPU clock, and the program.
-OWN = re.compile(r"perf_swevent|perf_event_overflow|bpf_overflow|bpf_prog_|bpf_get_stack")
+OWN = re.compile(r"perf_swevent|perf_event_overflow|bpf_overflow|bpf_prog_[0-9a-f]{16}|bpf_get_stack")
 
 
 def is_kernel(frame):

@@ -630,7 +630,7 @@ static int collect(struct collector *c)
 	int err;
 
 	c->out->stacks = profile_new();
-	c->pysym = pysym_new(PYSYM_LINES_CURRENT, true);
+	c->pysym = pysym_new(PYSYM_EXPRESSIONS, true);
 	c->stacks = c->out->stacks && c->pysym ? stacks_new(c->pysym, c->out->stacks) : NULL;
 	if (!c->stacks)
 		return -ENOMEM;
@@ -717,7 +717,7 @@ void dump_free(struct dump_process *process)
 	dump_tasks_free(&process->tasks);
 	dump_index_free(&process->index);
 	for (uint32_t i = 0; process->lines && i < profile_frame_count(process->stacks); i++)
-		free(process->lines[i]);
+		free(process->lines[i].text);
 	free(process->lines);
 	profile_free(process->stacks);
 	*process = (struct dump_process){0};

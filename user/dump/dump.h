@@ -29,6 +29,12 @@ enum dump_cpu {
 	DUMP_WAITS_FOR_CPU,
 };
 
+/* A line of a source, without blanks around it. */
+struct dump_line {
+	char *text;   /* NULL: not known */
+	size_t begin; /* bytes before it */
+};
+
 struct dump_thread {
 	pid_t tid, inside; /* inside: in its own PID namespace */
 	char *name;        /* Python's, else the kernel's; any bytes */
@@ -75,7 +81,7 @@ struct dump_process {
 	uint64_t rss_kib;
 	unsigned nr_interps; /* of all its Pythons */
 	struct profile *stacks;
-	char **lines; /* the source's line of each frame of stacks, without blanks around it; NULL: not known */
+	struct dump_line *lines; /* of each frame of stacks */
 	struct dump_thread *threads;
 	size_t count, room;
 	struct dump_index index; /* of these threads */

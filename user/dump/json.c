@@ -49,6 +49,20 @@ static void write_locals(const struct dump_thread *thread, size_t position, stru
 	json_bool(j, "locals_complete", to.shown);
 }
 
+/* Writes where the expression is, as co_positions() has it. */
+static void write_span(const struct profile_frame *frame, struct json *j)
+{
+	static const char *const names[] = {"end_line", "column", "end_column"};
+	const int32_t values[] = {frame->end_line, frame->column, frame->end_column};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (frame->end_line)
+			json_int(j, names[i], values[i]);
+		else
+			json_null(j, names[i]);
+	}
+}
+
 static void write_frame(const struct dump_process *process, const struct dump_thread *thread, size_t position,
 			uint32_t index, struct json *j)
 {
@@ -64,8 +78,9 @@ static void write_frame(const struct dump_process *process, const struct dump_th
 			json_int(j, "line", frame->line);
 		else
 			json_null(j, "line");
-		if (process->lines[index])
-			json_string(j, "source", process->lines[index]);
+		write_span(frame, j);
+		if (process->lines[index].text)
+			json_string(j, "source", process->lines[index].text);
 		else
 			json_null(j, "source");
 		if (process->with_locals && thread)

@@ -107,9 +107,9 @@ static const char *source_of(const struct profile *p, uint32_t file)
 	return NULL;
 }
 
-/* Returns a copy of the line, without blanks around it, or NULL. */
-static char *cut_line(const char *text, int32_t number)
+static struct dump_line cut_line(const char *text, int32_t number)
 {
+	struct dump_line line = {.text = NULL};
 	size_t len;
 
 	for (int32_t i = 1; i < number && text; i++) {
@@ -117,12 +117,14 @@ static char *cut_line(const char *text, int32_t number)
 		text = text ? text + 1 : NULL;
 	}
 	if (!text || number < 1)
-		return NULL;
-	text += strspn(text, " \t\f");
+		return line;
+	line.begin = strspn(text, " \t\f");
+	text += line.begin;
 	len = strcspn(text, "\n");
 	while (len && strchr(" \t", text[len - 1]))
 		len--;
-	return len ? strndup(text, len) : NULL;
+	line.text = len ? strndup(text, len) : NULL;
+	return line;
 }
 
 int dump_cut_lines(const struct dump_sources *sources)

@@ -123,6 +123,35 @@ static void print_local(void *arg, const struct dump_local *local)
 	fputc('\n', out);
 }
 
+/* Returns the columns that the first bytes of a line take when they are printed. */
+static size_t printed_width(const char *text, size_t size)
+{
+	char *part = strndup(text, size), *printed = part ? text_printable(part) : NULL;
+	size_t width = printed ? text_width(printed) : 0;
+
+	free(part);
+	free(printed);
+	return width;
+}
+
+/* Marks the expression that is executed below its line, unless it is all of it, as Python's tracebacks do. */
+static void print_carets(const struct profile_frame *frame, const struct dump_line *line, int indent, FILE *out)
+{
+	size_t size = strlen(line->text), begin = (size_t)frame->column, end = line->begin + size, from, width;
+
+	if (frame->end_line == frame->line && (size_t)frame->end_column < end)
+		end = (size_t)frame->end_column;
+	if (!frame->end_line || begin < line->begin || begin >= end ||
+	    (begin == line->begin && end == line->begin + size))
+		return;
+	from = printed_width(line->text, begin - line->begin);
+	width = printed_width(line->text, end - line->begin) - from;
+	fprintf(out, "%*s", indent + (int)from, "");
+	for (size_t i = 0; i < width; i++)
+		fputc('^', out);
+	fputc('\n', out);
+}
+
 static void print_frame(const struct dump_process *process, uint32_t index, int indent, FILE *out)
 {
 	const struct profile_frame *frame = profile_frame_at(process->stacks, index);
@@ -139,10 +168,11 @@ static void print_frame(const struct dump_process *process, uint32_t index, int 
 	}
 	text_print(name, out);
 	fputc('\n', out);
-	if (process->lines[index]) {
+	if (process->lines[index].text) {
 		fprintf(out, "%*s", indent + 2, "");
-		text_print(process->lines[index], out);
+		text_print(process->lines[index].text, out);
 		fputc('\n', out);
+		print_carets(frame, &process->lines[index], indent + 2, out);
 	}
 }
 
@@ -191,6 +221,15 @@ static void print_unmatched(const struct dump_process *process, const struct dum
 		print_native(process, &native->frames[reverse ? i : native->count - 1 - i], 4, out);
 }
 
+/* Returns whether two frames are at the same line of a function, in whichever expression. */
+static bool is_same_line(const struct dump_process *process, uint32_t a, uint32_t b)
+{
+	const struct profile_frame *x = profile_frame_at(process->stacks, a), *y = profile_frame_at(process->stacks, b);
+
+	return a == b || (x->kind == y->kind && x->name == y->name && x->file == y->file && x->line == y->line &&
+			  x->first_line == y->first_line);
+}
+
 void dump_print_stack(const struct dump_process *process, const struct dump_thread *thread, uint32_t stack,
 		      bool reverse, int indent, FILE *out)
 {
@@ -202,7 +241,7 @@ void dump_print_stack(const struct dump_process *process, const struct dump_thre
 		print_called(process, thread, DUMP_NO_FRAME, false, indent, out);
 	for (size_t i = 0; frames && i < count; i++) {
 		size_t at = reverse ? count - 1 - i : i;
-		bool last = i + 1 == count || frames[reverse ? at - 1 : at + 1] != frames[at];
+		bool last = i + 1 == count || !is_same_line(process, frames[reverse ? at - 1 : at + 1], frames[at]);
 
 		if (equal++ < EQUAL_FRAMES) {
 			if (merged && reverse)

@@ -113,6 +113,20 @@ uint32_t profile_add_frame(struct profile *p, enum profile_frame_kind kind, cons
 			    });
 }
 
+uint32_t profile_add_python(struct profile *p, const char *name, const char *file, const struct profile_place *place)
+{
+	return add_frame(p, &(struct profile_frame){
+				    .name = profile_add_string(p, name),
+				    .file = profile_add_string(p, file),
+				    .line = place->line,
+				    .first_line = place->first_line,
+				    .end_line = place->end_line,
+				    .column = place->column,
+				    .end_column = place->end_column,
+				    .kind = PROFILE_PYTHON,
+			    });
+}
+
 uint32_t profile_add_wait(struct profile *p, const char *state, const char *name, int32_t waker)
 {
 	return add_frame(p, &(struct profile_frame){

@@ -31,9 +31,11 @@ struct profile_frame {
 	uint32_t name, file; /* strings; file 0 (the empty string): no file */
 	int32_t line;        /* that was executed; PROFILE_NO_LINE where unknown or not wanted */
 	int32_t first_line;  /* of the function, its decorators included; PROFILE_NO_LINE where unknown */
-	uint32_t kind;       /* enum profile_frame_kind */
-	uint32_t state;      /* string: the state of a thread that waits, "network" for one; 0 (empty): it does not */
-	int32_t waker;       /* of a wait's note that names who ended it: its TID on the host; 0: it does not */
+	/* Where the expression ends and begins, in bytes of its lines; end_line 0: not known or not wanted. */
+	int32_t end_line, column, end_column;
+	uint32_t kind;  /* enum profile_frame_kind */
+	uint32_t state; /* string: the state of a thread that waits, "network" for one; 0 (empty): it does not */
+	int32_t waker;  /* of a wait's note that names who ended it: its TID on the host; 0: it does not */
 };
 
 /* A stack: its leaf frame, and the stack below it. */
@@ -155,6 +157,12 @@ uint32_t profile_add_frame(struct profile *p, enum profile_frame_kind kind, cons
 			   int32_t line, int32_t first_line);
 /* Adds the leaf of a stack that waits, a PROFILE_NOTE; state: not empty. waker: 0, or as in struct profile_frame. */
 uint32_t profile_add_wait(struct profile *p, const char *state, const char *name, int32_t waker);
+/* Where a function of Python is; as in struct profile_frame. */
+struct profile_place {
+	int32_t line, first_line, end_line, column, end_column;
+};
+/* Likewise, a function of Python. */
+uint32_t profile_add_python(struct profile *p, const char *name, const char *file, const struct profile_place *place);
 /* Adds a frame of another profile, in which it has that index, with other lines. */
 uint32_t profile_add_frame_of(struct profile *p, const struct profile *from, uint32_t frame, int32_t line,
 			      int32_t first_line);

@@ -178,10 +178,22 @@ static int32_t line_of(const struct pysym_function *function, enum pysym_line_mo
 	return line < 0 ? -1 : line;
 }
 
+static struct pysym_span span_of(const struct pysym_function *function, int32_t position)
+{
+	const struct pysym_function_key *key = &function->key;
+	const uint8_t *lines = (const uint8_t *)function->bytes + key->name_size;
+	struct pysym_span span;
+
+	if (position == PYBPF_NO_POSITION || !key->has_lines || key->line_kind != PYBPF_LINES_PEP657 ||
+	    !pysym_span(lines, function->lines_size, key->first_line, bytecode_offset(key, position), &span))
+		return (struct pysym_span){0};
+	return span;
+}
+
 struct pysym_position *pysym_function_at(struct pysym_functions *t, struct pysym_function *function, int32_t position)
 {
 	struct pysym_position at = {
-		.position = t->mode == PYSYM_LINES_CURRENT ? position : 0,
+		.position = t->mode == PYSYM_LINES_CURRENT || t->mode == PYSYM_EXPRESSIONS ? position : 0,
 		.cookie = UINT32_MAX,
 	};
 	uint32_t i = intern_find(&function->positions, &at);
@@ -189,6 +201,8 @@ struct pysym_position *pysym_function_at(struct pysym_functions *t, struct pysym
 
 	if (i == INTERN_NONE) {
 		at.line = line_of(function, t->mode, position);
+		if (t->mode == PYSYM_EXPRESSIONS)
+			at.span = span_of(function, position);
 		i = intern_add(&function->positions, &at, &fresh);
 	}
 	return i == INTERN_NONE ? NULL : intern_item(&function->positions, i);

@@ -24,6 +24,7 @@ struct pysym_position {
 	int32_t position;
 	int32_t line;
 	uint32_t cookie;
+	struct pysym_span span;
 };
 
 struct pysym_function {

@@ -100,59 +100,128 @@ static int lines_pep626(const uint8_t *table, size_t size, int line, uint64_t po
 	return i < size ? -EBADMSG : PYSYM_NO_LINE;
 }
 
-/* Reads the signed varint that begins at table[i]; the sign is the lowest bit. */
-static bool lines_svarint(const uint8_t *table, size_t size, size_t i, int64_t *value)
+/* Reads the varint that begins at table[*i], and sets *i behind it. */
+static bool lines_varint(const uint8_t *table, size_t size, size_t *i, uint32_t *value)
 {
 	uint64_t bits = 0;
 	unsigned int shift;
 
-	for (shift = 0; shift <= VARINT_SHIFT; shift += VARINT_BITS, i++) {
-		if (i >= size || (table[i] & ENTRY_START))
+	for (shift = 0; shift <= VARINT_SHIFT; shift += VARINT_BITS) {
+		if (*i >= size || (table[*i] & ENTRY_START))
 			return false;
-		bits |= (uint64_t)(table[i] & VARINT_MASK) << shift;
-		if (table[i] & VARINT_MORE)
+		bits |= (uint64_t)(table[*i] & VARINT_MASK) << shift;
+		if (table[(*i)++] & VARINT_MORE)
 			continue;
-		*value = (bits & 1) ? -(int64_t)(bits >> 1) : (int64_t)(bits >> 1);
+		*value = (uint32_t)bits;
 		return bits <= UINT32_MAX;
 	}
 	return false;
 }
 
-static int lines_pep657(const uint8_t *table, size_t size, int line, uint64_t position)
+/* Likewise, signed; the sign is the lowest bit. */
+static bool lines_svarint(const uint8_t *table, size_t size, size_t *i, int64_t *value)
 {
-	const int first = line;
+	uint32_t bits;
+
+	if (!lines_varint(table, size, i, &bits))
+		return false;
+	*value = (bits & 1) ? -(int64_t)(bits >> 1) : (int64_t)(bits >> 1);
+	return true;
+}
+
+/* An entry of PEP 657. */
+struct entry {
+	unsigned kind;  /* enum entry_kind */
+	uint64_t end;   /* the first position behind it */
+	int line;       /* the running one, which an entry without a location leaves alone */
+	size_t columns; /* where in the table they are */
+};
+
+/* Reads the entry that begins at table[*i], after *e, and sets *i to the next one. Returns false if it is malformed. */
+static bool lines_next(const uint8_t *table, size_t size, size_t *i, struct entry *e)
+{
+	uint8_t head = table[*i];
+	int64_t delta = 0;
+
+	if (!(head & ENTRY_START))
+		return false;
+	e->kind = (head >> ENTRY_KIND_SHIFT) & ENTRY_KIND_MASK;
+	e->end += ((head & ENTRY_UNITS_MASK) + 1) * CODE_UNIT;
+	e->columns = *i + 1;
+	if (e->kind == ENTRY_NO_COLUMNS || e->kind == ENTRY_LONG) {
+		if (!lines_svarint(table, size, &e->columns, &delta))
+			return false;
+	} else if (e->kind >= ENTRY_ONE_LINE0 && e->kind <= ENTRY_ONE_LINE2) {
+		delta = e->kind - ENTRY_ONE_LINE0;
+	}
+	if (!lines_advance(&e->line, delta))
+		return false;
+	do
+		++*i;
+	while (*i < size && !(table[*i] & ENTRY_START));
+	return true;
+}
+
+static int lines_pep657(const uint8_t *table, size_t size, int first, uint64_t position)
+{
+	struct entry e = {.line = first};
 	bool entering = true;
-	uint64_t end = 0;
-	size_t i = 0;
 
-	while (i < size) {
-		unsigned int kind = (table[i] >> ENTRY_KIND_SHIFT) & ENTRY_KIND_MASK;
-		int64_t delta = 0;
-
-		if (!(table[i] & ENTRY_START))
+	for (size_t i = 0; i < size;) {
+		if (!lines_next(table, size, &i, &e))
 			return -EBADMSG;
-		end += ((table[i] & ENTRY_UNITS_MASK) + 1) * CODE_UNIT;
-		i++;
-
-		if (kind == ENTRY_NO_COLUMNS || kind == ENTRY_LONG) {
-			if (!lines_svarint(table, size, i, &delta))
-				return -EBADMSG;
-		} else if (kind >= ENTRY_ONE_LINE0 && kind <= ENTRY_ONE_LINE2) {
-			delta = kind - ENTRY_ONE_LINE0;
-		}
-		/* An entry without a location leaves the running line alone: the next delta counts from
-		 * before it. */
-		if (!lines_advance(&line, delta))
-			return -EBADMSG;
-		entering = entering && (kind == ENTRY_NO_LOCATION || line == first);
-		if (position < end)
-			return lines_told(kind != ENTRY_NO_LOCATION, line, entering, first);
-
-		/* Skips the columns. */
-		while (i < size && !(table[i] & ENTRY_START))
-			i++;
+		entering = entering && (e.kind == ENTRY_NO_LOCATION || e.line == first);
+		if (position < e.end)
+			return lines_told(e.kind != ENTRY_NO_LOCATION, e.line, entering, first);
 	}
 	return PYSYM_NO_LINE;
+}
+
+/* Reads the columns of an entry. Returns false if it has none, or is malformed. */
+static bool lines_columns(const uint8_t *table, size_t size, const struct entry *e, struct pysym_span *out)
+{
+	uint32_t lines, column, end_column;
+	size_t i = e->columns;
+
+	*out = (struct pysym_span){.line = e->line, .end_line = e->line};
+	if (e->kind == ENTRY_LONG) {
+		/* Columns count from 1 here, and 0 is none. */
+		if (!lines_varint(table, size, &i, &lines) || !lines_varint(table, size, &i, &column) ||
+		    !lines_varint(table, size, &i, &end_column) || lines > INT32_MAX - (uint32_t)e->line ||
+		    column > INT32_MAX || end_column > INT32_MAX)
+			return false;
+		out->end_line += (int32_t)lines;
+		out->column = (int32_t)column - 1;
+		out->end_column = (int32_t)end_column - 1;
+	} else if (e->kind < ENTRY_ONE_LINE0) {
+		/* Short form: 8 times the kind and 3 bits more; the length in 4 bits. */
+		if (i >= size)
+			return false;
+		out->column = (int32_t)(e->kind * 8 + (table[i] >> 4));
+		out->end_column = out->column + (table[i] & 15);
+	} else if (e->kind <= ENTRY_ONE_LINE2) {
+		if (i + 1 >= size)
+			return false;
+		out->column = table[i];
+		out->end_column = table[i + 1];
+	} else {
+		return false;
+	}
+	return out->column >= 0 && out->end_column >= 0;
+}
+
+bool pysym_span(const uint8_t *table, size_t table_size, int first_line, int64_t position, struct pysym_span *out)
+{
+	struct entry e = {.line = first_line};
+
+	*out = (struct pysym_span){0};
+	for (size_t i = 0; i < table_size && position >= 0;) {
+		if (!lines_next(table, table_size, &i, &e))
+			return false;
+		if ((uint64_t)position < e.end)
+			return e.line > 0 && lines_columns(table, table_size, &e, out);
+	}
+	return false;
 }
 
 int pysym_line(enum pybpf_line_kind kind, const uint8_t *table, size_t table_size, int first_line, int64_t position)

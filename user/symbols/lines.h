@@ -3,6 +3,7 @@
 #ifndef SYMBOLS_LINES_H
 #define SYMBOLS_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,5 +24,16 @@
  * inside an inline cache has its instruction's line.
  */
 int pysym_line(enum pybpf_line_kind kind, const uint8_t *table, size_t table_size, int first_line, int64_t position);
+
+/* Where the source of an expression is, in lines from 1 and bytes of them from 0; all zero: not known. */
+struct pysym_span {
+	int32_t line, end_line, column, end_column; /* end_column: behind its last byte */
+};
+
+/*
+ * Finds the expression of the instruction at byte offset `position` in a table of kind PYBPF_LINES_PEP657 (3.11+), as
+ * co_positions() has it. Returns false where that has None, and for a malformed table.
+ */
+bool pysym_span(const uint8_t *table, size_t table_size, int first_line, int64_t position, struct pysym_span *out);
 
 #endif

@@ -372,6 +372,7 @@ int pysym_resolve(struct pysym *s, uint64_t proc_id, uint32_t runtime, const str
 		.path = code->function->key.path->text,
 		.line = position->line,
 		.first_line = code->function->key.first_line,
+		.span = position->span,
 		.hidden = code->function->key.hidden,
 		.cookie = &position->cookie,
 	};

@@ -13,23 +13,26 @@
 
 #include "profile/profile.h"
 #include "pybpf.h"
+#include "symbols/lines.h"
 
 /* Selects the line that a frame gets. */
 enum pysym_line_mode {
 	PYSYM_LINES_CURRENT, /* the line being executed */
 	PYSYM_LINES_FIRST,   /* the function's first */
 	PYSYM_LINES_NONE,
+	PYSYM_EXPRESSIONS, /* as PYSYM_LINES_CURRENT, and where in it the expression is */
 };
 
 struct pysym;
 
 struct pysym_frame {
-	const char *name;   /* UTF-8; valid until the process is removed */
-	const char *file;   /* as the options want it; "" when unknown; valid as long */
-	const char *path;   /* the complete path; valid as long */
-	int32_t line;       /* -1 when unknown or not wanted */
-	int32_t first_line; /* of the function; -1 when unknown */
-	bool hidden;        /* not a function of the program: the interpreter's own trampoline */
+	const char *name;       /* UTF-8; valid until the process is removed */
+	const char *file;       /* as the options want it; "" when unknown; valid as long */
+	const char *path;       /* the complete path; valid as long */
+	int32_t line;           /* -1 when unknown or not wanted */
+	int32_t first_line;     /* of the function; -1 when unknown */
+	struct pysym_span span; /* with PYSYM_EXPRESSIONS */
+	bool hidden;            /* not a function of the program: the interpreter's own trampoline */
 	uint32_t *cookie; /* the caller's number, one for each function and position, UINT32_MAX at first; equal ones in
 			     two processes share it. Valid until the next pysym_resolve(). */
 };

@@ -171,8 +171,13 @@ static int push_frame(struct stacks *t, const struct pybpf_stack_event *event, c
 	if (named.hidden)
 		return 0;
 	if (*named.cookie == PROFILE_NONE) {
-		*named.cookie = profile_add_frame(t->profile, PROFILE_PYTHON, named.name, named.file, named.line,
-						  named.first_line);
+		const struct profile_place place = {.line = named.line,
+						    .first_line = named.first_line,
+						    .end_line = named.span.end_line,
+						    .column = named.span.column,
+						    .end_column = named.span.end_column};
+
+		*named.cookie = profile_add_python(t->profile, named.name, named.file, &place);
 		if (profile_set_origin(t->profile, named.file, origin_of(t, &named)))
 			return -ENOMEM;
 		if (t->met && rights &&

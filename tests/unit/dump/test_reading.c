@@ -55,7 +55,7 @@ struct picture {
 
 static void make_picture(struct picture *p)
 {
-	static char *no_lines[1];
+	static struct dump_line no_lines[1];
 
 	*p = (struct picture){
 		.row = {.process = {.pid = 100, .inside = 100}, .supported = true, .command = command},
