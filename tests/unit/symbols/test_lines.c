@@ -308,9 +308,46 @@ static void test_large_table(void **unused)
 	free(table);
 }
 
+static void assert_span(const uint8_t *table, size_t size, int64_t position, struct pysym_span expected)
+{
+	struct pysym_span span;
+
+	assert_true(pysym_span(table, size, 10, position, &span));
+	assert_int_equal(span.line, expected.line);
+	assert_int_equal(span.end_line, expected.end_line);
+	assert_int_equal(span.column, expected.column);
+	assert_int_equal(span.end_column, expected.end_column);
+}
+
+/* An entry of each kind, as Objects/locations.md has them: one unit, but for the second one, which has two. */
+static void test_columns(void **unused)
+{
+	static const uint8_t table[] = {
+		0x88, 0x23,                /* short form: 8 + 2, and 3 more */
+		0xd9, 5,    9,             /* on the next line */
+		0xf0, 2,    1, 3,    8,    /* on the next one, which goes on in another */
+		0xe8, 0,                   /* no columns */
+		0xf8,                      /* nothing */
+		0xf0, 0,    0, 0x7f, 0x01, /* ends within a column */
+	};
+	struct pysym_span span;
+
+	(void)unused;
+	assert_span(table, sizeof(table), 0, (struct pysym_span){10, 10, 10, 13});
+	assert_span(table, sizeof(table), 2, (struct pysym_span){11, 11, 5, 9});
+	assert_span(table, sizeof(table), 5, (struct pysym_span){11, 11, 5, 9});
+	assert_span(table, sizeof(table), 6, (struct pysym_span){12, 13, 2, 7});
+	for (int64_t position = 8; position < 16; position += 2)
+		assert_false(pysym_span(table, sizeof(table), 10, position, &span));
+	assert_false(pysym_span(table, sizeof(table), 10, -1, &span));
+	assert_false(pysym_span(table, 3, 10, 2, &span));
+	assert_false(pysym_span(NULL, 0, 10, 0, &span));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_negative_position_is_first_line),
 		cmocka_unit_test(test_empty_table),
 		cmocka_unit_test(test_unknown_kind),
