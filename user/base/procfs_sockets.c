@@ -104,7 +104,7 @@ int procfs_read_sockets(pid_t pid, struct procfs_socket **out, size_t *count)
 		snprintf(path, sizeof(path), "/proc/%d/net/%s", pid, tables[i].name);
 		file = fopen(path, "re");
 		while (file && !err && getline(&line, &line_room, file) > 0) {
-			struct procfs_socket socket;
+			struct procfs_socket socket = {0};
 
 			if (!(tables[i].family ? parse_other : parse_inet)(line, &tables[i], &socket))
 				continue;
