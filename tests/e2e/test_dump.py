@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import unicodedata
 
 import pytest
 
@@ -314,6 +315,49 @@ def test_several_processes():
 def test_bad_input(args, words, code):
     run = pybpf("dump", *args)
     assert run.code == code and words in harness.one_sentence(run.err) and not run.out
+
+
+# By function, what expressions.py executes of its line; None: all of it, which is not marked.
+EXECUTED = {
+    "<module>": None,
+    "lines": "Wörter().漢字(1)",
+    "漢字": "waits(ü)",
+    "waits": "time.sleep(1000)",
+}
+
+
+def marked(text, carets):
+    """What of a printed line stands above the carets: wide characters take two columns."""
+    columns = "".join(sign * (2 if unicodedata.east_asian_width(sign) in "WF" else 1) for sign in text)
+    above = columns[len(carets) - len(carets.lstrip()) : len(carets)]
+    return re.sub(r"([\u4e00-\u9fff])\1", r"\1", above)
+
+
+WITH_COLUMNS = [(item, ranges) for item in pythons.interpreters() for ranges in (True, False) if item.version >= (3, 11)]
+WITHOUT_COLUMNS = [(item, True) for item in pythons.of_each_version(pythons.interpreters()) if (3, 6) <= item.version < (3, 11)]
+RANGES = WITH_COLUMNS + WITHOUT_COLUMNS
+
+
+@pytest.mark.parametrize("python, ranges", RANGES, ids=["%s%s" % (item.name, "" if has else "-none") for item, has in RANGES])
+def test_expressions_are_marked(python, ranges, monkeypatch):
+    """From 3.11 on, unless the program was started without their columns."""
+    if not ranges:
+        monkeypatch.setenv("PYTHONNODEBUGRANGES", "1")
+    with harness.target(python, "expressions.py") as target:
+        harness.wait_for(lambda: harness.state(target.pid) == "S")
+        frames = dump(target.pid)["threads"][0]["frames"]
+        lines = pybpf("dump", "-p", target.pid).out.splitlines()
+    known = ranges and python.version >= (3, 11)
+    source = (pythons.TARGETS / "expressions.py").read_bytes().splitlines()
+    assert [frame["function"].split(".")[-1] for frame in frames] == list(EXECUTED)
+    for frame in frames:
+        line, expected = source[frame["line"] - 1], EXECUTED[frame["function"].split(".")[-1]]
+        assert (frame["column"] is not None) == known, frame
+        if known:
+            executed = line[frame["column"] : frame["end_column"]].decode()
+            assert executed == (expected or line.decode().strip()) and frame["end_line"] == frame["line"], frame
+    carets = [marked(lines[i - 1], line) for i, line in enumerate(lines) if set(line) == {" ", "^"}]
+    assert carets == ([text for text in EXECUTED.values() if text] if known else [])
 
 
 def test_no_python():

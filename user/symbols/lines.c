@@ -185,7 +185,7 @@ static bool lines_columns(const uint8_t *table, size_t size, const struct entry 
 
 	*out = (struct pysym_span){.line = e->line, .end_line = e->line};
 	if (e->kind == ENTRY_LONG) {
-		/* Columns count from 1 here, and 0 is none. */
+		/* The long form has columns plus one; 0 stands for an unknown one. */
 		if (!lines_varint(table, size, &i, &lines) || !lines_varint(table, size, &i, &column) ||
 		    !lines_varint(table, size, &i, &end_column) || lines > INT32_MAX - (uint32_t)e->line ||
 		    column > INT32_MAX || end_column > INT32_MAX)

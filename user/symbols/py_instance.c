@@ -184,8 +184,8 @@ static bool is_shown_field(struct py_values *v, uint64_t at, bool *shown)
 }
 
 /*
- * Reads what the object has from its class: a default. What has a __get__ is none: a property, a function, or the place
- * of a slot without a value.
+ * Reads an attribute that the object has from its class. Returns false for one whose type has a __get__, since that
+ * computes another value: a property, a function, the place of a slot.
  */
 static bool read_default(struct py_values *v, const struct py_object *o, const char *name, uint64_t *value)
 {
