@@ -90,7 +90,7 @@ def test_run(forger):
 
 def test_all(forger):
     """--user: other processes of the machine stay out of it."""
-    run = pybpf("--all", "--user", STRANGER, "-d", 0.3, "-v", timeout=LIMIT_S)
+    run = pybpf("--all", "--user", STRANGER, "-d", 1, "-v", timeout=LIMIT_S)
     assert run.code == 0, run.err
     hold(run.err, "pybpf: ")
     hold(run.out)

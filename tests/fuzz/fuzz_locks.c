@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pybpf_layout layout;
 	struct fuzz_memory bytes;
 	struct fuzz_changing changing = {.below = {fuzz_read, &bytes}, .most = MOST_READS};
-	const struct walk_memory memory = {fuzz_read_changing, &changing};
+	const struct walk_memory memory = {.read = fuzz_read_changing, .source = &changing};
 	const struct pybpf_runtime runtime = {.interp_head = BASE};
 	struct py_values_of of = {.memory = &memory, .layout = &layout, .runtime = &runtime};
 	struct stack stack;
