@@ -120,13 +120,26 @@ def test_no_such_container(web):
 def test_a_pattern(web):
     """All that match, also one that starts during the run; not those that do not match."""
     _, one, other = web
-    with sampling("--container", one.id[:4] + "*", "--by=container", "-v") as run:
+    with sampling("--container", one.id[:4] + "*", "-v") as run:
         with container("web", command("spin.py")) as late, container("db", command("spin.py")) as apart:
             time.sleep(3)
             pid, apart_pid = late.pid, apart.pid
     found = by_process(run, container=True)
     assert {one.pid, other.pid, pid} <= set(found) and apart_pid not in found, sorted(found)
     assert found[pid][0].container == late.id and spinning(found[pid][1])
+
+
+@pytest.mark.parametrize("words", ["a pattern", "two names"])
+def test_each_process_of_several_containers_is_shown_with_its_own(web, words):
+    _, one, other = web
+    named = [one.id[:4] + "*"] if words == "a pattern" else [one.id, other.id]
+    run = pybpf(*[word for name in named for word in ("--container", name)], "-d", 0.4, "-F", RATE, "-f", "text")
+    assert run.code == 0, run.err
+    for each in one, other:
+        (row,) = [line for line in run.out.splitlines() if "(%d," % each.pid in line]
+        assert row.split()[-1] == each.id
+    alone = pybpf("--container", one.id, "-d", 0.4, "-F", RATE, "-f", "text")
+    assert alone.code == 0 and one.id not in alone.out, alone.out
 
 
 def test_a_container_that_starts_again():

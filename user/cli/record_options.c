@@ -300,7 +300,8 @@ static const struct cli_option sampling_options[] = {
 static const struct cli_option output_options[] = {
 	{"by", 0, "WHAT",
 	 "process: its name and PID at the root of each stack (default where there can be several); container: the "
-	 "container's name before that; line: lines in place of functions, in text and svg; state: a column for each "
+	 "container's name before that (default with several --container or a pattern); line: lines in place of "
+	 "functions, in text and svg; state: a column for each "
 	 "state of threads, in text, with --mode=wall and offcpu",
 	 .take = take_by, .words = by_words},
 	{"merge", 0, NULL, "put processes of the same program together, without PID", .take = cli_take_flag,
@@ -392,6 +393,14 @@ static const struct cli_example examples[] = {
 	{"sudo pybpf --all -d 30 -o monday.pybpf", "everything, saved: `pybpf report` makes any format of it"},
 	{0},
 };
+
+/* Has each process told with its container where several containers may be meant, unless --merge or --by says other. */
+static void name_containers(struct cli_record_options *r)
+{
+	if (discovery_filter_means_containers(&r->filter) && !r->session.merge &&
+	    r->session.roots & PROFILE_ROOT_BY_COUNT)
+		r->session.roots |= PROFILE_ROOT_CONTAINER;
+}
 
 /* Turns on the data that the output format needs. */
 static void follow_needs(struct cli_record_options *r)
@@ -532,6 +541,7 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 	err = cli_output_choose(&r->output, isatty(STDOUT_FILENO) ? "text" : "folded");
 	if (err)
 		return err;
+	name_containers(r);
 	follow_needs(r);
 	return 0;
 }

@@ -167,6 +167,12 @@ bool discovery_filter_passes_names(const struct discovery_filter *filter, pid_t 
 	       !any_container(&filter->not_containers, container);
 }
 
+bool discovery_filter_means_containers(const struct discovery_filter *filter)
+{
+	return filter->containers.count > 1 ||
+	       (filter->containers.count && container_is_pattern(filter->containers.items[0]));
+}
+
 bool discovery_filter_group_lives(const struct discovery_filter *filter)
 {
 	struct stat st;

@@ -69,6 +69,9 @@ bool discovery_filter_has_names(const struct discovery_filter *filter);
 bool discovery_filter_passes_names(const struct discovery_filter *filter, pid_t pid, const char *comm,
 				   const struct container *container);
 
+/* Returns whether its names may mean several containers: there are two of them, or one is a pattern. */
+bool discovery_filter_means_containers(const struct discovery_filter *filter);
+
 /* Returns whether at least one of the groups of containers and cgroups still exists. */
 bool discovery_filter_group_lives(const struct discovery_filter *filter);
 
