@@ -8,9 +8,11 @@ import glob
 import json
 import os
 import platform
+import pty
 import random
 import re
 import resource
+import select
 import signal
 import struct
 import subprocess
@@ -274,13 +276,62 @@ def test_full_disk(saved, tmp_path):
 
 
 def test_full_disk_of_a_run(spinning, tmp_path):
-    with disk(tmp_path / "disk", "size=8k") as folder:
+    """What cannot be made once more is written on another file system."""
+    with disk(tmp_path / "disk", "size=8k") as folder, disk(tmp_path / "other", "size=64m") as other:
         (folder / "rest").write_bytes(bytes(8 << 10))
-        run = pybpf("-q", "-p", spinning.pid, "-d", 0.2, "-o", folder / "x.html", "--json-stats", folder / "x.json")
+        run = pybpf("-q", "-p", spinning.pid, "-d", 0.2, "-o", folder / "x.pybpf", "--json-stats", folder / "x.json",
+                    env=dict(os.environ, TMPDIR=str(other)))
         assert run.code == 1, run.err
         sentences = run.err.strip().split("\n")
         assert len(sentences) == 2 and all("No space left" in sentence for sentence in sentences), run.err
         assert os.listdir(folder) == ["rest"]
+        (kept,) = other.iterdir()
+        assert kept.name.endswith("-x.pybpf") and sentences[0].endswith("is in %s" % kept)
+        assert harness.total(harness.parse(report(kept, "-f", "folded").out)) > 0
+
+
+# Every other file system where a temporary file may be is full. What runs pybpf is where none is.
+NOWHERE = """
+mount -t tmpfs tmpfs /mnt && cp "$0" /mnt/pybpf || exit 7
+for folder in /var/tmp /dev/shm /tmp; do mount -t tmpfs -o size=64k tmpfs $folder || exit 7; done
+head -c 65536 /dev/zero > /tmp/rest
+exec /mnt/pybpf "$@"
+"""
+
+
+@pytest.mark.parametrize("key", ["Enter", "Ctrl-C", "Ctrl-D"])
+def test_full_disk_of_a_run_on_a_terminal(spinning, key):
+    """Where no other has room, pybpf waits until somebody has made some, or gives up."""
+    argv = ["unshare", "-m", "sh", "-c", NOWHERE, harness.PYBPF, "-q", "-p", str(spinning.pid), "-d", "0.2"]
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execvp(argv[0], [*argv, "-f", "folded", "-o", "/tmp/x.folded"])
+    shown, status, folder = b"", None, os.open("/", os.O_PATH)
+    try:
+        while b"Enter" not in shown and select.select([terminal], [], [], SECONDS)[0]:
+            shown += os.read(terminal, 4096)
+        os.close(folder)
+        folder = os.open("/proc/%d/root/tmp" % pid, os.O_PATH)
+        os.unlink("rest", dir_fd=folder)
+        os.write(terminal, {"Enter": b"\n", "Ctrl-C": b"\x03", "Ctrl-D": b"\x04"}[key])
+        with contextlib.suppress(OSError):  # nobody has the terminal open any more
+            while select.select([terminal], [], [], SECONDS)[0]:
+                shown += os.read(terminal, 4096)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        there = os.listdir("/proc/self/fd/%d" % folder)
+        if key == "Enter":
+            assert (status, there) == (0, ["x.folded"]), shown
+            text = Path("/proc/self/fd/%d/x.folded" % folder).read_text(encoding="utf-8")
+            assert harness.total(harness.parse(text)) > 0
+        else:
+            assert (status, there) == (1, []), shown
+            assert b"no file was made" in shown
+    finally:
+        if status is None:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        os.close(folder)
+        os.close(terminal)
 
 
 def test_no_inode_is_left(saved, tmp_path):

@@ -136,6 +136,7 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 /* Indices of the files that the keeper process holds. */
 enum {
 	KEPT_OUTPUT,
+	KEPT_SPARE,
 	KEPT_OTHER,
 };
 
@@ -151,9 +152,17 @@ int cli_output_open(struct cli_output *output)
 	return CLI_FAILED;
 }
 
+void cli_output_guard(struct cli_output *output)
+{
+	output->precious = true;
+	if (output->path)
+		cli_spare_open(&output->spare, &output->file, output->path);
+}
+
 int cli_output_entrust(struct cli_output *output, struct output_file *other)
 {
-	struct output_file *const files[] = {[KEPT_OUTPUT] = &output->file, [KEPT_OTHER] = other};
+	struct output_file *const files[] = {
+		[KEPT_OUTPUT] = &output->file, [KEPT_SPARE] = &output->spare.file, [KEPT_OTHER] = other};
 	size_t count = other ? sizeof(files) / sizeof(*files) : 1;
 	struct error error;
 
@@ -171,21 +180,50 @@ int cli_output_commit_other(struct cli_output *output, struct output_file *other
 void cli_output_discard(struct cli_output *output)
 {
 	output_file_discard(&output->file);
+	output_file_discard(&output->spare.file);
 	output_keeper_stop(&output->keeper);
 	cli_pager_discard(&output->pager);
 }
 
+/* As write(), with what it left in the stream's buffer. */
+static int write_all(int (*write)(const void *what, FILE *out), const void *what, FILE *out)
+{
+	int err = write(what, out);
+
+	return !err && fflush(out) ? -errno : err;
+}
+
+/* Writes the spare file, if there is one, for the error that the output's own file had. Returns whether it has its
+ * name. */
+static bool write_spare(struct cli_output *output, int err, int (*write)(const void *what, FILE *out), const void *what)
+{
+	struct cli_spare *spare = &output->spare;
+
+	if (!cli_spare_is_for(err) || !spare->file.stream || write_all(write, what, spare->file.stream) ||
+	    output_keeper_commit(&output->keeper, &spare->file, KEPT_SPARE))
+		return false;
+	log_error("cannot write %s: %s; what was to be written there is in %s", output->path, strerror(-err),
+		  spare->path);
+	return true;
+}
+
 static int write_file(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
 {
-	int err = write(what, output->file.stream);
+	int err = write_all(write, what, output->file.stream);
 
+	if (err && write_spare(output, err, write, what))
+		return CLI_FAILED;
+	while (output->precious && cli_spare_is_for(err) &&
+	       cli_spare_wait_for_room(output->file.stream, output->path, err))
+		err = write_all(write, what, output->file.stream);
 	if (err)
 		output_file_discard(&output->file);
 	else
 		err = output_keeper_commit(&output->keeper, &output->file, KEPT_OUTPUT);
 	if (!err)
 		return CLI_OK;
-	log_error("cannot write %s: %s; no file was made or replaced", output->path, strerror(-err));
+	if (!write_spare(output, err, write, what))
+		log_error("cannot write %s: %s; no file was made or replaced", output->path, strerror(-err));
 	return CLI_FAILED;
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/options.h"
 #include "cli/pager.h"
+#include "cli/spare.h"
 #include "output/output.h"
 #include "output/file.h"
 #include "output/keeper.h"
@@ -14,9 +15,11 @@ struct cli_output {
 	const struct output_format *format;
 	struct output_options options;
 	struct output_file file;
+	struct cli_spare spare;
 	struct output_keeper keeper;
-	bool chosen; /* by -f or -o */
-	bool paged;  /* text for a terminal goes through a pager */
+	bool precious; /* what is written cannot be made once more */
+	bool chosen;   /* by -f or -o */
+	bool paged;    /* text for a terminal goes through a pager */
 	struct cli_pager pager;
 };
 
@@ -42,6 +45,13 @@ int cli_output_choose(struct cli_output *output, const char *fallback);
  * is not CLI_OK.
  */
 int cli_output_open(struct cli_output *output);
+
+/*
+ * After cli_output_open, for what cannot be made once more, such as the profile of a run: opens another file, on
+ * another file system, which is written if the first one's has no room. Where there is none, and a terminal,
+ * cli_output_write() waits until somebody has made room.
+ */
+void cli_output_guard(struct cli_output *output);
 
 /*
  * Hands the open file, and another one (NULL or zeroed: none), to a process that keeps the right to move them to their

@@ -271,6 +271,8 @@ int cli_record(int argc, char **argv)
 	r.options.session.follow = r.options.command ? !r.options.no_children : r.options.filter.children;
 	code = code ?: cli_targets_choose(&r.targets, &r.options.filter, &r.options.session, r.options.command);
 	code = code ?: cli_output_open(&r.options.output);
+	if (!code)
+		cli_output_guard(&r.options.output);
 	code = code ?: open_json(&r);
 	code = code ?: cli_output_entrust(&r.options.output, &r.json);
 	if (!code)

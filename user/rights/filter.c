@@ -91,6 +91,7 @@ static const struct rule rules[] = {
 	{SYS_writev, ANY, 0, 0, 0},
 	{SYS_readv, S | L | R | H, 0, 0, 0},
 	{SYS_lseek, ANY, 0, 0, 0},
+	{SYS_ftruncate, S, 0, 0, 0},
 	{SYS_fsync, ANY, 0, 0, 0},
 	{SYS_fdatasync, ANY, 0, 0, 0},
 	{SYS_sendmsg, ANY, 0, 0, 0},
@@ -103,6 +104,7 @@ static const struct rule rules[] = {
 	{SYS_fcntl, ANY, 1, ~0u, F_DUPFD_CLOEXEC},
 	{SYS_ioctl, ANY, 1, ~0u, TCGETS},
 	{SYS_ioctl, ANY, 1, ~0u, TIOCGWINSZ},
+	{SYS_ioctl, S, 1, ~0u, TIOCGPGRP},
 	/* top takes a terminal, and gives it back as it was. */
 	{SYS_ioctl, S, 1, ~0u, TCSETS},
 	{SYS_ioctl, S, 1, ~0u, TCSETSW},
@@ -191,6 +193,10 @@ static const struct rule rules[] = {
 	/* Set again after taking over another user's rights, which undoes it. */
 	{SYS_prctl, H, 0, ~0u, PR_SET_PDEATHSIG},
 	{SYS_getppid, H, 0, 0, 0},
+	{SYS_getpgid, S, 0, 0, 0},
+#ifdef SYS_getpgrp
+	{SYS_getpgrp, S, 0, 0, 0},
+#endif
 
 	/* A helper opens a source as the user whose program ran it. */
 	{SYS_setfsuid, H, 0, 0, 0},
