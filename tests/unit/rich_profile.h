@@ -3,6 +3,7 @@
 #ifndef RICH_PROFILE_H
 #define RICH_PROFILE_H
 
+#include "profile/parents.h"
 #include "profiles.h"
 
 static inline uint32_t draw(uint64_t *state, uint32_t below)
@@ -53,6 +54,15 @@ static inline void add_rows(struct profile *p, uint64_t *state)
 				       });
 	}
 	profile_add_process(p, &(struct profile_process_info){.pid = INT32_MAX, .name = ""});
+	for (int i = 0; i < 10; i++) {
+		uint32_t above = i % 3 ? draw(state, (uint32_t)i) : PROFILE_NONE;
+
+		above = profile_add_parent(
+			p, above,
+			&(struct profile_process_info){.pid = i + 100, .inner_pid = i % 2, .name = draw_text(state)},
+			i % 4 == 0);
+		assert_int_equal(profile_set_parent(p, draw(state, profile_process_count(p)), above), 0);
+	}
 	for (int i = 0; i < 40; i++)
 		profile_add_thread(p, draw(state, profile_process_count(p)), (int32_t)draw(state, INT32_MAX),
 				   draw_text(state));
@@ -103,6 +113,25 @@ static inline struct profile *rich_profile(uint64_t seed)
 
 #define assert_same_text(a, i, b, j) assert_string_equal(profile_string(a, i), profile_string(b, j))
 
+static inline void assert_same_parents(const struct profile *a, const struct profile *b)
+{
+	const struct profile_parents *of_a = profile_get_parents(a), *of_b = profile_get_parents(b);
+
+	assert_int_equal(of_a->list.count, of_b->list.count);
+	for (uint32_t i = 0; i < of_a->list.count; i++) {
+		const struct profile_parent *x = profile_parents_at(of_a, i), *y = profile_parents_at(of_b, i);
+
+		assert_int_equal(x->above, y->above);
+		assert_int_equal(x->process.pid, y->process.pid);
+		assert_int_equal(x->process.inner_pid, y->process.inner_pid);
+		assert_same_text(a, x->process.name, b, y->process.name);
+		assert_same_text(a, x->process.container, b, y->process.container);
+		assert_int_equal(x->ended, y->ended);
+	}
+	for (uint32_t i = 0; i < profile_process_count(a); i++)
+		assert_int_equal(profile_parents_of(of_a, i), profile_parents_of(of_b, i));
+}
+
 static inline void assert_same_rows(const struct profile *a, const struct profile *b)
 {
 	assert_int_equal(profile_frame_count(a), profile_frame_count(b));
@@ -129,6 +158,7 @@ static inline void assert_same_rows(const struct profile *a, const struct profil
 		assert_same_text(a, x->name, b, y->name);
 		assert_same_text(a, x->container, b, y->container);
 	}
+	assert_same_parents(a, b);
 	assert_int_equal(profile_thread_count(a), profile_thread_count(b));
 	for (uint32_t i = 0; i < profile_thread_count(a); i++) {
 		const struct profile_thread *x = profile_thread_at(a, i), *y = profile_thread_at(b, i);

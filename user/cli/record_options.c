@@ -162,7 +162,7 @@ static int take_wait_detail(const struct cli_option *option, const char *value, 
 static int take_by(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_record_options *r = target;
-	unsigned threads = r->session.roots & PROFILE_ROOT_THREAD;
+	unsigned kept = r->session.roots & (PROFILE_ROOT_THREAD | PROFILE_ROOT_PARENTS);
 	int by, code = cli_option_word(option, value, &by);
 
 	if (code)
@@ -173,7 +173,7 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 		r->output.options.by_state = true;
 	else
 		r->session.roots =
-			PROFILE_ROOT_PROCESS | threads | (by == BY_CONTAINER ? (unsigned)PROFILE_ROOT_CONTAINER : 0);
+			PROFILE_ROOT_PROCESS | kept | (by == BY_CONTAINER ? (unsigned)PROFILE_ROOT_CONTAINER : 0);
 	return 0;
 }
 
@@ -185,6 +185,16 @@ static int take_threads(const struct cli_option *option, const char *value, void
 	(void)value;
 	r->session.threads = true;
 	r->session.roots |= PROFILE_ROOT_THREAD;
+	return 0;
+}
+
+static int take_process_tree(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_record_options *r = target;
+
+	(void)option;
+	(void)value;
+	r->session.roots |= PROFILE_ROOT_PARENTS | PROFILE_ROOT_PROCESS;
 	return 0;
 }
 
@@ -306,6 +316,11 @@ static const struct cli_option output_options[] = {
 	 .take = take_by, .words = by_words},
 	{"merge", 0, NULL, "put processes of the same program together, without PID", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.merge)},
+	{"process-tree", 0, NULL,
+	 "put who started a process before it, and who started that one: from the process of -p or the command on, "
+	 "else "
+	 "from the first one below init",
+	 .take = take_process_tree},
 	{"cmdline", 0, NULL, "show a process's command line in place of its name", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.cmdline)},
 	{"threads", 't', NULL,
@@ -410,6 +425,7 @@ static void follow_needs(struct cli_record_options *r)
 	if (needs & OUTPUT_THREADS)
 		r->session.threads = true;
 	r->session.containers = needs & OUTPUT_THREADS || r->session.roots & PROFILE_ROOT_CONTAINER;
+	r->session.parents = (needs & OUTPUT_THREADS || r->session.roots & PROFILE_ROOT_PARENTS) && !r->session.merge;
 	r->session.times = r->session.mode != SESSION_GIL && !r->event.memory &&
 			   (r->timestamps || (needs & (OUTPUT_TIMES | OUTPUT_KEEPS) && !r->no_timestamps));
 	if (r->session.mode == SESSION_GIL)
@@ -476,6 +492,8 @@ static int refuse_contradictions(const struct cli_record_options *r)
 		{r->as && !r->command, "--as is about a command, and no command is given"},
 		{s->merge && s->cmdline,
 		 "--merge and --cmdline contradict each other: one name for many processes, or one for each"},
+		{s->merge && s->roots & PROFILE_ROOT_PARENTS,
+		 "--merge and --process-tree contradict each other: one name for many processes, or who started each"},
 		{(cpu || gil) && (s->idle_threads || s->no_wait_detail || s->min_block_ns),
 		 "--idle, --wait-detail and --min-block are about threads that wait: with --mode=wall or "
 		 "--mode=offcpu"},

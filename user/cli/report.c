@@ -8,13 +8,14 @@
 #include "cli/destination.h"
 #include "cli/options.h"
 #include "base/log.h"
+#include "profile/parents.h"
 #include "profile/own.h"
 
 struct report {
 	struct profile_edit edit;
 	struct cli_output output;
 	unsigned roots; /* PROFILE_ROOT_...; 0: those that the profiles were recorded with */
-	bool threads, quiet;
+	bool process_tree, threads, quiet;
 };
 
 static const struct cli_example examples[] = {
@@ -70,6 +71,8 @@ static const struct cli_option options[] = {
 	 "lines in place of functions, in text and svg; state: a column for each state of threads, in text; may be "
 	 "repeated",
 	 .take = take_by, .words = by_words},
+	{"process-tree", 0, NULL, "put who started a process before it, as far as the profile tells",
+	 .take = cli_take_flag, .offset = offsetof(struct report, process_tree)},
 	{"threads", 't', NULL, "put each thread's name and TID under the root; of text, a table of threads",
 	 .take = cli_take_flag, .offset = offsetof(struct report, threads)},
 	{"quiet", 'q', NULL, "no account of the run at the end", .take = cli_take_flag,
@@ -107,6 +110,10 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		return code;
 	if (optind == argc)
 		return cli_usage("nothing to report: give a saved profile, FILE.pybpf; see `pybpf report --help`");
+	if (r->process_tree && r->edit.merge_processes)
+		return cli_usage(
+			"--merge and --process-tree contradict each other: one name for many processes, or who "
+			"started each");
 	return cli_output_choose(&r->output, "text") ?: cli_filter_check(&r->edit);
 }
 
@@ -116,6 +123,8 @@ static void set_roots(const struct report *r, struct profile *p)
 
 	if (r->threads)
 		roots |= PROFILE_ROOT_THREAD;
+	if (r->process_tree)
+		roots |= PROFILE_ROOT_PARENTS | PROFILE_ROOT_PROCESS;
 	profile_set_roots(p, roots);
 }
 
@@ -145,6 +154,8 @@ static void warn(const struct report *r, const struct profile *p)
 		log_warn("no sample is left: the profile is empty, or nothing in it passes the filters");
 	else if (r->output.options.by_state && !profile_has_states(p))
 		log_warn("the profile does not have the states of threads; `pybpf record --mode=wall` keeps them");
+	else if (r->process_tree && !profile_get_parents(p)->list.count)
+		log_warn("--process-tree: the profile does not say who started its processes");
 	else if (r->output.format->needs & OUTPUT_TIMES && !events && !r->quiet)
 		log_warn("the profile does not say when its samples were taken, so %s has no course of time; `pybpf "
 			 "record -o NAME.pybpf` without --no-timestamps keeps it",

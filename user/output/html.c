@@ -96,6 +96,8 @@ static void write_run(const struct profile *p, struct json *j)
 	json_begin_array(j, "roots");
 	if (roots & PROFILE_ROOT_CONTAINER)
 		json_string(j, NULL, "container");
+	if (roots & PROFILE_ROOT_PARENTS)
+		json_string(j, NULL, "parents");
 	if (roots & PROFILE_ROOT_PROCESS)
 		json_string(j, NULL, "process");
 	if (roots & PROFILE_ROOT_THREAD)
@@ -167,6 +169,8 @@ static int64_t thread_of(const struct profile_sample *sample)
 static void write_samples(const struct profile *p, const struct html_diff *diff, struct json *j)
 {
 	uint32_t processes = profile_process_count(p), threads = profile_thread_count(p);
+	const struct profile_parents *parents = profile_get_parents(p);
+	uint32_t nr_parents = parents->list.count;
 	const struct profile_sample *samples;
 	size_t count;
 
@@ -175,6 +179,17 @@ static void write_samples(const struct profile *p, const struct html_diff *diff,
 	COLUMN(j, "inner_pid", processes, profile_process_at(p, i)->inner_pid);
 	COLUMN(j, "name", processes, profile_process_at(p, i)->name);
 	COLUMN(j, "container", processes, profile_process_at(p, i)->container);
+	COLUMN(j, "parent", processes, (int64_t)(int32_t)profile_parents_of(parents, i));
+	json_end_object(j);
+
+	json_begin_object(j, "parents");
+	COLUMN(j, "above", nr_parents, (int64_t)(int32_t)profile_parents_at(parents, i)->above);
+	COLUMN(j, "pid", nr_parents, profile_parents_at(parents, i)->process.pid);
+	COLUMN(j, "inner_pid", nr_parents, profile_parents_at(parents, i)->process.inner_pid);
+	COLUMN(j, "name", nr_parents, profile_parents_at(parents, i)->process.name);
+	COLUMN(j, "ended", nr_parents, profile_parents_at(parents, i)->ended);
+	COLUMN(j, "same", nr_parents,
+	       (int64_t)(int32_t)profile_find_process(p, &profile_parents_at(parents, i)->process));
 	json_end_object(j);
 
 	json_begin_object(j, "threads");

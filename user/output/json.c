@@ -12,7 +12,9 @@
  *	facts       facts about the run: {"host": "...", ...}, all texts
  *	account     counts of samples and processes by what happened to them: [{"group", "key", "text", "value"}]
  *	processes   [{"pid": or null for several shown as one, "inner_pid": in its PID namespace, or null for the same,
- *	            "name", "container": or null}]
+ *	            "name", "container": or null,
+ *	            "parents": only where known, who started it, the outermost first: [{"pid", "inner_pid", "name",
+ *	            "ended": whether it had ended when the run did}]}]
  *	threads     [{"process": index, "tid", "name"}]
  *	frames      [{"kind": "python", "kernel", or "note" for a remark in place of missing frames,
  *	            "name", "file": or null,
@@ -23,7 +25,7 @@
  *	samples     [{"stack": index, "process": index, "thread": index or null, "value",
  *	            "count": only where values are time: how many waits, or CPU samples, took it}], each different
  *	events      [[nanoseconds since the run began, index of a sample, value]], by time; only where times were kept;
- *the value of a wait is its length in microseconds
+ *	            the value of a wait is its length in microseconds
  *
  * The first line of jsonl is {"type": "profile", "format", "version", "measure", "facts", "account"}. Each other line
  * is a sample, complete without the other lines:
@@ -117,6 +119,29 @@ static void write_head(struct writer *w)
 	write_account(w);
 }
 
+/* Writes who started a process, the outermost first. */
+static void write_parents(struct writer *w, uint32_t process)
+{
+	const struct profile_parents *parents = profile_get_parents(w->profile);
+	uint32_t chain[PROFILE_PARENTS_MAX];
+	size_t count = profile_parents_chain(parents, process, chain);
+
+	if (!count)
+		return;
+	json_begin_array(&w->json, "parents");
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_parent *parent = profile_parents_at(parents, chain[i]);
+
+		json_begin_object(&w->json, NULL);
+		json_int(&w->json, "pid", parent->process.pid);
+		write_number_or_null(&w->json, "inner_pid", parent->process.inner_pid, parent->process.inner_pid != 0);
+		json_string(&w->json, "name", profile_string(w->profile, parent->process.name));
+		json_bool(&w->json, "ended", parent->ended);
+		json_end_object(&w->json);
+	}
+	json_end_array(&w->json);
+}
+
 static void write_process(struct writer *w, const char *key, uint32_t index)
 {
 	const struct profile_process *process = profile_process_at(w->profile, index);
@@ -126,6 +151,7 @@ static void write_process(struct writer *w, const char *key, uint32_t index)
 	write_number_or_null(&w->json, "inner_pid", process->inner_pid, process->inner_pid != 0);
 	json_string(&w->json, "name", profile_string(w->profile, process->name));
 	write_string_or_null(&w->json, "container", profile_string(w->profile, process->container));
+	write_parents(w, index);
 	json_end_object(&w->json);
 }
 

@@ -32,25 +32,39 @@ void output_escaped(const char *text, FILE *out)
 	fwrite(from, 1, (size_t)(text - from), out);
 }
 
-char *output_process_label(const struct profile *p, uint32_t process)
+static char *label_of(const struct profile *p, const struct profile_process *process, bool ended)
 {
-	const struct profile_process *owner = profile_process_at(p, process);
-	const char *name = profile_string(p, owner->name);
+	const char *name = profile_string(p, process->name), *end = ended ? ", ended" : "";
 	char *label = NULL;
 	int n;
 
-	if (owner->inner_pid)
-		n = asprintf(&label, "%s (%d, %d inside)", name, owner->pid, owner->inner_pid);
-	else if (owner->pid)
-		n = asprintf(&label, "%s (%d)", name, owner->pid);
+	if (process->inner_pid)
+		n = asprintf(&label, "%s (%d, %d inside%s)", name, process->pid, process->inner_pid, end);
+	else if (process->pid)
+		n = asprintf(&label, "%s (%d%s)", name, process->pid, end);
 	else
 		n = asprintf(&label, "%s", name);
 	return n < 0 ? NULL : label;
 }
 
+char *output_process_label(const struct profile *p, uint32_t process)
+{
+	return label_of(p, profile_process_at(p, process), false);
+}
+
+char *output_parent_label(const struct profile *p, uint32_t parent)
+{
+	const struct profile_parent *at = profile_parents_at(profile_get_parents(p), parent);
+
+	/* One that is sampled has one label. */
+	return label_of(p, &at->process, at->ended && profile_find_process(p, &at->process) == PROFILE_NONE);
+}
+
 int output_roots(const struct profile *p, const struct profile_sample *sample, char *labels[OUTPUT_ROOTS])
 {
 	unsigned roots = profile_roots(p);
+	uint32_t chain[PROFILE_PARENTS_MAX];
+	size_t count;
 	int n = 0;
 
 	if (roots & PROFILE_ROOT_CONTAINER) {
@@ -58,6 +72,10 @@ int output_roots(const struct profile *p, const struct profile_sample *sample, c
 
 		labels[n++] = strdup(container ? profile_string(p, container) : "[host]");
 	}
+	count = roots & PROFILE_ROOT_PARENTS ? profile_parents_chain(profile_get_parents(p), sample->process, chain)
+					     : 0;
+	for (size_t i = 0; i < count; i++)
+		labels[n++] = output_parent_label(p, chain[i]);
 	if (roots & PROFILE_ROOT_PROCESS)
 		labels[n++] = output_process_label(p, sample->process);
 	if (roots & PROFILE_ROOT_THREAD && sample->thread != PROFILE_NONE) {

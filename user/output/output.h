@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "profile/parents.h"
 #include "profile/profile.h"
 
 /* The rows of a table, unless the options tell another number. */
@@ -87,10 +88,11 @@ void output_escaped(const char *text, FILE *out);
 /* Returns the length of a measure's name, such as "samples", after the number n: without its s after 1. */
 size_t output_noun_length(const char *name, uint64_t n);
 /*
- * Makes the labels below the frames of a sample, those that the profile's roots select: container (or "[host]"),
- * process, thread, in this order and not escaped. The caller frees the labels. Returns their number, or -ENOMEM.
+ * Makes the labels below the frames of a sample, those that the profile's roots select: container (or "[host]"), who
+ * started the process, process, thread, in this order and not escaped. The caller frees the labels. Returns their
+ * number, or -ENOMEM.
  */
-#define OUTPUT_ROOTS 3
+#define OUTPUT_ROOTS (PROFILE_PARENTS_MAX + 3)
 int output_roots(const struct profile *p, const struct profile_sample *sample, char *labels[OUTPUT_ROOTS]);
 /* Writes roots and frames of a sample, root;...;leaf, escaped. Returns 0 or -ENOMEM. */
 int output_folded_stack(const struct profile *p, const struct profile_sample *sample, FILE *out);
@@ -99,6 +101,8 @@ int output_folded_stack(const struct profile *p, const struct profile_sample *sa
  * PID. The caller frees it. NULL: no memory.
  */
 char *output_process_label(const struct profile *p, uint32_t process);
+/* Likewise, of a process that started others (profile/parents.h): "name (PID, ended)" if it had ended. */
+char *output_parent_label(const struct profile *p, uint32_t parent);
 /* Writes "qualname (file.py:LINE)", escaped. */
 void output_frame(const struct profile *p, uint32_t frame, FILE *out);
 

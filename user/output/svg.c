@@ -102,6 +102,8 @@ static char *label_of(const struct writer *w, const struct profile_tree_node *no
 		return strdup("all");
 	case PROFILE_TREE_CONTAINER:
 		return strdup(node->what ? profile_string(w->p, node->what) : "[host]");
+	case PROFILE_TREE_PARENT:
+		return output_parent_label(w->p, node->what);
 	case PROFILE_TREE_PROCESS:
 		return output_process_label(w->p, node->what);
 	case PROFILE_TREE_THREAD:

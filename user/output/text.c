@@ -181,9 +181,29 @@ char *output_text_printed(const char *text, size_t width)
 	return shortened;
 }
 
+/* Returns the process's label behind those of who started it, if they are among the roots; NULL: no memory. */
+static char *path_label(const struct profile *p, uint32_t process)
+{
+	const struct profile_parents *parents = profile_get_parents(p);
+	uint32_t chain[PROFILE_PARENTS_MAX];
+	size_t count = profile_roots(p) & PROFILE_ROOT_PARENTS ? profile_parents_chain(parents, process, chain) : 0;
+	char *own = output_process_label(p, process);
+
+	for (size_t i = count; i-- > 0 && own;) {
+		char *parent = output_parent_label(p, chain[i]), *both = NULL;
+
+		if (!parent || asprintf(&both, "%s > %s", parent, own) < 0)
+			both = NULL;
+		free(parent);
+		free(own);
+		own = both;
+	}
+	return own;
+}
+
 static char *printed_label(const struct profile *p, uint32_t process, size_t width)
 {
-	char *label = output_process_label(p, process), *shown = label ? output_text_printed(label, width) : NULL;
+	char *label = path_label(p, process), *shown = label ? output_text_printed(label, width) : NULL;
 
 	free(label);
 	return shown;

@@ -35,6 +35,7 @@ struct processes {
 	double next_check, next_looks; /* repair.c: CLOCK_MONOTONIC seconds */
 	bool mappings_unrepaired, every_unheard;
 	struct processes_places *places;
+	struct processes_parents *parents; /* NULL unless the options ask for them */
 	struct processes_unheard *unheard;
 	size_t nr_unheard, unheard_room;
 	bool python_found;
@@ -190,7 +191,23 @@ void processes_note_running(const struct processes *p, struct processes_record *
 /* Writes the versions of the running Pythons into out: "3.10 and 3.12". */
 void processes_list_versions(const struct processes *p, const struct processes_record *process, char *out, size_t size);
 
+/* parents.c */
+
+struct processes_parents *processes_parents_new(void);
+/* Accepts NULL. */
+void processes_parents_free(struct processes_parents *parents);
+/* Notes the processes that were chosen by PID, above which no parents are told. */
+void processes_begin_parents(const struct processes *p, const uint32_t *pids, size_t count);
+/* Notes who started a process that is new, or that runs another program. parent: the record of who did, or NULL. */
+void processes_note_parents(const struct processes *p, struct processes_record *process,
+			    const struct processes_record *parent);
+/* Notes the index of a process in the profile. Returns 0 or -ENOMEM. */
+int processes_tell_place(const struct processes *p, const struct processes_record *process, uint32_t in_profile);
+
 /* labels.c */
+
+/* Bytes of a command line that a root frame shows. */
+#define PROCESSES_CMDLINE_MAX 512
 
 /*
  * Records the names that the options ask for (command line, program, container) while the process can be read. before:

@@ -14,9 +14,6 @@
 #include "processes/internal.h"
 #include "profile/profile.h"
 
-/* Bytes of a command line that a root frame shows. */
-#define CMDLINE_MAX 512
-
 /* Name of a container whose look-up got no answer in time; such a process is not attributed to the host. */
 #define UNKNOWN "[unknown]"
 
@@ -146,7 +143,7 @@ static void set_container(const struct processes *p, struct processes_record *pr
 /* Sets what it runs. Without its arguments that is its own name, until they can be read. */
 static void set_command(struct processes_record *process, const struct processes_record *before)
 {
-	char cmdline[CMDLINE_MAX], program[sizeof(process->comm) + CMDLINE_MAX];
+	char cmdline[PROCESSES_CMDLINE_MAX], program[sizeof(process->comm) + PROCESSES_CMDLINE_MAX];
 	int err = discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
 
 	process->command_unread = foreign_has_no_answer(err);
@@ -219,6 +216,7 @@ uint32_t processes_add_to_profile(const struct processes *p, struct processes_re
 {
 	char container[sizeof(((struct container *)NULL)->name) + sizeof(((struct place *)NULL)->runtime)];
 	struct profile_process_info info = {0};
+	uint32_t at;
 
 	if (process->nameless)
 		return PROFILE_NONE;
@@ -238,5 +236,6 @@ uint32_t processes_add_to_profile(const struct processes *p, struct processes_re
 		info.pid = process->pid;
 		info.inner_pid = process->inner_pid == process->pid ? 0 : process->inner_pid;
 	}
-	return profile_add_process(profile, &info);
+	at = profile_add_process(profile, &info);
+	return at == PROFILE_NONE || processes_tell_place(p, process, at) ? PROFILE_NONE : at;
 }

@@ -213,6 +213,7 @@ struct processes_record *processes_get_record(struct processes *p, pid_t pid)
 	if (!process)
 		return NULL;
 	processes_label_record(p, process, NULL);
+	processes_note_parents(p, process, NULL);
 	/* Asks the kernel to report its end, too. */
 	entry.told = true;
 	if (processes_put_entry(p, process, &entry) == -ENOENT)
@@ -280,6 +281,8 @@ static void on_process(const struct pybpf_process_event *event, void *arg)
 	if (!process || process->ended)
 		return;
 	process->wanted |= event->wanted;
+	processes_note_parents(p, process,
+			       event->what == PYBPF_PROCESS_FORKED ? processes_find_record(p, event->other_id) : NULL);
 	switch (event->what) {
 	case PYBPF_PROCESS_FOUND:
 		processes_label_record(p, process, NULL);
@@ -335,7 +338,8 @@ struct processes *processes_new(const struct processes_options *options, struct 
 	processes_init_records(p);
 	p->files = processes_files_new(kernel, options->tasks);
 	p->places = processes_places_new();
-	if (!p->files || !p->places)
+	p->parents = options->parents ? processes_parents_new() : NULL;
+	if (!p->files || !p->places || (options->parents && !p->parents))
 		goto no_memory;
 	if (!kernel_open_watch(kernel, &(struct kernel_watcher){on_process, on_mapping, p}))
 		return p;
@@ -355,6 +359,7 @@ void processes_free(struct processes *p)
 	processes_files_free(p->files);
 	free(p->unheard);
 	processes_places_free(p->places);
+	processes_parents_free(p->parents);
 	free(p);
 }
 

@@ -35,6 +35,7 @@ struct processes_record {
 	char *cmdline, *container;  /* NULL unless the options ask for it */
 	uint32_t place;             /* number of the container's name and runtime, see labels.c; 0: not known */
 	char *program;              /* its name with --merge; NULL likewise */
+	uint32_t known;             /* 1 + its number in parents.c; 0: it has none */
 	bool nameless;              /* pybpf had no memory for its names */
 	bool command_unread;        /* its arguments could not be read (yet) */
 	bool unanswered;            /* the last question what it runs has no answer: it may be a Python or not */
@@ -109,6 +110,7 @@ struct processes_options {
 	const struct discovery_filter *names; /* filters by name; NULL: any name passes */
 	/* Names to record: merge: the program's name; cmdline: the command line; containers: the container's name. */
 	bool merge, cmdline, containers;
+	bool parents; /* who started each process */
 };
 
 /*
@@ -179,6 +181,8 @@ void processes_settle_ended(struct processes *p);
 void processes_forget_record(struct processes *p, struct processes_record *process);
 /* Adds the process to the profile, under the name that the options ask for. Returns its index or PROFILE_NONE. */
 uint32_t processes_add_to_profile(const struct processes *p, struct processes_record *process, struct profile *profile);
+/* With options.parents, at the end of the run: tells the profile who started its processes. Returns 0 or -ENOMEM. */
+int processes_tell_parents(const struct processes *p, struct profile *profile);
 /* Fills *out with the counts up to now. */
 void processes_get_counts(const struct processes *p, struct processes_counts *out);
 

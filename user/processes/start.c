@@ -70,6 +70,7 @@ int processes_follow(struct processes *p, const uint32_t *pids, size_t count)
 	int err = claim_processes(p, pids, count, &fresh);
 
 	p->begin = clock_ns(CLOCK_BOOTTIME) / (1000000000u / ticks_per_s());
+	processes_begin_parents(p, pids, count);
 	err = err ?: kernel_attach_watch(p->kernel);
 	if (p->options.follow)
 		err = err ?: claim_children(p, pids, count);

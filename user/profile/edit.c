@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "profile/edit_internal.h"
+#include "profile/parents.h"
 #include "base/array.h"
 
 /* The fewest characters of a container's ID that select it, as in record. */
@@ -247,14 +248,58 @@ static int move_stacks(struct edit *e)
 	return 0;
 }
 
+/* Names in place of those of a process, where they are hidden. */
+struct names {
+	char *name, *container;
+};
+
+/* Fills in a process's names, or what stands for them. Returns whether there was memory. */
+static bool name_process(struct edit *e, const struct profile_process *process, struct profile_process_info *info,
+			 struct names *names)
+{
+	*names = (struct names){0};
+	info->name = profile_string(e->from, process->name);
+	info->container = profile_string(e->from, process->container);
+	if (e->edit->anonymize) {
+		info->name = names->name = edit_hidden(e->edit, 'p', info->name);
+		info->container = names->container = edit_hidden(e->edit, 'c', info->container);
+	}
+	return info->name && info->container;
+}
+
+static void free_names(struct names *names)
+{
+	free(names->name);
+	free(names->container);
+}
+
+/* Says in the copy who started the process. Returns 0 or -ENOMEM. */
+static int move_parents(struct edit *e, uint32_t index)
+{
+	const struct profile_parents *parents = profile_get_parents(e->from);
+	uint32_t chain[PROFILE_PARENTS_MAX], above = PROFILE_NONE;
+	size_t count = e->edit->merge_processes ? 0 : profile_parents_chain(parents, index, chain);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_parent *parent = profile_parents_at(parents, chain[i]);
+		struct names names;
+		struct profile_process_info info = {.pid = parent->process.pid, .inner_pid = parent->process.inner_pid};
+
+		above = name_process(e, &parent->process, &info, &names)
+				? profile_add_parent(e->to, above, &info, parent->ended)
+				: PROFILE_NONE;
+		free_names(&names);
+		if (above == PROFILE_NONE)
+			return -ENOMEM;
+	}
+	return count ? profile_set_parent(e->to, e->processes[index], above) : 0;
+}
+
 static uint32_t move_process(struct edit *e, uint32_t index)
 {
 	const struct profile_process *process = profile_process_at(e->from, index);
-	char *name = NULL, *container = NULL;
-	struct profile_process_info info = {
-		.name = profile_string(e->from, process->name),
-		.container = profile_string(e->from, process->container),
-	};
+	struct profile_process_info info = {0};
+	struct names names;
 
 	if (e->processes[index] != PROFILE_NONE)
 		return e->processes[index];
@@ -262,14 +307,11 @@ static uint32_t move_process(struct edit *e, uint32_t index)
 		info.pid = process->pid;
 		info.inner_pid = process->inner_pid;
 	}
-	if (e->edit->anonymize) {
-		info.name = name = edit_hidden(e->edit, 'p', info.name);
-		info.container = container = edit_hidden(e->edit, 'c', info.container);
-	}
-	if (info.name && info.container)
+	if (name_process(e, process, &info, &names))
 		e->processes[index] = profile_add_process(e->to, &info);
-	free(name);
-	free(container);
+	free_names(&names);
+	if (e->processes[index] != PROFILE_NONE && move_parents(e, index))
+		e->processes[index] = PROFILE_NONE;
 	return e->processes[index];
 }
 

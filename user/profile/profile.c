@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/intern.h"
+#include "profile/parents.h"
 
 _Static_assert(PROFILE_NONE == INTERN_NONE, "indexes are handed on as they are");
 
@@ -16,6 +17,7 @@ struct profile {
 	struct intern strings; /* char * */
 	struct intern frames, stacks, processes, threads, samples;
 	struct intern account, facts, sources, origins;
+	struct profile_parents parents;
 	struct profile_event *events;
 	size_t nr_events, events_room;
 	uint32_t measure_name, measure_unit;
@@ -41,6 +43,7 @@ struct profile *profile_new(void)
 	intern_init(&p->frames, sizeof(struct profile_frame), sizeof(struct profile_frame));
 	intern_init(&p->stacks, sizeof(struct profile_stack), sizeof(struct profile_stack));
 	intern_init(&p->processes, sizeof(struct profile_process), sizeof(struct profile_process));
+	profile_parents_init(&p->parents);
 	intern_init(&p->threads, sizeof(struct profile_thread), sizeof(struct profile_thread));
 	intern_init(&p->samples, sizeof(struct profile_sample), offsetof(struct profile_sample, thread) + 4);
 	intern_init(&p->account, sizeof(struct profile_account), offsetof(struct profile_account, text));
@@ -65,6 +68,7 @@ void profile_free(struct profile *p)
 	intern_free(&p->frames);
 	intern_free(&p->stacks);
 	intern_free(&p->processes);
+	profile_parents_free(&p->parents);
 	intern_free(&p->threads);
 	intern_free(&p->samples);
 	intern_free(&p->account);
@@ -159,19 +163,46 @@ uint32_t profile_add_stack(struct profile *p, uint32_t parent, uint32_t frame)
 	return intern_add(&p->stacks, &stack, &fresh);
 }
 
-uint32_t profile_add_process(struct profile *p, const struct profile_process_info *info)
+/* Returns whether there was memory for its texts. */
+static bool make_process(struct profile *p, const struct profile_process_info *info, struct profile_process *process)
 {
-	struct profile_process process = {
+	*process = (struct profile_process){
 		.pid = info->pid,
 		.inner_pid = info->inner_pid == info->pid ? 0 : info->inner_pid,
 		.name = profile_add_string(p, info->name),
 		.container = profile_add_string(p, info->container ? info->container : ""),
 	};
+	return process->name != PROFILE_NONE && process->container != PROFILE_NONE;
+}
+
+uint32_t profile_add_process(struct profile *p, const struct profile_process_info *info)
+{
+	struct profile_process process;
 	bool fresh;
 
-	if (process.name == PROFILE_NONE || process.container == PROFILE_NONE)
-		return PROFILE_NONE;
-	return intern_add(&p->processes, &process, &fresh);
+	return make_process(p, info, &process) ? intern_add(&p->processes, &process, &fresh) : PROFILE_NONE;
+}
+
+uint32_t profile_add_parent(struct profile *p, uint32_t above, const struct profile_process_info *info, bool ended)
+{
+	struct profile_parent parent = {.above = above, .ended = ended};
+
+	return make_process(p, info, &parent.process) ? profile_parents_add(&p->parents, &parent) : PROFILE_NONE;
+}
+
+int profile_set_parent(struct profile *p, uint32_t process, uint32_t parent)
+{
+	return profile_parents_set(&p->parents, process, parent);
+}
+
+uint32_t profile_find_process(const struct profile *p, const struct profile_process *process)
+{
+	return intern_find(&p->processes, process);
+}
+
+const struct profile_parents *profile_get_parents(const struct profile *p)
+{
+	return &p->parents;
 }
 
 uint32_t profile_add_thread(struct profile *p, uint32_t process, int32_t tid, const char *name)

@@ -68,6 +68,7 @@ enum profile_root {
 	PROFILE_ROOT_CONTAINER = 1u << 1, /* below the process */
 	PROFILE_ROOT_THREAD = 1u << 2,    /* above the process */
 	PROFILE_ROOT_BY_COUNT = 1u << 3,  /* the process, if there is more than one */
+	PROFILE_ROOT_PARENTS = 1u << 4,   /* those that started the process, below it */
 };
 
 /* All samples with the same stack, process and thread. */
@@ -169,6 +170,13 @@ uint32_t profile_add_frame_of(struct profile *p, const struct profile *from, uin
 /* Adds the stack that has `frame` on top of `parent`. */
 uint32_t profile_add_stack(struct profile *p, uint32_t parent, uint32_t frame);
 uint32_t profile_add_process(struct profile *p, const struct profile_process_info *info);
+/*
+ * Adds a process that started others. above: who started it, of those added before, or PROFILE_NONE; ended: it had
+ * ended when the run did. Returns its index among the parents (profile/parents.h), or PROFILE_NONE.
+ */
+uint32_t profile_add_parent(struct profile *p, uint32_t above, const struct profile_process_info *info, bool ended);
+/* Says which of the parents started a process. Returns 0 or -ENOMEM. */
+int profile_set_parent(struct profile *p, uint32_t process, uint32_t parent);
 uint32_t profile_add_thread(struct profile *p, uint32_t process, int32_t tid, const char *name);
 /* Adds value to the samples of that stack, process and thread. Returns 0 or -ENOMEM. */
 int profile_add_sample(struct profile *p, uint32_t stack, uint32_t process, uint32_t thread, uint64_t value);
@@ -207,6 +215,11 @@ const char *profile_string(const struct profile *p, uint32_t index);
 const struct profile_frame *profile_frame_at(const struct profile *p, uint32_t index);
 const struct profile_stack *profile_stack_at(const struct profile *p, uint32_t index);
 const struct profile_process *profile_process_at(const struct profile *p, uint32_t index);
+/* Returns the index of a process that is equal, or PROFILE_NONE. */
+uint32_t profile_find_process(const struct profile *p, const struct profile_process *process);
+struct profile_parents;
+/* Returns who started the processes. */
+const struct profile_parents *profile_get_parents(const struct profile *p);
 const struct profile_thread *profile_thread_at(const struct profile *p, uint32_t index);
 
 /* Returns all samples, each distinct one once, and their number. */

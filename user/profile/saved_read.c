@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/parents.h"
 #include "profile/saved_internal.h"
 #include "profile/saved.pb-c.h"
 
@@ -14,7 +15,9 @@
 /* Limits that saved.proto states. */
 #define STACK_FRAMES_MAX 32768
 #define ENTRIES_MAX      4096
-#define ROOTS_KNOWN      (PROFILE_ROOT_PROCESS | PROFILE_ROOT_CONTAINER | PROFILE_ROOT_THREAD | PROFILE_ROOT_BY_COUNT)
+#define ROOTS_KNOWN                                                                                                    \
+	(PROFILE_ROOT_PROCESS | PROFILE_ROOT_CONTAINER | PROFILE_ROOT_THREAD | PROFILE_ROOT_BY_COUNT |                 \
+	 PROFILE_ROOT_PARENTS)
 
 struct reader {
 	const Pybpf__SavedProfile *m;
@@ -186,6 +189,57 @@ static int read_processes(struct reader *r)
 		info.container = text(r, m->process_container[i]);
 		err = placed(r, profile_add_process(r->p, &info), i, "a process is there twice");
 	}
+	return err;
+}
+
+/* length: of the chain up to each parent. */
+static int read_parent(struct reader *r, size_t i, uint8_t *length)
+{
+	const Pybpf__SavedProfile *m = r->m;
+	struct profile_process_info info = {
+		.pid = (int32_t)m->parent_pid[i],
+		.inner_pid = (int32_t)m->parent_inner_pid[i],
+	};
+	uint32_t above = m->parent_above[i];
+
+	if (m->parent_name[i] >= r->nr_texts || m->parent_container[i] >= r->nr_texts)
+		return saved_damaged(r->error, "a parent has a text that is not there");
+	if (info.pid < 0 || info.inner_pid < 0)
+		return saved_damaged(r->error, "a parent has a PID that there cannot be");
+	if (above > i || m->parent_ended[i] > 1)
+		return saved_damaged(r->error, "a parent has a parent, or an end, that there cannot be");
+	length[i] = (uint8_t)(above ? length[above - 1] + 1 : 1);
+	if (length[i] > PROFILE_PARENTS_MAX)
+		return saved_damaged(r->error, "a chain of parents is longer than there can be");
+	info.name = text(r, m->parent_name[i]);
+	info.container = text(r, m->parent_container[i]);
+	return placed(r, profile_add_parent(r->p, above - 1, &info, m->parent_ended[i]), i, "a parent is there twice");
+}
+
+static int read_parents(struct reader *r)
+{
+	const Pybpf__SavedProfile *m = r->m;
+	uint8_t *length;
+	int err = 0;
+
+	if (!m->n_process_parent)
+		return 0;
+	if (!SAME_LENGTH(m->n_process_pid, m->n_process_parent) ||
+	    !SAME_LENGTH(m->n_parent_above, m->n_parent_pid, m->n_parent_inner_pid, m->n_parent_name,
+			 m->n_parent_container, m->n_parent_ended))
+		return saved_damaged(r->error, "the columns of its parents differ in length");
+	length = calloc(m->n_parent_above + 1, sizeof(*length));
+	if (!length)
+		return saved_no_memory(r->error);
+	for (size_t i = 0; i < m->n_parent_above && !err; i++)
+		err = read_parent(r, i, length);
+	for (size_t i = 0; i < m->n_process_parent && !err; i++) {
+		if (m->process_parent[i] > m->n_parent_above)
+			err = saved_damaged(r->error, "a process has a parent that is not there");
+		else if (m->process_parent[i] && profile_set_parent(r->p, (uint32_t)i, m->process_parent[i] - 1))
+			err = saved_no_memory(r->error);
+	}
+	free(length);
 	return err;
 }
 
@@ -372,7 +426,7 @@ static void budget_free(void *data, void *block)
 
 static int read_all(struct reader *r)
 {
-	int err = read_texts(r) ?: read_measure(r) ?: read_frames(r) ?: read_stacks(r) ?: read_processes(r);
+	int err = read_texts(r) ?: read_measure(r) ?: read_frames(r) ?: read_stacks(r) ?: read_processes(r) ?: read_parents(r);
 
 	return err ?: read_threads(r) ?: read_samples(r) ?: read_events(r) ?: read_account(r) ?: read_facts(r) ?:
 	       read_origins(r);

@@ -8,6 +8,7 @@
 #include "profile/saved.h"
 #include "base/gzip.h"
 #include "base/proto_stream.h"
+#include "profile/parents.h"
 #include "profile/saved.pb-c.h"
 
 static int write_message(const Pybpf__SavedProfile *m, FILE *out)
@@ -129,6 +130,32 @@ static int take_processes(const struct profile *p, Pybpf__SavedProfile *m)
 	return 0;
 }
 
+static int take_parents(const struct profile *p, Pybpf__SavedProfile *m)
+{
+	const struct profile_parents *all = profile_get_parents(p);
+	uint32_t count = all->list.count, processes = profile_process_count(p);
+
+	if (!count)
+		return 0;
+	if (!COLUMN(m, process_parent, processes) || !COLUMN(m, parent_above, count) || !COLUMN(m, parent_pid, count) ||
+	    !COLUMN(m, parent_inner_pid, count) || !COLUMN(m, parent_name, count) ||
+	    !COLUMN(m, parent_container, count) || !COLUMN(m, parent_ended, count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < processes; i++)
+		m->process_parent[i] = profile_parents_of(all, i) + 1; /* PROFILE_NONE + 1 is 0 */
+	for (uint32_t i = 0; i < count; i++) {
+		const struct profile_parent *parent = profile_parents_at(all, i);
+
+		m->parent_above[i] = parent->above + 1;
+		m->parent_pid[i] = (uint32_t)parent->process.pid;
+		m->parent_inner_pid[i] = (uint32_t)parent->process.inner_pid;
+		m->parent_name[i] = parent->process.name;
+		m->parent_container[i] = parent->process.container;
+		m->parent_ended[i] = parent->ended;
+	}
+	return 0;
+}
+
 static int take_samples(const struct profile *p, Pybpf__SavedProfile *m)
 {
 	uint32_t before = 0;
@@ -234,7 +261,7 @@ int profile_save(const struct profile *p, FILE *out)
 		return -ENOMEM;
 	pybpf__saved_profile__init(m);
 	m->roots = profile_wanted_roots(p);
-	err = take_measure(p, m) ?: take_texts(p, m) ?: take_frames(p, m) ?: take_stacks(p, m) ?: take_processes(p, m);
+	err = take_measure(p, m) ?: take_texts(p, m) ?: take_frames(p, m) ?: take_stacks(p, m) ?: take_processes(p, m) ?: take_parents(p, m);
 	err = err ?: take_samples(p, m) ?: take_events(p, m) ?: take_run(p, m) ?: take_origins(p, m);
 	if (!err) {
 		fprintf(out, "%s%d\n", PROFILE_SAVED_MAGIC, PROFILE_SAVED_FORMAT);

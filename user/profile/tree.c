@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/intern.h"
+#include "profile/parents.h"
 
 /* Frames with the same key are merged. */
 struct frame_key {
@@ -70,6 +71,22 @@ static uint32_t node_on(struct builder *b, uint32_t parent, enum profile_tree_ki
 	return intern_add(&b->keys, &key, &fresh);
 }
 
+/* Finds or makes the nodes of those that started a process. Returns the last one, or PROFILE_TREE_NONE. */
+static uint32_t parents_on(struct builder *b, uint32_t node, uint32_t process)
+{
+	const struct profile_parents *parents = profile_get_parents(b->p);
+	uint32_t chain[PROFILE_PARENTS_MAX];
+	size_t count = profile_parents_chain(parents, process, chain);
+
+	for (size_t i = 0; i < count && node != PROFILE_TREE_NONE; i++) {
+		uint32_t same = profile_find_process(b->p, &profile_parents_at(parents, chain[i])->process);
+
+		node = same == PROFILE_NONE ? node_on(b, node, PROFILE_TREE_PARENT, chain[i])
+					    : node_on(b, node, PROFILE_TREE_PROCESS, same);
+	}
+	return node;
+}
+
 static uint32_t root_of(struct builder *b, const struct profile_sample *sample)
 {
 	unsigned roots = profile_roots(b->p);
@@ -77,6 +94,8 @@ static uint32_t root_of(struct builder *b, const struct profile_sample *sample)
 
 	if (roots & PROFILE_ROOT_CONTAINER)
 		node = node_on(b, node, PROFILE_TREE_CONTAINER, profile_process_at(b->p, sample->process)->container);
+	if (roots & PROFILE_ROOT_PARENTS && node != PROFILE_TREE_NONE)
+		node = parents_on(b, node, sample->process);
 	if (roots & PROFILE_ROOT_PROCESS && node != PROFILE_TREE_NONE)
 		node = node_on(b, node, PROFILE_TREE_PROCESS, sample->process);
 	if (roots & PROFILE_ROOT_THREAD && sample->thread != PROFILE_NONE && node != PROFILE_TREE_NONE)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The call tree of a profile: samples share the nodes of the frames that they have in common from the root on. Below
- * the frames are the profile's roots (container, process, thread), as in every other output.
+ * the frames are the profile's roots (container, parents, process, thread), as in every other output.
  */
 #ifndef PROFILE_TREE_H
 #define PROFILE_TREE_H
@@ -17,7 +17,8 @@
 enum profile_tree_kind {
 	PROFILE_TREE_ALL,       /* node 0, the root of the tree */
 	PROFILE_TREE_CONTAINER, /* what: a string; 0: the host, not a container */
-	PROFILE_TREE_PROCESS,   /* what: a process */
+	PROFILE_TREE_PARENT,    /* what: a parent (profile/parents.h) that is none of the profile's processes */
+	PROFILE_TREE_PROCESS,   /* what: a process; it may have started the next one */
 	PROFILE_TREE_THREAD,    /* what: a thread */
 	PROFILE_TREE_FRAME,     /* what: a frame, the first of those that were merged */
 };

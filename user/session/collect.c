@@ -435,6 +435,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	err = err ?: session_settle_carried(&s->carry, is_of_pass, add_count, &all);
 	err = err ?: settle_waits(s, &all);
 	err = err ?: session_blocks_settle(s, is_process_of_pass, &all, true);
+	err = err ?: processes_tell_parents(s->processes, s->profile);
 	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
 	err = err ?: session_intervals_settle(&s->waits.intervals, s->profile, s->attach_ns);
 	profile_sort_events(s->profile);

@@ -75,6 +75,7 @@ static struct processes *new_processes(const struct session *s)
 		.merge = s->options.merge,
 		.cmdline = s->options.cmdline,
 		.containers = s->options.containers,
+		.parents = s->options.parents,
 	};
 
 	return processes_new(&options, s->kernel, s->pysym);

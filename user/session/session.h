@@ -80,6 +80,7 @@ struct session_options {
 	bool states;     /* of SESSION_CPU: keep the time of threads by state (session/states.h), if the kernel can */
 	bool rolling;    /* session_end_epoch takes the profile in parts: for a run without end */
 	bool containers; /* record the container of each process */
+	bool parents;    /* record who started each process */
 	bool sources;    /* keep the source text of the files that samples are in most */
 	bool measure_kernel; /* have the kernel measure its programs' time */
 	bool full_filenames;

@@ -98,6 +98,8 @@ static char *name_of(const struct profile *p, const struct profile_tree_node *no
 	char *name = NULL;
 
 	switch (node->kind) {
+	case PROFILE_TREE_PARENT:
+		return output_parent_label(p, node->what);
 	case PROFILE_TREE_PROCESS:
 		return output_process_label(p, node->what);
 	case PROFILE_TREE_THREAD:

@@ -67,6 +67,39 @@ static void test_roots_that_are_asked_for(void **unused)
 	profile_free(p);
 }
 
+/* A master that has samples too, a shell that has none, and a parent that has ended. */
+static void test_parents(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t s = on(p, PROFILE_ROOT, "f", "app.py", 3), master = process(p, 42, "master"), worker, other;
+	const struct profile_process_info of_master = {.pid = 42, .name = "master"};
+	const struct profile_process_info of_shell = {.pid = 43, .inner_pid = 2, .name = "sh"};
+	char *text;
+
+	(void)unused;
+	worker = process(p, 44, "worker");
+	other = process(p, 45, "other");
+	take_in(p, s, master, 1);
+	take_in(p, s, worker, 2);
+	take_in(p, s, other, 4);
+	assert_int_equal(profile_set_parent(p, worker,
+					    profile_add_parent(p, profile_add_parent(p, PROFILE_NONE, &of_master, true),
+							       &of_shell, true)),
+			 0);
+	profile_set_roots(p, PROFILE_ROOT_PROCESS);
+	assert_folded(p, "master (42);f (app.py:3) 1\n"
+			 "worker (44);f (app.py:3) 2\n"
+			 "other (45);f (app.py:3) 4\n");
+	profile_set_roots(p, PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PARENTS | PROFILE_ROOT_PROCESS);
+	assert_folded(p, "[host];master (42);f (app.py:3) 1\n"
+			 "[host];master (42);sh (43, 2 inside, ended);worker (44);f (app.py:3) 2\n"
+			 "[host];other (45);f (app.py:3) 4\n");
+	text = written(p, output_text);
+	assert_non_null(strstr(text, "  master (42) > sh (43, 2 inside, ended) > worker (44)\n"));
+	free(text);
+	profile_free(p);
+}
+
 /* Processes that are shown as one have no PID. */
 static void test_merged(void **unused)
 {
@@ -178,13 +211,10 @@ static void test_long_table(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_several_processes),
-		cmocka_unit_test(test_roots_that_are_asked_for),
-		cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_no_table_of_one),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_table_widths),
-		cmocka_unit_test(test_long_table),
+		cmocka_unit_test(test_several_processes), cmocka_unit_test(test_roots_that_are_asked_for),
+		cmocka_unit_test(test_parents),           cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_no_table_of_one),   cmocka_unit_test(test_table),
+		cmocka_unit_test(test_table_widths),      cmocka_unit_test(test_long_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

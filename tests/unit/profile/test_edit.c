@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "rich_profile.h"
+#include "profile/parents.h"
 #include "profile/edit.h"
 
 /* What passes; the caller frees. */
@@ -663,6 +664,43 @@ static void test_waits(void **unused)
 	profile_free(p);
 }
 
+static void test_parents(void **unused)
+{
+	struct profile *p = new_profile(), *to;
+	struct profile_edit edit = {0};
+	const struct profile_process_info infos[] = {{.pid = 6, .name = "gone"}, {.pid = 7, .name = "secret"}};
+	uint32_t worker = process(p, 8, "worker"), chain[PROFILE_PARENTS_MAX], above;
+	const struct profile_parents *parents;
+
+	(void)unused;
+	above = profile_add_parent(p, PROFILE_NONE, &infos[0], true);
+	assert_int_equal(profile_set_parent(p, worker, profile_add_parent(p, above, &infos[1], false)), 0);
+	process(p, 5, "without samples");
+	take_in(p, on(p, PROFILE_ROOT, "f", "a.py", 1), worker, 1);
+	to = edited(p, &edit);
+	parents = profile_get_parents(to);
+	assert_int_equal(profile_parents_chain(parents, 0, chain), 2);
+	assert_int_equal(profile_parents_at(parents, chain[0])->process.pid, 6);
+	assert_true(profile_parents_at(parents, chain[0])->ended);
+	assert_int_equal(profile_parents_at(parents, chain[1])->process.pid, 7);
+	assert_string_equal(profile_string(to, profile_parents_at(parents, chain[1])->process.name), "secret");
+	profile_free(to);
+
+	edit.merge_processes = true;
+	to = edited(p, &edit);
+	assert_int_equal(profile_parents_chain(profile_get_parents(to), 0, chain), 0);
+	profile_free(to);
+
+	edit = (struct profile_edit){.anonymize = true};
+	to = edited(p, &edit);
+	assert_int_equal(profile_parents_chain(profile_get_parents(to), 0, chain), 2);
+	for (uint32_t i = 0; i < profile_string_count(to); i++)
+		assert_null(strstr(profile_string(to, i), "secret"));
+	profile_free(to);
+	profile_edit_free(&edit);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -684,6 +722,7 @@ int main(void)
 		cmocka_unit_test(test_hidden_names),
 		cmocka_unit_test(test_hidden_notes),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_parents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "rich_profile.h"
+#include "profile/parents.h"
 #include "profile/saved_internal.h"
 #include "profile/saved.pb-c.h"
 
@@ -263,6 +264,7 @@ struct rows {
 	uint32_t thread_process[1], tid[1], thread_name[1], process[2], thread[2], sample[2], taken[2];
 	uint32_t group[2], key[2], text[2], fact_key[2], fact_value[2], source_file[2], source_text[2];
 	uint32_t origin_file[2], origin[2];
+	uint32_t parent[1], above[2], parent_pid[2], parent_inner[2], parent_name[2], parent_container[2], ended[2];
 	int32_t line[2], first_line[2], frame[3], stack[2];
 	uint32_t state[2];
 	uint64_t value[2], count[2], told[2];
@@ -306,6 +308,13 @@ static void right(struct rows *r)
 		.source_text = {3, 3},
 		.origin_file = {3, 1},
 		.origin = {PROFILE_STDLIB, 77},
+		.parent = {2},
+		.above = {0, 1},
+		.parent_pid = {40, 41},
+		.parent_inner = {0, 1},
+		.parent_name = {1, 2},
+		.parent_container = {0, 3},
+		.ended = {1, 0},
 	};
 	pybpf__saved_profile__init(&r->m);
 	r->m.texts = (ProtobufCBinaryData){sizeof(some_texts), (uint8_t *)some_texts};
@@ -342,6 +351,13 @@ static void right(struct rows *r)
 	SET(r, source_text, source_text);
 	SET(r, origin_file, origin_file);
 	SET(r, origin, origin);
+	SET(r, process_parent, parent);
+	SET(r, parent_above, above);
+	SET(r, parent_pid, parent_pid);
+	SET(r, parent_inner_pid, parent_inner);
+	SET(r, parent_name, parent_name);
+	SET(r, parent_container, parent_container);
+	SET(r, parent_ended, ended);
 }
 
 static int load_rows(const struct rows *r, struct profile **p, struct error *error)
@@ -387,6 +403,7 @@ static void second_process(struct rows *r)
 	r->m.process_name = names;
 	r->m.process_container = containers;
 	r->m.n_process_pid = r->m.n_process_inner_pid = r->m.n_process_name = r->m.n_process_container = 2;
+	r->m.n_process_parent = 0;
 	r->process[0] = 1;
 }
 
@@ -419,6 +436,51 @@ static void test_rows_are_right(void **unused)
 	assert_int_equal(profile_events(p, &count)[1].time_ns, 5);
 	assert_int_equal(profile_samples(p, &count)[1].stack, 2);
 	profile_free(p);
+}
+
+static void test_parents(void **unused)
+{
+	struct rows rows, *r = &rows;
+	const struct profile_parents *parents;
+	uint32_t chain[PROFILE_PARENTS_MAX];
+	uint32_t above[PROFILE_PARENTS_MAX + 1], pids[PROFILE_PARENTS_MAX + 1], other[PROFILE_PARENTS_MAX + 1] = {0};
+	struct profile *p;
+	struct error error;
+
+	(void)unused;
+	right(r);
+	assert_int_equal(load_rows(r, &p, &error), 0);
+	parents = profile_get_parents(p);
+	assert_int_equal(profile_parents_chain(parents, 0, chain), 2);
+	assert_int_equal(profile_parents_at(parents, chain[0])->process.pid, 40);
+	assert_true(profile_parents_at(parents, chain[0])->ended);
+	assert_int_equal(profile_parents_at(parents, chain[1])->process.pid, 41);
+	assert_false(profile_parents_at(parents, chain[1])->ended);
+	profile_free(p);
+
+	right(r);
+	WRONG(r->parent[0] = 3, "a parent that is not there");
+	WRONG(r->above[0] = 1, "a parent has a parent, or an end,");
+	WRONG(r->ended[1] = 2, "a parent has a parent, or an end,");
+	WRONG(r->parent_pid[0] = UINT32_MAX, "a parent has a PID");
+	WRONG(r->parent_inner[1] = (uint32_t)INT32_MIN, "a parent has a PID");
+	WRONG(r->parent_name[0] = 4, "a parent has a text");
+	WRONG(r->parent_container[0] = 4, "a parent has a text");
+	WRONG(r->m.n_parent_ended = 1, "its parents differ in length");
+	WRONG((second_process(r), r->m.n_process_parent = 1), "its parents differ in length");
+	WRONG((r->above[1] = 0, r->parent_pid[1] = 40, r->parent_inner[1] = 0, r->parent_name[1] = 1,
+	       r->parent_container[1] = 0),
+	      "a parent is there twice");
+	for (uint32_t i = 0; i <= PROFILE_PARENTS_MAX; i++) {
+		above[i] = i;
+		pids[i] = i + 1;
+	}
+	r->m.parent_above = above;
+	r->m.parent_pid = pids;
+	r->m.parent_inner_pid = r->m.parent_name = r->m.parent_container = r->m.parent_ended = other;
+	r->m.n_parent_above = r->m.n_parent_pid = r->m.n_parent_inner_pid = r->m.n_parent_name =
+		r->m.n_parent_container = r->m.n_parent_ended = PROFILE_PARENTS_MAX + 1;
+	assert_rows_refused(r, "a chain of parents is longer");
 }
 
 /* Files of before waits were counted have no such columns; a wait is a note without file and line. */
@@ -601,9 +663,9 @@ int main(void)
 		cmocka_unit_test(test_foreign),        cmocka_unit_test(test_more_behind_the_end),
 		cmocka_unit_test(test_bomb),           cmocka_unit_test(test_unknown_fields),
 		cmocka_unit_test(test_rows_are_right), cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_wrong_tables),   cmocka_unit_test(test_wrong_values),
-		cmocka_unit_test(test_deepest),        cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_parents),        cmocka_unit_test(test_wrong_tables),
+		cmocka_unit_test(test_wrong_values),   cmocka_unit_test(test_deepest),
+		cmocka_unit_test(test_paths),          cmocka_unit_test(test_full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,37 @@ static void test_roots(void **unused)
 	profile_free(p);
 }
 
+/* A process that started others is one node, whether they or it have the samples. */
+static void test_parents(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t master = process(p, 1, "master"), worker = process(p, 2, "worker"),
+		 f = on(p, PROFILE_ROOT, "f", "a.py", 2);
+	const struct profile_process_info infos[] = {{.pid = 7, .name = "sh"}, {.pid = 1, .name = "master"}};
+	uint32_t above = profile_add_parent(p, PROFILE_NONE, &infos[0], false), node;
+	struct profile_tree tree;
+
+	(void)unused;
+	take_in(p, f, master, 1);
+	take_in(p, f, worker, 2);
+	assert_int_equal(profile_set_parent(p, master, above), 0);
+	assert_int_equal(profile_set_parent(p, worker, profile_add_parent(p, above, &infos[1], false)), 0);
+	profile_set_roots(p, PROFILE_ROOT_PARENTS | PROFILE_ROOT_PROCESS);
+	build(p, false, &tree);
+	check(p, &tree);
+	node = tree.nodes[0].first_child;
+	assert_int_equal(tree.nodes[node].kind, PROFILE_TREE_PARENT);
+	assert_int_equal(tree.nodes[node].what, above);
+	assert_int_equal(tree.nodes[node].next_sibling, PROFILE_TREE_NONE);
+	node = tree.nodes[node].first_child;
+	assert_int_equal(tree.nodes[node].kind, PROFILE_TREE_PROCESS);
+	assert_int_equal(tree.nodes[node].what, master);
+	assert_int_equal(tree.nodes[node].next_sibling, PROFILE_TREE_NONE);
+	assert_node(&tree, child(p, &tree, node, "f"), 1, 1, 3);
+	profile_tree_free(&tree);
+	profile_free(p);
+}
+
 /* No stack is too deep, and many that share their root cost what they do not share. */
 static void test_deep(void **unused)
 {
@@ -176,9 +207,8 @@ static void test_deep(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_functions_and_lines),
-		cmocka_unit_test(test_roots),
+		cmocka_unit_test(test_empty), cmocka_unit_test(test_functions_and_lines),
+		cmocka_unit_test(test_roots), cmocka_unit_test(test_parents),
 		cmocka_unit_test(test_deep),
 	};
 

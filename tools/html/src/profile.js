@@ -142,11 +142,19 @@ export class Profile {
       this.stackDepth[s] = this.stackDepth[this.stackParent[s]] + 1;
     }
 
+    const labelled = (name, pid, inner, ended) =>
+      pid ? `${name} (${pid}${inner ? `, ${inner} inside` : ""}${ended ? ", ended" : ""})` : name;
+    // Who started the processes: each with the index of who started it, and of the process that it is, or -1.
+    const { parents } = data;
+    this.parents = parents.pid.map((pid, i) => ({
+      above: parents.above[i],
+      same: parents.same[i],
+      label: labelled(strings[parents.name[i]], pid, parents.inner_pid[i], parents.ended[i]),
+    }));
     this.processes = processes.pid.map((pid, i) => {
-      const inner = processes.inner_pid[i];
       const name = strings[processes.name[i]];
-      const label = pid ? `${name} (${pid}${inner ? `, ${inner} inside` : ""})` : name;
-      return { pid, name, label, container: strings[processes.container[i]] };
+      const label = labelled(name, pid, processes.inner_pid[i], false);
+      return { pid, name, label, container: strings[processes.container[i]], parent: processes.parent[i] };
     });
     this.threads = threads.tid.map((tid, i) => {
       const name = strings[threads.name[i]];

@@ -8,7 +8,7 @@ const DEFAULTS = {
   color: "", // "": by change where two are compared, by state where threads wait, else by module
   by: "function", // what one frame is
   fold: "", // repeats of a chain of calls are shown once
-  roots: "", // container, process, thread below the frames; "" as the profile has them, "-" none
+  roots: "", // container, parents, process, thread below the frames; "" as the profile has them, "-" none
   width: "both", // what a comparison's frames are as wide as
   q: "", // regular expression that is searched for
   container: "", // filters: "" all, else an index
@@ -74,7 +74,7 @@ export function sane(state, profile) {
   const index = (text, count) => (/^\d+$/.test(text) && Number(text) < count ? text : "");
   const keys = state.by === "line" ? profile.lines : profile.functions;
   const [from, to] = state.t.split("-").map(Number);
-  const roots = state.roots.split(",").filter((root) => ["-", "container", "process", "thread"].includes(root));
+  const roots = state.roots.split(",").filter((root) => ["-", "container", "parents", "process", "thread"].includes(root));
   return {
     ...state,
     roots: roots.join(","),

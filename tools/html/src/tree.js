@@ -206,9 +206,17 @@ function grouped(profile, kinds) {
     const t = kinds.includes("thread") ? profile.sampleThread[sample] : -1;
     const pair = `${p} ${t}`;
     if (ofPair.has(pair)) return ofPair.get(pair);
-    const { container, label: name } = profile.processes[p] ?? { container: "", label: "?" };
+    const { container, label: name, parent } = profile.processes[p] ?? { container: "", label: "?", parent: -1 };
     const path = [];
     if (kinds.includes("container")) path.push(label("container", container, container || "[host]"));
+    if (kinds.includes("parents")) {
+      const chain = [];
+      for (let i = parent; i >= 0; i = profile.parents[i].above) {
+        const { same, label: of } = profile.parents[i];
+        chain.unshift(same >= 0 ? label("process", same, profile.processes[same].label) : label("parent", i, of));
+      }
+      path.push(...chain);
+    }
     if (kinds.includes("process")) path.push(label("process", p, name));
     if (t >= 0) path.push(label("thread", t, profile.threads[t].label));
     ofPair.set(pair, groups.length);
