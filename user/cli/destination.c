@@ -12,6 +12,7 @@
 #include "cli/near.h"
 #include "cli/strangers.h"
 #include "base/log.h"
+#include "output/amount.h"
 
 #define FORMAT_HELP_COLUMN 38
 
@@ -207,6 +208,20 @@ static bool write_spare(struct cli_output *output, int err, int (*write)(const v
 	return true;
 }
 
+/* Notes how large the file is, and gives it its name. Returns 0 or negative errno. */
+static int commit(struct cli_output *output)
+{
+	struct stat status;
+	uint64_t size = 0;
+	int err;
+
+	if (!fstat(fileno(output->file.stream), &status) && S_ISREG(status.st_mode))
+		size = (uint64_t)status.st_size;
+	err = output_keeper_commit(&output->keeper, &output->file, KEPT_OUTPUT);
+	output->size = err ? 0 : size;
+	return err;
+}
+
 static int write_file(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what)
 {
 	int err = write_all(write, what, output->file.stream);
@@ -219,7 +234,7 @@ static int write_file(struct cli_output *output, int (*write)(const void *what, 
 	if (err)
 		output_file_discard(&output->file);
 	else
-		err = output_keeper_commit(&output->keeper, &output->file, KEPT_OUTPUT);
+		err = commit(output);
 	if (!err)
 		return CLI_OK;
 	if (!write_spare(output, err, write, what))
@@ -266,6 +281,14 @@ static int write_formatted(const void *what, FILE *out)
 int cli_output_write(struct cli_output *output, const struct profile *profile)
 {
 	return cli_output_through(output, write_formatted, &(struct formatted){output, profile});
+}
+
+void cli_output_tell_file(const struct cli_output *output)
+{
+	char size[OUTPUT_AMOUNT_MAX];
+
+	if (output->size)
+		log_warn("wrote %s (%s)", output->path, output_bytes(output->size, size));
 }
 
 void cli_output_tell_terminal(const struct cli_output *output)

@@ -17,6 +17,7 @@ struct cli_output {
 	struct output_file file;
 	struct cli_spare spare;
 	struct output_keeper keeper;
+	uint64_t size; /* bytes of the file that was written; 0: no regular file */
 	bool precious; /* what is written cannot be made once more */
 	bool chosen;   /* by -f or -o */
 	bool paged;    /* text for a terminal goes through a pager */
@@ -65,6 +66,8 @@ int cli_output_commit_other(struct cli_output *output, struct output_file *other
  * after one sentence on stderr if it is not CLI_OK. */
 int cli_output_write(struct cli_output *output, const struct profile *profile);
 
+/* Says on stderr which file was written, if one was, and how large it is. */
+void cli_output_tell_file(const struct cli_output *output);
 /* If a format for other programs was printed on a terminal, says how to get one for people. */
 void cli_output_tell_terminal(const struct cli_output *output);
 

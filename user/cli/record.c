@@ -92,6 +92,7 @@ static void tell_account(const struct record *r, struct session *session, const 
 	if (!account->has_states && !account->event)
 		session_print_unsampled(session, account, stderr);
 	session_print_simulated(session, account, stderr);
+	cli_output_tell_file(&r->options.output);
 	if (profile_total(profile))
 		cli_output_tell_terminal(&r->options.output);
 }

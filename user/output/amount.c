@@ -23,7 +23,7 @@ static void write_time(uint64_t us, char out[OUTPUT_AMOUNT_MAX])
 		snprintf(out, OUTPUT_AMOUNT_MAX, "%.3f s", (double)us / 1e6);
 }
 
-static void write_bytes(uint64_t bytes, char out[OUTPUT_AMOUNT_MAX])
+const char *output_bytes(uint64_t bytes, char out[OUTPUT_AMOUNT_MAX])
 {
 	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 	double amount = (double)bytes / 1024;
@@ -35,6 +35,7 @@ static void write_bytes(uint64_t bytes, char out[OUTPUT_AMOUNT_MAX])
 		snprintf(out, OUTPUT_AMOUNT_MAX, "%" PRIu64 " B", bytes);
 	else
 		snprintf(out, OUTPUT_AMOUNT_MAX, "%.1f %s", amount, units[unit]);
+	return out;
 }
 
 const char *output_amount(const struct profile_measure *measure, uint64_t value, char out[OUTPUT_AMOUNT_MAX])
@@ -42,7 +43,7 @@ const char *output_amount(const struct profile_measure *measure, uint64_t value,
 	if (strcmp(measure->unit, PROFILE_UNIT_TIME) == 0)
 		write_time(value, out);
 	else if (strcmp(measure->unit, bytes_unit) == 0)
-		write_bytes(value, out);
+		output_bytes(value, out);
 	else
 		snprintf(out, OUTPUT_AMOUNT_MAX, "%" PRIu64, value);
 	return out;

@@ -16,7 +16,9 @@
  * alone. Returns out.
  */
 const char *output_amount(const struct profile_measure *measure, uint64_t value, char out[OUTPUT_AMOUNT_MAX]);
-/* Returns whether it writes such values with a unit. */
+/* Writes a number of bytes as "17 B" or "1.5 MiB". Returns out. */
+const char *output_bytes(uint64_t bytes, char out[OUTPUT_AMOUNT_MAX]);
+/* Returns whether output_amount() writes values of the measure with a unit. */
 bool output_amount_has_unit(const struct profile_measure *measure);
 
 #endif
