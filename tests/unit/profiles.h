@@ -41,6 +41,15 @@ static inline uint32_t on(struct profile *p, uint32_t stack, const char *name, c
 	return s;
 }
 
+/* Likewise, in an expression of the line that ends on end_line. */
+static inline uint32_t on_expression(struct profile *p, uint32_t stack, const char *name, struct profile_place place)
+{
+	uint32_t s = profile_add_stack(p, stack, profile_add_python(p, name, "app.py", &place));
+
+	assert_int_not_equal(s, PROFILE_NONE);
+	return s;
+}
+
 static inline void take_in(struct profile *p, uint32_t stack, uint32_t owner, uint64_t value)
 {
 	assert_int_equal(profile_add_sample(p, stack, owner, PROFILE_NONE, value), 0);

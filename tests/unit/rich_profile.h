@@ -33,6 +33,14 @@ static inline void add_rows(struct profile *p, uint64_t *state)
 		profile_add_frame(p, draw(state, 8) ? PROFILE_PYTHON : PROFILE_NOTE, name, draw_text(state),
 				  (int32_t)draw(state, 5000) - 1, (int32_t)draw(state, 5000) - 1);
 	}
+	for (int i = 0; i < 40; i++) {
+		struct profile_place place = {.line = 1 + (int32_t)draw(state, 5000), .first_line = 1};
+
+		place.end_line = place.line + (int32_t)draw(state, 3);
+		place.column = (int32_t)draw(state, 200);
+		place.end_column = place.column + 1 + (int32_t)draw(state, 50);
+		profile_add_python(p, "spans", draw_text(state), &place);
+	}
 	for (int i = 0; i < 20; i++) {
 		char name[64];
 
@@ -142,6 +150,9 @@ static inline void assert_same_rows(const struct profile *a, const struct profil
 		assert_same_text(a, x->file, b, y->file);
 		assert_int_equal(x->line, y->line);
 		assert_int_equal(x->first_line, y->first_line);
+		assert_int_equal(x->end_line, y->end_line);
+		assert_int_equal(x->column, y->column);
+		assert_int_equal(x->end_column, y->end_column);
 		assert_int_equal(x->kind, y->kind);
 		assert_same_text(a, x->state, b, y->state);
 		assert_int_equal(x->waker, y->waker);

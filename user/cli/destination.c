@@ -123,6 +123,10 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 	if (output->options.by_line && !output->format->by_line)
 		return cli_usage("--by=line: %s has no lines in place of functions; text and svg have",
 				 output->format->name);
+	if (output->options.by_expression && !output->format->by_expression)
+		return cli_usage("--by=expression: %s has no place for expressions; text, json and pybpf have",
+				 output->format->name);
+	output->options.by_line |= output->options.by_expression;
 	if (output->options.by_state && !output->format->by_state)
 		return cli_usage("--by=state: %s has no columns of states; text has", output->format->name);
 	if (output->options.rows && !output->format->rows)

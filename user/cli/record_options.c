@@ -18,11 +18,13 @@ enum by {
 	BY_PROCESS,
 	BY_CONTAINER,
 	BY_LINE,
+	BY_EXPRESSION,
 	BY_STATE,
 };
 
 static const struct cli_word by_words[] = {
-	{"process", BY_PROCESS}, {"container", BY_CONTAINER}, {"line", BY_LINE}, {"state", BY_STATE}, {0},
+	{"process", BY_PROCESS},       {"container", BY_CONTAINER}, {"line", BY_LINE},
+	{"expression", BY_EXPRESSION}, {"state", BY_STATE},         {0},
 };
 
 /* A mode of the command line beside those of the session: of SESSION_CPU, some threads only. */
@@ -169,6 +171,8 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 		return code;
 	if (by == BY_LINE)
 		r->output.options.by_line = true;
+	else if (by == BY_EXPRESSION)
+		r->output.options.by_expression = true;
 	else if (by == BY_STATE)
 		r->output.options.by_state = true;
 	else
@@ -311,8 +315,10 @@ static const struct cli_option output_options[] = {
 	{"by", 0, "WHAT",
 	 "process: its name and PID at the root of each stack (default where there can be several); container: the "
 	 "container's name before that (default with several --container or a pattern); line: lines in place of "
-	 "functions, in text and svg; state: a column for each "
-	 "state of threads, in text, with --mode=wall and offcpu",
+	 "functions, in text and svg; expression: keep the "
+	 "columns of the expression that each function executes, and tell them, as file.py:LINE:COLUMN-END (Python "
+	 "3.11 "
+	 "and later); state: a column for each state of threads, in text, with --mode=wall and offcpu",
 	 .take = take_by, .words = by_words},
 	{"merge", 0, NULL, "put processes of the same program together, without PID", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.merge)},
@@ -399,6 +405,7 @@ static const struct cli_example examples[] = {
 	{"sudo pybpf -p 1234 -d 30 -o profile.html", "a report to look at in a browser"},
 	{"sudo pybpf -p 1234 --children -d 30 -f text", "a service: each worker's share first"},
 	{"sudo pybpf -p 1234 -d 30 -f text --by=line", "the hottest lines"},
+	{"sudo pybpf -p 1234 -d 30 -f text --by=expression", "and which call of a line"},
 	{"sudo pybpf -p 1234 -d 30 --threads", "each thread on its own"},
 	{"sudo pybpf -p 1234 -d 1 --mode=wall --idle -t", "what each thread of a hung process does"},
 	{"sudo pybpf --all -d 30", "every Python process of the machine, each under its name"},
@@ -434,6 +441,8 @@ static void follow_needs(struct cli_record_options *r)
 		r->session.loop_block_ns = ASYNC_BLOCK_DEFAULT_NS;
 	r->session.sources = needs & OUTPUT_SOURCES && !r->no_source && !r->edit.anonymize;
 	r->session.own_paths = &r->edit.own_paths;
+	if (r->output.options.by_expression)
+		r->session.lines = PYSYM_EXPRESSIONS;
 }
 
 static int parse(struct cli_record_options *r, int argc, char **argv, bool *helped)
@@ -521,6 +530,8 @@ static int refuse_contradictions(const struct cli_record_options *r)
 		{s->loop_block_ns && !s->tasks, "--async-block is about callbacks of event loops: with --async"},
 		{(gil || r->event.memory) && r->timestamps,
 		 "--timestamps keeps the times of samples and waits: not with --mode=gil or --mode=memory"},
+		{r->output.options.by_expression && s->lines != PYSYM_LINES_CURRENT,
+		 "--by=expression is about the lines being executed: without --lines"},
 		{r->timestamps && r->no_timestamps, "--timestamps and --no-timestamps contradict each other"},
 	};
 

@@ -42,11 +42,13 @@ enum by {
 	BY_PROCESS,
 	BY_CONTAINER,
 	BY_LINE,
+	BY_EXPRESSION,
 	BY_STATE,
 };
 
 static const struct cli_word by_words[] = {
-	{"process", BY_PROCESS}, {"container", BY_CONTAINER}, {"line", BY_LINE}, {"state", BY_STATE}, {0},
+	{"process", BY_PROCESS},       {"container", BY_CONTAINER}, {"line", BY_LINE},
+	{"expression", BY_EXPRESSION}, {"state", BY_STATE},         {0},
 };
 
 static int take_by(const struct cli_option *option, const char *value, void *target)
@@ -58,6 +60,8 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 		return code;
 	if (by == BY_LINE)
 		r->output.options.by_line = true;
+	else if (by == BY_EXPRESSION)
+		r->output.options.by_expression = true;
 	else if (by == BY_STATE)
 		r->output.options.by_state = true;
 	else
@@ -68,8 +72,8 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 static const struct cli_option options[] = {
 	{"by", 0, "WHAT",
 	 "process: its name and PID at the root of each stack; container: the container's name before that; line: "
-	 "lines in place of functions, in text and svg; state: a column for each state of threads, in text; may be "
-	 "repeated",
+	 "lines in place of functions, in text and svg; expression: also where in its line each function is, if that "
+	 "was recorded; state: a column for each state of threads, in text; may be repeated",
 	 .take = take_by, .words = by_words},
 	{"process-tree", 0, NULL, "put who started a process before it, as far as the profile tells",
 	 .take = cli_take_flag, .offset = offsetof(struct report, process_tree)},
@@ -114,7 +118,9 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		return cli_usage(
 			"--merge and --process-tree contradict each other: one name for many processes, or who "
 			"started each");
-	return cli_output_choose(&r->output, "text") ?: cli_filter_check(&r->edit);
+	code = cli_output_choose(&r->output, "text") ?: cli_filter_check(&r->edit);
+	r->edit.no_columns = !code && !r->output.options.by_expression && !r->output.format->has_columns;
+	return code;
 }
 
 static void set_roots(const struct report *r, struct profile *p)
@@ -156,6 +162,9 @@ static void warn(const struct report *r, const struct profile *p)
 		log_warn("the profile does not have the states of threads; `pybpf record --mode=wall` keeps them");
 	else if (r->process_tree && !profile_get_parents(p)->list.count)
 		log_warn("--process-tree: the profile does not say who started its processes");
+	else if (r->output.options.by_expression && !profile_has_columns(p))
+		log_warn("the profile does not have the columns of expressions, so lines stand alone; `pybpf record "
+			 "--by=expression` keeps them, of Python 3.11 and later");
 	else if (r->output.format->needs & OUTPUT_TIMES && !events && !r->quiet)
 		log_warn("the profile does not say when its samples were taken, so %s has no course of time; `pybpf "
 			 "record -o NAME.pybpf` without --no-timestamps keeps it",

@@ -56,7 +56,8 @@ int output_frame_fitted(const struct profile *p, uint32_t frame, size_t width, F
 {
 	static const char opening[] = " (", closing[] = ")";
 	const struct profile_frame *f = profile_frame_at(p, frame);
-	char *name, *file, *place = NULL;
+	char *name, *file, *place = NULL, position[OUTPUT_POSITION_MAX];
+	struct profile_place at;
 	int err = -ENOMEM;
 
 	if (!width) {
@@ -67,12 +68,10 @@ int output_frame_fitted(const struct profile *p, uint32_t frame, size_t width, F
 	file = output_escaped_copy(profile_string(p, f->file));
 	if (!name || !file)
 		goto done;
-	if (*file && f->line != PROFILE_NO_LINE) {
-		if (asprintf(&place, "%s:%d", file, f->line) < 0)
-			place = NULL;
-	} else {
-		place = strdup(file);
-	}
+	at = profile_place_of(f);
+	output_position(&at, position);
+	if (asprintf(&place, "%s%s", file, *file ? position : "") < 0)
+		place = NULL;
 	err = place ? 0 : -ENOMEM;
 	err = err ?: output_fit(&name, &place, strlen(opening) + strlen(closing), width);
 	if (err)
@@ -90,13 +89,15 @@ done:
 int output_group_fitted(const struct profile *p, const struct profile_group *group, bool by_line, size_t width,
 			FILE *out)
 {
+	const struct profile_place at = {group->line, PROFILE_NO_LINE, group->end_line, group->column,
+					 group->end_column};
 	const char *file = profile_string(p, group->file);
 	char *name = output_escaped_copy(profile_string(p, group->name));
-	char *escaped = output_escaped_copy(file), *place = NULL;
+	char *escaped = output_escaped_copy(file), *place = NULL, position[OUTPUT_POSITION_MAX];
 	int err = name && escaped ? 0 : -ENOMEM;
 
-	if (!err && by_line && *file && group->line != PROFILE_NO_LINE &&
-	    asprintf(&place, "%s:%d", escaped, group->line) < 0) {
+	output_position(&at, position);
+	if (!err && by_line && *file && *position && asprintf(&place, "%s%s", escaped, position) < 0) {
 		place = NULL;
 		err = -ENOMEM;
 	}

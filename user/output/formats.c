@@ -11,6 +11,7 @@ static const struct output_format formats[] = {
 		.alias = "raw",
 		.suffixes = ".folded .raw",
 		.help = "one line per stack, root;...;leaf COUNT",
+		.by_expression = true,
 		.write = output_folded,
 		.diff =
 			&(const struct output_diff_format){
@@ -22,10 +23,11 @@ static const struct output_format formats[] = {
 	{
 		.name = "text",
 		.suffixes = ".txt",
-		.help = "table of functions (--by=line: of lines) by their own and their total samples",
+		.help = "table of functions (--by=line: of lines, --by=expression) by their own and total samples",
 		.by_line = true,
 		.by_state = true,
 		.rows = true,
+		.by_expression = true,
 		.write = output_text,
 		.diff =
 			&(const struct output_diff_format){
@@ -51,6 +53,8 @@ static const struct output_format formats[] = {
 		.suffixes = ".pybpf",
 		.help = "everything, for `pybpf report` and `pybpf diff`",
 		.needs = OUTPUT_THREADS | OUTPUT_SOURCES | OUTPUT_BINARY | OUTPUT_KEEPS,
+		.by_expression = true,
+		.has_columns = true,
 		.write = output_pybpf,
 	},
 	{
@@ -58,6 +62,8 @@ static const struct output_format formats[] = {
 		.suffixes = ".pb.gz .pprof",
 		.help = "for `go tool pprof`, by line; processes, threads and containers are labels",
 		.needs = OUTPUT_THREADS | OUTPUT_BINARY,
+		.by_expression = true,
+		.has_columns = true,
 		.write = output_pprof,
 	},
 	{
@@ -78,6 +84,8 @@ static const struct output_format formats[] = {
 		.suffixes = ".json",
 		.help = "all of the profile, as tables in one document",
 		.needs = OUTPUT_THREADS,
+		.by_expression = true,
+		.has_columns = true,
 		.write = output_json,
 		.diff =
 			&(const struct output_diff_format){
@@ -91,6 +99,8 @@ static const struct output_format formats[] = {
 		.suffixes = ".jsonl .ndjson",
 		.help = "each sample on a line of its own, as JSON",
 		.needs = OUTPUT_THREADS,
+		.by_expression = true,
+		.has_columns = true,
 		.write = output_jsonl,
 	},
 	{
@@ -98,6 +108,7 @@ static const struct output_format formats[] = {
 		.suffixes = ".svg",
 		.help = "flame graph as a static image (--by=line: of lines)",
 		.by_line = true,
+		.by_expression = true,
 		.write = output_svg,
 	},
 	{
@@ -105,6 +116,8 @@ static const struct output_format formats[] = {
 		.suffixes = ".speedscope.json .speedscope",
 		.help = "for speedscope.app: a timeline for each thread",
 		.needs = OUTPUT_THREADS | OUTPUT_TIMES,
+		.by_expression = true,
+		.has_columns = true,
 		.write = output_speedscope,
 	},
 	{
@@ -113,6 +126,8 @@ static const struct output_format formats[] = {
 		.suffixes = ".gecko.json .gecko",
 		.help = "for profiler.firefox.com: a timeline for each thread",
 		.needs = OUTPUT_THREADS | OUTPUT_TIMES,
+		.by_expression = true,
+		.has_columns = true,
 		.write = output_gecko,
 	},
 	{

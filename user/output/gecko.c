@@ -88,12 +88,12 @@ static void write_column(struct json *j, const char *key, size_t rows, int value
 	json_end_array(j);
 }
 
-static void write_lines(struct json *j, int32_t line)
+static void write_number(struct json *j, int32_t number, bool known)
 {
-	if (line == PROFILE_NO_LINE)
-		json_null(j, NULL);
+	if (known)
+		json_int(j, NULL, number);
 	else
-		json_int(j, NULL, line);
+		json_null(j, NULL);
 }
 
 static void write_frames(struct writer *w)
@@ -121,9 +121,12 @@ static void write_frames(struct writer *w)
 	write_column(j, "innerWindowID", count, -1);
 	json_begin_array(j, "line");
 	for (uint32_t i = 0; i < count; i++)
-		write_lines(j, profile_frame_at(w->p, i)->line);
+		write_number(j, profile_frame_at(w->p, i)->line, profile_frame_at(w->p, i)->line != PROFILE_NO_LINE);
 	json_end_array(j);
-	write_column(j, "column", count, -1);
+	json_begin_array(j, "column");
+	for (uint32_t i = 0; i < count; i++)
+		write_number(j, profile_frame_at(w->p, i)->column + 1, profile_frame_at(w->p, i)->end_line != 0);
+	json_end_array(j);
 	json_end_object(j);
 }
 
@@ -163,7 +166,7 @@ static void write_functions(struct writer *w)
 	json_end_array(j);
 	json_begin_array(j, "lineNumber");
 	for (uint32_t i = 0; i < count; i++)
-		write_lines(j, functions[i].first_line);
+		write_number(j, functions[i].first_line, functions[i].first_line != PROFILE_NO_LINE);
 	json_end_array(j);
 	write_column(j, "columnNumber", count, -1);
 	json_end_object(j);

@@ -20,10 +20,11 @@
  *	            "name", "file": or null,
  *	            "line": that was executed, or null,
  *	            "first_line": of the function, or null,
- *	            "state": only of the leaf of a stack that waits: the thread's state, such as "network"}]
- *	stacks      [{"parent": index of the stack below, or null, "frame": index of its leaf}]; a parent comes first
- *	samples     [{"stack": index, "process": index, "thread": index or null, "value",
- *	            "count": only where values are time: how many waits, or CPU samples, took it}], each different
+ *	            "end_line", "column", "end_column": only where they were recorded: where the expression that was
+ *executed ends and begins, in bytes of its lines from 0, end_column being behind its last byte, "state": only of the
+ *leaf of a stack that waits: the thread's state, such as "network"}] stacks      [{"parent": index of the stack below,
+ *or null, "frame": index of its leaf}]; a parent comes first samples     [{"stack": index, "process": index, "thread":
+ *index or null, "value", "count": only where values are time: how many waits, or CPU samples, took it}], each different
  *	events      [[nanoseconds since the run began, index of a sample, value]], by time; only where times were kept;
  *	            the value of a wait is its length in microseconds
  *
@@ -178,6 +179,11 @@ static void write_frame(struct writer *w, uint32_t index)
 	write_string_or_null(&w->json, "file", profile_string(w->profile, frame->file));
 	write_number_or_null(&w->json, "line", frame->line, frame->line != PROFILE_NO_LINE);
 	write_number_or_null(&w->json, "first_line", frame->first_line, frame->first_line != PROFILE_NO_LINE);
+	if (frame->end_line) {
+		json_int(&w->json, "end_line", frame->end_line);
+		json_int(&w->json, "column", frame->column);
+		json_int(&w->json, "end_column", frame->end_column);
+	}
 	if (frame->state)
 		json_string(&w->json, "state", profile_string(w->profile, frame->state));
 	json_end_object(&w->json);

@@ -95,19 +95,36 @@ int output_roots(const struct profile *p, const struct profile_sample *sample, c
 	return n;
 }
 
+void output_position(const struct profile_place *place, char text[OUTPUT_POSITION_MAX])
+{
+	int at;
+
+	*text = '\0';
+	if (place->line == PROFILE_NO_LINE)
+		return;
+	at = snprintf(text, OUTPUT_POSITION_MAX, ":%d", place->line);
+	if (!place->end_line)
+		return;
+	at += snprintf(text + at, OUTPUT_POSITION_MAX - (size_t)at, ":%d-", place->column + 1);
+	if (place->end_line != place->line)
+		at += snprintf(text + at, OUTPUT_POSITION_MAX - (size_t)at, "%d:", place->end_line);
+	snprintf(text + at, OUTPUT_POSITION_MAX - (size_t)at, "%d", place->end_column);
+}
+
 void output_frame(const struct profile *p, uint32_t frame, FILE *out)
 {
 	const struct profile_frame *f = profile_frame_at(p, frame);
 	const char *file = profile_string(p, f->file);
+	const struct profile_place place = profile_place_of(f);
+	char position[OUTPUT_POSITION_MAX];
 
 	output_escaped(profile_string(p, f->name), out);
 	if (!*file)
 		return;
 	fputs(" (", out);
 	output_escaped(file, out);
-	if (f->line != PROFILE_NO_LINE)
-		fprintf(out, ":%d", f->line);
-	fputc(')', out);
+	output_position(&place, position);
+	fprintf(out, "%s)", position);
 }
 
 void output_account_entry(const struct profile *p, const struct profile_account *entry, FILE *out)
@@ -117,6 +134,13 @@ void output_account_entry(const struct profile *p, const struct profile_account 
 	output_escaped(profile_string(p, entry->group), out);
 	fprintf(out, ": %" PRIu64 " ", entry->value);
 	output_escaped(*text ? text : profile_string(p, entry->key), out);
+}
+
+const char *output_row_noun(const struct output_options *options)
+{
+	if (options->by_expression)
+		return "expression";
+	return options->by_line ? "line" : "function";
 }
 
 size_t output_noun_length(const char *name, uint64_t n)

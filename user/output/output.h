@@ -21,11 +21,12 @@ enum output_sort {
 };
 
 struct output_options {
-	bool by_line;  /* lines in place of functions, where the format can */
-	bool by_state; /* columns of states, in the format text */
-	int sort;      /* enum output_sort */
-	uint32_t rows; /* of a table; all others are added up in one row; 0: OUTPUT_ROWS_DEFAULT */
-	size_t width;  /* columns of the terminal that text is written to, which is shortened to fit; 0: no terminal */
+	bool by_line;       /* lines in place of functions, where the format can */
+	bool by_expression; /* those lines, and frames in all formats, have the columns of their expressions */
+	bool by_state;      /* columns of states, in the format text */
+	int sort;           /* enum output_sort */
+	uint32_t rows;      /* of a table; all others are added up in one row; 0: OUTPUT_ROWS_DEFAULT */
+	size_t width; /* columns of the terminal that text is written to, which is shortened to fit; 0: no terminal */
 };
 
 /* Bits for the data that a format needs. If the profile lacks them, the format writes what it can. */
@@ -44,10 +45,12 @@ struct output_format {
 	const char
 		*suffixes; /* of file names that ask for it, with the dot, separated by spaces; the usual one first */
 	const char *help;
-	unsigned needs; /* of enum output_needs */
-	bool by_line;   /* it can show lines in place of functions */
-	bool by_state;  /* it can have a column for each state */
-	bool rows;      /* it is a table, of as many rows as the options tell, in the order that they tell */
+	unsigned needs;     /* of enum output_needs */
+	bool by_line;       /* it can show lines in place of functions */
+	bool by_expression; /* it can show the columns of expressions */
+	bool has_columns;   /* it has a place for them, and writes them wherever they were recorded */
+	bool by_state;      /* it can have a column for each state */
+	bool rows;          /* it is a table, of as many rows as the options tell, in the order that they tell */
 	/*
 	 * Writes the profile. If it is empty, the result is valid, and says that it is empty if the format allows that.
 	 * Returns 0 or negative errno; a failed write may also show in ferror(out).
@@ -85,6 +88,8 @@ int output_perfscript(const struct profile *p, const struct output_options *opti
  * the bytes of characters that are not plain (text_character) as \xNN. All other characters are written as UTF-8.
  */
 void output_escaped(const char *text, FILE *out);
+/* Returns what the rows of a table are: "function", "line" or "expression". */
+const char *output_row_noun(const struct output_options *options);
 /* Returns the length of a measure's name, such as "samples", after the number n: without its s after 1. */
 size_t output_noun_length(const char *name, uint64_t n);
 /*
@@ -103,7 +108,13 @@ int output_folded_stack(const struct profile *p, const struct profile_sample *sa
 char *output_process_label(const struct profile *p, uint32_t process);
 /* Likewise, of a process that started others (profile/parents.h): "name (PID, ended)" if it had ended. */
 char *output_parent_label(const struct profile *p, uint32_t parent);
-/* Writes "qualname (file.py:LINE)", escaped. */
+/*
+ * Says where in its file a place is: ":LINE", or ":LINE:COLUMN-END", of the expression's first and last byte, both from
+ * 1, and ":LINE:COLUMN-LINE:END" if it ends on another line; "" if the line is not known.
+ */
+#define OUTPUT_POSITION_MAX 64
+void output_position(const struct profile_place *place, char text[OUTPUT_POSITION_MAX]);
+/* Writes "qualname (file.py:LINE)", with the columns where the frame has them, escaped. */
 void output_frame(const struct profile *p, uint32_t frame, FILE *out);
 
 /* Writes the account: the run in one line, then a line for each group of counts that are not all 0. */

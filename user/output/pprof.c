@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pprof's protobuf, compressed. A location is a frame (function and line); a function is identified by its first line
- * and its file. Process, thread and container are labels (`go tool pprof -tagfocus`, `-tagroot`), which keep samples
- * apart, and not frames. Values are samples, and also CPU time if the CPU time per sample is known. Where values are
- * time and have counts, there are three: CPU samples, waits, and the time of both.
+ * pprof's protobuf, compressed. A location is a frame (function, line and column); a function is identified by its
+ * first line and its file. Process, thread and container are labels (`go tool pprof -tagfocus`, `-tagroot`), which keep
+ * samples apart, and not frames. Values are samples, and also CPU time if the CPU time per sample is known. Where
+ * values are time and have counts, there are three: CPU samples, waits, and the time of both.
  *
  * The message is written in many parts, since a message of protobuf may be cut between any two of its fields. So only
  * one sample is held in memory, and a few numbers for each text.
@@ -236,6 +236,7 @@ static void write_locations(struct writer *w)
 
 		line.function_id = w->functions.of_frame[i] + 1;
 		line.line = frame->line == PROFILE_NO_LINE ? 0 : frame->line;
+		line.column = frame->end_line ? frame->column + 1 : 0;
 		location.id = i + 1;
 		location.mapping_id = MAPPING_ID;
 		location.line = &lines;

@@ -52,6 +52,8 @@ static void write_frames(const struct profile *p, struct json *j)
 			json_string(j, "file", profile_string(p, frame->file));
 		if (frame->line != PROFILE_NO_LINE)
 			json_int(j, "line", frame->line);
+		if (frame->end_line)
+			json_int(j, "col", frame->column + 1);
 		json_end_object(j);
 	}
 	json_end_array(j);

@@ -268,7 +268,7 @@ static int write_table(struct table *t, FILE *out)
 	}
 	if (t->shown < t->columns.count)
 		fprintf(out, "%*s  ", (int)column_width("rest"), "rest");
-	fprintf(out, "%s\n", t->options.by_line ? "line" : "function");
+	fprintf(out, "%s\n", output_row_noun(&t->options));
 	for (uint32_t i = 0; i < t->owners.count && !err; i++) {
 		if (i < t->options.rows)
 			err = write_row(t, t->order[i], out);

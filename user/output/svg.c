@@ -173,11 +173,14 @@ static void write_tooltip(const struct writer *w, const struct profile_tree_node
 	text_xml(label, strlen(label), w->out);
 	if (frame && frame->file) {
 		const char *file = profile_string(w->p, frame->file);
+		const struct profile_place place = profile_place_of(frame);
+		char position[OUTPUT_POSITION_MAX];
 
+		output_position(&place, position);
 		fputc('\n', w->out);
 		text_xml(file, strlen(file), w->out);
-		if (w->by_line && frame->line != PROFILE_NO_LINE)
-			fprintf(w->out, ":%d", frame->line);
+		if (w->by_line)
+			fputs(position, w->out);
 	}
 	fprintf(w->out, "\n%" PRIu64 " ", node->total);
 	text_xml(name, output_noun_length(name, node->total), w->out);

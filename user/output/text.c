@@ -347,7 +347,7 @@ static int write_rows(const struct text_table *t, FILE *out)
 		{0},
 	};
 	const struct column *shown = columns + (t->options.sort != OUTPUT_SORT_OWN);
-	const char *what = t->options.by_line ? "line" : "function";
+	const char *what = output_row_noun(&t->options);
 	const size_t count = sizeof(columns) / sizeof(*columns) - 1 - (size_t)(shown - columns);
 	const size_t percents = count * strlen("100.0%  "), wide = percents + count * ((size_t)t->width + strlen("  "));
 	/* A narrow terminal has no room for the numbers, which the percents tell as well. */
@@ -441,8 +441,7 @@ static int write_nothing(const struct text_table *t, FILE *out)
 	begin_sentence(&s);
 	if (!s.out)
 		return -ENOMEM;
-	fprintf(s.out, "No sample has Python frames: there is no %s to show.",
-		t->options.by_line ? "line" : "function");
+	fprintf(s.out, "No sample has Python frames: there is no %s to show.", output_row_noun(&t->options));
 	return end_sentence(t, &s, out);
 }
 

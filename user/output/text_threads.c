@@ -229,7 +229,7 @@ static int write_line(const struct threads *t, const struct thread_row *row, FIL
 	if (row)
 		return output_group_fitted(table->profile, profile_group_at(&table->groups, row->hottest.key.of),
 					   table->options.by_line, output_text_room(table, used), out);
-	fprintf(out, "hottest %s\n", table->options.by_line ? "line" : "function");
+	fprintf(out, "hottest %s\n", output_row_noun(&table->options));
 	return 0;
 }
 

@@ -191,6 +191,19 @@ static void choose(struct edit *e, bool *passes, uint64_t *left_out)
 	}
 }
 
+/* Adds a frame that is no wait's. */
+static uint32_t add_frame(struct edit *e, const struct profile_frame *frame, const char *name, const char *file)
+{
+	struct profile_place place = profile_place_of(frame);
+
+	if (frame->kind != PROFILE_PYTHON)
+		return profile_add_frame(e->to, (enum profile_frame_kind)frame->kind, name, file, frame->line,
+					 frame->first_line);
+	if (e->edit->no_columns)
+		place.end_line = place.column = place.end_column = 0;
+	return profile_add_python(e->to, name, file, &place);
+}
+
 static uint32_t move_frame(struct edit *e, uint32_t index)
 {
 	const struct profile_frame *frame = profile_frame_at(e->from, index);
@@ -212,8 +225,7 @@ static uint32_t move_frame(struct edit *e, uint32_t index)
 	if (name && frame->state)
 		moved = profile_add_wait(e->to, profile_string(e->from, frame->state), name, frame->waker);
 	else if (name && file)
-		moved = profile_add_frame(e->to, (enum profile_frame_kind)frame->kind, name, file, frame->line,
-					  frame->first_line);
+		moved = add_frame(e, frame, name, file);
 	if (moved != PROFILE_NONE && frame->kind == PROFILE_PYTHON &&
 	    profile_set_origin(e->to, file, edit_origin_of(e->from, frame, e->edit)))
 		moved = PROFILE_NONE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Groups the frames of a profile by function, definition or line. */
+/* Groups the frames of a profile by function, definition, or line or expression. */
 #include "profile/groups.h"
 
 #include <errno.h>
@@ -30,6 +30,11 @@ int profile_groups_make(struct profile_groups *g, const struct profile *p, enum 
 		};
 		bool fresh;
 
+		if (by == PROFILE_BY_LINE) {
+			group.end_line = frame->end_line;
+			group.column = frame->column;
+			group.end_column = frame->end_column;
+		}
 		g->of_frame[i] = intern_add(&g->table, &group, &fresh);
 		if (g->of_frame[i] == INTERN_NONE)
 			return -ENOMEM;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Groups the frames of a profile by function, by definition or by line. */
+/* Groups the frames of a profile by function, by definition, or by line or expression. */
 #ifndef PROFILE_GROUPS_H
 #define PROFILE_GROUPS_H
 
@@ -9,13 +9,14 @@
 enum profile_group_by {
 	PROFILE_BY_FUNCTION,   /* by name and file */
 	PROFILE_BY_DEFINITION, /* also by the function's first line: two lambdas of a file are two groups */
-	PROFILE_BY_LINE,       /* by name, file, and the line that was executed */
+	PROFILE_BY_LINE,       /* by name, file, and the line, or the expression, that was executed */
 };
 
 struct profile_group {
 	uint32_t name, file; /* strings */
-	int32_t line;   /* first line of a definition, or the line; PROFILE_NO_LINE where unknown, and of functions */
-	uint32_t frame; /* a frame of the group */
+	int32_t line; /* first line of a definition, or the line; PROFILE_NO_LINE where unknown, and of functions */
+	int32_t end_line, column, end_column; /* with PROFILE_BY_LINE: as in struct profile_frame */
+	uint32_t frame;                       /* a frame of the group */
 };
 
 struct profile_groups {

@@ -131,6 +131,17 @@ uint32_t profile_add_python(struct profile *p, const char *name, const char *fil
 			    });
 }
 
+struct profile_place profile_place_of(const struct profile_frame *frame)
+{
+	return (struct profile_place){
+		.line = frame->line,
+		.first_line = frame->first_line,
+		.end_line = frame->end_line,
+		.column = frame->column,
+		.end_column = frame->end_column,
+	};
+}
+
 uint32_t profile_add_wait(struct profile *p, const char *state, const char *name, int32_t waker)
 {
 	return add_frame(p, &(struct profile_frame){
@@ -485,6 +496,15 @@ bool profile_has_states(const struct profile *p)
 {
 	for (uint32_t i = 0; i < p->frames.count; i++) {
 		if (profile_frame_at(p, i)->state)
+			return true;
+	}
+	return false;
+}
+
+bool profile_has_columns(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->frames.count; i++) {
+		if (profile_frame_at(p, i)->end_line)
 			return true;
 	}
 	return false;

@@ -164,6 +164,8 @@ struct profile_place {
 };
 /* Likewise, a function of Python. */
 uint32_t profile_add_python(struct profile *p, const char *name, const char *file, const struct profile_place *place);
+/* Returns where a frame is. */
+struct profile_place profile_place_of(const struct profile_frame *frame);
 /* Adds a frame of another profile, in which it has that index, with other lines. */
 uint32_t profile_add_frame_of(struct profile *p, const struct profile *from, uint32_t frame, int32_t line,
 			      int32_t first_line);
@@ -249,6 +251,8 @@ uint64_t profile_total(const struct profile *p);
 bool profile_has_counts(const struct profile *p);
 /* Returns whether a frame has a state: the profile tells how threads wait. */
 bool profile_has_states(const struct profile *p);
+/* Returns whether a frame has the columns of its expression. */
+bool profile_has_columns(const struct profile *p);
 /* Returns whether a frame has a waker. */
 bool profile_has_wakers(const struct profile *p);
 /* Returns the string of the state that a stack's leaf has; 0 (the empty string): the thread runs. */

@@ -99,13 +99,32 @@ static uint32_t waker_of(const Pybpf__SavedProfile *m, size_t i)
 	return m->n_frame_waker ? m->frame_waker[i] : 0;
 }
 
+/* Of a file with columns. */
+static bool may_have_expression(const Pybpf__SavedProfile *m, size_t i)
+{
+	uint32_t lines = m->frame_lines[i], column = m->frame_column[i], end_column = m->frame_end_column[i];
+
+	if (!lines)
+		return !column && !end_column;
+	return m->frame_kind[i] == PROFILE_PYTHON && m->frame_line[i] > 0 &&
+	       lines <= (uint32_t)(INT32_MAX - m->frame_line[i]) + 1 && column <= INT32_MAX &&
+	       end_column <= INT32_MAX && (lines > 1 || column < end_column);
+}
+
 static uint32_t add_frame(struct reader *r, size_t i)
 {
 	const Pybpf__SavedProfile *m = r->m;
 	const char *name = text(r, m->frame_name[i]);
+	struct profile_place place = {m->frame_line[i], m->frame_first_line[i], 0, 0, 0};
 
 	if (m->n_frame_state && m->frame_state[i])
 		return profile_add_wait(r->p, text(r, m->frame_state[i]), name, (int32_t)waker_of(m, i));
+	if (m->n_frame_lines && m->frame_lines[i]) {
+		place.end_line = m->frame_line[i] + (int32_t)(m->frame_lines[i] - 1);
+		place.column = (int32_t)m->frame_column[i];
+		place.end_column = (int32_t)m->frame_end_column[i];
+		return profile_add_python(r->p, name, text(r, m->frame_file[i]), &place);
+	}
 	return profile_add_frame(r->p, (enum profile_frame_kind)m->frame_kind[i], name, text(r, m->frame_file[i]),
 				 m->frame_line[i], m->frame_first_line[i]);
 }
@@ -117,7 +136,9 @@ static int read_frames(struct reader *r)
 
 	if (!SAME_LENGTH(m->n_frame_name, m->n_frame_file, m->n_frame_line, m->n_frame_first_line, m->n_frame_kind) ||
 	    (m->n_frame_state && m->n_frame_state != m->n_frame_name) ||
-	    (m->n_frame_waker && m->n_frame_waker != m->n_frame_name))
+	    (m->n_frame_waker && m->n_frame_waker != m->n_frame_name) ||
+	    !SAME_LENGTH(m->n_frame_lines, m->n_frame_column, m->n_frame_end_column) ||
+	    (m->n_frame_lines && m->n_frame_lines != m->n_frame_name))
 		return saved_damaged(r->error, "the columns of its frames differ in length");
 	for (size_t i = 0; i < m->n_frame_name && !err; i++) {
 		if (m->frame_name[i] >= r->nr_texts || m->frame_file[i] >= r->nr_texts)
@@ -129,6 +150,8 @@ static int read_frames(struct reader *r)
 			return saved_damaged(r->error, "a frame has a state that there cannot be");
 		if (waker_of(m, i) > INT32_MAX || (waker_of(m, i) && !(m->n_frame_state && m->frame_state[i])))
 			return saved_damaged(r->error, "a frame has a waker that there cannot be");
+		if (m->n_frame_lines && !may_have_expression(m, i))
+			return saved_damaged(r->error, "a frame has an expression that there cannot be");
 		err = placed(r, add_frame(r, i), i, "a frame is there twice");
 	}
 	return err;

@@ -57,6 +57,24 @@ static int take_texts(const struct profile *p, Pybpf__SavedProfile *m)
 	return 0;
 }
 
+static int take_columns(const struct profile *p, Pybpf__SavedProfile *m)
+{
+	uint32_t count = profile_frame_count(p);
+
+	if (!profile_has_columns(p))
+		return 0;
+	if (!COLUMN(m, frame_lines, count) || !COLUMN(m, frame_column, count) || !COLUMN(m, frame_end_column, count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct profile_frame *frame = profile_frame_at(p, i);
+
+		m->frame_lines[i] = frame->end_line ? (uint32_t)(frame->end_line - frame->line + 1) : 0;
+		m->frame_column[i] = (uint32_t)frame->column;
+		m->frame_end_column[i] = (uint32_t)frame->end_column;
+	}
+	return 0;
+}
+
 static int take_frames(const struct profile *p, Pybpf__SavedProfile *m)
 {
 	uint32_t count = profile_frame_count(p);
@@ -261,7 +279,8 @@ int profile_save(const struct profile *p, FILE *out)
 		return -ENOMEM;
 	pybpf__saved_profile__init(m);
 	m->roots = profile_wanted_roots(p);
-	err = take_measure(p, m) ?: take_texts(p, m) ?: take_frames(p, m) ?: take_stacks(p, m) ?: take_processes(p, m) ?: take_parents(p, m);
+	err = take_measure(p, m) ?: take_texts(p, m) ?: take_frames(p, m) ?: take_columns(p, m) ?: take_stacks(p, m);
+	err = err ?: take_processes(p, m) ?: take_parents(p, m);
 	err = err ?: take_samples(p, m) ?: take_events(p, m) ?: take_run(p, m) ?: take_origins(p, m);
 	if (!err) {
 		fprintf(out, "%s%d\n", PROFILE_SAVED_MAGIC, PROFILE_SAVED_FORMAT);

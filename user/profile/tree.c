@@ -13,7 +13,7 @@
 /* Frames with the same key are merged. */
 struct frame_key {
 	uint32_t kind, name, file;
-	int32_t line;
+	int32_t line, end_line, column, end_column;
 	uint32_t frame; /* the first frame with this key; not part of the key */
 };
 
@@ -47,11 +47,19 @@ static int merge_frames(struct builder *b, bool by_line)
 			.kind = frame->kind,
 			.name = frame->name,
 			.file = frame->file,
-			.line = by_line ? frame->line : PROFILE_NO_LINE,
+			.line = PROFILE_NO_LINE,
 			.frame = i,
 		};
 		bool fresh;
-		uint32_t at = intern_add(&keys, &key, &fresh);
+		uint32_t at;
+
+		if (by_line) {
+			key.line = frame->line;
+			key.end_line = frame->end_line;
+			key.column = frame->column;
+			key.end_column = frame->end_column;
+		}
+		at = intern_add(&keys, &key, &fresh);
 
 		if (at == INTERN_NONE)
 			err = -ENOMEM;

@@ -122,6 +122,8 @@ static const struct entry {
 	{"code_objects", "seen", COUNT, AT(names.codes)},
 	{"code_objects", "unnamed", COUNT, AT(names.unnamed)},
 	{"code_objects", "without_lines", COUNT, AT(names.no_lines)},
+	{"code_objects", "without_columns", COUNT, AT(names.no_columns), "expressions",
+	 "code objects without columns, as of Python before 3.11 and with -X no_debug_ranges, whose lines stand alone"},
 	{"processes", "seen", COUNT, AT(processes.seen), "processes", "that ran Python"},
 	{"processes", "started", COUNT, AT(processes.started), "processes", "that started during the run"},
 	{"processes", "ended", COUNT, AT(sched.ended_processes)},
@@ -372,6 +374,7 @@ void session_account_print(const struct session_account *a, const struct profile
 			"than %u KiB or not in memory at first sight, and gone when it was read again\n",
 			a->names.no_lines, a->names.codes, a->names.codes == 1 ? "" : "s",
 			a->names.no_lines == 1 ? "is" : "are", PYBPF_COPY_LINES >> 10);
+	output_account_group(p, "expressions", "pybpf: ", "expressions", out);
 	if (a->timed)
 		fprintf(out, "pybpf: the time of %" PRIu64 " %s%s was kept, in %" PRIu64 " KiB of memory\n", a->timed,
 			a->has_states ? "waits and sample" : "sample", a->timed == 1 && !a->has_states ? "" : "s",

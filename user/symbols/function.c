@@ -187,6 +187,9 @@ static struct pysym_span span_of(const struct pysym_function *function, int32_t 
 	if (position == PYBPF_NO_POSITION || !key->has_lines || key->line_kind != PYBPF_LINES_PEP657 ||
 	    !pysym_span(lines, function->lines_size, key->first_line, bytecode_offset(key, position), &span))
 		return (struct pysym_span){0};
+	/* What enters a function (RESUME) has an empty one. */
+	if (span.end_line == span.line && span.end_column <= span.column)
+		return (struct pysym_span){0};
 	return span;
 }
 

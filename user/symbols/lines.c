@@ -224,6 +224,19 @@ bool pysym_span(const uint8_t *table, size_t table_size, int first_line, int64_t
 	return false;
 }
 
+bool pysym_has_columns(const uint8_t *table, size_t table_size, int first_line)
+{
+	struct entry e = {.line = first_line};
+
+	for (size_t i = 0; i < table_size;) {
+		if (!lines_next(table, table_size, &i, &e))
+			return false;
+		if (e.kind != ENTRY_NO_LOCATION && e.kind != ENTRY_NO_COLUMNS)
+			return true;
+	}
+	return false;
+}
+
 int pysym_line(enum pybpf_line_kind kind, const uint8_t *table, size_t table_size, int first_line, int64_t position)
 {
 	if (position < 0)

@@ -36,4 +36,7 @@ struct pysym_span {
  */
 bool pysym_span(const uint8_t *table, size_t table_size, int first_line, int64_t position, struct pysym_span *out);
 
+/* Returns whether an instruction in a table of that kind has columns: none has with -X no_debug_ranges. */
+bool pysym_has_columns(const uint8_t *table, size_t table_size, int first_line);
+
 #endif

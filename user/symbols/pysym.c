@@ -250,6 +250,14 @@ static const struct file *file_of(struct pysym *s, struct process *process, cons
 	return i == INTERN_NONE ? NULL : intern_item(&process->files, i);
 }
 
+/* Returns whether columns are wanted, and the line table that was read has none: before 3.11, for one. */
+static bool lacks_columns(const struct pysym *s, const struct pybpf_layout *layout, const struct pysym_content *content)
+{
+	return s->functions.mode == PYSYM_EXPRESSIONS && content->lines &&
+	       (layout->line_kind != PYBPF_LINES_PEP657 ||
+		!pysym_has_columns(content->lines, content->lines_size, content->first_line));
+}
+
 /* Enters a code object whose content will not get more complete. Returns it, or NULL when memory is exhausted. */
 static const struct code *enter_code(struct pysym *s, struct process *process, const struct pybpf_layout *layout,
 				     struct code code, const struct pysym_content *content)
@@ -271,6 +279,7 @@ static const struct code *enter_code(struct pysym *s, struct process *process, c
 	s->counters.codes++;
 	s->counters.unnamed += !content->name;
 	s->counters.no_lines += !content->lines;
+	s->counters.no_columns += lacks_columns(s, layout, content);
 	return intern_item(&process->codes, i);
 }
 

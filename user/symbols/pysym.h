@@ -39,9 +39,10 @@ struct pysym_frame {
 
 /* Counts over all processes, including those that were removed. */
 struct pysym_counters {
-	uint64_t codes;    /* distinct code objects */
-	uint64_t unnamed;  /* code objects whose name could not be read */
-	uint64_t no_lines; /* code objects whose line table could not be read */
+	uint64_t codes;      /* distinct code objects */
+	uint64_t unnamed;    /* code objects whose name could not be read */
+	uint64_t no_lines;   /* code objects whose line table could not be read */
+	uint64_t no_columns; /* with PYSYM_EXPRESSIONS: code objects whose line table has no columns */
 };
 
 struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames);

@@ -253,13 +253,31 @@ static void test_hostile_names(void **unused)
 	profile_free(p);
 }
 
+/* As CPython has them: from 0, the end behind the last byte; of a frame without columns none. */
+static void test_columns(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3");
+	json_t *made, *frame;
+
+	(void)unused;
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 4, 9}), owner, 5);
+	take_in(p, on(p, PROFILE_ROOT, "f", "app.py", 3), owner, 6);
+	made = document(p);
+	frame = at(made, "frames", 0);
+	assert_number(frame, "end_line", 3);
+	assert_number(frame, "column", 4);
+	assert_number(frame, "end_column", 9);
+	assert_null(json_object_get(at(made, "frames", 1), "column"));
+	json_decref(made);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_document),
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_document),      cmocka_unit_test(test_lines),   cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_columns),
 	};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))

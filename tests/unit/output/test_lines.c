@@ -2,6 +2,7 @@
 /* The table as text: by line, of other measures, with notes, of nothing. */
 #include <locale.h>
 
+#include "output/fit.h"
 #include "profiles_hostile.h"
 
 static const struct output_options by_line = {.by_line = true};
@@ -36,6 +37,54 @@ static void test_lines(void **unused)
 		     "       1    1.0%         1    1.0%  [incomplete]\n"
 		     "       0    0.0%       100  100.0%  app.py:10  <module>\n"
 		     "       0    0.0%        60   60.0%  app.py:3  f\n");
+	profile_free(p);
+}
+
+/* Expressions of one line are rows of their own where they are known; functions have all of theirs. */
+static void test_expressions(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3");
+	char *text;
+	size_t size;
+
+	(void)unused;
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 4, 9}), owner, 50);
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 5, 4, 1}), owner, 30);
+	take_in(p, on(p, PROFILE_ROOT, "f", "app.py", 3), owner, 20);
+	assert_table(p, &(struct output_options){.by_line = true, .by_expression = true},
+		     "    self   self%     total  total%  expression\n"
+		     "      50   50.0%        50   50.0%  app.py:3:5-9  f\n"
+		     "      30   30.0%        30   30.0%  app.py:3:5-5:1  f\n"
+		     "      20   20.0%        20   20.0%  app.py:3  f\n");
+	assert_table(p, &(struct output_options){0},
+		     "    self   self%     total  total%  function\n"
+		     "     100  100.0%       100  100.0%  f (app.py)\n");
+	text = written_bytes(p, output_svg, &(struct output_options){.by_line = true}, &size);
+	assert_non_null(strstr(text, "f\napp.py:3:5-9\n50 samples"));
+	free(text);
+	text = written_bytes(p, output_svg, &(struct output_options){0}, &size);
+	assert_null(strstr(text, "app.py:3"));
+	free(text);
+	profile_free(p);
+}
+
+/* Places give way as those of lines do. */
+static void test_expressions_fit(void **unused)
+{
+	struct profile *p = new_profile();
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)unused;
+	on_expression(p, PROFILE_ROOT, "function", (struct profile_place){3, 1, 3, 4, 9});
+	assert_int_equal(output_frame_fitted(p, 0, 80, out), 0);
+	fputc('\n', out);
+	assert_int_equal(output_frame_fitted(p, 0, 20, out), 0);
+	fclose(out);
+	assert_string_equal(text, "function (app.py:3:5-9)\nfunction (...:3:5-9)");
+	free(text);
 	profile_free(p);
 }
 
@@ -134,8 +183,10 @@ static void test_hostile_names(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines), cmocka_unit_test(test_time),  cmocka_unit_test(test_other_measure),
-		cmocka_unit_test(test_notes), cmocka_unit_test(test_empty), cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_expressions),   cmocka_unit_test(test_expressions_fit),
+		cmocka_unit_test(test_lines),         cmocka_unit_test(test_time),
+		cmocka_unit_test(test_other_measure), cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_empty),         cmocka_unit_test(test_hostile_names),
 	};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))

@@ -333,6 +333,23 @@ static void test_full_disk(void **unused)
 	profile_free(p);
 }
 
+/* The column where an expression begins, from 1; of a frame without columns none. */
+static void test_columns(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3");
+	Pprof__Profile *got;
+
+	(void)unused;
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 4, 9}), owner, 5);
+	take_in(p, on(p, PROFILE_ROOT, "f", "app.py", 3), owner, 6);
+	got = read_back(p);
+	assert_int_equal(got->location[0]->line[0]->column, 5);
+	assert_int_equal(got->location[1]->line[0]->column, 0);
+	pprof__profile__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +360,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_many_samples),
 		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_columns),
 	};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))

@@ -166,12 +166,33 @@ static void test_empty_and_hostile(void **unused)
 	profile_free(bad);
 }
 
+/* The column where an expression begins, from 1; of a frame without columns none. */
+static void test_columns(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3");
+	const json_t *frames;
+	json_t *file;
+
+	(void)unused;
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 4, 9}), owner, 5);
+	take_in(p, on(p, PROFILE_ROOT, "f", "app.py", 3), owner, 6);
+	file = parsed(p, output_speedscope);
+	check(file);
+	frames = member(member(file, "shared"), "frames");
+	assert_int_equal(number_of(json_array_get(frames, 0), "col"), 5);
+	assert_null(json_object_get(json_array_get(frames, 1), "col"));
+	json_decref(file);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_timeline),          cmocka_unit_test(test_duration),
 		cmocka_unit_test(test_values_with_times), cmocka_unit_test(test_some_without_times),
 		cmocka_unit_test(test_without_times),     cmocka_unit_test(test_empty_and_hostile),
+		cmocka_unit_test(test_columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -701,6 +701,22 @@ static void test_parents(void **unused)
 	profile_free(p);
 }
 
+static void test_without_columns(void **unused)
+{
+	struct profile *p = new_profile(), *to;
+	uint32_t owner = process(p, 42, "python3");
+
+	(void)unused;
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 4, 9}), owner, 5);
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 4, 4, 2}), owner, 6);
+	assert_edited(p, NULL, "f (app.py:3:5-9) 5\nf (app.py:3:5-4:2) 6\n");
+	to = edited(p, &(struct profile_edit){.no_columns = true});
+	assert_folded(to, "f (app.py:3) 11\n");
+	assert_int_equal(profile_frame_at(to, 0)->first_line, 1);
+	profile_free(to);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -723,6 +739,7 @@ int main(void)
 		cmocka_unit_test(test_hidden_notes),
 		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_parents),
+		cmocka_unit_test(test_without_columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -266,7 +266,7 @@ struct rows {
 	uint32_t origin_file[2], origin[2];
 	uint32_t parent[1], above[2], parent_pid[2], parent_inner[2], parent_name[2], parent_container[2], ended[2];
 	int32_t line[2], first_line[2], frame[3], stack[2];
-	uint32_t state[2];
+	uint32_t state[2], lines[2], column[2], end_column[2];
 	uint64_t value[2], count[2], told[2];
 	int64_t time[2];
 };
@@ -514,6 +514,53 @@ static void test_waits(void **unused)
 	WRONG_WAIT(r->count[0] = INT64_MAX, "more than there can be");
 }
 
+/* Puts the first frame into an expression of two lines. */
+static void expression_rows(struct rows *r)
+{
+	r->lines[0] = 2;
+	r->column[0] = 7;
+	r->end_column[0] = 3;
+	SET(r, frame_lines, lines);
+	SET(r, frame_column, column);
+	SET(r, frame_end_column, end_column);
+}
+
+/* Files without columns have none of theirs. */
+static void test_expressions(void **unused)
+{
+	struct rows rows, *r = &rows;
+	struct profile *p;
+	struct error error;
+
+	(void)unused;
+	right(r);
+	assert_int_equal(load_rows(r, &p, &error), 0);
+	assert_false(profile_has_columns(p));
+	profile_free(p);
+	expression_rows(r);
+	assert_int_equal(load_rows(r, &p, &error), 0);
+	assert_true(profile_has_columns(p));
+	assert_int_equal(profile_frame_at(p, 0)->end_line, 2);
+	assert_int_equal(profile_frame_at(p, 0)->column, 7);
+	assert_int_equal(profile_frame_at(p, 0)->end_column, 3);
+	assert_int_equal(profile_frame_at(p, 1)->end_line, 0);
+	profile_free(p);
+	right(r);
+#define WRONG_SPAN(change) WRONG((expression_rows(r), change), "an expression that there cannot be")
+	WRONG_SPAN(r->lines[0] = 1);
+	WRONG_SPAN(r->lines[0] = 0);
+	WRONG_SPAN((r->line[0] = 2, r->lines[0] = INT32_MAX));
+	WRONG_SPAN(r->lines[0] = UINT32_MAX);
+	WRONG_SPAN(r->line[0] = 0);
+	WRONG_SPAN(r->column[0] = (uint32_t)INT32_MAX + 1);
+	WRONG_SPAN(r->end_column[0] = UINT32_MAX);
+	WRONG_SPAN(r->column[1] = 1);
+	WRONG_SPAN((r->lines[1] = 1, r->end_column[1] = 1));
+	WRONG((expression_rows(r), r->m.n_frame_column = 1), "frames differ in length");
+	WRONG((expression_rows(r), r->m.n_frame_lines = r->m.n_frame_column = r->m.n_frame_end_column = 1),
+	      "frames differ in length");
+}
+
 static void test_wrong_tables(void **unused)
 {
 	struct rows rows, *r = &rows;
@@ -663,9 +710,10 @@ int main(void)
 		cmocka_unit_test(test_foreign),        cmocka_unit_test(test_more_behind_the_end),
 		cmocka_unit_test(test_bomb),           cmocka_unit_test(test_unknown_fields),
 		cmocka_unit_test(test_rows_are_right), cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_parents),        cmocka_unit_test(test_wrong_tables),
-		cmocka_unit_test(test_wrong_values),   cmocka_unit_test(test_deepest),
-		cmocka_unit_test(test_paths),          cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_expressions),    cmocka_unit_test(test_parents),
+		cmocka_unit_test(test_wrong_tables),   cmocka_unit_test(test_wrong_values),
+		cmocka_unit_test(test_deepest),        cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

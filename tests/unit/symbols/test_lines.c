@@ -342,6 +342,11 @@ static void test_columns(void **unused)
 	assert_false(pysym_span(table, sizeof(table), 10, -1, &span));
 	assert_false(pysym_span(table, 3, 10, 2, &span));
 	assert_false(pysym_span(NULL, 0, 10, 0, &span));
+	assert_true(pysym_has_columns(table, sizeof(table), 10));
+	/* From the entry without columns to the one without a line. */
+	assert_false(pysym_has_columns(table + 10, 3, 10));
+	assert_false(pysym_has_columns(table + 1, sizeof(table) - 1, 10));
+	assert_false(pysym_has_columns(NULL, 0, 10));
 }
 
 int main(void)

@@ -46,6 +46,50 @@ static void test_line_modes(void **unused)
 	}
 }
 
+static struct record record_311(const uint8_t *lines, size_t size)
+{
+	struct pybpf_layout l = layout_of(11);
+	struct record r = new_record(10);
+
+	append_text(&r, &l, PYBPF_CODE_NAME, "f");
+	append_text(&r, &l, PYBPF_CODE_FILE, "/a/b.py");
+	append(&r, PYBPF_CODE_LINES, lines, size, size);
+	return r;
+}
+
+/* What enters a function has no expression; without columns there is none, which is counted where it was asked for. */
+static void test_expressions(void **unused)
+{
+	static const uint8_t table[] = {0xd0, 0, 0, 0xd8, 5, 9}, no_columns[] = {0xe8, 0, 0xe8, 2};
+	const int32_t code = layout_of(11).code_adaptive;
+	struct pysym *s = symbols(PYSYM_EXPRESSIONS, false, 11, gone_pid());
+
+	(void)unused;
+	add(s, record_311(table, sizeof(table)));
+	assert_int_equal(resolved(s, code).line, 10);
+	assert_int_equal(resolved(s, code).span.end_line, 0);
+	assert_int_equal(resolved(s, code + 2).line, 11);
+	assert_int_equal(resolved(s, code + 2).span.end_line, 11);
+	assert_int_equal(resolved(s, code + 2).span.column, 5);
+	assert_int_equal(resolved(s, code + 2).span.end_column, 9);
+	assert_int_equal(pysym_get_counters(s)->no_columns, 0);
+	pysym_free(s);
+	s = symbols(PYSYM_EXPRESSIONS, false, 11, gone_pid());
+	add(s, record_311(no_columns, sizeof(no_columns)));
+	assert_int_equal(resolved(s, code + 2).line, 11);
+	assert_int_equal(resolved(s, code + 2).span.end_line, 0);
+	assert_int_equal(pysym_get_counters(s)->no_columns, 1);
+	pysym_free(s);
+	s = symbols(PYSYM_EXPRESSIONS, false, 8, gone_pid());
+	add(s, whole_record(10, "f", "/a/b.py"));
+	assert_int_equal(pysym_get_counters(s)->no_columns, 1);
+	pysym_free(s);
+	s = symbols(PYSYM_LINES_CURRENT, false, 8, gone_pid());
+	add(s, whole_record(10, "f", "/a/b.py"));
+	assert_int_equal(pysym_get_counters(s)->no_columns, 0);
+	pysym_free(s);
+}
+
 static void test_full_filenames(void **unused)
 {
 	struct pysym *s = symbols(PYSYM_LINES_CURRENT, true, 8, gone_pid());
@@ -294,7 +338,7 @@ int main(void)
 		cmocka_unit_test(test_same_address),    cmocka_unit_test(test_same_name),
 		cmocka_unit_test(test_removed_process), cmocka_unit_test(test_path_of_an_ended_process),
 		cmocka_unit_test(test_room_for_lines),  cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_trampoline),
+		cmocka_unit_test(test_trampoline),      cmocka_unit_test(test_expressions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
