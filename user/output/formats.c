@@ -41,6 +41,8 @@ static const struct output_format formats[] = {
 		.suffixes = ".html .htm",
 		.help = "interactive report in one file: flame graphs, time line, table, sources",
 		.needs = OUTPUT_THREADS | OUTPUT_TIMES | OUTPUT_SOURCES,
+		.by_expression = true,
+		.has_columns = true,
 		.write = output_html,
 		.diff =
 			&(const struct output_diff_format){

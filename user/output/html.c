@@ -16,7 +16,8 @@
  *   strings   [text]
  *   frames    {name[], file[], line[], first_line[], kind[]}: kind is that of enum profile_frame_kind; state[] too if
  *             stacks wait: the thread's state, of their leaf
- *   origins   {file[], origin[]}: of files whose functions are not the program's own: that of enum profile_origin
+ *             also end_line[], column[], end_column[] if expressions were recorded: as in profile.h, 0: of this frame
+ * not origins   {file[], origin[]}: of files whose functions are not the program's own: that of enum profile_origin
  *   stacks    {down[], frame[]}: the parent's index is the stack's own minus down; stack 0 has no frame: -1
  *   processes {pid[], inner_pid[], name[], container[]}
  *   threads   {process[], tid[], name[]}
@@ -149,6 +150,11 @@ static void write_stacks(const struct profile *p, struct json *j)
 	COLUMN(j, "line", frames, profile_frame_at(p, i)->line);
 	COLUMN(j, "first_line", frames, profile_frame_at(p, i)->first_line);
 	COLUMN(j, "kind", frames, kind_of(profile_frame_at(p, i)));
+	if (profile_has_columns(p)) {
+		COLUMN(j, "end_line", frames, profile_frame_at(p, i)->end_line);
+		COLUMN(j, "column", frames, profile_frame_at(p, i)->column);
+		COLUMN(j, "end_column", frames, profile_frame_at(p, i)->end_column);
+	}
 	if (profile_has_states(p))
 		COLUMN(j, "state", frames, profile_frame_at(p, i)->state);
 	if (profile_has_wakers(p))

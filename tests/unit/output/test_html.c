@@ -394,12 +394,35 @@ static void test_packed_on_a_full_disk(void **unused)
 	}
 }
 
+/* There only if they were recorded; 0 of a frame without. */
+static void test_columns(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3");
+	json_t *data;
+
+	(void)unused;
+	take_in(p, on(p, PROFILE_ROOT, "f", "app.py", 3), owner, 6);
+	data = data_of(written(p, output_html));
+	assert_null(json_object_get(json_object_get(data, "frames"), "column"));
+	json_decref(data);
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 5, 4, 9}), owner, 5);
+	data = data_of(written(p, output_html));
+	assert_int_equal(number(data, "frames", "end_line", 0), 0);
+	assert_int_equal(number(data, "frames", "end_line", 1), 5);
+	assert_int_equal(number(data, "frames", "column", 1), 4);
+	assert_int_equal(number(data, "frames", "end_column", 1), 9);
+	json_decref(data);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_everything), cmocka_unit_test(test_names_made_to_harm),
 		cmocka_unit_test(test_comparison), cmocka_unit_test(test_packed),
 		cmocka_unit_test(test_full_disk),  cmocka_unit_test(test_packed_on_a_full_disk),
+		cmocka_unit_test(test_columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

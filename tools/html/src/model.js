@@ -85,6 +85,10 @@ export function useModel(profile, state, set, dark, printing) {
     [profile, settings, state.view === "source"],
   );
   const lineSums = useMemo(() => lineTree && sums(lineTree), [lineTree]);
+  const spotSums = useMemo(
+    () => lineTree && profile.spots && sums(mergedTree(profile, { ...settings, rank: null, fold: false, keys: profile.spots, roots: [] })),
+    [lineTree],
+  );
   const totals = useMemo(() => sums(tree), [tree]);
   const hues = useMemo(() => huesOf(modules(by, selfOf(profile, by))), [profile, by]);
   const shownModules = useMemo(() => modules(by, totals.self), [by, totals]);
@@ -100,7 +104,7 @@ export function useModel(profile, state, set, dark, printing) {
   const foundLabels = (t) => t.labels.map(({ text }) => !!expression && expression.test(text));
   const share = useMemo(() => found && matched(tree, found, foundLabels(tree)), [tree, found]);
   return {
-    profile, state, set, dark, printing, tree, bareTree, lineTree, lineSums, sums: totals, modules: shownModules, hues,
+    profile, state, set, dark, printing, tree, bareTree, lineTree, lineSums, spotSums, sums: totals, modules: shownModules, hues,
     arrangement: settings, passes, values, waits, range, found, foundLabels, matched: share, error,
   };
 }

@@ -57,11 +57,11 @@ export function moduleOf(file) {
   return path;
 }
 
-// Frames that count as one: functions (name, file), lines of them (name, file, line), or places (file, line), whatever
-// function is there. ofFrame: frame -> key.
+// Frames that count as one: functions (name, file), lines of them (name, file, line), places (file, line), whatever
+// function is there, or spots, the expressions at a place. ofFrame: frame -> key.
 class Keys {
   constructor(data, strings, what) {
-    const { name, file, line, first_line, kind, state } = data.frames;
+    const { name, file, line, first_line, kind, state, end_line, column, end_column } = data.frames;
     const byLine = what !== "function";
     const origins = new Map(data.origins.file.map((text, i) => [text, data.origins.origin[i]]));
     const known = new Map();
@@ -71,15 +71,18 @@ class Keys {
     this.line = []; // with byLine that line, else the function's first; -1 where unknown
     this.kind = [];
     this.origin = [];
+    this.spans = []; // of a spot: where it begins and ends, [line, column, line, column], or null
     this.state = []; // of a thread that waits, in the leaf of its stack; "": it does not
     for (let f = 0; f < name.length; f++) {
-      const owner = what === "place" ? "" : `${name[f]}.${kind[f]}.${state?.[f] ?? 0}`;
-      const id = `${owner}.${file[f]}.${byLine ? line[f] : ""}`;
+      const owner = what === "place" || what === "spot" ? "" : `${name[f]}.${kind[f]}.${state?.[f] ?? 0}`;
+      const span = what === "spot" && end_line[f] ? [line[f], column[f], end_line[f], end_column[f]] : null;
+      const id = `${owner}.${file[f]}.${byLine ? line[f] : ""}.${span}`;
       let key = known.get(id);
       if (key === undefined) {
         known.set(id, (key = this.name.length));
         this.name.push(strings[name[f]]);
         this.file.push(strings[file[f]]);
+        this.spans.push(span);
         this.line.push(byLine ? line[f] : first_line[f]);
         this.kind.push(kind[f]);
         this.origin.push(kind[f] === KIND_PYTHON ? (origins.get(file[f]) ?? OWN) : NO_ORIGIN);
@@ -132,6 +135,7 @@ export class Profile {
     this.functions = new Keys(data, strings, "function");
     this.lines = new Keys(data, strings, "line");
     this.places = new Keys(data, strings, "place");
+    this.spots = data.frames.end_line ? new Keys(data, strings, "spot") : null; // null: no columns were recorded
 
     const count = stacks.down.length;
     this.stackParent = new Int32Array(count);

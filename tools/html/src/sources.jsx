@@ -4,15 +4,14 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { apart, expressionsOf, shownText } from "./expressions.js";
 import { number, percent, short } from "./format.js";
 import { compile } from "./model.js";
 import { Note, Rows } from "./parts.jsx";
-import { printable } from "./profile.js";
 import { usePrinting } from "./printing.js";
 import { coloured } from "./python.js";
 import { neighbours } from "./tree.js";
 
-const TAB = "    ";
 const FILES = 200;
 const LINKS = 12; // callers, or callees, of a line
 const SEARCH_MS = 150;
@@ -33,27 +32,52 @@ function filesOf({ lineTree, lineSums }) {
   return [...files.values()].sort((x, y) => y.self - x.self || (x.name < y.name ? -1 : 1));
 }
 
-// Pieces of a line, [kind, text], cut where matches begin and end: [kind, text, whether it matches].
-function marked(pieces, expression) {
-  const text = pieces.map(([, part]) => part).join("");
-  const ends = [];
-  for (const found of text.matchAll(expression)) if (found[0]) ends.push(found.index, found.index + found[0].length);
+// Pieces of a line, [kind, text, ...], cut where ranges [from, to, what] begin and end: [kind, text, ..., what or undefined].
+function cut(pieces, ranges) {
   const out = [];
   let at = 0;
-  for (const [kind, part] of pieces) {
-    let from = 0;
-    while (from < part.length) {
-      const next = ends.findIndex((end) => end > at + from);
-      const to = next < 0 ? part.length : Math.min(part.length, ends[next] - at);
-      out.push([kind, part.slice(from, to), next % 2 === 1]);
-      from = to;
+  let next = 0;
+  for (const [kind, part, ...more] of pieces) {
+    for (let from = 0, to; from < part.length; from = to) {
+      while (ranges[next] && ranges[next][1] <= at + from) next++;
+      const [begin, end, what] = ranges[next] ?? [Infinity];
+      const inside = begin <= at + from;
+      to = Math.min(part.length, (inside ? end : begin) - at);
+      out.push([kind, part.slice(from, to), ...more, inside ? what : undefined]);
     }
     at += part.length;
   }
   return out;
 }
 
-function Code({ model, file, text, expression, hits, chosen }) {
+function rangesOf(pieces, expression) {
+  const text = pieces.map(([, part]) => part).join("");
+  return [...text.matchAll(expression)].filter(([found]) => found).map((found) => [found.index, found.index + found[0].length, true]);
+}
+
+// The pieces as elements; those of one executed part are in one, shaded by its samples.
+function elements(pieces, all) {
+  const out = [];
+  pieces.forEach(([kind, part, hit, spot], p) => {
+    const piece = hit ? <mark key={p}>{part}</mark> : kind ? <span key={p} class={kind}>{part}</span> : part;
+    const last = out[out.length - 1];
+    if (last && last.spot === spot) last.inside.push(piece);
+    else out.push({ spot, inside: [piece] });
+  });
+  return out.map(({ spot, inside }, i) =>
+    spot ? (
+      <span key={`part ${i}`} class="part" style={{ "--share": spot.total / all }} title={inWords(spot, all)}>
+        {inside}
+      </span>
+    ) : (
+      inside
+    ),
+  );
+}
+
+const inWords = ({ text, self, total }, all) => `${short(text, 120)}\n${number(self)} self, ${number(total)} total: ${percent(total / all)}`;
+
+function Code({ model, file, text, expressions, expression, hits, chosen }) {
   const { set, lineTree } = model;
   const all = lineTree.whole.total || 1;
   const rows = useMemo(() => text?.map((_, i) => i + 1) ?? [...file.lines.keys()].sort((x, y) => x - y), [file, text]);
@@ -77,9 +101,10 @@ function Code({ model, file, text, expression, hits, chosen }) {
     const n = rows[i];
     const [self, total] = file.lines.get(n) ?? [0, 0];
     const line = pieces?.[i] ?? [];
-    const shown = global && hits.has(n) ? marked(line, global) : line;
+    const parts = expressions?.parts.get(n);
+    const shown = cut(cut(line, global && hits.has(n) ? rangesOf(line, global) : []), apart(parts ?? []));
     return (
-      <div class={`line${n === chosen ? " chosen" : ""}`} role="row" key={n} style={{ height: "20px", "--heat-share": self / most }} title={total ? `${number(self)} self, ${number(total)} total` : undefined}>
+      <div class={`line${n === chosen ? " chosen" : ""}${parts ? " apart" : ""}`} role="row" key={n} style={{ height: "20px", "--heat-share": self / most }} title={total ? `${number(self)} self, ${number(total)} total` : undefined}>
         <span class="heat" role="cell">{self ? percent(self / all) : ""}</span>
         <span class="through" role="cell">{total ? percent(total / all) : ""}</span>
         <span class="n" role="cell">
@@ -87,9 +112,7 @@ function Code({ model, file, text, expression, hits, chosen }) {
             {n > 0 ? n : "?"}
           </button>
         </span>
-        <code role="cell">
-          {shown.map(([kind, part, hit], p) => (hit ? <mark key={p}>{part}</mark> : kind ? <span key={p} class={kind}>{part}</span> : part))}
-        </code>
+        <code role="cell">{elements(shown, all)}</code>
       </div>
     );
   };
@@ -133,8 +156,29 @@ function Links({ title, list, total, go }) {
   );
 }
 
+// The expressions of a line, as no title is shown without a mouse.
+function Executed({ list, all }) {
+  return (
+    <div data-testid="executed">
+      <h2>Executed</h2>
+      <ul>
+        {list.slice(0, LINKS).map((spot, i) => (
+          <li key={i}>
+            <code>{short(spot.text, 80)}</code>{" "}
+            <span class="place">
+              {list.some((other) => other !== spot && other.text === spot.text) && `column ${spot.column}, `}
+              {percent(spot.total / all)} total, {percent(spot.self / all)} self
+            </span>
+          </li>
+        ))}
+        {list.length > LINKS && <li>and {list.length - LINKS} more</li>}
+      </ul>
+    </div>
+  );
+}
+
 // Who called the function of a line when it was on the stack, and what the line calls.
-function LineDetails({ model, file, line }) {
+function LineDetails({ model, file, line, expressions }) {
   const { profile, lineTree, set } = model;
   const key = file.keys.get(line);
   const found = useMemo(() => key !== undefined && neighbours(lineTree, profile, key), [lineTree, key]);
@@ -148,6 +192,7 @@ function LineDetails({ model, file, line }) {
           {found ? `${percent(self / (lineTree.whole.total || 1))} self, ${percent(total / (lineTree.whole.total || 1))} total` : "No sample that is shown has this line on its stack."}
         </span>
       </div>
+      {expressions && <Executed list={expressions} all={lineTree.whole.total || 1} />}
       {found && <Links title="Called from" list={found.callers} total={total} go={go} />}
       {found && <Links title="Calls" list={found.callees} total={total} go={go} />}
       <div class="actions">
@@ -194,10 +239,8 @@ export function SourceView({ model, box }) {
   const printing = usePrinting();
   const { expression, error } = useMemo(() => compile(state.text), [state.text]);
   const file = files.find((f) => f.name === state.file) ?? files[0];
-  const text = useMemo(
-    () => file && profile.sources.get(file.name)?.map((line) => printable(line.replaceAll("\t", TAB))),
-    [profile, file?.name],
-  );
+  const text = useMemo(() => file && profile.sources.get(file.name)?.map(shownText), [profile, file?.name]);
+  const expressions = useMemo(() => file && expressionsOf(model, file.name, profile.sources.get(file.name), text), [model.spotSums, file?.name]);
   const matches = useMemo(() => {
     const count = (lines) => lines.reduce((sum, line) => sum + (expression.test(line) ? 1 : 0), 0);
     return new Map(expression ? [...profile.sources].map(([name, lines]) => [name, count(lines)]) : []);
@@ -230,8 +273,9 @@ export function SourceView({ model, box }) {
       <div class="column">
         {!printing && profile.sources.size > 0 && <TextSearch model={model} box={box} hits={hits} others={others} error={error} step={step} />}
         {!text && <p class="lead">The text of this file is not in the report: it was not readable, not as it ran, or not among the hottest.</p>}
-        <Code model={model} file={file} text={text} expression={expression} hits={hits} chosen={line} />
-        {line > 0 && <LineDetails model={model} file={file} line={line} />}
+        {expressions && <p class="lead">Parts of lines are shaded by the samples in which they were executed, or called what was.</p>}
+        <Code model={model} file={file} text={text} expressions={expressions} expression={expression} hits={hits} chosen={line} />
+        {line > 0 && <LineDetails model={model} file={file} line={line} expressions={expressions?.of.get(line)} />}
       </div>
     </div>
   );
