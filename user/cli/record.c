@@ -76,7 +76,7 @@ static int write_profile(struct record *r, const struct profile *profile)
 	struct profile *copy;
 	int code;
 
-	if (!edit->anonymize && !edit->own_only)
+	if (!edit->anonymize && !edit->own_only && !edit->fold_idle)
 		return cli_output_write(&r->options.output, profile);
 	copy = edited(profile, edit);
 	code = copy ? cli_output_write(&r->options.output, copy) : CLI_FAILED;

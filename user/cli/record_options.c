@@ -266,7 +266,8 @@ static const struct cli_option sampling_options[] = {
 	 .take = take_freq},
 	{"rate", 'r', "HZ", .take = take_freq},
 	{"idle", 0, NULL,
-	 "with --mode=wall and offcpu: keep threads that slept throughout, although others of their process ran",
+	 "with --mode=wall and offcpu: keep threads that slept throughout, although others of their process ran; in "
+	 "text, waits for work, of pools, servers and event loops, where they are, and not in one row",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.idle_threads)},
 	{"wait-detail", 0, "WHICH",
 	 "with --mode=wall and offcpu: all: name peers, files and processes that are waited for (default); none",
@@ -435,6 +436,7 @@ static void follow_needs(struct cli_record_options *r)
 	r->session.parents = (needs & OUTPUT_THREADS || r->session.roots & PROFILE_ROOT_PARENTS) && !r->session.merge;
 	r->session.times = r->session.mode != SESSION_GIL && !r->event.memory &&
 			   (r->timestamps || (needs & (OUTPUT_TIMES | OUTPUT_KEEPS) && !r->no_timestamps));
+	r->edit.fold_idle = r->output.format->rows && r->session.mode != SESSION_CPU && !r->session.idle_threads;
 	if (r->session.mode == SESSION_GIL)
 		r->session.idle_threads = true;
 	if (r->session.tasks && !r->session.loop_block_ns)

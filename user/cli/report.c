@@ -15,7 +15,7 @@ struct report {
 	struct profile_edit edit;
 	struct cli_output output;
 	unsigned roots; /* PROFILE_ROOT_...; 0: those that the profiles were recorded with */
-	bool process_tree, threads, quiet;
+	bool process_tree, threads, quiet, idle;
 };
 
 static const struct cli_example examples[] = {
@@ -79,6 +79,9 @@ static const struct cli_option options[] = {
 	 .take = cli_take_flag, .offset = offsetof(struct report, process_tree)},
 	{"threads", 't', NULL, "put each thread's name and TID under the root; of text, a table of threads",
 	 .take = cli_take_flag, .offset = offsetof(struct report, threads)},
+	{"idle", 0, NULL,
+	 "in text: waits for work, of pools, servers and event loops, where they are, and not in one row",
+	 .take = cli_take_flag, .offset = offsetof(struct report, idle)},
 	{"quiet", 'q', NULL, "no account of the run at the end", .take = cli_take_flag,
 	 .offset = offsetof(struct report, quiet)},
 	CLI_OPTION_HELP,
@@ -118,9 +121,12 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		return cli_usage(
 			"--merge and --process-tree contradict each other: one name for many processes, or who "
 			"started each");
-	code = cli_output_choose(&r->output, "text") ?: cli_filter_check(&r->edit);
-	r->edit.no_columns = !code && !r->output.options.by_expression && !r->output.format->has_columns;
-	return code;
+	code = cli_output_choose(&r->output, "text");
+	if (code)
+		return code;
+	r->edit.no_columns = !r->output.options.by_expression && !r->output.format->has_columns;
+	r->edit.fold_idle = r->output.format->rows && !r->idle;
+	return cli_filter_check(&r->edit);
 }
 
 static void set_roots(const struct report *r, struct profile *p)

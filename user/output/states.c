@@ -8,6 +8,7 @@
 #include "output/fit.h"
 #include "output/output.h"
 #include "profile/groups.h"
+#include "profile/idle.h"
 #include "profile/own.h"
 #include "base/text.h"
 
@@ -70,6 +71,7 @@ struct table {
 	uint64_t *cells;       /* by owner and column */
 	uint32_t *order;       /* owners, by their time */
 	uint64_t *self;        /* time by owner */
+	bool *idle;            /* by owner: waits for work, which are the last row */
 	uint64_t all;
 	uint32_t shown; /* columns; those behind them are added up in one */
 	size_t used;    /* columns of the terminal before the function */
@@ -158,8 +160,9 @@ static int add_up(struct table *t)
 
 	t->cells = calloc((size_t)owners * t->width + 1, sizeof(*t->cells));
 	t->self = calloc((size_t)owners + 1, sizeof(*t->self));
+	t->idle = calloc((size_t)owners + 1, sizeof(*t->idle));
 	t->order = calloc((size_t)owners + 1, sizeof(*t->order));
-	if (!t->cells || !t->self || !t->order)
+	if (!t->cells || !t->self || !t->idle || !t->order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < owners; i++)
 		t->order[i] = i;
@@ -175,6 +178,7 @@ static int add_up(struct table *t)
 		column = intern_item(&t->columns, intern_find(&t->columns, &key));
 		t->cells[(size_t)owner * t->width + column->place] += samples[i].value;
 		t->self[owner] += samples[i].value;
+		t->idle[owner] = profile_is_folded_idle(t->profile, samples[i].stack);
 		t->all += samples[i].value;
 	}
 	return 0;
@@ -182,11 +186,13 @@ static int add_up(struct table *t)
 
 static int by_self(const void *a, const void *b, void *arg)
 {
-	const uint64_t *self = arg;
+	const struct table *t = arg;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	if (self[x] != self[y])
-		return self[x] > self[y] ? -1 : 1;
+	if (t->idle[x] != t->idle[y])
+		return t->idle[x] ? 1 : -1;
+	if (t->self[x] != t->self[y])
+		return t->self[x] > t->self[y] ? -1 : 1;
 	return x < y ? -1 : x > y;
 }
 
@@ -253,10 +259,10 @@ static int write_row(const struct table *t, uint32_t index, FILE *out)
 
 static int write_table(struct table *t, FILE *out)
 {
-	uint32_t rows = 0;
+	uint32_t count = t->owners.count, shown = count < t->options.rows ? count : t->options.rows;
 	int err = 0;
 
-	qsort_r(t->order, t->owners.count, sizeof(*t->order), by_self, t->self);
+	qsort_r(t->order, t->owners.count, sizeof(*t->order), by_self, t);
 	fit_columns(t);
 	fprintf(out, "%*s  ", COLUMN_WIDTH, "self");
 	for (uint32_t i = 0; i < t->shown; i++) {
@@ -269,14 +275,10 @@ static int write_table(struct table *t, FILE *out)
 	if (t->shown < t->columns.count)
 		fprintf(out, "%*s  ", (int)column_width("rest"), "rest");
 	fprintf(out, "%s\n", output_row_noun(&t->options));
-	for (uint32_t i = 0; i < t->owners.count && !err; i++) {
-		if (i < t->options.rows)
-			err = write_row(t, t->order[i], out);
-		else
-			rows++;
-	}
-	if (rows)
-		fprintf(out, "and %u more (--limit)\n", rows);
+	for (uint32_t i = 0; i < shown && !err; i++)
+		err = write_row(t, t->order[i + 1 == shown && t->idle[t->order[count - 1]] ? count - 1 : i], out);
+	if (count > shown)
+		fprintf(out, "and %u more (--limit)\n", count - shown);
 	return err;
 }
 
@@ -303,6 +305,7 @@ int output_text_states(const struct profile *p, const struct output_options *opt
 	free(t.own);
 	free(t.cells);
 	free(t.order);
+	free(t.idle);
 	free(t.self);
 	return err;
 }

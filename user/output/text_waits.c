@@ -9,6 +9,7 @@
 #include "output/amount.h"
 #include "output/fit.h"
 #include "output/text_table.h"
+#include "profile/idle.h"
 #include "base/intern.h"
 #include "base/text.h"
 #include "base/text_stream.h"
@@ -23,6 +24,7 @@ struct wait_key {
 struct wait_row {
 	struct wait_key key;
 	uint64_t value, count, longest;
+	bool idle; /* waits for work, which are the last row */
 };
 
 struct waits {
@@ -43,7 +45,8 @@ static int add_stack(struct waits *w, uint32_t stack)
 {
 	const struct text_table *t = w->table;
 	uint32_t waiter = profile_waiter_of(t->profile, stack);
-	struct wait_row row = {.key = {group_of(t, stack), PROFILE_NONE, PROFILE_NONE}};
+	struct wait_row row = {.key = {group_of(t, stack), PROFILE_NONE, PROFILE_NONE},
+			       .idle = profile_is_folded_idle(t->profile, stack)};
 	bool fresh;
 
 	if (waiter != PROFILE_ROOT) {
@@ -92,6 +95,8 @@ static int by_value(const void *a, const void *b)
 {
 	const struct wait_row *x = a, *y = b;
 
+	if (x->idle != y->idle)
+		return x->idle ? 1 : -1;
 	if (x->value != y->value)
 		return x->value > y->value ? -1 : 1;
 	return memcmp(&x->key, &y->key, sizeof(x->key));
@@ -101,7 +106,7 @@ static int by_count(const void *a, const void *b)
 {
 	const struct wait_row *x = a, *y = b;
 
-	if (x->count != y->count)
+	if (x->idle == y->idle && x->count != y->count)
 		return x->count > y->count ? -1 : 1;
 	return by_value(a, b);
 }
@@ -150,16 +155,20 @@ static int write_place(const struct text_table *t, const struct wait_key *key, s
 	return output_pair_fitted(t->profile, &t->groups, t->options.by_line, &pair, room, out);
 }
 
-static int write_wait(const struct text_table *t, const struct wait_key *key, size_t width, FILE *out)
+static int write_wait(const struct text_table *t, const struct wait_row *row, size_t width, FILE *out)
 {
-	const struct profile_group *group = profile_group_at(&t->groups, key->wait);
+	static const char unfolds[] = " in idle pools and loops (--idle shows each)";
+	const struct profile_group *group = profile_group_at(&t->groups, row->key.wait);
 	char *wait = output_text_printed(profile_string(t->profile, group->name), width / 2);
-	int err;
+	int err = 0;
 
 	if (!wait)
 		return -ENOMEM;
 	fputs(wait, out);
-	err = write_place(t, key, text_width(wait), width, out);
+	if (!row->idle)
+		err = write_place(t, &row->key, text_width(wait), width, out);
+	else if (!width || text_width(wait) + strlen(unfolds) <= width)
+		fputs(unfolds, out);
 	fputc('\n', out);
 	free(wait);
 	return err;
@@ -183,7 +192,7 @@ static int write_row(const struct waits *w, const struct wait_row *row, bool nar
 			row->count ? output_amount(&measure, row->value / row->count, amount) : "");
 	if (!narrow && w->timed)
 		fprintf(out, "%*s  ", AMOUNT_WIDTH, row->longest ? output_amount(&measure, row->longest, amount) : "");
-	return write_wait(w->table, &row->key, room, out);
+	return write_wait(w->table, row, room, out);
 }
 
 static int write_rows(const struct waits *w, FILE *out)
@@ -195,6 +204,8 @@ static int write_rows(const struct waits *w, FILE *out)
 	/* A narrow terminal has no room for the numbers. */
 	bool narrow = t->options.width && t->options.width < wide + 2 * OUTPUT_FIT_LEAST;
 	size_t room = output_text_room(t, narrow ? percent : wide);
+	const struct wait_row *last = &w->sorted[w->rows.count - 1];
+	uint32_t shown = w->rows.count < t->options.rows ? w->rows.count : t->options.rows;
 	int err = 0;
 
 	if (!narrow)
@@ -205,11 +216,11 @@ static int write_rows(const struct waits *w, FILE *out)
 	if (!narrow && w->timed)
 		fprintf(out, "%*s  ", AMOUNT_WIDTH, "longest");
 	fputs("wait\n", out);
-	for (uint32_t i = 0; i < w->rows.count && i < t->options.rows && !err; i++)
-		err = write_row(w, &w->sorted[i], narrow, room, out);
-	if (w->rows.count > t->options.rows)
-		fprintf(out, "and %u wait%s more (--limit)\n", w->rows.count - t->options.rows,
-			w->rows.count - t->options.rows == 1 ? "" : "s");
+	for (uint32_t i = 0; i < shown && !err; i++)
+		err = write_row(w, last->idle && i + 1 == shown ? last : &w->sorted[i], narrow, room, out);
+	if (w->rows.count > shown)
+		fprintf(out, "and %u wait%s more (--limit)\n", w->rows.count - shown,
+			w->rows.count - shown == 1 ? "" : "s");
 	fputc('\n', out);
 	return err;
 }

@@ -12,6 +12,7 @@
 
 #include "profile/edit_internal.h"
 #include "profile/parents.h"
+#include "profile/idle.h"
 #include "base/array.h"
 
 /* The fewest characters of a container's ID that select it, as in record. */
@@ -25,6 +26,7 @@ struct edit {
 	struct edit_match *matches; /* indexed by stack */
 	uint32_t *frames, *stacks, *processes, *threads, *samples;
 	bool *wanted; /* by stack: a sample that passes the filters needs it */
+	bool *idle;   /* by stack: it waits for work, and is to be folded; NULL: none is */
 };
 
 int profile_edit_add_pid(struct profile_edit_pids *pids, int32_t pid)
@@ -147,7 +149,12 @@ static int begin(struct edit *e)
 	e->threads = new_map(profile_thread_count(e->from));
 	e->samples = new_map(samples);
 	e->wanted = calloc(profile_stack_count(e->from), sizeof(*e->wanted));
-	return e->frames && e->stacks && e->processes && e->threads && e->samples && e->wanted ? 0 : -ENOMEM;
+	if (e->edit->fold_idle)
+		e->idle = profile_idle_stacks(e->from);
+	return e->frames && e->stacks && e->processes && e->threads && e->samples && e->wanted &&
+			       (e->idle || !e->edit->fold_idle)
+		       ? 0
+		       : -ENOMEM;
 }
 
 static void end(struct edit *e)
@@ -159,6 +166,12 @@ static void end(struct edit *e)
 	free(e->threads);
 	free(e->samples);
 	free(e->wanted);
+	free(e->idle);
+}
+
+static bool is_folded(const struct edit *e, uint32_t stack)
+{
+	return e->idle && e->idle[stack];
 }
 
 /* Returns whether the stack's leaf is the outermost frame after the frames below `under` were cut off. */
@@ -184,7 +197,7 @@ static void choose(struct edit *e, bool *passes, uint64_t *left_out)
 			*left_out += stack == PROFILE_ROOT ? 0 : samples[i].value;
 			continue;
 		}
-		while (stack != PROFILE_ROOT && !e->wanted[stack]) {
+		while (stack != PROFILE_ROOT && !e->wanted[stack] && !is_folded(e, samples[i].stack)) {
 			e->wanted[stack] = true;
 			stack = is_first(e, stack) ? PROFILE_ROOT : profile_stack_at(e->from, stack)->parent;
 		}
@@ -343,15 +356,19 @@ static uint32_t move_thread(struct edit *e, uint32_t index, uint32_t process)
 	return e->threads[index];
 }
 
-/* Returns the stack in the copy: a note's where all of it was hidden. PROFILE_NONE: no memory. */
+/* Returns the stack in the copy: a note's where all of it was hidden or folded. PROFILE_NONE: no memory. */
 static uint32_t moved_stack(struct edit *e, uint32_t stack)
 {
 	const char *hidden = e->edit->own_only ? "[libraries]" : "[hidden]";
 	uint32_t note;
 
-	if (e->stacks[stack] != PROFILE_ROOT || stack == PROFILE_ROOT)
+	if (is_folded(e, stack))
+		note = profile_add_wait(e->to, profile_string(e->from, profile_state_of(e->from, stack)),
+					PROFILE_IDLE_NAME, 0);
+	else if (e->stacks[stack] != PROFILE_ROOT || stack == PROFILE_ROOT)
 		return e->stacks[stack];
-	note = profile_add_frame(e->to, PROFILE_NOTE, hidden, "", PROFILE_NO_LINE, PROFILE_NO_LINE);
+	else
+		note = profile_add_frame(e->to, PROFILE_NOTE, hidden, "", PROFILE_NO_LINE, PROFILE_NO_LINE);
 	return note == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(e->to, PROFILE_ROOT, note);
 }
 
