@@ -254,6 +254,47 @@ def test_hotspots_of_waits_name_the_programs_own_function(tmp_path):
     assert int(re.search(r"50 ms to 100 ms: (\d+)", told["lengths"]).group(1)) > 0, told
 
 
+WORKS = """
+import concurrent.futures, time
+pool = concurrent.futures.ThreadPoolExecutor(2)
+def asks():
+    for _ in range(20):
+        pool.submit(abs, 1).result()
+        time.sleep(0.02)
+asks()
+"""
+
+
+def test_waits_for_work_are_one_hotspot(tmp_path):
+    program, profile = tmp_path / "works.py", tmp_path / "works.pybpf"
+    program.write_text(WORKS)
+    run = harness.pybpf("-q", "-o", profile, "--mode=wall", "--", *harness.default_python().argv, program)
+    assert run.code == 0, run.err
+    path = report(profile, tmp_path / "works.html")
+    told = browse(path, steps("""
+  const all = () => page.$$eval("[data-testid=hotspots] > ol > li", (all) => all.map((l) => l.textContent));
+  await page.goto(address);
+  %s
+  const first = await page.$$eval("[data-testid=hottest] li", (all) => all.map((l) => l.textContent));
+  await page.click("[data-testid=hottest] >> text=waiting for work");
+  await page.waitForSelector("[data-testid=idle]");
+  const folded = await all();
+  await page.click("text=Show each");
+  await page.waitForSelector("[data-testid=idle]", { state: "detached" });
+  const each = await all();
+  await page.click("text=Waits for work as one");
+  await page.waitForSelector("[data-testid=idle]");
+  return { first, folded, each, again: await all() };
+""" % READY))
+    assert told["first"][-1].endswith("% waiting for work"), told
+    share = float(told["folded"][-1].split(" %")[0])
+    assert re.match(r"[\d.]+ % Waiting for work[\d.]+ m?s of waiting: \d+ waits, ", told["folded"][-1]) and share > 10, told
+    assert not any("_worker" in words.split(" in ")[0] or "[lock] in _worker" in words for words in told["folded"]), told
+    worker = next(words for words in told["each"] if "[lock] in _worker" in words)
+    assert abs(float(worker.split(" %")[0]) - share) < 0.2, told
+    assert told["again"] == told["folded"] and "Waiting for work" not in "".join(told["each"]), told
+
+
 def test_hotspots_of_libraries_name_the_programs_own_function(tmp_path):
     program, profile = tmp_path / "dumps.py", tmp_path / "dumps.pybpf"
     program.write_text("import json, time\ndef exports():\n    end = time.process_time() + 1\n    while time.process_time() < end: json.dumps([{'a': str(i)} for i in range(500)], indent=1)\nexports()\n")

@@ -16,10 +16,13 @@
  *   strings   [text]
  *   frames    {name[], file[], line[], first_line[], kind[]}: kind is that of enum profile_frame_kind; state[] too if
  *             stacks wait: the thread's state, of their leaf
- *             also end_line[], column[], end_column[] if expressions were recorded: as in profile.h, 0: of this frame
- * not origins   {file[], origin[]}: of files whose functions are not the program's own: that of enum profile_origin
+ *             also end_line[], column[], end_column[] if expressions were recorded: as in profile.h; 0: not of this
+ *   origins   {file[], origin[]}: of files whose functions are not the program's own: that of enum profile_origin
  *   stacks    {down[], frame[]}: the parent's index is the stack's own minus down; stack 0 has no frame: -1
- *   processes {pid[], inner_pid[], name[], container[]}
+ *             also idle[] if stacks wait: the indices of those that wait for work
+ *   processes {pid[], inner_pid[], name[], container[], parent[]}: the index of who started it; -1: not known
+ *   parents   {above[], pid[], inner_pid[], name[], ended[], same[]}: the index of who started it, and of the process
+ *             that it is; -1: none
  *   threads   {process[], tid[], name[]}
  *   samples   {stack[], process[], thread[], value[]}, and before[] with a diff; count[] too where values are time: how
  *             many waits, or CPU samples, took it
@@ -35,12 +38,14 @@
 #include "output/html.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base64.h"
 #include "base/gzip.h"
 #include "base/json.h"
 #include "output/output.h"
+#include "profile/idle.h"
 
 /* The bytes of the page in .rodata. The assembler finds the file through the compiler's -Iuser. */
 extern const char page_begin[], page_end[];
@@ -140,7 +145,8 @@ static enum profile_frame_kind kind_of(const struct profile_frame *frame)
 	return frame->kind == PROFILE_PYTHON || frame->kind == PROFILE_KERNEL ? frame->kind : PROFILE_NOTE;
 }
 
-static void write_stacks(const struct profile *p, struct json *j)
+/* idle: by stack; NULL: none waits. */
+static void write_stacks(const struct profile *p, const bool *idle, struct json *j)
 {
 	uint32_t frames = profile_frame_count(p), stacks = profile_stack_count(p);
 
@@ -164,6 +170,14 @@ static void write_stacks(const struct profile *p, struct json *j)
 	json_begin_object(j, "stacks");
 	COLUMN(j, "down", stacks, i == PROFILE_ROOT ? 0 : i - profile_stack_at(p, i)->parent);
 	COLUMN(j, "frame", stacks, i == PROFILE_ROOT ? -1 : (int64_t)profile_stack_at(p, i)->frame);
+	if (idle) {
+		json_begin_array(j, "idle");
+		for (uint32_t i = 0; i < stacks; i++) {
+			if (idle[i])
+				json_int(j, NULL, i);
+		}
+		json_end_array(j);
+	}
 	json_end_object(j);
 }
 
@@ -302,7 +316,7 @@ static void write_diff(const struct profile *p, const struct html_diff *diff, st
 	json_end_object(j);
 }
 
-static void write_data(const struct profile *p, const struct html_diff *diff, FILE *out)
+static void write_data(const struct profile *p, const struct html_diff *diff, const bool *idle, FILE *out)
 {
 	struct json j = {.out = out};
 
@@ -312,7 +326,7 @@ static void write_data(const struct profile *p, const struct html_diff *diff, FI
 	write_run(p, &j);
 	write_strings(p, &j);
 	write_origins(p, &j);
-	write_stacks(p, &j);
+	write_stacks(p, idle, &j);
 	write_samples(p, diff, &j);
 	write_events(p, &j);
 	write_sources(p, &j);
@@ -338,12 +352,15 @@ static int write_page(const char *begin, const char *end, FILE *out)
 static int write_packed(const struct profile *p, const struct html_diff *diff, FILE *out)
 {
 	FILE *base64 = base64_open(out), *gzip = base64 ? gzip_open(base64) : NULL;
+	const bool waits = profile_has_states(p);
+	bool *idle = waits ? profile_idle_stacks(p) : NULL;
 	int err = 0;
 
-	if (gzip)
-		write_data(p, diff, gzip);
+	if (gzip && (idle || !waits))
+		write_data(p, diff, idle, gzip);
 	else
 		err = -ENOMEM;
+	free(idle);
 	if (gzip && fclose(gzip))
 		err = errno ? -errno : -EIO;
 	if (base64 && fclose(base64))

@@ -39,31 +39,31 @@ function addPlace(spot, profile, stack, value) {
 // Where most time was spent. A function that runs: {key of profile.functions, self, lines and callers, with the most
 // first, owners: those of callers, near or far, that are the program's own}. What is waited for, and in which function
 // of the program's own: {key, own (-1: none), self, lines of own, callers: the functions of libraries that wait, waits:
-// true, count, lengths: of single waits, in microseconds}.
-export function hotspots({ profile, passes, values, waits, range }) {
+// true, count, lengths: of single waits, in microseconds}. Waits for work are one, the last: {key: -1, idle: true, ...}.
+export function hotspots({ profile, state, passes, values, waits, range }) {
   const { sampleStack, functions, eventSample, eventLength } = profile;
   const found = new Map();
   const spotOf = [];
   for (let i = 0; i < sampleStack.length; i++) {
     const stack = sampleStack[i];
     if (!stack || !values[i] || !passes(i)) continue;
-    const key = profile.functionOf(stack);
-    const waiting = !!functions.state[key];
-    const own = waiting && profile.nearestOwn(stack) ? profile.functionOf(profile.nearestOwn(stack)) : -1;
+    const idle = !state.idle && profile.idle.has(stack);
+    const key = idle ? -1 : profile.functionOf(stack);
+    const waiting = idle || !!functions.state[key];
+    const own = waiting && !idle && profile.nearestOwn(stack) ? profile.functionOf(profile.nearestOwn(stack)) : -1;
     const id = `${key} ${own}`;
     if (!found.has(id))
-      found.set(id, { key, own, self: 0, waits: waiting, count: 0, lengths: [], lines: new Map(), callers: new Map(), owners: new Map() });
+      found.set(id, { key, own, idle, self: 0, waits: waiting, count: 0, lengths: [], lines: new Map(), callers: new Map(), owners: new Map() });
     const spot = (spotOf[i] = found.get(id));
     spot.self += values[i];
     spot.count += waits?.[i] ?? 0;
-    addPlace(spot, profile, stack, values[i]);
+    if (!idle) addPlace(spot, profile, stack, values[i]);
   }
   eventSample.forEach((sample, e) => {
     if (eventLength[e] && spotOf[sample] && (!range || profile.shareWithin(e, ...range))) spotOf[sample].lengths.push(eventLength[e]);
   });
-  return [...found.values()]
-    .sort((x, y) => y.self - x.self || x.key - y.key || x.own - y.own)
-    .slice(0, LISTED)
+  const all = [...found.values()].sort((x, y) => y.self - x.self || x.key - y.key || x.own - y.own);
+  return [...all.filter((spot) => !spot.idle).slice(0, LISTED), ...all.filter((spot) => spot.idle)]
     .map((spot) => ({ ...spot, lines: most(spot.lines), callers: most(spot.callers), owners: most(spot.owners) }));
 }
 
@@ -77,7 +77,7 @@ export function changes({ profile }) {
     .slice(0, LISTED);
 }
 
-const useHotspots = (model) => useMemo(() => (model.profile.diff ? [] : hotspots(model)), [model.profile, model.passes, model.values, model.waits]);
+const useHotspots = (model) => useMemo(() => (model.profile.diff ? [] : hotspots(model)), [model.profile, model.passes, model.values, model.waits, model.state.idle]);
 const useChanges = (model) => useMemo(() => (model.profile.diff ? changes(model) : []), [model.profile]);
 const share = (model, value) => percent(value / (model.tree.whole.total || 1));
 const show = (model, key) => model.set({ view: "graph", by: "function", fn: String(key), q: "" });
@@ -98,7 +98,8 @@ export function Hottest({ model }) {
   const { functions, diff } = profile;
   const spots = useHotspots(model);
   const changed = useChanges(model);
-  const list = diff ? changed : spots;
+  const list = diff ? changed : spots.filter((spot) => !spot.idle);
+  const idle = spots.find((spot) => spot.idle);
   return (
     <section class="hottest" aria-label="Hotspots" data-testid="hottest">
       <h2>{diff ? (list.length ? "Changed most" : "No change seen by more than runs differ by.") : titleOf(profile)}</h2>
@@ -113,6 +114,13 @@ export function Hottest({ model }) {
             </button>
           </li>
         ))}
+        {idle && (
+          <li key="idle">
+            <button onClick={() => set({ view: "hot" })} title="Show in the hotspots">
+              <b>{share(model, idle.self)}</b> waiting for work
+            </button>
+          </li>
+        )}
       </ol>
       <button class="plain" onClick={() => set({ view: "hot" })}>
         All hotspots
@@ -189,6 +197,22 @@ function Spot({ model, spot }) {
   );
 }
 
+function Idle({ model, spot }) {
+  const { self, count, lengths } = spot;
+  return (
+    <li data-testid="idle">
+      <p>
+        <b class="share">{share(model, self)}</b> <b>Waiting for work</b>
+      </p>
+      <p class="words">{told(model, spot)} Pools, servers and event loops had nothing to do.</p>
+      {lengths.length > 1 && <Lengths lengths={lengths} count={model.range ? lengths.length : count} />}
+      <div class="actions">
+        <button onClick={() => model.set({ idle: "yes" })}>Show each</button>
+      </div>
+    </li>
+  );
+}
+
 function Change({ model, change }) {
   const { functions, diff: { unit } } = model.profile;
   const { key, row } = change;
@@ -225,11 +249,15 @@ export function HotspotsView({ model }) {
           : profile.waits
             ? "What most time was spent in: functions, without what they call, and waits, with the nearest function of the program's own. Shares are of all that is shown."
             : "The functions in which most time was spent, without what they call. Shares are of all samples that are shown."}
+        {model.state.idle && profile.idle.size > 0 && " "}
+        {model.state.idle && profile.idle.size > 0 && (
+          <button class="plain" onClick={() => model.set({ idle: "" })}>
+            Waits for work as one
+          </button>
+        )}
       </p>
       <ol>
-        {spots.map((spot) => (
-          <Spot key={`${spot.key} ${spot.own}`} model={model} spot={spot} />
-        ))}
+        {spots.map((spot) => (spot.idle ? <Idle key="idle" model={model} spot={spot} /> : <Spot key={`${spot.key} ${spot.own}`} model={model} spot={spot} />))}
         {changed.map((change) => (
           <Change key={change.key} model={model} change={change} />
         ))}

@@ -141,6 +141,7 @@ export class Profile {
     this.stackParent = new Int32Array(count);
     this.stackFrame = Int32Array.from(stacks.frame);
     this.stackDepth = new Int32Array(count); // number of frames
+    this.idle = new Set(stacks.idle ?? []); // stacks that wait for work
     for (let s = 1; s < count; s++) {
       this.stackParent[s] = s - stacks.down[s];
       this.stackDepth[s] = this.stackDepth[this.stackParent[s]] + 1;

@@ -7,6 +7,7 @@ const DEFAULTS = {
   order: "heavy", // left-heavy, or by name
   color: "", // "": by change where two are compared, by state where threads wait, else by module
   by: "function", // what one frame is
+  idle: "", // hotspots have each wait for work
   fold: "", // repeats of a chain of calls are shown once
   roots: "", // container, parents, process, thread below the frames; "" as the profile has them, "-" none
   width: "both", // what a comparison's frames are as wide as
@@ -31,6 +32,7 @@ const CHOICES = {
   order: ["heavy", "name"],
   color: ["module", "kind", "change", "state"],
   by: ["function", "line"],
+  idle: ["", "yes"],
   fold: ["", "yes"],
   sums: ["own", "total"],
   width: ["both", "before", "after"],
