@@ -259,6 +259,7 @@ static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 		{"Output", cli_output_path_options, &diff->to},
 		{NULL, options, diff},
 		{"Filters", cli_filter_options, &diff->edit},
+		{NULL, cli_focus_options, &diff->edit},
 		{NULL, cli_own_options, &diff->edit},
 		{0},
 	};

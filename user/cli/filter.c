@@ -67,12 +67,6 @@ const struct cli_option cli_filter_options[] = {
 	 "only stacks that have this function, which becomes their root: a qualname such as Server.run, its last part, "
 	 "run, or a glob",
 	 .take = take_under},
-	{"focus", 0, "REGEX",
-	 "only stacks with a frame, `qualname (file.py:LINE)`, in which this POSIX extended regular expression is "
-	 "found",
-	 .take = take_text, .offset = offsetof(struct profile_edit, focus)},
-	{"ignore", 0, "REGEX", "only stacks without such a frame", .take = take_text,
-	 .offset = offsetof(struct profile_edit, ignore)},
 	{"hide", 0, "REGEX", "leave such frames out of the stacks, and add their samples to their callers",
 	 .take = take_text, .offset = offsetof(struct profile_edit, hide)},
 	{"merge", 0, NULL, "put processes of the same name and container together, without PID", .take = cli_take_flag,
@@ -82,6 +76,16 @@ const struct cli_option cli_filter_options[] = {
 	{"anonymize", 0, NULL,
 	 "hashes in place of names, paths and the host's name, other ones in each run; no source files",
 	 .take = cli_take_flag, .offset = offsetof(struct profile_edit, anonymize)},
+	{0},
+};
+
+const struct cli_option cli_focus_options[] = {
+	{"focus", 0, "REGEX",
+	 "only stacks with a frame, `qualname (file.py:LINE)`, in which this POSIX extended regular expression is "
+	 "found; with --async=all also those of tasks that such a stack's task awaits",
+	 .take = take_text, .offset = offsetof(struct profile_edit, focus)},
+	{"ignore", 0, "REGEX", "only stacks without such a frame, and not of such tasks", .take = take_text,
+	 .offset = offsetof(struct profile_edit, ignore)},
 	{0},
 };
 

@@ -8,8 +8,10 @@
 #include "cli/options.h"
 #include "profile/edit.h"
 
-/* The filter options; their target is a struct profile_edit. */
+/* The filter options of saved profiles; their target is a struct profile_edit. */
 extern const struct cli_option cli_filter_options[];
+/* Those that record has, too: of which frames are in a stack; likewise. */
+extern const struct cli_option cli_focus_options[];
 /* The options of which functions are the program's own, also of record; likewise. */
 extern const struct cli_option cli_own_options[];
 

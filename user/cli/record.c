@@ -76,10 +76,14 @@ static int write_profile(struct record *r, const struct profile *profile)
 	struct profile *copy;
 	int code;
 
-	if (!edit->anonymize && !edit->own_only && !edit->fold_idle)
+	if (!edit->anonymize && !edit->own_only && !edit->fold_idle && !edit->focus.count && !edit->ignore.count)
 		return cli_output_write(&r->options.output, profile);
 	copy = edited(profile, edit);
 	code = copy ? cli_output_write(&r->options.output, copy) : CLI_FAILED;
+	if (!code && !profile_total(copy) && profile_total(profile))
+		log_warn("no sample is left: nothing that was sampled passes --focus and --ignore");
+	else if (!code && !r->options.quiet)
+		output_account_group(copy, "left out", "pybpf: ", "left out", stderr);
 	profile_free(copy);
 	return code;
 }

@@ -457,6 +457,7 @@ static int parse(struct cli_record_options *r, int argc, char **argv, bool *help
 		{"Output", cli_output_path_options, &r->output},
 		{NULL, cli_output_format_options, &r->output},
 		{NULL, output_options, r},
+		{NULL, cli_focus_options, &r->edit},
 		{NULL, cli_own_options, &r->edit},
 		{"Messages", message_options, r},
 		{"Limits", limit_options, r},
@@ -574,5 +575,5 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 		return err;
 	name_containers(r);
 	follow_needs(r);
-	return 0;
+	return cli_filter_check(&r->edit);
 }

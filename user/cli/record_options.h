@@ -18,7 +18,7 @@ struct cli_record_options {
 	bool freq_given;
 	bool no_children;
 	bool timestamps, no_timestamps, no_source;
-	struct profile_edit edit; /* of what is written: anonymize, own_only, own_paths, fold_idle */
+	struct profile_edit edit; /* of what is written: anonymize, own_only, own_paths, fold_idle, focus, ignore */
 	char **command;
 	const char *as; /* the user that the command runs as; NULL: pybpf's own */
 	double duration_s;

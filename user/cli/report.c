@@ -95,6 +95,7 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		{NULL, cli_output_format_options, &r->output},
 		{NULL, options, r},
 		{"Filters", cli_filter_options, &r->edit},
+		{NULL, cli_focus_options, &r->edit},
 		{NULL, cli_own_options, &r->edit},
 		{0},
 	};

@@ -36,6 +36,11 @@ struct edit_match {
  */
 int edit_match_stacks(const struct profile *p, const struct profile_edit *edit, struct edit_match **matches,
 		      struct error *error);
+/*
+ * Adds to the matches of each stack those of the tasks that await its task: what every sample matches in which such a
+ * task awaits. Returns 0 or -ENOMEM.
+ */
+int edit_match_tasks(const struct profile *p, struct edit_match *of_stacks);
 /* Compiles the regular expressions to find errors. Returns 0, or negative errno with one sentence in *error. */
 int edit_check_patterns(const struct profile_edit *edit, struct error *error);
 

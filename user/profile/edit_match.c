@@ -170,6 +170,8 @@ int edit_match_stacks(const struct profile *p, const struct profile_edit *edit, 
 	}
 	free_patterns(&patterns);
 	free(of_frames);
+	if (!err && (edit->focus.count || edit->ignore.count) && edit_match_tasks(p, of_stacks))
+		err = no_memory(error);
 	if (err) {
 		free(of_stacks);
 		of_stacks = NULL;
