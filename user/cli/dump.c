@@ -23,7 +23,7 @@
 
 struct dump_command {
 	struct discovery_filter filter;
-	bool json, reverse, no_source, freeze, tasks, native;
+	bool json, reverse, brief, no_source, freeze, tasks, native;
 	double watch_s, diff_after_s; /* 0: not asked for */
 	int verbose, locals;
 	bool show_secrets;
@@ -44,6 +44,7 @@ static const struct cli_stranger strangers[] = {
 
 static const struct cli_example examples[] = {
 	{"sudo pybpf dump -p PID", "every thread: what it waits for, and its stack as a traceback"},
+	{"sudo pybpf dump -p PID --short", "many threads on one screen: equal stacks are shown once"},
 	{"sudo pybpf dump -p PID --diff-after 5", "does it hang? Which threads have not run for 5 seconds"},
 	{"sudo pybpf dump -p PID --async", "asyncio's tasks as a tree: who awaits whom, and in which line"},
 	{"sudo pybpf dump -p PID --freeze", "all threads at one moment: the process stands still for it"},
@@ -74,6 +75,9 @@ static const struct cli_option options[] = {
 	 .take = cli_take_flag, .offset = offsetof(struct dump_command, tasks)},
 	{"json", 0, NULL, "print a line of JSON for each process", .take = cli_take_flag,
 	 .offset = offsetof(struct dump_command, json)},
+	{"short", 0, NULL,
+	 "a line for each function, the most recent call first; equal stacks once, with the number of their threads",
+	 .take = cli_take_flag, .offset = offsetof(struct dump_command, brief)},
 	{"reverse", 0, NULL, "print the most recent call first", .take = cli_take_flag,
 	 .offset = offsetof(struct dump_command, reverse)},
 	{"locals", 'l', NULL, "print arguments and local variables; given twice or three times: longer values",
@@ -121,6 +125,16 @@ static int check_core(const struct dump_command *dump)
 	return not ? cli_usage("--core and %s exclude each other: a core file is of one moment", not ) : 0;
 }
 
+static int check_short(const struct dump_command *dump)
+{
+	const char *not = dump->json ? "--json" : dump->locals ? "--locals" : dump->native ? "--native" : NULL;
+
+	return dump->brief && not ? cli_usage("--short and %s exclude each other: --short prints only what threads do, "
+					      "and a line for each function",
+					      not )
+				  : 0;
+}
+
 static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 {
 	struct discovery_filter *filter = &dump->filter;
@@ -154,6 +168,9 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 		return cli_refuse_argument("dump", argv[optind]);
 	if (dump->show_secrets && !dump->locals)
 		return cli_usage("--show-secrets goes with --locals");
+	code = check_short(dump);
+	if (code)
+		return code;
 	if (dump->locals > PY_VALUE_LEVELS)
 		dump->locals = PY_VALUE_LEVELS;
 	if (dump->files.core)
@@ -204,7 +221,8 @@ static void take_picture(const struct dump_command *dump, const struct ps_row *r
 {
 	const struct dump_wanted wanted = {
 		.named = is_named(dump, row->process.pid),
-		.sources = !dump->no_source,
+		.sources = !dump->no_source && !dump->brief,
+		.brief = dump->brief,
 		.tasks = dump->tasks,
 		.native = dump->native,
 		.freeze = dump->freeze || (dump->native && !dump->core),
@@ -255,12 +273,13 @@ static void print_picture(const struct dump_command *dump, const struct dump_pro
 {
 	static bool again;
 	struct json json = {.out = stdout};
+	enum dump_style style = dump->brief ? DUMP_SHORT : dump->reverse ? DUMP_REVERSED : DUMP_TRACEBACKS;
 
 	if (dump->json) {
 		dump_json(process, before, &json);
 	} else {
 		fputs(again ? "\n" : "", stdout);
-		dump_text(process, before, dump->reverse, stdout);
+		dump_text(process, before, style, stdout);
 	}
 	again = true;
 	fflush(stdout);

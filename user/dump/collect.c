@@ -59,6 +59,7 @@ struct collector {
 	bool standing;       /* by freeze */
 	bool tasks;          /* asyncio's are wanted */
 	bool native;         /* native frames are wanted */
+	bool brief;          /* as in struct dump_wanted */
 	const struct dump_core *core;
 	const struct dump_peers *peers;
 	struct dump_locals_wanted locals;
@@ -630,7 +631,7 @@ static int collect(struct collector *c)
 	int err;
 
 	c->out->stacks = profile_new();
-	c->pysym = pysym_new(PYSYM_EXPRESSIONS, true);
+	c->pysym = pysym_new(c->brief ? PYSYM_LINES_CURRENT : PYSYM_EXPRESSIONS, !c->brief);
 	c->stacks = c->out->stacks && c->pysym ? stacks_new(c->pysym, c->out->stacks) : NULL;
 	if (!c->stacks)
 		return -ENOMEM;
@@ -678,6 +679,7 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	c->pid = c->core ? STAND_IN_PID : row->process.pid;
 	c->tasks = wanted->tasks;
 	c->locals = wanted->locals;
+	c->brief = wanted->brief;
 	c->native = out->with_native = wanted->native;
 	out->with_locals = wanted->locals.level > 0;
 	c->inside_differs = row->process.inside != row->process.pid;

@@ -93,6 +93,7 @@ struct dump_process {
 struct dump_wanted {
 	bool named;   /* somebody asked for this very process: it is waited for where it starts a program */
 	bool sources; /* also the texts of the lines */
+	bool brief;   /* file names in short, and no places within lines: for DUMP_SHORT */
 	bool tasks;   /* also asyncio's tasks */
 	struct dump_locals_wanted locals;
 	/* Read from a core file, which stands in for the process; or NULL. */
@@ -152,11 +153,13 @@ enum dump_change dump_compare(const struct dump_process *before, const struct du
 /* Returns how many threads of the earlier picture are not there any more. */
 size_t dump_count_ended(const struct dump_process *before, const struct dump_process *now);
 
-/*
- * Prints the process as tracebacks of its threads. before: an earlier picture, for what changed since, or NULL.
- * reverse: the most recent call comes first.
- */
-void dump_text(const struct dump_process *process, const struct dump_process *before, bool reverse, FILE *out);
+enum dump_style {
+	DUMP_TRACEBACKS, /* the most recent call comes last */
+	DUMP_REVERSED,   /* it comes first */
+	DUMP_SHORT,      /* it comes first; a line for each function, and threads that look the same only once */
+};
+/* Prints the process with the stacks of its threads. before: an earlier picture, for what changed since, or NULL. */
+void dump_text(const struct dump_process *process, const struct dump_process *before, enum dump_style style, FILE *out);
 
 struct json;
 /* Writes the process as an object; docs/dump.md describes it. before: as above. */

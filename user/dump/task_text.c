@@ -14,7 +14,7 @@
 
 struct printing {
 	const struct dump_process *process;
-	bool reverse;
+	enum dump_style style;
 	bool tells_threads; /* they have tasks of several */
 	FILE *out;
 };
@@ -99,7 +99,7 @@ static void print_step(const struct dump_step *step, void *arg)
 	}
 	print_alike(p, step);
 	print_state(p, step);
-	dump_print_stack(p->process, NULL, task_at(p, step->task)->stack, p->reverse, indent + STEP, p->out);
+	dump_print_stack(p->process, NULL, task_at(p, step->task)->stack, p->style, indent + STEP, p->out);
 }
 
 static size_t count_moving(const struct dump_tasks *tasks)
@@ -131,9 +131,9 @@ static void print_head(const struct dump_tasks *tasks, FILE *out)
 		fprintf(out, "  not shown: those beyond the first %zu\n", tasks->count);
 }
 
-void dump_print_tasks(const struct dump_process *process, bool reverse, FILE *out)
+void dump_print_tasks(const struct dump_process *process, enum dump_style style, FILE *out)
 {
-	struct printing p = {.process = process, .reverse = reverse, .out = out};
+	struct printing p = {.process = process, .style = style, .out = out};
 	const struct dump_tasks *tasks = &process->tasks;
 
 	if (!tasks->wanted)

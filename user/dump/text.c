@@ -9,9 +9,6 @@
 #include "dump/print.h"
 #include "foreign/foreign.h"
 
-/* As many equal frames are printed as Python's traceback module does (_RECURSIVE_CUTOFF), then how many follow. */
-#define EQUAL_FRAMES 3
-
 static void print_seconds(double seconds, FILE *out)
 {
 	uint64_t whole = seconds > 0 ? (uint64_t)seconds : 0;
@@ -221,8 +218,7 @@ static void print_unmatched(const struct dump_process *process, const struct dum
 		print_native(process, &native->frames[reverse ? i : native->count - 1 - i], 4, out);
 }
 
-/* Returns whether two frames are at the same line of a function, in whichever expression. */
-static bool is_same_line(const struct dump_process *process, uint32_t a, uint32_t b)
+bool dump_is_same_line(const struct dump_process *process, uint32_t a, uint32_t b)
 {
 	const struct profile_frame *x = profile_frame_at(process->stacks, a), *y = profile_frame_at(process->stacks, b);
 
@@ -230,8 +226,15 @@ static bool is_same_line(const struct dump_process *process, uint32_t a, uint32_
 			  x->first_line == y->first_line);
 }
 
-void dump_print_stack(const struct dump_process *process, const struct dump_thread *thread, uint32_t stack,
-		      bool reverse, int indent, FILE *out)
+void dump_print_repeats(size_t equal, int indent, FILE *out)
+{
+	if (equal > DUMP_EQUAL_FRAMES)
+		fprintf(out, "%*s[Previous line repeated %zu more time%s]\n", indent, "", equal - DUMP_EQUAL_FRAMES,
+			equal == DUMP_EQUAL_FRAMES + 1 ? "" : "s");
+}
+
+static void print_traceback(const struct dump_process *process, const struct dump_thread *thread, uint32_t stack,
+			    bool reverse, int indent, FILE *out)
 {
 	size_t count, equal = 0;
 	uint32_t *frames = dump_frames(process, stack, &count);
@@ -241,9 +244,10 @@ void dump_print_stack(const struct dump_process *process, const struct dump_thre
 		print_called(process, thread, DUMP_NO_FRAME, false, indent, out);
 	for (size_t i = 0; frames && i < count; i++) {
 		size_t at = reverse ? count - 1 - i : i;
-		bool last = i + 1 == count || !is_same_line(process, frames[reverse ? at - 1 : at + 1], frames[at]);
+		bool last =
+			i + 1 == count || !dump_is_same_line(process, frames[reverse ? at - 1 : at + 1], frames[at]);
 
-		if (equal++ < EQUAL_FRAMES) {
+		if (equal++ < DUMP_EQUAL_FRAMES) {
 			if (merged && reverse)
 				print_called(process, thread, (uint32_t)at, true, indent, out);
 			print_frame(process, frames[at], indent, out);
@@ -254,9 +258,7 @@ void dump_print_stack(const struct dump_process *process, const struct dump_thre
 		}
 		if (!last)
 			continue;
-		if (equal > EQUAL_FRAMES)
-			fprintf(out, "%*s[Previous line repeated %zu more time%s]\n", indent, "", equal - EQUAL_FRAMES,
-				equal == EQUAL_FRAMES + 1 ? "" : "s");
+		dump_print_repeats(equal, indent, out);
 		equal = 0;
 	}
 	if (merged && reverse)
@@ -264,6 +266,15 @@ void dump_print_stack(const struct dump_process *process, const struct dump_thre
 	else if (thread && thread->native.count && !merged)
 		print_unmatched(process, thread, reverse, out);
 	free(frames);
+}
+
+void dump_print_stack(const struct dump_process *process, const struct dump_thread *thread, uint32_t stack,
+		      enum dump_style style, int indent, FILE *out)
+{
+	if (style == DUMP_SHORT)
+		dump_print_short_stack(process, stack, indent, out);
+	else
+		print_traceback(process, thread, stack, style == DUMP_REVERSED, indent, out);
 }
 
 static void print_change(const struct dump_process *process, const struct dump_process *before,
@@ -299,19 +310,13 @@ static void print_facts(const struct dump_process *process, const struct dump_th
 		fputs(", collecting garbage", out);
 }
 
-static void print_thread(const struct dump_process *process, const struct dump_process *before,
-			 const struct dump_thread *thread, bool reverse, FILE *out)
+void dump_print_doing(const struct dump_process *process, const struct dump_process *before,
+		      const struct dump_thread *thread, FILE *out)
 {
 	const struct dump_thread *holder = dump_find_holder(process, thread);
 	const struct dump_thread *unsure = dump_find_unsure_holder(process, thread);
 	char state[DUMP_STATE_NAME];
 
-	fprintf(out, "\nThread %d", thread->tid);
-	if (thread->inside != thread->tid)
-		fprintf(out, " (%d inside)", thread->inside);
-	fputs(" \"", out);
-	text_print(thread->name, out);
-	fputs("\": ", out);
 	dump_name_state(thread, state, sizeof(state));
 	text_print(state, out);
 	if (holder == thread)
@@ -332,6 +337,11 @@ static void print_thread(const struct dump_process *process, const struct dump_p
 	if (before)
 		print_change(process, before, thread, out);
 	fputc('\n', out);
+}
+
+void dump_print_thread_stack(const struct dump_process *process, const struct dump_thread *thread,
+			     enum dump_style style, FILE *out)
+{
 	if (thread->is_missing)
 		fputs("  [stack not shown: the core file does not have the thread's memory]\n", out);
 	else if (thread->is_python && thread->unread)
@@ -339,9 +349,28 @@ static void print_thread(const struct dump_process *process, const struct dump_p
 	else if (thread->is_python && thread->stack == PROFILE_ROOT)
 		fputs("  no Python function\n", out);
 	else
-		dump_print_stack(process, thread, thread->stack, reverse, 2, out);
+		dump_print_stack(process, thread, thread->stack, style, 2, out);
 	if (thread->native_unread)
 		fputs("  [native frames not shown: they could not be read]\n", out);
+}
+
+void dump_print_thread_name(const struct dump_thread *thread, FILE *out)
+{
+	fprintf(out, "Thread %d", thread->tid);
+	if (thread->inside != thread->tid)
+		fprintf(out, " (%d inside)", thread->inside);
+	fputs(" \"", out);
+	text_print(thread->name, out);
+	fputs("\": ", out);
+}
+
+static void print_thread(const struct dump_process *process, const struct dump_process *before,
+			 const struct dump_thread *thread, enum dump_style style, FILE *out)
+{
+	fputc('\n', out);
+	dump_print_thread_name(thread, out);
+	dump_print_doing(process, before, thread, out);
+	dump_print_thread_stack(process, thread, style, out);
 }
 
 /* Says how many threads are in which way what they were. */
@@ -408,7 +437,7 @@ static void print_deadlocks(const struct dump_process *process, FILE *out)
 	}
 }
 
-void dump_text(const struct dump_process *process, const struct dump_process *before, bool reverse, FILE *out)
+void dump_text(const struct dump_process *process, const struct dump_process *before, enum dump_style style, FILE *out)
 {
 	print_head(process, out);
 	if (process->incomplete)
@@ -417,7 +446,9 @@ void dump_text(const struct dump_process *process, const struct dump_process *be
 		print_changes(process, before, out);
 	print_collection(process, out);
 	print_deadlocks(process, out);
-	for (size_t i = 0; i < process->count; i++)
-		print_thread(process, before, &process->threads[i], reverse, out);
-	dump_print_tasks(process, reverse, out);
+	if (style == DUMP_SHORT)
+		dump_print_short(process, before, out);
+	for (size_t i = 0; style != DUMP_SHORT && i < process->count; i++)
+		print_thread(process, before, &process->threads[i], style, out);
+	dump_print_tasks(process, style, out);
 }

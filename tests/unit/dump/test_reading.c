@@ -95,7 +95,7 @@ static char *text_of(const struct dump_process *process, const struct dump_proce
 	if (json)
 		dump_json(process, before, &j);
 	else
-		dump_text(process, before, false, out);
+		dump_text(process, before, DUMP_TRACEBACKS, out);
 	fclose(out);
 	return text;
 }
