@@ -2,6 +2,7 @@
 """pybpf dump: who has the lock that a thread waits for, and circles of such threads."""
 
 import json
+import re
 import time
 
 import pytest
@@ -90,6 +91,9 @@ def test_a_mutex_and_the_gil(python):
     assert holders(picture, says) == says
     ((one, other),) = picture["deadlocks"]
     assert {names(picture)[one], names(picture)[other]} == set(says)
+    for finding in picture["findings"]:  # the main thread waits for the GIL at times
+        if finding["kind"] == "GIL":
+            assert finding["text"].endswith(' waits for the GIL that thread %d "has-gil" has, which is part of a deadlock' % finding["holder"])
 
 
 def test_text_says_what_the_circle_is():
@@ -107,6 +111,51 @@ def test_text_says_what_the_circle_is():
     assert 'Thread %d "asks-holder": [lock], which thread %d has, daemon' % (tids["asks-holder"], tids["holder"]) in lines
     assert 'Thread %d "twice": [lock], which it has itself, daemon' % tids["twice"] in lines
     assert sum(line.startswith("Deadlock: ") for line in lines) == len(picture["deadlocks"])
+
+
+@every_python
+def test_the_head_says_what_many_wait_for(python):
+    with harness.target(python, "alike.py") as target:
+        text = pybpf("dump", "-p", target.pid, "--no-source").out
+        picture = dump(target.pid)
+    tids = {thread["name"]: thread["tid"] for thread in picture["threads"]}
+    (line,) = [thread["frames"][-1]["line"] for thread in picture["threads"] if thread["name"] == "holder"]
+    sentence = '%d threads wait for a lock that thread %d "holder" has, which sleeps in long_holder (alike.py:%d)' % (
+        target.says["takers"],
+        tids["holder"],
+        line,
+    )
+    assert text.split("\n\n")[0].splitlines()[2:] == [sentence]
+    takers = sorted(tid for name, tid in tids.items() if name.startswith("worker-"))
+    (found,) = picture["findings"]
+    assert dict(found, threads=sorted(found["threads"])) == {
+        "kind": "lock",
+        "holder": tids["holder"],
+        "threads": takers,
+        "text": sentence,
+    }
+
+
+def test_findings_are_those_of_the_threads():
+    """Each is what the threads themselves are said to wait for, and nobody who is part of a circle is told twice."""
+    with harness.target(harness.default_python(), "deadlocks.py") as target:
+        picture = dump(target.pid)
+        text = pybpf("dump", "-p", target.pid, "--no-source").out
+    threads = {thread["tid"]: thread for thread in picture["threads"]}
+    in_circles = {tid for circle in picture["deadlocks"] for tid in circle}
+    assert [f["threads"] for f in picture["findings"] if f["kind"] == "deadlock"] == picture["deadlocks"]
+    waits = [f for f in picture["findings"] if f["kind"] != "deadlock"]
+    for finding in waits:
+        for tid in finding["threads"]:
+            assert threads[tid]["lock_holder"] == finding["holder"] and tid not in in_circles
+    told = sum(len(finding["threads"]) for finding in waits)
+    assert told == sum(bool(thread["lock_holder"]) for thread in threads.values()) - len(in_circles)
+    called = names(picture)
+    (spinner,) = [f["text"] for f in waits if called[f["holder"]] == "spinner"]
+    assert re.search(r', which (runs|waits for a CPU) in spin \(deadlocks\.py:\d+\)$', spinner), spinner
+    (chain,) = [f["text"] for f in waits if called[f["holder"]] == "taken-asks"]
+    assert re.search(r', which waits for a lock that thread \d+ "taker" has$', chain), chain
+    assert "\n%d more thread%s what others wait for\n" % (len(waits) - 5, " has" if len(waits) == 6 else "s have") in text
 
 
 def test_who_may_have_given_a_lock_back_may_have_it():

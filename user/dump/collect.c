@@ -15,6 +15,7 @@
 #include "discovery/ask.h"
 #include "dump/deadlock.h"
 #include "dump/dump.h"
+#include "dump/findings.h"
 #include "dump/freeze.h"
 #include "dump/on_cpu.h"
 #include "dump/reading.h"
@@ -615,7 +616,10 @@ static int read_moment(struct collector *c)
 
 	if (!err && !stands(c))
 		dump_tell_on_cpu(c->pid, c->out);
-	return err ?: dump_find_deadlocks(c->out, stands(c)) ?: read_tasks(c);
+	err = err ?: dump_find_deadlocks(c->out, stands(c));
+	if (!err)
+		dump_find_held_up(c->out, stands(c));
+	return err ?: read_tasks(c);
 }
 
 static void thaw(struct collector *c)

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns whether the thread has slept since it was read. */
-static bool sleeps_still(const struct dump_process *process, const struct dump_thread *thread)
+bool dump_sleeps_still(const struct dump_process *process, const struct dump_thread *thread)
 {
 	struct dump_state now;
 
@@ -44,7 +43,7 @@ static bool is_proved(const struct dump_process *process, const struct dump_thre
 	size_t gil = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!sleeps_still(process, at))
+		if (!dump_sleeps_still(process, at))
 			return false;
 		gil += at->state.wait.state == PYBPF_STATE_GIL;
 		at = dump_find_holder(process, at);

@@ -3,6 +3,8 @@
 #ifndef DUMP_DEADLOCK_H
 #define DUMP_DEADLOCK_H
 
+#include <stdbool.h>
+
 #include "dump/dump.h"
 
 /*
@@ -12,5 +14,8 @@
  * index of them made. Returns 0 or -ENOMEM.
  */
 int dump_find_deadlocks(struct dump_process *process, bool stands);
+
+/* Returns whether the thread has slept since it was read. */
+bool dump_sleeps_still(const struct dump_process *process, const struct dump_thread *thread);
 
 #endif

@@ -60,6 +60,7 @@ struct dump_thread {
 	struct dump_facts facts; /* without exception and collection if is_moving */
 	bool in_subinterpreter;
 	uint32_t circle; /* number of the deadlock that it is part of; 0: none */
+	bool held_up;    /* it waits for what a known thread has, and is part of no deadlock */
 	struct dump_locals locals;
 	struct dump_native native;
 	/* Frames as the walk has them, the leaf first, whose numbers the locals have; NULL without locals and native.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "dump/dump.h"
+#include "dump/findings.h"
 #include "dump/print.h"
 #include "foreign/foreign.h"
 
@@ -326,6 +327,7 @@ void dump_json(const struct dump_process *process, const struct dump_process *be
 	collecting = dump_is_collecting(process, &known);
 	write_collecting(collecting, known, j);
 	write_deadlocks(process, j);
+	dump_write_findings(process, j);
 	json_begin_array(j, "threads");
 	for (size_t i = 0; i < process->count; i++)
 		write_thread(process, before, &process->threads[i], j);

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "dump/dump.h"
+#include "dump/findings.h"
 #include "dump/print.h"
 #include "foreign/foreign.h"
 
@@ -390,53 +391,6 @@ static void print_changes(const struct dump_process *process, const struct dump_
 	fputc('\n', out);
 }
 
-static void print_one_of_circle(const struct dump_thread *thread, FILE *out)
-{
-	fprintf(out, "thread %d \"", thread->tid);
-	text_print(thread->name, out);
-	fputs("\"", out);
-}
-
-static const char *name_wanted(const struct dump_thread *thread)
-{
-	return thread->state.wait.state == PYBPF_STATE_GIL ? "the GIL" : "a lock";
-}
-
-static void print_deadlock(const struct dump_process *process, const struct dump_thread *first, FILE *out)
-{
-	const struct dump_thread *at = first, *next;
-
-	fputs("Deadlock: ", out);
-	print_one_of_circle(at, out);
-	while ((next = dump_find_holder(process, at))) {
-		fprintf(out, "%s waits for %s that ", at == first ? "" : ", which", name_wanted(at));
-		if (next == at)
-			fputs("it has itself", out);
-		else if (next == first)
-			fprintf(out, "thread %d has", first->tid);
-		else
-			print_one_of_circle(next, out);
-		if (next == first)
-			break;
-		fputs(" has", out);
-		at = next;
-	}
-	fputc('\n', out);
-}
-
-/* Prints each circle once, from its first thread on. */
-static void print_deadlocks(const struct dump_process *process, FILE *out)
-{
-	uint32_t printed = 0;
-
-	for (size_t i = 0; i < process->count; i++) {
-		if (process->threads[i].circle <= printed)
-			continue;
-		print_deadlock(process, &process->threads[i], out);
-		printed = process->threads[i].circle;
-	}
-}
-
 void dump_text(const struct dump_process *process, const struct dump_process *before, enum dump_style style, FILE *out)
 {
 	print_head(process, out);
@@ -445,7 +399,7 @@ void dump_text(const struct dump_process *process, const struct dump_process *be
 	if (before)
 		print_changes(process, before, out);
 	print_collection(process, out);
-	print_deadlocks(process, out);
+	dump_print_findings(process, out);
 	if (style == DUMP_SHORT)
 		dump_print_short(process, before, out);
 	for (size_t i = 0; style != DUMP_SHORT && i < process->count; i++)
