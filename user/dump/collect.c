@@ -17,6 +17,7 @@
 #include "dump/dump.h"
 #include "dump/findings.h"
 #include "dump/freeze.h"
+#include "dump/identity.h"
 #include "dump/on_cpu.h"
 #include "dump/reading.h"
 #include "dump/sources.h"
@@ -650,7 +651,7 @@ static int collect(struct collector *c)
 		return err;
 	err = find_stacks(c);
 	remove_ended(c->out);
-	err = err ?: dump_index_make(c->out) ?: describe_sockets(c) ?: dump_cut_lines(&c->sources);
+	err = err ?: dump_index_make(c->out) ?: dump_count_alike(c->out) ?: describe_sockets(c) ?: dump_cut_lines(&c->sources);
 	/* Names, lines and sources that had no answer are missing, and nobody has said why. */
 	if (foreign_calls_in_vain() != in_vain)
 		note_unread(c, foreign_last_in_vain());
@@ -722,6 +723,7 @@ void dump_free(struct dump_process *process)
 	free(process->threads);
 	dump_tasks_free(&process->tasks);
 	dump_index_free(&process->index);
+	intern_free(&process->alike);
 	for (uint32_t i = 0; process->lines && i < profile_frame_count(process->stacks); i++)
 		free(process->lines[i].text);
 	free(process->lines);

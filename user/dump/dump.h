@@ -88,7 +88,8 @@ struct dump_process {
 	struct dump_index index; /* of these threads */
 	struct dump_tasks tasks;
 	bool with_locals, with_native;
-	int incomplete; /* error with which a part of it could not be read; 0: all that was asked for is there */
+	struct intern alike; /* of the values of its variables: see identity.h */
+	int incomplete;      /* error with which a part of it could not be read; 0: all that was asked for is there */
 };
 
 struct dump_wanted {

@@ -33,6 +33,10 @@ static void write_local(void *arg, const struct dump_local *local)
 	json_string(to->json, "name", local->name);
 	json_string(to->json, "kind", kinds[local->kind]);
 	json_string(to->json, "value", local->text);
+	if (local->object)
+		json_uint(to->json, "id", local->object);
+	else
+		json_null(to->json, "id");
 	json_end_object(to->json);
 }
 

@@ -7,12 +7,14 @@
 
 #include "symbols/py_frame.h"
 
-/* A variable as it is packed: a name and a text follow, each with its NUL. */
+/* A variable as it is packed: its marks follow, and a name and a text, each with its NUL. */
 struct packed {
 	uint32_t frame;
 	uint8_t kind;
-	uint8_t pad[3];
+	uint8_t pad;
+	uint16_t nr_marks;
 	uint32_t name_size, text_size;
+	uint64_t object;
 };
 
 struct reader {
@@ -31,17 +33,25 @@ static void pack(struct reader *r, const struct dump_local *local, size_t text_s
 {
 	struct packed head = {.frame = local->frame,
 			      .kind = (uint8_t)local->kind,
+			      .nr_marks = (uint16_t)local->nr_marks,
+			      .object = local->object,
 			      .name_size = (uint32_t)strlen(local->name),
 			      .text_size = (uint32_t)text_size};
-	size_t size = sizeof(head) + head.name_size + 1 + text_size + 1;
+	size_t marks_size = local->nr_marks * sizeof(struct py_mark);
+	size_t size = sizeof(head) + marks_size + head.name_size + 1 + text_size + 1;
+	char *to = r->out + r->size;
 
 	if (size + (local->name[0] ? r->reserve : 0) > r->room - r->size) {
 		r->full = true;
 		return;
 	}
-	memcpy(r->out + r->size, &head, sizeof(head));
-	memcpy(r->out + r->size + sizeof(head), local->name, head.name_size + 1);
-	memcpy(r->out + r->size + sizeof(head) + head.name_size + 1, local->text, text_size);
+	memcpy(to, &head, sizeof(head));
+	to += sizeof(head);
+	if (marks_size)
+		memcpy(to, local->marks, marks_size);
+	to += marks_size;
+	memcpy(to, local->name, head.name_size + 1);
+	memcpy(to + head.name_size + 1, local->text, text_size);
 	r->out[r->size + size - 1] = '\0';
 	r->size += size;
 }
@@ -105,6 +115,8 @@ static void read_variable(struct reader *r, uint32_t frame, const struct dump_va
 		if (!py_values_hold(r->values))
 			continue;
 		local.text = text;
+		local.object = object;
+		local.marks = py_values_marks(r->values, &local.nr_marks);
 		size = text_size;
 		break;
 	}
@@ -199,20 +211,42 @@ size_t dump_locals_keep_same(void *bytes, size_t size, const struct walk_stack *
 	return to.size;
 }
 
+/* Returns whether the marks are in their order, and within the text. */
+static bool are_sound(const struct dump_local *local, uint32_t size)
+{
+	uint32_t before = 0;
+
+	for (uint32_t i = 0; i < local->nr_marks; i++) {
+		struct py_mark mark = dump_local_mark(local, i);
+
+		if (mark.begin >= mark.at || mark.at < before || mark.at > size)
+			return false;
+		before = mark.at;
+	}
+	return true;
+}
+
 bool dump_locals_next(const struct dump_locals *locals, size_t *at, struct dump_local *out)
 {
 	const char *bytes = locals->bytes;
-	size_t left = locals->size - *at;
+	size_t left = locals->size - *at, marks_size;
 	struct packed head;
 
 	if (!bytes || *at > locals->size || left < sizeof(head))
 		return false;
 	memcpy(&head, bytes + *at, sizeof(head));
 	left -= sizeof(head);
-	if (head.kind >= DUMP_LOCAL_KINDS || head.name_size >= left || head.text_size >= left - head.name_size - 1)
+	marks_size = head.nr_marks * sizeof(struct py_mark);
+	if (head.kind >= DUMP_LOCAL_KINDS || marks_size >= left || head.name_size >= left - marks_size ||
+	    head.text_size >= left - marks_size - head.name_size - 1)
 		return false;
-	*out = (struct dump_local){.frame = head.frame, .kind = head.kind, .name = bytes + *at + sizeof(head)};
+	*out = (struct dump_local){.frame = head.frame,
+				   .kind = head.kind,
+				   .object = head.object,
+				   .marks = bytes + *at + sizeof(head),
+				   .nr_marks = head.nr_marks};
+	out->name = (const char *)out->marks + marks_size;
 	out->text = out->name + head.name_size + 1;
-	*at += sizeof(head) + head.name_size + head.text_size + 2;
-	return !out->name[head.name_size] && !out->text[head.text_size];
+	*at += sizeof(head) + marks_size + head.name_size + head.text_size + 2;
+	return !out->name[head.name_size] && !out->text[head.text_size] && are_sound(out, head.text_size);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "dump/variables.h"
 #include "symbols/walk_user.h"
@@ -26,7 +27,17 @@ struct dump_local {
 	uint32_t frame; /* of struct walk_stack, whose first is the leaf */
 	enum dump_local_kind kind;
 	const char *name, *text; /* "" where the kind has none; within the packed bytes */
+	uint64_t object;         /* address of the value; 0: not known */
+	const void *marks;       /* struct py_mark, without alignment, as in struct py_out */
+	uint32_t nr_marks;
 };
+static inline struct py_mark dump_local_mark(const struct dump_local *local, uint32_t i)
+{
+	struct py_mark mark;
+
+	memcpy(&mark, (const char *)local->marks + i * sizeof(mark), sizeof(mark));
+	return mark;
+}
 
 struct dump_locals {
 	void *bytes; /* packed, those of the leaf first */

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "dump/dump.h"
 #include "dump/findings.h"
+#include "dump/identity.h"
 #include "dump/print.h"
 #include "foreign/foreign.h"
 
@@ -102,9 +103,17 @@ static void print_head(const struct dump_process *process, FILE *out)
 	fputc('\n', out);
 }
 
+/* Where the variables of a thread are printed. */
+struct locals {
+	const struct dump_process *process;
+	struct dump_above above;
+	FILE *out;
+};
+
 static void print_local(void *arg, const struct dump_local *local)
 {
-	FILE *out = arg;
+	struct locals *to = arg;
+	FILE *out = to->out;
 
 	fputs("      ", out);
 	if (local->kind == DUMP_LOCAL_MOVING) {
@@ -117,7 +126,7 @@ static void print_local(void *arg, const struct dump_local *local)
 	}
 	text_print(local->name, out);
 	fputs(" = ", out);
-	text_print(local->text, out);
+	dump_print_value(to->process, local, &to->above, out);
 	fputc('\n', out);
 }
 
@@ -240,7 +249,9 @@ static void print_traceback(const struct dump_process *process, const struct dum
 	size_t count, equal = 0;
 	uint32_t *frames = dump_frames(process, stack, &count);
 	bool merged = thread && thread->native.fits;
+	struct locals locals = {.process = process, .out = out};
 
+	dump_above_init(&locals.above);
 	if (merged && !reverse)
 		print_called(process, thread, DUMP_NO_FRAME, false, indent, out);
 	for (size_t i = 0; frames && i < count; i++) {
@@ -253,7 +264,7 @@ static void print_traceback(const struct dump_process *process, const struct dum
 				print_called(process, thread, (uint32_t)at, true, indent, out);
 			print_frame(process, frames[at], indent, out);
 			if (thread)
-				dump_each_local(thread, at, print_local, out);
+				dump_each_local(thread, at, print_local, &locals);
 			if (merged && !reverse)
 				print_called(process, thread, (uint32_t)at, false, indent, out);
 		}
@@ -266,6 +277,7 @@ static void print_traceback(const struct dump_process *process, const struct dum
 		print_called(process, thread, DUMP_NO_FRAME, true, indent, out);
 	else if (thread && thread->native.count && !merged)
 		print_unmatched(process, thread, reverse, out);
+	dump_above_free(&locals.above);
 	free(frames);
 }
 

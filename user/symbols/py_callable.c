@@ -32,10 +32,24 @@ static void write_name(struct py_values *v, const struct py_object *o)
 
 static bool write_function(struct py_values *v, const struct py_object *o)
 {
+	size_t size = v->out.size;
+
 	py_out_text(&v->out, "<function ");
 	write_name(v, o);
+	py_out_mark(&v->out, size + 1, o->at);
 	py_out_text(&v->out, ">");
 	return true;
+}
+
+/* Adds what a method is bound to. */
+static void write_self(struct py_values *v, const struct py_object *self)
+{
+	size_t begin;
+
+	py_out_text(&v->out, " of ");
+	begin = v->out.size;
+	py_out_print(&v->out, "%s object", self->type.name);
+	py_out_mark(&v->out, begin, self->at);
 }
 
 /* m_ml, m_self: a module, or what it is a method of. */
@@ -49,7 +63,7 @@ static bool write_builtin(struct py_values *v, const struct py_object *o)
 	py_out_text(&v->out, of_object ? "<built-in method " : "<built-in function ");
 	write_name(v, o);
 	if (of_object)
-		py_out_print(&v->out, " of %s object", self.type.name);
+		write_self(v, &self);
 	py_out_text(&v->out, ">");
 	return true;
 }
@@ -65,7 +79,7 @@ static bool write_method(struct py_values *v, const struct py_object *o)
 	py_out_text(&v->out, at[1] ? "<bound method " : "<unbound method ");
 	write_name(v, &function);
 	if (at[1] && py_look_at(v, at[1], &self))
-		py_out_print(&v->out, " of %s object", self.type.name);
+		write_self(v, &self);
 	py_out_text(&v->out, ">");
 	return true;
 }

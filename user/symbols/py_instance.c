@@ -271,14 +271,16 @@ bool py_write_instance(struct py_values *v, const struct py_object *o)
 
 	if (o->type.is_dataclass)
 		return write_dataclass(v, o);
-	py_out_print(&v->out, "<%s ", o->type.name);
+	py_out_print(&v->out, "<%s", o->type.name);
+	py_out_mark(&v->out, size + 1, o->at);
+	py_out_text(&v->out, " ");
 	done = write_attributes(v, o, &first);
 	if (done && first) {
 		py_out_return(&v->out, size);
-		py_out_print(&v->out, "<%s object>", o->type.name);
-	} else {
-		py_out_text(&v->out, ">");
+		py_out_print(&v->out, "<%s object", o->type.name);
+		py_out_mark(&v->out, size + 1, o->at);
 	}
+	py_out_text(&v->out, ">");
 	return done;
 }
 
@@ -286,6 +288,7 @@ bool py_write_instance(struct py_values *v, const struct py_object *o)
 static bool write_old_instance(struct py_values *v, const struct py_object *o)
 {
 	uint64_t parts[2], name_at;
+	size_t size = v->out.size;
 	struct py_dict dict;
 	bool first = true, done;
 	char *name;
@@ -295,7 +298,9 @@ static bool write_old_instance(struct py_values *v, const struct py_object *o)
 	    !py_open_dict(&v->r, parts[1], &dict))
 		return false;
 	name = py_values_name(v, name_at);
-	py_out_print(&v->out, "<%s ", name ? name : "instance");
+	py_out_print(&v->out, "<%s", name ? name : "instance");
+	py_out_mark(&v->out, size + 1, o->at);
+	py_out_text(&v->out, " ");
 	free(name);
 	done = py_write_pairs(v, &dict, PY_COUNT_UNKNOWN, PY_PAIRS_NAMES, &first);
 	py_out_text(&v->out, first ? "object>" : ">");

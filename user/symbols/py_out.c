@@ -22,6 +22,7 @@ void py_out_begin(struct py_out *out, size_t room)
 	out->size = 0;
 	out->room = room < PY_OUT_MAX ? room : PY_OUT_MAX;
 	out->full = false;
+	out->nr_marks = 0;
 }
 
 void py_out_add(struct py_out *out, const char *bytes, size_t size)
@@ -57,12 +58,43 @@ void py_out_print(struct py_out *out, const char *fmt, ...)
 	py_out_text(out, text);
 }
 
+void py_out_mark(struct py_out *out, size_t begin, uint64_t object)
+{
+	if (!out->full && out->nr_marks < PY_OUT_MARKS)
+		out->marks[out->nr_marks++] =
+			(struct py_mark){.begin = (uint32_t)begin, .at = (uint32_t)out->size, .object = object};
+}
+
+static void drop_marks_from(struct py_out *out, size_t size)
+{
+	while (out->nr_marks && out->marks[out->nr_marks - 1].at >= size)
+		out->nr_marks--;
+}
+
+/* Drops the marks of a part of the text that another one replaces, and moves those behind it. */
+static void move_marks(struct py_out *out, size_t from, size_t to, size_t end)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < out->nr_marks; i++) {
+		struct py_mark mark = out->marks[i];
+
+		if (mark.at > from && mark.at <= to)
+			continue;
+		mark.at = mark.at > to ? (uint32_t)(mark.at - to + end) : mark.at;
+		mark.begin = mark.begin >= to ? (uint32_t)(mark.begin - to + end) : mark.begin;
+		out->marks[kept++] = mark;
+	}
+	out->nr_marks = kept;
+}
+
 void py_out_return(struct py_out *out, size_t size)
 {
 	if (size > out->size)
 		return;
 	out->size = size;
 	out->full = false;
+	drop_marks_from(out, size);
 }
 
 void py_out_replace(struct py_out *out, size_t from, size_t to, const char *text)
@@ -84,10 +116,13 @@ void py_out_replace(struct py_out *out, size_t from, size_t to, const char *text
 	memmove(out->bytes + end, out->bytes + to, behind);
 	memcpy(out->bytes + from, text, size);
 	out->size = end + behind;
+	move_marks(out, from, to, end);
+	drop_marks_from(out, out->size);
 }
 
 void py_out_end(struct py_out *out)
 {
+	drop_marks_from(out, out->size);
 	if (out->full) {
 		memcpy(out->bytes + out->size, PY_OUT_MORE, strlen(PY_OUT_MORE));
 		out->size += strlen(PY_OUT_MORE);

@@ -12,9 +12,19 @@
 /* What stands for that which is left out at the end. */
 #define PY_OUT_MORE "..."
 
+/* Where the address of an object can be put into its text, as repr() has it: between "<Point" and " x=1>". */
+struct py_mark {
+	uint32_t begin, at; /* bytes: where begins what the object is called, "Point", and where the address goes */
+	uint64_t object;
+};
+/* Most objects of a text that are marked. */
+#define PY_OUT_MARKS 256
+
 struct py_out {
 	size_t size, room; /* room: at most PY_OUT_MAX */
 	bool full;         /* something found no room: nothing is added any more */
+	uint32_t nr_marks;
+	struct py_mark marks[PY_OUT_MARKS]; /* in their order in the text */
 	char bytes[PY_OUT_MAX + sizeof(PY_OUT_MORE)];
 };
 
@@ -22,6 +32,9 @@ void py_out_begin(struct py_out *out, size_t room);
 void py_out_add(struct py_out *out, const char *bytes, size_t size);
 void py_out_text(struct py_out *out, const char *text);
 void py_out_print(struct py_out *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Marks the end of the text so far as the place of an object's address; begin: where begins
+ * what the object is called. */
+void py_out_mark(struct py_out *out, size_t begin, uint64_t object);
 /* Takes back what was added since it had that size. */
 void py_out_return(struct py_out *out, size_t size);
 /* Puts a text in place of what was added from one size to another. */

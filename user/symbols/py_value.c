@@ -411,6 +411,12 @@ const char *py_values_text(struct py_values *v, const char *name, uint64_t objec
 	return v->out.bytes;
 }
 
+const struct py_mark *py_values_marks(const struct py_values *v, uint32_t *count)
+{
+	*count = v->out.nr_marks;
+	return v->out.marks;
+}
+
 bool py_values_hold(struct py_values *v)
 {
 	bool in_snapshot = v->in_snapshot;

@@ -48,6 +48,8 @@ void py_values_begin(struct py_values *v, bool again);
  * it.
  */
 const char *py_values_text(struct py_values *v, const char *name, uint64_t object, size_t *size);
+/* Returns the marks of that text. */
+const struct py_mark *py_values_marks(const struct py_values *v, uint32_t *count);
 /* Returns whether what was read since py_values_begin() was all there at one moment. */
 bool py_values_hold(struct py_values *v);
 /* Returns how often to begin with the variable that was read last, in all, if it never holds. */

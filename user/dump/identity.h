@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which of the values of a picture are one object: addresses where that is not clear, and each text once in a thread.
+ */
+#ifndef DUMP_IDENTITY_H
+#define DUMP_IDENTITY_H
+
+#include <stdio.h>
+
+#include "base/intern.h"
+#include "dump/locals.h"
+
+struct dump_process;
+
+/*
+ * Counts the objects in the values of the process that are described alike, such as those of one class. Returns 0 or
+ * -ENOMEM.
+ */
+int dump_count_alike(struct dump_process *process);
+
+/* The values that were printed of a thread. */
+struct dump_above {
+	struct intern values, names;
+};
+void dump_above_init(struct dump_above *above);
+void dump_above_free(struct dump_above *above);
+
+/*
+ * Prints the value of a variable: with the addresses of objects if the picture has another one that is described alike,
+ * and only briefly if it was printed above, with the same text.
+ */
+void dump_print_value(const struct dump_process *process, const struct dump_local *local, struct dump_above *above,
+		      FILE *out);
+
+#endif
