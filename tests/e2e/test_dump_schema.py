@@ -17,6 +17,7 @@ import harness
 import pythons
 from harness import pybpf
 from test_dump_core import gcore
+from test_dump_greenlets import folder_of
 
 PAGE = harness.TOP / "docs" / "dump.md"
 # Only with --locals and --native.
@@ -70,7 +71,7 @@ def test_the_schema_is_one_and_leaves_nothing_open():
     schema = dump_schema.schema()
     type(dump_schema.validator()).check_schema(schema)
     found = dict(objects(schema))
-    assert len(found) == 10
+    assert len(found) == 11
     for path, node in found.items():
         assert node["additionalProperties"] is False, path
         assert set(node["properties"]) - set(node["required"]) <= OF_OPTIONS, path
@@ -119,6 +120,8 @@ def pictures(tmp_path_factory):
         path, _ = gcore(target.pid, str(tmp_path_factory.mktemp("core")))
     for what in "", "--locals", "--native", "--async":
         (found["--core " + what],) = dump("--core", path, *what.split())
+    with harness.target(python, "greenlets.py", folder_of(python), "stand") as target:
+        (found["greenlets"],) = dump("-p", target.pid)
     with harness.target(python, "besides.py") as target:
         (found["exceptions"],) = dump("-p", target.pid)
     with harness.target(python, "states.py", "gil") as target:
@@ -142,8 +145,8 @@ def test_pictures_of_all_kinds(pictures):
     # A process that a signal ended is in tests of core files.
     gone = {".core.signal", ".core.signal_name", ".core.signal_tid", ".core.address"}
     missing = {path for path in described() - met - gone if path.rpartition(".")[2] not in NOT_HERE}
-    # Tasks have no variables.
-    assert {path for path in missing if not re.match(r"\.tasks\[\]\.frames\[\]\.locals", path)} == set()
+    # Tasks and greenlets have no variables.
+    assert {path for path in missing if not re.match(r".*(tasks|greenlets)\[\]\.frames\[\]\.locals", path)} == set()
 
 
 def places(value, at=()):

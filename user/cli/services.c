@@ -9,6 +9,7 @@
 #include "discovery/ask_tasks.h"
 #include "discovery/ask_threads.h"
 #include "dump/core.h"
+#include "dump/greenlets.h"
 #include "dump/native.h"
 #include "dump/stack.h"
 #include "dump/state.h"
@@ -26,6 +27,8 @@ static foreign_service *const items[] = {
 	discovery_serve_threads,
 	discovery_serve_validate,
 	dump_serve_core_files,
+	dump_serve_greenlet_search,
+	dump_serve_greenlets,
 	dump_serve_native,
 	dump_serve_sockets,
 	dump_serve_stack,

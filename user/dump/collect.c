@@ -562,6 +562,13 @@ static int find_stacks(const struct collector *c)
 		if (!err)
 			dump_native_merge(thread);
 	}
+	for (size_t i = 0; i < c->out->greenlets.count; i++) {
+		struct dump_greenlet *greenlet = &c->out->greenlets.items[i];
+		uint32_t stack = stacks_find(c->stacks, greenlet->stack_id);
+
+		greenlet->stack = stack == PROFILE_NONE ? PROFILE_ROOT : stack;
+	}
+	dump_greenlets_sort(&c->out->greenlets);
 	return err;
 }
 
@@ -610,6 +617,28 @@ static int read_tasks(struct collector *c)
 	return err;
 }
 
+static int read_greenlets(struct collector *c)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < c->nr_runtimes && !err; i++) {
+		const struct dump_greenlets_of of = {.pid = c->pid,
+						     .stands = stands(c),
+						     .runtime = c->runtimes[i].place,
+						     .layout = *c->runtimes[i].layout};
+		const struct dump_greenlets_to to = {.process = c->out,
+						     .known = &c->known,
+						     .runtime = i,
+						     .stacks = c->stacks,
+						     .proc_id = PROC_ID,
+						     .rights = c->sources.rights,
+						     .last_stack_id = &c->last_stack_id};
+
+		err = dump_collect_greenlets(&of, &to);
+	}
+	return err ?: stacks_finish(c->stacks);
+}
+
 /* Reads all that is to be of one moment. */
 static int read_moment(struct collector *c)
 {
@@ -620,7 +649,7 @@ static int read_moment(struct collector *c)
 	err = err ?: dump_find_deadlocks(c->out, stands(c));
 	if (!err)
 		dump_find_held_up(c->out, stands(c));
-	return err ?: read_tasks(c);
+	return err ?: read_greenlets(c) ?: read_tasks(c);
 }
 
 static void thaw(struct collector *c)
@@ -722,6 +751,7 @@ void dump_free(struct dump_process *process)
 		free_thread(&process->threads[i]);
 	free(process->threads);
 	dump_tasks_free(&process->tasks);
+	dump_greenlets_free(&process->greenlets);
 	dump_index_free(&process->index);
 	intern_free(&process->alike);
 	for (uint32_t i = 0; process->lines && i < profile_frame_count(process->stacks); i++)

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "discovery/list.h"
 #include "dump/core.h"
+#include "dump/greenlets.h"
 #include "dump/index.h"
 #include "dump/locals.h"
 #include "dump/locks.h"
@@ -87,6 +88,7 @@ struct dump_process {
 	size_t count, room;
 	struct dump_index index; /* of these threads */
 	struct dump_tasks tasks;
+	struct dump_greenlets greenlets;
 	bool with_locals, with_native;
 	struct intern alike; /* of the values of its variables: see identity.h */
 	int incomplete;      /* error with which a part of it could not be read; 0: all that was asked for is there */

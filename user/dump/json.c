@@ -229,6 +229,7 @@ static void write_thread(const struct dump_process *process, const struct dump_p
 	dump_write_frames(process, thread, thread->stack, j);
 	if (process->with_native)
 		write_native(process, thread, j);
+	dump_write_greenlets(process, thread, j);
 	json_end_object(j);
 }
 
@@ -332,6 +333,8 @@ void dump_json(const struct dump_process *process, const struct dump_process *be
 	write_collecting(collecting, known, j);
 	write_deadlocks(process, j);
 	dump_write_findings(process, j);
+	json_uint(j, "greenlets_left_out", process->greenlets.changed);
+	json_bool(j, "greenlets_beyond", process->greenlets.beyond);
 	json_begin_array(j, "threads");
 	for (size_t i = 0; i < process->count; i++)
 		write_thread(process, before, &process->threads[i], j);

@@ -39,6 +39,14 @@ void dump_print_tasks(const struct dump_process *process, enum dump_style style,
 /* Writes the functions of a stack as the array "frames"; with a thread's variables or NULL. */
 void dump_write_frames(const struct dump_process *process, const struct dump_thread *thread, uint32_t stack,
 		       struct json *j);
+/* Prints the greenlets of the thread that do not run. */
+void dump_print_greenlets(const struct dump_process *process, const struct dump_thread *thread, enum dump_style style,
+			  FILE *out);
+/* Says whether there are greenlets that are not printed. */
+void dump_print_greenlets_left_out(const struct dump_process *process, FILE *out);
+/* Writes the greenlets of the thread as the array "greenlets". */
+void dump_write_greenlets(const struct dump_process *process, const struct dump_thread *thread, struct json *j);
+
 /* Writes asyncio's tasks, or null where they are not wanted. */
 void dump_write_tasks(const struct dump_process *process, struct json *j);
 

@@ -365,6 +365,7 @@ void dump_print_thread_stack(const struct dump_process *process, const struct du
 		dump_print_stack(process, thread, thread->stack, style, 2, out);
 	if (thread->native_unread)
 		fputs("  [native frames not shown: they could not be read]\n", out);
+	dump_print_greenlets(process, thread, style, out);
 }
 
 void dump_print_thread_name(const struct dump_thread *thread, FILE *out)
@@ -412,6 +413,7 @@ void dump_text(const struct dump_process *process, const struct dump_process *be
 		print_changes(process, before, out);
 	print_collection(process, out);
 	dump_print_findings(process, out);
+	dump_print_greenlets_left_out(process, out);
 	if (style == DUMP_SHORT)
 		dump_print_short(process, before, out);
 	for (size_t i = 0; style != DUMP_SHORT && i < process->count; i++)
