@@ -129,6 +129,10 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 	output->options.by_line |= output->options.by_expression;
 	if (output->options.by_state && !output->format->by_state)
 		return cli_usage("--by=state: %s has no columns of states; text has", output->format->name);
+	if (output->options.by_import && !output->format->rows)
+		return cli_usage("--by=import: %s has no table of modules; text has", output->format->name);
+	if (output->options.by_import && (output->options.by_state || output->options.by_line || output->options.sort))
+		return cli_usage("--by=import is a table of its own, without --by=line, --by=state and --sort");
 	if (output->options.rows && !output->format->rows)
 		return cli_usage("--limit: %s is no table; text is", output->format->name);
 	if (output->options.sort && !output->format->rows)

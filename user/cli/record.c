@@ -14,6 +14,7 @@
 #include "cli/targets.h"
 #include "foreign/foreign.h"
 #include "base/log.h"
+#include "profile/imports.h"
 #include "rights/priority.h"
 #include "profile/edit.h"
 #include "session/account.h"
@@ -76,7 +77,9 @@ static int write_profile(struct record *r, const struct profile *profile)
 	struct profile *copy;
 	int code;
 
-	if (!edit->anonymize && !edit->own_only && !edit->fold_idle && !edit->focus.count && !edit->ignore.count)
+	edit->fold_imports = edit->fold_imports && profile_has_importlib(profile);
+	if (!edit->anonymize && !edit->own_only && !edit->fold_idle && !edit->fold_imports && !edit->focus.count &&
+	    !edit->ignore.count)
 		return cli_output_write(&r->options.output, profile);
 	copy = edited(profile, edit);
 	code = copy ? cli_output_write(&r->options.output, copy) : CLI_FAILED;

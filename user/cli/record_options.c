@@ -20,11 +20,17 @@ enum by {
 	BY_LINE,
 	BY_EXPRESSION,
 	BY_STATE,
+	BY_IMPORT,
 };
 
 static const struct cli_word by_words[] = {
-	{"process", BY_PROCESS},       {"container", BY_CONTAINER}, {"line", BY_LINE},
-	{"expression", BY_EXPRESSION}, {"state", BY_STATE},         {0},
+	{"process", BY_PROCESS},
+	{"container", BY_CONTAINER},
+	{"line", BY_LINE},
+	{"expression", BY_EXPRESSION},
+	{"state", BY_STATE},
+	{"import", BY_IMPORT},
+	{0},
 };
 
 /* A mode of the command line beside those of the session: of SESSION_CPU, some threads only. */
@@ -175,6 +181,8 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 		r->output.options.by_expression = true;
 	else if (by == BY_STATE)
 		r->output.options.by_state = true;
+	else if (by == BY_IMPORT)
+		r->output.options.by_import = true;
 	else
 		r->session.roots =
 			PROFILE_ROOT_PROCESS | kept | (by == BY_CONTAINER ? (unsigned)PROFILE_ROOT_CONTAINER : 0);
@@ -319,10 +327,14 @@ static const struct cli_option output_options[] = {
 	 "functions, in text and svg; expression: keep the "
 	 "columns of the expression that each function executes, and tell them, as file.py:LINE:COLUMN-END (Python "
 	 "3.11 "
-	 "and later); state: a column for each state of threads, in text, with --mode=wall and offcpu",
+	 "and later); state: a column for each state of threads, in text, with --mode=wall and offcpu; import: in "
+	 "text, what the import of each module cost, below the one that imported it",
 	 .take = take_by, .words = by_words},
 	{"merge", 0, NULL, "put processes of the same program together, without PID", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.merge)},
+	{"importlib", 0, NULL,
+	 "in text, html and svg: each function of Python's import system, and not the first one alone",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, importlib)},
 	{"process-tree", 0, NULL,
 	 "put who started a process before it, and who started that one: from the process of -p or the command on, "
 	 "else "
@@ -436,6 +448,7 @@ static void follow_needs(struct cli_record_options *r)
 	r->session.parents = (needs & OUTPUT_THREADS || r->session.roots & PROFILE_ROOT_PARENTS) && !r->session.merge;
 	r->session.times = r->session.mode != SESSION_GIL && !r->event.memory &&
 			   (r->timestamps || (needs & (OUTPUT_TIMES | OUTPUT_KEEPS) && !r->no_timestamps));
+	r->edit.fold_imports = r->output.format->for_people && !r->importlib && !r->output.options.by_import;
 	r->edit.fold_idle = r->output.format->rows && r->session.mode != SESSION_CPU && !r->session.idle_threads;
 	if (r->session.mode == SESSION_GIL)
 		r->session.idle_threads = true;

@@ -24,6 +24,7 @@ struct cli_record_options {
 	double duration_s;
 	struct cli_output output;
 	const char *json_path;
+	bool importlib; /* in formats for people */
 	bool quiet, stats, version;
 	int verbose;
 };

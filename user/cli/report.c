@@ -15,7 +15,7 @@ struct report {
 	struct profile_edit edit;
 	struct cli_output output;
 	unsigned roots; /* PROFILE_ROOT_...; 0: those that the profiles were recorded with */
-	bool process_tree, threads, quiet, idle;
+	bool process_tree, threads, quiet, idle, importlib;
 };
 
 static const struct cli_example examples[] = {
@@ -44,11 +44,17 @@ enum by {
 	BY_LINE,
 	BY_EXPRESSION,
 	BY_STATE,
+	BY_IMPORT,
 };
 
 static const struct cli_word by_words[] = {
-	{"process", BY_PROCESS},       {"container", BY_CONTAINER}, {"line", BY_LINE},
-	{"expression", BY_EXPRESSION}, {"state", BY_STATE},         {0},
+	{"process", BY_PROCESS},
+	{"container", BY_CONTAINER},
+	{"line", BY_LINE},
+	{"expression", BY_EXPRESSION},
+	{"state", BY_STATE},
+	{"import", BY_IMPORT},
+	{0},
 };
 
 static int take_by(const struct cli_option *option, const char *value, void *target)
@@ -64,6 +70,8 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 		r->output.options.by_expression = true;
 	else if (by == BY_STATE)
 		r->output.options.by_state = true;
+	else if (by == BY_IMPORT)
+		r->output.options.by_import = true;
 	else
 		r->roots |= by == BY_PROCESS ? PROFILE_ROOT_PROCESS : PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS;
 	return 0;
@@ -73,7 +81,8 @@ static const struct cli_option options[] = {
 	{"by", 0, "WHAT",
 	 "process: its name and PID at the root of each stack; container: the container's name before that; line: "
 	 "lines in place of functions, in text and svg; expression: also where in its line each function is, if that "
-	 "was recorded; state: a column for each state of threads, in text; may be repeated",
+	 "was recorded; state: a column for each state of threads, in text; import: in text, what the import of each "
+	 "module cost, below the one that imported it; may be repeated",
 	 .take = take_by, .words = by_words},
 	{"process-tree", 0, NULL, "put who started a process before it, as far as the profile tells",
 	 .take = cli_take_flag, .offset = offsetof(struct report, process_tree)},
@@ -82,6 +91,9 @@ static const struct cli_option options[] = {
 	{"idle", 0, NULL,
 	 "in text: waits for work, of pools, servers and event loops, where they are, and not in one row",
 	 .take = cli_take_flag, .offset = offsetof(struct report, idle)},
+	{"importlib", 0, NULL,
+	 "in text, html and svg: each function of Python's import system, and not the first one alone",
+	 .take = cli_take_flag, .offset = offsetof(struct report, importlib)},
 	{"quiet", 'q', NULL, "no account of the run at the end", .take = cli_take_flag,
 	 .offset = offsetof(struct report, quiet)},
 	CLI_OPTION_HELP,
@@ -126,6 +138,7 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 	if (code)
 		return code;
 	r->edit.no_columns = !r->output.options.by_expression && !r->output.format->has_columns;
+	r->edit.fold_imports = r->output.format->for_people && !r->importlib && !r->output.options.by_import;
 	r->edit.fold_idle = r->output.format->rows && !r->idle;
 	return cli_filter_check(&r->edit);
 }

@@ -26,6 +26,7 @@ static const struct output_format formats[] = {
 		.help = "table of functions (--by=line: of lines, --by=expression) by their own and total samples",
 		.by_line = true,
 		.by_state = true,
+		.for_people = true,
 		.rows = true,
 		.by_expression = true,
 		.write = output_text,
@@ -43,6 +44,7 @@ static const struct output_format formats[] = {
 		.needs = OUTPUT_THREADS | OUTPUT_TIMES | OUTPUT_SOURCES,
 		.by_expression = true,
 		.has_columns = true,
+		.for_people = true,
 		.write = output_html,
 		.diff =
 			&(const struct output_diff_format){
@@ -111,6 +113,7 @@ static const struct output_format formats[] = {
 		.help = "flame graph as a static image (--by=line: of lines)",
 		.by_line = true,
 		.by_expression = true,
+		.for_people = true,
 		.write = output_svg,
 	},
 	{

@@ -127,6 +127,17 @@ void output_frame(const struct profile *p, uint32_t frame, FILE *out)
 	fprintf(out, "%s)", position);
 }
 
+char *output_short_name(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = profile_frame_at(p, frame);
+	const char *name = profile_string(p, f->name), *file = profile_string(p, f->file);
+	char *both;
+
+	if (!*file || strcmp(name, "<module>") != 0)
+		return strdup(name);
+	return asprintf(&both, "%s %s", name, file) < 0 ? NULL : both;
+}
+
 void output_account_entry(const struct profile *p, const struct profile_account *entry, FILE *out)
 {
 	const char *text = profile_string(p, entry->text);

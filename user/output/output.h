@@ -24,6 +24,7 @@ struct output_options {
 	bool by_line;       /* lines in place of functions, where the format can */
 	bool by_expression; /* those lines, and frames in all formats, have the columns of their expressions */
 	bool by_state;      /* columns of states, in the format text */
+	bool by_import;     /* imported modules in place of functions, in the format text */
 	int sort;           /* enum output_sort */
 	uint32_t rows;      /* of a table; all others are added up in one row; 0: OUTPUT_ROWS_DEFAULT */
 	size_t width; /* columns of the terminal that text is written to, which is shortened to fit; 0: no terminal */
@@ -50,6 +51,7 @@ struct output_format {
 	bool by_expression; /* it can show the columns of expressions */
 	bool has_columns;   /* it has a place for them, and writes them wherever they were recorded */
 	bool by_state;      /* it can have a column for each state */
+	bool for_people;    /* functions of importlib are one in it, unless they are asked for */
 	bool rows;          /* it is a table, of as many rows as the options tell, in the order that they tell */
 	/*
 	 * Writes the profile. If it is empty, the result is valid, and says that it is empty if the format allows that.
@@ -69,6 +71,8 @@ const struct output_format *output_formats(void);
 int output_folded(const struct profile *p, const struct output_options *options, FILE *out);
 int output_html(const struct profile *p, const struct output_options *options, FILE *out);
 int output_text(const struct profile *p, const struct output_options *options, FILE *out);
+/* The table of imported modules, which output_text() writes with by_import. */
+int output_text_imports(const struct profile *p, const struct output_options *options, FILE *out);
 /* The table of functions with a column for each state, which output_text() writes with by_state. */
 int output_text_states(const struct profile *p, const struct output_options *options, FILE *out);
 int output_pybpf(const struct profile *p, const struct output_options *options, FILE *out);
@@ -116,6 +120,9 @@ char *output_parent_label(const struct profile *p, uint32_t parent);
 void output_position(const struct profile_place *place, char text[OUTPUT_POSITION_MAX]);
 /* Writes "qualname (file.py:LINE)", with the columns where the frame has them, escaped. */
 void output_frame(const struct profile *p, uint32_t frame, FILE *out);
+
+/* Returns the name of a frame, of a module's body with its file. The caller frees it. NULL: no memory. */
+char *output_short_name(const struct profile *p, uint32_t frame);
 
 /* Writes the account: the run in one line, then a line for each group of counts that are not all 0. */
 void output_account(const struct profile *p, const char *prefix, FILE *out);

@@ -112,7 +112,7 @@ static char *label_of(const struct writer *w, const struct profile_tree_node *no
 			return NULL;
 		return label;
 	default:
-		return strdup(profile_string(w->p, profile_frame_at(w->p, node->what)->name));
+		return output_short_name(w->p, node->what);
 	}
 }
 

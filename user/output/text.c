@@ -484,6 +484,8 @@ int output_text(const struct profile *p, const struct output_options *options, F
 
 	if (options->by_state)
 		return output_text_states(p, options, out);
+	if (options->by_import)
+		return output_text_imports(p, options, out);
 	err = make_table(&t, p, options);
 	if (err)
 		goto done;

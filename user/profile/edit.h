@@ -41,6 +41,7 @@ struct profile_edit {
 		own_paths;         /* folders and files, as files are shown, that are the program's own, too */
 	bool own_only;             /* functions that are not the program's own are left out likewise */
 	bool fold_idle;            /* waits for work lose their functions: their leaf is PROFILE_IDLE_NAME */
+	bool fold_imports;         /* of functions of the import system that call each other the first one stays */
 	bool merge_processes;      /* those with the same name and container become one, without PID */
 	bool no_sources;           /* no source text */
 	bool no_columns;           /* frames on the same line of a function are one, without its expressions */

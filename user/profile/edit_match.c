@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/edit_internal.h"
+#include "profile/imports.h"
 #include "profile/own.h"
 
 struct patterns {
@@ -115,6 +116,13 @@ static bool is_foreign(const struct profile *p, const struct profile_frame *fram
 	       (frame->kind == PROFILE_PYTHON && edit_origin_of(p, frame, edit) != PROFILE_OWN);
 }
 
+/* Returns whether a stack's leaf is a function of the import system that another one calls. */
+static bool is_within_import(const struct profile *p, const struct profile_stack *stack)
+{
+	return stack->parent != PROFILE_ROOT && profile_is_importlib(p, stack->frame) &&
+	       profile_is_importlib(p, profile_stack_at(p, stack->parent)->frame);
+}
+
 static int match_frame(const struct profile *p, uint32_t frame, const struct profile_edit *edit,
 		       const struct patterns *patterns, struct edit_match *match)
 {
@@ -165,7 +173,7 @@ int edit_match_stacks(const struct profile *p, const struct profile_edit *edit, 
 			.focus = below->focus | own->focus,
 			.ignore = below->ignore || own->ignore,
 			.under = below->under || own->under,
-			.hide = own->hide,
+			.hide = own->hide || (edit->fold_imports && is_within_import(p, stack)),
 		};
 	}
 	free_patterns(&patterns);

@@ -109,7 +109,7 @@ static char *name_of(const struct profile *p, const struct profile_tree_node *no
 	case PROFILE_TREE_FRAME:
 		frame = profile_frame_at(p, node->what);
 		if (!with_file || !frame->file)
-			return strdup(profile_string(p, frame->name));
+			return output_short_name(p, node->what);
 		return asprintf(&name, "%s (%s)", profile_string(p, frame->name), profile_string(p, frame->file)) < 0
 			       ? NULL
 			       : name;

@@ -103,7 +103,8 @@ class Keys {
 
   // As names are shown: long ones without their middle.
   label(key) {
-    return (this.labels[key] ??= this.numbered(this.name[key], this.byLine ? this.line[key] : -1));
+    const module = this.name[key] === "<module>" && this.file[key] ? `<module> ${this.file[key]}` : this.name[key];
+    return (this.labels[key] ??= this.numbered(module, this.byLine ? this.line[key] : -1));
   }
 
   shortPlace(key) {
