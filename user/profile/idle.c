@@ -9,7 +9,8 @@ enum role {
 	NO_ROLE,
 	PASSES, /* waits for its caller: that decides */
 	POOL,   /* waits for work of a pool or server, and then does it */
-	LOOP,   /* likewise, and for answers: as asks_for() tells */
+	WATCH,  /* waits for those that do it, or for its own end */
+	LOOP,   /* waits for work, and for answers: as asks_for() tells */
 	TAKES,  /* takes jobs or connections, which is work for a library's thread that does nothing else */
 	BEGINS, /* begins a thread */
 	SERVES, /* does a piece of work: a loop in it waits for that */
@@ -54,7 +55,7 @@ static const struct place places[] = {
 	{"__bootstrap_inner", "threading.py", BEGINS, NULL},
 	{"_worker", "concurrent/futures/thread.py", POOL, "lock"},
 	{"run", "concurrent/futures/thread.py", SERVES, NULL},
-	{"_python_exit", "concurrent/futures/thread.py", POOL, NULL},
+	{"_python_exit", "concurrent/futures/thread.py", WATCH, NULL},
 	{"_process_worker", "concurrent/futures/process.py", POOL, NULL},
 	{"_queue_management_worker", "concurrent/futures/process.py", POOL, NULL},
 	{"wait_result_broken_or_wakeup", "concurrent/futures/process.py", PASSES, NULL},
@@ -68,13 +69,12 @@ static const struct place places[] = {
 	{"serve_forever", "multiprocessing/managers.py", POOL, NULL},
 	{"accepter", "multiprocessing/managers.py", POOL, NULL},
 	{"serve_client", "multiprocessing/managers.py", POOL, NULL},
-	{"main", "multiprocessing/resource_tracker.py", POOL, "pipe"},
-	{"main", "multiprocessing/semaphore_tracker.py", POOL, "pipe"},
-	{"main", "multiprocessing/forkserver.py", POOL, NULL},
-	{"_exit_function", "multiprocessing/util.py", POOL, NULL},
-	{"_shutdown", "threading.py", POOL, "lock"},
-	{"_exitfunc", "threading.py", POOL, NULL},
-	{"__exitfunc", "threading.py", POOL, NULL},
+	{"main", "multiprocessing/resource_tracker.py", WATCH, "pipe"},
+	{"main", "multiprocessing/semaphore_tracker.py", WATCH, "pipe"},
+	{"main", "multiprocessing/forkserver.py", WATCH, NULL},
+	{"_exit_function", "multiprocessing/util.py", WATCH, NULL},
+	{"_shutdown", "threading.py", WATCH, "lock"},
+	{"_exitfunc", "threading.py", WATCH, NULL},
 	{"serve_forever", "socketserver.py", POOL, NULL},
 	{"serve_forever", "SocketServer.py", POOL, NULL},
 	{"handle_request", "socketserver.py", POOL, NULL},
@@ -91,16 +91,15 @@ static const struct place places[] = {
 	{"run", "uvloop/__init__.py", LOOP, "poll"},
 	{"run", "uvicorn/server.py", LOOP, "poll"},
 	/* Servers of web applications. */
-	{"sleep", "gunicorn/arbiter.py", POOL, "poll pipe"},
-	{"wait_for_signals", "gunicorn/arbiter.py", POOL, "lock"},
+	{"sleep", "gunicorn/arbiter.py", WATCH, "poll pipe"},
+	{"wait_for_signals", "gunicorn/arbiter.py", WATCH, "lock"},
 	{"wait", "gunicorn/workers/sync.py", POOL, "poll network"},
 	{"run", "gunicorn/workers/gthread.py", POOL, NULL},
 	{"wait_for_and_dispatch_events", "gunicorn/workers/gthread.py", POOL, NULL},
 	{"handle_request", "gunicorn/workers/sync.py", SERVES, NULL},
-	{"run", "uvicorn/supervisors/multiprocess.py", POOL, NULL},
-	{"pong", "uvicorn/supervisors/multiprocess.py", POOL, NULL},
-	{"run", "hypercorn/run.py", POOL, NULL},
-	{"run", "anyio/_backends/_asyncio.py", POOL, NULL},
+	{"run", "uvicorn/supervisors/multiprocess.py", WATCH, NULL},
+	{"pong", "uvicorn/supervisors/multiprocess.py", WATCH, NULL},
+	{"run", "hypercorn/run.py", WATCH, NULL},
 	{"__call__", "asgiref/sync.py", SERVES, NULL},
 	{"handler_thread", "waitress/task.py", POOL, NULL},
 	{"poll", "waitress/wasyncore.py", PASSES, "poll network"},
@@ -121,6 +120,8 @@ static const struct place places[] = {
 	{"get_events", "trio/_core/_io_epoll.py", PASSES, "poll network"},
 	{"run", "trio/_core/_run.py", LOOP, NULL},
 	{"_work", "trio/_core/_thread_cache.py", POOL, "lock"},
+	{"doPoll", "twisted/internet/epollreactor.py", PASSES, "poll network"},
+	{"mainLoop", "twisted/internet/base.py", LOOP, NULL},
 	{"start", "tornado/ioloop.py", LOOP, "poll network"},
 	/* Celery, its pool billiard and its transports. */
 	{"_recv", "billiard/pool.py", PASSES, NULL},
@@ -289,7 +290,7 @@ static bool is_idle(const struct idle *idle, uint32_t stack)
 		at = profile_stack_at(idle->p, at)->parent;
 		place = place_of(idle, at);
 	}
-	if (place->role == POOL)
+	if (place->role == POOL || place->role == WATCH)
 		return true;
 	if (place->role == LOOP)
 		return !asks_for(profile_string(idle->p, wait->name)) && !is_within_work(idle, at);

@@ -131,6 +131,10 @@ static const struct {
 	     "_run_once asyncio/base_events.py;select selectors.py",
 	 "poll", "[poll: epoll]", false},
 	{RUN "handler_thread waitress/task.py;view !app.py;run asyncio/runners.py", "poll", "[poll: epoll]", false},
+	/* One that was forked is none within the job of its parent. */
+	{"main multiprocessing/forkserver.py;_serve_one multiprocessing/forkserver.py;main !app.py;" ASYNC
+	 "_run_once asyncio/base_events.py;select selectors.py",
+	 "poll", "[poll: epoll]", true},
 	/* One's own loop, and what is no loop at all. */
 	{"<module> !app.py;_run_once !loop.py;select selectors.py", "poll", "[poll: epoll]", false},
 	{"<module> !app.py;select selectors.py", "poll", "[poll: epoll]", false},
