@@ -229,14 +229,17 @@ static bool waits_itself(const struct idle *idle, const struct place *place, con
 /*
  * Returns whether what a loop waits for, or what ended its wait, is an answer: of a connection that the program made,
  * of a child. Work comes over connections that it accepts, and after a time. A named unix socket may be either.
+ * Without a colon it is not told, as with --wait-detail=none.
  */
 static bool asks_for(const char *wait)
 {
-	static const char *const answers[] = {"tcp ", "udp ", "unix ", "a pipe", "process ", NULL};
+	static const char *const answers[] = {"tcp ", "udp ", "unix ", "a pipe", "read", "process ", NULL};
 	static const char *const work[] = {"tcp on ", "tcp clients of ", "udp on ", NULL};
 	const char *until = strstr(wait, " until "), *colon = strstr(wait, ": ");
-	const char *what = until ? until + strlen(" until ") : colon ? colon + strlen(": ") : "";
+	const char *what = until ? until + strlen(" until ") : colon ? colon + strlen(": ") : NULL;
 
+	if (!what)
+		return true;
 	for (int i = 0; work[i]; i++) {
 		if (strncmp(what, work[i], strlen(work[i])) == 0)
 			return false;

@@ -123,6 +123,10 @@ static const struct {
 	{ASYNC "_run_once asyncio/base_events.py;select selectors.py", "poll", "[poll: epoll until a pipe]", false},
 	{ASYNC "_run_once asyncio/base_events.py;select selectors.py", "network", "[network: tcp 10.0.0.5:5432]",
 	 false},
+	{ASYNC "_run_once asyncio/base_events.py;select selectors.py", "pipe", "[pipe: read]", false},
+	{ASYNC "_run_once asyncio/base_events.py;select selectors.py", "network", "[network: tcp on 0.0.0.0:80]", true},
+	/* As with --wait-detail=none. */
+	{ASYNC "_run_once asyncio/base_events.py;select selectors.py", "poll", "[poll]", false},
 	{"main !app.py;run asyncio/runners.py", "poll", "[poll: epoll]", true},
 	{"run gevent/hub.py", "poll", "[poll: epoll]", true},
 	{"run gevent/hub.py", "poll", "[poll: epoll until tcp 10.0.0.5:5432]", false},
