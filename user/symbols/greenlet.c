@@ -283,6 +283,54 @@ static bool read_class(const struct walk_memory *m, const struct pybpf_layout *l
 	return g->class[0] != '\0';
 }
 
+static bool read_impl(const struct walk_memory *m, const struct pybpf_layout *l, uint64_t object, struct greenlet *out)
+{
+	*out = (struct greenlet){.object = object};
+	return object % 8 == 0 && get(m, object + l->code_type + 8u + OBJECT_IMPL, &out->impl, sizeof(out->impl)) &&
+	       get(m, out->impl, out->words, sizeof(out->words));
+}
+
+/* Returns the word of MainGreenlet._self, which is behind its PythonState; 0: it is no main greenlet's part. */
+static size_t self_at(const struct pybpf_layout *l, const struct greenlet *g)
+{
+	size_t frame = top_frame_at(l, g), stack_stop = frame - is_since(l, 7) - STACK_WORDS + 1;
+
+	for (size_t i = frame + 1; i + 1 < GREENLET_WORDS && g->words[stack_stop] == UINT64_MAX; i++) {
+		if (g->words[i] == g->object)
+			return i;
+	}
+	return 0;
+}
+
+/*
+ * Returns whether the thread lives whose main greenlet this is: _thread_state, behind _self, has main_greenlet as its
+ * first field. When the thread ends it is taken away, and the C stack may be another thread's by now.
+ */
+static bool has_thread(const struct walk_memory *m, const struct greenlet *g, size_t self)
+{
+	uint64_t main;
+
+	return get(m, g->words[self + 1], &main, sizeof(main)) && main == g->object;
+}
+
+/* Likewise of any greenlet: behind its PythonState it names the main one. */
+static bool is_of_living_thread(const struct walk_memory *m, const struct pybpf_layout *l, const struct greenlet *g)
+{
+	size_t self = self_at(l, g);
+	struct greenlet main;
+
+	if (self)
+		return has_thread(m, g, self);
+	for (size_t i = top_frame_at(l, g) + 1; i < GREENLET_WORDS; i++) {
+		if (!read_impl(m, l, g->words[i], &main))
+			continue;
+		self = self_at(l, &main);
+		if (self)
+			return has_thread(m, &main, self);
+	}
+	return false;
+}
+
 bool greenlet_read(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t impl,
 		   struct greenlet *out)
 {
@@ -293,7 +341,8 @@ bool greenlet_read(const struct walk_memory *memory, const struct pybpf_layout *
 		return false;
 	frame = top_frame_at(layout, out);
 	return is_of_type(memory, layout, out->words[frame], "frame") && take_stack(layout, frame, out) &&
-	       take_frames(memory, layout, frame, out) && read_class(memory, layout, out);
+	       take_frames(memory, layout, frame, out) && read_class(memory, layout, out) &&
+	       is_of_living_thread(memory, layout, out);
 }
 
 static void set_field(struct overlay *o, uint64_t at, uint64_t value)
