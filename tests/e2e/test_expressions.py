@@ -72,7 +72,8 @@ def report(saved, *args):
 
 
 def rows(text):
-    return {row[2]: int(row[1]) for row in re.finditer(r"(?m)^ *(\d+) +[\d.]+% +\d+ +[\d.]+%  (.*)$", text)}
+    """Without the texts of expressions."""
+    return {row[2]: int(row[1]) for row in re.finditer(r"(?m)^ *(\d+) +[\d.]+% +\d+ +[\d.]+%  (.*?)(?:: .*)?$", text)}
 
 
 def test_saved_by_function_line_and_expression(saved):
@@ -104,6 +105,16 @@ def test_columns_in_pprof(saved):
     done = subprocess.run([*argv, path], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     read = {row[2]: int(row[1]) for row in re.finditer(r"(?m)^ +(\d+) +[\d.]+% +[\d.]+% +\d+ +[\d.]+%  (.*\.py:.*)$", done.stdout)}
     assert {row: count for row, count in read.items() if count} == want
+
+
+def test_texts_of_expressions(saved):
+    """Of rows whose source is known; while sampling and afterwards."""
+    assert re.search(r"(?m)  nested_calls.py:37:\d+-\d+  burn: BYTES.count\(b\"[yabc]\"\)$", report(saved, "-f", "text", "--by=expression"))
+    with harness.target(harness.default_python(), "nested_calls.py", "1") as running:
+        shown = record_busy(running.pid, "--by=expression", "-f", "text")
+        bare = record_busy(running.pid, "--by=expression", "-f", "text", "--no-source")
+    assert "  burn: BYTES.count(b\"" in shown.out
+    assert re.search(r"(?m)  nested_calls.py:37:\d+-\d+  burn$", bare.out) and "BYTES" not in bare.out
 
 
 def test_saved_without_columns(tmp_path):

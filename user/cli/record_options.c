@@ -362,7 +362,8 @@ static const struct cli_option output_options[] = {
 	{"no-timestamps", 0, NULL, "do not keep the time of each sample, whatever the format", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, no_timestamps)},
 	{"no-source", 0, NULL,
-	 "leave out source text; html and pybpf files hold that of the files with the most samples",
+	 "leave out source text; html and pybpf files hold that of the files with the most samples, and text with "
+	 "--by=expression that of each row",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, no_source)},
 	{"anonymize", 0, NULL,
 	 "hashes in place of names of functions, files, processes and containers, and no source text",
@@ -441,6 +442,7 @@ static void name_containers(struct cli_record_options *r)
 static void follow_needs(struct cli_record_options *r)
 {
 	unsigned needs = r->output.format->needs;
+	bool shows_expressions = r->output.options.by_expression && r->output.format->rows;
 
 	if (needs & OUTPUT_THREADS)
 		r->session.threads = true;
@@ -454,7 +456,7 @@ static void follow_needs(struct cli_record_options *r)
 		r->session.idle_threads = true;
 	if (r->session.tasks && !r->session.loop_block_ns)
 		r->session.loop_block_ns = ASYNC_BLOCK_DEFAULT_NS;
-	r->session.sources = needs & OUTPUT_SOURCES && !r->no_source && !r->edit.anonymize;
+	r->session.sources = (needs & OUTPUT_SOURCES || shows_expressions) && !r->no_source && !r->edit.anonymize;
 	r->session.own_paths = &r->edit.own_paths;
 	if (r->output.options.by_expression)
 		r->session.lines = PYSYM_EXPRESSIONS;

@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/expression.h"
 #include "output/output.h"
 #include "base/text.h"
 #include "base/text_stream.h"
+
+/* Columns of an expression in a file that is no terminal: most are shorter, and no row is a page. */
+#define TEXT_MOST 120
 
 /* Replaces an allocated text by a shortened one. */
 static int replace(char **text, char *shortened)
@@ -52,6 +56,17 @@ char *output_escaped_copy(const char *text)
 	return NULL;
 }
 
+static struct profile_place place_of(const struct profile_group *group)
+{
+	return (struct profile_place){
+		.line = group->line,
+		.first_line = PROFILE_NO_LINE,
+		.end_line = group->end_line,
+		.column = group->column,
+		.end_column = group->end_column,
+	};
+}
+
 int output_frame_fitted(const struct profile *p, uint32_t frame, size_t width, FILE *out)
 {
 	static const char opening[] = " (", closing[] = ")";
@@ -86,11 +101,33 @@ done:
 	return err;
 }
 
+/* Writes a line "place  name", and the text of its expression as far as it is known and there is room. */
+static int write_line(const struct profile *p, const struct profile_group *group, const char *place, const char *name,
+		      size_t width, FILE *out)
+{
+	static const char between[] = "  ", colon[] = ": ";
+	const struct profile_place at = place_of(group);
+	size_t used = text_width(place) + strlen(between) + text_width(name) + strlen(colon), needed;
+	char *text = output_expression(p, group->file, &at);
+	int err = text ? replace(&text, text_shorten(text, TEXT_MOST)) : -ENOMEM;
+
+	fprintf(out, "%s%s%s", place, *place ? between : "", name);
+	needed = err ? 0 : text_width(text);
+	if (needed && width && used + needed > width) {
+		needed = used + OUTPUT_FIT_LEAST <= width ? width - used : 0;
+		err = replace(&text, text_shorten(text, needed));
+	}
+	if (!err && needed)
+		fprintf(out, "%s%s", colon, text);
+	fputc('\n', out);
+	free(text);
+	return err;
+}
+
 int output_group_fitted(const struct profile *p, const struct profile_group *group, bool by_line, size_t width,
 			FILE *out)
 {
-	const struct profile_place at = {group->line, PROFILE_NO_LINE, group->end_line, group->column,
-					 group->end_column};
+	const struct profile_place at = place_of(group);
 	const char *file = profile_string(p, group->file);
 	char *name = output_escaped_copy(profile_string(p, group->name));
 	char *escaped = output_escaped_copy(file), *place = NULL, position[OUTPUT_POSITION_MAX];
@@ -106,7 +143,7 @@ int output_group_fitted(const struct profile *p, const struct profile_group *gro
 	if (err)
 		goto done;
 	if (by_line)
-		fprintf(out, "%s%s%s\n", place ? place : escaped, *file ? "  " : "", name);
+		err = write_line(p, group, place ? place : escaped, name, width, out);
 	else if (*file)
 		fprintf(out, "%s (%s)\n", name, escaped);
 	else

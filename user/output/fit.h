@@ -26,8 +26,9 @@ char *output_escaped_copy(const char *text);
 /* Writes "qualname (file.py:LINE)" as output_frame() does, in at most width columns; 0: whole. Returns 0 or -ENOMEM. */
 int output_frame_fitted(const struct profile *p, uint32_t frame, size_t width, FILE *out);
 /*
- * Writes a function "qualname (file.py)", or with by_line a line "file.py:LINE  qualname", and a line feed, in at most
- * width columns; 0: whole. Returns 0 or -ENOMEM.
+ * Writes a function "qualname (file.py)", or with by_line a line "file.py:LINE  qualname", with ": TEXT" of its
+ * expression where that is known and has room, and a line feed, in at most width columns; 0: whole. Returns 0 or
+ * -ENOMEM.
  */
 int output_group_fitted(const struct profile *p, const struct profile_group *group, bool by_line, size_t width,
 			FILE *out);

@@ -69,6 +69,53 @@ static void test_expressions(void **unused)
 	profile_free(p);
 }
 
+/* Their text is told where the source is known, and can be the one that ran. */
+static void test_text_of_expressions(void **unused)
+{
+	static const char source[] = "\n\n\tx = {\"\xc3\xa4\": g(1,\t2)}\x1b\n\tf(\n\t)\n";
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3");
+	const struct output_options options = {.by_line = true, .by_expression = true},
+				    narrow = {.by_line = true, .width = 70};
+
+	(void)unused;
+	assert_int_equal(profile_set_source(p, "app.py", source), 0);
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 12, 19}), owner, 50);
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){4, 1, 5, 1, 2}), owner, 30);
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 5, 21}), owner, 8);
+	/* From and to the middle of a character, a space, the end of a line, and a line that is not there. */
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 8, 19}), owner, 4);
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 5, 8}), owner, 3);
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 0, 19}), owner, 2);
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 12, 30}), owner, 1);
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){9, 1, 9, 12, 30}), owner, 1);
+	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 12, 17}), owner, 1);
+	assert_table(p, &options,
+		     "    self   self%     total  total%  expression\n"
+		     "      50   50.0%        50   50.0%  app.py:3:13-19  f: g(1, 2)\n"
+		     "      30   30.0%        30   30.0%  app.py:4:2-5:2  f: f( ...\n"
+		     "       8    8.0%         8    8.0%  app.py:3:6-21  f: {\"\xc3\xa4\": g(1, 2)}\\x1b\n"
+		     "       4    4.0%         4    4.0%  app.py:3:9-19  f\n"
+		     "       3    3.0%         3    3.0%  app.py:3:6-8  f\n"
+		     "       2    2.0%         2    2.0%  app.py:3:1-19  f\n"
+		     "       1    1.0%         1    1.0%  app.py:3:13-30  f\n"
+		     "       1    1.0%         1    1.0%  app.py:9:13-30  f\n"
+		     "       1    1.0%         1    1.0%  app.py:3:13-17  f\n");
+	/* Short ones are whole on a narrow terminal. */
+	assert_table(p, &narrow,
+		     "    self   self%     total  total%  line\n"
+		     "      50   50.0%        50   50.0%  app.py:3:13-19  f: g(1, 2)\n"
+		     "      30   30.0%        30   30.0%  app.py:4:2-5:2  f: f( ...\n"
+		     "       8    8.0%         8    8.0%  app.py:3:6-21  f: {\"\xc3\xa4\": g...)}\\x1b\n"
+		     "       4    4.0%         4    4.0%  app.py:3:9-19  f\n"
+		     "       3    3.0%         3    3.0%  app.py:3:6-8  f\n"
+		     "       2    2.0%         2    2.0%  app.py:3:1-19  f\n"
+		     "       1    1.0%         1    1.0%  app.py:3:13-30  f\n"
+		     "       1    1.0%         1    1.0%  app.py:9:13-30  f\n"
+		     "       1    1.0%         1    1.0%  app.py:3:13-17  f\n");
+	profile_free(p);
+}
+
 /* Places give way as those of lines do. */
 static void test_expressions_fit(void **unused)
 {
@@ -183,10 +230,15 @@ static void test_hostile_names(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_expressions),   cmocka_unit_test(test_expressions_fit),
-		cmocka_unit_test(test_lines),         cmocka_unit_test(test_time),
-		cmocka_unit_test(test_other_measure), cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_empty),         cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_expressions),
+		cmocka_unit_test(test_text_of_expressions),
+		cmocka_unit_test(test_expressions_fit),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_other_measure),
+		cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_hostile_names),
 	};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))
