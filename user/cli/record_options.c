@@ -419,7 +419,7 @@ static const struct cli_example examples[] = {
 	{"sudo pybpf -p 1234 -d 30 -o profile.html", "a report to look at in a browser"},
 	{"sudo pybpf -p 1234 --children -d 30 -f text", "a service: each worker's share first"},
 	{"sudo pybpf -p 1234 -d 30 -f text --by=line", "the hottest lines"},
-	{"sudo pybpf -p 1234 -d 30 -f text --by=expression", "and which call of a line"},
+	{"sudo pybpf -p 1234 -d 30 -f text --by=expression", "which calls within lines are hot"},
 	{"sudo pybpf -p 1234 -d 30 --threads", "each thread on its own"},
 	{"sudo pybpf -p 1234 -d 1 --mode=wall --idle -t", "what each thread of a hung process does"},
 	{"sudo pybpf --all -d 30", "every Python process of the machine, each under its name"},
