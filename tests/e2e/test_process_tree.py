@@ -70,6 +70,15 @@ def comm(pid):
     return Path("/proc/%d/comm" % pid).read_text(encoding="utf-8").rstrip("\n")
 
 
+def above(pid):
+    """Who started it, the outermost first, without init."""
+    found = []
+    while pid > 1:
+        pid = int(Path("/proc/%d/stat" % pid).read_text(encoding="utf-8").rsplit(")", 1)[1].split()[1])
+        found.insert(0, pid)
+    return found[1:] if found[0] <= 1 else found
+
+
 @pytest.fixture(scope="module", params=VERSIONS, ids=lambda item: item.name)
 def kept(request, profiler, tmp_path_factory):
     """(a family, the run that sampled it while one of them ended, its profile)"""
@@ -122,11 +131,7 @@ def test_with_all_from_below_init():
         run = pybpf("--all", "--exclude-pid", one.left, "-d", 1, "-F", 499, "--process-tree")
         assert run.code == 0, run.err
         roots = chains(run.stacks())[one.below_shell]
-        pid, expected = one.below_shell, []
-        while pid > 1:
-            expected.insert(0, "%s (%d)" % (comm(pid), pid))
-            pid = int(Path("/proc/%d/stat" % pid).read_text(encoding="utf-8").rsplit(")", 1)[1].split()[1])
-        assert roots == expected
+        assert roots == ["%s (%d)" % (comm(pid), pid) for pid in [*above(one.below_shell), one.below_shell]]
 
 
 def test_of_a_container_from_its_first_process():
@@ -140,6 +145,16 @@ def test_of_a_container_from_its_first_process():
             assert stack[0].text == inside.id
             assert "(%d, 1 inside)" % inside.pid in stack[1].text, "the chain begins with the container's first process"
         assert max(len(roots) for roots in chains((stack[1:], n) for stack, n in run.stacks()).values()) >= 3
+
+
+def test_in_the_head_of_dump():
+    with family(harness.default_python()) as one:
+        chain = ["%s (%d)" % (comm(pid), pid) for pid in above(one.below_shell)]
+        text = pybpf("dump", "-p", one.below_shell, "--process-tree").out.splitlines()
+        assert text[2] == "Process tree: %s > this one" % " > ".join(chain)
+        assert "Process tree" not in pybpf("dump", "-p", one.below_shell).out
+        told = json.loads(pybpf("dump", "-p", one.below_shell, "--json").out)["parents"]
+        assert ["%s (%d)" % (each["name"], each["pid"]) for each in told] == chain
 
 
 def test_what_it_contradicts(kept, tmp_path):

@@ -83,6 +83,14 @@ int procfs_read_sched(pid_t pid, pid_t tid, struct procfs_sched *out);
 int procfs_cpu_ns(pid_t pid, uint64_t *ns);
 
 /*
+ * Reads the process that started another one. pid, inside: those of the other one, outside and inside of its PID
+ * namespace; *stat: its stat, which becomes that of the process that started it. Returns that one's PID; 0 if the chain
+ * ends: it is init, in another PID namespace (a container's first process was started by its runtime), or gone.
+ */
+struct procfs_status;
+pid_t procfs_read_parent(pid_t pid, pid_t inside, struct procfs_stat *stat, struct procfs_status *status);
+
+/*
  * Returns the task whose directory in /proc shows the process's memory, files and cgroups: pid itself, or, if its first
  * thread has ended and others go on, one of those (do_exit() takes mm, files and, in v1, cgroups from each thread on
  * its own). Returns 0 if the whole process has ended. stat: the process's, or NULL to have it read.

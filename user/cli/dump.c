@@ -23,7 +23,7 @@
 
 struct dump_command {
 	struct discovery_filter filter;
-	bool json, reverse, brief, no_source, freeze, tasks, native;
+	bool json, reverse, brief, no_source, freeze, tasks, native, parents;
 	double watch_s, diff_after_s; /* 0: not asked for */
 	int verbose, locals;
 	bool show_secrets;
@@ -92,6 +92,8 @@ static const struct cli_option options[] = {
 	 .take = cli_take_flag, .offset = offsetof(struct dump_command, freeze)},
 	{"no-source", 0, NULL, "do not read source files, and print no lines of them", .take = cli_take_flag,
 	 .offset = offsetof(struct dump_command, no_source)},
+	{"process-tree", 0, NULL, "print who started each process, and who started that one", .take = cli_take_flag,
+	 .offset = offsetof(struct dump_command, parents)},
 	{"verbose", 'v', NULL, "print how each process was found; given twice: everything", .take = cli_take_count,
 	 .offset = offsetof(struct dump_command, verbose)},
 	CLI_OPTION_HELP,
@@ -120,6 +122,7 @@ static int check_core(const struct dump_command *dump)
 			  : dump->freeze                    ? "--freeze"
 			  : dump->watch_s > 0               ? "--watch"
 			  : dump->diff_after_s > 0          ? "--diff-after"
+			  : dump->parents                   ? "--process-tree"
 							    : NULL;
 
 	return not ? cli_usage("--core and %s exclude each other: a core file is of one moment", not ) : 0;
@@ -225,6 +228,7 @@ static void take_picture(const struct dump_command *dump, const struct ps_row *r
 		.brief = dump->brief,
 		.tasks = dump->tasks,
 		.native = dump->native,
+		.parents = dump->parents,
 		.freeze = dump->freeze || (dump->native && !dump->core),
 		.core = dump->core,
 		.peers = dump->peers,

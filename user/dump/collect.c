@@ -587,6 +587,7 @@ static void read_head(struct collector *c)
 		c->out->cpu_s = (double)cpu_ns / 1e9;
 	c->out->at_s = clock_s(CLOCK_MONOTONIC);
 	procfs_rss(c->pid, &c->out->rss_kib);
+	dump_parents_read(c->pid, c->out->row->process.inside, &c->out->parents);
 	if (cgroup_mounts_read(&mounts))
 		return;
 	c->frozen = cgroup_is_frozen(&mounts, c->pid);
@@ -716,6 +717,7 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	c->brief = wanted->brief;
 	c->native = out->with_native = wanted->native;
 	out->with_locals = wanted->locals.level > 0;
+	out->with_parents = wanted->parents;
 	c->inside_differs = row->process.inside != row->process.pid;
 	dump_known_init(&c->known);
 	intern_init(&c->by_state, sizeof(struct by_state), offsetof(struct by_state, index));

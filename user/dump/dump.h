@@ -17,6 +17,7 @@
 #include "dump/locals.h"
 #include "dump/locks.h"
 #include "dump/native.h"
+#include "dump/parents.h"
 #include "dump/state.h"
 #include "dump/tasks.h"
 #include "dump/threads.h"
@@ -89,9 +90,10 @@ struct dump_process {
 	struct dump_index index; /* of these threads */
 	struct dump_tasks tasks;
 	struct dump_greenlets greenlets;
-	bool with_locals, with_native;
-	struct intern alike; /* of the values of its variables: see identity.h */
-	int incomplete;      /* error with which a part of it could not be read; 0: all that was asked for is there */
+	struct dump_parents parents;
+	bool with_locals, with_native, with_parents; /* in the text */
+	struct intern alike;                         /* of the values of its variables: see identity.h */
+	int incomplete; /* error with which a part of it could not be read; 0: all that was asked for is there */
 };
 
 struct dump_wanted {
@@ -103,6 +105,7 @@ struct dump_wanted {
 	/* Read from a core file, which stands in for the process; or NULL. */
 	const struct dump_core *core;
 	const struct dump_peers *peers; /* for names of unix sockets; or NULL */
+	bool parents;                   /* the text tells who started the process; the JSON always does */
 	bool native;                    /* also the native frames, where the process stands */
 	bool freeze; /* stop the process meanwhile; else its threads are read one after the other as they run */
 };

@@ -300,6 +300,22 @@ static void write_core(const struct dump_process *process, struct json *j)
 	json_end_object(j);
 }
 
+/* Writes who started the process, the outermost first. */
+static void write_parents(const struct dump_process *process, struct json *j)
+{
+	json_begin_array(j, "parents");
+	for (size_t i = process->parents.count; i-- > 0;) {
+		const struct dump_parent *parent = &process->parents.items[i];
+
+		json_begin_object(j, NULL);
+		json_int(j, "pid", parent->pid);
+		json_int(j, "inside_pid", parent->inside);
+		json_string(j, "name", parent->comm);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 void dump_json(const struct dump_process *process, const struct dump_process *before, struct json *j)
 {
 	const struct ps_row *row = process->row;
@@ -314,6 +330,7 @@ void dump_json(const struct dump_process *process, const struct dump_process *be
 		json_string(j, "container", row->container.name);
 	else
 		json_null(j, "container");
+	write_parents(process, j);
 	write_core(process, j);
 	write_usage(process, j);
 	if (process->stood_s > 0)

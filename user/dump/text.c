@@ -70,6 +70,19 @@ static void print_collection(const struct dump_process *process, FILE *out)
 	fputs("Garbage is being collected; this Python does not tell by which thread\n", out);
 }
 
+/* Prints who started the process, the outermost first. */
+static void print_parents(const struct dump_process *process, FILE *out)
+{
+	if (!process->with_parents || !process->parents.count)
+		return;
+	fputs("Process tree: ", out);
+	for (size_t i = process->parents.count; i-- > 0;) {
+		text_print(process->parents.items[i].comm, out);
+		fprintf(out, " (%d) > ", process->parents.items[i].pid);
+	}
+	fputs("this one\n", out);
+}
+
 static void print_head(const struct dump_process *process, FILE *out)
 {
 	const struct ps_row *row = process->row;
@@ -101,6 +114,7 @@ static void print_head(const struct dump_process *process, FILE *out)
 	if (process->stood_s > 0)
 		fprintf(out, ", stood still for %.1f ms", process->stood_s * 1000);
 	fputc('\n', out);
+	print_parents(process, out);
 }
 
 /* Where the variables of a thread are printed. */

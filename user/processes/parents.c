@@ -83,18 +83,17 @@ static void describe(const struct processes *p, struct known *one, const struct 
 }
 
 /*
- * Adds the process that started another one, whose PIDs are given, and reads what it is. Returns its index, or
- * INTERN_NONE: it is init, in another PID namespace (a container's first process was started by its runtime), or gone.
+ * Adds the process that started another one, whose PIDs are given, as procfs_read_parent() reads it. Returns its index,
+ * or INTERN_NONE at the chain's end.
  */
 static uint32_t add_above(const struct processes *p, pid_t child, pid_t inner_child, struct procfs_stat *stat,
 			  bool *fresh)
 {
-	pid_t pid = stat->ppid;
 	struct procfs_status status;
+	pid_t pid = procfs_read_parent(child, inner_child, stat, &status);
 	uint32_t at;
 
-	if (pid <= 1 || inner_child == 1 || procfs_read_status(pid, &status) || procfs_read_stat(pid, stat) ||
-	    (inner_child != child && status.inside == pid))
+	if (!pid)
 		return INTERN_NONE;
 	at = number(p->parents, pid, stat->start_time, fresh);
 	if (at != INTERN_NONE && *fresh)
