@@ -71,7 +71,7 @@ def test_the_schema_is_one_and_leaves_nothing_open():
     schema = dump_schema.schema()
     type(dump_schema.validator()).check_schema(schema)
     found = dict(objects(schema))
-    assert len(found) == 11
+    assert len(found) == 12
     for path, node in found.items():
         assert node["additionalProperties"] is False, path
         assert set(node["properties"]) - set(node["required"]) <= OF_OPTIONS, path
