@@ -146,10 +146,11 @@ def test_filters_and_link_restore_everything(saved, page):
     await page.waitForTimeout(80);
     totals[text] = await total();
   }
-  await page.selectOption("[aria-label=Frame]", "line");
+  await page.click(".more");
+  await page.selectOption("[aria-label=Detail]", "line");
   await page.selectOption("[aria-label=Order]", "by name");
-  await page.selectOption("[aria-label=Shape]", "flame");
-  await page.selectOption("[aria-label=Colour]", "kind");
+  await page.selectOption("[aria-label='Graph grows']", "flame");
+  await page.selectOption("[aria-label=Colours]", "kind");
   await page.fill("input[type=search]", "leaf");
   await page.waitForSelector("[data-testid=matched] b");
   const state = (p) => p.evaluate(() => {

@@ -148,6 +148,81 @@ def test_tabs_and_rows_by_keyboard(page):
     assert told["opened"].split()[0] == told["first"].split()[0]
 
 
+BAR = """
+  const rows = () => page.evaluate(() => {
+    const tops = [...document.querySelectorAll(".tools > *")].filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect());
+    const lines = tops.filter((box, i) => !tops.slice(0, i).some((other) => box.top < other.bottom && other.top < box.bottom));
+    return [tops.length, lines.length, document.documentElement.scrollWidth > innerWidth];
+  });
+"""
+
+
+@pytest.mark.parametrize("width,most", [(1400, 1), (700, 1), (400, 2)])
+def test_the_controls_are_one_row(page, width, most):
+    told = browse(
+        page,
+        steps(
+            BAR
+            + """
+  const out = {};
+  for (const view of argument) {
+    await page.goto("about:blank");
+    await page.goto(address + "#q=leaf&view=" + view);
+    await page.waitForSelector("main > *");
+    await calm(rows);
+    out[view] = await rows();
+  }
+  return out;
+"""
+        ),
+        argument=["graph", "time", "callers", "table"],
+        width=width,
+    )
+    for view, (controls, lines, wider) in told.items():
+        assert controls == 3 and lines <= most and not wider, (view, controls, lines, wider)
+
+
+def test_the_menu_by_keyboard(page):
+    told = browse(
+        page,
+        steps(
+            """
+  await page.goto(address);
+  %s
+  const shown = () => page.isVisible("[data-testid=options]");
+  const focused = () => page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent);
+  const out = { before: await shown() };
+  await page.focus(".more");
+  await page.keyboard.press("Enter");
+  out.open = [await shown(), await page.getAttribute(".more", "aria-expanded")];
+  out.stops = [];
+  for (let i = 0; i < 6; i++) {
+    await page.keyboard.press("Tab");
+    out.stops.push(await focused());
+  }
+  await page.selectOption("[aria-label=Order]", "name");
+  out.still = await shown();
+  await page.focus("[aria-label=Order]");
+  await page.keyboard.press("Escape");
+  out.closed = [await shown(), await focused()];
+  await page.keyboard.press("Enter");
+  const box = await page.locator("h1").boundingBox();
+  await page.mouse.click(box.x + 5, box.y + 5);
+  out.beside = await shown();
+  await page.click(".more");
+  await page.focus(".host");
+  out.left = await shown();
+  return out;
+"""
+            % READY
+        ),
+    )
+    assert not told["before"] and told["open"] == [True, "true"] and told["still"]
+    assert told["stops"] == ["Colours", "Group by", "Detail", "Recursive calls", "Order", "Graph grows"]
+    assert told["closed"] == [False, "More options"]
+    assert not told["beside"] and not told["left"]
+
+
 def test_moves_in_the_graph_are_announced(page, stacks):
     everything = sum(count for _, count in stacks)
     told = browse(

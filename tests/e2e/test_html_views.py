@@ -335,7 +335,8 @@ def test_recursion_is_folded_on_request(deep):
   await page.goto(address);
   %s
   const before = await selves();
-  await page.selectOption("[aria-label=Recursion]", "folded");
+  await page.click(".more");
+  await page.selectOption("[aria-label='Recursive calls']", "shown once");
   await page.waitForFunction(() => document.querySelector(".host").flame.tree.maxDepth < 1000);
   return { before, after: await selves(), totals: await totals(), link: page.url() };
 """

@@ -226,7 +226,7 @@ def test_the_report_has_colours_and_columns_of_states(one, page, dark):
             + """
   await page.goto(address);
   %s
-  const out = { colour: await page.inputValue("[aria-label=Colour]"), chips: await page.$$eval("[data-testid=states] .chip", (all) => all.map((c) => c.firstChild.textContent)) };
+  const out = { colour: await page.inputValue("[aria-label=Colours]"), chips: await page.$$eval("[data-testid=states] .chip", (all) => all.map((c) => c.firstChild.textContent)) };
   const colours = await page.evaluate(() => {
     const { tree, look } = document.querySelector(".host").flame;
     const of = {}, pairs = new Set();
@@ -240,9 +240,11 @@ def test_the_report_has_colours_and_columns_of_states(one, page, dark):
   });
   out.of = colours.of;
   out.least = Math.min(...(await Promise.all(colours.pairs.map((pair) => page.evaluate(contrast, pair)))));
-  await page.selectOption("[aria-label=Colour]", "module");
+  await page.click(".more");
+  await page.selectOption("[aria-label=Colours]", "module");
   out.module = await page.$$eval("[data-testid=states]", (all) => all.length);
-  await page.selectOption("[aria-label=Colour]", "state");
+  await page.selectOption("[aria-label=Colours]", "state");
+  await page.keyboard.press("Escape");
   const at = await page.evaluate(place, "[sleep]");
   await page.mouse.click(at.x, at.y);
   out.details = await page.textContent("[data-testid=details]");
@@ -301,7 +303,7 @@ def test_a_profile_without_waits_has_neither(profiler, chromium, tmp_path):
             """
   await page.goto(address + "#view=states&color=state");
   %s
-  return { view: await page.getAttribute("main", "data-view"), tabs: await page.$$eval("[role=tab]", (all) => all.length), colour: await page.inputValue("[aria-label=Colour]") };
+  return { view: await page.getAttribute("main", "data-view"), tabs: await page.$$eval("[role=tab]", (all) => all.length), colour: await page.inputValue("[aria-label=Colours]") };
 """
             % READY
         ),

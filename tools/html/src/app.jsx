@@ -3,7 +3,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { Filters, Legend, Search } from "./filters.jsx";
+import { Filters, Legend, Menu, Search } from "./filters.jsx";
 import { amount, number, short } from "./format.js";
 import { CallersView, GraphView, TimeView } from "./graphs.jsx";
 import { HotspotsView } from "./hotspots.jsx";
@@ -28,7 +28,7 @@ const VIEWS = [
 ];
 const STATES = ["states", "States"]; // where threads wait
 const HELP = [
-  ["/", "search by a regular expression"],
+  ["/", "search, by a regular expression"],
   ["1 \u2026 7 (8)", "views"],
   ["\u2190 \u2191 \u2193 \u2192", "move in the graph; in time, move and (+ \u2212) zoom"],
   [", . \u2191 \u2193", "in time, with waits: the wait before, after, and of another thread"],
@@ -99,7 +99,6 @@ export function App({ profile }) {
   const printing = usePrinting();
   const dark = !printing && (state.theme ? state.theme === "dark" : systemDark);
   const [help, setHelp] = useState(false);
-  const [options, setOptions] = useState(false);
   const box = useRef();
   const keys = useRef();
   const tabs = useRef();
@@ -189,12 +188,8 @@ export function App({ profile }) {
           <section aria-label="Filters">
             <div class="tools" hidden={["hot", "source", "run"].includes(view) && !filters}>
               {!["source", "run", "hot"].includes(view) && <Search model={model} box={box} />}
-              <button class="more" aria-expanded={options} onClick={() => setOptions(!options)}>
-                Options
-              </button>
-              <div class={`options${options ? " open" : ""}`}>
-                <Filters model={model} />
-              </div>
+              <Filters model={model} />
+              {!["source", "run", "hot"].includes(view) && <Menu model={model} />}
             </div>
             {profile.timed && <Range model={model} />}
             <Scope model={model} />

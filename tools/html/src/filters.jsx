@@ -11,55 +11,104 @@ import { statesOf } from "./tree.js";
 const SEARCH_MS = 120; // of silence after the last letter
 const CHOICE = 50; // letters of a choice
 
+// What the address keeps to stand below the functions of each stack, in words.
+const GROUPS = { container: "container", parents: "who started it", process: "process", thread: "thread" };
+const groupWords = (roots) => (roots === "-" ? "nothing" : roots.split(",").map((root) => GROUPS[root]).join(", then "));
+
+// Whose samples are shown, and what a view has of its own: what is chosen most.
 export function Filters({ model }) {
   const { profile, state, set } = model;
   const { containers, processes, threads } = profile;
-  const indexed = (list, label) => [["", "all"], ...list.map((item, i) => [String(i), short(label(item), CHOICE)])];
   const shownProcesses = processes.map((p, i) => [p, i]).filter(([p]) => state.container === "" || p.container === containers[Number(state.container)]);
   const shownThreads = threads.map((t, i) => [t, i]).filter(([t]) => state.process === "" || t.process === Number(state.process));
-  const rootNames = [containers.length > 1 && "container", processes.length > 1 && "process", !profile.anonymousThreads && "thread"].filter(Boolean);
-  const rootChoices = [["-", "functions"], ...rootNames.map((r) => [r, `${r}, functions`])];
-  if (rootNames.includes("process") && rootNames.includes("thread")) rootChoices.push(["process,thread", "process, thread, functions"]);
-  const roots = state.roots || profile.roots.join(",") || "-";
-  if (!rootChoices.some(([key]) => key === roots)) rootChoices.push([roots, roots.split(",").join(", ") + ", functions"]);
-  const graph = ["graph", "callers"].includes(state.view);
+  const labelled = (list) => [["", "all"], ...list.map(([item, i]) => [String(i), short(item.label, CHOICE)])];
   return (
     <>
       {containers.length > 1 && (
-        <Choice label="Container" value={state.container} options={indexed(containers, (c) => c || "[host]")} onChange={(container) => set({ container, process: "", thread: "" })} />
+        <Choice
+          label="Container"
+          value={state.container}
+          options={[["", "all"], ...containers.map((c, i) => [String(i), short(c || "[host]", CHOICE)])]}
+          onChange={(container) => set({ container, process: "", thread: "" })}
+        />
       )}
-      {processes.length > 1 && (
-        <Choice label="Process" value={state.process} options={[["", "all"], ...shownProcesses.map(([p, i]) => [String(i), short(p.label, CHOICE)])]} onChange={(process) => set({ process, thread: "" })} />
+      {processes.length > 1 && <Choice label="Process" value={state.process} options={labelled(shownProcesses)} onChange={(process) => set({ process, thread: "" })} />}
+      {threads.length > 1 && <Choice label="Thread" value={state.thread} options={labelled(shownThreads)} onChange={(thread) => set({ thread })} />}
+      {state.view === "states" && (
+        <Choice label="Time" value={state.sums} options={[["own", "in the function itself"], ["total", "with what it calls"]]} onChange={(sums) => set({ sums })} />
       )}
-      {threads.length > 1 && (
-        <Choice label="Thread" value={state.thread} options={[["", "all"], ...shownThreads.map(([t, i]) => [String(i), short(t.label, CHOICE)])]} onChange={(thread) => set({ thread })} />
-      )}
-      {state.view === "graph" && rootChoices.length > 1 && <Choice label="Rows" value={roots} options={rootChoices} onChange={(r) => set({ roots: r })} />}
-      {!["source", "run", "hot"].includes(state.view) && (
-        <Choice label="Frame" value={state.by} options={[["function", "function"], ["line", "line"]]} onChange={(by) => set({ by })} />
-      )}
-      {["graph", "callers", "time"].includes(state.view) && (
-        <Choice label="Recursion" value={state.fold} options={[["", "as it was"], ["yes", "folded"]]} onChange={(fold) => set({ fold })} />
-      )}
-      {graph && <Choice label="Order" value={state.order} options={[["heavy", "left-heavy"], ["name", "by name"]]} onChange={(order) => set({ order })} />}
-      {graph && (state.view === "graph" || state.fn === "") && (
-        <Choice label="Shape" value={state.shape} options={[["icicle", "icicle"], ["flame", "flame"]]} onChange={(shape) => set({ shape })} />
-      )}
+    </>
+  );
+}
+
+// How the view is drawn.
+function Drawn({ model }) {
+  const { profile, state, set } = model;
+  const { containers, processes } = profile;
+  const rootNames = [containers.length > 1 && "container", processes.length > 1 && "process", !profile.anonymousThreads && "thread"].filter(Boolean);
+  const rootChoices = ["-", ...rootNames];
+  if (rootNames.includes("process") && rootNames.includes("thread")) rootChoices.push("process,thread");
+  const roots = state.roots || profile.roots.join(",") || "-";
+  if (!rootChoices.includes(roots)) rootChoices.push(roots);
+  const graph = ["graph", "callers"].includes(state.view);
+  return (
+    <>
       {(graph || state.view === "time") && (
         <Choice
-          label="Colour"
+          label="Colours"
           value={state.color}
-          options={[["module", "module"], ["kind", "kind"], ...(profile.waits ? [["state", "state"]] : []), ...(profile.diff ? [["change", "change"]] : [])]}
+          options={[
+            ["module", "by module"],
+            ["kind", "Python or other"],
+            ...(profile.waits ? [["state", "what threads did"]] : []),
+            ...(profile.diff ? [["change", "what changed"]] : []),
+          ]}
           onChange={(color) => set({ color })}
         />
       )}
-      {state.view === "states" && (
-        <Choice label="Time" value={state.sums} options={[["own", "own"], ["total", "with what it calls"]]} onChange={(sums) => set({ sums })} />
+      {state.view === "graph" && rootChoices.length > 1 && (
+        <Choice label="Group by" value={roots} options={rootChoices.map((r) => [r, groupWords(r)])} onChange={(r) => set({ roots: r })} />
+      )}
+      <Choice label="Detail" value={state.by} options={[["function", "functions"], ["line", "lines of code"]]} onChange={(by) => set({ by })} />
+      {(graph || state.view === "time") && (
+        <Choice label="Recursive calls" value={state.fold} options={[["", "each"], ["yes", "shown once"]]} onChange={(fold) => set({ fold })} />
+      )}
+      {graph && <Choice label="Order" value={state.order} options={[["heavy", "largest first"], ["name", "by name"]]} onChange={(order) => set({ order })} />}
+      {graph && (state.view === "graph" || state.fn === "") && (
+        <Choice label="Graph grows" value={state.shape} options={[["icicle", "down"], ["flame", "up"]]} onChange={(shape) => set({ shape })} />
       )}
       {graph && profile.diff && (
-        <Choice label="Width" value={state.width} options={[["both", "both"], ["before", "before"], ["after", "after"]]} onChange={(width) => set({ width })} />
+        <Choice label="Widths" value={state.width} options={[["both", "mean of both"], ["before", "before"], ["after", "after"]]} onChange={(width) => set({ width })} />
       )}
     </>
+  );
+}
+
+// The menu of what is chosen less often. Escape, a press beside it and the focus elsewhere close it.
+export function Menu({ model }) {
+  const [open, setOpen] = useState(false);
+  const menu = useRef();
+  useEffect(() => {
+    if (!open) return undefined;
+    const beside = (e) => !menu.current.contains(e.target) && setOpen(false);
+    addEventListener("pointerdown", beside);
+    return () => removeEventListener("pointerdown", beside);
+  }, [open]);
+  const press = (e) => {
+    if (e.key !== "Escape" || !open) return;
+    e.stopPropagation();
+    setOpen(false);
+    menu.current.querySelector("button").focus();
+  };
+  return (
+    <div class="menu" ref={menu} onKeyDown={press} onFocusOut={(e) => e.relatedTarget && !menu.current.contains(e.relatedTarget) && setOpen(false)}>
+      <button class="more" aria-expanded={open} onClick={() => setOpen(!open)}>
+        More options
+      </button>
+      <div class="options" hidden={!open} role="group" aria-label="More options" data-testid="options">
+        <Drawn model={model} />
+      </div>
+    </div>
   );
 }
 
@@ -78,7 +127,7 @@ export function Search({ model, box }) {
   const what = all === profile.total ? "all samples" : "the filtered samples";
   return (
     <div class="search" role="search">
-      <input ref={box} type="search" value={text} onInput={type} placeholder="Search by regular expression" aria-label="Search by a regular expression" aria-invalid={!!error} aria-describedby="matched" spellcheck={false} autocomplete="off" />
+      <input ref={box} type="search" value={text} onInput={type} placeholder="Search functions and files" aria-label="Search functions and files by a regular expression" aria-invalid={!!error} aria-describedby="matched" spellcheck={false} autocomplete="off" />
       <output id="matched" data-testid="matched" class={error ? "error" : ""}>
         {error ? error : found && (
           <>
