@@ -290,6 +290,41 @@ def test_the_report_has_colours_and_columns_of_states(one, page, dark):
     assert told["faults"] == []
 
 
+def test_a_frame_of_several_states_has_their_colours_by_share(page):
+    told = browse(
+        page,
+        steps(
+            """
+  await page.goto(address);
+  %s
+  await page.mouse.move(640, 5);
+  await calm();
+  const out = { chips: await page.$$eval("[data-testid=states] .chip", (all) => all.map((c) => [c.firstChild.textContent.trim(), parseFloat(c.querySelector("small").textContent)])) };
+  // The first row's pixels, above its text, as [colour, how many] from left to right.
+  out.runs = await page.evaluate(() => {
+    const { canvas } = document.querySelector(".host").flame;
+    const pixels = new Uint32Array(canvas.getContext("2d").getImageData(0, 1, canvas.width - 1, 1).data.buffer);
+    const runs = [];
+    for (const pixel of pixels) if (runs.at(-1)?.[0] === pixel) runs.at(-1)[1]++; else runs.push([pixel, 1]);
+    return runs;
+  });
+  const box = await page.locator(".host").boundingBox();
+  await page.mouse.move(box.x + 300, box.y + 5);
+  await page.waitForSelector("[role=tooltip]");
+  out.tip = await page.textContent("[role=tooltip]");
+  return out;
+"""
+            % READY
+        ),
+    )
+    width = sum(pixels for _, pixels in told["runs"])
+    shown = [(state, share) for state, share in told["chips"] if share * width / 100 > 2]
+    assert len(shown) >= 3 and len({colour for colour, _ in told["runs"]}) == len(told["runs"])
+    for (_, pixels), (_, share) in zip(told["runs"], shown):
+        assert abs(100 * pixels / width - share) < 0.3, (told["runs"], told["chips"])
+    assert re.search(r"states%s [\d.]+ %%, %s " % tuple(re.escape(state) for state, _ in shown[:2]), told["tip"])
+
+
 def test_a_profile_without_waits_has_neither(profiler, chromium, tmp_path):
     run = harness.pybpf("-o", tmp_path / "cpu.pybpf", "--", "/usr/bin/python3", "-c", "sum(range(20000000))")
     assert run.code == 0, run.err

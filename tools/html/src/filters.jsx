@@ -168,7 +168,7 @@ export function Legend({ model }) {
     const all = model.tree.total[0] || 1;
     const shown = names.map((name, s) => ({ name, value: of[s] })).filter(({ value }) => value).sort((x, y) => y.value - x.value);
     return (
-      <div class="legend" data-testid="states" title="A frame has the colour of the state that most of its time is in">
+      <div class="legend" data-testid="states" title="A frame has the colours of the states that its time is in, each as wide as its share, the largest first">
         {shown.map(({ name, value }) => (
           <button key={name} class={`chip${stateHue(name) === null ? " calm" : ""}`} style={{ "--hue": stateHue(name) }} onClick={() => set({ q: name ? `^\\[${escape(name)}[\\]:]` : "" })} title={name ? "Search for these waits" : "Not a wait: the function itself"}>
             {stateName(name)} <small>{percent(value / all)}</small>

@@ -5,6 +5,7 @@ import { Minimap } from "./minimap.js";
 import { ROW, Surface } from "./surface.js";
 
 const NARROWEST = 0.5; // pixels of a node that is drawn
+const NARROWEST_SPLIT = 3; // pixels of a node that is drawn in several colours
 const ZOOM_MS = 180;
 
 // Handlers: select(node), zoom(node), hover(node or -1, event).
@@ -32,7 +33,7 @@ export class Flame {
     this.surface.destroy();
   }
 
-  // tree, flame (root below), look: {fill(i), ink(i), label(i), stroke, faint, accent}
+  // tree, flame (root below), look: what lookOf() returns
   show({ tree, flame, look, zoomed, selected }) {
     const fresh = tree !== this.tree || flame !== this.upward;
     this.tree = tree;
@@ -158,8 +159,16 @@ export class Flame {
     const above = tree.depth[i] < tree.depth[this.zoomed];
     this.drawn++;
     c.globalAlpha = above ? 0.45 : 1;
-    c.fillStyle = look.fill(i);
-    c.fillRect(left, y, Math.max(right - left - (w > 3 ? 1 : 0), NARROWEST), ROW - 1);
+    const end = left + Math.max(right - left - (w > 3 ? 1 : 0), NARROWEST);
+    const parts = w < NARROWEST_SPLIT ? [] : look.parts(i);
+    let at = x;
+    (parts.length ? parts : [[look.fill(i), 1]]).forEach(([colour, share], p) => {
+      const from = p ? Math.max(left, Math.round(at)) : left;
+      at += share * w;
+      const to = p + 1 < parts.length ? Math.min(end, Math.round(at)) : end;
+      c.fillStyle = colour;
+      if (to > from) c.fillRect(from, y, to - from, ROW - 1);
+    });
     c.globalAlpha = 1;
     if (right - left > 20) this.surface.text(look.label(i), x, y, w, look.ink(i));
   }

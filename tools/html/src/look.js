@@ -4,7 +4,7 @@
 
 import { short } from "./format.js";
 import { KIND_NOTE, moduleOf } from "./profile.js";
-import { statesOf } from "./tree.js";
+import { sharesOf, statesOf } from "./tree.js";
 
 // Hues (OKLCH, where those of one lightness look so) of the modules with most samples, far enough apart from one another; the others get one by their name.
 const HUES = [60, 245, 150, 305, 15, 195, 95, 275, 125, 340, 40, 220];
@@ -64,6 +64,8 @@ export function stateHue(state) {
   return hue === undefined ? hash(state) % 360 : hue;
 }
 
+export const stateColour = (t, state) => (stateHue(state) === null ? t.note : t.tint(stateHue(state), 0));
+
 // How much it changed, in the unit of the comparison: of what the larger side has, -1 to 1.
 export function change(profile, total, was) {
   const after = total * profile.diff.after_unit;
@@ -71,7 +73,7 @@ export function change(profile, total, was) {
   return after || before ? (after - before) / Math.max(after, before) : 0;
 }
 
-// fill, ink, label and stroke of a tree's nodes, and in strip the colour of the state that a leaf is in. found: by key, or null when nothing is searched for.
+// fill, ink, label and stroke of a tree's nodes; in parts [colour, share] of a node with time of several states; and in strip the colour of the state that a leaf is in. found: by key, or null when nothing is searched for.
 export function lookOf({ profile, tree, color, dark, hues, found, foundLabels }) {
   const t = theme(dark);
   const { keys } = tree;
@@ -100,14 +102,17 @@ export function lookOf({ profile, tree, color, dark, hues, found, foundLabels })
     return (c > 0 ? reds : blues)[Math.min(SHADES - 1, Math.floor(Math.abs(c) * SHADES))];
   };
   let fill = color === "change" && !found ? compared : plain;
+  let parts = () => [];
   if (color === "state" && !found && !tree.mixed) {
     const { names, main } = statesOf(profile, tree);
-    const colours = names.map((name) => (stateHue(name) === null ? t.note : t.tint(stateHue(name), 0)));
+    const colours = names.map((name) => stateColour(t, name));
     fill = (i) => colours[main[i]];
+    parts = (i) => sharesOf(profile, tree, i).map(([s, share]) => [colours[s], share]);
   }
-  const stateColours = new Map(["", ...profile.functions.state].map((name) => [name, stateHue(name) === null ? t.note : t.tint(stateHue(name), 0)]));
+  const stateColours = new Map(["", ...profile.functions.state].map((name) => [name, stateColour(t, name)]));
   return {
     fill,
+    parts,
     stroke: fill,
     strip: found ? plain : (i) => stateColours.get(profile.stateOf(tree.stack[i])),
     ink: (i) => (hit(i) ? t.foundInk : found ? t.mutedInk : t.ink),

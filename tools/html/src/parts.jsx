@@ -4,8 +4,9 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { amount, cpuTime, difference, finding, number, percent, seconds, short, valueIn } from "./format.js";
-import { nodeLabel, row } from "./look.js";
+import { nodeLabel, row, stateName } from "./look.js";
 import { usePrinting } from "./printing.js";
+import { sharesOf, statesOf } from "./tree.js";
 
 const TITLE = 1000; // letters of a name beside the pointer
 
@@ -135,10 +136,12 @@ export function facts(profile, tree, node) {
   }
   const key = tree.key[node];
   const waits = tree.waits?.[node] ?? 0;
+  const states = profile.waits && !tree.mixed ? sharesOf(profile, tree, node) : [];
   return [
     ["total", `${share(total, tree.whole.total)}, ${amount(profile, total)}${time && `, ${time}`}`],
     ["self", `${share(tree.self[node], tree.whole.total)}, ${amount(profile, tree.self[node])}`],
     ...(waits ? [["waits", `${number(waits)}${key >= 0 && tree.keys.state[key] && !tree.mixed ? `, ${seconds(total / waits / 1e6)} each on average` : ""}`]] : []),
+    ...(states.length ? [["states", states.map(([s, part]) => `${stateName(statesOf(profile, tree).names[s])} ${percent(part)}`).join(", ")]] : []),
   ];
 }
 

@@ -370,6 +370,14 @@ export function statesOf(profile, tree) {
   return (tree.states = { names, of, main });
 }
 
+// [index of the state, share of the node's time], the largest first; empty where all is of one state.
+export function sharesOf(profile, tree, i) {
+  const { names, of } = statesOf(profile, tree);
+  const n = names.length;
+  const found = names.map((_, s) => [s, of[i * n + s] / (tree.total[i] || 1)]).filter(([, share]) => share > 0);
+  return found.length > 1 ? found.sort((x, y) => y[1] - x[1] || x[0] - y[0]) : [];
+}
+
 // Time by state of each function: own, in which it is the innermost one, its waits included; or with what it calls. For
 // each key an array by state, or undefined.
 export function statesByKey(profile, tree, whole) {
