@@ -138,6 +138,7 @@ def test_a_range_is_chosen_by_a_drag_and_by_its_ends(page):
   await page.click("[data-testid=scope] button");
   await settled(out.typed);
   out.all = [range(), await page.textContent("[data-testid=scope]")];
+  out.caption = await page.textContent(".caption");
   out.duration = await page.getAttribute("[aria-label^=To]", "placeholder");
   return out;
 """
@@ -150,6 +151,7 @@ def test_a_range_is_chosen_by_a_drag_and_by_its_ends(page):
     assert "shown" in told["words"] and "CPU time" in told["words"] and told["said"] == "status"
     assert told["typed"] == "500000-%d" % end
     assert told["all"] == [None, ""]
+    assert re.match(r"CPU use over time up to [\d.]+ CPUs$", told["caption"])
 
 
 def test_the_header_and_run_tell_the_run(page, saved, deep):

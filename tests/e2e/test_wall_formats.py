@@ -299,7 +299,7 @@ def test_a_frame_of_several_states_has_their_colours_by_share(page):
   %s
   await page.mouse.move(640, 5);
   await calm();
-  const out = { chips: await page.$$eval("[data-testid=states] .chip", (all) => all.map((c) => [c.firstChild.textContent.trim(), parseFloat(c.querySelector("small").textContent)])) };
+  const out = { chips: await page.$$eval("[data-testid=states] .chip", (all) => all.map((c) => [c.firstChild.textContent.trim(), parseFloat(c.querySelector("small").textContent.replace("<", ""))])) };
   // The first row's pixels, above its text, as [colour, how many] from left to right.
   out.runs = await page.evaluate(() => {
     const { canvas } = document.querySelector(".host").flame;
@@ -323,6 +323,43 @@ def test_a_frame_of_several_states_has_their_colours_by_share(page):
     for (_, pixels), (_, share) in zip(told["runs"], shown):
         assert abs(100 * pixels / width - share) < 0.3, (told["runs"], told["chips"])
     assert re.search(r"states%s [\d.]+ %%, %s " % tuple(re.escape(state) for state, _ in shown[:2]), told["tip"])
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_bars_over_time_say_what_they_are_and_have_all_states(page, dark):
+    told = browse(
+        page,
+        steps(
+            """
+  await page.goto(address);
+  %s
+  await calm();
+  return page.evaluate(() => {
+    const c = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    const spelled = (data, i) => data.slice(i, i + 3).join(" ");
+    const rgb = (colour) => {
+      c.fillStyle = colour;
+      c.fillRect(0, 0, 1, 1);
+      return spelled(c.getImageData(0, 0, 1, 1).data, 0);
+    };
+    const canvas = document.querySelector("[data-testid=range] canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const pixels = {};
+    for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) pixels[spelled(data, i)] = (pixels[spelled(data, i)] ?? 0) + 1;
+    const chips = [...document.querySelectorAll("[data-testid=states] .chip")].map((chip) => [
+      chip.firstChild.textContent.trim(), parseFloat(chip.querySelector("small").textContent.replace("<", "")), pixels[rgb(getComputedStyle(chip).backgroundColor)] ?? 0,
+    ]);
+    return { chips, caption: document.querySelector(".caption").textContent, label: canvas.getAttribute("aria-label") };
+  });
+"""
+            % READY
+        ),
+        dark=dark,
+    )
+    assert re.match(r"What threads did over time [\d.]+ threads on average$", told["caption"])
+    assert told["label"].startswith("What threads did over time, ")
+    large = [chip for chip in told["chips"] if chip[1] > 5]
+    assert len(large) >= 3 and all(pixels > 50 for _, _, pixels in large), told["chips"]
 
 
 def test_a_profile_without_waits_has_neither(profiler, chromium, tmp_path):

@@ -5,12 +5,14 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { amount, cpuTime, isTime, number, percent, seconds, short, wallShare } from "./format.js";
-import { theme } from "./look.js";
+import { stateColour, theme } from "./look.js";
 import { duration } from "./timeline.js";
 
 const HEIGHT = 34; // pixels
 const BINS = 240;
 const CHOSEN = 4; // pixels that make a press a choice of a range
+const CAPTION = 40; // letters of what is counted
+const PALE = 0.4; // of what is beside the range
 const US = 1e6;
 
 // Microseconds that the profile covers.
@@ -26,19 +28,40 @@ export function wallTime({ profile, range }) {
 
 const chosen = (from, to) => `${Math.max(0, Math.round(from))}-${Math.round(to)}`;
 
-// What was taken in each of the bins that the profile's time is divided into: on a CPU, or of waits.
-function binned({ profile, passes }, ofWaits) {
-  const bins = new Float64Array(BINS);
-  const width = extent(profile) / BINS;
+// What was taken in each of the bins that the profile's time is divided into: [{state, bins}], of which the states that threads
+// waited in come after the one in which they ran, "", the largest first. The time that a sample stands for is around it.
+function binned({ profile, passes }) {
+  const whole = extent(profile);
+  const width = whole / BINS;
   const bin = (time) => Math.min(BINS - 1, Math.max(0, Math.floor(time / width)));
   const { eventTime, eventSample, eventValue, eventLength, sampleStack } = profile;
+  const found = new Map();
   for (let e = 0; e < eventTime.length; e++) {
     const sample = eventSample[e];
-    if (!sampleStack[sample] || !passes(sample) || !!profile.stateOf(sampleStack[sample]) !== ofWaits) continue;
-    const last = bin(eventTime[e] + eventLength[e]);
-    for (let b = bin(eventTime[e]); b <= last; b++) bins[b] += profile.shareWithin(e, b === 0 ? 0 : b * width, b === BINS - 1 ? Infinity : (b + 1) * width) * eventValue[e];
+    if (!sampleStack[sample] || !passes(sample)) continue;
+    const state = profile.stateOf(sampleStack[sample]);
+    if (!found.has(state)) found.set(state, { state, total: 0, bins: new Float64Array(BINS) });
+    const one = found.get(state);
+    one.total += eventValue[e];
+    const length = profile.intervals ? eventValue[e] : 0;
+    const begin = Math.max(0, eventTime[e] - (eventLength[e] ? 0 : length / 2));
+    const end = Math.min(whole, begin + length);
+    const [first, last] = [bin(begin), bin(end)];
+    for (let b = first; b <= last; b++) {
+      const inside = first === last ? 1 : (Math.min(end, (b + 1) * width) - Math.max(begin, b * width)) / (end - begin);
+      one.bins[b] += inside * eventValue[e];
+    }
   }
-  return bins;
+  return [...found.values()].sort((x, y) => (y.state === "") - (x.state === "") || y.total - x.total);
+}
+
+// What the bars are of, and how much that is.
+function caption(profile, layers, most) {
+  const second = most / (extent(profile) / US / BINS); // what the highest bar would be in a second
+  if (profile.intervals) return ["What threads did over time", `${(layers.reduce((sum, { total }) => sum + total, 0) / extent(profile)).toFixed(1)} threads on average`];
+  const { name, period_ns } = profile.measure;
+  if (period_ns) return ["CPU use over time", `up to ${((second * period_ns) / 1e9).toFixed(1)} CPUs`];
+  return [`${short(name, CAPTION)} over time`, `up to ${number(second)} a second`];
 }
 
 export function Range({ model }) {
@@ -47,9 +70,8 @@ export function Range({ model }) {
   const [drag, setDrag] = useState(null); // [from, to] as shares of the width, while it is chosen
   const [width, setWidth] = useState(0);
   const whole = extent(profile);
-  // A profile of waits alone has no CPU time.
-  const waitsAlone = useMemo(() => profile.waits && profile.sampleStack.every((stack) => !stack || profile.stateOf(stack)), [profile]);
-  const bins = useMemo(() => binned(model, waitsAlone), [profile, passes]);
+  const layers = useMemo(() => binned(model), [profile, passes]);
+  const most = useMemo(() => Array.from({ length: BINS }, (_, b) => layers.reduce((sum, { bins }) => sum + bins[b], 0)).reduce((x, y) => Math.max(x, y), 0), [layers]);
   useLayoutEffect(() => {
     const watcher = new ResizeObserver(() => setWidth(canvas.current?.clientWidth ?? 0));
     watcher.observe(canvas.current);
@@ -62,18 +84,22 @@ export function Range({ model }) {
     canvas.current.height = HEIGHT * devicePixelRatio;
     c.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     const [from, to] = (drag ?? (range ? range.map((time) => time / whole) : [0, 1])).map((share) => share * width);
-    const most = Math.max(...bins) || 1;
     const bar = width / BINS;
     for (let i = 0; i < BINS; i++) {
       const middle = (i + 0.5) * bar;
-      c.fillStyle = middle >= from && middle <= to ? t.used : t.muted;
-      const h = (bins[i] / most) * (HEIGHT - 4);
-      c.fillRect(i * bar, HEIGHT - h, Math.max(bar - 0.5, 0.5), h);
+      c.globalAlpha = middle >= from && middle <= to ? 1 : PALE;
+      let y = HEIGHT;
+      for (const { state, bins } of layers) {
+        const h = (bins[i] / (most || 1)) * (HEIGHT - 4);
+        c.fillStyle = profile.intervals ? stateColour(t, state) : t.used;
+        c.fillRect(i * bar, (y -= h), Math.max(bar - 0.5, 0.5), h);
+      }
     }
+    c.globalAlpha = 1;
     if (!range && !drag) return;
     c.strokeStyle = t.outline;
     c.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 1), HEIGHT - 1);
-  }, [bins, range, drag, width, dark]);
+  }, [layers, range, drag, width, dark]);
   const at = (e) => {
     const box = canvas.current.getBoundingClientRect();
     return Math.min(1, Math.max(0, (e.clientX - box.left) / box.width));
@@ -95,24 +121,29 @@ export function Range({ model }) {
     if (e.type === "pointercancel") return;
     set({ t: (to - from) * width < CHOSEN ? "" : chosen(from * whole, to * whole) });
   };
-  const cpus = profile.measure.period_ns ? (Math.max(...bins) * profile.measure.period_ns) / 1e9 / (whole / US / BINS) : 0;
+  const [what, amounts] = caption(profile, layers, most);
   return (
     <div class="range" data-testid="range">
-      <canvas
-        ref={canvas}
-        role="img"
-        aria-label={`${waitsAlone ? "Waits" : "CPU time"} over the ${duration(whole)} of the profile${cpus ? `, at most ${cpus.toFixed(1)} CPUs` : ""}; a drag chooses the range that all views show, and so do the fields From and To`}
-        title="Drag to choose the range of time that all views show; click for all"
-        onPointerDown={down}
-        onPointerMove={move}
-        onPointerUp={up}
-        onPointerCancel={up}
-      />
-      {drag && (
-        <span class="ends">
-          {duration(drag[0] * whole)} to {duration(drag[1] * whole)}
-        </span>
-      )}
+      <p class="caption" title={what}>
+        {what} <small>{amounts}</small>
+      </p>
+      <div class="bars">
+        <canvas
+          ref={canvas}
+          role="img"
+          aria-label={`${what}, ${amounts}, of the ${duration(whole)} of the profile; a drag chooses the range that all views show, and so do the fields From and To`}
+          title="Drag to choose the range of time that all views show; click for all"
+          onPointerDown={down}
+          onPointerMove={move}
+          onPointerUp={up}
+          onPointerCancel={up}
+        />
+        {drag && (
+          <span class="ends">
+            {duration(drag[0] * whole)} to {duration(drag[1] * whole)}
+          </span>
+        )}
+      </div>
       <RangeFields model={model} />
     </div>
   );

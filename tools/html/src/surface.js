@@ -18,6 +18,8 @@ export class Surface {
     this.draw = draw;
     this.scroller = document.createElement("div");
     this.scroller.className = "scroller";
+    this.scroller.setAttribute("role", "group");
+    this.scroller.setAttribute("aria-label", "rows");
     this.canvas = document.createElement("canvas");
     this.spacer = document.createElement("div");
     this.scroller.append(this.canvas, this.spacer);
@@ -54,6 +56,7 @@ export class Surface {
   set content(height) {
     this.contentHeight = height;
     this.spacer.style.height = Math.max(0, height - this.height) + "px";
+    this.scroller.tabIndex = height > this.height ? 0 : -1; // what scrolls can be reached with the keyboard
   }
 
   redraw() {
