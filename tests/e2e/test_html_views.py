@@ -291,7 +291,8 @@ def test_waits_for_work_are_one_hotspot(tmp_path):
     assert told["first"][-1].endswith("% waiting for work"), told
     share = float(told["folded"][-1].split(" %")[0])
     assert re.match(r"[\d.]+ % Waiting for work[\d.]+ m?s of waiting: \d+ waits, ", told["folded"][-1]) and share > 10, told
-    assert not any("_worker" in words.split(" in ")[0] or "[lock] in _worker" in words for words in told["folded"]), told
+    assert "In _worker (" in told["folded"][-1], told
+    assert not any("_worker" in words.split(" in ")[0] or "[lock] in _worker" in words for words in told["folded"][:-1]), told
     worker = next(words for words in told["each"] if "[lock] in _worker" in words)
     assert abs(float(worker.split(" %")[0]) - share) < 0.2, told
     assert told["again"] == told["folded"] and "Waiting for work" not in "".join(told["each"]), told
@@ -383,7 +384,8 @@ def test_a_high_graph_tells_where_it_is_scrolled_to(page, deep):
   await page.keyboard.press("Home");
   await wait();
   out.home = await rows();
-  await page.selectOption("[aria-label=Shape]", "flame");
+  await page.click(".more");
+  await page.selectOption("[aria-label='Graph grows']", "flame");
   await wait();
   out.root = await rows();
   return out;

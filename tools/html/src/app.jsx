@@ -4,7 +4,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Filters, Legend, Menu, Search } from "./filters.jsx";
-import { amount, number, short } from "./format.js";
+import { counted, isSamples, isTime, number, short, taken } from "./format.js";
 import { CallersView, GraphView, TimeView } from "./graphs.jsx";
 import { HotspotsView } from "./hotspots.jsx";
 import { useHashState, useModel } from "./model.js";
@@ -55,38 +55,48 @@ function useSystemDark() {
 function Empty({ profile }) {
   const of = (group) => profile.account.filter((a) => a.group === group).reduce((sum, a) => sum + a.value, 0);
   const [filtered, without, lost, asked] = ["left out", "without", "lost", "asked"].map(of);
+  const clock = isSamples(profile) || isTime(profile);
+  let why = `While it was recorded, no profiled thread had ${counted(profile)} in Python code.`;
+  if (clock)
+    why =
+      asked > 0 || without > 0
+        ? "The profiled processes used CPU time, but no sample of it has a stack of Python functions."
+        : "While it was recorded, no profiled thread ran Python code: a program that waits takes no CPU time and is not sampled.";
   return (
-    <Note title="No sample has Python frames">
+    <Note title={clock ? "No sample has Python frames" : `No ${counted(profile)} with Python frames`}>
       {filtered > 0 ? (
         <p>
-          The filters of this report let none of {number(filtered)} samples pass. Make it again with fewer of them, or correct them:{" "}
+          The filters of this report let none of {number(filtered)} {taken(profile)} pass. Make it again with fewer of them, or correct them:{" "}
           <code>pybpf report FILE</code> without options lists the functions that there are.
         </p>
       ) : (
         <>
           <p>
             There is nothing to draw.{" "}
-            {asked > 0 || without > 0
-              ? "The profiled processes used CPU time, but no sample of it has a stack of Python functions."
-              : "While it was recorded, no profiled thread ran Python code: a program that waits takes no CPU time and is not sampled."}
+            {why}
           </p>
           <p>What to do:</p>
           <ul>
             <li>
-              Record while the program works, for longer, or at a higher rate: <code>pybpf -p PID -d 60 -F 999 -o report.html</code>
+              Record while the program works, or for longer
+              {clock && (
+                <>
+                  , or at a higher rate: <code>pybpf -p PID -d 60 -F 999 -o report.html</code>
+                </>
+              )}
             </li>
             <li>
               If its children do the work, profile them too: <code>--children</code>. <code>pybpf ps</code> lists the Python processes.
             </li>
-            {lost > 0 && <li>{amount(profile, lost)} were lost; the account below says why.</li>}
-            {without > 0 && <li>{amount(profile, without)} have no Python frames; the account below says where they were taken.</li>}
+            {lost > 0 && <li>{number(lost)} {taken(profile)} were lost; the account below says why.</li>}
+            {without > 0 && <li>{number(without)} {taken(profile)} have no Python frames; the account below says where they were taken.</li>}
             <li>
               <code>pybpf doctor</code> tries the sampler on this machine.
             </li>
           </ul>
         </>
       )}
-      {profile.account.some((a) => a.value) && <p>What became of the samples:</p>}
+      {profile.account.some((a) => a.value) && <p>What became of the {taken(profile)}:</p>}
     </Note>
   );
 }
@@ -162,7 +172,7 @@ export function App({ profile }) {
                 {word}
               </span>
             ))}
-            {lost !== undefined && <span class={lost ? "lost" : ""}>{lost ? `${amount(profile, lost)} lost` : "none lost"}</span>}
+            {lost !== undefined && <span class={lost ? "lost" : ""}>{lost ? `${number(lost)} ${taken(profile)} lost` : "none lost"}</span>}
           </p>
         </div>
         <button class="icon" onClick={() => set({ theme: dark ? "light" : "dark" })} aria-label={dark ? "Light theme" : "Dark theme"} title={dark ? "Light theme" : "Dark theme"}>

@@ -3,7 +3,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { amount, percent, short } from "./format.js";
+import { amount, counted, percent, short } from "./format.js";
 import { stateHue, stateName } from "./look.js";
 import { Choice } from "./parts.jsx";
 import { statesOf } from "./tree.js";
@@ -124,7 +124,7 @@ export function Search({ model, box }) {
     timer.current = setTimeout(() => set({ q }), SEARCH_MS);
   };
   const all = tree.total[0];
-  const what = all === profile.total ? "all samples" : "the filtered samples";
+  const what = `${all === profile.total ? "all" : "the filtered"} ${counted(profile)}`;
   return (
     <div class="search" role="search">
       <input ref={box} type="search" value={text} onInput={type} placeholder="Search functions and files" aria-label="Search functions and files by a regular expression" aria-invalid={!!error} aria-describedby="matched" spellcheck={false} autocomplete="off" />

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers and times in words.
 
+const EVENT = 60; // letters of an event's name
+const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 const plain = new Intl.NumberFormat("en");
 
 export const number = (value) => plain.format(Math.round(value));
@@ -67,16 +69,46 @@ export function seconds(value) {
   return value >= 0.001 ? `${(value * 1000).toFixed(0)} ms` : `${(value * 1e6).toFixed(0)} \u00b5s`;
 }
 
-// "1,234 samples", and the CPU time that they stand for.
 // Whether values are time that threads spent, and not samples.
 export const isTime = ({ measure }) => measure.unit === "microseconds";
 
-export function amount(profile, value) {
-  const { measure } = profile;
-  if (isTime(profile)) return seconds(value / 1e6);
-  const what = measure.unit === "count" ? measure.name : measure.unit;
-  return `${number(value)} ${value === 1 ? what.replace(/s$/, "") : what}`;
+// Whether values are samples of the clock, and not memory or events of another kind.
+export const isSamples = ({ measure }) => measure.unit === "count" && (measure.period_ns > 0 || measure.name === "samples");
+
+// What is counted: "samples", "time", "memory", "page faults"; "hits" of a tracepoint or a probe.
+export function counted(profile) {
+  const { name, unit } = profile.measure;
+  if (isTime(profile)) return "time";
+  if (unit === "bytes") return "memory";
+  return name.includes(":") ? "hits" : name.replaceAll("-", " ");
 }
+
+// The same, and of which tracepoint or probe.
+export function countedOf(profile) {
+  const what = counted(profile);
+  return what === "hits" ? `hits of ${short(profile.measure.name, EVENT)}` : what;
+}
+
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function bytes(value) {
+  const step = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, Math.abs(value))) / 10));
+  return `${step ? (value / 1024 ** step).toFixed(1) : number(value)} ${UNITS[step]}`;
+}
+
+// "1,234 samples", "1.23 s", "1.2 MiB".
+export function amount(profile, value) {
+  if (isTime(profile)) return seconds(value / 1e6);
+  if (profile.measure.unit === "bytes") return bytes(value);
+  const what = counted(profile);
+  return `${number(value)} ${value === 1 ? what.replace(/(?<=ch|ss)es$|s$/, "") : what}`;
+}
+
+// The same, where what is counted is told elsewhere.
+export const bare = (profile, value) => (profile.measure.unit === "count" ? number(value) : amount(profile, value));
+
+// What the account counts, whatever the profile's values are.
+export const taken = (profile) => (isSamples(profile) || isTime(profile) ? "samples" : "events");
 
 export function cpuTime({ measure }, value) {
   return measure.period_ns && measure.unit === "count" ? seconds((value * measure.period_ns) / 1e9) : "";

@@ -4,7 +4,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Flame } from "./flame.js";
-import { amount, percent } from "./format.js";
+import { amount, counted, isSamples, isTime, percent } from "./format.js";
 import { lookOf, nodeLabel, stateName } from "./look.js";
 import { Hottest } from "./hotspots.jsx";
 import { Details, Note, Said, Tip, spoken } from "./parts.jsx";
@@ -145,11 +145,11 @@ export function CallersView({ model, keys }) {
     <div class="callers">
       <p class="lead">
         {fn < 0 ? (
-          "What was running, at the first row, and its callers, one row further each. Choose a function in the table or in a graph's details for its callers alone."
+          `${isSamples(profile) || isTime(profile) ? "What was running" : `The functions that had ${counted(profile)}`}, at the first row, and their callers, one row further each. Choose a function in the table or in a graph's details for its callers alone.`
         ) : (
           <>
             Callers of <b>{tree.keys.label(fn)}</b> <span class="place">{tree.keys.shortPlace(fn)}</span>, which is on the stack of{" "}
-            {percent(tree.whole.total ? total / tree.whole.total : 0)} of the samples shown ({amount(profile, total)}).{" "}
+            {percent(tree.whole.total ? total / tree.whole.total : 0)} of the {counted(profile)} shown ({amount(profile, total)}).{" "}
             <button onClick={() => set({ fn: "" })}>All functions</button>
           </>
         )}
@@ -183,7 +183,8 @@ function boxFacts(profile, tree, { node, from, to }) {
 
 // Why a profile has no time line.
 function Untimed({ profile }) {
-  const waits = profile.measure.unit !== "count";
+  const waits = isTime(profile);
+  const memory = profile.measure.unit === "bytes";
   return (
     <Note title="No times were kept">
       <p>
@@ -191,7 +192,8 @@ function Untimed({ profile }) {
         {profile.diff && " A comparison of two profiles has none."}
       </p>
       {waits && !profile.diff && <p>With --mode=gil and with --no-timestamps, it is not kept when a wait was.</p>}
-      {!waits && !profile.diff && (
+      {memory && !profile.diff && <p>With --mode=memory, it is not kept when memory was touched.</p>}
+      {!waits && !memory && !profile.diff && (
         <>
           <p>To get a time line, record the report itself or a saved profile, without --no-timestamps:</p>
           <pre>{"pybpf -p PID -d 30 -o report.html\n\npybpf -p PID -d 30 -o saved.pybpf\npybpf report saved.pybpf -o report.html"}</pre>
@@ -255,7 +257,7 @@ export function TimeView({ model, keys }) {
   usePrinted(model, line, AXIS);
   if (!found.length) {
     return profile.eventTime.length ? (
-      <Note title="Nothing here">No sample passes the filters.</Note>
+      <Note title="Nothing here">Nothing passes the filters.</Note>
     ) : (
       <Untimed profile={profile} />
     );

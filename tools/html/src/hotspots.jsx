@@ -3,7 +3,7 @@
 
 import { useMemo } from "preact/hooks";
 
-import { amount, cpuTime, finding, isTime, number, percent, seconds, short, valueIn } from "./format.js";
+import { amount, counted, countedOf, cpuTime, finding, isSamples, isTime, number, percent, seconds, short, valueIn } from "./format.js";
 import { verdictOf } from "./look.js";
 import { Name, Note } from "./parts.jsx";
 import { KIND_NOTE, OWN } from "./profile.js";
@@ -39,7 +39,8 @@ function addPlace(spot, profile, stack, value) {
 // Where most time was spent. A function that runs: {key of profile.functions, self, lines and callers, with the most
 // first, owners: those of callers, near or far, that are the program's own}. What is waited for, and in which function
 // of the program's own: {key, own (-1: none), self, lines of own, callers: the functions of libraries that wait, waits:
-// true, count, lengths: of single waits, in microseconds}. Waits for work are one, the last: {key: -1, idle: true, ...}.
+// true, count, lengths: of single waits, in microseconds}. Waits for work are one, the last: {key: -1, idle: true, callers:
+// the nearest functions of the program's own, ...}.
 export function hotspots({ profile, state, passes, values, waits, range }) {
   const { sampleStack, functions, eventSample, eventLength } = profile;
   const found = new Map();
@@ -50,13 +51,15 @@ export function hotspots({ profile, state, passes, values, waits, range }) {
     const idle = !state.idle && profile.idle.has(stack);
     const key = idle ? -1 : profile.functionOf(stack);
     const waiting = idle || !!functions.state[key];
-    const own = waiting && !idle && profile.nearestOwn(stack) ? profile.functionOf(profile.nearestOwn(stack)) : -1;
+    const nearest = waiting ? profile.nearestOwn(stack) : 0;
+    const own = nearest && !idle ? profile.functionOf(nearest) : -1;
     const id = `${key} ${own}`;
     if (!found.has(id))
       found.set(id, { key, own, idle, self: 0, waits: waiting, count: 0, lengths: [], lines: new Map(), callers: new Map(), owners: new Map() });
     const spot = (spotOf[i] = found.get(id));
     spot.self += values[i];
     spot.count += waits?.[i] ?? 0;
+    if (idle && nearest) add(spot.callers, profile.functionOf(nearest), values[i]);
     if (!idle) addPlace(spot, profile, stack, values[i]);
   }
   eventSample.forEach((sample, e) => {
@@ -87,10 +90,20 @@ function Changed({ row }) {
 }
 
 const titleOf = (profile) => {
-  const { name, unit } = profile.measure;
-  if (unit === "bytes") return "Most memory was first touched in";
-  return isTime(profile) || name === "samples" ? "Most time is spent in" : `Most ${name} are in`;
+  if (profile.measure.unit === "bytes") return "Most memory was first touched in";
+  return isTime(profile) || isSamples(profile) ? "Most time is spent in" : `Most ${countedOf(profile)} are in`;
 };
+
+// What the list of all is of.
+function leadOf(profile) {
+  const what = counted(profile);
+  if (profile.diff) return "The functions whose own samples changed by more than runs of one program differ by.";
+  if (profile.waits)
+    return "What most time was spent in: functions, without what they call, and waits, with the nearest function of the program's own. Shares are of all that is shown.";
+  if (profile.measure.unit === "bytes") return `The functions that touched the most memory first, without what they call. Shares are of all memory that is shown.`;
+  const clock = isSamples(profile) || isTime(profile);
+  return `The functions ${clock ? "in which most time was spent" : `with the most ${what}`}, without what they call. Shares are of all ${what} that ${what === "time" ? "is" : "are"} shown.`;
+}
 
 // The first few, above the graph.
 export function Hottest({ model }) {
@@ -198,13 +211,14 @@ function Spot({ model, spot }) {
 }
 
 function Idle({ model, spot }) {
-  const { self, count, lengths } = spot;
+  const { self, callers, count, lengths } = spot;
   return (
     <li data-testid="idle">
       <p>
         <b class="share">{share(model, self)}</b> <b>Waiting for work</b>
       </p>
       <p class="words">{told(model, spot)} Pools, servers and event loops had nothing to do.</p>
+      {callers.length > 0 && <Functions model={model} word="In" list={callers} all={self} />}
       {lengths.length > 1 && <Lengths lengths={lengths} count={model.range ? lengths.length : count} />}
       <div class="actions">
         <button onClick={() => model.set({ idle: "yes" })}>Show each</button>
@@ -238,17 +252,13 @@ export function HotspotsView({ model }) {
   const { diff } = profile;
   const spots = useHotspots(model);
   const changed = useChanges(model);
-  if (!diff && !spots.length) return <Note title="Nothing here">No sample passes the filters.</Note>;
+  if (!diff && !spots.length) return <Note title="Nothing here">Nothing passes the filters.</Note>;
   if (diff && !changed.length)
     return <Note title="No change seen by more than runs differ by">The table of functions says how large a change of each would show.</Note>;
   return (
     <div class="hotspots" data-testid="hotspots" tabIndex={0} aria-label="Hotspots">
       <p class="lead">
-        {diff
-          ? "The functions whose own samples changed by more than runs of one program differ by."
-          : profile.waits
-            ? "What most time was spent in: functions, without what they call, and waits, with the nearest function of the program's own. Shares are of all that is shown."
-            : "The functions in which most time was spent, without what they call. Shares are of all samples that are shown."}
+        {leadOf(profile)}
         {model.state.idle && profile.idle.size > 0 && " "}
         {model.state.idle && profile.idle.size > 0 && (
           <button class="plain" onClick={() => model.set({ idle: "" })}>

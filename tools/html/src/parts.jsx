@@ -3,7 +3,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { amount, cpuTime, difference, finding, number, percent, seconds, short, valueIn } from "./format.js";
+import { amount, bare, cpuTime, difference, finding, number, percent, seconds, short, valueIn } from "./format.js";
 import { nodeLabel, row, stateName } from "./look.js";
 import { usePrinting } from "./printing.js";
 import { sharesOf, statesOf } from "./tree.js";
@@ -124,8 +124,8 @@ export function facts(profile, tree, node) {
     const { unit, before_unit, after_unit } = profile.diff;
     const found = row(profile, tree.keys, tree.key[node]);
     const list = [
-      ["before", `${valueIn(unit, before * before_unit)} (${number(before)})`],
-      ["after", `${valueIn(unit, total * after_unit)} (${number(total)})`],
+      ["before", `${valueIn(unit, before * before_unit)} (${bare(profile, before)})`],
+      ["after", `${valueIn(unit, total * after_unit)} (${bare(profile, total)})`],
       ["change", `${difference(unit, total * after_unit - before * before_unit)}${unit === "share" ? " points" : ""}`],
     ];
     if (found) {

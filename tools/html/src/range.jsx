@@ -4,14 +4,13 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { amount, cpuTime, isTime, number, percent, seconds, short, wallShare } from "./format.js";
+import { amount, bare, capital, countedOf, cpuTime, isTime, number, percent, seconds, short, wallShare } from "./format.js";
 import { stateColour, theme } from "./look.js";
 import { duration } from "./timeline.js";
 
 const HEIGHT = 34; // pixels
 const BINS = 240;
 const CHOSEN = 4; // pixels that make a press a choice of a range
-const CAPTION = 40; // letters of what is counted
 const PALE = 0.4; // of what is beside the range
 const US = 1e6;
 
@@ -59,9 +58,9 @@ function binned({ profile, passes }) {
 function caption(profile, layers, most) {
   const second = most / (extent(profile) / US / BINS); // what the highest bar would be in a second
   if (profile.intervals) return ["What threads did over time", `${(layers.reduce((sum, { total }) => sum + total, 0) / extent(profile)).toFixed(1)} threads on average`];
-  const { name, period_ns } = profile.measure;
+  const { period_ns } = profile.measure;
   if (period_ns) return ["CPU use over time", `up to ${((second * period_ns) / 1e9).toFixed(1)} CPUs`];
-  return [`${short(name, CAPTION)} over time`, `up to ${number(second)} a second`];
+  return [`${capital(countedOf(profile))} over time`, `up to ${number(second)} a second`];
 }
 
 export function Range({ model }) {
@@ -206,7 +205,7 @@ export function Scope({ model }) {
         <>
           <span>
             <b>
-              {isTime(profile) ? amount(profile, total) : number(total)} of {amount(profile, profile.total)}
+              {bare(profile, total)} of {amount(profile, profile.total)}
             </b>{" "}
             shown ({percent(profile.total ? total / profile.total : 0)})
             {time && `, ${time} of CPU time`}

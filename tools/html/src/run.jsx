@@ -3,7 +3,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 
-import { amount, cpuTime, isTime, number, percent, seconds, short, wallShare } from "./format.js";
+import { amount, bare, capital, counted, countedOf, cpuTime, isSamples, isTime, number, percent, seconds, short, wallShare } from "./format.js";
 import { usePrinting } from "./printing.js";
 import { wallTime } from "./range.jsx";
 
@@ -14,7 +14,7 @@ const NAMES = {
   host: ["Machine"],
   kernel: ["Kernel"],
   arch: ["Architecture"],
-  cpus: ["CPUs sampled"],
+  cpus: ["CPUs"],
   start_ns: ["Began", (v) => moment(v)],
   duration_s: ["Lasted", (v) => seconds(Number(v))],
   freq_hz: ["Rate", (v) => `${v} Hz`],
@@ -22,7 +22,7 @@ const NAMES = {
   python: ["Python"],
   command: ["Command"],
 };
-const COMPARED = { share: "shares of each side's samples", "ms/s": "CPU time per second", s: "CPU time of a run" };
+const COMPARED = { share: "shares of each side", "ms/s": "CPU time per second", s: "CPU time of a run" };
 const GROUPS = {
   asked: "Samples asked for",
   lost: "Lost",
@@ -39,13 +39,21 @@ export function moment(start_ns) {
   return Number.isNaN(date.getTime()) ? start_ns : date.toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
 }
 
+// How much the profile has, of what.
+function inAll(profile) {
+  const { total, measure } = profile;
+  if (isTime(profile)) return `${(total / 1e6).toFixed(2)} thread-seconds`;
+  if (measure.unit === "bytes") return `${amount(profile, total)} of memory`;
+  return counted(profile) === "hits" ? `${number(total)} ${countedOf(profile)}` : amount(profile, total);
+}
+
 // The words under the title: what, when, how long, how many, and what was lost.
 export function summary(profile) {
   const { processes, facts, account, diff, total } = profile;
   if (diff) {
     return {
       what: `${diff.after} compared with ${diff.before}`,
-      words: [[`${number(diff.before_total)} samples before, ${number(diff.after_total)} after`], [COMPARED[diff.unit]]],
+      words: [[`${amount(profile, diff.before_total)} before, ${amount(profile, diff.after_total)} after`], [COMPARED[diff.unit]]],
     };
   }
   const names = [...new Set(processes.map((p) => p.label))];
@@ -57,7 +65,7 @@ export function summary(profile) {
   const ofWall = wallShare(profile, total, wall);
   if (facts.start_ns) words.push([moment(facts.start_ns)]);
   if (wall) words.push([seconds(wall) + (facts.freq_hz ? ` at ${facts.freq_hz} Hz` : "")]);
-  words.push([isTime(profile) ? `${(total / 1e6).toFixed(2)} thread-seconds` : amount(profile, total)]);
+  words.push([inAll(profile)]);
   if (time && total)
     words.push([
       `CPU time ${time}${ofWall && `, ${ofWall} of the wall time`}`,
@@ -90,15 +98,15 @@ function Threads({ model }) {
   const printing = usePrinting();
   return (
     <section>
-      <h2>{isTime(profile) ? "Time by thread" : "Samples by thread"}</h2>
+      <h2>{capital(counted(profile))} by thread</h2>
       {rows.length ? (
-        <div class="scrolled" tabIndex={0} role="group" aria-label="Samples by thread">
+        <div class="scrolled" tabIndex={0} role="group" aria-label={`${capital(counted(profile))} by thread`}>
           <table class="threads" data-testid="threads">
             <thead>
               <tr>
                 <th scope="col">Process</th>
                 <th scope="col">Thread</th>
-                <th scope="col">{isTime(profile) ? "Time" : "Samples"}</th>
+                <th scope="col">{capital(counted(profile))}</th>
                 <th scope="col">Share</th>
                 {timed && <th scope="col">CPU time</th>}
                 {timed && wall > 0 && <th scope="col">Of wall time</th>}
@@ -122,7 +130,7 @@ function Threads({ model }) {
                         "all"
                       )}
                     </td>
-                    <td>{isTime(profile) ? amount(profile, value) : number(value)}</td>
+                    <td>{bare(profile, value)}</td>
                     <td class="cell number" style={{ "--share": value / all }}>{percent(value / all)}</td>
                     {timed && <td>{cpuTime(profile, value)}</td>}
                     {timed && wall > 0 && <td>{wallShare(profile, value, wall)}</td>}
@@ -133,7 +141,7 @@ function Threads({ model }) {
           </table>
         </div>
       ) : (
-        <p>No sample with Python frames{profile.empty ? "." : " passes the filters."}</p>
+        <p>{profile.empty ? `No ${counted(profile)} with Python frames.` : "Nothing passes the filters."}</p>
       )}
       {rows.length > most && !printing && (
         <button class="plain" onClick={() => setMost(most * 10)}>
@@ -170,7 +178,7 @@ export function RunView({ model }) {
       <section>
         <h2>Run</h2>
         <dl class="facts tall">
-          {Object.entries(profile.facts).map(([key, value]) => {
+          {Object.entries(profile.facts).filter(([key, value]) => key !== "cpus" || value !== "0").map(([key, value]) => {
             const [name, words] = NAMES[key] ?? [key];
             return (
               <div key={key}>
@@ -188,7 +196,7 @@ export function RunView({ model }) {
           <div>
             <dt>Values</dt>
             <dd>
-              {profile.measure.name} ({profile.measure.unit})
+              {isSamples(profile) || isTime(profile) ? `${profile.measure.name} (${profile.measure.unit})` : countedOf(profile)}
               {profile.measure.period_ns ? `, each stands for ${seconds(profile.measure.period_ns / 1e9)} of CPU time` : ""}
             </dd>
           </div>
@@ -199,7 +207,7 @@ export function RunView({ model }) {
         <h2>Account</h2>
         {[...groups].map(([group, entries]) => (
           <div key={group} class="account">
-            <h3>{GROUPS[group] ?? group}</h3>
+            <h3>{group === "asked" && !isSamples(profile) && !isTime(profile) ? "Events asked for" : (GROUPS[group] ?? group)}</h3>
             <ul>
               {entries.map(({ key, text, value }) => (
                 <li key={key}>
@@ -209,7 +217,7 @@ export function RunView({ model }) {
             </ul>
           </div>
         ))}
-        {!groups.size && <p>The profile has no account of its samples.</p>}
+        {!groups.size && <p>The profile has no account.</p>}
       </section>
     </div>
   );

@@ -5,7 +5,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { apart, expressionsOf, shownText } from "./expressions.js";
-import { number, percent, short } from "./format.js";
+import { bare, counted, number, percent, short } from "./format.js";
 import { compile } from "./model.js";
 import { Note, Rows } from "./parts.jsx";
 import { usePrinting } from "./printing.js";
@@ -56,7 +56,7 @@ function rangesOf(pieces, expression) {
 }
 
 // The pieces as elements; those of one executed part are in one, shaded by its samples.
-function elements(pieces, all) {
+function elements(profile, pieces, all) {
   const out = [];
   pieces.forEach(([kind, part, hit, spot], p) => {
     const piece = hit ? <mark key={p}>{part}</mark> : kind ? <span key={p} class={kind}>{part}</span> : part;
@@ -66,7 +66,7 @@ function elements(pieces, all) {
   });
   return out.map(({ spot, inside }, i) =>
     spot ? (
-      <span key={`part ${i}`} class="part" style={{ "--share": spot.total / all }} title={inWords(spot, all)}>
+      <span key={`part ${i}`} class="part" style={{ "--share": spot.total / all }} title={inWords(profile, spot, all)}>
         {inside}
       </span>
     ) : (
@@ -75,7 +75,7 @@ function elements(pieces, all) {
   );
 }
 
-const inWords = ({ text, self, total }, all) => `${short(text, 120)}\n${number(self)} self, ${number(total)} total: ${percent(total / all)}`;
+const inWords = (profile, { text, self, total }, all) => `${short(text, 120)}\n${bare(profile, self)} self, ${bare(profile, total)} total: ${percent(total / all)}`;
 
 function Code({ model, file, text, expressions, expression, hits, chosen }) {
   const { set, lineTree } = model;
@@ -104,7 +104,7 @@ function Code({ model, file, text, expressions, expression, hits, chosen }) {
     const parts = expressions?.parts.get(n);
     const shown = cut(cut(line, global && hits.has(n) ? rangesOf(line, global) : []), apart(parts ?? []));
     return (
-      <div class={`line${n === chosen ? " chosen" : ""}${parts ? " apart" : ""}`} role="row" key={n} style={{ height: "20px", "--heat-share": self / most }} title={total ? `${number(self)} self, ${number(total)} total` : undefined}>
+      <div class={`line${n === chosen ? " chosen" : ""}${parts ? " apart" : ""}`} role="row" key={n} style={{ height: "20px", "--heat-share": self / most }} title={total ? `${bare(model.profile, self)} self, ${bare(model.profile, total)} total` : undefined}>
         <span class="heat" role="cell">{self ? percent(self / all) : ""}</span>
         <span class="through" role="cell">{total ? percent(total / all) : ""}</span>
         <span class="n" role="cell">
@@ -112,7 +112,7 @@ function Code({ model, file, text, expressions, expression, hits, chosen }) {
             {n > 0 ? n : "?"}
           </button>
         </span>
-        <code role="cell">{elements(shown, all)}</code>
+        <code role="cell">{elements(model.profile, shown, all)}</code>
       </div>
     );
   };
@@ -189,7 +189,7 @@ function LineDetails({ model, file, line, expressions }) {
       <div class="who">
         <b>Line {line}</b>{" "}
         <span class="place">
-          {found ? `${percent(self / (lineTree.whole.total || 1))} self, ${percent(total / (lineTree.whole.total || 1))} total` : "No sample that is shown has this line on its stack."}
+          {found ? `${percent(self / (lineTree.whole.total || 1))} self, ${percent(total / (lineTree.whole.total || 1))} total` : "Nothing that is shown has this line on its stack."}
         </span>
       </div>
       {expressions && <Executed list={expressions} all={lineTree.whole.total || 1} />}
@@ -246,7 +246,7 @@ export function SourceView({ model, box }) {
     return new Map(expression ? [...profile.sources].map(([name, lines]) => [name, count(lines)]) : []);
   }, [profile, expression]);
   const hits = useMemo(() => new Set(expression && text ? text.flatMap((line, i) => (expression.test(line) ? [i + 1] : [])) : []), [text, expression]);
-  if (!file) return <Note title="Nothing here">No sample that passes the filters has a file.</Note>;
+  if (!file) return <Note title="Nothing here">Nothing that passes the filters has a file.</Note>;
   const others = [...matches].reduce((sum, [name, n]) => sum + (name === file.name ? 0 : n), 0);
   const line = Number(state.line) || -1;
   const step = (by) => {
@@ -268,12 +268,12 @@ export function SourceView({ model, box }) {
             </small>
           </button>
         ))}
-        {files.length > FILES && <p class="lead">and {number(files.length - FILES)} files with fewer samples</p>}
+        {files.length > FILES && <p class="lead">and {number(files.length - FILES)} files with less</p>}
       </nav>
       <div class="column">
         {!printing && profile.sources.size > 0 && <TextSearch model={model} box={box} hits={hits} others={others} error={error} step={step} />}
         {!text && <p class="lead">The text of this file is not in the report: it was not readable, not as it ran, or not among the hottest.</p>}
-        {expressions && <p class="lead">Parts of lines are shaded by the samples in which they were executed, or called what was.</p>}
+        {expressions && <p class="lead">Parts of lines are shaded by the {counted(profile)} while they were executed, or called what was.</p>}
         <Code model={model} file={file} text={text} expressions={expressions} expression={expression} hits={hits} chosen={line} />
         {line > 0 && <LineDetails model={model} file={file} line={line} expressions={expressions?.of.get(line)} />}
       </div>

@@ -34,7 +34,7 @@ export function StatesView({ model }) {
     cells.forEach((values, k) => (!state.q || found?.[k]) && list.push([k, values, sum(values)]));
     return list.sort((x, y) => (chosen < 0 ? 0 : y[1][chosen] - x[1][chosen]) || y[2] - x[2] || x[0] - y[0]);
   }, [cells, chosen, state.q, found]);
-  if (!rows.length) return <Note title="Nothing here">{state.q ? "No function matches the search." : "No sample passes the filters."}</Note>;
+  if (!rows.length) return <Note title="Nothing here">{state.q ? "No function matches the search." : "Nothing passes the filters."}</Note>;
   const numbers = `${FIRST}px repeat(${columns.length}, ${COLUMN}px)`;
   const layout = { gridTemplateColumns: narrow ? `${NARROW}px ${numbers}` : `${numbers} minmax(${NAME}px, 1fr)` };
   const head = (s, text) => (

@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { brief, difference, finding, number, percent } from "./format.js";
+import { bare, brief, difference, finding, percent } from "./format.js";
 import { row as comparison, verdictOf } from "./look.js";
 import { Name, Note, Rows } from "./parts.jsx";
 
@@ -55,7 +55,7 @@ export function TableView({ model, beside }) {
   const bar = (value) => (
     <span role="cell" class="cell number" style={{ "--share": value / all }}>
       <span>{percent(value / all)}</span>
-      <small>{number(value)}</small>
+      <small>{bare(profile, value)}</small>
     </span>
   );
   const one = (i, tabIndex) => {
@@ -87,7 +87,7 @@ export function TableView({ model, beside }) {
       </div>
     );
   };
-  if (!rows.length) return <Note title="Nothing here">{state.q ? "No function matches the search." : "No sample passes the filters."}</Note>;
+  if (!rows.length) return <Note title="Nothing here">{state.q ? "No function matches the search." : "Nothing passes the filters."}</Note>;
   return (
     <div class={`table${compared ? " compared" : ""}`} role="table" aria-label="Functions" aria-rowcount={rows.length + 1} data-testid="table">
       <div role="rowgroup">
