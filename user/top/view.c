@@ -21,9 +21,10 @@
 #define THREAD_COLUMNS 50
 /* Likewise of its process's name and PID. */
 #define PROCESS_COLUMNS 20
-/* Least columns of a name that its caller stands behind. */
-#define NAME_COLUMNS 24
-#define STRIP_LEAST  10
+/* Least columns of a name that its caller stands behind; of a name before its place. */
+#define NAME_COLUMNS  24
+#define TITLE_COLUMNS 6
+#define STRIP_LEAST   10
 
 static const char *const table_names[TOP_TABLES] = {"functions", "lines", "threads", "processes", "containers"};
 static const char *const order_names[TOP_ORDERS] = {"self", "total", "self since the start", "total since the start"};
@@ -97,27 +98,53 @@ static int compare_shares(const void *a, const void *b)
 	return (one->ns < other->ns) - (one->ns > other->ns);
 }
 
-/* The line of the states in which the threads were. */
+/* What a state is called where there is little room; it stands behind "on CPU". */
+static const char *brief_name(int state)
+{
+	return state == PYBPF_STATE_QUEUED ? "for a CPU" : top_state_name(state);
+}
+
+/*
+ * Writes the states in which the threads were: the first count of the shares, and how much the others are. brief: in
+ * whole percent and fewer letters.
+ */
+static void write_states(const struct top_sums *last, const struct share *shares, int count, bool brief, char *out,
+			 size_t size)
+{
+	const uint64_t time = top_states_sum(&last->states), least = brief ? 200 : 2000; /* what would not be 0 */
+	uint64_t rest = time;
+	size_t used = (size_t)snprintf(out, size, "%" PRIu64 " thread%s", last->threads, last->threads == 1 ? "" : "s");
+	const char *separator = ": ";
+
+	for (int i = 0; i < count && time && used < size; i++) {
+		const double percent = top_percent(shares[i].ns, time);
+
+		if (shares[i].state > PYBPF_STATE_QUEUED && shares[i].ns * least < time)
+			break;
+		used += (size_t)(brief ? snprintf(out + used, size - used, "%s%.0f%% %s", separator, percent,
+						  brief_name(shares[i].state))
+				       : snprintf(out + used, size - used, "%s%.1f %% %s", separator, percent,
+						  top_state_name(shares[i].state)));
+		separator = ", ";
+		rest -= shares[i].ns;
+	}
+	if (brief && rest * least >= time && time && used < size)
+		snprintf(out + used, size - used, "%s%.0f%% more", separator, top_percent(rest, time));
+}
+
+/* The line of the states: where not all has room, in brief, then without those with the least time. */
 static void draw_states(struct top_drawing *d, const struct top_sums *last)
 {
-	uint64_t time = top_states_sum(&last->states);
-	const char *separator = ": ";
 	struct share shares[TOP_NR_STATES];
 	char text[512];
-	size_t used = (size_t)snprintf(text, sizeof(text), "%" PRIu64 " thread%s", last->threads,
-				       last->threads == 1 ? "" : "s");
+	int count = TOP_NR_STATES;
 
 	for (int i = 0; i < TOP_NR_STATES; i++)
 		shares[i] = (struct share){i, last->states.ns[i]};
 	qsort(shares, TOP_NR_STATES, sizeof(*shares), compare_shares);
-	for (int i = 0; i < TOP_NR_STATES && time && used < sizeof(text); i++) {
-		/* What would be 0.0. */
-		if (shares[i].state > PYBPF_STATE_QUEUED && shares[i].ns * 2000 < time)
-			break;
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.1f %% %s", separator,
-					 top_percent(shares[i].ns, time), top_state_name(shares[i].state));
-		separator = ", ";
-	}
+	write_states(last, shares, count, false, text, sizeof(text));
+	for (; text_width(text) > d->columns && count > 0; count--)
+		write_states(last, shares, count, true, text, sizeof(text));
 	top_add(d, TOP_PLAIN, "%s", text);
 }
 
@@ -202,17 +229,66 @@ static void name_thread(const struct top_drawing *d, const struct top_row *row, 
 			 row->key.pid);
 }
 
+/* Shortens printable text to that many columns, in the middle or, a path, at its beginning. */
+static void shorten(char *text, size_t size, size_t columns, char *(*how)(const char *, size_t))
+{
+	char *shortened = how(text, columns);
+
+	if (shortened)
+		snprintf(text, size, "%s", shortened);
+	free(shortened);
+}
+
+static void copy_printable(const char *text, char *out, size_t size)
+{
+	char *printable = text_printable(text);
+
+	snprintf(out, size, "%s", printable ?: "");
+	free(printable);
+}
+
+/*
+ * Names a function or a line and its place. Where not all has room, the folders give way first, then the middle of the
+ * name: the file and the line stay. room: columns.
+ */
+static void name_place(const struct top_drawing *d, const struct top_row *row, size_t room, char *out, size_t size)
+{
+	int line = d->choice->table == TOP_LINES ? row->key.line : row->key.first_line;
+	char title[2048], file[1024], number[32] = "";
+	size_t others, name;
+	const char *slash;
+
+	copy_printable(top_model_string(d->m, row->title), title, sizeof(title));
+	copy_printable(top_model_string(d->m, row->key.file), file, sizeof(file));
+	if (d->choice->table == TOP_LINES || line != PROFILE_NO_LINE)
+		snprintf(number, sizeof(number), ":%d", line);
+	if (!*file && d->choice->table == TOP_FUNCTIONS) {
+		shorten(title, sizeof(title), room, text_shorten);
+		snprintf(out, size, "%s", title);
+		return;
+	}
+	slash = strrchr(file, '/');
+	others = strlen(" ()") + strlen(number);
+	name = text_width(slash ? slash + 1 : file) + (slash ? strlen(TEXT_ELLIPSIS) : 0);
+	if (room > others + text_width(title) + name)
+		name = room - others - text_width(title);
+	else if (room > others + TITLE_COLUMNS && name > room - others - TITLE_COLUMNS)
+		name = room - others - TITLE_COLUMNS;
+	if (text_width(file) > name)
+		shorten(file, sizeof(file), name, text_keep_end);
+	others += text_width(file);
+	if (text_width(title) + others > room)
+		shorten(title, sizeof(title), room > others + TITLE_COLUMNS ? room - others : TITLE_COLUMNS,
+			text_shorten);
+	snprintf(out, size, "%s (%s%s)", title, file, number);
+}
+
+/* Names a row that has no place. */
 static void name_row(const struct top_drawing *d, const struct top_row *row, char *out, size_t size)
 {
-	const char *title = top_model_string(d->m, row->title), *file = top_model_string(d->m, row->key.file);
+	const char *title = top_model_string(d->m, row->title);
 
-	if (d->choice->table == TOP_LINES)
-		snprintf(out, size, "%s (%s:%d)", title, file, row->key.line);
-	else if (d->choice->table == TOP_FUNCTIONS && row->key.first_line != PROFILE_NO_LINE && *file)
-		snprintf(out, size, "%s (%s:%d)", title, file, row->key.first_line);
-	else if (d->choice->table == TOP_FUNCTIONS && *file)
-		snprintf(out, size, "%s (%s)", title, file);
-	else if (d->choice->table == TOP_THREADS)
+	if (d->choice->table == TOP_THREADS)
 		name_thread(d, row, out, size);
 	else if (d->choice->table == TOP_PROCESSES)
 		snprintf(out, size, "%s %d%s%s", title, row->key.pid, row->container ? " in " : "",
@@ -221,39 +297,34 @@ static void name_row(const struct top_drawing *d, const struct top_row *row, cha
 		snprintf(out, size, "%s", title);
 }
 
-/* Shortens printable text to that many columns. */
-static void shorten(char *text, size_t size, size_t columns)
-{
-	char *shortened = text_shorten(text, columns);
-
-	if (shortened)
-		snprintf(text, size, "%s", shortened);
-	free(shortened);
-}
-
 /*
- * Writes behind the name of a library's function that of the program's own that it had most samples for. Where not all
- * has room, the name gives way first, and the caller has no file. room: columns.
+ * Names a function or a line, and behind that of a library the program's own that it had most samples for. Where not
+ * all has room, the caller has no file, then the place of the library's gives way. room: columns.
  */
-static void name_caller(const struct top_drawing *d, const struct top_row *row, char *name, size_t size, size_t room)
+static void name_with_caller(const struct top_drawing *d, const struct top_row *row, size_t room, char *out,
+			     size_t size)
 {
 	const struct top_caller *caller = top_model_caller(row);
-	char *printable = caller ? text_printable(name) : NULL, from[1024];
-	size_t used, width;
+	char raw[1024], from[1024] = "";
+	size_t width;
 
-	if (!printable)
-		return;
-	snprintf(name, size, "%s", printable);
-	free(printable);
-	snprintf(from, sizeof(from), ", from %s (%s)", top_model_string(d->m, caller->name),
-		 top_model_string(d->m, caller->file));
-	if (text_width(name) + text_width(from) > room) {
-		snprintf(from, sizeof(from), ", from %s", top_model_string(d->m, caller->name));
-		width = text_width(from);
-		shorten(name, size, room > width + NAME_COLUMNS ? room - width : NAME_COLUMNS);
+	name_place(d, row, SIZE_MAX, out, size);
+	width = text_width(out);
+	if (caller) {
+		snprintf(raw, sizeof(raw), ", from %s (%s)", top_model_string(d->m, caller->name),
+			 top_model_string(d->m, caller->file));
+		copy_printable(raw, from, sizeof(from));
 	}
-	used = strlen(name);
-	snprintf(name + used, size - used, "%s", from);
+	if (caller && width + text_width(from) > room) {
+		snprintf(raw, sizeof(raw), ", from %s", top_model_string(d->m, caller->name));
+		copy_printable(raw, from, sizeof(from));
+		if (room < width + text_width(from) && room > NAME_COLUMNS)
+			shorten(from, sizeof(from), room - NAME_COLUMNS, text_shorten);
+	}
+	if (width + text_width(from) > room)
+		name_place(d, row, room > text_width(from) ? room - text_width(from) : room, out, size);
+	width = strlen(out);
+	snprintf(out + width, size - width, "%s", from);
 }
 
 static void draw_strip(const struct top_row *row, int intervals, char out[TOP_STRIP + 1])
@@ -288,12 +359,14 @@ static void draw_row(struct top_drawing *d, const struct top_row *row, bool chos
 	bool has_strip = d->choice->table == TOP_THREADS;
 	size_t used;
 
-	name_row(d, row, name, sizeof(name));
 	write_numbers(d, row, numbers, sizeof(numbers));
 	if (has_strip)
 		draw_strip(row, strip_columns(d), strip);
 	used = text_width(numbers) + 3; /* blanks, and the change */
-	name_caller(d, row, name, sizeof(name), d->columns > used ? d->columns - used : 0);
+	if (top_view_has_source(d->choice->table))
+		name_with_caller(d, row, d->columns > used ? d->columns - used : 0, name, sizeof(name));
+	else
+		name_row(d, row, name, sizeof(name));
 	top_add(d, style, "%s%s%s %s %s", numbers, has_strip ? "  " : "", strip, mark_of_change(change), name);
 }
 

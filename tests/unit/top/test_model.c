@@ -497,7 +497,7 @@ static void test_narrow_screens(void **unused)
 			for (int order = 0; order < TOP_ORDERS; order++) {
 				struct top_choice choice = {.table = (enum top_table)table,
 							    .order = (enum top_order)order};
-				static const char *const names[] = {"leaf_function", "leaf_function", "worker", "app",
+				static const char *const names[] = {"n (app.py:18)", "n (app.py:20)", "worker", "app",
 								    "web"};
 				struct top_view view;
 				const char *foot;
