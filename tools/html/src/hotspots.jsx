@@ -100,7 +100,7 @@ function leadOf(profile) {
   if (profile.diff) return "The functions whose own samples changed by more than runs of one program differ by.";
   if (profile.waits)
     return "What most time was spent in: functions, without what they call, and waits, with the nearest function of the program's own. Shares are of all that is shown.";
-  if (profile.measure.unit === "bytes") return `The functions that touched the most memory first, without what they call. Shares are of all memory that is shown.`;
+  if (profile.measure.unit === "bytes") return "The functions in which most memory was first touched, without what they call. Shares are of all memory that is shown.";
   const clock = isSamples(profile) || isTime(profile);
   return `The functions ${clock ? "in which most time was spent" : `with the most ${what}`}, without what they call. Shares are of all ${what} that ${what === "time" ? "is" : "are"} shown.`;
 }
