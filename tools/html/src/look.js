@@ -141,6 +141,6 @@ export function row(profile, keys, key) {
 
 export function nodeLabel(tree, i) {
   const key = tree.key[i];
-  if (key >= 0) return tree.keys.label(key) + (tree.repeats[i] ? " \u21bb" : "");
+  if (key >= 0) return tree.keys.cell(key) + (tree.repeats[i] ? " \u21bb" : "");
   return key === -1 ? "all" : short(tree.labels[-2 - key].text, ROOT_LABEL);
 }

@@ -103,8 +103,13 @@ class Keys {
 
   // As names are shown: long ones without their middle.
   label(key) {
-    const module = this.name[key] === "<module>" && this.file[key] ? `<module> ${this.file[key]}` : this.name[key];
-    return (this.labels[key] ??= this.numbered(module, this.byLine ? this.line[key] : -1));
+    return (this.labels[key] ??= this.numbered(this.name[key], this.byLine ? this.line[key] : -1));
+  }
+
+  // As a graph has it, in which nothing beside it says the file: of a module's body it is all that tells it from others.
+  cell(key) {
+    if (this.name[key] !== "<module>" || !this.file[key]) return this.label(key);
+    return this.numbered(`<module> ${this.file[key]}`, this.byLine ? this.line[key] : -1);
   }
 
   shortPlace(key) {
