@@ -248,6 +248,7 @@ struct pybpf_thread {
 	__u64 holder_stack_id; /* as in struct pybpf_wait_key; so is the next */
 	__u64 waker_id;
 	__u64 running_ns; /* time on a CPU until since_ns */
+	__u64 exec_ns;    /* the scheduler's count of it (se.sum_exec_runtime) when the thread last left a CPU */
 	/* Of the wait for the GIL that the thread is in, or has just left; see wait_gil.bpf.h. */
 	__u64 gil_switches;   /* how often the GIL had changed hands when the thread last went to sleep */
 	__u64 gil_running_ns; /* running_ns at that time */
@@ -263,7 +264,7 @@ struct pybpf_thread {
 	__u32 state; /* enum pybpf_state; RUNNING, or any other while wait_id is what it waits for */
 	__u32 moved; /* it has run since it was first seen */
 };
-_Static_assert(sizeof(struct pybpf_thread) == 184, "pybpf_thread has no hidden padding");
+_Static_assert(sizeof(struct pybpf_thread) == 192, "pybpf_thread has no hidden padding");
 
 /*
  * struct _gil_runtime_state of 3.7 to 3.15 (pycore_gil.h): 208 bytes; a free-threaded build has 8 more before them.

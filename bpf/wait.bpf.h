@@ -50,12 +50,12 @@ static __noinline int leave_new(struct task_struct *task, __u64 now, struct leav
 }
 
 /* Ends the time of a thread until now: it ends, or goes on as another program. */
-static __noinline int end_thread(struct pybpf_thread *thread, __u32 pid, __u64 now)
+static __noinline int end_thread(struct pybpf_thread *thread, const struct task_struct *task, __u32 pid, __u64 now)
 {
 	struct pybpf_wait_key key;
 
 	now = not_before(thread, now);
-	thread->running_ns += run_until(thread, pid, now);
+	thread->running_ns += run_until(thread, task, pid, now);
 	add_gil_sleeps(thread);
 	init_key(&key, thread, 0, PYBPF_WAIT_ID(PYBPF_STATE_RUNNING));
 	add_time(&key, 0, thread->running_ns, 0);
@@ -76,7 +76,7 @@ static __noinline int leave_forget(struct task_struct *task, __u64 now, bool sam
 
 	if (!thread)
 		return 0;
-	end_thread(thread, pid, same_program ? now : thread->since_ns);
+	end_thread(thread, task, pid, same_program ? now : thread->since_ns);
 	name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
 	bpf_map_delete_elem(&threads, &pid);
 	return 0;
@@ -96,7 +96,8 @@ static __noinline int leave_begin(struct task_struct *task, __u64 now, struct le
 	if (!thread->running_ns)
 		name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
 	leave->now = not_before(thread, now);
-	thread->running_ns += run_until(thread, task->pid, leave->now);
+	thread->running_ns += run_until(thread, task, task->pid, leave->now);
+	thread->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 	return 1;
 }
 
@@ -262,7 +263,7 @@ int BPF_PROG(wait_exit, struct task_struct *task)
 
 	if (!thread || !waits_on)
 		return 0;
-	end_thread(thread, pid, now);
+	end_thread(thread, task, pid, now);
 	name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
 	bpf_map_delete_elem(&threads, &pid);
 	return 0;
@@ -281,7 +282,7 @@ int BPF_PROG(wait_exec, struct task_struct *task, int old_pid)
 	if (!thread)
 		return 0;
 	if (waits_on)
-		end_thread(thread, old, bpf_ktime_get_ns());
+		end_thread(thread, task, old, bpf_ktime_get_ns());
 	if (pid == old)
 		return 0;
 	moved = *thread;

@@ -227,13 +227,20 @@ static __always_inline void run_since(struct pybpf_thread *thread, __u32 pid, __
  * The current thread, which is running, is about to leave its CPU or to end. Returns for how long it has run.
  *
  * wait_find, which takes no lock, may have noted another state just before. And now and then a switch from the idle
- * task to a thread is not told (1 to 5 of 1,000 on a virtual machine with Linux 6.18, to ftrace and perf neither): what
- * woke the thread has ended its wait then.
+ * task to a thread is not told (1 to 5 of 1,000 on a virtual machine with Linux 6.18, to ftrace and perf neither), and
+ * of some of them what woke the thread is not, either. The scheduler has counted for how long the thread ran: so long
+ * ago its wait ended, at the earliest when it was woken.
  */
-static __always_inline __u64 run_until(struct pybpf_thread *thread, __u32 pid, __u64 now)
+static __always_inline __u64 run_until(struct pybpf_thread *thread, const struct task_struct *task, __u32 pid,
+				       __u64 now)
 {
-	if (thread->state != PYBPF_STATE_RUNNING && thread->woken_ns > thread->since_ns && thread->woken_ns < now)
-		run_since(thread, pid, thread->woken_ns);
+	__u64 ran = BPF_CORE_READ(task, se.sum_exec_runtime) - thread->exec_ns, begin = now - ran;
+
+	if (thread->state != PYBPF_STATE_RUNNING) {
+		if (begin > now || begin < thread->since_ns)
+			begin = thread->since_ns;
+		run_since(thread, pid, begin < thread->woken_ns && thread->woken_ns < now ? thread->woken_ns : begin);
+	}
 	return now - thread->since_ns;
 }
 
@@ -276,6 +283,7 @@ static __always_inline void init_thread(struct pybpf_thread *thread, struct task
 {
 	thread->proc_id = proc_id;
 	thread->since_ns = now;
+	thread->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 	thread->ready_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED);
 	thread->tid = tid_of(task);
 	thread->tid_start_ms = start_ms_of(task);

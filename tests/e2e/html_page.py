@@ -156,7 +156,9 @@ def steps(body):
 
 
 def report(profile, path, *options):
-    run = harness.pybpf("report", profile, "-o", path, *options)
+    """Writes the profile in the format of the path's suffix; html with all functions that the folded stacks have."""
+    whole = ["--importlib"] if path.suffix == ".html" else []
+    run = harness.pybpf("report", profile, "-o", path, *whole, *options)
     assert run.code == 0, run.err
     return path
 

@@ -498,7 +498,7 @@ def test_wrong_options(spin, tmp_path):
         ("--ignore", "[z-a]"): "--ignore [z-a]",
         ("--focus", ""): "found nothing", ("--under", ""): "found nothing",
         ("--under", "a", "--under", "b"): "one root",
-        ("--by", "weather"): "process, container, line, expression or state",
+        ("--by", "weather"): "process, container, line, expression, state or import",
         ("--by", "line"): "--by=line: folded has no lines",
         ("-f", "jpeg"): "there are folded, ", ("--nonsense",): "--nonsense", ("--thread",): "needs a value",
         ("--full-filenames",): "give it to `pybpf record`", ("--lines=first",): "give it to `pybpf record`",

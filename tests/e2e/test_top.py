@@ -418,7 +418,7 @@ def test_flame_graph(busy):
         screen.until(lambda lines: shows("large (shares.py")(lines) and int(lines[1].split("all: ")[1].split()[0]) > 150)
         screen.keys("f")
         lines = screen.until(lambda lines: "self: all" in lines[3] and shows("|small")(lines))
-        assert [line.strip() for line in lines[4:7]] == ["all", "<module>", "work"]
+        assert [line.strip() for line in lines[4:7]] == ["all", "<module> shares.py", "work"]
         row = next(line for line in lines if "|small" in line)
         assert row.lstrip().startswith("large") and row.index("|small") == pytest.approx(0.75 * 101, abs=12)
         assert lines[lines.index(row) + 1].count("spin") == 2
@@ -431,7 +431,7 @@ def test_flame_graph(busy):
         assert float(lines[3].split(": ")[1].split()[0]) == pytest.approx(25, abs=12)
         screen.keys("Enter")
         lines = screen.until(lambda lines: not shows("large")(lines))
-        assert [line.strip() for line in lines[4:9]] == ["all", "<module>", "work", "small", "spin"]
+        assert [line.strip() for line in lines[4:9]] == ["all", "<module> shares.py", "work", "small", "spin"]
         screen.keys("Up", "Escape")
         screen.until(lambda lines: shows("large")(lines) and "self: work" in lines[3])
         screen.keys("Escape")

@@ -3,6 +3,8 @@
 import bisect
 import collections
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -264,3 +266,33 @@ def test_the_report_draws_strips_and_a_range_cuts_every_view(one, chromium, tmp_
     assert abs(told["graph"]["all"] - inside) <= 20
     assert "sleeps" in "".join(told["rows"]) and "runs" not in "".join(told["rows"] + told["table"])
     assert "shown" in told["scope"]
+
+
+NAPS = """
+import threading, time
+def nap():
+    while True:
+        time.sleep(0.03)
+for _ in range(30):
+    threading.Thread(target=nap, daemon=True).start()
+    time.sleep(0.001)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def scheduled_s(pid):
+    """For how long its threads have run, as the scheduler counts."""
+    return sum(int(path.read_text(encoding="ascii").split()[0]) for path in Path("/proc/%d/task" % pid).glob("*/schedstat")) / 1e9
+
+
+def test_sleeps_are_not_time_on_a_cpu():
+    """The kernel does not tell every switch from its idle task, nor what woke the thread: that sleep has an end, too."""
+    argv = [*harness.default_python().argv, "-c", NAPS]
+    with harness.started(argv, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdout.readline() == b"ready\n"
+        for _ in range(3):
+            before = scheduled_s(process.pid)
+            run = harness.record(process.pid, "--mode=wall", seconds=4, rate=99)
+            ran = scheduled_s(process.pid) - before
+            assert run.stats["state_s"]["on CPU"] <= ran + 0.002, run.stats["state_s"]
