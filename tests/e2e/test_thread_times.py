@@ -224,3 +224,25 @@ def test_cpu_time_that_samples_do_not_stand_for_is_told(microseconds):
         assert asked / 4999 < took
     else:
         assert asked > 0.9 * 4999 * took - 3.29 * (4999 * took) ** 0.5 - 5, (asked, took)
+
+
+ALONE = """
+print("ready", flush=True)
+held = []
+while True:
+    held.append(bytearray(5000))
+    sum(range(3000))
+    if len(held) > 20000:
+        held.clear()
+"""
+
+
+@pytest.mark.parametrize("mode", ["cpu", "memory"])
+def test_a_thread_alone_has_none_that_ended(mode):
+    """What a program does while pybpf attaches and detaches, which takes long with memory, is not that of ended threads."""
+    argv = [*harness.default_python().argv, "-c", ALONE]
+    with harness.started(argv, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdout.readline() == b"ready\n"
+        run = pybpf("-p", process.pid, "--mode=" + mode, "-d", 0.5)
+        assert run.code == 0, run.err
+        assert "thread-seconds" in run.err and "ended" not in run.err, run.err

@@ -25,15 +25,23 @@ struct begun_thread {
 	bool alive; /* at the end, too */
 };
 
+/* The CPU time of a process when its threads were read for the first time. */
+struct begun_cpu {
+	uint64_t proc_id;
+	uint64_t ns;
+};
+
 void session_sched_init(struct session_sched *sched)
 {
 	memset(sched, 0, sizeof(*sched));
+	intern_init(&sched->cpu, sizeof(struct begun_cpu), offsetof(struct begun_cpu, ns));
 	intern_init(&sched->begun, sizeof(struct begun_thread), offsetof(struct begun_thread, proc_id));
 }
 
 void session_sched_free(struct session_sched *sched)
 {
 	intern_free(&sched->begun);
+	intern_free(&sched->cpu);
 	free(sched->processes);
 	session_sched_init(sched);
 }
@@ -85,10 +93,15 @@ static bool is_to_begin(const struct processes_record *process, void *arg)
 
 static void begin_process(struct processes_record *process, double until_s, void *arg)
 {
+	struct begun_cpu cpu = {.proc_id = process->proc_id};
 	struct reading *r = arg;
+	bool fresh;
 
 	r->process = process;
 	r->until_s = until_s;
+	if (!r->err && !procfs_cpu_ns(process->pid, &cpu.ns) &&
+	    intern_add(&r->session->sched.cpu, &cpu, &fresh) == INTERN_NONE)
+		r->err = -ENOMEM;
 	if (!r->err)
 		r->err = procfs_each_task(process->pid, read_begin, r) < 0 ? -ENOMEM : 0;
 }
@@ -194,6 +207,19 @@ static bool is_to_end(const struct processes_record *process, void *arg)
 	return !process->ended && process->state == PROCESSES_PYTHON;
 }
 
+/* Returns the CPU time of the process's threads that ended, of which the sum of the others is known; 0: not known. */
+static int64_t ended_cpu_ns(const struct session_sched *sched, const struct processes_record *process,
+			    uint64_t running_ns)
+{
+	uint32_t i = intern_find(&sched->cpu, &process->proc_id);
+	uint64_t begin_ns = i == INTERN_NONE ? 0 : ((const struct begun_cpu *)intern_item(&sched->cpu, i))->ns, now_ns;
+
+	/* An exec has begun the record, and what the process had taken before the run is not known. */
+	if ((i == INTERN_NONE && process->start < sched->begin_ticks) || procfs_cpu_ns(process->pid, &now_ns))
+		return 0;
+	return (int64_t)(now_ns - begin_ns - running_ns);
+}
+
 static void end_process(struct processes_record *process, double until_s, void *arg)
 {
 	struct reading *r = arg;
@@ -205,6 +231,8 @@ static void end_process(struct processes_record *process, double until_s, void *
 	r->until_s = until_s;
 	r->sum = (struct session_sched_process){.proc_id = process->proc_id};
 	r->err = procfs_each_task(process->pid, read_end, r);
+	if (!r->sum.unread && !r->sum.late)
+		r->sum.ended_ns = ended_cpu_ns(sched, process, r->sum.running_ns);
 	if (!r->err && (r->sum.threads || r->sum.unread || r->sum.late))
 		r->err = array_reserve(&sched->processes, &sched->room, sched->nr_processes + 1,
 				       sizeof(*sched->processes));
@@ -271,17 +299,6 @@ static struct processes_record *find_wanted(const struct session *s, uint64_t pr
 	return process && process->wanted && process->state == PROCESSES_PYTHON ? process : NULL;
 }
 
-/* Returns the CPU time of the process's threads that ended, which is known but for what its other threads just ran. */
-static int64_t ended_cpu_ns(const struct session *s, const struct processes_record *process, uint64_t running_ns)
-{
-	uint64_t cpu_ns;
-
-	/* An exec has begun the record, and what the process had taken before the run is not known. */
-	if (!process->cpu_begin_known && process->start < s->sched.begin_ticks)
-		return 0;
-	return processes_get_cpu(process, &cpu_ns) ? (int64_t)(cpu_ns - running_ns) : 0;
-}
-
 /*
  * What a running thread did since the last tick is in the process's CPU time, and not in schedstat: 10 ms where
  * CONFIG_HZ is 100.
@@ -308,7 +325,7 @@ void session_sched_tell(const struct session *s, struct session_account *account
 		out->asleep_ns += sum->asleep_ns;
 		account->state_ns[PYBPF_STATE_RUNNING] += sum->running_ns;
 		account->state_ns[PYBPF_STATE_QUEUED] += sum->queued_ns;
-		ended_ns += ended_cpu_ns(s, process, sum->running_ns);
+		ended_ns += sum->ended_ns;
 	}
 	for (uint32_t i = 0; i < s->sched.begun.count; i++) {
 		const struct begun_thread *thread = intern_item(&s->sched.begun, i);

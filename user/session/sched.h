@@ -20,6 +20,7 @@ struct session_sched_process {
 	uint64_t unread; /* began before the run, and were not known then */
 	uint64_t late;   /* not read for lack of time, now or when the run began */
 	uint64_t running_ns, queued_ns, asleep_ns;
+	int64_t ended_ns; /* CPU time of its threads that ended, but for what the others just ran; 0: not known */
 };
 
 struct session_sched {
@@ -27,6 +28,7 @@ struct session_sched {
 	bool cut;             /* there was no time for all threads when the run began */
 	uint64_t begin_ticks; /* clock ticks since boot */
 	struct intern begun;  /* threads that were there when the run began */
+	struct intern cpu;    /* CPU time of processes at that moment */
 	struct session_sched_process *processes;
 	size_t nr_processes, room;
 };
