@@ -24,9 +24,10 @@ TARGET = pythons.TARGETS / "formats.py"
 
 
 def report(saved, suffix, *options):
-    """A format of a saved profile, beside it; returns its path."""
+    """A format of a saved profile, beside it, with all functions that the folded stacks have; returns its path."""
     path = saved.with_suffix(suffix)
-    done = harness.pybpf("report", saved, "-q", "-o", path, *options)
+    whole = ["--importlib"] if suffix in (".txt", ".html", ".svg") else []
+    done = harness.pybpf("report", saved, "-q", "-o", path, *whole, *options)
     assert done.code == 0, done.err
     return path
 

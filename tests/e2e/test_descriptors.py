@@ -86,8 +86,11 @@ def test_each_process_of_a_run(spinning, tmp_path):
     (to_keeper,) = inodes(keepers)
     rest = collections.Counter(keepers.values()) - collections.Counter([err, "socket:[%d]" % to_keeper])
     assert rest.pop(str(tmp_path)) == 2
-    assert sorted(rest.values()) == [2, 2]
-    assert all(re.fullmatch(re.escape(str(tmp_path)) + r"/(#\d+ \(deleted\)|\.pybpf-\w+)", name) for name in rest)
+    # Likewise for what is written if the disk has no room, where there is a folder on another one.
+    spare = [folder for folder in ("/tmp", "/var/tmp", "/dev/shm") if rest.pop(folder, 0)]
+    assert len(spare) <= 1 and set(rest.values()) == {2} and len(rest) == 2 + len(spare)
+    folders = "|".join(re.escape(folder) for folder in (str(tmp_path), *spare))
+    assert all(re.fullmatch(r"(%s)/(#\d+ \(deleted\)|\.pybpf-\w+)" % folders, name) for name in rest), rest
 
     # The main process: the other ends, what it samples with, its outputs' streams, and what its caller handed on.
     assert main[high] == str(left_open)
