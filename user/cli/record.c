@@ -86,7 +86,7 @@ static int write_profile(struct record *r, const struct profile *profile)
 	if (!code && !profile_total(copy) && profile_total(profile))
 		log_warn("no sample is left: nothing that was sampled passes --focus and --ignore");
 	else if (!code && !r->options.quiet)
-		output_account_group(copy, "left out", "pybpf: ", "left out", stderr);
+		output_account_group(copy, PROFILE_ACCOUNT_LEFT_OUT, "pybpf: ", "left out", stderr);
 	profile_free(copy);
 	return code;
 }

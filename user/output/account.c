@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "output/amount.h"
 #include "output/output.h"
 #include "base/text.h"
 
@@ -44,10 +45,22 @@ static void write_run(const struct profile *p, const char *prefix, FILE *out)
 	fputs(" here\n", out);
 }
 
+/* Writes the value of an entry: with the measure's unit if it is of the profile's values, which were left out. */
+static const char *amount_of(const struct profile *p, const struct profile_account *entry, char out[OUTPUT_AMOUNT_MAX])
+{
+	const struct profile_measure measure = profile_get_measure(p);
+
+	if (strcmp(profile_string(p, entry->group), PROFILE_ACCOUNT_LEFT_OUT) == 0)
+		return output_amount(&measure, entry->value, out);
+	snprintf(out, OUTPUT_AMOUNT_MAX, "%" PRIu64, entry->value);
+	return out;
+}
+
 void output_account_group(const struct profile *p, const char *group, const char *prefix, const char *title, FILE *out)
 {
 	size_t count;
 	const struct profile_account *account = profile_account_entries(p, &count);
+	char amount[OUTPUT_AMOUNT_MAX];
 	bool first = true;
 
 	for (size_t i = 0; i < count; i++) {
@@ -57,7 +70,7 @@ void output_account_group(const struct profile *p, const char *group, const char
 			fputs(prefix, out);
 			text_print(title, out);
 		}
-		fprintf(out, "%s %" PRIu64 " ", first ? ":" : ";", account[i].value);
+		fprintf(out, "%s %s ", first ? ":" : ";", amount_of(p, &account[i], amount));
 		text_print(profile_string(p, account[i].text), out);
 		first = false;
 	}

@@ -426,7 +426,7 @@ static int write_measure(const struct text_table *t, FILE *out)
 		}
 		if (is_memory(&measure))
 			fputs(", by the function that was the first to touch it: also of memory that was freed and is "
-			      "used again",
+			      "used again; who keeps memory is not told",
 			      s.out);
 	}
 	err = end_sentence(t, &s, out);

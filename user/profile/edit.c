@@ -528,8 +528,8 @@ static int describe(struct edit *e, const bool *passes, uint64_t left_out)
 
 	if (!err && left_out)
 		err = add_states(e, passes)
-			      ?: profile_add_account(e->to, "left out", "filters", "that the filters did not let pass",
-						     left_out);
+			      ?: profile_add_account(e->to, PROFILE_ACCOUNT_LEFT_OUT, "filters",
+						     "that the filters did not let pass", left_out);
 	return err ?: edit_add_facts(e->to, e->from, e->edit);
 }
 

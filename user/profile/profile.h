@@ -123,6 +123,8 @@ struct profile_fact {
 
 /* The group of the account that has the time of threads in each state, in nanoseconds; keys are states. */
 #define PROFILE_ACCOUNT_STATES "thread_ns"
+/* The group of the account that has what filters left out, in the unit of values. */
+#define PROFILE_ACCOUNT_LEFT_OUT "left out"
 /* The unit of values that are time of threads. */
 #define PROFILE_UNIT_TIME "microseconds"
 /* The state of a stack whose leaf has none. */
