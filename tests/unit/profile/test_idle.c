@@ -135,7 +135,7 @@ static const struct {
 	     "_run_once asyncio/base_events.py;select selectors.py",
 	 "poll", "[poll: epoll]", false},
 	{RUN "handler_thread waitress/task.py;view !app.py;run asyncio/runners.py", "poll", "[poll: epoll]", false},
-	/* One that was forked is none within the job of its parent. */
+	/* A forked child has a loop of its own, which is idle whatever job of its parent forked it. */
 	{"main multiprocessing/forkserver.py;_serve_one multiprocessing/forkserver.py;main !app.py;" ASYNC
 	 "_run_once asyncio/base_events.py;select selectors.py",
 	 "poll", "[poll: epoll]", true},

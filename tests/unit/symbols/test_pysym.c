@@ -57,7 +57,8 @@ static struct record record_311(const uint8_t *lines, size_t size)
 	return r;
 }
 
-/* What enters a function has no expression; without columns there is none, which is counted where it was asked for. */
+/* The instructions that enter a function have no expression. A code object without columns is counted if they were
+ * asked for. */
 static void test_expressions(void **unused)
 {
 	static const uint8_t table[] = {0xd0, 0, 0, 0xd8, 5, 9}, no_columns[] = {0xe8, 0, 0xe8, 2};
