@@ -198,9 +198,9 @@ struct processes_parents *processes_parents_new(void);
 void processes_parents_free(struct processes_parents *parents);
 /* Notes the processes that were chosen by PID, above which no parents are told. */
 void processes_begin_parents(const struct processes *p, const uint32_t *pids, size_t count);
-/* Notes who started a process that is new, or that runs another program. parent: the record of who did, or NULL. */
+/* Notes who started a process. other: the record of who forked it, or of itself before an exec; NULL: not known. */
 void processes_note_parents(const struct processes *p, struct processes_record *process,
-			    const struct processes_record *parent);
+			    const struct processes_record *other);
 /* Notes the index of a process in the profile. Returns 0 or -ENOMEM. */
 int processes_tell_place(const struct processes *p, const struct processes_record *process, uint32_t in_profile);
 

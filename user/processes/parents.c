@@ -13,7 +13,7 @@
 #include "profile/parents.h"
 #include "profile/profile.h"
 
-/* A process of the run, or one that started others. */
+/* A process that has samples, or that started others; of those that came and went nothing is kept. */
 struct known {
 	uint64_t start; /* as in struct processes_record */
 	uint32_t pid;
@@ -101,45 +101,62 @@ static uint32_t add_above(const struct processes *p, pid_t child, pid_t inner_ch
 	return at;
 }
 
-/* Reads who started a process, who started that one, and so on, up to one that is known already. */
-static void read_above(const struct processes *p, uint32_t at)
+/*
+ * Reads who started a process, who started that one, and so on, up to one that is known already. Returns the index of
+ * the first, or INTERN_NONE.
+ */
+static uint32_t read_above(const struct processes *p, pid_t pid, pid_t inner_pid, uint64_t start)
 {
+	uint32_t first = INTERN_NONE, below = INTERN_NONE;
 	struct procfs_stat stat;
 	bool fresh = true;
 
-	if (procfs_read_stat((pid_t)known_at(p->parents, at)->pid, &stat) ||
-	    stat.start_time != known_at(p->parents, at)->start)
-		return;
+	if (procfs_read_stat(pid, &stat) || stat.start_time != start)
+		return INTERN_NONE;
 	for (int i = 0; i < PROFILE_PARENTS_MAX && fresh; i++) {
-		pid_t pid = (pid_t)known_at(p->parents, at)->pid, inner = known_at(p->parents, at)->inner_pid;
-		uint32_t above = add_above(p, pid, inner, &stat, &fresh);
+		uint32_t at = add_above(p, pid, inner_pid, &stat, &fresh);
 
-		known_at(p->parents, at)->above = above;
-		if (above == INTERN_NONE)
-			return;
-		at = above;
+		if (below == INTERN_NONE)
+			first = at;
+		else
+			known_at(p->parents, below)->above = at;
+		if (at == INTERN_NONE)
+			break;
+		below = at;
+		pid = (pid_t)known_at(p->parents, at)->pid;
+		inner_pid = known_at(p->parents, at)->inner_pid;
 	}
+	return first;
+}
+
+/* Returns the index of a record's process, or INTERN_NONE without memory. */
+static uint32_t number_record(const struct processes *p, const struct processes_record *process)
+{
+	bool fresh;
+	uint32_t at = number(p->parents, process->pid, process->start, &fresh);
+	struct known *one;
+
+	if (at == INTERN_NONE || !fresh)
+		return at;
+	one = known_at(p->parents, at);
+	one->above = process->above - 1;
+	one->inner_pid = process->inner_pid;
+	memcpy(one->comm, process->comm, sizeof(one->comm));
+	return at;
 }
 
 void processes_note_parents(const struct processes *p, struct processes_record *process,
-			    const struct processes_record *parent)
+			    const struct processes_record *other)
 {
-	bool fresh;
-	uint32_t at = p->parents ? number(p->parents, process->pid, process->start, &fresh) : INTERN_NONE;
-	struct known *one;
-
-	if (at == INTERN_NONE)
+	if (!p->parents)
 		return;
-	one = known_at(p->parents, at);
-	one->inner_pid = process->inner_pid;
-	memcpy(one->comm, process->comm, sizeof(one->comm));
-	process->known = at + 1;
-	if (!fresh)
-		return;
-	if (parent && parent->known)
-		one->above = parent->known - 1;
+	/* INTERN_NONE + 1 is 0. */
+	if (!other)
+		process->above = read_above(p, process->pid, process->inner_pid, process->start) + 1;
+	else if (other->pid == process->pid)
+		process->above = other->above;
 	else
-		read_above(p, at);
+		process->above = number_record(p, other) + 1;
 }
 
 void processes_begin_parents(const struct processes *p, const uint32_t *pids, size_t count)
@@ -148,7 +165,7 @@ void processes_begin_parents(const struct processes *p, const uint32_t *pids, si
 		struct procfs_status status;
 		struct procfs_stat stat;
 		struct known *one;
-		uint32_t at;
+		uint32_t at, above;
 		bool fresh;
 
 		if (procfs_read_stat((pid_t)pids[i], &stat) || procfs_read_status((pid_t)pids[i], &status))
@@ -161,17 +178,21 @@ void processes_begin_parents(const struct processes *p, const uint32_t *pids, si
 		if (!fresh)
 			continue;
 		describe(p, one, &stat, &status);
-		read_above(p, at);
+		above = read_above(p, (pid_t)pids[i], status.inside, stat.start_time);
+		known_at(p->parents, at)->above = above;
 	}
 }
 
 int processes_tell_place(const struct processes *p, const struct processes_record *process, uint32_t in_profile)
 {
-	const struct told told = {.in_profile = in_profile, .known = process->known - 1};
+	struct told told = {.in_profile = in_profile};
 	bool fresh;
 
-	if (!p->parents || !process->known)
+	if (!p->parents)
 		return 0;
+	told.known = number_record(p, process);
+	if (told.known == INTERN_NONE)
+		return -ENOMEM;
 	known_at(p->parents, told.known)->in_profile = in_profile;
 	return intern_add(&p->parents->profile, &told, &fresh) == INTERN_NONE ? -ENOMEM : 0;
 }

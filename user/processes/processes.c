@@ -281,8 +281,7 @@ static void on_process(const struct pybpf_process_event *event, void *arg)
 	if (!process || process->ended)
 		return;
 	process->wanted |= event->wanted;
-	processes_note_parents(p, process,
-			       event->what == PYBPF_PROCESS_FORKED ? processes_find_record(p, event->other_id) : NULL);
+	processes_note_parents(p, process, processes_find_record(p, event->other_id));
 	switch (event->what) {
 	case PYBPF_PROCESS_FOUND:
 		processes_label_record(p, process, NULL);

@@ -35,7 +35,7 @@ struct processes_record {
 	char *cmdline, *container;  /* NULL unless the options ask for it */
 	uint32_t place;             /* number of the container's name and runtime, see labels.c; 0: not known */
 	char *program;              /* its name with --merge; NULL likewise */
-	uint32_t known;             /* 1 + its number in parents.c; 0: it has none */
+	uint32_t above;             /* 1 + the number in parents.c of who started it; 0: not known */
 	bool nameless;              /* pybpf had no memory for its names */
 	bool command_unread;        /* its arguments could not be read (yet) */
 	bool unanswered;            /* the last question what it runs has no answer: it may be a Python or not */
