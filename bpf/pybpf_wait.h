@@ -199,9 +199,9 @@ struct pybpf_waker_event {
 _Static_assert(sizeof(struct pybpf_waker_event) == 48, "pybpf_waker_event has no hidden padding");
 
 struct pybpf_wait_time {
-	__u64 count; /* a wait for the GIL that went on counts once for each holder: see wait_gil.bpf.h */
+	__u64 count; /* a wait for the GIL counts once: for the holder that it met first */
 	__u64 ns;
-	__u64 longest_ns;
+	__u64 longest_ns; /* of a wait for the GIL, whoever held it until then */
 };
 
 /* Value of map gil_waits: the waits for the GIL, whoever held it. One per CPU. */
@@ -253,7 +253,6 @@ struct pybpf_thread {
 	__u64 gil_switches;   /* how often the GIL had changed hands when the thread last went to sleep */
 	__u64 gil_running_ns; /* running_ns at that time */
 	__u64 gil_waited_ns;  /* of this wait until then */
-	__u64 gil_blocked_ns; /* of it, since the holder has had the stack that it had then */
 	/* Those of its sleeps that are not in map wait_times yet: when the first began, their sum, and their key there.
 	 */
 	__u64 gil_begin_ns;
@@ -264,7 +263,7 @@ struct pybpf_thread {
 	__u32 state; /* enum pybpf_state; RUNNING, or any other while wait_id is what it waits for */
 	__u32 moved; /* it has run since it was first seen */
 };
-_Static_assert(sizeof(struct pybpf_thread) == 192, "pybpf_thread has no hidden padding");
+_Static_assert(sizeof(struct pybpf_thread) == 184, "pybpf_thread has no hidden padding");
 
 /*
  * struct _gil_runtime_state of 3.7 to 3.15 (pycore_gil.h): 208 bytes; a free-threaded build has 8 more before them.

@@ -52,8 +52,6 @@ static __always_inline void gil_wait_begins(struct pybpf_thread *thread, const s
 
 	if (!goes_on)
 		thread->gil_waited_ns = 0;
-	if (!goes_on || leaving->holder_stack_id != thread->holder_stack_id)
-		thread->gil_blocked_ns = 0;
 	waits = leaving->use == GIL_FUTEX_TAKE && !goes_on ? gil_waits_get() : 0;
 	if (waits)
 		waits->count++;
@@ -66,7 +64,6 @@ static __always_inline void gil_wait_ends(struct pybpf_thread *thread, __u64 ns)
 	struct pybpf_gil_waits *waits = gil_waits_get();
 
 	thread->gil_waited_ns += ns;
-	thread->gil_blocked_ns += ns;
 	if (waits && thread->gil_waited_ns > waits->longest_ns)
 		waits->longest_ns = thread->gil_waited_ns;
 }

@@ -169,7 +169,7 @@ static __noinline int add_gil_sleeps(struct pybpf_thread *thread)
 		add_time(&thread->gil_key, 0, ns, 0);
 	} else {
 		add_time(&thread->gil_key, thread->gil_begin_ns, ns,
-			 thread->gil_blocked_ns > ns ? thread->gil_blocked_ns - ns : 0);
+			 thread->gil_waited_ns > ns ? thread->gil_waited_ns - ns : 0);
 	}
 	return 0;
 }

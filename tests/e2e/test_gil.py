@@ -306,6 +306,38 @@ def test_a_wait_counts_once(python, tmp_path):
     assert json.loads(stats.read_text())["gil"]["waits"] <= 70, run.err
 
 
+# A thread that wakes up a known number of times, and each time waits for the GIL of one that computes.
+BESIDE_ONE_THAT_COMPUTES = """
+from __future__ import print_function
+import os, threading, time
+def computes():
+    while True:
+        sum(i * i for i in range(1000))
+def wakes():
+    for _ in range(40):
+        time.sleep(0.01)
+    os._exit(0)
+thread = threading.Thread(target=computes)
+thread.daemon = True
+thread.start()
+wakes()
+"""
+
+
+@pytest.mark.parametrize("python", of_versions((3, 8), (3, 12), (3, 15)), ids=ids)
+def test_a_wait_that_meets_several_holders_counts_once(python, tmp_path):
+    """The holder is met in its loop, in sum(), in the generator, or not at all: those are stacks, but not waits."""
+    saved, stats = tmp_path / "gil.json", tmp_path / "stats.json"
+    options = ["--no-children", "-f", "json", "-o", saved, "--json-stats", stats]
+    run = pybpf("--mode=gil", *options, "--", *python.argv, "-c", BESIDE_ONE_THAT_COMPUTES)
+    assert run.code == 0, run.err
+    profile = json.loads(saved.read_text(encoding="utf-8"))
+    stacks = [(names_of(profile, sample["stack"]), sample["count"]) for sample in profile["samples"]]
+    waits = [(names, count) for names, count in stacks if names[-1].startswith("[GIL") and "handing over" not in names[-1]]
+    assert 20 <= sum(count for names, count in waits if "wakes" in names) <= 41, stacks
+    assert sum(count for _, count in waits) == json.loads(stats.read_text())["gil"]["waits"], (stacks, run.err)
+
+
 @pytest.mark.parametrize(
     "options, says",
     [

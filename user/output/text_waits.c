@@ -187,9 +187,11 @@ static int write_row(const struct waits *w, const struct wait_row *row, bool nar
 	if (!narrow)
 		fprintf(out, "%*s ", AMOUNT_WIDTH, output_amount(&measure, row->value, amount));
 	fprintf(out, "%6.1f%%  ", output_text_percent(row->value, w->table->all));
-	if (!narrow && w->counted)
+	if (!narrow && w->counted && row->count)
 		fprintf(out, "%*" PRIu64 "  %*s  ", COUNT_WIDTH, row->count, AMOUNT_WIDTH,
-			row->count ? output_amount(&measure, row->value / row->count, amount) : "");
+			output_amount(&measure, row->value / row->count, amount));
+	else if (!narrow && w->counted)
+		fprintf(out, "%*s  ", COUNT_WIDTH + 2 + AMOUNT_WIDTH, "");
 	if (!narrow && w->timed)
 		fprintf(out, "%*s  ", AMOUNT_WIDTH, row->longest ? output_amount(&measure, row->longest, amount) : "");
 	return write_wait(w->table, row, room, out);

@@ -269,7 +269,10 @@ static void print_holder(const struct session_gil_place *holder, const char *whe
 {
 	fputs("pybpf:   ", out);
 	text_print(where, out);
-	fprintf(out, " blocked %" PRIu64 " wait%s, ", holder->count, plural(holder->count));
+	if (holder->count)
+		fprintf(out, " blocked %" PRIu64 " wait%s, ", holder->count, plural(holder->count));
+	else
+		fputs(" blocked waits that others had begun to block, ", out);
 	print_time(holder, out);
 	fputc('\n', out);
 }
@@ -312,15 +315,12 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 	if (a->nr_holders > SESSION_GIL_HOLDERS)
 		fprintf(out, "; %d of the %" PRIu64 " places that held it:\n", SESSION_GIL_HOLDERS, a->nr_holders);
 	else
-		fputs(a->nr_holders ? "; held, as each began and after each switch interval (so that one may count for "
-				      "several), in:\n"
-				    : "\n",
-		      out);
+		fputs(a->nr_holders ? "; held, as each began and after each switch interval, in:\n" : "\n", out);
 	for (uint64_t i = 0; i < a->nr_holders && i < SESSION_GIL_HOLDERS; i++)
 		print_holder(&a->holders[i], a->holders[i].where, out);
-	if (a->nobody.count)
+	if (a->nobody.ns)
 		print_holder(&a->nobody, "nobody, while the next holder did not run yet,", out);
-	if (a->unknown.count)
+	if (a->unknown.ns)
 		print_holder(&a->unknown, "a holder that is not known", out);
 	if (a->asleep.count) {
 		fprintf(out, "pybpf: asleep with the GIL held: %" PRIu64 " time%s, ", a->asleep.count,

@@ -222,7 +222,7 @@ static int add_unfinished(const struct settling *settling, const struct pybpf_wa
 static int add_gil_sleeps(const struct settling *settling, const struct pybpf_thread *thread)
 {
 	struct session *s = settling->session;
-	uint64_t earlier = beyond(thread->gil_blocked_ns, thread->gil_ns);
+	uint64_t earlier = beyond(thread->gil_waited_ns, thread->gil_ns);
 	struct pybpf_wait_time time = {.count = !earlier, .ns = thread->gil_ns, .longest_ns = earlier + thread->gil_ns};
 
 	if (!time.ns)
@@ -271,9 +271,9 @@ static int take_living(const struct pybpf_thread *thread, void *arg)
 	time.ns = left;
 	time.longest_ns = left;
 	if (thread->state == PYBPF_STATE_GIL) {
-		time.count = !thread->gil_blocked_ns;
-		time.longest_ns += thread->gil_blocked_ns;
-		session_gil_note_unfinished(&s->waits.gil, thread->gil_waited_ns + left);
+		time.count = !thread->gil_waited_ns;
+		time.longest_ns += thread->gil_waited_ns;
+		session_gil_note_unfinished(&s->waits.gil, time.longest_ns);
 	}
 	err = add_wait(s, &key, time) ?: add_unfinished(settling, &key, thread->since_ns, left);
 	key.wait_id = thread->ready_id | (thread->wait_id & PYBPF_WAIT_WITH_GIL);
