@@ -42,7 +42,7 @@ __noinline int chain_step(void)
 	const struct pybpf_layout *l;
 	struct scratch *s = chain_get(&l);
 
-	return !s || !has_walk(s) || (cfg_async && s->walk.task_due) || walk_step(&s->walk, l);
+	return !s || sample_step(s, l);
 }
 
 /* Returns 1 when the walk is done. */

@@ -451,16 +451,12 @@ static __always_inline bool compat_is_throttled(struct task_struct *task)
 /* RUNTIME_INF (kernel/sched/sched.h): the group has no quota. */
 #define NO_QUOTA (~0ull)
 
-/* Returns the smallest quota of the thread's control groups, in thousandths of a CPU; 0: there is none. */
-static __always_inline __u32 compat_quota(struct task_struct *task)
+/* As compat_quota, of the control group at that address and those above it. Global: the verifier loops once. */
+__noinline __u32 least_quota(__u64 address)
 {
-	struct task_struct___bandwidth *of = (void *)task;
-	struct task_group___bandwidth *group = NULL;
+	struct task_group___bandwidth *group = (void *)address;
 	__u64 least = 0;
 
-	if (!bpf_core_field_exists(group->cfs_bandwidth.quota))
-		return 0;
-	group = BPF_CORE_READ(of, sched_task_group);
 	for (int i = 0; i < CGROUP_LEVELS_MAX && group; i++) {
 		__u64 quota = BPF_CORE_READ(group, cfs_bandwidth.quota);
 		__u64 period = (__u64)BPF_CORE_READ(group, cfs_bandwidth.period);
@@ -470,6 +466,17 @@ static __always_inline __u32 compat_quota(struct task_struct *task)
 		group = BPF_CORE_READ(group, parent);
 	}
 	return (__u32)least;
+}
+
+/* Returns the smallest quota of the thread's control groups, in thousandths of a CPU; 0: there is none. */
+static __always_inline __u32 compat_quota(struct task_struct *task)
+{
+	struct task_struct___bandwidth *of = (void *)task;
+	struct task_group___bandwidth *group = NULL;
+
+	if (!bpf_core_field_exists(group->cfs_bandwidth.quota))
+		return 0;
+	return least_quota((__u64)BPF_CORE_READ(of, sched_task_group));
 }
 
 static __always_inline __u32 compat_state(struct task_struct *task)

@@ -246,7 +246,6 @@ struct scratch {
 	__u32 nr_kernel;
 	__u32 sets;             /* sets in which the sample is counted */
 	__u32 chain_calls;      /* tail calls that this sample has made */
-	__u32 steps_left;       /* of WALK_STEPS, for the walks in all runtimes of this sample together */
 	struct leaving leaving; /* of PYBPF_CONTEXT_SWITCH */
 	struct compat_addresses addresses;
 	struct pybpf_memory_event touch; /* valid with cfg_held; what is 0 if the place is not known */

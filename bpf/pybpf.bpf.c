@@ -508,33 +508,50 @@ static __always_inline int walk_pause(struct scratch *s, const struct pybpf_layo
 	return s->nr_runtimes < 2 || !next_runtime(s);
 }
 
-/* With bpf_loop (Linux 5.17, e6f2dd0f8067), one program takes the whole sample. */
+/* Does the next step of the sample's walk. Returns 1 when sample_pause is to be called before the next one. */
+static __always_inline int sample_step(struct scratch *s, const struct pybpf_layout *l)
+{
+	return !has_walk(s) || (cfg_async && s->walk.task_due) || walk_step(&s->walk, l);
+}
 
 /*
- * Pauses of a walk: each runtime is walked once, and the best one once more, and a walk that begins with remembered
- * thread states may begin anew, each time with a task to find.
+ * With bpf_loop (Linux 5.17, e6f2dd0f8067), one program takes the whole sample. Its steps are global functions, so that
+ * the verifier goes through each once, and not once for each path that leads to it.
  */
-#define WALK_PAUSES (4 * (PYBPF_MAX_RUNTIMES + 1))
+__noinline int loop_step(struct scratch *s, const struct pybpf_layout *l)
+{
+	return !s || !l || sample_step(s, l);
+}
+
+/* Returns 1 when the walk is done. */
+__noinline int loop_pause(struct scratch *s)
+{
+	const struct pybpf_layout *l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
+
+	return !l || walk_pause(s, l);
+}
+
+/* Returns 1 when the ring buffer is full. */
+__noinline int loop_announce(struct scratch *s, const struct pybpf_layout *l, __u32 i)
+{
+	return !s || !l || announce_code(s, l, i);
+}
+
+/* To the verifier, what a global function returns may be any number, whatever the compiler knows of it. */
+static __always_inline int is_set(int any)
+{
+	barrier_var(any);
+	return any != 0;
+}
 
 static long loop_walk(__u32 i, struct loop_context *c)
 {
-	if (cfg_async && c->s->walk.task_due)
-		return 1;
-	return walk_step(&c->s->walk, c->l);
-}
-
-static long loop_pause(__u32 i, struct loop_context *c)
-{
 	const struct pybpf_layout *l;
 
-	if (has_walk(c->s))
-		c->s->steps_left -= bpf_loop(c->s->steps_left, loop_walk, c, 0);
-	if (!c->s->steps_left)
-		return walk_no_stack(&c->s->walk);
-	if (walk_pause(c->s, c->l))
-		return 1;
-	if (c->s->nr_runtimes < 2)
+	if (!loop_step(c->s, c->l))
 		return 0;
+	if (loop_pause(c->s))
+		return 1;
 	l = bpf_map_lookup_elem(&layouts, &c->s->layout);
 	if (!l)
 		return walk_no_stack(&c->s->walk);
@@ -545,14 +562,13 @@ static long loop_pause(__u32 i, struct loop_context *c)
 /* Walks to the end. */
 static __always_inline void loop_to_end(struct loop_context *c)
 {
-	c->s->steps_left = WALK_STEPS;
-	if (bpf_loop(WALK_PAUSES, loop_pause, c, 0) == WALK_PAUSES)
+	if (bpf_loop(WALK_STEPS, loop_walk, c, 0) == WALK_STEPS)
 		walk_no_stack(&c->s->walk);
 }
 
-static long loop_announce(__u32 i, struct loop_context *c)
+static long loop_codes(__u32 i, struct loop_context *c)
 {
-	c->full = announce_code(c->s, c->l, i);
+	c->full = is_set(loop_announce(c->s, c->l, i));
 	return c->full;
 }
 
@@ -565,7 +581,7 @@ static __always_inline int take_sample(void *ctx, enum source source)
 	loop_to_end(&c);
 	if (!sample_describe(c.s) || !sample_count(c.s))
 		return 0;
-	bpf_loop(frames_kept(c.s), loop_announce, &c, 0);
+	bpf_loop(frames_kept(c.s), loop_codes, &c, 0);
 	if (c.full || send_stack(c.s))
 		stack_unsent(c.s->sets, c.s->walk.stack.stack_id);
 	return 0;

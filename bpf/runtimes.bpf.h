@@ -73,15 +73,18 @@ static __always_inline bool is_foreign(struct thread_cache *cache, const struct 
 
 /*
  * Begins the walk of the current thread in a runtime. Returns 0, and leaves the walk unchanged, if the thread is
- * known to have no thread state in it.
+ * known to have no thread state in it. A global function, as thread_lists.
  */
-static __always_inline int begin_runtime(struct scratch *s, const struct pybpf_layout *l,
-					 const struct pybpf_runtime *runtime, __u32 index)
+__noinline int begin_runtime(struct scratch *s, const struct pybpf_layout *l, const struct pybpf_runtime *runtime,
+			     __u32 index)
 {
-	struct walk_states *known = &s->last.states;
+	struct walk_states *known;
 	struct thread_cache *cache;
 	__u64 current = 0;
 
+	if (!s || !l || !runtime)
+		return 0;
+	known = &s->last.states;
 	if (runtime->tstate_current)
 		compat_read_user(&current, sizeof(current), runtime->tstate_current);
 	if (!known->count || s->nr_runtimes > 1) {

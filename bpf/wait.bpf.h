@@ -116,16 +116,27 @@ static __noinline int leave_gil(struct loop_context *c)
 	return 0;
 }
 
-/* Notes what the thread waits for. state: in which it leaves its CPU. */
-static __noinline int leave_wait(struct loop_context *c, struct task_struct *task, __u32 state)
+/* Describes what the current thread waits for, by its system call. A global function: the verifier checks it once. */
+__noinline int leave_describe(__u32 state)
 {
-	struct leaving *leaving = &c->s->leaving;
-	struct waiting thread = {.task = task, .current = true};
+	struct scratch *s = scratch_get(PYBPF_CONTEXT_SWITCH);
+	struct waiting thread = {.task = compat_task(), .current = true};
 	struct pybpf_wait wait = {};
 
+	if (!s)
+		return 0;
 	describe_wait(&wait, &thread, state);
-	leaving->wait = wait;
-	leaving->futex = thread.futex;
+	s->leaving.wait = wait;
+	s->leaving.futex = thread.futex;
+	return 0;
+}
+
+/* Notes what the current thread waits for. state: in which it leaves its CPU. */
+static __noinline int leave_wait(struct loop_context *c, __u32 state)
+{
+	struct leaving *leaving = &c->s->leaving;
+
+	leave_describe(state);
 	leaving->use = c->l ? find_gil_futex(&c->s->walk, c->l, leaving->gil, leaving->futex) : GIL_FUTEX_NONE;
 	if (!leaving->use)
 		return 0;
@@ -197,7 +208,7 @@ static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __
 		thread->state = PYBPF_WAIT_STATE_OF(thread->wait_id);
 		return;
 	}
-	leave_wait(&leave.c, task, state);
+	leave_wait(&leave.c, state);
 	if (cfg_wait_detail && leave.c.l && leaving->use == GIL_FUTEX_TAKE)
 		find_holder(&leave.c);
 	leave_asleep(thread, leaving);

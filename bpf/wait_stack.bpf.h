@@ -69,7 +69,7 @@ static __noinline __u64 announce_stack(struct loop_context *c)
 	sent = stacks_of(c->s->sets);
 	if (!sent || memory_full || bpf_map_lookup_elem(sent, id) || bpf_map_update_elem(sent, id, &mark, BPF_NOEXIST))
 		return *id;
-	bpf_loop(frames_kept(c->s), loop_announce, c, 0);
+	bpf_loop(frames_kept(c->s), loop_codes, c, 0);
 	if (c->full || send_stack(c->s))
 		stack_unsent(c->s->sets, *id);
 	return *id;
@@ -97,22 +97,28 @@ static __noinline __u64 find_no_stack(struct scratch *s)
 	return 0;
 }
 
-/* Begins the walk of a thread state of another thread, which may run meanwhile. Returns whether it has begun. */
-static __noinline int begin_other(struct loop_context *c, __u64 tstate)
+/*
+ * Begins the walk of a thread state of another thread, which may run meanwhile. Returns whether it has begun. A global
+ * function, as the next: the verifier checks it once.
+ */
+__noinline int begin_other(struct scratch *s, const struct pybpf_layout *l, __u64 tstate)
 {
 	struct walk_states known = {.tstate = {tstate}, .count = 1};
-	struct walk *w = &c->s->walk;
+	struct walk *w;
 
-	w->thread_id = thread_of(c->l, tstate);
+	if (!s || !l)
+		return 0;
+	w = &s->walk;
+	w->thread_id = thread_of(l, tstate);
 	w->nr_candidates = 0;
 	w->stack_pointer = 0;
-	c->s->nr_kernel = 0;
+	s->nr_kernel = 0;
 	/* Its tasks may end while they are read. */
 	w->asyncio = (struct pybpf_asyncio){0};
 	w->stack.task_id = 0;
-	if (c->l->tstate_status && c->l->tstate_datastack_top)
-		compat_read_user(&known.id, sizeof(known.id), tstate + c->l->tstate_datastack_top - 16);
-	walk_start(w, c->l, c->l->tstate_status ? 0 : tstate, &known);
+	if (l->tstate_status && l->tstate_datastack_top)
+		compat_read_user(&known.id, sizeof(known.id), tstate + l->tstate_datastack_top - 16);
+	walk_start(w, l, l->tstate_status ? 0 : tstate, &known);
 	return w->thread_id && w->remembered;
 }
 
@@ -120,14 +126,22 @@ static __noinline int begin_other(struct loop_context *c, __u64 tstate)
  * Returns the number of the stack of begin_other's walk, or 0 when what was read may be of several moments: only a
  * chain that leads to its root at the first attempt is taken.
  */
-static __noinline __u64 number_other(struct scratch *s)
+__noinline __u64 number_other(struct scratch *s)
 {
-	const struct walk *w = &s->walk;
+	const struct walk *w;
 
+	if (!s)
+		return 0;
+	w = &s->walk;
 	if (w->result != WALK_OK || w->attempt != WALK_FIRST || w->unproved || w->stack.flags || !w->stack.depth)
 		return 0;
 	number_stack(s);
 	return w->stack.stack_id;
+}
+
+static long loop_other(__u32 i, struct loop_context *c)
+{
+	return is_set(loop_step(c->s, c->l));
 }
 
 /* A holder that changes frames all the time can be met in the middle of a change each time. */
@@ -184,7 +198,8 @@ static long loop_find_holder(__u32 i, void *data)
 
 	if (!c->l || !c->s || !see_holder(search))
 		return 1;
-	if (!begin_other(c, c->s->leaving.seen.last_holder) || bpf_loop(WALK_STEPS, loop_walk, c, 0) == WALK_STEPS)
+	if (!begin_other(c->s, c->l, c->s->leaving.seen.last_holder) ||
+	    bpf_loop(WALK_STEPS, loop_other, c, 0) == WALK_STEPS)
 		return 0;
 	return check_holder(search);
 }

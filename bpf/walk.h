@@ -208,12 +208,15 @@ static __always_inline int walk_fetch_frame(struct walk *w, const struct pybpf_l
 }
 
 /* Examines the next frame, which is in the chunk at offset `at`. */
-static __always_inline enum walk_stop walk_look_at_frame(struct walk *w, const struct pybpf_layout *l, __u32 at)
+WALK_ONCE enum walk_stop walk_look_at_frame(struct walk *w, const struct pybpf_layout *l, __u32 at)
 {
 	const struct walk_memo *memo;
 	enum walk_verdict verdict;
-	__u64 frame = w->frame;
+	__u64 frame;
 
+	if (!w || !l)
+		return WALK_TORN;
+	frame = w->frame;
 	if (frame == w->checkpoint) {
 		w->stack.flags |= PYBPF_STACK_CYCLE;
 		return WALK_TORN;

@@ -69,35 +69,40 @@ static __always_inline int walk_code_begin(struct walk *w, const struct pybpf_la
  * one interpreter (PEP 684). Only the main interpreter is trusted: it lies in _PyRuntime, where no other one can be; a
  * new interpreter at the address of an ended one counts from the beginning.
  */
-static __always_inline void walk_trust_codes(struct walk *w, const struct pybpf_layout *l)
+WALK_ONCE int walk_trust_codes(struct walk *w, const struct pybpf_layout *l)
 {
-	struct walk_guard *guard = &w->guards[walk_mix(w->proc_id, w->tstate_interp) & (WALK_GUARDS - 1)];
-	int err, is_known = w->proc_id && guard->proc_id == w->proc_id && guard->interp == w->tstate_interp;
+	struct walk_guard *guard;
+	int err, is_known;
 
+	if (!w || !l)
+		return 0;
+	guard = &w->guards[walk_mix(w->proc_id, w->tstate_interp) & (WALK_GUARDS - 1)];
+	is_known = w->proc_id && guard->proc_id == w->proc_id && guard->interp == w->tstate_interp;
 	w->epoch = ++w->number;
 	w->next_interp = 0;
 	w->guard_count = 0;
 	if (l->code_version == PYBPF_NO_OFFSET)
-		return;
+		return 0;
 	if (!is_known && walk_read(w, &w->next_interp, sizeof(w->next_interp), w->tstate_interp + l->interp_next))
 		w->next_interp = WALK_SOME_INTERPRETER;
 	if (w->next_interp || !w->proc_id || !l->interp_code_guard)
-		return;
+		return 0;
 	/* Each size on its own: verifiers before 6.8 do not see the bounds of one that was read and checked. */
 	if (l->code_guard_size == sizeof(__u64))
 		err = walk_read(w, &w->guard_count, sizeof(__u64), w->tstate_interp + l->interp_code_guard);
 	else
 		err = walk_read(w, &w->guard_count, sizeof(__u32), w->tstate_interp + l->interp_code_guard);
 	if (err || (!w->guard_count && l->code_guard_size != sizeof(__u64)))
-		return;
+		return 0;
 	if (is_known && guard->count == w->guard_count) {
 		w->epoch = guard->epoch;
-		return;
+		return 0;
 	}
 	guard->proc_id = w->proc_id;
 	guard->interp = w->tstate_interp;
 	guard->count = w->guard_count;
 	guard->epoch = w->epoch;
+	return 0;
 }
 
 static __always_inline struct walk_memo *walk_memo_of(struct walk *w, __u64 code)

@@ -8,7 +8,15 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
-#define WALK_NOINLINE __attribute__((noinline))
+/*
+ * A function that the verifier goes through once, and not once for each path that leads to it: a global one. So it must
+ * do with any arguments, and returns a number.
+ */
+#ifdef __bpf__
+#define WALK_ONCE __attribute__((noinline))
+#else
+#define WALK_ONCE static __attribute__((noinline))
+#endif
 
 /* Whether the walk looks for the thread's asyncio task: in the kernel a constant, from the options. */
 #ifndef WALK_TASKS

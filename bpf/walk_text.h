@@ -14,9 +14,11 @@
 /* A step that reads WALK_READ bytes takes as long as about this many other steps. */
 #define WALK_READ_STEPS 3
 
-/* Hashes the words from..to of the buffer. Not inlined, because each kind of text calls it. */
-static WALK_NOINLINE __u64 walk_hash_words(const struct walk *w, __u64 hash, __u32 from, __u32 to)
+/* Hashes the words from..to of the buffer. */
+WALK_ONCE __u64 walk_hash_words(const struct walk *w, __u64 hash, __u32 from, __u32 to)
 {
+	if (!w)
+		return 0;
 	for (__u32 i = from; i < to && i < WALK_READ / 8; i++)
 		hash = walk_mix(hash, w->read[i & (WALK_READ / 8 - 1)]);
 	return hash;

@@ -145,11 +145,13 @@ static __always_inline void walk_keep_state(struct walk *w, const struct pybpf_l
 }
 
 /* Moves the thread state that is innermost on the C stack, of those from this index on, to this index. */
-static __always_inline void walk_sort_states(struct walk *w, __u32 place)
+WALK_ONCE int walk_sort_states(struct walk *w, __u32 place)
 {
 	__u32 best = place & (WALK_STATES - 1);
 	__u64 tstate, innermost;
 
+	if (!w)
+		return 0;
 	place = best;
 	for (__u32 i = 1; i < WALK_STATES; i++) {
 		if (i > place && i < w->states.count && w->innermost[i] < w->innermost[best & (WALK_STATES - 1)])
@@ -162,6 +164,7 @@ static __always_inline void walk_sort_states(struct walk *w, __u32 place)
 	w->innermost[best] = w->innermost[place];
 	w->states.tstate[place] = tstate;
 	w->innermost[place] = innermost;
+	return 0;
 }
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From options to loaded programs: sizes of maps, constants, which programs are loaded, what maps hold at first. */
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -236,6 +237,35 @@ static int choose_programs(struct kernel *k)
 	return err;
 }
 
+/* Returns whether the first argument of a function is a pointer to a struct. */
+static bool takes_struct(const struct btf *btf, const struct btf_type *function)
+{
+	const struct btf_type *prototype = btf__type_by_id(btf, function->type), *first;
+
+	if (!btf_vlen(prototype))
+		return false;
+	first = btf__type_by_id(btf, btf_params(prototype)->type);
+	return btf_is_ptr(first) && btf__resolve_type(btf, first->type) >= 0 &&
+	       btf_is_struct(btf__type_by_id(btf, (uint32_t)btf__resolve_type(btf, first->type)));
+}
+
+/*
+ * Kernels without bpf_loop may refuse global functions that take pointers (before 5.13, e5069b9c23b3). There they
+ * become static ones, through which the verifier goes at each call. libbpf does the same with hidden functions; the
+ * type is that of the object, which is not loaded yet.
+ */
+static void make_functions_static(const struct kernel *k)
+{
+	const struct btf *btf = bpf_object__btf(k->skel->obj);
+
+	for (uint32_t id = 1; !k->features.bpf_loop && id < btf__type_cnt(btf); id++) {
+		struct btf_type *type = (struct btf_type *)btf__type_by_id(btf, id);
+
+		if (btf_is_func(type) && takes_struct(btf, type))
+			type->info = (type->info & ~0xffffu) | BTF_FUNC_STATIC;
+	}
+}
+
 static int put_map(const struct bpf_map *sets, uint32_t set, const struct bpf_map *map)
 {
 	int fd = bpf_map__fd(map);
@@ -316,6 +346,7 @@ static int load_with(struct kernel *k, uint32_t log_level)
 		return -errno;
 	err = size_maps(k);
 	err = err ?: choose_programs(k);
+	make_functions_static(k);
 	err = err ?: pybpf_bpf__load(k->skel);
 	err = err ?: fill_sets(k);
 	err = err ?: fill_chain(k);
