@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "profile/profile.h"
-#include "pybpf_wait.h"
+#include "top/states.h"
 
 enum top_table {
 	TOP_FUNCTIONS,
@@ -27,23 +27,6 @@ enum top_table {
 #define TOP_ROWS_MAX 16384
 /* Intervals of a thread's strip. */
 #define TOP_STRIP 60
-
-/* States are those of enum pybpf_state, and one for a sleep of which no more is known. */
-enum {
-	TOP_ASLEEP = PYBPF_NR_STATES,
-	TOP_NR_STATES,
-};
-
-/* The time of a thread, or of several. */
-struct top_states {
-	uint64_t ns[TOP_NR_STATES];
-};
-
-uint64_t top_states_sum(const struct top_states *states);
-/* Returns the time in which they were neither on a CPU nor waiting for one. */
-uint64_t top_states_asleep(const struct top_states *states);
-/* Returns what people are told of a state. */
-const char *top_state_name(int state);
 
 /* A function of the program's own, and the samples that a library's function has had for it; 0: none. */
 struct top_caller {
@@ -73,15 +56,6 @@ struct top_row {
 	bool lives;                             /* of threads: was there in the last interval */
 	char strip[TOP_STRIP];                  /* of threads: a mark of each interval, the last at the end */
 };
-
-/*
- * What a thread did most of an interval, as characters of its strip: of a state, that of top_mark_of(); of a thread
- * that sleeps most of it for others, but ran for a tenth and more, TOP_MARK_MIXED.
- */
-#define TOP_MARK_NONE  '\0' /* it was not there */
-#define TOP_MARK_MIXED '+'
-
-char top_mark_of(int state);
 
 /* Sums over an interval, or since the start. */
 struct top_sums {
