@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -90,6 +91,27 @@ def test_libraries_and_the_programs_own(tmp_path):
         files = {row["file"] for line in lines for row in line["functions"]}
         assert files <= {"dumps.py", None} and "dumps.py" in files
         assert lines[-1]["all"]["samples"] == sum(row["all_self"] for row in lines[-1]["functions"])
+
+
+@every_version
+def test_expressions(python):
+    """Of large()'s line the call; from Python 3.11 on with its columns. Lines are as without the option."""
+    with harness.target(python, "shares.py") as target:
+        lines = watch_until(lambda line: line["all"]["samples"] > 50, target.pid, "-i", 0.5, "-F", 499, "--by=expression")
+        without = watch_until(lambda line: line["all"]["samples"] > 5, target.pid, "-i", 0.5, "-F", 499)
+    columns = {"end_line", "column", "end_column"}
+    assert all("expressions" not in line for line in without)
+    assert not any(columns & set(row) for line in lines + without for row in line["functions"] + line["lines"])
+    source = SHARES.read_text().splitlines()
+    rows = [row for row in lines[-1]["expressions"] if row["file"] == "shares.py" and row["name"].endswith("large")]
+    assert rows and all(row["kind"] == "python" and row["first_line"] + 1 == row["line"] for row in rows), rows
+    if python.version >= (3, 11):
+        met = [row for row in rows if columns <= set(row)]
+        texts = [source[row["line"] - 1][row["column"]:row["end_column"]] for row in met if row["line"] == row["end_line"]]
+        assert "spin(0.06)" in texts, rows
+    else:
+        assert not any(columns & set(row) for row in rows), rows
+    assert sum(row["all_self"] for row in lines[-1]["expressions"]) == sum(row["all_self"] for row in lines[-1]["lines"])
 
 
 def thread_states(lines):
@@ -241,6 +263,7 @@ def test_bad_input():
         ((), "which process"),
         (("-p", "1", "-i", "0"), "not a time from 0.1"),
         (("-p", "1", "--rows", "0"), "--rows"),
+        (("-p", "1", "--by=expression", "-o", "x.pstats"), "has no place for expressions"),
         (("-p", "1", "x"), "takes no argument"),
         (("6311",), "`pybpf top -p 6311`"),
     ]:
@@ -410,6 +433,31 @@ def test_threads_with_one_stack_have_one_entry():
         screen.keys("spin", "Enter", "Enter")
         stacks = [stack for _, stack in stacks_shown(screen.until(shows("with spin", at=3)))]
         assert len(stacks) == len({tuple(stack) for stack in stacks})
+
+
+def test_expressions_on_the_screen(busy, tmp_path):
+    """Its table comes first; the source page marks the expression of the row; the profile has the columns."""
+    out = tmp_path / "out.folded"
+    with terminal("-p", busy.pid, "-i", "0.3", "--by=expression", "-o", out, lines=60) as screen:
+        screen.until(shows("large (shares.py"))
+        screen.keys("/")
+        screen.until(shows("show only rows with: _"))
+        screen.keys("large", "Enter")
+        screen.until(lambda lines: shows("expressions, by self", at=3)(lines) and shows("large (shares.py:21:5-14)", at=4)(lines))
+        screen.keys("Enter")
+        screen.until(lambda lines: shows("with 21:5-14 in large", at=3)(lines) and shows("  large (shares.py:21:5-14)")(lines))
+        screen.keys("Enter")
+        screen.until(shows("since the start, shares.py", at=3))
+        screen.until(lambda lines: "\x1b[1;7mspin(0.06)" in re.sub(r"\x1b\[39m", "", screen.tmux("capture-pane", "-e", "-p", "-t", "t")))
+        screen.keys("q")
+        screen.until(shows("exit 0"))
+    assert "large (shares.py:21:5-14)" in out.read_text()
+    with terminal("-p", busy.pid, "-i", "0.3") as screen:
+        screen.until(shows("large (shares.py"))
+        screen.keys("6")
+        screen.until(lambda lines: shows("expressions", at=3)(lines) and shows("`pybpf top --by=expression` has them", at=4)(lines))
+        screen.keys("5", "Tab")
+        screen.until(shows("functions, by self", at=3))
 
 
 def test_flame_graph(busy):

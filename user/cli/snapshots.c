@@ -66,7 +66,7 @@ static int open_all(struct cli_snapshots *s)
 	return error_set(&s->error, why.code, "cannot prepare the output: %s", why.text);
 }
 
-int cli_snapshots_open(struct cli_snapshots *s, const char *path)
+int cli_snapshots_open(struct cli_snapshots *s, const char *path, bool by_expression)
 {
 	char name[64];
 	time_t now = time(NULL);
@@ -79,6 +79,10 @@ int cli_snapshots_open(struct cli_snapshots *s, const char *path)
 	s->format = output_by_path(path ?: name);
 	if (!s->format)
 		return cli_usage("-o %s: no format has that suffix; there are %s", path, cli_format_suffixes());
+	if (by_expression && !s->format->by_expression)
+		return cli_usage("--by=expression: %s has no place for expressions; text, json and pybpf have",
+				 s->format->name);
+	s->options.by_expression = s->options.by_line = by_expression;
 	if ((size_t)snprintf(s->path, sizeof(s->path), "%s", path ?: name) >= sizeof(s->path))
 		return cli_usage("-o: a path of more than %zu bytes", sizeof(s->path) - 1);
 	if (!open_all(s))
@@ -93,7 +97,6 @@ int cli_snapshots_open(struct cli_snapshots *s, const char *path)
 
 int cli_snapshots_write(struct cli_snapshots *s, const struct profile *profile, struct error *told)
 {
-	static const struct output_options options;
 	struct output_file *file = &s->files[s->written];
 	char path[PATH_MAX];
 	int err;
@@ -106,7 +109,7 @@ int cli_snapshots_write(struct cli_snapshots *s, const struct profile *profile, 
 	path_of(s, s->written, path);
 	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is reported as other failures are. */
 	signal(SIGXFSZ, SIG_IGN);
-	err = s->format->write(profile, &options, file->stream);
+	err = s->format->write(profile, &s->options, file->stream);
 	if (err)
 		output_file_discard(file);
 	else

@@ -16,6 +16,7 @@
 
 struct cli_snapshots {
 	const struct output_format *format;
+	struct output_options options;
 	char path[PATH_MAX]; /* of the first; further ones have -2, -3... before the suffix */
 	struct output_file files[CLI_SNAPSHOTS_MAX];
 	struct output_keeper keeper;
@@ -25,9 +26,10 @@ struct cli_snapshots {
 
 /*
  * Opens the files. path: of -o; NULL: pybpf-top-TIME.pybpf in the current folder, whose failure is kept for
- * cli_snapshots_write(). Returns an exit code, after one sentence on stderr if it is not CLI_OK.
+ * cli_snapshots_write(). by_expression: formats that have a place for columns show them; others are refused. Returns an
+ * exit code, after one sentence on stderr if it is not CLI_OK.
  */
-int cli_snapshots_open(struct cli_snapshots *s, const char *path);
+int cli_snapshots_open(struct cli_snapshots *s, const char *path, bool by_expression);
 /*
  * Writes the profile to the next file. Returns 0, or negative errno; *told: one sentence on what was written, or why
  * nothing was.

@@ -49,6 +49,17 @@ static const struct cli_word way_words[] = {
 	{0},
 };
 
+enum by {
+	BY_FUNCTION,
+	BY_EXPRESSION,
+};
+
+static const struct cli_word by_words[] = {
+	{"function", BY_FUNCTION},
+	{"expression", BY_EXPRESSION},
+	{0},
+};
+
 struct top_command {
 	struct discovery_filter filter;
 	struct session_options session;
@@ -61,6 +72,7 @@ struct top_command {
 	int verbose;
 	bool quiet;
 	bool no_states;
+	int by; /* enum by */
 	struct top_model *model;
 	struct top_feed feed;
 	struct top_screen *screen; /* NULL: lines of JSON */
@@ -135,6 +147,10 @@ static const struct cli_option options[] = {
 		 ROWS_DEFAULT) "), those with the most time "
 			       "of their own",
 	 .take = take_rows},
+	{"by", 0, "WHAT",
+	 "function (default); expression: show first which part of its line each function executes, as "
+	 "file.py:LINE:COLUMN-END, and write the columns to jsonl and profiles (Python 3.11 and later)",
+	 .take = cli_take_word, .offset = offsetof(struct top_command, by), .words = by_words},
 	{"no-wait-states", 0, NULL,
 	 "do not measure at each switch what threads wait for: they are asleep, whatever for", .take = cli_take_flag,
 	 .offset = offsetof(struct top_command, no_states)},
@@ -368,6 +384,8 @@ static int watch(struct top_command *top)
 	}
 	groups.session = run.session = session;
 	if (top->screen) {
+		if (top->by == BY_EXPRESSION)
+			top_screen_choose_table(top->screen, TOP_EXPRESSIONS);
 		run.on_input = on_input;
 		run.input_fd = STDIN_FILENO;
 		if (draw(top))
@@ -404,6 +422,8 @@ int cli_top(int argc, char **argv)
 	top.session.containers = true;
 	top.session.states = !top.no_states;
 	top.session.own_paths = &top.edit.own_paths;
+	if (top.by == BY_EXPRESSION)
+		top.session.lines = PYSYM_EXPRESSIONS;
 	cli_set_verbosity(top.verbose);
 	signal(SIGPIPE, SIG_IGN);
 	session_run_signals(&signals);
@@ -416,11 +436,13 @@ int cli_top(int argc, char **argv)
 	top.session.follow = top.filter.children;
 	code = code ?: cli_targets_choose(&top.targets, &top.filter, &top.session, false);
 	if (!code && (top.path || top.way == WAY_SCREEN))
-		code = cli_snapshots_open(&top.snapshots, top.path);
+		code = cli_snapshots_open(&top.snapshots, top.path, top.by == BY_EXPRESSION);
 	top.session.sources = top.way == WAY_SCREEN || top.path;
 	top.interval_ticks = (unsigned)ceil(top.interval_s / TICK_MOST_S);
 	name_target(&top);
 	top.model = code ? NULL : top_model_new();
+	if (top.model && top.by == BY_EXPRESSION)
+		top_model_want_expressions(top.model);
 	if (top.model)
 		code = watch(&top);
 	else if (!code)

@@ -56,6 +56,19 @@ static void write_line(const char *key, int32_t line, struct json *j)
 		json_int(j, key, line);
 }
 
+/* The columns are there only where they were recorded, as in the other formats of JSON. */
+static void write_place(enum top_table table, const struct profile_place *place, struct json *j)
+{
+	write_line("first_line", place->first_line, j);
+	if (table != TOP_FUNCTIONS)
+		write_line("line", place->line, j);
+	if (place->end_line) {
+		json_int(j, "end_line", place->end_line);
+		json_int(j, "column", place->column);
+		json_int(j, "end_column", place->end_column);
+	}
+}
+
 static const char *name_change(int change)
 {
 	return change > 0 ? "grew" : change < 0 ? "shrank" : "none";
@@ -87,19 +100,17 @@ static void write_row(const struct top_model *m, enum top_table table, const str
 		json_string(j, "process", top_model_process_of(m, row));
 	else if (table == TOP_THREADS)
 		json_null(j, "process");
-	if (table == TOP_FUNCTIONS || table == TOP_LINES) {
+	if (top_table_is_code(table)) {
 		json_string(j, "kind", row->key.kind == PROFILE_PYTHON ? "python" : "other");
 		write_text(m, "file", row->key.file, j);
-		write_line("first_line", row->key.first_line, j);
-		if (table == TOP_LINES)
-			write_line("line", row->key.line, j);
+		write_place(table, &row->key.place, j);
 		write_caller(m, row, j);
 		json_uint(j, "self", row->self);
 	} else if (table != TOP_CONTAINERS) {
 		write_text(m, "container", row->container, j);
 	}
 	json_uint(j, "total", row->total);
-	if (table == TOP_FUNCTIONS || table == TOP_LINES)
+	if (top_table_is_code(table))
 		json_uint(j, "all_self", row->all_self);
 	json_uint(j, "all_total", row->all_total);
 	json_string(j, "change", name_change(top_model_change(m, row)));
@@ -110,7 +121,8 @@ static void write_row(const struct top_model *m, enum top_table table, const str
 
 static void write_table(const struct top_model *m, enum top_table table, uint32_t most, struct json *j)
 {
-	static const char *const keys[TOP_TABLES] = {"functions", "lines", "threads", "processes", "containers"};
+	static const char *const keys[TOP_TABLES] = {"functions", "lines",      "threads",
+						     "processes", "containers", "expressions"};
 	size_t count = 0;
 	const struct top_row **rows = top_model_rows(m, table, TOP_BY_SELF, NULL, &count);
 
@@ -132,7 +144,7 @@ void top_jsonl_write(const struct top_model *m, const struct top_jsonl *facts, F
 	json_uint(j, "freq_hz", facts->freq);
 	write_sums("last", top_model_last(m), j);
 	write_sums("all", top_model_all(m), j);
-	for (int table = 0; table < TOP_TABLES; table++)
+	for (int table = 0; table < (top_model_has_expressions(m) ? TOP_TABLES : TOP_EXPRESSIONS); table++)
 		write_table(m, (enum top_table)table, facts->rows, j);
 	json_end_object(j);
 	json_line(j);

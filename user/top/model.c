@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Counts the samples of intervals by function, line, thread, process and container. */
+/* Counts the samples of intervals by function, line, expression, thread, process and container. */
 #include "top/model.h"
 
 #include <errno.h>
@@ -31,6 +31,7 @@ struct top_model {
 	uint32_t intervals;
 	uint32_t met; /* number of the sample that is counted */
 	uint32_t begun_anew;
+	bool wants_expressions;
 };
 
 struct top_model *top_model_new(void)
@@ -64,6 +65,21 @@ void top_model_free(struct top_model *m)
 	for (int i = 0; i < TOP_TABLES; i++)
 		intern_free(&m->tables[i]);
 	free(m);
+}
+
+void top_model_want_expressions(struct top_model *m)
+{
+	m->wants_expressions = true;
+}
+
+bool top_model_has_expressions(const struct top_model *m)
+{
+	return m->wants_expressions;
+}
+
+bool top_table_is_code(enum top_table table)
+{
+	return table == TOP_FUNCTIONS || table == TOP_LINES || table == TOP_EXPRESSIONS;
 }
 
 /* Returns INTERN_NONE without memory. */
@@ -137,6 +153,25 @@ struct sample {
 	struct top_caller own;
 };
 
+/* Returns of a frame's place what the table tells apart. */
+static struct profile_place place_in(enum top_table table, const struct profile_frame *frame)
+{
+	switch (table) {
+	case TOP_EXPRESSIONS:
+		return profile_place_of(frame);
+	case TOP_LINES:
+		return (struct profile_place){.line = frame->line, .first_line = frame->first_line};
+	default:
+		return (struct profile_place){.first_line = frame->first_line};
+	}
+}
+
+static bool has_row(const struct top_model *m, enum top_table table, const struct profile_frame *frame)
+{
+	return table == TOP_FUNCTIONS ||
+	       (frame->line != PROFILE_NO_LINE && (table == TOP_LINES || m->wants_expressions));
+}
+
 static int add_frame(struct top_model *m, const struct profile *p, const struct profile_frame *frame,
 		     const struct sample *sample, bool leaf)
 {
@@ -144,18 +179,16 @@ static int add_frame(struct top_model *m, const struct profile *p, const struct 
 		.kind = frame->kind,
 		.name = add_text(m, profile_string(p, frame->name)),
 		.file = add_text(m, profile_string(p, frame->file)),
-		.first_line = frame->first_line,
 	};
+	static const enum top_table tables[] = {TOP_FUNCTIONS, TOP_LINES, TOP_EXPRESSIONS};
 
 	if (key.name == INTERN_NONE || key.file == INTERN_NONE)
 		return -ENOMEM;
-	for (enum top_table table = TOP_FUNCTIONS; table <= TOP_LINES; table++) {
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && has_row(m, tables[i], frame); i++) {
 		struct top_row *row;
 
-		if (table == TOP_LINES && frame->line == PROFILE_NO_LINE)
-			break;
-		key.line = table == TOP_LINES ? frame->line : 0;
-		row = add_row(m, table, &key);
+		key.place = place_in(tables[i], frame);
+		row = add_row(m, tables[i], &key);
 		if (!row)
 			return -ENOMEM;
 		count(m, row, sample->value, leaf);
@@ -230,6 +263,7 @@ static int begin_anew(struct top_model *m)
 	*m = *fresh;
 	m->intervals = old.intervals;
 	m->begun_anew = old.begun_anew + 1;
+	m->wants_expressions = old.wants_expressions;
 	*fresh = old;
 	top_model_free(fresh);
 	return 0;

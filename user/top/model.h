@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What `pybpf top` knows: of each function, line, thread, process and container the samples of the last interval, of
- * the one before, and since the start. It is fed with a profile for each interval, and knows no terminal and no
- * process.
+ * What `pybpf top` knows: of each function, line, expression, thread, process and container the samples of the last
+ * interval, of the one before, and since the start. It is fed with a profile for each interval, and knows no terminal
+ * and no process.
  */
 #ifndef TOP_MODEL_H
 #define TOP_MODEL_H
@@ -20,6 +20,7 @@ enum top_table {
 	TOP_THREADS,
 	TOP_PROCESSES,
 	TOP_CONTAINERS,
+	TOP_EXPRESSIONS, /* empty unless top_model_want_expressions() */
 	TOP_TABLES,
 };
 
@@ -39,18 +40,17 @@ struct top_caller {
 
 struct top_row {
 	struct top_row_key {
-		uint32_t kind;       /* of functions and lines: enum profile_frame_kind */
-		uint32_t name, file; /* strings of the model, of functions, lines and containers; 0: none */
-		int32_t first_line;  /* of functions and lines: as in struct profile_frame */
-		int32_t line;        /* of lines */
-		int32_t pid, tid;    /* of threads and processes */
+		uint32_t kind;              /* of code: enum profile_frame_kind */
+		uint32_t name, file;        /* strings of the model, of code and containers; 0: none */
+		struct profile_place place; /* of code: what the table tells apart; of functions only the first line */
+		int32_t pid, tid;           /* of threads and processes */
 	} key;
 	uint32_t title;                         /* string: the name of a thread or process; of others key.name */
 	uint32_t container;                     /* string, of threads and processes; 0: none */
-	uint64_t self, total;                   /* samples of the last interval; equal but for functions and lines */
+	uint64_t self, total;                   /* samples of the last interval; equal but for code */
 	uint64_t before_total;                  /* of the interval before */
 	uint64_t all_self, all_total;           /* since the start */
-	struct top_caller callers[TOP_CALLERS]; /* of functions and lines of libraries */
+	struct top_caller callers[TOP_CALLERS]; /* of code of libraries */
 	uint32_t met;                           /* the sample that was counted last for it */
 	struct top_states states;               /* of threads: of the last interval */
 	bool lives;                             /* of threads: was there in the last interval */
@@ -70,6 +70,11 @@ struct top_model;
 
 /* Returns NULL without memory. */
 struct top_model *top_model_new(void);
+/* Has rows for expressions, too, of profiles that have their columns. */
+void top_model_want_expressions(struct top_model *m);
+bool top_model_has_expressions(const struct top_model *m);
+/* Returns whether rows of the table are code: functions, lines or expressions. */
+bool top_table_is_code(enum top_table table);
 /* Accepts NULL. */
 void top_model_free(struct top_model *m);
 

@@ -261,6 +261,11 @@ static void choose_table(struct top_choice *c, int table)
 	show(c, TOP_PAGE_TABLE);
 }
 
+void top_screen_choose_table(struct top_screen *s, enum top_table table)
+{
+	choose_table(&s->choice, (int)table);
+}
+
 static void move_by(struct top_screen *s, long by)
 {
 	struct top_choice *c = &s->choice;
@@ -302,7 +307,7 @@ static void enter(struct top_screen *s, const struct top_model *m)
 
 	if (c->page == TOP_PAGE_SOURCE || (c->page == TOP_PAGE_TABLE && top_view_choose(m, c)))
 		show(c, TOP_PAGE_STACKS);
-	else if (c->page == TOP_PAGE_STACKS && top_view_has_source(c->of_table))
+	else if (c->page == TOP_PAGE_STACKS && top_table_is_code(c->of_table))
 		show(c, TOP_PAGE_SOURCE);
 	else if (c->page == TOP_PAGE_FLAME)
 		c->flame.zoomed = c->flame.depth;
@@ -377,7 +382,7 @@ static enum top_wish take_key(struct top_screen *s, const struct top_model *m, c
 		show(c, TOP_PAGE_FLAME);
 		break;
 	case '\t':
-		choose_table(c, (c->table + 1) % TOP_TABLES);
+		choose_table(c, (c->table + 1) % (top_model_has_expressions(m) ? TOP_TABLES : TOP_EXPRESSIONS));
 		break;
 	case 's':
 		c->order = (enum top_order)((c->order + 1) % TOP_ORDERS);

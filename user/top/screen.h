@@ -16,6 +16,8 @@ struct top_screen *top_screen_open(struct error *error);
 /* Gives the terminal back as it was. Accepts NULL. */
 void top_screen_close(struct top_screen *screen);
 
+/* Shows a table, as its key does. */
+void top_screen_choose_table(struct top_screen *screen, enum top_table table);
 /* Draws; frozen choices draw what they drew before. Returns 0 or -ENOMEM. */
 int top_screen_draw(struct top_screen *screen, const struct top_model *m, const struct top_facts *facts);
 enum top_wish {

@@ -21,16 +21,15 @@
 #define THREAD_COLUMNS 50
 /* Likewise of its process's name and PID. */
 #define PROCESS_COLUMNS 20
-/* Least columns of a name that its caller stands behind; of a name before its place. */
-#define NAME_COLUMNS  24
-#define TITLE_COLUMNS 6
-#define STRIP_LEAST   10
+#define STRIP_LEAST     10
 
-static const char *const table_names[TOP_TABLES] = {"functions", "lines", "threads", "processes", "containers"};
+static const char *const table_names[TOP_TABLES] = {"functions", "lines",      "threads",
+						    "processes", "containers", "expressions"};
 static const char *const order_names[TOP_ORDERS] = {"self", "total", "self since the start", "total since the start"};
 
 static const char *const help[] = {
 	"1 2 3 4 5, Tab   functions, lines, threads, processes, containers",
+	"6                expressions, with --by=expression, of Python 3.11 and later",
 	"s                sort by self, total, self and total since the start",
 	"/                show only rows with a text in them; an empty text shows all",
 	"Up Down PgUp PgDn Home End   move",
@@ -167,11 +166,6 @@ static void draw_head(struct top_drawing *d)
 	draw_states(d, last);
 }
 
-bool top_view_has_source(enum top_table table)
-{
-	return table == TOP_FUNCTIONS || table == TOP_LINES;
-}
-
 /* Returns how many intervals a strip shows. */
 static int strip_columns(const struct top_drawing *d)
 {
@@ -200,7 +194,7 @@ static void draw_heading(struct top_drawing *d)
 	const struct top_choice *c = d->choice;
 	char columns[64];
 
-	if (top_view_has_source(c->table)) {
+	if (top_table_is_code(c->table)) {
 		write_columns(d, " %self %total", "   self s   total s", columns, sizeof(columns));
 		top_add(d, TOP_HEAD, "%s   %s, by %s", columns, table_names[c->table], order_names[c->order]);
 		return;
@@ -217,116 +211,6 @@ static const char *mark_of_change(int change)
 	return change > 0 ? TOP_UP : change < 0 ? TOP_DOWN : " ";
 }
 
-/* Names a thread, with its process where there can be several. */
-static void name_thread(const struct top_drawing *d, const struct top_row *row, char *out, size_t size)
-{
-	const char *title = top_model_string(d->m, row->title), *process = top_model_process_of(d->m, row);
-
-	if (d->facts->one_process)
-		snprintf(out, size, "%s %d", title, row->key.tid);
-	else
-		snprintf(out, size, "%s %d of %s %d", title, row->key.tid, *process ? process : "process",
-			 row->key.pid);
-}
-
-/* Shortens printable text to that many columns, in the middle or, a path, at its beginning. */
-static void shorten(char *text, size_t size, size_t columns, char *(*how)(const char *, size_t))
-{
-	char *shortened = how(text, columns);
-
-	if (shortened)
-		snprintf(text, size, "%s", shortened);
-	free(shortened);
-}
-
-static void copy_printable(const char *text, char *out, size_t size)
-{
-	char *printable = text_printable(text);
-
-	snprintf(out, size, "%s", printable ?: "");
-	free(printable);
-}
-
-/*
- * Names a function or a line and its place. Where not all has room, the folders give way first, then the middle of the
- * name: the file and the line stay. room: columns.
- */
-static void name_place(const struct top_drawing *d, const struct top_row *row, size_t room, char *out, size_t size)
-{
-	int line = d->choice->table == TOP_LINES ? row->key.line : row->key.first_line;
-	char title[2048], file[1024], number[32] = "";
-	size_t others, name;
-	const char *slash;
-
-	copy_printable(top_model_string(d->m, row->title), title, sizeof(title));
-	copy_printable(top_model_string(d->m, row->key.file), file, sizeof(file));
-	if (d->choice->table == TOP_LINES || line != PROFILE_NO_LINE)
-		snprintf(number, sizeof(number), ":%d", line);
-	if (!*file && d->choice->table == TOP_FUNCTIONS) {
-		shorten(title, sizeof(title), room, text_shorten);
-		snprintf(out, size, "%s", title);
-		return;
-	}
-	slash = strrchr(file, '/');
-	others = strlen(" ()") + strlen(number);
-	name = text_width(slash ? slash + 1 : file) + (slash ? strlen(TEXT_ELLIPSIS) : 0);
-	if (room > others + text_width(title) + name)
-		name = room - others - text_width(title);
-	else if (room > others + TITLE_COLUMNS && name > room - others - TITLE_COLUMNS)
-		name = room - others - TITLE_COLUMNS;
-	if (text_width(file) > name)
-		shorten(file, sizeof(file), name, text_keep_end);
-	others += text_width(file);
-	if (text_width(title) + others > room)
-		shorten(title, sizeof(title), room > others + TITLE_COLUMNS ? room - others : TITLE_COLUMNS,
-			text_shorten);
-	snprintf(out, size, "%s (%s%s)", title, file, number);
-}
-
-/* Names a row that has no place. */
-static void name_row(const struct top_drawing *d, const struct top_row *row, char *out, size_t size)
-{
-	const char *title = top_model_string(d->m, row->title);
-
-	if (d->choice->table == TOP_THREADS)
-		name_thread(d, row, out, size);
-	else if (d->choice->table == TOP_PROCESSES)
-		snprintf(out, size, "%s %d%s%s", title, row->key.pid, row->container ? " in " : "",
-			 top_model_string(d->m, row->container));
-	else
-		snprintf(out, size, "%s", title);
-}
-
-/*
- * Names a function or a line, and behind that of a library the program's own that it had most samples for. Where not
- * all has room, the caller has no file, then the place of the library's gives way. room: columns.
- */
-static void name_with_caller(const struct top_drawing *d, const struct top_row *row, size_t room, char *out,
-			     size_t size)
-{
-	const struct top_caller *caller = top_model_caller(row);
-	char raw[1024], from[1024] = "";
-	size_t width;
-
-	name_place(d, row, SIZE_MAX, out, size);
-	width = text_width(out);
-	if (caller) {
-		snprintf(raw, sizeof(raw), ", from %s (%s)", top_model_string(d->m, caller->name),
-			 top_model_string(d->m, caller->file));
-		copy_printable(raw, from, sizeof(from));
-	}
-	if (caller && width + text_width(from) > room) {
-		snprintf(raw, sizeof(raw), ", from %s", top_model_string(d->m, caller->name));
-		copy_printable(raw, from, sizeof(from));
-		if (room < width + text_width(from) && room > NAME_COLUMNS)
-			shorten(from, sizeof(from), room - NAME_COLUMNS, text_shorten);
-	}
-	if (width + text_width(from) > room)
-		name_place(d, row, room > text_width(from) ? room - text_width(from) : room, out, size);
-	width = strlen(out);
-	snprintf(out + width, size - width, "%s", from);
-}
-
 static void draw_strip(const struct top_row *row, int intervals, char out[TOP_STRIP + 1])
 {
 	for (int i = 0; i < intervals; i++)
@@ -341,7 +225,7 @@ static void write_numbers(const struct top_drawing *d, const struct top_row *row
 	double self = cpu_percent(d, row->self, duration), total = cpu_percent(d, row->total, duration);
 	char last[32], all[64];
 
-	if (top_view_has_source(d->choice->table)) {
+	if (top_table_is_code(d->choice->table)) {
 		snprintf(last, sizeof(last), "%6.1f %6.1f", self, total);
 		snprintf(all, sizeof(all), "%9.2f %9.2f", (double)row->all_self / freq, (double)row->all_total / freq);
 	} else {
@@ -363,10 +247,9 @@ static void draw_row(struct top_drawing *d, const struct top_row *row, bool chos
 	if (has_strip)
 		draw_strip(row, strip_columns(d), strip);
 	used = text_width(numbers) + 3; /* blanks, and the change */
-	if (top_view_has_source(d->choice->table))
-		name_with_caller(d, row, d->columns > used ? d->columns - used : 0, name, sizeof(name));
-	else
-		name_row(d, row, name, sizeof(name));
+	if (has_strip)
+		used += strlen("  ") + strlen(strip);
+	top_name_row(d, row, d->columns > used ? d->columns - used : 0, name, sizeof(name));
 	top_add(d, style, "%s%s%s %s %s", numbers, has_strip ? "  " : "", strip, mark_of_change(change), name);
 }
 
@@ -386,6 +269,8 @@ static const char *tell_empty(const struct top_drawing *d)
 {
 	if (d->choice->filter[0])
 		return "no row has that text";
+	if (d->choice->table == TOP_EXPRESSIONS && !top_model_has_expressions(d->m))
+		return "expressions are not known: `pybpf top --by=expression` has them";
 	if (d->choice->table == TOP_CONTAINERS && top_model_all(d->m)->samples)
 		return "no sample was in a container";
 	return "no samples yet";
@@ -477,7 +362,7 @@ static void draw_foot(struct top_drawing *d)
 		top_add(d, TOP_BOLD, "show only rows with: %s_", c->filter);
 	else if (c->message[0])
 		top_add(d, TOP_BOLD, "%s", c->message);
-	else if (c->page == TOP_PAGE_STACKS && !top_view_has_source(c->of_table))
+	else if (c->page == TOP_PAGE_STACKS && !top_table_is_code(c->of_table))
 		draw_keys(d, "%s", foots[TOP_PAGE_TABLE]);
 	else if (c->page != TOP_PAGE_TABLE)
 		draw_keys(d, "%s", foots[c->page]);

@@ -116,8 +116,6 @@ int top_flame_move(struct top_flame *flame, const struct profile *profile, enum 
 
 /* Keeps the row at the cursor for the pages about one row. Returns false if the table is empty there. */
 bool top_view_choose(const struct top_model *m, struct top_choice *choice);
-/* Returns whether rows of the table are in a source file. */
-bool top_view_has_source(enum top_table table);
 /* Returns whether the page is of a row that the model has forgotten with all else. */
 bool top_view_is_stale(const struct top_model *m, const struct top_choice *choice);
 

@@ -16,6 +16,11 @@ struct top_drawing {
 
 /* Adds a line, cut to the terminal's columns. */
 void top_add(struct top_drawing *d, enum top_style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/*
+ * Names a row of the table. Where not all has room, the folders of its file give way first, then the beginning of its
+ * name: its end, the file, the line and numbers stay. room: columns.
+ */
+void top_name_row(const struct top_drawing *d, const struct top_row *row, size_t room, char *out, size_t size);
 /* Returns 0 of 0. */
 double top_percent(uint64_t part, uint64_t all);
 

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "top/view_internal.h"
 
 /* Columns of the bar of the line with the most time. */
 #define BAR 8
 /* Columns of a tab, as Python's tokenizer has them. */
 #define TAB 8
+/* Before the text: both times, the bar, the number of the line. */
+#define NUMBERS_COLUMNS (9 + 1 + 9 + 1 + BAR + 1 + 5 + 2)
 /* Longest part of a line that is shown. */
 #define LINE_MAX_SHOWN 512
 
@@ -30,14 +33,14 @@ static bool is_of_file(const struct top_drawing *d, const struct top_row *row)
 {
 	const struct top_row_key *of = &d->choice->of;
 
-	return row->key.file == of->file && row->key.kind == of->kind && row->key.line > 0;
+	return row->key.file == of->file && row->key.kind == of->kind && row->key.place.line > 0;
 }
 
 static bool is_of_function(const struct top_drawing *d, const struct top_row *row)
 {
 	const struct top_row_key *of = &d->choice->of;
 
-	return row->key.name == of->name && row->key.first_line == of->first_line;
+	return row->key.name == of->name && row->key.place.first_line == of->place.first_line;
 }
 
 /* Adds up the rows of the file's lines. Returns 0 or -ENOMEM. */
@@ -51,12 +54,12 @@ static int gather(const struct top_drawing *d, struct source_page *page)
 	if (!rows)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		if (is_of_file(d, rows[i]) && (size_t)rows[i]->key.line >= page->lines)
-			page->lines = (size_t)rows[i]->key.line + 1;
+		if (is_of_file(d, rows[i]) && (size_t)rows[i]->key.place.line >= page->lines)
+			page->lines = (size_t)rows[i]->key.place.line + 1;
 	}
 	page->heat = calloc(page->lines + 1, sizeof(*page->heat));
 	for (size_t i = 0; page->heat && i < count; i++) {
-		struct heat *heat = &page->heat[is_of_file(d, rows[i]) ? rows[i]->key.line : 0];
+		struct heat *heat = &page->heat[is_of_file(d, rows[i]) ? rows[i]->key.place.line : 0];
 
 		if (heat == page->heat)
 			continue;
@@ -64,13 +67,13 @@ static int gather(const struct top_drawing *d, struct source_page *page)
 		heat->total += rows[i]->all_total;
 		if (heat->total > page->most)
 			page->most = heat->total;
-		if (is_of_function(d, rows[i]) && rows[i]->all_total > most_sought && !of->line) {
+		if (is_of_function(d, rows[i]) && rows[i]->all_total > most_sought && !of->place.line) {
 			most_sought = rows[i]->all_total;
-			page->sought = (size_t)rows[i]->key.line;
+			page->sought = (size_t)rows[i]->key.place.line;
 		}
 	}
-	if (of->line > 0)
-		page->sought = (size_t)of->line;
+	if (of->place.line > 0)
+		page->sought = (size_t)of->place.line;
 	free(rows);
 	return page->heat ? 0 : -ENOMEM;
 }
@@ -92,6 +95,39 @@ static void expand(const char *line, size_t size, char out[LINE_MAX_SHOWN])
 		while (to % TAB && to < LINE_MAX_SHOWN - 1);
 	}
 	out[to] = '\0';
+}
+
+/* Returns the columns that the beginning of a line takes. */
+static size_t columns_before(const char *line, size_t size)
+{
+	char expanded[LINE_MAX_SHOWN], *printable;
+	size_t columns;
+
+	expand(line, size, expanded);
+	printable = text_printable(expanded);
+	columns = printable ? text_width(printable) : 0;
+	free(printable);
+	return columns;
+}
+
+/* Marks the chosen row's expression in its first line, which was drawn last. size: bytes of the line. */
+static void mark_expression(struct top_drawing *d, const char *line, size_t size)
+{
+	const struct profile_place *place = &d->choice->of.place;
+	struct top_line *drawn = &d->out->lines[d->out->count - 1];
+	size_t end = place->end_line == place->line ? (size_t)place->end_column : size, from, to;
+
+	if ((size_t)place->column >= size || end > size)
+		return;
+	from = NUMBERS_COLUMNS + columns_before(line, (size_t)place->column);
+	to = NUMBERS_COLUMNS + columns_before(line, end);
+	if (to > d->columns)
+		to = d->columns;
+	drawn->spans = from < to ? calloc(1, sizeof(*drawn->spans)) : NULL;
+	if (!drawn->spans)
+		return;
+	drawn->spans[0] = (struct top_span){from, to - from, TOP_CHOSEN};
+	drawn->nr_spans = 1;
 }
 
 static void draw_line(struct top_drawing *d, const struct source_page *page, size_t number, const char *text)
@@ -131,6 +167,7 @@ static void draw_text(struct top_drawing *d, const struct source_page *page)
 {
 	const char *text = d->facts->source;
 	char line[LINE_MAX_SHOWN];
+	size_t before;
 
 	d->out->rows = count_lines(text);
 	if (d->choice->seek)
@@ -140,7 +177,11 @@ static void draw_text(struct top_drawing *d, const struct source_page *page)
 
 		if (number > d->choice->scroll) {
 			expand(text, size, line);
+			before = d->out->count;
 			draw_line(d, page, number, line);
+			if (d->choice->of.place.end_line && number == (size_t)d->choice->of.place.line &&
+			    d->out->count > before)
+				mark_expression(d, text, size);
 		}
 		text += size + (text[size] != '\0');
 	}

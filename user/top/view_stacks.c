@@ -5,9 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/output.h"
 #include "top/view_internal.h"
 
-/* Returns whether the row's function, or its line, is in the stack. */
+/* Returns whether a frame is where the row is, if it is in the same file. */
+static bool is_at(const struct top_drawing *d, const struct profile_frame *frame)
+{
+	const struct profile_place *of = &d->choice->of.place, place = profile_place_of(frame);
+
+	if (place.first_line != of->first_line)
+		return false;
+	if (d->choice->of_table == TOP_EXPRESSIONS)
+		return !memcmp(&place, of, sizeof(place));
+	return d->choice->of_table != TOP_LINES || place.line == of->line;
+}
+
+/* Returns whether the row's function, line or expression is in the stack. */
 static bool is_met(const struct top_drawing *d, uint32_t stack)
 {
 	const struct top_row_key *of = &d->choice->of;
@@ -17,9 +30,8 @@ static bool is_met(const struct top_drawing *d, uint32_t stack)
 	for (; stack != PROFILE_ROOT; stack = profile_stack_at(p, stack)->parent) {
 		const struct profile_frame *frame = profile_frame_at(p, profile_stack_at(p, stack)->frame);
 
-		if (frame->first_line == of->first_line && frame->kind == of->kind &&
-		    (d->choice->of_table != TOP_LINES || frame->line == of->line) &&
-		    !strcmp(profile_string(p, frame->name), name) && !strcmp(profile_string(p, frame->file), file))
+		if (frame->kind == of->kind && is_at(d, frame) && !strcmp(profile_string(p, frame->name), name) &&
+		    !strcmp(profile_string(p, frame->file), file))
 			return true;
 	}
 	return false;
@@ -49,10 +61,13 @@ static void draw_heading(struct top_drawing *d)
 {
 	const struct top_choice *c = d->choice;
 	const char *title = top_model_string(d->m, c->of_title);
-	char whose[1024];
+	char whose[1024], position[OUTPUT_POSITION_MAX];
 
+	output_position(&c->of.place, position);
 	if (c->of_table == TOP_LINES)
-		snprintf(whose, sizeof(whose), "with line %d of %s", c->of.line, title);
+		snprintf(whose, sizeof(whose), "with line %d of %s", c->of.place.line, title);
+	else if (c->of_table == TOP_EXPRESSIONS)
+		snprintf(whose, sizeof(whose), "with %s in %s", position + 1, title);
 	else if (c->of_table == TOP_THREADS)
 		snprintf(whose, sizeof(whose), "of thread %s %d", title, c->of.tid);
 	else if (c->of_table == TOP_PROCESSES)
@@ -112,14 +127,13 @@ static void draw_stack(struct top_drawing *d, uint32_t stack, uint64_t value, ui
 		top_add(d, TOP_BOLD, "%.2f s, %.1f %%", (double)value / d->facts->freq, top_percent(value, all));
 	for (size_t i = 0; i < depth; i++) {
 		const struct profile_frame *frame = profile_frame_at(p, frames[i]);
-		bool known = frame->line != PROFILE_NO_LINE;
-		char number[16] = "";
+		const struct profile_place place = profile_place_of(frame);
+		char position[OUTPUT_POSITION_MAX];
 
-		if (known)
-			snprintf(number, sizeof(number), ":%d", frame->line);
+		output_position(&place, position);
 		if ((*line)++ >= d->choice->scroll)
 			top_add(d, TOP_PLAIN, "  %s%s%s%s%s", profile_string(p, frame->name), frame->file ? " (" : "",
-				profile_string(p, frame->file), frame->file ? number : "", frame->file ? ")" : "");
+				profile_string(p, frame->file), frame->file ? position : "", frame->file ? ")" : "");
 	}
 	free(frames);
 }

@@ -92,6 +92,78 @@ static void test_sums(void **unused)
 	top_model_free(m);
 }
 
+/* Asserts that a line of the view has that text. */
+static void assert_shown(const struct top_model *m, const struct top_facts *facts, struct top_choice *choice,
+			 size_t line, const char *text)
+{
+	struct top_view view;
+
+	assert_int_equal(top_view_draw(m, facts, choice, 80, 24, &view), 0);
+	assert_non_null(strstr(view.lines[line].text, text));
+	top_view_free(&view);
+}
+
+/* work(), line 5: a(u(), c()), u with an umlaut; it calls itself in both arguments. */
+static struct profile *make_expressions(void)
+{
+	struct profile *p = profile_new();
+	uint32_t process = profile_add_process(p, &(struct profile_process_info){.pid = 7, .name = "app"});
+	const struct profile_place places[] = {
+		{.line = 5, .first_line = 4, .end_line = 5, .column = 3, .end_column = 7},
+		{.line = 5, .first_line = 4, .end_line = 5, .column = 9, .end_column = 12},
+	};
+	uint32_t one = profile_add_python(p, "work", "app.py", &places[0]);
+	uint32_t other = profile_add_python(p, "work", "app.py", &places[1]);
+	uint32_t outer = profile_add_stack(p, PROFILE_ROOT, one);
+
+	assert_int_equal(profile_add_sample(p, profile_add_stack(p, outer, other), process, PROFILE_NONE, 30), 0);
+	assert_int_equal(profile_add_sample(p, outer, process, PROFILE_NONE, 10), 0);
+	return p;
+}
+
+static void test_expressions(void **unused)
+{
+	struct top_model *m = top_model_new(), *without = top_model_new();
+	struct profile *p = make_expressions();
+	const struct top_facts facts = {
+		.target = "process 7", .freq = 10, .all = p, .source = "\n\n\n\n\ta(\xc3\xbc(), c())\n"};
+	struct top_choice choice = {.table = TOP_EXPRESSIONS};
+	const struct top_row *row;
+	struct top_view view;
+	size_t count;
+	(void)unused;
+
+	top_model_want_expressions(m);
+	assert_int_equal(top_model_begin(m, 1) | top_model_begin(without, 1), 0);
+	assert_int_equal(top_model_add(m, p) | top_model_add(without, p), 0);
+	row = first(m, TOP_EXPRESSIONS, TOP_BY_SELF, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(row->key.place.column, 9);
+	assert_int_equal(row->all_self, 30);
+	row = first(m, TOP_LINES, TOP_BY_SELF, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(row->all_total, 40);
+	free(top_model_rows(without, TOP_EXPRESSIONS, TOP_BY_SELF, NULL, &count));
+	assert_int_equal(count, 0);
+	assert_shown(m, &facts, &choice, 4, "work (app.py:5:10-12)");
+	assert_true(top_view_choose(m, &choice));
+	choice.page = TOP_PAGE_STACKS;
+	assert_shown(m, &facts, &choice, 3, "with 5:10-12 in work");
+	assert_shown(m, &facts, &choice, 4, "3.00 s, 100.0 %");
+	assert_shown(m, &facts, &choice, 6, "work (app.py:5:10-12)");
+	choice.page = TOP_PAGE_SOURCE;
+	assert_int_equal(top_view_draw(m, &facts, &choice, 80, 24, &view), 0);
+	/* 4.00 s: a sample with both expressions is one of the line. */
+	assert_string_equal(view.lines[8].text, "     4.00      4.00 ########     5          a(\xc3\xbc(), c())");
+	assert_int_equal(view.lines[8].nr_spans, 1);
+	assert_int_equal(view.lines[8].spans[0].from, 36 + 15);
+	assert_int_equal(view.lines[8].spans[0].columns, 3);
+	top_view_free(&view);
+	profile_free(p);
+	top_model_free(without);
+	top_model_free(m);
+}
+
 /* A thread that ended within an interval, and had samples in it: what it waited for before is not told anew. */
 static void test_states_are_of_the_interval(void **unused)
 {
@@ -466,7 +538,7 @@ static void test_stacks_of_rows(void **unused)
 	assert_int_equal(top_model_begin(m, 1), 0);
 	assert_int_equal(top_model_add(m, all), 0);
 	assert_int_equal(top_model_end(m), 0);
-	for (int table = 0; table < TOP_TABLES; table++) {
+	for (int table = 0; table < TOP_EXPRESSIONS; table++) {
 		struct top_choice choice = {.table = (enum top_table)table};
 		struct top_view view;
 
@@ -493,7 +565,7 @@ static void test_narrow_screens(void **unused)
 
 	interval(m, 3, 4, "leaf_function");
 	for (size_t columns = TOP_LEAST_COLUMNS; columns < 130; columns++) {
-		for (int table = 0; table < TOP_TABLES; table++) {
+		for (int table = 0; table < TOP_EXPRESSIONS; table++) {
 			for (int order = 0; order < TOP_ORDERS; order++) {
 				struct top_choice choice = {.table = (enum top_table)table,
 							    .order = (enum top_order)order};
@@ -561,6 +633,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_expressions),
 		cmocka_unit_test(test_states_are_of_the_interval),
 		cmocka_unit_test(test_ended_threads),
 		cmocka_unit_test(test_sleepers_are_kept),

@@ -61,13 +61,28 @@ static void test_rows_keep_file_and_line(void **unused)
 
 	assert_line(own, TOP_FUNCTIONS, 200, 4, "   " LONG_NAME " (" LONG_FILE ":1183)");
 	assert_line(own, TOP_FUNCTIONS, 110, 4, "   " LONG_NAME " (...l/connections.py:1183)");
-	assert_line(own, TOP_FUNCTIONS, 80, 4, "   Connecti..._expired (...connections.py:1183)");
-	assert_line(own, TOP_LINES, 80, 4, "   Connecti..._expired (...connections.py:1190)");
-	assert_line(own, TOP_FUNCTIONS, 40, 4, "   Co...d (...ions.py:1183)");
+	assert_line(own, TOP_FUNCTIONS, 80, 4, "   ...ons_that_expired (...connections.py:1183)");
+	assert_line(own, TOP_LINES, 80, 4, "   ...ons_that_expired (...connections.py:1190)");
+	assert_line(own, TOP_FUNCTIONS, 40, 4, "   ...red (...ions.py:1183)");
 	assert_line(library, TOP_FUNCTIONS, 200, 4, LONG_NAME " (" LONG_FILE ":1183), from handle (app.py)");
 	assert_line(library, TOP_FUNCTIONS, 80, 4, "(...connections.py:1183), from handle");
+	assert_line(library, TOP_FUNCTIONS, 40, 4, "   ...red (...ions.py:1183)");
 	top_model_free(own);
 	top_model_free(library);
+}
+
+static void test_threads_keep_their_numbers(void **unused)
+{
+	const struct top_states none = {0};
+	struct top_model *m = model_of(PROFILE_OWN, &none);
+	(void)unused;
+
+	assert_int_equal(top_model_begin(m, 1), 0);
+	assert_int_equal(top_model_add_thread(m, 7, 1234567, "ThreadPoolExecutor-0_12", &none), 0);
+	assert_int_equal(top_model_end(m), 0);
+	assert_line(m, TOP_THREADS, 80, 4, "   ThreadPoolExecutor-0_12 1234567 of app 7");
+	assert_line(m, TOP_THREADS, 50, 4, "   ...utor-0_12 1234567 of app 7");
+	top_model_free(m);
 }
 
 static void test_states_are_not_cut(void **unused)
@@ -95,6 +110,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_keep_file_and_line),
+		cmocka_unit_test(test_threads_keep_their_numbers),
 		cmocka_unit_test(test_states_are_not_cut),
 	};
 
