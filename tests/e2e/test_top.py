@@ -669,7 +669,7 @@ def test_terminals_and_locales(busy, environment):
 def test_arrows(busy, environment, grew, shrank):
     """What stops shrinks, and what goes on grows; on a terminal without UTF-8, too."""
     with terminal("-p", busy.pid, "-i", "1", "-F", 299, environment="env " + environment) as screen:
-        screen.until(lambda lines: shows("   large (shares.py")(lines) and int(lines[1].split("%CPU, ")[1].split()[0]) > 40)
+        screen.until(lambda lines: shows("   large (shares.py")(lines) and int(lines[1].split(" of one CPU, ")[1].split()[0]) > 40)
         os.kill(busy.pid, signal.SIGSTOP)
         screen.until(shows(" %s large (shares.py" % shrank))
         screen.until(shows("   large (shares.py"))

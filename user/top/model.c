@@ -471,20 +471,43 @@ static uint64_t value_by(const struct top_row *row, enum top_order order)
 
 struct ranked {
 	const struct top_row *row;
-	uint64_t value, then;
-	uint32_t index;
+	uint64_t value;
+	const char *title, *file;
 };
 
-/* Equal rows keep the order in which they were met. */
+static int compare_numbers(int64_t one, int64_t other)
+{
+	return (one > other) - (one < other);
+}
+
+/* By name, where numbers count as such; then by place, and PID. */
+static int compare_names(const struct ranked *one, const struct ranked *other)
+{
+	const struct top_row_key *a = &one->row->key, *b = &other->row->key;
+
+	return strverscmp(one->title, other->title)
+		       ?: strverscmp(one->file, other->file)
+		       ?: compare_numbers(a->place.first_line, b->place.first_line)
+		       ?: compare_numbers(a->place.line, b->place.line)
+		       ?: compare_numbers(a->place.column, b->place.column)
+		       ?: compare_numbers(a->place.end_line, b->place.end_line)
+		       ?: compare_numbers(a->place.end_column, b->place.end_column)
+		       ?: compare_numbers(a->pid, b->pid)
+		       ?: compare_numbers(a->tid, b->tid)
+		       ?: compare_numbers(a->kind, b->kind);
+}
+
+/* Equal rows have an order of their own, so that they stay where they are from one interval to the next. */
 static int compare_ranked(const void *a, const void *b)
 {
 	const struct ranked *one = a, *other = b;
 
 	if (one->value != other->value)
 		return one->value < other->value ? 1 : -1;
-	if (one->then != other->then)
-		return one->then < other->then ? 1 : -1;
-	return (one->index > other->index) - (one->index < other->index);
+	/* Those that have none now are sorted by what they had: callers first. */
+	if (!one->value && one->row->all_total != other->row->all_total)
+		return one->row->all_total < other->row->all_total ? 1 : -1;
+	return compare_names(one, other);
 }
 
 const char *top_model_process_of(const struct top_model *m, const struct top_row *row)
@@ -528,7 +551,12 @@ const struct top_row **top_model_rows(const struct top_model *m, enum top_table 
 		bool shown = table == TOP_THREADS ? row->lives || row->total : row->all_total;
 
 		if (shown && passes(m, row, filter))
-			ranked[(*found)++] = (struct ranked){row, value_by(row, order), row->all_total, i};
+			ranked[(*found)++] = (struct ranked){
+				.row = row,
+				.value = value_by(row, order),
+				.title = top_model_string(m, row->title),
+				.file = top_model_string(m, row->key.file),
+			};
 	}
 	if (!ranked || !out) {
 		free(ranked);

@@ -117,9 +117,9 @@ enum top_order {
 };
 
 /*
- * Returns the rows of a table in that order, the first the largest, that have samples since the start or, of threads,
- * live. filter: only those in whose texts it is, in upper or lower case; NULL or "": all. The caller frees the array;
- * NULL without memory. Valid until the next interval.
+ * Returns the rows of a table in that order, the first the largest, equal ones by name, that have samples since the
+ * start or, of threads, live. filter: only those in whose texts it is, in upper or lower case; NULL or "": all. The
+ * caller frees the array; NULL without memory. Valid until the next interval.
  */
 const struct top_row **top_model_rows(const struct top_model *m, enum top_table table, enum top_order order,
 				      const char *filter, size_t *found);

@@ -40,8 +40,9 @@ static const char *const help[] = {
 	"Esc, Backspace   back",
 	"q, Ctrl-C        end; Ctrl-Z: stop until `fg`; Ctrl-L: draw all again",
 	"",
-	"%CPU of 100 is one CPU. self: in the function itself; total: with what it",
-	"called. " TOP_UP " and " TOP_DOWN " before a name: its time on CPUs grew or shrank since the",
+	"100 %CPU is one CPU; the time of N threads is N times the interval, so their",
+	"shares are others. self: in the function itself; total: with what it called.",
+	TOP_UP " and " TOP_DOWN " before a name: its time on CPUs grew or shrank since the",
 	"interval before, by more than chance (once in 1,000 rows that do not change).",
 	"Threads, most of an interval: # ran, ! waited for a CPU, G the GIL, L a lock,",
 	"D disk, N network, P a pipe, E events (poll), C a child; z slept, T stopped,",
@@ -104,15 +105,16 @@ static const char *brief_name(int state)
 }
 
 /*
- * Writes the states in which the threads were: the first count of the shares, and how much the others are. brief: in
- * whole percent and fewer letters.
+ * Writes in which states the threads spent their time: the first count of the shares, and how much the others are.
+ * brief: in whole percent and fewer letters.
  */
 static void write_states(const struct top_sums *last, const struct share *shares, int count, bool brief, char *out,
 			 size_t size)
 {
 	const uint64_t time = top_states_sum(&last->states), least = brief ? 200 : 2000; /* what would not be 0 */
 	uint64_t rest = time;
-	size_t used = (size_t)snprintf(out, size, "%" PRIu64 " thread%s", last->threads, last->threads == 1 ? "" : "s");
+	size_t used = (size_t)snprintf(out, size, "%" PRIu64 " thread%s time", last->threads,
+				       last->threads == 1 ? "'s" : "s'");
 	const char *separator = ": ";
 
 	for (int i = 0; i < count && time && used < size; i++) {
@@ -147,23 +149,43 @@ static void draw_states(struct top_drawing *d, const struct top_sums *last)
 	top_add(d, TOP_PLAIN, "%s", text);
 }
 
-static bool is_wide(const struct top_drawing *d)
+/* The line of the sums: where not all has room, in brief, then without those since the start and the duration. */
+static void draw_sums(struct top_drawing *d)
 {
-	return d->columns >= WIDE_COLUMNS;
+	const struct top_sums *last = top_model_last(d->m), *all = top_model_all(d->m);
+	const double percent = cpu_percent(d, last->samples, last->duration_s);
+	char text[4][256];
+	int brief = 0;
+
+	snprintf(text[0], sizeof(*text),
+		 "last %.1f s: %.1f %% of one CPU, %" PRIu64 " samples, %" PRIu64 " lost; all: %" PRIu64
+		 " samples, %" PRIu64 " lost",
+		 last->duration_s, percent, last->samples, last->lost, all->samples, all->lost);
+	snprintf(text[1], sizeof(*text),
+		 "%.1f s: %.0f%% of one CPU, %" PRIu64 " samples, %" PRIu64 " lost; all: %" PRIu64 ", %" PRIu64 " lost",
+		 last->duration_s, percent, last->samples, last->lost, all->samples, all->lost);
+	snprintf(text[2], sizeof(*text), "%.1f s: %.0f%% of one CPU, %" PRIu64 " samples, %" PRIu64 " lost",
+		 last->duration_s, percent, last->samples, last->lost);
+	snprintf(text[3], sizeof(*text), "%.0f%% of one CPU, %" PRIu64 " samples, %" PRIu64 " lost", percent,
+		 last->samples, last->lost);
+	while (brief < 3 && text_width(text[brief]) > d->columns)
+		brief++;
+	top_add(d, TOP_PLAIN, "%s", text[brief]);
 }
 
 static void draw_head(struct top_drawing *d)
 {
-	const struct top_sums *last = top_model_last(d->m), *all = top_model_all(d->m);
+	const struct top_sums *last = top_model_last(d->m);
 
 	top_add(d, TOP_BOLD, "pybpf top: %s  %.0f s  %u Hz%s%s", d->facts->target, d->facts->uptime_s, d->facts->freq,
 		d->choice->frozen ? "  [frozen]" : "", top_model_intervals(d->m) ? "" : "  [first interval]");
-	top_add(d, TOP_PLAIN,
-		"%s%.1f s: %.1f %%CPU, %" PRIu64 " samples, %" PRIu64 " lost; all: %" PRIu64 " samples, %" PRIu64
-		" lost",
-		is_wide(d) ? "last " : "", last->duration_s, cpu_percent(d, last->samples, last->duration_s),
-		last->samples, last->lost, all->samples, all->lost);
+	draw_sums(d);
 	draw_states(d, last);
+}
+
+static bool is_wide(const struct top_drawing *d)
+{
+	return d->columns >= WIDE_COLUMNS;
 }
 
 /* Returns how many intervals a strip shows. */

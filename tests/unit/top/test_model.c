@@ -164,6 +164,41 @@ static void test_expressions(void **unused)
 	top_model_free(m);
 }
 
+/* Rows with equal shares keep their order, whichever was met first, and had more before. */
+static void test_equal_rows_are_sorted_by_name(void **unused)
+{
+	static const char *const names[] = {"worker-10", "worker-2", "worker-1", "main"};
+	struct top_model *m = top_model_new();
+	const struct top_row **rows;
+	size_t count;
+	(void)unused;
+
+	for (uint64_t turn = 0; turn < 4; turn++) {
+		struct profile *p = profile_new();
+		uint32_t process = profile_add_process(p, &(struct profile_process_info){.pid = 7, .name = "app"});
+
+		for (size_t i = 0; i < 4; i++) {
+			uint32_t frame = profile_add_frame(p, PROFILE_PYTHON, names[i], "app.py", 10, 1);
+
+			/* In the last turn all have 1; before, first one and then another has more. */
+			assert_int_equal(profile_add_sample(p, profile_add_stack(p, PROFILE_ROOT, frame), process,
+							    PROFILE_NONE, turn == i && turn < 3 ? 9 - turn : 1),
+					 0);
+		}
+		assert_int_equal(top_model_begin(m, 1), 0);
+		assert_int_equal(top_model_add(m, p), 0);
+		profile_free(p);
+	}
+	rows = top_model_rows(m, TOP_FUNCTIONS, TOP_BY_SELF, NULL, &count);
+	assert_int_equal(count, 4);
+	assert_string_equal(top_model_string(m, rows[0]->title), "main");
+	assert_string_equal(top_model_string(m, rows[1]->title), "worker-1");
+	assert_string_equal(top_model_string(m, rows[2]->title), "worker-2");
+	assert_string_equal(top_model_string(m, rows[3]->title), "worker-10");
+	free(rows);
+	top_model_free(m);
+}
+
 /* A thread that ended within an interval, and had samples in it: what it waited for before is not told anew. */
 static void test_states_are_of_the_interval(void **unused)
 {
@@ -634,6 +669,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_expressions),
+		cmocka_unit_test(test_equal_rows_are_sorted_by_name),
 		cmocka_unit_test(test_states_are_of_the_interval),
 		cmocka_unit_test(test_ended_threads),
 		cmocka_unit_test(test_sleepers_are_kept),

@@ -97,12 +97,30 @@ static void test_states_are_not_cut(void **unused)
 	(void)unused;
 
 	assert_line(m, TOP_FUNCTIONS, 120, 2,
-		    "1 thread: 30.1 % on CPU, 6.9 % waiting for a CPU, 29.0 % network, 25.0 % sleep, 6.0 % lock, 3.0 % "
+		    "1 thread's time: 30.1 % on CPU, 6.9 % waiting for a CPU, 29.0 % network, 25.0 % sleep, 6.0 % "
+		    "lock, 3.0 % "
 		    "GIL");
 	assert_line(m, TOP_FUNCTIONS, 80, 2,
-		    "1 thread: 30% on CPU, 7% for a CPU, 29% network, 25% sleep, 6% lock, 3% GIL");
-	assert_line(m, TOP_FUNCTIONS, 70, 2, "1 thread: 30% on CPU, 7% for a CPU, 29% network, 25% sleep, 9% more");
-	assert_line(m, TOP_FUNCTIONS, 40, 2, "1 thread: 30% on CPU, 70% more");
+		    "1 thread's time: 30% on CPU, 7% for a CPU, 29% network, 25% sleep, 9% more");
+	assert_line(m, TOP_FUNCTIONS, 90, 2,
+		    "1 thread's time: 30% on CPU, 7% for a CPU, 29% network, 25% sleep, 6% lock, 3% GIL");
+	assert_line(m, TOP_FUNCTIONS, 70, 2, "1 thread's time: 30% on CPU, 7% for a CPU, 29% network, 34% more");
+	assert_line(m, TOP_FUNCTIONS, 40, 2, "1 thread's time: 30% on CPU, 70% more");
+	top_model_free(m);
+}
+
+static void test_sums_are_not_cut(void **unused)
+{
+	const struct top_states none = {0};
+	struct top_model *m = model_of(PROFILE_OWN, &none);
+	(void)unused;
+
+	top_model_count(m, 1234567, 1234517);
+	assert_line(m, TOP_FUNCTIONS, 90, 1,
+		    "last 1.0 s: 50.5 % of one CPU, 50 samples, 1234517 lost; all: 50 samples, 1234517 lost");
+	assert_line(m, TOP_FUNCTIONS, 80, 1, "1.0 s: 51% of one CPU, 50 samples, 1234517 lost; all: 50, 1234517 lost");
+	assert_line(m, TOP_FUNCTIONS, 60, 1, "1.0 s: 51% of one CPU, 50 samples, 1234517 lost");
+	assert_line(m, TOP_FUNCTIONS, 40, 1, "51% of one CPU, 50 samples, 1234517 lost");
 	top_model_free(m);
 }
 
@@ -112,6 +130,7 @@ int main(void)
 		cmocka_unit_test(test_rows_keep_file_and_line),
 		cmocka_unit_test(test_threads_keep_their_numbers),
 		cmocka_unit_test(test_states_are_not_cut),
+		cmocka_unit_test(test_sums_are_not_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
