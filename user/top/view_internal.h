@@ -17,6 +17,11 @@ struct top_drawing {
 /* Adds a line, cut to the terminal's columns. */
 void top_add(struct top_drawing *d, enum top_style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /*
+ * Writes "name (file:position)" in that many columns: where not all has room, the folders give way first, then the
+ * beginning of the name. file, position "": none.
+ */
+void top_fit_place(const char *name, const char *file, const char *position, size_t room, char *out, size_t size);
+/*
  * Names a row of the table. Where not all has room, the folders of its file give way first, then the beginning of its
  * name: its end, the file, the line and numbers stay. room: columns.
  */

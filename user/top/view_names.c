@@ -30,41 +30,47 @@ static void copy_printable(const char *text, char *out, size_t size)
 	free(printable);
 }
 
-/*
- * Names code and its place. Where not all has room, the folders give way first, then the beginning of the name: its
- * end, the file and the line stay. room: columns.
- */
-static void name_place(const struct top_drawing *d, const struct top_row *row, size_t room, char *out, size_t size)
+void top_fit_place(const char *name, const char *file, const char *position, size_t room, char *out, size_t size)
 {
-	struct profile_place place = row->key.place;
-	char title[2048], file[1024], position[OUTPUT_POSITION_MAX];
-	size_t others, name;
+	char title[2048], path[1024];
+	size_t others, least;
 	const char *slash;
 
-	copy_printable(top_model_string(d->m, row->title), title, sizeof(title));
-	copy_printable(top_model_string(d->m, row->key.file), file, sizeof(file));
-	if (d->choice->table == TOP_FUNCTIONS)
-		place.line = place.first_line;
-	output_position(&place, position);
-	if (!*file && d->choice->table == TOP_FUNCTIONS) {
+	copy_printable(name, title, sizeof(title));
+	copy_printable(file, path, sizeof(path));
+	if (!*path && !*position) {
 		shorten(title, sizeof(title), room, text_keep_end);
 		snprintf(out, size, "%s", title);
 		return;
 	}
-	slash = strrchr(file, '/');
+	slash = strrchr(path, '/');
 	others = strlen(" ()") + strlen(position);
-	name = text_width(slash ? slash + 1 : file) + (slash ? strlen(TEXT_ELLIPSIS) : 0);
-	if (room > others + text_width(title) + name)
-		name = room - others - text_width(title);
-	else if (room > others + TITLE_COLUMNS && name > room - others - TITLE_COLUMNS)
-		name = room - others - TITLE_COLUMNS;
-	if (text_width(file) > name)
-		shorten(file, sizeof(file), name, text_keep_end);
-	others += text_width(file);
+	least = text_width(slash ? slash + 1 : path) + (slash ? strlen(TEXT_ELLIPSIS) : 0);
+	if (room > others + text_width(title) + least)
+		least = room - others - text_width(title);
+	else if (room > others + TITLE_COLUMNS && least > room - others - TITLE_COLUMNS)
+		least = room - others - TITLE_COLUMNS;
+	if (text_width(path) > least)
+		shorten(path, sizeof(path), least, text_keep_end);
+	others += text_width(path);
 	if (text_width(title) + others > room)
 		shorten(title, sizeof(title), room > others + TITLE_COLUMNS ? room - others : TITLE_COLUMNS,
 			text_keep_end);
-	snprintf(out, size, "%s (%s%s)", title, file, position);
+	snprintf(out, size, "%s (%s%s)", title, path, position);
+}
+
+/* Names the row's code and its place. */
+static void name_place(const struct top_drawing *d, const struct top_row *row, size_t room, char *out, size_t size)
+{
+	const char *file = top_model_string(d->m, row->key.file);
+	struct profile_place place = row->key.place;
+	char position[OUTPUT_POSITION_MAX];
+
+	if (d->choice->table == TOP_FUNCTIONS)
+		place.line = place.first_line;
+	output_position(&place, position);
+	top_fit_place(top_model_string(d->m, row->title), file,
+		      *file || d->choice->table != TOP_FUNCTIONS ? position : "", room, out, size);
 }
 
 /* Shortens two names so that they have room together: only the longer one, if the other takes less than half. */

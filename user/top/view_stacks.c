@@ -128,12 +128,13 @@ static void draw_stack(struct top_drawing *d, uint32_t stack, uint64_t value, ui
 	for (size_t i = 0; i < depth; i++) {
 		const struct profile_frame *frame = profile_frame_at(p, frames[i]);
 		const struct profile_place place = profile_place_of(frame);
-		char position[OUTPUT_POSITION_MAX];
+		char position[OUTPUT_POSITION_MAX], name[4096];
 
 		output_position(&place, position);
+		top_fit_place(profile_string(p, frame->name), profile_string(p, frame->file),
+			      frame->file ? position : "", d->columns - strlen("  "), name, sizeof(name));
 		if ((*line)++ >= d->choice->scroll)
-			top_add(d, TOP_PLAIN, "  %s%s%s%s%s", profile_string(p, frame->name), frame->file ? " (" : "",
-				profile_string(p, frame->file), frame->file ? position : "", frame->file ? ")" : "");
+			top_add(d, TOP_PLAIN, "  %s", name);
 	}
 	free(frames);
 }

@@ -18,10 +18,9 @@
 
 static const struct top_facts facts = {.target = "process 7", .freq = 99};
 
-/* A model whose hottest function is the long one, line 1183; origin: whose it is. It is called by handle(). */
-static struct top_model *model_of(enum profile_origin origin, const struct top_states *states)
+/* A profile whose hottest function is the long one, line 1183; origin: whose it is. It is called by handle(). */
+static struct profile *profile_of(enum profile_origin origin)
 {
-	struct top_model *m = top_model_new();
 	struct profile *p = profile_new();
 	uint32_t process = profile_add_process(p, &(struct profile_process_info){.pid = 7, .name = "app"});
 	uint32_t caller = profile_add_frame(p, PROFILE_PYTHON, "handle", "app.py", 10, 8);
@@ -30,6 +29,14 @@ static struct top_model *model_of(enum profile_origin origin, const struct top_s
 
 	assert_int_equal(profile_set_origin(p, LONG_FILE, origin), 0);
 	assert_int_equal(profile_add_sample(p, stack, process, PROFILE_NONE, 50), 0);
+	return p;
+}
+
+static struct top_model *model_of(enum profile_origin origin, const struct top_states *states)
+{
+	struct top_model *m = top_model_new();
+	struct profile *p = profile_of(origin);
+
 	assert_int_equal(top_model_begin(m, 1), 0);
 	assert_int_equal(top_model_add(m, p), 0);
 	assert_int_equal(top_model_add_thread(m, 7, 8, "comm", states), 0);
@@ -69,6 +76,26 @@ static void test_rows_keep_file_and_line(void **unused)
 	assert_line(library, TOP_FUNCTIONS, 40, 4, "   ...red (...ions.py:1183)");
 	top_model_free(own);
 	top_model_free(library);
+}
+
+static void test_stacks_keep_file_and_line(void **unused)
+{
+	const struct top_states none = {0};
+	struct top_model *m = model_of(PROFILE_OWN, &none);
+	struct profile *p = profile_of(PROFILE_OWN);
+	const struct top_facts with = {.target = "process 7", .freq = 99, .all = p};
+	struct top_choice choice = {.table = TOP_FUNCTIONS};
+	struct top_view view;
+	(void)unused;
+
+	assert_true(top_view_choose(m, &choice));
+	choice.page = TOP_PAGE_STACKS;
+	assert_int_equal(top_view_draw(m, &with, &choice, 60, 24, &view), 0);
+	assert_string_equal(view.lines[5].text, "  handle (app.py:10)");
+	assert_string_equal(view.lines[6].text, "  ...lease_connections_that_expired (...connections.py:1190)");
+	top_view_free(&view);
+	profile_free(p);
+	top_model_free(m);
 }
 
 static void test_threads_keep_their_numbers(void **unused)
@@ -127,9 +154,8 @@ static void test_sums_are_not_cut(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows_keep_file_and_line),
-		cmocka_unit_test(test_threads_keep_their_numbers),
-		cmocka_unit_test(test_states_are_not_cut),
+		cmocka_unit_test(test_rows_keep_file_and_line),    cmocka_unit_test(test_stacks_keep_file_and_line),
+		cmocka_unit_test(test_threads_keep_their_numbers), cmocka_unit_test(test_states_are_not_cut),
 		cmocka_unit_test(test_sums_are_not_cut),
 	};
 
