@@ -4,7 +4,6 @@
 import { number } from "./format.js";
 
 const FIRST = 1000; // microseconds: of shorter waits no times are kept
-const HEIGHT = 40; // pixels
 
 // 1, 2, 5, 10...: the bucket of a length, and where a bucket begins.
 const beginOf = (bucket) => FIRST * [1, 2, 5][bucket % 3] * 10 ** Math.floor(bucket / 3);
@@ -34,10 +33,10 @@ export function Lengths({ lengths, count }) {
   return (
     <div class="lengths" role="img" data-testid="lengths" aria-label={`Lengths of waits. ${bars.map(({ words, n }) => `${words}: ${number(n)}`).join("; ")}`}>
       {bars.map(({ label, words, n }) => (
-        <span key={label} title={`${words}: ${number(n)}`}>
-          {n ? number(n) : ""}
-          <i style={{ height: `${n ? Math.max(1, Math.round((n / highest) * HEIGHT)) : 0}px` }} />
-          {label}
+        <span key={label} class={n ? "" : "none"} style={{ "--share": n / highest }} title={`${words}: ${number(n)}`}>
+          <b>{n ? number(n) : ""}</b>
+          <i />
+          <small>{label}</small>
         </span>
       ))}
     </div>

@@ -35,13 +35,20 @@ export function Note({ title, children }) {
 }
 
 // A function's or a line's name and place, without their middles where they are long.
-export function Name({ keys, k }) {
+// via: the function of a library that it calls, which is meant; -1: none.
+export function Name({ keys, k, via = -1 }) {
   const place = keys.shortPlace(k);
   return (
-    <span class="named" title={short(keys.text(k), TITLE)}>
+    <span class="named" title={short(keys.text(k) + (via < 0 ? "" : `, via ${keys.text(via)}`), TITLE)}>
       <b>{keys.label(k)}</b>
       {place && " "}
       {place && <span class="place">{place}</span>}
+      {via >= 0 && (
+        <span class="place">
+          {" "}
+          via {keys.label(via)}
+        </span>
+      )}
     </span>
   );
 }

@@ -9,7 +9,7 @@ const VERSION = 1;
 export const KIND_NOTE = 1;
 export const KINDS = ["Python", "Note"]; // enum profile_frame_kind
 const KIND_PYTHON = 0;
-const KIND_KERNEL = 3;
+export const KIND_KERNEL = 3;
 export const OWN = 0; // enum profile_origin: the program's own
 const NO_ORIGIN = 3; // of what is no function of Python
 

@@ -4,6 +4,7 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { amount, bare, capital, counted, countedOf, cpuTime, isSamples, isTime, number, percent, seconds, short, wallShare } from "./format.js";
+import { stateHue, stateName } from "./look.js";
 import { usePrinting } from "./printing.js";
 import { wallTime } from "./range.jsx";
 
@@ -75,17 +76,38 @@ export function summary(profile) {
   return { what, words, lost };
 }
 
-// Samples of each thread among those that are shown: [{process, thread (-1: not kept), value}], the largest first.
+// Samples of each thread among those that are shown: [{process, thread (-1: not kept), value, states: Map of state ->
+// value}], the largest first; of a profile of waits, in which all threads have much the same, those that ran most.
 function byThread({ profile, passes, values }) {
   const found = new Map();
   for (let i = 0; i < values.length; i++) {
-    if (!profile.sampleStack[i] || !values[i] || !passes(i)) continue;
+    const stack = profile.sampleStack[i];
+    if (!stack || !values[i] || !passes(i)) continue;
     const [process, thread] = [profile.sampleProcess[i], profile.sampleThread[i]];
     const id = `${process} ${thread}`;
-    if (!found.has(id)) found.set(id, { process, thread, value: 0 });
-    found.get(id).value += values[i];
+    if (!found.has(id)) found.set(id, { process, thread, value: 0, states: new Map() });
+    const row = found.get(id);
+    const state = profile.stateOf(stack);
+    row.value += values[i];
+    row.states.set(state, (row.states.get(state) ?? 0) + values[i]);
   }
-  return [...found.values()].sort((x, y) => y.value - x.value);
+  const ran = ({ states }) => states.get("") ?? 0;
+  return [...found.values()].sort((x, y) => (profile.waits && ran(y) - ran(x)) || y.value - x.value);
+}
+
+// The states of these threads, running first, then those with the most time.
+function statesOfThreads(rows) {
+  const sums = new Map();
+  for (const { states } of rows) for (const [state, value] of states) sums.set(state, (sums.get(state) ?? 0) + value);
+  return [...sums].sort(([one, x], [other, y]) => (other === "") - (one === "") || y - x).map(([state]) => state);
+}
+
+function Share({ part, all, title }) {
+  return (
+    <td class="cell number" style={{ "--share": part / all }} title={title}>
+      {part ? percent(part / all) : ""}
+    </td>
+  );
 }
 
 function Threads({ model }) {
@@ -96,24 +118,33 @@ function Threads({ model }) {
   const wall = wallTime(model);
   const timed = cpuTime(profile, 1) !== "";
   const printing = usePrinting();
+  const states = profile.waits ? statesOfThreads(rows) : [];
+  const title = profile.waits ? "What each thread did" : `${capital(counted(profile))} by thread`;
   return (
     <section>
-      <h2>{capital(counted(profile))} by thread</h2>
+      <h2>{title}</h2>
+      {profile.waits && <p class="place">Time: how long each thread was there. States: their shares of that time.</p>}
       {rows.length ? (
-        <div class="scrolled" tabIndex={0} role="group" aria-label={`${capital(counted(profile))} by thread`}>
+        <div class="scrolled" tabIndex={0} role="group" aria-label={title}>
           <table class="threads" data-testid="threads">
             <thead>
               <tr>
                 <th scope="col">Process</th>
                 <th scope="col">Thread</th>
                 <th scope="col">{capital(counted(profile))}</th>
-                <th scope="col">Share</th>
+                {!profile.waits && <th scope="col">Share</th>}
+                {states.map((state) => (
+                  <th scope="col" key={state}>
+                    <i class={`swatch${stateHue(state) === null ? " calm" : ""}`} style={{ "--hue": stateHue(state) }} />
+                    {stateName(state)}
+                  </th>
+                ))}
                 {timed && <th scope="col">CPU time</th>}
                 {timed && wall > 0 && <th scope="col">Of wall time</th>}
               </tr>
             </thead>
             <tbody>
-              {rows.slice(0, printing ? rows.length : most).map(({ process, thread, value }) => {
+              {rows.slice(0, printing ? rows.length : most).map(({ process, thread, value, states: of }) => {
                 const { label, container } = profile.processes[process] ?? { label: "?" };
                 const one = profile.threads[thread];
                 return (
@@ -131,7 +162,10 @@ function Threads({ model }) {
                       )}
                     </td>
                     <td>{bare(profile, value)}</td>
-                    <td class="cell number" style={{ "--share": value / all }}>{percent(value / all)}</td>
+                    {!profile.waits && <Share part={value} all={all} />}
+                    {states.map((state) => (
+                      <Share key={state} part={of.get(state) ?? 0} all={value} title={amount(profile, of.get(state) ?? 0)} />
+                    ))}
                     {timed && <td>{cpuTime(profile, value)}</td>}
                     {timed && wall > 0 && <td>{wallShare(profile, value, wall)}</td>}
                   </tr>

@@ -7,10 +7,11 @@ import { amount, percent } from "./format.js";
 import { stateHue, stateName } from "./look.js";
 import { Name, Note, Rows } from "./parts.jsx";
 import { useMedia } from "./table.jsx";
-import { statesByKey, statesOf } from "./tree.js";
+import { statesOf, statesOwn, statesWithCalled } from "./tree.js";
 
 const ROW = 32; // pixels
 const HIGH_ROW = 48; // with name and place below each other
+const VIA = 18; // and a library's function below those
 const FIRST = 84;
 const COLUMN = 96;
 const NAME = 220;
@@ -22,19 +23,18 @@ export function StatesView({ model }) {
   const { profile, tree, state, set, found } = model;
   const { keys } = tree;
   const narrow = useMedia("(max-width: 640px)");
-  const height = narrow ? HIGH_ROW : ROW;
   const { names, of } = statesOf(profile, tree);
   const all = tree.total[0] || 1;
-  const cells = useMemo(() => statesByKey(profile, tree, state.sums === "total"), [profile, tree, state.sums]);
+  const cells = useMemo(() => (state.sums === "total" ? statesWithCalled : statesOwn)(profile, tree), [profile, tree, state.sums]);
   // Running first, then what takes most time.
   const columns = useMemo(() => names.map((_, s) => s).filter((s) => of[s]).sort((x, y) => (y === 0) - (x === 0) || of[y] - of[x]), [names, of]);
   const chosen = columns.find((s) => stateName(names[s]) === state.column) ?? -1;
   const rows = useMemo(() => {
-    const list = [];
-    cells.forEach((values, k) => (!state.q || found?.[k]) && list.push([k, values, sum(values)]));
-    return list.sort((x, y) => (chosen < 0 ? 0 : y[1][chosen] - x[1][chosen]) || y[2] - x[2] || x[0] - y[0]);
+    const list = cells.filter(({ key, via }) => !state.q || found?.[key] || found?.[via]).map((cell) => ({ ...cell, own: sum(cell.values) }));
+    return list.sort((x, y) => (chosen < 0 ? 0 : y.values[chosen] - x.values[chosen]) || y.own - x.own || x.key - y.key || x.via - y.via);
   }, [cells, chosen, state.q, found]);
   if (!rows.length) return <Note title="Nothing here">{state.q ? "No function matches the search." : "Nothing passes the filters."}</Note>;
+  const height = narrow ? HIGH_ROW + (rows.some(({ via }) => via >= 0) ? VIA : 0) : ROW;
   const numbers = `${FIRST}px repeat(${columns.length}, ${COLUMN}px)`;
   const layout = { gridTemplateColumns: narrow ? `${NARROW}px ${numbers}` : `${numbers} minmax(${NAME}px, 1fr)` };
   const head = (s, text) => (
@@ -52,14 +52,14 @@ export function StatesView({ model }) {
     </span>
   );
   const one = (i, tabIndex) => {
-    const [k, values, own] = rows[i];
+    const { key, via, values, own } = rows[i];
     return (
-      <div class="row" role="row" aria-rowindex={i + 2} key={k} style={{ ...layout, height: `${height}px` }}>
+      <div class="row" role="row" aria-rowindex={i + 2} key={`${key} ${via}`} style={{ ...layout, height: `${height}px` }}>
         {cell(-1, own)}
         {columns.map((s) => cell(s, values[s]))}
         <span role="cell" class="cell name">
-          <button class="name" data-row={i} tabIndex={tabIndex} onClick={() => set({ view: "graph", fn: String(k), q: "" })}>
-            <Name keys={keys} k={k} />
+          <button class="name" data-row={i} tabIndex={tabIndex} onClick={() => set({ view: "graph", fn: String(key), q: "" })}>
+            <Name keys={keys} k={key} via={via} />
           </button>
         </span>
       </div>

@@ -5,6 +5,8 @@
 // Values: total and self of the profile; was and wasSelf of the profile before, when two are compared; size is what a
 // node's width shows.
 
+import { KIND_KERNEL, OWN } from "./profile.js";
+
 const MIN_ROOM = 1024;
 const LONGEST_REPEAT = 32; // calls in a chain whose repeats are folded
 
@@ -378,30 +380,49 @@ export function sharesOf(profile, tree, i) {
   return found.length > 1 ? found.sort((x, y) => y[1] - x[1] || x[0] - y[0]) : [];
 }
 
-// Time by state of each function: own, in which it is the innermost one, its waits included; or with what it calls. For
-// each key an array by state, or undefined.
-export function statesByKey(profile, tree, whole) {
+// Of a node's leaf, the node of the function that runs or waits, and that of the nearest one of the program's own, as
+// Profile.nearestOwn() has it: [waiter, own]; a leaf without functions is both.
+function ownOf(tree, i) {
+  const { keys, key, parent } = tree;
+  let waiter = i;
+  if (keys.state[key[i]]) while (key[waiter] >= 0 && (keys.state[key[waiter]] || keys.kind[key[waiter]] === KIND_KERNEL)) waiter = parent[waiter];
+  if (key[waiter] < 0) return [i, i];
+  let own = waiter;
+  for (let at = waiter; key[at] >= 0 && keys.origin[key[own]] !== OWN; at = parent[at]) if (keys.origin[key[at]] < keys.origin[key[own]]) own = at;
+  return [waiter, own];
+}
+
+// Time by state of each function with what it calls: [{key, via: -1, values: by state}].
+export function statesWithCalled(profile, tree) {
   const { names, of } = statesOf(profile, tree);
   const n = names.length;
   const found = [];
   const until = new Int32Array(tree.keys.count);
   for (let i = 1; i < tree.count; i++) {
-    let key = tree.key[i];
-    if (key < 0) continue;
-    const state = tree.keys.state[key];
-    if (whole) {
-      if (state || i < until[key]) continue;
-      until[key] = tree.end[i];
-      found[key] ??= new Float64Array(n);
-      for (let s = 0; s < n; s++) found[key][s] += of[i * n + s];
-    } else if (tree.self[i]) {
-      const above = tree.key[tree.parent[i]];
-      if (state && above >= 0) key = above;
-      found[key] ??= new Float64Array(n);
-      found[key][names.indexOf(state)] += tree.self[i];
-    }
+    const key = tree.key[i];
+    if (key < 0 || tree.keys.state[key] || i < until[key]) continue;
+    until[key] = tree.end[i];
+    found[key] ??= { key, via: -1, values: new Float64Array(n) };
+    for (let s = 0; s < n; s++) found[key].values[s] += of[i * n + s];
   }
-  return found;
+  return found.filter(Boolean);
+}
+
+// Likewise of what runs or waits itself, its waits included; a library's is that of the nearest function of the program's
+// own, and via: the library's.
+export function statesOwn(profile, tree) {
+  const { names } = statesOf(profile, tree);
+  const found = new Map();
+  for (let i = 1; i < tree.count; i++) {
+    if (tree.key[i] < 0 || !tree.self[i]) continue;
+    const [waiter, own] = ownOf(tree, i);
+    const key = tree.key[own];
+    const via = tree.key[waiter] === key ? -1 : tree.key[waiter];
+    const id = `${key} ${via}`;
+    if (!found.has(id)) found.set(id, { key, via, values: new Float64Array(names.length) });
+    found.get(id).values[names.indexOf(tree.keys.state[tree.key[i]])] += tree.self[i];
+  }
+  return [...found.values()];
 }
 
 // How much the nodes have that a search found, what is above them counted once. found: by key; roots: by label.
