@@ -89,6 +89,12 @@ static void share(char *one, char *other, size_t size, size_t room)
 	shorten(other, size, second > TITLE_COLUMNS ? second : TITLE_COLUMNS, text_shorten);
 }
 
+/* Returns whether a thread is its process's first one and has its name, so that the process need not be named again. */
+static bool is_main(const struct top_row *row, const char *process, const char *title)
+{
+	return row->key.tid == row->key.pid && (!*process || !strcmp(process, title));
+}
+
 /* Names a row that has no place; the numbers of threads and processes stay whole. */
 static void name_row(const struct top_drawing *d, const struct top_row *row, size_t room, char *out, size_t size)
 {
@@ -98,7 +104,7 @@ static void name_row(const struct top_drawing *d, const struct top_row *row, siz
 	size_t others;
 
 	copy_printable(top_model_string(d->m, row->title), title, sizeof(title));
-	if (is_thread && !d->facts->one_process) {
+	if (is_thread && !d->facts->one_process && !is_main(row, process, title)) {
 		snprintf(number, sizeof(number), " %d of ", row->key.tid);
 		copy_printable(*process ? process : "process", behind, sizeof(behind));
 		snprintf(last, sizeof(last), " %d", row->key.pid);

@@ -373,6 +373,7 @@ static void test_threads_name_their_process(void **unused)
 
 	interval(m, 3, 3, "leaf");
 	assert_int_equal(top_model_add_thread(m, 9, 10, "sleeper", &asleep), 0);
+	assert_int_equal(top_model_add_thread(m, 9, 9, "first", &asleep), 0);
 	for (size_t i = 0; i < 2; i++) {
 		const struct top_facts facts = {.target = "", .freq = 99, .one_process = cases[i].one};
 		struct top_choice choice = {.table = TOP_THREADS};
@@ -383,6 +384,8 @@ static void test_threads_name_their_process(void **unused)
 		line = view.lines[4].text;
 		assert_string_equal(line + strlen(line) - strlen(cases[i].named), cases[i].named);
 		line = view.lines[5].text;
+		assert_string_equal(line + strlen(line) - strlen(" first 9"), " first 9");
+		line = view.lines[6].text;
 		assert_string_equal(line + strlen(line) - strlen(cases[i].unnamed), cases[i].unnamed);
 		top_view_free(&view);
 	}
