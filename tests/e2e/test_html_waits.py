@@ -105,3 +105,30 @@ def test_the_run_tells_what_each_thread_did(page, width):
     main = next(row for row in rows if row is not rester)
     assert float(dict(zip(head, main))["lock"].strip("<% ")) > 30, main
     assert told["narrowest"] > 30, "no column of single letters"
+
+
+CROWD = """
+import threading, time
+threads = [threading.Thread(target=time.sleep, args=(1,)) for _ in range(30)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_many_groups_can_be_shown_as_one(profiler, chromium, tmp_path):
+    """Side by side they are too narrow for names."""
+    program, profile = tmp_path / "crowd.py", tmp_path / "crowd.pybpf"
+    program.write_text(CROWD)
+    run = harness.pybpf("-q", "-t", "-o", profile, "--mode=wall", "--", *harness.default_python().argv, program)
+    assert run.code == 0, run.err
+    told = browse(report(profile, tmp_path / "crowd.html"), steps("""
+  const groups = () => page.evaluate(() => document.querySelector(".host").flame.tree.key.filter((key, i) => i && key < 0).length);
+  await page.goto(address + "#roots=process,thread");
+  await page.waitForSelector("[data-testid=crowd]");
+  const before = await groups(), words = await page.textContent("[data-testid=crowd]");
+  await page.click("[data-testid=crowd] button");
+  await page.waitForSelector("[data-testid=crowd]", { state: "detached" });
+  return { before, words, after: await groups() };
+"""))
+    assert told["before"] == 32 and told["after"] == 0, told
+    assert told["words"].startswith("31 groups side by side, by process, then thread."), told

@@ -13,7 +13,7 @@ const CHOICE = 50; // letters of a choice
 
 // What the address keeps to stand below the functions of each stack, in words.
 const GROUPS = { container: "container", parents: "who started it", process: "process", thread: "thread" };
-const groupWords = (roots) => (roots === "-" ? "nothing" : roots.split(",").map((root) => GROUPS[root]).join(", then "));
+export const groupWords = (roots) => (roots === "-" ? "nothing" : roots.split(",").map((root) => GROUPS[root]).join(", then "));
 
 // Whose samples are shown, and what a view has of its own: what is chosen most.
 export function Filters({ model }) {

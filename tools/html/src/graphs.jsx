@@ -4,7 +4,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Flame } from "./flame.js";
-import { amount, counted, isSamples, isTime, percent } from "./format.js";
+import { groupWords } from "./filters.jsx";
+import { amount, counted, isSamples, isTime, number, percent } from "./format.js";
 import { lookOf, nodeLabel, stateName } from "./look.js";
 import { Hottest } from "./hotspots.jsx";
 import { Details, Note, Said, Tip, spoken } from "./parts.jsx";
@@ -17,6 +18,7 @@ const ARROWS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"];
 const SCROLLS = ["PageUp", "PageDown", "Home", "End"];
 const CALLERS = 6; // that are named beside a wait
 const RARE_US = 10000; // between samples of an unknown rate
+const MANY = 24; // groups side by side, most of which are too narrow for words
 
 // What a graph has of the settings: its colours.
 function useLook(model, tree) {
@@ -114,6 +116,21 @@ export function useZoom(model, tree) {
   return [zoomed, zoom];
 }
 
+// How many groups there are: of nested ones, a thread's in its process's, the inner ones.
+const groupsOf = (tree) => tree.key.reduce((n, key, i) => n + (i > 0 && key < 0 && !(tree.key[i + 1] < 0 && tree.parent[i + 1] === i)), 0);
+
+// Offers one graph of all, where there are many side by side.
+function Crowd({ model }) {
+  const { profile, tree, state, set } = model;
+  const many = useMemo(() => groupsOf(tree), [tree]);
+  if (many <= MANY || state.zoom) return null;
+  return (
+    <p class="lead" data-testid="crowd">
+      {number(many)} groups side by side, by {groupWords(state.roots || profile.roots.join(","))}. <button onClick={() => set({ roots: "-" })}>Show as one</button>
+    </p>
+  );
+}
+
 export function GraphView({ model, keys }) {
   const [zoomed, zoom] = useZoom(model, model.tree);
   const wide = useMedia("(min-width: 1600px)");
@@ -121,6 +138,7 @@ export function GraphView({ model, keys }) {
     <div class="columns">
       <div class="column">
         <Hottest model={model} />
+        <Crowd model={model} />
         <Graph model={model} tree={model.tree} shape={model.state.shape} keys={keys} zoomed={zoomed} onZoom={zoom} name="flame graph" />
       </div>
       {wide && (
