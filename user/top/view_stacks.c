@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "output/output.h"
 #include "top/view_internal.h"
 
@@ -56,25 +57,34 @@ static bool is_of(const struct top_drawing *d, const struct profile_sample *samp
 	}
 }
 
-/* Tells whose stacks they are. */
+/* Tells whose stacks they are; where not all has room, not in which order, then not the beginning of the name. */
 static void draw_heading(struct top_drawing *d)
 {
 	const struct top_choice *c = d->choice;
-	const char *title = top_model_string(d->m, c->of_title);
-	char whose[1024], position[OUTPUT_POSITION_MAX];
+	const char *title = top_model_string(d->m, c->of_title), *order = ", the most frequent first";
+	char before[OUTPUT_POSITION_MAX + 16], after[16] = "", position[OUTPUT_POSITION_MAX], name[1024], begin[64];
+	size_t others;
 
 	output_position(&c->of.place, position);
 	if (c->of_table == TOP_LINES)
-		snprintf(whose, sizeof(whose), "with line %d of %s", c->of.place.line, title);
+		snprintf(before, sizeof(before), "with line %d of ", c->of.place.line);
 	else if (c->of_table == TOP_EXPRESSIONS)
-		snprintf(whose, sizeof(whose), "with %s in %s", position + 1, title);
-	else if (c->of_table == TOP_THREADS)
-		snprintf(whose, sizeof(whose), "of thread %s %d", title, c->of.tid);
-	else if (c->of_table == TOP_PROCESSES)
-		snprintf(whose, sizeof(whose), "of process %s %d", title, c->of.pid);
+		snprintf(before, sizeof(before), "with %s in ", position + 1);
 	else
-		snprintf(whose, sizeof(whose), "%s %s", c->of_table == TOP_CONTAINERS ? "in" : "with", title);
-	top_add(d, TOP_HEAD, "stacks of the last %.0f s %s, the most frequent first", d->facts->all_s, whose);
+		snprintf(before, sizeof(before), "%s",
+			 c->of_table == TOP_THREADS      ? "of thread "
+			 : c->of_table == TOP_PROCESSES  ? "of process "
+			 : c->of_table == TOP_CONTAINERS ? "in "
+							 : "with ");
+	if (c->of_table == TOP_THREADS || c->of_table == TOP_PROCESSES)
+		snprintf(after, sizeof(after), " %d", c->of_table == TOP_THREADS ? c->of.tid : c->of.pid);
+	snprintf(begin, sizeof(begin), "stacks of the last %.0f s ", d->facts->all_s);
+	others = strlen(begin) + strlen(before) + strlen(after);
+	top_fit_place(title, "", "", SIZE_MAX, name, sizeof(name));
+	if (others + text_width(name) + strlen(order) > d->columns)
+		order = "";
+	top_fit_place(title, "", "", d->columns > others ? d->columns - others : 0, name, sizeof(name));
+	top_add(d, TOP_HEAD, "%s%s%s%s%s", begin, before, name, after, order);
 }
 
 static int compare_stacks(const void *a, const void *b)

@@ -91,6 +91,7 @@ static void test_stacks_keep_file_and_line(void **unused)
 	assert_true(top_view_choose(m, &choice));
 	choice.page = TOP_PAGE_STACKS;
 	assert_int_equal(top_view_draw(m, &with, &choice, 60, 24, &view), 0);
+	assert_string_equal(view.lines[3].text, "stacks of the last 0 s with ...ease_connections_that_expired");
 	assert_string_equal(view.lines[5].text, "  handle (app.py:10)");
 	assert_string_equal(view.lines[6].text, "  ...lease_connections_that_expired (...connections.py:1190)");
 	top_view_free(&view);
