@@ -91,12 +91,9 @@ int top_flame_move(struct top_flame *flame, const struct profile *profile, enum 
 	return 0;
 }
 
-/* Returns the name of a node, which the caller frees; NULL without memory. with_file: also where a function is. */
-static char *name_of(const struct profile *p, const struct profile_tree_node *node, bool with_file)
+/* Returns the name of a node, which the caller frees; NULL without memory. */
+static char *name_of(const struct profile *p, const struct profile_tree_node *node)
 {
-	const struct profile_frame *frame;
-	char *name = NULL;
-
 	switch (node->kind) {
 	case PROFILE_TREE_PARENT:
 		return output_parent_label(p, node->what);
@@ -107,15 +104,19 @@ static char *name_of(const struct profile *p, const struct profile_tree_node *no
 	case PROFILE_TREE_CONTAINER:
 		return strdup(node->what ? profile_string(p, node->what) : "[host]");
 	case PROFILE_TREE_FRAME:
-		frame = profile_frame_at(p, node->what);
-		if (!with_file || !frame->file)
-			return output_short_name(p, node->what);
-		return asprintf(&name, "%s (%s)", profile_string(p, frame->name), profile_string(p, frame->file)) < 0
-			       ? NULL
-			       : name;
+		return output_short_name(p, node->what);
 	default:
 		return strdup("all");
 	}
+}
+
+/* Returns a function's name without that of its class or of the function around it; NULL: it has no more. */
+static const char *own_name(const struct profile *p, const struct profile_tree_node *node)
+{
+	const struct profile_frame *frame = node->kind == PROFILE_TREE_FRAME ? profile_frame_at(p, node->what) : NULL;
+	const char *dot = frame && frame->kind == PROFILE_PYTHON ? strrchr(profile_string(p, frame->name), '.') : NULL;
+
+	return dot ? dot + 1 : NULL;
 }
 
 /* A part of a line. */
@@ -142,10 +143,14 @@ static size_t column_of(const struct graph *g, uint64_t samples)
 static int write_cell(const struct graph *g, const struct cell *cell, size_t from, size_t columns, FILE *out)
 {
 	const struct profile_tree_node *node = &g->tree->nodes[cell->node];
-	char *name = name_of(g->d->facts->all, node, false), *text = name ? text_printable(name) : NULL;
+	char *name = name_of(g->d->facts->all, node), *text = name ? text_printable(name) : NULL;
 	size_t width;
 
 	free(name);
+	if (text && text_width(text) >= columns && own_name(g->d->facts->all, node)) {
+		free(text);
+		text = text_printable(own_name(g->d->facts->all, node));
+	}
 	if (!text)
 		return -ENOMEM;
 	text[text_fit(text, columns - 1)] = '\0';
@@ -248,16 +253,26 @@ static void draw_rows(struct graph *g)
 static void draw_heading(struct top_drawing *d, const struct profile_tree *tree, uint32_t node)
 {
 	const struct profile_tree_node *at = &tree->nodes[node];
-	char *name = name_of(d->facts->all, at, true);
+	const struct profile *p = d->facts->all;
+	const struct profile_frame *frame = at->kind == PROFILE_TREE_FRAME ? profile_frame_at(p, at->what) : NULL;
+	char *label = name_of(p, at), numbers[128], fitted[4096];
 	double freq = d->facts->freq;
+	size_t width;
 
-	if (name)
-		top_add(d, TOP_HEAD, "last %.0f s: %.1f %%, %.2f s, %.2f s self: %s", d->facts->all_s,
-			top_percent(at->total, tree->nodes[0].total), (double)at->total / freq, (double)at->self / freq,
-			name);
-	else
+	if (!label) {
 		d->err = -ENOMEM;
-	free(name);
+		return;
+	}
+	snprintf(numbers, sizeof(numbers), "last %.0f s: %.1f %%, %.2f s, %.2f s self: ", d->facts->all_s,
+		 top_percent(at->total, tree->nodes[0].total), (double)at->total / freq, (double)at->self / freq);
+	width = strlen(numbers);
+	if (frame && frame->file)
+		top_fit_place(profile_string(p, frame->name), profile_string(p, frame->file), "",
+			      d->columns > width ? d->columns - width : 0, fitted, sizeof(fitted));
+	else
+		top_fit_place(label, "", "", d->columns > width ? d->columns - width : 0, fitted, sizeof(fitted));
+	top_add(d, TOP_HEAD, "%s%s", numbers, fitted);
+	free(label);
 }
 
 static void keep_in_sight(struct top_choice *c, size_t room)

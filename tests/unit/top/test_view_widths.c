@@ -95,6 +95,17 @@ static void test_stacks_keep_file_and_line(void **unused)
 	assert_string_equal(view.lines[5].text, "  handle (app.py:10)");
 	assert_string_equal(view.lines[6].text, "  ...lease_connections_that_expired (...connections.py:1190)");
 	top_view_free(&view);
+	choice = (struct top_choice){.page = TOP_PAGE_FLAME};
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(top_flame_move(&choice.flame, p, TOP_FLAME_CALLED), 0);
+	assert_int_equal(top_view_draw(m, &with, &choice, 80, 24, &view), 0);
+	assert_string_equal(view.lines[3].text,
+			    "last 0 s: 100.0 %, 0.51 s, 0.51 s self: ...ions_that_expired (...connections.py)");
+	top_view_free(&view);
+	/* A cell leaves the class out. */
+	assert_int_equal(top_view_draw(m, &with, &choice, 40, 24, &view), 0);
+	assert_string_equal(view.lines[6].text, " release_connections_that_expired       ");
+	top_view_free(&view);
 	profile_free(p);
 	top_model_free(m);
 }
