@@ -298,6 +298,41 @@ def test_waits_for_work_are_one_hotspot(tmp_path):
     assert told["again"] == told["folded"] and "Waiting for work" not in "".join(told["each"]), told
 
 
+SPAWNS = """
+import os, time
+def spawns():
+    for _ in range(30):
+        pid = os.fork()
+        if not pid:
+            time.sleep(0.01)
+            os._exit(0)
+        os.waitpid(pid, 0)
+spawns()
+"""
+
+
+def test_waits_for_children_are_one_hotspot(tmp_path):
+    program, profile = tmp_path / "spawns.py", tmp_path / "spawns.pybpf"
+    program.write_text(SPAWNS)
+    run = harness.pybpf("-q", "-o", profile, "--mode=wall", "--", *harness.default_python().argv, program)
+    assert run.code == 0, run.err
+    path = report(profile, tmp_path / "spawns.html")
+    told = browse(path, steps("""
+  await page.goto(address);
+  %s
+  const first = await page.$$eval("[data-testid=hottest] li", (all) => all.map((l) => l.textContent));
+  await page.click("[data-testid=hottest] >> text=All hotspots");
+  await page.waitForSelector("[data-testid=hotspots]");
+  const all = await page.$$eval("[data-testid=hotspots] > ol > li", (all) => all.map((l) => l.textContent));
+  await page.click("[data-testid=hotspots] > ol > li:has-text('30 processes') >> text=Graph");
+  return { first, all, q: await page.inputValue("input[type=search]") };
+""" % READY))
+    rows = [words for words in told["all"] if "[child" in words]
+    assert len(rows) == 1 and "[child: 30 processes] in spawns (" in rows[0].replace("spawns spawns.py", "spawns ("), told
+    assert any("[child: 30 processes]" in words for words in told["first"]), told
+    assert told["q"] == "^\\[child: \\d", told
+
+
 def test_hotspots_of_libraries_name_the_programs_own_function(tmp_path):
     program, profile = tmp_path / "dumps.py", tmp_path / "dumps.pybpf"
     program.write_text("import json, time\ndef exports():\n    end = time.process_time() + 1\n    while time.process_time() < end: json.dumps([{'a': str(i)} for i in range(500)], indent=1)\nexports()\n")

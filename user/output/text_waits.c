@@ -9,6 +9,7 @@
 #include "output/amount.h"
 #include "output/fit.h"
 #include "output/text_table.h"
+#include "profile/children.h"
 #include "profile/idle.h"
 #include "base/intern.h"
 #include "base/text.h"
@@ -16,7 +17,8 @@
 
 /* Groups; PROFILE_NONE: no function. */
 struct wait_key {
-	uint32_t wait;
+	uint32_t wait;   /* PROFILE_NONE: for processes, each with a group of its own */
+	uint32_t kind;   /* of profile_child_kind() */
 	uint32_t own;    /* the nearest function that is the program's own */
 	uint32_t waiter; /* the innermost function */
 };
@@ -24,13 +26,21 @@ struct wait_key {
 struct wait_row {
 	struct wait_key key;
 	uint64_t value, count, longest;
-	bool idle; /* waits for work, which are the last row */
+	uint32_t first;     /* the first group of them: its name is the row's, if it is the only one */
+	uint32_t processes; /* that are waited for, where each has a group of its own */
+	bool idle;          /* waits for work, which are the last row */
+};
+
+/* A process that a row's waits are for. */
+struct awaited {
+	uint32_t row, wait; /* wait: its group */
 };
 
 struct waits {
 	const struct text_table *table;
-	struct intern rows; /* struct wait_row */
-	uint32_t *of_stack; /* the row of each stack; PROFILE_NONE: it is no wait */
+	struct intern rows;      /* struct wait_row */
+	struct intern processes; /* struct awaited */
+	uint32_t *of_stack;      /* the row of each stack; PROFILE_NONE: it is no wait */
 	struct wait_row *sorted;
 	bool counted, timed; /* it is known how many waits there were, and how long each was */
 };
@@ -40,14 +50,28 @@ static uint32_t group_of(const struct text_table *t, uint32_t stack)
 	return t->groups.of_frame[profile_stack_at(t->profile, stack)->frame];
 }
 
+/* Counts the processes that a row's waits are for. Returns 0 or -ENOMEM. */
+static int add_process(struct waits *w, uint32_t row, uint32_t wait)
+{
+	const struct awaited awaited = {.row = row, .wait = wait};
+	bool fresh;
+
+	if (intern_add(&w->processes, &awaited, &fresh) == INTERN_NONE)
+		return -ENOMEM;
+	((struct wait_row *)intern_item(&w->rows, row))->processes += fresh;
+	return 0;
+}
+
 /* Returns 0 or -ENOMEM. */
 static int add_stack(struct waits *w, uint32_t stack)
 {
 	const struct text_table *t = w->table;
-	uint32_t waiter = profile_waiter_of(t->profile, stack);
-	struct wait_row row = {.key = {group_of(t, stack), PROFILE_NONE, PROFILE_NONE},
+	uint32_t waiter = profile_waiter_of(t->profile, stack), wait = group_of(t, stack);
+	unsigned kind = profile_child_kind(t->profile, profile_stack_at(t->profile, stack)->frame);
+	bool for_process = kind < PROFILE_CHILD_KINDS, fresh;
+	struct wait_row row = {.key = {for_process ? PROFILE_NONE : wait, kind, PROFILE_NONE, PROFILE_NONE},
+			       .first = wait,
 			       .idle = profile_is_folded_idle(t->profile, stack)};
-	bool fresh;
 
 	if (waiter != PROFILE_ROOT) {
 		row.key.waiter = group_of(t, waiter);
@@ -57,7 +81,7 @@ static int add_stack(struct waits *w, uint32_t stack)
 	if (w->of_stack[stack] == INTERN_NONE)
 		return -ENOMEM;
 	((struct wait_row *)intern_item(&w->rows, w->of_stack[stack]))->value += t->totals.self[stack];
-	return 0;
+	return for_process ? add_process(w, w->of_stack[stack], wait) : 0;
 }
 
 static struct wait_row *row_of(struct waits *w, uint32_t stack)
@@ -155,13 +179,21 @@ static int write_place(const struct text_table *t, const struct wait_key *key, s
 	return output_pair_fitted(t->profile, &t->groups, t->options.by_line, &pair, room, out);
 }
 
+/* Returns what the row's waits are for, which the caller frees. NULL: no memory. */
+static char *name_of(const struct text_table *t, const struct wait_row *row)
+{
+	if (row->processes > 1)
+		return profile_children_name(row->key.kind, row->processes);
+	return strdup(profile_string(t->profile, profile_group_at(&t->groups, row->first)->name));
+}
+
 static int write_wait(const struct text_table *t, const struct wait_row *row, size_t width, FILE *out)
 {
 	static const char unfolds[] = " in idle pools and loops (--idle shows each)";
-	const struct profile_group *group = profile_group_at(&t->groups, row->key.wait);
-	char *wait = output_text_printed(profile_string(t->profile, group->name), width / 2);
+	char *name = name_of(t, row), *wait = name ? output_text_printed(name, width / 2) : NULL;
 	int err = 0;
 
+	free(name);
 	if (!wait)
 		return -ENOMEM;
 	fputs(wait, out);
@@ -235,10 +267,12 @@ int output_text_waits(const struct text_table *t, FILE *out)
 	if (!profile_has_states(t->profile))
 		return 0;
 	intern_init(&w.rows, sizeof(struct wait_row), sizeof(struct wait_key));
+	intern_init(&w.processes, sizeof(struct awaited), sizeof(struct awaited));
 	err = collect(&w);
 	if (!err && w.rows.count)
 		err = write_rows(&w, out);
 	intern_free(&w.rows);
+	intern_free(&w.processes);
 	free(w.of_stack);
 	free(w.sorted);
 	return err;

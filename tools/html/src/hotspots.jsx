@@ -3,6 +3,7 @@
 
 import { useMemo } from "preact/hooks";
 
+import { childKind, childrenName, childrenSearch } from "./children.js";
 import { amount, counted, countedOf, cpuTime, finding, isSamples, isTime, number, percent, seconds, short, valueIn } from "./format.js";
 import { verdictOf } from "./look.js";
 import { Name, Note } from "./parts.jsx";
@@ -39,7 +40,8 @@ function addPlace(spot, profile, stack, value) {
 // Where most time was spent. A function that runs: {key of profile.functions, self, lines and callers, with the most
 // first, owners: those of callers, near or far, that are the program's own}. What is waited for, and in which function
 // of the program's own: {key, own (-1: none), self, lines of own, callers: the functions of libraries that wait, waits:
-// true, count, lengths: of single waits, in microseconds}. Waits for work are one, the last: {key: -1, idle: true, callers:
+// true, count, lengths: of single waits, in microseconds; children: their kind, if they are for processes, which keys are
+// the waits for}. Waits for work are one, the last: {key: -1, idle: true, callers:
 // the nearest functions of the program's own, ...}.
 export function hotspots({ profile, state, passes, values, waits, range }) {
   const { sampleStack, functions, eventSample, eventLength } = profile;
@@ -53,10 +55,12 @@ export function hotspots({ profile, state, passes, values, waits, range }) {
     const waiting = idle || !!functions.state[key];
     const nearest = waiting ? profile.nearestOwn(stack) : 0;
     const own = nearest && !idle ? profile.functionOf(nearest) : -1;
-    const id = `${key} ${own}`;
+    const children = idle ? undefined : childKind(functions, key);
+    const id = `${children?.one ?? key} ${own}`;
     if (!found.has(id))
-      found.set(id, { key, own, idle, self: 0, waits: waiting, count: 0, lengths: [], lines: new Map(), callers: new Map(), owners: new Map() });
+      found.set(id, { key, own, idle, children, keys: new Set(), self: 0, waits: waiting, count: 0, lengths: [], lines: new Map(), callers: new Map(), owners: new Map() });
     const spot = (spotOf[i] = found.get(id));
+    spot.keys.add(key);
     spot.self += values[i];
     spot.count += waits?.[i] ?? 0;
     if (idle && nearest) add(spot.callers, profile.functionOf(nearest), values[i]);
@@ -84,6 +88,12 @@ const useHotspots = (model) => useMemo(() => (model.profile.diff ? [] : hotspots
 const useChanges = (model) => useMemo(() => (model.profile.diff ? changes(model) : []), [model.profile]);
 const share = (model, value) => percent(value / (model.tree.whole.total || 1));
 const show = (model, key) => model.set({ view: "graph", by: "function", fn: String(key), q: "" });
+const isMany = ({ children, keys }) => children && keys.size > 1;
+const showSpot = (model, spot) => (isMany(spot) ? model.set({ view: "graph", fn: "", q: childrenSearch(spot.children) }) : show(model, spot.key));
+
+function SpotName({ functions, spot }) {
+  return isMany(spot) ? <b>{childrenName(spot.children, spot.keys.size)}</b> : <Name keys={functions} k={spot.key} />;
+}
 
 function Changed({ row }) {
   return <b class={row.verdict > 0 ? "grew" : "shrank"}>{finding(row)}</b>;
@@ -117,16 +127,17 @@ export function Hottest({ model }) {
     <section class="hottest" aria-label="Hotspots" data-testid="hottest">
       <h2>{diff ? (list.length ? "Changed most" : "No change seen by more than runs differ by.") : titleOf(profile)}</h2>
       <ol>
-        {list.slice(0, FIRST).map(({ key, own, self, lines, owners, row }) => (
-          <li key={`${key} ${own}`}>
-            <button onClick={() => show(model, key)} title="Show in the graph">
-              {diff ? <Changed row={row} /> : <b>{share(model, self)}</b>} <Name keys={functions} k={key} />
+        {list.slice(0, FIRST).map((spot) => {
+          const { key, own, self, lines, owners, row } = spot;
+          return <li key={`${key} ${own}`}>
+            <button onClick={() => showSpot(model, spot)} title="Show in the graph">
+              {diff ? <Changed row={row} /> : <b>{share(model, self)}</b>} <SpotName functions={functions} spot={spot} />
               {own >= 0 && <small>in {short(functions.label(own), CALLER)}</small>}
               {owners?.length > 0 && <small>from {short(functions.label(owners[0][0]), CALLER)}</small>}
               {lines?.[0]?.[0] > 0 && !owners.length && <small>line {lines[0][0]}</small>}
             </button>
-          </li>
-        ))}
+          </li>;
+        })}
         {idle && (
           <li key="idle">
             <button onClick={() => set({ view: "hot" })} title="Show in the hotspots">
@@ -189,7 +200,7 @@ function Spot({ model, spot }) {
   return (
     <li>
       <p>
-        <b class="share">{share(model, self)}</b> <Name keys={functions} k={key} />
+        <b class="share">{share(model, self)}</b> <SpotName functions={functions} spot={spot} />
         {own >= 0 && " in "}
         {own >= 0 && <Name keys={functions} k={own} />}
       </p>
@@ -202,8 +213,8 @@ function Spot({ model, spot }) {
       {owners.length > 0 && owners[0][0] !== callers[0][0] && <Functions model={model} word="From the program's own" list={owners} all={self} />}
       {lengths.length > 1 && <Lengths lengths={lengths} count={model.range ? lengths.length : count} />}
       <div class="actions">
-        <button onClick={() => show(model, key)}>Graph</button>
-        <button onClick={() => set({ view: "callers", by: "function", fn: String(key) })}>Callers</button>
+        <button onClick={() => showSpot(model, spot)}>Graph</button>
+        {!isMany(spot) && <button onClick={() => set({ view: "callers", by: "function", fn: String(key) })}>Callers</button>}
         {file && <button onClick={() => set({ view: "source", file, line: line > 0 ? String(line) : "" })}>Source</button>}
       </div>
     </li>
