@@ -118,7 +118,12 @@ def test_from_the_process_that_was_chosen(kept):
 def test_in_text_and_json(kept):
     one, names, path = kept
     text = report(path, "--process-tree", "-f", "text").out
-    assert "  %s > %s > %s\n" % (names["first"], names["shell"], names["below_shell"]) in text
+    table = re.findall(r" *(\d+) +(\d+) +[\d.]+%  ( *)(.* \(.*\))\n", text.split("\n\n")[1] + "\n")
+    sums = {name: (len(indent) // 2, int(own), int(total)) for own, total, indent, name in table}
+    assert ", below the one that started it\n" in text
+    below = [sums[names[key]] for key in ("first", "shell", "below_shell")]
+    assert [depth for depth, _, _ in below] == [0, 1, 2] and below[1][1] == 0 and below[1][2] == below[2][2] == below[2][1] > 0
+    assert below[0][2] == sum(own for _, own, _ in sums.values()) > below[0][1] > 0, "the first has all below it"
     processes = {each["pid"]: each for each in json.loads(report(path, "-f", "json").out)["processes"]}
     assert "parents" not in processes[one.first]
     parents = processes[one.left]["parents"]

@@ -16,10 +16,6 @@
 #include "base/text.h"
 #include "base/text_stream.h"
 
-/* Rows of the table of processes; all others are added up in one row. */
-#define TEXT_PROCESS_ROWS 20
-/* The width of the column of process names; a longer name shifts the columns behind it, where it is not shortened. */
-#define TEXT_PROCESS_WIDTH 40
 /* The least width of a column of numbers. */
 #define TEXT_NUMBER_WIDTH 8
 
@@ -149,20 +145,6 @@ double output_text_percent(uint64_t part, uint64_t all)
 	return all ? 100.0 * (double)part / (double)all : 0.0;
 }
 
-struct owner {
-	uint32_t process;
-	uint64_t samples;
-};
-
-static int by_samples(const void *a, const void *b)
-{
-	const struct owner *x = a, *y = b;
-
-	if (x->samples != y->samples)
-		return x->samples > y->samples ? -1 : 1;
-	return x->process < y->process ? -1 : x->process > y->process;
-}
-
 size_t output_text_room(const struct text_table *t, size_t used)
 {
 	if (!t->options.width)
@@ -181,58 +163,6 @@ char *output_text_printed(const char *text, size_t width)
 	return shortened;
 }
 
-/* Returns the process's label behind those of who started it, if they are among the roots; NULL: no memory. */
-static char *path_label(const struct profile *p, uint32_t process)
-{
-	const struct profile_parents *parents = profile_get_parents(p);
-	uint32_t chain[PROFILE_PARENTS_MAX];
-	size_t count = profile_roots(p) & PROFILE_ROOT_PARENTS ? profile_parents_chain(parents, process, chain) : 0;
-	char *own = output_process_label(p, process);
-
-	for (size_t i = count; i-- > 0 && own;) {
-		char *parent = output_parent_label(p, chain[i]), *both = NULL;
-
-		if (!parent || asprintf(&both, "%s > %s", parent, own) < 0)
-			both = NULL;
-		free(parent);
-		free(own);
-		own = both;
-	}
-	return own;
-}
-
-static char *printed_label(const struct profile *p, uint32_t process, size_t width)
-{
-	char *label = path_label(p, process), *shown = label ? output_text_printed(label, width) : NULL;
-
-	free(label);
-	return shown;
-}
-
-static uint32_t container_of(const struct profile *p, const struct owner *owner)
-{
-	return profile_process_at(p, owner->process)->container;
-}
-
-static int write_owner(const struct text_table *t, const struct owner *owner, const char *label, int pad, size_t width,
-		       FILE *out)
-{
-	const struct profile_measure measure = profile_get_measure(t->profile);
-	uint32_t container = container_of(t->profile, owner);
-	char amount[OUTPUT_AMOUNT_MAX];
-	char *name = container ? output_text_printed(profile_string(t->profile, container), width) : NULL;
-
-	if (container && !name)
-		return -ENOMEM;
-	fprintf(out, "%*s %6.1f%%  %s", t->width, output_amount(&measure, owner->samples, amount),
-		output_text_percent(owner->samples, t->all), label);
-	if (name)
-		fprintf(out, "%*s%s", pad + 2, "", name);
-	fputc('\n', out);
-	free(name);
-	return 0;
-}
-
 void output_text_measure(const struct text_table *t, FILE *out)
 {
 	const char *name = profile_get_measure(t->profile).name;
@@ -240,73 +170,6 @@ void output_text_measure(const struct text_table *t, FILE *out)
 
 	fprintf(out, "%*s", width < (size_t)t->width ? t->width - (int)width : 0, "");
 	output_escaped(name, out);
-}
-
-static int write_owners(const struct text_table *t, const struct owner *owners, uint32_t rows, FILE *out)
-{
-	const struct profile *p = t->profile;
-	char *labels[TEXT_PROCESS_ROWS] = {NULL};
-	bool contained = false;
-	size_t width = strlen("process"), room = output_text_room(t, (size_t)t->width + strlen("  100.0%  "));
-	int err = 0;
-
-	for (uint32_t i = 0; i < rows; i++)
-		contained |= container_of(p, &owners[i]) != 0;
-	for (uint32_t i = 0; i < rows; i++) {
-		size_t n;
-
-		labels[i] = printed_label(p, owners[i].process, contained ? room * 3 / 5 : room);
-		if (!labels[i]) {
-			err = -ENOMEM;
-			goto done;
-		}
-		n = text_width(labels[i]);
-		if (n > width && (n <= TEXT_PROCESS_WIDTH || room))
-			width = n;
-	}
-	output_text_measure(t, out);
-	if (contained)
-		fprintf(out, " %7s  %-*s  %.*s\n", "share", (int)width, "process",
-			(int)(room > width + 2 ? room - width - 2 : strlen("container")), "container");
-	else
-		fprintf(out, " %7s  %s\n", "share", "process");
-	for (uint32_t i = 0; i < rows && !err; i++) {
-		size_t n = text_width(labels[i]);
-
-		err = write_owner(t, &owners[i], labels[i], n < width ? (int)(width - n) : 0,
-				  room > width + 2 ? room - width - 2 : room, out);
-	}
-done:
-	for (uint32_t i = 0; i < rows; i++)
-		free(labels[i]);
-	return err;
-}
-
-static int write_processes(const struct text_table *t, FILE *out)
-{
-	const struct profile *p = t->profile;
-	uint32_t count = profile_process_count(p), rows = count < TEXT_PROCESS_ROWS ? count : TEXT_PROCESS_ROWS;
-	struct owner *owners = calloc(count, sizeof(*owners));
-	const struct profile_sample *samples;
-	size_t sample_count;
-	int err;
-
-	if (!owners)
-		return -ENOMEM;
-	samples = profile_samples(p, &sample_count);
-	for (uint32_t i = 0; i < count; i++)
-		owners[i].process = i;
-	for (size_t i = 0; i < sample_count; i++) {
-		if (samples[i].stack != PROFILE_ROOT)
-			owners[samples[i].process].samples += samples[i].value;
-	}
-	qsort(owners, count, sizeof(*owners), by_samples);
-	err = write_owners(t, owners, rows, out);
-	if (!err && count > rows)
-		fprintf(out, "and %u process%s more\n", count - rows, count - rows == 1 ? "" : "es");
-	fputc('\n', out);
-	free(owners);
-	return err;
 }
 
 /* Columns of numbers. */
@@ -496,7 +359,7 @@ int output_text(const struct profile *p, const struct output_options *options, F
 	}
 	err = write_measure(&t, out);
 	if (!err && profile_process_count(p) > 1)
-		err = write_processes(&t, out);
+		err = output_text_processes(&t, out);
 	if (!err && profile_roots(p) & PROFILE_ROOT_THREAD)
 		err = output_text_threads(&t, out);
 	err = err ?: output_text_waits(&t, out);

@@ -43,6 +43,12 @@ size_t output_text_room(const struct text_table *t, size_t used);
 char *output_text_printed(const char *text, size_t width);
 
 /*
+ * Writes the table of processes and an empty line: each with its samples, or, where who started them is among the
+ * roots, below that one, with its own samples and those of all below it. Returns 0 or -ENOMEM.
+ */
+int output_text_processes(const struct text_table *t, FILE *out);
+
+/*
  * Writes the table of waits, if there are any, and an empty line: for each wait in the same functions how long, how
  * often, and in which function of the program's own. Returns 0 or -ENOMEM.
  */

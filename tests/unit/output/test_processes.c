@@ -94,8 +94,60 @@ static void test_parents(void **unused)
 	assert_folded(p, "[host];master (42);f (app.py:3) 1\n"
 			 "[host];master (42);sh (43, 2 inside, ended);worker (44);f (app.py:3) 2\n"
 			 "[host];other (45);f (app.py:3) 4\n");
+	take_in(p, on(p, s, "g", "app.py", 4), worker, 1);
 	text = written(p, output_text);
-	assert_non_null(strstr(text, "  master (42) > sh (43, 2 inside, ended) > worker (44)\n"));
+	assert_begins(text, "    self     total   share  process, below the one that started it\n"
+			    "       1         4   50.0%  master (42)\n"
+			    "       0         3   37.5%    sh (43, 2 inside, ended)\n"
+			    "       3         3   37.5%      worker (44)\n"
+			    "       4         4   50.0%  other (45)\n\n");
+	free(text);
+	profile_free(p);
+}
+
+/* A supervisor with two workers, of which one has started many processes of two programs. */
+static void test_many_below_one(void **unused)
+{
+	enum {
+		N = 200
+	};
+	struct profile *p = new_profile();
+	uint32_t s = on(p, PROFILE_ROOT, "f", "app.py", 3), busy = process(p, 2, "worker"), parent;
+	const struct profile_process_info first = {.pid = 1, .name = "supervisor"},
+					  second = {.pid = 2, .name = "worker"};
+	char *text;
+
+	(void)unused;
+	parent = profile_add_parent(p, PROFILE_NONE, &first, false);
+	take_in(p, s, busy, 1000);
+	take_in(p, s, process(p, 3, "worker"), 600);
+	assert_int_equal(profile_set_parent(p, busy, parent) ?: profile_set_parent(p, process(p, 3, "worker"), parent),
+			 0);
+	parent = profile_add_parent(p, parent, &second, false);
+	for (int i = 0; i < N; i++) {
+		uint32_t child = process(p, 10 + i, i % 4 ? "convert" : "git");
+
+		take_in(p, s, child, i == 1 ? 200 : 1);
+		assert_int_equal(profile_set_parent(p, child, parent), 0);
+	}
+	profile_set_roots(p, PROFILE_ROOT_PARENTS | PROFILE_ROOT_PROCESS);
+	text = written(p, output_text);
+	assert_begins(text, "    self     total   share  process, below the one that started it\n"
+			    "       0      1999  100.0%  supervisor (1)\n"
+			    "    1000      1399   70.0%    worker (2)\n"
+			    "     200       200   10.0%      convert (11)\n"
+			    "     149       149    7.5%      convert (149 processes)\n"
+			    "      50        50    2.5%      git (50 processes)\n"
+			    "     600       600   30.0%    worker (3)\n\n");
+	free(text);
+	profile_set_roots(p, PROFILE_ROOT_PROCESS);
+	text = written(p, output_text);
+	assert_begins(text, " samples   share  process\n"
+			    "    1000   50.0%  worker (2)\n"
+			    "     600   30.0%  worker (3)\n"
+			    "     200   10.0%  convert (11)\n"
+			    "     149    7.5%  convert (149 processes)\n"
+			    "      50    2.5%  git (50 processes)\n\n");
 	free(text);
 	profile_free(p);
 }
@@ -185,6 +237,7 @@ static void test_table_widths(void **unused)
 	profile_free(p);
 }
 
+/* Processes with one name are added up, but the largest; of many names the first ones are shown. */
 static void test_long_table(void **unused)
 {
 	enum {
@@ -193,17 +246,36 @@ static void test_long_table(void **unused)
 	};
 	struct profile *p = new_profile();
 	uint32_t s = on(p, PROFILE_ROOT, "f", "app.py", 3);
-	char *text, row[64];
+	char *text, row[64], name[32];
 
 	(void)unused;
-	for (int i = 1; i <= N; i++)
-		take_in(p, s, process(p, i, "python3"), (uint64_t)i);
+	for (int i = 1; i <= N; i++) {
+		snprintf(name, sizeof(name), "program%d", i);
+		take_in(p, s, process(p, i, name), (uint64_t)i);
+	}
 	text = written(p, output_text);
 	for (int i = 1; i <= N; i++) {
-		snprintf(row, sizeof(row), "  python3 (%d)\n", i);
+		snprintf(row, sizeof(row), "  program%d (%d)\n", i, i);
 		assert_int_equal(strstr(text, row) != NULL, i > N - SHOWN);
 	}
-	assert_non_null(strstr(text, "python3 (1981)\nand 1980 processes more\n\n    self"));
+	assert_non_null(strstr(text, "program1981 (1981)\nand 1980 processes more\n\n    self"));
+	free(text);
+	profile_free(p);
+}
+
+/* Up to the number of rows each has its own, however small. */
+static void test_short_table(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t s = on(p, PROFILE_ROOT, "f", "app.py", 3);
+	char *text;
+
+	(void)unused;
+	for (int i = 1; i <= 20; i++)
+		take_in(p, s, process(p, i, "python3"), i == 20 ? 10000 : 1);
+	text = written(p, output_text);
+	assert_non_null(strstr(text, "  python3 (1)\n"));
+	assert_null(strstr(text, "processes"));
 	free(text);
 	profile_free(p);
 }
@@ -215,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_parents),           cmocka_unit_test(test_merged),
 		cmocka_unit_test(test_no_table_of_one),   cmocka_unit_test(test_table),
 		cmocka_unit_test(test_table_widths),      cmocka_unit_test(test_long_table),
+		cmocka_unit_test(test_many_below_one),    cmocka_unit_test(test_short_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
