@@ -26,6 +26,17 @@ for turn, name in enumerate(sys.argv[1:]):
     spin.__code__ = spin.__code__.replace(co_name="f", co_qualname=name)
     spin(begin + (turn + 1) * 0.3)
 """
+WAITS = """
+import os, subprocess
+def answers_a_request_of_a_client():
+    pid = os.fork()
+    if not pid:
+        os.execv("/bin/sleep", ["sleep", "0.01"])
+    os.waitpid(pid, 0)
+    subprocess.run(["sleep", "0.01"], stdout=subprocess.PIPE)
+for _ in range(30):
+    answers_a_request_of_a_client()
+"""
 WIDTHS = (40, 57, 80, 81, 120, 200)
 
 
@@ -64,11 +75,39 @@ def test_nothing_wraps(saved, width, more):
     assert len(table) == len(rows_of(pybpf("report", saved, *more).out.splitlines())) > 3
     # Each of the functions is there, with a part of its name that tells it.
     if not more:
-        assert any("  beg" in row and "nd (" in row for row in table), table
-        assert any(re.search("\u540d.*\\.\\.\\..*\u524d? ", row) for row in table), table
+        assert any(re.search(r"  beg.*nd( \(|$)", row) for row in table), table
+        assert any(re.search("\u540d.*\\.\\.\\..*\u524d?( |$)", row) for row in table), table
         assert any("Ord" in row and "tal (" in row for row in table), table
         # What is wide is used: a row that was shortened ends near the edge.
         assert max(map(columns, table)) >= width - 1
+
+
+@pytest.fixture(scope="module")
+def waited(tmp_path_factory):
+    """A program that starts children, and whose function with a long name waits for them in a library's."""
+    folder = tmp_path_factory.mktemp("waits")
+    (folder / "app.py").write_text(WAITS, encoding="utf-8")
+    run = pybpf("-F", 999, "--mode=wall", "-o", folder / "waits.pybpf", "--", *harness.default_python().argv, folder / "app.py")
+    assert run.code == 0, run.err
+    return folder / "waits.pybpf"
+
+
+@pytest.mark.parametrize("more", [[], ["--by=state"], ["--by=line"], ["--process-tree"]], ids=["waits", "state", "line", "tree"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_tables_of_waits(waited, width, more):
+    rows = show(width, waited, *more)
+    assert [row for row in rows if columns(row) > width] == []
+    if more == ["--by=line"] or width < 80:
+        return
+    own = [row for row in rows if "answers_a_request_of_a_client" in row]
+    assert own, rows
+    assert len(own) == len(set(re.sub(r"^.*?%  ", "", row) for row in own)), own
+    if more == ["--by=state"]:
+        return
+    (head,) = [row for row in rows if re.search(r"share .*  wait", row)]
+    # What a narrow terminal has no room for is named.
+    assert [title in head for title in ("waits", "mean", "time", "longest")] == [True] * 4 and ("a wider terminal shows" in head) == (width < 100)
+    assert re.search(r"%  +30 +.*  \[child: 30 processes\] in answers_a_request_of_a_client", "\n".join(rows)), rows
 
 
 def test_wide_terminals_have_it_whole(saved):

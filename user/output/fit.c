@@ -11,6 +11,9 @@
 #include "base/text.h"
 #include "base/text_stream.h"
 
+/* The least columns of a function's file and of a name that is shortened beside it: else the file is left out. */
+#define FILE_LEAST 10
+#define NAME_LEAST 24
 /* Columns of an expression in a file that is no terminal: most are shorter, and no row is a page. */
 #define TEXT_MOST 120
 
@@ -39,6 +42,24 @@ int output_fit(char **name, char **place, size_t between, size_t width)
 		name_width = width - least;
 	err = replace(name, text_shorten(*name, name_width));
 	return err ?: replace(place, text_keep_end(*place, width - name_width));
+}
+
+/* As output_fit(), of a function: the file gives way to the name, and is left out where the name needs its room. */
+static int fit_function(char **name, char **file, size_t between, size_t width)
+{
+	size_t name_width = text_width(*name), file_width = text_width(*file);
+	size_t least = between + (file_width < FILE_LEAST ? file_width : FILE_LEAST);
+
+	if (!file_width || name_width + between + file_width <= width)
+		return output_fit(name, file, between, width);
+	if (name_width + least <= width)
+		return replace(file, text_keep_end(*file, width - between - name_width));
+	if (name_width <= width || width < NAME_LEAST + least) {
+		**file = '\0';
+		return replace(name, text_shorten(*name, width));
+	}
+	return replace(name, text_shorten(*name, width - least))
+		       ?: replace(file, text_keep_end(*file, least - between));
 }
 
 char *output_escaped_copy(const char *text)
@@ -138,13 +159,15 @@ int output_group_fitted(const struct profile *p, const struct profile_group *gro
 		place = NULL;
 		err = -ENOMEM;
 	}
-	if (!err && width)
-		err = output_fit(&name, place ? &place : &escaped, strlen(by_line ? "  " : " ()"), width);
+	if (!err && width && by_line)
+		err = output_fit(&name, place ? &place : &escaped, strlen("  "), width);
+	else if (!err && width)
+		err = fit_function(&name, &escaped, strlen(" ()"), width);
 	if (err)
 		goto done;
 	if (by_line)
 		err = write_line(p, group, place ? place : escaped, name, width, out);
-	else if (*file)
+	else if (*escaped)
 		fprintf(out, "%s (%s)\n", name, escaped);
 	else
 		fprintf(out, "%s\n", name);
@@ -152,89 +175,5 @@ done:
 	free(name);
 	free(escaped);
 	free(place);
-	return err;
-}
-
-/* Returns a function, or a line, in at most width columns, which the caller frees; 0: whole. NULL: no memory. */
-static char *group_text(const struct profile *p, const struct profile_group *group, bool by_line, size_t width)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *stream = text_stream_open(&text, &size);
-	int err = stream ? output_group_fitted(p, group, by_line, width, stream) : -ENOMEM;
-
-	if (stream && fclose(stream))
-		err = -ENOMEM;
-	if (err) {
-		free(text);
-		return NULL;
-	}
-	if (size)
-		text[size - 1] = '\0';
-	return text;
-}
-
-/* Returns a group's name in at most width columns, which the caller frees. NULL: no memory. */
-static char *short_name(const struct profile *p, const struct profile_group *group, size_t width)
-{
-	char *name = output_escaped_copy(profile_string(p, group->name));
-	char *shortened = name ? text_shorten(name, width) : NULL;
-
-	free(name);
-	return shortened;
-}
-
-/* A pair as it is written. */
-struct pair_texts {
-	char *first, *second; /* second: NULL: left out */
-	size_t between;       /* columns of what is written beside them */
-};
-
-/* Shortens the texts of a pair, or leaves the second out. Returns 0 or -ENOMEM. */
-static int fit_pair(const struct profile *p, const struct profile_groups *groups, bool by_line,
-		    const struct output_pair *pair, size_t width, struct pair_texts *texts)
-{
-	const struct profile_group *first = profile_group_at(groups, pair->first);
-	const struct profile_group *second = profile_group_at(groups, pair->second);
-	size_t used = text_width(texts->first) + texts->between;
-	int err;
-
-	if (!width || used + text_width(texts->second) <= width)
-		return 0;
-	if (pair->yields && width >= 2 * OUTPUT_FIT_LEAST + texts->between) {
-		err = replace(&texts->second, short_name(p, second, (width - texts->between) / 2));
-		return err
-			       ?: replace(&texts->first,
-					  group_text(p, first, by_line,
-						     width - texts->between - text_width(texts->second)));
-	}
-	if (width >= used + OUTPUT_FIT_LEAST)
-		return replace(&texts->second, group_text(p, second, by_line, width - used));
-	free(texts->second);
-	texts->second = NULL;
-	return 0;
-}
-
-int output_pair_fitted(const struct profile *p, const struct profile_groups *groups, bool by_line,
-		       const struct output_pair *pair, size_t width, FILE *out)
-{
-	struct pair_texts texts = {.first = group_text(p, profile_group_at(groups, pair->first), by_line, width)};
-	bool has_second = pair->second != PROFILE_NONE;
-	char more[32] = "";
-	int err = texts.first ? 0 : -ENOMEM;
-
-	if (pair->more)
-		snprintf(more, sizeof(more), " and %u more", pair->more);
-	texts.between = strlen(pair->between) + strlen(more);
-	if (!err && has_second) {
-		texts.second = group_text(p, profile_group_at(groups, pair->second), by_line, 0);
-		err = texts.second ? fit_pair(p, groups, by_line, pair, width, &texts) : -ENOMEM;
-	}
-	if (!err)
-		fputs(texts.first, out);
-	if (!err && texts.second)
-		fprintf(out, "%s%s%s", pair->between, texts.second, more);
-	free(texts.first);
-	free(texts.second);
 	return err;
 }

@@ -27,8 +27,8 @@ char *output_escaped_copy(const char *text);
 int output_frame_fitted(const struct profile *p, uint32_t frame, size_t width, FILE *out);
 /*
  * Writes a function "qualname (file.py)", or with by_line a line "file.py:LINE  qualname", with ": TEXT" of its
- * expression where that is known and has room, and a line feed, in at most width columns; 0: whole. Returns 0 or
- * -ENOMEM.
+ * expression where that is known and has room, and a line feed, in at most width columns; 0: whole. A function's file
+ * gives way to its name. Returns 0 or -ENOMEM.
  */
 int output_group_fitted(const struct profile *p, const struct profile_group *group, bool by_line, size_t width,
 			FILE *out);
@@ -44,10 +44,10 @@ struct output_pair {
 };
 
 /*
- * Writes a function or line as output_group_fitted() does, and behind it `between` and another one, if there is one and
- * width has room for it; no line feed. Returns 0 or -ENOMEM.
+ * Returns a function or line as output_group_fitted() writes it, and behind it `between` and another one, if there is
+ * one and width has room for its name; the caller frees it. 0: whole. NULL: no memory.
  */
-int output_pair_fitted(const struct profile *p, const struct profile_groups *groups, bool by_line,
-		       const struct output_pair *pair, size_t width, FILE *out);
+char *output_pair_text(const struct profile *p, const struct profile_groups *groups, bool by_line,
+		       const struct output_pair *pair, size_t width);
 
 #endif

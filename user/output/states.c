@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/alike.h"
 #include "output/fit.h"
 #include "output/output.h"
 #include "profile/groups.h"
@@ -15,6 +16,8 @@
 /* The least width of a column: "100.0%". */
 #define COLUMN_WIDTH 6
 #define BETWEEN      2
+/* The columns that a terminal keeps for functions, if they are not more than half of it. */
+#define FUNCTION_ROOM 36
 /*
  * Most columns; the states with the least time are added up in one. pybpf itself tells some ten states, but a saved
  * profile can have one for each function, and a table of all by all.
@@ -70,6 +73,7 @@ struct table {
 	uint32_t width;        /* cells of an owner: COLUMNS_MAX, and one for all states beyond */
 	uint64_t *cells;       /* by owner and column */
 	uint32_t *order;       /* owners, by their time */
+	uint32_t rows;         /* of them */
 	uint64_t *self;        /* time by owner */
 	bool *idle;            /* by owner: waits for work, which are the last row */
 	uint64_t all;
@@ -207,7 +211,8 @@ static size_t column_width(const char *name)
 static void fit_columns(struct table *t)
 {
 	const size_t fixed = COLUMN_WIDTH + BETWEEN, rest = column_width("rest") + BETWEEN;
-	size_t room = t->options.width > OUTPUT_FIT_LEAST ? t->options.width - OUTPUT_FIT_LEAST : 0;
+	size_t kept = t->options.width >= 2 * FUNCTION_ROOM ? FUNCTION_ROOM : OUTPUT_FIT_LEAST;
+	size_t room = t->options.width > kept ? t->options.width - kept : 0;
 
 	t->used = fixed;
 	for (t->shown = 0; t->shown < t->columns.count && t->shown < COLUMNS_MAX; t->shown++) {
@@ -230,17 +235,63 @@ static void write_cell(const struct table *t, size_t width, uint64_t value, FILE
 		fprintf(out, "%*s  ", (int)width, "-");
 }
 
-static int write_row(const struct table *t, uint32_t index, FILE *out)
+/* Returns the functions of a row, which the caller frees. NULL: no memory. */
+static char *row_text(const struct table *t, uint32_t index)
 {
 	const struct owner *owner = intern_item(&t->owners, index);
 	const struct output_pair pair = {.first = owner->own,
 					 .second = owner->leaf == owner->own ? PROFILE_NONE : owner->leaf,
 					 .between = OUTPUT_VIA};
-	const uint64_t *cells = t->cells + (size_t)index * t->width;
 	size_t room = 0;
-	uint64_t rest = 0;
-	int err;
 
+	if (t->options.width)
+		room = t->options.width > t->used + OUTPUT_FIT_LEAST ? t->options.width - t->used : OUTPUT_FIT_LEAST;
+	return output_pair_text(t->profile, &t->groups, t->options.by_line, &pair, room);
+}
+
+/* Adds an owner's time to that of another one. */
+static void add_owner(struct table *t, uint32_t to, uint32_t owner)
+{
+	for (uint32_t i = 0; i < t->width; i++)
+		t->cells[(size_t)to * t->width + i] += t->cells[(size_t)owner * t->width + i];
+	t->self[to] += t->self[owner];
+}
+
+/* Adds up the rows that look alike, where there is no room for what tells them apart. Returns 0 or -ENOMEM. */
+static int add_up_alike(struct table *t)
+{
+	uint32_t count = t->rows, *first = calloc((size_t)count + 1, sizeof(*first));
+	char **texts = calloc((size_t)count + 1, sizeof(*texts));
+	int err = first && texts ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < count && !err; i++) {
+		texts[i] = row_text(t, t->order[i]);
+		if (!texts[i])
+			err = -ENOMEM;
+	}
+	err = err ?: output_first_alike(texts, count, first);
+	for (uint32_t i = 0; i < count && !err; i++) {
+		if (first[i] != i)
+			add_owner(t, t->order[first[i]], t->order[i]);
+	}
+	t->rows = 0;
+	for (uint32_t i = 0; i < count && !err; i++) {
+		if (first[i] == i)
+			t->order[t->rows++] = t->order[i];
+	}
+	output_free_texts(texts, count);
+	free(first);
+	return err;
+}
+
+static int write_row(const struct table *t, uint32_t index, FILE *out)
+{
+	const uint64_t *cells = t->cells + (size_t)index * t->width;
+	char *text = row_text(t, index);
+	uint64_t rest = 0;
+
+	if (!text)
+		return -ENOMEM;
 	write_cell(t, COLUMN_WIDTH, t->self[index], out);
 	for (uint32_t i = 0; i < t->width; i++) {
 		if (i < t->shown)
@@ -250,20 +301,25 @@ static int write_row(const struct table *t, uint32_t index, FILE *out)
 	}
 	if (t->shown < t->columns.count)
 		write_cell(t, column_width("rest"), rest, out);
-	if (t->options.width)
-		room = t->options.width > t->used + OUTPUT_FIT_LEAST ? t->options.width - t->used : OUTPUT_FIT_LEAST;
-	err = output_pair_fitted(t->profile, &t->groups, t->options.by_line, &pair, room, out);
-	fputc('\n', out);
-	return err;
+	fprintf(out, "%s\n", text);
+	free(text);
+	return 0;
 }
 
 static int write_table(struct table *t, FILE *out)
 {
-	uint32_t count = t->owners.count, shown = count < t->options.rows ? count : t->options.rows;
-	int err = 0;
+	uint32_t count, shown;
+	int err;
 
-	qsort_r(t->order, t->owners.count, sizeof(*t->order), by_self, t);
 	fit_columns(t);
+	t->rows = t->owners.count;
+	qsort_r(t->order, t->rows, sizeof(*t->order), by_self, t);
+	err = add_up_alike(t);
+	if (err)
+		return err;
+	qsort_r(t->order, t->rows, sizeof(*t->order), by_self, t);
+	count = t->rows;
+	shown = count < t->options.rows ? count : t->options.rows;
 	fprintf(out, "%*s  ", COLUMN_WIDTH, "self");
 	for (uint32_t i = 0; i < t->shown; i++) {
 		const char *name = column_name(t, &t->sorted[i]);

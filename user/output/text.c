@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/alike.h"
 #include "output/amount.h"
 #include "output/fit.h"
 #include "output/text_table.h"
@@ -18,6 +19,8 @@
 
 /* The least width of a column of numbers. */
 #define TEXT_NUMBER_WIDTH 8
+/* The columns that a terminal keeps for functions, before it has none for numbers beside the percents. */
+#define TEXT_FUNCTION_ROOM 34
 
 static int by_self(const void *a, const void *b)
 {
@@ -178,14 +181,81 @@ struct column {
 	size_t value; /* offset in struct text_row */
 };
 
-static int write_row(const struct text_table *t, const struct column *columns, const struct text_row *row, bool narrow,
-		     size_t room, FILE *out)
+/* Returns what a row is of, which the caller frees. alone: without its caller. NULL: no memory. */
+static char *row_text(const struct text_table *t, const struct text_row *row, bool alone, size_t room)
 {
-	const struct output_pair pair = {
-		.first = row->group, .second = row->from, .between = ", from ", .more = row->more, .yields = true};
+	const struct output_pair pair = {.first = row->group,
+					 .second = alone ? PROFILE_NONE : row->from,
+					 .between = ", from ",
+					 .more = row->more,
+					 .yields = true};
+
+	return output_pair_text(t->profile, &t->groups, t->options.by_line, &pair, room);
+}
+
+/* Returns as row_text(), with a number that tells the row from the earlier ones that look alike. */
+static char *numbered_text(const struct text_table *t, const struct text_row *row, uint32_t number, size_t room)
+{
+	char *shorter, *text, suffix[16];
+	size_t width;
+
+	snprintf(suffix, sizeof(suffix), " #%" PRIu32, number);
+	width = strlen(suffix);
+	shorter = row_text(t, row, true, room > width ? room - width : 1);
+	if (!shorter || asprintf(&text, "%s%s", shorter, suffix) < 0)
+		text = NULL;
+	free(shorter);
+	return text;
+}
+
+/*
+ * Tells rows apart that look alike, by the place of the function or by numbers: totals cannot be added up. Returns 0 or
+ * -ENOMEM.
+ */
+static int tell_apart(const struct text_table *t, char **texts, uint32_t count, size_t room)
+{
+	uint32_t *first = calloc((size_t)count + 1, sizeof(*first)), *seen = calloc((size_t)count + 1, sizeof(*seen));
+	int err = first && seen ? output_first_alike(texts, count, first) : -ENOMEM;
+
+	for (uint32_t i = 0; i < count && !err; i++)
+		seen[first[i]]++;
+	for (uint32_t i = 0; i < count && !err; i++) {
+		if (seen[first[i]] == 1)
+			continue;
+		free(texts[i]);
+		texts[i] = row_text(t, &t->rows[i], true, room);
+		err = texts[i] ? 0 : -ENOMEM;
+	}
+	err = err ?: output_first_alike(texts, count, first);
+	memset(seen, 0, count * sizeof(*seen));
+	for (uint32_t i = 0; i < count && !err; i++) {
+		if (++seen[first[i]] == 1)
+			continue;
+		free(texts[i]);
+		texts[i] = numbered_text(t, &t->rows[i], seen[first[i]], room);
+		err = texts[i] ? 0 : -ENOMEM;
+	}
+	free(first);
+	free(seen);
+	return err;
+}
+
+/* Makes the texts of the first rows. Returns 0 or -ENOMEM. */
+static int make_texts(const struct text_table *t, char **texts, uint32_t count, size_t room)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		texts[i] = row_text(t, &t->rows[i], false, room);
+		if (!texts[i])
+			return -ENOMEM;
+	}
+	return room ? tell_apart(t, texts, count, room) : 0;
+}
+
+static void write_row(const struct text_table *t, const struct column *columns, const struct text_row *row, bool narrow,
+		      const char *text, FILE *out)
+{
 	const struct profile_measure measure = profile_get_measure(t->profile);
 	char amount[OUTPUT_AMOUNT_MAX];
-	int err;
 
 	for (const struct column *c = columns; c->title; c++) {
 		uint64_t value = *(const uint64_t *)((const char *)row + c->value);
@@ -196,9 +266,7 @@ static int write_row(const struct text_table *t, const struct column *columns, c
 			fprintf(out, "%*s %6.1f%%  ", t->width, output_amount(&measure, value, amount),
 				output_text_percent(value, t->all));
 	}
-	err = output_pair_fitted(t->profile, &t->groups, t->options.by_line, &pair, room, out);
-	fputc('\n', out);
-	return err;
+	fprintf(out, "%s\n", text);
 }
 
 static int write_rows(const struct text_table *t, FILE *out)
@@ -214,9 +282,11 @@ static int write_rows(const struct text_table *t, FILE *out)
 	const size_t count = sizeof(columns) / sizeof(*columns) - 1 - (size_t)(shown - columns);
 	const size_t percents = count * strlen("100.0%  "), wide = percents + count * ((size_t)t->width + strlen("  "));
 	/* A narrow terminal has no room for the numbers, which the percents tell as well. */
-	bool narrow = t->options.width && t->options.width < wide + OUTPUT_FIT_LEAST;
+	bool narrow = t->options.width && t->options.width < wide + TEXT_FUNCTION_ROOM;
 	size_t room = output_text_room(t, narrow ? percents : wide);
-	int err = 0;
+	uint32_t rows = t->count < t->options.rows ? t->count : t->options.rows;
+	char **texts = calloc((size_t)rows + 1, sizeof(*texts));
+	int err = texts ? make_texts(t, texts, rows, room) : -ENOMEM;
 
 	for (const struct column *c = shown; c->title; c++) {
 		if (narrow)
@@ -225,11 +295,11 @@ static int write_rows(const struct text_table *t, FILE *out)
 			fprintf(out, "%*s %7s  ", t->width, c->title, c->percent);
 	}
 	fprintf(out, "%s\n", what);
-	for (uint32_t i = 0; i < t->count && i < t->options.rows && !err; i++)
-		err = write_row(t, shown, &t->rows[i], narrow, room, out);
-	if (t->count > t->options.rows)
-		fprintf(out, "and %u %s%s more (--limit)\n", t->count - t->options.rows, what,
-			t->count - t->options.rows == 1 ? "" : "s");
+	for (uint32_t i = 0; i < rows && !err; i++)
+		write_row(t, shown, &t->rows[i], narrow, texts[i], out);
+	if (t->count > rows)
+		fprintf(out, "and %u %s%s more (--limit)\n", t->count - rows, what, t->count - rows == 1 ? "" : "s");
+	output_free_texts(texts, rows);
 	return err;
 }
 

@@ -19,6 +19,8 @@
 #define OWN_SHARE 1.0
 /* The width of the column of names; a longer name shifts the columns behind it, where it is not shortened. */
 #define NAME_WIDTH 40
+/* The columns that a terminal keeps for names, before it has none for the column "self". */
+#define NAME_ROOM 24
 /* Columns that a level is indented by. */
 #define INDENT 2
 
@@ -38,11 +40,11 @@ struct node {
 
 struct tree {
 	const struct text_table *table;
-	struct intern nodes; /* struct node */
-	uint32_t *order;     /* nodes with members, by their total */
-	uint32_t rows;       /* of them */
-	uint32_t first;      /* the first node without one above it */
-	bool is_tree, contained;
+	struct intern nodes;               /* struct node */
+	uint32_t *order;                   /* nodes with members, by their total */
+	uint32_t rows;                     /* of them */
+	uint32_t first;                    /* the first node without one above it */
+	bool is_tree, contained, has_self; /* has_self: there is room for that column */
 };
 
 static struct node *node_at(const struct tree *t, uint32_t index)
@@ -265,7 +267,7 @@ static int write_node(const struct tree *t, const struct node *node, size_t widt
 
 	if (container && !name)
 		return -ENOMEM;
-	if (t->is_tree)
+	if (t->has_self)
 		fprintf(out, "%*s  ", table->width, output_amount(&measure, node->self, amount));
 	fprintf(out, "%*s %6.1f%%  %*s%s", table->width, output_amount(&measure, node->total, amount),
 		output_text_percent(node->total, table->all), (int)indent_of(node), "", node->label);
@@ -280,8 +282,10 @@ static void write_head(const struct tree *t, size_t width, size_t room, FILE *ou
 {
 	static const char started[] = ", below the one that started it";
 
+	if (t->has_self)
+		fprintf(out, "%*s  ", t->table->width, "self");
 	if (t->is_tree)
-		fprintf(out, "%*s  %*s", t->table->width, "self", t->table->width, "total");
+		fprintf(out, "%*s", t->table->width, "total");
 	else
 		output_text_measure(t->table, out);
 	if (t->contained)
@@ -296,11 +300,13 @@ static void write_head(const struct tree *t, size_t width, size_t room, FILE *ou
 /* Writes the rows, each before those below it. Returns 0 or -ENOMEM. */
 static int write_rows(struct tree *t, FILE *out)
 {
-	size_t used = (size_t)t->table->width * (t->is_tree ? 2 : 1) + strlen("  100.0%  ") + (t->is_tree ? 2 : 0);
-	size_t room = output_text_room(t->table, used), width;
+	const size_t self = (size_t)t->table->width + strlen("  ");
+	size_t used = (size_t)t->table->width + strlen("  100.0%  "), room, width;
 	uint32_t i = t->first;
 	int err;
 
+	t->has_self = t->is_tree && (!t->table->options.width || t->table->options.width >= used + self + NAME_ROOM);
+	room = output_text_room(t->table, used + (t->has_self ? self : 0));
 	for (uint32_t k = 0; k < t->rows; k++)
 		t->contained |= node_at(t, t->order[k])->shown && node_at(t, t->order[k])->process.container;
 	err = make_labels(t, t->contained ? room * 3 / 5 : room, &width);

@@ -6,177 +6,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/alike.h"
 #include "output/amount.h"
 #include "output/fit.h"
 #include "output/text_table.h"
+#include "output/waits.h"
 #include "profile/children.h"
-#include "profile/idle.h"
-#include "base/intern.h"
 #include "base/text.h"
-#include "base/text_stream.h"
 
-/* Groups; PROFILE_NONE: no function. */
-struct wait_key {
-	uint32_t wait;   /* PROFILE_NONE: for processes, each with a group of its own */
-	uint32_t kind;   /* of profile_child_kind() */
-	uint32_t own;    /* the nearest function that is the program's own */
-	uint32_t waiter; /* the innermost function */
+enum {
+	TIME,
+	SHARE,
+	WAITS,
+	MEAN,
+	LONGEST,
+	COLUMNS
 };
 
-struct wait_row {
-	struct wait_key key;
-	uint64_t value, count, longest;
-	uint32_t first;     /* the first group of them: its name is the row's, if it is the only one */
-	uint32_t processes; /* that are waited for, where each has a group of its own */
-	bool idle;          /* waits for work, which are the last row */
+static const struct {
+	const char *title;
+	int width;   /* in a file: of times that of "1,234.567 s" without its comma */
+	int between; /* columns behind it */
+} columns[COLUMNS] = {
+	[TIME] = {"time", 10, 1}, [SHARE] = {"share", 7, 2},      [WAITS] = {"waits", 8, 2},
+	[MEAN] = {"mean", 10, 2}, [LONGEST] = {"longest", 10, 2},
 };
 
-/* A process that a row's waits are for. */
-struct awaited {
-	uint32_t row, wait; /* wait: its group */
+/* The columns that a terminal keeps for what is waited for, and where. */
+#define WAIT_ROOM 54
+/* The least columns of what a wait is for, of which the end is kept: a port, the last part of a name. */
+#define DETAIL_LEAST 9
+/* The least columns of a wait's name, beside the function. */
+#define NAME_LEAST 8
+/* The width of a time below 100 s. */
+#define TIME_WIDTH 8
+
+/* How the table is written. */
+struct layout {
+	const struct waits *waits;
+	int widths[COLUMNS]; /* 0: the column is left out */
+	bool missing[COLUMNS];
+	size_t room; /* columns for the wait; 0: any number */
 };
 
-struct waits {
-	const struct text_table *table;
-	struct intern rows;      /* struct wait_row */
-	struct intern processes; /* struct awaited */
-	uint32_t *of_stack;      /* the row of each stack; PROFILE_NONE: it is no wait */
-	struct wait_row *sorted;
-	bool counted, timed; /* it is known how many waits there were, and how long each was */
-};
-
-static uint32_t group_of(const struct text_table *t, uint32_t stack)
+static size_t wait_in_room(size_t width, size_t used)
 {
-	return t->groups.of_frame[profile_stack_at(t->profile, stack)->frame];
-}
-
-/* Counts the processes that a row's waits are for. Returns 0 or -ENOMEM. */
-static int add_process(struct waits *w, uint32_t row, uint32_t wait)
-{
-	const struct awaited awaited = {.row = row, .wait = wait};
-	bool fresh;
-
-	if (intern_add(&w->processes, &awaited, &fresh) == INTERN_NONE)
-		return -ENOMEM;
-	((struct wait_row *)intern_item(&w->rows, row))->processes += fresh;
-	return 0;
-}
-
-/* Returns 0 or -ENOMEM. */
-static int add_stack(struct waits *w, uint32_t stack)
-{
-	const struct text_table *t = w->table;
-	uint32_t waiter = profile_waiter_of(t->profile, stack), wait = group_of(t, stack);
-	unsigned kind = profile_child_kind(t->profile, profile_stack_at(t->profile, stack)->frame);
-	bool for_process = kind < PROFILE_CHILD_KINDS, fresh;
-	struct wait_row row = {.key = {for_process ? PROFILE_NONE : wait, kind, PROFILE_NONE, PROFILE_NONE},
-			       .first = wait,
-			       .idle = profile_is_folded_idle(t->profile, stack)};
-
-	if (waiter != PROFILE_ROOT) {
-		row.key.waiter = group_of(t, waiter);
-		row.key.own = group_of(t, t->own[stack]);
-	}
-	w->of_stack[stack] = intern_add(&w->rows, &row, &fresh);
-	if (w->of_stack[stack] == INTERN_NONE)
-		return -ENOMEM;
-	((struct wait_row *)intern_item(&w->rows, w->of_stack[stack]))->value += t->totals.self[stack];
-	return for_process ? add_process(w, w->of_stack[stack], wait) : 0;
-}
-
-static struct wait_row *row_of(struct waits *w, uint32_t stack)
-{
-	return w->of_stack[stack] == PROFILE_NONE ? NULL : intern_item(&w->rows, w->of_stack[stack]);
-}
-
-/* Adds what the table says of single waits. */
-static void add_single(struct waits *w)
-{
-	const struct profile *p = w->table->profile;
-	const struct profile_sample *samples;
-	const struct profile_event *events;
-	size_t count;
-
-	samples = profile_samples(p, &count);
-	for (size_t i = 0; i < count; i++) {
-		struct wait_row *row = row_of(w, samples[i].stack);
-
-		if (row)
-			row->count += samples[i].count;
-		w->counted |= row && samples[i].count;
-	}
-	events = profile_events(p, &count);
-	for (size_t i = 0; i < count; i++) {
-		struct wait_row *row = row_of(w, samples[events[i].sample].stack);
-
-		if (row && events[i].value > row->longest)
-			row->longest = events[i].value;
-		w->timed |= row != NULL;
-	}
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const struct wait_row *x = a, *y = b;
-
-	if (x->idle != y->idle)
-		return x->idle ? 1 : -1;
-	if (x->value != y->value)
-		return x->value > y->value ? -1 : 1;
-	return memcmp(&x->key, &y->key, sizeof(x->key));
-}
-
-static int by_count(const void *a, const void *b)
-{
-	const struct wait_row *x = a, *y = b;
-
-	if (x->idle == y->idle && x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return by_value(a, b);
-}
-
-static int collect(struct waits *w)
-{
-	const struct text_table *t = w->table;
-	int err = 0;
-
-	w->of_stack = malloc(t->totals.count * sizeof(*w->of_stack));
-	if (!w->of_stack)
-		return -ENOMEM;
-	w->of_stack[PROFILE_ROOT] = PROFILE_NONE;
-	for (uint32_t s = 1; s < t->totals.count && !err; s++) {
-		w->of_stack[s] = PROFILE_NONE;
-		if (t->totals.self[s] && profile_state_of(t->profile, s))
-			err = add_stack(w, s);
-	}
-	if (err)
-		return err;
-	add_single(w);
-	w->sorted = malloc((w->rows.count + 1) * sizeof(*w->sorted));
-	if (!w->sorted)
-		return -ENOMEM;
-	if (w->rows.count)
-		memcpy(w->sorted, w->rows.items, w->rows.count * sizeof(*w->sorted));
-	qsort(w->sorted, w->rows.count, sizeof(*w->sorted), t->options.sort == OUTPUT_SORT_COUNT ? by_count : by_value);
-	return 0;
-}
-
-/* Writes " in FUNCTION, via FUNCTION", the latter where there is room. used: columns of width that are written. */
-static int write_place(const struct text_table *t, const struct wait_key *key, size_t used, size_t width, FILE *out)
-{
-	static const char in[] = " in ";
-	const struct output_pair pair = {.first = key->own,
-					 .second = key->waiter == key->own ? PROFILE_NONE : key->waiter,
-					 .between = OUTPUT_VIA};
-	size_t room = 0;
-
-	if (key->own == PROFILE_NONE)
-		return 0;
-	used += strlen(in);
-	if (width)
-		room = width > used + OUTPUT_FIT_LEAST ? width - used : OUTPUT_FIT_LEAST;
-	fputs(in, out);
-	return output_pair_fitted(t->profile, &t->groups, t->options.by_line, &pair, room, out);
+	return width > used + OUTPUT_FIT_LEAST ? width - used : OUTPUT_FIT_LEAST;
 }
 
 /* Returns what the row's waits are for, which the caller frees. NULL: no memory. */
@@ -187,93 +62,251 @@ static char *name_of(const struct text_table *t, const struct wait_row *row)
 	return strdup(profile_string(t->profile, profile_group_at(&t->groups, row->first)->name));
 }
 
-static int write_wait(const struct text_table *t, const struct wait_row *row, size_t width, FILE *out)
+/* Returns a wait's name in at most width columns, which the caller frees: the state stays whole, if it can. */
+static char *shortened(const char *name, size_t width)
 {
-	static const char unfolds[] = " in idle pools and loops (--idle shows each)";
-	char *name = name_of(t, row), *wait = name ? output_text_printed(name, width / 2) : NULL;
-	int err = 0;
+	const char *colon = strstr(name, ": ");
+	size_t state = colon ? (size_t)(colon - name) + strlen(": ") : 0;
+	char *detail, *text;
 
-	free(name);
-	if (!wait)
-		return -ENOMEM;
-	fputs(wait, out);
-	if (!row->idle)
-		err = write_place(t, &row->key, text_width(wait), width, out);
-	else if (!width || text_width(wait) + strlen(unfolds) <= width)
-		fputs(unfolds, out);
-	fputc('\n', out);
-	free(wait);
-	return err;
+	if (!colon || text_width(name) <= width || state + strlen(TEXT_ELLIPSIS) >= width)
+		return text_shorten(name, width);
+	detail = text_keep_end(name + state, width - state);
+	if (!detail || asprintf(&text, "%.*s%s", (int)state, name, detail) < 0)
+		text = NULL;
+	free(detail);
+	return text;
 }
 
-/* The width of "1,234.567 s" without its comma, and of a number of waits. */
-#define AMOUNT_WIDTH 10
-#define COUNT_WIDTH  8
+/* Returns the columns that the row's own function needs for its name. */
+static size_t function_width(const struct text_table *t, const struct wait_row *row)
+{
+	const struct profile_group *own = profile_group_at(&t->groups, row->key.own);
+	char *name = output_escaped_copy(profile_string(t->profile, own->name));
+	size_t width = name ? text_width(name) : 0;
 
-/* Writes the numbers of a row. Returns 0 or -ENOMEM. */
-static int write_row(const struct waits *w, const struct wait_row *row, bool narrow, size_t room, FILE *out)
+	free(name);
+	return width;
+}
+
+static const char in[] = " in ";
+
+/* Returns the name of a row's wait: what it is for gives way to the name of the function. NULL: no memory. */
+static char *fitted_name(const struct layout *l, const struct wait_row *row)
+{
+	const struct text_table *t = l->waits->table;
+	char *name = name_of(t, row), *whole = name ? output_text_printed(name, 0) : NULL, *text;
+	const char *colon = whole ? strstr(whole, ": ") : NULL;
+	size_t least, room = l->room;
+
+	free(name);
+	if (!whole || !room)
+		return whole;
+	least = text_width(whole);
+	/* A number of processes says nothing without its beginning. */
+	if (colon && row->processes <= 1 && (size_t)(colon - whole) + strlen(": ") + DETAIL_LEAST < least)
+		least = (size_t)(colon - whole) + strlen(": ") + DETAIL_LEAST;
+	if (row->key.own != PROFILE_NONE) {
+		size_t needed = strlen(in) + function_width(t, row), both = strlen(in) + OUTPUT_FIT_LEAST;
+
+		if (room > needed + least)
+			room -= needed;
+		else if (room >= least + both)
+			room = least;
+		else
+			room = room > both + NAME_LEAST ? room - both : NAME_LEAST;
+	}
+	text = shortened(whole, room);
+	free(whole);
+	return text;
+}
+
+/* Returns "WAIT in FUNCTION, via FUNCTION", which the caller frees: as much of it as there is room for. NULL: no
+ * memory.
+ */
+static char *wait_text(const struct layout *l, const struct wait_row *row)
+{
+	static const char *const unfolds[] = {" in idle pools and loops (--idle shows each)", " (--idle shows each)",
+					      ""};
+	const struct text_table *t = l->waits->table;
+	const struct output_pair pair = {.first = row->key.own,
+					 .second = row->key.waiter == row->key.own ? PROFILE_NONE : row->key.waiter,
+					 .between = OUTPUT_VIA};
+	char *wait = fitted_name(l, row), *place, *text = NULL;
+
+	if (!wait || (!row->idle && row->key.own == PROFILE_NONE))
+		return wait;
+	if (row->idle) {
+		int i = 0;
+
+		while (*unfolds[i] && l->room && text_width(wait) + strlen(unfolds[i]) > l->room)
+			i++;
+		if (asprintf(&text, "%s%s", wait, unfolds[i]) < 0)
+			text = NULL;
+	} else {
+		place = output_pair_text(t->profile, &t->groups, t->options.by_line, &pair,
+					 l->room ? wait_in_room(l->room, text_width(wait) + strlen(in)) : 0);
+		if (!place || asprintf(&text, "%s%s%s", wait, in, place) < 0)
+			text = NULL;
+		free(place);
+	}
+	free(wait);
+	return text;
+}
+
+/* Returns the columns of the largest amount, and of all smaller ones. */
+static int amount_width(const struct waits *w, uint64_t largest)
 {
 	const struct profile_measure measure = profile_get_measure(w->table->profile);
 	char amount[OUTPUT_AMOUNT_MAX];
+	int width = (int)strlen(output_amount(&measure, largest, amount));
 
-	if (!narrow)
-		fprintf(out, "%*s ", AMOUNT_WIDTH, output_amount(&measure, row->value, amount));
-	fprintf(out, "%6.1f%%  ", output_text_percent(row->value, w->table->all));
-	if (!narrow && w->counted && row->count)
-		fprintf(out, "%*" PRIu64 "  %*s  ", COUNT_WIDTH, row->count, AMOUNT_WIDTH,
-			output_amount(&measure, row->value / row->count, amount));
-	else if (!narrow && w->counted)
-		fprintf(out, "%*s  ", COUNT_WIDTH + 2 + AMOUNT_WIDTH, "");
-	if (!narrow && w->timed)
-		fprintf(out, "%*s  ", AMOUNT_WIDTH, row->longest ? output_amount(&measure, row->longest, amount) : "");
-	return write_wait(w->table, row, room, out);
+	return width < TIME_WIDTH ? TIME_WIDTH : width;
 }
 
-static int write_rows(const struct waits *w, FILE *out)
+/* Finds the width of each column on a terminal, as narrow as the numbers allow. */
+static void measure(struct layout *l)
 {
-	const struct text_table *t = w->table;
-	const size_t percent = strlen(" 100.0%  ");
-	const size_t wide = AMOUNT_WIDTH + percent + (w->counted ? COUNT_WIDTH + AMOUNT_WIDTH + 4 : 0) +
-			    (w->timed ? AMOUNT_WIDTH + 2 : 0);
-	/* A narrow terminal has no room for the numbers. */
-	bool narrow = t->options.width && t->options.width < wide + 2 * OUTPUT_FIT_LEAST;
-	size_t room = output_text_room(t, narrow ? percent : wide);
-	const struct wait_row *last = &w->sorted[w->rows.count - 1];
-	uint32_t shown = w->rows.count < t->options.rows ? w->rows.count : t->options.rows;
+	const struct waits *w = l->waits;
+	uint64_t count = 0, mean = 0, longest = 0;
+	char digits[24];
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct wait_row *row = &w->sorted[i];
+		uint64_t each = row->count ? row->value / row->count : 0;
+
+		count += row->count;
+		mean = each > mean ? each : mean;
+		longest = row->longest > longest ? row->longest : longest;
+	}
+	l->widths[TIME] = amount_width(w, w->table->all);
+	l->widths[WAITS] = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+	l->widths[MEAN] = amount_width(w, mean);
+	l->widths[LONGEST] = amount_width(w, longest);
+	if (l->widths[WAITS] < (int)strlen(columns[WAITS].title))
+		l->widths[WAITS] = (int)strlen(columns[WAITS].title);
+}
+
+/* Chooses the columns of numbers that leave enough room on a terminal. The share and two others tell the rest. */
+static void choose_columns(struct layout *l)
+{
+	static const int wanted[] = {SHARE, WAITS, MEAN, TIME, LONGEST};
+	const struct waits *w = l->waits;
+	size_t width = w->table->options.width, used = 0;
+
+	for (int i = 0; i < COLUMNS; i++)
+		l->widths[i] = columns[i].width;
+	if (width)
+		measure(l);
+	for (size_t i = 0; i < COLUMNS; i++) {
+		int column = wanted[i];
+		size_t needed = (size_t)(l->widths[column] + columns[column].between);
+		bool known = column == LONGEST ? w->timed : column == MEAN || column == WAITS ? w->counted : true;
+
+		l->missing[column] = known && width && i && used + needed + WAIT_ROOM > width;
+		if (known && !l->missing[column])
+			used += needed;
+		else
+			l->widths[column] = 0;
+	}
+	l->room = output_text_room(w->table, used);
+}
+
+static void write_cell(const struct layout *l, int column, const char *text, FILE *out)
+{
+	if (l->widths[column])
+		fprintf(out, "%*s%*s", l->widths[column], text, columns[column].between, "");
+}
+
+static void write_head(const struct layout *l, FILE *out)
+{
+	static const char title[] = "wait", wider[] = " (a wider terminal shows: ";
+	size_t used = strlen(title) + strlen(wider) + strlen(")");
+	const char *between = wider;
+
+	for (int i = 0; i < COLUMNS; i++) {
+		write_cell(l, i, columns[i].title, out);
+		used += l->missing[i] ? strlen(columns[i].title) + strlen(", ") : 0;
+	}
+	fputs(title, out);
+	for (int i = 0; i < COLUMNS && used <= l->room; i++) {
+		if (!l->missing[i])
+			continue;
+		fprintf(out, "%s%s", between, columns[i].title);
+		between = ", ";
+	}
+	fputs(between == wider ? "\n" : ")\n", out);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int write_row(const struct layout *l, const struct wait_row *row, FILE *out)
+{
+	const struct text_table *t = l->waits->table;
+	const struct profile_measure measure = profile_get_measure(t->profile);
+	char amount[OUTPUT_AMOUNT_MAX], *text = wait_text(l, row);
+
+	if (!text)
+		return -ENOMEM;
+	write_cell(l, TIME, output_amount(&measure, row->value, amount), out);
+	snprintf(amount, sizeof(amount), "%.1f%%", output_text_percent(row->value, t->all));
+	write_cell(l, SHARE, amount, out);
+	snprintf(amount, sizeof(amount), "%" PRIu64, row->count);
+	write_cell(l, WAITS, row->count ? amount : "-", out);
+	write_cell(l, MEAN, row->count ? output_amount(&measure, row->value / row->count, amount) : "-", out);
+	write_cell(l, LONGEST, row->longest ? output_amount(&measure, row->longest, amount) : "", out);
+	fprintf(out, "%s\n", text);
+	free(text);
+	return 0;
+}
+
+static int write_rows(const struct layout *l, FILE *out)
+{
+	const struct waits *w = l->waits;
+	const struct wait_row *last = &w->sorted[w->count - 1];
+	uint32_t rows = w->table->options.rows, shown = w->count < rows ? w->count : rows;
 	int err = 0;
 
-	if (!narrow)
-		fprintf(out, "%*s ", AMOUNT_WIDTH, "time");
-	fprintf(out, "%7s  ", "share");
-	if (!narrow && w->counted)
-		fprintf(out, "%*s  %*s  ", COUNT_WIDTH, "waits", AMOUNT_WIDTH, "mean");
-	if (!narrow && w->timed)
-		fprintf(out, "%*s  ", AMOUNT_WIDTH, "longest");
-	fputs("wait\n", out);
+	write_head(l, out);
 	for (uint32_t i = 0; i < shown && !err; i++)
-		err = write_row(w, last->idle && i + 1 == shown ? last : &w->sorted[i], narrow, room, out);
-	if (w->rows.count > shown)
-		fprintf(out, "and %u wait%s more (--limit)\n", w->rows.count - shown,
-			w->rows.count - shown == 1 ? "" : "s");
+		err = write_row(l, last->idle && i + 1 == shown ? last : &w->sorted[i], out);
+	if (w->count > shown)
+		fprintf(out, "and %u wait%s more (--limit)\n", w->count - shown, w->count - shown == 1 ? "" : "s");
 	fputc('\n', out);
+	return err;
+}
+
+/* Adds up the rows that look alike where there is no room for what tells them apart. Returns 0 or -ENOMEM. */
+static int add_up_alike(const struct layout *l, struct waits *w)
+{
+	uint32_t count = w->count, *first = calloc((size_t)count + 1, sizeof(*first));
+	char **texts = calloc((size_t)count + 1, sizeof(*texts));
+	int err = first && texts ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < count && !err; i++) {
+		texts[i] = wait_text(l, &w->sorted[i]);
+		if (!texts[i])
+			err = -ENOMEM;
+	}
+	err = err ?: output_first_alike(texts, count, first) ?: output_waits_add_up(w, first);
+	output_free_texts(texts, count);
+	free(first);
 	return err;
 }
 
 int output_text_waits(const struct text_table *t, FILE *out)
 {
-	struct waits w = {.table = t};
+	struct waits w;
+	struct layout l = {.waits = &w};
 	int err;
 
 	if (!profile_has_states(t->profile))
 		return 0;
-	intern_init(&w.rows, sizeof(struct wait_row), sizeof(struct wait_key));
-	intern_init(&w.processes, sizeof(struct awaited), sizeof(struct awaited));
-	err = collect(&w);
-	if (!err && w.rows.count)
-		err = write_rows(&w, out);
-	intern_free(&w.rows);
-	intern_free(&w.processes);
-	free(w.of_stack);
-	free(w.sorted);
+	err = output_waits_collect(&w, t);
+	if (!err && w.count) {
+		choose_columns(&l);
+		err = l.room ? add_up_alike(&l, &w) : 0;
+		err = err ?: write_rows(&l, out);
+	}
+	output_waits_free(&w);
 	return err;
 }

@@ -43,6 +43,37 @@ static void test_frames(void **unused)
 	assert_fitted("Server.handle.<locals>.answer", "a.py", 1, 26, "Server.....answer (a.py:1)");
 }
 
+static void assert_function_fitted(const char *name, const char *file, size_t width, const char *want)
+{
+	struct profile *p = new_profile();
+	struct profile_groups groups;
+	size_t size;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	on(p, PROFILE_ROOT, name, file, 1);
+	assert_int_equal(profile_groups_make(&groups, p, PROFILE_BY_FUNCTION), 0);
+	assert_int_equal(output_group_fitted(p, profile_group_at(&groups, 0), false, width, out), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, want);
+	free(text);
+	profile_groups_free(&groups);
+	profile_free(p);
+}
+
+/* In a table of functions the file gives way to the name, and not to a row that says little of both. */
+static void test_functions(void **unused)
+{
+	(void)unused;
+	assert_function_fitted("Server.handle_request", "app/server.py", 37, "Server.handle_request (app/server.py)\n");
+	assert_function_fitted("Server.handle_request", "app/server.py", 34, "Server.handle_request (...rver.py)\n");
+	assert_function_fitted("Server.handle_request", "app/server.py", 33, "Server.handle_request\n");
+	assert_function_fitted("Server.handle_request", "app/server.py", 20, "Server.ha..._request\n");
+	assert_function_fitted("Server.handle_request.<locals>.answer_the_client", "app/server.py", 40,
+			       "Server.handl...r_the_client (...rver.py)\n");
+}
+
 /* Whatever the name and the place are, and however narrow it is, a frame is never wider. */
 static void test_never_wider(void **unused)
 {
@@ -83,6 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_never_wider),
 	};
 

@@ -87,12 +87,19 @@ static void test_waits_have_the_nearest_own_function(void **unused)
 	text = shown(p, &(struct output_options){.by_line = true});
 	assert_non_null(strstr(text, " in app.py:7  main, via socket.py:1  recv\n"));
 	free(text);
-	/* So wide that there is room for one place only, or not for the numbers. */
+	/* So wide that there is room for the function that waits without its file, or not for the numbers. */
 	text = shown(p, &(struct output_options){.width = 100});
-	assert_non_null(strstr(text, " in main (app.py)\n"));
+	assert_non_null(strstr(text, "\n    time   share  waits      mean   longest  wait\n"
+				     " 2.500 s  100.0%      2   1.250 s   2.000 s  [network: tcp 10.0.0.5:80] in main "
+				     "(app.py), via recv\n"));
+	free(text);
+	text = shown(p, &(struct output_options){.width = 80});
+	assert_non_null(strstr(text,
+			       "\n  share  waits      mean  wait (a wider terminal shows: time, longest)\n"
+			       " 100.0%      2   1.250 s  [network: tcp 10.0.0.5:80] in main (app.py), via recv\n"));
 	free(text);
 	text = shown(p, &(struct output_options){.width = 50});
-	assert_non_null(strstr(text, "\n  share  wait\n 100.0%  [netw"));
+	assert_non_null(strstr(text, "\n  share  wait\n 100.0%  [network: tcp 10.0.0.5:80] in main, via recv\n"));
 	free(text);
 	profile_free(p);
 }
@@ -132,12 +139,13 @@ static void test_libraries_have_their_own_callers(void **unused)
 	text = shown(p, &(struct output_options){.by_line = true});
 	assert_non_null(strstr(text, "  json.py:1  dump, from app.py:7  main and 1 more\n"));
 	free(text);
-	/* The library's function gives way to the caller's name, until there is room for one only. */
+	/* The library's file gives way to the caller's name, then its name, until there is room for one only. */
 	text = shown(p, &(struct output_options){.width = 78});
-	assert_non_null(strstr(text, "  JSONDecod...ecode_all (json.py), from main\n"));
+	assert_non_null(strstr(text, "  JSONDecoder.decode_all, from main\n"));
+	assert_non_null(strstr(text, "  dump (json.py), from main and 1 more\n"));
 	free(text);
-	text = shown(p, &(struct output_options){.width = 60});
-	assert_non_null(strstr(text, "  dump (json.py)\n"));
+	text = shown(p, &(struct output_options){.width = 46});
+	assert_non_null(strstr(text, "  JSONDecod...all, from main\n") ?: strstr(text, "  JSONDecoder.decode_all\n"));
 	free(text);
 	text = shown(p, &(struct output_options){.by_state = true});
 	assert_string_equal(text, "  self  on CPU  function\n"
@@ -221,6 +229,39 @@ static void test_columns(void **unused)
 	profile_free(p);
 }
 
+/* On a narrow terminal rows that look alike are added up where they can be, and else have numbers. */
+static void test_rows_that_look_alike(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 1, "x"), main = on(p, PROFILE_ROOT, "handles_the_request_of_a_client", "app.py", 7);
+	uint32_t get;
+	char *text;
+
+	(void)unused;
+	assert_int_equal(profile_set_origin(p, "lib.py", PROFILE_STDLIB), 0);
+	get = on(p, main, "Connection.get_from_server", "lib.py", 1);
+	take_in(p, waiting(p, get, "sleep", "[sleep]"), owner, 50);
+	take_in(p, waiting(p, on(p, main, "Connection.set", "lib.py", 2), "lock", "[lock]"), owner, 30);
+	take_in(p, get, owner, 20);
+	text = shown(p, &(struct output_options){.by_state = true, .width = 80});
+	assert_string_equal(text, "  self  on CPU   sleep    lock  function\n"
+				  "100.0%   20.0%   50.0%   30.0%  handles_the_request_of_a_client (app.py)\n");
+	free(text);
+	text = shown(p, &(struct output_options){.by_state = true});
+	assert_non_null(strstr(
+		text, " 30.0%       -       -   30.0%  handles_the_request_of_a_client (app.py), via Connection.set"));
+	free(text);
+	take_in(p, on(p, PROFILE_ROOT, "handles_the_request_of_another_client", "a/app.py", 1), owner, 6);
+	take_in(p, on(p, PROFILE_ROOT, "handles_the_request_of_another_client", "b/app.py", 1), owner, 5);
+	take_in(p, on(p, PROFILE_ROOT, "handles_the_request_of_another_client", "c/app.py", 1), owner, 4);
+	text = shown(p, &(struct output_options){.width = 80});
+	assert_non_null(strstr(text, "  handles_the_request_of_another_client\n"));
+	assert_non_null(strstr(text, "  handles_the_request_of_another_client #2\n"));
+	assert_non_null(strstr(text, "  handles_the_request_of_another_client #3\n"));
+	free(text);
+	profile_free(p);
+}
+
 static void test_line(void **unused)
 {
 	struct profile *p = new_profile();
@@ -282,6 +323,7 @@ int main(void)
 		cmocka_unit_test(test_orders),
 		cmocka_unit_test(test_waits_by_their_number),
 		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_rows_that_look_alike),
 		cmocka_unit_test(test_more_states_than_there_are),
 		cmocka_unit_test(test_line),
 	};
