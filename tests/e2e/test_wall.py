@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -165,6 +166,26 @@ def test_threads_that_sleep_throughout_are_left_out_and_named():
     assert len(times) == 1
     assert "10 threads slept throughout and are left out (--idle keeps them)" in run.err
     assert "9 in asleep" in run.err, run.err
+
+
+SLEEPERS = """
+import threading, time
+for name, count in [("first", 5), ("second", 4), ("third", 3), ("fourth", 2), ("fifth", 1)]:
+    exec("def %s():\\n    time.sleep(1000)" % name)
+    for _ in range(count):
+        threading.Thread(target=globals()[name], daemon=True).start()
+while True:
+    time.sleep(0.01)
+"""
+
+
+def test_all_that_slept_throughout_are_counted():
+    """Three functions are named, and the threads in others counted."""
+    with harness.started([harness.default_python().argv[0], "-c", SLEEPERS]) as process:
+        harness.wait_for(lambda: len(os.listdir("/proc/%d/task" % process.pid)) == 16)
+        harness.wait_for(lambda: all("hrtimer" in path.read_text() for path in Path("/proc/%d/task" % process.pid).glob("*/wchan") if path.parent.name != str(process.pid)))
+        run = harness.record(process.pid, "--mode=wall", rate=99)
+    assert "15 threads slept throughout and are left out (--idle keeps them): 5 in first, 4 in second, 3 in third and 3 in others\n" in run.err, run.err
 
 
 def test_a_process_that_only_sleeps_is_shown():

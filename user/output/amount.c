@@ -23,6 +23,14 @@ static void write_time(uint64_t us, char out[OUTPUT_AMOUNT_MAX])
 		snprintf(out, OUTPUT_AMOUNT_MAX, "%.3f s", (double)us / 1e6);
 }
 
+const char *output_duration(uint64_t ns, char out[OUTPUT_AMOUNT_MAX])
+{
+	uint64_t us = (ns + 500) / 1000;
+
+	write_time(us ?: ns != 0, out);
+	return out;
+}
+
 const char *output_bytes(uint64_t bytes, char out[OUTPUT_AMOUNT_MAX])
 {
 	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -16,6 +16,8 @@
  * alone. Returns out.
  */
 const char *output_amount(const struct profile_measure *measure, uint64_t value, char out[OUTPUT_AMOUNT_MAX]);
+/* Likewise, writes a time: what is shorter than 1 us, and not 0, as "1 us". */
+const char *output_duration(uint64_t ns, char out[OUTPUT_AMOUNT_MAX]);
 /* Writes a number of bytes as "17 B" or "1.5 MiB". Returns out. */
 const char *output_bytes(uint64_t bytes, char out[OUTPUT_AMOUNT_MAX]);
 /* Returns whether output_amount() writes values of the measure with a unit. */

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "kernel/waits.h"
+#include "output/amount.h"
 #include "output/output.h"
 #include "session/account_threads.h"
 #include "session/blocks.h"
@@ -230,6 +231,8 @@ static const char *plural(uint64_t n)
 
 static void print_processes(const struct processes_counts *c, FILE *out)
 {
+	char amount[OUTPUT_AMOUNT_MAX];
+
 	if (c->seen > 1 || c->started)
 		fprintf(out, "pybpf: %" PRIu64 " Python process%s, %" PRIu64 " of them started during the run\n",
 			c->seen, plural(c->seen), c->started);
@@ -240,8 +243,9 @@ static void print_processes(const struct processes_counts *c, FILE *out)
 			plural(c->several), c->several == 1 ? "" : ", one of them", c->versions);
 	if (c->missed)
 		fprintf(out,
-			"pybpf: %" PRIu64 " process%s ended before it was known what %s ran, with %.3f s of CPU time\n",
-			c->missed, plural(c->missed), c->missed == 1 ? "it" : "they", (double)c->missed_ns / 1e9);
+			"pybpf: %" PRIu64 " process%s ended before it was known what %s ran, with %s of CPU time\n",
+			c->missed, plural(c->missed), c->missed == 1 ? "it" : "they",
+			output_duration(c->missed_ns, amount));
 	if (c->refused)
 		fprintf(out,
 			"pybpf: %" PRIu64

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "output/amount.h"
 #include "session/session.h"
 #include "session/wait_name.h"
 
@@ -115,26 +116,30 @@ void session_print_unnamed(const struct session_account *a, FILE *out)
 
 void session_print_undrawn(const struct session_account *a, FILE *out)
 {
+	char amount[OUTPUT_AMOUNT_MAX];
+
 	if (a->undrawn_waits) {
 		print_waits(a->undrawn_waits, out);
 		fputs("shorter than ", out);
 		print_time(PYBPF_INTERVAL_NS, out);
-		fprintf(out, " %s not in the time line: %.2f s\n", a->undrawn_waits == 1 ? "is" : "are",
-			(double)a->undrawn_ns / 1e9);
+		fprintf(out, " %s not in the time line: %s\n", a->undrawn_waits == 1 ? "is" : "are",
+			output_duration(a->undrawn_ns, amount));
 	}
 	if (a->refused_waits) {
 		print_waits(a->refused_waits, out);
-		fprintf(out, "%s not in the time line, %.2f s: the ring buffer or the memory for times was full\n",
-			a->refused_waits == 1 ? "is" : "are", (double)a->refused_ns / 1e9);
+		fprintf(out, "%s not in the time line, %s: the ring buffer or the memory for times was full\n",
+			a->refused_waits == 1 ? "is" : "are", output_duration(a->refused_ns, amount));
 	}
 }
 
 void session_print_short(const struct session_account *a, FILE *out)
 {
+	char amount[OUTPUT_AMOUNT_MAX];
+
 	if (!a->min_block_ns)
 		return;
 	print_waits(a->short_waits, out);
 	fputs("shorter than ", out);
 	print_time(a->min_block_ns, out);
-	fprintf(out, " %s left out: %.2f s\n", a->short_waits == 1 ? "is" : "are", (double)a->short_ns / 1e9);
+	fprintf(out, " %s left out: %s\n", a->short_waits == 1 ? "is" : "are", output_duration(a->short_ns, amount));
 }

@@ -12,6 +12,7 @@
 #include "discovery/discovery.h"
 #include "kernel/procs.h"
 #include "kernel/waits.h"
+#include "output/amount.h"
 #include "profile/profile.h"
 #include "session/internal.h"
 #include "session/place_name.h"
@@ -257,7 +258,9 @@ void session_gil_tell(const struct session *s, const uint64_t *counters, struct 
 
 static void print_time(const struct session_gil_place *place, FILE *out)
 {
-	fprintf(out, "%.3f s, longest %.1f ms", (double)place->ns / 1e9, (double)place->longest_ns / 1e6);
+	char all[OUTPUT_AMOUNT_MAX], longest[OUTPUT_AMOUNT_MAX];
+
+	fprintf(out, "%s, longest %s", output_duration(place->ns, all), output_duration(place->longest_ns, longest));
 }
 
 static const char *plural(uint64_t n)
@@ -308,10 +311,13 @@ static void print_held(const struct session_gil_account *a, FILE *out)
 
 void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, FILE *out)
 {
-	fprintf(out, "pybpf: %" PRIu64 " wait%s for the GIL, %.3f s", a->waits, plural(a->waits),
-		(double)waited_ns / 1e9);
+	char amount[OUTPUT_AMOUNT_MAX];
+
+	fprintf(out, "pybpf: %" PRIu64 " wait%s for the GIL", a->waits, plural(a->waits));
+	if (waited_ns)
+		fprintf(out, ", %s", output_duration(waited_ns, amount));
 	if (a->waits)
-		fprintf(out, ", longest %.1f ms", (double)a->longest_ns / 1e6);
+		fprintf(out, ", longest %s", output_duration(a->longest_ns, amount));
 	if (a->nr_holders > SESSION_GIL_HOLDERS)
 		fprintf(out, "; %d of the %" PRIu64 " places that held it:\n", SESSION_GIL_HOLDERS, a->nr_holders);
 	else

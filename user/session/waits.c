@@ -351,6 +351,7 @@ void session_waits_tell(const struct session *s, struct session_account *account
 {
 	const struct session_waits *w = &s->waits;
 	struct idle_function *idle = w->idle.items;
+	uint32_t others = w->idle_threads;
 	size_t used = 0;
 
 	account->has_states = s->options.mode != SESSION_CPU;
@@ -375,5 +376,8 @@ void session_waits_tell(const struct session *s, struct session_account *account
 
 		used += (size_t)snprintf(account->idle_where + used, sizeof(account->idle_where) - used,
 					 "%s%u in %.60s", i ? ", " : "", idle[i].threads, name);
+		others -= idle[i].threads;
 	}
+	if (others && used < sizeof(account->idle_where))
+		snprintf(account->idle_where + used, sizeof(account->idle_where) - used, " and %u in others", others);
 }

@@ -197,9 +197,9 @@ static void test_lines(void **state)
 		"1 distinct stack\n",
 		"pybpf: 2.00 thread-seconds: 25.0 % on CPU, 75.0 % network\n",
 		"pybpf: 1 thread slept throughout and is left out (--idle keeps them): 1 in Queue.get\n",
-		"pybpf: 1,234,567 waits shorter than 500 us are left out: 0.41 s\n",
-		"pybpf: 838 waits shorter than 1 ms are not in the time line: 0.02 s\n",
-		"pybpf: 1 wait is not in the time line, 0.25 s: the ring buffer or the memory for times was full\n",
+		"pybpf: 1,234,567 waits shorter than 500 us are left out: 410.0 ms\n",
+		"pybpf: 838 waits shorter than 1 ms are not in the time line: 20.0 ms\n",
+		"pybpf: 1 wait is not in the time line, 250.0 ms: the ring buffer or the memory for times was full\n",
 		"pybpf: lost: 0.002 s of waits that found no room (see --max-stacks), 1 thread\n",
 		"pybpf: without Python frames: 1009 where no interpreter ran: starting or ended; "
 		"1010 in other programs, which are not in the profile; 1011 on threads that Python does not know; "
