@@ -444,7 +444,8 @@ static void follow_needs(struct cli_record_options *r)
 	unsigned needs = r->output.format->needs;
 	bool shows_expressions = r->output.options.by_expression && r->output.format->rows;
 
-	if (needs & OUTPUT_THREADS)
+	/* Shares of imports are of the threads that import. */
+	if (needs & OUTPUT_THREADS || r->output.options.by_import)
 		r->session.threads = true;
 	r->session.containers = needs & OUTPUT_THREADS || r->session.roots & PROFILE_ROOT_CONTAINER;
 	r->session.parents = (needs & OUTPUT_THREADS || r->session.roots & PROFILE_ROOT_PARENTS) && !r->session.merge;

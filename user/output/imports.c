@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "base/text_stream.h"
 #include "output/amount.h"
 #include "output/fit.h"
 #include "output/output.h"
@@ -21,7 +22,7 @@ struct table {
 	const struct profile *profile;
 	const struct profile_imports *imports;
 	struct profile_measure measure;
-	uint64_t all;      /* of the whole profile */
+	uint64_t all;      /* what shares are of: all that the threads that import have, or the whole profile */
 	uint64_t least;    /* total of a row that is shown */
 	uint32_t at_least; /* how many of exactly that total are shown */
 	uint32_t rows, hidden;
@@ -102,6 +103,32 @@ static int write_below(struct table *t, FILE *out)
 	return err;
 }
 
+/* Writes what imports took, and what that is a share of. Returns 0 or -ENOMEM. */
+static int write_sum(const struct table *t, FILE *out)
+{
+	char part[OUTPUT_AMOUNT_MAX], all[OUTPUT_AMOUNT_MAX], whole[OUTPUT_AMOUNT_MAX], *text = NULL;
+	const uint64_t sum = t->imports->nodes[0].total, of_all = profile_total(t->profile);
+	size_t size;
+	FILE *words = text_stream_open(&text, &size);
+
+	if (!words)
+		return -ENOMEM;
+	fprintf(words, "imports: %s of %s%s ", output_amount(&t->measure, sum, part), t->all < of_all ? "the " : "",
+		output_amount(&t->measure, t->all, all));
+	output_escaped(t->measure.name, words);
+	fprintf(words, "%s, %.1f %%", t->all < of_all ? " of threads that import" : "",
+		output_text_percent(sum, t->all));
+	if (t->all < of_all)
+		fprintf(words, " (all threads: %s)", output_amount(&t->measure, of_all, whole));
+	if (fclose(words)) {
+		free(text);
+		return -ENOMEM;
+	}
+	text_wrap(text, 0, INDENT, t->width, out);
+	free(text);
+	return 0;
+}
+
 int output_text_imports(const struct profile *p, const struct output_options *options, FILE *out)
 {
 	struct profile_imports imports;
@@ -109,11 +136,9 @@ int output_text_imports(const struct profile *p, const struct output_options *op
 		.profile = p,
 		.imports = &imports,
 		.measure = profile_get_measure(p),
-		.all = profile_total(p),
 		.rows = options->rows ?: OUTPUT_ROWS_DEFAULT,
 		.width = options->width,
 	};
-	char amount[OUTPUT_AMOUNT_MAX], all[OUTPUT_AMOUNT_MAX];
 	int err = profile_imports_build(p, &imports);
 
 	err = err ?: choose_rows(&t);
@@ -122,13 +147,11 @@ int output_text_imports(const struct profile *p, const struct output_options *op
 			fputs("No sample is in an import.\n", out);
 		goto done;
 	}
-	fprintf(out, "imports: %s of %s ", output_amount(&t.measure, imports.nodes[0].total, amount),
-		output_amount(&t.measure, t.all, all));
-	output_escaped(t.measure.name, out);
-	fprintf(out, ", %.1f %%", output_text_percent(imports.nodes[0].total, t.all));
-	fprintf(out, "\n\n%*s  %7s  %*s  module, below the one that imported it\n", AMOUNT, "total", "share", AMOUNT,
+	t.all = imports.of_threads ?: profile_total(p);
+	err = write_sum(&t, out);
+	fprintf(out, "\n%*s  %7s  %*s  module, below the one that imported it\n", AMOUNT, "total", "share", AMOUNT,
 		"self");
-	err = write_below(&t, out);
+	err = err ?: write_below(&t, out);
 	if (t.hidden)
 		fprintf(out, "and %u more (--limit)\n", t.hidden);
 done:

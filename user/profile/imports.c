@@ -162,6 +162,30 @@ static int make_nodes(const struct intern *keys, const uint64_t *own, struct pro
 	return finish(imports);
 }
 
+/* Adds up the samples of the threads that import. nodes: that of each sample. Returns 0 or -ENOMEM. */
+static int add_up_threads(const struct profile *p, const uint32_t *nodes, uint64_t *sum)
+{
+	size_t count;
+	const struct profile_sample *samples = profile_samples(p, &count);
+	bool *import = calloc((size_t)profile_thread_count(p) + 1, sizeof(*import));
+	bool known = true;
+
+	if (!import)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && known; i++) {
+		known = samples[i].thread != PROFILE_NONE;
+		if (known && nodes[i])
+			import[samples[i].thread] = true;
+	}
+	*sum = 0;
+	for (size_t i = 0; i < count && known; i++) {
+		if (samples[i].stack != PROFILE_ROOT && import[samples[i].thread])
+			*sum += samples[i].value;
+	}
+	free(import);
+	return 0;
+}
+
 int profile_imports_build(const struct profile *p, struct profile_imports *imports)
 {
 	struct place *places = calloc(profile_stack_count(p), sizeof(*places));
@@ -187,7 +211,7 @@ int profile_imports_build(const struct profile *p, struct profile_imports *impor
 		err = -ENOMEM;
 	for (size_t i = 0; i < count && !err; i++)
 		own[nodes[i]] += samples[i].value;
-	err = err ?: make_nodes(&keys, own, imports);
+	err = err ?: make_nodes(&keys, own, imports) ?: add_up_threads(p, nodes, &imports->of_threads);
 	if (err)
 		profile_imports_free(imports);
 	intern_free(&keys);

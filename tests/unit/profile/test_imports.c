@@ -114,6 +114,33 @@ static void test_table(void **unused)
 	profile_free(p);
 }
 
+/* Other threads are no part of what shares are of, where threads are told apart. */
+static void test_share_of_threads_that_import(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 1, "python3"), script = on(p, PROFILE_ROOT, "<module>", "app.py", 1);
+	uint32_t main = profile_add_thread(p, owner, 1, "main"), pool = profile_add_thread(p, owner, 2, "pool");
+	struct output_options options = {.by_import = true};
+	size_t size;
+	char *text;
+
+	(void)unused;
+	assert_int_equal(profile_add_sample(p, script, owner, main, 20), 0);
+	assert_int_equal(profile_add_sample(p, imported(p, script, "json/__init__.py"), owner, main, 60), 0);
+	assert_int_equal(profile_add_sample(p, on(p, PROFILE_ROOT, "work", "app.py", 9), owner, pool, 1000), 0);
+	text = written_bytes(p, output_text, &options, &size);
+	assert_string_equal(text, "imports: 60 of the 80 samples of threads that import, 75.0 % (all threads: 1080)\n\n"
+				  "     total    share        self  module, below the one that imported it\n"
+				  "        60    75.0%          60  json/__init__.py\n");
+	free(text);
+	/* A sample of no thread: they are not told apart. */
+	take_in(p, script, owner, 120);
+	text = written_bytes(p, output_text, &options, &size);
+	assert_non_null(strstr(text, "imports: 60 of 1200 samples, 5.0 %\n"));
+	free(text);
+	profile_free(p);
+}
+
 static void test_folded(void **unused)
 {
 	struct profile *p = new_profile(), *to = new_profile();
@@ -144,9 +171,8 @@ static void test_folded(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_what_is_an_import),
-		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_tree),   cmocka_unit_test(test_what_is_an_import),
+		cmocka_unit_test(test_table),  cmocka_unit_test(test_share_of_threads_that_import),
 		cmocka_unit_test(test_folded),
 	};
 
