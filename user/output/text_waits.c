@@ -78,11 +78,13 @@ static char *shortened(const char *name, size_t width)
 	return text;
 }
 
-/* Returns the columns that the row's own function needs for its name. */
+/* Returns the columns that the row's own function needs: for its name, or for its line with that. 0: no memory. */
 static size_t function_width(const struct text_table *t, const struct wait_row *row)
 {
+	const struct output_pair alone = {.first = row->key.own, .second = PROFILE_NONE};
 	const struct profile_group *own = profile_group_at(&t->groups, row->key.own);
-	char *name = output_escaped_copy(profile_string(t->profile, own->name));
+	char *name = t->options.by_line ? output_pair_text(t->profile, &t->groups, true, &alone, 0)
+					: output_escaped_copy(profile_string(t->profile, own->name));
 	size_t width = name ? text_width(name) : 0;
 
 	free(name);

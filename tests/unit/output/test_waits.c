@@ -70,25 +70,29 @@ static void test_names_stay(void **unused)
 	static const char wait[] = "[network: unix /run/service/a-socket-with-a-name.sock]";
 	static const struct {
 		size_t width;
+		bool by_line;
 		const char *row;
 	} cases[] = {
-		{200,
+		{200, false,
 		 "  [network: unix /run/service/a-socket-with-a-name.sock] in fetch_the_orders_of_a_customer (app.py), "
 		 "via Wire.receive (lib/wire.py)\n"},
-		{150,
+		{150, false,
 		 "  [network: unix /run/service/a-socket-with-a-name.sock] in fetch_the_orders_of_a_customer (app.py), "
 		 "via Wire.receive\n"},
-		{120, "  [network: ...run/service/a-socket-with-a-name.sock] in fetch_the_orders_of_a_customer\n"},
-		{80, "  [network: ...e.sock] in fetch_the_orders_of_a_customer\n"},
-		{60, "  [network: ....sock] in fetch_the_ord...f_a_customer\n"},
+		{120, false,
+		 "  [network: ...run/service/a-socket-with-a-name.sock] in fetch_the_orders_of_a_customer\n"},
+		{80, false, "  [network: ...e.sock] in fetch_the_orders_of_a_customer\n"},
+		{60, false, "  [network: ....sock] in fetch_the_ord...f_a_customer\n"},
+		{100, true, "  [network: ...me.sock] in app.py:3  fetch_the_orders_of_a_customer\n"},
 	};
 	struct profile *p = new_wall_profile();
 
 	(void)unused;
 	wait_via(p, "fetch_the_orders_of_a_customer", "Wire.receive", wait, 7);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct output_options options = {.width = cases[i].width, .by_line = cases[i].by_line};
 		size_t size;
-		char *text = written_bytes(p, output_text, &(struct output_options){.width = cases[i].width}, &size);
+		char *text = written_bytes(p, output_text, &options, &size);
 
 		if (!strstr(text, cases[i].row))
 			assert_string_equal(text, cases[i].row);
