@@ -227,7 +227,8 @@ static int tell_apart(const struct text_table *t, char **texts, uint32_t count, 
 		err = texts[i] ? 0 : -ENOMEM;
 	}
 	err = err ?: output_first_alike(texts, count, first);
-	memset(seen, 0, count * sizeof(*seen));
+	for (uint32_t i = 0; i < count && !err; i++)
+		seen[i] = 0;
 	for (uint32_t i = 0; i < count && !err; i++) {
 		if (++seen[first[i]] == 1)
 			continue;

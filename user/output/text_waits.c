@@ -202,7 +202,7 @@ static void choose_columns(struct layout *l)
 		measure(l);
 	for (size_t i = 0; i < COLUMNS; i++) {
 		int column = wanted[i];
-		size_t needed = (size_t)(l->widths[column] + columns[column].between);
+		size_t needed = (size_t)l->widths[column] + (size_t)columns[column].between;
 		bool known = column == LONGEST ? w->timed : column == MEAN || column == WAITS ? w->counted : true;
 
 		l->missing[column] = known && width && i && used + needed + WAIT_ROOM > width;
