@@ -15,7 +15,7 @@ import cgroups
 import harness
 import processes
 import pythons
-from harness import total
+from harness import pybpf, total
 from processes import by_process, sampling
 
 sys.path.insert(0, str(harness.TOP / "tests"))
@@ -159,6 +159,65 @@ def test_uwsgi_with_workers(tmp_path):
     roots = {stack[0].text for stack, _ in merged.stacks()}
     assert len(roots) == 1 and roots.pop().startswith("uwsgi")
     assert in_application([(stack[1:], count) for stack, count in merged.stacks()]) > 100
+
+
+# The worker imports it, and gets no further.
+ENDLESS = """
+def burn():
+    sum(range(20000))
+
+
+while True:
+    burn()
+"""
+# What pip makes of gunicorn's entry point.
+CALLS = """\
+import sys
+from gunicorn.app.wsgiapp import run
+if __name__ == '__main__':
+    sys.exit(run())
+"""
+
+
+def own_stacks(pid, path):
+    """Those of the worker's own functions; of a new profile, if there is none at the path."""
+    if not path.exists():
+        assert pybpf("-q", "-p", pid, "--children", "-F", 499, "-d", 1, "-o", path).code == 0
+    lines = pybpf("report", path, "--own", "-f", "folded").out.splitlines()
+    found = [line for line in lines if "burn (endless.py:" in line]
+    if not found:
+        path.unlink()
+    return found
+
+
+@pytest.mark.parametrize("how", ["installed", "-m", "bin/serve", "with a function"])
+def test_whose_code_a_program_in_a_bin_folder_is(how, tmp_path):
+    """A package's if it was installed with it, the program's own if a person put it into a folder of that name."""
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    (tmp_path / "bin").mkdir()
+    serve = tmp_path / "bin" / "serve"
+    serve.write_text(CALLS)
+    python = program("python")
+    begin = {"installed": [program("gunicorn")], "-m": [python, "-m", "gunicorn"]}.get(how, [python, serve])
+    if how == "with a function":
+        (tmp_path / "pyvenv.cfg").touch()
+        serve.write_text(CALLS.replace("run())", "begin())").replace("if ", "def begin():\n    return run()\nif "))
+    bind = "127.0.0.1:%d" % harness.free_port()
+    saved = tmp_path / "own.pybpf"
+    argv = [*begin, "-b", bind, "-t", "0", "endless:application"]
+    with harness.started(argv, cwd=tmp_path, start_new_session=True, **QUIET) as server:
+        try:
+            harness.wait_for(lambda: own_stacks(server.pid, saved))
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
+    module = {
+        "installed": "",
+        "-m": "",
+        "bin/serve": ";<module> (serve:4)",
+        "with a function": ";<module> (serve:6);begin (serve:4)",
+    }[how]
+    names = {stack.split(";", 1)[1].rsplit(";", 1)[0] for stack in own_stacks(server.pid, saved)}
+    assert {";" + name for name in names} == {module + ";<module> (endless.py:7)"}, names
 
 
 LATE = r"""

@@ -34,7 +34,7 @@ static foreign_service *const items[] = {
 	dump_serve_stack,
 	dump_serve_state,
 	source_file_serve_look,
-	source_file_serve_shown_at,
+	source_file_serve_look_at_path,
 	source_file_serve_text,
 };
 

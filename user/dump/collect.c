@@ -670,7 +670,7 @@ static int collect(struct collector *c)
 	c->stacks = c->out->stacks && c->pysym ? stacks_new(c->pysym, c->out->stacks) : NULL;
 	if (!c->stacks)
 		return -ENOMEM;
-	pysym_look_at_paths_by(c->pysym, source_file_shown_at);
+	pysym_look_at_paths_by(c->pysym, source_file_look_at_path);
 	pysym_read_for(c->pysym, NAMING_NS);
 	c->sources.pysym = c->pysym;
 	if (c->sources.wanted)

@@ -140,7 +140,7 @@ struct session *session_new(const struct session_options *options)
 		if (!s->sources)
 			goto no_memory;
 	}
-	pysym_look_at_paths_by(s->pysym, source_file_shown_at);
+	pysym_look_at_paths_by(s->pysym, source_file_look_at_path);
 	session_let_blocks_grow_in_place();
 	s->map_bytes = kernel_get_map_bytes(s->kernel);
 	if (kernel_open_events(s->kernel, session_on_record, s))

@@ -394,28 +394,31 @@ char *source_file_text(const struct source_file *file, const struct source_right
 	return NULL;
 }
 
-int source_file_serve_shown_at(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+int source_file_serve_look_at_path(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	const struct question *q = checked(question, question_size);
+	int err = q ? pysym_look_at_path(q->pid, q->path, answer) : -EINVAL;
 
 	(void)state;
-	(void)answer;
-	(void)size;
-	return q ? pysym_shown_at(q->pid, q->path) : -EINVAL;
+	if (!err)
+		*size = sizeof(struct pysym_file);
+	return err;
 }
 
-int source_file_shown_at(pid_t pid, const char *path)
+int source_file_look_at_path(pid_t pid, const char *path, struct pysym_file *out)
 {
 	struct question *q;
 	size_t size;
-	int from;
+	int err;
 
-	if (!pysym_path_needs_look(path))
-		return (int)(pysym_short_path(path, NULL) - path);
+	if (!pysym_path_needs_look(path)) {
+		*out = (struct pysym_file){.shown = (uint32_t)(pysym_short_path(path, NULL) - path)};
+		return 0;
+	}
 	q = make_question(&(struct source_file){.pid = pid, .path = path});
-	from = q ? foreign_call(source_file_serve_shown_at, (struct foreign_subject){.pid = pid}, q, sizeof(*q), NULL,
-				0, &size, PATIENCE_S)
-		 : -ENOMEM;
+	err = q ? foreign_call(source_file_serve_look_at_path, (struct foreign_subject){.pid = pid}, q, sizeof(*q), out,
+			       sizeof(*out), &size, PATIENCE_S)
+		: -ENOMEM;
 	free(q);
-	return from < (int)strlen(path) ? from : -EPROTO;
+	return err || (size == sizeof(*out) && out->shown < strlen(path)) ? err : -EPROTO;
 }

@@ -12,6 +12,7 @@
 
 #include "foreign/foreign.h"
 #include "pybpf.h"
+#include "symbols/pysym.h"
 
 /* Longest text that is kept. */
 #define SOURCE_FILE_MAX (1 << 20)
@@ -62,10 +63,10 @@ char *source_file_text(const struct source_file *file, const struct source_right
  */
 bool source_read_rights(pid_t task, struct pybpf_rights *rights);
 
-/* As pysym_shown_at(). */
-int source_file_shown_at(pid_t pid, const char *path);
+/* As pysym_look_at_path(). */
+pysym_look source_file_look_at_path;
 
 /* How helpers answer: rows of the table in cli/services.c. */
-foreign_service source_file_serve_look, source_file_serve_text, source_file_serve_shown_at;
+foreign_service source_file_serve_look, source_file_serve_text, source_file_serve_look_at_path;
 
 #endif

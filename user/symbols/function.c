@@ -47,7 +47,8 @@ static struct pysym_path *add_path(struct pysym_functions *t, const char *text)
 	if (!path)
 		return NULL;
 	path->refs = 0;
-	path->shown = -1;
+	path->looked_at = false;
+	path->last = (struct pysym_file){0};
 	memcpy(path->text, text, size);
 	if (intern_add(&t->paths, &(struct path_entry){path->text, path}, &fresh) == INTERN_NONE) {
 		free(path);
@@ -89,7 +90,7 @@ static struct intern_bytes key_of(const struct pysym_function *function)
 }
 
 static struct pysym_function *new_function(const struct pysym_content *content, const struct pybpf_layout *layout,
-					   struct pysym_path *path, uint32_t shown)
+					   struct pysym_path *path, const struct pysym_file *file)
 {
 	const char *name = content->name ? content->name : unnamed;
 	uint32_t name_size = (uint32_t)strlen(name) + 1, lines_size = content->lines ? content->lines_size : 0;
@@ -101,7 +102,7 @@ static struct pysym_function *new_function(const struct pysym_content *content, 
 	function->lines_size = lines_size;
 	intern_init(&function->positions, sizeof(struct pysym_position), sizeof(int32_t));
 	function->key.path = path;
-	function->key.shown = shown;
+	function->key.file = *file;
 	function->key.first_line = content->first_line;
 	function->key.name_size = name_size;
 	function->key.code_adaptive = layout->code_adaptive;
@@ -116,9 +117,10 @@ static struct pysym_function *new_function(const struct pysym_content *content, 
 }
 
 struct pysym_function *pysym_function_take(struct pysym_functions *t, const struct pysym_content *content,
-					   const struct pybpf_layout *layout, struct pysym_path *path, uint32_t shown)
+					   const struct pybpf_layout *layout, struct pysym_path *path,
+					   const struct pysym_file *file)
 {
-	struct function_entry entry = {.function = new_function(content, layout, path, shown)};
+	struct function_entry entry = {.function = new_function(content, layout, path, file)};
 	struct pysym_function *function;
 	bool fresh;
 	uint32_t i;

@@ -16,7 +16,8 @@
 /* A source path, as code objects contain it. */
 struct pysym_path {
 	uint32_t refs;
-	int32_t shown; /* offset of its importable part, as the last process had it; -1: unknown */
+	bool looked_at;
+	struct pysym_file last; /* as the last process had it that could be looked at */
 	char text[];
 };
 
@@ -34,13 +35,13 @@ struct pysym_function {
 	/* Identifies the function, together with the bytes behind it. It has no padding. */
 	struct pysym_function_key {
 		struct pysym_path *path;
-		uint32_t shown; /* offset in the path of the part that is printed */
+		struct pysym_file file;
 		int32_t first_line;
 		uint32_t name_size; /* with its NUL */
 		uint16_t code_adaptive;
 		uint8_t position_kind, line_kind;
 		uint8_t hidden, has_lines;
-		uint8_t pad[6];
+		uint8_t pad[2];
 	} key;
 	char bytes[]; /* name, line table */
 };
@@ -66,10 +67,11 @@ size_t pysym_lines_room(const struct pysym_functions *t);
 
 /*
  * Returns the function of that content with one more reference; without a name it is called "[unnamed]". The function
- * holds the path itself; what follows offset `shown` of it is printed. NULL when memory is exhausted.
+ * holds the path itself. NULL when memory is exhausted.
  */
 struct pysym_function *pysym_function_take(struct pysym_functions *t, const struct pysym_content *content,
-					   const struct pybpf_layout *layout, struct pysym_path *path, uint32_t shown);
+					   const struct pybpf_layout *layout, struct pysym_path *path,
+					   const struct pysym_file *file);
 void pysym_function_drop(struct pysym_functions *t, struct pysym_function *function);
 
 static inline const char *pysym_function_name(const struct pysym_function *function)
@@ -79,7 +81,7 @@ static inline const char *pysym_function_name(const struct pysym_function *funct
 
 static inline const char *pysym_function_file(const struct pysym_function *function)
 {
-	return function->key.path->text + function->key.shown;
+	return function->key.path->text + function->key.file.shown;
 }
 
 /* Returns what is known of a position in the function; valid until the next call. NULL when memory is exhausted. */

@@ -4,11 +4,13 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/procfs.h"
+#include "symbols/console_script.h"
 
 static bool ends_with(const char *name, size_t len, const char *suffix)
 {
@@ -134,10 +136,19 @@ bool pysym_path_needs_look(const char *path)
 	return path[0] == '/' && !below_search_dir(path);
 }
 
-int pysym_shown_at(pid_t pid, const char *path)
+int pysym_look_at_path(pid_t pid, const char *path, struct pysym_file *out)
 {
 	char root[64];
+	int fd;
 
 	snprintf(root, sizeof(root), "/proc/%d/root", procfs_task(pid, NULL) ?: pid);
-	return access(root, F_OK) ? -ESRCH : (int)(pysym_short_path(path, root) - path);
+	fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -ESRCH;
+	*out = (struct pysym_file){
+		.shown = (uint32_t)(pysym_short_path(path, root) - path),
+		.console_script = console_script_is(fd, path),
+	};
+	close(fd);
+	return 0;
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "foreign/foreign.h"
+#include "symbols/console_script.h"
 #include "symbols/function.h"
 #include "symbols/words.h"
 
@@ -25,8 +26,7 @@ struct code {
 /* A path as this process's code objects contain it: another process may have another file at that path. */
 struct file {
 	struct pysym_path *path;
-	uint32_t shown; /* offset in the path of the part that is printed */
-	uint32_t pad;
+	struct pysym_file seen;
 };
 
 struct process {
@@ -44,7 +44,7 @@ struct process_entry {
 
 struct pysym {
 	bool full_filenames;
-	int (*shown_at)(pid_t pid, const char *path);
+	pysym_look *look;
 	struct intern processes; /* struct process_entry */
 	struct process *last;    /* the last one looked up: frames come by stacks */
 	struct pysym_functions functions;
@@ -62,7 +62,7 @@ struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames)
 	pysym_functions_init(&s->functions, mode);
 	intern_init(&s->processes, sizeof(struct process_entry), sizeof(uint64_t));
 	s->full_filenames = full_filenames;
-	s->shown_at = pysym_shown_at;
+	s->look = pysym_look_at_path;
 	return s;
 }
 
@@ -72,9 +72,9 @@ void pysym_read_for(struct pysym *s, uint64_t time_ns)
 	s->left_ns = time_ns;
 }
 
-void pysym_look_at_paths_by(struct pysym *s, int (*shown_at)(pid_t pid, const char *path))
+void pysym_look_at_paths_by(struct pysym *s, pysym_look *look)
 {
-	s->shown_at = shown_at;
+	s->look = look;
 }
 
 static struct process *process_at(const struct pysym *s, uint32_t index)
@@ -209,25 +209,29 @@ static void charge(struct pysym *s, uint64_t begin_ns)
 }
 
 /*
- * Returns the offset in a path of the part that is printed. The directories of a process that has ended cannot be
- * looked at any more: the result for the same path in another process is used then.
+ * Returns what is known of a path. The directories of a process that has ended cannot be looked at any more: the result
+ * for the same path in another process is used then.
  */
-static uint32_t shown_from(struct pysym *s, const struct process *process, struct pysym_path *path)
+static struct pysym_file look_at(struct pysym *s, const struct process *process, struct pysym_path *path)
 {
 	uint64_t begin_ns = used_ns();
-	int from = -ETIMEDOUT;
+	struct pysym_file found;
 
-	if (s->full_filenames)
-		return 0;
+	if (s->full_filenames && !console_script_may_be(path->text))
+		return (struct pysym_file){0};
 	if (may_read(s)) {
-		from = s->shown_at(process->pid, path->text);
+		if (!s->look(process->pid, path->text, &found)) {
+			path->last = found;
+			path->looked_at = true;
+		}
 		charge(s, begin_ns);
 	}
-	if (from >= 0)
-		path->shown = from;
-	else if (path->shown < 0)
-		return (uint32_t)(pysym_short_path(path->text, NULL) - path->text);
-	return (uint32_t)path->shown;
+	found = path->last;
+	if (s->full_filenames)
+		found.shown = 0;
+	else if (!path->looked_at)
+		found.shown = (uint32_t)(pysym_short_path(path->text, NULL) - path->text);
+	return found;
 }
 
 /* Returns the process's file of that path, analysed once; NULL when memory is exhausted. Valid until the next call. */
@@ -241,7 +245,7 @@ static const struct file *file_of(struct pysym *s, struct process *process, cons
 		return NULL;
 	i = intern_find(&process->files, &file);
 	if (i == INTERN_NONE) {
-		file.shown = shown_from(s, process, file.path);
+		file.seen = look_at(s, process, file.path);
 		i = intern_add(&process->files, &file, &fresh);
 	}
 	/* A process holds one reference to each of its paths. */
@@ -268,7 +272,7 @@ static const struct code *enter_code(struct pysym *s, struct process *process, c
 
 	if (!file)
 		return NULL;
-	code.function = pysym_function_take(&s->functions, content, layout, file->path, file->shown);
+	code.function = pysym_function_take(&s->functions, content, layout, file->path, &file->seen);
 	if (!code.function)
 		return NULL;
 	i = intern_add(&process->codes, &code, &fresh);
@@ -382,6 +386,7 @@ int pysym_resolve(struct pysym *s, uint64_t proc_id, uint32_t runtime, const str
 		.line = position->line,
 		.first_line = code->function->key.first_line,
 		.span = position->span,
+		.console_script = code->function->key.file.console_script,
 		.hidden = code->function->key.hidden,
 		.cookie = &position->cookie,
 	};

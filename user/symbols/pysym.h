@@ -25,6 +25,14 @@ enum pysym_line_mode {
 
 struct pysym;
 
+/* What the directories of a process tell of the path of a source file. It has no padding. */
+struct pysym_file {
+	uint32_t shown;          /* offset of its importable part */
+	uint32_t console_script; /* whether it is a program as console_script.h has them */
+};
+
+typedef int pysym_look(pid_t pid, const char *path, struct pysym_file *out);
+
 struct pysym_frame {
 	const char *name;       /* UTF-8; valid until the process is removed */
 	const char *file;       /* as the options want it; "" when unknown; valid as long */
@@ -32,6 +40,7 @@ struct pysym_frame {
 	int32_t line;           /* -1 when unknown or not wanted */
 	int32_t first_line;     /* of the function; -1 when unknown */
 	struct pysym_span span; /* with PYSYM_EXPRESSIONS */
+	bool console_script;    /* the file is one, so that its module's code is a package's */
 	bool hidden;            /* not a function of the program: the interpreter's own trampoline */
 	uint32_t *cookie; /* the caller's number, one for each function and position, UINT32_MAX at first; equal ones in
 			     two processes share it. Valid until the next pysym_resolve(). */
@@ -48,10 +57,10 @@ struct pysym_counters {
 struct pysym *pysym_new(enum pysym_line_mode mode, bool full_filenames);
 
 /*
- * Sets the function that replaces pysym_shown_at() from now on. That one accesses file systems: one that does not
+ * Sets the function that replaces pysym_look_at_path() from now on. That one accesses file systems: one that does not
  * answer would keep this process waiting forever.
  */
-void pysym_look_at_paths_by(struct pysym *s, int (*shown_at)(pid_t pid, const char *path));
+void pysym_look_at_paths_by(struct pysym *s, pysym_look *look);
 
 /*
  * From now on what is missing of code objects is read, and their paths are looked at, for that long in sum, and then no
@@ -104,12 +113,15 @@ char *pysym_read_words(struct pysym *s, uint64_t proc_id, uint32_t runtime, cons
 
 const struct pysym_counters *pysym_get_counters(const struct pysym *s);
 /*
- * Returns the bytes that pysym_short_path() cuts off the path of a source file as process pid sees it, or -ESRCH when
- * the process has ended, so that its directories cannot be looked at.
+ * Fills *out with what the directories of process pid tell of the path of a source file. Returns 0, or -ESRCH when the
+ * process has ended, so that they cannot be looked at.
  */
-int pysym_shown_at(pid_t pid, const char *path);
+int pysym_look_at_path(pid_t pid, const char *path, struct pysym_file *out);
 
-/* Returns whether that depends on directories; if not, pysym_short_path() with a root of NULL gives the same result. */
+/*
+ * Returns whether that depends on directories; if not, pysym_short_path() with a root of NULL gives the same result,
+ * and the file is no console script.
+ */
 bool pysym_path_needs_look(const char *path);
 
 /*

@@ -72,6 +72,9 @@ static enum profile_origin origin_of(const struct stacks *t, const struct pysym_
 {
 	if (t->own && (profile_is_in(t->own, named->path) || profile_is_in(t->own, named->file)))
 		return PROFILE_OWN;
+	/* A function that is defined there makes the whole file the program's own. */
+	if (named->console_script && strcmp(named->name, "<module>") == 0)
+		return PROFILE_THIRD_PARTY;
 	return pysym_origin(named->path);
 }
 

@@ -210,11 +210,16 @@ static void test_removed_process(void **unused)
 
 static pid_t lives;
 
-/* The first folder is not shown, where there still is a process whose folders can be looked at. */
-static int look_at_paths(pid_t pid, const char *path)
+/*
+ * The first folder is not shown, where there still is a process whose folders can be looked at; what is in bin counts
+ * as a console script.
+ */
+static int look_at_paths(pid_t pid, const char *path, struct pysym_file *out)
 {
-	(void)path;
-	return pid == lives ? (int)strlen("/a/") : -ENOENT;
+	if (pid != lives)
+		return -ENOENT;
+	*out = (struct pysym_file){.shown = strlen("/a/"), .console_script = strstr(path, "/bin/") != NULL};
+	return 0;
 }
 
 /* A file of a process that has ended is shown as that of another one. */
@@ -238,6 +243,32 @@ static void test_path_of_an_ended_process(void **unused)
 	assert_int_equal(pysym_resolve(s, PROC + 1, 0, &frame, &out), 0);
 	assert_string_equal(out.file, "b/c.py");
 	pysym_free(s);
+}
+
+/* So is whether it is a console script, also where paths are shown as they are. */
+static void test_console_script_of_an_ended_process(void **unused)
+{
+	struct pybpf_layout layout = layout_of(8);
+	struct pybpf_frame frame = {.code = CODE, .sig = SIG};
+
+	(void)unused;
+	lives = getpid();
+	for (int full = 0; full < 2; full++) {
+		struct pysym *s = symbols(PYSYM_LINES_CURRENT, full, 8, lives);
+		struct record r = whole_record(10, "two", "/a/bin/flask");
+		struct pysym_frame out;
+
+		pysym_look_at_paths_by(s, look_at_paths);
+		assert_int_equal(pysym_add_process(s, PROC + 1, gone_pid(), &layout), 0);
+		add(s, whole_record(10, "one", "/a/bin/flask"));
+		r.event->proc_id++;
+		add(s, r);
+		assert_true(resolved(s, 0).console_script);
+		assert_int_equal(pysym_resolve(s, PROC + 1, 0, &frame, &out), 0);
+		assert_string_equal(out.file, full ? "/a/bin/flask" : "bin/flask");
+		assert_true(out.console_script);
+		pysym_free(s);
+	}
 }
 
 /* Two functions of one name and line, such as lambdas, have each its own line table. */
@@ -278,7 +309,8 @@ static void test_room_for_lines(void **unused)
 	path = pysym_path_take(&functions, "/app.py");
 	assert_non_null(path);
 	for (int i = 0; i < 2; i++) {
-		struct pysym_function *function = pysym_function_take(&functions, &content, &l, path, 0);
+		struct pysym_function *function =
+			pysym_function_take(&functions, &content, &l, path, &(struct pysym_file){0});
 
 		assert_non_null(function);
 		assert_int_equal(pysym_lines_room(&functions), before - sizeof(lnotab));
@@ -333,13 +365,21 @@ static void test_trampoline(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_complete_copy),   cmocka_unit_test(test_line_modes),
-		cmocka_unit_test(test_full_filenames),  cmocka_unit_test(test_cookie),
-		cmocka_unit_test(test_many_codes),      cmocka_unit_test(test_announced_twice),
-		cmocka_unit_test(test_same_address),    cmocka_unit_test(test_same_name),
-		cmocka_unit_test(test_removed_process), cmocka_unit_test(test_path_of_an_ended_process),
-		cmocka_unit_test(test_room_for_lines),  cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_trampoline),      cmocka_unit_test(test_expressions),
+		cmocka_unit_test(test_complete_copy),
+		cmocka_unit_test(test_line_modes),
+		cmocka_unit_test(test_full_filenames),
+		cmocka_unit_test(test_cookie),
+		cmocka_unit_test(test_many_codes),
+		cmocka_unit_test(test_announced_twice),
+		cmocka_unit_test(test_same_address),
+		cmocka_unit_test(test_same_name),
+		cmocka_unit_test(test_removed_process),
+		cmocka_unit_test(test_path_of_an_ended_process),
+		cmocka_unit_test(test_console_script_of_an_ended_process),
+		cmocka_unit_test(test_room_for_lines),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_trampoline),
+		cmocka_unit_test(test_expressions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,46 @@ static void assert_stack(const struct world *w, uint64_t id, const char *want)
 	free(text);
 }
 
+static int look(pid_t pid, const char *path, struct pysym_file *out)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	(void)pid;
+	*out = (struct pysym_file){.shown = (uint32_t)(name - path), .console_script = strcmp(name, "gunicorn") == 0};
+	return 0;
+}
+
+static enum profile_origin origin_of(const struct world *w, const char *file)
+{
+	return profile_origin_of(w->profile, profile_add_string(w->profile, file));
+}
+
+/* The module's code of an installed program is a package's, until a function is seen that is defined there. */
+static void test_installed_programs_are_not_own(void **unused)
+{
+	static const struct {
+		const char *name, *file;
+	} codes[] = {
+		{"<module>", "/venv/bin/gunicorn"}, {"<module>", "/srv/bin/serve"}, {"main", "/venv/bin/gunicorn"}};
+	struct world w = new_world();
+
+	(void)unused;
+	pysym_look_at_paths_by(w.names, look);
+	for (uint64_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		struct record r = whole_record(10, codes[i].name, codes[i].file);
+
+		r.event->code = CODE + 64 * i;
+		r.event->proc_id = PROC;
+		add(w.names, r);
+	}
+	assert_int_equal(send(&w, PROC, 100, 1, 2, 0), 0);
+	assert_int_equal(origin_of(&w, "gunicorn"), PROFILE_THIRD_PARTY);
+	assert_int_equal(origin_of(&w, "serve"), PROFILE_OWN);
+	assert_int_equal(send(&w, PROC, 101, 2, 3, 0), 0);
+	assert_int_equal(origin_of(&w, "gunicorn"), PROFILE_OWN);
+	free_world(&w);
+}
+
 static void test_named_at_once(void **unused)
 {
 	struct world w = new_world();
@@ -400,6 +440,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_named_at_once),
+		cmocka_unit_test(test_installed_programs_are_not_own),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_opcodes),
 		cmocka_unit_test(test_other_interpreter),
