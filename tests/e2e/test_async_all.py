@@ -273,6 +273,11 @@ def test_filters_and_formats(python, tmp_path):
         assert done.code == 0 and (tmp_path / ("out." + form)).stat().st_size > 100, (form, done.err)
     alone = pybpf("report", tmp_path / "all.pybpf", "-f", "text", "--under", re.escape(ROOT))
     assert "thread-seconds" not in alone.out + alone.err and "[awaits: Future] in " in alone.out, alone
+    assert re.match(r"wall: [\d.,]+ s of suspended tasks, which overlap: ", alone.out), alone.out
+    whole = pybpf("report", tmp_path / "all.pybpf", "-f", "text")
+    assert re.match(r"wall: [\d.,]+ m?s of threads, and [\d.,]+ s of suspended tasks, which overlap: ", whole.out), whole.out
+    assert re.search(r"% +- +- +(\S+ m?s +)?\[awaits: Future\] in ", whole.out), whole.out
+    assert re.search(r" s of wall time here, and [\d.]+ s of suspended tasks$", whole.err, re.M), whole.err
     table = pybpf("report", tmp_path / "all.pybpf", "--by=state")
     assert re.search(r"^ +self .*awaits", table.out, re.M), table.out
     rest = pybpf("report", tmp_path / "all.pybpf", "-f", "json", "--ignore", re.escape(ROOT))

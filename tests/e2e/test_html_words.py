@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of memory and of events are in their own words, and not in those of samples and of time."""
+"""Reports of memory and of events are in their own words, and not in those of samples and of time; suspended tasks, too."""
 import re
 
 import pytest
@@ -82,3 +82,31 @@ def test_their_own_words(chromium, tmp_path, kind):
         text = re.sub(r"Event\s+\S+", "", text) if view == "run" else text  # as -e has it
         found = re.search(r".*\b(samples?|thread-seconds|most time|memory-bytes|page-faults)\b.*", text)
         assert not found, (view, found.group())
+
+
+NAPS = """
+import asyncio
+async def nap():
+    await asyncio.sleep(1)
+async def main():
+    await asyncio.gather(nap(), nap(), nap())
+asyncio.run(main())
+"""
+
+
+SUMMARY = """
+  await page.goto(address);
+  await page.waitForSelector("[data-testid=summary]");
+  return { summary: await page.$eval("[data-testid=summary]", (e) => e.textContent) };
+"""
+
+
+def test_suspended_tasks_are_no_threads(chromium, tmp_path):
+    (tmp_path / "naps.py").write_text(NAPS, encoding="utf-8")
+    saved = tmp_path / "naps.pybpf"
+    command = [*harness.default_python().argv, tmp_path / "naps.py"]
+    run = harness.pybpf("-q", "-o", saved, "--mode=wall", "--async=all", "--", *command)
+    assert run.code == 0, run.err
+    told = browse(report(saved, tmp_path / "naps.html"), steps(SUMMARY))
+    threads, tasks = re.search(r"([\d.]+) thread-seconds, ([\d.]+) task-seconds of suspended tasks", told["summary"]).groups()
+    assert float(tasks) > 2 * float(threads) / 3, told

@@ -6,6 +6,7 @@
 
 #include "output/amount.h"
 #include "output/output.h"
+#include "profile/totals.h"
 #include "base/text.h"
 
 static void write_fact(const struct profile *p, const char *key, const char *before, const char *behind, FILE *out)
@@ -34,9 +35,14 @@ static void write_run(const struct profile *p, const char *prefix, FILE *out)
 	write_fact(p, PROFILE_FACT_EVENT, " on ", "", out);
 	write_fact(p, PROFILE_FACT_HOST, ", host ", "", out);
 	if (strcmp(measure.unit, PROFILE_UNIT_TIME) == 0) {
-		fprintf(out, "; %.3f s of ", (double)total / 1e6);
+		uint64_t suspended = profile_suspended(p);
+
+		fprintf(out, "; %.3f s of ", (double)(total - suspended) / 1e6);
 		text_print(name, out);
-		fputs(" time here\n", out);
+		fputs(" time here", out);
+		if (suspended)
+			fprintf(out, ", and %.3f s of suspended tasks", (double)suspended / 1e6);
+		fputc('\n', out);
 		return;
 	}
 	snprintf(noun, sizeof(noun), "%.*s", (int)output_noun_length(name, total), name);

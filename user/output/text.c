@@ -333,11 +333,27 @@ static bool is_memory(const struct profile_measure *measure)
 	return strcmp(measure->name, "memory-bytes") == 0 || strcmp(measure->name, "touched-bytes") == 0;
 }
 
+/* Writes the sum of all values; time of threads and of suspended tasks apart. */
+static void write_sum(const struct text_table *t, const struct profile_measure *measure, FILE *out)
+{
+	uint64_t suspended = profile_suspended(t->profile);
+	char amount[OUTPUT_AMOUNT_MAX];
+
+	if (!suspended) {
+		fprintf(out, ": %s", output_amount(measure, t->all, amount));
+		return;
+	}
+	fputs(": ", out);
+	if (t->all > suspended)
+		fprintf(out, "%s of threads, and ", output_amount(measure, t->all - suspended, amount));
+	fprintf(out, "%s of suspended tasks, which overlap: a task counts while those that it awaits do",
+		output_amount(measure, suspended, amount));
+}
+
 /* Writes what the numbers measure, unless they are counts of samples. */
 static int write_measure(const struct text_table *t, FILE *out)
 {
 	struct profile_measure measure = profile_get_measure(t->profile);
-	char amount[OUTPUT_AMOUNT_MAX];
 	struct sentence s;
 	int err;
 
@@ -353,7 +369,7 @@ static int write_measure(const struct text_table *t, FILE *out)
 			(double)t->all * (double)measure.period_ns / 1e9);
 	} else {
 		output_escaped(measure.name, s.out);
-		fprintf(s.out, ": %s", output_amount(&measure, t->all, amount));
+		write_sum(t, &measure, s.out);
 		if (!output_amount_has_unit(&measure)) {
 			fputc(' ', s.out);
 			output_escaped(measure.unit, s.out);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void add_values(struct profile_totals *t)
 {
@@ -91,4 +92,17 @@ int profile_totals_outermost(const struct profile_totals *t, const uint32_t *key
 	}
 	free(end);
 	return 0;
+}
+
+uint64_t profile_suspended(const struct profile *p)
+{
+	size_t count;
+	const struct profile_sample *samples = profile_samples(p, &count);
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(profile_string(p, profile_state_of(p, samples[i].stack)), PROFILE_STATE_SUSPENDED) == 0)
+			total += samples[i].value;
+	}
+	return total;
 }

@@ -27,4 +27,7 @@ void profile_totals_free(struct profile_totals *t);
  */
 int profile_totals_outermost(const struct profile_totals *t, const uint32_t *keys, uint32_t nr_keys, bool *outermost);
 
+/* Returns what of the profile's total is time of suspended tasks, and of no thread. */
+uint64_t profile_suspended(const struct profile *p);
+
 #endif

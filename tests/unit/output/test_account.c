@@ -49,11 +49,28 @@ static void test_run(void **unused)
 	profile_free(p);
 }
 
+/* Time of suspended tasks is of no thread. */
+static void test_suspended_tasks(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 1, "x"), f = on(p, PROFILE_ROOT, "f", "a.py", 1);
+
+	(void)unused;
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"wall", "microseconds", 0}), 0);
+	take_in(p, f, owner, 1000000);
+	take_in(p, profile_add_stack(p, f, profile_add_wait(p, PROFILE_STATE_SUSPENDED, "[awaits: Future]", 0)), owner,
+		2500000);
+	profile_set_fact(p, PROFILE_FACT_DURATION, "1.500");
+	assert_account(p, "> 1.500 s; 1.000 s of wall time here, and 2.500 s of suspended tasks\n");
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_suspended_tasks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,39 @@ static void test_waits_have_their_functions(void **unused)
 	profile_free(p);
 }
 
+/* Time of suspended tasks is of no thread, is in no wait that is counted, and overlaps. */
+static void test_suspended_tasks(void **unused)
+{
+	struct profile *p = new_profile(), *only = new_profile();
+	uint32_t owner = process(p, 1, "x"), wait = waiting(p, on(p, PROFILE_ROOT, "f", "a.py", 1), "lock", "[lock]");
+	uint32_t task = waiting(p, on(p, PROFILE_ROOT, "g", "a.py", 5), PROFILE_STATE_SUSPENDED, "[awaits: Future]");
+	char *text;
+
+	(void)unused;
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"wall", "microseconds", 0}), 0);
+	assert_int_equal(profile_add_time(p, wait, owner, PROFILE_NONE, 100, 2), 0);
+	take_in(p, task, owner, 900);
+	text = shown(p, &(struct output_options){0});
+	assert_string_equal(text,
+			    "wall: 100 us of threads, and 900 us of suspended tasks, which overlap: a task counts "
+			    "while those that it awaits do\n\n"
+			    "      time   share     waits        mean  wait\n"
+			    "    900 us   90.0%         -           -  [awaits: Future] in g (a.py)\n"
+			    "    100 us   10.0%         2       50 us  [lock] in f (a.py)\n\n"
+			    "    self   self%     total  total%  function\n"
+			    "    0 us    0.0%    900 us   90.0%  g (a.py)\n"
+			    "    0 us    0.0%    100 us   10.0%  f (a.py)\n");
+	free(text);
+	profile_free(p);
+	assert_int_equal(profile_set_measure(only, &(struct profile_measure){"wall", "microseconds", 0}), 0);
+	take_in(only, waiting(only, PROFILE_ROOT, PROFILE_STATE_SUSPENDED, "[awaits: Future]"), process(only, 1, "x"),
+		7);
+	text = shown(only, &(struct output_options){0});
+	assert_non_null(strstr(text, "wall: 7 us of suspended tasks, which overlap: "));
+	free(text);
+	profile_free(only);
+}
+
 /* main, of the program, calls get of a package, which calls recv of the standard library. */
 static void test_waits_have_the_nearest_own_function(void **unused)
 {
@@ -318,6 +351,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits_have_their_functions),
+		cmocka_unit_test(test_suspended_tasks),
 		cmocka_unit_test(test_waits_have_the_nearest_own_function),
 		cmocka_unit_test(test_libraries_have_their_own_callers),
 		cmocka_unit_test(test_orders),

@@ -11,6 +11,7 @@ export const KINDS = ["Python", "Note"]; // enum profile_frame_kind
 const KIND_PYTHON = 0;
 export const KIND_KERNEL = 3;
 export const OWN = 0; // enum profile_origin: the program's own
+const SUSPENDED = "awaits"; // the state of stacks whose time is that of a suspended task
 const NO_ORIGIN = 3; // of what is no function of Python
 
 // Letters that are written from right to left: a number beside them would be drawn on their other side.
@@ -192,9 +193,11 @@ export class Profile {
     this.diff = data.diff;
     this.total = 0;
     this.totalBefore = 0;
+    this.suspended = 0; // of the total: time of asyncio's suspended tasks, and of no thread
     for (let i = 0; i < this.sampleStack.length; i++) {
       if (!this.sampleStack[i]) continue;
       this.total += this.sampleValue[i];
+      if (this.stateOf(this.sampleStack[i]) === SUSPENDED) this.suspended += this.sampleValue[i];
       if (this.sampleBefore) this.totalBefore += this.sampleBefore[i];
     }
     if (this.diff) this.verdicts = this.verdictsByKey(data.diff.functions);

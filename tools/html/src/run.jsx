@@ -42,8 +42,9 @@ export function moment(start_ns) {
 
 // How much the profile has, of what.
 function inAll(profile) {
-  const { total, measure } = profile;
-  if (isTime(profile)) return `${(total / 1e6).toFixed(2)} thread-seconds`;
+  const { total, suspended, measure } = profile;
+  const tasks = suspended ? `, ${(suspended / 1e6).toFixed(2)} task-seconds of suspended tasks` : "";
+  if (isTime(profile)) return `${((total - suspended) / 1e6).toFixed(2)} thread-seconds${tasks}`;
   if (measure.unit === "bytes") return `${amount(profile, total)} of memory`;
   return counted(profile) === "hits" ? `${number(total)} ${countedOf(profile)}` : amount(profile, total);
 }
