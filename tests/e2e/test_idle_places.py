@@ -2,6 +2,8 @@
 """Waiting for work is told from work: the pools, servers and loops of Python's own library, and programs that look like them."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -9,15 +11,31 @@ import harness
 import pythons
 from harness import pybpf
 
+sys.path.insert(0, str(harness.TOP / "tests"))
+
+import peers  # noqa: E402
+
 pytestmark = pytest.mark.usefixtures("profiler")
 
 SOME = [item for item in map(pythons.one, ((2, 7), (3, 6), (3, 8), (3, 13), (3, 15))) if item]
 some_pythons = pytest.mark.parametrize("python", SOME, ids=lambda item: item.name)
 
 IDLE = "[waiting for work] in idle pools and loops (--idle shows each)"
+TASKS = "[waiting for work] of suspended tasks (--idle shows each)"
 SLEEPS = "[sleep] in nudge (idle_places.py)"
-ROW = re.compile(r"^ *([\d.,]+ (?:s|ms|us)) +([\d.]+)%(?: +\d+ +[\d.,]+ \w+)?(?: +[\d.,]+ \w+)?  (\[.*)$")
+ROW = re.compile(r"^ *([\d.,]+ (?:s|ms|us)) +([\d.]+)%(?: +(?:\d+|-) +(?:[\d.,]+ \w+|-))?(?: +[\d.,]+ \w+)? +(\[.*)$")
 
+# An application whose lifespan task waits for the server's end.
+LIFESPAN = """
+async def app(scope, receive, send):
+    while scope["type"] == "lifespan":
+        kind = (await receive())["type"]
+        await send({"type": kind + ".complete"})
+        if kind == "lifespan.shutdown":
+            return
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body"})
+"""
 # The first Python that has each, and a function that waits in it. Threads are woken now and then, which takes time on a busy machine.
 IDLES = {
     "executor": ((3, 2), "_worker"),
@@ -25,6 +43,7 @@ IDLES = {
     "pool": ((2, 7), "_handle_tasks"),
     "thread_pool": ((2, 7), "_handle_tasks"),
     "server": ((2, 7), "serve_forever"),
+    "keep_alive": ((2, 7), "handle_one_request"),
     "loop": ((3, 6), "_run_once"),
     "shutdown": ((2, 7), "_shutdown"),
 }
@@ -92,6 +111,35 @@ def test_waits_of_the_programs_own_functions_stay(python, kind, record):
     text = report(record(python, kind)).out
     assert not idle_share(waits(text)), text
     assert any("consumer (" in wait or "acceptor (" in wait for share, wait in waits(text) if share > LEAST), text
+
+
+@some_pythons
+def test_a_request_that_has_begun_is_work(python, record):
+    """The thread that serves it waits for its headers; it has no more than the moments between two requests elsewhere."""
+    path = record(python, "slow_headers")
+    folded, unfolded = (total_share(report(path, *options).out, "handle_one_request") for options in ((), ("--idle",)))
+    assert folded > max(LEAST, unfolded - LEAST / 4), (folded, unfolded)
+
+
+def test_tasks_of_uvicorn_that_wait_for_its_end(tmp_path):
+    try:
+        uvicorn = peers.services() / "uvicorn"
+    except peers.Missing as missing:
+        pytest.skip(str(missing))
+    (tmp_path / "app.py").write_text(LIFESPAN)
+    port, path = harness.free_port(), tmp_path / "out.pybpf"
+    argv = [uvicorn, "--port", str(port), "--log-level", "critical", "app:app"]
+    with harness.started(argv, cwd=tmp_path, stdin=subprocess.DEVNULL) as server:
+        harness.wait_for(lambda: harness.answers(port))
+        run = pybpf("-p", server.pid, "--mode=wall", "--async=all", "-d", 1, "-o", path)
+    assert run.code == 0, run.err
+    folded, unfolded = report(path).out, report(path, "--idle").out
+    assert {wait for share, wait in waits(unfolded) if share > LEAST} == {
+        "[awaits: Future] in app (app.py), via Queue.get (asyncio/queues.py)",
+        "[awaits: Future] in Server.main_loop (uvicorn/server.py), via sleep (asyncio/tasks.py)",
+        next(wait for _, wait in waits(unfolded) if wait.startswith("[poll: epoll")),
+    }, unfolded
+    assert [wait for share, wait in waits(folded) if share > LEAST] == [TASKS, IDLE], folded
 
 
 @pytest.mark.parametrize("python", [item for item in SOME if item.version >= (3, 8)], ids=lambda item: item.name)

@@ -83,6 +83,66 @@ def server():
     nudge(lambda: knock(serving.server_address[1]))
 
 
+def serve_http():
+    """A server that keeps its connections open, and one of these."""
+    try:
+        from http.server import BaseHTTPRequestHandler, HTTPServer
+        from socketserver import ThreadingMixIn
+    except ImportError:
+        from BaseHTTPServer import BaseHTTPRequestHandler, HTTPServer
+        from SocketServer import ThreadingMixIn
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_GET(self):
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    class Server(ThreadingMixIn, HTTPServer):
+        daemon_threads = True
+
+    serving = Server(("127.0.0.1", 0), Handler)
+    start(serving.serve_forever)
+    connection = socket.create_connection(serving.server_address)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def take_answer(connection):
+    answer = b""
+    while not answer.endswith(b"\r\n\r\n"):
+        answer += connection.recv(4096)
+
+
+def keep_alive():
+    """The server's thread waits for the next request."""
+    connection = serve_http()
+
+    def ask():
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        take_answer(connection)
+
+    nudge(ask)
+
+
+def slow_headers():
+    """The server's thread waits in the middle of each request."""
+    connection = serve_http()
+    connection.sendall(b"GET / HTTP/1.1\r\n")
+
+    def ask():
+        connection.sendall(b"Host: here\r\n\r\n")
+        take_answer(connection)
+        connection.sendall(b"GET / HTTP/1.1\r\n")
+
+    nudge(ask)
+
+
 # No Python 2 can parse it.
 LOOP = """
 async def main():

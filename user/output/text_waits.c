@@ -128,8 +128,10 @@ static char *fitted_name(const struct layout *l, const struct wait_row *row)
  */
 static char *wait_text(const struct layout *l, const struct wait_row *row)
 {
-	static const char *const unfolds[] = {" in idle pools and loops (--idle shows each)", " (--idle shows each)",
+	static const char *const threads[] = {" in idle pools and loops (--idle shows each)", " (--idle shows each)",
 					      ""};
+	static const char *const tasks[] = {" of suspended tasks (--idle shows each)", " of suspended tasks", ""};
+	const char *const *unfolds = row->key.task ? tasks : threads;
 	const struct text_table *t = l->waits->table;
 	const struct output_pair pair = {.first = row->key.own,
 					 .second = row->key.waiter == row->key.own ? PROFILE_NONE : row->key.waiter,

@@ -33,10 +33,12 @@ static int add_stack(struct waits *w, uint32_t stack)
 	uint32_t waiter = profile_waiter_of(t->profile, stack), wait = group_of(t, stack);
 	unsigned kind = profile_child_kind(t->profile, profile_stack_at(t->profile, stack)->frame);
 	bool for_process = kind < PROFILE_CHILD_KINDS, fresh;
-	struct wait_row row = {.key = {for_process ? PROFILE_NONE : wait, kind, PROFILE_NONE, PROFILE_NONE},
+	struct wait_row row = {.key = {for_process ? PROFILE_NONE : wait, kind, PROFILE_NONE, PROFILE_NONE, 0},
 			       .first = wait,
 			       .idle = profile_is_folded_idle(t->profile, stack)};
+	const char *state = profile_string(t->profile, profile_state_of(t->profile, stack));
 
+	row.key.task = strcmp(state, PROFILE_STATE_SUSPENDED) == 0;
 	if (waiter != PROFILE_ROOT) {
 		row.key.waiter = group_of(t, waiter);
 		row.key.own = group_of(t, t->own[stack]);
@@ -85,6 +87,8 @@ static int by_value(const void *a, const void *b)
 
 	if (x->idle != y->idle)
 		return x->idle ? 1 : -1;
+	if (x->idle && x->key.task != y->key.task)
+		return x->key.task ? -1 : 1;
 	if (x->value != y->value)
 		return x->value > y->value ? -1 : 1;
 	return memcmp(&x->key, &y->key, sizeof(x->key));

@@ -15,6 +15,7 @@ struct wait_key {
 	uint32_t kind;   /* of profile_child_kind() */
 	uint32_t own;    /* the nearest function that is the program's own */
 	uint32_t waiter; /* the innermost function */
+	uint32_t task;   /* whether a suspended task waits, and no thread */
 };
 
 struct wait_row {

@@ -6,9 +6,11 @@
 #include "profile/edit.h"
 #include "profile/idle.h"
 
-#define THREAD "_bootstrap threading.py;_bootstrap_inner threading.py;"
-#define RUN    THREAD "run threading.py;"
-#define ASYNC  "run asyncio/runners.py;run_forever asyncio/base_events.py;"
+#define THREAD  "_bootstrap threading.py;_bootstrap_inner threading.py;"
+#define RUN     THREAD "run threading.py;"
+#define SERVES  "process_request_thread socketserver.py;finish_request socketserver.py;handle http/server.py;"
+#define CLIENTS "[network: tcp clients of :8000]"
+#define ASYNC   "run asyncio/runners.py;run_forever asyncio/base_events.py;"
 
 /*
  * Adds a stack of a text: functions and their files, the root first, separated by semicolons. A file that begins with
@@ -135,6 +137,28 @@ static const struct {
 	     "_run_once asyncio/base_events.py;select selectors.py",
 	 "poll", "[poll: epoll]", false},
 	{RUN "handler_thread waitress/task.py;view !app.py;run asyncio/runners.py", "poll", "[poll: epoll]", false},
+	/* The first line of a request is waited for between two of them, all else within one. */
+	{RUN SERVES "handle_one_request http/server.py;readinto socket.py", "network", CLIENTS, true},
+	{RUN SERVES "handle_one_request http/server.py;readinto socket.py;recv_into ssl.py;read ssl.py", "network",
+	 CLIENTS, true},
+	{RUN SERVES "handle_one_request BaseHTTPServer.py;readline socket.py", "network", CLIENTS, true},
+	{RUN SERVES "handle wsgiref/simple_server.py;readinto socket.py", "network", CLIENTS, true},
+	{RUN SERVES "handle_one_request werkzeug/serving.py;readinto socket.py", "network", CLIENTS, true},
+	{RUN SERVES "handle_one_request http/server.py;parse_request http/server.py;parse_headers http/client.py;"
+		    "readinto socket.py",
+	 "network", CLIENTS, false},
+	{RUN SERVES "handle_one_request http/server.py;do_POST !app.py;readinto socket.py", "network", CLIENTS, false},
+	{RUN SERVES "handle_one_request http/server.py;do_POST http/server.py;readinto socket.py", "network", CLIENTS,
+	 false},
+	{RUN SERVES "handle_one_request !app.py;readinto socket.py", "network", CLIENTS, false},
+	/* Tasks of a server that wait for its end. */
+	{"serve uvicorn/server.py;main_loop uvicorn/server.py;sleep asyncio/tasks.py", "awaits", "[awaits: Future]",
+	 true},
+	{"main uvicorn/lifespan/on.py;app !app.py;receive uvicorn/lifespan/on.py;get asyncio/queues.py", "awaits",
+	 "[awaits: Future]", true},
+	{"main !app.py;serve_forever asyncio/base_events.py", "awaits", "[awaits: Future]", true},
+	{"main !app.py;sleep asyncio/tasks.py", "awaits", "[awaits: Future]", false},
+	{"main !app.py;get asyncio/queues.py", "awaits", "[awaits: Future]", false},
 	/* A forked child has a loop of its own, which is idle whatever job of its parent forked it. */
 	{"main multiprocessing/forkserver.py;_serve_one multiprocessing/forkserver.py;main !app.py;" ASYNC
 	 "_run_once asyncio/base_events.py;select selectors.py",
@@ -269,12 +293,34 @@ static void test_last_row(void **unused)
 	profile_free(from);
 }
 
+/* Suspended tasks have a row of their own: their time is of no thread, and in no wait that is counted. */
+static void test_row_of_tasks(void **unused)
+{
+	struct profile *from = service(), *to = new_profile();
+	const struct profile_edit edit = {.fold_idle = true};
+	uint32_t task = waiting(from, "serve uvicorn/server.py;main_loop uvicorn/server.py;sleep asyncio/tasks.py",
+				"awaits", "[awaits: Future]");
+	struct error error;
+	char *text;
+	size_t size;
+
+	(void)unused;
+	take_in(from, task, profile_samples(from, &size)->process, 123);
+	assert_int_equal(profile_edit_add(to, from, &edit, &error), 0);
+	text = written_bytes(to, output_text, &(struct output_options){0}, &size);
+	assert_non_null(strstr(text, " 50.0%  [waiting for work] of suspended tasks (--idle shows each)\n"));
+	assert_non_null(strstr(text, " 48.8%  [waiting for work] in idle pools and loops (--idle shows each)\n\n"));
+	free(text);
+	profile_free(to);
+	profile_free(from);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places),          cmocka_unit_test(test_what_is_around_a_wait),
 		cmocka_unit_test(test_without_origins), cmocka_unit_test(test_folded),
-		cmocka_unit_test(test_last_row),
+		cmocka_unit_test(test_row_of_tasks),    cmocka_unit_test(test_last_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

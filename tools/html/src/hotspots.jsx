@@ -15,6 +15,9 @@ const FIRST = 3; // above the graph
 const CALLERS = 3;
 const CALLER = 60; // letters of a caller's name
 const CODE = 100; // letters of a line's text
+// In place of functions: all threads that wait for work, and all suspended tasks that do.
+const IDLE = -1;
+const IDLE_TASKS = -2;
 
 const most = (map) => [...map].sort((x, y) => y[1] - x[1]);
 const add = (map, key, value) => map.set(key, (map.get(key) ?? 0) + value);
@@ -41,8 +44,8 @@ function addPlace(spot, profile, stack, value) {
 // first, owners: those of callers, near or far, that are the program's own}. What is waited for, and in which function
 // of the program's own: {key, own (-1: none), self, lines of own, callers: the functions of libraries that wait, waits:
 // true, count, lengths: of single waits, in microseconds; children: their kind, if they are for processes, which keys are
-// the waits for}. Waits for work are one, the last: {key: -1, idle: true, callers:
-// the nearest functions of the program's own, ...}.
+// the waits for}. Waits for work are one, the last: {key: IDLE, idle: true, callers:
+// the nearest functions of the program's own, ...}, and those of suspended tasks one before it.
 export function hotspots({ profile, state, passes, values, waits, range }) {
   const { sampleStack, functions, eventSample, eventLength } = profile;
   const found = new Map();
@@ -51,7 +54,7 @@ export function hotspots({ profile, state, passes, values, waits, range }) {
     const stack = sampleStack[i];
     if (!stack || !values[i] || !passes(i)) continue;
     const idle = !state.idle && profile.idle.has(stack);
-    const key = idle ? -1 : profile.functionOf(stack);
+    const key = idle ? (profile.isSuspended(stack) ? IDLE_TASKS : IDLE) : profile.functionOf(stack);
     const waiting = idle || !!functions.state[key];
     const nearest = waiting ? profile.nearestOwn(stack) : 0;
     const own = nearest && !idle ? profile.functionOf(nearest) : -1;
@@ -70,7 +73,7 @@ export function hotspots({ profile, state, passes, values, waits, range }) {
     if (eventLength[e] && spotOf[sample] && (!range || profile.shareWithin(e, ...range))) spotOf[sample].lengths.push(eventLength[e]);
   });
   const all = [...found.values()].sort((x, y) => y.self - x.self || x.key - y.key || x.own - y.own);
-  return [...all.filter((spot) => !spot.idle).slice(0, LISTED), ...all.filter((spot) => spot.idle)]
+  return [...all.filter((spot) => !spot.idle).slice(0, LISTED), ...all.filter((spot) => spot.key === IDLE_TASKS), ...all.filter((spot) => spot.key === IDLE)]
     .map((spot) => ({ ...spot, lines: most(spot.lines), callers: most(spot.callers), owners: most(spot.owners) }));
 }
 
@@ -122,7 +125,7 @@ export function Hottest({ model }) {
   const spots = useHotspots(model);
   const changed = useChanges(model);
   const list = diff ? changed : spots.filter((spot) => !spot.idle);
-  const idle = spots.find((spot) => spot.idle);
+  const idle = spots.find((spot) => spot.key === IDLE);
   return (
     <section class="hottest" aria-label="Hotspots" data-testid="hottest">
       <h2>{diff ? (list.length ? "Changed most" : "No change seen by more than runs differ by.") : titleOf(profile)}</h2>
@@ -224,11 +227,11 @@ function Spot({ model, spot }) {
 function Idle({ model, spot }) {
   const { self, callers, count, lengths } = spot;
   return (
-    <li data-testid="idle">
+    <li data-testid={spot.key === IDLE ? "idle" : "idle tasks"}>
       <p>
-        <b class="share">{share(model, self)}</b> <b>Waiting for work</b>
+        <b class="share">{share(model, self)}</b> <b>{spot.key === IDLE ? "Waiting for work" : "Suspended tasks that wait for work"}</b>
       </p>
-      <p class="words">{told(model, spot)} Pools, servers and event loops had nothing to do.</p>
+      <p class="words">{told(model, spot)} {spot.key === IDLE ? "Pools, servers and event loops" : "Servers"} had nothing to do.</p>
       {callers.length > 0 && <Functions model={model} word="In" list={callers} all={self} />}
       {lengths.length > 1 && <Lengths lengths={lengths} count={model.range ? lengths.length : count} />}
       <div class="actions">
@@ -278,7 +281,7 @@ export function HotspotsView({ model }) {
         )}
       </p>
       <ol>
-        {spots.map((spot) => (spot.idle ? <Idle key="idle" model={model} spot={spot} /> : <Spot key={`${spot.key} ${spot.own}`} model={model} spot={spot} />))}
+        {spots.map((spot) => (spot.idle ? <Idle key={spot.key} model={model} spot={spot} /> : <Spot key={`${spot.key} ${spot.own}`} model={model} spot={spot} />))}
         {changed.map((change) => (
           <Change key={change.key} model={model} change={change} />
         ))}

@@ -197,7 +197,7 @@ export class Profile {
     for (let i = 0; i < this.sampleStack.length; i++) {
       if (!this.sampleStack[i]) continue;
       this.total += this.sampleValue[i];
-      if (this.stateOf(this.sampleStack[i]) === SUSPENDED) this.suspended += this.sampleValue[i];
+      if (this.isSuspended(this.sampleStack[i])) this.suspended += this.sampleValue[i];
       if (this.sampleBefore) this.totalBefore += this.sampleBefore[i];
     }
     if (this.diff) this.verdicts = this.verdictsByKey(data.diff.functions);
@@ -212,6 +212,10 @@ export class Profile {
       if (i === undefined) return null;
       return Object.fromEntries(Object.entries(functions).map(([column, values]) => [column, values[i]]));
     });
+  }
+
+  isSuspended(stack) {
+    return this.stateOf(stack) === SUSPENDED;
   }
 
   // The state in which a stack's leaf waits; "": it runs.
