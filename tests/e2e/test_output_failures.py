@@ -290,6 +290,22 @@ def test_full_disk_of_a_run(spinning, tmp_path):
         assert harness.total(harness.parse(report(kept, "-f", "folded").out)) > 0
 
 
+@pytest.mark.parametrize("owner", [310001, 0])
+def test_full_disk_of_a_run_under_sudo(spinning, tmp_path, owner):
+    """What is written on the other file system is the user's who called sudo, if the file would have been."""
+    caller = 310001
+    with disk(tmp_path / "disk", "size=8k") as folder, disk(tmp_path / "other", "size=64m,mode=1777") as other:
+        os.chown(folder, owner, owner)
+        (folder / "rest").write_bytes(bytes(8 << 10))
+        environment = dict(os.environ, TMPDIR=str(other), SUDO_UID=str(caller), SUDO_GID=str(caller + 1))
+        run = pybpf("-q", "-p", spinning.pid, "-d", 0.2, "-o", folder / "x.pybpf", env=environment)
+        assert run.code == 1 and "No space left" in one_sentence(run.err), run.err
+        (kept,) = other.iterdir()
+        found = kept.stat()
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (owner, owner and caller + 1, 0o600)
+        assert is_whole(kept)
+
+
 # Every other file system where a temporary file may be is full. What runs pybpf is where none is.
 NOWHERE = """
 mount -t tmpfs tmpfs /mnt && cp "$0" /mnt/pybpf || exit 7

@@ -40,7 +40,7 @@ static bool try_folder(struct cli_spare *spare, const char *folder, const struct
 	if (output_file_open(&spare->file, spare->path, &error))
 		return false;
 	if (*spare->file.name && !spare->file.old.st_ino &&
-	    spare->file.folder_status.st_dev != file->folder_status.st_dev)
+	    spare->file.folder_status.st_dev != file->folder_status.st_dev && !output_file_give_as(&spare->file, file))
 		return true;
 	output_file_discard(&spare->file);
 	return false;

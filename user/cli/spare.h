@@ -16,8 +16,8 @@ struct cli_spare {
 
 /*
  * Opens a file without a name in a temporary folder ($TMPDIR, /tmp, /var/tmp, /dev/shm) that is on another file system
- * than `file` and has room now. If none is, *spare stays as it is. path: the file's, from which the other gets its
- * name.
+ * than `file` and has room now; under sudo it belongs to the caller if `file` does. If none is, *spare stays as it is.
+ * path: the file's, from which the other gets its name.
  */
 void cli_spare_open(struct cli_spare *spare, const struct output_file *file, const char *path);
 

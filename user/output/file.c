@@ -263,6 +263,18 @@ int output_file_open(struct output_file *file, const char *path, struct error *e
 	return err;
 }
 
+int output_file_give_as(struct output_file *file, const struct output_file *other)
+{
+	struct caller caller;
+	gid_t group;
+
+	caller_find(&caller);
+	if (caller.uid == file->status.st_uid || caller.uid != other->status.st_uid)
+		return 0;
+	group = file->folder_status.st_mode & S_ISGID ? (gid_t)-1 : caller.gid;
+	return fchown(file->inode, caller.uid, group) || fstat(file->inode, &file->status) ? -errno : 0;
+}
+
 bool output_file_same(const struct output_file *a, const struct output_file *b)
 {
 	if (!*a->name || !*b->name)

@@ -31,6 +31,12 @@ struct output_file {
  */
 int output_file_open(struct output_file *file, const char *path, struct error *error);
 
+/*
+ * Gives a new file, not yet written, to the user who called sudo if the other file, which it stands in for, is that
+ * user's: also in a folder that is not. Returns 0 or negative errno.
+ */
+int output_file_give_as(struct output_file *file, const struct output_file *other);
+
 /* Returns whether one of the two would replace the other. */
 bool output_file_same(const struct output_file *a, const struct output_file *b);
 
