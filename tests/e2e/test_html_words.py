@@ -94,8 +94,6 @@ async def main():
     await asyncio.gather(nap(), nap(), nap(), serving, return_exceptions=True)
 asyncio.run(main())
 """
-
-
 SUMMARY = """
   await page.goto(address);
   await page.waitForSelector("[data-testid=summary]");
@@ -104,6 +102,13 @@ SUMMARY = """
   await page.goto(address + "#view=hot");
   await page.waitForSelector("[data-testid=hotspots]");
   return { summary, hot: await page.$$eval("[data-testid=hotspots] > ol > li", (all) => all.map((l) => l.textContent)) };
+"""
+
+
+ACCOUNT = """
+  await page.goto(address + "#view=run");
+  await page.waitForSelector("[data-testid=run]");
+  return { titles: await page.$$eval(".account h3", (all) => all.map((h) => h.textContent)) };
 """
 
 
@@ -118,3 +123,8 @@ def test_suspended_tasks_are_no_threads(chromium, tmp_path):
     assert float(tasks) > float(threads), told
     assert re.match(r"[\d.]+ % Suspended tasks that wait for work.*In (Server\.)?serve_forever ", told["hot"][-2]), told
     assert "Waiting for work" in told["hot"][-1], told
+    # Of what filters let pass it is not known what of the account is theirs.
+    kept = report(saved, tmp_path / "kept.html", "--ignore", "^nap ")
+    of_all, of_some = (browse(path, steps(ACCOUNT))["titles"] for path in (tmp_path / "naps.html", kept))
+    assert "Processes" in of_all and "filters" not in " ".join(of_all), of_all
+    assert {"Processes, without filters", "Left out", "Time of threads"} <= set(of_some), of_some

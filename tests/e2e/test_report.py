@@ -182,6 +182,9 @@ def test_by_pid(threads, spin):
     both = [threads.path, spin.path]
     assert folded(*both, "--pid", spin.pid, "--by=process") == folded(spin.path, "--by=process")
     assert total(folded(*both, "-p", "%d,%d" % (spin.pid, threads.pid))) == total(folded(*both))
+    run = report(*both, "--pid", spin.pid)
+    assert re.search(r"^pybpf: without filters, processes: 2 that ran Python$", run.err, re.M), run.err
+    assert "without filters" not in report(*both).err
     run = report(*both, "--pid", 1)
     assert "no sample is left" in run.err
     assert "left out: %d " % total(folded(*both)) in run.err

@@ -62,6 +62,20 @@ static const char *amount_of(const struct profile *p, const struct profile_accou
 	return out;
 }
 
+const char *output_account_scope(const struct profile *p, const char *group)
+{
+	size_t count;
+	const struct profile_account *account = profile_account_entries(p, &count);
+
+	if (strcmp(group, PROFILE_ACCOUNT_STATES) == 0 || strcmp(group, PROFILE_ACCOUNT_LEFT_OUT) == 0)
+		return "";
+	for (size_t i = 0; i < count; i++) {
+		if (account[i].value && strcmp(profile_string(p, account[i].group), PROFILE_ACCOUNT_LEFT_OUT) == 0)
+			return "without filters, ";
+	}
+	return "";
+}
+
 void output_account_group(const struct profile *p, const char *group, const char *prefix, const char *title, FILE *out)
 {
 	size_t count;
@@ -89,6 +103,7 @@ void output_account(const struct profile *p, const char *prefix, FILE *out)
 	size_t count;
 	const struct profile_account *account = profile_account_entries(p, &count);
 	const char *group;
+	char title[256];
 
 	write_run(p, prefix, out);
 	for (size_t i = 0; i < count; i++) {
@@ -99,9 +114,10 @@ void output_account(const struct profile *p, const char *prefix, FILE *out)
 		if (seen)
 			continue;
 		group = profile_string(p, account[i].group);
+		snprintf(title, sizeof(title), "%s%s", output_account_scope(p, group), group);
 		if (strcmp(group, PROFILE_ACCOUNT_STATES) == 0)
 			output_states(p, prefix, out);
 		else
-			output_account_group(p, group, prefix, group, out);
+			output_account_group(p, group, prefix, title, out);
 	}
 }

@@ -142,6 +142,7 @@ void output_account_entry(const struct profile *p, const struct profile_account 
 {
 	const char *text = profile_string(p, entry->text);
 
+	fputs(output_account_scope(p, profile_string(p, entry->group)), out);
 	output_escaped(profile_string(p, entry->group), out);
 	fprintf(out, ": %" PRIu64 " ", entry->value);
 	output_escaped(*text ? text : profile_string(p, entry->key), out);

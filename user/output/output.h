@@ -130,7 +130,13 @@ void output_account(const struct profile *p, const char *prefix, FILE *out);
 void output_states(const struct profile *p, const char *prefix, FILE *out);
 /* Writes the entries of one group that are not 0 as a line "TITLE: VALUE TEXT; VALUE TEXT"; no line if all are 0. */
 void output_account_group(const struct profile *p, const char *group, const char *prefix, const char *title, FILE *out);
-/* Writes an entry of the account as "GROUP: VALUE TEXT", escaped; TEXT is the entry's key if it has no text. */
+/*
+ * Returns the words before the name of a group of the account which say that its counts are of all that was recorded,
+ * and not of what filters let pass: nobody knows whose lost samples were. "" where both are the same.
+ */
+const char *output_account_scope(const struct profile *p, const char *group);
+/* Writes an entry of the account as "GROUP: VALUE TEXT", escaped, behind its scope; TEXT is the entry's key if it has
+ * no text. */
 void output_account_entry(const struct profile *p, const struct profile_account *entry, FILE *out);
 
 #endif

@@ -25,11 +25,16 @@ static void test_groups(void **unused)
 	assert_account(p, "");
 	profile_add_account(p, "asked", "b", "in the process", 5);
 	profile_add_account(p, "lost", "c", "in the ring", 2);
-	profile_add_account(p, "left out", "d", "by filters", 7);
 	profile_add_account(p, "lost", "e", "on the way\n\x1b[2J", 3);
 	assert_account(p, "> lost: 2 in the ring; 3 on the way\\x0a\\x1b[2J\n"
-			  "> asked: 5 in the process\n"
-			  "> left out: 7 by filters\n");
+			  "> asked: 5 in the process\n");
+	/* What was lost is not known of each process: it is that of all, whatever filters let pass. */
+	profile_add_account(p, PROFILE_ACCOUNT_LEFT_OUT, "d", "by filters", 7);
+	profile_add_account(p, PROFILE_ACCOUNT_STATES, "lock", "lock", 1000000000);
+	assert_account(p, "> without filters, lost: 2 in the ring; 3 on the way\\x0a\\x1b[2J\n"
+			  "> without filters, asked: 5 in the process\n"
+			  "> left out: 7 by filters\n"
+			  "> 1.00 thread-seconds: 100.0 % lock\n");
 	profile_free(p);
 }
 

@@ -195,6 +195,11 @@ export function RunView({ model }) {
     if (!groups.has(entry.group)) groups.set(entry.group, []);
     groups.get(entry.group).push(entry);
   }
+  const title = (group) => {
+    const name = group === "asked" && !isSamples(profile) && !isTime(profile) ? "Events asked for" : (GROUPS[group] ?? group);
+    // The counts of all others are of all that was recorded.
+    return !groups.has("left out") || ["left out", "thread_ns"].includes(group) ? name : `${name}, without filters`;
+  };
   return (
     <div class="run" data-testid="run" tabIndex={0} aria-label="Run">
       {profile.diff && (
@@ -242,7 +247,7 @@ export function RunView({ model }) {
         <h2>Account</h2>
         {[...groups].map(([group, entries]) => (
           <div key={group} class="account">
-            <h3>{group === "asked" && !isSamples(profile) && !isTime(profile) ? "Events asked for" : (GROUPS[group] ?? group)}</h3>
+            <h3>{title(group)}</h3>
             <ul>
               {entries.map(({ key, text, value }) => (
                 <li key={key}>
