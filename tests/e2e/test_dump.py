@@ -268,7 +268,9 @@ def test_a_shell_is_asked_for_its_children():
     for done in both, none:
         sentence = harness.one_sentence(done.err)
         assert "process %d (sleep) maps no Python" % other.pid in sentence and sentence.endswith("nor do those of its children")
-    assert alone.code == 1 and "process %d (sh) maps no Python" % process.pid in harness.one_sentence(alone.err)
+    refusal = harness.one_sentence(alone.err)
+    assert alone.code == 1 and "process %d (sh) maps no Python" % process.pid in refusal
+    assert "below it Python runs in " in refusal and "give -p %d --children" % process.pid in refusal
 
 
 def test_children_that_end_meanwhile_are_not_missed():

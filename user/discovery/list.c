@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "discovery/ask.h"
+#include "discovery/below.h"
 #include "foreign/foreign.h"
 #include "base/array.h"
 #include "base/log.h"
@@ -178,6 +179,21 @@ static void tell_strangers(const struct collector *c)
 	}
 }
 
+/* Says why the process is not in the list. named: by the filter. */
+static int leave_out(struct collector *c, const struct scan_process *process, bool named, enum discovery_result result,
+		     const struct error *error)
+{
+	if (result == DISCOVERY_DENIED)
+		note_denied(c->list, process, error);
+	if (!named || result != DISCOVERY_NOT_PYTHON)
+		log_printf(named ? LOG_WARN : result == DISCOVERY_DENIED ? LOG_INFO : LOG_DEBUG, "%s", error->text);
+	else if (c->filter->children)
+		return add_stranger(c, process->pid, error->text);
+	else
+		discovery_refuse_parent(LOG_WARN, process->pid, error->text);
+	return 0;
+}
+
 static int visit(const struct scan_process *process, void *arg)
 {
 	struct collector *c = arg;
@@ -203,14 +219,8 @@ static int visit(const struct scan_process *process, void *arg)
 		c->list->unread = true;
 	supported = result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && c->nr_pythons);
 	if (!supported && result != DISCOVERY_UNSUPPORTED && result != DISCOVERY_CONTRADICTED &&
-	    !(result == DISCOVERY_DENIED && has_python_name(process))) {
-		if (result == DISCOVERY_DENIED)
-			note_denied(c->list, process, &error);
-		if (named && c->filter->children && result == DISCOVERY_NOT_PYTHON)
-			return add_stranger(c, process->pid, error.text);
-		log_printf(named ? LOG_WARN : result == DISCOVERY_DENIED ? LOG_INFO : LOG_DEBUG, "%s", error.text);
-		return 0;
-	}
+	    !(result == DISCOVERY_DENIED && has_python_name(process)))
+		return leave_out(c, process, named, result, &error);
 	err = add_row(c, &row);
 	return err ?: fill_row(c, process, supported, error.text, row);
 }

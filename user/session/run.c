@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "discovery/ask.h"
+#include "discovery/below.h"
 #include "base/clock.h"
 #include "foreign/foreign.h"
 #include "base/log.h"
 #include "rights/priority.h"
 #include "base/procfs.h"
-#include "session/unsampled.h"
 
 #define PROGRESS_S 0.5
 /* Interval between looks at the ring buffer, which wakes the loop earlier when many records are waiting. */
@@ -238,20 +238,10 @@ static double age_of(pid_t pid)
  */
 #define CONTRADICTED_WAIT_S 1.0
 
-/* Longest search for Pythons below a process: its user may have made thousands, and files that are slow to read. */
-#define LOOK_BELOW_S 1.0
-
 static void refuse(pid_t pid, enum discovery_result result, const char *why)
 {
-	const uint32_t top = (uint32_t)pid;
-	char below[512] = "";
-
 	if (result == DISCOVERY_NOT_PYTHON)
-		session_name_pythons_below(&top, 1, NULL, LOOK_BELOW_S, below, sizeof(below));
-	if (below[0])
-		log_error("%s; below it Python runs in %s: give -p %d --children for all that it has started and "
-			  "starts, or the PIDs of those",
-			  why, below, pid);
+		discovery_refuse_parent(LOG_ERROR, pid, why);
 	else
 		log_error("%s", why);
 }

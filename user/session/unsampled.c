@@ -12,10 +12,9 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/procfs.h"
-#include "base/scan.h"
 #include "base/text.h"
 #include "container/cgroup.h"
-#include "discovery/ask.h"
+#include "discovery/below.h"
 #include "foreign/foreign.h"
 #include "session/account.h"
 #include "session/internal.h"
@@ -311,33 +310,6 @@ void session_print_simulated(struct session *s, const struct session_account *ac
 	      out);
 }
 
-void session_name_pythons_below(const uint32_t *pids, size_t count, const struct discovery_numbers *chosen,
-				double patience_s, char *text, size_t size)
-{
-	struct discovery_python *python = calloc(1, sizeof(*python));
-	size_t below_count = 0, found = 0, used = 0, pythons;
-	double until = clock_s(CLOCK_MONOTONIC) + patience_s;
-	uint32_t *below = NULL;
-	struct error error;
-
-	text[0] = '\0';
-	if (!python || scan_find_below(pids, count, &below, &below_count))
-		below_count = 0;
-	for (size_t i = 0; i < below_count && !foreign_is_interrupted() && clock_s(CLOCK_MONOTONIC) < until; i++) {
-		if (chosen && discovery_numbers_have(chosen, below[i]))
-			continue;
-		if (discovery_wait_runtimes((pid_t)below[i], true, 0, python, 1, &pythons, &error) != DISCOVERY_OK)
-			continue;
-		if (found++ < NAMED_MAX && used < size)
-			used += (size_t)snprintf(text + used, size - used, "%s%u (%.15s)", used ? ", " : "", below[i],
-						 python->comm);
-	}
-	if (found > NAMED_MAX && used < size)
-		snprintf(text + used, size - used, " and %zu more", found - NAMED_MAX);
-	free(below);
-	free(python);
-}
-
 /* If chosen processes were idle and have others below them that run Python and were not chosen, says so. */
 static void print_below(const struct finding *f, FILE *out)
 {
@@ -346,7 +318,7 @@ static void print_below(const struct finding *f, FILE *out)
 
 	if (!filter || f->session->options.all || f->session->options.follow || !f->nr_idle)
 		return;
-	session_name_pythons_below(f->idle, f->nr_idle, &filter->pids, LOOK_BELOW_S, below, sizeof(below));
+	discovery_name_below(f->idle, f->nr_idle, &filter->pids, LOOK_BELOW_S, below, sizeof(below));
 	if (!below[0])
 		return;
 	if (f->nr_idle == 1)

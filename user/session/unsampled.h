@@ -32,11 +32,4 @@ bool session_samples_are_few(uint64_t samples, double expected);
  */
 void session_print_simulated(struct session *s, const struct session_account *account, FILE *out);
 
-/*
- * Writes the Pythons below the processes into text: "12 (python3), 13 (celery)", or "" if there are none. Those of
- * `chosen` are left out, and those that were not looked at within patience_s seconds.
- */
-void session_name_pythons_below(const uint32_t *pids, size_t count, const struct discovery_numbers *chosen,
-				double patience_s, char *text, size_t size);
-
 #endif
