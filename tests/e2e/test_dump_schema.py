@@ -115,6 +115,8 @@ def pictures(tmp_path_factory):
         (found["blocks"],) = dump("-p", target.pid, "--async")
     with harness.target(python, "spin.py") as target:
         (found["no tasks"],) = dump("-p", target.pid, "--async")
+    with harness.target(python, "joins.py") as target:
+        (found["joins"],) = dump("-p", target.pid)
     with harness.target(python, "deadlocks.py") as target:
         (found["deadlocks"],) = dump("-p", target.pid)
         path, _ = gcore(target.pid, str(tmp_path_factory.mktemp("core")))

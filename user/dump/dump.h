@@ -133,6 +133,8 @@ void dump_name_state(const struct dump_thread *thread, char *out, size_t size);
 const struct dump_thread *dump_find_holder(const struct dump_process *process, const struct dump_thread *thread);
 /* Returns the thread that has taken that lock, and may have given it back, where the holder is not known; or NULL. */
 const struct dump_thread *dump_find_unsure_holder(const struct dump_process *process, const struct dump_thread *thread);
+/* Returns the thread for whose end this one waits, in threading.Thread.join(); NULL: for none, or it is not known. */
+const struct dump_thread *dump_find_joined(const struct dump_process *process, const struct dump_thread *thread);
 
 /* Returns whether the thread collects garbage; *known: whether that can be told. */
 bool dump_collects(const struct dump_process *process, const struct dump_thread *thread, bool *known);

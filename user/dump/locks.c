@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/join.h"
 #include "dump/variables.h"
 #include "symbols/exception_table.h"
 #include "symbols/py_frame.h"
@@ -253,6 +254,7 @@ void dump_locks_read(const struct py_values_of *of, const struct walk_stack *sta
 	if (r->v && futex) {
 		out->wanted = py_lock_wanted(r->v, futex);
 		read_mutex(r, futex);
+		out->joins = dump_join_read(r->v, of, stack);
 	}
 	for (uint32_t i = 0; i < count && r->v && !py_values_are_over(r->v); i++) {
 		if (find_items(r, i, &items)) {
@@ -291,5 +293,6 @@ void dump_locks_keep_same(struct dump_locks *locks, const struct walk_stack *sta
 	locks->nr_held = kept;
 	locks->wanted = 0;
 	locks->owner = 0;
+	locks->joins = 0;
 	locks->mutex_owner = 0;
 }

@@ -17,6 +17,7 @@
 struct dump_locks {
 	uint64_t wanted;   /* place of the lock that the thread waits for; 0: none, or not known */
 	uint64_t owner;    /* pthread_self() of the thread that has it, if the lock says so; else 0 */
+	uint64_t joins;    /* pthread_self() of the thread for whose end it waits; 0: none, or not known */
 	pid_t mutex_owner; /* TID, inside, of the thread that has the pthread_mutex_t it waits for; else 0 */
 	uint32_t nr_held;  /* locks that it has by a with statement in one of its functions */
 	uint64_t held[DUMP_LOCKS_MAX];

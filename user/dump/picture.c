@@ -68,6 +68,16 @@ const struct dump_thread *dump_find_unsure_holder(const struct dump_process *pro
 	return count == 1 ? &process->threads[holder] : NULL;
 }
 
+const struct dump_thread *dump_find_joined(const struct dump_process *process, const struct dump_thread *thread)
+{
+	size_t joined, count;
+
+	if (thread->state.wait.state != PYBPF_STATE_LOCK || !thread->locks.joins)
+		return NULL;
+	joined = dump_index_find(&process->index, DUMP_BY_IDENT, thread->locks.joins, &count);
+	return count == 1 ? &process->threads[joined] : NULL;
+}
+
 /* Returns whether no other thread can have set off the collection of which its interpreter tells. */
 static bool is_only_one(const struct dump_process *process, const struct dump_thread *thread)
 {

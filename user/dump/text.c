@@ -337,11 +337,19 @@ static void print_facts(const struct dump_process *process, const struct dump_th
 		fputs(", collecting garbage", out);
 }
 
+static void print_joined(const struct dump_thread *joined, FILE *out)
+{
+	fprintf(out, ", until thread %d \"", joined->tid);
+	text_print(joined->name, out);
+	fputs("\" ends", out);
+}
+
 void dump_print_doing(const struct dump_process *process, const struct dump_process *before,
 		      const struct dump_thread *thread, FILE *out)
 {
 	const struct dump_thread *holder = dump_find_holder(process, thread);
 	const struct dump_thread *unsure = dump_find_unsure_holder(process, thread);
+	const struct dump_thread *joined = dump_find_joined(process, thread);
 	char state[DUMP_STATE_NAME];
 
 	dump_name_state(thread, state, sizeof(state));
@@ -352,6 +360,8 @@ void dump_print_doing(const struct dump_process *process, const struct dump_proc
 		fprintf(out, ", which thread %d has", holder->tid);
 	else if (unsure)
 		fprintf(out, ", which thread %d may have", unsure->tid);
+	if (joined)
+		print_joined(joined, out);
 	if (thread->has_gil)
 		fputs(", has the GIL", out);
 	print_facts(process, thread, out);

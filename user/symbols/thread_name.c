@@ -34,21 +34,44 @@ static void cut(char *text, size_t size)
 	text[size] = '\0';
 }
 
+/* There attributes of two underscores have the class in their names. */
+static bool is_old(const struct pybpf_layout *layout)
+{
+	return layout->major == 2;
+}
+
+static uint64_t read_ident(const struct py_reader *r, const struct py_dict *attributes)
+{
+	uint64_t ident, number;
+
+	if (!py_find_text(r, attributes, is_old(r->layout) ? "_Thread__ident" : "_ident", &ident) ||
+	    !py_read_int(r, ident, &number))
+		return 0;
+	return number;
+}
+
+uint64_t pysym_thread_ident(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t thread)
+{
+	const struct py_reader r = {memory, layout};
+	struct py_dict attributes;
+
+	return thread && py_open_attributes(&r, thread, &attributes) ? read_ident(&r, &attributes) : 0;
+}
+
 bool pysym_read_thread(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t threads,
 		       uint64_t thread_id, struct pysym_thread *out)
 {
 	const struct py_reader r = {memory, layout};
-	bool old = layout->major == 2; /* there attributes of two underscores have the class in their names */
+	bool old = is_old(layout);
 	struct py_dict dict, attributes;
-	uint64_t thread, ident, number, text, daemon;
+	uint64_t thread, number, text, daemon;
 
 	*out = (struct pysym_thread){.name = NULL};
 	if (!py_open_dict(&r, threads, &dict) || !py_find_int(&r, &dict, thread_id, &thread) ||
 	    !py_open_attributes(&r, thread, &attributes))
 		return false;
 	/* The dict may have changed meanwhile: the object itself says whose it is. */
-	if (!py_find_text(&r, &attributes, old ? "_Thread__ident" : "_ident", &ident) ||
-	    !py_read_int(&r, ident, &number) || number != thread_id)
+	if (read_ident(&r, &attributes) != thread_id)
 		return false;
 	if (py_find_text(&r, &attributes, old ? "_Thread__name" : "_name", &text) &&
 	    py_is_a(&r, text, old ? PY_KIND_BYTES : PY_KIND_TEXT))

@@ -32,4 +32,7 @@ struct pysym_thread {
 bool pysym_read_thread(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t threads,
 		       uint64_t thread_id, struct pysym_thread *out);
 
+/* Returns what a threading.Thread has as its thread's pthread_self(); 0: nothing, or it cannot be read. */
+uint64_t pysym_thread_ident(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t thread);
+
 #endif
