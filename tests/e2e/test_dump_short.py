@@ -11,6 +11,7 @@ import pytest
 import harness
 import pythons
 from harness import pybpf
+from terminal import Terminal
 from test_dump_core import gcore
 
 every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
@@ -125,6 +126,20 @@ def test_a_core_and_several_processes(tmp_path):
     assert re.findall(r"^Process (\d+): ", both, re.M) == [str(pid) for pid in sorted((target.pid, other.pid))]
     count, _, stack, _ = groups(core)["worker-0"]
     assert count == target.says["takers"] and stack[1:] == ["[3 frames of threading]"]
+
+
+def test_a_terminal_is_told_of_it():
+    """At the end of a long text, and only where it would be shorter."""
+    with harness.target(harness.default_python(), "alike.py", "30") as target:
+        (hint,) = [line for line in Terminal("dump", "-p", target.pid).lines()[-1:]]
+        others = [Terminal("dump", "-p", target.pid, option).shown.decode() for option in ("--short", "--json", "--locals")]
+        piped = pybpf("dump", "-p", target.pid).out
+        stacks = len(groups(short("-p", target.pid)))
+    with harness.target(harness.default_python(), "spin.py") as target:
+        others.append(Terminal("dump", "-p", target.pid).shown.decode())
+    threads, different = map(int, re.fullmatch(r"\[--short prints equal stacks once: these (\d+) threads have (\d+)\]", hint).groups())
+    assert different == stacks and threads == piped.count("\nThread ") >= 30
+    assert not any("--short prints" in text for text in [piped, *others])
 
 
 def test_tasks_have_short_stacks():

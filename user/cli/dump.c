@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -31,6 +32,9 @@ struct dump_command {
 	struct dump_core *core;   /* NULL: of processes */
 	struct dump_peers *peers; /* NULL: of a core file */
 };
+
+/* Threads with the stack of another one from which on a terminal is told of --short: more lines than it has. */
+#define EQUAL_STACKS 10
 
 #define INTERVAL_LEAST_S 0.01
 #define INTERVAL_MOST_S  86400
@@ -326,6 +330,21 @@ static bool is_any_read(const struct pictures *p, size_t count)
 	return false;
 }
 
+/* Says on a terminal that --short is shorter, where it is by much. */
+static void suggest_short(const struct dump_command *dump, const struct pictures *p, size_t count)
+{
+	size_t threads = 0, stacks = 0;
+
+	if (dump->json || dump->brief || dump->locals || dump->native || !isatty(STDOUT_FILENO))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		threads += p->read[i] ? p->processes[i].count : 0;
+		stacks += p->read[i] ? dump_count_stacks(&p->processes[i]) : 0;
+	}
+	if (threads - stacks >= EQUAL_STACKS)
+		printf("\n[--short prints equal stacks once: these %zu threads have %zu]\n", threads, stacks);
+}
+
 static void wait_for(double seconds)
 {
 	struct timespec time = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (time_t)seconds) * 1e9)};
@@ -352,6 +371,8 @@ static int print_all(const struct dump_command *dump, const struct ps_list *list
 		if (dump->diff_after_s > 0)
 			break;
 	}
+	if (!err && dump->watch_s <= 0)
+		suggest_short(dump, &now, list->count);
 	free_pictures(&before, list->count);
 	free_pictures(&now, list->count);
 	if (err)

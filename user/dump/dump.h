@@ -121,6 +121,8 @@ void dump_free(struct dump_process *process);
 
 /* Returns a stack's frames, as indexes, from the root to the leaf; the caller frees them. NULL without memory. */
 uint32_t *dump_frames(const struct dump_process *process, uint32_t stack, size_t *count);
+/* Returns how many different stacks the threads have. */
+size_t dump_count_stacks(const struct dump_process *process);
 /* Returns the name of the thread's state, as docs/dump.md lists them. */
 const char *dump_state_name(const struct dump_thread *thread);
 /* Writes what the thread does, such as "[network: tcp 10.0.0.5:5432]", into DUMP_STATE_NAME bytes. */

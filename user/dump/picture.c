@@ -20,6 +20,22 @@ uint32_t *dump_frames(const struct dump_process *process, uint32_t stack, size_t
 	return frames;
 }
 
+size_t dump_count_stacks(const struct dump_process *process)
+{
+	bool *met = calloc(profile_stack_count(process->stacks) + 1u, sizeof(*met));
+	size_t count = 0;
+
+	for (size_t i = 0; i < process->count; i++) {
+		uint32_t stack = process->threads[i].stack;
+
+		count += !met || !met[stack];
+		if (met)
+			met[stack] = true;
+	}
+	free(met);
+	return count;
+}
+
 const char *dump_state_name(const struct dump_thread *thread)
 {
 	if (thread->state_unread)
