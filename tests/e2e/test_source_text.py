@@ -4,6 +4,7 @@
 import contextlib
 import gzip
 import os
+import re
 import signal
 import subprocess
 import time
@@ -106,6 +107,31 @@ def shown(pid, folder, env=None):
     run = harness.pybpf("-p", pid, "-d", 0.5, "--mode=wall", "-o", path, env=env)
     assert run.code == 0, run.err
     return dump + gzip.decompress(path.read_bytes().partition(b"\n")[2]).decode(errors="replace")
+
+
+@some_pythons
+def test_why_there_is_none(python, tmp_path):
+    """A path that is not absolute may be below any folder in which the program was; a file may have been changed."""
+    release(tmp_path, "current", OLD)
+    (tmp_path / "here.py").write_text("def run(): shop.serve()\n" + MAIN.replace("shop.serve()", "run()"))
+    code = "exec(compile(open('here.py').read(), 'here.py', 'exec'))"
+    argv = [*python.argv, "-c", code, "current"]
+    time.sleep(0.1)
+    with harness.started(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd=tmp_path) as process:
+        pid = int(process.stdout.readline())
+        written(tmp_path, NEW, pid)
+        run = harness.wait_for(lambda: dumped_in("query_orders", pid))
+    reasons = dict(re.findall(r"^pybpf: (.+): its source is left out: (.+)$", run.err, re.M))
+    assert reasons["here.py"].startswith("its path is relative, ") and "run()" not in run.out, run
+    changed = [why for path, why in reasons.items() if path.endswith("shop.py")]
+    if python.version >= (3, 4):  # which makes paths of "." in sys.path absolute
+        assert changed and all("was changed after the program began" in why for why in changed), reasons
+
+
+def dumped_in(function, pid):
+    run = harness.pybpf("dump", "-v", "-p", pid)
+    assert run.code == 0, run
+    return run if "in %s\n" % function in run.out else None
 
 
 @some_pythons

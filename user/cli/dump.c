@@ -98,8 +98,9 @@ static const struct cli_option options[] = {
 	 .offset = offsetof(struct dump_command, no_source)},
 	{"process-tree", 0, NULL, "print who started each process, and who started that one", .take = cli_take_flag,
 	 .offset = offsetof(struct dump_command, parents)},
-	{"verbose", 'v', NULL, "print how each process was found; given twice: everything", .take = cli_take_count,
-	 .offset = offsetof(struct dump_command, verbose)},
+	{"verbose", 'v', NULL,
+	 "print how each process was found, and why source text is left out; given twice: everything",
+	 .take = cli_take_count, .offset = offsetof(struct dump_command, verbose)},
 	CLI_OPTION_HELP,
 	{0},
 };

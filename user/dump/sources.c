@@ -46,10 +46,12 @@ static char *read_text(const struct dump_sources *sources, const struct stacks_f
 		.pid = row->process.pid, .start = row->process.start_time, .path = function->named->path};
 	struct source_identity identity;
 	struct source_rights as;
+	int err = source_file_look(&source, function->rights, &as, &identity);
+	char *text = err ? NULL : source_file_text(&source, &as, &identity);
 
-	if (source.path[0] != '/' || source_file_look(&source, function->rights, &as, &identity))
-		return NULL;
-	return source_file_text(&source, &as, &identity);
+	if (!text)
+		source_file_leave_out(function->named->file, source.path, err ?: -ESTALE);
+	return text;
 }
 
 /* Returns the file, or NULL without memory. */
@@ -89,8 +91,12 @@ static int keep_texts(const struct dump_sources *sources)
 	for (uint32_t i = 0; i < sources->files.count && !err; i++) {
 		const struct file *file = intern_item(&sources->files, i);
 
-		if (file->text && source_fits_all(file->text, &file->claims, &left_ns))
+		if (!file->text)
+			continue;
+		if (source_fits_all(file->text, &file->claims, &left_ns))
 			err = profile_set_source(sources->out->stacks, file->shown, file->text);
+		else
+			source_file_leave_out(file->shown, file->path, -EILSEQ);
 	}
 	return err;
 }

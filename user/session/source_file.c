@@ -16,6 +16,7 @@
 
 #include "foreign/foreign.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/procfs.h"
 #include "symbols/pysym.h"
 
@@ -335,11 +336,14 @@ static bool is_older(const struct look_answer *found, double start_s)
 int source_file_look(const struct source_file *file, const struct pybpf_rights *thread, struct source_rights *rights,
 		     struct source_identity *identity)
 {
-	struct question *q = make_question(file);
+	struct question *q;
 	struct look_answer answer;
 	size_t size;
 	int err;
 
+	if (file->path[0] != '/')
+		return -ENOENT;
+	q = make_question(file);
 	if (!q)
 		return -ENOMEM;
 	q->rights.thread = *thread;
@@ -355,6 +359,26 @@ int source_file_look(const struct source_file *file, const struct pybpf_rights *
 	*rights = answer.rights;
 	*identity = answer.identity;
 	return is_older(&answer, program_start_s(file)) ? 0 : -ESTALE;
+}
+
+void source_file_leave_out(const char *shown, const char *path, int err)
+{
+	const char *why = foreign_describe(err);
+
+	if (path[0] == '<')
+		why = "there is no such file";
+	else if (path[0] != '/')
+		why = "its path is relative, and the folder in which the program was then is not known";
+	else if (err == -ESTALE)
+		why = "it may be other code by now: it, or a link or folder on its path, was changed after the program "
+		      "began, or it could not be read again";
+	else if (err == -EXDEV)
+		why = "two processes have different files of that name";
+	else if (err == -EILSEQ)
+		why = "it does not define the functions that ran";
+	else if (err == -EFBIG)
+		why = "it is empty, or larger than 1 MiB";
+	log_info("%s: its source is left out: %s", shown, why);
 }
 
 /* Ends all lines as Python reads them. */

@@ -44,10 +44,14 @@ struct source_file {
 /*
  * Identifies the regular file of at most SOURCE_FILE_MAX bytes at the path, as a thread of these rights finds it. Fills
  * *identity, and *rights with the thread's rights and groups. Returns 0 or negative errno; -ESTALE when the file, or a
- * link or folder on the way, was changed after the program began, so that its text may be another one.
+ * link or folder on the way, was changed after the program began, so that its text may be another one; -ENOENT also for
+ * a path that is not absolute: where the process was when it made the path cannot be known.
  */
 int source_file_look(const struct source_file *file, const struct pybpf_rights *thread, struct source_rights *rights,
 		     struct source_identity *identity);
+
+/* Says with -v why the text of a file is not shown: the error of source_file_look(), or another one. */
+void source_file_leave_out(const char *shown, const char *path, int err);
 
 /*
  * Returns the text of the file, which the caller frees, with lines that end in "\n". The file is opened below the root

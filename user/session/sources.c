@@ -75,7 +75,7 @@ static int look(pid_t pid, uint64_t start, const struct pybpf_rights *thread, co
 {
 	const struct source_file file = {.pid = pid, .start = start, .path = path};
 
-	return path[0] == '/' ? source_file_look(&file, thread, rights, identity) : -ENOENT;
+	return source_file_look(&file, thread, rights, identity);
 }
 
 static void ask(struct file *file)
@@ -118,7 +118,7 @@ static void look_at_other(struct file *known, const struct processes_record *pro
 		return;
 	known->err = look(process->pid, process->start, function->rights, path, &ignored, &identity);
 	if (!known->err && memcmp(&known->identity, &identity, sizeof(identity)) != 0)
-		known->err = -ESTALE;
+		known->err = -EXDEV;
 }
 
 int session_sources_met(struct session_sources *t, const struct stacks_function *function)
@@ -155,32 +155,29 @@ void session_sources_ask_again(struct session_sources *t, double now)
 	t->next_ask = now + ASK_AGAIN_S;
 }
 
-/* Reports why a file has no text. Returns NULL. */
-static char *leave_out(const char *shown, const char *why)
-{
-	log_info("%s: its source is left out: %s", shown, why);
-	return NULL;
-}
-
 char *session_sources_read(const struct session_sources *t, const char *shown)
 {
 	uint32_t at = intern_find(&t->files, &shown);
 	const struct file *file = at == INTERN_NONE ? NULL : intern_item(&t->files, at);
 	struct source_file source;
-	char *text;
+	char *text = NULL;
+	int err;
 
-	if (!file)
-		return leave_out(shown, "no function of it was met");
-	if (file->err)
-		return leave_out(shown, strerror(-file->err));
-	source = (struct source_file){.pid = file->pid, .start = file->start, .path = file->path};
-	text = source_file_text(&source, &file->rights, &file->identity);
-	if (!text)
-		return leave_out(shown, "it was changed during the run, or could not be read");
-	if (source_fits_all(text, &file->claims, &(uint64_t){CHECK_NS}))
+	if (!file) {
+		log_info("%s: its source is left out: no function of it was met", shown);
+		return NULL;
+	}
+	err = file->err;
+	if (!err) {
+		source = (struct source_file){.pid = file->pid, .start = file->start, .path = file->path};
+		text = source_file_text(&source, &file->rights, &file->identity);
+		err = text ? 0 : -ESTALE;
+	}
+	if (!err && source_fits_all(text, &file->claims, &(uint64_t){CHECK_NS}))
 		return text;
 	free(text);
-	return leave_out(shown, "it does not contain the functions that ran");
+	source_file_leave_out(shown, file->path, err ?: -EILSEQ);
+	return NULL;
 }
 
 struct heat {
