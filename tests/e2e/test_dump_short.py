@@ -74,11 +74,15 @@ def test_a_line_for_each_function(python):
         wanted = ["%s (%s:%d)" % (f["function"], "alike.py", f["line"]) for f in frames if f["file"].endswith("/alike.py")]
         assert [line for line in shown if "(alike.py:" in line] == list(dict.fromkeys(wanted)) or name == "deep"
         assert shown[0].startswith(frames[0]["function"] + " (")
+    idle = [thread["name"] for thread in picture["threads"] if thread["idle"]]
+    assert sorted(idle) == (["idle_0", "idle_1"] if python.version >= (3, 7) else [])
+    assert sum(", waits for work" in doing for _, doing, _, _ in found.values()) == len(idle) // 2
     assert "[Previous line repeated 47 more times]" in found["deep"][2]
     if python.version >= (3, 7):
         # A thread of a pool without work is in nothing else.
         assert re.fullmatch(r"_worker \(concurrent/futures/thread\.py:\d+\)", found["idle_0"][2][0])
         assert found["idle_0"][2][1:] == ["[3 frames of threading]"]
+        assert found["idle_0"][1].startswith("[lock], waits for work")
         below = 6 if python.version >= (3, 14) else 5
         assert found["pooled_0"][2][-1] == "[%d frames of concurrent.futures, threading]" % below
         assert "[3 frames of asyncio]" in found["loop"][2] and "called (" in found["loop"][2][0]

@@ -18,6 +18,7 @@
 #include "dump/findings.h"
 #include "dump/freeze.h"
 #include "dump/identity.h"
+#include "dump/idle.h"
 #include "dump/on_cpu.h"
 #include "dump/reading.h"
 #include "dump/sources.h"
@@ -681,7 +682,7 @@ static int collect(struct collector *c)
 		return err;
 	err = find_stacks(c);
 	remove_ended(c->out);
-	err = err ?: dump_index_make(c->out) ?: dump_count_alike(c->out) ?: describe_sockets(c) ?: dump_cut_lines(&c->sources);
+	err = err ?: dump_find_idle(c->out) ?: dump_index_make(c->out) ?: dump_count_alike(c->out) ?: describe_sockets(c) ?: dump_cut_lines(&c->sources);
 	/* Names, lines and sources that had no answer are missing, and nobody has said why. */
 	if (foreign_calls_in_vain() != in_vain)
 		note_unread(c, foreign_last_in_vain());

@@ -61,6 +61,7 @@ struct dump_thread {
 	struct dump_locks locks;
 	struct dump_facts facts; /* without exception and collection if is_moving */
 	bool in_subinterpreter;
+	bool is_idle;    /* it is a pool's or server's, and waits for work */
 	uint32_t circle; /* number of the deadlock that it is part of; 0: none */
 	bool held_up;    /* it waits for what a known thread has, and is part of no deadlock */
 	struct dump_locals locals;

@@ -217,6 +217,7 @@ static void write_thread(const struct dump_process *process, const struct dump_p
 	write_holder("gil_holder", waits_for_gil ? holder : NULL, j);
 	write_holder("lock_holder", waits_for_gil ? NULL : holder, j);
 	write_holder("unsure_lock_holder", dump_find_unsure_holder(process, thread), j);
+	json_bool(j, "idle", thread->is_idle);
 	write_holder("joins", dump_find_joined(process, thread), j);
 	json_bool(j, "python", thread->is_python);
 	json_bool(j, "moving", thread->is_moving);

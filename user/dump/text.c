@@ -325,6 +325,8 @@ static void print_facts(const struct dump_process *process, const struct dump_th
 {
 	bool known;
 
+	if (thread->is_idle)
+		fputs(", waits for work", out);
 	if (thread->facts.is_daemon)
 		fputs(", daemon", out);
 	if (thread->in_subinterpreter)
