@@ -2,7 +2,9 @@
 /*
  * stepper PID THREAD STEPS: executes one instruction of the process's main thread after the other, and walks its stack
  * before each with user space's build of the walk, as the kernel would in a sample there: with registers, and with what
- * earlier walks left. Prints what it found as JSON, and on stderr each wrong stack after the one before it.
+ * earlier walks left. It ends after so many steps, or when the main loop has been left and come back to twice: then
+ * each step of a program that does the same in each round has been taken. Prints what it found as JSON, and on stderr
+ * each wrong stack after the one before it.
  *
  * A sample can come between two stores of the interpreter, but seldom does. In every program, one instruction pushes or
  * pops at most one function, and no other function moves to another line meanwhile. A stack that differs by more from
@@ -56,8 +58,10 @@ struct registers {
 #define MOST_FUNCTIONS 256
 
 static struct {
-	uint64_t steps, stacks, none, wrong;
+	uint64_t steps, stacks, none, wrong, returns;
 } counts;
+/* To the main loop: a whole round is between two of them. */
+#define RETURNS 2
 
 static void step_walk(struct walk *w, const struct pybpf_layout *layout, const struct pybpf_runtime *runtime,
 		      const struct registers *registers, struct walk_states *known)
@@ -209,7 +213,7 @@ static int run(struct discovery *discovery, uint64_t thread, uint64_t steps, str
 	w.thread_id = thread;
 	w.proc_id = 1;
 	printf("{\"functions\": [");
-	for (; counts.steps < steps && !step_on(target); counts.steps++) {
+	for (; counts.steps < steps && counts.returns < RETURNS && !step_on(target); counts.steps++) {
 		struct registers registers;
 		struct iovec room = {&registers, sizeof(registers)};
 
@@ -226,14 +230,17 @@ static int run(struct discovery *discovery, uint64_t thread, uint64_t steps, str
 		memcpy(now->frames, w.frames, now->depth * sizeof(*now->frames));
 		counts.stacks++;
 		note_leaf(names, now);
-		if (before)
+		if (before) {
 			judge(names, before, now);
+			counts.returns += now->depth == 1 && before->depth > 1;
+		}
 		before = now;
 		now = &seen[now == &seen[0]];
 	}
 	ptrace(PTRACE_DETACH, target, NULL, NULL);
-	printf("], \"steps\": %" PRIu64 ", \"stacks\": %" PRIu64 ", \"none\": %" PRIu64 ", \"wrong\": %" PRIu64 "}\n",
-	       counts.steps, counts.stacks, counts.none, counts.wrong);
+	printf("], \"steps\": %" PRIu64 ", \"stacks\": %" PRIu64 ", \"none\": %" PRIu64 ", \"wrong\": %" PRIu64
+	       ", \"is_whole\": %s}\n",
+	       counts.steps, counts.stacks, counts.none, counts.wrong, counts.returns == RETURNS ? "true" : "false");
 	pysym_free(names);
 	return 0;
 }
