@@ -28,6 +28,7 @@ class Worker(threading.Thread):
 def spin():
     while True:
         sum(range(20000))
+        time.sleep(0.002)  # so many threads would leave no CPU to anybody else
 
 
 def given():
