@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simplest busy program: three functions, one hot line."""
+"""The simplest busy program: three functions, one hot line.
+
+spin.py --nap=SECONDS: it sleeps so long after each call, where a test wants a program at work and not all of a CPU.
+"""
+
+import sys
+import time
 
 import expect
+
+NAP = sum(float(word[6:]) for word in sys.argv[1:] if word.startswith("--nap="))
 
 
 def inner():
@@ -11,6 +19,8 @@ def inner():
 def outer():
     while True:
         inner()  # outer > inner
+        if NAP:
+            time.sleep(NAP)
 
 
 if __name__ == "__main__":
