@@ -19,7 +19,10 @@ from processes import RATE, by_name, by_process
 
 pytestmark = pytest.mark.usefixtures("profiler")
 SECONDS = 0.8
-ON = ("-d", SECONDS, "-F", RATE)
+FOUR_TIMES = 4 * RATE
+ON = ("-d", SECONDS, "-F", FOUR_TIMES)
+# Three of a family, at work for a fourth of the time, leave pybpf a CPU. They are sampled four times as often for it.
+NAP = "--nap=0.0015"
 
 
 def each_version():
@@ -72,7 +75,7 @@ def switches(pid):
 
 @pytest.fixture
 def family(tmp_path):
-    """Two busy processes called alpha, one called beta, which is nobody's; their targets by those names."""
+    """Two processes at work called alpha, one called beta, which is nobody's; their targets by those names."""
     python = pythons.one(name="system-python3.11")
     if not python:
         pytest.skip("/usr/bin/python3.11 is missing, which runs under any name")
@@ -89,7 +92,7 @@ def family(tmp_path):
         members = {}
         for label, name, user in ("alpha", "alpha", 0), ("second", "alpha", 0), ("beta", "beta", nobody):
             argv = ["/usr/bin/setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups"]
-            argv += [str(folder / name), "-B", str(folder / "spin.py"), label]
+            argv += [str(folder / name), "-B", str(folder / "spin.py"), label, NAP]
             process = stack.enter_context(harness.started(argv, stdout=subprocess.PIPE, bufsize=0))
             members[label] = harness.Target(process, harness.read_ready_line(process))
         yield members
@@ -127,9 +130,13 @@ def test_choice(family, words):
     places = {label: member.pid for label, member in family.items()}
     places["nobody"] = pwd.getpwnam("nobody").pw_uid
     arguments = [word.format(**places) for word in words.split()]
-    run = pybpf(*arguments, "-d", 0.4, "-F", RATE)
-    assert run.code == 0, run.err
-    assert chosen(family, run) == CHOICES[words]
+    for factor in (1, 4, 16):  # beside a load one of them may have no CPU for some time
+        run = pybpf(*arguments, "-d", 0.4 * factor, "-F", FOUR_TIMES)
+        assert run.code == 0, run.err
+        found = chosen(family, run)
+        if found >= CHOICES[words]:
+            break
+    assert found == CHOICES[words]
     if not CHOICES[words]:
         assert "no Python process was found" in run.err
 
@@ -153,7 +160,7 @@ def test_command_line_as_name(family):
     found = by_process(run)
     for label in "alpha", "second":
         root, stacks = found[family[label].pid]
-        assert root.name.endswith("/spin.py " + label), root
+        assert root.name.endswith("/spin.py %s %s" % (label, NAP)), root
         assert "/alpha -B " in root.name
         holds(family[label].says, stacks)
 
@@ -174,7 +181,7 @@ def test_listed(family):
     commands = {item["pid"]: item["command"] for item in json.loads(pybpf("ps", "--json").out)}
     for label, member in family.items():
         row = listed[member.pid]
-        assert "3.11" in row and commands[member.pid].endswith("spin.py " + label), row
+        assert "3.11" in row and commands[member.pid].endswith("spin.py %s %s" % (label, NAP)), row
         assert ("nobody" in row) == (label == "beta")
     assert [int(row.split()[0]) for row in rows] == sorted(listed)
 
