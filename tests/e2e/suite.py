@@ -14,7 +14,8 @@ class Program:
     name: str
     file: str
     args: Tuple[str, ...] = ()
-    seconds: float = 0.4
+    samples: int = 1200  # that a CPU has at the rate
+    rate: int = 5999
     oldest: Tuple[int, int] = (2, 7)
     needs: Optional[str] = None  # a module that a partial build may lack
     hot: bool = True
@@ -123,8 +124,10 @@ class NoRules:
         assert stacks
 
 
+# Thousands of frames take a part of a millisecond, and hundreds of threads their turns.
+SLOW = 2999
 PROGRAMS = [
-    Program("calls", "calls.py", seconds=0.8),
+    Program("calls", "calls.py", samples=2400),
     Program("rungs", "rungs.py", also=check_rungs),
     Program("coroutines", "awaiting.py", oldest=(3, 6)),
     Program("imports", "imports.py", needs="zipfile", also=check_frozen),
@@ -132,9 +135,9 @@ PROGRAMS = [
     Program("reused", "reused.py", also=check_reused),
     Program("threads", "threads.py", also=check_threads_seen),
     Program("nogil", "nogil.py", also=check_threads_seen),
-    Program("deep", "deep.py", args=("8000",), also=check_deep),
-    Program("cut", "deep.py", args=("12000",), also=check_cut, narrow=True),
-    Program("crowd", "crowd.py", args=("300",), narrow=True),
+    Program("deep", "deep.py", args=("8000",), also=check_deep, rate=SLOW),
+    Program("cut", "deep.py", args=("12000",), also=check_cut, narrow=True, rate=SLOW),
+    Program("crowd", "crowd.py", args=("300",), narrow=True, rate=SLOW),
 ]
 OWN_CHECKS = ("names", "reused", "cut")
 
