@@ -89,7 +89,7 @@ def recording(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     with harness.target(harness.default_python(), "names.py") as target:
-        yield Recording(tmp_path_factory.mktemp("hostile"), [target.pid], fewest=FEWEST)
+        return Recording(tmp_path_factory.mktemp("hostile"), [target.pid], fewest=FEWEST)
 
 
 @pytest.fixture(scope="module")
