@@ -138,9 +138,15 @@ static void write_caller(char *own, size_t size, size_t room, size_t behind, cha
 	sprintf(from, ", from %s", own);
 }
 
+/* Returns whether so little is left of the name that its end tells nothing. */
+static bool is_crushed(const char *text)
+{
+	return !strncmp(text, TEXT_ELLIPSIS, strlen(TEXT_ELLIPSIS)) && strcspn(text, " ") < 2 * TITLE_COLUMNS;
+}
+
 /*
  * Names code, and behind that of a library the program's own function that it had most samples for. Where not all has
- * room, the caller has no file, then the place of the library's gives way. room: columns.
+ * room, the caller has no file, then the place of the library's gives way, and then the caller goes. room: columns.
  */
 static void name_code(const struct top_drawing *d, const struct top_row *row, size_t room, char *out, size_t size)
 {
@@ -158,6 +164,10 @@ static void name_code(const struct top_drawing *d, const struct top_row *row, si
 	if (width + text_width(from) > room) {
 		write_caller(own, sizeof(own), room, room > width ? room - width : 0, from);
 		name_place(d, row, room - text_width(from), out, size);
+		if (is_crushed(out)) {
+			*from = '\0';
+			name_place(d, row, room, out, size);
+		}
 	}
 	width = strlen(out);
 	snprintf(out + width, size - width, "%s", from);

@@ -72,7 +72,9 @@ static void test_rows_keep_file_and_line(void **unused)
 	assert_line(own, TOP_LINES, 80, 4, "   ...ons_that_expired (...connections.py:1190)");
 	assert_line(own, TOP_FUNCTIONS, 40, 4, "   ...red (...ions.py:1183)");
 	assert_line(library, TOP_FUNCTIONS, 200, 4, LONG_NAME " (" LONG_FILE ":1183), from handle (app.py)");
-	assert_line(library, TOP_FUNCTIONS, 80, 4, "(...connections.py:1183), from handle");
+	assert_line(library, TOP_FUNCTIONS, 90, 4, "   ..._that_expired (...connections.py:1183), from handle");
+	/* The caller goes before what is left of the name tells nothing. */
+	assert_line(library, TOP_FUNCTIONS, 80, 4, "   ...ons_that_expired (...connections.py:1183)");
 	assert_line(library, TOP_FUNCTIONS, 40, 4, "   ...red (...ions.py:1183)");
 	top_model_free(own);
 	top_model_free(library);
