@@ -115,7 +115,7 @@ static __always_inline __u64 gathering_future(const struct pybpf_layout *l, __u6
 __noinline int find_awaiter(__u32 context)
 {
 	struct scratch *s = scratch_get((enum pybpf_context)context);
-	const struct pybpf_layout *l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
+	const struct pybpf_layout *l = s ? layout_get(s->layout) : NULL;
 	__u64 object, callback;
 
 	if (!s || !l)

@@ -32,7 +32,7 @@ static __always_inline struct scratch *chain_get(const struct pybpf_layout **l)
 {
 	struct scratch *s = scratch_get(CONTEXT);
 
-	*l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
+	*l = s ? layout_get(s->layout) : NULL;
 	return *l ? s : NULL;
 }
 

@@ -84,7 +84,7 @@ static __always_inline void open_table(const struct pybpf_layout *l, __u64 keys,
  */
 __noinline __u64 find_in_dict(__u32 layout, __u64 dict, __u64 object)
 {
-	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &layout);
+	const struct pybpf_layout *l = layout_get(layout);
 	struct dict_table table = {};
 	__u64 keys, value = 0;
 
@@ -113,7 +113,7 @@ __noinline __u64 find_in_dict(__u32 layout, __u64 dict, __u64 object)
 /* Returns the task that the running loop of a thread runs, or 0. tasks: the dict of the tasks that run. */
 __noinline __u64 current_task(__u32 layout, __u64 tasks, __u64 tstate)
 {
-	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &layout);
+	const struct pybpf_layout *l = layout_get(layout);
 	__u64 thread_id, loop, task;
 
 	if (!l)

@@ -26,6 +26,12 @@ struct {
 	__type(value, struct pybpf_layout);
 } layouts SEC(".maps");
 
+/* The number is on the stack: memory that a global function is given is no key to Linux 6.1. */
+static __always_inline const struct pybpf_layout *layout_get(__u32 layout)
+{
+	return bpf_map_lookup_elem(&layouts, &layout);
+}
+
 /* Files of programs that user space has looked at. The least recently used are evicted and looked at anew. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

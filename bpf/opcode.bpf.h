@@ -120,7 +120,7 @@ __noinline int take_opcode(void)
 	if (!s)
 		return 0;
 	w = &s->walk;
-	l = bpf_map_lookup_elem(&layouts, &s->layout);
+	l = layout_get(s->layout);
 	if (!l || w->frames[0].kind != PYBPF_FRAME_PYTHON || w->frames[0].position == PYBPF_NO_POSITION)
 		w->stack.opcode = PYBPF_OPCODE_UNKNOWN;
 	else if (l->position_kind == PYBPF_POS_LASTI)

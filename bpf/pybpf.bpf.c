@@ -351,7 +351,7 @@ static __noinline int sample_begin(void *ctx, enum source source, struct loop_co
 	if (verdict == SAMPLE_DONE)
 		return 0;
 	s = scratch_get(CONTEXT);
-	l = bpf_map_lookup_elem(&layouts, &proc->runtimes[0].layout);
+	l = layout_get(proc->runtimes[0].layout);
 	if (!s || !l) {
 		count(CONTEXT, PYBPF_COUNT_NO_SCRATCH);
 		return 0;
@@ -526,7 +526,7 @@ __noinline int loop_step(struct scratch *s, const struct pybpf_layout *l)
 /* Returns 1 when the walk is done. */
 __noinline int loop_pause(struct scratch *s)
 {
-	const struct pybpf_layout *l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
+	const struct pybpf_layout *l = s ? layout_get(s->layout) : NULL;
 
 	return !l || walk_pause(s, l);
 }
@@ -552,7 +552,7 @@ static long loop_walk(__u32 i, struct loop_context *c)
 		return 0;
 	if (loop_pause(c->s))
 		return 1;
-	l = bpf_map_lookup_elem(&layouts, &c->s->layout);
+	l = layout_get(c->s->layout);
 	if (!l)
 		return walk_no_stack(&c->s->walk);
 	c->l = l;

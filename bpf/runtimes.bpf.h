@@ -41,7 +41,7 @@ static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstat
  */
 __noinline __u64 thread_lists(__u32 layout, __u64 interp_head)
 {
-	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &layout);
+	const struct pybpf_layout *l = layout_get(layout);
 	__u64 addr = interp_head, hash = 0;
 
 	if (!l)
@@ -217,7 +217,7 @@ static __always_inline void settle_runtimes(struct scratch *s)
 static __always_inline int begin_turn(struct scratch *s, __u32 index)
 {
 	const struct pybpf_runtime *runtime = &s->turns.of[index & (PYBPF_MAX_RUNTIMES - 1)];
-	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &runtime->layout);
+	const struct pybpf_layout *l = layout_get(runtime->layout);
 
 	/* A library that is mapped but not used, as a rule as an extension module was linked with it, has no
 	 * interpreter. */

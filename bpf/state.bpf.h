@@ -47,7 +47,7 @@ static __always_inline enum walk_answer state_holds_gil(const struct scratch *s,
 /* Counts a sample of a thread that holds the GIL by whose machine code it ran. */
 static __always_inline void state_count_holder(const struct scratch *s)
 {
-	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &s->layout);
+	const struct pybpf_layout *l = layout_get(s->layout);
 	const struct pybpf_runtime *runtime = state_runtime(s);
 	enum pybpf_counter whose = PYBPF_COUNT_GIL_OTHER_CODE;
 
@@ -68,7 +68,7 @@ static __always_inline void state_count_holder(const struct scratch *s)
  */
 static __always_inline enum pybpf_counter state_judge(struct scratch *s)
 {
-	const struct pybpf_layout *l = bpf_map_lookup_elem(&layouts, &s->layout);
+	const struct pybpf_layout *l = layout_get(s->layout);
 	enum walk_answer holds, answer = WALK_YES;
 	__u64 exception;
 

@@ -98,7 +98,7 @@ static __always_inline __u64 mix_name(__u64 hash, const struct pybpf_task_name *
 __noinline int take_task(__u32 context)
 {
 	struct scratch *s = scratch_get((enum pybpf_context)context);
-	const struct pybpf_layout *l = s ? bpf_map_lookup_elem(&layouts, &s->layout) : NULL;
+	const struct pybpf_layout *l = s ? layout_get(s->layout) : NULL;
 	enum task_type type;
 	__u64 object;
 	__u8 is_set = 1;

@@ -230,7 +230,7 @@ static __noinline __u64 begin_leaving(struct loop_context *c, const struct pybpf
 		return PYBPF_STACK_ID_UNDECIDED;
 	if (compat_is_kernel_worker(task))
 		return PYBPF_STACK_ID_NO_THREAD;
-	c->l = bpf_map_lookup_elem(&layouts, &proc->runtimes[0].layout);
+	c->l = layout_get(proc->runtimes[0].layout);
 	if (!c->s || !c->l)
 		return PYBPF_STACK_ID_UNREADABLE;
 	prepare_walk(c->s, proc, task, tid);

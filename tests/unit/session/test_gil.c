@@ -38,7 +38,7 @@ static void test_short_times(void **unused)
 	(void)unused;
 	assert_printed(&account, 28700,
 		       "pybpf: 3 waits for the GIL, 29 us, longest 21 us; held, as each began and after each switch "
-		       "interval (so that one may count for several), in:\n"
+		       "interval, in:\n"
 		       "pybpf:   keeps (app.py:4) blocked 2 waits, 28 us, longest 21 us\n"
 		       "pybpf:   main (app.py:9) blocked 1 wait, 1 us, longest 1 us\n");
 	account.waits = 26;
@@ -47,7 +47,7 @@ static void test_short_times(void **unused)
 	account.holders[0].ns = 1245000000;
 	assert_printed(&account, 1245000000,
 		       "pybpf: 26 waits for the GIL, 1.245 s, longest 99.5 ms; held, as each began and after each "
-		       "switch interval (so that one may count for several), in:\n"
+		       "switch interval, in:\n"
 		       "pybpf:   keeps (app.py:4) blocked 2 waits, 1.245 s, longest 21 us\n");
 }
 
