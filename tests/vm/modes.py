@@ -67,9 +67,22 @@ def check_spins(outcome):
     check_share("samples in spins()", outcome, value(outcome.stacks, "part_spins", "spins"), outcome.said["cpu_s"])
 
 
+def programs_of(outcome):
+    return {name for name, _, _ in outcome.programs()}
+
+
+def check_cpu(outcome):
+    """Whose verifier refuses the program with bpf_loop samples by tail calls, and says so with -v only."""
+    check_spins(outcome)
+    loaded = programs_of(outcome)
+    expected = "sample_loop" if outcome.kernel >= OLDEST_LOOP else "sample_chain"
+    other = {"sample_loop", "sample_chain"} - {expected}
+    assert expected in loaded and not other & loaded, "not %s, but %s" % (expected, sorted(loaded))
+
+
 def check_chain(outcome):
     check_spins(outcome)
-    loaded = {name for name, _, _ in outcome.programs()}
+    loaded = programs_of(outcome)
     assert {"sample_chain", "chain_walk", "chain_finish"} <= loaded, "there is no chain in %s" % sorted(loaded)
 
 
@@ -341,7 +354,7 @@ def loop(*row, **more):
 NEVER = (1 << 16, 0)
 
 MODES = [
-    Mode("cpu", "spins", "", check_spins),
+    Mode("cpu", "spins", "", check_cpu),
     Mode("cpu, by tail calls", "spins", "--without-kernel-feature bpf_loop", check_chain),
     Mode("-e cpu-clock", "spins", "-e cpu-clock", check_spins),
     # The emulated CPU counts no cycles.
