@@ -266,7 +266,7 @@ ALONE = "import time; end = time.time() + 1\nwhile time.time() < end: time.sleep
 def test_a_program_without_threads_has_no_waits(python):
     run = pybpf("--mode=gil", "--no-children", "--", *python.argv, "-c", ALONE)
     assert run.code == 0, run.err
-    assert "pybpf: 0 waits for the GIL, 0.000 s" in run.err
+    assert "pybpf: 0 waits for the GIL\n" in run.err
 
 
 # Waits of a known number: the main thread wants the GIL each time when a sleep with the GIL has begun.
