@@ -33,7 +33,28 @@ def start(name, function):
     return thread
 
 
+def in_deadlocks():
+    """The one has the lock that the other one waits for, and waits for that one's end: for ever, and for some time."""
+    for name, limit in (("ever", None), ("a-while", 1000)):
+        mine = threading.Lock()
+
+        def takes(mine=mine):
+            with mine:
+                pass
+
+        def joins(name=name, limit=limit, takes=takes, mine=mine):
+            with mine:
+                threading.Thread.join(start("taker-" + name, takes), limit)
+
+        start("joiner-" + name, joins)
+
+
 def main():
+    if "deadlock" in sys.argv:
+        in_deadlocks()
+        print(json.dumps({"pid": os.getpid()}))
+        sys.stdout.flush()
+        time.sleep(1000)
     lasts = start("lasts", lambda: time.sleep(1000))
     joins = start("joins", lasts.join)
     start("joins-a-joiner", joins.join)

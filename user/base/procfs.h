@@ -64,7 +64,7 @@ int procfs_read_task_stat(pid_t pid, pid_t tid, struct procfs_stat *out);
 /* The system call that a thread sleeps in. */
 struct procfs_call {
 	long number; /* -1: it sleeps in none, such as for a page */
-	uint64_t args[3];
+	uint64_t args[4];
 	uint64_t stack_pointer; /* of the program; 0: not known */
 };
 /*

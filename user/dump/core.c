@@ -297,7 +297,7 @@ static int read_call(void *of, pid_t tid, struct procfs_call *out)
 	if (!thread)
 		return -EAGAIN;
 	*out = (struct procfs_call){.number = thread->call,
-				    .args = {thread->args[0], thread->args[1], thread->args[2]},
+				    .args = {thread->args[0], thread->args[1], thread->args[2], thread->args[3]},
 				    .stack_pointer = unwind_registers_from(&thread->registers).values[UNWIND_SP]};
 	return thread->call < 0 ? -EAGAIN : 0;
 }

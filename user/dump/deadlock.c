@@ -29,7 +29,7 @@ static size_t find_circle(const struct dump_process *process, uint32_t *met, uin
 
 	while (at && !met[at - process->threads]) {
 		met[at - process->threads] = ++*clock;
-		at = dump_find_holder(process, at);
+		at = dump_find_awaited(process, at, NULL);
 	}
 	if (!at || met[at - process->threads] <= begin)
 		return 0;
@@ -46,7 +46,7 @@ static bool is_proved(const struct dump_process *process, const struct dump_thre
 		if (!dump_sleeps_still(process, at))
 			return false;
 		gil += at->state.wait.state == PYBPF_STATE_GIL;
-		at = dump_find_holder(process, at);
+		at = dump_find_awaited(process, at, NULL);
 	}
 	return gil < count;
 }
@@ -81,7 +81,7 @@ int dump_find_deadlocks(struct dump_process *process, bool stands)
 		circles++;
 		for (size_t k = 0; k < count; k++) {
 			process->threads[from - process->threads].circle = circles;
-			from = dump_find_holder(process, from);
+			from = dump_find_awaited(process, from, NULL);
 		}
 	}
 	number_in_order(process, met);

@@ -134,6 +134,11 @@ void dump_name_state(const struct dump_thread *thread, char *out, size_t size);
  * waits for none, or who has it is not known.
  */
 const struct dump_thread *dump_find_holder(const struct dump_process *process, const struct dump_thread *thread);
+/*
+ * The same; or the thread for whose end this one waits without a time limit. *joins: whether it is that; may be NULL.
+ */
+const struct dump_thread *dump_find_awaited(const struct dump_process *process, const struct dump_thread *thread,
+					    bool *joins);
 /* Returns the thread that has taken that lock, and may have given it back, where the holder is not known; or NULL. */
 const struct dump_thread *dump_find_unsure_holder(const struct dump_process *process, const struct dump_thread *thread);
 /* Returns the thread for whose end this one waits, in threading.Thread.join(); NULL: for none, or it is not known. */

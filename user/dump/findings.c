@@ -118,25 +118,37 @@ static const char *name_wanted(const struct dump_thread *thread)
 	return thread->state.wait.state == PYBPF_STATE_GIL ? "the GIL" : "a lock";
 }
 
+/* Says which thread the next one of a deadlock is; first: the one that was named first. */
+static void print_next(const struct dump_thread *next, const struct dump_thread *first, FILE *out)
+{
+	if (next == first)
+		fprintf(out, "thread %d", first->tid);
+	else
+		print_thread("thread", next, out);
+}
+
 static void print_deadlock(const struct dump_process *process, const struct dump_thread *first, FILE *out)
 {
 	const struct dump_thread *at = first, *next;
+	bool joins;
 
 	fputs("Deadlock: ", out);
 	print_thread("thread", at, out);
-	while ((next = dump_find_holder(process, at))) {
-		fprintf(out, "%s waits for %s that ", at == first ? "" : ", which", name_wanted(at));
-		if (next == at)
-			fputs("it has itself", out);
-		else if (next == first)
-			fprintf(out, "thread %d has", first->tid);
-		else
-			print_thread("thread", next, out);
-		if (next == first)
-			break;
-		fputs(" has", out);
+	do {
+		next = dump_find_awaited(process, at, &joins);
+		fputs(at == first ? " waits for " : ", which waits for ", out);
+		if (joins) {
+			fputs("the end of ", out);
+			print_next(next, first, out);
+		} else if (next == at) {
+			fprintf(out, "%s that it has itself", name_wanted(at));
+		} else {
+			fprintf(out, "%s that ", name_wanted(at));
+			print_next(next, first, out);
+			fputs(" has", out);
+		}
 		at = next;
-	}
+	} while (at && at != first);
 }
 
 /* Returns the innermost function of Python in a thread's stack, or NULL. */
@@ -166,6 +178,7 @@ static void print_place(const struct dump_process *process, const struct profile
 static void print_holder(const struct dump_process *process, const struct dump_thread *holder, FILE *out)
 {
 	const struct dump_thread *further = dump_find_holder(process, holder);
+	const struct dump_thread *joined = dump_find_joined(process, holder);
 	const struct profile_frame *frame = holder->is_moving ? NULL : innermost(process, holder);
 	enum pybpf_state state = holder->state.wait.state;
 	char cause[DUMP_STATE_NAME];
@@ -178,6 +191,10 @@ static void print_holder(const struct dump_process *process, const struct dump_t
 		fprintf(out, ", which waits for %s that ", name_wanted(holder));
 		print_thread("thread", further, out);
 		fputs(" has", out);
+		return;
+	}
+	if (joined) {
+		print_thread(", which waits for the end of thread", joined, out);
 		return;
 	}
 	if (!frame || holder->state_unread)
@@ -256,7 +273,7 @@ static void write_deadlock(const struct dump_process *process, const struct dump
 	json_begin_array(j, "threads");
 	do {
 		json_int(j, NULL, at->tid);
-		at = dump_find_holder(process, at);
+		at = dump_find_awaited(process, at, NULL);
 	} while (at && at != first);
 	json_end_array(j);
 }

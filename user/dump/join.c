@@ -47,7 +47,8 @@ static bool is_function(const struct reader *r, uint32_t frame, const char *want
 	return is;
 }
 
-uint64_t dump_join_read(struct py_values *v, const struct py_values_of *of, const struct walk_stack *stack)
+uint64_t dump_join_read(struct py_values *v, const struct py_values_of *of, const struct walk_stack *stack,
+			uint32_t *frames)
 {
 	const struct pybpf_layout *layout = of->layout;
 	const struct reader r = {.v = v, .of = of, .stack = stack};
@@ -55,8 +56,10 @@ uint64_t dump_join_read(struct py_values *v, const struct py_values_of *of, cons
 	uint32_t at = waits ? 1 : 0, variables = py_frame_locals(layout);
 	uint64_t self;
 
+	*frames = 0;
 	if (!variables || (waits && !is_function(&r, 0, waits)) || !is_function(&r, at, "join") ||
 	    py_values_read(v, stack->addresses[at] + variables, &self, sizeof(self)))
 		return 0;
+	*frames = at + 1;
 	return pysym_thread_ident(of->memory, layout, py_frame_object(layout, self));
 }

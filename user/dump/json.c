@@ -249,7 +249,7 @@ static void write_deadlocks(const struct dump_process *process, struct json *j)
 		json_begin_array(j, NULL);
 		do {
 			json_int(j, NULL, at->tid);
-			at = dump_find_holder(process, at);
+			at = dump_find_awaited(process, at, NULL);
 		} while (at && at != first);
 		json_end_array(j);
 		written = first->circle;

@@ -52,6 +52,7 @@ struct reader {
 	const struct walk_stack *stack;
 	struct dump_locks *out;
 	uint8_t table[TABLE_MAX];
+	uint32_t joining; /* functions of Thread.join(): they give back no lock of its callers */
 };
 
 /* Where the items of a frame's evaluation stack are; how many of them are surely there; how many there may be. */
@@ -178,7 +179,7 @@ static bool may_release(struct reader *r, const struct pybpf_frame *frame)
  */
 static bool is_unsure(struct reader *r, uint32_t index, const struct py_lock *lock)
 {
-	for (uint32_t i = 0; i <= index && !lock->owner; i++) {
+	for (uint32_t i = r->joining; i <= index && !lock->owner; i++) {
 		if (may_release(r, &r->stack->frames[i]))
 			return true;
 	}
@@ -254,7 +255,7 @@ void dump_locks_read(const struct py_values_of *of, const struct walk_stack *sta
 	if (r->v && futex) {
 		out->wanted = py_lock_wanted(r->v, futex);
 		read_mutex(r, futex);
-		out->joins = dump_join_read(r->v, of, stack);
+		out->joins = dump_join_read(r->v, of, stack, &r->joining);
 	}
 	for (uint32_t i = 0; i < count && r->v && !py_values_are_over(r->v); i++) {
 		if (find_items(r, i, &items)) {
@@ -263,7 +264,7 @@ void dump_locks_read(const struct py_values_of *of, const struct walk_stack *sta
 			if (!waits)
 				read_held(r, i, &items);
 		}
-		waits = waits || is_wait(r, i);
+		waits = waits || (i >= r->joining && is_wait(r, i));
 	}
 	py_values_free(r->v);
 	free(r);

@@ -94,6 +94,17 @@ const struct dump_thread *dump_find_joined(const struct dump_process *process, c
 	return count == 1 ? &process->threads[joined] : NULL;
 }
 
+const struct dump_thread *dump_find_awaited(const struct dump_process *process, const struct dump_thread *thread,
+					    bool *joins)
+{
+	const struct dump_thread *holder = dump_find_holder(process, thread);
+	bool is_join = !holder && !thread->state.has_limit;
+
+	if (joins)
+		*joins = is_join;
+	return is_join ? dump_find_joined(process, thread) : holder;
+}
+
 /* Returns whether no other thread can have set off the collection of which its interpreter tells. */
 static bool is_only_one(const struct dump_process *process, const struct dump_thread *thread)
 {

@@ -164,6 +164,8 @@ static int read_call(struct caller *thread, struct dump_state *out)
 							   : calls[call.number];
 	wait_describe_call(&out->wait, thread, call.number, args, &futex);
 	out->futex = futex;
+	/* futex(2): the fourth argument is the timeout. */
+	out->has_limit = futex && call.args[3];
 	out->socket = out->wait.state == PYBPF_STATE_NETWORK ? thread->socket : 0;
 	return 0;
 }

@@ -15,6 +15,7 @@
 struct dump_state {
 	struct pybpf_wait wait; /* state and cause, as a wait in --mode=wall has them */
 	uint64_t futex;         /* address of the futex on which it sleeps, or 0 */
+	bool has_limit;         /* it sleeps for it only so long */
 	uint64_t stack_pointer; /* of the program; 0: not known, as of a thread that runs */
 	uint64_t socket;        /* inode of the socket for which it waits and which is not described yet, or 0 */
 	/* How often it has left a CPU to wait, and because another one was to have it. */
