@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simplest busy program: three functions, one hot line.
 
-spin.py --nap=SECONDS: it sleeps so long after each call, where a test wants a program at work and not all of a CPU.
+spin.py --nap=SECONDS: it sleeps so long for each call, where a test wants a program at work and not all of a CPU.
 """
 
 import sys
@@ -17,10 +17,12 @@ def inner():
 
 
 def outer():
+    calls = 0
     while True:
         inner()  # outer > inner
-        if NAP:
-            time.sleep(NAP)
+        calls += 1
+        if NAP and not calls % 10:
+            time.sleep(10 * NAP)  # going to sleep and waking up is time of this line
 
 
 if __name__ == "__main__":
