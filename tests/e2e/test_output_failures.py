@@ -28,6 +28,7 @@ from harness import one_sentence, pybpf
 
 pytestmark = pytest.mark.usefixtures("profiler")
 SECONDS = 30
+LONG_ENOUGH = ("-F", "999", "-d", "0.5")  # for samples of a program that spins, beside any load
 KILLS = 100
 RUN_S = 0.2
 AT_ONCE = 4
@@ -279,7 +280,7 @@ def test_full_disk_of_a_run(spinning, tmp_path):
     """What cannot be made once more is written on another file system."""
     with disk(tmp_path / "disk", "size=8k") as folder, disk(tmp_path / "other", "size=64m") as other:
         (folder / "rest").write_bytes(bytes(8 << 10))
-        run = pybpf("-q", "-p", spinning.pid, "-d", 0.2, "-o", folder / "x.pybpf", "--json-stats", folder / "x.json",
+        run = pybpf("-q", "-p", spinning.pid, *LONG_ENOUGH, "-o", folder / "x.pybpf", "--json-stats", folder / "x.json",
                     env=dict(os.environ, TMPDIR=str(other)))
         assert run.code == 1, run.err
         sentences = run.err.strip().split("\n")
@@ -298,7 +299,7 @@ def test_full_disk_of_a_run_under_sudo(spinning, tmp_path, owner):
         os.chown(folder, owner, owner)
         (folder / "rest").write_bytes(bytes(8 << 10))
         environment = dict(os.environ, TMPDIR=str(other), SUDO_UID=str(caller), SUDO_GID=str(caller + 1))
-        run = pybpf("-q", "-p", spinning.pid, "-d", 0.2, "-o", folder / "x.pybpf", env=environment)
+        run = pybpf("-q", "-p", spinning.pid, *LONG_ENOUGH, "-o", folder / "x.pybpf", env=environment)
         assert run.code == 1 and "No space left" in one_sentence(run.err), run.err
         (kept,) = other.iterdir()
         found = kept.stat()
@@ -318,7 +319,7 @@ exec /mnt/pybpf "$@"
 @pytest.mark.parametrize("key", ["Enter", "Ctrl-C", "Ctrl-D"])
 def test_full_disk_of_a_run_on_a_terminal(spinning, key):
     """Where no other has room, pybpf waits until somebody has made some, or gives up."""
-    argv = ["unshare", "-m", "sh", "-c", NOWHERE, harness.PYBPF, "-q", "-p", str(spinning.pid), "-d", "0.2"]
+    argv = ["unshare", "-m", "sh", "-c", NOWHERE, harness.PYBPF, "-q", "-p", str(spinning.pid), *LONG_ENOUGH]
     pid, terminal = pty.fork()
     if not pid:
         os.execvp(argv[0], [*argv, "-f", "folded", "-o", "/tmp/x.folded"])
