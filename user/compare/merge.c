@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Merges the profiles of both sides into one tree of stacks, with the values of both sides. */
 #include "compare/diff_internal.h"
+#include "profile/children.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,13 +41,23 @@ static int merge_processes(struct diff_map *map, struct profile *merged, unsigne
 	return 0;
 }
 
+/* Adds a frame of a run. Processes of several runs have different PIDs. */
+static uint32_t add_frame(struct profile *merged, const struct profile *p, uint32_t frame, bool by_line)
+{
+	const struct profile_frame *f = profile_frame_at(p, frame);
+	unsigned kind = profile_child_kind(p, frame);
+
+	if (kind < PROFILE_CHILD_KINDS)
+		return profile_add_wait(merged, profile_string(p, f->state), profile_child_any(kind), f->waker);
+	return profile_add_frame_of(merged, p, frame, by_line ? f->line : PROFILE_NO_LINE, PROFILE_NO_LINE);
+}
+
 static int merge_stacks(struct diff_map *map, struct profile *merged, bool by_line)
 {
 	const struct profile *p = map->p;
 
 	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
-		map->frames[i] = profile_add_frame_of(
-			merged, p, i, by_line ? profile_frame_at(p, i)->line : PROFILE_NO_LINE, PROFILE_NO_LINE);
+		map->frames[i] = add_frame(merged, p, i, by_line);
 		if (map->frames[i] == PROFILE_NONE)
 			return -ENOMEM;
 	}

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What comes before the PID, and before the number of processes. */
+/* What comes before the PID, and before the number of processes; the name without either. */
 static const struct {
-	const char *one, *many;
+	const char *one, *many, *any;
 } kinds[PROFILE_CHILD_KINDS] = {
-	{"[child: ", "[child: "},
-	{"[other: process ", "[other: "},
-	{"[poll: epoll until process ", "[poll: epoll until any of "},
+	{"[child: ", "[child: ", "[child]"},
+	{"[other: process ", "[other: ", "[other: a process]"},
+	{"[poll: epoll until process ", "[poll: epoll until any of ", "[poll: epoll until a process]"},
 };
 
 unsigned profile_child_kind(const struct profile *p, uint32_t frame)
@@ -33,6 +33,11 @@ unsigned profile_child_kind(const struct profile *p, uint32_t frame)
 			break;
 	}
 	return kind;
+}
+
+const char *profile_child_any(unsigned kind)
+{
+	return kinds[kind].any;
 }
 
 char *profile_children_name(unsigned kind, uint32_t processes)

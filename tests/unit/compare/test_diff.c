@@ -56,6 +56,29 @@ static void test_merges_by_function(void **unused)
 	profile_free(b);
 }
 
+/* A program starts others with other PIDs in each run. */
+static void test_waits_for_children_are_one(void **unused)
+{
+	static const char *const names[] = {"[child: 17]", "[child: 18]", "[child: 4000]"};
+	struct profile *runs[DIFF_SIDES] = {new_profile(), new_profile()};
+	struct diff *d;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		struct profile *p = runs[i / 2];
+		uint32_t f = on(p, PROFILE_ROOT, "f", "app.py", 1);
+
+		take_in(p, profile_add_stack(p, f, profile_add_wait(p, "child", names[i], 0)), process(p, 7, "web"),
+			10);
+	}
+	d = compared(runs[DIFF_BEFORE], runs[DIFF_AFTER], &shares);
+	assert_int_equal(profile_frame_count(d->merged), 2);
+	assert_values(function(d, "[child]", PROFILE_NO_LINE)->self, 20, 10);
+	diff_free(d);
+	profile_free(runs[DIFF_BEFORE]);
+	profile_free(runs[DIFF_AFTER]);
+}
+
 static void test_merges_by_line(void **unused)
 {
 	struct profile *a = small(7, 1, 10, 20, 30), *b = small(8, 2, 11, 22, 33);
@@ -333,6 +356,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_merges_by_function),
 		cmocka_unit_test(test_merges_by_line),
+		cmocka_unit_test(test_waits_for_children_are_one),
 		cmocka_unit_test(test_processes_are_matched_by_name),
 		cmocka_unit_test(test_values_are_in_the_unit_of_the_basis),
 		cmocka_unit_test(test_rates_may_differ_between_sides),
