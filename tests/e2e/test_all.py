@@ -42,7 +42,8 @@ def run_on(*words, stats=None):
 
 
 def holds(says, stacks):
-    Expectation(says).check(stacks, every_call=False)
+    """A few samples tell no shares."""
+    Expectation(says).check(stacks, every_call=False, hot=total(stacks) >= 50)
 
 
 def test_every_version_at_once():
