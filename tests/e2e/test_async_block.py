@@ -17,12 +17,17 @@ RATE = 499
 PYTHONS = pythons.of_each_version([item for item in pythons.interpreters() if item.version >= (3, 8)])
 SOME = [item for item in (pythons.one((3, 10)), pythons.one((3, 13)), pythons.one((3, 14))) if item]
 NAMELESS = [item for item in pythons.interpreters() if item.version == (3, 7)]
+SEVERAL = "several tasks"  # in place of a name
 every_python = pytest.mark.parametrize("python", PYTHONS, ids=lambda item: item.name)
 some_pythons = pytest.mark.parametrize("python", SOME, ids=lambda item: item.name)
 
 
+def name(place):
+    return SEVERAL if place["tasks"] > 1 else place["task"]
+
+
 def run_blocks(python, kind, tmp_path, *options):
-    """What the program says, the list in the JSON by task, and stderr."""
+    """What the program says, the list in the JSON by name, and stderr."""
     stats = tmp_path / "stats.json"
     done = subprocess.run(
         [harness.PYBPF, "--async", "-o", "/dev/null", "-F", str(RATE), "--json-stats", str(stats), *options, "--"]
@@ -37,12 +42,12 @@ def run_blocks(python, kind, tmp_path, *options):
     account = json.loads(stats.read_text(encoding="utf-8"))["loop_blocks"]
     assert account["count"] == sum(place["count"] for place in account["longest"])
     assert account["places"] == len(account["longest"])
-    return json.loads(done.stdout), {place["task"]: place for place in account["longest"]}, done.stderr
+    return json.loads(done.stdout), {name(place): place for place in account["longest"]}, done.stderr
 
 
 def check(says, listed, name, function):
     """As many callbacks, as long, and at that line."""
-    place = listed["[task: %s]" % name if name else ""]
+    place = listed["[task: %s]" % name if name not in ("", SEVERAL) else name]
     took = says["took"][name]
     assert place["where"] == "%s (blocks.py:%d)" % (function, says["lines"][name]), place
     assert place["count"] == len(took), (place, took)
@@ -115,21 +120,27 @@ def test_short_callbacks_do_not_add_up(python, tmp_path):
     says, listed, told = run_blocks(python, "steps", tmp_path, "--mode=wall")
     assert listed or re.search("no callback was seen to block its event loop for 50 ms or longer; one that computes", told)
     check_steps(says, listed, 0.05)
-    assert not listed, listed
-    says, listed, _ = run_blocks(python, "steps", tmp_path, "--mode=wall", "--async-block", "15ms")
+    # Those that sleep for 20 ms are long only where the thread then waits for a CPU.
+    waited = [seconds for i in range(5) for seconds in says["took"]["t%d" % i] if seconds > 0.045]
+    assert sum(place["count"] for place in listed.values()) <= len(waited), (listed, says)
+    says, listed, told = run_blocks(python, "steps", tmp_path, "--mode=wall", "--async-block", "15ms")
     check_steps(says, listed, 0.015)
-    assert set(listed) == {"[task: t%d]" % i for i in range(5)}, listed
-    for name in ("t0", "t4"):
-        check(says, listed, name, "sleep")
+    # Five tasks at one place.
+    listed.pop("", None)  # one that waited for a CPU
+    assert listed.keys() == {SEVERAL} and listed[SEVERAL]["tasks"] == 5, listed
+    says["took"][SEVERAL] = [seconds for i in range(5) for seconds in says["took"]["t%d" % i]]
+    says["lines"][SEVERAL] = says["lines"]["t0"]
+    check(says, listed, SEVERAL, "sleep")
+    assert "pybpf:   5 tasks in sleep (blocks.py:%d): 15 times, " % says["lines"]["t0"] in told, told
 
 
 @some_pythons
 def test_two_loops_in_two_threads(python, tmp_path):
     says, listed, _ = run_blocks(python, "loops", tmp_path, "--mode=wall")
-    assert set(listed) == {"[task: one]", "[task: two]"}, listed
-    for name in ("one", "two"):
-        place = listed["[task: %s]" % name]
-        assert place["count"] == 2 and abs(place["total_s"] - sum(says["took"][name])) < 0.02, (place, says)
+    assert listed.keys() == {SEVERAL} and listed[SEVERAL]["tasks"] == 2, listed
+    took = says["took"]["one"] + says["took"]["two"]
+    assert listed[SEVERAL]["count"] == len(took) == 4, (listed, says)
+    assert abs(listed[SEVERAL]["total_s"] - sum(took)) < 0.04, (listed, says)
 
 
 @pytest.mark.parametrize("python", SOME + NAMELESS, ids=lambda item: item.name)

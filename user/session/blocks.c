@@ -16,19 +16,29 @@
 #include "session/place_name.h"
 #include "symbols/tasks.h"
 
+/* The tasks of a place are one, as their names may be different ones for each request. */
 struct place {
-	uint32_t task, frame; /* frames of the profile; PROFILE_NONE: none, or not known */
+	uint32_t frame; /* of the profile, as the next ones; PROFILE_NONE: not known */
+	uint32_t has_task;
+	uint32_t task; /* the first one, or PROFILE_NONE */
+	uint32_t nr_tasks;
 	uint64_t count, ns, longest_ns;
+};
+
+struct task_at {
+	uint32_t place, task;
 };
 
 void session_blocks_init(struct session_blocks *b)
 {
-	intern_init(&b->places, sizeof(struct place), offsetof(struct place, count));
+	intern_init(&b->places, sizeof(struct place), offsetof(struct place, task));
+	intern_init(&b->tasks, sizeof(struct task_at), sizeof(struct task_at));
 }
 
 void session_blocks_free(struct session_blocks *b)
 {
 	intern_free(&b->places);
+	intern_free(&b->tasks);
 	session_blocks_init(b);
 }
 
@@ -69,20 +79,35 @@ static bool is_callback(const struct profile *profile, uint32_t stack)
 	return false;
 }
 
+/* Notes that a task was at the place. Returns 0 or -ENOMEM. */
+static int add_task(struct session_blocks *b, uint32_t place, uint32_t task)
+{
+	const struct task_at at = {.place = place, .task = task};
+	struct place *to = intern_item(&b->places, place);
+	bool is_fresh;
+
+	if (intern_add(&b->tasks, &at, &is_fresh) == INTERN_NONE)
+		return -ENOMEM;
+	if (is_fresh && !to->nr_tasks++)
+		to->task = task;
+	return 0;
+}
+
 static int add(struct session *s, uint64_t stack_id, bool has_task, const struct pybpf_wait_time *time)
 {
-	uint32_t stack = stacks_find(s->stacks, stack_id), i;
-	struct place fresh = {.task = PROFILE_NONE, .frame = PROFILE_NONE}, *place;
+	uint32_t stack = stacks_find(s->stacks, stack_id), i, task = PROFILE_NONE;
+	struct place fresh = {.frame = PROFILE_NONE, .task = PROFILE_NONE}, *place;
 	bool known = stack != PROFILE_NONE && stack != PROFILE_ROOT, is_fresh;
 
 	if (!has_task && !(known && is_callback(s->profile, stack)))
 		return 0;
 	if (known) {
-		fresh.task = find_task(s->profile, stack);
+		task = find_task(s->profile, stack);
 		fresh.frame = profile_stack_at(s->profile, stack)->frame;
+		fresh.has_task = task != PROFILE_NONE;
 	}
 	i = intern_add(&s->blocks.places, &fresh, &is_fresh);
-	if (i == INTERN_NONE)
+	if (i == INTERN_NONE || (task != PROFILE_NONE && add_task(&s->blocks, i, task)))
 		return -ENOMEM;
 	place = intern_item(&s->blocks.places, i);
 	place->count += time->count;
@@ -168,7 +193,8 @@ static void add_to(struct session_block *to, const struct place *place)
 static void name_place(const struct profile *profile, const struct place *from, struct session_block *to)
 {
 	add_to(to, from);
-	if (from->task != PROFILE_NONE)
+	to->nr_tasks = from->nr_tasks;
+	if (from->nr_tasks == 1)
 		snprintf(to->task, sizeof(to->task), "%s",
 			 profile_string(profile, profile_frame_at(profile, from->task)->name));
 	if (from->frame != PROFILE_NONE)
@@ -213,7 +239,10 @@ static void print_times(const struct session_block *block, FILE *out)
 static void print_block(const struct session_block *block, FILE *out)
 {
 	fputs("pybpf:   ", out);
-	text_print(*block->task ? block->task : "no task", out);
+	if (block->nr_tasks > 1)
+		fprintf(out, "%" PRIu32 " tasks", block->nr_tasks);
+	else
+		text_print(*block->task ? block->task : "no task", out);
 	fputs(" in ", out);
 	text_print(*block->where ? block->where : "a place that is not known", out);
 	fputs(": ", out);
@@ -290,6 +319,7 @@ void session_blocks_json(const struct session_blocks_account *a, FILE *out)
 
 		json_begin_object(&j, NULL);
 		json_string(&j, "task", block->task);
+		json_uint(&j, "tasks", block->nr_tasks);
 		json_string(&j, "where", block->where);
 		write_times(&j, block);
 		json_end_object(&j);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Callbacks that blocked their event loops, by task and place: --async. */
+/* Callbacks that blocked their event loops, by place: --async. */
 #ifndef SESSION_BLOCKS_H
 #define SESSION_BLOCKS_H
 
@@ -13,7 +13,8 @@
 struct session;
 
 struct session_blocks {
-	struct intern places; /* by task and frame of the profile */
+	struct intern places; /* by frame of the profile */
+	struct intern tasks;  /* of each place */
 };
 
 void session_blocks_init(struct session_blocks *b);

@@ -13,7 +13,8 @@
 #define SESSION_BLOCKS_WHERE 256
 
 struct session_block {
-	char task[SESSION_BLOCKS_TASK];   /* "[task: NAME]"; empty: a callback of no task */
+	char task[SESSION_BLOCKS_TASK];   /* "[task: NAME]"; empty: a callback of no task, or of several */
+	uint32_t nr_tasks;                /* with different names */
 	char where[SESSION_BLOCKS_WHERE]; /* empty: not known */
 	uint64_t count, ns, longest_ns;
 };
