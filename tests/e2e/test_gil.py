@@ -86,7 +86,7 @@ def test_a_sleep_with_the_gil_is_counted_and_measured(python, tmp_path_factory):
     # The program's clock goes on while its thread waits for a CPU afterwards.
     assert count * ASLEEP_S <= seconds <= sum(asleep), (seconds, count, asleep)
     assert ASLEEP_S <= gil["longest_asleep_with_it_s"] and count <= gil["asleep_with_it"], gil
-    place = re.search(r"asleep with the GIL held: \d+ times?, .*, in (\S+) \(", run.err)
+    place = re.search(r"asleep with the GIL held: \d+ times?, .*, longest \S+ \S+ in (\S+) \(", run.err)
     # An import that reads a slow disk is a sleep with the GIL, too, and may be the longest.
     assert place and (place.group(1) == "asleep") == (gil["longest_asleep_with_it_s"] <= max(asleep)), (run.err, gil, asleep)
 

@@ -300,6 +300,12 @@ static void print_sleepers(const struct session_account *a, FILE *out)
 
 static void print_run(const struct session_account *a, FILE *out)
 {
+	/* Its samples have no stacks: session_gil_print() tells what they say. */
+	if (a->has_gil) {
+		fprintf(out, "pybpf: %.2f s, waits measured; %" PRIu64 " distinct stack%s\n", a->duration_s, a->stacks,
+			a->stacks == 1 ? "" : "s");
+		return;
+	}
 	fprintf(out, "pybpf: %.2f s%s ", a->duration_s, a->has_states ? ", waits measured, CPU time sampled" : "");
 	if (a->unit)
 		fputs("of changes of resident memory: ", out);

@@ -332,7 +332,7 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 		fprintf(out, "pybpf: asleep with the GIL held: %" PRIu64 " time%s, ", a->asleep.count,
 			plural(a->asleep.count));
 		print_time(&a->asleep, out);
-		fputs(*a->asleep.where ? ", in " : "", out);
+		fputs(*a->asleep.where ? " in " : "", out);
 		text_print(a->asleep.where, out);
 		fputc('\n', out);
 	}
