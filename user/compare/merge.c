@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Merges the profiles of both sides into one tree of stacks, with the values of both sides. */
 #include "compare/diff_internal.h"
+#include "compare/moved.h"
 #include "profile/children.h"
 
 #include <errno.h>
@@ -41,23 +42,32 @@ static int merge_processes(struct diff_map *map, struct profile *merged, unsigne
 	return 0;
 }
 
+/* Where the functions begin: of a run, and of all runs after. NULL: lines are not told apart. */
+struct beginnings {
+	const struct diff_beginnings *own, *after;
+};
+
 /* Adds a frame of a run. Processes of several runs have different PIDs. */
-static uint32_t add_frame(struct profile *merged, const struct profile *p, uint32_t frame, bool by_line)
+static uint32_t add_frame(const struct diff_map *map, struct profile *merged, uint32_t frame,
+			  const struct beginnings *beginnings)
 {
-	const struct profile_frame *f = profile_frame_at(p, frame);
-	unsigned kind = profile_child_kind(p, frame);
+	const struct profile_frame *f = profile_frame_at(map->p, frame);
+	unsigned kind = profile_child_kind(map->p, frame);
+	int32_t line = beginnings ? f->line : PROFILE_NO_LINE;
 
 	if (kind < PROFILE_CHILD_KINDS)
-		return profile_add_wait(merged, profile_string(p, f->state), profile_child_any(kind), f->waker);
-	return profile_add_frame_of(merged, p, frame, by_line ? f->line : PROFILE_NO_LINE, PROFILE_NO_LINE);
+		return profile_add_wait(merged, profile_string(map->p, f->state), profile_child_any(kind), f->waker);
+	if (beginnings && map->side == DIFF_BEFORE)
+		line = diff_moved_line(beginnings->own, beginnings->after, merged, map->p, frame);
+	return profile_add_frame_of(merged, map->p, frame, line, PROFILE_NO_LINE);
 }
 
-static int merge_stacks(struct diff_map *map, struct profile *merged, bool by_line)
+static int merge_stacks(struct diff_map *map, struct profile *merged, const struct beginnings *beginnings)
 {
 	const struct profile *p = map->p;
 
 	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
-		map->frames[i] = add_frame(merged, p, i, by_line);
+		map->frames[i] = add_frame(map, merged, i, beginnings);
 		if (map->frames[i] == PROFILE_NONE)
 			return -ENOMEM;
 	}
@@ -126,8 +136,22 @@ static int merge_facts(const struct diff_map *maps, size_t nr_maps, struct profi
 	return profile_set_measure(merged, &measure);
 }
 
+/* Merges the stacks of a run by line. Returns 0 or -ENOMEM. */
+static int merge_lines(struct diff_map *map, struct profile *merged, const struct diff_beginnings *after)
+{
+	struct diff_beginnings own;
+	int err;
+
+	diff_beginnings_init(&own);
+	err = diff_beginnings_add(&own, merged, map->p);
+	err = err ?: merge_stacks(map, merged, &(struct beginnings){&own, after});
+	diff_beginnings_free(&own);
+	return err;
+}
+
 int diff_merge(struct diff *d, struct diff_map *maps, size_t nr_maps)
 {
+	struct diff_beginnings after;
 	const char *common = "";
 	unsigned roots = 0;
 	size_t room = 0;
@@ -153,11 +177,17 @@ int diff_merge(struct diff *d, struct diff_map *maps, size_t nr_maps)
 	}
 	d->before = calloc(room + 1, sizeof(*d->before));
 	err = d->before ? merge_facts(maps, nr_maps, d->merged) : -ENOMEM;
+	diff_beginnings_init(&after);
+	for (size_t i = 0; i < nr_maps && d->options.by_line && !err; i++)
+		err = maps[i].side == DIFF_AFTER ? diff_beginnings_add(&after, d->merged, maps[i].p) : 0;
 	for (size_t i = 0; i < nr_maps && !err; i++) {
 		err = merge_processes(&maps[i], d->merged, roots, common);
-		err = err ?: merge_stacks(&maps[i], d->merged, d->options.by_line);
+		if (!err)
+			err = d->options.by_line ? merge_lines(&maps[i], d->merged, &after)
+						 : merge_stacks(&maps[i], d->merged, NULL);
 		err = err ?: merge_samples(&maps[i], d);
 	}
+	diff_beginnings_free(&after);
 	profile_set_roots(d->merged, roots);
 	return err;
 }

@@ -56,6 +56,44 @@ static void test_merges_by_function(void **unused)
 	profile_free(b);
 }
 
+/* A function that has moved has the same lines, as far as from its first one; unless several have its name. */
+static void test_moved_functions_have_the_same_lines(void **unused)
+{
+	static const struct {
+		const char *name;
+		int first[DIFF_SIDES], line[DIFF_SIDES];
+	} functions[] = {{"f", {10, 30}, {12, 32}},
+			 {"changed", {20, 40}, {22, 45}},
+			 {"<lambda>", {1, 1}, {1, 1}},
+			 {"<lambda>", {2, 5}, {2, 5}},
+			 {"gone", {50, 50}, {51, 51}}};
+	struct profile *runs[DIFF_SIDES] = {new_profile(), new_profile()};
+	struct diff_options options = shares;
+	struct diff *d;
+
+	(void)unused;
+	for (size_t i = 0; i < 2 * sizeof(functions) / sizeof(*functions); i++) {
+		size_t side = i % DIFF_SIDES, at = i / DIFF_SIDES;
+		struct profile *p = runs[side];
+		uint32_t frame = profile_add_frame(p, PROFILE_PYTHON, functions[at].name, "app.py",
+						   functions[at].line[side], functions[at].first[side]);
+
+		if (side == DIFF_BEFORE || strcmp(functions[at].name, "gone") != 0)
+			take_in(p, profile_add_stack(p, PROFILE_ROOT, frame), process(p, 7, "web"), 10);
+	}
+	options.by_line = true;
+	d = compared(runs[DIFF_BEFORE], runs[DIFF_AFTER], &options);
+	assert_values(function(d, "f", 32)->self, 10, 10);
+	assert_values(function(d, "changed", 42)->self, 10, 0);
+	assert_values(function(d, "changed", 45)->self, 0, 10);
+	assert_values(function(d, "<lambda>", 2)->self, 10, 0);
+	assert_values(function(d, "<lambda>", 5)->self, 0, 10);
+	assert_values(function(d, "gone", 51)->self, 10, 0);
+	diff_free(d);
+	profile_free(runs[DIFF_BEFORE]);
+	profile_free(runs[DIFF_AFTER]);
+}
+
 /* A program starts others with other PIDs in each run. */
 static void test_waits_for_children_are_one(void **unused)
 {
@@ -356,6 +394,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_merges_by_function),
 		cmocka_unit_test(test_merges_by_line),
+		cmocka_unit_test(test_moved_functions_have_the_same_lines),
 		cmocka_unit_test(test_waits_for_children_are_one),
 		cmocka_unit_test(test_processes_are_matched_by_name),
 		cmocka_unit_test(test_values_are_in_the_unit_of_the_basis),
