@@ -216,7 +216,9 @@ def test_whose_code_a_program_in_a_bin_folder_is(how, tmp_path):
         "bin/serve": ";<module> (serve:4)",
         "with a function": ";<module> (serve:6);begin (serve:4)",
     }[how]
-    names = {stack.split(";", 1)[1].rsplit(";", 1)[0] for stack in own_stacks(server.pid, saved)}
+    # A stack may have been read in part, while the program went on.
+    whole = [stack for stack in own_stacks(server.pid, saved) if "[incomplete]" not in stack]
+    names = {stack.split(";", 1)[1].rsplit(";", 1)[0] for stack in whole}
     assert {";" + name for name in names} == {module + ";<module> (endless.py:7)"}, names
 
 
