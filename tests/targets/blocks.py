@@ -25,6 +25,13 @@ def sleep(name, seconds):
     took[name].append(time.monotonic() - begin)
 
 
+def nap(name, seconds):
+    """As sleep(), at a place of its own: beside a load it may be long, too."""
+    begin = time.monotonic()
+    time.sleep(seconds)
+    took[name].append(time.monotonic() - begin)
+
+
 def burn(name, seconds):
     begin, cpu = time.monotonic(), time.thread_time()
     lines[name] = sys._getframe().f_lineno + 1
@@ -47,7 +54,7 @@ def start(name, *arguments):
 async def known():
     """Two tasks that block, and a callback without a task; others are short, or wait without blocking."""
     asyncio.get_running_loop().call_later(0.1, sleep, "", 0.15)
-    await asyncio.gather(start("sleeps", sleep, 0.2, 2), start("burns", burn, 0.1, 2), start("short", sleep, 0.01, 9))
+    await asyncio.gather(start("sleeps", sleep, 0.2, 2), start("burns", burn, 0.1, 2), start("short", nap, 0.01, 9))
     await asyncio.sleep(0.2)
 
 
