@@ -90,7 +90,14 @@ def test_zoom_by_click_keys_and_link(page):
     const { tree, zoomed, view } = document.querySelector(".host").flame;
     return [zoomed ? tree.keys.name[tree.key[zoomed]] : "all", view.size, tree.size[zoomed]];
   });
-  const still = () => page.waitForTimeout(400);
+  const size = () => page.evaluate(() => document.querySelector(".host").flame.view.size);
+  const still = async () => {
+    await page.waitForTimeout(400);
+    for (let before = -1, now = await size(); now !== before; ) {
+      await page.waitForTimeout(100);
+      [before, now] = [now, await size()];
+    }
+  };
   const at = await page.evaluate(place, "main");
   await page.mouse.move(at.x, at.y);
   await page.waitForSelector("[role=tooltip]");

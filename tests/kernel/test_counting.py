@@ -69,8 +69,8 @@ while True: time.sleep(100)
 # Functions that run when the ring buffer is full of deep stacks, run again, and are gone before anyone could read them.
 LATE = Source("""
 def spin(seconds):
-    until = time.time() + seconds
-    while time.time() < until: sum(range(20000))
+    until = time.thread_time() + seconds  # of its CPU time: so long it is sampled, whatever else runs
+    while time.thread_time() < until: sum(range(20000))
 def dive(n):
     if n: dive(n - 1)
     else: spin(0.02)
