@@ -339,11 +339,27 @@ static int make_cells(const struct ps_list *list, const struct ps_row *row, stru
 	return 0;
 }
 
-/* Writes the command; one that is too long ends in "...", and --json has all of it. */
+/* Returns the command without the folders of its first word: which interpreter it is says less than what it runs. */
+static const char *without_folders(const char *command)
+{
+	const char *end = command + strcspn(command, " "), *name = end;
+
+	while (name > command && name[-1] != '/')
+		name--;
+	return name == end ? command : name;
+}
+
+/*
+ * Writes the command; one that is too long loses the folders of its first word, and ends in "..." if it is still so.
+ * --json has all of it.
+ */
 static void write_command(const char *command, size_t columns, FILE *out)
 {
-	bool cut = columns > strlen(MORE) && text_width(command) > columns;
+	bool cut;
 
+	if (text_width(command) > columns)
+		command = without_folders(command);
+	cut = columns > strlen(MORE) && text_width(command) > columns;
 	fprintf(out, "%.*s%s\n", (int)text_fit(command, cut ? columns - strlen(MORE) : columns), command,
 		cut ? MORE : "");
 }

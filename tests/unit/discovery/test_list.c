@@ -133,6 +133,15 @@ static void prints_a_table(void **state)
 	check_table(&list, 10,
 		    "PID  INSIDE  VERSION  CONTAINER  THREADS  USER      C\n"
 		    "812       -  3.11.2   -                4  www-data  p\n");
+	/* What is run says more than the folder of the interpreter. */
+	free(list.rows[0].command);
+	list.rows[0].command = strdup("/srv/shop/venv/bin/python3 shop/app.py --port 80");
+	check_table(&list, 81,
+		    "PID  INSIDE  VERSION  CONTAINER  THREADS  USER      COMMAND\n"
+		    "812       -  3.11.2   -                4  www-data  python3 shop/app.py --port 80\n");
+	check_table(&list, 73,
+		    "PID  INSIDE  VERSION  CONTAINER  THREADS  USER      COMMAND\n"
+		    "812       -  3.11.2   -                4  www-data  python3 shop/app.p...\n");
 	list.count = 3;
 	ps_free(&list);
 	ps_free(&list);
