@@ -96,8 +96,9 @@ def test_the_right_holder_has_the_wait(python, tmp_path_factory):
     """While one thread sleeps with the GIL, the other waits for it; else nobody keeps it for long."""
     run = run_waits(python, "gil", 1, str(tmp_path_factory.getbasetemp()))
     asleep, longest = run.says["asleep"], run.says["longest"]
-    # While the first threads begin, a holder may not be certain, for one wait.
-    assert run.where("[GIL]", "reads")[0] <= longest, (run.stacks, run.says)
+    # While the first threads begin, a holder may not be certain, for one wait; or two, where it is looked at but once.
+    unsure = 2 if python.version < (3,) else 1
+    assert run.where("[GIL]", "reads")[0] <= unsure * (longest + 0.0001), (run.stacks, run.says)
     blocked = re.search(r"asleep \(.*gilwaits\.py:\d+\) blocked (\d+) waits?, ([\d.]+ [mu]?s), longest ([\d.]+ [mu]?s)", run.err)
     assert blocked, run.err
     # The account and the stacks say the same; a thread that has no function yet waits, too.
@@ -106,6 +107,9 @@ def test_the_right_holder_has_the_wait(python, tmp_path_factory):
     assert seconds_of(blocked.group(3)) <= longest + 0.0001, (run.err, longest)
     # Somebody waits for all of each sleep, but while it queues for a CPU. The last sleep may find nobody who still wants it.
     queued = run.stats["state_s"]["waiting for a CPU"]
+    # In 2.7 the holder is looked at once, as the wait begins: it may read the clock then, right before it sleeps.
+    if python.version < (3,):
+        seconds += run.where("[GIL: held in read_clock]", "")[0]
     assert seconds >= (len(asleep) - 1) * ASLEEP_S - queued - WOKEN_S, (run.stacks, run.stats, asleep)
     assert 0.98 * run.where("[GIL: held in asleep]", "reads")[0] - 0.01 <= run.says["missed"], (run.stacks, run.says)
 

@@ -132,7 +132,7 @@ def test_names_of_functions(name, mode):
 @pytest.mark.parametrize("form", ["text", "folded", "perf-script"])
 def test_report(forger, form, tmp_path):
     saved = tmp_path / "saved.pybpf"
-    run = pybpf("-p", forger, "-d", 0.3, "-o", saved, timeout=LIMIT_S)
+    run = pybpf("-p", forger, "-d", 0.5, "-F", 999, "-o", saved, timeout=LIMIT_S)
     assert run.code == 0, run.err
     run = pybpf("report", "-f", form, "--by", "process", "--threads", saved, timeout=LIMIT_S)
     assert run.code == 0, run.err
