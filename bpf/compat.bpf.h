@@ -468,7 +468,7 @@ __noinline __u32 least_quota(__u64 address)
 	return (__u32)least;
 }
 
-/* Returns the smallest quota of the thread's control groups, in thousandths of a CPU; 0: there is none. */
+/* Returns the smallest quota of the thread's control groups, in thousandths of a CPU, or 0 if none has one. */
 static __always_inline __u32 compat_quota(struct task_struct *task)
 {
 	struct task_struct___bandwidth *of = (void *)task;

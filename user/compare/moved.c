@@ -62,8 +62,10 @@ int32_t diff_moved_line(const struct diff_beginnings *one, const struct diff_beg
 {
 	const struct beginning wanted = of_frame(strings, p, frame);
 	int32_t line = profile_frame_at(p, frame)->line, from = find(one, &wanted), to = find(other, &wanted);
+	int64_t moved = (int64_t)line - from + to;
 
 	if (line == PROFILE_NO_LINE || from == PROFILE_NO_LINE || to == PROFILE_NO_LINE || line < from)
 		return line;
-	return line - from + to;
+	/* A file may say anything. */
+	return moved < 0 || moved > INT32_MAX ? line : (int32_t)moved;
 }

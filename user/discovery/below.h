@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The Pythons below other processes: what a shell or a supervisor that is none itself was probably named for. */
+/* The Python processes below another process, such as a shell or a supervisor that was named in their place. */
 #ifndef DISCOVERY_BELOW_H
 #define DISCOVERY_BELOW_H
 

@@ -350,8 +350,8 @@ static const char *without_folders(const char *command)
 }
 
 /*
- * Writes the command; one that is too long loses the folders of its first word, and ends in "..." if it is still so.
- * --json has all of it.
+ * Writes the command. If it is too long, the folders of its first word are left out; if it still is, it is cut and ends
+ * in "...". --json has all of it.
  */
 static void write_command(const char *command, size_t columns, FILE *out)
 {

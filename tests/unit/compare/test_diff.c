@@ -66,7 +66,8 @@ static void test_moved_functions_have_the_same_lines(void **unused)
 			 {"changed", {20, 40}, {22, 45}},
 			 {"<lambda>", {1, 1}, {1, 1}},
 			 {"<lambda>", {2, 5}, {2, 5}},
-			 {"gone", {50, 50}, {51, 51}}};
+			 {"gone", {50, 50}, {51, 51}},
+			 {"forged", {0, INT32_MAX}, {7, 8}}};
 	struct profile *runs[DIFF_SIDES] = {new_profile(), new_profile()};
 	struct diff_options options = shares;
 	struct diff *d;
@@ -89,6 +90,7 @@ static void test_moved_functions_have_the_same_lines(void **unused)
 	assert_values(function(d, "<lambda>", 2)->self, 10, 0);
 	assert_values(function(d, "<lambda>", 5)->self, 0, 10);
 	assert_values(function(d, "gone", 51)->self, 10, 0);
+	assert_values(function(d, "forged", 7)->self, 10, 0);
 	diff_free(d);
 	profile_free(runs[DIFF_BEFORE]);
 	profile_free(runs[DIFF_AFTER]);
