@@ -36,7 +36,7 @@ def test_who_waits_for_the_end_of_whom(python):
 @pytest.mark.parametrize("python", pythons.of_each_version(pythons.interpreters()), ids=lambda item: item.name)
 def test_who_joins_a_thread_that_waits_for_its_lock_is_in_a_deadlock(python):
     """Not the one that waits for some time only; 2.7 looks every 50 ms whether that is over."""
-    asleep = 3 if python.version < (3,) else 4
+    asleep = 3 if python.version < (3,) else 6
     with harness.target(python, "joins.py", "deadlock") as target:
 
         def meet():

@@ -34,7 +34,20 @@ def start(name, function):
 
 
 def in_deadlocks():
-    """The one has the lock that the other one waits for, and waits for that one's end: for ever, and for some time."""
+    """
+    The one has the lock that the other one waits for, and waits for that one's end: for ever, and for some time. And two
+    that wait for each other's locks for some time (not 2.7, whose locks know no limit).
+    """
+    first, second = threading.Lock(), threading.Lock()
+
+    def takes_both(mine, other):
+        with mine:
+            time.sleep(0.1)
+            other.acquire(timeout=1000)
+
+    if sys.version_info > (3,):
+        start("patient-1", lambda: takes_both(first, second))
+        start("patient-2", lambda: takes_both(second, first))
     for name, limit in (("ever", None), ("a-while", 1000)):
         mine = threading.Lock()
 

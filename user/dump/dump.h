@@ -135,7 +135,8 @@ void dump_name_state(const struct dump_thread *thread, char *out, size_t size);
  */
 const struct dump_thread *dump_find_holder(const struct dump_process *process, const struct dump_thread *thread);
 /*
- * The same; or the thread for whose end this one waits without a time limit. *joins: whether it is that; may be NULL.
+ * Returns the thread without which this one cannot go on: that which has the GIL, or the lock, or which it joins; NULL:
+ * none, or it waits for some time only. *joins: whether it joins that; may be NULL.
  */
 const struct dump_thread *dump_find_awaited(const struct dump_process *process, const struct dump_thread *thread,
 					    bool *joins);

@@ -98,11 +98,13 @@ const struct dump_thread *dump_find_awaited(const struct dump_process *process, 
 					    bool *joins)
 {
 	const struct dump_thread *holder = dump_find_holder(process, thread);
-	bool is_join = !holder && !thread->state.has_limit;
 
 	if (joins)
-		*joins = is_join;
-	return is_join ? dump_find_joined(process, thread) : holder;
+		*joins = !holder;
+	/* Who waits for a GIL sleeps for its switch interval, and then again. */
+	if (thread->state.has_limit && thread->state.wait.state != PYBPF_STATE_GIL)
+		return NULL;
+	return holder ?: dump_find_joined(process, thread);
 }
 
 /* Returns whether no other thread can have set off the collection of which its interpreter tells. */

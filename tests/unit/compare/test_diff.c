@@ -62,12 +62,9 @@ static void test_moved_functions_have_the_same_lines(void **unused)
 	static const struct {
 		const char *name;
 		int first[DIFF_SIDES], line[DIFF_SIDES];
-	} functions[] = {{"f", {10, 30}, {12, 32}},
-			 {"changed", {20, 40}, {22, 45}},
-			 {"<lambda>", {1, 1}, {1, 1}},
-			 {"<lambda>", {2, 5}, {2, 5}},
-			 {"gone", {50, 50}, {51, 51}},
-			 {"forged", {0, INT32_MAX}, {7, 8}}};
+	} functions[] = {{"f", {10, 30}, {12, 32}},    {"changed", {20, 40}, {22, 45}},
+			 {"<lambda>", {1, 1}, {1, 1}}, {"<lambda>", {2, 5}, {2, 5}},
+			 {"gone", {50, 50}, {51, 51}}, {"forged", {0, INT32_MAX}, {7, 8}}};
 	struct profile *runs[DIFF_SIDES] = {new_profile(), new_profile()};
 	struct diff_options options = shares;
 	struct diff *d;
