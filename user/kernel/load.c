@@ -4,7 +4,9 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include "base/log.h"
 #include "kernel/calls.h"
 #include "kernel/internal.h"
+#include "kernel/min_btf.h"
 #include "kernel/waits.h"
 #include "symbols/opcodes.h"
 
@@ -335,18 +338,27 @@ static int fill_filter(const struct bpf_map *map, const struct kernel_filter *fi
 	return err;
 }
 
-/* log_level: of the verifier; 0: no log, except the full one of a program that it refuses. */
-static int load_with(struct kernel *k, uint32_t log_level)
+static int write_types(const struct kernel *k, int fd)
 {
-	const struct bpf_object_open_opts opts = {.sz = sizeof(opts), .kernel_log_level = log_level};
+	struct btf *kernel = btf__load_vmlinux_btf();
+	int err = kernel ? kernel_write_min_btf(kernel, bpf_object__btf(k->skel->obj), fd) : -ENOENT;
+
+	btf__free(kernel);
+	return err;
+}
+
+/* btf: an empty file, for the types of the kernel. */
+static int load_object(struct kernel *k, const struct bpf_object_open_opts *opts, int btf)
+{
 	int err;
 
-	k->skel = pybpf_bpf__open_opts(&opts);
+	k->skel = pybpf_bpf__open_opts(opts);
 	if (!k->skel)
 		return -errno;
 	err = size_maps(k);
 	err = err ?: choose_programs(k);
 	make_functions_static(k);
+	err = err ?: write_types(k, btf);
 	err = err ?: pybpf_bpf__load(k->skel);
 	err = err ?: fill_sets(k);
 	err = err ?: fill_chain(k);
@@ -357,6 +369,25 @@ static int load_with(struct kernel *k, uint32_t log_level)
 		pybpf_bpf__destroy(k->skel);
 		k->skel = NULL;
 	}
+	return err;
+}
+
+/* log_level: of the verifier; 0: no log, except the full one of a program that it refuses. */
+static int load_with(struct kernel *k, uint32_t log_level)
+{
+	int btf = memfd_create("kernel-btf", MFD_CLOEXEC), err;
+	char path[32];
+	const struct bpf_object_open_opts opts = {
+		.sz = sizeof(opts),
+		.kernel_log_level = log_level,
+		.btf_custom_path = path,
+	};
+
+	if (btf < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", btf);
+	err = load_object(k, &opts, btf);
+	close(btf);
 	return err;
 }
 
@@ -371,7 +402,7 @@ static int load_verbosely(struct kernel *k)
 /* Whether the verifier may have refused a program. */
 static bool may_be_refused(int err)
 {
-	return err && err != -EPERM && err != -ENOMEM;
+	return err && err != -EPERM && err != -ENOMEM && err != -ENOENT;
 }
 
 /*
@@ -411,8 +442,13 @@ int kernel_load(struct kernel *k)
 	if (!err)
 		return 0;
 	uname(&host);
-	log_error("cannot load the BPF programs into this kernel (%s): %s; see `pybpf doctor`, and -vv for the "
-		  "verifier's log",
-		  host.release, strerror(-err));
+	if (err == -ENOENT)
+		log_error("this kernel (%s) does not describe its types (%s): pybpf needs one built with "
+			  "CONFIG_DEBUG_INFO_BTF",
+			  host.release, HOST_BTF_PATH);
+	else
+		log_error("cannot load the BPF programs into this kernel (%s): %s; see `pybpf doctor`, and -vv for the "
+			  "verifier's log",
+			  host.release, strerror(-err));
 	return err;
 }
