@@ -172,7 +172,7 @@ $(BUILD)/native.so: tests/targets/native.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARN) -D_GNU_SOURCE -shared -fPIC -o $@ $< -pthread -ldl
 
-$(BUILD)/linecheck: tools/linecheck.c user/symbols/lines.c user/symbols/lines.h bpf/pybpf.h
+$(BUILD)/linecheck: tools/linecheck.c user/symbols/lines.c user/symbols/lines.h $(wildcard bpf/pybpf*.h)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $(filter %.c,$^)
 
