@@ -226,7 +226,7 @@ def check_rounds(profile, rounds):
     """Each sample in a function of a round was taken in that round. Returns how many there are."""
     begun_ns, checked = int(profile["facts"]["start_ns"]), 0
     stacks, frames = profile["stacks"], profile["frames"]
-    for time_ns, sample, count in profile["events"]:
+    for time_ns, sample, count in profile.get("events", []):
         stack, numbers = profile["samples"][sample]["stack"], set()
         while stack is not None:
             frame = frames[stacks[stack]["frame"]]

@@ -293,8 +293,10 @@ def test_waits_for_work_are_one_hotspot(tmp_path):
     assert re.match(r"[\d.]+ % Waiting for work[\d.]+ m?s of waiting: \d+ waits, ", told["folded"][-1]) and share > 10, told
     assert "In _worker (" in told["folded"][-1], told
     assert not any("[lock] in _worker" in words for words in told["folded"][:-1]), told
-    worker = next(words for words in told["each"] if "[lock] in _worker" in words)
-    assert abs(float(worker.split(" %")[0]) - share) < 0.2, told
+    assert any("[lock] in _worker" in words for words in told["each"]), told
+    # A machine with much to do makes others than the worker wait for work, too.
+    folded = [words for words in told["each"] if words not in told["folded"]]
+    assert abs(sum(float(words.split(" %")[0].lstrip("<")) for words in folded) - share) < 0.1 * len(folded) + 0.1, told
     assert told["again"] == told["folded"] and "Waiting for work" not in "".join(told["each"]), told
 
 

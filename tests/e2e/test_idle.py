@@ -208,11 +208,13 @@ def test_children_do_the_work():
     with python(WORKERS) as pid:
         workers = harness.wait_for(lambda: len(children(pid)) == 2 and children(pid))
         harness.wait_for(lambda: all(cpu_s(worker) > 0.2 for worker in workers))
-        alone, one, all_of_them = (
-            account("-p", pid),
-            account("-p", pid, "-p", workers[0]),
-            account("-p", pid, "--children"),
-        )
+        said = []
+        for chosen in (), ("-p", workers[0]), ("--children",):
+            with recording("-p", pid, *chosen, "-o", os.devnull, "-f", "folded") as finish:
+                for worker in workers:
+                    works(worker, cpu_s(worker) + 0.2)
+                said.append(finish()[1])
+        alone, one, all_of_them = said
         (hint,) = [line for line in alone if "--children" in line]
         assert hint.endswith("which --children samples, too"), hint
         assert all(re.search(r"\b%d \(" % worker, hint) for worker in workers), hint

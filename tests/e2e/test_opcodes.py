@@ -39,11 +39,17 @@ def typical(python, function):
 
 @some
 def test_opcodes_are_those_of_their_line(python):
+    stacks = []
+
+    def are_enough():
+        stacks.extend(record(running.pid, "--opcodes", seconds=1, rate=2999).stacks())
+        return sum(count for _, count in stacks) > 500
+
     with harness.target(python, "opcodes.py") as running:
-        run = record(running.pid, "--opcodes", seconds=1, rate=2999)
+        harness.wait_for(are_enough)
         lines = running.says["more"]
     found, total, unknown = collections.defaultdict(collections.Counter), 0, 0
-    for stack, count in run.stacks():
+    for stack, count in stacks:
         *_, leaf, instruction = stack
         function = leaf.name.rpartition(".")[2]
         if function not in lines or not leaf.file.endswith("opcodes.py"):
@@ -55,7 +61,7 @@ def test_opcodes_are_those_of_their_line(python):
         possible = lines[function].get(str(leaf.line), []) + lines[function].get("0", [])
         assert instruction.text in possible, (function, leaf.line, instruction.text, count, possible)
         found[function][instruction.text] += count
-    assert total > 200, run.err
+    assert total > 200, total
     # Frames that have not begun to run.
     assert unknown < 0.1 * total, (unknown, total)
     for function in TYPICAL:

@@ -93,7 +93,7 @@ def formats():
 
 def test_the_same_stacks(spin):
     stacks = folded(spin.path)
-    assert total(stacks) == spin.stats["samples"]["python"] > 50
+    assert total(stacks) == spin.stats["samples"]["python"] > 10
     Expectation(spin.says).check(stacks)
 
 
@@ -219,7 +219,7 @@ def test_by_container(tmp_path):
         stacks = folded(path, "--container", query, "--by=container")
         assert {stack[0].text for stack, _ in stacks} == {ident}
         assert all("(%d, 1 inside)" % inside_pid in stack[1].text for stack, _ in stacks)
-        assert total(stacks) > 50
+        assert total(stacks) > 10
     everything = folded(path, "--by=container")
     assert {stack[0].text for stack, _ in everything} >= {ident, "[host]"}
     assert any("(%d)" % host.pid in stack[1].text for stack, _ in everything)
