@@ -33,7 +33,7 @@ def rows(*args):
 
 @contextlib.contextmanager
 def spinning(name, runtime, **options):
-    with containers.container(name, containers.command("spin.py"), runtime, **options) as running:
+    with containers.container(name, containers.command("spin.py", "--nap=0.001"), runtime, **options) as running:
         yield running
 
 
@@ -99,7 +99,7 @@ def test_kubernetes_path(runtime):
 
 
 def test_shell_in_the_container_is_not_listed(runtime):
-    program = containers.command("spin.py")
+    program = containers.command("spin.py", "--nap=0.001")
     script = "'%s' '%s' & exec sleep 300" % tuple(program[:2])
     with containers.container("mixed", ["/bin/sh", "-c", script], runtime, ready=True) as mixed:
         pids = mixed.pids()
