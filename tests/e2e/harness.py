@@ -29,7 +29,7 @@ FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.S)
 ESCAPE = re.compile(r"\\(\\|x[0-9a-f]{2})")
 TRACEFS = "/sys/kernel/tracing"
 # Seconds for all that a run does beside sampling. Generous: machines are shared.
-PATIENCE = 60
+PATIENCE = 180
 PERF_EVENT = "7"  # BPF_PROG_TYPE_PERF_EVENT
 
 
