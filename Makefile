@@ -16,8 +16,8 @@
 # make format     lay out all C code
 # make html-app   user/output/html.asset, the page of the HTML report, of tools/html; it is checked in, and needs Node.js
 #
-# WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that
-# libbpf (built there) in place of the system's.
+# WERROR=1 makes warnings errors; BUILD= is the folder for what is made; STATIC=1 links jansson, protobuf-c and ncurses
+# statically; LIBBPF_DIR=/path/to/libbpf/src uses that libbpf (built there) in place of the system's.
 
 CC ?= gcc
 CLANG ?= clang
@@ -69,7 +69,12 @@ HARDENING += $(call compiler_takes,-mbranch-protection=standard)
 endif
 
 USER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) $(SAME_PATHS) -Ibpf -Iuser -I$(BUILD) -isystem $(BUILD)/proto $(LIBBPF_CFLAGS)
+# With STATIC=1 the binary needs none of the last four where it runs, and an update of the system does not reach them.
+ifeq ($(STATIC),1)
 LDLIBS := $(LIBBPF_LIBS) -ldw -lelf -lz -lm -l:libjansson.a -l:libprotobuf-c.a -l:libncursesw.a -l:libtinfo.a
+else
+LDLIBS := $(LIBBPF_LIBS) -ldw -lelf -lz -lm -ljansson -lprotobuf-c -lncursesw -ltinfo
+endif
 BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
 	-Wno-compare-distinct-pointer-types $(SAME_PATHS) -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -220,7 +225,7 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 # to notice, before anything is compiled, that something to build with is missing.
 HEADERS := bpf/libbpf.h libelf.h elfutils/libdwfl.h zlib.h jansson.h protobuf-c/protobuf-c.h curses.h
 .PHONY: FORCE
-$(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(LIBBPF_LIBS) $(LINK_HARDENING) $(LDFLAGS)
+$(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(LDLIBS) $(LINK_HARDENING) $(LDFLAGS)
 $(BUILD)/flags: FORCE
 	@if [ "$$FLAGS" != "$$(cat $@ 2>/dev/null)" ]; then \
 		for tool in $(CC) $(CLANG) $(BPFTOOL) $(PROTOC_C); do \
