@@ -14,7 +14,7 @@
 # make starts     1,000 Pythons started beside a load: is any of them lost? STARTS="--count 100"
 # make mutants    do the tests find some hundred faults? MUTANTS="bpf symbols/pep657-sign" chooses rooms and mutants
 # make format     lay out all C code
-# make html-app   user/output/html.asset, the page of the HTML report, of tools/html; it is checked in, and needs Node.js
+# make html-app   user/output/formats/html.asset, the HTML report's page, of tools/html; it is checked in, and needs Node.js
 #
 # WERROR=1 makes warnings errors; BUILD= is the folder for what is made; STATIC=1 links jansson, protobuf-c and ncurses
 # statically; LIBBPF_DIR=/path/to/libbpf/src uses that libbpf (built there) in place of the system's.
@@ -81,11 +81,11 @@ FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 # All but the program's start is a library, of which tests link what they use.
-LIB_SRC := $(wildcard user/*/*.c)
+LIB_SRC := $(wildcard user/*/*.c user/*/*/*.c)
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-PROTO_SRC := $(wildcard user/*/*.proto)
+PROTO_SRC := $(wildcard user/*/*.proto user/*/*/*.proto)
 PROTO_C := $(PROTO_SRC:user/%.proto=$(BUILD)/proto/%.pb-c.c)
 
 LIB_OBJ := $(LIB_SRC:user/%.c=$(BUILD)/user/%.o) $(PROTO_C:.c=.o)
@@ -142,7 +142,7 @@ $(BUILD)/fuzz/user/%.o: user/%.c $(BUILD)/flags
 	$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link $(USER_CFLAGS) -MMD -MP -c -o $@ $<
 
 # The page that is put into it is checked in; make html-app makes it.
-$(BUILD)/user/output/html.o $(BUILD)/san/output/html.o $(BUILD)/fuzz/user/output/html.o: user/output/html.asset
+$(patsubst %,$(BUILD)/%/output/formats/html.o,user san fuzz/user): user/output/formats/html.asset
 
 $(BUILD)/fuzz/libuser.a: $(FUZZ_OBJ)
 	rm -f $@ && $(AR) qcs $@ $^
@@ -347,12 +347,12 @@ lint: $(BUILD)/pybpf.skel.h $(BUILD)/syscall_names.h $(PROTO_C)
 	@tools/lint
 
 format:
-	$(CLANG_FORMAT) -i $(filter-out user/discovery/layout_tables.h,$(wildcard $(foreach folder,user user/* bpf tests/unit tests/unit/* tests/kernel tests/fuzz \
+	$(CLANG_FORMAT) -i $(filter-out user/discovery/layout_tables.h,$(wildcard $(foreach folder,user user/* user/*/* bpf tests/unit tests/unit/* tests/kernel tests/fuzz \
 		tests/hostile tests/targets tools tools/gen,$(folder)/*.c $(folder)/*.h)))
 
 .PHONY: html-app
 html-app:
-	cd tools/html && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && node build.mjs ../../user/output/html.asset
+	cd tools/html && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && node build.mjs ../../user/output/formats/html.asset
 	rm -rf tools/html/node_modules
 
 clean:
@@ -361,4 +361,4 @@ clean:
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(wildcard $(BUILD)/*.d $(BUILD)/fuzz/*.d $(BUILD)/replay/*.d \
-	$(foreach folder,user san unit fuzz/user,$(BUILD)/$(folder)/*.d $(BUILD)/$(folder)/*/*.d))
+	$(foreach folder,user san unit fuzz/user,$(BUILD)/$(folder)/*.d $(BUILD)/$(folder)/*/*.d $(BUILD)/$(folder)/*/*/*.d))

@@ -92,7 +92,7 @@ def folded(saved, *options):
 
 
 def html_data(path):
-    """What an HTML report hands to its program: see user/output/html.c."""
+    """What an HTML report hands to its program: see user/output/formats/html.c."""
     scripts = re.findall(r'<script[^>]*id="data"[^>]*>([^<]*)</script>', path.read_text(encoding="utf-8"))
     assert len(scripts) == 1
     return json.loads(gzip.decompress(base64.b64decode(scripts[0])))

@@ -19,7 +19,7 @@ def test_the_page_is_what_its_source_makes(tmp_path):
     """The asset that is checked in is what make html-app makes, and has the licences of what is in it."""
     made, source = tmp_path / "page", tmp_path / "html"
     shutil.copytree(harness.TOP / "tools" / "html", source, ignore=shutil.ignore_patterns("node_modules"))
-    asset = (harness.TOP / "user" / "output" / "html.asset").read_bytes()
+    asset = (harness.TOP / "user" / "output" / "formats" / "html.asset").read_bytes()
     try:
         npm = node_peers.program("npm")
     except node_peers.Missing as missing:
@@ -36,7 +36,7 @@ def test_the_page_is_what_its_source_makes(tmp_path):
     if done.returncode:
         pytest.skip("npm ci failed, so the page cannot be made: " + done.stdout.strip().split("\n")[-1])
     subprocess.run([node_peers.program("node"), "build.mjs", made], cwd=source, check=True)
-    assert made.read_bytes() == asset, "make html-app makes another user/output/html.asset of tools/html"
+    assert made.read_bytes() == asset, "make html-app makes another user/output/formats/html.asset of tools/html"
 
     text = asset.decode("utf-8")
     assert text.count("@PYBPF_DATA@") == 1

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/html.h"
+#include "output/formats/html.h"
 
 /* The units in which values of a basis are shown, and their number in one of compare/diff.h. */
 static const struct {

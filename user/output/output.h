@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The output formats of a profile. A new format is a file with one function, declared here, and a row in formats.c. */
+/*
+ * The output formats of a profile. A new format is a file in formats/ with one function, which is declared here, and a
+ * row in formats.c.
+ */
 #ifndef OUTPUT_H
 #define OUTPUT_H
 

@@ -13,7 +13,7 @@
 #include <jansson.h>
 #include <zlib.h>
 
-#include "output/html.h"
+#include "output/formats/html.h"
 #include "base/base64.h"
 #include "base/gzip.h"
 #include "profiles.h"

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <zlib.h>
 
-#include "output/pprof.pb-c.h"
+#include "output/formats/pprof.pb-c.h"
 #include "profiles_hostile.h"
 
 static Pprof__Profile *read_back(const struct profile *p)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "output/tracks.h"
+#include "output/formats/tracks.h"
 
 #include "timelines.h"
 

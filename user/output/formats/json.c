@@ -38,7 +38,7 @@
  */
 #include "base/json.h"
 #include "output/output.h"
-#include "output/path.h"
+#include "output/formats/path.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/alike.h"
+#include "output/formats/alike.h"
 #include "output/amount.h"
 #include "output/fit.h"
-#include "output/text_table.h"
+#include "output/formats/text_table.h"
 #include "profile/groups.h"
 #include "profile/own.h"
 #include "profile/totals.h"

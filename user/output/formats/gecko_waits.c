@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Waits of threads in the format of Firefox Profiler; see src/types/markers.ts there for what its fields mean. */
-#include "output/gecko_waits.h"
+#include "output/formats/gecko_waits.h"
 
 #include "base/json.h"
 

@@ -17,8 +17,8 @@
 
 #include "base/array.h"
 #include "base/json.h"
-#include "output/path.h"
-#include "output/tracks.h"
+#include "output/formats/path.h"
+#include "output/formats/tracks.h"
 #include "base/text_stream.h"
 
 /* The highest PID of Linux (PID_MAX_LIMIT). Tracks whose PID another track already has get numbers above it. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "output/amount.h"
-#include "output/text_table.h"
+#include "output/formats/text_table.h"
 #include "profile/parents.h"
 #include "base/intern.h"
 #include "base/text.h"

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "output/path.h"
+#include "output/formats/path.h"
 
 /* Writes the roots below the frames (container, process, thread), each followed by a semicolon. */
 static int write_roots(const struct profile *p, const struct profile_sample *sample, FILE *out)

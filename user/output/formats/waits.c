@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Adds up waits by what they are for, and by the functions in which they are. */
-#include "output/waits.h"
+#include "output/formats/waits.h"
 
 #include <errno.h>
 #include <stdlib.h>

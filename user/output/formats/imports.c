@@ -8,7 +8,7 @@
 #include "output/amount.h"
 #include "output/fit.h"
 #include "output/output.h"
-#include "output/text_table.h"
+#include "output/formats/text_table.h"
 #include "profile/imports.h"
 #include "profile/totals.h"
 

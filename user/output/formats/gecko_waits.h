@@ -3,7 +3,7 @@
 #ifndef OUTPUT_GECKO_WAITS_H
 #define OUTPUT_GECKO_WAITS_H
 
-#include "output/tracks.h"
+#include "output/formats/tracks.h"
 
 struct json;
 

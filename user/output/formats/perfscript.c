@@ -31,7 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/tracks.h"
+#include "output/formats/tracks.h"
 #include "profile/groups.h"
 #include "base/text.h"
 #include "base/text_stream.h"

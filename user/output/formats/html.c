@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The HTML report: one page that contains its program (output/html.asset, built from tools/html by `make html-app`),
- * and the profile as data that the program unpacks. The data replaces a placeholder in the page. It is the text of a
- * <script> element whose type is not a script's: JSON, compressed by gzip, in Base64, so that no name can be parsed as
- * markup.
+ * The HTML report: one page that contains its program (output/formats/html.asset, built from tools/html by `make
+ * html-app`), and the profile as data that the program unpacks. The data replaces a placeholder in the page. It is the
+ * text of a <script> element whose type is not a script's: JSON, compressed by gzip, in Base64, so that no name can be
+ * parsed as markup.
  *
  * The JSON, version 1. Lists within one object are columns: element i of each belongs to the same row. Texts are
  * indices into "strings", where 0 is the empty string; -1 means no line, thread or parent.
@@ -32,10 +32,10 @@
  *   sources   {file[], text[]}
  *   diff      null, or {before, after: names; before_total, after_total; unit, before_unit, after_unit, confidence,
  *             notes, functions {name[], file[]: texts themselves, before[], after[], self_before[], self_after[],
- *             change[], low[], high[], noticeable[], words[], verdict[]}}: the fields of html_diff (output/html.h);
- *             samples' values are those after
+ *             change[], low[], high[], noticeable[], words[], verdict[]}}: the fields of html_diff in
+ *             html.h; samples' values are those after
  */
-#include "output/html.h"
+#include "output/formats/html.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@
 extern const char page_begin[], page_end[];
 __asm__(".pushsection .rodata\n"
 	"page_begin:\n"
-	".incbin \"output/html.asset\"\n"
+	".incbin \"output/formats/html.asset\"\n"
 	"page_end:\n"
 	".popsection\n");
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads the frames of a stack, root first, into an array. */
-#include "output/path.h"
+#include "output/formats/path.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "output/text_table.h"
+#include "output/formats/text_table.h"
 #include "base/intern.h"
 
 /* Groups; PROFILE_NONE: no function. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/alike.h"
+#include "output/formats/alike.h"
 #include "output/fit.h"
 #include "output/output.h"
 #include "profile/groups.h"

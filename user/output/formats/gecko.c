@@ -18,8 +18,8 @@
 
 #include "base/intern.h"
 #include "base/json.h"
-#include "output/gecko_waits.h"
-#include "output/tracks.h"
+#include "output/formats/gecko_waits.h"
+#include "output/formats/tracks.h"
 
 /* Versions of the processed format, and of the Gecko format that the file states as its origin. */
 #define GECKO_PROCESSED_VERSION 60

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/alike.h"
+#include "output/formats/alike.h"
 #include "output/amount.h"
 #include "output/fit.h"
-#include "output/text_table.h"
-#include "output/waits.h"
+#include "output/formats/text_table.h"
+#include "output/formats/waits.h"
 #include "profile/children.h"
 #include "base/text.h"
 

@@ -6,7 +6,7 @@
 
 #include "output/amount.h"
 #include "output/fit.h"
-#include "output/text_table.h"
+#include "output/formats/text_table.h"
 #include "base/intern.h"
 #include "base/text.h"
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "output/text_table.h"
+#include "output/formats/text_table.h"
 #include "base/intern.h"
 
 /* The value that a library's function has for one of the program's own. */

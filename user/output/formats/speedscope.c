@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "output/path.h"
-#include "output/tracks.h"
+#include "output/formats/path.h"
+#include "output/formats/tracks.h"
 
 /* The unit of the weights in the file, and the factor from the profile's values to it. */
 struct unit {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sorts the samples of a profile into tracks, one per thread or process, in the order of their times. */
-#include "output/tracks.h"
+#include "output/formats/tracks.h"
 
 #include <errno.h>
 #include <stdio.h>

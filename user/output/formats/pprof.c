@@ -16,8 +16,8 @@
 
 #include "base/array.h"
 #include "base/intern.h"
-#include "output/path.h"
-#include "output/pprof.pb-c.h"
+#include "output/formats/path.h"
+#include "output/formats/pprof.pb-c.h"
 #include "profile/groups.h"
 #include "base/gzip.h"
 #include "base/proto_stream.h"
