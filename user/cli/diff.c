@@ -11,7 +11,7 @@
 #include "cli/destination.h"
 #include "cli/options.h"
 #include "base/log.h"
-#include "output/diff.h"
+#include "output/diff/diff.h"
 
 #define ROWS_DEFAULT       40
 #define CONFIDENCE_DEFAULT 95

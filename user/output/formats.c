@@ -2,7 +2,7 @@
 /* The table of all output formats, of a profile and of a comparison, and the search by name and path. */
 #include <string.h>
 
-#include "output/diff.h"
+#include "output/diff/diff.h"
 #include "output/output.h"
 
 static const struct output_format formats[] = {

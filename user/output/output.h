@@ -61,7 +61,7 @@ struct output_format {
 	 * Returns 0 or negative errno; a failed write may also show in ferror(out).
 	 */
 	int (*write)(const struct profile *p, const struct output_options *options, FILE *out);
-	const struct output_diff_format *diff; /* for comparisons (output/diff.h); NULL: it cannot show them */
+	const struct output_diff_format *diff; /* for comparisons (output/diff/diff.h); NULL: it cannot show them */
 };
 
 /* Returns the format of that name or alias, or NULL. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A comparison as text and as folded stacks, and which format a name asks for. */
 #include "comparisons.h"
-#include "output/diff.h"
+#include "output/diff/diff.h"
 
 static char *written_diff(const struct diff *d, const struct output_diff_options *options,
 			  int (*write)(const struct diff *, const struct output_diff_options *, FILE *))

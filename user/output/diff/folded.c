@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A comparison as folded stacks with two counts. */
-#include "output/diff.h"
+#include "output/diff/diff.h"
 
 #include <inttypes.h>
 #include <math.h>

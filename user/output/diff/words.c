@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text_stream.h"
-#include "output/diff.h"
+#include "output/diff/diff.h"
 #include "output/output.h"
 
 const char *output_diff_verdict(const struct diff_function *function)

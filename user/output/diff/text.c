@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "base/text_stream.h"
-#include "output/diff.h"
+#include "output/diff/diff.h"
 #include "output/output.h"
 
 #define WIDTH 80

@@ -2,7 +2,7 @@
 /* What a comparison found, in one line for each change. */
 #include <math.h>
 
-#include "output/diff.h"
+#include "output/diff/diff.h"
 #include "output/output.h"
 
 /* Changes that have a line of their own. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "output/diff.h"
+#include "output/diff/diff.h"
 
 static void write_side(const struct diff *d, enum diff_side side, struct json *j)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A comparison as an HTML report: converts struct diff to what html.c writes. */
-#include "output/diff.h"
+#include "output/diff/diff.h"
 
 #include <errno.h>
 #include <stdlib.h>
