@@ -4,7 +4,7 @@
  * every format for the real readers; and long.pybpf, which is small but for a few texts, of which each takes memory
  * more than once.
  */
-#include "output/file.h"
+#include "output/file/file.h"
 #include "profiles_hostile.h"
 
 /* Functions that call each other in circles, in two processes; in one of them each is the root once. */

@@ -7,8 +7,8 @@
 #include "cli/pager.h"
 #include "cli/spare.h"
 #include "output/output.h"
-#include "output/file.h"
-#include "output/keeper.h"
+#include "output/file/file.h"
+#include "output/file/keeper.h"
 
 struct cli_output {
 	const char *path; /* NULL: stdout */

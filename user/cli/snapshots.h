@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "output/file.h"
-#include "output/keeper.h"
+#include "output/file/file.h"
+#include "output/file/keeper.h"
 #include "output/output.h"
 
 /* As many can be written in one run. */

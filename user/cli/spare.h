@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "output/file.h"
+#include "output/file/file.h"
 
 /* Zeroed: there is none. */
 struct cli_spare {

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "output/file.h"
+#include "output/file/file.h"
 
 static char dir[256];
 

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "output/file.h"
+#include "output/file/file.h"
 
 #define OUTPUT_KEEPER_FILES 9
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Walks a path by descriptors to the folder in which an output file belongs, past no stranger's links. */
-#include "output/place.h"
+#include "output/file/place.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Opens an output file without a name, and gives it its name when it is complete. */
-#include "output/file.h"
+#include "output/file/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "output/place.h"
+#include "output/file/place.h"
 
 #define MODE_NEW  0600
 #define MODE_KEPT 0777 /* set-user-ID, set-group-ID and sticky bit were meant for the old content */

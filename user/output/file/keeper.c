@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Starts, runs and stops the process that gives output files their names. */
-#include "output/keeper.h"
+#include "output/file/keeper.h"
 
 #include <errno.h>
 #include <signal.h>
