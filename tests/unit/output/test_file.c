@@ -171,24 +171,34 @@ static void test_discard_leaves_nothing(void **unused)
 
 static void test_bad_places(void **unused)
 {
+	static const struct {
+		const char *path;
+		int err;
+	} places[] = {
+		{".", -EISDIR},         {"./", -EISDIR},
+		{"../", -EISDIR},       {"missing/", -EISDIR},
+		{"missing/.", -ENOENT}, {"missing/p.folded", -ENOENT},
+		{"plain/", -ENOTDIR},   {"plain/p.folded", -ENOTDIR},
+		{"round", -ELOOP},      {"round/p.folded", -ELOOP},
+	};
 	struct output_file file;
 	char name[300];
 
 	(void)unused;
-	assert_int_equal(open_file(&file, dir), -EISDIR);
-	output_file_discard(&file);
-	assert_int_equal(open_file(&file, in_dir("missing/p.folded")), -ENOENT);
-	output_file_discard(&file);
 	make_file(in_dir("plain"), "");
-	assert_int_equal(open_file(&file, in_dir("plain/p.folded")), -ENOTDIR);
-	output_file_discard(&file);
+	assert_int_equal(symlink("round", in_dir("round")), 0);
+	assert_int_equal(open_file(&file, dir), -EISDIR);
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		assert_int_equal(open_file(&file, in_dir(places[i].path)), places[i].err);
+		output_file_discard(&file);
+	}
 	assert_int_equal(open_file(&file, ""), -ENOENT);
 	output_file_discard(&file);
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_int_equal(open_file(&file, in_dir(name)), -ENAMETOOLONG);
 	output_file_discard(&file);
-	assert_int_equal(empty_dir(false), 1);
+	assert_int_equal(empty_dir(false), 2);
 }
 
 static void test_full_disk(void **unused)
