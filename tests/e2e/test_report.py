@@ -237,7 +237,7 @@ def test_under(spin):
 
 
 def test_own(tmp_path):
-    """Of json's time, all is its caller's; with --own-path json's functions are own ones, too."""
+    """All of json's time is its caller's; with --own-path json's functions are own ones, too."""
     code = "import json, sys, time\nend = time.time() + 1\nwhile time.time() < end: json.dumps([{'a': str(i)} for i in range(500)], indent=1)\n"
     program, saved = tmp_path / "dumps.py", tmp_path / "dumps.pybpf"
     program.write_text(code)
@@ -474,7 +474,7 @@ def test_no_saved_profile(spin, tmp_path):
         "changed": (whole[:-7] + bytes([whole[-7] ^ 16]) + whole[-6:], "is damaged"),
         "bomb": (MAGIC + gzip.compress(b"\x0a" + varint(1 << 28) + bytes(1 << 28)), "out of proportion"),
         "counts": (MAGIC + gzip.compress(b"\x9a\x03" + varint(1 << 60) + bytes(99)), "is damaged"),
-        "cycle": (MAGIC + gzip.compress(b"\x12\x01a\x1a\x01b\xa2\x01\x01\x00\xaa\x01\x01\x00"), "a stack stands on none"),
+        "cycle": (MAGIC + gzip.compress(b"\x12\x01a\x1a\x01b\xa2\x01\x01\x00\xaa\x01\x01\x00"), "a stack's caller is not before it"),
     }
     for name, (data, words) in cases.items():
         path = tmp_path / (name + ".pybpf")
@@ -590,7 +590,7 @@ def test_memory_in_proportion(tmp_path):
     chain = b"\x01" * depth
     packed = {10: bytes(chains), 11: bytes(chains), 14: bytes(chains), 13: b"\x01" * chains}
     packed[12] = b"".join(varint(2 * line) for line in range(chains))
-    # Each chain stands on the root, and is of the frame of the next line.
+    # Each chain begins at the root, and is of the frame of the next line.
     packed[20] = b"".join(varint(number * depth + 1) + chain[1:] for number in range(chains))
     packed[21] = b"".join(bytes([2 if number else 0]) + bytes(depth - 1) for number in range(chains))
     message = b"\x12\x01a\x1a\x01b" + b"".join(

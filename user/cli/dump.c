@@ -39,7 +39,7 @@ struct dump_command {
 #define INTERVAL_LEAST_S 0.01
 #define INTERVAL_MOST_S  86400
 
-/* Of py-spy's dump. */
+/* Options of py-spy's dump. */
 static const struct cli_stranger strangers[] = {
 	{"", 'j', "--json prints JSON"},
 	{"nonblocking", 0, "dump stops no process, unless --freeze is given"},
@@ -148,7 +148,7 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 	struct discovery_filter *filter = &dump->filter;
 	const struct cli_option_group groups[] = {
 		{"Which processes", cli_select_options, filter},
-		{"Only some of those, or of all (may be repeated)", cli_select_among_options, filter},
+		{"Filters on processes (may be repeated)", cli_select_among_options, filter},
 		{"Core files", core_options, dump},
 		{"What to print", options, dump},
 		{0},

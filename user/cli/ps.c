@@ -43,7 +43,7 @@ static int parse(struct ps *ps, int argc, char **argv, bool *helped)
 	struct discovery_filter *filter = &ps->filter;
 	const struct cli_option_group groups[] = {
 		{"Which processes", cli_select_options, filter},
-		{"Only some of those, or of all (may be repeated)", cli_select_among_options, filter},
+		{"Filters on processes (may be repeated)", cli_select_among_options, filter},
 		{"What to print", options, ps},
 		{0},
 	};

@@ -467,7 +467,7 @@ static int parse(struct cli_record_options *r, int argc, char **argv, bool *help
 {
 	const struct cli_option_group groups[] = {
 		{"Which processes", cli_select_options, &r->filter},
-		{"Only some of those, or of all (may be repeated)", cli_select_among_options, &r->filter},
+		{"Filters on processes (may be repeated)", cli_select_among_options, &r->filter},
 		{"The command", command_options, r},
 		{"How to sample", sampling_options, r},
 		{"Output", cli_output_path_options, &r->output},

@@ -174,7 +174,7 @@ static int parse(struct top_command *top, int argc, char **argv, bool *helped)
 {
 	const struct cli_option_group groups[] = {
 		{"Which processes", cli_select_options, &top->filter},
-		{"Only some of those, or of all (may be repeated)", cli_select_among_options, &top->filter},
+		{"Filters on processes (may be repeated)", cli_select_among_options, &top->filter},
 		{"What to show", options, top},
 		{NULL, cli_own_options, &top->edit},
 		{0},

@@ -28,7 +28,7 @@ const char *foreign_describe(int err)
 	case -ECONNRESET:
 		return "the helper process crashed or was killed";
 	case -EPROTO:
-		return "the helper process gave an answer that is none";
+		return "the helper process gave an invalid answer";
 	case -EBUSY:
 		return "left alone for a minute, after a helper process crashed or took too long at it";
 	case -EINTR:

@@ -99,7 +99,7 @@ static uint32_t waker_of(const Pybpf__SavedProfile *m, size_t i)
 	return m->n_frame_waker ? m->frame_waker[i] : 0;
 }
 
-/* Of a file with columns. */
+/* Returns whether the i-th frame of a file with columns may have its expression. */
 static bool may_have_expression(const Pybpf__SavedProfile *m, size_t i)
 {
 	uint32_t lines = m->frame_lines[i], column = m->frame_column[i], end_column = m->frame_end_column[i];
@@ -142,17 +142,17 @@ static int read_frames(struct reader *r)
 		return saved_damaged(r->error, "the columns of its frames differ in length");
 	for (size_t i = 0; i < m->n_frame_name && !err; i++) {
 		if (m->frame_name[i] >= r->nr_texts || m->frame_file[i] >= r->nr_texts)
-			return saved_damaged(r->error, "a frame has a text that is not there");
+			return saved_damaged(r->error, "a frame's text does not exist");
 		if (m->frame_line[i] < PROFILE_NO_LINE || m->frame_first_line[i] < PROFILE_NO_LINE ||
 		    m->frame_kind[i] >= PROFILE_FRAME_KINDS)
-			return saved_damaged(r->error, "a frame has a line or a kind that there cannot be");
+			return saved_damaged(r->error, "a frame has an invalid line or kind");
 		if (m->n_frame_state && m->frame_state[i] && !is_wait(r, i))
-			return saved_damaged(r->error, "a frame has a state that there cannot be");
+			return saved_damaged(r->error, "a frame has an invalid state");
 		if (waker_of(m, i) > INT32_MAX || (waker_of(m, i) && !(m->n_frame_state && m->frame_state[i])))
-			return saved_damaged(r->error, "a frame has a waker that there cannot be");
+			return saved_damaged(r->error, "a frame has an invalid waker");
 		if (m->n_frame_lines && !may_have_expression(m, i))
-			return saved_damaged(r->error, "a frame has an expression that there cannot be");
-		err = placed(r, add_frame(r, i), i, "a frame is there twice");
+			return saved_damaged(r->error, "a frame has an invalid expression");
+		err = placed(r, add_frame(r, i), i, "a frame occurs twice");
 	}
 	return err;
 }
@@ -176,16 +176,16 @@ static int read_stacks(struct reader *r)
 
 		frame += m->stack_frame[i - 1];
 		if (!down || down > i)
-			err = saved_damaged(r->error, "a stack stands on none that is before it");
+			err = saved_damaged(r->error, "a stack's caller is not before it");
 		else if (frame < 0 || frame >= (int64_t)m->n_frame_name)
-			err = saved_damaged(r->error, "a stack has a frame that is not there");
+			err = saved_damaged(r->error, "a stack's frame does not exist");
 		else if (depths[i - down] == STACK_FRAMES_MAX)
-			err = saved_damaged(r->error, "a stack is deeper than any can be");
+			err = saved_damaged(r->error, "a stack is too deep");
 		if (err)
 			break;
 		depths[i] = depths[i - down] + 1;
 		err = placed(r, profile_add_stack(r->p, (uint32_t)(i - down), (uint32_t)frame), i,
-			     "a stack is there twice");
+			     "a stack occurs twice");
 	}
 	free(depths);
 	return err;
@@ -205,12 +205,12 @@ static int read_processes(struct reader *r)
 		};
 
 		if (m->process_name[i] >= r->nr_texts || m->process_container[i] >= r->nr_texts)
-			return saved_damaged(r->error, "a process has a text that is not there");
+			return saved_damaged(r->error, "a process's text does not exist");
 		if (info.pid < 0 || info.inner_pid < 0)
-			return saved_damaged(r->error, "a process has a PID that there cannot be");
+			return saved_damaged(r->error, "a process has an invalid PID");
 		info.name = text(r, m->process_name[i]);
 		info.container = text(r, m->process_container[i]);
-		err = placed(r, profile_add_process(r->p, &info), i, "a process is there twice");
+		err = placed(r, profile_add_process(r->p, &info), i, "a process occurs twice");
 	}
 	return err;
 }
@@ -226,17 +226,17 @@ static int read_parent(struct reader *r, size_t i, uint8_t *length)
 	uint32_t above = m->parent_above[i];
 
 	if (m->parent_name[i] >= r->nr_texts || m->parent_container[i] >= r->nr_texts)
-		return saved_damaged(r->error, "a parent has a text that is not there");
+		return saved_damaged(r->error, "a parent's text does not exist");
 	if (info.pid < 0 || info.inner_pid < 0)
-		return saved_damaged(r->error, "a parent has a PID that there cannot be");
+		return saved_damaged(r->error, "a parent has an invalid PID");
 	if (above > i || m->parent_ended[i] > 1)
-		return saved_damaged(r->error, "a parent has a parent, or an end, that there cannot be");
+		return saved_damaged(r->error, "a parent has an invalid parent or end");
 	length[i] = (uint8_t)(above ? length[above - 1] + 1 : 1);
 	if (length[i] > PROFILE_PARENTS_MAX)
-		return saved_damaged(r->error, "a chain of parents is longer than there can be");
+		return saved_damaged(r->error, "a chain of parents is too long");
 	info.name = text(r, m->parent_name[i]);
 	info.container = text(r, m->parent_container[i]);
-	return placed(r, profile_add_parent(r->p, above - 1, &info, m->parent_ended[i]), i, "a parent is there twice");
+	return placed(r, profile_add_parent(r->p, above - 1, &info, m->parent_ended[i]), i, "a parent occurs twice");
 }
 
 static int read_parents(struct reader *r)
@@ -258,7 +258,7 @@ static int read_parents(struct reader *r)
 		err = read_parent(r, i, length);
 	for (size_t i = 0; i < m->n_process_parent && !err; i++) {
 		if (m->process_parent[i] > m->n_parent_above)
-			err = saved_damaged(r->error, "a process has a parent that is not there");
+			err = saved_damaged(r->error, "a process's parent does not exist");
 		else if (m->process_parent[i] && profile_set_parent(r->p, (uint32_t)i, m->process_parent[i] - 1))
 			err = saved_no_memory(r->error);
 	}
@@ -276,11 +276,11 @@ static int read_threads(struct reader *r)
 	for (size_t i = 0; i < m->n_thread_process && !err; i++) {
 		if (m->thread_process[i] >= m->n_process_pid || m->thread_name[i] >= r->nr_texts ||
 		    (int32_t)m->thread_tid[i] < 0)
-			return saved_damaged(r->error, "a thread has a process, a name or a TID that there cannot be");
+			return saved_damaged(r->error, "a thread has an invalid process, name or TID");
 		err = placed(r,
 			     profile_add_thread(r->p, m->thread_process[i], (int32_t)m->thread_tid[i],
 						text(r, m->thread_name[i])),
-			     i, "a thread is there twice");
+			     i, "a thread occurs twice");
 	}
 	return err;
 }
@@ -301,23 +301,23 @@ static int read_samples(struct reader *r)
 
 		stack += m->sample_stack[i];
 		if (stack < 0 || stack > (int64_t)m->n_stack_down)
-			return saved_damaged(r->error, "a sample has a stack that is not there");
+			return saved_damaged(r->error, "a sample's stack does not exist");
 		if (process >= m->n_process_pid)
-			return saved_damaged(r->error, "a sample has a process that is not there");
+			return saved_damaged(r->error, "a sample's process does not exist");
 		if (thread != PROFILE_NONE && (thread >= m->n_thread_process || m->thread_process[thread] != process))
 			return saved_damaged(r->error, "a sample has a thread that its process has not");
 		if (__builtin_add_overflow(total, m->sample_value[i], &total) ||
 		    __builtin_add_overflow(counted, times, &counted))
-			return saved_damaged(r->error, "its samples are more than there can be");
+			return saved_damaged(r->error, "it has too many samples");
 		if (profile_add_time(r->p, (uint32_t)stack, process, thread, m->sample_value[i], times))
 			return saved_no_memory(r->error);
 		profile_samples(r->p, &count);
 		if (count != i + 1)
-			return saved_damaged(r->error, "a sample is there twice");
+			return saved_damaged(r->error, "a sample occurs twice");
 	}
 	if (total > INT64_MAX || counted > INT64_MAX ||
 	    (m->period_ns && __builtin_mul_overflow(total, m->period_ns, &time)) || (m->period_ns && time > INT64_MAX))
-		return saved_damaged(r->error, "its samples are more than there can be");
+		return saved_damaged(r->error, "it has too many samples");
 	return 0;
 }
 
@@ -339,7 +339,7 @@ static int read_events(struct reader *r)
 		uint32_t sample = m->event_sample[i], value = m->n_event_value ? m->event_value[i] : 1;
 
 		if (__builtin_add_overflow(time, m->event_time[i], &time) || time < 0)
-			err = saved_damaged(r->error, "an event has a time that there cannot be");
+			err = saved_damaged(r->error, "an event has an invalid time");
 		else if (sample >= m->n_sample_value || value > left[sample])
 			err = saved_damaged(r->error, "an event is of no sample that is there");
 		else if (profile_add_event(r->p, (uint64_t)time, sample, value))
@@ -358,13 +358,13 @@ static int read_account(struct reader *r)
 	if (!SAME_LENGTH(m->n_account_group, m->n_account_key, m->n_account_text, m->n_account_value))
 		return saved_damaged(r->error, "the columns of its account differ in length");
 	if (m->n_account_group > ENTRIES_MAX || m->n_fact_key > ENTRIES_MAX)
-		return saved_damaged(r->error, "its account or its facts are more than there can be");
+		return saved_damaged(r->error, "it has too many facts or lines of its account");
 	for (size_t i = 0; i < m->n_account_group; i++) {
 		size_t count;
 
 		if (m->account_group[i] >= r->nr_texts || m->account_key[i] >= r->nr_texts ||
 		    m->account_text[i] >= r->nr_texts || m->account_value[i] > INT64_MAX)
-			return saved_damaged(r->error, "its account has a text or a number that there cannot be");
+			return saved_damaged(r->error, "its account has an invalid text or number");
 		if (profile_add_account(r->p, text(r, m->account_group[i]), text(r, m->account_key[i]),
 					text(r, m->account_text[i]), m->account_value[i]))
 			return saved_no_memory(r->error);
@@ -384,21 +384,21 @@ static int read_facts(struct reader *r)
 		return saved_damaged(r->error, "the columns of its facts or sources differ in length");
 	for (size_t i = 0; i < m->n_fact_key; i++) {
 		if (m->fact_key[i] >= r->nr_texts || m->fact_value[i] >= r->nr_texts)
-			return saved_damaged(r->error, "a fact has a text that is not there");
+			return saved_damaged(r->error, "a fact's text does not exist");
 		if (profile_set_fact(r->p, text(r, m->fact_key[i]), text(r, m->fact_value[i])))
 			return saved_no_memory(r->error);
 		profile_facts(r->p, &count);
 		if (count != i + 1)
-			return saved_damaged(r->error, "a fact is there twice");
+			return saved_damaged(r->error, "a fact occurs twice");
 	}
 	for (size_t i = 0; i < m->n_source_file; i++) {
 		if (m->source_file[i] >= r->nr_texts || m->source_text[i] >= r->nr_texts)
-			return saved_damaged(r->error, "a source has a text that is not there");
+			return saved_damaged(r->error, "a source's text does not exist");
 		if (profile_set_source(r->p, text(r, m->source_file[i]), text(r, m->source_text[i])))
 			return saved_no_memory(r->error);
 		profile_sources(r->p, &count);
 		if (count != i + 1)
-			return saved_damaged(r->error, "the source of a file is there twice");
+			return saved_damaged(r->error, "the source of a file occurs twice");
 	}
 	return 0;
 }
@@ -411,7 +411,7 @@ static int read_origins(struct reader *r)
 		return saved_damaged(r->error, "the columns of its files' origins differ in length");
 	for (size_t i = 0; i < m->n_origin; i++) {
 		if (m->origin_file[i] >= r->nr_texts)
-			return saved_damaged(r->error, "the origin of a file has a text that is not there");
+			return saved_damaged(r->error, "the text of a file's origin does not exist");
 		if (m->origin[i] < PROFILE_ORIGINS &&
 		    profile_set_origin(r->p, text(r, m->origin_file[i]), (enum profile_origin)m->origin[i]))
 			return saved_no_memory(r->error);

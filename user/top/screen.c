@@ -109,7 +109,7 @@ struct top_screen *top_screen_open(struct error *error)
 	}
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
 		error_set(error, -ENOTTY,
-			  "top shows its view in a terminal, and stdin or stdout is none; --output=jsonl prints lines");
+			  "top needs a terminal as stdin and stdout; --output=jsonl prints lines instead");
 		goto fail;
 	}
 	forget_descriptions();
@@ -323,7 +323,7 @@ static void leave(struct top_choice *c)
 		show(c, TOP_PAGE_TABLE);
 }
 
-/* Takes a key that moves within the flame graph. Returns false if it is none. */
+/* Takes a key that moves within the flame graph. Returns false if it is another key. */
 static bool take_flame_key(struct top_flame *flame, const struct profile *profile, int key)
 {
 	switch (key) {

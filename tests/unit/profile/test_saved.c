@@ -459,18 +459,18 @@ static void test_parents(void **unused)
 	profile_free(p);
 
 	right(r);
-	WRONG(r->parent[0] = 3, "a parent that is not there");
-	WRONG(r->above[0] = 1, "a parent has a parent, or an end,");
-	WRONG(r->ended[1] = 2, "a parent has a parent, or an end,");
-	WRONG(r->parent_pid[0] = UINT32_MAX, "a parent has a PID");
-	WRONG(r->parent_inner[1] = (uint32_t)INT32_MIN, "a parent has a PID");
-	WRONG(r->parent_name[0] = 4, "a parent has a text");
-	WRONG(r->parent_container[0] = 4, "a parent has a text");
+	WRONG(r->parent[0] = 3, "parent does not exist");
+	WRONG(r->above[0] = 1, "invalid parent or end");
+	WRONG(r->ended[1] = 2, "invalid parent or end");
+	WRONG(r->parent_pid[0] = UINT32_MAX, "a parent has an invalid PID");
+	WRONG(r->parent_inner[1] = (uint32_t)INT32_MIN, "a parent has an invalid PID");
+	WRONG(r->parent_name[0] = 4, "a parent's text does not exist");
+	WRONG(r->parent_container[0] = 4, "a parent's text does not exist");
 	WRONG(r->m.n_parent_ended = 1, "its parents differ in length");
 	WRONG((second_process(r), r->m.n_process_parent = 1), "its parents differ in length");
 	WRONG((r->above[1] = 0, r->parent_pid[1] = 40, r->parent_inner[1] = 0, r->parent_name[1] = 1,
 	       r->parent_container[1] = 0),
-	      "a parent is there twice");
+	      "a parent occurs twice");
 	for (uint32_t i = 0; i <= PROFILE_PARENTS_MAX; i++) {
 		above[i] = i;
 		pids[i] = i + 1;
@@ -480,7 +480,7 @@ static void test_parents(void **unused)
 	r->m.parent_inner_pid = r->m.parent_name = r->m.parent_container = r->m.parent_ended = other;
 	r->m.n_parent_above = r->m.n_parent_pid = r->m.n_parent_inner_pid = r->m.n_parent_name =
 		r->m.n_parent_container = r->m.n_parent_ended = PROFILE_PARENTS_MAX + 1;
-	assert_rows_refused(r, "a chain of parents is longer");
+	assert_rows_refused(r, "a chain of parents is too long");
 }
 
 /* Files of before waits were counted have no such columns; a wait is a note without file and line. */
@@ -504,14 +504,14 @@ static void test_waits(void **unused)
 	assert_int_equal(profile_state_of(p, 1), 0);
 	profile_free(p);
 #define WRONG_WAIT(change, words) WRONG((wait_rows(r), change), words)
-	WRONG_WAIT(r->state[1] = 4, "a state that there cannot be");
-	WRONG_WAIT(r->state[0] = 1, "a state that there cannot be");
-	WRONG_WAIT(r->file[1] = 3, "a state that there cannot be");
-	WRONG_WAIT(r->line[1] = 3, "a state that there cannot be");
+	WRONG_WAIT(r->state[1] = 4, "an invalid state");
+	WRONG_WAIT(r->state[0] = 1, "an invalid state");
+	WRONG_WAIT(r->file[1] = 3, "an invalid state");
+	WRONG_WAIT(r->line[1] = 3, "an invalid state");
 	WRONG_WAIT(r->m.n_frame_state = 1, "frames differ in length");
 	WRONG_WAIT(r->m.n_sample_count = 1, "samples differ in length");
-	WRONG_WAIT(r->count[0] = UINT64_MAX, "more than there can be");
-	WRONG_WAIT(r->count[0] = INT64_MAX, "more than there can be");
+	WRONG_WAIT(r->count[0] = UINT64_MAX, "too many samples");
+	WRONG_WAIT(r->count[0] = INT64_MAX, "too many samples");
 }
 
 /* Puts the first frame into an expression of two lines. */
@@ -546,7 +546,7 @@ static void test_expressions(void **unused)
 	assert_int_equal(profile_frame_at(p, 1)->end_line, 0);
 	profile_free(p);
 	right(r);
-#define WRONG_SPAN(change) WRONG((expression_rows(r), change), "an expression that there cannot be")
+#define WRONG_SPAN(change) WRONG((expression_rows(r), change), "an invalid expression")
 	WRONG_SPAN(r->lines[0] = 1);
 	WRONG_SPAN(r->lines[0] = 0);
 	WRONG_SPAN((r->line[0] = 2, r->lines[0] = INT32_MAX));
@@ -569,30 +569,30 @@ static void test_wrong_tables(void **unused)
 	right(r);
 	WRONG(r->m.texts.len--, "its last text has no end");
 	WRONG(r->m.measure_name = "", "what its values are");
-	WRONG(r->name[1] = 4, "a text that is not there");
-	WRONG(r->file[0] = UINT32_MAX, "a text that is not there");
-	WRONG(r->line[0] = -2, "a line or a kind");
-	WRONG(r->first_line[0] = INT32_MIN, "a line or a kind");
-	WRONG(r->kind[1] = PROFILE_FRAME_KINDS, "a line or a kind");
+	WRONG(r->name[1] = 4, "text does not exist");
+	WRONG(r->file[0] = UINT32_MAX, "text does not exist");
+	WRONG(r->line[0] = -2, "invalid line or kind");
+	WRONG(r->first_line[0] = INT32_MIN, "invalid line or kind");
+	WRONG(r->kind[1] = PROFILE_FRAME_KINDS, "invalid line or kind");
 	WRONG(r->m.n_frame_line = 1, "frames differ in length");
 	WRONG(r->m.n_frame_kind = 0, "frames differ in length");
-	WRONG((r->name[1] = 1, r->line[1] = 1, r->first_line[1] = -1, r->kind[1] = 0), "a frame is there twice");
-	WRONG(r->down[1] = 0, "none that is before it");
-	WRONG(r->down[1] = 3, "none that is before it");
-	WRONG(r->down[2] = UINT32_MAX, "none that is before it");
-	WRONG(r->frame[0] = 2, "a frame that is not there");
-	WRONG(r->frame[0] = -1, "a frame that is not there");
-	WRONG((r->frame[0] = 1, r->frame[1] = INT32_MIN), "a frame that is not there");
-	WRONG((r->frame[2] = -1, r->down[2] = 3), "a stack is there twice");
+	WRONG((r->name[1] = 1, r->line[1] = 1, r->first_line[1] = -1, r->kind[1] = 0), "a frame occurs twice");
+	WRONG(r->down[1] = 0, "a stack's caller is not before it");
+	WRONG(r->down[1] = 3, "a stack's caller is not before it");
+	WRONG(r->down[2] = UINT32_MAX, "a stack's caller is not before it");
+	WRONG(r->frame[0] = 2, "frame does not exist");
+	WRONG(r->frame[0] = -1, "frame does not exist");
+	WRONG((r->frame[0] = 1, r->frame[1] = INT32_MIN), "frame does not exist");
+	WRONG((r->frame[2] = -1, r->down[2] = 3), "a stack occurs twice");
 	WRONG(r->m.n_stack_frame = 2, "stacks differ in length");
-	WRONG(r->pid[0] = UINT32_MAX, "a PID that there cannot be");
-	WRONG(r->inner[0] = (uint32_t)INT32_MIN, "a PID that there cannot be");
-	WRONG(r->process_name[0] = 4, "a process has a text");
-	WRONG(r->container[0] = 4, "a process has a text");
+	WRONG(r->pid[0] = UINT32_MAX, "an invalid PID");
+	WRONG(r->inner[0] = (uint32_t)INT32_MIN, "an invalid PID");
+	WRONG(r->process_name[0] = 4, "a process's text does not exist");
+	WRONG(r->container[0] = 4, "a process's text does not exist");
 	WRONG(r->m.n_process_inner_pid = 0, "processes differ in length");
-	WRONG(r->thread_process[0] = 1, "a thread has a process");
-	WRONG(r->thread_name[0] = 4, "a thread has a process, a name");
-	WRONG(r->tid[0] = UINT32_MAX, "a thread has a process, a name or a TID");
+	WRONG(r->thread_process[0] = 1, "a thread has an invalid process, name or TID");
+	WRONG(r->thread_name[0] = 4, "a thread has an invalid process, name or TID");
+	WRONG(r->tid[0] = UINT32_MAX, "a thread has an invalid process, name or TID");
 	WRONG(r->m.n_thread_tid = 0, "threads differ in length");
 }
 
@@ -602,20 +602,20 @@ static void test_wrong_values(void **unused)
 
 	(void)unused;
 	right(r);
-	WRONG(r->stack[0] = 4, "a stack that is not there");
-	WRONG(r->stack[1] = INT32_MIN, "a stack that is not there");
-	WRONG(r->process[0] = 1, "a process that is not there");
+	WRONG(r->stack[0] = 4, "stack does not exist");
+	WRONG(r->stack[1] = INT32_MIN, "stack does not exist");
+	WRONG(r->process[0] = 1, "process does not exist");
 	WRONG(r->thread[0] = 2, "a thread that its process has not");
 	WRONG(second_process(r), "a thread that its process has not");
 	WRONG(r->m.n_sample_thread = 1, "samples differ in length");
-	WRONG((r->thread[0] = 0, r->stack[1] = 0), "a sample is there twice");
-	WRONG(r->value[0] = UINT64_MAX, "more than there can be");
-	WRONG(r->value[0] = INT64_MAX, "more than there can be");
-	WRONG(r->m.period_ns = INT64_MAX, "more than there can be");
-	WRONG(r->m.period_ns = UINT64_MAX / 6, "more than there can be");
-	WRONG(r->time[0] = -1, "a time that there cannot be");
-	WRONG(r->time[1] = -11, "a time that there cannot be");
-	WRONG((r->time[0] = INT64_MAX, r->time[1] = 1), "a time that there cannot be");
+	WRONG((r->thread[0] = 0, r->stack[1] = 0), "a sample occurs twice");
+	WRONG(r->value[0] = UINT64_MAX, "too many samples");
+	WRONG(r->value[0] = INT64_MAX, "too many samples");
+	WRONG(r->m.period_ns = INT64_MAX, "too many samples");
+	WRONG(r->m.period_ns = UINT64_MAX / 6, "too many samples");
+	WRONG(r->time[0] = -1, "an invalid time");
+	WRONG(r->time[1] = -11, "an invalid time");
+	WRONG((r->time[0] = INT64_MAX, r->time[1] = 1), "an invalid time");
 	WRONG(r->sample[1] = 2, "of no sample");
 	WRONG(r->taken[0] = 4, "of no sample");
 	WRONG(r->sample[1] = 0, "of no sample");
@@ -623,17 +623,17 @@ static void test_wrong_values(void **unused)
 	WRONG((r->sample[1] = r->sample[0], r->value[0] = 3, r->taken[0] = r->taken[1] = 2), "of no sample");
 	WRONG(r->m.n_event_value = 1, "events differ in length");
 	WRONG(r->m.n_event_sample = 1, "events differ in length");
-	WRONG(r->group[0] = 4, "its account has a text");
-	WRONG(r->told[0] = (uint64_t)INT64_MAX + 1, "its account has a text or a number");
+	WRONG(r->group[0] = 4, "its account has an invalid text");
+	WRONG(r->told[0] = (uint64_t)INT64_MAX + 1, "its account has an invalid text or number");
 	WRONG(r->key[1] = 2, "something twice");
 	WRONG(r->m.n_account_text = 0, "account differ in length");
-	WRONG(r->fact_key[1] = 4, "a fact has a text");
-	WRONG(r->fact_key[1] = 1, "a fact is there twice");
+	WRONG(r->fact_key[1] = 4, "a fact's text does not exist");
+	WRONG(r->fact_key[1] = 1, "a fact occurs twice");
 	WRONG(r->m.n_fact_value = 1, "facts or sources differ in length");
-	WRONG(r->source_text[1] = 4, "a source has a text");
-	WRONG(r->source_file[1] = 1, "the source of a file is there twice");
+	WRONG(r->source_text[1] = 4, "a source's text does not exist");
+	WRONG(r->source_file[1] = 1, "the source of a file occurs twice");
 	WRONG(r->m.n_source_text = 1, "facts or sources differ in length");
-	WRONG(r->origin_file[1] = 4, "the origin of a file has a text");
+	WRONG(r->origin_file[1] = 4, "the text of a file's origin does not exist");
 	WRONG(r->m.n_origin = 1, "files' origins differ in length");
 }
 
@@ -658,7 +658,7 @@ static void test_deepest(void **unused)
 	free(file.data);
 	on(p, stack, "dive", "deep.py", 1);
 	file = saved(p);
-	assert_refused(file.data, file.size, -EBADMSG, "deeper than any can be");
+	assert_refused(file.data, file.size, -EBADMSG, "too deep");
 	free(file.data);
 	profile_free(p);
 }
