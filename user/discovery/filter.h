@@ -29,7 +29,7 @@ struct discovery_filter {
 	struct discovery_numbers pids;
 	bool children; /* also the descendants of pids */
 	struct discovery_texts containers, cgroups;
-	/* Of the selected processes the filter wants those that match every non-empty list here, */
+	/* Wants the selected processes that match every non-empty list here, */
 	struct discovery_texts comms; /* globs */
 	struct discovery_numbers users;
 	/* except those that match one of these. */

@@ -34,11 +34,11 @@
 
 /* The only process of these tables. */
 #define PROC_ID 1
-/* So often the holder of a GIL is looked for. */
+/* Most searches for the holder of a GIL. */
 #define ATTEMPTS 4
 /*
- * So long names and lines are read, in sum and without what is read between them: it takes some milliseconds. A process
- * that lies about them can make it longer.
+ * Longest time in which names and lines are read, in sum and without what is read between them. It takes some
+ * milliseconds; a process that lies about them can make it longer.
  */
 #define NAMING_NS 5000000000ull
 
@@ -145,7 +145,7 @@ static int add_runtimes(struct collector *c)
 			      ?: dump_list_threads(&c->memory, c->runtimes[i].layout, &c->runtimes[i].place,
 						   (uint32_t)i, &c->known);
 	}
-	/* Without the whole list, a thread that is missing in it would seem to be none of Python. */
+	/* Without the whole list, a thread that is missing in it would seem to run no Python. */
 	return err ?: c->silent;
 }
 

@@ -28,11 +28,11 @@
 #include "discovery/ask.h"
 #include "foreign/foreign.h"
 
-/* So much of each mapping is compared with its file. */
+/* Bytes of each mapping that are compared with its file. */
 #define COMPARED 4096
 /* Most segments of code of a file: linkers make one or two. */
 #define CODE_SEGMENTS 8
-/* So many files are open at a time: a helper may have few. */
+/* Most files that are open at a time: a helper may have few. */
 #define FILES_OPEN 8
 /* Longest wait for an answer about the files: each takes some microseconds. */
 #define PATIENCE_S 10.0
@@ -44,9 +44,9 @@ struct dump_core {
 	struct stand_in stand_in;
 	char *name, *executable, *sysroot;
 	char exe[PATH_MAX];
-	/* Of each mapping the first one with its path. */
+	/* For each mapping, the first one with its path. */
 	size_t *firsts;
-	/* Of each of those the descriptor of its file, in a helper; NOT_OPEN, or negative errno. */
+	/* For each of those, the descriptor of its file in a helper; NOT_OPEN, or negative errno. */
 	int *fds;
 	/* Those whose files were opened last, in a circle of which next is to be used next. */
 	size_t opened[FILES_OPEN], next;

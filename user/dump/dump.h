@@ -48,7 +48,7 @@ struct dump_thread {
 	uint64_t gil;        /* address of the GIL that it needs; 0: none, or not known */
 	bool has_gil;        /* it held that GIL when all threads had been read */
 	bool is_missing;     /* the core file does not have its C stack, so that nothing is known of its stack */
-	bool is_moving;      /* it ran while its stack was read: the stack may be none that it had */
+	bool is_moving;      /* it ran while its stack was read, which may be a mixture of several */
 	int unread;          /* error with which reading it failed: it has no stack then; 0: it was read */
 	bool state_unread;   /* what it does is not known, either */
 	bool native_unread;  /* its native frames could not be read */
@@ -70,7 +70,7 @@ struct dump_thread {
 	 */
 	struct pybpf_frame *walked;
 	uint32_t nr_walked, runtime;
-	/* Of each frame of dump_frames() the number in walked, DUMP_NO_FRAME for a note; NULL as walked. */
+	/* For each frame of dump_frames() its number in walked, DUMP_NO_FRAME for a note; NULL as walked. */
 	uint32_t *numbers;
 	size_t nr_numbers;
 };
@@ -135,7 +135,7 @@ void dump_name_state(const struct dump_thread *thread, char *out, size_t size);
  */
 const struct dump_thread *dump_find_holder(const struct dump_process *process, const struct dump_thread *thread);
 /*
- * Returns the thread without which this one cannot go on: that which has the GIL, or the lock, or which it joins; NULL:
+ * Returns the thread without which this one cannot go on: it has the GIL, or the lock, or is joined; NULL:
  * none, or it waits for some time only. *joins: whether it joins that; may be NULL.
  */
 const struct dump_thread *dump_find_awaited(const struct dump_process *process, const struct dump_thread *thread,

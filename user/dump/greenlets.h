@@ -29,7 +29,7 @@ struct dump_greenlets {
 	/* Those of a thread together, its main one first, and of the others those of a class with the same stack. */
 	struct dump_greenlet *items;
 	size_t count, room;
-	uint64_t changed; /* that are not there, because they changed at each attempt to read them */
+	uint64_t changed; /* how many are left out, because they changed at each attempt to read them */
 	bool beyond;      /* there may be more than were searched for */
 };
 

@@ -137,7 +137,7 @@ static void read_frame(struct reader *r, uint32_t frame, uint64_t code, uint64_t
 size_t dump_locals_read(const struct py_values_of *of, const struct walk_stack *stack, void *out, size_t room)
 {
 	struct reader *r = calloc(1, sizeof(*r));
-	/* Of a stack that was cut, the frames nearest to the leaf are where they were. */
+	/* In a stack that was cut, the frames nearest to the leaf are where they were. */
 	uint32_t count = stack->depth > PYBPF_MAX_FRAMES ? PYBPF_HALF_FRAMES : stack->depth;
 	size_t size = 0;
 

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 
-/* Looked at so often, until all have run. */
+/* Time between two looks, until all have run. */
 #define STEP_NS 1000000ull
 /* Beyond a tick: the ticks of two CPUs come one after the other. */
 #define SLACK_NS 1000000ull

@@ -12,7 +12,7 @@
 #include "foreign/foreign.h"
 #include "symbols/page_cache.h"
 
-/* A thread that runs changes its stack all the time: so often two reads of it are tried to agree. */
+/* Most pairs of reads of a stack, until two agree: a thread that runs changes its stack all the time. */
 #define ATTEMPTS 8
 /* But no further one is begun after this: a stack of 8,192 frames takes some 30 ms, and lies about one may take more.
  */
@@ -102,7 +102,7 @@ static void read_exception(const struct dump_stack_of *of, const struct memory *
 	py_values_free(v);
 }
 
-/* Of which neither a futex nor the stack pointer is known. */
+/* The state of a thread of which neither a futex nor the stack pointer is known. */
 static const struct dump_state running = {.wait = {.state = PYBPF_STATE_RUNNING}};
 
 struct stack_search {

@@ -87,7 +87,7 @@ struct dump_step {
 };
 
 /*
- * Visits all tasks: those that no task awaits, and below each those that it awaits. Of a cycle that no task outside of
+ * Visits all tasks: those that no task awaits, and below each those that it awaits. In a cycle that no task outside of
  * it awaits, one is visited first. Returns 0 or -ENOMEM.
  */
 int dump_visit_tasks(const struct dump_tasks *tasks, void (*visit)(const struct dump_step *step, void *arg), void *arg);

@@ -23,7 +23,7 @@
 
 /* Bytes of a name that are kept. */
 #define NAME_ROOM 64
-/* A thread is named so often: when it is met first, its interpreter may not be known yet. */
+/* Most attempts to name a thread: when it is met first, its interpreter may not be known yet. */
 #define NAME_LOOKS 3
 /* Time for names in one reading; the next one goes on. */
 #define NAMES_S 0.05
@@ -35,7 +35,7 @@ struct state_thread {
 	unsigned looks;               /* at its name */
 	uint64_t first_ns, first_sum; /* when it was met, in the kernel's clock, and its time until then */
 	uint64_t told[PYBPF_NR_STATES];
-	/* Of one reading: */
+	/* What one reading found: */
 	uint64_t ended_ns[PYBPF_NR_STATES]; /* of states that have ended */
 	struct pybpf_thread then, now;      /* at its begin and its end */
 	bool was, is;                       /* it was there at its begin, and at its end */

@@ -143,7 +143,7 @@ static int make_unkept(struct session *s, uint32_t *stack)
 	return *stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-/* Of the stack for which there was no room. */
+/* The number of the stack for which there was no room. */
 #define UNKEPT_ID 0
 
 struct looking {

@@ -330,7 +330,7 @@ static void print_below(const struct finding *f, FILE *out)
 	fputs(", which --children samples, too\n", out);
 }
 
-/* Of a normal distribution, within which 99.9 % are. */
+/* Standard deviations within which 99.9 % of a normal distribution are. */
 #define CHANCE 3.29
 
 bool session_samples_are_few(uint64_t samples, double expected)

@@ -105,7 +105,7 @@ static void name_family(uint32_t family, char *out, size_t size)
 		snprintf(out, size, "socket of family %" PRIu32, family);
 }
 
-/* A child is no news where its state says so. */
+/* A child is not named where the state says that it is one. */
 static void name_process(const struct pybpf_wait *wait, char *out, size_t size)
 {
 	const char *what = wait->state == PYBPF_STATE_CHILD ? "" : "process ";

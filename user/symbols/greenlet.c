@@ -37,7 +37,7 @@ struct search {
 	const struct walk_memory *memory;
 	uint64_t begin, end;           /* of that file's mappings */
 	uint64_t code_begin, code_end; /* of the one with functions */
-	uint64_t table, no_table;      /* the last address that was a table, and that was none */
+	uint64_t table, no_table;      /* the last address that was a table, and that was not */
 	uint64_t searched;
 	bool beyond;
 	greenlet_take *take;

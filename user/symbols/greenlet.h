@@ -2,7 +2,7 @@
 /*
  * Greenlets that do not run, in a process's memory (greenlet 2.0 and later). Nothing lists them: the memory is searched
  * for their C++ parts. Where the fields are depends on the versions of greenlet and of Python, and is found by what
- * they have to be; one that does not fit is none.
+ * they have to be; an object that does not fit is not a greenlet.
  */
 #ifndef SYMBOLS_GREENLET_H
 #define SYMBOLS_GREENLET_H

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the unit of reads, no larger than the pages of any machine: a part of a larger page is readable if the page is. */
+/* Size of a read, no larger than the pages of any machine: a part of a larger page is readable if the page is. */
 #define PAGE   4096u
 #define PLACES 128u
 

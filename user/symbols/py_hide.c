@@ -27,7 +27,7 @@ static bool is_letter(char c)
 
 /*
  * Finds the characters of a text as repr() has it, perhaps of a class of its own ("MyStr('x')"), or the name of a
- * member of an enum ("<Color.RED: 1>"). Returns false if the part is none of these.
+ * member of an enum ("<Color.RED: 1>"). Returns false if the part is neither.
  */
 static bool open_text(struct part part, struct part *out)
 {
@@ -175,7 +175,7 @@ static void write_value(struct py_values *v, struct part field, bool hides, uint
 
 void py_write_named(struct py_values *v, const char *name, uint64_t value, struct py_entries *entries)
 {
-	/* Of a name that was cut the end may be what tells. */
+	/* The end of a name that was cut may be what tells. */
 	bool hides = !name || strstr(name, PY_OUT_MORE) || py_is_secret(name);
 
 	py_out_text(&v->out, name ?: "?");

@@ -20,12 +20,13 @@ struct py_lock {
 
 /* Returns for which place a thread wants a lock that sleeps on that futex; it may be one of something else. */
 uint64_t py_lock_wanted(struct py_values *v, uint64_t futex);
-/* Reads a lock. Returns false if the object is none. */
+/* Reads a lock. Returns false if the object is not a lock. */
 bool py_lock_read(struct py_values *v, uint64_t object, struct py_lock *out);
-/* Returns the object that a bound method is bound to, as the stack has it before a call; 0: the object is none. */
+/* Returns the object that a bound method is bound to, as the stack has it before a call; 0: it is not a bound method.
+ */
 uint64_t py_lock_bound_to(struct py_values *v, uint64_t method);
 /*
- * Finds the lock that the with statement leaves by what stands on the evaluation stack: __exit__ bound to the lock, or
+ * Finds the lock that the with statement leaves by what the evaluation stack has: __exit__ bound to the lock, or
  * from 3.14 on the function and then the lock; the lock's, or that of a threading.Condition. Returns false if it is
  * anything else.
  */

@@ -9,7 +9,7 @@
 
 /* Most attributes of an object in a dict. */
 #define MAX_ENTRIES 1024
-/* Of a name that is none of those, or a slot that there is none of. */
+/* The number of a name that is not among those, and of a slot that does not exist. */
 #define NONE UINT32_MAX
 
 struct key {

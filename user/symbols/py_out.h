@@ -9,7 +9,7 @@
 
 /* Longest text; it is UTF-8. */
 #define PY_OUT_MAX (32 * 1024)
-/* What stands for that which is left out at the end. */
+/* Stands for what is left out at the end. */
 #define PY_OUT_MORE "..."
 
 /* Where the address of an object can be put into its text, as repr() has it: between "<Point" and " x=1>". */

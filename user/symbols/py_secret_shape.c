@@ -4,7 +4,7 @@
 
 #include "symbols/py_secret_internal.h"
 
-/* So many bytes of it say whether it is one: a text may have thousands of prefixes, one behind the other. */
+/* Most bytes that are looked at for one prefix: a text may have thousands of prefixes, one behind the other. */
 #define TOKEN_BEGIN 256
 
 /* What a token consists of, behind its prefix. */

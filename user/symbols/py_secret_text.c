@@ -259,7 +259,7 @@ static bool ends_url(const struct text *t, size_t i)
 
 /*
  * Hides the user part of a URL whose authority begins there: to the last @ before a slash or, as passwords are not
- * always escaped, to the last one at all, if what looks like a port is none. Returns where it ends.
+ * always escaped, to the last one at all, if what looks like a port is not a number. Returns where it ends.
  */
 static size_t hide_user(const struct text *t, size_t from)
 {

@@ -35,7 +35,7 @@ void py_snapshot_forget(struct py_snapshot *s)
 	s->nr_taken = 0;
 }
 
-/* Of objects: the lowest bits of a pointer may be a tag. */
+/* Finds an object's link: the lowest bits of a pointer may be a tag. */
 static struct py_link *link_to(struct py_snapshot *s, uint64_t addr)
 {
 	return &s->links[((addr >> 3) * 0x9e3779b97f4a7c15u) >> 53];

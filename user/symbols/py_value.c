@@ -123,7 +123,7 @@ bool py_read_name(struct py_values *v, uint64_t addr, char name[PY_TYPE_NAME])
 	const size_t most = PY_TYPE_NAME - sizeof(PY_OUT_MORE);
 	size_t size = 0, part;
 
-	/* It may end shortly before memory that is not there, which begins with a page. */
+	/* It may end shortly before unmapped memory, which begins with a page. */
 	for (; size < most && strnlen(name, size) == size; size += part) {
 		part = NAME_PART - (addr + size) % NAME_PART;
 		part = part < most - size ? part : most - size;

@@ -91,7 +91,7 @@ bool py_get(struct py_values *v, uint64_t addr, void *dst, size_t size);
 bool py_read_name(struct py_values *v, uint64_t addr, char name[PY_TYPE_NAME]);
 /* Adds the text of an object, or PY_VALUE_UNREADABLE. */
 void py_write(struct py_values *v, uint64_t object);
-/* Reads an object's type. Returns false if it is none. */
+/* Reads an object's type. Returns false if it is not an object. */
 bool py_look_at(struct py_values *v, uint64_t object, struct py_object *o);
 bool py_type_at(struct py_values *v, uint64_t type, struct py_type *out);
 /* Returns whether the version is 3.minor or later. */
@@ -188,7 +188,7 @@ extern const struct py_known py_known_callables[];     /* py_callable.c */
 extern const struct py_known py_known_instances[];     /* py_instance.c */
 extern const struct py_known py_known_numpy[];         /* py_numpy.c */
 
-/* Of classes that are written in Python: py_known_classes. */
+/* For classes that are written in Python: py_known_classes. */
 py_writer py_write_path, py_write_frame, py_write_series, py_write_index, py_write_nat, py_write_tensor;
 py_writer py_write_instance, py_write_enum, py_write_exception, py_write_class, py_write_namedtuple;
 

@@ -45,7 +45,7 @@ static int add_set(struct task_reader *r, uint64_t set, struct awaiters *awaiter
 }
 
 /*
- * Of Python 3.7 to 3.13 a future does not point to what awaits it. One of its callbacks does, which wakes the task that
+ * In Python 3.7 to 3.13 a future does not point to what awaits it. One of its callbacks does, which wakes the task that
  * awaits it or is gather()'s; as in bpf/awaiter.bpf.h, which looks at the first one only.
  */
 

@@ -92,7 +92,7 @@ static int read_new(struct task_reader *r, uint64_t generator, struct task_gen *
 	return 0;
 }
 
-/* Of 3.11 and 3.12 the next instruction tells: RESUME, with 2 or 3 behind an await or yield from. */
+/* In 3.11 and 3.12 the next instruction tells: RESUME, with 2 or 3 behind an await or yield from. */
 static bool awaits_by_resume(struct task_reader *r, uint64_t frame)
 {
 	uint64_t previous = task_pointer_at(r, frame + r->place->layout.frame_position);

@@ -56,7 +56,7 @@ static void read_name_of_type(struct task_reader *r, uint64_t type, char name[TA
 	uint64_t addr = task_pointer_at(r, type + task_head_size(r) + PYBPF_TYPE_NAME);
 
 	memset(name, 0, TASK_READ_TYPE);
-	/* It may end shortly before memory that is not there. */
+	/* It may end shortly before unmapped memory. */
 	for (size_t size = TASK_READ_TYPE - 1; addr && size && task_read_at(r, addr, name, size); size /= 2)
 		name[0] = '\0';
 	name[strnlen(name, TASK_READ_TYPE - 1)] = '\0';

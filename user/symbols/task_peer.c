@@ -31,7 +31,7 @@ enum name {
 	PROTOCOL_,
 	PROTOCOL,
 	STREAM_READER,
-	/* Of asyncio's transports. */
+	/* Attributes of asyncio's transports. */
 	SOCK_FD,
 	SOCK,
 	NAMES,

@@ -28,7 +28,7 @@ enum task_read_awaits {
 	TASK_AWAITS_TASK,       /* `awaited` */
 	TASK_AWAITS_FIRST_STEP, /* the task has not begun */
 	TASK_AWAITS_YIELD,      /* a generator gave control back with a bare yield: asyncio.sleep(0) */
-	TASK_AWAITS_INSIDE,     /* not known, as the innermost coroutine is none of Python's, but of type `type` */
+	TASK_AWAITS_INSIDE,     /* not known, as the innermost coroutine is not Python's own, but of type `type` */
 	TASK_AWAITS_MORE,       /* there are more functions than are kept */
 	TASK_AWAITS_RUNS,       /* nothing: the task runs, and its functions are on the stack of its thread */
 	TASK_AWAITS_KINDS,
@@ -114,7 +114,7 @@ int task_reader_next(struct task_reader *r, const struct task_read **out, struct
 size_t task_read_packed_size(const struct task_read *task);
 /* Writes task_read_packed_size() bytes. */
 void task_read_pack(const struct task_read *task, void *out);
-/* Reads a packed task out of size bytes that are not trusted. Returns its packed size, or 0 if it is none. */
+/* Reads a packed task out of size bytes that are not trusted. Returns its packed size, or 0 if it is not a task. */
 size_t task_read_unpack(const void *bytes, size_t size, struct task_read *out);
 
 #endif
