@@ -79,7 +79,7 @@ static __always_inline void open_table(const struct pybpf_layout *l, __u64 keys,
 
 /*
  * Returns the value of a key that is this object, or, with 0, the string of is_loop_key; 0 if there is none. Other
- * threads may change the dict meanwhile: then there may be none, but never another key's. A global function with
+ * threads may change the dict meanwhile: then none may be found, but never another key's. A global function with
  * numbers for arguments (kernel 5.6), so that the verifier checks it once, and not for each path that leads to it.
  */
 __noinline __u64 find_in_dict(__u32 layout, __u64 dict, __u64 object)

@@ -67,7 +67,7 @@ static inline int pybpf_state_is_ready(__u32 state)
 	X(IPC, "System V IPC")                                                                                         \
 	X(SIGNAL, "signal")                                                                                            \
 	X(IO, "asynchronous I/O")                                                                                      \
-	X(FAULT, "page fault") /* no system call, or memory of its arguments that was not there */                     \
+	X(FAULT, "page fault") /* no system call, or absent memory of its arguments */                                 \
 	X(RESTART, "")         /* the rest of a wait that a signal broke off */                                        \
 	X(OTHER, "")           /* number: the system call */
 
@@ -96,7 +96,7 @@ enum pybpf_file_type {
 };
 
 #define PYBPF_WAIT_TEXT 48
-/* Of a text that is longer: so much of its beginning, then what has room of its end. */
+/* A longer text keeps this many bytes of its beginning, and as many of its end as have room. */
 #define PYBPF_WAIT_HEAD 20
 #define PYBPF_WAIT_TAIL (PYBPF_WAIT_TEXT - 1 - PYBPF_WAIT_HEAD)
 
@@ -148,7 +148,7 @@ struct pybpf_wait_key {
 	__u64 stack_id; /* of the thread, as it went to sleep */
 	__u64 proc_id;
 	__u64 wait_id; /* PYBPF_WAIT_ID(PYBPF_STATE_RUNNING): all the time that an ended thread was on a CPU */
-	/* Of the thread that held the GIL when this one went to sleep for it; or an enum pybpf_holder. */
+	/* The stack of the thread that held the GIL when this one went to sleep for it; or an enum pybpf_holder. */
 	__u64 holder_stack_id;
 	__u64 waker_id; /* of the thread that ended the wait, or an enum pybpf_waker_id; 0 without --wakers */
 	__u32 tid;
@@ -222,7 +222,7 @@ struct pybpf_callback {
 	__u64 last_ns;
 	__u64 seen_stack_id; /* at last_ns, or when it went to sleep */
 	__u64 seen_ns;       /* since when its stack, as far as known, was that */
-	__u64 stack_id;      /* of its stacks before, that which stayed for the longest time */
+	__u64 stack_id;      /* the earlier stack that stayed for the longest time */
 	__u64 stack_ns;
 	__u32 tid;
 	__u32 left; /* the thread left its CPU in the callback, and has not come back */
@@ -249,7 +249,7 @@ struct pybpf_thread {
 	__u64 waker_id;
 	__u64 running_ns; /* time on a CPU until since_ns */
 	__u64 exec_ns;    /* the scheduler's count of it (se.sum_exec_runtime) when the thread last left a CPU */
-	/* Of the wait for the GIL that the thread is in, or has just left; see wait_gil.bpf.h. */
+	/* The wait for the GIL that the thread is in, or has just left; see wait_gil.bpf.h. */
 	__u64 gil_switches;   /* how often the GIL had changed hands when the thread last went to sleep */
 	__u64 gil_running_ns; /* running_ns at that time */
 	__u64 gil_waited_ns;  /* of this wait until then */

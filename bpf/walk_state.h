@@ -42,7 +42,7 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 #define WALK_CHUNK_MASK (WALK_CHUNK - 1)
 /* Frames that one step looks at. The verifier follows each on its own. */
 #define WALK_STEP_FRAMES 4
-/* Of the smallest pages. */
+/* The offset within a page, of the smallest size. */
 #define WALK_PAGE_MASK 4095
 _Static_assert(WALK_PAGE_MASK <= WALK_CHUNK_MASK, "what is below a frame on its page fits the chunk");
 /* No PyThreadState of 3.11 or 3.12 is larger; the first cframe of its thread is inside. */

@@ -235,8 +235,8 @@ enum walk_verdict {
 /*
  * What to do with the frame at `at`, whose link has been followed; an entry frame may prove the chain. A frame beyond
  * the data stack's top has been popped: no chain leads there, but that 3.11 unlinks a frame just after it pops it. The
- * loop works on no entry frame; and of 3.12's frames none but those lie on the C stack: beside a cframe there can only
- * be leavings of one. The first frame that is no generator's is in the data stack's last chunk: while greenlet switches
+ * loop works on no entry frame; and of 3.12's frames none but those lie on the C stack: what lies beside a cframe can
+ * only be stale. The first frame that is no generator's is in the data stack's last chunk: while greenlet switches
  * in 3.11, a cframe of the next greenlet, even that of an outer run, may lie where the thread's own was.
  */
 static __always_inline enum walk_verdict walk_judge(struct walk *w, const struct pybpf_layout *l, __u64 frame, __u32 at)

@@ -95,7 +95,7 @@ def pytest_runtest_makereport(item, call):
 
 
 class Journal:
-    """Of one process: the one that xdist's workers report to."""
+    """Kept in one process: the one that xdist's workers report to."""
 
     def __init__(self, path):
         self.path = path

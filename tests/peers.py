@@ -65,13 +65,13 @@ def environment():
 
 @functools.lru_cache(maxsize=None)
 def services():
-    """Of web servers that are profiled: no samplers, but installed in the same way."""
+    """The venv of web servers that are profiled: no samplers, but installed in the same way."""
     return virtual_environment("services", SERVICES)
 
 
 @functools.lru_cache(maxsize=None)
 def readers():
-    """Of what reads profiles: no samplers, either."""
+    """The venv of what reads profiles: no samplers, either."""
     return virtual_environment("readers", READERS)
 
 

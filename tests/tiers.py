@@ -99,7 +99,7 @@ THOROUGH = {
     "test_load::test_a_thread_that_begins_later": ["", "bpf_loop,*"],
     "test_load::test_threads_that_are_met_before_they_are_known": ["", "bpf_loop,*"],
     "test_output_failures::test_killed_at_random_points": None,
-    # Of many threads, processes or files.
+    # With many threads, processes or files.
     "test_churn::test_pid_used_again": None,
     "test_churn::test_multiprocessing": ["fork-*", "spawn*"],
     "test_churn::test_scripts_by_the_hundred": ["150*"],

@@ -74,7 +74,7 @@ def each(rounds, value):
 
 
 def ratios(ours, theirs, scale=1.0):
-    """Of two lists with a value per round, None where it failed: the ratio within each round, where it has a sense."""
+    """The ratio within each round of two lists with a value per round, None where it failed."""
     assert len(ours) == len(theirs), "%d rounds against %d" % (len(ours), len(theirs))
     return [scale * a / b if a is not None and b is not None and b > 0 else None for a, b in zip(ours, theirs)]
 

@@ -23,7 +23,7 @@ COPIED = ("-E", "-S")  # a copy of an interpreter finds its library by what was 
 
 
 def kernel_ns(pid):
-    """Of all runs of a process's BPF programs."""
+    """CPU time of all runs of a process's BPF programs."""
     programs = {words["prog_id"]: int(words["run_time_ns"]) for words in harness.fdinfo(pid) if "run_time_ns" in words}
     return sum(programs.values())
 

@@ -61,7 +61,7 @@ class Directory:
         (self.path / "cgroup.procs").write_text("%d\n" % pid)
 
     def pids(self):
-        """Of the tree below it, too."""
+        """The processes in it and in the tree below it."""
         found = []
         for procs in [self.path / "cgroup.procs", *self.path.glob("**/cgroup.procs")]:
             with contextlib.suppress(OSError):  # it ends meanwhile

@@ -51,7 +51,7 @@ def recorded(folder, seconds=2):
 
 @dataclass
 class Totals:
-    """Of folded stacks: by (name, file), by (name, file, line), and all."""
+    """The samples of folded stacks: by (name, file), by (name, file, line), and all."""
 
     self: Counter = field(default_factory=Counter)
     total: Counter = field(default_factory=Counter)

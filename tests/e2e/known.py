@@ -42,7 +42,7 @@ class Known:
         self.names = {thread["tid"]: thread["name"] for thread in self.document["threads"]}
 
     def frames_of(self, sample):
-        """Of a sample of the JSON format, root first."""
+        """The frames of a sample of the JSON format, root first."""
         stack, found = sample["stack"], []
         while stack is not None:
             entry = self.document["stacks"][stack]

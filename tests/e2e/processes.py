@@ -152,7 +152,7 @@ def agree(run, samples, cpu_s, stretches, what="samples"):
 
 
 def at_least(run, samples, cpu_s, stretches, what="samples"):
-    """Of CPU time in which there may be some more of the same kind."""
+    """The samples of CPU time in which there may be some more of the same kind."""
     half = interval(cpu_s, stretches)
     assert samples >= (cpu_s - run.stalled_s) * RATE - half, "%d %s for %.3f s of CPU: %.0f - %.0f were to come; %s, %s" % (
         samples,

@@ -64,7 +64,7 @@ def load(busy=2, starters=3):
 
 
 def turns(interpreters, count):
-    """So many interpreters, each as often as the next."""
+    """`count` interpreters, each as often as the next."""
     return list(itertools.islice(itertools.cycle(interpreters), count))
 
 

@@ -51,7 +51,7 @@ def check(says, listed, name, function):
     took = says["took"][name]
     assert place["where"] == "%s (blocks.py:%d)" % (function, says["lines"][name]), place
     assert place["count"] == len(took), (place, took)
-    # Of a callback that runs, what comes before the first and after the last sample is not seen: a period each, on CPU.
+    # What a callback does before its first and after its last sample is not seen: a period each, on CPU.
     least = [seconds - 0.015 for seconds in says["ran"].get(name, took)]
     # The callback may wait for a CPU before its clock is read, and after.
     assert sum(least) < place["total_s"] < 1.2 * sum(took), (place, says)

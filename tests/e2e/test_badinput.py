@@ -72,7 +72,7 @@ def is_kernel_thread(pid):
 
 
 def test_name_alone_makes_no_python(tmp_path):
-    """A program called python3.11 that is none."""
+    """A program called python3.11 that is not a Python."""
     fake = tmp_path / "python3.11"
     shutil.copy(shutil.which("sleep"), fake)
     with harness.started([str(fake), "60"]) as process:

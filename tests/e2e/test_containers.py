@@ -35,7 +35,7 @@ def need(runtime="crun"):
 
 @contextlib.contextmanager
 def two_containers(*program):
-    """Of the same program, of one runtime each, and the same program outside of both."""
+    """Two containers of the same program, by a runtime each, and the same program outside of both."""
     for runtime in containers.RUNTIMES:
         need(runtime)
     with contextlib.ExitStack() as stack:

@@ -16,7 +16,7 @@ from test_rights import children, is_maker, keeper_of, running
 pytestmark = pytest.mark.usefixtures("profiler")
 
 NULL = "/dev/null"
-# Of the running pybpf: its programs, their attachments, what they write to, and how it waits for that.
+# What the running pybpf has open: its programs, their attachments, what they write to, and how it waits for that.
 SAMPLING = {"bpf-map", "bpf-prog", "bpf_link", "bpf-stats", "btf", "perf_event", "eventpoll", "signalfd"}
 MOST_HELPERS = 3
 
@@ -41,7 +41,7 @@ def kinds(links, begin=3):
 
 
 def inodes(links):
-    """Of its sockets."""
+    """The inodes of its sockets."""
     return {int(link[8:-1]) for link in links.values() if link.startswith("socket:[")}
 
 

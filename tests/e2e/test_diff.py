@@ -424,7 +424,7 @@ def test_truncated(runs, tmp_path):
 def test_different_units(runs, tmp_path):
     path = tmp_path / "bytes.pybpf"
     line, packed = (runs / "one-1.pybpf").read_bytes().split(b"\n", 1)
-    # saved.proto, measure_unit: of a field that is there twice the last one counts.
+    # saved.proto, measure_unit: where a field occurs twice, the last one counts.
     path.write_bytes(line + b"\n" + gzip.compress(gzip.decompress(packed) + b"\x1a\x05bytes"))
     sentence = refused(tmp_path, runs / "one-1.pybpf", path)
     assert "count" in sentence and "bytes" in sentence and "one-1.pybpf" in sentence and "bytes.pybpf" in sentence

@@ -141,7 +141,7 @@ work()
 
 @pytest.mark.parametrize("python", [p for p in pythons.interpreters() if p.version[0] == 3], ids=lambda item: item.name)
 def test_threads_that_run_show_no_stack_that_they_never_had(python):
-    """Of threads that change their stacks all the time, what is not marked as moving is true, and one at most has the GIL."""
+    """Threads change their stacks all the time: what is not marked as moving is true, and one at most has the GIL."""
     proved = 0
     argv = [*python.argv, "-c", MIXES]
     with harness.started(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
@@ -254,7 +254,7 @@ while True:
 
 
 def test_a_shell_is_asked_for_its_children():
-    """That it is no Python itself is no news, unless there is none below it."""
+    """It is not said that the program itself is no Python, unless there is none below it."""
     shell, sleep = ("sh", "-c", '"$0" "$@" & wait', sys.executable, "-c", RECURSES), ("sleep", "1000")
     with harness.started(shell, stdout=subprocess.PIPE, start_new_session=True) as process, harness.started(sleep) as other:
         try:

@@ -283,7 +283,7 @@ def stand():
     name = "\x1b[2J\nThread 1"
     gone = [1, 2]
     kinds = {"a": [object()]}
-    # Length, items and types that are none.
+    # Invalid length, items and types.
     ctypes.c_size_t.from_address(id(gone) + 16).value = 1 << 40
     broken = (1.5,)
     ctypes.c_size_t.from_address(id(broken) + object.__basicsize__ + 8).value = 0xdeadbeef0

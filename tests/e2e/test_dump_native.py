@@ -23,7 +23,7 @@ every_version = pytest.mark.parametrize("python", HERE, ids=lambda item: item.na
 
 
 def gdb_addresses(pid):
-    """Of each thread the addresses of its frames, the innermost first; inlined functions have none of their own."""
+    """The addresses of each thread's frames, the innermost first; inlined functions have none of their own."""
     done = subprocess.run(
         ["gdb", "-batch", "-nx", "-p", str(pid), "-ex", "set backtrace past-main on", "-ex", "set print address on",
          "-ex", "thread apply all bt -frame-info location-and-address"],

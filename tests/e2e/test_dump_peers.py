@@ -21,7 +21,7 @@ sys.path[:0] = [str(harness.TOP / "tests")]
 import peers  # noqa: E402
 
 MOMENTS = 4
-# Of the frames of all moments, those of functions that have not begun are few: a line table that is misread has many.
+# Few frames of all moments are of functions that have not begun: a line table that is misread has many.
 NOT_BEGUN_SHARE = 0.02
 
 

@@ -11,7 +11,7 @@ from test_dump_locals import dump, values
 
 CORPUS = harness.TOP / "tests/data/secrets.jsonl"
 ROWS = [json.loads(line) for line in CORPUS.read_text().splitlines()]
-# Of all that is harmless, what may be hidden.
+# Most harmless ones that may be hidden.
 HIDDEN_MAX = 3
 
 VERSIONS = [python for python in pythons.of_each_version(pythons.interpreters()) if python.version in ((2, 7), (3, 8), (3, 12), (3, 13))]

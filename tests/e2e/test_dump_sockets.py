@@ -52,7 +52,7 @@ def test_whom_a_unix_socket_is_connected_to():
 
 
 def test_a_name_that_shows_another_users_socket():
-    """Of a socket pair that has no name nothing is said but what it is, whatever another user calls his own sockets."""
+    """A socket pair without a name is only called that, whatever another user calls his own sockets."""
     nobody = pwd.getpwnam("nobody")
     with harness.target(harness.default_python(), "peers.py") as target:
         argv = ["/usr/bin/setpriv", "--reuid", str(nobody.pw_uid), "--regid", str(nobody.pw_gid), "--clear-groups"]

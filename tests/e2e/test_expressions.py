@@ -39,7 +39,7 @@ def spot(frame):
 @pytest.mark.parametrize("seed", ["1", "2", "3"])
 @pytest.mark.parametrize("python", WITH_COLUMNS, ids=lambda item: item.name)
 def test_expressions_are_those_of_tracebacks(python, seed, tmp_path):
-    """Of callers the call in progress, of the function that runs what it executes."""
+    """A caller has the call in progress, the function that runs has what it executes."""
     out = tmp_path / "out.json"
     with harness.target(python, "nested_calls.py", seed) as running:
         record_busy(running.pid, "--by=expression", "-o", out)
@@ -93,7 +93,7 @@ def test_saved_by_function_line_and_expression(saved):
 
 @pytest.mark.skipif(not shutil.which("go"), reason="go is not installed; tools/install-deps --test installs it")
 def test_columns_in_pprof(saved):
-    """Of an expression pprof has the beginning."""
+    """pprof has the beginning of an expression."""
     want = Counter()
     for row, count in rows(report(saved, "-f", "text", "--limit", "9999", "--by=expression")).items():
         found = re.fullmatch(r"(\S+\.py:\d+)(:\d+)?(?:-[\d:]+)?  (.*)", row)
@@ -108,7 +108,7 @@ def test_columns_in_pprof(saved):
 
 
 def test_texts_of_expressions(saved):
-    """Of rows whose source is known; while sampling and afterwards."""
+    """Rows have the text where the source is known; while sampling and afterwards."""
     assert re.search(r"(?m)  nested_calls.py:37:\d+-\d+  burn: BYTES.count\(b\"[yabc]\"\)$", report(saved, "-f", "text", "--by=expression"))
     with harness.target(harness.default_python(), "nested_calls.py", "1") as running:
         shown = record_busy(running.pid, "--by=expression", "-f", "text")

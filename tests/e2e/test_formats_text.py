@@ -80,7 +80,7 @@ def test_callgrind_has_the_totals(name, recorded, made):
 
 @pytest.mark.parametrize("name", ["recorded", "recursive"])
 def test_callgrind_costs_are_microseconds(name, recorded, made):
-    """Of CPU time: own costs and inclusive ones are the samples' times their period, and are what readers show first."""
+    """With CPU time, own costs and inclusive ones are the samples' times their period, and are what readers show first."""
     saved = either(name, recorded, made)
     path = formats.report(saved, ".callgrind")
     period_us = json.loads(formats.report(saved, ".json").read_text(encoding="utf-8"))["measure"]["period_ns"] / 1000

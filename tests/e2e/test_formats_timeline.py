@@ -94,7 +94,7 @@ def hostile(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory):
-    """Of a program that sleeps."""
+    """A run of a program that sleeps."""
     script = "import time; print('{}', flush=True); time.sleep(60)"
     idle = [harness.default_python().command("spin.py")[0], "-c", script]
     with harness.started(idle, stdout=subprocess.PIPE) as process:
@@ -401,7 +401,7 @@ def test_perf_script_tells_namesakes_apart(tmp_path):
 
 
 def without_file(name):
-    """Of a name that several functions have the part before the file that tells them apart."""
+    """The name without the file that tells functions of the same name apart."""
     return re.sub(r" \[[^ ]*\.py(:\d+)?\]$", "", name)
 
 

@@ -160,7 +160,7 @@ def test_a_terminal_gets_a_table(spinning):
 
 
 def test_one_of_anything_is_singular():
-    """Of a run with one sample, one stack, one process and one file."""
+    """A profile of a run with one sample, one stack, one process and one file."""
     with harness.target(harness.default_python(), "spin.py") as running:
         for _ in range(60):
             run = pybpf("-p", running.pid, "-F", 9, "-d", 0.2)

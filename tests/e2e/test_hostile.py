@@ -36,7 +36,7 @@ LIES = {
 BY_VERSION = ["cycles", "wild", "starts", "lengths"]
 RATE = 4000
 SECONDS = 0.3
-# Of all lies together; 60 is for a long look.
+# Duration of all lies together; 60 is for a long look.
 LONG_SECONDS = float(os.environ.get("PYBPF_HOSTILE_SECONDS", "1"))
 # A lie that the run did not meet, for others had the CPU, is told again to a longer one, up to this.
 PATIENT_SECONDS = 10  # a run that has no other end
@@ -46,7 +46,7 @@ MOST_SECONDS = 60  # until a lie is met
 GRACE = 10
 WRITING = 1
 # Steps of one walk at most (WALK_STEPS), and what one takes that reads a frame and a code object far from the last, some
-# 90 ns, with room for a noisy machine. Memory that is not there counts for many steps (WALK_FAULT_STEPS).
+# 90 ns, with room for a noisy machine. Unmapped memory counts for many steps (WALK_FAULT_STEPS).
 STEPS = 65536 + 16384 + 8192
 STEP_NS = 300
 # What pybpf holds, and what each distinct stack adds to it when it shares no frame with the others.
@@ -142,13 +142,13 @@ def test_truth(version, tmp_path):
         run = harness.record_busy(process.pid, "-F", RATE, seconds=SECONDS)
     check_account(run)
     minor = int(version.split(".")[1])
-    # From 3.12 on the frame nearest the root is none of Python's.
+    # From 3.12 on the frame nearest the root does not belong to Python code.
     chain = [NAMES[i % len(NAMES)] for i in range(24)][1 if minor >= 12 else 0 :]
     assert {tuple(frame.name for frame in stack) for stack, _ in run.stacks()} == {tuple(chain)}
     check_frames(run.stacks())
 
 
-# Of 3.11 and 3.12 there is only to be seen what goes by their way to a thread's frames.
+# In 3.11 and 3.12 only the lies show that lie on their way to a thread's frames.
 @pytest.mark.parametrize(
     "version, lie",
     [(v, lie) for v in VERSIONS for lie in LIES if v in ("3.8", "3.14") or lie in BY_VERSION],

@@ -123,7 +123,7 @@ def test_suspended_tasks_are_no_threads(chromium, tmp_path):
     assert float(tasks) > float(threads), told
     assert re.match(r"[\d.]+ % Suspended tasks that wait for work.*In (Server\.)?serve_forever ", told["hot"][-2]), told
     assert "Waiting for work" in told["hot"][-1], told
-    # Of what filters let pass it is not known what of the account is theirs.
+    # It is not known which part of the account belongs to what filters let pass.
     kept = report(saved, tmp_path / "kept.html", "--ignore", "^nap ")
     of_all, of_some = (browse(path, steps(ACCOUNT))["titles"] for path in (tmp_path / "naps.html", kept))
     assert "Processes" in of_all and "filters" not in " ".join(of_all), of_all

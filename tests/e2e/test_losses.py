@@ -72,7 +72,7 @@ def test_nothing_is_lost(choice, what, count):
 
 @pytest.mark.parametrize("what, count", [("maps", MAPS), ("forks", FORKS)])
 def test_losses_that_concern_nobody(what, count):
-    """Of a process that was given by its PID nothing is lost, and nothing is said."""
+    """A process that was given by its PID loses nothing, and nothing is said."""
     with harness.target(harness.default_python(), "spin.py") as target:
         with sampling("-p", target.pid) as run:
             with stopped(run):

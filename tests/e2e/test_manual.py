@@ -20,7 +20,7 @@ SECTIONS = {
     "diff": ["Comparing"],
     "doctor": ["What a host offers"],
 }
-# Of each command, and told once: "-h, --help".
+# An option of each command that the page has once.
 HELP = "-h, --help"
 
 
@@ -66,7 +66,7 @@ def flatten(line):
 
 
 def sections():
-    """Of the page: subsection -> its lines."""
+    """Subsection of the page -> its lines."""
     found = {}
     for part in re.split(r"^\.S[sh] ", PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]:
         name, _, text = part.partition("\n")

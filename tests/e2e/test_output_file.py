@@ -478,7 +478,7 @@ def test_home_beside_a_shared_folder(saved, place):
 
 
 def refused_at_once(spinning, path, words):
-    """Of all that a run needs time for, nothing is begun."""
+    """Nothing is begun that a run needs time for."""
     run = pybpf("-p", spinning.pid, "-d", 300, "-o", path, timeout=SECONDS)
     assert run.code == 1 and words in one_sentence(run.err)
 

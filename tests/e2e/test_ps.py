@@ -226,7 +226,7 @@ def test_without_privilege():
 @needs_setpriv
 @pytest.mark.parametrize("hidepid", [1, 2])
 def test_without_privilege_where_proc_hides_processes(hidepid):
-    """What is hidden is not said to be none."""
+    """Hidden processes are not said not to exist."""
     pid, done, mine = as_nobody_with_proc(hidepid)
     assert done.returncode == 1 and done.stdout == ""
     assert "hidepid" in one_sentence(done.stderr) and "CAP_SYS_PTRACE" in done.stderr

@@ -53,7 +53,7 @@ def below(node, role):
 
 
 def rows(last):
-    "Of the table whose last column is called so."
+    "The rows of the table whose last column has that name."
     for tree in below(app, "tree"):
         cells = [tree.get_child_at_index(index) for index in range(tree.get_child_count())]
         head = [cell.get_name() for cell in cells if cell and cell.get_role_name() == "table column header"]

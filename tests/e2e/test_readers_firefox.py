@@ -9,7 +9,7 @@ from firefox import firefox
 
 
 def functions_of(session, handle):
-    """Of a thread: [(name, own samples, samples, the function's handle)]."""
+    """A thread's functions: [(name, own samples, samples, the function's handle)]."""
     told = session.ask("thread", "functions", "--thread", handle, "--limit", 0)["functions"]
     return [(each["name"], each["selfSamples"], each["totalSamples"], each["functionHandle"]) for each in told]
 

@@ -334,7 +334,7 @@ def test_from_the_start(program, mode, tmp_path):
 
 
 def test_a_program_that_is_known(program, tmp_path):
-    """Of a program's second process its Pythons are known as soon as they are mapped."""
+    """The Pythons of a program's second process are known as soon as they are mapped."""
     pair = libraries((((3, 8), ""), ((3, 11), "")))
     out = tmp_path / "out.folded"
     argv = [harness.PYBPF, "--all", "-d", "20", "-F", "499", "-o", out]

@@ -95,7 +95,7 @@ def test_libraries_and_the_programs_own(tmp_path):
 
 @every_version
 def test_expressions(python):
-    """Of large()'s line the call; from Python 3.11 on with its columns. Lines are as without the option."""
+    """Shows the call in large()'s line; from Python 3.11 on with its columns. Lines are as without the option."""
     with harness.target(python, "shares.py") as target:
         lines = watch_until(lambda line: line["all"]["samples"] > 50, target.pid, "-i", 0.5, "-F", 499, "--by=expression")
         without = watch_until(lambda line: line["all"]["samples"] > 5, target.pid, "-i", 0.5, "-F", 499)

@@ -81,7 +81,7 @@ CHILDREN = 30
 
 
 def test_those_that_unmap_after_they_were_listed():
-    """They are not named: none is waited for, and each is told as what it is. The dump waits meanwhile for its reader."""
+    """They are not named: none is waited for, and each has its state. The dump waits meanwhile for its reader."""
     with harness.target(harness.default_python(), "unmapped.py", "parent", str(CHILDREN)) as target:
         argv = harness.tied([harness.PYBPF, "dump", "-p", str(target.pid), "--children", "--json", "-v"], "TERM")
         reader, writer = map(os.fdopen, os.pipe(), ("rb", "wb"))

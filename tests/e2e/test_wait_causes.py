@@ -281,7 +281,7 @@ def test_a_frozen_control_group_of_version_2_is_stopped(kind):
 
 
 def test_sleepers_that_are_thawed_are_stopped_no_more():
-    """Of version 1."""
+    """Where control groups of version 1 are mounted."""
     try:
         mount = cgroups.with_controller("freezer")
     except cgroups.Missing as error:

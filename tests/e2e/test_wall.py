@@ -88,7 +88,7 @@ def waits_of(python):
 
 @every_python
 def test_waits_are_as_long_as_the_program_measures(python):
-    """Of its thread's time elsewhere, the program's clock has a part that is not known exactly."""
+    """The program's clock has a part of its thread's time elsewhere, which is not known exactly."""
     says, stacks = waits_of(python)
     found, elsewhere = by_function(stacks)
     wrong = []

@@ -173,7 +173,7 @@ def test_firefox_profiler_has_time_and_markers(one, tmp_path):
         assert 0.9 * one.says["seconds"][kind] - 0.05 < seconds[STATES[kind]] < waits[STATES[kind]] + 0.01, seconds
     with firefox(path, tmp_path / "session") as session:
         shown, marked = 0, ""
-        # Of a thread, those without times are another one.
+        # A thread's samples without times are a thread of their own.
         for thread in session.ask("thread", "list", "--limit", 0)["threads"]:
             chosen = "--thread", thread["threadHandle"]
             functions = session.ask("thread", "functions", *chosen, "--limit", 0)["functions"]

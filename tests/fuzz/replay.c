@@ -28,7 +28,7 @@ static int give(const char *path, long rss_limit_mb)
 		return 1;
 	}
 	rewind(file);
-	/* Of its size to the byte: what is read beyond it is found. */
+	/* Allocated to the byte, so that a read beyond it is found. */
 	data = malloc((size_t)size ? (size_t)size : 1);
 	if (!data || fread(data, 1, (size_t)size, file) != (size_t)size) {
 		perror(path);

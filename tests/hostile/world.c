@@ -8,9 +8,12 @@
 
 #include "pretender.h"
 
-/* Of struct walk_state: a cframe inside the thread state is the outermost one. It lies beyond what is read of that. */
+/*
+ * Where struct walk_state has what it reads: a cframe inside the thread state is the outermost one, and lies beyond the
+ * part of the thread state that is read.
+ */
 #define CFRAME      512
-#define FRAME_SIZE  160 /* of those of which there are many */
+#define FRAME_SIZE  160 /* of each of many frames */
 #define INTERP_SIZE 16384
 #define PAGED_CODE  1024
 #define PAGED_NAME  3072

@@ -35,7 +35,7 @@ static int walk_read(struct walk *w, void *dst, uint32_t size, uint64_t addr)
 
 #include "walk.h"
 
-/* Of a stack that is told: frames from the leaf, and where the thread was. */
+/* A stack that was reported: frames from the leaf, and where the thread was. */
 struct seen {
 	uint64_t ip;
 	uint32_t depth, flags;

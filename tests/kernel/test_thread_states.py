@@ -311,7 +311,7 @@ def test_two_thread_states_in_turn(interpreter, library):
 
 @pytest.mark.parametrize("interpreter", filter(may_swap, with_ctypes((3, 10))))
 def test_callers_in_another_thread_state(interpreter, library):
-    """Of the same interpreter: they belong together without a mark."""
+    """Stacks of the same interpreter belong together without a mark."""
     with running(interpreter, CALLERS, library) as target:
         run = harness.record_busy(target.pid, rate=1999)
     inside = 0

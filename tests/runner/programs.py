@@ -49,7 +49,7 @@ def cmocka(folder, name, limit_s=PROGRAM_LIMIT_S):
 
 
 def digest(*paths):
-    """Of the contents of files, and of all files below folders."""
+    """The digest of the contents of files, and of all files below folders."""
     found = hashlib.sha256()
     for path in paths:
         inner = sorted(glob.glob(path + "/**", recursive=True)) if os.path.isdir(path) else [path]

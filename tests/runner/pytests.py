@@ -83,7 +83,7 @@ class Suite:
         return self.run(["-m", "timed", *tests], count)
 
     def second_try(self, bad, count):
-        """Of what failed, when nothing else runs. What fails again has failed."""
+        """Runs what failed, when nothing else runs. What fails again has failed."""
         again = bad
         if 0 < len(bad) <= MOST_AGAIN:
             say("-- again, alone: %d" % len(bad))

@@ -158,7 +158,7 @@ def receive_with_limit():
 
 
 def clients():
-    """One thread for each of many connections of a server whose port is none of a client."""
+    """One thread for each of many connections of a server whose port is not one that clients get."""
     listening = socket.socket()
     for port in range(20000, 30000):
         try:
@@ -258,7 +258,7 @@ def polled_set_in_turns():
 
 
 def netlink():
-    """Of no groups: nothing arrives."""
+    """Receives from no groups: nothing arrives."""
     local = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
     local.bind((0, 0))
 
@@ -269,7 +269,7 @@ def netlink():
 
 
 def packet():
-    """Of no protocol: nothing arrives."""
+    """Receives no protocol: nothing arrives."""
     local = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
 
     def wait_packet():
@@ -330,7 +330,7 @@ def datagram():
 
 
 def long_name():
-    """Of the socket of a peer."""
+    """Waits for the socket of a peer."""
     folder = tempfile.mkdtemp()
     path = os.path.join(folder, sys.argv[2].rjust(80, "x"))
     listening = socket.socket(socket.AF_UNIX)

@@ -20,7 +20,7 @@ def cpu_s(usage=None):
 
 
 def burn(seconds):
-    """Of this process's CPU time."""
+    """Spends that much of this process's CPU time."""
     end = cpu_s() + seconds
     while cpu_s() < end:
         sum(range(2000))

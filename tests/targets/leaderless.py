@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-# So long a function that the kernel copies only a part of its line table.
+# Lines of a function that is so long that the kernel copies only a part of its line table.
 LINES = 4000
 LONG = "def long_burn():\n" + "    x = [1, 2]; x = x[0]\n" * LINES
 

@@ -26,7 +26,7 @@ def say(**words):
 
 
 def cpu_s():
-    """Of this thread; 2.7 tells it of the process only, and then its native threads have begun before."""
+    """CPU time of this thread; 2.7 tells it of the process only, and then its native threads have begun before."""
     if hasattr(time, "thread_time"):
         return time.thread_time()
     return time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) if hasattr(time, "clock_gettime") else time.clock()

@@ -50,7 +50,7 @@ def generates(n):
         pass
 
 
-# So many constants that those at the end need EXTENDED_ARG.
+# It has so many constants that those at the end need EXTENDED_ARG.
 made = {}
 exec(
     compile(

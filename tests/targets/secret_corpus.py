@@ -131,7 +131,7 @@ def forms():
     unreadable = {Holder(): SECRET, 1: "shown"}
     pair = [Holder(), SECRET]
     for broken in [broken for broken in unreadable if broken != 1] + pair[:1]:
-        # A type that is none.
+        # An invalid type.
         ctypes.c_size_t.from_address(id(broken) + object.__basicsize__ - ctypes.sizeof(ctypes.c_size_t)).value = 0xDEADBEEF0
         del broken
     if PY3:

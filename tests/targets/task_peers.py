@@ -8,7 +8,7 @@ import sys
 
 
 class Owner:
-    """Has a connection, and awaits a future that is none of it."""
+    """Has a connection, and awaits a future that does not belong to it."""
 
     def __init__(self, reader, writer):
         self._reader = reader

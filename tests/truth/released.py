@@ -77,7 +77,7 @@ LOCAL = threading.local()
 if __name__ == "__main__":
     if sys.argv[1:] != [""]:
         sys.path.append(sys.argv[1])
-        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads of its own are none of Python's
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # its threads would not run Python
         import numpy
 
         ARRAY = numpy.arange(300000) * 7919 % 300007

@@ -24,7 +24,7 @@ WHOLE = [
 
 
 def possible(names):
-    """None of these functions returns, and of the generators only orange_inmost yields: a part of a stack is none."""
+    """None of these functions returns, and of the generators only orange_inmost yields: a part of a stack is not a stack."""
     return names in WHOLE
 
 

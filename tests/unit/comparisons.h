@@ -79,7 +79,7 @@ static inline unsigned changes(const struct diff *d)
 	return n;
 }
 
-/* Of a program whose f takes more, and g as much as before: what stands in `period_ns` and `seconds` is known. */
+/* A profile of a program whose f takes more, and g as much as before. period_ns 0 or seconds NULL: not known. */
 static inline struct profile *work(unsigned f, unsigned g, uint64_t period_ns, const char *seconds)
 {
 	struct profile *p = new_profile();

@@ -32,7 +32,7 @@
 #include "processes/processes.h"
 #include "symbols/pysym.h"
 
-#define FIRST_PID 5000000 /* above every PID (PID_MAX_LIMIT): the test itself is none of them */
+#define FIRST_PID 5000000 /* above every PID (PID_MAX_LIMIT): never the test itself */
 #define NR_PIDS   64
 #define RING_ROOM 4096
 #define TICKS     100 /* per second, as sysconf(_SC_CLK_TCK) has them */
@@ -65,7 +65,7 @@ static const struct program thin_python = {"python3.13", 2313, NULL}; /* loads i
 static const struct program shell = {"sh", 2001, NULL};
 
 struct loaded {
-	const struct python *python; /* NULL: a library that is none */
+	const struct python *python; /* NULL: a library without Python */
 	uint64_t inode, start;
 	bool up;          /* it has an interpreter */
 	bool contradicts; /* its memory does not say what its file does */

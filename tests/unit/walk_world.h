@@ -368,7 +368,7 @@ static inline void assert_no_thread(struct world *w, uint64_t thread_id)
 	assert_null(stack.frames);
 }
 
-/* A list of threads leads to memory that is not there: whether the thread is in it is not known. */
+/* A list of threads leads to unmapped memory: whether the thread is in it is not known. */
 static inline void assert_unreadable(struct world *w, uint64_t thread_id)
 {
 	struct walk_stack stack;

@@ -108,7 +108,7 @@ def check_reads(results):
         assert not bad, "%s: %d of %d stacks are impossible: %s" % (way, len(bad), len(stacks), show(bad[0]))
         assert samples["lost"] == 0 and samples["python"] >= 0.99 * samples["asked"], "%s: %s" % (way, samples)
         direct_map, elsewhere = map(int, results.read(way + ".reads").split())
-        # Of each sample: the interpreter's, the thread's, and some of its 400 frames.
+        # Reads of each sample: the interpreter's, the thread's, and some of its 400 frames.
         assert direct_map + elsewhere >= 10 * samples["asked"] > 100, "%s: %s" % (way, samples)
         if way == "careful":
             assert not elsewhere, "%d of %d reads went outside of the direct map" % (elsewhere, direct_map + elsewhere)

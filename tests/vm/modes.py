@@ -52,7 +52,7 @@ def near(what, found, wanted, low, high):
 
 
 def check_samples(what, found, cpu_s):
-    """Of a part that took so much CPU time."""
+    """Checks the samples of a part that took that much CPU time."""
     assert FEWEST <= found <= 1.3 * cpu_s * RATE, "%s: %d, and the program says %.2f s" % (what, found, cpu_s)
 
 
@@ -129,7 +129,7 @@ def check_kernel(outcome):
 
 
 def check_most(outcome, found):
-    """Of all samples, whatever share of a CPU the program had: as good as all are in these stacks."""
+    """Nearly all samples are in these stacks, whatever share of a CPU the program had."""
     assert found >= FEWEST, "only %d samples are where the program is" % found
     near("samples where the program is", found, outcome.stats["samples"]["python"], 0.8, 1)
 

@@ -20,7 +20,7 @@
 
 static uint64_t state = 88172645463325252u;
 
-/* Of [0, below): xorshift64*, Vigna 2016. */
+/* A random number in [0, below): xorshift64*, Vigna 2016. */
 static uint32_t any(uint32_t below)
 {
 	state ^= state >> 12;

@@ -24,7 +24,9 @@ void json_end_array(struct json *j);
  * Writes a string of any bytes: invalid UTF-8 becomes U+FFFD, and < > & are escaped so that the text may be part of
  * HTML, unless it is bare.
  */
-/* The linker's name differs from jansson's json_string, which jansson's own calls would find else; so does json_null's.
+/*
+ * The linker's name of json_string() and of json_null() differs from that of jansson's functions, whose own calls would
+ * lead here otherwise.
  */
 void json_string(struct json *j, const char *key, const char *text) __asm__("json_write_string");
 void json_uint(struct json *j, const char *key, uint64_t number);

@@ -15,7 +15,7 @@ int path_below_open(int root, const char *path, int flags);
 
 /*
  * The same. *placed gets the time since when the path has led through its links and folders, as far as they tell: the
- * latest change of a link, or of a folder whose last change was none of its entries, as when it was renamed.
+ * latest change of a link, or of a folder whose last change did not concern its entries, as when it was renamed.
  */
 int path_below_open_placed(int root, const char *path, int flags, struct timespec *placed);
 

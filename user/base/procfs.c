@@ -121,7 +121,7 @@ ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size)
 	return n < 0 ? n : (ssize_t)len;
 }
 
-/* Of what stands in for a process little is known. */
+/* Says the little that is known of what stands in for a process. */
 static int stat_stand_in(const struct stand_in *other, struct procfs_stat *out)
 {
 	*out = (struct procfs_stat){.state = 'S'};

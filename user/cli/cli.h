@@ -55,7 +55,7 @@ int cli_duration(const char *text, double *seconds);
 /* Sets the log level by the number of -v options: 0 warnings, 1 information, 2 or more debugging. */
 void cli_set_verbosity(int verbose);
 
-/* Returns the columns of the terminal that stdout is; 0: it is none, and what is written there is not shortened. */
+/* Returns the columns of the terminal that stdout is; 0: stdout is not a terminal, and lines are not shortened. */
 size_t cli_terminal_width(void);
 
 /* Drops all rights except the wanted ones. Returns 0, or CLI_FAILED after one sentence on stderr. */

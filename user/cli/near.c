@@ -87,7 +87,7 @@ void cli_near_try(struct cli_near *near, const char *candidate)
 	const char *dot = strrchr(candidate, '.');
 	size_t at;
 
-	/* Of a qualname, the last part is often all that is typed. */
+	/* Often only the last part of a qualname is typed. */
 	if (distance == FAR && dot && !strchr(near->word, '.'))
 		distance = compare(near->word, dot + 1);
 	if (distance == FAR && (strlen(near->word) < PART_MIN || !contains(candidate, near->word)))

@@ -18,7 +18,7 @@ int cli_refuse_operand(int argc, char **argv, int at);
 /* Reports an argument of a command that takes options alone. Returns CLI_USAGE. */
 int cli_refuse_argument(const char *command, const char *word);
 
-/* Reports argv[0], which is none of the commands. Returns CLI_USAGE. */
+/* Reports argv[0], which is not a command. Returns CLI_USAGE. */
 int cli_refuse_command(const struct cli_command *commands, int argc, char **argv);
 
 /* Returns the name of the format that other programs call by this word, or NULL. */

@@ -103,7 +103,7 @@ struct diff_function {
 	uint64_t self[DIFF_SIDES];  /* it was on top */
 	uint64_t total[DIFF_SIDES]; /* it was anywhere */
 	double bursts;              /* design effect of bursts of its own samples */
-	/* Of its own samples against the functions that did not change; unset where it was not judged: */
+	/* Change of its own samples against the functions that did not change; unset where it was not judged: */
 	double change;     /* relative, of the amounts on both sides: 0.25 for a quarter more; -1 to INFINITY */
 	double low, high;  /* the interval of change, wider for many functions */
 	double chance;     /* part of comparisons without a change in which a function differs as surely as this one */

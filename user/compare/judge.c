@@ -363,7 +363,7 @@ static void set_scale(struct jury *j)
 	whole[DIFF_AFTER].units_per_sample = units;
 }
 
-/* Of the amounts that are shown. */
+/* Returns the relative change of the amounts that are shown. */
 static double shown_change(const struct diff *d, const struct diff_function *f)
 {
 	double before = diff_amount(d, f->self[DIFF_BEFORE], DIFF_BEFORE);

@@ -78,8 +78,8 @@ static bool is_same(const struct kernel_mapping *a, const struct kernel_mapping 
 }
 
 /*
- * Of mappings that a program makes in one place over and over, only what became of the last one can still be seen:
- * looking at each, which takes some 50 us, would leave others unread.
+ * Where a program maps one place over and over, only the last mapping can still be seen: looking at each, which takes
+ * some 50 us, would leave others unread.
  */
 static void take(struct kernel_mappings *m, const struct kernel_mapping *mapping)
 {

@@ -111,7 +111,7 @@ static int take_array(struct cut *cut, uint32_t copy, const struct btf_type *ori
 	return 0;
 }
 
-/* Lets a copy refer to copies. Of a pointer, a relocation takes its size alone: it becomes one to void. */
+/* Lets a copy refer to copies. A relocation takes only the size of a pointer, which becomes one to void. */
 static int take_references(struct cut *cut, uint32_t copy)
 {
 	const struct btf_type *origin = btf__type_by_id(cut->kernel, cut->origins[copy]);

@@ -15,8 +15,8 @@
 
 /*
  * Shortens a name and its place so that both, and `between` columns more, fit into width. Both are printable, were
- * allocated, and are replaced; place may be empty, and then `between` is not counted. Of a place its end is kept, of a
- * name both ends, and the place gives way first, down to a third of the width. Returns 0 or -ENOMEM.
+ * allocated, and are replaced; place may be empty, and then `between` is not counted. A place keeps its end,
+ * a name both ends, and the place gives way first, down to a third of the width. Returns 0 or -ENOMEM.
  */
 int output_fit(char **name, char **place, size_t between, size_t width);
 

@@ -14,7 +14,7 @@
  */
 uint32_t *profile_nearest_own(const struct profile *p);
 
-/* Returns whether a file is one of these paths, or in a folder that is. Of the file, only its name is looked at. */
+/* Returns whether a file is one of these paths, or in a folder that is. Only the file's name is looked at. */
 bool profile_is_in(const struct profile_edit_texts *paths, const char *file);
 
 #endif

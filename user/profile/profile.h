@@ -140,7 +140,7 @@ struct profile_fact {
 #define PROFILE_FACT_CPUS     "cpus"       /* number of CPUs that were sampled */
 #define PROFILE_FACT_START    "start_ns"   /* start of sampling, since 1970 */
 #define PROFILE_FACT_DURATION "duration_s" /* duration of sampling */
-/* Of the whole machine while it was sampled, in seconds; all three may be missing. */
+/* Time of the whole machine while it was sampled, in seconds; all three may be missing. */
 #define PROFILE_FACT_OTHERS  "others_s" /* CPU time of all programs and of the kernel, less that of the samples */
 #define PROFILE_FACT_STOLEN  "stolen_s" /* CPU time that a hypervisor gave to other machines */
 #define PROFILE_FACT_WAITED  "waited_s" /* time in which some thread waited for a CPU */

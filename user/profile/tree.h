@@ -17,7 +17,7 @@
 enum profile_tree_kind {
 	PROFILE_TREE_ALL,       /* node 0, the root of the tree */
 	PROFILE_TREE_CONTAINER, /* what: a string; 0: the host, not a container */
-	PROFILE_TREE_PARENT,    /* what: a parent (profile/parents.h) that is none of the profile's processes */
+	PROFILE_TREE_PARENT,    /* what: a parent (profile/parents.h), which is not a process of the profile */
 	PROFILE_TREE_PROCESS,   /* what: a process; it may have started the next one */
 	PROFILE_TREE_THREAD,    /* what: a thread */
 	PROFILE_TREE_FRAME,     /* what: a frame, the first of those that were merged */

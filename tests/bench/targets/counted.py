@@ -11,7 +11,7 @@ NUMBER = struct.Struct("Q")  # native: stored at once, where "<Q" goes byte by b
 
 
 def counter():
-    """Of the file descriptor that is the first argument."""
+    """Maps the file whose descriptor is the first argument."""
     signal.alarm(LIFETIME)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a word when the bench is interrupted
     return mmap.mmap(int(sys.argv[1]), mmap.PAGESIZE)

@@ -59,7 +59,7 @@ static void says_when_memory_is_exhausted(void **unused)
 	assert_int_equal(array_reserve(&items, &room, 3, sizeof(*items)), 0);
 	before = room;
 	items[2] = 7;
-	/* Bytes that would not fit into a size_t, and more than there can be. */
+	/* Bytes that would not fit into a size_t, and too many items. */
 	assert_int_equal(array_reserve(&items, &room, SIZE_MAX / 2, sizeof(*items)), -ENOMEM);
 	assert_int_equal(array_reserve(&items, &room, SIZE_MAX / 8, sizeof(*items)), -ENOMEM);
 	assert_int_equal(room, before);

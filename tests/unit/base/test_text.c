@@ -55,7 +55,7 @@ static void test_layout(void **unused)
 	}
 	assert_character("\xd8\x9c", 2, false); /* U+061C */
 	assert_character("\xd8\x9b", 2, true);
-	assert_character("\xc2\xad", 2, false);         /* U+00AD, a hyphen that is not there */
+	assert_character("\xc2\xad", 2, false);         /* U+00AD, an invisible hyphen */
 	assert_character("\xef\xbb\xbf", 3, false);     /* U+FEFF, no space and no break */
 	assert_character("\xf3\xa0\x81\x81", 4, false); /* U+E0041, the tag of an A */
 	assert_character("\xf4\x8f\xbf\xbd", 4, true);  /* U+10FFFD */

@@ -370,7 +370,7 @@ static void test_bursts_are_chance(void **unused)
 	(void)unused;
 }
 
-/* Within a run phases look like bursts. Three runs show that they are none. */
+/* Within a run phases look like bursts. Three runs show that they are not. */
 static void test_phases_are_no_chance(void **unused)
 {
 	struct profile *made[6];

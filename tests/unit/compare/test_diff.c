@@ -173,7 +173,7 @@ static void test_values_are_in_the_unit_of_the_basis(void **unused)
 {
 	struct profile *runs[] = {work(2000, 2000, 1000000, "10"), work(2000, 2000, 1000000, "10"),
 				  work(3000, 2000, 1000000, "12.5")};
-	/* Of f, by hand: 50 to 60 %; 200 to 240 ms per second; 2 to 3 s by run. */
+	/* Shares of f, by hand: 50 to 60 %; 200 to 240 ms per second; 2 to 3 s by run. */
 	static const double want[][DIFF_SIDES] = {{0.5, 0.6}, {0.2, 0.24}, {2, 3}};
 	struct diff_options options = shares;
 	double before, after, last = 0;

@@ -84,7 +84,7 @@ static double binomial(unsigned total, double probability)
 	return count;
 }
 
-/* Of draws with a known change, the interval of 95 % holds it in 95 of 100, down to small counts. */
+/* The interval of 95 % holds a known change in 95 of 100 draws, down to small counts. */
 static void test_intervals_hold_what_is_true(void **unused)
 {
 	static const struct {
@@ -110,7 +110,7 @@ static void test_intervals_hold_what_is_true(void **unused)
 	}
 }
 
-/* Nothing on one side, all on one side: no end below -1, and none that is no number. */
+/* Nothing on one side, all on one side: no end is below -1, and each is a number. */
 static void test_ends(void **unused)
 {
 	static const double counts[] = {0, 1, 50, 399, 400};
@@ -235,7 +235,7 @@ static void test_bursts_have_an_effect(void **unused)
 	NEAR(effect_of(full, 1, 100), 1, 0);
 }
 
-/* Of a load that itself comes and goes, an even part is even. */
+/* An even part of a load that comes and goes is even. */
 static void test_load_is_no_burst_of_a_part(void **unused)
 {
 	struct noise_series all = {.current = 0}, some = {.current = 0};

@@ -94,7 +94,7 @@ static void test_what_is_not_certain_is_not_told(void **unused)
 	struct dump_process *process = make_threads();
 
 	(void)unused;
-	/* The stack of 1 may be none that it had, and what 4 waits for, too; 5 may have given its lock back. */
+	/* Thread 1 and what 4 waits for moved while they were read; 5 may have given its lock back. */
 	wait_for(process, 2, 1);
 	process->threads[0].is_moving = true;
 	wait_for(process, 4, 3);

@@ -83,7 +83,7 @@ static void test_text_of_expressions(void **unused)
 	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 12, 19}), owner, 50);
 	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){4, 1, 5, 1, 2}), owner, 30);
 	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 5, 21}), owner, 8);
-	/* From and to the middle of a character, a space, the end of a line, and a line that is not there. */
+	/* From and to the middle of a character, a space, the end of a line, and a line that does not exist. */
 	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 8, 19}), owner, 4);
 	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 5, 8}), owner, 3);
 	take_in(p, on_expression(p, PROFILE_ROOT, "f", (struct profile_place){3, 1, 3, 0, 19}), owner, 2);

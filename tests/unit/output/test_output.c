@@ -204,7 +204,7 @@ static void test_table(void **unused)
 	profile_free(p);
 }
 
-/* However often a function stands on a stack, the sample counts once in its total. */
+/* However often a stack has a function, the sample counts once in its total. */
 static void test_table_with_recursion(void **unused)
 {
 	struct profile *p = new_profile();

@@ -54,7 +54,7 @@ static const Pprof__Function *function_at(const Pprof__Profile *got, const Pprof
 				return got->function[f];
 		}
 	}
-	fail_msg("sample names a location or function that is not there");
+	fail_msg("sample names an unknown location or function");
 	return NULL;
 }
 

@@ -103,7 +103,7 @@ static void test_processes(void **unused)
 	profile_free(p);
 }
 
-/* Of two threads that had a TID one after the other, the one that had a stack then. */
+/* Where two threads had one TID one after the other, finds the one that had a stack then. */
 static void test_at(void **unused)
 {
 	struct profile *p = new_profile();

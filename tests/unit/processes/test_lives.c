@@ -181,7 +181,7 @@ static void test_known_program_by_name(void **state)
 	assert_int_equal(sampled_minor(SECOND), 11);
 }
 
-/* Of a process whose container is not known nobody can say that it is not the one that was excluded. */
+/* A process whose container is not known may be in the one that was excluded. */
 static void test_excluded_container_without_answer(void **state)
 {
 	static const struct discovery_filter names = {.not_containers.count = 1};

@@ -154,7 +154,7 @@ static void test_storm(void **state)
 	}
 }
 
-/* Of all that the kernel has told of, and nothing else, there is a record that says what it is. */
+/* All processes that the kernel has told of, and no others, have a record that says what each is. */
 static void assert_all_recorded(void)
 {
 	size_t told = 0;

@@ -76,7 +76,7 @@ static void test_tasks_that_await(void **unused)
 	assert_edited(p, &edit, STACK_PAGE STACK_OTHER STACK_START);
 	assert_edited(half, &edit, STACK_PAGE STACK_FETCH STACK_OTHER STACK_READ STACK_START STACK_TIDY);
 	profile_edit_free(&edit);
-	/* Of tasks that were only seen running, it is not known where they await. */
+	/* It is not known where tasks await that were only seen running. */
 	profile_edit_add_text(&edit.focus, "^fetch ");
 	assert_edited(p, &edit, STACK_FETCH STACK_OTHER);
 	profile_edit_free(&edit);

@@ -229,7 +229,7 @@ static void test_processes_in_containers(void **unused)
 		assert_string_equal(profile_string(p, got->container), infos[i].container ? infos[i].container : "");
 		assert_int_equal(got->container == 0, infos[i].container == NULL);
 	}
-	/* The same PID inside is none of its own, and a container without a name is none. */
+	/* The same PID inside does not count as its own, nor a container without a name as a container. */
 	assert_int_equal(profile_add_process(p, &same), index[0]);
 	assert_int_equal(profile_process_count(p), N);
 	profile_free(p);

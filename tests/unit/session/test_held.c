@@ -139,7 +139,7 @@ static void test_huge_pages(void **unused)
 	session_held_free(&h);
 }
 
-/* Of a file, pages around the touched one, as many as became resident, and none that was before. */
+/* A file's pages around the touched one, as many as became resident, without those that were before. */
 static void test_pages_of_a_file(void **unused)
 {
 	struct pybpf_memory_event event = {

@@ -16,7 +16,7 @@ static void test_few_samples(void **state)
 	/* 81 of 100 may be chance, 810 of 1,000 are not. */
 	assert_false(session_samples_are_few(81, 100));
 	assert_true(session_samples_are_few(810, 1000));
-	/* Of many, a twentieth may be the clocks'. */
+	/* A twentieth of many samples may be due to the clocks. */
 	assert_false(session_samples_are_few(96000, 100000));
 	assert_true(session_samples_are_few(94000, 100000));
 	assert_false(session_samples_are_few(120, 100));

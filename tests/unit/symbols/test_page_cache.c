@@ -13,7 +13,7 @@
 
 #define PAGE  4096u
 #define PAGES 600u
-#define HOLE  7u /* a page that is not there */
+#define HOLE  7u /* an unmapped page */
 
 static uint8_t content(uint64_t addr)
 {

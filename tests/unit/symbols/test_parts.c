@@ -181,7 +181,7 @@ static void test_torn_records(void **unused)
 	free(r.event);
 }
 
-/* A line table that is none gives no line. */
+/* An invalid line table gives no line. */
 static void test_malformed_lines(void **unused)
 {
 	static const uint8_t junk[] = {0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};

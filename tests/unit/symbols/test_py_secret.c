@@ -114,7 +114,7 @@ static void test_names(void **state)
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
 		assert_false(py_is_secret(shown[i]));
 	assert_true(py_secret_is_name(with_nul, sizeof(with_nul) - 1));
-	/* Of any length, wherever it is: run together, and as the last of many words. */
+	/* A name of any length, wherever the word is: run together, and as the last of many words. */
 	assert_non_null(long_name);
 	memset(long_name, 'x', 100000);
 	assert_false(py_secret_is_name(long_name, 100000));

@@ -457,7 +457,7 @@ static uint64_t no_type(const struct made *m)
 	return UNMAPPED;
 }
 
-/* Of a type without parts, which may be nested one level deeper. */
+/* A type without parts, which may be nested one level deeper. */
 static uint64_t int_type(const struct made *m)
 {
 	return m->of_int;

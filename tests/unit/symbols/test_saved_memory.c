@@ -93,7 +93,7 @@ static void test_stack_is_what_the_target_said(void **state)
 }
 
 /*
- * A piece of memory that is not there costs the frames that were in it, and the stack says so; none is made up, and
+ * A missing piece of memory costs the frames that were in it, and the stack says so; none is made up, and
  * none changes its place.
  */
 static void test_missing_memory_invents_no_frame(void **state)

@@ -233,7 +233,7 @@ static void test_opcodes(void **unused)
 	free_world(&w);
 }
 
-/* More addresses in the kernel than there can be, or than the record holds. */
+/* Too many addresses in the kernel, and more than the record holds. */
 static void test_kernel_beyond_the_record(void **unused)
 {
 	struct {

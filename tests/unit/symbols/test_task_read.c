@@ -238,7 +238,7 @@ static void other_awaitables(struct world *w)
 	assert_int_equal(read_first(&loop), 1);
 	assert_int_equal(loop.task->nr_frames, 3);
 	assert_int_equal(loop.task->awaits, TASK_AWAITS_YIELD);
-	/* A class of the program that is called as one of the interpreter's is none. */
+	/* A class of the program that has the name of one of the interpreter's is not taken for it. */
 	world_clear(w);
 	end(&loop);
 	begin(&loop, w);
@@ -249,7 +249,7 @@ static void other_awaitables(struct world *w)
 	assert_int_equal(loop.task->nr_frames, 1);
 	assert_int_equal(loop.task->awaits, TASK_AWAITS_OBJECT);
 	assert_string_equal(loop.task->type, "coroutine");
-	/* A coroutine that is none of Python's. */
+	/* A coroutine of a foreign type. */
 	world_clear(w);
 	end(&loop);
 	begin(&loop, w);
@@ -326,7 +326,7 @@ static void tasks_that_are_not_suspended(struct world *w)
 	set_state(w, gen, ENDED);
 	assert_int_equal(read_first(&loop), 0);
 	assert_int_equal(loop.counts.ended, 1);
-	/* A suspended function awaits none that runs, or that has ended: it was read while it moved. */
+	/* A suspended function cannot await one that runs or has ended: it was read while it moved. */
 	set_state(w, gen, AWAITS);
 	set_state(w, inner, RUNS);
 	assert_int_equal(read_first(&loop), 0);

@@ -207,7 +207,7 @@ static void current_thread_state(struct world *w)
 }
 LAYOUT_TEST(current_thread_state)
 
-/* Of a thread that has been sampled before; returns the leaf's code object. */
+/* Makes a thread that has been sampled before; returns the leaf's code object. */
 static uint64_t leaf_with_cache(struct world *w, uint64_t cached, int *result)
 {
 	struct walk *k = kernel_walk(w, cached, NULL, 0);
@@ -286,7 +286,7 @@ static void remembered_thread_state(struct world *w)
 }
 LAYOUT_TEST(remembered_thread_state)
 
-/* Memory that has been paged out is no proof that the thread is none of Python's, nor that there is no interpreter. */
+/* Memory that has been paged out does not prove that the thread runs no Python, nor that there is no interpreter. */
 static void unreadable_lists(struct world *w)
 {
 	uint64_t code = make_code(w, 1), interp = make_interp(w), head;
@@ -378,7 +378,7 @@ static void nested_callers(struct world *w)
 			set_status(w, tstate[i], i ? STATUS_BEFORE : STATUS_LAST);
 		}
 		assert_walk(w, THREAD, &stack);
-		/* Of more than WALK_STATES some are not known. */
+		/* Beyond WALK_STATES, some are not known. */
 		assert_int_equal(stack.flags, count > WALK_STATES ? PYBPF_STACK_NO_CALLERS : 0);
 		if (count <= WALK_STATES) {
 			assert_int_equal(stack.depth, 2 * count - 1);

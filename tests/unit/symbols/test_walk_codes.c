@@ -176,7 +176,7 @@ done:
 }
 LAYOUT_TEST(counter_that_has_run_out)
 
-/* What was true at a number is not believed of it again: an interpreter was made anew, for one. */
+/* What was found at a number is not used when the number comes back, as after an interpreter was made anew. */
 static void counter_comes_back(struct world *w)
 {
 	struct walk *k = new_memory();

@@ -422,7 +422,7 @@ static void chunks(struct world *w)
 	/* The top is still the old chunk's. */
 	set_data_stack(w, t.s.tstate, t.s.chunk, top, t.s.chunk + CHUNK);
 	assert_three(w, &t);
-	/* It is none of the two. */
+	/* It is neither. */
 	link_cframe(w, &t.s, 0);
 	assert_three(w, &t);
 	set_data_stack(w, t.s.tstate, t.s.chunk, top + 8, t.s.chunk + CHUNK);
@@ -438,7 +438,7 @@ static void chunks(struct world *w)
 }
 LAYOUT_TEST(chunks)
 
-/* A data stack that is none. */
+/* An invalid data stack. */
 static void unreadable(struct world *w)
 {
 	struct three t;

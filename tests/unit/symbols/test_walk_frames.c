@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frames that are none, code objects that are told apart. */
+/* Invalid frames, code objects that are told apart. */
 #include "walk_world.h"
 
-/* Frames that are none */
+/* Invalid frames */
 
 static void shim_frames(struct world *w)
 {

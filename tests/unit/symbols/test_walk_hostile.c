@@ -2,7 +2,7 @@
 /* Every way in which memory can be wrong: nothing false is told, and every walk ends. */
 #include "walk_world.h"
 
-/* Memory that is not there */
+/* Unmapped memory */
 
 static void unreadable_frames(struct world *w)
 {
@@ -20,7 +20,7 @@ static void unreadable_frames(struct world *w)
 			assert_codes(w, THREAD, NULL, 0, PYBPF_STACK_FAULT);
 		put_ptr(w, middle, w->l.frame_previous, root);
 
-		/* (Tag bits are none of the pointer's.) */
+		/* (Tag bits do not belong to the pointer.) */
 		put_ptr(w, middle, w->l.frame_code, wild);
 		assert_codes(w, THREAD, (const uint64_t[]){a, c}, 2, PYBPF_STACK_FAULT);
 		put_ptr(w, middle, w->l.frame_code, b);
@@ -103,7 +103,7 @@ static void unaligned(struct world *w)
 		free(stack.frames);
 		put_ptr(w, frame, w->l.frame_code, code);
 		put_ptr(w, interp, w->l.interp_threads_head, tstate + shift);
-		/* What is no thread state leads to another one, or to memory that is not there. */
+		/* What is no thread state leads to another one, or to unmapped memory. */
 		err = walk(w, THREAD, &stack);
 		assert_true(err == -ENOENT || err == -EFAULT);
 		put_ptr(w, interp, w->l.interp_threads_head, tstate);

@@ -580,7 +580,7 @@ static void test_stacks_of_rows(void **unused)
 		struct top_choice choice = {.table = (enum top_table)table};
 		struct top_view view;
 
-		/* Of threads, the one with 5 samples comes after that with 7. */
+		/* The thread with 5 samples comes after that with 7. */
 		choice.cursor = table == TOP_THREADS;
 		assert_true(top_view_choose(m, &choice));
 		choice.page = TOP_PAGE_STACKS;

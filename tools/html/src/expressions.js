@@ -8,7 +8,7 @@ export const TAB = "    ";
 
 export const shownText = (line) => printable(line.replaceAll("\t", TAB));
 
-// Of one line: the place in the shown text that each byte of the line has, -1 within a character.
+// Returns the place in the shown text that each byte of one line has, -1 within a character.
 function placesOf(line) {
   const places = [];
   let at = 0;
@@ -23,8 +23,8 @@ function placesOf(line) {
   return places;
 }
 
-// Returns [from, to] of an expression on one of its lines in the shown text, or null where there can be none: the text is
-// not the one that ran.
+// Returns [from, to] of an expression on one of its lines in the shown text, or null where the
+// text is not the one that ran.
 function partOn(n, [line, column, endLine, endColumn], lines, placesAt) {
   const raw = lines[n - 1];
   if (raw === undefined) return null;

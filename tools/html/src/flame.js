@@ -57,7 +57,7 @@ export class Flame {
     this.surface.redraw();
   }
 
-  // Of the whole graph, or of what it is zoomed to.
+  // The height of the whole graph, or of what it is zoomed to.
   fitHeight() {
     const { tree, zoomed } = this;
     if (!tree) return;

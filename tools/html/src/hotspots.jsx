@@ -22,7 +22,7 @@ const IDLE_TASKS = -2;
 const most = (map) => [...map].sort((x, y) => y[1] - x[1]);
 const add = (map, key, value) => map.set(key, (map.get(key) ?? 0) + value);
 
-// Of a sample that waits, where it does; of one that runs, who called. Each a map of function -> value.
+// Adds where a sample that waits does, or who called one that runs. Each is a map of function -> value.
 function addPlace(spot, profile, stack, value) {
   const { functions, frameLine, stackFrame, stackParent } = profile;
   const own = profile.nearestOwn(stack);

@@ -263,7 +263,7 @@ export class Profile {
     return Math.max(0, Math.min(begin + length, to) - Math.max(begin, from)) / length;
   }
 
-  // Of each sample what was taken in that range, and how many waits.
+  // Returns for each sample what was taken in that range, and how many waits.
   within(from, to) {
     const values = new Float64Array(this.sampleStack.length);
     const waits = this.sampleWaits && new Float64Array(this.sampleStack.length);

@@ -45,7 +45,7 @@ const LOST_WITH = {
   file: ["line"],
   ...Object.fromEntries(["roots", "fn", "view", "container", "process", "thread", "fold", "t"].map((key) => [key, ["zoom"]])),
 };
-// A step of the browser's history; typing is none.
+// What makes a step of the browser's history; typing does not.
 const STEPS = ["view", "zoom", "fn", "file", "line"];
 
 export function readHash(hash) {

@@ -380,7 +380,7 @@ export function sharesOf(profile, tree, i) {
   return found.length > 1 ? found.sort((x, y) => y[1] - x[1] || x[0] - y[0]) : [];
 }
 
-// Of a node's leaf, the node of the function that runs or waits, and that of the nearest one of the program's own, as
+// For a node's leaf, the node of the function that runs or waits, and that of the nearest one of the program's own, as
 // Profile.nearestOwn() has it: [waiter, own]; a leaf without functions is both.
 function ownOf(tree, i) {
   const { keys, key, parent } = tree;

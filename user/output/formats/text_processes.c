@@ -14,7 +14,7 @@
 
 /* Rows; of more processes, small ones with the same name are added up, and those that are still too many counted. */
 #define ROWS_MAX 20
-/* Of more processes than there are rows for: how many have rows of their own, and their least share in percent. */
+/* Where processes are more than rows: how many have rows of their own, and their least share in percent. */
 #define OWN_ROWS  10
 #define OWN_SHARE 1.0
 /* The width of the column of names; a longer name shifts the columns behind it, where it is not shortened. */
