@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "kernel/callbacks.h"
+#include "session/due.h"
 #include "session/internal.h"
 #include "session/place_name.h"
 #include "symbols/tasks.h"
@@ -119,8 +120,7 @@ static int add(struct session *s, uint64_t stack_id, bool has_task, const struct
 
 struct settling {
 	struct session *session;
-	bool (*is_due)(uint64_t proc_id, void *arg);
-	void *arg;
+	const struct session_due *due;
 	uint64_t end_ns; /* of the run, in the kernel's clock; 0: it goes on */
 	struct pybpf_block_key *taken;
 	size_t nr_taken, taken_room;
@@ -132,7 +132,7 @@ static int take_block(const struct pybpf_block_key *key, const struct pybpf_wait
 {
 	struct settling *settling = arg;
 
-	if (!settling->is_due(key->proc_id, settling->arg))
+	if (!session_is_due(settling->session, settling->due, key->proc_id))
 		return 0;
 	if (array_reserve(&settling->taken, &settling->taken_room, settling->nr_taken + 1, sizeof(*settling->taken)))
 		return -ENOMEM;
@@ -148,7 +148,7 @@ static int take_callback(uint32_t pid, const struct pybpf_callback *callback, vo
 	uint64_t last_ns = goes_on ? settling->end_ns : callback->last_ns, ns = last_ns - callback->first_ns;
 	const struct pybpf_wait_time time = {.count = 1, .ns = ns, .longest_ns = ns};
 
-	if (!settling->is_due(callback->proc_id, settling->arg))
+	if (!session_is_due(settling->session, settling->due, callback->proc_id))
 		return 0;
 	if (array_reserve(&settling->ended, &settling->ended_room, settling->nr_ended + 1, sizeof(*settling->ended)))
 		return -ENOMEM;
@@ -160,16 +160,16 @@ static int take_callback(uint32_t pid, const struct pybpf_callback *callback, vo
 		   callback->task, &time);
 }
 
-int session_blocks_settle(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg, bool last)
+int session_blocks_settle(struct session *s, const struct session_due *due)
 {
-	struct settling settling = {.session = s, .is_due = is_due, .arg = arg};
+	struct settling settling = {.session = s, .due = due};
 	struct host_clock_offsets offsets;
 	int err;
 
 	if (!s->options.loop_block_ns)
 		return 0;
 	err = host_read_clock_offsets(&offsets);
-	if (last)
+	if (due->all)
 		settling.end_ns = s->detach_ns - (uint64_t)offsets.monotonic;
 	err = err ?: kernel_visit_blocks(s->kernel, take_block, &settling);
 	err = err ?: kernel_visit_callbacks(s->kernel, take_callback, &settling);

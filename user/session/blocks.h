@@ -11,6 +11,7 @@
 #include "session/blocks_account.h"
 
 struct session;
+struct session_due;
 
 struct session_blocks {
 	struct intern places; /* by frame of the profile */
@@ -21,10 +22,10 @@ void session_blocks_init(struct session_blocks *b);
 void session_blocks_free(struct session_blocks *b);
 
 /*
- * Takes the callbacks of the processes for which is_due is true, unless options.loop_block_ns is 0. last: the run has
- * ended, so that those of threads that are asleep lasted until then. Returns 0 or negative errno.
+ * Takes the callbacks of the processes that are due, unless options.loop_block_ns is 0. At the end of the run those of
+ * threads that are asleep lasted until then. Returns 0 or negative errno.
  */
-int session_blocks_settle(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg, bool last);
+int session_blocks_settle(struct session *s, const struct session_due *due);
 
 /* Puts the places into the account. */
 void session_blocks_tell(const struct session *s, struct session_blocks_account *account);

@@ -16,6 +16,7 @@
 #include "kernel/events.h"
 #include "pybpf.h"
 #include "session/account.h"
+#include "session/due.h"
 #include "session/internal.h"
 #include "session/shares.h"
 #include "session/unsampled.h"
@@ -152,41 +153,27 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 		s->options.nr_events && s->options.events->period ? (uint32_t)s->options.events->period : 1);
 }
 
-/* What a pass over map counts takes: all counts, or those of processes that ended before `before`. */
+/* What a pass over map counts takes. */
 struct pass {
 	struct session *session;
-	bool all;
-	double before;
-	struct pybpf_count_key *taken; /* unless all */
+	struct session_due due;
+	struct pybpf_count_key *taken; /* unless all are due */
 	size_t nr_taken, taken_room;
 };
 
 static bool is_of_pass(const struct pybpf_count_key *key, void *arg)
 {
 	const struct pass *pass = arg;
-	const struct processes_record *process;
 
-	if (pass->all)
-		return true;
-	process = processes_find_record(pass->session->processes, key->proc_id);
-	return process && process->ended && process->ended_at < pass->before;
-}
-
-/* The same for the time of a process's threads. */
-static bool is_process_of_pass(uint64_t proc_id, void *arg)
-{
-	const struct pybpf_count_key key = {.proc_id = proc_id};
-
-	return is_of_pass(&key, arg);
+	return session_is_due(pass->session, &pass->due, key->proc_id);
 }
 
 /* In the modes that measure time. */
-static int settle_waits(struct session *s, struct pass *pass)
+static int settle_waits(struct session *s, const struct session_due *due)
 {
 	if (s->options.mode == SESSION_CPU)
 		return 0;
-	return session_waits_settle(s, is_process_of_pass, pass, pass->all)
-		       ?: session_suspended_settle(s, is_process_of_pass, pass);
+	return session_waits_settle(s, due) ?: session_suspended_settle(s, due);
 }
 
 static int note_taken(struct pass *pass, const struct pybpf_count_key *key)
@@ -205,7 +192,7 @@ static int take_count(const struct pybpf_count_key *key, const struct pybpf_coun
 	if (!is_of_pass(key, arg))
 		return 0;
 	err = session_add_count(pass->session, key, count);
-	return err || pass->all ? err : note_taken(pass, key);
+	return err || pass->due.all ? err : note_taken(pass, key);
 }
 
 static int add_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)
@@ -274,28 +261,28 @@ static void forget_process(struct processes_record *process, void *arg)
 
 int session_collect_ended(struct session *s, double now)
 {
-	struct pass pass = {.session = s, .before = now - ENDED_SINCE_S};
+	struct pass pass = {.session = s, .due.before = now - ENDED_SINCE_S};
 	double pause;
 	int err = 0;
 
 	s->next_collect = now + COLLECT_LEAST_S;
-	if (!processes_have_ended(s->processes, pass.before))
+	if (!processes_have_ended(s->processes, pass.due.before))
 		return 0;
 	/* What the ended processes have done to their memory must be known by now. */
 	do
 		err = s->options.held ? session_consume(s) : 0;
 	while (err > 0);
 	processes_settle_ended(s->processes);
-	processes_visit_ended(s->processes, pass.before, finish_process, s);
+	processes_visit_ended(s->processes, pass.due.before, finish_process, s);
 	err = err ?: s->error ?: kernel_visit_counts(s->kernel, take_count, &pass);
 	err = err ?: session_settle_carried(&s->carry, is_of_pass, add_count, &pass);
-	err = err ?: settle_waits(s, &pass);
-	err = err ?: session_blocks_settle(s, is_process_of_pass, &pass, false);
+	err = err ?: settle_waits(s, &pass.due);
+	err = err ?: session_blocks_settle(s, &pass.due);
 	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
 	err = err ?: session_intervals_settle(&s->waits.intervals, s->profile, s->attach_ns);
 	if (!err) {
 		delete_taken(&pass);
-		processes_visit_ended(s->processes, pass.before, forget_process, s);
+		processes_visit_ended(s->processes, pass.due.before, forget_process, s);
 	} else if (!s->error) {
 		log_error("cannot read the counts from the kernel: %s", strerror(-err));
 	}
@@ -417,7 +404,7 @@ static void limit_reading(struct session *s)
 
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)
 {
-	struct pass all = {.session = s, .all = true};
+	struct pass all = {.session = s, .due.all = true};
 	uint64_t first_ns;
 	size_t timed;
 	int err;
@@ -433,8 +420,8 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	err = err ?: kernel_read_counters(s->kernel, account->counters);
 	err = err ?: kernel_visit_counts(s->kernel, take_count, &all);
 	err = err ?: session_settle_carried(&s->carry, is_of_pass, add_count, &all);
-	err = err ?: settle_waits(s, &all);
-	err = err ?: session_blocks_settle(s, is_process_of_pass, &all, true);
+	err = err ?: settle_waits(s, &all.due);
+	err = err ?: session_blocks_settle(s, &all.due);
 	err = err ?: processes_tell_parents(s->processes, s->profile);
 	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
 	err = err ?: session_intervals_settle(&s->waits.intervals, s->profile, s->attach_ns);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "session/due.h"
 #include "session/internal.h"
 #include "session/wait_profile.h"
 
@@ -67,7 +68,7 @@ static int know_times(struct session *s, const struct session_cpu_count *samples
 	return session_times_know(&s->times, &samples->key, sample, us < UINT32_MAX ? (uint32_t)us : UINT32_MAX);
 }
 
-int session_running_share(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg)
+int session_running_share(struct session *s, const struct session_due *due)
 {
 	struct session_running *r = &s->waits.running;
 	size_t kept = 0;
@@ -82,7 +83,7 @@ int session_running_share(struct session *s, bool (*is_due)(uint64_t proc_id, vo
 
 		for (end = i; end < r->nr_samples && !compare_threads(&r->samples[end], &thread); end++)
 			total += r->samples[end].count;
-		if (!is_due(thread.proc_id, arg)) {
+		if (!session_is_due(s, due, thread.proc_id)) {
 			memmove(&r->samples[kept], &r->samples[i], (end - i) * sizeof(*r->samples));
 			kept += end - i;
 			continue;
@@ -110,7 +111,7 @@ int session_running_share(struct session *s, bool (*is_due)(uint64_t proc_id, vo
 	for (uint32_t i = r->times.count; i-- > 0 && !err;) {
 		const struct running_time running = *(const struct running_time *)intern_item(&r->times, i);
 
-		if (!is_due(running.thread.proc_id, arg))
+		if (!session_is_due(s, due, running.thread.proc_id))
 			continue;
 		err = session_add_thread_time(
 			s, &running.thread,

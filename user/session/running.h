@@ -11,6 +11,7 @@
 #include "pybpf_wait.h"
 
 struct session;
+struct session_due;
 
 /* Samples of one thread with one stack. */
 struct session_cpu_count {
@@ -35,7 +36,7 @@ int session_running_add_samples(struct session_running *r, const struct pybpf_co
 				uint64_t count);
 /* Adds to the time of a thread. Returns 0 or -ENOMEM. */
 int session_running_add(struct session *s, const struct pybpf_thread_key *thread, uint64_t ns);
-/* Puts the time of the processes for which is_due is true into the profile. Returns 0 or -ENOMEM. */
-int session_running_share(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg);
+/* Puts the time of the processes that are due into the profile. Returns 0 or -ENOMEM. */
+int session_running_share(struct session *s, const struct session_due *due);
 
 #endif

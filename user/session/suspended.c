@@ -15,6 +15,7 @@
 #include "discovery/ask_tasks.h"
 #include "foreign/foreign.h"
 #include "kernel/procs.h"
+#include "session/due.h"
 #include "session/internal.h"
 #include "session/remarks.h"
 #include "session/shares.h"
@@ -426,7 +427,7 @@ static int settle_stack(struct session *s, const struct suspended_stack *stack)
 	return profile_add_time(s->profile, stack->stack, owner, thread, (stack->ns + NS_PER_US / 2) / NS_PER_US, 0);
 }
 
-int session_suspended_settle(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg)
+int session_suspended_settle(struct session *s, const struct session_due *due)
 {
 	struct session_suspended *u = &s->suspended;
 	int err = 0;
@@ -434,7 +435,7 @@ int session_suspended_settle(struct session *s, bool (*is_due)(uint64_t proc_id,
 	for (uint32_t i = u->processes.count; i-- > 0;) {
 		struct snapshot *snapshot = intern_item(&u->processes, i);
 
-		if (!is_due(snapshot->proc_id, arg))
+		if (!session_is_due(s, due, snapshot->proc_id))
 			continue;
 		give_rest(s, snapshot);
 		free(snapshot->stacks);
@@ -444,7 +445,7 @@ int session_suspended_settle(struct session *s, bool (*is_due)(uint64_t proc_id,
 	for (uint32_t i = 0; i < u->stacks.count && !err; i++) {
 		struct suspended_stack *stack = intern_item(&u->stacks, i);
 
-		if (!is_due(stack->proc_id, arg))
+		if (!session_is_due(s, due, stack->proc_id))
 			continue;
 		err = settle_stack(s, stack);
 		stack->ns = 0;

@@ -11,6 +11,7 @@
 #include "session/suspended_account.h"
 
 struct session;
+struct session_due;
 
 struct session_suspended {
 	struct intern processes; /* the last snapshot of each */
@@ -34,11 +35,8 @@ void session_suspended_free(struct session_suspended *u);
 double session_suspended_look(struct session *s, double now);
 /* Takes the last snapshots; to be called when the run ends. Returns 0 or negative errno. */
 int session_suspended_end(struct session *s);
-/*
- * Puts the time of the processes for which is_due is true into the profile, and forgets these. Returns 0 or negative
- * errno.
- */
-int session_suspended_settle(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg);
+/* Puts the time of the processes that are due into the profile, and forgets these. Returns 0 or negative errno. */
+int session_suspended_settle(struct session *s, const struct session_due *due);
 
 void session_suspended_tell(const struct session *s, struct session_suspended_account *account);
 void session_suspended_print(const struct session_suspended_account *account, FILE *out);

@@ -13,6 +13,7 @@
 #include "base/procfs.h"
 #include "kernel/counts.h"
 #include "kernel/waits.h"
+#include "session/due.h"
 #include "session/internal.h"
 #include "session/wait_profile.h"
 
@@ -67,13 +68,11 @@ static bool is_python(const struct session *s, uint64_t proc_id)
 
 struct settling {
 	struct session *session;
-	bool (*is_due)(uint64_t proc_id, void *arg);
-	void *arg;
+	const struct session_due *due;
 	uint64_t end_ns;     /* of the run, in the kernel's clock */
 	struct intern moved; /* processes of which a thread has run */
 	struct pybpf_wait_key *taken;
 	size_t nr_taken, taken_room;
-	bool last;
 };
 
 /* Adds a wait with --mode=gil: each to the account, few to the profile. stack: without its leaf. */
@@ -140,13 +139,13 @@ static int take_time(const struct pybpf_wait_key *key, const struct pybpf_wait_t
 	struct settling *settling = arg;
 	int err = 0;
 
-	if (!settling->is_due(key->proc_id, settling->arg))
+	if (!session_is_due(settling->session, settling->due, key->proc_id))
 		return 0;
 	if (key->stack_id == PYBPF_STACK_ID_SHORT)
 		note_short(settling->session, key, time);
 	else
 		err = add_wait(settling->session, key, *time);
-	if (err || settling->last)
+	if (err || settling->due->all)
 		return err;
 	if (array_reserve(&settling->taken, &settling->taken_room, settling->nr_taken + 1, sizeof(*settling->taken)))
 		return -ENOMEM;
@@ -301,20 +300,20 @@ static void forget_wait(struct session *s, const struct pybpf_wait_key *key)
 	kernel_delete_thread_name(s->kernel, &thread);
 }
 
-int session_waits_settle(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg, bool last)
+int session_waits_settle(struct session *s, const struct session_due *due)
 {
-	struct settling settling = {.session = s, .is_due = is_due, .arg = arg, .last = last};
+	struct settling settling = {.session = s, .due = due};
 	struct host_clock_offsets offsets;
 	int err = host_read_clock_offsets(&offsets);
 
 	intern_init(&settling.moved, sizeof(uint64_t), sizeof(uint64_t));
 	settling.end_ns = s->detach_ns - (uint64_t)offsets.monotonic;
-	if (last)
+	if (due->all)
 		err = err ?: kernel_visit_threads(s->kernel, note_moved, &settling);
 	err = err ?: kernel_visit_wait_times(s->kernel, take_time, &settling);
-	if (last)
+	if (due->all)
 		err = err ?: kernel_visit_threads(s->kernel, take_living, &settling);
-	err = err ?: session_running_share(s, is_due, arg);
+	err = err ?: session_running_share(s, due);
 	for (size_t i = 0; i < settling.nr_taken; i++)
 		forget_wait(s, &settling.taken[i]);
 	free(settling.taken);

@@ -18,8 +18,8 @@
 
 struct kernel;
 struct session;
-
 struct session_account;
+struct session_due;
 
 struct session_named_wait {
 	uint64_t wait_id;
@@ -45,10 +45,10 @@ void session_waits_free(struct session_waits *w);
 /* Starts to keep the time of threads. Returns 0, or negative errno after reporting what failed. */
 int session_waits_attach(struct session *s);
 /*
- * Puts the time of the processes for which is_due is true into the profile; last: also of threads that are alive.
- * Returns 0 or negative errno.
+ * Puts the time of the processes that are due into the profile; at the end of the run also that of threads that are
+ * alive. Returns 0 or negative errno.
  */
-int session_waits_settle(struct session *s, bool (*is_due)(uint64_t proc_id, void *arg), void *arg, bool last);
+int session_waits_settle(struct session *s, const struct session_due *due);
 
 /*
  * Gives the thread a name in the kernel's map, where the sampler and the scheduler have met it not yet, if the profile

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tells whose counts and times go into the profile now. */
+#include "session/due.h"
+
+#include "session/internal.h"
+
+bool session_is_due(const struct session *s, const struct session_due *due, uint64_t proc_id)
+{
+	const struct processes_record *process;
+
+	if (due->all)
+		return true;
+	process = processes_find_record(s->processes, proc_id);
+	return process && process->ended && process->ended_at < due->before;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whose counts and times go into the profile: those of ended processes while the run goes on, or those of all. */
+#ifndef SESSION_DUE_H
+#define SESSION_DUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct session;
+
+struct session_due {
+	bool all;      /* the run has ended */
+	double before; /* else: processes that ended before this time, CLOCK_MONOTONIC seconds */
+};
+
+bool session_is_due(const struct session *s, const struct session_due *due, uint64_t proc_id);
+
+#endif
