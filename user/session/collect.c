@@ -9,6 +9,7 @@
 
 #include "foreign/foreign.h"
 #include "base/array.h"
+#include "base/beyond.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
@@ -29,10 +30,9 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 	*stacks = stacks_count(s->stacks);
 }
 
-int session_find_owners(struct session *s, const struct pybpf_count_key *key, struct processes_record *process,
+int session_find_owners(struct session *s, const struct pybpf_thread_key *of, struct processes_record *process,
 			uint32_t *owner, uint32_t *thread)
 {
-	const struct pybpf_thread_key named = {key->proc_id, key->tid, key->tid_start_ms};
 	struct pybpf_thread_name name;
 	char text[sizeof(name.comm) + 1] = "";
 
@@ -40,12 +40,12 @@ int session_find_owners(struct session *s, const struct pybpf_count_key *key, st
 	*owner = processes_add_to_profile(s->processes, process, s->profile);
 	if (*owner == PROFILE_NONE)
 		return -ENOMEM;
-	if (!s->options.threads || !key->tid)
+	if (!s->options.threads || !of->tid)
 		return 0;
-	kernel_get_thread_name(s->kernel, &named, &name);
+	kernel_get_thread_name(s->kernel, of, &name);
 	memcpy(text, name.comm, sizeof(name.comm));
-	*thread = profile_add_thread(s->profile, *owner, (int32_t)key->tid,
-				     session_find_thread_name(s, process, &named, text));
+	*thread = profile_add_thread(s->profile, *owner, (int32_t)of->tid,
+				     session_find_thread_name(s, process, of, text));
 	return *thread == PROFILE_NONE ? -ENOMEM : 0;
 }
 
@@ -53,7 +53,7 @@ int session_find_owners(struct session *s, const struct pybpf_count_key *key, st
 static int add_early(struct session *s, struct processes_record *process, uint64_t value)
 {
 	const struct pybpf_row row = {.without = PYBPF_COUNT_NO_INTERPRETER};
-	const struct pybpf_count_key key = {.proc_id = process->proc_id};
+	const struct pybpf_thread_key of = {.proc_id = process->proc_id};
 	uint32_t stack, owner, thread;
 
 	s->counters[PYBPF_COUNT_NO_INTERPRETER] += value;
@@ -64,7 +64,7 @@ static int add_early(struct session *s, struct processes_record *process, uint64
 	if (s->options.times)
 		s->counters[PYBPF_COUNT_UNTIMED] += value;
 	stack = stacks_add_row(s->stacks, &row);
-	if (stack == PROFILE_NONE || session_find_owners(s, &key, process, &owner, &thread))
+	if (stack == PROFILE_NONE || session_find_owners(s, &of, process, &owner, &thread))
 		return -ENOMEM;
 	return profile_add_sample(s->profile, stack, owner, thread, value);
 }
@@ -111,19 +111,21 @@ static uint64_t value_of(const struct pybpf_count_key *key, const struct pybpf_c
 static int add_held(struct session *s, const struct pybpf_count_key *key, struct processes_record *process,
 		    uint32_t stack)
 {
+	const struct pybpf_thread_key of = SESSION_THREAD_OF(key);
 	uint64_t bytes = session_held_get(&s->held, key, process->ended);
 	uint32_t owner, thread;
 
 	if (!bytes)
 		return 0;
 	s->held_at_most += process->ended ? bytes : 0;
-	return session_find_owners(s, key, process, &owner, &thread)
+	return session_find_owners(s, &of, process, &owner, &thread)
 		       ?: profile_add_sample(s->profile, stack, owner, thread, bytes);
 }
 
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
 	struct processes_record *process = processes_find_record(s->processes, key->proc_id);
+	const struct pybpf_thread_key of = SESSION_THREAD_OF(key);
 	uint32_t stack, owner, thread;
 	int err;
 
@@ -144,7 +146,7 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 	s->touched += count->value;
 	if (s->options.held)
 		return add_held(s, key, process, stack);
-	err = session_find_owners(s, key, process, &owner, &thread);
+	err = session_find_owners(s, &of, process, &owner, &thread);
 	err = err ?: profile_add_sample(s->profile, stack, owner, thread, value_of(key, count));
 	if (err || !s->options.times)
 		return err;
@@ -209,7 +211,7 @@ static void delete_taken(const struct pass *pass)
 
 	for (size_t i = 0; i < pass->nr_taken; i++) {
 		const struct pybpf_count_key *key = &pass->taken[i];
-		const struct pybpf_thread_key named = {key->proc_id, key->tid, key->tid_start_ms};
+		const struct pybpf_thread_key named = SESSION_THREAD_OF(key);
 
 		kernel_delete_count(s->kernel, key);
 		kernel_delete_stack(s->kernel, key->stack_id);
@@ -318,11 +320,6 @@ double session_used_s(void)
 	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + foreign_cpu_s();
 }
 
-static uint64_t beyond(uint64_t all, uint64_t part)
-{
-	return all > part ? all - part : 0;
-}
-
 static void tell_memory(const struct session *s, struct session_account *account)
 {
 	uint64_t given, taken;
@@ -386,12 +383,6 @@ char *session_read_source(struct session *s, const char *file)
 	return s->sources ? session_sources_read(s->sources, file) : NULL;
 }
 
-static bool runs_python(const struct processes_record *process, void *arg)
-{
-	(void)arg;
-	return !process->ended && process->state == PROCESSES_PYTHON;
-}
-
 /* Limits the time for what is missing of code objects, and for the names of threads. */
 static void limit_reading(struct session *s)
 {
@@ -399,7 +390,7 @@ static void limit_reading(struct session *s)
 
 	pysym_read_for(s->pysym, left > 0 ? (uint64_t)(left * 1e9) : 0);
 	session_thread_names_read_until(&s->thread_names, s->ended_used_s + SESSION_END_NAMES_S);
-	session_thread_names_share(&s->thread_names, session_count_users(s, runs_python, NULL));
+	session_thread_names_share(&s->thread_names, session_count_users(s, session_runs_python, NULL));
 }
 
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)

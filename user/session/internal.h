@@ -11,6 +11,7 @@
 #include "session/machine.h"
 #include "processes/processes.h"
 #include "session/sources.h"
+#include "session/thread.h"
 #include "session/thread_names.h"
 #include "symbols/stacks.h"
 #include "session/times.h"
@@ -96,8 +97,11 @@ void session_keep_memory(struct session *s, double now);
 /* Adds a count to the profile, or to a counter of lost samples. Returns 0 or -ENOMEM. */
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count);
 
-/* Finds or adds the process and the thread of a count in the profile. Returns 0 or -ENOMEM. */
-int session_find_owners(struct session *s, const struct pybpf_count_key *key, struct processes_record *process,
+/*
+ * Finds or adds a process and, if threads are told apart, one of its threads in the profile; of: tid 0 for none.
+ * Returns 0 or -ENOMEM.
+ */
+int session_find_owners(struct session *s, const struct pybpf_thread_key *of, struct processes_record *process,
 			uint32_t *owner, uint32_t *thread);
 
 /* Puts the facts, the measure and the account of the run into a profile. Returns 0 or -ENOMEM. */

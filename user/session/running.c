@@ -35,7 +35,7 @@ int session_running_add_samples(struct session_running *r, const struct pybpf_co
 	if (array_reserve(&r->samples, &r->samples_room, r->nr_samples + 1, sizeof(*r->samples)))
 		return -ENOMEM;
 	r->samples[r->nr_samples++] = (struct session_cpu_count){
-		.thread = {key->proc_id, key->tid, key->tid_start_ms}, .stack = stack, .count = count, .key = *key};
+		.thread = SESSION_THREAD_OF(key), .stack = stack, .count = count, .key = *key};
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/beyond.h"
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "session/internal.h"
@@ -126,7 +127,7 @@ void session_sched_begin(struct session *s)
  */
 static void add_thread(struct session_sched_process *sum, uint64_t elapsed_ns, uint64_t running_ns, uint64_t queued_ns)
 {
-	uint64_t idle_ns = elapsed_ns > running_ns ? elapsed_ns - running_ns : 0;
+	uint64_t idle_ns = beyond(elapsed_ns, running_ns);
 
 	if (queued_ns > idle_ns)
 		queued_ns = idle_ns;
@@ -197,14 +198,8 @@ static int read_end(pid_t tid, void *arg)
 	}
 	/* It began somewhere in its tick. */
 	start_ns = stat.start_time * tick_ns() + tick_ns() / 2;
-	add_thread(sum, now_ns > start_ns ? now_ns - start_ns : 0, now.running_ns, now.queued_ns);
+	add_thread(sum, beyond(now_ns, start_ns), now.running_ns, now.queued_ns);
 	return 0;
-}
-
-static bool is_to_end(const struct processes_record *process, void *arg)
-{
-	(void)arg;
-	return !process->ended && process->state == PROCESSES_PYTHON;
 }
 
 /* Returns the CPU time of the process's threads that ended, of which the sum of the others is known; 0: not known. */
@@ -245,7 +240,7 @@ void session_sched_end(struct session *s)
 	struct reading reading = {.session = s};
 
 	if (s->sched.known &&
-	    session_visit_by_user(s, s->ended_used_s + SESSION_END_SCHED_S, is_to_end, end_process, &reading))
+	    session_visit_by_user(s, s->ended_used_s + SESSION_END_SCHED_S, session_runs_python, end_process, &reading))
 		reading.err = -ENOMEM;
 	s->sched.known &= !reading.err;
 }
@@ -333,8 +328,7 @@ void session_sched_tell(const struct session *s, struct session_account *account
 
 		out->ended_threads += !thread->alive && process && !process->ended;
 	}
-	if (account->processes.seen > out->processes)
-		out->ended_processes = account->processes.seen - out->processes;
+	out->ended_processes = beyond(account->processes.seen, out->processes);
 	if (ended_ns > (int64_t)sysconf(_SC_NPROCESSORS_ONLN) * TICK_NS)
 		out->ended_threads_ns = (uint64_t)ended_ns;
 }

@@ -8,6 +8,12 @@
 #include "base/array.h"
 #include "session/internal.h"
 
+bool session_runs_python(const struct processes_record *process, void *arg)
+{
+	(void)arg;
+	return !process->ended && process->state == PROCESSES_PYTHON;
+}
+
 struct due {
 	uid_t user;
 	struct processes_record *process;

@@ -10,6 +10,9 @@
 
 struct session;
 
+/* Returns whether the process lives and runs Python: an is_due for the next ones. arg: not used. */
+bool session_runs_python(const struct processes_record *process, void *arg);
+
 /*
  * Calls visit with each process for which is_due is true, user by user. until_s: session_used_s() until when all visits
  * are to be done; visit's until_s is until when those of this process's user are: each user has an equal share of what

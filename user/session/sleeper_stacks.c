@@ -111,9 +111,7 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 		kernel_note_polled(s->kernel, found->pid, (uint32_t)stack->polled);
 	/* At the end there would be no time for all names. */
 	session_waits_name(s, &now);
-	if (s->options.threads &&
-	    session_thread_names_note(s, &(struct pybpf_thread_key){now.proc_id, now.tid, now.tid_start_ms},
-				      found->thread_id))
+	if (s->options.threads && session_thread_names_note(s, &SESSION_THREAD_OF(&now), found->thread_id))
 		return -ENOMEM;
 	if (stack->outcome == ASK_THREADS_STACK) {
 		sleeper.gil = stack->wants_gil;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/beyond.h"
 #include "base/clock.h"
 #include "base/host.h"
 #include "base/procfs.h"
@@ -63,7 +64,7 @@ static void note_found(const struct pybpf_thread_found *found, void *arg)
 
 	if (kernel_get_thread(s->kernel, found->pid, &thread))
 		return;
-	key = (struct pybpf_thread_key){thread.proc_id, thread.tid, thread.tid_start_ms};
+	key = SESSION_THREAD_OF(&thread);
 	if (session_thread_names_note(s, &key, found->thread_id))
 		s->error = -ENOMEM;
 }
@@ -88,9 +89,9 @@ bool session_states_known(const struct session *s)
 }
 
 /* Returns NULL without memory. */
-static struct state_thread *add(struct session *s, uint64_t proc_id, uint32_t tid, uint32_t start_ms)
+static struct state_thread *add(struct session *s, struct pybpf_thread_key thread)
 {
-	const struct state_thread fresh = {.key = {proc_id, tid, start_ms}};
+	const struct state_thread fresh = {.key = thread};
 	bool is_fresh;
 	uint32_t i = intern_add(&s->states.threads, &fresh, &is_fresh);
 
@@ -110,7 +111,7 @@ static void begin_reading(struct session *s)
 
 static int note_then(const struct pybpf_thread *thread, void *arg)
 {
-	struct state_thread *known = add(arg, thread->proc_id, thread->tid, thread->tid_start_ms);
+	struct state_thread *known = add(arg, SESSION_THREAD_OF(thread));
 
 	if (!known)
 		return -ENOMEM;
@@ -121,7 +122,7 @@ static int note_then(const struct pybpf_thread *thread, void *arg)
 
 static int note_now(const struct pybpf_thread *thread, void *arg)
 {
-	struct state_thread *known = add(arg, thread->proc_id, thread->tid, thread->tid_start_ms);
+	struct state_thread *known = add(arg, SESSION_THREAD_OF(thread));
 
 	if (!known)
 		return -ENOMEM;
@@ -133,7 +134,7 @@ static int note_now(const struct pybpf_thread *thread, void *arg)
 static int note_ended(const struct pybpf_wait_key *key, const struct pybpf_wait_time *time, void *arg)
 {
 	struct session *s = arg;
-	struct state_thread *known = add(s, key->proc_id, key->tid, key->tid_start_ms);
+	struct state_thread *known = add(s, SESSION_THREAD_OF(key));
 
 	if (!known)
 		return -ENOMEM;
@@ -146,23 +147,18 @@ static int note_ended(const struct pybpf_wait_key *key, const struct pybpf_wait_
 	return 0;
 }
 
-static uint64_t since(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
 /* Adds the state that the thread is in, until now_ns. */
 static void add_present(const struct pybpf_thread *thread, uint64_t now_ns, uint64_t ns[PYBPF_NR_STATES])
 {
-	uint64_t left = since(now_ns, thread->since_ns), queued = 0;
+	uint64_t left = beyond(now_ns, thread->since_ns), queued = 0;
 
 	ns[PYBPF_STATE_RUNNING] += thread->running_ns;
 	ns[PYBPF_STATE_GIL] += thread->gil_ns;
 	if (thread->state != PYBPF_STATE_RUNNING && !pybpf_state_is_ready(thread->state) &&
 	    thread->woken_ns >= thread->since_ns)
-		queued = since(now_ns, thread->woken_ns);
+		queued = beyond(now_ns, thread->woken_ns);
 	ns[PYBPF_WAIT_STATE_OF(thread->ready_id)] += queued;
-	ns[thread->state < PYBPF_NR_STATES ? thread->state : PYBPF_STATE_OTHER] += since(left, queued);
+	ns[thread->state < PYBPF_NR_STATES ? thread->state : PYBPF_STATE_OTHER] += beyond(left, queued);
 }
 
 static uint64_t sum_of(const uint64_t ns[PYBPF_NR_STATES])
@@ -202,7 +198,7 @@ static void add_up(struct state_thread *thread, uint64_t now_ns)
 		thread->first_ns = now_ns;
 		thread->first_sum = sum;
 	} else if (thread->is && thread->was && thread->then.state < PYBPF_NR_STATES) {
-		ns[thread->then.state] += since(thread->first_sum + (now_ns - thread->first_ns), sum);
+		ns[thread->then.state] += beyond(thread->first_sum + (now_ns - thread->first_ns), sum);
 	}
 	for (int i = 0; i < PYBPF_NR_STATES; i++)
 		thread->told[i] = ns[i] > thread->told[i] ? ns[i] : thread->told[i];
@@ -234,7 +230,7 @@ static void delete_ended(struct session *s)
 {
 	for (size_t i = 0; i < s->states.nr_ended; i++) {
 		const struct pybpf_wait_key *key = &s->states.ended[i];
-		const struct pybpf_thread_key of = {key->proc_id, key->tid, key->tid_start_ms};
+		const struct pybpf_thread_key of = SESSION_THREAD_OF(key);
 		uint32_t at = intern_find(&s->states.threads, &of);
 
 		if (at != INTERN_NONE && !((const struct state_thread *)intern_item(&s->states.threads, at))->is)

@@ -367,12 +367,6 @@ double session_suspended_look(struct session *s, double now)
 	return s->error ? s->error : u->next;
 }
 
-static bool is_due_last(const struct processes_record *process, void *arg)
-{
-	(void)arg;
-	return process->state == PROCESSES_PYTHON && !process->ended;
-}
-
 static void look_last(struct processes_record *process, double until_s, void *arg)
 {
 	struct session *s = arg;
@@ -386,7 +380,7 @@ int session_suspended_end(struct session *s)
 {
 	s->suspended.end_ns = clock_ns(CLOCK_MONOTONIC);
 	if (s->options.suspended && s->attach_ns &&
-	    session_visit_by_user(s, s->ended_used_s + SESSION_END_SNAPSHOTS_S, is_due_last, look_last, s))
+	    session_visit_by_user(s, s->ended_used_s + SESSION_END_SNAPSHOTS_S, session_runs_python, look_last, s))
 		s->error = s->error ?: -ENOMEM;
 	return s->error;
 }
@@ -414,12 +408,12 @@ static void give_rest(struct session *s, const struct snapshot *snapshot)
 static int settle_stack(struct session *s, const struct suspended_stack *stack)
 {
 	struct processes_record *process = processes_find_record(s->processes, stack->proc_id);
-	const struct pybpf_count_key key = {.proc_id = stack->proc_id};
+	const struct pybpf_thread_key of = {.proc_id = stack->proc_id};
 	uint32_t owner, thread;
 
 	if (!process || !stack->ns)
 		return 0;
-	if (session_find_owners(s, &key, process, &owner, &thread))
+	if (session_find_owners(s, &of, process, &owner, &thread))
 		return -ENOMEM;
 	s->suspended.account.ns += stack->ns;
 	if (stack->id == UNKEPT_ID)

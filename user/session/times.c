@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/beyond.h"
 
 struct known {
 	struct pybpf_count_key key;
@@ -65,8 +66,7 @@ int session_times_settle(struct session_times *t, struct profile *profile, uint6
 			continue;
 		}
 		known = intern_item(&t->samples, at);
-		err = profile_add_event(profile, event->time_ns > origin_ns ? event->time_ns - origin_ns : 0,
-					known->sample, known->value);
+		err = profile_add_event(profile, beyond(event->time_ns, origin_ns), known->sample, known->value);
 	}
 	t->count = kept;
 	return err;

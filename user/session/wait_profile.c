@@ -51,7 +51,7 @@ static const uint32_t row_of[PYBPF_STACK_ID_STACKS] = {
 
 static uint32_t push_row(struct session *s, const struct pybpf_wait_key *key)
 {
-	const struct pybpf_thread_key named = {key->proc_id, key->tid, key->tid_start_ms};
+	const struct pybpf_thread_key named = SESSION_THREAD_OF(key);
 	struct pybpf_row row = {.without = row_of[key->stack_id]};
 	struct pybpf_thread_name name;
 
@@ -135,7 +135,7 @@ int session_add_thread_time(struct session *s, const struct pybpf_thread_key *th
 {
 	struct processes_record *process = processes_find_record(s->processes, thread->proc_id);
 	/* Which thread it is that held the GIL is not known. */
-	const struct pybpf_count_key key = {.proc_id = thread->proc_id,
+	const struct pybpf_thread_key of = {.proc_id = thread->proc_id,
 					    .tid = s->options.gil_holders ? 0 : thread->tid,
 					    .tid_start_ms = thread->tid_start_ms};
 	uint32_t owner, tid;
@@ -150,7 +150,7 @@ int session_add_thread_time(struct session *s, const struct pybpf_thread_key *th
 	s->waits.state_ns[state] += time.ns;
 	if (stack == PROFILE_ROOT)
 		return 0;
-	if (session_find_owners(s, &key, process, &owner, &tid))
+	if (session_find_owners(s, &of, process, &owner, &tid))
 		return -ENOMEM;
 	err = profile_add_time(s->profile, stack, owner, tid, (time.ns + NS_PER_US / 2) / NS_PER_US, time.count);
 	if (!err && sample)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/beyond.h"
 #include "base/clock.h"
 #include "base/host.h"
 #include "base/procfs.h"
@@ -79,7 +80,7 @@ struct settling {
 static int add_gil_wait(struct session *s, const struct pybpf_wait_key *key, uint64_t wait_id, uint32_t stack,
 			struct pybpf_wait_time time)
 {
-	const struct pybpf_thread_key thread = {key->proc_id, key->tid, key->tid_start_ms};
+	const struct pybpf_thread_key thread = SESSION_THREAD_OF(key);
 	const enum pybpf_state state = (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id);
 	uint32_t holder = stacks_find(s->stacks, key->holder_stack_id);
 	bool shown = session_gil_shows(wait_id) && (state == PYBPF_STATE_GIL || !s->options.gil_holders);
@@ -99,7 +100,7 @@ static int add_gil_wait(struct session *s, const struct pybpf_wait_key *key, uin
 
 static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct pybpf_wait_time time)
 {
-	const struct pybpf_thread_key thread = {key->proc_id, key->tid, key->tid_start_ms};
+	const struct pybpf_thread_key thread = SESSION_THREAD_OF(key);
 	const struct session_sleeper *earlier = session_sleepers_get(&s->waits.sleepers, key);
 	uint64_t wait_id = key->wait_id;
 	uint32_t leaf, sample;
@@ -156,7 +157,7 @@ static int take_time(const struct pybpf_wait_key *key, const struct pybpf_wait_t
 void session_waits_name(struct session *s, const struct pybpf_thread *thread)
 {
 	const struct processes_record *process = processes_find_record(s->processes, thread->proc_id);
-	const struct pybpf_thread_key key = {thread->proc_id, thread->tid, thread->tid_start_ms};
+	const struct pybpf_thread_key key = SESSION_THREAD_OF(thread);
 	struct pybpf_thread_name name;
 	struct procfs_stat stat;
 
@@ -201,11 +202,6 @@ static int note_idle(struct session *s, const struct pybpf_wait_key *key)
 	return 0;
 }
 
-static uint64_t beyond(uint64_t all, uint64_t part)
-{
-	return all > part ? all - part : 0;
-}
-
 /* Notes when a wait was that the end of the run cuts off. since_ns: in the kernel's clock. */
 static int add_unfinished(const struct settling *settling, const struct pybpf_wait_key *key, uint64_t since_ns,
 			  uint64_t ns)
@@ -246,8 +242,8 @@ static int take_living(const struct pybpf_thread *thread, void *arg)
 				     .holder_stack_id = thread->holder_stack_id,
 				     .tid = thread->tid,
 				     .tid_start_ms = thread->tid_start_ms};
-	const struct pybpf_thread_key named = {thread->proc_id, thread->tid, thread->tid_start_ms};
-	uint64_t left = settling->end_ns > thread->since_ns ? settling->end_ns - thread->since_ns : 0, queued = 0;
+	const struct pybpf_thread_key named = SESSION_THREAD_OF(thread);
+	uint64_t left = beyond(settling->end_ns, thread->since_ns), queued = 0;
 	struct pybpf_wait_time time = {.count = 1};
 	int err = 0;
 
@@ -292,7 +288,7 @@ static void forget_stack(struct session *s, uint64_t stack_id)
 /* Gives back what the waits of an ended process took: its stacks are met no more. */
 static void forget_wait(struct session *s, const struct pybpf_wait_key *key)
 {
-	const struct pybpf_thread_key thread = {key->proc_id, key->tid, key->tid_start_ms};
+	const struct pybpf_thread_key thread = SESSION_THREAD_OF(key);
 
 	kernel_delete_wait_time(s->kernel, key);
 	forget_stack(s, key->stack_id);

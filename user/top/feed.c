@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/beyond.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "profile/edit.h"
@@ -97,11 +98,6 @@ int top_feed_hold(struct top_feed *feed)
 	return session_end_epoch(feed->session, true, hold, feed) ? -EIO : 0;
 }
 
-static uint64_t since(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
 int top_feed_init(struct top_feed *feed, struct session *session, struct top_model *model, uint64_t max_stacks,
 		  bool own_only)
 {
@@ -129,8 +125,8 @@ static void count(struct top_feed *feed, const struct session_account *account)
 {
 	const struct session_account *before = &feed->account;
 
-	top_model_count(feed->model, since(account->counters[PYBPF_COUNT_ASKED], before->counters[PYBPF_COUNT_ASKED]),
-			since(account->lost, before->lost));
+	top_model_count(feed->model, beyond(account->counters[PYBPF_COUNT_ASKED], before->counters[PYBPF_COUNT_ASKED]),
+			beyond(account->lost, before->lost));
 	feed->account = *account;
 }
 

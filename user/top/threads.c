@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/beyond.h"
 #include "base/clock.h"
 #include "session/sched.h"
 #include "session/states.h"
@@ -22,11 +23,6 @@ struct met_thread {
 	uint32_t interval; /* in which it was met last */
 };
 
-static uint64_t since(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
 /* Returns the thread as it was met before; *fresh: now. NULL without memory. */
 static struct met_thread *meet(struct top_threads *t, pid_t pid, pid_t tid, uint64_t start, bool *fresh)
 {
@@ -41,9 +37,9 @@ static struct top_states count_sched(const struct session_sched_thread *thread, 
 				     bool fresh, uint64_t interval_ns)
 {
 	uint64_t ticks_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
-	uint64_t elapsed = since(thread->at_ns, fresh ? thread->start_ticks * ticks_ns : before->at_ns);
-	uint64_t running = since(thread->sched.running_ns, before->sched.running_ns);
-	uint64_t queued = since(thread->sched.queued_ns, before->sched.queued_ns);
+	uint64_t elapsed = beyond(thread->at_ns, fresh ? thread->start_ticks * ticks_ns : before->at_ns);
+	uint64_t running = beyond(thread->sched.running_ns, before->sched.running_ns);
+	uint64_t queued = beyond(thread->sched.queued_ns, before->sched.queued_ns);
 	struct top_states states = {0};
 
 	/* One that is met for the first time at the start had its counts before. */
@@ -86,7 +82,7 @@ static int add_states(const struct session_states_thread *thread, void *arg)
 	if (!met)
 		return -ENOMEM;
 	for (int i = 0; i < PYBPF_NR_STATES; i++)
-		states.ns[i] = since(thread->ns[i], met->ns[i]);
+		states.ns[i] = beyond(thread->ns[i], met->ns[i]);
 	memcpy(met->ns, thread->ns, sizeof(met->ns));
 	met->interval = top_model_intervals(t->model);
 	if (!met->interval)
