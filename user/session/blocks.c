@@ -14,6 +14,7 @@
 #include "kernel/callbacks.h"
 #include "session/due.h"
 #include "session/internal.h"
+#include "session/measure.h"
 #include "session/place_name.h"
 #include "symbols/tasks.h"
 
@@ -30,17 +31,21 @@ struct task_at {
 	uint32_t place, task;
 };
 
-void session_blocks_init(struct session_blocks *b)
+static void init(struct session *s)
 {
+	struct session_blocks *b = &s->blocks;
+
 	intern_init(&b->places, sizeof(struct place), offsetof(struct place, task));
 	intern_init(&b->tasks, sizeof(struct task_at), sizeof(struct task_at));
 }
 
-void session_blocks_free(struct session_blocks *b)
+static void release(struct session *s)
 {
+	struct session_blocks *b = &s->blocks;
+
 	intern_free(&b->places);
 	intern_free(&b->tasks);
-	session_blocks_init(b);
+	init(s);
 }
 
 /* Finds the task that runs in the stack, which is the one nearest to the leaf. */
@@ -160,15 +165,13 @@ static int take_callback(uint32_t pid, const struct pybpf_callback *callback, vo
 		   callback->task, &time);
 }
 
-int session_blocks_settle(struct session *s, const struct session_due *due)
+/* At the end of the run the callbacks of threads that are asleep lasted until then. */
+static int settle(struct session *s, const struct session_due *due)
 {
 	struct settling settling = {.session = s, .due = due};
 	struct host_clock_offsets offsets;
-	int err;
+	int err = host_read_clock_offsets(&offsets);
 
-	if (!s->options.loop_block_ns)
-		return 0;
-	err = host_read_clock_offsets(&offsets);
 	if (due->all)
 		settling.end_ns = s->detach_ns - (uint64_t)offsets.monotonic;
 	err = err ?: kernel_visit_blocks(s->kernel, take_block, &settling);
@@ -208,13 +211,12 @@ static int compare_time(const void *a, const void *b)
 	return (one->ns < other->ns) - (one->ns > other->ns);
 }
 
-void session_blocks_tell(const struct session *s, struct session_blocks_account *account)
+static void tell(const struct session *s, struct session_account *all)
 {
+	struct session_blocks_account *account = &all->blocks;
 	const struct intern *places = &s->blocks.places;
 	struct place *sorted = places->items;
 
-	if (!s->options.loop_block_ns)
-		return;
 	account->limit_ns = s->options.loop_block_ns;
 	account->switches = s->options.mode != SESSION_CPU;
 	if (s->options.mode <= SESSION_WALL && s->options.freq)
@@ -327,3 +329,19 @@ void session_blocks_json(const struct session_blocks_account *a, FILE *out)
 	json_end_array(&j);
 	json_end_object(&j);
 }
+
+static bool is_wanted(const struct session_options *options)
+{
+	return options->loop_block_ns != 0;
+}
+
+/* A place is a frame of the profile. */
+const struct session_measure session_blocks_measure = {
+	.name = "callbacks that block their event loop",
+	.is_wanted = is_wanted,
+	.init = init,
+	.free = release,
+	.settle = settle,
+	.forget_frames = release,
+	.tell = tell,
+};

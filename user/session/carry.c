@@ -32,7 +32,8 @@ void session_carry_free(struct session_carry *c)
 
 bool session_must_wait(const struct session_carry *c, const struct pybpf_event *event)
 {
-	if (!c->changing)
+	/* Threads are of no epoch. */
+	if (!c->changing || event->type == PYBPF_EVENT_THREAD)
 		return false;
 	if (event->type == PYBPF_EVENT_TIME)
 		return PYBPF_COUNTS_SET(event->sets) != PYBPF_COUNTS_SET(c->old_sets);

@@ -9,7 +9,6 @@
 
 #include "foreign/foreign.h"
 #include "base/array.h"
-#include "base/beyond.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
@@ -101,33 +100,10 @@ static uint32_t stack_of(struct session *s, const struct pybpf_count_key *key)
 	return stack == PROFILE_NONE && key->without ? stacks_add_row(s->stacks, &row) : stack;
 }
 
-/* Returns the value of a count in the profile, whose unit is that of its kind. */
-static uint64_t value_of(const struct pybpf_count_key *key, const struct pybpf_count *count)
-{
-	return key->kind == PYBPF_KIND_CPU ? count->count : count->value;
-}
-
-/* Adds what a stack holds: of a process that has ended, when it held most. */
-static int add_held(struct session *s, const struct pybpf_count_key *key, struct processes_record *process,
-		    uint32_t stack)
-{
-	const struct pybpf_thread_key of = SESSION_THREAD_OF(key);
-	uint64_t bytes = session_held_get(&s->held, key, process->ended);
-	uint32_t owner, thread;
-
-	if (!bytes)
-		return 0;
-	s->held_at_most += process->ended ? bytes : 0;
-	return session_find_owners(s, &of, process, &owner, &thread)
-		       ?: profile_add_sample(s->profile, stack, owner, thread, bytes);
-}
-
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
 	struct processes_record *process = processes_find_record(s->processes, key->proc_id);
-	const struct pybpf_thread_key of = SESSION_THREAD_OF(key);
-	uint32_t stack, owner, thread;
-	int err;
+	struct session_counted counted = {.key = key, .count = count, .process = process};
 
 	/* A count exists, so the kernel's filters let the process pass. */
 	if (process)
@@ -136,23 +112,12 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 		return add_undecided(s, process, count->count);
 	if (process && !key->without)
 		processes_mark_sampled(s->processes, process);
-	stack = process ? stack_of(s, key) : PROFILE_NONE;
-	if (stack == PROFILE_NONE) {
+	counted.stack = process ? stack_of(s, key) : PROFILE_NONE;
+	if (counted.stack == PROFILE_NONE) {
 		s->unsent[key->without ? key->without : PYBPF_COUNT_PYTHON] += count->count;
 		return 0;
 	}
-	if (s->options.mode != SESSION_CPU)
-		return session_running_add_samples(&s->waits.running, key, stack, count->count);
-	s->touched += count->value;
-	if (s->options.held)
-		return add_held(s, key, process, stack);
-	err = session_find_owners(s, &of, process, &owner, &thread);
-	err = err ?: profile_add_sample(s->profile, stack, owner, thread, value_of(key, count));
-	if (err || !s->options.times)
-		return err;
-	return session_times_know(
-		&s->times, key, profile_find_sample(s->profile, stack, owner, thread),
-		s->options.nr_events && s->options.events->period ? (uint32_t)s->options.events->period : 1);
+	return session_measures_add_count(s, &counted);
 }
 
 /* What a pass over map counts takes. */
@@ -168,14 +133,6 @@ static bool is_of_pass(const struct pybpf_count_key *key, void *arg)
 	const struct pass *pass = arg;
 
 	return session_is_due(pass->session, &pass->due, key->proc_id);
-}
-
-/* In the modes that measure time. */
-static int settle_waits(struct session *s, const struct session_due *due)
-{
-	if (s->options.mode == SESSION_CPU)
-		return 0;
-	return session_waits_settle(s, due) ?: session_suspended_settle(s, due);
 }
 
 static int note_taken(struct pass *pass, const struct pybpf_count_key *key)
@@ -248,7 +205,7 @@ static void forget_process(struct processes_record *process, void *arg)
 
 	pysym_each_code(s->pysym, process->proc_id, delete_code, &codes);
 	pysym_remove_process(s->pysym, process->proc_id);
-	session_held_forget(&s->held, process->proc_id);
+	session_measures_forget_process(s, process->proc_id);
 	processes_forget_record(s->processes, process);
 }
 
@@ -272,16 +229,13 @@ int session_collect_ended(struct session *s, double now)
 		return 0;
 	/* What the ended processes have done to their memory must be known by now. */
 	do
-		err = s->options.held ? session_consume(s) : 0;
+		err = session_measures_need_records(s) ? session_consume(s) : 0;
 	while (err > 0);
 	processes_settle_ended(s->processes);
 	processes_visit_ended(s->processes, pass.due.before, finish_process, s);
 	err = err ?: s->error ?: kernel_visit_counts(s->kernel, take_count, &pass);
 	err = err ?: session_settle_carried(&s->carry, is_of_pass, add_count, &pass);
-	err = err ?: settle_waits(s, &pass.due);
-	err = err ?: session_blocks_settle(s, &pass.due);
-	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
-	err = err ?: session_intervals_settle(&s->waits.intervals, s->profile, s->attach_ns);
+	err = err ?: session_measures_settle(s, &pass.due);
 	if (!err) {
 		delete_taken(&pass);
 		processes_visit_ended(s->processes, pass.due.before, forget_process, s);
@@ -318,24 +272,6 @@ static void own_cost(struct session_account *account)
 double session_used_s(void)
 {
 	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + foreign_cpu_s();
-}
-
-static void tell_memory(const struct session *s, struct session_account *account)
-{
-	uint64_t given, taken;
-
-	account->touched = s->touched;
-	account->given_back = kernel_get_given_back(s->kernel);
-	account->has_held = s->options.held;
-	if (!account->has_held)
-		return;
-	session_held_tell(&s->held, &given, &taken);
-	account->held = given - taken;
-	account->unknown_touched = beyond(account->touched, given);
-	account->unknown_given_back = beyond(account->given_back, taken);
-	account->unsent_memory = kernel_get_memory_unsent(s->kernel);
-	account->refused_memory = s->held.refused;
-	account->held_at_most = s->held_at_most;
 }
 
 /* Moves samples whose stack never came from what the kernel counted them as to the lost ones. */
@@ -411,11 +347,8 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	err = err ?: kernel_read_counters(s->kernel, account->counters);
 	err = err ?: kernel_visit_counts(s->kernel, take_count, &all);
 	err = err ?: session_settle_carried(&s->carry, is_of_pass, add_count, &all);
-	err = err ?: settle_waits(s, &all.due);
-	err = err ?: session_blocks_settle(s, &all.due);
+	err = err ?: session_measures_settle(s, &all.due);
 	err = err ?: processes_tell_parents(s->processes, s->profile);
-	err = err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
-	err = err ?: session_intervals_settle(&s->waits.intervals, s->profile, s->attach_ns);
 	profile_sort_events(s->profile);
 	if (!err && s->sources)
 		err = session_sources_collect(s->sources, s->profile);
@@ -434,19 +367,8 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	account->measured = account->kernel_ns_per_sample >= 0;
 	first_ns = kernel_get_first_sample_ns(s->kernel);
 	account->time_to_first_sample_ms = first_ns ? (double)(int64_t)(first_ns - s->options.start_ns) / 1e6 : -1;
-	session_waits_tell(s, account);
-	session_sched_tell(s, account);
-	account->unread_names = s->thread_names.unread;
-	session_blocks_tell(s, &account->blocks);
-	session_suspended_tell(s, &account->suspended);
-	if (s->options.nr_events) {
-		account->event = s->options.events->title ?: "events";
-		account->period = s->options.events->period;
-		account->unit = s->options.events->unit;
-		tell_memory(s, account);
-	} else {
-		account->freq = s->options.freq;
-	}
+	account->freq = s->options.freq;
+	session_measures_tell(s, account);
 	own_cost(account);
 	profile_events(s->profile, &timed);
 	account->timed = timed;

@@ -77,7 +77,7 @@ static int take_epoch(struct session *s, bool forget)
 		err = err ?: stacks_finish(s->stacks);
 	err = err ?: kernel_take_counts(s->kernel, take_count, &epoch);
 	err = err ?: session_settle_carried(&s->carry, is_told, add_count, &epoch);
-	return err ?: session_times_settle(&s->times, s->profile, s->attach_ns);
+	return err ?: session_measures_settle_epoch(s);
 }
 
 /* Begins the next epoch's profile: with the known stacks and code objects or, if forget, empty. */
@@ -85,7 +85,7 @@ static int begin_epoch(struct session *s, bool forget)
 {
 	int err = 0;
 
-	session_times_forget(&s->times);
+	session_measures_forget_samples(s);
 	if (s->times_full)
 		kernel_refuse_times(s->kernel, false);
 	s->times_full = false;

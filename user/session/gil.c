@@ -15,6 +15,7 @@
 #include "output/amount.h"
 #include "profile/profile.h"
 #include "session/internal.h"
+#include "session/measure.h"
 #include "session/place_name.h"
 #include "session/wait_name.h"
 
@@ -237,20 +238,22 @@ static void tell_held(const struct session *s, const uint64_t *counters, struct 
 	account->held_unknown_ns = (uint64_t)((double)unknown * period_ns);
 }
 
-void session_gil_tell(const struct session *s, const uint64_t *counters, struct session_gil_account *account)
+static void tell(const struct session *s, struct session_account *all)
 {
+	struct session_gil_account *account = &all->gil;
 	struct {
 		const struct session *session;
 		struct session_gil_account *account;
 	} counting = {s, account};
 	struct pybpf_gil_waits waits = {0};
 
+	all->has_gil = true;
 	kernel_get_gil_waits(s->kernel, &waits);
 	account->waits = waits.count;
 	account->longest_ns = waits.longest_ns > s->waits.gil.longest_ns ? waits.longest_ns : s->waits.gil.longest_ns;
 	account->queued_ns = s->waits.gil.queued_ns;
 	account->throttled_ns = s->waits.gil.throttled_ns;
-	tell_held(s, counters, account);
+	tell_held(s, all->counters, account);
 	tell_holders(s, account);
 	tell_asleep(s, account);
 	processes_visit_all(s->processes, count_process, &counting);
@@ -348,3 +351,14 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 			"waits for it are not in the profile\n",
 			a->unrecognized, a->unrecognized == 1 ? " runs" : "es run");
 }
+
+static bool is_wanted(const struct session_options *options)
+{
+	return options->mode == SESSION_GIL;
+}
+
+const struct session_measure session_gil_measure = {
+	.name = "holders of the GIL",
+	.is_wanted = is_wanted,
+	.tell = tell,
+};

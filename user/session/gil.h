@@ -16,6 +16,7 @@
 struct discovery_python;
 struct profile;
 struct session;
+struct session_measure;
 
 struct session_gil {
 	struct intern holders; /* by frame of the profile, as asleep */
@@ -50,8 +51,8 @@ void session_gil_name_blocked(const struct profile *profile, uint32_t stack, cha
  */
 bool session_gil_is_told(const struct discovery_python *python, struct error *error);
 
-/* Puts the tables and the kernel's counters, one per enum pybpf_counter, into the account. */
-void session_gil_tell(const struct session *s, const uint64_t *counters, struct session_gil_account *account);
 void session_gil_print(const struct session_gil_account *account, uint64_t waited_ns, FILE *out);
+
+extern const struct session_measure session_gil_measure;
 
 #endif

@@ -9,6 +9,7 @@
 #include "session/session.h"
 #include "kernel/kernel.h"
 #include "session/machine.h"
+#include "session/measure.h"
 #include "processes/processes.h"
 #include "session/sources.h"
 #include "session/thread.h"
@@ -22,6 +23,8 @@
 
 struct session {
 	struct session_options options;
+	const struct session_measure *measures[SESSION_MEASURES]; /* those that the options want */
+	size_t nr_measures;
 	struct kernel *kernel;
 	struct pysym *pysym;
 	struct kernel_names *kernel_names; /* NULL unless asked for */

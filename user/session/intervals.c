@@ -7,6 +7,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/beyond.h"
+#include "kernel/waits.h"
+#include "session/internal.h"
+#include "session/measure.h"
 
 #define NS_PER_US 1000
 
@@ -121,3 +125,41 @@ int session_intervals_settle(struct session_intervals *l, struct profile *profil
 	l->count = kept;
 	return err;
 }
+
+static int take(struct session *s, const struct pybpf_event *event)
+{
+	return session_intervals_take(&s->waits.intervals, (const void *)event, event->size, !session_may_keep_time(s));
+}
+
+static int settle(struct session *s, const struct session_due *due)
+{
+	(void)due;
+	return session_intervals_settle(&s->waits.intervals, s->profile, s->attach_ns);
+}
+
+/* Puts the waits that have no events into the account. */
+static void tell(const struct session *s, struct session_account *account)
+{
+	const struct session_intervals *l = &s->waits.intervals;
+	struct pybpf_wait_time lost;
+
+	kernel_get_lost_intervals(s->kernel, &lost);
+	account->refused_waits = l->refused.count + lost.count;
+	account->refused_ns = l->refused.ns + lost.ns;
+	account->undrawn_waits = beyond(l->all.count, l->drawn.count + account->refused_waits);
+	account->undrawn_ns = beyond(l->all.ns, l->drawn.ns + account->refused_ns);
+}
+
+static bool is_wanted(const struct session_options *options)
+{
+	return options->mode != SESSION_CPU && options->times;
+}
+
+const struct session_measure session_intervals_measure = {
+	.name = "when waits were",
+	.is_wanted = is_wanted,
+	.records = SESSION_RECORD(PYBPF_EVENT_INTERVAL),
+	.take = take,
+	.settle = settle,
+	.tell = tell,
+};

@@ -10,6 +10,7 @@
 #include "profile/profile.h"
 #include "pybpf_wait.h"
 
+struct session_measure;
 struct session_interval {
 	uint64_t time_ns, ns; /* begin, in CLOCK_MONOTONIC, and length */
 	uint32_t key;         /* index in session_intervals.keys */
@@ -42,5 +43,7 @@ int session_intervals_know(struct session_intervals *l, const struct pybpf_wait_
  * origin_ns: the CLOCK_MONOTONIC time of the profile's beginning. Returns 0 or -ENOMEM.
  */
 int session_intervals_settle(struct session_intervals *l, struct profile *profile, uint64_t origin_ns);
+
+extern const struct session_measure session_intervals_measure;
 
 #endif

@@ -8,7 +8,6 @@
 #include "kernel/events.h"
 #include "pybpf.h"
 #include "session/internal.h"
-#include "session/wait_profile.h"
 
 /* Most bytes taken per call: a program whose stacks are all new and deep fills the ring as fast as it is emptied. */
 #define CONSUME_BYTES (256u << 10)
@@ -18,36 +17,19 @@
  */
 #define CONSUME_NS 5000000
 
-static int take_time(struct session *s, const struct pybpf_event *event)
-{
-	if (session_may_keep_time(s))
-		return session_times_add(&s->times, (const void *)event, event->size);
-	s->counters[PYBPF_COUNT_UNTIMED]++;
-	return 0;
-}
-
 int session_take_event(struct session *s, const struct pybpf_event *event)
 {
-	if (event->type == PYBPF_EVENT_THREAD)
-		return session_thread_names_add(s, (const void *)event, event->size);
+	const struct session_measure *taker = session_measures_find_taker(event->type);
+
 	if (session_must_wait(&s->carry, event))
 		return session_put_aside(&s->carry, event);
+	if (taker)
+		return taker->take(s, event);
 	switch (event->type) {
 	case PYBPF_EVENT_CODE:
 		return pysym_add_code(s->pysym, (const void *)event, event->size);
-	case PYBPF_EVENT_WAIT:
-		return session_wait_add_name(&s->waits, (const void *)event, event->size);
-	case PYBPF_EVENT_WAKER:
-		return session_wakers_add(&s->waits.wakers, (const void *)event, event->size);
 	case PYBPF_EVENT_TASKS:
 		return stacks_add_tasks(s->stacks, (const void *)event, event->size);
-	case PYBPF_EVENT_INTERVAL:
-		return session_intervals_take(&s->waits.intervals, (const void *)event, event->size,
-					      !session_may_keep_time(s));
-	case PYBPF_EVENT_MEMORY:
-		return session_held_take(&s->held, (const void *)event, event->size, !s->memory_full);
-	case PYBPF_EVENT_TIME:
-		return take_time(s, event);
 	default:
 		return stacks_add(s->stacks, (const void *)event, event->size);
 	}

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "session/internal.h"
+#include "session/measure.h"
 #include "session/shares.h"
 #include "session/unsampled.h"
 
@@ -32,19 +33,23 @@ struct begun_cpu {
 	uint64_t ns;
 };
 
-void session_sched_init(struct session_sched *sched)
+static void init(struct session *s)
 {
+	struct session_sched *sched = &s->sched;
+
 	memset(sched, 0, sizeof(*sched));
 	intern_init(&sched->cpu, sizeof(struct begun_cpu), offsetof(struct begun_cpu, ns));
 	intern_init(&sched->begun, sizeof(struct begun_thread), offsetof(struct begun_thread, proc_id));
 }
 
-void session_sched_free(struct session_sched *sched)
+static void release(struct session *s)
 {
+	struct session_sched *sched = &s->sched;
+
 	intern_free(&sched->begun);
 	intern_free(&sched->cpu);
 	free(sched->processes);
-	session_sched_init(sched);
+	init(s);
 }
 
 static uint64_t tick_ns(void)
@@ -107,7 +112,8 @@ static void begin_process(struct processes_record *process, double until_s, void
 		r->err = procfs_each_task(process->pid, read_begin, r) < 0 ? -ENOMEM : 0;
 }
 
-void session_sched_begin(struct session *s)
+/* Reads the threads of each process. Without memory for that, nothing is known. */
+static int begin(struct session *s)
 {
 	struct reading reading = {.session = s};
 	struct procfs_sched own;
@@ -119,6 +125,7 @@ void session_sched_begin(struct session *s)
 	    session_visit_by_user(s, session_used_s() + BEGIN_S, is_to_begin, begin_process, &reading))
 		reading.err = -ENOMEM;
 	s->sched.known &= !reading.err;
+	return 0;
 }
 
 /*
@@ -235,7 +242,7 @@ static void end_process(struct processes_record *process, double until_s, void *
 		sched->processes[sched->nr_processes++] = r->sum;
 }
 
-void session_sched_end(struct session *s)
+static void end(struct session *s)
 {
 	struct reading reading = {.session = s};
 
@@ -300,7 +307,10 @@ static struct processes_record *find_wanted(const struct session *s, uint64_t pr
  */
 #define TICK_NS 10000000
 
-void session_sched_tell(const struct session *s, struct session_account *account)
+/*
+ * Puts the sums over wanted processes into the account. A thread that ended during the run is in none of them.
+ */
+static void tell(const struct session *s, struct session_account *account)
 {
 	struct session_account_sched *out = &account->sched;
 	int64_t ended_ns = 0;
@@ -332,3 +342,19 @@ void session_sched_tell(const struct session *s, struct session_account *account
 	if (ended_ns > (int64_t)sysconf(_SC_NPROCESSORS_ONLN) * TICK_NS)
 		out->ended_threads_ns = (uint64_t)ended_ns;
 }
+
+static bool is_wanted(const struct session_options *options)
+{
+	return options->mode == SESSION_CPU;
+}
+
+/* Read when no sample waits for what takes some microseconds for each thread. */
+const struct session_measure session_sched_measure = {
+	.name = "time of threads, by the scheduler",
+	.is_wanted = is_wanted,
+	.init = init,
+	.free = release,
+	.begin = begin,
+	.end = end,
+	.tell = tell,
+};

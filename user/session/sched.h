@@ -11,7 +11,7 @@
 #include "base/procfs.h"
 
 struct session;
-struct session_account;
+struct session_measure;
 
 /* The time of the threads of one process that were alive at the end of the run. */
 struct session_sched_process {
@@ -33,19 +33,6 @@ struct session_sched {
 	size_t nr_processes, room;
 };
 
-void session_sched_init(struct session_sched *sched);
-void session_sched_free(struct session_sched *sched);
-
-/* Read the threads of each process, when sampling begins and ends. Without memory for that, nothing is known. */
-void session_sched_begin(struct session *s);
-void session_sched_end(struct session *s);
-
-/*
- * Puts the sums over wanted processes into the account, whose counts of processes are known. A thread that ended during
- * the run is in none of them.
- */
-void session_sched_tell(const struct session *s, struct session_account *account);
-
 /* What the scheduler has counted of a thread that lives. */
 struct session_sched_thread {
 	pid_t pid, tid;
@@ -61,5 +48,7 @@ struct session_sched_thread {
  */
 int session_sched_visit(struct session *s, int (*visit)(const struct session_sched_thread *thread, void *arg),
 			void *arg);
+
+extern const struct session_measure session_sched_measure;
 
 #endif

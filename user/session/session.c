@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/procfs.h"
 #include "kernel/events.h"
-#include "kernel/waits.h"
 #include "pybpf.h"
 #include "session/internal.h"
 #include "session/source_file.h"
@@ -96,7 +95,7 @@ int session_new_profile(struct session *s)
 	stacks_name_kernel(stacks, s->kernel_names);
 	stacks_set_own(stacks, s->options.own_paths);
 	stacks_free(s->stacks);
-	session_blocks_free(&s->blocks); /* frames of the profile */
+	session_measures_forget_frames(s);
 	profile_free(s->profile);
 	s->stacks = stacks;
 	s->profile = profile;
@@ -111,14 +110,7 @@ struct session *session_new(const struct session_options *options)
 		goto no_memory;
 	s->options = *options;
 	s->end_at = HUGE_VAL;
-	session_times_init(&s->times);
-	session_waits_init(&s->waits);
-	session_states_init(&s->states);
-	session_sched_init(&s->sched);
-	session_blocks_init(&s->blocks);
-	session_suspended_init(&s->suspended);
-	session_thread_names_init(&s->thread_names);
-	session_held_init(&s->held);
+	session_measures_init(s);
 	session_carry_init(&s->carry);
 	s->kernel = new_kernel(options);
 	if (!s->kernel || kernel_load(s->kernel))
@@ -163,14 +155,7 @@ void session_free(struct session *s)
 	processes_free(s->processes);
 	stacks_free(s->stacks);
 	kernel_names_free(s->kernel_names);
-	session_times_free(&s->times);
-	session_waits_free(&s->waits);
-	session_states_free(&s->states);
-	session_sched_free(&s->sched);
-	session_blocks_free(&s->blocks);
-	session_suspended_free(&s->suspended);
-	session_thread_names_free(&s->thread_names);
-	session_held_free(&s->held);
+	session_measures_free(s);
 	session_carry_free(&s->carry);
 	session_sources_free(s->sources);
 	pysym_free(s->pysym);
@@ -184,29 +169,13 @@ int session_follow(struct session *s, const uint32_t *pids, size_t count)
 	return processes_follow(s->processes, pids, count);
 }
 
-/* Attaches what keeps the time of threads. */
-static int attach_states(struct session *s)
-{
-	return s->options.mode == SESSION_CPU ? session_states_attach(s) : session_waits_attach(s);
-}
-
 int session_attach(struct session *s)
 {
-	int err;
-
 	s->attach_ns = clock_ns(CLOCK_MONOTONIC);
 	s->start_ns = clock_ns(CLOCK_REALTIME);
 	s->machine_begin = session_machine_read();
 	processes_begin_cpu(s->processes);
-	err = attach_states(s);
-	if (!err && s->options.mode != SESSION_OFFCPU)
-		err = kernel_attach_sampler(s->kernel, s->options.freq);
-	/* No sample waits for what takes some microseconds for each thread. */
-	if (!err && s->options.mode == SESSION_CPU)
-		session_sched_begin(s);
-	else if (!err)
-		err = session_sleepers_find(s);
-	return err;
+	return session_measures_attach(s);
 }
 
 void session_end_at(struct session *s, double when)
@@ -225,22 +194,12 @@ void session_detach(struct session *s)
 
 	if (first) {
 		s->ended_used_s = session_used_s();
-		session_suspended_end(s);
-		if (s->kernel)
-			kernel_see_polled(s->kernel);
-	}
-	if (s->kernel)
-		kernel_start_waits(s->kernel, false);
-	if (first && s->options.mode == SESSION_CPU)
-		session_sched_end(s);
-	if (first) {
+		session_measures_end(s);
 		s->detach_ns = clock_ns(CLOCK_MONOTONIC);
 		s->machine_end = session_machine_read();
 	}
-	if (s->kernel) {
-		kernel_detach_sampler(s->kernel);
-		kernel_detach_waits(s->kernel);
-	}
+	if (s->kernel)
+		session_measures_detach(s);
 	if (first)
 		processes_end_cpu(s->processes);
 }
@@ -253,29 +212,25 @@ void session_fds(const struct session *s, int fds[SESSION_FDS])
 
 double session_tend(struct session *s)
 {
-	double now = clock_s(CLOCK_MONOTONIC), next, snapshot, sleepers;
+	double now = clock_s(CLOCK_MONOTONIC), next, measures;
 
 	processes_look_at_due(s->processes, now);
 	processes_label_young(s->processes, now);
 	session_keep_memory(s, now);
 	session_sources_ask_again(s->sources, now);
-	session_thread_names_tend(s, now);
-	sleepers = session_sleepers_look(s, clock_s(CLOCK_MONOTONIC));
+	measures = session_measures_tend(s);
+	if (measures < 0)
+		return measures;
 	if (now >= s->next_collect) {
 		int err = session_collect_ended(s, now);
 
 		if (err)
 			return err;
 	}
-	snapshot = session_suspended_look(s, clock_s(CLOCK_MONOTONIC));
-	if (snapshot < 0)
-		return snapshot;
 	next = processes_get_next_look(s->processes);
 	if (s->next_collect < next)
 		next = s->next_collect;
-	if (sleepers < next)
-		next = sleepers;
-	return snapshot < next ? snapshot : next;
+	return measures < next ? measures : next;
 }
 
 bool session_all_ended(const struct session *s)

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "kernel/waits.h"
 #include "session/internal.h"
+#include "session/measure.h"
 #include "session/sleeper_stacks.h"
 
 /* Longest time of a turn. As long as it took, the loop then does nothing of this. */
@@ -33,7 +34,6 @@
  * one.
  */
 #define QUANTUM_S 0.2
-#define NEVER_S   1e18
 #define NONE      UINT32_MAX
 
 struct user {
@@ -281,7 +281,7 @@ double session_sleepers_look(struct session *s, double now)
 	struct user *user = NULL;
 
 	if (!l->nr_processes || s->memory_full)
-		return NEVER_S;
+		return SESSION_NEVER_S;
 	if (now < l->next)
 		return l->next;
 	l->turn++;
@@ -328,3 +328,22 @@ void session_sleepers_tell(const struct session *s, struct session_account *acco
 			account->unread_sleepers += l->processes[i].end - l->processes[i].next;
 	}
 }
+
+static void end(struct session *s)
+{
+	kernel_see_polled(s->kernel);
+}
+
+static bool is_wanted(const struct session_options *options)
+{
+	return options->mode != SESSION_CPU;
+}
+
+const struct session_measure session_sleepers_measure = {
+	.name = "threads that sleep when the run begins",
+	.is_wanted = is_wanted,
+	.begin = session_sleepers_find,
+	.end = end,
+	.tend = session_sleepers_look,
+	.tell = session_sleepers_tell,
+};

@@ -12,6 +12,7 @@
 #include "pybpf_wait.h"
 
 struct session;
+struct session_measure;
 struct session_account;
 
 struct session_sleeper {
@@ -64,5 +65,7 @@ const struct session_sleeper *session_sleepers_get(const struct session_sleepers
 void session_sleepers_note(struct session_sleepers *l, const struct pybpf_wait_key *key, uint64_t ns);
 /* Puts the threads whose stacks were not read into the account. */
 void session_sleepers_tell(const struct session *s, struct session_account *account);
+
+extern const struct session_measure session_sleepers_measure;
 
 #endif

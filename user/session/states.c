@@ -20,6 +20,7 @@
 #include "base/procfs.h"
 #include "kernel/waits.h"
 #include "session/internal.h"
+#include "session/measure.h"
 #include "session/unsampled.h"
 
 /* Bytes of a name that are kept. */
@@ -42,17 +43,21 @@ struct state_thread {
 	bool was, is;                       /* it was there at its begin, and at its end */
 };
 
-void session_states_init(struct session_states *states)
+static void init(struct session *s)
 {
+	struct session_states *states = &s->states;
+
 	memset(states, 0, sizeof(*states));
 	intern_init(&states->threads, sizeof(struct state_thread), sizeof(struct pybpf_thread_key));
 }
 
-void session_states_free(struct session_states *states)
+static void release(struct session *s)
 {
+	struct session_states *states = &s->states;
+
 	intern_free(&states->threads);
 	free(states->ended);
-	session_states_init(states);
+	init(s);
 }
 
 /* Keeps what finds a thread's name in Python. */
@@ -69,7 +74,8 @@ static void note_found(const struct pybpf_thread_found *found, void *arg)
 		s->error = -ENOMEM;
 }
 
-int session_states_attach(struct session *s)
+/* Starts to keep the time, if the kernel can. */
+static int attach(struct session *s)
 {
 	int err;
 
@@ -264,3 +270,28 @@ int session_states_visit(struct session *s, int (*visit)(const struct session_st
 	session_thread_names_read_until(&s->thread_names, HUGE_VAL);
 	return err < 0 ? err : 0;
 }
+
+static void end(struct session *s)
+{
+	kernel_start_waits(s->kernel, false);
+}
+
+static void detach(struct session *s)
+{
+	kernel_detach_waits(s->kernel);
+}
+
+static bool is_wanted(const struct session_options *options)
+{
+	return options->mode == SESSION_CPU && options->states;
+}
+
+const struct session_measure session_states_measure = {
+	.name = "time of threads by state, beside CPU samples",
+	.is_wanted = is_wanted,
+	.init = init,
+	.free = release,
+	.attach = attach,
+	.end = end,
+	.detach = detach,
+};

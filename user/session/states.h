@@ -11,6 +11,7 @@
 #include "pybpf_wait.h"
 
 struct session;
+struct session_measure;
 
 struct session_states {
 	bool on;
@@ -18,12 +19,6 @@ struct session_states {
 	struct pybpf_wait_key *ended;
 	size_t nr_ended, ended_room;
 };
-
-void session_states_init(struct session_states *states);
-void session_states_free(struct session_states *states);
-
-/* Starts to keep the time, if options.states ask for it and the kernel can. Returns 0 or negative errno, reported. */
-int session_states_attach(struct session *s);
 
 /* A thread, and its time since it was met first. */
 struct session_states_thread {
@@ -42,5 +37,7 @@ bool session_states_known(const struct session *s);
  */
 int session_states_visit(struct session *s, int (*visit)(const struct session_states_thread *thread, void *arg),
 			 void *arg);
+
+extern const struct session_measure session_states_measure;
 
 #endif

@@ -17,6 +17,7 @@
 #include "kernel/procs.h"
 #include "session/due.h"
 #include "session/internal.h"
+#include "session/measure.h"
 #include "session/remarks.h"
 #include "session/shares.h"
 #include "session/wait_name.h"
@@ -29,7 +30,6 @@
 #define PATIENCE_S 0.5
 /* Seconds after which no further snapshot is begun in one turn of the main loop. */
 #define TURN_S    0.05
-#define NEVER_S   1e18
 #define NS        1e9
 #define NS_PER_US 1000
 
@@ -49,21 +49,25 @@ struct suspended_stack {
 	uint32_t pad;
 };
 
-void session_suspended_init(struct session_suspended *u)
+static void init(struct session *s)
 {
+	struct session_suspended *u = &s->suspended;
+
 	memset(u, 0, sizeof(*u));
 	intern_init(&u->processes, sizeof(struct snapshot), sizeof(uint64_t));
 	intern_init(&u->stacks, sizeof(struct suspended_stack), offsetof(struct suspended_stack, ns));
 	u->seed = clock_ns(CLOCK_MONOTONIC) | 1;
 }
 
-void session_suspended_free(struct session_suspended *u)
+static void release(struct session *s)
 {
+	struct session_suspended *u = &s->suspended;
+
 	for (uint32_t i = 0; i < u->processes.count; i++)
 		free(((struct snapshot *)intern_item(&u->processes, i))->stacks);
 	intern_free(&u->processes);
 	intern_free(&u->stacks);
-	session_suspended_init(u);
+	init(s);
 }
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
@@ -352,12 +356,13 @@ static void look_at_record(struct processes_record *process, void *arg)
 		u->next = last->next;
 }
 
-double session_suspended_look(struct session *s, double now)
+/* Takes a snapshot of each process of which one is due, for some milliseconds at most. */
+static double tend(struct session *s, double now)
 {
 	struct session_suspended *u = &s->suspended;
 
-	if (!s->options.suspended || !s->attach_ns || s->detach_ns)
-		return NEVER_S;
+	if (!s->attach_ns || s->detach_ns)
+		return SESSION_NEVER_S;
 	if (now < u->next)
 		return u->next;
 	u->until = now + TURN_S;
@@ -376,13 +381,12 @@ static void look_last(struct processes_record *process, double until_s, void *ar
 		s->error = -ENOMEM;
 }
 
-int session_suspended_end(struct session *s)
+/* Takes the last snapshots. */
+static void end(struct session *s)
 {
 	s->suspended.end_ns = clock_ns(CLOCK_MONOTONIC);
-	if (s->options.suspended && s->attach_ns &&
-	    session_visit_by_user(s, s->ended_used_s + SESSION_END_SNAPSHOTS_S, session_runs_python, look_last, s))
+	if (session_visit_by_user(s, s->ended_used_s + SESSION_END_SNAPSHOTS_S, session_runs_python, look_last, s))
 		s->error = s->error ?: -ENOMEM;
-	return s->error;
 }
 
 /*
@@ -421,7 +425,8 @@ static int settle_stack(struct session *s, const struct suspended_stack *stack)
 	return profile_add_time(s->profile, stack->stack, owner, thread, (stack->ns + NS_PER_US / 2) / NS_PER_US, 0);
 }
 
-int session_suspended_settle(struct session *s, const struct session_due *due)
+/* Puts the time of the processes that are due into the profile, and forgets these. */
+static int settle(struct session *s, const struct session_due *due)
 {
 	struct session_suspended *u = &s->suspended;
 	int err = 0;
@@ -447,12 +452,13 @@ int session_suspended_settle(struct session *s, const struct session_due *due)
 	return err;
 }
 
-void session_suspended_tell(const struct session *s, struct session_suspended_account *account)
+static void tell(const struct session *s, struct session_account *all)
 {
+	struct session_suspended_account *account = &all->suspended;
 	const struct session_suspended *u = &s->suspended;
 
 	*account = u->account;
-	account->looked = s->options.suspended;
+	account->looked = true;
 	account->interval_ns = u->intervals ? u->intervals_ns / u->intervals : 0;
 }
 
@@ -481,3 +487,19 @@ void session_suspended_print(const struct session_suspended_account *a, FILE *ou
 			"--max-stacks)\n",
 			(double)a->unkept_ns / NS);
 }
+
+static bool is_wanted(const struct session_options *options)
+{
+	return options->suspended;
+}
+
+const struct session_measure session_suspended_measure = {
+	.name = "time of suspended tasks",
+	.is_wanted = is_wanted,
+	.init = init,
+	.free = release,
+	.end = end,
+	.tend = tend,
+	.settle = settle,
+	.tell = tell,
+};

@@ -11,7 +11,7 @@
 #include "session/suspended_account.h"
 
 struct session;
-struct session_due;
+struct session_measure;
 
 struct session_suspended {
 	struct intern processes; /* the last snapshot of each */
@@ -25,20 +25,8 @@ struct session_suspended {
 	struct session_suspended_account account;
 };
 
-void session_suspended_init(struct session_suspended *u);
-void session_suspended_free(struct session_suspended *u);
-
-/*
- * Takes a snapshot of each process of which one is due, for some milliseconds at most. now: CLOCK_MONOTONIC seconds.
- * Returns when to call it next, a large number for never, or negative errno.
- */
-double session_suspended_look(struct session *s, double now);
-/* Takes the last snapshots; to be called when the run ends. Returns 0 or negative errno. */
-int session_suspended_end(struct session *s);
-/* Puts the time of the processes that are due into the profile, and forgets these. Returns 0 or negative errno. */
-int session_suspended_settle(struct session *s, const struct session_due *due);
-
-void session_suspended_tell(const struct session *s, struct session_suspended_account *account);
 void session_suspended_print(const struct session_suspended_account *account, FILE *out);
+
+extern const struct session_measure session_suspended_measure;
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/remote.h"
 #include "kernel/procs.h"
 #include "session/internal.h"
+#include "session/measure.h"
 #include "symbols/thread_name.h"
 
 /* Most threads whose names are kept; beyond it all are forgotten, and read anew where they live. */
@@ -274,12 +275,14 @@ int session_thread_names_note(struct session *s, const struct pybpf_thread_key *
 	return add(s, thread, thread_id) ? 0 : -ENOMEM;
 }
 
-int session_thread_names_add(struct session *s, const struct pybpf_thread_event *event, size_t size)
+/* Takes the record of a thread that is seen for the first time, and reads its name. Returns 0, -EBADMSG or -ENOMEM. */
+static int take(struct session *s, const struct pybpf_event *record)
 {
+	const struct pybpf_thread_event *event = (const void *)record;
 	const struct processes_record *process;
 	struct named_thread *named;
 
-	if (size < sizeof(*event))
+	if (record->size < sizeof(*event))
 		return -EBADMSG;
 	named = add(s, &event->thread, event->thread_id);
 	if (!named)
@@ -290,14 +293,15 @@ int session_thread_names_add(struct session *s, const struct pybpf_thread_event 
 	return 0;
 }
 
-void session_thread_names_tend(struct session *s, double now)
+/* Reads some names again, to see which threads change theirs. */
+static double tend(struct session *s, double now)
 {
 	struct session_thread_names *names = &s->thread_names;
 	uint64_t now_ns = (uint64_t)(now * 1e9);
 	uint32_t read = 0;
 
 	if (!s->options.threads || now < names->next_s)
-		return;
+		return SESSION_NEVER_S;
 	names->next_s = now + TURN_S;
 	for (uint32_t i = 0; i < names->threads.count && read < AGAIN_MOST; i++) {
 		struct named_thread *named = intern_item(&names->threads, names->turn++ % names->threads.count);
@@ -308,6 +312,7 @@ void session_thread_names_tend(struct session *s, double now)
 		refresh(s, process, named);
 		read++;
 	}
+	return SESSION_NEVER_S;
 }
 
 /* Returns the label of a thread that has had several names, of which this is one; the name without memory. */
@@ -342,3 +347,28 @@ const char *session_find_thread_name(struct session *s, const struct processes_r
 		return named->renamed ? label_several(named, named->name) : named->name;
 	return named->comm_renamed ? label_several(named, kernel) : kernel;
 }
+
+static void init(struct session *s)
+{
+	session_thread_names_init(&s->thread_names);
+}
+
+static void release(struct session *s)
+{
+	session_thread_names_free(&s->thread_names);
+}
+
+static void tell(const struct session *s, struct session_account *account)
+{
+	account->unread_names = s->thread_names.unread;
+}
+
+const struct session_measure session_thread_names_measure = {
+	.name = "names of threads in Python",
+	.init = init,
+	.free = release,
+	.tend = tend,
+	.records = SESSION_RECORD(PYBPF_EVENT_THREAD),
+	.take = take,
+	.tell = tell,
+};

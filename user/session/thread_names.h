@@ -10,6 +10,7 @@
 #include "pybpf.h"
 
 struct session;
+struct session_measure;
 
 struct session_thread_names {
 	struct intern threads;      /* their names */
@@ -33,14 +34,8 @@ void session_thread_names_read_until(struct session_thread_names *names, double 
 /* Gives each of so many users an equal share of the time until then, so that nobody's threads take all of it. */
 void session_thread_names_share(struct session_thread_names *names, size_t users);
 
-/* Takes the record of a thread that is seen for the first time, and reads its name. Returns 0, -EBADMSG or -ENOMEM. */
-int session_thread_names_add(struct session *s, const struct pybpf_thread_event *event, size_t size);
-
 /* Notes a thread that was there when the run began; its name is read when it is asked for. Returns 0 or -ENOMEM. */
 int session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id);
-
-/* Reads some names again, to see which threads change theirs. To be called often; now: CLOCK_MONOTONIC seconds. */
-void session_thread_names_tend(struct session *s, double now);
 
 /*
  * Returns the thread's name in Python, read once more if it lives, or `kernel`, its name in the kernel: where Python's
@@ -49,5 +44,7 @@ void session_thread_names_tend(struct session *s, double now);
  */
 const char *session_find_thread_name(struct session *s, const struct processes_record *process,
 				     const struct pybpf_thread_key *thread, const char *kernel);
+
+extern const struct session_measure session_thread_names_measure;
 
 #endif

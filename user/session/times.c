@@ -8,6 +8,8 @@
 
 #include "base/array.h"
 #include "base/beyond.h"
+#include "session/internal.h"
+#include "session/measure.h"
 
 struct known {
 	struct pybpf_count_key key;
@@ -26,11 +28,6 @@ void session_times_free(struct session_times *t)
 	free(t->waiting);
 	intern_free(&t->samples);
 	session_times_init(t);
-}
-
-void session_times_forget(struct session_times *t)
-{
-	intern_free(&t->samples);
 }
 
 int session_times_add(struct session_times *t, const struct pybpf_time_event *event, size_t size)
@@ -71,3 +68,49 @@ int session_times_settle(struct session_times *t, struct profile *profile, uint6
 	t->count = kept;
 	return err;
 }
+
+static void init(struct session *s)
+{
+	session_times_init(&s->times);
+}
+
+static void release(struct session *s)
+{
+	session_times_free(&s->times);
+}
+
+static int take(struct session *s, const struct pybpf_event *event)
+{
+	if (session_may_keep_time(s))
+		return session_times_add(&s->times, (const void *)event, event->size);
+	s->counters[PYBPF_COUNT_UNTIMED]++;
+	return 0;
+}
+
+static int settle(struct session *s, const struct session_due *due)
+{
+	(void)due;
+	return session_times_settle(&s->times, s->profile, s->attach_ns);
+}
+
+static void forget_samples(struct session *s)
+{
+	intern_free(&s->times.samples);
+}
+
+static bool is_wanted(const struct session_options *options)
+{
+	return options->times;
+}
+
+const struct session_measure session_times_measure = {
+	.name = "times of samples",
+	.is_wanted = is_wanted,
+	.init = init,
+	.free = release,
+	.records = SESSION_RECORD(PYBPF_EVENT_TIME),
+	.take = take,
+	.settle = settle,
+	.in_epochs = true,
+	.forget_samples = forget_samples,
+};

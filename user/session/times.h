@@ -10,6 +10,7 @@
 #include "profile/profile.h"
 #include "pybpf.h"
 
+struct session_measure;
 /* Memory for the time of a sample: its record, and the profile's event that is made of it. */
 #define SESSION_TIME_BYTES (sizeof(struct pybpf_time_event) + sizeof(struct profile_event))
 
@@ -22,9 +23,6 @@ struct session_times {
 void session_times_init(struct session_times *t);
 void session_times_free(struct session_times *t);
 
-/* Forgets all samples, as the profile was emptied. */
-void session_times_forget(struct session_times *t);
-
 /* Takes a record of size bytes. Returns 0, -EBADMSG or -ENOMEM. */
 int session_times_add(struct session_times *t, const struct pybpf_time_event *event, size_t size);
 
@@ -36,5 +34,7 @@ int session_times_know(struct session_times *t, const struct pybpf_count_key *ke
  * the profile's beginning. Returns 0 or -ENOMEM.
  */
 int session_times_settle(struct session_times *t, struct profile *profile, uint64_t origin_ns);
+
+extern const struct session_measure session_times_measure;
 
 #endif

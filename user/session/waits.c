@@ -16,6 +16,7 @@
 #include "kernel/waits.h"
 #include "session/due.h"
 #include "session/internal.h"
+#include "session/measure.h"
 #include "session/wait_profile.h"
 
 struct idle_function {
@@ -23,8 +24,10 @@ struct idle_function {
 	uint32_t threads;
 };
 
-void session_waits_init(struct session_waits *w)
+static void init(struct session *s)
 {
+	struct session_waits *w = &s->waits;
+
 	memset(w, 0, sizeof(*w));
 	intern_init(&w->names, sizeof(struct session_named_wait), sizeof(uint64_t));
 	intern_init(&w->idle, sizeof(struct idle_function), sizeof(uint32_t));
@@ -35,8 +38,10 @@ void session_waits_init(struct session_waits *w)
 	session_wakers_init(&w->wakers);
 }
 
-void session_waits_free(struct session_waits *w)
+static void release(struct session *s)
 {
+	struct session_waits *w = &s->waits;
+
 	intern_free(&w->names);
 	intern_free(&w->idle);
 	session_sleepers_free(&w->sleepers);
@@ -44,10 +49,11 @@ void session_waits_free(struct session_waits *w)
 	session_intervals_free(&w->intervals);
 	session_gil_free(&w->gil);
 	session_wakers_free(&w->wakers);
-	session_waits_init(w);
+	init(s);
 }
 
-int session_waits_attach(struct session *s)
+/* Starts to keep the time of threads. */
+static int attach(struct session *s)
 {
 	int err = kernel_attach_waits(s->kernel);
 
@@ -296,7 +302,8 @@ static void forget_wait(struct session *s, const struct pybpf_wait_key *key)
 	kernel_delete_thread_name(s->kernel, &thread);
 }
 
-int session_waits_settle(struct session *s, const struct session_due *due)
+/* At the end of the run also the time of threads that are alive. */
+static int settle(struct session *s, const struct session_due *due)
 {
 	struct settling settling = {.session = s, .due = due};
 	struct host_clock_offsets offsets;
@@ -327,43 +334,21 @@ static int compare_idle(const void *a, const void *b)
 	return (one->threads < other->threads) - (one->threads > other->threads);
 }
 
-/* Puts the waits that have no events into the account. */
-static void tell_undrawn(const struct session *s, struct session_account *account)
-{
-	const struct session_intervals *l = &s->waits.intervals;
-	struct pybpf_wait_time lost;
-
-	if (!s->options.times)
-		return;
-	kernel_get_lost_intervals(s->kernel, &lost);
-	account->refused_waits = l->refused.count + lost.count;
-	account->refused_ns = l->refused.ns + lost.ns;
-	account->undrawn_waits = beyond(l->all.count, l->drawn.count + account->refused_waits);
-	account->undrawn_ns = beyond(l->all.ns, l->drawn.ns + account->refused_ns);
-}
-
-void session_waits_tell(const struct session *s, struct session_account *account)
+static void tell(const struct session *s, struct session_account *account)
 {
 	const struct session_waits *w = &s->waits;
 	struct idle_function *idle = w->idle.items;
 	uint32_t others = w->idle_threads;
 	size_t used = 0;
 
-	account->has_states = s->options.mode != SESSION_CPU;
-	if (!account->has_states)
-		return;
+	account->has_states = true;
 	memcpy(account->state_ns, w->state_ns, sizeof(account->state_ns));
 	kernel_get_lost_time(s->kernel, &account->lost_time_ns, &account->lost_threads);
 	account->unnamed_waits = kernel_get_unnamed_waits(s->kernel);
 	account->min_block_ns = s->options.min_block_ns;
-	tell_undrawn(s, account);
 	account->short_waits = w->short_waits;
 	account->short_ns = w->short_ns;
 	account->idle_threads = w->idle_threads;
-	session_sleepers_tell(s, account);
-	account->has_gil = s->options.mode == SESSION_GIL;
-	if (account->has_gil)
-		session_gil_tell(s, account->counters, &account->gil);
 	if (w->idle.count)
 		qsort(idle, w->idle.count, sizeof(*idle), compare_idle);
 	for (uint32_t i = 0; i < w->idle.count && i < IDLE_NAMED && used < sizeof(account->idle_where); i++) {
@@ -376,3 +361,46 @@ void session_waits_tell(const struct session *s, struct session_account *account
 	if (others && used < sizeof(account->idle_where))
 		snprintf(account->idle_where + used, sizeof(account->idle_where) - used, " and %u in others", others);
 }
+
+static int take(struct session *s, const struct pybpf_event *event)
+{
+	if (event->type == PYBPF_EVENT_WAKER)
+		return session_wakers_add(&s->waits.wakers, (const void *)event, event->size);
+	return session_wait_add_name(&s->waits, (const void *)event, event->size);
+}
+
+/* Samples only say in which stacks a thread had its time on a CPU. */
+static int add_count(struct session *s, const struct session_counted *counted)
+{
+	return session_running_add_samples(&s->waits.running, counted->key, counted->stack, counted->count->count);
+}
+
+static void end(struct session *s)
+{
+	kernel_start_waits(s->kernel, false);
+}
+
+static void detach(struct session *s)
+{
+	kernel_detach_waits(s->kernel);
+}
+
+static bool is_wanted(const struct session_options *options)
+{
+	return options->mode != SESSION_CPU;
+}
+
+const struct session_measure session_waits_measure = {
+	.name = "time of threads, whatever they do",
+	.is_wanted = is_wanted,
+	.init = init,
+	.free = release,
+	.attach = attach,
+	.end = end,
+	.detach = detach,
+	.records = SESSION_RECORD(PYBPF_EVENT_WAIT) | SESSION_RECORD(PYBPF_EVENT_WAKER),
+	.take = take,
+	.add_count = add_count,
+	.settle = settle,
+	.tell = tell,
+};

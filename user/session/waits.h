@@ -18,8 +18,7 @@
 
 struct kernel;
 struct session;
-struct session_account;
-struct session_due;
+struct session_measure;
 
 struct session_named_wait {
 	uint64_t wait_id;
@@ -39,24 +38,12 @@ struct session_waits {
 	struct session_wakers wakers;
 };
 
-void session_waits_init(struct session_waits *w);
-void session_waits_free(struct session_waits *w);
-
-/* Starts to keep the time of threads. Returns 0, or negative errno after reporting what failed. */
-int session_waits_attach(struct session *s);
-/*
- * Puts the time of the processes that are due into the profile; at the end of the run also that of threads that are
- * alive. Returns 0 or negative errno.
- */
-int session_waits_settle(struct session *s, const struct session_due *due);
-
 /*
  * Gives the thread a name in the kernel's map, where the sampler and the scheduler have met it not yet, if the profile
  * needs its name.
  */
 void session_waits_name(struct session *s, const struct pybpf_thread *thread);
 
-/* Puts the time by state, and what is not in the profile, into the account. */
-void session_waits_tell(const struct session *s, struct session_account *account);
+extern const struct session_measure session_waits_measure;
 
 #endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which measures a run has by its options, in which order, and that no two of them take the same. */
+#include "session/measure.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "session/internal.h"
+#include "session/resident.h"
+#include "session/samples.h"
+
+/* The measures that stand in every run. */
+#define ALWAYS &session_thread_names_measure
+
+static struct session *make(struct session_options options)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	s->options = options;
+	session_measures_init(s);
+	return s;
+}
+
+static void drop(struct session *s)
+{
+	session_measures_free(s);
+	free(s);
+}
+
+static void assert_measures(struct session_options options, const struct session_measure *const *wanted)
+{
+	struct session *s = make(options);
+	size_t i = 0;
+
+	for (; wanted[i]; i++) {
+		assert_true(i < s->nr_measures);
+		assert_string_equal(s->measures[i]->name, wanted[i]->name);
+	}
+	assert_int_equal(s->nr_measures, i);
+	drop(s);
+}
+
+static void test_by_options(void **state)
+{
+	static const struct session_measure *const cpu[] = {&session_sched_measure, ALWAYS, &session_samples_measure,
+							    NULL};
+	static const struct session_measure *const states[] = {&session_sched_measure, &session_states_measure, ALWAYS,
+							       &session_samples_measure, NULL};
+	static const struct session_measure *const wall[] = {
+		&session_waits_measure,     &session_sleepers_measure,  ALWAYS,
+		&session_suspended_measure, &session_blocks_measure,    &session_samples_measure,
+		&session_times_measure,     &session_intervals_measure, NULL};
+	static const struct session_measure *const offcpu[] = {&session_waits_measure, &session_sleepers_measure,
+							       ALWAYS, NULL};
+	static const struct session_measure *const gil[] = {&session_waits_measure, &session_sleepers_measure, ALWAYS,
+							    &session_gil_measure,   &session_samples_measure,  NULL};
+
+	(void)state;
+	assert_measures((struct session_options){.mode = SESSION_CPU}, cpu);
+	assert_measures((struct session_options){.mode = SESSION_CPU, .states = true}, states);
+	assert_measures(
+		(struct session_options){.mode = SESSION_WALL, .suspended = true, .loop_block_ns = 1, .times = true},
+		wall);
+	assert_measures((struct session_options){.mode = SESSION_OFFCPU}, offcpu);
+	assert_measures((struct session_options){.mode = SESSION_GIL}, gil);
+}
+
+static void test_one_name_each(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SESSION_MEASURES; i++) {
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(session_measures[i]->name, session_measures[k]->name);
+	}
+}
+
+static void test_one_taker_of_each_record(void **state)
+{
+	uint32_t taken = 0;
+
+	(void)state;
+	for (size_t i = 0; i < SESSION_MEASURES; i++) {
+		assert_int_equal(taken & session_measures[i]->records, 0);
+		assert_int_equal(!session_measures[i]->records, !session_measures[i]->take);
+		taken |= session_measures[i]->records;
+	}
+	assert_ptr_equal(session_measures_find_taker(PYBPF_EVENT_MEMORY), &session_resident_measure);
+	assert_ptr_equal(session_measures_find_taker(PYBPF_EVENT_WAKER), &session_waits_measure);
+	assert_null(session_measures_find_taker(PYBPF_EVENT_STACK));
+	assert_null(session_measures_find_taker(PYBPF_EVENT_CODE));
+	assert_null(session_measures_find_taker(PYBPF_EVENT_TASKS));
+}
+
+/* In a mode that measures time, samples of a stack are kept until the thread's time is known. */
+static void test_counts_go_to_the_first(void **state)
+{
+	const struct pybpf_count_key key = {.proc_id = 1, .tid = 2};
+	const struct pybpf_count count = {.count = 3};
+	const struct session_counted counted = {.key = &key, .count = &count, .stack = 4};
+	struct session *s = make((struct session_options){.mode = SESSION_WALL});
+
+	(void)state;
+	assert_int_equal(session_measures_add_count(s, &counted), 0);
+	assert_int_equal(s->waits.running.nr_samples, 1);
+	assert_int_equal(s->waits.running.samples[0].count, 3);
+	assert_int_equal(s->waits.running.samples[0].stack, 4);
+	drop(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_by_options),
+		cmocka_unit_test(test_one_name_each),
+		cmocka_unit_test(test_one_taker_of_each_record),
+		cmocka_unit_test(test_counts_go_to_the_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

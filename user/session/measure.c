@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the session does for each measure that its options want, at each moment of a run. */
+#include "session/measure.h"
+
+#include "base/clock.h"
+#include "session/due.h"
+#include "session/internal.h"
+
+void session_measures_init(struct session *s)
+{
+	for (size_t i = 0; i < SESSION_MEASURES; i++) {
+		const struct session_measure *m = session_measures[i];
+
+		if (m->init)
+			m->init(s);
+		if (!m->is_wanted || m->is_wanted(&s->options))
+			s->measures[s->nr_measures++] = m;
+	}
+}
+
+void session_measures_free(struct session *s)
+{
+	for (size_t i = SESSION_MEASURES; i-- > 0;) {
+		if (session_measures[i]->free)
+			session_measures[i]->free(s);
+	}
+}
+
+int session_measures_attach(struct session *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->nr_measures && !err; i++)
+		err = s->measures[i]->attach ? s->measures[i]->attach(s) : 0;
+	for (size_t i = 0; i < s->nr_measures && !err; i++)
+		err = s->measures[i]->begin ? s->measures[i]->begin(s) : 0;
+	return err;
+}
+
+void session_measures_end(struct session *s)
+{
+	for (size_t i = s->nr_measures; i-- > 0;) {
+		if (s->measures[i]->end)
+			s->measures[i]->end(s);
+	}
+}
+
+void session_measures_detach(struct session *s)
+{
+	for (size_t i = s->nr_measures; i-- > 0;) {
+		if (s->measures[i]->detach)
+			s->measures[i]->detach(s);
+	}
+}
+
+double session_measures_tend(struct session *s)
+{
+	double next = SESSION_NEVER_S;
+
+	for (size_t i = 0; i < s->nr_measures && next >= 0; i++) {
+		double wanted = s->measures[i]->tend ? s->measures[i]->tend(s, clock_s(CLOCK_MONOTONIC)) : next;
+
+		next = wanted < next ? wanted : next;
+	}
+	return next;
+}
+
+const struct session_measure *session_measures_find_taker(uint32_t type)
+{
+	for (size_t i = 0; i < SESSION_MEASURES; i++) {
+		if (type < 32 && session_measures[i]->records & SESSION_RECORD(type))
+			return session_measures[i];
+	}
+	return NULL;
+}
+
+bool session_measures_need_records(const struct session *s)
+{
+	bool need = false;
+
+	for (size_t i = 0; i < s->nr_measures; i++)
+		need |= s->measures[i]->needs_records;
+	return need;
+}
+
+int session_measures_add_count(struct session *s, const struct session_counted *counted)
+{
+	for (size_t i = 0; i < s->nr_measures; i++) {
+		if (s->measures[i]->add_count)
+			return s->measures[i]->add_count(s, counted);
+	}
+	return 0;
+}
+
+int session_measures_settle(struct session *s, const struct session_due *due)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->nr_measures && !err; i++)
+		err = s->measures[i]->settle ? s->measures[i]->settle(s, due) : 0;
+	return err;
+}
+
+int session_measures_settle_epoch(struct session *s)
+{
+	const struct session_due none = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < s->nr_measures && !err; i++)
+		err = s->measures[i]->in_epochs ? s->measures[i]->settle(s, &none) : 0;
+	return err;
+}
+
+void session_measures_forget_process(struct session *s, uint64_t proc_id)
+{
+	for (size_t i = 0; i < s->nr_measures; i++) {
+		if (s->measures[i]->forget_process)
+			s->measures[i]->forget_process(s, proc_id);
+	}
+}
+
+void session_measures_forget_samples(struct session *s)
+{
+	for (size_t i = 0; i < s->nr_measures; i++) {
+		if (s->measures[i]->forget_samples)
+			s->measures[i]->forget_samples(s);
+	}
+}
+
+void session_measures_forget_frames(struct session *s)
+{
+	for (size_t i = 0; i < s->nr_measures; i++) {
+		if (s->measures[i]->forget_frames)
+			s->measures[i]->forget_frames(s);
+	}
+}
+
+void session_measures_tell(const struct session *s, struct session_account *account)
+{
+	for (size_t i = 0; i < s->nr_measures; i++) {
+		if (s->measures[i]->tell)
+			s->measures[i]->tell(s, account);
+	}
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What a run measures, each by one row of a table: what is to be done for it at each moment of the run. The session
+ * goes through the rows that its options want, and knows none of them by name.
+ */
+#ifndef SESSION_MEASURE_H
+#define SESSION_MEASURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pybpf.h"
+
+struct processes_record;
+struct session;
+struct session_due;
+struct session_account;
+struct session_options;
+
+/* When a measure wants to be called next: not again. A large number of seconds. */
+#define SESSION_NEVER_S 1e18
+
+/* A count of the kernel's map whose stack and process are known. */
+struct session_counted {
+	const struct pybpf_count_key *key;
+	const struct pybpf_count *count;
+	struct processes_record *process;
+	uint32_t stack; /* of the profile */
+};
+
+/*
+ * Every function may be NULL. Those that return int return 0 or negative errno, which ends the run, as what is lost
+ * would be in no account.
+ */
+struct session_measure {
+	const char *name;
+	/* Returns whether runs with these options measure it; NULL: all do. */
+	bool (*is_wanted)(const struct session_options *options);
+
+	/* Both are called for a measure that is not wanted, too. */
+	void (*init)(struct session *s);
+	void (*free)(struct session *s);
+
+	/* Before anything is measured; the caller reports no error. */
+	int (*attach)(struct session *s);
+	/* When all measures are attached. */
+	int (*begin)(struct session *s);
+	/* When the run ends, and all are still attached. Called once. */
+	void (*end)(struct session *s);
+	void (*detach)(struct session *s);
+
+	/*
+	 * Periodic work of a few milliseconds. now: CLOCK_MONOTONIC seconds. Returns when it is to be called next,
+	 * which is ten times a second anyway, or negative errno.
+	 */
+	double (*tend)(struct session *s, double now);
+
+	/*
+	 * Takes a record of these types, a set of bits by enum pybpf_event_type: no two measures take one type. Returns
+	 * -ENOENT if its process is not known yet.
+	 */
+	uint32_t records;
+	int (*take)(struct session *s, const struct pybpf_event *event);
+
+	/* Takes a count. Of the wanted measures that can, the first in the table takes all. Returns 0 or -ENOMEM. */
+	int (*add_count)(struct session *s, const struct session_counted *counted);
+	/* What its records tell of ended processes must be known before their counts are added. */
+	bool needs_records;
+
+	/* Puts what is due into the profile. */
+	int (*settle)(struct session *s, const struct session_due *due);
+	/* It is settled at the end of each epoch, too: for the samples of all processes. */
+	bool in_epochs;
+
+	/* The process has ended, and all of it is settled. */
+	void (*forget_process)(struct session *s, uint64_t proc_id);
+	/* The profile loses its samples, or also its frames: a new epoch begins. */
+	void (*forget_samples)(struct session *s);
+	void (*forget_frames)(struct session *s);
+
+	/* At the end, when all is settled and the counts of samples and processes are in the account. */
+	void (*tell)(const struct session *s, struct session_account *account);
+};
+
+#define SESSION_RECORD(type) (1u << (type))
+
+/*
+ * The measures in their order: attached, begun, tended, settled and told from the first to the last, ended and detached
+ * from the last to the first.
+ */
+#define SESSION_MEASURES 13
+extern const struct session_measure *const session_measures[SESSION_MEASURES];
+
+/* Chooses those that the session's options want. The next ones go through these. */
+void session_measures_init(struct session *s);
+void session_measures_free(struct session *s);
+int session_measures_attach(struct session *s);
+void session_measures_end(struct session *s);
+void session_measures_detach(struct session *s);
+/* Returns when it is to be called next, CLOCK_MONOTONIC seconds, or negative errno. */
+double session_measures_tend(struct session *s);
+bool session_measures_need_records(const struct session *s);
+int session_measures_add_count(struct session *s, const struct session_counted *counted);
+int session_measures_settle(struct session *s, const struct session_due *due);
+int session_measures_settle_epoch(struct session *s);
+void session_measures_forget_process(struct session *s, uint64_t proc_id);
+void session_measures_forget_samples(struct session *s);
+void session_measures_forget_frames(struct session *s);
+void session_measures_tell(const struct session *s, struct session_account *account);
+
+/* Returns the measure that takes records of a type, an enum pybpf_event_type; NULL: it is a matter of all. */
+const struct session_measure *session_measures_find_taker(uint32_t type);
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The table of all that runs measure. */
+#include "session/measure.h"
+
+#include "session/blocks.h"
+#include "session/event_values.h"
+#include "session/gil.h"
+#include "session/intervals.h"
+#include "session/resident.h"
+#include "session/samples.h"
+#include "session/sched.h"
+#include "session/sleepers.h"
+#include "session/states.h"
+#include "session/suspended.h"
+#include "session/thread_names.h"
+#include "session/times.h"
+#include "session/waits.h"
+
+/*
+ * What the order says:
+ * - the time of threads is kept before the timer samples them, and to the end of all else: sched, states and waits are
+ *   first, and the samples behind them;
+ * - waits and resident memory take counts in place of samples;
+ * - last snapshots of tasks are taken before the stacks of sleepers are given up and the waits stop;
+ * - waits and samples say which sample of the profile has the times and intervals, which are settled behind them.
+ */
+const struct session_measure *const session_measures[SESSION_MEASURES] = {
+	/* The time of threads, and who they are. */
+	&session_sched_measure,
+	&session_states_measure,
+	&session_waits_measure,
+	&session_sleepers_measure,
+	&session_thread_names_measure,
+	&session_gil_measure,
+	/* That of tasks, and of callbacks. */
+	&session_suspended_measure,
+	&session_blocks_measure,
+	/* What is sampled, and when it was. */
+	&session_event_values_measure,
+	&session_resident_measure,
+	&session_samples_measure,
+	&session_times_measure,
+	&session_intervals_measure,
+};

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Starts and ends the sampler, and puts the counts of samples into the profile. */
+#include "session/samples.h"
+
+#include "session/internal.h"
+#include "session/measure.h"
+
+static int attach(struct session *s)
+{
+	return kernel_attach_sampler(s->kernel, s->options.freq);
+}
+
+static void detach(struct session *s)
+{
+	kernel_detach_sampler(s->kernel);
+}
+
+/* Returns the value of a count in the profile, whose unit is that of its kind. */
+static uint64_t value_of(const struct session_counted *counted)
+{
+	return counted->key->kind == PYBPF_KIND_CPU ? counted->count->count : counted->count->value;
+}
+
+static int add_count(struct session *s, const struct session_counted *counted)
+{
+	const struct pybpf_thread_key of = SESSION_THREAD_OF(counted->key);
+	uint32_t period = s->options.nr_events ? (uint32_t)s->options.events->period : 0;
+	uint32_t owner, thread;
+	int err = session_find_owners(s, &of, counted->process, &owner, &thread);
+
+	s->touched += counted->count->value;
+	err = err ?: profile_add_sample(s->profile, counted->stack, owner, thread, value_of(counted));
+	if (err || !s->options.times)
+		return err;
+	return session_times_know(&s->times, counted->key,
+				  profile_find_sample(s->profile, counted->stack, owner, thread), period ?: 1);
+}
+
+/* With the time of threads, samples say in which stacks it was; without the time on a CPU there is nothing to say. */
+static bool is_wanted(const struct session_options *options)
+{
+	return options->mode != SESSION_OFFCPU;
+}
+
+const struct session_measure session_samples_measure = {
+	.name = "samples",
+	.is_wanted = is_wanted,
+	.attach = attach,
+	.detach = detach,
+	.add_count = add_count,
+};
