@@ -263,8 +263,11 @@ static void print_none(const struct session_blocks_account *a, FILE *out)
 	fputc('\n', out);
 }
 
-void session_blocks_print(const struct session_blocks_account *a, FILE *out)
+static void print(const struct session_account *all, const struct profile *p, FILE *out)
 {
+	const struct session_blocks_account *a = &all->blocks;
+
+	(void)p;
 	if (!a->limit_ns)
 		return;
 	if (!a->sum.count) {
@@ -287,10 +290,10 @@ void session_blocks_print(const struct session_blocks_account *a, FILE *out)
 			a->lost == 1 ? "" : "s");
 }
 
-void session_blocks_hide(struct session_blocks_account *a)
+static void hide(struct session_account *a)
 {
 	for (size_t i = 0; i < SESSION_BLOCKS_LISTED; i++)
-		a->listed[i].task[0] = a->listed[i].where[0] = '\0';
+		a->blocks.listed[i].task[0] = a->blocks.listed[i].where[0] = '\0';
 }
 
 static void write_times(struct json *j, const struct session_block *block)
@@ -300,11 +303,11 @@ static void write_times(struct json *j, const struct session_block *block)
 	json_decimal(j, "longest_s", block->longest_ns, 9);
 }
 
-void session_blocks_json(const struct session_blocks_account *a, FILE *out)
+/* null if they were not looked for. */
+static void write_json(const struct session_account *all, FILE *out)
 {
+	const struct session_blocks_account *a = &all->blocks;
 	struct json j = {.out = out, .bare = true};
-
-	fputs(",\n  ", out);
 
 	if (!a->limit_ns) {
 		json_null(&j, "loop_blocks");
@@ -344,4 +347,7 @@ const struct session_measure session_blocks_measure = {
 	.settle = settle,
 	.forget_frames = release,
 	.tell = tell,
+	.print = print,
+	.write_json = write_json,
+	.hide = hide,
 };

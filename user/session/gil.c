@@ -14,6 +14,7 @@
 #include "kernel/waits.h"
 #include "output/amount.h"
 #include "profile/profile.h"
+#include "session/account_entry.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/place_name.h"
@@ -352,6 +353,29 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 			a->unrecognized, a->unrecognized == 1 ? " runs" : "es run");
 }
 
+static void print(const struct session_account *a, const struct profile *p, FILE *out)
+{
+	(void)p;
+	if (a->has_gil)
+		session_gil_print(&a->gil, a->state_ns[PYBPF_STATE_GIL], out);
+}
+
+static const struct session_entry entries[] = {
+	{"gil", "waits", SESSION_COUNT(gil.waits)},
+	{"gil", "longest_wait_s", SESSION_SECONDS(gil.longest_ns)},
+	{"gil", "holder_unknown_s", SESSION_SECONDS(gil.unknown.ns)},
+	{"gil", "asleep_with_it", SESSION_COUNT(gil.asleep.count)},
+	{"gil", "asleep_with_it_s", SESSION_SECONDS(gil.asleep.ns)},
+	{"gil", "longest_asleep_with_it_s", SESSION_SECONDS(gil.asleep.longest_ns)},
+	{"gil", "holder_waited_for_cpu_s", SESSION_SECONDS(gil.queued_ns)},
+	{"gil", "holder_throttled_s", SESSION_SECONDS(gil.throttled_ns)},
+	{"gil", "held_on_cpu_s", SESSION_SECONDS(gil.held_ns)},
+	{"gil", "held_in_other_code_s", SESSION_SECONDS(gil.held_elsewhere_ns)},
+	{"gil", "held_in_kernel_s", SESSION_SECONDS(gil.held_kernel_ns)},
+	{"gil", "held_in_unknown_code_s", SESSION_SECONDS(gil.held_unknown_ns)},
+	{0},
+};
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->mode == SESSION_GIL;
@@ -361,4 +385,6 @@ const struct session_measure session_gil_measure = {
 	.name = "holders of the GIL",
 	.is_wanted = is_wanted,
 	.tell = tell,
+	.print = print,
+	.entries = entries,
 };

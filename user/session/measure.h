@@ -9,12 +9,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "pybpf.h"
 
 struct processes_record;
+struct profile;
 struct session;
 struct session_due;
+struct session_entry;
 struct session_account;
 struct session_options;
 
@@ -81,6 +84,16 @@ struct session_measure {
 
 	/* At the end, when all is settled and the counts of samples and processes are in the account. */
 	void (*tell)(const struct session *s, struct session_account *account);
+
+	/*
+	 * What the account says of it, in the order of the table, whatever the run has measured: lines of text, numbers
+	 * of the JSON and of the profile's account (NULL or up to one without a key), and one more member of the JSON.
+	 */
+	void (*print)(const struct session_account *account, const struct profile *profile, FILE *out);
+	const struct session_entry *entries;
+	void (*write_json)(const struct session_account *account, FILE *out);
+	/* Empties the names of tasks and places that write_json would write. */
+	void (*hide)(struct session_account *account);
 };
 
 #define SESSION_RECORD(type) (1u << (type))
@@ -89,7 +102,7 @@ struct session_measure {
  * The measures in their order: attached, begun, tended, settled and told from the first to the last, ended and detached
  * from the last to the first.
  */
-#define SESSION_MEASURES 13
+#define SESSION_MEASURES 14
 extern const struct session_measure *const session_measures[SESSION_MEASURES];
 
 /* Chooses those that the session's options want. The next ones go through these. */

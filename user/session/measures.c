@@ -6,6 +6,7 @@
 #include "session/event_values.h"
 #include "session/gil.h"
 #include "session/intervals.h"
+#include "session/left_out.h"
 #include "session/resident.h"
 #include "session/samples.h"
 #include "session/sched.h"
@@ -18,27 +19,16 @@
 
 /*
  * What the order says:
- * - the time of threads is kept before the timer samples them, and to the end of all else: sched, states and waits are
- *   first, and the samples behind them;
- * - waits and resident memory take counts in place of samples;
+ * - the time of threads is kept before the timer samples them, and to the end of all else: sched, states and waits
+ * stand before the samples;
+ * - resident memory and waits take counts in place of samples;
  * - last snapshots of tasks are taken before the stacks of sleepers are given up and the waits stop;
- * - waits and samples say which sample of the profile has the times and intervals, which are settled behind them.
+ * - waits and samples say which sample of the profile has the times and intervals, which are settled behind them;
+ * - the account begins with what most time or memory is in, and goes on with what is missing of it.
  */
 const struct session_measure *const session_measures[SESSION_MEASURES] = {
-	/* The time of threads, and who they are. */
-	&session_sched_measure,
-	&session_states_measure,
-	&session_waits_measure,
-	&session_sleepers_measure,
-	&session_thread_names_measure,
-	&session_gil_measure,
-	/* That of tasks, and of callbacks. */
-	&session_suspended_measure,
-	&session_blocks_measure,
-	/* What is sampled, and when it was. */
-	&session_event_values_measure,
-	&session_resident_measure,
-	&session_samples_measure,
-	&session_times_measure,
-	&session_intervals_measure,
+	&session_sched_measure, &session_states_measure,    &session_event_values_measure, &session_resident_measure,
+	&session_waits_measure, &session_sleepers_measure,  &session_thread_names_measure, &session_left_out_measure,
+	&session_gil_measure,   &session_suspended_measure, &session_blocks_measure,       &session_samples_measure,
+	&session_times_measure, &session_intervals_measure,
 };

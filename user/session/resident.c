@@ -2,8 +2,12 @@
 /* Puts into the profile what stacks hold of the memory that became resident, and tells what they do not. */
 #include "session/resident.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/beyond.h"
 #include "kernel/events.h"
+#include "session/account_entry.h"
 #include "session/internal.h"
 #include "session/measure.h"
 
@@ -56,6 +60,51 @@ static void tell(const struct session *s, struct session_account *account)
 	account->held_at_most = s->held_at_most;
 }
 
+static double mib(uint64_t bytes)
+{
+	return (double)bytes / (1 << 20);
+}
+
+static void print(const struct session_account *a, const struct profile *p, FILE *out)
+{
+	(void)p;
+	if (!a->unit)
+		return;
+	fprintf(out, "pybpf: %.1f MiB of resident memory became new, and %.1f MiB were given back", mib(a->touched),
+		mib(a->given_back));
+	if (!a->has_held) {
+		fputs(", which are not subtracted from the stacks\n", out);
+		return;
+	}
+	fprintf(out,
+		": stacks hold %.1f MiB of the difference; no stack is known for %.1f MiB of what became new and for "
+		"%.1f MiB of what was given back\n",
+		mib(a->held), mib(a->unknown_touched), mib(a->unknown_given_back));
+	if (a->held_at_most)
+		fprintf(out,
+			"pybpf: processes that have ended are shown with what they held when each held most, in sum "
+			"%.1f MiB\n",
+			mib(a->held_at_most));
+	if (a->refused_memory)
+		fprintf(out, "pybpf: whose %.1f MiB are could not be kept: the memory was used up (see --max-memory)\n",
+			mib(a->refused_memory));
+	if (a->unsent_memory)
+		fprintf(out,
+			"pybpf: %" PRIu64 " change%s of memory %s lost, as a buffer of the kernel was full: stacks may "
+			"hold more or less than shown\n",
+			a->unsent_memory, a->unsent_memory == 1 ? "" : "s", a->unsent_memory == 1 ? "was" : "were");
+}
+
+static const struct session_entry entries[] = {
+	{"memory", "held_bytes", SESSION_COUNT(held)},
+	{"memory", "held_at_most_bytes", SESSION_COUNT(held_at_most)},
+	{"memory", "unknown_touched_bytes", SESSION_COUNT(unknown_touched)},
+	{"memory", "unknown_given_back_bytes", SESSION_COUNT(unknown_given_back)},
+	{"memory", "refused_bytes", SESSION_COUNT(refused_memory)},
+	{"memory", "lost_records", SESSION_COUNT(unsent_memory)},
+	{0},
+};
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->held;
@@ -72,4 +121,6 @@ const struct session_measure session_resident_measure = {
 	.needs_records = true,
 	.forget_process = forget_process,
 	.tell = tell,
+	.print = print,
+	.entries = entries,
 };

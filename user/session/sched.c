@@ -3,6 +3,7 @@
 #include "session/sched.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,10 +12,12 @@
 #include "base/beyond.h"
 #include "base/clock.h"
 #include "base/procfs.h"
+#include "session/account_entry.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/shares.h"
 #include "session/unsampled.h"
+#include "session/wait_name.h"
 
 #define NS_PER_S 1000000000u
 
@@ -343,6 +346,66 @@ static void tell(const struct session *s, struct session_account *account)
 		out->ended_threads_ns = (uint64_t)ended_ns;
 }
 
+/* Prints the threads and processes whose time is not in the line above. */
+static void print_left_out(const struct session_account_sched *sched, FILE *out)
+{
+	const char *separator = "pybpf: that is without ", *and = ", and without ";
+
+	if (sched->ended_processes) {
+		fprintf(out, "%s%" PRIu64 " process%s that ended", separator, sched->ended_processes,
+			sched->ended_processes == 1 ? "" : "es");
+		separator = and;
+	}
+	if (sched->ended_threads_ns) {
+		fprintf(out, "%sthreads that ended, which took %.2f s of CPU time", separator,
+			(double)sched->ended_threads_ns / 1e9);
+		separator = and;
+	} else if (sched->ended_threads) {
+		fprintf(out, "%s%" PRIu64 " thread%s that ended", separator, sched->ended_threads,
+			sched->ended_threads == 1 ? "" : "s");
+		separator = and;
+	}
+	if (sched->unread_threads) {
+		fprintf(out, "%s%" PRIu64 " thread%s that %s found during the run", separator, sched->unread_threads,
+			sched->unread_threads == 1 ? "" : "s", sched->unread_threads == 1 ? "was" : "were");
+		separator = and;
+	}
+	if (sched->late_threads) {
+		fprintf(out, "%s%" PRIu64 " thread%s that could not be read in time", separator, sched->late_threads,
+			sched->late_threads == 1 ? "" : "s");
+		separator = and;
+	}
+	if (separator == and)
+		fputs(" (--mode=wall has all)\n", out);
+}
+
+static void print(const struct session_account *a, const struct profile *p, FILE *out)
+{
+	uint64_t running = a->state_ns[PYBPF_STATE_RUNNING], queued = a->state_ns[PYBPF_STATE_QUEUED];
+	double total = (double)(running + queued + a->sched.asleep_ns);
+
+	(void)p;
+	if (!a->has_states && a->sched.threads && total > 0) {
+		fprintf(out,
+			"pybpf: %.2f thread-seconds: %.1f %% %s, %.1f %% %s, %.1f %% asleep (--mode=wall says for "
+			"what)\n",
+			total / 1e9, 100 * (double)running / total, session_state_name(PYBPF_STATE_RUNNING),
+			100 * (double)queued / total, session_state_name(PYBPF_STATE_QUEUED),
+			100 * (double)a->sched.asleep_ns / total);
+		print_left_out(&a->sched, out);
+	}
+}
+
+static const struct session_entry entries[] = {
+	{"state_s", "asleep", SESSION_SECONDS(sched.asleep_ns)},
+	{"threads", "counted", SESSION_COUNT(sched.threads)},
+	{"threads", "ended", SESSION_COUNT(sched.ended_threads)},
+	{"threads", "ended_cpu_s", SESSION_SECONDS(sched.ended_threads_ns)},
+	{"threads", "found_late", SESSION_COUNT(sched.unread_threads)},
+	{"threads", "not_in_time", SESSION_COUNT(sched.late_threads)},
+	{0},
+};
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->mode == SESSION_CPU;
@@ -357,4 +420,6 @@ const struct session_measure session_sched_measure = {
 	.begin = begin,
 	.end = end,
 	.tell = tell,
+	.print = print,
+	.entries = entries,
 };

@@ -12,6 +12,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "kernel/waits.h"
+#include "session/account_entry.h"
+#include "session/account_text.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/sleeper_stacks.h"
@@ -334,6 +336,34 @@ static void end(struct session *s)
 	kernel_see_polled(s->kernel);
 }
 
+/* The part of all time from which on threads that woke before their stacks were read are told of. */
+#define LATE_SHARE 0.01
+
+static void print(const struct session_account *a, const struct profile *p, FILE *out)
+{
+	uint64_t threads = a->unread_sleepers + a->late_sleepers, total_ns = 0;
+
+	(void)p;
+	for (int i = 0; i < PYBPF_NR_STATES; i++)
+		total_ns += a->state_ns[i];
+	if (!threads || (!a->unread_sleepers && (double)a->unread_sleepers_ns < LATE_SHARE * (double)total_ns))
+		return;
+	fputs(threads == 1 ? "pybpf: the stack of " : "pybpf: the stacks of ", out);
+	session_print_grouped(threads, out);
+	fprintf(out,
+		" thread%s that did not run when pybpf began %s not read before %s ran or pybpf ended: %.2f "
+		"thread-seconds are in [asleep since before the run]\n",
+		threads == 1 ? "" : "s", threads == 1 ? "was" : "were", threads == 1 ? "it" : "they",
+		(double)a->unread_sleepers_ns / 1e9);
+}
+
+static const struct session_entry entries[] = {
+	{"threads", "unread", SESSION_COUNT(unread_sleepers)},
+	{"threads", "woke_unread", SESSION_COUNT(late_sleepers)},
+	{"threads", "unread_s", SESSION_SECONDS(unread_sleepers_ns)},
+	{0},
+};
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->mode != SESSION_CPU;
@@ -346,4 +376,6 @@ const struct session_measure session_sleepers_measure = {
 	.end = end,
 	.tend = session_sleepers_look,
 	.tell = session_sleepers_tell,
+	.print = print,
+	.entries = entries,
 };

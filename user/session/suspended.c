@@ -16,6 +16,7 @@
 #include "foreign/foreign.h"
 #include "kernel/procs.h"
 #include "session/due.h"
+#include "session/account_entry.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/remarks.h"
@@ -462,8 +463,11 @@ static void tell(const struct session *s, struct session_account *all)
 	account->interval_ns = u->intervals ? u->intervals_ns / u->intervals : 0;
 }
 
-void session_suspended_print(const struct session_suspended_account *a, FILE *out)
+static void print(const struct session_account *all, const struct profile *p, FILE *out)
 {
+	const struct session_suspended_account *a = &all->suspended;
+
+	(void)p;
 	if (!a->looked)
 		return;
 	fprintf(out,
@@ -488,6 +492,27 @@ void session_suspended_print(const struct session_suspended_account *a, FILE *ou
 			(double)a->unkept_ns / NS);
 }
 
+static const struct session_entry entries[] = {
+	{"suspended_tasks", "time_s", SESSION_SECONDS(suspended.ns)},
+	{"suspended_tasks", "snapshots", SESSION_COUNT(suspended.snapshots), "suspended tasks", "snapshots of them"},
+	{"suspended_tasks", "failed", SESSION_COUNT(suspended.failed)},
+	{"suspended_tasks", "interval_s", SESSION_SECONDS(suspended.interval_ns)},
+	{"suspended_tasks", "longest_interval_s", SESSION_SECONDS(suspended.longest_ns)},
+	{"suspended_tasks", "cost_s", SESSION_SECONDS(suspended.cost_ns)},
+	{"suspended_tasks", "suspended", SESSION_COUNT(suspended.suspended)},
+	{"suspended_tasks", "running", SESSION_COUNT(suspended.running)},
+	{"suspended_tasks", "ended", SESSION_COUNT(suspended.ended)},
+	{"suspended_tasks", "moving", SESSION_COUNT(suspended.moving), "suspended tasks",
+	 "tasks left out of one, as they changed while they were read"},
+	{"suspended_tasks", "torn_lists", SESSION_COUNT(suspended.torn), "suspended tasks",
+	 "lists of tasks that were not read to their ends, as they changed meanwhile"},
+	{"suspended_tasks", "beyond", SESSION_COUNT(suspended.beyond), "suspended tasks",
+	 "snapshots with more tasks than are read"},
+	{"suspended_tasks", "most", SESSION_COUNT(suspended.most)},
+	{"suspended_tasks", "unkept_s", SESSION_SECONDS(suspended.unkept_ns)},
+	{0},
+};
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->suspended;
@@ -502,4 +527,6 @@ const struct session_measure session_suspended_measure = {
 	.tend = tend,
 	.settle = settle,
 	.tell = tell,
+	.print = print,
+	.entries = entries,
 };

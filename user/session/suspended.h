@@ -25,8 +25,6 @@ struct session_suspended {
 	struct session_suspended_account account;
 };
 
-void session_suspended_print(const struct session_suspended_account *account, FILE *out);
-
 extern const struct session_measure session_suspended_measure;
 
 #endif

@@ -14,6 +14,8 @@
 #include "base/procfs.h"
 #include "base/remote.h"
 #include "kernel/procs.h"
+#include "session/account_entry.h"
+#include "session/account_text.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "symbols/thread_name.h"
@@ -363,6 +365,21 @@ static void tell(const struct session *s, struct session_account *account)
 	account->unread_names = s->thread_names.unread;
 }
 
+static void print(const struct session_account *a, const struct profile *p, FILE *out)
+{
+	(void)p;
+	if (!a->unread_names)
+		return;
+	fputs(a->unread_names == 1 ? "pybpf: the name of " : "pybpf: the names of ", out);
+	session_print_grouped(a->unread_names, out);
+	fprintf(out, " thread%s could not be read in time\n", a->unread_names == 1 ? "" : "s");
+}
+
+static const struct session_entry entries[] = {
+	{"threads", "unnamed", SESSION_COUNT(unread_names)},
+	{0},
+};
+
 const struct session_measure session_thread_names_measure = {
 	.name = "names of threads in Python",
 	.init = init,
@@ -371,4 +388,6 @@ const struct session_measure session_thread_names_measure = {
 	.records = SESSION_RECORD(PYBPF_EVENT_THREAD),
 	.take = take,
 	.tell = tell,
+	.print = print,
+	.entries = entries,
 };

@@ -3,6 +3,7 @@
 #include "session/waits.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,12 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "base/procfs.h"
+#include "base/text.h"
 #include "kernel/counts.h"
 #include "kernel/waits.h"
+#include "output/output.h"
 #include "session/due.h"
+#include "session/account_entry.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/wait_profile.h"
@@ -343,11 +347,6 @@ static void tell(const struct session *s, struct session_account *account)
 
 	account->has_states = true;
 	memcpy(account->state_ns, w->state_ns, sizeof(account->state_ns));
-	kernel_get_lost_time(s->kernel, &account->lost_time_ns, &account->lost_threads);
-	account->unnamed_waits = kernel_get_unnamed_waits(s->kernel);
-	account->min_block_ns = s->options.min_block_ns;
-	account->short_waits = w->short_waits;
-	account->short_ns = w->short_ns;
 	account->idle_threads = w->idle_threads;
 	if (w->idle.count)
 		qsort(idle, w->idle.count, sizeof(*idle), compare_idle);
@@ -385,6 +384,24 @@ static void detach(struct session *s)
 	kernel_detach_waits(s->kernel);
 }
 
+static void print(const struct session_account *a, const struct profile *p, FILE *out)
+{
+	if (a->has_states)
+		output_states(p, "pybpf: ", out);
+	if (!a->idle_threads)
+		return;
+	fprintf(out,
+		"pybpf: %" PRIu64 " thread%s slept throughout and %s left out (--idle keeps them): ", a->idle_threads,
+		a->idle_threads == 1 ? "" : "s", a->idle_threads == 1 ? "is" : "are");
+	text_print(a->idle_where, out);
+	fputc('\n', out);
+}
+
+static const struct session_entry entries[] = {
+	{"threads", "idle", SESSION_COUNT(idle_threads)},
+	{0},
+};
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->mode != SESSION_CPU;
@@ -403,4 +420,6 @@ const struct session_measure session_waits_measure = {
 	.add_count = add_count,
 	.settle = settle,
 	.tell = tell,
+	.print = print,
+	.entries = entries,
 };

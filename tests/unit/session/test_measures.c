@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "session/internal.h"
+#include "session/left_out.h"
 #include "session/resident.h"
 #include "session/samples.h"
 
@@ -54,13 +55,23 @@ static void test_by_options(void **state)
 	static const struct session_measure *const states[] = {&session_sched_measure, &session_states_measure, ALWAYS,
 							       &session_samples_measure, NULL};
 	static const struct session_measure *const wall[] = {
-		&session_waits_measure,     &session_sleepers_measure,  ALWAYS,
-		&session_suspended_measure, &session_blocks_measure,    &session_samples_measure,
-		&session_times_measure,     &session_intervals_measure, NULL};
+		&session_waits_measure,
+		&session_sleepers_measure,
+		ALWAYS,
+		&session_left_out_measure,
+		&session_suspended_measure,
+		&session_blocks_measure,
+		&session_samples_measure,
+		&session_times_measure,
+		&session_intervals_measure,
+		NULL,
+	};
 	static const struct session_measure *const offcpu[] = {&session_waits_measure, &session_sleepers_measure,
-							       ALWAYS, NULL};
-	static const struct session_measure *const gil[] = {&session_waits_measure, &session_sleepers_measure, ALWAYS,
-							    &session_gil_measure,   &session_samples_measure,  NULL};
+							       ALWAYS, &session_left_out_measure, NULL};
+	static const struct session_measure *const gil[] = {
+		&session_waits_measure, &session_sleepers_measure, ALWAYS, &session_left_out_measure,
+		&session_gil_measure,   &session_samples_measure,  NULL,
+	};
 
 	(void)state;
 	assert_measures((struct session_options){.mode = SESSION_CPU}, cpu);

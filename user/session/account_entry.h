@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A number of the account: where it is in struct session_account, and under which key it is told. */
+#ifndef SESSION_ACCOUNT_ENTRY_H
+#define SESSION_ACCOUNT_ENTRY_H
+
+#include <stddef.h>
+
+#include "session/session.h"
+
+/* How a number is stored and written. */
+enum session_entry_kind {
+	SESSION_ENTRY_COUNT,    /* uint64_t */
+	SESSION_ENTRY_RATE,     /* unsigned; 0: there is no timer */
+	SESSION_ENTRY_EVENT,    /* what is counted: by the timer, or in place of time */
+	SESSION_ENTRY_PERIOD,   /* uint64_t; 0: there is a timer */
+	SESSION_ENTRY_SECONDS,  /* uint64_t in ns */
+	SESSION_ENTRY_FRACTION, /* double; negative: not known */
+};
+
+/* Groups of the profile's account are printed with their numbers and texts at the end of the run, and for a saved one.
+ */
+struct session_entry {
+	const char *object; /* its object in the JSON; "": the outermost one; NULL: not in the JSON */
+	const char *key;    /* NULL: behind the last entry */
+	enum session_entry_kind kind;
+	size_t offset;
+	const char *group, *text; /* in the profile's account; NULL: not in it */
+	const char *fact;         /* key of the profile's fact; NULL: not a fact */
+};
+
+#define SESSION_ENTRY_AT(field) .offset = offsetof(struct session_account, field)
+#define SESSION_COUNT(field)    .kind = SESSION_ENTRY_COUNT, SESSION_ENTRY_AT(field)
+#define SESSION_SECONDS(field)  .kind = SESSION_ENTRY_SECONDS, SESSION_ENTRY_AT(field)
+#define SESSION_FRACTION(field) .kind = SESSION_ENTRY_FRACTION, SESSION_ENTRY_AT(field)
+
+#endif
