@@ -6,6 +6,13 @@
 #include "session/internal.h"
 #include "session/measure.h"
 
+static void describe(const struct session *s, const struct session_account *account, struct profile_measure *values)
+{
+	(void)account;
+	values->name = s->options.events->title ?: "events";
+	values->unit = s->options.events->unit ?: "count";
+}
+
 static void tell(const struct session *s, struct session_account *account)
 {
 	account->freq = 0;
@@ -24,5 +31,6 @@ static bool is_wanted(const struct session_options *options)
 const struct session_measure session_event_values_measure = {
 	.name = "values of events",
 	.is_wanted = is_wanted,
+	.describe = describe,
 	.tell = tell,
 };

@@ -92,6 +92,17 @@ int session_measures_add_count(struct session *s, const struct session_counted *
 	return 0;
 }
 
+void session_measures_describe(const struct session *s, const struct session_account *account,
+			       struct profile_measure *values)
+{
+	for (size_t i = 0; i < s->nr_measures; i++) {
+		if (!s->measures[i]->describe)
+			continue;
+		s->measures[i]->describe(s, account, values);
+		return;
+	}
+}
+
 int session_measures_settle(struct session *s, const struct session_due *due)
 {
 	int err = 0;

@@ -15,6 +15,7 @@
 
 struct processes_record;
 struct profile;
+struct profile_measure;
 struct session;
 struct session_due;
 struct session_entry;
@@ -70,6 +71,9 @@ struct session_measure {
 	int (*add_count)(struct session *s, const struct session_counted *counted);
 	/* What its records tell of ended processes must be known before their counts are added. */
 	bool needs_records;
+	/* Says what the values of the profile are; likewise only the first wanted one does. */
+	void (*describe)(const struct session *s, const struct session_account *account,
+			 struct profile_measure *values);
 
 	/* Puts what is due into the profile. */
 	int (*settle)(struct session *s, const struct session_due *due);
@@ -115,6 +119,8 @@ void session_measures_detach(struct session *s);
 double session_measures_tend(struct session *s);
 bool session_measures_need_records(const struct session *s);
 int session_measures_add_count(struct session *s, const struct session_counted *counted);
+void session_measures_describe(const struct session *s, const struct session_account *account,
+			       struct profile_measure *values);
 int session_measures_settle(struct session *s, const struct session_due *due);
 int session_measures_settle_epoch(struct session *s);
 void session_measures_forget_process(struct session *s, uint64_t proc_id);

@@ -5,6 +5,8 @@
 #include "session/internal.h"
 #include "session/measure.h"
 
+#define NS_PER_S 1000000000u
+
 static int attach(struct session *s)
 {
 	return kernel_attach_sampler(s->kernel, s->options.freq);
@@ -36,6 +38,15 @@ static int add_count(struct session *s, const struct session_counted *counted)
 				  profile_find_sample(s->profile, counted->stack, owner, thread), period ?: 1);
 }
 
+static void describe(const struct session *s, const struct session_account *account, struct profile_measure *values)
+{
+	(void)s;
+	values->name = "samples";
+	values->unit = "count";
+	/* The kernel keeps a timer of cycles to the given frequency, too, so the period holds for both timers. */
+	values->period_ns = account->freq ? NS_PER_S / account->freq : 0;
+}
+
 /* With the time of threads, samples say in which stacks it was; without the time on a CPU there is nothing to say. */
 static bool is_wanted(const struct session_options *options)
 {
@@ -48,4 +59,5 @@ const struct session_measure session_samples_measure = {
 	.attach = attach,
 	.detach = detach,
 	.add_count = add_count,
+	.describe = describe,
 };

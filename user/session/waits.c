@@ -374,6 +374,16 @@ static int add_count(struct session *s, const struct session_counted *counted)
 	return session_running_add_samples(&s->waits.running, counted->key, counted->stack, counted->count->count);
 }
 
+static void describe(const struct session *s, const struct session_account *account, struct profile_measure *values)
+{
+	static const char *const names[] = {
+		[SESSION_WALL] = "wall", [SESSION_OFFCPU] = "offcpu", [SESSION_GIL] = "gil"};
+
+	(void)account;
+	values->name = s->options.gil_holders ? "gil_holders" : names[s->options.mode];
+	values->unit = PROFILE_UNIT_TIME;
+}
+
 static void end(struct session *s)
 {
 	kernel_start_waits(s->kernel, false);
@@ -418,6 +428,7 @@ const struct session_measure session_waits_measure = {
 	.records = SESSION_RECORD(PYBPF_EVENT_WAIT) | SESSION_RECORD(PYBPF_EVENT_WAKER),
 	.take = take,
 	.add_count = add_count,
+	.describe = describe,
 	.settle = settle,
 	.tell = tell,
 	.print = print,

@@ -125,6 +125,34 @@ static void test_counts_go_to_the_first(void **state)
 	drop(s);
 }
 
+static void assert_values(struct session_options options, const char *name, const char *unit, uint64_t period_ns)
+{
+	const struct session_account account = {.freq = options.nr_events ? 0 : options.freq};
+	struct profile_measure values = {0};
+	struct session *s = make(options);
+
+	session_measures_describe(s, &account, &values);
+	assert_string_equal(values.name, name);
+	assert_string_equal(values.unit, unit);
+	assert_int_equal(values.period_ns, period_ns);
+	drop(s);
+}
+
+static void test_what_values_are(void **state)
+{
+	const struct kernel_event memory = {.title = "memory", .unit = "bytes"}, untitled = {.period = 2};
+
+	(void)state;
+	assert_values((struct session_options){.freq = 100}, "samples", "count", 10000000);
+	assert_values((struct session_options){.freq = 100, .events = &memory, .nr_events = 1, .held = true}, "memory",
+		      "bytes", 0);
+	assert_values((struct session_options){.events = &untitled, .nr_events = 1}, "events", "count", 0);
+	assert_values((struct session_options){.freq = 100, .mode = SESSION_WALL}, "wall", PROFILE_UNIT_TIME, 0);
+	assert_values((struct session_options){.mode = SESSION_OFFCPU}, "offcpu", PROFILE_UNIT_TIME, 0);
+	assert_values((struct session_options){.mode = SESSION_GIL, .gil_holders = true}, "gil_holders",
+		      PROFILE_UNIT_TIME, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +160,7 @@ int main(void)
 		cmocka_unit_test(test_one_name_each),
 		cmocka_unit_test(test_one_taker_of_each_record),
 		cmocka_unit_test(test_counts_go_to_the_first),
+		cmocka_unit_test(test_what_values_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
