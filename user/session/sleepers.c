@@ -254,12 +254,11 @@ static void look_at_process(struct session *s, struct user *user, double now)
 	}
 	if (record && !record->ended && record->state == PROCESSES_PYTHON)
 		err = session_sleeper_stacks_read(s, process, record);
-	if (err == -ENOMEM)
-		s->error = s->error ?: err;
 	if (!err && process->next < process->end) {
 		put_back(l, user, at, now);
 		return;
 	}
+	/* Also for lack of memory: it costs these threads' stacks, and no one else's. */
 	if (record && record->state == PROCESSES_PYTHON)
 		l->late += process->end - process->next;
 	process->next = process->end;

@@ -303,35 +303,29 @@ static int keep_snapshot(struct session_suspended *u, const struct snapshot *fre
 	return 0;
 }
 
-/*
- * Takes a snapshot of a process. Returns 0 or -ENOMEM. One that fails leaves the last one as it is: the next one then
- * stands for more time.
+/* Takes a snapshot of a process. One that fails leaves the last one as it is: the next one then stands for more time.
  */
-static int look_at_process(struct session *s, const struct processes_record *process)
+static void look_at_process(struct session *s, const struct processes_record *process)
 {
 	struct session_suspended *u = &s->suspended;
 	struct snapshot fresh = {.proc_id = process->proc_id, .time_ns = clock_ns(CLOCK_MONOTONIC)};
 	struct task_read_counts counts = {0};
-	double before = session_used_s(), next;
+	double before = session_used_s();
 	int err = read_tasks(s, process, &fresh, &counts);
 	uint32_t last = intern_find(&u->processes, &fresh);
 
 	fresh.time_ns += (clock_ns(CLOCK_MONOTONIC) - fresh.time_ns) / 2;
-	next = next_after(u, session_used_s() - before);
+	fresh.next = next_after(u, session_used_s() - before);
+	err = err ?: keep_snapshot(u, &fresh);
 	if (!err) {
-		fresh.next = next;
 		count_tasks(&u->account, &counts);
 		u->account.snapshots++;
-		err = keep_snapshot(u, &fresh);
-		if (!err)
-			return 0;
-	} else {
-		u->account.failed += err != -ENOENT && err != -ESRCH;
-		if (last != INTERN_NONE)
-			((struct snapshot *)intern_item(&u->processes, last))->next = next;
+		return;
 	}
+	u->account.failed += err != -ENOENT && err != -ESRCH;
+	if (last != INTERN_NONE)
+		((struct snapshot *)intern_item(&u->processes, last))->next = fresh.next;
 	free(fresh.stacks);
-	return err == -ENOMEM ? err : 0;
 }
 
 static void look_at_record(struct processes_record *process, void *arg)
@@ -342,14 +336,13 @@ static void look_at_record(struct processes_record *process, void *arg)
 	double now = clock_s(CLOCK_MONOTONIC);
 	uint32_t i;
 
-	if (process->state != PROCESSES_PYTHON || process->ended || s->error)
+	if (process->state != PROCESSES_PYTHON || process->ended)
 		return;
 	i = intern_find(&u->processes, &process->proc_id);
 	if (i != INTERN_NONE)
 		last = intern_item(&u->processes, i);
 	if ((!last || now >= last->next) && now < u->until) {
-		if (look_at_process(s, process))
-			s->error = -ENOMEM;
+		look_at_process(s, process);
 		i = intern_find(&u->processes, &process->proc_id);
 		last = i == INTERN_NONE ? NULL : intern_item(&u->processes, i);
 	}
@@ -370,7 +363,7 @@ static double tend(struct session *s, double now)
 	/* A process may load asyncio at any time. */
 	u->next = now + INTERVAL_S;
 	processes_visit_all(s->processes, look_at_record, s);
-	return s->error ? s->error : u->next;
+	return u->next;
 }
 
 static void look_last(struct processes_record *process, double until_s, void *arg)
@@ -378,8 +371,8 @@ static void look_last(struct processes_record *process, double until_s, void *ar
 	struct session *s = arg;
 
 	s->suspended.last_until_s = until_s;
-	if (!s->error && session_used_s() < until_s && look_at_process(s, process))
-		s->error = -ENOMEM;
+	if (session_used_s() < until_s)
+		look_at_process(s, process);
 }
 
 /* Takes the last snapshots. */
@@ -387,7 +380,7 @@ static void end(struct session *s)
 {
 	s->suspended.end_ns = clock_ns(CLOCK_MONOTONIC);
 	if (session_visit_by_user(s, s->ended_used_s + SESSION_END_SNAPSHOTS_S, session_runs_python, look_last, s))
-		s->error = s->error ?: -ENOMEM;
+		s->suspended.account.failed++;
 }
 
 /*

@@ -407,6 +407,20 @@ static void test_those_of_a_process_without_an_answer_are_counted(void **state)
 	assert_int_equal(account_of(s).late_sleepers + account_of(s).unread_sleepers, FEW);
 }
 
+/* What one process costs ends no run. */
+static void test_those_without_memory_are_counted(void **state)
+{
+	struct session *s = *state;
+	struct process *refused = add(1, FEW);
+	const struct process *other = add(1, FEW);
+
+	refused->err = -ENOMEM;
+	assert_int_equal(session_sleepers_find(s), 0);
+	run(s, 10);
+	assert_int_equal(other->read, FEW);
+	assert_int_equal(account_of(s).late_sleepers, FEW);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,6 +435,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_record_may_come_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_record_may_never_come, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_those_of_a_process_without_an_answer_are_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_those_without_memory_are_counted, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
