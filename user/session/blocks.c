@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/host.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "kernel/callbacks.h"
@@ -126,7 +125,7 @@ static int add(struct session *s, uint64_t stack_id, bool has_task, const struct
 struct settling {
 	struct session *session;
 	const struct session_due *due;
-	uint64_t end_ns; /* of the run, in the kernel's clock; 0: it goes on */
+	uint64_t end_ns; /* as session_find_end() tells it */
 	struct pybpf_block_key *taken;
 	size_t nr_taken, taken_room;
 	uint32_t *ended; /* threads */
@@ -169,11 +168,8 @@ static int take_callback(uint32_t pid, const struct pybpf_callback *callback, vo
 static int settle(struct session *s, const struct session_due *due)
 {
 	struct settling settling = {.session = s, .due = due};
-	struct host_clock_offsets offsets;
-	int err = host_read_clock_offsets(&offsets);
+	int err = session_find_end(s, due, &settling.end_ns);
 
-	if (due->all)
-		settling.end_ns = s->detach_ns - (uint64_t)offsets.monotonic;
 	err = err ?: kernel_visit_blocks(s->kernel, take_block, &settling);
 	err = err ?: kernel_visit_callbacks(s->kernel, take_callback, &settling);
 	for (size_t i = 0; i < settling.nr_taken; i++)

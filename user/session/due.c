@@ -2,6 +2,7 @@
 /* Tells whose counts and times go into the profile now. */
 #include "session/due.h"
 
+#include "base/host.h"
 #include "session/internal.h"
 
 bool session_is_due(const struct session *s, const struct session_due *due, uint64_t proc_id)
@@ -12,4 +13,13 @@ bool session_is_due(const struct session *s, const struct session_due *due, uint
 		return true;
 	process = processes_find_record(s->processes, proc_id);
 	return process && process->ended && process->ended_at < due->before;
+}
+
+int session_find_end(const struct session *s, const struct session_due *due, uint64_t *end_ns)
+{
+	struct host_clock_offsets offsets = {0};
+	int err = due->all ? host_read_clock_offsets(&offsets) : 0;
+
+	*end_ns = due->all ? s->detach_ns - (uint64_t)offsets.monotonic : 0;
+	return err;
 }

@@ -15,4 +15,7 @@ struct session_due {
 
 bool session_is_due(const struct session *s, const struct session_due *due, uint64_t proc_id);
 
+/* Sets *end_ns to when the run has ended, in the kernel's clock; 0: it goes on. Returns 0 or negative errno. */
+int session_find_end(const struct session *s, const struct session_due *due, uint64_t *end_ns);
+
 #endif

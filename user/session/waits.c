@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/beyond.h"
 #include "base/clock.h"
-#include "base/host.h"
 #include "base/procfs.h"
 #include "base/text.h"
 #include "kernel/counts.h"
@@ -80,7 +79,7 @@ static bool is_python(const struct session *s, uint64_t proc_id)
 struct settling {
 	struct session *session;
 	const struct session_due *due;
-	uint64_t end_ns;     /* of the run, in the kernel's clock */
+	uint64_t end_ns;     /* as session_find_end() tells it */
 	struct intern moved; /* processes of which a thread has run */
 	struct pybpf_wait_key *taken;
 	size_t nr_taken, taken_room;
@@ -310,11 +309,9 @@ static void forget_wait(struct session *s, const struct pybpf_wait_key *key)
 static int settle(struct session *s, const struct session_due *due)
 {
 	struct settling settling = {.session = s, .due = due};
-	struct host_clock_offsets offsets;
-	int err = host_read_clock_offsets(&offsets);
+	int err = session_find_end(s, due, &settling.end_ns);
 
 	intern_init(&settling.moved, sizeof(uint64_t), sizeof(uint64_t));
-	settling.end_ns = s->detach_ns - (uint64_t)offsets.monotonic;
 	if (due->all)
 		err = err ?: kernel_visit_threads(s->kernel, note_moved, &settling);
 	err = err ?: kernel_visit_wait_times(s->kernel, take_time, &settling);
