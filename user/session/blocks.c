@@ -329,6 +329,11 @@ static void write_json(const struct session_account *all, FILE *out)
 	json_end_object(&j);
 }
 
+static void ask_kernel(const struct session_options *options, struct kernel_options *kernel)
+{
+	kernel->loop_block_ns = options->loop_block_ns;
+}
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->loop_block_ns != 0;
@@ -338,6 +343,7 @@ static bool is_wanted(const struct session_options *options)
 const struct session_measure session_blocks_measure = {
 	.name = "callbacks that block their event loop",
 	.is_wanted = is_wanted,
+	.ask_kernel = ask_kernel,
 	.init = init,
 	.free = release,
 	.settle = settle,

@@ -23,6 +23,12 @@ static void tell(const struct session *s, struct session_account *account)
 	account->given_back = kernel_get_given_back(s->kernel);
 }
 
+static void ask_kernel(const struct session_options *options, struct kernel_options *kernel)
+{
+	kernel->events = options->events;
+	kernel->nr_events = options->nr_events;
+}
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->nr_events > 0;
@@ -31,6 +37,7 @@ static bool is_wanted(const struct session_options *options)
 const struct session_measure session_event_values_measure = {
 	.name = "values of events",
 	.is_wanted = is_wanted,
+	.ask_kernel = ask_kernel,
 	.describe = describe,
 	.tell = tell,
 };

@@ -376,6 +376,12 @@ static const struct session_entry entries[] = {
 	{0},
 };
 
+static void ask_kernel(const struct session_options *options, struct kernel_options *kernel)
+{
+	(void)options;
+	kernel->gil_waits = true;
+}
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->mode == SESSION_GIL;
@@ -384,6 +390,7 @@ static bool is_wanted(const struct session_options *options)
 const struct session_measure session_gil_measure = {
 	.name = "holders of the GIL",
 	.is_wanted = is_wanted,
+	.ask_kernel = ask_kernel,
 	.tell = tell,
 	.print = print,
 	.entries = entries,

@@ -26,6 +26,14 @@ void session_measures_free(struct session *s)
 	}
 }
 
+void session_measures_ask_kernel(const struct session *s, struct kernel_options *kernel)
+{
+	for (size_t i = 0; i < s->nr_measures; i++) {
+		if (s->measures[i]->ask_kernel)
+			s->measures[i]->ask_kernel(&s->options, kernel);
+	}
+}
+
 int session_measures_attach(struct session *s)
 {
 	int err = 0;

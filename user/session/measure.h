@@ -13,6 +13,7 @@
 
 #include "pybpf.h"
 
+struct kernel_options;
 struct processes_record;
 struct profile;
 struct profile_measure;
@@ -41,6 +42,9 @@ struct session_measure {
 	const char *name;
 	/* Returns whether runs with these options measure it; NULL: all do. */
 	bool (*is_wanted)(const struct session_options *options);
+
+	/* Sets the options of the kernel side that it needs. */
+	void (*ask_kernel)(const struct session_options *options, struct kernel_options *kernel);
 
 	/* Both are called for a measure that is not wanted, too. */
 	void (*init)(struct session *s);
@@ -112,6 +116,7 @@ extern const struct session_measure *const session_measures[SESSION_MEASURES];
 /* Chooses those that the session's options want. The next ones go through these. */
 void session_measures_init(struct session *s);
 void session_measures_free(struct session *s);
+void session_measures_ask_kernel(const struct session *s, struct kernel_options *kernel);
 int session_measures_attach(struct session *s);
 void session_measures_end(struct session *s);
 void session_measures_detach(struct session *s);

@@ -105,6 +105,11 @@ static const struct session_entry entries[] = {
 	{0},
 };
 
+static void ask_kernel(const struct session_options *options, struct kernel_options *kernel)
+{
+	kernel->held = options->held;
+}
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->held;
@@ -113,6 +118,7 @@ static bool is_wanted(const struct session_options *options)
 const struct session_measure session_resident_measure = {
 	.name = "resident memory",
 	.is_wanted = is_wanted,
+	.ask_kernel = ask_kernel,
 	.init = init,
 	.free = release,
 	.records = SESSION_RECORD(PYBPF_EVENT_MEMORY),

@@ -23,23 +23,16 @@ static int met_function(void *arg, const struct stacks_function *function)
 }
 
 /* Makes the kernel side with the session's options. */
-static struct kernel *new_kernel(const struct session_options *options)
+static struct kernel *new_kernel(struct session *s)
 {
-	const struct kernel_options kernel = {
+	const struct session_options *options = &s->options;
+	struct kernel_options kernel = {
 		.all = options->all,
 		.follow = options->follow,
 		.hold = options->names != NULL,
-		.threads = options->threads || options->mode != SESSION_CPU,
-		.waits = options->mode != SESSION_CPU,
-		.states = options->states,
-		.wait_detail = !options->no_wait_detail && !options->states,
-		.min_block_ns = options->min_block_ns,
-		.gil_waits = options->mode == SESSION_GIL,
-		.wakers = options->wakers,
-		.times = options->times,
+		.threads = options->threads,
 		.kernel_stacks = options->kernel_stacks,
 		.tasks = options->tasks,
-		.loop_block_ns = options->loop_block_ns,
 		.gil = options->gil,
 		.exception = options->exception,
 		.gc = options->gc,
@@ -53,12 +46,10 @@ static struct kernel *new_kernel(const struct session_options *options)
 		.max_stacks = options->max_stacks,
 		.max_memory = options->max_memory,
 		.source = options->source,
-		.events = options->events,
-		.nr_events = options->nr_events,
-		.held = options->held,
 		.without = options->without,
 	};
 
+	session_measures_ask_kernel(s, &kernel);
 	return kernel_new(&kernel);
 }
 
@@ -112,7 +103,7 @@ struct session *session_new(const struct session_options *options)
 	s->end_at = HUGE_VAL;
 	session_measures_init(s);
 	session_carry_init(&s->carry);
-	s->kernel = new_kernel(options);
+	s->kernel = new_kernel(s);
 	if (!s->kernel || kernel_load(s->kernel))
 		goto failed;
 	s->pysym = pysym_new(options->lines, options->full_filenames);

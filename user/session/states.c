@@ -281,6 +281,11 @@ static void detach(struct session *s)
 	kernel_detach_waits(s->kernel);
 }
 
+static void ask_kernel(const struct session_options *options, struct kernel_options *kernel)
+{
+	kernel->states = options->states;
+}
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->mode == SESSION_CPU && options->states;
@@ -289,6 +294,7 @@ static bool is_wanted(const struct session_options *options)
 const struct session_measure session_states_measure = {
 	.name = "time of threads by state, beside CPU samples",
 	.is_wanted = is_wanted,
+	.ask_kernel = ask_kernel,
 	.init = init,
 	.free = release,
 	.attach = attach,

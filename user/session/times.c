@@ -98,6 +98,11 @@ static void forget_samples(struct session *s)
 	intern_free(&s->times.samples);
 }
 
+static void ask_kernel(const struct session_options *options, struct kernel_options *kernel)
+{
+	kernel->times = options->times;
+}
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->times;
@@ -106,6 +111,7 @@ static bool is_wanted(const struct session_options *options)
 const struct session_measure session_times_measure = {
 	.name = "times of samples",
 	.is_wanted = is_wanted,
+	.ask_kernel = ask_kernel,
 	.init = init,
 	.free = release,
 	.records = SESSION_RECORD(PYBPF_EVENT_TIME),

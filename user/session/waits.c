@@ -409,6 +409,15 @@ static const struct session_entry entries[] = {
 	{0},
 };
 
+static void ask_kernel(const struct session_options *options, struct kernel_options *kernel)
+{
+	kernel->waits = true;
+	kernel->threads = true;
+	kernel->wait_detail = !options->no_wait_detail;
+	kernel->min_block_ns = options->min_block_ns;
+	kernel->wakers = options->wakers;
+}
+
 static bool is_wanted(const struct session_options *options)
 {
 	return options->mode != SESSION_CPU;
@@ -417,6 +426,7 @@ static bool is_wanted(const struct session_options *options)
 const struct session_measure session_waits_measure = {
 	.name = "time of threads, whatever they do",
 	.is_wanted = is_wanted,
+	.ask_kernel = ask_kernel,
 	.init = init,
 	.free = release,
 	.attach = attach,

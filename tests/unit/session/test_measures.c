@@ -153,6 +153,36 @@ static void test_what_values_are(void **state)
 		      PROFILE_UNIT_TIME, 0);
 }
 
+static struct kernel_options asked(struct session_options options)
+{
+	struct kernel_options kernel = {0};
+	struct session *s = make(options);
+
+	session_measures_ask_kernel(s, &kernel);
+	drop(s);
+	return kernel;
+}
+
+static void test_what_the_kernel_is_asked(void **state)
+{
+	const struct kernel_event event = {.title = "event"};
+	struct kernel_options kernel = asked((struct session_options){.mode = SESSION_CPU, .wakers = true});
+
+	(void)state;
+	assert_false(kernel.waits || kernel.states || kernel.threads || kernel.times || kernel.wakers || kernel.events);
+	kernel = asked((struct session_options){.mode = SESSION_CPU, .states = true});
+	assert_true(kernel.states && !kernel.waits && !kernel.threads && !kernel.wait_detail);
+	kernel = asked((struct session_options){.mode = SESSION_OFFCPU, .times = true, .loop_block_ns = 2});
+	assert_true(kernel.waits && kernel.threads && kernel.wait_detail && kernel.times && !kernel.gil_waits);
+	assert_int_equal(kernel.loop_block_ns, 2);
+	kernel = asked((struct session_options){
+		.mode = SESSION_GIL, .wakers = true, .no_wait_detail = true, .min_block_ns = 3});
+	assert_true(kernel.gil_waits && kernel.wakers && !kernel.wait_detail);
+	assert_int_equal(kernel.min_block_ns, 3);
+	kernel = asked((struct session_options){.events = &event, .nr_events = 1, .held = true});
+	assert_true(kernel.held && kernel.events == &event && kernel.nr_events == 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +191,7 @@ int main(void)
 		cmocka_unit_test(test_one_taker_of_each_record),
 		cmocka_unit_test(test_counts_go_to_the_first),
 		cmocka_unit_test(test_what_values_are),
+		cmocka_unit_test(test_what_the_kernel_is_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
