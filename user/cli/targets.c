@@ -11,7 +11,7 @@
 #include "container/cgroup.h"
 #include "discovery/discovery.h"
 #include "kernel/features.h"
-#include "session/gil.h"
+#include "session/waits/gil.h"
 #include "session/run.h"
 
 int cli_targets_check_host(void)

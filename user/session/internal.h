@@ -3,9 +3,9 @@
 #ifndef SESSION_INTERNAL_H
 #define SESSION_INTERNAL_H
 
-#include "session/blocks.h"
+#include "session/tasks/blocks.h"
 #include "session/carry.h"
-#include "session/held.h"
+#include "session/samples/held.h"
 #include "session/session.h"
 #include "kernel/kernel.h"
 #include "session/machine.h"
@@ -15,11 +15,11 @@
 #include "session/thread.h"
 #include "session/thread_names.h"
 #include "symbols/stacks.h"
-#include "session/times.h"
-#include "session/sched.h"
-#include "session/states.h"
-#include "session/suspended.h"
-#include "session/waits.h"
+#include "session/samples/times.h"
+#include "session/waits/sched.h"
+#include "session/waits/states.h"
+#include "session/tasks/suspended.h"
+#include "session/waits/waits.h"
 
 struct session {
 	struct session_options options;

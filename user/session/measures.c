@@ -2,20 +2,20 @@
 /* The table of all that runs measure. */
 #include "session/measure.h"
 
-#include "session/blocks.h"
-#include "session/event_values.h"
-#include "session/gil.h"
-#include "session/intervals.h"
-#include "session/left_out.h"
-#include "session/resident.h"
-#include "session/samples.h"
-#include "session/sched.h"
-#include "session/sleepers.h"
-#include "session/states.h"
-#include "session/suspended.h"
+#include "session/tasks/blocks.h"
+#include "session/samples/event_values.h"
+#include "session/waits/gil.h"
+#include "session/waits/intervals.h"
+#include "session/waits/left_out.h"
+#include "session/samples/resident.h"
+#include "session/samples/samples.h"
+#include "session/waits/sched.h"
+#include "session/waits/sleepers.h"
+#include "session/waits/states.h"
+#include "session/tasks/suspended.h"
 #include "session/thread_names.h"
-#include "session/times.h"
-#include "session/waits.h"
+#include "session/samples/times.h"
+#include "session/waits/waits.h"
 
 /*
  * What the order says:

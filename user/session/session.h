@@ -14,9 +14,9 @@
 #include "pybpf_wait.h"
 #include "symbols/pysym.h"
 #include "kernel/kernel.h"
-#include "session/blocks_account.h"
-#include "session/gil_account.h"
-#include "session/suspended_account.h"
+#include "session/tasks/blocks_account.h"
+#include "session/waits/gil_account.h"
+#include "session/tasks/suspended_account.h"
 #include "processes/processes.h"
 
 /* Number of distinct stacks (per thread, if threads are told apart); it determines the memory of the kernel's maps. */
@@ -77,11 +77,11 @@ struct session_options {
 	bool gc;                /* likewise: mark samples within a garbage collection */
 	bool opcodes;           /* with SESSION_CPU: add the instruction that the last function executes */
 	bool python_only;       /* leave samples without Python frames out of the profile */
-	bool states;     /* of SESSION_CPU: keep the time of threads by state (session/states.h), if the kernel can */
-	bool rolling;    /* session_end_epoch takes the profile in parts: for a run without end */
-	bool containers; /* record the container of each process */
-	bool parents;    /* record who started each process */
-	bool sources;    /* keep the source text of the files that samples are in most */
+	bool states; /* of SESSION_CPU: keep the time of threads by state (session/waits/states.h), if the kernel can */
+	bool rolling;        /* session_end_epoch takes the profile in parts: for a run without end */
+	bool containers;     /* record the container of each process */
+	bool parents;        /* record who started each process */
+	bool sources;        /* keep the source text of the files that samples are in most */
 	bool measure_kernel; /* have the kernel measure its programs' time */
 	bool full_filenames;
 	const struct profile_edit_texts *own_paths; /* files in these are the program's own, too; NULL: none */

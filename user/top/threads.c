@@ -8,8 +8,8 @@
 
 #include "base/beyond.h"
 #include "base/clock.h"
-#include "session/sched.h"
-#include "session/states.h"
+#include "session/waits/sched.h"
+#include "session/waits/states.h"
 
 #define NS_PER_S 1000000000ull
 

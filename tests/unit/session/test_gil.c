@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a run says of the GIL. */
-#include "session/gil.h"
+#include "session/waits/gil.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

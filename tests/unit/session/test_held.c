@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whose each page is, after pages were touched, given back and moved. */
-#include "session/held.h"
+#include "session/samples/held.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "profiles.h"
-#include "session/intervals.h"
+#include "session/waits/intervals.h"
 
 #define MS 1000000ULL
 

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "session/internal.h"
-#include "session/left_out.h"
-#include "session/resident.h"
-#include "session/samples.h"
+#include "session/waits/left_out.h"
+#include "session/samples/resident.h"
+#include "session/samples/samples.h"
 
 /* The measures that stand in every run. */
 #define ALWAYS &session_thread_names_measure

@@ -18,7 +18,7 @@
 #include "kernel/procs.h"
 #include "kernel/waits.h"
 #include "session/internal.h"
-#include "session/sleepers.h"
+#include "session/waits/sleepers.h"
 #include "session/source_file.h"
 #include "symbols/pysym.h"
 
@@ -328,7 +328,7 @@ static void test_time_is_bounded(void **state)
 	slow->question_s = 0.05;
 	assert_int_equal(session_sleepers_find(s), 0);
 	assert_true(run(s, 30) < 0.1);
-	/* As session/sleepers.c says: 2 s, and 0.1 s for each second. */
+	/* As session/waits/sleepers.c says: 2 s, and 0.1 s for each second. */
 	assert_in_range(slow->read, 1, (uint32_t)((2 + 0.1 * 30) / slow->question_s) + 1);
 	assert_int_equal(account_of(s).unread_sleepers, MANY - slow->read);
 }

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "profiles.h"
-#include "session/times.h"
+#include "session/samples/times.h"
 
 static struct pybpf_time_event record(uint64_t stack_id, uint32_t tid, uint64_t time_ns)
 {

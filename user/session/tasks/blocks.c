@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Adds up callbacks that blocked their event loops. */
-#include "session/blocks.h"
+#include "session/tasks/blocks.h"
 
 #include <errno.h>
 #include <inttypes.h>

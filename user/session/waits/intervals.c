@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Keeps when waits were, and turns them into events of the profile. */
-#include "session/intervals.h"
+#include "session/waits/intervals.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Puts into the profile what stacks hold of the memory that became resident, and tells what they do not. */
-#include "session/resident.h"
+#include "session/samples/resident.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,11 +10,11 @@
 #include "base/intern.h"
 #include "profile/profile.h"
 #include "pybpf_wait.h"
-#include "session/gil.h"
-#include "session/intervals.h"
-#include "session/running.h"
-#include "session/sleepers.h"
-#include "session/wakers.h"
+#include "session/waits/gil.h"
+#include "session/waits/intervals.h"
+#include "session/waits/running.h"
+#include "session/waits/sleepers.h"
+#include "session/waits/wakers.h"
 
 struct kernel;
 struct session;

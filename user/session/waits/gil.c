@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Adds up who held the GIL while others waited for it, and who slept with it. */
-#include "session/gil.h"
+#include "session/waits/gil.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Gathers the time of threads from the kernel's maps. */
-#include "session/waits.h"
+#include "session/waits/waits.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #include "session/account_entry.h"
 #include "session/internal.h"
 #include "session/measure.h"
-#include "session/wait_profile.h"
+#include "session/waits/wait_profile.h"
 
 struct idle_function {
 	uint32_t frame; /* of the profile; PROFILE_NONE: no function */

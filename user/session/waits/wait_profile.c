@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Puts waits into the profile: a wait's stack with its leaf, which names the cause, and its time. */
-#include "session/wait_profile.h"
+#include "session/waits/wait_profile.h"
 
 #include <errno.h>
 #include <stdio.h>

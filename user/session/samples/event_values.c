@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tells what the events of a run are, and the sum of their values. */
-#include "session/event_values.h"
+#include "session/samples/event_values.h"
 
 #include "kernel/events.h"
 #include "session/internal.h"

@@ -3,7 +3,7 @@
  * Gives suspended tasks their time. Snapshots are taken at random times; each interval between two of a process belongs
  * half to the stacks of the first and half to those of the second one.
  */
-#include "session/suspended.h"
+#include "session/tasks/suspended.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #include "session/remarks.h"
 #include "session/shares.h"
 #include "session/wait_name.h"
-#include "session/wait_profile.h"
+#include "session/waits/wait_profile.h"
 
 /* Mean time between two snapshots, and the share of one CPU's time that they take at most. */
 #define INTERVAL_S 0.05

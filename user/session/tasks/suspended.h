@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/intern.h"
-#include "session/suspended_account.h"
+#include "session/tasks/suspended_account.h"
 
 struct session;
 struct session_measure;

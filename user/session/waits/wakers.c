@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Puts those who ended waits behind the waits' leaves. All their frames have the state of the wait. */
-#include "session/wakers.h"
+#include "session/waits/wakers.h"
 
 #include <errno.h>
 #include <inttypes.h>

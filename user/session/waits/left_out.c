@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tells the waits that are not in the profile, not named there, or without a time of their own. */
-#include "session/left_out.h"
+#include "session/waits/left_out.h"
 
 #include <inttypes.h>
 #include <stdio.h>

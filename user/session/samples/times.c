@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Keeps time records of samples, and turns them into events of the profile. */
-#include "session/times.h"
+#include "session/samples/times.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * threads again. What a thread's time lacks then is of a state that has ended in between: that in which it was at
  * first.
  */
-#include "session/states.h"
+#include "session/waits/states.h"
 
 #include <errno.h>
 #include <math.h>

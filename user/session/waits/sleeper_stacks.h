@@ -8,7 +8,7 @@
 
 #include "processes/processes.h"
 #include "pybpf_wait.h"
-#include "session/sleepers.h"
+#include "session/waits/sleepers.h"
 
 /* A stack that was read, which many threads may have. */
 struct session_known_stack {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Asks a helper for the stacks of sleeping threads, and puts them into the profile. */
-#include "session/sleeper_stacks.h"
+#include "session/waits/sleeper_stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>

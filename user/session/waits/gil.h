@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/intern.h"
 #include "pybpf_wait.h"
-#include "session/gil_account.h"
+#include "session/waits/gil_account.h"
 
 struct discovery_python;
 struct profile;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads what the scheduler has counted of each thread, at the two ends of the run, and adds up the differences. */
-#include "session/sched.h"
+#include "session/waits/sched.h"
 
 #include <errno.h>
 #include <inttypes.h>

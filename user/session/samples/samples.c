@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Starts and ends the sampler, and puts the counts of samples into the profile. */
-#include "session/samples.h"
+#include "session/samples/samples.h"
 
 #include "session/internal.h"
 #include "session/measure.h"

@@ -3,7 +3,7 @@
  * Decides whose sleeping threads' stacks are read next. There may be many thousands: each turn of the run's loop reads
  * some, and users take turns, so that a user with many threads delays nobody else's.
  */
-#include "session/sleepers.h"
+#include "session/waits/sleepers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "session/account_text.h"
 #include "session/internal.h"
 #include "session/measure.h"
-#include "session/sleeper_stacks.h"
+#include "session/waits/sleeper_stacks.h"
 
 /* Longest time of a turn. As long as it took, the loop then does nothing of this. */
 #define TURN_S 0.01

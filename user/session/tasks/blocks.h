@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/intern.h"
-#include "session/blocks_account.h"
+#include "session/tasks/blocks_account.h"
 
 struct session;
 struct session_measure;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Follows which stack touched each page of a process's memory first, until the page is given back. */
-#include "session/held.h"
+#include "session/samples/held.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The time that threads were on a CPU, shared among their samples. */
-#include "session/running.h"
+#include "session/waits/running.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "session/due.h"
 #include "session/internal.h"
-#include "session/wait_profile.h"
+#include "session/waits/wait_profile.h"
 
 struct running_time {
 	struct pybpf_thread_key thread;
