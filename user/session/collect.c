@@ -18,7 +18,6 @@
 #include "session/account.h"
 #include "session/due.h"
 #include "session/internal.h"
-#include "session/shares.h"
 #include "session/unsampled.h"
 
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
@@ -319,14 +318,13 @@ char *session_read_source(struct session *s, const char *file)
 	return s->sources ? session_sources_read(s->sources, file) : NULL;
 }
 
-/* Limits the time for what is missing of code objects, and for the names of threads. */
+/* Limits the time for what is missing of code objects, and for what measures read. */
 static void limit_reading(struct session *s)
 {
 	double left = s->ended_used_s + SESSION_END_CODES_S - session_used_s();
 
 	pysym_read_for(s->pysym, left > 0 ? (uint64_t)(left * 1e9) : 0);
-	session_thread_names_read_until(&s->thread_names, s->ended_used_s + SESSION_END_NAMES_S);
-	session_thread_names_share(&s->thread_names, session_count_users(s, session_runs_python, NULL));
+	session_measures_limit_reading(s);
 }
 
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)

@@ -100,6 +100,23 @@ int session_measures_add_count(struct session *s, const struct session_counted *
 	return 0;
 }
 
+void session_measures_limit_reading(struct session *s)
+{
+	for (size_t i = 0; i < s->nr_measures; i++) {
+		if (s->measures[i]->limit_reading)
+			s->measures[i]->limit_reading(s);
+	}
+}
+
+size_t session_measures_count_times(const struct session *s)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->nr_measures; i++)
+		count += s->measures[i]->count_times ? s->measures[i]->count_times(s) : 0;
+	return count;
+}
+
 void session_measures_describe(const struct session *s, const struct session_account *account,
 			       struct profile_measure *values)
 {

@@ -79,6 +79,11 @@ struct session_measure {
 	void (*describe)(const struct session *s, const struct session_account *account,
 			 struct profile_measure *values);
 
+	/* Sampling has ended: limits what is still read while all is collected. */
+	void (*limit_reading)(struct session *s);
+	/* Returns the number of times that it keeps until they are events of the profile. */
+	size_t (*count_times)(const struct session *s);
+
 	/* Puts what is due into the profile. */
 	int (*settle)(struct session *s, const struct session_due *due);
 	/* It is settled at the end of each epoch, too: for the samples of all processes. */
@@ -124,6 +129,8 @@ void session_measures_detach(struct session *s);
 double session_measures_tend(struct session *s);
 bool session_measures_need_records(const struct session *s);
 int session_measures_add_count(struct session *s, const struct session_counted *counted);
+void session_measures_limit_reading(struct session *s);
+size_t session_measures_count_times(const struct session *s);
 void session_measures_describe(const struct session *s, const struct session_account *account,
 			       struct profile_measure *values);
 int session_measures_settle(struct session *s, const struct session_due *due);

@@ -43,8 +43,7 @@ bool session_may_keep_time(struct session *s)
 	size_t settled;
 
 	profile_events(s->profile, &settled);
-	if (settled + s->times.count + s->waits.intervals.count <
-	    s->options.max_memory / TIMES_SHARE / SESSION_TIME_BYTES)
+	if (settled + session_measures_count_times(s) < s->options.max_memory / TIMES_SHARE / SESSION_TIME_BYTES)
 		return true;
 	stop_times(s);
 	return false;

@@ -18,6 +18,7 @@
 #include "session/account_text.h"
 #include "session/internal.h"
 #include "session/measure.h"
+#include "session/shares.h"
 #include "symbols/thread_name.h"
 
 /* Most threads whose names are kept; beyond it all are forgotten, and read anew where they live. */
@@ -95,11 +96,6 @@ void session_thread_names_free(struct session_thread_names *names)
 void session_thread_names_read_until(struct session_thread_names *names, double used_s)
 {
 	names->until_s = used_s;
-}
-
-void session_thread_names_share(struct session_thread_names *names, size_t users)
-{
-	names->share_s = (names->until_s - session_used_s()) / (double)(users ?: 1);
 }
 
 /* Returns whether a name of the process's user may be read now. */
@@ -360,6 +356,16 @@ static void release(struct session *s)
 	session_thread_names_free(&s->thread_names);
 }
 
+/* Gives each user an equal share of the time that is left, so that nobody's threads take all of it. */
+static void limit_reading(struct session *s)
+{
+	struct session_thread_names *names = &s->thread_names;
+	size_t users = session_count_users(s, session_runs_python, NULL);
+
+	session_thread_names_read_until(names, s->ended_used_s + SESSION_END_NAMES_S);
+	names->share_s = (names->until_s - session_used_s()) / (double)(users ?: 1);
+}
+
 static void tell(const struct session *s, struct session_account *account)
 {
 	account->unread_names = s->thread_names.unread;
@@ -387,6 +393,7 @@ const struct session_measure session_thread_names_measure = {
 	.tend = tend,
 	.records = SESSION_RECORD(PYBPF_EVENT_THREAD),
 	.take = take,
+	.limit_reading = limit_reading,
 	.tell = tell,
 	.print = print,
 	.entries = entries,

@@ -31,8 +31,6 @@ void session_thread_names_free(struct session_thread_names *names);
  * thousands. What was read before stays.
  */
 void session_thread_names_read_until(struct session_thread_names *names, double used_s);
-/* Gives each of so many users an equal share of the time until then, so that nobody's threads take all of it. */
-void session_thread_names_share(struct session_thread_names *names, size_t users);
 
 /* Notes a thread that was there when the run began; its name is read when it is asked for. Returns 0 or -ENOMEM. */
 int session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id);

@@ -183,6 +183,17 @@ static void test_what_the_kernel_is_asked(void **state)
 	assert_true(kernel.held && kernel.events == &event && kernel.nr_events == 1);
 }
 
+static void test_times_of_all_are_counted(void **state)
+{
+	struct session *s = make((struct session_options){.mode = SESSION_WALL, .times = true});
+
+	(void)state;
+	s->times.count = 2;
+	s->waits.intervals.count = 3;
+	assert_int_equal(session_measures_count_times(s), 5);
+	drop(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +203,7 @@ int main(void)
 		cmocka_unit_test(test_counts_go_to_the_first),
 		cmocka_unit_test(test_what_values_are),
 		cmocka_unit_test(test_what_the_kernel_is_asked),
+		cmocka_unit_test(test_times_of_all_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

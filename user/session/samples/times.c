@@ -87,6 +87,11 @@ static int take(struct session *s, const struct pybpf_event *event)
 	return 0;
 }
 
+static size_t count_times(const struct session *s)
+{
+	return s->times.count;
+}
+
 static int settle(struct session *s, const struct session_due *due)
 {
 	(void)due;
@@ -116,6 +121,7 @@ const struct session_measure session_times_measure = {
 	.free = release,
 	.records = SESSION_RECORD(PYBPF_EVENT_TIME),
 	.take = take,
+	.count_times = count_times,
 	.settle = settle,
 	.in_epochs = true,
 	.forget_samples = forget_samples,

@@ -131,6 +131,11 @@ static int take(struct session *s, const struct pybpf_event *event)
 	return session_intervals_take(&s->waits.intervals, (const void *)event, event->size, !session_may_keep_time(s));
 }
 
+static size_t count_times(const struct session *s)
+{
+	return s->waits.intervals.count;
+}
+
 static int settle(struct session *s, const struct session_due *due)
 {
 	(void)due;
@@ -160,6 +165,7 @@ const struct session_measure session_intervals_measure = {
 	.is_wanted = is_wanted,
 	.records = SESSION_RECORD(PYBPF_EVENT_INTERVAL),
 	.take = take,
+	.count_times = count_times,
 	.settle = settle,
 	.tell = tell,
 };
