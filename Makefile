@@ -347,7 +347,7 @@ lint: $(BUILD)/pybpf.skel.h $(BUILD)/syscall_names.h $(PROTO_C)
 	@tools/lint
 
 format:
-	$(CLANG_FORMAT) -i $(filter-out user/discovery/layout_tables.h,$(wildcard $(foreach folder,user user/* user/*/* bpf tests/unit tests/unit/* tests/kernel tests/fuzz \
+	$(CLANG_FORMAT) -i $(filter-out user/cpython/layout_tables.h,$(wildcard $(foreach folder,user user/* user/*/* bpf tests/unit tests/unit/* tests/kernel tests/fuzz \
 		tests/hostile tests/targets tools tools/gen,$(folder)/*.c $(folder)/*.h)))
 
 .PHONY: html-app

@@ -87,7 +87,7 @@ def test_names_are_those_of_the_headers(python):
         defined = {(int(number), name) for name, number in DEFINE.findall(file.read()) if int(number) < 256}
     defined = {(number, name) for number, name in defined if name not in NOT_INSTRUCTIONS and name[:3] != "NB_"
                and not name.startswith("PyCmp")}
-    with open(harness.TOP / "user/symbols/opcode_tables.h") as file:
+    with open(harness.TOP / "user/cpython/opcode_tables.h") as file:
         table = re.search(r"opcodes_%d_%d\[256\] = \{(.*?)\};" % python.version, file.read(), re.S).group(1)
     # 2.7 calls SLICE+1 what its header calls SLICE_1.
     ours = {(int(number), name.replace("+0", "").replace("+", "_")) for number, name in re.findall(r'\[(\d+)\] = "([^"]*)"', table)}

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "discovery/layout.h"
+#include "cpython/layout.h"
 #include "symbols/walk_user.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "discovery/layout.h"
+#include "cpython/layout.h"
 
 #define MAJOR 3 /* MINOR is the Makefile's */
 

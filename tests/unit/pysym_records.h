@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "discovery/layout.h"
+#include "cpython/layout.h"
 #include "symbols/pysym.h"
 #include "symbols/walk_user.h"
 

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "discovery/layout.h"
+#include "cpython/layout.h"
 #include "symbols/pysym.h"
 #include "symbols/string.h"
 #include "symbols/walk_user.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "discovery/layout.h"
+#include "cpython/layout.h"
 #include "symbols/walk_user.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))

@@ -9,7 +9,7 @@ INTERPRETER = 1024
 # Types lie within each other, so that no field that is written is in the place of another type's.
 TYPE_DISTANCE, TYPE_SIZE, TYPES = 96, 304, 16
 HEAP, READY, LONG, TEXT, DICT, TYPE = 1 << 9, 1 << 12, 1 << 24, 1 << 28, 1 << 29, 1 << 31
-# Index in fuzz.h's layouts, and fields by their offsets (user/discovery/layout_tables.h, tests/data/debug-offsets-*).
+# Index in fuzz.h's layouts, and fields by their offsets (user/cpython/layout_tables.h, tests/data/debug-offsets-*).
 LAYOUTS = {
     (3, 12): {"index": 14, "interp_next": 0, "threads": 72, "modules": 944, "thread_id": 136, "datastack": 240,
               "owner": 70, "adaptive": 192},

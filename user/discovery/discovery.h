@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "discovery/layout.h"
+#include "cpython/layout.h"
 #include "base/procfs.h"
 
 enum discovery_result {

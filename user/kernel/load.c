@@ -17,7 +17,7 @@
 #include "kernel/internal.h"
 #include "kernel/min_btf.h"
 #include "kernel/waits.h"
-#include "symbols/opcodes.h"
+#include "cpython/opcodes.h"
 
 /*
  * Size of the ring buffer through which each new stack and code object is sent once. A start-up that meets thousands of

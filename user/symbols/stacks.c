@@ -9,7 +9,7 @@
 
 #include "base/intern.h"
 #include "profile/own.h"
-#include "symbols/opcodes.h"
+#include "cpython/opcodes.h"
 #include "symbols/tasks.h"
 
 struct stack {

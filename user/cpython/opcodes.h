@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Names of the bytecode instructions of each Python. */
-#ifndef SYMBOLS_OPCODES_H
-#define SYMBOLS_OPCODES_H
+#ifndef CPYTHON_OPCODES_H
+#define CPYTHON_OPCODES_H
 
 #include <stdint.h>
 

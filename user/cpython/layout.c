@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The checked-in tables: layouts to 3.12, and from 3.13 on where a _Py_DebugOffsets has its fields. */
-#include "discovery/layout.h"
+#include "cpython/layout.h"
 
 #include <errno.h>
 
-#include "discovery/debug_offsets.h"
+#include "cpython/debug_offsets.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-#include "discovery/layout_tables.h"
+#include "cpython/layout_tables.h"
 
 bool layout_windows_fit(const struct pybpf_layout *layout)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The checked-in tables of opcodes, by version. */
-#include "symbols/opcodes.h"
+#include "cpython/opcodes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@ struct opcode_table {
 	const char *const *names; /* 256 of them, NULL where a number is not used */
 };
 
-#include "symbols/opcode_tables.h"
+#include "cpython/opcode_tables.h"
 
 void opcodes_name(const struct pybpf_layout *layout, uint8_t opcode, char name[OPCODES_NAME_MAX])
 {

@@ -2,8 +2,8 @@
 /*
  * Offsets of the fields of CPython's structs: checked-in tables to 3.12, the process's own _Py_DebugOffsets from 3.13.
  */
-#ifndef DISCOVERY_LAYOUT_H
-#define DISCOVERY_LAYOUT_H
+#ifndef CPYTHON_LAYOUT_H
+#define CPYTHON_LAYOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of reading a _Py_DebugOffsets (3.13 and later); no other room includes this. */
-#ifndef DISCOVERY_DEBUG_OFFSETS_H
-#define DISCOVERY_DEBUG_OFFSETS_H
+#ifndef CPYTHON_DEBUG_OFFSETS_H
+#define CPYTHON_DEBUG_OFFSETS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "discovery/layout.h"
+#include "cpython/layout.h"
 
 /* The fields of _Py_DebugOffsets that are used, by their path in that struct. */
 enum debug_field {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "discovery/layout.h"
+#include "cpython/layout.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define NO                PYBPF_NO_OFFSET

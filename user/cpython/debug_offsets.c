@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "discovery/debug_offsets.h"
+#include "cpython/debug_offsets.h"
 
 /* The head that every _Py_DebugOffsets has: cookie, version, free_threaded. */
 #define DEBUG_COOKIE           "xdebugpy"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Derives offsets that a _Py_DebugOffsets lacks from those that it has. */
-#include "discovery/debug_offsets.h"
+#include "cpython/debug_offsets.h"
 
 #include <errno.h>
 

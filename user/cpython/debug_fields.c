@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads and checks the offsets that a _Py_DebugOffsets has. */
-#include "discovery/debug_offsets.h"
+#include "cpython/debug_offsets.h"
 
 #include <errno.h>
 #include <stdarg.h>
