@@ -7,28 +7,15 @@
 
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "symbols/py_dict.h"
 
 /* PyTypeObject, from the end of the object's header on (3.7 to 3.13). */
 #define TYPE_NAME      8
 #define TYPE_BASICSIZE 16
 
-/*
- * TaskObj of Modules/_asynciomodule.c, from the end of the object's header on, by its size, which tells 3.10's before
- * and after FutureObj.fut_exception_tb. The struct is in no header: taken from the DWARF of 3.7.16, 3.8.18, 3.9.18,
- * 3.10.13, 3.11.7, 3.12.1 and 3.13.0.
- */
-static const struct task_layout {
-	uint8_t first, last; /* minor versions */
-	uint8_t size, coro;
-	uint8_t name; /* 0: there is none */
-} task_layouts[] = {
-	{7, 7, 120, 96, 0},      {8, 8, 128, 96, 104},    {9, 10, 168, 136, 144},
-	{10, 10, 176, 144, 152}, {11, 12, 160, 120, 128}, {13, 13, 128, 104, 112},
-};
-
-/* Returns the layout of the class's instances, or NULL. */
-static const struct task_layout *layout_of(const struct py_reader *r, uint64_t type)
+/* Returns the form of the class's instances, or NULL. */
+static const struct cpython_task *form_of(const struct py_reader *r, uint64_t type)
 {
 	static const char task[] = "_asyncio.Task";
 	uint64_t name, size, fields = type + py_header_size(r);
@@ -38,12 +25,11 @@ static const struct task_layout *layout_of(const struct py_reader *r, uint64_t t
 	    r->memory->read(r->memory->source, name, text, sizeof(text)) || memcmp(text, task, sizeof(task)) != 0 ||
 	    !py_read_u64(r, fields + TYPE_BASICSIZE, &size))
 		return NULL;
-	for (size_t i = 0; i < sizeof(task_layouts) / sizeof(task_layouts[0]); i++) {
-		const struct task_layout *of = &task_layouts[i];
+	for (size_t i = 0; i < CPYTHON_TASK_FORMS; i++) {
+		const struct cpython_task *form = &cpython_facts(r->layout)->tasks->forms[i];
 
-		if (r->layout->minor >= of->first && r->layout->minor <= of->last &&
-		    size == of->size + py_header_size(r))
-			return of;
+		if (form->size && size == form->size + py_header_size(r))
+			return form;
 	}
 	return NULL;
 }
@@ -53,7 +39,7 @@ bool pysym_find_tasks(const struct walk_memory *memory, const struct pybpf_layou
 {
 	const struct py_reader r = {memory, layout};
 	uint64_t modules, module, names, type, tasks;
-	const struct task_layout *of;
+	const struct cpython_task *form;
 	struct py_dict dict;
 	uint8_t head = (uint8_t)py_header_size(&r);
 
@@ -70,12 +56,12 @@ bool pysym_find_tasks(const struct walk_memory *memory, const struct pybpf_layou
 	    !py_find_text(&r, &dict, "Task", &type) || !py_find_text(&r, &dict, "_current_tasks", &tasks) ||
 	    !py_is_a(&r, tasks, PY_KIND_DICT))
 		return false;
-	of = layout_of(&r, type);
-	if (!of)
+	form = form_of(&r, type);
+	if (!form)
 		return false;
 	out->current_tasks = tasks;
-	out->task_coro = head + of->coro;
-	out->task_name = of->name ? head + of->name : 0;
+	out->task_coro = head + form->coro;
+	out->task_name = form->name ? head + form->name : 0;
 	return true;
 }
 
@@ -98,15 +84,10 @@ size_t pysym_find_all_tasks(const struct walk_memory *memory, const struct pybpf
 	return count;
 }
 
-/*
- * From PyThreadState.thread_id to other fields, as in bpf/current_task.bpf.h: back to dict (3.7 to 3.12), and on to
- * _PyThreadStateImpl.asyncio_running_loop (3.13), which has two places.
- */
-#define DICT_BEFORE_ID         24
-#define RUNNING_LOOP_313       152
-#define RUNNING_LOOP_313_LATER 160
+/* From PyThreadState.thread_id back to dict, as in bpf/current_task.bpf.h. */
+#define DICT_BEFORE_ID 24
 
-/* 3.13: returns whether the object is an event loop, as far as it can be told: it has attributes of one. */
+/* Returns whether the object is an event loop, as far as it can be told: it has attributes of one. */
 static bool is_loop(const struct py_reader *r, uint64_t object)
 {
 	struct py_dict attributes;
@@ -119,12 +100,13 @@ uint64_t pysym_running_loop(const struct walk_memory *memory, const struct pybpf
 			    uint64_t tstate)
 {
 	const struct py_reader r = {memory, layout};
+	const struct cpython_tasks *facts = cpython_facts(layout)->tasks;
 	uint64_t thread_id = tstate + layout->tstate_thread_id, names, loop = 0, later = 0;
 	struct py_dict dict;
 
-	if (layout->minor >= 13) {
-		py_read_u64(&r, thread_id + RUNNING_LOOP_313, &loop);
-		py_read_u64(&r, thread_id + RUNNING_LOOP_313_LATER, &later);
+	if (facts->loop_behind_id[0]) {
+		py_read_u64(&r, thread_id + facts->loop_behind_id[0], &loop);
+		py_read_u64(&r, thread_id + facts->loop_behind_id[1], &later);
 		if (pysym_current_task(memory, layout, tasks, loop) || is_loop(&r, loop))
 			return loop;
 		return pysym_current_task(memory, layout, tasks, later) || is_loop(&r, later) ? later : 0;
@@ -133,7 +115,7 @@ uint64_t pysym_running_loop(const struct walk_memory *memory, const struct pybpf
 	    !py_find_text(&r, &dict, "__asyncio_running_event_loop__", &loop))
 		return 0;
 	/* PyRunningLoopHolder.rl_loop */
-	if (layout->minor <= 11 && !py_read_u64(&r, loop + py_header_size(&r), &loop))
+	if (facts->has_loop_holder && !py_read_u64(&r, loop + py_header_size(&r), &loop))
 		return 0;
 	return loop;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/procfs.h"
+#include "cpython/facts.h"
 
 /* Most memory that is searched: some 0.3 s. */
 #define SEARCH_MAX (1ull << 30)
@@ -18,13 +19,16 @@
 #define FRAME_FRAME 8
 #define STACK_WORDS 5 /* StackState: stack_start, stack_stop, stack_copy, stack_saved, stack_prev */
 #define ARGS_WORDS  2 /* SwitchingArgs */
-/* ExceptionState: exc_info, and a _PyErr_StackItem of two words, or four from 3.7 to 3.10; before, three objects. */
-#define EXCEPTION_WORDS     3
-#define OLD_EXCEPTION_WORDS 5
 
-static bool is_since(const struct pybpf_layout *l, int minor)
+static bool has_contexts(const struct pybpf_layout *l)
 {
-	return l->major == 3 && l->minor >= minor;
+	return cpython_facts(l)->threads->has_contexts;
+}
+
+/* Returns whether frames are objects themselves. */
+static bool has_frame_objects(const struct pybpf_layout *l)
+{
+	return cpython_facts(l)->frame->kind == CPYTHON_LOCALS_OF_OBJECT;
 }
 
 static bool get(const struct walk_memory *m, uint64_t at, void *dst, size_t size)
@@ -166,21 +170,20 @@ static bool find_object(const struct walk_memory *m, const struct pybpf_layout *
 
 /*
  * Returns the word of PythonState._top_frame. Before it stand the table of virtual functions, from 3.0 on the object,
- * ExceptionState, SwitchingArgs, StackState, and from Python 3.7 on PythonStateContext._context (TGreenlet.hpp of
- * greenlet 3.5, greenlet_greenlet.hpp of 2.0).
+ * ExceptionState, SwitchingArgs, StackState, and where Python has contexts PythonStateContext._context (TGreenlet.hpp
+ * of greenlet 3.5, greenlet_greenlet.hpp of 2.0).
  */
 static size_t top_frame_at(const struct pybpf_layout *l, const struct greenlet *g)
 {
-	bool is_old = is_since(l, 7) && !is_since(l, 11);
-
-	return 1 + (g->words[1] == g->object) + (is_old ? OLD_EXCEPTION_WORDS : EXCEPTION_WORDS) + ARGS_WORDS +
-	       STACK_WORDS + is_since(l, 7);
+	return 1 + (g->words[1] == g->object) + cpython_facts(l)->threads->greenlet_words + ARGS_WORDS + STACK_WORDS +
+	       has_contexts(l);
 }
 
-/* Takes the fields of StackState, which are before those of PythonState: the context, from 3.7 on, and the frame. */
+/* Takes the fields of StackState, which are before those of PythonState: the context, if there is one, and the frame.
+ */
 static bool take_stack(const struct pybpf_layout *l, size_t frame, struct greenlet *g)
 {
-	const uint64_t *w = g->words + frame - is_since(l, 7) - STACK_WORDS;
+	const uint64_t *w = g->words + frame - has_contexts(l) - STACK_WORDS;
 
 	g->stack_start = w[0];
 	g->stack_copy = w[2];
@@ -255,9 +258,9 @@ static bool take_frames(const struct walk_memory *m, const struct pybpf_layout *
 
 	g->frame = g->words[at];
 	g->cframe = has_cframe(l) ? g->words[at + 1] : 0;
-	if (!is_since(l, 11))
+	if (has_frame_objects(l))
 		return true;
-	g->exc_info = g->words[at - 1 - STACK_WORDS - ARGS_WORDS - EXCEPTION_WORDS];
+	g->exc_info = g->words[at - 1 - STACK_WORDS - ARGS_WORDS - cpython_facts(l)->threads->greenlet_words];
 	if (!get(m, g->frame + l->code_type + 8u + FRAME_FRAME, &g->frame, sizeof(g->frame)) ||
 	    !take_data_stack(m, at, g->frame, g))
 		return false;
@@ -293,7 +296,7 @@ static bool read_impl(const struct walk_memory *m, const struct pybpf_layout *l,
 /* Returns the word of MainGreenlet._self, which is behind its PythonState; 0: it is no main greenlet's part. */
 static size_t self_at(const struct pybpf_layout *l, const struct greenlet *g)
 {
-	size_t frame = top_frame_at(l, g), stack_stop = frame - is_since(l, 7) - STACK_WORDS + 1;
+	size_t frame = top_frame_at(l, g), stack_stop = frame - has_contexts(l) - STACK_WORDS + 1;
 
 	for (size_t i = frame + 1; i + 1 < GREENLET_WORDS && g->words[stack_stop] == UINT64_MAX; i++) {
 		if (g->words[i] == g->object)
@@ -365,8 +368,8 @@ int greenlet_walk(const struct walk_memory *memory, const struct pybpf_layout *l
 	place.tstate_current = 0;
 	place.asyncio = (struct pybpf_asyncio){.loaded = false};
 	set_field(&o, tstate + layout->tstate_frame,
-		  is_since(layout, 11) && has_cframe(layout) ? greenlet->cframe : greenlet->frame);
-	if (has_cframe(layout) && !is_since(layout, 11))
+		  !has_frame_objects(layout) && has_cframe(layout) ? greenlet->cframe : greenlet->frame);
+	if (has_cframe(layout) && has_frame_objects(layout))
 		set_field(&o, tstate + layout->tstate_cframe, greenlet->cframe);
 	for (size_t i = 0; layout->tstate_datastack_top && i < 3; i++)
 		set_field(&o, tstate + layout->tstate_datastack_top - 8 + 8 * i, greenlet->data_stack[i]);

@@ -5,22 +5,14 @@
 
 #include "symbols/py_value_internal.h"
 
-/*
- * PyFunctionObject.func_qualname: after func_name from 3.10 on, the last field before; 2.7 has func_name only
- * (Include/funcobject.h, Include/cpython/funcobject.h).
- */
-static uint32_t qualname_at(const struct py_values *v)
-{
-	return py_since(v, 10) ? 24 : v->of.layout->major == 3 ? 88 : 40;
-}
-
 /* Adds the name of a function, a builtin function, or whatever else can be called. */
 static void write_name(struct py_values *v, const struct py_object *o)
 {
 	char text[PY_TYPE_NAME] = "", *name = NULL;
 	uint64_t at;
 
-	if (!strcmp(o->type.name, "function") && py_get(v, o->fields + qualname_at(v), &at, sizeof(at)))
+	if (!strcmp(o->type.name, "function") &&
+	    py_get(v, o->fields + py_facts(v)->function->qualname, &at, sizeof(at)))
 		name = py_values_name(v, at);
 	/* PyCFunctionObject.m_ml, whose first field is ml_name. */
 	if (!strcmp(o->type.name, "builtin_function_or_method") && py_get(v, o->fields, &at, sizeof(at)) &&
@@ -116,7 +108,8 @@ bool py_write_class(struct py_values *v, const struct py_object *o)
 	if ((type.flags & PY_FLAG_HEAP) && !strchr(type.name, '.') && py_open_dict(&v->r, type.dict, &dict) &&
 	    py_find_text(&v->r, &dict, "__module__", &at))
 		module = py_values_name(v, at);
-	py_out_text(&v->out, v->of.layout->major == 2 && !(type.flags & PY_FLAG_HEAP) ? "<type '" : "<class '");
+	py_out_text(&v->out,
+		    py_facts(v)->repr->has_old_literals && !(type.flags & PY_FLAG_HEAP) ? "<type '" : "<class '");
 	if (module && strcmp(module, "builtins") != 0) {
 		py_out_text(&v->out, module);
 		py_out_text(&v->out, ".");

@@ -70,10 +70,9 @@ static bool write_list(struct py_values *v, const struct py_object *o)
 	return done;
 }
 
-/* ob_size, 3.14+: ob_hash; the items. */
 static uint64_t tuple_items(const struct py_values *v, const struct py_object *o)
 {
-	return o->fields + (py_since(v, 14) ? 16 : 8);
+	return o->fields + py_facts(v)->objects->tuple_items;
 }
 
 static bool write_tuple(struct py_values *v, const struct py_object *o)
@@ -139,7 +138,7 @@ bool py_write_namedtuple(struct py_values *v, const struct py_object *o)
 static uint64_t set_key(struct py_values *v, uint64_t first, uint64_t second)
 {
 	static const char dummy[] = "<dummy key>";
-	bool old = v->of.layout->major == 2;
+	bool old = py_facts(v)->objects->has_hash_first;
 	uint64_t key = old ? second : first;
 	char *name;
 	bool is_dummy;
@@ -183,16 +182,16 @@ static bool write_set(struct py_values *v, const struct py_object *o)
 {
 	struct py_part head;
 	bool done = py_part_read(v, &head, o->fields, 4) && !(head.words[1] >> 48) && head.words[2] != UINT64_MAX;
-	bool plain =
-		done && !o->type.derived && v->of.layout->major == 3 && !strcmp(o->type.name, "set") && head.words[1];
+	bool old = py_facts(v)->repr->has_old_literals;
+	bool plain = done && !o->type.derived && !old && !strcmp(o->type.name, "set") && head.words[1];
 
 	if (!plain)
 		py_out_print(&v->out, "%s(", o->type.name);
 	if (done && head.words[1]) {
-		py_out_text(&v->out, v->of.layout->major == 2 ? "[" : "{");
+		py_out_text(&v->out, old ? "[" : "{");
 		done = write_set_items(v, &head);
-		py_out_text(&v->out, v->of.layout->major == 2 ? "]" : "}");
-	} else if (done && v->of.layout->major == 2) {
+		py_out_text(&v->out, old ? "]" : "}");
+	} else if (done && old) {
 		py_out_text(&v->out, "[]");
 	}
 	if (!plain)
@@ -282,13 +281,13 @@ bool py_write_pairs(struct py_values *v, const struct py_dict *dict, uint64_t us
 	return done;
 }
 
-/* To 3.5: fill, used, mask, table; then: used, a version or tag, keys, values. */
+/* 2.7: fill, used, mask, table; else used, a version or tag, keys, values. */
 static bool write_pairs_of(struct py_values *v, const struct py_object *o)
 {
 	struct py_dict dict;
 	struct py_part head;
 	bool first = true, done = py_part_read(v, &head, o->fields, 4) && py_open_dict(&v->r, o->at, &dict);
-	uint64_t used = done ? head.words[v->of.layout->major == 2 ? 1 : 0] : 0;
+	uint64_t used = done ? head.words[py_facts(v)->objects->dict_used / 8] : 0;
 
 	done = done && used <= dict.count && py_write_pairs(v, &dict, used, PY_PAIRS_KEYS, &first) &&
 	       py_part_same(v, &head);
@@ -321,12 +320,12 @@ static bool write_named_dict(struct py_values *v, const struct py_object *o)
 	return done;
 }
 
-/* Behind the dict: default_factory (Modules/_collectionsmodule.c). 2.7's dict has 8 entries within itself. */
+/* default_factory stands behind the dict (Modules/_collectionsmodule.c). */
 static bool write_defaultdict(struct py_values *v, const struct py_object *o)
 {
 	const char *name = strrchr(o->type.name, '.');
 	uint64_t factory;
-	bool done = py_get(v, o->fields + (v->of.layout->major == 2 ? 232 : 32), &factory, sizeof(factory));
+	bool done = py_get(v, o->fields + py_facts(v)->objects->default_factory, &factory, sizeof(factory));
 
 	py_out_text(&v->out, name ? name + 1 : o->type.name);
 	py_out_text(&v->out, "(");
@@ -347,7 +346,7 @@ static bool write_defaultdict(struct py_values *v, const struct py_object *o)
  */
 static bool write_deque(struct py_values *v, const struct py_object *o)
 {
-	bool old = v->of.layout->major == 2;
+	bool old = py_facts(v)->objects->has_len_in_deque;
 	size_t per_block = old ? 62 : 64, before = old ? 0 : 1, link = old ? 62 : 65, have = 0;
 	struct py_part head, block = {0};
 	bool done = py_part_read(v, &head, o->fields, 7);

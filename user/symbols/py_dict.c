@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "symbols/read.h"
 
-/* Newest 3.x whose structs are known. */
-#define NEWEST_MINOR 15
 /* Most entries of a dict that are searched. */
 #define MAX_ENTRIES 65536
 /* Likewise, where each key is a string to be read: sys.modules has modules in the order of their import. */
@@ -26,7 +25,7 @@
 #define TYPE_FLAGS      152
 #define TYPE_DICTOFFSET 272
 
-/* Bits of tp_flags (Include/object.h): Py_TPFLAGS_INLINE_VALUES (3.13+), Py_TPFLAGS_MANAGED_DICT (3.11+). */
+/* Bits of tp_flags (Include/object.h): Py_TPFLAGS_INLINE_VALUES, Py_TPFLAGS_MANAGED_DICT. */
 #define FLAG_INLINE_VALUES (1u << 2)
 #define FLAG_MANAGED_DICT  (1u << 4)
 
@@ -52,9 +51,9 @@ uint32_t py_header_size(const struct py_reader *r)
 	return r->layout->code_type + 8u;
 }
 
-static bool is_since(const struct py_reader *r, int minor)
+static const struct cpython_dict *facts_of(const struct py_reader *r)
 {
-	return r->layout->major == 3 && r->layout->minor >= minor;
+	return cpython_facts(r->layout)->dict;
 }
 
 bool py_is_a(const struct py_reader *r, uint64_t object, enum py_kind kind)
@@ -88,7 +87,7 @@ static bool open_keys(const struct py_reader *r, uint64_t keys, uint64_t values,
 	if (!keys || !read_bytes(r, keys + 8, head, sizeof(head)))
 		return false;
 	*dict = (struct py_dict){.values = values, .hashed = true};
-	if (is_since(r, 11)) { /* log2 of the size, log2 of the indices' bytes, kind; nentries at 16 */
+	if (facts_of(r)->has_log2_sizes) { /* log2 of the size, log2 of the indices' bytes, kind; nentries at 16 */
 		if (head[1] > 32)
 			return false;
 		memcpy(&used, head + 16, sizeof(used));
@@ -114,19 +113,13 @@ bool py_open_dict(const struct py_reader *r, uint64_t object, struct py_dict *di
 
 	if (!py_is_a(r, object, PY_KIND_DICT))
 		return false;
-	if (r->layout->major == 2)
+	if (facts_of(r)->has_own_table)
 		return open_old_dict(r, object, dict);
 	/* ma_used, a version or a tag, ma_keys, ma_values. */
 	if (!py_read_u64(r, at + 16, &keys) || !py_read_u64(r, at + 24, &values))
 		return false;
-	/* 3.13+: PyDictValues has 4 counters before the values, in 8 bytes. */
-	return open_keys(r, keys, values && is_since(r, 13) ? values + 8 : values, dict);
-}
-
-/* PyHeapTypeObject.ht_cached_keys (3.11+), from the end of the object's header on. */
-static uint32_t cached_keys_at(const struct py_reader *r)
-{
-	return is_since(r, 15) ? 872 : is_since(r, 12) ? 864 : 856;
+	/* PyDictValues may have 4 counters before the values, in 8 bytes. */
+	return open_keys(r, keys, values && facts_of(r)->values == CPYTHON_VALUES_INLINE ? values + 8 : values, dict);
 }
 
 static enum py_found found_if(bool done)
@@ -134,7 +127,7 @@ static enum py_found found_if(bool done)
 	return done ? PY_FOUND : PY_UNREADABLE;
 }
 
-/* 3.13+: finds the values behind the object's own fields; capacity, size, embedded and valid stand before them. */
+/* Finds the values behind the object's own fields; capacity, size, embedded and valid stand before them. */
 static bool find_inline(const struct py_reader *r, uint64_t object, uint64_t type, uint64_t *values)
 {
 	uint8_t counters[4];
@@ -152,10 +145,10 @@ bool py_read_order(const struct py_reader *r, const struct py_dict *dict, struct
 	uint8_t counters[2];
 
 	*out = (struct py_order){0};
-	if (!dict->values || !is_since(r, 11))
+	if (!dict->values || facts_of(r)->values == CPYTHON_VALUES_NONE)
 		return true;
-	/* 3.13+: capacity and size are 8 bytes before the values, and the indices follow them. */
-	if (is_since(r, 13)) {
+	/* Capacity and size are 8 bytes before the values, and the indices follow them. */
+	if (facts_of(r)->values == CPYTHON_VALUES_INLINE) {
 		if (!read_bytes(r, dict->values - 8, counters, sizeof(counters)) || counters[1] > PY_ORDER_MAX)
 			return false;
 		out->count = counters[1];
@@ -188,17 +181,21 @@ static enum py_found open_managed(const struct py_reader *r, uint64_t object, ui
 	/* In free-threaded builds it comes right before the object, else before the collector's two words. */
 	if (!py_read_u64(r, object - (r->layout->free_threaded ? 8 : 24), &pointer))
 		return PY_UNREADABLE;
-	if (!is_since(r, 12)) {
+	switch (facts_of(r)->values) {
+	case CPYTHON_VALUES_BESIDE:
 		if (!py_read_u64(r, object - 32, &values))
 			return PY_UNREADABLE;
-	} else if (!is_since(r, 13)) { /* a tagged union */
+		break;
+	case CPYTHON_VALUES_TAGGED:
 		values = pointer & 1 ? pointer + 1 : 0;
-	} else if (!pointer && (flags & FLAG_INLINE_VALUES) && !find_inline(r, object, type, &values)) {
-		return PY_UNREADABLE;
+		break;
+	default:
+		if (!pointer && (flags & FLAG_INLINE_VALUES) && !find_inline(r, object, type, &values))
+			return PY_UNREADABLE;
 	}
 	if (!values)
 		return pointer ? found_if(py_open_dict(r, pointer, dict)) : PY_NOTHING;
-	return found_if(py_read_u64(r, type + py_header_size(r) + cached_keys_at(r), &keys) &&
+	return found_if(py_read_u64(r, type + py_header_size(r) + facts_of(r)->cached_keys, &keys) &&
 			open_keys(r, keys, values, dict));
 }
 
@@ -226,10 +223,10 @@ enum py_found py_find_attributes(const struct py_reader *r, uint64_t object, str
 {
 	uint64_t type, flags, at, attributes;
 
-	if (r->layout->minor > NEWEST_MINOR || !py_read_u64(r, object + r->layout->code_type, &type) ||
+	if (cpython_is_newer(r->layout) || !py_read_u64(r, object + r->layout->code_type, &type) ||
 	    !py_read_u64(r, type + py_header_size(r) + TYPE_FLAGS, &flags))
 		return PY_UNREADABLE;
-	if (is_since(r, 11) && (flags & FLAG_MANAGED_DICT))
+	if (facts_of(r)->values != CPYTHON_VALUES_NONE && (flags & FLAG_MANAGED_DICT))
 		return open_managed(r, object, type, flags, dict);
 	if (!py_read_u64(r, type + py_header_size(r) + TYPE_DICTOFFSET, &at) ||
 	    ((int64_t)at < 0 && !from_end(r, object, type, &at)) || at >= MAX_OFFSET)
@@ -253,7 +250,7 @@ static bool is_text(const struct py_reader *r, uint64_t object, const char *text
 	bool same;
 
 	/* Not to decode long ones: what is looked for is ASCII. */
-	if (py_is_a(r, object, r->layout->major == 2 ? PY_KIND_BYTES : PY_KIND_TEXT) &&
+	if (py_is_a(r, object, r->layout->string_kind == PYBPF_STR_BYTES ? PY_KIND_BYTES : PY_KIND_TEXT) &&
 	    py_read_u64(r, object + r->layout->str_length, &length) && length == strlen(text))
 		found = pysym_read_string(r->memory, r->layout, object);
 	same = found && !strcmp(found, text);
@@ -320,12 +317,12 @@ bool py_read_int(const struct py_reader *r, uint64_t object, uint64_t *out)
 	uint64_t at = object + py_header_size(r), size;
 	uint32_t digits[2] = {0};
 
-	if (r->layout->major == 2 && py_is_a(r, object, PY_KIND_INT))
+	if (cpython_facts(r->layout)->objects->has_c_int && py_is_a(r, object, PY_KIND_INT))
 		return py_read_u64(r, at, out);
 	if (!py_is_a(r, object, PY_KIND_LONG) || !py_read_u64(r, at, &size))
 		return false;
-	/* 3.12+: lv_tag has the sign, 0 if positive and 1 for zero, in the lowest 2 bits. A digit has 30 bits. */
-	if (is_since(r, 12))
+	/* lv_tag has the sign, 0 if positive and 1 for zero, in the lowest 2 bits. A digit has 30 bits. */
+	if (cpython_facts(r->layout)->objects->has_long_tag)
 		size = size & 2 ? UINT64_MAX : size >> 3;
 	if (size > 2 || (size && !read_bytes(r, at + 8, digits, size * sizeof(digits[0]))))
 		return false;

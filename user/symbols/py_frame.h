@@ -8,7 +8,7 @@
 
 #include "pybpf.h"
 
-/* Returns where in a frame its variables are, an array of pointers that begins with the arguments; 0: not known. */
+/* Returns where in a frame its variables are, an array of pointers that begins with the arguments. */
 uint32_t py_frame_locals(const struct pybpf_layout *layout);
 /* Returns the object that a slot has, 0 for none. */
 uint64_t py_frame_object(const struct pybpf_layout *layout, uint64_t word);

@@ -359,11 +359,11 @@ bool py_write_exception(struct py_values *v, const struct py_object *o)
 	    !(args.type.flags & PY_FLAG_TUPLE) || !py_get(v, args.fields, &count, sizeof(count)))
 		return false;
 	py_out_text(&v->out, name ? name + 1 : o->type.name);
-	if (count != 1 || !py_since(v, 7)) {
+	if (count != 1 || py_facts(v)->repr->has_exception_comma) {
 		py_write(v, at);
 		return true;
 	}
-	if (!py_get(v, args.fields + (py_since(v, 14) ? 16 : 8), &at, sizeof(at)))
+	if (!py_get(v, args.fields + py_facts(v)->objects->tuple_items, &at, sizeof(at)))
 		return false;
 	py_out_text(&v->out, "(");
 	py_write(v, at);

@@ -100,7 +100,7 @@ static bool write_python_decimal(struct py_values *v, const struct py_object *o)
 	char *kind = NULL, *text = NULL;
 	bool done;
 
-	if (v->of.layout->major != 2 || !py_attribute(v, o, "_is_special", &at) ||
+	if (!py_facts(v)->objects->has_python_decimal || !py_attribute(v, o, "_is_special", &at) ||
 	    !py_read_int(&v->r, at, &is_special) || !py_attribute(v, o, "_sign", &at) ||
 	    !py_read_int(&v->r, at, &sign) || !py_attribute(v, o, "_exp", &exponent) ||
 	    !py_attribute(v, o, "_int", &digits))
@@ -162,8 +162,8 @@ static void write_fold(struct py_values *v, uint8_t fold)
 }
 
 /*
- * The bytes end at `end`; they are followed by fold (3.6+) and, where hastzinfo is not 0, by the time zone. repr() has
- * fold first of a datetime, and last of a time.
+ * The bytes end at `end`; they are followed by fold, where there is one, and, where hastzinfo is not 0, by the time
+ * zone. repr() has fold first of a datetime, and last of a time.
  */
 static bool write_zone(struct py_values *v, const struct py_object *o, uint64_t end, bool fold_last)
 {
@@ -171,7 +171,7 @@ static bool write_zone(struct py_values *v, const struct py_object *o, uint64_t 
 	uint64_t zone;
 
 	if (!py_get(v, o->fields + DATE_DATA - 1, &has_zone, 1) ||
-	    (py_since(v, 6) && !py_get(v, o->fields + end, &fold, 1)))
+	    (py_facts(v)->objects->has_fold && !py_get(v, o->fields + end, &fold, 1)))
 		return false;
 	if (!fold_last)
 		write_fold(v, fold);
@@ -241,25 +241,25 @@ static bool write_timezone(struct py_values *v, const struct py_object *o)
 static bool write_timedelta(struct py_values *v, const struct py_object *o)
 {
 	static const char *const names[] = {"days", "seconds", "microseconds"};
+	bool named = py_facts(v)->repr->names_timedelta, any = false;
 	int32_t parts[3];
-	bool any = false;
 
 	if (!py_get(v, o->fields + 8, parts, sizeof(parts)))
 		return false;
 	py_out_print(&v->out, "%s(", o->type.name);
-	/* To 3.6 without names: as many as there are to the last one that is not 0. */
-	for (int i = 0; i < 3 && !py_since(v, 7); i++) {
+	/* Without names: as many as there are to the last one that is not 0. */
+	for (int i = 0; i < 3 && !named; i++) {
 		if (i && !parts[i] && (i == 2 || !parts[2]))
 			continue;
 		py_out_print(&v->out, "%s%d", i ? ", " : "", parts[i]);
 	}
-	for (int i = 0; i < 3 && py_since(v, 7); i++) {
+	for (int i = 0; i < 3 && named; i++) {
 		if (!parts[i])
 			continue;
 		py_out_print(&v->out, "%s%s=%d", any ? ", " : "", names[i], parts[i]);
 		any = true;
 	}
-	py_out_text(&v->out, any || !py_since(v, 7) ? ")" : "0)");
+	py_out_text(&v->out, any || !named ? ")" : "0)");
 	return true;
 }
 

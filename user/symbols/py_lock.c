@@ -44,10 +44,10 @@ uint64_t py_lock_wanted(struct py_values *v, uint64_t futex)
 	uint64_t address;
 	uint8_t bits;
 
-	if (py_since(v, 13) && read_u64(v, futex - PARKED_ADDRESS, &address) &&
+	if (py_facts(v)->threads->has_parking && read_u64(v, futex - PARKED_ADDRESS, &address) &&
 	    py_get(v, address, &bits, sizeof(bits)) && bits == (MUTEX_LOCKED | MUTEX_PARKED))
 		return address;
-	return py_since(v, 14) ? 0 : futex;
+	return py_facts(v)->threads->lock == CPYTHON_LOCK_MUTEX ? 0 : futex;
 }
 
 /* A semaphore's value is its first word, of glibc and of musl, which has -1 where threads wait. */
@@ -61,10 +61,11 @@ static bool is_taken(struct py_values *v, uint64_t semaphore)
 /* Returns whether the lock has a PyMutex and no semaphore. */
 static bool has_mutex(struct py_values *v, const struct py_type *type, bool reentrant)
 {
+	enum cpython_lock lock = py_facts(v)->threads->lock;
 	uint64_t size;
 
-	if (!py_since(v, 13) || py_since(v, 14))
-		return py_since(v, 14);
+	if (lock != CPYTHON_LOCK_EITHER)
+		return lock == CPYTHON_LOCK_MUTEX;
 	return !reentrant && read_u64(v, type->address + py_header_size(&v->r) + PY_TYPE_BASICSIZE, &size) &&
 	       size < py_header_size(&v->r) + LOCK_WITH_SEMAPHORE;
 }
@@ -110,16 +111,16 @@ static bool defines_exit(struct py_values *v, uint64_t definition)
 	       is_exit(name);
 }
 
-/* Returns whether the object is a function of Python's with that name: PyFunctionObject.func_name (funcobject.h). */
+/* Returns whether the object is a function of Python's with that name. */
 static bool is_function_exit(struct py_values *v, uint64_t function)
 {
-	uint32_t name_at = py_since(v, 10) ? 16 : v->of.layout->major == 3 ? 48 : 40;
 	struct py_object o;
 	uint64_t name;
 	char *text;
 	bool found;
 
-	if (!py_look_at(v, function, &o) || !is_named(&o.type, "function") || !read_u64(v, o.fields + name_at, &name))
+	if (!py_look_at(v, function, &o) || !is_named(&o.type, "function") ||
+	    !read_u64(v, o.fields + py_facts(v)->function->name, &name))
 		return false;
 	text = py_values_name(v, name);
 	found = text && is_exit(text);
@@ -168,7 +169,7 @@ bool py_lock_of_with(struct py_values *v, uint64_t item, uint64_t next, struct p
 	} else if (is_named(&o.type, "method_descriptor")) {
 		exits = read_u64(v, o.fields + DESCRIPTOR_DEFINITION, &function) && defines_exit(v, function);
 	} else {
-		exits = py_since(v, 14) && is_function_exit(v, item);
+		exits = py_facts(v)->threads->splits_exit && is_function_exit(v, item);
 	}
 	return exits && object && read_lock_of(v, object, out);
 }

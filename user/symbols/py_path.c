@@ -34,7 +34,7 @@ static bool read_text(struct py_values *v, uint64_t object, struct path *out)
 	uint8_t bytes[MAX_PATH * sizeof(uint32_t)];
 	struct py_units units;
 
-	if (v->of.layout->major == 2)
+	if (v->of.layout->string_kind == PYBPF_STR_BYTES)
 		return read_old_text(v, object, out);
 	if (!py_is_a(&v->r, object, PY_KIND_TEXT) || !py_find_units(v, object, &units) || units.count > MAX_PATH ||
 	    (units.count && !py_get(v, units.at, bytes, units.count * units.unit)))
@@ -86,17 +86,16 @@ static void tidy_path(struct path *path)
 	path->count = to;
 }
 
-/* Makes the path of its parts: _raw_paths of 3.12+, _parts to 3.11. */
+/* Makes the path of its parts. */
 static bool make_path(struct py_values *v, const struct py_object *o, struct path *path)
 {
 	struct path *part = malloc(sizeof(*part));
 	struct py_part head = {0}, items = {0};
 	struct py_object list;
 	uint64_t at;
-	bool done = part && py_attribute(v, o, py_since(v, 12) ? "_raw_paths" : "_parts", &at) &&
-		    py_look_at(v, at, &list) && !strcmp(list.type.name, "list") &&
-		    py_part_read(v, &head, list.fields, 2) && head.words[0] <= v->limits->items &&
-		    py_part_read(v, &items, head.words[1], head.words[0]);
+	bool done = part && py_attribute(v, o, py_facts(v)->names->path_parts, &at) && py_look_at(v, at, &list) &&
+		    !strcmp(list.type.name, "list") && py_part_read(v, &head, list.fields, 2) &&
+		    head.words[0] <= v->limits->items && py_part_read(v, &items, head.words[1], head.words[0]);
 
 	path->count = 0;
 	for (size_t i = 0; done && i < head.words[0]; i++)
@@ -133,7 +132,7 @@ bool py_write_path(struct py_values *v, const struct py_object *o)
 			use_slashes(path);
 		py_out_print(&v->out, "%s(", o->type.name);
 		py_write_text(v, (const uint8_t *)path->units, path->count, path->count, false, sizeof(path->units[0]),
-			      v->of.layout->major == 2 ? PY_QUOTE_BYTES : PY_QUOTE_TEXT);
+			      v->of.layout->string_kind == PYBPF_STR_BYTES ? PY_QUOTE_BYTES : PY_QUOTE_TEXT);
 		py_out_text(&v->out, ")");
 	}
 	free(path);

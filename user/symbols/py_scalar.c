@@ -24,14 +24,14 @@ static bool write_none(struct py_values *v, const struct py_object *o)
 	return true;
 }
 
-/* The sign and number of digits: ob_size to 3.11 (Include/longintrepr.h), lv_tag from 3.12 on. */
+/* The sign and number of digits. */
 static bool open_int(struct py_values *v, const struct py_object *o, bool *negative, uint64_t *count)
 {
 	uint64_t size;
 
 	if (!py_get(v, o->fields, &size, sizeof(size)))
 		return false;
-	if (py_since(v, 12)) {
+	if (py_facts(v)->objects->has_long_tag) {
 		*negative = (size & 3) == 2;
 		*count = (size & 3) == 1 ? 0 : size >> 3;
 	} else {
@@ -60,7 +60,7 @@ static bool write_int(struct py_values *v, const struct py_object *o)
 	bool negative;
 	uint64_t count;
 
-	if (v->of.layout->major == 2 && (o->type.flags & PY_KIND_INT))
+	if (py_facts(v)->objects->has_c_int && (o->type.flags & PY_KIND_INT))
 		return write_old_int(v, o);
 	if (!open_int(v, o, &negative, &count))
 		return false;
@@ -75,7 +75,7 @@ static bool write_int(struct py_values *v, const struct py_object *o)
 				return false;
 		}
 		py_out_integer(&v->out, negative, digits, count);
-		if (v->of.layout->major == 2 && !o->type.derived)
+		if (py_facts(v)->repr->has_old_literals && !o->type.derived)
 			py_out_text(&v->out, "L");
 	}
 	py_end_derived(v, o);
@@ -87,7 +87,7 @@ static bool write_bool(struct py_values *v, const struct py_object *o)
 	bool negative;
 	uint64_t count;
 
-	if (v->of.layout->major == 2) {
+	if (py_facts(v)->objects->has_c_int) {
 		if (!py_get(v, o->fields, &count, sizeof(count)))
 			return false;
 	} else if (!open_int(v, o, &negative, &count)) {
@@ -193,7 +193,7 @@ static bool write_bytes(struct py_values *v, const struct py_object *o)
 	if (!py_get(v, o->at + l->bytes_size, &size, sizeof(size)))
 		return false;
 	py_begin_derived(v, o);
-	py_out_text(&v->out, l->major == 2 ? "" : "b");
+	py_out_text(&v->out, py_facts(v)->repr->has_old_literals ? "" : "b");
 	done = write_units(v, o->at + l->bytes_data, size, 1, PY_QUOTE_BYTES);
 	py_end_derived(v, o);
 	return done;
@@ -221,7 +221,7 @@ static bool write_str(struct py_values *v, const struct py_object *o)
 	struct py_units units;
 	bool done;
 
-	if (v->of.layout->major == 2)
+	if (v->of.layout->string_kind == PYBPF_STR_BYTES)
 		return write_bytes(v, o);
 	if (!py_find_units(v, o->at, &units))
 		return false;
@@ -273,8 +273,7 @@ static bool write_bytearray(struct py_values *v, const struct py_object *o)
 
 	py_out_text(&v->out, o->type.name);
 	py_out_text(&v->out, "(b");
-	/* 3.15 has it as bytes have. */
-	quote = py_since(v, 15) ? PY_QUOTE_BYTES : PY_QUOTE_ARRAY;
+	quote = py_facts(v)->repr->bytearray_like_bytes ? PY_QUOTE_BYTES : PY_QUOTE_ARRAY;
 	done = done && write_units(v, head.words[3], head.words[0], 1, quote) && py_part_same(v, &head);
 	py_out_text(&v->out, ")");
 	py_part_free(&head);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cpython/facts.h"
 
 /* A value of more parts, or bytes, is not held to be of one moment. */
 #define MAX_PARTS (1u << 16)
@@ -245,11 +246,8 @@ int py_snapshot_read(struct py_snapshot *s, const struct walk_memory *memory, ui
 /* Returns whether somebody has a reference to the object. */
 static bool lives(const struct pybpf_layout *layout, const struct head *head)
 {
-	/*
-	 * Where the count of references was, free memory has the address of more of it, or 0. An immortal object has
-	 * UINT32_MAX; from 3.14 on 32 bits of counter, 16 of its overflow, and flags.
-	 */
-	uint64_t never = layout->major == 3 && layout->minor >= 14 ? 0xffffull << 32 : ~0ull << 33;
+	/* Where the count of references was, free memory has the address of more of it, or 0. */
+	uint64_t never = cpython_facts(layout)->objects->no_refs;
 
 	/* The lowest 2 bits of ob_ref_shared are its state. */
 	if (layout->free_threaded)

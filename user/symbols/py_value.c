@@ -90,9 +90,9 @@ bool py_get(struct py_values *v, uint64_t addr, void *dst, size_t size)
 	return !py_values_read(v, addr, dst, size);
 }
 
-bool py_since(const struct py_values *v, int minor)
+const struct cpython_facts *py_facts(const struct py_values *v)
 {
-	return v->of.layout->major == 3 && v->of.layout->minor >= minor;
+	return cpython_facts(v->of.layout);
 }
 
 bool py_part_read(struct py_values *v, struct py_part *part, uint64_t at, size_t words)
@@ -470,12 +470,13 @@ static char *read_own_string(struct py_values *v, uint64_t object)
 
 char *py_values_name(struct py_values *v, uint64_t object)
 {
+	bool old = v->of.layout->string_kind == PYBPF_STR_BYTES;
 	uint64_t length;
 	char *name;
 
-	if (!py_is_a(&v->r, object, v->of.layout->major == 2 ? PY_KIND_BYTES : PY_KIND_TEXT) ||
+	if (!py_is_a(&v->r, object, old ? PY_KIND_BYTES : PY_KIND_TEXT) ||
 	    !py_get(v, object + v->of.layout->str_length, &length, sizeof(length)) || length > MAX_NAME)
 		return NULL;
 	name = pysym_read_string(&v->memory, v->of.layout, object);
-	return name || v->of.layout->major == 2 ? name : read_own_string(v, object);
+	return name || old ? name : read_own_string(v, object);
 }

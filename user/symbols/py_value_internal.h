@@ -3,6 +3,7 @@
 #ifndef SYMBOLS_PY_VALUE_INTERNAL_H
 #define SYMBOLS_PY_VALUE_INTERNAL_H
 
+#include "cpython/facts.h"
 #include "symbols/py_dict.h"
 #include "symbols/py_out.h"
 #include "symbols/py_snapshot.h"
@@ -94,8 +95,7 @@ void py_write(struct py_values *v, uint64_t object);
 /* Reads an object's type. Returns false if it is not an object. */
 bool py_look_at(struct py_values *v, uint64_t object, struct py_object *o);
 bool py_type_at(struct py_values *v, uint64_t type, struct py_type *out);
-/* Returns whether the version is 3.minor or later. */
-bool py_since(const struct py_values *v, int minor);
+const struct cpython_facts *py_facts(const struct py_values *v);
 /* Adds "Name(" and ")" around what a type derived from a known one writes. */
 void py_begin_derived(struct py_values *v, const struct py_object *o);
 void py_end_derived(struct py_values *v, const struct py_object *o);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "symbols/string.h"
 
 /* Longer than any name or path: a header with a greater length is not a string's. */
@@ -42,21 +43,15 @@ struct string_state {
  */
 static void string_state_decode(const struct pybpf_layout *layout, const uint8_t bytes[4], struct string_state *state)
 {
-	bool at_least_314 = layout->major > 3 || (layout->major == 3 && layout->minor >= 14);
-	bool has_ready = layout->major == 3 && layout->minor <= 11;
-	uint8_t bits;
+	uint32_t word, bits;
 
-	if (at_least_314 && layout->free_threaded) {
-		state->interned = bytes[0];
-		bits = bytes[1];
-	} else {
-		state->interned = bytes[0] & 3;
-		bits = bytes[0] >> 2;
-	}
+	memcpy(&word, bytes, sizeof(word));
+	bits = word >> layout->str_kind_shift;
+	state->interned = word & ((1u << layout->str_kind_shift) - 1);
 	state->kind = bits & 7;
 	state->compact = bits & 8;
 	state->ascii = bits & 16;
-	state->ready = has_ready ? bits & 32 : true;
+	state->ready = cpython_facts(layout)->objects->has_ready ? bits & 32 : true;
 }
 
 static bool string_state_is_valid(const struct string_state *state)

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "symbols/task_reader.h"
 
 /* Most places of a set that are looked at. */
@@ -54,17 +55,6 @@ static int add_set(struct task_reader *r, uint64_t set, struct awaiters *awaiter
 #define FUTURE_CALLBACKS 24
 /* TaskObj.task_fut_waiter comes right before task_coro. */
 #define WAITER_BEFORE_CORO 8
-/*
- * The task that a callback wakes, from the end of its header on: TaskWakeupMethWrapper.ww_task to 3.9, later
- * PyCFunctionObject.m_self, after m_ml.
- */
-#define WAKEUP_TASK_TO_39 0
-#define WAKEUP_TASK       8
-/* PyFunctionObject.func_closure and func_qualname, likewise: to 3.9, and later. */
-#define FUNCTION_CLOSURE_TO_39  32
-#define FUNCTION_CLOSURE        56
-#define FUNCTION_QUALNAME_TO_39 88
-#define FUNCTION_QUALNAME       24
 /* The function that gather() makes has 7 variables of the outer one at most. */
 #define CLOSURE_CELLS 8
 /* Most callbacks of a future that are looked at. */
@@ -75,7 +65,7 @@ static bool is_of_gather(struct task_reader *r, uint64_t callback)
 {
 	static const char name[] = "gather.<locals>._done_callback";
 	const struct pybpf_layout *l = &r->place->layout;
-	uint32_t at = task_head_size(r) + (l->minor <= 9 ? FUNCTION_QUALNAME_TO_39 : FUNCTION_QUALNAME);
+	uint32_t at = task_head_size(r) + cpython_facts(l)->function->qualname;
 	uint64_t string = task_pointer_at(r, callback + at) + l->str_ascii_data;
 	char text[sizeof(name)];
 
@@ -88,9 +78,7 @@ static bool is_of_gather(struct task_reader *r, uint64_t callback)
 static uint64_t gathering_future(struct task_reader *r, uint64_t callback)
 {
 	uint32_t head = task_head_size(r);
-	uint64_t cells = task_pointer_at(
-			 r,
-			 callback + head + (r->place->layout.minor <= 9 ? FUNCTION_CLOSURE_TO_39 : FUNCTION_CLOSURE)),
+	uint64_t cells = task_pointer_at(r, callback + head + cpython_facts(&r->place->layout)->function->closure),
 		 count = cells ? task_pointer_at(r, cells + head) : 0;
 
 	if (!count || count > CLOSURE_CELLS || !is_of_gather(r, callback))
@@ -108,7 +96,7 @@ static uint64_t gathering_future(struct task_reader *r, uint64_t callback)
 
 static void add_callback(struct task_reader *r, uint64_t callback, uint64_t object, struct awaiters *awaiters)
 {
-	uint32_t at = task_head_size(r) + (r->place->layout.minor <= 9 ? WAKEUP_TASK_TO_39 : WAKEUP_TASK);
+	uint32_t at = task_head_size(r) + cpython_facts(&r->place->layout)->tasks->wakeup_task;
 	uint64_t task = task_pointer_at(r, callback + at), waiter = 0;
 	const struct task_type *type = task ? task_type_of(r, task) : NULL;
 

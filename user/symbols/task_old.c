@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "symbols/current_tasks.h"
 #include "symbols/py_dict.h"
 #include "symbols/task_reader.h"
@@ -14,13 +15,9 @@
 /* PyWeakReference.wr_object, from the end of the object's header on. */
 #define WEAKREF_OBJECT 0
 
-/* From PyThreadState.thread_id to context_ver (Include/cpython/pystate.h): 3.7, and 3.8 to 3.10. */
-#define CONTEXTS_37     88
-#define CONTEXTS_TO_310 72
-
 bool task_is_old(const struct task_reader *r)
 {
-	return r->place->layout.minor < 14;
+	return cpython_facts(&r->place->layout)->tasks->kind == CPYTHON_TASKS_IN_SETS;
 }
 
 static uint64_t read_u64(const struct task_reader *r, uint64_t addr)
@@ -32,9 +29,11 @@ static uint64_t read_u64(const struct task_reader *r, uint64_t addr)
 
 static uint64_t contexts_at(const struct pybpf_layout *l, uint64_t tstate)
 {
-	if (l->minor <= 10)
-		return tstate + l->tstate_thread_id + (l->minor == 7 ? CONTEXTS_37 : CONTEXTS_TO_310);
-	return tstate + l->tstate_datastack_top - (l->minor == 11 ? PYBPF_CONTEXT_VER_3_11 : PYBPF_CONTEXT_VER);
+	const struct cpython_tasks *facts = cpython_facts(l)->tasks;
+
+	if (facts->contexts_behind_id)
+		return tstate + l->tstate_thread_id + facts->contexts_behind_id;
+	return tstate + l->tstate_datastack_top - facts->contexts_before_top;
 }
 
 /* Whether the thread is attached: to 3.11 it then holds the GIL. */

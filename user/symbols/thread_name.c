@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "symbols/py_dict.h"
 #include "symbols/read.h"
 
@@ -34,17 +35,11 @@ static void cut(char *text, size_t size)
 	text[size] = '\0';
 }
 
-/* There attributes of two underscores have the class in their names. */
-static bool is_old(const struct pybpf_layout *layout)
-{
-	return layout->major == 2;
-}
-
 static uint64_t read_ident(const struct py_reader *r, const struct py_dict *attributes)
 {
 	uint64_t ident, number;
 
-	if (!py_find_text(r, attributes, is_old(r->layout) ? "_Thread__ident" : "_ident", &ident) ||
+	if (!py_find_text(r, attributes, cpython_facts(r->layout)->names->ident, &ident) ||
 	    !py_read_int(r, ident, &number))
 		return 0;
 	return number;
@@ -62,7 +57,7 @@ bool pysym_read_thread(const struct walk_memory *memory, const struct pybpf_layo
 		       uint64_t thread_id, struct pysym_thread *out)
 {
 	const struct py_reader r = {memory, layout};
-	bool old = is_old(layout);
+	const struct cpython_names *names = cpython_facts(layout)->names;
 	struct py_dict dict, attributes;
 	uint64_t thread, number, text, daemon;
 
@@ -73,13 +68,12 @@ bool pysym_read_thread(const struct walk_memory *memory, const struct pybpf_layo
 	/* The dict may have changed meanwhile: the object itself says whose it is. */
 	if (read_ident(&r, &attributes) != thread_id)
 		return false;
-	if (py_find_text(&r, &attributes, old ? "_Thread__name" : "_name", &text) &&
-	    py_is_a(&r, text, old ? PY_KIND_BYTES : PY_KIND_TEXT))
+	if (py_find_text(&r, &attributes, names->name, &text) &&
+	    py_is_a(&r, text, layout->string_kind == PYBPF_STR_BYTES ? PY_KIND_BYTES : PY_KIND_TEXT))
 		out->name = pysym_read_string(memory, layout, text);
 	if (out->name)
 		cut(out->name, PYSYM_THREAD_NAME_MAX);
-	if (py_find_text(&r, &attributes, old ? "_Thread__daemonic" : "_daemonic", &daemon) &&
-	    py_read_int(&r, daemon, &number)) {
+	if (py_find_text(&r, &attributes, names->daemon, &daemon) && py_read_int(&r, daemon, &number)) {
 		out->daemon_known = true;
 		out->is_daemon = number != 0;
 	}

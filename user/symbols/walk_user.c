@@ -534,7 +534,8 @@ int walk_frames_read(struct walk_frames *frames, uint64_t addr, struct pybpf_fra
 	if (layout->frame_window > PYBPF_FRAME_WINDOW || walk_read(w, w->chunk, layout->frame_window, addr))
 		return -EFAULT;
 	/* Frames of 3.11 have an owner, too, which its layout leaves out. */
-	if (layout->minor >= 12 && walk_frame_u8(w, 0, layout->frame_owner) != WALK_OWNED_BY_GENERATOR)
+	if (layout->frame_owner != PYBPF_NO_OFFSET &&
+	    walk_frame_u8(w, 0, layout->frame_owner) != WALK_OWNED_BY_GENERATOR)
 		return -EFAULT;
 	code = walk_frame_u64(w, 0, layout->frame_code) & ~(uint64_t)layout->code_tag_mask;
 	flag = walk_code(w, layout, code, &sig);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "symbols/read.h"
 
 /* Most items of a tuple that are read; the names of the longest module of the standard library are some 700. */
@@ -22,11 +23,6 @@ struct reader {
 	uint64_t text_type; /* of co_name, which is a string */
 	FILE *out;
 };
-
-static bool is_since(const struct pybpf_layout *layout, int minor)
-{
-	return layout->major == 3 && layout->minor >= minor;
-}
 
 static bool read_word(const struct reader *r, uint64_t addr, uint64_t *out)
 {
@@ -63,8 +59,9 @@ static void take(const struct reader *r, char kind, char *text)
 /* Takes the strings of the tuple that the field points to. */
 static void read_tuple(const struct reader *r, uint32_t field, char kind)
 {
-	/* ob_size follows an object's header; 3.14+: ob_hash stands before the items. */
-	uint32_t size_at = r->layout->code_type + 8u, items_at = size_at + (is_since(r->layout, 14) ? 16 : 8);
+	/* ob_size follows an object's header. */
+	uint32_t size_at = r->layout->code_type + 8u,
+		 items_at = size_at + cpython_facts(r->layout)->objects->tuple_items;
 	uint64_t tuple, count, items[ITEMS_MAX], type;
 
 	if (!read_word(r, r->code + field, &tuple) || !read_word(r, tuple + size_at, &count))
@@ -89,15 +86,12 @@ static void read_tuple(const struct reader *r, uint32_t field, char kind)
 static void read_words(const struct reader *r)
 {
 	const struct pybpf_layout *l = r->layout;
-	/* To 3.10 co_code, co_consts, co_names, co_varnames follow the counts; 3.11+ begins with co_consts, co_names.
-	 */
-	uint32_t first = l->code_type + 8u, varnames = first + (l->major == 2 ? 40 : is_since(l, 8) ? 56 : 48);
-	uint32_t names = is_since(l, 11) ? first + 16 : varnames - 8;
+	const struct cpython_code *code = cpython_facts(l)->code;
+	uint32_t first = l->code_type + 8u;
 
-	read_tuple(r, names, PYSYM_WORD_NAME);
-	read_tuple(r, names - 8, PYSYM_WORD_STRING);
-	/* 3.11+: co_localsplusnames and co_localspluskinds come right before co_filename. */
-	read_tuple(r, is_since(l, 11) ? l->code_filename - 16u : varnames, PYSYM_WORD_NAME);
+	read_tuple(r, first + code->names, PYSYM_WORD_NAME);
+	read_tuple(r, first + code->consts, PYSYM_WORD_STRING);
+	read_tuple(r, code->varnames ? first + code->varnames : l->code_filename - 16u, PYSYM_WORD_NAME);
 }
 
 char *pysym_words_read(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t code, uint32_t sig,

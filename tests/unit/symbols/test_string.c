@@ -30,6 +30,7 @@ static struct pybpf_layout layout_of(int major, int minor, bool free_threaded)
 	} else {
 		bool has_wstr = minor < 12;
 
+		layout.str_kind_shift = free_threaded && minor >= 14 ? 8 : 2;
 		layout.string_kind = PYBPF_STR_UNICODE;
 		layout.str_ascii_data = head + 24 + (has_wstr ? 8 : 0);
 		layout.str_compact_data = layout.str_ascii_data + 16 + (has_wstr ? 8 : 0);
