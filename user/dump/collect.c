@@ -12,6 +12,7 @@
 #include "base/remote.h"
 #include "base/stand_in.h"
 #include "container/cgroup.h"
+#include "cpython/facts.h"
 #include "discovery/ask.h"
 #include "dump/deadlock.h"
 #include "dump/dump.h"
@@ -460,14 +461,14 @@ static void leave_native_out(struct collector *c, const struct dump_thread *thre
 static void read_native(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
 {
 	const struct runtime *runtime = &c->runtimes[known ? known->runtime : 0];
-	bool two = runtime->python && runtime->python->version_major == 2;
+	const char *eval_loop = runtime->layout ? cpython_facts(runtime->layout)->names->eval_loop : "";
 	struct unwind_registers registers;
 	int err;
 
 	if (c->core ? !dump_core_registers(c->core, thread->tid, &registers)
 		    : !dump_registers_of(&c->freeze, thread->tid, &registers))
 		return;
-	err = dump_read_native(c->pid, c->core ? 1 : c->freeze.began_ns, &registers, two, &thread->native);
+	err = dump_read_native(c->pid, c->core ? 1 : c->freeze.began_ns, &registers, eval_loop, &thread->native);
 	if (err)
 		leave_native_out(c, thread, err);
 }

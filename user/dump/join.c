@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "symbols/py_frame.h"
 #include "symbols/thread_name.h"
 
@@ -52,12 +53,12 @@ uint64_t dump_join_read(struct py_values *v, const struct py_values_of *of, cons
 {
 	const struct pybpf_layout *layout = of->layout;
 	const struct reader r = {.v = v, .of = of, .stack = stack};
-	const char *waits = layout->major == 2 ? "wait" : layout->minor < 13 ? "_wait_for_tstate_lock" : NULL;
+	const char *waits = cpython_facts(layout)->names->join_waits;
 	uint32_t at = waits ? 1 : 0, variables = py_frame_locals(layout);
 	uint64_t self;
 
 	*frames = 0;
-	if (!variables || (waits && !is_function(&r, 0, waits)) || !is_function(&r, at, "join") ||
+	if ((waits && !is_function(&r, 0, waits)) || !is_function(&r, at, "join") ||
 	    py_values_read(v, stack->addresses[at] + variables, &self, sizeof(self)))
 		return 0;
 	*frames = at + 1;

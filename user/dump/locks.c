@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "dump/join.h"
 #include "dump/variables.h"
 #include "symbols/exception_table.h"
@@ -61,29 +62,27 @@ struct items {
 	uint32_t sure, most;
 };
 
-static bool is_since(const struct pybpf_layout *layout, int minor)
-{
-	return layout->major == 3 && layout->minor >= minor;
-}
-
 static bool get(struct reader *r, uint64_t at, void *dst, size_t size)
 {
 	return !py_values_read(r->v, at, dst, size);
 }
 
-/* Reads an int of the code object: to 3.10 by its place behind co_argcount, see count_arguments() of variables.c. */
 static bool read_stack_size(struct reader *r, uint64_t code, uint32_t *out)
 {
 	const struct pybpf_layout *l = r->layout;
-	uint32_t at = is_since(l, 12) ? 48 : is_since(l, 11) ? 52 : is_since(l, 8) ? 16 : l->major == 3 ? 12 : 8;
 
-	return get(r, code + l->code_type + 8u + at, out, sizeof(*out));
+	return get(r, code + l->code_type + 8u + cpython_facts(l)->code->stacksize, out, sizeof(*out));
+}
+
+static bool has_blocks(const struct reader *r)
+{
+	return cpython_facts(r->layout)->frame->block_stack != 0;
 }
 
 static bool find_old_items(struct reader *r, uint64_t frame, struct items *out)
 {
 	uint64_t count_at = frame + py_frame_locals(r->layout) - COUNT_FROM_LOCALS;
-	uint64_t blocks = count_at + (r->layout->major == 2 ? 4 : 8);
+	uint64_t blocks = count_at + cpython_facts(r->layout)->frame->block_stack;
 	int32_t count, level;
 
 	out->sure = 0;
@@ -105,7 +104,7 @@ static bool find_new_items(struct reader *r, const struct pybpf_frame *frame, ui
 	uint32_t variables;
 
 	if (!get(r, fields + CODE_EXCEPTION_TABLE, &table, sizeof(table)) ||
-	    !get(r, fields + (is_since(l, 12) ? 56 : 60), &variables, sizeof(variables)) ||
+	    !get(r, fields + cpython_facts(l)->code->nlocalsplus, &variables, sizeof(variables)) ||
 	    !get(r, table + l->bytes_size, &size, sizeof(size)) || size > TABLE_MAX ||
 	    !get(r, table + l->bytes_data, r->table, size))
 		return false;
@@ -121,10 +120,9 @@ static bool find_items(struct reader *r, uint32_t index, struct items *out)
 	const struct pybpf_frame *frame = &r->stack->frames[index];
 	uint64_t address = r->stack->addresses[index];
 
-	if (frame->kind == PYBPF_FRAME_MARKER || !address || !py_frame_locals(r->layout) ||
-	    !read_stack_size(r, frame->code, &out->most))
+	if (frame->kind == PYBPF_FRAME_MARKER || !address || !read_stack_size(r, frame->code, &out->most))
 		return false;
-	if (!(is_since(r->layout, 11) ? find_new_items(r, frame, address, out) : find_old_items(r, address, out)))
+	if (!(has_blocks(r) ? find_old_items(r, address, out) : find_new_items(r, frame, address, out)))
 		return false;
 	if (out->most > STACK_MAX)
 		out->most = STACK_MAX;
@@ -210,7 +208,7 @@ static void read_held(struct reader *r, uint32_t index, const struct items *item
 static void read_owner(struct reader *r, const struct items *items)
 {
 	uint64_t first = r->stack->addresses[0] + py_frame_locals(r->layout), words[STACK_MAX * 2];
-	uint64_t before = is_since(r->layout, 11) && items->at > first ? (items->at - first) / 8 : 0;
+	uint64_t before = !has_blocks(r) && items->at > first ? (items->at - first) / 8 : 0;
 	uint64_t from = before > STACK_MAX ? items->at - 8 * STACK_MAX : items->at - 8 * before;
 	size_t count = (items->at - from) / 8 + items->most;
 	struct py_lock lock;

@@ -22,7 +22,7 @@ struct question {
 	pid_t pid;
 	uint64_t moment;
 	struct unwind_registers registers;
-	bool two;
+	char eval_loop[32];
 };
 
 struct answer {
@@ -32,21 +32,17 @@ struct answer {
 };
 _Static_assert(sizeof(struct answer) <= FOREIGN_ANSWER_MAX, "an answer holds all frames");
 
-/*
- * Names of the evaluation loop: ceval.c of 2.7, and of 3.6 to 3.15. Compilers split functions and put what they made
- * behind a dot.
- */
-static bool is_loop(const char *name, bool two)
+/* Compilers split functions and put what they made behind a dot. */
+static bool is_loop(const char *name, const char *wanted)
 {
-	const char *wanted = two ? "PyEval_EvalFrameEx" : "_PyEval_EvalFrameDefault";
 	size_t len = strlen(wanted);
 
-	return !strncmp(name, wanted, len) && (!name[len] || name[len] == '.');
+	return len && !strncmp(name, wanted, len) && (!name[len] || name[len] == '.');
 }
 
 struct taker {
 	struct answer *answer;
-	bool two;
+	const char *eval_loop;
 };
 
 static bool take(void *arg, const struct unwind_frame *frame)
@@ -57,7 +53,7 @@ static bool take(void *arg, const struct unwind_frame *frame)
 	*out = (struct dump_native_frame){.pc = frame->pc, .after = DUMP_NO_FRAME};
 	snprintf(out->name, sizeof(out->name), "%s", frame->name ? frame->name : "");
 	snprintf(out->file, sizeof(out->file), "%s", frame->file ? frame->file : "");
-	out->is_loop = is_loop(out->name, t->two);
+	out->is_loop = is_loop(out->name, t->eval_loop);
 	return t->answer->count < DUMP_NATIVE_MAX;
 }
 
@@ -86,7 +82,7 @@ int dump_serve_native(void *state, const void *question, size_t question_size, v
 	static uint64_t moment;
 	const struct question *q = question;
 	struct answer *out = answer;
-	struct taker taker = {.answer = out, .two = q->two};
+	struct taker taker = {.answer = out, .eval_loop = q->eval_loop};
 	enum unwind_end end;
 	int err = 0;
 
@@ -126,15 +122,16 @@ static bool is_sound(struct answer *answer, size_t size)
 	return true;
 }
 
-int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, bool two,
+int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, const char *eval_loop,
 		     struct dump_native *out)
 {
-	const struct question q = {.pid = pid, .moment = moment, .registers = *registers, .two = two};
+	struct question q = {.pid = pid, .moment = moment, .registers = *registers};
 	struct answer *answer = malloc(sizeof(*answer));
 	size_t size = 0;
 	int err = -ENOMEM;
 
 	*out = (struct dump_native){.count = 0};
+	snprintf(q.eval_loop, sizeof(q.eval_loop), "%s", eval_loop);
 	if (answer)
 		err = foreign_call(dump_serve_native, (struct foreign_subject){.pid = 0}, &q, sizeof(q), answer,
 				   sizeof(*answer), &size, PATIENCE_S);

@@ -33,9 +33,10 @@ struct dump_thread;
 
 /*
  * Reads the frames of a thread that stands with these registers, in a helper. moment: differs between two times at
- * which the process stood. two: it runs Python 2. Returns 0 or negative errno; dump_native_free() in any case.
+ * which the process stood. eval_loop: the function of C that evaluates frames, or "". Returns 0 or negative errno;
+ * dump_native_free() in any case.
  */
-int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, bool two,
+int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, const char *eval_loop,
 		     struct dump_native *out);
 /* Has the helper let go of what it has read for that. */
 void dump_end_native(void);

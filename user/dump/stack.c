@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/procfs.h"
+#include "cpython/facts.h"
 #include "foreign/foreign.h"
 #include "symbols/page_cache.h"
 
@@ -297,7 +298,7 @@ int dump_serve_stack(void *state, const void *question, size_t question_size, vo
 		out->facts.has_exception = stack.exception != 0;
 		out->facts.exception_known = stack.exception_known;
 		out->facts.collection = stack.collection;
-		out->facts.is_interp_unsure = of->layout.major == 3 && of->layout.minor < 10;
+		out->facts.is_interp_unsure = cpython_facts(&of->layout)->threads->is_interp_unsure;
 		read_thread(of, out);
 		if (proved)
 			read_locks(of, &stack, &out->state, &out->locks);

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/intern.h"
+#include "cpython/facts.h"
 #include "discovery/ask_tasks.h"
 #include "discovery/discovery.h"
 #include "dump/dump.h"
@@ -251,6 +252,11 @@ static int link_tasks(const struct reading *reading, const struct intern *known,
 	return err;
 }
 
+static enum cpython_tasks_kind kind_of(const struct dump_tasks_of *of)
+{
+	return cpython_facts(&of->place.layout)->tasks->kind;
+}
+
 static int add_tasks(const struct dump_tasks_of *of, const struct reading *last, const struct reading *before,
 		     struct dump_process *process)
 {
@@ -261,8 +267,8 @@ static int add_tasks(const struct dump_tasks_of *of, const struct reading *last,
 
 	for (uint32_t i = 0; i < last->tasks.count && !err; i++)
 		err = add_task(of, intern_item(&last->tasks, i), before, process);
-	/* From 3.14 on they are in the order in which they were made; before, in that of a set. */
-	if (!err && of->place.layout.minor < 14 && tasks->count > first)
+	/* Those of a list are in the order in which they were made. */
+	if (!err && kind_of(of) == CPYTHON_TASKS_IN_SETS && tasks->count > first)
 		qsort(tasks->items + first, tasks->count - first, sizeof(*tasks->items), compare_names);
 	if (!err)
 		err = note_known(tasks, first, &known) ?: link_tasks(last, &known, tasks);
@@ -296,7 +302,7 @@ void dump_find_tasks(const struct walk_memory *memory, const struct pybpf_layout
 	uint64_t interp = pysym_main_interpreter(memory, layout, runtime->interp_head);
 	struct pysym_modules seen = {.entries = 0};
 
-	if (interp && layout->major == 3 && layout->minor >= 7 && layout->minor < 14)
+	if (interp && cpython_facts(layout)->tasks->kind == CPYTHON_TASKS_IN_SETS)
 		pysym_find_tasks(memory, layout, interp, &seen, &runtime->asyncio);
 }
 
@@ -311,9 +317,9 @@ int dump_read_tasks(const struct dump_tasks_of *of, struct dump_process *process
 			    of->python->version);
 	if (!asyncio->loaded && !asyncio->current_tasks)
 		return note(process, "the process has not loaded asyncio");
-	if (of->place.layout.minor < 14 && !asyncio->current_tasks)
+	if (kind_of(of) == CPYTHON_TASKS_IN_SETS && !asyncio->current_tasks)
 		return note(process, "asyncio is not imported (yet), or its tasks could not be found");
-	if (of->place.layout.minor >= 14 && (!asyncio->thread_tasks || !of->place.layout.gen_frame))
+	if (kind_of(of) == CPYTHON_TASKS_IN_LISTS && (!asyncio->thread_tasks || !of->place.layout.gen_frame))
 		return note(process, "Python %s does not say where its tasks are", of->python->version);
 	reading_free(&last);
 	reading_free(&before);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "symbols/py_frame.h"
 
 /* co_flags (Include/cpython/code.h). */
@@ -22,31 +23,23 @@
 struct code {
 	struct py_values *v;
 	const struct pybpf_layout *layout;
+	const struct cpython_code *facts;
 	uint64_t at, fields; /* fields: behind its header */
 	uint32_t arguments;
 	struct dump_variables *out;
 };
-
-static bool is_since(const struct pybpf_layout *layout, int minor)
-{
-	return layout->major == 3 && layout->minor >= minor;
-}
 
 static bool read_u32(const struct code *c, uint32_t offset, uint32_t *out)
 {
 	return !py_values_read(c->v, c->fields + offset, out, sizeof(*out));
 }
 
-/* co_argcount comes first to 3.10, then behind co_flags and, in 3.11, co_warmup; co_posonlyargcount is since 3.8. */
 static bool count_arguments(struct code *c)
 {
-	const struct pybpf_layout *l = c->layout;
-	uint32_t first = is_since(l, 12) ? 36 : is_since(l, 11) ? 40 : 0, keyword = first + (is_since(l, 8) ? 8 : 4);
-	uint32_t flags_at = is_since(l, 11) ? 32 : is_since(l, 8) ? 20 : l->major == 3 ? 16 : 12;
-	uint32_t positional, keywords = 0, flags;
+	uint32_t positional, keywords = 0, flags, keyword = c->facts->kwonlyargcount;
 
-	if (!read_u32(c, first, &positional) || (l->major == 3 && !read_u32(c, keyword, &keywords)) ||
-	    !read_u32(c, flags_at, &flags) || positional > DUMP_VARIABLES_MAX || keywords > DUMP_VARIABLES_MAX)
+	if (!read_u32(c, c->facts->argcount, &positional) || (keyword && !read_u32(c, keyword, &keywords)) ||
+	    !read_u32(c, c->facts->flags, &flags) || positional > DUMP_VARIABLES_MAX || keywords > DUMP_VARIABLES_MAX)
 		return false;
 	c->arguments = positional + keywords + !!(flags & CO_VARARGS) + !!(flags & CO_VARKEYWORDS);
 	return true;
@@ -61,8 +54,8 @@ static int read_tuple(const struct code *c, uint64_t field, uint64_t items[DUMP_
 	if (py_values_read(c->v, c->at + field, &tuple, sizeof(tuple)) ||
 	    py_values_read(c->v, tuple + head, &count, sizeof(count)) || count > DUMP_VARIABLES_MAX)
 		return -1;
-	/* 3.14+: ob_hash stands before the items. */
-	if (count && py_values_read(c->v, tuple + head + (is_since(c->layout, 14) ? 16 : 8), items, count * 8))
+	if (count &&
+	    py_values_read(c->v, tuple + head + cpython_facts(c->layout)->objects->tuple_items, items, count * 8))
 		return -1;
 	return (int)count;
 }
@@ -86,7 +79,7 @@ static bool add(struct code *c, uint64_t name, uint32_t slot, enum dump_local_ki
 	return true;
 }
 
-/* 3.11+: co_localsplusnames and co_localspluskinds come right before co_filename. */
+/* One tuple has the names of all variables. */
 static bool read_new(struct code *c)
 {
 	const struct pybpf_layout *l = c->layout;
@@ -121,12 +114,12 @@ static int find(const uint64_t *names, int count, uint64_t name)
 }
 
 /*
- * To 3.10: co_varnames, co_freevars, co_cellvars; in the frame cells follow the locals, and free variables the cells.
+ * co_varnames, co_freevars, co_cellvars; in the frame cells follow the locals, and free variables the cells.
  * An argument that is in a cell has a slot of each kind (names are interned, so that they are the same object).
  */
 static bool read_old(struct code *c)
 {
-	uint32_t first = c->layout->code_type + 8u + (c->layout->major == 2 ? 40 : is_since(c->layout, 8) ? 56 : 48);
+	uint32_t first = c->layout->code_type + 8u + c->facts->varnames;
 	uint64_t locals[DUMP_VARIABLES_MAX], free_[DUMP_VARIABLES_MAX], cells[DUMP_VARIABLES_MAX];
 	int nr_locals = read_tuple(c, first, locals), nr_free = read_tuple(c, first + 8, free_);
 	int nr_cells = read_tuple(c, first + 16, cells);
@@ -155,11 +148,18 @@ static bool read_old(struct code *c)
 bool dump_variables_read(struct py_values *v, const struct pybpf_layout *layout, uint64_t code,
 			 struct dump_variables *out)
 {
-	struct code c = {.v = v, .layout = layout, .at = code, .fields = code + layout->code_type + 8u, .out = out};
+	struct code c = {
+		.v = v,
+		.layout = layout,
+		.facts = cpython_facts(layout)->code,
+		.at = code,
+		.fields = code + layout->code_type + 8u,
+		.out = out,
+	};
 
 	dump_variables_free(out);
 	out->code = code;
-	return py_frame_locals(layout) && count_arguments(&c) && (is_since(layout, 11) ? read_new(&c) : read_old(&c));
+	return count_arguments(&c) && (c.facts->varnames ? read_old(&c) : read_new(&c));
 }
 
 void dump_variables_free(struct dump_variables *variables)
