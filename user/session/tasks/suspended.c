@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "cpython/facts.h"
 #include "discovery/ask_tasks.h"
 #include "foreign/foreign.h"
 #include "kernel/procs.h"
@@ -211,8 +212,10 @@ static double allowed_s(const struct session *s)
 /* Returns whether it is known where the tasks of a Python are. */
 static bool has_tasks(const struct pybpf_runtime *runtime, const struct pybpf_layout *layout)
 {
-	return !runtime->refused && (layout->minor < 14 ? runtime->asyncio.current_tasks != 0
-							: runtime->asyncio.thread_tasks && layout->gen_frame);
+	bool in_lists = cpython_facts(layout)->tasks->kind == CPYTHON_TASKS_IN_LISTS;
+
+	return !runtime->refused &&
+	       (in_lists ? runtime->asyncio.thread_tasks && layout->gen_frame : runtime->asyncio.current_tasks != 0);
 }
 
 /* Reads the tasks of all runtimes of the process. Returns 0 or negative errno. */
