@@ -7,7 +7,8 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 /* To 3.7 Py_DEBUG implied Py_TRACE_REFS. */
-static const struct cpython_build build_27 = {.debug_traces_refs = true};
+static const struct cpython_build build_27 = {.debug_traces_refs = true, .holder_is_current = true};
+static const struct cpython_build build_36 = {.debug_traces_refs = true};
 static const struct cpython_build build_38 = {.has_debug_offsets = false};
 static const struct cpython_build build_313 = {.has_debug_offsets = true};
 
@@ -206,8 +207,8 @@ static const struct cpython_tasks tasks_314 = {.kind = CPYTHON_TASKS_IN_LISTS};
 static const struct cpython_facts versions[] = {
 	/*  version came_with                   build   code   function   frame   dict   objects   repr   names   threads   generator   tasks */
 	ROW(2, 7,   NULL,                          27,    27,        27,     27,    27,       27,    27,     27,       27,         27,     27),
-	ROW(3, 6,   NULL,                          27,    36,        36,     36,    36,       36,    36,     36,       36,         27,     27),
-	ROW(3, 7,   "_PyRuntime",                  27,    36,        36,     37,    36,       36,    37,     36,       37,         27,     37),
+	ROW(3, 6,   NULL,                          36,    36,        36,     36,    36,       36,    36,     36,       36,         27,     27),
+	ROW(3, 7,   "_PyRuntime",                  36,    36,        36,     37,    36,       36,    37,     36,       37,         27,     37),
 	ROW(3, 8,   "Py_InitializeFromConfig",     38,    38,        36,     37,    36,       36,    37,     36,       37,         27,     38),
 	ROW(3, 9,   "PyFrame_GetCode",             38,    38,        36,     37,    36,       36,    37,     36,       37,         27,     39),
 	ROW(3, 10,  "PyModule_AddObjectRef",       38,    38,       310,    310,    36,       36,    37,     36,      310,        310,    310),

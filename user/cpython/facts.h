@@ -17,6 +17,7 @@
 
 struct cpython_build {
 	bool has_debug_offsets; /* _Py_DebugOffsets, at the start of _PyRuntime */
+	bool holder_is_current; /* no variable of its own has the GIL's holder, but _PyThreadState_Current */
 	bool debug_traces_refs; /* a debug build has Py_TRACE_REFS, which puts two pointers before every object */
 };
 

@@ -27,11 +27,6 @@ int layout_from_table(int major, int minor, bool debug_build, struct layout_buil
 		if (!layout_windows_fit(&build->layout))
 			return -ENOENT;
 		*out = *build;
-		/*
-		 * Nothing here changed within a minor series but 3.7's gilstate.tstate_current: 1392 up to
-		 * 3.7.3, 1480 from 3.7.4 on, where PyGC_Head grew (bpo-27987, GH-13335). The row has the
-		 * latter.
-		 */
 #ifndef __x86_64__
 		/* It comes after the GIL's mutexes, whose size is the C library's: unknown elsewhere. */
 		out->runtime_tstate_current = LAYOUT_NONE;
@@ -39,6 +34,18 @@ int layout_from_table(int major, int minor, bool debug_build, struct layout_buil
 		return 0;
 	}
 	return -ENOENT;
+}
+
+void layout_fit_release(struct layout_build *build, int micro)
+{
+	/*
+	 * Nothing in the tables changed within a minor series but where 3.7 has gilstate.tstate_current and its GIL:
+	 * 1392 up to 3.7.3, 1480 from 3.7.4 on, where PyGC_Head grew (bpo-27987, GH-13335). The row has the latter.
+	 */
+	if (build->layout.major != 3 || build->layout.minor != 7 || micro >= 4)
+		return;
+	build->layout.gil_from_head = 0;
+	build->runtime_tstate_current = LAYOUT_NONE;
 }
 
 const struct debug_table *debug_table_find(unsigned int minor)

@@ -33,6 +33,9 @@ struct layout_build {
  */
 int layout_from_table(int major, int minor, bool debug_build, struct layout_build *out);
 
+/* Takes out of a layout from a table what the release MAJOR.MINOR.micro has elsewhere; -1: which one is unknown. */
+void layout_fit_release(struct layout_build *build, int micro);
+
 /*
  * Reads a _Py_DebugOffsets from its first len bytes and validates it: cookie, version (3.13 or later; a minor
  * newer than the newest known is taken to have that one's table), every offset aligned and inside its struct's

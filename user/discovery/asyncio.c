@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "cpython/facts.h"
 #include "discovery/internal.h"
 
 /* Py_AsyncioModuleDebugOffsets (Modules/_asynciomodule.c, the same in 3.14 and 3.15). */
@@ -64,7 +65,7 @@ void discovery_read_asyncio(struct elf_file *elf, struct pybpf_asyncio *out)
 
 int discovery_check_tasks(const struct discovery_python *python, struct error *error)
 {
-	if (python->version_major == 3 && python->version_minor >= 7)
+	if (cpython_facts_of(python->version_major, python->version_minor)->tasks->kind != CPYTHON_TASKS_NONE)
 		return 0;
 	if (error)
 		error_set(error, -ENOTSUP,

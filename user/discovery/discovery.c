@@ -18,6 +18,7 @@
 #include "base/procfs.h"
 #include "base/stand_in.h"
 #include "base/remote.h"
+#include "cpython/facts.h"
 
 /* Most distinct executable files of one process that are analysed. Large scientific programs map some 700. */
 #define DISCOVERY_MAX_FILES 4096
@@ -194,11 +195,6 @@ static enum discovery_result read_offsets(struct search *search, struct discover
 	return DISCOVERY_CONTRADICTED;
 }
 
-static bool before_374(const struct discovery_python *python)
-{
-	return python->version_major == 3 && python->version_minor == 7 && python->version_micro < 4;
-}
-
 static uint64_t lowest_code(const struct discovery_file *file)
 {
 	uint64_t lowest = UINT64_MAX;
@@ -255,8 +251,8 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 		out->code_type_addr = search->main_bias + main->copied_code_type;
 	if (main && main->copied_tstate_current && runtime->tstate_current) {
 		out->tstate_current_addr = search->main_bias + main->copied_tstate_current;
-		/* 2.7 has its GIL's holder there, which may be too far away for the layout. */
-		if (version->major == 2)
+		/* The GIL's holder may be there, too far away for the layout. */
+		if (cpython_facts_of(version->major, version->minor)->build->holder_is_current)
 			out->build.layout.gil = (struct pybpf_gil_variables){0};
 	}
 	if (main && main->copied_runtime && !runtime->tstate_current)
@@ -268,13 +264,9 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 	out->interp_head_addr = out->runtime_addr;
 	if (!runtime->tstate_current) {
 		out->interp_head_addr += out->build.runtime_interp_head;
-		/*
-		 * Up to 3.7.3 the variable and the GIL are elsewhere (see layout_from_table). The thread lists serve
-		 * instead of the variable.
-		 */
-		if (before_374(out))
-			out->build.layout.gil_from_head = 0;
-		if (out->build.runtime_tstate_current != LAYOUT_NONE && !before_374(out))
+		layout_fit_release(&out->build, version->micro);
+		/* Where the variable is unknown, the thread lists serve instead. */
+		if (out->build.runtime_tstate_current != LAYOUT_NONE)
 			out->tstate_current_addr = out->runtime_addr + out->build.runtime_tstate_current;
 	}
 	place_code(out);
@@ -363,10 +355,13 @@ static enum discovery_result add_python(struct search *search, const struct disc
 	return result;
 }
 
-/* Returns whether the module _asyncio may be of this Python: those of 3.14 and later tell offsets. */
+/* Returns whether the module _asyncio may be of this Python: those of some versions tell offsets. */
 static bool may_have_asyncio(const struct discovery_python *python, const struct pybpf_asyncio *asyncio)
 {
-	return !discovery_check_tasks(python, NULL) && (python->version_minor >= 14) == (asyncio->running_task != 0);
+	const struct cpython_tasks *facts = cpython_facts_of(python->version_major, python->version_minor)->tasks;
+
+	return facts->kind != CPYTHON_TASKS_NONE &&
+	       (facts->kind == CPYTHON_TASKS_IN_LISTS) == (asyncio->running_task != 0);
 }
 
 /* Gives the offsets of the module _asyncio to the Python that it is of, if the process has only one that may be. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "discovery/internal.h"
 
 /* Most bytes of a libpypy's .data that are searched for its release; PyPy 7.3's has 18 MB. */
@@ -139,10 +140,10 @@ static int find_old_runtime(const struct anchor *anchor, struct discovery_runtim
 static int find_table(const struct anchor *anchor, struct discovery_runtime *out, struct error *error)
 {
 	const struct discovery_version *version = &out->version;
+	const struct cpython_build *facts = cpython_facts_of(version->major, version->minor)->build;
 	bool trace_refs = discovery_symbol(&anchor->symbols, "_Py_AddToAllObjects", NULL);
 
-	/* To 3.7 Py_DEBUG implied Py_TRACE_REFS, which puts two pointers before every object. */
-	if (version->major == 3 && version->minor >= 8 && trace_refs)
+	if (!facts->debug_traces_refs && trace_refs)
 		return error_set(error, -ENOTSUP,
 				 "Python %s was built with --with-trace-refs, whose objects have another layout; use "
 				 "a build "
@@ -150,12 +151,12 @@ static int find_table(const struct anchor *anchor, struct discovery_runtime *out
 				 version->text);
 	if (!layout_from_table(version->major, version->minor, version->debug_build, &out->build))
 		return 0;
-	if (version->major == 3 && version->minor >= 13)
+	if (facts->has_debug_offsets)
 		error_set(error, -ENOTSUP,
 			  "Python %s has no debug offsets at its _PyRuntime; pybpf cannot know its layout",
 			  version->text);
 	else
-		error_set(error, -ENOTSUP, "it is Python %s%s; pybpf reads CPython 2.7 and 3.6 or newer", version->text,
+		error_set(error, -ENOTSUP, "it is Python %s%s; pybpf reads " CPYTHON_SUPPORTED, version->text,
 			  version->debug_build ? " (a debug build)" : "");
 	return -ENOTSUP;
 }
@@ -180,7 +181,7 @@ static int analyse_runtime(const struct anchor *anchor, struct discovery_runtime
 	err = discovery_find_version(&anchor->symbols, hex, anchor->old, &out->version, error);
 	if (err)
 		return err;
-	if (!hex && out->version.major == 3 && out->version.minor >= 13)
+	if (!hex && cpython_facts_of(out->version.major, out->version.minor)->build->has_debug_offsets)
 		out->build_in_memory = true;
 	else if (!hex)
 		err = find_table(anchor, out, error);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "discovery/internal.h"
 
 #if defined(__x86_64__)
@@ -159,8 +160,9 @@ static int find_gil_36(const struct discovery_symbols *symbols, const struct dis
 
 void discovery_find_gil(const struct discovery_symbols *symbols, struct discovery_runtime *runtime)
 {
+	const struct cpython_build *facts = cpython_facts_of(runtime->version.major, runtime->version.minor)->build;
 	struct pybpf_gil_variables found = {0};
 
-	if (!(runtime->version.major == 2 ? find_gil_27 : find_gil_36)(symbols, runtime, &found))
+	if (!(facts->holder_is_current ? find_gil_27 : find_gil_36)(symbols, runtime, &found))
 		runtime->build.layout.gil = found;
 }

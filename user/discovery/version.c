@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "discovery/internal.h"
 
 enum source {
@@ -87,18 +88,15 @@ static void soname_version(struct elf_file *elf, struct found *out)
 		parse_major_minor(soname + 9, out);
 }
 
+static bool has_name(const char *name, const void *symbols)
+{
+	return discovery_symbol(symbols, name, NULL);
+}
+
 /* Finds the newest version whose API is present. A build can hide names, so this is a lower bound. */
 static void symbols_version(const struct discovery_symbols *symbols, bool old, struct found *out)
 {
-	static const struct {
-		int minor;
-		const char *name;
-	} added[] = {
-		{13, "PyList_GetItemRef"}, {12, "PyType_FromMetaclass"},
-		{11, "Py_Version"},        {10, "PyModule_AddObjectRef"},
-		{9, "PyFrame_GetCode"},    {8, "Py_InitializeFromConfig"},
-		{7, "_PyRuntime"},
-	};
+	const struct cpython_facts *facts;
 
 	if (!symbols->named)
 		return;
@@ -112,9 +110,9 @@ static void symbols_version(const struct discovery_symbols *symbols, bool old, s
 		*out = (struct found){.major = 3, .minor = discovery_symbol(symbols, "PyOS_FSPath", NULL) ? 6 : 5};
 		return;
 	}
-	for (size_t i = 0; i < sizeof(added) / sizeof(added[0]) && !out->major; i++)
-		if (discovery_symbol(symbols, added[i].name, NULL))
-			*out = (struct found){.major = 3, .minor = added[i].minor};
+	facts = cpython_by_api(has_name, symbols);
+	if (facts)
+		*out = (struct found){facts->major, facts->minor};
 }
 
 struct string_search {
