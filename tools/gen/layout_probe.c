@@ -131,23 +131,81 @@ EXPECT("what a thread handles comes right after what it raises",
        offsetof(PyThreadState, exc_info) == offsetof(PyThreadState, current_exception) + 8 &&
 	       offsetof(_PyErr_StackItem, exc_value) == 0);
 
+/* debug_relations.c rests on these. */
+#define UP_TO_8(size) (((size) + 7) / 8 * 8)
+#define ENDS_WITH(type, field, bytes)                                                                                  \
+	EXPECT(#type " ends with " #field, sizeof(type) == UP_TO_8(offsetof(type, field) + (bytes)))
+ENDS_WITH(PyObject, ob_type, 8);
+ENDS_WITH(PyBytesObject, ob_sval, 1);
+ENDS_WITH(PyASCIIObject, state, 4);
+ENDS_WITH(PyUnicodeObject, data, 8);
+ENDS_WITH(PyCodeObject, co_code_adaptive, 1);
+ENDS_WITH(_PyInterpreterFrame, localsplus, 8);
+#if PY_VERSION_HEX >= 0x030e0000
+ENDS_WITH(PyGenObject, gi_iframe, sizeof(_PyInterpreterFrame));
+#endif
+EXPECT("a frame's variables follow its owner",
+       offsetof(_PyInterpreterFrame, localsplus) == UP_TO_8(offsetof(_PyInterpreterFrame, owner) + 1));
+EXPECT("a frame begins with its code object and its previous frame",
+       offsetof(_PyInterpreterFrame, previous) == offsetof(_PyInterpreterFrame, f_executable) + 8);
+#if PY_VERSION_HEX >= 0x030e0000
+EXPECT("the end of a frame's stack comes right after its position",
+       offsetof(_PyInterpreterFrame, stackpointer) == offsetof(_PyInterpreterFrame, instr_ptr) + 8);
+#endif
+#if PY_VERSION_HEX >= 0x030f0000
+EXPECT("the frame of a collection comes right after whether there is one",
+       offsetof(struct _gc_runtime_state, frame) == offsetof(struct _gc_runtime_state, collecting) + 8);
+#endif
+EXPECT("a generator's state comes right before its frame",
+       UP_TO_8(offsetof(PyGenObject, gi_frame_state) + 1) == offsetof(PyGenObject, gi_iframe));
+EXPECT("a code object's names and kinds of variables, file, name, qualified name and lines follow each other",
+       offsetof(PyCodeObject, co_localspluskinds) == offsetof(PyCodeObject, co_localsplusnames) + 8 &&
+	       offsetof(PyCodeObject, co_filename) == offsetof(PyCodeObject, co_localspluskinds) + 8 &&
+	       offsetof(PyCodeObject, co_name) == offsetof(PyCodeObject, co_filename) + 8 &&
+	       offsetof(PyCodeObject, co_qualname) == offsetof(PyCodeObject, co_name) + 8 &&
+	       offsetof(PyCodeObject, co_linetable) == offsetof(PyCodeObject, co_qualname) + 8);
+EXPECT("a code object's counts of arguments",
+       offsetof(PyCodeObject, co_argcount) == sizeof(PyVarObject) + 28 &&
+	       offsetof(PyCodeObject, co_firstlineno) == offsetof(PyCodeObject, co_argcount) + 16);
+EXPECT("interpreters follow what says whether the runtime ends",
+       offsetof(_PyRuntimeState, interpreters.head) == offsetof(_PyRuntimeState, _finalizing) + 24);
+EXPECT("an interpreter's number follows the next one",
+       offsetof(PyInterpreterState, id) == offsetof(PyInterpreterState, next) + 8);
+#if PY_VERSION_HEX >= 0x030e0000
+EXPECT("an interpreter's main thread comes after the first of its list",
+       offsetof(PyInterpreterState, threads.main) == offsetof(PyInterpreterState, threads.head) + 16);
+#endif
+EXPECT("a thread state's neighbours and interpreter, and its ids",
+       offsetof(PyThreadState, next) == offsetof(PyThreadState, prev) + 8 &&
+	       offsetof(PyThreadState, interp) == offsetof(PyThreadState, next) + 8 &&
+	       offsetof(PyThreadState, native_thread_id) == offsetof(PyThreadState, thread_id) + 8);
+EXPECT("an interpreter's collector, sys and builtins, and modules follow each other",
+       offsetof(PyInterpreterState, sysdict) ==
+		       offsetof(PyInterpreterState, gc) + sizeof(((PyInterpreterState *)0)->gc) &&
+	       offsetof(PyInterpreterState, imports.modules) == offsetof(PyInterpreterState, builtins) + 8);
+
 #define FIELD(path) PUT(#path, offsetof(_Py_DebugOffsets, path))
 
 static void put_debug_offsets(void)
 {
 	PUT("size", sizeof(_Py_DebugOffsets));
 	FIELD(runtime_state.size);
+	FIELD(runtime_state.finalizing);
 	FIELD(runtime_state.interpreters_head);
 	FIELD(interpreter_state.size);
+	FIELD(interpreter_state.id);
 	FIELD(interpreter_state.next);
 	FIELD(interpreter_state.threads_head);
 	FIELD(interpreter_state.ceval_gil);
 	FIELD(interpreter_state.gc);
 	FIELD(interpreter_state.imports_modules);
+	FIELD(interpreter_state.sysdict);
+	FIELD(interpreter_state.builtins);
 	FIELD(gc.size);
 	FIELD(gc.collecting);
 #if PY_VERSION_HEX >= 0x030e0000
 	FIELD(interpreter_state.code_object_generation);
+	FIELD(interpreter_state.threads_main);
 #else
 	PUT("interp_size", sizeof(PyInterpreterState));
 	PUT("tstate_size", sizeof(PyThreadState));
@@ -155,9 +213,11 @@ static void put_debug_offsets(void)
 	EXPECT("it has 32 bits", sizeof(((PyInterpreterState *)0)->func_state.next_version) == 4);
 #endif
 	FIELD(thread_state.size);
+	FIELD(thread_state.prev);
 	FIELD(thread_state.next);
 	FIELD(thread_state.interp);
 	FIELD(thread_state.thread_id);
+	FIELD(thread_state.native_thread_id);
 	FIELD(thread_state.current_frame);
 	FIELD(thread_state.status);
 	FIELD(thread_state.datastack_chunk);
@@ -167,13 +227,16 @@ static void put_debug_offsets(void)
 	FIELD(interpreter_frame.previous);
 	FIELD(interpreter_frame.instr_ptr);
 	FIELD(interpreter_frame.owner);
+	FIELD(interpreter_frame.localsplus);
 	FIELD(code_object.size);
 	FIELD(code_object.filename);
 	FIELD(code_object.name);
 	FIELD(code_object.qualname);
 	FIELD(code_object.linetable);
 	FIELD(code_object.firstlineno);
+	FIELD(code_object.argcount);
 	FIELD(code_object.localsplusnames);
+	FIELD(code_object.localspluskinds);
 	FIELD(code_object.co_code_adaptive);
 	FIELD(pyobject.size);
 	FIELD(pyobject.ob_type);
@@ -196,6 +259,7 @@ static void put_debug_offsets(void)
 #if PY_VERSION_HEX >= 0x030f0000
 	FIELD(unicode_object.compactunicodeobject_size);
 	FIELD(gc.frame);
+	FIELD(thread_state.current_exception);
 #endif
 }
 #else /* to 3.12: the offsets themselves */

@@ -104,7 +104,7 @@ int debug_read_interpreter(const struct debug_reader *reader, struct pybpf_layou
 	err = read_interpreter_field(reader, "imports_modules",
 				     debug_value(reader, DEBUG_INTERPRETER_STATE_IMPORTS_MODULES), 8,
 				     &layout->interp_modules);
-	if (!err && !offset_is_inside(collecting, gc_size, 4, 4))
+	if (!err && (!collecting || !offset_is_inside(collecting, gc_size, 4, 4)))
 		return refuse(reader, "gc.collecting is at %llu of %llu bytes, which cannot be",
 			      (unsigned long long)collecting, (unsigned long long)gc_size);
 	err = err ?: read_interpreter_field(reader, "gc.collecting", gc + collecting, 4, &layout->interp_collecting);

@@ -164,11 +164,14 @@ int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_bu
 	if (!err)
 		err = debug_read_generator(&reader, &build.layout);
 	if (!err)
+		err = debug_check_relations(&reader, &build.layout);
+	if (!err)
 		err = debug_set_windows(&reader, &build.layout);
 	if (!err)
 		err = debug_read_interp_head(&reader, &build.runtime_interp_head);
 	if (err)
 		return err;
+	debug_drop_doubtful(&reader, &build.layout);
 	debug_set_kinds(&build.layout);
 	debug_set_origin(&reader, &build);
 	*out = build;

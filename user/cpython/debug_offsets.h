@@ -11,30 +11,39 @@
 #include "base/error.h"
 #include "cpython/layout.h"
 
-/* The fields of _Py_DebugOffsets that are used, by their path in that struct. */
+/* The fields of _Py_DebugOffsets that are used, if only to check others, by their path in that struct. */
 enum debug_field {
 	DEBUG_NO_FIELD,
 	DEBUG_RUNTIME_STATE_SIZE,
+	DEBUG_RUNTIME_STATE_FINALIZING,
 	DEBUG_RUNTIME_STATE_INTERPRETERS_HEAD,
 	DEBUG_INTERPRETER_STATE_SIZE,
+	DEBUG_INTERPRETER_STATE_ID,
 	DEBUG_INTERPRETER_STATE_NEXT,
 	DEBUG_INTERPRETER_STATE_THREADS_HEAD,
+	DEBUG_INTERPRETER_STATE_THREADS_MAIN,
 	DEBUG_INTERPRETER_STATE_CEVAL_GIL,
 	DEBUG_INTERPRETER_STATE_GC,
 	DEBUG_INTERPRETER_STATE_IMPORTS_MODULES,
+	DEBUG_INTERPRETER_STATE_SYSDICT,
+	DEBUG_INTERPRETER_STATE_BUILTINS,
 	DEBUG_INTERPRETER_STATE_CODE_OBJECT_GENERATION,
 	DEBUG_THREAD_STATE_SIZE,
+	DEBUG_THREAD_STATE_PREV,
 	DEBUG_THREAD_STATE_NEXT,
 	DEBUG_THREAD_STATE_INTERP,
 	DEBUG_THREAD_STATE_THREAD_ID,
+	DEBUG_THREAD_STATE_NATIVE_THREAD_ID,
 	DEBUG_THREAD_STATE_CURRENT_FRAME,
 	DEBUG_THREAD_STATE_STATUS,
 	DEBUG_THREAD_STATE_DATASTACK_CHUNK,
+	DEBUG_THREAD_STATE_CURRENT_EXCEPTION,
 	DEBUG_INTERPRETER_FRAME_SIZE,
 	DEBUG_INTERPRETER_FRAME_EXECUTABLE,
 	DEBUG_INTERPRETER_FRAME_PREVIOUS,
 	DEBUG_INTERPRETER_FRAME_INSTR_PTR,
 	DEBUG_INTERPRETER_FRAME_OWNER,
+	DEBUG_INTERPRETER_FRAME_LOCALSPLUS,
 	DEBUG_INTERPRETER_FRAME_TLBC_INDEX,
 	DEBUG_CODE_OBJECT_SIZE,
 	DEBUG_CODE_OBJECT_FILENAME,
@@ -42,7 +51,9 @@ enum debug_field {
 	DEBUG_CODE_OBJECT_QUALNAME,
 	DEBUG_CODE_OBJECT_LINETABLE,
 	DEBUG_CODE_OBJECT_FIRSTLINENO,
+	DEBUG_CODE_OBJECT_ARGCOUNT,
 	DEBUG_CODE_OBJECT_LOCALSPLUSNAMES,
+	DEBUG_CODE_OBJECT_LOCALSPLUSKINDS,
 	DEBUG_CODE_OBJECT_CO_CODE_ADAPTIVE,
 	DEBUG_CODE_OBJECT_CO_TLBC,
 	DEBUG_PYOBJECT_SIZE,
@@ -144,6 +155,15 @@ int debug_check_overlaps(const struct debug_reader *reader, struct pybpf_layout 
  * object's header starts right behind it, and no field of an object lies within the header. This finds a shifted table.
  */
 int debug_check_headers(const struct debug_reader *reader, const struct pybpf_layout *layout);
+/*
+ * debug_relations.c: refuses a table whose fields do not stand to each other as in every CPython with such a table
+ * (tools/gen/layout_probe.c asserts it). This finds a field that is wrong by itself, and one that was put between
+ * others.
+ */
+int debug_check_relations(const struct debug_reader *reader, const struct pybpf_layout *layout);
+/* Takes out of the layout what other fields of the table contradict, and profiles can do without. */
+void debug_drop_doubtful(const struct debug_reader *reader, struct pybpf_layout *layout);
+
 int debug_read_interp_head(const struct debug_reader *reader, uint32_t *out);
 
 /* debug_derive.c: the offsets that the table lacks. */

@@ -242,6 +242,10 @@ static void test_saved_tables(void **state)
 		assert_int_equal(build.layout.str_hash, build.layout.str_length + 8);
 		assert_int_equal(build.layout.bytes_data, build.layout.bytes_size + 16);
 		assert_int_equal(build.layout.owner_not_python, 3);
+		assert_int_not_equal(build.layout.interp_modules, 0);
+		assert_int_not_equal(build.layout.interp_collecting, 0);
+		assert_int_equal(build.layout.interp_gc_frame != 0, saved->minor >= 15);
+		assert_int_not_equal(build.layout.tstate_raised, 0);
 		assert_int_equal(build.layout.code_tag_mask, saved->tag_mask);
 		assert_int_equal(build.layout.interp_code_guard, saved->code_guard);
 		assert_int_equal(build.layout.code_guard_size, saved->code_guard_size);
@@ -249,6 +253,28 @@ static void test_saved_tables(void **state)
 		assert_in_range(build.runtime_interp_head, saved->size, saved->size + 64);
 		free(bytes);
 	}
+}
+
+/* What other fields contradict is left out where profiles can do without it. */
+static void test_doubtful_fields(void **state)
+{
+	const struct saved *v15 = &saved_tables[5];
+	uint8_t *bytes = saved_read(v15);
+	struct layout_build build;
+	struct error error = {0};
+
+	(void)state;
+	put_u64(bytes, 88, 7408);
+	put_u64(bytes, 96, 7600);
+	put_u64(bytes, 288, 144);
+	assert_int_equal(layout_from_debug_offsets(bytes, v15->size, &build, &error), 0);
+	assert_usable(&build);
+	assert_int_equal(build.layout.interp_collecting, 0);
+	assert_int_equal(build.layout.interp_gc_frame, 0);
+	assert_int_equal(build.layout.interp_modules, 0);
+	assert_int_equal(build.layout.tstate_raised, 0);
+	assert_int_equal(build.layout.tstate_handled, 0);
+	free(bytes);
 }
 
 /* 3.13 does not tell where its counter is: of a build with another size it is not known. */
@@ -292,6 +318,142 @@ static void test_truncated(void **state)
 		}
 		free(whole);
 	}
+}
+
+/* Takes out of a layout what another one lacks, of what profiles can do without. */
+static void drop_as(struct pybpf_layout *layout, const struct pybpf_layout *other)
+{
+	if (!other->interp_modules)
+		layout->interp_modules = 0;
+	if (!other->interp_collecting) {
+		layout->interp_collecting = 0;
+		layout->interp_gc_frame = 0;
+	}
+	if (!other->tstate_handled) {
+		layout->tstate_handled = 0;
+		layout->tstate_raised = 0;
+	}
+	if (!other->interp_code_guard) {
+		layout->interp_code_guard = 0;
+		layout->code_guard_size = 0;
+	}
+}
+
+/* Returns whether one layout is the other one, but for what it lacks. */
+static bool is_same_or_less(const struct layout_build *build, const struct layout_build *original)
+{
+	struct pybpf_layout expected = original->layout;
+
+	drop_as(&expected, &build->layout);
+	return !memcmp(&build->layout, &expected, sizeof(expected)) &&
+	       build->runtime_interp_head == original->runtime_interp_head;
+}
+
+/* Who notices that a field is wrong, if no other field of the table tells. */
+enum noticed {
+	BY_TABLE,
+	BY_WALK, /* no frame is found */
+	BY_NOBODY,
+};
+
+/* By its place in 3.15's table. */
+static enum noticed noticed_3_15(size_t at)
+{
+	static const struct {
+		size_t at;
+		enum noticed by;
+	} fields[] = {
+		{208, BY_WALK},   /* thread_state.current_frame */
+		{120, BY_NOBODY}, /* interpreter_state.ceval_gil */
+		{160, BY_NOBODY}, /* interpreter_state.code_object_generation */
+		{256, BY_NOBODY}, /* thread_state.datastack_chunk */
+		{264, BY_NOBODY}, /* thread_state.status */
+		{368, BY_NOBODY}, /* interpreter_frame.tlbc_index, of free-threaded builds */
+		{456, BY_NOBODY}, /* code_object.co_tlbc, likewise */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (fields[i].at == at)
+			return fields[i].by;
+	return BY_TABLE;
+}
+
+/* Each field of 3.15's table in turn is 8 bytes off: refused, of no importance, or left out; or it is in the list. */
+static void test_each_field_moved(void **state)
+{
+	unsigned int refused = 0;
+
+	(void)state;
+	for (size_t i = 5; i < ARRAY_SIZE(saved_tables); i++) {
+		const struct saved *saved = &saved_tables[i];
+		uint8_t *bytes = saved_read(saved);
+		struct layout_build original = {0};
+		struct error error = {0};
+
+		assert_int_equal(layout_from_debug_offsets(bytes, saved->size, &original, &error), 0);
+		for (size_t at = OFFSET_FREE + 8; at < saved->size; at += 8) {
+			for (int by = -8; by <= 8; by += 16) {
+				struct layout_build build = {0};
+				uint64_t value;
+				int err;
+
+				memcpy(&value, bytes + at, sizeof(value));
+				put_u64(bytes, at, value + (uint64_t)by);
+				err = layout_from_debug_offsets(bytes, saved->size, &build, &error);
+				put_u64(bytes, at, value);
+				refused += err != 0;
+				if (!err && !is_same_or_less(&build, &original) && noticed_3_15(at) == BY_TABLE)
+					fail_msg("%s: the field at %zu may be moved by %d bytes", saved->name, at, by);
+			}
+		}
+		free(bytes);
+	}
+	assert_true(refused > 150);
+}
+
+/* A field is put between two others, so that all after it are shifted: refused, or it is behind all that are read. */
+static void assert_insertions_are_noticed(const struct saved *saved, uint64_t version)
+{
+	uint8_t *bytes = saved_read(saved), *longer = malloc(saved->size + 8u);
+	struct layout_build original = {0};
+	struct error error = {0};
+
+	assert_non_null(longer);
+	if (version)
+		put_u64(bytes, OFFSET_VERSION, version);
+	assert_int_equal(layout_from_debug_offsets(bytes, saved->size, &original, &error), 0);
+	/* 3.13 ends with gc.collecting, and has nothing behind it that could tell. */
+	for (size_t at = OFFSET_FREE + 8; at < saved->size - (saved->minor == 13 ? 8u : 0); at += 8) {
+		uint64_t values[4] = {0};
+
+		/* As the next field, 8 bytes behind the one before, and between any others. */
+		memcpy(&values[1], bytes + at, sizeof(values[1]));
+		memcpy(&values[2], bytes + at - 8, sizeof(values[2]));
+		values[2] += 8;
+		values[3] = 24;
+		for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+			struct layout_build build = {0};
+
+			memcpy(longer, bytes, at);
+			put_u64(longer, at, values[i]);
+			memcpy(longer + at + 8, bytes + at, saved->size - at);
+			if (!layout_from_debug_offsets(longer, saved->size + 8u, &build, &error) &&
+			    !is_same_or_less(&build, &original))
+				fail_msg("%s: a field may be inserted at %zu", saved->name, at);
+		}
+	}
+	free(bytes);
+	free(longer);
+}
+
+static void test_inserted_fields(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(saved_tables); i++)
+		assert_insertions_are_noticed(&saved_tables[i], 0);
+	/* A version that is newer than any known one. */
+	for (size_t i = 5; i < ARRAY_SIZE(saved_tables); i++)
+		assert_insertions_are_noticed(&saved_tables[i], 0x031000f0);
 }
 
 /* Each number in turn becomes a bad one: refused with a sentence and out untouched, or within limits. */
@@ -379,6 +541,12 @@ static void test_refusals(void **state)
 	assert_refused(v13, OFFSET_FREE, 2, "free_threaded");
 	assert_refused(v13, 24, 0x1000000000, "runtime_state.size");
 	assert_refused(v13, 40, 4, "interpreters_head");
+	assert_refused(v13, 40, 640, "interpreters_head");
+	assert_refused(v14, 72, 7352, "threads_main");
+	assert_refused(v14, 192, 16, "overlap");
+	assert_refused(v14, 216, 144, "native_thread_id");
+	assert_refused(v14, 272, 48, "stackpointer");
+	assert_refused(v14, 680, 64, "gen_object");
 	/* Inside the table itself. */
 	assert_refused(v13, 40, 8, "interpreters_head");
 	/* Inside the struct, but not in 16 bits. */
@@ -394,7 +562,7 @@ static void test_refusals(void **state)
 	assert_refused(v14, 208, 1000000, "thread_state.current_frame");
 	assert_refused(v14, 632, 24, "unicode_object.length");
 	assert_refused(v14, 640, 36, "unicode_object");
-	assert_refused(v15, 240, 320, "windows");
+	assert_refused(v15, 208, 320, "windows");
 	assert_refused(v15, 744, UINT64_MAX - 7, "unicode_object");
 	/* Free-threaded, and yet without thread-local bytecode. */
 	assert_refused(v14, OFFSET_FREE, 1, "tlbc_index");
@@ -467,8 +635,11 @@ int main(void)
 		cmocka_unit_test(test_table_lacks_the_rest),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_saved_tables),
+		cmocka_unit_test(test_doubtful_fields),
 		cmocka_unit_test(test_code_guard_of_other_sizes),
 		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_each_field_moved),
+		cmocka_unit_test(test_inserted_fields),
 		cmocka_unit_test(test_corrupted),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_release_levels),
