@@ -71,7 +71,7 @@ struct session_measure {
 	uint32_t records;
 	int (*take)(struct session *s, const struct pybpf_event *event);
 
-	/* Takes a count. Of the wanted measures that can, the first in the table takes all. Returns 0 or -ENOMEM. */
+	/* Takes a count: all go to the first wanted measure of the table that has this. Returns 0 or -ENOMEM. */
 	int (*add_count)(struct session *s, const struct session_counted *counted);
 	/* What its records tell of ended processes must be known before their counts are added. */
 	bool needs_records;
