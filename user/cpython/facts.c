@@ -205,18 +205,18 @@ static const struct cpython_tasks tasks_314 = {.kind = CPYTHON_TASKS_IN_LISTS};
 	{major, minor, api, &build_##build, &code_##code, &function_##function, &frame_##frame, &dict_##dict, \
 	 &objects_##objects, &repr_##repr, &names_##names, &threads_##threads, &generator_##generator, &tasks_##tasks}
 static const struct cpython_facts versions[] = {
-	/*  version came_with                   build   code   function   frame   dict   objects   repr   names   threads   generator   tasks */
-	ROW(2, 7,   NULL,                          27,    27,        27,     27,    27,       27,    27,     27,       27,         27,     27),
-	ROW(3, 6,   NULL,                          36,    36,        36,     36,    36,       36,    36,     36,       36,         27,     27),
-	ROW(3, 7,   "_PyRuntime",                  36,    36,        36,     37,    36,       36,    37,     36,       37,         27,     37),
-	ROW(3, 8,   "Py_InitializeFromConfig",     38,    38,        36,     37,    36,       36,    37,     36,       37,         27,     38),
-	ROW(3, 9,   "PyFrame_GetCode",             38,    38,        36,     37,    36,       36,    37,     36,       37,         27,     39),
-	ROW(3, 10,  "PyModule_AddObjectRef",       38,    38,       310,    310,    36,       36,    37,     36,      310,        310,    310),
-	ROW(3, 11,  "Py_Version",                  38,   311,       310,    311,   311,       36,    37,     36,      311,        311,    311),
-	ROW(3, 12,  "PyType_FromMetaclass",        38,   312,       310,    312,   312,      312,    37,    312,      311,        312,    312),
-	ROW(3, 13,  "PyList_GetItemRef",          313,   312,       310,    312,   313,      312,    37,    313,      313,        313,    313),
-	ROW(3, 14,  NULL,                         313,   312,       310,    312,   313,      314,    37,    313,      314,        314,    314),
-	ROW(3, 15,  NULL,                         313,   312,       310,    312,   315,      314,   315,    313,      314,        315,    314),
+	/*  version came_with                  build  code  fun  frame  dict  obj  repr  names  thr  gen  tasks */
+	ROW(2, 7,   NULL,                         27,   27,  27,    27,   27,  27,   27,    27,  27,  27,    27),
+	ROW(3, 6,   NULL,                         36,   36,  36,    36,   36,  36,   36,    36,  36,  27,    27),
+	ROW(3, 7,   "_PyRuntime",                 36,   36,  36,    37,   36,  36,   37,    36,  37,  27,    37),
+	ROW(3, 8,   "Py_InitializeFromConfig",    38,   38,  36,    37,   36,  36,   37,    36,  37,  27,    38),
+	ROW(3, 9,   "PyFrame_GetCode",            38,   38,  36,    37,   36,  36,   37,    36,  37,  27,    39),
+	ROW(3, 10,  "PyModule_AddObjectRef",      38,   38, 310,   310,   36,  36,   37,    36, 310, 310,   310),
+	ROW(3, 11,  "Py_Version",                 38,  311, 310,   311,  311,  36,   37,    36, 311, 311,   311),
+	ROW(3, 12,  "PyType_FromMetaclass",       38,  312, 310,   312,  312, 312,   37,   312, 311, 312,   312),
+	ROW(3, 13,  "PyList_GetItemRef",         313,  312, 310,   312,  313, 312,   37,   313, 313, 313,   313),
+	ROW(3, 14,  NULL,                        313,  312, 310,   312,  313, 314,   37,   313, 314, 314,   314),
+	ROW(3, 15,  NULL,                        313,  312, 310,   312,  315, 314,  315,   313, 314, 315,   314),
 };
 // clang-format on
 
