@@ -124,6 +124,40 @@ static void test_how_sure_it_is(void **unused)
 		profile_free(runs[i]);
 }
 
+/* A number that the runs do not support alone is told with its interval. */
+static void test_how_much_it_is(void **unused)
+{
+	static const struct {
+		double change, low, high;
+		const char *line;
+	} wanted[] = {
+		{0.2, 0.1, 0.3, "f (app.py) takes 20 % longer: +25 % of the whole; certain"},
+		{0.2, 0.02, 1.1, "f (app.py) takes 20 % longer (+2.0 % to +110 %): +25 % of the whole; certain"},
+		{-0.5, -0.7, -0.1, "f (app.py) takes 50 % less time (-70 % to -10 %): +25 % of the whole; certain"},
+		{2, 1.9, 2.1, "f (app.py) takes 3.0 times as long: +25 % of the whole; certain"},
+		{2, 0.5, 5, "f (app.py) takes 3.0 times as long (1.5 to 6.0): +25 % of the whole; certain"},
+		{11, 5, 30, "f (app.py) takes 12 times as long (6.0 to 31): +25 % of the whole; certain"},
+	};
+	struct profile *runs[4];
+	struct diff *d = twice_as_long(runs);
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		struct diff_function *f = (struct diff_function *)function(d, "f", PROFILE_NO_LINE);
+		char *line;
+
+		f->change = wanted[i].change;
+		f->low = wanted[i].low;
+		f->high = wanted[i].high;
+		line = first_line(d, DIFF_GREW, 0.0005);
+		assert_string_equal(line, wanted[i].line);
+		free(line);
+	}
+	diff_free(d);
+	for (size_t i = 0; i < 4; i++)
+		profile_free(runs[i]);
+}
+
 static void test_text_of_nothing(void **unused)
 {
 	struct profile *a = work(20, 30, 1000000, "10"), *empty = new_profile();
@@ -196,11 +230,9 @@ static void test_formats(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_how_sure_it_is),
-		cmocka_unit_test(test_text_of_nothing),
-		cmocka_unit_test(test_folded),
-		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_text),           cmocka_unit_test(test_how_sure_it_is),
+		cmocka_unit_test(test_how_much_it_is), cmocka_unit_test(test_text_of_nothing),
+		cmocka_unit_test(test_folded),         cmocka_unit_test(test_formats),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
 
 /* Changes that have a line of their own. */
 #define LINES_MOST 3
+/* Where the least and the greatest likely value differ by this factor, both are told. */
+#define WIDE 2
 /* Up to this part of comparisons without a change, what is found is called certain. */
 #define CERTAIN_CHANCE 0.001
 /* If no smaller change could be seen in any function, the runs are too noisy to be compared. */
@@ -88,24 +90,45 @@ static void write_certainty(const struct diff *d, const struct diff_function *f,
 	fputc('\n', out);
 }
 
+static int digits_of(double change)
+{
+	return change < 9 ? 1 : 0;
+}
+
+/* Writes " takes 2.2 times as long (1.1 to 4.2): ". A range that is narrow is left to --explain. */
+static void write_factor(const struct diff_function *f, FILE *out)
+{
+	bool is_wide = 1 + f->high > WIDE * (1 + f->low);
+	char change[32], low[32], high[32];
+
+	output_diff_percent(f->change, false, change, sizeof(change));
+	output_diff_percent(f->low, true, low, sizeof(low));
+	output_diff_percent(f->high, true, high, sizeof(high));
+	if (f->change < 0)
+		fprintf(out, " takes %s less time", change + 1);
+	else if (f->change < 1)
+		fprintf(out, " takes %s longer", change);
+	else
+		fprintf(out, " takes %.*f times as long", digits_of(f->change), 1 + f->change);
+	if (is_wide && f->change < 1)
+		fprintf(out, " (%s to %s)", low, high);
+	else if (is_wide)
+		fprintf(out, " (%.*f to %.*f)", digits_of(f->low), 1 + f->low, digits_of(f->high), 1 + f->high);
+	fputs(": ", out);
+}
+
 static void write_change(const struct diff *d, uint32_t function, FILE *out)
 {
 	const struct diff_function *f = &d->functions[function];
-	char change[32];
 
 	fputs(diff_is_change(f) ? "" : "likely: ", out);
 	output_frame(d->merged, function, out);
-	output_diff_percent(f->change, false, change, sizeof(change));
 	if (!f->self[DIFF_BEFORE])
 		fputs(" is new: ", out);
 	else if (!f->self[DIFF_AFTER])
 		fputs(" is gone: ", out);
-	else if (f->change < 0)
-		fprintf(out, " takes %s less time: ", change + 1);
-	else if (f->change < 1)
-		fprintf(out, " takes %s longer: ", change);
 	else
-		fprintf(out, " takes %.*f times as long: ", f->change < 9 ? 1 : 0, 1 + f->change);
+		write_factor(f, out);
 	write_amount(d, added(d, f), true, out);
 	write_whole(d, out);
 	write_certainty(d, f, out);
