@@ -84,13 +84,13 @@ def test_record_may_be_spelt_out(spinning):
 
 
 def test_lines_none(spinning):
-    stacks = pybpf("-p", spinning.pid, "-d", 0.4, "--lines=none").stacks()
+    stacks = pybpf("-p", spinning.pid, "-d", 0.4, "-F", 1999, "--lines=none").stacks()
     assert [f.name for f in stacks[0][0]][:2] == ["<module>", "outer"]
     assert all(frame.line is None for stack, _ in stacks for frame in stack)
 
 
 def test_lines_first(spinning):
-    stacks = pybpf("-p", spinning.pid, "-d", 0.4, "--lines=first").stacks()
+    stacks = pybpf("-p", spinning.pid, "-d", 0.4, "-F", 1999, "--lines=first").stacks()
     first = {"<module>": 1, "outer": 10, "inner": 6}
     with open(pythons.TARGETS / "spin.py", encoding="utf-8") as source:
         for number, line in enumerate(source, 1):
@@ -111,15 +111,15 @@ def test_lines_current_is_the_default(spinning):
 
 def test_full_filenames(spinning):
     path = str(pythons.TARGETS / "spin.py")
-    stacks = pybpf("-p", spinning.pid, "-d", 0.4, "--full-filenames").stacks()
+    stacks = pybpf("-p", spinning.pid, "-d", 0.4, "-F", 1999, "--full-filenames").stacks()
     assert {frame.file for stack, _ in stacks for frame in stack} == {path}
 
 
 def test_paths_are_shortened_to_what_is_imported():
     interpreter = harness.default_python()
     with harness.target(interpreter, "threads.py") as running:
-        short = pybpf("-p", running.pid, "-d", 0.4).stacks()
-        whole = pybpf("-p", running.pid, "-d", 0.4, "--full-filenames").stacks()
+        short = pybpf("-p", running.pid, "-d", 0.4, "-F", 1999).stacks()
+        whole = pybpf("-p", running.pid, "-d", 0.4, "-F", 1999, "--full-filenames").stacks()
     assert {f.file for stack, _ in short for f in stack} == {"threading.py", "threads.py"}
     files = {f.file for stack, _ in whole for f in stack}
     assert all(os.path.isabs(name) for name in files), files
