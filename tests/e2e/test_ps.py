@@ -58,7 +58,7 @@ def test_every_version_at_once():
         running = []
         for interpreter in one_per_version():
             running.append((interpreter, stack.enter_context(harness.target(interpreter, "spin.py"))))
-        found = rows()
+        found = rows("-p", ",".join(str(target.pid) for _, target in running))
     assert running
     for interpreter, target in running:
         row = found[target.pid]
