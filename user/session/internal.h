@@ -5,7 +5,7 @@
 
 #include "session/tasks/blocks.h"
 #include "session/carry.h"
-#include "session/samples/held.h"
+#include "session/samples/page_owners.h"
 #include "session/session.h"
 #include "kernel/kernel.h"
 #include "session/machine.h"
@@ -38,7 +38,7 @@ struct session {
 	struct session_suspended suspended;
 	struct session_thread_names thread_names;
 	struct session_carry carry;
-	struct session_held held;
+	struct session_page_owners page_owners;
 	uint64_t touched;                /* bytes of all counts of a memory event */
 	uint64_t held_at_most;           /* bytes in the profile of processes that have ended */
 	struct session_sources *sources; /* NULL unless asked for */

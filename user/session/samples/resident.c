@@ -13,24 +13,24 @@
 
 static void init(struct session *s)
 {
-	session_held_init(&s->held);
+	session_page_owners_init(&s->page_owners);
 }
 
 static void release(struct session *s)
 {
-	session_held_free(&s->held);
+	session_page_owners_free(&s->page_owners);
 }
 
 static int take(struct session *s, const struct pybpf_event *event)
 {
-	return session_held_take(&s->held, (const void *)event, event->size, !s->memory_full);
+	return session_page_owners_take(&s->page_owners, (const void *)event, event->size, !s->memory_full);
 }
 
 /* Adds what a stack holds: of a process that has ended, when it held most. */
 static int add_count(struct session *s, const struct session_counted *counted)
 {
 	const struct pybpf_thread_key of = SESSION_THREAD_OF(counted->key);
-	uint64_t bytes = session_held_get(&s->held, counted->key, counted->process->ended);
+	uint64_t bytes = session_page_owners_get(&s->page_owners, counted->key, counted->process->ended);
 	uint32_t owner, thread;
 
 	s->touched += counted->count->value;
@@ -43,7 +43,7 @@ static int add_count(struct session *s, const struct session_counted *counted)
 
 static void forget_process(struct session *s, uint64_t proc_id)
 {
-	session_held_forget(&s->held, proc_id);
+	session_page_owners_forget(&s->page_owners, proc_id);
 }
 
 static void tell(const struct session *s, struct session_account *account)
@@ -51,12 +51,12 @@ static void tell(const struct session *s, struct session_account *account)
 	uint64_t given, taken;
 
 	account->has_held = true;
-	session_held_tell(&s->held, &given, &taken);
+	session_page_owners_tell(&s->page_owners, &given, &taken);
 	account->held = given - taken;
 	account->unknown_touched = beyond(account->touched, given);
 	account->unknown_given_back = beyond(account->given_back, taken);
 	account->unsent_memory = kernel_get_memory_unsent(s->kernel);
-	account->refused_memory = s->held.refused;
+	account->refused_memory = s->page_owners.refused;
 	account->held_at_most = s->held_at_most;
 }
 

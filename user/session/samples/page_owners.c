@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Follows which stack touched each page of a process's memory first, until the page is given back. */
-#include "session/samples/held.h"
+#include "session/samples/page_owners.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,11 +48,11 @@ struct process {
 	size_t nr_changed, changed_room;
 };
 
-void session_held_init(struct session_held *h)
+void session_page_owners_init(struct session_page_owners *o)
 {
-	memset(h, 0, sizeof(*h));
-	intern_init(&h->processes, sizeof(struct process), sizeof(uint64_t));
-	h->page = (uint64_t)sysconf(_SC_PAGESIZE);
+	memset(o, 0, sizeof(*o));
+	intern_init(&o->processes, sizeof(struct process), sizeof(uint64_t));
+	o->page = (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void free_process(struct process *p)
@@ -63,21 +63,21 @@ static void free_process(struct process *p)
 	free(p->changed);
 }
 
-void session_held_free(struct session_held *h)
+void session_page_owners_free(struct session_page_owners *o)
 {
-	for (uint32_t i = 0; i < h->processes.count; i++)
-		free_process(intern_item(&h->processes, i));
-	intern_free(&h->processes);
+	for (uint32_t i = 0; i < o->processes.count; i++)
+		free_process(intern_item(&o->processes, i));
+	intern_free(&o->processes);
 }
 
-static struct process *find_process(const struct session_held *h, uint64_t proc_id)
+static struct process *find_process(const struct session_page_owners *o, uint64_t proc_id)
 {
-	uint32_t i = intern_find(&h->processes, &proc_id);
+	uint32_t i = intern_find(&o->processes, &proc_id);
 
-	return i == INTERN_NONE ? NULL : intern_item(&h->processes, i);
+	return i == INTERN_NONE ? NULL : intern_item(&o->processes, i);
 }
 
-static struct process *add_process(struct session_held *h, uint64_t proc_id)
+static struct process *add_process(struct session_page_owners *o, uint64_t proc_id)
 {
 	struct process process = {.proc_id = proc_id};
 	bool fresh;
@@ -86,8 +86,8 @@ static struct process *add_process(struct session_held *h, uint64_t proc_id)
 	intern_init(&process.owners, sizeof(struct owner), sizeof(struct pybpf_count_key));
 	intern_init(&process.groups, sizeof(struct group), sizeof(uint64_t));
 	intern_init(&process.populated, sizeof(struct populated), sizeof(uint32_t));
-	i = intern_add(&h->processes, &process, &fresh);
-	return i == INTERN_NONE ? NULL : intern_item(&h->processes, i);
+	i = intern_add(&o->processes, &process, &fresh);
+	return i == INTERN_NONE ? NULL : intern_item(&o->processes, i);
 }
 
 static struct group *find_group(const struct process *p, uint64_t number)
@@ -120,7 +120,7 @@ static int change_owner(struct process *p, uint32_t index, int64_t pages)
 }
 
 /* Gives a page of a group another owner (index + 1), or none (0). */
-static int set_owner(struct session_held *h, struct process *p, struct group *group, uint32_t at, uint32_t owner)
+static int set_owner(struct session_page_owners *o, struct process *p, struct group *group, uint32_t at, uint32_t owner)
 {
 	uint32_t before = group->owners[at];
 	int err = 0;
@@ -129,15 +129,15 @@ static int set_owner(struct session_held *h, struct process *p, struct group *gr
 		return 0;
 	group->owners[at] = owner;
 	group->used += !!owner - !!before;
-	h->given += !!owner;
-	h->taken += !!before;
+	o->given += !!owner;
+	o->taken += !!before;
 	if (before)
 		err = change_owner(p, before - 1, -1);
 	return owner && !err ? change_owner(p, owner - 1, 1) : err;
 }
 
 /* Gives a page an owner. Without memory for it, the page is counted as refused. */
-static int put_page(struct session_held *h, struct process *p, uint64_t page, uint32_t owner, bool may_grow)
+static int put_page(struct session_page_owners *o, struct process *p, uint64_t page, uint32_t owner, bool may_grow)
 {
 	struct group fresh = {.number = page / GROUP};
 	struct group *group = find_group(p, fresh.number);
@@ -146,12 +146,12 @@ static int put_page(struct session_held *h, struct process *p, uint64_t page, ui
 	if (!group) {
 		i = may_grow ? intern_add(&p->groups, &fresh, &(bool){false}) : INTERN_NONE;
 		if (i == INTERN_NONE) {
-			h->refused += h->page;
+			o->refused += o->page;
 			return may_grow ? -ENOMEM : 0;
 		}
 		group = intern_item(&p->groups, i);
 	}
-	return set_owner(h, p, group, (uint32_t)(page % GROUP), owner);
+	return set_owner(o, p, group, (uint32_t)(page % GROUP), owner);
 }
 
 /* A process that holds more than ever before: what its stacks hold is what they hold at most. */
@@ -172,17 +172,17 @@ struct range {
 	uint64_t first, end; /* pages */
 };
 
-static uint64_t round_up(const struct session_held *h, uint64_t bytes)
+static uint64_t round_up(const struct session_page_owners *o, uint64_t bytes)
 {
-	return bytes / h->page + !!(bytes % h->page);
+	return bytes / o->page + !!(bytes % o->page);
 }
 
-static struct range range_of(const struct session_held *h, uint64_t start, uint64_t length)
+static struct range range_of(const struct session_page_owners *o, uint64_t start, uint64_t length)
 {
-	struct range range = {.first = round_up(h, start), .end = round_up(h, start + length)};
+	struct range range = {.first = round_up(o, start), .end = round_up(o, start + length)};
 
 	if (start + length < start)
-		range.end = UINT64_MAX / h->page;
+		range.end = UINT64_MAX / o->page;
 	return range;
 }
 
@@ -212,7 +212,7 @@ static int list_groups(const struct process *p, const struct range *range, uint6
 }
 
 /* Takes the pages of a group that are in the range from their owners, and copies these to taken. */
-static int take_pages(struct session_held *h, struct process *p, uint64_t number, const struct range *range,
+static int take_pages(struct session_page_owners *o, struct process *p, uint64_t number, const struct range *range,
 		      uint32_t taken[GROUP])
 {
 	struct group *group = find_group(p, number);
@@ -227,14 +227,14 @@ static int take_pages(struct session_held *h, struct process *p, uint64_t number
 		if (page < range->first || page >= range->end)
 			continue;
 		taken[i] = group->owners[i];
-		err = set_owner(h, p, group, i, 0);
+		err = set_owner(o, p, group, i, 0);
 	}
 	if (!group->used)
 		intern_remove(&p->groups, intern_find(&p->groups, group));
 	return err;
 }
 
-static int give_back(struct session_held *h, struct process *p, const struct range *range)
+static int give_back(struct session_page_owners *o, struct process *p, const struct range *range)
 {
 	uint32_t taken[GROUP];
 	uint64_t *numbers;
@@ -242,29 +242,29 @@ static int give_back(struct session_held *h, struct process *p, const struct ran
 	int err = list_groups(p, range, &numbers, &count);
 
 	for (size_t i = 0; i < count && !err; i++)
-		err = take_pages(h, p, numbers[i], range, taken);
+		err = take_pages(o, p, numbers[i], range, taken);
 	free(numbers);
 	return err;
 }
 
-static int move(struct session_held *h, struct process *p, const struct range *from, uint64_t target)
+static int move(struct session_page_owners *o, struct process *p, const struct range *from, uint64_t target)
 {
 	const struct range to = {target, target + (from->end - from->first)};
 	uint32_t taken[GROUP];
 	uint64_t *numbers;
 	size_t count;
-	int err = give_back(h, p, &to);
+	int err = give_back(o, p, &to);
 
 	err = err ?: list_groups(p, from, &numbers, &count);
 	if (err)
 		return err;
 	for (size_t i = 0; i < count && !err; i++) {
-		err = take_pages(h, p, numbers[i], from, taken);
+		err = take_pages(o, p, numbers[i], from, taken);
 		for (uint32_t k = 0; k < GROUP && !err; k++) {
 			uint64_t page = numbers[i] * GROUP + k;
 
 			if (taken[k])
-				err = put_page(h, p, target + (page - from->first), taken[k], true);
+				err = put_page(o, p, target + (page - from->first), taken[k], true);
 		}
 	}
 	free(numbers);
@@ -272,8 +272,8 @@ static int move(struct session_held *h, struct process *p, const struct range *f
 }
 
 /* Gives up to `pages` pages of the range that have no owner one. Returns 0 or -ENOMEM; *end: where it stopped. */
-static int fill(struct session_held *h, struct process *p, const struct range *range, uint64_t pages, uint32_t owner,
-		bool may_grow, uint64_t *end)
+static int fill(struct session_page_owners *o, struct process *p, const struct range *range, uint64_t pages,
+		uint32_t owner, bool may_grow, uint64_t *end)
 {
 	uint64_t page = range->first;
 	int err = 0;
@@ -281,7 +281,7 @@ static int fill(struct session_held *h, struct process *p, const struct range *r
 	for (; page < range->end && pages && !err; page++) {
 		if (owner_of(p, page))
 			continue;
-		err = put_page(h, p, page, owner, may_grow);
+		err = put_page(o, p, page, owner, may_grow);
 		pages--;
 	}
 	*end = page;
@@ -314,10 +314,10 @@ static uint64_t power_of_two(uint64_t least)
  * none of which was resident. Where that cannot be, the size is that of several threads at once (memory_locate() in
  * bpf/memory.bpf.h), and only the page of the fault is certain.
  */
-static int touch(struct session_held *h, struct process *p, const struct pybpf_memory_event *event, uint32_t owner,
-		 bool may_grow)
+static int touch(struct session_page_owners *o, struct process *p, const struct pybpf_memory_event *event,
+		 uint32_t owner, bool may_grow)
 {
-	uint64_t page = event->start / h->page, pages = event->bytes / h->page, block = power_of_two(pages), end;
+	uint64_t page = event->start / o->page, pages = event->bytes / o->page, block = power_of_two(pages), end;
 	struct range around;
 	int err;
 
@@ -326,11 +326,11 @@ static int touch(struct session_held *h, struct process *p, const struct pybpf_m
 	around.first = page & ~(block - 1);
 	around.end = around.first + block;
 	if (pages < 2 || block > MOST_FOLIO)
-		return put_page(h, p, page, owner, may_grow);
+		return put_page(o, p, page, owner, may_grow);
 	if (event->anonymous && (block != pages || pages < LEAST_FOLIO || !is_free(p, &around)))
-		return put_page(h, p, page, owner, may_grow);
-	err = put_page(h, p, page, owner, may_grow);
-	return err ?: fill(h, p, &around, pages - 1, owner, may_grow, &end);
+		return put_page(o, p, page, owner, may_grow);
+	err = put_page(o, p, page, owner, may_grow);
+	return err ?: fill(o, p, &around, pages - 1, owner, may_grow, &end);
 }
 
 static struct populated *find_populated(struct process *p, uint32_t tid, uint32_t owner)
@@ -344,16 +344,16 @@ static struct populated *find_populated(struct process *p, uint32_t tid, uint32_
 	return found;
 }
 
-static int populate(struct session_held *h, struct process *p, const struct pybpf_memory_event *event, uint32_t owner,
-		    bool may_grow)
+static int populate(struct session_page_owners *o, struct process *p, const struct pybpf_memory_event *event,
+		    uint32_t owner, bool may_grow)
 {
 	struct populated *populated = find_populated(p, event->tid, owner);
-	struct range range = range_of(h, event->start, event->length);
+	struct range range = range_of(o, event->start, event->length);
 
 	if (!populated)
 		return -ENOMEM;
 	if (!event->length) {
-		populated->pages += event->bytes / h->page;
+		populated->pages += event->bytes / o->page;
 		return 0;
 	}
 	/* The kernel goes from the beginning of a range to its end. */
@@ -361,13 +361,13 @@ static int populate(struct session_held *h, struct process *p, const struct pybp
 		populated->next = range.first;
 	populated->end = range.end;
 	range.first = populated->next;
-	return fill(h, p, &range, event->bytes / h->page, owner, may_grow, &populated->next);
+	return fill(o, p, &range, event->bytes / o->page, owner, may_grow, &populated->next);
 }
 
-static int map_populated(struct session_held *h, struct process *p, const struct pybpf_memory_event *event,
+static int map_populated(struct session_page_owners *o, struct process *p, const struct pybpf_memory_event *event,
 			 bool may_grow)
 {
-	const struct range range = range_of(h, event->start, event->length);
+	const struct range range = range_of(o, event->start, event->length);
 	uint32_t i = intern_find(&p->populated, &event->tid);
 	struct populated populated;
 	uint64_t end;
@@ -376,25 +376,26 @@ static int map_populated(struct session_held *h, struct process *p, const struct
 		return 0;
 	populated = *(struct populated *)intern_item(&p->populated, i);
 	intern_remove(&p->populated, i);
-	return fill(h, p, &range, populated.pages, populated.owner, may_grow, &end);
+	return fill(o, p, &range, populated.pages, populated.owner, may_grow, &end);
 }
 
-static int take_touched(struct session_held *h, const struct pybpf_memory_event *event, bool may_grow)
+static int take_touched(struct session_page_owners *o, const struct pybpf_memory_event *event, bool may_grow)
 {
-	struct process *p = add_process(h, event->key.proc_id);
+	struct process *p = add_process(o, event->key.proc_id);
 	struct owner fresh = {.key = event->key};
 	uint32_t owner = p ? intern_add(&p->owners, &fresh, &(bool){false}) : INTERN_NONE;
 	int err;
 
 	if (owner == INTERN_NONE)
 		return -ENOMEM;
-	err = event->what == PYBPF_MEMORY_TOUCHED ? touch(h, p, event, owner + 1, may_grow)
-						  : populate(h, p, event, owner + 1, may_grow);
+	err = event->what == PYBPF_MEMORY_TOUCHED ? touch(o, p, event, owner + 1, may_grow)
+						  : populate(o, p, event, owner + 1, may_grow);
 	keep_most(p);
 	return err;
 }
 
-int session_held_take(struct session_held *h, const struct pybpf_memory_event *event, size_t size, bool may_grow)
+int session_page_owners_take(struct session_page_owners *o, const struct pybpf_memory_event *event, size_t size,
+			     bool may_grow)
 {
 	struct range range;
 	struct process *p;
@@ -403,44 +404,44 @@ int session_held_take(struct session_held *h, const struct pybpf_memory_event *e
 	if (size < sizeof(*event))
 		return -EBADMSG;
 	if (event->what == PYBPF_MEMORY_TOUCHED || event->what == PYBPF_MEMORY_POPULATED)
-		return take_touched(h, event, may_grow);
-	p = find_process(h, event->key.proc_id);
+		return take_touched(o, event, may_grow);
+	p = find_process(o, event->key.proc_id);
 	if (!p)
 		return 0;
-	range = range_of(h, event->start, event->length);
+	range = range_of(o, event->start, event->length);
 	if (event->what == PYBPF_MEMORY_GIVEN_BACK)
-		err = give_back(h, p, &range);
+		err = give_back(o, p, &range);
 	else if (event->what == PYBPF_MEMORY_MOVED)
-		err = move(h, p, &range, event->target / h->page);
+		err = move(o, p, &range, event->target / o->page);
 	else if (event->what == PYBPF_MEMORY_MAPPED)
-		err = map_populated(h, p, event, may_grow);
+		err = map_populated(o, p, event, may_grow);
 	keep_most(p);
 	return err;
 }
 
-uint64_t session_held_get(const struct session_held *h, const struct pybpf_count_key *key, bool most)
+uint64_t session_page_owners_get(const struct session_page_owners *o, const struct pybpf_count_key *key, bool most)
 {
-	const struct process *p = find_process(h, key->proc_id);
+	const struct process *p = find_process(o, key->proc_id);
 	uint32_t i = p ? intern_find(&p->owners, key) : INTERN_NONE;
 	const struct owner *owner = i == INTERN_NONE ? NULL : intern_item(&p->owners, i);
 
 	if (!owner)
 		return 0;
-	return (most && owner->changed ? owner->at_most : owner->pages) * h->page;
+	return (most && owner->changed ? owner->at_most : owner->pages) * o->page;
 }
 
-void session_held_tell(const struct session_held *h, uint64_t *given, uint64_t *given_back)
+void session_page_owners_tell(const struct session_page_owners *o, uint64_t *given, uint64_t *given_back)
 {
-	*given = h->given * h->page;
-	*given_back = h->taken * h->page;
+	*given = o->given * o->page;
+	*given_back = o->taken * o->page;
 }
 
-void session_held_forget(struct session_held *h, uint64_t proc_id)
+void session_page_owners_forget(struct session_page_owners *o, uint64_t proc_id)
 {
-	uint32_t i = intern_find(&h->processes, &proc_id);
+	uint32_t i = intern_find(&o->processes, &proc_id);
 
 	if (i == INTERN_NONE)
 		return;
-	free_process(intern_item(&h->processes, i));
-	intern_remove(&h->processes, i);
+	free_process(intern_item(&o->processes, i));
+	intern_remove(&o->processes, i);
 }
