@@ -233,7 +233,7 @@ int session_collect_ended(struct session *s, double now)
 	processes_settle_ended(s->processes);
 	processes_visit_ended(s->processes, pass.due.before, finish_process, s);
 	err = err ?: s->error ?: kernel_visit_counts(s->kernel, take_count, &pass);
-	err = err ?: session_settle_carried(&s->carry, is_of_pass, add_count, &pass);
+	err = err ?: session_pending_take_counts(&s->pending, is_of_pass, add_count, &pass);
 	err = err ?: session_measures_settle(s, &pass.due);
 	if (!err) {
 		delete_taken(&pass);
@@ -344,7 +344,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	err = err ?: stacks_finish(s->stacks);
 	err = err ?: kernel_read_counters(s->kernel, account->counters);
 	err = err ?: kernel_visit_counts(s->kernel, take_count, &all);
-	err = err ?: session_settle_carried(&s->carry, is_of_pass, add_count, &all);
+	err = err ?: session_pending_take_counts(&s->pending, is_of_pass, add_count, &all);
 	err = err ?: session_measures_settle(s, &all.due);
 	err = err ?: processes_tell_parents(s->processes, s->profile);
 	profile_sort_events(s->profile);

@@ -10,21 +10,21 @@
 #include "kernel/events.h"
 #include "session/internal.h"
 
-static int take_aside(struct session *s)
+static int take_pending_records(struct session *s)
 {
-	struct session_carry *c = &s->carry;
+	struct session_epoch_pending *pending = &s->pending;
 
-	while (c->aside) {
-		struct session_aside *first = c->aside;
+	while (pending->records) {
+		struct session_pending_record *first = pending->records;
 		int err = session_take_event(s, &first->event);
 
 		/* -ENOENT: the process is not known; ignored as in session_consume. */
 		if (err && err != -ENOENT)
 			return err;
-		c->aside = first->next;
+		pending->records = first->next;
 		free(first);
 	}
-	c->aside_end = &c->aside;
+	pending->records_end = &pending->records;
 	return 0;
 }
 
@@ -34,7 +34,7 @@ struct epoch {
 };
 
 /* Returns whether the stack and process of the count are known by now, or will never be. */
-static bool is_told(const struct pybpf_count_key *key, void *arg)
+static bool is_decided(const struct pybpf_count_key *key, void *arg)
 {
 	const struct epoch *epoch = arg;
 	const struct session *s = epoch->session;
@@ -51,9 +51,9 @@ static int take_count(const struct pybpf_count_key *key, const struct pybpf_coun
 {
 	struct epoch *epoch = arg;
 
-	if (is_told(key, epoch))
+	if (is_decided(key, epoch))
 		return session_add_count(epoch->session, key, count);
-	return session_carry_count(&epoch->session->carry, key, count);
+	return session_pending_add_count(&epoch->session->pending, key, count);
 }
 
 static int add_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)
@@ -76,7 +76,7 @@ static int take_epoch(struct session *s, bool forget)
 	if (forget)
 		err = err ?: stacks_finish(s->stacks);
 	err = err ?: kernel_take_counts(s->kernel, take_count, &epoch);
-	err = err ?: session_settle_carried(&s->carry, is_told, add_count, &epoch);
+	err = err ?: session_pending_take_counts(&s->pending, is_decided, add_count, &epoch);
 	return err ?: session_measures_settle_epoch(s);
 }
 
@@ -107,8 +107,8 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 {
 	int err;
 
-	s->carry.old_sets = kernel_get_sets(s->kernel);
-	s->carry.changing = true;
+	s->pending.old_sets = kernel_get_sets(s->kernel);
+	s->pending.changing = true;
 	err = kernel_change_sets(s->kernel, forget);
 	err = err ?: take_epoch(s, forget);
 	if (!err) {
@@ -116,8 +116,8 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 		err = take(s->profile, arg);
 	}
 	err = err ?: begin_epoch(s, forget);
-	s->carry.changing = false;
-	err = err ?: take_aside(s);
+	s->pending.changing = false;
+	err = err ?: take_pending_records(s);
 	if (err && !s->error)
 		log_error("cannot take what was counted from the kernel: %s", strerror(-err));
 	return err;

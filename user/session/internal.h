@@ -4,7 +4,7 @@
 #define SESSION_INTERNAL_H
 
 #include "session/tasks/blocks.h"
-#include "session/carry.h"
+#include "session/epoch_pending.h"
 #include "session/samples/page_owners.h"
 #include "session/session.h"
 #include "kernel/kernel.h"
@@ -37,7 +37,7 @@ struct session {
 	struct session_blocks blocks;
 	struct session_suspended suspended;
 	struct session_thread_names thread_names;
-	struct session_carry carry;
+	struct session_epoch_pending pending;
 	struct session_page_owners page_owners;
 	uint64_t touched;                /* bytes of all counts of a memory event */
 	uint64_t held_at_most;           /* bytes in the profile of processes that have ended */

@@ -21,8 +21,8 @@ int session_take_event(struct session *s, const struct pybpf_event *event)
 {
 	const struct session_measure *taker = session_measures_find_taker(event->type);
 
-	if (session_must_wait(&s->carry, event))
-		return session_put_aside(&s->carry, event);
+	if (session_is_of_next_epoch(&s->pending, event))
+		return session_pending_add_record(&s->pending, event);
 	if (taker)
 		return taker->take(s, event);
 	switch (event->type) {

@@ -102,7 +102,7 @@ struct session *session_new(const struct session_options *options)
 	s->options = *options;
 	s->end_at = HUGE_VAL;
 	session_measures_init(s);
-	session_carry_init(&s->carry);
+	session_pending_init(&s->pending);
 	s->kernel = new_kernel(s);
 	if (!s->kernel || kernel_load(s->kernel))
 		goto failed;
@@ -147,7 +147,7 @@ void session_free(struct session *s)
 	stacks_free(s->stacks);
 	kernel_names_free(s->kernel_names);
 	session_measures_free(s);
-	session_carry_free(&s->carry);
+	session_pending_free(&s->pending);
 	session_sources_free(s->sources);
 	pysym_free(s->pysym);
 	profile_free(s->profile);
