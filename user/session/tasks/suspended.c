@@ -20,7 +20,7 @@
 #include "session/account_entry.h"
 #include "session/internal.h"
 #include "session/measure.h"
-#include "session/remarks.h"
+#include "session/wait_frames.h"
 #include "session/shares.h"
 #include "session/wait_name.h"
 #include "session/waits/wait_profile.h"
@@ -135,7 +135,7 @@ static int make_stack(struct session *s, uint64_t proc_id, const struct task_rea
 	err = err ?: stacks_push_suspended(s->stacks, &event, NULL, task->frames, stack);
 	err = err ?: name_awaited(task, &awaited);
 	if (!err) {
-		*stack = session_remark(s->profile, *stack, PROFILE_STATE_SUSPENDED, awaited);
+		*stack = session_add_wait_frame(s->profile, *stack, PROFILE_STATE_SUSPENDED, awaited);
 		err = *stack == PROFILE_NONE ? -ENOMEM : 0;
 	}
 	free(awaited);
@@ -146,7 +146,7 @@ static int make_stack(struct session *s, uint64_t proc_id, const struct task_rea
 static int make_unkept(struct session *s, uint32_t *stack)
 {
 	*stack = session_push_note(s->profile, PROFILE_ROOT, "[suspended tasks]");
-	*stack = session_remark(s->profile, *stack, PROFILE_STATE_SUSPENDED, "[awaits: not kept]");
+	*stack = session_add_wait_frame(s->profile, *stack, PROFILE_STATE_SUSPENDED, "[awaits: not kept]");
 	return *stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 

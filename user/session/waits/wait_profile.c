@@ -8,7 +8,7 @@
 
 #include "kernel/counts.h"
 #include "session/internal.h"
-#include "session/remarks.h"
+#include "session/wait_frames.h"
 #include "session/wait_name.h"
 
 #define NS_PER_US 1000
@@ -124,9 +124,9 @@ uint32_t session_push_wait(struct session *s, uint32_t stack, uint64_t wait_id, 
 		session_name_wait(&wait, text, sizeof(text));
 	if (wait_id & PYBPF_WAIT_WITH_GIL)
 		session_gil_name_asleep(text, sizeof(text));
-	stack = session_remark(s->profile, stack, state, text);
+	stack = session_add_wait_frame(s->profile, stack, state, text);
 	if (s->options.gil_pairs && held)
-		stack = session_remark_from_leaf(s->profile, stack, state, "holder", holder);
+		stack = session_add_wait_frames_from_leaf(s->profile, stack, state, "holder", holder);
 	return stack;
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "session/internal.h"
-#include "session/remarks.h"
+#include "session/wait_frames.h"
 #include "session/wait_name.h"
 
 struct named_waker {
@@ -64,13 +64,14 @@ uint32_t session_wakers_push(struct session *s, uint32_t stack, const struct pyb
 	if (!s->options.wakers || pybpf_state_is_ready(in) || stack == PROFILE_ROOT || stack == PROFILE_NONE)
 		return stack;
 	if (key->waker_id < PYBPF_WAKERS)
-		return session_remark(s->profile, stack, state, words[key->waker_id] ?: "[waker not known]");
+		return session_add_wait_frame(s->profile, stack, state, words[key->waker_id] ?: "[waker not known]");
 	if (i == INTERN_NONE)
-		return session_remark(s->profile, stack, state, words[PYBPF_WAKER_UNNAMED]);
+		return session_add_wait_frame(s->profile, stack, state, words[PYBPF_WAKER_UNNAMED]);
 	named = *(const struct named_waker *)intern_item(&s->waits.wakers.named, i);
 	name_waker(s, &named.waker, text, sizeof(text));
-	stack = session_remark_waker(s->profile, stack, state, text,
-				     s->options.no_wait_detail ? 0 : (int32_t)named.waker.tid);
+	stack = session_add_waker_frame(s->profile, stack, state, text,
+					s->options.no_wait_detail ? 0 : (int32_t)named.waker.tid);
 	from = named.waker.stack_id ? stacks_find(s->stacks, named.waker.stack_id) : PROFILE_NONE;
-	return from == PROFILE_NONE ? stack : session_remark_from_root(s->profile, stack, state, "waker", from);
+	return from == PROFILE_NONE ? stack
+				    : session_add_wait_frames_from_root(s->profile, stack, state, "waker", from);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Puts functions of other threads behind the leaf of a wait. */
-#include "session/remarks.h"
+#include "session/wait_frames.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,32 +8,33 @@
 #include "profile/profile.h"
 #include "session/place_name.h"
 
-/* Bytes of a remark: a qualname, a path and a line; longer ones are cut. */
-#define REMARK_SIZE 1024
+/* Bytes of a frame's text: a qualname, a path and a line; longer ones are cut. */
+#define TEXT_SIZE 1024
 
-uint32_t session_remark_waker(struct profile *profile, uint32_t stack, const char *state, const char *text, int32_t tid)
+uint32_t session_add_waker_frame(struct profile *profile, uint32_t stack, const char *state, const char *text,
+				 int32_t tid)
 {
 	uint32_t frame = profile_add_wait(profile, state, text, tid);
 
 	return frame == PROFILE_NONE || stack == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(profile, stack, frame);
 }
 
-uint32_t session_remark(struct profile *profile, uint32_t stack, const char *state, const char *text)
+uint32_t session_add_wait_frame(struct profile *profile, uint32_t stack, const char *state, const char *text)
 {
-	return session_remark_waker(profile, stack, state, text, 0);
+	return session_add_waker_frame(profile, stack, state, text, 0);
 }
 
 static uint32_t push_frame(struct profile *profile, uint32_t stack, const char *state, const char *who, uint32_t of)
 {
-	char place[REMARK_SIZE - 32], text[REMARK_SIZE];
+	char place[TEXT_SIZE - 32], text[TEXT_SIZE];
 
 	session_name_place(profile, of, place, sizeof(place));
 	snprintf(text, sizeof(text), "[%s: %s]", who, place);
-	return session_remark(profile, stack, state, text);
+	return session_add_wait_frame(profile, stack, state, text);
 }
 
-uint32_t session_remark_from_root(struct profile *profile, uint32_t stack, const char *state, const char *who,
-				  uint32_t from)
+uint32_t session_add_wait_frames_from_root(struct profile *profile, uint32_t stack, const char *state, const char *who,
+					   uint32_t from)
 {
 	uint32_t depth = 0, *frames;
 
@@ -50,8 +51,8 @@ uint32_t session_remark_from_root(struct profile *profile, uint32_t stack, const
 	return stack;
 }
 
-uint32_t session_remark_from_leaf(struct profile *profile, uint32_t stack, const char *state, const char *who,
-				  uint32_t from)
+uint32_t session_add_wait_frames_from_leaf(struct profile *profile, uint32_t stack, const char *state, const char *who,
+					   uint32_t from)
 {
 	while (from != PROFILE_ROOT && stack != PROFILE_NONE) {
 		stack = push_frame(profile, stack, state, who, profile_stack_at(profile, from)->frame);
