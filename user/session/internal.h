@@ -3,7 +3,7 @@
 #ifndef SESSION_INTERNAL_H
 #define SESSION_INTERNAL_H
 
-#include "session/tasks/blocks.h"
+#include "session/tasks/loop_blocks.h"
 #include "session/epoch_pending.h"
 #include "session/samples/page_owners.h"
 #include "session/session.h"
@@ -34,7 +34,7 @@ struct session {
 	struct session_waits waits;
 	struct session_sched sched;
 	struct session_states states;
-	struct session_blocks blocks;
+	struct session_loop_blocks loop_blocks;
 	struct session_suspended suspended;
 	struct session_thread_names thread_names;
 	struct session_epoch_pending pending;

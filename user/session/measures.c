@@ -2,7 +2,7 @@
 /* The table of all that runs measure. */
 #include "session/measure.h"
 
-#include "session/tasks/blocks.h"
+#include "session/tasks/loop_blocks.h"
 #include "session/samples/event_values.h"
 #include "session/waits/gil.h"
 #include "session/waits/intervals.h"
@@ -29,6 +29,6 @@
 const struct session_measure *const session_measures[SESSION_MEASURES] = {
 	&session_sched_measure, &session_states_measure,    &session_event_values_measure, &session_resident_measure,
 	&session_waits_measure, &session_sleepers_measure,  &session_thread_names_measure, &session_left_out_measure,
-	&session_gil_measure,   &session_suspended_measure, &session_blocks_measure,       &session_samples_measure,
+	&session_gil_measure,   &session_suspended_measure, &session_loop_blocks_measure,  &session_samples_measure,
 	&session_times_measure, &session_intervals_measure,
 };

@@ -14,7 +14,7 @@
 #include "pybpf_wait.h"
 #include "symbols/pysym.h"
 #include "kernel/kernel.h"
-#include "session/tasks/blocks_account.h"
+#include "session/tasks/loop_blocks_account.h"
 #include "session/waits/gil_account.h"
 #include "session/tasks/suspended_account.h"
 #include "processes/processes.h"
@@ -142,7 +142,7 @@ struct session_account {
 	uint64_t lost_time_ns, lost_threads; /* for which there was no room */
 	bool has_gil;
 	struct session_gil_account gil; /* of SESSION_GIL */
-	struct session_blocks_account blocks;
+	struct session_loop_blocks_account loop_blocks;
 	struct session_suspended_account suspended;
 	double time_to_first_sample_ms; /* negative if no sample was taken */
 	const char *event; /* what is counted in place of time, or NULL: the timer counts source at freq Hz */

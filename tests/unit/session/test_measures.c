@@ -60,7 +60,7 @@ static void test_by_options(void **state)
 		ALWAYS,
 		&session_left_out_measure,
 		&session_suspended_measure,
-		&session_blocks_measure,
+		&session_loop_blocks_measure,
 		&session_samples_measure,
 		&session_times_measure,
 		&session_intervals_measure,

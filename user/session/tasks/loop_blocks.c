@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Adds up callbacks that blocked their event loops. */
-#include "session/tasks/blocks.h"
+#include "session/tasks/loop_blocks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ struct task_at {
 
 static void init(struct session *s)
 {
-	struct session_blocks *b = &s->blocks;
+	struct session_loop_blocks *b = &s->loop_blocks;
 
 	intern_init(&b->places, sizeof(struct place), offsetof(struct place, task));
 	intern_init(&b->tasks, sizeof(struct task_at), sizeof(struct task_at));
@@ -40,7 +40,7 @@ static void init(struct session *s)
 
 static void release(struct session *s)
 {
-	struct session_blocks *b = &s->blocks;
+	struct session_loop_blocks *b = &s->loop_blocks;
 
 	intern_free(&b->places);
 	intern_free(&b->tasks);
@@ -85,7 +85,7 @@ static bool is_callback(const struct profile *profile, uint32_t stack)
 }
 
 /* Notes that a task was at the place. Returns 0 or -ENOMEM. */
-static int add_task(struct session_blocks *b, uint32_t place, uint32_t task)
+static int add_task(struct session_loop_blocks *b, uint32_t place, uint32_t task)
 {
 	const struct task_at at = {.place = place, .task = task};
 	struct place *to = intern_item(&b->places, place);
@@ -111,10 +111,10 @@ static int add(struct session *s, uint64_t stack_id, bool has_task, const struct
 		fresh.frame = profile_stack_at(s->profile, stack)->frame;
 		fresh.has_task = task != PROFILE_NONE;
 	}
-	i = intern_add(&s->blocks.places, &fresh, &is_fresh);
-	if (i == INTERN_NONE || (task != PROFILE_NONE && add_task(&s->blocks, i, task)))
+	i = intern_add(&s->loop_blocks.places, &fresh, &is_fresh);
+	if (i == INTERN_NONE || (task != PROFILE_NONE && add_task(&s->loop_blocks, i, task)))
 		return -ENOMEM;
-	place = intern_item(&s->blocks.places, i);
+	place = intern_item(&s->loop_blocks.places, i);
 	place->count += time->count;
 	place->ns += time->ns;
 	if (time->longest_ns > place->longest_ns)
@@ -181,7 +181,7 @@ static int settle(struct session *s, const struct session_due *due)
 	return err;
 }
 
-static void add_to(struct session_block *to, const struct place *place)
+static void add_to(struct session_loop_block *to, const struct place *place)
 {
 	to->count += place->count;
 	to->ns += place->ns;
@@ -189,7 +189,7 @@ static void add_to(struct session_block *to, const struct place *place)
 		to->longest_ns = place->longest_ns;
 }
 
-static void name_place(const struct profile *profile, const struct place *from, struct session_block *to)
+static void name_place(const struct profile *profile, const struct place *from, struct session_loop_block *to)
 {
 	add_to(to, from);
 	to->nr_tasks = from->nr_tasks;
@@ -209,8 +209,8 @@ static int compare_time(const void *a, const void *b)
 
 static void tell(const struct session *s, struct session_account *all)
 {
-	struct session_blocks_account *account = &all->blocks;
-	const struct intern *places = &s->blocks.places;
+	struct session_loop_blocks_account *account = &all->loop_blocks;
+	const struct intern *places = &s->loop_blocks.places;
 	struct place *sorted = places->items;
 
 	account->limit_ns = s->options.loop_block_ns;
@@ -223,18 +223,18 @@ static void tell(const struct session *s, struct session_account *all)
 		qsort(sorted, places->count, sizeof(*sorted), compare_time);
 	for (uint32_t i = 0; i < places->count; i++) {
 		add_to(&account->sum, &sorted[i]);
-		if (i < SESSION_BLOCKS_LISTED)
+		if (i < SESSION_LOOP_BLOCKS_LISTED)
 			name_place(s->profile, &sorted[i], &account->listed[i]);
 	}
 }
 
-static void print_times(const struct session_block *block, FILE *out)
+static void print_times(const struct session_loop_block *block, FILE *out)
 {
 	fprintf(out, "%" PRIu64 " time%s, %.3f s, longest %.1f ms", block->count, block->count == 1 ? "" : "s",
 		(double)block->ns / 1e9, (double)block->longest_ns / 1e6);
 }
 
-static void print_block(const struct session_block *block, FILE *out)
+static void print_block(const struct session_loop_block *block, FILE *out)
 {
 	fputs("pybpf:   ", out);
 	if (block->nr_tasks > 1)
@@ -249,7 +249,7 @@ static void print_block(const struct session_block *block, FILE *out)
 }
 
 /* What was not looked at is not denied. */
-static void print_none(const struct session_blocks_account *a, FILE *out)
+static void print_none(const struct session_loop_blocks_account *a, FILE *out)
 {
 	fprintf(out, "pybpf: no callback was seen to block its event loop for %g ms or longer",
 		(double)a->limit_ns / 1e6);
@@ -261,7 +261,7 @@ static void print_none(const struct session_blocks_account *a, FILE *out)
 
 static void print(const struct session_account *all, const struct profile *p, FILE *out)
 {
-	const struct session_blocks_account *a = &all->blocks;
+	const struct session_loop_blocks_account *a = &all->loop_blocks;
 
 	(void)p;
 	if (!a->limit_ns)
@@ -272,11 +272,11 @@ static void print(const struct session_account *all, const struct profile *p, FI
 		fprintf(out, "pybpf: callbacks blocked their event loop for %g ms or longer ",
 			(double)a->limit_ns / 1e6);
 		print_times(&a->sum, out);
-		if (a->nr_places > SESSION_BLOCKS_LISTED)
-			fprintf(out, "; %d of the %" PRIu64 " places", SESSION_BLOCKS_LISTED, a->nr_places);
+		if (a->nr_places > SESSION_LOOP_BLOCKS_LISTED)
+			fprintf(out, "; %d of the %" PRIu64 " places", SESSION_LOOP_BLOCKS_LISTED, a->nr_places);
 		fputs(":\n", out);
 	}
-	for (uint64_t i = 0; i < a->nr_places && i < SESSION_BLOCKS_LISTED; i++)
+	for (uint64_t i = 0; i < a->nr_places && i < SESSION_LOOP_BLOCKS_LISTED; i++)
 		print_block(&a->listed[i], out);
 	if (!a->switches || !a->sampled_ns)
 		fprintf(out, "pybpf: callbacks that %s are not seen without --mode=wall\n",
@@ -288,11 +288,11 @@ static void print(const struct session_account *all, const struct profile *p, FI
 
 static void hide(struct session_account *a)
 {
-	for (size_t i = 0; i < SESSION_BLOCKS_LISTED; i++)
-		a->blocks.listed[i].task[0] = a->blocks.listed[i].where[0] = '\0';
+	for (size_t i = 0; i < SESSION_LOOP_BLOCKS_LISTED; i++)
+		a->loop_blocks.listed[i].task[0] = a->loop_blocks.listed[i].where[0] = '\0';
 }
 
-static void write_times(struct json *j, const struct session_block *block)
+static void write_times(struct json *j, const struct session_loop_block *block)
 {
 	json_uint(j, "count", block->count);
 	json_decimal(j, "total_s", block->ns, 9);
@@ -302,7 +302,7 @@ static void write_times(struct json *j, const struct session_block *block)
 /* null if they were not looked for. */
 static void write_json(const struct session_account *all, FILE *out)
 {
-	const struct session_blocks_account *a = &all->blocks;
+	const struct session_loop_blocks_account *a = &all->loop_blocks;
 	struct json j = {.out = out, .bare = true};
 
 	if (!a->limit_ns) {
@@ -315,8 +315,8 @@ static void write_json(const struct session_account *all, FILE *out)
 	json_uint(&j, "places", a->nr_places);
 	json_uint(&j, "lost", a->lost);
 	json_begin_array(&j, "longest");
-	for (uint64_t i = 0; i < a->nr_places && i < SESSION_BLOCKS_LISTED; i++) {
-		const struct session_block *block = &a->listed[i];
+	for (uint64_t i = 0; i < a->nr_places && i < SESSION_LOOP_BLOCKS_LISTED; i++) {
+		const struct session_loop_block *block = &a->listed[i];
 
 		json_begin_object(&j, NULL);
 		json_string(&j, "task", block->task);
@@ -340,7 +340,7 @@ static bool is_wanted(const struct session_options *options)
 }
 
 /* A place is a frame of the profile. */
-const struct session_measure session_blocks_measure = {
+const struct session_measure session_loop_blocks_measure = {
 	.name = "callbacks that block their event loop",
 	.is_wanted = is_wanted,
 	.ask_kernel = ask_kernel,
