@@ -21,7 +21,7 @@
 #include "session/command.h"
 #include "session/groups.h"
 #include "session/run.h"
-#include "session/unsampled.h"
+#include "session/unsampled_report.h"
 
 struct record {
 	struct cli_record_options options;

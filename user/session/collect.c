@@ -18,7 +18,7 @@
 #include "session/account.h"
 #include "session/due.h"
 #include "session/internal.h"
-#include "session/unsampled.h"
+#include "session/unsampled_report.h"
 
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 {

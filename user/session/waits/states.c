@@ -21,7 +21,7 @@
 #include "kernel/waits.h"
 #include "session/internal.h"
 #include "session/measure.h"
-#include "session/unsampled.h"
+#include "session/unsampled_report.h"
 
 /* Bytes of a name that are kept. */
 #define NAME_ROOM 64

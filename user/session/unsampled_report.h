@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What chosen Python processes did that no sample met in Python code: asleep, stopped, frozen, at work elsewhere. */
-#ifndef SESSION_UNSAMPLED_H
-#define SESSION_UNSAMPLED_H
+#ifndef SESSION_UNSAMPLED_REPORT_H
+#define SESSION_UNSAMPLED_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

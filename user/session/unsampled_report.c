@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finds the chosen Python processes without a sample, and says of each what it did instead. */
-#include "session/unsampled.h"
+#include "session/unsampled_report.h"
 
 #include <inttypes.h>
 #include <limits.h>
