@@ -10,7 +10,7 @@
 #include "session/samples/resident.h"
 #include "session/samples/samples.h"
 #include "session/waits/sched.h"
-#include "session/waits/sleepers.h"
+#include "session/waits/initial_stacks.h"
 #include "session/waits/states.h"
 #include "session/tasks/suspended.h"
 #include "session/thread_names.h"
@@ -27,8 +27,9 @@
  * - the account begins with what most time or memory is in, and goes on with what is missing of it.
  */
 const struct session_measure *const session_measures[SESSION_MEASURES] = {
-	&session_sched_measure, &session_states_measure,    &session_event_values_measure, &session_resident_measure,
-	&session_waits_measure, &session_sleepers_measure,  &session_thread_names_measure, &session_left_out_measure,
-	&session_gil_measure,   &session_suspended_measure, &session_loop_blocks_measure,  &session_samples_measure,
-	&session_times_measure, &session_intervals_measure,
+	&session_sched_measure,        &session_states_measure,      &session_event_values_measure,
+	&session_resident_measure,     &session_waits_measure,       &session_initial_stacks_measure,
+	&session_thread_names_measure, &session_left_out_measure,    &session_gil_measure,
+	&session_suspended_measure,    &session_loop_blocks_measure, &session_samples_measure,
+	&session_times_measure,        &session_intervals_measure,
 };

@@ -56,7 +56,7 @@ static void test_by_options(void **state)
 							       &session_samples_measure, NULL};
 	static const struct session_measure *const wall[] = {
 		&session_waits_measure,
-		&session_sleepers_measure,
+		&session_initial_stacks_measure,
 		ALWAYS,
 		&session_left_out_measure,
 		&session_suspended_measure,
@@ -66,11 +66,11 @@ static void test_by_options(void **state)
 		&session_intervals_measure,
 		NULL,
 	};
-	static const struct session_measure *const offcpu[] = {&session_waits_measure, &session_sleepers_measure,
+	static const struct session_measure *const offcpu[] = {&session_waits_measure, &session_initial_stacks_measure,
 							       ALWAYS, &session_left_out_measure, NULL};
 	static const struct session_measure *const gil[] = {
-		&session_waits_measure, &session_sleepers_measure, ALWAYS, &session_left_out_measure,
-		&session_gil_measure,   &session_samples_measure,  NULL,
+		&session_waits_measure, &session_initial_stacks_measure, ALWAYS, &session_left_out_measure,
+		&session_gil_measure,   &session_samples_measure,        NULL,
 	};
 
 	(void)state;

@@ -64,7 +64,7 @@ static uint32_t push_row(struct session *s, const struct pybpf_wait_key *key)
 
 uint32_t session_wait_stack(struct session *s, const struct pybpf_wait_key *key)
 {
-	const struct session_sleeper *earlier = session_sleepers_get(&s->waits.sleepers, key);
+	const struct session_initial_stack *earlier = session_initial_stacks_get(&s->waits.initial_stacks, key);
 	uint64_t id = earlier ? earlier->stack_id : key->stack_id;
 	uint32_t stack;
 

@@ -34,7 +34,7 @@ static void init(struct session *s)
 	memset(w, 0, sizeof(*w));
 	intern_init(&w->names, sizeof(struct session_named_wait), sizeof(uint64_t));
 	intern_init(&w->idle, sizeof(struct idle_function), sizeof(uint32_t));
-	session_sleepers_init(&w->sleepers);
+	session_initial_stacks_init(&w->initial_stacks);
 	session_running_init(&w->running);
 	session_intervals_init(&w->intervals);
 	session_gil_init(&w->gil);
@@ -47,7 +47,7 @@ static void release(struct session *s)
 
 	intern_free(&w->names);
 	intern_free(&w->idle);
-	session_sleepers_free(&w->sleepers);
+	session_initial_stacks_free(&w->initial_stacks);
 	session_running_free(&w->running);
 	session_intervals_free(&w->intervals);
 	session_gil_free(&w->gil);
@@ -110,7 +110,7 @@ static int add_gil_wait(struct session *s, const struct pybpf_wait_key *key, uin
 static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct pybpf_wait_time time)
 {
 	const struct pybpf_thread_key thread = SESSION_THREAD_OF(key);
-	const struct session_sleeper *earlier = session_sleepers_get(&s->waits.sleepers, key);
+	const struct session_initial_stack *earlier = session_initial_stacks_get(&s->waits.initial_stacks, key);
 	uint64_t wait_id = key->wait_id;
 	uint32_t leaf, sample;
 	int err;
@@ -118,7 +118,7 @@ static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct 
 	if (!time.ns || (s->options.python_only && session_wait_is_row(key)))
 		return 0;
 	if (is_python(s, key->proc_id))
-		session_sleepers_note(&s->waits.sleepers, key, time.ns);
+		session_initial_stacks_note(&s->waits.initial_stacks, key, time.ns);
 	if (earlier && earlier->gil && (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id) == PYBPF_STATE_LOCK)
 		wait_id = PYBPF_WAIT_ID(PYBPF_STATE_GIL);
 	if (key->wait_id == PYBPF_WAIT_ID(PYBPF_STATE_RUNNING))

@@ -13,7 +13,7 @@
 #include "session/waits/gil.h"
 #include "session/waits/intervals.h"
 #include "session/waits/running.h"
-#include "session/waits/sleepers.h"
+#include "session/waits/initial_stacks.h"
 #include "session/waits/wakers.h"
 
 struct kernel;
@@ -27,7 +27,7 @@ struct session_named_wait {
 
 struct session_waits {
 	struct intern names; /* struct session_named_wait, by id */
-	struct session_sleepers sleepers;
+	struct session_initial_stacks initial_stacks;
 	struct session_running running;
 	struct session_intervals intervals; /* if options.times */
 	uint64_t state_ns[PYBPF_NR_STATES]; /* of the threads that are in the profile */

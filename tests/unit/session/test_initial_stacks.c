@@ -18,7 +18,7 @@
 #include "kernel/procs.h"
 #include "kernel/waits.h"
 #include "session/internal.h"
-#include "session/waits/sleepers.h"
+#include "session/waits/initial_stacks.h"
 #include "session/source_file.h"
 #include "symbols/pysym.h"
 
@@ -212,13 +212,13 @@ static int setup(void **state)
 	memset(&played, 0, sizeof(played));
 	played.now = BEGIN_S;
 	*state = calloc(1, sizeof(struct session));
-	session_sleepers_init(&((struct session *)*state)->waits.sleepers);
+	session_initial_stacks_init(&((struct session *)*state)->waits.initial_stacks);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	session_sleepers_free(&((struct session *)*state)->waits.sleepers);
+	session_initial_stacks_free(&((struct session *)*state)->waits.initial_stacks);
 	free(*state);
 	return 0;
 }
@@ -230,7 +230,7 @@ static double run(struct session *s, double seconds)
 	double longest = 0;
 
 	while (played.now < until) {
-		double before = played.now, next = session_sleepers_look(s, before);
+		double before = played.now, next = session_initial_stacks_look(s, before);
 
 		assert_int_equal(s->error, 0);
 		longest = played.now - before > longest ? played.now - before : longest;
@@ -246,7 +246,7 @@ static struct session_account account_of(const struct session *s)
 	struct session_account account;
 
 	memset(&account, 0, sizeof(account));
-	session_sleepers_tell(s, &account);
+	session_initial_stacks_tell(s, &account);
 	return account;
 }
 
@@ -255,7 +255,7 @@ static void test_all_are_read(void **state)
 	struct session *s = *state;
 	const struct process *one = add(1, FEW), *other = add(2, FEW);
 
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	run(s, 10);
 	assert_int_equal(one->read, FEW);
 	assert_int_equal(other->read, FEW);
@@ -268,7 +268,7 @@ static void test_nothing_is_read_before_the_run(void **state)
 	struct session *s = *state;
 
 	add(1, FEW);
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	assert_null(played.asked);
 	run(s, 10);
 	assert_non_null(played.asked);
@@ -280,7 +280,7 @@ static void test_processes_of_a_user_take_turns(void **state)
 	struct session *s = *state;
 	const struct process *many = add(1, MANY), *few = add(1, FEW);
 
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	run(s, 60);
 	assert_int_equal(few->read, FEW);
 	assert_in_range(many->read, 1, MANY - 1);
@@ -296,11 +296,11 @@ static void test_a_turn_is_long(void **state)
 	uint32_t changes = 0;
 	double asked_s = 0;
 
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	for (const struct process *last = NULL; played.now < BEGIN_S + 5; last = played.asked) {
 		double before = played.now;
 
-		played.now = session_sleepers_look(s, before);
+		played.now = session_initial_stacks_look(s, before);
 		changes += last && last != played.asked;
 		asked_s += 0.01;
 	}
@@ -313,7 +313,7 @@ static void test_users_take_turns(void **state)
 	struct session *s = *state;
 	const struct process *many = add(1, MANY), *few = add(2, FEW);
 
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	run(s, 2);
 	assert_int_equal(few->read, FEW);
 	assert_in_range(many->read, 1, MANY - 1);
@@ -326,9 +326,9 @@ static void test_time_is_bounded(void **state)
 	struct process *slow = add(1, MANY);
 
 	slow->question_s = 0.05;
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	assert_true(run(s, 30) < 0.1);
-	/* As session/waits/sleepers.c says: 2 s, and 0.1 s for each second. */
+	/* As session/waits/initial_stacks.c says: 2 s, and 0.1 s for each second. */
 	assert_in_range(slow->read, 1, (uint32_t)((2 + 0.1 * 30) / slow->question_s) + 1);
 	assert_int_equal(account_of(s).unread_sleepers, MANY - slow->read);
 }
@@ -341,7 +341,7 @@ static void test_slow_paths_do_not_hold_a_turn(void **state)
 
 	slow->codes = 50;
 	slow->code_s = 0.02;
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	assert_true(run(s, 10) < 0.2);
 	assert_int_equal(slow->read, FEW);
 	assert_int_equal(account_of(s).unread_sleepers + account_of(s).late_sleepers, 0);
@@ -353,7 +353,7 @@ static void test_those_that_woke_are_counted(void **state)
 	struct process *awake = add(1, FEW);
 	const struct process *asleep = add(1, FEW);
 
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	awake->awake = true;
 	run(s, 10);
 	assert_int_equal(awake->read, 0);
@@ -370,7 +370,7 @@ static void test_a_record_may_come_later(void **state)
 	const struct process *other = add(2, FEW);
 
 	late->known_at = 0.2;
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	run(s, 10);
 	assert_int_equal(late->read, FEW);
 	assert_int_equal(other->read, FEW);
@@ -387,7 +387,7 @@ static void test_a_record_may_never_come(void **state)
 
 	lost->known_at = ended->known_at = 1e9;
 	ended->awake = true;
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	run(s, 10);
 	assert_int_equal(other->read, FEW);
 	assert_int_equal(lost->read + ended->read, 0);
@@ -401,7 +401,7 @@ static void test_those_of_a_process_without_an_answer_are_counted(void **state)
 	const struct process *other = add(1, FEW);
 
 	mute->err = -ETIMEDOUT;
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	run(s, 10);
 	assert_int_equal(other->read, FEW);
 	assert_int_equal(account_of(s).late_sleepers + account_of(s).unread_sleepers, FEW);
@@ -415,7 +415,7 @@ static void test_those_without_memory_are_counted(void **state)
 	const struct process *other = add(1, FEW);
 
 	refused->err = -ENOMEM;
-	assert_int_equal(session_sleepers_find(s), 0);
+	assert_int_equal(session_initial_stacks_find(s), 0);
 	run(s, 10);
 	assert_int_equal(other->read, FEW);
 	assert_int_equal(account_of(s).late_sleepers, FEW);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Asks a helper for the stacks of sleeping threads, and puts them into the profile. */
-#include "session/waits/sleeper_stacks.h"
+#include "session/waits/initial_stacks_read.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,17 +26,17 @@
  * Finds the thread in the kernel's map. Returns whether it still sleeps as it did when the run began, so that its stack
  * was the same all the time.
  */
-static bool find_sleeper(const struct session *s, const struct pybpf_thread_found *found, struct pybpf_thread *thread)
+static bool find_thread(const struct session *s, const struct pybpf_thread_found *found, struct pybpf_thread *thread)
 {
 	return !kernel_get_thread(s->kernel, found->pid, thread) && !thread->moved && !thread->woken_ns &&
 	       thread->proc_id == found->proc_id && thread->state != PYBPF_STATE_RUNNING;
 }
 
-bool session_sleeper_still_sleeps(const struct session *s, const struct pybpf_thread_found *found)
+bool session_initial_still_sleeps(const struct session *s, const struct pybpf_thread_found *found)
 {
 	struct pybpf_thread thread;
 
-	return find_sleeper(s, found, &thread);
+	return find_thread(s, found, &thread);
 }
 
 /* Ids for stacks that user space has walked: the kernel's are hashes, and never have these upper bits but by chance. */
@@ -46,7 +46,7 @@ bool session_sleeper_still_sleeps(const struct session *s, const struct pybpf_th
 struct asking {
 	struct session *session;
 	struct ask_threads asked;
-	size_t at[ASK_THREADS_MAX]; /* their places in session_sleepers.found */
+	size_t at[ASK_THREADS_MAX]; /* their places in session_initial_stacks.found */
 	size_t scanned;             /* the place after the last one */
 	size_t answered;
 	double codes_until; /* CLOCK_MONOTONIC seconds; 0: no code object has come yet */
@@ -75,7 +75,7 @@ static int add_stack(struct session *s, const struct pybpf_thread_found *found, 
 static int find_stack(struct session *s, const struct pybpf_thread_found *found, const struct ask_threads_stack *stack,
 		      uint64_t *stack_id)
 {
-	struct session_sleepers *l = &s->waits.sleepers;
+	struct session_initial_stacks *l = &s->waits.initial_stacks;
 	const uint8_t *key = siphash_process_key();
 	const uint64_t parts[] = {siphash(key, stack->frames, stack->kept * sizeof(*stack->frames)), stack->depth,
 				  stack->flags, stack->runtime};
@@ -95,16 +95,16 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 {
 	struct asking *asking = arg;
 	struct session *s = asking->session;
-	struct session_sleepers *l = &s->waits.sleepers;
+	struct session_initial_stacks *l = &s->waits.initial_stacks;
 	const struct pybpf_thread_found *found = &l->found[asking->at[thread]];
-	struct session_sleeper sleeper = {
+	struct session_initial_stack initial = {
 		.proc_id = found->proc_id, .tid = found->tid, .stack_id = PYBPF_STACK_ID_EARLIER};
 	struct pybpf_thread now;
 	bool fresh;
 	int err = 0;
 
 	/* If it was woken meanwhile, what was read is no stack of its sleep. */
-	if (stack->outcome == ASK_THREADS_TOO_LONG || !find_sleeper(s, found, &now))
+	if (stack->outcome == ASK_THREADS_TOO_LONG || !find_thread(s, found, &now))
 		return 0;
 	/* Where there is no room it stays "1 descriptor". */
 	if (stack->polled >= 0)
@@ -114,11 +114,11 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 	if (s->options.threads && session_thread_names_note(s, &SESSION_THREAD_OF(&now), found->thread_id))
 		return -ENOMEM;
 	if (stack->outcome == ASK_THREADS_STACK) {
-		sleeper.gil = stack->wants_gil;
-		sleeper.with_gil = stack->has_gil && !stack->wants_gil && s->options.mode == SESSION_GIL;
-		err = find_stack(s, found, stack, &sleeper.stack_id);
+		initial.gil = stack->wants_gil;
+		initial.with_gil = stack->has_gil && !stack->wants_gil && s->options.mode == SESSION_GIL;
+		err = find_stack(s, found, stack, &initial.stack_id);
 	}
-	if (err || intern_add(&l->stacks, &sleeper, &fresh) == INTERN_NONE)
+	if (err || intern_add(&l->stacks, &initial, &fresh) == INTERN_NONE)
 		return -ENOMEM;
 	asking->answered += fresh;
 	return 0;
@@ -140,16 +140,16 @@ static int take_code(const struct pybpf_code_event *event, size_t size, void *ar
 }
 
 /* Puts the threads that still sleep into the question. */
-static void choose_threads(struct asking *asking, const struct session_sleeping *process)
+static void choose_threads(struct asking *asking, const struct session_initial_process *process)
 {
-	const struct session_sleepers *l = &asking->session->waits.sleepers;
+	const struct session_initial_stacks *l = &asking->session->waits.initial_stacks;
 	struct ask_threads *asked = &asking->asked;
 	size_t i;
 
 	for (i = process->next; i < process->end && asked->count < ASK_THREADS_MAX; i++) {
 		const struct pybpf_thread_found *found = &l->found[i];
 
-		if (!session_sleeper_still_sleeps(asking->session, found))
+		if (!session_initial_still_sleeps(asking->session, found))
 			continue;
 		asking->at[asked->count] = i;
 		asked->threads[asked->count++] = (struct ask_thread){.thread_id = found->thread_id,
@@ -179,7 +179,7 @@ static bool choose_runtimes(struct asking *asking, const struct processes_record
 	return true;
 }
 
-int session_sleeper_stacks_read(struct session *s, struct session_sleeping *process,
+int session_initial_stacks_read(struct session *s, struct session_initial_process *process,
 				const struct processes_record *record)
 {
 	struct asking *asking = calloc(1, sizeof(*asking));
@@ -197,7 +197,7 @@ int session_sleeper_stacks_read(struct session *s, struct session_sleeping *proc
 		err = asking->asked.count ? discovery_ask_threads(&asking->asked, QUESTION_S, &taker, &done) : 0;
 		process->next = done < asking->asked.count ? asking->at[done] : asking->scanned;
 		process->cut = err == -ETIME;
-		s->waits.sleepers.late += process->next - first - asking->answered;
+		s->waits.initial_stacks.late += process->next - first - asking->answered;
 	}
 	free(asking);
 	/* A signal ends the run. */

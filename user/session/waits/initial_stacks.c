@@ -3,7 +3,7 @@
  * Decides whose sleeping threads' stacks are read next. There may be many thousands: each turn of the run's loop reads
  * some, and users take turns, so that a user with many threads delays nobody else's.
  */
-#include "session/waits/sleepers.h"
+#include "session/waits/initial_stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "session/account_text.h"
 #include "session/internal.h"
 #include "session/measure.h"
-#include "session/waits/sleeper_stacks.h"
+#include "session/waits/initial_stacks_read.h"
 
 /* Longest time of a turn. As long as it took, the loop then does nothing of this. */
 #define TURN_S 0.01
@@ -45,15 +45,15 @@ struct user {
 	double used_s;
 };
 
-void session_sleepers_init(struct session_sleepers *l)
+void session_initial_stacks_init(struct session_initial_stacks *l)
 {
 	memset(l, 0, sizeof(*l));
-	intern_init(&l->stacks, sizeof(struct session_sleeper), offsetof(struct session_sleeper, gil));
+	intern_init(&l->stacks, sizeof(struct session_initial_stack), offsetof(struct session_initial_stack, gil));
 	intern_init(&l->known, sizeof(struct session_known_stack), offsetof(struct session_known_stack, stack_id));
 	intern_init(&l->users, sizeof(struct user), sizeof(uid_t));
 }
 
-static void free_queues(struct session_sleepers *l)
+static void free_queues(struct session_initial_stacks *l)
 {
 	intern_free(&l->users);
 	free(l->found);
@@ -64,18 +64,18 @@ static void free_queues(struct session_sleepers *l)
 	l->nr_processes = l->placed = 0;
 }
 
-void session_sleepers_free(struct session_sleepers *l)
+void session_initial_stacks_free(struct session_initial_stacks *l)
 {
 	intern_free(&l->stacks);
 	intern_free(&l->known);
 	free_queues(l);
-	session_sleepers_init(l);
+	session_initial_stacks_init(l);
 }
 
 static void note_found(const struct pybpf_thread_found *found, void *arg)
 {
 	struct session *s = arg;
-	struct session_sleepers *l = &s->waits.sleepers;
+	struct session_initial_stacks *l = &s->waits.initial_stacks;
 
 	if (array_reserve(&l->found, &l->found_room, l->nr_found + 1, sizeof(*l->found))) {
 		s->error = s->error ?: -ENOMEM;
@@ -93,14 +93,14 @@ static int compare_found(const void *a, const void *b)
 	return one->pid < other->pid ? -1 : one->pid > other->pid;
 }
 
-static int list_processes(struct session_sleepers *l)
+static int list_processes(struct session_initial_stacks *l)
 {
 	size_t room = 0;
 
 	if (l->nr_found)
 		qsort(l->found, l->nr_found, sizeof(*l->found), compare_found);
 	for (size_t i = 0; i < l->nr_found; i++) {
-		struct session_sleeping *last = l->nr_processes ? &l->processes[l->nr_processes - 1] : NULL;
+		struct session_initial_process *last = l->nr_processes ? &l->processes[l->nr_processes - 1] : NULL;
 
 		if (last && last->proc_id == l->found[i].proc_id) {
 			last->end = i + 1;
@@ -109,19 +109,19 @@ static int list_processes(struct session_sleepers *l)
 		if (array_reserve(&l->processes, &room, l->nr_processes + 1u, sizeof(*l->processes)))
 			return -ENOMEM;
 		l->processes[l->nr_processes++] =
-			(struct session_sleeping){.proc_id = l->found[i].proc_id, .next = i, .end = i + 1};
+			(struct session_initial_process){.proc_id = l->found[i].proc_id, .next = i, .end = i + 1};
 	}
 	return 0;
 }
 
-int session_sleepers_find(struct session *s)
+int session_initial_stacks_find(struct session *s)
 {
-	struct session_sleepers *l = &s->waits.sleepers;
+	struct session_initial_stacks *l = &s->waits.initial_stacks;
 	int err = kernel_find_threads(s->kernel, note_found, s) ?: s->error;
 	size_t asleep = 0;
 
 	for (size_t i = 0; i < l->nr_found; i++) {
-		if (session_sleeper_still_sleeps(s, &l->found[i]))
+		if (session_initial_still_sleeps(s, &l->found[i]))
 			l->found[asleep++] = l->found[i];
 	}
 	l->nr_found = asleep;
@@ -129,7 +129,7 @@ int session_sleepers_find(struct session *s)
 	return err ?: list_processes(l);
 }
 
-static void push_process(struct session_sleepers *l, struct user *user, uint32_t process)
+static void push_process(struct session_initial_stacks *l, struct user *user, uint32_t process)
 {
 	l->processes[process].after = NONE;
 	if (user->first == NONE)
@@ -139,7 +139,7 @@ static void push_process(struct session_sleepers *l, struct user *user, uint32_t
 	user->last = process;
 }
 
-static void push_first(struct session_sleepers *l, struct user *user, uint32_t process)
+static void push_first(struct session_initial_stacks *l, struct user *user, uint32_t process)
 {
 	l->processes[process].after = user->first;
 	if (user->first == NONE)
@@ -147,7 +147,7 @@ static void push_first(struct session_sleepers *l, struct user *user, uint32_t p
 	user->first = process;
 }
 
-static uint32_t pop_process(const struct session_sleepers *l, struct user *user)
+static uint32_t pop_process(const struct session_initial_stacks *l, struct user *user)
 {
 	uint32_t process = user->first;
 
@@ -156,7 +156,7 @@ static uint32_t pop_process(const struct session_sleepers *l, struct user *user)
 }
 
 /* Puts the process into the queue of its user. Returns 0 or -ENOMEM. */
-static int place_process(struct session_sleepers *l, uint32_t at, struct processes_record *record)
+static int place_process(struct session_initial_stacks *l, uint32_t at, struct processes_record *record)
 {
 	const struct user fresh = {.uid = processes_get_user(record), .first = NONE, .last = NONE};
 	bool is_fresh;
@@ -169,21 +169,22 @@ static int place_process(struct session_sleepers *l, uint32_t at, struct process
 }
 
 /* Gives up a process whose record has not come, as its event was lost. */
-static void give_up(struct session *s, struct session_sleeping *process)
+static void give_up(struct session *s, struct session_initial_process *process)
 {
 	for (; process->next < process->end; process->next++)
-		s->waits.sleepers.late += session_sleeper_still_sleeps(s, &s->waits.sleepers.found[process->next]);
+		s->waits.initial_stacks.late +=
+			session_initial_still_sleeps(s, &s->waits.initial_stacks.found[process->next]);
 }
 
 /* Puts the processes into the queues of their users; those whose records have not come stay behind. */
 static int place_processes(struct session *s, double until)
 {
-	struct session_sleepers *l = &s->waits.sleepers;
+	struct session_initial_stacks *l = &s->waits.initial_stacks;
 	double now = clock_s(CLOCK_MONOTONIC);
 	int err = 0;
 
 	for (uint32_t i = l->placed; i < l->nr_processes && now < until && !err; i++) {
-		struct session_sleeping process = l->processes[i];
+		struct session_initial_process process = l->processes[i];
 		struct processes_record *record = processes_find_record(s->processes, process.proc_id);
 
 		if (!record && now < l->begin + RECORD_S)
@@ -201,7 +202,7 @@ static int place_processes(struct session *s, double until)
 }
 
 /* Returns the user with a process to be looked at in this turn whose turn it is, or NULL. */
-static struct user *choose_user(struct session_sleepers *l, double now)
+static struct user *choose_user(struct session_initial_stacks *l, double now)
 {
 	double allowed_s = USER_S + USER_SHARE * (now - l->begin);
 	struct user *least = NULL, *last = NULL;
@@ -225,9 +226,9 @@ static struct user *choose_user(struct session_sleepers *l, double now)
 }
 
 /* Puts the process back into its user's queue, after a look that began at that time. */
-static void put_back(struct session_sleepers *l, struct user *user, uint32_t at, double before)
+static void put_back(struct session_initial_stacks *l, struct user *user, uint32_t at, double before)
 {
-	struct session_sleeping *process = &l->processes[at];
+	struct session_initial_process *process = &l->processes[at];
 
 	process->front_s += clock_s(CLOCK_MONOTONIC) - before;
 	if (process->front_s < QUANTUM_S) {
@@ -241,9 +242,9 @@ static void put_back(struct session_sleepers *l, struct user *user, uint32_t at,
 /* Looks at the first process of the user. now: CLOCK_MONOTONIC seconds. */
 static void look_at_process(struct session *s, struct user *user, double now)
 {
-	struct session_sleepers *l = &s->waits.sleepers;
+	struct session_initial_stacks *l = &s->waits.initial_stacks;
 	uint32_t at = pop_process(l, user);
-	struct session_sleeping *process = &l->processes[at];
+	struct session_initial_process *process = &l->processes[at];
 	const struct processes_record *record = processes_find_record(s->processes, process->proc_id);
 	int err = -ESRCH;
 
@@ -253,7 +254,7 @@ static void look_at_process(struct session *s, struct user *user, double now)
 		return;
 	}
 	if (record && !record->ended && record->state == PROCESSES_PYTHON)
-		err = session_sleeper_stacks_read(s, process, record);
+		err = session_initial_stacks_read(s, process, record);
 	if (!err && process->next < process->end) {
 		put_back(l, user, at, now);
 		return;
@@ -264,7 +265,7 @@ static void look_at_process(struct session *s, struct user *user, double now)
 	process->next = process->end;
 }
 
-static bool is_done(const struct session_sleepers *l)
+static bool is_done(const struct session_initial_stacks *l)
 {
 	if (l->placed < l->nr_processes)
 		return false;
@@ -275,9 +276,9 @@ static bool is_done(const struct session_sleepers *l)
 	return true;
 }
 
-double session_sleepers_look(struct session *s, double now)
+double session_initial_stacks_look(struct session *s, double now)
 {
-	struct session_sleepers *l = &s->waits.sleepers;
+	struct session_initial_stacks *l = &s->waits.initial_stacks;
 	double before = now, until = now + TURN_S;
 	struct user *user = NULL;
 
@@ -302,23 +303,24 @@ double session_sleepers_look(struct session *s, double now)
 	return l->next;
 }
 
-const struct session_sleeper *session_sleepers_get(const struct session_sleepers *l, const struct pybpf_wait_key *key)
+const struct session_initial_stack *session_initial_stacks_get(const struct session_initial_stacks *l,
+							       const struct pybpf_wait_key *key)
 {
-	const struct session_sleeper wanted = {.proc_id = key->proc_id, .tid = key->tid};
+	const struct session_initial_stack wanted = {.proc_id = key->proc_id, .tid = key->tid};
 	uint32_t i = key->stack_id == PYBPF_STACK_ID_EARLIER ? intern_find(&l->stacks, &wanted) : INTERN_NONE;
 
 	return i == INTERN_NONE ? NULL : intern_item(&l->stacks, i);
 }
 
-void session_sleepers_note(struct session_sleepers *l, const struct pybpf_wait_key *key, uint64_t ns)
+void session_initial_stacks_note(struct session_initial_stacks *l, const struct pybpf_wait_key *key, uint64_t ns)
 {
-	if (key->stack_id == PYBPF_STACK_ID_EARLIER && !session_sleepers_get(l, key))
+	if (key->stack_id == PYBPF_STACK_ID_EARLIER && !session_initial_stacks_get(l, key))
 		l->unread_ns += ns;
 }
 
-void session_sleepers_tell(const struct session *s, struct session_account *account)
+void session_initial_stacks_tell(const struct session *s, struct session_account *account)
 {
-	const struct session_sleepers *l = &s->waits.sleepers;
+	const struct session_initial_stacks *l = &s->waits.initial_stacks;
 
 	account->late_sleepers = l->late;
 	account->unread_sleepers_ns = l->unread_ns;
@@ -368,13 +370,13 @@ static bool is_wanted(const struct session_options *options)
 	return options->mode != SESSION_CPU;
 }
 
-const struct session_measure session_sleepers_measure = {
+const struct session_measure session_initial_stacks_measure = {
 	.name = "threads that sleep when the run begins",
 	.is_wanted = is_wanted,
-	.begin = session_sleepers_find,
+	.begin = session_initial_stacks_find,
 	.end = end,
-	.tend = session_sleepers_look,
-	.tell = session_sleepers_tell,
+	.tend = session_initial_stacks_look,
+	.tell = session_initial_stacks_tell,
 	.print = print,
 	.entries = entries,
 };
