@@ -58,7 +58,7 @@ static const struct session_entry rest_entries[] = {
 	 "code objects without columns, as of Python before 3.11 and with -X no_debug_ranges, whose lines stand alone"},
 	{"processes", "seen", SESSION_COUNT(processes.seen), "processes", "that ran Python"},
 	{"processes", "started", SESSION_COUNT(processes.started), "processes", "that started during the run"},
-	{"processes", "ended", SESSION_COUNT(sched.ended_processes)},
+	{"processes", "ended", SESSION_COUNT(schedstat.ended_processes)},
 	{"processes", "several_pythons", SESSION_COUNT(processes.several), "processes",
 	 "that had more than one Python"},
 	{"processes", "refused", SESSION_COUNT(processes.refused), "processes",

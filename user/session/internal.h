@@ -16,7 +16,7 @@
 #include "session/thread_names.h"
 #include "symbols/stacks.h"
 #include "session/samples/times.h"
-#include "session/waits/sched.h"
+#include "session/waits/schedstat.h"
 #include "session/waits/states.h"
 #include "session/tasks/suspended.h"
 #include "session/waits/waits.h"
@@ -32,7 +32,7 @@ struct session {
 	struct stacks *stacks;
 	struct session_times times;
 	struct session_waits waits;
-	struct session_sched sched;
+	struct session_schedstat schedstat;
 	struct session_states states;
 	struct session_loop_blocks loop_blocks;
 	struct session_suspended suspended;

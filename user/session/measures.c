@@ -9,7 +9,7 @@
 #include "session/waits/left_out.h"
 #include "session/samples/resident.h"
 #include "session/samples/samples.h"
-#include "session/waits/sched.h"
+#include "session/waits/schedstat.h"
 #include "session/waits/initial_stacks.h"
 #include "session/waits/states.h"
 #include "session/tasks/suspended.h"
@@ -19,7 +19,7 @@
 
 /*
  * What the order says:
- * - the time of threads is kept before the timer samples them, and to the end of all else: sched, states and waits
+ * - the time of threads is kept before the timer samples them, and to the end of all else: schedstat, states and waits
  * stand before the samples;
  * - resident memory and waits take counts in place of samples;
  * - last snapshots of tasks are taken before the stacks of sleepers are given up and the waits stop;
@@ -27,7 +27,7 @@
  * - the account begins with what most time or memory is in, and goes on with what is missing of it.
  */
 const struct session_measure *const session_measures[SESSION_MEASURES] = {
-	&session_sched_measure,        &session_states_measure,      &session_event_values_measure,
+	&session_schedstat_measure,    &session_states_measure,      &session_event_values_measure,
 	&session_resident_measure,     &session_waits_measure,       &session_initial_stacks_measure,
 	&session_thread_names_measure, &session_left_out_measure,    &session_gil_measure,
 	&session_suspended_measure,    &session_loop_blocks_measure, &session_samples_measure,

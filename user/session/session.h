@@ -100,7 +100,7 @@ struct session_options {
 	}
 
 /* The threads of SESSION_CPU whose time is in state_ns (running, queued) and asleep_ns, and those that are left out. */
-struct session_account_sched {
+struct session_account_schedstat {
 	uint64_t processes, threads;
 	uint64_t asleep_ns;
 	uint64_t ended_processes;  /* during the run */
@@ -126,7 +126,7 @@ struct session_account {
 	double kernel_ns_per_sample; /* valid if measured */
 	double user_cpu_s;
 	int64_t peak_rss_kib;
-	struct session_account_sched sched;           /* of SESSION_CPU */
+	struct session_account_schedstat schedstat;   /* of SESSION_CPU */
 	uint64_t state_ns[PYBPF_NR_STATES];           /* of SESSION_WALL and _OFFCPU: of the threads in the profile */
 	bool has_states;                              /* those modes; the rest is what is not in their profile */
 	uint64_t unnamed_waits;                       /* waits of which only the state is told */

@@ -8,7 +8,7 @@
 
 #include "base/beyond.h"
 #include "base/clock.h"
-#include "session/waits/sched.h"
+#include "session/waits/schedstat.h"
 #include "session/waits/states.h"
 
 #define NS_PER_S 1000000000ull
@@ -33,7 +33,7 @@ static struct met_thread *meet(struct top_threads *t, pid_t pid, pid_t tid, uint
 }
 
 /* What a thread has done by the scheduler's counters since the interval before, or since it began. */
-static struct top_states count_sched(const struct session_sched_thread *thread, const struct met_thread *before,
+static struct top_states count_sched(const struct session_schedstat_thread *thread, const struct met_thread *before,
 				     bool fresh, uint64_t interval_ns)
 {
 	uint64_t ticks_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -55,7 +55,7 @@ static struct top_states count_sched(const struct session_sched_thread *thread, 
 	return states;
 }
 
-static int add_sched(const struct session_sched_thread *thread, void *arg)
+static int add_sched(const struct session_schedstat_thread *thread, void *arg)
 {
 	struct top_threads *t = arg;
 	uint64_t interval_ns = (uint64_t)((clock_s(CLOCK_MONOTONIC) - t->since) * 1e9);
@@ -117,7 +117,7 @@ void top_threads_free(struct top_threads *t)
 int top_threads_add(struct top_threads *t)
 {
 	int err = session_states_known(t->session) ? session_states_visit(t->session, add_states, t)
-						   : session_sched_visit(t->session, add_sched, t);
+						   : session_schedstat_visit(t->session, add_sched, t);
 
 	forget_ended(t);
 	t->since = clock_s(CLOCK_MONOTONIC);

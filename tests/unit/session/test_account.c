@@ -274,7 +274,7 @@ static void test_lines_of_cpu_mode(void **state)
 	struct session_account a = {
 		.freq = 99,
 		.state_ns = {[PYBPF_STATE_RUNNING] = 960000000, [PYBPF_STATE_QUEUED] = 120000000},
-		.sched = {.processes = 2, .threads = 4, .asleep_ns = 10920000000},
+		.schedstat = {.processes = 2, .threads = 4, .asleep_ns = 10920000000},
 	};
 	char *text;
 
@@ -284,18 +284,18 @@ static void test_lines_of_cpu_mode(void **state)
 	text = print(&a);
 	assert_null(strstr(text, "without "));
 	free(text);
-	a.sched.ended_processes = 1;
-	a.sched.ended_threads = 3;
+	a.schedstat.ended_processes = 1;
+	a.schedstat.ended_threads = 3;
 	assert_prints(&a, "\npybpf: that is without 1 process that ended, and without 3 threads that ended (");
-	a.sched.ended_threads_ns = 250000000;
-	a.sched.unread_threads = 1;
+	a.schedstat.ended_threads_ns = 250000000;
+	a.schedstat.unread_threads = 1;
 	assert_prints(&a,
 		      "without 1 process that ended, and without threads that ended, which took 0.25 s of CPU time, "
 		      "and without 1 thread that was found during the run (--mode=wall has all)\n");
-	a.sched.late_threads = 2000;
+	a.schedstat.late_threads = 2000;
 	assert_prints(&a, "found during the run, and without 2000 threads that could not be read in time (--mode=wall "
 			  "has all)\n");
-	a = (struct session_account){.sched = {.ended_processes = 1}};
+	a = (struct session_account){.schedstat = {.ended_processes = 1}};
 	text = print(&a);
 	assert_null(strstr(text, "thread-seconds"));
 	free(text);

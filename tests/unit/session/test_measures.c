@@ -50,10 +50,10 @@ static void assert_measures(struct session_options options, const struct session
 
 static void test_by_options(void **state)
 {
-	static const struct session_measure *const cpu[] = {&session_sched_measure, ALWAYS, &session_samples_measure,
-							    NULL};
-	static const struct session_measure *const states[] = {&session_sched_measure, &session_states_measure, ALWAYS,
-							       &session_samples_measure, NULL};
+	static const struct session_measure *const cpu[] = {&session_schedstat_measure, ALWAYS,
+							    &session_samples_measure, NULL};
+	static const struct session_measure *const states[] = {&session_schedstat_measure, &session_states_measure,
+							       ALWAYS, &session_samples_measure, NULL};
 	static const struct session_measure *const wall[] = {
 		&session_waits_measure,
 		&session_initial_stacks_measure,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads what the scheduler has counted of each thread, at the two ends of the run, and adds up the differences. */
-#include "session/waits/sched.h"
+#include "session/waits/schedstat.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +38,7 @@ struct begun_cpu {
 
 static void init(struct session *s)
 {
-	struct session_sched *sched = &s->sched;
+	struct session_schedstat *sched = &s->schedstat;
 
 	memset(sched, 0, sizeof(*sched));
 	intern_init(&sched->cpu, sizeof(struct begun_cpu), offsetof(struct begun_cpu, ns));
@@ -47,7 +47,7 @@ static void init(struct session *s)
 
 static void release(struct session *s)
 {
-	struct session_sched *sched = &s->sched;
+	struct session_schedstat *sched = &s->schedstat;
 
 	intern_free(&sched->begun);
 	intern_free(&sched->cpu);
@@ -63,7 +63,7 @@ static uint64_t tick_ns(void)
 struct reading {
 	struct session *session;
 	const struct processes_record *process;
-	struct session_sched_process sum;
+	struct session_schedstat_process sum;
 	double until_s; /* session_used_s() */
 	int err;
 };
@@ -83,13 +83,13 @@ static int read_begin(pid_t tid, void *arg)
 	bool fresh;
 
 	if (is_late(r)) {
-		r->session->sched.cut = true;
+		r->session->schedstat.cut = true;
 		return 1;
 	}
 	thread.read_ns = clock_ns(CLOCK_BOOTTIME);
 	if (procfs_read_sched(thread.pid, tid, &thread.sched))
 		return 0;
-	return intern_add(&r->session->sched.begun, &thread, &fresh) == INTERN_NONE ? -ENOMEM : 0;
+	return intern_add(&r->session->schedstat.begun, &thread, &fresh) == INTERN_NONE ? -ENOMEM : 0;
 }
 
 static bool is_to_begin(const struct processes_record *process, void *arg)
@@ -109,7 +109,7 @@ static void begin_process(struct processes_record *process, double until_s, void
 	r->process = process;
 	r->until_s = until_s;
 	if (!r->err && !procfs_cpu_ns(process->pid, &cpu.ns) &&
-	    intern_add(&r->session->sched.cpu, &cpu, &fresh) == INTERN_NONE)
+	    intern_add(&r->session->schedstat.cpu, &cpu, &fresh) == INTERN_NONE)
 		r->err = -ENOMEM;
 	if (!r->err)
 		r->err = procfs_each_task(process->pid, read_begin, r) < 0 ? -ENOMEM : 0;
@@ -122,12 +122,12 @@ static int begin(struct session *s)
 	struct procfs_sched own;
 
 	/* A kernel that does not count says 0 of every thread. */
-	s->sched.known = !procfs_read_sched(getpid(), getpid(), &own) && own.running_ns;
-	s->sched.begin_ticks = clock_ns(CLOCK_BOOTTIME) / tick_ns();
-	if (s->sched.known &&
+	s->schedstat.known = !procfs_read_sched(getpid(), getpid(), &own) && own.running_ns;
+	s->schedstat.begin_ticks = clock_ns(CLOCK_BOOTTIME) / tick_ns();
+	if (s->schedstat.known &&
 	    session_visit_by_user(s, session_used_s() + BEGIN_S, is_to_begin, begin_process, &reading))
 		reading.err = -ENOMEM;
-	s->sched.known &= !reading.err;
+	s->schedstat.known &= !reading.err;
 	return 0;
 }
 
@@ -135,7 +135,8 @@ static int begin(struct session *s)
  * Adds what a thread did in elapsed_ns. The kernel counts a wait for a CPU when it ends, also as much of it as was
  * before elapsed_ns.
  */
-static void add_thread(struct session_sched_process *sum, uint64_t elapsed_ns, uint64_t running_ns, uint64_t queued_ns)
+static void add_thread(struct session_schedstat_process *sum, uint64_t elapsed_ns, uint64_t running_ns,
+		       uint64_t queued_ns)
 {
 	uint64_t idle_ns = beyond(elapsed_ns, running_ns);
 
@@ -152,12 +153,12 @@ static struct begun_thread *find_begun(const struct reading *r, pid_t tid, const
 				       const struct procfs_sched *now)
 {
 	const struct begun_thread key = {.pid = r->process->pid, .tid = tid};
-	uint32_t i = intern_find(&r->session->sched.begun, &key);
+	uint32_t i = intern_find(&r->session->schedstat.begun, &key);
 	struct begun_thread *thread;
 
-	if (i == INTERN_NONE || stat->start_time > r->session->sched.begin_ticks)
+	if (i == INTERN_NONE || stat->start_time > r->session->schedstat.begin_ticks)
 		return NULL;
-	thread = intern_item(&r->session->sched.begun, i);
+	thread = intern_item(&r->session->schedstat.begun, i);
 	/* Thread IDs are reused. */
 	if (now->running_ns < thread->sched.running_ns || now->queued_ns < thread->sched.queued_ns)
 		return NULL;
@@ -167,16 +168,16 @@ static struct begun_thread *find_begun(const struct reading *r, pid_t tid, const
 static void note_alive(const struct reading *r, pid_t tid)
 {
 	const struct begun_thread key = {.pid = r->process->pid, .tid = tid};
-	uint32_t i = intern_find(&r->session->sched.begun, &key);
+	uint32_t i = intern_find(&r->session->schedstat.begun, &key);
 
 	if (i != INTERN_NONE)
-		((struct begun_thread *)intern_item(&r->session->sched.begun, i))->alive = true;
+		((struct begun_thread *)intern_item(&r->session->schedstat.begun, i))->alive = true;
 }
 
 static int read_end(pid_t tid, void *arg)
 {
 	struct reading *r = arg;
-	struct session_sched_process *sum = &r->sum;
+	struct session_schedstat_process *sum = &r->sum;
 	uint64_t now_ns = clock_ns(CLOCK_BOOTTIME), start_ns;
 	struct procfs_sched now;
 	struct procfs_stat stat;
@@ -202,8 +203,8 @@ static int read_end(pid_t tid, void *arg)
 			   now.queued_ns - begun->sched.queued_ns);
 		return 0;
 	}
-	if (stat.start_time < r->session->sched.begin_ticks) {
-		*(r->session->sched.cut ? &sum->late : &sum->unread) += 1;
+	if (stat.start_time < r->session->schedstat.begin_ticks) {
+		*(r->session->schedstat.cut ? &sum->late : &sum->unread) += 1;
 		return 0;
 	}
 	/* It began somewhere in its tick. */
@@ -213,7 +214,7 @@ static int read_end(pid_t tid, void *arg)
 }
 
 /* Returns the CPU time of the process's threads that ended, of which the sum of the others is known; 0: not known. */
-static int64_t ended_cpu_ns(const struct session_sched *sched, const struct processes_record *process,
+static int64_t ended_cpu_ns(const struct session_schedstat *sched, const struct processes_record *process,
 			    uint64_t running_ns)
 {
 	uint32_t i = intern_find(&sched->cpu, &process->proc_id);
@@ -228,13 +229,13 @@ static int64_t ended_cpu_ns(const struct session_sched *sched, const struct proc
 static void end_process(struct processes_record *process, double until_s, void *arg)
 {
 	struct reading *r = arg;
-	struct session_sched *sched = &r->session->sched;
+	struct session_schedstat *sched = &r->session->schedstat;
 
 	if (r->err)
 		return;
 	r->process = process;
 	r->until_s = until_s;
-	r->sum = (struct session_sched_process){.proc_id = process->proc_id};
+	r->sum = (struct session_schedstat_process){.proc_id = process->proc_id};
 	r->err = procfs_each_task(process->pid, read_end, r);
 	if (!r->sum.unread && !r->sum.late)
 		r->sum.ended_ns = ended_cpu_ns(sched, process, r->sum.running_ns);
@@ -249,14 +250,14 @@ static void end(struct session *s)
 {
 	struct reading reading = {.session = s};
 
-	if (s->sched.known &&
+	if (s->schedstat.known &&
 	    session_visit_by_user(s, s->ended_used_s + SESSION_END_SCHED_S, session_runs_python, end_process, &reading))
 		reading.err = -ENOMEM;
-	s->sched.known &= !reading.err;
+	s->schedstat.known &= !reading.err;
 }
 
 struct visiting {
-	int (*visit)(const struct session_sched_thread *thread, void *arg);
+	int (*visit)(const struct session_schedstat_thread *thread, void *arg);
 	void *arg;
 	pid_t pid;
 	int err;
@@ -265,7 +266,7 @@ struct visiting {
 static int visit_thread(pid_t tid, void *arg)
 {
 	struct visiting *v = arg;
-	struct session_sched_thread thread = {.pid = v->pid, .tid = tid, .at_ns = clock_ns(CLOCK_BOOTTIME)};
+	struct session_schedstat_thread thread = {.pid = v->pid, .tid = tid, .at_ns = clock_ns(CLOCK_BOOTTIME)};
 	struct procfs_stat stat;
 
 	if (procfs_read_task_stat(v->pid, tid, &stat) || stat.state == 'Z' || stat.state == 'X' ||
@@ -286,8 +287,8 @@ static void visit_process(struct processes_record *process, void *arg)
 	v->err = procfs_each_task(process->pid, visit_thread, v);
 }
 
-int session_sched_visit(struct session *s, int (*visit)(const struct session_sched_thread *thread, void *arg),
-			void *arg)
+int session_schedstat_visit(struct session *s, int (*visit)(const struct session_schedstat_thread *thread, void *arg),
+			    void *arg)
 {
 	struct visiting v = {.visit = visit, .arg = arg};
 
@@ -315,13 +316,13 @@ static struct processes_record *find_wanted(const struct session *s, uint64_t pr
  */
 static void tell(const struct session *s, struct session_account *account)
 {
-	struct session_account_sched *out = &account->sched;
+	struct session_account_schedstat *out = &account->schedstat;
 	int64_t ended_ns = 0;
 
-	if (!s->sched.known)
+	if (!s->schedstat.known)
 		return;
-	for (size_t i = 0; i < s->sched.nr_processes; i++) {
-		const struct session_sched_process *sum = &s->sched.processes[i];
+	for (size_t i = 0; i < s->schedstat.nr_processes; i++) {
+		const struct session_schedstat_process *sum = &s->schedstat.processes[i];
 		const struct processes_record *process = find_wanted(s, sum->proc_id);
 
 		if (!process)
@@ -335,8 +336,8 @@ static void tell(const struct session *s, struct session_account *account)
 		account->state_ns[PYBPF_STATE_QUEUED] += sum->queued_ns;
 		ended_ns += sum->ended_ns;
 	}
-	for (uint32_t i = 0; i < s->sched.begun.count; i++) {
-		const struct begun_thread *thread = intern_item(&s->sched.begun, i);
+	for (uint32_t i = 0; i < s->schedstat.begun.count; i++) {
+		const struct begun_thread *thread = intern_item(&s->schedstat.begun, i);
 		const struct processes_record *process = find_wanted(s, thread->proc_id);
 
 		out->ended_threads += !thread->alive && process && !process->ended;
@@ -347,7 +348,7 @@ static void tell(const struct session *s, struct session_account *account)
 }
 
 /* Prints the threads and processes whose time is not in the line above. */
-static void print_left_out(const struct session_account_sched *sched, FILE *out)
+static void print_left_out(const struct session_account_schedstat *sched, FILE *out)
 {
 	const char *separator = "pybpf: that is without ", *and = ", and without ";
 
@@ -382,27 +383,27 @@ static void print_left_out(const struct session_account_sched *sched, FILE *out)
 static void print(const struct session_account *a, const struct profile *p, FILE *out)
 {
 	uint64_t running = a->state_ns[PYBPF_STATE_RUNNING], queued = a->state_ns[PYBPF_STATE_QUEUED];
-	double total = (double)(running + queued + a->sched.asleep_ns);
+	double total = (double)(running + queued + a->schedstat.asleep_ns);
 
 	(void)p;
-	if (!a->has_states && a->sched.threads && total > 0) {
+	if (!a->has_states && a->schedstat.threads && total > 0) {
 		fprintf(out,
 			"pybpf: %.2f thread-seconds: %.1f %% %s, %.1f %% %s, %.1f %% asleep (--mode=wall says for "
 			"what)\n",
 			total / 1e9, 100 * (double)running / total, session_state_name(PYBPF_STATE_RUNNING),
 			100 * (double)queued / total, session_state_name(PYBPF_STATE_QUEUED),
-			100 * (double)a->sched.asleep_ns / total);
-		print_left_out(&a->sched, out);
+			100 * (double)a->schedstat.asleep_ns / total);
+		print_left_out(&a->schedstat, out);
 	}
 }
 
 static const struct session_entry entries[] = {
-	{"state_s", "asleep", SESSION_SECONDS(sched.asleep_ns)},
-	{"threads", "counted", SESSION_COUNT(sched.threads)},
-	{"threads", "ended", SESSION_COUNT(sched.ended_threads)},
-	{"threads", "ended_cpu_s", SESSION_SECONDS(sched.ended_threads_ns)},
-	{"threads", "found_late", SESSION_COUNT(sched.unread_threads)},
-	{"threads", "not_in_time", SESSION_COUNT(sched.late_threads)},
+	{"state_s", "asleep", SESSION_SECONDS(schedstat.asleep_ns)},
+	{"threads", "counted", SESSION_COUNT(schedstat.threads)},
+	{"threads", "ended", SESSION_COUNT(schedstat.ended_threads)},
+	{"threads", "ended_cpu_s", SESSION_SECONDS(schedstat.ended_threads_ns)},
+	{"threads", "found_late", SESSION_COUNT(schedstat.unread_threads)},
+	{"threads", "not_in_time", SESSION_COUNT(schedstat.late_threads)},
 	{0},
 };
 
@@ -412,7 +413,7 @@ static bool is_wanted(const struct session_options *options)
 }
 
 /* Read when no sample waits for what takes some microseconds for each thread. */
-const struct session_measure session_sched_measure = {
+const struct session_measure session_schedstat_measure = {
 	.name = "time of threads, by the scheduler",
 	.is_wanted = is_wanted,
 	.init = init,
