@@ -113,7 +113,7 @@ THOROUGH = {
     "test_losses::test_what_was_lost_is_found": ["maps*"],
     "test_out_of_memory::test_run": None,
     "test_out_of_memory::test_report": ["*folded*", "*html*"],
-    "test_foreign::test_helpers_that_are_killed": ["*0"],
+    "test_helpers::test_helpers_that_are_killed": ["*0"],
     "test_many_threads::test_run_ends_in_time_in_every_mode": ["*wall*"],
     "test_many_threads::test_processes_with_many_threads_do_not_hinder_each_other": None,
     "test_threads_without_python::test_many_native_threads_leave_room": ["threads0"],

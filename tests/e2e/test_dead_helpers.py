@@ -16,7 +16,7 @@ import pytest
 import dump_schema
 import harness
 from harness import pybpf
-from test_foreign import SPIN, as_user, helpers_of, silent_file_system
+from test_helpers import SPIN, as_user, helpers_of, silent_file_system
 
 pytestmark = pytest.mark.usefixtures("profiler")
 PYTHON = "/usr/bin/python3"
@@ -124,7 +124,7 @@ def run_beside(chance, number, *args):
         end = time.monotonic() + chance.random() * 0.15
         hit = False
         while process.poll() is None:
-            # The first is their maker.
+            # The first is their forkserver.
             for pid in helpers_of(process.pid)[1:]:
                 if time.monotonic() < end and chance.random() > 0.05:
                     continue

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import harness
-from test_rights import children, is_maker, keeper_of, running
+from test_rights import children, is_forkserver, keeper_of, running
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -59,24 +59,24 @@ def handed_on(path):
 
 
 def test_each_process_of_a_run(spinning, tmp_path):
-    """Main, maker, helpers and keeper; each has what its work needs, and no end of a socket that another one has."""
+    """Main, forkserver, helpers and keeper; each has what its work needs, and no end of a socket that another one has."""
     left_open = tmp_path / "left-open"
     left_open.write_text("")
     html, stats = tmp_path / "p.html", tmp_path / "stats.json"
     with handed_on(left_open) as high, running(
         "-o", html, "--json-stats", stats, "-p", spinning.pid, "-d", 4, pass_fds=[high]
     ) as process:
-        (maker,) = [child for child in children(process.pid) if is_maker(child)]
-        keeper, helpers = keeper_of(process.pid), children(maker)
+        (forkserver,) = [child for child in children(process.pid) if is_forkserver(child)]
+        keeper, helpers = keeper_of(process.pid), children(forkserver)
         main = descriptors(process.pid)
-        makers, keepers = descriptors(maker), descriptors(keeper)
+        forkservers, keepers = descriptors(forkserver), descriptors(keeper)
         helping = [descriptors(pid) for pid in helpers]
         err = os.readlink("/proc/%d/fd/2" % process.pid)
     assert 1 <= len(helpers) <= MOST_HELPERS
 
-    # The maker: its socket, whose other end the main process has.
-    assert kinds(makers) == {"socket": 1}
-    assert [makers[fd] for fd in range(3)] == [NULL] * 3
+    # The forkserver: its socket, whose other end the main process has.
+    assert kinds(forkservers) == {"socket": 1}
+    assert [forkservers[fd] for fd in range(3)] == [NULL] * 3
     # A helper: its socket, and how long it has waited for a CPU.
     for pid, links in zip(helpers, helping):
         assert kinds(links) == {"socket": 1, "/proc/%d/schedstat" % pid: 1}
@@ -102,9 +102,9 @@ def test_each_process_of_a_run(spinning, tmp_path):
     assert own.pop("pidfd") == len(helpers)
     assert set(own) <= SAMPLING, own
     # No two processes have the same end of a socket.
-    ends = [inode for links in [main, makers, keepers, *helping] for inode in inodes(links)]
+    ends = [inode for links in [main, forkservers, keepers, *helping] for inode in inodes(links)]
     assert len(ends) == len(set(ends))
-    for links in [makers, keepers, *helping]:
+    for links in [forkservers, keepers, *helping]:
         assert str(left_open) not in links.values()
 
 

@@ -15,7 +15,7 @@ import pytest
 import harness
 import pythons
 from harness import pybpf
-from test_foreign import helpers_of
+from test_helpers import helpers_of
 
 pytestmark = pytest.mark.usefixtures("profiler")
 

@@ -45,14 +45,14 @@ def children(pid):
         return [int(word) for word in file.read().split()]
 
 
-def is_maker(pid):
+def is_forkserver(pid):
     """Does it make the helpers that look at other programs' files?"""
     return status(pid)["Name"] == "pybpf-maker"
 
 
 def keeper_of(pid):
     """The one that puts written files in their places."""
-    (keeper,) = [child for child in children(pid) if not is_maker(child)]
+    (keeper,) = [child for child in children(pid) if not is_forkserver(child)]
     return keeper
 
 
@@ -128,10 +128,10 @@ def test_rights_of_a_run(spinning, tmp_path, kind):
         check_rights(process.pid, SAMPLING)
         keeper = keeper_of(process.pid)
         check_rights(keeper, set())
-        (maker,) = [child for child in children(process.pid) if is_maker(child)]
-        helpers = children(maker)
+        (forkserver,) = [child for child in children(process.pid) if is_forkserver(child)]
+        helpers = children(forkserver)
         assert helpers
-        for pid in [maker, *helpers]:
+        for pid in [forkserver, *helpers]:
             check_rights(pid, HELPING)
         process.wait(4 * harness.PATIENCE)
     assert (tmp_path / "p.html").stat().st_size > 10000
@@ -144,7 +144,7 @@ def test_rights_beside_a_command(tmp_path):
     argv = ["-q", "-o", tmp_path / "p.folded", "--", harness.default_python().argv[0], "-c", script]
     with running(*argv) as process:
         check_rights(process.pid, SAMPLING | {"KILL"})
-        kinds = {status(pid)["Seccomp"]: pid for pid in children(process.pid) if not is_maker(pid)}
+        kinds = {status(pid)["Seccomp"]: pid for pid in children(process.pid) if not is_forkserver(pid)}
         assert len(kinds) == 2
         check_rights(kinds[SECCOMP_FILTER], set())
         command = status(kinds["0"])

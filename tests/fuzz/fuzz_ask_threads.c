@@ -3,13 +3,13 @@
 #include "fuzz.h"
 
 #include "discovery/ask_threads.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "symbols/pysym.h"
 
 static const struct fuzz_input *answer_in;
 
-int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
-		 void *answer, size_t room, size_t *size, double patience_s)
+int helper_call(helper_service *service, struct helper_subject subject, const void *question, size_t question_size,
+		void *answer, size_t room, size_t *size, double patience_s)
 {
 	(void)service;
 	(void)subject;

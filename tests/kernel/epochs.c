@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "cli/services.h"
 #include "discovery/discovery.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "session/account.h"
 #include "session/internal.h"
 
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	options.max_stacks = (uint32_t)atoi(argv[6]);
 	options.without = argv[7];
 	known = discovery_new();
-	if (!known || foreign_start(&cli_services, known))
+	if (!known || helper_start(&cli_services, known))
 		return 1;
 	discovery_free(known);
 	s = session_new(&options);
@@ -103,6 +103,6 @@ int main(int argc, char **argv)
 	if (!err)
 		session_account_json(&account, stdout);
 	session_free(s);
-	foreign_stop();
+	helper_stop();
 	return err ? 1 : 0;
 }

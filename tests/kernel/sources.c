@@ -16,7 +16,7 @@
 
 #include "cli/services.h"
 #include "discovery/discovery.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "kernel/counts.h"
 #include "session/account.h"
 #include "session/internal.h"
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	known = discovery_new();
-	if (!known || foreign_start(&cli_services, known))
+	if (!known || helper_start(&cli_services, known))
 		return 1;
 	discovery_free(known);
 	s = session_new(&options);
@@ -143,6 +143,6 @@ int main(int argc, char **argv)
 		session_account_json(&account, stdout);
 	}
 	session_free(s);
-	foreign_stop();
+	helper_stop();
 	return err ? 1 : 0;
 }

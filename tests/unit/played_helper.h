@@ -38,7 +38,7 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 	memset(out, 0, room * sizeof(*out));
 	error_clear(error);
 	if (machine.now < machine.busy_until) {
-		machine.subject = (struct foreign_subject){pid, life};
+		machine.subject = (struct helper_subject){pid, life};
 		return DISCOVERY_PENDING;
 	}
 	machine.answered = false;
@@ -224,35 +224,35 @@ int procfs_read_status(pid_t pid, struct procfs_status *out)
 	return process_of(pid)->alive ? 0 : -ESRCH;
 }
 
-bool foreign_answered(struct foreign_subject *subject)
+bool helper_has_answer(struct helper_subject *subject)
 {
 	*subject = machine.subject;
 	return machine.answered;
 }
 
-void foreign_discard(struct foreign_subject subject)
+void helper_discard(struct helper_subject subject)
 {
 	machine.discarded = subject;
 	machine.answered = false;
 }
 
-bool foreign_is_interrupted(void)
+bool helper_is_interrupted(void)
 {
 	return false;
 }
 
-double foreign_used(uid_t uid)
+double helper_user_cost_s(uid_t uid)
 {
 	(void)uid;
 	return 0;
 }
 
-bool foreign_any_used(void)
+bool helper_any_user_cost(void)
 {
 	return false;
 }
 
-unsigned long foreign_unanswered(void)
+unsigned long helper_unanswered(void)
 {
 	return 0;
 }

@@ -26,7 +26,7 @@
 #include "base/remote.h"
 #include "base/scan.h"
 #include "discovery/ask.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "kernel/procs.h"
 #include "kernel/watch.h"
 #include "processes/processes.h"
@@ -128,7 +128,7 @@ static struct machine {
 	/* The helper. */
 	double busy_until;
 	bool answered;
-	struct foreign_subject subject, discarded;
+	struct helper_subject subject, discarded;
 	void (*while_looking)(void); /* something happens while the helper looks; once */
 	bool no_answer;
 	size_t looks, validations;

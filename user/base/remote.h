@@ -11,7 +11,7 @@
 /*
  * Reads exactly size bytes at addr of the process (process_vm_readv). Returns 0, -EFAULT when any of them is
  * not mapped, -ESRCH when the process is gone, -EPERM without the privilege; through a helper also an error of
- * foreign_has_no_answer(), which says nothing of the process.
+ * helper_has_no_answer(), which says nothing of the process.
  */
 int remote_read(pid_t pid, uint64_t addr, void *buf, size_t size);
 

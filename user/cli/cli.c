@@ -14,7 +14,7 @@
 
 #include "cli/services.h"
 #include "discovery/ask.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "base/log.h"
 
 /* The columns of a terminal that does not tell them, such as a serial line's. */
@@ -100,7 +100,7 @@ int cli_drop_rights(const struct rights_wanted *wanted)
 int cli_start_helpers(void)
 {
 	struct discovery *known = discovery_new();
-	int err = known ? foreign_start(&cli_services, known) : -ENOMEM;
+	int err = known ? helper_start(&cli_services, known) : -ENOMEM;
 
 	/* Each helper has its own copy. */
 	discovery_free(known);

@@ -68,7 +68,7 @@ int cli_drop_rights(const struct rights_wanted *wanted);
 int cli_finish_stdout(void);
 
 /*
- * Starts the helper process that opens and parses other programs' files (foreign.h). To be called before pybpf opens
+ * Starts the helper process that opens and parses other programs' files (helper.h). To be called before pybpf opens
  * other files, so that the helper does not inherit their descriptors. Returns CLI_OK, or CLI_FAILED after one sentence
  * on stderr.
  */

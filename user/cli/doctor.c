@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "cli/options.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "doctor/trial.h"
 
 static const struct cli_example examples[] = {
@@ -47,6 +47,6 @@ int cli_doctor(int argc, char **argv)
 		return cli_usage("doctor takes no argument, and found %s; see `pybpf doctor --help`", argv[optind]);
 	cli_set_verbosity(verbose);
 	code = cli_start_helpers() ?: session_doctor(stdout) ? CLI_FAILED : CLI_OK;
-	foreign_stop();
+	helper_stop();
 	return code;
 }

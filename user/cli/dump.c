@@ -19,7 +19,7 @@
 #include "discovery/list.h"
 #include "dump/core.h"
 #include "dump/dump.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "rights/priority.h"
 
 struct dump_command {
@@ -250,7 +250,7 @@ static void take_picture(const struct dump_command *dump, const struct ps_row *r
 		return;
 	if (out->read[i]) {
 		log_error("process %d: not all of it could be read: %s", row->process.pid,
-			  foreign_describe(out->processes[i].incomplete));
+			  helper_describe_error(out->processes[i].incomplete));
 		out->missed = true;
 		return;
 	}
@@ -309,7 +309,7 @@ static int take_pictures(const struct dump_command *dump, const struct ps_list *
 		return -ENOMEM;
 	for (size_t i = 0; i < list->count; i++) {
 		/* A signal ends a watch, and cuts off everything else. */
-		if (foreign_is_interrupted()) {
+		if (helper_is_interrupted()) {
 			out->missed = out->missed || dump->watch_s <= 0;
 			break;
 		}
@@ -350,7 +350,7 @@ static void wait_for(double seconds)
 {
 	struct timespec time = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (time_t)seconds) * 1e9)};
 
-	while (nanosleep(&time, &time) && errno == EINTR && !foreign_is_interrupted())
+	while (nanosleep(&time, &time) && errno == EINTR && !helper_is_interrupted())
 		;
 }
 
@@ -363,7 +363,7 @@ static int print_all(const struct dump_command *dump, const struct ps_list *list
 	int err = take_pictures(dump, list, NULL, dump->diff_after_s <= 0, &now);
 
 	missed = missed || now.missed;
-	while (!err && interval_s > 0 && is_any_read(&now, list->count) && !foreign_is_interrupted()) {
+	while (!err && interval_s > 0 && is_any_read(&now, list->count) && !helper_is_interrupted()) {
 		free_pictures(&before, list->count);
 		before = now;
 		wait_for(interval_s);
@@ -462,6 +462,6 @@ done:
 	dump_peers_close(dump.peers);
 	ps_free(&list);
 	discovery_filter_free(&dump.filter);
-	foreign_stop();
+	helper_stop();
 	return code;
 }

@@ -12,7 +12,7 @@
 #include "cli/options.h"
 #include "cli/select.h"
 #include "cli/strangers.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "base/log.h"
 #include "discovery/list.h"
 
@@ -137,6 +137,6 @@ int cli_ps(int argc, char **argv)
 done:
 	ps_free(&list);
 	discovery_filter_free(&ps.filter);
-	foreign_stop();
+	helper_stop();
 	return code;
 }

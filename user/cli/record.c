@@ -12,7 +12,7 @@
 #include "cli/as.h"
 #include "cli/record_options.h"
 #include "cli/targets.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "base/log.h"
 #include "profile/imports.h"
 #include "rights/priority.h"
@@ -291,6 +291,6 @@ int cli_record(int argc, char **argv)
 	cli_targets_free(&r.targets);
 	discovery_filter_free(&r.options.filter);
 	profile_edit_free(&r.options.edit);
-	foreign_stop();
+	helper_stop();
 	return code;
 }

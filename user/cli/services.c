@@ -15,7 +15,7 @@
 #include "dump/state.h"
 #include "session/source_file.h"
 
-static foreign_service *const items[] = {
+static helper_service *const items[] = {
 	discovery_serve_cmdline,
 	discovery_serve_container_find,
 	discovery_serve_container_names,
@@ -38,4 +38,4 @@ static foreign_service *const items[] = {
 	source_file_serve_text,
 };
 
-const struct foreign_services cli_services = {.items = items, .count = sizeof(items) / sizeof(*items)};
+const struct helper_services cli_services = {.items = items, .count = sizeof(items) / sizeof(*items)};

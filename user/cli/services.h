@@ -3,9 +3,9 @@
 #ifndef CLI_SERVICES_H
 #define CLI_SERVICES_H
 
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
-/* What cli_start_helpers() hands to foreign_start(). */
-extern const struct foreign_services cli_services;
+/* What cli_start_helpers() hands to helper_start(). */
+extern const struct helper_services cli_services;
 
 #endif

@@ -19,7 +19,7 @@
 #include "cli/snapshots.h"
 #include "cli/strangers.h"
 #include "cli/targets.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "rights/priority.h"
 #include "session/groups.h"
 #include "session/run.h"
@@ -454,6 +454,6 @@ done:
 	cli_targets_free(&top.targets);
 	discovery_filter_free(&top.filter);
 	profile_edit_free(&top.edit);
-	foreign_stop();
+	helper_stop();
 	return code;
 }

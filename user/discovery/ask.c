@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/scan.h"
 #include "discovery/internal.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "pybpf.h"
 #include "base/remote.h"
 
@@ -92,10 +92,10 @@ static void end_container_texts(struct container *container)
 	END_TEXT(container->pod_uid);
 }
 
-/* Reports in *error why a helper gave no answer about the process. err: negative errno of foreign_ask(). */
+/* Reports in *error why a helper gave no answer about the process. err: negative errno of helper_ask(). */
 static enum discovery_result unanswered(pid_t pid, int err, struct error *error)
 {
-	const char *at = foreign_stuck_at();
+	const char *at = helper_stuck_at();
 	struct procfs_stat stat;
 
 	if (procfs_read_stat(pid, &stat)) {
@@ -113,11 +113,11 @@ static enum discovery_result unanswered(pid_t pid, int err, struct error *error)
 		error_set(error, err,
 			  "process %d (%s) is left out: looking at the files that it maps took more than %.0f s%s%s; a "
 			  "file system there may not answer",
-			  pid, stat.comm, FOREIGN_SLOW_S, at[0] ? ", the last of which was " : "", at);
+			  pid, stat.comm, HELPER_SLOW_S, at[0] ? ", the last of which was " : "", at);
 	else
 		error_set(error, err,
 			  "process %d (%s) is left out: the files that it maps could not be looked at%s%s: %s", pid,
-			  stat.comm, at[0] ? ", the last of which was " : "", at, foreign_describe(err));
+			  stat.comm, at[0] ? ", the last of which was " : "", at, helper_describe_error(err));
 	return DISCOVERY_UNSUPPORTED;
 }
 
@@ -160,8 +160,8 @@ enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many
 	memset(out, 0, room * sizeof(*out));
 	error_clear(error);
 	if (answer)
-		err = foreign_ask(discovery_serve_runtimes, (struct foreign_subject){pid, life}, &question,
-				  sizeof(question), answer, sizeof(*answer), &size, SLICE_S);
+		err = helper_ask(discovery_serve_runtimes, (struct helper_subject){pid, life}, &question,
+				 sizeof(question), answer, sizeof(*answer), &size, SLICE_S);
 	if (!err && (size != sizeof(*answer) || !is_sound(answer, pid, room)))
 		err = -EPROTO;
 	if (err) {
@@ -189,7 +189,7 @@ enum discovery_result discovery_wait_runtimes(pid_t pid, bool many, double unmap
 		result = discovery_ask_runtimes(pid, 0, many, out, room, count, error);
 		if (result != DISCOVERY_PENDING && (result != DISCOVERY_UNMAPPED || clock_s(CLOCK_MONOTONIC) >= until))
 			break;
-		if (foreign_is_interrupted()) {
+		if (helper_is_interrupted()) {
 			result = DISCOVERY_PENDING;
 			break;
 		}
@@ -218,14 +218,14 @@ int discovery_ask_validate(const struct discovery_python *python, struct error *
 {
 	struct error said;
 	size_t size;
-	int err = foreign_call(discovery_serve_validate, (struct foreign_subject){.pid = python->pid}, python,
-			       sizeof(*python), &said, sizeof(said), &size, SHORT_S);
+	int err = helper_call(discovery_serve_validate, (struct helper_subject){.pid = python->pid}, python,
+			      sizeof(*python), &said, sizeof(said), &size, SHORT_S);
 
 	if (!err && size != sizeof(said))
 		err = -EPROTO;
 	if (err)
 		return error_set(error, -EIO, "the memory of process %d (%s) cannot be read: %s", python->pid,
-				 python->comm, foreign_describe(err));
+				 python->comm, helper_describe_error(err));
 	return take_error(error, &said);
 }
 
@@ -256,8 +256,8 @@ int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, enum disc
 	const struct mapped_question question = {.pid = pid, .start = start, .end = end};
 	struct mapped_answer answer = {.id = 0};
 	size_t size;
-	int err = foreign_call(discovery_serve_mapped_file, (struct foreign_subject){.pid = pid}, &question,
-			       sizeof(question), &answer, sizeof(answer), &size, SHORT_S);
+	int err = helper_call(discovery_serve_mapped_file, (struct helper_subject){.pid = pid}, &question,
+			      sizeof(question), &answer, sizeof(answer), &size, SHORT_S);
 
 	*what = answer.what;
 	*id = answer.id;
@@ -278,8 +278,8 @@ int discovery_serve_container_of(void *state, const void *question, size_t quest
 int discovery_ask_container_of(pid_t pid, struct container *out)
 {
 	size_t size;
-	int err = foreign_call(discovery_serve_container_of, (struct foreign_subject){.pid = pid}, &pid, sizeof(pid),
-			       out, sizeof(*out), &size, SHORT_S);
+	int err = helper_call(discovery_serve_container_of, (struct helper_subject){.pid = pid}, &pid, sizeof(pid), out,
+			      sizeof(*out), &size, SHORT_S);
 
 	if (!err && size != sizeof(*out))
 		err = -EPROTO;
@@ -293,7 +293,7 @@ struct found_containers {
 	size_t count;
 	struct container_found items[DISCOVERY_CONTAINERS_MAX];
 };
-_Static_assert(sizeof(struct found_containers) <= FOREIGN_ANSWER_MAX, "an answer holds all containers");
+_Static_assert(sizeof(struct found_containers) <= HELPER_ANSWER_MAX, "an answer holds all containers");
 
 int discovery_serve_container_find(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
@@ -356,14 +356,14 @@ int discovery_ask_container_find(const char *query, double patience_s, struct co
 
 	*count = 0;
 	if (found)
-		err = foreign_call(discovery_serve_container_find, (struct foreign_subject){.pid = 0}, query,
-				   strlen(query) + 1, found, sizeof(*found), &size, patience_s);
+		err = helper_call(discovery_serve_container_find, (struct helper_subject){.pid = 0}, query,
+				  strlen(query) + 1, found, sizeof(*found), &size, patience_s);
 	if (!err && !is_sound_find(found, size))
 		err = -EPROTO;
 	if (err) {
-		const char *at = foreign_stuck_at();
+		const char *at = helper_stuck_at();
 
-		error_set(error, err, "container %s: cannot look for it: %s%s%s", query, foreign_describe(err),
+		error_set(error, err, "container %s: cannot look for it: %s%s%s", query, helper_describe_error(err),
 			  err == -ETIMEDOUT && at[0] ? ", at " : "", err == -ETIMEDOUT ? at : "");
 	} else {
 		err = take_error(error, &found->error);
@@ -390,8 +390,8 @@ int discovery_serve_container_names(void *state, const void *question, size_t qu
 int discovery_ask_container_names(struct container_names *out)
 {
 	size_t size;
-	int err = foreign_call(discovery_serve_container_names, (struct foreign_subject){.pid = 0}, "", 1, out,
-			       sizeof(*out), &size, DISCOVERY_PATIENCE_S);
+	int err = helper_call(discovery_serve_container_names, (struct helper_subject){.pid = 0}, "", 1, out,
+			      sizeof(*out), &size, DISCOVERY_PATIENCE_S);
 
 	if (!err && size != sizeof(*out))
 		err = -EPROTO;
@@ -411,7 +411,7 @@ int discovery_serve_cmdline(void *state, const void *question, size_t question_s
 	if (question_size != sizeof(q))
 		return -EINVAL;
 	memcpy(&q, question, sizeof(q));
-	if (!q.size || q.size > FOREIGN_ANSWER_MAX)
+	if (!q.size || q.size > HELPER_ANSWER_MAX)
 		return -EINVAL;
 	scan_read_cmdline(q.pid, answer, q.size);
 	*size = strlen(answer) + 1;
@@ -422,8 +422,8 @@ int discovery_ask_cmdline(pid_t pid, char *buf, size_t size)
 {
 	const uint32_t question[2] = {(uint32_t)pid, (uint32_t)size};
 	size_t got;
-	int err = foreign_call(discovery_serve_cmdline, (struct foreign_subject){.pid = pid}, question,
-			       sizeof(question), buf, size, &got, SHORT_S);
+	int err = helper_call(discovery_serve_cmdline, (struct helper_subject){.pid = pid}, question, sizeof(question),
+			      buf, size, &got, SHORT_S);
 
 	if (!err && (!got || buf[got - 1]))
 		err = -EPROTO;
@@ -443,7 +443,7 @@ int discovery_serve_memory(void *state, const void *question, size_t question_si
 	int err;
 
 	(void)state;
-	if (question_size != sizeof(*q) || q->size > FOREIGN_ANSWER_MAX)
+	if (question_size != sizeof(*q) || q->size > HELPER_ANSWER_MAX)
 		return -EINVAL;
 	err = remote_read(q->pid, q->addr, answer, q->size);
 	*size = err ? 0 : q->size;
@@ -453,13 +453,13 @@ int discovery_serve_memory(void *state, const void *question, size_t question_si
 static int read_memory(pid_t pid, uint64_t addr, void *buf, size_t size)
 {
 	for (size_t done = 0; done < size;) {
-		size_t part = size - done < FOREIGN_ANSWER_MAX ? size - done : FOREIGN_ANSWER_MAX, got;
+		size_t part = size - done < HELPER_ANSWER_MAX ? size - done : HELPER_ANSWER_MAX, got;
 		const struct memory_question question = {.pid = pid, .addr = addr + done, .size = part};
-		int err = foreign_call(discovery_serve_memory, (struct foreign_subject){.pid = pid}, &question,
-				       sizeof(question), (char *)buf + done, part, &got, SHORT_S);
+		int err = helper_call(discovery_serve_memory, (struct helper_subject){.pid = pid}, &question,
+				      sizeof(question), (char *)buf + done, part, &got, SHORT_S);
 
 		/* Without an answer nothing is known of the memory, not even that it is not mapped. */
-		if (err == -EPERM || err == -ESRCH || err == -ENOSYS || foreign_has_no_answer(err))
+		if (err == -EPERM || err == -ESRCH || err == -ENOSYS || helper_has_no_answer(err))
 			return err;
 		if (err)
 			return -EFAULT;

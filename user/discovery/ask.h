@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Discovery's functions, run in a helper process (foreign.h), which opens and parses the files that a process maps, its
+ * Discovery's functions, run in a helper process (helper.h), which opens and parses the files that a process maps, its
  * memory, and what container runtimes wrote. Each function takes and returns what the function that it is named after
  * does. When the helper gives no answer, *error says so, with the path that the helper was opening.
  */
@@ -10,11 +10,11 @@
 #include "base/error.h"
 #include "discovery/discovery.h"
 #include "container/container.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
 /*
  * As discovery_runtimes(). Returns DISCOVERY_PENDING when the answer is not there yet: ask for the same some
- * milliseconds later. life: number of the program that the PID runs, as in struct foreign_subject. many: true in a pass
+ * milliseconds later. life: number of the program that the PID runs, as in struct helper_subject. many: true in a pass
  * over many processes (discovery_memo_begin).
  */
 enum discovery_result discovery_ask_runtimes(pid_t pid, uint64_t life, bool many, struct discovery_python *out,
@@ -57,8 +57,8 @@ int discovery_ask_cmdline(pid_t pid, char *buf, size_t size);
 void discovery_ask_memory(void);
 
 /* How helpers answer: rows of the table in cli/services.c. */
-foreign_service discovery_serve_runtimes, discovery_serve_validate, discovery_serve_mapped_file;
-foreign_service discovery_serve_container_of, discovery_serve_container_find, discovery_serve_container_names;
-foreign_service discovery_serve_cmdline, discovery_serve_memory;
+helper_service discovery_serve_runtimes, discovery_serve_validate, discovery_serve_mapped_file;
+helper_service discovery_serve_container_of, discovery_serve_container_find, discovery_serve_container_names;
+helper_service discovery_serve_cmdline, discovery_serve_memory;
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "discovery/task_sockets.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
 /* Seconds after which the helper answers with what it has. */
 #define ANSWER_S 0.1
@@ -74,7 +74,7 @@ int discovery_serve_tasks(void *state, const void *question, size_t question_siz
 		err = -ESTALE;
 	if (err)
 		return err;
-	while (used + sizeof(*task) <= FOREIGN_ANSWER_MAX && got >= 0 && clock_s(CLOCK_MONOTONIC) < until) {
+	while (used + sizeof(*task) <= HELPER_ANSWER_MAX && got >= 0 && clock_s(CLOCK_MONOTONIC) < until) {
 		got = task_reader_next(serving.reader, &task, &a.counts);
 		if (got != 1)
 			continue;
@@ -125,7 +125,7 @@ static int take_answer(const char *answer, size_t size, int (*visit)(const struc
 /* Returns the CPU time in seconds that pybpf and its helpers have taken. */
 static double used_s(void)
 {
-	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + foreign_cpu_s();
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + helper_cpu_s();
 }
 
 int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double patience_s, double cpu_s,
@@ -135,7 +135,7 @@ int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double p
 	static uint64_t number;
 	struct tasks_question question = {.pid = pid, .number = number, .place = *place};
 	struct tasks_answer a = {.more = 1};
-	char *answer = malloc(FOREIGN_ANSWER_MAX);
+	char *answer = malloc(HELPER_ANSWER_MAX);
 	int err = answer ? 0 : -ENOMEM;
 	const double until = used_s() + cpu_s;
 	size_t size;
@@ -144,8 +144,8 @@ int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double p
 	for (; a.more && !err && question.part < MAX_ANSWERS; question.part++) {
 		err = used_s() < until ? 0 : -ETIMEDOUT;
 		err = err
-			      ?: foreign_call(discovery_serve_tasks, (struct foreign_subject){.pid = pid}, &question,
-					      sizeof(question), answer, FOREIGN_ANSWER_MAX, &size, patience_s);
+			      ?: helper_call(discovery_serve_tasks, (struct helper_subject){.pid = pid}, &question,
+					     sizeof(question), answer, HELPER_ANSWER_MAX, &size, patience_s);
 		/* The helper's memory is full, because of this process: it is no error of the run. */
 		err = err == -ENOMEM ? -ENOBUFS : err;
 		err = err ?: take_answer(answer, size, visit, arg, &a);

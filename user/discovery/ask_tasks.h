@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "symbols/task_read.h"
 
 /*
@@ -19,6 +19,6 @@ int discovery_ask_tasks(pid_t pid, const struct task_read_place *place, double p
 			struct task_read_counts *counts);
 
 /* How helpers answer: a row of the table in cli/services.c. */
-foreign_service discovery_serve_tasks;
+helper_service discovery_serve_tasks;
 
 #endif

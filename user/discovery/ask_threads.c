@@ -13,7 +13,7 @@
 #include "base/intern.h"
 #include "base/procfs.h"
 #include "base/remote.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "symbols/read.h"
 #include "symbols/walk_user.h"
 
@@ -159,7 +159,7 @@ static int write_code(struct serving *s, const struct ask_threads *q, uint32_t r
 {
 	const struct told told = {.code = frame->code, .sig = frame->sig, .runtime = runtime};
 	struct record record = {.is_code = 1, .runtime = runtime};
-	size_t room = FOREIGN_ANSWER_MAX - out->used, size;
+	size_t room = HELPER_ANSWER_MAX - out->used, size;
 	bool fresh;
 
 	if (frame->kind != PYBPF_FRAME_PYTHON || intern_find(&s->told, &told) != INTERN_NONE)
@@ -182,7 +182,7 @@ static int write_stack(struct writing *out, struct record record, const struct w
 
 	record.bytes = (uint32_t)(kept * sizeof(*stack->frames));
 	record.size = (uint32_t)(sizeof(record) + record.bytes);
-	if (FOREIGN_ANSWER_MAX - out->used < record.size)
+	if (HELPER_ANSWER_MAX - out->used < record.size)
 		return -ENOSPC;
 	memcpy(out->answer + out->used, &record, sizeof(record));
 	if (record.bytes)
@@ -256,7 +256,7 @@ struct question {
 	uint32_t pad;
 	struct ask_threads asked;
 };
-_Static_assert(sizeof(struct question) <= FOREIGN_QUESTION_MAX, "a question holds its threads");
+_Static_assert(sizeof(struct question) <= HELPER_QUESTION_MAX, "a question holds its threads");
 
 static bool is_sound_question(const struct question *q, size_t size)
 {
@@ -376,15 +376,15 @@ int discovery_ask_threads(const struct ask_threads *asked, double slice_s, const
 			  uint32_t *done)
 {
 	struct question question = {.slice_us = (uint32_t)(slice_s * 1e6), .asked = *asked};
-	char *answer = malloc(FOREIGN_ANSWER_MAX);
+	char *answer = malloc(HELPER_ANSWER_MAX);
 	int err = answer ? 0 : -ENOMEM;
 	size_t size;
 
 	*done = 0;
 	err = err
-		      ?: foreign_call(discovery_serve_threads,
-				      (struct foreign_subject){.pid = asked->pid, .life = asked->life}, &question,
-				      sizeof(question), answer, FOREIGN_ANSWER_MAX, &size, PATIENCE_S);
+		      ?: helper_call(discovery_serve_threads,
+				     (struct helper_subject){.pid = asked->pid, .life = asked->life}, &question,
+				     sizeof(question), answer, HELPER_ANSWER_MAX, &size, PATIENCE_S);
 	/* The helper's memory is full, because of this process: it is no error of the run. */
 	err = answer && err == -ENOMEM ? -ENOBUFS : err;
 	err = err ?: take_answer(answer, size, asked, taker, done);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "pybpf.h"
 
 /* Most threads of one question. */
@@ -71,6 +71,6 @@ int discovery_ask_threads(const struct ask_threads *asked, double slice_s, const
 			  uint32_t *done);
 
 /* How helpers answer: a row of the table in cli/services.c. */
-foreign_service discovery_serve_threads;
+helper_service discovery_serve_threads;
 
 #endif

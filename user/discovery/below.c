@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/scan.h"
 #include "discovery/ask.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
 /* Processes that a line names. */
 #define NAMED_MAX 8
@@ -27,7 +27,7 @@ void discovery_name_below(const uint32_t *pids, size_t count, const struct disco
 	text[0] = '\0';
 	if (!python || scan_find_below(pids, count, &below, &below_count))
 		below_count = 0;
-	for (size_t i = 0; i < below_count && !foreign_is_interrupted() && clock_s(CLOCK_MONOTONIC) < until; i++) {
+	for (size_t i = 0; i < below_count && !helper_is_interrupted() && clock_s(CLOCK_MONOTONIC) < until; i++) {
 		if (chosen && discovery_numbers_have(chosen, below[i]))
 			continue;
 		if (discovery_wait_runtimes((pid_t)below[i], true, 0, python, 1, &pythons, &error) != DISCOVERY_OK)

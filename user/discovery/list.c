@@ -9,7 +9,7 @@
 
 #include "discovery/ask.h"
 #include "discovery/below.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "base/array.h"
 #include "base/log.h"
 #include "base/procfs.h"
@@ -65,7 +65,7 @@ static char *command_of(const struct scan_process *process, int *unread)
 	char text[COMMAND_MAX];
 	int err = discovery_ask_cmdline(process->pid, text, sizeof(text));
 
-	*unread = foreign_has_no_answer(err) ? err : 0;
+	*unread = helper_has_no_answer(err) ? err : 0;
 	if (!text[0])
 		snprintf(text, sizeof(text), "[%s]", process->comm);
 	return text_printable(text);
@@ -136,7 +136,7 @@ static bool is_wanted(const struct collector *c, const struct scan_process *proc
 	if (err && discovery_filter_matches(filter, process, NULL)) {
 		c->list->unread = true;
 		log_warn("process %d (%s) is left out: whether it is in a container that was excluded is not known: %s",
-			 process->pid, process->comm, foreign_describe(err));
+			 process->pid, process->comm, helper_describe_error(err));
 	}
 	return !err && discovery_filter_matches(filter, process, container.id[0] ? &container : NULL);
 }
@@ -215,7 +215,7 @@ static int visit(const struct scan_process *process, void *arg)
 		return -EINTR;
 	if (c->nr_pythons > PYBPF_MAX_RUNTIMES)
 		c->nr_pythons = PYBPF_MAX_RUNTIMES;
-	if (result == DISCOVERY_UNSUPPORTED && foreign_has_no_answer(error.code))
+	if (result == DISCOVERY_UNSUPPORTED && helper_has_no_answer(error.code))
 		c->list->unread = true;
 	supported = result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && c->nr_pythons);
 	if (!supported && result != DISCOVERY_UNSUPPORTED && result != DISCOVERY_CONTRADICTED &&
@@ -389,7 +389,7 @@ static void write_unread(const struct ps_list *list, FILE *out)
 			continue;
 		fputs(head ? "" : "\nNot read:\n", out);
 		fprintf(out, "  process %d: its %s: %s\n", row->process.pid, unread_parts(row),
-			foreign_describe(row->container_unread ?: row->command_unread));
+			helper_describe_error(row->container_unread ?: row->command_unread));
 		head = true;
 	}
 }

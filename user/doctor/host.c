@@ -16,7 +16,7 @@
 #include "base/host.h"
 #include "base/remote.h"
 #include "discovery/ask.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "kernel/event.h"
 
 /* Inodes of the initial namespaces (include/linux/proc_ns.h: PROC_PID_INIT_INO, PROC_USER_INIT_INO). */
@@ -290,8 +290,8 @@ static void look_remote_read(const struct doctor *d, struct doctor_item *item)
 		doctor_found(item, DOCTOR_OK, "works");
 		return;
 	}
-	if (foreign_has_no_answer(err)) {
-		doctor_found(item, DOCTOR_FAIL, "not known: %s", foreign_describe(err));
+	if (helper_has_no_answer(err)) {
+		doctor_found(item, DOCTOR_FAIL, "not known: %s", helper_describe_error(err));
 		doctor_advise(item, "a process named pybpf-helper reads for pybpf: does something kill it or stop it?");
 		return;
 	}
@@ -343,8 +343,8 @@ static void look_containers(const struct doctor *d, struct doctor_item *item)
 
 	(void)d;
 	if (err) {
-		doctor_found(item, foreign_has_no_answer(err) ? DOCTOR_WARN : DOCTOR_SKIP,
-			     "cannot look for containers: %s", foreign_describe(err));
+		doctor_found(item, helper_has_no_answer(err) ? DOCTOR_WARN : DOCTOR_SKIP,
+			     "cannot look for containers: %s", helper_describe_error(err));
 		return;
 	}
 	if (names.nameless) {

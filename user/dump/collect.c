@@ -26,7 +26,7 @@
 #include "dump/stack.h"
 #include "dump/thread_locals.h"
 #include "dump/threads.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "rights/priority.h"
 #include "session/source_file.h"
 #include "symbols/pysym.h"
@@ -95,7 +95,7 @@ static int read_memory(void *source, uint64_t addr, void *dst, size_t size)
 	struct collector *c = source;
 	int err = remote_read(c->pid, addr, dst, size);
 
-	if (foreign_has_no_answer(err)) {
+	if (helper_has_no_answer(err)) {
 		note_unread(c, err);
 		c->silent = c->silent ?: err;
 	}
@@ -455,7 +455,7 @@ static void leave_native_out(struct collector *c, const struct dump_thread *thre
 	note_unread(c, err);
 	log_warn("process %d: C functions are left out from thread %d on: %s", c->out->row->process.pid, thread->tid,
 		 err == -ENOMEM ? "the symbols of its libraries leave a helper process no memory"
-				: foreign_describe(err));
+				: helper_describe_error(err));
 }
 
 static void read_native(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
@@ -664,7 +664,7 @@ static void thaw(struct collector *c)
 
 static int collect(struct collector *c)
 {
-	unsigned long in_vain = foreign_calls_in_vain();
+	unsigned long in_vain = helper_failed_calls();
 	int err;
 
 	c->out->stacks = profile_new();
@@ -685,8 +685,8 @@ static int collect(struct collector *c)
 	remove_ended(c->out);
 	err = err ?: dump_find_idle(c->out) ?: dump_index_make(c->out) ?: dump_count_alike(c->out) ?: describe_sockets(c) ?: dump_cut_lines(&c->sources);
 	/* Names, lines and sources that had no answer are missing, and nobody has said why. */
-	if (foreign_calls_in_vain() != in_vain)
-		note_unread(c, foreign_last_in_vain());
+	if (helper_failed_calls() != in_vain)
+		note_unread(c, helper_last_failure());
 	return err;
 }
 
@@ -734,7 +734,7 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	if (!err) {
 		err = collect(c);
 		if (err)
-			error_set(error, err, "cannot read process %d: %s", c->pid, foreign_describe(err));
+			error_set(error, err, "cannot read process %d: %s", c->pid, helper_describe_error(err));
 	}
 	if (err && c->core)
 		dump_core_retell(c->core, error);

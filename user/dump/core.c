@@ -26,7 +26,7 @@
 #include "base/stand_in.h"
 #include "base/text.h"
 #include "discovery/ask.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
 /* Bytes of each mapping that are compared with its file. */
 #define COMPARED 4096
@@ -441,7 +441,7 @@ int dump_core_open(const struct dump_core_files *files, struct dump_core **out, 
 		.call = read_call,
 	};
 	stand_in_set(&core->stand_in);
-	foreign_keep_open(core->file.fd);
+	helper_keep_open(core->file.fd);
 	return 0;
 }
 
@@ -514,14 +514,14 @@ int dump_serve_core_files(void *state, const void *question, size_t question_siz
 
 static void warn_of_files(const struct dump_core *core)
 {
-	const struct foreign_subject subject = {.pid = STAND_IN_PID};
+	const struct helper_subject subject = {.pid = STAND_IN_PID};
 	struct files_answer answer;
 	size_t size;
-	int err = foreign_call(dump_serve_core_files, subject, "", 1, &answer, sizeof(answer), &size, PATIENCE_S);
+	int err = helper_call(dump_serve_core_files, subject, "", 1, &answer, sizeof(answer), &size, PATIENCE_S);
 
-	if (foreign_has_no_answer(err))
+	if (helper_has_no_answer(err))
 		log_warn("whether the programs and libraries that process %d had mapped can be used is not known: %s",
-			 core->file.pid, foreign_describe(err));
+			 core->file.pid, helper_describe_error(err));
 	if (err || size != sizeof(answer) || !answer.absent || memchr(answer.first, '\0', PATH_MAX) == NULL)
 		return;
 	log_warn("%" PRIu64 " of the %" PRIu64

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "discovery/list.h"
 #include "dump/state.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "symbols/unwind.h"
 
 struct dump_core;
@@ -64,6 +64,6 @@ struct dump_core_facts dump_core_facts(const struct dump_core *core);
 const char *dump_core_signal_name(int signal, char *out, size_t size);
 
 /* How helpers answer: a row of the table in cli/services.c. */
-foreign_service dump_serve_core_files;
+helper_service dump_serve_core_files;
 
 #endif

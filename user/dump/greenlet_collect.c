@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "dump/dump.h"
 #include "dump/greenlets.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "symbols/stacks.h"
 
 struct reading {
@@ -100,7 +100,7 @@ int dump_collect_greenlets(const struct dump_greenlets_of *of, const struct dump
 	bool beyond = false;
 	int err = dump_find_greenlets(of, &found, &count, &beyond);
 
-	if (err && err != -EINTR && foreign_has_no_answer(err))
+	if (err && err != -EINTR && helper_has_no_answer(err))
 		note_unread(process, err);
 	process->greenlets.beyond = process->greenlets.beyond || beyond;
 	for (size_t at = 0; !err && at < count && read >= 0; at += (size_t)read)

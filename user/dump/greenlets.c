@@ -19,7 +19,7 @@ struct found {
 	uint32_t count, beyond;
 	struct dump_greenlet_found items[DUMP_GREENLETS_MAX];
 };
-_Static_assert(sizeof(struct found) <= FOREIGN_ANSWER_MAX, "an answer holds all greenlets");
+_Static_assert(sizeof(struct found) <= HELPER_ANSWER_MAX, "an answer holds all greenlets");
 
 struct question {
 	struct dump_greenlets_of of;
@@ -28,7 +28,7 @@ struct question {
 	uint32_t count, pad;
 	struct dump_greenlet_found items[DUMP_GREENLETS_BATCH];
 };
-_Static_assert(sizeof(struct question) <= FOREIGN_QUESTION_MAX, "a question holds a batch");
+_Static_assert(sizeof(struct question) <= HELPER_QUESTION_MAX, "a question holds a batch");
 
 /* A greenlet in an answer, where its frames follow. */
 struct packed {
@@ -121,8 +121,8 @@ int dump_find_greenlets(const struct dump_greenlets_of *of, struct dump_greenlet
 	*found = NULL;
 	*count = 0;
 	if (answer)
-		err = foreign_call(dump_serve_greenlet_search, (struct foreign_subject){.pid = of->pid}, of,
-				   sizeof(*of), answer, sizeof(*answer), &size, SEARCH_PATIENCE_S);
+		err = helper_call(dump_serve_greenlet_search, (struct helper_subject){.pid = of->pid}, of, sizeof(*of),
+				  answer, sizeof(*answer), &size, SEARCH_PATIENCE_S);
 	if (!err && (size < offsetof(struct found, items) || answer->count > DUMP_GREENLETS_MAX ||
 		     size != offsetof(struct found, items) + answer->count * sizeof(answer->items[0])))
 		err = -EPROTO;
@@ -243,7 +243,7 @@ int dump_serve_greenlets(void *state, const void *question, size_t question_size
 	read_all(q, readings);
 	*size = 0;
 	for (uint32_t i = 0; i < q->count; i++) {
-		*size += pack(&readings[i], i, (uint8_t *)answer + *size, FOREIGN_ANSWER_MAX - *size);
+		*size += pack(&readings[i], i, (uint8_t *)answer + *size, HELPER_ANSWER_MAX - *size);
 		free(readings[i].stack.frames);
 	}
 	free(readings);
@@ -288,7 +288,7 @@ int dump_read_greenlets(const struct dump_greenlets_of *of, const struct dump_gr
 			uint64_t thread_id, const struct walk_known_states *states, dump_take_greenlet *take, void *arg)
 {
 	struct question *q = calloc(1, sizeof(*q));
-	uint8_t *answer = malloc(FOREIGN_ANSWER_MAX);
+	uint8_t *answer = malloc(HELPER_ANSWER_MAX);
 	size_t size = 0;
 	int err = -ENOMEM;
 
@@ -298,8 +298,8 @@ int dump_read_greenlets(const struct dump_greenlets_of *of, const struct dump_gr
 		q->states = *states;
 		q->count = (uint32_t)count;
 		memcpy(q->items, found, count * sizeof(*found));
-		err = foreign_call(dump_serve_greenlets, (struct foreign_subject){.pid = of->pid}, q, sizeof(*q),
-				   answer, FOREIGN_ANSWER_MAX, &size, PATIENCE_S);
+		err = helper_call(dump_serve_greenlets, (struct helper_subject){.pid = of->pid}, q, sizeof(*q), answer,
+				  HELPER_ANSWER_MAX, &size, PATIENCE_S);
 	}
 	if (!err)
 		err = take_answer(q, answer, size, take, arg);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "pybpf.h"
 #include "symbols/greenlet.h"
 #include "symbols/walk_user.h"
@@ -48,7 +48,7 @@ struct dump_greenlet_found {
 };
 /*
  * Finds the greenlets of a Python; the caller frees *found. Returns 0, -ENOENT where greenlet is not loaded, or another
- * negative errno, as of foreign_call().
+ * negative errno, as of helper_call().
  */
 int dump_find_greenlets(const struct dump_greenlets_of *of, struct dump_greenlet_found **found, size_t *count,
 			bool *beyond);
@@ -62,7 +62,7 @@ struct dump_greenlet_read {
 /*
  * Reads greenlets that one thread runs, up to DUMP_GREENLETS_BATCH, and calls take with each that has not begun to run,
  * or ended, since they were found, until it returns non-zero, which is returned then. Returns 0 or negative errno, as
- * of foreign_call().
+ * of helper_call().
  */
 typedef int dump_take_greenlet(void *arg, const struct dump_greenlet_read *read);
 int dump_read_greenlets(const struct dump_greenlets_of *of, const struct dump_greenlet_found *found, size_t count,
@@ -91,6 +91,6 @@ void dump_greenlets_sort(struct dump_greenlets *greenlets);
 void dump_greenlets_free(struct dump_greenlets *greenlets);
 
 /* How helpers answer: rows of the table in cli/services.c. */
-foreign_service dump_serve_greenlet_search, dump_serve_greenlets;
+helper_service dump_serve_greenlet_search, dump_serve_greenlets;
 
 #endif

@@ -7,7 +7,7 @@
 #include "dump/dump.h"
 #include "dump/findings.h"
 #include "dump/print.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
 /* Where the variables of a frame are written. */
 struct locals {
@@ -223,7 +223,7 @@ static void write_thread(const struct dump_process *process, const struct dump_p
 	json_bool(j, "moving", thread->is_moving);
 	json_bool(j, "missing", thread->is_missing);
 	if (thread->unread)
-		json_string(j, "unread", foreign_describe(thread->unread));
+		json_string(j, "unread", helper_describe_error(thread->unread));
 	else
 		json_null(j, "unread");
 	write_facts(process, thread, j);

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "dump/dump.h"
 #include "dump/print.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
 /*
  * Longest wait for an answer: tables of call frames are searched, some 50 ms for the first stack of a process. Files
@@ -30,7 +30,7 @@ struct answer {
 	bool is_whole;
 	struct dump_native_frame frames[DUMP_NATIVE_MAX];
 };
-_Static_assert(sizeof(struct answer) <= FOREIGN_ANSWER_MAX, "an answer holds all frames");
+_Static_assert(sizeof(struct answer) <= HELPER_ANSWER_MAX, "an answer holds all frames");
 
 /* Compilers split functions and put what they made behind a dot. */
 static bool is_loop(const char *name, const char *wanted)
@@ -133,8 +133,8 @@ int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *
 	*out = (struct dump_native){.count = 0};
 	snprintf(q.eval_loop, sizeof(q.eval_loop), "%s", eval_loop);
 	if (answer)
-		err = foreign_call(dump_serve_native, (struct foreign_subject){.pid = 0}, &q, sizeof(q), answer,
-				   sizeof(*answer), &size, PATIENCE_S);
+		err = helper_call(dump_serve_native, (struct helper_subject){.pid = 0}, &q, sizeof(q), answer,
+				  sizeof(*answer), &size, PATIENCE_S);
 	if (!err && !is_sound(answer, size))
 		err = -EPROTO;
 	if (!err) {
@@ -156,7 +156,7 @@ void dump_end_native(void)
 	size_t size;
 
 	/* A helper that gives no answer has ended, or does so now, and its memory is free. */
-	foreign_call(dump_serve_native, (struct foreign_subject){.pid = 0}, &q, sizeof(q), NULL, 0, &size, PATIENCE_S);
+	helper_call(dump_serve_native, (struct helper_subject){.pid = 0}, &q, sizeof(q), NULL, 0, &size, PATIENCE_S);
 }
 
 void dump_native_free(struct dump_native *native)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "symbols/unwind.h"
 
 /* Most frames of a thread; the rest, its outermost ones, are missing then. */
@@ -49,6 +49,6 @@ void dump_native_free(struct dump_native *native);
 void dump_native_merge(struct dump_thread *thread);
 
 /* How helpers answer: a row of the table in cli/services.c. */
-foreign_service dump_serve_native;
+helper_service dump_serve_native;
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "cpython/facts.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "symbols/page_cache.h"
 
 /* Most pairs of reads of a stack, until two agree: a thread that runs changes its stack all the time. */
@@ -40,7 +40,7 @@ struct answer {
 	struct pybpf_frame frames[PYBPF_MAX_FRAMES];
 };
 #define ANSWER_MAX (sizeof(struct answer) + DUMP_LOCALS_MAX)
-_Static_assert(ANSWER_MAX <= FOREIGN_ANSWER_MAX, "an answer holds all frames");
+_Static_assert(ANSWER_MAX <= HELPER_ANSWER_MAX, "an answer holds all frames");
 
 static size_t kept_frames(uint32_t depth)
 {
@@ -358,8 +358,8 @@ int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out)
 
 	*out = (struct dump_stack){.proved = false};
 	if (answer)
-		err = foreign_call(dump_serve_stack, (struct foreign_subject){.pid = of->pid}, of, sizeof(*of), answer,
-				   ANSWER_MAX, &size, PATIENCE_S);
+		err = helper_call(dump_serve_stack, (struct helper_subject){.pid = of->pid}, of, sizeof(*of), answer,
+				  ANSWER_MAX, &size, PATIENCE_S);
 	if (!err)
 		err = is_sound(answer, size) ? take_answer(answer, out) : -EPROTO;
 	free(answer);

@@ -11,7 +11,7 @@
 #include "dump/locks.h"
 #include "dump/state.h"
 #include "dump/threads.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "pybpf.h"
 #include "symbols/thread_name.h"
 #include "symbols/walk_user.h"
@@ -39,7 +39,7 @@ struct dump_stack {
 };
 
 /*
- * Reads stack and state of a thread, in a helper process (foreign.h), until they are proved to belong together: a
+ * Reads stack and state of a thread, in a helper process (helper.h), until they are proved to belong together: a
  * thread that sleeps and has not left a CPU meanwhile had that stack all the time; one that runs had it if two reads of
  * it agree. That of one which stands is read once. Returns 0, or negative errno, of which dump_judge_reading() says
  * what it means for the thread.
@@ -47,6 +47,6 @@ struct dump_stack {
 int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out);
 
 /* How helpers answer: a row of the table in cli/services.c. */
-foreign_service dump_serve_stack;
+helper_service dump_serve_stack;
 
 #endif

@@ -16,7 +16,7 @@
 #include "base/procfs_sockets.h"
 #include "base/remote.h"
 #include "base/stand_in.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "kernel/calls.h"
 #include "session/wait_name.h"
 
@@ -246,8 +246,8 @@ int dump_read_state(pid_t pid, pid_t tid, enum dump_standing standing, struct du
 {
 	const struct question q = {.pid = pid, .tid = tid, .standing = standing};
 	size_t size;
-	int err = foreign_call(dump_serve_state, (struct foreign_subject){.pid = pid}, &q, sizeof(q), out, sizeof(*out),
-			       &size, PATIENCE_S);
+	int err = helper_call(dump_serve_state, (struct helper_subject){.pid = pid}, &q, sizeof(q), out, sizeof(*out),
+			      &size, PATIENCE_S);
 
 	if (!err && (size != sizeof(*out) || out->wait.state >= PYBPF_NR_STATES))
 		err = -EPROTO;
@@ -267,7 +267,7 @@ struct sockets_question {
 	uint32_t count;
 	uint64_t inodes[SOCKETS_MAX];
 };
-_Static_assert(sizeof(struct sockets_question) <= FOREIGN_QUESTION_MAX, "a question holds all sockets");
+_Static_assert(sizeof(struct sockets_question) <= HELPER_QUESTION_MAX, "a question holds all sockets");
 
 int dump_serve_sockets(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
@@ -305,8 +305,8 @@ static int describe_some(pid_t pid, struct dump_state *const *states, uint32_t c
 		q->count = count;
 		for (uint32_t i = 0; i < count; i++)
 			q->inodes[i] = states[i]->socket;
-		err = foreign_call(dump_serve_sockets, (struct foreign_subject){.pid = pid}, q, sizeof(*q), found,
-				   count * sizeof(*found), &size, PATIENCE_S);
+		err = helper_call(dump_serve_sockets, (struct helper_subject){.pid = pid}, q, sizeof(*q), found,
+				  count * sizeof(*found), &size, PATIENCE_S);
 	}
 	for (uint32_t i = 0; !err && size == count * sizeof(*found) && i < count; i++) {
 		struct pybpf_wait *wait = &states[i]->wait;

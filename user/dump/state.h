@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "dump/peers.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "pybpf_wait.h"
 
 struct dump_state {
@@ -31,7 +31,7 @@ enum dump_standing {
 	DUMP_STANDS_STOPPED, /* a signal had stopped it */
 };
 
-/* Reads the state of a thread; to be called in a helper process (foreign.h). Returns 0 or negative errno. */
+/* Reads the state of a thread; to be called in a helper process (helper.h). Returns 0 or negative errno. */
 int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out);
 /* As dump_look_at_state(), by a helper: dump_judge_reading() says what an error means for the thread. */
 int dump_read_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out);
@@ -46,6 +46,6 @@ bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b);
 int dump_describe_sockets(pid_t pid, const struct dump_peers *peers, struct dump_state *const *states, size_t count);
 
 /* How helpers answer: rows of the table in cli/services.c. */
-foreign_service dump_serve_state, dump_serve_sockets;
+helper_service dump_serve_state, dump_serve_sockets;
 
 #endif

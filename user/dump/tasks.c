@@ -19,7 +19,7 @@
 #include "discovery/ask_tasks.h"
 #include "discovery/discovery.h"
 #include "dump/dump.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "session/wait_name.h"
 #include "symbols/current_tasks.h"
 #include "symbols/stacks.h"
@@ -329,7 +329,7 @@ int dump_read_tasks(const struct dump_tasks_of *of, struct dump_process *process
 		err = add_tasks(of, &last, &before, process);
 	} else if (err != -ENOMEM && err != -EINTR) {
 		process->incomplete = process->incomplete ?: err;
-		err = note(process, "they could not be read: %s", foreign_describe(err));
+		err = note(process, "they could not be read: %s", helper_describe_error(err));
 	}
 	reading_free(&last);
 	reading_free(&before);

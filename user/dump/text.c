@@ -9,7 +9,7 @@
 #include "dump/findings.h"
 #include "dump/identity.h"
 #include "dump/print.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
 static void print_seconds(double seconds, FILE *out)
 {
@@ -372,7 +372,7 @@ void dump_print_doing(const struct dump_process *process, const struct dump_proc
 	else if (thread->is_moving)
 		fputs(", moving: it ran while its stack was read, which may mix two moments", out);
 	if (thread->unread)
-		fprintf(out, ", not read: %s", foreign_describe(thread->unread));
+		fprintf(out, ", not read: %s", helper_describe_error(thread->unread));
 	if (before)
 		print_change(process, before, thread, out);
 	fputc('\n', out);
@@ -434,7 +434,7 @@ void dump_text(const struct dump_process *process, const struct dump_process *be
 {
 	print_head(process, out);
 	if (process->incomplete)
-		fprintf(out, "Not all of it could be read: %s\n", foreign_describe(process->incomplete));
+		fprintf(out, "Not all of it could be read: %s\n", helper_describe_error(process->incomplete));
 	if (before)
 		print_changes(process, before, out);
 	print_collection(process, out);

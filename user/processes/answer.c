@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/remote.h"
 #include "discovery/ask.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "processes/internal.h"
 
 int processes_get_entry(const struct processes *p, const struct processes_record *process, struct pybpf_proc *entry)
@@ -115,7 +115,7 @@ bool processes_reject_unwanted(struct processes *p, struct processes_record *pro
 	if (err && err != -ENOENT && err != -ESRCH)
 		log_warn("process %d (%.16s) is left out: whether it is in a container that was excluded is not known: "
 			 "%s",
-			 process->pid, process->comm, foreign_describe(err));
+			 process->pid, process->comm, helper_describe_error(err));
 	else if (discovery_filter_passes_names(names, process->pid, process->comm, err ? NULL : &container))
 		return false;
 	processes_stop_looking(p, process);

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/procfs.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "processes/internal.h"
 
 /* Each second that a process waits for its look is set against this many seconds that its user's processes have taken.
@@ -48,14 +48,14 @@ uid_t processes_get_user(struct processes_record *process)
 /* Returns the process that the helper's answer is about, if that answer is still needed; else discards the answer. */
 static struct processes_record *find_answered(const struct processes *p)
 {
-	struct foreign_subject subject;
+	struct helper_subject subject;
 	struct processes_record *process;
 
-	while (foreign_answered(&subject)) {
+	while (helper_has_answer(&subject)) {
 		process = processes_find_record(p, subject.life);
 		if (process && process->next_look > 0 && (!process->nr_runtimes || process->look_further))
 			return process;
-		foreign_discard(subject);
+		helper_discard(subject);
 	}
 	return NULL;
 }
@@ -72,8 +72,9 @@ struct processes_record *processes_choose_due(const struct processes *p, double 
 
 		if (process->next_look > now)
 			continue;
-		if (foreign_any_used())
-			used = foreign_used(processes_get_user(process)) - AGED_PER_S * (now - process->next_look);
+		if (helper_any_user_cost())
+			used = helper_user_cost_s(processes_get_user(process)) -
+			       AGED_PER_S * (now - process->next_look);
 		if (!found || used < least) {
 			found = process;
 			least = used;

@@ -7,7 +7,7 @@
 
 #include "discovery/ask.h"
 #include "discovery/program.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "base/clock.h"
 #include "base/intern.h"
 #include "base/procfs.h"
@@ -146,7 +146,7 @@ static void set_command(struct processes_record *process, const struct processes
 	char cmdline[PROCESSES_CMDLINE_MAX], program[sizeof(process->comm) + PROCESSES_CMDLINE_MAX];
 	int err = discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
 
-	process->command_unread = foreign_has_no_answer(err);
+	process->command_unread = helper_has_no_answer(err);
 	set_text(process, &process->cmdline, cmdline[0] ? cmdline : NULL);
 	discovery_program_name(process->comm, cmdline, program, sizeof(program));
 	set_text(process, &process->program,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "discovery/ask.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "pybpf.h"
@@ -160,7 +160,7 @@ static void note_answer(struct processes_record *process, enum discovery_result 
 	if (result != DISCOVERY_PENDING) {
 		process->pending_since = 0;
 		process->unanswered = result == DISCOVERY_LATER ||
-				      (result == DISCOVERY_UNSUPPORTED && foreign_has_no_answer(error->code));
+				      (result == DISCOVERY_UNSUPPORTED && helper_has_no_answer(error->code));
 		return;
 	}
 	if (process->pending_since <= 0)
@@ -307,9 +307,9 @@ void processes_look_at_due(struct processes *p, double now)
 	struct processes_record *process;
 	bool first, answered;
 
-	struct foreign_subject subject;
+	struct helper_subject subject;
 
-	if (now < p->busy_until && !foreign_answered(&subject))
+	if (now < p->busy_until && !helper_has_answer(&subject))
 		return;
 	/* begin_s, not now: a process that is rescheduled in this call is not due in it once more. */
 	while (!p->error && (process = processes_choose_due(p, begin_s))) {

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "pybpf.h"
@@ -421,5 +421,5 @@ void processes_get_counts(const struct processes *p, struct processes_counts *ou
 	/* Processes that were given by PID are known, and were looked at once more. */
 	out->lost_mappings = p->options.all ? p->losses.mappings : 0;
 	out->undecided = processes_count_undecided(p);
-	out->unanswered = foreign_unanswered();
+	out->unanswered = helper_unanswered();
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/scan.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "pybpf.h"
@@ -78,7 +78,7 @@ int processes_follow(struct processes *p, const uint32_t *pids, size_t count)
 	p->starting = true;
 	until = clock_s(CLOCK_MONOTONIC) + START_S;
 	while (!err && clock_s(CLOCK_MONOTONIC) < until &&
-	       (next <= clock_s(CLOCK_MONOTONIC) || next <= p->busy_until) && !foreign_is_interrupted()) {
+	       (next <= clock_s(CLOCK_MONOTONIC) || next <= p->busy_until) && !helper_is_interrupted()) {
 		if (next > clock_s(CLOCK_MONOTONIC))
 			nanosleep(&pause, NULL);
 		processes_look_at_due(p, clock_s(CLOCK_MONOTONIC));

@@ -45,9 +45,9 @@
 #define L (RIGHTS_IN(RIGHTS_LIST) | F)
 #define R RIGHTS_IN(RIGHTS_REPORT)
 #define K RIGHTS_IN(RIGHTS_KEEP)
-/* A helper's filter comes on top of its maker's. */
-#define M   RIGHTS_IN(RIGHTS_MAKE)
-#define H   (RIGHTS_IN(RIGHTS_HELP) | M)
+/* A helper's filter comes on top of its forkserver's. */
+#define M   RIGHTS_IN(RIGHTS_FORKSERVER)
+#define H   (RIGHTS_IN(RIGHTS_HELPER) | M)
 #define ANY (S | L | R | K | H)
 
 struct rule {
@@ -149,7 +149,8 @@ static const struct rule rules[] = {
 	{SYS_rt_sigreturn, ANY, 0, 0, 0},
 	{SYS_rt_sigpending, ANY, 0, 0, 0},
 	{SYS_rt_sigtimedwait, S, 0, 0, 0},
-	/* Signals helpers, whose descriptors come from the maker; these levels cannot make one for another process. */
+	/* Signals helpers, whose descriptors come from the forkserver; these levels cannot make one for another
+	   process. */
 	{SYS_pidfd_send_signal, S | L, 0, 0, 0},
 	/* Used by the sanitizers' run-time. */
 	{SYS_sigaltstack, ANY, 0, 0, 0},
@@ -204,7 +205,7 @@ static const struct rule rules[] = {
 	{SYS_setgroups, H, 0, 0, 0},
 	{SYS_capset, H, 0, 0, 0},
 
-	/* A maker of helpers makes one, confines it, and hands it on. */
+	/* The forkserver makes a helper, confines it, and hands it on. */
 	{SYS_clone, M, 0, 0, 0},
 	{SYS_socketpair, M, 0, 0, 0},
 	{SYS_pidfd_open, M, 0, 0, 0},

@@ -65,18 +65,18 @@ static const struct {
 	int stand_in; /* a capability that includes it; kept if only that was given. 0: none */
 } kept[] = {
 	/* process_vm_readv(2) and /proc/PID/{maps,root,exe,cwd} of other users' processes. */
-	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
+	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_FORKSERVER) | RIGHTS_IN(RIGHTS_HELPER), NULL, 0},
 	/* Stops processes of other users by ptrace(2). */
 	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_FREEZE), NULL, 0},
 	/* /proc/PID of every process, where /proc hides those of other users (hidepid). */
 	{CAP_SYS_PTRACE, RIGHTS_IN(RIGHTS_SAMPLE) | RIGHTS_IN(RIGHTS_LIST), proc_hides, 0},
 	/* /proc/PID/map_files: a mapped file that was deleted or replaced. */
-	{CAP_CHECKPOINT_RESTORE, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
+	{CAP_CHECKPOINT_RESTORE, RIGHTS_IN(RIGHTS_FORKSERVER) | RIGHTS_IN(RIGHTS_HELPER), NULL, 0},
 	/* Programs, libraries and containers' state in folders that only their user may enter, and map_files itself. */
-	{CAP_DAC_READ_SEARCH, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
+	{CAP_DAC_READ_SEARCH, RIGHTS_IN(RIGHTS_FORKSERVER) | RIGHTS_IN(RIGHTS_HELPER), NULL, 0},
 	/* Sources are opened as the user whose program ran them. */
-	{CAP_SETUID, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
-	{CAP_SETGID, RIGHTS_IN(RIGHTS_MAKE) | RIGHTS_IN(RIGHTS_HELP), NULL, 0},
+	{CAP_SETUID, RIGHTS_IN(RIGHTS_FORKSERVER) | RIGHTS_IN(RIGHTS_HELPER), NULL, 0},
+	{CAP_SETGID, RIGHTS_IN(RIGHTS_FORKSERVER) | RIGHTS_IN(RIGHTS_HELPER), NULL, 0},
 	/* Reading the maps. */
 	{CAP_BPF, RIGHTS_IN(RIGHTS_SAMPLE), bpf_needs_capability, CAP_SYS_ADMIN},
 	/* Signals for a command that runs as another user; the filter lets it be sent to no other process. */

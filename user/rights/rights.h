@@ -15,13 +15,13 @@
 
 /* The part of the work that is still to be done. */
 enum rights_level {
-	RIGHTS_SAMPLE, /* programs are loaded, events and outputs open: a run, and writing its profile */
-	RIGHTS_LIST,   /* ps: prints what helpers report of other processes */
-	RIGHTS_FREEZE, /* dump --freeze: also stops processes and lets them go on */
-	RIGHTS_REPORT, /* saved profiles and outputs are open: one becomes the other */
-	RIGHTS_KEEP,   /* written files are put in their places */
-	RIGHTS_MAKE,   /* helpers are forked (foreign.h) */
-	RIGHTS_HELP,   /* what others wrote is opened and parsed, and other processes' memory read */
+	RIGHTS_SAMPLE,     /* programs are loaded, events and outputs open: a run, and writing its profile */
+	RIGHTS_LIST,       /* ps: prints what helpers report of other processes */
+	RIGHTS_FREEZE,     /* dump --freeze: also stops processes and lets them go on */
+	RIGHTS_REPORT,     /* saved profiles and outputs are open: one becomes the other */
+	RIGHTS_KEEP,       /* written files are put in their places */
+	RIGHTS_FORKSERVER, /* helpers are forked (helper.h) */
+	RIGHTS_HELPER,     /* what others wrote is opened and parsed, and other processes' memory read */
 	RIGHTS_LEVELS,
 };
 

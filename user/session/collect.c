@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -264,13 +264,13 @@ static void own_cost(struct session_account *account)
 	procfs_peak_rss(getpid(), &kib);
 	account->peak_rss_kib = (int64_t)kib;
 	getrusage(RUSAGE_SELF, &usage);
-	account->user_cpu_s = foreign_cpu_s() + (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	account->user_cpu_s = helper_cpu_s() + (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
 			      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 double session_used_s(void)
 {
-	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + foreign_cpu_s();
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + helper_cpu_s();
 }
 
 /* Moves samples whose stack never came from what the kernel counted them as to the lost ones. */

@@ -14,7 +14,7 @@
 #include "discovery/ask.h"
 #include "discovery/below.h"
 #include "base/clock.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "base/log.h"
 #include "rights/priority.h"
 #include "base/procfs.h"
@@ -283,7 +283,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 	}
 	while (1) {
 		result = discovery_wait_runtimes(pid, false, DISCOVERY_UNMAPPED_S, out, room, count, &error);
-		if (result == DISCOVERY_PENDING || foreign_is_interrupted()) {
+		if (result == DISCOVERY_PENDING || helper_is_interrupted()) {
 			log_error("stopped by a signal while process %d was looked at; nothing was sampled", pid);
 			return -EINTR;
 		}
@@ -292,7 +292,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 		if (children && (result == DISCOVERY_NOT_PYTHON || result == DISCOVERY_UNMAPPED ||
 				 result == DISCOVERY_UNSUPPORTED)) {
 			*count = 0;
-			if (foreign_has_no_answer(error.code))
+			if (helper_has_no_answer(error.code))
 				log_warn("%s", error.text);
 			return 0;
 		}

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
@@ -159,7 +159,7 @@ static void become_self(void)
 	set_effective(&caps, CAP_DAC_OVERRIDE, true);
 	syscall(SYS_capset, &caps.head, caps.data);
 	/* commit_creds() in kernel/cred.c clears it with each change of fsuid or fsgid. */
-	foreign_tie_helper();
+	helper_tie_to_forkserver();
 }
 
 static void identify(const struct stat *st, struct source_identity *out)
@@ -347,8 +347,8 @@ int source_file_look(const struct source_file *file, const struct pybpf_rights *
 	if (!q)
 		return -ENOMEM;
 	q->rights.thread = *thread;
-	err = foreign_call(source_file_serve_look, (struct foreign_subject){.pid = file->pid}, q, sizeof(*q), &answer,
-			   sizeof(answer), &size, PATIENCE_S);
+	err = helper_call(source_file_serve_look, (struct helper_subject){.pid = file->pid}, q, sizeof(*q), &answer,
+			  sizeof(answer), &size, PATIENCE_S);
 	free(q);
 	/* The helper's answer determines how much memory the text gets, so its sizes are checked. */
 	if (!err && (size != sizeof(answer) || answer.identity.size > SOURCE_FILE_MAX ||
@@ -363,7 +363,7 @@ int source_file_look(const struct source_file *file, const struct pybpf_rights *
 
 void source_file_leave_out(const char *shown, const char *path, int err)
 {
-	const char *why = foreign_describe(err);
+	const char *why = helper_describe_error(err);
 
 	if (path[0] == '<')
 		why = "there is no such file";
@@ -405,8 +405,8 @@ char *source_file_text(const struct source_file *file, const struct source_right
 	if (text) {
 		q->rights = *rights;
 		q->identity = *identity;
-		err = foreign_call(source_file_serve_text, (struct foreign_subject){.pid = file->pid}, q, sizeof(*q),
-				   text, identity->size, &size, PATIENCE_S);
+		err = helper_call(source_file_serve_text, (struct helper_subject){.pid = file->pid}, q, sizeof(*q),
+				  text, identity->size, &size, PATIENCE_S);
 	}
 	free(q);
 	if (!err && size == identity->size) {
@@ -440,8 +440,8 @@ int source_file_look_at_path(pid_t pid, const char *path, struct pysym_file *out
 		return 0;
 	}
 	q = make_question(&(struct source_file){.pid = pid, .path = path});
-	err = q ? foreign_call(source_file_serve_look_at_path, (struct foreign_subject){.pid = pid}, q, sizeof(*q), out,
-			       sizeof(*out), &size, PATIENCE_S)
+	err = q ? helper_call(source_file_serve_look_at_path, (struct helper_subject){.pid = pid}, q, sizeof(*q), out,
+			      sizeof(*out), &size, PATIENCE_S)
 		: -ENOMEM;
 	free(q);
 	return err || (size == sizeof(*out) && out->shown < strlen(path)) ? err : -EPROTO;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "pybpf.h"
 #include "symbols/pysym.h"
 
@@ -71,6 +71,6 @@ bool source_read_rights(pid_t task, struct pybpf_rights *rights);
 pysym_look source_file_look_at_path;
 
 /* How helpers answer: rows of the table in cli/services.c. */
-foreign_service source_file_serve_look, source_file_serve_text, source_file_serve_look_at_path;
+helper_service source_file_serve_look, source_file_serve_text, source_file_serve_look_at_path;
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/intern.h"
 #include "base/log.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "session/internal.h"
 #include "session/source_check.h"
 #include "session/source_file.h"
@@ -134,7 +134,7 @@ int session_sources_met(struct session_sources *t, const struct stacks_function 
 		return -ENOMEM;
 	if (i != INTERN_NONE)
 		look_at_other(known, process, function);
-	if (known->err && !foreign_has_no_answer(known->err))
+	if (known->err && !helper_has_no_answer(known->err))
 		return 0;
 	return source_claims_add(&known->claims, t->session->pysym, function);
 }
@@ -146,7 +146,7 @@ void session_sources_ask_again(struct session_sources *t, double now)
 	for (uint32_t i = 0; i < t->files.count; i++) {
 		struct file *file = intern_item(&t->files, i);
 
-		if (!foreign_has_no_answer(file->err) || file->tries >= ASK_TRIES)
+		if (!helper_has_no_answer(file->err) || file->tries >= ASK_TRIES)
 			continue;
 		/* One at a time: the run's other work goes on. */
 		ask(file);

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "container/cgroup.h"
 #include "discovery/below.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "session/account.h"
 #include "session/internal.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/procfs.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "symbols/console_script.h"
 #include "symbols/function.h"
 #include "symbols/words.h"
@@ -192,7 +192,7 @@ void pysym_each_code(const struct pysym *s, uint64_t proc_id, void (*visit)(void
 
 static uint64_t used_ns(void)
 {
-	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) + (uint64_t)(foreign_cpu_s() * 1e9);
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) + (uint64_t)(helper_cpu_s() * 1e9);
 }
 
 static bool may_read(const struct pysym *s)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Native stacks of a process that stands, by the call frame information of the files that it maps (libdw). To be used
- * in a helper process (foreign.h): the files are not trusted.
+ * in a helper process (helper.h): the files are not trusted.
  */
 #ifndef SYMBOLS_UNWIND_H
 #define SYMBOLS_UNWIND_H

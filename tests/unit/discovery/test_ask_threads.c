@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Questions about many threads, and what is taken from the answers of a helper that was made to say anything. Stands in
- * for foreign.c and for the walk: the lists of played processes take some questions to read.
+ * for helper.c and for the walk: the lists of played processes take some questions to read.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "discovery/ask_threads.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "symbols/read.h"
 #include "symbols/walk_user.h"
 
@@ -42,8 +42,8 @@ static int setup(void **state)
 	return 0;
 }
 
-int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
-		 void *answer, size_t room, size_t *size, double patience_s)
+int helper_call(helper_service *service, struct helper_subject subject, const void *question, size_t question_size,
+		void *answer, size_t room, size_t *size, double patience_s)
 {
 	(void)subject;
 	(void)patience_s;

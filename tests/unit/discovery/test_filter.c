@@ -17,7 +17,7 @@
 #include "discovery/ask.h"
 #include "discovery/discovery.h"
 #include "discovery/filter.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
 static const struct scan_process worker = {.pid = 2000000001, .ppid = 1, .comm = "gunicorn: worke", .uid = 33};
 static const struct container web = {.id = "4f797c539e6c", .name = "web", .runtime = "docker"};
@@ -114,15 +114,15 @@ static void excludes(void **state)
 
 static void says_what_cannot_be_resolved(void **state)
 {
-	static foreign_service *const items[] = {discovery_serve_container_find};
-	static const struct foreign_services services = {items, 1};
+	static helper_service *const items[] = {discovery_serve_container_find};
+	static const struct helper_services services = {items, 1};
 	struct discovery_filter filter = {.all = false};
 	struct discovery *known = discovery_new();
 	struct error error;
 
 	(void)state;
 	assert_non_null(known);
-	assert_int_equal(foreign_start(&services, known), 0);
+	assert_int_equal(helper_start(&services, known), 0);
 	discovery_free(known);
 	assert_int_equal(discovery_filter_resolve(&filter, &error), 0);
 	assert_int_equal(discovery_texts_add(&filter.cgroups, "/no/such/group"), 0);
@@ -133,7 +133,7 @@ static void says_what_cannot_be_resolved(void **state)
 	assert_int_equal(discovery_filter_resolve(&filter, &error), -ENOENT);
 	assert_non_null(strstr(error.text, "no-such-container"));
 	discovery_filter_free(&filter);
-	foreign_stop();
+	helper_stop();
 }
 
 /* This program has started a child, and that one another. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Helpers that give no answer, and services that fail: what those who ask make of it. Stands in for foreign.c. */
+/* Helpers that give no answer, and services that fail: what those who ask make of it. Stands in for helper.c. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,15 +15,15 @@
 #include "base/remote.h"
 #include "discovery/ask.h"
 #include "discovery/list.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "pybpf.h"
 
-/* All that foreign_call() and foreign_ask() return. */
+/* All that helper_call() and helper_ask() return. */
 static int call_err, ask_err;
 static size_t answered; /* bytes of an answer, where there is one */
 
-int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
-		 void *answer, size_t room, size_t *size, double patience_s)
+int helper_call(helper_service *service, struct helper_subject subject, const void *question, size_t question_size,
+		void *answer, size_t room, size_t *size, double patience_s)
 {
 	(void)service;
 	(void)subject;
@@ -35,8 +35,8 @@ int foreign_call(foreign_service *service, struct foreign_subject subject, const
 	return call_err;
 }
 
-int foreign_ask(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
-		void *answer, size_t room, size_t *size, double slice_s)
+int helper_ask(helper_service *service, struct helper_subject subject, const void *question, size_t question_size,
+	       void *answer, size_t room, size_t *size, double slice_s)
 {
 	(void)service;
 	(void)subject;
@@ -49,12 +49,12 @@ int foreign_ask(foreign_service *service, struct foreign_subject subject, const 
 	return ask_err;
 }
 
-bool foreign_is_interrupted(void)
+bool helper_is_interrupted(void)
 {
 	return false;
 }
 
-const char *foreign_stuck_at(void)
+const char *helper_stuck_at(void)
 {
 	return "";
 }
@@ -124,7 +124,7 @@ static void test_validation(void **state)
 	for (size_t i = 0; i < COUNT(no_answer); i++) {
 		call_err = no_answer[i];
 		assert_int_equal(discovery_ask_validate(&python, &error), -EIO);
-		assert_non_null(strstr(error.text, foreign_describe(no_answer[i])));
+		assert_non_null(strstr(error.text, helper_describe_error(no_answer[i])));
 	}
 }
 
@@ -170,7 +170,7 @@ static void test_list(void **state)
 		text = table_of(&list);
 		assert_non_null(strstr(text, " is left out: "));
 		assert_non_null(strstr(text, "its container and arguments: "));
-		assert_non_null(strstr(text, foreign_describe(no_answer[i])));
+		assert_non_null(strstr(text, helper_describe_error(no_answer[i])));
 		assert_non_null(strstr(text, "\"not_read\": \"container and arguments\""));
 		free(text);
 		ps_free(&list);

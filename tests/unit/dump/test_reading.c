@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "dump/dump.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
@@ -119,13 +119,13 @@ static void test_text(void **state)
 	make_picture(&p);
 	text = text_of(&p.process, NULL, false);
 	assert_int_equal(count(text, "\nThread "), THREADS);
-	snprintf(line, sizeof(line), "\nNot all of it could be read: %s\n", foreign_describe(-ETIMEDOUT));
+	snprintf(line, sizeof(line), "\nNot all of it could be read: %s\n", helper_describe_error(-ETIMEDOUT));
 	assert_int_equal(count(text, line), 1);
-	snprintf(line, sizeof(line),
-		 "\nThread 101 \"worker\": [sleep], not read: %s\n  [stack not shown: ", foreign_describe(-ETIMEDOUT));
+	snprintf(line, sizeof(line), "\nThread 101 \"worker\": [sleep], not read: %s\n  [stack not shown: ",
+		 helper_describe_error(-ETIMEDOUT));
 	assert_int_equal(count(text, line), 1);
 	snprintf(line, sizeof(line), "\nThread 102 \"worker\": [unknown], not read: %s\n  [stack not shown: ",
-		 foreign_describe(-ECONNRESET));
+		 helper_describe_error(-ECONNRESET));
 	assert_int_equal(count(text, line), 1);
 	assert_int_equal(count(text, "no Python function"), 1);
 	assert_int_equal(count(text, "not a thread of Python"), 1);
@@ -149,7 +149,7 @@ static void test_json(void **state)
 	text = text_of(&p.process, NULL, true);
 	assert_int_equal(count(text, "\"complete\":false"), 1);
 	assert_int_equal(count(text, "\"unread\":null"), 2);
-	snprintf(line, sizeof(line), "\"unread\":\"%s\"", foreign_describe(-ECONNRESET));
+	snprintf(line, sizeof(line), "\"unread\":\"%s\"", helper_describe_error(-ECONNRESET));
 	assert_int_equal(count(text, line), 1);
 	assert_int_equal(count(text, "\"state\":\"unknown\",\"cause\":\"[unknown]\""), 1);
 	assert_int_equal(count(text, "\"state\":\"sleep\""), 3);

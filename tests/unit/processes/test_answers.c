@@ -149,7 +149,7 @@ static void test_answered_too_late(void **state)
 	machine.busy_until = machine.now + 3;
 	follow_all();
 	life = process_of(FIRST)->entry.proc_id;
-	machine.subject = (struct foreign_subject){FIRST, life};
+	machine.subject = (struct helper_subject){FIRST, life};
 	end_process(FIRST);
 	machine.answered = true;
 	machine.busy_until = 0;

@@ -235,9 +235,9 @@ static void test_refused_at_every_level(void **unused)
 	(void)unused;
 	for (int level = 0; level < RIGHTS_LEVELS; level++) {
 		assert_int_equal(in_child((enum rights_level)level, try_refused), 0);
-		if (level != RIGHTS_MAKE)
+		if (level != RIGHTS_FORKSERVER)
 			assert_int_equal(in_child((enum rights_level)level, try_clone), 0);
-		if (level != RIGHTS_MAKE && level != RIGHTS_HELP)
+		if (level != RIGHTS_FORKSERVER && level != RIGHTS_HELPER)
 			assert_int_equal(in_child((enum rights_level)level, try_capset), 0);
 	}
 }
@@ -253,7 +253,8 @@ static void test_refused_by_arguments(void **unused)
 
 static void test_own_priority(void **unused)
 {
-	static const enum rights_level levels[] = {RIGHTS_SAMPLE, RIGHTS_LIST, RIGHTS_FREEZE, RIGHTS_MAKE, RIGHTS_HELP};
+	static const enum rights_level levels[] = {RIGHTS_SAMPLE, RIGHTS_LIST, RIGHTS_FREEZE, RIGHTS_FORKSERVER,
+						   RIGHTS_HELPER};
 
 	(void)unused;
 	for (size_t i = 0; i < COUNT(levels); i++)

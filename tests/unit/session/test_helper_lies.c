@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A parser in a helper that was made to answer anything: what the one who asks takes from it. Stands in for foreign.c.
+/* A parser in a helper that was made to answer anything: what the one who asks takes from it. Stands in for helper.c.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 #include "discovery/ask.h"
 #include "discovery/ask_tasks.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "pybpf.h"
 #include "session/source_file.h"
 
@@ -22,8 +22,8 @@ static unsigned char byte;
 /* The helper's error; 0: it answers. */
 static int helper_err;
 
-int foreign_call(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
-		 void *answer, size_t room, size_t *size, double patience_s)
+int helper_call(helper_service *service, struct helper_subject subject, const void *question, size_t question_size,
+		void *answer, size_t room, size_t *size, double patience_s)
 {
 	(void)service;
 	(void)subject;
@@ -37,23 +37,23 @@ int foreign_call(foreign_service *service, struct foreign_subject subject, const
 	return 0;
 }
 
-int foreign_ask(foreign_service *service, struct foreign_subject subject, const void *question, size_t question_size,
-		void *answer, size_t room, size_t *size, double slice_s)
+int helper_ask(helper_service *service, struct helper_subject subject, const void *question, size_t question_size,
+	       void *answer, size_t room, size_t *size, double slice_s)
 {
-	return foreign_call(service, subject, question, question_size, answer, room, size, slice_s);
+	return helper_call(service, subject, question, question_size, answer, room, size, slice_s);
 }
 
-bool foreign_is_interrupted(void)
+bool helper_is_interrupted(void)
 {
 	return false;
 }
 
-double foreign_cpu_s(void)
+double helper_cpu_s(void)
 {
 	return 0;
 }
 
-const char *foreign_stuck_at(void)
+const char *helper_stuck_at(void)
 {
 	return "";
 }

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "cpython/facts.h"
 #include "discovery/ask_tasks.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "kernel/procs.h"
 #include "session/due.h"
 #include "session/account_entry.h"

@@ -235,7 +235,7 @@ def helpers_of(pid):
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("which", ["helpers", "all, with their maker"])
+@pytest.mark.parametrize("which", ["helpers", "all, with their forkserver"])
 def test_helpers_that_are_killed(folder, seed, which):
     """At random points of runs: what was not told is missing, and the run is a whole one."""
     chance = random.Random(f"{which} {seed}")

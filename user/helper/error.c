@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
-bool foreign_has_no_answer(int err)
+bool helper_has_no_answer(int err)
 {
 	switch (err) {
 	case -ETIMEDOUT:
@@ -20,7 +20,7 @@ bool foreign_has_no_answer(int err)
 	}
 }
 
-const char *foreign_describe(int err)
+const char *helper_describe_error(int err)
 {
 	switch (err) {
 	case -ETIMEDOUT:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The answering side: the maker of helpers, and the loop of a helper. */
+/* The answering side: the forkserver, and the loop of a helper. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #include "base/activity.h"
 #include "base/clock.h"
-#include "foreign/internal.h"
+#include "helper/internal.h"
 #include "base/log.h"
 #include "rights/priority.h"
 #include "rights/rights.h"
@@ -104,12 +104,12 @@ static void set_limits(void)
 	set_limit(RLIMIT_FSIZE, 0);
 	set_limit(RLIMIT_CORE, 0);
 	set_limit(RLIMIT_NPROC, 0);
-	set_limit(RLIMIT_CPU, 2 * FOREIGN_HELPER_CPU_S);
+	set_limit(RLIMIT_CPU, 2 * HELPER_CPU_S);
 }
 
 static int kept = -1;
 
-void foreign_keep_open(int fd)
+void helper_keep_open(int fd)
 {
 	kept = fd;
 }
@@ -133,7 +133,7 @@ static void keep_only(int fd)
 
 /*
  * Lets go of what pybpf was started with: its streams, too, and its folder. Helpers inherit what stands in for the
- * streams, since their maker may not open files for writing any more. A container may have no /dev/null: reads and
+ * streams, since their forkserver may not open files for writing any more. A container may have no /dev/null: reads and
  * writes of a descriptor that is only a path fail, so nothing gets into another file, either.
  */
 static void detach(int fd)
@@ -152,7 +152,7 @@ static void detach(int fd)
 }
 
 /* The helper's messages, which go with its answer: each is its level, its text and a NUL. */
-static char said[FOREIGN_SAID_MAX];
+static char said[HELPER_SAID_MAX];
 static size_t said_size;
 
 static void say(enum log_level level, const char *text)
@@ -180,12 +180,12 @@ static uint64_t queued_ns(int fd)
 	return sscanf(text, "%*u %llu", &queued) == 1 ? queued : 0;
 }
 
-static void serve(int fd, const struct foreign_services *services, void *state)
+static void serve(int fd, const struct helper_services *services, void *state)
 {
-	char *question = malloc(FOREIGN_QUESTION_MAX), *answer = malloc(FOREIGN_ANSWER_MAX);
+	char *question = malloc(HELPER_QUESTION_MAX), *answer = malloc(HELPER_ANSWER_MAX);
 	int schedstat = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
 	uint64_t idle = 0; /* CPU time and time in the run queue before the question, in ns */
-	struct foreign_head head;
+	struct helper_head head;
 
 	log_set_sink(say);
 	priority_watch_begin();
@@ -194,7 +194,7 @@ static void serve(int fd, const struct foreign_services *services, void *state)
 		struct iovec parts[3];
 		size_t size = 0;
 
-		if (head.size > FOREIGN_QUESTION_MAX || read_fully(fd, question, head.size))
+		if (head.size > HELPER_QUESTION_MAX || read_fully(fd, question, head.size))
 			break;
 		priority_watch();
 		head.result = -ENOSYS;
@@ -228,12 +228,12 @@ static void confine(enum rights_level level)
 		_exit(1);
 }
 
-static pid_t maker;
+static pid_t forkserver;
 
-void foreign_tie_helper(void)
+void helper_tie_to_forkserver(void)
 {
-	/* The maker may have ended before prctl() took effect. */
-	if (maker && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != maker))
+	/* The forkserver may have ended before prctl() took effect. */
+	if (forkserver && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != forkserver))
 		_exit(0);
 }
 
@@ -258,7 +258,7 @@ static int send_fds(int over, const int fds[2])
 	return sendmsg(over, &message, MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }
 
-static int make_helper(int fd, char *note, const struct foreign_services *services, void *state)
+static int make_helper(int fd, char *note, const struct helper_services *services, void *state)
 {
 	pid_t child;
 	int ends[2], fds[2], err;
@@ -267,12 +267,12 @@ static int make_helper(int fd, char *note, const struct foreign_services *servic
 		return -errno;
 	child = fork();
 	if (child == 0) {
-		foreign_tie_helper();
+		helper_tie_to_forkserver();
 		keep_only(ends[1]);
-		activity_show(note, FOREIGN_NOTE_MAX);
+		activity_show(note, HELPER_NOTE_MAX);
 		prctl(PR_SET_NAME, "pybpf-helper");
 		set_limits();
-		confine(RIGHTS_HELP);
+		confine(RIGHTS_HELPER);
 		serve(ends[1], services, state);
 	}
 	close(ends[1]);
@@ -286,18 +286,18 @@ static int make_helper(int fd, char *note, const struct foreign_services *servic
 	return err;
 }
 
-void foreign_make_helpers(int fd, struct foreign_notes *notes, const struct foreign_services *services, void *state)
+void helper_forkserver_main(int fd, struct helper_notes *notes, const struct helper_services *services, void *state)
 {
 	const struct sigaction gone = {.sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT};
 	unsigned char slot;
 
-	maker = getpid();
+	forkserver = getpid();
 	detach(fd);
 	prctl(PR_SET_NAME, "pybpf-maker");
-	confine(RIGHTS_MAKE);
+	confine(RIGHTS_FORKSERVER);
 	/* The kernel reaps helpers that end. */
 	sigaction(SIGCHLD, &gone, NULL);
-	while (!read_fully(fd, &slot, 1) && slot < FOREIGN_SLOTS) {
+	while (!read_fully(fd, &slot, 1) && slot < HELPER_SLOTS) {
 		/* Making a helper can fail for a moment, for lack of processes or memory. */
 		if (make_helper(fd, notes->text[slot], services, state) && send(fd, "", 1, MSG_NOSIGNAL) != 1)
 			break;

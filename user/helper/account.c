@@ -4,18 +4,18 @@
  * costs too much is not asked about for a while, since others wait meanwhile. The cost is forgotten with time, because
  * a run can take days and each machine is slow at some hour.
  */
-#include "foreign/internal.h"
+#include "helper/internal.h"
 #include "base/clock.h"
 #include "base/intern.h"
 #include "base/log.h"
 #include "base/procfs.h"
 
 /*
- * One question without an answer is enough to give up a process; this many, less VAIN_PER_S per second, give up its
+ * One question without an answer is enough to give up a process; this many, less TIMEOUTS_PER_S per second, give up its
  * user.
  */
-#define USER_VAIN  7.5
-#define VAIN_PER_S 0.05
+#define USER_TIMEOUTS  7.5
+#define TIMEOUTS_PER_S 0.05
 /*
  * The asking process waits for a short answer. These are the seconds for which all such questions about one process,
  * and about one user's processes, may block it because memory or a file is slow to come. Time for which the helper runs
@@ -36,7 +36,7 @@ struct leak {
 struct process {
 	pid_t pid;
 	uint64_t start; /* clock ticks since boot */
-	bool displaced; /* it has to wait for the slow lane */
+	bool displaced; /* it has to wait for the slow worker */
 	struct leak blocked;
 	double until; /* not asked about until then, CLOCK_MONOTONIC seconds */
 	bool said;
@@ -44,7 +44,7 @@ struct process {
 
 struct user {
 	uid_t uid;
-	struct leak used, vain, blocked;
+	struct leak used, timeouts, blocked;
 	double until;
 	bool said;
 };
@@ -126,25 +126,25 @@ static struct user *need_user(pid_t pid)
 	return i == INTERN_NONE ? NULL : intern_item(&users, i);
 }
 
-void foreign_accounts_free(void)
+void helper_accounts_free(void)
 {
 	intern_free(&processes);
 	intern_free(&users);
 }
 
-double foreign_used(uid_t uid)
+double helper_user_cost_s(uid_t uid)
 {
 	uint32_t i = intern_find(&users, &uid);
 
 	return i == INTERN_NONE ? 0 : left_of(&((struct user *)intern_item(&users, i))->used, USED_PER_S);
 }
 
-bool foreign_any_used(void)
+bool helper_any_user_cost(void)
 {
 	return users.count;
 }
 
-bool foreign_is_given_up(pid_t pid)
+bool helper_is_given_up(pid_t pid)
 {
 	const struct process *process;
 	double now = clock_s(CLOCK_MONOTONIC);
@@ -160,14 +160,14 @@ bool foreign_is_given_up(pid_t pid)
 	return user && user->until > now;
 }
 
-bool foreign_is_displaced(pid_t pid)
+bool helper_is_displaced(pid_t pid)
 {
 	const struct process *process = processes.count ? find_process(pid) : NULL;
 
 	return process && process->displaced;
 }
 
-void foreign_displace(pid_t pid)
+void helper_displace(pid_t pid)
 {
 	struct process *process = need_process(pid);
 
@@ -188,8 +188,7 @@ static void give_up_process(struct process *process)
 	process->blocked = (struct leak){0};
 	if (!process->said && !procfs_read_stat(process->pid, &stat))
 		log_warn("process %d (%s) is not looked at for %d s: its memory or its files are slow to read, and "
-			 "names "
-			 "and lines of its code may be missing",
+			 "names and lines of its code may be missing",
 			 process->pid, stat.comm, PAUSE_S);
 	process->said = true;
 }
@@ -198,16 +197,15 @@ static void give_up_process(struct process *process)
 static void give_up_user(struct user *user)
 {
 	leave_alone(&user->until);
-	user->vain = user->blocked = (struct leak){0};
+	user->timeouts = user->blocked = (struct leak){0};
 	if (!user->said)
 		log_warn("processes of user %u are not looked at for %d s: memory or files of some are slow to read, "
-			 "and "
-			 "names and lines of their code may be missing",
+			 "and names and lines of their code may be missing",
 			 user->uid, PAUSE_S);
 	user->said = true;
 }
 
-void foreign_charge_used(pid_t pid, double spent_s)
+void helper_charge_used(pid_t pid, double spent_s)
 {
 	struct user *user = need_user(pid);
 
@@ -215,7 +213,7 @@ void foreign_charge_used(pid_t pid, double spent_s)
 		add(&user->used, USED_PER_S, spent_s);
 }
 
-void foreign_charge_blocked(pid_t pid, double blocked_s)
+void helper_charge_blocked(pid_t pid, double blocked_s)
 {
 	struct process *process = need_process(pid);
 	struct user *user = need_user(pid);
@@ -226,13 +224,13 @@ void foreign_charge_blocked(pid_t pid, double blocked_s)
 		give_up_user(user);
 }
 
-void foreign_charge_vain(pid_t pid)
+void helper_charge_timeout(pid_t pid)
 {
 	struct process *process = need_process(pid);
 	struct user *user = need_user(pid);
 
 	if (process)
 		leave_alone(&process->until);
-	if (user && user->uid && add(&user->vain, VAIN_PER_S, 1) >= USER_VAIN)
+	if (user && user->uid && add(&user->timeouts, TIMEOUTS_PER_S, 1) >= USER_TIMEOUTS)
 		give_up_user(user);
 }

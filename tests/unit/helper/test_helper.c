@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Helpers that are slow, that die, or that were taken over: what the one who asks makes of it. */
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "foreign/internal.h"
+#include "helper/internal.h"
 
 /* A helper has no more descriptors: one of them is its socket. */
 #define FDS_MOST      64
@@ -127,9 +127,9 @@ static int intrude(void *state, const void *question, size_t question_size, void
 	return INTRUDED;
 }
 
-static foreign_service *const items[] = {serve_echo,   serve_late,       serve_crash,    serve_late_crash,
-					 serve_result, serve_in_advance, serve_priority, serve_sum};
-static const struct foreign_services services = {items, sizeof(items) / sizeof(*items)};
+static helper_service *const items[] = {serve_echo,   serve_late,       serve_crash,    serve_late_crash,
+					serve_result, serve_in_advance, serve_priority, serve_sum};
+static const struct helper_services services = {items, sizeof(items) / sizeof(*items)};
 
 #define SUM_AT_START 40
 
@@ -141,7 +141,7 @@ static int start(void **state)
 
 	(void)state;
 	sum = SUM_AT_START;
-	err = foreign_start(&services, &sum);
+	err = helper_start(&services, &sum);
 	sum = 0;
 	return err;
 }
@@ -149,24 +149,24 @@ static int start(void **state)
 static int stop(void **state)
 {
 	(void)state;
-	foreign_stop();
+	helper_stop();
 	return 0;
 }
 
-static int call(foreign_service *service, pid_t pid, int number, int *out)
+static int call(helper_service *service, pid_t pid, int number, int *out)
 {
 	size_t size;
 
-	return foreign_call(service, (struct foreign_subject){.pid = pid}, &number, sizeof(number), out, sizeof(*out),
-			    &size, LONG_ENOUGH_S);
+	return helper_call(service, (struct helper_subject){.pid = pid}, &number, sizeof(number), out, sizeof(*out),
+			   &size, LONG_ENOUGH_S);
 }
 
-static int ask(foreign_service *service, pid_t pid, uint64_t life, int number, int *out)
+static int ask(helper_service *service, pid_t pid, uint64_t life, int number, int *out)
 {
 	size_t size;
 
-	return foreign_ask(service, (struct foreign_subject){pid, life}, &number, sizeof(number), out, sizeof(*out),
-			   &size, 0.01);
+	return helper_ask(service, (struct helper_subject){pid, life}, &number, sizeof(number), out, sizeof(*out),
+			  &size, 0.01);
 }
 
 static void expect_echo(int number)
@@ -177,12 +177,12 @@ static void expect_echo(int number)
 	assert_int_equal(got, number);
 }
 
-static void wait_for_answer(struct foreign_subject *subject)
+static void wait_for_answer(struct helper_subject *subject)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	double end = clock_s(CLOCK_MONOTONIC) + LONG_ENOUGH_S;
 
-	while (!foreign_answered(subject)) {
+	while (!helper_has_answer(subject)) {
 		assert_true(clock_s(CLOCK_MONOTONIC) < end);
 		nanosleep(&pause, NULL);
 	}
@@ -200,7 +200,7 @@ static void test_answer_of_another_life(void **state)
 	assert_int_equal(got, 22);
 	/* Also where it was complete. */
 	assert_int_equal(ask(serve_late, getpid(), 3, 33, &got), -EINPROGRESS);
-	wait_for_answer(&(struct foreign_subject){0});
+	wait_for_answer(&(struct helper_subject){0});
 	while (ask(serve_late, getpid(), 4, 44, &got) == -EINPROGRESS)
 		;
 	assert_int_equal(got, 44);
@@ -208,37 +208,37 @@ static void test_answer_of_another_life(void **state)
 
 static void test_answer_that_waits(void **state)
 {
-	struct foreign_subject subject = {0};
+	struct helper_subject subject = {0};
 	int got = 0;
 
 	(void)state;
 	assert_int_equal(ask(serve_late, getpid(), 7, 5, &got), -EINPROGRESS);
-	/* Others ask meanwhile, in vain or by the other lane. */
+	/* Others ask meanwhile, in vain or by the other worker. */
 	assert_int_equal(ask(serve_echo, getppid(), 8, 6, &got), -EINPROGRESS);
 	expect_echo(9);
 	wait_for_answer(&subject);
 	assert_true(subject.pid == getpid() && subject.life == 7);
 	assert_int_equal(ask(serve_late, getpid(), 7, 5, &got), 0);
 	assert_int_equal(got, 5);
-	assert_false(foreign_answered(&subject));
+	assert_false(helper_has_answer(&subject));
 	assert_int_equal(ask(serve_late, getpid(), 7, 5, &got), -EINPROGRESS);
 	wait_for_answer(&subject);
-	foreign_discard(subject);
-	assert_false(foreign_answered(&subject));
+	helper_discard(subject);
+	assert_false(helper_has_answer(&subject));
 	expect_echo(10);
 }
 
 /* A process that has cost a helper its life is left alone; others get a new one. */
 static void test_crash(void **state)
 {
-	unsigned long in_vain = foreign_calls_in_vain();
+	unsigned long in_vain = helper_failed_calls();
 	int got;
 
 	(void)state;
 	assert_int_equal(call(serve_crash, getppid(), 0, &got), -ECONNRESET);
-	assert_int_equal(foreign_unanswered(), 1);
+	assert_int_equal(helper_unanswered(), 1);
 	assert_int_equal(call(serve_echo, getppid(), 1, &got), -EBUSY);
-	assert_int_equal(foreign_calls_in_vain(), in_vain + 2);
+	assert_int_equal(helper_failed_calls(), in_vain + 2);
 	expect_echo(2);
 }
 
@@ -246,7 +246,7 @@ static void test_crash(void **state)
 static void test_crash_for_nobody(void **state)
 {
 	double end = clock_s(CLOCK_MONOTONIC) + LONG_ENOUGH_S;
-	struct foreign_subject subject = {0};
+	struct helper_subject subject = {0};
 	int got = 0, ret;
 
 	(void)state;
@@ -256,7 +256,7 @@ static void test_crash_for_nobody(void **state)
 	while (ret == -EINPROGRESS && clock_s(CLOCK_MONOTONIC) < end);
 	assert_int_equal(ret, 0);
 	assert_int_equal(got, 5);
-	/* foreign_answered() names the process whose helper crashed, so that its own question fails. */
+	/* helper_has_answer() names the process whose helper crashed, so that its own question fails. */
 	assert_int_equal(ask(serve_late_crash, getppid(), 3, 0, &got), -EINPROGRESS);
 	wait_for_answer(&subject);
 	assert_int_equal(subject.life, 3);
@@ -271,7 +271,7 @@ static pid_t helper(void)
 	char command[128];
 	FILE *list;
 
-	/* The maker's child: this process has one, the maker. */
+	/* The forkserver's child: this process has one, the forkserver. */
 	snprintf(command, sizeof(command),
 		 "for m in $(cat /proc/%d/task/*/children); do cat /proc/$m/task/*/children; done", getpid());
 	list = popen(command, "r");
@@ -285,7 +285,7 @@ static pid_t helper(void)
 /* Whoever is asked about next is not to blame. */
 static void test_death_between_questions(void **state)
 {
-	unsigned long before = foreign_unanswered();
+	unsigned long before = helper_unanswered();
 	pid_t pid;
 
 	(void)state;
@@ -296,7 +296,7 @@ static void test_death_between_questions(void **state)
 	while (kill(pid, 0) == 0)
 		;
 	expect_echo(2);
-	assert_int_equal(foreign_unanswered(), before);
+	assert_int_equal(helper_unanswered(), before);
 }
 
 static void test_answers_in_advance(void **state)
@@ -315,15 +315,15 @@ static void test_answers_in_advance(void **state)
 static void test_results(void **state)
 {
 	static const int lies[] = {-EINPROGRESS, -EINTR, -ETIMEDOUT, -EBUSY, -ENOTCONN, -ECONNRESET, -EPROTO};
-	unsigned long before = foreign_calls_in_vain();
+	unsigned long before = helper_failed_calls();
 	int got;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++)
 		assert_int_equal(call(serve_result, getpid(), lies[i], &got), -EPROTO);
-	assert_int_equal(foreign_calls_in_vain(), before + sizeof(lies) / sizeof(*lies));
+	assert_int_equal(helper_failed_calls(), before + sizeof(lies) / sizeof(*lies));
 	assert_int_equal(call(serve_result, getpid(), -ENOENT, &got), -ENOENT);
-	assert_int_equal(foreign_calls_in_vain(), before + sizeof(lies) / sizeof(*lies));
+	assert_int_equal(helper_failed_calls(), before + sizeof(lies) / sizeof(*lies));
 }
 
 /* What is said of an error is either a fact, of the service, or that there was no answer. */
@@ -334,17 +334,17 @@ static void test_errors(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
-		assert_true(foreign_has_no_answer(none[i]));
-		assert_string_not_equal(foreign_describe(none[i]), strerror(-none[i]));
+		assert_true(helper_has_no_answer(none[i]));
+		assert_string_not_equal(helper_describe_error(none[i]), strerror(-none[i]));
 	}
 	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
-		assert_false(foreign_has_no_answer(facts[i]));
-		assert_string_equal(foreign_describe(facts[i]), strerror(-facts[i]));
+		assert_false(helper_has_no_answer(facts[i]));
+		assert_string_equal(helper_describe_error(facts[i]), strerror(-facts[i]));
 	}
 }
 
 /* This process has one child. */
-static pid_t maker(void)
+static pid_t forkserver(void)
 {
 	char path[64];
 	pid_t found = 0;
@@ -359,22 +359,22 @@ static pid_t maker(void)
 	return found;
 }
 
-/* No helper can be made: nothing is known, whatever the error of the maker's socket is. */
+/* No helper can be made: nothing is known, whatever the error of the forkserver's socket is. */
 static void test_dead_maker(void **state)
 {
 	siginfo_t info;
-	pid_t pid = maker();
+	pid_t pid = forkserver();
 	int got;
 
 	(void)state;
 	assert_true(pid > 1);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_true(foreign_has_no_answer(call(serve_crash, getppid(), 0, &got)));
+	assert_true(helper_has_no_answer(call(serve_crash, getppid(), 0, &got)));
 	assert_int_equal(call(serve_echo, getpid(), 1, &got), -ENOTCONN);
 }
 
-/* A helper begins with the state that foreign_start() was given, and keeps what its services make of it. */
+/* A helper begins with the state that helper_start() was given, and keeps what its services make of it. */
 static void test_state_of_a_helper(void **state)
 {
 	int got = 0;
@@ -391,9 +391,9 @@ static void test_state_of_a_helper(void **state)
 }
 
 /* Sends a question of that head to a helper, past the side that asks. Returns what the helper answers. */
-static int send_raw(int fd, const struct foreign_head *question)
+static int send_raw(int fd, const struct helper_head *question)
 {
-	struct foreign_head answer;
+	struct helper_head answer;
 	size_t done = 0;
 
 	assert_int_equal(send(fd, question, sizeof(*question), MSG_NOSIGNAL), sizeof(*question));
@@ -410,15 +410,15 @@ static int send_raw(int fd, const struct foreign_head *question)
 /* Whoever has the other end of a helper's socket chooses among the questions of the table, and nothing else. */
 static void test_question_that_is_none(void **state)
 {
-	foreign_service *address = intrude;
-	struct foreign_head head = {.size = 0};
+	helper_service *address = intrude;
+	struct helper_head head = {.size = 0};
 	const uint32_t beyond[] = {services.count, services.count + 1, INT32_MAX, UINT32_MAX};
 	int fds[2], got = 0;
 	unsigned slot;
 
 	(void)state;
 	assert_int_equal(call(intrude, getpid(), 0, &got), -ENOSYS);
-	assert_int_equal(foreign_maker_get_helper(fds, &slot), 0);
+	assert_int_equal(helper_forkserver_get_process(fds, &slot), 0);
 	/* An address in place of the index, as the head begins with it. */
 	memcpy(&head, &address, sizeof(address));
 	head.size = 0;
@@ -433,7 +433,7 @@ static void test_question_that_is_none(void **state)
 	assert_int_equal(send_raw(fds[0], &head), 0);
 	close(fds[0]);
 	close(fds[1]);
-	foreign_maker_free_slot(slot);
+	helper_forkserver_free_slot(slot);
 	expect_echo(1);
 }
 

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Starts and stops the process that makes helpers, and asks it for helpers. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "helper/internal.h"
+#include "base/clock.h"
+
+static struct {
+	pid_t pid;
+	int fd;
+	struct helper_notes *notes;
+	const struct helper_services *services;
+	bool used[HELPER_SLOTS];
+	double no_helper_since; /* 0: the last attempt succeeded */
+} forkserver = {.fd = -1};
+
+bool helper_forkserver_is_on(void)
+{
+	return forkserver.fd >= 0;
+}
+
+int helper_forkserver_start(const struct helper_services *services, void *state)
+{
+	pid_t self = getpid();
+	int ends[2];
+
+	/* cppcheck-suppress invalidFunctionArg; -1 is what MAP_ANONYMOUS goes with. */
+	forkserver.notes =
+		mmap(NULL, sizeof(*forkserver.notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (forkserver.notes == MAP_FAILED)
+		return -errno;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	forkserver.pid = fork();
+	if (forkserver.pid < 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return -errno;
+	}
+	if (forkserver.pid == 0) {
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != self)
+			_exit(0);
+		close(ends[0]);
+		helper_forkserver_main(ends[1], forkserver.notes, services, state);
+	}
+	close(ends[1]);
+	forkserver.fd = ends[0];
+	forkserver.services = services;
+	return 0;
+}
+
+int helper_forkserver_index_of(helper_service *service)
+{
+	for (uint32_t i = 0; i < forkserver.services->count; i++) {
+		if (forkserver.services->items[i] == service)
+			return (int)i;
+	}
+	return -ENOSYS;
+}
+
+void helper_forkserver_stop(void)
+{
+	close(forkserver.fd);
+	forkserver.fd = -1;
+	/* The closed socket makes the forkserver end. */
+	waitpid(forkserver.pid, NULL, 0);
+	munmap(forkserver.notes, sizeof(*forkserver.notes));
+}
+
+/* Receives the two descriptors that the forkserver sends with one byte. */
+static int receive_fds(int fds[2])
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} control;
+	char byte;
+	struct iovec bytes = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr message = {.msg_iov = &bytes,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+	const struct cmsghdr *rights;
+	ssize_t n;
+
+	do {
+		n = recvmsg(forkserver.fd, &message, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	rights = n == 1 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (n != 1)
+		return n < 0 ? -errno : -ECONNRESET;
+	if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+		return -EAGAIN;
+	memcpy(fds, CMSG_DATA(rights), 2 * sizeof(int));
+	return 0;
+}
+
+int helper_forkserver_get_process(int fds[2], unsigned *slot)
+{
+	unsigned char byte = 0;
+	int err;
+
+	while (byte < HELPER_SLOTS - 1 && forkserver.used[byte])
+		byte++;
+	err = send(forkserver.fd, &byte, 1, MSG_NOSIGNAL) == 1 ? receive_fds(fds) : -errno;
+	if (err && !forkserver.no_helper_since)
+		forkserver.no_helper_since = clock_s(CLOCK_MONOTONIC);
+	if (err)
+		return err;
+	forkserver.no_helper_since = 0;
+	forkserver.used[byte] = true;
+	*slot = byte;
+	return 0;
+}
+
+void helper_forkserver_free_slot(unsigned slot)
+{
+	forkserver.used[slot] = false;
+}
+
+double helper_forkserver_failing_since(void)
+{
+	return forkserver.no_helper_since;
+}
+
+const char *helper_forkserver_note(unsigned slot)
+{
+	return forkserver.notes->text[slot];
+}
