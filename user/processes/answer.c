@@ -41,14 +41,14 @@ int processes_answer_kernel(const struct processes *p, const struct processes_re
 	return err == -ENOENT ? -ESRCH : err;
 }
 
-void processes_drop_doubted(const struct processes *p, const struct processes_record *process)
+void processes_drop_mismatched(const struct processes *p, const struct processes_record *process)
 {
 	struct pybpf_proc entry;
 
 	if (processes_get_entry(p, process, &entry))
 		return;
 	for (uint32_t i = 0; i < entry.nr_runtimes; i++)
-		entry.runtimes[i].refused = process->doubted >> i & 1;
+		entry.runtimes[i].refused = process->mismatched >> i & 1;
 	processes_put_entry(p, process, &entry);
 }
 

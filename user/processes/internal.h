@@ -96,8 +96,8 @@ int processes_put_entry(const struct processes *p, const struct processes_record
  */
 int processes_answer_kernel(const struct processes *p, const struct processes_record *process,
 			    enum pybpf_proc_state state, const struct pybpf_runtime *place);
-/* Has the kernel sample only those of the process's Pythons that are not in doubt. */
-void processes_drop_doubted(const struct processes *p, const struct processes_record *process);
+/* Has the kernel sample only those of the process's Pythons that have no mismatch. */
+void processes_drop_mismatched(const struct processes *p, const struct processes_record *process);
 /*
  * An answer that was meant for the program before an exec can arrive right after the exec and overwrite the kernel's
  * new entry. If that happened, writes the new entry once more, as undecided, and returns true.
@@ -139,27 +139,27 @@ void processes_look_soon(struct processes *p, struct processes_record *process);
 /* Schedules a look: the process has mapped a Python, which may be its first one or a further one. */
 void processes_look_again(struct processes *p, struct processes_record *process);
 
-/* doubt.c */
+/* mismatch.c */
 
-/* Bit in processes_record.doubted for mapped Pythons that have no index yet. */
-#define DOUBT_UNPLACED (1u << PYBPF_MAX_RUNTIMES)
+/* Bit in processes_record.mismatched for mapped Pythons that have no index yet. */
+#define MISMATCH_UNPLACED (1u << PYBPF_MAX_RUNTIMES)
 
-/* Returns whether the process has a Python that is not in doubt, and is thus sampled. */
+/* Returns whether the process has a Python without a mismatch, which is thus sampled. */
 bool processes_is_sampled(const struct processes_record *process);
 /*
- * The process's memory contradicts its files: puts the Pythons of the bits doubted in doubt and schedules another look.
+ * The process's memory contradicts its files: notes it of the Pythons of these bits and schedules another look.
  * why: the sentence that reports it, or "" to keep the earlier one.
  */
-void processes_raise_doubt(struct processes *p, struct processes_record *process, double now, uint32_t doubted,
-			   const char *why);
-/* Puts the Pythons of these bits in doubt, and no others; tells the kernel. */
-void processes_set_doubted(struct processes *p, struct processes_record *process, uint32_t doubted);
-/* Ends the doubt about the Pythons of these bits; does not tell the kernel. */
-void processes_clear_doubt(struct processes_record *process, uint32_t which);
-/* Has the kernel stop sampling the Pythons in doubt; if all of them are in doubt, the whole process. */
-void processes_tell_doubted(struct processes *p, struct processes_record *process);
-/* Called when the process or the run has ended: if the doubt lasted long enough for a refusal, reports why. */
-void processes_report_doubt(struct processes *p, struct processes_record *process);
+void processes_note_mismatch(struct processes *p, struct processes_record *process, double now, uint32_t mismatched,
+			     const char *why);
+/* Sets which Pythons have a mismatch, and no others; tells the kernel. */
+void processes_set_mismatched(struct processes *p, struct processes_record *process, uint32_t mismatched);
+/* Ends the mismatch of the Pythons of these bits; does not tell the kernel. */
+void processes_clear_mismatch(struct processes_record *process, uint32_t which);
+/* Has the kernel stop sampling the Pythons with a mismatch; if all of them have one, the whole process. */
+void processes_stop_mismatched(struct processes *p, struct processes_record *process);
+/* Called when the process or the run has ended: if the mismatch lasted long enough for a refusal, reports why. */
+void processes_report_mismatch(struct processes *p, struct processes_record *process);
 
 /* tasks.c */
 

@@ -43,7 +43,7 @@ static void take_python(struct processes *p, struct processes_record *process, c
 		.code_size = python->code_size,
 		.asyncio = python->asyncio,
 	};
-	bool first = !process->nr_runtimes, doubted = process->doubted;
+	bool first = !process->nr_runtimes, mismatched = process->mismatched;
 	int layout, index = 0;
 
 	layout = kernel_put_layout(p->kernel, &python->build.layout);
@@ -63,9 +63,9 @@ static void take_python(struct processes *p, struct processes_record *process, c
 		processes_place_asyncio(p, process, &place);
 	if (index < 0)
 		return;
-	processes_clear_doubt(process, 1u << index);
-	if (doubted)
-		processes_tell_doubted(p, process);
+	processes_clear_mismatch(process, 1u << index);
+	if (mismatched)
+		processes_stop_mismatched(p, process);
 	log_info("process %d (%.16s): %sPython %s in %s", process->pid, process->comm, first ? "" : "also ",
 		 python->version, python->path);
 	if (processes_files_add_python(p->files, first ? &process->file : NULL, python, place.layout) && first)
@@ -205,7 +205,7 @@ static bool look_for_python(struct processes *p, struct processes_record *proces
 		error_clear(&error);
 	}
 	if (result == DISCOVERY_OK || result == DISCOVERY_NOT_PYTHON)
-		processes_clear_doubt(process, DOUBT_UNPLACED);
+		processes_clear_mismatch(process, MISMATCH_UNPLACED);
 	switch (result) {
 	case DISCOVERY_OK:
 		if (count && refuse_without_tasks(p, process, pythons))
@@ -214,7 +214,7 @@ static bool look_for_python(struct processes *p, struct processes_record *proces
 		break;
 	case DISCOVERY_CONTRADICTED:
 		if (!count || take_pythons(p, process, pythons, PYBPF_MAX_RUNTIMES, count, ""))
-			processes_raise_doubt(p, process, now, process->doubted | DOUBT_UNPLACED, error.text);
+			processes_note_mismatch(p, process, now, process->mismatched | MISMATCH_UNPLACED, error.text);
 		break;
 	case DISCOVERY_NOT_PYTHON:
 		take_no_python(p, process, now);
@@ -249,7 +249,7 @@ static int validate_python(struct processes *p, struct processes_record *process
 	if (err == -EIO)
 		return err;
 	/* The earlier contradiction came from a loader that had not finished. */
-	if ((!err || err == -EAGAIN) && process->doubted & 1u << index)
+	if ((!err || err == -EAGAIN) && process->mismatched & 1u << index)
 		processes_files_add_python(p->files, index ? NULL : &process->file, python, process->layouts[index]);
 	if (err == -EAGAIN)
 		return err;
@@ -267,7 +267,7 @@ static int validate_python(struct processes *p, struct processes_record *process
 static void validate_pythons(struct processes *p, struct processes_record *process, double now)
 {
 	bool sampled = processes_is_sampled(process), waits = false, up = false;
-	uint32_t doubted = process->doubted;
+	uint32_t mismatched = process->mismatched;
 	struct error error, contradiction = {0};
 
 	for (uint32_t i = 0; i < process->nr_runtimes; i++) {
@@ -276,22 +276,22 @@ static void validate_pythons(struct processes *p, struct processes_record *proce
 
 		if (process->unproved[i])
 			err = validate_python(p, process, i, &error);
-		else if (!(doubted & bit))
+		else if (!(mismatched & bit))
 			err = 0;
 		if (err == -EINVAL) {
-			doubted |= bit;
+			mismatched |= bit;
 			contradiction = error;
 		} else if (!err || err == -EAGAIN) {
-			doubted &= ~bit;
+			mismatched &= ~bit;
 		}
 		up |= !err;
 		waits |= err == -EAGAIN || err == -EIO;
 	}
 	processes_stop_looking(p, process);
-	if (doubted)
-		processes_raise_doubt(p, process, now, doubted, contradiction.text);
+	if (mismatched)
+		processes_note_mismatch(p, process, now, mismatched, contradiction.text);
 	else
-		processes_set_doubted(p, process, 0);
+		processes_set_mismatched(p, process, 0);
 	/* If no interpreter ran yet, no sample with Python frames was missed. */
 	if (!sampled && processes_is_sampled(process))
 		process->known_before_run = !up;

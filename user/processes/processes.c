@@ -57,13 +57,13 @@ void processes_settle_ended(struct processes *p)
 	}
 }
 
-void processes_report_doubts(struct processes *p)
+void processes_report_mismatches(struct processes *p)
 {
 	for (uint32_t i = 0; i < p->records.count; i++) {
 		struct processes_record *process = processes_record_at(p, i);
 
 		if (!process->ended)
-			processes_report_doubt(p, process);
+			processes_report_mismatch(p, process);
 	}
 }
 
@@ -80,7 +80,7 @@ void processes_end_record(struct processes *p, struct processes_record *process)
 	if (process->ended)
 		return;
 	processes_label_again(p, process);
-	processes_report_doubt(p, process);
+	processes_report_mismatch(p, process);
 	process->ended = true;
 	process->ended_at = clock_s(CLOCK_MONOTONIC);
 	processes_stop_looking(p, process);
@@ -255,7 +255,7 @@ static void on_mapping(const struct kernel_mapping *mapping, void *arg)
 		 */
 		if (found == PROCESSES_MAPPED_PYTHON || !processes_has_runtime(p, process, &place))
 			processes_look_again(p, process);
-	} else if (found == PROCESSES_MAPPED_PYTHON || process->kind != PYBPF_FILE_LOADS || process->doubted) {
+	} else if (found == PROCESSES_MAPPED_PYTHON || process->kind != PYBPF_FILE_LOADS || process->mismatched) {
 		processes_start_look(p, process, true);
 	} else if (!processes_reject_unwanted(p, process)) {
 		processes_make_ready(p, process, &place);

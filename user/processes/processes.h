@@ -66,12 +66,12 @@ struct processes_record {
 	struct discovery_python *unproved[PYBPF_MAX_RUNTIMES]; /* Pythons not yet validated */
 	/*
 	 * Bits by index: Pythons whose memory contradicts their files; bit PYBPF_MAX_RUNTIMES is for mapped Pythons
-	 * that have no index. The field is not 0 since doubt_since (CLOCK_MONOTONIC seconds).
+	 * that have no index. The field is not 0 since mismatch_since (CLOCK_MONOTONIC seconds).
 	 */
-	uint32_t doubted;
-	double doubt_since;
+	uint32_t mismatched;
+	double mismatch_since;
 	bool refusal_said;
-	char *doubt;                            /* the sentence that reports the doubt; NULL once reported */
+	char *mismatch_text;                    /* the sentence that reports the mismatch; NULL once reported */
 	struct pysym_modules modules;           /* when its asyncio was looked for (3.7 to 3.13) */
 	double tasks_since;                     /* when it was looked for first, since it was mapped */
 	double added_at, look_since, next_look; /* CLOCK_MONOTONIC seconds; next_look: 0 if no look is due */
@@ -174,7 +174,7 @@ void processes_mark_sampled(struct processes *p, struct processes_record *proces
 bool processes_is_unsampled(const struct processes_record *process);
 
 /* At the end of the run, reports the processes still alive whose Python is refused by now. */
-void processes_report_doubts(struct processes *p);
+void processes_report_mismatches(struct processes *p);
 /* Marks ended processes with unknown programs as not Python where their program's file is known by now to have none. */
 void processes_settle_ended(struct processes *p);
 /* Removes and frees the record; its share of the counts is kept. */

@@ -25,7 +25,7 @@ static void free_record(struct processes_record *process)
 	free(process->program);
 	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++)
 		free(process->unproved[i]);
-	free(process->doubt);
+	free(process->mismatch_text);
 	free(process);
 }
 

@@ -22,7 +22,7 @@ void processes_start_look(struct processes *p, struct processes_record *process,
 {
 	double now = clock_s(CLOCK_MONOTONIC);
 
-	processes_clear_doubt(process, ~0u);
+	processes_clear_mismatch(process, ~0u);
 	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++) {
 		free(process->unproved[i]);
 		process->unproved[i] = NULL;
@@ -44,7 +44,7 @@ void processes_look_soon(struct processes *p, struct processes_record *process)
 	if (processes_is_sampled(process)) {
 		process->look_further = true;
 	} else {
-		if (process->doubted)
+		if (process->mismatched)
 			return;
 		if (process->state != PROCESSES_LOOKING)
 			process->look_since = now - STARTING_S;

@@ -339,7 +339,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	do
 		err = session_consume(s);
 	while (err > 0);
-	processes_report_doubts(s->processes);
+	processes_report_mismatches(s->processes);
 	processes_settle_ended(s->processes);
 	err = err ?: stacks_finish(s->stacks);
 	err = err ?: kernel_read_counters(s->kernel, account->counters);

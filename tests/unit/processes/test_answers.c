@@ -276,7 +276,7 @@ static void test_exec_of_known_while_answering(void **state)
 }
 
 /* Memory that contradicts the files for a moment is a loader's: nothing is said, and the process is sampled then. */
-static void test_doubt_ends(void **state)
+static void test_mismatch_ends(void **state)
 {
 	(void)state;
 	start_contradicting(FIRST);
@@ -295,7 +295,7 @@ static void test_doubt_ends(void **state)
 }
 
 /* It lasts: refused after two seconds, in one sentence, said once; the process counts as refused. */
-static void test_doubt_lasts(void **state)
+static void test_mismatch_lasts(void **state)
 {
 	(void)state;
 	start_contradicting(FIRST);
@@ -318,7 +318,7 @@ static void test_doubt_lasts(void **state)
 }
 
 /* The process ends meanwhile: the sentence comes if the contradiction had lasted a tenth of a second. */
-static void test_doubt_and_end(void **state)
+static void test_mismatch_and_end(void **state)
 {
 	(void)state;
 	start_contradicting(FIRST);
@@ -338,7 +338,7 @@ static void test_doubt_and_end(void **state)
 }
 
 /* A file that was once contradicted is not trusted: the next process that maps it is looked at, and validated. */
-static void test_doubted_file(void **state)
+static void test_mismatched_file(void **state)
 {
 	(void)state;
 	start_unseen(FIRST, &static_python);
@@ -470,7 +470,7 @@ static void test_second_python_and_fork(void **state)
 }
 
 /* Of two Pythons, one is contradicted by its memory: the other one is sampled all the time. */
-static void test_one_of_two_is_doubted(void **state)
+static void test_one_of_two_is_mismatched(void **state)
 {
 	(void)state;
 	start_unseen(FIRST, &static_python);
@@ -545,17 +545,17 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exec_of_no_python_while_looking, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_exec_while_answering, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_exec_of_known_while_answering, turn_on, turn_off),
-		cmocka_unit_test_setup_teardown(test_doubt_ends, turn_on, turn_off),
-		cmocka_unit_test_setup_teardown(test_doubt_lasts, turn_on, turn_off),
-		cmocka_unit_test_setup_teardown(test_doubt_and_end, turn_on, turn_off),
-		cmocka_unit_test_setup_teardown(test_doubted_file, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_mismatch_ends, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_mismatch_lasts, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_mismatch_and_end, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_mismatched_file, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_file_without_addresses, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_validated_once, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_no_answer, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_refused, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_second_python, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_second_python_and_fork, turn_on, turn_off),
-		cmocka_unit_test_setup_teardown(test_one_of_two_is_doubted, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_one_of_two_is_mismatched, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_too_many_pythons, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_no_room_for_layouts, turn_on, turn_off),
 	};
