@@ -32,8 +32,8 @@ struct processes {
 	double busy_until;             /* no look before this: the helper is busy (CLOCK_MONOTONIC seconds) */
 	double starting_until;         /* until then a program may be in its first half second */
 	struct kernel_losses losses;   /* up to the last check */
-	double next_check, next_looks; /* repair.c: CLOCK_MONOTONIC seconds */
-	bool mappings_unrepaired, every_unheard;
+	double next_check, next_looks; /* resync.c: CLOCK_MONOTONIC seconds */
+	bool mappings_lost, every_unheard;
 	struct processes_places *places;
 	struct processes_parents *parents; /* NULL unless the options ask for them */
 	struct processes_unheard *unheard;
@@ -68,7 +68,7 @@ struct processes_record *processes_get_record(struct processes *p, pid_t pid);
 /* Ends the record of a process that has ended, or that runs another program. */
 void processes_end_record(struct processes *p, struct processes_record *process);
 
-/* repair.c */
+/* resync.c */
 
 /* A process in the kernel's map that has no record. */
 struct processes_unheard {
@@ -78,9 +78,9 @@ struct processes_unheard {
 };
 
 /* Finds out by other means what events and mappings that were lost would have told. now: CLOCK_MONOTONIC seconds. */
-void processes_repair_losses(struct processes *p, double now);
+void processes_resync(struct processes *p, double now);
 
-/* answer.c */
+/* publish.c */
 
 /*
  * Reads the kernel's entry of the record's process. Returns 0, -ESRCH when the process runs another program by now or
@@ -94,7 +94,7 @@ int processes_put_entry(const struct processes *p, const struct processes_record
  * Tells the kernel the state of the process and, unless place is NULL, the addresses of its Python. Returns 0, -ESRCH
  * when the process runs another program by now or has ended, or another negative errno.
  */
-int processes_answer_kernel(const struct processes *p, const struct processes_record *process,
+int processes_publish_state(const struct processes *p, const struct processes_record *process,
 			    enum pybpf_proc_state state, const struct pybpf_runtime *place);
 /* Has the kernel sample only those of the process's Pythons that have no mismatch. */
 void processes_drop_mismatched(const struct processes *p, const struct processes_record *process);
@@ -110,7 +110,7 @@ void processes_make_ready(struct processes *p, struct processes_record *process,
 /* Returns whether the name filters exclude the process; if they do, tells the kernel. */
 bool processes_reject_unwanted(struct processes *p, struct processes_record *process);
 
-/* due.c */
+/* look_queue.c */
 
 /* Interval between looks at a program that may be about to map its Python, or to finish mapping it. */
 #define LOOK_OFTEN_S 0.001
@@ -122,7 +122,7 @@ void processes_stop_looking(struct processes *p, struct processes_record *proces
  * Returns the process to look at next: among those that are due, one of the user whose processes have taken least time
  * lately; NULL if none is due. The longer a process waits, the less the time of its user counts.
  */
-struct processes_record *processes_choose_due(const struct processes *p, double now);
+struct processes_record *processes_choose_look(const struct processes *p, double now);
 
 /* request.c */
 

@@ -120,7 +120,7 @@ static void refuse_process(struct processes *p, struct processes_record *process
 		return;
 	}
 	log_info("%s", why);
-	processes_answer_kernel(p, process, PYBPF_PROC_UNWANTED, NULL);
+	processes_publish_state(p, process, PYBPF_PROC_UNWANTED, NULL);
 }
 
 /* Refuses a process by PID or a command whose Python cannot tell its tasks. Returns whether it did. */
@@ -148,7 +148,7 @@ static void take_no_python(struct processes *p, struct processes_record *process
 	processes_stop_looking(p, process);
 	process->state = PROCESSES_OTHER;
 	/* An error means that this was the program after an exec whose event has not been read yet. */
-	if (!processes_answer_kernel(p, process, PYBPF_PROC_OTHER, NULL) && !process->kind)
+	if (!processes_publish_state(p, process, PYBPF_PROC_OTHER, NULL) && !process->kind)
 		processes_files_add_other(p->files, &process->file);
 }
 
@@ -312,7 +312,7 @@ void processes_look_at_due(struct processes *p, double now)
 	if (now < p->busy_until && !helper_has_answer(&subject))
 		return;
 	/* begin_s, not now: a process that is rescheduled in this call is not due in it once more. */
-	while (!p->error && (process = processes_choose_due(p, begin_s))) {
+	while (!p->error && (process = processes_choose_look(p, begin_s))) {
 		first = !process->nr_runtimes;
 		answered = true;
 		if (first || process->look_further) {

@@ -39,7 +39,7 @@ void processes_stop_mismatched(struct processes *p, struct processes_record *pro
 	processes_drop_mismatched(p, process);
 	if (!has_only_mismatched(process))
 		process->state = PROCESSES_PYTHON;
-	processes_answer_kernel(p, process, has_only_mismatched(process) ? PYBPF_PROC_UNDECIDED : PYBPF_PROC_READY,
+	processes_publish_state(p, process, has_only_mismatched(process) ? PYBPF_PROC_UNDECIDED : PYBPF_PROC_READY,
 				NULL);
 }
 
@@ -59,7 +59,7 @@ static void say_refused(struct processes *p, struct processes_record *process)
 	if (!has_only_mismatched(process))
 		return;
 	process->state = PROCESSES_REFUSED;
-	processes_answer_kernel(p, process, p->options.all ? PYBPF_PROC_UNWANTED : PYBPF_PROC_UNDECIDED, NULL);
+	processes_publish_state(p, process, p->options.all ? PYBPF_PROC_UNWANTED : PYBPF_PROC_UNDECIDED, NULL);
 }
 
 void processes_set_mismatched(struct processes *p, struct processes_record *process, uint32_t mismatched)

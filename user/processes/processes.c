@@ -185,7 +185,7 @@ static void on_execed(struct processes *p, struct processes_record *process, con
 		process->known_before_run = event->state == PYBPF_PROC_READY;
 		processes_become_python(p, process, event->layout);
 		if (!process->known_before_run)
-			processes_answer_kernel(p, process, PYBPF_PROC_READY, NULL);
+			processes_publish_state(p, process, PYBPF_PROC_READY, NULL);
 	} else if (!repaired && event->state == PYBPF_PROC_OTHER) {
 		process->state = PROCESSES_OTHER;
 	} else {
@@ -300,7 +300,7 @@ int processes_consume_events(struct processes *p)
 {
 	int err = kernel_consume_processes(p->kernel), mapped = kernel_consume_mappings(p->kernel);
 
-	processes_repair_losses(p, clock_s(CLOCK_MONOTONIC));
+	processes_resync(p, clock_s(CLOCK_MONOTONIC));
 	err = p->error ?: mapped ?: err;
 	if (err)
 		log_error("cannot keep track of processes: %s", strerror(-err));

@@ -83,7 +83,7 @@ static int look_at_all(struct processes *p)
 	return err;
 }
 
-void processes_repair_losses(struct processes *p, double now)
+void processes_resync(struct processes *p, double now)
 {
 	const struct kernel_losses before = p->losses;
 	int err = 0;
@@ -97,10 +97,10 @@ void processes_repair_losses(struct processes *p, double now)
 		end_vanished(p);
 		err = kernel_visit_processes(p->kernel, note_unheard, p);
 	}
-	p->mappings_unrepaired |= p->losses.mappings != before.mappings;
-	if (!err && p->mappings_unrepaired && now >= p->next_looks) {
+	p->mappings_lost |= p->losses.mappings != before.mappings;
+	if (!err && p->mappings_lost && now >= p->next_looks) {
 		log_info("records of mappings were lost: all processes are looked at once more");
-		p->mappings_unrepaired = false;
+		p->mappings_lost = false;
 		p->next_looks = now + LOOKS_S;
 		err = look_at_all(p);
 	}

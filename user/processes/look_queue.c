@@ -60,7 +60,7 @@ static struct processes_record *find_answered(const struct processes *p)
 	return NULL;
 }
 
-struct processes_record *processes_choose_due(const struct processes *p, double now)
+struct processes_record *processes_choose_look(const struct processes *p, double now)
 {
 	struct processes_record *found = find_answered(p);
 	double least = 0;

@@ -23,7 +23,7 @@ int processes_put_entry(const struct processes *p, const struct processes_record
 	return kernel_put_process(p->kernel, process->pid, entry);
 }
 
-int processes_answer_kernel(const struct processes *p, const struct processes_record *process,
+int processes_publish_state(const struct processes *p, const struct processes_record *process,
 			    enum pybpf_proc_state state, const struct pybpf_runtime *place)
 {
 	struct pybpf_proc entry;
@@ -94,7 +94,7 @@ void processes_make_ready(struct processes *p, struct processes_record *process,
 
 	/* Called before the entry is READY, as the first samples may come at once. */
 	processes_become_python(p, process, place->layout);
-	err = processes_answer_kernel(p, process, PYBPF_PROC_READY, place);
+	err = processes_publish_state(p, process, PYBPF_PROC_READY, place);
 	if (err && err != -ESRCH)
 		log_error("cannot hand process %d to the kernel: %s", process->pid, strerror(-err));
 	/* If there is no interpreter yet, no sample with Python frames was missed. */
@@ -120,6 +120,6 @@ bool processes_reject_unwanted(struct processes *p, struct processes_record *pro
 		return false;
 	processes_stop_looking(p, process);
 	process->state = PROCESSES_UNWANTED;
-	processes_answer_kernel(p, process, PYBPF_PROC_UNWANTED, NULL);
+	processes_publish_state(p, process, PYBPF_PROC_UNWANTED, NULL);
 	return true;
 }
