@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/strangers.h"
+#include "cli/other_tools.h"
 
 static int help(int argc, char **argv);
 

@@ -10,7 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/near.h"
-#include "cli/strangers.h"
+#include "cli/other_tools.h"
 #include "base/log.h"
 #include "output/amount.h"
 

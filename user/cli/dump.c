@@ -15,7 +15,7 @@
 #include "base/procfs.h"
 #include "cli/options.h"
 #include "cli/select.h"
-#include "cli/strangers.h"
+#include "cli/other_tools.h"
 #include "discovery/list.h"
 #include "dump/core.h"
 #include "dump/dump.h"
@@ -40,7 +40,7 @@ struct dump_command {
 #define INTERVAL_MOST_S  86400
 
 /* Options of py-spy's dump. */
-static const struct cli_stranger strangers[] = {
+static const struct cli_other_tool other_tools[] = {
 	{"", 'j', "--json prints JSON"},
 	{"nonblocking", 0, "dump stops no process, unless --freeze is given"},
 	{0},
@@ -160,7 +160,7 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 		.examples = examples,
 		.usage = "  pybpf dump -p PID | --all | --container C | --core FILE [options]\n",
 		.groups = groups,
-		.strangers = strangers,
+		.other_tools = other_tools,
 		.notes =
 			"A stack is read until it is certain that the thread had it: because it slept meanwhile, or "
 			"because two reads agree. Where that fails, the thread is marked as moving.\n"

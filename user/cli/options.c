@@ -87,7 +87,7 @@ static const struct row *find_row(const struct table *t, int found)
 /* Returns what other programs' users are told about the option, or NULL. The name may have a value behind =. */
 static const char *find_advice(const struct cli_options *options, const char *name, size_t len, char letter)
 {
-	for (const struct cli_stranger *s = options->strangers; s && s->advice; s++) {
+	for (const struct cli_other_tool *s = options->other_tools; s && s->advice; s++) {
 		if (letter ? s->letter == letter : strlen(s->name) == len && !strncmp(s->name, name, len))
 			return s->advice;
 	}

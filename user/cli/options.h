@@ -50,20 +50,20 @@ struct cli_example {
 };
 
 /* An option that this program does not have, and other programs do. */
-struct cli_stranger {
+struct cli_other_tool {
 	const char *name;   /* without --; "" for a letter alone */
 	char letter;        /* 0: only the name */
 	const char *advice; /* what there is instead: it follows "no such option; " */
 };
 
 struct cli_options {
-	const char *command;                   /* as typed: "pybpf report" */
-	const char *about;                     /* --help begins with it */
-	const struct cli_example *examples;    /* ended by an entry without a command */
-	const char *usage;                     /* printed verbatim */
-	const struct cli_option_group *groups; /* ended by an entry without options */
-	const char *notes;                     /* --help ends with it; a line feed begins a line */
-	const struct cli_stranger *strangers;  /* ended by an entry without advice; NULL: none */
+	const char *command;                      /* as typed: "pybpf report" */
+	const char *about;                        /* --help begins with it */
+	const struct cli_example *examples;       /* ended by an entry without a command */
+	const char *usage;                        /* printed verbatim */
+	const struct cli_option_group *groups;    /* ended by an entry without options */
+	const char *notes;                        /* --help ends with it; a line feed begins a line */
+	const struct cli_other_tool *other_tools; /* ended by an entry without advice; NULL: none */
 	bool command_follows; /* the options end at the first operand, which may be a command with its own */
 	/*
 	 * Takes operands in their place among the options; NULL: they are moved behind all options. Returns as

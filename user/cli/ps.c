@@ -11,7 +11,7 @@
 
 #include "cli/options.h"
 #include "cli/select.h"
-#include "cli/strangers.h"
+#include "cli/other_tools.h"
 #include "helper/helper.h"
 #include "base/log.h"
 #include "discovery/list.h"

@@ -11,7 +11,7 @@
 #include "cli/filter.h"
 #include "cli/options.h"
 #include "cli/select.h"
-#include "cli/strangers.h"
+#include "cli/other_tools.h"
 #include "base/log.h"
 
 enum by {
@@ -498,7 +498,7 @@ static int parse(struct cli_record_options *r, int argc, char **argv, bool *help
 			"UTF-8) \\xNN.\n"
 			"Exit status: 0 done, 1 failed, 2 wrong command line; of `-- COMMAND`, the command's own (127 "
 			"not found, 126 not executable, 128 + N ended by signal N).",
-		.strangers = cli_strangers,
+		.other_tools = cli_other_tools,
 		.command_follows = true,
 	};
 

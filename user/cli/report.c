@@ -29,7 +29,7 @@ static const struct cli_example examples[] = {
 };
 
 /* Options of record that cannot be chosen for a saved profile. */
-static const struct cli_stranger strangers[] = {
+static const struct cli_other_tool other_tools[] = {
 	{"full-filenames", 0, "a saved profile has its paths as they were recorded; give it to `pybpf record`"},
 	{"lines", 0, "a saved profile has the lines that were recorded; give it to `pybpf record`"},
 	{"cmdline", 0, "a saved profile has the processes' names that were recorded; give it to `pybpf record`"},
@@ -119,7 +119,7 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		.examples = examples,
 		.usage = "  pybpf report [options] FILE.pybpf...\n",
 		.groups = groups,
-		.strangers = strangers,
+		.other_tools = other_tools,
 		.notes = CLI_PAGER_NOTE "\n"
 					"Exit status: 0 done, also when nothing passes the filters; 1 it failed, or "
 					"no stack has the function of --under; 2 wrong command line.",

@@ -17,7 +17,7 @@
 #include "cli/options.h"
 #include "cli/select.h"
 #include "cli/snapshots.h"
-#include "cli/strangers.h"
+#include "cli/other_tools.h"
 #include "cli/targets.h"
 #include "helper/helper.h"
 #include "rights/priority.h"

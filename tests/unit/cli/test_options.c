@@ -59,7 +59,7 @@ static const struct cli_option table_options[] = {
 	{0},
 };
 
-static const struct cli_stranger strangers[] = {
+static const struct cli_other_tool other_tools[] = {
 	{"raw", 'r', "everything is cooked here"},
 	{"", 'q', "it is never quiet"},
 	{0},
@@ -105,7 +105,7 @@ static int parse_words(struct kitchen *kitchen, bool command_follows, bool *help
 		.usage = "  kitchen [options]\n",
 		.groups = groups,
 		.notes = "One line.\nAnother line.",
-		.strangers = strangers,
+		.other_tools = other_tools,
 		.command_follows = command_follows,
 	};
 	char *argv[WORDS_MAX] = {"kitchen"};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What users of other profilers type out of habit, and what there is instead. */
-#ifndef CLI_STRANGERS_H
-#define CLI_STRANGERS_H
+#ifndef CLI_OTHER_TOOLS_H
+#define CLI_OTHER_TOOLS_H
 
 #include "cli/cli.h"
 #include "cli/options.h"
 
 /* Options of other profilers' record commands. */
-extern const struct cli_stranger cli_strangers[];
+extern const struct cli_other_tool cli_other_tools[];
 
 /*
  * Reports argv[at], which is neither an option nor behind `--`: another profiler's command, a program, a PID, a saved

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tables of other profilers' words, and the sentences about words that are no command. */
-#include "cli/strangers.h"
+#include "cli/other_tools.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "cli/near.h"
 
-const struct cli_stranger cli_strangers[] = {
+const struct cli_other_tool cli_other_tools[] = {
 	{"", 'i',
 	 "--mode=wall shows the time of all threads and what they wait for; with it, --idle keeps threads that slept "
 	 "throughout"},
