@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/near.h"
+#include "cli/suggestions.h"
 #include "cli/other_tools.h"
 #include "base/log.h"
 #include "output/amount.h"
@@ -45,17 +45,17 @@ static int take_format(const struct cli_option *option, const char *name, void *
 {
 	const char *other = cli_find_format_word(name);
 	struct cli_output *output = target;
-	struct cli_near near;
+	struct cli_suggestions suggestions;
 	char asked[256];
 
 	output->format = output_by_name(name);
 	if (output->format)
 		return 0;
-	cli_near_begin(&near, other ?: name);
+	cli_suggestions_begin(&suggestions, other ?: name);
 	for (const struct output_format *f = output_formats(); f->name; f++)
-		cli_near_try(&near, f->name);
+		cli_suggestions_try(&suggestions, f->name);
 	return cli_usage("%s %s: no such format; there are %s%s", cli_option_spelling(option), name, format_names(),
-			 cli_near_ask(&near, "", asked, sizeof(asked)));
+			 cli_suggestions_text(&suggestions, "", asked, sizeof(asked)));
 }
 
 static int take_limit(const struct cli_option *option, const char *value, void *target)

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "cli/cli.h"
-#include "cli/near.h"
+#include "cli/suggestions.h"
 #include "base/log.h"
 #include "profile/saved.h"
 
@@ -161,18 +161,18 @@ struct under {
 
 static void look_for_under(struct under *under, const struct profile_edit *edit, const struct profile *p)
 {
-	struct cli_near near;
+	struct cli_suggestions suggestions;
 
-	cli_near_begin(&near, edit->under);
+	cli_suggestions_begin(&suggestions, edit->under);
 	for (uint32_t i = 0; i < profile_frame_count(p) && !under->met; i++) {
 		const struct profile_frame *frame = profile_frame_at(p, i);
 
 		under->met = profile_edit_is_under(edit, p, i);
 		if (frame->kind == PROFILE_PYTHON)
-			cli_near_try(&near, profile_string(p, frame->name));
+			cli_suggestions_try(&suggestions, profile_string(p, frame->name));
 	}
 	if (!*under->asked)
-		cli_near_ask(&near, "", under->asked, sizeof(under->asked));
+		cli_suggestions_text(&suggestions, "", under->asked, sizeof(under->asked));
 }
 
 static struct profile *load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/near.h"
+#include "cli/suggestions.h"
 #include "base/host.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -122,7 +122,7 @@ static int refuse_name(const struct cli_options *options, const struct table *t,
 	const char *advice, *name = typed + strspn(typed, "-");
 	int len = (int)strcspn(name, "=");
 	char asked[256], word[64];
-	struct cli_near near;
+	struct cli_suggestions suggestions;
 
 	advice = find_advice(options, name, (size_t)len, 0);
 	if (advice)
@@ -130,10 +130,10 @@ static int refuse_name(const struct cli_options *options, const struct table *t,
 	snprintf(word, sizeof(word), "%.*s", len, name);
 	if (list_beginnings(t, word, asked, sizeof(asked)))
 		return cli_usage("--%s may be any of%s", word, asked);
-	cli_near_begin(&near, word);
+	cli_suggestions_begin(&suggestions, word);
 	for (size_t i = 0; i < t->count; i++)
-		cli_near_try(&near, t->names[i].name);
-	cli_near_ask(&near, "--", asked, sizeof(asked));
+		cli_suggestions_try(&suggestions, t->names[i].name);
+	cli_suggestions_text(&suggestions, "--", asked, sizeof(asked));
 	return cli_usage("unknown option --%s%s%s `%s --help`", word, asked, *asked ? " See" : "; see",
 			 options->command);
 }
@@ -304,7 +304,7 @@ int cli_option_word(const struct cli_option *option, const char *value, int *num
 {
 	const struct cli_word *w;
 	char words[256] = "", asked[256];
-	struct cli_near near;
+	struct cli_suggestions suggestions;
 	size_t at = 0;
 
 	for (w = option->words; w->word; w++) {
@@ -319,10 +319,10 @@ int cli_option_word(const struct cli_option *option, const char *value, int *num
 				       : w[1].word ? ", "
 						   : " or ",
 				       w->word);
-	cli_near_begin(&near, value);
+	cli_suggestions_begin(&suggestions, value);
 	for (w = option->words; w->word; w++)
-		cli_near_try(&near, w->word);
-	cli_near_ask(&near, "", asked, sizeof(asked));
+		cli_suggestions_try(&suggestions, w->word);
+	cli_suggestions_text(&suggestions, "", asked, sizeof(asked));
 	return cli_usage("%s %s: it takes %s%s", cli_option_spelling(option), value, words, asked);
 }
 

@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "cli/near.h"
+#include "cli/suggestions.h"
 
 const struct cli_other_tool cli_other_tools[] = {
 	{"", 'i',
@@ -142,7 +142,7 @@ static const char *correct(int argc, char **argv, int at, const char *insert, ch
 static int refuse(const struct cli_command *commands, int argc, char **argv, int at)
 {
 	const char *word = argv[at], *advice = find_word(words, word), *next = at + 1 < argc ? argv[at + 1] : "";
-	struct cli_near near;
+	struct cli_suggestions suggestions;
 	char text[256];
 
 	if (advice)
@@ -154,12 +154,12 @@ static int refuse(const struct cli_command *commands, int argc, char **argv, int
 		return cli_usage("attach: no such command; `pybpf -p %s` samples that process", next);
 	if (ends_with(word, ".pybpf"))
 		return cli_usage("%s: a saved profile; `pybpf report %s` shows it", word, word);
-	cli_near_begin(&near, word);
+	cli_suggestions_begin(&suggestions, word);
 	for (const struct cli_command *c = commands; c && c->name; c++)
-		cli_near_try(&near, c->name);
-	if (near.count)
+		cli_suggestions_try(&suggestions, c->name);
+	if (suggestions.count)
 		return cli_usage("%s: no such command%s See `pybpf --help`", word,
-				 cli_near_ask(&near, "", text, sizeof(text)));
+				 cli_suggestions_text(&suggestions, "", text, sizeof(text)));
 	if (ends_with(word, ".py"))
 		return cli_usage("%s: a program to start comes after `--`: `%s`", word,
 				 correct(argc, argv, at, "-- python3", text, sizeof(text)));

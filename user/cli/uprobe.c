@@ -14,20 +14,20 @@
 #include "base/log.h"
 #include "base/path_below.h"
 #include "cli/cli.h"
-#include "cli/near.h"
+#include "cli/suggestions.h"
 
 #define NAME_SIZE 256
 
 /* One name more than a search keeps, so that one is always free. */
 struct names {
-	struct cli_near near;
-	char name[CLI_NEAR_MAX + 1][NAME_SIZE];
+	struct cli_suggestions suggestions;
+	char name[CLI_SUGGESTIONS_MAX + 1][NAME_SIZE];
 };
 
-static bool is_kept(const struct cli_near *near, const char *name)
+static bool is_kept(const struct cli_suggestions *suggestions, const char *name)
 {
-	for (size_t i = 0; i < near->count; i++) {
-		if (near->found[i].word == name)
+	for (size_t i = 0; i < suggestions->count; i++) {
+		if (suggestions->found[i].word == name)
 			return true;
 	}
 	return false;
@@ -40,10 +40,10 @@ static void try_name(const char *name, void *arg)
 
 	if (strlen(name) >= NAME_SIZE)
 		return;
-	while (is_kept(&names->near, names->name[free_slot]))
+	while (is_kept(&names->suggestions, names->name[free_slot]))
 		free_slot++;
 	snprintf(names->name[free_slot], NAME_SIZE, "%s", name);
-	cli_near_try(&names->near, names->name[free_slot]);
+	cli_suggestions_try(&names->suggestions, names->name[free_slot]);
 }
 
 static int open_file(const char *path, uint32_t pid)
@@ -68,12 +68,12 @@ static int open_file(const char *path, uint32_t pid)
 static int refuse_symbol(struct elf_file *elf, const struct kernel_event *event)
 {
 	struct names names;
-	char near[3 * NAME_SIZE + 64];
+	char asked[3 * NAME_SIZE + 64];
 
-	cli_near_begin(&names.near, event->symbol);
+	cli_suggestions_begin(&names.suggestions, event->symbol);
 	elf_file_functions(elf, try_name, &names);
 	log_error("-e %s: the file has no function %s%s", event->title, event->symbol,
-		  cli_near_ask(&names.near, "", near, sizeof(near)));
+		  cli_suggestions_text(&names.suggestions, "", asked, sizeof(asked)));
 	return CLI_FAILED;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Mistyped words, and durations. */
-#include "cli/near.h"
+#include "cli/suggestions.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -19,12 +19,12 @@ static const char *const functions[] = {"Server.run", "Server.handle", "Handler.
 static const char *ask(const char *word, const char *const *candidates, size_t count)
 {
 	static char text[256];
-	struct cli_near near;
+	struct cli_suggestions suggestions;
 
-	cli_near_begin(&near, word);
+	cli_suggestions_begin(&suggestions, word);
 	for (size_t i = 0; i < count; i++)
-		cli_near_try(&near, candidates[i]);
-	return cli_near_ask(&near, "--", text, sizeof(text));
+		cli_suggestions_try(&suggestions, candidates[i]);
+	return cli_suggestions_text(&suggestions, "--", text, sizeof(text));
 }
 
 #define ASK(word, candidates) ask(word, candidates, sizeof(candidates) / sizeof(*(candidates)))
@@ -76,14 +76,14 @@ static void test_functions_by_their_last_part(void **state)
 static void test_a_long_question_is_cut(void **state)
 {
 	static const char *const twins[] = {"aaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaab", "aaaaaaaaaaaaaaaaaaac"};
-	struct cli_near near;
+	struct cli_suggestions suggestions;
 	char text[24];
 
 	(void)state;
-	cli_near_begin(&near, twins[0]);
+	cli_suggestions_begin(&suggestions, twins[0]);
 	for (size_t i = 0; i < 3; i++)
-		cli_near_try(&near, twins[i]);
-	assert_int_equal(strlen(cli_near_ask(&near, "", text, sizeof(text))), sizeof(text) - 1);
+		cli_suggestions_try(&suggestions, twins[i]);
+	assert_int_equal(strlen(cli_suggestions_text(&suggestions, "", text, sizeof(text))), sizeof(text) - 1);
 }
 
 static void test_durations(void **state)

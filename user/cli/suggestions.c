@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Compares words by the number of letters that were typed wrongly. */
-#include "cli/near.h"
+#include "cli/suggestions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,9 +63,9 @@ static int contains(const char *text, const char *part)
 	return 0;
 }
 
-void cli_near_begin(struct cli_near *near, const char *word)
+void cli_suggestions_begin(struct cli_suggestions *suggestions, const char *word)
 {
-	*near = (struct cli_near){.word = word};
+	*suggestions = (struct cli_suggestions){.word = word};
 }
 
 /* Returns the number of wrong letters, or FAR if these are too many for a slip. */
@@ -81,43 +81,43 @@ static unsigned compare(const char *word, const char *candidate)
 	return distance <= (len < other ? len : other) / 3 ? distance : FAR;
 }
 
-void cli_near_try(struct cli_near *near, const char *candidate)
+void cli_suggestions_try(struct cli_suggestions *suggestions, const char *candidate)
 {
-	unsigned distance = compare(near->word, candidate);
+	unsigned distance = compare(suggestions->word, candidate);
 	const char *dot = strrchr(candidate, '.');
 	size_t at;
 
 	/* Often only the last part of a qualname is typed. */
-	if (distance == FAR && dot && !strchr(near->word, '.'))
-		distance = compare(near->word, dot + 1);
-	if (distance == FAR && (strlen(near->word) < PART_MIN || !contains(candidate, near->word)))
+	if (distance == FAR && dot && !strchr(suggestions->word, '.'))
+		distance = compare(suggestions->word, dot + 1);
+	if (distance == FAR && (strlen(suggestions->word) < PART_MIN || !contains(candidate, suggestions->word)))
 		return;
-	for (size_t i = 0; i < near->count; i++) {
-		if (!strcmp(near->found[i].word, candidate))
+	for (size_t i = 0; i < suggestions->count; i++) {
+		if (!strcmp(suggestions->found[i].word, candidate))
 			return;
 	}
-	for (at = near->count; at && near->found[at - 1].distance > distance; at--) {
-		if (at < CLI_NEAR_MAX)
-			near->found[at] = near->found[at - 1];
+	for (at = suggestions->count; at && suggestions->found[at - 1].distance > distance; at--) {
+		if (at < CLI_SUGGESTIONS_MAX)
+			suggestions->found[at] = suggestions->found[at - 1];
 	}
-	if (at == CLI_NEAR_MAX)
+	if (at == CLI_SUGGESTIONS_MAX)
 		return;
-	near->found[at] = (struct cli_near_found){candidate, distance};
-	if (near->count < CLI_NEAR_MAX)
-		near->count++;
+	suggestions->found[at] = (struct cli_suggestion){candidate, distance};
+	if (suggestions->count < CLI_SUGGESTIONS_MAX)
+		suggestions->count++;
 }
 
-const char *cli_near_ask(const struct cli_near *near, const char *prefix, char *out, size_t size)
+const char *cli_suggestions_text(const struct cli_suggestions *suggestions, const char *prefix, char *out, size_t size)
 {
 	size_t at = 0;
 
 	out[0] = '\0';
-	for (size_t i = 0; i < near->count && at < size; i++)
+	for (size_t i = 0; i < suggestions->count && at < size; i++)
 		at += (size_t)snprintf(out + at, size - at, "%s%s%s",
-				       !i                     ? "; did you mean "
-				       : i + 1 == near->count ? " or "
-							      : ", ",
-				       prefix, near->found[i].word);
+				       !i                            ? "; did you mean "
+				       : i + 1 == suggestions->count ? " or "
+								     : ", ",
+				       prefix, suggestions->found[i].word);
 	if (at && at < size)
 		snprintf(out + at, size - at, "?");
 	return out;
