@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/procfs_internal.h"
-#include "base/stand_in.h"
+#include "base/process_source.h"
 
 /* comm is at most 64 bytes (workqueue names); 52 numbers of at most 20 digits follow it. */
 #define STAT_MAX 2048
@@ -122,21 +122,21 @@ ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size)
 }
 
 /* Says the little that is known of what stands in for a process. */
-static int stat_stand_in(const struct stand_in *other, struct procfs_stat *out)
+static int stat_source(const struct process_source *source, struct procfs_stat *out)
 {
 	*out = (struct procfs_stat){.state = 'S'};
-	snprintf(out->comm, sizeof(out->comm), "%s", other->comm);
+	snprintf(out->comm, sizeof(out->comm), "%s", source->comm);
 	return 0;
 }
 
 int procfs_read_task_stat(pid_t pid, pid_t tid, struct procfs_stat *out)
 {
-	const struct stand_in *other = stand_in_for(pid);
+	const struct process_source *source = process_source_of(pid);
 	char name[48], text[STAT_MAX];
 	ssize_t n;
 
-	if (other)
-		return stat_stand_in(other, out);
+	if (source)
+		return stat_source(source, out);
 	snprintf(name, sizeof(name), "task/%d/stat", tid);
 	n = procfs_read_some(pid, name, text, sizeof(text));
 	return n < 0 ? (int)n : procfs_parse_stat(text, out);
@@ -165,12 +165,12 @@ uint64_t procfs_program_start(pid_t pid, uint64_t start)
 
 int procfs_read_call(pid_t pid, pid_t tid, struct procfs_call *out)
 {
-	const struct stand_in *other = stand_in_for(pid);
+	const struct process_source *source = process_source_of(pid);
 	char name[64], text[256];
 	ssize_t n;
 
-	if (other)
-		return other->call(other->of, tid, out);
+	if (source)
+		return source->call(source->of, tid, out);
 	*out = (struct procfs_call){.number = -1};
 	snprintf(name, sizeof(name), "task/%d/syscall", tid);
 	n = procfs_read_some(pid, name, text, sizeof(text));

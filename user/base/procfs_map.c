@@ -17,7 +17,7 @@
 #include "base/activity.h"
 #include "base/path_below.h"
 #include "base/procfs_internal.h"
-#include "base/stand_in.h"
+#include "base/process_source.h"
 
 /* seq_file_path() in fs/proc/task_mmu.c escapes a newline alone: a backslash in a name stands for itself. */
 static void unescape_newlines(char *text)
@@ -81,7 +81,7 @@ int procfs_parse_map(char *line, struct procfs_map *out)
 
 int procfs_each_map(pid_t pid, int (*visit)(const struct procfs_map *map, void *arg), void *arg)
 {
-	const struct stand_in *other = stand_in_for(pid);
+	const struct process_source *source = process_source_of(pid);
 	struct procfs_map map;
 	char path[64], *line = NULL;
 	size_t size = 0;
@@ -89,8 +89,8 @@ int procfs_each_map(pid_t pid, int (*visit)(const struct procfs_map *map, void *
 	ssize_t n;
 	FILE *file;
 
-	if (other)
-		return other->each_map(other->of, visit, arg);
+	if (source)
+		return source->each_map(source->of, visit, arg);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	file = fopen(path, "re");
 	if (!file)
@@ -210,14 +210,14 @@ static int open_in_root(pid_t pid, const char *path, struct stat *st)
 
 int procfs_open_map(pid_t pid, const struct procfs_map *map)
 {
-	const struct stand_in *other = stand_in_for(pid);
+	const struct process_source *source = process_source_of(pid);
 	struct stat st = {0};
 	char path[96];
 	int fd, err;
 
 	activity_set(map->path);
-	if (other)
-		return other->open_map(other->of, map);
+	if (source)
+		return source->open_map(source->of, map);
 	/* The kernel resolves this link through the mapping itself: deleted and replaced files work. */
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
 	fd = reopen_regular(open(path, O_PATH | O_CLOEXEC), &st);

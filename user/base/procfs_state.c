@@ -9,21 +9,21 @@
 #include <time.h>
 
 #include "base/procfs.h"
-#include "base/stand_in.h"
+#include "base/process_source.h"
 
 /* Most threads whose states are read. */
 #define THREADS_MAX 1024
 
 int procfs_each_task(pid_t pid, int (*visit)(pid_t tid, void *arg), void *arg)
 {
-	const struct stand_in *other = stand_in_for(pid);
+	const struct process_source *source = process_source_of(pid);
 	const struct dirent *entry;
 	char path[64];
 	int ret = 0;
 	DIR *tasks;
 
-	if (other)
-		return other->each_task(other->of, visit, arg);
+	if (source)
+		return source->each_task(source->of, visit, arg);
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
 	while (tasks && !ret && (entry = readdir(tasks))) {

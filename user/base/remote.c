@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 
 #include "base/procfs.h"
-#include "base/stand_in.h"
+#include "base/process_source.h"
 
 static int (*reader)(pid_t pid, uint64_t addr, void *buf, size_t size);
 
@@ -18,14 +18,14 @@ void remote_read_by(int (*read)(pid_t pid, uint64_t addr, void *buf, size_t size
 
 int remote_read(pid_t pid, uint64_t addr, void *buf, size_t size)
 {
-	const struct stand_in *other = stand_in_for(pid);
+	const struct process_source *source = process_source_of(pid);
 	size_t done = 0;
 	pid_t task = pid;
 
 	if (reader)
 		return reader(pid, addr, buf, size);
-	if (other)
-		return other->read(other->of, addr, buf, size);
+	if (source)
+		return source->read(source->of, addr, buf, size);
 	while (done < size) {
 		struct iovec local = {.iov_base = (char *)buf + done, .iov_len = size - done};
 		struct iovec remote = {.iov_base = (void *)(uintptr_t)(addr + done), .iov_len = size - done};
@@ -62,7 +62,8 @@ int remote_read_parts(pid_t pid, const struct iovec *parts, size_t count, void *
 		local.iov_len = size;
 		/* One by one where they are not a living process's, its first thread has ended, or a page is missing.
 		 */
-		if (reader || stand_in_for(pid) || process_vm_readv(pid, &local, 1, parts, nr, 0) != (ssize_t)size) {
+		if (reader || process_source_of(pid) ||
+		    process_vm_readv(pid, &local, 1, parts, nr, 0) != (ssize_t)size) {
 			for (size_t i = 0, to = at; i < nr && !err; to += parts[i++].iov_len)
 				err = remote_read(pid, (uintptr_t)parts[i].iov_base, (char *)buf + to,
 						  parts[i].iov_len);

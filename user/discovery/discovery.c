@@ -16,7 +16,7 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "base/procfs.h"
-#include "base/stand_in.h"
+#include "base/process_source.h"
 #include "base/remote.h"
 #include "cpython/facts.h"
 
@@ -101,12 +101,12 @@ static int collect_file(const struct procfs_map *map, void *arg)
 static void read_link(pid_t pid, const char *name, char *out, size_t size)
 {
 	static const char deleted[] = " (deleted)";
-	const struct stand_in *other = stand_in_for(pid);
+	const struct process_source *source = process_source_of(pid);
 	char path[64];
 	ssize_t n;
 
-	if (other) {
-		snprintf(out, size, "%s", !strcmp(name, "exe") ? other->exe : "");
+	if (source) {
+		snprintf(out, size, "%s", !strcmp(name, "exe") ? source->exe : "");
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
@@ -307,7 +307,7 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 			  search->pid, comm);
 		return DISCOVERY_NOT_PYTHON;
 	}
-	if (!search->count && !stand_in_for(search->pid)) {
+	if (!search->count && !process_source_of(search->pid)) {
 		error_set(
 			search->error, -EAGAIN,
 			"process %d (%s) maps no executable file: it is just starting a program, or ending; try again",

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/remote.h"
-#include "base/stand_in.h"
+#include "base/process_source.h"
 #include "container/cgroup.h"
 #include "cpython/facts.h"
 #include "discovery/ask.h"
@@ -713,7 +713,7 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	c->out = out;
 	c->core = wanted->core;
 	c->peers = wanted->peers;
-	c->pid = c->core ? STAND_IN_PID : row->process.pid;
+	c->pid = c->core ? PROCESS_SOURCE_PID : row->process.pid;
 	c->tasks = wanted->tasks;
 	c->locals = wanted->locals;
 	c->brief = wanted->brief;

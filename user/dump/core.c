@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/procfs.h"
 #include "base/remote.h"
-#include "base/stand_in.h"
+#include "base/process_source.h"
 #include "base/text.h"
 #include "discovery/ask.h"
 #include "helper/helper.h"
@@ -41,7 +41,7 @@
 
 struct dump_core {
 	struct core_file file;
-	struct stand_in stand_in;
+	struct process_source source;
 	char *name, *executable, *sysroot;
 	char exe[PATH_MAX];
 	/* For each mapping, the first one with its path. */
@@ -326,7 +326,7 @@ bool dump_core_has_stack(const struct dump_core *core, pid_t tid)
 
 	/* System V ABI, AMD64 supplement, ELF Handling For Thread-Local Storage: %fs:0 is the address of itself. */
 	return !thread || !thread->thread_id ||
-	       (!remote_read(STAND_IN_PID, thread->thread_id, &self, sizeof(self)) && self == thread->thread_id);
+	       (!remote_read(PROCESS_SOURCE_PID, thread->thread_id, &self, sizeof(self)) && self == thread->thread_id);
 #else
 	(void)core;
 	(void)tid;
@@ -430,7 +430,7 @@ int dump_core_open(const struct dump_core_files *files, struct dump_core **out, 
 	if (err)
 		return err;
 	find_exe(core);
-	core->stand_in = (struct stand_in){
+	core->source = (struct process_source){
 		.comm = core->file.comm,
 		.exe = core->exe,
 		.of = core,
@@ -440,7 +440,7 @@ int dump_core_open(const struct dump_core_files *files, struct dump_core **out, 
 		.each_task = each_task,
 		.call = read_call,
 	};
-	stand_in_set(&core->stand_in);
+	process_source_set(&core->source);
 	helper_keep_open(core->file.fd);
 	return 0;
 }
@@ -460,7 +460,7 @@ void dump_core_close(struct dump_core *core)
 {
 	if (!core)
 		return;
-	stand_in_set(NULL);
+	process_source_set(NULL);
 	core_file_close(&core->file);
 	free(core->name);
 	free(core->executable);
@@ -481,8 +481,8 @@ struct files_answer {
 /* Counts the ELF files, and the files that may have been some, and how many are not there. */
 int dump_serve_core_files(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
-	const struct stand_in *stands = stand_in_for(STAND_IN_PID);
-	struct dump_core *core = stands ? stands->of : NULL;
+	const struct process_source *source = process_source_of(PROCESS_SOURCE_PID);
+	struct dump_core *core = source ? source->of : NULL;
 	struct files_answer *out = answer;
 
 	(void)state;
@@ -514,7 +514,7 @@ int dump_serve_core_files(void *state, const void *question, size_t question_siz
 
 static void warn_of_files(const struct dump_core *core)
 {
-	const struct helper_subject subject = {.pid = STAND_IN_PID};
+	const struct helper_subject subject = {.pid = PROCESS_SOURCE_PID};
 	struct files_answer answer;
 	size_t size;
 	int err = helper_call(dump_serve_core_files, subject, "", 1, &answer, sizeof(answer), &size, PATIENCE_S);
@@ -560,7 +560,8 @@ int dump_core_list(const struct dump_core *core, struct ps_list *list, struct er
 	warn_of_files(core);
 	if (pythons && list->rows) {
 		list->count = list->looked_at = 1;
-		result = discovery_wait_runtimes(STAND_IN_PID, false, 0, pythons, PYBPF_MAX_RUNTIMES, &count, error);
+		result = discovery_wait_runtimes(PROCESS_SOURCE_PID, false, 0, pythons, PYBPF_MAX_RUNTIMES, &count,
+						 error);
 		count = count > PYBPF_MAX_RUNTIMES ? PYBPF_MAX_RUNTIMES : count;
 		err = result == DISCOVERY_OK || (result == DISCOVERY_CONTRADICTED && count) ? 0 : -ENOENT;
 		if (!err)
@@ -579,7 +580,7 @@ void dump_core_retell(const struct dump_core *core, struct error *error)
 	char number[16], text[sizeof(error->text) + PATH_MAX];
 	char *at;
 
-	snprintf(number, sizeof(number), "%d", STAND_IN_PID);
+	snprintf(number, sizeof(number), "%d", PROCESS_SOURCE_PID);
 	at = strstr(error->text, number);
 	if (!at)
 		return;

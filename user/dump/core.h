@@ -22,8 +22,8 @@ struct dump_core_files {
 };
 
 /*
- * Opens a core file, and lets it stand in for STAND_IN_PID: to be called before helpers are started, which read it.
- * Returns 0, or negative errno with one sentence in *error. dump_core_close() closes it.
+ * Opens a core file, and lets it stand in for PROCESS_SOURCE_PID: to be called before helpers are started, which read
+ * it. Returns 0, or negative errno with one sentence in *error. dump_core_close() closes it.
  */
 int dump_core_open(const struct dump_core_files *files, struct dump_core **out, struct error *error);
 void dump_core_close(struct dump_core *core);
@@ -35,7 +35,7 @@ int dump_core_check(const struct dump_core *core, struct error *error);
  * are not there. Returns 0, or negative errno with one sentence in *error.
  */
 int dump_core_list(const struct dump_core *core, struct ps_list *list, struct error *error);
-/* Replaces STAND_IN_PID in a sentence about the process by what it stands for. */
+/* Replaces PROCESS_SOURCE_PID in a sentence about the process by what it stands for. */
 void dump_core_retell(const struct dump_core *core, struct error *error);
 
 /* Returns the thread whose pthread_self() that is, or 0. */

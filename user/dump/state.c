@@ -15,7 +15,7 @@
 #include "base/procfs.h"
 #include "base/procfs_sockets.h"
 #include "base/remote.h"
-#include "base/stand_in.h"
+#include "base/process_source.h"
 #include "helper/helper.h"
 #include "kernel/calls.h"
 #include "session/wait_name.h"
@@ -135,7 +135,7 @@ static __always_inline bool wait_has_our_pids(struct caller *thread)
 	struct stat own, its;
 	char path[64];
 
-	if (stand_in_for(thread->pid))
+	if (process_source_of(thread->pid))
 		return true;
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", thread->pid);
 	return !stat("/proc/self/ns/pid", &own) && !stat(path, &its) && own.st_ino == its.st_ino;
@@ -183,7 +183,7 @@ static int read_switches(const struct caller *thread, struct dump_state *out)
 	int err;
 
 	/* A thread of the past does not run meanwhile. */
-	if (stand_in_for(thread->pid))
+	if (process_source_of(thread->pid))
 		return 0;
 	snprintf(name, sizeof(name), "task/%d/status", thread->tid);
 	err = procfs_read(thread->pid, name, STATUS_MAX, &text, NULL);
