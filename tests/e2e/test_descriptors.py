@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import harness
-from test_rights import children, is_forkserver, keeper_of, running
+from test_rights import children, committer_of, is_forkserver, running
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -59,7 +59,7 @@ def handed_on(path):
 
 
 def test_each_process_of_a_run(spinning, tmp_path):
-    """Main, forkserver, helpers and keeper; each has what its work needs, and no end of a socket that another one has."""
+    """Main, forkserver, helpers and committer; each has what its work needs, and no end of a socket that another one has."""
     left_open = tmp_path / "left-open"
     left_open.write_text("")
     html, stats = tmp_path / "p.html", tmp_path / "stats.json"
@@ -67,9 +67,9 @@ def test_each_process_of_a_run(spinning, tmp_path):
         "-o", html, "--json-stats", stats, "-p", spinning.pid, "-d", 4, pass_fds=[high]
     ) as process:
         (forkserver,) = [child for child in children(process.pid) if is_forkserver(child)]
-        keeper, helpers = keeper_of(process.pid), children(forkserver)
+        committer, helpers = committer_of(process.pid), children(forkserver)
         main = descriptors(process.pid)
-        forkservers, keepers = descriptors(forkserver), descriptors(keeper)
+        forkservers, committers = descriptors(forkserver), descriptors(committer)
         helping = [descriptors(pid) for pid in helpers]
         err = os.readlink("/proc/%d/fd/2" % process.pid)
     assert 1 <= len(helpers) <= MOST_HELPERS
@@ -81,10 +81,10 @@ def test_each_process_of_a_run(spinning, tmp_path):
     for pid, links in zip(helpers, helping):
         assert kinds(links) == {"socket": 1, "/proc/%d/schedstat" % pid: 1}
         assert [links[fd] for fd in range(3)] == [NULL] * 3
-    # The keeper: its socket, stderr, and for each output the folder, and the file twice: to name it and to close it.
-    assert keepers.get(2) == err and 0 not in keepers and 1 not in keepers
-    (to_keeper,) = inodes(keepers)
-    rest = collections.Counter(keepers.values()) - collections.Counter([err, "socket:[%d]" % to_keeper])
+    # The committer: its socket, stderr, and for each output the folder, and the file twice: to name it and to close it.
+    assert committers.get(2) == err and 0 not in committers and 1 not in committers
+    (to_committer,) = inodes(committers)
+    rest = collections.Counter(committers.values()) - collections.Counter([err, "socket:[%d]" % to_committer])
     assert rest.pop(str(tmp_path)) == 2
     # Likewise for what is written if the disk has no room, where there is a folder on another one.
     spare = [folder for folder in ("/tmp", "/var/tmp", "/dev/shm") if rest.pop(folder, 0)]
@@ -102,9 +102,9 @@ def test_each_process_of_a_run(spinning, tmp_path):
     assert own.pop("pidfd") == len(helpers)
     assert set(own) <= SAMPLING, own
     # No two processes have the same end of a socket.
-    ends = [inode for links in [main, forkservers, keepers, *helping] for inode in inodes(links)]
+    ends = [inode for links in [main, forkservers, committers, *helping] for inode in inodes(links)]
     assert len(ends) == len(set(ends))
-    for links in [forkservers, keepers, *helping]:
+    for links in [forkservers, committers, *helping]:
         assert str(left_open) not in links.values()
 
 

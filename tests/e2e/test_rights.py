@@ -50,10 +50,10 @@ def is_forkserver(pid):
     return status(pid)["Name"] == "pybpf-maker"
 
 
-def keeper_of(pid):
+def committer_of(pid):
     """The one that puts written files in their places."""
-    (keeper,) = [child for child in children(pid) if not is_forkserver(child)]
-    return keeper
+    (committer,) = [child for child in children(pid) if not is_forkserver(child)]
+    return committer
 
 
 def threads(pid):
@@ -126,8 +126,8 @@ def test_rights_of_a_run(spinning, tmp_path, kind):
     words = [word.format(pid=spinning.pid) for word in KINDS[kind]]
     with running("-o", tmp_path / "p.html", "--json-stats", tmp_path / "stats.json", *words) as process:
         check_rights(process.pid, SAMPLING)
-        keeper = keeper_of(process.pid)
-        check_rights(keeper, set())
+        committer = committer_of(process.pid)
+        check_rights(committer, set())
         (forkserver,) = [child for child in children(process.pid) if is_forkserver(child)]
         helpers = children(forkserver)
         assert helpers
@@ -161,8 +161,8 @@ def test_rights_in_the_folder_of_another(spinning):
         path = os.path.join(folder, "p.folded")
         with running("-p", spinning.pid, "-d", 3, "-o", path) as process:
             check_rights(process.pid, SAMPLING)
-            keeper = keeper_of(process.pid)
-            check_rights(keeper, {"DAC_OVERRIDE"})
+            committer = committer_of(process.pid)
+            check_rights(committer, {"DAC_OVERRIDE"})
             process.wait(harness.PATIENCE)
         assert os.listdir(folder) == ["p.folded"]
         assert os.path.getsize(path) > 0
@@ -177,8 +177,8 @@ def test_rights_of_a_report(command, tmp_path):
     with harness.started(argv, pass_fds=[reader for reader, _ in ends], stderr=subprocess.PIPE) as process:
         harness.wait_for(lambda: dropped(process.pid))
         check_rights(process.pid, set())
-        keeper = keeper_of(process.pid)
-        check_rights(keeper, set())
+        committer = committer_of(process.pid)
+        check_rights(committer, set())
         for end in ends:
             os.close(end[0])
             os.close(end[1])
@@ -192,18 +192,18 @@ def test_nothing_stays_after_a_kill(spinning, tmp_path):
     argv = [harness.PYBPF, "-p", str(spinning.pid), "-o", str(tmp_path / "p.html")]
     with harness.started(argv, stderr=subprocess.DEVNULL) as process:
         harness.wait_for(lambda: dropped(process.pid))
-        keeper = keeper_of(process.pid)
+        committer = committer_of(process.pid)
         process.kill()
         process.wait()
-        harness.wait_for(lambda: not os.path.exists("/proc/%d" % keeper) or harness.state(keeper) == "Z")
+        harness.wait_for(lambda: not os.path.exists("/proc/%d" % committer) or harness.state(committer) == "Z")
     assert os.listdir(tmp_path) == []
 
 
-def test_a_killed_keeper_is_an_error(spinning, tmp_path):
+def test_a_killed_committer_is_an_error(spinning, tmp_path):
     argv = [harness.PYBPF, "-q", "-p", str(spinning.pid), "-d", "2", "-o", str(tmp_path / "p.html")]
     with harness.started(argv, stderr=subprocess.PIPE) as process:
         harness.wait_for(lambda: dropped(process.pid))
-        os.kill(keeper_of(process.pid), signal.SIGKILL)
+        os.kill(committer_of(process.pid), signal.SIGKILL)
         assert process.wait(harness.PATIENCE) == 1
         sentence = one_sentence(process.stderr.read().decode())
     assert "p.html" in sentence

@@ -142,7 +142,7 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 	return 0;
 }
 
-/* Indices of the files that the keeper process holds. */
+/* Indices of the files that the committer process holds. */
 enum {
 	KEPT_OUTPUT,
 	KEPT_SPARE,
@@ -175,7 +175,7 @@ int cli_output_entrust(struct cli_output *output, struct output_file *other)
 	size_t count = other ? sizeof(files) / sizeof(*files) : 1;
 	struct error error;
 
-	if (!output_keeper_start(&output->keeper, files, count, &error))
+	if (!output_committer_start(&output->committer, files, count, &error))
 		return CLI_OK;
 	log_error("cannot prepare the output: %s", error.text);
 	return CLI_FAILED;
@@ -183,14 +183,14 @@ int cli_output_entrust(struct cli_output *output, struct output_file *other)
 
 int cli_output_commit_other(struct cli_output *output, struct output_file *other)
 {
-	return output_keeper_commit(&output->keeper, other, KEPT_OTHER);
+	return output_committer_commit(&output->committer, other, KEPT_OTHER);
 }
 
 void cli_output_discard(struct cli_output *output)
 {
 	output_file_discard(&output->file);
 	output_file_discard(&output->spare.file);
-	output_keeper_stop(&output->keeper);
+	output_committer_stop(&output->committer);
 	cli_pager_discard(&output->pager);
 }
 
@@ -209,7 +209,7 @@ static bool write_spare(struct cli_output *output, int err, int (*write)(const v
 	struct cli_spare *spare = &output->spare;
 
 	if (!cli_spare_is_for(err) || !spare->file.stream || write_all(write, what, spare->file.stream) ||
-	    output_keeper_commit(&output->keeper, &spare->file, KEPT_SPARE))
+	    output_committer_commit(&output->committer, &spare->file, KEPT_SPARE))
 		return false;
 	log_error("cannot write %s: %s; what was to be written there is in %s", output->path, strerror(-err),
 		  spare->path);
@@ -225,7 +225,7 @@ static int commit(struct cli_output *output)
 
 	if (!fstat(fileno(output->file.stream), &status) && S_ISREG(status.st_mode))
 		size = (uint64_t)status.st_size;
-	err = output_keeper_commit(&output->keeper, &output->file, KEPT_OUTPUT);
+	err = output_committer_commit(&output->committer, &output->file, KEPT_OUTPUT);
 	output->size = err ? 0 : size;
 	return err;
 }

@@ -8,7 +8,7 @@
 #include "cli/spare.h"
 #include "output/output.h"
 #include "output/file/file.h"
-#include "output/file/keeper.h"
+#include "output/file/committer.h"
 
 struct cli_output {
 	const char *path; /* NULL: stdout */
@@ -16,7 +16,7 @@ struct cli_output {
 	struct output_options options;
 	struct output_file file;
 	struct cli_spare spare;
-	struct output_keeper keeper;
+	struct output_committer committer;
 	uint64_t size; /* bytes of the file that was written; 0: no regular file */
 	bool precious; /* what is written cannot be made once more */
 	bool chosen;   /* by -f or -o */

@@ -61,7 +61,7 @@ static int open_all(struct cli_snapshots *s)
 		if (err)
 			error_set(&s->error, err, "cannot write to %s: %s", path, why.text);
 	}
-	if (err || !output_keeper_start(&s->keeper, files, CLI_SNAPSHOTS_MAX, &why))
+	if (err || !output_committer_start(&s->committer, files, CLI_SNAPSHOTS_MAX, &why))
 		return err;
 	return error_set(&s->error, why.code, "cannot prepare the output: %s", why.text);
 }
@@ -113,7 +113,7 @@ int cli_snapshots_write(struct cli_snapshots *s, const struct profile *profile, 
 	if (err)
 		output_file_discard(file);
 	else
-		err = output_keeper_commit(&s->keeper, file, s->written);
+		err = output_committer_commit(&s->committer, file, s->written);
 	s->written++;
 	if (err)
 		return error_set(told, err, "cannot write %s: %s; no file was made or replaced", path, strerror(-err));
@@ -125,5 +125,5 @@ void cli_snapshots_close(struct cli_snapshots *s)
 {
 	for (size_t i = 0; i < CLI_SNAPSHOTS_MAX; i++)
 		output_file_discard(&s->files[i]);
-	output_keeper_stop(&s->keeper);
+	output_committer_stop(&s->committer);
 }

@@ -8,18 +8,18 @@
 #include <stddef.h>
 
 #include "output/file/file.h"
-#include "output/file/keeper.h"
+#include "output/file/committer.h"
 #include "output/output.h"
 
 /* As many can be written in one run. */
-#define CLI_SNAPSHOTS_MAX OUTPUT_KEEPER_FILES
+#define CLI_SNAPSHOTS_MAX OUTPUT_COMMITTER_FILES
 
 struct cli_snapshots {
 	const struct output_format *format;
 	struct output_options options;
 	char path[PATH_MAX]; /* of the first; further ones have -2, -3... before the suffix */
 	struct output_file files[CLI_SNAPSHOTS_MAX];
-	struct output_keeper keeper;
+	struct output_committer committer;
 	size_t written;
 	struct error error; /* why there are none; code 0: there are */
 };

@@ -44,7 +44,7 @@
 #define F RIGHTS_IN(RIGHTS_FREEZE)
 #define L (RIGHTS_IN(RIGHTS_LIST) | F)
 #define R RIGHTS_IN(RIGHTS_REPORT)
-#define K RIGHTS_IN(RIGHTS_KEEP)
+#define K RIGHTS_IN(RIGHTS_COMMIT)
 /* A helper's filter comes on top of its forkserver's. */
 #define M   RIGHTS_IN(RIGHTS_FORKSERVER)
 #define H   (RIGHTS_IN(RIGHTS_HELPER) | M)

@@ -82,9 +82,9 @@ static const struct {
 	/* Signals for a command that runs as another user; the filter lets it be sent to no other process. */
 	{CAP_KILL, RIGHTS_IN(RIGHTS_SAMPLE), has_command, 0},
 	/* Writing to the folder of the user who called sudo, which is not root's. */
-	{CAP_DAC_OVERRIDE, RIGHTS_IN(RIGHTS_KEEP), overrides, 0},
+	{CAP_DAC_OVERRIDE, RIGHTS_IN(RIGHTS_COMMIT), overrides, 0},
 	/* In a sticky folder of another user, a file that replaces another user's is renamed. */
-	{CAP_FOWNER, RIGHTS_IN(RIGHTS_KEEP), is_sticky, 0},
+	{CAP_FOWNER, RIGHTS_IN(RIGHTS_COMMIT), is_sticky, 0},
 };
 
 static int read_sets(uint64_t *permitted)
@@ -159,7 +159,7 @@ int rights_drop(const struct rights_wanted *wanted, struct error *error)
 		return error_set(error, err, "cannot set no_new_privs: %s", strerror(-err));
 	}
 	/* A kernel may be built without these two; what is given up above does not depend on them. */
-	if (wanted->level == RIGHTS_KEEP) {
+	if (wanted->level == RIGHTS_COMMIT) {
 		err = rights_landlock_restrict(wanted->folders, wanted->nr_folders);
 		if (err && err != -ENOSYS && err != -EOPNOTSUPP)
 			return error_set(error, err, "cannot confine writing by Landlock: %s", strerror(-err));

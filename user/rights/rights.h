@@ -19,7 +19,7 @@ enum rights_level {
 	RIGHTS_LIST,       /* ps: prints what helpers report of other processes */
 	RIGHTS_FREEZE,     /* dump --freeze: also stops processes and lets them go on */
 	RIGHTS_REPORT,     /* saved profiles and outputs are open: one becomes the other */
-	RIGHTS_KEEP,       /* written files are put in their places */
+	RIGHTS_COMMIT,     /* written files are put in their places */
 	RIGHTS_FORKSERVER, /* helpers are forked (helper.h) */
 	RIGHTS_HELPER,     /* what others wrote is opened and parsed, and other processes' memory read */
 	RIGHTS_LEVELS,
@@ -29,11 +29,11 @@ struct rights_wanted {
 	enum rights_level level;
 	/* RIGHTS_SAMPLE: a command that gets signals passed on; 0: none. */
 	pid_t command;
-	/* RIGHTS_KEEP: descriptors of folders; files are made, renamed and removed only below them. */
+	/* RIGHTS_COMMIT: descriptors of folders; files are made, renamed and removed only below them. */
 	const int *folders;
 	size_t nr_folders;
 	/*
-	 * RIGHTS_KEEP: override: root can write to one of the folders only by overriding its mode. sticky: one is
+	 * RIGHTS_COMMIT: override: root can write to one of the folders only by overriding its mode. sticky: one is
 	 * sticky.
 	 */
 	bool override, sticky;

@@ -387,7 +387,7 @@ static void make(const char *place)
 static void test_landlock(void **unused)
 {
 	int status;
-	struct rights_wanted wanted = {.level = RIGHTS_KEEP, .folders = &folder, .nr_folders = 1};
+	struct rights_wanted wanted = {.level = RIGHTS_COMMIT, .folders = &folder, .nr_folders = 1};
 	struct error error;
 	char path[64];
 	pid_t pid;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Starts, runs and stops the process that gives output files their names. */
-#include "output/file/keeper.h"
+#include "output/file/committer.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ static void serve(int fd, struct output_file *const files[], size_t count)
  */
 static int keep_descriptors(int fd, struct output_file *const files[], size_t count)
 {
-	int kept[1 + OUTPUT_KEEPER_FILES * OUTPUT_FILE_DESCRIPTORS] = {fd};
+	int kept[1 + OUTPUT_COMMITTER_FILES * OUTPUT_FILE_DESCRIPTORS] = {fd};
 	size_t kept_count = 1;
 
 	/* Stdout's reader does not wait for this process. */
@@ -50,10 +50,10 @@ static int keep_descriptors(int fd, struct output_file *const files[], size_t co
 	return rights_keep_descriptors(kept, kept_count);
 }
 
-static void run_keeper(int fd, struct output_file *const files[], size_t count)
+static void run_committer(int fd, struct output_file *const files[], size_t count)
 {
-	int folders[OUTPUT_KEEPER_FILES];
-	struct rights_wanted wanted = {.level = RIGHTS_KEEP, .folders = folders};
+	int folders[OUTPUT_COMMITTER_FILES];
+	struct rights_wanted wanted = {.level = RIGHTS_COMMIT, .folders = folders};
 	struct error answer;
 	sigset_t all;
 	int err;
@@ -79,8 +79,8 @@ static void run_keeper(int fd, struct output_file *const files[], size_t count)
 	_exit(0);
 }
 
-int output_keeper_start(struct output_keeper *keeper, struct output_file *const files[], size_t count,
-			struct error *error)
+int output_committer_start(struct output_committer *committer, struct output_file *const files[], size_t count,
+			   struct error *error)
 {
 	int ends[2], err;
 	bool any = false;
@@ -93,24 +93,24 @@ int output_keeper_start(struct output_keeper *keeper, struct output_file *const 
 		err = -errno;
 		return error_set(error, err, "cannot make a socket: %s", strerror(-err));
 	}
-	keeper->pid = fork();
-	if (keeper->pid < 0) {
+	committer->pid = fork();
+	if (committer->pid < 0) {
 		err = -errno;
-		keeper->pid = 0;
+		committer->pid = 0;
 		close(ends[0]);
 		close(ends[1]);
 		return error_set(error, err, "cannot start a process: %s", strerror(-err));
 	}
-	if (keeper->pid == 0) {
+	if (committer->pid == 0) {
 		close(ends[0]);
-		run_keeper(ends[1], files, count);
+		run_committer(ends[1], files, count);
 	}
 	close(ends[1]);
-	keeper->fd = ends[0];
-	if (recv(keeper->fd, error, sizeof(*error), 0) != (ssize_t)sizeof(*error))
+	committer->fd = ends[0];
+	if (recv(committer->fd, error, sizeof(*error), 0) != (ssize_t)sizeof(*error))
 		error_set(error, -EPIPE, "the process that puts files in their places ended at once");
 	if (error->code) {
-		output_keeper_stop(keeper);
+		output_committer_stop(committer);
 		return error->code;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -118,7 +118,7 @@ int output_keeper_start(struct output_keeper *keeper, struct output_file *const 
 	return 0;
 }
 
-int output_keeper_commit(struct output_keeper *keeper, struct output_file *file, size_t index)
+int output_committer_commit(struct output_committer *committer, struct output_file *file, size_t index)
 {
 	unsigned char number = (unsigned char)index;
 	bool is_kept = file->entrusted;
@@ -126,19 +126,19 @@ int output_keeper_commit(struct output_keeper *keeper, struct output_file *file,
 
 	if (err || !is_kept)
 		return err;
-	/* MSG_NOSIGNAL: if the keeper was killed, that is an error to report, and must not end pybpf by SIGPIPE. */
-	if (send(keeper->fd, &number, 1, MSG_NOSIGNAL) != 1 ||
-	    recv(keeper->fd, &answer, sizeof(answer), 0) != (ssize_t)sizeof(answer))
+	/* MSG_NOSIGNAL: if the committer was killed, that is an error to report, and must not end pybpf by SIGPIPE. */
+	if (send(committer->fd, &number, 1, MSG_NOSIGNAL) != 1 ||
+	    recv(committer->fd, &answer, sizeof(answer), 0) != (ssize_t)sizeof(answer))
 		return -EPIPE;
 	return answer;
 }
 
-void output_keeper_stop(struct output_keeper *keeper)
+void output_committer_stop(struct output_committer *committer)
 {
-	if (!keeper->pid)
+	if (!committer->pid)
 		return;
-	close(keeper->fd);
-	while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
+	close(committer->fd);
+	while (waitpid(committer->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	*keeper = (struct output_keeper){0};
+	*committer = (struct output_committer){0};
 }
