@@ -2,7 +2,7 @@
 /* The table as text: by line, of other measures, with notes, of nothing. */
 #include <locale.h>
 
-#include "output/fit.h"
+#include "output/truncate.h"
 #include "profiles_hostile.h"
 
 static const struct output_options by_line = {.by_line = true};
@@ -126,9 +126,9 @@ static void test_expressions_fit(void **unused)
 
 	(void)unused;
 	on_expression(p, PROFILE_ROOT, "function", (struct profile_place){3, 1, 3, 4, 9});
-	assert_int_equal(output_frame_fitted(p, 0, 80, out), 0);
+	assert_int_equal(output_frame_truncated(p, 0, 80, out), 0);
 	fputc('\n', out);
-	assert_int_equal(output_frame_fitted(p, 0, 20, out), 0);
+	assert_int_equal(output_frame_truncated(p, 0, 20, out), 0);
 	fclose(out);
 	assert_string_equal(text, "function (app.py:3:5-9)\nfunction (...:3:5-9)");
 	free(text);

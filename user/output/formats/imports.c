@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "base/text_stream.h"
 #include "output/amount.h"
-#include "output/fit.h"
+#include "output/truncate.h"
 #include "output/output.h"
 #include "output/formats/text_table.h"
 #include "profile/imports.h"
@@ -65,7 +65,7 @@ static int write_row(const struct table *t, const struct profile_import *node, F
 	char total[OUTPUT_AMOUNT_MAX], self[OUTPUT_AMOUNT_MAX];
 	size_t indent = INDENT * ((node->depth < DEEPEST ? node->depth : DEEPEST) - 1);
 	size_t used = 2 * AMOUNT + 14 + indent;
-	size_t room = !t->width ? 0 : t->width > used + OUTPUT_FIT_LEAST ? t->width - used : OUTPUT_FIT_LEAST;
+	size_t room = !t->width ? 0 : t->width > used + OUTPUT_COLUMN_LEAST ? t->width - used : OUTPUT_COLUMN_LEAST;
 	char *name = output_text_printed(node->file ? profile_string(t->profile, node->file) : ITS_SYSTEM, room);
 
 	if (!name)

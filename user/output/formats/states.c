@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "output/formats/alike.h"
-#include "output/fit.h"
+#include "output/truncate.h"
 #include "output/output.h"
 #include "profile/groups.h"
 #include "profile/idle.h"
@@ -211,7 +211,7 @@ static size_t column_width(const char *name)
 static void fit_columns(struct table *t)
 {
 	const size_t fixed = COLUMN_WIDTH + BETWEEN, rest = column_width("rest") + BETWEEN;
-	size_t kept = t->options.width >= 2 * FUNCTION_ROOM ? FUNCTION_ROOM : OUTPUT_FIT_LEAST;
+	size_t kept = t->options.width >= 2 * FUNCTION_ROOM ? FUNCTION_ROOM : OUTPUT_COLUMN_LEAST;
 	size_t room = t->options.width > kept ? t->options.width - kept : 0;
 
 	t->used = fixed;
@@ -245,7 +245,8 @@ static char *row_text(const struct table *t, uint32_t index)
 	size_t room = 0;
 
 	if (t->options.width)
-		room = t->options.width > t->used + OUTPUT_FIT_LEAST ? t->options.width - t->used : OUTPUT_FIT_LEAST;
+		room = t->options.width > t->used + OUTPUT_COLUMN_LEAST ? t->options.width - t->used
+									: OUTPUT_COLUMN_LEAST;
 	return output_pair_text(t->profile, &t->groups, t->options.by_line, &pair, room);
 }
 

@@ -9,7 +9,7 @@
 
 #include "output/formats/alike.h"
 #include "output/amount.h"
-#include "output/fit.h"
+#include "output/truncate.h"
 #include "output/formats/text_table.h"
 #include "profile/groups.h"
 #include "profile/own.h"
@@ -152,7 +152,7 @@ size_t output_text_room(const struct text_table *t, size_t used)
 {
 	if (!t->options.width)
 		return 0;
-	return t->options.width > used + OUTPUT_FIT_LEAST ? t->options.width - used : OUTPUT_FIT_LEAST;
+	return t->options.width > used + OUTPUT_COLUMN_LEAST ? t->options.width - used : OUTPUT_COLUMN_LEAST;
 }
 
 char *output_text_printed(const char *text, size_t width)

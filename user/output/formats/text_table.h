@@ -36,7 +36,7 @@ void output_text_measure(const struct text_table *t, FILE *out);
 /* Returns a share in percent. */
 double output_text_percent(uint64_t part, uint64_t all);
 /*
- * Returns the columns that a line has behind `used` ones, at least OUTPUT_FIT_LEAST; 0: no terminal, any number.
+ * Returns the columns that a line has behind `used` ones, at least OUTPUT_COLUMN_LEAST; 0: no terminal, any number.
  */
 size_t output_text_room(const struct text_table *t, size_t used);
 /* Returns an escaped text in at most width columns, which the caller frees; 0: whole. NULL: no memory. */

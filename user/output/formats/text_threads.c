@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "output/amount.h"
-#include "output/fit.h"
+#include "output/truncate.h"
 #include "output/formats/text_table.h"
 #include "base/intern.h"
 #include "base/text.h"
@@ -227,8 +227,8 @@ static int write_line(const struct threads *t, const struct thread_row *row, FIL
 		used += t->widths[i] + BETWEEN;
 	}
 	if (row)
-		return output_group_fitted(table->profile, profile_group_at(&table->groups, row->hottest.key.of),
-					   table->options.by_line, output_text_room(table, used), out);
+		return output_group_truncated(table->profile, profile_group_at(&table->groups, row->hottest.key.of),
+					      table->options.by_line, output_text_room(table, used), out);
 	fprintf(out, "hottest %s\n", output_row_noun(&table->options));
 	return 0;
 }

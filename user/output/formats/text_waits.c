@@ -8,7 +8,7 @@
 
 #include "output/formats/alike.h"
 #include "output/amount.h"
-#include "output/fit.h"
+#include "output/truncate.h"
 #include "output/formats/text_table.h"
 #include "output/formats/waits.h"
 #include "profile/children.h"
@@ -51,7 +51,7 @@ struct layout {
 
 static size_t wait_in_room(size_t width, size_t used)
 {
-	return width > used + OUTPUT_FIT_LEAST ? width - used : OUTPUT_FIT_LEAST;
+	return width > used + OUTPUT_COLUMN_LEAST ? width - used : OUTPUT_COLUMN_LEAST;
 }
 
 /* Returns what the row's waits are for, which the caller frees. NULL: no memory. */
@@ -109,7 +109,7 @@ static char *fitted_name(const struct layout *l, const struct wait_row *row)
 	if (colon && row->processes <= 1 && (size_t)(colon - whole) + strlen(": ") + DETAIL_LEAST < least)
 		least = (size_t)(colon - whole) + strlen(": ") + DETAIL_LEAST;
 	if (row->key.own != PROFILE_NONE) {
-		size_t needed = strlen(in) + function_width(t, row), both = strlen(in) + OUTPUT_FIT_LEAST;
+		size_t needed = strlen(in) + function_width(t, row), both = strlen(in) + OUTPUT_COLUMN_LEAST;
 
 		if (room > needed + least)
 			room -= needed;

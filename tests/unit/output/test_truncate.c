@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Frames in the width of a terminal. */
-#include "output/fit.h"
+#include "output/truncate.h"
 #include "profiles.h"
 #include "base/text.h"
 
-static char *fitted(const struct profile *p, uint32_t frame, size_t width)
+static char *truncated(const struct profile *p, uint32_t frame, size_t width)
 {
 	size_t size;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	assert_int_equal(output_frame_fitted(p, frame, width, out), 0);
+	assert_int_equal(output_frame_truncated(p, frame, width, out), 0);
 	assert_int_equal(fclose(out), 0);
 	return text;
 }
 
-static void assert_fitted(const char *name, const char *file, int line, size_t width, const char *want)
+static void assert_truncated(const char *name, const char *file, int line, size_t width, const char *want)
 {
 	struct profile *p = new_profile();
 	uint32_t frame = profile_add_frame(p, PROFILE_PYTHON, name, file, line, PROFILE_NO_LINE);
-	char *text = fitted(p, frame, width);
+	char *text = truncated(p, frame, width);
 
 	assert_string_equal(text, want);
 	free(text);
@@ -30,20 +30,20 @@ static void assert_fitted(const char *name, const char *file, int line, size_t w
 static void test_frames(void **unused)
 {
 	(void)unused;
-	assert_fitted("Server.run", "app/server.py", 12, 0, "Server.run (app/server.py:12)");
-	assert_fitted("Server.run", "app/server.py", 12, 29, "Server.run (app/server.py:12)");
-	assert_fitted("Server.run", "app/server.py", 12, 28, "Server.run (...server.py:12)");
-	assert_fitted("Server.run", "app/server.py", 12, 24, "Server.run (...er.py:12)");
-	assert_fitted("Server.run", "app/server.py", 12, 18, "Server.run (...12)");
+	assert_truncated("Server.run", "app/server.py", 12, 0, "Server.run (app/server.py:12)");
+	assert_truncated("Server.run", "app/server.py", 12, 29, "Server.run (app/server.py:12)");
+	assert_truncated("Server.run", "app/server.py", 12, 28, "Server.run (...server.py:12)");
+	assert_truncated("Server.run", "app/server.py", 12, 24, "Server.run (...er.py:12)");
+	assert_truncated("Server.run", "app/server.py", 12, 18, "Server.run (...12)");
 	/* From here on both give way. */
-	assert_fitted("Server.run", "app/server.py", 12, 14, "Ser...un (...)");
-	assert_fitted("Server.run", "", PROFILE_NO_LINE, 9, "Ser...run");
-	assert_fitted("run", "server.py", PROFILE_NO_LINE, 14, "run (...er.py)");
+	assert_truncated("Server.run", "app/server.py", 12, 14, "Ser...un (...)");
+	assert_truncated("Server.run", "", PROFILE_NO_LINE, 9, "Ser...run");
+	assert_truncated("run", "server.py", PROFILE_NO_LINE, 14, "run (...er.py)");
 	/* A short place leaves its room to the name. */
-	assert_fitted("Server.handle.<locals>.answer", "a.py", 1, 26, "Server.....answer (a.py:1)");
+	assert_truncated("Server.handle.<locals>.answer", "a.py", 1, 26, "Server.....answer (a.py:1)");
 }
 
-static void assert_function_fitted(const char *name, const char *file, size_t width, const char *want)
+static void assert_function_truncated(const char *name, const char *file, size_t width, const char *want)
 {
 	struct profile *p = new_profile();
 	struct profile_groups groups;
@@ -54,7 +54,7 @@ static void assert_function_fitted(const char *name, const char *file, size_t wi
 	assert_non_null(out);
 	on(p, PROFILE_ROOT, name, file, 1);
 	assert_int_equal(profile_groups_make(&groups, p, PROFILE_BY_FUNCTION), 0);
-	assert_int_equal(output_group_fitted(p, profile_group_at(&groups, 0), false, width, out), 0);
+	assert_int_equal(output_group_truncated(p, profile_group_at(&groups, 0), false, width, out), 0);
 	assert_int_equal(fclose(out), 0);
 	assert_string_equal(text, want);
 	free(text);
@@ -66,12 +66,13 @@ static void assert_function_fitted(const char *name, const char *file, size_t wi
 static void test_functions(void **unused)
 {
 	(void)unused;
-	assert_function_fitted("Server.handle_request", "app/server.py", 37, "Server.handle_request (app/server.py)\n");
-	assert_function_fitted("Server.handle_request", "app/server.py", 34, "Server.handle_request (...rver.py)\n");
-	assert_function_fitted("Server.handle_request", "app/server.py", 33, "Server.handle_request\n");
-	assert_function_fitted("Server.handle_request", "app/server.py", 20, "Server.ha..._request\n");
-	assert_function_fitted("Server.handle_request.<locals>.answer_the_client", "app/server.py", 40,
-			       "Server.handl...r_the_client (...rver.py)\n");
+	assert_function_truncated("Server.handle_request", "app/server.py", 37,
+				  "Server.handle_request (app/server.py)\n");
+	assert_function_truncated("Server.handle_request", "app/server.py", 34, "Server.handle_request (...rver.py)\n");
+	assert_function_truncated("Server.handle_request", "app/server.py", 33, "Server.handle_request\n");
+	assert_function_truncated("Server.handle_request", "app/server.py", 20, "Server.ha..._request\n");
+	assert_function_truncated("Server.handle_request.<locals>.answer_the_client", "app/server.py", 40,
+				  "Server.handl...r_the_client (...rver.py)\n");
 }
 
 /* Whatever the name and the place are, and however narrow it is, a frame is never wider. */
@@ -91,10 +92,10 @@ static void test_never_wider(void **unused)
 							    k < 4 ? texts[k] : long_name, 7, PROFILE_NO_LINE);
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		char *whole = fitted(p, frames[i], 0);
+		char *whole = truncated(p, frames[i], 0);
 
 		for (size_t width = 10; width < 300; width++) {
-			char *text = fitted(p, frames[i], width);
+			char *text = truncated(p, frames[i], width);
 
 			assert_true(text_width(text) <= width);
 			/* It is shortened only where it has to be, and then fills the width but for a wide character.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Names and places within the width of a terminal, for tables. */
-#ifndef OUTPUT_FIT_H
-#define OUTPUT_FIT_H
+#ifndef OUTPUT_TRUNCATE_H
+#define OUTPUT_TRUNCATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,27 +11,27 @@
 #include "profile/profile.h"
 
 /* The least columns of a table's last column; a narrower terminal wraps. */
-#define OUTPUT_FIT_LEAST 16
+#define OUTPUT_COLUMN_LEAST 16
 
 /*
  * Shortens a name and its place so that both, and `between` columns more, fit into width. Both are printable, were
  * allocated, and are replaced; place may be empty, and then `between` is not counted. A place keeps its end,
  * a name both ends, and the place gives way first, down to a third of the width. Returns 0 or -ENOMEM.
  */
-int output_fit(char **name, char **place, size_t between, size_t width);
+int output_truncate(char **name, char **place, size_t between, size_t width);
 
 /* Returns the text escaped as by output_escaped(); the caller frees it. NULL: no memory. */
 char *output_escaped_copy(const char *text);
 
 /* Writes "qualname (file.py:LINE)" as output_frame() does, in at most width columns; 0: whole. Returns 0 or -ENOMEM. */
-int output_frame_fitted(const struct profile *p, uint32_t frame, size_t width, FILE *out);
+int output_frame_truncated(const struct profile *p, uint32_t frame, size_t width, FILE *out);
 /*
  * Writes a function "qualname (file.py)", or with by_line a line "file.py:LINE  qualname", with ": TEXT" of its
  * expression where that is known and has room, and a line feed, in at most width columns; 0: whole. A function's file
  * gives way to its name. Returns 0 or -ENOMEM.
  */
-int output_group_fitted(const struct profile *p, const struct profile_group *group, bool by_line, size_t width,
-			FILE *out);
+int output_group_truncated(const struct profile *p, const struct profile_group *group, bool by_line, size_t width,
+			   FILE *out);
 
 /* Between a function of the program's own and that of a library which it has called, directly or not. */
 #define OUTPUT_VIA ", via "
@@ -44,8 +44,8 @@ struct output_pair {
 };
 
 /*
- * Returns a function or line as output_group_fitted() writes it, and behind it `between` and another one, if there is
- * one and width has room for its name; the caller frees it. 0: whole. NULL: no memory.
+ * Returns a function or line as output_group_truncated() writes it, and behind it `between` and another one, if there
+ * is one and width has room for its name; the caller frees it. 0: whole. NULL: no memory.
  */
 char *output_pair_text(const struct profile *p, const struct profile_groups *groups, bool by_line,
 		       const struct output_pair *pair, size_t width);

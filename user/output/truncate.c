@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Shortens names and places to the width of a table's column. */
-#include "output/fit.h"
+#include "output/truncate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int replace(char **text, char *shortened)
 	return 0;
 }
 
-int output_fit(char **name, char **place, size_t between, size_t width)
+int output_truncate(char **name, char **place, size_t between, size_t width)
 {
 	size_t name_width = text_width(*name), place_width = text_width(*place), least;
 	int err;
@@ -44,14 +44,14 @@ int output_fit(char **name, char **place, size_t between, size_t width)
 	return err ?: replace(place, text_keep_end(*place, width - name_width));
 }
 
-/* As output_fit(), of a function: the file gives way to the name, and is left out where the name needs its room. */
-static int fit_function(char **name, char **file, size_t between, size_t width)
+/* As output_truncate(), of a function: the file gives way to the name, and is left out where that needs its room. */
+static int truncate_function(char **name, char **file, size_t between, size_t width)
 {
 	size_t name_width = text_width(*name), file_width = text_width(*file);
 	size_t least = between + (file_width < FILE_LEAST ? file_width : FILE_LEAST);
 
 	if (!file_width || name_width + between + file_width <= width)
-		return output_fit(name, file, between, width);
+		return output_truncate(name, file, between, width);
 	if (name_width + least <= width)
 		return replace(file, text_keep_end(*file, width - between - name_width));
 	if (name_width <= width || width < NAME_LEAST + least) {
@@ -88,7 +88,7 @@ static struct profile_place place_of(const struct profile_group *group)
 	};
 }
 
-int output_frame_fitted(const struct profile *p, uint32_t frame, size_t width, FILE *out)
+int output_frame_truncated(const struct profile *p, uint32_t frame, size_t width, FILE *out)
 {
 	static const char opening[] = " (", closing[] = ")";
 	const struct profile_frame *f = profile_frame_at(p, frame);
@@ -109,7 +109,7 @@ int output_frame_fitted(const struct profile *p, uint32_t frame, size_t width, F
 	if (asprintf(&place, "%s%s", file, *file ? position : "") < 0)
 		place = NULL;
 	err = place ? 0 : -ENOMEM;
-	err = err ?: output_fit(&name, &place, strlen(opening) + strlen(closing), width);
+	err = err ?: output_truncate(&name, &place, strlen(opening) + strlen(closing), width);
 	if (err)
 		goto done;
 	fputs(name, out);
@@ -135,7 +135,7 @@ static int write_line(const struct profile *p, const struct profile_group *group
 	fprintf(out, "%s%s%s", place, *place ? between : "", name);
 	needed = err ? 0 : text_width(text);
 	if (needed && width && used + needed > width) {
-		needed = used + OUTPUT_FIT_LEAST <= width ? width - used : 0;
+		needed = used + OUTPUT_COLUMN_LEAST <= width ? width - used : 0;
 		err = replace(&text, text_shorten(text, needed));
 	}
 	if (!err && needed)
@@ -145,8 +145,8 @@ static int write_line(const struct profile *p, const struct profile_group *group
 	return err;
 }
 
-int output_group_fitted(const struct profile *p, const struct profile_group *group, bool by_line, size_t width,
-			FILE *out)
+int output_group_truncated(const struct profile *p, const struct profile_group *group, bool by_line, size_t width,
+			   FILE *out)
 {
 	const struct profile_place at = place_of(group);
 	const char *file = profile_string(p, group->file);
@@ -160,9 +160,9 @@ int output_group_fitted(const struct profile *p, const struct profile_group *gro
 		err = -ENOMEM;
 	}
 	if (!err && width && by_line)
-		err = output_fit(&name, place ? &place : &escaped, strlen("  "), width);
+		err = output_truncate(&name, place ? &place : &escaped, strlen("  "), width);
 	else if (!err && width)
-		err = fit_function(&name, &escaped, strlen(" ()"), width);
+		err = truncate_function(&name, &escaped, strlen(" ()"), width);
 	if (err)
 		goto done;
 	if (by_line)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/fit.h"
+#include "output/truncate.h"
 #include "base/text.h"
 #include "base/text_stream.h"
 
@@ -16,7 +16,7 @@ static char *group_text(const struct profile *p, const struct profile_group *gro
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = text_stream_open(&text, &size);
-	bool failed = !stream || output_group_fitted(p, group, by_line, width, stream);
+	bool failed = !stream || output_group_truncated(p, group, by_line, width, stream);
 
 	if (stream && fclose(stream))
 		failed = true;
@@ -89,8 +89,8 @@ static char *halved(const struct profile *p, const struct profile_groups *groups
 }
 
 /* Returns the pair with as much of it as there is room for. NULL: no memory. */
-static char *fitted(const struct profile *p, const struct profile_groups *groups, bool by_line,
-		    const struct output_pair *pair, const struct pair_texts *texts)
+static char *truncated(const struct profile *p, const struct profile_groups *groups, bool by_line,
+		       const struct output_pair *pair, const struct pair_texts *texts)
 {
 	size_t room;
 
@@ -103,7 +103,7 @@ static char *fitted(const struct profile *p, const struct profile_groups *groups
 	room = by_line ? 0 : room_beside(texts, texts->first_name, SECOND_LEAST);
 	if (room)
 		return with_short_name(pair, texts, texts->first_name, room);
-	if (pair->yields && texts->width >= 2 * OUTPUT_FIT_LEAST + texts->between)
+	if (pair->yields && texts->width >= 2 * OUTPUT_COLUMN_LEAST + texts->between)
 		return halved(p, groups, by_line, pair, texts);
 	return group_text(p, profile_group_at(groups, pair->first), by_line, texts->width);
 }
@@ -127,7 +127,7 @@ char *output_pair_text(const struct profile *p, const struct profile_groups *gro
 	texts.second = group_text(p, second, by_line, 0);
 	texts.second_name = name_text(p, second);
 	text = texts.first && texts.first_name && texts.second && texts.second_name
-		       ? fitted(p, groups, by_line, pair, &texts)
+		       ? truncated(p, groups, by_line, pair, &texts)
 		       : NULL;
 	free(texts.first);
 	free(texts.first_name);
