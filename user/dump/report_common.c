@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the text and JSON of a picture have in common. */
+/* What all reports of a process need, as text or JSON: states, holders of locks, who collects garbage. */
 #include <stdio.h>
 #include <stdlib.h>
 
