@@ -9,7 +9,7 @@
 #include "saved_memory.h"
 
 #include "base/clock.h"
-#include "symbols/read.h"
+#include "symbols/code_content.h"
 
 /* Time for a list, and for a walk by it: both can be endless. */
 #define LISTED_NS 5000000

@@ -10,7 +10,7 @@
 
 #include "discovery/discovery.h"
 #include "session/source_check.h"
-#include "symbols/read.h"
+#include "symbols/code_content.h"
 #include "symbols/words.h"
 
 static char *read_file(const char *path)
@@ -31,7 +31,7 @@ static char *read_file(const char *path)
 /* Returns whether it was read. */
 static bool try_one(pid_t pid, const struct pybpf_layout *layout, uint64_t code, const char *text, bool *any)
 {
-	struct pysym_content content = {0};
+	struct pysym_code_content content = {0};
 	struct walk_memory memory;
 	struct walk_code head;
 	size_t size = 0;
@@ -41,7 +41,7 @@ static bool try_one(pid_t pid, const struct pybpf_layout *layout, uint64_t code,
 	walk_process_memory(&memory, &pid);
 	if (walk_read_code(&memory, layout, code, false, &head))
 		return false;
-	pysym_content_read(&content, layout, pid, code, head.sig, 1 << 20);
+	pysym_code_content_read(&content, layout, pid, code, head.sig, 1 << 20);
 	words = pysym_words_read(&memory, layout, code, head.sig, &size);
 	read = content.name && words && size;
 	if (read && !source_fits(text, &(struct source_claim){.name = content.name,
@@ -53,7 +53,7 @@ static bool try_one(pid_t pid, const struct pybpf_layout *layout, uint64_t code,
 		*any = true;
 	}
 	free(words);
-	pysym_content_free(&content);
+	pysym_code_content_free(&content);
 	return read;
 }
 

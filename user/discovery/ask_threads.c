@@ -14,7 +14,7 @@
 #include "base/procfs.h"
 #include "base/remote.h"
 #include "helper/helper.h"
-#include "symbols/read.h"
+#include "symbols/code_content.h"
 #include "symbols/walk_user.h"
 
 /* Longest wait for an answer: it comes when the slice is over, unless the process's memory is slow to read. */

@@ -17,7 +17,7 @@
 #include "symbols/exception_table.h"
 #include "symbols/py_frame.h"
 #include "symbols/py_lock.h"
-#include "symbols/read.h"
+#include "symbols/code_content.h"
 #include "symbols/words.h"
 
 /* Most items of a stack, and bytes of a table, that are looked at. */

@@ -89,7 +89,7 @@ static struct intern_bytes key_of(const struct pysym_function *function)
 	};
 }
 
-static struct pysym_function *new_function(const struct pysym_content *content, const struct pybpf_layout *layout,
+static struct pysym_function *new_function(const struct pysym_code_content *content, const struct pybpf_layout *layout,
 					   struct pysym_path *path, const struct pysym_file *file)
 {
 	const char *name = content->name ? content->name : unnamed;
@@ -116,7 +116,7 @@ static struct pysym_function *new_function(const struct pysym_content *content, 
 	return function;
 }
 
-struct pysym_function *pysym_function_take(struct pysym_functions *t, const struct pysym_content *content,
+struct pysym_function *pysym_function_take(struct pysym_functions *t, const struct pysym_code_content *content,
 					   const struct pybpf_layout *layout, struct pysym_path *path,
 					   const struct pysym_file *file)
 {

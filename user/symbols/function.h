@@ -11,7 +11,7 @@
 #include "base/intern.h"
 #include "pybpf.h"
 #include "symbols/pysym.h"
-#include "symbols/read.h"
+#include "symbols/code_content.h"
 
 /* A source path, as code objects contain it. */
 struct pysym_path {
@@ -69,7 +69,7 @@ size_t pysym_lines_room(const struct pysym_functions *t);
  * Returns the function of that content with one more reference; without a name it is called "[unnamed]". The function
  * holds the path itself. NULL when memory is exhausted.
  */
-struct pysym_function *pysym_function_take(struct pysym_functions *t, const struct pysym_content *content,
+struct pysym_function *pysym_function_take(struct pysym_functions *t, const struct pysym_code_content *content,
 					   const struct pybpf_layout *layout, struct pysym_path *path,
 					   const struct pysym_file *file);
 void pysym_function_drop(struct pysym_functions *t, struct pysym_function *function);

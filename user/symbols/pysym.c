@@ -255,7 +255,8 @@ static const struct file *file_of(struct pysym *s, struct process *process, cons
 }
 
 /* Returns whether columns are wanted, and the line table that was read has none: before 3.11, for one. */
-static bool lacks_columns(const struct pysym *s, const struct pybpf_layout *layout, const struct pysym_content *content)
+static bool lacks_columns(const struct pysym *s, const struct pybpf_layout *layout,
+			  const struct pysym_code_content *content)
 {
 	return s->functions.mode == PYSYM_EXPRESSIONS && content->lines &&
 	       (layout->line_kind != PYBPF_LINES_PEP657 ||
@@ -264,7 +265,7 @@ static bool lacks_columns(const struct pysym *s, const struct pybpf_layout *layo
 
 /* Enters a code object whose content will not get more complete. Returns it, or NULL when memory is exhausted. */
 static const struct code *enter_code(struct pysym *s, struct process *process, const struct pybpf_layout *layout,
-				     struct code code, const struct pysym_content *content)
+				     struct code code, const struct pysym_code_content *content)
 {
 	const struct file *file = file_of(s, process, content->file ? content->file : "");
 	bool fresh = false;
@@ -288,13 +289,13 @@ static const struct code *enter_code(struct pysym *s, struct process *process, c
 }
 
 static void read_missing(struct pysym *s, const struct process *process, const struct pybpf_layout *layout,
-			 const struct code *code, struct pysym_content *content)
+			 const struct code *code, struct pysym_code_content *content)
 {
 	uint64_t begin_ns = used_ns();
 
 	if (!may_read(s))
 		return;
-	pysym_content_read(content, layout, process->pid, code->addr, code->sig, pysym_lines_room(&s->functions));
+	pysym_code_content_read(content, layout, process->pid, code->addr, code->sig, pysym_lines_room(&s->functions));
 	charge(s, begin_ns);
 }
 
@@ -302,7 +303,7 @@ static void read_missing(struct pysym *s, const struct process *process, const s
 static int add_code(struct pysym *s, const struct pybpf_code_event *event, size_t size, bool read)
 {
 	const struct pybpf_layout *layout;
-	struct pysym_content content;
+	struct pysym_code_content content;
 	struct process *process;
 	struct code code;
 	int err = 0;
@@ -317,14 +318,14 @@ static int add_code(struct pysym *s, const struct pybpf_code_event *event, size_
 	code = (struct code){.addr = event->code, .sig = event->sig};
 	if (intern_find(&process->codes, &code) != INTERN_NONE)
 		return 0;
-	err = pysym_content_copy(&content, layout, event, size, pysym_lines_room(&s->functions));
+	err = pysym_code_content_copy(&content, layout, event, size, pysym_lines_room(&s->functions));
 	if (err)
 		return err;
 	if (read && (!content.name || !content.file || !content.lines))
 		read_missing(s, process, layout, &code, &content);
 	if (!enter_code(s, process, layout, code, &content))
 		err = -ENOMEM;
-	pysym_content_free(&content);
+	pysym_code_content_free(&content);
 	return err;
 }
 
@@ -344,7 +345,7 @@ static int find_code(struct pysym *s, struct process *process, const struct pybp
 {
 	struct code code = {.addr = frame->code, .sig = frame->sig};
 	uint32_t i = intern_find(&process->codes, &code);
-	struct pysym_content content = {0};
+	struct pysym_code_content content = {0};
 	int err = 0;
 
 	if (i != INTERN_NONE) {
@@ -358,7 +359,7 @@ static int find_code(struct pysym *s, struct process *process, const struct pybp
 		*out = enter_code(s, process, layout, code, &content);
 		err = *out ? 0 : -ENOMEM;
 	}
-	pysym_content_free(&content);
+	pysym_code_content_free(&content);
 	return err;
 }
 

@@ -15,7 +15,7 @@
 
 #include "discovery/ask_threads.h"
 #include "helper/helper.h"
-#include "symbols/read.h"
+#include "symbols/code_content.h"
 #include "symbols/walk_user.h"
 
 #define SLICE_S 0.005

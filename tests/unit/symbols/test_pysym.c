@@ -299,7 +299,7 @@ static void test_room_for_lines(void **unused)
 {
 	struct pysym_functions functions;
 	struct pybpf_layout l = layout_of(8);
-	struct pysym_content content = {.name = "f", .lines = (uint8_t *)lnotab, .lines_size = sizeof(lnotab)};
+	struct pysym_code_content content = {.name = "f", .lines = (uint8_t *)lnotab, .lines_size = sizeof(lnotab)};
 	struct pysym_path *path;
 	size_t before;
 	(void)unused;

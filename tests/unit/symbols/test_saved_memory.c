@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "saved_memory.h"
-#include "symbols/read.h"
+#include "symbols/code_content.h"
 
 #define MEMORY "tests/data/memory/"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads the content of a code object: from the part that the kernel copied, and from the process. */
-#ifndef SYMBOLS_READ_H
-#define SYMBOLS_READ_H
+#ifndef SYMBOLS_CODE_CONTENT_H
+#define SYMBOLS_CODE_CONTENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "symbols/walk_user.h"
 
 /* The content of a code object; unknown members are NULL. */
-struct pysym_content {
+struct pysym_code_content {
 	char *name, *file; /* UTF-8 */
 	uint8_t *lines;    /* line table */
 	uint32_t lines_size;
@@ -22,21 +22,21 @@ struct pysym_content {
 };
 
 /* Frees the members. May be called twice. */
-void pysym_content_free(struct pysym_content *content);
+void pysym_code_content_free(struct pysym_code_content *content);
 
 /*
  * Fills *content from a record of size bytes, as far as the kernel copied it. lines_room: longest line table that is
  * taken. Returns 0, or -EBADMSG for a record that contradicts itself.
  */
-int pysym_content_copy(struct pysym_content *content, const struct pybpf_layout *layout,
-		       const struct pybpf_code_event *event, size_t size, size_t lines_room);
+int pysym_code_content_copy(struct pysym_code_content *content, const struct pybpf_layout *layout,
+			    const struct pybpf_code_event *event, size_t size, size_t lines_room);
 
 /*
  * Reads from the process the members that are still missing. The object may have been freed since: what was read is
  * used only if the signature is sig before and after.
  */
-void pysym_content_read(struct pysym_content *content, const struct pybpf_layout *layout, pid_t pid, uint64_t code,
-			uint32_t sig, size_t lines_room);
+void pysym_code_content_read(struct pysym_code_content *content, const struct pybpf_layout *layout, pid_t pid,
+			     uint64_t code, uint32_t sig, size_t lines_room);
 
 /* Longest line table of a record that pysym_record_code() makes: some 50,000 lines of one function. */
 #define PYSYM_RECORD_LINES (256 * 1024)

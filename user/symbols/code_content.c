@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Decodes code objects: from the kernel's record, and from the process's memory. */
-#include "symbols/read.h"
+#include "symbols/code_content.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "symbols/walk_user.h"
 
-void pysym_content_free(struct pysym_content *content)
+void pysym_code_content_free(struct pysym_code_content *content)
 {
 	free(content->name);
 	free(content->file);
@@ -28,8 +28,8 @@ static char *decode_copy(const struct pybpf_layout *layout, const uint8_t *objec
 	return pysym_string_decode(&shape, object + shape.data_offset, shape.data_size);
 }
 
-int pysym_content_copy(struct pysym_content *content, const struct pybpf_layout *layout,
-		       const struct pybpf_code_event *event, size_t size, size_t lines_room)
+int pysym_code_content_copy(struct pysym_code_content *content, const struct pybpf_layout *layout,
+			    const struct pybpf_code_event *event, size_t size, size_t lines_room)
 {
 	const uint8_t *part[PYBPF_CODE_PARTS];
 	const uint32_t *copied = event->part_copied;
@@ -109,10 +109,10 @@ static uint8_t *read_lines(const struct walk_memory *memory, const struct pybpf_
 	return lines;
 }
 
-void pysym_content_read(struct pysym_content *content, const struct pybpf_layout *layout, pid_t pid, uint64_t code,
-			uint32_t sig, size_t lines_room)
+void pysym_code_content_read(struct pysym_code_content *content, const struct pybpf_layout *layout, pid_t pid,
+			     uint64_t code, uint32_t sig, size_t lines_room)
 {
-	struct pysym_content fresh = {0};
+	struct pysym_code_content fresh = {0};
 	struct walk_code before, after;
 	struct walk_memory memory;
 
@@ -126,7 +126,7 @@ void pysym_content_read(struct pysym_content *content, const struct pybpf_layout
 	if (!content->lines)
 		fresh.lines = read_lines(&memory, layout, before.lines, lines_room, &fresh.lines_size);
 	if (walk_read_code(&memory, layout, code, sig & PYBPF_SIG_TEXTS, &after) || after.sig != sig) {
-		pysym_content_free(&fresh);
+		pysym_code_content_free(&fresh);
 		return;
 	}
 	if (!content->name) {
