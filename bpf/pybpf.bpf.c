@@ -25,9 +25,9 @@ const volatile bool cfg_python_only;
  * The most keys of samples without Python frames in a set of counts, so that the native threads of a process, however
  * many and however named, leave room for Python stacks. Beyond it such samples are counted by process only.
  */
-const volatile __u32 cfg_max_without;
+const volatile __u32 cfg_max_no_frames;
 /* Number of these keys, by set; user space lowers it when it deletes them. */
-__u64 without_keys[PYBPF_SETS];
+__u64 no_frames_keys[PYBPF_SETS];
 
 /* Set by user space when its memory is used up: stacks not known yet are lost while it is set. */
 bool memory_full;
@@ -187,7 +187,7 @@ static __always_inline void make_key(const struct scratch *s, struct pybpf_count
 		.stack_id = s->walk.stack.stack_id,
 		.proc_id = s->walk.proc_id,
 		.kind = kind_of(s),
-		.without = s->walk.stack.row.without,
+		.no_frames_reason = s->walk.stack.pseudo.no_frames_reason,
 	};
 	if (!cfg_threads)
 		return;
@@ -217,7 +217,7 @@ static __always_inline void count_no_room(long err)
 }
 
 /* Makes the stack record that stands for samples without Python frames. */
-static __always_inline void make_row(struct scratch *s, __u32 without, bool named)
+static __always_inline void make_pseudo_stack(struct scratch *s, __u32 reason, bool named)
 {
 	struct pybpf_stack_event *stack = &s->walk.stack;
 	__u64 comm[2] = {};
@@ -228,17 +228,17 @@ static __always_inline void make_row(struct scratch *s, __u32 without, bool name
 	stack->flags = 0;
 	stack->task_id = 0;
 	stack->opcode = 0;
-	stack->row.without = without;
-	__builtin_memcpy(stack->row.comm, comm, sizeof(comm));
-	stack->stack_id = stack_id_of(s, walk_mix(walk_mix(walk_mix(without, comm[0]), comm[1]), s->walk.proc_id));
+	stack->pseudo.no_frames_reason = reason;
+	__builtin_memcpy(stack->pseudo.comm, comm, sizeof(comm));
+	stack->stack_id = stack_id_of(s, walk_mix(walk_mix(walk_mix(reason, comm[0]), comm[1]), s->walk.proc_id));
 }
 
 /* Returns whether a new key of a sample without Python frames would be one too many. */
-static __always_inline bool without_is_full(__u32 sets, const struct pybpf_count_key *key)
+static __always_inline bool no_frames_is_full(__u32 sets, const struct pybpf_count_key *key)
 {
 	void *map;
 
-	if (without_keys[PYBPF_COUNTS_SET(sets)] < cfg_max_without)
+	if (no_frames_keys[PYBPF_COUNTS_SET(sets)] < cfg_max_no_frames)
 		return false;
 	map = counts_of(sets);
 	return map && !bpf_map_lookup_elem(map, key);
@@ -251,29 +251,29 @@ static __always_inline int lose_time(__u32 sets, const struct pybpf_count_key *k
 }
 
 /*
- * Counts a sample of a chosen Python process that has no Python frames, in the account and in a row of the profile:
- * that of a thread without Python is by thread name. A global function (kernel 5.6), so that the verifier checks it
- * once.
+ * Counts a sample of a chosen Python process that has no Python frames, in the account and in a pseudo stack of the
+ * profile: that of a thread without Python is by thread name. A global function (kernel 5.6), so that the verifier
+ * checks it once.
  */
-__noinline int count_without(__u32 without)
+__noinline int count_without_frames(__u32 reason)
 {
 	struct scratch *s = scratch_get(CONTEXT);
 	struct pybpf_count_key key;
 	int fresh, send;
 	long err;
 
-	if (!s || without >= PYBPF_NR_COUNTERS || cfg_gil_waits)
+	if (!s || reason >= PYBPF_NR_COUNTERS || cfg_gil_waits)
 		return 0;
 	if (cfg_python_only) {
-		count(CONTEXT, without);
+		count(CONTEXT, reason);
 		return 0;
 	}
-	make_row(s, without, without == PYBPF_COUNT_NO_THREAD_STATE);
+	make_pseudo_stack(s, reason, reason == PYBPF_COUNT_NO_THREAD_STATE);
 	make_key(s, &key);
 	s->sets = sets_now();
-	if (without_is_full(s->sets, &key)) {
+	if (no_frames_is_full(s->sets, &key)) {
 		s->nr_kernel = 0;
-		make_row(s, without, false);
+		make_pseudo_stack(s, reason, false);
 		make_key(s, &key);
 		key.tid = key.tid_start_ms = 0;
 	}
@@ -283,10 +283,10 @@ __noinline int count_without(__u32 without)
 		return 0;
 	}
 	if (fresh)
-		__sync_fetch_and_add(&without_keys[PYBPF_COUNTS_SET(s->sets)], 1);
+		__sync_fetch_and_add(&no_frames_keys[PYBPF_COUNTS_SET(s->sets)], 1);
 	if (fresh && key.tid)
 		name_thread(key.proc_id, key.tid, key.tid_start_ms);
-	count(CONTEXT, without);
+	count(CONTEXT, reason);
 	send_touch(s, &key);
 	if (lose_time(s->sets, &key))
 		count(CONTEXT, PYBPF_COUNT_UNTIMED);
@@ -359,11 +359,12 @@ static __noinline int sample_begin(void *ctx, enum source source, struct loop_co
 	prepare_walk(s, proc, task, (__u32)pid_tgid);
 	take_source(s, ctx, source);
 	if (verdict == SAMPLE_ENDING || compat_is_kernel_worker(task)) {
-		count_without(verdict == SAMPLE_ENDING ? PYBPF_COUNT_NO_INTERPRETER : PYBPF_COUNT_NO_THREAD_STATE);
+		count_without_frames(verdict == SAMPLE_ENDING ? PYBPF_COUNT_NO_INTERPRETER
+							      : PYBPF_COUNT_NO_THREAD_STATE);
 		return 0;
 	}
 	if (!walk_begin(s, proc, task, l)) {
-		count_without(PYBPF_COUNT_NO_THREAD_STATE);
+		count_without_frames(PYBPF_COUNT_NO_THREAD_STATE);
 		return 0;
 	}
 	c->s = s;
@@ -391,7 +392,7 @@ static __always_inline void number_stack(struct scratch *s)
 	struct walk *w = &s->walk;
 	__u64 hash = walk_mix(walk_mix(w->hash, w->proc_id), (__u64)w->stack.flags << 32 | w->stack.depth);
 
-	w->stack.row.without = 0;
+	w->stack.pseudo.no_frames_reason = 0;
 	if (cfg_async && w->stack.task_id)
 		hash = walk_mix(walk_mix(hash, w->stack.task_id), w->stack.task_depth);
 	if (cfg_opcodes)
@@ -445,7 +446,7 @@ static __noinline int sample_describe(struct scratch *s)
 		return 0;
 	}
 	if (outcome != PYBPF_COUNT_PYTHON) {
-		count_without(outcome);
+		count_without_frames(outcome);
 		return 0;
 	}
 	if (cfg_gil || cfg_exception || cfg_gc) {

@@ -9,8 +9,8 @@
 
 /*
  * What becomes of a sample. Every sample that hits a wanted process is in exactly one of LOST, WITHOUT and PYTHON: LOST
- * ones have nothing to show, WITHOUT ones met no Python frame and are counted in a row of the profile (OTHER_PROGRAM:
- * in none), PYTHON is counted with its stack. INCOMPLETE ones are among the latter two. ASKED is the sum of all, which
+ * ones have nothing to show, WITHOUT ones met no Python frame and are counted in a pseudo stack (OTHER_PROGRAM: in
+ * none), PYTHON is counted with its stack. INCOMPLETE ones are among the latter two. ASKED is the sum of all, which
  * user space makes. OTHER ones are left out because an option asks for threads in a state, and are in no sum; nor are
  * GIL ones, which are all that --mode=gil counts.
  * X(name, class, key in --json-stats, how people are told of it after a number of samples)

@@ -18,8 +18,8 @@ struct pybpf_count_key {
 	__u32 tid; /* 0 if the thread is not told; so is the next */
 	/* When the thread was started, ms since boot modulo 2^32: the process's next thread may get the same TID. */
 	__u32 tid_start_ms;
-	__u32 kind;    /* enum pybpf_kind */
-	__u32 without; /* as in struct pybpf_row */
+	__u32 kind;             /* enum pybpf_kind */
+	__u32 no_frames_reason; /* as in struct pybpf_pseudo_stack */
 };
 _Static_assert(sizeof(struct pybpf_count_key) == 32, "pybpf_count_key has no hidden padding");
 

@@ -88,10 +88,10 @@ struct pybpf_rights {
 };
 
 /* What is counted in place of a stack, for samples without Python frames. */
-struct pybpf_row {
-	__u32 without; /* why there are no frames: enum pybpf_counter, of class WITHOUT; 0: there are frames */
+struct pybpf_pseudo_stack {
+	__u32 no_frames_reason; /* enum pybpf_counter, of class WITHOUT; 0: there are frames */
 	__u32 pad;
-	char comm[16]; /* the thread's, in a row by thread name; else empty */
+	char comm[16]; /* the thread's, where they are counted by thread name; else empty */
 };
 
 /* How a stack's record has an opcode. */
@@ -107,7 +107,7 @@ struct pybpf_stack_event {
 	__u32 depth; /* Python frames on the thread; more than PYBPF_MAX_FRAMES are not kept, see walk_push */
 	__u32 flags; /* enum pybpf_stack_flags */
 	struct pybpf_rights rights;
-	struct pybpf_row row;
+	struct pybpf_pseudo_stack pseudo;
 	__u64 task_id; /* of the record of its asyncio tasks, which comes before; 0: none */
 	/* Frames from the leaf to the one of the task's coroutine, both included; 0: the coroutine does not run. */
 	__u32 task_depth;

@@ -127,7 +127,7 @@ int kernel_take_counts(struct kernel *k, kernel_count_visitor *visit, void *arg)
 	int err = kernel_visit_map(counts_of(k, old), bpf_map_lookup_and_delete_batch, visit_count, &v);
 
 	if (!err)
-		k->skel->bss->without_keys[PYBPF_COUNTS_SET(old)] = 0;
+		k->skel->bss->no_frames_keys[PYBPF_COUNTS_SET(old)] = 0;
 	/* See count.h: a sample that has raised it must be done before the set is reused. */
 	if (err || !*unsent)
 		return err;
@@ -145,8 +145,8 @@ int kernel_forget_known(struct kernel *k)
 
 void kernel_delete_count(struct kernel *k, const struct pybpf_count_key *key)
 {
-	if (!bpf_map_delete_elem(bpf_map__fd(counts_of(k, k->sets)), key) && key->without)
-		__sync_fetch_and_sub(&k->skel->bss->without_keys[PYBPF_COUNTS_SET(k->sets)], 1);
+	if (!bpf_map_delete_elem(bpf_map__fd(counts_of(k, k->sets)), key) && key->no_frames_reason)
+		__sync_fetch_and_sub(&k->skel->bss->no_frames_keys[PYBPF_COUNTS_SET(k->sets)], 1);
 }
 
 void kernel_delete_stack(struct kernel *k, uint64_t stack_id)

@@ -34,7 +34,7 @@
 #define PROCESS_RING_BYTES (1u << 20)
 #define MAX_THREAD_NAMES   16384
 /* One of so many counts may be of samples without Python frames. */
-#define WITHOUT_PART 4
+#define NO_FRAMES_PART 4
 /* Cgroups of containers that start during a run, or restart. */
 #define MORE_CGROUPS 1024
 /* Executable files that the kernel's map remembers. */
@@ -202,7 +202,7 @@ static int choose_programs(struct kernel *k)
 	skel->rodata->cfg_opcodes = k->options.opcodes;
 	opcodes_fill_caches((uint8_t(*)[256])skel->rodata->cfg_caches);
 	skel->rodata->cfg_python_only = k->options.python_only;
-	skel->rodata->cfg_max_without = k->options.max_stacks / WITHOUT_PART;
+	skel->rodata->cfg_max_no_frames = k->options.max_stacks / NO_FRAMES_PART;
 	skel->rodata->cfg_all = k->options.all;
 	skel->rodata->cfg_follow = k->options.follow;
 	skel->rodata->cfg_hold = k->options.hold;

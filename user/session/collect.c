@@ -50,7 +50,7 @@ int session_find_owners(struct session *s, const struct pybpf_thread_key *of, st
 /* Counts samples from before the process's interpreter ran. Returns 0 or -ENOMEM. */
 static int add_early(struct session *s, struct processes_record *process, uint64_t value)
 {
-	const struct pybpf_row row = {.without = PYBPF_COUNT_NO_INTERPRETER};
+	const struct pybpf_pseudo_stack pseudo = {.no_frames_reason = PYBPF_COUNT_NO_INTERPRETER};
 	const struct pybpf_thread_key of = {.proc_id = process->proc_id};
 	uint32_t stack, owner, thread;
 
@@ -61,7 +61,7 @@ static int add_early(struct session *s, struct processes_record *process, uint64
 		return 0;
 	if (s->options.times)
 		s->counters[PYBPF_COUNT_UNTIMED] += value;
-	stack = stacks_add_row(s->stacks, &row);
+	stack = stacks_add_pseudo(s->stacks, &pseudo);
 	if (stack == PROFILE_NONE || session_find_owners(s, &of, process, &owner, &thread))
 		return -ENOMEM;
 	return profile_add_sample(s->profile, stack, owner, thread, value);
@@ -88,15 +88,15 @@ static int add_undecided(struct session *s, struct processes_record *process, ui
 }
 
 /*
- * Returns the stack of a count, or PROFILE_NONE. A row without Python frames whose record has not come is told without
- * the thread's name.
+ * Returns the stack of a count, or PROFILE_NONE. A pseudo stack, of samples without Python frames, whose record has not
+ * come is told without the thread's name.
  */
 static uint32_t stack_of(struct session *s, const struct pybpf_count_key *key)
 {
-	const struct pybpf_row row = {.without = key->without};
+	const struct pybpf_pseudo_stack pseudo = {.no_frames_reason = key->no_frames_reason};
 	uint32_t stack = stacks_find(s->stacks, key->stack_id);
 
-	return stack == PROFILE_NONE && key->without ? stacks_add_row(s->stacks, &row) : stack;
+	return stack == PROFILE_NONE && key->no_frames_reason ? stacks_add_pseudo(s->stacks, &pseudo) : stack;
 }
 
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
@@ -109,11 +109,11 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 		process->wanted = true;
 	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED)
 		return add_undecided(s, process, count->count);
-	if (process && !key->without)
+	if (process && !key->no_frames_reason)
 		processes_mark_sampled(s->processes, process);
 	counted.stack = process ? stack_of(s, key) : PROFILE_NONE;
 	if (counted.stack == PROFILE_NONE) {
-		s->unsent[key->without ? key->without : PYBPF_COUNT_PYTHON] += count->count;
+		s->unsent[key->no_frames_reason ? key->no_frames_reason : PYBPF_COUNT_PYTHON] += count->count;
 		return 0;
 	}
 	return session_measures_add_count(s, &counted);

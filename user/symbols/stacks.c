@@ -136,9 +136,9 @@ static uint32_t push_note(struct stacks *t, uint32_t stack, const char *text)
 	return push_text(t, stack, PROFILE_NOTE, text);
 }
 
-static const char *row_name(enum pybpf_counter without)
+static const char *pseudo_name(enum pybpf_counter reason)
 {
-	switch (without) {
+	switch (reason) {
 	case PYBPF_COUNT_NO_THREAD_STATE:
 		return "[threads without Python]";
 	case PYBPF_COUNT_NO_FRAMES:
@@ -148,14 +148,14 @@ static const char *row_name(enum pybpf_counter without)
 	}
 }
 
-uint32_t stacks_add_row(struct stacks *t, const struct pybpf_row *row)
+uint32_t stacks_add_pseudo(struct stacks *t, const struct pybpf_pseudo_stack *pseudo)
 {
-	uint32_t stack = push_note(t, PROFILE_ROOT, row_name(row->without));
-	char name[sizeof("[thread ]") + sizeof(row->comm)];
+	uint32_t stack = push_note(t, PROFILE_ROOT, pseudo_name(pseudo->no_frames_reason));
+	char name[sizeof("[thread ]") + sizeof(pseudo->comm)];
 
-	if (stack == PROFILE_NONE || !row->comm[0])
+	if (stack == PROFILE_NONE || !pseudo->comm[0])
 		return stack;
-	snprintf(name, sizeof(name), "[thread %.*s]", (int)sizeof(row->comm), row->comm);
+	snprintf(name, sizeof(name), "[thread %.*s]", (int)sizeof(pseudo->comm), pseudo->comm);
 	return push_text(t, stack, PROFILE_THREAD, name);
 }
 
@@ -278,8 +278,8 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 	uint32_t stack = PROFILE_ROOT, kept = kept_frames(event), task_depth = kept_task_depth(event);
 	char note[64];
 
-	if (event->row.without) {
-		*out = stacks_add_row(t, &event->row);
+	if (event->pseudo.no_frames_reason) {
+		*out = stacks_add_pseudo(t, &event->pseudo);
 		if (*out != PROFILE_NONE)
 			*out = push_kernel(t, event, *out);
 		return *out == PROFILE_NONE ? -ENOMEM : 0;

@@ -62,10 +62,10 @@ int stacks_finish_process(struct stacks *t, uint64_t proc_id);
 int stacks_finish(struct stacks *t);
 
 /*
- * Adds the profile's stack that stands for samples without Python frames; PROFILE_NONE without memory. A row whose comm
+ * Adds the profile's stack that stands for samples without Python frames; PROFILE_NONE without memory. One whose comm
  * is not empty has the thread's name on top.
  */
-uint32_t stacks_add_row(struct stacks *t, const struct pybpf_row *row);
+uint32_t stacks_add_pseudo(struct stacks *t, const struct pybpf_pseudo_stack *pseudo);
 
 /* Returns the profile's stack, or PROFILE_NONE when no record had the id. */
 uint32_t stacks_find(const struct stacks *t, uint64_t stack_id);

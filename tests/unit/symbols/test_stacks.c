@@ -163,18 +163,20 @@ static void test_named_at_once(void **unused)
 static void test_rows(void **unused)
 {
 	static const struct {
-		struct pybpf_row row;
+		struct pybpf_pseudo_stack pseudo;
 		const char *stack;
 	} wanted[] = {
-		{{.without = PYBPF_COUNT_NO_THREAD_STATE, .comm = "blas"}, "[threads without Python];[thread blas]"},
-		{{.without = PYBPF_COUNT_NO_THREAD_STATE, .comm = "omp"}, "[threads without Python];[thread omp]"},
+		{{.no_frames_reason = PYBPF_COUNT_NO_THREAD_STATE, .comm = "blas"},
+		 "[threads without Python];[thread blas]"},
+		{{.no_frames_reason = PYBPF_COUNT_NO_THREAD_STATE, .comm = "omp"},
+		 "[threads without Python];[thread omp]"},
 		/* A name without an end, which no kernel sends. */
-		{{.without = PYBPF_COUNT_NO_THREAD_STATE,
+		{{.no_frames_reason = PYBPF_COUNT_NO_THREAD_STATE,
 		  .comm = {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p'}},
 		 "[threads without Python];[thread abcdefghijklmnop]"},
-		{{.without = PYBPF_COUNT_NO_THREAD_STATE}, "[threads without Python]"},
-		{{.without = PYBPF_COUNT_NO_INTERPRETER}, "[no interpreter]"},
-		{{.without = PYBPF_COUNT_NO_FRAMES}, "[outside of Python functions]"},
+		{{.no_frames_reason = PYBPF_COUNT_NO_THREAD_STATE}, "[threads without Python]"},
+		{{.no_frames_reason = PYBPF_COUNT_NO_INTERPRETER}, "[no interpreter]"},
+		{{.no_frames_reason = PYBPF_COUNT_NO_FRAMES}, "[outside of Python functions]"},
 	};
 	struct world w = new_world();
 
@@ -185,14 +187,14 @@ static void test_rows(void **unused)
 			.event = {.type = PYBPF_EVENT_STACK, .size = sizeof(event)},
 			.stack_id = 100 + i,
 			.proc_id = PROC,
-			.row = wanted[i].row,
+			.pseudo = wanted[i].pseudo,
 		};
 
 		assert_int_equal(stacks_add(w.stacks, &event, sizeof(event)), 0);
 		assert_stack(&w, 100 + i, wanted[i].stack);
 	}
 	/* A row is not made twice, and is no stack that was sent. */
-	assert_int_equal(stacks_add_row(w.stacks, &wanted[1].row), stacks_find(w.stacks, 101));
+	assert_int_equal(stacks_add_pseudo(w.stacks, &wanted[1].pseudo), stacks_find(w.stacks, 101));
 	assert_int_equal(stacks_count(w.stacks), sizeof(wanted) / sizeof(*wanted));
 	free_world(&w);
 }

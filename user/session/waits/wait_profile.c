@@ -42,24 +42,24 @@ static const char *const no_stack[PYBPF_STACK_ID_STACKS] = {
 	[PYBPF_STACK_ID_UNREADABLE] = "[stack not readable]",
 };
 
-/* Those of them that have rows in the profile, with the counter of their samples. */
-static const uint32_t row_of[PYBPF_STACK_ID_STACKS] = {
+/* Those of them that are pseudo stacks in the profile, with the counter of their samples. */
+static const uint32_t reason_of[PYBPF_STACK_ID_STACKS] = {
 	[PYBPF_STACK_ID_NO_THREAD] = PYBPF_COUNT_NO_THREAD_STATE,
 	[PYBPF_STACK_ID_NO_FRAMES] = PYBPF_COUNT_NO_FRAMES,
 	[PYBPF_STACK_ID_NO_INTERPRETER] = PYBPF_COUNT_NO_INTERPRETER,
 };
 
-static uint32_t push_row(struct session *s, const struct pybpf_wait_key *key)
+static uint32_t push_pseudo(struct session *s, const struct pybpf_wait_key *key)
 {
 	const struct pybpf_thread_key named = SESSION_THREAD_OF(key);
-	struct pybpf_row row = {.without = row_of[key->stack_id]};
+	struct pybpf_pseudo_stack pseudo = {.no_frames_reason = reason_of[key->stack_id]};
 	struct pybpf_thread_name name;
 
 	if (key->stack_id == PYBPF_STACK_ID_NO_THREAD) {
 		kernel_get_thread_name(s->kernel, &named, &name);
-		memcpy(row.comm, name.comm, sizeof(row.comm));
+		memcpy(pseudo.comm, name.comm, sizeof(pseudo.comm));
 	}
-	return stacks_add_row(s->stacks, &row);
+	return stacks_add_pseudo(s->stacks, &pseudo);
 }
 
 uint32_t session_wait_stack(struct session *s, const struct pybpf_wait_key *key)
@@ -68,8 +68,8 @@ uint32_t session_wait_stack(struct session *s, const struct pybpf_wait_key *key)
 	uint64_t id = earlier ? earlier->stack_id : key->stack_id;
 	uint32_t stack;
 
-	if (id < PYBPF_STACK_ID_STACKS && row_of[id])
-		return push_row(s, key);
+	if (id < PYBPF_STACK_ID_STACKS && reason_of[id])
+		return push_pseudo(s, key);
 	if (id < PYBPF_STACK_ID_STACKS)
 		return session_push_note(s->profile, PROFILE_ROOT, no_stack[id] ?: "[unknown]");
 	stack = stacks_find(s->stacks, id);
@@ -158,7 +158,7 @@ int session_add_thread_time(struct session *s, const struct pybpf_thread_key *th
 	return err;
 }
 
-bool session_wait_is_row(const struct pybpf_wait_key *key)
+bool session_wait_is_pseudo(const struct pybpf_wait_key *key)
 {
-	return key->stack_id < PYBPF_STACK_ID_STACKS && row_of[key->stack_id];
+	return key->stack_id < PYBPF_STACK_ID_STACKS && reason_of[key->stack_id];
 }

@@ -19,8 +19,8 @@ int session_wait_add_name(struct session_waits *w, const struct pybpf_wait_event
 void session_find_wait(const struct session *s, uint64_t wait_id, struct pybpf_wait *wait);
 /* Returns the profile's stack of a wait without its leaf, or PROFILE_NONE without memory. */
 uint32_t session_wait_stack(struct session *s, const struct pybpf_wait_key *key);
-/* Returns whether the wait is of a thread without Python functions, whose time stands in a row of its own. */
-bool session_wait_is_row(const struct pybpf_wait_key *key);
+/* Returns whether the wait is of a thread without Python functions, whose time has a pseudo stack. */
+bool session_wait_is_pseudo(const struct pybpf_wait_key *key);
 
 /* Both return the stack below which a frame was added: a note, or the cause of a wait; PROFILE_NONE without memory. */
 uint32_t session_push_note(struct profile *profile, uint32_t stack, const char *text);

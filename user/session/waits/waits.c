@@ -115,7 +115,7 @@ static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct 
 	uint32_t leaf, sample;
 	int err;
 
-	if (!time.ns || (s->options.python_only && session_wait_is_row(key)))
+	if (!time.ns || (s->options.python_only && session_wait_is_pseudo(key)))
 		return 0;
 	if (is_python(s, key->proc_id))
 		session_initial_stacks_note(&s->waits.initial_stacks, key, time.ns);
