@@ -83,15 +83,15 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 {
 	const struct pybpf_frame *frame = &s->walk.frames[i & (PYBPF_MAX_FRAMES - 1)];
 	struct pybpf_code_key key = {.code = frame->code, .sig = frame->sig, .proc_id = s->walk.proc_id};
-	void *told = codes_of(s->sets);
+	void *known_codes = codes_of(s->sets);
 	struct walk *w = &s->walk;
 	__u64 name, file, lines;
 	__u32 end = 0;
 	__u8 one = 1;
 
 	/* Most code objects are known, and a look-up is cheaper than a failing update. */
-	if (!told || frame->kind != PYBPF_FRAME_PYTHON || bpf_map_lookup_elem(told, &key) ||
-	    bpf_map_update_elem(told, &key, &one, BPF_NOEXIST))
+	if (!known_codes || frame->kind != PYBPF_FRAME_PYTHON || bpf_map_lookup_elem(known_codes, &key) ||
+	    bpf_map_update_elem(known_codes, &key, &one, BPF_NOEXIST))
 		return 0;
 	if (walk_window(w, key.code, l->code_window, PYBPF_CODE_WINDOW))
 		return 0;
@@ -114,7 +114,7 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 		return 0;
 	if (!send(&s->code, end))
 		return 0;
-	bpf_map_delete_elem(told, &key);
+	bpf_map_delete_elem(known_codes, &key);
 	return 1;
 }
 

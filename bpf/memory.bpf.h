@@ -39,7 +39,7 @@ struct memory_key {
 
 struct memory_size {
 	/* Bytes by counter, plus 1; 0: not told yet. */
-	__u64 told[MEMORY_COUNTERS];
+	__u64 reported[MEMORY_COUNTERS];
 	__u64 heap_end; /* no page that was touched below the end of the heap (mm->brk) is behind it */
 };
 
@@ -72,13 +72,13 @@ const volatile struct pybpf_memory_calls cfg_memory_calls;
 __u64 memory_given_back;
 
 /* Returns what is known of the current process's memory; NULL if it is not its own that changes. */
-static __always_inline struct memory_size *memory_find(__u64 proc_id, const struct trace_event_raw_rss_stat *told)
+static __always_inline struct memory_size *memory_find(__u64 proc_id, const struct trace_event_raw_rss_stat *stat)
 {
-	const struct memory_key key = {proc_id, told->mm_id};
+	const struct memory_key key = {proc_id, stat->mm_id};
 	const struct memory_size none = {};
 	struct memory_size *seen;
 
-	if (!told->curr)
+	if (!stat->curr)
 		return NULL;
 	seen = bpf_map_lookup_elem(&memory_sizes, &key);
 	if (seen)
@@ -91,15 +91,15 @@ static __always_inline struct memory_size *memory_find(__u64 proc_id, const stru
  * Puts the bytes by which the counter has grown since it was told last into *growth; if it has shrunk, a negative
  * number. Returns false the first time.
  */
-static __always_inline bool memory_grow(struct memory_size *seen, const struct trace_event_raw_rss_stat *told,
+static __always_inline bool memory_grow(struct memory_size *seen, const struct trace_event_raw_rss_stat *stat,
 					__s64 *growth)
 {
-	__u32 counter = told->member;
-	__u64 size = told->size, before;
+	__u32 counter = stat->member;
+	__u64 size = stat->size, before;
 
 	if (counter >= MEMORY_COUNTERS || counter == MEMORY_SWAP)
 		return false;
-	before = __sync_lock_test_and_set(&seen->told[counter], size + 1);
+	before = __sync_lock_test_and_set(&seen->reported[counter], size + 1);
 	*growth = (__s64)(size + 1 - before);
 	return before;
 }

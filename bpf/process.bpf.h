@@ -164,9 +164,9 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	making->proc.mm = (__u64)child->mm;
 	making->proc.start = compat_start(child);
 	making->proc.proc_id = new_proc_id(PROC_IDS_FORKED);
-	making->proc.told = worth_telling(&making->proc);
+	making->proc.reported = worth_telling(&making->proc);
 	/* BPF_ANY, as user space may already have claimed the process of a command that it has just forked. */
-	if (put_process(tgid, &making->proc, BPF_ANY) || !making->proc.told)
+	if (put_process(tgid, &making->proc, BPF_ANY) || !making->proc.reported)
 		return 0;
 	describe(&making->event, PYBPF_PROCESS_FORKED, child, tgid, &making->proc);
 	making->event.wanted = filter_passes();
@@ -231,8 +231,8 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 	making->proc.proc_id = new_proc_id(PROC_IDS_EXECED);
 	/* If user space knows the program before the exec, it gets the events of this one, in any state, and of its
 	 * end. */
-	making->proc.told = worth_telling(&making->proc) || (known && known->told);
-	if (put_process(tgid, &making->proc, BPF_ANY) || !making->proc.told)
+	making->proc.reported = worth_telling(&making->proc) || (known && known->reported);
+	if (put_process(tgid, &making->proc, BPF_ANY) || !making->proc.reported)
 		return 0;
 	making->event.kind = file ? file->kind : 0;
 	describe(&making->event, PYBPF_PROCESS_EXECED, task, tgid, &making->proc);
@@ -268,7 +268,7 @@ int BPF_PROG(process_exit, struct task_struct *task)
 		return 0;
 	proc = *known;
 	bpf_map_delete_elem(&procs, &tgid);
-	if (!proc.told)
+	if (!proc.reported)
 		return 0;
 	describe(&event, PYBPF_PROCESS_EXITED, task, tgid, &proc);
 	event.wanted = filter_passes();
@@ -300,7 +300,7 @@ int process_find(struct bpf_iter__task *ctx)
 	making->proc.start = compat_start(task);
 	making->proc.proc_id = found_proc_id();
 	making->proc.state = PYBPF_PROC_UNDECIDED;
-	making->proc.told = true;
+	making->proc.reported = true;
 	if (put_process(tgid, &making->proc, known ? BPF_EXIST : BPF_NOEXIST))
 		return 0;
 	file_key(&making->event.file, task->mm);

@@ -30,8 +30,8 @@ struct pybpf_proc {
 	__u64 start;   /* of the process, in clock ticks since boot (field 22 of /proc/PID/stat) */
 	__u64 proc_id; /* one program of one process: a new number for each fork and exec, never reused in a run */
 	__u32 nr_runtimes;
-	__u32 state; /* enum pybpf_proc_state */
-	__u32 told;  /* user space knows proc_id */
+	__u32 state;    /* enum pybpf_proc_state */
+	__u32 reported; /* user space knows proc_id */
 	__u32 pad;
 };
 _Static_assert(sizeof(struct pybpf_proc) == 296, "pybpf_proc has no hidden padding");

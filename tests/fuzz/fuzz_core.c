@@ -22,7 +22,7 @@ static void look(const struct core_file *core)
 		int err = core_file_read(core, map->start, bytes, size, &absent, &done);
 
 		FUZZ_CHECK(map->start < map->end && map->start >= before);
-		FUZZ_CHECK(map->kept <= map->told && map->told <= map->end - map->start &&
+		FUZZ_CHECK(map->kept <= map->file_bytes && map->file_bytes <= map->end - map->start &&
 			   strlen(map->path) < core->size);
 		FUZZ_CHECK(done <= size && (err || done == size) && (err != -ENODATA || absent));
 		before = map->start;

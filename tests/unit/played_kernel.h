@@ -60,7 +60,7 @@ int kernel_find_processes(struct kernel *k)
 			.start = process->start,
 			.proc_id = ++k->last_id,
 			.state = PYBPF_PROC_UNDECIDED,
-			.told = true,
+			.reported = true,
 		};
 		process->in_kernel = true;
 		event.file = key_of(process->program);

@@ -109,8 +109,8 @@ static inline void fork_process(pid_t parent_pid, pid_t child)
 	process->entry.mm = process->mm;
 	process->entry.start = process->start;
 	process->entry.proc_id = ++k->last_id;
-	process->entry.told = worth_telling(&process->entry);
-	if (process->entry.told)
+	process->entry.reported = worth_telling(&process->entry);
+	if (process->entry.reported)
 		tell(event, process);
 }
 
@@ -145,11 +145,11 @@ static inline void exec_program(pid_t pid, const struct program *program)
 	entry.mm = process->mm;
 	entry.start = process->start;
 	entry.proc_id = ++k->last_id;
-	entry.told = worth_telling(&entry) || (process->in_kernel && process->entry.told);
+	entry.reported = worth_telling(&entry) || (process->in_kernel && process->entry.reported);
 	process->entry = entry;
 	process->in_kernel = true;
 	event.kind = file ? file->kind : 0;
-	if (entry.told)
+	if (entry.reported)
 		tell(event, process);
 }
 
@@ -163,7 +163,7 @@ static inline void end_process(pid_t pid)
 	if (!machine.kernel.attached || !process->in_kernel)
 		return;
 	process->in_kernel = false;
-	if (process->entry.told)
+	if (process->entry.reported)
 		tell(event, process);
 }
 

@@ -225,13 +225,13 @@ static int take_notes(struct parser *p, const char *bytes, size_t size)
 static int add_map(struct parser *p, const Elf64_Phdr *segment)
 {
 	struct core_file *out = p->out;
-	uint64_t told = segment->p_filesz, kept, there;
+	uint64_t file_bytes = segment->p_filesz, kept, there;
 
 	if (!segment->p_memsz || segment->p_vaddr + segment->p_memsz < segment->p_vaddr)
 		return 0;
-	if (told > segment->p_memsz)
-		told = segment->p_memsz;
-	kept = told;
+	if (file_bytes > segment->p_memsz)
+		file_bytes = segment->p_memsz;
+	kept = file_bytes;
 	if (array_reserve(&out->maps, &p->maps_room, out->nr_maps + 1, sizeof(*out->maps)))
 		return -ENOMEM;
 	there = segment->p_offset < out->size ? out->size - segment->p_offset : 0;
@@ -242,7 +242,7 @@ static int add_map(struct parser *p, const Elf64_Phdr *segment)
 	out->maps[out->nr_maps++] = (struct core_map){
 		.start = segment->p_vaddr,
 		.end = segment->p_vaddr + segment->p_memsz,
-		.told = told,
+		.file_bytes = file_bytes,
 		.kept = kept,
 		.at = segment->p_offset,
 		.path = "",
@@ -465,7 +465,7 @@ int core_file_read(const struct core_file *core, uint64_t addr, void *dst, size_
 		if (!at)
 			return -EFAULT;
 		offset = addr + *done - at->start;
-		if (offset >= at->told) {
+		if (offset >= at->file_bytes) {
 			*map = at;
 			return -ENODATA;
 		}

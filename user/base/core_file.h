@@ -18,11 +18,11 @@
 /* A mapping; those of the loaded segments and of the note of files together, in the order of their addresses. */
 struct core_map {
 	uint64_t start, end;
-	uint64_t told;    /* bytes from start on that the core holds, by its headers */
-	uint64_t kept;    /* of these, those that the file has: it may be truncated */
-	uint64_t at;      /* where, in the core */
-	uint64_t offset;  /* in the mapped file */
-	const char *path; /* "": no file, or not known which */
+	uint64_t file_bytes; /* bytes from start on that the core holds, by its headers */
+	uint64_t kept;       /* of these, those that the file has: it may be truncated */
+	uint64_t at;         /* where, in the core */
+	uint64_t offset;     /* in the mapped file */
+	const char *path;    /* "": no file, or not known which */
 	bool readable, writable, executable;
 	bool listed; /* known from the list of files only: gcore(1) leaves out what is unchanged; rights are not told */
 };

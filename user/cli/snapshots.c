@@ -95,16 +95,16 @@ int cli_snapshots_open(struct cli_snapshots *s, const char *path, bool by_expres
 	return CLI_FAILED;
 }
 
-int cli_snapshots_write(struct cli_snapshots *s, const struct profile *profile, struct error *told)
+int cli_snapshots_write(struct cli_snapshots *s, const struct profile *profile, struct error *outcome)
 {
 	struct output_file *file = &s->files[s->written];
 	char path[PATH_MAX];
 	int err;
 
 	if (s->error.code)
-		return error_set(told, s->error.code, "%s", s->error.text);
+		return error_set(outcome, s->error.code, "%s", s->error.text);
 	if (s->written == CLI_SNAPSHOTS_MAX)
-		return error_set(told, -ENOSPC, "%d profiles were written, which is the most of one run",
+		return error_set(outcome, -ENOSPC, "%d profiles were written, which is the most of one run",
 				 CLI_SNAPSHOTS_MAX);
 	path_of(s, s->written, path);
 	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is reported as other failures are. */
@@ -116,8 +116,9 @@ int cli_snapshots_write(struct cli_snapshots *s, const struct profile *profile, 
 		err = output_committer_commit(&s->committer, file, s->written);
 	s->written++;
 	if (err)
-		return error_set(told, err, "cannot write %s: %s; no file was made or replaced", path, strerror(-err));
-	error_set(told, 0, "wrote %s: %" PRIu64 " samples", path, profile_total(profile));
+		return error_set(outcome, err, "cannot write %s: %s; no file was made or replaced", path,
+				 strerror(-err));
+	error_set(outcome, 0, "wrote %s: %" PRIu64 " samples", path, profile_total(profile));
 	return 0;
 }
 

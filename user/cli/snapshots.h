@@ -31,10 +31,10 @@ struct cli_snapshots {
  */
 int cli_snapshots_open(struct cli_snapshots *s, const char *path, bool by_expression);
 /*
- * Writes the profile to the next file. Returns 0, or negative errno; *told: one sentence on what was written, or why
+ * Writes the profile to the next file. Returns 0, or negative errno; *outcome: one sentence on what was written, or why
  * nothing was.
  */
-int cli_snapshots_write(struct cli_snapshots *s, const struct profile *profile, struct error *told);
+int cli_snapshots_write(struct cli_snapshots *s, const struct profile *profile, struct error *outcome);
 /* Discards the files that were not written. May be called at any time. */
 void cli_snapshots_close(struct cli_snapshots *s);
 

@@ -243,14 +243,14 @@ static int draw(struct top_command *top)
 }
 
 /* Writes a profile. Returns 0 or negative errno, with one sentence in both cases. */
-static int write_profile(struct top_command *top, struct error *told)
+static int write_profile(struct top_command *top, struct error *outcome)
 {
 	struct profile *profile = top_feed_profile(&top->feed);
 	int err;
 
 	if (!profile)
-		return error_set(told, -ENOMEM, "out of memory while a profile was made");
-	err = cli_snapshots_write(&top->snapshots, profile, told);
+		return error_set(outcome, -ENOMEM, "out of memory while a profile was made");
+	err = cli_snapshots_write(&top->snapshots, profile, outcome);
 	profile_free(profile);
 	return err;
 }
@@ -272,15 +272,15 @@ static int on_input(void *arg)
 
 	const struct top_facts facts = facts_of(top);
 	enum top_wish wish = top_screen_keys(top->screen, top->model, &facts);
-	struct error told;
+	struct error outcome;
 
 	if (wish == TOP_WISH_END)
 		return 1;
 	if (wish == TOP_WISH_STOP)
 		top_screen_stop();
 	if (wish == TOP_WISH_WRITE) {
-		write_profile(top, &told);
-		top_screen_say(top->screen, told.text);
+		write_profile(top, &outcome);
+		top_screen_say(top->screen, outcome.text);
 	}
 	return draw(top);
 }
@@ -310,15 +310,15 @@ static void say_end(const struct top_command *top, enum session_end end)
 /* Writes what -o asks for, unless the key has. */
 static int write_at_end(struct top_command *top)
 {
-	struct error told;
+	struct error outcome;
 
 	if (!top->path || top->snapshots.written)
 		return CLI_OK;
-	if (!write_profile(top, &told)) {
-		log_info("%s", told.text);
+	if (!write_profile(top, &outcome)) {
+		log_info("%s", outcome.text);
 		return CLI_OK;
 	}
-	log_error("%s", told.text);
+	log_error("%s", outcome.text);
 	return CLI_FAILED;
 }
 

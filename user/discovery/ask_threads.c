@@ -59,10 +59,10 @@ struct serving {
 	unsigned tries;
 	struct walk_list *lists[PYBPF_MAX_RUNTIMES];
 	struct walk_memory memory;
-	struct intern told; /* struct told */
+	struct intern reported; /* struct reported_code */
 };
 
-struct told {
+struct reported_code {
 	uint64_t code;
 	uint32_t sig, runtime;
 };
@@ -80,8 +80,8 @@ static int begin_serving(struct serving *s, const struct ask_threads *q)
 	s->pid = q->pid;
 	s->tries = 0;
 	s->nr_lists = 0;
-	intern_free(&s->told);
-	intern_init(&s->told, sizeof(struct told), sizeof(struct told));
+	intern_free(&s->reported);
+	intern_init(&s->reported, sizeof(struct reported_code), sizeof(struct reported_code));
 	walk_process_memory(&s->memory, &s->pid);
 	for (uint32_t i = 0; i < q->nr_runtimes; i++) {
 		s->lists[i] = s->lists[i] ?: walk_list_new();
@@ -129,7 +129,7 @@ static bool forget_others(const struct serving *s)
 			continue;
 		for (size_t j = 0; j < PYBPF_MAX_RUNTIMES; j++)
 			walk_list_free(other->lists[j]);
-		intern_free(&other->told);
+		intern_free(&other->reported);
 		memset(other, 0, sizeof(*other));
 		any = true;
 	}
@@ -157,12 +157,12 @@ static int read_lists(struct serving *s, const struct ask_threads *q, uint64_t u
 static int write_code(struct serving *s, const struct ask_threads *q, uint32_t runtime, const struct pybpf_frame *frame,
 		      struct writing *out)
 {
-	const struct told told = {.code = frame->code, .sig = frame->sig, .runtime = runtime};
+	const struct reported_code code = {.code = frame->code, .sig = frame->sig, .runtime = runtime};
 	struct record record = {.is_code = 1, .runtime = runtime};
 	size_t room = HELPER_ANSWER_MAX - out->used, size;
 	bool fresh;
 
-	if (frame->kind != PYBPF_FRAME_PYTHON || intern_find(&s->told, &told) != INTERN_NONE)
+	if (frame->kind != PYBPF_FRAME_PYTHON || intern_find(&s->reported, &code) != INTERN_NONE)
 		return 0;
 	if (out->codes == CODES_MAX || room < sizeof(record) + PYSYM_RECORD_MAX)
 		return -ENOSPC;
@@ -173,7 +173,7 @@ static int write_code(struct serving *s, const struct ask_threads *q, uint32_t r
 	out->used += record.size;
 	out->codes++;
 	out->head.records++;
-	return intern_add(&s->told, &told, &fresh) == INTERN_NONE ? -ENOMEM : 0;
+	return intern_add(&s->reported, &code, &fresh) == INTERN_NONE ? -ENOMEM : 0;
 }
 
 static int write_stack(struct writing *out, struct record record, const struct walk_stack *stack)
@@ -279,7 +279,7 @@ int discovery_serve_threads(void *state, const void *question, size_t question_s
 	if (!serving->nr_lists || serving->nr_lists != q->asked.nr_runtimes)
 		err = begin_serving(serving, &q->asked);
 	if (q->asked.tell_again)
-		intern_free(&serving->told);
+		intern_free(&serving->reported);
 	err = err ?: read_lists(serving, &q->asked, until_ns);
 	while (!err && out.head.done < q->asked.count) {
 		err = answer_thread(serving, &q->asked, out.head.done, &out);

@@ -229,13 +229,13 @@ static void print_held_up(const struct findings *f, const struct held_up *held_u
 }
 
 /* Returns the first thread from *at on that is the first one of a deadlock, with *at behind it; NULL at the end. */
-static const struct dump_thread *next_deadlock(const struct dump_process *process, size_t *at, uint32_t *told)
+static const struct dump_thread *next_deadlock(const struct dump_process *process, size_t *at, uint32_t *reported)
 {
 	while (*at < process->count) {
 		const struct dump_thread *thread = &process->threads[(*at)++];
 
-		if (thread->circle > *told) {
-			*told = thread->circle;
+		if (thread->circle > *reported) {
+			*reported = thread->circle;
 			return thread;
 		}
 	}
@@ -247,10 +247,10 @@ void dump_print_findings(const struct dump_process *process, FILE *out)
 	const struct dump_thread *first;
 	struct findings f;
 	int err = collect(process, &f);
-	uint32_t told = 0;
+	uint32_t reported = 0;
 	size_t at = 0;
 
-	while ((first = next_deadlock(process, &at, &told))) {
+	while ((first = next_deadlock(process, &at, &reported))) {
 		print_deadlock(process, first, out);
 		fputc('\n', out);
 	}
@@ -313,11 +313,11 @@ void dump_write_findings(const struct dump_process *process, struct json *j)
 	const struct dump_thread *first;
 	struct findings f;
 	int err = collect(process, &f);
-	uint32_t told = 0;
+	uint32_t reported = 0;
 	size_t at = 0;
 
 	json_begin_array(j, "findings");
-	while ((first = next_deadlock(process, &at, &told))) {
+	while ((first = next_deadlock(process, &at, &reported))) {
 		json_begin_object(j, NULL);
 		write_deadlock(process, first, j);
 		write_text(&f, first, NULL, j);

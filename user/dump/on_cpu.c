@@ -98,7 +98,7 @@ void dump_tell_on_cpu(pid_t pid, struct dump_process *process)
 	uint64_t tick = tick_ns(), until_ns;
 	struct timespec step = {.tv_nsec = STEP_NS};
 	size_t count;
-	bool told;
+	bool known;
 
 	if (!watched)
 		return;
@@ -108,8 +108,8 @@ void dump_tell_on_cpu(pid_t pid, struct dump_process *process)
 		nanosleep(&step, NULL);
 		count = look(pid, watched, count);
 	}
-	told = count && cpus_tick() && kernel_counts();
-	for (size_t i = 0; i < count && tick && told; i++) {
+	known = count && cpus_tick() && kernel_counts();
+	for (size_t i = 0; i < count && tick && known; i++) {
 		if (is_ready(pid, watched[i].thread))
 			watched[i].thread->cpu = DUMP_WAITS_FOR_CPU;
 	}

@@ -74,7 +74,7 @@ void processes_end_record(struct processes *p, struct processes_record *process)
 struct processes_unheard {
 	pid_t pid;
 	uint64_t proc_id;
-	bool told; /* an event told of it, which was lost or is still on its way */
+	bool reported; /* an event told of it, which was lost or is still on its way */
 };
 
 /* Finds out by other means what events and mappings that were lost would have told. now: CLOCK_MONOTONIC seconds. */

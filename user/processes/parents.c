@@ -26,13 +26,13 @@ struct known {
 };
 
 /* A process of the profile. */
-struct told {
+struct placed {
 	uint32_t in_profile, known;
 };
 
 struct processes_parents {
 	struct intern list;    /* struct known */
-	struct intern profile; /* struct told */
+	struct intern profile; /* struct placed */
 };
 
 struct processes_parents *processes_parents_new(void)
@@ -42,7 +42,7 @@ struct processes_parents *processes_parents_new(void)
 	if (!parents)
 		return NULL;
 	intern_init(&parents->list, sizeof(struct known), offsetof(struct known, above));
-	intern_init(&parents->profile, sizeof(struct told), offsetof(struct told, known));
+	intern_init(&parents->profile, sizeof(struct placed), offsetof(struct placed, known));
 	return parents;
 }
 
@@ -185,16 +185,16 @@ void processes_begin_parents(const struct processes *p, const uint32_t *pids, si
 
 int processes_tell_place(const struct processes *p, const struct processes_record *process, uint32_t in_profile)
 {
-	struct told told = {.in_profile = in_profile};
+	struct placed placed = {.in_profile = in_profile};
 	bool fresh;
 
 	if (!p->parents)
 		return 0;
-	told.known = number_record(p, process);
-	if (told.known == INTERN_NONE)
+	placed.known = number_record(p, process);
+	if (placed.known == INTERN_NONE)
 		return -ENOMEM;
-	known_at(p->parents, told.known)->in_profile = in_profile;
-	return intern_add(&p->parents->profile, &told, &fresh) == INTERN_NONE ? -ENOMEM : 0;
+	known_at(p->parents, placed.known)->in_profile = in_profile;
+	return intern_add(&p->parents->profile, &placed, &fresh) == INTERN_NONE ? -ENOMEM : 0;
 }
 
 /* Returns whether the process has ended; if not, reads its name once more. */
@@ -248,16 +248,16 @@ static size_t chain_of(const struct processes_parents *parents, uint32_t at, uin
 int processes_tell_parents(const struct processes *p, struct profile *profile)
 {
 	for (uint32_t i = 0; p->parents && i < p->parents->profile.count; i++) {
-		const struct told *told = intern_item(&p->parents->profile, i);
+		const struct placed *placed = intern_item(&p->parents->profile, i);
 		uint32_t chain[PROFILE_PARENTS_MAX], above = PROFILE_NONE;
-		size_t count = chain_of(p->parents, told->known, chain);
+		size_t count = chain_of(p->parents, placed->known, chain);
 
 		while (count-- > 0) {
 			above = add_parent(profile, known_at(p->parents, chain[count]), above);
 			if (above == PROFILE_NONE)
 				return -ENOMEM;
 		}
-		if (above != PROFILE_NONE && profile_set_parent(profile, told->in_profile, above))
+		if (above != PROFILE_NONE && profile_set_parent(profile, placed->in_profile, above))
 			return -ENOMEM;
 	}
 	return 0;

@@ -215,7 +215,7 @@ struct processes_record *processes_get_record(struct processes *p, pid_t pid)
 	processes_label_record(p, process, NULL);
 	processes_note_parents(p, process, NULL);
 	/* Asks the kernel to report its end, too. */
-	entry.told = true;
+	entry.reported = true;
 	if (processes_put_entry(p, process, &entry) == -ENOENT)
 		processes_end_record(p, process);
 	return process;

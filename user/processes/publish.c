@@ -32,7 +32,7 @@ int processes_publish_state(const struct processes *p, const struct processes_re
 	if (err)
 		return err;
 	entry.state = state;
-	entry.told = true;
+	entry.reported = true;
 	if (place) {
 		entry.runtimes[0] = *place;
 		entry.nr_runtimes = 1;
@@ -59,7 +59,7 @@ bool processes_repair_entry(const struct processes *p, const struct pybpf_proces
 		.start = event->start,
 		.proc_id = event->proc_id,
 		.state = PYBPF_PROC_UNDECIDED,
-		.told = true,
+		.reported = true,
 	};
 	pid_t pid = (pid_t)event->tgid;
 	struct pybpf_proc entry;

@@ -30,12 +30,12 @@ static int note_unheard(pid_t pid, const struct pybpf_proc *entry, void *arg)
 {
 	struct processes *p = arg;
 
-	if (entry->state == PYBPF_PROC_CLAIMED || (!entry->told && !p->every_unheard) ||
+	if (entry->state == PYBPF_PROC_CLAIMED || (!entry->reported && !p->every_unheard) ||
 	    processes_find_record(p, entry->proc_id))
 		return 0;
 	if (array_reserve(&p->unheard, &p->unheard_room, p->nr_unheard + 1, sizeof(*p->unheard)))
 		return -ENOMEM;
-	p->unheard[p->nr_unheard++] = (struct processes_unheard){pid, entry->proc_id, entry->told};
+	p->unheard[p->nr_unheard++] = (struct processes_unheard){pid, entry->proc_id, entry->reported};
 	return 0;
 }
 
@@ -60,8 +60,8 @@ static void recover_unheard(struct processes *p)
 		process = processes_get_record(p, unheard->pid);
 		if (!process || process->proc_id != unheard->proc_id || process->ended)
 			continue;
-		p->counts.recovered += unheard->told;
-		processes_start_look(p, process, unheard->told);
+		p->counts.recovered += unheard->reported;
+		processes_start_look(p, process, unheard->reported);
 	}
 	p->nr_unheard = 0;
 }

@@ -312,7 +312,7 @@ static void build(struct filter *f, const struct rights_wanted *wanted)
  */
 static void on_refused(int signo, siginfo_t *info, void *context)
 {
-	static bool told[NEWEST_CALL + 1];
+	static bool reported[NEWEST_CALL + 1];
 	static const char head[] = "pybpf: system call ", tail[] = " was refused: pybpf gave it up; please report it\n";
 	char text[sizeof(head) + sizeof(tail) + 16], digits[16];
 	size_t at = sizeof(head) - 1, n = 0;
@@ -325,9 +325,9 @@ static void on_refused(int signo, siginfo_t *info, void *context)
 		return;
 	}
 	SET_RESULT((ucontext_t *)context, -EPERM);
-	if (call > NEWEST_CALL || told[call])
+	if (call > NEWEST_CALL || reported[call])
 		return;
-	told[call] = true;
+	reported[call] = true;
 	memcpy(text, head, at);
 	do
 		digits[n++] = (char)('0' + call % 10);

@@ -12,51 +12,51 @@
 
 #define MOST 40000
 
-struct told {
+struct reported {
 	char text[4096];
 	size_t tasks, again, cycles;
 	uint8_t seen[MOST];
 };
 
-static void take(struct told *told, uint32_t task)
+static void take(struct reported *reported, uint32_t task)
 {
-	assert_int_equal(told->seen[task]++, 0);
-	told->tasks++;
+	assert_int_equal(reported->seen[task]++, 0);
+	reported->tasks++;
 }
 
 /* Writes the steps as "0 -1 --2 =1": tasks by their depth, those that were seen before, and cycles. */
 static void tell(const struct dump_step *step, void *arg)
 {
-	struct told *told = arg;
-	size_t used = strlen(told->text);
+	struct reported *reported = arg;
+	size_t used = strlen(reported->text);
 
-	if (used + 64 < sizeof(told->text))
-		snprintf(told->text + used, sizeof(told->text) - used, "%s%.*s%s%u", used ? " " : "",
+	if (used + 64 < sizeof(reported->text))
+		snprintf(reported->text + used, sizeof(reported->text) - used, "%s%.*s%s%u", used ? " " : "",
 			 step->depth > 9 ? 9 : (int)step->depth, "---------",
 			 step->kind == DUMP_STEP_TASK    ? ""
 			 : step->kind == DUMP_STEP_AGAIN ? "^"
 							 : "=",
 			 step->task);
 	if (step->kind == DUMP_STEP_TASK) {
-		take(told, step->task);
+		take(reported, step->task);
 		for (size_t i = 0; i < step->nr_alike; i++) {
-			take(told, step->alike[i]);
-			used = strlen(told->text);
-			if (used + 64 < sizeof(told->text))
-				snprintf(told->text + used, sizeof(told->text) - used, "+%u", step->alike[i]);
+			take(reported, step->alike[i]);
+			used = strlen(reported->text);
+			if (used + 64 < sizeof(reported->text))
+				snprintf(reported->text + used, sizeof(reported->text) - used, "+%u", step->alike[i]);
 		}
 	}
-	told->again += step->kind == DUMP_STEP_AGAIN;
+	reported->again += step->kind == DUMP_STEP_AGAIN;
 	if (step->kind != DUMP_STEP_CYCLE)
 		return;
-	told->cycles++;
+	reported->cycles++;
 	assert_true(step->begin < step->depth);
 	assert_int_equal(step->path[step->begin], step->task);
 }
 
 struct made {
 	struct dump_tasks tasks;
-	struct told told;
+	struct reported reported;
 };
 
 static struct made *make(size_t count)
@@ -84,8 +84,8 @@ static void link_tasks(struct made *made, uint32_t awaiter, uint32_t task)
 
 static void visit(struct made *made)
 {
-	assert_int_equal(dump_visit_tasks(&made->tasks, tell, &made->told), 0);
-	assert_int_equal(made->told.tasks, made->tasks.count);
+	assert_int_equal(dump_visit_tasks(&made->tasks, tell, &made->reported), 0);
+	assert_int_equal(made->reported.tasks, made->tasks.count);
 }
 
 static void drop(struct made *made)
@@ -100,7 +100,7 @@ static void no_tasks(void **unused)
 
 	(void)unused;
 	visit(made);
-	assert_string_equal(made->told.text, "");
+	assert_string_equal(made->reported.text, "");
 	drop(made);
 }
 
@@ -114,7 +114,7 @@ static void awaited_by_several(void **unused)
 	link_tasks(made, 0, 2);
 	link_tasks(made, 3, 4);
 	visit(made);
-	assert_string_equal(made->told.text, "1 -0 --2 3 -^0 -4");
+	assert_string_equal(made->reported.text, "1 -0 --2 3 -^0 -4");
 	drop(made);
 }
 
@@ -133,7 +133,7 @@ static void cycles(void **unused)
 	link_tasks(made, 6, 5);
 	link_tasks(made, 7, 7);
 	visit(made);
-	assert_string_equal(made->told.text, "0 -1 --2 ---3 ----=1 ----4 5 -6 --=5 7 -=7");
+	assert_string_equal(made->reported.text, "0 -1 --2 ---3 ----=1 ----4 5 -6 --=5 7 -=7");
 	drop(made);
 }
 
@@ -148,8 +148,9 @@ static void behind_a_cycle(void **unused)
 	link_tasks(made, 3, 2);
 	link_tasks(made, 2, 3);
 	visit(made);
-	assert_int_equal(made->told.cycles, 1);
-	assert_true(!strcmp(made->told.text, "2 -1 --0 -3 --=2") || !strcmp(made->told.text, "3 -2 --1 ---0 --=3"));
+	assert_int_equal(made->reported.cycles, 1);
+	assert_true(!strcmp(made->reported.text, "2 -1 --0 -3 --=2") ||
+		    !strcmp(made->reported.text, "3 -2 --1 ---0 --=3"));
 	drop(made);
 }
 
@@ -166,7 +167,7 @@ static void tasks_that_are_alike(void **unused)
 	made->tasks.items[5].stack = 3;
 	made->tasks.items[6].is_moving = true;
 	visit(made);
-	assert_string_equal(made->told.text, "0 -1+3 -2+4 -5 -6");
+	assert_string_equal(made->reported.text, "0 -1+3 -2+4 -5 -6");
 	drop(made);
 }
 
@@ -182,7 +183,7 @@ static void alike_in_other_loops(void **unused)
 		made->tasks.items[i].tstate = i % 2 ? 0x1000 : 0x2000;
 	}
 	visit(made);
-	assert_string_equal(made->told.text, "0 1+3 2+4");
+	assert_string_equal(made->reported.text, "0 1+3 2+4");
 	drop(made);
 }
 
@@ -196,10 +197,10 @@ static void a_long_way(void **unused)
 	visit(made);
 	/* A circle that is too long to be told. */
 	link_tasks(made, 0, MOST - 1);
-	made->told = (struct told){.tasks = 0};
+	made->reported = (struct reported){.tasks = 0};
 	visit(made);
-	assert_int_equal(made->told.cycles, 0);
-	assert_int_equal(made->told.again, 1);
+	assert_int_equal(made->reported.cycles, 0);
+	assert_int_equal(made->reported.again, 1);
 	drop(made);
 }
 
@@ -214,7 +215,7 @@ static void everything_awaits_everything(void **unused)
 			link_tasks(made, i, j);
 	}
 	visit(made);
-	assert_int_equal(made->told.cycles, 1000);
+	assert_int_equal(made->reported.cycles, 1000);
 	drop(made);
 }
 

@@ -132,7 +132,7 @@ static void assert_calm(void)
 		assert_true((state == PYBPF_PROC_READY) == python || process->early_copy);
 		if (python && !process->early_copy)
 			assert_int_equal(sampled_minor(process->pid), process->loaded[0].python->minor);
-		if (process->entry.told)
+		if (process->entry.reported)
 			living++;
 	}
 	assert_int_equal(processes_count_living(machine.table), living);
@@ -157,26 +157,26 @@ static void test_storm(void **state)
 /* All processes that the kernel has told of, and no others, have a record that says what each is. */
 static void assert_all_recorded(void)
 {
-	size_t told = 0;
+	size_t reported = 0;
 
 	for (size_t i = 0; i < NR_PIDS; i++) {
 		const struct machine_process *process = &machine.processes[i];
 		const struct processes_record *record;
 
-		if (!process->alive || !process->in_kernel || !process->entry.told)
+		if (!process->alive || !process->in_kernel || !process->entry.reported)
 			continue;
 		/* An answer came between an exec and its event, which was lost: the entry is that of the program
 		 * before. */
 		if (process->entry.mm != process->mm)
 			continue;
-		told++;
+		reported++;
 		record = record_of(process->pid);
 		assert_non_null(record);
 		assert_false(record->ended);
 		assert_true((record->state == PROCESSES_PYTHON) == (process->entry.state == PYBPF_PROC_READY));
 		assert_true(record->state != PROCESSES_LOOKING);
 	}
-	assert_in_range(processes_count_living(machine.table), told, NR_PIDS);
+	assert_in_range(processes_count_living(machine.table), reported, NR_PIDS);
 }
 
 /* The ring is small, and mappings are lost: all is found out by what is in the kernel's map, and by looks. */

@@ -11,8 +11,8 @@
 #include "base/text.h"
 
 /* States of a thread that are told: those with the most time. */
-#define STATES_TOLD 2
-#define BETWEEN     2
+#define STATES_SHOWN 2
+#define BETWEEN      2
 /* Columns beside the numbers that a terminal has where all is told, and where one state is, but no process. */
 #define ROOM_FOR_ALL   80
 #define ROOM_FOR_STATE 56
@@ -35,7 +35,7 @@ struct part {
 struct thread_row {
 	uint32_t thread;
 	uint64_t value;
-	struct part hottest, states[STATES_TOLD]; /* value 0: none */
+	struct part hottest, states[STATES_SHOWN]; /* value 0: none */
 	char *labels[LABELS];
 };
 
@@ -44,7 +44,7 @@ struct threads {
 	struct intern states, functions; /* struct part */
 	struct thread_row *rows;         /* of all threads; those without samples last */
 	uint32_t count, shown;           /* count: with samples */
-	int told;                        /* states of a thread */
+	int states_shown;                /* states of a thread */
 	size_t widths[LABELS];           /* 0: the column is left out */
 };
 
@@ -121,7 +121,7 @@ static int collect(struct threads *t)
 	for (uint32_t i = 0; i < t->states.count; i++) {
 		const struct part *part = intern_item(&t->states, i);
 
-		keep_largest(t->rows[part->key.thread].states, STATES_TOLD, part);
+		keep_largest(t->rows[part->key.thread].states, STATES_SHOWN, part);
 	}
 	qsort(t->rows, all, sizeof(*t->rows), by_value);
 	while (t->count < all && t->rows[t->count].value)
@@ -145,7 +145,7 @@ static char *states_label(const struct threads *t, const struct thread_row *row)
 	const struct profile *p = t->table->profile;
 	char *label = strdup("");
 
-	for (int i = 0; i < t->told && row->states[i].value && label; i++) {
+	for (int i = 0; i < t->states_shown && row->states[i].value && label; i++) {
 		uint32_t state = row->states[i].key.of;
 		char *longer;
 
@@ -242,7 +242,7 @@ static int write_rows(struct threads *t, FILE *out)
 
 	if (!err && all && profile_process_count(table->profile) > 1)
 		err = make_labels(t, LABEL_PROCESS, titles[LABEL_PROCESS], room / 4);
-	t->told = all ? STATES_TOLD : 1;
+	t->states_shown = all ? STATES_SHOWN : 1;
 	if (!err && (all || room >= ROOM_FOR_STATE) && profile_has_states(table->profile))
 		err = make_labels(t, LABEL_STATES, titles[LABEL_STATES], 0);
 	err = err ?: write_line(t, NULL, out);

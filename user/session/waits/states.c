@@ -36,7 +36,7 @@ struct state_thread {
 	char name[NAME_ROOM];
 	unsigned looks;               /* at its name */
 	uint64_t first_ns, first_sum; /* when it was met, in the kernel's clock, and its time until then */
-	uint64_t told[PYBPF_NR_STATES];
+	uint64_t reported[PYBPF_NR_STATES];
 	/* What one reading found: */
 	uint64_t ended_ns[PYBPF_NR_STATES]; /* of states that have ended */
 	struct pybpf_thread then, now;      /* at its begin and its end */
@@ -207,7 +207,7 @@ static void add_up(struct state_thread *thread, uint64_t now_ns)
 		ns[thread->then.state] += beyond(thread->first_sum + (now_ns - thread->first_ns), sum);
 	}
 	for (int i = 0; i < PYBPF_NR_STATES; i++)
-		thread->told[i] = ns[i] > thread->told[i] ? ns[i] : thread->told[i];
+		thread->reported[i] = ns[i] > thread->reported[i] ? ns[i] : thread->reported[i];
 }
 
 /* Tells a thread. Returns 1 if it is to be forgotten, as it has ended; 0, or a negative errno of the visit. */
@@ -226,7 +226,7 @@ static int tell(struct session *s, struct state_thread *thread, uint64_t now_ns,
 	name_thread(s, process, thread);
 	out.pid = process->pid;
 	out.name = thread->name;
-	memcpy(out.ns, thread->told, sizeof(out.ns));
+	memcpy(out.ns, thread->reported, sizeof(out.ns));
 	err = visit(&out, arg);
 	return err ?: !out.lives;
 }
