@@ -676,7 +676,7 @@ static int collect(struct collector *c)
 	pysym_read_for(c->pysym, NAMING_NS);
 	c->sources.pysym = c->pysym;
 	if (c->sources.wanted)
-		stacks_tell_files(c->stacks, dump_sources_met, &c->sources);
+		stacks_set_on_first_use(c->stacks, dump_sources_met, &c->sources);
 	err = read_moment(c);
 	thaw(c);
 	if (err)

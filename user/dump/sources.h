@@ -23,8 +23,8 @@ void dump_sources_init(struct dump_sources *sources, bool wanted, const struct p
 void dump_sources_free(struct dump_sources *sources);
 
 /*
- * Reads the source of a function's file, if it is the first of it; a stacks_met; arg: the struct dump_sources. A file
- * that was changed after the program began is left out: its lines may be others by now.
+ * Reads the source of a function's file, if it is the first of it; a stacks_on_first_use; arg: the struct dump_sources.
+ * A file that was changed after the program began is left out: its lines may be others by now.
  */
 int dump_sources_met(void *arg, const struct stacks_function *function);
 

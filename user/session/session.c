@@ -82,7 +82,7 @@ int session_new_profile(struct session *s)
 	}
 	profile_set_roots(profile, s->options.roots);
 	if (s->options.sources)
-		stacks_tell_files(stacks, met_function, s);
+		stacks_set_on_first_use(stacks, met_function, s);
 	stacks_name_kernel(stacks, s->kernel_names);
 	stacks_set_own(stacks, s->options.own_paths);
 	stacks_free(s->stacks);

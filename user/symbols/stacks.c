@@ -38,8 +38,8 @@ struct stacks {
 	struct tasks tasks;
 	uint64_t count;
 	struct kernel_names *kernel;
-	stacks_met *met;
-	void *met_arg;
+	stacks_on_first_use *on_first_use;
+	void *on_first_use_arg;
 	const struct profile_edit_texts *own; /* NULL: none */
 };
 
@@ -57,10 +57,10 @@ struct stacks *stacks_new(struct pysym *pysym, struct profile *profile)
 	return t;
 }
 
-void stacks_tell_files(struct stacks *t, stacks_met *met, void *arg)
+void stacks_set_on_first_use(struct stacks *t, stacks_on_first_use *on_first_use, void *arg)
 {
-	t->met = met;
-	t->met_arg = arg;
+	t->on_first_use = on_first_use;
+	t->on_first_use_arg = arg;
 }
 
 void stacks_set_own(struct stacks *t, const struct profile_edit_texts *paths)
@@ -183,9 +183,9 @@ static int push_frame(struct stacks *t, const struct pybpf_stack_event *event, c
 		*named.cookie = profile_add_python(t->profile, named.name, named.file, &place);
 		if (profile_set_origin(t->profile, named.file, origin_of(t, &named)))
 			return -ENOMEM;
-		if (t->met && rights &&
-		    t->met(t->met_arg,
-			   &(struct stacks_function){event->proc_id, event->event.runtime, frame, &named, rights}))
+		if (t->on_first_use && rights &&
+		    t->on_first_use(t->on_first_use_arg, &(struct stacks_function){event->proc_id, event->event.runtime,
+										   frame, &named, rights}))
 			return -ENOMEM;
 	}
 	if (*named.cookie == PROFILE_NONE)

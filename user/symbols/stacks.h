@@ -27,8 +27,8 @@ struct stacks_function {
 };
 
 /* Called for each function and line that is new in the profile. Returns 0 or -ENOMEM. */
-typedef int stacks_met(void *arg, const struct stacks_function *function);
-void stacks_tell_files(struct stacks *t, stacks_met *met, void *arg);
+typedef int stacks_on_first_use(void *arg, const struct stacks_function *function);
+void stacks_set_on_first_use(struct stacks *t, stacks_on_first_use *on_first_use, void *arg);
 
 /* Files in these paths are the program's own, too; they stay the caller's. */
 void stacks_set_own(struct stacks *t, const struct profile_edit_texts *paths);
@@ -44,8 +44,8 @@ int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t s
 
 /*
  * Puts the tasks of a record that was taken and the functions of a suspended task on top of a stack, the first of the
- * frames first. rights: with which stacks_tell_files()'s function is called; NULL: it is not. Returns 0, -ENOENT when
- * pysym does not know the process, -ENOMEM.
+ * frames first. rights: with which stacks_set_on_first_use()'s function is called; NULL: it is not. Returns 0, -ENOENT
+ * when pysym does not know the process, -ENOMEM.
  */
 int stacks_push_suspended(struct stacks *t, const struct pybpf_stack_event *event, const struct pybpf_rights *rights,
 			  const struct pybpf_frame *frames, uint32_t *stack);
