@@ -60,7 +60,7 @@ struct collector {
 	pid_t pid;
 	bool inside_differs; /* the process is in another PID namespace */
 	bool frozen;         /* by its control group */
-	bool standing;       /* by freeze */
+	bool stopped;        /* by freeze */
 	bool tasks;          /* asyncio's are wanted */
 	bool native;         /* native frames are wanted */
 	bool brief;          /* as in struct dump_wanted */
@@ -253,20 +253,20 @@ static int keep_stack(struct collector *c, const struct dump_known *known, struc
 	return err;
 }
 
-static enum dump_standing standing_of(const struct collector *c, pid_t tid)
+static enum dump_stopped stopped_of(const struct collector *c, pid_t tid)
 {
-	return c->core ? dump_core_standing(c->core, tid) : dump_standing_of(&c->freeze, tid);
+	return c->core ? dump_core_stopped(c->core, tid) : dump_stopped_of(&c->freeze, tid);
 }
 
 /* Returns whether the process cannot change while it is read. */
-static bool stands(const struct collector *c)
+static bool is_stopped(const struct collector *c)
 {
-	return c->core || c->standing || c->frozen;
+	return c->core || c->stopped || c->frozen;
 }
 
 static int read_state(struct collector *c, struct dump_thread *thread)
 {
-	int err = dump_read_state(c->pid, thread->tid, standing_of(c, thread->tid), &thread->state);
+	int err = dump_read_state(c->pid, thread->tid, stopped_of(c, thread->tid), &thread->state);
 
 	switch (dump_judge_reading(err)) {
 	case DUMP_READ:
@@ -314,7 +314,7 @@ static int read_python(struct collector *c, const struct dump_known *known, stru
 		.tid = thread->tid,
 		.thread_id = known->thread_id,
 		.names = find_names(c, known),
-		.standing = standing_of(c, thread->tid),
+		.stopped = stopped_of(c, thread->tid),
 		.states = known->states,
 		.locals = c->locals,
 		.runtime = c->runtimes[known->runtime].place,
@@ -324,7 +324,7 @@ static int read_python(struct collector *c, const struct dump_known *known, stru
 	struct dump_stack stack;
 	int err;
 
-	of.states.exact = of.standing != DUMP_GOES_ON;
+	of.states.exact = of.stopped != DUMP_NOT_STOPPED;
 	err = dump_read_stack(&of, &stack);
 	thread->is_python = true;
 	switch (dump_judge_reading(err)) {
@@ -605,7 +605,7 @@ static int read_tasks(struct collector *c)
 		*of = (struct dump_tasks_of){
 			.pid = c->pid,
 			.runtime = (uint32_t)i,
-			.stands = stands(c),
+			.stopped = is_stopped(c),
 			.place = {.layout = *c->runtimes[i].layout,
 				  .runtime = c->runtimes[i].place,
 				  .proc_id = PROC_ID,
@@ -626,7 +626,7 @@ static int read_greenlets(struct collector *c)
 
 	for (uint32_t i = 0; i < c->nr_runtimes && !err; i++) {
 		const struct dump_greenlets_of of = {.pid = c->pid,
-						     .stands = stands(c),
+						     .stopped = is_stopped(c),
 						     .runtime = c->runtimes[i].place,
 						     .layout = *c->runtimes[i].layout};
 		const struct dump_greenlets_to to = {.process = c->out,
@@ -647,19 +647,19 @@ static int read_moment(struct collector *c)
 {
 	int err = add_runtimes(c) ?: list_tasks(c) ?: read_threads(c) ?: dump_index_make(c->out);
 
-	if (!err && !stands(c))
+	if (!err && !is_stopped(c))
 		dump_tell_on_cpu(c->pid, c->out);
-	err = err ?: dump_find_deadlocks(c->out, stands(c));
+	err = err ?: dump_find_deadlocks(c->out, is_stopped(c));
 	if (!err)
-		dump_find_held_up(c->out, stands(c));
+		dump_find_held_up(c->out, is_stopped(c));
 	return err ?: read_greenlets(c) ?: read_tasks(c);
 }
 
 static void thaw(struct collector *c)
 {
-	if (c->standing)
+	if (c->stopped)
 		c->out->stood_s = (double)dump_thaw(&c->freeze) / 1e9;
-	c->standing = false;
+	c->stopped = false;
 }
 
 static int collect(struct collector *c)
@@ -694,7 +694,7 @@ static int freeze(struct collector *c, struct error *error)
 {
 	int err = dump_freeze(c->pid, &c->freeze, error);
 
-	c->standing = !err;
+	c->stopped = !err;
 	return err;
 }
 
@@ -728,7 +728,7 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	if (!err) {
 		read_head(c);
 		dump_sources_init(&c->sources, wanted->sources && !c->core, row, out);
-		/* What its control group has frozen stands already. */
+		/* What its control group has frozen is stopped already. */
 		err = wanted->freeze && !c->frozen ? freeze(c, error) : 0;
 	}
 	if (!err) {

@@ -334,11 +334,11 @@ bool dump_core_has_stack(const struct dump_core *core, pid_t tid)
 #endif
 }
 
-enum dump_standing dump_core_standing(const struct dump_core *core, pid_t tid)
+enum dump_stopped dump_core_stopped(const struct dump_core *core, pid_t tid)
 {
 	const struct core_thread *thread = find_thread(core, tid);
 
-	return thread && thread->call >= 0 ? DUMP_STANDS_ASLEEP : DUMP_STANDS_RUNNING;
+	return thread && thread->call >= 0 ? DUMP_STOPPED_ASLEEP : DUMP_STOPPED_RUNNING;
 }
 
 /* The file of the mapping in which the program began; the loader's own first one, if the core does not tell. */

@@ -49,7 +49,7 @@ bool dump_core_registers(const struct dump_core *core, pid_t tid, struct unwind_
  */
 bool dump_core_has_stack(const struct dump_core *core, pid_t tid);
 /* Returns how a thread stood when the core was written. */
-enum dump_standing dump_core_standing(const struct dump_core *core, pid_t tid);
+enum dump_stopped dump_core_stopped(const struct dump_core *core, pid_t tid);
 
 struct dump_core_facts {
 	const char *file;

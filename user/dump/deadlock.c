@@ -13,7 +13,7 @@ bool dump_sleeps_still(const struct dump_process *process, const struct dump_thr
 	/* Who waits for a GIL wakes up each 5 ms to ask for it; it does not go on while its holder sleeps. */
 	if (thread->state.wait.state == PYBPF_STATE_GIL)
 		return true;
-	return !dump_read_state(process->row->process.pid, thread->tid, DUMP_GOES_ON, &now) &&
+	return !dump_read_state(process->row->process.pid, thread->tid, DUMP_NOT_STOPPED, &now) &&
 	       dump_is_same_sleep(&thread->state, &now);
 }
 
@@ -66,7 +66,7 @@ static void number_in_order(struct dump_process *process, uint32_t *numbers)
 	}
 }
 
-int dump_find_deadlocks(struct dump_process *process, bool stands)
+int dump_find_deadlocks(struct dump_process *process, bool stopped)
 {
 	uint32_t *met = calloc(process->count + 1, sizeof(*met)), clock = 0, circles = 0;
 
@@ -76,7 +76,7 @@ int dump_find_deadlocks(struct dump_process *process, bool stands)
 		const struct dump_thread *from = &process->threads[i];
 		size_t count = find_circle(process, met, &clock, &from);
 
-		if (!count || !(stands || is_proved(process, from, count)))
+		if (!count || !(stopped || is_proved(process, from, count)))
 			continue;
 		circles++;
 		for (size_t k = 0; k < count; k++) {

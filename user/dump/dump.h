@@ -107,7 +107,7 @@ struct dump_wanted {
 	const struct dump_core *core;
 	const struct dump_peers *peers; /* for names of unix sockets; or NULL */
 	bool parents;                   /* the text tells who started the process; the JSON always does */
-	bool native;                    /* also the native frames, where the process stands */
+	bool native;                    /* also the native frames, where the process is stopped */
 	bool freeze; /* stop the process meanwhile; else its threads are read one after the other as they run */
 };
 

@@ -31,13 +31,13 @@ struct findings {
 	uint32_t *order;
 };
 
-void dump_find_held_up(struct dump_process *process, bool stands)
+void dump_find_held_up(struct dump_process *process, bool stopped)
 {
 	for (size_t i = 0; i < process->count; i++) {
 		struct dump_thread *thread = &process->threads[i];
 
 		thread->held_up = !thread->circle && !thread->is_moving && dump_find_holder(process, thread) &&
-				  (stands || dump_sleeps_still(process, thread));
+				  (stopped || dump_sleeps_still(process, thread));
 	}
 }
 

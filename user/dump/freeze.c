@@ -26,7 +26,7 @@
 
 struct dump_frozen {
 	pid_t tid;
-	enum dump_standing standing;
+	enum dump_stopped stopped;
 	int signal; /* that was to be delivered when it stopped, or 0 */
 	bool gone;
 };
@@ -93,9 +93,9 @@ static void note_stop(struct dump_frozen *thread, int status)
 	if (!WIFSTOPPED(status)) {
 		thread->gone = true;
 	} else if (by_event && WSTOPSIG(status) != SIGTRAP) {
-		thread->standing = DUMP_STANDS_STOPPED; /* by SIGSTOP and its like */
+		thread->stopped = DUMP_STOPPED_BY_SIGNAL; /* by SIGSTOP and its like */
 	} else {
-		thread->standing = slept(thread->tid) ? DUMP_STANDS_ASLEEP : DUMP_STANDS_RUNNING;
+		thread->stopped = slept(thread->tid) ? DUMP_STOPPED_ASLEEP : DUMP_STOPPED_RUNNING;
 		thread->signal = by_event ? 0 : WSTOPSIG(status);
 	}
 }
@@ -113,7 +113,7 @@ static void wait_for_stops(struct dump_freeze *f, uint64_t until_ns)
 			int status;
 			pid_t found;
 
-			if (thread->gone || thread->standing != DUMP_GOES_ON)
+			if (thread->gone || thread->stopped != DUMP_NOT_STOPPED)
 				continue;
 			found = waitpid(thread->tid, &status, __WALL | WNOHANG);
 			if (found == thread->tid)
@@ -162,18 +162,18 @@ int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error)
 	return refuse(f, err, error);
 }
 
-enum dump_standing dump_standing_of(const struct dump_freeze *f, pid_t tid)
+enum dump_stopped dump_stopped_of(const struct dump_freeze *f, pid_t tid)
 {
 	uint32_t i = intern_find(&f->threads, &tid);
 
-	return i == INTERN_NONE ? DUMP_GOES_ON : frozen_at(f, i)->standing;
+	return i == INTERN_NONE ? DUMP_NOT_STOPPED : frozen_at(f, i)->stopped;
 }
 
 bool dump_registers_of(const struct dump_freeze *f, pid_t tid, struct unwind_registers *out)
 {
 	struct user_regs_struct regs;
 
-	if (dump_standing_of(f, tid) == DUMP_GOES_ON || !read_registers(tid, &regs))
+	if (dump_stopped_of(f, tid) == DUMP_NOT_STOPPED || !read_registers(tid, &regs))
 		return false;
 	*out = unwind_registers_from(&regs);
 	return true;
@@ -184,7 +184,7 @@ static void let_go(struct dump_freeze *f)
 	for (uint32_t i = 0; i < f->threads.count; i++) {
 		struct dump_frozen *thread = frozen_at(f, i);
 
-		if (thread->gone || thread->standing == DUMP_GOES_ON)
+		if (thread->gone || thread->stopped == DUMP_NOT_STOPPED)
 			continue;
 		ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
 		thread->gone = true;
@@ -196,7 +196,7 @@ uint64_t dump_thaw(struct dump_freeze *f)
 	uint64_t ns = clock_ns(CLOCK_MONOTONIC) - f->began_ns;
 
 	let_go(f);
-	/* Only one that stands can be let go: the kernel lets go what is left when pybpf ends. */
+	/* Only one that is stopped can be let go: the kernel lets go what is left when pybpf ends. */
 	wait_for_stops(f, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS);
 	let_go(f);
 	intern_free(&f->threads);

@@ -27,10 +27,10 @@ struct dump_freeze {
  */
 int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error);
 
-/* Returns how a thread stands. */
-enum dump_standing dump_standing_of(const struct dump_freeze *f, pid_t tid);
+/* Returns what a thread did when it was stopped. */
+enum dump_stopped dump_stopped_of(const struct dump_freeze *f, pid_t tid);
 
-/* Fills in the registers of a thread that stands. Returns whether it does. */
+/* Fills in the registers of a thread that is stopped. Returns whether it is. */
 bool dump_registers_of(const struct dump_freeze *f, pid_t tid, struct unwind_registers *out);
 
 /* Lets the threads go on, with the signals that came meanwhile. Returns for how many nanoseconds the process stood. */

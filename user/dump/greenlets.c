@@ -179,8 +179,8 @@ static void read_again(const struct question *q, uint32_t i, const struct walk_m
 	now.is_gone = err == -ENOENT;
 	now.is_done = now.is_gone ||
 		      (!err &&
-		       (q->of.stands || (r->stack.frames && is_same_stack(&now.stack, &r->stack) &&
-					 !memcmp(now.greenlet.words, r->greenlet.words, sizeof(now.greenlet.words)))));
+		       (q->of.stopped || (r->stack.frames && is_same_stack(&now.stack, &r->stack) &&
+					  !memcmp(now.greenlet.words, r->greenlet.words, sizeof(now.greenlet.words)))));
 	free(r->stack.frames);
 	*r = now;
 }

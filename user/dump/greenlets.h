@@ -35,7 +35,7 @@ struct dump_greenlets {
 
 struct dump_greenlets_of {
 	pid_t pid;
-	bool stands;
+	bool stopped;
 	struct pybpf_runtime runtime;
 	struct pybpf_layout layout;
 };

@@ -77,7 +77,7 @@ static void tell_lacks(struct unwind *unwind)
 
 int dump_serve_native(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
-	/* Kept from one thread to the next one of the same process, while it stands. */
+	/* Kept from one thread to the next one of the same process, while it is stopped. */
 	static struct unwind *unwind;
 	static uint64_t moment;
 	const struct question *q = question;

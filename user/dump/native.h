@@ -32,7 +32,7 @@ struct dump_native {
 struct dump_thread;
 
 /*
- * Reads the frames of a thread that stands with these registers, in a helper. moment: differs between two times at
+ * Reads the frames of a thread that is stopped with these registers, in a helper. moment: differs between two times at
  * which the process stood. eval_loop: the function of C that evaluates frames, or "". Returns 0 or negative errno;
  * dump_native_free() in any case.
  */

@@ -65,18 +65,18 @@ static bool is_running(const struct dump_state *state)
 	return state->wait.state == PYBPF_STATE_RUNNING;
 }
 
-/* The process's memory; of a process that stands, or a thread that sleeps, each page is read once. */
+/* The process's memory; of a process that is stopped, or a thread that sleeps, each page is read once. */
 struct memory {
 	struct walk_memory own, any;
 	struct page_cache *cache;
 };
 
-/* stands: what is read does not change meanwhile, or it is found out afterwards whether it did. */
-static void open_memory(struct memory *m, const struct dump_stack_of *of, bool stands)
+/* stopped: what is read does not change meanwhile, or it is found out afterwards whether it did. */
+static void open_memory(struct memory *m, const struct dump_stack_of *of, bool stopped)
 {
 	walk_process_memory(&m->own, &of->pid);
 	m->any = m->own;
-	m->cache = stands ? page_cache_new(&m->own) : NULL;
+	m->cache = stopped ? page_cache_new(&m->own) : NULL;
 	if (m->cache)
 		page_cache_memory(m->cache, &m->any);
 }
@@ -132,19 +132,19 @@ static uint64_t find_stack(const struct dump_stack_of *of)
 {
 	struct stack_search search = {.of = of};
 
-	if (of->standing == DUMP_GOES_ON && of->layout.tstate_cframe != PYBPF_NO_OFFSET)
+	if (of->stopped == DUMP_NOT_STOPPED && of->layout.tstate_cframe != PYBPF_NO_OFFSET)
 		procfs_each_map(of->pid, look_for_stack, &search);
 	return search.begin;
 }
 
 /* exception: gets the class's name of the one that the thread raises or handles; may be NULL. */
-static int walk(const struct dump_stack_of *of, const struct dump_state *state, bool stands, struct walk_stack *stack,
+static int walk(const struct dump_stack_of *of, const struct dump_state *state, bool stopped, struct walk_stack *stack,
 		char *exception)
 {
 	struct memory m;
 	int err;
 
-	open_memory(&m, of, stands);
+	open_memory(&m, of, stopped);
 	err = walk_known_thread(&m.any, &of->layout, &of->runtime, of->thread_id, &of->states, state->futex,
 				state->stack_pointer ?: find_stack(of), stack);
 	if (!err && exception)
@@ -159,17 +159,17 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 {
 	struct walk_stack again;
 	struct dump_state before;
-	int err = dump_look_at_state(of->pid, of->tid, of->standing, &before);
-	bool stands = of->standing != DUMP_GOES_ON;
+	int err = dump_look_at_state(of->pid, of->tid, of->stopped, &before);
+	bool stopped = of->stopped != DUMP_NOT_STOPPED;
 
 	/* Whether a thread has slept all the time is looked at below. */
-	err = err ?: walk(of, &before, stands || !is_running(&before), stack, exception);
+	err = err ?: walk(of, &before, stopped || !is_running(&before), stack, exception);
 
-	*proved = stands;
+	*proved = stopped;
 	*after = before;
 	if (err || *proved)
 		return err;
-	err = dump_look_at_state(of->pid, of->tid, of->standing, after);
+	err = dump_look_at_state(of->pid, of->tid, of->stopped, after);
 	if (err || is_running(&before) != is_running(after))
 		return err;
 	if (!is_running(after)) {
@@ -189,7 +189,7 @@ static void read_thread(const struct dump_stack_of *of, struct answer *out)
 	struct pysym_thread thread = {.name = NULL};
 	struct memory m;
 
-	open_memory(&m, of, of->standing != DUMP_GOES_ON);
+	open_memory(&m, of, of->stopped != DUMP_NOT_STOPPED);
 	if (of->names)
 		pysym_read_thread(&m.any, &of->layout, of->names, of->thread_id, &thread);
 	snprintf(out->name, sizeof(out->name), "%s", thread.name ?: "");
@@ -203,7 +203,7 @@ static bool slept_since(const struct dump_stack_of *of, const struct dump_state 
 {
 	struct dump_state now;
 
-	return !is_running(before) && !dump_look_at_state(of->pid, of->tid, of->standing, &now) &&
+	return !is_running(before) && !dump_look_at_state(of->pid, of->tid, of->stopped, &now) &&
 	       dump_is_same_sleep(before, &now);
 }
 
@@ -220,15 +220,15 @@ static size_t read_locals(const struct dump_stack_of *of, const struct walk_stac
 		.runtime = &of->runtime,
 		.level = of->locals.level,
 		.show_secrets = of->locals.show_secrets,
-		.stands = of->standing != DUMP_GOES_ON,
+		.stopped = of->stopped != DUMP_NOT_STOPPED,
 		.until_ns = clock_ns(CLOCK_MONOTONIC) + of->locals.level * LOCALS_NS,
 	};
 
 	/* Values that may change meanwhile are read twice. */
-	open_memory(&m, of, of->standing != DUMP_GOES_ON);
+	open_memory(&m, of, of->stopped != DUMP_NOT_STOPPED);
 	size = dump_locals_read(&values, stack, out, DUMP_LOCALS_MAX);
 	close_memory(&m);
-	if (of->standing != DUMP_GOES_ON || (proved && slept_since(of, state)))
+	if (of->stopped != DUMP_NOT_STOPPED || (proved && slept_since(of, state)))
 		return size;
 	if (walk(of, &running, false, &again, NULL))
 		return 0;
@@ -250,10 +250,10 @@ static void read_locks(const struct dump_stack_of *of, const struct walk_stack *
 		.until_ns = clock_ns(CLOCK_MONOTONIC) + LOCKS_NS,
 	};
 
-	open_memory(&m, of, of->standing != DUMP_GOES_ON || !is_running(state));
+	open_memory(&m, of, of->stopped != DUMP_NOT_STOPPED || !is_running(state));
 	dump_locks_read(&values, stack, state->wait.state == PYBPF_STATE_LOCK ? state->futex : 0, out);
 	close_memory(&m);
-	if (of->standing != DUMP_GOES_ON || slept_since(of, state))
+	if (of->stopped != DUMP_NOT_STOPPED || slept_since(of, state))
 		return;
 	if (walk(of, &running, false, &again, NULL)) {
 		memset(out, 0, sizeof(*out));

@@ -21,7 +21,7 @@ struct dump_stack_of {
 	pid_t pid, tid;
 	uint64_t thread_id; /* its pthread_self() */
 	uint64_t names;     /* threading._active of its interpreter: pysym_find_threads() */
-	enum dump_standing standing;
+	enum dump_stopped stopped;
 	struct walk_known_states states; /* that the interpreters' lists had */
 	struct dump_locals_wanted locals;
 	struct pybpf_runtime runtime;
@@ -41,7 +41,7 @@ struct dump_stack {
 /*
  * Reads stack and state of a thread, in a helper process (helper.h), until they are proved to belong together: a
  * thread that sleeps and has not left a CPU meanwhile had that stack all the time; one that runs had it if two reads of
- * it agree. That of one which stands is read once. Returns 0, or negative errno, of which dump_judge_reading() says
+ * it agree. That of one which is stopped is read once. Returns 0, or negative errno, of which dump_judge_reading() says
  * what it means for the thread.
  */
 int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out);

@@ -41,7 +41,7 @@ struct caller {
 
 struct question {
 	pid_t pid, tid;
-	enum dump_standing standing;
+	enum dump_stopped stopped;
 };
 
 /* Writes the name of a file from the target of its link: without folders, and without the kernel's "anon_inode:". */
@@ -196,17 +196,17 @@ static int read_switches(const struct caller *thread, struct dump_state *out)
 }
 
 /* Returns whether the thread runs; what a tracer has stopped would do so if it were not. */
-static bool runs(enum dump_standing standing, char state)
+static bool runs(enum dump_stopped stopped, char state)
 {
-	return standing == DUMP_GOES_ON ? state == 'R' : standing == DUMP_STANDS_RUNNING;
+	return stopped == DUMP_NOT_STOPPED ? state == 'R' : stopped == DUMP_STOPPED_RUNNING;
 }
 
-static bool is_stopped(enum dump_standing standing, char state)
+static bool is_stopped(enum dump_stopped stopped, char state)
 {
-	return standing == DUMP_GOES_ON ? state == 'T' || state == 't' : standing == DUMP_STANDS_STOPPED;
+	return stopped == DUMP_NOT_STOPPED ? state == 'T' || state == 't' : stopped == DUMP_STOPPED_BY_SIGNAL;
 }
 
-int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out)
+int dump_look_at_state(pid_t pid, pid_t tid, enum dump_stopped stopped, struct dump_state *out)
 {
 	struct caller thread = {.pid = pid, .tid = tid};
 	struct procfs_call call = {.stack_pointer = 0};
@@ -219,12 +219,12 @@ int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct
 		return err;
 	out->ended = strchr("ZXx", stat.state);
 	thread.uninterruptible = stat.state == 'D';
-	if (is_stopped(standing, stat.state))
+	if (is_stopped(stopped, stat.state))
 		out->wait.state = PYBPF_STATE_STOPPED;
-	else if (runs(standing, stat.state) || read_call(&thread, out))
+	else if (runs(stopped, stat.state) || read_call(&thread, out))
 		out->wait = (struct pybpf_wait){.state = PYBPF_STATE_RUNNING};
-	/* What has been stopped is in no system call, but stands, too. */
-	if (!out->stack_pointer && standing != DUMP_GOES_ON) {
+	/* What has been stopped is in no system call, but does not change, either. */
+	if (!out->stack_pointer && stopped != DUMP_NOT_STOPPED) {
 		procfs_read_call(pid, tid, &call);
 		out->stack_pointer = call.stack_pointer;
 	}
@@ -239,12 +239,12 @@ int dump_serve_state(void *state, const void *question, size_t question_size, vo
 	if (question_size != sizeof(*q))
 		return -EINVAL;
 	*size = sizeof(struct dump_state);
-	return dump_look_at_state(q->pid, q->tid, q->standing, answer);
+	return dump_look_at_state(q->pid, q->tid, q->stopped, answer);
 }
 
-int dump_read_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out)
+int dump_read_state(pid_t pid, pid_t tid, enum dump_stopped stopped, struct dump_state *out)
 {
-	const struct question q = {.pid = pid, .tid = tid, .standing = standing};
+	const struct question q = {.pid = pid, .tid = tid, .stopped = stopped};
 	size_t size;
 	int err = helper_call(dump_serve_state, (struct helper_subject){.pid = pid}, &q, sizeof(q), out, sizeof(*out),
 			      &size, PATIENCE_S);

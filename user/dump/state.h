@@ -23,18 +23,18 @@ struct dump_state {
 	bool ended;
 };
 
-/* How a thread stands that freeze.h has stopped, or has not. */
-enum dump_standing {
-	DUMP_GOES_ON,
-	DUMP_STANDS_RUNNING, /* it was on a CPU, or ready for one */
-	DUMP_STANDS_ASLEEP,  /* it was in the sleep of a system call */
-	DUMP_STANDS_STOPPED, /* a signal had stopped it */
+/* What a thread did when freeze.h stopped it. */
+enum dump_stopped {
+	DUMP_NOT_STOPPED,
+	DUMP_STOPPED_RUNNING,   /* it was on a CPU, or ready for one */
+	DUMP_STOPPED_ASLEEP,    /* it was in the sleep of a system call */
+	DUMP_STOPPED_BY_SIGNAL, /* a signal had stopped it */
 };
 
 /* Reads the state of a thread; to be called in a helper process (helper.h). Returns 0 or negative errno. */
-int dump_look_at_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out);
+int dump_look_at_state(pid_t pid, pid_t tid, enum dump_stopped stopped, struct dump_state *out);
 /* As dump_look_at_state(), by a helper: dump_judge_reading() says what an error means for the thread. */
-int dump_read_state(pid_t pid, pid_t tid, enum dump_standing standing, struct dump_state *out);
+int dump_read_state(pid_t pid, pid_t tid, enum dump_stopped stopped, struct dump_state *out);
 
 /* Returns whether a thread that waited at two looks cannot have run between them. */
 bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b);

@@ -104,7 +104,7 @@ static int read_all(const struct dump_tasks_of *of, struct reading *last, struct
 	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + READINGS_NS;
 	int err = read_once(of, last);
 
-	for (int i = 1; i < READINGS && !err && !last->steady && !of->stands; i++) {
+	for (int i = 1; i < READINGS && !err && !last->steady && !of->stopped; i++) {
 		struct reading older = *before;
 
 		if (i > 1 && clock_ns(CLOCK_MONOTONIC) > until_ns)
@@ -209,7 +209,7 @@ static int add_task(const struct dump_tasks_of *of, const struct packed *packed,
 	if (array_reserve(&tasks->items, &tasks->room, tasks->count + 1, sizeof(*tasks->items)))
 		return -ENOMEM;
 	task = &tasks->items[tasks->count++];
-	*task = (struct dump_task){.is_moving = !of->stands && !packed->steady && !is_same(packed, before)};
+	*task = (struct dump_task){.is_moving = !of->stopped && !packed->steady && !is_same(packed, before)};
 	tasks->running += read.awaits == TASK_AWAITS_RUNS;
 	return make_task(of, &read, process, task);
 }

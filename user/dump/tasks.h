@@ -47,7 +47,7 @@ struct dump_tasks {
 struct dump_tasks_of {
 	pid_t pid;
 	uint32_t runtime; /* index of the Python in its process */
-	bool stands;      /* the process is stopped */
+	bool stopped;     /* the process is stopped */
 	const struct discovery_python *python;
 	struct task_read_place place;
 	struct stacks *stacks;

@@ -64,7 +64,7 @@ struct py_values *py_values_new(const struct py_values_of *of)
 	v->memory = (struct walk_memory){.read = read_within_time, .source = v};
 	v->r = (struct py_reader){&v->memory, of->layout};
 	v->limits = &limits[level - 1];
-	v->max_cost = level * MAX_COST * (of->stands ? 1 : 2);
+	v->max_cost = level * MAX_COST * (of->stopped ? 1 : 2);
 	return v;
 }
 
@@ -392,7 +392,7 @@ void py_write(struct py_values *v, uint64_t object)
 
 void py_values_begin(struct py_values *v, bool again)
 {
-	v->in_snapshot = !v->of.stands;
+	v->in_snapshot = !v->of.stopped;
 	if (!again)
 		py_snapshot_forget(&v->snapshot);
 	if (v->in_snapshot)

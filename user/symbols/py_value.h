@@ -29,7 +29,7 @@ struct py_values_of {
 	const struct pybpf_runtime *runtime; /* likewise */
 	unsigned level;
 	bool show_secrets; /* also what py_is_secret() names */
-	bool stands;       /* the process does not run: what is read does not change */
+	bool stopped;      /* the process does not run: what is read does not change */
 	uint64_t until_ns; /* on CLOCK_MONOTONIC: nothing is read after it */
 };
 

@@ -44,7 +44,7 @@ static void wait_for(struct dump_process *process, int thread, uint64_t lock)
 }
 
 /* Frees the process. */
-static void assert_text(struct dump_process *process, bool stands, const char *want)
+static void assert_text(struct dump_process *process, bool stopped, const char *want)
 {
 	char *text = NULL;
 	size_t size;
@@ -52,8 +52,8 @@ static void assert_text(struct dump_process *process, bool stands, const char *w
 
 	assert_non_null(out);
 	assert_int_equal(dump_index_make(process), 0);
-	assert_int_equal(dump_find_deadlocks(process, stands), 0);
-	dump_find_held_up(process, stands);
+	assert_int_equal(dump_find_deadlocks(process, stopped), 0);
+	dump_find_held_up(process, stopped);
 	dump_print_findings(process, out);
 	fclose(out);
 	assert_string_equal(text, want);
