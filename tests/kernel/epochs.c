@@ -43,7 +43,7 @@ static int take_what_came(struct session *s)
 	do
 		err = session_consume(s);
 	while (err > 0);
-	return err ?: (session_tend(s) < 0 ? -EIO : 0);
+	return err ?: (session_do_periodic_work(s) < 0 ? -EIO : 0);
 }
 
 static int run(struct session *s, double end, double period, unsigned long forget_every)

@@ -97,7 +97,7 @@ static int run(struct session *s)
 		do
 			err = session_consume(s);
 		while (err > 0);
-		if (!err && session_tend(s) < 0)
+		if (!err && session_do_periodic_work(s) < 0)
 			err = -1;
 	}
 	return err;

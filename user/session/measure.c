@@ -61,12 +61,14 @@ void session_measures_detach(struct session *s)
 	}
 }
 
-double session_measures_tend(struct session *s)
+double session_measures_do_periodic_work(struct session *s)
 {
 	double next = SESSION_NEVER_S;
 
 	for (size_t i = 0; i < s->nr_measures && next >= 0; i++) {
-		double wanted = s->measures[i]->tend ? s->measures[i]->tend(s, clock_s(CLOCK_MONOTONIC)) : next;
+		double wanted = s->measures[i]->do_periodic_work
+					? s->measures[i]->do_periodic_work(s, clock_s(CLOCK_MONOTONIC))
+					: next;
 
 		next = wanted < next ? wanted : next;
 	}

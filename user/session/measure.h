@@ -62,7 +62,7 @@ struct session_measure {
 	 * Periodic work of a few milliseconds. now: CLOCK_MONOTONIC seconds. Returns when it is to be called next,
 	 * which is ten times a second anyway, or negative errno.
 	 */
-	double (*tend)(struct session *s, double now);
+	double (*do_periodic_work)(struct session *s, double now);
 
 	/*
 	 * Takes a record of these types, a set of bits by enum pybpf_event_type: no two measures take one type. Returns
@@ -126,7 +126,7 @@ int session_measures_attach(struct session *s);
 void session_measures_end(struct session *s);
 void session_measures_detach(struct session *s);
 /* Returns when it is to be called next, CLOCK_MONOTONIC seconds, or negative errno. */
-double session_measures_tend(struct session *s);
+double session_measures_do_periodic_work(struct session *s);
 bool session_measures_need_records(const struct session *s);
 int session_measures_add_count(struct session *s, const struct session_counted *counted);
 void session_measures_limit_reading(struct session *s);

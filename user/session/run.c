@@ -28,7 +28,7 @@
 
 struct loop {
 	struct session_run *run;
-	double begin, deadline, next_tend, next_jitter, next_progress, next_ask, next_interval;
+	double begin, deadline, next_periodic_work, next_jitter, next_progress, next_ask, next_interval;
 	bool shown; /* the terminal shows a progress line */
 };
 
@@ -108,7 +108,7 @@ static int wait_ms(const struct loop *l, double now)
 
 	if (l->deadline > 0)
 		until = min(until, l->deadline);
-	until = min(until, l->next_tend);
+	until = min(until, l->next_periodic_work);
 	if (l->run->progress)
 		until = min(until, l->next_progress);
 	if (l->run->on_interval)
@@ -154,8 +154,8 @@ static bool turn(struct loop *l, int signal_fd, bool input, bool *more, enum ses
 	*more = left;
 	if (now >= l->next_jitter)
 		l->next_jitter = now + session_jitter(s);
-	l->next_tend = session_tend(s);
-	if (l->next_tend < 0)
+	l->next_periodic_work = session_do_periodic_work(s);
+	if (l->next_periodic_work < 0)
 		return true;
 	if (end_interval(l, now) < 0)
 		return true;

@@ -201,7 +201,7 @@ void session_fds(const struct session *s, int fds[SESSION_FDS])
 	processes_get_fds(s->processes, fds + 1);
 }
 
-double session_tend(struct session *s)
+double session_do_periodic_work(struct session *s)
 {
 	double now = clock_s(CLOCK_MONOTONIC), next, measures;
 
@@ -209,7 +209,7 @@ double session_tend(struct session *s)
 	processes_label_young(s->processes, now);
 	session_keep_memory(s, now);
 	session_sources_ask_again(s->sources, now);
-	measures = session_measures_tend(s);
+	measures = session_measures_do_periodic_work(s);
 	if (measures < 0)
 		return measures;
 	if (now >= s->next_collect) {

@@ -194,7 +194,7 @@ int session_consume(struct session *s);
  * Periodic work: looks at new processes, takes the counts of ended ones from the kernel, keeps to the memory limit.
  * Returns the CLOCK_MONOTONIC second at which to call it next, or negative errno.
  */
-double session_tend(struct session *s);
+double session_do_periodic_work(struct session *s);
 
 /* Returns whether all processes that were given to session_follow, and their followed children, have ended. */
 bool session_all_ended(const struct session *s);

@@ -292,7 +292,7 @@ static int take(struct session *s, const struct pybpf_event *record)
 }
 
 /* Reads some names again, to see which threads change theirs. */
-static double tend(struct session *s, double now)
+static double do_periodic_work(struct session *s, double now)
 {
 	struct session_thread_names *names = &s->thread_names;
 	uint64_t now_ns = (uint64_t)(now * 1e9);
@@ -390,7 +390,7 @@ const struct session_measure session_thread_names_measure = {
 	.name = "names of threads in Python",
 	.init = init,
 	.free = release,
-	.tend = tend,
+	.do_periodic_work = do_periodic_work,
 	.records = SESSION_RECORD(PYBPF_EVENT_THREAD),
 	.take = take,
 	.limit_reading = limit_reading,

@@ -173,7 +173,7 @@ static void test_one_without_memory_is_counted(void **state)
 
 	played.err[0] = -ENOMEM;
 	for (int i = 0; i < 10; i++) {
-		assert_true(session_suspended_measure.tend(s, played.now) >= played.now);
+		assert_true(session_suspended_measure.do_periodic_work(s, played.now) >= played.now);
 		played.now += 0.5;
 	}
 	assert_int_equal(s->error, 0);

@@ -354,7 +354,7 @@ static void look_at_record(struct processes_record *process, void *arg)
 }
 
 /* Takes a snapshot of each process of which one is due, for some milliseconds at most. */
-static double tend(struct session *s, double now)
+static double do_periodic_work(struct session *s, double now)
 {
 	struct session_suspended *u = &s->suspended;
 
@@ -520,7 +520,7 @@ const struct session_measure session_suspended_measure = {
 	.init = init,
 	.free = release,
 	.end = end,
-	.tend = tend,
+	.do_periodic_work = do_periodic_work,
 	.settle = settle,
 	.tell = tell,
 	.print = print,
