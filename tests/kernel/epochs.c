@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 	options.threads = true;
 	options.times = true;
 	options.max_stacks = (uint32_t)atoi(argv[6]);
-	options.without = argv[7];
+	options.disabled_features = argv[7];
 	known = discovery_new();
 	if (!known || helper_start(&cli_services, known))
 		return 1;

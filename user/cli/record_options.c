@@ -402,7 +402,7 @@ static const struct cli_option limit_options[] = {
 	{"without-kernel-feature", 0, "LIST",
 	 "run as on a kernel without bpf_loop (before 5.17), task_regs or ancestor_cgroups (before 5.15), "
 	 "task_storage, direct_reads or checked_reads (before 6.4), separated by commas",
-	 .take = cli_take_text, .offset = offsetof(struct cli_record_options, session.without)},
+	 .take = cli_take_text, .offset = offsetof(struct cli_record_options, session.disabled_features)},
 	{0},
 };
 

@@ -30,7 +30,7 @@ static int choose_for_waits(struct kernel *k)
 {
 	if (!k->features.bpf_loop || !k->features.task_regs)
 		return kernel_refuse_without_loop("the time of threads (--mode=wall, offcpu and gil) needs",
-						  k->options.without);
+						  k->options.disabled_features);
 	if (k->options.source == KERNEL_SOURCE_CYCLES) {
 		log_error("-e cycles: with the time of threads (--mode=wall, --mode=offcpu) samples are taken by the "
 			  "CPU clock; leave -e out");
@@ -70,10 +70,10 @@ struct kernel *kernel_new(const struct kernel_options *options)
 	k->stats_fd = -1;
 	libbpf_set_print(libbpf_says);
 	kernel_probe_features(&k->features);
-	if (options->without && kernel_disable_features(&k->features, options->without)) {
+	if (options->disabled_features && kernel_disable_features(&k->features, options->disabled_features)) {
 		log_error("--without-kernel-feature %s: the features are ancestor_cgroups, bpf_loop, checked_reads, "
 			  "cookies, direct_reads, task_regs and task_storage",
-			  options->without);
+			  options->disabled_features);
 		goto failed;
 	}
 	log_info("kernel: bpf_loop %s, task registers %s, task storage %s, user memory read %s",

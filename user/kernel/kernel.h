@@ -51,8 +51,8 @@ struct kernel_options {
 	enum kernel_source source;         /* of the timer */
 	const struct kernel_event *events; /* sampled in place of the timer */
 	size_t nr_events;
-	bool held;           /* with a memory event: send where memory is touched, given back and moved */
-	const char *without; /* names of features not to be used although this kernel has them, or NULL */
+	bool held;                     /* with a memory event: send where memory is touched, given back and moved */
+	const char *disabled_features; /* names of features not to be used although this kernel has them, or NULL */
 };
 
 /* Probes the kernel's features. Returns NULL after reporting what failed. */

@@ -119,7 +119,7 @@ int kernel_check_events(const struct kernel *k, struct kernel_event_needs *needs
 	}
 	if (kernel_event_needs_loop(needs) && !k->features.bpf_loop)
 		return kernel_refuse_without_loop("samples of tracepoints, of functions and of memory need",
-						  k->options.without);
+						  k->options.disabled_features);
 	return 0;
 }
 

@@ -46,7 +46,7 @@ static struct kernel *new_kernel(struct session *s)
 		.max_stacks = options->max_stacks,
 		.max_memory = options->max_memory,
 		.source = options->source,
-		.without = options->without,
+		.disabled_features = options->disabled_features,
 	};
 
 	session_measures_ask_kernel(s, &kernel);

@@ -87,8 +87,8 @@ struct session_options {
 	const struct profile_edit_texts *own_paths; /* files in these are the program's own, too; NULL: none */
 	enum pysym_line_mode lines;
 	uint32_t max_stacks;
-	const char *without; /* names of features not to be used although this kernel has them, or NULL */
-	uint64_t start_ns;   /* CLOCK_MONOTONIC when pybpf was started */
+	const char *disabled_features; /* names of features not to be used although this kernel has them, or NULL */
+	uint64_t start_ns;             /* CLOCK_MONOTONIC when pybpf was started */
 };
 
 #define SESSION_OPTIONS_DEFAULT                                                                                        \

@@ -220,7 +220,7 @@ static void count_process(struct processes_record *process, void *arg)
 		return;
 	layout = kernel_get_layout(a->session->kernel, process->layouts[0]);
 	if (layout->free_threaded)
-		a->account->without++;
+		a->account->free_threaded++;
 	else if (!layout_tells_gil(layout))
 		a->account->unrecognized++;
 }
@@ -341,11 +341,11 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 		fputc('\n', out);
 	}
 	print_held(a, out);
-	if (a->without)
+	if (a->free_threaded)
 		fprintf(out,
 			"pybpf: %" PRIu64 " process%s of a free-threaded build: such a build waits for a GIL only when "
 			"it is on (PYTHON_GIL=1)\n",
-			a->without, a->without == 1 ? " is" : "es are");
+			a->free_threaded, a->free_threaded == 1 ? " is" : "es are");
 	if (a->unrecognized)
 		fprintf(out,
 			"pybpf: %" PRIu64 " process%s a Python before 3.7.4 that does not say where its GIL is: its "

@@ -30,7 +30,8 @@ struct session_gil_account {
 	 * kernel, and in code of which neither is known.
 	 */
 	uint64_t held_ns, held_elsewhere_ns, held_kernel_ns, held_unknown_ns;
-	uint64_t without, unrecognized; /* processes of free-threaded builds; of builds whose waits are not told */
+	uint64_t free_threaded; /* processes of such builds */
+	uint64_t unrecognized;  /* processes of builds whose waits are not told */
 };
 
 #endif
