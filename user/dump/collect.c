@@ -1,108 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads the threads of a process, and who holds the GIL. */
+/* Reads a process: its head, threads, tasks and greenlets, and names their functions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/remote.h"
+#include "base/procfs.h"
 #include "base/process_source.h"
+#include "base/remote.h"
 #include "container/cgroup.h"
-#include "cpython/facts.h"
 #include "discovery/ask.h"
+#include "dump/collect.h"
+#include "dump/core.h"
 #include "dump/deadlock.h"
-#include "dump/dump.h"
 #include "dump/findings.h"
-#include "dump/freeze.h"
 #include "dump/identity.h"
 #include "dump/idle.h"
 #include "dump/on_cpu.h"
-#include "dump/reading.h"
-#include "dump/sources.h"
-#include "dump/stack.h"
 #include "dump/thread_locals.h"
-#include "dump/threads.h"
 #include "helper/helper.h"
-#include "rights/priority.h"
 #include "session/source_file.h"
-#include "symbols/pysym.h"
-#include "symbols/stacks.h"
-#include "symbols/thread_name.h"
 
-/* The only process of these tables. */
-#define PROC_ID 1
-/* Most searches for the holder of a GIL. */
-#define ATTEMPTS 4
 /*
  * Longest time in which names and lines are read, in sum and without what is read between them. It takes some
  * milliseconds; a process that lies about them can make it longer.
  */
 #define NAMING_NS 5000000000ull
 
-struct runtime {
-	struct pybpf_runtime place;
-	const struct pybpf_layout *layout;
-	const struct discovery_python *python;
-};
-
-struct by_state {
-	uint64_t tstate, gil;
-	uint32_t index;
-	uint32_t pad;
-};
-
-struct collector {
-	struct dump_process *out;
-	pid_t pid;
-	bool inside_differs; /* the process is in another PID namespace */
-	bool frozen;         /* by its control group */
-	bool stopped;        /* by freeze */
-	bool tasks;          /* asyncio's are wanted */
-	bool native;         /* native frames are wanted */
-	bool brief;          /* as in struct dump_wanted */
-	const struct dump_core *core;
-	const struct dump_peers *peers;
-	struct dump_locals_wanted locals;
-	struct dump_freeze freeze;
-	struct discovery_python *pythons;
-	struct runtime runtimes[PYBPF_MAX_RUNTIMES];
-	size_t nr_runtimes;
-	struct walk_memory memory;
-	int silent; /* error with which a read of the memory had no answer; 0: each had one */
-	struct pysym *pysym;
-	struct stacks *stacks;
-	struct dump_sources sources;
-	uint64_t last_stack_id;
-	struct dump_known_list known;
-	struct intern by_state; /* struct by_state: threads that have been read */
-	/* threading._active of the interpreter that was met last. */
-	uint64_t names_interp, names;
-};
-
-/* Notes that a part could not be read. The first reason is the one to tell: others follow from it. */
-static void note_unread(struct collector *c, int err)
+void dump_note_unread(struct dump_collector *c, int err)
 {
 	c->out->incomplete = c->out->incomplete ?: err;
+}
+
+bool dump_is_stopped(const struct dump_collector *c)
+{
+	return c->core || c->stopped || c->frozen;
+}
+
+const struct dump_known *dump_find_known(const struct dump_collector *c, const struct dump_thread *thread)
+{
+	return dump_known_by_tid(&c->known, thread->inside);
 }
 
 /* Reads the process's memory. What has no answer looks like the end of a list to those who walk one. */
 static int read_memory(void *source, uint64_t addr, void *dst, size_t size)
 {
-	struct collector *c = source;
+	struct dump_collector *c = source;
 	int err = remote_read(c->pid, addr, dst, size);
 
 	if (helper_has_no_answer(err)) {
-		note_unread(c, err);
+		dump_note_unread(c, err);
 		c->silent = c->silent ?: err;
 	}
 	return err;
 }
 
-static int find_pythons(struct collector *c, bool named, struct error *error)
+static int find_pythons(struct dump_collector *c, bool named, struct error *error)
 {
 	enum discovery_result result;
 	size_t count = 0;
@@ -119,7 +74,7 @@ static int find_pythons(struct collector *c, bool named, struct error *error)
 
 		if (!discovery_is_running(python))
 			continue;
-		c->runtimes[c->nr_runtimes++] = (struct runtime){
+		c->runtimes[c->nr_runtimes++] = (struct dump_collector_runtime){
 			.place = {.interp_head = python->interp_head_addr,
 				  .tstate_current = python->tstate_current_addr,
 				  .code_type = python->code_type_addr,
@@ -133,15 +88,15 @@ static int find_pythons(struct collector *c, bool named, struct error *error)
 	return 0;
 }
 
-static int add_runtimes(struct collector *c)
+static int add_runtimes(struct dump_collector *c)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < c->nr_runtimes && !err; i++) {
 		if (i)
-			pysym_add_runtime(c->pysym, PROC_ID, (uint32_t)i, c->runtimes[i].layout);
+			pysym_add_runtime(c->pysym, DUMP_PROC_ID, (uint32_t)i, c->runtimes[i].layout);
 		else
-			err = pysym_add_process(c->pysym, PROC_ID, c->pid, c->runtimes[i].layout);
+			err = pysym_add_process(c->pysym, DUMP_PROC_ID, c->pid, c->runtimes[i].layout);
 		err = err
 			      ?: dump_list_threads(&c->memory, c->runtimes[i].layout, &c->runtimes[i].place,
 						   (uint32_t)i, &c->known);
@@ -152,7 +107,7 @@ static int add_runtimes(struct collector *c)
 
 static int add_thread(pid_t tid, void *arg)
 {
-	struct collector *c = arg;
+	struct dump_collector *c = arg;
 	struct dump_process *out = c->out;
 	struct procfs_status status;
 	struct procfs_stat stat;
@@ -172,7 +127,7 @@ static int add_thread(pid_t tid, void *arg)
 }
 
 /* By their registers, since gcore(1) leaves out stacks of which it cannot read a page. Returns whether any is known. */
-static bool match_registers(struct collector *c)
+static bool match_registers(struct dump_collector *c)
 {
 	bool any = false;
 
@@ -185,7 +140,7 @@ static bool match_registers(struct collector *c)
 	return any;
 }
 
-static int list_tasks(struct collector *c)
+static int list_tasks(struct dump_collector *c)
 {
 	pid_t *inside;
 	int err = procfs_each_task(c->pid, add_thread, c);
@@ -202,315 +157,6 @@ static int list_tasks(struct collector *c)
 	err = dump_find_tids(&c->memory, inside, c->out->count, &c->known) ?: dump_index_tids(&c->known);
 	free(inside);
 	return err ?: c->silent;
-}
-
-/* Returns the address of threading._active of the thread's interpreter, or 0. */
-static uint64_t find_names(struct collector *c, const struct dump_known *known)
-{
-	if (c->names_interp != known->interp) {
-		c->names_interp = known->interp;
-		c->names = pysym_find_threads(&c->memory, c->runtimes[known->runtime].layout, known->interp);
-	}
-	return c->names;
-}
-
-/* Replaces the thread's name by the one that Python has for it, if it has one. */
-static int take_name(struct dump_thread *thread, const char *name)
-{
-	char *copy;
-
-	if (!*name)
-		return 0;
-	copy = strdup(name);
-	if (!copy)
-		return -ENOMEM;
-	free(thread->name);
-	thread->name = copy;
-	return 0;
-}
-
-static int keep_stack(struct collector *c, const struct dump_known *known, struct dump_thread *thread,
-		      const struct walk_stack *stack)
-{
-	struct pybpf_stack_event *event =
-		walk_stack_event(stack->frames, stack->depth, stack->flags, PROC_ID, known->runtime);
-	int err;
-
-	thread->gil = stack->gil;
-	if (stack->wants_gil)
-		thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_GIL};
-	thread->tstate = stack->tstate;
-	thread->task = stack->task;
-	thread->contexts = stack->contexts;
-	if (!event)
-		return 0;
-	thread->stack_id = event->stack_id = ++c->last_stack_id;
-	event->rights = c->sources.rights;
-	err = stacks_add(c->stacks, event, event->event.size);
-	if (!err && stack->task)
-		err = dump_push_running(c->stacks, event, stack, &thread->task_stack);
-	free(event);
-	return err;
-}
-
-static enum dump_stopped stopped_of(const struct collector *c, pid_t tid)
-{
-	return c->core ? dump_core_stopped(c->core, tid) : dump_stopped_of(&c->freeze, tid);
-}
-
-/* Returns whether the process cannot change while it is read. */
-static bool is_stopped(const struct collector *c)
-{
-	return c->core || c->stopped || c->frozen;
-}
-
-static int read_state(struct collector *c, struct dump_thread *thread)
-{
-	int err = dump_read_state(c->pid, thread->tid, stopped_of(c, thread->tid), &thread->state);
-
-	switch (dump_judge_reading(err)) {
-	case DUMP_READ:
-		return 0;
-	case DUMP_GONE:
-		thread->state.ended = true;
-		return 0;
-	case DUMP_UNREAD:
-		thread->unread = thread->unread ?: err;
-		thread->state_unread = true;
-		note_unread(c, err);
-		return 0;
-	case DUMP_FAILED:
-		break;
-	}
-	return err;
-}
-
-static int keep_python(struct collector *c, const struct dump_known *known, struct dump_stack *stack,
-		       struct dump_thread *thread)
-{
-	int err;
-
-	thread->is_moving = !stack->proved;
-	thread->state = stack->state;
-	thread->ident = known->thread_id;
-	thread->locks = stack->locks;
-	thread->facts = stack->facts;
-	if (thread->is_moving) {
-		thread->facts.has_exception = thread->facts.exception_known = false;
-		thread->facts.collection = PYBPF_COLLECTION_UNKNOWN;
-	}
-	err = take_name(thread, stack->name) ?: keep_stack(c, known, thread, &stack->walk);
-	dump_forget_locals(thread);
-	if (!err && (c->locals.level || c->native))
-		dump_keep_locals(thread, known->runtime, stack);
-	return err;
-}
-
-/* Reads a thread of Python, perhaps once more; what an earlier read has told stays where this one has no answer. */
-static int read_python(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
-{
-	struct dump_stack_of of = {
-		.pid = c->pid,
-		.tid = thread->tid,
-		.thread_id = known->thread_id,
-		.names = find_names(c, known),
-		.stopped = stopped_of(c, thread->tid),
-		.states = known->states,
-		.locals = c->locals,
-		.runtime = c->runtimes[known->runtime].place,
-		.layout = *c->runtimes[known->runtime].layout,
-	};
-	bool again = thread->is_python;
-	struct dump_stack stack;
-	int err;
-
-	of.states.exact = of.stopped != DUMP_NOT_STOPPED;
-	err = dump_read_stack(&of, &stack);
-	thread->is_python = true;
-	switch (dump_judge_reading(err)) {
-	case DUMP_READ:
-		err = keep_python(c, known, &stack, thread);
-		break;
-	case DUMP_GONE:
-		thread->is_python = false;
-		err = read_state(c, thread);
-		break;
-	case DUMP_UNREAD:
-		note_unread(c, err);
-		thread->unread = again ? thread->unread : err;
-		err = again ? 0 : read_state(c, thread);
-		break;
-	case DUMP_FAILED:
-		break;
-	}
-	free(stack.walk.frames);
-	free(stack.locals.bytes);
-	return err;
-}
-
-static const struct dump_known *find_known(const struct collector *c, const struct dump_thread *thread)
-{
-	return dump_known_by_tid(&c->known, thread->inside);
-}
-
-/* Tells which threads run a function of another interpreter than the main one. */
-static void mark_subinterpreters(struct collector *c)
-{
-	for (size_t i = 0; i < c->out->count; i++) {
-		struct dump_thread *thread = &c->out->threads[i];
-		const struct dump_known *known = find_known(c, thread);
-
-		thread->in_subinterpreter = known && thread->is_python && thread->facts.interp &&
-					    thread->facts.interp != c->known.main_interps[known->runtime];
-	}
-	c->out->nr_interps = c->known.nr_interps;
-}
-
-/* Returns the index of the thread that holds the GIL, which is the one that `thread` needs; -1: none that is known. */
-static ssize_t find_holder(const struct collector *c, const struct dump_thread *thread)
-{
-	const struct dump_known *known = find_known(c, thread);
-	uint64_t holder = known ? walk_gil_holder(&c->memory, c->runtimes[known->runtime].layout, thread->gil) : 0;
-
-	const struct by_state key = {.tstate = holder, .gil = thread->gil};
-	uint32_t at = holder ? intern_find(&c->by_state, &key) : INTERN_NONE;
-	const struct dump_thread *found;
-
-	if (at == INTERN_NONE)
-		return -1;
-	at = ((const struct by_state *)intern_item(&c->by_state, at))->index;
-	found = &c->out->threads[at];
-	/* It may have been read once more since. */
-	return found->tstate == holder && found->gil == thread->gil ? (ssize_t)at : -1;
-}
-
-/*
- * Finds the holder of a GIL when all threads have been read. It changes hands all the time: a holder that waited for it
- * when it was read is read once more, until it holds it before and after.
- */
-static int mark_holder(struct collector *c, const struct dump_thread *needs)
-{
-	ssize_t holder = find_holder(c, needs);
-	int err = 0;
-
-	for (int i = 0; i < ATTEMPTS && holder >= 0 && !err; i++) {
-		struct dump_thread *thread = &c->out->threads[holder];
-		ssize_t now;
-
-		if (thread->state.wait.state != PYBPF_STATE_GIL) {
-			thread->has_gil = true;
-			break;
-		}
-		err = read_python(c, find_known(c, thread), thread);
-		now = find_holder(c, needs);
-		thread->has_gil = now == holder && thread->state.wait.state != PYBPF_STATE_GIL;
-		if (thread->has_gil)
-			break;
-		holder = now;
-	}
-	return err;
-}
-
-static int index_states(struct collector *c)
-{
-	bool fresh;
-
-	for (size_t i = 0; i < c->out->count; i++) {
-		const struct dump_thread *thread = &c->out->threads[i];
-		const struct by_state entry = {.tstate = thread->tstate, .gil = thread->gil, .index = (uint32_t)i};
-
-		if (intern_add(&c->by_state, &entry, &fresh) == INTERN_NONE)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Each GIL once: every interpreter may have its own, and a process that lies has one for each thread. */
-static int mark_holders(struct collector *c)
-{
-	struct intern gils = INTERN_INIT(sizeof(uint64_t), sizeof(uint64_t));
-	int err = index_states(c);
-
-	for (size_t i = 0; i < c->out->count && !err; i++) {
-		const struct dump_thread *thread = &c->out->threads[i];
-		bool fresh;
-
-		if (!thread->gil)
-			continue;
-		err = intern_add(&gils, &thread->gil, &fresh) == INTERN_NONE ? -ENOMEM : 0;
-		if (!err && fresh)
-			err = mark_holder(c, thread);
-	}
-	intern_free(&gils);
-	return err;
-}
-
-/*
- * Native frames that cannot be read are left out from this thread on, since another thread's would take as long or as
- * much memory: what is known of Python does not depend on them.
- */
-static void leave_native_out(struct collector *c, const struct dump_thread *thread, int err)
-{
-	c->native = false;
-	note_unread(c, err);
-	log_warn("process %d: C functions are left out from thread %d on: %s", c->out->row->process.pid, thread->tid,
-		 err == -ENOMEM ? "the symbols of its libraries leave a helper process no memory"
-				: helper_describe_error(err));
-}
-
-static void read_native(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
-{
-	const struct runtime *runtime = &c->runtimes[known ? known->runtime : 0];
-	const char *eval_loop = runtime->layout ? cpython_facts(runtime->layout)->names->eval_loop : "";
-	struct unwind_registers registers;
-	int err;
-
-	if (c->core ? !dump_core_registers(c->core, thread->tid, &registers)
-		    : !dump_registers_of(&c->freeze, thread->tid, &registers))
-		return;
-	err = dump_read_native(c->pid, c->core ? 1 : c->freeze.began_ns, &registers, eval_loop, &thread->native);
-	if (err)
-		leave_native_out(c, thread, err);
-}
-
-static int read_thread(struct collector *c, const struct dump_known *known, struct dump_thread *thread)
-{
-	bool reads_stack = known && !thread->is_missing;
-	int err = reads_stack ? read_python(c, known, thread) : read_state(c, thread);
-
-	/* Native frames of earlier threads may have taken all memory of the helper. */
-	if (err == -ENOMEM && c->native) {
-		dump_end_native();
-		leave_native_out(c, thread, err);
-		err = reads_stack ? read_python(c, known, thread) : read_state(c, thread);
-	}
-	return err;
-}
-
-static int read_threads(struct collector *c)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < c->out->count && !err; i++) {
-		struct dump_thread *thread = &c->out->threads[i];
-		const struct dump_known *known = find_known(c, thread);
-
-		priority_check();
-		thread->is_missing = c->core && !dump_core_has_stack(c->core, thread->tid);
-		thread->is_python = known && thread->is_missing;
-		err = read_thread(c, known, thread);
-		if (!err && c->native && !thread->is_missing)
-			read_native(c, known, thread);
-		thread->native_unread = c->out->with_native && !c->native && !thread->is_missing;
-		if (c->frozen && thread->state.wait.state != PYBPF_STATE_RUNNING)
-			thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
-	}
-	if (c->out->with_native)
-		dump_end_native();
-	if (!err)
-		err = mark_holders(c) ?: stacks_finish(c->stacks);
-	mark_subinterpreters(c);
-	return err;
 }
 
 static void free_thread(struct dump_thread *thread)
@@ -533,7 +179,7 @@ static void remove_ended(struct dump_process *out)
 	out->count = kept;
 }
 
-static int describe_sockets(struct collector *c)
+static int describe_sockets(struct dump_collector *c)
 {
 	struct dump_state **states = calloc(c->out->count + 1, sizeof(struct dump_state *));
 	size_t count = 0;
@@ -545,12 +191,12 @@ static int describe_sockets(struct collector *c)
 			states[count++] = &c->out->threads[i].state;
 	}
 	/* What cannot be described is a network wait without a name. */
-	note_unread(c, dump_describe_sockets(c->pid, c->peers, states, count));
+	dump_note_unread(c, dump_describe_sockets(c->pid, c->peers, states, count));
 	free(states);
 	return 0;
 }
 
-static int find_stacks(const struct collector *c)
+static int find_stacks(const struct dump_collector *c)
 {
 	int err = 0;
 
@@ -560,7 +206,7 @@ static int find_stacks(const struct collector *c)
 
 		thread->stack = stack == PROFILE_NONE ? PROFILE_ROOT : stack;
 		if (thread->walked)
-			err = dump_number_frames(c->out, c->pysym, PROC_ID, thread);
+			err = dump_number_frames(c->out, c->pysym, DUMP_PROC_ID, thread);
 		if (!err)
 			dump_native_merge(thread);
 	}
@@ -574,7 +220,7 @@ static int find_stacks(const struct collector *c)
 	return err;
 }
 
-static void read_head(struct collector *c)
+static void read_head(struct dump_collector *c)
 {
 	const double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
 	struct cgroup_mounts mounts;
@@ -596,7 +242,7 @@ static void read_head(struct collector *c)
 	cgroup_mounts_free(&mounts);
 }
 
-static int read_tasks(struct collector *c)
+static int read_tasks(struct dump_collector *c)
 {
 	struct dump_tasks_of *of = calloc(1, sizeof(*of));
 	int err = of ? 0 : -ENOMEM;
@@ -605,10 +251,10 @@ static int read_tasks(struct collector *c)
 		*of = (struct dump_tasks_of){
 			.pid = c->pid,
 			.runtime = (uint32_t)i,
-			.stopped = is_stopped(c),
+			.stopped = dump_is_stopped(c),
 			.place = {.layout = *c->runtimes[i].layout,
 				  .runtime = c->runtimes[i].place,
-				  .proc_id = PROC_ID,
+				  .proc_id = DUMP_PROC_ID,
 				  .whole_tree = 1},
 			.python = c->runtimes[i].python,
 			.stacks = c->stacks,
@@ -620,20 +266,20 @@ static int read_tasks(struct collector *c)
 	return err;
 }
 
-static int read_greenlets(struct collector *c)
+static int read_greenlets(struct dump_collector *c)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < c->nr_runtimes && !err; i++) {
 		const struct dump_greenlets_of of = {.pid = c->pid,
-						     .stopped = is_stopped(c),
+						     .stopped = dump_is_stopped(c),
 						     .runtime = c->runtimes[i].place,
 						     .layout = *c->runtimes[i].layout};
 		const struct dump_greenlets_to to = {.process = c->out,
 						     .known = &c->known,
 						     .runtime = i,
 						     .stacks = c->stacks,
-						     .proc_id = PROC_ID,
+						     .proc_id = DUMP_PROC_ID,
 						     .rights = c->sources.rights,
 						     .last_stack_id = &c->last_stack_id};
 
@@ -643,28 +289,28 @@ static int read_greenlets(struct collector *c)
 }
 
 /* Reads all that is to be of one moment. */
-static int read_moment(struct collector *c)
+static int read_moment(struct dump_collector *c)
 {
-	int err = add_runtimes(c) ?: list_tasks(c) ?: read_threads(c) ?: dump_index_make(c->out);
+	int err = add_runtimes(c) ?: list_tasks(c) ?: dump_read_threads(c) ?: dump_index_make(c->out);
 
-	if (!err && !is_stopped(c))
+	if (!err && !dump_is_stopped(c))
 		dump_tell_on_cpu(c->pid, c->out);
-	err = err ?: dump_find_deadlocks(c->out, is_stopped(c));
+	err = err ?: dump_find_deadlocks(c->out, dump_is_stopped(c));
 	if (!err)
-		dump_find_held_up(c->out, is_stopped(c));
+		dump_find_held_up(c->out, dump_is_stopped(c));
 	return err ?: read_greenlets(c) ?: read_tasks(c);
 }
 
-static void thaw(struct collector *c)
+static void thaw(struct dump_collector *c)
 {
 	if (c->stopped)
 		c->out->stood_s = (double)dump_thaw(&c->freeze) / 1e9;
 	c->stopped = false;
 }
 
-static int collect(struct collector *c)
+static int collect(struct dump_collector *c)
 {
-	unsigned long in_vain = helper_failed_calls();
+	unsigned long failed_before = helper_failed_calls();
 	int err;
 
 	c->out->stacks = profile_new();
@@ -685,12 +331,12 @@ static int collect(struct collector *c)
 	remove_ended(c->out);
 	err = err ?: dump_find_idle(c->out) ?: dump_index_make(c->out) ?: dump_count_alike(c->out) ?: describe_sockets(c) ?: dump_cut_lines(&c->sources);
 	/* Names, lines and sources that had no answer are missing, and nobody has said why. */
-	if (helper_failed_calls() != in_vain)
-		note_unread(c, helper_last_failure());
+	if (helper_failed_calls() != failed_before)
+		dump_note_unread(c, helper_last_failure());
 	return err;
 }
 
-static int freeze(struct collector *c, struct error *error)
+static int freeze(struct dump_collector *c, struct error *error)
 {
 	int err = dump_freeze(c->pid, &c->freeze, error);
 
@@ -701,7 +347,7 @@ static int freeze(struct collector *c, struct error *error)
 int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, struct dump_process *out,
 		 struct error *error)
 {
-	struct collector *c = calloc(1, sizeof(*c));
+	struct dump_collector *c = calloc(1, sizeof(*c));
 	int err;
 
 	*out = (struct dump_process){.row = row,
@@ -722,7 +368,6 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	out->with_parents = wanted->parents;
 	c->inside_differs = row->process.inside != row->process.pid;
 	dump_known_init(&c->known);
-	intern_init(&c->by_state, sizeof(struct by_state), offsetof(struct by_state, index));
 	c->memory = (struct walk_memory){.read = read_memory, .source = c};
 	err = find_pythons(c, wanted->named, error);
 	if (!err) {
@@ -743,7 +388,6 @@ int dump_collect(const struct ps_row *row, const struct dump_wanted *wanted, str
 	stacks_free(c->stacks);
 	pysym_free(c->pysym);
 	dump_known_free(&c->known);
-	intern_free(&c->by_state);
 	free(c->pythons);
 	free(c);
 	return err;

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads the threads of a process: their states, stacks, and native frames. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cpython/facts.h"
+#include "dump/collect.h"
+#include "dump/core.h"
+#include "dump/native.h"
+#include "dump/reading.h"
+#include "dump/stack.h"
+#include "dump/thread_locals.h"
+#include "helper/helper.h"
+#include "rights/priority.h"
+#include "symbols/thread_name.h"
+
+/* Returns the address of threading._active of the thread's interpreter, or 0. */
+static uint64_t find_names(struct dump_collector *c, const struct dump_known *known)
+{
+	if (c->names_interp != known->interp) {
+		c->names_interp = known->interp;
+		c->names = pysym_find_threads(&c->memory, c->runtimes[known->runtime].layout, known->interp);
+	}
+	return c->names;
+}
+
+/* Replaces the thread's name by the one that Python has for it, if it has one. */
+static int take_name(struct dump_thread *thread, const char *name)
+{
+	char *copy;
+
+	if (!*name)
+		return 0;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	free(thread->name);
+	thread->name = copy;
+	return 0;
+}
+
+static int keep_stack(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread,
+		      const struct walk_stack *stack)
+{
+	struct pybpf_stack_event *event =
+		walk_stack_event(stack->frames, stack->depth, stack->flags, DUMP_PROC_ID, known->runtime);
+	int err;
+
+	thread->gil = stack->gil;
+	if (stack->wants_gil)
+		thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_GIL};
+	thread->tstate = stack->tstate;
+	thread->task = stack->task;
+	thread->contexts = stack->contexts;
+	if (!event)
+		return 0;
+	thread->stack_id = event->stack_id = ++c->last_stack_id;
+	event->rights = c->sources.rights;
+	err = stacks_add(c->stacks, event, event->event.size);
+	if (!err && stack->task)
+		err = dump_push_running(c->stacks, event, stack, &thread->task_stack);
+	free(event);
+	return err;
+}
+
+static enum dump_stopped stopped_of(const struct dump_collector *c, pid_t tid)
+{
+	return c->core ? dump_core_stopped(c->core, tid) : dump_stopped_of(&c->freeze, tid);
+}
+
+static int read_state(struct dump_collector *c, struct dump_thread *thread)
+{
+	int err = dump_read_state(c->pid, thread->tid, stopped_of(c, thread->tid), &thread->state);
+
+	switch (dump_judge_reading(err)) {
+	case DUMP_READ:
+		return 0;
+	case DUMP_GONE:
+		thread->state.ended = true;
+		return 0;
+	case DUMP_UNREAD:
+		thread->unread = thread->unread ?: err;
+		thread->state_unread = true;
+		dump_note_unread(c, err);
+		return 0;
+	case DUMP_FAILED:
+		break;
+	}
+	return err;
+}
+
+static int keep_python(struct dump_collector *c, const struct dump_known *known, struct dump_stack *stack,
+		       struct dump_thread *thread)
+{
+	int err;
+
+	thread->is_moving = !stack->proved;
+	thread->state = stack->state;
+	thread->ident = known->thread_id;
+	thread->locks = stack->locks;
+	thread->facts = stack->facts;
+	if (thread->is_moving) {
+		thread->facts.has_exception = thread->facts.exception_known = false;
+		thread->facts.collection = PYBPF_COLLECTION_UNKNOWN;
+	}
+	err = take_name(thread, stack->name) ?: keep_stack(c, known, thread, &stack->walk);
+	dump_forget_locals(thread);
+	if (!err && (c->locals.level || c->native))
+		dump_keep_locals(thread, known->runtime, stack);
+	return err;
+}
+
+int dump_read_python_thread(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
+{
+	struct dump_stack_of of = {
+		.pid = c->pid,
+		.tid = thread->tid,
+		.thread_id = known->thread_id,
+		.names = find_names(c, known),
+		.stopped = stopped_of(c, thread->tid),
+		.states = known->states,
+		.locals = c->locals,
+		.runtime = c->runtimes[known->runtime].place,
+		.layout = *c->runtimes[known->runtime].layout,
+	};
+	bool again = thread->is_python;
+	struct dump_stack stack;
+	int err;
+
+	of.states.exact = of.stopped != DUMP_NOT_STOPPED;
+	err = dump_read_stack(&of, &stack);
+	thread->is_python = true;
+	switch (dump_judge_reading(err)) {
+	case DUMP_READ:
+		err = keep_python(c, known, &stack, thread);
+		break;
+	case DUMP_GONE:
+		thread->is_python = false;
+		err = read_state(c, thread);
+		break;
+	case DUMP_UNREAD:
+		dump_note_unread(c, err);
+		thread->unread = again ? thread->unread : err;
+		err = again ? 0 : read_state(c, thread);
+		break;
+	case DUMP_FAILED:
+		break;
+	}
+	free(stack.walk.frames);
+	free(stack.locals.bytes);
+	return err;
+}
+
+/* Tells which threads run a function of another interpreter than the main one. */
+static void mark_subinterpreters(struct dump_collector *c)
+{
+	for (size_t i = 0; i < c->out->count; i++) {
+		struct dump_thread *thread = &c->out->threads[i];
+		const struct dump_known *known = dump_find_known(c, thread);
+
+		thread->in_subinterpreter = known && thread->is_python && thread->facts.interp &&
+					    thread->facts.interp != c->known.main_interps[known->runtime];
+	}
+	c->out->nr_interps = c->known.nr_interps;
+}
+
+/*
+ * Native frames that cannot be read are left out from this thread on, since another thread's would take as long or as
+ * much memory: what is known of Python does not depend on them.
+ */
+static void leave_native_out(struct dump_collector *c, const struct dump_thread *thread, int err)
+{
+	c->native = false;
+	dump_note_unread(c, err);
+	log_warn("process %d: C functions are left out from thread %d on: %s", c->out->row->process.pid, thread->tid,
+		 err == -ENOMEM ? "the symbols of its libraries leave a helper process no memory"
+				: helper_describe_error(err));
+}
+
+static void read_native(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
+{
+	const struct dump_collector_runtime *runtime = &c->runtimes[known ? known->runtime : 0];
+	const char *eval_loop = runtime->layout ? cpython_facts(runtime->layout)->names->eval_loop : "";
+	struct unwind_registers registers;
+	int err;
+
+	if (c->core ? !dump_core_registers(c->core, thread->tid, &registers)
+		    : !dump_registers_of(&c->freeze, thread->tid, &registers))
+		return;
+	err = dump_read_native(c->pid, c->core ? 1 : c->freeze.began_ns, &registers, eval_loop, &thread->native);
+	if (err)
+		leave_native_out(c, thread, err);
+}
+
+static int read_thread(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
+{
+	bool reads_stack = known && !thread->is_missing;
+	int err = reads_stack ? dump_read_python_thread(c, known, thread) : read_state(c, thread);
+
+	/* Native frames of earlier threads may have taken all memory of the helper. */
+	if (err == -ENOMEM && c->native) {
+		dump_end_native();
+		leave_native_out(c, thread, err);
+		err = reads_stack ? dump_read_python_thread(c, known, thread) : read_state(c, thread);
+	}
+	return err;
+}
+
+int dump_read_threads(struct dump_collector *c)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < c->out->count && !err; i++) {
+		struct dump_thread *thread = &c->out->threads[i];
+		const struct dump_known *known = dump_find_known(c, thread);
+
+		priority_check();
+		thread->is_missing = c->core && !dump_core_has_stack(c->core, thread->tid);
+		thread->is_python = known && thread->is_missing;
+		err = read_thread(c, known, thread);
+		if (!err && c->native && !thread->is_missing)
+			read_native(c, known, thread);
+		thread->native_unread = c->out->with_native && !c->native && !thread->is_missing;
+		if (c->frozen && thread->state.wait.state != PYBPF_STATE_RUNNING)
+			thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
+	}
+	if (c->out->with_native)
+		dump_end_native();
+	if (!err)
+		err = dump_mark_gil_holders(c) ?: stacks_finish(c->stacks);
+	mark_subinterpreters(c);
+	return err;
+}
