@@ -7,6 +7,7 @@
 
 #include "discovery/filter.h"
 #include "cli/destination.h"
+#include "cli/options.h"
 #include "cli/record_event.h"
 #include "profile/edit.h"
 #include "session/session.h"
@@ -28,6 +29,9 @@ struct cli_record_options {
 	bool quiet, stats, version;
 	int verbose;
 };
+
+/* record_sampling.c: the options that say how to sample, for a struct cli_record_options. */
+extern const struct cli_option cli_record_sampling_options[];
 
 /*
  * Parses the command line into r, which holds the defaults. Returns 0, or the exit code after one sentence on stderr.
