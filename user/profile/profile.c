@@ -435,17 +435,6 @@ const struct profile_fact *profile_facts(const struct profile *p, size_t *count)
 	return p->facts.items;
 }
 
-const char *profile_find_fact(const struct profile *p, const char *key)
-{
-	for (uint32_t i = 0; i < p->facts.count; i++) {
-		const struct profile_fact *fact = intern_item(&p->facts, i);
-
-		if (strcmp(profile_string(p, fact->key), key) == 0)
-			return profile_string(p, fact->value);
-	}
-	return NULL;
-}
-
 struct profile_measure profile_get_measure(const struct profile *p)
 {
 	return (struct profile_measure){
@@ -468,118 +457,6 @@ uint32_t profile_stack_count(const struct profile *p)
 uint32_t profile_thread_count(const struct profile *p)
 {
 	return p->threads.count;
-}
-
-uint64_t profile_total(const struct profile *p)
-{
-	uint64_t total = 0;
-
-	for (uint32_t i = 0; i < p->samples.count; i++) {
-		const struct profile_sample *sample = intern_item(&p->samples, i);
-
-		if (sample->stack != PROFILE_ROOT)
-			total += sample->value;
-	}
-	return total;
-}
-
-bool profile_has_counts(const struct profile *p)
-{
-	for (uint32_t i = 0; i < p->samples.count; i++) {
-		if (((const struct profile_sample *)intern_item(&p->samples, i))->count)
-			return true;
-	}
-	return false;
-}
-
-bool profile_has_states(const struct profile *p)
-{
-	for (uint32_t i = 0; i < p->frames.count; i++) {
-		if (profile_frame_at(p, i)->state)
-			return true;
-	}
-	return false;
-}
-
-bool profile_has_columns(const struct profile *p)
-{
-	for (uint32_t i = 0; i < p->frames.count; i++) {
-		if (profile_frame_at(p, i)->end_line)
-			return true;
-	}
-	return false;
-}
-
-bool profile_has_wakers(const struct profile *p)
-{
-	for (uint32_t i = 0; i < p->frames.count; i++) {
-		if (profile_frame_at(p, i)->waker)
-			return true;
-	}
-	return false;
-}
-
-uint32_t profile_state_of(const struct profile *p, uint32_t stack)
-{
-	return stack == PROFILE_ROOT ? 0 : profile_frame_at(p, profile_stack_at(p, stack)->frame)->state;
-}
-
-static bool is_of_kernel(const struct profile *p, uint32_t stack)
-{
-	return stack != PROFILE_ROOT && profile_frame_at(p, profile_stack_at(p, stack)->frame)->kind == PROFILE_KERNEL;
-}
-
-uint32_t profile_waiter_of(const struct profile *p, uint32_t stack)
-{
-	if (!profile_state_of(p, stack))
-		return stack;
-	while (profile_state_of(p, stack) || is_of_kernel(p, stack))
-		stack = profile_stack_at(p, stack)->parent;
-	return stack;
-}
-
-int32_t profile_waker_of(const struct profile *p, uint32_t stack)
-{
-	int32_t waker = 0;
-
-	for (; !waker && profile_state_of(p, stack); stack = profile_stack_at(p, stack)->parent)
-		waker = profile_frame_at(p, profile_stack_at(p, stack)->frame)->waker;
-	return waker;
-}
-
-int profile_by_roots(const struct profile *p, struct profile_sample **samples, size_t *count)
-{
-	unsigned roots = profile_roots(p);
-	struct intern sums;
-	int err = 0;
-
-	intern_init(&sums, sizeof(struct profile_sample), offsetof(struct profile_sample, thread) + 4);
-	for (uint32_t i = 0; i < p->samples.count && !err; i++) {
-		const struct profile_sample *sample = intern_item(&p->samples, i);
-		struct profile_sample key = {
-			.stack = sample->stack,
-			.process = roots ? sample->process : PROFILE_NONE,
-			.thread = roots & PROFILE_ROOT_THREAD ? sample->thread : PROFILE_NONE,
-		};
-		bool fresh;
-		uint32_t at;
-
-		if (sample->stack == PROFILE_ROOT)
-			continue;
-		at = intern_add(&sums, &key, &fresh);
-		if (at == INTERN_NONE) {
-			err = -ENOMEM;
-		} else {
-			((struct profile_sample *)intern_item(&sums, at))->value += sample->value;
-			((struct profile_sample *)intern_item(&sums, at))->count += sample->count;
-		}
-	}
-	*count = err ? 0 : sums.count;
-	*samples = err ? NULL : sums.items;
-	if (!err)
-		sums.items = NULL;
-	intern_free(&sums);
-	return err;
 }
 
 uint32_t profile_frame_count(const struct profile *p)
