@@ -231,14 +231,14 @@ static void test_answer_that_waits(void **state)
 /* A process that has cost a helper its life is left alone; others get a new one. */
 static void test_crash(void **state)
 {
-	unsigned long in_vain = helper_failed_calls();
+	unsigned long failed = helper_failed_calls();
 	int got;
 
 	(void)state;
 	assert_int_equal(call(serve_crash, getppid(), 0, &got), -ECONNRESET);
 	assert_int_equal(helper_unanswered(), 1);
 	assert_int_equal(call(serve_echo, getppid(), 1, &got), -EBUSY);
-	assert_int_equal(helper_failed_calls(), in_vain + 2);
+	assert_int_equal(helper_failed_calls(), failed + 2);
 	expect_echo(2);
 }
 
