@@ -265,18 +265,6 @@ struct pybpf_thread {
 };
 _Static_assert(sizeof(struct pybpf_thread) == 184, "pybpf_thread has no hidden padding");
 
-/*
- * struct _gil_runtime_state of 3.7 to 3.15 (pycore_gil.h): 208 bytes; a free-threaded build has 8 more before them.
- * Every futex inside belongs to it: a thread that waits for the GIL sleeps on cond, mutex or switch_cond in turn.
- * musl's condition variables sleep on the waiter's own stack: see find_gil_futex() in wait_gil.bpf.h.
- */
-#define PYBPF_GIL_SIZE 216
-/* cond, mutex, switch_cond and switch_mutex come one after the other, the first here; likewise 8 further. */
-#define PYBPF_GIL_COND        32
-#define PYBPF_GIL_SWITCH_COND 120
-/* last_holder, locked (an int) and switch_number come one after the other, likewise 8 further. */
-#define PYBPF_GIL_LAST_HOLDER 8
-
 /* What the iterator says of a thread that was there before. */
 struct pybpf_thread_found {
 	__u64 proc_id;

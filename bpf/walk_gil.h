@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The GIL: where it is, who holds it, and which futexes are its own. It is a struct from 3.7 on, some static variables
- * in 3.6, and a semaphore in 2.7.
+ * in 3.6, and a semaphore in 2.7. Whether the thread of a sample holds it is told without it (state_holds_gil() in
+ * state.bpf.h).
  */
 #ifndef PYBPF_WALK_GIL_H
 #define PYBPF_WALK_GIL_H
@@ -9,6 +10,18 @@
 #include "pybpf_wait.h"
 #include "walk_status.h"
 #include "walk_thread.h"
+
+/*
+ * struct _gil_runtime_state of 3.7 to 3.15 (pycore_gil.h): 208 bytes; a free-threaded build has 8 more before them.
+ * Every futex inside belongs to it: a thread that waits for the GIL sleeps on cond, mutex or switch_cond in turn.
+ * musl's condition variables sleep on the waiter's own stack: see is_musl_waiter().
+ */
+#define GIL_SIZE 216
+/* cond, mutex, switch_cond and switch_mutex come one after the other, the first here; likewise 8 further. */
+#define GIL_COND        32
+#define GIL_SWITCH_COND 120
+/* last_holder, locked (an int) and switch_number come one after the other, likewise 8 further. */
+#define GIL_LAST_HOLDER 8
 
 /* The words of the GIL that say who holds it, in the order of the struct (3.7+). */
 struct gil_owner {
@@ -89,7 +102,7 @@ static __always_inline bool read_owner(struct walk *w, const struct pybpf_layout
 		if (!read_owner_36(w, l, gil, owner))
 			return false;
 	} else {
-		gil += PYBPF_GIL_LAST_HOLDER + (l->free_threaded ? 8 : 0);
+		gil += GIL_LAST_HOLDER + (l->free_threaded ? 8 : 0);
 		if (walk_read(w, owner, sizeof(*owner), gil))
 			return false;
 		owner->locked = (__u32)owner->locked; /* an int and its padding */
@@ -162,10 +175,10 @@ static __always_inline enum gil_futex find_gil_futex(struct walk *w, const struc
 		cond = gil + l->gil.cond;
 		switch_cond = gil + l->gil.switch_cond;
 	} else {
-		if (futex - gil < PYBPF_GIL_SIZE)
-			return futex - gil < PYBPF_GIL_SWITCH_COND + shift ? GIL_FUTEX_TAKE : GIL_FUTEX_HAND_OVER;
-		cond = gil + shift + PYBPF_GIL_COND;
-		switch_cond = gil + shift + PYBPF_GIL_SWITCH_COND;
+		if (futex - gil < GIL_SIZE)
+			return futex - gil < GIL_SWITCH_COND + shift ? GIL_FUTEX_TAKE : GIL_FUTEX_HAND_OVER;
+		cond = gil + shift + GIL_COND;
+		switch_cond = gil + shift + GIL_SWITCH_COND;
 	}
 	if (is_musl_waiter(w, cond, futex))
 		return GIL_FUTEX_TAKE;
