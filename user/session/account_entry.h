@@ -17,15 +17,14 @@ enum session_entry_kind {
 	SESSION_ENTRY_FRACTION, /* double; negative: not known */
 };
 
-/* Groups of the profile's account are printed with their numbers and texts at the end of the run, and for a saved one.
- */
 struct session_entry {
 	const char *object; /* its object in the JSON; "": the outermost one; NULL: not in the JSON */
 	const char *key;    /* NULL: behind the last entry */
 	enum session_entry_kind kind;
 	size_t offset;
-	const char *group, *text; /* in the profile's account; NULL: not in it */
-	const char *fact;         /* key of the profile's fact; NULL: not a fact */
+	/* In the profile's account, whose groups output_account_group() prints as lines; NULL: not in it. */
+	const char *group, *text;
+	const char *fact; /* key of the profile's fact; NULL: not a fact */
 };
 
 #define SESSION_ENTRY_AT(field) .offset = offsetof(struct session_account, field)

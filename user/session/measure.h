@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a run measures, each by one row of a table: what is to be done for it at each moment of the run. The session
- * goes through the rows that its options want, and knows none of them by name.
+ * What a run measures. Each measure is a row of the table in measures.c: a struct session_measure, with what the
+ * session does for it at each moment of a run. measure.c calls the rows that the options of the run want; the other
+ * files of the session know none by name. In the order of a run:
+ *
+ *	the session is made             init, ask_kernel
+ *	the run begins                  attach, begin
+ *	while it goes on                take, tend
+ *	some processes have ended       add_count, settle, forget_process
+ *	an epoch ends (epochs.c)        add_count, settle of those in_epochs, forget_samples, forget_frames
+ *	the run ends                    end, detach
+ *	all is collected (collect.c)    limit_reading, take, add_count, settle, tell, describe
+ *	the account is written          hide, print, entries, write_json
+ *	the session is freed            free
  */
 #ifndef SESSION_MEASURE_H
 #define SESSION_MEASURE_H
@@ -23,7 +34,7 @@ struct session_entry;
 struct session_account;
 struct session_options;
 
-/* When a measure wants to be called next: not again. A large number of seconds. */
+/* What tend returns if it need not be called at a certain time: seconds, more than any clock has. */
 #define SESSION_NEVER_S 1e18
 
 /* A count of the kernel's map whose stack and process are known. */
@@ -59,23 +70,24 @@ struct session_measure {
 	void (*detach)(struct session *s);
 
 	/*
-	 * Periodic work of a few milliseconds. now: CLOCK_MONOTONIC seconds. Returns when it is to be called next,
-	 * which is ten times a second anyway, or negative errno.
+	 * Periodic work of a few milliseconds. now: CLOCK_MONOTONIC seconds. Returns the second at which to call it
+	 * next, or negative errno; it is called ten times a second anyway.
 	 */
 	double (*do_periodic_work)(struct session *s, double now);
 
-	/*
-	 * Takes a record of these types, a set of bits by enum pybpf_event_type: no two measures take one type. Returns
-	 * -ENOENT if its process is not known yet.
-	 */
+	/* The types of records in the ring buffer that it takes, a SESSION_RECORD() each: a type has one taker. */
 	uint32_t records;
+	/* Takes such a record. Returns -ENOENT if its process is not known yet. */
 	int (*take)(struct session *s, const struct pybpf_event *event);
 
-	/* Takes a count: all go to the first wanted measure of the table that has this. Returns 0 or -ENOMEM. */
+	/*
+	 * Puts a count of the kernel's map into the profile. Only one measure gets them: the first wanted one in the
+	 * table that has this. Returns 0 or -ENOMEM.
+	 */
 	int (*add_count)(struct session *s, const struct session_counted *counted);
-	/* What its records tell of ended processes must be known before their counts are added. */
+	/* The counts of ended processes come after all records that were sent before their end. */
 	bool needs_records;
-	/* Says what the values of the profile are; likewise only the first wanted one does. */
+	/* Says what the values of the profile are. Likewise only the first wanted one that has this does. */
 	void (*describe)(const struct session *s, const struct session_account *account,
 			 struct profile_measure *values);
 
@@ -84,31 +96,34 @@ struct session_measure {
 	/* Returns the number of times that it keeps until they are events of the profile. */
 	size_t (*count_times)(const struct session *s);
 
-	/* Puts what is due into the profile. */
+	/* Puts what it has kept into the profile: what is due (due.h). */
 	int (*settle)(struct session *s, const struct session_due *due);
-	/* It is settled at the end of each epoch, too: for the samples of all processes. */
+	/* It is settled at the end of each epoch, too, when no process is due: for what samples of all of them have. */
 	bool in_epochs;
 
 	/* The process has ended, and all of it is settled. */
 	void (*forget_process)(struct session *s, uint64_t proc_id);
-	/* The profile loses its samples, or also its frames: a new epoch begins. */
+	/* A new epoch begins: the profile loses its samples; with forget_frames an empty one takes its place. */
 	void (*forget_samples)(struct session *s);
 	void (*forget_frames)(struct session *s);
 
-	/* At the end, when all is settled and the counts of samples and processes are in the account. */
+	/* Fills in its fields of the account, when all is settled and the counts of samples and processes are in it. */
 	void (*tell)(const struct session *s, struct session_account *account);
 
 	/*
-	 * What the account says of it, in the order of the table, whatever the run has measured: lines of text, numbers
-	 * of the JSON and of the profile's account (NULL or up to one without a key), and one more member of the JSON.
+	 * The output of the account, in the order of the table, whatever the run has measured: there is no session any
+	 * more. print: lines of text.
 	 */
 	void (*print)(const struct session_account *account, const struct profile *profile, FILE *out);
+	/* Numbers of the JSON and of the profile's account, up to one without a key; NULL: none. */
 	const struct session_entry *entries;
+	/* One more member of the outermost JSON object: what is not a number. */
 	void (*write_json)(const struct session_account *account, FILE *out);
-	/* Empties the names of tasks and places that write_json would write. */
+	/* Empties the names of tasks and places that write_json would write (--anonymize). */
 	void (*hide)(struct session_account *account);
 };
 
+/* The bit of an enum pybpf_event_type in `records`. */
 #define SESSION_RECORD(type) (1u << (type))
 
 /*

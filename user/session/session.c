@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Makes, runs and frees a session, and keeps to the memory limit. */
+/* Makes, runs and frees a session. */
 #include "session/session.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/procfs.h"
 #include "kernel/events.h"
 #include "pybpf.h"
 #include "session/internal.h"
