@@ -148,6 +148,7 @@ uint32_t debug_table_code_counter(uint64_t interp_size, uint64_t tstate_size);
 
 int debug_check_sizes(const struct debug_reader *reader);
 int debug_read_offsets(const struct debug_reader *reader, struct pybpf_layout *layout);
+int debug_read_interp_head(const struct debug_reader *reader, uint32_t *out);
 /* Refuses fields of one struct that overlap: they show that the table is not the expected one. */
 int debug_check_overlaps(const struct debug_reader *reader, struct pybpf_layout *layout);
 /*
@@ -155,16 +156,17 @@ int debug_check_overlaps(const struct debug_reader *reader, struct pybpf_layout 
  * object's header starts right behind it, and no field of an object lies within the header. This finds a shifted table.
  */
 int debug_check_headers(const struct debug_reader *reader, const struct pybpf_layout *layout);
+
+/* debug_relations.c: fields by other ones. */
+
 /*
- * debug_relations.c: refuses a table whose fields do not stand to each other as in every CPython with such a table
+ * Refuses a table whose fields do not stand to each other as in every CPython with such a table
  * (tools/gen/layout_probe.c asserts it). This finds a field that is wrong by itself, and one that was put between
  * others.
  */
 int debug_check_relations(const struct debug_reader *reader, const struct pybpf_layout *layout);
 /* Takes out of the layout what other fields of the table contradict, and profiles can do without. */
 void debug_drop_doubtful(const struct debug_reader *reader, struct pybpf_layout *layout);
-
-int debug_read_interp_head(const struct debug_reader *reader, uint32_t *out);
 
 /* debug_derive.c: the offsets that the table lacks. */
 
