@@ -132,7 +132,10 @@ struct profile_fact {
 /* The state of stacks whose time is that of a suspended task, and of no thread. */
 #define PROFILE_STATE_SUSPENDED "awaits"
 
-/* Keys of facts that pybpf sets; numbers are decimal. Each may be missing. */
+/*
+ * Keys of facts that pybpf sets; numbers are decimal. Each may be missing. edit_run.c says how those of several runs
+ * become one, and which are left with --anonymize.
+ */
 #define PROFILE_FACT_VERSION  "pybpf"      /* version of the pybpf that sampled */
 #define PROFILE_FACT_HOST     "host"       /* name of the machine */
 #define PROFILE_FACT_KERNEL   "kernel"     /* release of the kernel */
